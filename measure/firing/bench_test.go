@@ -47,14 +47,14 @@ func BenchmarkGratings(b *testing.B) {
 	reportPeak(b)
 }
 
-// reportPeak tells what the process has taken until now.
+// reportPeak reports the peak memory of the process.
 func reportPeak(b *testing.B) {
 	b.ReportMetric(float64(machine.PeakMemory())/(1<<20), "MiB-peak")
 	b.ReportMetric(machine.CPUTime().Seconds()/float64(b.N), "cpu-s")
 }
 
-// BenchmarkInputs follows the units of ReLUs of a ResNet-20 under one rotation, on more and more
-// images: memory does not follow beyond what Memory allows. Each case wants a process of its own.
+// BenchmarkInputs measures the ReLU units of a ResNet-20 under one rotation, for growing numbers of
+// images. Memory stays within the bound. Run each case in a process of its own.
 func BenchmarkInputs(b *testing.B) {
 	for _, c := range []struct {
 		name, layers string
@@ -94,7 +94,7 @@ func inputsOf(b *testing.B, layers string, memory int64, inputs int) {
 
 var cifar = model.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}
 
-// BenchmarkThresholds is the search for thresholds alone, after a ReLU: half of the values are 0.
+// BenchmarkThresholds measures the threshold estimator alone, on values after a ReLU.
 func BenchmarkThresholds(b *testing.B) {
 	for _, c := range []struct {
 		name                 string
@@ -127,9 +127,9 @@ func BenchmarkThresholds(b *testing.B) {
 	}
 }
 
-// BenchmarkMillion measures a layer of a million units, 64 channels of 125 x 125, on so many
-// inputs, with a checkpoint in a file: the thresholds are exact, or sketches. Each case wants a
-// process of its own, whose peak is reported.
+// BenchmarkMillion measures a layer of a million units, 64 channels of 125 x 125, for several
+// numbers of inputs, with a checkpoint in a file, with exact thresholds or sketches. Run each case
+// in a process of its own, whose peak memory is reported.
 func BenchmarkMillion(b *testing.B) {
 	for _, c := range []struct {
 		inputs     int
@@ -149,7 +149,7 @@ func BenchmarkMillion(b *testing.B) {
 				j := newJob(m, noises(c.inputs), nil)
 				j.Memory, j.Transform, j.Curves, j.Checkpoint = c.memory, turns(180), nil, checkpoint.File(filepath.Join(b.TempDir(), "state"))
 				j.Units = func(u []measure.UnitScore) error { rows += len(u); return nil }
-				j.Progress = told(c.inputs)
+				j.Progress = logProgress(c.inputs)
 				runJob(b, s, j)
 				if rows != 1_000_000 {
 					b.Fatalf("%d units", rows)
@@ -160,8 +160,9 @@ func BenchmarkMillion(b *testing.B) {
 	}
 }
 
-// told tells with -test.v how far a long benchmark has come, every hundredth of its inputs.
-func told(inputs int) func(int64, string) {
+// logProgress returns a function that logs the progress of a long benchmark at every hundredth of
+// its inputs.
+func logProgress(inputs int) func(int64, string) {
 	var next int64
 	return func(done int64, note string) {
 		if done >= next && testing.Verbose() {
@@ -171,7 +172,7 @@ func told(inputs int) func(int64, string) {
 	}
 }
 
-// million is a convolution of one channel to 64.
+// million returns a model that is a convolution of one channel to 64.
 func million(b *testing.B) *model.Model {
 	r := rand.New(rand.NewPCG(3, 4))
 	w := tensor.New(64, 1, 3, 3)
@@ -188,7 +189,7 @@ func million(b *testing.B) *model.Model {
 	return m
 }
 
-// noises are so many images of noise.
+// noises is a source of noise images.
 type noises int
 
 func (n noises) Len() int            { return int(n) }

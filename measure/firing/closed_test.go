@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// respond is what units, given as functions of a grating, show of the paper's gratings and along a
-// walk around them.
+// respond returns the responses of units, given as functions of a grating, to the paper's gratings
+// and to their trajectories.
 func respond(walk *dataset.GratingTrajectories, inputs int, units ...func(g dataset.Grating) float64) firing.Responses {
 	r := firing.Responses{Inputs: tensor.New(inputs, len(units)), Images: tensor.New(walk.Len(), len(units)), Steps: walk.Trajectory}
 	for i := range walk.Len() {
@@ -23,21 +23,23 @@ func respond(walk *dataset.GratingTrajectories, inputs int, units ...func(g data
 	return r
 }
 
-func turned(g dataset.Grating) float64 { return math.Mod(math.Mod(g.Orientation, 360)+360, 360) }
+// orientation returns the orientation in [0, 360) degrees.
+func orientation(g dataset.Grating) float64 { return math.Mod(math.Mod(g.Orientation, 360)+360, 360) }
 
-// wave is cos(omega phi + shift), rounded so that equal values are equal in float32.
+// wave returns cos(omega phi + shift), rounded so that equal values are equal in float32.
 func wave(g dataset.Grating, shift float64) float64 {
 	return math.Round(1e5*math.Cos(g.Frequency*g.Phase+shift)) / 1e5
 }
 
-func when(yes bool) float64 {
+// indicator returns 1 for true and 0 for false.
+func indicator(yes bool) float64 {
 	if yes {
 		return 1
 	}
 	return 0
 }
 
-// Closed forms, counted on the 1,764 gratings: k is 18, a phase trajectory has 41 images and an
+// Scores agree with counts on the 1,764 gratings: k is 18, a phase trajectory has 41 images and an
 // orientation trajectory 81.
 func TestClosedForms(t *testing.T) {
 	t.Parallel()
@@ -46,40 +48,45 @@ func TestClosedForms(t *testing.T) {
 		t.Fatal(err)
 	}
 	units := []struct {
-		name                             string
-		h                                func(g dataset.Grating) float64
-		global, alongPhase, alongTurning float64
-		constant                         bool
+		name                                 string
+		h                                    func(g dataset.Grating) float64
+		global, alongPhase, alongOrientation float64
+		constant                             bool
 	}{
-		{"one block of 21 phases", func(g dataset.Grating) float64 { return when(g.Frequency == 4 && turned(g) == 45) },
+		{"one block of 21 phases", func(g dataset.Grating) float64 { return indicator(g.Frequency == 4 && orientation(g) == 45) },
 			21. / 1764, 1, 1. / 81, false},
-		{"frequency and orientation, all blocks different", func(g dataset.Grating) float64 { return g.Frequency*1000 + turned(g) },
+		{"frequency and orientation, all blocks different", func(g dataset.Grating) float64 { return g.Frequency*1000 + orientation(g) },
 			// the strongest are at 180 degrees, and turns from there to 355.5 fire
 			21. / 1764, 1, 40. / 81, false},
-		{"the stripes of an orientation, whichever way they go", func(g dataset.Grating) float64 { return when(g.Frequency == 6 && math.Mod(turned(g), 180) == 90) },
+		{"stripes of one orientation in both directions", func(g dataset.Grating) float64 {
+			return indicator(g.Frequency == 6 && math.Mod(orientation(g), 180) == 90)
+		},
 			21. / 1764, 1, 3. / 81, false},
-		{"both ends of the orientations are the same stripes", func(g dataset.Grating) float64 { return when(g.Frequency == 6 && math.Mod(turned(g), 180) == 0) },
+		{"stripes at both ends of the orientations", func(g dataset.Grating) float64 {
+			return indicator(g.Frequency == 6 && math.Mod(orientation(g), 180) == 0)
+		},
 			42. / 1764, 1, 3. / 81, false},
 		// 21 phases of one block: the cosine's 18 largest values are those of steps 0 to 8 and 12
 		// to 20, q = cos(144 degrees). Along the trajectory, steps -20 to 20 of a wave of 20 steps,
 		// 17 of each period fire, and one more at the end.
 		{"linear", func(g dataset.Grating) float64 {
-			if g.Frequency != 2 || turned(g) != 27 {
+			if g.Frequency != 2 || orientation(g) != 27 {
 				return -2
 			}
 			return wave(g, 0)
 		}, 18. / 1764, 35. / 41, 1. / 81, false},
 		{"linear, by low values", func(g dataset.Grating) float64 {
-			if g.Frequency != 2 || turned(g) != 27 {
+			if g.Frequency != 2 || orientation(g) != 27 {
 				return 2
 			}
 			return -wave(g, 0)
 		}, 18. / 1764, 35. / 41, 1. / 81, false},
-		{"a quarter of the gratings tie", func(g dataset.Grating) float64 { return when(g.Frequency == 8) }, 0.25, 1, 1, false},
+		{"a quarter of the gratings tie", func(g dataset.Grating) float64 { return indicator(g.Frequency == 8) }, 0.25, 1, 1, false},
 		{"constant", func(g dataset.Grating) float64 { return 3.25 }, 1, 1, 1, true},
-		{"silent", func(g dataset.Grating) float64 { return 0 }, 1, 1, 1, true},
-		// By high values it fires always, as 18 gratings must; by low ones everywhere but there.
-		{"one grating of all", func(g dataset.Grating) float64 { return when(g == base.Grating(777)) }, 1763. / 1764, 1, 1, false},
+		{"zero", func(g dataset.Grating) float64 { return 0 }, 1, 1, 1, true},
+		// By high values the unit fires always, since 18 gratings must; by low values everywhere
+		// else.
+		{"one grating of all", func(g dataset.Grating) float64 { return indicator(g == base.Grating(777)) }, 1763. / 1764, 1, 1, false},
 	}
 	var h []func(dataset.Grating) float64
 	for _, u := range units {
@@ -91,7 +98,7 @@ func TestClosedForms(t *testing.T) {
 		want func(i int) float64
 	}{
 		{"phase", base.AlongPhase(), func(i int) float64 { return units[i].alongPhase }},
-		{"orientation", base.AlongOrientation(), func(i int) float64 { return units[i].alongTurning }},
+		{"orientation", base.AlongOrientation(), func(i int) float64 { return units[i].alongOrientation }},
 	} {
 		s := firing.Defaults()
 		s.References = 1
@@ -108,8 +115,8 @@ func TestClosedForms(t *testing.T) {
 	}
 }
 
-// Along a unit's preference, S is at most N / k = 98.
-func TestScoreIsAtMostNinetyEight(t *testing.T) {
+// The largest score is N / k = 98.
+func TestLargestScore(t *testing.T) {
 	t.Parallel()
 	base, err := dataset.OpenGratings(dataset.GratingsOptions{Size: 8})
 	if err != nil {
@@ -141,7 +148,7 @@ func TestScoreIsAtMostNinetyEight(t *testing.T) {
 	}
 }
 
-func TestAlongRefuses(t *testing.T) {
+func TestScoreUnitsErrors(t *testing.T) {
 	t.Parallel()
 	good := func() firing.Responses {
 		return firing.Responses{Inputs: tensor.New(120, 2), Images: tensor.New(120, 2), Steps: func(i int) []int { return []int{i} }}

@@ -156,29 +156,6 @@ func (g *ThresholdEstimator) side(sign int) *topValues {
 	return g.sides[0]
 }
 
-// Merge adds the inputs of another ThresholdEstimator with the same options.
-func (g *ThresholdEstimator) Merge(o *ThresholdEstimator) error {
-	if g.units != o.units || len(g.sides) != len(o.sides) || g.sides[0].rank != o.sides[0].rank || g.sides[0].references != o.sides[0].references || !g.sides[0].sameLayout(o.sides[0]) {
-		return fmt.Errorf("firing: cannot merge thresholds of %d units and of %d units, or with other options", g.units, o.units)
-	}
-	for i := range g.sides {
-		g.sides[i].merge(o.sides[i])
-	}
-	return nil
-}
-
-const (
-	estimatorKind    = "firing: global"
-	estimatorVersion = 2
-)
-
-// MarshalBinary implements encoding.BinaryMarshaler.
-func (g *ThresholdEstimator) MarshalBinary() ([]byte, error) {
-	w := state.NewWriter(estimatorKind, estimatorVersion)
-	g.write(w)
-	return w.Bytes(), nil
-}
-
 func (g *ThresholdEstimator) write(w *state.Writer) {
 	w.Ints([]int{g.units, len(g.sides), g.sides[0].rank, g.sides[0].references, g.sides[0].n, g.sides[0].eligible})
 	for _, t := range g.sides {
@@ -206,20 +183,6 @@ func (t *topValues) read(r *state.Reader) {
 	r.Float32sInto(t.strongestValue)
 	r.Int32sInto(t.strongestIndex)
 	r.Float32sInto(t.bound)
-}
-
-// UnmarshalBinary implements encoding.BinaryUnmarshaler. The receiver must have the options of the
-// estimator that was marshaled.
-func (g *ThresholdEstimator) UnmarshalBinary(data []byte) error {
-	r, err := state.NewReader(data, estimatorKind, estimatorVersion)
-	if err != nil {
-		return fmt.Errorf("reading thresholds: %w", err)
-	}
-	g.read(r)
-	if err := r.Close(); err != nil {
-		return fmt.Errorf("reading thresholds: %w", err)
-	}
-	return nil
 }
 
 func (g *ThresholdEstimator) read(r *state.Reader) {

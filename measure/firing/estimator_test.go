@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -24,12 +25,12 @@ func TestThreshold(t *testing.T) {
 		global float64
 	}{
 		{"all different", up, 693, 0.01},
-		{"seven of them are asked for", up[:601], 594, 7.0 / 601},
+		{"rank 7 of 601", up[:601], 594, 7.0 / 601},
 		{"fewer than a hundred", up[:30], 29, 1.0 / 30},
 		{"constant", make([]float32, 500), 0, 1},
 		{"ties raise the rate", slices.Concat(make([]float32, 150), slices.Repeat([]float32{2}, 50)), 2, 0.25},
 		{"below the ties", slices.Concat(make([]float32, 198), []float32{3}, []float32{4}), 3, 0.01},
-		{"two are wanted and one is above the rest", slices.Concat(make([]float32, 199), []float32{3}), 0, 1},
+		{"rank 2, and one value above the rest", slices.Concat(make([]float32, 199), []float32{3}), 0, 1},
 	} {
 		q, global := Threshold(c.values, 0.01)
 		if q != c.q || global != c.global {
@@ -41,7 +42,7 @@ func TestThreshold(t *testing.T) {
 	}
 }
 
-func TestNetwork(t *testing.T) {
+func TestNetworkScore(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		scores []float64
@@ -58,7 +59,7 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// inputs draws responses with many ties, and which of the inputs may stand as references.
+// inputs draws responses with many ties, n x units, and which of the inputs can be references.
 func inputs(t *rapid.T) (z tensor.Tensor, in []Input) {
 	units, n := rapid.IntRange(1, 7).Draw(t, "units"), rapid.IntRange(1, 60).Draw(t, "inputs")
 	z = tensor.New(n, units)
@@ -72,6 +73,7 @@ func inputs(t *rapid.T) (z tensor.Tensor, in []Input) {
 	return z, in
 }
 
+// seq returns 0 to n-1.
 func seq(n int) []int {
 	out := make([]int, n)
 	for i := range out {
@@ -80,9 +82,9 @@ func seq(n int) []int {
 	return out
 }
 
-// A Global tells what sorting all values tells, whatever the batches, and in whatever parts it was
-// merged.
-func TestGlobalIsExact(t *testing.T) {
+// A ThresholdEstimator agrees with sorting all values, for any batches, and after its state was
+// written and read.
+func TestThresholdEstimator(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		z, in := inputs(t)
@@ -92,17 +94,11 @@ func TestGlobalIsExact(t *testing.T) {
 		whole := NewThresholdEstimator(o)
 		for at := 0; at < n; {
 			end := min(n, at+rapid.IntRange(1, 9).Draw(t, "batch"))
-			part := NewThresholdEstimator(o)
-			if err := part.Update(z.Slice(at, end), in[at:end]); err != nil {
+			if err := whole.Update(z.Slice(at, end), in[at:end]); err != nil {
 				t.Fatal(err)
 			}
-			if rapid.Bool().Draw(t, "alone") {
-				part = reread(t, part, o)
-				if err := whole.Merge(part); err != nil {
-					t.Fatal(err)
-				}
-			} else if err := whole.Update(z.Slice(at, end), in[at:end]); err != nil {
-				t.Fatal(err)
+			if rapid.Bool().Draw(t, "saved") {
+				whole = reread(t, whole, o)
 			}
 			at = end
 		}
@@ -121,18 +117,33 @@ func TestGlobalIsExact(t *testing.T) {
 	})
 }
 
-func reread(t *rapid.T, g *ThresholdEstimator, o ThresholdOptions) *ThresholdEstimator {
-	raw, err := g.MarshalBinary()
-	back := NewThresholdEstimator(o)
-	if err == nil {
-		err = back.UnmarshalBinary(raw)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return back
+// marshal returns the state of an estimator.
+func marshal(g *ThresholdEstimator) []byte {
+	w := state.NewWriter("test", 1)
+	g.write(w)
+	return w.Bytes()
 }
 
+// unmarshal reads the state of an estimator with the same options.
+func unmarshal(g *ThresholdEstimator, raw []byte) error {
+	r, err := state.NewReader(raw, "test", 1)
+	if err != nil {
+		return err
+	}
+	g.read(r)
+	return r.Close()
+}
+
+// reread returns an estimator with the state of g.
+func reread(t *rapid.T, g *ThresholdEstimator, o ThresholdOptions) *ThresholdEstimator {
+	out := NewThresholdEstimator(o)
+	if err := unmarshal(out, marshal(g)); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// column returns the values of unit u times sign.
 func column(z tensor.Tensor, u, sign int) []float32 {
 	var out []float32
 	for i := range z.Shape[0] {
@@ -141,6 +152,8 @@ func column(z tensor.Tensor, u, sign int) []float32 {
 	return out
 }
 
+// strongestOf returns the indices of the inputs with the largest values, at most most of them, by
+// sorting.
 func strongestOf(values []float32, in []Input, most int) []int {
 	var places []int
 	for p := range in {
@@ -161,32 +174,25 @@ func strongestOf(values []float32, in []Input, most int) []int {
 	return out
 }
 
-func TestGlobalRefusesWhatIsNotItsOwn(t *testing.T) {
+func TestThresholdEstimatorErrors(t *testing.T) {
 	t.Parallel()
 	o := ThresholdOptions{Units: 3, Rank: 2, References: 1}
 	g := NewThresholdEstimator(o)
 	if err := g.Update(tensor.New(2, 4), make([]Input, 2)); err == nil {
-		t.Error("responses of other units are taken")
+		t.Error("responses of another number of units: no error")
 	}
-	if err := g.Merge(NewThresholdEstimator(ThresholdOptions{Units: 3, Rank: 3, References: 1})); err == nil {
-		t.Error("another rank is merged")
-	}
-	raw, err := g.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := marshal(g)
 	for i := range raw {
-		if err := NewThresholdEstimator(o).UnmarshalBinary(raw[:i]); err == nil {
-			t.Fatalf("a state cut at %d of %d bytes is read", i, len(raw))
+		if err := unmarshal(NewThresholdEstimator(o), raw[:i]); err == nil {
+			t.Fatalf("a state cut at %d of %d bytes: no error", i, len(raw))
 		}
 	}
-	if err := NewThresholdEstimator(ThresholdOptions{Units: 4, Rank: 2, References: 1}).UnmarshalBinary(raw); err == nil {
-		t.Error("the state of other units is read")
+	if err := unmarshal(NewThresholdEstimator(ThresholdOptions{Units: 4, Rank: 2, References: 1}), raw); err == nil {
+		t.Error("the state of another number of units: no error")
 	}
 }
 
-// A network in which no unit fires by chance scores 1 / G; one whose firing is unrelated to the
-// trajectory scores about 1.
+// The score is 1 / G for a unit that fires on its whole trajectory, and 1 for a constant unit.
 func TestScore(t *testing.T) {
 	t.Parallel()
 	if s := Score(1, 0.01); math.Abs(s-100) > 1e-12 {
@@ -197,31 +203,26 @@ func TestScore(t *testing.T) {
 	}
 }
 
-// Any bytes are read as a state or are an error.
-func FuzzGlobalState(f *testing.F) {
+// Reading arbitrary bytes as a state succeeds or returns an error.
+func FuzzThresholdEstimatorState(f *testing.F) {
 	o := ThresholdOptions{Units: 3, Rank: 2, References: 2}
 	g := NewThresholdEstimator(o)
 	if err := g.Update(tensor.New(4, 3), []Input{{0, true}, {1, false}, {2, true}, {3, true}}); err != nil {
 		f.Fatal(err)
 	}
-	raw, err := g.MarshalBinary()
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(raw)
+	f.Add(marshal(g))
 	f.Add([]byte("noether\x01"))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		back := NewThresholdEstimator(o)
-		if back.UnmarshalBinary(data) == nil {
+		if unmarshal(back, data) == nil {
 			back.Threshold(1, -1)
 			back.Strongest(2, 1)
 		}
 	})
 }
 
-// The units of a layer that do not fit the memory are dealt to groups, each within it, and none is
-// lost.
+// groups assigns each unit to one group, and no group exceeds the maximum.
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -242,7 +243,7 @@ func TestGroups(t *testing.T) {
 			}
 		}
 		if !slices.Equal(next, counts) {
-			t.Fatalf("%v of %v units are dealt", next, counts)
+			t.Fatalf("%v of %v units are assigned", next, counts)
 		}
 	})
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A unit that responds to stripes of one frequency and orientation, wherever they lie: it fires at
-// the block of their 21 phases.
+// This example scores a unit that responds to stripes of one frequency and orientation at any
+// phase. It fires for one block of 21 phases.
 func ExampleScoreUnits() {
 	gratings, _ := dataset.OpenGratings(dataset.GratingsOptions{})
 	walk := gratings.AlongPhase()
@@ -29,6 +29,6 @@ func ExampleScoreUnits() {
 func ExampleThreshold() {
 	responses := []float32{0, 3, 1, 2, 3, 0, 1, 2, 0, 0}
 	q, global := firing.Threshold(responses, 0.1)
-	fmt.Println(q, global) // the largest value occurs twice, and ties count
+	fmt.Println(q, global) // the largest value occurs twice: ties count
 	// Output: 3 0.2
 }

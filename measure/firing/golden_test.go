@@ -18,7 +18,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// golden is what testdata/golden.py found with numpy and PyTorch.
+// golden holds the values that testdata/golden.py computed with numpy and PyTorch.
 type golden struct {
 	Units []map[string]struct{ Sign, Threshold, Global, Local, Score float64 } // by the path
 	// statistics of layers
@@ -38,9 +38,9 @@ func readGolden(t *testing.T) golden {
 	return g
 }
 
-// Units of every depth of a ResNet-20, on the paper's gratings: their values rounded to 16 bits, so
-// that both implementations start from the same.
-func TestUnitsAgreeWithNumpy(t *testing.T) {
+// The scores of units at every depth of a ResNet-20 on the paper's gratings agree with numpy. Both
+// implementations use the same values, rounded to 16 bits.
+func TestUnitsGolden(t *testing.T) {
 	t.Parallel()
 	g := readGolden(t)
 	raw, err := os.ReadFile(filepath.Join("testdata", "gratings.bin"))
@@ -49,7 +49,7 @@ func TestUnitsAgreeWithNumpy(t *testing.T) {
 	}
 	// units x 4 frequencies x 80 orientations x 21 phases
 	value := func(u int, g dataset.Grating) float64 {
-		f, o, p := int(g.Frequency)/2-1, int(math.Round(turned(g)/4.5))%80, int(math.Round(g.Phase/(math.Pi/20)))
+		f, o, p := int(g.Frequency)/2-1, int(math.Round(orientation(g)/4.5))%80, int(math.Round(g.Phase/(math.Pi/20)))
 		return float64(int16(binary.LittleEndian.Uint16(raw[2*(((u*4+f)*80+o)*21+p):])))
 	}
 	var units []func(dataset.Grating) float64
@@ -77,10 +77,10 @@ func TestUnitsAgreeWithNumpy(t *testing.T) {
 	}
 }
 
-// All units of layers of a ResNet-20 under quarter turns of CIFAR-10 images, and what tmeasures
-// computes of them. Both implementations run the network themselves, so that a unit at its
-// threshold may fire in one and not in the other.
-func TestLayersAgreeWithNumpy(t *testing.T) {
+// The scores of layers of a ResNet-20 under quarter turns of CIFAR-10 images agree with numpy, and
+// their variances with tmeasures. Each implementation runs the network itself, so that a unit at
+// its threshold may fire in one and not in the other.
+func TestLayersGolden(t *testing.T) {
 	t.Parallel()
 	g := readGolden(t)
 	data, err := dataset.OpenCIFAR10(t.Context(), dataset.CIFAROptions{Paths: []string{testdata.Path(t, "cifar10", "test_batch.bin")}})
@@ -110,8 +110,7 @@ func TestLayersAgreeWithNumpy(t *testing.T) {
 			tolerance := 1e-6
 			switch statistic {
 			case "invariance", "goodfellow-normal", "mutual-information":
-				// on the machine that made the golden values all agree to 1e-6; one unit in a
-				// thousand may fire otherwise elsewhere
+				// On other processors one unit in a thousand may differ by rounding.
 				tolerance = 1e-3
 			}
 			if math.Abs(got-want) > tolerance*math.Abs(want) {

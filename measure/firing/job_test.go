@@ -19,7 +19,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// kept is what a job hands over of single units.
+// A kept holds the unit scores and curves that a job reports.
 type kept struct {
 	units  []measure.UnitScore
 	curves []measure.UnitResponse
@@ -74,8 +74,8 @@ func runJob(t testing.TB, s firing.Settings, j *procedure.Job) []measure.PairSco
 	return measuretest.RunJob(t, p, err, j)
 }
 
-// activations are a layer's values on images, n x units, by runs of as many images as the measure
-// takes.
+// activations returns a layer's values on images, n x units, in batches of the size that the
+// measure uses.
 func activations(t testing.TB, m *model.Model, layer int, images []tensor.Tensor) tensor.Tensor {
 	t.Helper()
 	session, err := m.NewSession(m.Layers()[layer:layer+1], false)
@@ -115,7 +115,7 @@ func drawn(t testing.TB, src dataset.Source, f dataset.Frame) []tensor.Tensor {
 	return out
 }
 
-// sameUnits holds rows of units against what Along says of the same responses.
+// sameUnits compares reported unit scores with those of ScoreUnits.
 func sameUnits(t *testing.T, what string, rows []measure.UnitScore, want []firing.Unit) {
 	t.Helper()
 	if len(rows) != len(want) {
@@ -145,7 +145,7 @@ func find(t *testing.T, scores []measure.PairScore, layer int, factor, statistic
 	return measure.Score{}
 }
 
-// same compares values that may hold NaN.
+// same compares values that may contain NaN.
 func same(a, b any) bool {
 	return fmt.Sprintf("%+v", a) == fmt.Sprintf("%+v", b) || reflect.DeepEqual(a, b)
 }

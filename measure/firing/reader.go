@@ -3,6 +3,7 @@ package firing
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
@@ -83,31 +84,28 @@ func (e *reader) run(ctx context.Context, images []image) (*activations, error) 
 // forEachPart calls work for parts of the group's chunks, in parallel. A part has at most maxPart
 // units, and parts must not depend on each other.
 func (g group) forEachPart(work func(at int, c chunk)) {
-	var eg errgroup.Group
-	eg.SetLimit(max(1, runtime.GOMAXPROCS(0)))
-	for at, c := range g {
-		for lo := c.lo; lo < c.hi; lo += maxPart {
-			part := chunk{c.layer, lo, min(c.hi, lo+maxPart)}
-			eg.Go(func() error {
-				work(at, part)
-				return nil
-			})
-		}
-	}
-	eg.Wait()
+	g.forEach(maxPart, work)
 }
 
 const maxPart = 1 << 13
 
 // forEachChunk calls work for every chunk of the group, in parallel.
 func (g group) forEachChunk(work func(at int, c chunk)) {
+	g.forEach(math.MaxInt, work)
+}
+
+// forEach calls work for parts of chunks of at most size units, in parallel.
+func (g group) forEach(size int, work func(at int, c chunk)) {
 	var eg errgroup.Group
 	eg.SetLimit(max(1, runtime.GOMAXPROCS(0)))
 	for at, c := range g {
-		eg.Go(func() error {
-			work(at, c)
-			return nil
-		})
+		for lo := c.lo; lo < c.hi; lo += min(size, c.hi-lo) {
+			part := chunk{c.layer, lo, lo + min(size, c.hi-lo)}
+			eg.Go(func() error {
+				work(at, part)
+				return nil
+			})
+		}
 	}
 	eg.Wait()
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Samples stand in any order, and some cannot be read.
-func TestPlaces(t *testing.T) {
+// A placeIndex finds samples in any order, some of which cannot be read.
+func TestPlaceIndex(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 1))
 	index := make([]int32, 1000)
@@ -19,7 +19,7 @@ func TestPlaces(t *testing.T) {
 	p := newPlaceIndex(index)
 	for place, i := range index {
 		if i != unread && p.place(i) != place {
-			t.Errorf("the sample %d stands at %d, not at %d", i, place, p.place(i))
+			t.Errorf("sample %d is at %d, not at %d", i, place, p.place(i))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package firing
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/noether-ml/noether/measure"
@@ -46,7 +47,7 @@ func ScoreUnits(r Responses, s Settings) ([]Unit, error) {
 			return nil, fmt.Errorf("firing: response %d of unit %d is NaN or infinite", i/units, i%units)
 		}
 	}
-	g := NewThresholdEstimator(ThresholdOptions{Units: units, Rank: Rank(n, s.Rate), References: orTen(s.References), sparse: len(s.Sparse) > 0})
+	g := NewThresholdEstimator(ThresholdOptions{Units: units, Rank: Rank(n, s.Rate), References: cmp.Or(s.References, 10), sparse: len(s.Sparse) > 0})
 	in := make([]Input, n)
 	for i := range in {
 		in[i] = Input{Index: i, Reference: r.Steps(i) != nil}
@@ -62,13 +63,6 @@ func ScoreUnits(r Responses, s Settings) ([]Unit, error) {
 		out[u] = r.score(g, u)
 	}
 	return out, nil
-}
-
-func orTen(n int) int {
-	if n == 0 {
-		return 10
-	}
-	return n
 }
 
 // score returns the score of unit u for the sign with the better score.

@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/measure/procedure"
 )
 
-// Scores do not depend on how the work is divided, nor on where it was stopped.
-func TestDivisionAndResumption(t *testing.T) {
+// Scores do not depend on how the work is divided into groups, nor on interruptions.
+func TestDivisionAndResume(t *testing.T) {
 	t.Parallel()
 	all := firing.Defaults()
 	all.Also = []string{firing.Variance, firing.SameEquivariance, firing.NormalThreshold, firing.MutualInformation}
@@ -20,7 +20,7 @@ func TestDivisionAndResumption(t *testing.T) {
 	t.Run("sketch", func(t *testing.T) { t.Parallel(); divideAndResume(t, sketched()) })
 }
 
-// sketched has thresholds from sketches of 117 of 130 values.
+// sketched returns settings with thresholds from sketches of 117 of 130 values.
 func sketched() firing.Settings {
 	s := firing.Defaults()
 	s.Rate, s.Thresholds, s.Error = 0.9, firing.Sketched, 0.2
@@ -43,7 +43,7 @@ func divideAndResume(t *testing.T, s firing.Settings) {
 		j := newOne(&k)
 		j.Memory = bytes
 		if got := runJob(t, s, j); !same(got, want) || !same(k, whole) {
-			t.Errorf("with %d bytes the scores are others", bytes)
+			t.Errorf("with %d bytes: other scores", bytes)
 		}
 		return &k
 	}
@@ -75,13 +75,12 @@ func divideAndResume(t *testing.T, s firing.Settings) {
 		j.Checkpoint = state
 		k = kept{}
 		if got := runJob(t, s, j); !same(got, want) || !same(k, whole) {
-			t.Errorf("stopped at %d the scores are others", stop)
+			t.Errorf("stopped at %d: other scores after resuming", stop)
 		}
 	}
 }
 
-// Thresholds from sketches: the rates that they give are counted, and what follows from them is
-// what it must be.
+// With thresholds from sketches, global rates are exact counts, and scores follow from them.
 func TestSketchedThresholds(t *testing.T) {
 	t.Parallel()
 	m := openModel(t, testmodel.Options{})
@@ -101,12 +100,12 @@ func TestSketchedThresholds(t *testing.T) {
 				}
 			}
 			if global := float64(fires) / 130; math.Abs(u.Global-global) > 1e-12 || math.Abs(u.Score-u.Local/global) > 1e-12 {
-				t.Fatalf("layer %d: %+v, and it fires at %d of 130", layer, u, fires)
+				t.Fatalf("layer %d: %+v, and the unit fires at %d of 130 inputs", layer, u, fires)
 			}
 			squares += math.Pow(u.Global/0.9-1, 2) / float64(len(k.units))
 		}
 	}
 	if rms := math.Sqrt(squares); rms > 0.2 || rms == 0 {
-		t.Errorf("rates are %v off in the root mean square", rms)
+		t.Errorf("rates differ by %v in the root mean square", rms)
 	}
 }

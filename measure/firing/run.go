@@ -79,7 +79,7 @@ func (r *run) findSparse() error {
 // run continues from the restored checkpoint.
 func (r *run) run(ctx context.Context) error {
 	for ; r.group < len(r.groups); r.group++ {
-		if err := r.work(ctx, r.groups[r.group]); err != nil {
+		if err := r.runGroup(ctx, r.groups[r.group]); err != nil {
 			return err
 		}
 		r.estimators, r.moments, r.fullStats, r.classCounts, r.stage, r.seen = nil, nil, nil, nil, 0, 0
@@ -90,7 +90,7 @@ func (r *run) run(ctx context.Context) error {
 // A stage is one pass over images.
 type stage struct {
 	name    string
-	prepare func() // makes room, unless a checkpoint has; nil: nothing to prepare
+	prepare func() // allocates accumulators unless a checkpoint has restored them; may be nil
 	numbers func() []int
 	read    func(ctx context.Context, numbers []int) ([]image, error)
 	each    func(s *activations) error
@@ -117,7 +117,8 @@ func (r *run) stages(g group) []stage {
 	return out
 }
 
-func (r *run) work(ctx context.Context, g group) error {
+// runGroup runs the stages of a group.
+func (r *run) runGroup(ctx context.Context, g group) error {
 	e, err := newReader(r.job, g, r.units, r.batch)
 	if err != nil {
 		return err
@@ -127,7 +128,7 @@ func (r *run) work(ctx context.Context, g group) error {
 		if i < r.stage {
 			continue
 		}
-		if err := r.walk(ctx, e, s); err != nil {
+		if err := r.runStage(ctx, e, s); err != nil {
 			return err
 		}
 		r.stage, r.seen = i+1, 0
@@ -138,8 +139,8 @@ func (r *run) work(ctx context.Context, g group) error {
 	return nil
 }
 
-// walk runs a stage from the image where it was stopped.
-func (r *run) walk(ctx context.Context, e *reader, s stage) error {
+// runStage runs a stage from the image where it was interrupted.
+func (r *run) runStage(ctx context.Context, e *reader, s stage) error {
 	if s.prepare != nil {
 		s.prepare()
 	}
@@ -149,8 +150,8 @@ func (r *run) walk(ctx context.Context, e *reader, s stage) error {
 	if len(r.groups) > 1 {
 		note = fmt.Sprintf("%s, units %d of %d", s.name, r.group+1, len(r.groups))
 	}
-	err := e.forEach(ctx, numbers[from:], r.batch, s.read, func(sight *activations, seen int) error {
-		if err := s.each(sight); err != nil {
+	err := e.forEach(ctx, numbers[from:], r.batch, s.read, func(a *activations, seen int) error {
+		if err := s.each(a); err != nil {
 			return err
 		}
 		r.done += int64(from + seen - r.seen)
@@ -182,7 +183,7 @@ func (r *run) thresholdStage(g group) stage {
 				r.index[place] = unread
 			}
 		},
-		numbers: r.everyPlace,
+		numbers: func() []int { return dataset.Indices(r.job.Data.Len()) },
 		read:    r.readAvailable,
 		each:    func(s *activations) error { return r.updateThresholds(g, s) },
 		finish:  func() error { return r.storeThresholds(g) },
@@ -215,11 +216,6 @@ func (r *run) rateStage(g group) stage {
 	}
 }
 
-func (r *run) everyPlace() []int {
-	out := dataset.Indices(r.job.Data.Len())
-	return out
-}
-
 // readAvailable reads samples of P(x) and leaves out those that cannot be read.
 func (r *run) readAvailable(ctx context.Context, places []int) ([]image, error) {
 	frame := r.job.A.Model.Frame()
@@ -241,6 +237,7 @@ func (r *run) readAvailable(ctx context.Context, places []int) ([]image, error) 
 	return out, nil
 }
 
+// images returns samples with their places.
 func images(places []int, samples []dataset.Sample) []image {
 	out := make([]image, len(samples))
 	for i, s := range samples {

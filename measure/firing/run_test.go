@@ -18,8 +18,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// The measure finds for every unit of a network what Along finds when it holds all responses.
-func TestGratingsOfANetwork(t *testing.T) {
+// The measure agrees with ScoreUnits for every unit of a network on gratings.
+func TestGratings(t *testing.T) {
 	t.Parallel()
 	m := openModel(t, testmodel.Options{})
 	base, data := shuffledGratings(t)
@@ -52,8 +52,8 @@ func TestGratingsOfANetwork(t *testing.T) {
 	checkCurves(t, k)
 }
 
-// A curve shows its unit at its strongest input in the middle, and fires on as much of it as the
-// unit's local rate says.
+// checkCurves checks that the strongest input is the centre of a curve, and that the share of its
+// steps at which the unit fires is the local rate.
 func checkCurves(t *testing.T, k kept) {
 	t.Helper()
 	type id struct {
@@ -80,8 +80,8 @@ func checkCurves(t *testing.T, k kept) {
 	}
 }
 
-// Rotations of images: the identity among the values is counted once, as the reference itself.
-func TestTransformationOfANetwork(t *testing.T) {
+// With rotations of images, an identity among the values counts once, as the reference itself.
+func TestTransformation(t *testing.T) {
 	t.Parallel()
 	m := openModel(t, testmodel.Options{})
 	data := shapes(t, 150)
@@ -141,7 +141,7 @@ func TestChannelsAsUnits(t *testing.T) {
 	sameUnits(t, "channels", rowsOf(k.units, 0, "phase"), want)
 }
 
-// flat is a source of images that are all black.
+// flat is a source of black images.
 type flat struct{ dataset.Source }
 
 func (flat) Len() int { return 120 }
@@ -171,7 +171,7 @@ func TestSilentLayers(t *testing.T) {
 	}
 }
 
-// nameless is a source with classes that no sample has.
+// nameless is a source with classes and without labels.
 type nameless struct{ dataset.Source }
 
 func (n nameless) At(ctx context.Context, i int, f dataset.Frame) (dataset.Sample, error) {
@@ -180,7 +180,7 @@ func (n nameless) At(ctx context.Context, i int, f dataset.Frame) (dataset.Sampl
 	return s, err
 }
 
-// Firing says nothing about classes that no input has: there is a warning in place of a score.
+// Without labels there is a warning and no score of mutual information.
 func TestInformationWithoutLabels(t *testing.T) {
 	t.Parallel()
 	m := openModel(t, testmodel.Options{})
@@ -200,7 +200,7 @@ func TestInformationWithoutLabels(t *testing.T) {
 	}
 }
 
-func TestSkips(t *testing.T) {
+func TestSkip(t *testing.T) {
 	t.Parallel()
 	m := openModel(t, testmodel.Options{})
 	method, err := firing.New(firing.Defaults())
@@ -216,7 +216,7 @@ func TestSkips(t *testing.T) {
 	}
 }
 
-func TestNaNNamesTheLayer(t *testing.T) {
+func TestNonFinite(t *testing.T) {
 	t.Parallel()
 	m := openModel(t, testmodel.Options{Poison: float32(math.NaN())})
 	j := newJob(m, shapes(t, 100), &kept{})

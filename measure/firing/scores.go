@@ -1,11 +1,12 @@
 package firing
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 
+	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/resample"
 )
@@ -64,6 +65,7 @@ func (r *run) referenceCount() int {
 	return n
 }
 
+// firingScores returns the scores of a layer on one kind of trajectory.
 func (r *run) firingScores(f *layerResult, path int) []measure.Score {
 	units := r.unitScores(f, path)
 	n := len(units)
@@ -107,7 +109,7 @@ func warnConstant(scores []measure.Score, constant, n int) []measure.Score {
 	if constant == 0 {
 		return scores
 	}
-	warning := fmt.Sprintf("%d of %d units are constant on these inputs and never selective: they fire always, with a score of 1", constant, n)
+	warning := fmt.Sprintf("%d of %d units are constant on these inputs and never selective: they fire at every input, with a score of 1", constant, n)
 	if constant == n {
 		warning = fmt.Sprintf("all %d units are constant on these inputs and never selective", n)
 	}
@@ -122,14 +124,12 @@ func warnConstant(scores []measure.Score, constant, n int) []measure.Score {
 
 // ranking returns the indices of values in descending order. Equal values stay in their order.
 func ranking(v []float64) []int {
-	order := make([]int, len(v))
-	for i := range order {
-		order[i] = i
-	}
-	sort.SliceStable(order, func(a, b int) bool { return v[order[a]] > v[order[b]] })
+	order := dataset.Indices(len(v))
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(v[b], v[a]) })
 	return order
 }
 
+// meanOver returns the mean of the values at some indices.
 func meanOver(v []float64, at []int) float64 {
 	var sum float64
 	for _, i := range at {
@@ -182,9 +182,9 @@ func (r *run) alsoScores(layer int, f *layerResult) []measure.Score {
 	}
 	if r.settings.also(SameEquivariance) && f.also[statSame] == nil && r.trajectories[0].tmeasures {
 		s := measure.Plain(statSame, math.NaN(), 0)
-		s.Warnings = []string{"the transformation has no inverse that feature maps could be moved back by"}
+		s.Warnings = []string{"the transformation has no inverse for feature maps"}
 		if !movable(r.job.A.Layers[layer].Axes) {
-			s.Warnings = []string{"the layer has no feature maps that could be moved back"}
+			s.Warnings = []string{"the layer has no feature maps"}
 		}
 		out = append(out, s)
 	}
@@ -207,7 +207,7 @@ func meanOfUnits(statistic string, v []float64) measure.Score {
 	s := measure.Plain(statistic, sum/float64(n), n)
 	s.Max = math.Inf(1)
 	if n < len(v) {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("%d of %d units are left out: nothing but the transformation moves them", len(v)-n, len(v)))
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%d of %d units are left out: their values depend on the transformation only", len(v)-n, len(v)))
 	}
 	return s
 }
@@ -217,12 +217,12 @@ func meanOfUnits(statistic string, v []float64) measure.Score {
 func (r *run) informationScore(f *layerResult) measure.Score {
 	if math.IsNaN(f.information[0][0]) {
 		s := measure.Plain(statInformation, math.NaN(), 0)
-		s.Warnings = []string{"the inputs are not of two classes or more that firing could tell of: look at their labels, and at `classes` of the data"}
+		s.Warnings = []string{"the inputs have fewer than two classes: check their labels and `classes` of the data"}
 		return s
 	}
-	verdicts := r.unitScores(f, 0)
-	value, null := make([]float64, len(verdicts)), make([]float64, len(verdicts))
-	for u, v := range verdicts {
+	units := r.unitScores(f, 0)
+	value, null := make([]float64, len(units)), make([]float64, len(units))
+	for u, v := range units {
 		value[u], null[u] = f.information[v.side][u], f.informationNull[v.side][u]
 	}
 	s := measure.Plain(statInformation, NetworkScore(value, r.settings.Top), len(value))
@@ -264,11 +264,11 @@ func (r *run) table(layer, path, lo, hi int) []measure.UnitScore {
 
 // bestUnits returns the units of a layer whose tuning curves are kept: the best selective ones.
 func (r *run) bestUnits(layer, path int) []int {
-	verdicts := r.unitScores(r.results[layer], path)
-	values := make([]float64, len(verdicts))
-	for i, v := range verdicts {
+	units := r.unitScores(r.results[layer], path)
+	values := make([]float64, len(units))
+	for i, v := range units {
 		values[i] = v.score
 	}
-	order := slices.DeleteFunc(ranking(values), func(u int) bool { return verdicts[u].constant })
+	order := slices.DeleteFunc(ranking(values), func(u int) bool { return units[u].constant })
 	return order[:min(len(order), r.settings.Curves)]
 }

@@ -19,9 +19,8 @@ import (
 // up. A hash chooses which one, and the next time the choice is mirrored.
 //
 // The total weight stays the same, and the rank of a value changes by less than the weight of the
-// values above it; the rank of the largest does not change. So a sketch that is merged from many
-// parts is as good as a single one. When the weight exceeds k and a margin by a quarter, the lowest
-// values are dropped and the bound rises.
+// values above it; the rank of the largest does not change. When the weight exceeds k and a margin
+// by a quarter, the lowest values are dropped and the bound rises.
 type sketch struct {
 	units       int
 	first       int       // number of the first unit, for the hash
@@ -36,19 +35,19 @@ type sketch struct {
 }
 
 const (
-	minLevel   = 8    // smallest capacity of a level
-	maxLevel   = 8192 // largest capacity of a level
-	bottomRoom = 32   // smallest capacity of level 0: sorting many values at once is cheaper
-	minRoom    = 12   // levels of less capacity are part of level 0
+	minLevel       = 8    // smallest capacity of a level
+	maxLevel       = 8192 // largest capacity of a level
+	bottomCapacity = 32   // smallest capacity of level 0: sorting many values at once is cheaper
+	minCapacity    = 12   // levels of less capacity are part of level 0
 	// smallest capacity of a level above 0: larger levels are sorted less often
-	minUpperRoom = 24
-	maxStep      = 4 // the lower half of level 0 becomes at least one value
+	minUpperCapacity = 24
+	maxStep          = 4 // the lower half of level 0 becomes at least one value
 )
 
 // levels returns the capacities of a sketch's levels, the highest weight last. Each has two thirds
 // of the capacity of the level above it, and the last one can hold twice the weight that is kept.
 // Level 0 replaces the lowest step levels.
-func levels(k int, relative float64) (rooms []int, step int) {
+func levels(k int, relative float64) (capacities []int, step int) {
 	top := float64(minLevel)
 	if relative > 0 {
 		top = max(top, perError/relative)
@@ -62,28 +61,28 @@ func levels(k int, relative float64) (rooms []int, step int) {
 		return []int{even(2 * float64(keptWeight(k, relative)))}, 1
 	}
 	for h := range n {
-		room := even(max(minLevel, top*math.Pow(2./3, float64(n-1-h))))
-		if room < minRoom && step < maxStep && h < n-1 {
+		capacity := even(max(minLevel, top*math.Pow(2./3, float64(n-1-h))))
+		if capacity < minCapacity && step < maxStep && h < n-1 {
 			step++
 			continue
 		}
-		if n := len(rooms); n < 2 {
-			room = max(room, minUpperRoom)
+		if n := len(capacities); n < 2 {
+			capacity = max(capacity, minUpperCapacity)
 		} else {
 			// values from below fit after the level was compacted
-			room = max(room, even(4+float64(rooms[n-1])/4))
+			capacity = max(capacity, even(4+float64(capacities[n-1])/4))
 		}
-		rooms = append(rooms, room)
+		capacities = append(capacities, capacity)
 	}
 	if step > 0 {
-		return slices.Concat([]int{bottomRoom}, rooms), step
+		return slices.Concat([]int{bottomCapacity}, capacities), step
 	}
-	rooms[0] = max(rooms[0], bottomRoom)
-	return rooms, 1
+	capacities[0] = max(capacities[0], bottomCapacity)
+	return capacities, 1
 }
 
 // perError is the capacity of the last level times the relative error that results. It was measured
-// for values in many orders and merged from many parts.
+// for values in many orders.
 const perError = 4.2
 
 func even(v float64) int { return 2 * int(math.Ceil(v/2)) }
@@ -97,16 +96,11 @@ func sketched(k int, relative float64) bool {
 	return relative > 0 && sketchBytes(k, relative) < int64(4*k)
 }
 
-// sameLayout reports whether two topValues keep the same data.
-func (t *topValues) sameLayout(o *topValues) bool {
-	return t.sketch == nil && o.sketch == nil || t.sketch != nil && o.sketch != nil && slices.Equal(t.sketch.offsets, o.sketch.offsets)
-}
-
 func newSketch(units, k int, relative float64, first int) *sketch {
-	rooms, step := levels(k, relative)
+	capacities, step := levels(k, relative)
 	s := &sketch{units: units, first: first, k: k, target: keptWeight(k, relative), step: step, offsets: []int{0}}
-	for _, room := range rooms {
-		s.offsets = append(s.offsets, s.offsets[len(s.offsets)-1]+room)
+	for _, capacity := range capacities {
+		s.offsets = append(s.offsets, s.offsets[len(s.offsets)-1]+capacity)
 	}
 	n := s.levels()
 	s.items, s.bound = make([]float32, units*s.offsets[n]), make([]float32, units)
@@ -120,9 +114,9 @@ func newSketch(units, k int, relative float64, first int) *sketch {
 // sketchBytes returns the memory of a sketch for one unit.
 func sketchBytes(k int, relative float64) int64 {
 	bytes := 4
-	rooms, _ := levels(k, relative)
-	for _, room := range rooms {
-		bytes += 4*room + 4
+	capacities, _ := levels(k, relative)
+	for _, capacity := range capacities {
+		bytes += 4*capacity + 4
 	}
 	return int64(bytes)
 }
@@ -143,7 +137,7 @@ func (s *sketch) level(u, h int) []float32 {
 	return s.items[u*size+s.offsets[h] : u*size+s.offsets[h]+int(s.counts[u*n+h])]
 }
 
-func (s *sketch) room(h int) int { return s.offsets[h+1] - s.offsets[h] }
+func (s *sketch) capacity(h int) int { return s.offsets[h+1] - s.offsets[h] }
 
 // add adds a value of unit u and reports whether the bound may have changed.
 func (s *sketch) add(u int, v float32) bool {
@@ -158,38 +152,25 @@ func (s *sketch) add(u int, v float32) bool {
 	if int(*fill) < s.offsets[1] {
 		return false
 	}
-	s.makeRoomAtBottom(u)
+	s.compactBottom(u)
 	return true
 }
 
-// makeRoomAtBottom makes room at level 0, which is full.
-func (s *sketch) makeRoomAtBottom(u int) {
+// compactBottom makes room at level 0, which is full.
+func (s *sketch) compactBottom(u int) {
 	n := s.levels()
-	if s.offsets[1] == bottomRoom && n > 1 && int(s.counts[u*n+1])+bottomRoom/2>>s.step <= s.room(1) {
+	if s.offsets[1] == bottomCapacity && n > 1 && int(s.counts[u*n+1])+bottomCapacity/2>>s.step <= s.capacity(1) {
 		s.moveUp(u, 0)
 	} else {
-		s.makeRoom(u, 0)
+		s.compact(u, 0)
 	}
 }
 
-// addAt adds a value at a level above 0, making room there if necessary.
-func (s *sketch) addAt(u, h int, v float32) {
-	if s.free(u, h) == 0 {
-		s.makeRoom(u, h)
-		if v <= s.bound[u] {
-			return
-		}
-	}
-	at := u*s.levels() + h
-	s.items[u*s.offsets[s.levels()]+s.offsets[h]+int(s.counts[at])] = v
-	s.counts[at]++
-}
+func (s *sketch) free(u, h int) int { return s.capacity(h) - len(s.level(u, h)) }
 
-func (s *sketch) free(u, h int) int { return s.room(h) - len(s.level(u, h)) }
-
-// makeRoom drops values that are too low, if there are enough, or moves the lower half of a level
-// up.
-func (s *sketch) makeRoom(u, h int) {
+// compact makes room at a level: it drops values that are too low, if there are enough, or moves
+// the lower half of the level up.
+func (s *sketch) compact(u, h int) {
 	before := s.free(u, h)
 	if last := h == s.levels()-1; last || s.weight(u) > s.target+s.target/4 {
 		s.trim(u)
@@ -197,28 +178,28 @@ func (s *sketch) makeRoom(u, h int) {
 			return
 		}
 	}
-	for s.free(u, h+1) < s.room(h)/2>>s.liftShift(h) {
-		s.makeRoom(u, h+1)
+	for s.free(u, h+1) < s.capacity(h)/2>>s.compactionShift(h) {
+		s.compact(u, h+1)
 	}
 	s.moveUp(u, h)
 }
 
-// liftShift returns the logarithm of the number of values of level h that become one at the level
-// above.
-func (s *sketch) liftShift(h int) int { return s.shift(h+1) - s.shift(h) }
+// compactionShift returns the logarithm of the number of values of level h that become one at the
+// level above.
+func (s *sketch) compactionShift(h int) int { return s.shift(h+1) - s.shift(h) }
 
 // moveUp thins the lower half of a level. There must be room at the level above.
 func (s *sketch) moveUp(u, h int) {
 	v := s.level(u, h)
-	sorted(v)
-	at, lift := u*s.levels()+h, s.liftShift(h)
-	of := 1 << lift
+	slices.Sort(v)
+	at, shift := u*s.levels()+h, s.compactionShift(h)
+	of := 1 << shift
 	low := len(v) / 2 &^ (of - 1)
 	above := s.items[u*s.offsets[s.levels()]+s.offsets[h+1]+int(s.counts[at+1]):]
 	for i, from := 0, s.draw(at, of); from < low; i, from = i+1, from+of {
 		above[i] = v[from]
 	}
-	s.counts[at+1] += uint16(low >> lift)
+	s.counts[at+1] += uint16(low >> shift)
 	s.counts[at] = uint16(copy(v, v[low:]))
 }
 
@@ -244,15 +225,15 @@ func (s *sketch) weight(u int) int {
 
 // trim drops the values below the weight that is kept.
 func (s *sketch) trim(u int) {
-	gate, reached := s.valueAt(u, s.target)
+	bound, reached := s.valueAt(u, s.target)
 	if !reached {
 		return
 	}
-	s.bound[u] = gate
+	s.bound[u] = bound
 	for h := range s.levels() {
 		v := s.level(u, h)
-		low, _ := slices.BinarySearchFunc(v, gate, func(x, gate float32) int {
-			if x <= gate {
+		low, _ := slices.BinarySearchFunc(v, bound, func(x, bound float32) int {
+			if x <= bound {
 				return -1
 			}
 			return 1
@@ -267,7 +248,7 @@ func (s *sketch) valueAt(u, rank int) (v float32, reached bool) {
 	var heads [32]int
 	for h := range s.levels() {
 		values := s.level(u, h)
-		sorted(values)
+		slices.Sort(values)
 		heads[h] = len(values) - 1
 	}
 	for sum := 0; sum < rank; {
@@ -298,35 +279,6 @@ func (s *sketch) threshold(u int) float32 {
 	return s.bound[u]
 }
 
-// merge adds the values of a sketch with the same options.
-func (s *sketch) merge(o *sketch) {
-	for u := range s.units {
-		s.raiseBound(u, o.bound[u])
-		for h := range o.levels() {
-			for _, v := range o.level(u, h) {
-				if h == 0 {
-					s.add(u, v)
-				} else if v > s.bound[u] {
-					s.addAt(u, h, v)
-				}
-			}
-		}
-	}
-}
-
-// raiseBound raises the bound of a unit to that of another sketch: smaller values cannot be the
-// k-th largest.
-func (s *sketch) raiseBound(u int, gate float32) {
-	if gate <= s.bound[u] {
-		return
-	}
-	s.bound[u] = gate
-	for h := range s.levels() {
-		v := s.level(u, h)
-		s.counts[u*s.levels()+h] = uint16(len(slices.DeleteFunc(v, func(x float32) bool { return x <= gate })))
-	}
-}
-
 func (s *sketch) write(w *state.Writer) {
 	w.Float32s(s.items)
 	w.Uint16s(s.counts)
@@ -341,9 +293,9 @@ func (s *sketch) read(r *state.Reader) {
 	r.Float32sInto(s.bound)
 	for i, f := range s.counts {
 		h := i % s.levels()
-		if room := s.room(h); int(f) > room || h == 0 && int(f) == room {
+		if capacity := s.capacity(h); int(f) > capacity || h == 0 && int(f) == capacity {
 			s.counts[i] = 0
-			r.Fail(fmt.Errorf("%d values where there is room for %d", f, room))
+			r.Fail(fmt.Errorf("%d values at a level with capacity %d", f, capacity))
 		}
 	}
 }

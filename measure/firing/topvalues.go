@@ -56,9 +56,9 @@ func (t *topValues) bytes() int {
 
 // update adds the responses of the units from first on to the n-th input. Most are below the bound.
 func (t *topValues) update(row []float32, sign float32, first, n, eligible int, in Input) {
-	gate := t.bound[first:][:len(row)]
+	bound := t.bound[first:][:len(row)]
 	for i, v := range row {
-		if v *= sign; v >= gate[i] {
+		if v *= sign; v >= bound[i] {
 			t.add(first+i, v, n, eligible, int32(in.Index), in.Reference)
 		}
 	}
@@ -96,9 +96,9 @@ func (t *topValues) addSketched(u int, v float32, eligible int, index int32, ref
 // sketchedBound returns the smallest value that can change the sketch of a unit or its strongest
 // inputs.
 func (t *topValues) sketchedBound(u int) float32 {
-	gate, last := t.sketch.bound[u], t.strongestValue[(u+1)*t.references-1]
-	if gate < last {
-		return math.Nextafter32(gate, last)
+	bound, last := t.sketch.bound[u], t.strongestValue[(u+1)*t.references-1]
+	if bound < last {
+		return math.Nextafter32(bound, last)
 	}
 	return last
 }
@@ -197,42 +197,4 @@ func (t *topValues) firesAtStrongest(u int, q float32) (fires int32) {
 		}
 	}
 	return fires
-}
-
-// merge adds the values of other inputs.
-func (t *topValues) merge(o *topValues) {
-	if t.sketch != nil {
-		t.sketch.merge(o.sketch)
-	}
-	for u := range t.units {
-		if t.sketch == nil {
-			t.mergeHeap(u, o)
-		}
-		eligible := t.eligible
-		for i, index := range o.strongest(u) {
-			t.insertStrongest(u, o.strongestValue[u*o.references+i], eligible, index)
-			eligible++
-		}
-	}
-	t.n += o.n
-	t.eligible += o.eligible
-	for u := range t.units {
-		t.bound[u] = float32(math.Inf(-1))
-		switch {
-		case t.sketch != nil:
-			t.bound[u] = t.sketchedBound(u)
-		case t.n >= t.rank && t.eligible >= t.references:
-			t.bound[u] = min(t.heap[u*t.rank], t.strongestValue[(u+1)*t.references-1])
-		}
-	}
-}
-
-// mergeHeap adds the values that o holds of unit u, then the values that o only counts.
-func (t *topValues) mergeHeap(u int, o *topValues) {
-	for i, v := range o.heap[u*o.rank : u*o.rank+min(o.n, o.rank)] {
-		t.addToHeap(u, v, t.n+i)
-	}
-	if o.n >= o.rank && o.tied[u] > 0 && t.heap[u*t.rank] == o.heap[u*o.rank] {
-		t.tied[u] += o.tied[u] // the heap is full here
-	}
 }

@@ -41,12 +41,12 @@ type trajectory struct {
 // An image is one input of the model. Its number identifies it among the images of a kind of
 // trajectory.
 type image struct {
-	number int
-	index  int // of the sample
-	label  int
-	name   string
-	input  tensor.Tensor
-	sound  *dataset.Waveform // the waveform of the input; nil for images
+	number   int
+	index    int // of the sample
+	label    int
+	name     string
+	input    tensor.Tensor
+	waveform *dataset.Waveform // the waveform of the input; nil for images
 }
 
 func newImage(number int, s dataset.Sample) image {
@@ -55,7 +55,7 @@ func newImage(number int, s dataset.Sample) image {
 
 // transformed returns the input transformed by an Op.
 func (p image) transformed(op transform.Op) (tensor.Tensor, error) {
-	return dataset.Sample{Index: p.index, Name: p.name, Input: p.input, Waveform: p.sound}.Apply(op)
+	return dataset.Sample{Index: p.index, Name: p.name, Input: p.input, Waveform: p.waveform}.Apply(op)
 }
 
 // trajectoriesOf returns the trajectories of a job: those of its transformation or, without one,
@@ -73,16 +73,16 @@ func (m *firing) trajectoriesOf(j *procedure.Job) []trajectory {
 	return nil
 }
 
-// gratingTrajectory returns the trajectory of a walk through gratings. Places of the job's data
-// differ from places of the walk, which are sample indices.
-func gratingTrajectory(j *procedure.Job, factor string, walk *dataset.GratingTrajectories) trajectory {
+// gratingTrajectory returns the trajectories of gratings along one parameter. Places of the job's
+// data differ from places of the trajectories, which are sample indices.
+func gratingTrajectory(j *procedure.Job, factor string, trajectories *dataset.GratingTrajectories) trajectory {
 	index := sampleIndex(j.Data)
 	return trajectory{
-		factor: factor, amounts: walk.Amounts(), centre: len(walk.Amounts()) / 2, total: walk.Len(),
-		images: func(place int) []int { return walk.Trajectory(index(place)) },
+		factor: factor, amounts: trajectories.Amounts(), centre: len(trajectories.Amounts()) / 2, total: trajectories.Len(),
+		images: func(place int) []int { return trajectories.Trajectory(index(place)) },
 		read: func(ctx context.Context, numbers []int) ([]image, error) {
 			var out []image
-			for s, err := range dataset.Read(ctx, walk, numbers, j.A.Model.Frame(), dataset.ReadOptions{}) {
+			for s, err := range dataset.Read(ctx, trajectories, numbers, j.A.Model.Frame(), dataset.ReadOptions{}) {
 				if err != nil {
 					return nil, err
 				}
@@ -247,7 +247,7 @@ func isIdentity(op transform.Op, m *model.Model) bool {
 	}
 	p := image{input: noise}
 	if m.TakesAudio() {
-		p.sound = &dataset.Waveform{Rate: noiseRate, Data: noise.Data}
+		p.waveform = &dataset.Waveform{Rate: noiseRate, Data: noise.Data}
 	}
 	after, err := p.transformed(op)
 	return err == nil && slices.Equal(noise.Data, after.Data)

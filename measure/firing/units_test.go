@@ -8,8 +8,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A value that says where it stands: 100 c + 10 row + column.
-func standing(channels, rows, columns int, last bool) tensor.Tensor {
+// positionValues returns a feature map whose values encode their positions: 100 c + 10 row +
+// column.
+func positionValues(channels, rows, columns int, last bool) tensor.Tensor {
 	shape := []int{1, channels, rows, columns}
 	if last {
 		shape = []int{1, rows, columns, channels}
@@ -29,10 +30,10 @@ func standing(channels, rows, columns int, last bool) tensor.Tensor {
 	return z
 }
 
-func TestUnitsStandWhereTheySay(t *testing.T) {
+func TestUnitPositions(t *testing.T) {
 	t.Parallel()
 	for _, axes := range []onnx.Axes{"NCHW", "NHWC"} {
-		z := standing(3, 4, 5, axes == "NHWC")
+		z := positionValues(3, 4, 5, axes == "NHWC")
 		l := onnx.Layer{Name: "l", Shape: z.Shape[1:], Axes: axes}
 		for positions, want := range map[string]int{"all": 60, "7": 21, "20": 60, "channels": 3} {
 			s := Defaults()
@@ -51,14 +52,14 @@ func TestUnitsStandWhereTheySay(t *testing.T) {
 					continue
 				}
 				if v != float32(100*c+10*row+column) {
-					t.Errorf("%s, positions %s: unit %d says %d, %d, %d and is %v", axes, positions, i, c, row, column, v)
+					t.Errorf("%s, positions %s: unit %d is at %d, %d, %d and has the value %v", axes, positions, i, c, row, column, v)
 				}
 			}
 		}
 	}
 }
 
-func TestUnitsOfOtherLayers(t *testing.T) {
+func TestUnitsWithoutSpace(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		axes              onnx.Axes
@@ -77,12 +78,12 @@ func TestUnitsOfOtherLayers(t *testing.T) {
 		got := [3]int{}
 		got[0], got[1], got[2] = u.place(c.unit)
 		if want := [3]int{c.channel, c.row, c.col}; got != want || u.count() != tensor.Size(c.shape) {
-			t.Errorf("%s %v: unit %d of %d stands at %v, want %v", c.axes, c.shape, c.unit, u.count(), got, want)
+			t.Errorf("%s %v: unit %d of %d is at %v, want %v", c.axes, c.shape, c.unit, u.count(), got, want)
 		}
 	}
 }
 
-func TestRandomPositionsAreThoseOfTheSeed(t *testing.T) {
+func TestRandomPositions(t *testing.T) {
 	t.Parallel()
 	l := onnx.Layer{Name: "l", Shape: []int{2, 8, 8}, Axes: "NCHW"}
 	s := Defaults()

@@ -138,7 +138,7 @@ type probeCheckpoint struct {
 	last time.Time
 }
 
-// Due implements train.Sparing.
+// Due reports whether the state should be saved after an epoch.
 func (k *probeCheckpoint) Due() bool {
 	return k.ctx.Err() != nil || time.Since(k.last) >= stateInterval
 }

@@ -81,33 +81,30 @@ func (r *run) disentanglementScores(ctx context.Context, layer onnx.Layer, targe
 	if err != nil {
 		return nil, err
 	}
-	under := r.newInput(layer, "moved", moved)
-	under.mean, under.scale = in.mean, in.scale
-	var readings []*probeSet
-	var problems []*probeSpec
+	transformed := r.newInput(layer, "moved", moved)
+	transformed.mean, transformed.scale = in.mean, in.scale
+	var sets []*probeSet
 	for _, t := range targets {
-		t.split.test = slices.DeleteFunc(slices.Clone(t.split.test), func(i int) bool { return !under.has(i) })
-		for _, d := range r.newProbeSets(layer, in, t.target, t.split, r.training.Hidden, t.name) {
-			readings, problems = append(readings, d), append(problems, d.specs()...)
-		}
+		t.split.test = slices.DeleteFunc(slices.Clone(t.split.test), func(i int) bool { return !transformed.has(i) })
+		sets = append(sets, r.newProbeSets(layer, in, t.target, t.split, r.training.Hidden, t.name)...)
 	}
 	tests := map[*target][]int{}
-	for _, d := range readings {
+	for _, d := range sets {
 		tests[d.target] = d.test
 	}
-	found, err := r.trainProbes(ctx, problems, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
+	found, err := r.trainProbes(ctx, sets, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
 		before, err := r.predictions(ctx, p, net, in, tests[p.target])
 		if err != nil {
 			return nil, err
 		}
-		after, err := r.predictions(ctx, p, net, under, tests[p.target])
+		after, err := r.predictions(ctx, p, net, transformed, tests[p.target])
 		return outcome{before, after}, err
 	})
 	if err != nil {
 		return nil, err
 	}
 	var out []measure.Score
-	for _, d := range readings {
+	for _, d := range sets {
 		parts := r.parameterBins(quarters)
 		if len(parts) > 1 {
 			parts = append(parts, parameterBin{"", func(int) bool { return true }})
@@ -131,11 +128,11 @@ func (d *probeSet) changeScores(found map[string]outcome, part parameterBin) []m
 		return nil // no sample was drawn there
 	}
 	e := estimate{name: "rmse-change", n: len(rows), seeds: len(d.seeds), min: math.Inf(-1), max: math.Inf(1)}
-	more := func(before, after []float64, want []float64) float64 { return RMSE(after, want) - RMSE(before, want) }
+	more := func(before, after []float64, want []float64) float64 { return rmse(after, want) - rmse(before, want) }
 	if d.target.classes > 0 {
 		e.name, e.min, e.max = "accuracy-change", -1, 1
 		more = func(before, after []float64, want []float64) float64 {
-			return Accuracy(before, want) - Accuracy(after, want)
+			return accuracy(before, want) - accuracy(after, want)
 		}
 	}
 	want := d.target.values(samples)

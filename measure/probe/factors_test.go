@@ -20,12 +20,11 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// names are the factors of shapes that the images of factorImages hold, one a pixel, each brought
+// names are the factors of shapes that the images of factorImages hold: one for each pixel, scaled
 // to [0, 1].
 var names = []string{"hue", "rotation", "x", "y"}
 
-// factorImages are shapes whose factors are drawn as the pixels of 2 x 2 images, so that a model
-// can hand them on.
+// factorImages is a source whose 2 x 2 images have the factors of shapes as their pixels.
 type factorImages struct{ *dataset.Shapes }
 
 func (f factorImages) Factors() []string { return names }
@@ -41,7 +40,7 @@ func (f factorImages) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sam
 	return s, nil
 }
 
-// addTo is a transformation that adds to one pixel what it draws.
+// addTo is a transformation that adds a random number to one pixel.
 type addTo struct {
 	pixel int
 	law   transform.Distribution
@@ -61,7 +60,7 @@ func (o addToOp) Apply(dst, src tensor.Tensor) {
 	dst.Data[o.pixel] += float32(o.by)
 }
 
-// swap exchanges two pixels.
+// swap is a transformation that exchanges two pixels.
 type swap struct{ a, b int }
 
 func (t swap) Draw(*rand.Rand) transform.Op { return t }
@@ -72,7 +71,7 @@ func (t swap) Apply(dst, src tensor.Tensor) {
 	dst.Data[t.a], dst.Data[t.b] = src.Data[t.b], src.Data[t.a]
 }
 
-// linearModel takes a 2 x 2 image to the products of its pixels with the columns of w (4 x d).
+// linearModel returns a model that multiplies the pixels of a 2 x 2 image by w (4 x d).
 func linearModel(t testing.TB, w tensor.Tensor) *model.Model {
 	t.Helper()
 	b := onnx.NewBuilder(17)
@@ -86,7 +85,7 @@ func linearModel(t testing.TB, w tensor.Tensor) *model.Model {
 	return out
 }
 
-// matrix is 4 x d, row by row.
+// matrix returns a matrix, 4 x d, row by row.
 func matrix(d int, values ...float32) tensor.Tensor {
 	return tensor.Tensor{Shape: []int{4, d}, Data: values}
 }
@@ -95,7 +94,7 @@ func identity() tensor.Tensor {
 	return matrix(4, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1)
 }
 
-// factorJob is a job on n factor images.
+// factorJob returns a job on n factor images.
 func factorJob(t testing.TB, n int, m *model.Model, tr *procedure.Transform) *procedure.Job {
 	t.Helper()
 	shapes, err := dataset.OpenShapes(dataset.ShapesOptions{N: n, Size: 8, Kinds: []string{"triangle"}})
@@ -110,13 +109,13 @@ func factorJob(t testing.TB, n int, m *model.Model, tr *procedure.Transform) *pr
 	return j
 }
 
-// shiftOf adds between low and high to a pixel.
+// shiftOf returns a transformation that adds a number between low and high to a pixel.
 func shiftOf(pixel int, low, high float64) *procedure.Transform {
 	law := transform.Uniform(low, high)
 	return &procedure.Transform{Name: "shift", Identity: "shift", Values: []procedure.Value{{Transform: addTo{pixel, law}}}, Range: &law}
 }
 
-// mustRun does a job and returns its scores by "statistic variant factor parameter".
+// mustRun runs a job and returns its scores by "statistic variant factor parameter".
 func mustRun(t testing.TB, p procedure.Procedure, err error, j *procedure.Job) map[string]measure.Score {
 	t.Helper()
 	found := measuretest.RunJob(t, p, err, j)
@@ -139,7 +138,7 @@ func mustRun(t testing.TB, p procedure.Procedure, err error, j *procedure.Job) m
 	return out
 }
 
-// quick are settings that converge on a few samples.
+// quick returns settings that converge on a few samples.
 func quick() InformativenessSettings {
 	s := InformativenessDefaults()
 	s.Probe, s.Rate, s.Decay, s.Seeds, s.Epochs, s.Patience = []string{SLP, Ridge}, 0.03, 0, 1, 40, 5
@@ -147,7 +146,8 @@ func quick() InformativenessSettings {
 	return s
 }
 
-func TestRepresentationThatIsTheFactors(t *testing.T) {
+// Probes predict factors that are part of the representation.
+func TestInformativeness(t *testing.T) {
 	t.Parallel()
 	s := quick()
 	s.Probe = []string{SLP, MLP, Ridge}
@@ -167,16 +167,16 @@ func TestRepresentationThatIsTheFactors(t *testing.T) {
 	}
 }
 
-// Without a factor its R^2 is at the null; a rotation of the representation keeps everything for a
-// linear probe.
-func TestFactorRemovedAndRotated(t *testing.T) {
+// If a factor is removed from the representation, its R^2 is that of the null. A rotation of the
+// representation does not affect linear probes.
+func TestInformativenessLinearMaps(t *testing.T) {
 	t.Parallel()
 	m, err := Informativeness(quick())
 	without := mustRun(t, m, err, factorJob(t, 500, linearModel(t, matrix(3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1)), nil))
 	for _, kind := range []string{SLP, Ridge} {
 		gone := without["r2 "+kind+" hue"]
 		if gone.Value > 0.05 || gone.High < gone.Null || math.Abs(gone.Value-gone.Null) > 0.2 || without["r2 "+kind+" y"].Value < 0.99 {
-			t.Errorf("without hue the %s has %+v", kind, gone)
+			t.Errorf("%s for a removed factor: %+v", kind, gone)
 		}
 	}
 	h := float32(0.5) // half of a Hadamard matrix is a rotation
@@ -190,7 +190,8 @@ func TestFactorRemovedAndRotated(t *testing.T) {
 	}
 }
 
-func TestParameterOfAFactorThatIsThere(t *testing.T) {
+// The parameter of a shift of a factor is predicted if the representation contains the factor.
+func TestParameterEquivariance(t *testing.T) {
 	t.Parallel()
 	s := EquivarianceDefaults()
 	s.Training = quick().Training
@@ -202,16 +203,16 @@ func TestParameterOfAFactorThatIsThere(t *testing.T) {
 		}
 	}
 	if b := found["baseline-rmse"]; math.Abs(b.Value-1/math.Sqrt(12)) > 0.05 {
-		t.Errorf("the mean predicts to %v, and a uniform number has the deviation %v", b.Value, 1/math.Sqrt(12))
+		t.Errorf("the RMSE of the mean is %v, and the standard deviation of a uniform number %v", b.Value, 1/math.Sqrt(12))
 	}
 	blind := mustRun(t, m, err, factorJob(t, 500, linearModel(t, matrix(3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1)), shiftOf(0, -0.5, 0.5)))
 	if r2 := blind["r2 ridge"]; r2.Value > 0.1 {
-		t.Errorf("a representation that does not see the shift tells it with %+v", r2)
+		t.Errorf("R^2 for a representation that does not depend on the shift: %+v", r2)
 	}
 }
 
-// A list of values that are no numbers makes classes of them.
-func TestParameterThatIsNoNumber(t *testing.T) {
+// Values of a transformation without numeric parameters are classes.
+func TestParameterClasses(t *testing.T) {
 	t.Parallel()
 	s := EquivarianceDefaults()
 	s.Training = quick().Training
@@ -220,11 +221,12 @@ func TestParameterThatIsNoNumber(t *testing.T) {
 	tr := &procedure.Transform{Name: "either", Identity: "either", Values: []procedure.Value{{Parameter: "up", Transform: addTo{0, transform.Fixed(1)}}, {Parameter: "down", Transform: addTo{0, transform.Fixed(-1)}}}}
 	found := mustRun(t, m, err, factorJob(t, 400, linearModel(t, identity()), tr))
 	if a := found["accuracy slp"]; a.Value < 0.95 || found["baseline-accuracy"].Value > 0.75 {
-		t.Errorf("%+v, and %+v of the more frequent one", a, found["baseline-accuracy"])
+		t.Errorf("accuracy %+v, and %+v of the most frequent class", a, found["baseline-accuracy"])
 	}
 }
 
-func TestLinearRepresentationUnderALinearTransformation(t *testing.T) {
+// A linear probe predicts the effect of a linear transformation on a linear representation.
+func TestRepresentationEquivariance(t *testing.T) {
 	t.Parallel()
 	s := EquivarianceDefaults()
 	s.Training = quick().Training
@@ -241,12 +243,12 @@ func TestLinearRepresentationUnderALinearTransformation(t *testing.T) {
 	}
 	still := mustRun(t, m, err, factorJob(t, 200, linearModel(t, identity()), &procedure.Transform{Name: "none", Identity: "none", Values: []procedure.Value{{Transform: transform.Identity{}}}}))
 	if g := still["gain ridge"]; !math.IsNaN(g.Value) || len(g.Warnings) != 1 || still["identity-cosine"].Value < 1-1e-12 {
-		t.Errorf("where nothing moves, the gain is %+v", g)
+		t.Errorf("the gain for the identity is %+v", g)
 	}
 }
 
-// With its parameter known, what a shift does to one number is predicted; without, it is not.
-func TestConditionedOnTheParameter(t *testing.T) {
+// The effect of a shift is predicted from its parameter.
+func TestRepresentationEquivarianceParameter(t *testing.T) {
 	t.Parallel()
 	s := EquivarianceDefaults()
 	s.Probe, s.Seeds, s.Hidden, s.Decay, s.Rate, s.Epochs = []string{MLP}, 1, []int{64, 64}, 0, 1e-2, 40
@@ -257,7 +259,8 @@ func TestConditionedOnTheParameter(t *testing.T) {
 	}
 }
 
-func TestDisentangledFactors(t *testing.T) {
+// A shift of one factor changes the predictions of that factor only.
+func TestDisentanglement(t *testing.T) {
 	t.Parallel()
 	m, err := Disentanglement(quick())
 	found := mustRun(t, m, err, factorJob(t, 500, linearModel(t, identity()), shiftOf(0, -0.8, 0.8)))
@@ -267,7 +270,7 @@ func TestDisentangledFactors(t *testing.T) {
 			for _, name := range names {
 				s, ok := found["rmse-change "+kind+" "+name+quarter]
 				if !ok {
-					t.Fatalf("there is no score of %s, quarter %q, among %v", name, quarter, len(found))
+					t.Fatalf("no score of %s for quarter %q among %v", name, quarter, len(found))
 				}
 				if name != "hue" && math.Abs(s.Value) > 0.01 {
 					t.Errorf("%s under a shift of hue by%s: %+v", name, quarter, s)
@@ -277,20 +280,20 @@ func TestDisentangledFactors(t *testing.T) {
 				}
 			}
 		}
-		// A shift by d adds d to what is read: over a quarter of the range, the root of the mean of
-		// d^2.
+		// A shift by d changes the prediction by d, so the change of the RMSE over a quarter of the
+		// range is the root of the mean of d^2.
 		outer, inner := found["rmse-change "+kind+" hue 0.6"], found["rmse-change "+kind+" hue -0.2"]
 		if math.Abs(outer.Value-math.Sqrt(0.36+0.16/12)) > 0.1 || math.Abs(inner.Value-math.Sqrt(0.04+0.16/12)) > 0.1 || total != 50 {
 			t.Errorf("hue under its own shift: %+v, %+v, %d samples", outer, inner, total)
 		}
 	}
 	if h, want := found["rmse-change ridge hue"], 0.8/math.Sqrt(3); math.Abs(h.Value-want) > 0.1 {
-		t.Errorf("over the whole range %v, want %v", h.Value, want)
+		t.Errorf("over the whole range: %v, want %v", h.Value, want)
 	}
 }
 
-// The curve of the cosine against a shift of one number, in closed form.
-func TestInvarianceAgainstTheParameter(t *testing.T) {
+// The cosine as a function of a shift of one number agrees with the closed form.
+func TestInvarianceCurve(t *testing.T) {
 	t.Parallel()
 	m, err := Invariance(InvarianceDefaults())
 	list := &procedure.Transform{Name: "list", Identity: "list", Values: []procedure.Value{{Parameter: "0", Transform: addTo{2, transform.Fixed(0)}}, {Parameter: "1", Transform: addTo{2, transform.Fixed(1)}}, {Parameter: "3", Transform: addTo{2, transform.Fixed(3)}}}}
@@ -319,7 +322,7 @@ func TestInvarianceAgainstTheParameter(t *testing.T) {
 	for _, part := range []string{"0.1", "0.3", "0.5", "0.7", "0.9", "1.1", "1.3", "1.5", "1.7", "1.9"} {
 		l := ranged["l2 "+part]
 		if total += l.N; l.Value <= last {
-			t.Errorf("at %s the distance is %v, before %v", part, l.Value, last)
+			t.Errorf("at %s the distance is %v, and %v at the previous value", part, l.Value, last)
 		}
 		last = l.Value
 	}

@@ -35,14 +35,18 @@ func (r *run) engine() ort.Options { return ort.Options{Threads: 1, Device: r.jo
 // An outcome is the result of testing a probe: lists of numbers from which scores are computed.
 type outcome [][]float64
 
-// trainProbes trains probes in parallel and tests each with judge. Outcomes in the checkpoint are
-// used as they are.
-func (r *run) trainProbes(ctx context.Context, problems []*probeSpec, judge func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error)) (map[string]outcome, error) {
+// trainProbes trains the probes of all sets in parallel and tests each. Outcomes in the checkpoint
+// are used as they are.
+func (r *run) trainProbes(ctx context.Context, sets []*probeSet, test func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error)) (map[string]outcome, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(r.workers())
 	pool := &trainerPool{capacity: r.workers()}
 	defer pool.close()
-	for _, p := range problems {
+	var probes []*probeSpec
+	for _, set := range sets {
+		probes = append(probes, set.specs()...)
+	}
+	for _, p := range probes {
 		if r.checkpoint.outcome(p.name) != nil {
 			r.addWork(r.trainingWork(p))
 			continue
@@ -55,7 +59,7 @@ func (r *run) trainProbes(ctx context.Context, problems []*probeSpec, judge func
 			if err != nil {
 				return fmt.Errorf("probe %s: %w", p.name, err)
 			}
-			found, err := judge(ctx, p, net)
+			found, err := test(ctx, p, net)
 			if err != nil {
 				return fmt.Errorf("probe %s: %w", p.name, err)
 			}
@@ -71,7 +75,7 @@ func (r *run) trainProbes(ctx context.Context, problems []*probeSpec, judge func
 		return nil, err
 	}
 	out := map[string]outcome{}
-	for _, p := range problems {
+	for _, p := range probes {
 		out[p.name] = r.checkpoint.outcome(p.name)
 	}
 	return out, nil

@@ -128,14 +128,11 @@ func (r *run) informativenessScores(ctx context.Context, layer onnx.Layer, targe
 	if err != nil {
 		return nil, err
 	}
-	var readings []*probeSet
-	var problems []*probeSpec
+	var sets []*probeSet
 	for _, t := range targets {
-		for _, d := range r.newProbeSets(layer, in, t.target, t.split, r.training.Hidden, t.name) {
-			readings, problems = append(readings, d), append(problems, d.specs()...)
-		}
+		sets = append(sets, r.newProbeSets(layer, in, t.target, t.split, r.training.Hidden, t.name)...)
 	}
-	found, err := r.trainProbes(ctx, problems, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
+	found, err := r.trainProbes(ctx, sets, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
 		test, err := r.predictions(ctx, p, net, in, p.target.withKnown(r.split.test))
 		return outcome{test}, err
 	})
@@ -143,7 +140,7 @@ func (r *run) informativenessScores(ctx context.Context, layer onnx.Layer, targe
 		return nil, err
 	}
 	var out []measure.Score
-	for _, d := range readings {
+	for _, d := range sets {
 		out = append(out, d.scores(found, d.target.name)...)
 	}
 	for _, t := range targets {

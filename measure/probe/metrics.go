@@ -1,7 +1,9 @@
 package probe
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -11,8 +13,8 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// RMSE returns the root of the mean squared error of predictions.
-func RMSE(predicted, want []float64) float64 {
+// rmse returns the root of the mean squared error of predictions.
+func rmse(predicted, want []float64) float64 {
 	var sum float64
 	for i, p := range predicted {
 		sum += (p - want[i]) * (p - want[i])
@@ -20,9 +22,9 @@ func RMSE(predicted, want []float64) float64 {
 	return math.Sqrt(sum / float64(len(want)))
 }
 
-// R2 returns the coefficient of determination, 1 - sum (y - p)^2 / sum (y - mean y)^2. It is NaN
+// r2 returns the coefficient of determination, 1 - sum (y - p)^2 / sum (y - mean y)^2. It is NaN
 // where y is constant.
-func R2(predicted, want []float64) float64 {
+func r2(predicted, want []float64) float64 {
 	mean := stat.Mean(want, nil)
 	var errors, spread float64
 	for i, y := range want {
@@ -35,8 +37,8 @@ func R2(predicted, want []float64) float64 {
 	return 1 - errors/spread
 }
 
-// Accuracy returns the share of correct classes.
-func Accuracy(predicted, want []float64) float64 {
+// accuracy returns the share of correct classes.
+func accuracy(predicted, want []float64) float64 {
 	right := 0
 	for i, p := range predicted {
 		if p == want[i] {
@@ -46,8 +48,8 @@ func Accuracy(predicted, want []float64) float64 {
 	return float64(right) / float64(len(want))
 }
 
-// F1 returns the mean of F1 = 2 TP / (2 TP + FP + FN) over the classes that occur in want.
-func F1(predicted, want []float64) float64 {
+// f1 returns the mean of F1 = 2 TP / (2 TP + FP + FN) over the classes that occur in want.
+func f1(predicted, want []float64) float64 {
 	type count struct{ both, predicted, want float64 }
 	classes := map[float64]*count{}
 	for _, y := range want {
@@ -65,7 +67,7 @@ func F1(predicted, want []float64) float64 {
 		}
 	}
 	var sum float64
-	for _, y := range sortedKeys(classes) {
+	for _, y := range slices.Sorted(maps.Keys(classes)) {
 		c := classes[y]
 		sum += 2 * c.both / (c.predicted + c.want)
 	}

@@ -63,8 +63,8 @@ func (m *parameterEquivariance) Run(ctx context.Context, j *procedure.Job) ([]me
 	return scoreLayers(ctx, j, &s.Representation, &s.Training, func(r *run) (layerScorer, error) {
 		want := r.parameterTarget()
 		parts := want.checkSplit(r.split)
-		read := func(layer onnx.Layer) ([]measure.Score, error) { return r.parameterScores(ctx, layer, want, parts) }
-		return read, r.extract(ctx, r.drawnTransform(), nil)
+		score := func(layer onnx.Layer) ([]measure.Score, error) { return r.parameterScores(ctx, layer, want, parts) }
+		return score, r.extract(ctx, r.drawnTransform(), nil)
 	})
 }
 
@@ -102,12 +102,8 @@ func (r *run) parameterScores(ctx context.Context, layer onnx.Layer, want *targe
 			return nil, err
 		}
 	}
-	readings := r.newProbeSets(layer, in, want, parts, r.training.Hidden, "parameter")
-	var problems []*probeSpec
-	for _, d := range readings {
-		problems = append(problems, d.specs()...)
-	}
-	found, err := r.trainProbes(ctx, problems, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
+	sets := r.newProbeSets(layer, in, want, parts, r.training.Hidden, "parameter")
+	found, err := r.trainProbes(ctx, sets, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
 		test, err := r.predictions(ctx, p, net, in, parts.test)
 		return outcome{test}, err
 	})
@@ -115,10 +111,10 @@ func (r *run) parameterScores(ctx context.Context, layer onnx.Layer, want *targe
 		return nil, err
 	}
 	var out []measure.Score
-	for _, d := range readings {
+	for _, d := range sets {
 		out = append(out, d.scores(found, "")...)
 	}
-	if len(readings) > 0 {
+	if len(sets) > 0 {
 		out = append(out, baseline(want, parts, ""))
 	}
 	return out, nil

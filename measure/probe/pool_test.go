@@ -10,25 +10,24 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// Probes that are trained side by side, by trainers that others have used before them, become what
-// each becomes alone.
-func TestSideBySide(t *testing.T) {
+// Probes that are trained in parallel by pooled trainers have the weights of probes trained alone.
+func TestTrainerPool(t *testing.T) {
 	t.Parallel()
 	training := defaultTraining()
 	training.Epochs = 4
 	r, in, number, class := goldenRun(t, &training)
 	r.job.Threads = 2
-	var problems []*probeSpec
+	var probes []*probeSpec
 	for k, want := range []*target{number, class, number, class, number, number} {
 		p := &probeSpec{name: fmt.Sprint(k), kind: MLP, hidden: []int{16, 8}, seed: uint64(k), input: in, target: want, train: r.split.train[:200+20*k], validation: r.split.validation}
 		if k%3 == 2 {
 			p.kind = SLP
 		}
-		problems = append(problems, p)
+		probes = append(probes, p)
 	}
 	var mutex sync.Mutex
 	found := map[string]*onnx.Model{}
-	_, err := r.trainProbes(t.Context(), problems, func(_ context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
+	_, err := r.trainProbes(t.Context(), []*probeSet{{seeds: probes[1:], null: probes[0]}}, func(_ context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
 		mutex.Lock()
 		defer mutex.Unlock()
 		found[p.name] = net
@@ -37,8 +36,8 @@ func TestSideBySide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range problems {
-		want, err := alone(t.Context(), r, p)
+	for _, p := range probes {
+		want, err := trainAlone(t.Context(), r, p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +48,7 @@ func TestSideBySide(t *testing.T) {
 			}
 			for i, v := range w.Data {
 				if d := math.Abs(float64(v - got.Data[i])); !(d <= 1e-6) {
-					t.Fatalf("probe %s, %s[%d] is %g side by side and %g alone", p.name, name, i, got.Data[i], v)
+					t.Fatalf("probe %s: %s[%d] is %g in parallel and %g alone", p.name, name, i, got.Data[i], v)
 				}
 			}
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// numbers are n numbers in [-1, 1), as golden.py has them.
+// numbers returns n numbers in [-1, 1), the same as golden.py.
 func numbers(n int, seed uint32) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -29,7 +29,7 @@ func numbers(n int, seed uint32) []float64 {
 	return out
 }
 
-// goldenRun is a run on the problem of golden.py: 600 vectors of 16 numbers.
+// goldenRun returns a run on the problem of golden.py: 600 vectors of 16 numbers.
 func goldenRun(t testing.TB, training *Training) (r *run, in *probeInput, number, class *target) {
 	t.Helper()
 	const n, d = 600, 16
@@ -54,8 +54,8 @@ func goldenRun(t testing.TB, training *Training) (r *run, in *probeInput, number
 	return r, in, number, class
 }
 
-// runOf is a run on vectors of d numbers, of which the first 400 train probes, the next 100 choose
-// the epoch and the rest judge.
+// runOf returns a run on vectors of d numbers. The first 400 are for training, the next 100 for
+// validation and the rest for the test.
 func runOf(t testing.TB, training *Training, d int, data []float32) (*run, *probeInput) {
 	t.Helper()
 	n := len(data) / d
@@ -79,8 +79,8 @@ func runOf(t testing.TB, training *Training, d int, data []float32) (*run, *prob
 	return r, newProbeInput("golden", r.samples.Places, features.NewTable(nil, d, data))
 }
 
-// Least squares in closed form, against a system that is solved by hand.
-func TestRidgeIsLeastSquares(t *testing.T) {
+// Ridge agrees with the solution of a linear system.
+func TestRidge(t *testing.T) {
 	t.Parallel()
 	training := defaultTraining()
 	r, in, number, _ := goldenRun(t, &training)
@@ -103,34 +103,33 @@ func TestRidgeIsLeastSquares(t *testing.T) {
 		}
 	}
 	if c := w["layer1.bias"].Data[0]; math.Abs(float64(c)-3) > 1e-5 {
-		t.Errorf("the constant is %v", c)
+		t.Errorf("the bias is %v", c)
 	}
 }
 
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	p, y := []float64{1, 2, 4, 4}, []float64{1, 2, 3, 6}
-	if got := RMSE(p, y); math.Abs(got-math.Sqrt(5.0/4)) > 1e-12 {
+	if got := rmse(p, y); math.Abs(got-math.Sqrt(5.0/4)) > 1e-12 {
 		t.Error(got)
 	}
-	if got := R2(p, y); math.Abs(got-(1-5.0/14)) > 1e-12 {
+	if got := r2(p, y); math.Abs(got-(1-5.0/14)) > 1e-12 {
 		t.Error(got)
 	}
-	if got := R2(p, []float64{7, 7, 7, 7}); !math.IsNaN(got) {
+	if got := r2(p, []float64{7, 7, 7, 7}); !math.IsNaN(got) {
 		t.Error(got)
 	}
 	a, b := []float64{0, 0, 1, 2, 2}, []float64{0, 1, 1, 1, 2}
-	if got := Accuracy(a, b); got != 0.6 {
+	if got := accuracy(a, b); got != 0.6 {
 		t.Error(got)
 	}
 	// By class: TP 1 FP 1 FN 0; TP 1 FP 0 FN 2; TP 1 FP 1 FN 0.
-	if got, want := F1(a, b), (2.0/3+0.5+2.0/3)/3; math.Abs(got-want) > 1e-12 {
+	if got, want := f1(a, b), (2.0/3+0.5+2.0/3)/3; math.Abs(got-want) > 1e-12 {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
 
-// Whatever the shares, every sample is in one part, and the parts do not depend on the
-// transformation.
+// For any shares each sample is in exactly one part. The parts do not depend on the transformation.
 func TestSplit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -160,7 +159,7 @@ func TestSplit(t *testing.T) {
 			for at, i := range part {
 				count[i]++
 				if [][]int{again.train, again.validation, again.test}[p][at] != i {
-					t.Fatal("another transformation splits otherwise")
+					t.Fatal("the split depends on the transformation")
 				}
 				if training.Test.Factor != "" && (p == 2) != (i%10 == 0 || i%10 == 3) {
 					t.Fatalf("sample %d is in part %d", i, p)
@@ -178,9 +177,8 @@ func TestSplit(t *testing.T) {
 	})
 }
 
-// A job that is stopped goes on where it was, without the store's help, and comes to the same bits;
-// so does one with other threads.
-func TestStoppedJobGoesOn(t *testing.T) {
+// A resumed job gives identical scores without the store, and with another number of threads.
+func TestResume(t *testing.T) {
 	t.Parallel()
 	s := quick()
 	s.Factors, s.Probe, s.Seeds, s.Patience = []string{"x", "y"}, []string{SLP}, 2, 40
@@ -205,7 +203,7 @@ func TestStoppedJobGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if kept.State == nil {
-		t.Fatal("what was stopped has saved nothing")
+		t.Fatal("the interrupted job has saved nothing")
 	}
 	earliest := math.MaxInt
 	j.Progress = func(_ int64, note string) {
@@ -219,22 +217,22 @@ func TestStoppedJobGoesOn(t *testing.T) {
 	j.Store = &features.Store{Dir: t.TempDir()}
 	got := mustRun(t, m, nil, j)
 	if earliest < 9 {
-		t.Errorf("the probe in hand goes on with epoch %d", earliest)
+		t.Errorf("the current probe continues with epoch %d", earliest)
 	}
 	for name, w := range want {
 		if g := got[name]; g.Value != w.Value || g.Null != w.Null && !math.IsNaN(w.Null) {
-			t.Errorf("%s: %v, %v; undisturbed %v, %v", name, g.Value, g.Null, w.Value, w.Null)
+			t.Errorf("%s: %v with null %v, want %v with null %v", name, g.Value, g.Null, w.Value, w.Null)
 		}
 	}
 	for cut := 0; cut < len(kept.State); cut += 1 + len(kept.State)/20 {
 		if _, err := loadCheckpoint(&checkpoint.Memory{State: kept.State[:cut]}, "300 samples, 1 layers"); err == nil && cut > 0 {
-			t.Fatalf("%d of %d bytes of a checkpoint are taken", cut, len(kept.State))
+			t.Fatalf("%d of %d bytes of a checkpoint: no error", cut, len(kept.State))
 		}
 	}
 }
 
-// Probes that another measure has trained are taken from the store.
-func TestProbesAreSharedBetweenMeasures(t *testing.T) {
+// Measures share trained probes through the store.
+func TestSharedProbes(t *testing.T) {
 	t.Parallel()
 	s := quick()
 	s.Factors, s.Probe = []string{"x"}, []string{SLP}
@@ -250,13 +248,13 @@ func TestProbesAreSharedBetweenMeasures(t *testing.T) {
 	second.Store, second.A = first.Store, first.A
 	second.Progress = func(_ int64, note string) {
 		if strings.Contains(note, "epoch") {
-			t.Errorf("it trains again: %s", note)
+			t.Errorf("a probe was trained again: %s", note)
 		}
 	}
 	mustRun(t, dis, err, second)
 }
 
-func TestBadSettings(t *testing.T) {
+func TestSettingsErrors(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*InformativenessSettings){
 		"no probe":                func(s *InformativenessSettings) { s.Probe = nil },
@@ -281,7 +279,7 @@ func TestBadSettings(t *testing.T) {
 	}
 }
 
-func TestJobsThatCannotBeDone(t *testing.T) {
+func TestSkipAndErrors(t *testing.T) {
 	t.Parallel()
 	net := linearModel(t, identity())
 	s := quick()
@@ -329,9 +327,8 @@ func TestJobsThatCannotBeDone(t *testing.T) {
 	}
 }
 
-// A constant factor, classes of one sample, factors that are not known: scored where they can be,
-// and with a warning.
-func TestOddTargets(t *testing.T) {
+// A constant factor, classes with one sample and unknown values give warnings.
+func TestTargetWarnings(t *testing.T) {
 	t.Parallel()
 	samples := &features.Samples{Places: make([]int, 100), Label: make([]int, 100), Factors: map[string][]float64{"same": make([]float64, 100), "rare": make([]float64, 100), "gaps": make([]float64, 100)}}
 	r := &run{samples: samples}
@@ -360,17 +357,17 @@ func TestOddTargets(t *testing.T) {
 		}
 		for _, i := range parts.train {
 			if !got.known(i) {
-				t.Errorf("%s: sample %d is not known and is trained on", name, i)
+				t.Errorf("%s: sample %d has no known value and is used for training", name, i)
 			}
 		}
 	}
 	if got, err := s.target(nil, samples, Label); err != nil || len(got.checkSplit(r.split).train) != 0 {
-		t.Errorf("labels that nobody has: %v", err)
+		t.Errorf("labels that no sample has: %v", err)
 	}
 }
 
-// A constant factor and fewer samples than a batch are no failure.
-func TestConstantFactorOfFewSamples(t *testing.T) {
+// A constant factor and fewer samples than a batch are no error.
+func TestConstantFactor(t *testing.T) {
 	t.Parallel()
 	s := quick()
 	s.Factors, s.Probe, s.Epochs = []string{Label, "x"}, []string{SLP, Ridge}, 3

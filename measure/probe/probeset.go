@@ -2,15 +2,12 @@ package probe
 
 import (
 	"context"
-	"maps"
 	"math"
 	"slices"
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/onnx"
 )
-
-func sortedKeys[V any](m map[float64]V) []float64 { return slices.Sorted(maps.Keys(m)) }
 
 // A probeSet is the probes of one kind for one target: one for each seed, and the null.
 type probeSet struct {
@@ -52,21 +49,11 @@ func (r *run) predictions(ctx context.Context, p *probeSpec, net *onnx.Model, in
 	err := r.predict(ctx, net, in, samples, func(k int, y []float32) error {
 		out[k] = float64(y[0])
 		if p.target.classes > 0 {
-			out[k] = float64(largest(y))
+			out[k] = float64(slices.Index(y, slices.Max(y)))
 		}
 		return nil
 	})
 	return out, err
-}
-
-func largest(v []float32) int {
-	at := 0
-	for i, x := range v {
-		if x > v[at] {
-			at = i
-		}
-	}
-	return at
 }
 
 // values returns the targets of samples, in the form of predictions.
@@ -92,11 +79,11 @@ func (d *probeSet) scores(found map[string]outcome, factor string) []measure.Sco
 		}
 	}
 	estimates := []estimate{
-		{name: "rmse", of: statistic(RMSE), max: math.Inf(1)},
-		{name: "r2", of: statistic(R2), min: math.Inf(-1), max: 1, undefined: d.target.name + " is constant over the test samples"},
+		{name: "rmse", of: statistic(rmse), max: math.Inf(1)},
+		{name: "r2", of: statistic(r2), min: math.Inf(-1), max: 1, undefined: d.target.name + " is constant over the test samples"},
 	}
 	if d.target.classes > 0 {
-		estimates = []estimate{{name: "accuracy", of: statistic(Accuracy), max: 1}, {name: "f1", of: statistic(F1), max: 1}}
+		estimates = []estimate{{name: "accuracy", of: statistic(accuracy), max: 1}, {name: "f1", of: statistic(f1), max: 1}}
 	}
 	var out []measure.Score
 	for _, e := range estimates {
@@ -113,18 +100,15 @@ func (d *probeSet) scores(found map[string]outcome, factor string) []measure.Sco
 // most frequent class.
 func baseline(t *target, s split, factor string) measure.Score {
 	want := t.values(s.test)
-	same := make([]float64, len(want))
 	e := estimate{name: "baseline-rmse", n: len(want), seeds: 1, noNull: true, max: math.Inf(1)}
-	f, constant := RMSE, 0.0
+	f, constant := rmse, 0.0
 	if t.classes > 0 {
-		e.name, e.max, f = "baseline-accuracy", 1, Accuracy
+		e.name, e.max, f = "baseline-accuracy", 1, accuracy
 		constant = float64(t.mostFrequent(s.train))
 	} else {
 		constant = t.mean(s.train)
 	}
-	for i := range same {
-		same[i] = constant
-	}
+	same := slices.Repeat([]float64{constant}, len(want))
 	e.of = func(_ int, samples []int) float64 { return f(take(same, samples), take(want, samples)) }
 	out := e.score()
 	out.Factor = factor

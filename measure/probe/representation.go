@@ -49,8 +49,8 @@ func (m *representationEquivariance) Work(j *procedure.Job) int64 {
 func (m *representationEquivariance) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
 	s := &m.settings
 	return scoreLayers(ctx, j, &s.Representation, &s.Training, func(r *run) (layerScorer, error) {
-		read := func(layer onnx.Layer) ([]measure.Score, error) { return r.equivarianceScores(ctx, layer) }
-		return read, r.extract(ctx, r.drawnTransform(), nil)
+		score := func(layer onnx.Layer) ([]measure.Score, error) { return r.equivarianceScores(ctx, layer) }
+		return score, r.extract(ctx, r.drawnTransform(), nil)
 	})
 }
 
@@ -73,15 +73,14 @@ func (r *run) equivarianceScores(ctx context.Context, layer onnx.Layer) ([]measu
 			in.condition = append(in.condition, float32(p))
 		}
 	}
-	var problems []*probeSpec
-	var readings []*probeSet
+	var sets []*probeSet
 	for _, kind := range r.training.Probe {
 		p := probeSpec{name: layer.Name + ", representation", kind: kind, hidden: r.training.Hidden, input: in, targetVectors: to, train: r.split.train, validation: r.split.validation}
 		d := &probeSet{kind: kind, test: r.split.test}
 		d.seeds, d.null = r.seedsAndNull(p, "representation")
-		readings, problems = append(readings, d), append(problems, d.specs()...)
+		sets = append(sets, d)
 	}
-	found, err := r.trainProbes(ctx, problems, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
+	found, err := r.trainProbes(ctx, sets, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
 		out := newVectorErrors(len(r.split.test))
 		err := r.predict(ctx, net, in, r.split.test, func(k int, y []float32) error { return out.add(to, r.split.test[k], k, y) })
 		return outcome(out), err
@@ -99,7 +98,7 @@ func (r *run) equivarianceScores(ctx context.Context, layer onnx.Layer) ([]measu
 			return nil, err
 		}
 	}
-	return equivarianceScores(readings, found, same), nil
+	return equivarianceScores(sets, found, same), nil
 }
 
 // vectorErrors are the mean squared errors and cosines of predicted vectors, by test sample.
@@ -142,9 +141,9 @@ func cosine(a, b []float32) float64 {
 func mean(values []float64) float64 { return stat.Mean(values, nil) }
 
 // equivarianceScores returns the scores of every probe, and those of predicting z itself.
-func equivarianceScores(readings []*probeSet, found map[string]outcome, same vectorErrors) []measure.Score {
+func equivarianceScores(sets []*probeSet, found map[string]outcome, same vectorErrors) []measure.Score {
 	var out []measure.Score
-	for _, d := range readings {
+	for _, d := range sets {
 		column := func(c int) func(int, []int) float64 {
 			return func(s int, samples []int) float64 { return mean(take(found[d.probeName(s)][c], samples)) }
 		}

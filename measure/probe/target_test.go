@@ -12,9 +12,8 @@ import (
 	"github.com/noether-ml/noether/features"
 )
 
-// TestNamesAreClasses reads a factor whose values are names as classes, and one of numbers as a
-// number.
-func TestNamesAreClasses(t *testing.T) {
+// A factor whose values are names has classes, and a factor of numbers is a quantity.
+func TestFactorKinds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"anna_1.wav", "bela_2.wav", "anna_3.wav"} {

@@ -31,10 +31,10 @@ func (t *Transform) Draw(k measure.Key, value, index int) transform.Op {
 
 // Draw returns the Op of a transformation for a sample. A transformation that is drawn once for a
 // trial has the same parameters for all samples, and separate noise for each.
-func Draw(law transform.Transform, perTrial bool, k measure.Key, index int) transform.Op {
+func Draw(t transform.Transform, perTrial bool, k measure.Key, index int) transform.Op {
 	if !perTrial {
-		return law.Draw(seed.Rand(k.Seed, "transform", k.Data, k.Transform, k.Trial, index))
+		return t.Draw(seed.Rand(k.Seed, "transform", k.Data, k.Transform, k.Trial, index))
 	}
-	op := law.Draw(seed.Rand(k.Seed, "transform", k.Data, k.Transform, k.Trial))
+	op := t.Draw(seed.Rand(k.Seed, "transform", k.Data, k.Transform, k.Trial))
 	return transform.Renew(op, seed.Rand(k.Seed, "noise", k.Data, k.Transform, k.Trial, index))
 }

@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/seed"
@@ -156,7 +157,7 @@ func (m *robust) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
 	if r.correct, err = correctPredictions(ctx, j.A, r.samples); err != nil {
 		return nil, err
 	}
-	r.withstood = append([]bool(nil), r.correct...)
+	r.withstood = slices.Clone(r.correct)
 	return r, r.restore()
 }
 
@@ -171,7 +172,7 @@ func correctPredictions(ctx context.Context, s procedure.Subject, samples []data
 	if err != nil {
 		return nil, err
 	}
-	right := make([]bool, len(samples))
+	correct := make([]bool, len(samples))
 	for at := 0; at < len(samples); at += buf.Cap() {
 		end := min(at+buf.Cap(), len(samples))
 		var images []tensor.Tensor
@@ -190,10 +191,10 @@ func correctPredictions(ctx context.Context, s procedure.Subject, samples []data
 			if row.Finite() >= 0 {
 				return nil, fmt.Errorf("model %s: the class scores of %s hold NaN or infinity", s.Name, samples[at+i].Name)
 			}
-			right[at+i] = isArgmax(row.Data, samples[at+i].Label)
+			correct[at+i] = isArgmax(row.Data, samples[at+i].Label)
 		}
 	}
-	return right, nil
+	return correct, nil
 }
 
 func isArgmax(v []float32, at int) bool {
@@ -302,7 +303,7 @@ func (c attackCheckpoint) Load() (io.ReadCloser, error) {
 }
 
 func (c attackCheckpoint) Save(now func(io.Writer) error) error {
-	c.r.attackState = nil // it has been taken up
+	c.r.attackState = nil // the attack has read it
 	if c.r.job.Checkpoint == nil {
 		return nil
 	}
@@ -327,7 +328,7 @@ func (r *run) restore() error {
 	withstood, round, now := make([]bool, len(r.withstood)), -1, []byte(nil)
 	err := state.Load(r.job.Checkpoint, stateKind, stateVersion, func(f *state.Reader) bool {
 		if f.Int() != len(withstood) {
-			return false // other samples: not the same ones could be read
+			return false // other samples, since other ones could be read
 		}
 		for i := range withstood {
 			withstood[i] = f.Bool()

@@ -46,7 +46,7 @@ func build(t testing.TB, make func(b *onnx.Builder, x onnx.Value) onnx.Value) *m
 	return opened
 }
 
-// source are images whose labels are class 0.
+// source is a source of images with label 0.
 type source struct {
 	x      tensor.Tensor
 	labels []int
@@ -74,8 +74,8 @@ func run(t testing.TB, s robust.Settings, j *procedure.Job) (robustScore, clean 
 	return scores[0].Score, scores[1].Score
 }
 
-// A linear classifier of two classes holds exactly where its margin is above radius |w0 - w1| (|w0
-// - w1|_1 in an linf ball), as long as no pixel comes to 0 or 1.
+// A linear classifier of two classes is robust for exactly the images whose margin is above radius
+// |w0 - w1|, with the l1 norm for an linf ball, as long as no pixel reaches 0 or 1.
 func TestLinearClassifier(t *testing.T) {
 	t.Parallel()
 	m := linear(t)
@@ -94,9 +94,9 @@ func TestLinearClassifier(t *testing.T) {
 	}
 	for norm, slope := range map[string]float64{"l2": math.Sqrt(9 + 1 + 1 + 0.25), "linf": 5.5} {
 		s := robust.Defaults()
-		// about the mean margin of what is right: half of those hold
+		// about the mean margin of correct predictions: half of them are robust
 		s.Norm, s.Radius = norm, 0.2/slope
-		// straight to the boundary; from elsewhere, steps along it come near the worst place
+		// steps lead straight to the boundary, or along it to the worst point
 		s.Random = false
 		robustScore, clean := run(t, s, job(m, source{x, labels}))
 		right, holds := 0, 0
@@ -109,13 +109,13 @@ func TestLinearClassifier(t *testing.T) {
 			}
 		}
 		if holds < 20 || right-holds < 20 {
-			t.Fatalf("%d are right and %d hold: the test says little", right, holds)
+			t.Fatalf("%d predictions are correct and %d robust: too few to test", right, holds)
 		}
 		if got := int(math.Round(clean.Value * 200)); got != right {
-			t.Errorf("%s: %d of 200 are right, want %d", norm, got, right)
+			t.Errorf("%s: %d of 200 predictions are correct, want %d", norm, got, right)
 		}
 		if got := int(math.Round(robustScore.Value * 200)); got != holds {
-			t.Errorf("%s: %d of 200 hold, want %d", norm, got, holds)
+			t.Errorf("%s: %d of 200 are robust, want %d", norm, got, holds)
 		}
 		if !(robustScore.Low < robustScore.Value && robustScore.Value < robustScore.High && robustScore.N == 200) {
 			t.Errorf("%s: %+v", norm, robustScore)
@@ -123,7 +123,7 @@ func TestLinearClassifier(t *testing.T) {
 	}
 }
 
-// Accuracy falls with the radius, and more attacks find no less.
+// Robust accuracy decreases with the radius and with the number of restarts.
 func TestStrongerAttacks(t *testing.T) {
 	t.Parallel()
 	path := testdata.Path(t, "models", "resnet20-cifar10.onnx")
@@ -143,16 +143,16 @@ func TestStrongerAttacks(t *testing.T) {
 		s.Radius = radius
 		robustScore, clean := run(t, s, job(m, src))
 		if robustScore.Value > min(last, clean.Value) || radius == 0.5 && robustScore.Value > 0.1 {
-			t.Errorf("radius %v: %v hold, before %v, clean %v", radius, robustScore.Value, last, clean.Value)
+			t.Errorf("radius %v: robust accuracy %v, previously %v, clean %v", radius, robustScore.Value, last, clean.Value)
 		}
 		last = robustScore.Value
 	}
 	if last == 1 {
-		t.Error("no attack found anything")
+		t.Error("no attack succeeded")
 	}
 }
 
-// A job that is stopped and done again gives the scores of one that was not.
+// A resumed job gives identical scores.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	m := linear(t)
@@ -182,7 +182,7 @@ func TestResume(t *testing.T) {
 		}
 		j.Progress = func(int64, string) {}
 		if got, _ := run(t, s, j); got.Value != want.Value {
-			t.Errorf("stopped at %d and resumed: %v, want %v", stop, got.Value, want.Value)
+			t.Errorf("stopped at %d: %v after resuming, want %v", stop, got.Value, want.Value)
 		}
 	}
 }
@@ -214,7 +214,7 @@ func TestErrors(t *testing.T) {
 	}
 	embedding := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.ReduceMean(b.Flatten(x, 1), true, 1) })
 	if why := m.Skip(job(embedding, source{x, nil})); !strings.Contains(why, "scores classes") {
-		t.Errorf("an embedding is skipped: %q", why)
+		t.Errorf("the reason to skip an embedding is %q", why)
 	}
 	infinite := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.Log(b.Sub(b.Flatten(x, 1), b.Scalar(2)))

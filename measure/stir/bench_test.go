@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/measure/stir"
 )
 
-// BenchmarkSTIR is a whole STIR of 100 images between a ResNet-20 and a ResNet-32, by the paper's
-// 1,000 steps; with NOETHER_BENCH_OPTIMISER=adam by Adam's 150. NOETHER_BENCH_STEPS and
+// BenchmarkSTIR measures STIR on 100 images between a ResNet-20 and a ResNet-32, with the paper's
+// 1,000 steps, or with NOETHER_BENCH_OPTIMISER=adam and 150 steps. NOETHER_BENCH_STEPS and
 // NOETHER_BENCH_IMAGES set other numbers.
 func BenchmarkSTIR(b *testing.B) {
 	images := 100
@@ -43,6 +43,7 @@ func BenchmarkSTIR(b *testing.B) {
 	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/op")
 }
 
+// processorTime returns the CPU time of the process.
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -36,7 +36,7 @@ func loadCheckpoint(from train.Checkpoint, shape []int) (*jobCheckpoint, error) 
 	}
 	return k, state.Load(from, stateKind, stateVersion, func(r *state.Reader) bool {
 		if !slices.Equal(r.Ints(), shape) {
-			return false // other images: not the same ones could be read
+			return false // other images, since other ones could be read
 		}
 		for range min(r.Int(), maxInversions) {
 			name := r.String()
@@ -63,7 +63,7 @@ func (k *jobCheckpoint) Load() (io.ReadCloser, error) {
 
 // Save replaces the state of the current search.
 func (k *jobCheckpoint) Save(now func(io.Writer) error) error {
-	k.current = nil // it has been taken up
+	k.current = nil // the search has read it
 	if k.store == nil {
 		return nil
 	}

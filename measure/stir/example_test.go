@@ -16,8 +16,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// One model sees colour, the other only how bright an image is. What is the same in colour is as
-// bright; what is as bright may have any colour.
+// This example compares a model of the mean colour with a model of the brightness. Images of the
+// same colour have the same brightness, but not the reverse.
 func Example() {
 	dir, err := os.MkdirTemp("", "stir")
 	if err != nil {
@@ -53,7 +53,7 @@ func Example() {
 	// STIR(colour | bright) = 0.6
 }
 
-// openLinear writes and opens a model of the mean colour, mixed by a 3 x 3 matrix.
+// openLinear writes and opens a model of the mean colour, multiplied by a 3 x 3 matrix.
 func openLinear(dir, name string, mix []float32) procedure.Subject {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	mean := b.ReduceMean(b.Input("x", onnx.Float, -1, 3, 4, 4), false, 2, 3)

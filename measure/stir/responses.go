@@ -3,6 +3,7 @@ package stir
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/noether-ml/noether/invert"
 	"github.com/noether-ml/noether/measure"
@@ -113,19 +114,11 @@ func runModel(ctx context.Context, s procedure.Subject, images tensor.Tensor, si
 			return nil, err
 		}
 		for i := range end - at {
-			v.class = append(v.class, largest(logs.At(i).Data))
+			v.class = append(v.class, argmax(logs.At(i).Data))
 		}
 	}
 	return v, nil
 }
 
-// largest returns the first index of the largest value.
-func largest(v []float32) int {
-	at := 0
-	for i, x := range v {
-		if x > v[at] {
-			at = i
-		}
-	}
-	return at
-}
+// argmax returns the first index of the largest value.
+func argmax(v []float32) int { return slices.Index(v, slices.Max(v)) }

@@ -46,12 +46,12 @@ func TestModelWithItself(t *testing.T) {
 			t.Errorf("a model agrees with itself on %v", v.Value)
 		}
 		if v := value(t, scores, "input-distance", ""); v.Value < 1 || v.Value > 6 {
-			t.Errorf("input distance %v: noise stays where the model does not see it", v.Value)
+			t.Errorf("input distance %v: pixels that the model ignores should keep their noise", v.Value)
 		}
 	}
 }
 
-// A constant model shares every invariance of any other, and not the reverse.
+// A constant model shares every invariance of any other model, but not the reverse.
 func TestConstantModel(t *testing.T) {
 	t.Parallel()
 	m, c := build(t, "m", linear("m", 0, 36, 5)), build(t, "c", constant)
@@ -61,18 +61,18 @@ func TestConstantModel(t *testing.T) {
 	}
 	back := between(t, c, m, x, adam())
 	if v := value(t, back, "stir", ""); v.Value > 0.5 {
-		t.Errorf("STIR(m | constant) is %v: noise is not what m sees in x", v.Value)
+		t.Errorf("STIR(m | constant) is %v: m should distinguish noise from x", v.Value)
 	}
 	if v := value(t, back, "representation-distance", ""); v.Value != 0 {
-		t.Errorf("to a constant model all is the same: distance %v", v.Value)
+		t.Errorf("the distance for a constant model is %v", v.Value)
 	}
 	if v := value(t, back, "cka", ""); v.Value != 0 {
 		t.Errorf("CKA with a constant model is %v, want 0", v.Value)
 	}
 }
 
-// Models that look at different pixels share nothing; one that sees less shares the invariances of
-// one that sees more, and not the reverse.
+// Models of different pixels share no invariance. A model of some pixels shares the invariances of
+// a model of all, but not the reverse.
 func TestNestedInvariances(t *testing.T) {
 	t.Parallel()
 	all, half, other := build(t, "all", linear("a", 0, 36, 36)), build(t, "half", linear("h", 0, 18, 18)), build(t, "other", linear("o", 18, 36, 18))
@@ -80,7 +80,7 @@ func TestNestedInvariances(t *testing.T) {
 	s := adam()
 	s.Steps = 400
 	if v := value(t, between(t, all, half, x, s), "stir", ""); v.Value < 0.98 {
-		t.Errorf("STIR(half | all) is %v: what all pixels fix, half of them do", v.Value)
+		t.Errorf("STIR(half | all) is %v, want about 1", v.Value)
 	}
 	down := value(t, between(t, half, all, x, s), "stir", "").Value
 	apart := value(t, between(t, half, other, x, s), "stir", "").Value
@@ -108,7 +108,7 @@ func TestAdversarialInversion(t *testing.T) {
 	if near, far := value(t, scores, "input-distance", stir.Controversial).Value, value(t, scores, "input-distance", stir.Adversarial).Value; near <= 0 || near >= far {
 		t.Errorf("controversial stimuli are %v from x, adversarial ones %v", near, far)
 	}
-	// Without normalising, the second term has no bound: with as much weight as the first it wins.
+	// Without normalisation the second term is not bounded, and dominates with equal weights.
 	s.Normalised, s.Inversions = false, []string{stir.Adversarial}
 	plain := between(t, a, b, random(60), s)
 	d := value(t, plain, "representation-distance", stir.Adversarial)
@@ -117,7 +117,7 @@ func TestAdversarialInversion(t *testing.T) {
 	}
 }
 
-// What the paper finds for two networks trained alike: CKA is high, STIR much lower.
+// As in the paper, for two networks that were trained alike CKA is high and STIR much lower.
 func TestTrainedNetworks(t *testing.T) {
 	t.Parallel()
 	a, b := resnet(t, "resnet20"), resnet(t, "resnet32")
@@ -133,7 +133,7 @@ func TestTrainedNetworks(t *testing.T) {
 	}
 }
 
-// Too few steps are warned of, with the share.
+// With too few steps there is a warning with the share of images.
 func TestMissedDelta(t *testing.T) {
 	t.Parallel()
 	m := build(t, "m", linear("m", 0, 36, 5))
@@ -147,11 +147,11 @@ func TestMissedDelta(t *testing.T) {
 	}
 }
 
-// Samples whose loss is not finite are left out and named.
+// Samples whose loss becomes NaN are left out, and a warning names the first.
 func TestDroppedSamples(t *testing.T) {
 	t.Parallel()
 	m := build(t, "m", func(b *onnx.Builder, x onnx.Value) onnx.Value {
-		// The root of the mean less 0.44: NaN for dark images, such as some noise.
+		// The root of the mean minus 0.44 is NaN for dark images, such as some noise.
 		bright := b.Sqrt(b.Sub(b.ReduceMean(b.Flatten(x, 1), true, 1), b.Scalar(0.44)))
 		return b.Concat(1, bright, b.Slice(b.Flatten(x, 1), 1, 0, 4, 1))
 	})
@@ -168,9 +168,8 @@ func TestDroppedSamples(t *testing.T) {
 	}
 }
 
-// Images that one of the models gives NaN for are left out of every score, and the others' scores
-// are as if those had not been there.
-func TestImagesWithoutRepresentation(t *testing.T) {
+// Images for which a model gives NaN are left out of every score.
+func TestNonFiniteImages(t *testing.T) {
 	t.Parallel()
 	flat := func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) }
 	plain := build(t, "plain", flat)
@@ -198,11 +197,11 @@ func TestImagesWithoutRepresentation(t *testing.T) {
 		}
 	}
 	if _, err := stir.Compare(t.Context(), plain, rooted, tensor.New(5, 1, side, side), adam(), 1); err == nil || !strings.Contains(err.Error(), "NaN or infinity") {
-		t.Errorf("no image has a representation: %v", err)
+		t.Errorf("NaN for all images: %v", err)
 	}
 }
 
-// Models of other sizes see x and x' resized alike.
+// Images are resized for a model of another size.
 func TestDifferentSizes(t *testing.T) {
 	t.Parallel()
 	small := build(t, "small", linear("s", 0, 36, 36))
@@ -210,17 +209,17 @@ func TestDifferentSizes(t *testing.T) {
 	s := adam()
 	s.Steps = 600
 	if v := value(t, between(t, small, large, random(50), s), "stir", ""); v.Value < 0.97 {
-		t.Errorf("STIR(large | small) is %v: the small model loses nothing", v.Value)
+		t.Errorf("STIR(large | small) is %v, want about 1", v.Value)
 	}
 	s.Inversions, s.Normalised, s.Beta = []string{stir.Adversarial}, true, 0.1
 	plain := build(t, "plain", func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) })
 	if v := value(t, between(t, plain, large, random(50), s), "stir-adversarial", ""); v.Value < 0.97 {
-		t.Errorf("adversarial STIR(large | plain) is %v: no x' is the same to the one and not to the other", v.Value)
+		t.Errorf("adversarial STIR(large | plain) is %v, want about 1", v.Value)
 	}
 }
 
-// Every layer of one with every layer of the other.
-func TestGridOfLayers(t *testing.T) {
+// Every layer of one model is scored with every layer of the other.
+func TestLayerGrid(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	a := open(t, "a", testmodel.Write(t, dir, "a", testmodel.Options{}), "conv", "op:Relu")
@@ -245,8 +244,7 @@ func TestGridOfLayers(t *testing.T) {
 	}
 }
 
-// A job that is stopped anywhere and done again gives the scores of one that was not, and does
-// nothing twice.
+// A resumed job gives identical scores and repeats no finished work.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	a, b := build(t, "a", linear("a", 0, 36, 12)), build(t, "b", linear("b", 0, 36, 12))
@@ -276,11 +274,11 @@ func TestResume(t *testing.T) {
 			t.Fatal(err)
 		}
 		if ticks > 30-int(stop)/100 {
-			t.Errorf("stopped at %d, the rest took %d steps", stop, ticks)
+			t.Errorf("stopped at %d: the rest took %d steps", stop, ticks)
 		}
 		for i := range want {
 			if got[i].Value != want[i].Value || got[i].Statistic != want[i].Statistic {
-				t.Errorf("stopped at %d and resumed: %v, want %v", stop, got[i], want[i])
+				t.Errorf("stopped at %d: %v after resuming, want %v", stop, got[i], want[i])
 			}
 		}
 	}
@@ -302,7 +300,7 @@ func (s source) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, e
 	return dataset.Sample{Index: i, Input: s.x.At(i), Label: i % 3}, nil
 }
 
-// Jobs that differ in the second model share the inversion of the first.
+// Jobs with different second models share the inversion of the first model.
 func TestSharedInversion(t *testing.T) {
 	t.Parallel()
 	a, b, c := build(t, "a", linear("a", 0, 36, 12)), build(t, "b", linear("b", 0, 36, 12)), build(t, "c", linear("c", 0, 36, 12))
@@ -342,7 +340,7 @@ func TestSharedInversion(t *testing.T) {
 	}
 }
 
-func TestSettingsThatMakeNoSense(t *testing.T) {
+func TestSettingsErrors(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*stir.Settings){
 		`inversion "fast"`:    func(s *stir.Settings) { s.Inversions = []string{"fast"} },
@@ -370,7 +368,7 @@ func TestErrors(t *testing.T) {
 	t.Parallel()
 	m := build(t, "m", linear("m", 0, 36, 5))
 	if _, err := stir.Compare(t.Context(), m, m, random(1), adam(), 1); err == nil || !strings.Contains(err.Error(), "one image has no similarity") {
-		t.Errorf("one picture: %v", err)
+		t.Errorf("one image: %v", err)
 	}
 	if _, err := stir.Compare(t.Context(), m, m, tensor.New(4, 3, 6, 6), adam(), 1); err == nil || !strings.Contains(err.Error(), "takes n x [1 6 6]") {
 		t.Errorf("images of another shape: %v", err)

@@ -13,7 +13,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// hard are more values of one unit that a sketch may find hard, ties among them.
+// hard generates values of one unit with ties, which are difficult for a sketch.
 var hard = map[string]func(r *rand.Rand, n int) []float32{
 	"few values": func(r *rand.Rand, n int) []float32 {
 		v := normals(r, n)
@@ -30,7 +30,7 @@ var hard = map[string]func(r *rand.Rand, n int) []float32{
 		return v
 	},
 	"all equal": func(_ *rand.Rand, n int) []float32 { return slices.Repeat([]float32{3}, n) },
-	"ever larger twice": func(r *rand.Rand, n int) []float32 {
+	"ascending twice": func(r *rand.Rand, n int) []float32 {
 		v := normals(r, n)
 		slices.Sort(v[:n/2])
 		slices.Sort(v[n/2:])
@@ -45,9 +45,9 @@ var hard = map[string]func(r *rand.Rand, n int) []float32{
 	},
 }
 
-// shown are some units that see values of one kind each, and what the inputs are. Their numbers do
-// not ascend.
-func shown(t *rapid.T, n int) (z tensor.Tensor, in []Input) {
+// drawInputs draws responses, n x units, each unit with one kind of values, and inputs in random
+// order.
+func drawInputs(t *rapid.T, n int) (z tensor.Tensor, in []Input) {
 	kinds := maps.Clone(streams)
 	maps.Copy(kinds, hard)
 	names := slices.Sorted(maps.Keys(kinds))
@@ -65,8 +65,8 @@ func shown(t *rapid.T, n int) (z tensor.Tensor, in []Input) {
 	return z, in
 }
 
-// showIn shows inputs in batches of sizes that are drawn.
-func showIn(t *rapid.T, g *ThresholdEstimator, z tensor.Tensor, in []Input, most int) {
+// update updates an estimator in batches of random sizes.
+func update(t *rapid.T, g *ThresholdEstimator, z tensor.Tensor, in []Input, most int) {
 	for at := 0; at < len(in); {
 		end := min(len(in), at+rapid.IntRange(1, most).Draw(t, "batch"))
 		if err := g.Update(z.Slice(at, end), in[at:end]); err != nil {
@@ -76,25 +76,17 @@ func showIn(t *rapid.T, g *ThresholdEstimator, z tensor.Tensor, in []Input, most
 	}
 }
 
-func stateOf(t *rapid.T, g *ThresholdEstimator) []byte {
-	raw, err := g.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return raw
-}
-
-// Whatever the values and however many tie, about k of them are above a threshold or at it, within
-// four times the error; the strongest inputs are exact.
-func TestSketchOfHardValues(t *testing.T) {
+// For difficult values with ties, about k values reach a threshold, within five times the error.
+// The strongest inputs are exact.
+func TestSketchHardValues(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		const relative = 0.1
 		n := rapid.IntRange(3_000, 9_000).Draw(t, "inputs")
-		z, in := shown(t, n)
+		z, in := drawInputs(t, n)
 		o := ThresholdOptions{Units: z.Shape[1], Rank: Rank(n, 0.05), References: 3, Error: relative}
 		g := NewThresholdEstimator(o)
-		showIn(t, g, z, in, 500)
+		update(t, g, z, in, 500)
 		for u := range o.Units {
 			for _, sign := range []int{1, -1} {
 				values := column(z, u, sign)
@@ -109,7 +101,7 @@ func TestSketchOfHardValues(t *testing.T) {
 					}
 				}
 				if k := float64(o.Rank); float64(above) > k*(1+5*relative) || float64(reached) < k*(1-5*relative) {
-					t.Fatalf("unit %d, sign %d: %d values are above %v and %d reach it, where %v should", u, sign, above, q, reached, k)
+					t.Fatalf("unit %d, sign %d: %d values are above %v and %d reach it, want about %v", u, sign, above, q, reached, k)
 				}
 				if got, want := g.Strongest(u, sign), strongestOf(values, in, 3); !slices.Equal(got, want) {
 					t.Fatalf("unit %d, sign %d: strongest %v, want %v", u, sign, got, want)
@@ -119,17 +111,17 @@ func TestSketchOfHardValues(t *testing.T) {
 	})
 }
 
-// What is kept does not depend on batches, nor on whether values are looked at one by one or by a
-// whole block, nor on a stop in between.
-func TestSketchIgnoresBatches(t *testing.T) {
+// The state does not depend on batches, on whether values are added one by one or in blocks, or on
+// writing and reading it in between.
+func TestSketchBatches(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2_000, 6_000).Draw(t, "inputs")
-		z, in := shown(t, n)
+		z, in := drawInputs(t, n)
 		o := ThresholdOptions{Units: z.Shape[1], Rank: Rank(n, 0.1), References: rapid.IntRange(1, 3).Draw(t, "references"),
 			Error: rapid.SampledFrom([]float64{0.3, 0.1, 0.05}).Draw(t, "error"), first: rapid.IntRange(0, 99).Draw(t, "first")}
 		whole := NewThresholdEstimator(o)
-		showIn(t, whole, z, in, 300)
+		update(t, whole, z, in, 300)
 		single := NewThresholdEstimator(o)
 		for i := range in {
 			for side, s := range single.sides {
@@ -142,36 +134,35 @@ func TestSketchIgnoresBatches(t *testing.T) {
 			single.count(in[i : i+1])
 		}
 		if single.sides[0].sketch != nil {
-			clearRest(whole)
-			clearRest(single)
+			normaliseState(whole)
+			normaliseState(single)
 		}
-		if !bytes.Equal(stateOf(t, whole), stateOf(t, single)) {
-			t.Fatal("values that are looked at one by one leave another state")
+		if !bytes.Equal(marshal(whole), marshal(single)) {
+			t.Fatal("adding values one by one gives another state")
 		}
 		stopped := NewThresholdEstimator(o)
 		half := rapid.IntRange(0, n).Draw(t, "stop")
-		showIn(t, stopped, z.Slice(0, half), in[:half], 300)
+		update(t, stopped, z.Slice(0, half), in[:half], 300)
 		stopped = reread(t, stopped, o)
-		showIn(t, stopped, z.Slice(half, n), in[half:], 300)
+		update(t, stopped, z.Slice(half, n), in[half:], 300)
 		if stopped.sides[0].sketch != nil {
-			clearRest(stopped)
+			normaliseState(stopped)
 		}
-		if !bytes.Equal(stateOf(t, whole), stateOf(t, stopped)) {
-			t.Fatal("a stop leaves another state")
+		if !bytes.Equal(marshal(whole), marshal(stopped)) {
+			t.Fatal("writing and reading gives another state")
 		}
 	})
 }
 
-// clearRest sorts what a sketch keeps, and clears the rest of its room, of which nothing is read,
-// and the signs of zeros.
-func clearRest(g *ThresholdEstimator) {
+// normaliseState sorts the values of a sketch, and clears unused memory and the signs of zeros.
+func normaliseState(g *ThresholdEstimator) {
 	for _, t := range g.sides {
 		s := t.sketch
 		for u := range s.units {
 			for h := range s.levels() {
 				v := s.level(u, h)
 				slices.Sort(v)
-				clear(v[len(v):s.room(h)])
+				clear(v[len(v):s.capacity(h)])
 				for i := range v {
 					v[i] += 0
 				}
@@ -183,8 +174,8 @@ func clearRest(g *ThresholdEstimator) {
 	}
 }
 
-// TestSketchLeavesNaNOut checks that NaN is dropped.
-func TestSketchLeavesNaNOut(t *testing.T) {
+// A sketch drops NaN.
+func TestSketchNaN(t *testing.T) {
 	t.Parallel()
 	nan := float32(math.NaN())
 	o := ThresholdOptions{Units: 1, Rank: 200, References: 1, Error: 0.1, sparse: true}
@@ -199,6 +190,6 @@ func TestSketchLeavesNaNOut(t *testing.T) {
 		}
 	}
 	if q, _ := g.Threshold(0, 1); !(q > 600 && q < 800) || g.Strongest(0, 1)[0] != 998 {
-		t.Errorf("a threshold of %v, and the strongest input is %v", q, g.Strongest(0, 1))
+		t.Errorf("the threshold is %v and the strongest input %v", q, g.Strongest(0, 1))
 	}
 }

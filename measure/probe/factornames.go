@@ -17,11 +17,11 @@ func factorNames(j *procedure.Job) []string {
 }
 
 // checkFactors returns an error for the first name that is not a factor of a job's data.
-func checkFactors(j *procedure.Job, words []string, elsewhere bool, key ...string) error {
+func checkFactors(j *procedure.Job, selected []string, otherData bool, key ...string) error {
 	names := factorNames(j)
-	for _, w := range words {
-		if !slices.Contains(names, w) {
-			return &procedure.Unknown{Key: key, What: "factor", Name: w, Known: names, OtherData: elsewhere}
+	for _, name := range selected {
+		if !slices.Contains(names, name) {
+			return &procedure.Unknown{Key: key, What: "factor", Name: name, Known: names, OtherData: otherData}
 		}
 	}
 	return nil
