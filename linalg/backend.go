@@ -12,36 +12,38 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// BackendEnv names the variable that overrides the search for a library: the path of one, or "none".
+// BackendEnv is the environment variable that overrides the search for a library. Its value is the
+// path of a library, or "none".
 const BackendEnv = "NOETHER_BLAS"
 
-// A Backend says what computes matrix products and decompositions.
+// A Backend describes the library that computes matrix products and decompositions.
 type Backend struct {
 	Name    string // "OpenBLAS", "MKL", "Accelerate" or "gonum"
-	Path    string // of the library as it was opened; empty for gonum
-	Version string // as the library gives it; may be empty
-	Threads int    // that the library uses; 1 for gonum, 0 where the library does not tell
-	Hint    string // the command that installs a fast library; empty where there is one
-	Problem string // why a library that was found is not used; usually empty
+	Path    string // of the library; empty for gonum
+	Version string // of the library; may be empty
+	Threads int    // number of threads of the library; 1 for gonum, 0 if unknown
+	Hint    string // the command that installs a fast library; empty if there is one
+	Problem string // why a library that was found cannot be used; usually empty
 
 	setThreads func(n int32)
 }
 
-// Accelerate puts the first library that it finds behind gonum's blas32, blas64 and lapack64, for the whole process,
-// and says which. It is to be called once, before anything computes. It looks at the path in $NOETHER_BLAS first,
-// then for Accelerate (on macOS), OpenBLAS and MKL where they usually are. With none, gonum's own code stays and
-// Backend.Hint says what to install. A library is used only if it solves a small problem correctly.
+// Accelerate makes gonum's blas32, blas64 and lapack64 use the first library that it finds, and
+// returns a description of it. Call it once, before any computation. It tries the path in
+// $NOETHER_BLAS first, then Accelerate (on macOS), OpenBLAS and MKL in their usual folders. If
+// there is none, gonum's own code is used, and Backend.Hint says what to install. A library is used
+// only if it solves a small problem correctly.
 func Accelerate() Backend {
 	named := os.Getenv(BackendEnv)
 	if named == "none" {
 		return Backend{Name: "gonum", Threads: 1}
 	}
-	places := candidates()
+	paths := candidates()
 	if named != "" {
-		places = []string{named}
+		paths = []string{named}
 	}
 	var problem string
-	for _, path := range places {
+	for _, path := range paths {
 		lib, err := open(path)
 		if err == nil {
 			use(lib)
@@ -55,7 +57,7 @@ func Accelerate() Backend {
 	return Backend{Name: "gonum", Threads: 1, Hint: hint(), Problem: problem}
 }
 
-// SetThreads sets the number of threads of the library. gonum and Accelerate choose theirs themselves.
+// SetThreads sets the number of threads of the library. It has no effect on gonum and Accelerate.
 func (b *Backend) SetThreads(n int) {
 	if n < 1 || b.setThreads == nil {
 		return
@@ -64,7 +66,7 @@ func (b *Backend) SetThreads(n int) {
 	b.Threads = n
 }
 
-// String is one line for people.
+// String returns the name and the path of the library, and its threads.
 func (b Backend) String() string {
 	if b.Path == "" {
 		return b.Name + " (pure Go)"
@@ -85,7 +87,8 @@ func use(lib *library) {
 	lapack32, leadingEigen = fastLAPACK{lib: lib}, fastLAPACK{lib: lib}.leading
 }
 
-// candidates are the names to try, best first. A bare name is left to the system's loader.
+// candidates returns the paths to try, best first. The system's loader searches for a name without
+// a folder.
 func candidates() []string {
 	openblas := []string{"libopenblas.so.0", "libopenblas.so", "libopenblasp.so.0"}
 	mkl := []string{"libmkl_rt.so.2", "libmkl_rt.so", "/opt/intel/oneapi/mkl/latest/lib/libmkl_rt.so.2", "/opt/intel/oneapi/mkl/latest/lib/intel64/libmkl_rt.so.2"}
@@ -107,7 +110,7 @@ func candidates() []string {
 	return append(openblas, mkl...)
 }
 
-// hint is the command that installs a library on this system.
+// hint returns the command that installs a library on this system.
 func hint() string {
 	switch runtime.GOOS {
 	case "darwin":
@@ -115,14 +118,14 @@ func hint() string {
 	case "windows":
 		return "conda install -c conda-forge openblas"
 	}
-	for _, known := range []struct{ mark, command string }{
+	for _, known := range []struct{ file, command string }{
 		{"/etc/debian_version", "apt-get install libopenblas0-pthread"},
 		{"/etc/fedora-release", "dnf install openblas-threads"},
 		{"/etc/redhat-release", "dnf install openblas-threads"},
 		{"/etc/arch-release", "pacman -S openblas"},
 		{"/etc/alpine-release", "apk add openblas"},
 	} {
-		if _, err := os.Stat(known.mark); err == nil {
+		if _, err := os.Stat(known.file); err == nil {
 			return known.command
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// native opens the fast library of this machine, without registering it.
+// native returns the fast library of this machine without registering it.
 func native(t testing.TB) *library {
 	t.Helper()
 	for _, path := range candidates() {
@@ -28,7 +28,7 @@ func native(t testing.TB) *library {
 	return nil
 }
 
-// matrix is a rows x cols matrix with some slack in the stride.
+// matrix returns a random rows x cols matrix whose stride may be larger than cols.
 func matrix(g *rand.Rand, rows, cols int) ([]float64, int) {
 	stride := max(cols, 1) + g.IntN(3)
 	a := make([]float64, rows*stride)
@@ -207,7 +207,7 @@ func TestEigenvectorsReconstruct(t *testing.T) {
 	})
 }
 
-// The eigenvectors of the largest eigenvalues are orthonormal and are multiplied by these, on both ways to them.
+// Both implementations return orthonormal eigenvectors of the largest eigenvalues.
 func TestLeadingEigenvectors(t *testing.T) {
 	t.Parallel()
 	for name, leading := range map[string]func([]float64, int, func([]float64) int) ([]float64, *mat.Dense, error){
@@ -238,7 +238,7 @@ func TestLeadingEigenvectors(t *testing.T) {
 			equal(t, name+": eigenvalues", values, reversed(want), 1e-11)
 			if k == 0 {
 				if vectors != nil {
-					t.Fatalf("%s: vectors where none are wanted", name)
+					t.Fatalf("%s: got vectors, want none", name)
 				}
 				return
 			}
@@ -320,14 +320,14 @@ func TestShortSlicesPanic(t *testing.T) {
 	}
 }
 
-func TestAccelerateSaysWhatItFound(t *testing.T) {
+func TestAccelerate(t *testing.T) {
 	t.Setenv(BackendEnv, "none")
 	if b := Accelerate(); b.Name != "gonum" || b.Path != "" || b.Threads != 1 || b.Hint != "" {
-		t.Errorf("told to use none: %+v", b)
+		t.Errorf("with none: %+v", b)
 	}
 	t.Setenv(BackendEnv, filepath.Join(t.TempDir(), "missing.so"))
 	if b := Accelerate(); b.Name != "gonum" || b.Hint == "" || !strings.Contains(b.Problem, "missing.so") {
-		t.Errorf("told to use a missing library: %+v", b)
+		t.Errorf("with a missing library: %+v", b)
 	}
 	text := filepath.Join(t.TempDir(), "text.so")
 	if err := os.WriteFile(text, []byte("not a library"), 0o600); err != nil {
@@ -335,13 +335,13 @@ func TestAccelerateSaysWhatItFound(t *testing.T) {
 	}
 	t.Setenv(BackendEnv, text)
 	if b := Accelerate(); b.Name != "gonum" || !strings.Contains(b.Problem, "text.so") {
-		t.Errorf("told to use a text file: %+v", b)
+		t.Errorf("with a text file: %+v", b)
 	}
 	native(t)
 	t.Setenv(BackendEnv, "")
 	b := Accelerate()
 	if b.Path == "" || b.Hint != "" || b.Problem != "" {
-		t.Errorf("a library is there: %+v", b)
+		t.Errorf("with a library: %+v", b)
 	}
 	if before := b.Threads; before > 1 {
 		b.SetThreads(1)

@@ -7,11 +7,11 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// fastBLAS is gonum's BLAS with the level-3 operations that matter done by a library.
+// fastBLAS is gonum's BLAS with some level-3 operations of a library.
 //
-// gonum's matrices are row-major. The memory of a row-major matrix is that of its transpose in column-major order, so
-// each operation is passed on as its transpose: the operands of a product change places, upper becomes
-// lower, left becomes right.
+// gonum's matrices are row-major, and those of the library column-major. In memory, a row-major
+// matrix equals its transpose in column-major order. So each operation is passed on as its
+// transpose: the operands of a product are swapped, upper becomes lower, and left becomes right.
 type fastBLAS struct {
 	gonum.Implementation
 	lib *library
@@ -20,8 +20,8 @@ type fastBLAS struct {
 // charLen is the length of each character argument of a Fortran function.
 const charLen = 1
 
-// fits panics, as gonum does, where a slice is shorter than the row-major matrix that it should hold: a library
-// would write past its end.
+// fits panics, as gonum does, if a slice is shorter than its row-major matrix. The library would
+// write beyond its end.
 func fits[T any](what string, data []T, rows, cols, stride int) {
 	switch {
 	case rows < 0 || cols < 0:
@@ -33,7 +33,7 @@ func fits[T any](what string, data []T, rows, cols, stride int) {
 	}
 }
 
-// shape is the shape of the stored matrix whose op is rows x cols.
+// shape returns the shape of the stored matrix A if op(A) is rows x cols.
 func shape(t blas.Transpose, rows, cols int) (int, int) {
 	if t == blas.NoTrans {
 		return rows, cols
@@ -127,22 +127,17 @@ func (f fastBLAS) Ssyrk(ul blas.Uplo, t blas.Transpose, n, k int, alpha float32,
 	f.lib.ssyrk(flip(ul), reverse(t), i32(n), i32(k), &alpha, &a[0], i32(lda), &beta, &c[0], i32(ldc), charLen, charLen)
 }
 
-// Strsm is Dtrsm in float32.
-func (f fastBLAS) Strsm(s blas.Side, ul blas.Uplo, ta blas.Transpose, d blas.Diag, m, n int, alpha float32, a []float32, lda int, b []float32, ldb int) {
-	if m == 0 || n == 0 {
-		return
-	}
-	order := m
-	if s == blas.Right {
-		order = n
-	}
-	fits("A", a, order, order, lda)
-	fits("B", b, m, n, ldb)
-	f.lib.strsm(swap(s), flip(ul), letter(ta), letter(d), i32(n), i32(m), &alpha, &a[0], i32(lda), &b[0], i32(ldb), charLen, charLen, charLen, charLen)
+// Dtrsm solves op(A) X = alpha B, or X op(A) = alpha B, for triangular A. X overwrites B: m x n.
+func (f fastBLAS) Dtrsm(s blas.Side, ul blas.Uplo, ta blas.Transpose, d blas.Diag, m, n int, alpha float64, a []float64, lda int, b []float64, ldb int) {
+	trsm(f.lib.dtrsm, s, ul, ta, d, m, n, alpha, a, lda, b, ldb)
 }
 
-// Dtrsm solves op(A) X = alpha B, or X op(A) = alpha B, for triangular A; X overwrites B: m x n.
-func (f fastBLAS) Dtrsm(s blas.Side, ul blas.Uplo, ta blas.Transpose, d blas.Diag, m, n int, alpha float64, a []float64, lda int, b []float64, ldb int) {
+// Strsm is Dtrsm in float32.
+func (f fastBLAS) Strsm(s blas.Side, ul blas.Uplo, ta blas.Transpose, d blas.Diag, m, n int, alpha float32, a []float32, lda int, b []float32, ldb int) {
+	trsm(f.lib.strsm, s, ul, ta, d, m, n, alpha, a, lda, b, ldb)
+}
+
+func trsm[T any](f trsmFunc[T], s blas.Side, ul blas.Uplo, ta blas.Transpose, d blas.Diag, m, n int, alpha T, a []T, lda int, b []T, ldb int) {
 	if m == 0 || n == 0 {
 		return
 	}
@@ -152,5 +147,5 @@ func (f fastBLAS) Dtrsm(s blas.Side, ul blas.Uplo, ta blas.Transpose, d blas.Dia
 	}
 	fits("A", a, order, order, lda)
 	fits("B", b, m, n, ldb)
-	f.lib.dtrsm(swap(s), flip(ul), letter(ta), letter(d), i32(n), i32(m), &alpha, &a[0], i32(lda), &b[0], i32(ldb), charLen, charLen, charLen, charLen)
+	f(swap(s), flip(ul), letter(ta), letter(d), i32(n), i32(m), &alpha, &a[0], i32(lda), &b[0], i32(ldb), charLen, charLen, charLen, charLen)
 }

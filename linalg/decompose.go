@@ -13,11 +13,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// ErrNotConverged is returned where an eigenvalue or singular value iteration fails.
+// ErrNotConverged is returned if an eigenvalue or singular value iteration fails.
 var ErrNotConverged = errors.New("linalg: the decomposition does not converge")
 
-// Eigen returns the eigenvalues of a symmetric n x n matrix, descending, and its eigenvectors as columns in the same
-// order. a is row-major, upper triangle; it is overwritten.
+// Eigen returns the eigenvalues of a symmetric n x n matrix, descending, and its eigenvectors as
+// columns in the same order. a is row-major, upper triangle; it is overwritten.
 func Eigen(a []float64, n int) (values []float64, vectors *mat.Dense, err error) {
 	values, err = eigen(a, n)
 	if err != nil {
@@ -26,9 +26,9 @@ func Eigen(a []float64, n int) (values []float64, vectors *mat.Dense, err error)
 	return reversed(values), largest(a, n, n), nil
 }
 
-// LeadingEigen returns the eigenvalues, descending, of a symmetric n x n matrix, and the eigenvectors of the largest of
-// them as columns. count is called with all eigenvalues and returns how many vectors are wanted; vectors is nil for 0.
-// a is row-major, upper triangle; it is overwritten.
+// LeadingEigen returns the eigenvalues, descending, of a symmetric n x n matrix, and the
+// eigenvectors of the k largest as columns. k is the result of count, which is called with all
+// eigenvalues. vectors is nil for k = 0. a is row-major, upper triangle; it is overwritten.
 func LeadingEigen(a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error) {
 	return leadingEigen(a, n, count)
 }
@@ -47,9 +47,9 @@ func leadingOfAll(a []float64, n int, count func(values []float64) int) (values 
 	return values, vectors, nil
 }
 
-// Decompose returns the thin singular value decomposition U diag(s) Vᵀ of a matrix by way of the eigenvectors of its
-// smaller Gram matrix, in half the time of SVD. Singular values are accurate to about 1e-8 of the largest. The
-// vectors on one side of smaller ones are zero.
+// Decompose returns the thin singular value decomposition U diag(s) Vᵀ of a matrix from the
+// eigenvectors of its smaller Gram matrix, in half the time of SVD. Singular values are accurate to
+// about 1e-8 of the largest. For smaller ones, the vectors on the longer side are zero.
 func Decompose(a *mat.Dense) (u *mat.Dense, s []float64, v *mat.Dense, err error) {
 	rows, cols := a.Dims()
 	if rows < cols {
@@ -80,11 +80,12 @@ func Decompose(a *mat.Dense) (u *mat.Dense, s []float64, v *mat.Dense, err error
 	return u, s, v, nil
 }
 
-// smallest is the part of the largest singular value below which Decompose cannot tell one from zero.
+// smallest is a part of the largest singular value. Decompose takes singular values below it for
+// zero.
 const smallest = 1e-8
 
-// SVD returns the thin singular value decomposition U diag(s) Vᵀ of an m x n matrix, with all singular values right to
-// rounding of the largest. a is overwritten.
+// SVD returns the thin singular value decomposition U diag(s) Vᵀ of an m x n matrix. The errors of
+// all singular values are of the order of the rounding of the largest. a is overwritten.
 func SVD(a *mat.Dense) (u *mat.Dense, s []float64, v *mat.Dense, err error) {
 	m, n := a.Dims()
 	k := min(m, n)
@@ -112,8 +113,8 @@ func singular(job lapack.SVDJob, a *mat.Dense, u, vt blas64.General) ([]float64,
 	return s, nil
 }
 
-// eigen computes the eigenvalues, ascending, of a symmetric n x n matrix of which the upper triangle is given, and
-// puts its eigenvectors in the place of its columns.
+// eigen returns the eigenvalues, ascending, of a symmetric n x n matrix, of which it reads the
+// upper triangle, and replaces its columns by the eigenvectors.
 func eigen(a []float64, n int) ([]float64, error) {
 	values := make([]float64, n)
 	m := blas64.Symmetric{Uplo: blas.Upper, N: n, Stride: n, Data: a}
@@ -126,7 +127,8 @@ func eigen(a []float64, n int) ([]float64, error) {
 	return values, nil
 }
 
-// largest copies the eigenvectors of the k largest eigenvalues from the columns of eigen, in descending order: n x k.
+// largest returns the eigenvectors of the k largest eigenvalues from the columns of eigen, in
+// descending order: n x k.
 func largest(columns []float64, n, k int) *mat.Dense {
 	out := mat.NewDense(n, k, nil)
 	for i := range n {

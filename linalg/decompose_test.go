@@ -17,7 +17,7 @@ func normal(g *rand.Rand, rows, cols int) *mat.Dense {
 	return m
 }
 
-func TestDecomposeTellsBothSides(t *testing.T) {
+func TestDecomposeReconstructs(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
@@ -35,7 +35,7 @@ func TestDecomposeTellsBothSides(t *testing.T) {
 	})
 }
 
-// The float32 decompositions of a library and those that gonum's float64 stands in for agree.
+// The float32 decompositions of a library agree with those in float64.
 func TestSingleDecompositionsAgree(t *testing.T) {
 	t.Parallel()
 	fast := fastLAPACK{lib: native(t)}

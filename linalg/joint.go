@@ -10,9 +10,9 @@ import (
 	"github.com/noether-ml/noether/internal/state"
 )
 
-// A Joint is the scatter between P variables x and Q variables y of the same observations, beside which the Scatter of x
-// and that of y stand alone: with several x and several y, each pair costs only what is its own. T is the precision
-// that it is kept in.
+// A Joint is the scatter between P variables x and Q variables y of the same observations. The
+// Scatter of x and that of y are separate, so that with several x and y each is computed once. T is
+// the precision of the sums.
 type Joint[T float32 | float64] struct {
 	P, Q         int
 	N            int
@@ -25,8 +25,8 @@ func NewJoint[T float32 | float64](p, q int) *Joint[T] {
 	return &Joint[T]{P: p, Q: q, MeanX: make([]float64, p), MeanY: make([]float64, q), Data: make([]T, p*q)}
 }
 
-// Add adds blocks of x and of y, observation by observation, and, if part is not nil, to part as well, for one
-// computation of the products. Both blocks are in float32, or both in float64.
+// Add adds blocks of the same observations of x and y and, unless part is nil, adds them to part as
+// well. The products are computed once. Both blocks are in float32, or both in float64.
 func (j *Joint[T]) Add(x, y Block, part *Joint[float32], scratch *Scratch) {
 	if x.p != j.P || y.p != j.Q || x.n != y.n || (x.wide == nil) != (y.wide == nil) {
 		panic(fmt.Sprintf("linalg: blocks of %d observations of %d variables and %d of %d, where there are %d and %d variables", x.n, x.p, y.n, y.p, j.P, j.Q))
@@ -55,6 +55,8 @@ func (j *Joint[T]) Add(x, y Block, part *Joint[float32], scratch *Scratch) {
 	own.End()
 }
 
+// multiply returns the products of the variables of x from top on with those of y from left on:
+// rows x cols, summed over observations. The result is valid until scratch is used again.
 func multiply(x, y Block, top, rows, left, cols int, scratch *Scratch) []float32 {
 	products := scratch.Values(rows * cols)
 	a := blas32.General{Rows: x.n, Cols: rows, Stride: x.stride, Data: x.rows[top:]}
@@ -63,6 +65,7 @@ func multiply(x, y Block, top, rows, left, cols int, scratch *Scratch) []float32
 	return products
 }
 
+// multiplyWide is multiply in float64.
 func multiplyWide(x, y Block, top, rows, left, cols int, scratch *Scratch) []float64 {
 	products := grow(&scratch.wide, rows*cols)
 	a := blas64.General{Rows: x.n, Cols: rows, Stride: x.stride, Data: x.wide[top:]}
@@ -71,7 +74,8 @@ func multiplyWide(x, y Block, top, rows, left, cols int, scratch *Scratch) []flo
 	return products
 }
 
-// Merge adds the observations of another Joint of the same variables. It panics if the variables differ.
+// Merge adds the observations of another Joint of the same variables. It panics if the variables
+// differ.
 func (j *Joint[T]) Merge(o *Joint[T]) {
 	if j.P != o.P || j.Q != o.Q {
 		panic(fmt.Sprintf("linalg: merging scatters between %d and %d variables and %d and %d", j.P, j.Q, o.P, o.Q))
@@ -81,7 +85,7 @@ func (j *Joint[T]) Merge(o *Joint[T]) {
 	u.End()
 }
 
-// Clone returns a copy that shares nothing.
+// Clone returns a copy that shares no memory.
 func (j *Joint[T]) Clone() *Joint[T] {
 	c := NewJoint[T](j.P, j.Q)
 	c.N = j.N
@@ -91,7 +95,7 @@ func (j *Joint[T]) Clone() *Joint[T] {
 	return c
 }
 
-// Write puts the scatter into a state. No observations take no space.
+// Write writes the scatter to a state.
 func (j *Joint[T]) Write(w *state.Writer) {
 	w.Int(j.N)
 	if j.N == 0 {
@@ -99,15 +103,10 @@ func (j *Joint[T]) Write(w *state.Writer) {
 	}
 	w.Floats(j.MeanX)
 	w.Floats(j.MeanY)
-	switch data := any(j.Data).(type) {
-	case []float64:
-		w.Floats(data)
-	case []float32:
-		w.Float32s(data)
-	}
+	writeValues(w, j.Data)
 }
 
-// Read fills the scatter, of as many variables as it has, from a state; the reader keeps the error.
+// Read replaces the scatter by one of as many variables from a state. The reader keeps the error.
 func (j *Joint[T]) Read(r *state.Reader) {
 	if j.N = readCount(r); j.N == 0 {
 		clear(j.MeanX)
@@ -117,10 +116,5 @@ func (j *Joint[T]) Read(r *state.Reader) {
 	}
 	r.FloatsInto(j.MeanX)
 	r.FloatsInto(j.MeanY)
-	switch data := any(j.Data).(type) {
-	case []float64:
-		r.FloatsInto(data)
-	case []float32:
-		r.Float32sInto(data)
-	}
+	readValues(r, j.Data)
 }

@@ -6,11 +6,12 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// chooseKernels names the kernels of OpenBLAS by what the processor can do, unless OPENBLAS_CORETYPE does. It comes before the
-// library is loaded, which reads the variable then.
+// chooseKernels sets OPENBLAS_CORETYPE to the fastest kernels that the processor supports, unless
+// it is set. It must be called before the library is loaded.
 //
-// OpenBLAS chooses by the model of the processor. One that is newer than the library gets kernels for SSE3 ("Prescott"). With
-// version 0.3.21 on a Xeon of 2023 these take nine times as long, and eigenproblems that run side by side fail to converge.
+// OpenBLAS chooses kernels by the model of the processor. For a processor that is newer than the
+// library it takes the SSE3 kernels ("Prescott"). With version 0.3.21 on a Xeon of 2023 these take
+// nine times as long, and eigenproblems in parallel threads do not converge.
 func chooseKernels() error {
 	const variable = "OPENBLAS_CORETYPE"
 	if _, set := os.LookupEnv(variable); set {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// chooseKernels leaves a choice of the user as it is, and otherwise names kernels that the processor can run, or none.
+// chooseKernels does not change a choice of the user. Otherwise it chooses kernels that the
+// processor supports, or none.
 func TestChooseKernels(t *testing.T) {
 	const variable = "OPENBLAS_CORETYPE"
 	t.Setenv(variable, "Nehalem")

@@ -9,14 +9,15 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// fastLAPACK is gonum's LAPACK with the decompositions that matter done by a library, by divide and conquer where
-// gonum has QR iterations.
+// fastLAPACK is gonum's LAPACK with some decompositions of a library, which uses divide and conquer
+// instead of QR iterations.
 type fastLAPACK struct {
 	gonum.Implementation
 	lib *library
 }
 
-// Dpotrf computes the Cholesky factor of a positive definite matrix in place; ok is false where it is not.
+// Dpotrf computes the Cholesky factor of a matrix in place; ok is false if the matrix is not
+// positive definite.
 func (f fastLAPACK) Dpotrf(ul blas.Uplo, n int, a []float64, lda int) (ok bool) {
 	if n == 0 {
 		return true
@@ -27,8 +28,9 @@ func (f fastLAPACK) Dpotrf(ul blas.Uplo, n int, a []float64, lda int) (ok bool) 
 	return info == 0
 }
 
-// Dsyev computes the eigenvalues of a symmetric matrix in ascending order and, with EVCompute, its eigenvectors as the
-// columns of a. It is LAPACK's dsyevd; workspace that is shorter than dsyevd wants is replaced.
+// Dsyev computes the eigenvalues of a symmetric matrix in ascending order and, with EVCompute, its
+// eigenvectors as the columns of a. It is LAPACK's dsyevd. Workspace that is too short for dsyevd
+// is replaced.
 func (f fastLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64, lwork int) (ok bool) {
 	lw, li := 2*n+1, 1
 	if jobz == lapack.EVCompute {
@@ -54,9 +56,10 @@ func (f fastLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, l
 	return info == 0
 }
 
-// leading is leadingOfAll with the work for the other eigenvectors left out: the matrix is made tridiagonal, that is solved by divide
-// and conquer, and what is wanted is turned back. (There is no scaling, as in LAPACK's dsyevd, of matrices that hold numbers beyond
-// 1e146 or below 1e-146: sums of squares in float32 do not.)
+// leading is leadingOfAll without the work for the other eigenvectors. It reduces the matrix to
+// tridiagonal form, solves that by divide and conquer, and transforms only the wanted eigenvectors
+// back. Unlike LAPACK's dsyevd it does not scale matrices with numbers above 1e146 or below 1e-146.
+// Sums of squares in float32 have no such numbers.
 func (f fastLAPACK) leading(a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error) {
 	fits("A", a, n, n, n)
 	values, z, work := make([]float64, n), make([]float64, n*n), make([]float64, n*n+64*n)
@@ -81,7 +84,8 @@ func (f fastLAPACK) leading(a []float64, n int, count func(values []float64) int
 	return values, columns(z, n, k), nil
 }
 
-// columns makes rows of n values the columns of a matrix, the last one first, tile by tile so that both sides stay in the cache.
+// columns returns the n x k matrix whose columns are the k rows, the last one first. It works in
+// tiles that fit the cache.
 func columns(rows []float64, n, k int) *mat.Dense {
 	const side = 32
 	out := mat.NewDense(n, k, make([]float64, n*k))
@@ -109,7 +113,7 @@ func (f fastLAPACK) cholesky(a []float32, n, stride int) bool {
 	return info == 0
 }
 
-// eigen implements singleLAPACK. What the library has as columns are the rows here.
+// eigen implements singleLAPACK. The columns of the library are the rows here.
 func (f fastLAPACK) eigen(a []float32, n int) ([]float32, bool) {
 	values := make([]float32, n)
 	if n == 0 {
@@ -122,7 +126,7 @@ func (f fastLAPACK) eigen(a []float32, n int) ([]float32, bool) {
 	return values, info == 0
 }
 
-// transpose transposes a square matrix in place, tile by tile so that both sides stay in the cache.
+// transpose transposes a square matrix in place, in tiles that fit the cache.
 func transpose(a []float64, n, lda int) {
 	const side = 32
 	for i0 := 0; i0 < n; i0 += side {
@@ -136,8 +140,8 @@ func transpose(a []float64, n, lda int) {
 	}
 }
 
-// Dgesvd computes the singular value decomposition A = U S Vᵀ of an m x n matrix, by LAPACK's dgesdd where both or
-// neither of U and Vᵀ are wanted and by gonum's own code elsewhere.
+// Dgesvd computes the singular value decomposition A = U S Vᵀ of an m x n matrix. It uses LAPACK's
+// dgesdd if both or neither of U and Vᵀ are wanted, and gonum's code otherwise.
 func (f fastLAPACK) Dgesvd(jobU, jobVT lapack.SVDJob, m, n int, a []float64, lda int, s, u []float64, ldu int, vt []float64, ldvt int, work []float64, lwork int) (ok bool) {
 	if jobU != jobVT || jobU == lapack.SVDOverwrite || min(m, n) == 0 || lwork == -1 {
 		return f.Implementation.Dgesvd(jobU, jobVT, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork)
@@ -157,8 +161,8 @@ func (f fastLAPACK) Dgesvd(jobU, jobVT lapack.SVDJob, m, n int, a []float64, lda
 		fits("Vᵀ", vt, vrows, n, ldvt)
 		pu, pvt = &u[0], &vt[0]
 	}
-	// The memory of a holds Aᵀ = V S Uᵀ in column-major order: what dgesdd calls U is V, whose memory is that of a
-	// row-major Vᵀ, and the other way round.
+	// In column-major order, a holds Aᵀ = V S Uᵀ. So dgesdd's U is V, which in memory equals a
+	// row-major Vᵀ, and its Vᵀ is Uᵀ, which equals a row-major U.
 	job := letter(jobU)
 	iwork := make([]int32, 8*min(m, n))
 	var info int32

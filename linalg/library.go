@@ -10,16 +10,17 @@ import (
 	"gonum.org/v1/gonum/lapack"
 )
 
-// A library is a BLAS and LAPACK by its Fortran symbols, which all of OpenBLAS, MKL and Accelerate export; the C
-// interfaces are missing from some builds. Matrices are column-major, arguments are pointers, integers have 32
-// bits. The trailing integers of a function are the lengths of its character arguments, which gfortran expects.
+// A library holds the Fortran functions of a BLAS and LAPACK. OpenBLAS, MKL and Accelerate all
+// export these; some builds lack the C interfaces. Matrices are column-major, arguments are
+// pointers, and integers have 32 bits. The last integers of a function are the lengths of its
+// character arguments, which gfortran expects.
 type library struct {
 	dgemm  func(ta, tb *byte, m, n, k *int32, alpha, a *float64, lda *int32, b *float64, ldb *int32, beta, c *float64, ldc *int32, l1, l2 int)
 	sgemm  func(ta, tb *byte, m, n, k *int32, alpha, a *float32, lda *int32, b *float32, ldb *int32, beta, c *float32, ldc *int32, l1, l2 int)
 	dsyrk  func(uplo, t *byte, n, k *int32, alpha, a *float64, lda *int32, beta, c *float64, ldc *int32, l1, l2 int)
 	ssyrk  func(uplo, t *byte, n, k *int32, alpha, a *float32, lda *int32, beta, c *float32, ldc *int32, l1, l2 int)
-	dtrsm  func(side, uplo, ta, diag *byte, m, n *int32, alpha, a *float64, lda *int32, b *float64, ldb *int32, l1, l2, l3, l4 int)
-	strsm  func(side, uplo, ta, diag *byte, m, n *int32, alpha, a *float32, lda *int32, b *float32, ldb *int32, l1, l2, l3, l4 int)
+	dtrsm  trsmFunc[float64]
+	strsm  trsmFunc[float32]
 	dpotrf func(uplo *byte, n *int32, a *float64, lda, info *int32, l1 int)
 	spotrf func(uplo *byte, n *int32, a *float32, lda, info *int32, l1 int)
 	dsyevd func(jobz, uplo *byte, n *int32, a *float64, lda *int32, w, work *float64, lwork, iwork, liwork, info *int32, l1, l2 int)
@@ -34,12 +35,14 @@ type library struct {
 	setThreads    func(n int32)
 }
 
-// unusable is the error of a library that is there and does not serve.
+type trsmFunc[T any] func(side, uplo, ta, diag *byte, m, n *int32, alpha, a *T, lda *int32, b *T, ldb *int32, l1, l2, l3, l4 int)
+
+// unusable is the error for a library that was found but cannot be used.
 type unusable struct{ path, why string }
 
 func (e *unusable) Error() string { return fmt.Sprintf("%s is not used: %s", e.path, e.why) }
 
-// open loads a library and tries it.
+// open loads a library and checks it.
 func open(path string) (*library, error) {
 	if err := chooseKernels(); err != nil {
 		return nil, err
@@ -70,7 +73,7 @@ func open(path string) (*library, error) {
 	return lib, nil
 }
 
-// identify tells the libraries apart by the functions that each has of its own.
+// identify sets the name and version of the library. Each library has functions that others lack.
 func (l *library) identify(handle uintptr) {
 	bind := func(f any, name string) bool {
 		at, err := symbol(handle, name)
@@ -107,8 +110,8 @@ func (l *library) backend(path string) Backend {
 	return b
 }
 
-// works solves a product and an eigenproblem whose answers are known, so that a library with another calling
-// convention is found out before it spoils a score.
+// works reports whether the library computes a known product and a known eigenproblem correctly. A
+// library with another calling convention does not.
 func (l *library) works() bool {
 	c := make([]float64, 4)
 	fastBLAS{lib: l}.Dgemm(blas.NoTrans, blas.Trans, 2, 2, 2, 1, []float64{1, 2, 3, 4}, 2, []float64{5, 6, 7, 8}, 2, 0, c, 2)

@@ -6,13 +6,13 @@ import (
 	"github.com/noether-ml/noether/internal/state"
 )
 
-// A Scatter is the number, the mean and the centred second moments of observations of P variables. The zero values of
-// its fields are those of no observations. T is the precision that it is kept in.
+// A Scatter holds the number, the mean and the centred second moments of observations of P
+// variables. T is the precision of the sums.
 type Scatter[T float32 | float64] struct {
 	P    int
 	N    int
 	Mean []float64 // P
-	Data []T       // the upper triangle of sum (x - mean)(x - mean)ᵀ, row after row: P (P + 1) / 2
+	Data []T       // the rows of the upper triangle of sum (x - mean)(x - mean)ᵀ: P (P + 1) / 2 values
 }
 
 // NewScatter returns the scatter of no observations of p variables.
@@ -20,14 +20,15 @@ func NewScatter[T float32 | float64](p int) *Scatter[T] {
 	return &Scatter[T]{P: p, Mean: make([]float64, p), Data: make([]T, p*(p+1)/2)}
 }
 
-// Row returns row i of the upper triangle from column j on, sharing its memory. j must not be less than i.
+// Row returns row i of the upper triangle from column j on, for j >= i. It shares memory with the
+// scatter.
 func (s *Scatter[T]) Row(i, j int) []T {
 	end := (i + 1) * (2*s.P - i) / 2
 	return s.Data[end-(s.P-j) : end]
 }
 
-// Square copies the variables lo to hi (exclusive) out: their scatter as a square matrix, row-major, upper triangle;
-// zeros below.
+// Square returns a copy of the scatter of the variables lo to hi (exclusive): square, row-major,
+// upper triangle, with zeros below.
 func (s *Scatter[T]) Square(lo, hi int) []T {
 	n := hi - lo
 	out := make([]T, n*n)
@@ -37,8 +38,8 @@ func (s *Scatter[T]) Square(lo, hi int) []T {
 	return out
 }
 
-// Between copies the scatter of the variables lo to mid with the variables mid to hi out: (mid-lo) x (hi-mid),
-// row-major.
+// Between returns a copy of the scatter between the variables lo to mid and the variables mid to hi
+// (exclusive): (mid-lo) x (hi-mid), row-major.
 func (s *Scatter[T]) Between(lo, mid, hi int) []T {
 	n := hi - mid
 	out := make([]T, (mid-lo)*n)
@@ -48,7 +49,7 @@ func (s *Scatter[T]) Between(lo, mid, hi int) []T {
 	return out
 }
 
-// Variances copies the diagonal: the squared deviations of each variable, summed.
+// Variances returns a copy of the diagonal: the sum of squared deviations of each variable.
 func (s *Scatter[T]) Variances() []T {
 	out := make([]T, s.P)
 	for i := range out {
@@ -57,7 +58,8 @@ func (s *Scatter[T]) Variances() []T {
 	return out
 }
 
-// Merge adds the observations of another scatter of the same variables. It panics if the variables differ.
+// Merge adds the observations of another scatter of the same variables. It panics if the variables
+// differ.
 func (s *Scatter[T]) Merge(o *Scatter[T]) {
 	if s.P != o.P {
 		panic(fmt.Sprintf("linalg: merging scatters of %d and %d variables", s.P, o.P))
@@ -69,52 +71,59 @@ func (s *Scatter[T]) Merge(o *Scatter[T]) {
 	u.End()
 }
 
-// Clone returns a copy that shares nothing.
+// Clone returns a copy that shares no memory.
 func (s *Scatter[T]) Clone() *Scatter[T] {
 	return &Scatter[T]{P: s.P, N: s.N, Mean: append([]float64(nil), s.Mean...), Data: append([]T(nil), s.Data...)}
 }
 
-// Write puts the scatter into a state. No observations take no space.
+// Write writes the scatter to a state.
 func (s *Scatter[T]) Write(w *state.Writer) {
 	w.Int(s.N)
 	if s.N == 0 {
 		return
 	}
 	w.Floats(s.Mean)
-	switch data := any(s.Data).(type) {
-	case []float64:
-		w.Floats(data)
-	case []float32:
-		w.Float32s(data)
-	}
+	writeValues(w, s.Data)
 }
 
-// Read fills the scatter, of as many variables as it has, from a state; the reader keeps the error.
+// Read replaces the scatter by one of as many variables from a state. The reader keeps the error.
 func (s *Scatter[T]) Read(r *state.Reader) {
 	if s.N = readCount(r); s.N == 0 {
-		clear(s.Mean)
-		clear(s.Data)
+		s.Clear()
 		return
 	}
 	r.FloatsInto(s.Mean)
-	switch data := any(s.Data).(type) {
+	readValues(r, s.Data)
+}
+
+func writeValues[T float32 | float64](w *state.Writer, values []T) {
+	switch values := any(values).(type) {
 	case []float64:
-		r.FloatsInto(data)
+		w.Floats(values)
 	case []float32:
-		r.Float32sInto(data)
+		w.Float32s(values)
+	}
+}
+
+func readValues[T float32 | float64](r *state.Reader, values []T) {
+	switch values := any(values).(type) {
+	case []float64:
+		r.FloatsInto(values)
+	case []float32:
+		r.Float32sInto(values)
 	}
 }
 
 func readCount(r *state.Reader) int {
 	n := r.Int()
 	if n < 0 {
-		r.Fail(fmt.Errorf("a state with %d observations", n))
+		r.Fail(fmt.Errorf("the state has %d observations", n))
 		return 0
 	}
 	return n
 }
 
-// Clear leaves no observations.
+// Clear removes all observations.
 func (s *Scatter[T]) Clear() {
 	s.N = 0
 	clear(s.Mean)

@@ -11,7 +11,7 @@ import (
 	"github.com/noether-ml/noether/internal/state"
 )
 
-// textbook is the mean and the scatter of rows, in two passes and in float64.
+// textbook returns the mean and the scatter of rows from two passes in float64.
 func textbook(rows []float32, p int) (mean, scatter []float64) {
 	n := len(rows) / p
 	mean, scatter = make([]float64, p), make([]float64, p*p)
@@ -38,22 +38,23 @@ func gaussian(g *rand.Rand, n, p int, offset float32) []float32 {
 	return x
 }
 
-// centrings are the ways to make a block of rows of p variables.
+// centrings are the functions that return a block of rows of p variables.
 var centrings = []func(rows []float32, p int) Block{Centre, summed}
 
-// summed makes a block as SEIS does.
+// summed returns a block from rows whose sum is known.
 func summed(rows []float32, p int) Block {
 	sum := make([]float64, p)
 	SumRows(sum, rows)
 	return CentreSummed(rows, sum)
 }
 
-func TestBlocksAddUpToTheTextbookScatter(t *testing.T) {
+func TestScatterOfBlocks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		p, n := rapid.IntRange(1, 12).Draw(t, "p"), rapid.IntRange(1, 60).Draw(t, "n")
-		// A mean a thousand deviations away costs nothing: products are formed around it.
+		// A mean of a thousand deviations costs no precision, since products are computed around
+		// it.
 		rows := gaussian(g, n, p, rapid.SampledFrom([]float32{0, 3, 1000}).Draw(t, "offset"))
 		mean, want := textbook(rows, p)
 		var scratch Scratch
@@ -90,7 +91,7 @@ func TestBlocksAddUpToTheTextbookScatter(t *testing.T) {
 	})
 }
 
-func TestCentreShowsWhatIsNotFinite(t *testing.T) {
+func TestCentreKeepsNonFinite(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		rows := []float32{1, 2, 3, 4, 5, 6}
@@ -102,7 +103,7 @@ func TestCentreShowsWhatIsNotFinite(t *testing.T) {
 	}
 }
 
-func TestStatesComeBack(t *testing.T) {
+func TestStateRoundTrip(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(1, 1))
 	s, f, c := NewScatter[float64](6), NewScatter[float32](6), NewJoint[float64](3, 3)
@@ -145,7 +146,7 @@ func TestStatesComeBack(t *testing.T) {
 	}
 }
 
-// Products are computed tile by tile; a scatter of more variables than a tile has must not show it.
+// A scatter of more variables than a tile has is correct as well.
 func TestScattersOfSeveralTiles(t *testing.T) {
 	t.Parallel()
 	const d, n = tile/2 + 30, 4
@@ -159,7 +160,7 @@ func TestScattersOfSeveralTiles(t *testing.T) {
 	}
 }
 
-// compareScatters holds a scatter of d and d variables, in both precisions, against the textbook's.
+// compareScatters compares a scatter of 2 d variables, in both precisions, with that of textbook.
 func compareScatters(t *testing.T, s *Scatter[float64], part *Scatter[float32], d int, mean, want []float64) {
 	t.Helper()
 	for i := range 2 * d {
@@ -181,7 +182,7 @@ func compareScatters(t *testing.T, s *Scatter[float64], part *Scatter[float32], 
 	}
 }
 
-// A scatter in float32 may be the total as well as the part.
+// The total may be in float32 like the part.
 func TestScattersInSinglePrecision(t *testing.T) {
 	t.Parallel()
 	const p, n = 30, 100
@@ -200,7 +201,8 @@ func TestScattersInSinglePrecision(t *testing.T) {
 	}
 }
 
-// The scatter between columns of a block, one side permuted, is the same whether it takes one tile or several.
+// The scatter between columns of a block, one side permuted, does not depend on the number of
+// tiles.
 func TestJointsOfSeveralTiles(t *testing.T) {
 	t.Parallel()
 	const d, n = tile + 30, 3

@@ -6,28 +6,27 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// CholeskySingle replaces the upper triangle of an n x n matrix A in float32, whose rows are stride apart, by its
-// Cholesky factor T: A = Tᵀ T. It reports whether the matrix is positive definite.
+// CholeskySingle replaces the upper triangle of an n x n matrix A in float32 by its Cholesky factor
+// T, A = Tᵀ T. It reports whether the matrix is positive definite.
 func CholeskySingle(a []float32, n, stride int) bool { return lapack32.cholesky(a, n, stride) }
 
-// EigenSingle returns the eigenvalues, ascending, of a symmetric n x n matrix in float32, and puts the eigenvectors
-// in the place of its rows. The upper triangle of a is read. It is false where the iteration does not converge.
+// EigenSingle returns the eigenvalues, ascending, of a symmetric n x n matrix in float32, of which
+// it reads the upper triangle, and replaces its rows by the eigenvectors. ok is false if the
+// iteration does not converge.
 func EigenSingle(a []float32, n int) (values []float32, ok bool) { return lapack32.eigen(a, n) }
 
-// singleLAPACK are the decompositions in float32, which gonum does not have.
+// singleLAPACK has the decompositions in float32, which gonum lacks.
 type singleLAPACK interface {
-	// cholesky replaces the upper triangle of an n x n matrix, its rows stride apart, by its factor T, A = Tᵀ T; false where
-	// there is none.
+	// cholesky is CholeskySingle.
 	cholesky(a []float32, n, stride int) bool
-	// eigen returns the eigenvalues, ascending, of a symmetric n x n matrix of which the upper triangle is given, and
-	// puts its eigenvectors in the place of its rows.
+	// eigen is EigenSingle.
 	eigen(a []float32, n int) (values []float32, ok bool)
 }
 
-// lapack32 is what computes; Accelerate sets it.
+// lapack32 is the implementation in use. Accelerate replaces it.
 var lapack32 singleLAPACK = byDouble{}
 
-// byDouble computes in float64, by what is registered there.
+// byDouble computes in float64 with lapack64.
 type byDouble struct{}
 
 func (byDouble) cholesky(a []float32, n, stride int) bool {

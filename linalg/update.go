@@ -1,11 +1,12 @@
 package linalg
 
-// A meanStep is how the mean changes when nb observations of mean mb join na observations of mean ma.
+// A meanStep says how the mean changes when nb observations of mean mb are added to na observations
+// of mean ma.
 type meanStep struct {
 	n      int
 	mean   []float64 // of all
 	delta  []float64 // mb - ma
-	factor float64   // na nb / (na + nb): the weight that delta deltaᵀ is added to a scatter with
+	factor float64   // na nb / (na + nb): the weight of delta deltaᵀ in the scatter
 }
 
 func newStep(na int, ma []float64, nb int, mb []float64) meanStep {
@@ -30,21 +31,22 @@ func addRow[S, T float32 | float64](dst []S, products []T, a float64, delta []fl
 	}
 }
 
-// An Update adds observations to a Scatter tile by tile, for a caller that forms the products itself. The zero Update
-// adds to nothing.
+// An Update adds observations to a Scatter tile by tile, for a caller that computes the products
+// itself. The zero Update has no effect.
 type Update[T float32 | float64] struct {
 	s *Scatter[T]
 	meanStep
 }
 
-// Begin begins to add n observations of the given mean. Each tile of the upper triangle is to be added once by
-// AddProducts. End must follow.
+// Begin starts to add n observations of the given mean. The caller must add each tile of the upper
+// triangle once with AddProducts, and then call End.
 func (s *Scatter[T]) Begin(n int, mean []float64) Update[T] {
 	return Update[T]{s, newStep(s.N, s.Mean, n, mean)}
 }
 
-// AddProducts adds the products, about their mean, of the variables top to bottom with the variables left to right.
-// products is row-major. What lies below the diagonal is left out.
+// AddProducts adds the products, about their mean, of the variables top to bottom with the
+// variables left to right (exclusive). products is row-major. Values below the diagonal are
+// ignored.
 func AddProducts[S, E float32 | float64](u Update[S], products []E, top, bottom, left, right int) {
 	if u.s == nil {
 		return
@@ -66,20 +68,20 @@ func (u Update[T]) End() {
 	}
 }
 
-// A JointUpdate adds observations to a Joint tile by tile. The zero JointUpdate adds to nothing.
+// A JointUpdate adds observations to a Joint tile by tile. The zero JointUpdate has no effect.
 type JointUpdate[T float32 | float64] struct {
 	j    *Joint[T]
 	x, y meanStep
 }
 
-// Begin begins to add n observations of the given means. Each tile is to be added once by AddJointProducts. End must
-// follow.
+// Begin starts to add n observations of the given means. The caller must add each tile once with
+// AddJointProducts, and then call End.
 func (j *Joint[T]) Begin(n int, meanX, meanY []float64) JointUpdate[T] {
 	return JointUpdate[T]{j, newStep(j.N, j.MeanX, n, meanX), newStep(j.N, j.MeanY, n, meanY)}
 }
 
-// AddJointProducts adds the products, about their means, of the x from top to bottom with the y from left to right.
-// products is row-major.
+// AddJointProducts adds the products, about their means, of the variables top to bottom of x with
+// the variables left to right of y (exclusive). products is row-major.
 func AddJointProducts[S, E float32 | float64](u JointUpdate[S], products []E, top, bottom, left, right int) {
 	if u.j == nil {
 		return
@@ -98,11 +100,11 @@ func (u JointUpdate[T]) End() {
 	}
 }
 
-// bandSize is about how many values of a triangle MergeStored reads at once.
+// bandSize is about the number of values that MergeStored reads at once.
 const bandSize = 1 << 16
 
-// MergeStored adds n observations of the given mean whose scatter is stored outside memory, in float32 or float64.
-// read fills values with those of its Data from at on.
+// MergeStored adds n observations of the given mean whose scatter is stored outside of memory, in
+// float32 or float64. read fills values with those of its Data from index at on.
 func MergeStored[S, T float32 | float64](s *Scatter[S], n int, mean []float64, read func(values []T, at int) error) error {
 	u := s.Begin(n, mean)
 	values := make([]T, bandSize+s.P)

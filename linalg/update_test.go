@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A scatter that is read band by band is added as one in memory, in either precision.
+// MergeStored gives the same scatter as Merge, in both precisions.
 func TestMergeStoredIsMerge(t *testing.T) {
 	t.Parallel()
 	const p, n = 500, 20 // two bands

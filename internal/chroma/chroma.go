@@ -1,25 +1,25 @@
-// Package chroma turns the luma and chroma of decoded JPEG and WebP images to red, green and blue as libjpeg-turbo and libwebp
-// do, which PIL and torchvision read with.
+// Package chroma converts decoded JPEG and WebP images from luma and chroma to red, green and blue
+// exactly as libjpeg-turbo and libwebp do, which PIL and torchvision use.
 package chroma
 
 import "image"
 
-// A Codec is how a library makes colours of planes.
+// A Codec says how a library computes RGB from luma (Y) and chroma (Cb, Cr).
 type Codec struct {
-	roundRight int32 // what a right one of two interpolated pixels is rounded with, in 16ths
-	narrow     int   // pixels of chroma in a row up to which they are repeated rather than interpolated
+	roundRight int32 // rounding constant of the right one of two interpolated pixels, in 16ths
+	narrow     int   // rows of at most this many chroma pixels are repeated instead of interpolated
 	convert    func(dst, luma, cb, cr []uint8)
 }
 
-// The libraries that PIL decodes with.
+// The codecs of the libraries that PIL decodes with.
 var (
 	JPEG = Codec{roundRight: 7, narrow: 2, convert: full}
 	WebP = Codec{roundRight: 8, narrow: 0, convert: studio}
 )
 
-// RGB is an image as rows of pixels of 3 bytes. Chroma of half the resolution is interpolated with triangle weights ("fancy
-// upsampling"), where the standard library would repeat it. At coloured edges the two differ by tens of levels, which is
-// enough to turn predictions.
+// RGB returns an image as rows of pixels of 3 bytes. Chroma of half the resolution is interpolated
+// with triangle weights ("fancy upsampling"); the standard library repeats it instead. At coloured
+// edges the two differ by tens of levels, which can change predictions.
 func (c Codec) RGB(img *image.YCbCr) []uint8 {
 	b := img.Bounds()
 	w, h := b.Dx(), b.Dy()
@@ -35,7 +35,7 @@ func (c Codec) RGB(img *image.YCbCr) []uint8 {
 	return pix
 }
 
-// full converts a row in which luma spans 0 to 255, as JPEG has it, in 16-bit fixed point.
+// full converts a row whose luma spans 0 to 255, as in JPEG, in 16-bit fixed point.
 func full(dst, luma, cb, cr []uint8) {
 	const half = 1 << 15
 	cb, cr = cb[:len(luma)], cr[:len(luma)]
@@ -48,7 +48,8 @@ func full(dst, luma, cb, cr []uint8) {
 	}
 }
 
-// studio converts a row in which luma spans 16 to 235, as lossy WebP has it, in the fixed point of libwebp.
+// studio converts a row whose luma spans 16 to 235, as in lossy WebP, in the fixed-point arithmetic
+// of libwebp.
 func studio(dst, luma, cb, cr []uint8) {
 	for x := range luma {
 		y, u, v := int32(luma[x])*19077>>8, int32(cb[x]), int32(cr[x])
@@ -59,7 +60,7 @@ func studio(dst, luma, cb, cr []uint8) {
 	}
 }
 
-// clamp bounds v to 0..255; it branches, rarely, because that is faster than two conditional moves.
+// clamp limits v to 0..255. The branch is rarely taken, and faster than two conditional moves.
 func clamp(v int32) uint8 {
 	if uint32(v) <= 255 {
 		return uint8(v)
@@ -67,8 +68,8 @@ func clamp(v int32) uint8 {
 	return ^uint8(v >> 31)
 }
 
-// rows returns a function that fills row y of a chroma plane at full width. Its dst has room for one value more than the
-// width.
+// rows returns a function that fills row y of a chroma plane at full width. dst must have room for
+// one value more than the width.
 func (c Codec) rows(img *image.YCbCr) func(dst, plane []uint8, y int) {
 	b := img.Bounds()
 	w, h := b.Dx(), b.Dy()
@@ -76,7 +77,7 @@ func (c Codec) rows(img *image.YCbCr) func(dst, plane []uint8, y int) {
 	start := img.COffset(b.Min.X, b.Min.Y)
 	ratio := img.SubsampleRatio
 	if b.Min.X%2 != 0 || b.Min.Y%2 != 0 || halfW <= c.narrow && ratio != image.YCbCrSubsampleRatio440 {
-		ratio = -1 // repeated
+		ratio = -1 // repeat pixels
 	}
 	sums := make([]int32, w)
 	down := func(plane []uint8, y int) {
@@ -121,8 +122,9 @@ func (c Codec) rows(img *image.YCbCr) func(dst, plane []uint8, y int) {
 	}
 }
 
-// triangle doubles a row: each output is 3/4 of the nearer value and 1/4 of the farther one, scaled down by 2^shift.
-// Left outputs round with one constant and right ones with another, so that rounding does not drift.
+// triangle doubles a row: each output is 3/4 of the nearer value plus 1/4 of the farther one,
+// divided by 2^shift. Left and right outputs have different rounding constants, so that rounding
+// errors do not accumulate.
 func triangle(dst []uint8, v []int32, roundLeft, roundRight int32, shift uint) {
 	last := len(v) - 1
 	for i, s := range v {

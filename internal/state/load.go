@@ -5,14 +5,16 @@ import (
 	"io"
 )
 
-// A Loader has what an earlier run saved, nil where that is nothing: a checkpoint.
+// A Loader is a checkpoint: it returns the state that an earlier run saved, or nil if there is
+// none.
 type Loader interface {
 	Load() (io.ReadCloser, error)
 }
 
-// Load hands what was saved, if anything was, to read. That may return false once it knows that the state is of another job: the
-// rest of it then does not matter. Whether the state is whole is known only when read has returned.
-func Load(from Loader, kind string, version int, read func(r *Reader) (ours bool)) error {
+// Load calls read with the saved state, if there is one. read returns false if the state is of
+// another job, and the rest of the state is then ignored. Otherwise Load checks that the state is
+// complete.
+func Load(from Loader, kind string, version int, read func(r *Reader) (matches bool)) error {
 	data, err := from.Load()
 	if err != nil || data == nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// saved is what a checkpoint holds; nil where nothing was saved.
+// saved is a checkpoint in memory; nil if nothing was saved.
 type saved []byte
 
 func (s saved) Load() (io.ReadCloser, error) {
@@ -25,27 +25,27 @@ func (u unreadable) Load() (io.ReadCloser, error) { return nil, u.error }
 func TestLoad(t *testing.T) {
 	t.Parallel()
 	w := NewWriter("job", 1)
-	w.String("mine")
+	w.String("this job")
 	w.Int(7)
-	whole := saved(w.Bytes())
-	altered := bytes.Clone(whole)
+	complete := saved(w.Bytes())
+	altered := bytes.Clone(complete)
 	altered[len(altered)-5]++ // of the number
-	gone := errors.New("the disk is gone")
+	diskError := errors.New("disk failure")
 	for _, c := range []struct {
 		name string
 		from Loader
 		kind string
 		job  string
-		want int    // 0: nothing is taken over
+		want int    // the value read; 0 if none was read
 		err  string // a part of the error
 	}{
-		{"whole", whole, "job", "mine", 7, ""},
-		{"nothing", saved(nil), "job", "mine", 0, ""},
-		{"another job", whole, "job", "yours", 0, ""},
-		{"another kind", whole, "pair", "mine", 0, `reading the checkpoint: a state of "job"`},
-		{"cut short", whole[:len(whole)-3], "job", "mine", 7, "cut short or altered"},
-		{"altered", saved(altered), "job", "mine", 7 + 1<<56, "cut short or altered"},
-		{"unreadable", unreadable{gone}, "job", "mine", 0, "the disk is gone"},
+		{"complete", complete, "job", "this job", 7, ""},
+		{"nothing", saved(nil), "job", "this job", 0, ""},
+		{"another job", complete, "job", "other job", 0, ""},
+		{"another kind", complete, "pair", "this job", 0, `reading the checkpoint: the state is of "job"`},
+		{"cut short", complete[:len(complete)-3], "job", "this job", 7, "cut short or altered"},
+		{"altered", saved(altered), "job", "this job", 7 + 1<<56, "cut short or altered"},
+		{"unreadable", unreadable{diskError}, "job", "this job", 0, "disk failure"},
 	} {
 		got := 0
 		err := Load(c.from, c.kind, 1, func(r *Reader) bool {

@@ -11,21 +11,22 @@ import (
 	"slices"
 )
 
-// A Reader takes a state apart, in the order in which it was written. The first error sticks: from then on every
-// getter returns zero, and Close returns the error. A length is held against the bytes that remain before anything is allocated.
+// A Reader reads the values of a state in the order in which they were written. After the first
+// error every method returns zero, and Close returns the error. A length is compared with the
+// remaining bytes before memory is allocated.
 type Reader struct {
 	rest []byte
 	err  error
 
-	from *bufio.Reader // nil: rest is all that there is
-	sum  uint32        // of what has been read
+	from *bufio.Reader // nil: rest is the whole remaining state
+	sum  uint32        // checksum of the bytes read
 }
 
-// NewReader checks the magic, the checksum, the kind and the version of a state. Data is not copied and must not
-// change while it is read.
+// NewReader returns a Reader of a state after checking its magic, checksum, kind and version. data
+// is not copied and must not change while it is read.
 func NewReader(data []byte, kind string, version int) (*Reader, error) {
 	if len(data) < len(magic)+checksumLen || string(data[:len(magic)]) != magic {
-		return nil, fmt.Errorf("%d bytes that are no accumulator's state: they do not start as one", len(data))
+		return nil, fmt.Errorf("not a state: its %d bytes do not start with the magic of one", len(data))
 	}
 	body, sum := data[:len(data)-checksumLen], binary.LittleEndian.Uint32(data[len(data)-checksumLen:])
 	if crc32.Checksum(body, castagnoli()) != sum {
@@ -35,11 +36,12 @@ func NewReader(data []byte, kind string, version int) (*Reader, error) {
 	return r, r.head(kind, version)
 }
 
-// Open is NewReader for a state that is read as it is taken apart. Whether it is whole and unaltered is known when Close returns.
+// Open is NewReader for a state that is read piece by piece. Only Close reports whether the state
+// is complete and unchanged.
 func Open(from io.Reader, kind string, version int) (*Reader, error) {
 	r := &Reader{from: bufio.NewReaderSize(from, piece)}
 	if string(r.take(len(magic), 1)) != magic {
-		return nil, errors.New("bytes that are no state: they do not start as one")
+		return nil, errors.New("not a state: its bytes do not start with the magic of one")
 	}
 	if err := r.head(kind, version); err != nil {
 		return nil, r.Close()
@@ -47,31 +49,32 @@ func Open(from io.Reader, kind string, version int) (*Reader, error) {
 	return r, nil
 }
 
-// head reads whose state it is.
+// head reads and checks the kind and the version.
 func (r *Reader) head(kind string, version int) error {
 	gotKind, gotVersion := r.String(), r.Int()
 	switch {
 	case r.err != nil:
 	case gotKind != kind:
-		r.err = fmt.Errorf("a state of %q where one of %q is wanted", gotKind, kind)
+		r.err = fmt.Errorf("the state is of %q, not of %q", gotKind, kind)
 	case gotVersion != version:
-		r.err = fmt.Errorf("a state of %s in version %d; this program reads version %d", kind, gotVersion, version)
+		r.err = fmt.Errorf("the state of %s has version %d; this program reads version %d", kind, gotVersion, version)
 	}
 	return r.err
 }
 
-// Close returns the first error, or one if bytes are left that nobody has read.
+// Close returns the first error. Unread bytes are an error.
 func (r *Reader) Close() error {
 	if r.from != nil {
 		r.finish()
 	}
 	if r.err == nil && len(r.rest) > 0 {
-		r.err = fmt.Errorf("a state with %d bytes too many", len(r.rest))
+		r.err = fmt.Errorf("the state has %d bytes too many", len(r.rest))
 	}
 	return r.err
 }
 
-// finish reads what is left, the checksum at the end of it. A state that is altered is told before what seemed wrong in it.
+// finish reads the rest with the checksum. A wrong checksum replaces an earlier error, which it
+// explains.
 func (r *Reader) finish() {
 	var last []byte
 	left := 0
@@ -96,13 +99,13 @@ func (r *Reader) finish() {
 	case len(last) < checksumLen || binary.LittleEndian.Uint32(last) != r.sum:
 		r.err = errAltered
 	case left > checksumLen:
-		r.Fail(fmt.Errorf("a state with %d bytes too many", left-checksumLen))
+		r.Fail(fmt.Errorf("the state has %d bytes too many", left-checksumLen))
 	}
 }
 
-var errAltered = errors.New("a state that is cut short or altered: its checksum does not match")
+var errAltered = errors.New("the state is cut short or altered: its checksum does not match")
 
-// Fail makes err the Reader's error if it has none yet: for values that are well formed and make no sense.
+// Fail sets the error of the Reader if it has none. Callers use it for invalid values.
 func (r *Reader) Fail(err error) {
 	if r.err == nil {
 		r.err = err
@@ -115,14 +118,14 @@ func (r *Reader) Int() int { return int(r.uint64()) }
 // Float reads a float64.
 func (r *Reader) Float() float64 { return math.Float64frombits(r.uint64()) }
 
-// Bool reads a truth value.
+// Bool reads a bool.
 func (r *Reader) Bool() bool {
 	b := r.take(1, 1)
 	if len(b) == 0 {
 		return false
 	}
 	if b[0] > 1 {
-		r.Fail(fmt.Errorf("a state with %d for a truth value", b[0]))
+		r.Fail(fmt.Errorf("the state has the value %d for a bool", b[0]))
 		return false
 	}
 	return b[0] == 1
@@ -131,7 +134,8 @@ func (r *Reader) Bool() bool {
 // String reads a string.
 func (r *Reader) String() string { return string(r.Raw()) }
 
-// Raw reads what String or Nested has written. It may be a part of what the Reader was given.
+// Raw reads the bytes that String or Nested wrote. They may share memory with the data of
+// NewReader.
 func (r *Reader) Raw() []byte {
 	n := r.Int()
 	if r.from == nil {
@@ -146,21 +150,25 @@ func (r *Reader) Ints() []int { return list(r, r.Int(), 8, getInt) }
 // Floats reads a slice of float64.
 func (r *Reader) Floats() []float64 { return list(r, r.Int(), 8, getFloat) }
 
-// FloatsInto reads a slice of float64 into dst; a slice of another length is an error and leaves dst as it is.
+// FloatsInto reads a slice of float64 into dst. A slice of another length is an error and does not
+// change dst.
 func (r *Reader) FloatsInto(dst []float64) { into(r, dst, 8, getFloat) }
 
 // Float32s reads a slice of float32.
 func (r *Reader) Float32s() []float32 { return list(r, r.Int(), 4, getFloat32) }
 
-// Float32sInto reads a slice of float32 into dst; a slice of another length is an error and leaves dst as it is.
+// Float32sInto reads a slice of float32 into dst. A slice of another length is an error and does
+// not change dst.
 func (r *Reader) Float32sInto(dst []float32) { into(r, dst, 4, getFloat32) }
 
-// Int32sInto reads a slice of 32-bit integers into dst; a slice of another length is an error and leaves dst as it is.
+// Int32sInto reads a slice of 32-bit integers into dst. A slice of another length is an error and
+// does not change dst.
 func (r *Reader) Int32sInto(dst []int32) {
 	into(r, dst, 4, func(b []byte) int32 { return int32(binary.LittleEndian.Uint32(b)) })
 }
 
-// Uint16sInto reads what Uint16s has written into dst; a slice of another length is an error and leaves dst as it is.
+// Uint16sInto reads a slice that Uint16s wrote into dst. A slice of another length is an error and
+// does not change dst.
 func (r *Reader) Uint16sInto(dst []uint16) {
 	into(r, dst, 4, func(b []byte) uint16 { return uint16(binary.LittleEndian.Uint32(b)) })
 }
@@ -177,7 +185,7 @@ func (r *Reader) uint64() uint64 {
 	return binary.LittleEndian.Uint64(b)
 }
 
-// list reads n elements of so many bytes, which take no more memory than what is there.
+// list reads n elements of size bytes. It allocates no more memory than the state has bytes for.
 func list[T any](r *Reader, n, size int, get func(b []byte) T) []T {
 	most := n
 	if r.from != nil {
@@ -196,10 +204,10 @@ func list[T any](r *Reader, n, size int, get func(b []byte) T) []T {
 	}
 }
 
-// into reads as many elements as dst has, where the state says that so many come.
+// into reads a slice of elements of size bytes into dst, which must have the same length.
 func into[T any](r *Reader, dst []T, size int, get func(b []byte) T) {
 	if got := r.Int(); got != len(dst) {
-		r.Fail(fmt.Errorf("a state with %d values where %d are wanted: it belongs to another layer or study", got, len(dst)))
+		r.Fail(fmt.Errorf("the state has %d values instead of %d: it belongs to another layer or study", got, len(dst)))
 		return
 	}
 	for len(dst) > 0 {
@@ -214,8 +222,8 @@ func into[T any](r *Reader, dst []T, size int, get func(b []byte) T) {
 	}
 }
 
-// take takes the bytes of n elements; nil, with the error set, where fewer remain. Of what is read as it comes they hold until the next
-// call, and are a piece at most.
+// take returns the bytes of n elements of size bytes, or nil with the error set if fewer remain.
+// With Open they are at most a piece, and valid until the next call.
 func (r *Reader) take(n, size int) []byte {
 	if r.err != nil {
 		return nil
@@ -224,7 +232,7 @@ func (r *Reader) take(n, size int) []byte {
 		return r.read(n, size)
 	}
 	if n < 0 || n > len(r.rest)/size {
-		r.err = fmt.Errorf("a state that claims %d elements of %d bytes with %d bytes left", n, size, len(r.rest))
+		r.err = fmt.Errorf("the state claims %d elements of %d bytes with %d bytes left", n, size, len(r.rest))
 		return nil
 	}
 	b := r.rest[: n*size : n*size]
@@ -238,7 +246,7 @@ func (r *Reader) read(n, size int) []byte {
 		b, r.err = r.from.Peek(n * size)
 	}
 	if n < 0 || r.err == io.EOF {
-		r.err = fmt.Errorf("a state that claims %d elements of %d bytes where there are fewer", n, size)
+		r.err = fmt.Errorf("the state claims %d elements of %d bytes and has fewer", n, size)
 	}
 	if r.err != nil {
 		return nil

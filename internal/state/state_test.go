@@ -57,7 +57,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// A state that goes on its way as it comes has the bytes of one that is put together in memory, however long.
+// Stream writes the same bytes as a Writer in memory, for states of any length.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -87,10 +87,10 @@ func TestStream(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got.Bytes(), want) {
-			t.Fatalf("%d bytes in place of %d", got.Len(), len(want))
+			t.Fatalf("%d bytes, want %d", got.Len(), len(want))
 		}
 		if sizes.n > 2*piece || cap(stream.buf) > 4*piece {
-			t.Fatalf("%d bytes came at once, from a buffer of %d", sizes.n, cap(stream.buf))
+			t.Fatalf("%d bytes were written at once, from a buffer of %d", sizes.n, cap(stream.buf))
 		}
 		whole2, err := NewReader(want, "test", 1)
 		if err != nil {
@@ -120,7 +120,7 @@ func TestStream(t *testing.T) {
 	})
 }
 
-// largest is the most that was written at once.
+// largest is an io.Writer that records the largest single write.
 type largest struct{ n int }
 
 func (l *largest) Write(p []byte) (int, error) {
@@ -128,7 +128,7 @@ func (l *largest) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// full fails once so much has been written.
+// full is an io.Writer that fails after this many bytes.
 type full int
 
 func (f *full) Write(p []byte) (int, error) {
@@ -140,7 +140,7 @@ func (f *full) Write(p []byte) (int, error) {
 
 var errFull = errors.New("no space left on device")
 
-func TestStreamTellsTheFirstError(t *testing.T) {
+func TestStreamErrors(t *testing.T) {
 	t.Parallel()
 	for _, room := range []full{0, 100, 2 * piece, 5 * piece} {
 		w := Stream(&room, "test", 1)
@@ -158,12 +158,12 @@ func TestStreamTellsTheFirstError(t *testing.T) {
 		_, err := to.Write(make([]byte, times))
 		return err
 	})
-	if err == nil || !strings.Contains(err.Error(), "1 bytes, and 2") {
-		t.Errorf("an inner state of another length: %v", err)
+	if err == nil || !strings.Contains(err.Error(), "1 bytes at first and 2") {
+		t.Errorf("nested output of another length: %v", err)
 	}
 }
 
-func TestNaNAndInfinitySurvive(t *testing.T) {
+func TestNaNAndInfinity(t *testing.T) {
 	t.Parallel()
 	w := NewWriter("test", 1)
 	w.Floats([]float64{math.NaN(), math.Inf(-1)})
@@ -176,7 +176,7 @@ func TestNaNAndInfinitySurvive(t *testing.T) {
 	}
 }
 
-// The layout is a contract with states on disk; this spells one out by hand.
+// The format must not change, because states are on disk. This one is written by hand.
 func TestLayout(t *testing.T) {
 	t.Parallel()
 	w := NewWriter("k", 2)
@@ -198,7 +198,7 @@ func example() []byte {
 	return w.Bytes()
 }
 
-// takeExample reads the example as it comes.
+// takeExample reads the example with Open.
 func takeExample(data []byte) error {
 	r, err := Open(bytes.NewReader(data), "test", 1)
 	if err != nil {
@@ -211,32 +211,32 @@ func takeExample(data []byte) error {
 	return r.Close()
 }
 
-func TestEveryTruncationAndEveryFlippedBitIsAnError(t *testing.T) {
+func TestTruncationAndBitFlips(t *testing.T) {
 	t.Parallel()
 	data := example()
 	for n := range data {
 		if _, err := NewReader(data[:n], "test", 1); err == nil {
-			t.Errorf("the first %d of %d bytes are taken for a state", n, len(data))
+			t.Errorf("NewReader accepted the first %d of %d bytes", n, len(data))
 		}
 		if takeExample(data[:n]) == nil {
-			t.Errorf("the first %d of %d bytes are read as a state", n, len(data))
+			t.Errorf("Open accepted the first %d of %d bytes", n, len(data))
 		}
 	}
 	for bit := range 8 * len(data) {
 		bad := bytes.Clone(data)
 		bad[bit/8] ^= 1 << (bit % 8)
 		if _, err := NewReader(bad, "test", 1); err == nil {
-			t.Errorf("bit %d flipped goes unnoticed", bit)
+			t.Errorf("NewReader did not detect the flipped bit %d", bit)
 		}
 		if err := takeExample(bad); err == nil || bit >= 8*len(magic) && !strings.Contains(err.Error(), "altered") {
-			t.Errorf("bit %d flipped goes unnoticed where it is read as it comes: %v", bit, err)
+			t.Errorf("Open did not detect the flipped bit %d: %v", bit, err)
 		}
 	}
 }
 
-func TestErrorsSayWhatIsWrong(t *testing.T) {
+func TestErrors(t *testing.T) {
 	t.Parallel()
-	sealed := func(payload ...uint64) []byte { // a state whose checksum is right and whose payload is what we like
+	sealed := func(payload ...uint64) []byte { // a state of any payload with a valid checksum
 		w := NewWriter("test", 1)
 		for _, v := range payload {
 			w.Int(int(v))
@@ -252,17 +252,17 @@ func TestErrorsSayWhatIsWrong(t *testing.T) {
 		read func(*Reader)
 		want string
 	}{
-		{"nothing", nil, "test", nil, "0 bytes that are no accumulator's state"},
-		{"text", []byte("hello, this is a text file"), "test", nil, "no accumulator's state"},
-		{"other kind", sealed(), "seis", nil, `a state of "test" where one of "seis" is wanted`},
-		{"absurd kind", noHeader, "test", nil, "claims 9223372036854775807 elements"},
+		{"nothing", nil, "test", nil, "not a state: its 0 bytes"},
+		{"text", []byte("hello, this is a text file"), "test", nil, "not a state"},
+		{"other kind", sealed(), "seis", nil, `the state is of "test", not of "seis"`},
+		{"huge kind", noHeader, "test", nil, "claims 9223372036854775807 elements"},
 		{"trailing bytes", sealed(7), "test", func(*Reader) {}, "8 bytes too many"},
 		{"read past the end", sealed(), "test", func(r *Reader) { r.Float() }, "claims 1 elements of 8 bytes with 0 bytes left"},
-		{"absurd length", sealed(1<<60, 1), "test", func(r *Reader) { r.Floats() }, "with 8 bytes left"},
+		{"huge length", sealed(1<<60, 1), "test", func(r *Reader) { r.Floats() }, "with 8 bytes left"},
 		{"negative length", sealed(math.MaxUint64), "test", func(r *Reader) { r.Ints() }, "claims -1 elements"},
-		{"absurd string", sealed(1 << 62), "test", func(r *Reader) { _ = r.String() }, "with 0 bytes left"},
-		{"no truth value", sealed(2), "test", func(r *Reader) { r.Bool() }, "2 for a truth value"},
-		{"other length", sealed(1, 0), "test", func(r *Reader) { r.FloatsInto(make([]float64, 2)) }, "1 values where 2 are wanted"},
+		{"huge string", sealed(1 << 62), "test", func(r *Reader) { _ = r.String() }, "with 0 bytes left"},
+		{"invalid bool", sealed(2), "test", func(r *Reader) { r.Bool() }, "value 2 for a bool"},
+		{"other length", sealed(1, 0), "test", func(r *Reader) { r.FloatsInto(make([]float64, 2)) }, "1 values instead of 2"},
 		{"first error sticks", sealed(), "test", func(r *Reader) { r.Fail(errors.New("first")); r.Int() }, "first"},
 	}
 	for _, c := range cases {
@@ -274,7 +274,7 @@ func TestErrorsSayWhatIsWrong(t *testing.T) {
 				err = r.Close()
 			}
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error %v does not say %q", err, c.want)
+				t.Errorf("error %v does not contain %q", err, c.want)
 			}
 		})
 	}
@@ -283,7 +283,8 @@ func TestErrorsSayWhatIsWrong(t *testing.T) {
 	}
 }
 
-// follow reads what a script says, and returns the bytes of the elements that came.
+// follow calls the methods of a Reader that a script names, and returns the size of the elements
+// read.
 func follow(r *Reader, script []byte) (read int) {
 	for _, c := range script {
 		switch c {
@@ -308,7 +309,8 @@ func follow(r *Reader, script []byte) (read int) {
 	return read
 }
 
-// The fuzzer supplies the payload and the checksum is made right, or it would never get past it.
+// The fuzzer supplies the payload. The test adds a valid checksum, without which every state would
+// be refused.
 func FuzzReader(f *testing.F) {
 	f.Add(example()[:60], []byte("ifsFgGbI"))
 	f.Add([]byte{}, []byte("FFFF"))
@@ -319,7 +321,7 @@ func FuzzReader(f *testing.F) {
 		data := w.Bytes()
 		r, err := NewReader(data, "test", 1)
 		if err != nil {
-			t.Fatalf("a sealed state is refused: %v", err)
+			t.Fatalf("NewReader refused a valid state: %v", err)
 		}
 		read := follow(r, script)
 		if read > len(body) {
@@ -331,11 +333,11 @@ func FuzzReader(f *testing.F) {
 		}
 		piecewise, err := Open(bytes.NewReader(data), "test", 1)
 		if err != nil {
-			t.Fatalf("a sealed state is refused where it is read as it comes: %v", err)
+			t.Fatalf("Open refused a valid state: %v", err)
 		}
 		follow(piecewise, script)
 		if err := piecewise.Close(); (err == nil) != (whole == nil) {
-			t.Fatalf("read at once: %v, as it comes: %v", whole, err)
+			t.Fatalf("error of NewReader: %v, of Open: %v", whole, err)
 		}
 	})
 }

@@ -1,18 +1,28 @@
-// Package state writes and reads the states of accumulators: a small binary format that says what it holds and
-// notices when it has been cut short or altered.
+// Package state writes and reads the states of accumulators in a small binary format that detects
+// truncation and corruption.
 //
-// A run that stops is resumed from states on disk, and shards computed elsewhere are merged from theirs, so a state
-// that is not exactly what was written must be an error and never a wrong score. The layout, all numbers little
-// endian:
+// Runs are resumed from states on disk, and shards from other machines are merged from theirs. So a
+// state that differs from what was written must be an error, never a wrong score. The format, with
+// all numbers little endian:
 //
 //	magic     8 bytes   "noether\x01"
-//	kind      string    whose state it is, for instance "seis"
-//	version   int       of that kind's payload
-//	payload             what the caller wrote, in the caller's order
-//	checksum  4 bytes   CRC-32C of everything before it
+//	kind      string    the accumulator, for instance "seis"
+//	version   int       of the payload of that kind
+//	payload             the caller's values, in the caller's order
+//	checksum  4 bytes   CRC-32C of all bytes before it
 //
-// An int takes 8 bytes, a float64 8, a float32 and an int32 4, a bool 1; strings and slices are their length as an int and
-// then their elements. The payload carries no types and no names: a kind whose payload changes takes a new version.
+// An int has 8 bytes, a float64 8, a float32 and an int32 4, a bool 1. Strings and slices are their
+// length as an int and then their elements. The payload has no types and no names, so a kind whose
+// payload changes needs a new version.
+//
+//	w := state.NewWriter("mean", 1)
+//	w.Int(n)
+//	w.Floats(sums)
+//	data := w.Bytes()
+//
+//	r, err := state.NewReader(data, "mean", 1)
+//	n, sums := r.Int(), r.Floats()
+//	err = r.Close()
 package state
 
 import (
@@ -29,21 +39,22 @@ const (
 	checksumLen = 4
 )
 
-// castagnoli is the polynomial of CRC-32C, which processors compute at memory speed.
+// castagnoli returns the table of CRC-32C, for which processors have instructions.
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// A Writer puts a state together, in memory or on its way to where it is kept.
+// A Writer builds a state in memory, or writes it to an io.Writer piece by piece.
 type Writer struct {
 	buf []byte
-	to  io.Writer // nil: all stays in buf
-	sum uint32    // of what has gone to it
+	to  io.Writer // nil: the whole state is in buf
+	sum uint32    // checksum of the bytes written to it
 	err error
 }
 
-// NewWriter starts a state of a kind and a version, which Bytes returns.
+// NewWriter returns a Writer of a state of a kind and version in memory. Bytes returns the state.
 func NewWriter(kind string, version int) *Writer { return start(&Writer{}, kind, version) }
 
-// Stream starts a state that goes to a writer as it comes, which Close ends. It takes no memory to speak of.
+// Stream returns a Writer that writes a state to an io.Writer with little memory. Close ends the
+// state.
 func Stream(to io.Writer, kind string, version int) *Writer {
 	return start(&Writer{to: to}, kind, version)
 }
@@ -63,7 +74,7 @@ func (w *Writer) Float(v float64) {
 	binary.LittleEndian.PutUint64(w.room(8), math.Float64bits(v))
 }
 
-// Bool writes a truth value.
+// Bool writes a bool.
 func (w *Writer) Bool(v bool) {
 	b := w.room(1)
 	b[0] = 0
@@ -80,25 +91,25 @@ func (w *Writer) String(v string) {
 	}
 }
 
-// Nested writes what f writes as a string. Where the state goes on its way as it comes f is called twice, first to learn how long
-// it gets, and must write the same.
+// Nested writes the output of f as a string. It calls f twice, first to learn the length. Both
+// calls must write the same bytes.
 func (w *Writer) Nested(f func(io.Writer) error) error {
 	var size counter
 	if err := f(&size); err != nil {
 		return err
 	}
 	w.length(int(size), 1)
-	var again counter
-	if err := f(io.MultiWriter(&again, content{w})); err != nil {
+	var written counter
+	if err := f(io.MultiWriter(&written, content{w})); err != nil {
 		return err
 	}
-	if again != size {
-		return fmt.Errorf("a state within a state took %d bytes, and %d when it was written again", size, again)
+	if written != size {
+		return fmt.Errorf("the nested state had %d bytes at first and %d when it was written", size, written)
 	}
 	return nil
 }
 
-// content is the inside of a state that is being written.
+// content is an io.Writer to the payload of a state.
 type content struct{ *Writer }
 
 func (c content) Write(p []byte) (int, error) {
@@ -108,7 +119,7 @@ func (c content) Write(p []byte) (int, error) {
 	return len(p), c.err
 }
 
-// counter counts what is written to it.
+// counter counts the bytes written to it.
 type counter int
 
 func (c *counter) Write(p []byte) (int, error) {
@@ -141,10 +152,10 @@ func (w *Writer) Uint16s(v []uint16) {
 	each(w, v, 4, func(b []byte, x uint16) { binary.LittleEndian.PutUint32(b, uint32(x)) })
 }
 
-// piece is how many bytes are written at a time.
+// piece is the number of bytes that are read or written at a time.
 const piece = 1 << 15
 
-// each writes a slice of elements of so many bytes, piece by piece.
+// each writes a slice of elements of size bytes, piece by piece.
 func each[T any](w *Writer, v []T, size int, put func(b []byte, x T)) {
 	w.length(len(v), size)
 	for part := range slices.Chunk(v, piece/size) {
@@ -155,7 +166,8 @@ func each[T any](w *Writer, v []T, size int, put func(b []byte, x T)) {
 	}
 }
 
-// length writes that n elements of so many bytes follow. In memory it makes room for them.
+// length writes the number n of elements of size bytes that follow. In memory it reserves space for
+// them.
 func (w *Writer) length(n, size int) {
 	w.Int(n)
 	if w.to == nil {
@@ -163,7 +175,7 @@ func (w *Writer) length(n, size int) {
 	}
 }
 
-// room is where the next n bytes go, a piece at most where the state goes on its way.
+// room returns the buffer of the next n bytes. With an io.Writer, n is at most a piece.
 func (w *Writer) room(n int) []byte {
 	if w.to != nil && len(w.buf)+n > 2*piece {
 		w.send()
@@ -173,7 +185,7 @@ func (w *Writer) room(n int) []byte {
 	return w.buf[at:]
 }
 
-// send lets go of what has been written. After an error nothing more is sent.
+// send writes the buffer to the io.Writer. After an error nothing more is written.
 func (w *Writer) send() {
 	if w.err == nil {
 		w.sum = crc32.Update(w.sum, castagnoli(), w.buf)
@@ -182,7 +194,7 @@ func (w *Writer) send() {
 	w.buf = w.buf[:0]
 }
 
-// Close ends a state that goes to a writer with its checksum, and returns the first error of that writer.
+// Close ends a state of Stream with its checksum. It returns the first error of the io.Writer.
 func (w *Writer) Close() error {
 	w.send()
 	w.buf = binary.LittleEndian.AppendUint32(w.buf, w.sum)
@@ -190,7 +202,7 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// Bytes closes the state with its checksum and returns it. The Writer is not to be used afterwards.
+// Bytes ends the state with its checksum and returns it. The Writer must not be used afterwards.
 func (w *Writer) Bytes() []byte {
 	return binary.LittleEndian.AppendUint32(w.buf, crc32.Checksum(w.buf, castagnoli()))
 }

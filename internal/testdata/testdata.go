@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// Env names the variable that holds the folder of test data.
+// Env is the environment variable with the path of the folder of test data.
 const Env = "NOETHER_TESTDATA"
 
-// Path returns the path of a file or folder of the test data. Where the variable is not set the test is skipped and
-// says so; where it is set and the file is missing, the test fails.
+// Path returns the path of a file or folder of the test data. If the variable is not set, the test
+// is skipped. If it is set and the file is missing, the test fails.
 func Path(t testing.TB, elem ...string) string {
 	t.Helper()
 	dir := os.Getenv(Env)

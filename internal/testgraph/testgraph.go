@@ -1,4 +1,5 @@
-// Package testgraph draws graphs for tests that no graph may break.
+// Package testgraph generates random ONNX graphs, valid or not, for property tests of code that
+// must handle any graph.
 package testgraph
 
 import (
@@ -10,8 +11,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Random makes a graph that a file could hold, right or wrong: any of the operators with any attributes on any tensors, of
-// which "x", "tokens" and "ids" are inputs, "w" and "m" weights, and "y" is the output.
+// Random returns a random graph that may be invalid. Its nodes have any of the operators with any
+// attributes and inputs. "x", "tokens" and "ids" are graph inputs, "w" and "m" weights, and "y" is
+// the output.
 func Random(t *rapid.T, operators []string) *onnx.Model {
 	b := onnx.NewBuilder(rapid.SampledFrom([]int{9, 12, 13, 18}).Draw(t, "opset"))
 	number := rapid.IntRange(-3, 5)
@@ -46,7 +48,7 @@ func Random(t *rapid.T, operators []string) *onnx.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What a file declares about its tensors may be wrong.
+	// Declare wrong shapes for some tensors.
 	p := proto.Clone(m.Proto()).(*pb.ModelProto)
 	for _, n := range p.Graph.Node {
 		if rapid.IntRange(0, 3).Draw(t, "declared") > 0 {

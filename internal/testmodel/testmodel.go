@@ -12,16 +12,17 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Options change what Write writes.
+// Options are the options of Write.
 type Options struct {
 	Classes int     // 0: 8
-	Batch   int     // 0: free
+	Batch   int     // batch size; 0: any
 	Size    int     // side of the images, a multiple of 2; 0: 16
-	Poison  float32 // added to one weight of the convolution: NaN, or anything that makes it another model
+	Poison  float32 // added to one weight of the convolution, for instance NaN
 }
 
-// Write writes NAME.onnx into a folder: a convolution "conv" of stride 2 over images of 3 x 16 x 16, a ReLU, and a linear
-// read-out "logits", with weights that the name decides. It returns the path.
+// Write writes NAME.onnx into a folder and returns its path. The model is a convolution "conv" of
+// stride 2 over images of 3 x 16 x 16, a ReLU, and a linear layer "logits". The name seeds the
+// weights.
 func Write(t testing.TB, dir, name string, o Options) string {
 	t.Helper()
 	if o.Classes == 0 {
@@ -53,7 +54,8 @@ func Write(t testing.TB, dir, name string, o Options) string {
 	return Save(t, filepath.Join(dir, name+".onnx"), b, "logits")
 }
 
-// Save writes what was built as a file, with the given outputs alone where any are given, and returns its path.
+// Save writes the graph of a builder to a file and returns its path. If outputs are given, the
+// model has these outputs only.
 func Save(t testing.TB, path string, b *onnx.Builder, outputs ...string) string {
 	t.Helper()
 	m, err := b.Model()

@@ -5,14 +5,14 @@ import "github.com/noether-ml/noether/measure"
 // HalfGroups is the number of groups of samples that HalfSamples are made of.
 const HalfGroups = 10
 
-// HalfSamples are halves of ten groups of samples, with a plus for each group of a half. Every half
-// has five groups, every group is in five halves, and any two groups are together as often as
-// apart, as nearly as ten halves allow (balanced half-samples, McCarthy 1969). So the variance
-// among halves of a sum over groups is the variance of that sum, whatever the order of the groups.
+// HalfSamples are ten halves of ten groups of samples, with a plus for each group of a half. Every
+// half has five groups, and every group is in five halves. Any two groups are in the same half as
+// often as in different halves, as nearly as possible (balanced half-samples, McCarthy 1969). So
+// the variance among halves of a sum over groups is the variance of that sum.
 //
-// A jackknife multiplies how little a group changes by how few samples it has. That is wrong for
-// what varies at random however few samples are left out, such as canonical vectors of neighbouring
-// correlations. A half leaves out as much as it keeps, so nothing is multiplied.
+// A jackknife scales the effect of a small group up. That is wrong for values that vary at random
+// however few samples are left out, such as canonical vectors of neighbouring correlations. A half
+// leaves out as many samples as it has, so nothing is scaled.
 var HalfSamples = [HalfGroups]string{
 	"++-+--++--",
 	"----+++++-",

@@ -51,7 +51,7 @@ func (c Cutoff) FractionalRank() float64 {
 		lacking -= v
 	}
 	last := max(lacking/c.Values[c.K-1], 0)
-	if last > 1-1e-6 { // as where all of the variance is asked for
+	if last > 1-1e-6 { // for instance where the fraction is 1
 		last = 1
 	}
 	return float64(c.K-1) + last
@@ -62,7 +62,7 @@ func (c Cutoff) FractionalRank() float64 {
 // total is their summed variance, both about the mean of all observations.
 func (c Cutoff) Influence(squares []float64, total float64) float64 {
 	last := c.FractionalRank() - float64(c.K-1)
-	if last == 1 { // nothing that counts lies beyond
+	if last == 1 { // further eigenvalues do not matter
 		return 0
 	}
 	lacking := c.Fraction * total
@@ -138,7 +138,7 @@ func NewRankSpread(ranks Ranks, moves []Ranks, left []int, n int) RankSpread {
 	s.l[0] = math.Sqrt(xx)
 	s.l[1] = ratio(xy, s.l[0])
 	s.l[2] = math.Sqrt(max(yy-s.l[1]*s.l[1], 0))
-	if s.l[2] < 1e-3*math.Sqrt(yy) { // both views move alike
+	if s.l[2] < 1e-3*math.Sqrt(yy) { // both ranks vary together
 		s.l[2] = 0
 	}
 	for _, m := range moves {

@@ -8,9 +8,9 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// The variance that drifts add is that of a whole number: of the reach itself and a twelfth where
-// the reach of other samples lies anywhere among some whole numbers, nothing where it is far from
-// the next, and of two values where it is at one.
+// Shifts have the variance of a rounded rank. That is the variance of the fractional rank and 1/12
+// where it spreads over several whole numbers, 0 where it is far from the next whole number, and
+// that of two values where it is near a whole number.
 func TestShiftsHaveTheVarianceOfRanks(t *testing.T) {
 	t.Parallel()
 	var moves []Ranks
@@ -20,7 +20,7 @@ func TestShiftsHaveTheVarianceOfRanks(t *testing.T) {
 		moves, left = append(moves, Ranks{g.NormFloat64(), 0}), append(left, 500)
 	}
 	deviation := NewRankSpread(Ranks{}, moves, left, 1000).l[0]
-	for _, c := range []struct{ reach, deviation, want float64 }{
+	for _, c := range []struct{ rank, deviation, want float64 }{
 		{20.3, 2, 4 + 1./12},
 		{20.5, 0.05, 0},
 		{20, 0.05, 0.25},
@@ -31,39 +31,38 @@ func TestShiftsHaveTheVarianceOfRanks(t *testing.T) {
 			moved[i].X *= c.deviation / deviation
 		}
 		var values []measure.Replicate
-		for _, v := range NewRankSpread(Ranks{c.reach, 90}, moved, left, 1000).Shifts(RankSlope{Smaller: 1}) {
+		for _, v := range NewRankSpread(Ranks{c.rank, 90}, moved, left, 1000).Shifts(RankSlope{Smaller: 1}) {
 			values = append(values, measure.Replicate{Value: v, Left: 500})
 		}
 		low, high := Jackknife(0, 1000, values)
 		half := 2.262 * math.Sqrt(c.want) // Student's t with nine degrees of freedom
 		if got := (high - low) / 2; math.Abs(got-half) > 0.03*half+0.02 {
-			t.Errorf("half the interval is %v, want %v", got, half)
+			t.Errorf("half width %v, want %v", got, half)
 		}
 	}
 	alike := RankSpread{ranks: Ranks{20, 20}, where: make([][2]float64, 10)}
 	for _, v := range alike.Shifts(RankSlope{1, 1}) {
 		if v != 0 {
-			t.Errorf("a drift of %v where nothing moves", v)
+			t.Errorf("a shift of %v without a spread", v)
 		}
 	}
 }
 
-// A score that is linear in the smaller and the larger rank has their coefficients, whichever of
-// the two is which.
-func TestNewRankSlopeWhatIsLinear(t *testing.T) {
+// The slope of a score that is linear in the smaller and the larger rank is its coefficients.
+func TestNewRankSlope(t *testing.T) {
 	t.Parallel()
 	score := func(p, q int) float64 { return 2*float64(min(p, q)) - 3*float64(max(p, q)) }
 	for _, c := range [][2]int{{7, 9}, {9, 7}, {8, 8}, {300, 301}, {301, 300}, {300, 300}} {
 		p, q := c[0], c[1]
-		var seen [2]float64
+		var nearby [2]float64
 		for i, k := range NearbyRanks(p, q, p+9) {
-			seen[i] = score(k[0], k[1])
+			nearby[i] = score(k[0], k[1])
 		}
-		if s := NewRankSlope(p, q, p+9, score(p, q), seen); s != (RankSlope{2, -3}) {
+		if s := NewRankSlope(p, q, p+9, score(p, q), nearby); s != (RankSlope{2, -3}) {
 			t.Errorf("%d and %d: %v", p, q, s)
 		}
 	}
 	if s := NewRankSlope(1, 1, 1, 5, [2]float64{5, 5}); s != (RankSlope{}) {
-		t.Errorf("%v where there is no neighbour", s)
+		t.Errorf("slope %v without nearby ranks", s)
 	}
 }

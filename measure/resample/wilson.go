@@ -2,8 +2,8 @@ package resample
 
 import "math"
 
-// Wilson is the 95 % score interval of a proportion p seen in n trials (Wilson 1927): it stays
-// within [0, 1] and holds its level near both ends, where p plus or minus two deviations does not.
+// Wilson returns the 95 % score interval of a proportion p of n trials (Wilson 1927). It stays
+// within [0, 1] and keeps its level near both ends, unlike p plus or minus two standard deviations.
 func Wilson(p float64, n int) (low, high float64) {
 	if n == 0 {
 		return math.NaN(), math.NaN()

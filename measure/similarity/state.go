@@ -75,10 +75,10 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 		return fmt.Errorf("similarity: %w", err)
 	}
 	if got := r.Ints(); !slices.Equal(got, a.header()) {
-		r.Fail(fmt.Errorf("a state of another grid, layout or settings"))
+		r.Fail(fmt.Errorf("the state is of another grid, layout or settings"))
 	}
 	if a.n = r.Int(); a.n < 0 {
-		r.Fail(fmt.Errorf("a state of %d samples", a.n))
+		r.Fail(fmt.Errorf("the state has %d samples", a.n))
 	}
 	a.readBlock(r)
 	a.readKept(r)
@@ -86,7 +86,7 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 		if n := r.Ints(); len(n) == len(a.minibatches.n) && slices.Min(n) >= 0 {
 			a.minibatches.n = n
 		} else {
-			r.Fail(fmt.Errorf("a state of %d groups", len(n)))
+			r.Fail(fmt.Errorf("the state has %d groups", len(n)))
 		}
 		for _, values := range slices.Concat(a.minibatches.self, a.minibatches.across) {
 			r.FloatsInto(values)
