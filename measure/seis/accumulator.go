@@ -21,6 +21,7 @@ type accumulator struct {
 	null    *linalg.Joint[float64]   // of pairs that do not belong together; nil where no null is wanted
 	groups  *groups                  // of the interval; none where there is no interval
 	segment segment
+	clean   *cleanProducts // shared with the layer's other accumulators; nil where they are too large
 
 	pending      *linalg.Scatter[float32] // of a segment that withPending has added to the total, and not to its group; else nil
 	pendingGroup int
@@ -37,7 +38,10 @@ type segment struct {
 
 func newAccumulator(m *seis, s measure.Site, p featureMaps) *accumulator {
 	d := p.positions()
-	a := &accumulator{measure: m, site: s, maps: p, segments: newSegments(s.Layout, p.channels), total: linalg.NewScatter[float64](2 * d)}
+	a := &accumulator{
+		measure: m, site: s, maps: p, segments: newSegments(s.Layout, p.channels),
+		total: linalg.NewScatter[float64](2 * d), clean: m.clean.of(s, p),
+	}
 	if m.settings.Null {
 		a.null = linalg.NewJoint[float64](d, d)
 	}
@@ -50,6 +54,7 @@ func (a *accumulator) Update(b *measure.Batch) error {
 	if err := a.check(b); err != nil {
 		return err
 	}
+	a.clean.makeRoom(len(b.Place)/a.segments.size + 1)
 	for i, place := range b.Place {
 		if a.segment.samples > 0 && place >= a.segment.to { // the sample before could not be read
 			if err := a.flush(); err != nil {
@@ -170,23 +175,29 @@ func (a *accumulator) add(c segment) error {
 
 // multiply adds the samples of a segment to the moments of all, to the null, and to a part if there is one.
 func (a *accumulator) multiply(c segment, part *linalg.Scatter[float32]) {
-	rows := c.rows[:a.rowsOf(c.samples)]
-	block := linalg.CentreSummed(rows, c.sum)
 	memory, ok := a.measure.scratch.Get().(*scratch)
 	if !ok {
 		memory = new(scratch)
 	}
 	defer a.measure.scratch.Put(memory)
-	pairs, ok := partners(a.site.Key, c.from, c.samples, a.maps.channels)
-	switch {
-	case a.null == nil || !ok:
-		a.total.Add(block, part, &memory.linalg)
-	case part == nil:
-		addWithNull(a.total, a.null, block, rows, pairs, memory)
-	default:
-		a.total.Add(block, part, &memory.linalg)
-		addToNull(a.null, block, pairs, &memory.linalg)
+	b := block{rows: c.rows[:a.rowsOf(c.samples)], d: a.maps.positions(), clean: a.clean}
+	if b.clean != nil {
+		b.hash = hashClean(b.rows, b.d)
 	}
+	b.Block = linalg.CentreSummed(b.rows, c.sum)
+	all := a.total.Begin(b.N(), b.Mean())
+	var own linalg.Update[float32]
+	if part != nil {
+		own = part.Begin(b.N(), b.Mean())
+	}
+	b.addViews(all, own, memory)
+	var pairs *shuffledPairs
+	if a.null != nil {
+		pairs = partners(a.site.Key, c.from, c.samples, a.maps.channels)
+	}
+	b.addPairs(all, own, a.null, pairs, memory)
+	all.End()
+	own.End()
 }
 
 // Merge adds the state of an accumulator that has seen other blocks. A segment that other has begun is carried on here,

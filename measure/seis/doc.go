@@ -57,8 +57,8 @@
 //
 // A is never formed. A linalg.Scatter keeps the means and the second moments of (z, z'), whatever the number of samples.
 // About 1,024 observations of one block of the layout are multiplied at once, in float32 around their own mean, and added
-// in float64. So scores do not depend on batch size, shards or resuming. Layers of more than 56 x 56 positions are
-// average-pooled to that many, with a warning.
+// in float64. So scores do not depend on batch size, shards or resuming. Layers of more than 1,024 positions are
+// average-pooled, 56 x 56 to 28 x 28, with a warning.
 //
 // The interval is made of ten halves of the samples (resample.HalfSamples). Their scores are computed in float32 in the
 // subspaces of all samples. Where 99 % of the variance is reached differs with the samples, so a rank may jump; what that

@@ -84,8 +84,10 @@ func root(n int) (int, bool) {
 	return r, r*r == n
 }
 
-// pooledGrid is the grid of at most limit positions that keeps the aspect: the grid itself where it is small enough,
-// else rows = sqrt(limit h / w), rounded down, and as many columns as the limit leaves.
+// pooledGrid returns the grid of at most limit positions that keeps the aspect. It is the grid itself where that is small
+// enough. Next come 2 x 2 means, applied as often as needed, where sides stay whole and at least three quarters of the limit
+// are used: they do not overlap, and 56 x 56 becomes 28 x 28. Otherwise it has rows = sqrt(limit h / w), rounded down, and as
+// many columns as the limit leaves.
 func pooledGrid(grid []int, limit int) []int {
 	if product(grid) <= limit {
 		return grid
@@ -94,6 +96,14 @@ func pooledGrid(grid []int, limit int) []int {
 		return []int{limit}
 	}
 	h, w := grid[0], grid[1]
+	for m, n := h, w; m%2 == 0 && n%2 == 0; {
+		if m, n = m/2, n/2; m*n <= limit {
+			if 4*m*n >= 3*limit {
+				return []int{m, n}
+			}
+			break
+		}
+	}
 	rows := int(math.Sqrt(float64(limit) * float64(h) / float64(w)))
 	rows = min(max(rows, 1), h, limit)
 	return []int{rows, min(w, limit/rows)}
@@ -129,6 +139,13 @@ func (p featureMaps) pool(dst []float32, stride int, sample []float32) {
 	if len(p.grid) == 2 {
 		w, n = p.grid[1], p.pooled[1]
 	}
+	if p.positionStep == 1 && h == 2*m && w == 2*n {
+		for c := range p.channels {
+			at := p.base + c*p.channelStep
+			halve(dst[c*stride:c*stride+m*n], sample[at:at+h*w], n)
+		}
+		return
+	}
 	for i := range m {
 		top, bottom := cell(i, h, m)
 		for j := range n {
@@ -143,6 +160,16 @@ func (p featureMaps) pool(dst []float32, stride int, sample []float32) {
 				}
 				dst[c*stride+i*n+j] = sum * scale
 			}
+		}
+	}
+}
+
+// halve writes the means of the 2 x 2 cells of a plane, n cells in a row.
+func halve(dst, plane []float32, n int) {
+	for ; len(dst) > 0; dst, plane = dst[n:], plane[4*n:] {
+		top, bottom := plane[:2*n], plane[2*n:4*n]
+		for j := range dst[:n] {
+			dst[j] = (top[2*j] + top[2*j+1] + bottom[2*j] + bottom[2*j+1]) / 4
 		}
 	}
 }

@@ -29,11 +29,10 @@ func pairedIsOneByOne(t rapid.TB, g *rand.Rand, d, quarter int) {
 	s, c, wantS, wantC := linalg.NewScatter[float64](2*d), linalg.NewJoint[float64](d, d), linalg.NewScatter[float64](2*d), linalg.NewJoint[float64](d, d)
 	for range 2 {
 		rows, p := gaussian(g, 4*quarter, 2*d, 2), cyclesOfFour(involution(g, quarter))
-		own := slices.Clone(rows)
-		addWithNull(s, c, linalg.Centre(own, 2*d), own, p, &memory)
+		addBlock(s, c, slices.Clone(rows), &p, &memory)
 		b := linalg.Centre(rows, 2*d)
-		wantS.Add(b, nil, &memory.linalg)
-		addToNull(wantC, b, p, &memory.linalg)
+		wantS.Add(b, nil, &memory.own)
+		wantC.Add(b.Columns(0, d), b.Columns(d, 2*d).Permuted(p.order), nil, &memory.own)
 	}
 	if s.N != 8*quarter || c.N != 8*quarter {
 		t.Fatalf("%d observations and %d pairs of %d", s.N, c.N, 8*quarter)
@@ -42,6 +41,15 @@ func pairedIsOneByOne(t rapid.TB, g *rand.Rand, d, quarter int) {
 	equal(t, "mean of pairs", slices.Concat(c.MeanX, c.MeanY), slices.Concat(wantC.MeanX, wantC.MeanY), 1e-12)
 	equal(t, "scatter", s.Data, wantS.Data, 1e-4)
 	equal(t, "cross", c.Data, wantC.Data, 1e-4)
+}
+
+// addBlock adds observations of (x, y) to a scatter, and their shuffled pairs to that of the null.
+func addBlock(s *linalg.Scatter[float64], null *linalg.Joint[float64], rows []float32, p *shuffledPairs, memory *scratch) {
+	b := block{Block: linalg.Centre(rows, s.P), rows: rows, d: s.P / 2}
+	all := s.Begin(b.N(), b.Mean())
+	b.addViews(all, linalg.Update[float32]{}, memory)
+	b.addPairs(all, linalg.Update[float32]{}, null, p, memory)
+	all.End()
 }
 
 // involution is a random permutation of n that is its own inverse.
@@ -97,7 +105,8 @@ func TestCyclesOfFourOfAViewWithItselfAreNotSymmetric(t *testing.T) {
 		copy(rows[i*2*d+d:(i+1)*2*d], rows[i*2*d:])
 	}
 	s, c := linalg.NewScatter[float64](2*d), linalg.NewJoint[float64](d, d)
-	addWithNull(s, c, linalg.Centre(rows, 2*d), rows, cyclesOfFour(involution(g, quarter)), new(scratch))
+	p := cyclesOfFour(involution(g, quarter))
+	addBlock(s, c, rows, &p, new(scratch))
 	var even, odd float64
 	for i := range d {
 		for j := range i {
@@ -133,7 +142,7 @@ func TestNullPairsByTheGivenPermutation(t *testing.T) {
 				x = append(x, slices.Clone(rows[i*2*d:i*2*d+d]))
 				y = append(y, slices.Clone(rows[j*2*d+d:(j+1)*2*d]))
 			}
-			addToNull(null, linalg.Centre(rows, 2*d), shuffledPairs{order: order}, new(linalg.Scratch))
+			addBlock(linalg.NewScatter[float64](2*d), null, rows, &shuffledPairs{order: order}, new(scratch))
 		}
 		mean := func(of [][]float32, k int) (m float64) {
 			for _, v := range of {

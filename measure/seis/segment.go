@@ -50,23 +50,25 @@ func (c segments) longest() int {
 func (c segments) longestOf(block int) int { return block - (max(1, block/c.size)-1)*c.size }
 
 // partners pairs the observations of a segment, its samples' channels one after the other, with those of other samples
-// and other channels, for the null; ok is false for a single sample. The draw is keyed by the study and the segment. Where samples
+// and other channels, for the null, or returns nil for a single sample. The draw is keyed by the study and the segment. Where samples
 // come in fours and channels in twos they are cycles of four, which cost less: samples are in random order already.
-func partners(key measure.Key, from, samples, channels int) (p shuffledPairs, ok bool) {
+func partners(key measure.Key, from, samples, channels int) *shuffledPairs {
 	if samples < 2 {
-		return p, false
+		return nil
 	}
 	g := seed.Rand(key.Seed, "seis null", key.Data, key.Transform, key.Trial, from)
 	if samples%4 == 0 && channels%2 == 0 {
-		return cyclesOfFour(matching(g, samples/4*channels, channels)), true
+		p := cyclesOfFour(matching(g, samples/4*channels, channels))
+		return &p
 	}
+	p := new(shuffledPairs)
 	other, channel := resample.Cycle(g, samples), resample.Cycle(g, channels)
 	for s := range samples {
 		for c := range channels {
 			p.order = append(p.order, other[s]*channels+channel[c])
 		}
 	}
-	return p, true
+	return p
 }
 
 // matching pairs n observations, of an even number of channels one after the other, with others of another channel, at random: a

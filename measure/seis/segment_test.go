@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // Chunks cut every block into consecutive runs, of at least size samples unless the block is shorter, and of less
@@ -40,10 +41,9 @@ func TestPartnersAreOtherSamplesAndOtherChannels(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		samples, channels := rapid.IntRange(2, 32).Draw(t, "samples"), rapid.IntRange(1, 40).Draw(t, "channels")
 		key := measure.Key{Seed: rapid.Uint64().Draw(t, "seed"), Data: "d", Transform: "t"}
-		drawn, ok := partners(key, 64, samples, channels)
-		pairs := drawn.order
-		if !ok || len(pairs) != samples*channels {
-			t.Fatalf("%d partners of %d samples with %d channels, %t", len(pairs), samples, channels, ok)
+		pairs := partners(key, 64, samples, channels).order
+		if len(pairs) != samples*channels {
+			t.Fatalf("%d partners of %d samples with %d channels", len(pairs), samples, channels)
 		}
 		sorted := slices.Clone(pairs)
 		slices.Sort(sorted)
@@ -58,18 +58,17 @@ func TestPartnersAreOtherSamplesAndOtherChannels(t *testing.T) {
 				t.Fatalf("channel %d is its own partner", i%channels)
 			}
 		}
-		if again, _ := partners(key, 64, samples, channels); !slices.Equal(pairs, again.order) {
+		if again := partners(key, 64, samples, channels); !slices.Equal(pairs, again.order) {
 			t.Fatal("another draw for the same key")
 		}
 	})
 	many := func(seed uint64, from int) []int {
-		p, _ := partners(measure.Key{Seed: seed}, from, 32, 16)
-		return p.order
+		return partners(measure.Key{Seed: seed}, from, 32, 16).order
 	}
 	if slices.Equal(many(1, 0), many(2, 0)) || slices.Equal(many(1, 0), many(1, 32)) {
 		t.Error("the draw does not depend on the seed and the chunk")
 	}
-	if _, ok := partners(measure.Key{}, 0, 1, 5); ok {
+	if partners(measure.Key{}, 0, 1, 5) != nil {
 		t.Error("a sample alone has a partner")
 	}
 }
@@ -89,9 +88,55 @@ func TestPooledGrid(t *testing.T) {
 		{[]int{9000, 1}, 3136, []int{3136, 1}},
 		{[]int{8000}, 3136, []int{3136}},
 		{[]int{5, 5}, 2, []int{1, 2}},
+		{[]int{56, 56}, 1024, []int{28, 28}},
+		{[]int{112, 112}, 1024, []int{28, 28}},
+		{[]int{48, 64}, 1024, []int{24, 32}},
+		{[]int{40, 40}, 1024, []int{32, 32}},
+		{[]int{57, 57}, 1024, []int{32, 32}},
 	} {
 		if got := pooledGrid(c.grid, c.limit); !slices.Equal(got, c.want) {
 			t.Errorf("%v to at most %d: %v, want %v", c.grid, c.limit, got, c.want)
+		}
+	}
+}
+
+// Accumulators of a layer that are fed one after another share products of the clean view. Those of another model's layer of
+// the same name do not.
+func TestCleanProductsAreShared(t *testing.T) {
+	t.Parallel()
+	z, other := smooth(1, 60, 6, 5, 5), smooth(9, 60, 6, 5, 5)
+	fed := [][2]tensor.Tensor{{z, smooth(2, 60, 6, 5, 5)}, {z, smooth(3, 60, 6, 5, 5)}, {other, z}}
+	m := New(Defaults())
+	var together []measure.Accumulator
+	for _, f := range fed {
+		a, err := m.New(siteOf("NCHW", f[0]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		together = append(together, a)
+	}
+	for lo := 0; lo < 60; lo += 15 {
+		for i, f := range fed {
+			b := &measure.Batch{Clean: f[0].Slice(lo, lo+15), Moved: f[1].Slice(lo, lo+15)}
+			for p := lo; p < lo+15; p++ {
+				b.Place, b.Index = append(b.Place, p), append(b.Index, p)
+			}
+			if err := together[i].Update(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if a, b, c := together[0].(*accumulator), together[1].(*accumulator), together[2].(*accumulator); a.clean == nil || a.clean != b.clean || a.clean != c.clean {
+		t.Error("no clean products are shared")
+	}
+	for i, f := range fed {
+		alone := scoresOf(t, Defaults(), siteOf("NCHW", f[0]), f[0], f[1])
+		scores, err := together[i].Scores()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range scores {
+			near(t, s.Statistic, s.Value, alone[s.Statistic].Value, 1e-9)
 		}
 	}
 }

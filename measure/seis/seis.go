@@ -12,14 +12,14 @@ import (
 // Settings are those of the measure.
 type Settings struct {
 	Variance  float64 `key:"variance" json:"variance" default:"0.99" min:"0" max:"1" doc:"part of the variance that the leading subspaces hold"`
-	Positions int     `key:"positions" json:"positions" default:"3136" min:"2" max:"16384" doc:"positions to which larger layers are average-pooled; memory grows with the square"`
+	Positions int     `key:"positions" json:"positions" default:"1024" min:"2" max:"16384" doc:"positions to which larger layers are average-pooled; memory grows with the square"`
 	Null      bool    `key:"null" json:"null" default:"true" doc:"also compute the scores of shuffled pairs"`
 	Interval  bool    `key:"interval" json:"interval" default:"true" doc:"compute an interval from groups of samples, where memory allows"`
 }
 
-// Defaults are the settings of the paper, with null and interval.
+// Defaults returns the settings of the paper, with null and interval, for maps of at most 32 x 32 positions.
 func Defaults() Settings {
-	return Settings{Variance: 0.99, Positions: 56 * 56, Null: true, Interval: true}
+	return Settings{Variance: 0.99, Positions: 32 * 32, Null: true, Interval: true}
 }
 
 func (s Settings) check() error {
@@ -38,6 +38,7 @@ func New(s Settings) measure.Measure { return &seis{settings: s} }
 type seis struct {
 	settings Settings
 	scratch  sync.Pool // of *scratch: accumulators need one only while they multiply
+	clean    shared
 	rows     sync.Pool // of *[]float32: accumulators need rows only while a segment of theirs is not full
 }
 
@@ -55,7 +56,7 @@ func (*seis) Name() string { return "seis" }
 
 func (*seis) Descriptor() measure.Descriptor { return Descriptor() }
 
-func (*seis) Version() int { return 3 }
+func (*seis) Version() int { return 4 }
 
 func (m *seis) Settings() any { return m.settings }
 
@@ -100,6 +101,9 @@ func (m *seis) bytes(s measure.Site, p featureMaps) need {
 	rows := int64(newSegments(s.Layout, p.channels).longest()) * int64(p.channels)
 	b := need{base: double * (triangle + 4*d)}
 	b.base += single * rows * 2 * d
+	if d <= tile {
+		b.base += single * d * d // clean products, which accumulators of the layer share
+	}
 	b.scratch = scratchSize(int(rows), int(d))
 	if m.settings.Null {
 		b.base += double * (d*d + 2*d)

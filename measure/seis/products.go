@@ -1,0 +1,153 @@
+package seis
+
+import (
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/noether-ml/noether/linalg"
+)
+
+// tile is the side of the square tiles that products are computed in, as in linalg.
+const tile = 1024
+
+// A scratch is memory for products that accumulators share one after another.
+type scratch struct {
+	own      linalg.Scratch
+	shuffled []float32 // products of shuffled pairs
+	rows     []float32 // observations that are made from those of a block
+}
+
+// scratchSize returns the bytes of a scratch for blocks of n observations of d positions in both views.
+func scratchSize(n, d int) int64 {
+	side := int64(min(d, tile))
+	return linalg.ScratchSize(d) + single*(side*side+int64(n)*int64(d))
+}
+
+// A block is a segment's observations of (x, y), 2 d variables, centred and ready to be added to scatters.
+type block struct {
+	linalg.Block
+	rows  []float32      // the observations; adding shuffled pairs overwrites them
+	d     int            // variables of x and of y
+	clean *cleanProducts // of x, shared with other accumulators; nil where there are none
+	hash  uint64         // of the rows of x before they were centred
+}
+
+// addViews adds the products of x with x, and of y with y, to scatters of (x, y).
+func (b block) addViews(all linalg.Update[float64], part linalg.Update[float32], memory *scratch) {
+	for top := 0; top < b.d; top += tile {
+		bottom := min(top+tile, b.d)
+		for left := top; left < b.d; left += tile {
+			right := min(left+tile, b.d)
+			if b.clean != nil {
+				b.clean.use(b, func(products []float32) {
+					linalg.AddProducts(all, products, top, bottom, left, right)
+					linalg.AddProducts(part, products, top, bottom, left, right)
+				})
+			} else {
+				products := b.Products(top, bottom, left, right, &memory.own)
+				linalg.AddProducts(all, products, top, bottom, left, right)
+				linalg.AddProducts(part, products, top, bottom, left, right)
+			}
+			products := b.Products(b.d+top, b.d+bottom, b.d+left, b.d+right, &memory.own)
+			linalg.AddProducts(all, products, b.d+top, b.d+bottom, b.d+left, b.d+right)
+			linalg.AddProducts(part, products, b.d+top, b.d+bottom, b.d+left, b.d+right)
+		}
+	}
+}
+
+// addPairs adds the products of x with y to scatters of (x, y), and those of x with the y that it is paired with to the
+// null. Without a null, pairs is nil. It overwrites the block's observations.
+func (b block) addPairs(all linalg.Update[float64], part linalg.Update[float32], null *linalg.Joint[float64], pairs *shuffledPairs, memory *scratch) {
+	products := b.ownProducts
+	var shuffled linalg.JointUpdate[float64]
+	if pairs != nil {
+		// Since the pairs are a permutation, the block's mean is theirs too.
+		shuffled = null.Begin(b.N(), b.Mean()[:b.d], b.Mean()[b.d:])
+		if products = b.permutedProducts(pairs.order, memory); pairs.match != nil {
+			products = b.cycleProducts(pairs.match, memory)
+		}
+	}
+	for top := 0; top < b.d; top += tile {
+		bottom := min(top+tile, b.d)
+		for left := 0; left < b.d; left += tile {
+			right := min(left+tile, b.d)
+			own, others := products(top, bottom, left, right, memory)
+			linalg.AddProducts(all, own, top, bottom, b.d+left, b.d+right)
+			linalg.AddProducts(part, own, top, bottom, b.d+left, b.d+right)
+			linalg.AddJointProducts(shuffled, others, top, bottom, left, right)
+		}
+	}
+	shuffled.End()
+}
+
+// A pairProducts returns the products of the x from top to bottom with the y from left to right: with their own, and with
+// those of shuffled pairs. They are valid until the memory is used again.
+type pairProducts func(top, bottom, left, right int, memory *scratch) (own, shuffled []float32)
+
+func (b block) ownProducts(top, bottom, left, right int, memory *scratch) (own, shuffled []float32) {
+	return b.Products(top, bottom, b.d+left, b.d+right, &memory.own), nil
+}
+
+// permutedProducts pairs the x of each observation with the y of the one that the order gives.
+func (b block) permutedProducts(order []int, memory *scratch) pairProducts {
+	y := grow(&memory.rows, b.N()*b.d)
+	for i, from := range order {
+		copy(y[i*b.d:(i+1)*b.d], b.rows[from*2*b.d+b.d:])
+	}
+	return func(top, bottom, left, right int, memory *scratch) (own, shuffled []float32) {
+		own = b.Products(top, bottom, b.d+left, b.d+right, &memory.own)
+		shuffled = grow(&memory.shuffled, (bottom-top)*(right-left))
+		multiply(1, columns(b.rows, 2*b.d, top, bottom), columns(y, b.d, left, right), 0, shuffled)
+		return own, shuffled
+	}
+}
+
+// cycleProducts pairs the observations of cycles of four. For their Fourier transform (see transformCycles) the step to the
+// next observation is a product, so that for the x and the y of a, b, c and e
+//
+//	x with y            = a aᵀ + b bᵀ + c cᵀ + e eᵀ
+//	x with the next's y = a aᵀ - b bᵀ + c eᵀ - e cᵀ.
+//
+// The last two terms of each are a product of complex numbers, which three real products give (Gauss):
+//
+//	u = a aᵀ + c cᵀ,  v = b bᵀ + e eᵀ,  x with y = u + v,  x with the next's y = u - v - (c + e) (c - e)ᵀ.
+func (b block) cycleProducts(match []int, memory *scratch) pairProducts {
+	n, p := b.N(), 2*b.d
+	transformCycles(b.rows, p, match)
+	q := n / 4
+	mixed := grow(&memory.rows, q*p)
+	for i := range q {
+		c, e, to := b.rows[(q+i)*p:(q+i+1)*p], b.rows[(3*q+i)*p:(3*q+i+1)*p], mixed[i*p:(i+1)*p]
+		for k := range b.d {
+			to[k] = c[k] + e[k]
+		}
+		for k := b.d; k < p; k++ {
+			to[k] = c[k] - e[k]
+		}
+	}
+	return func(top, bottom, left, right int, memory *scratch) (own, shuffled []float32) {
+		size := (bottom - top) * (right - left)
+		own, shuffled = memory.own.Values(size), grow(&memory.shuffled, size)
+		between := func(alpha float32, rows []float32, beta float32, to []float32) {
+			multiply(alpha, columns(rows, p, top, bottom), columns(rows, p, b.d+left, b.d+right), beta, to)
+		}
+		between(1, b.rows[:2*q*p], 0, own)
+		between(1, b.rows[2*q*p:], 0, shuffled)
+		for k, u := range own {
+			v := shuffled[k]
+			own[k], shuffled[k] = u+v, u-v
+		}
+		between(-1, mixed, 1, shuffled)
+		return own, shuffled
+	}
+}
+
+// columns returns the columns lo to hi of rows of p values.
+func columns(rows []float32, p, lo, hi int) blas32.General {
+	return blas32.General{Rows: len(rows) / p, Cols: hi - lo, Stride: p, Data: rows[lo:]}
+}
+
+// multiply replaces C by alpha Aᵀ B + beta C.
+func multiply(alpha float32, a, b blas32.General, beta float32, c []float32) {
+	blas32.Gemm(blas.Trans, blas.NoTrans, alpha, a, b, beta, blas32.General{Rows: a.Cols, Cols: b.Cols, Stride: b.Cols, Data: c})
+}
