@@ -84,7 +84,7 @@ func Distribute(values Values) (found []Distribution, notes []string, err error)
 		}
 	})
 	for i := range found {
-		found[i].Mean /= float64(found[i].n())
+		found[i].Mean /= float64(found[i].N())
 	}
 	if tooMany {
 		notes = append(notes, fmt.Sprintf("the report shows the distributions of the first %s of what has values for each sample", Count(maxDistributions)))
@@ -110,7 +110,8 @@ func (d *Distribution) count(v float64) {
 	d.Mean += v
 }
 
-func (d *Distribution) n() int {
+// N returns the number of values.
+func (d *Distribution) N() int {
 	n := 0
 	for _, c := range d.Counts {
 		n += c
@@ -163,7 +164,7 @@ func readFile(root *os.Root, name string, read func(f io.ReaderAt, size int64) e
 // the bins.
 func (d *Distribution) Quantile(share float64) float64 {
 	step := (d.High - d.Low) / float64(len(d.Counts))
-	left := share * float64(d.n())
+	left := share * float64(d.N())
 	for i, c := range d.Counts {
 		if c > 0 && left <= float64(c) {
 			return d.Low + (float64(i)+left/float64(c))*step

@@ -41,7 +41,7 @@ func TestDistribute(t *testing.T) {
 	if a.Low != 0 || a.High != 40 || a.Mean != 20 {
 		t.Errorf("from %g to %g, mean %g", a.Low, a.High, a.Mean)
 	}
-	if b.Low != a.Low || b.High != a.High || b.n() != 1 || b.Counts[10] != 1 || b.Mean != 10 {
+	if b.Low != a.Low || b.High != a.High || b.N() != 1 || b.Counts[10] != 1 || b.Mean != 10 {
 		t.Errorf("b shares the bins of a, and holds one value: %+v", b)
 	}
 }
@@ -52,7 +52,7 @@ func TestDistributionsOfOneValue(t *testing.T) {
 		each(Subject{Statistic: "rank"}, 7)
 		return nil
 	})
-	if err != nil || len(found) != 1 || !(found[0].Low < 7 && 7 < found[0].High) || found[0].n() != 1 {
+	if err != nil || len(found) != 1 || !(found[0].Low < 7 && 7 < found[0].High) || found[0].N() != 1 {
 		t.Errorf("%+v, %v", found, err)
 	}
 }
@@ -138,7 +138,7 @@ func TestSamplesOfARun(t *testing.T) {
 	}
 	a := ReadAttachments(dir)
 	found := a.Distributions
-	if len(a.Notes) != 0 || len(found) != 1 || found[0].n() != 10 || found[0].Parameter != "90" || found[0].Low != 0 || found[0].High != 1 {
+	if len(a.Notes) != 0 || len(found) != 1 || found[0].N() != 10 || found[0].Parameter != "90" || found[0].Low != 0 || found[0].High != 1 {
 		t.Errorf("%+v, %q", found, a.Notes)
 	}
 }

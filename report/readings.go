@@ -15,15 +15,12 @@ var curveReading = []ReadingPart{
 	{".", ""},
 }
 
-// Readings explains how to read each kind of chart.
-var Readings = map[string][]ReadingPart{
-	"depth":     curveReading,
-	"parameter": curveReading,
-	"bars": {{"A bar for each {series}", ""}, {", with its 95 % interval", "interval"},
-		{"; the tick alone is what chance gives", "null"}, {".", ""}},
-	"heat":         {{"Orange is above 0, blue below.", "signed"}, {"The brighter, the higher.", "unsigned"}},
-	"distribution": {{"How many {item}s have which value: a narrow hill is {item}s that are alike, two hills are two kinds.", ""}},
-	"units":        {{"A column for each layer, its units from the lowest to the highest; the brighter, the higher their {statistic}.", ""}},
-	"tuning": {{"A line for each of the best units; it fires where the points are large. " +
-		"A broad top is invariance, a narrow one selectivity.", ""}},
-}
+var (
+	barReading = []ReadingPart{{"A bar for each {series}", ""}, {", with its 95 % interval", "interval"},
+		{"; the tick alone is what chance gives", "null"}, {".", ""}}
+	tileReading         = []ReadingPart{{"Orange is above 0, blue below.", "signed"}, {"The brighter, the higher.", "unsigned"}}
+	distributionReading = []ReadingPart{{"How many {item}s have which value: a narrow hill is {item}s that are alike, two hills are two kinds.", ""}}
+	unitsReading        = []ReadingPart{{"A column for each layer, its units from the lowest to the highest; the brighter, the higher their {statistic}.", ""}}
+	tuningReading       = []ReadingPart{{"A line for each of the best units; it fires where the points are large. " +
+		"A broad top is invariance, a narrow one selectivity.", ""}}
+)

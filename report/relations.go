@@ -107,6 +107,20 @@ func transformsOf(rows []scores.Row, name string) []string {
 	return distinct(of, byTransform)
 }
 
+// Name returns the title of the score with its transformation.
+func (r Relation) Name() string { return strings.Join(nonEmpty(r.Title, r.Transform), ", ") }
+
+// Scatter describes the chart of the relation.
+func (r Relation) Scatter() Scatter {
+	title := capital(strings.Join(nonEmpty(r.Title, r.Transform), " under ")) + " against accuracy, "
+	if r.By == correlation.ByModel {
+		title += "models on " + r.Of
+	} else {
+		title += "data sets for " + r.Of
+	}
+	return NewScatter(r.Points, r.Fit, title, r.Title, "accuracy", true)
+}
+
 // Sentence explains how to read the points and how well the score predicts accuracy.
 func (r Relation) Sentence() string {
 	points := "model"

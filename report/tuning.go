@@ -63,12 +63,15 @@ func (c *TuningCurve) Firing() float64 {
 			continue
 		}
 		steps++
-		if float64(c.Sign)*v >= float64(c.Sign)*c.Threshold {
+		if c.Fires(v) {
 			fires++
 		}
 	}
 	return float64(fires) / float64(max(1, steps))
 }
+
+// Fires reports whether the unit fires at a value.
+func (c *TuningCurve) Fires(v float64) bool { return float64(c.Sign)*v >= float64(c.Sign)*c.Threshold }
 
 // Sentence returns a sentence on the share of the trajectory on which the unit fires.
 func (c *TuningCurve) Sentence() string {

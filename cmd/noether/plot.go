@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/report/figure"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/scores/correlation"
@@ -53,7 +54,7 @@ Filters take names or patterns such as 'resnet*', and may be given several times
 	f.StringVar(&p.options.Title, "title", "", "a line above the figure")
 	f.BoolVar(&p.options.Relative, "relative", false, "depth from 0, the first layer measured, to 1, the last")
 	f.BoolVar(&p.options.Zoom, "zoom", false, "axes span the values, rather than the statistic's whole range")
-	fields := strings.Join(figure.FieldNames(), ", ")
+	fields := strings.Join(report.FieldNames(), ", ")
 	f.StringVar((*string)(&p.options.Colour), "colour", "", "the field that colours tell: "+fields)
 	f.StringVar((*string)(&p.options.Panel), "panel", "", "a field that has a panel for each value")
 	f.StringVar((*string)(&p.options.Across), "across", "", "the field along a heat map's foot, or of the categories of bars")
@@ -188,7 +189,7 @@ func (p *plotFlags) scatter(c *cobra.Command, dirs []string) (*figure.Figure, er
 	if rows, err = (scores.Filter{Model: p.filter.Model, Data: p.filter.Data}).Rows(rows); err != nil {
 		return nil, err
 	}
-	var clouds []figure.Cloud
+	var charts []report.Scatter
 	var failed []string
 	for _, r := range relations {
 		r.Group = p.relation.groups(tags)
@@ -202,20 +203,20 @@ func (p *plotFlags) scatter(c *cobra.Command, dirs []string) (*figure.Figure, er
 				failed = append(failed, fmt.Sprintf("%s: %v", set.Name, err))
 				continue
 			}
-			cloud := figure.Cloud{X: axisOf(r.X, r.AboveNull), Fit: fit}
+			title := ""
 			if len(sets) > 1 {
-				cloud.Title = set.Name
+				title = set.Name
 			}
-			clouds = append(clouds, cloud)
+			charts = append(charts, report.NewScatter(fit.Points, fit, title, axisOf(r.X, r.AboveNull), axisOf(r.Y, false), options.Logit))
 		}
 	}
-	if len(clouds) == 0 {
+	if len(charts) == 0 {
 		return nil, errors.New(strings.Join(failed, "; "))
 	}
 	for _, f := range failed {
 		note(f)
 	}
-	return figure.DrawScatter(clouds, axisOf(relations[0].Y, false), options.Logit, p.options)
+	return figure.DrawScatter(charts, p.options)
 }
 
 // axisOf returns the title of the axis of a score.

@@ -31,7 +31,7 @@ func drawBars(rows []scores.Row, o Options) (*Figure, error) {
 		return nil, errEmpty
 	}
 	by := category(rows, o)
-	names := distinct(o.measures, rows, by)
+	names := by.Distinct(o.measures, rows)
 	parts, err := divide(rows, o, curveOrder, by)
 	if err != nil {
 		return nil, err
@@ -71,14 +71,18 @@ func summary(rows []scores.Row) []scores.Row {
 	return report.OverTrials(rows)
 }
 
-// category returns the field of the categories: the requested one, the factors, or the first field
-// that differs.
+// category returns the field of the categories: the requested one, the factors if there are no rows
+// over all samples, or the first field of bar charts that differs.
 func category(rows []scores.Row, o Options) Field {
 	if o.Across != "" {
 		return o.Across
 	}
-	for _, f := range []Field{"factor", "model", "transform", "data", "layer", "variant"} {
-		if f != o.Colour && f != o.Panel && len(distinct(o.measures, rows, f)) > 1 {
+	sides := slices.Concat([]report.Sides{{Down: "factor"}}, report.BarsChart.Sides)
+	if slices.ContainsFunc(rows, func(r scores.Row) bool { return r.Factor == "" }) {
+		sides = sides[1:]
+	}
+	for _, s := range sides {
+		if f := s.Down; f != "parameter" && f != o.Colour && f != o.Panel && len(f.Distinct(o.measures, rows)) > 1 {
 			return f
 		}
 	}
@@ -116,7 +120,7 @@ func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 	for _, m := range b.group.series {
 		l := lookOf(m.look)
 		for _, r := range m.rows {
-			at := -float64(slices.Index(b.names, b.by.of(b.measures, &r))) + 0.42 - (float64(m.look)+0.5)*band
+			at := -float64(slices.Index(b.names, b.by.Of(b.measures, &r))) + 0.42 - (float64(m.look)+0.5)*band
 			middle, half := y(at), (y(at+band*0.42) - y(at))
 			c.SetColor(l.withOpacity(0.75))
 			c.Fill(vg.Rectangle{Min: vg.Point{X: x(min(0, r.Value)), Y: middle - half}, Max: vg.Point{X: x(max(0, r.Value)), Y: middle + half}}.Path())

@@ -18,7 +18,8 @@ import (
 )
 
 // curveOrder is the order in which differing fields are assigned to colours and panels.
-var curveOrder = []Field{"model", "transform", "data", "variant", "factor", "layer", "statistic"}
+// A transformation includes the value of its parameter.
+var curveOrder = append(slices.DeleteFunc(slices.Clone(report.DepthChart.Colour), func(f Field) bool { return f == "parameter" }), "layer", "statistic")
 
 func drawDepth(rows []scores.Row, o Options) (*Figure, error) {
 	rows = numbersOnly(report.Overview(rows))
@@ -28,28 +29,11 @@ func drawDepth(rows []scores.Row, o Options) (*Figure, error) {
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("%w over depth: no measure here is one of layers", errEmpty)
 	}
-	x, title := func(r *scores.Row) float64 { return float64(r.Depth) }, "depth of the layer"
+	x, title := func(r *scores.Row) float64 { return float64(r.Depth) }, report.DepthChart.X.Title
 	if o.Relative {
-		x, title = relativeDepth(rows), "relative depth"
+		x, title = report.RelativeDepth(rows), report.DepthChart.Relative.Title
 	}
 	return curves(rows, o, x, title, "layer")
-}
-
-// relativeDepth returns a function that maps the layers of each model to [0, 1].
-func relativeDepth(rows []scores.Row) func(*scores.Row) float64 {
-	low, high := map[string]int{}, map[string]int{}
-	for _, r := range rows {
-		if d, seen := low[r.Model]; !seen || r.Depth < d {
-			low[r.Model] = r.Depth
-		}
-		high[r.Model] = max(high[r.Model], r.Depth)
-	}
-	return func(r *scores.Row) float64 {
-		if span := high[r.Model] - low[r.Model]; span > 0 {
-			return float64(r.Depth-low[r.Model]) / float64(span)
-		}
-		return 0
-	}
 }
 
 func drawParameter(rows []scores.Row, o Options) (*Figure, error) {
@@ -61,12 +45,12 @@ func drawParameter(rows []scores.Row, o Options) (*Figure, error) {
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("%w over a parameter: no transformation here has a list of numbers", errEmpty)
 	}
-	title := "parameter"
-	if names := distinct(o.measures, rows, "name"); len(names) == 1 {
+	title := report.ParameterChart.X.Title
+	if names := Field("name").Distinct(o.measures, rows); len(names) == 1 {
 		title = clean(names[0])
 	}
 	f, err := curves(rows, o, parameter, title, "transform", "parameter")
-	if err != nil && len(distinct(o.measures, rows, "layer")) > maxColours && !errors.Is(err, errEmpty) {
+	if err != nil && len(Field("layer").Distinct(o.measures, rows)) > maxColours && !errors.Is(err, errEmpty) {
 		return nil, fmt.Errorf("%w; --layer chooses layers", err)
 	}
 	return f, err

@@ -3,11 +3,13 @@ package figure
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -28,7 +30,7 @@ func drawDistribution(rows []scores.Row, o Options) (*Figure, error) {
 	s := newStyle(o)
 	var panels []*plot.Plot
 	for _, g := range parts.groups {
-		p := s.panel(s.fit(s.label, g.title, panelRoom(o, len(parts.groups))), s.valueTitle(g, panelRoom(o, len(parts.groups))), "share")
+		p := s.panel(s.fit(s.label, g.title, panelRoom(o, len(parts.groups))), s.valueTitle(g, panelRoom(o, len(parts.groups))), strings.ReplaceAll(report.DistributionChart.Y.Title, "{item}", "sample"))
 		low, high := bounds(g, o)
 		for _, m := range g.series {
 			if err := addHistogram(p, m, low, high); err != nil {

@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -84,7 +83,7 @@ type Figure struct {
 	panels        []*plot.Plot
 	across        int // panels in a row
 	legend        []entry
-	scale         *colourScale // of a heat map
+	scale         *colourBar // of a heat map
 	width, height vg.Length
 }
 
@@ -98,8 +97,8 @@ func Draw(rows []scores.Row, o Options) (*Figure, error) {
 		return nil, err
 	}
 	for _, f := range []Field{o.Colour, o.Panel, o.Across, o.Down} {
-		if _, ok := fields[f]; !ok && f != "" {
-			return nil, fmt.Errorf("unknown field %q: want one of %s", f, strings.Join(FieldNames(), ", "))
+		if _, ok := report.FieldLabels[f]; !ok && f != "" {
+			return nil, fmt.Errorf("unknown field %q: want one of %s", f, strings.Join(report.FieldNames(), ", "))
 		}
 	}
 	o.measures = report.Describe(rows, o.Measures)
@@ -253,14 +252,4 @@ func (f *Figure) titleHeight() vg.Length {
 		return 0
 	}
 	return f.style.heading.Size * 1.6
-}
-
-// FieldNames returns the names of the fields that colours, panels and heat maps can show.
-func FieldNames() []string {
-	var names []string
-	for f := range fields {
-		names = append(names, string(f))
-	}
-	slices.Sort(names)
-	return names
 }

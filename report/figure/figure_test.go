@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"pgregory.net/rapid"
 
+	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/report/internal/reporttest"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/scores/correlation"
@@ -245,7 +246,7 @@ func TestScatter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := DrawScatter([]Cloud{{X: "invariance", Fit: fit}}, "accuracy", true, Options{Labels: true})
+	f, err := DrawScatter([]report.Scatter{report.NewScatter(points, fit, "", "invariance", "accuracy", true)}, Options{Labels: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +260,7 @@ func TestScatter(t *testing.T) {
 			t.Errorf("no %q in %q", w, got)
 		}
 	}
-	if _, err := DrawScatter(nil, "", true, Options{}); !errors.Is(err, errEmpty) {
+	if _, err := DrawScatter(nil, Options{}); !errors.Is(err, errEmpty) {
 		t.Errorf("a scatter of nothing: %v", err)
 	}
 }
@@ -299,15 +300,4 @@ func TestHistogram(t *testing.T) {
 			t.Fatalf("the shares add up to %g", sum)
 		}
 	})
-}
-
-func TestLogitAxis(t *testing.T) {
-	t.Parallel()
-	s := logitScale{}
-	if s.Normalize(0.1, 0.9, 0.1) != 0 || s.Normalize(0.1, 0.9, 0.9) != 1 || math.Abs(s.Normalize(0.1, 0.9, 0.5)-0.5) > 1e-12 {
-		t.Error("the axis is not that of the logit")
-	}
-	if n := len(logitTicks(0.2, 0.95)); n < 4 {
-		t.Errorf("%d ticks", n)
-	}
 }

@@ -19,16 +19,22 @@ import (
 // maxCells is the maximum number of columns and of rows of a heat map.
 const maxCells = 400
 
-// drawHeat draws heat maps: layers by layers or models by models if those are compared, otherwise
-// layers or transformations by models.
+// drawHeat draws heat maps.
 func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
-	rows = matrixRows(rows, &o)
+	all := report.OverTrials(rows)
+	if o.Across == "" && o.Down == "" {
+		sides := report.HeatSides(all, o.measures)
+		o.Down, o.Across = sides.Down, sides.Across
+	}
+	across, down := cmp.Or(o.Across, "transform"), cmp.Or(o.Down, "model")
+	rows = matrixRows(rows, all, across, down)
+	if !o.Every {
+		rows = headlines(rows, o.measures)
+	}
 	if len(rows) == 0 {
 		return nil, errEmpty
 	}
-	across, down := matrixOf(rows, o.measures)
-	across, down = cmp.Or(o.Across, across), cmp.Or(o.Down, down)
-	if across == "layer" || across == "depth" { // rows of whole models have no layer
+	if slices.ContainsFunc([]Field{across, down}, func(f Field) bool { return f == "layer" || f == "depth" }) { // rows of whole models have no layer
 		rows = slices.DeleteFunc(rows, func(r scores.Row) bool { return r.Layer == "" })
 		slices.SortStableFunc(rows, func(a, b scores.Row) int { return cmp.Compare(a.Depth, b.Depth) })
 	}
@@ -42,7 +48,7 @@ func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
 		return nil, err
 	}
 	s := newStyle(o)
-	scale := scaleOf(parts)
+	scale := colourBarOf(parts)
 	each, beside := matrixHeight(parts, down, o), panelsAcross(len(parts.groups), o)
 	var panels []*plot.Plot
 	for _, g := range parts.groups {
@@ -71,25 +77,29 @@ func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
 	return f, nil
 }
 
-// matrixRows returns the rows that a heat map shows. It sets the fields of columns and rows for
-// scores of parts, such as quarters of a range, unless they are given.
-func matrixRows(rows []scores.Row, o *Options) []scores.Row {
-	all := report.OverTrials(rows)
-	if o.Across == "" && o.Down == "" && areInParts(all) {
-		o.Across, o.Down = "part", "pair"
-	}
+// matrixRows returns the rows that a heat map with the given sides shows.
+func matrixRows(rows, all []scores.Row, across, down Field) []scores.Row {
 	switch {
-	case o.Across == "part" || o.Down == "part":
-		rows = inParts(numbersOnly(all))
-	case o.Across == "parameter" || o.Down == "parameter":
-		rows = numbersOnly(slices.DeleteFunc(all, func(r scores.Row) bool { return r.Parameter == "" || r.Factor != "" }))
-	default:
-		rows = numbersOnly(summary(rows))
+	case across == "part" || down == "part":
+		return numbersOnly(inParts(all))
+	case across == "parameter" || down == "parameter":
+		return numbersOnly(slices.DeleteFunc(all, func(r scores.Row) bool { return r.Parameter == "" || r.Factor != "" }))
 	}
-	if o.Every {
-		return rows
+	return numbersOnly(summary(rows))
+}
+
+// inParts returns the rows of single parts of a range, in order of the parts. It replaces the
+// parameter by the name of the part; see report.Parts.
+func inParts(rows []scores.Row) []scores.Row {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return r.Parameter == "" })
+	parts, order := report.Parts(rows)
+	for i := range rows {
+		rows[i].Parameter = parts[i]
 	}
-	return headlines(rows, o.measures)
+	slices.SortStableFunc(rows, func(a, b scores.Row) int {
+		return cmp.Compare(slices.Index(order, a.Parameter), slices.Index(order, b.Parameter))
+	})
+	return rows
 }
 
 // matrixLabelHeight is the height of titles and column names of a panel.
@@ -102,7 +112,7 @@ func matrixHeight(parts *split, down Field, o Options) vg.Length {
 	}
 	most := 0
 	for _, g := range parts.groups {
-		most = max(most, len(distinct(o.measures, g.series[0].rows, down)))
+		most = max(most, len(down.Distinct(o.measures, g.series[0].rows)))
 	}
 	return min(max(vg.Length(most)*nameHeight, 18*vg.Millimeter), 130*vg.Millimeter) + matrixLabelHeight
 }
@@ -117,38 +127,11 @@ func trailing(title string) string {
 	return ": " + title
 }
 
-// matrixOf chooses the fields of the columns and the rows of a heat map.
-func matrixOf(rows []scores.Row, measures report.Measures) (across, down Field) {
-	several := func(f Field) bool { return len(distinct(measures, rows, f)) > 1 }
-	switch {
-	case several("other"):
-		return "layer", "other"
-	case several("compared"):
-		return "compared", "reference"
-	case several("layer") && several("model"):
-		return "depth", "model"
-	case several("layer"):
-		return "layer", "transform"
-	}
-	return "transform", "model"
-}
-
 func axisName(f Field) string {
-	switch f {
-	case "other":
-		return "layer of the other model"
-	case "compared":
-		return "other model"
-	case "reference":
-		return "model"
-	case "depth":
-		return "depth of the layer"
-	case "part":
-		return "part of the range"
-	case "pair":
+	if f == "pair" {
 		return ""
 	}
-	return string(f)
+	return f.Title()
 }
 
 // divideByPanels divides rows among panels only.
@@ -167,11 +150,11 @@ func divideByPanels(rows []scores.Row, o Options, told ...Field) (*split, error)
 	}
 	var panels []Field
 	for _, f := range curveOrder {
-		if !slices.Contains(told, f) && len(distinct(o.measures, rows, f)) > 1 {
+		if !slices.Contains(told, f) && len(f.Distinct(o.measures, rows)) > 1 {
 			panels = append(panels, f)
 		}
 	}
-	if (slices.Contains(told, "parameter") || slices.Contains(told, "part")) && !slices.Contains(told, "name") && len(distinct(o.measures, rows, "name")) > 1 {
+	if (slices.Contains(told, "parameter") || slices.Contains(told, "part")) && !slices.Contains(told, "name") && len(Field("name").Distinct(o.measures, rows)) > 1 {
 		panels = append(panels, "name")
 	}
 	s := &split{measures: o.measures, names: []string{""}}
@@ -182,17 +165,20 @@ func divideByPanels(rows []scores.Row, o Options, told ...Field) (*split, error)
 type matrix struct {
 	across, down []string
 	values       [][]float64 // down x across
-	scale        *colourScale
+	scale        *colourBar
 	style        style
 }
 
-func newMatrix(measures report.Measures, rows []scores.Row, across, down Field, scale *colourScale) (*matrix, error) {
-	m := &matrix{across: distinct(measures, rows, across), down: distinct(measures, rows, down), scale: scale}
+func newMatrix(measures report.Measures, rows []scores.Row, across, down Field, scale *colourBar) (*matrix, error) {
+	m := &matrix{across: across.Distinct(measures, rows), down: down.Distinct(measures, rows), scale: scale}
 	if len(m.across) > maxCells || len(m.down) > maxCells {
 		return nil, fmt.Errorf("a heat map of %d by %d exceeds %d: select fewer scores", len(m.across), len(m.down), maxCells)
 	}
-	if across == "layer" && down == "other" {
-		m.down = m.orderLike(m.across, m.down)
+	if across == "other" && down == "layer" {
+		m.across = m.orderLike(m.down, m.across)
+	}
+	if down == "layer" { // the first layer at the bottom, as in a drawing of a network
+		slices.Reverse(m.down)
 	}
 	for range m.down {
 		m.values = append(m.values, slices.Repeat([]float64{math.NaN()}, len(m.across)))
@@ -207,7 +193,7 @@ func newMatrix(measures report.Measures, rows []scores.Row, across, down Field, 
 	x, y := at(m.across), at(m.down)
 	for i := range rows {
 		r := &rows[i]
-		m.values[y[down.of(measures, r)]][x[across.of(measures, r)]] = r.Value
+		m.values[y[down.Of(measures, r)]][x[across.Of(measures, r)]] = r.Value
 	}
 	return m, nil
 }
@@ -262,7 +248,7 @@ func (m *matrix) Plot(c draw.Canvas, p *plot.Plot) {
 				Min: vg.Point{X: x(float64(j) - 0.5), Y: y(-float64(i) - 0.5)},
 				Max: vg.Point{X: x(float64(j) + 0.5), Y: y(-float64(i) + 0.5)},
 			}
-			ground := m.scale.colour(v)
+			ground := m.scale.At(v)
 			c.SetColor(ground)
 			c.Fill(cell.Path())
 			m.label(c, cell, v, ground)
@@ -286,16 +272,8 @@ func (m *matrix) label(c draw.Canvas, cell vg.Rectangle, v float64, ground color
 		return
 	}
 	t := m.style.text(m.style.small, middle, centre)
-	if luminance(ground) < 0.45 {
-		t.Color = color.White
-	}
+	t.Color = report.Ink(ground)
 	c.FillText(t, vg.Point{X: (cell.Min.X + cell.Max.X) / 2, Y: (cell.Min.Y + cell.Max.Y) / 2}, words)
-}
-
-// luminance returns the luminance of a colour in [0, 1], with the weights of BT.601.
-func luminance(c color.Color) float64 {
-	r, g, b, _ := c.RGBA()
-	return (0.299*float64(r) + 0.587*float64(g) + 0.114*float64(b)) / 0xffff
 }
 
 // DataRange implements plot.DataRanger.

@@ -41,7 +41,7 @@ func TestMatrixOfQuarters(t *testing.T) {
 		t.Fatalf("%d rows of parts", len(rows))
 	}
 	for i, r := range rows {
-		if want := quarterNames[i/4]; r.Parameter != want {
+		if want := []string{"– –", "–", "+", "+ +"}[i/4]; r.Parameter != want {
 			t.Errorf("row %d is of part %q, not %q", i, r.Parameter, want)
 		}
 	}

@@ -10,41 +10,32 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"github.com/noether-ml/noether/scores/correlation"
+	"github.com/noether-ml/noether/report"
 )
 
-// A Cloud is a panel of a scatter: points with the line fitted to them.
-type Cloud struct {
-	Title string
-	X     string // title of the horizontal axis
-	Fit   *correlation.Fit
-}
-
-// DrawScatter draws points with their robust line, the band that holds 95 % of the lines through
-// resampled points, and the correlation coefficients. The points' groups determine colours. logit
-// specifies that the fits, and so the axis, are on the logit scale.
-func DrawScatter(clouds []Cloud, y string, logit bool, o Options) (*Figure, error) {
+// DrawScatter draws a panel for each chart: points with their robust line, the band that holds 95 %
+// of the lines through resampled points, and the correlation coefficients. The points' groups
+// determine colours.
+func DrawScatter(charts []report.Scatter, o Options) (*Figure, error) {
 	if err := checkSize(o); err != nil {
 		return nil, err
 	}
-	if len(clouds) == 0 {
+	if len(charts) == 0 {
 		return nil, errEmpty
 	}
-	if len(clouds) > maxPanels {
-		return nil, fmt.Errorf("the scores need %d panels, but %d is the maximum: select fewer with --model or --data", len(clouds), maxPanels)
+	if len(charts) > maxPanels {
+		return nil, fmt.Errorf("the scores need %d panels, but %d is the maximum: select fewer with --model or --data", len(charts), maxPanels)
 	}
-	groups := groupsOf(clouds)
+	groups := groupsOf(charts)
 	if len(groups) > maxColours {
 		return nil, fmt.Errorf("%d groups would have a colour each, but %d is the maximum (%s)", len(groups), maxColours, firstNames(groups))
 	}
 	s := newStyle(o)
+	room := panelRoom(o, len(charts))
 	var panels []*plot.Plot
-	for _, c := range clouds {
-		p := s.panel(s.fit(s.label, c.Title, panelRoom(o, len(clouds))), s.fold(s.label, c.X, panelRoom(o, len(clouds))), clean(y))
-		if logit {
-			p.Y.Scale, p.Y.Tick.Marker = logitScale{}, plot.TickerFunc(logitTicks)
-		}
-		if err := s.addCloud(p, c, groups, logit, o); err != nil {
+	for _, c := range charts {
+		p := s.panel(s.fit(s.label, c.Title, room), s.fold(s.label, c.X, room), clean(c.Y))
+		if err := s.addScatter(p, c, groups, o.Labels); err != nil {
 			return nil, err
 		}
 		panels = append(panels, p)
@@ -60,10 +51,10 @@ func DrawScatter(clouds []Cloud, y string, logit bool, o Options) (*Figure, erro
 	return f, nil
 }
 
-func groupsOf(clouds []Cloud) []string {
+func groupsOf(charts []report.Scatter) []string {
 	var groups []string
-	for _, c := range clouds {
-		for _, p := range c.Fit.Points {
+	for _, c := range charts {
+		for _, p := range c.Points {
 			if !slices.Contains(groups, p.Group) {
 				groups = append(groups, p.Group)
 			}
@@ -72,23 +63,17 @@ func groupsOf(clouds []Cloud) []string {
 	return groups
 }
 
-func (s style) addCloud(p *plot.Plot, c Cloud, groups []string, logit bool, o Options) error {
-	low, high := c.Fit.Points[0].X, c.Fit.Points[0].X
-	for _, at := range c.Fit.Points {
-		low, high = min(low, at.X), max(high, at.X)
-	}
-	if err := s.addFit(p, c.Fit, low, high, logit); err != nil {
+func (s style) addScatter(p *plot.Plot, c report.Scatter, groups []string, labels bool) error {
+	if err := s.addFit(p, c.Line); err != nil {
 		return err
 	}
-	yLow, yHigh := math.Inf(1), math.Inf(-1)
-	for i, g := range groups {
-		var at plotter.XYs
-		for _, q := range c.Fit.Points {
-			if q.Group == g {
-				at = append(at, plotter.XY{X: q.X, Y: clampProportion(q.Y, logit)})
-				yLow, yHigh = min(yLow, clampProportion(q.Y, logit)), max(yHigh, clampProportion(q.Y, logit))
-			}
-		}
+	var all plotter.XYs
+	of := make([]plotter.XYs, len(groups))
+	for _, q := range c.Points {
+		at, i := plotter.XY{X: q.X, Y: q.At}, slices.Index(groups, q.Group)
+		all, of[i] = append(all, at), append(of[i], at)
+	}
+	for i, at := range of {
 		if len(at) == 0 {
 			continue
 		}
@@ -100,53 +85,36 @@ func (s style) addCloud(p *plot.Plot, c Cloud, groups []string, logit bool, o Op
 		marks.GlyphStyle.Color = lookOf(i).withOpacity(0.85)
 		p.Add(marks)
 	}
-	if o.Labels {
-		if err := s.addNames(p, c, logit); err != nil {
+	if labels {
+		if err := s.addNames(p, c, all); err != nil {
 			return err
 		}
 	}
-	p.Add(&note{style: s, words: []string{
-		fmt.Sprintf("r = %.2f %s", c.Fit.Pearson.Value, span(c.Fit.Pearson)),
-		fmt.Sprintf("ρ = %.2f %s", c.Fit.Spearman.Value, span(c.Fit.Spearman)),
-	}, points: c.Fit.Points, logit: logit})
+	p.Add(&note{style: s, words: c.Notes, points: all})
+	low, high, _, _ := plotter.XYRange(all)
 	pad := 0.04 * max(high-low, 1e-9)
-	p.X.Min, p.X.Max = low-pad, high+pad
-	p.Y.Min, p.Y.Max = padRange(yLow, yHigh, logit)
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = low-pad, high+pad, c.Low, c.High
+	if len(c.Ticks) > 0 {
+		var ticks plot.ConstantTicks
+		for _, t := range c.Ticks {
+			ticks = append(ticks, plot.Tick{Value: t.At, Label: t.Label})
+		}
+		p.Y.Tick.Marker = ticks
+	}
 	return nil
 }
 
-func span(c correlation.Coefficient) string {
-	if !finite(c.Low) {
-		return ""
-	}
-	return fmt.Sprintf("[%.2f, %.2f]", c.Low, c.High)
-}
-
-// padRange returns the range with a margin around the points.
-func padRange(low, high float64, logit bool) (float64, float64) {
-	if !logit {
-		pad := 0.06 * max(high-low, 1e-9)
-		return low - pad, high + pad
-	}
-	l, h := logitOf(low), logitOf(high)
-	pad := 0.08 * max(h-l, 0.1)
-	return 1 / (1 + math.Exp(pad-l)), 1 / (1 + math.Exp(-h-pad))
-}
-
 // addFit draws the line and its band.
-func (s style) addFit(p *plot.Plot, f *correlation.Fit, low, high float64, logit bool) error {
-	const steps = 60
-	var line, under, over plotter.XYs
-	for i := range steps + 1 {
-		x := low + (high-low)*float64(i)/steps
-		v := f.At(x)
-		line = append(line, plotter.XY{X: x, Y: clampProportion(v.Value, logit)})
-		if finite(v.Low) && finite(v.High) {
-			under, over = append(under, plotter.XY{X: x, Y: clampProportion(v.Low, logit)}), append(over, plotter.XY{X: x, Y: clampProportion(v.High, logit)})
-		}
+func (s style) addFit(p *plot.Plot, fit []report.LinePoint) error {
+	var line, low, high plotter.XYs
+	for _, at := range fit {
+		line = append(line, plotter.XY{X: at.X, Y: at.At})
+		low, high = append(low, plotter.XY{X: at.X, Y: at.Low}), append(high, plotter.XY{X: at.X, Y: at.High})
 	}
-	grey := look{colour: grey}
-	if err := addBand(p, under, over, grey, 0.18); err != nil {
+	if len(line) == 0 {
+		return nil
+	}
+	if err := addBand(p, low, high, look{colour: report.Colour("#606060").RGBA()}, 0.18); err != nil {
 		return err
 	}
 	l, err := plotter.NewLine(line)
@@ -158,10 +126,9 @@ func (s style) addFit(p *plot.Plot, f *correlation.Fit, low, high float64, logit
 	return nil
 }
 
-func (s style) addNames(p *plot.Plot, c Cloud, logit bool) error {
-	labels := plotter.XYLabels{}
-	for _, q := range c.Fit.Points {
-		labels.XYs = append(labels.XYs, plotter.XY{X: q.X, Y: clampProportion(q.Y, logit)})
+func (s style) addNames(p *plot.Plot, c report.Scatter, at plotter.XYs) error {
+	labels := plotter.XYLabels{XYs: at}
+	for _, q := range c.Points {
 		labels.Labels = append(labels.Labels, s.fit(s.small, q.Label, 24*vg.Millimeter))
 	}
 	names, err := plotter.NewLabels(labels)
@@ -177,44 +144,11 @@ func (s style) addNames(p *plot.Plot, c Cloud, logit bool) error {
 	return nil
 }
 
-// clampProportion limits a proportion to values that a logit axis can show.
-func clampProportion(v float64, logit bool) float64 {
-	if logit {
-		return min(1-1e-4, max(1e-4, v))
-	}
-	return v
-}
-
-func logitOf(p float64) float64 { return math.Log(p / (1 - p)) }
-
-// A logitScale is an axis with a uniform scale of log p / (1 - p).
-type logitScale struct{}
-
-// Normalize implements plot.Normalizer.
-func (logitScale) Normalize(low, high, v float64) float64 {
-	return (logitOf(v) - logitOf(low)) / (logitOf(high) - logitOf(low))
-}
-
-// logitTicks returns ticks at round proportions that do not overlap.
-func logitTicks(low, high float64) []plot.Tick {
-	var out []plot.Tick
-	last := math.Inf(-1)
-	for _, p := range []float64{0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.999} {
-		at := logitScale{}.Normalize(low, high, p)
-		if p >= low && p <= high && at-last > 0.09 {
-			out = append(out, plot.Tick{Value: p, Label: fmt.Sprint(p)})
-			last = at
-		}
-	}
-	return out
-}
-
 // A note is a text in the corner of a panel that has the fewest points.
 type note struct {
 	style  style
 	words  []string
-	points []correlation.Point
-	logit  bool
+	points plotter.XYs
 }
 
 // Plot implements plot.Plotter.
@@ -243,7 +177,7 @@ func (n *note) within(box vg.Rectangle, c draw.Canvas, p *plot.Plot) int {
 	x, y := p.Transforms(&c)
 	held := 0
 	for _, q := range n.points {
-		at := vg.Point{X: x(q.X), Y: y(clampProportion(q.Y, n.logit))}
+		at := vg.Point{X: x(q.X), Y: y(q.Y)}
 		if at.X >= box.Min.X && at.X <= box.Max.X && at.Y >= box.Min.Y && at.Y <= box.Max.Y {
 			held++
 		}

@@ -11,52 +11,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A Field is a field in which rows may differ.
-type Field string
-
-var fields = map[Field]func(*scores.Row) string{
-	"model":     nil, // see Field.of
-	"transform": transformLabel,
-	"statistic": func(r *scores.Row) string { return r.Measure + "." + r.Statistic },
-	"data":      func(r *scores.Row) string { return r.Data },
-	"variant":   func(r *scores.Row) string { return r.Variant },
-	"factor":    func(r *scores.Row) string { return r.Factor },
-	"layer":     func(r *scores.Row) string { return r.Layer },
-	"parameter": func(r *scores.Row) string { return r.Parameter },
-	"depth":     func(r *scores.Row) string { return fmt.Sprint(r.Depth) },
-	"name":      plainTransform,
-	"other":     func(r *scores.Row) string { return r.OtherLayer },
-	"reference": func(r *scores.Row) string { return r.Model },
-	"compared":  func(r *scores.Row) string { return r.OtherModel },
-	"pair":      pairLabel,
-	"part":      func(r *scores.Row) string { return r.Parameter }, // see inParts
-}
-
-// of returns the value of the field of a row. The measures determine how two compared models are
-// named.
-func (f Field) of(measures report.Measures, r *scores.Row) string {
-	if f == "model" {
-		return measures.ModelLabel(r)
-	}
-	return fields[f](r)
-}
-
-func transformLabel(r *scores.Row) string {
-	if r.Parameter == "" {
-		return r.Transform
-	}
-	return r.Transform + " " + r.Parameter
-}
-
-func plainTransform(r *scores.Row) string { return r.Transform }
-
-// pairLabel names a factor together with the transformation.
-func pairLabel(r *scores.Row) string {
-	if r.Factor == "" || r.Transform == "" {
-		return r.Factor + r.Transform
-	}
-	return r.Factor + " under " + r.Transform
-}
+// A Field is a property of rows that colours, panels and axes show.
+type Field = report.Field
 
 // Limits beyond which a figure is not readable.
 const (
@@ -97,7 +53,7 @@ func divide(rows []scores.Row, o Options, order []Field, keep ...Field) (*split,
 	}
 	var differing []Field
 	for _, f := range order {
-		if !slices.Contains(keep, f) && len(distinct(o.measures, rows, f)) > 1 {
+		if !slices.Contains(keep, f) && len(f.Distinct(o.measures, rows)) > 1 {
 			differing = append(differing, f)
 		}
 	}
@@ -123,7 +79,7 @@ func divide(rows []scores.Row, o Options, order []Field, keep ...Field) (*split,
 	if s.colour == "" {
 		s.names = []string{""}
 	} else {
-		s.names = distinct(o.measures, rows, s.colour)
+		s.names = s.colour.Distinct(o.measures, rows)
 	}
 	if len(s.names) > maxColours {
 		return nil, fmt.Errorf("%d values of %s would have a colour each, but %d is the maximum: select fewer (%s)",
@@ -137,8 +93,8 @@ func (s *split) fill(rows []scores.Row, panels []Field) error {
 	for _, r := range rows {
 		var names, key []string
 		for _, f := range panels {
-			key = append(key, f.of(s.measures, &r))
-			if name := f.of(s.measures, &r); f != "statistic" && name != "" {
+			key = append(key, f.Of(s.measures, &r))
+			if name := f.Of(s.measures, &r); f != "statistic" && name != "" {
 				names = append(names, name)
 			}
 		}
@@ -163,7 +119,7 @@ func (s *split) fill(rows []scores.Row, panels []Field) error {
 func (g *group) add(s *split, r scores.Row) {
 	name := ""
 	if s.colour != "" {
-		name = s.colour.of(s.measures, &r)
+		name = s.colour.Of(s.measures, &r)
 	}
 	i := slices.IndexFunc(g.series, func(m member) bool { return m.name == name })
 	if i < 0 {
@@ -188,19 +144,6 @@ func (s *split) legend() []entry {
 // ownAxes reports whether the panels show different statistics, each with its own value axis.
 func (s *split) ownAxes() bool {
 	return slices.ContainsFunc(s.groups, func(g group) bool { return g.statistic.Name != s.groups[0].statistic.Name })
-}
-
-// distinct returns the distinct values of a field, in order of appearance.
-func distinct(measures report.Measures, rows []scores.Row, f Field) []string {
-	var out []string
-	seen := map[string]bool{}
-	for i := range rows {
-		if v := f.of(measures, &rows[i]); !seen[v] {
-			seen[v] = true
-			out = append(out, v)
-		}
-	}
-	return out
 }
 
 // firstNames joins the first few names.

@@ -191,24 +191,28 @@ func tickLabel(v float64, decimals int) string {
 	return strconv.FormatFloat(v+0, 'f', decimals, 64) // +0 turns -0 into 0
 }
 
-// A look identifies a series by colour, marker shape and line dashes, so that series can be
-// distinguished without colour. The colours are those of Okabe and Ito, darkened for contrast on
-// white, as in the report.
+// A look is the colour, marker shape and line dashes of a series, for a light background.
 type look struct {
 	colour color.RGBA
 	glyph  draw.GlyphDrawer
 	dashes []vg.Length
 }
 
-var colours = []color.RGBA{
-	{0x00, 0x72, 0xb2, 255}, {0xc6, 0x53, 0x00, 255}, {0x00, 0x80, 0x5d, 255}, {0xa8, 0x44, 0x7f, 255}, {0x8f, 0x64, 0x00, 255}, {0x4d, 0x5a, 0x94, 255},
+var glyphs = map[string]draw.GlyphDrawer{
+	"circle": draw.CircleGlyph{}, "square": draw.BoxGlyph{}, "triangle-up": draw.PyramidGlyph{}, "diamond": diamond{},
+	"triangle-down": triangleDown{}, "cross": draw.PlusGlyph{},
 }
 
+// lookOf returns the look of the series of an index, that of report.LookOf.
 func lookOf(i int) look {
-	round := i / len(colours)
-	glyphs := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, diamond{}, draw.CrossGlyph{}, draw.RingGlyph{}}
-	dashes := [][]vg.Length{nil, {4, 2}, {1, 1.5}, {6, 2, 1, 2}}
-	return look{colours[i%len(colours)], glyphs[(i+round)%len(glyphs)], dashes[round%len(dashes)]}
+	of := report.LookOf(i)
+	l := look{colour: report.SeriesColours[of.Colour].Light.RGBA(), glyph: glyphs[of.Marker]}
+	if of.Dashes[1] > 0 {
+		for _, d := range of.Dashes {
+			l.dashes = append(l.dashes, vg.Points(d*0.75))
+		}
+	}
+	return l
 }
 
 func (l look) line(width float64) draw.LineStyle {
@@ -230,12 +234,25 @@ type diamond struct{}
 // DrawGlyph implements draw.GlyphDrawer.
 func (diamond) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, at vg.Point) {
 	r := s.Radius * 1.2
-	c.SetColor(s.Color)
+	fillPolygon(c, s.Color, vg.Point{X: at.X, Y: at.Y + r}, vg.Point{X: at.X + r, Y: at.Y}, vg.Point{X: at.X, Y: at.Y - r}, vg.Point{X: at.X - r, Y: at.Y})
+}
+
+// A triangleDown is a glyph that gonum lacks.
+type triangleDown struct{}
+
+// DrawGlyph implements draw.GlyphDrawer.
+func (triangleDown) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, at vg.Point) {
+	r := s.Radius
+	fillPolygon(c, s.Color, vg.Point{X: at.X - r, Y: at.Y + 0.6*r}, vg.Point{X: at.X + r, Y: at.Y + 0.6*r}, vg.Point{X: at.X, Y: at.Y - 1.1*r})
+}
+
+func fillPolygon(c *draw.Canvas, colour color.Color, points ...vg.Point) {
 	var p vg.Path
-	p.Move(vg.Point{X: at.X, Y: at.Y + r})
-	p.Line(vg.Point{X: at.X + r, Y: at.Y})
-	p.Line(vg.Point{X: at.X, Y: at.Y - r})
-	p.Line(vg.Point{X: at.X - r, Y: at.Y})
+	p.Move(points[0])
+	for _, at := range points[1:] {
+		p.Line(at)
+	}
 	p.Close()
+	c.SetColor(colour)
 	c.Fill(p)
 }

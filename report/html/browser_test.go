@@ -124,7 +124,11 @@ func (v *visit) hear(event any) {
 	case *network.EventRequestWillBeSent:
 		v.requests = append(v.requests, e.Request.URL)
 	case *runtime.EventConsoleAPICalled:
-		v.problems = append(v.problems, fmt.Sprintf("console.%s %v", e.Type, e.Args))
+		said := []string{}
+		for _, a := range e.Args {
+			said = append(said, string(a.Value))
+		}
+		v.problems = append(v.problems, fmt.Sprintf("console.%s %q", e.Type, said))
 	case *runtime.EventExceptionThrown:
 		v.problems = append(v.problems, fmt.Sprintf("%+v", e.ExceptionDetails))
 	case *log.EventEntryAdded:

@@ -51,19 +51,10 @@ func (r Run) WritePage(w io.Writer, source string) error {
 
 // WriteData writes the data of the page as JSON.
 func (r Run) WriteData(w io.Writer) error {
-	if err := json.NewEncoder(w).Encode(r.pack()); err != nil {
+	if err := json.NewEncoder(w).Encode(newPageData(r)); err != nil {
 		return fmt.Errorf("writing the data of the report: %w", err)
 	}
 	return nil
-}
-
-func (r Run) pack() pageData {
-	p := newPageData(r.Rows, r.Record)
-	p.Relations = packRelations(r.Rows, r.Record.Measures)
-	p.Distributions = packDistributions(r.Distributions, r.Record.Models)
-	p.Curves = packCurves(r.Curves, r.Record.Models)
-	p.Images = packImages(r.Images)
-	return p
 }
 
 // A page is the data of the HTML template.
@@ -101,7 +92,7 @@ func (r Run) page(source string) (*page, error) {
 		Extent: report.Extent(rec, r.Rows), Progress: report.Progress(rec), Took: report.Duration(rec), Empty: len(r.Rows) == 0,
 		Findings: slices.Concat(report.Conclusions(r.Rows, rec.Measures), report.Findings(r.Rows, rec.Measures)), Skipped: report.SkipNotes(rec.Skipped), Failures: report.FailureNotes(rec.Failed), Warnings: report.WarningNotes(r.Rows, slices.Concat(rec.Warnings, r.Notes)),
 	}
-	data := r.pack()
+	data := newPageData(r)
 	p.Relations, p.Images = len(data.Relations) > 0, len(data.Images) > 0
 	shown := report.Overview(r.Rows)
 	for i, m := range report.Describe(r.Rows, rec.Measures) {

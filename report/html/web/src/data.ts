@@ -1,4 +1,4 @@
-// The scores of a page: columns in, rows out. It mirrors pack.go.
+// The scores of a page: columns in, rows out. It mirrors data.go.
 
 interface TextColumn {
   values: string[];
@@ -20,7 +20,8 @@ export interface Measure {
   name: string;
   layered: boolean;
   toward: Record<string, string>; // by statistic: what a higher or a lower value means
-  chart?: string; // the kind of chart to show first, where the rows suit it
+  colours: Record<string, ColourScale>; // by statistic
+  charts: Chart[] | null; // the first is shown first
   probes?: boolean; // by probes, which its variants are; its factors stand side by side
   statistics: Statistic[];
 }
@@ -30,53 +31,80 @@ export interface Model {
   tags: Record<string, string>;
 }
 
-/** How values are spread over samples or units: a histogram with bins of equal width. */
-export interface Distribution {
-  of: string;
-  model: string;
-  layer: string;
-  depth: number;
-  data: string;
-  transform: string;
-  parameter: string;
-  measure: string;
-  factor: string;
-  statistic: string;
-  ends: [number, number];
-  counts: number[];
-  mean: [number | null];
-  text: string; // what it shows
-  units: string; // what it shows with the other layers of its model
+/** A field of scores, or of another table, that charts show. */
+export type Field = string;
+
+/** A kind of chart: what it draws, by which fields, and all its words. See report/chart.go. */
+export interface Chart {
+  name: string;
+  title: string;
+  mark: 'line' | 'bar' | 'tile' | 'step';
+  table: 'scores' | 'bins' | 'ranks' | 'steps';
+  x: Axis;
+  y: Axis;
+  relative?: Axis;
+  colour: Field[] | null;
+  spread: Field[] | null;
+  sides?: Sides[];
+  titled: string;
+  untitled: string;
+  wide?: boolean;
+  common?: boolean;
+  legend?: 'page' | 'chart';
+  null?: string;
+  reading: { text: string; when?: string }[];
+  statements: 'curve' | 'extremes' | 'text';
+  texts?: number;
 }
 
-/** How a unit answers along the trajectory around the input that drives it most. */
-export interface TuningCurve {
-  model: string;
-  layer: string;
-  depth: number;
-  data: string;
-  transform: string;
-  measure: string;
-  factor: string;
-  unit: number;
-  threshold: [number | null];
-  sign: number;
-  amounts: (number | null)[];
-  values: (number | null)[];
-  text: string;
-  firing: [number | null]; // the share of the trajectory on which the unit fires
+export interface Axis {
+  field: Field;
+  end?: Field;
+  title: string;
+  percent?: boolean;
+  free?: boolean;
 }
 
-/** Points of a score against accuracy, with the line through them. */
+export interface Sides {
+  down: Field;
+  across?: Field;
+}
+
+/** The colours of a heat map: equally spaced values with the colours of tiles and of text on them. */
+export interface ColourScale {
+  unit: boolean;
+  signed: boolean;
+  stops: number[];
+  colours: string[];
+  inks: string[];
+}
+
+/** How a series is drawn. */
+export interface Look {
+  colour: number;
+  marker: string;
+  dashes: number[];
+}
+
+/** A score against accuracy, with the chart of it. */
 export interface Relation {
-  x: { measure: string; statistic: string; transform: string; title: string };
+  score: string;
+  name: string;
   by: 'model' | 'data';
   of: string;
-  points: { label: string; x: number; y: number; n: number }[];
+  chart: Scatter;
   text: string;
-  fit: {
-    line: [number, number, number | null, number | null][]; // x, y, low, high
-  } | null;
+}
+
+export interface Scatter {
+  title: string;
+  x: string;
+  y: string;
+  low: number;
+  high: number;
+  ticks: { at: number; label: string }[];
+  points: { label: string; x: number; y: number; n: number; at: number }[];
+  line?: { x: number; at: number; low: number; high: number }[];
 }
 
 /** A sentence about some rows, for beneath a chart that shows them. */
@@ -98,109 +126,96 @@ export interface ContactSheet {
   png: string; // base64
 }
 
-export interface Packed {
-  study: string;
+export interface PackedTable {
   rows: number;
-  texts: Record<TextName, TextColumn>;
-  numbers: Record<NumberName, (number | null)[]>; // one number where all rows have the same
+  texts: Record<string, TextColumn>;
+  numbers: Record<string, (number | null)[]>; // one number where all rows have the same
+  columns?: { name: string; title: string }[]; // what a reader sees of it
+  order?: string[]; // of the names of parts
+}
+
+export interface Packed extends PackedTable {
   shown: number[];
+  tables: Record<string, PackedTable>;
+  fields: Record<Field, { title: string; empty?: string }>;
+  looks: Look[];
+  notices: Record<'empty' | 'hidden' | 'none' | 'images', string>; // where there is nothing to see
   measures: Measure[];
   models: Model[];
   statements: Statement[] | null;
-  readings: Record<string, { text: string; when?: string }[]>;
   relations: Relation[] | null;
-  distributions: Distribution[] | null;
-  curves: TuningCurve[] | null;
   pictures: ContactSheet[] | null;
 }
-
-/**
- * A row's texts. `model` names the one model of the row or the pair that it compares; `from` and
- * `to` are the two of a pair.
- */
-export type TextName =
-  | 'model'
-  | 'from'
-  | 'to'
-  | 'layer'
-  | 'other'
-  | 'data'
-  | 'transform'
-  | 'parameter'
-  | 'measure'
-  | 'variant'
-  | 'factor'
-  | 'statistic'
-  | 'warning';
-export type NumberName = 'depth' | 'otherDepth' | 'trial' | 'value' | 'low' | 'high' | 'null' | 'n';
 
 /** How far a row stands for others. */
 export const Shown = { detail: 0, trials: 1, overview: 2 };
 
-/** Scores gives the fields of a row by its number. */
-export class Scores {
-  private deepest?: Map<string, number>;
-  private tags?: Map<string, Map<string, string>>;
+/** A table gives the fields of a row by its number: '' and null where it has no such column. */
+export class Table {
+  constructor(readonly table: PackedTable) {}
 
-  constructor(readonly packed: Packed) {
-    for (const s of packed.statements ?? [])
-      for (let i = 1; i < s.rows.length; i++) s.rows[i] += s.rows[i - 1];
+  text(name: string, row: number): string {
+    const column = this.table.texts[name];
+    return column ? column.values[column.codes.length ? column.codes[row] : 0] : '';
   }
 
-  get length(): number {
-    return this.packed.rows;
+  number(name: string, row: number): number | null {
+    const column = this.table.numbers[name];
+    return column ? column[column.length === 1 ? 0 : row] : null;
+  }
+
+  /** How far a row stands for others. */
+  shown(_row: number): number {
+    return Shown.overview;
+  }
+
+  has(name: string): boolean {
+    return name in this.table.texts;
+  }
+
+  /** All texts of a column, in order of first appearance among all rows. */
+  values(name: string): string[] {
+    return this.table.texts[name]?.values ?? [];
+  }
+
+  /** The different texts of a column among some rows, in order of first appearance. */
+  distinct(name: string, rows: number[]): string[] {
+    return [...new Set(rows.map((row) => this.text(name, row)))];
+  }
+
+  /** Whether a column has several values among rows. */
+  varies(name: string, rows: number[]): boolean {
+    return rows.some((row) => this.text(name, row) !== this.text(name, rows[0]));
+  }
+
+  /** The rows of each measure, all of them. */
+  byMeasure(measures: Measure[]): Map<string, number[]> {
+    const all = new Map<string, number[]>(measures.map((m) => [m.name, []]));
+    for (let row = 0; row < this.table.rows; row++) all.get(this.text('measure', row))?.push(row);
+    return all;
+  }
+}
+
+/** The scores of a report, with what else it holds. */
+export class Scores extends Table {
+  readonly tables: Record<string, Table>;
+  private readonly tags: Map<string, Map<string, string>>;
+
+  constructor(readonly packed: Packed) {
+    super(packed);
+    this.tables = { scores: this };
+    for (const [name, table] of Object.entries(packed.tables)) this.tables[name] = new Table(table);
+    this.tags = new Map(packed.models.map((m) => [m.name, new Map(Object.entries(m.tags))]));
+    for (const s of packed.statements ?? [])
+      for (let i = 1; i < s.rows.length; i++) s.rows[i] += s.rows[i - 1];
   }
 
   get measures(): Measure[] {
     return this.packed.measures;
   }
 
-  text(name: TextName, row: number): string {
-    const column = this.packed.texts[name];
-    return column.values[column.codes.length ? column.codes[row] : 0];
-  }
-
-  number(name: NumberName, row: number): number | null {
-    const column = this.packed.numbers[name];
-    return column[column.length === 1 ? 0 : row];
-  }
-
   shown(row: number): number {
     return this.packed.shown[row];
-  }
-
-  /** All texts of a column, in order of first appearance among all rows. */
-  values(name: TextName): string[] {
-    return this.packed.texts[name].values;
-  }
-
-  /** The different texts of a column among some rows, in order of first appearance. */
-  distinct(name: TextName, rows: number[]): string[] {
-    return [...new Set(rows.map((row) => this.text(name, row)))];
-  }
-
-  /** The rows of each measure, all of them. */
-  byMeasure(): Map<string, number[]> {
-    const all = new Map<string, number[]>(this.measures.map((m) => [m.name, []]));
-    for (let row = 0; row < this.length; row++) all.get(this.text('measure', row))?.push(row);
-    return all;
-  }
-
-  /** The depth of a row's layer as a share of that of the deepest layer measured of its model. */
-  relativeDepth(row: number): number {
-    if (!this.deepest) {
-      this.deepest = new Map();
-      for (let r = 0; r < this.length; r++) {
-        const model = this.text('from', r);
-        this.deepest.set(
-          model,
-          Math.max(this.deepest.get(model) ?? 0, this.number('depth', r) ?? 0),
-        );
-      }
-    }
-    return (
-      (this.number('depth', row) ?? 0) / Math.max(1, this.deepest.get(this.text('from', row)) ?? 1)
-    );
   }
 
   /** The names of all tags that models carry. */
@@ -208,15 +223,14 @@ export class Scores {
     return [...new Set(this.packed.models.flatMap((m) => Object.keys(m.tags)))].sort();
   }
 
-  /** A tag of a row's model, '' where it has none. */
-  tag(name: string, row: number): string {
-    return this.tagOf(name, this.text('from', row));
-  }
-
   /** A tag of a model, '' where it has none. */
   tagOf(name: string, model: string): string {
-    this.tags ??= new Map(this.packed.models.map((m) => [m.name, new Map(Object.entries(m.tags))]));
     return this.tags.get(model)?.get(name) ?? '';
+  }
+
+  /** A tag of the model of a table's row. */
+  tag(name: string, row: number, table: Table = this): string {
+    return this.tagOf(name, table.text(table.has('reference') ? 'reference' : 'model', row));
   }
 }
 

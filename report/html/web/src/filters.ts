@@ -1,6 +1,6 @@
 // What the whole report shows: which models, transformations, data, statistics and layers.
 
-import type { Scores, TextName } from './data';
+import type { Scores, Table } from './data';
 import { element } from './dom';
 import { shorten } from './format';
 import { labelOf, type Dimension } from './series';
@@ -29,12 +29,11 @@ export class Filter {
   }
 
   /** The rows among some that pass. A layer passes that holds one of the words asked for. */
-  passing(rows: number[]): number[] {
-    const s = this.scores;
-    const columns = (['model', 'transform', 'data', 'variant', 'factor', 'parameter'] as TextName[])
+  passing(rows: number[], s: Table = this.scores): number[] {
+    const columns = ['model', 'transform', 'data', 'variant', 'factor', 'parameter']
       .map((name) => [name, this.hidden(name)] as const)
-      .filter(([, h]) => h.size > 0);
-    const tags = s
+      .filter(([name, h]) => h.size > 0 && s.has(name));
+    const tags = this.scores
       .tagNames()
       .map((name) => [name, this.hidden(`tag:${name}`)] as const)
       .filter(([, h]) => h.size > 0);
@@ -44,7 +43,7 @@ export class Filter {
     return rows.filter(
       (row) =>
         columns.every(([name, hidden]) => !hidden.has(s.text(name, row))) &&
-        tags.every(([name, hidden]) => !hidden.has(s.tag(name, row))) &&
+        tags.every(([name, hidden]) => !hidden.has(this.scores.tag(name, row, s))) &&
         !statistics.has(`${s.text('measure', row)}.${s.text('statistic', row)}`) &&
         (layers.length === 0 ||
           s.text('layer', row) === '' ||
@@ -121,9 +120,9 @@ export class FilterBar {
         'transform',
         'Transformations',
         this.scores.values('transform'),
-        (v) => shorten(labelOf('transform', v), 48),
+        (v) => shorten(labelOf(this.scores, 'transform', v), 48),
       ],
-      ['data', 'Data', this.scores.values('data'), (v) => shorten(labelOf('data', v), 48)],
+      ['data', 'Data', this.scores.values('data'), (v) => shorten(labelOf(this.scores, 'data', v), 48)],
       [
         'statistic',
         'Statistics',

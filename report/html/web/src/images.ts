@@ -20,7 +20,7 @@ export class Images {
       .replaceChildren(
         ...shown.map(sheet),
         ...(shown.length === 0
-          ? [element('p', { class: 'none' }, 'The filters hide all images.')]
+          ? [element('p', { class: 'none' }, this.scores.packed.notices.images)]
           : []),
       );
   }

@@ -1,12 +1,11 @@
-// The legend of a measure's charts: an entry for each series, which a press shows or hides in the
+// The legend of charts: an entry for each series, which a press shows or hides in the
 // whole report.
 
-import { bars } from './charts/bars';
-import type { Context, Kind } from './charts/kind';
 import { element } from './dom';
 import type { Filter } from './filters';
 import { shorten } from './format';
 import { swatch } from './palette';
+import type { Series } from './series';
 
 export class Legend {
   readonly root = element('ul');
@@ -16,14 +15,8 @@ export class Legend {
     private readonly changed: () => void,
   ) {}
 
-  /** Lists the series among all rows, whether they are hidden or not. */
-  update(c: Context, all: number[], kind: Kind): void {
-    const { series } = c;
-    if (kind.legend === 'none') {
-      this.root.replaceChildren(); // heat maps have no lines
-      return;
-    }
-    const present = new Set(all.map((row) => series.of(row)));
+  /** Lists the series that are present, whether they are hidden or not, and a note. */
+  update(series: Series, present: Set<string>, note = ''): void {
     const hidden = this.filter.hidden(series.dimension);
     const items = series.values
       .filter((v) => present.has(v) && (series.dimension !== 'parameter' || v !== ''))
@@ -43,16 +36,7 @@ export class Legend {
         });
         return element('li', {}, button);
       });
-    if (kind.legend === 'null' && all.some((row) => c.scores.number('null', row) !== null))
-      items.push(
-        element(
-          'li',
-          { class: 'aside' },
-          kind === bars
-            ? 'a tick alone: the null, what chance gives'
-            : 'dotted: the null, what chance gives',
-        ),
-      );
+    if (note) items.push(element('li', { class: 'aside' }, note));
     this.root.replaceChildren(...items);
   }
 }

@@ -14,7 +14,7 @@ import { State } from './state';
 function build(scores: Scores): void {
   const state = new State();
   const filter = new Filter(scores, state);
-  const rows = scores.byMeasure();
+  const rows = scores.byMeasure(scores.measures);
   const update = () => {
     bar.update();
     for (const part of parts) part.update();

@@ -1,33 +1,14 @@
-// How series are told apart: by colour, and by shape and dash too, so that neither colour-blind
-// eyes nor a grey printer lose them. The colours are Okabe and Ito's, shifted for contrast on each
-// background (style.css).
+// Swatches show how series are told apart: by colour, and by marker and dashes too, so that neither
+// colour-blind eyes nor a grey printer lose them. The looks come with the data.
 
-const colours = 6;
-const shapes = ['circle', 'square', 'triangle-up', 'diamond', 'triangle-down', 'cross'];
-const dashes = [
-  [1, 0],
-  [6, 3],
-  [2, 2],
-  [8, 3, 2, 3],
-];
+import type { Look } from './data';
 
-export interface Look {
-  colour: string;
-  shape: string;
-  dash: number[];
-}
-
-export function look(index: number): Look {
-  const round = Math.floor(index / colours);
-  return {
-    colour: `var(--series-${index % colours})`,
-    shape: shapes[(index + round) % shapes.length],
-    dash: dashes[round % dashes.length],
-  };
+export function colourOf(look: Look): string {
+  return `var(--series-${look.colour})`;
 }
 
 /** A short piece of the series' line with its mark, for a legend. */
-export function swatch({ colour, dash, shape }: Look): SVGSVGElement {
+export function swatch(look: Look): SVGSVGElement {
   const svg = node('svg', {
     width: '30',
     height: '12',
@@ -40,11 +21,11 @@ export function swatch({ colour, dash, shape }: Look): SVGSVGElement {
       x2: '29',
       y1: '6',
       y2: '6',
-      stroke: colour,
+      stroke: colourOf(look),
       'stroke-width': '2',
-      'stroke-dasharray': dash[1] ? dash.join(' ') : 'none',
+      'stroke-dasharray': look.dashes[1] ? look.dashes.join(' ') : 'none',
     }),
-    node('path', { d: outlines[shape], transform: 'translate(15 6)', fill: colour }),
+    node('path', { d: outlines[look.marker], transform: 'translate(15 6)', fill: colourOf(look) }),
   );
   return svg;
 }

@@ -1,14 +1,36 @@
 // Tables of scores: which columns they have, and their rows as scores.csv has them.
 
-import { Scores, Shown, type NumberName, type TextName } from './data';
+import { Shown, type Scores, type Table as Rows } from './data';
 import { element } from './dom';
 import { count, interval, number } from './format';
 import { Table, type Column, type Source } from './table';
 import type { State } from './state';
 
-/** The rows of a table of scores. Columns that say the same in every row are left out. */
-export function scoreSource(scores: Scores, rows: number[], title: string): Source {
-  return { title, rows, columns: columnsOf(scores, rows), csv: (rows) => csvOf(scores, rows) };
+/** The rows of a table. Columns of scores that say the same in every row are left out. */
+export function sourceOf(t: Rows, rows: number[], title: string): Source {
+  const shown = t.table.columns;
+  if (!shown)
+    return { title, rows, columns: columnsOf(t, rows), csv: (rows) => csvOf(t, rows) };
+  const value = (name: string, row: number) =>
+    t.has(name) ? t.text(name, row) : t.number(name, row);
+  return {
+    title,
+    rows,
+    columns: shown.map(({ name, title }) => ({
+      title,
+      numeric: !t.has(name),
+      cell: (row) => said(t, name, row),
+      key: (row) => value(name, row),
+    })),
+    csv: (rows) => [
+      shown.map(({ name }) => name),
+      ...rows.map((row) => shown.map(({ name }) => value(name, row))),
+    ],
+  };
+}
+
+function said(t: Rows, name: string, row: number): string {
+  return t.has(name) ? t.text(name, row) : number(t.number(name, row));
 }
 
 /** The table of a measure: what stands for others first, everything where it is asked for. */
@@ -50,7 +72,7 @@ export class ScoreTable {
 
   private get source(): Source {
     const rows = this.every.checked ? this.rows : overview(this.scores, this.rows);
-    return scoreSource(this.scores, rows, this.title);
+    return sourceOf(this.scores, rows, this.title);
   }
 
   private get choice() {
@@ -69,10 +91,10 @@ export function overview(scores: Scores, rows: number[]): number[] {
   return shown.filter((row) => scores.text('factor', row) === '' || !whole.has(of(row)));
 }
 
-const subject: TextName[] = ['statistic', 'from', 'to', 'data', 'transform', 'variant'];
+const subject = ['statistic', 'reference', 'compared', 'data', 'transform', 'variant'];
 
-function columnsOf(scores: Scores, rows: number[]): Column[] {
-  const text = (title: string, name: TextName): Column => ({
+function columnsOf(scores: Rows, rows: number[]): Column[] {
+  const text = (title: string, name: string): Column => ({
     title,
     numeric: false,
     cell: (row) => scores.text(name, row),
@@ -80,7 +102,7 @@ function columnsOf(scores: Scores, rows: number[]): Column[] {
   });
   const figure = (
     title: string,
-    name: NumberName,
+    name: string,
     format: (v: number | null) => string,
   ): Column => ({
     title,
@@ -121,18 +143,18 @@ function columnsOf(scores: Scores, rows: number[]): Column[] {
 }
 
 // factorTitle heads the column of factors, which may all be classes.
-function factorTitle(scores: Scores, rows: number[]): string {
+function factorTitle(scores: Rows, rows: number[]): string {
   return scores.distinct('factor', rows).every((f) => f === '' || f.startsWith('class='))
     ? 'class'
     : 'factor';
 }
 
 // The columns of scores.csv but for the study, and where a page has them.
-const contract: [string, TextName | NumberName][] = [
-  ['model', 'from'],
+const contract: [string, string][] = [
+  ['model', 'reference'],
   ['layer', 'layer'],
   ['depth', 'depth'],
-  ['other_model', 'to'],
+  ['other_model', 'compared'],
   ['other_layer', 'other'],
   ['data', 'data'],
   ['transform', 'transform'],
@@ -152,10 +174,10 @@ const contract: [string, TextName | NumberName][] = [
 const numeric = new Set(['depth', 'trial', 'value', 'low', 'high', 'null', 'n']);
 const none = new Set(['depth', 'trial']); // below zero means that there is none
 
-function csvOf(scores: Scores, rows: number[]): (string | number | null)[][] {
-  const field = (name: TextName | NumberName, row: number) => {
-    if (!numeric.has(name)) return scores.text(name as TextName, row);
-    const v = scores.number(name as NumberName, row);
+function csvOf(scores: Rows, rows: number[]): (string | number | null)[][] {
+  const field = (name: string, row: number) => {
+    if (!numeric.has(name)) return scores.text(name, row);
+    const v = scores.number(name, row);
     return v !== null && v < 0 && none.has(name) ? null : v;
   };
   return [
@@ -165,8 +187,10 @@ function csvOf(scores: Scores, rows: number[]): (string | number | null)[][] {
 }
 
 /** The fields of a row, for a tooltip. */
-export function describe(scores: Scores, row: number): [string, string][] {
-  const text = (title: string, name: TextName): [string, string] => [title, scores.text(name, row)];
+export function describe(scores: Rows, row: number): [string, string][] {
+  const text = (title: string, name: string): [string, string] => [title, scores.text(name, row)];
+  const { columns } = scores.table;
+  if (columns) return columns.map(({ name, title }) => [title, said(scores, name, row)]);
   const whole = (v: number | null) => (v === null || v < 0 ? '' : count(v));
   const trial = scores.number('trial', row);
   const value = [

@@ -1,44 +1,38 @@
 // The section of one measure: what to look at, the charts of it, and the table of its scores.
 
-import { bars, linesOf } from './charts/bars';
-import { byParameter, depth } from './charts/curves';
-import { distribution } from './charts/distribution';
-import { heat, isGrid, mapOf, pairsOf } from './charts/heat';
-import { tuning } from './charts/tuning';
-import { units } from './charts/units';
 import {
   fixed,
   layerEnds,
-  listOf,
   named,
   offered,
-  rowsOf,
+  panels,
   settled,
-  varies,
-  type Axis,
+  shownBy,
+  sideBySide,
+  sides,
+  sidesKey,
+  sidesName,
+  sidesOffered,
   type Context,
-  type Drawn,
   type Fixed,
-  type Kind,
   type Panel,
-} from './charts/kind';
+} from './chart';
 import { chooser, segments, type Option } from './controls';
-import { Shown, type Measure, type Scores, type Statistic } from './data';
+import { Shown, type Chart, type Measure, type Scores, type Statistic } from './data';
 import { element } from './dom';
 import { Figure } from './figure';
 import type { Filter } from './filters';
-import { shorten } from './format';
 import { Legend } from './legend';
-import { describe, overview, scoreSource, ScoreTable } from './scoretable';
+import { drawing } from './marks';
+import { describe, overview, sourceOf, ScoreTable } from './scoretable';
 import { byNumber, dimensionTitle, Series, type Dimension } from './series';
 import type { State } from './state';
 
-const kinds: Kind[] = [depth, bars, byParameter, heat, distribution, units, tuning];
 const panelsAtOnce = 24;
 
 export class Section {
-  private readonly summarised: number[]; // rows, trials summarised
-  private readonly offered: Kind[];
+  private readonly summarised: Record<string, number[]> = {}; // by table; trials summarised
+  private readonly charts: Chart[];
   private readonly table: ScoreTable;
   private readonly legend: Legend;
   private figures: Figure[] = [];
@@ -53,10 +47,13 @@ export class Section {
     private readonly filter: Filter,
     changed: () => void, // when a filter of the whole report was set here
   ) {
-    this.summarised = rows.filter((row) => scores.shown(row) >= Shown.trials);
-    const suiting = kinds.filter((k) => k.suits(scores, measure, this.summarised));
-    const first = isMatrix(scores, this.summarised) ? heat.name : measure.chart;
-    this.offered = suiting.sort((a, b) => Number(b.name === first) - Number(a.name === first));
+    this.charts = measure.charts ?? [];
+    for (const { table } of this.charts) {
+      const t = scores.tables[table];
+      this.summarised[table] ??= (
+        t === scores ? rows : (t.byMeasure(scores.measures).get(measure.name) ?? [])
+      ).filter((row) => t.shown(row) >= Shown.trials);
+    }
     this.legend = new Legend(filter, changed);
     this.part('legend').append(this.legend.root);
     const title = `Scores: ${root.querySelector('h2')!.textContent!}`;
@@ -99,87 +96,88 @@ export class Section {
       this.filter.shows(this.measure.name, s.name),
     );
     const statistic = statistics.find((s) => s.name === this.choice('statistic')) ?? statistics[0];
-    const kind = this.offered.find((k) => k.name === this.choice('chart')) ?? this.offered[0];
-    const of = this.summarised.filter(
-      (row) => this.scores.text('statistic', row) === statistic.name,
+    const chart = this.charts.find((k) => k.name === this.choice('chart')) ?? this.charts[0];
+    if (!chart) {
+      this.part('controls').replaceChildren(...this.choices(statistics, statistic));
+      return;
+    }
+    const table = this.scores.tables[chart.table];
+    const all = this.summarised[chart.table].filter(
+      (row) => !table.has('statistic') || table.text('statistic', row) === statistic.name,
     );
-    const rows = this.filter.passing(of);
-    const base = {
+    const dimensions = this.dimensions(chart, all);
+    const dimension = dimensions.find((d) => d === this.choice('by')) ?? dimensions[0] ?? '';
+    const context: Context = {
       scores: this.scores,
+      table,
+      chart,
       measure: this.measure,
       statistic,
-      rows,
-      filter: this.filter,
+      rows: this.filter.passing(all, table),
+      series: new Series(this.scores, dimension, table),
       choice: (name: string) => this.choice(name),
     };
-    const dimensions = kind ? this.dimensions(kind, of) : [];
-    const dimension = dimensions.find((d) => d === this.choice('by')) ?? dimensions[0] ?? 'model';
-    const context: Context = { ...base, series: new Series(this.scores, dimension) };
-    this.controls(context, of, statistics, kind, dimensions);
-    if (kind) this.charts(kind, context, of);
+    this.part('controls').replaceChildren(
+      ...this.choices(statistics, statistic, chart),
+      ...(all.length > 0 ? this.controls(context, dimensions) : []),
+    );
+    this.draw(context, all);
   }
 
   // dimensions are what the series of a chart can be: what has several values, and the tags of
   // models.
-  private dimensions(kind: Kind, rows: number[]): Dimension[] {
-    const columns = kind.by.filter((d) => d === 'model' || varies(this.scores, d as Axis, rows));
-    if (this.measure.probes && kind === bars)
-      // what one probe reads and another does not
-      columns.sort((a, b) => Number(b === 'variant') - Number(a === 'variant'));
-    const tags =
-      kind.by.length > 1
-        ? this.scores
-            .tagNames()
-            .filter((t) => new Set(rows.map((row) => this.scores.tag(t, row))).size > 1)
-        : [];
-    return [...columns, ...tags.map((t): Dimension => `tag:${t}`)];
+  private dimensions(chart: Chart, rows: number[]): Dimension[] {
+    const table = this.scores.tables[chart.table],
+      fields = chart.colour ?? [];
+    const tags = fields.length > 1 ? this.scores.tagNames() : [];
+    return [
+      ...fields.filter((f) => f === 'model' || fields.length === 1 || table.varies(f, rows)),
+      ...tags
+        .filter((t) => new Set(rows.map((row) => this.scores.tag(t, row, table))).size > 1)
+        .map((t) => `tag:${t}`),
+    ];
   }
 
-  private controls(
-    c: Context,
-    all: number[],
-    statistics: Statistic[],
-    kind: Kind | undefined,
-    dimensions: Dimension[],
-  ): void {
-    const into = this.part('controls');
+  // choices are the controls of charts and statistics.
+  private choices(statistics: Statistic[], statistic: Statistic, chart?: Chart): HTMLElement[] {
     const items: HTMLElement[] = [];
-    const add = (name: string, title: string, options: Option[], chosen: string, least = 2) => {
-      if (options.length >= least)
-        items.push(chooser(title, name, options, chosen, (v) => this.choose(name, v)));
-    };
-    if (this.offered.length > 1) {
+    if (chart && this.charts.length > 1)
       items.push(
         segments(
           'Chart',
-          this.offered.map((k) => ({ value: k.name, title: k.title })),
-          kind!.name,
-          (v) => this.choose('chart', v === this.offered[0].name ? '' : v),
+          this.charts.map((k) => ({ value: k.name, title: k.title })),
+          chart.name,
+          (v) => this.choose('chart', v === this.charts[0].name ? '' : v),
         ),
       );
-    }
-    if (statistics.length > 1) {
+    if (statistics.length > 1)
       items.push(
         segments(
           'Statistic',
           statistics.map((s) => ({ value: s.name, title: s.name, about: s.about })),
-          c.statistic.name,
+          statistic.name,
           (v) => this.choose('statistic', v === this.measure.statistics[0].name ? '' : v),
         ),
       );
-    }
-    if (!kind || all.length === 0) {
-      into.replaceChildren(...items);
-      return;
-    }
-    const spread = c.rows.length > 0 ? kind.spread(c) : [];
+    return items;
+  }
+
+  // controls are those of the fields of a chart.
+  private controls(c: Context, dimensions: Dimension[]): HTMLElement[] {
+    const items: HTMLElement[] = [];
+    const title = (f: string) => dimensionTitle(this.scores, f);
+    const add = (name: string, label: string, options: Option[], chosen: string) => {
+      if (options.length >= 2)
+        items.push(chooser(label, name, options, chosen, (v) => this.choose(name, v)));
+    };
+    const { chart } = c;
     add(
       'by',
       'Colour',
-      dimensions.map((d) => ({ value: d, title: dimensionTitle(d) })),
+      dimensions.map((d) => ({ value: d, title: title(d) })),
       c.series.dimension,
     );
-    if (kind === depth)
+    if (chart.relative)
       add(
         'x',
         'Depth',
@@ -189,48 +187,39 @@ export class Section {
         ],
         this.choice('x'),
       );
-    if (kind === bars)
+    const at = sides(c);
+    if (at)
       add(
-        'lines',
-        'Lines',
-        linesOf(this.scores, this.measure, c.rows).map((a) => ({
-          value: a,
-          title: dimensionTitle(a as Dimension),
+        sidesKey(chart),
+        chart.mark === 'bar' ? 'Lines' : 'Tiles',
+        sidesOffered(c).map((s) => ({
+          value: sidesName(s),
+          title: s.across ? `${title(s.down)} by ${title(s.across)}` : title(s.down),
         })),
-        spread[0] ?? '',
+        sidesName(at),
       );
-    if (kind === heat)
-      add(
-        'map',
-        'Tiles',
-        pairsOf(this.scores, this.measure, c.rows).map((p) => ({ value: p.name, title: p.title })),
-        mapOf(c),
-      );
-    const drawn = drawnBy(kind, c),
-      free = new Set<string>([...spread, c.series.dimension]);
-    for (const name of fixed) {
-      if (free.has(name) || (name === 'layer' && (!this.measure.layered || kind === depth)))
-        continue;
-      add(
-        name,
-        fixedTitles[name],
-        this.values(name, drawn, offered(c, drawn, name, free)),
-        settled(c, drawn, name, free),
-      );
-    }
-    into.replaceChildren(...items);
+    const shown = shownBy(c);
+    for (const name of fixed)
+      if (!shown.has(name) && (name !== 'layer' || this.measure.layered))
+        add(
+          name,
+          fixedTitles[name],
+          this.values(c, name, offered(c, name, shown)),
+          settled(c, name, shown),
+        );
+    return items;
   }
 
-  private values(name: Fixed, drawn: Drawn, all: string[]): Option[] {
+  private values(c: Context, name: Fixed, all: string[]): Option[] {
     const values = all.filter((v) => v !== '' || name === 'variant' || name === 'data');
     if (name === 'parameter') values.sort(byNumber);
-    const options = values.map((value) => ({ value, title: shorten(named(name, value), 60) }));
+    const options = values.map((value) => ({ value, title: named(c, name, value, 60) }));
     if (name === 'layer')
       return [...Object.entries(layerEnds).map(([value, title]) => ({ value, title })), ...options];
-    const each = name === 'factor' && drawn.rows && this.measure.probes && !all.includes('');
+    const each = name === 'factor' && sideBySide(c) && !all.includes('');
     const whole =
       name === 'parameter'
-        ? drawn.rows
+        ? c.table === this.scores
           ? 'mean'
           : 'all'
         : each
@@ -241,59 +230,64 @@ export class Section {
     return whole && values.length > 0 ? [{ value: '', title: whole }, ...options] : options;
   }
 
-  private charts(kind: Kind, c: Context, all: number[]): void {
+  private draw(c: Context, all: number[]): void {
     const into = this.part('charts');
     // The page does not jump while charts are replaced.
     into.style.minHeight = `${into.offsetHeight}px`;
     for (const figure of this.figures) figure.remove();
-    const panels = c.rows.length > 0 ? kind.panels(c) : [];
-    const few = panels.slice(0, this.showing);
-    this.figures = few.map((panel) => this.figure(kind, c, panel));
+    const every = c.rows.length > 0 ? panels(c) : [];
+    const few = every.slice(0, this.showing);
+    const domain = c.chart.common && every.length > 1 ? this.common(c, every) : undefined;
+    const wide = c.chart.wide || (c.chart.mark === 'bar' && every.length === 1);
+    this.figures = few.map((panel) => this.figure(c, panel, wide, domain));
     into.replaceChildren(
       ...this.figures.map((f) => f.root),
-      ...this.more(panels.length - few.length, kind, c, all),
+      ...this.more(every.length - few.length, c, all),
     );
-    if (panels.length === 0)
+    if (every.length === 0)
       into.append(
         element(
           'p',
           { class: 'none' },
-          all.length > 0 && c.rows.length === 0
-            ? 'The filters hide all scores.'
-            : 'There are no scores for this choice.',
+          this.scores.packed.notices[all.length > 0 && c.rows.length === 0 ? 'hidden' : 'none'],
         ),
       );
-    this.legend.update(c, all, kind);
+    const legend = c.chart.legend === 'page';
+    this.legend.update(
+      c.series,
+      new Set(legend ? all.map((row) => c.series.of(row)) : []),
+      legend && all.some((row) => c.table.number('null', row) !== null) ? c.chart.null : '',
+    );
     requestAnimationFrame(() => {
       into.style.minHeight = '';
     });
   }
 
-  // factorOf is the one factor that a chart is of; '' where it shows several, or all samples.
-  private factorOf(kind: Kind, c: Context): string {
-    const free = new Set<string>([...kind.spread(c), c.series.dimension]);
-    return free.has('factor') ? '' : settled(c, drawnBy(kind, c), 'factor', free);
+  // common is the range of values of panels that are to be compared; none for numbers without an
+  // upper bound, whose units may differ from factor to factor.
+  private common(c: Context, every: Panel[]): [number, number] | undefined {
+    if (c.statistic.range[1] === null) return undefined;
+    const ends = every
+      .flatMap((p) => p.rows)
+      .flatMap((row) =>
+        ['value', 'low', 'high', 'null'].map((name) => c.table.number(name, row) ?? 0),
+      );
+    return [Math.min(0, ...ends), Math.max(0, ...ends)];
   }
 
-  private figure(kind: Kind, c: Context, panel: Panel): Figure {
-    const factor = this.factorOf(kind, c);
-    const shown =
-      factor === '' || panel.title.includes(factor)
-        ? panel.title
-        : `${panel.title}, ${shorten(named('factor', factor), 40)}`;
-    const title = `${c.statistic.title}, ${shown}`;
+  private figure(c: Context, panel: Panel, wide: boolean, domain?: [number, number]): Figure {
+    const title = `${c.statistic.title}, ${panel.title}`;
     return new Figure({
-      title: shown,
+      title: panel.title,
       description: title,
-      wide: panel.wide,
-      build: panel.build,
-      describe: panel.describe ?? ((row) => describe(this.scores, row)),
-      data: () =>
-        panel.source ?? scoreSource(this.scores, panel.rows, `Data of the chart: ${title}`),
+      wide,
+      build: () => drawing(c, panel.rows, domain),
+      describe: (row) => describe(c.table, row),
+      data: () => sourceOf(c.table, panel.rows, `Data of the chart: ${title}`),
     });
   }
 
-  private more(left: number, kind: Kind, c: Context, all: number[]): HTMLElement[] {
+  private more(left: number, c: Context, all: number[]): HTMLElement[] {
     if (left <= 0) return [];
     const button = element(
       'button',
@@ -302,25 +296,10 @@ export class Section {
     );
     button.addEventListener('click', () => {
       this.showing += panelsAtOnce;
-      this.charts(kind, c, all);
+      this.draw(c, all);
     });
     return [button];
   }
-}
-
-function drawnBy(kind: Kind, c: Context): Drawn {
-  return kind.list ? listOf(kind.list(c)) : rowsOf(c);
-}
-
-// isMatrix reports whether scores are a matrix first of all: of layers by layers, or of factors, none
-// of which stands for all, by transformations.
-function isMatrix(scores: Scores, rows: number[]): boolean {
-  return (
-    isGrid(scores, rows) ||
-    (varies(scores, 'factor', rows) &&
-      varies(scores, 'transform', rows) &&
-      rows.every((row) => scores.text('factor', row) !== ''))
-  );
 }
 
 const fixedTitles = {

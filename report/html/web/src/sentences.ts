@@ -2,42 +2,48 @@
 // that writes the report; the page chooses those that hold for what a chart draws.
 
 import { grouped, type Statement } from './data';
-import { dimensionTitle } from './series';
-import type { Context } from './charts/kind';
-
-/** Beneath a chart without a point. */
-export const nothing = 'There is no number to show.';
+import { fill, type Context } from './chart';
 
 const most = 3; // curves that are spoken of one by one
 
 /**
- * How to read a chart of a kind that has some things: lines, points, interval, null, signed,
- * unsigned.
+ * The sentences of a chart that draws some rows and has some things: lines, points, interval, null,
+ * signed, unsigned.
  */
-export function reading(c: Context, kind: string, has: string[] = [], item = ''): string {
-  const parts = (c.scores.packed.readings[kind] ?? []).filter((part) =>
+export function textOf(c: Context, rows: number[], has: string[]): string {
+  const parts = c.chart.reading.filter((part) =>
     (part.when ?? '')
       .split(' ')
       .filter(Boolean)
       .every((word) => has.includes(word)),
   );
-  const text = parts
-    .map((part) => part.text)
-    .join('')
-    .replaceAll('{series}', dimensionTitle(c.series.dimension))
-    .replaceAll('{item}', item)
-    .replaceAll('{statistic}', c.statistic.title);
+  const read = fill(c, parts.map((part) => part.text).join(''), rows);
+  if (c.chart.statements === 'text') return joined(read, ...textsOf(c, rows));
+  const said = c.chart.statements === 'curve' ? ofCurves : ofExtremes;
   return joined(
-    text,
-    ['distribution', 'units', 'tuning'].includes(kind) ? '' : c.measure.toward[c.statistic.name],
+    read,
+    c.measure.toward[c.statistic.name],
+    rows.length > 0 ? said(c, rows) : c.scores.packed.notices.empty,
   );
+}
+
+// textsOf returns the texts of the rows themselves, those of the greatest weight first.
+function textsOf(c: Context, rows: number[]): string[] {
+  if (rows.length === 0) return [c.scores.packed.notices.empty];
+  const weights = new Map(
+    rows.map((row) => [c.table.text('text', row), c.table.number('weight', row) ?? 0]),
+  );
+  return [...weights]
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, c.chart.texts)
+    .map(([text]) => text);
 }
 
 /**
  * What a chart of curves shows: how each runs, or of many the one that changes most and the one
  * that changes least.
  */
-export function ofCurves(c: Context, rows: number[]): string {
+function ofCurves(c: Context, rows: number[]): string {
   const all = holding(c, rows, 'curve').sort((a, b) => b.weight - a.weight);
   const said =
     all.length > most
@@ -48,11 +54,11 @@ export function ofCurves(c: Context, rows: number[]): string {
 }
 
 /** What a chart of bars or tiles shows: which is highest, which lowest. */
-export function ofExtremes(c: Context, rows: number[]): string {
+function ofExtremes(c: Context, rows: number[]): string {
   return holding(c, rows, 'extremes').find((s) => s.rows.length === rows.length)?.text ?? '';
 }
 
-export function joined(...texts: string[]): string {
+function joined(...texts: string[]): string {
   return texts.filter(Boolean).join(' ');
 }
 

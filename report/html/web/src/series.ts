@@ -1,31 +1,15 @@
 // What the series of a chart are: models, transformations, the values of a tag, and so on; and how
 // each looks, which is the same in every chart of a report.
 
-import { Scores, type TextName } from './data';
-import { look, type Look } from './palette';
+import type { Field, Look, Scores, Table } from './data';
 
-/** A column that can tell series apart, or `tag:NAME` for a tag of the models. */
-export type Dimension =
-  | 'model'
-  | 'transform'
-  | 'parameter'
-  | 'data'
-  | 'variant'
-  | 'factor'
-  | `tag:${string}`;
+/** A field, or `tag:NAME` for a tag of the models. */
+export type Dimension = Field;
 
-export const dimensionTitles: Record<string, string> = {
-  model: 'model',
-  transform: 'transformation',
-  parameter: 'value of the parameter',
-  data: 'data',
-  variant: 'variant',
-  factor: 'factor',
-  layer: 'layer',
-};
-
-export function dimensionTitle(dimension: Dimension): string {
-  return dimension.startsWith('tag:') ? dimension.slice(4) : dimensionTitles[dimension];
+export function dimensionTitle(scores: Scores, dimension: Dimension): string {
+  return dimension.startsWith('tag:')
+    ? dimension.slice(4)
+    : (scores.packed.fields[dimension]?.title ?? dimension);
 }
 
 export class Series {
@@ -35,49 +19,49 @@ export class Series {
   constructor(
     private readonly scores: Scores,
     readonly dimension: Dimension,
+    private readonly table: Table = scores,
   ) {
     if (dimension.startsWith('tag:')) {
       this.tag = dimension.slice(4);
       this.values = [
-        ...new Set(
-          scores.packed.models.map((m) =>
-            Object.hasOwn(m.tags, this.tag!) ? m.tags[this.tag!] : '',
-          ),
-        ),
+        ...new Set(scores.packed.models.map((m) => scores.tagOf(this.tag!, m.name))),
       ];
     } else {
-      this.values = [...scores.values(dimension as TextName)];
+      this.values = [...(scores.has(dimension) ? scores : table).values(dimension)];
     }
     if (dimension === 'parameter') this.values.sort(byNumber);
   }
 
-  /** The series that a row belongs to. */
+  /** The series that a row of its table belongs to. */
   of(row: number): string {
     return this.tag === undefined
-      ? this.scores.text(this.dimension as TextName, row)
-      : this.scores.tag(this.tag, row);
+      ? this.table.text(this.dimension, row)
+      : this.scores.tag(this.tag, row, this.table);
   }
 
   look(value: string): Look {
-    return look(Math.max(0, this.values.indexOf(value)));
+    return this.lookAt(Math.max(0, this.values.indexOf(value)));
+  }
+
+  lookAt(index: number): Look {
+    const { looks } = this.scores.packed;
+    return looks[index % looks.length];
   }
 
   label(value: string): string {
-    return labelOf(this.dimension, value);
+    return labelOf(this.scores, this.dimension, value);
   }
 }
 
 /** What a reader is told that a value is called. */
-export function labelOf(dimension: Dimension, value: string): string {
-  if (dimension === 'factor') return value.replace(/^class=/, '') || 'all samples';
-  if (value !== '') return value;
-  return dimension === 'parameter'
-    ? 'mean'
-    : dimension === 'variant'
-      ? 'default'
-      : dimension === 'transform'
-        ? 'untransformed'
-        : 'none';
+export function labelOf(scores: Scores, field: Field, value: string): string {
+  const text =
+    field === 'layer' || field === 'other'
+      ? value.replace(/_output_0$/, '')
+      : field === 'factor'
+        ? value.replace(/^class=/, '')
+        : value;
+  return text || (scores.packed.fields[field]?.empty ?? 'none');
 }
 
 /** Numbers by size, before what is no number. */

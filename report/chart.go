@@ -1,0 +1,234 @@
+package report
+
+import (
+	"slices"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+)
+
+// A Mark is the way in which a chart draws rows.
+type Mark string
+
+// The marks.
+const (
+	LineMark Mark = "line" // curves with points, interval bands and a dotted null
+	BarMark  Mark = "bar"  // horizontal bars with interval rules and a tick at the null
+	TileMark Mark = "tile" // tiles in the colours of their values
+	StepMark Mark = "step" // histograms
+)
+
+// A Chart describes a kind of chart as data: what it draws, by which fields, and all its words. The
+// report page and package figure draw it. The texts Titled and Untitled may hold {statistic},
+// {panel}, {layer}, {down} and {across}.
+type Chart struct {
+	Name     string  `json:"name"`
+	Title    string  `json:"title"`
+	Mark     Mark    `json:"mark"`
+	Table    string  `json:"table"` // its rows: "scores", "bins", "ranks" or "steps"
+	X        Axis    `json:"x"`
+	Y        Axis    `json:"y"`
+	Relative *Axis   `json:"relative,omitempty"` // horizontal axis of relative depth
+	Colour   []Field `json:"colour"`             // fields for colours, in order of preference
+	Spread   []Field `json:"spread"`             // fields that the axes show
+	Sides    []Sides `json:"sides,omitempty"`    // fields for the axes, in order of preference
+	// Titles of a panel: with and without values of the fields that divide panels.
+	Titled   string `json:"titled"`
+	Untitled string `json:"untitled"`
+	Wide     bool   `json:"wide,omitempty"`   // a panel has the full width of the page
+	Common   bool   `json:"common,omitempty"` // panels share the range of values
+	Legend   string `json:"legend,omitempty"` // "" if there is none, "page", or "chart" for one in each panel
+	Null     string `json:"null,omitempty"`   // the legend's note on the null
+
+	Reading []ReadingPart `json:"reading"`
+	// Statements is the kind of the statements below it, or "text" for the texts of its rows.
+	Statements string `json:"statements"`
+	Texts      int    `json:"texts,omitempty"` // maximum number of texts
+}
+
+// An Axis describes an axis. The title may hold {statistic}.
+type Axis struct {
+	Field   Field  `json:"field"`
+	End     Field  `json:"end,omitempty"` // if a mark spans an interval, its end
+	Title   string `json:"title"`
+	Percent bool   `json:"percent,omitempty"` // labels are percentages
+	Free    bool   `json:"free,omitempty"`    // the range need not include 0
+}
+
+// Sides are the fields of the vertical and the horizontal axis of bars and tiles.
+type Sides struct {
+	Down   Field `json:"down"`
+	Across Field `json:"across,omitempty"` // "" for bars
+}
+
+var curveColours = []Field{"model", "transform", "parameter", "data", "variant", "factor"}
+
+// The charts of score rows.
+var (
+	DepthChart = Chart{Name: "depth", Title: "Over depth", Mark: LineMark, Table: "scores",
+		X: Axis{Field: "depth", Title: "depth of the layer"}, Y: Axis{Field: "value"},
+		Relative: &Axis{Field: "relative", Title: "relative depth, first to last layer", Percent: true},
+		Colour:   curveColours, Spread: []Field{"layer"}, Titled: "{panel}", Untitled: "{statistic}",
+		Legend: "page", Null: "dotted: the null, what chance gives", Reading: curveReading, Statements: CurveStatement}
+	ParameterChart = Chart{Name: "parameter", Title: "By parameter", Mark: LineMark, Table: "scores",
+		X: Axis{Field: "parameter", Title: "value of the parameter"}, Y: Axis{Field: "value"},
+		Colour: []Field{"model", "data", "variant", "factor"}, Spread: []Field{"parameter"}, Titled: "{panel}", Untitled: "{statistic}",
+		Legend: "page", Null: "dotted: the null, what chance gives", Reading: curveReading, Statements: CurveStatement}
+	BarsChart = Chart{Name: "bars", Title: "Bars", Mark: BarMark, Table: "scores",
+		X: Axis{Field: "value", Title: "{statistic}"}, Colour: curveColours, Sides: barSides,
+		Titled: "{statistic} {panel} by {down}", Untitled: "{statistic} by {down}", Wide: true,
+		Legend: "page", Null: "a tick alone: the null, what chance gives", Reading: barReading, Statements: ExtremesStatement}
+	HeatChart = Chart{Name: "heat", Title: "Heat map", Mark: TileMark, Table: "scores", Sides: tileSides,
+		Titled: "{panel}", Untitled: "{down} by {across}", Reading: tileReading, Statements: ExtremesStatement}
+	DistributionChart = Chart{Name: "distribution", Title: "Distribution", Mark: StepMark, Table: "bins",
+		X: Axis{Field: "from", End: "to", Title: "{statistic}", Free: true}, Y: Axis{Field: "share", Title: "share of the {item}s", Percent: true},
+		Colour: []Field{"model", "transform"}, Spread: []Field{"variant"}, Titled: "{panel}", Untitled: "{statistic}",
+		Legend: "page", Reading: distributionReading, Statements: "text", Texts: 3}
+	unitsChart = Chart{Name: "units", Title: "Units by layer", Mark: TileMark, Table: "ranks",
+		X: Axis{Field: "layer", Title: "depth of the layer"}, Y: Axis{Field: "from", End: "to", Title: "units, the highest above", Percent: true},
+		Spread: []Field{"layer", "variant", "parameter"}, Titled: "{panel}", Untitled: "{statistic}",
+		Reading: unitsReading, Statements: "text", Texts: 1}
+	tuningChart = Chart{Name: "tuning", Title: "Tuning curves", Mark: LineMark, Table: "steps",
+		X: Axis{Field: "amount", Title: "how far the input is moved"}, Y: Axis{Field: "value", Title: "activation", Free: true},
+		Colour: []Field{"unit"}, Spread: []Field{"variant", "parameter"}, Titled: "{panel} {layer}", Untitled: "{layer}",
+		Legend: "chart", Reading: tuningReading, Statements: "text", Texts: 1}
+)
+
+// Bars of what probes read show models or layers first, and have panels for factors and
+// transformations.
+var (
+	barSides      = []Sides{{Down: "transform"}, {Down: "factor"}, {Down: "data"}, {Down: "variant"}, {Down: "parameter"}, {Down: "model"}, {Down: "layer"}}
+	probeBarSides = []Sides{{Down: "model"}, {Down: "layer"}, {Down: "factor"}, {Down: "transform"}, {Down: "data"}, {Down: "variant"}, {Down: "parameter"}}
+)
+
+// Layers by layers come before models by models, and both before other heat maps. A factor with a
+// transformation against the parts of that one's range is Figure 8 of Plachouras et al. 2025.
+var tileSides = []Sides{
+	{"pair", "part"}, {"layer", "other"}, {"reference", "compared"}, {"factor", "transform"}, {"layer", "transform"}, {"layer", "parameter"},
+	{"layer", "model"}, {"factor", "layer"}, {"model", "transform"}, {"model", "factor"}, {"model", "data"}, {"data", "transform"},
+	{"variant", "transform"}, {"factor", "parameter"}, {"model", "parameter"},
+}
+
+// ChartsOf returns the charts that suit the rows of a measure and its attachments, the first one to
+// be shown first.
+func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
+	var of []scores.Row
+	for _, r := range OverTrials(rows) {
+		if r.Measure == m.Name {
+			of = append(of, r)
+		}
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	measures, layered, grid := Measures{m}, Layered(rows, m.Name), isGrid(of)
+	bars, heat := BarsChart, HeatChart
+	if m.Probes {
+		bars.Sides, bars.Titled, bars.Wide, bars.Common = probeBarSides, "{panel}", false, true
+		bars.Colour = []Field{"variant", "model", "transform", "parameter", "data", "factor"}
+	}
+	bars.Sides = slices.DeleteFunc(slices.Clone(bars.Sides), func(s Sides) bool { return s.Down == "layer" && !layered })
+	heat.Sides = slices.DeleteFunc(slices.Clone(heat.Sides), func(s Sides) bool { return !s.suit(measures, of, layered, grid) })
+	layersOfUnits := map[string]bool{}
+	for _, d := range a.Distributions {
+		if d.Measure == m.Name && d.Of == "unit" {
+			layersOfUnits[d.Layer] = true
+		}
+	}
+	var out []Chart
+	add := func(c Chart, suits bool) {
+		if suits {
+			out = append(out, c)
+		}
+	}
+	add(DepthChart, layered && !grid && Field("layer").varies(measures, of))
+	add(bars, true)
+	add(ParameterChart, Field("parameter").varies(measures, withParameter(of)))
+	add(heat, len(heat.Sides) > 0)
+	add(DistributionChart, slices.ContainsFunc(a.Distributions, func(d Distribution) bool { return d.Measure == m.Name }))
+	add(unitsChart, len(layersOfUnits) > 1)
+	add(tuningChart, slices.ContainsFunc(a.Curves, func(c TuningCurve) bool { return c.Measure == m.Name }))
+	first := m.Chart
+	if grid || everyFactor(of) && Field("factor").varies(measures, of) && Field("name").varies(measures, of) {
+		first = heat.Name
+	}
+	slices.SortStableFunc(out, func(x, y Chart) int {
+		switch first {
+		case x.Name:
+			return -1
+		case y.Name:
+			return 1
+		}
+		return 0
+	})
+	return out
+}
+
+// HeatSides returns the first sides of a heat map that suit rows, which trials do not divide.
+func HeatSides(rows []scores.Row, measures Measures) Sides {
+	layered := slices.ContainsFunc(measures, func(m measure.Descriptor) bool { return Layered(rows, m.Name) })
+	for _, s := range tileSides {
+		if s.suit(measures, rows, layered, isGrid(rows)) {
+			return s
+		}
+	}
+	return Sides{"model", "transform"}
+}
+
+// suit reports whether rows make a heat map of these sides.
+func (s Sides) suit(measures Measures, rows []scores.Row, layered, grid bool) bool {
+	switch {
+	case s.Down == "pair":
+		return !slices.ContainsFunc(measures, func(m measure.Descriptor) bool { return !m.Probes }) && inParts(rows)
+	case s.Across == "other":
+		return grid
+	case s.Across == "compared":
+		if slices.ContainsFunc(rows, func(r scores.Row) bool { return r.OtherModel == "" }) {
+			return false
+		}
+	case !layered && (s.Down == "layer" || s.Across == "layer"):
+		return false
+	}
+	plain := func(f Field) Field {
+		if f == "transform" {
+			return "name"
+		}
+		return f
+	}
+	return plain(s.Down).varies(measures, rows) && plain(s.Across).varies(measures, rows)
+}
+
+// inParts reports whether several factors or transformations have scores for the parts of ranges.
+func inParts(rows []scores.Row) bool {
+	parts := slices.DeleteFunc(withParameter(rows), func(r scores.Row) bool { return r.Factor == "" })
+	return Field("parameter").varies(nil, parts) && (Field("factor").varies(nil, parts) || Field("name").varies(nil, parts))
+}
+
+func withParameter(rows []scores.Row) []scores.Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return r.Parameter == "" })
+}
+
+func everyFactor(rows []scores.Row) bool {
+	return !slices.ContainsFunc(rows, func(r scores.Row) bool { return r.Factor == "" })
+}
+
+// RelativeDepth returns a function that maps the depths of each model's layers to [0, 1]: 0 is the
+// first layer among rows, 1 the last.
+func RelativeDepth(rows []scores.Row) func(*scores.Row) float64 {
+	low, high := map[string]int{}, map[string]int{}
+	for _, r := range rows {
+		if r.Depth < 0 {
+			continue
+		}
+		if d, seen := low[r.Model]; !seen || r.Depth < d {
+			low[r.Model] = r.Depth
+		}
+		high[r.Model] = max(high[r.Model], r.Depth)
+	}
+	return func(r *scores.Row) float64 {
+		if span := high[r.Model] - low[r.Model]; span > 0 {
+			return float64(r.Depth-low[r.Model]) / float64(span)
+		}
+		return 0
+	}
+}

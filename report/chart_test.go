@@ -1,0 +1,130 @@
+package report
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/scores/correlation"
+	"pgregory.net/rapid"
+)
+
+// TestChartsOf looks for the charts of rows, in order.
+func TestChartsOf(t *testing.T) {
+	t.Parallel()
+	row := func(layer string, depth int, parameter string) scores.Row {
+		return scores.Row{Model: "m", Layer: layer, Depth: depth, Data: "d", Transform: "turn", Parameter: parameter, Measure: "one", Statistic: "s", Value: 1}
+	}
+	pair := func(layer, other string) scores.Row {
+		r := row(layer, 1, "")
+		r.OtherModel, r.OtherLayer, r.Transform = "n", other, ""
+		return r
+	}
+	units := Attachments{Distributions: []Distribution{{Subject: Subject{Of: "unit", Measure: "one", Layer: "a"}}, {Subject: Subject{Of: "unit", Measure: "one", Layer: "b"}}},
+		Curves: []TuningCurve{{Measure: "one"}}}
+	for want, c := range map[string]struct {
+		m    measure.Descriptor
+		rows []scores.Row
+		a    Attachments
+	}{
+		"":                                     {measure.Descriptor{Name: "two"}, []scores.Row{row("", 0, "")}, Attachments{}},
+		"bars":                                 {measure.Descriptor{Name: "one"}, []scores.Row{row("", 0, "")}, Attachments{}},
+		"bars parameter":                       {measure.Descriptor{Name: "one"}, []scores.Row{row("", 0, "1"), row("", 0, "2")}, Attachments{}},
+		"depth bars":                           {measure.Descriptor{Name: "one"}, []scores.Row{row("a", 0, ""), row("b", 1, "")}, Attachments{}},
+		"bars depth":                           {measure.Descriptor{Name: "one", Chart: "bars"}, []scores.Row{row("a", 0, ""), row("b", 1, "")}, Attachments{}},
+		"heat bars":                            {measure.Descriptor{Name: "one"}, []scores.Row{pair("a", "a"), pair("a", "b"), pair("b", "b")}, Attachments{}},
+		"depth bars parameter":                 {measure.Descriptor{Name: "one"}, []scores.Row{row("a", 0, "1"), row("b", 1, "1"), row("a", 0, "2"), row("b", 1, "2")}, Attachments{}},
+		"depth bars distribution units tuning": {measure.Descriptor{Name: "one"}, []scores.Row{row("a", 0, ""), row("b", 1, "")}, units},
+	} {
+		var got []string
+		for _, chart := range ChartsOf(c.m, c.rows, c.a) {
+			if chart.Name != "heat" || want == "heat bars" {
+				got = append(got, chart.Name)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("charts %q, not %q", got, want)
+		}
+	}
+}
+
+// TestFieldsHaveTitles looks for the labels of all fields that charts name.
+func TestFieldsHaveTitles(t *testing.T) {
+	t.Parallel()
+	for _, c := range []Chart{DepthChart, ParameterChart, BarsChart, HeatChart, DistributionChart, unitsChart, tuningChart} {
+		fields := slices.Concat(c.Colour, c.Spread)
+		for _, s := range slices.Concat(c.Sides, probeBarSides) {
+			fields = append(fields, s.Down, s.Across)
+		}
+		for _, f := range fields {
+			if f.Title() == "" && f != "" && f != "unit" {
+				t.Errorf("%s: the field %s has no title", c.Name, f)
+			}
+		}
+	}
+}
+
+func TestLooks(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, l := range Looks() {
+		if seen[fmt.Sprint(l)] {
+			t.Errorf("%v twice", l)
+		}
+		seen[fmt.Sprint(l)] = true
+	}
+	if got := (Colour("#0072b2")).RGBA(); got != (color.RGBA{0, 0x72, 0xb2, 255}) {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestColourScale(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		values    []float64
+		of        measure.Range
+		low, high float64
+		signed    bool
+	}{
+		{[]float64{0.2, 0.4}, measure.ZeroToOne, 0, 1, false},
+		{[]float64{0.2, math.NaN(), 0.4}, measure.AtMostOne, 0, 1, false},
+		{[]float64{-0.2, 0.4}, measure.AtMostOne, -0.4, 0.4, true},
+		{[]float64{3, 7}, measure.NotNegative, 3, 7, false},
+		{[]float64{3, 3}, measure.NotNegative, 2.5, 3.5, false},
+		{nil, measure.AnyNumber, 0, 1, false},
+	} {
+		s := NewColourScale(c.values, c.of)
+		if s.Low != c.low || s.High != c.high || s.Signed != c.signed {
+			t.Errorf("%v in %v: %+v", c.values, c.of, s)
+		}
+		if s.At(s.Low) != s.colours()[0].RGBA() || s.At(s.High+1) != s.colours()[len(s.colours())-1].RGBA() {
+			t.Errorf("%v: the ends are coloured %v and %v", c.values, s.At(s.Low), s.At(s.High))
+		}
+	}
+}
+
+// TestLogitTicks looks for two to ten ticks at round proportions on any part of the scale.
+func TestLogitTicks(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		low := rapid.Float64Range(-6, 6).Draw(t, "low")
+		high := low + rapid.Float64Range(0.1, 6).Draw(t, "size")
+		ticks := logitTicks(low, high)
+		if len(ticks) < 2 || len(ticks) > 15 {
+			t.Fatalf("%d ticks between %g and %g", len(ticks), low, high)
+		}
+		for _, k := range ticks {
+			if k.At < low-1e-9 || k.At > high+1e-9 {
+				t.Fatalf("a tick at %g, outside %g to %g", k.At, low, high)
+			}
+		}
+	})
+	if got := logitTicks(correlation.Logit(0.52, 0), correlation.Logit(0.58, 0)); fmt.Sprint(got[0].Label, got[1].Label) != "52%53%" {
+		t.Errorf("%v", got)
+	}
+}

@@ -1,0 +1,469 @@
+// Charts as Vega-Lite specifications: one for each kind of mark.
+
+import { axisX, fill, isJoined, named, points, sides, type Context, type Point } from './chart';
+import type { Field, Scatter } from './data';
+import { number } from './format';
+import { colourOf } from './palette';
+import { textOf } from './sentences';
+import { byNumber, type Series } from './series';
+import type { Spec } from './vega';
+
+/** A panel as a specification, none where there is no number, and its sentences. */
+export interface Drawing {
+  spec?: Spec;
+  text: string;
+}
+
+/** Draws a panel. Bars share a domain where their description says so. */
+export function drawing(c: Context, rows: number[], domain?: [number, number]): Drawing {
+  if (c.chart.mark === 'tile') return tiles(c, rows);
+  const drawn = points(c, rows);
+  const marks = { line: curves, bar: bars, step: steps }[c.chart.mark];
+  const lines = new Set(drawn.map((p) => p.line)).size;
+  const banded = c.chart.mark === 'bar' || lines <= bandsUpTo;
+  const has = [isJoined(drawn) ? 'lines' : 'points'];
+  if (drawn.some((p) => p.null !== null)) has.push('null');
+  if (banded && drawn.some((p) => p.low !== null)) has.push('interval');
+  return {
+    spec: drawn.length > 0 ? sized(marks(c, drawn, lines, domain)) : undefined,
+    text: textOf(
+      c,
+      drawn.map((p) => p.id),
+      has,
+    ),
+  };
+}
+
+const bandsUpTo = 6; // lines; more intervals than this hide each other
+const areasUpTo = 4; // histograms; likewise
+
+// tip: points carry the number of the row that the tooltip describes.
+const tip = { field: 'id', type: 'nominal' };
+const detail = { field: 'line', type: 'nominal' };
+
+function sized(spec: Record<string, unknown>): Spec {
+  const autosize = { type: 'fit-x', contains: 'padding' };
+  return { width: 'container', height: 230, autosize, ...spec } as unknown as Spec;
+}
+
+/** Encodings by series: what is drawn of one looks the same in every chart. */
+function looks(series: Series, values = series.values, legend: object | null = null) {
+  const by = (range: unknown[]) => ({
+    field: 'series',
+    type: 'nominal',
+    legend,
+    scale: { domain: values, range },
+  });
+  const all = values.map((_, i) => series.lookAt(i));
+  return {
+    color: by(all.map(colourOf)),
+    shape: by(all.map((l) => l.marker)),
+    dash: by(all.map((l) => l.dashes)),
+  };
+}
+
+// valueAxis spans 0 to 1 where that is the statistic's range, so that charts compare at a glance;
+// else it includes 0, unless the range is free.
+function valueAxis(c: Context, rows: number[], domain?: [number, number]) {
+  const axis = c.chart.mark === 'bar' ? c.chart.x : c.chart.y;
+  const unit = axis.field === 'value' && !axis.free && isUnit(c);
+  return {
+    field: 'value',
+    type: 'quantitative',
+    title: fill(c, axis.title, rows) || null,
+    scale: unit
+      ? { domain: [0, 1], nice: false }
+      : { zero: !axis.free, ...(domain && { domain, nice: true }) },
+    axis: {
+      tickCount: 5,
+      format: axis.percent ? '.0%' : unit ? '.1f' : undefined,
+      domain: false,
+      ticks: false,
+      labelPadding: 6,
+      labelFlush: false,
+    },
+  };
+}
+
+function isUnit(c: Context): boolean {
+  return c.statistic.range[0] === 0 && c.statistic.range[1] === 1;
+}
+
+/**
+ * A line for each series, its interval as a band, its null as a dotted line. Where higher is more
+ * invariant the null is a floor, shaded.
+ */
+function curves(c: Context, drawn: Point[], lines: number) {
+  const own = c.chart.legend === 'chart'; // a legend of its own
+  const axis = axisX(c),
+    numeric = drawn.every((p) => typeof p.x === 'number'),
+    xs = [...new Set(drawn.map((p) => p.x))];
+  const x = {
+    field: 'x',
+    type: numeric ? 'quantitative' : 'ordinal',
+    title: axis.title,
+    sort: null,
+    scale: numeric
+      ? { nice: false, zero: false, padding: 10, ...(axis.percent && { domain: [0, 1] }) }
+      : undefined,
+    axis: {
+      grid: false,
+      ...(axis.percent
+        ? { tickCount: 5, format: '.0%' }
+        : xs.length <= 8 // ticks at the values themselves, as those of a parameter
+          ? { values: xs, format: numeric ? '.6~g' : undefined }
+          : { tickCount: 6 }),
+      labelAngle: 0,
+      labelOverlap: true,
+      labelFlush: false,
+    },
+  };
+  const y = valueAxis(
+    c,
+    drawn.map((p) => p.id),
+  );
+  const present = own ? [...new Set(drawn.map((p) => p.series))] : undefined;
+  const { color, shape, dash } = looks(
+    c.series,
+    present,
+    own ? { orient: 'bottom', columns: 3, title: null } : null,
+  );
+  const joined = isJoined(drawn),
+    few = joined && lines <= bandsUpTo;
+  const valid = (...names: string[]) => [
+    { filter: names.map((name) => `isValid(datum.${name})`).join(' && ') },
+  ];
+  const layer: object[] = [];
+  if (drawn.some((p) => p.null !== null)) {
+    if (few && c.statistic.direction === 'higher')
+      layer.push({
+        transform: valid('null'),
+        mark: { type: 'area', opacity: Math.max(0.03, 0.14 / lines) },
+        encoding: {
+          x,
+          y: { ...y, field: 'null', stack: null },
+          y2: { datum: Math.max(0, c.statistic.range[0] ?? 0) },
+          color,
+          detail,
+        },
+      });
+    layer.push({
+      transform: valid('null'),
+      mark: joined
+        ? { type: 'line', strokeWidth: 1.5, strokeDash: [1, 3], strokeCap: 'round' }
+        : { type: 'tick', orient: 'horizontal', size: 10, opacity: 0.6 },
+      encoding: { x, y: { ...y, field: 'null' }, color, detail },
+    });
+  }
+  if (few && drawn.some((p) => p.low !== null))
+    layer.push({
+      transform: valid('low', 'high'),
+      mark: { type: 'area', opacity: 0.2 },
+      encoding: { x, y: { ...y, field: 'low', stack: null }, y2: { field: 'high' }, color, detail },
+    });
+  if (joined)
+    layer.push({
+      mark: { type: 'line', strokeWidth: 2, strokeJoin: 'round' },
+      encoding: { x, y, color, detail, strokeDash: dash },
+    });
+  layer.push({
+    params: [
+      {
+        name: 'near',
+        select: { type: 'point', nearest: true, on: 'pointerover', clear: 'pointerout' },
+      },
+    ],
+    mark: { type: 'point', filled: true, opacity: 1 },
+    encoding: {
+      x,
+      y,
+      color,
+      shape,
+      tooltip: tip,
+      size: {
+        condition: [
+          { param: 'near', empty: false, value: 110 },
+          { test: 'datum.fires', value: 40 },
+        ],
+        value: drawn.length > 400 || c.table.has('fires') ? 8 : 28,
+      },
+    },
+  });
+  return { data: { values: drawn }, layer };
+}
+
+/** Histograms as steps, those of few series with the area beneath. */
+function steps(c: Context, drawn: Point[], lines: number) {
+  const values = drawn.flatMap((p, i) =>
+    drawn[i + 1]?.line === p.line ? [p] : [p, { ...p, x: p.x2 }],
+  );
+  const rows = drawn.map((p) => p.id);
+  const x = {
+    field: 'x',
+    type: 'quantitative',
+    title: fill(c, c.chart.x.title, rows),
+    scale: { nice: false, zero: false },
+    axis: { grid: false, tickCount: 6 },
+  };
+  const y = { ...valueAxis(c, rows), stack: null };
+  const { color, dash } = looks(c.series);
+  const area = {
+    mark: { type: 'area', interpolate: 'step-after', opacity: 0.16 },
+    encoding: { x, y, color, detail },
+  };
+  return {
+    data: { values },
+    height: 200,
+    layer: [
+      ...(lines <= areasUpTo ? [area] : []),
+      {
+        mark: { type: 'line', interpolate: 'step-after', strokeWidth: 1.8 },
+        encoding: { x, y, color, detail, strokeDash: dash },
+      },
+      {
+        mark: { type: 'rect', opacity: 0 },
+        encoding: { x, x2: { field: 'x2' }, y, y2: { datum: 0 }, detail, tooltip: tip },
+      },
+    ],
+  };
+}
+
+const barsUpTo = 120; // lines of bars in one panel; more are cut
+
+/** Bars side by side, with interval rules and a tick at the null. */
+function bars(c: Context, all: Point[], _lines: number, domain?: [number, number]) {
+  const kept = new Set([...new Set(all.map((p) => p.x))].slice(0, barsUpTo));
+  const drawn = all.filter((p) => kept.has(p.x));
+  const present = c.series.values.filter((v) => drawn.some((p) => p.series === v));
+  const several =
+    present.length > 1 && drawn.some((p) => named(c, c.series.dimension, p.series) !== p.x);
+  const y = {
+    field: 'x',
+    type: 'nominal',
+    sort: null,
+    title: null,
+    axis: { labelLimit: 140, domain: false, ticks: false, labelPadding: 8, labelFontSize: 13 },
+  };
+  const yOffset = {
+    field: 'series',
+    type: 'nominal',
+    sort: present,
+    scale: { paddingOuter: 0.25, paddingInner: 0.15 },
+  };
+  const x = valueAxis(
+    c,
+    drawn.map((p) => p.id),
+    domain,
+  );
+  const { color, shape } = looks(c.series);
+  const base = { y, ...(several && { yOffset }), color, tooltip: tip };
+  const step = Math.max(10, Math.min(22, 48 / Math.max(1, present.length)));
+  const layer: object[] = [
+    { mark: { type: 'bar', opacity: 0.32 }, encoding: { ...base, x: { ...x, stack: null } } },
+  ];
+  if (drawn.some((p) => p.null !== null))
+    layer.push({
+      transform: [{ filter: 'isValid(datum.null)' }],
+      mark: { type: 'tick', thickness: 2, opacity: 0.9, strokeDash: [2, 2] },
+      encoding: { ...base, x: { ...x, field: 'null' } },
+    });
+  if (drawn.some((p) => p.low !== null))
+    layer.push({
+      transform: [{ filter: 'isValid(datum.low) && isValid(datum.high)' }],
+      mark: { type: 'rule', strokeWidth: 2 },
+      encoding: { ...base, x: { ...x, field: 'low' }, x2: { field: 'high' } },
+    });
+  layer.push({
+    mark: { type: 'point', filled: true, opacity: 1, size: 60 },
+    encoding: { ...base, x, shape },
+  });
+  return {
+    data: { values: drawn },
+    height: (several ? step * (present.length + 0.5) : 26) * kept.size,
+    layer,
+  };
+}
+
+const tileSide = { min: 5, max: 40 };
+const plotSide = 340;
+const pairSide = 34; // a tile beside a name of two lines
+const writtenUpTo = 8; // tiles along a side in which numbers fit
+
+/**
+ * Tiles for pairs of values, or columns of them where the vertical axis is one of numbers. Layers
+ * lie in order of depth, the first at the bottom as in a network's picture; their axes show depths,
+ * since names of layers are too long for them, and the tooltip has the names.
+ */
+function tiles(c: Context, rows: number[]): Drawing {
+  const t = c.table,
+    { down, across } = sides(c) ?? { down: '', across: c.chart.x.field },
+    end = c.chart.y.end;
+  const drawn = rows
+    .filter((row) => t.number('value', row) !== null)
+    .map((row) => ({
+      id: row,
+      x: tileName(c, across!, row),
+      y: end ? t.number(c.chart.y.field, row) : tileName(c, down, row),
+      y2: end ? t.number(end, row) : null,
+      value: t.number('value', row)!,
+      label: number(t.number('value', row)),
+      ink: '',
+    }));
+  const { unit, signed, stops, colours, inks } = c.measure.colours[c.statistic.name];
+  for (const p of drawn) {
+    const at = (p.value - stops[0]) / (stops[stops.length - 1] - stops[0]);
+    p.ink = inks[Math.max(0, Math.min(inks.length - 1, Math.round(at * (inks.length - 1))))];
+  }
+  const text = textOf(
+    c,
+    drawn.map((p) => p.id),
+    [signed ? 'signed' : 'unsigned'],
+  );
+  if (drawn.length === 0) return { text };
+  const order = (field: Field, of: (p: (typeof drawn)[number]) => unknown) =>
+    ordered(c, field, [...new Set(drawn.map((p) => String(of(p))))]);
+  const xs = order(across!, (p) => p.x),
+    ys = end ? [] : order(down, (p) => p.y);
+  if (down === 'layer') ys.reverse();
+  const height = end ? 260 : down === 'pair' ? pairSide * ys.length : side(ys.length);
+  const color = {
+    field: 'value',
+    type: 'quantitative',
+    title: null,
+    scale: { domain: stops, range: colours, clamp: true },
+    legend: {
+      gradientLength: Math.max(60, Math.min(160, height)),
+      gradientThickness: 10,
+      offset: 10,
+      tickCount: 5,
+      format: unit ? '.1f' : undefined,
+    },
+  };
+  const encoding = {
+    x: tileAxis(c, 'x', across!, xs),
+    ...(end
+      ? {
+          y: {
+            field: 'y',
+            type: 'quantitative',
+            title: c.chart.y.title,
+            scale: { domain: [0, 1], nice: false },
+            axis: { format: '.0%', tickCount: 4, grid: false, domain: false, ticks: false },
+          },
+          y2: { field: 'y2' },
+        }
+      : { y: tileAxis(c, 'y', down, ys) }),
+    tooltip: tip,
+  };
+  const layer: object[] = [{ mark: { type: 'rect' }, encoding: { ...encoding, color } }];
+  if (!end && xs.length <= writtenUpTo && ys.length <= 2 * writtenUpTo)
+    layer.push({
+      mark: { type: 'text', fontSize: 11, color: { expr: 'datum.ink' } },
+      encoding: { ...encoding, text: { field: 'label', type: 'nominal' } },
+    });
+  return { spec: sized({ data: { values: drawn }, height, layer }), text };
+}
+
+// isLayer reports whether an axis shows layers, by their depths.
+const isLayer = (field: Field) => field === 'layer' || field === 'other';
+
+// tileName is the key of a row on an axis. The name tells layers of the same depth apart; the axis
+// shows what is before the blank.
+function tileName(c: Context, field: Field, row: number): string {
+  const text = c.table.text(field, row);
+  if (!isLayer(field)) return named(c, field, text);
+  const depth = c.table.number(field === 'layer' ? 'depth' : 'otherDepth', row) ?? -1;
+  return `${depth < 0 ? '·' : depth} ${text}`;
+}
+
+function tileAxis(c: Context, channel: string, field: Field, sort: string[]) {
+  const layers = isLayer(field),
+    { title } = c.scores.packed.fields[field];
+  return {
+    field: channel,
+    type: 'ordinal',
+    sort,
+    title: field === 'pair' ? null : layers ? `depth of the ${title}` : title,
+    scale: { padding: 0 },
+    axis: {
+      ...(layers && { labelExpr: "split(datum.label, ' ')[0]" }),
+      ...(field === 'pair' && {
+        labelExpr: "split(replace(datum.label, ' under ', '\\nunder '), '\\n')",
+        labelOffset: -6,
+      }),
+      labelOverlap: layers,
+      labelLimit: field === 'pair' ? 140 : 120,
+      labelAngle: !layers && field !== 'part' && channel === 'x' && sort.length > 4 ? -40 : 0,
+      domain: false,
+      ticks: false,
+      labelPadding: 5,
+    },
+  };
+}
+
+function ordered(c: Context, field: Field, keys: string[]): string[] {
+  if (isLayer(field))
+    return keys.sort((a, b) => (Number.parseInt(a) || 0) - (Number.parseInt(b) || 0));
+  const order = c.table.table.order ?? [];
+  if (field === 'part') return keys.sort((a, b) => order.indexOf(a) - order.indexOf(b));
+  return field === 'parameter' ? keys.sort(byNumber) : keys;
+}
+
+function side(tiles: number): number {
+  return Math.max(60, Math.min(tiles * tileSide.max, Math.max(plotSide, tiles * tileSide.min)));
+}
+
+/** Points against accuracy with the line through them; groups are the series of the points. */
+export function scatter(
+  chart: Scatter,
+  shown: Scatter['points'],
+  series: Series,
+  group: (label: string) => string,
+): Spec {
+  const x = {
+    field: 'x',
+    type: 'quantitative',
+    title: chart.x,
+    scale: { zero: false, nice: false, padding: 14 },
+    axis: { tickCount: 6, grid: false },
+  };
+  const y = {
+    field: 'at',
+    type: 'quantitative',
+    title: chart.y,
+    scale: { domain: [chart.low, chart.high], nice: false, zero: false, clamp: true },
+    axis: {
+      values: chart.ticks.map((t) => t.at),
+      labelExpr: `${JSON.stringify(chart.ticks.map((t) => t.label))}[indexof(${JSON.stringify(chart.ticks.map((t) => t.at))}, datum.value)]`,
+      domain: false,
+      ticks: false,
+    },
+  };
+  const line = chart.line ?? [],
+    band = line.filter((p) => p.low < p.high);
+  const grey = { color: 'var(--muted)' };
+  const { color, shape } = looks(series);
+  const fit = [
+    {
+      data: { values: band },
+      mark: { type: 'area', opacity: 0.13, ...grey },
+      encoding: { x, y: { ...y, field: 'low', stack: null }, y2: { field: 'high' } },
+    },
+    {
+      data: { values: line },
+      mark: { type: 'line', strokeWidth: 1.6, ...grey },
+      encoding: { x, y },
+    },
+  ];
+  const layer = [
+    ...fit.filter((l) => l.data.values.length > 0),
+    {
+      data: {
+        values: shown.map((p, id) => ({ id, series: group(p.label), x: p.x, at: p.at })),
+      },
+      mark: { type: 'point', filled: true, size: 75, opacity: 0.9 },
+      encoding: { x, y, color, shape, tooltip: tip },
+    },
+  ];
+  return sized({ height: 340, layer });
+}

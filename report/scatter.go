@@ -1,0 +1,122 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/scores/correlation"
+)
+
+// A Scatter describes a chart of points with the line fitted to them, as data. Vertical positions
+// are those on the axis: accuracies, or their logits.
+type Scatter struct {
+	Title  string         `json:"title"`
+	X      string         `json:"x"` // titles of the axes
+	Y      string         `json:"y"`
+	Low    float64        `json:"low"` // range of the vertical axis
+	High   float64        `json:"high"`
+	Ticks  []Tick         `json:"ticks,omitempty"` // of the vertical axis; none on a linear scale
+	Points []ScatterPoint `json:"points"`
+	Line   []LinePoint    `json:"line,omitempty"`
+	Notes  []string       `json:"-"` // correlation coefficients
+}
+
+// A Tick is a labelled position on an axis.
+type Tick struct {
+	At    float64 `json:"at"`
+	Label string  `json:"label"`
+}
+
+// A ScatterPoint is a point with its position on the vertical axis.
+type ScatterPoint struct {
+	correlation.Point
+	At float64 `json:"at"`
+}
+
+// A LinePoint is a point of the fitted line; Low and High bound the band, or equal At if there is
+// none.
+type LinePoint struct {
+	X    float64 `json:"x"`
+	At   float64 `json:"at"`
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+const lineSteps = 40
+
+// NewScatter describes points, at least one, and their fit, which may be nil. x and y are the titles
+// of the axes. logit specifies that the vertical axis is on the logit scale.
+func NewScatter(points []correlation.Point, fit *correlation.Fit, title, x, y string, logit bool) Scatter {
+	scale := func(v float64, n int) float64 {
+		if !logit {
+			return v
+		}
+		return correlation.Logit(min(1-1e-6, max(1e-6, v)), n)
+	}
+	s := Scatter{Title: title, X: x, Y: y, Low: math.Inf(1), High: math.Inf(-1)}
+	left, right := points[0].X, points[0].X
+	for _, p := range points {
+		at := scale(p.Y, p.N)
+		s.Points = append(s.Points, ScatterPoint{p, at})
+		s.Low, s.High = min(s.Low, at), max(s.High, at)
+		left, right = min(left, p.X), max(right, p.X)
+	}
+	if fit != nil {
+		s.Notes = []string{coefficient("r", fit.Pearson), coefficient("ρ", fit.Spearman)}
+		for i := range lineSteps + 1 {
+			x := left + (right-left)*float64(i)/lineSteps
+			v := fit.At(x)
+			at := LinePoint{x, scale(v.Value, 0), scale(v.Value, 0), scale(v.Value, 0)}
+			if finite(v.Low) && finite(v.High) {
+				at.Low, at.High = scale(v.Low, 0), scale(v.High, 0)
+			}
+			s.Line = append(s.Line, at)
+			s.Low, s.High = min(s.Low, at.At), max(s.High, at.At)
+		}
+	}
+	margin := max(0.08*(s.High-s.Low), 1e-9)
+	if logit {
+		margin = max(margin, 0.05)
+	}
+	s.Low, s.High = s.Low-margin, s.High+margin
+	if logit {
+		s.Y += " (logit scale)"
+		s.Ticks = logitTicks(s.Low, s.High)
+	}
+	return s
+}
+
+func coefficient(name string, c correlation.Coefficient) string {
+	if !finite(c.Low) {
+		return fmt.Sprintf("%s = %.2f", name, c.Value)
+	}
+	return fmt.Sprintf("%s = %.2f [%.2f, %.2f]", name, c.Value, c.Low, c.High)
+}
+
+var proportions = []float64{0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.999}
+
+// logitTicks returns ticks between two logits that do not overlap: at round proportions spread over
+// the scale, or in even steps where fewer than four of those fit.
+func logitTicks(low, high float64) []Tick {
+	from, to := correlation.InverseLogit(low, 0), correlation.InverseLogit(high, 0)
+	at := slices.DeleteFunc(slices.Clone(proportions), func(p float64) bool { return p < from || p > to })
+	if len(at) < 4 {
+		at = nil
+		step := 0.1
+		for i := 0; (to-from)/step < 4 && step > 1e-9; i++ { // 0.1, 0.05, 0.02, 0.01, ...
+			step /= []float64{2, 2.5, 2}[i%3]
+		}
+		for k := math.Ceil(from / step); k*step <= to; k++ {
+			at = append(at, k*step)
+		}
+	}
+	var out []Tick
+	for _, p := range at {
+		l := correlation.Logit(p, 0)
+		if len(out) == 0 || l-out[len(out)-1].At > 0.07*(high-low) {
+			out = append(out, Tick{l, fmt.Sprintf("%.6g%%", 100*p)})
+		}
+	}
+	return out
+}
