@@ -29,10 +29,10 @@ lint: $(RUNTIME)
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
-# What a user feels: images a second and peak memory; see docs/results/performance.md. Wants NOETHER_TESTDATA; PEERS names the
+# What a user feels: images a second and peak memory; see docs/results/performance.md. Needs NOETHER_TESTDATA; PEERS names the
 # folder of bench.py, to measure PyTorch and numpy beside it.
 bench: $(RUNTIME)
-	bench/run.sh
+	go run ./bench $(TABLES)
 
 # The public data of the tests, into fixtures/; set NOETHER_TESTDATA to that folder. Needs python3 with numpy and Pillow.
 fixtures:

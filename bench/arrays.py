@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes X.npy and Y.npy, n x p float32 each, that share forty latent variables: what bench/run.sh compares.
+"""Writes X.npy and Y.npy, n x p float32 each, that share forty latent variables: for the table "similarity" of bench.
 
 usage: arrays.py FOLDER N P
 """

@@ -1,0 +1,108 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"maps"
+	"testing"
+)
+
+func TestParseBenchmark(t *testing.T) {
+	t.Parallel()
+	m, err := parseBenchmark("goos: linux\nBenchmarkTapsAll-2 \t 10\t 116000000 ns/op\t 68.7 images/s\t 643 peak-MiB\nPASS\n")
+	if err != nil || !maps.Equal(m, metrics{"ns/op": 116e6, "s/op": 0.116, "images/s": 68.7, "peak-MiB": 643}) {
+		t.Errorf("%v, %v", m, err)
+	}
+	for _, out := range []string{"", "PASS", "BenchmarkA 1 2 ns/op\nBenchmarkB 1 2 ns/op\n", "BenchmarkA 1 x ns/op\n"} {
+		if m, err := parseBenchmark(out); err == nil {
+			t.Errorf("%q: %v", out, m)
+		}
+	}
+}
+
+// fake returns a source whose values are those given, one for each call.
+func fake(values ...float64) source {
+	return func(context.Context, *runner) (metrics, error) {
+		v := values[0]
+		values = values[1:]
+		return metrics{"v": v, "peak": 10 * v}, nil
+	}
+}
+
+func TestMeasure(t *testing.T) {
+	t.Parallel()
+	none := func(context.Context, *runner) (metrics, error) { return nil, errSkip }
+	tab := table{columns: []string{"work"}, rows: []row{
+		{text: map[string]string{"work": "rates"}, ratio: "ratio", cells: []cell{
+			{column: "peer", from: fake(2, 4, 3), metric: "v", unit: "images/s"},
+			{column: "ours", from: fake(6, 9, 7), metric: "v", unit: "images/s", memory: "peak"}}},
+		{text: map[string]string{"work": "times"}, ratio: "ratio", cells: []cell{
+			{column: "peer", from: fake(30), metric: "v", unit: "s", once: true},
+			{column: "ours", from: fake(10, 10, 10), metric: "v", unit: "s"}}},
+		{text: map[string]string{"work": "alone"}, ratio: "ratio", cells: []cell{
+			{column: "peer", from: none, metric: "v", unit: "s"},
+			{column: "ours", from: fake(1, 1, 1), metric: "v", unit: "s"}}},
+	}}
+	got, err := tab.measure(t.Context(), nil, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []map[string]measurement{
+		{"work": {Text: "rates"}, "rounds": {Value: "3"}, "ratio": {Value: "2.33"},
+			"peer": {Value: "3.00", Unit: "images/s", Low: "2.00", High: "4.00"},
+			"ours": {Value: "7.00", Unit: "images/s", Low: "6.00", High: "9.00", Memory: "90 MiB"}},
+		{"work": {Text: "times"}, "rounds": {Value: "3"}, "ratio": {Value: "3.00"},
+			"peer": {Value: "30.0", Unit: "s"}, "ours": {Value: "10.0", Unit: "s"}},
+		{"work": {Text: "alone"}, "rounds": {Value: "3"}, "ours": {Value: "1.00", Unit: "s"}},
+	} {
+		if !maps.Equal(got.Rows[i], want) {
+			t.Errorf("row %d: %v, want %v", i, got.Rows[i], want)
+		}
+	}
+}
+
+func TestDigits(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[float64]string{0: "0", 0.12345: "0.123", 1.2: "1.20", 68.74: "68.7", 298.4: "298", 19932: "19932"} {
+		if got := digits(v); got != want {
+			t.Errorf("%v: %s, want %s", v, got, want)
+		}
+	}
+}
+
+func TestChoose(t *testing.T) {
+	t.Parallel()
+	if all, err := choose(nil); err != nil || len(all) == 0 || len(all) == len(tables) {
+		t.Errorf("%d of %d tables, %v", len(all), len(tables), err)
+	}
+	if one, err := choose([]string{"stir"}); err != nil || len(one) != 1 {
+		t.Errorf("%d tables, %v", len(one), err)
+	}
+	if _, err := choose([]string{"tsaks"}); err == nil {
+		t.Error("an unknown table is accepted")
+	}
+}
+
+// TestTables checks that every cell has a column of its table.
+func TestTables(t *testing.T) {
+	t.Parallel()
+	for _, tab := range tables {
+		columns := map[string]bool{}
+		for _, c := range tab.columns {
+			columns[c] = true
+		}
+		for _, r := range tab.rows {
+			for c := range r.text {
+				if !columns[c] {
+					t.Errorf("%s: no column %q", tab.name, c)
+				}
+			}
+			for _, c := range r.cells {
+				if !columns[c.column] || c.from == nil || c.metric == "" {
+					t.Errorf("%s: cell %+v", tab.name, c)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,107 @@
+//go:build unix
+
+// Command bench measures the rows of docs/results/performance.md and stores them in bench/results.
+//
+//	NOETHER_TESTDATA=/data PEERS=/peers go run ./bench [-rounds 3] [TABLE ...]
+//
+// Each benchmark runs in a process of its own. PEERS is the folder of bench.py and export.py, the
+// reference implementations in PyTorch and numpy; without it their columns stay empty. Noether and its
+// peer take turns. A table holds the median of the rounds, the least and the largest, and the peak
+// memory. Tables that are not named keep their stored results; the default is all but the slow ones.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("bench: ")
+	rounds := flag.Int("rounds", 3, "how often each row is measured")
+	results := flag.String("results", "bench/results", "the folder of the stored results")
+	remark := flag.String("remark", "", "what else to say of the machine, such as \"idle\"")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *rounds, *results, *remark, flag.Args()); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, rounds int, folder, remark string, names []string) error {
+	chosen, err := choose(names)
+	if err != nil {
+		return err
+	}
+	r, err := newRunner()
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(r.work)
+	for _, t := range chosen {
+		stored, err := t.measure(ctx, r, rounds)
+		if err != nil {
+			return fmt.Errorf("%s: %w", t.name, err)
+		}
+		stored.Date = time.Now().UTC().Format(time.DateOnly)
+		stored.Machine = strings.TrimSuffix(machineText()+"; "+remark, "; ")
+		text, err := json.MarshalIndent(stored, "", " ")
+		if err != nil {
+			return err
+		}
+		if err := atomicfile.Write(filepath.Join(folder, t.name+".json"), append(text, '\n')); err != nil {
+			return err
+		}
+		log.Printf("wrote %s", filepath.Join(folder, t.name+".json"))
+	}
+	return nil
+}
+
+// choose returns the tables of the given names, or those that are not slow.
+func choose(names []string) ([]table, error) {
+	var chosen []table
+	for _, t := range tables {
+		if slices.Contains(names, t.name) || len(names) == 0 && !t.slow {
+			chosen = append(chosen, t)
+		}
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(tables, func(t table) bool { return t.name == name }) {
+			var known []string
+			for _, t := range tables {
+				known = append(known, t.name)
+			}
+			return nil, fmt.Errorf("no table %q; available: %s", name, strings.Join(known, ", "))
+		}
+	}
+	return chosen, nil
+}
+
+// machineText describes the processor and its cores.
+func machineText() string {
+	model := runtime.GOARCH
+	if f, err := os.Open("/proc/cpuinfo"); err == nil {
+		defer f.Close()
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			if key, value, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(key) == "model name" {
+				model = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	return fmt.Sprintf("%d cores of %s, %s", runtime.NumCPU(), model, runtime.Version())
+}

@@ -1,0 +1,234 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A runner builds benchmarks and runs them.
+type runner struct {
+	work  string          // a temporary folder of test binaries, models and arrays
+	data  string          // NOETHER_TESTDATA
+	peers string          // PEERS; "" means that there are none
+	built map[string]bool // of the files in work
+}
+
+func newRunner() (*runner, error) {
+	data := os.Getenv("NOETHER_TESTDATA")
+	if data == "" {
+		return nil, fmt.Errorf("set NOETHER_TESTDATA to the folder of test data")
+	}
+	work, err := os.MkdirTemp("", "noether-bench-")
+	return &runner{work: work, data: data, peers: os.Getenv("PEERS"), built: map[string]bool{}}, err
+}
+
+// once runs a command that creates a file in the work folder, unless it has run.
+func (r *runner) once(ctx context.Context, name, dir string, command ...string) (string, error) {
+	path := filepath.Join(r.work, name)
+	if r.built[name] {
+		return path, nil
+	}
+	c := exec.CommandContext(ctx, command[0], command[1:]...)
+	c.Dir = dir
+	if out, err := c.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, bytes.TrimSpace(out))
+	}
+	r.built[name] = true
+	return path, nil
+}
+
+// model returns the path of a network that export.py writes.
+func (r *runner) model(ctx context.Context, name, size string) (string, error) {
+	if r.peers == "" {
+		return "", errSkip
+	}
+	dir, err := r.once(ctx, name+"-"+size, r.peers, python(), "export.py", filepath.Join(r.work, name+"-"+size), name+":"+size)
+	return filepath.Join(dir, name, "model.onnx"), err
+}
+
+func python() string {
+	if p := os.Getenv("PYTHON"); p != "" {
+		return p
+	}
+	return "/usr/bin/python3"
+}
+
+// golang runs a Go benchmark of a package once for a count of iterations, with settings as NAME=VALUE.
+// A setting whose value is "model:NAME:SIZE" gets the path of that network, and "dir:PATH" a path in
+// which $WORK stands for the work folder.
+func golang(pkg, benchmark string, iterations int, settings ...string) source {
+	return func(ctx context.Context, r *runner) (metrics, error) {
+		binary := strings.ReplaceAll(pkg, "/", "-") + ".test"
+		path, err := r.once(ctx, binary, "", "go", "test", "-c", "-o", filepath.Join(r.work, binary), "./"+pkg)
+		if err != nil {
+			return nil, err
+		}
+		c := exec.CommandContext(ctx, path, "-test.run", "^$", "-test.bench", benchmark, "-test.benchtime", strconv.Itoa(iterations)+"x")
+		c.Dir = pkg
+		c.Env = os.Environ()
+		for _, s := range settings {
+			name, value, _ := strings.Cut(s, "=")
+			switch kind, rest, _ := strings.Cut(value, ":"); kind {
+			case "model":
+				net, size, _ := strings.Cut(rest, ":")
+				if value, err = r.model(ctx, net, size); err != nil {
+					return nil, err
+				}
+			case "dir":
+				value = strings.ReplaceAll(rest, "$WORK", r.work)
+			}
+			c.Env = append(c.Env, name+"="+value)
+		}
+		out, err := c.CombinedOutput()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w: %s", benchmark, err, bytes.TrimSpace(out))
+		}
+		return parseBenchmark(string(out))
+	}
+}
+
+// parseBenchmark reads the metrics of the only benchmark in an output of go test. The time of an
+// iteration is added in seconds as s/op.
+func parseBenchmark(out string) (metrics, error) {
+	var found metrics
+	for line := range strings.Lines(out) {
+		fields := strings.Fields(line)
+		if !strings.HasPrefix(line, "Benchmark") || len(fields) < 4 || len(fields)%2 != 0 {
+			continue
+		}
+		if found != nil {
+			return nil, fmt.Errorf("several benchmarks in one process: %s", out)
+		}
+		found = metrics{}
+		for i := 2; i < len(fields); i += 2 {
+			v, err := strconv.ParseFloat(fields[i], 64)
+			if err != nil {
+				return nil, fmt.Errorf("reading %q: %w", strings.TrimSpace(line), err)
+			}
+			found[fields[i+1]] = v
+		}
+		found["s/op"] = found["ns/op"] / 1e9
+	}
+	if found == nil {
+		return nil, fmt.Errorf("no benchmark in %q", out)
+	}
+	return found, nil
+}
+
+// peer runs a Python script, which prints one JSON object with its metrics. The name is relative to
+// PEERS, or to this repository if it starts with "bench/". "$PEERS" and "$DATA" in arguments stand for
+// these folders.
+func peer(script string, args ...string) source {
+	return func(ctx context.Context, r *runner) (metrics, error) {
+		if r.peers == "" {
+			return nil, errSkip
+		}
+		command := exec.CommandContext(ctx, python(), script)
+		if !strings.HasPrefix(script, "bench/") {
+			command.Dir = r.peers
+		}
+		replace := strings.NewReplacer("$PEERS", r.peers, "$DATA", r.data, "$WORK", r.work)
+		for _, a := range args {
+			command.Args = append(command.Args, replace.Replace(a))
+		}
+		var failure bytes.Buffer
+		command.Stderr = &failure
+		out, err := command.Output()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w: %s", script, err, bytes.TrimSpace(failure.Bytes()))
+		}
+		m := metrics{}
+		return m, numbers(out, m)
+	}
+}
+
+// numbers adds the numbers of a JSON object to m. A nested object of a statistic has its seconds.
+func numbers(text []byte, m metrics) error {
+	var all map[string]any
+	if err := json.Unmarshal(text, &all); err != nil {
+		return err
+	}
+	for name, v := range all {
+		switch v := v.(type) {
+		case float64:
+			m[name] = v
+		case map[string]any:
+			if s, ok := v["seconds"].(float64); ok {
+				m[name] = s
+			}
+		}
+	}
+	return nil
+}
+
+// arrays makes the arrays of a comparison, then runs a source on them.
+func arrays(n, p int, then source) source {
+	return func(ctx context.Context, r *runner) (metrics, error) {
+		name := fmt.Sprintf("arrays-%dx%d", n, p)
+		if _, err := r.once(ctx, name, "", python(), "bench/arrays.py", filepath.Join(r.work, name), strconv.Itoa(n), strconv.Itoa(p)); err != nil {
+			return nil, err
+		}
+		return then(ctx, r)
+	}
+}
+
+// firstRun exports a network and does what a newcomer does: init, run --dry-run and run of the study
+// as it was written, on a folder of images. Its metrics are the seconds that the dry run states
+// ("stated") and those that the run takes ("s"), its processor time ("cpu-s") and peak ("MiB-peak").
+func firstRun(net string) source {
+	return func(ctx context.Context, r *runner) (metrics, error) {
+		model, err := r.model(ctx, net, "224")
+		if err != nil {
+			return nil, err
+		}
+		program, err := r.once(ctx, "noether", "", "go", "build", "-o", filepath.Join(r.work, "noether"), "./cmd/noether")
+		if err != nil {
+			return nil, err
+		}
+		dir, err := os.MkdirTemp(r.work, "first-run-")
+		if err != nil {
+			return nil, err
+		}
+		study := filepath.Join(dir, "study.yaml")
+		call := func(args ...string) ([]byte, *os.ProcessState, error) {
+			c := exec.CommandContext(ctx, program, args...)
+			var failure bytes.Buffer
+			c.Stderr = &failure
+			out, err := c.Output()
+			if err != nil {
+				err = fmt.Errorf("noether %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(failure.Bytes()))
+			}
+			return out, c.ProcessState, err
+		}
+		if _, _, err := call("init", model, filepath.Join(r.data, "imagenet-samples"), "-o", study); err != nil {
+			return nil, err
+		}
+		estimate, _, err := call("run", study, "--dry-run", "--json", "-o", filepath.Join(dir, "run"))
+		if err != nil {
+			return nil, err
+		}
+		var stated struct {
+			Seconds float64 `json:"seconds"`
+		}
+		if err := json.Unmarshal(estimate, &stated); err != nil {
+			return nil, fmt.Errorf("the dry run's JSON: %w", err)
+		}
+		start := time.Now()
+		_, state, err := call("run", study, "-o", filepath.Join(dir, "run"))
+		if err != nil {
+			return nil, err
+		}
+		return metrics{"stated": stated.Seconds, "s": time.Since(start).Seconds(),
+			"cpu-s": (state.UserTime() + state.SystemTime()).Seconds(), "MiB-peak": peakMiB(state)}, os.RemoveAll(dir)
+	}
+}

@@ -1,0 +1,140 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// A table is one table of the page on performance.
+type table struct {
+	name    string
+	slow    bool // measured only when it is named
+	columns []string
+	rows    []row
+}
+
+// A row is one task, measured by one or more sources.
+type row struct {
+	text  map[string]string // columns of text
+	cells []cell
+	ratio string // the column of the quotient of the first two cells, Noether's advantage; "" means none
+}
+
+// A cell is one measured number.
+type cell struct {
+	column string
+	from   source
+	metric string // of the source, such as "images/s"
+	unit   string // in the table; seconds and milliseconds are times, and all others are rates
+	memory string // the metric of the peak memory in MiB; "" means none
+	once   bool   // measured in the first round only
+}
+
+// metrics are the results of one process, by their units.
+type metrics map[string]float64
+
+// A source runs a benchmark in a process of its own. errSkip reports that it cannot run here.
+type source func(ctx context.Context, r *runner) (metrics, error)
+
+var errSkip = errors.New("not measured here")
+
+// A measurement is a stored cell.
+type measurement struct {
+	Text   string `json:"text,omitempty"`
+	Value  string `json:"value,omitempty"`
+	Unit   string `json:"unit,omitempty"`
+	Low    string `json:"low,omitempty"`
+	High   string `json:"high,omitempty"`
+	Memory string `json:"memory,omitempty"`
+}
+
+// results is a stored table.
+type results struct {
+	Date    string                   `json:"date"`
+	Machine string                   `json:"machine"`
+	Columns []string                 `json:"columns"`
+	Rows    []map[string]measurement `json:"rows"`
+}
+
+// measure measures all rows. Within a round the cells of a row take turns.
+func (t table) measure(ctx context.Context, r *runner, rounds int) (results, error) {
+	out := results{Columns: t.columns}
+	for _, row := range t.rows {
+		values := make([][]float64, len(row.cells))
+		memory := make([]float64, len(row.cells))
+		for round := range rounds {
+			for i, c := range row.cells {
+				if round > 0 && c.once {
+					continue
+				}
+				m, err := c.from(ctx, r)
+				if errors.Is(err, errSkip) {
+					continue
+				}
+				if err != nil {
+					return out, fmt.Errorf("%v: %s: %w", row.text, c.column, err)
+				}
+				v, ok := m[c.metric]
+				if !ok {
+					return out, fmt.Errorf("%v: %s: no metric %q among %v", row.text, c.column, c.metric, m)
+				}
+				values[i] = append(values[i], v)
+				memory[i] = max(memory[i], m[c.memory])
+			}
+		}
+		out.Rows = append(out.Rows, row.stored(rounds, values, memory))
+	}
+	return out, nil
+}
+
+// stored returns the cells of a row by column.
+func (r row) stored(rounds int, values [][]float64, memory []float64) map[string]measurement {
+	cells := map[string]measurement{"rounds": {Value: strconv.Itoa(rounds)}}
+	for column, text := range r.text {
+		cells[column] = measurement{Text: text}
+	}
+	for i, c := range r.cells {
+		if len(values[i]) == 0 {
+			continue
+		}
+		m := measurement{Value: digits(median(values[i])), Unit: c.unit}
+		if low, high := digits(slices.Min(values[i])), digits(slices.Max(values[i])); low != high {
+			m.Low, m.High = low, high
+		}
+		if memory[i] > 0 {
+			m.Memory = fmt.Sprintf("%.0f MiB", memory[i])
+		}
+		cells[c.column] = m
+	}
+	if r.ratio != "" && len(values[0]) > 0 && len(values[1]) > 0 {
+		ratio := median(values[1]) / median(values[0])
+		if isTime(r.cells[0].unit) {
+			ratio = 1 / ratio
+		}
+		cells[r.ratio] = measurement{Value: digits(ratio)}
+	}
+	return cells
+}
+
+func isTime(unit string) bool { return unit == "s" || unit == "ms" }
+
+// median returns the middle value, or the mean of the two middle ones.
+func median(values []float64) float64 {
+	s := slices.Sorted(slices.Values(values))
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}
+
+// digits writes a number with three significant digits.
+func digits(v float64) string {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return fmt.Sprint(v)
+	}
+	after := max(0, 2-int(math.Floor(math.Log10(math.Abs(v)))))
+	return strconv.FormatFloat(v, 'f', after, 64)
+}

@@ -1,0 +1,177 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+)
+
+//go:embed networks.txt
+var networkList string
+
+const (
+	pytorch = "PyTorch and numpy"
+	noether = "Noether"
+)
+
+var tables = []table{
+	{name: "tasks", columns: []string{"work", "rounds", pytorch, noether, "ratio"}, rows: []row{
+		rate("forward, ResNet-18 at 224, batch 8, every tensor read", "images/s",
+			peer("bench.py", "taps", "resnet18", "224", "8", "all"), golang("model", "TapsAll$", 10, "NOETHER_BENCH_MODEL=model:resnet18:224"), "peak-MiB"),
+		rate("forward, ResNet-18 at 224, batch 8, its 17 ReLUs read", "images/s",
+			peer("bench.py", "taps", "resnet18", "224", "8", "relu"), golang("model", "TapsRelu$", 10, "NOETHER_BENCH_MODEL=model:resnet18:224"), "peak-MiB"),
+		rate("effective invariance, ResNet-20, CIFAR-10 test set, three rotations", "images/s",
+			peer("bench.py", "ei", "cifar_resnet20", "$DATA/cifar10/test_batch.bin"), golang("study", "EffectiveInvariance$", 1), "MiB-peak"),
+		seis("SEIS at 19 convolutions, 2,000 CIFAR-10 pairs, the two scores", "scores", true),
+		seis("SEIS at 19 convolutions, 2,000 CIFAR-10 pairs, with the null", "null", false),
+		seis("SEIS at 19 convolutions, 2,000 CIFAR-10 pairs, with null and interval", "null-and-interval", false),
+		rate("one step of an inversion, ResNet-18 at 224, batch 8", "images/s", peer("bench.py", "invert", "resnet18", "224", "8"),
+			golang("invert", "Step$", 10, "NOETHER_BENCH_MODEL=model:resnet18:224", "NOETHER_BENCH_SIZE=224", "NOETHER_BENCH_BATCH=8"), ""),
+		rate("one step of an inversion, CIFAR ResNet-18, batch 32", "images/s", peer("bench.py", "invert", "cifar_resnet18", "32", "32"),
+			golang("invert", "Step$", 10, "NOETHER_BENCH_MODEL=model:cifar_resnet18:32", "NOETHER_BENCH_SIZE=32", "NOETHER_BENCH_BATCH=32"), ""),
+		rate("one step of SGD, CIFAR ResNet-18, batch 32", "images/s",
+			peer("bench.py", "train", "cifar_resnet18", "32", "32"), golang("train", "SGD/cifar_resnet18$", 5), ""),
+		rate("one epoch of a 768-512-256-1 probe, batch 32, eight steps in a run", "samples/s",
+			peer("bench.py", "probe", "768", "512,256", "2048"), golang("train", "Probe/spin=false/stepsPerRun=8$", 3), ""),
+	}},
+	{name: "first-run", columns: []string{"network", "rounds", "the dry run states", "time", "processor time", "peak memory"}, rows: firstRuns()},
+	{name: "seis-size", columns: []string{"SEIS at 19 convolutions", "time"}, rows: []row{
+		size("1,000 pairs, the two scores", "scores-1000"), size("10,000 pairs, the two scores", "scores-10000"),
+	}},
+	{name: "similarity", columns: []string{"arrays of float32", "statistic", "numpy", noether}, rows: similarities()},
+	{name: "stir", columns: []string{"STIR of a ResNet-20 and a ResNet-32, 1,000 steps", "PyTorch", noether, "ratio"}, slow: true, rows: []row{{
+		text: map[string]string{"STIR of a ResNet-20 and a ResNet-32, 1,000 steps": "one run"}, ratio: "ratio",
+		cells: []cell{
+			{column: "PyTorch", metric: "seconds", unit: "s", from: peer("bench/stir.py", "$PEERS", "$DATA/cifar10/test_batch.bin",
+				"$DATA/models/resnet20-cifar10.onnx", "$DATA/models/resnet32-cifar10.onnx")},
+			{column: noether, from: golang("measure/stir", "STIR$", 1), metric: "s/op", unit: "s"},
+		},
+	}}},
+	{name: "networks-clock", slow: true, rows: networks("per_second", "images/s", "images/s", "2"), columns: networkColumns},
+	{name: "networks-processor", slow: true, rows: networks("cpu_ms_per_image", "cpu-ms/image", "ms", "1"), columns: networkColumns},
+	{name: "firing-memory", columns: []string{"units", "images", "processor time", "peak memory"}, rows: unitMemory()},
+	{name: "report", columns: []string{"page", "size", "processor time of the main thread", "wall-clock time"}, rows: []row{
+		page("107,856 scores", "scores"),
+		page("107,856 scores, 1,440 histograms of units, 5,000 tuning curves, 40 contact sheets", "everything"),
+	}},
+}
+
+// rate returns a row that compares rates. Its peer is a script whose JSON has per_second and peak_mib.
+func rate(work, metric string, from, by source, memory string) row {
+	peakOfPeer := ""
+	if memory != "" {
+		peakOfPeer = "peak_mib"
+	}
+	return row{text: map[string]string{"work": work}, ratio: "ratio", cells: []cell{
+		{column: pytorch, from: from, metric: "per_second", unit: metric, memory: peakOfPeer},
+		{column: noether, from: by, metric: metric, unit: metric, memory: memory},
+	}}
+}
+
+// seis returns a row on SEIS, which only takes minutes in PyTorch, so its peer is measured once.
+func seis(work, benchmark string, compared bool) row {
+	r := row{text: map[string]string{"work": work}}
+	if compared {
+		r.ratio = "ratio"
+		r.cells = append(r.cells, cell{column: pytorch, from: peer("bench.py", "seis", "cifar_resnet20", "$DATA/cifar10/test_batch.bin", "2000"),
+			metric: "seconds", unit: "s", memory: "peak_mib", once: true})
+	}
+	r.cells = append(r.cells, cell{column: noether, from: golang("study", "SEIS/"+benchmark+"$", 1), metric: "s/op", unit: "s", memory: "MiB-peak"})
+	return r
+}
+
+func size(text, benchmark string) row {
+	return row{text: map[string]string{"SEIS at 19 convolutions": text}, cells: []cell{
+		{column: "time", from: golang("study", "SEIS/"+benchmark+"$", 1), metric: "s/op", unit: "s", memory: "MiB-peak", once: true},
+	}}
+}
+
+// firstRuns returns a row for each of six networks of different families.
+func firstRuns() []row {
+	var rows []row
+	for _, net := range []string{"squeezenet1_1", "resnet18", "mobilenet_v2", "resnet50", "convnext_tiny", "vit_b_16"} {
+		var last metrics
+		run := firstRun(net)
+		first := func(ctx context.Context, r *runner) (metrics, error) {
+			var err error
+			last, err = run(ctx, r)
+			return last, err
+		}
+		same := func(context.Context, *runner) (metrics, error) { return last, nil } // of the same run
+		rows = append(rows, row{text: map[string]string{"network": net}, cells: []cell{
+			{column: "time", from: first, metric: "s", unit: "s"},
+			{column: "the dry run states", from: same, metric: "stated", unit: "s"},
+			{column: "processor time", from: same, metric: "cpu-s", unit: "s"},
+			{column: "peak memory", from: same, metric: "MiB-peak", unit: "MiB"},
+		}})
+	}
+	return rows
+}
+
+func similarities() []row {
+	var rows []row
+	for _, s := range [][2]int{{2000, 512}, {10000, 512}, {2000, 2048}, {500, 4096}} {
+		n, p := s[0], s[1]
+		dir := fmt.Sprintf("$WORK/arrays-%dx%d", n, p)
+		for _, statistic := range []string{"linear-cka", "debiased-cka", "svcca", "pwcca"} {
+			rows = append(rows, row{text: map[string]string{"arrays of float32": fmt.Sprintf("%d x %d", n, p), "statistic": "`" + statistic + "`"}, cells: []cell{
+				{column: "numpy", from: arrays(n, p, peer("similarity.py", dir+"/X.npy", dir+"/Y.npy")), metric: statistic, unit: "s"},
+				{column: noether, from: arrays(n, p, golang("measure/similarity", "Value/^"+statistic+"$", 3, "NOETHER_BENCH_ARRAYS=dir:"+dir)), metric: "s/op", unit: "s"},
+			}})
+		}
+	}
+	return rows
+}
+
+var networkColumns = []string{"network", "every tensor: PyTorch", "every tensor: Noether", "ratio", "read besides", "of these: PyTorch", "of these: Noether"}
+
+// networks returns a row for each line of networks.txt: the network, its input's side, the batch, the
+// class of PyTorch modules that are read besides every tensor, and the layers that these are here.
+func networks(ofPeer, metric, unit, threads string) []row {
+	var rows []row
+	for line := range strings.Lines(networkList) {
+		f := strings.Fields(line)
+		net, side, batch, class, layers := f[0], f[1], f[2], f[3], f[4]
+		settings := []string{"NOETHER_BENCH_MODEL=model:" + net + ":" + side, "NOETHER_BENCH_SIZE=" + side, "NOETHER_BENCH_BATCH=" + batch,
+			"NOETHER_BENCH_LAYERS=" + layers, "NOETHER_BENCH_THREADS=" + threads}
+		script := func(kept string) source { return peer("bench/networks.py", "$PEERS", net, side, batch, kept, threads) }
+		rows = append(rows, row{text: map[string]string{"network": net, "read besides": class}, ratio: "ratio", cells: []cell{
+			{column: "every tensor: PyTorch", from: script("all"), metric: ofPeer, unit: unit},
+			{column: "every tensor: Noether", from: golang("model", "TapsAll$", 7, settings...), metric: metric, unit: unit},
+			{column: "of these: PyTorch", from: script(class), metric: ofPeer, unit: unit},
+			{column: "of these: Noether", from: golang("model", "Taps$", 7, settings...), metric: metric, unit: unit},
+		}})
+	}
+	return rows
+}
+
+// unitMemory returns rows on the firing rates of many units within a bound of memory. Those left out
+// make many passes over all layers.
+func unitMemory() []row {
+	var rows []row
+	for _, group := range []struct{ units, benchmark, images string }{
+		{"188,416, all ReLUs of the ResNet-20, `memory: 64MiB`", "all-64MiB", "200 800 3200"},
+		{"188,416, all ReLUs of the ResNet-20, `memory: 16MiB`", "all-16MiB", "200 800"},
+		{"24,576, ReLUs of its last stage, `memory: 8MiB`", "last-8MiB", "800 3200 10000"},
+		{"16,384, its second ReLU, `memory: 2MiB`", "first-2MiB", "800 3200 10000"},
+	} {
+		for _, images := range strings.Fields(group.images) {
+			rows = append(rows, row{text: map[string]string{"units": group.units, "images": images}, cells: []cell{
+				{column: "processor time", from: golang("measure/firing", "Inputs/^"+group.benchmark+"-"+images+"$", 1), metric: "cpu-s", unit: "s", memory: "MiB-peak", once: true},
+			}})
+		}
+	}
+	return rows
+}
+
+func page(text, benchmark string) row {
+	from := golang("report/html", "FirstView/"+benchmark+"$", 5)
+	return row{text: map[string]string{"page": text}, cells: []cell{
+		{column: "size", from: from, metric: "MB", unit: "MB", once: true},
+		{column: "processor time of the main thread", from: from, metric: "ms-main-thread/view", unit: "ms"},
+		{column: "wall-clock time", from: from, metric: "ms/view", unit: "ms"},
+	}}
+}
