@@ -137,7 +137,7 @@ func TestModelsOfAPairRunOnceForAllTheirPairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	cost, err := p.Cost(t.Context(), o)
+	cost, err := Estimate(t.Context(), p, "", o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -336,7 +336,7 @@ func TestProceduresAreInADryRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	cost, err := p.Cost(t.Context(), o)
+	cost, err := Estimate(t.Context(), p, "", o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,15 +62,15 @@ func Check(ctx context.Context, dir string, fix bool, o Options) ([]Finding, err
 // (Options.Only) to read.
 func Prepare(p *Plan, dir string, o Options) error { return rundir.Prepare(p, dir, o) }
 
-// Estimate returns what a plan costs, for each model and data set. It runs one batch of each. Cells
-// that the run folder dir holds already are left out; dir may be empty.
+// Estimate returns what a plan costs, for each model and data set. It times a few batches; see
+// run.Estimate. Cells that the run folder dir holds already are left out; dir may be empty.
 func Estimate(ctx context.Context, p *Plan, dir string, o Options) ([]Cost, error) {
 	if dir != "" {
 		if err := rundir.Resume(p, dir, o); err != nil {
 			return nil, err
 		}
 	}
-	return p.Cost(ctx, o)
+	return run.Estimate(ctx, p, o)
 }
 
 // Remaining returns what each model of a plan has to do, in the order of the study, without running

@@ -27,27 +27,43 @@ func dryRun(ctx context.Context, s *study.Study, out string, o study.Options, as
 	if asJSON {
 		return printJSON(cost)
 	}
-	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "model\tdata\tsamples\tlayers\tcells\tpasses\tforward\tmemory\tengine time")
-	var forwards int64
-	var total time.Duration
-	cells := 0
-	for _, c := range cost {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", c.Model, c.Data, c.Samples, c.Layers, c.Cells, c.Passes, c.Forwards, mebibytes(c.Bytes), c.Engine.Round(100*time.Millisecond))
-		forwards += c.Forwards
-		total += c.Engine
-		cells += c.Cells
-	}
-	if err := t.Flush(); err != nil {
+	if err := printCosts(cost); err != nil {
 		return err
 	}
-	fmt.Printf("\n%d cells; %d samples through the engine, about %s at the speed of one batch tried here, and what the measures take on top\n", cells, forwards, total.Round(time.Second))
+	if hint := plan.MemoryHint(&o); hint != "" {
+		fmt.Println(hint)
+	}
 	if err := terminal.WriteFailures(os.Stdout, plan.Failed(), terminal.Options{}); err != nil {
 		return err
 	}
 	for _, line := range skipLines(plan.Skips) {
 		fmt.Println("skipped:", line)
 	}
+	return nil
+}
+
+// printCosts prints a line for each cost, and their sum.
+func printCosts(costs []study.Cost) error {
+	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "model\tdata\tsamples\tlayers\tcells\tpasses\tforward\tmemory\tpeak\topen\tread\tengine\tmeasure\tscore\tsave\ttotal")
+	var sum study.Cost
+	for _, c := range costs {
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s", c.Model, c.Data, c.Samples, c.Layers, c.Cells, c.Passes, c.Forwards, mebibytes(c.Bytes), mebibytes(c.Peak))
+		for _, d := range []time.Duration{c.Open, c.Read, c.Engine, c.Measure, c.Score, c.Save, c.Total} {
+			fmt.Fprintf(t, "\t%s", d.Round(100*time.Millisecond))
+		}
+		fmt.Fprintln(t)
+		sum.Forwards += c.Forwards
+		sum.Cells += c.Cells
+		sum.Passes += c.Passes
+		sum.Total += c.Total
+		sum.Peak = max(sum.Peak, c.Peak)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Printf("\n%d cells, %d passes, %d samples through the engine; about %s on this machine when idle, with up to %s of memory\n",
+		sum.Cells, sum.Passes, sum.Forwards, sum.Total.Round(time.Second), mebibytes(sum.Peak))
 	return nil
 }
 

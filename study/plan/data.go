@@ -3,7 +3,6 @@ package plan
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/seed"
@@ -80,14 +79,4 @@ func (d *Data) Describe(ctx context.Context) (map[int]dataset.Sample, error) {
 		*d.described = by
 	}
 	return *d.described, nil
-}
-
-// firstReadable returns the first sample that can be read, among the first eight.
-func (d *Data) firstReadable(ctx context.Context, f dataset.Frame) (sample dataset.Sample, err error) {
-	for _, place := range d.Order[:min(8, len(d.Order))] { // the first sample may be unreadable
-		if sample, err = d.Source.At(ctx, place, f); err == nil {
-			return sample, nil
-		}
-	}
-	return sample, fmt.Errorf("data %s: %w", d.Entry.Name, err)
 }

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+	"math"
 	"slices"
 
 	"github.com/noether-ml/noether/transform"
@@ -27,6 +29,26 @@ func Passes(cells []*Cell, b Limits, part Part) []*Pass {
 		groups = rest
 	}
 	return out
+}
+
+// MemoryHint returns a sentence that says how much memory the passes of one model and data set
+// would need to be one, or "" if each is one already.
+func (p *Plan) MemoryHint(o *Options) string {
+	passes := Passes(p.Cells, LimitsOf(p.Study, o), o.Part)
+	least := Passes(p.Cells, Limits{math.MaxInt64, o.Cores()}, o.Part)
+	if len(least) >= len(passes) {
+		return ""
+	}
+	var bytes, forwards, fewer int64
+	for _, pass := range least {
+		bytes = max(bytes, pass.Cost())
+		fewer += pass.Forwards()
+	}
+	for _, pass := range passes {
+		forwards += pass.Forwards()
+	}
+	return fmt.Sprintf("with memory: %dMiB it would take %d passes instead of %d, and %d samples through the engine instead of %d",
+		bytes>>20+1, len(least), len(passes), fewer, forwards)
 }
 
 // cheapest returns the division of an owner's tasks into passes with the least estimated time: all
@@ -95,7 +117,7 @@ func splitByDepth(groups []*viewTasks, depth int) (early, late []*viewTasks) {
 func engineWork(passes []*Pass) (sum float64) {
 	for _, p := range passes {
 		for _, m := range p.Models {
-			sum += float64(p.forwardsOf(m)) * p.graphShare(m)
+			sum += float64(p.ForwardsOf(m)) * p.graphShare(m)
 		}
 	}
 	return sum

@@ -90,8 +90,6 @@ func addModels(models []*Model, t *Task) []*Model {
 // Data returns the data of the pass, with the labels of its model.
 func (p *Pass) Data() *Data { return p.owner.data }
 
-func (p *Pass) cost() int64 { return weigh(p.AllTasks()).bytes(p.cores) }
-
 // A memoryDemand is the memory of the accumulators of some tasks, in bytes: their sum, and the most
 // that one of them borrows while it is fed.
 type memoryDemand struct {
@@ -156,22 +154,11 @@ func (p *Pass) Runs(m *Model, view int) bool {
 	return false
 }
 
-// forwardsOf returns the number of samples in the forward passes of one model.
-func (p *Pass) forwardsOf(m *Model) int64 {
-	runs := 0
-	for view := CleanView; view < len(p.Views); view++ {
-		if p.Runs(m, view) {
-			runs++
-		}
-	}
-	return int64(p.Hi-p.Start()) * int64(runs)
-}
-
 // Forwards returns the number of samples in all forward passes.
 func (p *Pass) Forwards() int64 {
 	var sum int64
 	for _, m := range p.Models {
-		sum += p.forwardsOf(m)
+		sum += p.ForwardsOf(m)
 	}
 	return sum
 }

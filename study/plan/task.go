@@ -8,6 +8,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -29,6 +30,16 @@ type Task struct {
 // hasUnsaved reports whether the run folder lacks something that the task has gathered.
 func (t *Task) hasUnsaved() bool {
 	return t.Scored == nil && t.Seen != t.Saved || t.Scored != nil && !t.SavedScores
+}
+
+// Shape describes what the time of a task depends on besides the number of samples: the measure,
+// its settings, and the sizes of the layers.
+func (t *Task) Shape() string {
+	var layers []string
+	for _, r := range t.Readings() {
+		layers = append(layers, fmt.Sprint(r.Layer.Shape, r.Layer.Axes))
+	}
+	return fmt.Sprint(t.Cell.Method.Name(), spec.CanonicalJSON(t.Cell.Method.Settings()), layers)
 }
 
 // A target is what a task measures. The differences between measures and comparisons are in its

@@ -36,7 +36,7 @@ func (p *Plan) Work(o Options) []ModelWork {
 		for _, pass := range Passes(cells, Limits{Memory: int64(p.Study.Memory), Cores: o.Cores()}, o.Part) {
 			w.Passes++
 			w.Forwards += pass.Forwards()
-			w.Bytes = max(w.Bytes, pass.cost())
+			w.Bytes = max(w.Bytes, pass.Cost())
 		}
 		out = append(out, w)
 	}

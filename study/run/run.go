@@ -177,6 +177,21 @@ func (r *runner) shareCores(p *plan.Pass) {
 
 // newFeeder opens the sessions of a pass, and makes or restores its accumulators.
 func (r *runner) newFeeder(p *plan.Pass) (*feeder, error) {
+	f, err := r.openReaders(p)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range p.AllTasks() {
+		if err := r.addAccumulator(t); err != nil {
+			f.close()
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// openReaders opens the sessions of a pass.
+func (r *runner) openReaders(p *plan.Pass) (*feeder, error) {
 	p.Seed = r.Plan.Study.Seed
 	p.Batch = plan.BatchSize(r.Plan.Study, p, plan.ShareMemory(r.Plan.Study, &r.Options))
 	f := &feeder{Pass: p, cores: r.Options.Cores(), accs: r.accs, stats: r.Stats, fail: r.giveUp}
@@ -188,12 +203,6 @@ func (r *runner) newFeeder(p *plan.Pass) (*feeder, error) {
 			return nil, err
 		}
 		f.readers = append(f.readers, reader)
-	}
-	for _, t := range p.AllTasks() {
-		if err := r.addAccumulator(t); err != nil {
-			f.close()
-			return nil, err
-		}
 	}
 	return f, nil
 }
