@@ -12,9 +12,9 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// BackendEnv is the environment variable that overrides the search for a library. Its value is the
+// backendEnv is the environment variable that overrides the search for a library. Its value is the
 // path of a library, or "none".
-const BackendEnv = "NOETHER_BLAS"
+const backendEnv = "NOETHER_BLAS"
 
 // A Backend describes the library that computes matrix products and decompositions.
 type Backend struct {
@@ -34,7 +34,7 @@ type Backend struct {
 // there is none, gonum's own code is used, and Backend.Hint says what to install. A library is used
 // only if it solves a small problem correctly.
 func Accelerate() Backend {
-	named := os.Getenv(BackendEnv)
+	named := os.Getenv(backendEnv)
 	if named == "none" {
 		return Backend{Name: "gonum", Threads: 1}
 	}

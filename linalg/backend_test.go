@@ -321,11 +321,11 @@ func TestShortSlicesPanic(t *testing.T) {
 }
 
 func TestAccelerate(t *testing.T) {
-	t.Setenv(BackendEnv, "none")
+	t.Setenv(backendEnv, "none")
 	if b := Accelerate(); b.Name != "gonum" || b.Path != "" || b.Threads != 1 || b.Hint != "" {
 		t.Errorf("with none: %+v", b)
 	}
-	t.Setenv(BackendEnv, filepath.Join(t.TempDir(), "missing.so"))
+	t.Setenv(backendEnv, filepath.Join(t.TempDir(), "missing.so"))
 	if b := Accelerate(); b.Name != "gonum" || b.Hint == "" || !strings.Contains(b.Problem, "missing.so") {
 		t.Errorf("with a missing library: %+v", b)
 	}
@@ -333,12 +333,12 @@ func TestAccelerate(t *testing.T) {
 	if err := os.WriteFile(text, []byte("not a library"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(BackendEnv, text)
+	t.Setenv(backendEnv, text)
 	if b := Accelerate(); b.Name != "gonum" || !strings.Contains(b.Problem, "text.so") {
 		t.Errorf("with a text file: %+v", b)
 	}
 	native(t)
-	t.Setenv(BackendEnv, "")
+	t.Setenv(backendEnv, "")
 	b := Accelerate()
 	if b.Path == "" || b.Hint != "" || b.Problem != "" {
 		t.Errorf("with a library: %+v", b)

@@ -74,8 +74,8 @@ func Table(study string, cells []Cell, failed ...Failure) []Row {
 // of the three parts keeps the order of the cells. A mean that would include a failed cell is left
 // out, because a mean over the other cells only would be a different quantity under the same name.
 func Derived(cells []Cell, failed ...Failure) []Cell {
-	values := OverValues(cells)
-	trials := append(OverTrials(cells), OverTrials(values)...)
+	values := overValues(cells)
+	trials := append(overTrials(cells), overTrials(values)...)
 	lacking := meansOf(failed)
 	all := slices.Clone(cells)
 	for _, c := range append(values, trials...) {

@@ -11,7 +11,7 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// OverValues returns the means over the values of each transformation with a list of values: a cell
+// overValues returns the means over the values of each transformation with a list of values: a cell
 // with an empty parameter for each. For rotations of 90, 180 and 270 degrees this is the rotation
 // invariance of Deng et al. 2022.
 //
@@ -19,7 +19,7 @@ import (
 // that of one value, and the interval is the jackknife interval of the means of the replicates,
 // group by group. A score has a mean only if the cells of all values have it, so the given cells
 // should be complete.
-func OverValues(cells []Cell) []Cell {
+func overValues(cells []Cell) []Cell {
 	return derive(cells, func(c Cell) (Cell, bool) {
 		distinct := c.Parameter != ""
 		c.Parameter = ""
@@ -27,11 +27,11 @@ func OverValues(cells []Cell) []Cell {
 	}, meanOverValues)
 }
 
-// OverTrials returns the means over the trials of each cell that was repeated, with trial
+// overTrials returns the means over the trials of each cell that was repeated, with trial
 // MeanOverTrials. The interval is Student's t over T trials, mean +- t_{T-1} s / sqrt T. It
 // accounts for the random draws of the transformation; the samples are the same in every trial. N
 // is that of one trial.
-func OverTrials(cells []Cell) []Cell {
+func overTrials(cells []Cell) []Cell {
 	return derive(cells, func(c Cell) (Cell, bool) {
 		distinct := c.Trial != MeanOverTrials
 		c.Trial = MeanOverTrials

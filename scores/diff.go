@@ -251,14 +251,6 @@ func (c Condition) Failing(differences []Difference) ([]Difference, error) {
 		}
 		return nil, fmt.Errorf("no score of both runs matches %s; available: %s", c.Selector, strings.Join(available(rows), ", "))
 	}
-	slices.SortStableFunc(out, func(a, b Difference) int {
-		switch {
-		case math.Abs(a.Value) > math.Abs(b.Value):
-			return -1
-		case math.Abs(a.Value) < math.Abs(b.Value):
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(out, func(a, b Difference) int { return cmp.Compare(math.Abs(b.Value), math.Abs(a.Value)) })
 	return out, nil
 }

@@ -53,7 +53,7 @@ func Analyse(points []Point, o Options) (*Fit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.Line, err = Huber(x, y); err != nil {
+	if f.Line, err = huber(x, y); err != nil {
 		return nil, err
 	}
 	f.Pearson, f.Spearman = Pearson(x, y), Spearman(x, y)
@@ -110,7 +110,7 @@ func (f *Fit) unscaled(y float64, n int) float64 {
 func (f *Fit) leaveOneOut(x, y []float64) {
 	for i := range x {
 		others := func(v []float64) []float64 { return slices.Concat(v[:i], v[i+1:]) }
-		line, err := Huber(others(x), others(y))
+		line, err := huber(others(x), others(y))
 		if err != nil {
 			continue
 		}
@@ -129,7 +129,7 @@ func (f *Fit) resample(x, y []float64, o Options) {
 			at := rand.IntN(len(x))
 			bx[i], by[i] = x[at], y[at]
 		}
-		if line, err := Huber(bx, by); err == nil {
+		if line, err := huber(bx, by); err == nil {
 			f.lines = append(f.lines, line)
 		}
 	}

@@ -15,6 +15,7 @@
 package correlation
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -90,15 +91,7 @@ func Ranks(x []float64) []float64 {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		switch {
-		case x[a] < x[b]:
-			return -1
-		case x[a] > x[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
 	ranks := make([]float64, len(x))
 	for i := 0; i < len(order); {
 		j := i

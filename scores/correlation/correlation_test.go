@@ -44,7 +44,7 @@ func TestGolden(t *testing.T) {
 		near(t, c.Name+" low", Pearson(c.X, c.Y).Low, c.Interval[0], 1e-9)
 		near(t, c.Name+" high", Pearson(c.X, c.Y).High, c.Interval[1], 1e-9)
 		near(t, c.Name+" spearman", Spearman(c.X, c.Y).Value, c.Spearman, 1e-12)
-		line, err := Huber(c.X, c.Y)
+		line, err := huber(c.X, c.Y)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestHuberIgnoresOutliers(t *testing.T) {
 		x, y = append(x, float64(i)), append(y, 3-0.5*float64(i))
 	}
 	y[3], y[11] = 1e3, -1e3
-	line, err := Huber(x, y)
+	line, err := huber(x, y)
 	if err != nil {
 		t.Fatal(err)
 	}

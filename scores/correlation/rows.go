@@ -87,8 +87,8 @@ func (r Relation) Sets(rows []scores.Row) ([]Set, error) {
 	return sets, nil
 }
 
-// MeasureName is the measure name of the rows that Relation.Rows returns.
-const MeasureName = "correlation"
+// measureName is the measure name of the rows that Relation.Rows returns.
+const measureName = "correlation"
 
 // Rows returns the results of a fit on a set as rows: the statistics pearson and spearman with
 // their intervals, slope, intercept and scale of the robust line, and leave-one-out-error. The last
@@ -97,7 +97,7 @@ const MeasureName = "correlation"
 // that of X. Points over models belong to a data set, points over data sets to a model.
 func (r Relation) Rows(set Set, fit *Fit) []scores.Row {
 	nan := math.NaN()
-	base := scores.Row{Depth: scores.NoDepth, Transform: r.X.Transform, Parameter: r.X.Parameter, Trial: scores.MeanOverTrials, Measure: MeasureName,
+	base := scores.Row{Depth: scores.NoDepth, Transform: r.X.Transform, Parameter: r.X.Parameter, Trial: scores.MeanOverTrials, Measure: measureName,
 		Variant: r.name(), Low: nan, High: nan, Null: nan, N: len(set.Points)}
 	place := func(row scores.Row, of, label string) scores.Row {
 		row.Data, row.Model = of, label

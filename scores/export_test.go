@@ -1,0 +1,7 @@
+package scores
+
+// Functions that the tests call.
+var (
+	OverValues = overValues
+	OverTrials = overTrials
+)
