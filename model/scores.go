@@ -57,23 +57,53 @@ func (m *Model) findScores() error {
 	return nil
 }
 
-// findScoresOutput is the place of the first output that is declared with a number for each of two classes or more, does not look like an
-// embedding and feeds no layer that ends in another; else of the first that is so declared; else the first.
+// findScoresOutput returns the index of the output that most likely scores classes: float, of two
+// axes, no embedding and no boxes. Its name, a softmax before or after it, and a size other than the
+// four coordinates of a box speak for it; of equals it is the first. If no
+// output qualifies it returns the first with two axes, or 0.
 func findScoresOutput(graph *onnx.Model) int {
-	declared := -1
+	best, most, fallback := -1, -1, -1
 	for i, p := range graph.Outputs() {
 		sizes := p.Sizes()
-		if len(sizes) != 2 || sizes[1] < 2 || p.Type != onnx.Float && p.Type != onnx.Double {
+		if len(sizes) != 2 || sizes[1] == 0 || sizes[1] == 1 || p.Type != onnx.Float && p.Type != onnx.Double {
 			continue
 		}
-		if guessScores(graph, p.Name) != none && !feedsClassifier(graph, p.Name) {
-			return i
+		if fallback < 0 {
+			fallback = i
 		}
-		if declared < 0 {
-			declared = i
+		if guessScores(graph, p.Name) == none || feedsClassifier(graph, p.Name) {
+			continue
+		}
+		rating := 0
+		if named(p.Name, "logit", "prob", "class", "score", "cls", "label", "softmax", "pred") {
+			rating += 4
+		}
+		for _, n := range graph.Nodes() {
+			switch op := n.GetOpType(); {
+			case op != "Softmax" && op != "LogSoftmax":
+			case slices.Contains(n.Input, p.Name):
+				rating += 3 // logits
+			case slices.Contains(n.Output, p.Name):
+				rating += 2
+			}
+		}
+		if sizes[1] > 0 && sizes[1] != 4 {
+			rating++
+		}
+		if rating > most {
+			best, most = i, rating
 		}
 	}
-	return max(declared, 0)
+	if best < 0 {
+		best = max(fallback, 0)
+	}
+	return best
+}
+
+// named reports whether a name contains one of the words.
+func named(name string, words ...string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(name, word) })
 }
 
 // feedsClassifier tells whether a layer with weights computes another output from this one, as a classifier does from an embedding. Scores that
@@ -115,7 +145,8 @@ func (s *scores) setClasses(shape []int, stated bool) error {
 }
 
 // guessScores tells what an output holds from the operators that end in it. Logits look like any other vector, so an
-// output that ends otherwise counts as logits, unless it is scaled to unit length or named as an embedding.
+// output that ends otherwise counts as logits, unless it is scaled to unit length or named as an
+// embedding or as places in the image.
 func guessScores(graph *onnx.Model, output string) string {
 	makers := map[string]*pb.NodeProto{}
 	for _, n := range graph.Nodes() {
@@ -123,10 +154,8 @@ func guessScores(graph *onnx.Model, output string) string {
 			makers[out] = n
 		}
 	}
-	for _, word := range []string{"embed", "feature", "hidden", "pooler"} {
-		if strings.Contains(strings.ToLower(output), word) {
-			return none
-		}
+	if named(output, "embed", "feature", "hidden", "pooler", "box", "coord", "landmark", "keypoint") {
+		return none
 	}
 	// A graph has been checked to have no cycle, and every operator below has the inputs that are read here.
 	for name := output; ; {

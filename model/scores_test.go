@@ -83,7 +83,23 @@ func TestScores(t *testing.T) {
 			declare(b, "y", x)
 			declare(b, "p", b.Softmax(x, -1))
 		}, kind: "logits", classes: 3},
-		"double": {make: func(b *onnx.Builder) { b.Output("y", b.Cast(vector(b), onnx.Double)) }, kind: "logits", classes: 3},
+		"beside boxes": {make: func(b *onnx.Builder) {
+			x := vector(b)
+			declare(b, "boxes", b.Sigmoid(b.MatMul(x, b.Full(1, 3, 4))))
+			declare(b, "y", b.MatMul(x, b.Full(1, 3, 5)))
+		}, kind: "logits", classes: 5},
+		"beside four coordinates": {make: func(b *onnx.Builder) {
+			x := vector(b)
+			declare(b, "y", b.MatMul(x, b.Full(1, 3, 4)))
+			declare(b, "z", b.MatMul(x, b.Full(1, 3, 5)))
+		}, kind: "logits", classes: 5},
+		"by name": {make: func(b *onnx.Builder) {
+			x := vector(b)
+			declare(b, "y", b.MatMul(x, b.Full(1, 3, 7)))
+			declare(b, "class_scores", b.MatMul(x, b.Full(1, 3, 4)))
+		}, kind: "logits", classes: 4},
+		"boxes alone": {make: func(b *onnx.Builder) { b.Output("bbox", b.MatMul(vector(b), b.Full(1, 3, 4))) }, kind: "none"},
+		"double":      {make: func(b *onnx.Builder) { b.Output("y", b.Cast(vector(b), onnx.Double)) }, kind: "logits", classes: 3},
 	} {
 		m, err := model.Open(rt, save(t, c.make), c.options)
 		if err != nil {

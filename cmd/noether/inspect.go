@@ -25,9 +25,10 @@ type inspection struct {
 	Half       string        `json:"half,omitempty"`
 	Inputs     []port        `json:"inputs"`
 	Outputs    []port        `json:"outputs"`
-	Takes      string        `json:"takes,omitempty"`  // "images 3 x 32 x 32", or "sounds of 16000 samples"
-	Classes    int           `json:"classes"`          // 0: the model gives no class scores
-	Scores     string        `json:"scores,omitempty"` // "logits" or "probabilities"
+	Takes      string        `json:"takes,omitempty"`         // "images 3 x 32 x 32", or "sounds of 16000 samples"
+	Classes    int           `json:"classes"`                 // 0: the model gives no class scores
+	Scores     string        `json:"scores,omitempty"`        // "logits" or "probabilities"
+	Output     string        `json:"scores_output,omitempty"` // the output that holds them
 	Layers     []layerOfList `json:"layers"`
 	Problem    string        `json:"problem,omitempty"` // why the model cannot be measured as it is
 }
@@ -119,7 +120,9 @@ func inspect(engine *engineFlags, path string, patterns []string, size, length i
 		}
 	} else {
 		layers = m.Layers()
-		out.Classes, out.Scores, out.Takes = m.Classes(), m.Scores(), takes(m)
+		if out.Classes, out.Scores, out.Takes = m.Classes(), m.Scores(), takes(m); out.Classes > 0 {
+			out.Output = m.Output()
+		}
 	}
 	for _, l := range layers {
 		out.Layers = append(out.Layers, layerOfList{l.Name, l.Op, l.Node, l.Depth, l.Shape, string(l.Axes)})
@@ -166,7 +169,7 @@ func printInspection(w io.Writer, in *inspection) error {
 	case in.Problem != "":
 		fmt.Fprintf(t, "problem\t%s\n", in.Problem)
 	case in.Classes > 0:
-		fmt.Fprintf(t, "classes\t%d (%s)\n", in.Classes, in.Scores)
+		fmt.Fprintf(t, "classes\t%d (%s of output %s)\n", in.Classes, in.Scores, in.Output)
 	default:
 		fmt.Fprintf(t, "classes\tnone: an embedding; measures of the prediction are skipped\n")
 	}
