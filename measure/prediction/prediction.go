@@ -57,7 +57,7 @@ func Accuracy(s Settings) measure.Measure {
 		Descriptor: AccuracyDescriptor(), Version: 1, StateVersion: 2, Settings: s, PerClass: s.PerClass, Pair: accuracyPair,
 		Needs: measure.Needs{Prediction: true, Labels: true, Moved: true, CleanServes: true},
 		Columns: slices.Concat([]paired.Column{
-			{Statistic: "clean", Sample: "correct-clean", Proportion: true},
+			{Statistic: "clean", Sample: "correct-clean", Proportion: true, Guessed: true},
 			{Statistic: "moved", Sample: "correct-moved", Proportion: true, Moved: true},
 			{Statistic: "drop", Difference: true, Moved: true},
 		}, predictionColumns),

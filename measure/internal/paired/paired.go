@@ -47,6 +47,7 @@ type Column struct {
 	Proportion bool   // each value is 0 or 1
 	Difference bool   // each value is -1, 0 or 1, the difference of two proportions
 	Moved      bool   // needs the moved view
+	Guessed    bool   // a model that guesses one of its classes gets 1 / classes; no more than that is worth a warning
 }
 
 // A Spec specifies a measure.

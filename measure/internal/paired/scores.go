@@ -31,6 +31,9 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 			}
 			s := a.score(&null, part, c)
 			s.Warnings = append(s.Warnings, warnings...)
+			if classes := len(a.site.Classes); part == 0 && column.Guessed && s.Low <= 1/float64(classes) {
+				s.Warnings = append(s.Warnings, fmt.Sprintf("no better than a guess among %d classes: check preprocess, and which output each class is", classes))
+			}
 			scores = append(scores, s)
 		}
 	}
