@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/onnx/grad"
 )
 
-// In training the gradient is masked as the very run has masked: of ones, it is the output itself.
+// The gradient has the mask of the same run. For an input of ones it equals the output.
 func TestDropoutInTraining(t *testing.T) {
 	t.Parallel()
 	ones := operand{shape: []int{50}, floats: slices.Repeat([]float32{1}, 50)}
@@ -30,8 +30,8 @@ func TestDropoutInTraining(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		observe(b, "y", y)
-		observe(b, "dx", dx[0])
+		addOutputWithShape(b, "y", y)
+		addOutputWithShape(b, "dx", dx[0])
 		out := compile(t, build(t, b)).run(t, feed)
 		kept := 0
 		for _, v := range out[0].Data {

@@ -14,9 +14,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// net is a small model with an operator without a gradient beside the path from x to y, and
-// integers.
-func net(t testing.TB) *onnx.Model {
+// modelWithoutRule is a small model with integer tensors and an operator without a rule, Det.
+func modelWithoutRule(t testing.TB) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(18)
 	x := b.Input("pixels", onnx.Float, -1, 3)
@@ -29,7 +28,7 @@ func net(t testing.TB) *onnx.Model {
 	return build(t, b)
 }
 
-func TestErrorsSayWhatToDo(t *testing.T) {
+func TestErrorMessages(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
@@ -49,7 +48,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"cotangent of another shape", grad.Options{Of: "logits", Cotangent: "pixels", By: []string{"weights"}}, []string{`cotangent "pixels"`, "[? 3]", `"logits"`, "[? 4]"}},
 		{"name taken", grad.Options{Of: "logits", By: []string{"pixels"}, Names: map[string]string{"pixels": "logits"}}, []string{`"logits" exists already`}},
 	} {
-		_, err := grad.Add(net(t), c.o)
+		_, err := grad.Add(modelWithoutRule(t), c.o)
 		if err == nil {
 			t.Errorf("%s: no error", c.name)
 			continue
@@ -65,20 +64,20 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// An operator without a rule is no obstacle where no gradient flows through it.
+// An operator without a rule is no error where no gradient flows through it.
 func TestOperatorsBesideThePath(t *testing.T) {
 	t.Parallel()
 	for _, of := range []string{"hidden", "logits"} {
-		if _, err := grad.Add(net(t), grad.Options{Of: of, By: []string{"pixels", "weights"}}); err != nil {
+		if _, err := grad.Add(modelWithoutRule(t), grad.Options{Of: of, By: []string{"pixels", "weights"}}); err != nil {
 			t.Errorf("of %s: %v", of, err)
 		}
 	}
-	if _, err := grad.Add(net(t), grad.Options{Of: "odd", By: []string{"odd"}}); err != nil {
+	if _, err := grad.Add(modelWithoutRule(t), grad.Options{Of: "odd", By: []string{"odd"}}); err != nil {
 		t.Errorf("of a result by itself: %v", err)
 	}
 }
 
-func TestTextsAndMistakesBefore(t *testing.T) {
+func TestStringTensorsAndEarlierErrors(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(18)
 	kind := int32(onnx.String)
@@ -96,9 +95,9 @@ func TestTextsAndMistakesBefore(t *testing.T) {
 	}
 }
 
-// What does not influence the result has a gradient of zeros, of its shape as it is when the graph
-// runs.
-func TestGradientByWhatHasNoInfluence(t *testing.T) {
+// The gradient by a tensor of free shape without influence is zero, and has the shape that the
+// tensor has when the graph runs.
+func TestNoInfluenceOfFreeShape(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(13)
 	x, other := b.Input("x0", onnx.Float, -1, 2), b.Input("x1", onnx.Float, -1, 3, -1)
@@ -110,10 +109,10 @@ func TestGradientByWhatHasNoInfluence(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, g := range dx {
-		observe(b, []string{"a", "b", "c"}[i], g)
+		addOutputWithShape(b, []string{"a", "b", "c"}[i], g)
 	}
-	tr := trial{operands: []operand{{shape: []int{2, 2}, floats: []float32{1, 2, 3, 4}}, {shape: []int{2, 3, 1}, floats: make([]float32, 6)}}}
-	got := compile(t, build(t, b)).run(t, tr.feed())
+	tc := testCase{operands: []operand{{shape: []int{2, 2}, floats: []float32{1, 2, 3, 4}}, {shape: []int{2, 3, 1}, floats: make([]float32, 6)}}}
+	got := compile(t, build(t, b)).run(t, tc.feed())
 	for i, want := range []tensor.Tensor{tensor.New(2, 2), tensor.New(2, 3, 1), {Shape: []int{2, 2}, Data: []float32{1, 1, 1, 1}}} {
 		if !slices.Equal(got[i].Shape, want.Shape) || !slices.Equal(got[i].Data, want.Data) {
 			t.Errorf("gradient %d is %v, want %v", i, got[i], want)
@@ -121,7 +120,7 @@ func TestGradientByWhatHasNoInfluence(t *testing.T) {
 	}
 }
 
-// A batch of nothing has gradients of nothing by its samples, and of zero by the weights.
+// An empty batch has an empty gradient by its samples, and a zero gradient by the weights.
 func TestEmptyBatch(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(18)
@@ -133,17 +132,17 @@ func TestEmptyBatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	observe(b, "dx", dx[0])
-	observe(b, "dv", dx[1])
+	addOutputWithShape(b, "dx", dx[0])
+	addOutputWithShape(b, "dv", dx[1])
 	got := compile(t, build(t, b)).run(t, map[string]operand{"x0": {shape: []int{0, 3, 4, 4}, floats: []float32{}}})
-	if !slices.Equal(got[0].Shape, []int{0, 3, 4, 4}) || !slices.Equal(got[1].Shape, []int{2, 5}) || largest(got[1].Data) != 0 {
+	if !slices.Equal(got[0].Shape, []int{0, 3, 4, 4}) || !slices.Equal(got[1].Shape, []int{2, 5}) || maxAbs(got[1].Data) != 0 {
 		t.Errorf("%v", got)
 	}
 }
 
-// Squeeze without axes takes away whatever is 1 when the graph runs, so its rank is not known where
+// Squeeze without axes removes all axes of size 1 when the graph runs, so its rank is unknown where
 // an axis is free.
-func TestSqueezeOfWhatMayBeOne(t *testing.T) {
+func TestSqueezeOfFreeSizes(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(13)
 	x := b.Input("x0", onnx.Float, -1, 1, 3, -1)
@@ -155,7 +154,7 @@ func TestSqueezeOfWhatMayBeOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	observe(b, "dx", dx[0])
+	addOutputWithShape(b, "dx", dx[0])
 	p := compile(t, build(t, b))
 	for _, c := range []struct{ x, y []int }{{[]int{1, 1, 3, 1}, []int{3}}, {[]int{2, 1, 3, 2}, []int{2, 3, 2}}} {
 		dy := operand{shape: c.y, floats: make([]float32, tensor.Size(c.y))}

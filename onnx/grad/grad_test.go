@@ -15,8 +15,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// line is y = relu(x w + 1), with x of n x 2 and w of 2 x 2, and the indices of its columns.
-func line(t *testing.T) *onnx.Model {
+// smallModel is y = relu(x w + 1), with x of n x 2 and w of 2 x 2, and the indices of its columns.
+func smallModel(t *testing.T) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(17)
 	x := b.Input("x", onnx.Float, -1, 2)
@@ -29,7 +29,7 @@ func line(t *testing.T) *onnx.Model {
 
 func TestAdd(t *testing.T) {
 	t.Parallel()
-	m := line(t)
+	m := smallModel(t)
 	g, err := grad.Add(m, grad.Options{Of: "y", Cotangent: "r", By: []string{"x", "weights"}, Names: map[string]string{"weights": "dw"}})
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func TestAdd(t *testing.T) {
 	if got := strings.Join(ports, "; "); got != want {
 		t.Errorf("inputs and outputs are\n%s\nwant\n%s", got, want)
 	}
-	p := compile(t, mustCut(t, g, "grad/x", "dw"))
+	p := compile(t, withOutputs(t, g, "grad/x", "dw"))
 	out := p.runPlain(t, map[string]operand{
 		"x": {shape: []int{2, 2}, floats: []float32{1, 1, 1, -2}}, // y = relu(5, 7; -4, -5)
 		"r": {shape: []int{2, 2}, floats: []float32{1, 10, 100, 1000}},
@@ -72,20 +72,20 @@ func TestAddErrors(t *testing.T) {
 		{grad.Options{Of: "y", By: []string{"best"}}, "holds int64"},
 		{grad.Options{Of: "y", By: []string{"x"}, Names: map[string]string{"x": "y"}}, "exists already"},
 	} {
-		if _, err := grad.Add(line(t), c.o); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if _, err := grad.Add(smallModel(t), c.o); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: error is %v, want one line with %q", c.o, err, c.want)
 		}
 	}
 }
 
-// What does not lead to the result has a gradient of zeros, of its shape.
-func TestUnreached(t *testing.T) {
+// The gradient by a tensor without influence is zero.
+func TestNoInfluence(t *testing.T) {
 	t.Parallel()
-	g, err := grad.Add(line(t), grad.Options{Of: "relu of x", By: []string{"weights", "x"}})
+	g, err := grad.Add(smallModel(t), grad.Options{Of: "relu of x", By: []string{"weights", "x"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := compile(t, mustCut(t, g, "grad/weights", "grad/x")).runPlain(t, map[string]operand{"x": {shape: []int{1, 2}, floats: []float32{3, -3}}})
+	out := compile(t, withOutputs(t, g, "grad/weights", "grad/x")).runPlain(t, map[string]operand{"x": {shape: []int{1, 2}, floats: []float32{3, -3}}})
 	if want := make([]float32, 4); !slices.Equal(out[0], want) {
 		t.Errorf("the gradient by the weights is %v, want %v", out[0], want)
 	}
@@ -95,7 +95,7 @@ func TestUnreached(t *testing.T) {
 }
 
 // An operator without a rule is an error only where a gradient must flow through it.
-func TestUnsupported(t *testing.T) {
+func TestNoRule(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(17)
 	x := b.Input("x", onnx.Float, 1, 2)
@@ -110,12 +110,12 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// Weights that there is a gradient by are not built into the other gradients: of a convolution,
-// which is linear in both, that by x differentiated by the weights is that by the weights at the
-// cotangent's place. Nor are exponents: the derivative of b a^(b-1) by b is a^(b-1) (1 + b log a).
-func TestTwiceByWeights(t *testing.T) {
+// Weights are not constants of a gradient that is differentiated by them. A convolution y = conv(x,
+// w) is linear in both: with g = d(sum y)/dx, d<g, r>/dw equals d(sum conv(r, w))/dw. Exponents
+// neither: the derivative of b a^(b-1) by b is a^(b-1) (1 + b log a).
+func TestSecondDerivativeByWeights(t *testing.T) {
 	t.Parallel()
-	g := &gen{Rand: seed.Rand(31), opset: 17}
+	g := &generator{Rand: seed.Rand(31), opset: 17}
 	kernel, exponent := g.smooth(3, 2, 3, 2), operand{shape: []int{1}, floats: []float32{2}}
 	b := onnx.NewBuilder(17)
 	w, power := kernel.constant(b, "w"), exponent.constant(b, "b")
@@ -127,11 +127,11 @@ func TestTwiceByWeights(t *testing.T) {
 		}
 		return dx
 	}
-	observe(b, "twice", of(of(b.Conv(x, w, "", nil), "", x, w)[0], r, w)[0])
-	observe(b, "once", of(b.Conv(r, w, "", nil), "", w)[0])
-	observe(b, "power", of(of(b.Pow(a, power), "", a, power)[0], "", power)[0])
+	addOutputWithShape(b, "twice", of(of(b.Conv(x, w, "", nil), "", x, w)[0], r, w)[0])
+	addOutputWithShape(b, "once", of(b.Conv(r, w, "", nil), "", w)[0])
+	addOutputWithShape(b, "power", of(of(b.Pow(a, power), "", a, power)[0], "", power)[0])
 	out := compile(t, build(t, b)).run(t, map[string]operand{"x": g.smooth(1, 2, 5, 4), "r": g.smooth(1, 2, 5, 4), "a": {shape: []int{1}, floats: []float32{3}}})
-	if d := distance(out[0].Data, out[1].Data); !(d <= 1e-5*largest(out[1].Data)) || largest(out[1].Data) == 0 {
+	if d := maxDifference(out[0].Data, out[1].Data); !(d <= 1e-5*maxAbs(out[1].Data)) || maxAbs(out[1].Data) == 0 {
 		t.Errorf("the gradient by x has by the weights the gradient %v, want %v", out[0], out[1])
 	}
 	if got, want := float64(out[2].Data[0]), 3*(1+2*math.Log(3)); math.Abs(got-want) > 1e-4 {
@@ -139,8 +139,8 @@ func TestTwiceByWeights(t *testing.T) {
 	}
 }
 
-// Gradients of gradients come by differentiating again: of sum(tanh(x)^2), twice.
-func TestTwice(t *testing.T) {
+// The second derivative of sum(tanh(x)^2), by differentiating twice.
+func TestSecondDerivative(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(17)
 	x := b.Input("x", onnx.Float, 4)
@@ -188,8 +188,8 @@ func TestPullback(t *testing.T) {
 	}
 }
 
-// Equal nodes are written once, however often gradients are asked for.
-func TestShared(t *testing.T) {
+// Differentiating the same tensor again adds no nodes.
+func TestEqualNodesAreShared(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(17)
 	x := b.Input("x", onnx.Float, -1, 3)
@@ -207,7 +207,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-func mustCut(t *testing.T, m *onnx.Model, names ...string) *onnx.Model {
+func withOutputs(t *testing.T, m *onnx.Model, names ...string) *onnx.Model {
 	t.Helper()
 	cut, err := rewrite.WithOutputs(m, names)
 	if err != nil {

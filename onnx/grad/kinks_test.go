@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A kink is a case of testdata/kinks.json: what PyTorch's gradient is where a function has a kink,
-// a tie or a pole.
+// A kink is a case of testdata/kinks.json: the gradient of PyTorch where a function has a kink, a
+// tie or a pole.
 type kink struct {
 	Name, Op   string
 	Opset      int
@@ -23,34 +23,34 @@ type kink struct {
 	Fixed      []int
 	Operands   []struct {
 		Shape    []int
-		Values   []number64
+		Values   []jsonFloat
 		Integers []int64
 	}
 	Dy struct {
 		Shape  []int
-		Values []number64
+		Values []jsonFloat
 	}
-	Gradients [][]number64
+	Gradients [][]jsonFloat
 }
 
-// A number64 is a number in JSON, or the name of an infinite one.
-type number64 float64
+// A jsonFloat is a number in JSON, or "inf", "-inf" or "nan".
+type jsonFloat float64
 
-func (n *number64) UnmarshalJSON(data []byte) error {
+func (n *jsonFloat) UnmarshalJSON(data []byte) error {
 	switch string(data) {
 	case `"inf"`:
-		*n = number64(math.Inf(1))
+		*n = jsonFloat(math.Inf(1))
 	case `"-inf"`:
-		*n = number64(math.Inf(-1))
+		*n = jsonFloat(math.Inf(-1))
 	case `"nan"`:
-		*n = number64(math.NaN())
+		*n = jsonFloat(math.NaN())
 	default:
 		return json.Unmarshal(data, (*float64)(n))
 	}
 	return nil
 }
 
-func float32s(v []number64) []float32 {
+func float32s(v []jsonFloat) []float32 {
 	list := make([]float32, len(v))
 	for i := range v {
 		list[i] = float32(v[i])
@@ -58,24 +58,24 @@ func float32s(v []number64) []float32 {
 	return list
 }
 
-// trial is the node of a case.
-func (k kink) trial() trial {
-	tr := trial{attrs: onnx.Attrs{}, loss: []int{0}}
+// trial is the test case of a kink.
+func (k kink) trial() testCase {
+	tc := testCase{attrs: onnx.Attrs{}, loss: []int{0}}
 	for name, v := range k.Attributes {
-		tr.attrs[name] = attributeOf(v)
+		tc.attrs[name] = attributeOf(v)
 	}
 	for i, o := range k.Operands {
 		fixed := slices.Contains(k.Fixed, i)
-		x := operand{shape: o.Shape, ints: o.Integers, given: fixed, fixed: fixed}
+		x := operand{shape: o.Shape, ints: o.Integers, noGradient: fixed, alwaysConstant: fixed}
 		if o.Integers == nil {
 			x.floats = float32s(o.Values)
 		}
-		tr.operands = append(tr.operands, x)
+		tc.operands = append(tc.operands, x)
 	}
-	return tr
+	return tc
 }
 
-// attributeOf is an attribute in JSON, where a number that is not an integer is {"float": number}.
+// attributeOf converts an attribute from JSON, where {"float": number} is not an integer.
 func attributeOf(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -105,20 +105,20 @@ func TestKinks(t *testing.T) {
 	for _, k := range kinks {
 		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()
-			tr := k.trial()
+			tc := k.trial()
 			dy := tensor.Tensor{Shape: k.Dy.Shape, Data: float32s(k.Dy.Values)}
-			p, err := tr.backward(t, k.Op, tr.plain(k.Opset), []tensor.Tensor{dy})
+			p, err := tc.backward(t, k.Op, tc.plainForm(k.Opset), []tensor.Tensor{dy})
 			if err != nil {
 				t.Fatal(err)
 			}
-			feed := tr.feed()
+			feed := tc.feed()
 			feed["r0"] = operand{shape: dy.Shape, floats: dy.Data}
 			got := p.run(t, feed)
 			for i, want := range k.Gradients {
 				if want == nil {
 					continue
 				}
-				if g := got[0].Data; !slices.EqualFunc(g, float32s(want), alike) {
+				if g := got[0].Data; !slices.EqualFunc(g, float32s(want), almostEqual) {
 					t.Errorf("by operand %d: %v, and PyTorch has %v", i, fmt.Sprint(g), want)
 				}
 				got = got[1:]
@@ -127,8 +127,8 @@ func TestKinks(t *testing.T) {
 	}
 }
 
-// alike is equality but for rounding, where what is not finite must be the same.
-func alike(a, b float32) bool {
+// almostEqual is equality up to rounding. Infinities and NaN must be the same.
+func almostEqual(a, b float32) bool {
 	if math.IsNaN(float64(b)) || math.IsInf(float64(b), 0) {
 		return a == b || a != a && b != b
 	}

@@ -15,41 +15,41 @@ import (
 // An operand is an input of the operator under test, with its value. The zero operand is an
 // optional input that is left out.
 type operand struct {
-	shape  []int
-	floats []float32 // differentiated by
-	ints   []int64
-	bools  []bool
-	narrow bool // ints are of 32 bits
-	double bool // floats are of 64 bits
-	given  bool // floats are not differentiated by
-	fixed  bool // always a constant of the graph
+	shape          []int
+	floats         []float32 // differentiated by, unless noGradient is set
+	ints           []int64
+	bools          []bool
+	isInt32        bool // ints are of 32 bits
+	isFloat64      bool // floats are of 64 bits
+	noGradient     bool // not differentiated by
+	alwaysConstant bool // always a constant of the graph
 }
 
-func (o operand) absent() bool { return o.shape == nil }
+func (o operand) isAbsent() bool { return o.shape == nil }
 
-func (o operand) differentiable() bool { return o.floats != nil && !o.given }
+func (o operand) differentiable() bool { return o.floats != nil && !o.noGradient }
 
 func (o operand) elementType() onnx.Type {
 	switch {
-	case o.narrow:
+	case o.isInt32:
 		return onnx.Int32
 	case o.ints != nil:
 		return onnx.Int64
 	case o.bools != nil:
 		return onnx.Bool
 	}
-	if o.double {
+	if o.isFloat64 {
 		return onnx.Double
 	}
 	return onnx.Float
 }
 
-// constant makes the operand a weight of a graph.
+// constant adds the operand to a graph as an initializer.
 func (o operand) constant(b *onnx.Builder, name string) onnx.Value {
 	return b.Initializer(o.proto(name))
 }
 
-// proto is the operand as a constant in a file.
+// proto is the operand as a message.
 func (o operand) proto(name string) *pb.TensorProto {
 	t := &pb.TensorProto{Name: &name, RawData: []byte{}}
 	kind := int32(o.elementType())
@@ -58,14 +58,14 @@ func (o operand) proto(name string) *pb.TensorProto {
 		t.Dims = append(t.Dims, int64(d))
 	}
 	for _, v := range o.floats {
-		if o.double {
+		if o.isFloat64 {
 			t.RawData = binary.LittleEndian.AppendUint64(t.RawData, math.Float64bits(float64(v)))
 			continue
 		}
 		t.RawData = binary.LittleEndian.AppendUint32(t.RawData, math.Float32bits(v))
 	}
 	for _, v := range o.ints {
-		if o.narrow {
+		if o.isInt32 {
 			t.RawData = binary.LittleEndian.AppendUint32(t.RawData, uint32(v))
 			continue
 		}
@@ -79,13 +79,13 @@ func (o operand) proto(name string) *pb.TensorProto {
 
 func (o operand) value(rt *ort.Runtime) (*ort.Value, error) {
 	switch {
-	case o.narrow:
+	case o.isInt32:
 		list := make([]int32, len(o.ints))
 		for i, v := range o.ints {
 			list[i] = int32(v)
 		}
 		return ort.Wrap(rt, list, o.shape...)
-	case o.double:
+	case o.isFloat64:
 		list := make([]float64, len(o.floats))
 		for i, v := range o.floats {
 			list[i] = float64(v)

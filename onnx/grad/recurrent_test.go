@@ -12,19 +12,19 @@ import (
 	"github.com/noether-ml/noether/onnx/grad"
 )
 
-// Gradients are the same where outputs that nobody reads have no name, as exporters leave them.
+// Gradients do not change where unread outputs have no name, as exporters write them.
 func TestRecurrentOutputsLeftOut(t *testing.T) {
 	t.Parallel()
-	for i, draw := range []func(*gen) trial{drawLSTM, drawGRU, drawRNN} {
+	for i, draw := range []func(*generator) testCase{drawLSTM, drawGRU, drawRNN} {
 		op := []string{"LSTM", "GRU", "RNN"}[i]
-		g := &gen{Rand: seed.Rand(21, op), opset: 14}
-		tr := draw(g)
-		n := tr.operands[0].shape[1]
-		tr.operands[4] = operand{shape: []int{n}, narrow: true, ints: slices.Repeat([]int64{1}, n)}
-		gradients := func(left bool) [][]float32 {
+		g := &generator{Rand: seed.Rand(21, op), opset: 14}
+		tc := draw(g)
+		n := tc.operands[0].shape[1]
+		tc.operands[4] = operand{shape: []int{n}, isInt32: true, ints: slices.Repeat([]int64{1}, n)}
+		gradients := func(unnamed bool) [][]float32 {
 			b := onnx.NewBuilder(14)
-			in, out := tr.node(b, op, tr.plain(14))
-			if left {
+			in, out := tc.node(b, op, tc.plainForm(14))
+			if unnamed {
 				nodes := b.Nodes()
 				nodes[len(nodes)-1].Output[0] = ""
 			}
@@ -33,35 +33,35 @@ func TestRecurrentOutputsLeftOut(t *testing.T) {
 				t.Fatal(err)
 			}
 			for k, v := range dx {
-				observe(b, fmt.Sprintf("grad%d", k), v)
+				addOutputWithShape(b, fmt.Sprintf("grad%d", k), v)
 			}
 			var values [][]float32
-			for _, v := range compile(t, build(t, b)).run(t, tr.feed()) {
+			for _, v := range compile(t, build(t, b)).run(t, tc.feed()) {
 				values = append(values, v.Data)
 			}
 			return values
 		}
 		want := gradients(false)
 		for k, got := range gradients(true) {
-			if d := distance(got, want[k]); !(d <= 1e-6*largest(want[k])) || largest(want[k]) == 0 {
+			if d := maxDifference(got, want[k]); !(d <= 1e-6*maxAbs(want[k])) || maxAbs(want[k]) == 0 {
 				t.Errorf("%s: by operand %d %v, with all outputs %v", op, k, got, want[k])
 			}
 		}
 	}
 }
 
-// What the attribute clip bounds has no gradient beyond it: one step of an RNN is tanh of a bounded
-// product.
+// The attribute clip bounds the argument of the activation: one step of an RNN is the tanh of a
+// clipped product, and has its gradient.
 func TestRecurrentClip(t *testing.T) {
 	t.Parallel()
 	for _, opset := range []int{7, 14} {
-		g := &gen{Rand: seed.Rand(23, opset), opset: opset}
-		tr := trial{
+		g := &generator{Rand: seed.Rand(23, opset), opset: opset}
+		tc := testCase{
 			attrs: onnx.Attrs{"hidden_size": 4, "clip": 0.5}, outputs: 2,
 			operands: []operand{g.smooth(1, 3, 2), g.smooth(1, 4, 2), g.smooth(1, 4, 4)},
 		}
 		b := onnx.NewBuilder(opset)
-		in, out := tr.node(b, "RNN", tr.plain(opset))
+		in, out := tc.node(b, "RNN", tc.plainForm(opset))
 		sum := b.MatMul(in[0], b.Transpose(in[1], 0, 2, 1))
 		var bounded onnx.Value
 		if opset >= 11 {
@@ -75,13 +75,13 @@ func TestRecurrentClip(t *testing.T) {
 				t.Fatal(err)
 			}
 			for k, v := range dx {
-				observe(b, fmt.Sprintf("grad%d/%d", i, k), v)
+				addOutputWithShape(b, fmt.Sprintf("grad%d/%d", i, k), v)
 			}
 		}
-		got := compile(t, build(t, b)).run(t, tr.feed())
+		got := compile(t, build(t, b)).run(t, tc.feed())
 		for k := range 2 {
-			if d := distance(got[k].Data, got[2+k].Data); !(d <= 1e-5) || largest(got[k].Data) == 0 {
-				t.Errorf("opset %d: by operand %d %v, of the bounded product %v", opset, k, got[k], got[2+k])
+			if d := maxDifference(got[k].Data, got[2+k].Data); !(d <= 1e-5) || maxAbs(got[k].Data) == 0 {
+				t.Errorf("opset %d: by operand %d %v, of the clipped product %v", opset, k, got[k], got[2+k])
 			}
 		}
 	}

@@ -9,18 +9,17 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// An array is the value of a small tensor that shape arithmetic computes, NaN where an element is
-// not known.
+// An array is the value of a small tensor, as in shape arithmetic. Unknown elements are NaN.
 type array struct {
 	shape []int
 	data  []float64
 }
 
-// MaxValues is how many elements a tensor may have whose values are inferred: shape arithmetic has
-// few.
+// MaxValues is the largest number of elements of a tensor whose values are inferred. Shape
+// arithmetic has few.
 const MaxValues = 1 << 12
 
-// generate makes an array from a function of the indices. It is nil if the shape is unknown or
+// generate returns an array from a function of the indices, or nil if the shape is unknown or
 // large.
 func generate(shape []int, f func(index []int) float64) *array {
 	n := 1
@@ -49,8 +48,7 @@ func generate(shape []int, f func(index []int) float64) *array {
 	return a
 }
 
-// at is the element at an index, broadcast: missing leading axes and axes of size 1 are repeated.
-// It is NaN outside.
+// at is the element at an index to which the array is broadcast. It is NaN out of range.
 func (a *array) at(index []int) float64 {
 	skip := len(index) - len(a.shape)
 	if skip < 0 {
@@ -70,8 +68,8 @@ func (a *array) at(index []int) float64 {
 	return a.data[offset]
 }
 
-// ints are the elements as integers, cut to the range of int32; nil where the array or one of them
-// is not known.
+// ints are the elements as integers, limited to the range of int32. They are nil if one of them is
+// unknown.
 func (a *array) ints() []int {
 	if a == nil {
 		return nil
@@ -86,7 +84,7 @@ func (a *array) ints() []int {
 	return list
 }
 
-// sizes are the elements as dimensions, -1 for what is not known.
+// sizes are the elements as dimensions, -1 for unknown ones.
 func (a *array) sizes() []int {
 	if a == nil {
 		return nil
@@ -101,7 +99,7 @@ func (a *array) sizes() []int {
 	return list
 }
 
-// vector is an array of rank 1 with NaN for -1.
+// vector is an array of rank 1 of dimensions, of which -1 is unknown.
 func vector(sizes []int) *array {
 	return generate([]int{len(sizes)}, func(i []int) float64 {
 		if sizes[i[0]] < 0 {
@@ -111,8 +109,8 @@ func vector(sizes []int) *array {
 	})
 }
 
-// constantArray is the value of a small constant in the message; nil if it is large, external or of
-// another type.
+// constantArray is the value of a small constant. It is nil if the constant is large, external or
+// of a type that shape arithmetic does not use.
 func constantArray(t *pb.TensorProto) *array {
 	n, err := pbutil.Elements(t.GetDims())
 	if err != nil || n > MaxValues || pbutil.External(t) {
@@ -129,8 +127,8 @@ func constantArray(t *pb.TensorProto) *array {
 	return a
 }
 
-// elementOf reads the elements of a tensor of one of the types that shape arithmetic uses. The
-// tensor has been checked.
+// elementOf returns a function that reads the elements of a tensor, or nil for a type that shape
+// arithmetic does not use.
 func elementOf(t *pb.TensorProto) func(i int) float64 {
 	raw := t.RawData
 	switch onnx.Type(t.GetDataType()) {

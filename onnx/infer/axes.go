@@ -9,14 +9,14 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// Axes returns the axes of every tensor of the main graph, by its name. They are empty where not
-// even their number is known.
+// Axes returns the axes of every tensor of the main graph, by name. They are empty for a tensor of
+// unknown rank.
 //
-// stated are axes of some tensors, inputs among them, that the caller knows better than the
-// inference, for instance of an input whose channels are last. What is computed from these tensors
-// follows. It is an error to state axes of a tensor that does not exist, or of another rank.
+// stated are axes of some tensors that the caller knows better than the inference, such as those of
+// an input whose channels are last. The axes of what is computed from these tensors follow. It is
+// an error to state axes of a tensor that does not exist, or for another rank.
 func Axes(m *onnx.Model, stated map[string]onnx.Axes) (map[string]onnx.Axes, error) {
-	known := inferFacts(m, nil, false).facts
+	known := infer(m, nil, false).facts
 	for _, name := range slices.Sorted(maps.Keys(stated)) {
 		f, ok := known[name]
 		switch axes := stated[name]; {
@@ -29,7 +29,7 @@ func Axes(m *onnx.Model, stated map[string]onnx.Axes) (map[string]onnx.Axes, err
 		}
 	}
 	if len(stated) > 0 {
-		known = inferFacts(m, stated, false).facts
+		known = infer(m, stated, false).facts
 	}
 	axes := make(map[string]onnx.Axes, len(known))
 	for name, f := range known {

@@ -6,27 +6,29 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A factor is a part of an axis that has one meaning: a letter of Axes, or blank for what has none
-// (weights), and how many places it has, -1 if that is unknown.
+// A factor is a part of an axis with one meaning: a letter of onnx.Axes, or blank where it has
+// none, as for weights. size is -1 if it is unknown.
 type factor struct {
 	letter byte
 	size   int
 }
 
 // An axis of a tensor is a product of factors, the first varying slowest. Convolutions make axes of
-// one factor; reshaping splits and joins them, and since the factors remember where they come from,
-// an axis that is put together again has its meaning back. So the windows of a Swin transformer, (N
-// H1 W1) x (H2 W2) x C, become N x H x W x C.
+// one factor. Reshapes split and join them. The factors keep their letters, so an axis that is
+// joined again has its letter again: the windows of a Swin transformer, (N H1 W1) x (H2 W2) x C,
+// become N x H x W x C.
 type axis []factor
 
 // A layout is the axes of a tensor; nil if not even their number is known.
 type layout []axis
 
+// blank is the letter of a factor without meaning.
 const blank = ' '
 
-func one(letter byte, size int) axis { return axis{{letter, size}} }
+// newAxis returns an axis of one factor.
+func newAxis(letter byte, size int) axis { return axis{{letter, size}} }
 
-// size is the number of places of an axis, -1 if unknown.
+// size is the length of an axis, -1 if unknown.
 func (a axis) size() int {
 	n := 1
 	for _, f := range a {
@@ -35,9 +37,9 @@ func (a axis) size() int {
 	return n
 }
 
-// letter is what an axis means as a whole. Positions in both directions together are tokens,
-// anything that is flattened with channels is channels, and a batch that is mixed with something
-// else (windows, heads) is no longer a batch.
+// letter is the letter of an axis as a whole. Height and width together are tokens, anything that
+// is flattened with channels is channels, and a batch joined with something else (windows, heads)
+// is unknown.
 func (a axis) letter() byte {
 	var n, c, h, w, t, other bool
 	for _, f := range a {
@@ -76,18 +78,18 @@ func (a axis) letter() byte {
 	return '?'
 }
 
-// resized is an axis of the same meaning with another size; the same axis if the size is the same.
+// resized is an axis of the same letter with another size.
 func (a axis) resized(size int) axis {
 	if a.size() == size && size >= 0 {
 		return a
 	}
 	if letter := a.letter(); letter != '?' {
-		return one(letter, size)
+		return newAxis(letter, size)
 	}
-	return one(blank, size)
+	return newAxis(blank, size)
 }
 
-// sizes is the shape, with -1 for what is unknown; nil for an unknown layout.
+// sizes is the shape, with -1 for unknown sizes. It is nil for an unknown layout.
 func (l layout) sizes() []int {
 	if l == nil {
 		return nil
@@ -99,17 +101,17 @@ func (l layout) sizes() []int {
 	return sizes
 }
 
-// unlabelled is a layout without meaning.
+// unlabelled is a layout without letters.
 func unlabelled(sizes ...int) layout {
 	l := make(layout, len(sizes))
 	for i, s := range sizes {
-		l[i] = one(blank, s)
+		l[i] = newAxis(blank, s)
 	}
 	return l
 }
 
-// axes spells a layout. Axes of size 1 that were added behind N and C, to multiply a feature map,
-// are its space.
+// axes converts a layout to letters. Axes of size 1 after N and C, which were added to broadcast to
+// a feature map, are spatial.
 func (l layout) axes() onnx.Axes {
 	letters := make([]byte, len(l))
 	for i, a := range l {
@@ -122,8 +124,8 @@ func (l layout) axes() onnx.Axes {
 	return onnx.Axes(letters)
 }
 
-// meaning counts the different letters of a layout, to choose between operands.
-func (l layout) meaning() int {
+// distinctLetters counts the different letters of a layout.
+func (l layout) distinctLetters() int {
 	seen := map[byte]bool{}
 	for _, a := range l {
 		if letter := a.letter(); letter != '?' {
@@ -133,8 +135,8 @@ func (l layout) meaning() int {
 	return len(seen)
 }
 
-// broadcast is the layout of an element-by-element operator. Each axis is that of an operand that
-// fills it, and of the one whose layout means most where several do.
+// broadcast is the layout of the output of an element-wise operator. Each axis is that of an
+// operand that is not broadcast along it. Of several, it is that of the operand with most letters.
 func broadcast(operands ...layout) layout {
 	rank := 0
 	for _, l := range operands {
@@ -144,12 +146,12 @@ func broadcast(operands ...layout) layout {
 		rank = max(rank, len(l))
 	}
 	ranked := slices.Clone(operands)
-	slices.SortStableFunc(ranked, func(a, b layout) int { return b.meaning() - a.meaning() })
+	slices.SortStableFunc(ranked, func(a, b layout) int { return b.distinctLetters() - a.distinctLetters() })
 	out := make(layout, rank)
 	for i := range out {
 		for _, l := range ranked {
 			j := i - (rank - len(l))
-			if j >= 0 && (out[i] == nil || better(l[j], out[i])) {
+			if j >= 0 && (out[i] == nil || isMoreSpecific(l[j], out[i])) {
 				out[i] = l[j]
 			}
 		}
@@ -157,8 +159,8 @@ func broadcast(operands ...layout) layout {
 	return out
 }
 
-// better reports whether axis a says more about a broadcast axis than b does.
-func better(a, b axis) bool {
+// isMoreSpecific reports whether axis a says more about a broadcast axis than b.
+func isMoreSpecific(a, b axis) bool {
 	if (a.size() == 1) != (b.size() == 1) {
 		return b.size() == 1
 	}
@@ -166,9 +168,8 @@ func better(a, b axis) bool {
 }
 
 // reshape gives a layout other sizes. It takes the factors in order, and splits one where an axis
-// ends inside it. Where a boundary fits no factor, the factors of one letter in an axis count as one:
-// 7 blocks of 8 rows can be read as 8 blocks of 7. An axis whose boundaries still fit none has no
-// meaning, and so have all that follow.
+// ends inside it. An axis that ends where no factor can be split has no letter, and neither have those
+// after it.
 func (l layout) reshape(sizes []int) layout {
 	out, ok := regroup(slices.Concat(l...), sizes)
 	if !ok {
@@ -201,7 +202,7 @@ func regroup(rest []factor, sizes []int) (out layout, ok bool) {
 		return out, true
 	}
 	for i, size := range sizes {
-		taken, left, ok := take(rest, size, i == len(sizes)-1)
+		taken, left, ok := takeFactors(rest, size, i == len(sizes)-1)
 		if !ok {
 			return out, false
 		}
@@ -213,10 +214,10 @@ func regroup(rest []factor, sizes []int) (out layout, ok bool) {
 	return out, true
 }
 
-// take splits factors that make up an axis of a size off the front of a list. Factors of size 1 go
-// with what precedes them if an axis of their own does not follow; the last axis takes all that are
-// left.
-func take(factors []factor, size int, last bool) (taken axis, rest []factor, ok bool) {
+// takeFactors takes the factors of an axis of some size from the front of a list. Factors of size 1
+// belong to the axis before them unless an axis of size 1 follows. The last axis takes all
+// factors that remain.
+func takeFactors(factors []factor, size int, last bool) (taken axis, rest []factor, ok bool) {
 	if size == 1 && !last {
 		if len(factors) > 0 && factors[0].size == 1 {
 			return axis{factors[0]}, factors[1:], true

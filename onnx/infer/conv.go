@@ -13,49 +13,49 @@ import (
 // spaces are the letters of the spatial axes of a feature map, by their number.
 var spaces = []string{1: "T", 2: "HW", 3: "THW"}
 
-// featureMap gives x the meaning that convolutions and pools see in it: batch, channels, space.
-// Spatial axes that have a meaning already keep it.
+// featureMap returns x with the letters that convolutions and pools imply: batch, channels, space.
+// Spatial axes that have a letter already keep it.
 func featureMap(x layout) layout {
 	if len(x) < 3 {
 		return x
 	}
 	out := slices.Clone(x)
-	out[1] = one('C', x[1].size())
+	out[1] = newAxis('C', x[1].size())
 	if n := len(x) - 2; n < len(spaces) {
 		for i := range n {
 			if !strings.ContainsRune("HWT", rune(x[2+i].letter())) {
-				out[2+i] = one(spaces[n][i], x[2+i].size())
+				out[2+i] = newAxis(spaces[n][i], x[2+i].size())
 			}
 		}
 	}
 	return out
 }
 
-func (c *node) conv(x layout) layout {
-	w := c.arg(1)
-	if c.node.GetOpType() == "QLinearConv" {
-		w = c.arg(3)
+func (op *operation) conv(x layout) layout {
+	w := op.layout(1)
+	if op.node.GetOpType() == "QLinearConv" {
+		w = op.layout(3)
 	}
 	if len(x) < 3 || len(w) != len(x) {
 		return x.unsized()
 	}
-	out := c.windows(featureMap(x), w.sizes()[2:])
-	out[1] = one('C', w[0].size())
-	if c.node.GetOpType() == "ConvTranspose" {
-		out[1] = one('C', times(w[1].size(), onnx.AttrInt(c.node, "group", 1)))
+	out := op.windows(featureMap(x), w.sizes()[2:])
+	out[1] = newAxis('C', w[0].size())
+	if op.node.GetOpType() == "ConvTranspose" {
+		out[1] = newAxis('C', times(w[1].size(), onnx.AttrInt(op.node, "group", 1)))
 	}
 	return out
 }
 
-func (c *node) pool(x layout) layout {
+func (op *operation) pool(x layout) layout {
 	if len(x) < 3 {
 		return x.unsized()
 	}
-	return c.windows(featureMap(x), onnx.AttrInts(c.node, "kernel_shape"))
+	return op.windows(featureMap(x), onnx.AttrInts(op.node, "kernel_shape"))
 }
 
-// windows gives the spatial axes the size that a sliding kernel leaves.
-func (c *node) windows(x layout, kernel []int) layout {
+// windows returns x with the spatial sizes of the output of a sliding kernel.
+func (op *operation) windows(x layout, kernel []int) layout {
 	out := slices.Clone(x)
 	n := len(x) - 2
 	for i := range n {
@@ -64,9 +64,9 @@ func (c *node) windows(x layout, kernel []int) layout {
 			out[2+i] = x[2+i].resized(-1)
 			continue
 		}
-		w := window.Of(c.node, kernel[i], i, n)
-		if c.node.GetOpType() == "ConvTranspose" {
-			size = window.Attr(c.node, "output_shape", i, w.OutputTransposed(size))
+		w := window.Of(op.node, kernel[i], i, n)
+		if op.node.GetOpType() == "ConvTranspose" {
+			size = window.Attr(op.node, "output_shape", i, w.OutputTransposed(size))
 		} else {
 			size = w.Output(size)
 		}
@@ -75,8 +75,8 @@ func (c *node) windows(x layout, kernel []int) layout {
 	return out
 }
 
-// pooled is a feature map with one place.
-func pooled(x layout) layout {
+// globalPool is a feature map of spatial size 1.
+func globalPool(x layout) layout {
 	out := featureMap(x)
 	for i := 2; i < len(out); i++ {
 		out[i] = out[i].resized(1)
@@ -84,13 +84,13 @@ func pooled(x layout) layout {
 	return out
 }
 
-func (c *node) resize(x layout) layout {
+func (op *operation) resize(x layout) layout {
 	if x == nil {
 		return nil
 	}
-	sizes, scales := c.val(3).ints(), c.val(2)
-	if c.node.GetOpType() == "Upsample" || c.in.opset < 11 {
-		sizes, scales = nil, c.val(1)
+	sizes, scales := op.value(3).ints(), op.value(2)
+	if op.node.GetOpType() == "Upsample" || op.in.opset < 11 {
+		sizes, scales = nil, op.value(1)
 	}
 	out := x.unsized()
 	for i := range x {
@@ -105,8 +105,8 @@ func (c *node) resize(x layout) layout {
 }
 
 // depthToSpace moves channels into space, or back.
-func (c *node) depthToSpace(x layout, toSpace bool) layout {
-	block := onnx.AttrInt(c.node, "blocksize", 1)
+func (op *operation) depthToSpace(x layout, toSpace bool) layout {
+	block := onnx.AttrInt(op.node, "blocksize", 1)
 	if len(x) != 4 || block < 1 || block > 1<<10 {
 		return x
 	}
@@ -128,21 +128,21 @@ func (c *node) depthToSpace(x layout, toSpace bool) layout {
 	return out
 }
 
-// recurrent: X is t x n x c; Y is t x directions x n x hidden, Y_h and Y_c are directions x n x
-// hidden.
-func (c *node) recurrent(x layout) []layout {
+// recurrent is the rule of LSTM, GRU and RNN. X is t x n x c, Y is t x directions x n x hidden, Y_h
+// and Y_c are directions x n x hidden.
+func (op *operation) recurrent(x layout) []layout {
 	if len(x) != 3 {
 		return nil
 	}
 	directions := 1
-	if onnx.AttrString(c.node, "direction", "forward") == "bidirectional" {
+	if onnx.AttrString(op.node, "direction", "forward") == "bidirectional" {
 		directions = 2
 	}
-	hidden := one('C', onnx.AttrInt(c.node, "hidden_size", -1))
+	hidden := newAxis('C', onnx.AttrInt(op.node, "hidden_size", -1))
 	time := x[0]
 	if time.letter() == '?' {
-		time = one('T', time.size())
+		time = newAxis('T', time.size())
 	}
-	last := layout{one(blank, directions), x[1], hidden}
-	return []layout{{time, one(blank, directions), x[1], hidden}, last, last}
+	last := layout{newAxis(blank, directions), x[1], hidden}
+	return []layout{{time, newAxis(blank, directions), x[1], hidden}, last, last}
 }

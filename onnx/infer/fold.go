@@ -7,56 +7,55 @@ import (
 	"github.com/noether-ml/noether/onnx/internal/pbutil"
 )
 
-// value is what a node that does shape arithmetic computes, its output having a shape; nil for
-// other nodes.
-func (c *node) value(output int, shape []int) *array {
-	x := c.val(0)
-	switch op := c.node.GetOpType(); op {
+// outputValue is the value of an output of this shape. It is nil if it cannot be inferred.
+func (op *operation) outputValue(output int, shape []int) *array {
+	x := op.value(0)
+	switch op.node.GetOpType() {
 	case "Constant":
-		return c.constantValue()
+		return op.constantValue()
 	case "Shape":
-		if c.arg(0) == nil {
+		if op.layout(0) == nil {
 			return nil
 		}
-		return vector(c.shapeSizes())
+		return vector(op.shapeSizes())
 	case "Size":
 		n := 1
-		for _, s := range c.arg(0).sizes() {
+		for _, s := range op.layout(0).sizes() {
 			n = times(n, s)
 		}
-		if c.arg(0) == nil || n < 0 {
+		if op.layout(0) == nil || n < 0 {
 			return nil
 		}
 		return &array{shape: []int{}, data: []float64{float64(n)}}
 	case "ConstantOfShape":
 		fill := 0.0
-		if t := onnx.AttrTensor(c.node, "value"); t != nil {
+		if t := onnx.AttrTensor(op.node, "value"); t != nil {
 			if v := constantArray(t); v != nil && len(v.data) == 1 {
 				fill = v.data[0]
 			}
 		}
 		return generate(shape, func([]int) float64 { return fill })
 	case "Range":
-		if c.val(0) == nil || c.val(2) == nil {
+		if op.value(0) == nil || op.value(2) == nil {
 			return nil
 		}
-		from, step := c.val(0).at(nil), c.val(2).at(nil)
+		from, step := op.value(0).at(nil), op.value(2).at(nil)
 		return generate(shape, func(i []int) float64 { return from + float64(i[0])*step })
 	case "Concat":
-		return c.concatValue(shape)
+		return op.concatValue(shape)
 	default:
 		if x == nil {
 			return nil
 		}
-		if f := c.move(x, output); f != nil {
+		if f := op.move(x, output); f != nil {
 			return generate(shape, f)
 		}
-		return c.compute(x, shape)
+		return op.compute(x, shape)
 	}
 }
 
-func (c *node) constantValue() *array {
-	for _, a := range c.node.Attribute {
+func (op *operation) constantValue() *array {
+	for _, a := range op.node.Attribute {
 		switch a.GetName() {
 		case "value":
 			return constantArray(a.GetT())
@@ -69,16 +68,16 @@ func (c *node) constantValue() *array {
 	return nil
 }
 
-func (c *node) concatValue(shape []int) *array {
-	at, ok := c.axisOf("axis", 0, len(shape))
-	for i := range c.args {
-		if v := c.val(i); !ok || v == nil || len(v.shape) != len(shape) {
+func (op *operation) concatValue(shape []int) *array {
+	at, ok := op.axisOf("axis", 0, len(shape))
+	for i := range op.args {
+		if v := op.value(i); !ok || v == nil || len(v.shape) != len(shape) {
 			return nil
 		}
 	}
 	return generate(shape, func(index []int) float64 {
 		index = append([]int(nil), index...)
-		for _, f := range c.args {
+		for _, f := range op.args {
 			if index[at] < f.value.shape[at] {
 				return f.value.at(index)
 			}
@@ -88,14 +87,14 @@ func (c *node) concatValue(shape []int) *array {
 	})
 }
 
-// move is, for an operator that moves the elements of x, which of them lands at an index; nil for
-// other operators.
-func (c *node) move(x *array, output int) func(index []int) float64 {
-	switch c.node.GetOpType() {
+// move returns, for an operator that moves the elements of x, the output element at an index. It is
+// nil for other operators.
+func (op *operation) move(x *array, output int) func(index []int) float64 {
+	switch op.node.GetOpType() {
 	case "Identity", "Expand":
 		return x.at
 	case "Cast":
-		if t := onnx.Type(onnx.AttrInt(c.node, "to", 0)); t.IsFloat() {
+		if t := onnx.Type(onnx.AttrInt(op.node, "to", 0)); t.IsFloat() {
 			return x.at
 		}
 		return func(index []int) float64 { return math.Trunc(x.at(index)) }
@@ -108,7 +107,7 @@ func (c *node) move(x *array, output int) func(index []int) float64 {
 			return math.NaN()
 		}
 	case "Transpose":
-		perm := onnx.AttrInts(c.node, "perm")
+		perm := onnx.AttrInts(op.node, "perm")
 		return func(index []int) float64 {
 			from := make([]int, len(index))
 			for i := range index {
@@ -121,18 +120,18 @@ func (c *node) move(x *array, output int) func(index []int) float64 {
 			return x.at(from)
 		}
 	case "Gather":
-		return c.gathered(x)
+		return op.gatherValue(x)
 	case "Slice":
-		return c.sliced(x)
+		return op.sliceValue(x)
 	case "Split":
-		return c.parted(x, output)
+		return op.splitValue(x, output)
 	}
 	return nil
 }
 
-func (c *node) gathered(x *array) func(index []int) float64 {
-	at, ok := c.axisOf("axis", 0, len(x.shape))
-	indices := c.val(1)
+func (op *operation) gatherValue(x *array) func(index []int) float64 {
+	at, ok := op.axisOf("axis", 0, len(x.shape))
+	indices := op.value(1)
 	if !ok || indices == nil {
 		return nil
 	}
@@ -150,8 +149,8 @@ func (c *node) gathered(x *array) func(index []int) float64 {
 	}
 }
 
-func (c *node) sliced(x *array) func(index []int) float64 {
-	cuts, ok := c.spans(unlabelled(x.shape...))
+func (op *operation) sliceValue(x *array) func(index []int) float64 {
+	cuts, ok := op.cuts(unlabelled(x.shape...))
 	if !ok {
 		return nil
 	}
@@ -167,14 +166,14 @@ func (c *node) sliced(x *array) func(index []int) float64 {
 	}
 }
 
-func (c *node) parted(x *array, output int) func(index []int) float64 {
+func (op *operation) splitValue(x *array, output int) func(index []int) float64 {
 	l := unlabelled(x.shape...)
-	at, ok := c.axisOf("axis", 0, len(l))
+	at, ok := op.axisOf("axis", 0, len(l))
 	if !ok {
 		return nil
 	}
 	start := 0
-	for _, part := range c.split(l)[:output] {
+	for _, part := range op.split(l)[:output] {
 		start += part[at].size()
 	}
 	return func(index []int) float64 {
@@ -184,27 +183,27 @@ func (c *node) parted(x *array, output int) func(index []int) float64 {
 	}
 }
 
-// compute is the result of an operator that computes with the elements of x.
-func (c *node) compute(x *array, shape []int) *array {
-	if f := unaryOps[c.node.GetOpType()]; f != nil {
+// compute is the output of an arithmetic operator. It is nil for other operators.
+func (op *operation) compute(x *array, shape []int) *array {
+	if f := unaryOps[op.node.GetOpType()]; f != nil {
 		return generate(shape, func(i []int) float64 { return f(x.at(i)) })
 	}
-	if f := binaryOps[c.node.GetOpType()]; f != nil {
-		return c.combine(shape, f)
+	if f := binaryOps[op.node.GetOpType()]; f != nil {
+		return op.combine(shape, f)
 	}
-	switch c.node.GetOpType() {
+	switch op.node.GetOpType() {
 	case "Div":
-		if c.in.types[c.node.Input[0]].IsFloat() {
-			return c.combine(shape, func(a, b float64) float64 { return a / b })
+		if op.in.types[op.node.Input[0]].IsFloat() {
+			return op.combine(shape, func(a, b float64) float64 { return a / b })
 		}
-		return c.combine(shape, func(a, b float64) float64 { return math.Trunc(a / b) })
+		return op.combine(shape, func(a, b float64) float64 { return math.Trunc(a / b) })
 	case "Mod":
-		if onnx.AttrInt(c.node, "fmod", 0) == 1 {
-			return c.combine(shape, math.Mod)
+		if onnx.AttrInt(op.node, "fmod", 0) == 1 {
+			return op.combine(shape, math.Mod)
 		}
-		return c.combine(shape, func(a, b float64) float64 { return a - b*math.Floor(a/b) })
+		return op.combine(shape, func(a, b float64) float64 { return a - b*math.Floor(a/b) })
 	case "Where":
-		yes, no := c.val(1), c.val(2)
+		yes, no := op.value(1), op.value(2)
 		if yes == nil || no == nil {
 			return nil
 		}
@@ -218,7 +217,7 @@ func (c *node) compute(x *array, shape []int) *array {
 			return no.at(i)
 		})
 	case "ReduceProd":
-		if len(c.args) > 1 || len(shape) > 0 && (len(shape) > 1 || shape[0] != 1) {
+		if len(op.args) > 1 || len(shape) > 0 && (len(shape) > 1 || shape[0] != 1) {
 			return nil
 		}
 		product := 1.0
@@ -231,15 +230,15 @@ func (c *node) compute(x *array, shape []int) *array {
 }
 
 // combine applies a function to two or more broadcast operands.
-func (c *node) combine(shape []int, f func(a, b float64) float64) *array {
-	for i := range c.args {
-		if c.val(i) == nil {
+func (op *operation) combine(shape []int, f func(a, b float64) float64) *array {
+	for i := range op.args {
+		if op.value(i) == nil {
 			return nil
 		}
 	}
 	return generate(shape, func(index []int) float64 {
-		v := c.args[0].value.at(index)
-		for _, other := range c.args[1:] {
+		v := op.args[0].value.at(index)
+		for _, other := range op.args[1:] {
 			v = f(v, other.value.at(index))
 		}
 		return v
@@ -249,7 +248,7 @@ func (c *node) combine(shape []int, f func(a, b float64) float64) *array {
 var unaryOps = map[string]func(float64) float64{
 	"Floor": math.Floor, "Ceil": math.Ceil, "Round": math.RoundToEven, "Sqrt": math.Sqrt, "Abs": math.Abs,
 	"Neg": func(v float64) float64 { return -v },
-	"Not": func(v float64) float64 { return truth(v == 0, v, v) },
+	"Not": func(v float64) float64 { return boolValue(v == 0, v, v) },
 }
 
 var binaryOps = map[string]func(a, b float64) float64{
@@ -257,17 +256,17 @@ var binaryOps = map[string]func(a, b float64) float64{
 	"Sub": func(a, b float64) float64 { return a - b },
 	"Mul": func(a, b float64) float64 { return a * b },
 	"Pow": math.Pow, "Min": math.Min, "Max": math.Max,
-	"Equal":          func(a, b float64) float64 { return truth(a == b, a, b) },
-	"Greater":        func(a, b float64) float64 { return truth(a > b, a, b) },
-	"GreaterOrEqual": func(a, b float64) float64 { return truth(a >= b, a, b) },
-	"Less":           func(a, b float64) float64 { return truth(a < b, a, b) },
-	"LessOrEqual":    func(a, b float64) float64 { return truth(a <= b, a, b) },
-	"And":            func(a, b float64) float64 { return truth(a != 0 && b != 0, a, b) },
-	"Or":             func(a, b float64) float64 { return truth(a != 0 || b != 0, a, b) },
+	"Equal":          func(a, b float64) float64 { return boolValue(a == b, a, b) },
+	"Greater":        func(a, b float64) float64 { return boolValue(a > b, a, b) },
+	"GreaterOrEqual": func(a, b float64) float64 { return boolValue(a >= b, a, b) },
+	"Less":           func(a, b float64) float64 { return boolValue(a < b, a, b) },
+	"LessOrEqual":    func(a, b float64) float64 { return boolValue(a <= b, a, b) },
+	"And":            func(a, b float64) float64 { return boolValue(a != 0 && b != 0, a, b) },
+	"Or":             func(a, b float64) float64 { return boolValue(a != 0 || b != 0, a, b) },
 }
 
-// truth is 1 or 0, or NaN where an operand is not known.
-func truth(is bool, a, b float64) float64 {
+// boolValue is 1 or 0, or NaN if an operand is unknown.
+func boolValue(is bool, a, b float64) float64 {
 	switch {
 	case math.IsNaN(a) || math.IsNaN(b):
 		return math.NaN()

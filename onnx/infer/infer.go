@@ -9,39 +9,37 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A fact is what is known about a tensor before anything runs.
+// A fact is what is known about a tensor.
 type fact struct {
 	layout layout
 	value  *array // nil if not known
 	data   bool   // depends on the values of an input
 }
 
-// inference follows layouts and the values of shape arithmetic through the main graph. Free
-// dimensions get stand-in sizes, so that shapes are plain numbers: what is asked is how axes
-// relate, not how long they are.
+// An inference follows layouts and the values of shape arithmetic through the main graph. It
+// assumes sizes for free dimensions, so that all shapes are numbers.
 type inference struct {
 	opset    int
 	types    map[string]onnx.Type
 	facts    map[string]fact
-	symbols  map[string]int // stand-ins by name of the dimension
+	symbols  map[string]int // assumed sizes, by name of the dimension
 	stated   map[string]onnx.Axes
-	distinct int          // where not 0: every free dimension has a stand-in of its own, and so many have one
-	free     map[int]bool // those stand-ins
+	distinct int          // if not 0, every free dimension has its own assumed size; one more than their number so far
+	free     map[int]bool // the assumed sizes
 }
 
-// typicalSize is the size that a free axis is taken to have. The batch is a prime that no other axis
-// shares.
+// typicalSize is the assumed size of a free axis. The batch is a prime that no other axis has.
 var typicalSize = map[byte]int{'N': 997, 'C': 3, 'H': 224, 'W': 224, 'T': 16000}
 
-// inferFacts infers what is known about the tensors of the main graph. stated are axes that the
-// caller knows. Free dimensions get the usual size of what they mean, or, apart, a different size
-// each.
-func inferFacts(m *onnx.Model, stated map[string]onnx.Axes, apart bool) *inference {
+// infer infers what is known about the tensors of the main graph. stated are axes that the caller
+// knows. Free dimensions are assumed to have the typical size of their letter, or, if distinctSizes
+// is set, a different size each.
+func infer(m *onnx.Model, stated map[string]onnx.Axes, distinctSizes bool) *inference {
 	in := &inference{
 		opset: m.Opset(), types: m.ElementTypes(), facts: map[string]fact{}, symbols: map[string]int{}, stated: stated,
 		free: map[int]bool{},
 	}
-	if apart {
+	if distinctSizes {
 		in.distinct = 1
 	}
 	g := m.Proto().Graph
@@ -61,9 +59,8 @@ func inferFacts(m *onnx.Model, stated map[string]onnx.Axes, apart bool) *inferen
 	return in
 }
 
-// set records a fact, after the layout that the caller has given to the tensor, if any. A value is
-// kept only with the shape that it has, and layouts are bounded, since some operators would let a
-// small file double them at every node.
+// set records a fact, with the axes that the caller has stated for the tensor, if any. It drops a
+// value of another shape. It bounds layouts, which some operators could double at every node.
 func (in *inference) set(name string, f fact) {
 	if len(f.layout) > maxRank {
 		f.layout = nil
@@ -71,7 +68,7 @@ func (in *inference) set(name string, f fact) {
 	for i, a := range f.layout {
 		if len(a) > maxFactors {
 			f.layout = slices.Clone(f.layout)
-			f.layout[i] = one(a.letter(), a.size())
+			f.layout[i] = newAxis(a.letter(), a.size())
 		}
 	}
 	if f.value != nil && !slices.Equal(f.value.shape, f.layout.sizes()) {
@@ -83,30 +80,30 @@ func (in *inference) set(name string, f fact) {
 	in.facts[name] = f
 }
 
-// renamed is a layout with other letters.
+// renamed is a layout with these letters.
 func (l layout) renamed(axes onnx.Axes) layout {
 	out := make(layout, len(axes))
 	for i := range out {
-		out[i] = one(axes[i], -1)
+		out[i] = newAxis(axes[i], -1)
 		if len(l) == len(axes) {
-			out[i] = one(axes[i], l[i].size())
+			out[i] = newAxis(axes[i], l[i].size())
 		}
 	}
 	return out
 }
 
-// node infers what a node makes.
+// node infers the outputs of a node.
 func (in *inference) node(n *pb.NodeProto, declared map[string]*pb.ValueInfoProto) {
-	c := &node{node: n, in: in, args: make([]fact, len(n.Input))}
+	op := &operation{node: n, in: in, args: make([]fact, len(n.Input))}
 	for i, name := range n.Input {
-		c.args[i] = in.facts[name]
+		op.args[i] = in.facts[name]
 	}
 	data := false
 	for _, name := range onnx.Reads(n) {
 		data = data || in.facts[name].data
 	}
 	data = data && !onnx.ReadsShapeOnly(n)
-	layouts := c.layouts()
+	layouts := op.layouts()
 	for i, name := range n.Output {
 		if name == "" {
 			continue
@@ -117,14 +114,13 @@ func (in *inference) node(n *pb.NodeProto, declared map[string]*pb.ValueInfoProt
 		}
 		f := fact{data: data, layout: in.agree(inferred, declared[name])}
 		if !data {
-			f.value = c.value(i, inferred.sizes())
+			f.value = op.outputValue(i, inferred.sizes())
 		}
 		in.set(name, f)
 	}
 }
 
-// agree completes an inferred layout by what the file declares: the number of axes, and sizes that
-// are not known.
+// agree completes an inferred layout by what the file declares: the rank, and unknown sizes.
 func (in *inference) agree(l layout, v *pb.ValueInfoProto) layout {
 	if v == nil || v.GetType().GetTensorType().GetShape() == nil {
 		return l
@@ -133,7 +129,7 @@ func (in *inference) agree(l layout, v *pb.ValueInfoProto) layout {
 	if len(shape) != len(l) || l == nil {
 		l = make(layout, len(shape))
 		for i := range l {
-			l[i] = one(blank, -1)
+			l[i] = newAxis(blank, -1)
 		}
 	}
 	l = slices.Clone(l)
@@ -142,7 +138,7 @@ func (in *inference) agree(l layout, v *pb.ValueInfoProto) layout {
 		if known, ok := in.symbols[d.Symbol]; ok && size < 0 {
 			size = known
 			if l[i].letter() == '?' && known == typicalSize['N'] {
-				l[i] = one('N', size)
+				l[i] = newAxis('N', size)
 			}
 		}
 		if l[i].size() < 0 && size >= 0 {
@@ -152,7 +148,7 @@ func (in *inference) agree(l layout, v *pb.ValueInfoProto) layout {
 	return l
 }
 
-// inputLayout is what an input means by its rank, unless the caller has said it.
+// inputLayout is the layout of an input, by the stated axes or else by its rank.
 func (in *inference) inputLayout(g *pb.GraphProto, p onnx.Port) layout {
 	if p.Shape == nil {
 		return nil
@@ -165,14 +161,15 @@ func (in *inference) inputLayout(g *pb.GraphProto, p onnx.Port) layout {
 	for i, d := range p.Shape {
 		size := d.Size
 		if size < 0 {
-			size = in.standInFor(d.Symbol, axes[i])
+			size = in.assumedSize(d.Symbol, axes[i])
 		}
-		l[i] = one(axes[i], size)
+		l[i] = newAxis(axes[i], size)
 	}
 	return l
 }
 
-func (in *inference) standInFor(symbol string, letter byte) int {
+// assumedSize is the assumed size of a free dimension.
+func (in *inference) assumedSize(symbol string, letter byte) int {
 	if size, ok := in.symbols[symbol]; ok {
 		return size
 	}
@@ -182,7 +179,7 @@ func (in *inference) standInFor(symbol string, letter byte) int {
 	}
 	if in.distinct > 0 {
 		in.distinct++
-		size = 32 * (2*in.distinct + 7) // 352, 416, ...: of no use to anybody else, and halved often without a rest
+		size = 32 * (2*in.distinct + 7) // 352, 416, ...: sizes that are rare in models and can be halved often
 	}
 	in.free[size] = true
 	if symbol != "" {
@@ -191,11 +188,11 @@ func (in *inference) standInFor(symbol string, letter byte) int {
 	return size
 }
 
-// inputAxes guesses the meaning of an input: channels before space, except where only the last axis
-// of an image can be its colours; sequences of numbers are feature maps if a convolution reads them
-// and tokens otherwise; sequences of integers are tokens.
+// inputAxes guesses the axes of an input. Channels come before space, unless only the last axis of
+// an image has a size that channels can have. Integers of rank 2 are tokens. See sequenceAxes for
+// rank 3.
 func inputAxes(g *pb.GraphProto, p onnx.Port) onnx.Axes {
-	colours := func(d onnx.Dim) bool { return d.Size == 1 || d.Size == 3 || d.Size == 4 }
+	isChannels := func(d onnx.Dim) bool { return d.Size == 1 || d.Size == 3 || d.Size == 4 }
 	switch rank := len(p.Shape); {
 	case rank == 1:
 		return "N"
@@ -205,7 +202,7 @@ func inputAxes(g *pb.GraphProto, p onnx.Port) onnx.Axes {
 		return "NC"
 	case rank == 3:
 		return sequenceAxes(g, p.Name)
-	case rank == 4 && colours(p.Shape[3]) && !colours(p.Shape[1]):
+	case rank == 4 && isChannels(p.Shape[3]) && !isChannels(p.Shape[1]):
 		return "NHWC"
 	case rank == 4:
 		return "NCHW"
@@ -215,9 +212,8 @@ func inputAxes(g *pb.GraphProto, p onnx.Port) onnx.Axes {
 	return onnx.Axes("N" + strings.Repeat("?", max(len(p.Shape)-1, 0)))[:len(p.Shape)]
 }
 
-// sequenceAxes guesses the meaning of an input with three axes by the first operator with weights
-// that it reaches: convolutions want channels before places, matrix products want them last, and
-// recurrent operators put time first.
+// sequenceAxes guesses the axes of an input of rank 3 by the first operator with weights that it
+// reaches. A convolution reads NCT, a matrix product NTC, and a recurrent operator TNC.
 func sequenceAxes(g *pb.GraphProto, input string) onnx.Axes {
 	reached := map[string]bool{input: true}
 	for _, n := range g.Node {

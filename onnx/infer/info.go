@@ -11,9 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Info is what is known about the tensors of a main graph before anything runs: types, shapes, the
-// values of shape arithmetic, and constants. A tool that writes nodes for a graph asks it, so that
-// what is fixed is written as a constant and only the rest is computed when the graph runs.
+// Info holds what is known about the tensors of a main graph without running it: types, shapes,
+// constants, and the values of shape arithmetic.
 type Info struct {
 	model     *onnx.Model
 	types     map[string]onnx.Type
@@ -22,7 +21,7 @@ type Info struct {
 	constants map[string]*pb.TensorProto
 }
 
-// Analyze infers what is known about the tensors of the main graph of a model.
+// Analyze analyses the main graph of a model.
 func Analyze(m *onnx.Model) *Info {
 	s := &Info{
 		model: m, types: m.ElementTypes(), shapes: map[string][]int{}, values: map[string]*array{},
@@ -36,22 +35,22 @@ func Analyze(m *onnx.Model) *Info {
 			s.constants[n.Output[0]] = t
 		}
 	}
-	// What two inferences agree on although their free dimensions have different sizes does not
-	// depend on those.
-	one, other := inferFacts(m, nil, false), inferFacts(m, nil, true)
+	// The two inferences assume different sizes for free dimensions. Results that agree do not
+	// depend on these sizes.
+	first, second := infer(m, nil, false), infer(m, nil, true)
 	free := map[[2]int]int{}
-	for name, f := range one.facts {
-		s.shapes[name] = agreed(f.layout.sizes(), other.facts[name].layout.sizes(), free)
-		if a, b := f.value, other.facts[name].value; !f.data && a != nil && b != nil && same(a, b) {
+	for name, f := range first.facts {
+		s.shapes[name] = commonShape(f.layout.sizes(), second.facts[name].layout.sizes(), free)
+		if a, b := f.value, second.facts[name].value; !f.data && a != nil && b != nil && equalArrays(a, b) {
 			s.values[name] = a
 		}
 	}
 	return s
 }
 
-// agreed is a shape of which two inferences have made one size each. Free extents are numbered from
-// -2 down.
-func agreed(a, b []int, free map[[2]int]int) []int {
+// commonShape is the shape that two inferences have in common. Dimensions that differ are free.
+// They are numbered from -2 down, by their pair of sizes.
+func commonShape(a, b []int, free map[[2]int]int) []int {
 	if a == nil || len(a) != len(b) {
 		return nil
 	}
@@ -73,20 +72,19 @@ func agreed(a, b []int, free map[[2]int]int) []int {
 	return shape
 }
 
-// same reports whether two arrays hold the same values, all of them known.
-func same(a, b *array) bool {
+// equalArrays reports whether two arrays hold the same values, all of them known.
+func equalArrays(a, b *array) bool {
 	return slices.Equal(a.shape, b.shape) && slices.Equal(a.data, b.data)
 }
 
-// Type is the type of a tensor's elements, Undefined if it cannot be told.
+// Type returns the element type of a tensor, onnx.Undefined if it is unknown.
 func (s *Info) Type(name string) onnx.Type { return s.types[name] }
 
-// Shape is the shape of a tensor, nil if not even its rank is known. A dimension that is not fixed
-// is negative: -1 if nothing is known about it, and else a number that it shares with the
-// dimensions that are always as long.
+// Shape returns the shape of a tensor, nil if its rank is unknown. Free dimensions are negative: -1
+// if nothing is known about them, and equal numbers below -1 for dimensions that are always equal.
 func (s *Info) Shape(name string) []int { return s.shapes[name] }
 
-// Names are the names of all tensors, sorted.
+// Names returns the names of all tensors, sorted.
 func (s *Info) Names() []string { return slices.Sorted(maps.Keys(s.types)) }
 
 // Has reports whether the graph has a tensor of that name.
@@ -95,9 +93,9 @@ func (s *Info) Has(name string) bool {
 	return ok
 }
 
-// Values are the elements of a small constant or of the result of shape arithmetic, where all of
-// them are known.
-func (s *Info) Values(name string) ([]float64, bool) {
+// Values returns the elements of a small constant or of a result of shape arithmetic. ok is false
+// unless all of them are known.
+func (s *Info) Values(name string) (values []float64, ok bool) {
 	a, ok := s.values[name]
 	if !ok {
 		return nil, false
@@ -105,7 +103,7 @@ func (s *Info) Values(name string) ([]float64, bool) {
 	return a.data, true
 }
 
-// Ints is Values as integers.
+// Ints returns Values as integers.
 func (s *Info) Ints(name string) ([]int, bool) {
 	values, ok := s.Values(name)
 	if !ok {
@@ -121,8 +119,8 @@ func (s *Info) Ints(name string) ([]int, bool) {
 // Constant reports whether a tensor is an initializer or the value of a Constant node.
 func (s *Info) Constant(name string) bool { return s.constants[name] != nil }
 
-// Weights is a copy of the values of a float32 constant whose data are in the file itself, not
-// beside it.
+// Weights returns a copy of the values of a float32 constant whose data are in the model file
+// itself, not in an external file.
 func (s *Info) Weights(name string) (tensor.Tensor, bool) {
 	t := s.constants[name]
 	if t == nil || pbutil.External(t) || onnx.Type(t.GetDataType()) != onnx.Float {

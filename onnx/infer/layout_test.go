@@ -13,10 +13,10 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// windows follows the partition of a Swin transformer: n x 16 x 16 x 24 into windows of 4 x 4.
-func TestReshapeRemembersWindows(t *testing.T) {
+// The window partition of a Swin transformer, n x 16 x 16 x 24 into windows of 4 x 4, and back.
+func TestReshapeToWindowsAndBack(t *testing.T) {
 	t.Parallel()
-	x := layout{one('N', 997), one('H', 16), one('W', 16), one('C', 24)}
+	x := layout{newAxis('N', 997), newAxis('H', 16), newAxis('W', 16), newAxis('C', 24)}
 	grid := x.reshape([]int{997, 4, 4, 4, 4, 24})
 	if got := grid.axes(); got != "NHHWWC" {
 		t.Fatalf("the grid is %s", got)
@@ -29,14 +29,14 @@ func TestReshapeRemembersWindows(t *testing.T) {
 	back := tokens.reshape([]int{997, 4, 4, 4, 4, 24})
 	back[2], back[3] = back[3], back[2]
 	if got := back.reshape([]int{997, 16, 16, 24}).axes(); got != "NHWC" {
-		t.Fatalf("put together again the image is %s", got)
+		t.Fatalf("joined again, the image is %s", got)
 	}
 }
 
 func TestReshape(t *testing.T) {
 	t.Parallel()
-	image := layout{one('N', 997), one('C', 8), one('H', 4), one('W', 6)}
-	batchOfOne := layout{one('N', 1), one('C', 8), one('H', 4), one('W', 6)}
+	image := layout{newAxis('N', 997), newAxis('C', 8), newAxis('H', 4), newAxis('W', 6)}
+	batchOfOne := layout{newAxis('N', 1), newAxis('C', 8), newAxis('H', 4), newAxis('W', 6)}
 	for _, c := range []struct {
 		name  string
 		from  layout
@@ -52,8 +52,8 @@ func TestReshape(t *testing.T) {
 		{"across factors", image, []int{997, 6, 32}, "N??"},
 		{"another size", image, []int{997, 8, 25}, "NC?"},
 		{"ones in between", image, []int{997, 1, 8, 1, 24}, "N?C?T"},
-		{"a pooled map", layout{one('N', 997), one('C', 8), one('H', 1), one('W', 1)}, []int{997, 8}, "NC"},
-		{"made into a map", layout{one('N', 997), one('C', 8)}, []int{997, 8, 1, 1}, "NCHW"},
+		{"a pooled map", layout{newAxis('N', 997), newAxis('C', 8), newAxis('H', 1), newAxis('W', 1)}, []int{997, 8}, "NC"},
+		{"made into a map", layout{newAxis('N', 997), newAxis('C', 8)}, []int{997, 8, 1, 1}, "NCHW"},
 	} {
 		if got := c.from.reshape(c.sizes).axes(); got != c.want {
 			t.Errorf("%s: %v to %v is %s, want %s", c.name, c.from.axes(), c.sizes, got, c.want)
@@ -61,8 +61,8 @@ func TestReshape(t *testing.T) {
 	}
 }
 
-// Splitting every axis, or joining neighbours, and reshaping back gives each axis its meaning and
-// size again.
+// Reshapes that split axes and join neighbours can be undone: each axis has its letter and size
+// again.
 func TestReshapeBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -75,7 +75,7 @@ func TestReshapeBack(t *testing.T) {
 				fine = append(fine, f)
 				size *= f
 			}
-			x = append(x, one(letter, size))
+			x = append(x, newAxis(letter, size))
 		}
 		coarse := []int{1}
 		for _, f := range fine {
@@ -98,7 +98,7 @@ func TestReshapeBack(t *testing.T) {
 
 func TestBroadcast(t *testing.T) {
 	t.Parallel()
-	image := layout{one('N', 997), one('C', 8), one('H', 4), one('W', 4)}
+	image := layout{newAxis('N', 997), newAxis('C', 8), newAxis('H', 4), newAxis('W', 4)}
 	for _, c := range []struct {
 		name string
 		a, b layout
@@ -108,8 +108,8 @@ func TestBroadcast(t *testing.T) {
 		{"scalar first", layout{}, image, "NCHW"},
 		{"gate", unlabelled(997, 8, 1, 1), image, "NCHW"},
 		{"unknown on the left", unlabelled(997, 8, 4, 4), image, "NCHW"},
-		{"the one with more meaning", layout{one('N', 997), one('C', 4), one('C', 4)}, layout{one('N', 997), one('T', 4), one('C', 4)}, "NTC"},
-		{"outer sum", layout{one('N', 997), one('T', 4), one('T', 1)}, layout{one('N', 997), one('T', 1), one('T', 4)}, "NTT"},
+		{"the operand with more letters", layout{newAxis('N', 997), newAxis('C', 4), newAxis('C', 4)}, layout{newAxis('N', 997), newAxis('T', 4), newAxis('C', 4)}, "NTC"},
+		{"outer sum", layout{newAxis('N', 997), newAxis('T', 4), newAxis('T', 1)}, layout{newAxis('N', 997), newAxis('T', 1), newAxis('T', 4)}, "NTT"},
 	} {
 		if got := broadcast(c.a, c.b).axes(); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
@@ -120,8 +120,7 @@ func TestBroadcast(t *testing.T) {
 	}
 }
 
-// The shapes that are inferred, those of shape arithmetic included, are the ones that onnx's shape
-// inference finds.
+// Inferred shapes equal those of the shape inference of the onnx Python package.
 func TestShapesAgreeWithONNX(t *testing.T) {
 	t.Parallel()
 	f, err := os.Open("testdata/shapes.json.gz")
@@ -142,7 +141,7 @@ func TestShapesAgreeWithONNX(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		facts := inferFacts(m, nil, false).facts
+		facts := infer(m, nil, false).facts
 		for name, shape := range tensors {
 			if got := facts[name].layout.sizes(); !slices.Equal(got, shape) {
 				t.Errorf("%s: %s is %v, want %v", net, name, got, shape)

@@ -6,12 +6,12 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// InputLike declares an input of the type and shape of a tensor of the graph, as far as they are
-// known.
+// InputLike declares an input with the type and shape of the tensor v of the graph, as far as they
+// are known.
 func InputLike(b *onnx.Builder, name string, v onnx.Value) onnx.Value {
 	like, ok := b.Find(v)
 	if !ok {
-		b.Fail("input %q is to be like %q, which does not exist", name, v)
+		b.Fail("input %q: tensor %q, whose shape it takes, does not exist", name, v)
 		return ""
 	}
 	return b.InputPort(portLike(b, name, like))
@@ -22,7 +22,7 @@ func InputLike(b *onnx.Builder, name string, v onnx.Value) onnx.Value {
 func OutputLike(b *onnx.Builder, name string, v, like onnx.Value) {
 	like, ok := b.Find(like)
 	if !ok {
-		b.Fail("output %q is to be like %q, which does not exist", name, like)
+		b.Fail("output %q: tensor %q, whose shape it takes, does not exist", name, like)
 		return
 	}
 	b.OutputPort(portLike(b, name, like), v)

@@ -8,8 +8,8 @@ import (
 
 // The layouts of operators that move elements without computing with them.
 
-func (c *node) transpose(x layout) layout {
-	perm := onnx.AttrInts(c.node, "perm")
+func (op *operation) transpose(x layout) layout {
+	perm := onnx.AttrInts(op.node, "perm")
 	if perm == nil {
 		out := slices.Clone(x)
 		slices.Reverse(out)
@@ -28,14 +28,14 @@ func (c *node) transpose(x layout) layout {
 	return out
 }
 
-func (c *node) reshape(x layout) layout {
-	sizes := onnx.AttrInts(c.node, "shape")
+func (op *operation) reshape(x layout) layout {
+	sizes := onnx.AttrInts(op.node, "shape")
 	if sizes == nil {
-		v := c.val(1)
+		v := op.value(1)
 		if v == nil {
-			return c.fromShape(1)
+			return op.fromShape(1)
 		}
-		if sizes = asked(v); len(sizes) > maxRank {
+		if sizes = requestedSizes(v); len(sizes) > maxRank {
 			return nil
 		}
 	}
@@ -43,7 +43,7 @@ func (c *node) reshape(x layout) layout {
 	known := x.sizes()
 	free, rest, total := -1, 1, 1
 	for i, s := range sizes {
-		if s == 0 && onnx.AttrInt(c.node, "allowzero", 0) == 0 && i < len(known) {
+		if s == 0 && onnx.AttrInt(op.node, "allowzero", 0) == 0 && i < len(known) {
 			sizes[i] = known[i]
 		}
 		if s == -1 {
@@ -64,8 +64,8 @@ func (c *node) reshape(x layout) layout {
 	return x.reshape(sizes)
 }
 
-// asked is the shape that Reshape is given: -1 stays, and what is not known is -2.
-func asked(v *array) []int {
+// requestedSizes is the shape input of Reshape, with -2 for unknown elements.
+func requestedSizes(v *array) []int {
 	sizes := make([]int, len(v.data))
 	for i, d := range v.data {
 		sizes[i] = -2
@@ -76,40 +76,40 @@ func asked(v *array) []int {
 	return sizes
 }
 
-func (c *node) flatten(x layout) layout {
-	at := onnx.AttrInt(c.node, "axis", 1)
+func (op *operation) flatten(x layout) layout {
+	at := onnx.AttrInt(op.node, "axis", 1)
 	if at < 0 {
 		at += len(x)
 	}
 	if x == nil || at < 0 || at > len(x) {
-		return unknowns(2)
+		return unknownSizes(2)
 	}
 	join := func(part layout) axis {
 		if len(part) == 0 {
-			return one(blank, 1)
+			return newAxis(blank, 1)
 		}
 		return slices.Concat(part...)
 	}
 	return layout{join(x[:at]), join(x[at:])}
 }
 
-func (c *node) squeeze(x layout) layout {
-	axes, ok := c.list("axes", 1)
+func (op *operation) squeeze(x layout) layout {
+	axes, ok := op.list("axes", 1)
 	if !ok || x == nil {
 		return nil
 	}
-	var gone []int
+	var removed []int
 	for _, a := range axes {
-		if a, ok := front(a, len(x)); ok {
-			gone = append(gone, a)
+		if a, ok := normalizeAxis(a, len(x)); ok {
+			removed = append(removed, a)
 		}
 	}
 	out := layout{}
 	for i, a := range x {
-		if axes == nil && c.in.distinct > 0 && c.in.free[a.size()] {
-			return nil // it may be 1, and gone
+		if axes == nil && op.in.distinct > 0 && op.in.free[a.size()] {
+			return nil // it may be 1, and removed
 		}
-		if axes == nil && a.size() == 1 || slices.Contains(gone, i) {
+		if axes == nil && a.size() == 1 || slices.Contains(removed, i) {
 			continue
 		}
 		out = append(out, a)
@@ -117,18 +117,18 @@ func (c *node) squeeze(x layout) layout {
 	return out
 }
 
-func (c *node) unsqueeze(x layout) layout {
-	axes, ok := c.list("axes", 1)
+func (op *operation) unsqueeze(x layout) layout {
+	axes, ok := op.list("axes", 1)
 	if !ok || x == nil || len(axes) > maxRank {
 		return nil
 	}
 	out := make(layout, len(x)+len(axes))
 	for _, a := range axes {
-		a, ok := front(a, len(out))
+		a, ok := normalizeAxis(a, len(out))
 		if !ok || out[a] != nil {
 			return nil
 		}
-		out[a] = one(blank, 1)
+		out[a] = newAxis(blank, 1)
 	}
 	for i, j := 0, 0; i < len(out); i++ {
 		if out[i] == nil {
@@ -139,10 +139,10 @@ func (c *node) unsqueeze(x layout) layout {
 	return out
 }
 
-func (c *node) concat() layout {
-	parts := c.argLayouts()
+func (op *operation) concat() layout {
+	parts := op.argLayouts()
 	out := broadcast(parts...)
-	at, ok := c.axisOf("axis", 1, len(out))
+	at, ok := op.axisOf("axis", 1, len(out))
 	if !ok {
 		return nil
 	}
@@ -165,13 +165,13 @@ func (c *node) concat() layout {
 	return out
 }
 
-func (c *node) split(x layout) []layout {
-	parts := make([]layout, len(c.node.Output))
-	at, ok := c.axisOf("axis", 0, len(x))
+func (op *operation) split(x layout) []layout {
+	parts := make([]layout, len(op.node.Output))
+	at, ok := op.axisOf("axis", 0, len(x))
 	if !ok {
 		return parts
 	}
-	sizes, _ := c.list("split", 1)
+	sizes, _ := op.list("split", 1)
 	for i := range parts {
 		size := -1
 		if i < len(sizes) {
@@ -186,43 +186,43 @@ func (c *node) split(x layout) []layout {
 	return parts
 }
 
-func (c *node) slice(x layout) layout {
+func (op *operation) slice(x layout) layout {
 	if x == nil {
 		return nil
 	}
 	out := slices.Clone(x)
-	spans, ok := c.spans(x)
+	cuts, ok := op.cuts(x)
 	if !ok {
 		return out.unsized()
 	}
-	for _, s := range spans {
+	for _, s := range cuts {
 		out[s.axis] = x[s.axis].resized(s.count)
 	}
 	return out
 }
 
-// unsized is a layout of the same meaning and unknown sizes.
+// unsized is a layout of the same letters and unknown sizes.
 func (l layout) unsized() layout {
 	out := make(layout, len(l))
 	for i, a := range l {
-		out[i] = one(blank, -1)
+		out[i] = newAxis(blank, -1)
 		if letter := a.letter(); letter != '?' {
-			out[i] = one(letter, -1)
+			out[i] = newAxis(letter, -1)
 		}
 	}
 	return out
 }
 
-// A cut is what Slice takes along an axis: count places from start by step; count is -1 if it is
-// not known.
+// A cut is what Slice takes of an axis: count positions from start by step. count is -1 if it is
+// unknown.
 type cut struct{ axis, start, step, count int }
 
-// spans are the cuts of a Slice; ok is false where not even its axes are known.
-func (c *node) spans(x layout) (cuts []cut, ok bool) {
-	starts, known1 := c.list("starts", 1)
-	ends, known2 := c.list("ends", 2)
-	axes, known3 := c.list("axes", 3)
-	steps, known4 := c.list("", 4)
+// cuts are the cuts of a Slice. ok is false if its axes are unknown.
+func (op *operation) cuts(x layout) (cuts []cut, ok bool) {
+	starts, known1 := op.list("starts", 1)
+	ends, known2 := op.list("ends", 2)
+	axes, known3 := op.list("axes", 3)
+	steps, known4 := op.list("", 4)
 	if axes == nil && known3 {
 		for i := range max(len(starts), len(ends)) {
 			axes = append(axes, i)
@@ -232,7 +232,7 @@ func (c *node) spans(x layout) (cuts []cut, ok bool) {
 		return nil, false
 	}
 	for i, a := range axes {
-		a, ok := front(a, len(x))
+		a, ok := normalizeAxis(a, len(x))
 		if !ok {
 			return nil, false
 		}
@@ -243,7 +243,7 @@ func (c *node) spans(x layout) (cuts []cut, ok bool) {
 		if size := x[a].size(); known1 && known2 && known4 && i < len(starts) && i < len(ends) && size >= 0 && s.step != 0 {
 			s.start, s.count = bounds(starts[i], ends[i], s.step, size)
 			if s.count == 0 && size > 0 && (starts[i] < 0) != (ends[i] < 0) {
-				s.count = -1 // from a place counted from one end to a place counted from the other: a longer axis may have more
+				s.count = -1 // one bound counts from the start, the other from the end: a longer axis may have more
 			}
 		}
 		cuts = append(cuts, s)
@@ -251,8 +251,7 @@ func (c *node) spans(x layout) (cuts []cut, ok bool) {
 	return cuts, true
 }
 
-// bounds works out, as Slice does, where a cut of an axis of some size begins and how many places
-// it takes.
+// bounds returns the first position and the number of positions that Slice takes of an axis.
 func bounds(start, end, step, size int) (from, count int) {
 	if start < 0 {
 		start += size
@@ -268,11 +267,11 @@ func bounds(start, end, step, size int) (from, count int) {
 	return start, max(0, (start-end-step-1)/-step)
 }
 
-// gather replaces an axis by those of the indices. One row of indices keeps the meaning of the
-// axis; looking vectors up in a table makes channels.
-func (c *node) gather(x layout) layout {
-	at, ok := c.axisOf("axis", 0, len(x))
-	indices := c.arg(1)
+// gather is the rule of Gather: the axes of the indices replace an axis. A vector of indices keeps
+// the letter of the axis. The last axis of a table of constants becomes channels.
+func (op *operation) gather(x layout) layout {
+	at, ok := op.axisOf("axis", 0, len(x))
+	indices := op.layout(1)
 	if !ok || indices == nil {
 		return nil
 	}
@@ -281,18 +280,18 @@ func (c *node) gather(x layout) layout {
 		picked[0] = x[at].resized(indices[0].size())
 	}
 	out := slices.Insert(slices.Delete(slices.Clone(x), at, at+1), at, picked...)
-	if last := len(out) - 1; c.args[1].data && !c.args[0].data && last >= 0 && out[last].letter() == '?' {
-		out[last] = one('C', out[last].size())
+	if last := len(out) - 1; op.args[1].data && !op.args[0].data && last >= 0 && out[last].letter() == '?' {
+		out[last] = newAxis('C', out[last].size())
 	}
 	return out
 }
 
-func (c *node) pad(x layout) layout {
+func (op *operation) pad(x layout) layout {
 	if x == nil {
 		return nil
 	}
-	pads, _ := c.list("pads", 1)
-	axes, ok := c.list("", 3)
+	pads, _ := op.list("pads", 1)
+	axes, ok := op.list("", 3)
 	if axes == nil && ok {
 		for i := range x {
 			axes = append(axes, i)
@@ -303,20 +302,20 @@ func (c *node) pad(x layout) layout {
 	}
 	out := slices.Clone(x)
 	for i, a := range axes {
-		if a, ok := front(a, len(x)); ok && x[a].size() >= 0 {
+		if a, ok := normalizeAxis(a, len(x)); ok && x[a].size() >= 0 {
 			out[a] = x[a].resized(x[a].size() + pads[i] + pads[i+len(axes)])
 		}
 	}
 	return out
 }
 
-func (c *node) topK(x layout) layout {
-	at, ok := c.axisOf("axis", -1, len(x))
+func (op *operation) topK(x layout) layout {
+	at, ok := op.axisOf("axis", -1, len(x))
 	if !ok {
 		return nil
 	}
-	k := onnx.AttrInt(c.node, "k", -1)
-	if v := c.val(1).ints(); len(v) == 1 {
+	k := onnx.AttrInt(op.node, "k", -1)
+	if v := op.value(1).ints(); len(v) == 1 {
 		k = v[0]
 	}
 	out := slices.Clone(x)
@@ -324,8 +323,8 @@ func (c *node) topK(x layout) layout {
 	return out
 }
 
-func (c *node) oneHot(x layout) layout {
-	at := onnx.AttrInt(c.node, "axis", -1)
+func (op *operation) oneHot(x layout) layout {
+	at := onnx.AttrInt(op.node, "axis", -1)
 	if at < 0 {
 		at += len(x) + 1
 	}
@@ -333,8 +332,8 @@ func (c *node) oneHot(x layout) layout {
 		return nil
 	}
 	depth := -1
-	if v := c.val(1).ints(); len(v) == 1 {
+	if v := op.value(1).ints(); len(v) == 1 {
 		depth = v[0]
 	}
-	return slices.Insert(slices.Clone(x), at, one('C', depth))
+	return slices.Insert(slices.Clone(x), at, newAxis('C', depth))
 }

@@ -9,52 +9,52 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A node is a node with what is known about its inputs.
-type node struct {
+// An operation is a node with what is known about its inputs.
+type operation struct {
 	node *pb.NodeProto
 	in   *inference
 	args []fact
 }
 
-// arg is the layout of an input, nil where it is absent or unknown.
-func (c *node) arg(i int) layout {
-	if i < len(c.args) {
-		return c.args[i].layout
+// layout is the layout of an input, nil where it is absent or unknown.
+func (op *operation) layout(i int) layout {
+	if i < len(op.args) {
+		return op.args[i].layout
 	}
 	return nil
 }
 
-// val is the value of an input, nil where it is absent or unknown.
-func (c *node) val(i int) *array {
-	if i < len(c.args) {
-		return c.args[i].value
+// value is the value of an input, nil where it is absent or unknown.
+func (op *operation) value(i int) *array {
+	if i < len(op.args) {
+		return op.args[i].value
 	}
 	return nil
 }
 
-// has reports whether an optional input is there.
-func (c *node) has(i int) bool { return i < len(c.node.Input) && c.node.Input[i] != "" }
+// has reports whether an optional input is present.
+func (op *operation) has(i int) bool { return i < len(op.node.Input) && op.node.Input[i] != "" }
 
-// list is a list of integers that is an attribute in some operator sets and an input in others; ok
-// is false where it is given and not known.
-func (c *node) list(name string, input int) (values []int, ok bool) {
-	if values := onnx.AttrInts(c.node, name); values != nil {
+// list is a list of integers that is an attribute in some operator sets and an input in others, nil
+// where it is absent. ok is false where its value is unknown.
+func (op *operation) list(name string, input int) (values []int, ok bool) {
+	if values := onnx.AttrInts(op.node, name); values != nil {
 		return values, true
 	}
-	if !c.has(input) {
+	if !op.has(input) {
 		return nil, true
 	}
-	values = c.val(input).ints()
+	values = op.value(input).ints()
 	return values, values != nil
 }
 
-// axisOf is an axis attribute counted from the front; ok is false where it lies outside the rank.
-func (c *node) axisOf(name string, otherwise, rank int) (axis int, ok bool) {
-	return front(onnx.AttrInt(c.node, name, otherwise), rank)
+// axisOf is an axis attribute, counted from the front. ok is false if it is out of range.
+func (op *operation) axisOf(name string, otherwise, rank int) (axis int, ok bool) {
+	return normalizeAxis(onnx.AttrInt(op.node, name, otherwise), rank)
 }
 
-// front counts an axis from the front.
-func front(axis, rank int) (int, bool) {
+// normalizeAxis counts an axis from the front. ok is false if it is out of range.
+func normalizeAxis(axis, rank int) (int, bool) {
 	if axis < 0 {
 		axis += rank
 	}
@@ -62,32 +62,32 @@ func front(axis, rank int) (int, bool) {
 }
 
 // layouts are the layouts of the outputs.
-func (c *node) layouts() []layout {
-	x := c.arg(0)
-	if rule, ok := layoutRules[c.node.GetOpType()]; ok {
-		return rule(c, x)
+func (op *operation) layouts() []layout {
+	x := op.layout(0)
+	if rule, ok := layoutRules[op.node.GetOpType()]; ok {
+		return rule(op, x)
 	}
-	kept := make([]layout, len(c.node.Output))
+	kept := make([]layout, len(op.node.Output))
 	for i := range kept {
 		kept[i] = x
 	}
 	return kept
 }
 
-func (c *node) argLayouts() []layout {
-	list := make([]layout, 0, len(c.args))
-	for i := range c.args {
-		if c.has(i) {
-			list = append(list, c.arg(i))
+func (op *operation) argLayouts() []layout {
+	list := make([]layout, 0, len(op.args))
+	for i := range op.args {
+		if op.has(i) {
+			list = append(list, op.layout(i))
 		}
 	}
 	return list
 }
 
-// broadcast is the layout of an element-by-element operator. Of sizes other than 1 that differ one
-// at most is fixed: what is free beside it is as long, or 1. Of several that are free each may be
-// 1, so that of the result is not known.
-func (c *node) broadcast(operands ...layout) layout {
+// broadcast is the layout of the output of an element-wise operator. Where sizes other than 1
+// differ, at most one is fixed, and the output has that size. Of several free sizes each may be 1,
+// so that of the output is unknown.
+func (op *operation) broadcast(operands ...layout) layout {
 	out := broadcast(operands...)
 	for i := range out {
 		var sizes []int
@@ -99,7 +99,7 @@ func (c *node) broadcast(operands ...layout) layout {
 		if len(sizes) < 2 {
 			continue
 		}
-		sizes = slices.DeleteFunc(sizes, func(d int) bool { return d < 0 || c.in.free[d] })
+		sizes = slices.DeleteFunc(sizes, func(d int) bool { return d < 0 || op.in.free[d] })
 		if len(sizes) != 1 {
 			sizes = []int{-1}
 		}
@@ -108,16 +108,16 @@ func (c *node) broadcast(operands ...layout) layout {
 	return out
 }
 
-// shapeLayout is that of a list of sizes.
-func (c *node) shapeLayout() layout {
-	if c.arg(0) == nil {
-		return unknowns(1)
+// shapeLayout is the layout of the output of Shape.
+func (op *operation) shapeLayout() layout {
+	if op.layout(0) == nil {
+		return unknownSizes(1)
 	}
-	return unlabelled(len(c.shapeSizes()))
+	return unlabelled(len(op.shapeSizes()))
 }
 
-func (c *node) constantLayout() layout {
-	for _, a := range c.node.Attribute {
+func (op *operation) constantLayout() layout {
+	for _, a := range op.node.Attribute {
 		switch a.GetName() {
 		case "value":
 			return unlabelled(pbutil.Ints(a.GetT().GetDims())...)
@@ -133,10 +133,10 @@ func (c *node) constantLayout() layout {
 }
 
 // shapeSizes is what Shape returns: the sizes of the input from attribute start to end.
-func (c *node) shapeSizes() []int {
-	sizes := c.arg(0).sizes()
+func (op *operation) shapeSizes() []int {
+	sizes := op.layout(0).sizes()
 	bound := func(name string, otherwise int) int {
-		v := onnx.AttrInt(c.node, name, otherwise)
+		v := onnx.AttrInt(op.node, name, otherwise)
 		if v < 0 {
 			v += len(sizes)
 		}
@@ -146,34 +146,34 @@ func (c *node) shapeSizes() []int {
 	return sizes[from:max(from, to)]
 }
 
-// fromShape is a layout without meaning, of the shape that an input computes.
-func (c *node) fromShape(input int) layout {
-	if v := c.val(input); v != nil {
+// fromShape is a layout without letters, of the shape that is the value of an input.
+func (op *operation) fromShape(input int) layout {
+	if v := op.value(input); v != nil {
 		return unlabelled(v.sizes()...)
 	}
-	if l := c.arg(input); len(l) == 1 && l[0].size() >= 0 && l[0].size() < maxRank {
-		return unknowns(l[0].size())
+	if l := op.layout(input); len(l) == 1 && l[0].size() >= 0 && l[0].size() < maxRank {
+		return unknownSizes(l[0].size())
 	}
 	return nil
 }
 
-// Bounds on what a file can make us allocate: the axes of a tensor, the factors of an axis, the
-// size of a dimension.
+// Limits that bound the memory that a malformed file can need: axes of a tensor, factors of an
+// axis, the size of a dimension.
 const (
 	maxRank    = 64
 	maxFactors = 32
 	maxSize    = 1 << 40
 )
 
-func unknowns(rank int) layout {
+func unknownSizes(rank int) layout {
 	return unlabelled(slices.Repeat([]int{-1}, rank)...)
 }
 
-func (c *node) rangeLength() int {
-	if c.val(0) == nil || c.val(1) == nil || c.val(2) == nil {
+func (op *operation) rangeLength() int {
+	if op.value(0) == nil || op.value(1) == nil || op.value(2) == nil {
 		return -1
 	}
-	from, to, step := c.val(0).at(nil), c.val(1).at(nil), c.val(2).at(nil)
+	from, to, step := op.value(0).at(nil), op.value(1).at(nil), op.value(2).at(nil)
 	n := (to - from) / step
 	if !(n > 0 && n < 1<<31) {
 		return -1
@@ -181,17 +181,17 @@ func (c *node) rangeLength() int {
 	return int(math.Ceil(n))
 }
 
-func (c *node) expand(x layout) layout {
-	if v := c.val(1); v != nil {
-		return c.broadcast(x, unlabelled(v.sizes()...))
+func (op *operation) expand(x layout) layout {
+	if v := op.value(1); v != nil {
+		return op.broadcast(x, unlabelled(v.sizes()...))
 	}
 	return nil
 }
 
-func (c *node) tile(x layout) layout {
-	repeats := c.val(1).sizes()
+func (op *operation) tile(x layout) layout {
+	repeats := op.value(1).sizes()
 	if x == nil || len(repeats) != len(x) {
-		return unknowns(len(x))
+		return unknownSizes(len(x))
 	}
 	out := make(layout, len(x))
 	for i, a := range x {
@@ -200,7 +200,7 @@ func (c *node) tile(x layout) layout {
 	return out
 }
 
-// times multiplies sizes, of which -1 is unknown. A size that no tensor has is unknown, too.
+// times multiplies sizes, of which -1 is unknown. A product above maxSize is unknown, too.
 func times(a, b int) int {
 	if a < 0 || b < 0 || b > 0 && a > maxSize/b {
 		return -1
@@ -208,7 +208,7 @@ func times(a, b int) int {
 	return a * b
 }
 
-// keepLetters is a layout with the meanings of x and the sizes of another one.
+// keepLetters is a layout with the letters of x and the sizes of another one.
 func keepLetters(x, sizes layout) layout {
 	if len(x) != len(sizes) {
 		return sizes

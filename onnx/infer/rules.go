@@ -7,88 +7,90 @@ import (
 )
 
 // A layoutRule gives the layouts of an operator's outputs; x is that of its first input.
-type layoutRule func(c *node, x layout) []layout
+type layoutRule func(op *operation, x layout) []layout
 
-// layoutRules are those of the operators that do not keep the layout of their first input, as
-// activations and normalisations do.
+// layoutRules are the rules of operators. Those without a rule keep the layout of their first
+// input, as activations do.
 var layoutRules = byOperator(map[string]layoutRule{
-	"Constant":                   alone((*node).constantLayout),
-	"Shape":                      alone((*node).shapeLayout),
-	"Size":                       alone(func(*node) layout { return layout{} }),
-	"ConstantOfShape":            alone(func(c *node) layout { return c.fromShape(0) }),
-	"RandomNormal RandomUniform": alone(func(c *node) layout { return unlabelled(onnx.AttrInts(c.node, "shape")...) }),
-	"Range":                      alone(func(c *node) layout { return unlabelled(c.rangeLength()) }),
+	"Constant":                   fromNode((*operation).constantLayout),
+	"Shape":                      fromNode((*operation).shapeLayout),
+	"Size":                       fromNode(func(*operation) layout { return layout{} }),
+	"ConstantOfShape":            fromNode(func(op *operation) layout { return op.fromShape(0) }),
+	"RandomNormal RandomUniform": fromNode(func(op *operation) layout { return unlabelled(onnx.AttrInts(op.node, "shape")...) }),
+	"Range":                      fromNode(func(op *operation) layout { return unlabelled(op.rangeLength()) }),
 
-	"Add Sub Mul Div Pow Mod Min Max Mean Sum Equal Greater GreaterOrEqual Less LessOrEqual And Or Xor Where PRelu BitShift": alone(
-		func(c *node) layout { return c.broadcast(c.argLayouts()...) }),
+	"Add Sub Mul Div Pow Mod Min Max Mean Sum Equal Greater GreaterOrEqual Less LessOrEqual And Or Xor Where PRelu BitShift": fromNode(
+		func(op *operation) layout { return op.broadcast(op.argLayouts()...) }),
 
-	"Expand":         of((*node).expand),
-	"Tile":           of((*node).tile),
-	"Transpose":      of((*node).transpose),
-	"Reshape":        of((*node).reshape),
-	"Flatten":        of((*node).flatten),
-	"Squeeze":        of((*node).squeeze),
-	"Unsqueeze":      of((*node).unsqueeze),
-	"Concat":         alone((*node).concat),
-	"Split":          (*node).split,
-	"Slice":          of((*node).slice),
-	"Gather":         of((*node).gather),
-	"GatherElements": of(func(c *node, x layout) layout { return keepLetters(x, c.arg(1)) }),
-	"Pad":            of((*node).pad),
-	"OneHot":         of((*node).oneHot),
-	"DepthToSpace":   of(func(c *node, x layout) layout { return c.depthToSpace(x, true) }),
-	"SpaceToDepth":   of(func(c *node, x layout) layout { return c.depthToSpace(x, false) }),
+	"Expand":         fromFirstInput((*operation).expand),
+	"Tile":           fromFirstInput((*operation).tile),
+	"Transpose":      fromFirstInput((*operation).transpose),
+	"Reshape":        fromFirstInput((*operation).reshape),
+	"Flatten":        fromFirstInput((*operation).flatten),
+	"Squeeze":        fromFirstInput((*operation).squeeze),
+	"Unsqueeze":      fromFirstInput((*operation).unsqueeze),
+	"Concat":         fromNode((*operation).concat),
+	"Split":          (*operation).split,
+	"Slice":          fromFirstInput((*operation).slice),
+	"Gather":         fromFirstInput((*operation).gather),
+	"GatherElements": fromFirstInput(func(op *operation, x layout) layout { return keepLetters(x, op.layout(1)) }),
+	"Pad":            fromFirstInput((*operation).pad),
+	"OneHot":         fromFirstInput((*operation).oneHot),
+	"DepthToSpace":   fromFirstInput(func(op *operation, x layout) layout { return op.depthToSpace(x, true) }),
+	"SpaceToDepth":   fromFirstInput(func(op *operation, x layout) layout { return op.depthToSpace(x, false) }),
 
-	"Resize Upsample": of((*node).resize),
-	"Conv ConvInteger QLinearConv ConvTranspose DeformConv FusedConv": of((*node).conv),
-	"MaxPool AveragePool LpPool":                                      twice((*node).pool),
-	"GlobalAveragePool GlobalMaxPool GlobalLpPool":                    of(func(_ *node, x layout) layout { return pooled(x) }),
+	"Resize Upsample": fromFirstInput((*operation).resize),
+	"Conv ConvInteger QLinearConv ConvTranspose DeformConv FusedConv": fromFirstInput((*operation).conv),
+	"MaxPool AveragePool LpPool":                                      twoOutputs((*operation).pool),
+	"GlobalAveragePool GlobalMaxPool GlobalLpPool":                    fromFirstInput(func(_ *operation, x layout) layout { return globalPool(x) }),
 
-	"MatMul MatMulInteger QLinearMatMul FusedMatMul": alone((*node).matMul),
-	"Gemm":   alone((*node).gemm),
-	"Einsum": alone((*node).einsum),
-	"ReduceMean ReduceSum ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceSumSquare": of((*node).reduce),
-	"ArgMax ArgMin": of((*node).argReduce),
-	"TopK":          twice((*node).topK),
+	"MatMul MatMulInteger QLinearMatMul FusedMatMul": fromNode((*operation).matMul),
+	"Gemm":   fromNode((*operation).gemm),
+	"Einsum": fromNode((*operation).einsum),
+	"ReduceMean ReduceSum ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceSumSquare": fromFirstInput((*operation).reduce),
+	"ArgMax ArgMin": fromFirstInput((*operation).argReduce),
+	"TopK":          twoOutputs((*operation).topK),
 
-	"LSTM GRU RNN":       (*node).recurrent,
-	"BatchNormalization": func(c *node, x layout) []layout { return []layout{x, c.arg(3), c.arg(4), c.arg(3), c.arg(4)} },
-	"LayerNormalization": (*node).layerNormalization,
+	"LSTM GRU RNN": (*operation).recurrent,
+	"BatchNormalization": func(op *operation, x layout) []layout {
+		return []layout{x, op.layout(3), op.layout(4), op.layout(3), op.layout(4)}
+	},
+	"LayerNormalization": (*operation).layerNormalization,
 
-	"GatherND NonZero Compress Unique NonMaxSuppression If Loop Scan Optional": func(*node, layout) []layout { return nil }, // not known
+	"GatherND NonZero Compress Unique NonMaxSuppression If Loop Scan Optional": func(*operation, layout) []layout { return nil }, // not known
 })
 
-// of is the rule of an operator whose one output follows from its first input.
-func of(f func(c *node, x layout) layout) layoutRule {
-	return func(c *node, x layout) []layout { return []layout{f(c, x)} }
+// fromFirstInput is the rule of an operator with one output, which depends on the first input.
+func fromFirstInput(f func(op *operation, x layout) layout) layoutRule {
+	return func(op *operation, x layout) []layout { return []layout{f(op, x)} }
 }
 
-// alone is the rule of an operator with one output, whose first input is like the others or does
-// not matter.
-func alone(f func(c *node) layout) layoutRule {
-	return func(c *node, _ layout) []layout { return []layout{f(c)} }
+// fromNode is the rule of an operator with one output, which does not depend on the first input
+// alone.
+func fromNode(f func(op *operation) layout) layoutRule {
+	return func(op *operation, _ layout) []layout { return []layout{f(op)} }
 }
 
-// twice is the rule of an operator with two outputs of one layout: values, and where they were
-// found.
-func twice(f func(c *node, x layout) layout) layoutRule {
-	return func(c *node, x layout) []layout {
-		l := f(c, x)
+// twoOutputs is the rule of an operator with two outputs of one layout: values and their indices.
+func twoOutputs(f func(op *operation, x layout) layout) layoutRule {
+	return func(op *operation, x layout) []layout {
+		l := f(op, x)
 		return []layout{l, l}
 	}
 }
 
-// layerNormalization gives the normalised values, and their means and inverse deviations.
-func (c *node) layerNormalization(x layout) []layout {
-	from, ok := c.axisOf("axis", -1, len(x))
+// layerNormalization is the rule of LayerNormalization: normalised values, means, inverse
+// deviations.
+func (op *operation) layerNormalization(x layout) []layout {
+	from, ok := op.axisOf("axis", -1, len(x))
 	if !ok {
 		return []layout{x}
 	}
-	l := collapsed(x, func(i int) bool { return i >= from }, true)
+	l := reduced(x, func(i int) bool { return i >= from }, true)
 	return []layout{x, l, l}
 }
 
-// byOperator parts a table whose keys name several operators.
+// byOperator splits the keys of a table, each of which names several operators.
 func byOperator[T any](table map[string]T) map[string]T {
 	out := map[string]T{}
 	for names, v := range table {

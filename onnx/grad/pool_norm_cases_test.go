@@ -10,15 +10,15 @@ var poolCases = []opCase{
 	{"MaxPool", []int{7, 8, 10, 11, 12, 22}, drawMaxPool},
 	{"AveragePool", []int{7, 10, 11, 19, 22}, drawAveragePool},
 	{"LpPool", []int{7, 11, 18, 22}, drawLpPool},
-	{"GlobalAveragePool", []int{7, 22}, func(g *gen) trial { return unary(g.smooth(g.dims(g.between(3, 5), 1, 4)...), nil) }},
-	{"GlobalMaxPool", []int{7, 22}, func(g *gen) trial { return unary(g.distinct(g.dims(g.between(3, 5), 1, 4)...), nil) }},
-	{"GlobalLpPool", []int{7}, func(g *gen) trial {
-		return unary(g.positive(g.dims(g.between(3, 5), 1, 4)...), g.maybe("p", g.between(1, 3)))
+	{"GlobalAveragePool", []int{7, 22}, func(g *generator) testCase { return unary(g.smooth(g.dims(g.between(3, 5), 1, 4)...), nil) }},
+	{"GlobalMaxPool", []int{7, 22}, func(g *generator) testCase { return unary(g.distinct(g.dims(g.between(3, 5), 1, 4)...), nil) }},
+	{"GlobalLpPool", []int{7}, func(g *generator) testCase {
+		return unary(g.positive(g.dims(g.between(3, 5), 1, 4)...), g.optionalAttr("p", g.between(1, 3)))
 	}},
 }
 
 // pool draws a shape and the attributes of a pool.
-func (g *gen) pool(dilations, ceil int) (shape []int, attrs onnx.Attrs) {
+func (g *generator) pool(dilations, ceil int) (shape []int, attrs onnx.Attrs) {
 	n := []int{2, 2, 1, 2, 3}[g.trial%5]
 	kernel := g.dims(n, 1, 3)
 	attrs, span := g.window(kernel, g.opset >= dilations)
@@ -43,82 +43,82 @@ func (g *gen) pool(dilations, ceil int) (shape []int, attrs onnx.Attrs) {
 	for i := range n {
 		shape = append(shape, span[i]+g.between(0, 5))
 		if strides, ok := attrs["strides"].([]int); ok && attrs["auto_pad"] != nil {
-			strides[i] = min(strides[i], kernel[i]) // else the engine finds a negative padding
+			strides[i] = min(strides[i], kernel[i]) // else ONNX Runtime computes a negative padding
 		}
 	}
 	return shape, attrs
 }
 
-func drawMaxPool(g *gen) trial {
+func drawMaxPool(g *generator) testCase {
 	shape, attrs := g.pool(10, 10)
-	tr := unary(g.distinct(shape...), attrs)
-	tr.space = true
+	tc := unary(g.distinct(shape...), attrs)
+	tc.onlyBatchAndSpaceFree = true
 	if g.opset >= 8 && g.IntN(3) == 0 {
-		tr.outputs, tr.loss = 2, []int{0}
+		tc.outputs, tc.loss = 2, []int{0}
 		attrs["storage_order"] = g.IntN(2)
 	}
-	return tr
+	return tc
 }
 
-func drawAveragePool(g *gen) trial {
+func drawAveragePool(g *generator) testCase {
 	shape, attrs := g.pool(19, 10)
 	if g.coin() {
 		attrs["count_include_pad"] = 1
 	}
-	tr := unary(g.smooth(shape...), attrs)
-	tr.space = true
-	return tr
+	tc := unary(g.smooth(shape...), attrs)
+	tc.onlyBatchAndSpaceFree = true
+	return tc
 }
 
-func drawLpPool(g *gen) trial {
+func drawLpPool(g *generator) testCase {
 	shape, attrs := g.pool(18, 18)
 	if g.coin() {
 		attrs["p"] = g.between(1, 3)
 	}
-	tr := unary(g.positive(shape...), attrs)
-	tr.space = true
-	return tr
+	tc := unary(g.positive(shape...), attrs)
+	tc.onlyBatchAndSpaceFree = true
+	return tc
 }
 
 var normCases = []opCase{
 	{"BatchNormalization", []int{7, 9, 14, 15}, drawBatchNorm},
-	{"InstanceNormalization", []int{7, 22}, func(g *gen) trial {
+	{"InstanceNormalization", []int{7, 22}, func(g *generator) testCase {
 		shape, attrs := append(g.dims(2, 1, 3), g.dims(g.between(2, 3), 3, 4)...), onnx.Attrs(nil)
-		if g.coin() { // of few elements the deviation may be small, and slopes change fast
+		if g.coin() { // with few elements the deviation may be small and the curvature large
 			shape, attrs = append(g.dims(2, 1, 3), g.dims(g.between(1, 3), 2, 4)...), onnx.Attrs{"epsilon": 0.5}
 		}
-		return trial{operands: []operand{g.smooth(shape...), g.smooth(shape[1]), g.smooth(shape[1])}, attrs: attrs}
+		return testCase{operands: []operand{g.smooth(shape...), g.smooth(shape[1]), g.smooth(shape[1])}, attrs: attrs}
 	}},
-	{"GroupNormalization", []int{18, 21}, func(g *gen) trial {
+	{"GroupNormalization", []int{18, 21}, func(g *generator) testCase {
 		groups, each := g.between(1, 3), g.between(1, 3)
 		shape := append([]int{g.between(1, 2), groups * each}, g.dims(g.between(1, 3), 2, 3)...)
 		n := groups
 		if g.opset >= 21 {
 			n *= each
 		}
-		return trial{operands: []operand{g.smooth(shape...), g.smooth(n), g.smooth(n)}, attrs: onnx.Attrs{"num_groups": groups, "epsilon": 0.01}}
+		return testCase{operands: []operand{g.smooth(shape...), g.smooth(n), g.smooth(n)}, attrs: onnx.Attrs{"num_groups": groups, "epsilon": 0.01}}
 	}},
-	{"LayerNormalization", []int{17}, func(g *gen) trial {
+	{"LayerNormalization", []int{17}, func(g *generator) testCase {
 		shape := g.dims(g.between(2, 4), 2, 4)
 		axis := g.between(0, len(shape)-1)
-		tr := trial{operands: []operand{g.smooth(shape...), g.smooth(shape[axis:]...)}, attrs: onnx.Attrs{"axis": g.signed(axis, len(shape)), "epsilon": 0.01}}
+		tc := testCase{operands: []operand{g.smooth(shape...), g.smooth(shape[axis:]...)}, attrs: onnx.Attrs{"axis": g.maybeNegative(axis, len(shape)), "epsilon": 0.01}}
 		if g.coin() {
-			tr.operands = append(tr.operands, g.smooth(shape[axis:]...))
+			tc.operands = append(tc.operands, g.smooth(shape[axis:]...))
 		}
 		if g.IntN(3) == 0 {
-			tr.outputs, tr.loss = 3, []int{0}
+			tc.outputs, tc.loss = 3, []int{0}
 		}
-		return tr
+		return tc
 	}},
-	{"LpNormalization", []int{7, 22}, func(g *gen) trial {
+	{"LpNormalization", []int{7, 22}, func(g *generator) testCase {
 		shape := g.dims(g.between(1, 4), 2, 4)
 		attrs := onnx.Attrs{"p": g.between(1, 2)}
 		if g.coin() {
-			attrs["axis"] = g.signed(g.IntN(len(shape)), len(shape))
+			attrs["axis"] = g.maybeNegative(g.IntN(len(shape)), len(shape))
 		}
-		return unary(g.signless(shape...), attrs)
+		return unary(g.nonzero(shape...), attrs)
 	}},
-	{"LRN", []int{7, 13}, func(g *gen) trial {
+	{"LRN", []int{7, 13}, func(g *generator) testCase {
 		attrs := onnx.Attrs{"size": 2*g.between(0, 2) + 1}
 		if g.coin() {
 			attrs["alpha"], attrs["beta"], attrs["bias"] = 0.3, 0.6, 2.0
@@ -129,29 +129,29 @@ var normCases = []opCase{
 	{"LogSoftmax", []int{7, 11, 13}, drawSoftmax},
 }
 
-func drawSoftmax(g *gen) trial {
-	shape := g.some()
-	attrs := g.maybe("axis", g.signed(g.IntN(len(shape)), len(shape)))
+func drawSoftmax(g *generator) testCase {
+	shape := g.smallShape()
+	attrs := g.optionalAttr("axis", g.maybeNegative(g.IntN(len(shape)), len(shape)))
 	if len(shape) == 1 && g.opset < 13 {
 		attrs = onnx.Attrs{"axis": 0} // the default is 1
 	}
 	return unary(g.smooth(shape...), attrs)
 }
 
-func drawBatchNorm(g *gen) trial {
+func drawBatchNorm(g *generator) testCase {
 	shape := append([]int{g.between(2, 3), g.between(1, 3)}, g.dims(g.between(0, 3), 2, 3)...)
 	c := shape[1]
-	tr := trial{
+	tc := testCase{
 		attrs:    onnx.Attrs{"epsilon": 0.01},
 		operands: []operand{g.smooth(shape...), g.smooth(c), g.smooth(c), g.smooth(c), g.positive(c)},
 	}
 	if g.opset >= 14 && g.coin() {
-		tr.attrs["training_mode"], tr.attrs["momentum"], tr.attrs["epsilon"] = 1, 0.7, 0.5 // few elements have small deviations
+		tc.attrs["training_mode"], tc.attrs["momentum"], tc.attrs["epsilon"] = 1, 0.7, 0.5 // with few elements the deviation may be small
 		if g.coin() {
-			tr.attrs["momentum"] = 0.0
+			tc.attrs["momentum"] = 0.0
 		}
-		tr.outputs = 3
-		tr.loss = [][]int{{0}, {0, 1, 2}, {1}}[g.IntN(3)]
+		tc.outputs = 3
+		tc.loss = [][]int{{0}, {0, 1, 2}, {1}}[g.IntN(3)]
 	}
-	return tr
+	return tc
 }

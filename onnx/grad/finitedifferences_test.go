@@ -19,14 +19,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// forward is the program that computes the outputs that the loss reads. It executes every node as
-// it stands.
-func (tr trial) forward(t testing.TB, op string, opset int) *program {
+// forward returns a session that computes the outputs that the loss reads. It executes every node
+// without graph optimisations.
+func (tc testCase) forward(t testing.TB, op string, opset int) *session {
 	t.Helper()
 	b := onnx.NewBuilder(opset)
-	_, out := tr.node(b, op, tr.plain(opset))
-	for _, i := range tr.read() {
-		observe(b, fmt.Sprintf("y%d", i), out[i])
+	_, out := tc.node(b, op, tc.plainForm(opset))
+	for _, i := range tc.lossOutputs() {
+		addOutputWithShape(b, fmt.Sprintf("y%d", i), out[i])
 	}
 	return compileWith(t, build(t, b), ort.Options{Threads: 1, Verbatim: true})
 }
@@ -40,32 +40,33 @@ func build(t testing.TB, b *onnx.Builder) *onnx.Model {
 	return m
 }
 
-// backward is the program that computes the gradient of sum_i <r_i, y_i> by each operand that is
-// differentiable.
-func (tr trial) backward(t testing.TB, op string, f form, cotangents []tensor.Tensor) (*program, error) {
+// backward returns a session that computes the gradient of sum_i <r_i, y_i> by each differentiable
+// operand.
+func (tc testCase) backward(t testing.TB, op string, f form, cotangents []tensor.Tensor) (*session, error) {
 	t.Helper()
 	b := onnx.NewBuilder(f.opset)
-	in, out := tr.node(b, op, f)
+	in, out := tc.node(b, op, f)
 	var by []onnx.Value
-	for i, o := range tr.operands {
+	for i, o := range tc.operands {
 		if o.differentiable() {
 			by = append(by, in[i])
 		}
 	}
-	y, dy := tr.total(b, out, cotangents)
+	y, dy := tc.weightedSum(b, out, cotangents)
 	dx, err := grad.Of(b, y, dy, by...)
 	if err != nil {
 		return nil, err
 	}
 	for i, v := range dx {
-		observe(b, fmt.Sprintf("grad%d", i), v)
+		addOutputWithShape(b, fmt.Sprintf("grad%d", i), v)
 	}
 	return compile(t, build(t, b)), nil
 }
 
-// total is what is differentiated, and its cotangent: the output itself, or the sum over several.
-func (tr trial) total(b *onnx.Builder, out []onnx.Value, cotangents []tensor.Tensor) (y, dy onnx.Value) {
-	read := tr.read()
+// weightedSum returns the tensor to differentiate and its cotangent: the output itself, or a sum
+// over several.
+func (tc testCase) weightedSum(b *onnx.Builder, out []onnx.Value, cotangents []tensor.Tensor) (y, dy onnx.Value) {
+	read := tc.lossOutputs()
 	if len(read) == 1 {
 		return out[read[0]], b.Input("r0", onnx.Float, cotangents[0].Shape...)
 	}
@@ -81,66 +82,66 @@ func (tr trial) total(b *onnx.Builder, out []onnx.Value, cotangents []tensor.Ten
 	return y, b.Scalar(1)
 }
 
-// check compares the gradients of a trial with central differences along random directions.
-func (tr trial) check(t *testing.T, op string, opset int, r *rand.Rand) {
+// check compares gradients with central differences along random directions.
+func (tc testCase) check(t *testing.T, op string, opset int, r *rand.Rand) {
 	t.Helper()
-	run := tr.forward(t, op, opset)
-	clean := run.run(t, tr.feed())
+	run := tc.forward(t, op, opset)
+	clean := run.run(t, tc.feed())
 	cotangents := make([]tensor.Tensor, len(clean))
-	feed := tr.feed()
+	feed := tc.feed()
 	for i, y := range clean {
 		cotangents[i] = tensor.New(y.Shape...)
 		for k := range cotangents[i].Data {
 			cotangents[i].Data[k] = float32(r.NormFloat64())
 		}
-		feed[fmt.Sprintf("r%d", i)] = operand{shape: y.Shape, floats: cotangents[i].Data, given: true}
+		feed[fmt.Sprintf("r%d", i)] = operand{shape: y.Shape, floats: cotangents[i].Data, noGradient: true}
 	}
-	plain, err := tr.backward(t, op, tr.plain(opset), cotangents)
+	plain, err := tc.backward(t, op, tc.plainForm(opset), cotangents)
 	if err != nil {
-		t.Fatalf("%v: %v", tr, err)
+		t.Fatalf("%v: %v", tc, err)
 	}
 	gradients := plain.run(t, feed)
-	tr.checkShapes(t, gradients)
-	tr.checkDirections(t, run, clean, cotangents, gradients, r)
-	tr.checkForm(t, op, tr.drawn(opset, r), feed, cotangents, gradients)
+	tc.checkShapes(t, gradients)
+	tc.checkDirections(t, run, clean, cotangents, gradients, r)
+	tc.checkForm(t, op, tc.randomForm(opset, r), feed, cotangents, gradients)
 	if t.Failed() {
-		t.Logf("%v", tr)
+		t.Logf("%v", tc)
 	}
 }
 
-func (tr trial) checkShapes(t *testing.T, gradients []tensor.Tensor) {
+func (tc testCase) checkShapes(t *testing.T, gradients []tensor.Tensor) {
 	t.Helper()
 	k := 0
-	for i, o := range tr.operands {
+	for i, o := range tc.operands {
 		if !o.differentiable() {
 			continue
 		}
 		if !slices.Equal(gradients[k].Shape, o.shape) {
-			t.Fatalf("the gradient by operand %d has shape %v, and the operand %v: %v", i, gradients[k].Shape, o.shape, tr)
+			t.Fatalf("the gradient by operand %d has shape %v, and the operand %v: %v", i, gradients[k].Shape, o.shape, tc)
 		}
 		k++
 	}
 }
 
-// Inputs are multiples of 2^-10 below 2^6 and directions multiples of 2^-4 up to 1, so that x + h v
-// is exact for these steps, and the differences have no other error than the operator's own
-// rounding and their order: h^4 after Richardson's extrapolation.
+// Inputs are multiples of 2^-10 below 2^6 and directions are multiples of 2^-4 up to 1. So x + h v
+// is exact for these steps, and the differences have only the rounding error of the operator and a
+// truncation error of h^4, by Richardson extrapolation.
 const (
 	step       = 1.0 / 32
 	directions = 3
 )
 
-// checkDirections takes one operand at a time, so that none hides behind another.
-func (tr trial) checkDirections(t *testing.T, run *program, clean, cotangents, gradients []tensor.Tensor, r *rand.Rand) {
+// checkDirections compares derivatives along directions of one operand at a time.
+func (tc testCase) checkDirections(t *testing.T, run *session, clean, cotangents, gradients []tensor.Tensor, r *rand.Rand) {
 	t.Helper()
 	rounding := roundingOf(clean, cotangents)
-	var weight float64 // of the cotangents: near a minimum the gradient is small and the curvature is not
+	var weight float64 // squared norm of the cotangents: near a minimum the gradient is small, the curvature is not
 	for _, r := range cotangents {
 		weight += dot(r.Data, r.Data)
 	}
 	curvature := step * step * math.Sqrt(weight)
 	k := 0
-	for i, o := range tr.operands {
+	for i, o := range tc.operands {
 		if !o.differentiable() {
 			continue
 		}
@@ -149,7 +150,7 @@ func (tr trial) checkDirections(t *testing.T, run *program, clean, cotangents, g
 		for range directions {
 			v := direction(len(o.floats), r)
 			slope := func(h float64) float64 {
-				return (tr.loss1(t, run, i, v, h, cotangents) - tr.loss1(t, run, i, v, -h, cotangents)) / (2 * h)
+				return (tc.shiftedLoss(t, run, i, v, h, cotangents) - tc.shiftedLoss(t, run, i, v, -h, cotangents)) / (2 * h)
 			}
 			wide, narrow := slope(step), slope(step/2)
 			numeric := (4*narrow - wide) / 3
@@ -160,7 +161,7 @@ func (tr trial) checkDirections(t *testing.T, run *program, clean, cotangents, g
 			size := math.Sqrt(dot(g.Data, g.Data))
 			worst := max(1e-3*size, 20*rounding/step)
 			if math.Abs(wide-narrow) > 0.05*size+curvature+20*rounding/step {
-				t.Fatalf("the differences of two steps by operand %d do not agree, %g and %g: the trial is at a kink: %v", i, wide, narrow, tr)
+				t.Fatalf("the differences of two steps by operand %d do not agree, %g and %g: the case is at a kink: %v", i, wide, narrow, tc)
 			}
 			if !(math.Abs(numeric-analytic) <= worst) {
 				t.Errorf("the derivative by operand %d is %g by differences and %g by gradient (bound %g)", i, numeric, analytic, worst)
@@ -169,7 +170,7 @@ func (tr trial) checkDirections(t *testing.T, run *program, clean, cotangents, g
 	}
 }
 
-// roundingOf estimates the rounding error of the loss: that of the outputs, which are independent.
+// roundingOf estimates the rounding error of the loss from independent errors of the outputs.
 func roundingOf(y, r []tensor.Tensor) float64 {
 	var square float64
 	for i := range y {
@@ -192,15 +193,15 @@ func direction(n int, r *rand.Rand) []float64 {
 	return v
 }
 
-// loss1 is the loss where operand i is moved by h v.
-func (tr trial) loss1(t *testing.T, run *program, i int, v []float64, h float64, cotangents []tensor.Tensor) float64 {
+// shiftedLoss is the loss with h v added to operand i.
+func (tc testCase) shiftedLoss(t *testing.T, run *session, i int, v []float64, h float64, cotangents []tensor.Tensor) float64 {
 	t.Helper()
-	moved := tr.operands[i]
+	moved := tc.operands[i]
 	moved.floats = slices.Clone(moved.floats)
 	for e := range v {
 		moved.floats[e] = float32(float64(moved.floats[e]) + h*v[e])
 	}
-	feed := tr.feed()
+	feed := tc.feed()
 	feed[fmt.Sprintf("x%d", i)] = moved
 	var loss float64
 	for k, y := range run.run(t, feed) {
@@ -217,24 +218,24 @@ func dot(a, b []float32) float64 {
 	return sum
 }
 
-// checkForm compares the gradients that another form of the graph has with those of the plain one.
-func (tr trial) checkForm(t *testing.T, op string, f form, feed map[string]operand, cotangents, want []tensor.Tensor) {
+// checkForm compares the gradients of another form of the graph with those of the plain form.
+func (tc testCase) checkForm(t *testing.T, op string, f form, feed map[string]operand, cotangents, want []tensor.Tensor) {
 	t.Helper()
-	other, err := tr.backward(t, op, f, cotangents)
+	other, err := tc.backward(t, op, f, cotangents)
 	if err != nil {
-		t.Fatalf("with constants %v: %v: %v", f.constants, err, tr)
+		t.Fatalf("with constants %v: %v: %v", f.constants, err, tc)
 	}
 	for k, g := range other.run(t, feed) {
 		if !slices.Equal(g.Shape, want[k].Shape) {
 			t.Fatalf("gradient %d has shape %v where constants are %v, else %v", k, g.Shape, f.constants, want[k].Shape)
 		}
-		if d, size := distance(g.Data, want[k].Data), largest(want[k].Data); !(d <= 2e-5*size+1e-7) {
-			t.Errorf("gradient %d where constants are %v is off by %g of %g", k, f.constants, d, size)
+		if d, size := maxDifference(g.Data, want[k].Data), maxAbs(want[k].Data); !(d <= 2e-5*size+1e-7) {
+			t.Errorf("gradient %d where constants are %v differs by %g of %g", k, f.constants, d, size)
 		}
 	}
 }
 
-func distance(a, b []float32) float64 {
+func maxDifference(a, b []float32) float64 {
 	var d float64
 	for i := range a {
 		if e := math.Abs(float64(a[i] - b[i])); !(e <= d) {
@@ -244,7 +245,7 @@ func distance(a, b []float32) float64 {
 	return d
 }
 
-func largest(a []float32) float64 {
+func maxAbs(a []float32) float64 {
 	var m float64
 	for _, v := range a {
 		m = max(m, math.Abs(float64(v)))
@@ -252,7 +253,8 @@ func largest(a []float32) float64 {
 	return m
 }
 
-// trials is how many trials an operator has at each operator set; NOETHER_TRIALS asks for more.
+// trials is the number of random cases of an operator for each operator set, 3 unless
+// NOETHER_TRIALS sets it.
 func trials() int {
 	if n, err := strconv.Atoi(os.Getenv("NOETHER_TRIALS")); err == nil && n > 0 {
 		return n
@@ -268,7 +270,7 @@ func TestOperators(t *testing.T) {
 			for _, opset := range c.opsets {
 				for i := range trials() {
 					t.Run(fmt.Sprintf("opset%d/%d", opset, i), func(t *testing.T) {
-						g := &gen{Rand: seed.Rand(11, c.op, opset, i), opset: opset, trial: i}
+						g := &generator{Rand: seed.Rand(11, c.op, opset, i), opset: opset, trial: i}
 						c.draw(g).check(t, c.op, opset, g.Rand)
 					})
 				}
@@ -277,8 +279,8 @@ func TestOperators(t *testing.T) {
 	}
 }
 
-// runPlain returns the elements of the outputs of a program, all of them float32.
-func (p *program) runPlain(t testing.TB, feed map[string]operand) [][]float32 {
+// runPlain returns the elements of all outputs, which are float32.
+func (p *session) runPlain(t testing.TB, feed map[string]operand) [][]float32 {
 	t.Helper()
 	in := make([]*ort.Value, len(p.inputs))
 	out := make([]*ort.Value, len(p.session.Outputs()))

@@ -10,50 +10,50 @@ import (
 )
 
 var indexCases = []opCase{
-	{"Gather", []int{7, 11, 13}, func(g *gen) trial {
-		shape := g.some()
+	{"Gather", []int{7, 11, 13}, func(g *generator) testCase {
+		shape := g.smallShape()
 		axis := g.IntN(len(shape))
-		tr := trial{known: everything(g.opset < 11), operands: []operand{g.smooth(shape...), g.indices(shape[axis], g.dims(g.between(0, 2), 1, 4)...)}}
+		tc := testCase{alwaysDeclared: always(g.opset < 11), operands: []operand{g.smooth(shape...), g.indices(shape[axis], g.dims(g.between(0, 2), 1, 4)...)}}
 		if axis > 0 || g.coin() {
-			tr.attrs = onnx.Attrs{"axis": g.signed(axis, len(shape))}
+			tc.attrs = onnx.Attrs{"axis": g.maybeNegative(axis, len(shape))}
 		}
-		return tr
+		return tc
 	}},
-	{"GatherElements", []int{11, 13}, func(g *gen) trial {
-		shape := g.some()
+	{"GatherElements", []int{11, 13}, func(g *generator) testCase {
+		shape := g.smallShape()
 		axis := g.IntN(len(shape))
 		wanted := make([]int, len(shape))
 		for i, d := range shape {
 			wanted[i] = g.between(1, d)
 		}
 		wanted[axis] = g.between(1, 5)
-		return trial{attrs: onnx.Attrs{"axis": g.signed(axis, len(shape))}, operands: []operand{g.smooth(shape...), g.indices(shape[axis], wanted...)}}
+		return testCase{attrs: onnx.Attrs{"axis": g.maybeNegative(axis, len(shape))}, operands: []operand{g.smooth(shape...), g.indices(shape[axis], wanted...)}}
 	}},
 	{"GatherND", []int{11, 12, 13}, drawGatherND},
 	{"ScatterND", []int{11, 13, 16, 18}, drawScatterND},
 	{"ScatterElements", []int{11, 13, 16, 18}, drawScatterElements},
 	{"Scatter", []int{9}, drawScatterElements},
-	{"TopK", []int{7, 10, 11}, func(g *gen) trial {
-		shape := g.some()
+	{"TopK", []int{7, 10, 11}, func(g *generator) testCase {
+		shape := g.smallShape()
 		axis := g.IntN(len(shape))
 		k := g.between(1, shape[axis])
-		tr := trial{known: everything(g.opset < 9), outputs: 2, loss: []int{0}, attrs: onnx.Attrs{"axis": g.signed(axis, len(shape))}, operands: []operand{g.distinct(shape...)}}
+		tc := testCase{alwaysDeclared: always(g.opset < 9), outputs: 2, loss: []int{0}, attrs: onnx.Attrs{"axis": g.maybeNegative(axis, len(shape))}, operands: []operand{g.distinct(shape...)}}
 		if g.opset < 10 {
-			tr.attrs["k"] = k
+			tc.attrs["k"] = k
 		} else {
-			tr.operands = append(tr.operands, list(k))
+			tc.operands = append(tc.operands, int64Vector(k))
 		}
 		if g.opset >= 11 {
-			tr.attrs["largest"], tr.attrs["sorted"] = g.IntN(2), g.IntN(2)
+			tc.attrs["largest"], tc.attrs["sorted"] = g.IntN(2), g.IntN(2)
 		}
-		return tr
+		return tc
 	}},
 }
 
-// lastOfIndices is the size that says how many axes are indexed.
-func lastOfIndices(operand, _ int) bool { return operand == 1 }
+// isTupleLength reports whether a size is the length of the index tuples.
+func isTupleLength(operand, _ int) bool { return operand == 1 }
 
-func drawGatherND(g *gen) trial {
+func drawGatherND(g *generator) testCase {
 	shape := g.dims(g.between(2, 4), 1, 4)
 	batch := 0
 	if g.opset >= 12 {
@@ -61,16 +61,16 @@ func drawGatherND(g *gen) trial {
 	}
 	depth := g.between(1, len(shape)-batch)
 	wanted := append(slices.Clone(shape[:batch]), g.dims(g.between(0, 2), 1, 3)...)
-	o := g.tuples(shape[batch:batch+depth], append(wanted, depth)...)
-	tr := trial{known: lastOfIndices, operands: []operand{g.smooth(shape...), o}}
+	o := g.indexTuples(shape[batch:batch+depth], append(wanted, depth)...)
+	tc := testCase{alwaysDeclared: isTupleLength, operands: []operand{g.smooth(shape...), o}}
 	if batch > 0 {
-		tr.attrs = onnx.Attrs{"batch_dims": batch}
+		tc.attrs = onnx.Attrs{"batch_dims": batch}
 	}
-	return tr
+	return tc
 }
 
-// tuples are indices whose last axis counts through the axes of a shape.
-func (g *gen) tuples(sizes []int, shape ...int) operand {
+// indexTuples are index tuples, along the last axis, into axes of these sizes.
+func (g *generator) indexTuples(sizes []int, shape ...int) operand {
 	o := operand{shape: shape, ints: make([]int64, tensor.Size(shape))}
 	for i := range o.ints {
 		o.ints[i] = int64(g.axis(sizes[i%len(sizes)]))
@@ -78,8 +78,8 @@ func (g *gen) tuples(sizes []int, shape ...int) operand {
 	return o
 }
 
-// reduction is an attribute of scatters since 16; without it, every element is written once.
-func (g *gen) reduction() string {
+// reduction is the attribute of ScatterND and ScatterElements, which they have since opset 16.
+func (g *generator) reduction() string {
 	modes := []string{"none"}
 	if g.opset >= 16 {
 		modes = append(modes, "add", "mul")
@@ -90,14 +90,14 @@ func (g *gen) reduction() string {
 	return modes[(g.trial+g.opset)%len(modes)]
 }
 
-// apart are two operands that have no values near each other.
-func (g *gen) apart(x, u []int) (operand, operand) {
+// distinctPair are two operands without ties.
+func (g *generator) distinctPair(x, u []int) (operand, operand) {
 	n := tensor.Size(x)
 	all := g.distinct(n + tensor.Size(u))
 	return operand{shape: x, floats: all.floats[:n:n]}, operand{shape: u, floats: all.floats[n:]}
 }
 
-func drawScatterND(g *gen) trial {
+func drawScatterND(g *generator) testCase {
 	shape := g.dims(g.between(1, 4), 2, 4)
 	depth := g.between(1, len(shape))
 	mode := g.reduction()
@@ -116,15 +116,15 @@ func drawScatterND(g *gen) trial {
 		}
 		o.ints = append(o.ints, index...)
 	}
-	x, u := g.apart(shape, append([]int{n}, shape[depth:]...))
-	tr := trial{known: lastOfIndices, operands: []operand{x, o, u}}
+	x, u := g.distinctPair(shape, append([]int{n}, shape[depth:]...))
+	tc := testCase{alwaysDeclared: isTupleLength, operands: []operand{x, o, u}}
 	if g.opset >= 16 {
-		tr.attrs = onnx.Attrs{"reduction": mode}
+		tc.attrs = onnx.Attrs{"reduction": mode}
 	}
-	return tr
+	return tc
 }
 
-func drawScatterElements(g *gen) trial {
+func drawScatterElements(g *generator) testCase {
 	shape := g.dims(g.between(1, 4), 2, 4)
 	axis := g.IntN(len(shape))
 	mode := g.reduction()
@@ -133,7 +133,7 @@ func drawScatterElements(g *gen) trial {
 		wanted[i] = g.between(1, d)
 	}
 	o := g.indices(shape[axis], wanted...)
-	if mode == "none" { // along the axis no place twice
+	if mode == "none" { // no index twice along the axis
 		inner := tensor.Size(wanted[axis+1:])
 		for start := range tensor.Size(wanted[:axis]) {
 			for k := range inner {
@@ -143,13 +143,13 @@ func drawScatterElements(g *gen) trial {
 			}
 		}
 	}
-	x, u := g.apart(shape, wanted)
-	tr := trial{operands: []operand{x, o, u}, attrs: onnx.Attrs{"axis": g.signed(axis, len(shape))}}
+	x, u := g.distinctPair(shape, wanted)
+	tc := testCase{operands: []operand{x, o, u}, attrs: onnx.Attrs{"axis": g.maybeNegative(axis, len(shape))}}
 	if g.opset >= 16 {
-		tr.attrs["reduction"] = mode
+		tc.attrs["reduction"] = mode
 	}
 	if g.opset < 11 {
-		tr.operands[2].given = true
+		tc.operands[2].noGradient = true
 	}
-	return tr
+	return tc
 }

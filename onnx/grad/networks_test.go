@@ -19,7 +19,7 @@ import (
 	"github.com/noether-ml/noether/ort"
 )
 
-// engine is the loaded runtime.
+// engine loads ONNX Runtime.
 func engine(t testing.TB) *ort.Runtime {
 	t.Helper()
 	path, _, err := ort.Find("")
@@ -33,7 +33,7 @@ func engine(t testing.TB) *ort.Runtime {
 	return rt
 }
 
-// readNpy reads float32 numbers and their shape.
+// readNpy reads a float32 array and its shape.
 func readNpy(t testing.TB, path string) ([]float32, []int) {
 	t.Helper()
 	f, err := os.Open(path)
@@ -52,8 +52,8 @@ func readNpy(t testing.TB, path string) ([]float32, []int) {
 	return data, r.Header.Descr.Shape
 }
 
-// relative is the largest difference by the largest value; NaN where there is one.
-func relative(got, want []float32) float64 {
+// relativeError is the largest difference divided by the largest value, NaN if a difference is NaN.
+func relativeError(got, want []float32) float64 {
 	var worst, largest float64
 	for i := range want {
 		d := math.Abs(float64(got[i]) - float64(want[i]))
@@ -65,11 +65,11 @@ func relative(got, want []float32) float64 {
 	return worst / largest
 }
 
-// Whole networks have the gradients that PyTorch computes in float64, to three times the error that
-// it makes in float32.
-func TestNets(t *testing.T) {
+// Gradients of whole networks equal those of PyTorch in float64, within three times the error of
+// PyTorch in float32.
+func TestNetworks(t *testing.T) {
 	t.Parallel()
-	nets := os.Getenv("NOETHER_NETS") // more of what export.py makes
+	nets := os.Getenv("NOETHER_NETS") // further networks in the same form
 	if nets == "" {
 		nets = testdata.Path(t, "nets")
 	}
@@ -144,7 +144,7 @@ func checkNet(t *testing.T, dir string, differentiate func(*onnx.Model) (*onnx.M
 		if len(got) != len(want) {
 			t.Fatalf("%s has %d values, want %d", name, len(got), len(want))
 		}
-		if e, bound := relative(got, want), max(1e-4, 3*gap[name]); !(e < bound) {
+		if e, bound := relativeError(got, want), max(1e-4, 3*gap[name]); !(e < bound) {
 			t.Errorf("%s is off by %.2g of its largest value, more than %.2g", name, e, bound)
 		} else {
 			t.Logf("%s: %.2g (PyTorch in float32: %.2g)", name, e, gap[name])

@@ -15,15 +15,15 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Maps are a network of feature maps that is being drawn, whose weights come from a generator.
-type maps struct {
-	*gen
+// A randomConvNet builds a random network of convolutions, activations and pools.
+type randomConvNet struct {
+	*generator
 	b     *onnx.Builder
-	one   onnx.Value // where kernels are to be computed, so that none is a constant
-	wires []wire     // n x c x h x w
+	one   onnx.Value    // if not empty, kernels are multiplied by it so that none is a constant
+	wires []graphTensor // n x c x h x w
 }
 
-func (d *maps) weights(scale float64, shape ...int) onnx.Value {
+func (d *randomConvNet) weights(scale float64, shape ...int) onnx.Value {
 	w := tensor.New(shape...)
 	for i := range w.Data {
 		w.Data[i] = float32(scale * d.NormFloat64())
@@ -35,14 +35,14 @@ func (d *maps) weights(scale float64, shape ...int) onnx.Value {
 	return v
 }
 
-func (d *maps) vector(low, high float64, n int) onnx.Value {
+func (d *randomConvNet) vector(low, high float64, n int) onnx.Value {
 	w := d.uniform(low, high, n)
 	return d.b.Const("", tensor.Tensor{Shape: w.shape, Data: w.floats})
 }
 
-// conv is a convolution with as many channels as out, perhaps in groups, and often with a
-// normalisation after it.
-func (d *maps) conv(x wire, out, stride int) wire {
+// conv adds a convolution to out channels, sometimes in groups, often with a normalisation after
+// it.
+func (d *randomConvNet) conv(x graphTensor, out, stride int) graphTensor {
 	in, kernel, group := x.shape[1], []int{1, 3}[d.IntN(2)], 1
 	switch {
 	case in == out && d.IntN(4) == 0:
@@ -63,32 +63,32 @@ func (d *maps) conv(x wire, out, stride int) wire {
 	shape := slices.Clone(x.shape)
 	shape[1] = out
 	shape[2], shape[3] = (shape[2]+stride-1)/stride, (shape[3]+stride-1)/stride
-	return wire{v, shape}
+	return graphTensor{v, shape}
 }
 
-func (d *maps) activation(x wire) wire {
+func (d *randomConvNet) activation(x graphTensor) graphTensor {
 	switch d.IntN(8) {
 	case 0:
 		return x
 	case 1:
-		return wire{d.b.Op("HardSwish", nil, x.v), x.shape}
+		return graphTensor{d.b.Op("HardSwish", nil, x.v), x.shape}
 	case 2:
-		return wire{d.b.Op("Sigmoid", nil, x.v), x.shape}
+		return graphTensor{d.b.Op("Sigmoid", nil, x.v), x.shape}
 	case 3:
-		return wire{d.b.Op("Clip", nil, x.v, d.b.Scalar(0), d.b.Scalar(6)), x.shape}
+		return graphTensor{d.b.Op("Clip", nil, x.v, d.b.Scalar(0), d.b.Scalar(6)), x.shape}
 	}
-	return wire{d.b.Op("Relu", nil, x.v), x.shape}
+	return graphTensor{d.b.Op("Relu", nil, x.v), x.shape}
 }
 
-// grow adds a wire that is made of earlier ones, most often the last.
-func (d *maps) grow() {
+// grow adds a tensor computed from earlier ones, most often from the last.
+func (d *randomConvNet) grow() {
 	x := d.wires[len(d.wires)-1]
 	if d.IntN(3) == 0 {
 		x = d.wires[d.IntN(len(d.wires))]
 	}
 	channels := []int{8, 16, 16, 24, 32, 48}[d.IntN(6)]
-	like := slices.IndexFunc(d.wires, func(w wire) bool { return w.v != x.v && slices.Equal(w.shape, x.shape) })
-	beside := slices.IndexFunc(d.wires, func(w wire) bool { return w.v != x.v && slices.Equal(w.shape[2:], x.shape[2:]) })
+	like := slices.IndexFunc(d.wires, func(w graphTensor) bool { return w.v != x.v && slices.Equal(w.shape, x.shape) })
+	beside := slices.IndexFunc(d.wires, func(w graphTensor) bool { return w.v != x.v && slices.Equal(w.shape[2:], x.shape[2:]) })
 	y := x
 	switch k := d.IntN(12); {
 	case k < 2 && like >= 0: // a sum, as at the end of a residual block
@@ -99,7 +99,7 @@ func (d *maps) grow() {
 		y.shape[1] += d.wires[beside].shape[1]
 		y.v = d.b.Concat(1, x.v, d.wires[beside].v)
 	case k == 3: // a gate for each channel
-		pooled := wire{d.b.Op("GlobalAveragePool", nil, x.v), []int{x.shape[0], x.shape[1], 1, 1}}
+		pooled := graphTensor{d.b.Op("GlobalAveragePool", nil, x.v), []int{x.shape[0], x.shape[1], 1, 1}}
 		y.v = d.b.Mul(x.v, d.b.Sigmoid(d.conv(pooled, x.shape[1], 1).v))
 	case k == 4 && x.shape[2] > 3:
 		op := []string{"MaxPool", "AveragePool"}[d.IntN(2)]
@@ -107,28 +107,28 @@ func (d *maps) grow() {
 		y.v = d.b.Op(op, onnx.Attrs{"kernel_shape": []int{3, 3}, "strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}, x.v)
 	case k == 5: // a residual block
 		inner := d.activation(d.conv(x, channels, 1))
-		y = d.activation(wire{d.b.Add(d.conv(inner, x.shape[1], 1).v, x.v), x.shape})
-	case k == 6: // one with fewer places and a convolution beside it
+		y = d.activation(graphTensor{d.b.Add(d.conv(inner, x.shape[1], 1).v, x.v), x.shape})
+	case k == 6: // one with strides and a convolution in the shortcut
 		inner := d.activation(d.conv(x, channels, 2))
 		y = d.conv(inner, channels, 1)
-		y = d.activation(wire{d.b.Add(y.v, d.conv(x, channels, 2).v), y.shape})
+		y = d.activation(graphTensor{d.b.Add(y.v, d.conv(x, channels, 2).v), y.shape})
 	case k == 7:
 		y = d.activation(x)
-	case k == 8: // less the mean of the channels, whose gradient has one place for all
-		y = d.activation(wire{d.b.Sub(x.v, d.b.ReduceMean(x.v, true, 1)), x.shape})
+	case k == 8: // minus the mean over the channels, whose gradient has a channel axis of size 1
+		y = d.activation(graphTensor{d.b.Sub(x.v, d.b.ReduceMean(x.v, true, 1)), x.shape})
 	default:
 		y = d.activation(d.conv(x, channels, 1+d.IntN(4)/3))
 	}
 	d.wires = append(d.wires, y)
 }
 
-// drawMaps draws a network, and the gradient of a sum of what it ends in by its input x.
+// drawMaps builds a random network and the gradient by its input x of a sum of its last tensors.
 func drawMaps(t *testing.T, i int, constant bool) (*onnx.Model, map[string]operand) {
 	t.Helper()
-	d := &maps{gen: &gen{Rand: seed.Rand(17, "blocks", i), opset: 16, trial: i}, b: onnx.NewBuilder(16)}
+	d := &randomConvNet{generator: &generator{Rand: seed.Rand(17, "blocks", i), opset: 16, trial: i}, b: onnx.NewBuilder(16)}
 	shape := []int{2, []int{3, 16, 32}[d.IntN(3)], d.between(5, 12), d.between(5, 12)}
 	feed := map[string]operand{"x": d.smooth(shape...), "one": {shape: []int{1}, floats: []float32{1}}}
-	d.wires = []wire{{d.b.Input("x", onnx.Float, shape...), shape}}
+	d.wires = []graphTensor{{d.b.Input("x", onnx.Float, shape...), shape}}
 	if !constant {
 		d.one = d.b.Input("one", onnx.Float, 1)
 	}
@@ -148,14 +148,14 @@ func drawMaps(t *testing.T, i int, constant bool) (*onnx.Model, map[string]opera
 	if err != nil {
 		t.Fatal(err)
 	}
-	observe(d.b, "dx", dx[0])
+	addOutputWithShape(d.b, "dx", dx[0])
 	return build(t, d.b), feed
 }
 
-// Gradients in blocks of channels are those of the same network with kernels that are computed,
-// which has nothing in blocks. Where a unit is within rounding of its kink its share of the
-// gradient may differ, which is little of the whole.
-func TestBlocks(t *testing.T) {
+// Gradients in the blocked layout equal those of the same network with computed kernels, where
+// nothing is blocked. A unit within rounding of its kink may differ, so the error is relative to
+// the norm of the gradient.
+func TestBlockedLayout(t *testing.T) {
 	t.Parallel()
 	for i := range 8 * trials() {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
@@ -163,12 +163,12 @@ func TestBlocks(t *testing.T) {
 			m, feed := drawMaps(t, i, true)
 			got := compile(t, m).run(t, feed)[0]
 			m, feed = drawMaps(t, i, false)
-			alikeMostly(t, got, compile(t, m).run(t, feed)[0])
+			checkRelativeError(t, got, compile(t, m).run(t, feed)[0])
 		})
 	}
 }
 
-func alikeMostly(t *testing.T, got, want tensor.Tensor) {
+func checkRelativeError(t *testing.T, got, want tensor.Tensor) {
 	t.Helper()
 	if !slices.Equal(got.Shape, want.Shape) {
 		t.Fatalf("the gradient has shape %v, want %v", got.Shape, want.Shape)
@@ -179,18 +179,18 @@ func alikeMostly(t *testing.T, got, want tensor.Tensor) {
 		size += float64(v) * float64(v)
 	}
 	if e := math.Sqrt(off / size); !(e < 0.02) {
-		t.Errorf("the gradient is off by %.2g of its norm, %g", e, math.Sqrt(size))
+		t.Errorf("the gradient has a relative error of %.2g; its norm is %g", e, math.Sqrt(size))
 	}
 }
 
-// Random networks of feature maps have the same gradient with native operators and without.
+// Random networks have the same gradient with native operators and without.
 func TestAccelerated(t *testing.T) {
 	t.Parallel()
 	for i := range 8 * trials() {
 		for _, constant := range []bool{true, false} {
 			m, feed := drawMaps(t, i, constant)
 			got := compile(t, m).run(t, feed)[0]
-			alikeMostly(t, got, compileWith(t, m, ort.Options{Threads: 1, NoAcceleration: true}).run(t, feed)[0])
+			checkRelativeError(t, got, compileWith(t, m, ort.Options{Threads: 1, NoAcceleration: true}).run(t, feed)[0])
 		}
 	}
 }

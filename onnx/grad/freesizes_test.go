@@ -10,9 +10,9 @@ import (
 	"github.com/noether-ml/noether/onnx/grad"
 )
 
-// Axes of free size may be 1 when the graph runs, and are then repeated beside longer ones:
-// gradients are those of the same graph with sizes that are declared.
-func TestFreeSizesMayBeOne(t *testing.T) {
+// An axis of free size may be 1 when the graph runs, and is then broadcast. Gradients equal those
+// of the same graph with declared sizes.
+func TestFreeSizesOfOne(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
@@ -24,7 +24,7 @@ func TestFreeSizesMayBeOne(t *testing.T) {
 			x = b.Unsqueeze(x, 2, 3)
 			return b.Mul(b.MatMul(x, b.Unsqueeze(w, 2, 3)), x)
 		}},
-		{"no rank", func(b *onnx.Builder, x, w onnx.Value) onnx.Value { // of what Squeeze makes
+		{"unknown rank", func(b *onnx.Builder, x, w onnx.Value) onnx.Value { // Squeeze without axes
 			y := b.Op("Squeeze", nil, b.Unsqueeze(b.Mul(x, w), 0))
 			return b.Mul(b.Mul(y, y), y)
 		}},
@@ -52,8 +52,8 @@ func TestFreeSizesMayBeOne(t *testing.T) {
 					if err != nil {
 						t.Fatalf("%s: %v", c.name, err)
 					}
-					observe(b, "dx", dx[0])
-					observe(b, "dw", dx[1])
+					addOutputWithShape(b, "dx", dx[0])
+					addOutputWithShape(b, "dw", dx[1])
 					for _, v := range compile(t, build(t, b)).run(t, map[string]operand{"x0": x, "x1": w}) {
 						list, shapes = append(list, v.Data), append(shapes, v.Shape)
 					}
@@ -63,7 +63,7 @@ func TestFreeSizesMayBeOne(t *testing.T) {
 				for _, free := range [][]bool{{true, false}, {false, true}, {true, true}} {
 					got, gotShapes := gradients(free...)
 					for k := range want {
-						if !slices.Equal(gotShapes[k], shapes[k]) || !(distance(got[k], want[k]) <= 1e-5*max(1, largest(want[k]))) {
+						if !slices.Equal(gotShapes[k], shapes[k]) || !(maxDifference(got[k], want[k]) <= 1e-5*max(1, maxAbs(want[k]))) {
 							t.Errorf("%s, sizes %v, free %v, opset %d: gradient %d is %v of shape %v, want %v of %v", c.name, sizes, free, opset, k, got[k], gotShapes[k], want[k], shapes[k])
 						}
 					}

@@ -14,19 +14,19 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A program is a graph that can be run on operands.
-type program struct {
+// A session runs a graph on operands.
+type session struct {
 	rt      *ort.Runtime
 	session *ort.Session
 	inputs  []string
 }
 
-func compile(t testing.TB, m *onnx.Model) *program {
+func compile(t testing.TB, m *onnx.Model) *session {
 	t.Helper()
 	return compileWith(t, m, ort.Options{Threads: 1})
 }
 
-func compileWith(t testing.TB, m *onnx.Model, o ort.Options) *program {
+func compileWith(t testing.TB, m *onnx.Model, o ort.Options) *session {
 	t.Helper()
 	rt := orttest.Load(t)
 	s, err := rt.NewSession(m, o)
@@ -34,15 +34,15 @@ func compileWith(t testing.TB, m *onnx.Model, o ort.Options) *program {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	p := &program{rt: rt, session: s}
+	p := &session{rt: rt, session: s}
 	for _, in := range m.Inputs() {
 		p.inputs = append(p.inputs, in.Name)
 	}
 	return p
 }
 
-// run returns the outputs of a program. What it is fed is found by name.
-func (p *program) run(t testing.TB, feed map[string]operand) []tensor.Tensor {
+// run returns the outputs. Operands are fed by input name.
+func (p *session) run(t testing.TB, feed map[string]operand) []tensor.Tensor {
 	t.Helper()
 	in := make([]*ort.Value, len(p.inputs))
 	out := make([]*ort.Value, len(p.session.Outputs()))
@@ -70,16 +70,16 @@ func (p *program) run(t testing.TB, feed map[string]operand) []tensor.Tensor {
 	return results
 }
 
-// observe makes a tensor an output of a graph: its elements, and its shape after a one. The
-// engine's binding cannot make room by itself for what has no axes.
-func observe(b *onnx.Builder, name string, v onnx.Value) {
+// addOutputWithShape adds two outputs: the elements of a tensor, and 1 followed by its shape. The
+// binding to ONNX Runtime cannot allocate outputs of rank 0.
+func addOutputWithShape(b *onnx.Builder, name string, v onnx.Value) {
 	b.Output(name, b.Reshape(v, -1))
 	b.Output(name+"/shape", b.Concat(0, b.Ints(1), b.Shape(v)))
 }
 
-func (tr trial) feed() map[string]operand {
+func (tc testCase) feed() map[string]operand {
 	feed := map[string]operand{}
-	for i, o := range tr.operands {
+	for i, o := range tc.operands {
 		feed[fmt.Sprintf("x%d", i)] = o
 	}
 	return feed

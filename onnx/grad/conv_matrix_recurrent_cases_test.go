@@ -18,7 +18,7 @@ var layerCases = []opCase{
 }
 
 // window draws the attributes that convolutions and pools share.
-func (g *gen) window(kernel []int, dilates bool) (attrs onnx.Attrs, span []int) {
+func (g *generator) window(kernel []int, dilates bool) (attrs onnx.Attrs, span []int) {
 	n := len(kernel)
 	attrs = onnx.Attrs{}
 	span = append(span, kernel...)
@@ -42,7 +42,7 @@ func stride(attrs onnx.Attrs, i int) int {
 	return 1
 }
 
-func drawConv(g *gen) trial {
+func drawConv(g *generator) testCase {
 	n := []int{2, 1, 2, 2, 3}[g.trial%5]
 	kernel := g.dims(n, 1, 3)
 	attrs, span := g.window(kernel, true)
@@ -66,20 +66,20 @@ func drawConv(g *gen) trial {
 		attrs["kernel_shape"] = kernel
 	}
 	if attrs["auto_pad"] != nil && attrs["auto_pad"] != "VALID" {
-		delete(attrs, "dilations") // the engine pads otherwise than the standard says
+		delete(attrs, "dilations") // ONNX Runtime pads differently from the standard
 	}
 	x := []int{g.between(1, 2), group * in}
 	for i := range n {
 		x = append(x, span[i]+g.between(0, 4))
 	}
-	tr := trial{space: true, attrs: attrs, operands: []operand{g.smooth(x...), g.smooth(append([]int{out, in}, kernel...)...)}}
+	tc := testCase{onlyBatchAndSpaceFree: true, attrs: attrs, operands: []operand{g.smooth(x...), g.smooth(append([]int{out, in}, kernel...)...)}}
 	if g.coin() {
-		tr.operands = append(tr.operands, g.smooth(out))
+		tc.operands = append(tc.operands, g.smooth(out))
 	}
-	return tr
+	return tc
 }
 
-func drawConvTranspose(g *gen) trial {
+func drawConvTranspose(g *generator) testCase {
 	n := []int{2, 1, 2, 2, 3}[g.trial%5]
 	kernel := g.dims(n, 1, 3)
 	attrs, span := g.window(kernel, true)
@@ -113,14 +113,14 @@ func drawConvTranspose(g *gen) trial {
 		}
 		attrs["output_padding"] = extra
 	}
-	tr := trial{space: true, attrs: attrs, operands: []operand{g.smooth(x...), g.smooth(append([]int{group * in, out}, kernel...)...)}}
+	tc := testCase{onlyBatchAndSpaceFree: true, attrs: attrs, operands: []operand{g.smooth(x...), g.smooth(append([]int{group * in, out}, kernel...)...)}}
 	if g.coin() {
-		tr.operands = append(tr.operands, g.smooth(group*out))
+		tc.operands = append(tc.operands, g.smooth(group*out))
 	}
-	return tr
+	return tc
 }
 
-func drawGemm(g *gen) trial {
+func drawGemm(g *generator) testCase {
 	m, k, n := g.between(1, 4), g.between(1, 4), g.between(1, 4)
 	a, b := []int{m, k}, []int{k, n}
 	attrs := onnx.Attrs{}
@@ -136,15 +136,15 @@ func drawGemm(g *gen) trial {
 	if g.coin() {
 		attrs["beta"] = 1.5
 	}
-	tr := trial{attrs: attrs, operands: []operand{g.smooth(a...), g.smooth(b...)}}
+	tc := testCase{attrs: attrs, operands: []operand{g.smooth(a...), g.smooth(b...)}}
 	if g.opset < 11 || g.IntN(3) > 0 {
 		c := [][]int{{m, n}, {n}, {m, 1}, {1, n}, {1}, {}}[g.IntN(6)]
-		tr.operands = append(tr.operands, g.smooth(c...))
+		tc.operands = append(tc.operands, g.smooth(c...))
 	}
-	return tr
+	return tc
 }
 
-func drawMatMul(g *gen) trial {
+func drawMatMul(g *generator) testCase {
 	m, k, n := g.between(1, 4), g.between(1, 4), g.between(1, 4)
 	h, w := g.between(2, 3), g.between(2, 3)
 	pairs := [][2][]int{
@@ -152,10 +152,10 @@ func drawMatMul(g *gen) trial {
 		{{h, w, m, k}, {h, w, k, n}}, {{h, 1, m, k}, {w, k, n}}, {{h, w, m, k}, {k}}, {{k}, {h, w, k, n}}, {{1, h, m, k}, {w, 1, k, n}},
 	}
 	p := pairs[(g.trial+3*g.opset)%len(pairs)]
-	return trial{operands: []operand{g.smooth(p[0]...), g.smooth(p[1]...)}}
+	return testCase{operands: []operand{g.smooth(p[0]...), g.smooth(p[1]...)}}
 }
 
-func drawEinsum(g *gen) trial {
+func drawEinsum(g *generator) testCase {
 	i, j, k, b := g.between(1, 3), g.between(1, 3), g.between(1, 3), g.between(2, 3)
 	c := []struct {
 		equation string
@@ -184,15 +184,15 @@ func drawEinsum(g *gen) trial {
 		{"iii,l->li", [][]int{{b, b, b}, {j}}},
 		{"...ii,...ji->...j", [][]int{{k, b, b}, {1, j, b}}},
 	}[(g.trial+g.opset)%22]
-	tr := trial{attrs: onnx.Attrs{"equation": c.equation}}
+	tc := testCase{attrs: onnx.Attrs{"equation": c.equation}}
 	for _, s := range c.shapes {
-		tr.operands = append(tr.operands, g.smooth(s...))
+		tc.operands = append(tc.operands, g.smooth(s...))
 	}
-	return tr
+	return tc
 }
 
-// recurrent draws a network of some gates, each with as many weights as it has units.
-func (g *gen) recurrent(gates, states int) trial {
+// recurrent draws an LSTM, GRU or RNN, by its numbers of gates and states.
+func (g *generator) recurrent(gates, states int) testCase {
 	t, n, in, h := g.between(1, 3), g.between(1, 2), g.between(1, 3), g.between(1, 3)
 	direction := []string{"forward", "reverse", "bidirectional"}[g.trial%3]
 	d := 1
@@ -200,82 +200,82 @@ func (g *gen) recurrent(gates, states int) trial {
 		d = 2
 	}
 	small := func(shape ...int) operand { return g.uniform(-1, 1, shape...) }
-	tr := trial{
-		attrs:    onnx.Attrs{"hidden_size": h, "direction": direction},
-		outputs:  1 + states,
-		operands: []operand{small(t, n, in), small(d, gates*h, in), small(d, gates*h, h), {}, {}, {}, {}, {}},
-		known:    func(operand, axis int) bool { return operand > 0 || axis == 0 },
+	tc := testCase{
+		attrs:          onnx.Attrs{"hidden_size": h, "direction": direction},
+		outputs:        1 + states,
+		operands:       []operand{small(t, n, in), small(d, gates*h, in), small(d, gates*h, h), {}, {}, {}, {}, {}},
+		alwaysDeclared: func(operand, axis int) bool { return operand > 0 || axis == 0 },
 	}
 	if g.coin() {
-		tr.operands[3] = small(d, 2*gates*h)
+		tc.operands[3] = small(d, 2*gates*h)
 	}
 	if g.IntN(3) == 0 {
-		lengths := operand{shape: []int{n}, narrow: true}
+		lengths := operand{shape: []int{n}, isInt32: true}
 		for range n {
 			lengths.ints = append(lengths.ints, int64(g.between(1, t)))
 		}
-		tr.operands[4] = lengths
+		tc.operands[4] = lengths
 	}
 	for i := range states {
 		if g.coin() {
-			tr.operands[5+i] = small(d, n, h)
+			tc.operands[5+i] = small(d, n, h)
 		}
 	}
 	if g.coin() {
-		tr.loss = g.Perm(1 + states)[:1]
+		tc.loss = g.Perm(1 + states)[:1]
 	}
-	return tr
+	return tc
 }
 
-// functions are activations for every gate, most of them with parameters of their own.
-func (g *gen) functions(tr trial, each int) {
+// activations sets the attribute activations, for some with parameters.
+func (g *generator) activations(tc testCase, each int) {
 	if g.coin() {
 		return
 	}
 	smooth := []string{"Sigmoid", "Tanh", "Affine", "ScaledTanh", "Softplus", "Elu"}
 	var names []string
 	var alphas, betas []float32
-	for range each * tr.operands[1].shape[0] {
+	for range each * tc.operands[1].shape[0] {
 		name := smooth[g.IntN(len(smooth))]
 		names = append(names, name)
 		if name == "Affine" || name == "ScaledTanh" {
 			betas = append(betas, 0.5+g.Float32())
 		}
 		if name == "Elu" {
-			alphas = append(alphas, 1) // with another one it has a kink
+			alphas = append(alphas, 1) // any other value gives a kink
 		} else if name == "Affine" || name == "ScaledTanh" {
 			alphas = append(alphas, 0.5+g.Float32())
 		}
 	}
-	tr.attrs["activations"] = names
+	tc.attrs["activations"] = names
 	if alphas != nil && g.coin() {
-		tr.attrs["activation_alpha"] = alphas
+		tc.attrs["activation_alpha"] = alphas
 	}
 	if betas != nil && g.coin() {
-		tr.attrs["activation_beta"] = betas
+		tc.attrs["activation_beta"] = betas
 	}
 }
 
-func drawLSTM(g *gen) trial {
-	tr := g.recurrent(4, 2)
-	if h := tr.attrs["hidden_size"].(int); g.coin() {
-		tr.operands[7] = g.uniform(-1, 1, tr.operands[1].shape[0], 3*h)
+func drawLSTM(g *generator) testCase {
+	tc := g.recurrent(4, 2)
+	if h := tc.attrs["hidden_size"].(int); g.coin() {
+		tc.operands[7] = g.uniform(-1, 1, tc.operands[1].shape[0], 3*h)
 	}
-	g.functions(tr, 3)
-	return tr
+	g.activations(tc, 3)
+	return tc
 }
 
-func drawGRU(g *gen) trial {
-	tr := g.recurrent(3, 1)
-	tr.operands = tr.operands[:6]
-	tr.attrs["linear_before_reset"] = g.IntN(2)
-	g.functions(tr, 2)
-	return tr
+func drawGRU(g *generator) testCase {
+	tc := g.recurrent(3, 1)
+	tc.operands = tc.operands[:6]
+	tc.attrs["linear_before_reset"] = g.IntN(2)
+	g.activations(tc, 2)
+	return tc
 }
 
-func drawRNN(g *gen) trial {
-	tr := g.recurrent(1, 1)
-	tr.operands = tr.operands[:6]
-	g.functions(tr, 1)
-	return tr
+func drawRNN(g *generator) testCase {
+	tc := g.recurrent(1, 1)
+	tc.operands = tc.operands[:6]
+	g.activations(tc, 1)
+	return tc
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/noether-ml/noether/onnx/grad"
 )
 
-// In a network whose layers each read all those before, the gradient of what an earlier Concat has
-// joined goes there in one piece. The gradient by that Concat's own output is still that of its own
-// readers alone.
+// Where each layer reads all earlier ones, the gradient of the inputs of an earlier Concat is added
+// to its output in one piece. The gradient by that output is still that of its own readers alone.
 func TestDenseConcat(t *testing.T) {
 	t.Parallel()
 	differentiate := func(by ...string) (int, []float32) {
@@ -30,7 +29,7 @@ func TestDenseConcat(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		observe(b, "dx", dx[0])
+		addOutputWithShape(b, "dx", dx[0])
 		m := build(t, b)
 		count := 0
 		for _, n := range m.Nodes() {
@@ -41,7 +40,7 @@ func TestDenseConcat(t *testing.T) {
 		feed := map[string]operand{"x": {shape: []int{2, 3}, floats: []float32{1, 2, 3, 4, 5, 6}}}
 		return count, compile(t, m).run(t, feed)[0].Data
 	}
-	// d[k] is the gradient by the k-th layer of the sum of all: 1 and what later layers pass on.
+	// d[k] is the gradient of the sum by the k-th layer: 1 plus the terms of later layers.
 	d := make([]float32, 7)
 	for k := range slices.Backward(d) {
 		d[k] = 1
@@ -49,15 +48,15 @@ func TestDenseConcat(t *testing.T) {
 			d[k] += d[later] * (float32(later-1) - 1.5)
 		}
 	}
-	slicesOf6, dx := differentiate("x")
-	if slicesOf6 > 12 {
-		t.Errorf("%d slices: a layer is cut out of each later one", slicesOf6)
+	sliceNodes, dx := differentiate("x")
+	if sliceNodes > 12 {
+		t.Errorf("%d Slice nodes: each layer is sliced out of each later Concat", sliceNodes)
 	}
 	if want := slices.Repeat([]float32{d[0]}, 6); !slices.Equal(dx, want) {
 		t.Errorf("dx is %v, want %v", dx, want)
 	}
 	_, direct := differentiate("Concat_2") // read by the third layer only
 	if want := slices.Repeat([]float32{d[3] * 0.5}, 10); !slices.Equal(direct, want) {
-		t.Errorf("the gradient by what is joined is %v, want %v", direct, want)
+		t.Errorf("the gradient by the output of the Concat is %v, want %v", direct, want)
 	}
 }

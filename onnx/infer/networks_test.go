@@ -12,8 +12,7 @@ import (
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
-// nets are the test networks: their penultimate representation, and how many layers have which
-// axes.
+// nets are the test networks, with their penultimate layer and the number of layers by axes.
 var nets = map[string]struct {
 	penultimate string // tensor and its axes
 	axes        map[onnx.Axes]int
@@ -78,7 +77,7 @@ func TestAxesOfNets(t *testing.T) {
 	}
 }
 
-// What the blocks return, layer by layer, has the axes that the network's code gives it.
+// The outputs of blocks have the axes that the source code of the network gives them.
 func TestAxesOfBlocks(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -142,8 +141,7 @@ func TestPenultimate(t *testing.T) {
 	}
 }
 
-// Layers come after what they depend on, are all different, and each can be the only output of a
-// graph that parses.
+// Layers are in topological order and distinct, and a graph cut at one of them parses.
 func TestLayersAreInOrder(t *testing.T) {
 	t.Parallel()
 	for name := range nets {
@@ -185,7 +183,7 @@ func TestLayersAreInOrder(t *testing.T) {
 			}
 		}
 		if again.Parameters() >= m.Parameters() {
-			t.Errorf("%s, cut at %s: no weights are left out", name, middle)
+			t.Errorf("%s, cut at %s: no weights are removed", name, middle)
 		}
 	}
 }
@@ -199,7 +197,7 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-func TestGivenAxes(t *testing.T) {
+func TestStatedAxes(t *testing.T) {
 	t.Parallel()
 	m := readNet(t, "tiny_vit")
 	axes, err := infer.Axes(m, map[string]onnx.Axes{"/encoder/Add_output_0": "NCT"})
@@ -217,7 +215,7 @@ func TestGivenAxes(t *testing.T) {
 		}
 	}
 	if _, err := infer.Axes(m, map[string]onnx.Axes{"nothing": "NC"}); err == nil {
-		t.Error("axes of a tensor that does not exist are taken")
+		t.Error("axes of a tensor that does not exist are accepted")
 	}
 }
 

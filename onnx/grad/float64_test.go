@@ -1,0 +1,148 @@
+//go:build cgo
+
+package grad_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/seed"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/grad"
+	"github.com/noether-ml/noether/onnx/grad/internal/oracle"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// inFloat64 returns the case in float64, but for operands that are not differentiated by.
+func (tc testCase) inFloat64() testCase {
+	tc.operands = slices.Clone(tc.operands)
+	for i := range tc.operands {
+		o := &tc.operands[i]
+		o.isFloat64 = o.floats != nil && !o.noGradient
+	}
+	return tc
+}
+
+// gradients builds a graph of the first output that the loss reads and of its gradients, all cast
+// to float32.
+func (tc testCase) gradients(t *testing.T, op string, opset int, dy []tensor.Tensor) *onnx.Model {
+	t.Helper()
+	b := onnx.NewBuilder(opset)
+	in, out := tc.node(b, op, tc.plainForm(opset))
+	y := out[tc.lossOutputs()[0]]
+	addOutputWithShape(b, "y", b.Cast(y, onnx.Float))
+	if dy == nil {
+		return build(t, b)
+	}
+	r := b.Input("r0", onnx.Float, dy[0].Shape...)
+	var by []onnx.Value
+	for i, o := range tc.operands {
+		if o.differentiable() {
+			by = append(by, in[i])
+			if o.isFloat64 && len(by) == 1 {
+				r = b.Cast(r, onnx.Double)
+			}
+		}
+	}
+	dx, err := grad.Of(b, y, r, by...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, g := range dx {
+		addOutputWithShape(b, fmt.Sprintf("grad%d", i), b.Cast(g, onnx.Float))
+	}
+	return build(t, b)
+}
+
+// Gradients in float64 equal those in float32, where ONNX Runtime has the operator in float64.
+func TestFloat64Gradients(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	for _, c := range cases {
+		t.Run(c.op, func(t *testing.T) {
+			t.Parallel()
+			if c.op == "LSTM" || c.op == "GRU" {
+				t.Skip("ONNX Runtime has it in float32 only, and reports that when it runs")
+			}
+			for _, opset := range c.opsets {
+				if c.op == "MaxPool" && opset < 16 {
+					continue // not supported
+				}
+				for i := range trials() {
+					g := &generator{Rand: seed.Rand(12, c.op, opset, i), opset: opset, trial: i}
+					checkDouble(t, rt, c.op, g, c.draw(g))
+				}
+			}
+		})
+	}
+}
+
+// checkDouble compares gradients in float64 with those in float32. It returns where ONNX Runtime
+// lacks the operator in float64.
+func checkDouble(t *testing.T, rt *ort.Runtime, op string, g *generator, tc testCase) {
+	t.Helper()
+	wide := tc.inFloat64()
+	s, err := rt.NewSession(wide.gradients(t, op, g.opset, nil), ort.Options{Threads: 1})
+	if err != nil {
+		return
+	}
+	s.Close()
+	feed, feedWide := tc.feed(), wide.feed()
+	y := compile(t, tc.gradients(t, op, g.opset, nil)).run(t, feed)[0]
+	dy := tensor.New(y.Shape...)
+	for i := range dy.Data {
+		dy.Data[i] = float32(g.NormFloat64())
+	}
+	feed["r0"] = operand{shape: dy.Shape, floats: dy.Data}
+	feedWide["r0"] = feed["r0"]
+	want := compile(t, tc.gradients(t, op, g.opset, []tensor.Tensor{dy})).run(t, feed)
+	got := compile(t, wide.gradients(t, op, g.opset, []tensor.Tensor{dy})).run(t, feedWide)
+	for i := range want {
+		if d := maxDifference(got[i].Data, want[i].Data); !(d <= 1e-5*max(1, maxAbs(want[i].Data))) || math.IsNaN(d) {
+			t.Errorf("opset %d, result %d: %v in float64, %v in float32: %v", g.opset, i, got[i], want[i], tc)
+		}
+	}
+}
+
+// The float64 oracle gives the gradients that float32 gives, on cases without near ties.
+func TestFloat64Oracle(t *testing.T) {
+	t.Parallel()
+	for _, c := range cases {
+		t.Run(c.op, func(t *testing.T) {
+			t.Parallel()
+			for _, opset := range c.opsets {
+				if opset < oracle.MinOpset {
+					continue
+				}
+				for i := range trials() {
+					g := &generator{Rand: seed.Rand(13, c.op, opset, i), opset: opset, trial: i}
+					tc := c.draw(g)
+					feed := tc.feed()
+					y := tc.forward(t, c.op, opset).run(t, feed)[0]
+					dy := tensor.New(y.Shape...)
+					for k := range dy.Data {
+						dy.Data[k] = float32(g.NormFloat64())
+					}
+					feed["r0"] = operand{shape: dy.Shape, floats: dy.Data}
+					m := tc.gradients(t, c.op, opset, []tensor.Tensor{dy})
+					wide, err := oracle.InFloat64(m, "y")
+					if err != nil {
+						t.Fatal(err)
+					}
+					got := compile(t, wide).run(t, feed)
+					for k, want := range compile(t, m).run(t, feed) {
+						if !slices.Equal(got[k].Shape, want.Shape) {
+							t.Errorf("opset %d, result %d: shape %v, in float32 %v: %v", opset, k, got[k].Shape, want.Shape, tc)
+						} else if d := maxDifference(got[k].Data, want.Data); !(d <= 1e-5*max(1, maxAbs(want.Data))) {
+							t.Errorf("opset %d, result %d: %v, in float32 %v: %v", opset, k, got[k], want, tc)
+						}
+					}
+				}
+			}
+		})
+	}
+}
