@@ -6,7 +6,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Spec says what is trained, and how.
+// A Spec describes a training.
 type Spec struct {
 	// Model is the network. Its inputs are float32 with the batch first. Training starts from the
 	// values of its initializers.

@@ -12,11 +12,11 @@ import (
 
 // respond returns the responses of units, given as functions of a grating, to the paper's gratings
 // and to their trajectories.
-func respond(walk *dataset.GratingTrajectories, inputs int, units ...func(g dataset.Grating) float64) firing.Responses {
-	r := firing.Responses{Inputs: tensor.New(inputs, len(units)), Images: tensor.New(walk.Len(), len(units)), Steps: walk.Trajectory}
-	for i := range walk.Len() {
+func respond(trajectories *dataset.GratingTrajectories, inputs int, units ...func(g dataset.Grating) float64) firing.Responses {
+	r := firing.Responses{Inputs: tensor.New(inputs, len(units)), Images: tensor.New(trajectories.Len(), len(units)), Steps: trajectories.Trajectory}
+	for i := range trajectories.Len() {
 		for u, h := range units {
-			r.Images.Data[i*len(units)+u] = float32(h(walk.Grating(i)))
+			r.Images.Data[i*len(units)+u] = float32(h(trajectories.Grating(i)))
 		}
 	}
 	copy(r.Inputs.Data, r.Images.Data)
@@ -93,16 +93,16 @@ func TestClosedForms(t *testing.T) {
 		h = append(h, u.h)
 	}
 	for _, path := range []struct {
-		name string
-		walk *dataset.GratingTrajectories
-		want func(i int) float64
+		name         string
+		trajectories *dataset.GratingTrajectories
+		want         func(i int) float64
 	}{
 		{"phase", base.AlongPhase(), func(i int) float64 { return units[i].alongPhase }},
 		{"orientation", base.AlongOrientation(), func(i int) float64 { return units[i].alongOrientation }},
 	} {
 		s := firing.Defaults()
 		s.References = 1
-		got, err := firing.ScoreUnits(respond(path.walk, base.Len(), h...), s)
+		got, err := firing.ScoreUnits(respond(path.trajectories, base.Len(), h...), s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,13 +122,13 @@ func TestLargestScore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	walk := base.AlongPhase()
-	first := walk.Trajectory(0)
+	trajectories := base.AlongPhase()
+	first := trajectories.Trajectory(0)
 	on := map[int]bool{}
 	for _, p := range first[:18] {
 		on[p] = true
 	}
-	r := respond(walk, base.Len(), func(dataset.Grating) float64 { return 0 })
+	r := respond(trajectories, base.Len(), func(dataset.Grating) float64 { return 0 })
 	for i := range base.Len() {
 		if on[i] {
 			r.Inputs.Data[i] = 1

@@ -18,7 +18,7 @@ func Descriptor() measure.Descriptor {
 			{Name: statGlobal, Title: "global firing rate", About: "The share of all inputs at which these units fire.", Range: measure.ZeroToOne, PerUnit: true},
 			{Name: statSelective, Title: "share of selective units", About: "Of units that are not constant on the data.", Range: measure.ZeroToOne},
 			{Name: statNormalised, Title: "normalised variance", About: "Deviation over transformations, relative to that over samples, the mean over units: 0 is invariant.", Range: measure.NotNegative, Direction: measure.Lower, PerUnit: true},
-			{Name: statSame, Title: "same-equivariance", About: "The same after the feature maps are moved back: 0 where they move with the input.", Range: measure.NotNegative, Direction: measure.Lower, PerUnit: true},
+			{Name: statSame, Title: "same-equivariance", About: "The normalised variance after the inverse transformation of the feature maps: 0 where they transform like the input.", Range: measure.NotNegative, Direction: measure.Lower, PerUnit: true},
 			{Name: statNormal, Title: "invariance by a normal threshold", About: "Firing on all trajectories over firing on all inputs, thresholds by mean and deviation.", Range: measure.NotNegative, Direction: measure.Higher, PerUnit: true},
 			{Name: statInformation, Title: "information about the class", About: "Between firing and class, in nats, the mean over the best share of units.", Range: measure.Range{High: math.Ln2}, Unit: "nats", Null: "shuffled labels", PerUnit: true},
 			{Name: statTransformational, Title: "transformational variance", About: "Deviation over transformations, in the units of the layer.", Range: measure.NotNegative, Unit: "units of the layer", PerUnit: true},

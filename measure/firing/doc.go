@@ -25,8 +25,8 @@
 // For example, scoring the responses of some units to gratings:
 //
 //	gratings, _ := dataset.OpenGratings(dataset.GratingsOptions{})
-//	walk := gratings.AlongPhase()
-//	r := firing.Responses{Inputs: inputs, Images: images, Steps: walk.Trajectory}
+//	trajectories := gratings.AlongPhase()
+//	r := firing.Responses{Inputs: inputs, Images: images, Steps: trajectories.Trajectory}
 //	units, err := firing.ScoreUnits(r, firing.Defaults())
 //	fmt.Println(units[0].Global, units[0].Local, units[0].Score)
 //

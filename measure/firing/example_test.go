@@ -12,16 +12,16 @@ import (
 // phase. It fires for one block of 21 phases.
 func ExampleScoreUnits() {
 	gratings, _ := dataset.OpenGratings(dataset.GratingsOptions{})
-	walk := gratings.AlongPhase()
-	responses := tensor.New(walk.Len(), 1) // gratings x units
-	for i := range walk.Len() {
-		if g := walk.Grating(i); g.Frequency == 4 && g.Orientation == 45 {
+	trajectories := gratings.AlongPhase()
+	responses := tensor.New(trajectories.Len(), 1) // gratings x units
+	for i := range trajectories.Len() {
+		if g := trajectories.Grating(i); g.Frequency == 4 && g.Orientation == 45 {
 			responses.Data[i] = 1
 		}
 	}
 	settings := firing.Defaults()
 	settings.References = 1
-	units, _ := firing.ScoreUnits(firing.Responses{Inputs: responses.Slice(0, gratings.Len()), Images: responses, Steps: walk.Trajectory}, settings)
+	units, _ := firing.ScoreUnits(firing.Responses{Inputs: responses.Slice(0, gratings.Len()), Images: responses, Steps: trajectories.Trajectory}, settings)
 	fmt.Printf("G = %.4f, L = %.2f, S = %.1f\n", units[0].Global, units[0].Local, units[0].Score)
 	// Output: G = 0.0119, L = 1.00, S = 84.0
 }

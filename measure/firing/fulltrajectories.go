@@ -138,16 +138,16 @@ func undo(op transform.Op, dst, src tensor.Tensor, channelsLast bool) {
 		return
 	}
 	h, w, c := src.Shape[0], src.Shape[1], src.Shape[2]
-	first, moved := tensor.New(c, h, w), tensor.New(c, h, w)
+	first, transformed := tensor.New(c, h, w), tensor.New(c, h, w)
 	for p := range h * w {
 		for k := range c {
 			first.Data[k*h*w+p] = src.Data[p*c+k]
 		}
 	}
-	op.Apply(moved, first)
+	op.Apply(transformed, first)
 	for p := range h * w {
 		for k := range c {
-			dst.Data[p*c+k] = moved.Data[k*h*w+p]
+			dst.Data[p*c+k] = transformed.Data[k*h*w+p]
 		}
 	}
 }

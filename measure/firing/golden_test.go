@@ -62,8 +62,8 @@ func TestUnitsGolden(t *testing.T) {
 	}
 	s := firing.Defaults()
 	s.References = 1
-	for name, walk := range map[string]*dataset.GratingTrajectories{"phase": base.AlongPhase(), "orientation": base.AlongOrientation()} {
-		got, err := firing.ScoreUnits(respond(walk, base.Len(), units...), s)
+	for name, paths := range map[string]*dataset.GratingTrajectories{"phase": base.AlongPhase(), "orientation": base.AlongOrientation()} {
+		got, err := firing.ScoreUnits(respond(paths, base.Len(), units...), s)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -131,7 +131,7 @@ func (m *firing) skipReason(j *procedure.Job) string {
 	}
 	for _, p := range m.trajectoriesOf(j) {
 		if len(p.amounts) < 2 {
-			return "the transformation has no value but the identity, and a trajectory wants another"
+			return "the transformation has no value but the identity, and a trajectory needs another"
 		}
 	}
 	return ""

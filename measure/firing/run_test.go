@@ -27,13 +27,13 @@ func TestGratings(t *testing.T) {
 	scores := runJob(t, firing.Defaults(), newJob(m, data, &k))
 	for layer := range m.Layers() {
 		for _, path := range []struct {
-			factor string
-			walk   *dataset.GratingTrajectories
+			factor       string
+			trajectories *dataset.GratingTrajectories
 		}{{"phase", base.AlongPhase()}, {"orientation", base.AlongOrientation()}} {
-			z := activations(t, m, layer, drawn(t, path.walk, m.Frame()))
+			z := activations(t, m, layer, drawn(t, path.trajectories, m.Frame()))
 			s := firing.Defaults()
 			s.References = 1
-			want, err := firing.ScoreUnits(firing.Responses{Inputs: z.Slice(0, base.Len()), Images: z, Steps: path.walk.Trajectory}, s)
+			want, err := firing.ScoreUnits(firing.Responses{Inputs: z.Slice(0, base.Len()), Images: z, Steps: path.trajectories.Trajectory}, s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,14 +127,14 @@ func TestChannelsAsUnits(t *testing.T) {
 	s.Positions = firing.Channels
 	var k kept
 	runJob(t, s, newJob(m, data, &k))
-	walk := base.AlongPhase()
-	z := activations(t, m, 0, drawn(t, walk, m.Frame()))
-	maxima := tensor.New(walk.Len(), 6)
+	trajectories := base.AlongPhase()
+	z := activations(t, m, 0, drawn(t, trajectories, m.Frame()))
+	maxima := tensor.New(trajectories.Len(), 6)
 	for i := range maxima.Data {
 		maxima.Data[i] = slices.Max(z.Data[i*64 : (i+1)*64])
 	}
 	s.References = 1
-	want, err := firing.ScoreUnits(firing.Responses{Inputs: maxima.Slice(0, base.Len()), Images: maxima, Steps: walk.Trajectory}, s)
+	want, err := firing.ScoreUnits(firing.Responses{Inputs: maxima.Slice(0, base.Len()), Images: maxima, Steps: trajectories.Trajectory}, s)
 	if err != nil {
 		t.Fatal(err)
 	}

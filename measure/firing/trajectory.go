@@ -165,14 +165,14 @@ func (m *firing) transformTrajectory(j *procedure.Job) trajectory {
 			for samples[at].number != number/n {
 				at++
 			}
-			moved := samples[at]
-			moved.number = number
+			version := samples[at]
+			version.number = number
 			if v := number % n; v > 0 {
-				if moved.input, err = samples[at].transformed(list[v-1].op(moved.index)); err != nil {
+				if version.input, err = samples[at].transformed(list[v-1].op(version.index)); err != nil {
 					return nil, err
 				}
 			}
-			out = append(out, moved)
+			out = append(out, version)
 		}
 		return out, nil
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A unitSet says which values of a layer are its units.
+// A unitSet describes which values of a layer are its units.
 type unitSet struct {
 	shape     []int // of one sample
 	axes      onnx.Axes

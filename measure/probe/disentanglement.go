@@ -72,20 +72,20 @@ func (r *run) disentanglementScores(ctx context.Context, layer onnx.Layer, targe
 		return nil, err
 	}
 	defer table.Close()
-	moved, err := r.open(ctx, layer, r.drawnTransform(), r.testPlaces())
+	transformedTable, err := r.open(ctx, layer, r.drawnTransform(), r.testPlaces())
 	if err != nil {
 		return nil, err
 	}
-	defer moved.Close()
+	defer transformedTable.Close()
 	in, err := r.cleanInput(layer, table)
 	if err != nil {
 		return nil, err
 	}
-	transformed := r.newInput(layer, "moved", moved)
-	transformed.mean, transformed.scale = in.mean, in.scale
+	transformedInput := r.newInput(layer, "moved", transformedTable)
+	transformedInput.mean, transformedInput.scale = in.mean, in.scale
 	var sets []*probeSet
 	for _, t := range targets {
-		t.split.test = slices.DeleteFunc(slices.Clone(t.split.test), func(i int) bool { return !transformed.has(i) })
+		t.split.test = slices.DeleteFunc(slices.Clone(t.split.test), func(i int) bool { return !transformedInput.has(i) })
 		sets = append(sets, r.newProbeSets(layer, in, t.target, t.split, r.training.Hidden, t.name)...)
 	}
 	tests := map[*target][]int{}
@@ -97,7 +97,7 @@ func (r *run) disentanglementScores(ctx context.Context, layer onnx.Layer, targe
 		if err != nil {
 			return nil, err
 		}
-		after, err := r.predictions(ctx, p, net, transformed, tests[p.target])
+		after, err := r.predictions(ctx, p, net, transformedInput, tests[p.target])
 		return outcome{before, after}, err
 	})
 	if err != nil {

@@ -11,12 +11,12 @@ import (
 // the concatenation of its rows in one or two tables, and optionally a parameter. It is safe for
 // concurrent reading.
 type probeInput struct {
-	id        string // tells them from all others
+	id        string // identifies the vectors
 	tables    []*features.Table
 	rows      [][]int   // of each table, the row of every sample; -1 where it has none
-	unit      bool      // each table's part is brought to length 1
-	condition []float32 // of every sample, behind the vector; nil: none
-	mean      []float32 // taken away, then multiplied by scale; nil: as they are
+	unit      bool      // the part of each table is scaled to length 1
+	condition []float32 // of every sample, appended to the vector; nil: none
+	mean      []float32 // subtracted before multiplying by scale; nil: neither
 	scale     []float32
 }
 

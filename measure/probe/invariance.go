@@ -49,13 +49,15 @@ func (m *invariance) Work(j *procedure.Job) int64 {
 func (m *invariance) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
 	s := &m.settings
 	return scoreLayers(ctx, j, &s.Representation, nil, func(r *run) (layerScorer, error) {
-		views := r.curveTransforms()
-		for _, v := range views {
+		transforms := r.curveTransforms()
+		for _, v := range transforms {
 			if err := r.extract(ctx, v, nil); err != nil {
 				return nil, err
 			}
 		}
-		return func(layer onnx.Layer) ([]measure.Score, error) { return r.invarianceScores(ctx, layer, views, s.Parts) }, nil
+		return func(layer onnx.Layer) ([]measure.Score, error) {
+			return r.invarianceScores(ctx, layer, transforms, s.Parts)
+		}, nil
 	})
 }
 
@@ -74,7 +76,7 @@ func (r *run) curveTransforms() []sampleTransform {
 
 // invarianceScores returns the scores of a layer: one for each value of a list or part of a range,
 // and one over all samples.
-func (r *run) invarianceScores(ctx context.Context, layer onnx.Layer, views []sampleTransform, parts int) ([]measure.Score, error) {
+func (r *run) invarianceScores(ctx context.Context, layer onnx.Layer, transforms []sampleTransform, parts int) ([]measure.Score, error) {
 	clean, err := r.open(ctx, layer, sampleTransform{}, nil)
 	if err != nil {
 		return nil, err
@@ -82,27 +84,27 @@ func (r *run) invarianceScores(ctx context.Context, layer onnx.Layer, views []sa
 	defer clean.Close()
 	var out []measure.Score
 	all := pairDistances{columns: make([][]float64, 4)}
-	for v, one := range views {
-		moved, err := r.open(ctx, layer, one, nil)
+	for v, one := range transforms {
+		transformed, err := r.open(ctx, layer, one, nil)
 		if err != nil {
 			return nil, err
 		}
-		p, err := r.newPairDistances(clean, moved)
-		moved.Close()
+		p, err := r.newPairDistances(clean, transformed)
+		transformed.Close()
 		if err != nil {
 			return nil, err
 		}
 		all.add(p)
-		if len(views) > 1 {
+		if len(transforms) > 1 {
 			out = append(out, p.scores(r.job.Transform.Values[v].Parameter, nil)...)
 		}
 	}
-	if ranged(r.job.Transform) && len(views) == 1 {
+	if ranged(r.job.Transform) && len(transforms) == 1 {
 		for _, part := range r.parameterBins(parts) {
 			out = append(out, all.scores(part.parameter, part.contains)...)
 		}
 	}
-	all.average(len(views))
+	all.average(len(transforms))
 	return append(out, all.scores("", nil)...), nil
 }
 
@@ -114,8 +116,8 @@ type pairDistances struct {
 }
 
 // newPairDistances compares every sample's z with its z' and with another sample's z'.
-func (r *run) newPairDistances(clean, moved *features.Table) (pairDistances, error) {
-	a, b := newProbeInput("", r.samples.Places, clean), newProbeInput("", r.samples.Places, moved)
+func (r *run) newPairDistances(clean, transformed *features.Table) (pairDistances, error) {
+	a, b := newProbeInput("", r.samples.Places, clean), newProbeInput("", r.samples.Places, transformed)
 	out := pairDistances{columns: make([][]float64, 4)}
 	for i := range r.samples.Len() {
 		if a.has(i) && b.has(i) {
@@ -123,15 +125,15 @@ func (r *run) newPairDistances(clean, moved *features.Table) (pairDistances, err
 		}
 	}
 	k := r.job.Key
-	stranger := cyclicPartners(seed.Rand(k.Seed, "probe: strangers", k.Data, k.Trial).Perm(len(out.samples)))
-	z, moves, other := make([]float32, a.dim()), make([]float32, a.dim()), make([]float32, a.dim())
+	partner := cyclicPartners(seed.Rand(k.Seed, "probe: strangers", k.Data, k.Trial).Perm(len(out.samples)))
+	z, z1, other := make([]float32, a.dim()), make([]float32, a.dim()), make([]float32, a.dim())
 	for n, i := range out.samples {
-		for _, err := range []error{a.row(z, i), b.row(moves, i), b.row(other, out.samples[stranger[n]])} {
+		for _, err := range []error{a.row(z, i), b.row(z1, i), b.row(other, out.samples[partner[n]])} {
 			if err != nil {
 				return out, err
 			}
 		}
-		for c, v := range []float64{cosine(z, moves), distance(z, moves), cosine(z, other), distance(z, other)} {
+		for c, v := range []float64{cosine(z, z1), distance(z, z1), cosine(z, other), distance(z, other)} {
 			out.columns[c] = append(out.columns[c], v)
 		}
 	}
@@ -173,10 +175,10 @@ func (p *pairDistances) add(q pairDistances) {
 }
 
 // average divides the sums by the number of transformations.
-func (p *pairDistances) average(views int) {
+func (p *pairDistances) average(transforms int) {
 	for _, column := range p.columns {
 		for i := range column {
-			column[i] /= float64(views)
+			column[i] /= float64(transforms)
 		}
 	}
 }

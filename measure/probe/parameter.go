@@ -47,7 +47,7 @@ func (m *parameterEquivariance) Needs() procedure.Needs { return m.settings.need
 func (m *parameterEquivariance) Skip(j *procedure.Job) string {
 	switch t := j.Transform; {
 	case t.PerTrial && !listed(t):
-		return t.Name + " is drawn once for a trial, and a probe wants a draw for each sample"
+		return t.Name + " is drawn once for a trial, and a probe needs a draw for each sample"
 	case !ranged(t) && !listed(t):
 		return t.Name + " has no parameter that varies"
 	}
@@ -91,12 +91,12 @@ func (r *run) parameterScores(ctx context.Context, layer onnx.Layer, want *targe
 		return nil, err
 	}
 	defer clean.Close()
-	moved, err := r.open(ctx, layer, r.drawnTransform(), nil)
+	transformed, err := r.open(ctx, layer, r.drawnTransform(), nil)
 	if err != nil {
 		return nil, err
 	}
-	defer moved.Close()
-	in := r.newInput(layer, "and "+r.drawnTransform().id, clean, moved)
+	defer transformed.Close()
+	in := r.newInput(layer, "and "+r.drawnTransform().id, clean, transformed)
 	if r.training.Standardise {
 		if err := in.standardise(parts.train); err != nil {
 			return nil, err

@@ -318,7 +318,7 @@ func TestSkipAndErrors(t *testing.T) {
 		"once for a trial":            {Name: "t", PerTrial: true, Values: []procedure.Value{{Transform: addTo{0, transform.Uniform(0, 1)}}}, Range: &transform.Distribution{Low: 0, High: 1}},
 		"no parameter that varies":    {Name: "t", Values: []procedure.Value{{Transform: swap{0, 1}}}},
 		"5 samples are too few":       shiftOf(0, 0, 1),
-		"wants 10 at least":           shiftOf(0, 0, 1),
+		"at least 10 are needed":      shiftOf(0, 0, 1),
 		"t has no parameter that var": {Name: "t", Values: []procedure.Value{{Transform: addTo{0, transform.Fixed(1)}}}, Range: &transform.Distribution{Low: 1, High: 1}},
 	} {
 		if why := par.Skip(factorJob(t, 5, net, tr)); !strings.Contains(why, want) {

@@ -61,12 +61,12 @@ func (r *run) equivarianceScores(ctx context.Context, layer onnx.Layer) ([]measu
 		return nil, err
 	}
 	defer clean.Close()
-	moved, err := r.open(ctx, layer, r.drawnTransform(), nil)
+	transformed, err := r.open(ctx, layer, r.drawnTransform(), nil)
 	if err != nil {
 		return nil, err
 	}
-	defer moved.Close()
-	in, to := r.newInput(layer, "unit", clean), r.newInput(layer, "unit "+r.drawnTransform().id, moved)
+	defer transformed.Close()
+	in, to := r.newInput(layer, "unit", clean), r.newInput(layer, "unit "+r.drawnTransform().id, transformed)
 	in.unit, to.unit = true, true
 	if ranged(r.job.Transform) {
 		for _, p := range r.parameters() {

@@ -70,8 +70,8 @@ func (r *run) request(v sampleTransform) features.Request {
 	return out
 }
 
-// extract makes sure that the store has the representations of all layers, of the samples at places
-// (nil: all).
+// extract adds the representations of all layers to the store unless it has them, for the samples
+// at places (nil: all).
 func (r *run) extract(ctx context.Context, v sampleTransform, places []int) error {
 	request := r.request(v)
 	request.Places = places

@@ -19,13 +19,13 @@ const (
 	Ridge = "ridge" // linear least squares with a penalty, in closed form
 )
 
-// Representation says how activations become vectors, and how many samples are used.
+// Representation holds the settings of how activations become vectors, and of the samples.
 type Representation struct {
 	Pool    string `key:"pool" json:"pool" default:"mean" enum:"mean|max|class|flatten" doc:"how a layer's activation becomes a vector: over space, time or tokens"`
 	Samples int    `key:"samples" json:"samples" min:"0" doc:"samples at most: the first of the random order; all where not given"`
 }
 
-// Training says how probes are trained and tested.
+// Training holds the settings of training and testing probes.
 type Training struct {
 	Probe       []string  `key:"probe" json:"probe" default:"[slp, mlp]" doc:"slp, mlp, ridge"`
 	Hidden      []int     `key:"hidden" json:"hidden" doc:"sizes of the mlp's hidden layers; [512, 256], or [512, 512] of representation-equivariance"`
@@ -50,12 +50,12 @@ type Part struct {
 
 func (p *Part) check(key string) error {
 	if (p.Factor == "") != (len(p.Values)+len(p.Names) == 0) {
-		return fmt.Errorf("%s wants both a factor and its values, or names", key)
+		return fmt.Errorf("%s needs both a factor and its values or names", key)
 	}
 	return nil
 }
 
-// Targets says which factors probes predict.
+// Targets holds the settings of the factors that probes predict.
 type Targets struct {
 	Factors []string           `key:"factors" json:"factors" doc:"factors of the data, or label; all that the data carry where not given"`
 	Classes []string           `key:"classes" json:"classes" doc:"factors whose values are classes, not quantities; label is one"`
@@ -73,7 +73,7 @@ func (t *Training) check() error {
 	}
 	for i, kind := range t.Probe {
 		if kind != SLP && kind != MLP && kind != Ridge {
-			return fmt.Errorf("probe %q: it is slp, mlp or ridge", kind)
+			return fmt.Errorf("probe %q: it must be slp, mlp or ridge", kind)
 		}
 		if slices.Contains(t.Probe[:i], kind) {
 			return fmt.Errorf("probe %s is named twice", kind)
@@ -81,23 +81,23 @@ func (t *Training) check() error {
 	}
 	for _, n := range t.Hidden {
 		if n < 1 || n > 1<<16 {
-			return fmt.Errorf("a hidden layer of %d: it has between 1 and 65,536 units", n)
+			return fmt.Errorf("a hidden layer of %d units: it must have between 1 and 65,536", n)
 		}
 	}
 	var sum float64
 	for _, share := range t.Split {
 		if !(share > 0) {
-			return fmt.Errorf("split %v: every share is above 0", t.Split)
+			return fmt.Errorf("split %v: every share must be above 0", t.Split)
 		}
 		sum += share
 	}
 	switch {
 	case len(t.Split) != 3 || math.Abs(sum-1) > 1e-6:
-		return fmt.Errorf("split %v: it is the shares of training, validation and test, which come to 1", t.Split)
+		return fmt.Errorf("split %v: it must be the shares of training, validation and test, with sum 1", t.Split)
 	case t.Batch < 1 || t.Epochs < 1 || t.Patience < 1 || t.Seeds < 1:
-		return fmt.Errorf("batches of %d, %d epochs, a patience of %d, %d seeds: each is at least 1", t.Batch, t.Epochs, t.Patience, t.Seeds)
+		return fmt.Errorf("batches of %d, %d epochs, a patience of %d, %d seeds: each must be at least 1", t.Batch, t.Epochs, t.Patience, t.Seeds)
 	case !(t.Rate > 0) || !(t.Decay >= 0) || math.IsInf(t.Rate+t.Decay, 0):
-		return fmt.Errorf("a rate of %g and a decay of %g: the rate is above 0, the decay at least 0", t.Rate, t.Decay)
+		return fmt.Errorf("a rate of %g and a decay of %g: the rate must be above 0 and the decay at least 0", t.Rate, t.Decay)
 	}
 	return cmp.Or(t.Test.check("test"), t.Validation.check("validation"))
 }
@@ -110,7 +110,7 @@ func (t *Targets) check() error {
 	}
 	for name, v := range t.Scale {
 		if !(v > 0) || math.IsInf(v, 0) {
-			return fmt.Errorf("the scale of %s is %g: it is above 0", name, v)
+			return fmt.Errorf("the scale of %s is %g: it must be above 0", name, v)
 		}
 	}
 	return nil
@@ -127,7 +127,7 @@ func (r *Representation) needs(transform bool) procedure.Needs {
 // skip returns why a job has nothing to probe, or "".
 func (r *Representation) skip(j *procedure.Job) string {
 	if n := j.Data.Len(); n < minSamples {
-		return fmt.Sprintf("%d samples are too few: it wants %d at least", n, minSamples)
+		return fmt.Sprintf("%d samples are too few: at least %d are needed", n, minSamples)
 	}
 	if len(r.layers(j)) == 0 {
 		return fmt.Sprintf("no layer can be pooled by %s", r.Pool)

@@ -75,7 +75,7 @@ type Job struct {
 	Pairs [][2]int
 	Key   measure.Key // key of all random draws; Trial distinguishes repetitions
 	// Transform is the transformation that the job concerns; nil unless Needs.Transform. The
-	// samples come unmoved: a procedure moves them by what Draw returns.
+	// samples are not transformed: a procedure applies the Op that Draw returns.
 	Transform *Transform
 	// the samples, in the study's keyed order, no more than Needs.Samples; labels are outputs of
 	// model A
@@ -85,16 +85,17 @@ type Job struct {
 	Read func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error)
 
 	Checkpoint train.Checkpoint
-	// Shared keeps what jobs of a study have in common though B differs, such as the inversion of a
-	// layer of A that several models are held against: whichever job comes first saves it and the
-	// others load it. It tells apart models A, data and trials; key tells the rest. It may be nil.
+	// Shared stores results that jobs of a study with different B have in common, such as the
+	// inversion of a layer of A that several models are compared with: the first job saves it and
+	// the others load it. It distinguishes model A, data and trial; key must distinguish the rest.
+	// It may be nil.
 	Shared func(key string) train.Checkpoint
-	// Units and Curves keep what was found of single units, beside the scores. Each may be called
-	// several times, and may be nil.
+	// Units and Curves store the results of single units. Each may be called several times, and may
+	// be nil.
 	Units  func([]measure.UnitScore) error
 	Curves func([]measure.UnitResponse) error
 
-	// Store keeps representations that jobs, measures and runs have in common; nil: there is none.
+	// Store stores representations that jobs, measures and runs have in common; may be nil.
 	Store *features.Store
 	// done of Work, and what else to show, such as the current distance; never nil
 	Progress func(done int64, note string)

@@ -58,9 +58,9 @@ func Defaults() Settings {
 func New(s Settings) (procedure.Procedure, error) {
 	switch {
 	case s.Images < 1:
-		return nil, fmt.Errorf("%d images: take one at least", s.Images)
+		return nil, fmt.Errorf("%d images: at least one is needed", s.Images)
 	case s.Restarts < 1:
-		return nil, fmt.Errorf("%d restarts: take one attack at least", s.Restarts)
+		return nil, fmt.Errorf("%d restarts: at least one attack is needed", s.Restarts)
 	case s.Restarts > 1 && !s.Random:
 		return nil, errors.New("restarts are all alike without random-start")
 	}
@@ -95,11 +95,11 @@ func (m *robust) Needs() procedure.Needs {
 func (*robust) Skip(j *procedure.Job) string {
 	switch {
 	case j.A.Model.TakesAudio():
-		return "it takes sounds, and attacks are on images"
+		return "it takes audio, and attacks are on images"
 	case j.A.Model.Classes() == 0:
 		return "it has no output that scores classes"
 	case j.A.Model.Input().Type == onnx.Uint8:
-		return "it takes bytes, and rounding to them has no gradient"
+		return "it has a uint8 input, which has no gradient"
 	}
 	return ""
 }

@@ -40,11 +40,11 @@ func (m *stir) Needs() procedure.Needs {
 func (m *stir) Skip(j *procedure.Job) string {
 	switch {
 	case j.A.Model.TakesAudio() || j.B.Model.TakesAudio():
-		return "inversions are of images, and these models take sounds"
+		return "inversions are of images, and a model takes audio"
 	case j.Data.Len() < 2:
-		return "one image has no similarity"
+		return "a similarity needs at least two images"
 	case j.A.Model.Input().Type == onnx.Uint8:
-		return fmt.Sprintf("%s takes bytes, and rounding to them has no gradient", j.A.Name)
+		return fmt.Sprintf("%s has a uint8 input, which has no gradient", j.A.Name)
 	}
 	for _, kind := range m.settings.Inversions {
 		if why := contrastProblem(j); kind != Arbitrary && why != "" {
@@ -57,9 +57,8 @@ func (m *stir) Skip(j *procedure.Job) string {
 // contrastProblem returns why the two models cannot be in one loss, or "".
 func contrastProblem(j *procedure.Job) string {
 	a, b := j.A.Model, j.B.Model
-	switch {
-	case b.Input().Type == onnx.Uint8:
-		return fmt.Sprintf("%s takes bytes, and rounding to them has no gradient", j.B.Name)
+	if b.Input().Type == onnx.Uint8 {
+		return fmt.Sprintf("%s has a uint8 input, which has no gradient", j.B.Name)
 	}
 	opset := max(a.Opset(), b.Opset())
 	for _, s := range []procedure.Subject{j.A, j.B} {

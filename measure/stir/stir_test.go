@@ -367,7 +367,7 @@ func TestSettingsErrors(t *testing.T) {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	m := build(t, "m", linear("m", 0, 36, 5))
-	if _, err := stir.Compare(t.Context(), m, m, random(1), adam(), 1); err == nil || !strings.Contains(err.Error(), "one image has no similarity") {
+	if _, err := stir.Compare(t.Context(), m, m, random(1), adam(), 1); err == nil || !strings.Contains(err.Error(), "needs at least two images") {
 		t.Errorf("one image: %v", err)
 	}
 	if _, err := stir.Compare(t.Context(), m, m, tensor.New(4, 3, 6, 6), adam(), 1); err == nil || !strings.Contains(err.Error(), "takes n x [1 6 6]") {

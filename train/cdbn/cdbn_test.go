@@ -137,12 +137,12 @@ func TestModel(t *testing.T) {
 				none := 1.0
 				for place := range 4 {
 					y, x0 := 2*by+place/2, 2*bx+place%2
-					told := float64(l.B.Data[k])
+					input := float64(l.B.Data[k])
 					for i := range 2 * 9 {
 						c, dy, dx := i/9, i/3%3, i%3
-						told += float64(l.W.Data[k*18+i]) * 0.5 * float64(x.Data[(c*6+y+dy)*6+x0+dx])
+						input += float64(l.W.Data[k*18+i]) * 0.5 * float64(x.Data[(c*6+y+dy)*6+x0+dx])
 					}
-					none += math.Exp(told)
+					none += math.Exp(input)
 				}
 				if v, want := got.Data[(k*2+by)*2+bx], 1-1/none; math.Abs(float64(v)-want) > 1e-6 {
 					t.Errorf("unit %d of block %d, %d: %g, not %g", k, by, bx, v, want)
@@ -170,7 +170,7 @@ func TestModel(t *testing.T) {
 	}
 	for _, v := range run(t, m, tensor.New(1, 1, 4, 4))[0].Data {
 		if v != 1 {
-			t.Errorf("a unit that is told 500 is on with %g", v)
+			t.Errorf("a unit with input 500 has the probability %g", v)
 		}
 	}
 }
@@ -231,7 +231,7 @@ func TestTrainBars(t *testing.T) {
 	before, _ := mean(l.Curve[:20])
 	after, activity := mean(l.Curve[580:])
 	if after > 0.7*before || math.Abs(activity-0.05) > 0.03 {
-		t.Errorf("the error goes from %.3f to %.3f, and units are on for %.3f of the places", before, after, activity)
+		t.Errorf("the error changes from %.3f to %.3f, and the mean activation is %.3f", before, after, activity)
 	}
 	again, err := Train(t.Context(), orttest.Load(t), x, Settings{Units: 4, Filter: 6, Target: 0.05, Rate: 0.1, Steps: 600})
 	if err != nil {

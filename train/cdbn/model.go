@@ -39,10 +39,10 @@ func (l *Layer) pooled(b *onnx.Builder, x onnx.Value, name string) onnx.Value {
 	for i := range w.Data {
 		w.Data[i] *= float32(l.Scale)
 	}
-	told := b.Conv(x, b.Const(name+".weight", w), b.Const(name+".bias", l.B), nil)
+	input := b.Conv(x, b.Const(name+".weight", w), b.Const(name+".bias", l.B), nil)
 	// exp overflows float32 beyond 88; a unit with such an input is on with probability 1.
 	mean := b.Op("AveragePool", onnx.Attrs{"kernel_shape": []int{l.Block, l.Block}, "strides": []int{l.Block, l.Block}},
-		b.Exp(b.Op("Min", nil, told, b.Scalar(80))))
+		b.Exp(b.Op("Min", nil, input, b.Scalar(80))))
 	sum := b.Mul(mean, b.Scalar(float32(l.Block*l.Block)))
 	return b.Div(sum, b.Add(sum, b.Scalar(1)))
 }

@@ -70,8 +70,9 @@ func resultOf(fingerprint string, n int, m train.Metrics) *Result {
 	return r
 }
 
-// Run trains as the file says and fills the output folder. It resumes from a checkpoint of the same
-// training in the folder, and returns an error if the folder holds another training.
+// Run trains a network as described by the file and writes the output folder. It resumes from a
+// checkpoint of the same training in the folder, and returns an error if the folder holds another
+// training.
 func Run(ctx context.Context, f *File, folder string, o Options) (*Summary, error) {
 	p, err := f.preprocess()
 	if err != nil {
