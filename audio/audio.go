@@ -1,15 +1,15 @@
 // Package audio reads, resamples and measures waveforms.
 //
-// A Clip is a waveform of one channel: values in [-1, 1] and how many of them make a second. Read decodes WAV and FLAC
-// files; Probe reads no more than their headers. Several channels become one by their mean.
+// A Clip is a waveform of one channel, with values in [-1, 1], and its sampling rate. Read decodes WAV and FLAC files, and Probe
+// reads their headers only. Several channels are averaged.
 //
 //	WAV   8, 16, 24 and 32-bit integers, 32 and 64-bit floats, plain or WAVE_FORMAT_EXTENSIBLE
 //	FLAC  4 to 32 bits
 //
-// Integers of b bits are divided by 2^(b-1) (those of 8-bit WAV files after 128 is taken off), so full scale is 1. Floats are
-// kept as they are, beyond 1 too; NaN and infinity are errors.
+// Integers of b bits are divided by 2^(b-1), so that full scale is 1; from those of 8-bit WAV files 128 is subtracted before. Floats
+// are not scaled and may exceed 1. NaN and infinity are errors.
 //
-// Resample changes the rate by a polyphase windowed sinc; MelBank and Hann are what a spectrogram is made of.
+// Resample changes the rate by a polyphase windowed sinc. Hann and Mel are the window and the filter bank of spectrograms.
 package audio
 
 import (
@@ -26,26 +26,26 @@ type Clip struct {
 	Wave []float32 // values, full scale being 1
 }
 
-// Seconds is the length of the clip.
+// Seconds returns the duration of the clip.
 func (c Clip) Seconds() float64 { return float64(len(c.Wave)) / float64(c.Rate) }
 
-// An Info is what the header of a file says.
+// An Info is the header of a file.
 type Info struct {
 	Rate     int // samples a second
 	Channels int
-	Frames   int // values of each channel
+	Frames   int // samples of each channel
 }
 
-// Seconds is the length of the sound.
+// Seconds returns the duration of the audio.
 func (i Info) Seconds() float64 { return float64(i.Frames) / float64(i.Rate) }
 
 const (
-	maxRate     = 1 << 20 // samples a second: more than any recorder
+	maxRate     = 1 << 20 // samples a second
 	maxChannels = 256
 	maxValues   = 1 << 28 // 1 GiB of float32: 4 hours 39 minutes at 16 kHz
 )
 
-// check refuses headers that no sound has.
+// check rejects headers with impossible values.
 func (i Info) check() error {
 	switch {
 	case i.Rate < 1 || i.Rate > maxRate:
@@ -58,7 +58,7 @@ func (i Info) check() error {
 	return nil
 }
 
-// IsAudio reports whether a file's ending is that of a sound which Read knows.
+// IsAudio reports whether a file name has the extension of a format that Read decodes.
 func IsAudio(name string) bool {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".wav", ".wave", ".flac":
@@ -67,7 +67,7 @@ func IsAudio(name string) bool {
 	return false
 }
 
-// Read decodes a file, whose first bytes say what it is.
+// Read decodes a file. Its first bytes determine the format.
 func Read(path string) (Clip, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -76,7 +76,7 @@ func Read(path string) (Clip, error) {
 	return Decode(data)
 }
 
-// Decode decodes the bytes of a file.
+// Decode decodes the contents of a file.
 func Decode(data []byte) (Clip, error) {
 	switch {
 	case isWAV(data):
@@ -89,7 +89,7 @@ func Decode(data []byte) (Clip, error) {
 	return Clip{}, errors.New("neither WAV nor FLAC")
 }
 
-// Probe reads the header of a file. Of a FLAC file that does not say how long it is, all of it is decoded.
+// Probe reads the header of a file. A FLAC file whose header lacks the length is decoded.
 func Probe(path string) (Info, error) {
 	f, err := os.Open(path)
 	if err != nil {

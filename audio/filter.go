@@ -2,21 +2,21 @@ package audio
 
 import "math"
 
-// butterworth are the quality factors of the two sections of a Butterworth filter of order 4.
+// butterworth holds the quality factors of the two sections of a Butterworth filter of order 4.
 var butterworth = [2]float64{1 / (2 * math.Cos(math.Pi/8)), 1 / (2 * math.Cos(3*math.Pi/8))}
 
-// LowPass is a Butterworth filter of order 4, by the bilinear transform: 3 dB down at hz, 24 dB an octave above. A frequency of half the
-// rate or more leaves the sound as it is.
+// LowPass applies a low-pass Butterworth filter of order 4, by the bilinear transform. It attenuates by 3 dB at hz, and by 24 dB an
+// octave above. With hz of half the rate or more it returns a copy of the waveform.
 func LowPass(wave []float32, hz float64, rate int) []float32 {
 	return cascade(wave, hz, rate, false)
 }
 
-// HighPass is the same for what lies below hz. A frequency of half the rate or more leaves nothing.
+// HighPass applies the high-pass filter. With hz of half the rate or more it returns silence.
 func HighPass(wave []float32, hz float64, rate int) []float32 {
 	return cascade(wave, hz, rate, true)
 }
 
-// cascade runs a sound through the two sections.
+// cascade applies the two sections.
 func cascade(wave []float32, hz float64, rate int, high bool) []float32 {
 	out := make([]float32, len(wave))
 	if hz >= float64(rate)/2 {
@@ -38,7 +38,7 @@ func cascade(wave []float32, hz float64, rate int, high bool) []float32 {
 	return out
 }
 
-// section filters x in place by a section of order 2 with its edge at angle w:
+// section filters x in place by a section of order 2 with the cutoff at angle w:
 //
 //	low   b = (1 - cos w) / 2 (1, 2, 1),  high  b = (1 + cos w) / 2 (1, -2, 1),  a = (1 + alpha, -2 cos w, 1 - alpha),  alpha = sin w / (2 q)
 func section(x []float64, w, q float64, high bool) {

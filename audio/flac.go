@@ -13,7 +13,7 @@ import (
 
 func isFLAC(data []byte) bool { return len(data) >= 4 && string(data[:4]) == "fLaC" }
 
-// probeFLAC reads the stream information, which comes first; where it does not say how long the sound is, everything.
+// probeFLAC reads the stream information, or decodes the file where that lacks the length.
 func probeFLAC(r io.Reader, path string) (info Info, err error) {
 	defer recoverError(&err)
 	stream, err := flac.New(bufio.NewReader(r))
@@ -39,7 +39,7 @@ func infoOf(s *meta.StreamInfo) (Info, error) {
 	return info, info.check()
 }
 
-// decodeFLAC decodes all frames and holds their number to what the header says.
+// decodeFLAC decodes all frames and checks their number against the header.
 func decodeFLAC(data []byte) (clip Clip, err error) {
 	defer recoverError(&err)
 	stream, err := flac.New(bytes.NewReader(data))

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Hann is the window of n values in the periodic form that spectrograms use: (1 - cos(2 pi i / n)) / 2.
+// Hann returns the periodic Hann window of n values: (1 - cos(2 pi i / n)) / 2.
 func Hann(n int) []float64 {
 	w := make([]float64, n)
 	for i := range w {
@@ -14,19 +14,18 @@ func Hann(n int) []float64 {
 	return w
 }
 
-// A Mel says which triangles a mel spectrogram sums the bins of a spectrum by.
+// A Mel describes a mel filter bank: triangular filters over the bins of a spectrum.
 type Mel struct {
 	Rate int     // samples a second
 	FFT  int     // samples of a frame; its spectrum has FFT / 2 + 1 bins
-	N    int     // triangles
-	Low  float64 // Hz: where the first one starts
-	High float64 // Hz: where the last one ends; 0: half the rate
+	N    int     // filters
+	Low  float64 // Hz: start of the first one
+	High float64 // Hz: end of the last one; 0: half the rate
 	HTK  bool    // mel = 2595 log10(1 + f / 700); else Slaney's scale: linear below 1 kHz, logarithmic above
-	Area bool    // each triangle is divided by half its width in Hz (Slaney's normalisation); else its top is 1
+	Area bool    // each filter is divided by half its width in Hz (Slaney's normalisation); else its peak is 1
 }
 
-// Bank is the matrix of the triangles, N x (FFT / 2 + 1). Scales and triangles are those of librosa's filters.mel and of
-// torchaudio's melscale_fbanks.
+// Bank returns the matrix of the filters, N x (FFT / 2 + 1), as librosa's filters.mel and torchaudio's melscale_fbanks do.
 func (m Mel) Bank() ([][]float64, error) {
 	high := m.High
 	if high == 0 {
@@ -50,7 +49,7 @@ func (m Mel) Bank() ([][]float64, error) {
 	return bank, nil
 }
 
-// triangle is one row of the bank.
+// triangle returns a row of the bank.
 func (m Mel) triangle(left, top, right float64) []float64 {
 	row := make([]float64, m.FFT/2+1)
 	scale := 1.0
@@ -64,7 +63,7 @@ func (m Mel) triangle(left, top, right float64) []float64 {
 	return row
 }
 
-// slaney is where his scale turns from linear, 3 mel for 200 Hz, to logarithmic, 27 mel for a factor of 6.4.
+// Slaney's scale is linear below these, with 3 mel for 200 Hz, and logarithmic above, with 27 mel for a factor of 6.4.
 const slaneyHz, slaneyMel = 1000, 15
 
 func (m Mel) mel(hz float64) float64 {

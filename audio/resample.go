@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// Resampling: the output's value at time t is the sum of x[k] h(t - k) over the input, h being a sinc under a Kaiser window.
-// In units of the lower of the two Nyquist frequencies,
+// Resampling computes the output at time t as the sum of x[k] h(t - k) over the input, with a Kaiser-windowed sinc h. In units of
+// the lower of the two Nyquist frequencies it has
 //
 //	pass band   0 to 0.92, within 0.01 dB
 //	stop band   from 1, at -80 dB
 //
-// The window reaches 64 zero crossings to each side. The delay is compensated: what is at second s stays at second s.
+// The window has 64 zero crossings on each side. The delay is compensated.
 const (
 	zeroCrossings = 64
 	stopBand      = 80 // dB
@@ -24,8 +24,7 @@ const (
 
 var kaiserBeta = 0.1102 * (stopBand - 8.7)
 
-// Resample brings a waveform from one rate to another. n values become ceil(n to / from). Beyond its ends the sound is
-// taken to be silent.
+// Resample converts a waveform from one rate to another. n samples become ceil(n to / from). The waveform is 0 beyond its ends.
 func Resample(wave []float32, from, to int) ([]float32, error) {
 	if from < 1 || to < 1 || from > maxRate || to > maxRate {
 		return nil, fmt.Errorf("resampling from %d to %d samples a second: rates are 1 to %d", from, to, maxRate)
@@ -41,13 +40,13 @@ func Resample(wave []float32, from, to int) ([]float32, error) {
 	if g := gcd(up, down); g > 1 {
 		up, down = up/g, down/g
 	}
-	if up > maxPhases { // rates with little in common
+	if up > maxPhases { // rates with a small common divisor
 		return ResampleBy(wave, float64(from)/float64(to), n), nil
 	}
 	return polyphase(wave, up, down, n), nil
 }
 
-// polyphase resamples a waveform by the ratio up / down, to n values.
+// polyphase resamples a waveform by the ratio up / down to n samples.
 func polyphase(wave []float32, up, down, n int) []float32 {
 	bank := filters(up, down)
 	out := make([]float32, n)
@@ -60,7 +59,7 @@ func polyphase(wave []float32, up, down, n int) []float32 {
 	return out
 }
 
-// dot is the sum of taps[i] wave[from+i] over what lies within the wave.
+// dot returns the sum of taps[i] wave[from+i] over the indices within wave.
 func dot(taps []float32, wave []float32, from int) float32 {
 	lo, hi := max(0, -from), min(len(taps), len(wave)-from)
 	var sum float32
@@ -74,7 +73,7 @@ func dot(taps []float32, wave []float32, from int) float32 {
 	return sum
 }
 
-// A bank holds a filter for each phase p / up: taps[p][i] weighs the value i - half + 1 places after the output's.
+// A bank holds a filter for each phase p / up: taps[p][i] is the weight of the input sample i - half + 1 after the output's.
 type bank struct {
 	half int
 	taps [][]float32
@@ -82,19 +81,19 @@ type bank struct {
 
 var banks sync.Map // of ratios to banks
 
-// filters returns the bank of a ratio, which is kept.
+// filters returns the bank of a ratio and caches it.
 func filters(up, down int) *bank {
 	key := [2]int{up, down}
 	if b, ok := banks.Load(key); ok {
 		return b.(*bank)
 	}
-	slow := math.Max(1, float64(down)/float64(up)) // the filter is as much wider as the rate gets lower
-	b := &bank{half: int(math.Ceil(zeroCrossings*slow)) + 1, taps: make([][]float32, up)}
+	widen := math.Max(1, float64(down)/float64(up)) // a lower rate needs a wider filter
+	b := &bank{half: int(math.Ceil(zeroCrossings*widen)) + 1, taps: make([][]float32, up)}
 	for p := range b.taps {
 		taps := make([]float32, 2*b.half)
 		for i := range taps {
-			t := (float64(p)/float64(up) - float64(i-b.half+1)) / slow
-			taps[i] = float32(cut / slow * sinc(cut*t) * kaiser(t/zeroCrossings))
+			t := (float64(p)/float64(up) - float64(i-b.half+1)) / widen
+			taps[i] = float32(cut / widen * sinc(cut*t) * kaiser(t/zeroCrossings))
 		}
 		b.taps[p] = taps
 	}
@@ -102,7 +101,7 @@ func filters(up, down int) *bank {
 	return b
 }
 
-// kernel is the filter of Resample at one side of its centre, tabulated finely enough to be interpolated within -115 dB.
+// kernel is one side of the filter of Resample, tabulated so that linear interpolation is exact within -115 dB.
 var kernel = sync.OnceValue(func() []float32 {
 	table := make([]float32, zeroCrossings*kernelSteps+2)
 	for i := range table {
@@ -114,26 +113,26 @@ var kernel = sync.OnceValue(func() []float32 {
 
 const (
 	kernelSteps = 1024
-	cut         = 1 - transition/2 // where the filter is at a half, as a fraction of the lower Nyquist frequency
+	cut         = 1 - transition/2 // where the gain is 1/2, as a fraction of the lower Nyquist frequency
 )
 
-// ResampleBy reads a waveform at steps of any size: value m of n is what stands at m step. A step above 1 makes the sound shorter
-// and, played at the same rate, higher; the filter is that of Resample.
+// ResampleBy reads a waveform at steps of any size: sample m of n is the input at m step. At the same rate a step above 1 makes audio
+// shorter and higher. The filter is that of Resample.
 func ResampleBy(wave []float32, step float64, n int) []float32 {
-	table, slow := kernel(), math.Max(1, step)
-	reach := zeroCrossings * slow
+	table, widen := kernel(), math.Max(1, step)
+	reach := zeroCrossings * widen
 	out := make([]float32, n)
 	for m := range out {
 		at := float64(m) * step
 		lo, hi := max(0, int(math.Ceil(at-reach))), min(len(wave)-1, int(math.Floor(at+reach)))
 		var sum float64
 		for k := lo; k <= hi; k++ {
-			u := math.Abs(at-float64(k)) / slow * kernelSteps
+			u := math.Abs(at-float64(k)) / widen * kernelSteps
 			i := int(u)
 			f := float32(u - float64(i))
 			sum += float64(((1-f)*table[i] + f*table[i+1]) * wave[k])
 		}
-		out[m] = float32(sum / slow)
+		out[m] = float32(sum / widen)
 	}
 	return out
 }
@@ -145,7 +144,7 @@ func sinc(x float64) float64 {
 	return math.Sin(math.Pi*x) / (math.Pi * x)
 }
 
-// kaiser is the window at x in -1 to 1, both included, and 0 outside.
+// kaiser returns the Kaiser window at x in [-1, 1], and 0 outside.
 func kaiser(x float64) float64 {
 	if x < -1 || x > 1 {
 		return 0
@@ -153,7 +152,7 @@ func kaiser(x float64) float64 {
 	return besselI0(kaiserBeta*math.Sqrt(1-x*x)) / besselI0(kaiserBeta)
 }
 
-// besselI0 is the modified Bessel function of the first kind and order 0, by its power series.
+// besselI0 returns the modified Bessel function of the first kind and order 0, by its power series.
 func besselI0(x float64) float64 {
 	sum, term := 1.0, 1.0
 	for k := 1.0; term > sum*1e-17; k++ {

@@ -10,14 +10,14 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// A Room is a box with one source and one microphone in it, whose walls all reflect alike.
+// A Room is a box with a source and a microphone. All walls have the same reflection coefficient.
 type Room struct {
 	Size       [3]float64 // metres
 	Source     [3]float64 // metres from a corner
 	Microphone [3]float64 // likewise
 }
 
-// MeetingRoom is the room of Plachouras et al. 2025: 5.6 x 3.9 x 3 m, the microphone 35 cm from the source.
+// MeetingRoom returns the room of Plachouras et al. 2025: 5.6 x 3.9 x 3 m, the microphone 35 cm from the source.
 func MeetingRoom() Room {
 	return Room{Size: [3]float64{5.6, 3.9, 3}, Source: [3]float64{3.5, 2.7, 2.1}, Microphone: [3]float64{3.5, 3.05, 2.1}}
 }
@@ -27,23 +27,24 @@ const (
 	early        = 0.03 // seconds of single reflections
 )
 
-// ShortestTime is the shortest reverberation time that the room can have by Sabine's formula: 24 ln 10 V / (c S), with all walls absorbing
-// everything.
+// ShortestTime returns the shortest reverberation time of the room by Sabine's formula, 24 ln 10 V / (c S), in seconds: that of fully
+// absorbing walls.
 func (r Room) ShortestTime() float64 {
 	x, y, z := r.Size[0], r.Size[1], r.Size[2]
 	return 24 * math.Ln10 * x * y * z / (speedOfSound * 2 * (x*y + x*z + y*z))
 }
 
-// Response is the impulse response of the room at a reverberation time rt60, n values of it, the direct sound being 1 at 0.
+// Response returns n samples of the impulse response of the room at a reverberation time rt60 in seconds. The direct sound is 1 at
+// sample 0.
 //
-// Up to 30 ms it is that of the image-source method (Allen and Berkley 1979): with walls that reflect beta of a wave, an image at
-// distance d behind k reflections arrives at (d - d0) / c with amplitude beta^k d0 / d. After that single images no longer tell, and the
-// response is Gaussian noise with the power that the images have on average (Lehmann and Johansson 2010), over directions u:
+// Up to 30 ms it is computed by the image-source method (Allen and Berkley 1979). With the reflection coefficient beta, an image at
+// distance d after k reflections arrives at (d - d0) / c with amplitude beta^k d0 / d. After that it is Gaussian noise with the mean
+// power of the images over directions u (Lehmann and Johansson 2010):
 //
 //	P(t) = 4 pi c d0^2 / V mean_u exp(-kappa t g(u)),   g(u) = sum_i |u_i| / L_i,   kappa = -2 c ln beta
 //
-// beta is chosen so that P, and the direct sound, decay as asked for: RT60 is twice the time from -5 to -35 dB of Schroeder's integral, by
-// a line fitted to it.
+// beta is chosen so that P and the direct sound have the reverberation time: twice the time from -5 to -35 dB of Schroeder's
+// integral, by linear regression.
 func (r Room) Response(rt60 float64, rate, n int, noise *rand.Rand) ([]float32, error) {
 	if shortest := r.ShortestTime(); !(rt60 >= shortest) {
 		return nil, fmt.Errorf("a reverberation time of %v s: this room has %.3f s or more", rt60, shortest)
@@ -60,7 +61,7 @@ func (r Room) Response(rt60 float64, rate, n int, noise *rand.Rand) ([]float32, 
 	return out, nil
 }
 
-// direct is the distance of the microphone from the source.
+// direct returns the distance of the microphone from the source.
 func (r Room) direct() float64 {
 	var sum float64
 	for i := range r.Source {
@@ -82,17 +83,17 @@ func (r Room) addImages(h []float64, beta float64, rate int) {
 			for _, z := range axes[2] {
 				d := math.Sqrt(x.offset*x.offset + y.offset*y.offset + z.offset*z.offset)
 				if d < reach {
-					addImpulse(h, (d-d0)/speedOfSound*float64(rate), math.Pow(beta, float64(x.bounces+y.bounces+z.bounces))*d0/d)
+					addImpulse(h, (d-d0)/speedOfSound*float64(rate), math.Pow(beta, float64(x.reflections+y.reflections+z.reflections))*d0/d)
 				}
 			}
 		}
 	}
 }
 
-// An image is where the source seems to be along one axis, seen from the microphone, and how many reflections are behind it.
+// An image is an image source along one axis.
 type image struct {
-	offset  float64
-	bounces int
+	offset      float64 // from the microphone, in metres
+	reflections int
 }
 
 func (r Room) images(axis int, reach float64) []image {
@@ -106,7 +107,7 @@ func (r Room) images(axis int, reach float64) []image {
 
 func abs(v int) int { return max(v, -v) }
 
-// addImpulse adds an impulse between samples: a sinc under a Hann window of 16 samples to each side. One at 0 is a whole sample.
+// addImpulse adds an impulse at a fractional sample: a sinc with a Hann window of 16 samples on each side.
 func addImpulse(h []float64, at, amplitude float64) {
 	const half = 16
 	for k := max(0, int(math.Ceil(at-half))); k < min(len(h), int(at+half)+1); k++ {
@@ -115,12 +116,12 @@ func addImpulse(h []float64, at, amplitude float64) {
 	}
 }
 
-// addTail adds the noise.
+// addTail adds the noise after the early reflections.
 func (r Room) addTail(h []float64, kappa float64, rate int, noise *rand.Rand) {
 	bins := directions(r.Size)
 	d0 := r.direct()
 	power := 4 * math.Pi * speedOfSound * d0 * d0 / (r.Size[0] * r.Size[1] * r.Size[2]) / float64(rate)
-	const step = 32 // samples for which the power is taken to be the same
+	const step = 32 // samples of the same power
 	for from := int(early * float64(rate)); from < len(h); from += step {
 		t := (float64(from)+step/2)/float64(rate) + d0/speedOfSound
 		var mean float64
@@ -134,12 +135,12 @@ func (r Room) addTail(h []float64, kappa float64, rate int, noise *rand.Rand) {
 	}
 }
 
-// A wallDirection is a share of all directions, with the same g: reflections for each metre.
+// A wallDirection is a fraction of all directions with the same g, the number of reflections a metre.
 type wallDirection struct{ g, share float64 }
 
-var allDirections sync.Map // of sizes
+var allDirections sync.Map // by the size of the room
 
-// directions sorts all directions by g into 64 bins.
+// directions returns a histogram of g over all directions, of 64 bins.
 func directions(size [3]float64) []wallDirection {
 	if known, ok := allDirections.Load(size); ok {
 		return known.([]wallDirection)
@@ -168,7 +169,7 @@ func directions(size [3]float64) []wallDirection {
 	return kept
 }
 
-// decay finds the kappa that gives a reverberation time, by bisection.
+// decay returns the kappa of a reverberation time, by bisection.
 func (r Room) decay(rt60 float64) float64 {
 	low, high := 1e-3, 1e5
 	for range 32 {
@@ -182,7 +183,7 @@ func (r Room) decay(rt60 float64) float64 {
 	return math.Sqrt(low * high)
 }
 
-// expected is the reverberation time that a kappa gives. The decay is looked at 200 times within twice the time that is wanted.
+// expected returns the reverberation time of a kappa. It evaluates the decay at 200 points within twice the time rt60.
 func (r Room) expected(kappa, rt60 float64) float64 {
 	d0 := r.direct()
 	gain := 4 * math.Pi * speedOfSound * d0 * d0 / (r.Size[0] * r.Size[1] * r.Size[2])
@@ -202,8 +203,8 @@ func (r Room) expected(kappa, rt60 float64) float64 {
 	return fitDecay(energy, step)
 }
 
-// ReverberationTime measures RT60 in an impulse response: twice the time that Schroeder's backward integral takes from -5 to -35 dB, by
-// a line fitted to it.
+// ReverberationTime returns the RT60 of an impulse response in seconds: twice the time from -5 to -35 dB of Schroeder's backward
+// integral, by linear regression.
 func ReverberationTime(response []float32, rate int) float64 {
 	energy := make([]float64, len(response))
 	var sum float64
@@ -214,7 +215,7 @@ func ReverberationTime(response []float32, rate int) float64 {
 	return fitDecay(energy, 1/float64(rate))
 }
 
-// fitDecay is the time for 60 dB of a decay that is known every step seconds. It is infinite where there is none.
+// fitDecay returns the time for 60 dB of a decay, given the energy every step seconds. It is infinite where there is no decay.
 func fitDecay(energy []float64, step float64) float64 {
 	var n, st, sy, stt, sty float64
 	for i, e := range energy {
@@ -230,7 +231,7 @@ func fitDecay(energy []float64, step float64) float64 {
 	}
 	slope := (n*sty - st*sy) / (n*stt - st*st)
 	switch {
-	case n < 2 && energy[len(energy)-1] < energy[0]*1e-3: // gone between two steps
+	case n < 2 && energy[len(energy)-1] < energy[0]*1e-3: // decayed within one step
 		return 0
 	case !(slope < 0):
 		return math.Inf(1)
@@ -238,7 +239,7 @@ func fitDecay(energy []float64, step float64) float64 {
 	return -60 / slope
 }
 
-// Convolve runs a waveform through a response, and leaves out what comes after its end.
+// Convolve returns the convolution of a waveform with an impulse response, cut to the length of the waveform.
 func Convolve(wave, response []float32) []float32 {
 	if len(wave) == 0 || len(response) == 0 {
 		return make([]float32, len(wave))

@@ -8,16 +8,17 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// Stretch plays a waveform faster (rate above 1) or slower, and keeps its pitch: n values become round(n / rate).
+// Stretch makes a waveform of perSecond samples a second faster (rate above 1) or slower and keeps its pitch: n samples become
+// round(n / rate).
 //
-// It is a phase vocoder with identity phase locking (Laroche and Dolson 1999). Output frames are Hs = N / 4 apart, N being the power of two
-// nearest to 50 ms. Frame k shows the spectrum X of the sound at k Hs rate, turned so that it goes on where the last output frame Y ended: with
-// X' the spectrum Hs before X,
+// It is a phase vocoder with identity phase locking (Laroche and Dolson 1999). Output frames are Hs = N / 4 apart, where N is the power of two
+// nearest to 50 ms. Frame k has the spectrum X of the input at k Hs rate, with phases that continue those of the last output frame Y.
+// With X' the spectrum Hs before X,
 //
 //	Y[k] = X exp(j arg(Y[k-1, p] conj(X'[p])))
 //
-// where p is the spectral peak that a bin belongs to. No frequency is estimated, and at rate 1 the sound comes back as it was. Where something
-// starts, so that more than half of a frame's energy is new, phases are taken from the sound: attacks stay sharp.
+// where p is the spectral peak that a bin belongs to. No frequency is estimated, and rate 1 returns the input. At an attack, where more
+// than three quarters of the energy of a frame are new, the phases are those of the input, which keeps the attack sharp.
 func Stretch(wave []float32, rate float64, perSecond int) []float32 {
 	n := int(math.Round(float64(len(wave)) / rate))
 	if len(wave) == 0 || n == 0 {
@@ -40,7 +41,7 @@ func Stretch(wave []float32, rate float64, perSecond int) []float32 {
 	return result
 }
 
-// frameLength is the power of two nearest to 50 ms, at least 64.
+// frameLength returns the power of two nearest to 50 ms, at least 64.
 func frameLength(perSecond int) int {
 	want := float64(perSecond) * 0.05
 	below := 1 << max(6, bits.Len(uint(want))-1)
@@ -50,14 +51,14 @@ func frameLength(perSecond int) int {
 	return below
 }
 
-// A vocoder holds what the frames of one sound share.
+// A vocoder holds what the frames of one waveform share.
 type vocoder struct {
 	wave          []float32
 	n, hop        int
 	window        []float64
 	fft           *fourier.FFT
 	time          []float64    // of one frame
-	now, back     []complex128 // spectra of the sound here, and a hop before
+	now, back     []complex128 // spectra of the input at the frame, and a hop before
 	out           []complex128 // spectrum of the last output frame
 	size          []float64    // |now|
 	peaks, bounds []int
@@ -69,7 +70,7 @@ func newVocoder(wave []float32, n int) *vocoder {
 		now: make([]complex128, bins), back: make([]complex128, bins), out: make([]complex128, bins), size: make([]float64, bins)}
 }
 
-// spectrum is that of the sound around sample at.
+// spectrum writes the spectrum of the input around sample at to dst.
 func (v *vocoder) spectrum(dst []complex128, at int) {
 	from := at - v.n/2
 	for i, w := range v.window {
@@ -81,14 +82,14 @@ func (v *vocoder) spectrum(dst []complex128, at int) {
 	v.fft.Coefficients(dst, v.time)
 }
 
-// frame puts into time the output frame that shows the sound around sample at.
+// frame writes the output frame for the input around sample at to time.
 func (v *vocoder) frame(at int, first bool) {
 	v.spectrum(v.now, at)
 	v.spectrum(v.back, at-v.hop)
 	for k, x := range v.now {
 		v.size[k] = cmplx.Abs(x)
 	}
-	if first || v.starts() {
+	if first || v.attack() {
 		copy(v.out, v.now)
 	} else {
 		v.lock()
@@ -99,8 +100,8 @@ func (v *vocoder) frame(at int, first bool) {
 	}
 }
 
-// starts reports whether most of the frame's energy was not there a hop before.
-func (v *vocoder) starts() bool {
+// attack reports whether most of the energy of the frame was not there a hop before.
+func (v *vocoder) attack() bool {
 	var all, fresh float64
 	for k, size := range v.size {
 		energy, before := size*size, real(v.back[k])*real(v.back[k])+imag(v.back[k])*imag(v.back[k])
@@ -110,7 +111,7 @@ func (v *vocoder) starts() bool {
 	return fresh > 0.75*all
 }
 
-// lock turns each peak's region by one angle.
+// lock rotates the phases of the region of each peak by one angle.
 func (v *vocoder) lock() {
 	v.findPeaks()
 	lo := 0
@@ -129,8 +130,8 @@ func (v *vocoder) lock() {
 	}
 }
 
-// findPeaks lists the bins that are larger than two neighbours on each side, and where the region of each ends: at the smallest bin
-// before the next.
+// findPeaks lists the bins that are larger than two neighbours on each side, and the end of the region of each: the smallest bin
+// before the next peak.
 func (v *vocoder) findPeaks() {
 	v.peaks, v.bounds = v.peaks[:0], v.bounds[:0]
 	bins := len(v.size)
@@ -158,7 +159,7 @@ func (v *vocoder) findPeaks() {
 	v.bounds = append(v.bounds, bins)
 }
 
-// ShiftPitch raises the pitch of a waveform by a factor (2^(1/12) a semitone) and keeps its length: it is stretched, and then read faster.
+// ShiftPitch raises the pitch of a waveform by a factor, 2^(1/12) for a semitone, and keeps its length. It stretches and resamples.
 func ShiftPitch(wave []float32, factor float64, perSecond int) []float32 {
 	return ResampleBy(Stretch(wave, 1/factor, perSecond), factor, len(wave))
 }

@@ -16,11 +16,11 @@ const (
 	wavExtensible = 0xFFFE
 )
 
-// A wavHeader says where the values of a WAV file lie and what they are.
+// A wavHeader is the format and the position of the samples of a WAV file.
 type wavHeader struct {
 	Info
 	format     int // wavInteger or wavFloat
-	bits       int // of the container of a value
+	bits       int // of a sample
 	data, size int64
 }
 
@@ -28,8 +28,7 @@ func isWAV(data []byte) bool {
 	return len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WAVE"
 }
 
-// parseWAV walks the chunks of a file up to its data. Chunks start at even offsets; those that are not needed are passed
-// over.
+// parseWAV reads the chunks of a file up to its data and skips unknown ones. Chunks start at even offsets.
 func parseWAV(r io.ReaderAt, size int64) (wavHeader, error) {
 	var h wavHeader
 	for at := int64(12); ; {
@@ -87,7 +86,7 @@ func (h *wavHeader) parseFormat(r io.ReaderAt, at, length, size int64) error {
 	return h.Info.check()
 }
 
-// setData takes down where the values lie. A length of all ones is what programs write that do not know it.
+// setData sets the position of the samples. Programs that do not know the length write all ones.
 func (h *wavHeader) setData(at, length, size int64) error {
 	if h.bits == 0 {
 		return errors.New("WAV data without a format before them")
@@ -129,7 +128,7 @@ func decodeWAV(data []byte) (Clip, error) {
 	return Clip{h.Rate, wave}, nil
 }
 
-// reader returns how one value is read.
+// reader returns a function that decodes one sample.
 func (h wavHeader) reader() func(b []byte) float64 {
 	le := binary.LittleEndian
 	switch {

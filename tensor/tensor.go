@@ -1,9 +1,7 @@
-// Package tensor holds a shape and the float32 values that fill it, in row-major order; nothing
-// more.
+// Package tensor defines dense float32 tensors in row-major order.
 //
-// Every boundary between packages of Noether passes tensors: an image is c x h x w, a batch of
-// feature maps b x c x h x w. What computes on them lives elsewhere (graphs in onnx, matrices in
-// linalg).
+// The packages of Noether exchange tensors: an image is c x h x w, a batch of feature maps
+// b x c x h x w. Packages onnx and linalg compute with them.
 package tensor
 
 import (
@@ -37,7 +35,7 @@ func From(data []float32, shape ...int) (Tensor, error) {
 	return Tensor{Shape: slices.Clone(shape), Data: data}, nil
 }
 
-// Size is the number of values that a shape holds: the product of its dimensions, 1 for a scalar.
+// Size returns the number of values that a shape holds: the product of its dimensions, 1 for a scalar.
 func Size(shape []int) int {
 	n := 1
 	for _, d := range shape {
@@ -49,10 +47,10 @@ func Size(shape []int) int {
 	return n
 }
 
-// Len is the number of values.
+// Len returns the number of values.
 func (t Tensor) Len() int { return len(t.Data) }
 
-// Rank is the number of axes.
+// Rank returns the number of axes.
 func (t Tensor) Rank() int { return len(t.Shape) }
 
 // At returns the i-th slice along the first axis; it shares the values of t.
@@ -83,9 +81,9 @@ func (t Tensor) Reshape(shape ...int) Tensor {
 	return Tensor{Shape: slices.Clone(shape), Data: t.Data}
 }
 
-// Finite reports the index of the first value that is NaN or infinite, or -1 if there is none.
+// Finite returns the index of the first value that is NaN or infinite, or -1 if there is none.
 func (t Tensor) Finite() int {
-	// v - v is 0 for a finite v and NaN otherwise; four sums keep the adder busy.
+	// v - v is 0 for a finite v and NaN otherwise. Four independent sums hide the latency of additions.
 	var a, b, c, d float32
 	x := t.Data
 	for ; len(x) >= 4; x = x[4:] {

@@ -9,26 +9,26 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TimeStretch plays a sound faster (rate above 1) or slower and keeps its pitch, by the phase vocoder of package sound.
+// TimeStretch plays audio faster (rate above 1) or slower and keeps its pitch: audio.Stretch.
 type TimeStretch struct {
 	audioOnly
 	Rate Distribution // in 0.25 to 4
 }
 
-// PitchShift raises the pitch of a sound and keeps its length: it is stretched, and read faster.
+// PitchShift raises the pitch of audio and keeps its length: audio.ShiftPitch.
 type PitchShift struct {
 	audioOnly
 	Semitones Distribution // in -24 to 24
 }
 
-// WhiteNoise adds Gaussian noise to a sound, of a power that is so many decibels below the sound's own or, where Absolute is set, below
-// full scale: with rms the root of the mean square,
+// WhiteNoise adds Gaussian noise to audio. Its power is given relative to that of the audio or, where Absolute is set, to full
+// scale. With rms the root mean square,
 //
-//	SNR    20 log10(rms(x) / rms(noise)), over all of the sound, the zeros behind it among them
-//	level  20 log10(rms(noise)), dBFS
+//	SNR    20 log10(rms(x) / rms(noise)) in dB, over the whole waveform, zeros at its end included
+//	level  20 log10(rms(noise)) in dBFS
 //
-// The sum is not clipped. Silence has no power, so noise at an SNR leaves it silent. The noise is settled by Draw, sample by sample from
-// the start.
+// The sum is not clipped. Silence has no power, so an SNR adds no noise to it. Draw seeds the noise, which is drawn sample by
+// sample from the start.
 type WhiteNoise struct {
 	audioOnly
 	SNR      Distribution // dB
@@ -36,22 +36,22 @@ type WhiteNoise struct {
 	Absolute bool
 }
 
-// Gain multiplies a sound by 10^(dB / 20), without clipping.
+// Gain multiplies a waveform by 10^(dB / 20), without clipping.
 type Gain struct {
 	audioOnly
 	DB Distribution
 }
 
-// Filter takes away what lies above a frequency, or with High what lies below, by a Butterworth filter of order 4.
+// Filter is a low-pass or, with High, a high-pass Butterworth filter of order 4.
 type Filter struct {
 	audioOnly
 	Frequency Distribution // Hz
 	High      bool
 }
 
-// Reverb puts a sound into the room of Plachouras et al. 2025 at a reverberation time, and leaves out what rings on after its end. The
-// direct sound keeps its level and its place. A time that the room cannot have (below sound.Meeting().Shortest()) is drawn again; Redrawn
-// tells how often.
+// Reverb convolves audio with the impulse response of the room of Plachouras et al. 2025 at a reverberation time. The result has
+// the length of the audio; the direct sound keeps its level and its time. A time that the room cannot have, below
+// Room.ShortestTime, is drawn again; RejectedDraws returns how often.
 type Reverb struct {
 	audioOnly
 	RT60 Distribution // seconds
@@ -60,7 +60,7 @@ type Reverb struct {
 // Draw implements Transform.
 func (t TimeStretch) Draw(r *rand.Rand) Op { return stretchOp{t.Rate.Draw(r), cropPosition(r)} }
 
-// cropPosition is where an item is taken from, drawn where there is a generator.
+// cropPosition draws a crop position. Without a generator it is the middle.
 func cropPosition(r *rand.Rand) float64 {
 	if r == nil {
 		return 0.5
@@ -87,15 +87,15 @@ func (t Filter) Draw(r *rand.Rand) Op { return filterOp{t.Frequency.Draw(r), t.H
 
 // Draw implements Transform.
 func (t Reverb) Draw(r *rand.Rand) Op {
-	shortest, again := audio.MeetingRoom().ShortestTime(), 0
+	shortest, rejected := audio.MeetingRoom().ShortestTime(), 0
 	v := t.RT60.Draw(r)
-	for ; v < shortest && !t.RT60.Fixed() && t.RT60.High > shortest; again++ {
+	for ; v < shortest && !t.RT60.Fixed() && t.RT60.High > shortest; rejected++ {
 		v = t.RT60.Draw(r)
 	}
-	return reverbOp{v, again, newNoiseSeed(r)}
+	return reverbOp{v, rejected, newNoiseSeed(r)}
 }
 
-// Random is true: which part of a slowed sound is heard is drawn.
+// Random is true: the crop position of slowed audio is drawn.
 func (t TimeStretch) Random() bool { return true }
 
 // Random reports whether the shift is drawn.
@@ -110,10 +110,10 @@ func (t Gain) Random() bool { return anyRandom(t.DB) }
 // Random reports whether the frequency is drawn.
 func (t Filter) Random() bool { return anyRandom(t.Frequency) }
 
-// Random is true: the late part of a room's response is noise.
+// Random is true: the late part of an impulse response is noise.
 func (t Reverb) Random() bool { return true }
 
-// audioOnly is for what transforms and Ops of sounds have in common.
+// audioOnly has the traits of transforms that apply to audio alone.
 type audioOnly struct{}
 
 // OnAudio is true.
@@ -122,7 +122,7 @@ func (audioOnly) OnAudio() bool { return true }
 // OnImages is false.
 func (audioOnly) OnImages() bool { return false }
 
-// RejectedDraws is how many values an Op's draw threw away before one that can be had.
+// RejectedDraws returns how many values were drawn for an Op before a valid one.
 func RejectedDraws(op Op) int {
 	if r, ok := op.(interface{ rejectedDraws() int }); ok {
 		return r.rejectedDraws()
@@ -188,7 +188,7 @@ func (o whiteNoiseOp) ApplyAudio(wave []float32, rate int) []float32 {
 	return out
 }
 
-// rms is the root of the mean square.
+// rms returns the root mean square.
 func rms(wave []float32) float64 {
 	var sum float64
 	for _, v := range wave {
@@ -217,12 +217,12 @@ func (o reverbOp) ApplyAudio(wave []float32, rate int) []float32 {
 	n := min(len(wave), int(1.2*o.rt60*float64(rate))+1)
 	response, err := audio.MeetingRoom().Response(o.rt60, rate, n, o.seed.rand())
 	if err != nil {
-		panic(fmt.Sprintf("transform: %v", err)) // Make refuses such values
+		panic(fmt.Sprintf("transform: %v", err)) // Make rejects such values
 	}
 	return audio.Convolve(wave, response)
 }
 
-// Apply panics: a sound has a rate, which a tensor does not tell.
+// Apply panics: a tensor has no sampling rate.
 func (stretchOp) Apply(dst, src tensor.Tensor)    { panicAudioOnly() }
 func (pitchOp) Apply(dst, src tensor.Tensor)      { panicAudioOnly() }
 func (whiteNoiseOp) Apply(dst, src tensor.Tensor) { panicAudioOnly() }
@@ -230,4 +230,4 @@ func (gainOp) Apply(dst, src tensor.Tensor)       { panicAudioOnly() }
 func (filterOp) Apply(dst, src tensor.Tensor)     { panicAudioOnly() }
 func (reverbOp) Apply(dst, src tensor.Tensor)     { panicAudioOnly() }
 
-func panicAudioOnly() { panic("transform: a transformation of sounds meets an image; see OnPictures") }
+func panicAudioOnly() { panic("transform: an audio transform is applied to an image; see OnImages") }

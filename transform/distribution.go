@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// A Distribution is that of a parameter's value: uniform on [Low, High], or fixed where the two are
-// equal. The zero Distribution is fixed at 0.
+// A Distribution is the distribution of a parameter: uniform on [Low, High], or fixed where the two are equal. The zero
+// Distribution is fixed at 0.
 type Distribution struct {
 	Low, High float64
 }
@@ -21,13 +21,13 @@ func Uniform(low, high float64) Distribution { return Distribution{low, high} }
 // Fixed reports whether the distribution has one value only.
 func (d Distribution) Fixed() bool { return d.Low == d.High }
 
-// Draw draws a value. A fixed distribution does not use r, which may then be nil.
+// Draw returns a value drawn from the distribution. A fixed one does not use r, which may then be nil.
 func (d Distribution) Draw(r *rand.Rand) float64 {
 	if d.Fixed() {
 		return d.Low
 	}
 	u := r.Float64()
-	return (1-u)*d.Low + u*d.High // does not overflow where High - Low would
+	return (1-u)*d.Low + u*d.High // High - Low could overflow
 }
 
 // String returns the distribution as study files write it: 30, or [-15, 15].

@@ -30,5 +30,5 @@ func (t Identity) Apply(dst, src tensor.Tensor) {
 // OnAudio is true.
 func (t Identity) OnAudio() bool { return true }
 
-// ApplyAudio implements SoundOp.
+// ApplyAudio implements AudioOp.
 func (t Identity) ApplyAudio(wave []float32, rate int) []float32 { return wave }

@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Rotate turns an image about its centre, counter-clockwise, within its frame: torchvision's rotate. At multiples of
-// 90 degrees of a square image (180 of any) it moves pixels and does not interpolate.
+// Rotate turns an image about its centre, counter-clockwise, within its frame: torchvision's rotate. Multiples of 90 degrees of
+// a square image, and of 180 degrees of any, permute pixels without interpolation.
 type Rotate struct {
 	Angle Distribution // degrees
 	Sampling
@@ -99,7 +99,7 @@ type affineOp struct {
 	Sampling
 }
 
-// The one number that describes a rotation is its angle, a scaling its factor; other affine Ops have none.
+// The parameter of a rotation is its angle, that of a scaling its factor. Other affine Ops have none.
 type (
 	rotateOp struct{ affineOp }
 	scaleOp  struct{ affineOp }
@@ -124,7 +124,7 @@ func (o affineOp) Permutes(h, w int) bool {
 	return math.Mod(o.angle, 180) == 0 || h == w && math.Mod(o.angle, 90) == 0
 }
 
-// quarterTurn is the rotation by a multiple of 90 degrees as a walk through the source.
+// quarterTurn returns the order in which a rotation by a multiple of 90 degrees reads the source.
 func (o affineOp) quarterTurn(h, w int) strided {
 	switch quarters := int(math.Mod(o.angle, 360)/90+4) % 4; quarters {
 	case 1:
@@ -137,11 +137,11 @@ func (o affineOp) quarterTurn(h, w int) strided {
 	return strided{start: 0, down: w, right: 1}
 }
 
-// A matrix maps a place of the result to the place of the source that it shows, both in pixels to the right and down
-// from the centre: x' = a x + b y + c, y' = d x + e y + f.
+// A matrix maps a point of the result to the point of the source that it is read from, both in pixels to the right and down from
+// the centre: x' = a x + b y + c, y' = d x + e y + f.
 type matrix struct{ a, b, c, d, e, f float64 }
 
-// inverse is the inverse of p' = t + R S SHy SHx p, in the form of torchvision's _get_inverse_affine_matrix.
+// inverse returns the inverse of p' = t + R S SHy SHx p, in the form of torchvision's _get_inverse_affine_matrix.
 func (o affineOp) inverse(h, w int) matrix {
 	_, cosShear := sincos(o.shearY)
 	sinX, cosX := sincos(o.shearX)
@@ -157,8 +157,8 @@ func (o affineOp) inverse(h, w int) matrix {
 	return m
 }
 
-// pixels is a fraction of a side in pixels; a shift that is whole but for rounding (0.07 of 100 pixels) is made
-// whole, so that it moves pixels exactly.
+// pixels returns a fraction of a side in pixels. A shift that is whole up to rounding error (0.07 of 100 pixels) is rounded, so
+// that it needs no interpolation.
 func pixels(fraction float64, side int) float64 {
 	v := fraction * float64(side)
 	if whole := math.Round(v); math.Abs(v-whole) < 1e-9 {
@@ -167,7 +167,7 @@ func pixels(fraction float64, side int) float64 {
 	return v
 }
 
-// sincos takes degrees and is exact at multiples of 90.
+// sincos returns the sine and cosine of an angle in degrees, exact at multiples of 90.
 func sincos(degrees float64) (sin, cos float64) {
 	switch math.Mod(degrees, 360) {
 	case 0:

@@ -7,18 +7,18 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// The bounds of what Kinds accepts, so that a slip of the keyboard does not ask for a kernel of a gigabyte.
+// Bounds of the parameters, so that a mistyped value does not allocate a kernel of a gigabyte.
 const (
 	maxSigma  = 100
 	maxKernel = 1001
 )
 
-// GaussianBlur averages every pixel with its neighbours under a Gaussian, in each channel by itself: torchvision's
+// GaussianBlur averages every pixel with its neighbours under a Gaussian, each channel on its own: torchvision's
 // gaussian_blur. The weights exp(-k^2 / (2 sigma^2)) at whole k are cut at the kernel's side and sum to 1. Beyond its
 // border the image is reflected about the border pixels' centres: c b | a b c | b a.
 type GaussianBlur struct {
 	Sigma Distribution // pixels, above 0
-	// Kernel is the side of the kernel in pixels, odd; 0: 2 ceil(3 sigma) + 1, beyond which lie 0.3 % of the weight.
+	// Kernel is the side of the kernel in pixels, odd; 0: 2 ceil(3 sigma) + 1, which has 99.7 % of the weight.
 	Kernel int
 }
 
@@ -53,7 +53,7 @@ func (o blurOp) Apply(dst, src tensor.Tensor) {
 	for plane := range c {
 		s, d := src.Data[plane*h*w:(plane+1)*h*w], dst.Data[plane*h*w:(plane+1)*h*w]
 		for i := range h {
-			gatherPlaces(padded, s[i*w:(i+1)*w], columns)
+			gatherElements(padded, s[i*w:(i+1)*w], columns)
 			convolveRow(smooth[i*w:(i+1)*w], padded, kernel)
 		}
 		for i := range h {
@@ -78,22 +78,23 @@ func (o blurOp) kernel() []float32 {
 	return kernel
 }
 
-// reflected lists which of n places stands at each of -radius to n - 1 + radius.
+// reflected returns, for each index from -radius to n - 1 + radius, the index in [0, n) that reflection maps it to.
 func reflected(n, radius int) []int {
-	places := make([]int, n+2*radius)
+	indices := make([]int, n+2*radius)
 	period := max(2*(n-1), 1)
-	for k := range places {
+	for k := range indices {
 		i := (k - radius) % period
 		if i < 0 {
 			i += period
 		}
-		places[k] = min(i, period-i) % max(n, 1)
+		indices[k] = min(i, period-i) % max(n, 1)
 	}
-	return places
+	return indices
 }
 
-func gatherPlaces(dst, src []float32, places []int) {
-	for k, i := range places {
+// gatherElements copies the elements of src at the indices.
+func gatherElements(dst, src []float32, indices []int) {
+	for k, i := range indices {
 		dst[k] = src[i]
 	}
 }

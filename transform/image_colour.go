@@ -7,12 +7,12 @@ import (
 )
 
 // Grayscale sets every channel to the image's grey, 0.2989 R + 0.587 G + 0.114 B: torchvision's rgb_to_grayscale
-// with as many channels as before. An image of one channel is left as it is; where there are neither one nor three, grey
-// is the mean of the channels.
+// with as many channels as before. An image of one channel is unchanged. With neither one nor three channels grey is
+// their mean.
 type Grayscale struct{}
 
 // Brightness multiplies an image by a factor and clips to [0, 1]: torchvision's adjust_brightness. A negative factor gives black, as
-// torchvision does on PIL images; on tensors it refuses.
+// torchvision does for PIL images; for tensors torchvision rejects it.
 type Brightness struct {
 	Factor Distribution
 }
@@ -88,7 +88,7 @@ func (o contrastOp) Apply(dst, src tensor.Tensor) {
 	}
 }
 
-// grey writes the grey of c planes to dst, one plane.
+// grey writes the grey of an image of c channels to dst, one plane.
 func grey(dst, src []float32, c int) {
 	n := len(dst)
 	switch c {

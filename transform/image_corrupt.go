@@ -7,13 +7,13 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Corrupt damages an image as the world does: the fifteen common corruptions of Hendrycks and Dietterich 2019
-// (ImageNet-C), each at a severity of 1 to 5; between whole severities the settings are interpolated. Small images, of a side below 96, take the severities of CIFAR-10-C,
-// larger ones those of ImageNet-C; lengths in pixels grow and shrink with the image, from 32 and from 224.
+// Corrupt applies one of the fifteen common corruptions of Hendrycks and Dietterich 2019 (ImageNet-C) at a severity from 1 to 5.
+// Between whole severities the settings are interpolated. Images with a side below 96 take the settings of CIFAR-10-C, larger
+// ones those of ImageNet-C. Lengths in pixels scale with the image, from sides of 32 and 224.
 //
-// What is random (noise, the place of flakes, the direction of motion) is settled by Draw: an Op does the same each
-// time. Values are not rounded to 8 bits in the end, as the published files are. Frost is drawn by a rule, since the
-// photographs that the original lays over an image are not ours to carry; its weights are the original's.
+// Draw seeds all random choices (noise, positions of flakes, direction of motion), so an Op is deterministic. Values are not
+// rounded to 8 bits, unlike the published files. Frost is generated, since the licence of the photographs that the original blends
+// with an image does not allow copies; its weights are the original's.
 type Corrupt struct {
 	Kind     string       // one of Corruptions
 	Severity Distribution // 1 to 5
@@ -28,7 +28,7 @@ func Corruptions() []string {
 	return names
 }
 
-// A corruption is one kind: how it damages an image, and its settings at the five severities.
+// A corruption is one kind of corruption, with its settings at the five severities.
 type corruption struct {
 	name         string
 	small, large [5]settings // of CIFAR-10-C and of ImageNet-C
@@ -38,9 +38,9 @@ type corruption struct {
 // settings are the numbers of one severity, in the order of the original code.
 type settings []float64
 
-// corruptions are all fifteen. Settings that are lengths are in pixels of an image of 32 and of 224.
+// corruptions are all fifteen. Lengths are in pixels of images with sides of 32 and 224.
 var corruptions = []corruption{
-	{"gaussian-noise", levels(.04, .06, .08, .09, .10), levels(.08, .12, .18, .26, .38), addGaussian},
+	{"gaussian-noise", levels(.04, .06, .08, .09, .10), levels(.08, .12, .18, .26, .38), gaussianNoise},
 	{"shot-noise", levels(500, 250, 100, 75, 50), levels(60, 25, 12, 5, 3), shotNoise},
 	{"impulse-noise", levels(.01, .02, .03, .05, .07), levels(.03, .06, .09, .17, .27), impulseNoise},
 	{"defocus-blur",
@@ -61,16 +61,16 @@ var corruptions = []corruption{
 	{"frost", // weight of the image, of the frost
 		[5]settings{{1, .2}, {1, .3}, {.9, .4}, {.85, .4}, {.75, .45}},
 		[5]settings{{1, .4}, {.8, .6}, {.7, .7}, {.65, .7}, {.6, .75}}, frost},
-	{"fog", // thickness, decay of the roughness
+	{"fog", // density, decay of the roughness
 		[5]settings{{.2, 3}, {.5, 3}, {.75, 2.5}, {1, 2}, {1.5, 1.75}},
 		[5]settings{{1.5, 2}, {2, 2}, {2.5, 1.7}, {2.5, 1.5}, {3, 1.4}}, fog},
 	{"brightness", levels(.05, .1, .15, .2, .3), levels(.1, .2, .3, .4, .5), brighten},
-	{"contrast", levels(.75, .5, .4, .3, .15), levels(.4, .3, .2, .1, .05), flatten},
-	{"elastic-transform", // length of the shifts, their smoothness, shift of the corners
+	{"contrast", levels(.75, .5, .4, .3, .15), levels(.4, .3, .2, .1, .05), reduceContrast},
+	{"elastic-transform", // amplitude and smoothness of the field, shift of the corners
 		[5]settings{{0, 0, 2.56}, {1.6, 6.4, 2.24}, {2.56, 1.92, 1.92}, {3.2, 1.28, 1.6}, {3.2, .96, .96}},
 		[5]settings{{488, 170.8, 24.4}, {488, 19.52, 48.8}, {12.2, 2.44, 4.88}, {17.08, 2.44, 4.88}, {29.28, 2.44, 4.88}}, elastic},
 	{"pixelate", levels(.95, .9, .85, .75, .65), levels(.6, .5, .4, .3, .25), pixelate},
-	{"jpeg-compression", levels(80, 65, 58, 50, 40), levels(25, 18, 15, 10, 7), jpegQuality},
+	{"jpeg-compression", levels(80, 65, 58, 50, 40), levels(25, 18, 15, 10, 7), compressJPEG},
 }
 
 func levels(v ...float64) (s [5]settings) {
@@ -80,14 +80,14 @@ func levels(v ...float64) (s [5]settings) {
 	return s
 }
 
-// largeSide is the side from which the severities are those of ImageNet-C.
+// largeSide is the smallest side with the settings of ImageNet-C.
 const largeSide = 96
 
-// A canvas is an image that is worked on in place: c planes of h x w.
+// A canvas is an image, c x h x w, that is changed in place.
 type canvas struct {
 	c, h, w int
 	data    []float32
-	scale   float64 // of lengths: the image's side over the side that the settings are for
+	scale   float64 // of lengths: the side of the image over that of the settings
 }
 
 func (p canvas) plane(k int) []float32 { return p.data[k*p.h*p.w:][:p.h*p.w] }
@@ -105,10 +105,10 @@ func (t Corrupt) Draw(r *rand.Rand) Op {
 
 func (t Corrupt) is(c corruption) bool { return c.name == t.Kind }
 
-// Random is true: nearly all corruptions draw something.
+// Random is true: nearly all corruptions are random.
 func (t Corrupt) Random() bool { return true }
 
-// Version is 2 for jpeg-compression, which used to repeat colours rather than interpolate them.
+// Version is 2 for jpeg-compression, whose version 1 did not interpolate colours.
 func (t Corrupt) Version() int {
 	if t.Kind == "jpeg-compression" {
 		return 2
@@ -143,7 +143,7 @@ func (o corruptOp) Apply(dst, src tensor.Tensor) {
 	p.clip()
 }
 
-// interpolated are the settings at a severity, linearly between those of the whole severities beside it.
+// interpolated returns the settings at a severity, by linear interpolation.
 func interpolated(levels [5]settings, severity float64) settings {
 	lower := min(int(severity), 4) - 1
 	part := severity - float64(lower+1)
@@ -157,9 +157,9 @@ func interpolated(levels [5]settings, severity float64) settings {
 func corruptKind() Kind {
 	return Kind{
 		Name: "corrupt",
-		Doc:  "Damages the image by one of the fifteen common corruptions of ImageNet-C.",
+		Doc:  "Applies one of the fifteen common corruptions of ImageNet-C.",
 		Params: []Param{
-			{Name: "kind", Doc: "of the damage", Options: Corruptions(), Required: true},
+			{Name: "kind", Doc: "of the corruption", Options: Corruptions(), Required: true},
 			{Name: "severity", Doc: "1 (slight) to 5", Required: true, Min: 1, Max: 5},
 		},
 		build: func(v values) (Transform, error) {

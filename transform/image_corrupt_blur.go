@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// defocusBlur averages over a disk with soft edges, as a lens out of focus does.
+// defocusBlur convolves with a disk with soft edges, as a lens out of focus does.
 func defocusBlur(p canvas, s settings, _ *rand.Rand) {
 	kernel, side := disk(s[0]*p.scale, s[1]*p.scale)
 	source := make([]float32, p.h*p.w)
@@ -16,11 +16,11 @@ func defocusBlur(p canvas, s settings, _ *rand.Rand) {
 	}
 }
 
-// disk is a square kernel of sum 1: the points within a radius, smoothed by a small Gaussian.
+// disk returns a square kernel of sum 1: a disk of a radius, blurred by a small Gaussian.
 func disk(radius, blur float64) (kernel []float32, side int) {
-	reach, soft := 8, 1 // the smoothing reaches so far
+	reach, blurRadius := 8, 1
 	if radius > 8 {
-		reach, soft = int(math.Ceil(radius)), 2
+		reach, blurRadius = int(math.Ceil(radius)), 2
 	}
 	side = 2*reach + 1
 	aliased := make([]float64, side*side)
@@ -33,15 +33,15 @@ func disk(radius, blur float64) (kernel []float32, side int) {
 			}
 		}
 	}
-	line := gaussianLine(blur, soft)
+	line := gaussianKernel(blur, blurRadius)
 	kernel = make([]float32, side*side)
-	places := reflected(side, soft)
+	indices := reflected(side, blurRadius)
 	for y := range side {
 		for x := range side {
 			var sum float64
 			for i, a := range line {
 				for j, b := range line {
-					sum += a * b * aliased[places[y+i]*side+places[x+j]]
+					sum += a * b * aliased[indices[y+i]*side+indices[x+j]]
 				}
 			}
 			kernel[y*side+x] = float32(sum / inside)
@@ -50,7 +50,7 @@ func disk(radius, blur float64) (kernel []float32, side int) {
 	return trim(kernel, side)
 }
 
-// trim drops rings of zeros around a square kernel.
+// trim removes borders of zeros from a square kernel.
 func trim(kernel []float32, side int) ([]float32, int) {
 	for side > 1 {
 		for i := range side {
@@ -67,12 +67,12 @@ func trim(kernel []float32, side int) ([]float32, int) {
 	return kernel, side
 }
 
-// gaussianLine are weights from -reach to reach, of sum 1. A deviation of 0 leaves the middle alone.
-func gaussianLine(sigma float64, reach int) []float64 {
-	line := make([]float64, 2*reach+1)
+// gaussianKernel returns weights at -radius to radius, of sum 1. With a deviation of 0 only the central one is not 0.
+func gaussianKernel(sigma float64, radius int) []float64 {
+	line := make([]float64, 2*radius+1)
 	var sum float64
 	for i := range line {
-		x := float64(i - reach)
+		x := float64(i - radius)
 		if sigma > 0 {
 			line[i] = math.Exp(-x * x / (2 * sigma * sigma))
 		} else if x == 0 {
@@ -86,7 +86,7 @@ func gaussianLine(sigma float64, reach int) []float64 {
 	return line
 }
 
-// convolve weighs the neighbourhood of each point; the plane is reflected at its border, the border point itself once.
+// convolve convolves a plane with a kernel. The plane is reflected at its border, the border pixel once.
 func convolve(dst, src []float32, h, w int, kernel []float32, side int) {
 	reach := side / 2
 	rows, columns := reflected(h, reach), reflected(w, reach)
@@ -95,7 +95,7 @@ func convolve(dst, src []float32, h, w int, kernel []float32, side int) {
 		row := dst[y*w:][:w]
 		clear(row)
 		for i := range side {
-			gatherPlaces(padded, src[rows[y+i]*w:][:w], columns)
+			gatherElements(padded, src[rows[y+i]*w:][:w], columns)
 			for j, weight := range kernel[i*side:][:side] {
 				if weight == 0 {
 					continue
@@ -108,21 +108,21 @@ func convolve(dst, src []float32, h, w int, kernel []float32, side int) {
 	}
 }
 
-// smooth blurs a plane by a Gaussian that is cut off after some deviations. border gives the places that a side of n
-// with so many places beyond each end stands for.
+// smooth blurs a plane by a Gaussian that is truncated after cut deviations. border maps the indices from -reach to n - 1 + reach
+// into [0, n).
 func smooth(plane []float32, h, w int, sigma, cut float64, border func(n, reach int) []int) {
 	reach := int(cut*sigma + 0.5)
 	if sigma <= 0 || reach == 0 {
 		return
 	}
 	var kernel []float32
-	for _, v := range gaussianLine(sigma, reach) {
+	for _, v := range gaussianKernel(sigma, reach) {
 		kernel = append(kernel, float32(v))
 	}
 	rows, columns := border(h, reach), border(w, reach)
 	padded, half := make([]float32, len(columns)), make([]float32, h*w)
 	for y := range h {
-		gatherPlaces(padded, plane[y*w:][:w], columns)
+		gatherElements(padded, plane[y*w:][:w], columns)
 		convolveRow(half[y*w:][:w], padded, kernel)
 	}
 	for y := range h {
@@ -130,29 +130,29 @@ func smooth(plane []float32, h, w int, sigma, cut float64, border func(n, reach 
 	}
 }
 
-// repeated goes on with the border point: a a | a b c | c c.
+// repeated extends a side by its border pixel: a a | a b c | c c.
 func repeated(n, reach int) []int {
-	places := make([]int, n+2*reach)
-	for k := range places {
-		places[k] = min(max(k-reach, 0), n-1)
+	indices := make([]int, n+2*reach)
+	for k := range indices {
+		indices[k] = min(max(k-reach, 0), n-1)
 	}
-	return places
+	return indices
 }
 
-// mirrored goes on with the mirror image, the border point twice: b a | a b c | c b.
+// mirrored extends a side by its mirror image, the border pixel twice: b a | a b c | c b.
 func mirrored(n, reach int) []int {
-	places := make([]int, n+2*reach)
-	for k := range places {
+	indices := make([]int, n+2*reach)
+	for k := range indices {
 		i := (k - reach) % (2 * n)
 		if i < 0 {
 			i += 2 * n
 		}
-		places[k] = min(i, 2*n-1-i)
+		indices[k] = min(i, 2*n-1-i)
 	}
-	return places
+	return indices
 }
 
-// glassBlur blurs, swaps each pixel with one nearby, some times over, and blurs again.
+// glassBlur blurs, swaps each pixel with a random neighbour several times, and blurs again.
 func glassBlur(p canvas, s settings, r *rand.Rand) {
 	sigma, reach := s[0]*p.scale, max(1, int(math.Round(s[1]*p.scale)))
 	blur := func() {
@@ -173,6 +173,7 @@ func glassBlur(p canvas, s settings, r *rand.Rand) {
 	blur()
 }
 
+// swap swaps the pixels at row y, column x and at row v, column u.
 func (p canvas) swap(y, x, v, u int) {
 	y, x = min(y, p.h-1), min(x, p.w-1)
 	for k := range p.c {
@@ -181,17 +182,17 @@ func (p canvas) swap(y, x, v, u int) {
 	}
 }
 
-// motionBlur smears the image along a direction within 45 degrees of the horizontal.
+// motionBlur blurs the image along a random direction within 45 degrees of the horizontal.
 func motionBlur(p canvas, s settings, r *rand.Rand) {
 	angle := r.Float64()*90 - 45
 	for k := range p.c {
-		smear(p.plane(k), p.h, p.w, s[0]*p.scale, s[1]*p.scale, angle)
+		directionalBlur(p.plane(k), p.h, p.w, s[0]*p.scale, s[1]*p.scale, angle)
 	}
 }
 
-// smear is ImageMagick's motion blur: a Gaussian's one half laid along a direction, in degrees; the plane goes on with
-// its border.
-func smear(plane []float32, h, w int, radius, sigma, angle float64) {
+// directionalBlur is ImageMagick's motion blur: it convolves a plane with one half of a Gaussian along a direction, in degrees. The plane
+// is extended by its border pixels.
+func directionalBlur(plane []float32, h, w int, radius, sigma, angle float64) {
 	width := 2*int(math.Ceil(radius)) + 1
 	weights := make([]float64, width)
 	var sum float64
@@ -234,42 +235,42 @@ func zoomBlur(p canvas, s settings, _ *rand.Rand) {
 	}
 }
 
-// magnified is the middle of a plane, enlarged bilinearly so that corners fall on corners, and cut to the plane's size.
+// magnified returns the centre of a plane, enlarged by bilinear interpolation with aligned corners and cropped to the plane's size.
 func magnified(plane []float32, h, w int, factor float64) []float32 {
 	boxH, boxW := int(math.Ceil(float64(h)/factor)), int(math.Ceil(float64(w)/factor))
 	bigH, bigW := int(math.RoundToEven(float64(boxH)*factor)), int(math.RoundToEven(float64(boxW)*factor))
 	top, left := (h-boxH)/2, (w-boxW)/2
 	trimY, trimX := (bigH-h)/2, (bigW-w)/2
-	ys, xs := stretch(h, trimY, boxH, bigH), stretch(w, trimX, boxW, bigW)
+	ys, xs := enlarged(h, trimY, boxH, bigH), enlarged(w, trimX, boxW, bigW)
 	out := make([]float32, h*w)
 	for y, a := range ys {
-		upper, lower := plane[(top+a.at)*w+left:], plane[(top+min(a.at+1, boxH-1))*w+left:]
+		upper, lower := plane[(top+a.index)*w+left:], plane[(top+min(a.index+1, boxH-1))*w+left:]
 		for x, b := range xs {
-			next := min(b.at+1, boxW-1)
-			first := upper[b.at] + b.part*(upper[next]-upper[b.at])
-			second := lower[b.at] + b.part*(lower[next]-lower[b.at])
-			out[y*w+x] = first + a.part*(second-first)
+			next := min(b.index+1, boxW-1)
+			first := upper[b.index] + b.fraction*(upper[next]-upper[b.index])
+			second := lower[b.index] + b.fraction*(lower[next]-lower[b.index])
+			out[y*w+x] = first + a.fraction*(second-first)
 		}
 	}
 	return out
 }
 
-// A between is a place between two points.
-type between struct {
-	at   int
-	part float32
+// An interpolation is a position between two pixels.
+type interpolation struct {
+	index    int
+	fraction float32
 }
 
-// stretch says where n points, from skip on, of a side that is enlarged from small to big come from.
-func stretch(n, skip, small, big int) []between {
-	out := make([]between, n)
+// enlarged returns the sources of n pixels, from skip on, of a side that is enlarged from small to big pixels.
+func enlarged(n, skip, small, big int) []interpolation {
+	out := make([]interpolation, n)
 	for i := range out {
-		place := 0.0
+		x := 0.0
 		if big > 1 {
-			place = float64(min(max(i+skip, 0), big-1)) * float64(small-1) / float64(big-1)
+			x = float64(min(max(i+skip, 0), big-1)) * float64(small-1) / float64(big-1)
 		}
-		at := min(int(place), max(small-1, 0))
-		out[i] = between{at, float32(place - float64(at))}
+		at := min(int(x), max(small-1, 0))
+		out[i] = interpolation{at, float32(x - float64(at))}
 	}
 	return out
 }

@@ -5,27 +5,27 @@ import (
 	"math/rand/v2"
 )
 
-// brighten adds to the value of hue, saturation and value: colours keep their hue.
+// brighten adds to V of HSV, which keeps hue and saturation.
 func brighten(p canvas, s settings, _ *rand.Rand) {
 	n := p.h * p.w
 	for i := range n {
-		var most float32
+		var value float32
 		for k := range p.c {
-			most = max(most, p.data[k*n+i])
+			value = max(value, p.data[k*n+i])
 		}
-		want := clip(most + float32(s[0]))
+		target := clip(value + float32(s[0]))
 		for k := range p.c {
-			if most > 0 {
-				p.data[k*n+i] *= want / most
+			if value > 0 {
+				p.data[k*n+i] *= target / value
 			} else {
-				p.data[k*n+i] = want
+				p.data[k*n+i] = target
 			}
 		}
 	}
 }
 
-// flatten brings each channel nearer to its mean.
-func flatten(p canvas, s settings, _ *rand.Rand) {
+// reduceContrast scales the deviations of each channel from its mean.
+func reduceContrast(p canvas, s settings, _ *rand.Rand) {
 	for k := range p.c {
 		plane := p.plane(k)
 		var sum float64
@@ -39,8 +39,7 @@ func flatten(p canvas, s settings, _ *rand.Rand) {
 	}
 }
 
-// elastic moves three points of the image, and the whole affinely with them, then each pixel by a smooth random
-// field.
+// elastic applies the affine map that moves three points of the image randomly, then moves each pixel by a smooth random field.
 func elastic(p canvas, s settings, r *rand.Rand) {
 	length, sigma, corner := s[0]*p.scale, s[1]*p.scale, s[2]*p.scale
 	cy, cx, third := float64(p.h/2), float64(p.w/2), float64(min(p.h, p.w)/3)
@@ -51,9 +50,9 @@ func elastic(p canvas, s settings, r *rand.Rand) {
 			to[i][j] += corner * (2*r.Float64() - 1)
 		}
 	}
-	if back, ok := affineThrough(to, from); ok { // where each point of the result comes from
+	if m, ok := affineThrough(to, from); ok { // from the result to the source
 		p.remap(func(y, x float64) (float64, float64) {
-			return back.d*x + back.e*y + back.f, back.a*x + back.b*y + back.c
+			return m.d*x + m.e*y + m.f, m.a*x + m.b*y + m.c
 		}, reflect101)
 	}
 	dx, dy := field(p, sigma, length, r), field(p, sigma, length, r)
@@ -63,7 +62,7 @@ func elastic(p canvas, s settings, r *rand.Rand) {
 	}, mirror)
 }
 
-// field is smoothed noise.
+// field returns smoothed noise.
 func field(p canvas, sigma, length float64, r *rand.Rand) []float32 {
 	f := make([]float32, p.h*p.w)
 	for i := range f {
@@ -76,7 +75,7 @@ func field(p canvas, sigma, length float64, r *rand.Rand) []float32 {
 	return f
 }
 
-// affineThrough is the affine map that takes three points to three others; false where the first lie on a line.
+// affineThrough returns the affine map that takes three points to three others. ok is false where the first are collinear.
 func affineThrough(from, to [3][2]float64) (m matrix, ok bool) {
 	x0, y0 := from[0][0], from[0][1]
 	ux, uy, vx, vy := from[1][0]-x0, from[1][1]-y0, from[2][0]-x0, from[2][1]-y0
@@ -94,7 +93,7 @@ func affineThrough(from, to [3][2]float64) (m matrix, ok bool) {
 	return m, true
 }
 
-// reflect101 folds a coordinate into [0, n - 1], the border point once.
+// reflect101 reflects a coordinate into [0, n - 1], the border pixel once.
 func reflect101(v float64, n int) float64 {
 	if n == 1 {
 		return 0
@@ -104,14 +103,15 @@ func reflect101(v float64, n int) float64 {
 	return min(v, period-v)
 }
 
-// remap fetches each pixel, bilinearly, from the place that source gives; fold brings places outside back inside.
-func (p canvas) remap(source func(y, x float64) (float64, float64), fold func(v float64, n int) float64) {
+// remap reads each pixel from the point that source returns, with bilinear interpolation. reflect maps coordinates outside the
+// image into it.
+func (p canvas) remap(source func(y, x float64) (float64, float64), reflect func(v float64, n int) float64) {
 	old := make([]float32, len(p.data))
 	copy(old, p.data)
 	for y := range p.h {
 		for x := range p.w {
 			sy, sx := source(float64(y), float64(x))
-			sy, sx = min(max(fold(sy, p.h), 0), float64(p.h-1)), min(max(fold(sx, p.w), 0), float64(p.w-1))
+			sy, sx = min(max(reflect(sy, p.h), 0), float64(p.h-1)), min(max(reflect(sx, p.w), 0), float64(p.w-1))
 			iy, ix := int(sy), int(sx)
 			fy, fx := float32(sy-float64(iy)), float32(sx-float64(ix))
 			down, right := min(iy+1, p.h-1), min(ix+1, p.w-1)
@@ -125,7 +125,7 @@ func (p canvas) remap(source func(y, x float64) (float64, float64), fold func(v 
 	}
 }
 
-// pixelate shrinks the image and enlarges it again, each by averaging over boxes.
+// pixelate shrinks the image and enlarges it again, with a box filter.
 func pixelate(p canvas, s settings, _ *rand.Rand) {
 	h, w := max(1, int(float64(p.h)*s[0])), max(1, int(float64(p.w)*s[0]))
 	for k := range p.c {
@@ -135,14 +135,14 @@ func pixelate(p canvas, s settings, _ *rand.Rand) {
 	}
 }
 
-// boxed resizes the rows (across) or the columns of an h x w plane to n points, each the mean of the points whose
-// centres lie in its box.
-func boxed(plane []float32, h, w, n int, across bool) []float32 {
-	length, lines, step, jump := w, h, 1, w
-	outStep, outJump := 1, n
-	if !across {
-		length, lines, step, jump = h, w, w, 1
-		outStep, outJump = w, 1
+// boxed resizes the rows (horizontal) or the columns of an h x w plane to n pixels. Each is the mean of the pixels whose centres lie
+// in its box.
+func boxed(plane []float32, h, w, n int, horizontal bool) []float32 {
+	length, lines, step, lineStep := w, h, 1, w
+	outStep, outLineStep := 1, n
+	if !horizontal {
+		length, lines, step, lineStep = h, w, w, 1
+		outStep, outLineStep = w, 1
 	}
 	out := make([]float32, lines*n)
 	scale := float64(length) / float64(n)
@@ -153,15 +153,15 @@ func boxed(plane []float32, h, w, n int, across bool) []float32 {
 		for line := range lines {
 			var sum float32
 			for j := low; j < high; j++ {
-				sum += plane[line*jump+j*step]
+				sum += plane[line*lineStep+j*step]
 			}
-			out[line*outJump+i*outStep] = sum / float32(max(1, high-low))
+			out[line*outLineStep+i*outStep] = sum / float32(max(1, high-low))
 		}
 	}
 	return out
 }
 
-// jpegQuality writes the image as JPEG (4:2:0) and reads it again.
-func jpegQuality(p canvas, s settings, _ *rand.Rand) {
+// compressJPEG encodes the image as JPEG (4:2:0) and decodes it.
+func compressJPEG(p canvas, s settings, _ *rand.Rand) {
 	jpegRoundTrip(p.data, p.data, p.c, p.h, p.w, s[0])
 }

@@ -6,13 +6,14 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-func addGaussian(p canvas, s settings, r *rand.Rand) {
+// gaussianNoise adds normal noise.
+func gaussianNoise(p canvas, s settings, r *rand.Rand) {
 	for i := range p.data {
 		p.data[i] += float32(s[0] * r.NormFloat64())
 	}
 }
 
-// shotNoise counts photons: Poisson(x c) / c.
+// shotNoise draws photon counts: Poisson(x c) / c.
 func shotNoise(p canvas, s settings, r *rand.Rand) {
 	for i, v := range p.data {
 		if v <= 0 {
@@ -23,7 +24,7 @@ func shotNoise(p canvas, s settings, r *rand.Rand) {
 	}
 }
 
-// impulseNoise sets a part of all values to 0 or 1, as often the one as the other.
+// impulseNoise sets a fraction of the values to 0 or 1 with equal probability.
 func impulseNoise(p canvas, s settings, r *rand.Rand) {
 	for i := range p.data {
 		if r.Float64() >= s[0] {

@@ -7,15 +7,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Crop cuts out a box of whole pixels with the image's proportions and resizes it back to the whole, as
-// torchvision's resized_crop does on tensors (without antialiasing, which matters when shrinking only). The box has
-// round(side h) x round(side w) pixels, at least one; it lies at the centre, as by center_crop, or anywhere within the
-// image with equal chance.
+// Crop cuts out a box of whole pixels with the proportions of the image and resizes it to the size of the image, as torchvision's
+// resized_crop does for tensors, without antialiasing. The box has round(side h) x round(side w) pixels, at least one. It is at the
+// centre, as by center_crop, or at a uniformly random position within the image.
 type Crop struct {
-	Size    Distribution // fraction of the image's area, or of its sides where Side is set; in (0, 1]
+	Size    Distribution // fraction of the image's area, or of its sides with Side; in (0, 1]
 	Side    bool         // Size is a fraction of the sides
 	Moving  bool         // the position is drawn
-	Nearest bool         // the nearest pixel in place of bilinear interpolation
+	Nearest bool         // nearest-neighbour instead of bilinear interpolation
 }
 
 // Draw implements Transform.
@@ -36,10 +35,10 @@ func (t Crop) OnMaps() bool { return true }
 type cropOp struct {
 	crop        Crop
 	size        float64
-	right, down float64 // a random position, in [0, 1) of the room that the box has
+	right, down float64 // random position of the box, in [0, 1) of its range
 }
 
-// Parameter is the fraction of the area, or of the sides where the Crop was given by those.
+// Parameter returns the fraction of the area, or of the sides with Crop.Side.
 func (o cropOp) Parameter() float64 { return o.size }
 
 // Permutes is true where the box is the whole image.
@@ -51,16 +50,16 @@ func (o cropOp) Permutes(h, w int) bool {
 func (o cropOp) Apply(dst, src tensor.Tensor) {
 	_, h, w := dims(dst, src)
 	top, left, bh, bw := o.box(h, w)
-	s := Sampling{} // a box inside the image never reads outside
-	resample(dst, src, func(taps []tap, i int) {
-		y := float64(top) + o.place(i, bh, h)
-		for j := range taps {
-			s.tap(&taps[j], float64(left)+o.place(j, bw, w), y, h, w)
+	s := Sampling{} // a box inside the image reads nothing outside
+	resample(dst, src, func(row []stencil, i int) {
+		y := float64(top) + o.source(i, bh, h)
+		for j := range row {
+			s.set(&row[j], float64(left)+o.source(j, bw, w), y, h, w)
 		}
 	})
 }
 
-// box is the part of an h x w image that is kept.
+// box returns the box within an h x w image.
 func (o cropOp) box(h, w int) (top, left, bh, bw int) {
 	side := o.size
 	if !o.crop.Side {
@@ -75,9 +74,8 @@ func (o cropOp) box(h, w int) (top, left, bh, bw int) {
 	return half(h - bh), half(w - bw), bh, bw
 }
 
-// place is where the i-th of n pixels lies among the box pixels that are stretched to n: pixel areas are aligned, not
-// corners.
-func (o cropOp) place(i, box, n int) float64 {
+// source returns the position within the box of pixel i of n. Pixel areas are aligned, not corners.
+func (o cropOp) source(i, box, n int) float64 {
 	if o.crop.Nearest {
 		return float64(i * box / n)
 	}

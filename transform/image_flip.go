@@ -6,7 +6,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Flip mirrors a picture: left to right or, where Vertical is set, top to bottom.
+// Flip mirrors an image: left to right or, with Vertical, top to bottom.
 type Flip struct {
 	Vertical bool
 }
@@ -33,8 +33,8 @@ func (t Flip) Apply(dst, src tensor.Tensor) {
 	strided{start: w - 1, down: w, right: -1}.copyTo(dst, src)
 }
 
-// A strided is the order in which a permutation reads a plane: from start, one step of right for each column of the
-// result and one of down for each row.
+// A strided is the order in which a permutation reads a plane. From start, it advances by right for each column of the result and by
+// down for each row.
 type strided struct{ start, down, right int }
 
 func (k strided) copyTo(dst, src tensor.Tensor) {

@@ -7,15 +7,15 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Hue turns the colours of an image by a part of the colour circle: torchvision's adjust_hue on tensors. 1/3 makes red green, green blue
-// and blue red; 0.5 and -0.5 are the same. An image of other than 3 channels is left as it is.
+// Hue rotates the colours of an image by a fraction of the colour circle: torchvision's adjust_hue for tensors. 1/3 turns red into
+// green, green into blue and blue into red; 0.5 and -0.5 are the same. Images without 3 channels are unchanged.
 type Hue struct {
-	Shift Distribution // parts of the circle, in -0.5 to 0.5
+	Shift Distribution // fraction of the circle, in [-0.5, 0.5]
 }
 
 // Saturation mixes an image with its own grey g by a factor f, and clips to [0, 1]: f x + (1 - f) g, torchvision's adjust_saturation. A
-// negative factor goes on beyond grey, to the complementary colours, as torchvision does on PIL images; on tensors it refuses. Grey is as
-// in Grayscale. An image of other than 3 channels is left as it is.
+// negative factor gives complementary colours, as torchvision does for PIL images; for tensors torchvision rejects it. Grey is as in
+// Grayscale. Images without 3 channels are unchanged.
 type Saturation struct {
 	Factor Distribution
 }
@@ -51,7 +51,7 @@ func (o hueOp) Apply(dst, src tensor.Tensor) {
 	}
 }
 
-// shiftHue shifts the hue of one colour, which keeps its largest and smallest value.
+// shiftHue shifts the hue of one colour. Its largest and smallest values stay.
 func shiftHue(r, g, b float32, shift float64) (float32, float32, float32) {
 	top, low := max(r, g, b), min(r, g, b)
 	span := float64(top - low)

@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// JPEG writes an image as a JPEG of a quality from 0 to 100, rounded, with the colours at half the size (4:2:0), and reads it again. Its
-// values are rounded to 8 bits before. Colours are enlarged again as libjpeg does. Qualities 0 and 1 are the same.
+// JPEG encodes an image as JPEG with a quality from 0 to 100, rounded, and chroma subsampling of 4:2:0, and decodes it. Values are
+// rounded to 8 bits before. Chroma is interpolated as libjpeg does. Qualities 0 and 1 are the same.
 type JPEG struct {
 	Quality Distribution
 }
@@ -31,7 +31,7 @@ func (o jpegOp) Apply(dst, src tensor.Tensor) {
 	jpegRoundTrip(dst.Data, src.Data, c, h, w, o.value)
 }
 
-// jpegRoundTrip writes and reads an image of c planes; dst may be src.
+// jpegRoundTrip encodes and decodes an image, c x h x w. dst may be src.
 func jpegRoundTrip(dst, src []float32, c, h, w int, value float64) {
 	quality, n := max(1, int(math.Round(value))), h*w
 	switch {
@@ -40,7 +40,7 @@ func jpegRoundTrip(dst, src []float32, c, h, w int, value float64) {
 		for i, v := range chroma.JPEG.RGB(encodeDecode(toRGBA(src, h, w), quality).(*image.YCbCr)) {
 			dst[i%3*n+i/3] = float32(v) / 255
 		}
-	default: // each channel is a grey image of its own
+	default: // each channel as a grey image
 		for k := range c {
 			grey := image.NewGray(image.Rect(0, 0, w, h))
 			for i, v := range src[k*n : (k+1)*n] {
@@ -54,7 +54,7 @@ func jpegRoundTrip(dst, src []float32, c, h, w int, value float64) {
 	}
 }
 
-// toRGBA is an image of 3 planes with 8 bits a value.
+// toRGBA converts 3 planes to an image of 8 bits a value.
 func toRGBA(planes []float32, h, w int) image.Image {
 	n := h * w
 	m := image.NewRGBA(image.Rect(0, 0, w, h))
@@ -69,7 +69,7 @@ func toByte(v float32) uint8 { return uint8(math.RoundToEven(float64(clip(v)) * 
 func encodeDecode(m image.Image, quality int) image.Image {
 	var file bytes.Buffer
 	if err := jpeg.Encode(&file, m, &jpeg.Options{Quality: quality}); err != nil {
-		panic(err) // a buffer takes all, and the image is no larger than the format allows
+		panic(err) // images are within the limits of the format
 	}
 	back, err := jpeg.Decode(&file)
 	if err != nil {

@@ -13,82 +13,73 @@ func identityKind() Kind {
 	}
 }
 
-func rotateKind() Kind {
+// numberKind returns a kind with one required parameter, which a bare value sets.
+func numberKind(name, doc string, p Param, build func(Distribution) Transform) Kind {
+	p.Required = true
 	return Kind{
-		Name:  "rotate",
-		Doc:   "Turns the image about its centre within its frame, exactly at multiples of 90 degrees of a square.",
-		Short: []string{"angle"},
-		Params: append([]Param{
-			{Name: "angle", Doc: "counter-clockwise", Unit: "degrees", Required: true, Min: -360, Max: 360},
-		}, samplingParams()...),
+		Name: name, Doc: doc, Short: []string{p.Name}, Params: []Param{p},
+		build: func(v values) (Transform, error) { return build(v.dist(p.Name)), nil },
+	}
+}
+
+// samplingKind returns a kind that resamples the whole image and so has the parameters of samplingParams too.
+func samplingKind(name, doc string, short []string, params []Param, build func(v values, s Sampling) Transform) Kind {
+	return Kind{
+		Name: name, Doc: doc, Short: short, Params: append(params, samplingParams()...),
 		build: func(v values) (Transform, error) {
 			s, err := v.sampling()
-			return Rotate{v.dist("angle"), s}, err
+			return build(v, s), err
 		},
 	}
+}
+
+func rotateKind() Kind {
+	return samplingKind("rotate", "Turns the image about its centre within its frame, exactly at multiples of 90 degrees of a square.",
+		[]string{"angle"},
+		[]Param{{Name: "angle", Doc: "counter-clockwise", Unit: "degrees", Required: true, Min: -360, Max: 360}},
+		func(v values, s Sampling) Transform { return Rotate{v.dist("angle"), s} })
 }
 
 func translateKind() Kind {
-	return Kind{
-		Name:  "translate",
-		Doc:   "Shifts the image; a bare value sets x and y, which are drawn each by itself.",
-		Short: []string{"x", "y"},
-		Params: append([]Param{
+	return samplingKind("translate", "Shifts the image; a bare value sets x and y, each of which is drawn on its own.",
+		[]string{"x", "y"},
+		[]Param{
 			shift("x", "to the right, as a fraction of the width", Fixed(0)),
 			shift("y", "down, as a fraction of the height", Fixed(0)),
-		}, samplingParams()...),
-		build: func(v values) (Transform, error) {
-			s, err := v.sampling()
-			return Translate{v.dist("x"), v.dist("y"), s}, err
 		},
-	}
+		func(v values, s Sampling) Transform { return Translate{v.dist("x"), v.dist("y"), s} })
 }
 
 func scaleKind() Kind {
-	return Kind{
-		Name:  "scale",
-		Doc:   "Magnifies (above 1) or shrinks (below 1) the image about its centre within its frame.",
-		Short: []string{"factor"},
-		Params: append([]Param{
-			{Name: "factor", Doc: "of lengths", Required: true, Min: 0, Above: true, Max: math.Inf(1)},
-		}, samplingParams()...),
-		build: func(v values) (Transform, error) {
-			s, err := v.sampling()
-			return Scale{v.dist("factor"), s}, err
-		},
-	}
+	return samplingKind("scale", "Magnifies (above 1) or shrinks (below 1) the image about its centre within its frame.",
+		[]string{"factor"},
+		[]Param{{Name: "factor", Doc: "of lengths", Required: true, Min: 0, Above: true, Max: math.Inf(1)}},
+		func(v values, s Sampling) Transform { return Scale{v.dist("factor"), s} })
 }
 
 func shearKind() Kind {
-	return Kind{
-		Name:  "shear",
-		Doc:   "Slants the image about its centre; a bare value sets x.",
-		Short: []string{"x"},
-		Params: append([]Param{
+	return samplingKind("shear", "Slants the image about its centre; a bare value sets x.",
+		[]string{"x"},
+		[]Param{
 			slant("x", "along the rows: the top moves to the right"),
 			slant("y", "along the columns: the left side moves down"),
-		}, samplingParams()...),
-		build: func(v values) (Transform, error) {
-			s, err := v.sampling()
-			return Shear{v.dist("x"), v.dist("y"), s}, err
 		},
-	}
+		func(v values, s Sampling) Transform { return Shear{v.dist("x"), v.dist("y"), s} })
 }
 
 func affineKind() Kind {
-	return Kind{
-		Name: "affine",
-		Doc:  "Shears, scales and rotates the image about its centre, then shifts it, with one interpolation for all.",
-		Params: append([]Param{
+	return samplingKind("affine", "Shears, scales and rotates the image about its centre, then shifts it, with one interpolation for all.",
+		nil,
+		[]Param{
 			{Name: "rotate", Doc: "counter-clockwise", Unit: "degrees", Default: Fixed(0), Min: -360, Max: 360},
-			shift("translate", "to the right and down, as a fraction of the side; drawn for each by itself", Fixed(0)),
+			shift("translate", "to the right and down, as a fraction of the side; the two are drawn on their own", Fixed(0)),
 			shift("translate-x", "to the right, as a fraction of the width; overrides translate", nil),
 			shift("translate-y", "down, as a fraction of the height; overrides translate", nil),
 			{Name: "scale", Doc: "factor of lengths", Default: Fixed(1), Min: 0, Above: true, Max: math.Inf(1)},
 			slant("shear-x", "along the rows: the top moves to the right"),
 			slant("shear-y", "along the columns: the left side moves down"),
-		}, samplingParams()...),
-		build: func(v values) (Transform, error) {
+		},
+		func(v values, s Sampling) Transform {
 			x, y := v.dist("translate"), v.dist("translate")
 			if v.has("translate-x") {
 				x = v.dist("translate-x")
@@ -96,16 +87,14 @@ func affineKind() Kind {
 			if v.has("translate-y") {
 				y = v.dist("translate-y")
 			}
-			s, err := v.sampling()
-			return Affine{v.dist("rotate"), x, y, v.dist("scale"), v.dist("shear-x"), v.dist("shear-y"), s}, err
-		},
-	}
+			return Affine{v.dist("rotate"), x, y, v.dist("scale"), v.dist("shear-x"), v.dist("shear-y"), s}
+		})
 }
 
 func flipKind() Kind {
 	return Kind{
 		Name:  "flip",
-		Doc:   "Mirrors the picture: horizontal swaps left and right, vertical swaps top and bottom.",
+		Doc:   "Mirrors the image: horizontal swaps left and right, vertical swaps top and bottom.",
 		Short: []string{"direction"},
 		Params: []Param{
 			{Name: "direction", Doc: "which way the pixels move", Options: []string{"horizontal", "vertical"}, Default: Option("horizontal")},
@@ -141,29 +130,21 @@ func cropKind() Kind {
 func grayscaleKind() Kind {
 	return Kind{
 		Name:  "grayscale",
-		Doc:   "Takes the colour away: every channel becomes 0.2989 R + 0.587 G + 0.114 B.",
+		Doc:   "Removes the colour: every channel becomes 0.2989 R + 0.587 G + 0.114 B.",
 		build: func(values) (Transform, error) { return Grayscale{}, nil },
 	}
 }
 
 func brightnessKind() Kind {
-	return Kind{
-		Name:   "brightness",
-		Doc:    "Multiplies the image by a factor and clips it to [0, 1].",
-		Short:  []string{"factor"},
-		Params: []Param{{Name: "factor", Doc: "0 and below give black, 1 the image itself", Required: true, Min: math.Inf(-1), Max: math.Inf(1)}},
-		build:  func(v values) (Transform, error) { return Brightness{v.dist("factor")}, nil },
-	}
+	return numberKind("brightness", "Multiplies the image by a factor and clips it to [0, 1].",
+		Param{Name: "factor", Doc: "0 and below give black, 1 the image itself", Min: math.Inf(-1), Max: math.Inf(1)},
+		func(d Distribution) Transform { return Brightness{d} })
 }
 
 func contrastKind() Kind {
-	return Kind{
-		Name:   "contrast",
-		Doc:    "Multiplies the distance from the image's mean grey by a factor and clips the result to [0, 1].",
-		Short:  []string{"factor"},
-		Params: []Param{{Name: "factor", Doc: "0 gives flat grey, 1 the image itself", Required: true, Max: math.Inf(1)}},
-		build:  func(v values) (Transform, error) { return Contrast{v.dist("factor")}, nil },
-	}
+	return numberKind("contrast", "Multiplies the distance from the image's mean grey by a factor and clips the result to [0, 1].",
+		Param{Name: "factor", Doc: "0 gives flat grey, 1 the image itself", Max: math.Inf(1)},
+		func(d Distribution) Transform { return Contrast{d} })
 }
 
 func gaussianBlurKind() Kind {
@@ -186,19 +167,15 @@ func gaussianBlurKind() Kind {
 }
 
 func gaussianNoiseKind() Kind {
-	return Kind{
-		Name:   "gaussian-noise",
-		Doc:    "Adds independent normal noise to every value and clips the result to [0, 1].",
-		Short:  []string{"sigma"},
-		Params: []Param{{Name: "sigma", Doc: "standard deviation, in the image's range of 0 to 1", Required: true, Above: true, Max: math.Inf(1)}},
-		build:  func(v values) (Transform, error) { return GaussianNoise{v.dist("sigma")}, nil },
-	}
+	return numberKind("gaussian-noise", "Adds independent normal noise to every value and clips the result to [0, 1].",
+		Param{Name: "sigma", Doc: "standard deviation, in the image's range of 0 to 1", Above: true, Max: math.Inf(1)},
+		func(d Distribution) Transform { return GaussianNoise{d} })
 }
 
 func replaceKind() Kind {
 	return Kind{
 		Name:  "replace",
-		Doc:   "Puts noise in the place of the input, which it does not depend on: a random baseline.",
+		Doc:   "Replaces the input by noise that does not depend on it: a random baseline.",
 		Short: []string{"noise"},
 		Params: []Param{
 			{Name: "noise", Doc: "uniform on [0, 1), or normal with mean 0 and deviation 1, unclipped", Options: []string{"uniform", "normal"}, Default: Option("uniform")},
@@ -208,39 +185,29 @@ func replaceKind() Kind {
 }
 
 func hueKind() Kind {
-	return Kind{
-		Name:   "hue",
-		Doc:    "Turns the colours by a part of the colour circle.",
-		Short:  []string{"shift"},
-		Params: []Param{{Name: "shift", Doc: "parts of the circle; 1/3 makes red green", Required: true, Min: -0.5, Max: 0.5}},
-		build:  func(v values) (Transform, error) { return Hue{v.dist("shift")}, nil },
-	}
+	return numberKind("hue", "Rotates the colours by a fraction of the colour circle.",
+		Param{Name: "shift", Doc: "fraction of the circle; 1/3 turns red into green", Min: -0.5, Max: 0.5},
+		func(d Distribution) Transform { return Hue{d} })
 }
 
 func saturationKind() Kind {
-	return Kind{
-		Name:   "saturation",
-		Doc:    "Mixes the image with its own grey by a factor and clips it to [0, 1].",
-		Short:  []string{"factor"},
-		Params: []Param{{Name: "factor", Doc: "0 gives grey, 1 the image itself, below 0 the complementary colours", Required: true, Min: math.Inf(-1), Max: math.Inf(1)}},
-		build:  func(v values) (Transform, error) { return Saturation{v.dist("factor")}, nil },
-	}
+	return numberKind("saturation", "Mixes the image with its own grey by a factor and clips it to [0, 1].",
+		Param{Name: "factor", Doc: "0 gives grey, 1 the image itself, below 0 the complementary colours", Min: math.Inf(-1), Max: math.Inf(1)},
+		func(d Distribution) Transform { return Saturation{d} })
 }
 
 func jpegKind() Kind {
-	return Kind{
-		Name:   "jpeg",
-		Doc:    "Writes the image as JPEG and reads it again.",
-		Short:  []string{"quality"},
-		Params: []Param{{Name: "quality", Doc: "rounded; 0 is as 1", Required: true, Min: 0, Max: 100}},
-		build:  func(v values) (Transform, error) { return JPEG{v.dist("quality")}, nil },
-	}
+	return numberKind("jpeg", "Encodes the image as JPEG and decodes it.",
+		Param{Name: "quality", Doc: "rounded; 0 is the same as 1", Min: 0, Max: 100},
+		func(d Distribution) Transform { return JPEG{d} })
 }
 
+// shift returns the parameter of a translation.
 func shift(name, doc string, byDefault Arg) Param {
 	return Param{Name: name, Doc: doc, Default: byDefault, Min: -1, Max: 1}
 }
 
+// slant returns the parameter of a shear.
 func slant(name, doc string) Param {
 	return Param{Name: name, Doc: doc, Unit: "degrees", Default: Fixed(0), Min: -89, Max: 89}
 }
@@ -249,11 +216,11 @@ func interpolationParam() Param {
 	return Param{Name: "interpolation", Doc: "between pixels", Options: []string{"bilinear", "nearest"}, Default: Option("bilinear")}
 }
 
-// samplingParams are what all transforms that resample the whole image take.
+// samplingParams returns the parameters of all transforms that resample the whole image.
 func samplingParams() []Param {
 	return []Param{
 		interpolationParam(),
-		{Name: "outside", Doc: "what lies outside the picture: a constant, or its mirror image", Options: []string{"fill", "reflect"}, Default: Option("fill")},
+		{Name: "outside", Doc: "what lies outside the image: a constant, or its mirror image", Options: []string{"fill", "reflect"}, Default: Option("fill")},
 		{Name: "fill", Doc: "the constant outside, blended in at the border as by torchvision's fill; by default 0 as by torchvision's fill=None", Constant: true, Min: math.Inf(-1), Max: math.Inf(1)},
 	}
 }

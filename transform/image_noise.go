@@ -6,14 +6,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// GaussianNoise adds independent normal noise to every value and clips the result to [0, 1]. The noise is settled by
-// Draw: an Op adds the same noise each time.
+// GaussianNoise adds independent normal noise to every value and clips the result to [0, 1]. Draw seeds
+// the noise: an Op adds the same noise each time.
 type GaussianNoise struct {
 	Sigma Distribution // standard deviation, in the image's range of 0 to 1
 }
 
-// Replace puts noise in the place of the input, independent of it: the random baseline of SEIS (section 4.1). It is
-// uniform on [0, 1), like an image, or else normal with mean 0 and deviation 1.
+// Replace replaces the input by independent noise: the random baseline of SEIS (section 4.1). The noise is uniform on [0, 1) or, with
+// Normal, normal with mean 0 and deviation 1.
 type Replace struct {
 	Normal bool
 }
@@ -35,7 +35,7 @@ func (t Replace) Random() bool { return true }
 // OnMaps is true.
 func (t Replace) OnMaps() bool { return true }
 
-// A noiseSeed lets an Op make the same noise whenever it is applied, at any size.
+// A noiseSeed seeds the noise of an Op, so that it is the same whenever the Op is applied.
 type noiseSeed [2]uint64
 
 func newNoiseSeed(r *rand.Rand) noiseSeed { return noiseSeed{r.Uint64(), r.Uint64()} }

@@ -8,44 +8,43 @@ import (
 	"strings"
 )
 
-// A Kind describes one kind of transform: what it does and which parameters it takes. Study files, their schema and
-// the documentation are all made from the table of Kinds.
+// A Kind describes one kind of transform and its parameters. Study files, their schema and the documentation are made from the
+// table of Kinds.
 type Kind struct {
 	Name   string   // as in study files, for instance "gaussian-blur"
 	Doc    string   // one sentence
 	Params []Param  // in the order in which they are drawn
 	Short  []string // the parameters that a bare value sets: `rotate: 30`, `translate: [-0.1, 0.1]`; may be empty
-	Audio  bool     // it moves sounds, and no images
+	Audio  bool     // it applies to audio, not to images
 
 	build func(v values) (Transform, error)
 }
 
-// A Param is a parameter of a Kind: a number that
-// follows a Distribution or, where Options is not nil, one of a few words.
+// A Param is a parameter of a Kind: a number that follows a Distribution or, where Options is not nil, one of a few words.
 type Param struct {
 	Name     string
 	Doc      string
 	Unit     string   // of a number, for instance "degrees"; "" where it has none
 	Options  []string // the words to choose from; nil for a number
-	Default  Arg      // nil: there is none, and Doc says what then happens
+	Default  Arg      // nil: there is none, and Doc describes what happens then
 	Required bool
 	Min, Max float64 // of a number, both included; infinite where there is no bound
-	Above    bool    // Min itself is excluded
-	Constant bool    // one number, which cannot be drawn
+	Above    bool    // Min is excluded
+	Constant bool    // a number that cannot be drawn
 }
 
-// An Arg is what a parameter is set to: a Distribution for a number, an Option for a word.
+// An Arg is the argument of a parameter: a Distribution for a number, an Option for a word.
 type Arg interface{ arg() }
 
-// An Option is the word that a parameter is set to.
+// An Option is an argument that is a word.
 type Option string
 
 func (Option) arg() {}
 
-// Args sets parameters by name. Those left out take their default.
+// Args are arguments by the name of the parameter. Those left out take their default.
 type Args map[string]Arg
 
-// Kinds is the registry: every kind of transform that a study file can name. Sequences of them are Sequence.
+// Kinds returns every kind of transform that a study file can name. A Sequence combines them.
 func Kinds() []Kind {
 	return []Kind{
 		identityKind(),
@@ -116,10 +115,10 @@ func (k Kind) takes() string {
 	return "it takes " + strings.Join(names, ", ")
 }
 
-// maxMagnitude is the largest magnitude of a number for which a kind names no bound: with it float32 can still be computed.
+// maxMagnitude bounds the magnitude of all parameters, so that float32 does not overflow.
 const maxMagnitude = 1e30
 
-// Check returns why the parameter cannot be set to a, or nil.
+// Check returns an error if the parameter cannot be set to a.
 func (p Param) Check(a Arg) error {
 	switch a := a.(type) {
 	case Distribution:
@@ -140,11 +139,11 @@ func (p Param) checkOption(o Option) error {
 	return nil
 }
 
-func (p Param) checkDistribution(l Distribution) error {
+func (p Param) checkDistribution(d Distribution) error {
 	if p.Options != nil {
-		return fmt.Errorf("%s must be %s, not %v", p.Name, strings.Join(p.Options, " or "), l)
+		return fmt.Errorf("%s must be %s, not %v", p.Name, strings.Join(p.Options, " or "), d)
 	}
-	for _, v := range []float64{l.Low, l.High} {
+	for _, v := range []float64{d.Low, d.High} {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return fmt.Errorf("%s must be a finite number, not %s", p.Name, number(v))
 		}
@@ -155,16 +154,16 @@ func (p Param) checkDistribution(l Distribution) error {
 			return fmt.Errorf("%s must be %s, not %s", p.Name, p.Range(), number(v))
 		}
 	}
-	if l.Low > l.High {
-		return fmt.Errorf("%s: the range %v runs backwards", p.Name, l)
+	if d.Low > d.High {
+		return fmt.Errorf("%s: the range %v runs backwards", p.Name, d)
 	}
-	if p.Constant && !l.Fixed() {
-		return fmt.Errorf("%s must be one number, not the range %v", p.Name, l)
+	if p.Constant && !d.Fixed() {
+		return fmt.Errorf("%s must be one number, not the range %v", p.Name, d)
 	}
 	return nil
 }
 
-// Range says in words which numbers are allowed: "between -360 and 360 degrees", "above 0", "any number".
+// Range describes the numbers that are allowed: "between -360 and 360 degrees", "above 0", "any number".
 func (p Param) Range() string {
 	var s string
 	low, high := !math.IsInf(p.Min, -1), !math.IsInf(p.Max, 1)
@@ -193,8 +192,8 @@ type values map[string]Arg
 
 // dist returns the distribution of a number; fixed at 0 where it has none.
 func (v values) dist(name string) Distribution {
-	l, _ := v[name].(Distribution)
-	return l
+	d, _ := v[name].(Distribution)
+	return d
 }
 
 // has reports whether a parameter is set or has a default.

@@ -7,7 +7,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Sequence applies its transforms one after the other, the first one first. An empty one is the identity.
+// A Sequence applies its transforms in order. An empty one is the identity.
 type Sequence []Transform
 
 // Draw implements Transform: it draws each member's Op, in order.
@@ -19,17 +19,10 @@ func (t Sequence) Draw(r *rand.Rand) Op {
 	return ops.typed()
 }
 
-// Random reports whether any member is.
-func (t Sequence) Random() bool {
-	for _, member := range t {
-		if Random(member) {
-			return true
-		}
-	}
-	return false
-}
+// Random reports whether any member is random.
+func (t Sequence) Random() bool { return slices.ContainsFunc(t, Random) }
 
-// Version rises with that of any member.
+// Version increases with that of any member.
 func (t Sequence) Version() int {
 	version := 1
 	for _, member := range t {
@@ -38,35 +31,23 @@ func (t Sequence) Version() int {
 	return version
 }
 
-// OnMaps reports whether all members are fit for feature maps.
-func (t Sequence) OnMaps() bool {
-	for _, member := range t {
-		if !OnMaps(member) {
-			return false
-		}
-	}
-	return true
-}
+// OnMaps reports whether all members apply to feature maps.
+func (t Sequence) OnMaps() bool { return t.all(OnMaps) }
 
-// OnAudio reports whether all members move sounds.
-func (t Sequence) OnAudio() bool {
-	return !slices.ContainsFunc(t, func(member Transform) bool { return !OnAudio(member) })
-}
+// OnAudio reports whether all members apply to audio.
+func (t Sequence) OnAudio() bool { return t.all(OnAudio) }
 
-// OnImages reports whether all members move images.
-func (t Sequence) OnImages() bool {
-	return !slices.ContainsFunc(t, func(member Transform) bool { return !OnImages(member) })
+// OnImages reports whether all members apply to images.
+func (t Sequence) OnImages() bool { return t.all(OnImages) }
+
+func (t Sequence) all(trait func(Transform) bool) bool {
+	return !slices.ContainsFunc(t, func(member Transform) bool { return !trait(member) })
 }
 
 type sequenceOp []Op
 
 func (o sequenceOp) Permutes(h, w int) bool {
-	for _, op := range o {
-		if !Permutes(op, h, w) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(o, func(op Op) bool { return !Permutes(op, h, w) })
 }
 
 func (o sequenceOp) Renew(r *rand.Rand) Op {
@@ -77,7 +58,7 @@ func (o sequenceOp) Renew(r *rand.Rand) Op {
 	return renewed.typed()
 }
 
-// typed is the sequence as a SoundOp where all of its members are.
+// typed returns the sequence as an AudioOp if all of its members are.
 func (o sequenceOp) typed() Op {
 	if len(o) == 0 || slices.ContainsFunc(o, func(op Op) bool { _, ok := op.(AudioOp); return !ok }) {
 		return o
@@ -85,7 +66,7 @@ func (o sequenceOp) typed() Op {
 	return audioSequenceOp{o}
 }
 
-// A audioSequenceOp is a sequence that moves sounds.
+// An audioSequenceOp is a sequence of AudioOps.
 type audioSequenceOp struct{ sequenceOp }
 
 func (o audioSequenceOp) ApplyAudio(wave []float32, rate int) []float32 {
@@ -114,13 +95,13 @@ func (o sequenceOp) Apply(dst, src tensor.Tensor) {
 		o[0].Apply(dst, src)
 		return
 	}
-	// Results alternate between dst and a scratch tensor so that the last one falls on dst.
-	here, there := dst, tensor.New(src.Shape...)
+	// Results alternate between dst and a scratch tensor, so that the last one is in dst.
+	current, next := dst, tensor.New(src.Shape...)
 	if len(o)%2 == 0 {
-		here, there = there, here
+		current, next = next, current
 	}
 	for _, op := range o {
-		op.Apply(here, src)
-		src, here, there = here, there, here
+		op.Apply(current, src)
+		src, current, next = current, next, current
 	}
 }

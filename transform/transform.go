@@ -1,16 +1,16 @@
-// Package transform moves an input: it rotates, shifts, blurs or recolours an image, in the way that the
-// torchvision functions of the same name do.
+// Package transform rotates, shifts, blurs or recolours images, as the torchvision functions of the same name do, and
+// stretches, shifts and filters audio.
 //
-// A Transform is a family T_theta with a distribution for its parameter. Draw returns one member, an Op,
-// which is a plain function of tensors. Images are c x h x w with values in [0, 1], after resize and crop and before
-// mean and deviation. Geometric Ops also move feature maps of any number of channels and any values; OnMaps
-// tells which transforms do.
+// A Transform is a family T_theta with a distribution of its parameter. Draw returns one member, an Op, which is a
+// function of tensors. Images are c x h x w with values in [0, 1], after resize and crop and before
+// normalisation by mean and deviation. Geometric Ops also apply to feature maps with any number of channels and any values;
+// OnMaps reports which transforms do.
 //
 // Angles are degrees counter-clockwise; translations are fractions of the side, to the right and down; grey is
 // 0.2989 R + 0.587 G + 0.114 B.
 //
-// Transforms can be written as Go values, Rotate{Angle: Uniform(-15, 15)}, or made by name from the table of
-// Kinds, which checks every parameter. Values written by hand are trusted to lie in the ranges given there.
+// Transforms are Go values, such as Rotate{Angle: Uniform(-15, 15)}, or made by name from the table of Kinds, which checks
+// every parameter. The fields of Go values are not checked: they must lie in the ranges given there.
 package transform
 
 import (
@@ -26,16 +26,16 @@ type Op interface {
 	Apply(dst, src tensor.Tensor)
 }
 
-// A AudioOp is an Op that moves sounds.
+// An AudioOp is an Op on audio.
 type AudioOp interface {
 	Op
-	// ApplySound returns T of a waveform of so many samples a second. It may be of another length; it is not wave itself unless the
-	// Op leaves it as it is.
+	// ApplyAudio returns T of a waveform of rate samples a second, which may have another length. It does not change wave,
+	// and returns wave itself only where T is the identity.
 	ApplyAudio(wave []float32, rate int) []float32
 }
 
 // A Transform is a distribution over Ops of one kind.
 type Transform interface {
-	// Draw picks an Op. A transform with fixed parameters and no noise of its own leaves r untouched.
+	// Draw returns an Op with parameters drawn from r. A transform with fixed parameters and without noise does not use r.
 	Draw(r *rand.Rand) Op
 }
