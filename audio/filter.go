@@ -5,8 +5,9 @@ import "math"
 // butterworth holds the quality factors of the two sections of a Butterworth filter of order 4.
 var butterworth = [2]float64{1 / (2 * math.Cos(math.Pi/8)), 1 / (2 * math.Cos(3*math.Pi/8))}
 
-// LowPass applies a low-pass Butterworth filter of order 4, by the bilinear transform. It attenuates by 3 dB at hz, and by 24 dB an
-// octave above. With hz of half the rate or more it returns a copy of the waveform.
+// LowPass applies a low-pass Butterworth filter of order 4, by the bilinear transform. It
+// attenuates by 3 dB at hz, and by 24 dB an octave above. With hz of half the rate or more it
+// returns a copy of the waveform.
 func LowPass(wave []float32, hz float64, rate int) []float32 {
 	return cascade(wave, hz, rate, false)
 }

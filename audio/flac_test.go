@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// The files were made by the ffmpeg program from the formula of want: ffmpeg -f lavfi -i aevalsrc=...
+// The files were made by the ffmpeg program from the formula of want: ffmpeg -f lavfi -i
+// aevalsrc=...
 func TestFLAC(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -25,7 +25,8 @@ type Mel struct {
 	Area bool    // each filter is divided by half its width in Hz (Slaney's normalisation); else its peak is 1
 }
 
-// Bank returns the matrix of the filters, N x (FFT / 2 + 1), as librosa's filters.mel and torchaudio's melscale_fbanks do.
+// Bank returns the matrix of the filters, N x (FFT / 2 + 1), as librosa's filters.mel and
+// torchaudio's melscale_fbanks do.
 func (m Mel) Bank() ([][]float64, error) {
 	high := m.High
 	if high == 0 {
@@ -63,7 +64,8 @@ func (m Mel) triangle(left, top, right float64) []float64 {
 	return row
 }
 
-// Slaney's scale is linear below these, with 3 mel for 200 Hz, and logarithmic above, with 27 mel for a factor of 6.4.
+// Slaney's scale is linear below these, with 3 mel for 200 Hz, and logarithmic above, with 27 mel
+// for a factor of 6.4.
 const slaneyHz, slaneyMel = 1000, 15
 
 func (m Mel) mel(hz float64) float64 {

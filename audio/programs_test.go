@@ -25,7 +25,8 @@ type sampled struct {
 	Y     []float64
 }
 
-// worst is the largest difference between every so-manieth value of a waveform and what a program made, but for a share at either end.
+// worst is the largest difference between every so-manieth value of a waveform and what a program
+// made, but for a share at either end.
 func (s sampled) worst(wave []float32, ends float64) float64 {
 	var out float64
 	for i, want := range s.Y {
@@ -36,8 +37,8 @@ func (s sampled) worst(wave []float32, ends float64) float64 {
 	return out
 }
 
-// Resampling, filters and gain are sox's, value by value, at every common rate. Resampled chirps are compared away from their ends, where filters of
-// different lengths look beyond them.
+// Resampling, filters and gain are sox's, value by value, at every common rate. Resampled chirps
+// are compared away from their ends, where filters of different lengths look beyond them.
 func TestAgreesWithSox(t *testing.T) {
 	t.Parallel()
 	var made struct {
@@ -130,7 +131,8 @@ func moved(wave []float32, kind string, by float64, rate int) []float32 {
 	return Stretch(wave, by, rate)
 }
 
-// A tone that rises by 600 Hz a second is as high as it should be at every moment, within 1 % over 80 ms.
+// A tone that rises by 600 Hz a second is as high as it should be at every moment, within 1 % over
+// 80 ms.
 func TestChirps(t *testing.T) {
 	t.Parallel()
 	const low, high, seconds = 300, 900, 1.0
@@ -183,7 +185,8 @@ func melBands(t *testing.T, wave []float32, rate int) [][]float64 {
 	return out
 }
 
-// spectralDistance is the mean difference in dB over frames and bands, and between the means over frames.
+// spectralDistance is the mean difference in dB over frames and bands, and between the means over
+// frames.
 func spectralDistance(a, b [][]float64) (frames, mean float64) {
 	n, bands := min(len(a), len(b)), len(a[0])
 	for band := range bands {
@@ -197,7 +200,8 @@ func spectralDistance(a, b [][]float64) (frames, mean float64) {
 	return frames, mean
 }
 
-// Spoken digits come out with the spectra that rubberband gives them: about as near to its fine engine as its fast one is.
+// Spoken digits come out with the spectra that rubberband gives them: about as near to its fine
+// engine as its fast one is.
 func TestDigitsAgreeWithRubberband(t *testing.T) {
 	t.Parallel()
 	data := os.Getenv("NOETHER_TESTDATA")

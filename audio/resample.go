@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Resampling computes the output at time t as the sum of x[k] h(t - k) over the input, with a Kaiser-windowed sinc h. In units of
-// the lower of the two Nyquist frequencies it has
+// Resampling computes the output at time t as the sum of x[k] h(t - k) over the input, with a
+// Kaiser-windowed sinc h. In units of the lower of the two Nyquist frequencies it has
 //
 //	pass band   0 to 0.92, within 0.01 dB
 //	stop band   from 1, at -80 dB
@@ -16,15 +16,16 @@ import (
 const (
 	zeroCrossings = 64
 	stopBand      = 80 // dB
-	// transition is the width of Kaiser's transition band, as a fraction of the lower Nyquist frequency, for a window of 2 x 64
-	// zero crossings: (A - 7.95) / 14.36 / length.
+	// transition is the width of Kaiser's transition band, as a fraction of the lower Nyquist
+	// frequency, for a window of 2 x 64 zero crossings: (A - 7.95) / 14.36 / length.
 	transition = (stopBand - 7.95) / 14.36 / zeroCrossings
 	maxPhases  = 4096
 )
 
 var kaiserBeta = 0.1102 * (stopBand - 8.7)
 
-// Resample converts a waveform from one rate to another. n samples become ceil(n to / from). The waveform is 0 beyond its ends.
+// Resample converts a waveform from one rate to another. n samples become ceil(n to / from). The
+// waveform is 0 beyond its ends.
 func Resample(wave []float32, from, to int) ([]float32, error) {
 	if from < 1 || to < 1 || from > maxRate || to > maxRate {
 		return nil, fmt.Errorf("resampling from %d to %d samples a second: rates are 1 to %d", from, to, maxRate)
@@ -73,7 +74,8 @@ func dot(taps []float32, wave []float32, from int) float32 {
 	return sum
 }
 
-// A bank holds a filter for each phase p / up: taps[p][i] is the weight of the input sample i - half + 1 after the output's.
+// A bank holds a filter for each phase p / up: taps[p][i] is the weight of the input sample i -
+// half + 1 after the output's.
 type bank struct {
 	half int
 	taps [][]float32
@@ -101,7 +103,8 @@ func filters(up, down int) *bank {
 	return b
 }
 
-// kernel is one side of the filter of Resample, tabulated so that linear interpolation is exact within -115 dB.
+// kernel is one side of the filter of Resample, tabulated so that linear interpolation is exact
+// within -115 dB.
 var kernel = sync.OnceValue(func() []float32 {
 	table := make([]float32, zeroCrossings*kernelSteps+2)
 	for i := range table {
@@ -116,8 +119,8 @@ const (
 	cut         = 1 - transition/2 // where the gain is 1/2, as a fraction of the lower Nyquist frequency
 )
 
-// ResampleBy reads a waveform at steps of any size: sample m of n is the input at m step. At the same rate a step above 1 makes audio
-// shorter and higher. The filter is that of Resample.
+// ResampleBy reads a waveform at steps of any size: sample m of n is the input at m step. At the
+// same rate a step above 1 makes audio shorter and higher. The filter is that of Resample.
 func ResampleBy(wave []float32, step float64, n int) []float32 {
 	table, widen := kernel(), math.Max(1, step)
 	reach := zeroCrossings * widen

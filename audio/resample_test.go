@@ -61,8 +61,8 @@ func power(wave []float32) float64 {
 	return sum / float64(len(part))
 }
 
-// What the package promises of its filter: tones of the pass band keep their level within 0.01 dB and their place, and those
-// above the new Nyquist frequency are 80 dB down.
+// What the package promises of its filter: tones of the pass band keep their level within 0.01 dB
+// and their place, and those above the new Nyquist frequency are 80 dB down.
 func TestPassAndStopBand(t *testing.T) {
 	t.Parallel()
 	rates := []int{8000, 16000, 22050, 44100, 48000}

@@ -17,7 +17,8 @@ type Room struct {
 	Microphone [3]float64 // likewise
 }
 
-// MeetingRoom returns the room of Plachouras et al. 2025: 5.6 x 3.9 x 3 m, the microphone 35 cm from the source.
+// MeetingRoom returns the room of Plachouras et al. 2025: 5.6 x 3.9 x 3 m, the microphone 35 cm
+// from the source.
 func MeetingRoom() Room {
 	return Room{Size: [3]float64{5.6, 3.9, 3}, Source: [3]float64{3.5, 2.7, 2.1}, Microphone: [3]float64{3.5, 3.05, 2.1}}
 }
@@ -27,24 +28,25 @@ const (
 	early        = 0.03 // seconds of single reflections
 )
 
-// ShortestTime returns the shortest reverberation time of the room by Sabine's formula, 24 ln 10 V / (c S), in seconds: that of fully
-// absorbing walls.
+// ShortestTime returns the shortest reverberation time of the room by Sabine's formula, 24 ln 10 V
+// / (c S), in seconds: that of fully absorbing walls.
 func (r Room) ShortestTime() float64 {
 	x, y, z := r.Size[0], r.Size[1], r.Size[2]
 	return 24 * math.Ln10 * x * y * z / (speedOfSound * 2 * (x*y + x*z + y*z))
 }
 
-// Response returns n samples of the impulse response of the room at a reverberation time rt60 in seconds. The direct sound is 1 at
-// sample 0.
+// Response returns n samples of the impulse response of the room at a reverberation time rt60 in
+// seconds. The direct sound is 1 at sample 0.
 //
-// Up to 30 ms it is computed by the image-source method (Allen and Berkley 1979). With the reflection coefficient beta, an image at
-// distance d after k reflections arrives at (d - d0) / c with amplitude beta^k d0 / d. After that it is Gaussian noise with the mean
-// power of the images over directions u (Lehmann and Johansson 2010):
+// Up to 30 ms it is computed by the image-source method (Allen and Berkley 1979). With the
+// reflection coefficient beta, an image at distance d after k reflections arrives at (d - d0) / c
+// with amplitude beta^k d0 / d. After that it is Gaussian noise with the mean power of the images
+// over directions u (Lehmann and Johansson 2010):
 //
 //	P(t) = 4 pi c d0^2 / V mean_u exp(-kappa t g(u)),   g(u) = sum_i |u_i| / L_i,   kappa = -2 c ln beta
 //
-// beta is chosen so that P and the direct sound have the reverberation time: twice the time from -5 to -35 dB of Schroeder's
-// integral, by linear regression.
+// beta is chosen so that P and the direct sound have the reverberation time: twice the time from -5
+// to -35 dB of Schroeder's integral, by linear regression.
 func (r Room) Response(rt60 float64, rate, n int, noise *rand.Rand) ([]float32, error) {
 	if shortest := r.ShortestTime(); !(rt60 >= shortest) {
 		return nil, fmt.Errorf("a reverberation time of %v s: this room has %.3f s or more", rt60, shortest)
@@ -107,7 +109,8 @@ func (r Room) images(axis int, reach float64) []image {
 
 func abs(v int) int { return max(v, -v) }
 
-// addImpulse adds an impulse at a fractional sample: a sinc with a Hann window of 16 samples on each side.
+// addImpulse adds an impulse at a fractional sample: a sinc with a Hann window of 16 samples on
+// each side.
 func addImpulse(h []float64, at, amplitude float64) {
 	const half = 16
 	for k := max(0, int(math.Ceil(at-half))); k < min(len(h), int(at+half)+1); k++ {
@@ -135,7 +138,8 @@ func (r Room) addTail(h []float64, kappa float64, rate int, noise *rand.Rand) {
 	}
 }
 
-// A wallDirection is a fraction of all directions with the same g, the number of reflections a metre.
+// A wallDirection is a fraction of all directions with the same g, the number of reflections a
+// metre.
 type wallDirection struct{ g, share float64 }
 
 var allDirections sync.Map // by the size of the room
@@ -183,7 +187,8 @@ func (r Room) decay(rt60 float64) float64 {
 	return math.Sqrt(low * high)
 }
 
-// expected returns the reverberation time of a kappa. It evaluates the decay at 200 points within twice the time rt60.
+// expected returns the reverberation time of a kappa. It evaluates the decay at 200 points within
+// twice the time rt60.
 func (r Room) expected(kappa, rt60 float64) float64 {
 	d0 := r.direct()
 	gain := 4 * math.Pi * speedOfSound * d0 * d0 / (r.Size[0] * r.Size[1] * r.Size[2])
@@ -203,8 +208,8 @@ func (r Room) expected(kappa, rt60 float64) float64 {
 	return fitDecay(energy, step)
 }
 
-// ReverberationTime returns the RT60 of an impulse response in seconds: twice the time from -5 to -35 dB of Schroeder's backward
-// integral, by linear regression.
+// ReverberationTime returns the RT60 of an impulse response in seconds: twice the time from -5 to
+// -35 dB of Schroeder's backward integral, by linear regression.
 func ReverberationTime(response []float32, rate int) float64 {
 	energy := make([]float64, len(response))
 	var sum float64
@@ -215,7 +220,8 @@ func ReverberationTime(response []float32, rate int) float64 {
 	return fitDecay(energy, 1/float64(rate))
 }
 
-// fitDecay returns the time for 60 dB of a decay, given the energy every step seconds. It is infinite where there is no decay.
+// fitDecay returns the time for 60 dB of a decay, given the energy every step seconds. It is
+// infinite where there is no decay.
 func fitDecay(energy []float64, step float64) float64 {
 	var n, st, sy, stt, sty float64
 	for i, e := range energy {
@@ -239,7 +245,8 @@ func fitDecay(energy []float64, step float64) float64 {
 	return -60 / slope
 }
 
-// Convolve returns the convolution of a waveform with an impulse response, cut to the length of the waveform.
+// Convolve returns the convolution of a waveform with an impulse response, cut to the length of the
+// waveform.
 func Convolve(wave, response []float32) []float32 {
 	if len(wave) == 0 || len(response) == 0 {
 		return make([]float32, len(wave))

@@ -61,7 +61,8 @@ func TestTheRoomHasAShortestTime(t *testing.T) {
 	}
 }
 
-// The images of a source in a cube's centre, seen from beside it, are at distances that can be counted.
+// The images of a source in a cube's centre, seen from beside it, are at distances that can be
+// counted.
 func TestFirstReflections(t *testing.T) {
 	t.Parallel()
 	room := Room{Size: [3]float64{10, 10, 10}, Source: [3]float64{5, 5, 5}, Microphone: [3]float64{5, 5, 6}}

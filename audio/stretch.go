@@ -8,17 +8,19 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// Stretch makes a waveform of perSecond samples a second faster (rate above 1) or slower and keeps its pitch: n samples become
-// round(n / rate).
+// Stretch makes a waveform of perSecond samples a second faster (rate above 1) or slower and keeps
+// its pitch: n samples become round(n / rate).
 //
-// It is a phase vocoder with identity phase locking (Laroche and Dolson 1999). Output frames are Hs = N / 4 apart, where N is the power of two
-// nearest to 50 ms. Frame k has the spectrum X of the input at k Hs rate, with phases that continue those of the last output frame Y.
-// With X' the spectrum Hs before X,
+// It is a phase vocoder with identity phase locking (Laroche and Dolson 1999). Output frames are Hs
+// = N / 4 apart, where N is the power of two nearest to 50 ms. Frame k has the spectrum X of the
+// input at k Hs rate, with phases that continue those of the last output frame Y. With X' the
+// spectrum Hs before X,
 //
 //	Y[k] = X exp(j arg(Y[k-1, p] conj(X'[p])))
 //
-// where p is the spectral peak that a bin belongs to. No frequency is estimated, and rate 1 returns the input. At an attack, where more
-// than three quarters of the energy of a frame are new, the phases are those of the input, which keeps the attack sharp.
+// where p is the spectral peak that a bin belongs to. No frequency is estimated, and rate 1 returns
+// the input. At an attack, where more than three quarters of the energy of a frame are new, the
+// phases are those of the input, which keeps the attack sharp.
 func Stretch(wave []float32, rate float64, perSecond int) []float32 {
 	n := int(math.Round(float64(len(wave)) / rate))
 	if len(wave) == 0 || n == 0 {
@@ -130,8 +132,8 @@ func (v *vocoder) lock() {
 	}
 }
 
-// findPeaks lists the bins that are larger than two neighbours on each side, and the end of the region of each: the smallest bin
-// before the next peak.
+// findPeaks lists the bins that are larger than two neighbours on each side, and the end of the
+// region of each: the smallest bin before the next peak.
 func (v *vocoder) findPeaks() {
 	v.peaks, v.bounds = v.peaks[:0], v.bounds[:0]
 	bins := len(v.size)
@@ -159,7 +161,8 @@ func (v *vocoder) findPeaks() {
 	v.bounds = append(v.bounds, bins)
 }
 
-// ShiftPitch raises the pitch of a waveform by a factor, 2^(1/12) for a semitone, and keeps its length. It stretches and resamples.
+// ShiftPitch raises the pitch of a waveform by a factor, 2^(1/12) for a semitone, and keeps its
+// length. It stretches and resamples.
 func ShiftPitch(wave []float32, factor float64, perSecond int) []float32 {
 	return ResampleBy(Stretch(wave, 1/factor, perSecond), factor, len(wave))
 }

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// pitch is the frequency of a tone, by the times at which it crosses zero upwards within its middle half.
+// pitch is the frequency of a tone, by the times at which it crosses zero upwards within its middle
+// half.
 func pitch(wave []float32, rate int) float64 {
 	var crossings []float64
 	for i := len(wave) / 4; i < 3*len(wave)/4; i++ {
@@ -80,7 +81,8 @@ func clicks(rate, n int) []float32 {
 	return wave
 }
 
-// An attack that is stretched stays an attack: nearly all of its energy lies in the first part of what belongs to it.
+// An attack that is stretched stays an attack: nearly all of its energy lies in the first part of
+// what belongs to it.
 func TestAttacksStaySharp(t *testing.T) {
 	t.Parallel()
 	const rate = 16000

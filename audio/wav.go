@@ -28,7 +28,8 @@ func isWAV(data []byte) bool {
 	return len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WAVE"
 }
 
-// parseWAV reads the chunks of a file up to its data and skips unknown ones. Chunks start at even offsets.
+// parseWAV reads the chunks of a file up to its data and skips unknown ones. Chunks start at even
+// offsets.
 func parseWAV(r io.ReaderAt, size int64) (wavHeader, error) {
 	var h wavHeader
 	for at := int64(12); ; {

@@ -60,7 +60,7 @@ func TestImageNetSamples(t *testing.T) {
 		if !strings.EqualFold(name, mapped.Classes()[s.Label]) {
 			t.Errorf("%s is called %s", s.Name, mapped.Classes()[s.Label])
 		}
-		if !slices.Equal(s.Input.Shape, []int{3, 224, 224}) || s.Input.Finite() >= 0 {
+		if !slices.Equal(s.Input.Shape, []int{3, 224, 224}) || s.Input.FirstNonFinite() >= 0 {
 			t.Errorf("%s: shape %v", s.Name, s.Input.Shape)
 		}
 	}

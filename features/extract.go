@@ -253,7 +253,7 @@ func (e *extraction) runBatch(ctx context.Context, session *model.Session, buf *
 		row := make([]float32, p.dim)
 		for i, s := range samples {
 			one := z.At(i)
-			if one.Finite() >= 0 {
+			if one.FirstNonFinite() >= 0 {
 				view := "clean"
 				if e.Move != nil {
 					view = "moved"

@@ -193,7 +193,7 @@ func (s *Search) check(p Problem) error {
 		return fmt.Errorf("the start has shape %v and the images %v", p.Start.Shape, x.Shape)
 	}
 	for what, t := range map[string]tensor.Tensor{"image": x, "start": p.Start} {
-		if i := t.Finite(); i >= 0 {
+		if i := t.FirstNonFinite(); i >= 0 {
 			return fmt.Errorf("the %s of %s holds NaN or infinity", what, p.name(i/tensor.Size(x.Shape[1:])))
 		}
 	}

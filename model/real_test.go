@@ -108,7 +108,7 @@ func TestNets(t *testing.T) {
 			}
 			checkLogProbs(t, buf, want)
 			for i := range layers {
-				if j := buf.Layer(i).Finite(); j >= 0 {
+				if j := buf.Layer(i).FirstNonFinite(); j >= 0 {
 					t.Errorf("layer %q: value %d is not finite", layers[i].Name, j)
 				}
 			}

@@ -35,7 +35,8 @@ func From(data []float32, shape ...int) (Tensor, error) {
 	return Tensor{Shape: slices.Clone(shape), Data: data}, nil
 }
 
-// Size returns the number of values that a shape holds: the product of its dimensions, 1 for a scalar.
+// Size returns the number of values that a shape holds: the product of its dimensions, 1 for a
+// scalar.
 func Size(shape []int) int {
 	n := 1
 	for _, d := range shape {
@@ -81,9 +82,11 @@ func (t Tensor) Reshape(shape ...int) Tensor {
 	return Tensor{Shape: slices.Clone(shape), Data: t.Data}
 }
 
-// Finite returns the index of the first value that is NaN or infinite, or -1 if there is none.
-func (t Tensor) Finite() int {
-	// v - v is 0 for a finite v and NaN otherwise. Four independent sums hide the latency of additions.
+// FirstNonFinite returns the index of the first value that is NaN or infinite, or -1 if there is
+// none.
+func (t Tensor) FirstNonFinite() int {
+	// v - v is 0 for a finite v and NaN otherwise. Four independent sums hide the latency of
+	// additions.
 	var a, b, c, d float32
 	x := t.Data
 	for ; len(x) >= 4; x = x[4:] {

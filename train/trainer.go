@@ -231,7 +231,7 @@ func (t *Trainer) rate(number int) float64 {
 // computed before the update, may still be finite.
 func (t *Trainer) checkFinite() error {
 	for i, s := range t.program.stateTensors() {
-		if (tensor.Tensor{Data: ort.Data[float32](t.state[0][i])}).Finite() >= 0 {
+		if (tensor.Tensor{Data: ort.Data[float32](t.state[0][i])}).FirstNonFinite() >= 0 {
 			return fmt.Errorf("%q has become NaN or infinite: lower the learning rate, or clip gradients", s.name)
 		}
 	}

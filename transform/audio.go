@@ -21,14 +21,14 @@ type PitchShift struct {
 	Semitones Distribution // in -24 to 24
 }
 
-// WhiteNoise adds Gaussian noise to audio. Its power is given relative to that of the audio or, where Absolute is set, to full
-// scale. With rms the root mean square,
+// WhiteNoise adds Gaussian noise to audio. Its power is given relative to that of the audio or,
+// where Absolute is set, to full scale. With rms the root mean square,
 //
 //	SNR    20 log10(rms(x) / rms(noise)) in dB, over the whole waveform, zeros at its end included
 //	level  20 log10(rms(noise)) in dBFS
 //
-// The sum is not clipped. Silence has no power, so an SNR adds no noise to it. Draw seeds the noise, which is drawn sample by
-// sample from the start.
+// The sum is not clipped. Silence has no power, so an SNR adds no noise to it. Draw seeds the
+// noise, which is drawn sample by sample from the start.
 type WhiteNoise struct {
 	audioOnly
 	SNR      Distribution // dB
@@ -49,9 +49,10 @@ type Filter struct {
 	High      bool
 }
 
-// Reverb convolves audio with the impulse response of the room of Plachouras et al. 2025 at a reverberation time. The result has
-// the length of the audio; the direct sound keeps its level and its time. A time that the room cannot have, below
-// Room.ShortestTime, is drawn again; RejectedDraws returns how often.
+// Reverb convolves audio with the impulse response of the room of Plachouras et al. 2025 at a
+// reverberation time. The result has the length of the audio; the direct sound keeps its level and
+// its time. A time that the room cannot have, below Room.ShortestTime, is drawn again;
+// RejectedDraws returns how often.
 type Reverb struct {
 	audioOnly
 	RT60 Distribution // seconds

@@ -37,7 +37,8 @@ func applySound(t *testing.T, tr Transform, base uint64, wave []float32) []float
 	return out
 }
 
-// Every kind of sound, with its least and largest values, gives finite values for sounds of any length.
+// Every kind of sound, with its least and largest values, gives finite values for sounds of any
+// length.
 func TestSoundKindsAreTotal(t *testing.T) {
 	t.Parallel()
 	for _, k := range Kinds() {

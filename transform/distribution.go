@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// A Distribution is the distribution of a parameter: uniform on [Low, High], or fixed where the two are equal. The zero
-// Distribution is fixed at 0.
+// A Distribution is the distribution of a parameter: uniform on [Low, High], or fixed where the two
+// are equal. The zero Distribution is fixed at 0.
 type Distribution struct {
 	Low, High float64
 }
@@ -21,7 +21,8 @@ func Uniform(low, high float64) Distribution { return Distribution{low, high} }
 // Fixed reports whether the distribution has one value only.
 func (d Distribution) Fixed() bool { return d.Low == d.High }
 
-// Draw returns a value drawn from the distribution. A fixed one does not use r, which may then be nil.
+// Draw returns a value drawn from the distribution. A fixed one does not use r, which may then be
+// nil.
 func (d Distribution) Draw(r *rand.Rand) float64 {
 	if d.Fixed() {
 		return d.Low

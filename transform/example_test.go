@@ -40,8 +40,8 @@ func ExampleKinds() {
 			fmt.Printf("  %s (%s): %s\n", p.Name, p.Range(), p.Doc)
 		}
 	}
-	// Output:
-	// gaussian-blur: Averages every pixel with its neighbours under a Gaussian; the image is reflected at its border.
+	// Output: gaussian-blur: Averages every pixel with its neighbours under a Gaussian; the image
+	// is reflected at its border.
 	//   sigma (above 0 and at most 100 pixels): standard deviation of the Gaussian
 	//   kernel (between 1 and 1001 pixels): side of the kernel, an odd number; by default 2 ceil(3 sigma) + 1
 }

@@ -51,8 +51,8 @@ func TestExtremesStayFinite(t *testing.T) {
 	}
 }
 
-// firstInfinite applies a transformation to an image or a sound, and returns the place of the first value that is not finite, -1 where
-// there is none.
+// firstInfinite applies a transformation to an image or a sound, and returns the place of the first
+// value that is not finite, -1 where there is none.
 func firstInfinite(tr Transform) (int, []float32) {
 	op := tr.Draw(rand.New(rand.NewPCG(1, 2)))
 	src := tensor.New(3, 9, 9)
@@ -69,7 +69,7 @@ func firstInfinite(tr Transform) (int, []float32) {
 		out = tensor.New(src.Shape...)
 		op.Apply(out, src)
 	}
-	return out.Finite(), out.Data
+	return out.FirstNonFinite(), out.Data
 }
 
 func TestNumbersBeyondFloat32AreRefused(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// goldenCase is a line of testdata/golden.json: what torchvision makes of an image. See testdata/golden.py.
+// goldenCase is a line of testdata/golden.json: what torchvision makes of an image. See
+// testdata/golden.py.
 type goldenCase struct {
 	Golden string
 	Kind   string

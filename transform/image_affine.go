@@ -7,14 +7,16 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Rotate turns an image about its centre, counter-clockwise, within its frame: torchvision's rotate. Multiples of 90 degrees of
-// a square image, and of 180 degrees of any, permute pixels without interpolation.
+// Rotate turns an image about its centre, counter-clockwise, within its frame: torchvision's
+// rotate. Multiples of 90 degrees of a square image, and of 180 degrees of any, permute pixels
+// without interpolation.
 type Rotate struct {
 	Angle Distribution // degrees
 	Sampling
 }
 
-// Translate shifts an image by fractions of its sides, to the right and down, not rounded to whole pixels.
+// Translate shifts an image by fractions of its sides, to the right and down, not rounded to whole
+// pixels.
 type Translate struct {
 	X, Y Distribution
 	Sampling
@@ -26,18 +28,20 @@ type Scale struct {
 	Sampling
 }
 
-// Shear slants an image about its centre: torchvision's affine with shear [X, Y]. X > 0 moves the top to the right,
-// Y > 0 the left side down.
+// Shear slants an image about its centre: torchvision's affine with shear [X, Y]. X > 0 moves the
+// top to the right, Y > 0 the left side down.
 type Shear struct {
 	X, Y Distribution // degrees, within -89 to 89
 	Sampling
 }
 
-// Affine shears, scales and rotates about the centre and then shifts, in that order, with one interpolation:
+// Affine shears, scales and rotates about the centre and then shifts, in that order, with one
+// interpolation:
 //
 //	p' = t + R(Rotate) Scale SHy(ShearY) SHx(ShearX) p,
 //
-// torchvision's affine, except that its angle is clockwise: Rotate is what torchvision calls -angle.
+// torchvision's affine, except that its angle is clockwise: Rotate is what torchvision calls
+// -angle.
 type Affine struct {
 	Rotate         Distribution // degrees counter-clockwise
 	X, Y           Distribution // fractions of the sides, to the right and down
@@ -99,7 +103,8 @@ type affineOp struct {
 	Sampling
 }
 
-// The parameter of a rotation is its angle, that of a scaling its factor. Other affine Ops have none.
+// The parameter of a rotation is its angle, that of a scaling its factor. Other affine Ops have
+// none.
 type (
 	rotateOp struct{ affineOp }
 	scaleOp  struct{ affineOp }
@@ -137,11 +142,12 @@ func (o affineOp) quarterTurn(h, w int) strided {
 	return strided{start: 0, down: w, right: 1}
 }
 
-// A matrix maps a point of the result to the point of the source that it is read from, both in pixels to the right and down from
-// the centre: x' = a x + b y + c, y' = d x + e y + f.
+// A matrix maps a point of the result to the point of the source that it is read from, both in
+// pixels to the right and down from the centre: x' = a x + b y + c, y' = d x + e y + f.
 type matrix struct{ a, b, c, d, e, f float64 }
 
-// inverse returns the inverse of p' = t + R S SHy SHx p, in the form of torchvision's _get_inverse_affine_matrix.
+// inverse returns the inverse of p' = t + R S SHy SHx p, in the form of torchvision's
+// _get_inverse_affine_matrix.
 func (o affineOp) inverse(h, w int) matrix {
 	_, cosShear := sincos(o.shearY)
 	sinX, cosX := sincos(o.shearX)
@@ -157,8 +163,8 @@ func (o affineOp) inverse(h, w int) matrix {
 	return m
 }
 
-// pixels returns a fraction of a side in pixels. A shift that is whole up to rounding error (0.07 of 100 pixels) is rounded, so
-// that it needs no interpolation.
+// pixels returns a fraction of a side in pixels. A shift that is whole up to rounding error (0.07
+// of 100 pixels) is rounded, so that it needs no interpolation.
 func pixels(fraction float64, side int) float64 {
 	v := fraction * float64(side)
 	if whole := math.Round(v); math.Abs(v-whole) < 1e-9 {

@@ -13,12 +13,14 @@ const (
 	maxKernel = 1001
 )
 
-// GaussianBlur averages every pixel with its neighbours under a Gaussian, each channel on its own: torchvision's
-// gaussian_blur. The weights exp(-k^2 / (2 sigma^2)) at whole k are cut at the kernel's side and sum to 1. Beyond its
-// border the image is reflected about the border pixels' centres: c b | a b c | b a.
+// GaussianBlur averages every pixel with its neighbours under a Gaussian, each channel on its own:
+// torchvision's gaussian_blur. The weights exp(-k^2 / (2 sigma^2)) at whole k are cut at the
+// kernel's side and sum to 1. Beyond its border the image is reflected about the border pixels'
+// centres: c b | a b c | b a.
 type GaussianBlur struct {
 	Sigma Distribution // pixels, above 0
-	// Kernel is the side of the kernel in pixels, odd; 0: 2 ceil(3 sigma) + 1, which has 99.7 % of the weight.
+	// Kernel is the side of the kernel in pixels, odd; 0: 2 ceil(3 sigma) + 1, which has 99.7 % of
+	// the weight.
 	Kernel int
 }
 
@@ -78,7 +80,8 @@ func (o blurOp) kernel() []float32 {
 	return kernel
 }
 
-// reflected returns, for each index from -radius to n - 1 + radius, the index in [0, n) that reflection maps it to.
+// reflected returns, for each index from -radius to n - 1 + radius, the index in [0, n) that
+// reflection maps it to.
 func reflected(n, radius int) []int {
 	indices := make([]int, n+2*radius)
 	period := max(2*(n-1), 1)
@@ -110,7 +113,8 @@ func convolveRow(dst, padded, kernel []float32) {
 	}
 }
 
-// convolveColumn sums rows of a plane, weighted by the kernel; rows[k] is the row under the k-th weight.
+// convolveColumn sums rows of a plane, weighted by the kernel; rows[k] is the row under the k-th
+// weight.
 func convolveColumn(dst, plane []float32, rows []int, kernel []float32) {
 	clear(dst)
 	for k, weight := range kernel {

@@ -6,19 +6,20 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Grayscale sets every channel to the image's grey, 0.2989 R + 0.587 G + 0.114 B: torchvision's rgb_to_grayscale
-// with as many channels as before. An image of one channel is unchanged. With neither one nor three channels grey is
-// their mean.
+// Grayscale sets every channel to the image's grey, 0.2989 R + 0.587 G + 0.114 B: torchvision's
+// rgb_to_grayscale with as many channels as before. An image of one channel is unchanged. With
+// neither one nor three channels grey is their mean.
 type Grayscale struct{}
 
-// Brightness multiplies an image by a factor and clips to [0, 1]: torchvision's adjust_brightness. A negative factor gives black, as
-// torchvision does for PIL images; for tensors torchvision rejects it.
+// Brightness multiplies an image by a factor and clips to [0, 1]: torchvision's adjust_brightness.
+// A negative factor gives black, as torchvision does for PIL images; for tensors torchvision
+// rejects it.
 type Brightness struct {
 	Factor Distribution
 }
 
-// Contrast mixes an image with its mean grey m, by a factor f of at least 0, and clips to [0, 1]: f x + (1 - f) m,
-// torchvision's adjust_contrast. Grey is as in Grayscale.
+// Contrast mixes an image with its mean grey m, by a factor f of at least 0, and clips to [0, 1]: f
+// x + (1 - f) m, torchvision's adjust_contrast. Grey is as in Grayscale.
 type Contrast struct {
 	Factor Distribution
 }

@@ -7,13 +7,15 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Corrupt applies one of the fifteen common corruptions of Hendrycks and Dietterich 2019 (ImageNet-C) at a severity from 1 to 5.
-// Between whole severities the settings are interpolated. Images with a side below 96 take the settings of CIFAR-10-C, larger
-// ones those of ImageNet-C. Lengths in pixels scale with the image, from sides of 32 and 224.
+// Corrupt applies one of the fifteen common corruptions of Hendrycks and Dietterich 2019
+// (ImageNet-C) at a severity from 1 to 5. Between whole severities the settings are interpolated.
+// Images with a side below 96 take the settings of CIFAR-10-C, larger ones those of ImageNet-C.
+// Lengths in pixels scale with the image, from sides of 32 and 224.
 //
-// Draw seeds all random choices (noise, positions of flakes, direction of motion), so an Op is deterministic. Values are not
-// rounded to 8 bits, unlike the published files. Frost is generated, since the licence of the photographs that the original blends
-// with an image does not allow copies; its weights are the original's.
+// Draw seeds all random choices (noise, positions of flakes, direction of motion), so an Op is
+// deterministic. Values are not rounded to 8 bits, unlike the published files. Frost is generated,
+// since the licence of the photographs that the original blends with an image does not allow
+// copies; its weights are the original's.
 type Corrupt struct {
 	Kind     string       // one of Corruptions
 	Severity Distribution // 1 to 5

@@ -67,7 +67,8 @@ func trim(kernel []float32, side int) ([]float32, int) {
 	return kernel, side
 }
 
-// gaussianKernel returns weights at -radius to radius, of sum 1. With a deviation of 0 only the central one is not 0.
+// gaussianKernel returns weights at -radius to radius, of sum 1. With a deviation of 0 only the
+// central one is not 0.
 func gaussianKernel(sigma float64, radius int) []float64 {
 	line := make([]float64, 2*radius+1)
 	var sum float64
@@ -86,7 +87,8 @@ func gaussianKernel(sigma float64, radius int) []float64 {
 	return line
 }
 
-// convolve convolves a plane with a kernel. The plane is reflected at its border, the border pixel once.
+// convolve convolves a plane with a kernel. The plane is reflected at its border, the border pixel
+// once.
 func convolve(dst, src []float32, h, w int, kernel []float32, side int) {
 	reach := side / 2
 	rows, columns := reflected(h, reach), reflected(w, reach)
@@ -108,8 +110,8 @@ func convolve(dst, src []float32, h, w int, kernel []float32, side int) {
 	}
 }
 
-// smooth blurs a plane by a Gaussian that is truncated after cut deviations. border maps the indices from -reach to n - 1 + reach
-// into [0, n).
+// smooth blurs a plane by a Gaussian that is truncated after cut deviations. border maps the
+// indices from -reach to n - 1 + reach into [0, n).
 func smooth(plane []float32, h, w int, sigma, cut float64, border func(n, reach int) []int) {
 	reach := int(cut*sigma + 0.5)
 	if sigma <= 0 || reach == 0 {
@@ -190,8 +192,8 @@ func motionBlur(p canvas, s settings, r *rand.Rand) {
 	}
 }
 
-// directionalBlur is ImageMagick's motion blur: it convolves a plane with one half of a Gaussian along a direction, in degrees. The plane
-// is extended by its border pixels.
+// directionalBlur is ImageMagick's motion blur: it convolves a plane with one half of a Gaussian
+// along a direction, in degrees. The plane is extended by its border pixels.
 func directionalBlur(plane []float32, h, w int, radius, sigma, angle float64) {
 	width := 2*int(math.Ceil(radius)) + 1
 	weights := make([]float64, width)
@@ -235,7 +237,8 @@ func zoomBlur(p canvas, s settings, _ *rand.Rand) {
 	}
 }
 
-// magnified returns the centre of a plane, enlarged by bilinear interpolation with aligned corners and cropped to the plane's size.
+// magnified returns the centre of a plane, enlarged by bilinear interpolation with aligned corners
+// and cropped to the plane's size.
 func magnified(plane []float32, h, w int, factor float64) []float32 {
 	boxH, boxW := int(math.Ceil(float64(h)/factor)), int(math.Ceil(float64(w)/factor))
 	bigH, bigW := int(math.RoundToEven(float64(boxH)*factor)), int(math.RoundToEven(float64(boxW)*factor))
@@ -261,7 +264,8 @@ type interpolation struct {
 	fraction float32
 }
 
-// enlarged returns the sources of n pixels, from skip on, of a side that is enlarged from small to big pixels.
+// enlarged returns the sources of n pixels, from skip on, of a side that is enlarged from small to
+// big pixels.
 func enlarged(n, skip, small, big int) []interpolation {
 	out := make([]interpolation, n)
 	for i := range out {

@@ -39,7 +39,8 @@ func reduceContrast(p canvas, s settings, _ *rand.Rand) {
 	}
 }
 
-// elastic applies the affine map that moves three points of the image randomly, then moves each pixel by a smooth random field.
+// elastic applies the affine map that moves three points of the image randomly, then moves each
+// pixel by a smooth random field.
 func elastic(p canvas, s settings, r *rand.Rand) {
 	length, sigma, corner := s[0]*p.scale, s[1]*p.scale, s[2]*p.scale
 	cy, cx, third := float64(p.h/2), float64(p.w/2), float64(min(p.h, p.w)/3)
@@ -75,7 +76,8 @@ func field(p canvas, sigma, length float64, r *rand.Rand) []float32 {
 	return f
 }
 
-// affineThrough returns the affine map that takes three points to three others. ok is false where the first are collinear.
+// affineThrough returns the affine map that takes three points to three others. ok is false where
+// the first are collinear.
 func affineThrough(from, to [3][2]float64) (m matrix, ok bool) {
 	x0, y0 := from[0][0], from[0][1]
 	ux, uy, vx, vy := from[1][0]-x0, from[1][1]-y0, from[2][0]-x0, from[2][1]-y0
@@ -103,8 +105,8 @@ func reflect101(v float64, n int) float64 {
 	return min(v, period-v)
 }
 
-// remap reads each pixel from the point that source returns, with bilinear interpolation. reflect maps coordinates outside the
-// image into it.
+// remap reads each pixel from the point that source returns, with bilinear interpolation. reflect
+// maps coordinates outside the image into it.
 func (p canvas) remap(source func(y, x float64) (float64, float64), reflect func(v float64, n int) float64) {
 	old := make([]float32, len(p.data))
 	copy(old, p.data)
@@ -135,8 +137,8 @@ func pixelate(p canvas, s settings, _ *rand.Rand) {
 	}
 }
 
-// boxed resizes the rows (horizontal) or the columns of an h x w plane to n pixels. Each is the mean of the pixels whose centres lie
-// in its box.
+// boxed resizes the rows (horizontal) or the columns of an h x w plane to n pixels. Each is the
+// mean of the pixels whose centres lie in its box.
 func boxed(plane []float32, h, w, n int, horizontal bool) []float32 {
 	length, lines, step, lineStep := w, h, 1, w
 	outStep, outLineStep := 1, n

@@ -83,7 +83,8 @@ func smoothImage(c, h, w int) tensor.Tensor {
 	return x
 }
 
-// Every corruption stays within [0, 1], is the same each time that one Op is applied, and damages more at 5 than at 1.
+// Every corruption stays within [0, 1], is the same each time that one Op is applied, and damages
+// more at 5 than at 1.
 func TestCorruptions(t *testing.T) {
 	t.Parallel()
 	for _, kind := range Corruptions() {

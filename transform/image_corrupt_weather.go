@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// snow adds flakes to an image and makes it whiter. Flakes are noise, enlarged, thresholded and blurred downwards.
+// snow adds flakes to an image and makes it whiter. Flakes are noise, enlarged, thresholded and
+// blurred downwards.
 func snow(p canvas, s settings, r *rand.Rand) {
 	flakes := make([]float32, p.h*p.w)
 	for i := range flakes {
@@ -31,8 +32,9 @@ func snow(p canvas, s settings, r *rand.Rand) {
 	}
 }
 
-// frost blends the image with ice crystals. The original uses photographs of frosted windows. Here needles grow inwards from random
-// points of the border, and each branches into shorter and fainter ones.
+// frost blends the image with ice crystals. The original uses photographs of frosted windows. Here
+// needles grow inwards from random points of the border, and each branches into shorter and fainter
+// ones.
 func frost(p canvas, s settings, r *rand.Rand) {
 	ice := crystals(p.h, p.w, r)
 	tint := []float32{0.85, 0.93, 1} // slightly blue
@@ -119,8 +121,8 @@ func fog(p canvas, s settings, r *rand.Rand) {
 	}
 }
 
-// plasma returns a fractal with values in [0, 1] on a torus of side x side, by the diamond-square algorithm. side is a power of two.
-// The roughness is divided by decay at each finer step.
+// plasma returns a fractal with values in [0, 1] on a torus of side x side, by the diamond-square
+// algorithm. side is a power of two. The roughness is divided by decay at each finer step.
 func plasma(side int, decay float64, r *rand.Rand) []float64 {
 	m := make([]float64, side*side)
 	at := func(y, x int) *float64 { return &m[(y&(side-1))*side+x&(side-1)] }

@@ -7,9 +7,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Crop cuts out a box of whole pixels with the proportions of the image and resizes it to the size of the image, as torchvision's
-// resized_crop does for tensors, without antialiasing. The box has round(side h) x round(side w) pixels, at least one. It is at the
-// centre, as by center_crop, or at a uniformly random position within the image.
+// Crop cuts out a box of whole pixels with the proportions of the image and resizes it to the size
+// of the image, as torchvision's resized_crop does for tensors, without antialiasing. The box has
+// round(side h) x round(side w) pixels, at least one. It is at the centre, as by center_crop, or at
+// a uniformly random position within the image.
 type Crop struct {
 	Size    Distribution // fraction of the image's area, or of its sides with Side; in (0, 1]
 	Side    bool         // Size is a fraction of the sides

@@ -7,15 +7,17 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Hue rotates the colours of an image by a fraction of the colour circle: torchvision's adjust_hue for tensors. 1/3 turns red into
-// green, green into blue and blue into red; 0.5 and -0.5 are the same. Images without 3 channels are unchanged.
+// Hue rotates the colours of an image by a fraction of the colour circle: torchvision's adjust_hue
+// for tensors. 1/3 turns red into green, green into blue and blue into red; 0.5 and -0.5 are the
+// same. Images without 3 channels are unchanged.
 type Hue struct {
 	Shift Distribution // fraction of the circle, in [-0.5, 0.5]
 }
 
-// Saturation mixes an image with its own grey g by a factor f, and clips to [0, 1]: f x + (1 - f) g, torchvision's adjust_saturation. A
-// negative factor gives complementary colours, as torchvision does for PIL images; for tensors torchvision rejects it. Grey is as in
-// Grayscale. Images without 3 channels are unchanged.
+// Saturation mixes an image with its own grey g by a factor f, and clips to [0, 1]: f x + (1 - f)
+// g, torchvision's adjust_saturation. A negative factor gives complementary colours, as torchvision
+// does for PIL images; for tensors torchvision rejects it. Grey is as in Grayscale. Images without
+// 3 channels are unchanged.
 type Saturation struct {
 	Factor Distribution
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// JPEG encodes an image as JPEG with a quality from 0 to 100, rounded, and chroma subsampling of 4:2:0, and decodes it. Values are
-// rounded to 8 bits before. Chroma is interpolated as libjpeg does. Qualities 0 and 1 are the same.
+// JPEG encodes an image as JPEG with a quality from 0 to 100, rounded, and chroma subsampling of
+// 4:2:0, and decodes it. Values are rounded to 8 bits before. Chroma is interpolated as libjpeg
+// does. Qualities 0 and 1 are the same.
 type JPEG struct {
 	Quality Distribution
 }

@@ -6,14 +6,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// GaussianNoise adds independent normal noise to every value and clips the result to [0, 1]. Draw seeds
-// the noise: an Op adds the same noise each time.
+// GaussianNoise adds independent normal noise to every value and clips the result to [0, 1]. Draw
+// seeds the noise: an Op adds the same noise each time.
 type GaussianNoise struct {
 	Sigma Distribution // standard deviation, in the image's range of 0 to 1
 }
 
-// Replace replaces the input by independent noise: the random baseline of SEIS (section 4.1). The noise is uniform on [0, 1) or, with
-// Normal, normal with mean 0 and deviation 1.
+// Replace replaces the input by independent noise: the random baseline of SEIS (section 4.1). The
+// noise is uniform on [0, 1) or, with Normal, normal with mean 0 and deviation 1.
 type Replace struct {
 	Normal bool
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Sampling is how an image is read between and beyond its pixels. The zero Sampling is bilinear with zeros outside, as torchvision
-// does with fill=None.
+// Sampling is how an image is read between and beyond its pixels. The zero Sampling is bilinear
+// with zeros outside, as torchvision does with fill=None.
 type Sampling struct {
 	Nearest bool // nearest-neighbour instead of bilinear interpolation
 	Outside Outside
@@ -20,19 +20,21 @@ type Outside int
 const (
 	// Zeros pads the image with 0.
 	Zeros Outside = iota
-	// Filled is torchvision's fill. The result is m v + (1 - m) Fill, with m the sum of the interpolation weights inside the image,
-	// and v the interpolation with zeros outside. At the border v is weighted by m twice, which is darker than padding with
-	// Fill. So Fill = 0 differs from Zeros.
+	// Filled is torchvision's fill. The result is m v + (1 - m) Fill, with m the sum of the
+	// interpolation weights inside the image, and v the interpolation with zeros outside. At the
+	// border v is weighted by m twice, which is darker than padding with Fill. So Fill = 0 differs
+	// from Zeros.
 	Filled
-	// Reflection pads the image with its mirror image, the border pixel twice: c b a | a b c | c b a.
+	// Reflection pads the image with its mirror image, the border pixel twice: c b a | a b c | c b
+	// a.
 	Reflection
 )
 
 // OnMaps is true: resampling applies to feature maps too.
 func (s Sampling) OnMaps() bool { return true }
 
-// A stencil is what one pixel of the result is computed from: four pixels of a plane, their weights and a constant. It is the same for
-// all channels.
+// A stencil is what one pixel of the result is computed from: four pixels of a plane, their weights
+// and a constant. It is the same for all channels.
 type stencil struct {
 	index  [4]int32
 	weight [4]float32
@@ -76,7 +78,8 @@ func gather(row, plane []float32, stencils []stencil) {
 	}
 }
 
-// set sets the stencil that reads an h x w plane at (x, y), in pixels from the centre of its first one.
+// set sets the stencil that reads an h x w plane at (x, y), in pixels from the centre of its first
+// one.
 func (s *Sampling) set(t *stencil, x, y float64, h, w int) {
 	if s.Nearest || !(x >= 0 && x < float64(w-1) && y >= 0 && y < float64(h-1)) {
 		s.setBorder(t, x, y, h, w)
@@ -128,7 +131,8 @@ func (s *Sampling) setBorder(t *stencil, x, y float64, h, w int) {
 	t.bias = (1 - inside) * float32(s.Fill)
 }
 
-// lerp returns the weight of the lower (0) or upper (1) of two neighbours at fraction f between them.
+// lerp returns the weight of the lower (0) or upper (1) of two neighbours at fraction f between
+// them.
 func lerp(upper int, f float32) float32 {
 	if upper == 1 {
 		return f
@@ -136,8 +140,8 @@ func lerp(upper int, f float32) float32 {
 	return 1 - f
 }
 
-// mirror reflects a coordinate at the outer edges of n pixels, -1/2 and n - 1/2, and clamps it to the centres of the first and the
-// last.
+// mirror reflects a coordinate at the outer edges of n pixels, -1/2 and n - 1/2, and clamps it to
+// the centres of the first and the last.
 func mirror(x float64, n int) float64 {
 	last := float64(n) - 1
 	if x < -0.5 || x > last+0.5 {

@@ -6,9 +6,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Inverse returns the inverse of an Op, up to what interpolation and borders have lost, and whether there is one. Identity, flips,
-// rotations, translations, scalings, shears and sequences of them have one. An Op without a method Inverse() (Op, bool) has
-// none.
+// Inverse returns the inverse of an Op, up to what interpolation and borders have lost, and whether
+// there is one. Identity, flips, rotations, translations, scalings, shears and sequences of them
+// have one. An Op without a method Inverse() (Op, bool) has none.
 func Inverse(op Op) (Op, bool) {
 	i, ok := op.(interface{ Inverse() (Op, bool) })
 	if !ok {

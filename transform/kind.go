@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A Kind describes one kind of transform and its parameters. Study files, their schema and the documentation are made from the
-// table of Kinds.
+// A Kind describes one kind of transform and its parameters. Study files, their schema and the
+// documentation are made from the table of Kinds.
 type Kind struct {
 	Name   string   // as in study files, for instance "gaussian-blur"
 	Doc    string   // one sentence
@@ -20,7 +20,8 @@ type Kind struct {
 	build func(v values) (Transform, error)
 }
 
-// A Param is a parameter of a Kind: a number that follows a Distribution or, where Options is not nil, one of a few words.
+// A Param is a parameter of a Kind: a number that follows a Distribution or, where Options is not
+// nil, one of a few words.
 type Param struct {
 	Name     string
 	Doc      string
@@ -75,7 +76,8 @@ func (k Kind) Param(name string) (Param, bool) {
 	return k.Params[i], true
 }
 
-// Make returns the transform of this kind with the given parameters, each checked against its range.
+// Make returns the transform of this kind with the given parameters, each checked against its
+// range.
 func (k Kind) Make(args Args) (Transform, error) {
 	for _, name := range slices.Sorted(maps.Keys(args)) {
 		if _, ok := k.Param(name); !ok {
@@ -163,7 +165,8 @@ func (p Param) checkDistribution(d Distribution) error {
 	return nil
 }
 
-// Range describes the numbers that are allowed: "between -360 and 360 degrees", "above 0", "any number".
+// Range describes the numbers that are allowed: "between -360 and 360 degrees", "above 0", "any
+// number".
 func (p Param) Range() string {
 	var s string
 	low, high := !math.IsInf(p.Min, -1), !math.IsInf(p.Max, 1)

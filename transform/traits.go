@@ -8,17 +8,18 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// The functions below call an optional method of a Transform or an Op, and return a safe default for a type without it.
+// The functions below call an optional method of a Transform or an Op, and return a safe default
+// for a type without it.
 
-// Random reports whether Draw returns different Ops for different generators. It is true for a transform without a method
-// Random() bool.
+// Random reports whether Draw returns different Ops for different generators. It is true for a
+// transform without a method Random() bool.
 func Random(t Transform) bool {
 	r, ok := t.(interface{ Random() bool })
 	return !ok || r.Random()
 }
 
-// Version is increased when a transform changes its results, so that scores of an earlier version are not reused. It is 1 for a
-// transform without a method Version() int.
+// Version is increased when a transform changes its results, so that scores of an earlier version
+// are not reused. It is 1 for a transform without a method Version() int.
 func Version(t Transform) int {
 	if v, ok := t.(interface{ Version() int }); ok {
 		return v.Version()
@@ -26,36 +27,40 @@ func Version(t Transform) int {
 	return 1
 }
 
-// OnMaps reports whether the transform applies to feature maps, which have any number of channels and any values: geometric
-// ones, blur, identity and replacement by noise. Those that recolour or clip an image do not. It is false for a transform
-// without a method OnMaps() bool.
+// OnMaps reports whether the transform applies to feature maps, which have any number of channels
+// and any values: geometric ones, blur, identity and replacement by noise. Those that recolour or
+// clip an image do not. It is false for a transform without a method OnMaps() bool.
 func OnMaps(t Transform) bool {
 	m, ok := t.(interface{ OnMaps() bool })
 	return ok && m.OnMaps()
 }
 
-// OnAudio reports whether the transform applies to audio. It is false for one without a method OnAudio() bool.
+// OnAudio reports whether the transform applies to audio. It is false for one without a method
+// OnAudio() bool.
 func OnAudio(t Transform) bool {
 	s, ok := t.(interface{ OnAudio() bool })
 	return ok && s.OnAudio()
 }
 
-// OnImages reports whether the transform applies to images. It is true for one without a method OnImages() bool.
+// OnImages reports whether the transform applies to images. It is true for one without a method
+// OnImages() bool.
 func OnImages(t Transform) bool {
 	i, ok := t.(interface{ OnImages() bool })
 	return !ok || i.OnImages()
 }
 
-// Permutes reports whether the Op permutes the pixels of an h x w image without interpolation: identity, flips, and rotations of
-// a square by multiples of 90 degrees. Canonical correlations then tie exactly, and canonical vectors are not unique. It is
-// false for an Op without a method Permutes(h, w int) bool.
+// Permutes reports whether the Op permutes the pixels of an h x w image without interpolation:
+// identity, flips, and rotations of a square by multiples of 90 degrees. Canonical correlations
+// then tie exactly, and canonical vectors are not unique. It is false for an Op without a method
+// Permutes(h, w int) bool.
 func Permutes(op Op, h, w int) bool {
 	p, ok := op.(interface{ Permutes(h, w int) bool })
 	return ok && p.Permutes(h, w)
 }
 
-// Parameter returns the value of the parameter of the Op, in the unit of its Kind (an angle, a factor, a deviation), and whether
-// there is one. An Op with several parameters or none has no method Parameter() float64.
+// Parameter returns the value of the parameter of the Op, in the unit of its Kind (an angle, a
+// factor, a deviation), and whether there is one. An Op with several parameters or none has no
+// method Parameter() float64.
 func Parameter(op Op) (float64, bool) {
 	p, ok := op.(interface{ Parameter() float64 })
 	if !ok {
@@ -64,8 +69,9 @@ func Parameter(op Op) (float64, bool) {
 	return p.Parameter(), true
 }
 
-// CropPosition returns where a clip of fixed length is cropped from audio that the Op has lengthened: 0 is the start, and values
-// are below 1. It is 0 for an Op without a method CropPosition() float64, which keeps the length.
+// CropPosition returns where a clip of fixed length is cropped from audio that the Op has
+// lengthened: 0 is the start, and values are below 1. It is 0 for an Op without a method
+// CropPosition() float64, which keeps the length.
 func CropPosition(op Op) float64 {
 	if p, ok := op.(interface{ CropPosition() float64 }); ok {
 		return p.CropPosition()
@@ -73,11 +79,11 @@ func CropPosition(op Op) float64 {
 	return 0
 }
 
-// Renew returns the Op with the same parameters and new noise, for another sample. An Op without a method
-// Renew(*rand.Rand) Op has no noise; it is returned unchanged and r is not used.
+// Renew returns the Op with the same parameters and new noise, for another sample. An Op without a
+// method Renew(*rand.Rand) Op has no noise; it is returned unchanged and r is not used.
 //
-// With per: trial one draw of the parameters serves many samples. Their noise must still be independent: statistics over samples
-// would not see noise that is the same for all.
+// With per: trial one draw of the parameters serves many samples. Their noise must still be
+// independent: statistics over samples would not see noise that is the same for all.
 func Renew(op Op, r *rand.Rand) Op {
 	if n, ok := op.(interface{ Renew(*rand.Rand) Op }); ok {
 		return n.Renew(r)
@@ -90,7 +96,8 @@ func anyRandom(params ...Distribution) bool {
 	return slices.ContainsFunc(params, func(d Distribution) bool { return !d.Fixed() })
 }
 
-// dims returns the common shape c x h x w of dst and src. It panics where they differ, which is an error of the program.
+// dims returns the common shape c x h x w of dst and src. It panics where they differ, which is an
+// error of the program.
 func dims(dst, src tensor.Tensor) (c, h, w int) {
 	if len(src.Shape) != 3 || !slices.Equal(dst.Shape, src.Shape) {
 		panic(fmt.Sprintf("transform: Apply from shape %v to %v; both must be the same c x h x w", src.Shape, dst.Shape))

@@ -1,16 +1,17 @@
-// Package transform rotates, shifts, blurs or recolours images, as the torchvision functions of the same name do, and
-// stretches, shifts and filters audio.
+// Package transform rotates, shifts, blurs or recolours images, as the torchvision functions of the
+// same name do, and stretches, shifts and filters audio.
 //
-// A Transform is a family T_theta with a distribution of its parameter. Draw returns one member, an Op, which is a
-// function of tensors. Images are c x h x w with values in [0, 1], after resize and crop and before
-// normalisation by mean and deviation. Geometric Ops also apply to feature maps with any number of channels and any values;
-// OnMaps reports which transforms do.
+// A Transform is a family T_theta with a distribution of its parameter. Draw returns one member, an
+// Op, which is a function of tensors. Images are c x h x w with values in [0, 1], after resize and
+// crop and before normalisation by mean and deviation. Geometric Ops also apply to feature maps
+// with any number of channels and any values; OnMaps reports which transforms do.
 //
-// Angles are degrees counter-clockwise; translations are fractions of the side, to the right and down; grey is
-// 0.2989 R + 0.587 G + 0.114 B.
+// Angles are degrees counter-clockwise; translations are fractions of the side, to the right and
+// down; grey is 0.2989 R + 0.587 G + 0.114 B.
 //
-// Transforms are Go values, such as Rotate{Angle: Uniform(-15, 15)}, or made by name from the table of Kinds, which checks
-// every parameter. The fields of Go values are not checked: they must lie in the ranges given there.
+// Transforms are Go values, such as Rotate{Angle: Uniform(-15, 15)}, or made by name from the table
+// of Kinds, which checks every parameter. The fields of Go values are not checked: they must lie in
+// the ranges given there.
 package transform
 
 import (
@@ -19,8 +20,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An Op is a transformation whose parameters are fixed. It holds no scratch space: one Op may be applied by
-// several goroutines at once.
+// An Op is a transformation whose parameters are fixed. It holds no scratch space: one Op may be
+// applied by several goroutines at once.
 type Op interface {
 	// Apply writes T(src) to dst. Both are c x h x w and do not overlap.
 	Apply(dst, src tensor.Tensor)
@@ -29,13 +30,14 @@ type Op interface {
 // An AudioOp is an Op on audio.
 type AudioOp interface {
 	Op
-	// ApplyAudio returns T of a waveform of rate samples a second, which may have another length. It does not change wave,
-	// and returns wave itself only where T is the identity.
+	// ApplyAudio returns T of a waveform of rate samples a second, which may have another length.
+	// It does not change wave, and returns wave itself only where T is the identity.
 	ApplyAudio(wave []float32, rate int) []float32
 }
 
 // A Transform is a distribution over Ops of one kind.
 type Transform interface {
-	// Draw returns an Op with parameters drawn from r. A transform with fixed parameters and without noise does not use r.
+	// Draw returns an Op with parameters drawn from r. A transform with fixed parameters and
+	// without noise does not use r.
 	Draw(r *rand.Rand) Op
 }

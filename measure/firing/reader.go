@@ -70,7 +70,7 @@ func (e *reader) run(ctx context.Context, images []image) (*activations, error) 
 	s := &activations{images: images, values: map[int]unitValues{}}
 	for k, layer := range e.layers {
 		z := e.buffers.Layer(k).Slice(0, len(images))
-		if i := z.Finite(); i >= 0 {
+		if i := z.FirstNonFinite(); i >= 0 {
 			p := images[i/(z.Len()/len(images))]
 			return nil, fmt.Errorf("layer %q: %w", e.job.A.Layers[layer].Name, &measure.NonFinite{View: "clean", Index: p.index, Name: p.name})
 		}

@@ -43,7 +43,7 @@ func ScoreUnits(r Responses, s Settings) ([]Unit, error) {
 		return nil, fmt.Errorf("firing: %w: %d inputs, and a global rate of %v takes %d", measure.ErrTooFew, n, s.Rate, s.minInputs())
 	}
 	for _, t := range []tensor.Tensor{r.Inputs, r.Images} {
-		if i := t.Finite(); i >= 0 {
+		if i := t.FirstNonFinite(); i >= 0 {
 			return nil, fmt.Errorf("firing: response %d of unit %d is NaN or infinite", i/units, i%units)
 		}
 	}

@@ -202,7 +202,7 @@ func (r *run) predictBatch(ctx context.Context, session *ort.Session, in *probeI
 	defer out[0].Close()
 	y := out[0].Tensor()
 	for k := range samples {
-		if y.At(k).Finite() >= 0 {
+		if y.At(k).FirstNonFinite() >= 0 {
 			return fmt.Errorf("the probe predicts NaN or infinity: lower the rate")
 		}
 		if err := each(k, y.At(k).Data); err != nil {

@@ -188,7 +188,7 @@ func correctPredictions(ctx context.Context, s procedure.Subject, samples []data
 		}
 		for i := range end - at {
 			row := logs.At(i)
-			if row.Finite() >= 0 {
+			if row.FirstNonFinite() >= 0 {
 				return nil, fmt.Errorf("model %s: the class scores of %s hold NaN or infinity", s.Name, samples[at+i].Name)
 			}
 			correct[at+i] = isArgmax(row.Data, samples[at+i].Label)

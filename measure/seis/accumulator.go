@@ -89,10 +89,10 @@ func (a *accumulator) appendSample(b *measure.Batch, i int) error {
 	if a.maps.isWhole() && finite(a.segment.sum) {
 		return nil
 	}
-	if clean.Finite() >= 0 {
+	if clean.FirstNonFinite() >= 0 {
 		return &measure.NonFinite{View: "clean", Index: b.Index[i]}
 	}
-	if moved.Finite() >= 0 {
+	if moved.FirstNonFinite() >= 0 {
 		return &measure.NonFinite{View: "moved", Index: b.Index[i]}
 	}
 	return nil // an average over positions overflows: so will its square

@@ -137,7 +137,7 @@ func (a *accumulator) check(b *measure.PairBatch) error {
 		if z.Rank() == 0 || z.Shape[0] != len(b.Place) || !slices.Equal(z.Shape[1:], u.Shape) {
 			return fmt.Errorf("similarity: the activations of %d samples have shape %v; layer %q has %v for each sample", len(b.Place), z.Shape, u.Name, u.Shape)
 		}
-		if at := z.Finite(); at >= 0 {
+		if at := z.FirstNonFinite(); at >= 0 {
 			return &measure.NonFiniteIn{Side: u.side, Layer: u.index, Index: b.Index[at/tensor.Size(u.Shape)]}
 		}
 	}

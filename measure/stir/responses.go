@@ -100,8 +100,8 @@ func runModel(ctx context.Context, s procedure.Subject, images tensor.Tensor, si
 		for k := range s.Layers {
 			z := buf.Layer(k)
 			copy(v.layers[k].Slice(at, end).Data, z.Data)
-			for i := at; i < end && z.Finite() >= 0; i++ {
-				if v.layers[k].At(i).Finite() >= 0 && v.nonFinite[i] == nil {
+			for i := at; i < end && z.FirstNonFinite() >= 0; i++ {
+				if v.layers[k].At(i).FirstNonFinite() >= 0 && v.nonFinite[i] == nil {
 					v.nonFinite[i] = fmt.Errorf("model %s, layer %q: %w", s.Name, s.Layers[k].Name, &measure.NonFiniteIn{Side: side, Layer: k, Index: i})
 				}
 			}
