@@ -13,11 +13,11 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A Request says which representations to return: of which layers, on which samples, how
-// transformed and how pooled.
+// A Request specifies representations: the layers, the samples, their transformation and the
+// pooling.
 type Request struct {
 	Model    *model.Model
-	Identity string // tells the model with all its settings from every other; "": its SHA-256
+	Identity string // identifies the model with all its settings; "": its SHA-256
 	Engine   string // version and device of the engine
 	Layers   []onnx.Layer
 	Pool     Pooling
@@ -28,13 +28,13 @@ type Request struct {
 	// cannot be read.
 	Read func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error)
 
-	// tells the draws of Move from all others; "": the samples as they are
+	// identifies the draws of Move; "": the samples are not transformed
 	View string
-	Move func(sample dataset.Sample) transform.Op // nil: as they are
+	Move func(sample dataset.Sample) transform.Op // nil: no transformation
 
 	Places   []int         // of the samples that are wanted, ascending; nil: all
 	Memory   int64         // bytes that a table may take before it stays on disk
-	Progress func(n int64) // told of samples that the engine has run; may be nil
+	Progress func(n int64) // called with the number of samples after each forward pass; may be nil
 }
 
 // key returns the key of a layer's representation in the store.

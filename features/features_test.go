@@ -24,7 +24,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// reader counts the samples that are read, and leaves out those of bad places.
+// reader counts the samples that are read. It leaves out the samples at bad places.
 type reader struct {
 	src  dataset.Source
 	bad  []int
@@ -99,7 +99,7 @@ func same(t *testing.T, a, b *Table) {
 	}
 }
 
-// What the store holds is what the model gives, pooled, and it is computed once.
+// The store holds the pooled activations of the model, which are computed once.
 func TestExtractedOnce(t *testing.T) {
 	t.Parallel()
 	r, reader := request(t, 70)
@@ -172,7 +172,7 @@ func TestExtractedOnce(t *testing.T) {
 	}
 }
 
-func TestUnreadableAndChosenSamples(t *testing.T) {
+func TestUnreadableAndSelectedSamples(t *testing.T) {
 	t.Parallel()
 	r, reader := request(t, 200)
 	reader.bad = []int{3, 150}
@@ -193,7 +193,7 @@ func TestUnreadableAndChosenSamples(t *testing.T) {
 	}
 }
 
-// A file that is damaged in any way is made again and never believed.
+// A damaged file is computed again.
 func TestDamagedFiles(t *testing.T) {
 	t.Parallel()
 	r, reader := request(t, 20)
@@ -227,9 +227,9 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// Extractions side by side come to the same, and one that is stopped leaves nothing that could be
-// taken for whole.
-func TestSideBySideAndStopped(t *testing.T) {
+// Concurrent extractions give the same tables. An extraction that is stopped leaves no file that
+// looks complete.
+func TestConcurrentAndStoppedExtraction(t *testing.T) {
 	t.Parallel()
 	r, _ := request(t, 100)
 	s := store(t)
@@ -265,7 +265,7 @@ func TestSideBySideAndStopped(t *testing.T) {
 	}
 }
 
-func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
+func TestEviction(t *testing.T) {
 	t.Parallel()
 	s := store(t)
 	s.Size = 3000
@@ -325,7 +325,7 @@ func TestNonFiniteActivations(t *testing.T) {
 	}
 }
 
-// Pooling agrees with loops over the axes, whatever their order.
+// Pooling gives the same values as loops over the axes, in any order of the axes.
 func TestPooling(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

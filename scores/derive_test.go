@@ -12,7 +12,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// grouped is the score of a mean over samples, with a jackknife over groups of consecutive samples.
+// grouped returns the score of a mean over samples, with a jackknife over groups of consecutive
+// samples.
 func grouped(statistic string, values []float64, groups int) measure.Score {
 	sum := func(v []float64) (s float64) {
 		for _, x := range v {
@@ -39,9 +40,9 @@ func cell(parameter string, trial int, s ...measure.Score) scores.Cell {
 	}
 }
 
-// The mean over values of a statistic that is a mean over samples is the mean, over samples, of the
-// mean over values; so its interval must be the jackknife's of those.
-func TestMeanOverValuesKnowsOfCorrelation(t *testing.T) {
+// If a statistic is a mean over samples, so is its mean over values. Its interval must be the
+// jackknife interval of that mean.
+func TestMeanOverValuesInterval(t *testing.T) {
 	t.Parallel()
 	const n, groups = 203, 20
 	r := rand.New(rand.NewPCG(1, 1))
@@ -99,7 +100,7 @@ func TestMeanOverTrials(t *testing.T) {
 	}
 }
 
-func TestIntervalsStayWithinTheRangeAndHaveWidth(t *testing.T) {
+func TestIntervalRangeAndWidth(t *testing.T) {
 	t.Parallel()
 	score := func(v float64) measure.Score {
 		s := measure.Plain("agreement", v, 100)
@@ -123,7 +124,7 @@ func TestIntervalsStayWithinTheRangeAndHaveWidth(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatIsSharedIsAveraged(t *testing.T) {
+func TestMeanOfSharedScores(t *testing.T) {
 	t.Parallel()
 	p := func(name string, v float64) measure.Score { return measure.Plain(name, v, 10) }
 	other := cell("180", 0, p("ei", 7))
@@ -147,8 +148,8 @@ func TestOnlyWhatIsSharedIsAveraged(t *testing.T) {
 	}
 }
 
-// The table keeps the study's order and holds cells, means over values of each trial, means over
-// trials of each value, and the mean over both.
+// The table has the cells, the means over values of each trial, the means over trials of each
+// value, and the means over both, in the order of the study.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	var cells []scores.Cell
@@ -181,10 +182,9 @@ func TestTable(t *testing.T) {
 	}
 }
 
-func TestMeanOfValuesThatDoNotVaryKeepsTheirInterval(t *testing.T) {
+func TestMeanOfConstantValuesKeepsInterval(t *testing.T) {
 	t.Parallel()
-	// Twenty groups of 25 of 500 samples, all right: the jackknife finds no spread but that of
-	// rounding.
+	// All of 500 samples are right, so the jackknife over 20 groups finds only rounding errors.
 	var cells []scores.Cell
 	for _, p := range []string{"90", "180", "270"} {
 		s := measure.Score{Statistic: "clean", Value: 1, Low: 0.992, High: 1, Null: math.NaN(), N: 500, Max: 1}
@@ -199,8 +199,8 @@ func TestMeanOfValuesThatDoNotVaryKeepsTheirInterval(t *testing.T) {
 	}
 }
 
-// TestMeanOfEqualScoresKeepsTheirInterval checks that clean accuracy, which is the same for every value
-// of a transformation, has the same interval as its mean.
+// TestMeanOfEqualScoresKeepsTheirInterval checks that clean accuracy, which is the same for every
+// value of a transformation, has the same interval as its mean.
 func TestMeanOfEqualScoresKeepsTheirInterval(t *testing.T) {
 	t.Parallel()
 	var cells []scores.Cell
@@ -217,8 +217,8 @@ func TestMeanOfEqualScoresKeepsTheirInterval(t *testing.T) {
 	}
 }
 
-// A mean is left out where one of its cells has failed, and made where another's has.
-func TestNoMeanOverWhatIsLeft(t *testing.T) {
+// A mean that would include a failed cell is left out; other means are not.
+func TestNoMeanWithFailedCell(t *testing.T) {
 	t.Parallel()
 	var cells []scores.Cell
 	for trial := range 2 {

@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// cellOf has one score whose groups of ten samples have the given means.
+// cellOf returns a cell with one score whose groups of ten samples have the given means.
 func cellOf(model string, groups ...float64) Cell {
 	n := 10 * len(groups)
 	var sum float64
@@ -27,15 +27,15 @@ func cellOf(model string, groups ...float64) Cell {
 		Layers: []Layer{{Depth: NoDepth, Scores: []measure.Score{s}}}}
 }
 
-// Two models whose scores vary much from group to group, and always by the same amount from each
-// other: only the paired interval shows it. By hand, differences 0.01, 0.02, 0.03 have the mean
-// 0.02 and the standard error 0.01 / sqrt 3, with t = 4.3027.
+// The scores vary from group to group, but their differences hardly do, so only the paired interval
+// excludes 0. By hand: the differences 0.01, 0.02 and 0.03 have the mean 0.02 and the standard
+// error 0.01 / sqrt 3, with t = 4.3027.
 func TestDiffIsPaired(t *testing.T) {
 	t.Parallel()
 	a, b := []Cell{cellOf("m", .1, .5, .9)}, []Cell{cellOf("m", .11, .52, .93)}
-	apart := Comparison{}.Diff(a, b)
-	if len(apart) != 1 || apart[0].Paired || apart[0].Significant() || math.Abs(apart[0].Value-.02) > 1e-12 {
-		t.Fatalf("%+v", apart)
+	unpaired := Comparison{}.Diff(a, b)
+	if len(unpaired) != 1 || unpaired[0].Paired || unpaired[0].Significant() || math.Abs(unpaired[0].Value-.02) > 1e-12 {
+		t.Fatalf("%+v", unpaired)
 	}
 	paired := Comparison{SameSamples: func(string) bool { return true }}.Diff(a, b)[0]
 	half := 4.302652730 * .01 / math.Sqrt(3)
@@ -48,9 +48,8 @@ func TestDiffIsPaired(t *testing.T) {
 	}
 }
 
-// Runs of one study on two machines differ in the last digits; an interval as narrow as that is no
-// finding.
-func TestRoundingIsNoDifference(t *testing.T) {
+// Runs of one study on two machines differ in the last digits, which is not significant.
+func TestRoundingIsNotSignificant(t *testing.T) {
 	row := func(v float64) Row { return Row{Value: v} }
 	for _, c := range []struct {
 		a, b   float64
@@ -92,12 +91,12 @@ func TestDistinct(t *testing.T) {
 
 func TestCondition(t *testing.T) {
 	t.Parallel()
-	sure := func(v float64) Difference {
+	significant := func(v float64) Difference {
 		return Difference{A: ei("m", "d", "rotation", "", 0, 0), Value: v, Low: v - .001, High: v + .001}
 	}
-	vague := sure(-.5)
-	vague.Low, vague.High = -1, 0
-	differences := []Difference{sure(-.05), sure(-.01), sure(.1), vague, sure(-.3)}
+	insignificant := significant(-.5)
+	insignificant.Low, insignificant.High = -1, 0
+	differences := []Difference{significant(-.05), significant(-.01), significant(.1), insignificant, significant(-.3)}
 	for text, want := range map[string][]float64{
 		"effective-invariance.ei < -0.02":          {-.3, -.05},
 		"effective-invariance.ei@rotation<-0.02!":  {-.5, -.3, -.05},
@@ -174,7 +173,7 @@ func TestConditionOnValues(t *testing.T) {
 	}
 }
 
-func TestPlaceOfARow(t *testing.T) {
+func TestRowDescribe(t *testing.T) {
 	t.Parallel()
 	for want, r := range map[string]Row{
 		"a, logits, c, quarter=90, mlp, hue": {Model: "a", Layer: "logits", Data: "c", Transform: "quarter", Parameter: "90", Variant: "mlp", Factor: "hue"},
@@ -187,8 +186,8 @@ func TestPlaceOfARow(t *testing.T) {
 	}
 }
 
-// What has no interval cannot lie beyond it.
-func TestByChance(t *testing.T) {
+// A difference without an interval does not count.
+func TestExpectedByChance(t *testing.T) {
 	t.Parallel()
 	differences := slices.Repeat([]Difference{{Low: -1, High: 1}}, 40)
 	differences = append(differences, slices.Repeat([]Difference{{Low: math.NaN(), High: math.NaN()}}, 100)...)

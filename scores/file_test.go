@@ -24,10 +24,10 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// equal compares with NaN equal to NaN, and nil to an empty slice.
+// equal compares values, with NaN equal to NaN and nil equal to an empty slice.
 func equal(a, b any) string { return cmp.Diff(a, b, cmpopts.EquateNaNs(), cmpopts.EquateEmpty()) }
 
-// text is what names may hold; the csv package turns \r\n into \n, so there is none.
+// text generates names. The csv package reads \r\n as \n, so they have no \r\n.
 var text = rapid.StringMatching(`[a-zé "',;=0-9\n/:-]{0,8}`)
 
 var number = rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{0, 0.1, 1e-300, math.NaN(), math.Inf(1), math.Inf(-1)}))
@@ -90,8 +90,8 @@ func TestCSVRoundTrip(t *testing.T) {
 	})
 }
 
-// The file is a public contract: this is how it looks.
-func TestCSVLooks(t *testing.T) {
+// The format of the file is public and must not change.
+func TestCSVFormat(t *testing.T) {
 	t.Parallel()
 	row := scores.Row{
 		Study: "s", Model: "net", Layer: "conv1", Depth: 1, Data: "cifar10", Transform: "turn", Parameter: "90", Trial: -1,
@@ -110,7 +110,7 @@ s,net,conv1,1,,,cifar10,turn,90,,distance,,class=cat,cosine,0.1,,inf,1e-07,100,"
 	}
 }
 
-func TestCSVErrorsNameThePlace(t *testing.T) {
+func TestCSVErrors(t *testing.T) {
 	t.Parallel()
 	head := strings.Join(scores.Columns, ",") + "\n"
 	good := "s,m,,,,,d,t,,0,accuracy,,,clean,1,,,,5,\n"
@@ -151,7 +151,7 @@ func FuzzReadCSV(f *testing.F) {
 func TestParquetRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		// More rows than are read at a time, with nulls in some of them.
+		// More rows than a batch, some of them with nulls.
 		few := rapid.SliceOfN(aRow, 1, 4).Draw(t, "rows")
 		rows := slices.Repeat(few, rapid.SampledFrom([]int{0, 1, 1, 1, 300}).Draw(t, "times"))
 		var b bytes.Buffer
@@ -211,7 +211,7 @@ func TestDamagedParquetIsAnError(t *testing.T) {
 	}
 }
 
-// Files that the library would read, and which nobody here has written.
+// Files of other programs that the library would read.
 func TestForeignParquetIsAnError(t *testing.T) {
 	t.Parallel()
 	type row struct {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// an allocation is made of files and variables.
+// allocation returns an environment of the given files and variables.
 func allocation(t *testing.T, cpus int, env map[string]string, files map[string]string) environment {
 	t.Helper()
 	root := t.TempDir()

@@ -18,9 +18,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A server holds requests to what the published REST interface (version 2.0) says of them: paths,
-// methods, content types, fields and their types, names, lengths, and the sizes of batches. It
-// answers as the tracking server does.
+// A server checks requests against the published REST interface (version 2.0): paths, methods,
+// content types, fields and their types, names, lengths, and the sizes of batches. It answers like
+// the tracking server.
 type server struct {
 	t           *testing.T
 	experiments map[string]string
@@ -91,7 +91,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.post(w, call, raw)
 }
 
-// read decodes a request; a field that the interface does not have is an error.
+// read decodes a request. A field that is not in the interface is an error.
 func (s *server) read(raw []byte, to any) {
 	d := json.NewDecoder(strings.NewReader(string(raw)))
 	d.DisallowUnknownFields()
@@ -266,7 +266,7 @@ func TestLogsARun(t *testing.T) {
 	}
 }
 
-// Artifacts go to the server itself or not at all: an address elsewhere would get the credentials.
+// Artifacts are not uploaded to another server, which would receive the credentials.
 func TestArtifactsElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, uri := range []string{"s3://bucket/%s", "file:///srv/mlruns/%s", "mlflow-artifacts://evil.example:80/7/%s/artifacts", ""} {
@@ -294,15 +294,15 @@ func TestErrors(t *testing.T) {
 	if _, err := c.Experiment(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "401 UNAUTHENTICATED") {
 		t.Errorf("wrong password: %v", err)
 	}
-	odd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	invalid := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "create") {
 			http.Redirect(w, r, "http://evil.example/", http.StatusFound)
 			return
 		}
 		io.WriteString(w, "<html>hello</html>")
 	}))
-	defer odd.Close()
-	o, _ := New(odd.URL, Credentials{Token: "t"})
+	defer invalid.Close()
+	o, _ := New(invalid.URL, Credentials{Token: "t"})
 	if _, err := o.Experiment(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "is it one?") {
 		t.Errorf("no MLflow: %v", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Nth agrees with sorting, and parts the values.
+// Nth returns the same value as sorting, with smaller values before it and larger ones after it.
 func TestNth(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

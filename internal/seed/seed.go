@@ -1,7 +1,8 @@
 // Package seed derives the random generator of each draw from a key.
 //
-// A score depends on the study alone, not on batch size, number of workers or order of samples. So no two draws share a
-// stream. The key is the study's seed and what identifies the draw: data name, sample index, transformation, trial.
+// A score depends on the study alone, not on batch size, number of workers or order of samples. So
+// no two draws share a stream. The key is the study's seed and what identifies the draw: data name,
+// sample index, transformation, trial.
 package seed
 
 import (
@@ -11,8 +12,8 @@ import (
 	"math/rand/v2"
 )
 
-// Rand returns the generator of a key. Parts are strings and integers. Equal keys give equal generators on every machine.
-// It panics on a part of another type.
+// Rand returns the generator of a key. Parts are strings and integers. Equal keys give equal
+// generators on every machine. It panics on a part of another type.
 func Rand(seed uint64, parts ...any) *rand.Rand {
 	h := sha256.New()
 	var b [8]byte
@@ -27,7 +28,7 @@ func Rand(seed uint64, parts ...any) *rand.Rand {
 			put(uint64(len(p)))
 			h.Write([]byte(p))
 		case int:
-			put(^uint64(0)) // keeps the number 3 apart from a string of length 3
+			put(^uint64(0)) // so that the number 3 and a string of length 3 differ
 			put(uint64(p))
 		default:
 			panic(fmt.Sprintf("seed: %T cannot be part of a key", p))

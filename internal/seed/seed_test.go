@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Scores depend on draws, so the draws of a key are a contract. The values are those of version 0.1.0.
+// Scores depend on random draws, so the draws of a key must not change. The values are those of
+// version 0.1.0.
 func TestRandIsPinned(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -28,8 +29,8 @@ func TestRandIsPinned(t *testing.T) {
 	}
 }
 
-// The standard library fixes the bits of a source, not what its methods make of them. A version of Go that changes these
-// would change scores, and fails here.
+// The standard library guarantees the bits of a source, but not the results of its methods. This
+// test fails with a version of Go that changes them, which would change scores.
 func TestMethodsArePinned(t *testing.T) {
 	t.Parallel()
 	r := Rand(1, "methods")

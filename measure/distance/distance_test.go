@@ -93,12 +93,12 @@ func TestAlgebra(t *testing.T) {
 		scaled := distance.Between(a, b)
 		if math.Abs(scaled.Cosine-ab.Cosine) > 1e-9 || math.Abs(scaled.RelativeL2-ab.RelativeL2) > 1e-9 ||
 			math.Abs(scaled.L2-float64(factor)*ab.L2) > 1e-9*scaled.L2 {
-			t.Fatalf("under a common factor %v: %+v and %+v", factor, ab, scaled)
+			t.Fatalf("with a common factor %v: %+v and %+v", factor, ab, scaled)
 		}
 	})
 }
 
-// testdata/golden.py computes everything with numpy and scipy from the definitions.
+// The golden values are those of testdata/golden.py, which uses NumPy and SciPy.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/golden.json")
@@ -161,7 +161,7 @@ func measured(t *testing.T, site measure.Site, clean, moved tensor.Tensor) []mea
 	return scores
 }
 
-func TestNonFiniteIsNamed(t *testing.T) {
+func TestNonFinite(t *testing.T) {
 	t.Parallel()
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		for _, view := range []string{"clean", "moved"} {
@@ -177,13 +177,13 @@ func TestNonFiniteIsNamed(t *testing.T) {
 			bad.Data[7] = float32(v)
 			var e *measure.NonFinite
 			if err := a.Update(b); !errors.As(err, &e) || e.View != view || e.Index != 101 {
-				t.Errorf("%v in the %s view of sample 101 gives: %v", v, view, err)
+				t.Errorf("%v in the %s view of sample 101: error %v", v, view, err)
 			}
 		}
 	}
 }
 
-// Two vectors of a layer are what the null costs; a budget below that gives it up and says so.
+// Without room for two vectors of the layer there is no null, and the scores have a warning.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layer: onnx.Layer{Shape: []int{1000}}, Layout: measure.NewLayout(40)}
@@ -198,7 +198,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-func TestViewsOfOtherShapesAreAnError(t *testing.T) {
+func TestViewsOfDifferentShapes(t *testing.T) {
 	t.Parallel()
 	a, err := distance.New(distance.Settings{}).New(measure.Site{Layer: onnx.Layer{Shape: []int{6}}, Layout: measure.NewLayout(2)})
 	if err != nil {

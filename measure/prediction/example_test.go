@@ -9,8 +9,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Three images and their turned versions: one is recognised both times, one less surely, one no
-// longer.
+// Three images and their rotated versions. The model recognises the first one twice with
+// confidence, the second one with less confidence when rotated, and the third one only when not
+// rotated.
 func Example() {
 	p := []float64{0.9, 0.1, 0.8, 0.2, 0.7, 0.3}
 	q := []float64{0.9, 0.1, 0.6, 0.4, 0.2, 0.8}

@@ -21,7 +21,7 @@ type golden struct {
 	Samples      map[string][]float64
 }
 
-// testdata/golden.py computes everything with PyTorch and scipy from the definitions.
+// The golden values are those of testdata/golden.py, which uses PyTorch and SciPy.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/golden.json")

@@ -17,7 +17,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// logSoftmax turns rows of logits into log-probabilities.
+// logSoftmax returns the log-probabilities of rows of logits.
 func logSoftmax(logits []float32, k int) []float32 {
 	out := make([]float32, len(logits))
 	for lo := 0; lo < len(logits); lo += k {
@@ -48,8 +48,8 @@ func classes(k int) []string {
 	return out
 }
 
-// random makes predictions of n samples over k classes, the moved ones near the clean ones, and
-// labels that are often right.
+// random returns predictions of n samples over k classes and labels. The moved predictions are near
+// the clean ones, and the labels are often the predicted classes.
 func random(n, k int, seed uint64) (clean, moved tensor.Tensor, label []int) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	a, b := make([]float32, n*k), make([]float32, n*k)
@@ -90,8 +90,8 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// Figure 1 of Deng et al. 2022 gives the statistics of four pairs and draws the vectors without
-// numbers; these vectors are ours, the values by hand.
+// Figure 1 of Deng et al. 2022 has the statistics of four pairs, but no numbers for the vectors.
+// These vectors are made up, and their values computed by hand.
 func TestPairsByHand(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -100,7 +100,7 @@ func TestPairsByHand(t *testing.T) {
 		ei, js, kl   float64
 		l2, agree    float64
 	}{
-		{"the same, sure", logs(1, 0), logs(1, 0), 1, 0, 0, 0, 1},
+		{"the same, confident", logs(1, 0), logs(1, 0), 1, 0, 0, 0, 1},
 		{"the same, unsure", logs(.4, .3, .3), logs(.4, .3, .3), .4, 0, 0, 0, 1},
 		{"opposite", logs(1, 0), logs(0, 1), 0, math.Ln2, 149 * math.Ln2, math.Sqrt2, 0},
 		{"agree, other confidence", logs(.9, .1), logs(.6, .4), math.Sqrt(.54),
@@ -193,7 +193,7 @@ func TestErrors(t *testing.T) {
 			}
 			err = a.Update(batch(c.clean, c.moved, []int{c.label}, len(c.clean)))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error %v does not say %q", err, c.want)
+				t.Errorf("error %v does not contain %q", err, c.want)
 			}
 			var bad *measure.NonFinite
 			if errors.As(err, &bad) != strings.HasPrefix(c.want, "NaN or infinity") {
@@ -203,15 +203,15 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Samples without labels count for what needs none, and belong to no class.
-func TestUnlabelledSamplesBelongToNoClass(t *testing.T) {
+// Samples without labels count in statistics that need no labels, and belong to no class.
+func TestUnlabelledSamples(t *testing.T) {
 	t.Parallel()
 	a, err := prediction.EffectiveInvariance(prediction.Settings{PerClass: true}).New(measure.Site{Layout: measure.NewLayout(2), Classes: classes(2)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sure, unsure := logs(1, 0), logs(.5, .5)
-	rows := append(append([]float32{}, sure...), unsure...)
+	confident, uncertain := logs(1, 0), logs(.5, .5)
+	rows := append(append([]float32{}, confident...), uncertain...)
 	if err := a.Update(batch(rows, rows, []int{1, dataset.NoLabel}, 2)); err != nil {
 		t.Fatal(err)
 	}
@@ -226,8 +226,8 @@ func TestUnlabelledSamplesBelongToNoClass(t *testing.T) {
 	near(t, "the labelled one", scores[1].Value, 1)
 }
 
-// A model that answers at random agrees with its null; one that is invariant does not.
-func TestNullIsChance(t *testing.T) {
+// The agreement of a random model equals its null, and that of an invariant model does not.
+func TestNullOfRandomModel(t *testing.T) {
 	t.Parallel()
 	const n, k = 4000, 10
 	clean, _, label := random(n, k, 3)
@@ -271,7 +271,7 @@ func TestNullIsChance(t *testing.T) {
 	}
 }
 
-// A 95 % interval covers the truth in about 95 % of studies.
+// A 95 % interval contains the true value in about 95 % of studies.
 func TestCoverage(t *testing.T) {
 	t.Parallel()
 	const studies, n = 400, 160
@@ -305,7 +305,7 @@ func TestCoverage(t *testing.T) {
 	}
 	for _, name := range []string{"ei", "agreement", "moved", "drop"} {
 		if share := float64(covered[name]) / studies; share < .91 || share > .985 {
-			t.Errorf("the interval of %s covers the truth in %.1f %% of studies", name, 100*share)
+			t.Errorf("the interval of %s contains the true value in %.1f %% of studies", name, 100*share)
 		}
 	}
 }

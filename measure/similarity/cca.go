@@ -127,7 +127,7 @@ func (m *pairMoments) correlation(x, y whitening, weigh weighting) (estimate, er
 }
 
 // unreliableWarning is the warning of moments that have lost small directions to rounding.
-const unreliableWarning = "variables depend on each other nearly: directions that moments cannot tell from rounding are left out"
+const unreliableWarning = "variables are nearly linearly dependent: directions within rounding errors are left out"
 
 func canonicalWarnings(m *pairMoments, x, y whitening) []string {
 	var out []string

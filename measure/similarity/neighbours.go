@@ -142,7 +142,7 @@ func rsa(x, y []uint32, n int, cuts []int) estimate {
 	}
 	e := estimate{value: all.correlation()}
 	if math.IsNaN(e.value) {
-		return undefinedEstimate("all dissimilarities are equal: ranks do not tell anything")
+		return undefinedEstimate("all dissimilarities are equal, so their ranks are undefined")
 	}
 	for g, t := range touching[:groups] {
 		e.replicates = append(e.replicates, replicate(all.less(t).correlation(), cuts[g+1]-cuts[g]))

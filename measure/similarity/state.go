@@ -7,7 +7,7 @@ import (
 	"github.com/noether-ml/noether/internal/state"
 )
 
-// header returns numbers that tell states of different grids, layouts and settings apart.
+// header returns numbers that differ for states of different grids, layouts or settings.
 func (a *accumulator) header() []int {
 	l := a.grid.Layout
 	out := []int{l.N, l.Block, l.Groups, len(a.layers), len(a.plans)}

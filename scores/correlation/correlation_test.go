@@ -20,7 +20,7 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
-// Values of scipy and statsmodels: testdata/golden.py.
+// The golden values are those of testdata/golden.py, which uses SciPy and statsmodels.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/golden.json")
@@ -102,7 +102,7 @@ func TestProperties(t *testing.T) {
 	})
 }
 
-// A line through most of the points is found exactly, however far the others are.
+// Huber finds the line of most points exactly, however large the outliers are.
 func TestHuberIgnoresOutliers(t *testing.T) {
 	t.Parallel()
 	var x, y []float64
@@ -156,7 +156,7 @@ func TestAnalyse(t *testing.T) {
 	}
 }
 
-// The band holds the true line in about 95 of 100 experiments.
+// The band contains the true line in about 95 of 100 experiments.
 func TestBandCovers(t *testing.T) {
 	t.Parallel()
 	held := 0
@@ -211,7 +211,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// What a correlation says can be read as scores, with unlabelled sets predicted.
+// Rows returns the statistics of a fit and the predictions for unlabelled sets.
 func TestRowsOfAFit(t *testing.T) {
 	t.Parallel()
 	var set Set

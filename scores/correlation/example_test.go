@@ -7,8 +7,7 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// Six models: does their effective invariance tell their accuracy, and what does it say of a
-// seventh that nobody has tested?
+// Predict the accuracy of a model from its effective invariance, given both for six other models.
 func Example() {
 	points := []correlation.Point{
 		{Label: "a", X: 0.31, Y: 0.52, N: 1000}, {Label: "b", X: 0.40, Y: 0.61, N: 1000}, {Label: "c", X: 0.48, Y: 0.66, N: 1000},
