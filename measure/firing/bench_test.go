@@ -109,7 +109,7 @@ func BenchmarkThresholds(b *testing.B) {
 			}
 			in := make([]firing.Input, c.batch)
 			for b.Loop() {
-				g := firing.NewThresholdEstimator(firing.ThresholdOptions{Units: c.units, Rank: firing.Rank(c.inputs, 0.01), References: 10, Error: c.relative})
+				g := firing.NewThresholdEstimator(firing.ThresholdOptions{Units: c.units, Rank: c.inputs / 100, References: 10, Error: c.relative})
 				for at := 0; at < c.inputs; at += c.batch {
 					for i := range in {
 						in[i] = firing.Input{Index: at + i, Reference: true}

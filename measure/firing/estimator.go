@@ -21,14 +21,13 @@ type ThresholdEstimator struct {
 // ThresholdOptions are the options of a ThresholdEstimator.
 type ThresholdOptions struct {
 	Units      int
-	Rank       int  // k, see Rank
-	References int  // how many of the strongest inputs to keep, one at least
+	Rank       int  // k, see Threshold
+	References int  // number of strongest inputs to keep, at least 1
 	sparse     bool // s = +1 alone
-	// Error is that of a threshold's rank, relative to Rank and in the root mean square, that a
-	// sketch may make; 0: none. Where the values themselves take no more room than their sketch,
-	// they are kept, and there is no error.
+	// Error is the relative error of a threshold's rank, as root mean square, that a sketch may
+	// have; 0: none. Values that take no more memory than a sketch are kept exactly.
 	Error float64
-	// number of the first unit, where these are some of more: what a sketch draws depends on it
+	// number of the first unit among all, for the random choices of a sketch
 	first int
 }
 
@@ -41,7 +40,7 @@ func NewThresholdEstimator(o ThresholdOptions) *ThresholdEstimator {
 	return g
 }
 
-// bytes is the memory that a Global takes.
+// bytes returns the memory of a ThresholdEstimator.
 func (o ThresholdOptions) bytes() int64 {
 	return int64(o.Units) * int64(o.signs()) * topValuesBytes(max(o.Rank, 1), max(o.References, 1), o.Error)
 }
@@ -58,9 +57,9 @@ var signs = [2]float32{1, -1}
 
 // An Input describes one input of a ThresholdEstimator.
 type Input struct {
-	// it breaks ties between inputs that drive a unit equally: the lower one is the stronger
+	// breaks ties between inputs that activate a unit equally: the lower index wins
 	Index     int
-	Reference bool // it may stand as a reference: its trajectory is complete
+	Reference bool // the input can be a reference: its trajectory is complete
 }
 
 // Update adds the responses of all units to some inputs: b x units, finite.

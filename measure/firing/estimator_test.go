@@ -37,7 +37,7 @@ func TestThreshold(t *testing.T) {
 			t.Errorf("%s: threshold %v with a rate of %v, want %v and %v", c.name, q, global, c.q, c.global)
 		}
 	}
-	if k := Rank(700, 0.01); k != 7 {
+	if k := rankOf(700, 0.01); k != 7 {
 		t.Errorf("1 %% of 700 is %d", k)
 	}
 }
@@ -90,7 +90,7 @@ func TestThresholdEstimator(t *testing.T) {
 		z, in := inputs(t)
 		n, units := z.Shape[0], z.Shape[1]
 		rate := rapid.Float64Range(0.01, 1).Draw(t, "rate")
-		o := ThresholdOptions{Units: units, Rank: Rank(n, rate), References: rapid.IntRange(1, 5).Draw(t, "references"), sparse: rapid.Bool().Draw(t, "sparse")}
+		o := ThresholdOptions{Units: units, Rank: rankOf(n, rate), References: rapid.IntRange(1, 5).Draw(t, "references"), sparse: rapid.Bool().Draw(t, "sparse")}
 		whole := NewThresholdEstimator(o)
 		for at := 0; at < n; {
 			end := min(n, at+rapid.IntRange(1, 9).Draw(t, "batch"))

@@ -28,15 +28,15 @@ func (g group) layers() []int {
 	return out
 }
 
-// groups divides the units of all layers, in order, into groups of at most most units.
-func groups(counts []int, most int) []group {
+// groups divides the units of all layers, in order, into groups of at most limit units.
+func groups(counts []int, limit int) []group {
 	var out []group
 	room := 0
 	for layer, n := range counts {
 		for lo := 0; lo < n; {
 			if room == 0 {
 				out = append(out, nil)
-				room = most
+				room = limit
 			}
 			hi := min(n, lo+room)
 			last := len(out) - 1
@@ -70,7 +70,7 @@ func (s Settings) minInputs() int {
 
 // newLayout plans a job.
 func (m *firing) newLayout(j *procedure.Job) layout {
-	l := layout{rank: Rank(j.Data.Len(), m.settings.Rate), references: m.referencesOf(j), trajectories: m.trajectoriesOf(j), batch: batchFor(j)}
+	l := layout{rank: rankOf(j.Data.Len(), m.settings.Rate), references: m.referencesOf(j), trajectories: m.trajectoriesOf(j), batch: batchFor(j)}
 	counts := make([]int, len(j.A.Layers))
 	for i, layer := range j.A.Layers {
 		counts[i] = newUnits(layer, m.settings, j.Key.Seed).count()
@@ -127,7 +127,7 @@ func (m *firing) skipReason(j *procedure.Job) string {
 	case len(m.trajectoriesOf(j)) == 0:
 		return errNoTrajectory.Error()
 	case j.Data.Len() < least:
-		return fmt.Sprintf("%d inputs are too few for a global rate of %v: it takes %d", j.Data.Len(), m.settings.Rate, least)
+		return fmt.Sprintf("%d inputs are too few for a global rate of %v: at least %d are needed", j.Data.Len(), m.settings.Rate, least)
 	}
 	for _, p := range m.trajectoriesOf(j) {
 		if len(p.amounts) < 2 {

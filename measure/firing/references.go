@@ -111,7 +111,7 @@ func assignUnits(references int, c chunk, g *ThresholdEstimator, of func(index i
 	return out
 }
 
-// A membership is a reference on whose trajectory an image lies, and how many times it lies there.
+// A membership is a reference on whose trajectory an image lies, with the number of times.
 type membership struct {
 	reference, times int32
 	// the image is the reference: the threshold stage has counted its units' firing

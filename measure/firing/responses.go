@@ -10,22 +10,23 @@ import (
 
 // Responses are the activations of some units, from any source.
 type Responses struct {
-	Inputs tensor.Tensor // n x units: on P(x)
-	Images tensor.Tensor // m x units: on the images of trajectories
-	// the images that input i becomes, itself among them; nil where one is missing. All have as
-	// many
+	Inputs tensor.Tensor // n x units: responses to the inputs, P(x)
+	Images tensor.Tensor // m x units: responses to the images of trajectories
+	// Steps returns the indices of the images on the trajectory of input i, with the input itself,
+	// or nil if an image is missing. All trajectories have the same length.
 	Steps func(i int) []int
 }
 
 // A Unit is the score of one unit.
 type Unit struct {
 	Sign      int     // s: 1 or -1
-	Threshold float64 // q: it fires where Sign h(x) >= q
+	Threshold float64 // q: the unit fires where Sign h(x) >= q
 	Global    float64 // G
 	Local     float64 // L
 	Score     float64 // S = L / G
-	Strongest []int   // Z: the inputs that drive it most, the strongest first
-	Constant  bool    // on the inputs: it fires always, whatever the threshold
+	// Z: indices of the inputs that activate the unit most, in descending order
+	Strongest []int
+	Constant  bool // constant on the inputs: it fires at all of them for any threshold
 }
 
 // ScoreUnits scores units by their responses. Of the settings it uses Rate, References (10 where
@@ -33,7 +34,7 @@ type Unit struct {
 // in memory.
 func ScoreUnits(r Responses, s Settings) ([]Unit, error) {
 	if r.Inputs.Rank() != 2 || r.Images.Rank() != 2 || r.Inputs.Shape[1] != r.Images.Shape[1] {
-		return nil, fmt.Errorf("firing: responses of shape %v to inputs and %v to images; they are inputs x units and images x units", r.Inputs.Shape, r.Images.Shape)
+		return nil, fmt.Errorf("firing: responses of shape %v to inputs and %v to images; they must be inputs x units and images x units", r.Inputs.Shape, r.Images.Shape)
 	}
 	if err := s.check(); err != nil {
 		return nil, fmt.Errorf("firing: %w", err)
@@ -47,7 +48,7 @@ func ScoreUnits(r Responses, s Settings) ([]Unit, error) {
 			return nil, fmt.Errorf("firing: response %d of unit %d is NaN or infinite", i/units, i%units)
 		}
 	}
-	g := NewThresholdEstimator(ThresholdOptions{Units: units, Rank: Rank(n, s.Rate), References: cmp.Or(s.References, 10), sparse: len(s.Sparse) > 0})
+	g := NewThresholdEstimator(ThresholdOptions{Units: units, Rank: rankOf(n, s.Rate), References: cmp.Or(s.References, 10), sparse: len(s.Sparse) > 0})
 	in := make([]Input, n)
 	for i := range in {
 		in[i] = Input{Index: i, Reference: r.Steps(i) != nil}

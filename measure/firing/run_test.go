@@ -209,7 +209,7 @@ func TestSkip(t *testing.T) {
 	}
 	few, bare, identity := newJob(m, shapes(t, 99), nil), newJob(m, shapes(t, 100), nil), newJob(m, shapes(t, 100), nil)
 	few.Transform, identity.Transform = turns(10), turns(0)
-	for want, j := range map[string]*procedure.Job{"it takes 100": few, "names no transformation": bare, "no value but the identity": identity} {
+	for want, j := range map[string]*procedure.Job{"at least 100 are needed": few, "names no transformation": bare, "no value but the identity": identity} {
 		if got := method.Skip(j); !strings.Contains(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}

@@ -62,7 +62,7 @@ func TestSketchError(t *testing.T) {
 			t.Run(fmt.Sprint(name, " ", c), func(t *testing.T) {
 				t.Parallel()
 				r := rand.New(rand.NewPCG(7, uint64(c.n)))
-				k := Rank(c.n, 0.01)
+				k := rankOf(c.n, 0.01)
 				s := newSketch(units, k, c.error, 0)
 				var squares, worst float64
 				for u := range units {
@@ -70,7 +70,7 @@ func TestSketchError(t *testing.T) {
 					for _, v := range values {
 						s.add(u, v)
 					}
-					miss := Rate(values, s.threshold(u))*float64(c.n)/float64(k) - 1
+					miss := firingRate(values, s.threshold(u))*float64(c.n)/float64(k) - 1
 					squares += miss * miss
 					worst = max(worst, math.Abs(miss))
 				}
@@ -116,7 +116,7 @@ func TestSketchState(t *testing.T) {
 			z.Data[i*units+1] = max(0, float32(r.NormFloat64()-3)) // 0 but for one in 740
 			z.Data[i*units+2] = 5
 		}
-		o := ThresholdOptions{Units: units, Rank: Rank(n, 0.03), References: 2, Error: relative}
+		o := ThresholdOptions{Units: units, Rank: rankOf(n, 0.03), References: 2, Error: relative}
 		whole := NewThresholdEstimator(o)
 		for at := 0; at < n; {
 			end := min(n, at+rapid.IntRange(100, n/2).Draw(t, "part"))
@@ -130,7 +130,7 @@ func TestSketchState(t *testing.T) {
 		}
 		for _, sign := range []int{1, -1} {
 			q, global := whole.Threshold(0, sign)
-			if got := Rate(column(z, 0, sign), q); math.Abs(got-0.03) > 0.03*5*relative || !math.IsNaN(global) {
+			if got := firingRate(column(z, 0, sign), q); math.Abs(got-0.03) > 0.03*5*relative || !math.IsNaN(global) {
 				t.Fatalf("sign %d: the rate is %v, and %v as reported", sign, got, global)
 			}
 			if q, _ := whole.Threshold(1, sign); q != 0 && q != float32(math.Copysign(0, -1)) {

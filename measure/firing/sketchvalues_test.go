@@ -84,7 +84,7 @@ func TestSketchHardValues(t *testing.T) {
 		const relative = 0.1
 		n := rapid.IntRange(3_000, 9_000).Draw(t, "inputs")
 		z, in := drawInputs(t, n)
-		o := ThresholdOptions{Units: z.Shape[1], Rank: Rank(n, 0.05), References: 3, Error: relative}
+		o := ThresholdOptions{Units: z.Shape[1], Rank: rankOf(n, 0.05), References: 3, Error: relative}
 		g := NewThresholdEstimator(o)
 		update(t, g, z, in, 500)
 		for u := range o.Units {
@@ -118,7 +118,7 @@ func TestSketchBatches(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2_000, 6_000).Draw(t, "inputs")
 		z, in := drawInputs(t, n)
-		o := ThresholdOptions{Units: z.Shape[1], Rank: Rank(n, 0.1), References: rapid.IntRange(1, 3).Draw(t, "references"),
+		o := ThresholdOptions{Units: z.Shape[1], Rank: rankOf(n, 0.1), References: rapid.IntRange(1, 3).Draw(t, "references"),
 			Error: rapid.SampledFrom([]float64{0.3, 0.1, 0.05}).Draw(t, "error"), first: rapid.IntRange(0, 99).Draw(t, "first")}
 		whole := NewThresholdEstimator(o)
 		update(t, whole, z, in, 300)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Rank returns k = ceil(rate N) for n inputs. The threshold of a unit is its k-th largest value.
-func Rank(n int, rate float64) int {
+// rankOf returns k = ceil(rate N) for n inputs. The threshold of a unit is its k-th largest value.
+func rankOf(n int, rate float64) int {
 	k := int(math.Ceil(rate*float64(n) - 1e-9)) // 0.01 x 700 is 7, whatever its rounding
 	return min(max(k, 1), n)
 }
@@ -18,12 +18,12 @@ func Threshold(values []float32, rate float64) (q float32, global float64) {
 	sorted := slices.Clone(values)
 	slices.Sort(sorted)
 	n := len(sorted)
-	q = sorted[n-Rank(n, rate)]
-	return q, Rate(values, q)
+	q = sorted[n-rankOf(n, rate)]
+	return q, firingRate(values, q)
 }
 
-// Rate returns the share of values that are at least q: the firing rate.
-func Rate(values []float32, q float32) float64 {
+// firingRate returns the share of values that are at least q: the firing rate.
+func firingRate(values []float32, q float32) float64 {
 	count := 0
 	for _, v := range values {
 		if v >= q {

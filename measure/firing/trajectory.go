@@ -279,10 +279,10 @@ func (m *firing) referencesOf(j *procedure.Job) int {
 	return 10
 }
 
-// nullReferences draws at most most places whose trajectories are unrelated to any unit.
-func nullReferences(places []int, most int, k measure.Key) []int {
+// nullReferences draws at most n places whose trajectories are unrelated to any unit.
+func nullReferences(places []int, n int, k measure.Key) []int {
 	order := seed.Rand(k.Seed, "firing: null", k.Data, k.Transform, k.Trial).Perm(len(places))
-	out := make([]int, min(most, len(places)))
+	out := make([]int, min(n, len(places)))
 	for i := range out {
 		out[i] = places[order[i]]
 	}

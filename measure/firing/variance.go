@@ -60,10 +60,10 @@ func (v *variances) add(row []float32, lo, sample, step int) {
 	}
 }
 
-// transformational returns TV of a unit after so many samples.
+// transformational returns TV of a unit after n samples.
 func (v *variances) transformational(u, samples int) float64 { return v.sum[u] / float64(samples) }
 
-// sample returns SV of a unit after so many samples, at least two.
+// sample returns SV of a unit after n samples, at least two.
 func (v *variances) sample(u, samples int) float64 {
 	var sum float64
 	for t := range v.steps {

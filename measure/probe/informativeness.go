@@ -35,11 +35,6 @@ func Informativeness(s InformativenessSettings) (procedure.Procedure, error) {
 	return &informativeness{s}, nil
 }
 
-// InformativenessDefaults returns the paper's settings.
-func InformativenessDefaults() InformativenessSettings {
-	return InformativenessSettings{Training: defaultTraining(), Representation: Representation{Pool: "mean"}}
-}
-
 type informativeness struct{ settings InformativenessSettings }
 
 func (*informativeness) Name() string                   { return "informativeness" }
@@ -65,8 +60,8 @@ func (m *informativeness) Work(j *procedure.Job) int64 {
 	return int64(j.Data.Len()) + s.work(j, &s.Representation, len(s.factors(j.Data.Factors(), j.Data.Classes() != nil)), 1)
 }
 
-// work returns the work of training the probes of all kinds and seeds, with nulls, for so many
-// targets at every layer. layers is the number of tables that form an input vector.
+// work returns the work of training the probes of all kinds and seeds, with nulls, for a number
+// of targets at every layer. layers is the number of tables that form an input vector.
 func (t *Training) work(j *procedure.Job, r *Representation, targets, layers int) int64 {
 	var sum int64
 	for _, i := range r.layers(j) {

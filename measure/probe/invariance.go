@@ -18,11 +18,6 @@ type InvarianceSettings struct {
 	Representation
 }
 
-// InvarianceDefaults returns the settings of a study that sets none: ten points over a range.
-func InvarianceDefaults() InvarianceSettings {
-	return InvarianceSettings{Parts: 10, Representation: Representation{Pool: "mean"}}
-}
-
 // Invariance returns the measure invariance: cosine and l2, the cosine and the distance between z
 // and z', for each value of the transformation or part of its range, and over all.
 func Invariance(s InvarianceSettings) (procedure.Procedure, error) {

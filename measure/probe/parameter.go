@@ -15,11 +15,6 @@ type EquivarianceSettings struct {
 	Representation
 }
 
-// EquivarianceDefaults returns the paper's settings.
-func EquivarianceDefaults() EquivarianceSettings {
-	return EquivarianceSettings{Training: defaultTraining(), Representation: Representation{Pool: "mean"}}
-}
-
 // ParameterEquivariance returns the measure parameter-equivariance: rmse, r2 and baseline-rmse of
 // the transformation's parameter, scaled to [0, 1] over its range, as a probe predicts it from z
 // and z' together. Where the values of the transformation are not numbers it gives accuracy, f1 and

@@ -62,11 +62,6 @@ type Targets struct {
 	Scale   map[string]float64 `key:"scale" json:"scale" doc:"what a factor is divided by; hue 180, saturation 255, value 255, others 1"`
 }
 
-// defaultTraining returns the paper's settings.
-func defaultTraining() Training {
-	return Training{Probe: []string{SLP, MLP}, Rate: 1e-3, Decay: 1e-3, Batch: 32, Epochs: 100, Patience: 10, Seeds: 3, Split: []float64{0.8, 0.1, 0.1}}
-}
-
 func (t *Training) check() error {
 	if len(t.Probe) == 0 {
 		return errors.New("no probe: name some of slp, mlp, ridge")
