@@ -12,10 +12,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// RateOfModel, as SoundsOptions.Rate, resamples sounds to whatever a model takes.
+// ModelRate, as AudioOptions.Rate, resamples each file to the rate of the model.
 const ModelRate = -1
 
-// AudioOptions says which files of sound to read, how they are labelled, and how they become items of one length.
+// AudioOptions are the options of OpenAudio: which files to read, their labels, and the length of items.
 type AudioOptions struct {
 	Dir     string
 	Labels  string // CSV file of file, label and columns of factors; the files are relative to Dir
@@ -23,9 +23,9 @@ type AudioOptions struct {
 	Pattern string // of file names: "{label}_{speaker}_{take}.wav"
 	Layout  string // "classes" (a folder a class), "flat" or "librispeech"; "": classes where there are folders, else flat
 
-	Rate   int     // samples a second that sounds are resampled to, or RateOfModel; 0: as they are, which must be the same for all
-	Length float64 // seconds of an item; 0: as the model takes them, else whole sounds
-	Fit    string  // "pad" (default), "crop" or "split": see OpenSounds
+	Rate   int     // samples per second to resample to, or ModelRate; 0: the rate of the files, which must be one for all
+	Length float64 // seconds of an item; 0: the length that the model takes, or else whole files
+	Fit    string  // "pad" (default), "crop" or "split": see OpenAudio
 }
 
 // Audio is a source over WAV and FLAC files.
@@ -39,34 +39,37 @@ type Audio struct {
 	fingerprint string
 }
 
-// A audioItem is a sample: a file, or the part-th stretch of it.
+// An audioItem is a sample: a file, or one part of it.
 type audioItem struct{ file, part int }
 
-// OpenAudio opens a folder of WAV and FLAC files. Labels and factors come from a CSV file, from a pattern of names, or from the
-// layout. In a pattern a field in braces takes text up to what comes next; {label} is the label, and other fields are
-// factors, numbers where all of them are and categories else (see Categories):
+// OpenAudio opens a folder of WAV and FLAC files. Labels and factors come from a CSV file, from a
+// pattern of file names, or from the layout. A field of a pattern, in braces, matches the text up to
+// the next literal. The field {label} is the label. Other fields are factors: numbers if all their
+// values are, otherwise categories (see Categories).
 //
-//	{label}_{speaker}_{take}.wav     of names, at any depth
-//	{speaker}/{label}/{}.flac        of paths beneath the folder; what {} takes is passed over
+//	{label}_{speaker}_{take}.wav     matches file names, at any depth
+//	{speaker}/{label}/{}.flac        matches paths within the folder; {} is ignored
 //
-// The layout librispeech is that of its archives, SPEAKER/CHAPTER/SPEAKER-CHAPTER-NUMBER.flac beside
-// SPEAKER-CHAPTER.trans.txt, at any depth: the factors are speaker, chapter, words (of the transcript) and words-per-second,
-// words / duration of the whole utterance. Sounds without a transcript are left out; Notes counts and names them.
+// The layout librispeech is that of its archives: SPEAKER/CHAPTER/SPEAKER-CHAPTER-NUMBER.flac beside
+// SPEAKER-CHAPTER.trans.txt, at any depth. Its factors are speaker, chapter, words (of the transcript)
+// and words-per-second (words / duration of the utterance). Files without a transcript are left out;
+// Notes counts and names them.
 //
-// Every sound has the factor duration, in seconds, unless the table has one of its own.
+// Each file has the factor duration, in seconds, unless the CSV file has a column of that name.
 //
-// An item is Length seconds of a sound:
+// An item is Length seconds of a file. Fit says what happens to files of another length:
 //
-//	pad    what is longer is cropped in its middle; what is shorter is followed by zeros
-//	crop   what is longer is cropped in its middle; what is shorter is a BadSample
-//	split  every sound is cut into as many items as it holds, from its start; the rest is left out, and so are sounds shorter
-//	       than an item, which Notes counts and names
+//	pad    a longer file is cropped at its centre, a shorter one is padded with zeros at its end
+//	crop   a longer file is cropped at its centre, a shorter one is a BadSample
+//	split  a file is cut into whole items from its start, and the rest is left out; a shorter file is
+//	       left out, and Notes counts and names such files
 //
-// Channels are mixed to one. The fingerprint hashes names, sizes, labels, factors and the ends of files, as OpenFolder's does.
+// Channels are averaged. The fingerprint hashes names, sizes, labels, factors and the ends of files, as
+// that of OpenFolder does.
 func OpenAudio(ctx context.Context, o AudioOptions) (*Audio, error) {
-	s := &Audio{fileList: fileList{dir: o.Dir, what: "sounds", extensions: []string{".flac", ".wav", ".wave"}}, options: o}
+	s := &Audio{fileList: fileList{dir: o.Dir, what: "audio files", extensions: []string{".flac", ".wav", ".wave"}}, options: o}
 	if err := s.open(ctx); err != nil {
-		return nil, fmt.Errorf("opening sounds %s: %w", o.Dir, err)
+		return nil, fmt.Errorf("opening audio files %s: %w", o.Dir, err)
 	}
 	return s, nil
 }
@@ -109,22 +112,23 @@ const (
 func (o AudioOptions) check() error {
 	switch {
 	case o.Rate != ModelRate && (o.Rate < 0 || o.Rate > MaxRate):
-		return fmt.Errorf("rate %d: it is 1 to %d samples a second", o.Rate, MaxRate)
+		return fmt.Errorf("rate %d is not 1 to %d samples per second", o.Rate, MaxRate)
 	case !(o.Length >= 0 && o.Length <= MaxSeconds):
-		return fmt.Errorf("length %v: it is above 0 and at most %d seconds", o.Length, MaxSeconds)
+		return fmt.Errorf("length %v is not between 0 and %d seconds", o.Length, MaxSeconds)
 	case o.Fit != "" && o.Fit != "pad" && o.Fit != "crop" && o.Fit != "split":
-		return fmt.Errorf("fit %q: it is pad, crop or split", o.Fit)
+		return fmt.Errorf("unknown fit %q: use pad, crop or split", o.Fit)
 	case o.Fit == "split" && o.Length == 0:
-		return fmt.Errorf("fit: split wants a length: how many seconds an item has")
+		return fmt.Errorf("fit: split needs a length, the seconds of an item")
 	case o.Layout == "librispeech" && (o.Labels != "" || o.Pattern != ""):
 		return fmt.Errorf("the layout librispeech has its own factors: leave out the CSV file and the pattern")
 	case o.Layout == "synsets":
-		return fmt.Errorf(`layout "synsets" is one of images: classes, flat or librispeech`)
+		return fmt.Errorf(`layout "synsets" is for images: use classes, flat or librispeech`)
 	}
 	return nil
 }
 
-// readHeaders reads the headers of all files. A file whose header is damaged stays in the list, as a sample that cannot be read.
+// readHeaders reads the headers of all files. A file with a damaged header stays in the list, as a
+// sample that cannot be read.
 func (s *Audio) readHeaders(ctx context.Context) error {
 	s.info, s.damaged = make([]audio.Info, len(s.files)), make([]error, len(s.files))
 	first := -1
@@ -144,16 +148,16 @@ func (s *Audio) readHeaders(ctx context.Context) error {
 			first = i
 		}
 		if a, b := s.info[first].Rate, s.info[i].Rate; a != b && s.options.Rate == 0 {
-			return fmt.Errorf("%s has %d samples a second and %s %d: say rate: %d, and all are resampled to it", s.files[first].name, a, f.name, b, max(a, b))
+			return fmt.Errorf("%s has %d samples per second and %s has %d: set rate: %d to resample all files", s.files[first].name, a, f.name, b, max(a, b))
 		}
 	}
 	if first < 0 {
-		return fmt.Errorf("none of %d sounds can be read; the first is %s: %w", len(s.files), s.files[0].name, s.damaged[0])
+		return fmt.Errorf("none of %d audio files can be read; the first is %s: %w", len(s.files), s.files[0].name, s.damaged[0])
 	}
 	return nil
 }
 
-// splitItems makes the items.
+// splitItems makes the list of items.
 func (s *Audio) splitItems() error {
 	var short []string
 	for i, f := range s.files {
@@ -170,20 +174,20 @@ func (s *Audio) splitItems() error {
 		}
 	}
 	if len(s.items) == 0 {
-		return fmt.Errorf("all %d sounds are shorter than an item of %v s", len(s.files), s.options.Length)
+		return fmt.Errorf("all %d audio files are shorter than an item of %v s", len(s.files), s.options.Length)
 	}
 	s.note(short, fmt.Sprintf("shorter than an item of %v s", s.options.Length))
 	return nil
 }
 
-// note takes down files that were left out.
+// note records files that are left out.
 func (s *Audio) note(names []string, why string) {
 	if len(names) > 0 {
-		s.notes = append(s.notes, fmt.Sprintf("%d of %d sounds are left out, being %s: %s", len(names), len(s.files), why, someNames(names)))
+		s.notes = append(s.notes, fmt.Sprintf("%d of %d audio files are left out, being %s: %s", len(names), len(s.files), why, someNames(names)))
 	}
 }
 
-// someNames lists names, cut short where they are many.
+// someNames joins the first names.
 func someNames(names []string) string {
 	const most = 5
 	text := ""
@@ -199,7 +203,7 @@ func someNames(names []string) string {
 	return text
 }
 
-// rate is that of file i as it is known before a model asks for one.
+// rate returns the rate of file i, before a model sets one.
 func (s *Audio) rate(i int) int {
 	if s.options.Rate > 0 {
 		return s.options.Rate
@@ -207,33 +211,33 @@ func (s *Audio) rate(i int) int {
 	return s.info[i].Rate
 }
 
-// itemLength is Length in samples.
+// itemLength returns the length of an item in samples.
 func (s *Audio) itemLength(rate int) int {
 	return max(1, int(math.Round(s.options.Length*float64(rate))))
 }
 
-// resampledLength is the number of values that n have at another rate.
+// resampledLength returns the number of samples that n samples become at another rate.
 func resampledLength(n, from, to int) int {
 	return int((int64(n)*int64(to) + int64(from) - 1) / int64(from))
 }
 
-// Len is the number of items.
+// Len returns the number of items.
 func (s *Audio) Len() int { return len(s.items) }
 
-// Classes are the names of the labels, sorted; nil where there are none.
+// Classes returns the sorted names of the labels; nil without labels.
 func (s *Audio) Classes() []string { return s.classes }
 
-// Factors are those of the table, the pattern or the transcripts, and duration.
+// Factors returns the factors of the CSV file, the pattern or the transcripts, and duration.
 func (s *Audio) Factors() []string { return s.factors }
 
-// Fingerprint is described at OpenSounds.
+// Fingerprint returns the hash that OpenAudio describes.
 func (s *Audio) Fingerprint() string { return s.fingerprint }
 
-// Notes say which files were left out, and why.
+// Notes returns sentences that name the files left out, with the reason.
 func (s *Audio) Notes() []string { return s.notes }
 
-// Describe is item i without its waveform. Its name is that of the file, relative to the folder, with
-// the number of the item behind it where sounds are split.
+// Describe returns item i without its waveform. Its name is the path of the file within the folder,
+// followed by the number of the item if files are split.
 func (s *Audio) Describe(i int) Sample {
 	item := s.items[i]
 	out := s.describe(item.file)
@@ -245,9 +249,10 @@ func (s *Audio) Describe(i int) Sample {
 	return out
 }
 
-// At reads item i. A file that cannot be read is a BadSample; a rate or length other than the model's is an error.
+// At reads item i. A file that cannot be read is a BadSample. A rate or length other than the model's is
+// an error.
 func (s *Audio) At(ctx context.Context, i int, frame Frame) (Sample, error) {
-	if err := checkAccess(ctx, "sounds "+s.dir, i, len(s.items)); err != nil {
+	if err := checkAccess(ctx, "audio files "+s.dir, i, len(s.items)); err != nil {
 		return Sample{}, err
 	}
 	item, out := s.items[i], s.Describe(i)
@@ -271,14 +276,14 @@ func (s *Audio) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	return out, nil
 }
 
-// target is the rate and the length (0: all) of a file under a frame.
+// target returns the rate of a file under a frame, and the length in samples; 0 is the whole file.
 func (s *Audio) target(file int, frame Frame) (rate, length int, err error) {
 	if frame.ForImages() {
-		return 0, 0, fmt.Errorf("sounds %s: the model takes images", s.dir)
+		return 0, 0, fmt.Errorf("audio files %s: the model takes images", s.dir)
 	}
 	if rate = s.rate(file); frame.Rate > 0 && frame.Rate != rate {
 		if s.options.Rate != ModelRate {
-			return 0, 0, fmt.Errorf("sounds %s have %d samples a second and the model takes %d: say rate: %d of the data, and they are resampled", s.dir, rate, frame.Rate, frame.Rate)
+			return 0, 0, fmt.Errorf("audio files %s have %d samples per second and the model takes %d: set rate: %d of the data to resample them", s.dir, rate, frame.Rate, frame.Rate)
 		}
 		rate = frame.Rate
 	}
@@ -286,21 +291,21 @@ func (s *Audio) target(file int, frame Frame) (rate, length int, err error) {
 		length = s.itemLength(rate)
 	}
 	if frame.Length > 0 && length > 0 && frame.Length != length {
-		return 0, 0, fmt.Errorf("sounds %s are items of %d samples (%v s) and the model takes %d: say length: %v", s.dir, length, s.options.Length, frame.Length, float64(frame.Length)/float64(rate))
+		return 0, 0, fmt.Errorf("audio files %s give items of %d samples (%v s) and the model takes %d: set length: %v", s.dir, length, s.options.Length, frame.Length, float64(frame.Length)/float64(rate))
 	}
 	return rate, max(length, frame.Length), nil
 }
 
-// fit makes an item of a whole waveform.
+// fit cuts an item out of a waveform.
 func (s *Audio) fit(out *Sample, wave []float32, rate, length, part int) error {
 	n := len(wave)
 	switch {
 	case n == 0:
-		return fmt.Errorf("the sound is empty")
+		return fmt.Errorf("the file has no samples")
 	case length == 0:
 		length = n
 	case n < length && s.options.Fit == "crop":
-		return fmt.Errorf("%d samples are fewer than the %d of an item: say fit: pad", n, length)
+		return fmt.Errorf("%d samples are fewer than the %d of an item: set fit: pad", n, length)
 	case n < length:
 		wave = append(slices.Clip(wave), make([]float32, length-n)...)
 	}
@@ -309,7 +314,7 @@ func (s *Audio) fit(out *Sample, wave []float32, rate, length, part int) error {
 		from = part * length
 	}
 	if from+length > len(wave) {
-		return fmt.Errorf("%d samples, where the header said more", n)
+		return fmt.Errorf("%d samples are fewer than the header states", n)
 	}
 	out.Waveform = &Waveform{Rate: rate, Seconds: s.options.Length, Data: wave, Start: from}
 	out.Input = tensor.Tensor{Shape: []int{1, length}, Data: slices.Clone(wave[from : from+length])}

@@ -29,7 +29,7 @@ func ramp(t testing.TB, rate, n int) []byte {
 	return b.Bytes()
 }
 
-func openSounds(t *testing.T, o AudioOptions) *Audio {
+func openAudio(t *testing.T, o AudioOptions) *Audio {
 	t.Helper()
 	s, err := OpenAudio(t.Context(), o)
 	if err != nil {
@@ -45,9 +45,9 @@ func digits(t testing.TB) string {
 	})
 }
 
-func TestSoundsByPattern(t *testing.T) {
+func TestAudioByPattern(t *testing.T) {
 	t.Parallel()
-	s := openSounds(t, AudioOptions{Dir: digits(t), Pattern: "{label}_{speaker}_{take}.wav"})
+	s := openAudio(t, AudioOptions{Dir: digits(t), Pattern: "{label}_{speaker}_{take}.wav"})
 	if got := fmt.Sprint(s.Classes(), s.Factors(), Categories(s, "speaker"), Categories(s, "take")); got != "[0 1 2 3] [duration speaker take] [lucas theo] []" {
 		t.Errorf("classes, factors, categories: %s", got)
 	}
@@ -71,7 +71,7 @@ func TestSoundsByPattern(t *testing.T) {
 
 func TestWhere(t *testing.T) {
 	t.Parallel()
-	s := openSounds(t, AudioOptions{Dir: digits(t), Pattern: "{label}_{speaker}_{take}.wav"})
+	s := openAudio(t, AudioOptions{Dir: digits(t), Pattern: "{label}_{speaker}_{take}.wav"})
 	for _, c := range []struct {
 		conditions map[string]Condition
 		want       string
@@ -110,11 +110,11 @@ func TestWhere(t *testing.T) {
 	}
 }
 
-func TestSoundsFit(t *testing.T) {
+func TestAudioFit(t *testing.T) {
 	t.Parallel()
 	dir := digits(t) // of 400, 2000, 800 and 1600 values
 	lengths := func(o AudioOptions, frame Frame) (out []string) {
-		s := openSounds(t, o)
+		s := openAudio(t, o)
 		for i := range s.Len() {
 			got, err := s.At(t.Context(), i, frame)
 			switch bad := (*BadSample)(nil); {
@@ -145,8 +145,8 @@ func TestSoundsFit(t *testing.T) {
 			t.Errorf("%+v: %s, want %s", c.o, got, c.want)
 		}
 	}
-	s := openSounds(t, AudioOptions{Dir: dir, Length: 0.1, Fit: "split"})
-	if got := fmt.Sprint(Notes(Limit(s, 2))); got != "[1 of 4 sounds are left out, being shorter than an item of 0.1 s: 0_lucas_0.wav]" {
+	s := openAudio(t, AudioOptions{Dir: dir, Length: 0.1, Fit: "split"})
+	if got := fmt.Sprint(Notes(Limit(s, 2))); got != "[1 of 4 audio files are left out, being shorter than an item of 0.1 s: 0_lucas_0.wav]" {
 		t.Errorf("notes %s", got)
 	}
 	if got := s.Describe(1); got.Name != "0_lucas_2.wav#1" || got.Index != 1 {
@@ -154,23 +154,23 @@ func TestSoundsFit(t *testing.T) {
 	}
 }
 
-func TestSoundsRates(t *testing.T) {
+func TestAudioRates(t *testing.T) {
 	t.Parallel()
 	dir := folderOf(t, map[string][]byte{"a.wav": ramp(t, 8000, 800), "b.wav": ramp(t, 16000, 1600)})
-	if _, err := OpenAudio(t.Context(), AudioOptions{Dir: dir}); err == nil || !strings.Contains(err.Error(), "a.wav has 8000 samples a second and b.wav 16000") {
+	if _, err := OpenAudio(t.Context(), AudioOptions{Dir: dir}); err == nil || !strings.Contains(err.Error(), "a.wav has 8000 samples per second and b.wav has 16000") {
 		t.Errorf("two rates: %v", err)
 	}
-	resampled := openSounds(t, AudioOptions{Dir: dir, Rate: 16000})
+	resampled := openAudio(t, AudioOptions{Dir: dir, Rate: 16000})
 	for i := range resampled.Len() {
 		got, err := resampled.At(t.Context(), i, Frame{})
 		if err != nil || got.Input.Shape[1] != 1600 || got.Waveform.Rate != 16000 {
 			t.Errorf("sample %d: %v, %v", i, got.Input.Shape, err)
 		}
 	}
-	if _, err := resampled.At(t.Context(), 0, Frame{Rate: 8000}); err == nil || !strings.Contains(err.Error(), "the model takes 8000: say rate: 8000") {
+	if _, err := resampled.At(t.Context(), 0, Frame{Rate: 8000}); err == nil || !strings.Contains(err.Error(), "the model takes 8000: set rate: 8000") {
 		t.Errorf("another rate than the model's: %v", err)
 	}
-	any := openSounds(t, AudioOptions{Dir: dir, Rate: ModelRate, Length: 0.05})
+	any := openAudio(t, AudioOptions{Dir: dir, Rate: ModelRate, Length: 0.05})
 	for i := range any.Len() {
 		got, err := any.At(t.Context(), i, Frame{Rate: 22050})
 		if err != nil || got.Input.Shape[1] != 1103 || got.Waveform.Rate != 22050 {
@@ -195,7 +195,7 @@ func TestLibriSpeech(t *testing.T) {
 		"26/496/26-496-0000.wav":  ramp(t, 16000, 16000), // no transcript
 		"26/495/26-495-0001.wav":  ramp(t, 16000, 16000), // no line in it
 	})
-	s := openSounds(t, AudioOptions{Dir: dir, Layout: "librispeech", Label: "speaker"})
+	s := openAudio(t, AudioOptions{Dir: dir, Layout: "librispeech", Label: "speaker"})
 	if got := fmt.Sprint(s.Classes(), s.Factors()); got != "[19 26] [chapter duration speaker words words-per-second]" {
 		t.Errorf("classes and factors: %s", got)
 	}
@@ -207,12 +207,12 @@ func TestLibriSpeech(t *testing.T) {
 	if want := []string{"0 3 3 19", "0 1 0.5 19", "1 2 2 26"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if want := "[2 of 5 sounds are left out, being without a transcript: 26/495/26-495-0001.wav, 26/496/26-496-0000.wav]"; fmt.Sprint(s.Notes()) != want {
+	if want := "[2 of 5 audio files are left out, being without a transcript: 26/495/26-495-0001.wav, 26/496/26-496-0000.wav]"; fmt.Sprint(s.Notes()) != want {
 		t.Errorf("notes %v, want %v", s.Notes(), want)
 	}
 }
 
-func TestSoundsRefused(t *testing.T) {
+func TestAudioRefused(t *testing.T) {
 	t.Parallel()
 	dir := digits(t)
 	table := filepath.Join(t.TempDir(), "t.csv")
@@ -222,9 +222,9 @@ func TestSoundsRefused(t *testing.T) {
 	empty := t.TempDir()
 	broken := folderOf(t, map[string][]byte{"a.wav": []byte("RIFF"), "b.flac": nil})
 	for want, o := range map[string]AudioOptions{
-		"no sounds":                         {Dir: empty},
-		"none of 2 sounds can be read":      {Dir: broken},
-		"4 of 4 sounds do not fit":          {Dir: dir, Pattern: "{label}-{take}.wav"},
+		"no audio files":                         {Dir: empty},
+		"none of 2 audio files can be read":      {Dir: broken},
+		"4 of 4 audio files do not fit":          {Dir: dir, Pattern: "{label}-{take}.wav"},
 		"has no field such as {label}":      {Dir: dir, Pattern: "a.wav"},
 		"nothing stands between":            {Dir: dir, Pattern: "{label}{take}.wav"},
 		"{a} stands twice":                  {Dir: dir, Pattern: "{a}_{a}_{b}.wav"},
@@ -233,14 +233,14 @@ func TestSoundsRefused(t *testing.T) {
 		"no column digit":                   {Dir: dir, Labels: table, Label: "digit"},
 		"there is neither":                  {Dir: dir, Label: "digit"},
 		"not from both":                     {Dir: dir, Labels: table, Pattern: "{label}.wav"},
-		"split wants a length":              {Dir: dir, Fit: "split"},
+		"split needs a length":              {Dir: dir, Fit: "split"},
 		`fit "squeeze"`:                     {Dir: dir, Fit: "squeeze"},
 		"rate 800000000":                    {Dir: dir, Rate: 800000000},
 		"length -1":                         {Dir: dir, Length: -1},
-		"all 4 sounds are shorter":          {Dir: dir, Fit: "split", Length: 10},
+		"all 4 audio files are shorter":          {Dir: dir, Fit: "split", Length: 10},
 		"SPEAKER-CHAPTER-NUMBER":            {Dir: dir, Layout: "librispeech"},
 		"librispeech has its own factors":   {Dir: dir, Layout: "librispeech", Pattern: "{label}.wav"},
-		`layout "synsets" is one of images`: {Dir: dir, Layout: "synsets"},
+		`layout "synsets" is for images`: {Dir: dir, Layout: "synsets"},
 	} {
 		if _, err := OpenAudio(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v, want %q", o, err, want)
@@ -255,7 +255,7 @@ func TestDamagedSoundIsABadSample(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := folderOf(t, map[string][]byte{"a.flac": whole, "b.flac": whole[:len(whole)-200], "c.wav": ramp(t, 8000, 100)[:30]})
-	s := openSounds(t, AudioOptions{Dir: dir})
+	s := openAudio(t, AudioOptions{Dir: dir})
 	if _, err := s.At(t.Context(), 0, Frame{}); err != nil {
 		t.Error(err)
 	}
@@ -267,16 +267,16 @@ func TestDamagedSoundIsABadSample(t *testing.T) {
 	}
 }
 
-// The test split of the data set is takes 0 to 4 of every speaker.
+// The test split of the Free Spoken Digit Dataset has takes 0 to 4 of every speaker.
 func TestSpokenDigits(t *testing.T) {
 	t.Parallel()
-	s := openSounds(t, AudioOptions{Dir: testdata.Path(t, "fsdd"), Pattern: "{label}_{speaker}_{take}.wav", Length: 1})
+	s := openAudio(t, AudioOptions{Dir: testdata.Path(t, "fsdd"), Pattern: "{label}_{speaker}_{take}.wav", Length: 1})
 	if s.Len() != 3000 || len(s.Classes()) != 10 || len(Categories(s, "speaker")) != 6 {
-		t.Errorf("%d sounds, classes %v, speakers %v", s.Len(), s.Classes(), Categories(s, "speaker"))
+		t.Errorf("%d files, classes %v, speakers %v", s.Len(), s.Classes(), Categories(s, "speaker"))
 	}
 	test, err := Where(t.Context(), s, map[string]Condition{"take": {High: 4}})
 	if err != nil || test.Len() != 300 {
-		t.Fatalf("%d sounds of the test split, %v", test.Len(), err)
+		t.Fatalf("%d files of the test split, %v", test.Len(), err)
 	}
 	for i := 0; i < test.Len(); i += 50 {
 		got, err := test.At(t.Context(), i, Frame{Rate: 8000, Length: 8000})

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// readTranscripts gives the sounds of LibriSpeech their factors, and leaves out those without a transcript.
+// readTranscripts sets the factors of LibriSpeech files, and leaves out files without a transcript.
 func (s *Audio) readTranscripts() error {
-	words := map[string]int{} // of every utterance, by its path without ending
-	read := map[string]bool{} // transcripts
+	words := map[string]int{} // by the path of an utterance without its extension
+	read := map[string]bool{} // the transcripts
 	var missing []string
 	kept := 0
 	var speakers, chapters []string
@@ -20,7 +20,7 @@ func (s *Audio) readTranscripts() error {
 		folder, stem := path.Dir(f.name), strings.TrimSuffix(path.Base(f.name), path.Ext(f.name))
 		parts := strings.Split(stem, "-")
 		if len(parts) != 3 {
-			return fmt.Errorf("%s: files of LibriSpeech are called SPEAKER-CHAPTER-NUMBER.flac", f.name)
+			return fmt.Errorf("%s is not a name of LibriSpeech: SPEAKER-CHAPTER-NUMBER.flac", f.name)
 		}
 		transcript := path.Join(folder, parts[0]+"-"+parts[1]+".trans.txt")
 		if !read[transcript] {
@@ -43,14 +43,15 @@ func (s *Audio) readTranscripts() error {
 		kept++
 	}
 	if kept == 0 {
-		return fmt.Errorf("none of %d sounds has a transcript: SPEAKER-CHAPTER.trans.txt belongs beside them", len(s.files))
+		return fmt.Errorf("none of %d audio files has a transcript SPEAKER-CHAPTER.trans.txt beside it", len(s.files))
 	}
 	s.note(missing, "without a transcript")
 	s.files, s.info, s.damaged = s.files[:kept], s.info[:kept], s.damaged[:kept]
 	return s.labelSpeakers(speakers, chapters)
 }
 
-// readTranscript counts the words of each line, "SPEAKER-CHAPTER-NUMBER WORD WORD ...". A file that is not there has none.
+// readTranscript counts the words of each line, "SPEAKER-CHAPTER-NUMBER WORD WORD ...". A missing file counts as
+// empty.
 func (s *Audio) readTranscript(name string, words map[string]int) error {
 	file, err := os.Open(filepath.Join(s.dir, name))
 	if os.IsNotExist(err) {
@@ -73,14 +74,14 @@ func (s *Audio) readTranscript(name string, words map[string]int) error {
 	return nil
 }
 
-// labelSpeakers makes speaker and chapter factors, and one of them the label where it is asked for.
+// labelSpeakers makes factors of speaker and chapter, and a label of one of them if the options say so.
 func (s *Audio) labelSpeakers(speakers, chapters []string) error {
 	columns := map[string][]string{"speaker": speakers, "chapter": chapters}
 	if label := s.options.Label; label != "" {
 		if columns[label] == nil {
-			return fmt.Errorf("label %q: of LibriSpeech it is speaker or chapter", label)
+			return fmt.Errorf("label %q: with the layout librispeech it is speaker or chapter", label)
 		}
-		s.label(prefixed(columns[label])) // numbers of speakers are names: there need be no speaker 0
+		s.label(prefixed(columns[label])) // speaker numbers are names, not indices
 		for i, c := range s.classes {
 			s.classes[i] = strings.TrimPrefix(c, namePrefix)
 		}
@@ -94,7 +95,7 @@ func (s *Audio) labelSpeakers(speakers, chapters []string) error {
 
 const namePrefix = "s"
 
-// prefixed keeps texts from being taken for numbers.
+// prefixed adds a prefix to texts, so that they are not parsed as numbers.
 func prefixed(texts []string) []string {
 	out := make([]string, len(texts))
 	for i, t := range texts {

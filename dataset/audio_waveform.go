@@ -9,40 +9,41 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A Waveform is the waveform that the Input of a sample is a part of: transformations act on all of it, and the item is cut out
-// again afterwards.
+// A Waveform is the whole waveform that the Input of a sample is cut from. Transformations act on the
+// waveform, and the item is cut out again afterwards.
 type Waveform struct {
-	Rate    int       // samples a second
-	Seconds float64   // seconds of every item of the source; 0: as much as each sound has
-	Data    []float32 // the whole sound, with the zeros that make it as long as an item; nil in a description
-	Start   int       // where Input starts in it
+	Rate    int       // samples per second
+	Seconds float64   // seconds of an item; 0: whole files
+	Data    []float32 // the whole waveform, padded to the length of an item; nil in a description
+	Start   int       // index of the first sample of Input
 }
 
-// Apply returns T(x): the sample's image under an Op, or its sound.
+// Apply returns T(x): the sample's image, or its waveform, under an Op.
 //
-// A sound is transformed whole, and the item is then taken from where it was: where n samples became n', from places n'/n as far
-// along. If that stretch is longer than the item (the sound was slowed down), the item is a part of it that starts at random; if it
-// is shorter, it is repeated before and after itself, in random shares. Neither the length of a silence nor where it lies then
-// tells by how much a sound was stretched. The rule is that of the code of Plachouras et al. 2025; what is random is
-// part of the Op.
+// A waveform is transformed whole. If its n samples became n', positions scale by n'/n, and the item is
+// cut from the scaled position. If the scaled item is longer than before (a slower waveform), a part
+// that starts at a random position is taken. If it is shorter, it is repeated before and after itself,
+// in random shares. So neither the length nor the position of a silence reveals the stretching. This is
+// the rule of the code of Plachouras et al. 2025. The random position is part of the Op.
 func (s Sample) Apply(op transform.Op) (tensor.Tensor, error) {
 	if s.Waveform == nil {
 		out := tensor.New(s.Input.Shape...)
 		op.Apply(out, s.Input)
 		return out, nil
 	}
-	sounding, ok := op.(transform.AudioOp)
+	audioOp, ok := op.(transform.AudioOp)
 	if !ok {
-		return tensor.Tensor{}, errors.New("a transformation of images meets a sound")
+		return tensor.Tensor{}, errors.New("a transformation of images cannot be applied to audio")
 	}
-	wave := sounding.ApplyAudio(s.Waveform.Data, s.Waveform.Rate)
+	wave := audioOp.ApplyAudio(s.Waveform.Data, s.Waveform.Rate)
 	if len(wave) == 0 {
-		return tensor.Tensor{}, fmt.Errorf("%s: nothing is left of the sound", s.Name)
+		return tensor.Tensor{}, fmt.Errorf("%s: the transformed waveform is empty", s.Name)
 	}
 	return tensor.Tensor{Shape: s.Input.Shape, Data: s.Waveform.excerpt(wave, s.Input.Len(), transform.CropPosition(op))}, nil
 }
 
-// excerpt takes an item of n samples from the transformed sound; place, in [0, 1), decides what is left open.
+// excerpt cuts an item of n samples out of a transformed waveform. place, in [0, 1), is the random
+// position.
 func (s *Waveform) excerpt(wave []float32, n int, place float64) []float32 {
 	scale := float64(len(wave)) / float64(len(s.Data))
 	from := int(math.Round(float64(s.Start) * scale))

@@ -1,22 +1,24 @@
-// Package dataset yields samples: images from files, arrays and folders, and synthetic ones whose factors are known.
+// Package dataset provides samples: images and audio from files, arrays and folders, and synthetic
+// samples with known factors.
 //
-// A Source has a length, a fingerprint of its content and random access by index, so that any part of it can be
-// read by any worker in any order and is the same sample each time. A Frame says how an image is brought to
-// the size that a model takes; sources apply it while decoding.
+// A Source has a length, a fingerprint of its content and random access by index, so that any worker can
+// read any part in any order and gets the same samples. A Frame describes how an image is brought to the
+// size that a model takes; sources apply it when they decode.
 //
-//	OpenFolder                 JPEG, PNG, GIF, BMP, TIFF and WebP files: a class a folder, by synset, by a CSV file, unlabelled
+//	OpenFolder                 JPEG, PNG, GIF, BMP, TIFF and WebP files, labelled by folder, synset or CSV file
 //	OpenCIFAR10, OpenCIFAR100  the binary version
-//	OpenIDX                    MNIST and its kin, .gz or not
+//	OpenIDX                    MNIST and data sets in its format, also compressed by gzip
 //	OpenArrays                 npy and npz arrays
-//	OpenShapes, OpenGratings   drawn on the fly, with known factors
-//	OpenTones                  played on the fly, with known factors
-//	OpenSounds                 WAV and FLAC files: a class a folder, by a pattern of names, by a CSV file, LibriSpeech
-//	dataset/video              patches of videos, or of images under a moving camera, with trajectories over time
-//	Pair                       two sources whose samples somebody else made into pairs
-//	Join                       several sources, one behind the other
+//	OpenShapes, OpenGratings   synthetic images with known factors
+//	OpenTones                  synthetic audio with known factors
+//	OpenAudio                  WAV and FLAC files, labelled by folder, file name or CSV file; LibriSpeech
+//	dataset/video              patches of videos, or of images under a moving camera, with trajectories
+//	Pair                       two sources whose samples are ready-made pairs
+//	Concat                     several sources, one after the other
 //
-// Limit, Shuffle, Split, Where, Draw and Pick choose samples of a source, MapClasses and Restrict bring its labels to the outputs of a model;
-// Measure gives samples factors that are computed from them; each returns a Source again. Read goes through samples in order while others are decoded ahead. Close
+// Limit, Shuffle, Split, Where, RandomSubset and Subset select samples of a source. MapClasses and Restrict
+// map its labels to the outputs of a model. ComputeFactors adds factors that are computed from the
+// samples. Each returns a Source again. Read yields samples in order while it decodes others ahead. Close
 // releases the files of a source.
 package dataset
 
@@ -31,32 +33,32 @@ const NoLabel = -1
 
 // A Sample is one input with what is known about it.
 type Sample struct {
-	Index    int                // its place in the source's own order: stable under limit, shuffle and split
-	Name     string             // for people: a file name, or "test_batch.bin#17"
-	Input    tensor.Tensor      // an image, c x h x w, values in [0, 1], or a sound, 1 x n, values in [-1, 1]; framed
-	Waveform *Waveform          // of a sound: all of it, of which Input is a part; nil for images
-	Moved    *tensor.Tensor     // the other half of a ready-made pair, framed alike; nil elsewhere
+	Index    int                // index in the original source, which selections and shuffles keep
+	Name     string             // for messages: a file name, or "test_batch.bin#17"
+	Input    tensor.Tensor      // an image, c x h x w in [0, 1], or audio, 1 x n in [-1, 1], in the frame
+	Waveform *Waveform          // the whole waveform that Input is cut from; nil for images
+	Moved    *tensor.Tensor     // the transformed half of a ready-made pair, in the same frame; otherwise nil
 	Label    int                // index into the source's classes, or NoLabel
 	Factors  map[string]float64 // named factors of variation, in the units that the source documents
 }
 
 // A Source is a finite, ordered set of samples. Its methods may be called by several goroutines at once.
 type Source interface {
-	// Len is the number of samples.
+	// Len returns the number of samples.
 	Len() int
-	// At reads sample i of 0..Len()-1 and brings it to the frame. An error that satisfies
-	// errors.As(err, *BadSample) concerns this sample alone; any other one concerns the source.
+	// At reads sample i, from 0 to Len()-1, and brings it to the frame. A *BadSample error concerns this
+	// sample only; any other error concerns the source.
 	At(ctx context.Context, i int, f Frame) (Sample, error)
-	// Classes names the labels in order; nil where samples have none.
+	// Classes returns the names of the labels in order; nil without labels.
 	Classes() []string
-	// Factors names the factors of variation that every sample carries, sorted; nil where there are none.
+	// Factors returns the sorted names of the factors that every sample carries; nil if there are none.
 	Factors() []string
-	// Fingerprint is a hash over everything that decides what At returns, in hexadecimal. It is the same on
-	// every machine that holds the same data.
+	// Fingerprint returns a hexadecimal hash of everything that determines what At returns. It is the same
+	// on every machine with the same data.
 	Fingerprint() string
 }
 
-// A BadSample is the error of one sample that cannot be read: an image that does not decode, say.
+// A BadSample is the error of one sample that cannot be read, for instance of a damaged image.
 type BadSample struct {
 	Name string
 	Err  error

@@ -7,18 +7,18 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Describer is a Source that knows the name, label and factors of its samples without reading their images.
+// A Describer is a Source that knows the name, label and factors of its samples without reading them.
 type Describer interface {
-	// Describe is sample i without Input and Moved.
+	// Describe returns sample i without Input and Moved.
 	Describe(i int) Sample
 }
 
-// contextDescriber is a source made of others, which may or may not be Describers.
+// A contextDescriber is a source made of others, which may or may not be Describers.
 type contextDescriber interface {
 	describe(ctx context.Context, i int) (Sample, error)
 }
 
-// Close closes the files that a source holds open, through whatever wraps it. A source without files needs no closing.
+// Close closes the open files of a source, also of a wrapped one.
 func Close(src Source) error {
 	if c, ok := src.(io.Closer); ok {
 		return c.Close()
@@ -26,7 +26,8 @@ func Close(src Source) error {
 	return nil
 }
 
-// Describe returns sample i of any source without its image, which it reads only if the source is no Describer.
+// Describe returns sample i of any source without its Input. It reads the sample only if the source is
+// not a Describer.
 func Describe(ctx context.Context, src Source, i int) (Sample, error) {
 	switch src := src.(type) {
 	case Describer:

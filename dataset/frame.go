@@ -9,31 +9,32 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Frame says how an image is brought to the size and the channels that a model takes: the short side is resized,
-// then the centre cropped. Of a sound it says the rate and the number of samples. The zero Frame leaves an image or a sound as it is.
+// A Frame describes how an image is brought to the size and the channels that a model takes: its short
+// side is resized, then the centre is cropped. For audio it holds the rate and the number of samples.
+// The zero Frame changes nothing.
 //
-// Sizes, rounding and values are those of torchvision's Resize, CenterCrop and ToTensor on a PIL image: images of 8 bits
-// are resampled in 8 bits, exactly as PIL does; a crop that is larger than the image is padded with zeros. As with
-// PIL, transparency is dropped and the orientation that a camera wrote into EXIF is ignored.
+// Sizes, rounding and values are those of torchvision's Resize, CenterCrop and ToTensor on a PIL image.
+// 8-bit images are resampled in 8 bits, exactly as PIL does. A crop larger than the image is padded with
+// zeros. As with PIL, transparency is dropped and the orientation in EXIF is ignored.
 type Frame struct {
 	Resize        int    // length of the short side after resizing; 0: no resizing before the crop
-	Square        bool   // both sides are resized to Resize, whatever the proportions
-	Height, Width int    // of the centre crop; 0: as it comes. An image of another size is resized to this if Resize is 0
-	Channels      int    // 3: colour, grey is repeated; 1: grey, 0.2989 R + 0.587 G + 0.114 B; 0: as it comes
+	Square        bool   // resize both sides to Resize, ignoring the aspect ratio
+	Height, Width int    // of the centre crop; 0: unchanged. An image of another size is resized to this if Resize is 0
+	Channels      int    // 3: colour, where grey is repeated; 1: grey, 0.2989 R + 0.587 G + 0.114 B; 0: unchanged
 	Interpolation string // "bilinear" (default; area-weighted when shrinking, as PIL does), "bicubic" or "nearest"
 
-	Rate   int `json:",omitzero"` // of a sound: samples a second that the model takes; 0: as it comes
-	Length int `json:",omitzero"` // of a sound: samples that the model takes; 0: as it comes
+	Rate   int `json:",omitzero"` // audio: samples per second that the model takes; 0: unchanged
+	Length int `json:",omitzero"` // audio: number of samples that the model takes; 0: unchanged
 }
 
 // ForImages reports whether the frame sets a size or channels, which only images have.
 func (f Frame) ForImages() bool { return f.Resize > 0 || f.Height > 0 || f.Width > 0 || f.Channels > 0 }
 
-// maxValues bounds what one framed image may hold (1 GiB of float32), so that an image of absurd proportions is an
-// error rather than the end of the memory.
+// maxValues bounds the values of one framed image (1 GiB of float32), so that an image of extreme aspect
+// ratio is an error and does not exhaust memory.
 const maxValues = 1 << 28
 
-// Check reports a frame that makes no sense.
+// Check returns an error if the frame is contradictory.
 func (f Frame) Check() error {
 	switch {
 	case f.Resize < 0 || f.Height < 0 || f.Width < 0:
@@ -41,7 +42,7 @@ func (f Frame) Check() error {
 	case f.Rate < 0 || f.Length < 0:
 		return fmt.Errorf("frame: rate %d, length %d: neither can be negative", f.Rate, f.Length)
 	case f.ForImages() && (f.Rate > 0 || f.Length > 0):
-		return errors.New("frame: rate and length are of sounds, and sizes and channels of images")
+		return errors.New("frame: rate and length are for audio, sizes and channels for images")
 	case f.Channels != 0 && f.Channels != 1 && f.Channels != 3:
 		return fmt.Errorf("frame: %d channels: images have 1 or 3", f.Channels)
 	}
@@ -49,8 +50,8 @@ func (f Frame) Check() error {
 	return err
 }
 
-// Image brings an image to the frame: c x h x w, values in [0, 1]. c is 1 for a grey image and 3 for any other unless
-// the frame says. Images of 16 bits a channel keep their precision.
+// Image returns an image in the frame: c x h x w, values in [0, 1]. Unless the frame sets it, c is 1 for a
+// grey image and 3 otherwise. Images of 16 bits per channel keep their precision.
 func (f Frame) Image(img image.Image) (tensor.Tensor, error) {
 	if deep, ok := from16Bit(img); ok {
 		return frameImage(f, deep, exact)
@@ -58,8 +59,8 @@ func (f Frame) Image(img image.Image) (tensor.Tensor, error) {
 	return frameImage(f, from8Bit(img), round8)
 }
 
-// Tensor brings an image that is a tensor already, c x h x w, to the frame. It is resampled in float32, bicubic
-// overshoot included. An image of other than 1 or 3 channels cannot be turned to colour or grey.
+// Tensor returns an image that is a tensor, c x h x w, in the frame. It is resampled in float32, and
+// bicubic overshoot is kept. Only images of 1 or 3 channels can be converted to colour or grey.
 func (f Frame) Tensor(t tensor.Tensor) (tensor.Tensor, error) {
 	if t.Rank() != 3 {
 		return tensor.Tensor{}, fmt.Errorf("frame: an image has shape channels x height x width, not %v", t.Shape)
@@ -71,7 +72,7 @@ func (f Frame) Tensor(t tensor.Tensor) (tensor.Tensor, error) {
 	return frameImage(f, interleavePlanes(t.Data, c, h, w), exact)
 }
 
-// fromBytes frames an image of 8 bits a value in c planes of h x w.
+// fromBytes returns an 8-bit image in the frame, given as c planes of h x w.
 func (f Frame) fromBytes(planes []uint8, c, h, w int) (tensor.Tensor, error) {
 	if !f.keeps(c, h, w) {
 		return frameImage(f, interleavePlanes(planes, c, h, w), round8)
@@ -83,12 +84,12 @@ func (f Frame) fromBytes(planes []uint8, c, h, w int) (tensor.Tensor, error) {
 	return t, nil
 }
 
-// keeps reports whether the frame leaves an image of that shape untouched.
+// keeps reports whether the frame leaves an image of the given shape unchanged.
 func (f Frame) keeps(c, h, w int) bool {
 	return (f.Channels == 0 || f.Channels == c) && f.window(h, w) == window{h, w, 0, 0, h, w}
 }
 
-// A window is the part of a resized image that a frame shows; it may reach beyond the image on all sides.
+// A window is the crop of a resized image. It may extend beyond the image on all sides.
 type window struct {
 	resizedH, resizedW int
 	top, left          int
@@ -107,7 +108,7 @@ func (f Frame) window(h, w int) window {
 	return win
 }
 
-// resized is the size before the crop; the long side is truncated to an integer, as torchvision does.
+// resized returns the size before the crop. The long side is truncated to an integer, as in torchvision.
 func (f Frame) resized(h, w int) (int, int) {
 	short := float64(min(h, w))
 	switch {
@@ -128,8 +129,8 @@ func (f Frame) resized(h, w int) (int, int) {
 	}
 }
 
-// centre is where a crop of the given size starts on a side: halves round to even as Python's round does; a crop
-// larger than the side has the odd pixel of padding at the end.
+// centre returns the start of a centre crop on a side. Halves round to even, as in Python. A crop larger
+// than the side has the odd pixel of padding at its end.
 func centre(side, crop int) int {
 	if crop > side {
 		return -((crop - side) / 2)
@@ -159,7 +160,8 @@ func frameImage[T uint8 | float32, A int32 | float32](f Frame, r interleaved[T],
 	return channels(toPlanes(resample(r, win, fl, round), win), f.Channels), nil
 }
 
-// toPlanes lays the visible part of an image into its window as planes, values in [0, 1], zero around it.
+// toPlanes copies the visible part of an image into its window, as planes of values in [0, 1], with zeros
+// around it.
 func toPlanes[T uint8 | float32](r interleaved[T], win window) tensor.Tensor {
 	t := tensor.New(r.c, win.height, win.width)
 	top, left := max(0, -win.top), max(0, -win.left)
@@ -174,7 +176,7 @@ func toPlanes[T uint8 | float32](r interleaved[T], win window) tensor.Tensor {
 	return t
 }
 
-// channels turns grey to colour by repeating it, and colour to grey.
+// channels converts between grey and colour.
 func channels(t tensor.Tensor, want int) tensor.Tensor {
 	have, n := t.Shape[0], t.Shape[1]*t.Shape[2]
 	if want == 0 || want == have {

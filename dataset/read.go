@@ -8,17 +8,18 @@ import (
 	"sync"
 )
 
-// ReadOptions bounds what Read does ahead of its caller.
+// ReadOptions bounds how far Read decodes ahead.
 type ReadOptions struct {
-	Workers int   // goroutines that decode; 0: one for each core
-	Ahead   int64 // bytes of samples that are decoded or being decoded and not yet taken, at least one sample; 0: 64 MiB
+	Workers int   // decoding goroutines; 0: one for each core
+	Ahead   int64 // bytes of samples decoded ahead, at least one sample; 0: 64 MiB
 }
 
-// Read yields samples of a source in the order of indices, which are places in it. They are decoded ahead on other
-// goroutines, within a bound on memory that counts samples as large as the first.
+// Read yields the samples of a source at the given indices, in that order. Other goroutines decode ahead
+// within a bound on memory, which assumes that all samples are as large as the first.
 //
-// A sample that cannot be read is yielded in its place, with its name and a *BadSample, and reading goes on. Any other
-// error, that of a done context among them, is the last thing to be yielded. When the loop ends, however it ends, no goroutine is left.
+// A sample that cannot be read is yielded in its position, with its name and a *BadSample, and reading
+// continues. Any other error, including that of a cancelled context, ends the sequence. When the loop
+// ends, no goroutine is left.
 func Read(ctx context.Context, src Source, indices []int, f Frame, o ReadOptions) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		if len(indices) == 0 {
@@ -45,7 +46,7 @@ func Read(ctx context.Context, src Source, indices []int, f Frame, o ReadOptions
 	}
 }
 
-// A readResult is a sample or why there is none.
+// A readResult is a sample, or the error of reading it.
 type readResult struct {
 	sample Sample
 	err    error
@@ -59,7 +60,7 @@ func readOne(ctx context.Context, src Source, i int, f Frame) readResult {
 	return readResult{s, err}
 }
 
-// yield hands the reading over and reports whether to go on.
+// yield passes the result to the caller and reports whether to continue.
 func (r readResult) yield(yield func(Sample, error) bool) bool {
 	var bad *BadSample
 	return yield(r.sample, r.err) && (r.err == nil || errors.As(r.err, &bad))
@@ -76,12 +77,13 @@ func (r readResult) bytes() int64 {
 	return int64(4 * n)
 }
 
-// prefetch starts the workers. The channel that it returns has a place for each sample, in order, which is filled when the
-// sample is decoded; its capacity is what bounds the samples in flight. It is closed at the end or when ctx is done.
+// prefetch starts the workers. It returns a channel of channels, one for each sample in order, which
+// receives the decoded sample. The capacity bounds the samples in flight. The channel is closed at the
+// end, or when ctx is done.
 func prefetch(ctx context.Context, group *sync.WaitGroup, src Source, indices []int, f Frame, o ReadOptions, bytes int64) <-chan chan readResult {
 	workers, depth := o.bounds(bytes)
 	jobs := make(chan job)
-	order := make(chan chan readResult, depth-1) // and one that waits to enter
+	order := make(chan chan readResult, depth-1) // one more waits to enter
 	group.Go(func() {
 		defer close(order)
 		defer close(jobs)
@@ -102,13 +104,13 @@ func prefetch(ctx context.Context, group *sync.WaitGroup, src Source, indices []
 	return order
 }
 
-// A job is a sample to read and where to put it, which has room for it.
+// A job is the index of a sample to read, and a buffered channel for the result.
 type job struct {
 	index int
 	done  chan readResult
 }
 
-// send reports whether v was taken before ctx was done.
+// send sends v and reports whether it was received before ctx was done.
 func send[T any](ctx context.Context, to chan<- T, v T) bool {
 	select {
 	case to <- v:
@@ -118,7 +120,7 @@ func send[T any](ctx context.Context, to chan<- T, v T) bool {
 	}
 }
 
-// bounds are the workers, and the samples in flight beside the one that the caller holds.
+// bounds returns the number of workers, and of samples in flight besides the caller's.
 func (o ReadOptions) bounds(bytes int64) (workers, depth int) {
 	workers, budget := o.Workers, o.Ahead
 	if workers <= 0 {
@@ -127,7 +129,7 @@ func (o ReadOptions) bounds(bytes int64) (workers, depth int) {
 	if budget <= 0 {
 		budget = 64 << 20
 	}
-	const most = 4096 // samples: enough for the smallest
+	const most = 4096 // samples, enough for the smallest ones
 	depth = int(min(most, max(1, budget/max(1, bytes))))
 	return min(workers, depth), depth
 }

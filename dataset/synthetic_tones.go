@@ -10,46 +10,46 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TonesOptions says which tones OpenTones plays. A range is its low and high end; a factor is drawn from it for each sample anew,
-// independently of the others. Two equal ends fix the factor.
+// TonesOptions are the options of OpenTones. A range is a low and a high end. Each factor of a sample is
+// drawn from its range, independently of the others. Equal ends fix a factor.
 type TonesOptions struct {
 	N      int     // number of samples
-	Rate   int     // samples a second; 0: 16,000
+	Rate   int     // samples per second; 0: 16,000
 	Length float64 // seconds; 0: 1
 	Seed   uint64  // of every draw
 
-	Pitch    []float64 // Hz, drawn evenly on a logarithmic scale; nil: 110 to 880
-	Loudness []float64 // dBFS, the root of the mean square while a tone sounds; nil: -30 to -12
-	Beats    []float64 // tones a second; nil: 1 to 6
-	Bright   []float64 // how much of each harmonic is left in the next one, 0 to 1: 0 is a sine; nil: 0 to 0.7
+	Pitch    []float64 // Hz, uniform on a logarithmic scale; nil: 110 to 880
+	Loudness []float64 // dBFS, the root mean square during a tone; nil: -30 to -12
+	Beats    []float64 // tones per second; nil: 1 to 6
+	Bright   []float64 // amplitude of a harmonic relative to the one below it, 0 to 1; 0 is a sine; nil: 0 to 0.7
 }
 
-// tonesVersion changes when the same options would give other samples.
+// tonesVersion changes when the same options give different samples.
 const tonesVersion = 1
 
-// Tones is a synthetic source of sounds, whose factors are known. See OpenTones.
+// Tones is a synthetic source of audio with known factors. See OpenTones.
 type Tones struct {
 	options     TonesOptions
 	fingerprint string
 }
 
-// A Tone is one sound of Tones, given by its factors: a tone of one pitch that is struck so many times a second.
+// A Tone holds the factors of one sample: a tone of one pitch, repeated at a constant rate.
 type Tone struct {
 	Pitch    float64 // Hz
 	Loudness float64 // dBFS
-	Beats    float64 // strokes a second
-	Bright   float64 // weight of a harmonic relative to the one before
+	Beats    float64 // repetitions per second
+	Bright   float64 // amplitude of a harmonic relative to the one below it
 }
 
-// OpenTones returns a source of sounds whose factors are drawn and carried with each sample:
+// OpenTones returns a source of audio. Each sample carries the factors that were drawn for it:
 //
 //	pitch     Hz
 //	loudness  dBFS
-//	beats     strokes a second: the counterpart of the rate of speech
-//	bright    weight of each harmonic relative to the one before
+//	beats     repetitions per second, the counterpart of the speech rate
+//	bright    amplitude of a harmonic relative to the one below it
 //
-// Sample i depends on the seed and i alone. Its factors do not depend on rate and length. Harmonics above half the rate are left out.
-// There are no labels.
+// Sample i depends on the seed and i only. Its factors do not depend on rate and length. Harmonics above
+// half the rate are left out. There are no labels.
 func OpenTones(o TonesOptions) (*Tones, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {
@@ -107,7 +107,7 @@ func (s *Tones) Classes() []string { return nil }
 // Factors names what OpenTones lists.
 func (s *Tones) Factors() []string { return []string{"beats", "bright", "loudness", "pitch"} }
 
-// Fingerprint is a hash of the options and of the version of the sounds.
+// Fingerprint returns a hash of the options and of tonesVersion.
 func (s *Tones) Fingerprint() string { return s.fingerprint }
 
 // Tone is what sample i plays.
@@ -133,7 +133,7 @@ func (s *Tones) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	n := max(1, int(math.Round(s.options.Length*float64(s.options.Rate))))
 	switch {
 	case frame.ForImages():
-		return Sample{}, fmt.Errorf("tones are sounds, and the model takes images")
+		return Sample{}, fmt.Errorf("tones are audio, and the model takes images")
 	case frame.Rate > 0 && frame.Rate != s.options.Rate:
 		return Sample{}, fmt.Errorf("tones have %d samples a second and the model takes %d: say rate: %d", s.options.Rate, frame.Rate, frame.Rate)
 	case frame.Length > 0 && frame.Length != n:

@@ -2,25 +2,26 @@ package dataset
 
 import "sync"
 
-// Trajectories is a Source whose samples lie on trajectories: the frames of a video at one place, or an image under a
-// moving camera. Amount by amount a trajectory leads from a reference sample to others that show the same a little
-// changed, tau(x, gamma) in section 4 of Goodfellow et al. (2009).
+// Trajectories is a Source whose samples lie on trajectories: the frames of a video at one position, or an
+// image under a moving camera. A trajectory leads from a reference sample through gradually changed
+// versions of it, tau(x, gamma) in section 4 of Goodfellow et al. (2009).
 type Trajectories interface {
 	Source
-	// Amounts are the gammas of every trajectory, ascending, 0 among them: frames later, say.
+	// Amounts returns the values of gamma of every trajectory, ascending and including 0, for instance in
+	// frames.
 	Amounts() []float64
-	// Trajectory returns the places of the samples that a reference sample becomes, one for each amount, in their
-	// order; that of amount 0 is i itself. It is nil where one of them is missing: near the start or the end of a scene.
+	// Trajectory returns the indices of the samples of the trajectory of reference sample i, one for each
+	// amount; that of amount 0 is i. It returns nil if one is missing, near the ends of a scene.
 	Trajectory(i int) []int
 }
 
-// trajectoryWrapper is a source made of others, which may have trajectories.
+// A trajectoryWrapper is a source made of others, which may have trajectories.
 type trajectoryWrapper interface {
 	amounts() []float64
 	trajectory(i int) []int
 }
 
-// Amounts are those of the trajectories of a source, through whatever wraps it; nil where it has none.
+// Amounts returns the amounts of a source's trajectories, also of a wrapped one; nil if it has none.
 func Amounts(src Source) []float64 {
 	switch src := src.(type) {
 	case Trajectories:
@@ -31,8 +32,8 @@ func Amounts(src Source) []float64 {
 	return nil
 }
 
-// Trajectory returns the places of the samples that sample i of a source becomes, one for each of its Amounts; nil
-// where one of them is missing, is not among the samples that were chosen of the source, or where the source has no
+// Trajectory returns the indices of the samples of the trajectory of sample i, one for each of the
+// source's Amounts. It returns nil if one is missing or was not selected, or if the source has no
 // trajectories.
 func Trajectory(src Source, i int) []int {
 	switch src := src.(type) {
@@ -44,8 +45,8 @@ func Trajectory(src Source, i int) []int {
 	return nil
 }
 
-// inverse tells where each place of a source is among those that were picked, once somebody asks. Of a place that was picked
-// twice it is the last.
+// inverse returns a function that maps indices of a source to positions among the picks, computed at the
+// first call. Of an index picked twice it is the last position.
 func inverse(picks []int) func() map[int]int {
 	return sync.OnceValue(func() map[int]int {
 		at := make(map[int]int, len(picks))

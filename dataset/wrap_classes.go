@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// relabelled is a source whose labels are a model's outputs.
+// A relabelled source has a model's outputs as labels.
 type relabelled struct {
 	Source
 	to          []int // by label of the source
@@ -14,8 +14,9 @@ type relabelled struct {
 	fingerprint string
 }
 
-// MapClasses returns a source whose labels are the outputs of a model: to[l] is the output of label l of src, NoLabel for
-// none. classes names all outputs of the model, in order. MatchClasses makes to from names.
+// MapClasses returns a source whose labels are the outputs of a model: to[l] is the output of label l of
+// src, or NoLabel. classes are the names of the model's outputs in order. MatchClasses computes to from
+// names.
 func MapClasses(src Source, to []int, classes []string) (Source, error) {
 	if have := len(src.Classes()); len(to) != have {
 		return nil, fmt.Errorf("classes: %d outputs are given for the %d classes of the data", len(to), have)
@@ -30,9 +31,9 @@ func MapClasses(src Source, to []int, classes []string) (Source, error) {
 	return relabelled{src, slices.Clone(to), slices.Clone(classes), d.String()}, nil
 }
 
-// Restrict is MapClasses for data of only some of a model's classes, such as ImageNet-A and -R with 200 of 1,000: the
-// labels are places in keep, which lists the outputs that stay, ascending. The model's other outputs are to be left out
-// before the softmax.
+// Restrict is MapClasses for data with some of a model's classes only, such as ImageNet-A and -R with 200
+// of 1,000. keep lists the outputs that stay, in ascending order, and the labels are positions in keep.
+// The caller leaves out the model's other outputs before the softmax.
 func Restrict(src Source, to []int, classes []string) (restricted Source, keep []int, err error) {
 	all, err := MapClasses(src, to, classes)
 	if err != nil {
@@ -57,7 +58,7 @@ func Restrict(src Source, to []int, classes []string) (restricted Source, keep [
 	return restricted, keep, err
 }
 
-// MatchClasses finds each name in the names of a model's outputs.
+// MatchClasses returns the index of each name among the names of a model's outputs.
 func MatchClasses(names, outputs []string) ([]int, error) {
 	at := make(map[string]int, len(outputs))
 	for i, o := range outputs {

@@ -11,26 +11,29 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// PartFactor is the factor that tells which source a joined sample comes from: a category whose names are those of the parts.
+// PartFactor is the factor that holds the source of a concatenated sample: a category with the names of
+// the parts.
 const PartFactor = "part"
 
-// A Concatenation is several sources, one behind the other: the training, validation and test sets of a corpus, say.
+// A Concatenation is several sources, one after the other, for instance the training, validation and
+// test sets of a corpus.
 type Concatenation struct {
 	names       []string
 	parts       []Source
-	starts      []int // where each part starts, and the end of the last
+	starts      []int // index of the first sample of each part, then the length
 	classes     []string
-	labels      [][]int // of each part: the place of its labels in classes
+	labels      [][]int // for each part, the indices of its labels in classes
 	factors     []string
 	categories  map[string][]string
-	values      []map[string][]int // of each part and category: the place of its names in categories
+	values      []map[string][]int // for each part and category, the indices of its names in categories
 	notes       []string
 	fingerprint string
 }
 
-// Concat puts sources behind one another, in the order given, each under a name of its own. The samples carry the factors that all parts
-// have, and the factor part. Classes and names of categories are those of the first part, then what later ones have besides; where a part has
-// no classes, no sample has a label, and Notes says so. A sample's index is its place, its name starts with that of its part.
+// Concat concatenates sources in the order given, each under a name. The samples carry the factors that
+// all parts have, and the factor part. Classes and names of categories are those of the first part,
+// followed by further ones of later parts. If a part has no classes, no sample has a label, and Notes says
+// so. The index of a sample is its position, and its name starts with the name of its part.
 func Concat(names []string, parts []Source) (*Concatenation, error) {
 	j := &Concatenation{names: slices.Clone(names), parts: slices.Clone(parts), starts: []int{0}, categories: map[string][]string{PartFactor: slices.Clone(names)}}
 	if len(names) != len(parts) || len(parts) < 2 {
@@ -99,7 +102,7 @@ func (j *Concatenation) mergeFactors() error {
 	return nil
 }
 
-// mergeNames finds each name in a list, and puts those that it lacks behind it.
+// mergeNames returns the index of each name in a list, to which it appends missing names.
 func mergeNames(all *[]string, names []string) []int {
 	out := make([]int, len(names))
 	for i, name := range names {
@@ -111,19 +114,19 @@ func mergeNames(all *[]string, names []string) []int {
 	return out
 }
 
-// Len is the number of samples of all parts.
+// Len returns the number of samples of all parts.
 func (j *Concatenation) Len() int { return j.starts[len(j.parts)] }
 
-// Classes are those of all parts.
+// Classes returns the classes of all parts.
 func (j *Concatenation) Classes() []string { return j.classes }
 
-// Factors are those that all parts have, and part.
+// Factors returns the factors that all parts have, and part.
 func (j *Concatenation) Factors() []string { return j.factors }
 
 // Fingerprint hashes the names and the fingerprints of the parts.
 func (j *Concatenation) Fingerprint() string { return j.fingerprint }
 
-// Notes are those of the parts.
+// Notes returns the notes of the parts.
 func (j *Concatenation) Notes() []string { return j.notes }
 
 func (j *Concatenation) factorCategories(factor string) []string {
@@ -164,7 +167,7 @@ func (j *Concatenation) describe(ctx context.Context, i int) (Sample, error) {
 	return s, err
 }
 
-// partOf is the part that sample i is of.
+// partOf returns the part of sample i.
 func (j *Concatenation) partOf(i int) int {
 	k := len(j.parts) - 1
 	for j.starts[k] > i {
@@ -173,7 +176,7 @@ func (j *Concatenation) partOf(i int) int {
 	return k
 }
 
-// adapt gives a sample of part k the index, the name, the label and the factors that it has among all.
+// adapt sets the index, name, label and factors of sample i, which comes from part k.
 func (j *Concatenation) adapt(s Sample, k, i int) Sample {
 	s.Index, s.Name = i, j.names[k]+"/"+s.Name
 	if j.labels == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// corrupted is a source whose images were damaged, each in its own way.
+// A corrupted source applies a corruption to each image, with draws of its own.
 type corrupted struct {
 	Source
 	how         transform.Corrupt
@@ -18,13 +18,13 @@ type corrupted struct {
 	fingerprint string
 }
 
-// Corrupt returns a source whose samples are those of src, damaged after they were framed: a test set of its own, such as
-// the 75 of ImageNet-C are. The draws are keyed by the seed, the name and the sample's index, so that a sample is damaged in the
-// same way whenever it is read; whatever is measured on it comes on top.
+// Corrupt returns a source with the samples of src, corrupted after they were brought to the frame: a
+// test set like the 75 of ImageNet-C. The draws are keyed by the seed, the name and the sample's index,
+// so a sample is corrupted in the same way whenever it is read.
 func Corrupt(src Source, how transform.Corrupt, seed uint64, name string) Source {
 	d := newDigest("corrupted")
 	d.add(src.Fingerprint(), corruptionKey(how), seed, name)
-	if v := transform.Version(how); v > 1 { // fingerprints from before there were versions stay as they are
+	if v := transform.Version(how); v > 1 { // version 1 has no suffix, so that older fingerprints stay valid
 		d.add(v)
 	}
 	return corrupted{src, how, seed, name, d.String()}

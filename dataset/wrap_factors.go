@@ -12,31 +12,36 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A computed source gives its samples factors that are computed from them.
+// A computed source adds factors to its samples that are computed from them.
 type computed struct {
 	Source
 	names       []string
 	fingerprint string
 }
 
-// factorFunctions are what can be computed of an image, or of a sound.
+// factorFunctions are the factors that can be computed from an image or from audio.
 var factorFunctions = map[string]func(tensor.Tensor) (float64, error){
 	"hue": hsvMean(0), "saturation": hsvMean(1), "value": hsvMean(2), "level": levelOf,
 }
 
-// ComputeFactors returns a source whose samples also carry factors that are computed from their Input, as it is framed:
+// ComputeFactors returns a source whose samples also carry factors computed from their Input, in the frame:
 //
-//	hue         mean hue of an image in 8 bits, 0 to 179: half the degrees
+//	hue         mean hue of an image in 8 bits, 0 to 179, which is half the degrees
 //	saturation  mean saturation, 0 to 255
 //	value       mean of the largest channel, 0 to 255
-//	level       of a sound: 20 log10 of the root of the mean square, dBFS; -200 for silence
+//	level       of audio: 20 log10 of the root mean square, in dBFS; -200 for silence
 //
-// Hue, saturation and value are those of OpenCV's conversion of 8-bit images, each rounded before the mean: with V the largest and m
-// the smallest channel, S = 255 (V - m) / V, 0 for black, and the hue is 30 (G - B) / (V - m) where V is red, 60 + 30 (B - R) / (V - m)
-// where it is green, 120 + 30 (R - G) / (V - m) where it is blue, plus 180 where it is negative, and 0 for grey. The mean of the hue is that of
-// the numbers, not of the circle, as Plachouras et al. 2025 take it. In an image of one channel hue and saturation are 0.
+// Hue, saturation and value are those of OpenCV's conversion of 8-bit images, rounded before the mean.
+// With V the largest and m the smallest channel, S = 255 (V - m) / V, and 0 for black. The hue is
 //
-// A sample is described by its whole Input, since no frame is known then.
+//	30 (G - B) / (V - m)         if V is red, plus 180 if that is negative
+//	60 + 30 (B - R) / (V - m)    if V is green
+//	120 + 30 (R - G) / (V - m)   if V is blue
+//
+// and 0 for grey. The mean hue is the arithmetic mean, not the circular one, as in Plachouras et al.
+// 2025. In an image of one channel hue and saturation are 0.
+//
+// Describe computes the factors from the whole Input, since no frame is known there.
 func ComputeFactors(src Source, names []string) (Source, error) {
 	if len(names) == 0 {
 		return src, nil
@@ -90,7 +95,7 @@ func (m computed) describe(ctx context.Context, i int) (Sample, error) {
 	return s, err
 }
 
-// hsvMean is the mean of one component of an image's hue, saturation and value.
+// hsvMean returns the function that averages one component of an image: hue, saturation or value.
 func hsvMean(component int) func(tensor.Tensor) (float64, error) {
 	return func(t tensor.Tensor) (float64, error) {
 		if t.Rank() != 3 || t.Shape[0] != 1 && t.Shape[0] != 3 {
@@ -108,7 +113,7 @@ func hsvMean(component int) func(tensor.Tensor) (float64, error) {
 	}
 }
 
-// hsv are hue, saturation and value of one colour of 8 bits.
+// hsv returns hue, saturation and value of an 8-bit colour.
 func hsv(r, g, b float64) [3]float64 {
 	top, low := max(r, g, b), min(r, g, b)
 	span := top - low
@@ -130,12 +135,12 @@ func hsv(r, g, b float64) [3]float64 {
 	return [3]float64{hue, math.Round(255 * span / top), top}
 }
 
-// silence stands for the level of a sound without power.
+// silence is the level of a waveform of zeros.
 const silence = -200
 
 func levelOf(t tensor.Tensor) (float64, error) {
 	if t.Rank() != 2 {
-		return 0, errors.New("it is of sounds")
+		return 0, errors.New("the factor is for audio")
 	}
 	var sum float64
 	for _, v := range t.Data {

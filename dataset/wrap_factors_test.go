@@ -73,7 +73,7 @@ func TestMeasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := loud.At(t.Context(), 0, Frame{}); err == nil || !strings.Contains(err.Error(), "it is of sounds") {
+	if _, err := loud.At(t.Context(), 0, Frame{}); err == nil || !strings.Contains(err.Error(), "the factor is for audio") {
 		t.Errorf("the level of an image: %v", err)
 	}
 }

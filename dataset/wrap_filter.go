@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// wrapper is a source made of one other, whose samples it passes on.
+// A wrapper is a source made of one other source.
 type wrapper interface{ unwrap() Source }
 
 func (s subset) unwrap() Source     { return s.Source }
@@ -17,8 +17,8 @@ func (c corrupted) unwrap() Source  { return c.Source }
 func (m computed) unwrap() Source   { return m.Source }
 func (p *Pairs) unwrap() Source     { return p.Source }
 
-// Categories are the names of the values of a factor that is no number, such as a speaker: Factors holds places in this list. It is
-// nil for a factor that is a number.
+// Categories returns the names of the values of a categorical factor, such as a speaker; a sample's factor
+// is an index into this list. It returns nil for a numeric factor.
 func Categories(src Source, factor string) []string {
 	for {
 		switch s := src.(type) {
@@ -36,7 +36,7 @@ func (l *fileList) factorCategories(factor string) []string {
 	return slices.Clone(l.categories[factor])
 }
 
-// Notes are lines about what a source has left out when it was opened, with names and numbers.
+// Notes returns sentences on what a source left out when it was opened.
 func Notes(src Source) []string {
 	for {
 		switch s := src.(type) {
@@ -50,15 +50,15 @@ func Notes(src Source) []string {
 	}
 }
 
-// A Condition says which values of a factor are wanted: those from Low to High, both included, or where Values is not nil those
-// in it, which are numbers or the names of categories.
+// A Condition selects values of a factor: those from Low to High, both included, or, if Values is not nil,
+// those in it, which are numbers or names of categories.
 type Condition struct {
 	Low, High float64
 	Values    []string
 }
 
-// Where returns the samples whose factors meet all conditions, in the order of the source. The factor "label" is the name of the
-// label, and its number. A source that is no Describer is read once.
+// Where returns the samples whose factors meet all conditions, in the order of the source. The factor
+// "label" matches the name and the number of the label. A source that is not a Describer is read once.
 func Where(ctx context.Context, src Source, conditions map[string]Condition) (Source, error) {
 	var tests []func(Sample) bool
 	for factor, c := range conditions {
@@ -84,7 +84,7 @@ func Where(ctx context.Context, src Source, conditions map[string]Condition) (So
 	return newSubset(src, places), nil
 }
 
-// test is the condition on one factor of a source.
+// test returns the predicate of the condition on a factor.
 func (c Condition) test(src Source, factor string) (func(Sample) bool, error) {
 	names := Categories(src, factor)
 	value := func(s Sample) (float64, bool) { v, ok := s.Factors[factor]; return v, ok }
@@ -110,7 +110,7 @@ func (c Condition) test(src Source, factor string) (func(Sample) bool, error) {
 	}, nil
 }
 
-// numbersOf reads values as names of categories, else as numbers.
+// numbersOf parses values as names of categories or as numbers.
 func numbersOf(values, names []string) ([]float64, error) {
 	var out []float64
 	for _, text := range values {

@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// Pairs is a source of pairs that somebody else made: each sample of one source with its moved version from another. They
-// stand in for a transformation.
+// Pairs is a source of ready-made pairs: each sample of one source with its transformed version from
+// another. They replace a transformation.
 type Pairs struct {
 	Source             // the clean samples
-	moved       Source // their other halves
-	partner     []int  // places in moved
+	moved       Source // the transformed samples
+	partner     []int  // indices into moved
 	fingerprint string
 }
 
-// Pair matches two sources by "row", the i-th with the i-th, or by "name": file names without their ending. By
-// default it is "name" where both are folders and "row" elsewhere. Names, labels and factors are those of clean.
+// Pair matches two sources by "row", the i-th with the i-th, or by "name", file names without extension.
+// The default is "name" for two folders and "row" otherwise. Names, labels and factors are those of clean.
 func Pair(ctx context.Context, clean, moved Source, by string) (*Pairs, error) {
 	partner, err := match(ctx, clean, moved, by)
 	if err != nil {
@@ -80,7 +80,7 @@ func matchNames(ctx context.Context, clean, moved Source) ([]int, error) {
 	return partner, nil
 }
 
-// stems are the names of all samples without the endings of files.
+// stems returns the names of all samples without file extensions.
 func stems(ctx context.Context, src Source) ([]string, error) {
 	names := make([]string, src.Len())
 	for i := range names {
@@ -93,7 +93,7 @@ func stems(ctx context.Context, src Source) ([]string, error) {
 	return names, nil
 }
 
-// Fingerprint hashes those of both sources and how they are matched.
+// Fingerprint returns a hash of both fingerprints and of the matching.
 func (p *Pairs) Fingerprint() string { return p.fingerprint }
 
 // Close closes the files of both sources.

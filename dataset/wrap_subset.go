@@ -10,15 +10,15 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 )
 
-// A subset is some samples of a source in some order. A sample keeps its index in the source.
+// A subset is a selection of a source's samples. A sample keeps its index in the source.
 type subset struct {
 	Source
 	places      []int
-	positions   func() map[int]int // where each place of the source is among the picks
+	positions   func() map[int]int // maps indices of the source to positions in places
 	fingerprint string
 }
 
-// Subset returns the samples of a source at the given places, in that order.
+// Subset returns the samples of a source at the given indices, in that order.
 func Subset(src Source, places []int) (Source, error) {
 	for _, p := range places {
 		if p < 0 || p >= src.Len() {
@@ -49,7 +49,7 @@ func (s subset) describe(ctx context.Context, i int) (Sample, error) {
 	return Describe(ctx, s.Source, s.places[i])
 }
 
-// Limit returns the first n samples of a source, or the source itself if it has no more.
+// Limit returns the first n samples of a source, or the source itself if it has fewer.
 func Limit(src Source, n int) Source {
 	if n >= src.Len() {
 		return src
@@ -57,24 +57,25 @@ func Limit(src Source, n int) Source {
 	return newSubset(src, Indices(max(0, n)))
 }
 
-// Shuffle returns the samples of a source in an order that the seed decides.
+// Shuffle returns the samples of a source in a random order, keyed by the seed.
 func Shuffle(src Source, base uint64) Source {
 	return newSubset(src, seed.Rand(base, "dataset: shuffle").Perm(src.Len()))
 }
 
-// A SplitOptions says which samples Split draws.
+// SplitOptions are the options of Split and RandomSubset.
 type SplitOptions struct {
 	Seed       uint64
-	Stratified bool // each class keeps its share, as nearly as whole samples allow
+	Stratified bool // each class keeps its share, up to whole samples
 }
 
-// Split returns the share of a source from one fraction to another, both in [0, 1]: samples are put into an order that
-// the seed decides, and those from round(from n) to round(to n) are kept, in the order of the source. Shares that do not
-// overlap have no sample in common, and shares that adjoin leave none out; part i of k is the share i/k to (i+1)/k.
+// Split returns the share of a source between two fractions in [0, 1]. Samples are put into a random order
+// keyed by the seed, and those from round(from n) to round(to n) are kept, in the order of the source.
+// Disjoint shares have no sample in common, and adjoining shares leave none out: part i of k is the share
+// i/k to (i+1)/k.
 //
-// A stratified order mixes the classes evenly, so that every share has of each class what is due to it to within one sample
-// or two; where many classes have a sample or two each, to within as many as there are classes. It needs the labels: a source that is
-// no Describer is read once for them.
+// A stratified order distributes the classes evenly, so the number of samples of a class in a share
+// differs from the class's proportion by one or two; with many classes of one or two samples each, by up
+// to the number of classes. It needs the labels: a source that is not a Describer is read once.
 func Split(ctx context.Context, src Source, from, to float64, d SplitOptions) (Source, error) {
 	if !(0 <= from && from < to && to <= 1) {
 		return nil, fmt.Errorf("splitting: share %v to %v: it starts at 0 or later, and ends later and by 1", from, to)
@@ -83,7 +84,7 @@ func Split(ctx context.Context, src Source, from, to float64, d SplitOptions) (S
 	return splitRange(ctx, src, int(math.Round(from*n)), int(math.Round(to*n)), d)
 }
 
-// RandomSubset returns n samples that the seed decides, in the order of the source: all of them if it has no more.
+// RandomSubset returns n random samples, keyed by the seed, in the order of the source; all if it has fewer.
 func RandomSubset(ctx context.Context, src Source, n int, d SplitOptions) (Source, error) {
 	if n >= src.Len() {
 		return src, nil
@@ -105,8 +106,8 @@ func splitRange(ctx context.Context, src Source, from, to int, d SplitOptions) (
 	return newSubset(src, places), nil
 }
 
-// interleaveClasses reorders samples so that any stretch has of each class nearly its share: the j-th of the m samples of a class
-// goes to (j + 1/2) / m of the way.
+// interleaveClasses reorders samples so that any interval has nearly the proportions of the classes: the
+// j-th of the m samples of a class goes to the relative position (j + 1/2) / m.
 func interleaveClasses(order, labels []int) {
 	sizes, seen := map[int]float64{}, map[int]float64{}
 	for _, l := range labels {
