@@ -10,17 +10,20 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An ArrayFile is an array in an npy or npz file whose rows, its slices along the first axis, are read when they are wanted: a
-// matrix of activations that does not fit into memory. It must be closed.
+// An ArrayFile is an array in an npy or npz file whose rows, its slices along the first axis, are
+// read when they are wanted: a matrix of activations that does not fit into memory. It must be
+// closed.
 type ArrayFile struct {
 	file archive
 	npy  npyArray
 }
 
-// maxPreloaded is the number of bytes up to which an Array is read into memory at once: rows in random order are then no reads.
+// maxPreloaded is the number of bytes up to which an Array is read into memory at once: rows in
+// random order are then no reads.
 const maxPreloaded = 64 << 20
 
-// OpenArrayFile opens the array of an .npy file, or that of a key in an .npz file ("": its only one).
+// OpenArrayFile opens the array of an .npy file, or that of a key in an .npz file ("": its only
+// one).
 func OpenArrayFile(ctx context.Context, path, key string) (*ArrayFile, error) {
 	file, a, err := openArray(ctx, path, key)
 	if err != nil {
@@ -82,7 +85,8 @@ func (a *ArrayFile) Single() bool {
 	return a.npy.bytes <= 2
 }
 
-// Rows reads the rows of the given indices, in that order, into dst: len(index) times the values of a row.
+// Rows reads the rows of the given indices, in that order, into dst: len(index) times the values of
+// a row.
 func (a *ArrayFile) Rows(index []int, dst []float64) error {
 	width := a.npy.row()
 	for at := 0; at < len(index); {

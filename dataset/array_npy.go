@@ -35,8 +35,9 @@ var (
 	npyShape = regexp.MustCompile(`['"]shape['"]\s*:\s*\(([0-9, ]*)\)`)
 )
 
-// openNPY reads the header of an array (numpy.lib.format, versions 1 to 3) and checks that the values are all there.
-// Reading the values is up to the array; npyio reads arrays of two dimensions at most, and whole.
+// openNPY reads the header of an array (numpy.lib.format, versions 1 to 3) and checks that the
+// values are all there. Reading the values is up to the array; npyio reads arrays of two dimensions
+// at most, and whole.
 func openNPY(b fileData) (npyArray, error) {
 	text, offset, err := npyHeader(b)
 	if err != nil {
@@ -55,7 +56,8 @@ func openNPY(b fileData) (npyArray, error) {
 	return a, a.toRows()
 }
 
-// maxTransposed is the number of bytes up to which an array that is saved column by column is read whole and turned.
+// maxTransposed is the number of bytes up to which an array that is saved column by column is read
+// whole and turned.
 const maxTransposed = 256 << 20
 
 // toRows takes an array whose first axis varies fastest into memory, with the last one fastest.

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// An archive is what holds arrays: an npy file with one, or an npz file with several, each under its key.
+// An archive is what holds arrays: an npy file with one, or an npz file with several, each under
+// its key.
 type archive struct {
 	path    string
 	data    fileData
@@ -57,8 +58,9 @@ func (a *archive) readDirectory() error {
 // Close closes the file.
 func (a archive) Close() error { return a.data.Close() }
 
-// open opens the array of a key; an npy file has the key "". An array that is stored as it is (numpy.savez) stays in
-// the file; a compressed one is inflated into memory. It can be read until the archive is closed.
+// open opens the array of a key; an npy file has the key "". An array that is stored as it is
+// (numpy.savez) stays in the file; a compressed one is inflated into memory. It can be read until
+// the archive is closed.
 func (a archive) open(ctx context.Context, key string) (npyArray, error) {
 	where, b := a.path, a.data
 	if a.members == nil {
@@ -106,7 +108,8 @@ func openMember(ctx context.Context, b fileData, f *zip.File) (fileData, error) 
 	return decompress(contextReader{ctx, r}, maxDecompressed)
 }
 
-// imagesKey is the key of the images where none is given: the only one, or else the first of the usual names.
+// imagesKey is the key of the images where none is given: the only one, or else the first of the
+// usual names.
 func (a archive) imagesKey() (string, error) {
 	if a.members == nil {
 		return "", nil
@@ -122,7 +125,8 @@ func (a archive) imagesKey() (string, error) {
 	return "", fmt.Errorf("%s: which array holds the images? There are %s", a.path, strings.Join(a.keys, ", "))
 }
 
-// labelsKey is the key of the labels that go with the images of a key (y_test with x_test, labels with images), or "".
+// labelsKey is the key of the labels that go with the images of a key (y_test with x_test, labels
+// with images), or "".
 func (a archive) labelsKey(images string) string {
 	words := strings.Split(images, "_")
 	for i, w := range words {

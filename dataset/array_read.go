@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// ReadArray loads an array of any shape from an .npy file, or the array of a key from an .npz file ("": its only one), as
-// float32. Values beyond float32 become infinite.
+// ReadArray loads an array of any shape from an .npy file, or the array of a key from an .npz file
+// ("": its only one), as float32. Values beyond float32 become infinite.
 func ReadArray(ctx context.Context, path, key string) (tensor.Tensor, error) {
 	t, err := readArray(ctx, path, key)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 // ModelRate, as AudioOptions.Rate, resamples each file to the rate of the model.
 const ModelRate = -1
 
-// AudioOptions are the options of OpenAudio: which files to read, their labels, and the length of items.
+// AudioOptions are the options of OpenAudio: which files to read, their labels, and the length of
+// items.
 type AudioOptions struct {
 	Dir     string
 	Labels  string // CSV file of file, label and columns of factors; the files are relative to Dir
@@ -43,17 +44,17 @@ type Audio struct {
 type audioItem struct{ file, part int }
 
 // OpenAudio opens a folder of WAV and FLAC files. Labels and factors come from a CSV file, from a
-// pattern of file names, or from the layout. A field of a pattern, in braces, matches the text up to
-// the next literal. The field {label} is the label. Other fields are factors: numbers if all their
-// values are, otherwise categories (see Categories).
+// pattern of file names, or from the layout. A field of a pattern, in braces, matches the text up
+// to the next literal. The field {label} is the label. Other fields are factors: numbers if all
+// their values are, otherwise categories (see Categories).
 //
 //	{label}_{speaker}_{take}.wav     matches file names, at any depth
 //	{speaker}/{label}/{}.flac        matches paths within the folder; {} is ignored
 //
-// The layout librispeech is that of its archives: SPEAKER/CHAPTER/SPEAKER-CHAPTER-NUMBER.flac beside
-// SPEAKER-CHAPTER.trans.txt, at any depth. Its factors are speaker, chapter, words (of the transcript)
-// and words-per-second (words / duration of the utterance). Files without a transcript are left out;
-// Notes counts and names them.
+// The layout librispeech is that of its archives: SPEAKER/CHAPTER/SPEAKER-CHAPTER-NUMBER.flac
+// beside SPEAKER-CHAPTER.trans.txt, at any depth. Its factors are speaker, chapter, words (of the
+// transcript) and words-per-second (words / duration of the utterance). Files without a transcript
+// are left out; Notes counts and names them.
 //
 // Each file has the factor duration, in seconds, unless the CSV file has a column of that name.
 //
@@ -64,8 +65,8 @@ type audioItem struct{ file, part int }
 //	split  a file is cut into whole items from its start, and the rest is left out; a shorter file is
 //	       left out, and Notes counts and names such files
 //
-// Channels are averaged. The fingerprint hashes names, sizes, labels, factors and the ends of files, as
-// that of OpenFolder does.
+// Channels are averaged. The fingerprint hashes names, sizes, labels, factors and the ends of
+// files, as that of OpenFolder does.
 func OpenAudio(ctx context.Context, o AudioOptions) (*Audio, error) {
 	s := &Audio{fileList: fileList{dir: o.Dir, what: "audio files", extensions: []string{".flac", ".wav", ".wave"}}, options: o}
 	if err := s.open(ctx); err != nil {
@@ -249,8 +250,8 @@ func (s *Audio) Describe(i int) Sample {
 	return out
 }
 
-// At reads item i. A file that cannot be read is a BadSample. A rate or length other than the model's is
-// an error.
+// At reads item i. A file that cannot be read is a BadSample. A rate or length other than the
+// model's is an error.
 func (s *Audio) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "audio files "+s.dir, i, len(s.items)); err != nil {
 		return Sample{}, err

@@ -222,9 +222,9 @@ func TestAudioRefused(t *testing.T) {
 	empty := t.TempDir()
 	broken := folderOf(t, map[string][]byte{"a.wav": []byte("RIFF"), "b.flac": nil})
 	for want, o := range map[string]AudioOptions{
-		"no audio files":                         {Dir: empty},
-		"none of 2 audio files can be read":      {Dir: broken},
-		"4 of 4 audio files do not fit":          {Dir: dir, Pattern: "{label}-{take}.wav"},
+		"no audio files":                    {Dir: empty},
+		"none of 2 audio files can be read": {Dir: broken},
+		"4 of 4 audio files do not fit":     {Dir: dir, Pattern: "{label}-{take}.wav"},
 		"has no field such as {label}":      {Dir: dir, Pattern: "a.wav"},
 		"nothing stands between":            {Dir: dir, Pattern: "{label}{take}.wav"},
 		"{a} stands twice":                  {Dir: dir, Pattern: "{a}_{a}_{b}.wav"},
@@ -237,10 +237,10 @@ func TestAudioRefused(t *testing.T) {
 		`fit "squeeze"`:                     {Dir: dir, Fit: "squeeze"},
 		"rate 800000000":                    {Dir: dir, Rate: 800000000},
 		"length -1":                         {Dir: dir, Length: -1},
-		"all 4 audio files are shorter":          {Dir: dir, Fit: "split", Length: 10},
+		"all 4 audio files are shorter":     {Dir: dir, Fit: "split", Length: 10},
 		"SPEAKER-CHAPTER-NUMBER":            {Dir: dir, Layout: "librispeech"},
 		"librispeech has its own factors":   {Dir: dir, Layout: "librispeech", Pattern: "{label}.wav"},
-		`layout "synsets" is for images`: {Dir: dir, Layout: "synsets"},
+		`layout "synsets" is for images`:    {Dir: dir, Layout: "synsets"},
 	} {
 		if _, err := OpenAudio(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v, want %q", o, err, want)

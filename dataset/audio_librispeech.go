@@ -50,8 +50,8 @@ func (s *Audio) readTranscripts() error {
 	return s.labelSpeakers(speakers, chapters)
 }
 
-// readTranscript counts the words of each line, "SPEAKER-CHAPTER-NUMBER WORD WORD ...". A missing file counts as
-// empty.
+// readTranscript counts the words of each line, "SPEAKER-CHAPTER-NUMBER WORD WORD ...". A missing
+// file counts as empty.
 func (s *Audio) readTranscript(name string, words map[string]int) error {
 	file, err := os.Open(filepath.Join(s.dir, name))
 	if os.IsNotExist(err) {
@@ -74,7 +74,8 @@ func (s *Audio) readTranscript(name string, words map[string]int) error {
 	return nil
 }
 
-// labelSpeakers makes factors of speaker and chapter, and a label of one of them if the options say so.
+// labelSpeakers makes factors of speaker and chapter, and a label of one of them if the options say
+// so.
 func (s *Audio) labelSpeakers(speakers, chapters []string) error {
 	columns := map[string][]string{"speaker": speakers, "chapter": chapters}
 	if label := s.options.Label; label != "" {

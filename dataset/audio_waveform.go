@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A Waveform is the whole waveform that the Input of a sample is cut from. Transformations act on the
-// waveform, and the item is cut out again afterwards.
+// A Waveform is the whole waveform that the Input of a sample is cut from. Transformations act on
+// the waveform, and the item is cut out again afterwards.
 type Waveform struct {
 	Rate    int       // samples per second
 	Seconds float64   // seconds of an item; 0: whole files
@@ -20,11 +20,12 @@ type Waveform struct {
 
 // Apply returns T(x): the sample's image, or its waveform, under an Op.
 //
-// A waveform is transformed whole. If its n samples became n', positions scale by n'/n, and the item is
-// cut from the scaled position. If the scaled item is longer than before (a slower waveform), a part
-// that starts at a random position is taken. If it is shorter, it is repeated before and after itself,
-// in random shares. So neither the length nor the position of a silence reveals the stretching. This is
-// the rule of the code of Plachouras et al. 2025. The random position is part of the Op.
+// A waveform is transformed whole. If its n samples became n', positions scale by n'/n, and the
+// item is cut from the scaled position. If the scaled item is longer than before (a slower
+// waveform), a part that starts at a random position is taken. If it is shorter, it is repeated
+// before and after itself, in random shares. So neither the length nor the position of a silence
+// reveals the stretching. This is the rule of the code of Plachouras et al. 2025. The random
+// position is part of the Op.
 func (s Sample) Apply(op transform.Op) (tensor.Tensor, error) {
 	if s.Waveform == nil {
 		out := tensor.New(s.Input.Shape...)

@@ -7,9 +7,10 @@ import (
 	"sync"
 )
 
-// imagenetList has a line for each of the 1,000 outputs of an ImageNet classifier, in order: the WordNet synset and a name.
-// The order is that of the sorted synsets of the 2012 challenge, which PyTorch, Keras and TensorFlow share; the
-// names are torchvision's, in which no two classes are called alike.
+// imagenetList has a line for each of the 1,000 outputs of an ImageNet classifier, in order: the
+// WordNet synset and a name. The order is that of the sorted synsets of the 2012 challenge, which
+// PyTorch, Keras and TensorFlow share; the names are torchvision's, in which no two classes are
+// called alike.
 //
 //go:embed imagenet.txt
 var imagenetList string
@@ -22,8 +23,8 @@ var imagenet = sync.OnceValues(func() (synsets, names []string) {
 	return synsets, names
 })
 
-// ImageNetSynsets are the WordNet synsets of the outputs of an ImageNet classifier, in their order. With MatchClasses they
-// map folders named by synset to outputs.
+// ImageNetSynsets are the WordNet synsets of the outputs of an ImageNet classifier, in their order.
+// With MatchClasses they map folders named by synset to outputs.
 func ImageNetSynsets() []string {
 	synsets, _ := imagenet()
 	return slices.Clone(synsets)

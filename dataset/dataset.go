@@ -1,9 +1,9 @@
 // Package dataset provides samples: images and audio from files, arrays and folders, and synthetic
 // samples with known factors.
 //
-// A Source has a length, a fingerprint of its content and random access by index, so that any worker can
-// read any part in any order and gets the same samples. A Frame describes how an image is brought to the
-// size that a model takes; sources apply it when they decode.
+// A Source has a length, a fingerprint of its content and random access by index, so that any
+// worker can read any part in any order and gets the same samples. A Frame describes how an image
+// is brought to the size that a model takes; sources apply it when they decode.
 //
 //	OpenFolder                 JPEG, PNG, GIF, BMP, TIFF and WebP files, labelled by folder, synset or CSV file
 //	OpenCIFAR10, OpenCIFAR100  the binary version
@@ -16,10 +16,10 @@
 //	Pair                       two sources whose samples are ready-made pairs
 //	Concat                     several sources, one after the other
 //
-// Limit, Shuffle, Split, Where, RandomSubset and Subset select samples of a source. MapClasses and Restrict
-// map its labels to the outputs of a model. ComputeFactors adds factors that are computed from the
-// samples. Each returns a Source again. Read yields samples in order while it decodes others ahead. Close
-// releases the files of a source.
+// Limit, Shuffle, Split, Where, RandomSubset and Subset select samples of a source. MapClasses and
+// Restrict map its labels to the outputs of a model. ComputeFactors adds factors that are computed
+// from the samples. Each returns a Source again. Read yields samples in order while it decodes
+// others ahead. Close releases the files of a source.
 package dataset
 
 import (
@@ -42,19 +42,21 @@ type Sample struct {
 	Factors  map[string]float64 // named factors of variation, in the units that the source documents
 }
 
-// A Source is a finite, ordered set of samples. Its methods may be called by several goroutines at once.
+// A Source is a finite, ordered set of samples. Its methods may be called by several goroutines at
+// once.
 type Source interface {
 	// Len returns the number of samples.
 	Len() int
-	// At reads sample i, from 0 to Len()-1, and brings it to the frame. A *BadSample error concerns this
-	// sample only; any other error concerns the source.
+	// At reads sample i, from 0 to Len()-1, and brings it to the frame. A *BadSample error concerns
+	// this sample only; any other error concerns the source.
 	At(ctx context.Context, i int, f Frame) (Sample, error)
 	// Classes returns the names of the labels in order; nil without labels.
 	Classes() []string
-	// Factors returns the sorted names of the factors that every sample carries; nil if there are none.
+	// Factors returns the sorted names of the factors that every sample carries; nil if there are
+	// none.
 	Factors() []string
-	// Fingerprint returns a hexadecimal hash of everything that determines what At returns. It is the same
-	// on every machine with the same data.
+	// Fingerprint returns a hexadecimal hash of everything that determines what At returns. It is
+	// the same on every machine with the same data.
 	Fingerprint() string
 }
 

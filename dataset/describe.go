@@ -7,7 +7,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Describer is a Source that knows the name, label and factors of its samples without reading them.
+// A Describer is a Source that knows the name, label and factors of its samples without reading
+// them.
 type Describer interface {
 	// Describe returns sample i without Input and Moved.
 	Describe(i int) Sample
@@ -26,8 +27,8 @@ func Close(src Source) error {
 	return nil
 }
 
-// Describe returns sample i of any source without its Input. It reads the sample only if the source is
-// not a Describer.
+// Describe returns sample i of any source without its Input. It reads the sample only if the source
+// is not a Describer.
 func Describe(ctx context.Context, src Source, i int) (Sample, error) {
 	switch src := src.(type) {
 	case Describer:

@@ -31,7 +31,8 @@ func Example() {
 	// 422.jpg [3 224 224]
 }
 
-// ImageNet-A has 200 of the 1,000 classes: its folders are called by synset, and the other outputs are left out.
+// ImageNet-A has 200 of the 1,000 classes: its folders are called by synset, and the other outputs
+// are left out.
 func ExampleRestrict() {
 	ctx := context.Background()
 	folder, err := dataset.OpenShapes(dataset.ShapesOptions{N: 10, Kinds: []string{"triangle", "square"}}) // stands in for the folder

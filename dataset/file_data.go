@@ -14,8 +14,8 @@ import (
 // maxDecompressed bounds what a compressed file may hold, since it is kept in memory.
 const maxDecompressed = 8 << 30
 
-// A fileData is bytes that can be read anywhere: a file, or in memory what a compressed file held. Parts of a file share its
-// closer.
+// A fileData is bytes that can be read anywhere: a file, or in memory what a compressed file held.
+// Parts of a file share its closer.
 type fileData struct {
 	io.ReaderAt
 	size int64
@@ -59,7 +59,8 @@ func openData(ctx context.Context, path string) (fileData, error) {
 	return fileData{f, info.Size(), f}, nil
 }
 
-// decompress reads at most limit bytes. Memory grows with what is really there, not with what a header claims.
+// decompress reads at most limit bytes. Memory grows with what is really there, not with what a
+// header claims.
 func decompress(r io.Reader, limit int64) (fileData, error) {
 	var buf bytes.Buffer
 	n, err := buf.ReadFrom(io.LimitReader(r, limit+1))

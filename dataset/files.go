@@ -108,8 +108,8 @@ func (l *fileList) describe(i int) Sample {
 	return Sample{Index: i, Name: f.name, Label: f.label, Factors: maps.Clone(f.factors)}
 }
 
-// filesBeneath lists the files of a folder that are wanted: its own by name, then those of its folders by name. Links are
-// followed.
+// filesBeneath lists the files of a folder that are wanted: its own by name, then those of its
+// folders by name. Links are followed.
 func filesBeneath(ctx context.Context, root, dir string, wanted func(name string) bool) ([]fileEntry, error) {
 	const maxDepth = 32 // deeper than any dataset: a link that leads back up
 	if strings.Count(dir, "/") > maxDepth {
@@ -170,8 +170,8 @@ func (l *fileList) detect() (string, error) {
 	return "flat", nil
 }
 
-// labelByFolder takes the first folder of a name as the class. As with torchvision, a folder without images is a
-// class all the same.
+// labelByFolder takes the first folder of a name as the class. As with torchvision, a folder
+// without images is a class all the same.
 func (l *fileList) labelByFolder() error {
 	classes, err := classFolders(l.dir)
 	if err != nil {
@@ -268,8 +268,8 @@ func (l *fileList) hashEnds(ctx context.Context, d digest, p fileEntry) error {
 	return d.addBlocks(ctx, file, p.size, 2)
 }
 
-// withoutPath is the cause of an error of the file system, without the path, which the sample's name says already; nil for
-// other errors.
+// withoutPath is the cause of an error of the file system, without the path, which the sample's
+// name says already; nil for other errors.
 func withoutPath(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

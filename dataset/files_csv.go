@@ -16,8 +16,9 @@ import (
 	"strings"
 )
 
-// A labelTable is a CSV file of labels. Its header names the columns: file (or filename, path, image, sound), label (or class, or
-// the column that is asked for; may be missing), and any others are factors. Without a header the columns are file and label.
+// A labelTable is a CSV file of labels. Its header names the columns: file (or filename, path,
+// image, sound), label (or class, or the column that is asked for; may be missing), and any others
+// are factors. Without a header the columns are file and label.
 type labelTable struct {
 	factors []string
 	rows    []labelRow
@@ -156,8 +157,8 @@ func (c columns) row(record []string) (labelRow, error) {
 	return row, nil
 }
 
-// labelsOf turns labels to indices, NoLabel for an empty one. Where all are whole numbers they are the indices; otherwise the
-// classes are the sorted names.
+// labelsOf turns labels to indices, NoLabel for an empty one. Where all are whole numbers they are
+// the indices; otherwise the classes are the sorted names.
 func labelsOf(texts []string) (labels []int, classes []string) {
 	if labels, highest, ok := wholeNumbers(texts); ok {
 		return labels, numberNames(highest)
@@ -231,8 +232,9 @@ func (l *fileList) label(texts []string) {
 	}
 }
 
-// setFactors gives the files their factors: texts has a row for each file and a column for each name. A factor whose texts are all
-// numbers has those values; one of which none is a number has categories, and its value is the place among their sorted names.
+// setFactors gives the files their factors: texts has a row for each file and a column for each
+// name. A factor whose texts are all numbers has those values; one of which none is a number has
+// categories, and its value is the place among their sorted names.
 func (l *fileList) setFactors(names []string, texts [][]string, place func(i int) string) error {
 	for c, name := range names {
 		column := make([]string, len(texts))
@@ -267,8 +269,8 @@ func (l *fileList) setFactor(i int, name string, v float64) {
 	}
 }
 
-// factorValues reads a factor as numbers or as categories. Where some texts are numbers and others are not, bad is the
-// first that is not; else it is -1.
+// factorValues reads a factor as numbers or as categories. Where some texts are numbers and others
+// are not, bad is the first that is not; else it is -1.
 func factorValues(texts []string) (values []float64, categories []string, bad int) {
 	bad = -1
 	for i, text := range texts {

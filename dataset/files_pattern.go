@@ -18,8 +18,8 @@ type namePattern struct {
 
 var patternField = regexp.MustCompile(`\{([^{}]*)\}`)
 
-// parsePattern reads a pattern. A field takes the shortest text that lets the rest match, and no slash; two fields have something
-// between them. A field whose name is empty is passed over.
+// parsePattern reads a pattern. A field takes the shortest text that lets the rest match, and no
+// slash; two fields have something between them. A field whose name is empty is passed over.
 func parsePattern(text string) (namePattern, error) {
 	p := namePattern{text: text, whole: strings.Contains(text, "/")}
 	var expression strings.Builder
@@ -59,7 +59,8 @@ func (p namePattern) match(name string) []string {
 	return nil
 }
 
-// labelByPattern takes label and factors from the names of the files. label is the field that holds the label; "": label.
+// labelByPattern takes label and factors from the names of the files. label is the field that holds
+// the label; "": label.
 func (l *fileList) labelByPattern(text, label string) error {
 	p, err := parsePattern(text)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"os"
 )
 
-// A digest collects what decides a source's samples. Each part is written with its length, so that no two lists of
-// parts look alike.
+// A digest collects what decides a source's samples. Each part is written with its length, so that
+// no two lists of parts look alike.
 type digest struct{ hash.Hash }
 
 func newDigest(kind string) digest {
@@ -35,8 +35,8 @@ const (
 	blocks    = 4096 // evenly spaced ones stand for a larger file
 )
 
-// addFile hashes a file: its size and, up to 256 MiB, all its bytes; of a larger one 4,096 evenly spaced blocks
-// of 64 KiB, the first and the last among them.
+// addFile hashes a file: its size and, up to 256 MiB, all its bytes; of a larger one 4,096 evenly
+// spaced blocks of 64 KiB, the first and the last among them.
 func (d digest) addFile(ctx context.Context, path string) error {
 	f, err := os.Open(path)
 	if err != nil {

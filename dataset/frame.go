@@ -9,13 +9,13 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Frame describes how an image is brought to the size and the channels that a model takes: its short
-// side is resized, then the centre is cropped. For audio it holds the rate and the number of samples.
-// The zero Frame changes nothing.
+// A Frame describes how an image is brought to the size and the channels that a model takes: its
+// short side is resized, then the centre is cropped. For audio it holds the rate and the number of
+// samples. The zero Frame changes nothing.
 //
-// Sizes, rounding and values are those of torchvision's Resize, CenterCrop and ToTensor on a PIL image.
-// 8-bit images are resampled in 8 bits, exactly as PIL does. A crop larger than the image is padded with
-// zeros. As with PIL, transparency is dropped and the orientation in EXIF is ignored.
+// Sizes, rounding and values are those of torchvision's Resize, CenterCrop and ToTensor on a PIL
+// image. 8-bit images are resampled in 8 bits, exactly as PIL does. A crop larger than the image is
+// padded with zeros. As with PIL, transparency is dropped and the orientation in EXIF is ignored.
 type Frame struct {
 	Resize        int    // length of the short side after resizing; 0: no resizing before the crop
 	Square        bool   // resize both sides to Resize, ignoring the aspect ratio
@@ -30,8 +30,8 @@ type Frame struct {
 // ForImages reports whether the frame sets a size or channels, which only images have.
 func (f Frame) ForImages() bool { return f.Resize > 0 || f.Height > 0 || f.Width > 0 || f.Channels > 0 }
 
-// maxValues bounds the values of one framed image (1 GiB of float32), so that an image of extreme aspect
-// ratio is an error and does not exhaust memory.
+// maxValues bounds the values of one framed image (1 GiB of float32), so that an image of extreme
+// aspect ratio is an error and does not exhaust memory.
 const maxValues = 1 << 28
 
 // Check returns an error if the frame is contradictory.
@@ -50,8 +50,8 @@ func (f Frame) Check() error {
 	return err
 }
 
-// Image returns an image in the frame: c x h x w, values in [0, 1]. Unless the frame sets it, c is 1 for a
-// grey image and 3 otherwise. Images of 16 bits per channel keep their precision.
+// Image returns an image in the frame: c x h x w, values in [0, 1]. Unless the frame sets it, c is
+// 1 for a grey image and 3 otherwise. Images of 16 bits per channel keep their precision.
 func (f Frame) Image(img image.Image) (tensor.Tensor, error) {
 	if deep, ok := from16Bit(img); ok {
 		return frameImage(f, deep, exact)
@@ -59,8 +59,8 @@ func (f Frame) Image(img image.Image) (tensor.Tensor, error) {
 	return frameImage(f, from8Bit(img), round8)
 }
 
-// Tensor returns an image that is a tensor, c x h x w, in the frame. It is resampled in float32, and
-// bicubic overshoot is kept. Only images of 1 or 3 channels can be converted to colour or grey.
+// Tensor returns an image that is a tensor, c x h x w, in the frame. It is resampled in float32,
+// and bicubic overshoot is kept. Only images of 1 or 3 channels can be converted to colour or grey.
 func (f Frame) Tensor(t tensor.Tensor) (tensor.Tensor, error) {
 	if t.Rank() != 3 {
 		return tensor.Tensor{}, fmt.Errorf("frame: an image has shape channels x height x width, not %v", t.Shape)
@@ -108,7 +108,8 @@ func (f Frame) window(h, w int) window {
 	return win
 }
 
-// resized returns the size before the crop. The long side is truncated to an integer, as in torchvision.
+// resized returns the size before the crop. The long side is truncated to an integer, as in
+// torchvision.
 func (f Frame) resized(h, w int) (int, int) {
 	short := float64(min(h, w))
 	switch {
@@ -129,8 +130,8 @@ func (f Frame) resized(h, w int) (int, int) {
 	}
 }
 
-// centre returns the start of a centre crop on a side. Halves round to even, as in Python. A crop larger
-// than the side has the odd pixel of padding at its end.
+// centre returns the start of a centre crop on a side. Halves round to even, as in Python. A crop
+// larger than the side has the odd pixel of padding at its end.
 func centre(side, crop int) int {
 	if crop > side {
 		return -((crop - side) / 2)
@@ -160,8 +161,8 @@ func frameImage[T uint8 | float32, A int32 | float32](f Frame, r interleaved[T],
 	return channels(toPlanes(resample(r, win, fl, round), win), f.Channels), nil
 }
 
-// toPlanes copies the visible part of an image into its window, as planes of values in [0, 1], with zeros
-// around it.
+// toPlanes copies the visible part of an image into its window, as planes of values in [0, 1], with
+// zeros around it.
 func toPlanes[T uint8 | float32](r interleaved[T], win window) tensor.Tensor {
 	t := tensor.New(r.c, win.height, win.width)
 	top, left := max(0, -win.top), max(0, -win.left)

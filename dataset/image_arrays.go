@@ -22,8 +22,8 @@ type ArraysOptions struct {
 	Raw       bool    // values are passed on whatever their range is; else values outside 0..Max are an error
 }
 
-// An Arrays is a source over arrays. Those of npy files and of npz files that are not compressed stay in the file and are
-// read image by image.
+// An Arrays is a source over arrays. Those of npy files and of npz files that are not compressed
+// stay in the file and are read image by image.
 type Arrays struct {
 	file        archive
 	name        string
@@ -37,7 +37,8 @@ type Arrays struct {
 	fingerprint string
 }
 
-// OpenArrays opens images, and labels where there are any; the classes are the numbers "0" to the largest label.
+// OpenArrays opens images, and labels where there are any; the classes are the numbers "0" to the
+// largest label.
 func OpenArrays(ctx context.Context, o ArraysOptions) (*Arrays, error) {
 	a, err := openArraySource(ctx, o)
 	if err != nil {

@@ -2,8 +2,8 @@ package dataset
 
 import "strings"
 
-// The classes of CIFAR in the order of their labels: batches.meta.txt, fine_label_names.txt and coarse_label_names.txt
-// of the published archives.
+// The classes of CIFAR in the order of their labels: batches.meta.txt, fine_label_names.txt and
+// coarse_label_names.txt of the published archives.
 var (
 	cifar10Classes = strings.Fields("airplane automobile bird cat deer dog frog horse ship truck")
 

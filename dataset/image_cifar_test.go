@@ -12,7 +12,8 @@ import (
 	"github.com/noether-ml/noether/internal/testdata"
 )
 
-// cifarFileOf writes n records whose labels are i, i+1, ... (mod 10) and whose first pixel is the label too.
+// cifarFileOf writes n records whose labels are i, i+1, ... (mod 10) and whose first pixel is the
+// label too.
 func cifarFileOf(t testing.TB, path string, n, labelBytes, first int) {
 	t.Helper()
 	data := make([]byte, 0, n*(labelBytes+cifarPixels))

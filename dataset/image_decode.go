@@ -17,7 +17,8 @@ import (
 	"github.com/noether-ml/noether/internal/chroma"
 )
 
-// imageExtensions are the endings of files that are taken for images; what a file really is, its first bytes say.
+// imageExtensions are the endings of files that are taken for images; what a file really is, its
+// first bytes say.
 var imageExtensions = []string{".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
 
 // Bounds that no honest image meets and a decompression bomb does.
@@ -64,10 +65,12 @@ func decodeImage(data []byte) (image.Image, error) {
 	return img, nil
 }
 
-// webpVersion counts the changes of what fromWebP makes of a file. It enters the fingerprint of folders with such files.
+// webpVersion counts the changes of what fromWebP makes of a file. It enters the fingerprint of
+// folders with such files.
 const webpVersion = 2
 
-// fromWebP corrects a decoded WebP picture: the decoder hands out lossy ones as if their luma spanned all 8 bits.
+// fromWebP corrects a decoded WebP picture: the decoder hands out lossy ones as if their luma
+// spanned all 8 bits.
 func fromWebP(img image.Image) image.Image {
 	var lossy *image.YCbCr
 	switch img := img.(type) {

@@ -109,7 +109,8 @@ func TestFrameOfTensorEqualsTorch(t *testing.T) {
 	}
 }
 
-// All formats are PIL's to the bit but for JPEG, whose inverse cosine transform rounds otherwise now and then.
+// All formats are PIL's to the bit but for JPEG, whose inverse cosine transform rounds otherwise
+// now and then.
 func TestDecodeEqualsPIL(t *testing.T) {
 	t.Parallel()
 	references, err := filepath.Glob("testdata/images/*.rgb.png")

@@ -12,7 +12,8 @@ type FolderOptions struct {
 	Dir    string
 	Labels string // CSV file of file,label and columns of factors; the files are relative to Dir
 	Layout string // "classes", "synsets" or "flat"; "": by what is there, see OpenFolder
-	// Pattern is that of the file names, such as "{label}_{camera}.jpg": its fields are the label and factors. See OpenSounds.
+	// Pattern is that of the file names, such as "{label}_{camera}.jpg": its fields are the label
+	// and factors. See OpenSounds.
 	Pattern string
 	Label   string // the column of the CSV file, or the field of Pattern, that holds the label; "": label
 }
@@ -23,19 +24,19 @@ type Folder struct {
 	fingerprint string
 }
 
-// OpenFolder opens a folder of images. With a CSV file of labels, the files that it lists are the samples, in its order.
-// Otherwise the layout says where labels come from:
+// OpenFolder opens a folder of images. With a CSV file of labels, the files that it lists are the
+// samples, in its order. Otherwise the layout says where labels come from:
 //
 //	classes  a folder a class, images in it at any depth (ImageNet, torchvision's ImageFolder); classes sorted by name
 //	synsets  no folders, and file names that start with a WordNet synset, such as n01440764_tench.JPEG; classes sorted
 //	flat     no labels, images at any depth
 //
-// Without a layout it is "classes" where there are folders, "synsets" where every name starts with one, else "flat". Names that
-// start with a dot are passed over.
+// Without a layout it is "classes" where there are folders, "synsets" where every name starts with
+// one, else "flat". Names that start with a dot are passed over.
 //
-// The fingerprint hashes the names, sizes, labels and factors of all files, and the first and last 64 KiB of up to 10,000
-// of them, evenly spaced: reading every byte of ImageNet would take longer than many a study. With WebP files among them it
-// also says in which version they are decoded.
+// The fingerprint hashes the names, sizes, labels and factors of all files, and the first and last
+// 64 KiB of up to 10,000 of them, evenly spaced: reading every byte of ImageNet would take longer
+// than many a study. With WebP files among them it also says in which version they are decoded.
 func OpenFolder(ctx context.Context, o FolderOptions) (*Folder, error) {
 	f := &Folder{fileList: fileList{dir: o.Dir, what: "images", extensions: imageExtensions}}
 	err := f.list(ctx, labelSource{table: o.Labels, column: o.Label, pattern: o.Pattern, layout: o.Layout})

@@ -11,15 +11,16 @@ import (
 	"strings"
 )
 
-// IDXOptions says which files in the IDX format of MNIST and its kin to read. Either may end in .gz.
+// IDXOptions says which files in the IDX format of MNIST and its kin to read. Either may end in
+// .gz.
 type IDXOptions struct {
 	Images string // the file of images, or the folder that holds it under its usual name
 	Labels string // the file of labels; "": the one beside Images with the usual name, none if it is not there
 	Part   string // of a folder: "test" (default), "train" or "all"
 }
 
-// An IDX is a source over images in the IDX format: grey, a byte a pixel. They are given as stored, so those of EMNIST,
-// which are stored transposed, lie on their side.
+// An IDX is a source over images in the IDX format: grey, a byte a pixel. They are given as stored,
+// so those of EMNIST, which are stored transposed, lie on their side.
 type IDX struct {
 	parts       []idxPart
 	size        int
@@ -78,7 +79,8 @@ func (x *IDX) nameClasses() ([]string, error) {
 	return numberNames(highest), nil
 }
 
-// idxPaths finds the files of images: train-images-idx3-ubyte, t10k-images.idx3-ubyte, emnist-letters-test-images-idx3-ubyte.gz.
+// idxPaths finds the files of images: train-images-idx3-ubyte, t10k-images.idx3-ubyte,
+// emnist-letters-test-images-idx3-ubyte.gz.
 func idxPaths(o IDXOptions) ([]string, error) {
 	info, err := os.Stat(o.Images)
 	if err != nil {
@@ -181,12 +183,14 @@ func idxLabelsBeside(images string) string {
 	return ""
 }
 
-// An idxHeader is 0, 0, the type of the values, the rank, and the dimensions as big-endian 32-bit numbers.
+// An idxHeader is 0, 0, the type of the values, the rank, and the dimensions as big-endian 32-bit
+// numbers.
 type idxHeader struct{ dims []int }
 
 func (h idxHeader) length() int64 { return int64(4 + 4*len(h.dims)) }
 
-// openIDXFile opens a file of bytes of the given rank and checks that it is as long as its header says.
+// openIDXFile opens a file of bytes of the given rank and checks that it is as long as its header
+// says.
 func openIDXFile(ctx context.Context, path string, rank int) (fileData, idxHeader, error) {
 	b, err := openData(ctx, path)
 	if err != nil {

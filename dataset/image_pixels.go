@@ -7,7 +7,8 @@ import (
 	"github.com/noether-ml/noether/internal/chroma"
 )
 
-// A interleaved is an image as decoders and PIL hold it: rows of pixels, the channels of a pixel side by side.
+// A interleaved is an image as decoders and PIL hold it: rows of pixels, the channels of a pixel
+// side by side.
 type interleaved[T uint8 | float32] struct {
 	h, w, c int
 	pix     []T
@@ -76,8 +77,8 @@ func from16Bit(img image.Image) (interleaved[float32], bool) {
 	return interleaved[float32]{}, false
 }
 
-// from8Bit reads an image of 8 bits a channel: grey stays grey, anything else becomes red, green and blue, its
-// transparency dropped.
+// from8Bit reads an image of 8 bits a channel: grey stays grey, anything else becomes red, green
+// and blue, its transparency dropped.
 func from8Bit(img image.Image) interleaved[uint8] {
 	b := img.Bounds()
 	h, w := b.Dy(), b.Dx()

@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// A filter is a resampling kernel, as wide as support on either side at scale 1 and stretched when shrinking.
+// A filter is a resampling kernel, as wide as support on either side at scale 1 and stretched when
+// shrinking.
 type filter struct {
 	support float64 // 0: the nearest pixel
 	weight  func(x float64) float64
@@ -46,8 +47,8 @@ type taps[A int32 | float32] struct {
 // A span is a range of rows or columns, hi exclusive.
 type span struct{ lo, hi int }
 
-// tapsFor returns the taps of some outputs on a side resized from in to out pixels (Resample.c of PIL).
-// Weights that are integers are in units of 2^-22.
+// tapsFor returns the taps of some outputs on a side resized from in to out pixels (Resample.c of
+// PIL). Weights that are integers are in units of 2^-22.
 func tapsFor[A int32 | float32](in, out int, seen span, f filter) []taps[A] {
 	scale := float64(in) / float64(out)
 	stretch := max(scale, 1)
@@ -82,7 +83,8 @@ func quantise[A int32 | float32](w float64) A {
 	return A(w)
 }
 
-// nearest returns the source pixel of some outputs. Coordinates are summed up, as in PIL, so that they round alike.
+// nearest returns the source pixel of some outputs. Coordinates are summed up, as in PIL, so that
+// they round alike.
 func nearest(in, out int, seen span) []int {
 	scale := float64(in) / float64(out)
 	all := make([]int, 0, seen.hi-seen.lo)
@@ -109,8 +111,8 @@ func round8(dst []uint8, sums []int32) {
 // exact keeps the sums of float32 images as they are.
 func exact(dst, sums []float32) { copy(dst, sums) }
 
-// resample resizes an image and returns the part of it that the window shows. Rows are resized before columns, each
-// only where the size changes, and only for the pixels that are seen.
+// resample resizes an image and returns the part of it that the window shows. Rows are resized
+// before columns, each only where the size changes, and only for the pixels that are seen.
 func resample[T uint8 | float32, A int32 | float32](r interleaved[T], win window, f filter, round rounding[T, A]) interleaved[T] {
 	rows := span{max(0, win.top), min(win.resizedH, win.top+win.height)}
 	cols := span{max(0, win.left), min(win.resizedW, win.left+win.width)}

@@ -14,12 +14,12 @@ type ReadOptions struct {
 	Ahead   int64 // bytes of samples decoded ahead, at least one sample; 0: 64 MiB
 }
 
-// Read yields the samples of a source at the given indices, in that order. Other goroutines decode ahead
-// within a bound on memory, which assumes that all samples are as large as the first.
+// Read yields the samples of a source at the given indices, in that order. Other goroutines decode
+// ahead within a bound on memory, which assumes that all samples are as large as the first.
 //
-// A sample that cannot be read is yielded in its position, with its name and a *BadSample, and reading
-// continues. Any other error, including that of a cancelled context, ends the sequence. When the loop
-// ends, no goroutine is left.
+// A sample that cannot be read is yielded in its position, with its name and a *BadSample, and
+// reading continues. Any other error, including that of a cancelled context, ends the sequence.
+// When the loop ends, no goroutine is left.
 func Read(ctx context.Context, src Source, indices []int, f Frame, o ReadOptions) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		if len(indices) == 0 {
@@ -77,9 +77,9 @@ func (r readResult) bytes() int64 {
 	return int64(4 * n)
 }
 
-// prefetch starts the workers. It returns a channel of channels, one for each sample in order, which
-// receives the decoded sample. The capacity bounds the samples in flight. The channel is closed at the
-// end, or when ctx is done.
+// prefetch starts the workers. It returns a channel of channels, one for each sample in order,
+// which receives the decoded sample. The capacity bounds the samples in flight. The channel is
+// closed at the end, or when ctx is done.
 func prefetch(ctx context.Context, group *sync.WaitGroup, src Source, indices []int, f Frame, o ReadOptions, bytes int64) <-chan chan readResult {
 	workers, depth := o.bounds(bytes)
 	jobs := make(chan job)

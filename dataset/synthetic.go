@@ -30,7 +30,8 @@ func checkAccess(ctx context.Context, source string, i, n int) error {
 	return ctx.Err()
 }
 
-// syntheticFingerprint hashes what decides a synthetic source: its name, the version of its drawing, its options.
+// syntheticFingerprint hashes what decides a synthetic source: its name, the version of its
+// drawing, its options.
 func syntheticFingerprint(source string, version int, options any) string {
 	text, err := json.Marshal(options)
 	if err != nil {

@@ -13,15 +13,17 @@ import (
 //
 //	I(x, y) = b + a sin(omega (x cos(theta) + y sin(theta) - phi))
 //
-// The origin is the image's centre, x goes right and y up, and the side is pi long, so that an image
-// shows Frequency / 2 cycles. b and a are 1/2: mid-grey, and half of the range, so values fill [0, 1].
+// The origin is the image's centre, x goes right and y up, and the side is pi long, so that an
+// image shows Frequency / 2 cycles. b and a are 1/2: mid-grey, and half of the range, so values
+// fill [0, 1].
 type Grating struct {
 	Frequency   float64 // omega: radians per unit of length, the side being pi; 2 is one cycle
 	Orientation float64 // theta in degrees, counter-clockwise: where the wave travels to. 0 gives upright stripes
 	Phase       float64 // phi: how far the wave is shifted along its way, in units of length; pi is one side
 }
 
-// Draw draws the grating over dst, c x h x w, the same in every channel. The side is the shorter one of dst.
+// Draw draws the grating over dst, c x h x w, the same in every channel. The side is the shorter
+// one of dst.
 func (g Grating) Draw(dst tensor.Tensor) error {
 	if dst.Rank() != 3 || dst.Shape[0] < 1 {
 		return fmt.Errorf("a grating is drawn on channels x height x width, not %v", dst.Shape)
@@ -29,7 +31,8 @@ func (g Grating) Draw(dst tensor.Tensor) error {
 	h, w := dst.Shape[1], dst.Shape[2]
 	unit := math.Pi / float64(min(h, w))
 	sin, cos := math.Sincos(g.Orientation * math.Pi / 180)
-	// sin(p + q) = sin p cos q + cos p sin q, so that sines are taken for each row and column, not for each pixel.
+	// sin(p + q) = sin p cos q + cos p sin q, so that sines are taken for each row and column, not
+	// for each pixel.
 	alongX := waves(w, g.Frequency*cos*unit, 0)
 	alongY := waves(h, -g.Frequency*sin*unit, -g.Frequency*g.Phase) // rows go down, y goes up
 	for i, q := range alongY {
@@ -46,7 +49,8 @@ func (g Grating) Draw(dst tensor.Tensor) error {
 
 type wave struct{ sin, cos float64 }
 
-// waves are the sine and cosine at the centres of n pixels, counted from their middle, at a step in radians.
+// waves are the sine and cosine at the centres of n pixels, counted from their middle, at a step in
+// radians.
 func waves(n int, step, shift float64) []wave {
 	out := make([]wave, n)
 	for i := range out {
@@ -74,11 +78,13 @@ type Gratings struct {
 	fingerprint string
 }
 
-// OpenGratings returns the gratings of all combinations of frequency, orientation and phase, the phase varying
-// fastest and the frequency slowest. The lists that are left out are those of the paper's footnote 1, 4 x 21 x 21
-// = 1,764 gratings. Its ends are both included: theta = 0 and pi show the same stripes mirrored, as listed there.
+// OpenGratings returns the gratings of all combinations of frequency, orientation and phase, the
+// phase varying fastest and the frequency slowest. The lists that are left out are those of the
+// paper's footnote 1, 4 x 21 x 21 = 1,764 gratings. Its ends are both included: theta = 0 and pi
+// show the same stripes mirrored, as listed there.
 //
-// Each sample carries the factors frequency, orientation and phase, in the units of Grating, and no label.
+// Each sample carries the factors frequency, orientation and phase, in the units of Grating, and no
+// label.
 func OpenGratings(o GratingsOptions) (*Gratings, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {
@@ -135,7 +141,8 @@ func (o GratingsOptions) check() error {
 	return nil
 }
 
-// maxGrid is the most values of one factor; with three of them the number of gratings fits an int32.
+// maxGrid is the most values of one factor; with three of them the number of gratings fits an
+// int32.
 const maxGrid = 1024
 
 // Len is the number of combinations.

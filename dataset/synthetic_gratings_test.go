@@ -59,7 +59,8 @@ func TestGratingsOfThePaper(t *testing.T) {
 	}
 }
 
-// A frequency of 2 k is k cycles: the sum against the k-th Fourier component of a row holds all of the wave.
+// A frequency of 2 k is k cycles: the sum against the k-th Fourier component of a row holds all of
+// the wave.
 func TestGratingCycles(t *testing.T) {
 	t.Parallel()
 	const n = 32

@@ -6,8 +6,9 @@ import (
 	"math"
 )
 
-// A GratingTrajectories is a source of gratings around those of another: its first samples are those of a Gratings source, in
-// their order, and the others are what they become on the way. It implements Trajectories.
+// A GratingTrajectories is a source of gratings around those of another: its first samples are
+// those of a Gratings source, in their order, and the others are what they become on the way. It
+// implements Trajectories.
 type GratingTrajectories struct {
 	base        *Gratings
 	gratings    []Grating
@@ -16,9 +17,9 @@ type GratingTrajectories struct {
 	fingerprint string
 }
 
-// AlongPhase returns the trajectories of the translation test of Goodfellow et al. (2009), footnote 1: around each grating
-// those with its phase changed by up to pi either way, in steps of pi/20; 41 steps, 0 counted once. Amounts are in units of
-// length, the side being pi.
+// AlongPhase returns the trajectories of the translation test of Goodfellow et al. (2009), footnote
+// 1: around each grating those with its phase changed by up to pi either way, in steps of pi/20; 41
+// steps, 0 counted once. Amounts are in units of length, the side being pi.
 func (s *Gratings) AlongPhase() *GratingTrajectories {
 	return s.trajectories("phase", symmetric(20, math.Pi/20), func(g Grating, by float64) Grating {
 		g.Phase += by
@@ -26,8 +27,9 @@ func (s *Gratings) AlongPhase() *GratingTrajectories {
 	})
 }
 
-// AlongOrientation returns the trajectories of the rotation test of the same footnote: around each grating those
-// turned by up to 180 degrees either way, in steps of 4.5; 81 steps, 0 counted once. Amounts are in degrees.
+// AlongOrientation returns the trajectories of the rotation test of the same footnote: around each
+// grating those turned by up to 180 degrees either way, in steps of 4.5; 81 steps, 0 counted once.
+// Amounts are in degrees.
 func (s *Gratings) AlongOrientation() *GratingTrajectories {
 	return s.trajectories("orientation", symmetric(40, 4.5), func(g Grating, by float64) Grating {
 		g.Orientation += by
@@ -78,7 +80,8 @@ func (s *Gratings) trajectories(name string, amounts []float64, move func(Gratin
 	return w
 }
 
-// key is the same for gratings that show the same but for rounding: a full turn, or a shift by a wavelength.
+// key is the same for gratings that show the same but for rounding: a full turn, or a shift by a
+// wavelength.
 func (g Grating) key() [3]int64 {
 	const unit = 1e9
 	round := func(v, period float64) int64 {
@@ -102,7 +105,8 @@ func (w *GratingTrajectories) Classes() []string { return nil }
 // Factors names what OpenGratings lists.
 func (w *GratingTrajectories) Factors() []string { return w.base.Factors() }
 
-// Fingerprint is a hash of the options of the base, of what is varied, and of the version of the drawing.
+// Fingerprint is a hash of the options of the base, of what is varied, and of the version of the
+// drawing.
 func (w *GratingTrajectories) Fingerprint() string { return w.fingerprint }
 
 // Grating is the grating that sample i shows.
@@ -119,7 +123,8 @@ func (w *GratingTrajectories) At(ctx context.Context, i int, frame Frame) (Sampl
 // Amounts are what is added to the phase or the orientation.
 func (w *GratingTrajectories) Amounts() []float64 { return w.amounts }
 
-// Trajectory returns the places of the gratings that grating i of the base becomes, nil for those beyond the base.
+// Trajectory returns the places of the gratings that grating i of the base becomes, nil for those
+// beyond the base.
 func (w *GratingTrajectories) Trajectory(i int) []int {
 	if i < 0 || i >= len(w.steps) {
 		return nil
@@ -127,8 +132,8 @@ func (w *GratingTrajectories) Trajectory(i int) []int {
 	return w.steps[i]
 }
 
-// AsGratings returns the gratings that a source is made of, nil where it is made of anything else. Samples keep their Index,
-// which is their place in what is returned.
+// AsGratings returns the gratings that a source is made of, nil where it is made of anything else.
+// Samples keep their Index, which is their place in what is returned.
 func AsGratings(src Source) *Gratings {
 	switch src := src.(type) {
 	case *Gratings:

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Around every grating of the paper's grid a trajectory shows what its definition says, step by step.
+// Around every grating of the paper's grid a trajectory shows what its definition says, step by
+// step.
 func TestGratingWalksOfThePaper(t *testing.T) {
 	t.Parallel()
 	base := must(OpenGratings(GratingsOptions{Size: 8, Channels: 1}))

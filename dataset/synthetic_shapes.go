@@ -10,8 +10,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// ShapesOptions says which figures OpenShapes draws. A range is its low and high end; a factor is drawn uniformly
-// from it, for each sample anew and independently of the others. Two equal ends fix the factor.
+// ShapesOptions says which figures OpenShapes draws. A range is its low and high end; a factor is
+// drawn uniformly from it, for each sample anew and independently of the others. Two equal ends fix
+// the factor.
 type ShapesOptions struct {
 	N        int      // number of samples
 	Size     int      // side of the square image in pixels; 0: 32
@@ -25,7 +26,8 @@ type ShapesOptions struct {
 	Hue      []float64 // degrees; nil: 0 to 360
 }
 
-// maxSynthetic is the most samples of a source that draws them: a walk through them in random order holds a number for each.
+// maxSynthetic is the most samples of a source that draws them: a walk through them in random order
+// holds a number for each.
 const maxSynthetic = 10_000_000
 
 // shapesVersion changes when the same options would give other samples.
@@ -37,7 +39,8 @@ type Shapes struct {
 	fingerprint string
 }
 
-// OpenShapes returns a source of figures whose factors are drawn uniformly and carried with each sample:
+// OpenShapes returns a source of figures whose factors are drawn uniformly and carried with each
+// sample:
 //
 //	shape     the label, a place in Kinds
 //	scale     diameter of the circumscribed circle, in sides
@@ -45,15 +48,17 @@ type Shapes struct {
 //	x, y      the figure's centre relative to the image's, right and down, in sides
 //	hue       degrees: 0 red, 120 green, 240 blue; only with three channels
 //
-// Sample i depends on the seed and i alone, so it is the same in any order of access, and under another N. Its
-// factors do not depend on Size either: two sources that differ in size show the same figures.
+// Sample i depends on the seed and i alone, so it is the same in any order of access, and under
+// another N. Its factors do not depend on Size either: two sources that differ in size show the
+// same figures.
 //
-// With the ranges as they are, a figure stays inside the circle inscribed in the image. Together with the black
-// background this makes a rotated image, filled with black as torchvision does, the image of a rotated figure.
+// With the ranges as they are, a figure stays inside the circle inscribed in the image. Together
+// with the black background this makes a rotated image, filled with black as torchvision does, the
+// image of a rotated figure.
 //
-// The rotation is drawn over the whole circle for every kind. Kinds with a symmetry look alike at several
-// rotations (a square at four, a disc at all), so a probe that is to recover the rotation wants other
-// Kinds, or a smaller range.
+// The rotation is drawn over the whole circle for every kind. Kinds with a symmetry look alike at
+// several rotations (a square at four, a disc at all), so a probe that is to recover the rotation
+// wants other Kinds, or a smaller range.
 func OpenShapes(o ShapesOptions) (*Shapes, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {

@@ -10,10 +10,11 @@ import (
 
 // A Figure is one flat shape on black, given by its factors: what the source of shapes draws.
 //
-// Its edge is blurred over one pixel across the edge, whatever its direction. The pixel's value is the colour
-// times min(1, max(0, 1/2 - d)), where d is the signed distance in pixels from the pixel's centre to the edge. A
-// square pixel's exact coverage would blur a diagonal edge 1.4 times as much as an upright one; this does not, so
-// a turned figure is the turned image as nearly as pixels allow.
+// Its edge is blurred over one pixel across the edge, whatever its direction. The pixel's value is
+// the colour times min(1, max(0, 1/2 - d)), where d is the signed distance in pixels from the
+// pixel's centre to the edge. A square pixel's exact coverage would blur a diagonal edge 1.4 times
+// as much as an upright one; this does not, so a turned figure is the turned image as nearly as
+// pixels allow.
 type Figure struct {
 	Kind     string  // a name of ShapeKinds
 	Scale    float64 // diameter of the circumscribed circle, as a fraction of the side
@@ -22,9 +23,9 @@ type Figure struct {
 	Hue      float64 // degrees on the colour circle: 0 red, 120 green, 240 blue; saturation and value are 1
 }
 
-// ShapeKinds names the kinds of figures that can be drawn. They differ most in which directions their edges
-// have: a bar and stripes in one direction and a little of its normal, a cross and a square in two, a
-// triangle in three, a star in five, a disc and a ring in all.
+// ShapeKinds names the kinds of figures that can be drawn. They differ most in which directions
+// their edges have: a bar and stripes in one direction and a little of its normal, a cross and a
+// square in two, a triangle in three, a star in five, a disc and a ring in all.
 func ShapeKinds() []string {
 	kinds := make([]string, len(outlines))
 	for i, o := range outlines {
@@ -47,11 +48,12 @@ func ShapeArea(kind string) float64 {
 	return area
 }
 
-// A point is in pixels from a figure's centre, x to the right and y up, unless it is said otherwise.
+// A point is in pixels from a figure's centre, x to the right and y up, unless it is said
+// otherwise.
 type point struct{ x, y float64 }
 
-// An outline is the edge of a kind of figure: either polygons that do not overlap, counter-clockwise, or the
-// circles that bound a disc or a ring. It touches the unit circle.
+// An outline is the edge of a kind of figure: either polygons that do not overlap,
+// counter-clockwise, or the circles that bound a disc or a ring. It touches the unit circle.
 type outline struct {
 	kind         string
 	contours     [][]point
@@ -92,7 +94,8 @@ func cross(l, w float64) []point {
 	return []point{{w, -l}, {w, -w}, {l, -w}, {l, w}, {w, w}, {w, l}, {-w, l}, {-w, w}, {-l, w}, {-l, -w}, {-w, -w}, {-w, -l}}
 }
 
-// wheel is a polygon of n corners at equal angles from the top, their distances from the centre alternating.
+// wheel is a polygon of n corners at equal angles from the top, their distances from the centre
+// alternating.
 func wheel(n int, even, odd float64) []point {
 	corners := make([]point, n)
 	for i := range corners {
@@ -106,7 +109,8 @@ func wheel(n int, even, odd float64) []point {
 	return corners
 }
 
-// placed returns the outline with its unit circle grown to a radius in pixels and turned by degrees.
+// placed returns the outline with its unit circle grown to a radius in pixels and turned by
+// degrees.
 func (o outline) placed(radius, degrees float64) outline {
 	sin, cos := math.Sincos(degrees * math.Pi / 180)
 	sin, cos = sin*radius, cos*radius
@@ -156,9 +160,9 @@ func segmentDistance2(p, a, b point) float64 {
 	return dx*dx + dy*dy
 }
 
-// Draw draws the figure over dst, c x h x w: in its colour where c is 3, in white where c is 1. The side is
-// the shorter one of dst. An unknown kind, another number
-// of channels and factors that are not finite are errors.
+// Draw draws the figure over dst, c x h x w: in its colour where c is 3, in white where c is 1. The
+// side is the shorter one of dst. An unknown kind, another number of channels and factors that are
+// not finite are errors.
 func (f Figure) Draw(dst tensor.Tensor) error {
 	o, ok := findOutline(f.Kind)
 	if !ok {
@@ -201,8 +205,8 @@ func (f Figure) fill(dst tensor.Tensor, o outline, colour []float32) {
 	}
 }
 
-// hueColour is the red, green and blue of a hue in degrees at full saturation and value: each channel is a
-// trapezium on the circle, 1 within 60 degrees of its primary and 0 from 120 on.
+// hueColour is the red, green and blue of a hue in degrees at full saturation and value: each
+// channel is a trapezium on the circle, 1 within 60 degrees of its primary and 0 from 120 on.
 func hueColour(degrees float64) []float32 {
 	rgb := make([]float32, 3)
 	for c := range rgb {

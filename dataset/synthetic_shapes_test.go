@@ -21,7 +21,8 @@ func drawn(t interface{ Fatal(...any) }, f Figure, channels, size int) tensor.Te
 	return image
 }
 
-// anyFigure is a figure that stays inside the inscribed circle, large enough for its area to be told from its pixels.
+// anyFigure is a figure that stays inside the inscribed circle, large enough for its area to be
+// told from its pixels.
 func anyFigure(t *rapid.T) Figure {
 	return Figure{
 		Kind:     rapid.SampledFrom(ShapeKinds()).Draw(t, "kind"),
@@ -71,8 +72,9 @@ func TestAreaGrowsWithScaleSquared(t *testing.T) {
 		for _, v := range drawn(t, f, 1, size).Data {
 			sum += float64(v)
 		}
-		// A right angle's blurred edge covers (1 + pi/4) / 24 pixels more than the figure, and stripes have twelve; the
-		// rest of the tolerance is for taking an integral by its values at pixels.
+		// A right angle's blurred edge covers (1 + pi/4) / 24 pixels more than the figure, and
+		// stripes have twelve; the rest of the tolerance is for taking an integral by its values at
+		// pixels.
 		want := ShapeArea(f.Kind) * math.Pow(f.Scale*float64(size)/2, 2)
 		if math.Abs(sum-want) > 6 {
 			t.Fatalf("%s covers %.3f pixels, want %.3f", f.Kind, sum, want)
@@ -269,7 +271,8 @@ func TestFactorsAreUniformAndIndependent(t *testing.T) {
 	}
 }
 
-// kolmogorovSmirnov is the largest distance of a sample's distribution from the uniform one on [0, 1].
+// kolmogorovSmirnov is the largest distance of a sample's distribution from the uniform one on [0,
+// 1].
 func kolmogorovSmirnov(u []float64) float64 {
 	u = slices.Sorted(slices.Values(u))
 	d, n := 0.0, float64(len(u))
@@ -279,7 +282,8 @@ func kolmogorovSmirnov(u []float64) float64 {
 	return d
 }
 
-// correlation is that of two samples of the uniform distribution on [0, 1], whose mean and variance are known.
+// correlation is that of two samples of the uniform distribution on [0, 1], whose mean and variance
+// are known.
 func correlation(u, v []float64) float64 {
 	sum := 0.0
 	for i := range u {

@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TonesOptions are the options of OpenTones. A range is a low and a high end. Each factor of a sample is
-// drawn from its range, independently of the others. Equal ends fix a factor.
+// TonesOptions are the options of OpenTones. A range is a low and a high end. Each factor of a
+// sample is drawn from its range, independently of the others. Equal ends fix a factor.
 type TonesOptions struct {
 	N      int     // number of samples
 	Rate   int     // samples per second; 0: 16,000
@@ -48,8 +48,8 @@ type Tone struct {
 //	beats     repetitions per second, the counterpart of the speech rate
 //	bright    amplitude of a harmonic relative to the one below it
 //
-// Sample i depends on the seed and i only. Its factors do not depend on rate and length. Harmonics above
-// half the rate are left out. There are no labels.
+// Sample i depends on the seed and i only. Its factors do not depend on rate and length. Harmonics
+// above half the rate are left out. There are no labels.
 func OpenTones(o TonesOptions) (*Tones, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {

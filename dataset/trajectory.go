@@ -2,16 +2,17 @@ package dataset
 
 import "sync"
 
-// Trajectories is a Source whose samples lie on trajectories: the frames of a video at one position, or an
-// image under a moving camera. A trajectory leads from a reference sample through gradually changed
-// versions of it, tau(x, gamma) in section 4 of Goodfellow et al. (2009).
+// Trajectories is a Source whose samples lie on trajectories: the frames of a video at one
+// position, or an image under a moving camera. A trajectory leads from a reference sample through
+// gradually changed versions of it, tau(x, gamma) in section 4 of Goodfellow et al. (2009).
 type Trajectories interface {
 	Source
-	// Amounts returns the values of gamma of every trajectory, ascending and including 0, for instance in
-	// frames.
+	// Amounts returns the values of gamma of every trajectory, ascending and including 0, for
+	// instance in frames.
 	Amounts() []float64
-	// Trajectory returns the indices of the samples of the trajectory of reference sample i, one for each
-	// amount; that of amount 0 is i. It returns nil if one is missing, near the ends of a scene.
+	// Trajectory returns the indices of the samples of the trajectory of reference sample i, one
+	// for each amount; that of amount 0 is i. It returns nil if one is missing, near the ends of a
+	// scene.
 	Trajectory(i int) []int
 }
 
@@ -21,7 +22,8 @@ type trajectoryWrapper interface {
 	trajectory(i int) []int
 }
 
-// Amounts returns the amounts of a source's trajectories, also of a wrapped one; nil if it has none.
+// Amounts returns the amounts of a source's trajectories, also of a wrapped one; nil if it has
+// none.
 func Amounts(src Source) []float64 {
 	switch src := src.(type) {
 	case Trajectories:
@@ -45,8 +47,8 @@ func Trajectory(src Source, i int) []int {
 	return nil
 }
 
-// inverse returns a function that maps indices of a source to positions among the picks, computed at the
-// first call. Of an index picked twice it is the last position.
+// inverse returns a function that maps indices of a source to positions among the picks, computed
+// at the first call. Of an index picked twice it is the last position.
 func inverse(picks []int) func() map[int]int {
 	return sync.OnceValue(func() map[int]int {
 		at := make(map[int]int, len(picks))

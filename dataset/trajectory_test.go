@@ -7,7 +7,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// line is a source whose samples are frames of scenes of five, with trajectories of a frame before and after.
+// line is a source whose samples are frames of scenes of five, with trajectories of a frame before
+// and after.
 type line struct{ Source }
 
 func (line) Amounts() []float64 { return []float64{-1, 0, 1} }

@@ -11,12 +11,12 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// PartFactor is the factor that holds the source of a concatenated sample: a category with the names of
-// the parts.
+// PartFactor is the factor that holds the source of a concatenated sample: a category with the
+// names of the parts.
 const PartFactor = "part"
 
-// A Concatenation is several sources, one after the other, for instance the training, validation and
-// test sets of a corpus.
+// A Concatenation is several sources, one after the other, for instance the training, validation
+// and test sets of a corpus.
 type Concatenation struct {
 	names       []string
 	parts       []Source
@@ -30,10 +30,11 @@ type Concatenation struct {
 	fingerprint string
 }
 
-// Concat concatenates sources in the order given, each under a name. The samples carry the factors that
-// all parts have, and the factor part. Classes and names of categories are those of the first part,
-// followed by further ones of later parts. If a part has no classes, no sample has a label, and Notes says
-// so. The index of a sample is its position, and its name starts with the name of its part.
+// Concat concatenates sources in the order given, each under a name. The samples carry the factors
+// that all parts have, and the factor part. Classes and names of categories are those of the first
+// part, followed by further ones of later parts. If a part has no classes, no sample has a label,
+// and Notes says so. The index of a sample is its position, and its name starts with the name of
+// its part.
 func Concat(names []string, parts []Source) (*Concatenation, error) {
 	j := &Concatenation{names: slices.Clone(names), parts: slices.Clone(parts), starts: []int{0}, categories: map[string][]string{PartFactor: slices.Clone(names)}}
 	if len(names) != len(parts) || len(parts) < 2 {

@@ -18,9 +18,9 @@ type corrupted struct {
 	fingerprint string
 }
 
-// Corrupt returns a source with the samples of src, corrupted after they were brought to the frame: a
-// test set like the 75 of ImageNet-C. The draws are keyed by the seed, the name and the sample's index,
-// so a sample is corrupted in the same way whenever it is read.
+// Corrupt returns a source with the samples of src, corrupted after they were brought to the frame:
+// a test set like the 75 of ImageNet-C. The draws are keyed by the seed, the name and the sample's
+// index, so a sample is corrupted in the same way whenever it is read.
 func Corrupt(src Source, how transform.Corrupt, seed uint64, name string) Source {
 	d := newDigest("corrupted")
 	d.add(src.Fingerprint(), corruptionKey(how), seed, name)

@@ -17,8 +17,8 @@ func (c corrupted) unwrap() Source  { return c.Source }
 func (m computed) unwrap() Source   { return m.Source }
 func (p *Pairs) unwrap() Source     { return p.Source }
 
-// Categories returns the names of the values of a categorical factor, such as a speaker; a sample's factor
-// is an index into this list. It returns nil for a numeric factor.
+// Categories returns the names of the values of a categorical factor, such as a speaker; a sample's
+// factor is an index into this list. It returns nil for a numeric factor.
 func Categories(src Source, factor string) []string {
 	for {
 		switch s := src.(type) {
@@ -50,15 +50,16 @@ func Notes(src Source) []string {
 	}
 }
 
-// A Condition selects values of a factor: those from Low to High, both included, or, if Values is not nil,
-// those in it, which are numbers or names of categories.
+// A Condition selects values of a factor: those from Low to High, both included, or, if Values is
+// not nil, those in it, which are numbers or names of categories.
 type Condition struct {
 	Low, High float64
 	Values    []string
 }
 
-// Where returns the samples whose factors meet all conditions, in the order of the source. The factor
-// "label" matches the name and the number of the label. A source that is not a Describer is read once.
+// Where returns the samples whose factors meet all conditions, in the order of the source. The
+// factor "label" matches the name and the number of the label. A source that is not a Describer is
+// read once.
 func Where(ctx context.Context, src Source, conditions map[string]Condition) (Source, error) {
 	var tests []func(Sample) bool
 	for factor, c := range conditions {

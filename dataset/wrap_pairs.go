@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Pairs is a source of ready-made pairs: each sample of one source with its transformed version from
-// another. They replace a transformation.
+// Pairs is a source of ready-made pairs: each sample of one source with its transformed version
+// from another. They replace a transformation.
 type Pairs struct {
 	Source             // the clean samples
 	moved       Source // the transformed samples
@@ -18,8 +18,9 @@ type Pairs struct {
 	fingerprint string
 }
 
-// Pair matches two sources by "row", the i-th with the i-th, or by "name", file names without extension.
-// The default is "name" for two folders and "row" otherwise. Names, labels and factors are those of clean.
+// Pair matches two sources by "row", the i-th with the i-th, or by "name", file names without
+// extension. The default is "name" for two folders and "row" otherwise. Names, labels and factors
+// are those of clean.
 func Pair(ctx context.Context, clean, moved Source, by string) (*Pairs, error) {
 	partner, err := match(ctx, clean, moved, by)
 	if err != nil {

@@ -68,14 +68,15 @@ type SplitOptions struct {
 	Stratified bool // each class keeps its share, up to whole samples
 }
 
-// Split returns the share of a source between two fractions in [0, 1]. Samples are put into a random order
-// keyed by the seed, and those from round(from n) to round(to n) are kept, in the order of the source.
-// Disjoint shares have no sample in common, and adjoining shares leave none out: part i of k is the share
-// i/k to (i+1)/k.
+// Split returns the share of a source between two fractions in [0, 1]. Samples are put into a
+// random order keyed by the seed, and those from round(from n) to round(to n) are kept, in the
+// order of the source. Disjoint shares have no sample in common, and adjoining shares leave none
+// out: part i of k is the share i/k to (i+1)/k.
 //
 // A stratified order distributes the classes evenly, so the number of samples of a class in a share
-// differs from the class's proportion by one or two; with many classes of one or two samples each, by up
-// to the number of classes. It needs the labels: a source that is not a Describer is read once.
+// differs from the class's proportion by one or two; with many classes of one or two samples each,
+// by up to the number of classes. It needs the labels: a source that is not a Describer is read
+// once.
 func Split(ctx context.Context, src Source, from, to float64, d SplitOptions) (Source, error) {
 	if !(0 <= from && from < to && to <= 1) {
 		return nil, fmt.Errorf("splitting: share %v to %v: it starts at 0 or later, and ends later and by 1", from, to)
@@ -84,7 +85,8 @@ func Split(ctx context.Context, src Source, from, to float64, d SplitOptions) (S
 	return splitRange(ctx, src, int(math.Round(from*n)), int(math.Round(to*n)), d)
 }
 
-// RandomSubset returns n random samples, keyed by the seed, in the order of the source; all if it has fewer.
+// RandomSubset returns n random samples, keyed by the seed, in the order of the source; all if it
+// has fewer.
 func RandomSubset(ctx context.Context, src Source, n int, d SplitOptions) (Source, error) {
 	if n >= src.Len() {
 		return src, nil
@@ -106,8 +108,8 @@ func splitRange(ctx context.Context, src Source, from, to int, d SplitOptions) (
 	return newSubset(src, places), nil
 }
 
-// interleaveClasses reorders samples so that any interval has nearly the proportions of the classes: the
-// j-th of the m samples of a class goes to the relative position (j + 1/2) / m.
+// interleaveClasses reorders samples so that any interval has nearly the proportions of the
+// classes: the j-th of the m samples of a class goes to the relative position (j + 1/2) / m.
 func interleaveClasses(order, labels []int) {
 	sizes, seen := map[int]float64{}, map[int]float64{}
 	for _, l := range labels {

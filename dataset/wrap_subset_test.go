@@ -15,7 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A listed source holds labels; a sample's image is one pixel, its index. It is a Describer only if described.
+// A listed source holds labels; a sample's image is one pixel, its index. It is a Describer only if
+// described.
 type listed struct {
 	labels  []int
 	classes []string
@@ -54,7 +55,8 @@ func drawnSource(t *rapid.T) listed {
 	return listed{labels: rapid.SliceOfN(rapid.IntRange(NoLabel, 4), 1, 60).Draw(t, "labels"), classes: []string{"a", "b", "c", "d", "e"}}
 }
 
-// Shares that adjoin share nothing and leave nothing out, each in the source's order, and stratified ones are balanced.
+// Shares that adjoin share nothing and leave nothing out, each in the source's order, and
+// stratified ones are balanced.
 func TestSplitPartitions(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -83,7 +85,8 @@ func TestSplitPartitions(t *testing.T) {
 	})
 }
 
-// checkBalance wants of each class its share to within a sample at either end, or as many as there are classes.
+// checkBalance wants of each class its share to within a sample at either end, or as many as there
+// are classes.
 func checkBalance(t *rapid.T, labels, got []int, share float64) {
 	have, due := map[int]float64{}, map[int]float64{}
 	for _, l := range labels {
@@ -202,7 +205,8 @@ func TestClasses(t *testing.T) {
 	if mapped.Fingerprint() == src.Fingerprint() || mapped.Fingerprint() == restricted.Fingerprint() {
 		t.Error("other labels have one fingerprint")
 	}
-	// A class that is no output of the model leaves its samples without a label, and its output out.
+	// A class that is no output of the model leaves its samples without a label, and its output
+	// out.
 	partly, keep, err := Restrict(src, []int{NoLabel, 1, 3}, outputs)
 	if labels, _ := Labels(t.Context(), partly); err != nil || !slices.Equal(labels, []int{NoLabel, 0, 1, NoLabel, 0}) || len(keep) != 2 {
 		t.Errorf("labels %v, kept %v, %v", labels, keep, err)

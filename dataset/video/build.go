@@ -12,7 +12,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A clip is frames in order, c x h x w in [0, 1], all of one size. A frame may be overwritten once the next is asked for.
+// A clip is frames in order, c x h x w in [0, 1], all of one size. A frame may be overwritten once
+// the next is asked for.
 type clip struct {
 	name   string
 	frames func(ctx context.Context) iter.Seq2[tensor.Tensor, error]
@@ -128,7 +129,8 @@ func (b *builder) put(sc *scene, frame tensor.Tensor) error {
 	return nil
 }
 
-// startScene draws the places of a scene, keyed by the clip's place among the clips and the frame that it starts with.
+// startScene draws the places of a scene, keyed by the clip's place among the clips and the frame
+// that it starts with.
 func (b *builder) startScene(name string, clip, frame, h, w int) error {
 	top, left, height, width := b.area(h, w)
 	if b.Size > height || b.Size > width {

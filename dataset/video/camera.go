@@ -18,16 +18,18 @@ import (
 type CameraOptions struct {
 	// Images are the stills; each becomes a scene.
 	Images dataset.Source `json:"-"`
-	// Motion is "pan", sideways in a direction drawn for each image; "turn", about the line of sight; "orbit", around the image, whose
-	// plane turns about an axis within it, drawn for each image, and is seen in perspective, 60 degrees along the longer side; or "still",
-	// one frame of each image, without trajectories.
+	// Motion is "pan", sideways in a direction drawn for each image; "turn", about the line of
+	// sight; "orbit", around the image, whose plane turns about an axis within it, drawn for each
+	// image, and is seen in perspective, 60 degrees along the longer side; or "still", one frame of
+	// each image, without trajectories.
 	Motion string
 	// Frames of each scene; 0: 31. The frame in the middle shows the image as it is.
 	Frames int
-	// Speed is in pixels (pan) or degrees (turn, orbit) a frame; 0: 2 pixels, 4 degrees, 3 degrees. Which way is drawn.
+	// Speed is in pixels (pan) or degrees (turn, orbit) a frame; 0: 2 pixels, 4 degrees, 3 degrees.
+	// Which way is drawn.
 	Speed float64
-	// Crop within Patches is twice the patch's side for turn and orbit where it is 0: away from the middle these are
-	// mostly translations.
+	// Crop within Patches is twice the patch's side for turn and orbit where it is 0: away from the
+	// middle these are mostly translations.
 	Patches
 }
 
@@ -126,11 +128,12 @@ func (o CameraOptions) clip(ctx context.Context, i int) clip {
 	}}
 }
 
-// oversampled is how many samples a pixel of a frame is the mean of, along each side: without them a frame would be sharp
-// where it falls on the image's own pixels and blurred elsewhere.
+// oversampled is how many samples a pixel of a frame is the mean of, along each side: without them
+// a frame would be sharp where it falls on the image's own pixels and blurred elsewhere.
 const oversampled = 2
 
-// canvas brings an image to the size that the camera sees a part of: a quarter larger than the frame, and finer.
+// canvas brings an image to the size that the camera sees a part of: a quarter larger than the
+// frame, and finer.
 func (o CameraOptions) canvas(image tensor.Tensor) (tensor.Tensor, error) {
 	h, w := image.Shape[1], image.Shape[2]
 	short := covering(h, w, oversampled*o.Height*5/4, oversampled*o.Width*5/4)
@@ -156,7 +159,8 @@ func (o CameraOptions) film(ctx context.Context, i int, canvas tensor.Tensor, yi
 	}
 }
 
-// A view tells which point of the image is seen at a point of the frame, both in pixels of the frame from the middle, y down.
+// A view tells which point of the image is seen at a point of the frame, both in pixels of the
+// frame from the middle, y down.
 type view func(x, y float64) (float64, float64)
 
 // motion is the view after the camera has moved by an amount, in pixels or degrees.
@@ -174,8 +178,9 @@ func (o CameraOptions) motion(amount, way float64) view {
 	return func(x, y float64) (float64, float64) { return x, y }
 }
 
-// orbit is the homography of a plane at the distance f that has turned about the axis (dx, dy) within it. Along the axis a point of
-// the plane is a, across it b; turned, it lies at (a, b cos, f + b sin) and is seen at f / (f + b sin) times the first two.
+// orbit is the homography of a plane at the distance f that has turned about the axis (dx, dy)
+// within it. Along the axis a point of the plane is a, across it b; turned, it lies at (a, b cos, f
+// + b sin) and is seen at f / (f + b sin) times the first two.
 func orbit(sin, cos, dx, dy, f float64) view {
 	return func(x, y float64) (float64, float64) {
 		along, across := x*dx+y*dy, y*dx-x*dy

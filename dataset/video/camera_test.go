@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A point of a plane that turned in space, projected by hand, is where the view says that it is seen.
+// A point of a plane that turned in space, projected by hand, is where the view says that it is
+// seen.
 func TestViewsInvertTheProjection(t *testing.T) {
 	t.Parallel()
 	const f = 277.0
@@ -34,7 +35,8 @@ func TestViewsInvertTheProjection(t *testing.T) {
 	}
 }
 
-// ramp is an image whose value is x + 2 y from its middle, in pixels of the frame, scaled into [0, 1].
+// ramp is an image whose value is x + 2 y from its middle, in pixels of the frame, scaled into [0,
+// 1].
 func ramp(o CameraOptions, side int) tensor.Tensor {
 	t := tensor.New(1, side, side)
 	for i := range side {

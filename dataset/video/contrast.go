@@ -6,19 +6,22 @@ import (
 	"github.com/noether-ml/noether/internal/quickselect"
 )
 
-// The contrast of whitened frames: a frame's range is what all but the largest hundredth of its values stay within, and the
-// scale of a frame is the mean range around it in its scene, weighted by a Gaussian over time. A value w becomes
+// The contrast of whitened frames: a frame's range is what all but the largest hundredth of its
+// values stay within, and the scale of a frame is the mean range around it in its scene, weighted
+// by a Gaussian over time. A value w becomes
 //
 //	1/2 + w / (2 scale),  cut off at 0 and 1,
 //
-// so that each frame uses nearly all of the range of an image, and the factor varies smoothly over time.
+// so that each frame uses nearly all of the range of an image, and the factor varies smoothly over
+// time.
 const (
 	within     = 0.99
 	smoothness = 10.0 // frames, the Gaussian's deviation
 	leastScale = 1e-3 // of an image's range: a blank frame stays mid-grey
 )
 
-// extent is the magnitude that the share within of the values does not exceed. It reorders scratch, which is as long as values.
+// extent is the magnitude that the share within of the values does not exceed. It reorders scratch,
+// which is as long as values.
 func extent(values, scratch []float32) float64 {
 	for i, v := range values {
 		scratch[i] = float32(math.Abs(float64(v)))

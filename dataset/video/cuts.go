@@ -25,8 +25,9 @@ func grey(frame tensor.Tensor, i, n int) float32 {
 	return 0.2989*frame.Data[i] + 0.587*frame.Data[n+i] + 0.114*frame.Data[2*n+i]
 }
 
-// change is the share of pixels that must be given another grey to make one frame's histogram the other's: half the l1
-// distance, 0 to 1. Motion within a scene leaves it small, a cut hardly ever does.
+// change is the share of pixels that must be given another grey to make one frame's histogram the
+// other's: half the l1 distance, 0 to 1. Motion within a scene leaves it small, a cut hardly ever
+// does.
 func change(a, b histogram) float64 {
 	var sum float64
 	for i, v := range a {

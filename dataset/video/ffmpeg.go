@@ -21,8 +21,8 @@ import (
 // EnvFFmpeg names the environment variable that holds the path of the ffmpeg program.
 const EnvFFmpeg = "NOETHER_FFMPEG"
 
-// FindFFmpeg returns the path of the ffmpeg program: explicit where it is not empty, else what NOETHER_FFMPEG says, else that of
-// the search path.
+// FindFFmpeg returns the path of the ffmpeg program: explicit where it is not empty, else what
+// NOETHER_FFMPEG says, else that of the search path.
 func FindFFmpeg(explicit string) (string, error) {
 	path, err := exec.LookPath(cmp.Or(explicit, os.Getenv(EnvFFmpeg), "ffmpeg"))
 	if err != nil {
@@ -51,8 +51,8 @@ func videoClip(path, explicit string) (clip, error) {
 	}}, nil
 }
 
-// decode runs ffmpeg until yield returns false. Every frame of the first video stream is passed on, none doubled or
-// left out to even out the rate.
+// decode runs ffmpeg until yield returns false. Every frame of the first video stream is passed on,
+// none doubled or left out to even out the rate.
 func decode(ctx context.Context, program, path string, yield func(tensor.Tensor) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -91,7 +91,8 @@ func text(err error) string {
 	return err.Error()
 }
 
-// images reads PPM images of 8 bits a channel up to the end; more is false where yield wanted no more.
+// images reads PPM images of 8 bits a channel up to the end; more is false where yield wanted no
+// more.
 func images(r *bufio.Reader, yield func(tensor.Tensor) bool) (n int, more bool, err error) {
 	for {
 		t, err := readPPM(r)

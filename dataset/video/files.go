@@ -51,8 +51,8 @@ func isGIF(path string) bool {
 	return err == nil && (bytes.Equal(head, []byte("GIF87a")) || bytes.Equal(head, []byte("GIF89a")))
 }
 
-// frameFiles are the images in a folder, in the order of their names with numbers taken as numbers: frame9 before
-// frame10.
+// frameFiles are the images in a folder, in the order of their names with numbers taken as numbers:
+// frame9 before frame10.
 func frameFiles(dir string) ([]string, error) {
 	inside, err := os.ReadDir(dir)
 	if err != nil {

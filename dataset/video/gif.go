@@ -92,8 +92,8 @@ func tensorOf(img *image.RGBA) tensor.Tensor {
 	return t
 }
 
-// checkPixels adds up the pixels of all frames by their descriptors, without decoding them: a short file may stand for
-// more than the memory holds.
+// checkPixels adds up the pixels of all frames by their descriptors, without decoding them: a short
+// file may stand for more than the memory holds.
 func checkPixels(data []byte) error {
 	if len(data) < 13 {
 		return errors.New("damaged gif: it ends within its head")

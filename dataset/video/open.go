@@ -18,14 +18,16 @@ const version = 1
 
 // Options says which videos Open reads.
 type Options struct {
-	// Paths are video files, animated GIFs, folders of frames, or folders of any of these, read in the order of their names.
+	// Paths are video files, animated GIFs, folders of frames, or folders of any of these, read in
+	// the order of their names.
 	Paths []string
 	// Frames is how many frames are read of each at most; 0: all.
 	Frames int
-	// Cuts is the share of pixels that must have taken another grey from one frame to the next for a new scene to begin; 0: 0.2. At 1
-	// every file is one scene.
+	// Cuts is the share of pixels that must have taken another grey from one frame to the next for
+	// a new scene to begin; 0: 0.2. At 1 every file is one scene.
 	Cuts float64
-	// FFmpeg is the program that decodes videos; empty: that of the environment variable NOETHER_FFMPEG, or ffmpeg.
+	// FFmpeg is the program that decodes videos; empty: that of the environment variable
+	// NOETHER_FFMPEG, or ffmpeg.
 	FFmpeg string `json:"-"`
 	Patches
 }

@@ -65,7 +65,8 @@ func (p Patches) reduce(frame tensor.Tensor) (tensor.Tensor, error) {
 	return out.Tensor(frame)
 }
 
-// covering is the short side of a frame of h x w after it was shrunk as far as it still covers height x width.
+// covering is the short side of a frame of h x w after it was shrunk as far as it still covers
+// height x width.
 func covering(h, w, height, width int) int {
 	scale := max(float64(height)/float64(h), float64(width)/float64(w))
 	short := int(scale * float64(min(h, w)))

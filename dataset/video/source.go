@@ -10,8 +10,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Source is patches of scenes. Its samples are in the order of scene, frame and place; they carry no label, and
-// the factors scene, frame (from 0 in its scene), x and y (of the patch's left upper corner, in pixels of the reduced frame).
+// A Source is patches of scenes. Its samples are in the order of scene, frame and place; they carry
+// no label, and the factors scene, frame (from 0 in its scene), x and y (of the patch's left upper
+// corner, in pixels of the reduced frame).
 type Source struct {
 	patches     Patches
 	fingerprint string

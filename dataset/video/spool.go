@@ -21,8 +21,8 @@ func newSpool(values int) (*spool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the temporary file of patches: %w", err)
 	}
-	// The file has no name from here on, so nothing is left behind however the process ends; where an open file keeps its
-	// name, close removes it.
+	// The file has no name from here on, so nothing is left behind however the process ends; where
+	// an open file keeps its name, close removes it.
 	os.Remove(f.Name())
 	return &spool{file: f, out: bufio.NewWriterSize(f, 1<<20), values: values}, nil
 }

@@ -21,7 +21,8 @@ import (
 	"github.com/noether-ml/noether/internal/testdata"
 )
 
-// moving are grey frames of a random image that goes to the right by a pixel a frame; from frame cut on it is another one.
+// moving are grey frames of a random image that goes to the right by a pixel a frame; from frame
+// cut on it is another one.
 func moving(n, h, w, cut int) []*image.Gray {
 	var out []*image.Gray
 	for t := range n {
@@ -102,7 +103,8 @@ func patch(t *testing.T, src *Source, i int) dataset.Sample {
 	return s
 }
 
-// The patch that is seen a frame later is the one that was a pixel to the left, and both are cut out of the frames.
+// The patch that is seen a frame later is the one that was a pixel to the left, and both are cut
+// out of the frames.
 func TestTrajectoryFollowsThePlace(t *testing.T) {
 	t.Parallel()
 	frames := moving(14, 40, 60, 0)

@@ -6,15 +6,17 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// cutoff is f0 of the filter in cycles a pixel: 200 cycles over 512 pixels, as Olshausen and Field (1997) have it.
+// cutoff is f0 of the filter in cycles a pixel: 200 cycles over 512 pixels, as Olshausen and Field
+// (1997) have it.
 const cutoff = 0.4
 
 // A whitener is the band-pass filter of Olshausen and Field (1997),
 //
 //	R(f) = f exp(-(f / f0)^4),
 //
-// which flattens the 1/f spectrum of natural images and leaves out the highest frequencies, where noise and sampling
-// rule. It is applied to the cosine transform (DCT-II), that is, to the image mirrored at its borders.
+// which flattens the 1/f spectrum of natural images and leaves out the highest frequencies, where
+// noise and sampling rule. It is applied to the cosine transform (DCT-II), that is, to the image
+// mirrored at its borders.
 type whitener struct {
 	h, w          int
 	rows, columns *fourier.QuarterWaveFFT

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A wave of the cosine transform comes out as itself times R of its frequency; a grey image as nothing.
+// A wave of the cosine transform comes out as itself times R of its frequency; a grey image as
+// nothing.
 func TestWhitenerPassesWavesByTheirFrequency(t *testing.T) {
 	t.Parallel()
 	const h, w = 36, 50
