@@ -41,7 +41,7 @@ func (s sampled) worst(wave []float32, ends float64) float64 {
 // are compared away from their ends, where filters of different lengths look beyond them.
 func TestAgreesWithSox(t *testing.T) {
 	t.Parallel()
-	var made struct {
+	var cases struct {
 		Resample []struct {
 			From, To int
 			Top      float64
@@ -59,12 +59,12 @@ func TestAgreesWithSox(t *testing.T) {
 			sampled
 		}
 	}
-	golden(t, "programs.json", &made)
-	if len(made.Resample) != 20 || len(made.Filters) != 20 || len(made.Gain) != 10 {
-		t.Fatalf("%d, %d and %d cases", len(made.Resample), len(made.Filters), len(made.Gain))
+	golden(t, "programs.json", &cases)
+	if len(cases.Resample) != 20 || len(cases.Filters) != 20 || len(cases.Gain) != 10 {
+		t.Fatalf("%d, %d and %d cases", len(cases.Resample), len(cases.Filters), len(cases.Gain))
 	}
 	var resampled, filtered float64
-	for _, c := range made.Resample {
+	for _, c := range cases.Resample {
 		got, err := Resample(chirp(c.From, 100, c.Top, 0.1, 0.4), c.From, c.To)
 		if err != nil {
 			t.Fatal(err)
@@ -75,7 +75,7 @@ func TestAgreesWithSox(t *testing.T) {
 			t.Errorf("%d to %d: off by %.1e", c.From, c.To, worst)
 		}
 	}
-	for _, c := range made.Filters {
+	for _, c := range cases.Filters {
 		filter := LowPass
 		if c.Kind == "high" {
 			filter = HighPass
@@ -86,7 +86,7 @@ func TestAgreesWithSox(t *testing.T) {
 			t.Errorf("%s pass at %v of %d: off by %.1e", c.Kind, c.Hz, c.Rate, worst)
 		}
 	}
-	for _, c := range made.Gain {
+	for _, c := range cases.Gain {
 		wave := chirp(c.Rate, 50, 0.45*float64(c.Rate), 0.1, 0.4)
 		for i := range wave {
 			wave[i] *= float32(math.Pow(10, c.DB/20))
@@ -101,19 +101,19 @@ func TestAgreesWithSox(t *testing.T) {
 // Tones come out as long and as high as rubberband has them, within 1 %, at every common rate.
 func TestTonesAgreeWithRubberband(t *testing.T) {
 	t.Parallel()
-	var made struct {
+	var cases struct {
 		Tones []struct {
 			Kind          string
 			By, HZ, Pitch float64
 			Rate, Length  int
 		}
 	}
-	golden(t, "programs.json", &made)
-	if len(made.Tones) != 40 {
-		t.Fatalf("%d tones", len(made.Tones))
+	golden(t, "programs.json", &cases)
+	if len(cases.Tones) != 40 {
+		t.Fatalf("%d tones", len(cases.Tones))
 	}
 	var worst float64
-	for _, c := range made.Tones {
+	for _, c := range cases.Tones {
 		got := moved(tone(c.HZ, c.Rate, c.Rate/2), c.Kind, c.By, c.Rate)
 		length, high := float64(len(got))/float64(c.Length)-1, pitch(got, c.Rate)/c.Pitch-1
 		worst = max(worst, math.Abs(length), math.Abs(high))

@@ -49,7 +49,7 @@ func TestReverberationTimeOfAnExponential(t *testing.T) {
 }
 
 // Sabine: 0.161 V / S, V = 65.52 and S = 100.68.
-func TestTheRoomHasAShortestTime(t *testing.T) {
+func TestShortestTime(t *testing.T) {
 	t.Parallel()
 	if got := MeetingRoom().ShortestTime(); math.Abs(got-0.161*65.52/100.68) > 1e-3 {
 		t.Errorf("%v s", got)

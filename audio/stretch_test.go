@@ -40,7 +40,7 @@ func TestStretchKeepsPitch(t *testing.T) {
 	}
 }
 
-func TestStretchByOneIsTheSound(t *testing.T) {
+func TestStretchByOneIsIdentity(t *testing.T) {
 	t.Parallel()
 	in := tone(440, 8000, 3000)
 	for i := range in {
@@ -71,7 +71,7 @@ func TestShiftMovesPitchAndKeepsLength(t *testing.T) {
 	}
 }
 
-// clicks are attacks that die away, ten a second.
+// clicks returns ten decaying clicks a second.
 func clicks(rate, n int) []float32 {
 	wave := make([]float32, n)
 	for i := range wave {
@@ -108,7 +108,7 @@ func TestAttacksStaySharp(t *testing.T) {
 	}
 }
 
-func TestStretchOfLittle(t *testing.T) {
+func TestStretchShortWaveforms(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 2, 10, 100} {
 		for _, by := range []float64{0.25, 1, 4} {

@@ -59,7 +59,7 @@ func wavOf(format, channels, bits, rate int, extensible bool, values ...float64)
 	return append(append(out, "WAVE"...), body...)
 }
 
-func TestWAVOfEveryForm(t *testing.T) {
+func TestWAVFormats(t *testing.T) {
 	t.Parallel()
 	for _, form := range []struct{ format, bits int }{{1, 8}, {1, 16}, {1, 24}, {1, 32}, {3, 32}, {3, 64}} {
 		for _, extensible := range []bool{false, true} {
@@ -87,7 +87,7 @@ func TestWAVOfEveryForm(t *testing.T) {
 	}
 }
 
-func TestBadFilesAreRefused(t *testing.T) {
+func TestDecodeErrors(t *testing.T) {
 	t.Parallel()
 	good := wavOf(1, 1, 16, 8000, false, 0, 0.5, -0.5)
 	with := func(at int, b ...byte) []byte {
@@ -122,7 +122,7 @@ func TestBadFilesAreRefused(t *testing.T) {
 	}
 }
 
-func TestWriteWAVReadsBack(t *testing.T) {
+func TestWriteWAV(t *testing.T) {
 	t.Parallel()
 	want := Clip{8000, []float32{0, 0.1, -2, 1}}
 	var b bytes.Buffer

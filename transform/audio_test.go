@@ -10,8 +10,8 @@ import (
 
 const hz = 8000
 
-// voice is a second of a tone that swells.
-func voice() []float32 {
+// chirp returns one second of a tone with rising frequency and amplitude.
+func chirp() []float32 {
 	wave := make([]float32, hz)
 	for i := range wave {
 		t := float64(i) / hz
@@ -20,26 +20,26 @@ func voice() []float32 {
 	return wave
 }
 
-func applySound(t *testing.T, tr Transform, base uint64, wave []float32) []float32 {
+func applyAudio(t *testing.T, tr Transform, base uint64, wave []float32) []float32 {
 	t.Helper()
 	op, ok := tr.Draw(seed.Rand(base)).(AudioOp)
 	if !ok {
-		t.Fatalf("%+v does not move sounds", tr)
+		t.Fatalf("%+v does not apply to audio", tr)
 	}
 	before := slices.Clone(wave)
 	out := op.ApplyAudio(wave, hz)
 	if !slices.Equal(wave, before) {
-		t.Fatalf("%+v changes what it is given", tr)
+		t.Fatalf("%+v changes its input", tr)
 	}
 	if !slices.Equal(out, op.ApplyAudio(wave, hz)) {
-		t.Fatalf("%+v gives something else the second time", tr)
+		t.Fatalf("%+v is not deterministic", tr)
 	}
 	return out
 }
 
 // Every kind of sound, with its least and largest values, gives finite values for sounds of any
 // length.
-func TestSoundKindsAreTotal(t *testing.T) {
+func TestAudioKindsAreFinite(t *testing.T) {
 	t.Parallel()
 	for _, k := range Kinds() {
 		for _, p := range k.Params {
@@ -55,7 +55,7 @@ func TestSoundKindsAreTotal(t *testing.T) {
 				}
 				tr := mustMake(t, k.Name, Args{p.Name: Fixed(v)})
 				for _, n := range []int{0, 1, 7, 300, 3000} {
-					for i, x := range applySound(t, tr, 1, voice()[:n]) {
+					for i, x := range applyAudio(t, tr, 1, chirp()[:n]) {
 						if x-x != 0 {
 							t.Fatalf("%s %s %v on %d values: value %d is %v", k.Name, p.Name, v, n, i, x)
 						}
@@ -66,36 +66,36 @@ func TestSoundKindsAreTotal(t *testing.T) {
 	}
 }
 
-func TestWhiteNoiseHasTheLevelAskedFor(t *testing.T) {
+func TestWhiteNoiseLevel(t *testing.T) {
 	t.Parallel()
-	wave := voice()
+	wave := chirp()
 	for _, db := range []float64{-30, 0, 20, 50} {
 		noise := make([]float32, len(wave))
-		for i, v := range applySound(t, WhiteNoise{SNR: Fixed(db)}, 2, wave) {
+		for i, v := range applyAudio(t, WhiteNoise{SNR: Fixed(db)}, 2, wave) {
 			noise[i] = v - wave[i]
 		}
 		if got := 20 * math.Log10(rms(wave)/rms(noise)); math.Abs(got-db) > 0.15 {
 			t.Errorf("an SNR of %v dB is %.2f", db, got)
 		}
-		for i, v := range applySound(t, WhiteNoise{Level: Fixed(-db), Absolute: true}, 2, wave) {
+		for i, v := range applyAudio(t, WhiteNoise{Level: Fixed(-db), Absolute: true}, 2, wave) {
 			noise[i] = v - wave[i]
 		}
 		if got := 20 * math.Log10(rms(noise)); math.Abs(got+db) > 0.15 {
 			t.Errorf("a level of %v dBFS is %.2f", -db, got)
 		}
 	}
-	if out := applySound(t, WhiteNoise{SNR: Fixed(0)}, 2, make([]float32, 100)); rms(out) != 0 {
-		t.Error("silence has got noise at an SNR")
+	if out := applyAudio(t, WhiteNoise{SNR: Fixed(0)}, 2, make([]float32, 100)); rms(out) != 0 {
+		t.Error("an SNR adds noise to silence")
 	}
-	a, b := applySound(t, WhiteNoise{SNR: Fixed(0)}, 2, wave), applySound(t, WhiteNoise{SNR: Fixed(0)}, 3, wave)
+	a, b := applyAudio(t, WhiteNoise{SNR: Fixed(0)}, 2, wave), applyAudio(t, WhiteNoise{SNR: Fixed(0)}, 3, wave)
 	if slices.Equal(a, b) {
 		t.Error("two draws have the same noise")
 	}
 }
 
-func TestLengthsOfSounds(t *testing.T) {
+func TestAudioLengths(t *testing.T) {
 	t.Parallel()
-	wave := voice()
+	wave := chirp()
 	for _, c := range []struct {
 		tr   Transform
 		want int
@@ -103,7 +103,7 @@ func TestLengthsOfSounds(t *testing.T) {
 		{TimeStretch{Rate: Fixed(2)}, hz / 2}, {TimeStretch{Rate: Fixed(0.5)}, 2 * hz}, {PitchShift{Semitones: Fixed(5)}, hz}, {Reverb{RT60: Fixed(0.4)}, hz},
 		{Gain{DB: Fixed(3)}, hz}, {Sequence{Identity{}, TimeStretch{Rate: Fixed(0.8)}, Gain{DB: Fixed(1)}}, 10000},
 	} {
-		if got := len(applySound(t, c.tr, 1, wave)); got != c.want {
+		if got := len(applyAudio(t, c.tr, 1, wave)); got != c.want {
 			t.Errorf("%+v: %d values, want %d", c.tr, got, c.want)
 		}
 	}
@@ -111,8 +111,8 @@ func TestLengthsOfSounds(t *testing.T) {
 
 func TestGain(t *testing.T) {
 	t.Parallel()
-	wave := voice()
-	for i, v := range applySound(t, Gain{DB: Fixed(20)}, 1, wave) {
+	wave := chirp()
+	for i, v := range applyAudio(t, Gain{DB: Fixed(20)}, 1, wave) {
 		if math.Abs(float64(v-10*wave[i])) > 1e-5 {
 			t.Fatalf("value %d is %v, want %v", i, v, 10*wave[i])
 		}
@@ -120,7 +120,7 @@ func TestGain(t *testing.T) {
 }
 
 // Times below what the room can have are drawn again, and that is counted: 3.5 % of 0 to 3 s.
-func TestReverbDrawsAgain(t *testing.T) {
+func TestReverbRejectsDraws(t *testing.T) {
 	t.Parallel()
 	tr := Reverb{RT60: Uniform(0, 3)}
 	again := 0
@@ -132,16 +132,16 @@ func TestReverbDrawsAgain(t *testing.T) {
 		}
 	}
 	if share := float64(again) / float64(20000+again); math.Abs(share-0.105/3) > 0.005 {
-		t.Errorf("%.4f of all draws were thrown away, want 0.035", share)
+		t.Errorf("%.4f of all draws were rejected, want 0.035", share)
 	}
 }
 
 // The direct sound stays where and as loud as it was.
-func TestReverbKeepsTheDirectSound(t *testing.T) {
+func TestReverbDirectSound(t *testing.T) {
 	t.Parallel()
 	wave := make([]float32, 2000)
 	wave[300] = 0.5
-	out := applySound(t, Reverb{RT60: Fixed(0.5)}, 1, wave)
+	out := applyAudio(t, Reverb{RT60: Fixed(0.5)}, 1, wave)
 	for i, v := range out[:300] {
 		if math.Abs(float64(v)) > 1e-6 {
 			t.Fatalf("value %d, before the sound, is %v", i, v)
@@ -152,7 +152,7 @@ func TestReverbKeepsTheDirectSound(t *testing.T) {
 	}
 }
 
-func TestPlaceOfAStretchedSound(t *testing.T) {
+func TestCropPosition(t *testing.T) {
 	t.Parallel()
 	op := TimeStretch{Rate: Fixed(0.5)}.Draw(seed.Rand(1))
 	renewed := Renew(op, seed.Rand(2))

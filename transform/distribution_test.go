@@ -7,7 +7,7 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 )
 
-func TestLaw(t *testing.T) {
+func TestDistribution(t *testing.T) {
 	t.Parallel()
 	r := seed.Rand(1)
 	var sum float64

@@ -32,7 +32,7 @@ func Example() {
 
 func ExampleKinds() {
 	for _, k := range transform.Kinds() {
-		if k.Name != "gaussian-blur" {
+		if k.Name != "hue" {
 			continue
 		}
 		fmt.Println(k.Name+":", k.Doc)
@@ -40,8 +40,7 @@ func ExampleKinds() {
 			fmt.Printf("  %s (%s): %s\n", p.Name, p.Range(), p.Doc)
 		}
 	}
-	// Output: gaussian-blur: Averages every pixel with its neighbours under a Gaussian; the image
-	// is reflected at its border.
-	//   sigma (above 0 and at most 100 pixels): standard deviation of the Gaussian
-	//   kernel (between 1 and 1001 pixels): side of the kernel, an odd number; by default 2 ceil(3 sigma) + 1
+	// Output:
+	// hue: Rotates the colours by a fraction of the colour circle.
+	//   shift (between -0.5 and 0.5): fraction of the circle; 1/3 turns red into green
 }

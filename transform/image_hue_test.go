@@ -36,7 +36,7 @@ func readColours(t *testing.T) goldenColours {
 	return c
 }
 
-// What a negative factor does is PIL's, to whom torchvision passes on.
+// Negative factors agree with PIL, which torchvision calls for PIL images.
 func TestColoursAgreeWithTorchvision(t *testing.T) {
 	t.Parallel()
 	golden := readColours(t)
@@ -49,7 +49,7 @@ func TestColoursAgreeWithTorchvision(t *testing.T) {
 	}
 }
 
-func TestColoursLeaveGreyImagesAlone(t *testing.T) {
+func TestHueAndSaturationOfGreyImages(t *testing.T) {
 	t.Parallel()
 	src := img(1, 1, 5, 6)
 	for _, tr := range []Transform{Hue{Fixed(0.3)}, Saturation{Fixed(-1)}} {
@@ -60,19 +60,19 @@ func TestColoursLeaveGreyImagesAlone(t *testing.T) {
 }
 
 // A turn of the circle and back is nothing, up to rounding.
-func TestHueTurnsBack(t *testing.T) {
+func TestHueIsInvertible(t *testing.T) {
 	t.Parallel()
 	src := img(3, 3, 9, 9)
 	for _, shift := range []float64{0.1, 0.25, 0.5} {
-		there := apply(Hue{Fixed(shift)}.Draw(nil), src)
-		if d := distance(apply(Hue{Fixed(-shift)}.Draw(nil), there), src); d > 1e-5 {
+		shifted := apply(Hue{Fixed(shift)}.Draw(nil), src)
+		if d := distance(apply(Hue{Fixed(-shift)}.Draw(nil), shifted), src); d > 1e-5 {
 			t.Errorf("%v there and back: off by %v", shift, d)
 		}
 	}
 }
 
 // Encoders differ in rounding: on average by less than one of 255 levels.
-func TestJPEGIsNearPILs(t *testing.T) {
+func TestJPEGAgreesWithPIL(t *testing.T) {
 	t.Parallel()
 	const h, w = 32, 40
 	src := tensor.New(3, h, w)

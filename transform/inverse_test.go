@@ -11,7 +11,7 @@ import (
 )
 
 // A smooth blob in the middle of an image comes back: what moves it about loses little of it.
-func TestInverseUndoes(t *testing.T) {
+func TestInverse(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		number := func(name string, low, high float64) Distribution {
@@ -30,17 +30,17 @@ func TestInverseUndoes(t *testing.T) {
 			tr = Sequence{all[0], Flip{}, all[1]}
 		}
 		op := tr.Draw(nil)
-		back, ok := Inverse(op)
+		inverse, ok := Inverse(op)
 		if !ok {
 			t.Fatalf("%#v has no inverse", op)
 		}
 		x := blob(40)
-		there, here := tensor.New(x.Shape...), tensor.New(x.Shape...)
-		op.Apply(there, x)
-		back.Apply(here, there)
+		transformed, restored := tensor.New(x.Shape...), tensor.New(x.Shape...)
+		op.Apply(transformed, x)
+		inverse.Apply(restored, transformed)
 		var worst float64
 		for i := range x.Data {
-			worst = max(worst, math.Abs(float64(here.Data[i]-x.Data[i])))
+			worst = max(worst, math.Abs(float64(restored.Data[i]-x.Data[i])))
 		}
 		if worst > 0.1 {
 			t.Fatalf("%#v and back: off by %v", op, worst)
@@ -81,7 +81,7 @@ func TestInverseOfQuarterTurnsIsExact(t *testing.T) {
 	}
 }
 
-func TestWhatHasNoInverse(t *testing.T) {
+func TestNoInverse(t *testing.T) {
 	t.Parallel()
 	for _, tr := range []Transform{Grayscale{}, GaussianBlur{Sigma: Fixed(1)}, Replace{}, Sequence{Flip{}, Grayscale{}}, Scale{}} {
 		if _, ok := Inverse(tr.Draw(seed.Rand(1))); ok {

@@ -16,14 +16,14 @@ import (
 
 // image makes values in [0, 1).
 func img(base uint64, shape ...int) tensor.Tensor {
-	x, r := tensor.New(shape...), seed.Rand(base, "picture")
+	x, r := tensor.New(shape...), seed.Rand(base, "image")
 	for i := range x.Data {
 		x.Data[i] = r.Float32()
 	}
 	return x
 }
 
-// imageKinds are those that move images.
+// imageKinds returns the kinds that apply to images.
 func imageKinds() []Kind {
 	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return k.Audio })
 }
@@ -31,15 +31,15 @@ func imageKinds() []Kind {
 func drawImage(t *rapid.T) tensor.Tensor {
 	c := rapid.SampledFrom([]int{1, 2, 3, 5}).Draw(t, "channels")
 	side := rapid.IntRange(1, 12)
-	return img(rapid.Uint64().Draw(t, "picture"), c, side.Draw(t, "h"), side.Draw(t, "w"))
+	return img(rapid.Uint64().Draw(t, "image"), c, side.Draw(t, "h"), side.Draw(t, "w"))
 }
 
 func drawSquare(t *rapid.T) tensor.Tensor {
 	side := rapid.IntRange(1, 12).Draw(t, "side")
-	return img(rapid.Uint64().Draw(t, "picture"), 3, side, side)
+	return img(rapid.Uint64().Draw(t, "image"), 3, side, side)
 }
 
-// drawTransform makes a transform of any kind with any arguments in range, fixed and drawn.
+// drawTransform returns a transform of any kind with any valid arguments.
 func drawTransform(t *rapid.T) Transform {
 	k := rapid.SampledFrom(imageKinds()).Draw(t, "kind")
 	args := Args{}
@@ -93,7 +93,7 @@ func repairArgs(k Kind, args Args) {
 
 // Any Op of any kind writes all of dst, with finite values, the same each time and from several
 // goroutines at once, and leaves src alone.
-func TestApplyIsTotalAndRepeatable(t *testing.T) {
+func TestApplyIsFiniteAndDeterministic(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		tr, src := drawTransform(t), drawImage(t)
@@ -117,7 +117,7 @@ func TestApplyIsTotalAndRepeatable(t *testing.T) {
 	})
 }
 
-func TestDrawDependsOnItsKeyAlone(t *testing.T) {
+func TestDrawDependsOnGenerator(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		tr := drawTransform(t)
@@ -295,9 +295,10 @@ func TestSequenceIsComposition(t *testing.T) {
 	}
 }
 
-type silent struct{}
+// noTraits is a transform without optional methods.
+type noTraits struct{}
 
-func (silent) Draw(*rand.Rand) Op { return nil }
+func (noTraits) Draw(*rand.Rand) Op { return nil }
 
 func TestTraits(t *testing.T) {
 	t.Parallel()
@@ -345,7 +346,7 @@ func TestTraits(t *testing.T) {
 	if !Random(Sequence{Flip{}, Rotate{Angle: Uniform(0, 1)}}) || Random(Sequence{Flip{}}) {
 		t.Error("a sequence is random where a member is")
 	}
-	if OnMaps(silent{}) || !Random(silent{}) {
+	if OnMaps(noTraits{}) || !Random(noTraits{}) {
 		t.Error("a transform that does not say must get the cautious answer")
 	}
 }
