@@ -18,9 +18,8 @@ import (
 // names: onnx.Value("conv1_out").
 type Value string
 
-// A Builder makes a graph node by node, each after those whose outputs it reads. The first mistake
-// is kept and every later call does nothing, so that a graph is written without a check on each
-// line; Model and Err return it.
+// A Builder makes a graph node by node, each after those whose outputs it reads. After the first
+// error every call does nothing, so that calls need no checks; Model and Err return that error.
 //
 // Names that the builder chooses are "scope/Op", with a number where that is taken.
 type Builder struct {
@@ -105,15 +104,14 @@ func (b *Builder) Scope(name string) *Builder {
 	return &Builder{b.build, b.scope + name + "/", b.share}
 }
 
-// Sharing returns a builder of the same graph that adds no node twice: one that computes what an
-// earlier one does, of a builder that shares, is that one. Names of the shared tensor are the
-// earlier one's.
+// Sharing returns a builder of the same graph that adds no equal nodes. A node that equals an
+// earlier one of a sharing builder is not added; its outputs are those of the earlier one.
 func (b *Builder) Sharing() *Builder { return &Builder{b.build, b.scope, true} }
 
 // Opset is the version of the standard operator set that the graph uses.
 func (b *Builder) Opset() int { return b.opset }
 
-// Err is the first mistake, or nil.
+// Err returns the first error, or nil.
 func (b *Builder) Err() error {
 	if b.err == nil {
 		return nil
@@ -328,8 +326,7 @@ func (b *Builder) NeedDomain(domain string, version int) {
 	p.OpsetImport = append(slices.Clip(p.OpsetImport), &pb.OperatorSetIdProto{Domain: &domain, Version: pbutil.Ptr(int64(version))})
 }
 
-// Fail records a mistake, as methods of the builder do that are given something wrong. The first
-// one is kept.
+// Fail records an error. Only the first one is kept.
 func (b *Builder) Fail(format string, args ...any) {
 	if b.err == nil {
 		b.err = fmt.Errorf(format, args...)

@@ -59,7 +59,7 @@ func TestBuilderSharesConstants(t *testing.T) {
 	}
 }
 
-func TestBuilderKeepsTheFirstMistake(t *testing.T) {
+func TestBuilderErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
@@ -91,7 +91,7 @@ func TestBuilderKeepsTheFirstMistake(t *testing.T) {
 	}
 }
 
-// Renaming an output changes neither what was made before nor what the old name means afterwards.
+// Naming an output changes no model returned before, and the old name can still be used.
 func TestOutputRenames(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(onnx.DefaultOpset)
@@ -124,7 +124,7 @@ func TestOutputRenames(t *testing.T) {
 	}
 }
 
-// Extending a model leaves it as it was, twice from one start leaves both apart.
+// Extending a model does not change it, and two extensions are independent.
 func TestExtend(t *testing.T) {
 	t.Parallel()
 	m := small(t)

@@ -7,9 +7,9 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// CompatibleWith is nil where every node of the model means in a later operator set what it means
-// in the model's own, so that the model can be included in a graph of that set; else it says which
-// node does not. It knows of sets 11 to 18.
+// CompatibleWith returns nil if every node of the model has the same meaning in a later operator
+// set, so that the model can be included in a graph of that set. Otherwise the error names a node
+// that has not. It supports operator sets 11 to 18.
 func (m *Model) CompatibleWith(opset int) error {
 	own := m.Opset()
 	switch {
@@ -45,7 +45,7 @@ func changed(g *pb.GraphProto, from, to int) *pb.NodeProto {
 	return nil
 }
 
-// A change is an operator set that reads some nodes of an operator otherwise than those before it.
+// A change is an operator set in which some nodes of an operator have another meaning than before.
 type change struct {
 	since  int
 	breaks func(n *pb.NodeProto) bool

@@ -1,8 +1,7 @@
 // Package onnx reads, checks, lists and builds ONNX graphs.
 //
-// A neural network that has been exported to ONNX is a graph: nodes (Conv, Relu, MatMul ...) that
-// read named tensors and produce named tensors. A Model holds one such graph. Read loads it and
-// reports, in one line, anything that would make a run fail later:
+// A neural network exported to ONNX is a graph of nodes (Conv, Relu, MatMul ...) that read and
+// produce named tensors. A Model holds one such graph. Read loads and checks it:
 //
 //	m, err := onnx.Read("resnet18.onnx")
 //
@@ -11,8 +10,8 @@
 //
 //	relus, err := m.Select("op:Relu")
 //
-// Package infer tells shapes and axes of tensors, package rewrite cuts and changes graphs, and
-// package grad differentiates them:
+// Package infer analyses shapes and axes of tensors, package rewrite transforms graphs, and package
+// grad differentiates them:
 //
 //	cut, err := rewrite.WithOutputs(m, onnx.Names(relus))
 //	data, err := cut.Bytes() // for a session of a runtime

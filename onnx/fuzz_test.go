@@ -11,7 +11,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Whatever bytes are given, Parse returns an error or a model of which everything can be asked.
+// Parse returns an error, or a model whose methods do not panic.
 func FuzzParse(f *testing.F) {
 	m := small(f)
 	for _, names := range [][]string{{"y"}, {"MatMul", "Add"}} {

@@ -11,14 +11,14 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Include adds a model to the graph: its nodes, weights and functions, every name with the
-// builder's scope before it and with a number where that is taken. inputs gives a Value for each
-// input of the model. It returns what the model's outputs have become, in order; other tensors of
-// the model are not to be found again, so ask for those that are wanted by WithOutputs first.
+// Include adds a model to the graph: its nodes, weights and functions. Names get the builder's scope
+// as a prefix, and a number where they are taken. inputs maps each input of the model to a Value.
+// Include returns the Values of the model's outputs, in order. Other tensors of the model cannot be
+// referred to; make them outputs first, by rewrite.WithOutputs.
 //
-// The model must be written in the operator set of the graph, or read the same in it: see Later.
-// Weights in external files stay there as long as all of the graph's are in one folder; others are
-// loaded.
+// The model must be compatible with the operator set of the graph: see Model.CompatibleWith.
+// Weights in external files stay there as long as all of the graph's are in one folder. Otherwise
+// they are loaded.
 func (b *Builder) Include(m *Model, inputs map[string]Value) []Value {
 	values := make([]Value, len(m.proto.Graph.Output))
 	if b.err != nil {

@@ -21,7 +21,7 @@ func scaled(t *testing.T, opset int, w float32) *onnx.Model {
 	return m
 }
 
-// softmax is a model whose node means something else since operator set 13.
+// softmax is a model whose node has another meaning since opset 13.
 func softmax(t *testing.T) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(12)
@@ -33,8 +33,8 @@ func softmax(t *testing.T) *onnx.Model {
 	return m
 }
 
-// Only what reads the same in a later operator set gets there.
-func TestLater(t *testing.T) {
+// A model is compatible with a later operator set if no node has another meaning there.
+func TestCompatibleWith(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name     string
@@ -71,7 +71,7 @@ func TestLater(t *testing.T) {
 	}
 }
 
-func TestIncludeKeepsNamesApart(t *testing.T) {
+func TestIncludeNames(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(17)
 	x := b.Input("x", onnx.Float, -1, 2)

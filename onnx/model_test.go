@@ -50,7 +50,7 @@ func externalData(t *pb.TensorProto, pairs ...string) {
 	}
 }
 
-func TestDeviceIsNoModel(t *testing.T) {
+func TestReadDevice(t *testing.T) {
 	t.Parallel()
 	if info, err := os.Stat("/dev/zero"); err != nil || info.Mode()&os.ModeDevice == 0 {
 		t.Skip("there is no /dev/zero here")
@@ -60,7 +60,7 @@ func TestDeviceIsNoModel(t *testing.T) {
 	}
 }
 
-func TestReadSaysWhatIsWrong(t *testing.T) {
+func TestReadErrors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "weights"), make([]byte, 20), 0o600); err != nil {
@@ -199,7 +199,7 @@ func TestSHA256(t *testing.T) {
 	}
 }
 
-// Fields of a newer schema come through reading, cutting and writing.
+// Fields of a newer schema are kept when a model is read, cut and written.
 func TestUnknownFieldsSurvive(t *testing.T) {
 	t.Parallel()
 	newer := func(s string) []byte {
@@ -246,7 +246,7 @@ func TestDefaultsAreNotInputs(t *testing.T) {
 	}
 }
 
-// A branch reads tensors around it, and they count as read.
+// Tensors of the outer graph that a branch reads count as read by the node.
 func TestSubgraphs(t *testing.T) {
 	t.Parallel()
 	branch := func(op string) *pb.GraphProto {

@@ -6,10 +6,9 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Replace writes the nodes of an operator of the standard set anew, in their places. write adds
-// nodes to the builder and returns what stands for the outputs of the node that it is given, which
-// keep their names; where it returns nothing the node stays. Bodies of loops and branches are left
-// as they are.
+// Replace replaces the nodes of a standard operator. write adds nodes to the builder and returns
+// replacements for the outputs of a node, which take over the names. If it returns nothing, the
+// node stays. Subgraphs are not changed.
 func (b *Builder) Replace(op string, write func(n *pb.NodeProto) []Value) {
 	b.Rewrite(func(n *pb.NodeProto) []Value {
 		if n.GetOpType() != op || !IsStandard(n) {
@@ -33,17 +32,17 @@ func (b *Builder) Rewrite(write func(n *pb.NodeProto) []Value) {
 			g.Node = append(g.Node, n)
 			continue
 		}
-		b.standFor(n, values)
+		b.replaceOutputs(n, values)
 	}
 }
 
-// standFor gives values the names of a node's outputs.
-func (b *Builder) standFor(n *pb.NodeProto, values []Value) {
+// replaceOutputs gives values the names of a node's outputs.
+func (b *Builder) replaceOutputs(n *pb.NodeProto, values []Value) {
 	for i, name := range n.Output {
 		switch {
 		case name == "" || b.err != nil:
 		case i >= len(values) || values[i] == "":
-			b.Fail("%s: its output %d is written anew by nothing", Label(n), i)
+			b.Fail("%s: its output %d has no replacement", Label(n), i)
 		case b.own[string(values[i])] && !slices.Contains(values[:i], values[i]):
 			b.rename(values[i], Value(name))
 		default:

@@ -31,7 +31,7 @@ func opsOf(m *onnx.Model) []string {
 	return ops
 }
 
-// Nodes of several operators are written anew in one walk, in order.
+// Rewrite replaces nodes of several operators in one pass, in order.
 func TestRewrite(t *testing.T) {
 	t.Parallel()
 	b := onnx.Extend(chain(t))
@@ -55,7 +55,7 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// Nodes that are written anew stand in their places, under the old names.
+// Replacements take the place and the output names of the node.
 func TestReplace(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-func TestGlobIsARegularExpression(t *testing.T) {
+func TestGlobEqualsRegularExpression(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		pattern := rapid.StringOfN(rapid.RuneFrom([]rune("ab/*?")), 0, 8, -1).Draw(t, "pattern")
@@ -41,8 +41,7 @@ func twoBlocks(t testing.TB) *Model {
 	return m
 }
 
-// TestResidual holds a stem, a block whose branches differ by a layer, and GELU by tanh, which sums
-// two of one layer.
+// The sums of a stem, of residual blocks, and of GELU by tanh, whose branches come from one layer.
 func TestResidual(t *testing.T) {
 	t.Parallel()
 	b := NewBuilder(DefaultOpset)
@@ -95,7 +94,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-func TestSelectOffersWhatIsNear(t *testing.T) {
+func TestSelectSuggestsNames(t *testing.T) {
 	t.Parallel()
 	m := twoBlocks(t)
 	for _, c := range []struct{ pattern, want string }{
@@ -125,8 +124,8 @@ func TestNoPenultimate(t *testing.T) {
 	}
 }
 
-// Of several outputs the penultimate layer is that of the first that ends in a classifier, or of
-// the one that is said.
+// With several outputs, the penultimate layer is that of the first output with a classifier, or of
+// the one chosen by WithClassifier.
 func TestPenultimateOfSeveralOutputs(t *testing.T) {
 	t.Parallel()
 	b := NewBuilder(DefaultOpset)

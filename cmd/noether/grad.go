@@ -18,24 +18,24 @@ import (
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
-// A gradientModel is what grad tells of the model that it has written.
+// A gradientModel describes a model that grad has written.
 type gradientModel struct {
 	Path      string            `json:"path"`
 	Of        string            `json:"of"`
-	Cotangent string            `json:"cotangent,omitempty"` // absent: all weights are 1
-	Gradients map[string]string `json:"gradients"`           // the output, by what it is the gradient by
-	By        []string          `json:"-"`                   // the keys of it, in the order of the outputs
+	Cotangent string            `json:"cotangent,omitempty"` // empty if all weights are 1
+	Gradients map[string]string `json:"gradients"`           // names of outputs, by tensor
+	By        []string          `json:"-"`                   // the keys of Gradients, in the order of the outputs
 	Nodes     int               `json:"nodes"`
-	Added     int               `json:"added"` // more than the model has
+	Added     int               `json:"added"` // nodes added to the model
 	Inputs    []port            `json:"inputs"`
 	Outputs   []port            `json:"outputs"`
 }
 
-const gradLong = `Differentiates a model: writes an ONNX model that computes what MODEL does and, as further outputs, the
-gradients of a tensor by inputs, weights or any tensor between. It runs wherever the model does.
+const gradLong = `Differentiates a model: writes an ONNX model that computes the outputs of MODEL and, as further outputs,
+the gradients of a tensor by inputs, weights or intermediate tensors. It runs in any ONNX runtime.
 
-Unless the tensor is a single number, the new model has one more input, the cotangent: the derivative of
-some loss by each element of the tensor. --sum takes ones instead.`
+Unless the tensor has one element, the new model has one more input, the cotangent: the derivative of
+a loss by each element of the tensor. With --sum it is 1 for all elements, and no input.`
 
 func gradCommand() *cobra.Command {
 	var out string
@@ -50,7 +50,7 @@ func gradCommand() *cobra.Command {
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if out == "" {
-				return usagef(c, "say by -o where to write the model")
+				return usagef(c, "no output file: give one by -o")
 			}
 			if sum && o.Cotangent != "" {
 				return usagef(c, "--sum and --cotangent exclude each other")
@@ -68,29 +68,29 @@ func gradCommand() *cobra.Command {
 	f := c.Flags()
 	f.StringVarP(&out, "output", "o", "", "where to write the model")
 	f.StringVar(&o.Of, "of", "", "the tensor to differentiate (default: the model's only output)")
-	f.StringSliceVar(&o.By, "by", nil, "what to differentiate by: inputs, weights, tensors between (default: the model's only input)")
-	f.StringVar(&o.Cotangent, "cotangent", "", `the input, or a tensor of the model, that weighs the elements (default: a new input "cotangent/TENSOR")`)
+	f.StringSliceVar(&o.By, "by", nil, "what to differentiate by: inputs, weights, intermediate tensors (default: the model's only input)")
+	f.StringVar(&o.Cotangent, "cotangent", "", `a new input, or a tensor of the model, that weights the elements (default: a new input "cotangent/TENSOR")`)
 	f.BoolVar(&sum, "sum", false, "differentiate the sum of the elements")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
-// differentiate writes the model with gradients, and describes it.
+// differentiate writes the model with gradients to out, and describes it.
 func differentiate(path, out string, o grad.Options, sum bool) (*gradientModel, error) {
 	m, err := rewrite.ReadFloat32(path)
 	if err != nil {
 		return nil, err
 	}
-	if err := besideWeights(m, path, out); err != nil {
+	if err := checkOutputPath(m, path, out); err != nil {
 		return nil, err
 	}
 	if o, err = o.Defaults(m); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if o.Cotangent == "" && !sum && !isNumber(m, o.Of) {
+	if o.Cotangent == "" && !sum && !hasOneElement(m, o.Of) {
 		o.Cotangent = "cotangent/" + o.Of
 	}
-	o.Names = freeNames(m, o)
+	o.Names = outputNames(m, o)
 	for _, by := range o.By {
 		if !dependsOn(m, o.Of, by) {
 			note(fmt.Sprintf("%s does not depend on %s: that gradient is zero", o.Of, by))
@@ -117,9 +117,9 @@ func differentiate(path, out string, o grad.Options, sum bool) (*gradientModel, 
 	return written, nil
 }
 
-// freeNames are names for gradients whose usual name the model has already, as one that computes
-// gradients itself has.
-func freeNames(m *onnx.Model, o grad.Options) map[string]string {
+// outputNames returns names for gradients whose default name is taken, as in a model that already
+// computes gradients.
+func outputNames(m *onnx.Model, o grad.Options) map[string]string {
 	names := map[string]string{}
 	for _, by := range o.By {
 		if infer.Analyze(m).Has(o.Name(by)) {
@@ -129,7 +129,8 @@ func freeNames(m *onnx.Model, o grad.Options) map[string]string {
 	return names
 }
 
-// dependsOn reports whether what a tensor is computed from includes another one, or is it.
+// dependsOn reports whether a tensor is computed from another one, or is the same. It is true for
+// tensors that the model lacks.
 func dependsOn(m *onnx.Model, of, by string) bool {
 	reached := map[string]bool{by: true}
 	for _, n := range m.Nodes() {
@@ -142,9 +143,9 @@ func dependsOn(m *onnx.Model, of, by string) bool {
 	return reached[of] || !infer.Analyze(m).Has(of) || !infer.Analyze(m).Has(by)
 }
 
-// besideWeights makes sure that the new model finds the files that hold the weights, and is not
-// written over the old, or a folder.
-func besideWeights(m *onnx.Model, path, out string) error {
+// checkOutputPath returns an error if out is the model itself or a folder, or if a model in out
+// could not find the external files that hold its weights.
+func checkOutputPath(m *onnx.Model, path, out string) error {
 	from, err := os.Stat(path)
 	if err != nil {
 		return err
@@ -157,19 +158,19 @@ func besideWeights(m *onnx.Model, path, out string) error {
 	if m.ExternalDir() == "" {
 		return nil
 	}
-	here, err := os.Stat(m.ExternalDir())
+	weightsDir, err := os.Stat(m.ExternalDir())
 	if err != nil {
 		return err
 	}
-	if there, err := os.Stat(filepath.Dir(out)); err != nil || !os.SameFile(here, there) {
-		return fmt.Errorf("%s keeps weights in %s beside it: write the new model into the folder %s, too",
+	if outDir, err := os.Stat(filepath.Dir(out)); err != nil || !os.SameFile(weightsDir, outDir) {
+		return fmt.Errorf("%s keeps weights in external files (%s): write the new model to their folder, %s",
 			path, strings.Join(m.ExternalFiles(), ", "), m.ExternalDir())
 	}
 	return nil
 }
 
-// isNumber reports whether a tensor is known to have one element.
-func isNumber(m *onnx.Model, name string) bool {
+// hasOneElement reports whether a tensor is known to have one element.
+func hasOneElement(m *onnx.Model, name string) bool {
 	shape := infer.Analyze(m).Shape(name)
 	for _, d := range shape {
 		if d != 1 {
@@ -180,7 +181,7 @@ func isNumber(m *onnx.Model, name string) bool {
 }
 
 func printGradients(w io.Writer, m *gradientModel) error {
-	fmt.Fprintf(w, "wrote %s: %d nodes, of which %d are for gradients of %s\n\n", m.Path, m.Nodes, m.Added, m.Of)
+	fmt.Fprintf(w, "wrote %s: %d nodes, %d of them for gradients of %s\n\n", m.Path, m.Nodes, m.Added, m.Of)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	names := map[string]string{}
 	for by, name := range m.Gradients {
@@ -189,7 +190,7 @@ func printGradients(w io.Writer, m *gradientModel) error {
 	for _, p := range m.Inputs {
 		what := ""
 		if p.Name == m.Cotangent {
-			what = "weighs the elements of " + m.Of
+			what = "weights the elements of " + m.Of
 		}
 		fmt.Fprintf(t, "input\t%s\t%s\t%s\t%s\t\n", p.Name, p.Type, p.Shape, what)
 	}

@@ -12,50 +12,51 @@ import (
 
 func varyCommand() *cobra.Command {
 	var out string
-	var v rewrite.Perturbation
+	var p rewrite.Perturbation
 	c := &cobra.Command{
 		Use:   "vary MODEL",
 		Short: "Write a model with pruned, noisy or coarser weights",
-		Long: `Writes an ONNX model with weights that are worse by a known amount, for studies that need many models over a wide range of
-accuracy. What varies are the weights of convolutions, matrix products and recurrent layers, each tensor by itself; biases and
-normalisation stay. Noise comes first, then pruning, then rounding.`,
+		Long: `Writes an ONNX model whose weights are degraded by a known amount, for studies that need many models over a wide range
+of accuracy. It changes the weights of convolutions, matrix products and recurrent layers, each tensor by itself, and not biases
+and normalisation layers. Noise is added first, then weights are pruned, then rounded.`,
 		Example: "  noether vary resnet20.onnx --prune 0.5 -o resnet20-half.onnx\n" +
 			"  noether vary resnet20.onnx --noise 0.2 --seed 3 -o resnet20-noisy.onnx",
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			switch err := v.Check(); {
+			switch err := p.Check(); {
 			case err != nil:
 				return &usageError{c, err}
 			case out == "":
-				return usagef(c, "say by -o where to write the model")
-			case v.Noise == 0 && v.Prune == 0 && v.Bits == 0:
-				return usagef(c, "say how to vary it: --noise, --prune or --bits")
+				return usagef(c, "no output file: give one by -o")
+			case p.Noise == 0 && p.Prune == 0 && p.Bits == 0:
+				return usagef(c, "nothing to change: give --noise, --prune or --bits")
 			}
-			return vary(args[0], out, v)
+			return vary(args[0], out, p)
 		},
 	}
 	f := c.Flags()
 	f.StringVarP(&out, "output", "o", "", "where to write the model")
-	f.Float64Var(&v.Noise, "noise", 0, "add normal noise of this deviation, relative to that of each tensor")
-	f.Float64Var(&v.Prune, "prune", 0, "set this share of each tensor, the elements of the smallest magnitude, to 0")
-	f.IntVar(&v.Bits, "bits", 0, "round to so many bits, 2 to 16")
-	f.Uint64Var(&v.Seed, "seed", 1, "of the noise")
+	f.Float64Var(&p.Noise, "noise", 0, "standard deviation of the normal noise to add, relative to that of each tensor")
+	f.Float64Var(&p.Prune, "prune", 0, "fraction of each tensor to set to 0, the elements of the smallest magnitude")
+	f.IntVar(&p.Bits, "bits", 0, "round weights to this number of bits, 2 to 16")
+	f.Uint64Var(&p.Seed, "seed", 1, "seed of the noise")
 	return c
 }
 
-func vary(path, out string, v rewrite.Perturbation) error {
+// vary writes the model in path with perturbed weights to out.
+func vary(path, out string, p rewrite.Perturbation) error {
 	m, err := rewrite.ReadFloat32(path)
 	if err != nil {
 		return err
 	}
-	if err := besideWeights(m, path, out); err != nil {
+	if err := checkOutputPath(m, path, out); err != nil {
 		return err
 	}
-	varied, err := rewrite.Perturb(m, v)
+	perturbed, err := rewrite.Perturb(m, p)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	raw, err := varied.Bytes()
+	raw, err := perturbed.Bytes()
 	if err != nil {
 		return err
 	}

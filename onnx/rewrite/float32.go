@@ -14,10 +14,10 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// inMemory is how many bytes of half-precision weights are rewritten in the message itself. More of
-// them, twice as large in float32, might exceed what a message can hold, so they keep their type
-// and a Cast follows them.
-const inMemory = 900 << 20
+// maxEmbedded is the number of bytes of half-precision weights up to which they are converted in
+// the message. More might exceed the size limit of a message in float32, so they keep their type
+// and are read through a Cast.
+const maxEmbedded = 900 << 20
 
 // ReadFloat32 reads a model as Read does, and rewrites it by ToFloat32.
 func ReadFloat32(path string) (*onnx.Model, error) {
@@ -39,7 +39,7 @@ func ToFloat32(m *onnx.Model) (*onnx.Model, error) {
 		return m, nil
 	}
 	p := mutable(m.Proto())
-	w := widener{embedded: halfBytes(p) <= inMemory}
+	w := widener{embedded: halfBytes(p) <= maxEmbedded}
 	if err := pbutil.EachGraph(p, w.graph); err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func WithOutputs(m *onnx.Model, names []string) (*onnx.Model, error) {
 		case !known:
 			return nil, fmt.Errorf("cutting a model: it has no tensor %q", name)
 		case slices.Contains(names[:i], name):
-			return nil, fmt.Errorf("cutting a model: tensor %q is asked for twice", name)
+			return nil, fmt.Errorf("cutting a model: tensor %q is requested twice", name)
 		case declared[name] != nil:
 			outputs = append(outputs, declared[name])
 		case t == onnx.Undefined:
@@ -35,7 +35,7 @@ func WithOutputs(m *onnx.Model, names []string) (*onnx.Model, error) {
 		}
 	}
 	if len(outputs) == 0 {
-		return nil, fmt.Errorf("cutting a model: no outputs are asked for")
+		return nil, fmt.Errorf("cutting a model: no outputs are requested")
 	}
 	g = pbutil.Shallow(g)
 	g.Output = outputs

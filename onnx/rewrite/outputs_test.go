@@ -81,7 +81,7 @@ func TestWithOutputsKeepsWhatIsNeeded(t *testing.T) {
 	})
 }
 
-func TestWithOutputsSaysWhatIsWrong(t *testing.T) {
+func TestWithOutputsErrors(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	b.Output("y", b.Relu(b.Add(b.Input("x", onnx.Float, -1, 3), b.Scalar(1))))
@@ -89,7 +89,7 @@ func TestWithOutputsSaysWhatIsWrong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for names, want := range map[string]string{"": "no outputs", "nothing": `no tensor "nothing"`, "y Add y": `"y" is asked for twice`} {
+	for names, want := range map[string]string{"": "no outputs", "nothing": `no tensor "nothing"`, "y Add y": `"y" is requested twice`} {
 		if _, err := rewrite.WithOutputs(m, strings.Fields(names)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", names, err)
 		}

@@ -10,45 +10,46 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/internal/pbutil"
-	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A Perturbation worsens the weights of a model by a known amount, for studies that need many
-// models over a wide range of accuracy. What varies are the weights of convolutions, matrix
-// products and recurrent layers, each tensor by itself; biases and normalisation stay. Noise comes
-// first, then pruning, then rounding.
+// A Perturbation degrades the weights of a model by a known amount, for studies that need many
+// models over a wide range of accuracy. It changes the weights of convolutions, matrix products and
+// recurrent layers, each tensor by itself, and not biases and normalisation layers. Noise is added
+// first, then weights are pruned, then rounded.
 type Perturbation struct {
-	// Noise is the deviation of normal noise that is added, relative to that of the tensor: w +
-	// Noise sd(w) N(0, 1).
+	// Noise is the standard deviation of the normal noise to add, relative to that of the tensor: w
+	// becomes w + Noise sd(w) N(0, 1).
 	Noise float64
-	// Prune is the share of each tensor's elements, those of the smallest magnitude, that become 0.
+	// Prune is the fraction of each tensor's elements, those of the smallest magnitude, that become
+	// 0.
 	Prune float64
-	// Bits is how many bits an element has left, 2 to 16: it is rounded to a multiple of max |w| /
-	// (2^(Bits-1) - 1). 0: all.
+	// Bits is the number of bits to round elements to, 2 to 16: to a multiple of max |w| /
+	// (2^(Bits-1)
+	// - 1). 0 means no rounding.
 	Bits int
-	// Seed is that of the noise.
+	// Seed is the seed of the noise.
 	Seed uint64
 }
 
-// Check reports what is wrong with a variation.
+// Check returns an error if a field is out of range.
 func (v Perturbation) Check() error {
 	switch {
 	case !(v.Noise >= 0) || math.IsInf(v.Noise, 0):
-		return fmt.Errorf("noise of %g deviations: it is 0 or more", v.Noise)
+		return fmt.Errorf("noise of %g standard deviations: it must be 0 or more", v.Noise)
 	case !(v.Prune >= 0 && v.Prune <= 1):
-		return fmt.Errorf("pruning a share of %g: it is 0 to 1", v.Prune)
+		return fmt.Errorf("pruning a fraction of %g: it must be 0 to 1", v.Prune)
 	case v.Bits != 0 && (v.Bits < 2 || v.Bits > 16):
-		return fmt.Errorf("%d bits: there are 2 to 16, or 0 for all", v.Bits)
+		return fmt.Errorf("%d bits: it must be 2 to 16, or 0 for no rounding", v.Bits)
 	}
 	return nil
 }
 
-// Perturb returns the model with varied weights.
+// Perturb returns the model with perturbed weights.
 func Perturb(m *onnx.Model, v Perturbation) (*onnx.Model, error) {
 	if err := v.Check(); err != nil {
 		return nil, err
 	}
-	names := products(m)
+	names := weightMatrices(m)
 	if len(names) == 0 {
 		return nil, errors.New("the model has no float weights of convolutions or matrix products")
 	}
@@ -71,9 +72,9 @@ func Perturb(m *onnx.Model, v Perturbation) (*onnx.Model, error) {
 	return m.WithGraph(g), nil
 }
 
-// products are the float initializers of rank 2 or more that convolutions, matrix products and
-// recurrent layers read.
-func products(m *onnx.Model) map[string]bool {
+// weightMatrices returns the names of the float32 initializers of rank 2 or more that convolutions,
+// matrix products and recurrent layers read.
+func weightMatrices(m *onnx.Model) map[string]bool {
 	read := map[string]bool{}
 	for _, n := range m.Nodes() {
 		switch n.GetOpType() {
@@ -85,37 +86,37 @@ func products(m *onnx.Model) map[string]bool {
 	}
 	names := map[string]bool{}
 	for _, t := range m.Proto().Graph.Initializer {
-		if read[t.GetName()] && onnx.Type(t.GetDataType()) == onnx.Float && len(t.Dims) >= 2 && !isEmpty(t) {
+		if read[t.GetName()] && onnx.Type(t.GetDataType()) == onnx.Float && len(t.Dims) >= 2 && !slices.Contains(t.Dims, 0) {
 			names[t.GetName()] = true
 		}
 	}
 	return names
 }
 
-func isEmpty(t *pb.TensorProto) bool { return slices.Contains(t.Dims, 0) }
-
+// apply perturbs the values w of one tensor.
 func (v Perturbation) apply(name string, w []float32) error {
-	if slices.ContainsFunc(w, infinite) {
+	if slices.ContainsFunc(w, notFinite) {
 		return fmt.Errorf("weight %q is not finite", name)
 	}
 	if v.Noise > 0 {
 		addNoise(w, v.Noise, seed.Rand(v.Seed, "vary", name).NormFloat64)
-		if slices.ContainsFunc(w, infinite) {
-			return fmt.Errorf("noise of %g deviations takes weight %q beyond what float32 can hold", v.Noise, name)
+		if slices.ContainsFunc(w, notFinite) {
+			return fmt.Errorf("noise of %g standard deviations makes weight %q overflow float32", v.Noise, name)
 		}
 	}
 	if v.Prune > 0 {
 		zeroSmallest(w, v.Prune)
 	}
 	if v.Bits > 0 {
-		coarsen(w, v.Bits)
+		quantize(w, v.Bits)
 	}
 	return nil
 }
 
-// infinite reports NaN too.
-func infinite(x float32) bool { return x-x != 0 }
+// notFinite reports whether x is infinite or NaN.
+func notFinite(x float32) bool { return x-x != 0 }
 
+// addNoise adds normal noise, with a standard deviation relative to that of w.
 func addNoise(w []float32, relative float64, normal func() float64) {
 	var sum, squares float64
 	for _, x := range w {
@@ -128,8 +129,8 @@ func addNoise(w []float32, relative float64, normal func() float64) {
 	}
 }
 
-// zeroSmallest sets the share of w with the smallest magnitudes to 0; of equal ones the first.
-func zeroSmallest(w []float32, share float64) {
+// zeroSmallest sets a fraction of w, the elements of the smallest magnitude, to 0.
+func zeroSmallest(w []float32, fraction float64) {
 	order := make([]int, len(w))
 	for i := range order {
 		order[i] = i
@@ -137,14 +138,13 @@ func zeroSmallest(w []float32, share float64) {
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(math.Abs(float64(w[a])), math.Abs(float64(w[b])))
 	})
-	for _, i := range order[:int(share*float64(len(w)))] {
+	for _, i := range order[:int(fraction*float64(len(w)))] {
 		w[i] = 0
 	}
 }
 
-// coarsen keeps so many bits: multiples of a step that reaches the largest magnitude with the
-// sign's bit spared.
-func coarsen(w []float32, bits int) {
+// quantize rounds w to integers of this number of bits, one of them the sign, times a step.
+func quantize(w []float32, bits int) {
 	largest := 0.0
 	for _, x := range w {
 		largest = max(largest, math.Abs(float64(x)))

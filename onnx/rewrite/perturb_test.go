@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// layered is a model with a matrix product whose weights are given, and a bias.
-func layered(t *testing.T, w []float32) *onnx.Model {
+// matMulModel is y = x w + b with the given weights w.
+func matMulModel(t *testing.T, w []float32) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, -1, 2)
@@ -30,9 +30,9 @@ func layered(t *testing.T, w []float32) *onnx.Model {
 	return m
 }
 
-func varied(t *testing.T, w []float32, v Perturbation) []float32 {
+func perturbed(t *testing.T, w []float32, v Perturbation) []float32 {
 	t.Helper()
-	m := layered(t, slices.Clone(w))
+	m := matMulModel(t, slices.Clone(w))
 	out, err := Perturb(m, v)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func varied(t *testing.T, w []float32, v Perturbation) []float32 {
 	return got.Data
 }
 
-func TestVary(t *testing.T) {
+func TestPerturb(t *testing.T) {
 	t.Parallel()
 	w := []float32{0.5, -2, 0.1, 3, -0.4, 1}
 	for _, c := range []struct {
@@ -66,21 +66,20 @@ func TestVary(t *testing.T) {
 		{Perturbation{Bits: 3}, []float32{0, -2, 0, 3, 0, 1}}, // steps of 1; 0.5 goes to the even 0
 		{Perturbation{Prune: 0.7, Bits: 2}, []float32{0, -3, 0, 3, 0, 0}},
 	} {
-		if got := varied(t, w, c.v); !slices.Equal(got, c.want) {
+		if got := perturbed(t, w, c.v); !slices.Equal(got, c.want) {
 			t.Errorf("%+v: %v, want %v", c.v, got, c.want)
 		}
 	}
 }
 
-// Noise has the deviation asked for, relative to that of the tensor, and is the same for the same
-// seed.
-func TestVaryNoise(t *testing.T) {
+// Noise has the given standard deviation, relative to that of the tensor, and depends on the seed.
+func TestPerturbNoise(t *testing.T) {
 	t.Parallel()
 	w := make([]float32, 20000)
 	for i := range w {
 		w[i] = 5 + float32(math.Sin(float64(i)))
 	}
-	got := varied(t, w, Perturbation{Noise: 0.3, Seed: 1})
+	got := perturbed(t, w, Perturbation{Noise: 0.3, Seed: 1})
 	var sum, squares float64
 	for i := range w {
 		d := float64(got[i] - w[i])
@@ -91,18 +90,18 @@ func TestVaryNoise(t *testing.T) {
 	if sd, want := math.Sqrt(squares/n), 0.3*math.Sqrt2/2; math.Abs(sd/want-1) > 0.02 || math.Abs(sum/n) > 0.006 {
 		t.Errorf("the noise has the deviation %g, not %g, and the mean %g", sd, want, sum/n)
 	}
-	if !slices.Equal(got, varied(t, w, Perturbation{Noise: 0.3, Seed: 1})) || slices.Equal(got, varied(t, w, Perturbation{Noise: 0.3, Seed: 2})) {
-		t.Error("the seed does not tell the noise")
+	if !slices.Equal(got, perturbed(t, w, Perturbation{Noise: 0.3, Seed: 1})) || slices.Equal(got, perturbed(t, w, Perturbation{Noise: 0.3, Seed: 2})) {
+		t.Error("the noise does not depend on the seed alone")
 	}
 }
 
-func TestVaryProperties(t *testing.T) {
+func TestPerturbProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		w := rapid.SliceOfN(rapid.Float32Range(-100, 100), 2, 60).Draw(r, "w")
 		w = w[:len(w)/2*2]
 		share, bits := rapid.Float64Range(0, 1).Draw(r, "share"), rapid.IntRange(2, 16).Draw(r, "bits")
-		pruned := varied(t, w, Perturbation{Prune: share})
+		pruned := perturbed(t, w, Perturbation{Prune: share})
 		smallest, largest := math.Inf(1), 0.0
 		zeros := 0
 		for i := range w {
@@ -118,7 +117,7 @@ func TestVaryProperties(t *testing.T) {
 		if largest > smallest || zeros < int(share*float64(len(w))) {
 			r.Fatalf("%g of %v leaves %v", share, w, pruned)
 		}
-		coarse := varied(t, w, Perturbation{Bits: bits})
+		coarse := perturbed(t, w, Perturbation{Bits: bits})
 		levels := map[float32]bool{}
 		top := 0.0
 		for _, x := range w {
@@ -137,15 +136,15 @@ func TestVaryProperties(t *testing.T) {
 	})
 }
 
-func TestVaryRefuses(t *testing.T) {
+func TestPerturbErrors(t *testing.T) {
 	t.Parallel()
-	m := layered(t, []float32{1, 2})
-	for want, v := range map[string]Perturbation{"noise of": {Noise: math.NaN()}, "a share of 1.5": {Prune: 1.5}, "1 bits": {Bits: 1}, "17 bits": {Bits: 17}, "noise of -1": {Noise: -1}, `takes weight "w" beyond`: {Noise: 1e40}} {
+	m := matMulModel(t, []float32{1, 2})
+	for want, v := range map[string]Perturbation{"noise of": {Noise: math.NaN()}, "a fraction of 1.5": {Prune: 1.5}, "1 bits": {Bits: 1}, "17 bits": {Bits: 17}, "noise of -1": {Noise: -1}, `makes weight "w" overflow`: {Noise: 1e40}} {
 		if _, err := Perturb(m, v); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q: %v", want, err)
 		}
 	}
-	if _, err := Perturb(layered(t, []float32{1, float32(math.Inf(1))}), Perturbation{Prune: 0.1}); err == nil || !strings.Contains(err.Error(), `weight "w" is not finite`) {
+	if _, err := Perturb(matMulModel(t, []float32{1, float32(math.Inf(1))}), Perturbation{Prune: 0.1}); err == nil || !strings.Contains(err.Error(), `weight "w" is not finite`) {
 		t.Errorf("an infinite weight: %v", err)
 	}
 	b := onnx.NewBuilder(onnx.DefaultOpset)

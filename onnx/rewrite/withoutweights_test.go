@@ -11,7 +11,7 @@ import (
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
-// Without its weights a model has the form that it had.
+// A model without weights has the same layers, inputs and sizes.
 func TestWithoutWeights(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"cifar_resnet20", "mobilenet_v3_small", "tiny_swin", "tiny_vit"} {
