@@ -1,0 +1,72 @@
+//go:build linux
+
+package seis
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// BenchmarkCost measures a layer of 64 channels from 14 x 14 to 56 x 56 positions on 100 to 10,000 images, for the table of
+// docs/reference/measures/seis.md: processor time of updates and of scores, and the most memory that the process has had,
+// so that each line wants a process of its own.
+func BenchmarkCost(b *testing.B) {
+	const channels, batch = 64, 32
+	for _, side := range []int{14, 28, 56} {
+		for _, n := range []int{100, 1000, 10000} {
+			for _, interval := range []bool{true, false} {
+				b.Run(fmt.Sprintf("side=%d/images=%d/interval=%t", side, n, interval), func(b *testing.B) {
+					g := rand.New(rand.NewPCG(1, 1))
+					z, zt := tensor.New(batch, channels, side, side), tensor.New(batch, channels, side, side)
+					structured(g, z, side)
+					structured(g, zt, side)
+					for i := range zt.Data {
+						zt.Data[i] += z.Data[i]
+					}
+					site := measure.Site{Layer: onnx.Layer{Shape: z.Shape[1:], Axes: "NCHW"}, Layout: measure.NewLayout(n)}
+					m := New(Settings{Variance: 0.99, Positions: 3136, Null: true, Interval: interval})
+					for b.Loop() {
+						a, err := m.New(site)
+						if err != nil {
+							b.Fatal(err)
+						}
+						start := userTime()
+						for lo := 0; lo < n; lo += batch {
+							part := &measure.Batch{Clean: z.Slice(0, min(batch, n-lo)), Moved: zt.Slice(0, min(batch, n-lo))}
+							for p := lo; p < min(lo+batch, n); p++ {
+								part.Place, part.Index = append(part.Place, p), append(part.Index, p)
+							}
+							if err := a.Update(part); err != nil {
+								b.Fatal(err)
+							}
+						}
+						b.ReportMetric((userTime() - start).Seconds(), "update-s")
+						start = userTime()
+						if _, err := a.Scores(); err != nil {
+							b.Fatal(err)
+						}
+						b.ReportMetric((userTime() - start).Seconds(), "score-s")
+					}
+					b.ReportMetric(float64(usage().Maxrss)/1024, "peak-MiB")
+				})
+			}
+		}
+	}
+}
+
+func usage() (u syscall.Rusage) {
+	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return u
+}
+
+func userTime() time.Duration {
+	u := usage()
+	return time.Duration(u.Utime.Nano())
+}
