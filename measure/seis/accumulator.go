@@ -21,7 +21,7 @@ type accumulator struct {
 	null    *linalg.Joint[float64]   // of pairs that do not belong together; nil where no null is wanted
 	groups  *groups                  // of the interval; none where there is no interval
 	segment segment
-	clean   *cleanProducts // shared with the layer's other accumulators; nil where they are too large
+	clean   *cleanView // shared with the layer's other accumulators
 
 	pending      *linalg.Scatter[float32] // of a segment that withPending has added to the total, and not to its group; else nil
 	pendingGroup int
@@ -180,9 +180,9 @@ func (a *accumulator) multiply(c segment, part *linalg.Scatter[float32]) {
 		memory = new(scratch)
 	}
 	defer a.measure.scratch.Put(memory)
-	b := block{rows: c.rows[:a.rowsOf(c.samples)], d: a.maps.positions(), clean: a.clean}
-	if b.clean != nil {
-		b.hash = hashClean(b.rows, b.d)
+	b := block{rows: c.rows[:a.rowsOf(c.samples)], d: a.maps.positions()}
+	if b.d <= tile {
+		b.clean, b.hash = a.clean, hashClean(b.rows, b.d)
 	}
 	b.Block = linalg.CentreSummed(b.rows, c.sum)
 	all := a.total.Begin(b.N(), b.Mean())

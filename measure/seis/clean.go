@@ -10,14 +10,19 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// cleanProducts are the products of x with x of the segments that were multiplied last. A layer's clean activations are the
-// same under every transformation, so the accumulators of a layer that are fed one after another share them.
-type cleanProducts struct {
+// A cleanView is what the accumulators of a layer compute from its clean activations. These are the same under every
+// transformation, so accumulators that are fed one after another share it. Hashes tell what was computed from the same
+// numbers.
+type cleanView struct {
 	mu       sync.Mutex
 	room     int             // how many segments are kept: those of a batch
 	segments []*cleanSegment // the oldest first
+
+	scoring sync.Mutex
+	scored  *cleanScores // of the accumulator that was scored last; nil before
 }
 
+// A cleanSegment is the products of x with x of a segment.
 type cleanSegment struct {
 	hash     uint64 // of the rows of x before they were centred
 	n        int    // rows
@@ -25,8 +30,8 @@ type cleanSegment struct {
 	products []float32 // d x d, upper triangle
 }
 
-// use calls f with the products of a block. They are valid during the call.
-func (c *cleanProducts) use(b block, f func(products []float32)) {
+// use calls f with the products of x with x of a block of at most tile variables. They are valid during the call.
+func (c *cleanView) use(b block, f func(products []float32)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.segments {
@@ -45,11 +50,8 @@ func (c *cleanProducts) use(b block, f func(products []float32)) {
 	f(s.products)
 }
 
-// makeRoom sees to it that the products of so many segments are kept.
-func (c *cleanProducts) makeRoom(segments int) {
-	if c == nil {
-		return
-	}
+// makeRoom makes use keep the products of so many segments.
+func (c *cleanView) makeRoom(segments int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.room = max(c.room, segments)
@@ -62,27 +64,24 @@ type cleanKey struct {
 	data        string
 }
 
-// shared holds the clean products of the layers that have accumulators.
+// shared holds the clean views of the layers that have accumulators.
 type shared struct {
 	mu     sync.Mutex
-	layers map[cleanKey]weak.Pointer[cleanProducts]
+	layers map[cleanKey]weak.Pointer[cleanView]
 }
 
-// of returns the clean products of a layer, or nil where they do not fit a tile.
-func (s *shared) of(site measure.Site, p featureMaps) *cleanProducts {
+// of returns the clean view of a layer.
+func (s *shared) of(site measure.Site, p featureMaps) *cleanView {
 	key := cleanKey{site.Layer.Name, p.channels, p.positions(), site.Key.Data}
-	if key.d > tile {
-		return nil
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.layers[key].Value(); c != nil {
 		return c
 	}
 	if s.layers == nil {
-		s.layers = map[cleanKey]weak.Pointer[cleanProducts]{}
+		s.layers = map[cleanKey]weak.Pointer[cleanView]{}
 	}
-	c := new(cleanProducts)
+	c := new(cleanView)
 	s.layers[key] = weak.Make(c)
 	return c
 }
@@ -95,6 +94,64 @@ func hashClean(rows []float32, d int) uint64 {
 	h.SetSeed(hashSeed)
 	for ; len(rows) > 0; rows = rows[2*d:] {
 		h.Write(bytesOf(rows[:d]))
+	}
+	return h.Sum64()
+}
+
+// cleanScores is what scoring an accumulator computes from the moments of x alone: the subspace, and the scatters of the
+// coordinates of each group of the interval in it.
+type cleanScores struct {
+	hash   uint64 // of the moments of x of all observations
+	space  subspace
+	mu     sync.Mutex
+	groups map[uint64][]float32 // by the hash of a group's moments
+}
+
+// scores returns what is computed from x alone of the scatter of all observations of (x, y).
+func (c *cleanView) scores(all *linalg.Scatter[float64], fraction float64, margin bool) (*cleanScores, error) {
+	c.scoring.Lock()
+	defer c.scoring.Unlock()
+	d := all.P / 2
+	square := all.Square(0, d)
+	hash := hashOf(bytesOf(square), bytesOf(all.Mean[:d]), bytesOf([]float64{float64(all.N)}))
+	if c.scored != nil && c.scored.hash == hash {
+		return c.scored, nil
+	}
+	space, err := leading(square, d, fraction)
+	if err != nil {
+		return nil, err
+	}
+	if !margin {
+		space = space.withoutMargin()
+	}
+	c.scored = &cleanScores{hash: hash, space: space, groups: map[uint64][]float32{}}
+	return c.scored, nil
+}
+
+// group returns the scatter of the coordinates of a group of the interval: an upper triangle, row after row. part is the
+// scatter of the group. Where the group is not known, compute is called.
+func (c *cleanScores) group(part *linalg.Scatter[float32], compute func() []float32) []float32 {
+	d := part.P / 2
+	rows := [][]byte{bytesOf(part.Mean[:d])}
+	for i := range d {
+		rows = append(rows, bytesOf(part.Row(i, i)[:d-i]))
+	}
+	key := hashOf(rows...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, ok := c.groups[key]
+	if !ok {
+		known = compute()
+		c.groups[key] = known
+	}
+	return known
+}
+
+func hashOf(parts ...[]byte) uint64 {
+	var h maphash.Hash
+	h.SetSeed(hashSeed)
+	for _, p := range parts {
+		h.Write(p)
 	}
 	return h.Sum64()
 }

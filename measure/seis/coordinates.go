@@ -17,12 +17,14 @@ type bases struct {
 	overlap1 blas32.General // the same in float32
 	square   []float32      // D x D and D x (K + margin): what reduce works with
 	half     []float32
-	work     workspace // what comes of one group of observations after the other
+	clean    *cleanScores // where x is from
+	work     workspace    // what comes of one group of observations after the other
 }
 
 // newBases returns the bases of two subspaces of one space, neither of dimension 0.
-func newBases(x, y subspace) *bases {
-	f := &bases{x: x, y: y, u: toSingle(x.basis), v: toSingle(y.basis), overlap: new(mat.Dense)}
+func newBases(clean *cleanScores, y subspace) *bases {
+	x := clean.space
+	f := &bases{x: x, y: y, clean: clean, u: toSingle(x.basis), v: toSingle(y.basis), overlap: new(mat.Dense)}
 	f.overlap.Mul(x.basis.T(), y.basis)
 	f.overlap1 = toSingle(f.overlap)
 	return f
@@ -92,18 +94,6 @@ func (c coordinates) atRanks(p, q int) principalSingleMoments {
 // leadingX and leadingY are the bases without their margins.
 func (f *bases) leadingX() blas32.General { return part(f.u, 0, f.u.Rows, 0, f.x.K) }
 func (f *bases) leadingY() blas32.General { return part(f.v, 0, f.v.Rows, 0, f.y.K) }
-
-// reduce returns the scatters of the coordinates of some observations, without margins. They are valid until the bases
-// are used again.
-func (f *bases) reduce(s *linalg.Scatter[float32]) singleMoments {
-	d := s.P / 2
-	f.work.reset()
-	return singleMoments{
-		xx: f.reduceSquare(s, 0, f.leadingX()),
-		yy: f.reduceSquare(s, d, f.leadingY()),
-		xy: f.reduceBetween(s),
-	}
-}
 
 // reduceBetween is Uᵀ S V for the scatter S of x with y.
 func (f *bases) reduceBetween(s *linalg.Scatter[float32]) blas32.General {

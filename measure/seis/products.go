@@ -26,10 +26,10 @@ func scratchSize(n, d int) int64 {
 // A block is a segment's observations of (x, y), 2 d variables, centred and ready to be added to scatters.
 type block struct {
 	linalg.Block
-	rows  []float32      // the observations; adding shuffled pairs overwrites them
-	d     int            // variables of x and of y
-	clean *cleanProducts // of x, shared with other accumulators; nil where there are none
-	hash  uint64         // of the rows of x before they were centred
+	rows  []float32  // the observations; adding shuffled pairs overwrites them
+	d     int        // variables of x and of y
+	clean *cleanView // what has the products of x with x; nil where there is more than one tile of them
+	hash  uint64     // of the rows of x before they were centred
 }
 
 // addViews adds the products of x with x, and of y with y, to scatters of (x, y).

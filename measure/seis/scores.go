@@ -30,10 +30,11 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 	if a.total.N < 2 {
 		return nil, measure.ErrTooFew
 	}
-	u, v, err := a.subspaces()
+	clean, v, err := a.subspaces()
 	if err != nil {
 		return nil, err
 	}
+	u := clean.space
 	t := table{n: a.total.N, rank: min(u.K, v.K), warnings: a.warnings()}
 	if t.rank == 0 {
 		nan := math.NaN()
@@ -45,7 +46,7 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 		t.warnings = append(t.warnings, warnFew)
 	}
 	d := a.maps.positions()
-	f := newBases(u, v)
+	f := newBases(clean, v)
 	c := f.coordinates(a.total.Between(0, d, 2*d))
 	if t.scores, err = resultOf(c.leading()); err != nil {
 		return nil, fmt.Errorf("seis: %w", err)

@@ -48,23 +48,29 @@ func (h *subsets) add(part *linalg.Scatter[float32], belongs func(set int) bool)
 		delta[i] = float32(part.Mean[i] - h.all.Mean[i])
 	}
 	d := h.all.P / 2
-	c := f.reduce(part)
 	dx, dy := project(f.leadingX(), delta[:d]), project(f.leadingY(), delta[d:])
-	addOuter(c.xx, m, dx, dx)
-	addOuter(c.yy, m, dy, dy)
-	addOuter(c.xy, m, dx, dy)
+	f.work.reset()
+	xx := f.clean.group(part, func() []float32 {
+		s := f.reduceSquare(part, 0, f.leadingX())
+		addOuter(s, m, dx, dx)
+		return triangleOf(s)
+	})
+	yy := f.reduceSquare(part, d, f.leadingY())
+	addOuter(yy, m, dy, dy)
+	xy := f.reduceBetween(part)
+	addOuter(xy, m, dx, dy)
 	for i := range h.sums {
 		if s := &h.sums[i]; belongs(i) {
 			s.n += part.N
-			addTriangle(s.xx, c.xx)
-			addTriangle(s.yy, c.yy)
-			addAll(s.xy.Data, c.xy.Data, 1)
+			addAll(s.xx, xx, 1)
+			addTriangle(s.yy, yy)
+			addAll(s.xy.Data, xy.Data, 1)
 			addAll(s.x, dx, m)
 			addAll(s.y, dy, m)
 		}
 	}
 	tx, ty := variancesAbout(part, delta)
-	return f.x.Influence(diagonalOf(c.xx), tx), f.y.Influence(diagonalOf(c.yy), ty)
+	return f.x.Influence(diagonalOfTriangle(xx, len(dx)), tx), f.y.Influence(diagonalOf(yy), ty)
 }
 
 // set returns the scatters of the coordinates of a set, about its mean, and the number of its observations. The set is
@@ -104,6 +110,25 @@ func diagonalOf(s blas32.General) []float64 {
 	return out
 }
 
+// triangleOf returns the upper triangle of a square matrix, row after row.
+func triangleOf(m blas32.General) []float32 {
+	out := make([]float32, 0, m.Rows*(m.Rows+1)/2)
+	for i := range m.Rows {
+		out = append(out, rowOf(m, i)[i:]...)
+	}
+	return out
+}
+
+// diagonalOfTriangle returns the diagonal of an n x n matrix of which the upper triangle is given, row after row.
+func diagonalOfTriangle(triangle []float32, n int) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = float64(triangle[0])
+		triangle = triangle[n-i:]
+	}
+	return out
+}
+
 // addOuter adds factor a bᵀ to s.
 func addOuter(s blas32.General, factor float32, a, b []float32) {
 	for i := range s.Rows {
@@ -130,11 +155,10 @@ func squareOf(triangle []float32, m blas32.General) blas32.General {
 	return m
 }
 
+// addAll adds by times src to dst.
 func addAll(dst, src []float32, by float32) {
-	src = src[:len(dst)]
-	for i := range dst {
-		dst[i] += by * src[i]
-	}
+	n := len(dst)
+	blas32.Axpy(by, blas32.Vector{N: n, Inc: 1, Data: src[:n]}, blas32.Vector{N: n, Inc: 1, Data: dst})
 }
 
 // part returns the rows top to bottom and columns left to right of a matrix, sharing its memory.

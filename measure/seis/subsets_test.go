@@ -15,7 +15,7 @@ func framed(t *testing.T, rows []float32, d int, fraction float64) (coordinates,
 	t.Helper()
 	s := linalg.NewScatter[float64](2 * d)
 	s.Add(linalg.Centre(append([]float32(nil), rows...), 2*d), nil, new(linalg.Scratch))
-	x, err := leading(s.Square(0, d), d, fraction)
+	x, err := new(cleanView).scores(s, fraction, true)
 	if err != nil {
 		t.Fatal(err)
 	}

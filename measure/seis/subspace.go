@@ -70,21 +70,22 @@ func countAbove(values []float64, floor float64) int {
 }
 
 // subspaces finds the leading subspaces of both views.
-func (a *accumulator) subspaces() (u, v subspace, err error) {
+func (a *accumulator) subspaces() (x *cleanScores, y subspace, err error) {
 	d := a.maps.positions()
 	for i, v := range a.total.Variances() {
 		if math.IsInf(v, 0) || math.IsNaN(v) {
-			return u, subspace{}, fmt.Errorf("seis: activations at position %d are so large that their squares overflow float32", i%d)
+			return nil, y, fmt.Errorf("seis: activations at position %d are so large that their squares overflow float32", i%d)
 		}
 	}
-	if u, err = leading(a.total.Square(0, d), d, a.measure.settings.Variance); err != nil {
-		return u, v, fmt.Errorf("seis, clean view: %w", err)
+	margin := a.groups.len() > 0
+	if x, err = a.clean.scores(a.total, a.measure.settings.Variance, margin); err != nil {
+		return nil, y, fmt.Errorf("seis, clean view: %w", err)
 	}
-	if v, err = leading(a.total.Square(d, 2*d), d, a.measure.settings.Variance); err != nil {
-		return u, v, fmt.Errorf("seis, moved view: %w", err)
+	if y, err = leading(a.total.Square(d, 2*d), d, a.measure.settings.Variance); err != nil {
+		return nil, y, fmt.Errorf("seis, moved view: %w", err)
 	}
-	if a.groups.len() == 0 {
-		return u.withoutMargin(), v.withoutMargin(), nil
+	if !margin {
+		y = y.withoutMargin()
 	}
-	return u, v, nil
+	return x, y, nil
 }
