@@ -81,7 +81,7 @@ var (
 	HeatChart = Chart{Name: "heat", Title: "Heat map", Mark: TileMark, Table: "scores", Sides: tileSides,
 		Titled: "{panel}", Untitled: "{down} by {across}", Reading: tileReading, Statements: ExtremesStatement}
 	DistributionChart = Chart{Name: "distribution", Title: "Distribution", Mark: StepMark, Table: "bins",
-		X: Axis{Field: "from", End: "to", Title: "{statistic}", Free: true}, Y: Axis{Field: "share", Title: "share of the {item}s", Percent: true},
+		X: Axis{Field: "from", End: "to", Title: "{statistic}", Free: true}, Y: Axis{Field: "share", Title: "share of {item}s", Percent: true},
 		Colour: []Field{"model", "transform"}, Spread: []Field{"variant"}, Titled: "{panel}", Untitled: "{statistic}",
 		Legend: "page", Reading: distributionReading, Statements: "text", Texts: 3}
 	unitsChart = Chart{Name: "units", Title: "Units by layer", Mark: TileMark, Table: "ranks",
@@ -164,11 +164,12 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 	return out
 }
 
-// HeatSides returns the first sides of a heat map that suit rows, which trials do not divide.
+// HeatSides returns the first sides of a heat map that suit rows, which trials do not divide. Factors
+// are a side only if no row is over all samples.
 func HeatSides(rows []scores.Row, measures Measures) Sides {
 	layered := slices.ContainsFunc(measures, func(m measure.Descriptor) bool { return Layered(rows, m.Name) })
 	for _, s := range tileSides {
-		if s.suit(measures, rows, layered, isGrid(rows)) {
+		if s.suit(measures, rows, layered, isGrid(rows)) && (s.Down != "factor" && s.Across != "factor" || everyFactor(rows)) {
 			return s
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/noether-ml/noether/scores"
 )
@@ -17,29 +18,43 @@ type FieldLabel struct {
 	Empty string `json:"empty,omitempty"` // shown for the empty value
 }
 
-// FieldLabels holds the labels of all fields.
-var FieldLabels = map[Field]FieldLabel{
-	"model":     {"model", "none"},
-	"reference": {"model", "none"},
-	"compared":  {"other model", "none"},
-	"transform": {"transformation", "untransformed"},
-	"name":      {"transformation", "untransformed"},
-	"parameter": {"value of the parameter", "mean"},
-	"data":      {"data", "none"},
-	"variant":   {"variant", "default"},
-	"factor":    {"factor", "all samples"},
-	"layer":     {"layer", "none"},
-	"other":     {"other layer", "none"},
-	"depth":     {"depth of the layer", ""},
-	"statistic": {"statistic", ""},
-	"pair":      {"factor under transformation", ""},
-	"part":      {"part of the range", ""},
+// fields holds the labels of all fields and their values in a row.
+var fields = map[Field]struct {
+	FieldLabel
+	of func(*scores.Row) string // nil for the model; see Field.Of
+}{
+	"model":     {FieldLabel{"model", "none"}, nil},
+	"reference": {FieldLabel{"model", "none"}, byModel},
+	"compared":  {FieldLabel{"other model", "none"}, func(r *scores.Row) string { return r.OtherModel }},
+	"transform": {FieldLabel{"transformation", "untransformed"}, transformLabel},
+	"name":      {FieldLabel{"transformation", "untransformed"}, byTransform},
+	"parameter": {FieldLabel{"value of the parameter", "mean"}, byParameter},
+	"data":      {FieldLabel{"data", "none"}, byData},
+	"variant":   {FieldLabel{"variant", "default"}, func(r *scores.Row) string { return r.Variant }},
+	"factor":    {FieldLabel{"factor", "all samples"}, func(r *scores.Row) string { return r.Factor }},
+	"layer":     {FieldLabel{"layer", "none"}, func(r *scores.Row) string { return r.Layer }},
+	"other":     {FieldLabel{"other layer", "none"}, func(r *scores.Row) string { return r.OtherLayer }},
+	"depth":     {FieldLabel{"depth of the layer", ""}, func(r *scores.Row) string { return fmt.Sprint(r.Depth) }},
+	"statistic": {FieldLabel{"statistic", ""}, func(r *scores.Row) string { return r.Measure + "." + r.Statistic }},
+	"pair":      {FieldLabel{"factor under transformation", ""}, func(r *scores.Row) string { return strings.Join(nonEmpty(r.Factor, r.Transform), " under ") }},
+	"part":      {FieldLabel{"part of the range", ""}, byParameter}, // where Parts has replaced it
+}
+
+func byParameter(r *scores.Row) string { return r.Parameter }
+
+// FieldLabels returns the labels of all fields.
+func FieldLabels() map[Field]FieldLabel {
+	out := make(map[Field]FieldLabel)
+	for f, label := range fields {
+		out[f] = label.FieldLabel
+	}
+	return out
 }
 
 // FieldNames returns the names of all fields in alphabetical order.
 func FieldNames() []string {
 	var names []string
-	for f := range FieldLabels {
+	for f := range fields {
 		names = append(names, string(f))
 	}
 	slices.Sort(names)
@@ -47,45 +62,16 @@ func FieldNames() []string {
 }
 
 // Title returns the title of the field, such as "transformation".
-func (f Field) Title() string { return FieldLabels[f].Title }
+func (f Field) Title() string { return fields[f].Title }
 
 // Of returns the value of the field of a row. The transformation includes the value of its
-// parameter; the field "name" is the transformation alone.
+// parameter; the field "name" is the transformation alone. The measures determine how two compared
+// models are named.
 func (f Field) Of(measures Measures, r *scores.Row) string {
-	switch f {
-	case "model":
+	if f == "model" {
 		return measures.ModelLabel(r)
-	case "reference":
-		return r.Model
-	case "compared":
-		return r.OtherModel
-	case "transform":
-		return transformLabel(r)
-	case "name":
-		return r.Transform
-	case "parameter", "part": // see InParts
-		return r.Parameter
-	case "data":
-		return r.Data
-	case "variant":
-		return r.Variant
-	case "factor":
-		return r.Factor
-	case "layer":
-		return r.Layer
-	case "other":
-		return r.OtherLayer
-	case "depth":
-		return fmt.Sprint(r.Depth)
-	case "statistic":
-		return r.Measure + "." + r.Statistic
-	case "pair":
-		if r.Factor == "" || r.Transform == "" {
-			return r.Factor + r.Transform
-		}
-		return r.Factor + " under " + r.Transform
 	}
-	return ""
+	return fields[f].of(r)
 }
 
 // Distinct returns the distinct values of the field, in order of appearance.

@@ -16,8 +16,9 @@ import (
 // their transforms, inversions, filters or gratings.
 type Image struct {
 	ImageText
-	Width, Height int
-	PNG           []byte
+	Width  int    `json:"width"`
+	Height int    `json:"height"`
+	PNG    []byte `json:"png"`
 }
 
 // ImageText is the content of the file NAME.json that describes NAME.png. All fields are optional.

@@ -33,22 +33,22 @@ const maxStatementRows = 200_000
 
 // Statements returns the sentences for charts of the rows, by fixed rules.
 func Statements(rows []scores.Row, known []measure.Descriptor) []Statement {
-	b := statementBuilder{rows: rows, levels: Levels(rows)}
-	all := Describe(rows, known)
-	for i, m := range all {
-		b.most = maxStatementRows * (i + 1) / len(all)
+	b := statementBuilder{rows: rows, measures: Describe(rows, known), levels: Levels(rows)}
+	for i, m := range b.measures {
+		b.most = maxStatementRows * (i + 1) / len(b.measures)
 		b.measure(m)
 	}
 	return b.out
 }
 
 type statementBuilder struct {
-	rows   []scores.Row
-	levels []Level
-	names  wording
-	out    []Statement
-	used   int // number of rows that the statements refer to
-	most   int // limit of used
+	rows     []scores.Row
+	measures Measures
+	levels   []Level
+	names    wording
+	out      []Statement
+	used     int // number of rows that the statements refer to
+	most     int // limit of used
 }
 
 func (b *statementBuilder) add(kind, text string, weight float64, at []int) {
@@ -166,27 +166,11 @@ func gap(a, b Series) string {
 	return text + "."
 }
 
-// A dimension is a field in which the rows of a chart may differ.
-type dimension struct {
-	name string
-	of   func(*scores.Row) string
-}
-
-func dimensionsOf(m measure.Descriptor) []dimension {
-	return []dimension{
-		{"variant", func(r *scores.Row) string { return r.Variant }},
-		{"model", Measures{m}.ModelLabel},
-		{"layer", func(r *scores.Row) string { return r.Layer }},
-		{"other layer", func(r *scores.Row) string { return r.OtherLayer }},
-		{"data", byData},
-		{"factor", func(r *scores.Row) string { return r.Factor }},
-		{"transform", byTransform},
-		{"parameter", func(r *scores.Row) string { return r.Parameter }},
-	}
-}
+// statementFields are the fields in which the rows of a chart may differ.
+var statementFields = []Field{"variant", "model", "layer", "other", "data", "factor", "name", "parameter"}
 
 // besideLayers lists the fields by which charts divide layers.
-var besideLayers = []string{"other layer", "model", "factor", "transform", "parameter"}
+var besideLayers = []Field{"other", "model", "factor", "name", "parameter"}
 
 // extremes adds a statement for each set of rows that differ in one or two fields, as in bar charts
 // and heat maps. If layer is not one of the fields, the deepest layer of each model is used. Parts
@@ -195,9 +179,9 @@ func (b *statementBuilder) extremes(at []int, m measure.Descriptor, s measure.St
 	if len(at) == 0 {
 		return
 	}
-	var varying []dimension
-	for _, d := range dimensionsOf(m) {
-		if slices.ContainsFunc(at, func(i int) bool { return d.of(&b.rows[i]) != d.of(&b.rows[at[0]]) }) {
+	var varying []Field
+	for _, d := range statementFields {
+		if slices.ContainsFunc(at, func(i int) bool { return d.Of(b.measures, &b.rows[i]) != d.Of(b.measures, &b.rows[at[0]]) }) {
 			varying = append(varying, d)
 		}
 	}
@@ -206,21 +190,19 @@ func (b *statementBuilder) extremes(at []int, m measure.Descriptor, s measure.St
 	if layers {
 		deepest = b.deepest(summarised)
 	}
-	sets := [][]dimension{nil}
+	sets := [][]Field{nil}
 	for i, d := range varying {
-		if d.name != "layer" || m.Probes {
-			sets = append(sets, []dimension{d})
+		if d != "layer" || m.Probes {
+			sets = append(sets, []Field{d})
 		}
 		for _, e := range varying[i+1:] {
-			if d.name != "layer" && e.name != "layer" || m.Probes || slices.Contains(besideLayers, d.name) || slices.Contains(besideLayers, e.name) {
-				sets = append(sets, []dimension{d, e})
+			if d != "layer" && e != "layer" || m.Probes || slices.Contains(besideLayers, d) || slices.Contains(besideLayers, e) {
+				sets = append(sets, []Field{d, e})
 			}
 		}
 	}
-	has := func(set []dimension, name string) bool {
-		return slices.ContainsFunc(set, func(d dimension) bool { return d.name == name })
-	}
-	parts := slices.DeleteFunc(slices.Clone(varying), func(d dimension) bool { return d.name != "factor" && d.name != "transform" && d.name != "parameter" })
+	has := slices.Contains[[]Field]
+	parts := slices.DeleteFunc(slices.Clone(varying), func(d Field) bool { return d != "factor" && d != "name" && d != "parameter" })
 	if len(parts) == 3 {
 		sets = append(sets, parts)
 	}
@@ -236,13 +218,13 @@ func (b *statementBuilder) extremes(at []int, m measure.Descriptor, s measure.St
 		if has(set, "parameter") && layers && !has(set, "layer") {
 			from = b.deepest(from)
 		}
-		fixed := slices.DeleteFunc(slices.Clone(varying), func(d dimension) bool {
-			return has(set, d.name) || d.name == "layer" || d.name == "parameter"
+		fixed := slices.DeleteFunc(slices.Clone(varying), func(d Field) bool {
+			return has(set, d) || d == "layer" || d == "parameter"
 		})
 		key := func(i int) string {
 			var out []string
 			for _, d := range fixed {
-				out = append(out, d.of(&b.rows[i]))
+				out = append(out, d.Of(b.measures, &b.rows[i]))
 			}
 			return strings.Join(out, "\x00")
 		}
@@ -268,7 +250,7 @@ func (b *statementBuilder) deepest(at []int) []int {
 
 // highestAndLowest returns a sentence on the rows with the highest and the lowest value, and on how
 // two series compare.
-func (b *statementBuilder) highestAndLowest(at []int, set []dimension, s measure.StatisticDescriptor) string {
+func (b *statementBuilder) highestAndLowest(at []int, set []Field, s measure.StatisticDescriptor) string {
 	compared := slices.DeleteFunc(slices.Clone(at), func(i int) bool { return isSelf(b.rows[i]) })
 	if len(compared) == 0 {
 		compared = at
@@ -282,7 +264,7 @@ func (b *statementBuilder) highestAndLowest(at []int, set []dimension, s measure
 			low = i
 		}
 	}
-	name := func(i int) string { return nameIn(&b.rows[i], set) }
+	name := func(i int) string { return b.nameIn(&b.rows[i], set) }
 	if len(at) == 1 {
 		if name(high) == "" {
 			return fmt.Sprintf("It is %s.", Number(b.rows[high].Value))
@@ -293,7 +275,7 @@ func (b *statementBuilder) highestAndLowest(at []int, set []dimension, s measure
 	if len(set) == 3 {
 		return text + b.beyondChance(at)
 	}
-	if len(set) == 2 && set[0].name != "layer" {
+	if len(set) == 2 && set[0] != "layer" {
 		text += b.wins(at, set[0], set[1])
 	}
 	return text
@@ -301,14 +283,14 @@ func (b *statementBuilder) highestAndLowest(at []int, set []dimension, s measure
 
 // nameIn returns the name of a row by the fields in which it differs from others, for instance "hue
 // under shift at 0.5".
-func nameIn(r *scores.Row, set []dimension) string {
+func (b *statementBuilder) nameIn(r *scores.Row, set []Field) string {
 	text := ""
 	for _, d := range set {
-		value := d.of(r)
-		if d.name == "factor" {
+		value := d.Of(b.measures, r)
+		if d == "factor" {
 			value = strings.TrimPrefix(value, "class=")
 		}
-		if d.name == "transform" && !slices.ContainsFunc(set, func(o dimension) bool { return o.name == "parameter" }) {
+		if d == "name" && !slices.Contains(set, "parameter") {
 			value = transformLabel(r)
 		}
 		value = Shorten(strings.TrimSuffix(value, exportSuffix), maxNameWidth)
@@ -316,9 +298,9 @@ func nameIn(r *scores.Row, set []dimension) string {
 		case value == "":
 		case text == "":
 			text = value
-		case d.name == "transform" && slices.ContainsFunc(set, func(o dimension) bool { return o.name == "factor" }):
+		case d == "name" && slices.Contains(set, "factor"):
 			text += " under " + value
-		case d.name == "parameter":
+		case d == "parameter":
 			text += " at " + value
 		default:
 			text += ", " + value
@@ -329,19 +311,19 @@ func nameIn(r *scores.Row, set []dimension) string {
 
 // wins counts where one of two series is above the other, and where by more than the intervals. It
 // returns "" unless there are two series.
-func (b *statementBuilder) wins(at []int, series, along dimension) string {
-	values := distinctOf(at, func(i int) string { return series.of(&b.rows[i]) })
+func (b *statementBuilder) wins(at []int, series, along Field) string {
+	values := distinctOf(at, func(i int) string { return series.Of(b.measures, &b.rows[i]) })
 	if len(values) != 2 {
 		return ""
 	}
 	both, ahead := 0, 0
 	var sure [2]int
-	for _, group := range groupedBy(at, func(i int) string { return along.of(&b.rows[i]) }) {
+	for _, group := range groupedBy(at, func(i int) string { return along.Of(b.measures, &b.rows[i]) }) {
 		if len(group) != 2 {
 			continue
 		}
 		p, q := b.rows[group[0]], b.rows[group[1]]
-		if series.of(&p) != values[0] {
+		if series.Of(b.measures, &p) != values[0] {
 			p, q = q, p
 		}
 		both++

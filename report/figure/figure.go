@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -97,7 +98,7 @@ func Draw(rows []scores.Row, o Options) (*Figure, error) {
 		return nil, err
 	}
 	for _, f := range []Field{o.Colour, o.Panel, o.Across, o.Down} {
-		if _, ok := report.FieldLabels[f]; !ok && f != "" {
+		if f != "" && !slices.Contains(report.FieldNames(), string(f)) {
 			return nil, fmt.Errorf("unknown field %q: want one of %s", f, strings.Join(report.FieldNames(), ", "))
 		}
 	}

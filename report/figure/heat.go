@@ -24,6 +24,9 @@ func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
 	all := report.OverTrials(rows)
 	if o.Across == "" && o.Down == "" {
 		sides := report.HeatSides(all, o.measures)
+		if sides.Down != "pair" { // classes, and values with a mean, are not shown
+			sides = report.HeatSides(summary(rows), o.measures)
+		}
 		o.Down, o.Across = sides.Down, sides.Across
 	}
 	across, down := cmp.Or(o.Across, "transform"), cmp.Or(o.Down, "model")
@@ -41,9 +44,11 @@ func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
 	if down == "pair" {
 		o.across = 2 // because its names are long
 	}
-	none := o
-	none.Colour = ""
-	parts, err := divideByPanels(rows, none, across, down)
+	order := curveOrder
+	if slices.ContainsFunc([]Field{across, down}, func(f Field) bool { return f == "parameter" || f == "part" }) {
+		order = append(slices.Clone(order), "name")
+	}
+	parts, err := divide(rows, o, order, shownBySides(across, down)...)
 	if err != nil {
 		return nil, err
 	}
@@ -134,37 +139,25 @@ func axisName(f Field) string {
 	return f.Title()
 }
 
-// divideByPanels divides rows among panels only.
-func divideByPanels(rows []scores.Row, o Options, told ...Field) (*split, error) {
-	if slices.Contains(told, "reference") || slices.Contains(told, "compared") {
-		told = append(told, "model")
-	}
-	if slices.Contains(told, "depth") {
-		told = append(told, "layer")
-	}
-	if slices.Contains(told, "parameter") || slices.Contains(told, "part") {
-		told = append(told, "transform")
-	}
-	if slices.Contains(told, "pair") {
-		told = append(told, "factor", "transform", "name")
-	}
-	var panels []Field
-	for _, f := range curveOrder {
-		if !slices.Contains(told, f) && len(f.Distinct(o.measures, rows)) > 1 {
-			panels = append(panels, f)
+// shownBySides returns the fields that the sides of a heat map show.
+func shownBySides(across, down Field) []Field {
+	shown := []Field{across, down}
+	for side, also := range map[Field][]Field{
+		"reference": {"model"}, "compared": {"model"}, "depth": {"layer"}, "parameter": {"transform"}, "part": {"transform"},
+		"pair": {"factor", "transform", "name"},
+	} {
+		if slices.Contains(shown[:2], side) {
+			shown = append(shown, also...)
 		}
 	}
-	if (slices.Contains(told, "parameter") || slices.Contains(told, "part")) && !slices.Contains(told, "name") && len(Field("name").Distinct(o.measures, rows)) > 1 {
-		panels = append(panels, "name")
-	}
-	s := &split{measures: o.measures, names: []string{""}}
-	return s, s.fill(rows, panels)
+	return shown
 }
 
 // A matrix holds the values of a heat map, NaN for missing ones.
 type matrix struct {
 	across, down []string
 	values       [][]float64 // down x across
+	depths       []string    // of layers down
 	scale        *colourBar
 	style        style
 }
@@ -179,6 +172,10 @@ func newMatrix(measures report.Measures, rows []scores.Row, across, down Field, 
 	}
 	if down == "layer" { // the first layer at the bottom, as in a drawing of a network
 		slices.Reverse(m.down)
+		for _, name := range m.down {
+			i := slices.IndexFunc(rows, func(r scores.Row) bool { return r.Layer == name })
+			m.depths = append(m.depths, fmt.Sprint(rows[i].Depth))
+		}
 	}
 	for range m.down {
 		m.values = append(m.values, slices.Repeat([]float64{math.NaN()}, len(m.across)))
@@ -216,6 +213,9 @@ func (m *matrix) axes(p *plot.Plot, room, high vg.Length) {
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -0.5, float64(len(m.across))-0.5, 0.5-float64(len(m.down)), 0.5
 	p.X.Tick.Marker = m.ticks(m.across, 1, room*0.3, int(room/(3.4*vg.Millimeter)))
 	p.Y.Tick.Marker = m.ticks(m.down, -1, room*0.42, int(high/nameHeight+0.5))
+	if labels := m.style.fitAll(m.style.small, m.down, room*0.42); m.depths != nil && unlike(labels) < len(labels) {
+		p.Y.Tick.Marker, p.Y.Label.Text = m.ticks(m.depths, -1, room, int(high/nameHeight+0.5)), Field("depth").Title()
+	}
 	if longNames(m.across) {
 		p.X.Tick.Label.Rotation, p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = math.Pi/4, right, above
 	}

@@ -2,8 +2,8 @@ package figure
 
 import (
 	"fmt"
-	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -34,7 +34,11 @@ func DrawScatter(charts []report.Scatter, o Options) (*Figure, error) {
 	room := panelRoom(o, len(charts))
 	var panels []*plot.Plot
 	for _, c := range charts {
-		p := s.panel(s.fit(s.label, c.Title, room), s.fold(s.label, c.X, room), clean(c.Y))
+		title := s.fit(s.label, strings.Join(c.Notes, ", "), room)
+		if c.Title != "" {
+			title = s.fit(s.label, c.Title, room) + "\n" + title
+		}
+		p := s.panel(title, s.fold(s.label, c.X, room), clean(c.Y))
 		if err := s.addScatter(p, c, groups, o.Labels); err != nil {
 			return nil, err
 		}
@@ -90,7 +94,6 @@ func (s style) addScatter(p *plot.Plot, c report.Scatter, groups []string, label
 			return err
 		}
 	}
-	p.Add(&note{style: s, words: c.Notes, points: all})
 	low, high, _, _ := plotter.XYRange(all)
 	pad := 0.04 * max(high-low, 1e-9)
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = low-pad, high+pad, c.Low, c.High
@@ -142,45 +145,4 @@ func (s style) addNames(p *plot.Plot, c report.Scatter, at plotter.XYs) error {
 	names.Offset = vg.Point{X: vg.Points(3)}
 	p.Add(names)
 	return nil
-}
-
-// A note is a text in the corner of a panel that has the fewest points.
-type note struct {
-	style  style
-	words  []string
-	points plotter.XYs
-}
-
-// Plot implements plot.Plotter.
-func (n *note) Plot(c draw.Canvas, p *plot.Plot) {
-	wide := vg.Length(0)
-	for _, words := range n.words {
-		wide = max(wide, n.style.wide(n.style.small, words))
-	}
-	line := n.style.small.Size * 1.25
-	wide, high := wide+3*vg.Millimeter, vg.Length(len(n.words))*line+2*vg.Millimeter
-	var best vg.Rectangle
-	fewest := math.MaxInt
-	for _, corner := range []vg.Point{{X: c.Max.X - wide, Y: c.Min.Y}, {X: c.Min.X, Y: c.Max.Y - high}, {X: c.Min.X, Y: c.Min.Y}, {X: c.Max.X - wide, Y: c.Max.Y - high}} {
-		box := vg.Rectangle{Min: corner, Max: vg.Point{X: corner.X + wide, Y: corner.Y + high}}
-		if held := n.within(box, c, p); held < fewest {
-			best, fewest = box, held
-		}
-	}
-	for i, words := range n.words {
-		n.style.write(c, n.style.small, words, vg.Point{X: best.Min.X + 1.5*vg.Millimeter, Y: best.Max.Y - vg.Millimeter - vg.Length(i)*line}, left, above)
-	}
-}
-
-// within returns the number of points in a box.
-func (n *note) within(box vg.Rectangle, c draw.Canvas, p *plot.Plot) int {
-	x, y := p.Transforms(&c)
-	held := 0
-	for _, q := range n.points {
-		at := vg.Point{X: x(q.X), Y: y(q.Y)}
-		if at.X >= box.Min.X && at.X <= box.Max.X && at.Y >= box.Min.Y && at.Y <= box.Max.Y {
-			held++
-		}
-	}
-	return held
 }

@@ -58,7 +58,9 @@ func divide(rows []scores.Row, o Options, order []Field, keep ...Field) (*split,
 		}
 	}
 	s := &split{measures: o.measures, colour: o.Colour}
-	if s.colour == "" {
+	if o.Chart == Heat { // colours show values
+		s.colour = ""
+	} else if s.colour == "" {
 		for _, f := range differing {
 			// Statistics differ in scale, so they are preferably assigned to panels.
 			if f != "statistic" && f != o.Panel {

@@ -199,8 +199,8 @@ type look struct {
 }
 
 var glyphs = map[string]draw.GlyphDrawer{
-	"circle": draw.CircleGlyph{}, "square": draw.BoxGlyph{}, "triangle-up": draw.PyramidGlyph{}, "diamond": diamond{},
-	"triangle-down": triangleDown{}, "cross": draw.PlusGlyph{},
+	"circle": draw.CircleGlyph{}, "square": draw.BoxGlyph{}, "triangle-up": draw.PyramidGlyph{}, "cross": draw.PlusGlyph{},
+	"diamond": polygon{{0, 1.2}, {1.2, 0}, {0, -1.2}, {-1.2, 0}}, "triangle-down": polygon{{-1, 0.6}, {1, 0.6}, {0, -1.1}},
 }
 
 // lookOf returns the look of the series of an index, that of report.LookOf.
@@ -228,31 +228,21 @@ func (l look) withOpacity(opacity float64) color.Color {
 	return color.NRGBA{l.colour.R, l.colour.G, l.colour.B, uint8(255*opacity + 0.5)}
 }
 
-// A diamond is a glyph that gonum lacks.
-type diamond struct{}
+// A polygon is a filled glyph with the given corners, in units of its radius.
+type polygon [][2]vg.Length
 
 // DrawGlyph implements draw.GlyphDrawer.
-func (diamond) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, at vg.Point) {
-	r := s.Radius * 1.2
-	fillPolygon(c, s.Color, vg.Point{X: at.X, Y: at.Y + r}, vg.Point{X: at.X + r, Y: at.Y}, vg.Point{X: at.X, Y: at.Y - r}, vg.Point{X: at.X - r, Y: at.Y})
-}
-
-// A triangleDown is a glyph that gonum lacks.
-type triangleDown struct{}
-
-// DrawGlyph implements draw.GlyphDrawer.
-func (triangleDown) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, at vg.Point) {
-	r := s.Radius
-	fillPolygon(c, s.Color, vg.Point{X: at.X - r, Y: at.Y + 0.6*r}, vg.Point{X: at.X + r, Y: at.Y + 0.6*r}, vg.Point{X: at.X, Y: at.Y - 1.1*r})
-}
-
-func fillPolygon(c *draw.Canvas, colour color.Color, points ...vg.Point) {
+func (corners polygon) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, at vg.Point) {
 	var p vg.Path
-	p.Move(points[0])
-	for _, at := range points[1:] {
-		p.Line(at)
+	for i, corner := range corners {
+		to := vg.Point{X: at.X + corner[0]*s.Radius, Y: at.Y + corner[1]*s.Radius}
+		if i == 0 {
+			p.Move(to)
+		} else {
+			p.Line(to)
+		}
 	}
 	p.Close()
-	c.SetColor(colour)
+	c.SetColor(s.Color)
 	c.Fill(p)
 }

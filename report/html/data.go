@@ -1,7 +1,6 @@
 package html
 
 import (
-	"cmp"
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
@@ -20,17 +19,17 @@ import (
 // descriptions of the charts.
 type pageData struct {
 	tableData
-	Shown    []int                        `json:"shown"`  // the report.Level of each row
-	Tables   map[string]tableData         `json:"tables"` // see report.Chart.Table
-	Fields   map[string]report.FieldLabel `json:"fields"`
-	Looks    []report.Look                `json:"looks"` // of series, by index
-	Notices  map[string]string            `json:"notices"`
-	Measures []measureData                `json:"measures"`
-	Models   []modelData                  `json:"models"`
+	Shown    []int                              `json:"shown"`  // the report.Level of each row
+	Tables   map[string]tableData               `json:"tables"` // see report.Chart.Table
+	Fields   map[report.Field]report.FieldLabel `json:"fields"`
+	Looks    []report.Look                      `json:"looks"` // of series, by index
+	Notices  map[string]string                  `json:"notices"`
+	Measures []measureData                      `json:"measures"`
+	Models   []modelData                        `json:"models"`
 
 	Statements []report.Statement `json:"statements"`
 	Relations  []relationData     `json:"relations"`
-	Images     []packedImage      `json:"pictures"`
+	Images     []report.Image     `json:"pictures"`
 }
 
 // A tableData is a table stored by column, with texts as indices into their distinct values: 100,000
@@ -46,14 +45,29 @@ type tableData struct {
 // A columnData is a column of a table as a reader sees it.
 type columnData struct {
 	Name  string `json:"name"`
-	Title string `json:"title"` // "" means the title of the field
+	Title string `json:"title"`
 }
 
-func newTable[T any](rows []T, columns []columnData) tableData {
-	for i, c := range columns {
-		columns[i].Title = cmp.Or(c.Title, report.Field(c.Name).Title())
+// A column is a column of texts or of numbers. If title is not empty, readers see it.
+type column[T any] struct {
+	name, title string
+	text        func(T) string
+	number      func(T) float64
+}
+
+func packTable[T any](rows []T, columns []column[T]) tableData {
+	t := tableData{Rows: len(rows), Texts: map[string]textColumn{}, Numbers: map[string]numbers{}}
+	for _, c := range columns {
+		if c.title != "" {
+			t.Columns = append(t.Columns, columnData{c.name, c.title})
+		}
+		if c.text != nil {
+			t.Texts[c.name] = packText(rows, c.text)
+		} else {
+			t.Numbers[c.name] = packNumber(rows, c.number)
+		}
 	}
-	return tableData{Rows: len(rows), Columns: columns}
+	return t
 }
 
 // A modelData describes a model, for grouping.
@@ -71,10 +85,10 @@ type textColumn struct {
 // A measureData describes a measure for its charts.
 type measureData struct {
 	measure.Descriptor
-	Layered bool                          `json:"layered"`
-	Toward  map[string]string             `json:"toward"`  // by statistic: meaning of a higher or a lower value
-	Colours map[string]report.ColourScale `json:"colours"` // by statistic
-	Charts  []report.Chart                `json:"charts"`  // the first is shown first
+	Layered bool                                     `json:"layered"`
+	Toward  map[string]string                        `json:"toward"`  // by statistic: meaning of a higher or a lower value
+	Colours map[string]map[string]report.ColourScale `json:"colours"` // by table and statistic
+	Charts  []report.Chart                           `json:"charts"`  // the first is shown first
 }
 
 // numbers are encoded with six significant digits, integers exactly, and as null if not finite.
@@ -99,9 +113,9 @@ func (n numbers) MarshalJSON() ([]byte, error) {
 func newPageData(r Run) pageData {
 	rows, rec := r.Rows, r.Record
 	measures := report.Describe(rows, rec.Measures)
-	p := pageData{tableData: scoreTable(rows, measures, rec.Models), Shown: make([]int, len(rows)), Fields: fieldLabels(), Looks: report.Looks(), Notices: notices,
+	p := pageData{tableData: scoreTable(rows, measures, rec.Models), Shown: make([]int, len(rows)), Fields: report.FieldLabels(), Looks: report.Looks(), Notices: notices,
 		Measures: []measureData{}, Models: packModels(rec.Models), Statements: encodeStatements(report.Statements(rows, rec.Measures)),
-		Relations: packRelations(rows, rec.Measures), Images: packImages(r.Images), Tables: map[string]tableData{
+		Relations: packRelations(rows, rec.Measures), Images: printableImages(r.Images), Tables: map[string]tableData{
 			"bins": binTable(r.Distributions, rec.Models), "ranks": rankTable(r.Distributions, rec.Models), "steps": stepTable(r.Curves, rec.Models)}}
 	values := make(map[[2]string][]float64)
 	for i, level := range report.Levels(rows) {
@@ -111,11 +125,19 @@ func newPageData(r Run) pageData {
 			values[of] = append(values[of], rows[i].Value)
 		}
 	}
+	units := make(map[[2]string][]float64)
+	for _, d := range r.Distributions {
+		of := [2]string{d.Measure, d.Statistic}
+		units[of] = append(units[of], d.Low, d.High)
+	}
 	for _, m := range measures {
-		d := measureData{m, report.Layered(rows, m.Name), map[string]string{}, map[string]report.ColourScale{}, report.ChartsOf(m, rows, r.Attachments)}
+		colours, ofUnits := map[string]report.ColourScale{}, map[string]report.ColourScale{}
+		d := measureData{m, report.Layered(rows, m.Name), map[string]string{}, map[string]map[string]report.ColourScale{"scores": colours, "ranks": ofUnits},
+			report.ChartsOf(m, rows, r.Attachments)}
 		for _, s := range m.Statistics {
+			of := [2]string{m.Name, s.Name}
 			d.Toward[s.Name] = report.Toward(m, s)
-			d.Colours[s.Name] = report.NewColourScale(values[[2]string{m.Name, s.Name}], s.Range)
+			colours[s.Name], ofUnits[s.Name] = report.NewColourScale(values[of], s.Range), report.NewColourScale(units[of], s.Range)
 		}
 		p.Measures = append(p.Measures, d)
 	}
@@ -128,15 +150,6 @@ var notices = map[string]string{
 	"hidden": "The filters hide all scores.",
 	"none":   "There are no scores for this choice.",
 	"images": "The filters hide all images.",
-}
-
-// fieldLabels returns the labels of all fields.
-func fieldLabels() map[string]report.FieldLabel {
-	out := make(map[string]report.FieldLabel)
-	for f, label := range report.FieldLabels {
-		out[string(f)] = label
-	}
-	return out
 }
 
 // encodeStatements encodes the row indices of statements as the first index and the differences
@@ -177,58 +190,45 @@ func compressJSON(v any) (string, error) {
 }
 
 // scoreTable returns the table of scores.
-func scoreTable(all []scores.Row, measures report.Measures, models []scores.ModelRecord) tableData {
-	rows := make([]*scores.Row, len(all))
-	for i := range all {
-		rows[i] = &all[i]
-	}
-	t := newTable(rows, nil)
-	field := func(f report.Field) textColumn {
-		return packText(rows, func(r *scores.Row) string { return f.Of(measures, r) })
-	}
-	t.Texts = map[string]textColumn{
-		"measure":   packText(rows, func(r *scores.Row) string { return r.Measure }),
-		"statistic": packText(rows, func(r *scores.Row) string { return r.Statistic }),
-		"transform": packText(rows, func(r *scores.Row) string { return r.Transform }),
-		"warning":   packText(rows, func(r *scores.Row) string { return r.Warning }),
-	}
-	for _, f := range []report.Field{"model", "reference", "compared", "layer", "other", "data", "parameter", "variant", "factor"} {
-		t.Texts[string(f)] = field(f)
-	}
-	depth, relative := depths(models), report.RelativeDepth(all)
-	t.Numbers = map[string]numbers{
-		"depth":      packNumber(rows, func(r *scores.Row) float64 { return float64(r.Depth) }),
-		"relative":   packNumber(rows, relative),
-		"otherDepth": packNumber(rows, func(r *scores.Row) float64 { return float64(depth(r.OtherModel, r.OtherLayer)) }),
-		"trial":      packNumber(rows, func(r *scores.Row) float64 { return float64(r.Trial) }),
-		"value":      packNumber(rows, func(r *scores.Row) float64 { return r.Value }),
-		"low":        packNumber(rows, func(r *scores.Row) float64 { return r.Low }),
-		"high":       packNumber(rows, func(r *scores.Row) float64 { return r.High }),
-		"null":       packNumber(rows, func(r *scores.Row) float64 { return r.Null }),
-		"n":          packNumber(rows, func(r *scores.Row) float64 { return float64(r.N) }),
+func scoreTable(rows []scores.Row, measures report.Measures, models []scores.ModelRecord) tableData {
+	type row struct {
+		*scores.Row
+		part, pair string // of the scores of probes
 	}
 	probed := make(map[string]bool)
 	for _, m := range measures {
 		probed[m.Name] = m.Probes
 	}
-	type part struct {
-		*scores.Row
-		name string
-	}
-	parts := make([]part, len(rows))
-	names, order := report.Parts(all)
-	for i, name := range names {
+	parts, order := report.Parts(rows)
+	all := make([]row, len(rows))
+	for i := range rows {
+		all[i].Row = &rows[i]
 		if probed[rows[i].Measure] {
-			parts[i] = part{rows[i], name}
+			all[i].part, all[i].pair = parts[i], report.Field("pair").Of(measures, &rows[i])
 		}
 	}
-	t.Texts["part"] = packText(parts, func(p part) string { return p.name })
-	t.Texts["pair"] = packText(parts, func(p part) string {
-		if p.Row == nil {
-			return ""
-		}
-		return report.Field("pair").Of(measures, p.Row)
-	})
+	depth, relative := depths(models), report.RelativeDepth(rows)
+	columns := []column[row]{
+		{name: "measure", text: func(r row) string { return r.Measure }},
+		{name: "statistic", text: func(r row) string { return r.Statistic }},
+		{name: "transform", text: func(r row) string { return r.Transform }},
+		{name: "warning", text: func(r row) string { return r.Warning }},
+		{name: "part", text: func(r row) string { return r.part }},
+		{name: "pair", text: func(r row) string { return r.pair }},
+		{name: "depth", number: func(r row) float64 { return float64(r.Depth) }},
+		{name: "relative", number: func(r row) float64 { return relative(r.Row) }},
+		{name: "otherDepth", number: func(r row) float64 { return float64(depth(r.OtherModel, r.OtherLayer)) }},
+		{name: "trial", number: func(r row) float64 { return float64(r.Trial) }},
+		{name: "value", number: func(r row) float64 { return r.Value }},
+		{name: "low", number: func(r row) float64 { return r.Low }},
+		{name: "high", number: func(r row) float64 { return r.High }},
+		{name: "null", number: func(r row) float64 { return r.Null }},
+		{name: "n", number: func(r row) float64 { return float64(r.N) }},
+	}
+	for _, f := range []report.Field{"model", "reference", "compared", "layer", "other", "data", "parameter", "variant", "factor"} {
+		columns = append(columns, column[row]{name: string(f), text: func(r row) string { return f.Of(measures, r.Row) }})
+	}
+	t := packTable(all, columns)
 	t.Order = order
 	return t
 }

@@ -20,7 +20,7 @@ export interface Measure {
   name: string;
   layered: boolean;
   toward: Record<string, string>; // by statistic: what a higher or a lower value means
-  colours: Record<string, ColourScale>; // by statistic
+  colours: Record<string, Record<string, ColourScale>>; // by table and statistic
   charts: Chart[] | null; // the first is shown first
   probes?: boolean; // by probes, which its variants are; its factors stand side by side
   statistics: Statistic[];

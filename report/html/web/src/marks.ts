@@ -309,7 +309,7 @@ function tiles(c: Context, rows: number[]): Drawing {
       label: number(t.number('value', row)),
       ink: '',
     }));
-  const { unit, signed, stops, colours, inks } = c.measure.colours[c.statistic.name];
+  const { unit, signed, stops, colours, inks } = c.measure.colours[c.chart.table][c.statistic.name];
   for (const p of drawn) {
     const at = (p.value - stops[0]) / (stops[stops.length - 1] - stops[0]);
     p.ink = inks[Math.max(0, Math.min(inks.length - 1, Math.round(at * (inks.length - 1))))];
@@ -340,15 +340,21 @@ function tiles(c: Context, rows: number[]): Drawing {
     },
   };
   const encoding = {
-    x: tileAxis(c, 'x', across!, xs),
+    x: tileAxis(c, 'x', across!, xs, end ? 0.06 : 0),
     ...(end
       ? {
           y: {
             field: 'y',
             type: 'quantitative',
             title: c.chart.y.title,
-            scale: { domain: [0, 1], nice: false },
-            axis: { format: '.0%', tickCount: 4, grid: false, domain: false, ticks: false },
+            scale: { nice: false, ...(c.chart.y.percent && { domain: [0, 1] }) },
+            axis: {
+              format: c.chart.y.percent ? '.0%' : undefined,
+              tickCount: 4,
+              grid: false,
+              domain: false,
+              ticks: false,
+            },
           },
           y2: { field: 'y2' },
         }
@@ -376,7 +382,7 @@ function tileName(c: Context, field: Field, row: number): string {
   return `${depth < 0 ? '·' : depth} ${text}`;
 }
 
-function tileAxis(c: Context, channel: string, field: Field, sort: string[]) {
+function tileAxis(c: Context, channel: string, field: Field, sort: string[], padding = 0) {
   const layers = isLayer(field),
     { title } = c.scores.packed.fields[field];
   return {
@@ -384,7 +390,7 @@ function tileAxis(c: Context, channel: string, field: Field, sort: string[]) {
     type: 'ordinal',
     sort,
     title: field === 'pair' ? null : layers ? `depth of the ${title}` : title,
-    scale: { padding: 0 },
+    scale: { padding },
     axis: {
       ...(layers && { labelExpr: "split(datum.label, ' ')[0]" }),
       ...(field === 'pair' && {
