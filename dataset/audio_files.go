@@ -235,7 +235,7 @@ func (s *Audio) Factors() []string { return s.factors }
 func (s *Audio) Fingerprint() string { return s.fingerprint }
 
 // Notes returns sentences that name the files left out, with the reason.
-func (s *Audio) Notes() []string { return s.notes }
+func (s *Audio) Notes() []string { return append(s.danglingNotes(), s.notes...) }
 
 // Describe returns item i without its waveform. Its name is the path of the file within the folder,
 // followed by the number of the item if files are split.

@@ -23,6 +23,7 @@ type fileList struct {
 	classes    []string
 	factors    []string            // sorted
 	categories map[string][]string // of the factors that are names: the names, by number
+	dangling   []string            // links with the right extension to files that do not exist
 }
 
 type fileEntry struct {
@@ -93,7 +94,7 @@ func (l *fileList) list(ctx context.Context, by labelSource) error {
 // find lists the files beneath the folder, of which there must be some.
 func (l *fileList) find(ctx context.Context) error {
 	var err error
-	if l.files, err = filesBeneath(ctx, l.dir, "", l.hasExtension); err != nil {
+	if l.files, err = l.filesBeneath(ctx, ""); err != nil {
 		return err
 	}
 	if len(l.files) == 0 {
@@ -108,9 +109,26 @@ func (l *fileList) describe(i int) Sample {
 	return Sample{Index: i, Name: f.name, Label: f.label, Factors: maps.Clone(f.factors)}
 }
 
-// filesBeneath lists the files of a folder that are wanted: its own by name, then those of its
-// folders by name. Links are followed.
-func filesBeneath(ctx context.Context, root, dir string, wanted func(name string) bool) ([]fileEntry, error) {
+// danglingNotes returns a sentence on the dangling links that were left out, if there are any.
+func (l *fileList) danglingNotes() []string {
+	n := len(l.dangling)
+	if n == 0 {
+		return nil
+	}
+	names := strings.Join(l.dangling[:min(n, maxNamed)], ", ")
+	if n > maxNamed {
+		names += fmt.Sprintf(" and %d more", n-maxNamed)
+	}
+	return []string{fmt.Sprintf("left out, since they are links to files that do not exist: %s", names)}
+}
+
+// maxNamed is the number of dangling links that a note names.
+const maxNamed = 20
+
+// filesBeneath lists the files of a folder that have the right extension: its own by name, then
+// those of its folders by name. Links are followed; dangling ones are left out and noted.
+func (l *fileList) filesBeneath(ctx context.Context, dir string) ([]fileEntry, error) {
+	root, wanted := l.dir, l.hasExtension
 	const maxDepth = 32 // deeper than any dataset: a link that leads back up
 	if strings.Count(dir, "/") > maxDepth {
 		return nil, fmt.Errorf("%s: folders nested deeper than %d: does a link lead back up?", dir, maxDepth)
@@ -131,6 +149,10 @@ func filesBeneath(ctx context.Context, root, dir string, wanted func(name string
 		}
 		info, err := statEntry(root, name, e)
 		switch {
+		case e.Type()&fs.ModeSymlink != 0 && errors.Is(err, fs.ErrNotExist):
+			if wanted(name) {
+				l.dangling = append(l.dangling, name)
+			}
 		case err != nil:
 			return nil, err
 		case info.IsDir():
@@ -140,7 +162,7 @@ func filesBeneath(ctx context.Context, root, dir string, wanted func(name string
 		}
 	}
 	for _, name := range folders {
-		inner, err := filesBeneath(ctx, root, name, wanted)
+		inner, err := l.filesBeneath(ctx, name)
 		if err != nil {
 			return nil, err
 		}

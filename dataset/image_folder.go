@@ -57,6 +57,9 @@ func OpenFolder(ctx context.Context, o FolderOptions) (*Folder, error) {
 // Len is the number of images.
 func (f *Folder) Len() int { return len(f.files) }
 
+// Notes returns what the user should know of the files that were left out.
+func (f *Folder) Notes() []string { return f.danglingNotes() }
+
 // Classes are the names of the labels, sorted; nil in an unlabelled folder.
 func (f *Folder) Classes() []string { return f.classes }
 

@@ -315,3 +315,21 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func TestDanglingLinksAreLeftOutAndNamed(t *testing.T) {
+	t.Parallel()
+	dir := dots(t, "a.png")
+	for _, name := range []string{"b.png", "c.png"} {
+		if err := os.Symlink(filepath.Join(dir, "gone.png"), filepath.Join(dir, name)); err != nil {
+			t.Skip("links cannot be made here")
+		}
+	}
+	f, err := OpenFolder(t.Context(), FolderOptions{Dir: dir})
+	if err != nil || f.Len() != 1 {
+		t.Fatalf("%d images, %v", f.Len(), err)
+	}
+	want := "left out, since they are links to files that do not exist: b.png, c.png"
+	if got := Notes(f); len(got) != 1 || got[0] != want {
+		t.Errorf("the notes are %q, want %q", got, want)
+	}
+}

@@ -2,10 +2,11 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/noether-ml/noether/dataset"
@@ -18,51 +19,87 @@ import (
 type UnreadableSamples struct {
 	n  int // number of samples of the data
 	mu sync.Mutex
-	by map[string]bool
+	by map[string]error // by name; nil where the cause is not known
 }
 
 // Add adds the names of samples.
 func (u *UnreadableSamples) Add(names ...string) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.by == nil {
-		u.by = map[string]bool{}
-	}
 	for _, n := range names {
-		u.by[n] = true
+		u.add(n, nil)
 	}
 }
 
-// NoteUnreadable records a sample that cannot be read. It returns an error if there are too many of
-// them.
-func (d *Data) NoteUnreadable(bad *dataset.BadSample) error {
-	d.Unreadable.Add(bad.Name)
-	if err := d.Unreadable.TooMany(bad.Name, bad.Err); err != nil {
-		return fmt.Errorf("data %s: %w", d.Entry.Name, err)
+func (u *UnreadableSamples) add(name string, cause error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.by == nil {
+		u.by = map[string]error{}
 	}
-	return nil
+	if u.by[name] == nil {
+		u.by[name] = cause
+	}
+}
+
+// NoteUnreadable records a sample that cannot be read. If there are too many of them it looks for
+// further ones and returns an error that names them.
+func (d *Data) NoteUnreadable(ctx context.Context, bad *dataset.BadSample, f dataset.Frame) error {
+	d.Unreadable.add(bad.Name, bad.Err)
+	if d.Unreadable.TooMany() == nil {
+		return nil
+	}
+	if d.Source != nil {
+		d.findUnreadable(ctx, f)
+	}
+	return fmt.Errorf("data %s: %w", d.Entry.Name, d.Unreadable.TooMany())
+}
+
+const (
+	namedUnreadable = 20   // unreadable samples that an error names
+	soughtAmong     = 2000 // samples that are read to find so many
+)
+
+// findUnreadable reads samples until as many unreadable ones are known as an error names, so that
+// they can be mended at once.
+func (d *Data) findUnreadable(ctx context.Context, f dataset.Frame) {
+	places := d.Order[:min(len(d.Order), soughtAmong)]
+	for _, err := range dataset.Read(ctx, d.Source, places, f, dataset.ReadOptions{}) {
+		if bad := (*dataset.BadSample)(nil); errors.As(err, &bad) {
+			d.Unreadable.add(bad.Name, bad.Err)
+			if len(d.Unreadable.Names()) >= namedUnreadable {
+				return
+			}
+		}
+	}
 }
 
 // Names returns the names in sorted order.
 func (u *UnreadableSamples) Names() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	var out []string
-	for n := range u.by {
-		out = append(out, n)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(u.by))
 }
 
-// TooMany returns an error if more than 1 % of the samples are unreadable. The error names one of
-// them and its cause.
-func (u *UnreadableSamples) TooMany(name string, cause error) error {
-	n := len(u.Names())
-	if float64(n) <= math.Floor(float64(u.n)/100) {
+// TooMany returns an error if more than 1 % of the samples, and more than one, are unreadable. The
+// error names up to 20 of them with their causes.
+func (u *UnreadableSamples) TooMany() error {
+	names := u.Names()
+	if n := len(names); n == 0 || n < u.n && n <= max(1, u.n/100) {
 		return nil
 	}
-	return fmt.Errorf("%d of %d samples cannot be read, more than 1 %%; one is %s: %w", n, u.n, name, cause)
+	var said []string
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, name := range names[:min(len(names), namedUnreadable)] {
+		if cause := u.by[name]; cause != nil {
+			name += ": " + cause.Error()
+		}
+		said = append(said, name)
+	}
+	text := strings.Join(said, "; ")
+	if len(names) >= namedUnreadable {
+		text += "; there may be more"
+	}
+	return fmt.Errorf("%d of %d samples cannot be read, more than 1 %%: %s", len(names), u.n, text)
 }
 
 // RedrawCounts counts rejected draws of transformation parameters, by the transformation's name. It

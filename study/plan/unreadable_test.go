@@ -2,24 +2,38 @@ package plan
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// One sample in a hundred may be unreadable; beyond that the error names a sample with what was wrong with it.
+// One sample may be unreadable, or one in a hundred; beyond that the error names them.
 func TestTooManyUnreadable(t *testing.T) {
 	t.Parallel()
-	d := &Data{Entry: spec.Data{Name: "photos"}, Unreadable: &UnreadableSamples{n: 150}}
-	if err := d.NoteUnreadable(&dataset.BadSample{Name: "a.png", Err: errors.New("cut short")}); err != nil {
-		t.Errorf("one of 150: %v", err)
-	}
-	if err := d.NoteUnreadable(&dataset.BadSample{Name: "a.png", Err: errors.New("cut short")}); err != nil {
-		t.Errorf("the same again: %v", err)
-	}
-	err := d.NoteUnreadable(&dataset.BadSample{Name: "b.png", Err: errors.New("no image")})
-	if want := "data photos: 2 of 150 samples cannot be read, more than 1 %; one is b.png: no image"; err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
+	for _, c := range []struct {
+		n, bad int
+		want   string // "": no error
+	}{
+		{150, 1, ""},
+		{40, 1, ""},
+		{400, 4, ""},
+		{150, 2, "data photos: 2 of 150 samples cannot be read, more than 1 %: 0.png: cut short; 1.png: cut short"},
+		{40, 2, "data photos: 2 of 40 samples cannot be read, more than 1 %: 0.png: cut short; 1.png: cut short"},
+		{1, 1, "data photos: 1 of 1 samples cannot be read, more than 1 %: 0.png: cut short"},
+	} {
+		d := &Data{Entry: spec.Data{Name: "photos"}, Unreadable: &UnreadableSamples{n: c.n}}
+		var err error
+		for i := range c.bad {
+			bad := &dataset.BadSample{Name: fmt.Sprintf("%d.png", i), Err: errors.New("cut short")}
+			err = d.NoteUnreadable(t.Context(), bad, dataset.Frame{})
+			if err = errors.Join(err, d.NoteUnreadable(t.Context(), bad, dataset.Frame{})); c.want == "" && err != nil {
+				t.Errorf("%d of %d: %v", i+1, c.n, err)
+			}
+		}
+		if c.want != "" && (err == nil || errors.Unwrap(err) == nil && err.Error() != c.want+"\n"+c.want) {
+			t.Errorf("%d of %d: %v, want %s", c.bad, c.n, err, c.want)
+		}
 	}
 }

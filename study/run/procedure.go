@@ -91,7 +91,7 @@ func readProcedureSamples(ctx context.Context, c *plan.Cell, places []int, f dat
 	var out []dataset.Sample
 	for s, err := range dataset.Read(ctx, c.Procedure.Job.Data, places, f, dataset.ReadOptions{}) {
 		if bad := (*dataset.BadSample)(nil); errors.As(err, &bad) {
-			if err := c.Data.NoteUnreadable(bad); err != nil {
+			if err := c.Data.NoteUnreadable(ctx, bad, f); err != nil {
 				return nil, err
 			}
 			continue

@@ -112,13 +112,14 @@ func send(ctx context.Context, out chan<- *batch, it *batch) error {
 // A sampleReader reads the samples of a pass in order, in every frame that its models need.
 type sampleReader struct {
 	*feeder
+	ctx    context.Context // of the pass
 	frames []dataset.Frame
 	next   []func() (dataset.Sample, error, bool) // for each frame
 	stops  []func()
 }
 
 func (f *feeder) newSampleReader(ctx context.Context, indices []int) *sampleReader {
-	w := &sampleReader{feeder: f, frames: f.frames()}
+	w := &sampleReader{feeder: f, ctx: ctx, frames: f.frames()}
 	for _, frame := range w.frames {
 		next, stop := iter.Pull2(dataset.Read(ctx, f.Data().Source, indices, frame, dataset.ReadOptions{}))
 		w.next, w.stops = append(w.next, next), append(w.stops, stop)
@@ -151,7 +152,7 @@ func (w *sampleReader) collect(at, end int) ([][]dataset.Sample, *batch, error) 
 		sample, err := w.sample()
 		if bad := (*dataset.BadSample)(nil); errors.As(err, &bad) {
 			w.stats.Unreadable.Add(1)
-			if err := w.Data().NoteUnreadable(bad); err != nil {
+			if err := w.Data().NoteUnreadable(w.ctx, bad, w.frames[0]); err != nil {
 				return nil, nil, err
 			}
 			continue

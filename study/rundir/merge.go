@@ -162,10 +162,8 @@ func (r *Writer) mergeCell(ctx context.Context, c *plan.Cell) error {
 	for _, p := range parts {
 		c.Data.Unreadable.Add(p.Unreadable...)
 	}
-	if names := c.Data.Unreadable.Names(); len(names) > 0 {
-		if err := c.Data.Unreadable.TooMany(names[0], errors.New("its shard could not read it")); err != nil {
-			return fmt.Errorf("data %s: %w", c.Data.Entry.Name, err)
-		}
+	if err := c.Data.Unreadable.TooMany(); err != nil {
+		return fmt.Errorf("data %s: %w", c.Data.Entry.Name, err)
 	}
 	return r.CompleteCell(c)
 }
