@@ -71,6 +71,10 @@ func TestUnitsOfARun(t *testing.T) {
 	if n := evaluate[int](t, v, `document.querySelectorAll("figure .mark-rect.role-mark path").length`); n != 3*40 {
 		t.Errorf("%d tiles", n)
 	}
+	// The colours span the values of units, which lie below the scores of their layers.
+	if n := evaluate[int](t, v, `new Set([...document.querySelectorAll("figure .mark-rect.role-mark path")].map(p => p.getAttribute("fill"))).size`); n < 60 {
+		t.Errorf("%d colours", n)
+	}
 	if said := v.texts(t, "figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "The middle unit is highest at c (4.4") {
 		t.Errorf("%q", said)
 	}
