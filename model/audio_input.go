@@ -51,7 +51,7 @@ func newAudioInput(port onnx.Port, layout onnx.Axes, o Options) (input, error) {
 		p.width = o.Samples
 	}
 	if p.width <= 0 {
-		return p, fmt.Errorf("input %v leaves the length of a sound open: say preprocess: {length: 16000}, in samples, or give the data a length", port)
+		return p, fmt.Errorf("input %s leaves the length of a sound open: say preprocess: {length: 16000}, in samples, or give the data a length", describePort(port))
 	}
 	if s := o.Preprocess.Features; s != nil {
 		if p.frame.Rate, err = featureRate(*s, p.frame.Rate); err != nil {
@@ -150,7 +150,7 @@ func featureInput(inputs []onnx.Port, o Options) (onnx.Port, error) {
 func orient(port onnx.Port, s *logmel.Settings) (turned bool, err error) {
 	sizes := port.Sizes()
 	if len(sizes) == 4 && sizes[1] != 1 && sizes[1] >= 0 {
-		return false, fmt.Errorf("input %v takes %d channels, and a spectrogram has one", port, sizes[1])
+		return false, fmt.Errorf("input %s takes %d channels, and a spectrogram has one", describePort(port), sizes[1])
 	}
 	first, last := sizes[len(sizes)-2], sizes[len(sizes)-1]
 	switch {
@@ -159,7 +159,7 @@ func orient(port onnx.Port, s *logmel.Settings) (turned bool, err error) {
 	case s.Mels == 0 && last > 0:
 		s.Mels = last
 	case s.Mels == 0:
-		return false, fmt.Errorf("input %v leaves the number of bands open: say features: {log-mel: {mels: 64}}", port)
+		return false, fmt.Errorf("input %s leaves the number of bands open: say features: {log-mel: {mels: 64}}", describePort(port))
 	}
 	switch {
 	case first == s.Mels:
@@ -171,7 +171,7 @@ func orient(port onnx.Port, s *logmel.Settings) (turned bool, err error) {
 	case last < 0:
 		return true, nil
 	}
-	return false, fmt.Errorf("input %v has no axis of the %d bands of the features", port, s.Mels)
+	return false, fmt.Errorf("input %s has no axis of the %d bands of the features", describePort(port), s.Mels)
 }
 
 // checkFrames holds the number of frames to that of a model which fixes it.
@@ -183,7 +183,7 @@ func checkFrames(port onnx.Port, turned bool, s logmel.Settings, n int) error {
 	if n < 0 || frames < 0 || s.Frames(n) == frames {
 		return nil
 	}
-	return &KeyError{Key: "length", Err: fmt.Errorf("preprocess: sounds of %d samples have %d frames, and input %v takes %d", n, s.Frames(n), port, frames)}
+	return &KeyError{Key: "length", Err: fmt.Errorf("preprocess: sounds of %d samples have %d frames, and input %s takes %d", n, s.Frames(n), describePort(port), frames)}
 }
 
 // TakesAudio reports whether the model takes sounds; else it takes images.

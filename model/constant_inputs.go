@@ -27,7 +27,7 @@ func constantInputs(inputs []onnx.Port, image string, values map[string][]float6
 		known[in.Name] = true
 		v, ok := values[in.Name]
 		if !ok {
-			return nil, fmt.Errorf("input %v needs values besides the picture: give them by inputs", in)
+			return nil, fmt.Errorf("input %s needs values besides the image: give them by inputs", describePort(in))
 		}
 		f := constantInput{port: in, values: v}
 		if _, err := f.shape(1); err != nil {
@@ -60,16 +60,16 @@ func (f constantInput) shape(n int) ([]int, error) {
 		case open < 0:
 			open = i
 		default:
-			return nil, fmt.Errorf("input %v leaves several sizes open besides the batch: export the model with them fixed", f.port)
+			return nil, fmt.Errorf("input %s leaves several sizes open besides the batch: export the model with them fixed", describePort(f.port))
 		}
 	}
 	switch given := len(f.values); {
 	case given == 0:
-		return nil, fmt.Errorf("input %v is given no values", f.port)
+		return nil, fmt.Errorf("input %s is given no values", describePort(f.port))
 	case open < 0 && given != size && given != 1:
-		return nil, fmt.Errorf("input %v is given %d values: give %d, or one for all", f.port, given, size)
+		return nil, fmt.Errorf("input %s is given %d values: give %d, or one for all", describePort(f.port), given, size)
 	case open >= 0 && (size == 0 || given%size != 0):
-		return nil, fmt.Errorf("input %v is given %d values: give a multiple of %d", f.port, given, size)
+		return nil, fmt.Errorf("input %s is given %d values: give a multiple of %d", describePort(f.port), given, size)
 	case open >= 0:
 		one[open] = given / size
 	}
@@ -84,7 +84,7 @@ func (f constantInput) value(rt *ort.Runtime, n int) (*ort.Value, error) {
 	}
 	v, err := rt.NewValue(f.port.Type, shape...)
 	if err != nil {
-		return nil, fmt.Errorf("input %v: %w", f.port, err)
+		return nil, fmt.Errorf("input %s: %w", describePort(f.port), err)
 	}
 	at := func(i int) float64 { return f.values[i%len(f.values)] }
 	size := tensor.Size(shape)
@@ -107,7 +107,7 @@ func (f constantInput) value(rt *ort.Runtime, n int) (*ort.Value, error) {
 		}
 	default:
 		v.Close()
-		return nil, fmt.Errorf("input %v: values of that type cannot be given", f.port)
+		return nil, fmt.Errorf("input %s: values of that type cannot be given", describePort(f.port))
 	}
 	return v, nil
 }

@@ -97,7 +97,7 @@ func findImageInput(inputs []onnx.Port, o Options) (onnx.Port, onnx.Axes, error)
 	}
 	layout := layoutOf(found[0], onnx.Axes(o.Layout))
 	if layout == "" {
-		return onnx.Port{}, "", fmt.Errorf("input %v does not take an image: that is float, double or uint8 of rank 4 with 1 or 3 channels%s", found[0], textIf(o.Layout != "", " in layout "+o.Layout))
+		return onnx.Port{}, "", fmt.Errorf("input %s does not take an image: that is float, double or uint8 of rank 4 with 1 or 3 channels%s", describePort(found[0]), textIf(o.Layout != "", " in layout "+o.Layout))
 	}
 	return found[0], layout, nil
 }
@@ -176,7 +176,7 @@ func newImageInput(port onnx.Port, layout onnx.Axes, o Options) (input, error) {
 		p.width = o.Size[1]
 	}
 	if p.height <= 0 || p.width <= 0 {
-		return p, fmt.Errorf("input %v leaves the size of an image open: say preprocess: {crop: 224}, or how large it is", port)
+		return p, fmt.Errorf("input %s leaves the size of an image open: say preprocess: {crop: 224}, or how large it is", describePort(port))
 	}
 	if port.Type == onnx.Uint8 && p.preprocess.Range == [2]float32{} {
 		p.preprocess.Range = [2]float32{0, 255}
@@ -190,7 +190,7 @@ func reconcile(what string, model, preprocess int, port onnx.Port) (int, error) 
 	case model < 0:
 		return preprocess, nil
 	case model == 0:
-		return 0, fmt.Errorf("input %v has no room for an image", port)
+		return 0, fmt.Errorf("input %s has no room for an image", describePort(port))
 	case preprocess != 0 && preprocess != model:
 		key, made := "crop", "images"
 		switch what {
@@ -199,7 +199,7 @@ func reconcile(what string, model, preprocess int, port onnx.Port) (int, error) 
 		case "length":
 			key, made = what, "sounds"
 		}
-		return 0, &KeyError{Key: key, Err: fmt.Errorf("preprocess makes %s of %s %d, and input %v takes %d: say preprocess: {..., %s: %d}", made, what, preprocess, port, model, key, model)}
+		return 0, &KeyError{Key: key, Err: fmt.Errorf("preprocess makes %s of %s %d, and input %s takes %d: say preprocess: {..., %s: %d}", made, what, preprocess, describePort(port), model, key, model)}
 	}
 	return model, nil
 }
@@ -284,4 +284,9 @@ func textIf(condition bool, text string) string {
 		return text
 	}
 	return ""
+}
+
+// describePort names an input or output in an error, with its type and shape.
+func describePort(p onnx.Port) string {
+	return fmt.Sprintf("%q (%s)", p.Name, strings.TrimPrefix(p.String(), p.Name+" "))
 }

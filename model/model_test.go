@@ -123,10 +123,10 @@ func TestFurtherInputs(t *testing.T) {
 		t.Errorf("got %v", y.Data)
 	}
 	for inputs, want := range map[string]map[string][]float64{
-		`input mask int64[batch 2] needs values`: {"gain": {1}},
-		"is given 3 values: give 2":              {"mask": {1, 2, 3}, "gain": {1}},
-		"is given no values":                     {"mask": {}, "gain": {1}},
-		`no further input "mist"`:                {"mask": {1}, "gain": {1}, "mist": {1}},
+		`input "mask" (int64[batch 2]) needs values`: {"gain": {1}},
+		"is given 3 values: give 2":                  {"mask": {1, 2, 3}, "gain": {1}},
+		"is given no values":                         {"mask": {}, "gain": {1}},
+		`no further input "mist"`:                    {"mask": {1}, "gain": {1}, "mist": {1}},
 	} {
 		if _, err := model.Open(rt, path, model.Options{Inputs: want}); err == nil || !strings.Contains(err.Error(), inputs) {
 			t.Errorf("inputs %v: error %v, want %q", want, err, inputs)
@@ -173,7 +173,7 @@ func TestOpenErrors(t *testing.T) {
 		"wrong layout":   {plain, model.Options{Layout: "NHWC"}, "no input takes an image"},
 		"no such layer":  {plain, model.Options{Layers: []string{"op:Conv"}}, `no layer matches "op:Conv"`},
 		"mean":           {plain, model.Options{Preprocess: model.Preprocess{Mean: []float32{1, 2}}}, "mean has 2 values"},
-		"frame":          {plain, model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Height: 5}}}, "preprocess makes images of height 5, and input x float[batch 3 4 4] takes 4"},
+		"frame":          {plain, model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Height: 5}}}, `preprocess makes images of height 5, and input "x" (float[batch 3 4 4]) takes 4`},
 		"scores":         {plain, model.Options{Scores: "odds"}, `scores "odds"`},
 		"stated scores":  {plain, model.Options{Scores: "logits", Output: "doubled"}, `output "doubled" is to hold logits of classes`},
 		"device":         {plain, model.Options{Device: "abacus"}, `unknown device "abacus"`},

@@ -15,7 +15,7 @@ func check(m *Model) error {
 	g := m.proto.Graph
 	switch v := opset(m.proto); {
 	case g == nil:
-		return errors.New("has no graph: it is not an ONNX model, or it is truncated")
+		return formatError("has no graph: it is not an ONNX model, or it is truncated")
 	case len(g.Node) == 0 && len(g.Output) == 0:
 		return errors.New("has an empty graph")
 	case v == 0 && usesStandard(g):

@@ -36,13 +36,17 @@ type Model struct {
 }
 
 // Read loads and checks the model in a file. Weights in external files are checked to be there and
-// stay there. The error is one line that begins with the path.
+// stay there. The error begins with the path.
+// For a file of another framework it says how to export the network.
 func Read(path string) (*Model, error) {
 	data, err := readFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading model %s: %w", path, err)
 	}
 	m, err := parse(data, filepath.Dir(path))
+	if format := formatError(""); errors.As(err, &format) {
+		err = notONNX(path, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading model %s: %w", path, err)
 	}
@@ -66,6 +70,9 @@ func readFile(path string) ([]byte, error) {
 	}
 	switch {
 	case info.IsDir():
+		if err := Foreign(path); err != nil {
+			return nil, err
+		}
 		return nil, errors.New("is a folder, not an ONNX file")
 	case info.Mode()&fs.ModeDevice != 0:
 		return nil, errors.New("is a device, not an ONNX file") // and may never end
@@ -75,6 +82,11 @@ func readFile(path string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	return data, bare(err)
 }
+
+// A formatError is an error in bytes that are not a message of ONNX.
+type formatError string
+
+func (e formatError) Error() string { return string(e) }
 
 // bare takes the path out of an error of the file system, for errors that name the path already.
 func bare(err error) error {
@@ -89,11 +101,11 @@ func parse(data []byte, dir string) (*Model, error) {
 		return nil, errors.New("is empty")
 	}
 	if isText(data) {
-		return nil, errors.New("is a text file, not an ONNX model (a pointer of Git LFS? then run: git lfs pull)")
+		return nil, formatError("is a text file, not an ONNX model (a pointer of Git LFS? then run: git lfs pull)")
 	}
 	p := new(pb.ModelProto)
 	if err := proto.Unmarshal(data, p); err != nil {
-		return nil, errors.New("is not an ONNX model, or it is truncated")
+		return nil, formatError("is not an ONNX model, or it is truncated")
 	}
 	return wrap(p, dir)
 }

@@ -276,3 +276,27 @@ func TestSubgraphs(t *testing.T) {
 		t.Errorf("the layers are %v: want MatMul, Add, ReduceMax and z", names)
 	}
 }
+
+// TestForeign reads files of other frameworks; the errors say how to export their networks.
+func TestForeign(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, c := range map[string]struct{ data, want string }{
+		"net.pt":       {"PK\x03\x04....archive/data.pkl", "is a PyTorch file, not an ONNX model; export the network from Python:\n  model.eval()\n  torch.onnx.export("},
+		"old.bin":      {"\x80\x02}q\x00.", "is a PyTorch file"},
+		"net.h5":       {"\x89HDF\r\n\x1a\n", "tf2onnx.convert.from_keras("},
+		"net.tflite":   {"\x1c\x00\x00\x00TFL3....", "--tflite"},
+		"net.msgpack":  {"\x81\xa6params", "jax2onnx"},
+		"noise.weight": {"\x00\x01\x02\xff", "is not an ONNX model, or it is truncated; from PyTorch, export the network"},
+		"noise.onnx":   {"\x00\x01\x02\xff", "is not an ONNX model, or it is truncated"},
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(c.data), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, err := onnx.Read(path)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "torch") != strings.Contains(c.want, "PyTorch") {
+			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
+	}
+}

@@ -52,7 +52,11 @@ func (m *Model) match(layers []Layer, pattern string) ([]string, error) {
 		return matching(layers, match, pattern, "op:", func(l Layer) string { return l.Op })
 	}
 	match := func(l Layer) bool { return l.Name == pattern || glob(pattern, l.Name) }
-	return matching(layers, match, pattern, "", func(l Layer) string { return l.Name })
+	names, err := matching(layers, match, pattern, "", func(l Layer) string { return l.Name })
+	if known := []string{"all", "residual", "penultimate", "output"}; err != nil && spelling.Distance(pattern, spelling.Nearest(pattern, known, 1)[0]) <= 2 {
+		return nil, fmt.Errorf("no layer matches %q: did you mean %q?", pattern, spelling.Nearest(pattern, known, 1)[0])
+	}
+	return names, err
 }
 
 // matching are the names of the layers that match; if none does, an error that offers the nearest

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/seis"
 	"github.com/noether-ml/noether/measure/similarity"
+	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study/spec"
 )
@@ -54,12 +56,15 @@ all of them: --measure all. With --measure seis, the second array is the same la
 			if err := flags.resolve(c); err != nil {
 				return err
 			}
+			if err := checkArrays(args); err != nil {
+				return err
+			}
 			pairs, err := arrayPairs(c.Context(), args)
 			if err != nil {
 				return err
 			}
 			if len(pairs) == 0 {
-				return usagef(c, "compare wants pairs of arrays, or one .npz file with two or more")
+				return usagef(c, "compare takes pairs of arrays, or one .npz file with two or more")
 			}
 			if blas := linalg.Accelerate(); blas.Hint != "" {
 				note("no fast BLAS was found: " + blas.Hint)
@@ -138,6 +143,19 @@ func parseArrayName(arg string) arrayName {
 		return arrayName{arg[:i+4], arg[i+5:]}
 	}
 	return arrayName{arg, ""}
+}
+
+// checkArrays returns an error if a file is a network and not an array.
+func checkArrays(args []string) error {
+	for _, path := range args {
+		if err := onnx.Foreign(path); err != nil && !strings.HasSuffix(path, ".npz") {
+			return fmt.Errorf("compare takes arrays (.npy, .npz), such as activations written by numpy.save; two networks are compared by a study (noether init) once they are ONNX files: %s %w", path, err)
+		}
+		if filepath.Ext(path) == ".onnx" {
+			return fmt.Errorf("compare takes arrays (.npy, .npz), and %s is a network: write a study (noether init) with both models and the measure similarity: {between: all}", path)
+		}
+	}
+	return nil
 }
 
 // arrayPairs pairs the arguments two by two; a single .npz file has all pairs of its arrays.

@@ -66,7 +66,7 @@ from x itself. A search that is stopped goes on where it was when the command is
 	p.StringVar(&f.data, "data", "", "pictures: a folder of images, CIFAR (.bin), IDX, npy or npz")
 	p.StringVarP(&f.out, "out", "o", "", "folder to write to")
 	p.StringVar(&f.layer, "layer", "penultimate", "the layer whose representation x' is to have; see noether inspect")
-	p.StringVar(&f.preprocess, "preprocess", "", "imagenet, cifar10, clip, none or a preprocessor_config.json (default: the one beside the model)")
+	p.StringVar(&f.preprocess, "preprocess", "", "imagenet, cifar10, clip, none, a preprocessor_config.json, or a mapping such as '{resize: 256, crop: 224}' (default: the one beside the model)")
 	p.IntVar(&f.size, "size", 0, "side of the images, for a model of free size")
 	p.IntVar(&f.limit, "limit", 16, "images, drawn at random")
 	p.Uint64Var(&f.seed, "seed", 1, "of every random draw")

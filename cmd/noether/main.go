@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/cluster"
+	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/internal/machine"
 )
 
@@ -77,16 +78,20 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 			return nil
 		}
 		if c.HasSubCommands() {
-			return usagef(c, "there is no command %q", args[0])
+			var names []string
+			for _, sub := range c.Commands() {
+				names = append(names, sub.Name())
+			}
+			return usagef(c, "there is no command %q; %s", args[0], config.Suggest(args[0], names))
 		}
 		if wants := strings.TrimPrefix(c.Use, c.Name()); wants != "" {
-			return usagef(c, "%s wants%s", c.Name(), wants)
+			return usagef(c, "%s takes%s", c.Name(), wants)
 		}
 		return usagef(c, "%s takes no arguments", c.Name())
 	}
 }
 
-// exitCode prints an error in one line and returns the exit code.
+// exitCode prints an error and returns the exit code.
 func exitCode(err error) int {
 	var usage *usageError
 	var logged *loggedError
@@ -115,4 +120,16 @@ func exitCode(err error) int {
 	}
 }
 
-func oneLine(s string) string { return strings.Join(strings.Split(strings.TrimSpace(s), "\n"), "; ") }
+// oneLine joins the lines of a text. Indented lines, such as code to copy, stay lines.
+func oneLine(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	text := lines[0]
+	for _, line := range lines[1:] {
+		if strings.HasPrefix(line, "  ") {
+			text += "\n" + line
+		} else {
+			text += "; " + line
+		}
+	}
+	return text
+}

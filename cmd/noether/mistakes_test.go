@@ -104,7 +104,7 @@ func TestEachMistakeIsOneClearLine(t *testing.T) {
 		"a factor of 1e40":      {broken{transform: "{brightness: 1e40}"}, []string{"study.yaml:4:", "factor must be at most 1e+30"}},
 		"half a split":          {broken{data: "shapes: {n: 40, size: 16}, split: {part: 2}"}, []string{"study.yaml:2:", "part 2 of 0"}},
 		"wrong classes":         {broken{data: "shapes: {n: 40, size: 16}, classes: [1, 2]", measures: "effective-invariance"}, []string{"2 outputs for the 8 classes"}},
-		"nothing applies":       {broken{measures: "seis", layers: "output"}, []string{"nothing to measure", "space"}},
+		"nothing applies":       {broken{measures: "seis", layers: "output"}, []string{"nothing to measure", "positions"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := write(t, dir, "study.yaml", []byte(c.broken.study()))

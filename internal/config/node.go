@@ -129,7 +129,11 @@ func Parse(file string, data []byte, vars map[string]string) (*Node, error) {
 		var y yaml.Error
 		if errors.As(err, &y) && y.GetToken() != nil {
 			p := y.GetToken().Position
-			return nil, &Error{File: file, Line: p.Line, Col: p.Column, Msg: oneLine(y.GetMessage())}
+			message := oneLine(y.GetMessage())
+			if lines := strings.Split(string(data), "\n"); p.Line <= len(lines) && strings.HasPrefix(strings.TrimLeft(lines[p.Line-1], " "), "\t") {
+				message = "the line is indented by a tab, and YAML is indented by spaces"
+			}
+			return nil, &Error{File: file, Line: p.Line, Col: p.Column, Msg: message}
 		}
 		return nil, fmt.Errorf("%s: %s", file, oneLine(err.Error()))
 	}

@@ -55,7 +55,7 @@ func featureMapsOf(l onnx.Layer, limit int) (p featureMaps, why string) {
 	case "NTC":
 		p = tokens(s[0], s[1])
 	case "NC":
-		return p, "it has no space"
+		return p, "it has no positions"
 	default:
 		return p, fmt.Sprintf("seis reads feature maps (NCHW, NHWC), tokens (NTC) and 1-D maps (NCT), not %s", axes)
 	}

@@ -313,7 +313,7 @@ func TestSkip(t *testing.T) {
 		{"NHWC", []int{4, 4, 3}, ""},
 		{"NTC", []int{17, 8}, ""},
 		{"NCT", []int{8, 17}, ""},
-		{"NC", []int{10}, "no space"},
+		{"NC", []int{10}, "no positions"},
 		{"NCHW", []int{512, 1, 1}, "single position"},
 		{"NTC", []int{2, 8}, "single position"}, // a class token and one other
 		{"NCHW", nil, "not known"},

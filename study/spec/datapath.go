@@ -4,8 +4,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/model"
 )
 
@@ -31,8 +33,8 @@ func OpenPath(ctx context.Context, path string) (dataset.Source, error) {
 	return asSource(dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: path}))
 }
 
-// PreprocessFor returns the preprocessing that a text names: a preset such as imagenet, or the path
-// of a preprocessor_config.json. For an empty text it reads preprocessor_config.json beside the
+// PreprocessFor returns the preprocessing that a text describes: a preset such as imagenet, the path
+// of a preprocessor_config.json, or the mapping that a study file takes, as YAML. For an empty text it reads preprocessor_config.json beside the
 // model, if there is one. The result found is the file that was read.
 func PreprocessFor(text, modelPath string) (p model.Preprocess, found string, err error) {
 	if text == "" {
@@ -45,6 +47,15 @@ func PreprocessFor(text, modelPath string) (p model.Preprocess, found string, er
 	if filepath.Ext(text) == ".json" {
 		p, err = model.ReadPreprocessorConfig(text)
 		return p, text, err
+	}
+	if strings.HasPrefix(text, "{") {
+		node, err := config.Parse("--preprocess", []byte(text), nil)
+		if err != nil {
+			return p, "", err
+		}
+		var keys Preprocess
+		err = keys.DecodeNode(node)
+		return keys.Preprocess, "", err
 	}
 	p, err = model.Preset(text)
 	return p, "", err
