@@ -48,6 +48,7 @@ type runFlags struct {
 	vars, only              []string
 	every                   time.Duration
 	dry, complete, failFast bool
+	replace                 bool
 	json                    bool
 	watching                *observeFlags
 }
@@ -64,6 +65,7 @@ func (r *runFlags) add(c *cobra.Command) {
 	f.StringVar(&r.memory, "memory", "", "bound on what accumulators hold at once, such as 512MiB")
 	f.DurationVar(&r.every, "save-every", time.Minute, "how often unfinished work is saved: what a kill can cost")
 	f.BoolVar(&r.failFast, "fail-fast", false, "stop at the first cell, model or data set that fails, instead of going on with the rest")
+	f.BoolVar(&r.replace, "replace", false, "if the folder holds the run of another study, remove that run")
 	f.BoolVar(&r.json, "json", false, "print JSON")
 }
 
@@ -81,7 +83,7 @@ func (r *runFlags) run(c *cobra.Command, path string, engine *engineFlags) error
 	if err != nil {
 		return r.watching.logged(err)
 	}
-	o.Free = machine.FreeMemory()
+	o.Free, o.Replace = machine.FreeMemory(), r.replace
 	o.Part, o.Only, o.Complete, o.Every, o.FailFast = part, r.only, r.complete, r.every, r.failFast
 	out := cmp.Or(r.out, defaultFolder(s.Name))
 	if r.dry {

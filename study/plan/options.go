@@ -22,6 +22,7 @@ type Options struct {
 	Part            Part                // the share of the samples to run; zero: all
 	Only            []string            // models whose cells to run; nil: all. A pair belongs to its first model. Such a run writes study.yaml, cells and states; Merge writes the rest
 	Complete        bool                // with a Part: finish the cells whose other parts are already in the folder
+	Replace         bool                // remove the run of another study from the folder, which is an error otherwise
 	Every           time.Duration       // least time between saves of unfinished work; 0: a minute
 	SaveShare       float64             // largest share of the time that saving may take; 0: a twentieth
 	Progress        func(Progress)      // called after each batch; may be nil

@@ -4,6 +4,8 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/onnx"
@@ -25,6 +27,29 @@ type Task struct {
 	Saved       int         // value of Seen in the state saved in the run folder; 0 if there is none
 	Scored      *TaskScores // set when the task is finished
 	SavedScores bool        // the state saved in the run folder holds Scored
+	NonFinite   bool        // its activations hold NaN or infinity: Scored are without values
+}
+
+// DropNonFinite gives a task of one layer scores without values if err says that the layer's
+// activations hold NaN or infinity, and another layer of the cell is still measured. The warning of
+// the scores is the error. It reports whether it did.
+func (t *Task) DropNonFinite(err error) bool {
+	var bad *measure.NonFinite
+	if t.ScoredLayer().Name == "" || !errors.As(err, &bad) {
+		return false
+	}
+	if !slices.ContainsFunc(t.Cell.Tasks, func(o *Task) bool { return o != t && !o.NonFinite }) {
+		return false
+	}
+	layer := t.ScoredLayer()
+	out := scores.Layer{Name: layer.Name, Depth: layer.Depth}
+	for _, s := range t.Cell.Method.Descriptor().Statistics {
+		score := measure.Plain(s.Name, math.NaN(), 0)
+		score.Warnings = []string{bad.Error()}
+		out.Scores = append(out.Scores, score)
+	}
+	t.NonFinite, t.Scored = true, &TaskScores{Layers: []scores.Layer{out}}
+	return true
 }
 
 // hasUnsaved reports whether the run folder lacks something that the task has gathered.

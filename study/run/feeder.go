@@ -24,7 +24,8 @@ type feeder struct {
 	accs    map[*plan.Task]plan.Accumulator
 	stats   *telemetry.Stats
 	fail    func(c *plan.Cell, layer string, inputs []string, cause error) error
-	current []string // names of the samples in progress
+	drop    func(t *plan.Task, cause error) bool // gives up a layer, if the rest of the cell can do without it
+	current []string                             // names of the samples in progress
 }
 
 // currentSamples returns the names of the samples in progress when a pass ended.
@@ -35,21 +36,22 @@ func (f *feeder) currentSamples() []string {
 	return f.current
 }
 
-// pendingTasks returns the tasks of a view whose cells have not failed. It leaves the pass's own
+// pendingTasks returns the tasks of a view that are still fed: their cells have not failed, and no
+// layer was given up. It leaves the pass's own
 // list unchanged, because the goroutine that prepares batches reads it.
 func (f *feeder) pendingTasks(view int) []*plan.Task {
 	var out []*plan.Task
 	for _, t := range f.Tasks[view] {
-		if !t.Cell.Failed {
+		if !t.Cell.Failed && t.Scored == nil {
 			out = append(out, t)
 		}
 	}
 	return out
 }
 
-// allFailed reports whether the cells of all tasks have failed.
+// allFailed reports whether no task is still fed.
 func (f *feeder) allFailed() bool {
-	return !slices.ContainsFunc(f.AllTasks(), func(t *plan.Task) bool { return !t.Cell.Failed })
+	return !slices.ContainsFunc(f.AllTasks(), func(t *plan.Task) bool { return !t.Cell.Failed && t.Scored == nil })
 }
 
 // close closes the sessions.
@@ -159,6 +161,10 @@ func (f *feeder) update(it *batch) error {
 		}
 	}
 	for _, i := range errorOrder(tasks, errs) {
+		if f.drop(tasks[i], errs[i]) {
+			tasks[i].Seen = f.Hi
+			continue
+		}
 		if err := f.fail(tasks[i].Cell, tasks[i].FirstLayer(), it.names, errs[i]); err != nil {
 			return err
 		}

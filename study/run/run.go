@@ -30,6 +30,9 @@ func Run(ctx context.Context, s *spec.Study, dir string, o plan.Options) (result
 		return nil, err
 	}
 	defer plan.Close()
+	if err := folder.CheckStudy(plan, o.Replace); err != nil {
+		return nil, err
+	}
 	return execute(ctx, plan, folder, o)
 }
 
@@ -194,7 +197,7 @@ func (r *runner) newFeeder(p *plan.Pass) (*feeder, error) {
 func (r *runner) openReaders(p *plan.Pass) (*feeder, error) {
 	p.Seed = r.Plan.Study.Seed
 	p.Batch = plan.BatchSize(r.Plan.Study, p, plan.ShareMemory(r.Plan.Study, &r.Options))
-	f := &feeder{Pass: p, cores: r.Options.Cores(), accs: r.accs, stats: r.Stats, fail: r.giveUp}
+	f := &feeder{Pass: p, cores: r.Options.Cores(), accs: r.accs, stats: r.Stats, fail: r.giveUp, drop: r.dropLayer}
 	for _, m := range p.Models {
 		layers, prediction := p.Layers(m)
 		reader, err := newReader(m, p.Data(), layers, prediction, p.Batch)

@@ -12,6 +12,7 @@ type runner struct {
 	accs     map[*plan.Task]plan.Accumulator // of the current pass
 	store    *rundir.Store                   // of the current pass
 	timer    *saveTimer
+	dropped  map[string]bool // layers that were given up, by model and name
 }
 
 // giveUp fails a cell and frees its accumulators.
@@ -23,4 +24,21 @@ func (r *runner) giveUp(c *plan.Cell, layer string, inputs []string, cause error
 		}
 	}
 	return err
+}
+
+// dropLayer gives up a layer whose activations hold NaN or infinity, if other layers of its cell
+// are measured. It warns once for each layer.
+func (r *runner) dropLayer(t *plan.Task, cause error) bool {
+	if r.Options.FailFast || !t.DropNonFinite(cause) {
+		return false
+	}
+	layer := t.Cell.Model.Entry.Name + "\x00" + t.ScoredLayer().Name
+	if !r.dropped[layer] {
+		r.Options.Warnf("%v; the other layers are measured", cause)
+	}
+	if r.dropped == nil {
+		r.dropped = map[string]bool{}
+	}
+	r.dropped[layer] = true
+	return true
 }

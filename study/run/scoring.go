@@ -16,7 +16,10 @@ func (r *runner) score(ctx context.Context, p *plan.Pass) error {
 	defer all.End()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // stops the other workers on an error
-	tasks := p.AllTasks()
+	tasks, err := r.unscored(p)
+	if err != nil {
+		return err
+	}
 	workers := min(r.Options.Cores(), len(tasks))
 	r.Options.ShareBLAS(workers)
 	outcomes := r.compute(ctx, tasks, workers)
@@ -35,6 +38,22 @@ func (r *runner) score(ctx context.Context, p *plan.Pass) error {
 		}
 	}
 	return r.saveIncomplete(p)
+}
+
+// unscored returns the tasks of a pass that have no scores. Cells without such tasks, because a
+// layer was given up last, are completed.
+func (r *runner) unscored(p *plan.Pass) (out []*plan.Task, err error) {
+	for _, t := range p.AllTasks() {
+		switch {
+		case t.Scored == nil:
+			out = append(out, t)
+		case !t.Cell.Done && !t.Cell.Failed:
+			if err := r.CompleteCell(t.Cell); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
 }
 
 // An outcome is the result of scoring a task.

@@ -197,12 +197,12 @@ func (f *feeder) runTimed(ctx context.Context, it *batch, tally *engineTally) er
 		if len(it.inputs) == 0 || len(it.inputs[i]) == 0 {
 			continue
 		}
-		start := time.Now()
+		clock := startClock()
 		if err := r.run(ctx, it.inputs[i], it.view != plan.CleanView); err != nil {
 			return err
 		}
 		if tally.took != nil {
-			tally.took[r.model] += time.Since(start)
+			tally.took[r.model] += idleTime(clock.wall(), time.Duration(engineIdle*float64(clock.cpu())/float64(f.cores)))
 			tally.samples[r.model] += len(it.inputs[i])
 		}
 	}
@@ -221,9 +221,10 @@ func (f *feeder) feedTrials(trials []*trial, it *batch, k, batches int, last boo
 	if last {
 		to = blocks
 	}
+	clock, walls := startClock(), make([]time.Duration, len(trials))
 	var group errgroup.Group
 	group.SetLimit(f.cores)
-	for _, t := range trials {
+	for i, t := range trials {
 		if t.view != it.view || t.fail != nil {
 			continue
 		}
@@ -235,11 +236,14 @@ func (f *feeder) feedTrials(trials []*trial, it *batch, k, batches int, last boo
 				t.fail = guard.Run(func() error { return f.feedPlaces(t, it, at, n) })
 				t.n += n
 			}
-			t.took += time.Since(start)
+			walls[i] = time.Since(start)
 			return nil
 		})
 	}
 	group.Wait()
+	for i, d := range clock.shares(walls) {
+		trials[i].took += d
+	}
 }
 
 // feedPlaces feeds the first n samples of a batch to a trial as those of the places from at.
@@ -259,9 +263,10 @@ func (f *feeder) feedPlaces(t *trial, it *batch, at, n int) error {
 func (e *estimator) scoreTrials(ctx context.Context, trials []*trial) {
 	workers := min(e.Options.Cores(), len(trials))
 	e.Options.ShareBLAS(workers)
+	clock, walls := startClock(), make([]time.Duration, len(trials))
 	var group errgroup.Group
 	group.SetLimit(max(1, workers))
-	for _, t := range trials {
+	for i, t := range trials {
 		if t.fail != nil {
 			continue
 		}
@@ -271,9 +276,12 @@ func (e *estimator) scoreTrials(ctx context.Context, trials []*trial) {
 			}
 			start := time.Now()
 			t.fail = guard.Run(func() error { _, err := t.task.Compute(t.acc); return err })
-			t.score, t.acc = time.Since(start), nil
+			walls[i], t.acc = time.Since(start), nil
 			return nil
 		})
 	}
 	group.Wait()
+	for i, d := range clock.shares(walls) {
+		trials[i].score = d
+	}
 }

@@ -226,6 +226,15 @@ func (r *Writer) mergeTasks(ctx context.Context, c *plan.Cell, parts []*stateFil
 
 func mergeParts(ctx context.Context, t *plan.Task, parts []*stateFile) error {
 	var whole plan.Accumulator
+	for _, p := range parts { // a part has scores only of a layer that was given up
+		if e := p.entry(t.Name()); e.Scored {
+			raw, err := p.bytes(e)
+			if err == nil {
+				t.Scored, err = readFinished(t, raw)
+			}
+			return err
+		}
+	}
 	for _, p := range parts {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

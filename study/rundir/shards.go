@@ -147,7 +147,7 @@ func isComplete(c *plan.Cell, f *stateFile, part plan.Part) bool {
 		return false
 	}
 	for _, t := range c.Tasks {
-		if e := f.entry(t.Name()); e == nil || e.Scored || e.Seen < hi {
+		if e := f.entry(t.Name()); e == nil || !e.Scored && e.Seen < hi {
 			return false
 		}
 	}

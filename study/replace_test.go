@@ -1,0 +1,44 @@
+package study
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+)
+
+// A folder holds the run of one study: another is refused, or replaces it.
+func TestAnotherStudyInTheFolderIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	out := filepath.Join(dir, "run")
+	o := options(t)
+	mustRun(t, parseIn(t, dir, threeTurns), out, o)
+	renamed := strings.Replace(threeTurns, "name: turns", "name: other", 1)
+	mustRun(t, parseIn(t, dir, renamed), out, o) // the same cells under another name
+
+	own := filepath.Join(out, "notes.txt")
+	if err := os.WriteFile(own, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	third := strings.Replace(strings.Replace(threeTurns, "name: turns", "name: third", 1), "seed: 3", "seed: 4", 1)
+	_, err := Run(t.Context(), parseIn(t, dir, third), out, o)
+	if err == nil || !strings.Contains(err.Error(), `holds the run of study "other", and this is "third"`) || !strings.Contains(err.Error(), "--replace") {
+		t.Fatalf("another study: %v", err)
+	}
+	if r, err := ReadResult(out); err != nil || r.Record.Study != "other" {
+		t.Errorf("the folder has changed: %v", err)
+	}
+	o.Replace = true
+	r := mustRun(t, parseIn(t, dir, third), out, o)
+	cells, _ := filepath.Glob(filepath.Join(out, "cells", "*.json"))
+	if len(cells) != r.Record.Cells {
+		t.Errorf("the folder holds %d cells of %d", len(cells), r.Record.Cells)
+	}
+	if _, err := os.Stat(own); err != nil {
+		t.Errorf("a file of the user: %v", err)
+	}
+}

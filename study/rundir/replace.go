@@ -1,0 +1,51 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/plan"
+)
+
+// CheckStudy returns an error if the folder holds the run of another study: one of another name
+// that shares no cell with the plan. With replace it removes that run instead.
+func (f Folder) CheckStudy(p *plan.Plan, replace bool) error {
+	record, err := scores.ReadRecord(f.Path("run.json"))
+	if err != nil || record.Study == p.Study.Name {
+		return nil // there is no run, or it is of this study
+	}
+	for _, c := range p.Cells {
+		if slices.Contains(record.Keys, c.Key) {
+			return nil // the study has a new name
+		}
+	}
+	if replace {
+		return f.clear()
+	}
+	return fmt.Errorf("%s holds the run of study %q, and this is %q: choose another folder with -o, or remove that run with --replace", f.dir, record.Study, p.Study.Name)
+}
+
+// clear removes the files of a run. Files that no run writes stay.
+func (f Folder) clear() error {
+	var errs []error
+	for _, name := range []string{"cells", "states", "shared", "failures", sheetFolder, modelImages, "study.yaml", "run.json", "report.html"} {
+		errs = append(errs, os.RemoveAll(f.Path(name)))
+	}
+	for _, pattern := range []string{"*.csv", "*.parquet"} {
+		files, err := fs.Glob(os.DirFS(f.dir), pattern)
+		errs = append(errs, err)
+		for _, file := range files {
+			errs = append(errs, os.Remove(filepath.Join(f.dir, file)))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("removing the run in %s: %w", f.dir, err)
+	}
+	_, err := Create(f.dir)
+	return err
+}
