@@ -43,7 +43,7 @@ type estimator struct {
 	lines  map[string]int          // index into costs, by models and data
 	cells  map[*plan.Cell]bool     // cells already counted
 	layers map[string]bool         // layers already counted
-	tasks  map[string]taskTime     // by Task.Shape
+	tasks  map[string]shapeTimes   // by Task.Shape
 	timed  map[string][]*plan.Task // tasks that were timed, by measure
 	passes map[string]passTime     // by models and data, and by layers too
 	start  time.Time
@@ -59,7 +59,7 @@ func newEstimator(p *plan.Plan, o plan.Options) *estimator {
 	o.FailFast = true
 	w := &rundir.Writer{Plan: p, Options: o, Log: telemetry.NewLogger(nil), Stats: &telemetry.Stats{}}
 	return &estimator{runner: &runner{Writer: w, accs: map[*plan.Task]plan.Accumulator{}}, lines: map[string]int{}, cells: map[*plan.Cell]bool{},
-		layers: map[string]bool{}, tasks: map[string]taskTime{}, timed: map[string][]*plan.Task{}, passes: map[string]passTime{}, start: time.Now(), speeds: map[procedureKey]time.Duration{}}
+		layers: map[string]bool{}, tasks: map[string]shapeTimes{}, timed: map[string][]*plan.Task{}, passes: map[string]passTime{}, start: time.Now(), speeds: map[procedureKey]time.Duration{}}
 }
 
 func (e *estimator) line(models string, d *plan.Data) *plan.Cost {
@@ -111,10 +111,9 @@ func (e *estimator) addPass(ctx context.Context, p *plan.Pass) error {
 	c.Open += t.open
 	c.Read += n * t.read
 	before := c.Engine + c.Read + c.Measure + c.Score
-	for _, tasks := range p.Tasks {
-		c.Measure += n * e.parallel(tasks, func(t taskTime) time.Duration { return t.feed })
-	}
-	c.Score += e.parallel(p.AllTasks(), func(t taskTime) time.Duration { return t.score })
+	feed, score := e.taskTimes(p)
+	c.Measure += n * feed
+	c.Score += score
 	for _, task := range p.AllTasks() {
 		e.count(c, task.Cell)
 	}
@@ -146,36 +145,61 @@ func (e *estimator) passTime(ctx context.Context, p *plan.Pass) (passTime, error
 	return t, err
 }
 
-// taskTime returns the time of a task. A shape that was not timed is scaled from the timed shape of
-// the same measure that is nearest in memory, as matrices scale: memory by the square of their side
-// and scoring by its cube.
-func (e *estimator) taskTime(t *plan.Task) taskTime {
+// taskTimes returns the time of feeding a sample to all tasks of a pass, and of scoring them.
+func (e *estimator) taskTimes(p *plan.Pass) (feed, score time.Duration) {
+	seen := map[string]bool{}
+	var scores []time.Duration
+	for _, tasks := range p.Tasks {
+		var feeds []time.Duration
+		for _, t := range tasks {
+			turn, layer := 0, t.Shape()+t.Name()
+			if seen[layer] {
+				turn = 1
+			}
+			seen[layer] = true
+			one := e.shapeTimes(t)[turn]
+			feeds, scores = append(feeds, one.feed), append(scores, one.score)
+		}
+		feed += onCores(feeds, e.Options.Cores())
+	}
+	return feed, onCores(scores, e.Options.Cores())
+}
+
+// shapeTimes returns the times of the shape of a task. One that was not timed is scaled from the
+// timed shape of the same measure that is nearest in memory, as matrices scale: memory by the square
+// of their side and scoring by its cube.
+func (e *estimator) shapeTimes(t *plan.Task) shapeTimes {
 	if known, ok := e.tasks[t.Shape()]; ok {
 		return known
 	}
-	var out taskTime
+	var out shapeTimes
 	nearest := math.Inf(1)
 	for _, o := range e.timed[t.Cell.Method.Name()] {
 		ratio := float64(max(1, t.Cost())) / float64(max(1, o.Cost()))
 		if distance := math.Abs(math.Log(ratio)); distance < nearest {
-			nearest = distance
-			was := e.tasks[o.Shape()]
-			out = taskTime{time.Duration(float64(was.feed) * ratio), time.Duration(float64(was.score) * math.Pow(ratio, 1.5))}
+			nearest, out = distance, e.tasks[o.Shape()].scale(ratio)
 		}
 	}
 	return out
 }
 
-// parallel returns the time of tasks that share the cores: the sum over the cores, or the longest
+// scale returns the times of a shape with so many times the memory.
+func (s shapeTimes) scale(ratio float64) shapeTimes {
+	for i, t := range s {
+		s[i] = taskTime{time.Duration(float64(t.feed) * ratio), time.Duration(float64(t.score) * math.Pow(ratio, 1.5))}
+	}
+	return s
+}
+
+// onCores returns the time of tasks that share the cores: the sum over the cores, or the longest
 // task.
-func (e *estimator) parallel(tasks []*plan.Task, of func(taskTime) time.Duration) time.Duration {
+func onCores(tasks []time.Duration, cores int) time.Duration {
 	var sum, longest time.Duration
-	for _, t := range tasks {
-		d := of(e.taskTime(t))
+	for _, d := range tasks {
 		sum += d
 		longest = max(longest, d)
 	}
-	return max(longest, sum/time.Duration(e.Options.Cores()))
+	return max(longest, sum/time.Duration(cores))
 }
 
 // saving returns the time that a pass of a given length spends on saving its states and records.

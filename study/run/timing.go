@@ -7,14 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/machine"
-	"github.com/noether-ml/noether/study/internal/guard"
 	"github.com/noether-ml/noether/study/plan"
 	"github.com/noether-ml/noether/study/rundir"
-	"github.com/noether-ml/noether/tensor"
 )
 
 const (
@@ -29,23 +25,6 @@ type passTime struct {
 	read   time.Duration // decoding a sample, and transforming it for each view
 	engine map[*plan.Model]time.Duration
 	peak   int64 // memory of the process, with all accumulators of the pass, in bytes
-}
-
-// A taskTime is the time of a task alone on one core.
-type taskTime struct {
-	feed  time.Duration // for a sample
-	score time.Duration
-}
-
-// A trial is a task whose accumulator is fed a few batches to time it.
-type trial struct {
-	task  *plan.Task
-	view  int
-	acc   plan.Accumulator
-	n     int           // samples fed
-	took  time.Duration // feeding
-	score time.Duration
-	fail  error
 }
 
 // A timedBatch is a clean batch with its samples in every frame.
@@ -77,35 +56,13 @@ func (e *estimator) timePass(ctx context.Context, p *plan.Pass) (passTime, error
 	e.scoreTrials(ctx, trials)
 	var held int64
 	for _, t := range trials {
-		if t.fail == nil {
-			name := t.task.Cell.Method.Name()
-			e.timed[name] = append(e.timed[name], t.task)
-			e.tasks[t.task.Shape()] = taskTime{t.took / time.Duration(max(1, t.n)), t.score}
-		}
 		held += t.task.Cost()
+		if t.fail == nil {
+			e.addTime(t)
+		}
 	}
 	out.peak = machine.PeakMemory() + max(0, p.Cost()-held)
 	return out, ctx.Err()
-}
-
-// newTrials opens an accumulator for each shape of task that has not been timed.
-func (e *estimator) newTrials(p *plan.Pass) (trials []*trial, err error) {
-	seen := map[string]bool{}
-	for view, tasks := range p.Tasks {
-		for _, t := range tasks {
-			shape := t.Shape()
-			if _, timed := e.tasks[shape]; timed || seen[shape] {
-				continue
-			}
-			seen[shape] = true
-			one := &trial{task: t, view: view}
-			if err := guard.Run(func() (err error) { one.acc, err = t.Open(e.storeOf()); return err }); err != nil {
-				return nil, t.Explain(err)
-			}
-			trials = append(trials, one)
-		}
-	}
-	return trials, nil
 }
 
 // timeBatches reads a few batches and runs them, clean and under the views of the trials.
@@ -139,10 +96,9 @@ func (f *feeder) timeBatches(ctx context.Context, trials []*trial, out *passTime
 			if err := f.runTimed(ctx, it, &tally); err != nil {
 				return err
 			}
-			if view != plan.CleanView {
-				f.feedTrials(trials, it, k, len(batches), last)
-			}
+			f.keepReadings(trials, view)
 		}
+		f.feedTrials(trials, b.clean, k, len(batches), last)
 		if last {
 			break
 		}
@@ -210,78 +166,4 @@ func (f *feeder) runTimed(ctx context.Context, it *batch, tally *engineTally) er
 		f.moveActivations(it)
 	}
 	return nil
-}
-
-// feedTrials feeds a batch, the k-th of so many, to the trials of its view. The samples stand for
-// those of several blocks of the layout, so that every group of an interval is fed.
-func (f *feeder) feedTrials(trials []*trial, it *batch, k, batches int, last bool) {
-	layout := f.Data().Layout
-	blocks := min(timedBlocks, layout.Blocks())
-	from, to := k*blocks/batches, (k+1)*blocks/batches
-	if last {
-		to = blocks
-	}
-	clock, walls := startClock(), make([]time.Duration, len(trials))
-	var group errgroup.Group
-	group.SetLimit(f.cores)
-	for i, t := range trials {
-		if t.view != it.view || t.fail != nil {
-			continue
-		}
-		group.Go(func() error {
-			start := time.Now()
-			for block := from; block < to && t.fail == nil; block++ {
-				at := block * layout.Block
-				n := min(len(it.place), layout.Block, layout.N-at)
-				t.fail = guard.Run(func() error { return f.feedPlaces(t, it, at, n) })
-				t.n += n
-			}
-			walls[i] = time.Since(start)
-			return nil
-		})
-	}
-	group.Wait()
-	for i, d := range clock.shares(walls) {
-		trials[i].took += d
-	}
-}
-
-// feedPlaces feeds the first n samples of a batch to a trial as those of the places from at.
-func (f *feeder) feedPlaces(t *trial, it *batch, at, n int) error {
-	ids := plan.SampleIDs{Index: it.index[:n], Label: it.label[:n]}
-	for i := range n {
-		ids.Place = append(ids.Place, at+i)
-	}
-	var z []tensor.Tensor
-	for _, r := range t.task.Readings() {
-		z = append(z, f.reader(r).tensor(r, f.Views[it.view]).Slice(0, n))
-	}
-	return t.acc.Feed(ids, z)
-}
-
-// scoreTrials computes the scores of the trials, as many at once as there are cores.
-func (e *estimator) scoreTrials(ctx context.Context, trials []*trial) {
-	workers := min(e.Options.Cores(), len(trials))
-	e.Options.ShareBLAS(workers)
-	clock, walls := startClock(), make([]time.Duration, len(trials))
-	var group errgroup.Group
-	group.SetLimit(max(1, workers))
-	for i, t := range trials {
-		if t.fail != nil {
-			continue
-		}
-		group.Go(func() error {
-			if ctx.Err() != nil {
-				return nil
-			}
-			start := time.Now()
-			t.fail = guard.Run(func() error { _, err := t.task.Compute(t.acc); return err })
-			walls[i], t.acc = time.Since(start), nil
-			return nil
-		})
-	}
-	group.Wait()
-	for i, d := range clock.shares(walls) {
-		trials[i].score = d
-	}
 }

@@ -1,0 +1,186 @@
+package run
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/noether-ml/noether/study/internal/guard"
+	"github.com/noether-ml/noether/study/plan"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A taskTime is the time of a task alone on one core.
+type taskTime struct {
+	feed  time.Duration // for a sample
+	score time.Duration
+}
+
+// shapeTimes are the times of a shape of task: of a layer under its first view of a pass, and under
+// further ones. A measure may share what it computes of the clean layer between views.
+type shapeTimes [2]taskTime
+
+// A trial is a task whose accumulator is fed a few batches to time it.
+type trial struct {
+	task  *plan.Task
+	turn  int // 0 under the first view of the layer, 1 under another
+	view  int
+	acc   plan.Accumulator
+	z     []tensor.Tensor // for each of the task's readings, of the current batch
+	n     int             // samples fed
+	took  time.Duration   // feeding
+	score time.Duration
+	fail  error
+}
+
+// addTime adds what was timed of a trial.
+func (e *estimator) addTime(t *trial) {
+	shape, name := t.task.Shape(), t.task.Cell.Method.Name()
+	was, timed := e.tasks[shape]
+	now := taskTime{t.took / time.Duration(max(1, t.n)), t.score}
+	if t.turn == 0 {
+		was[0] = now
+	}
+	was[1] = now
+	e.tasks[shape] = was
+	if !timed {
+		e.timed[name] = append(e.timed[name], t.task)
+	}
+}
+
+// newTrials opens accumulators for each shape of task that has not been timed: of one layer under
+// two views.
+func (e *estimator) newTrials(p *plan.Pass) (trials []*trial, err error) {
+	first := map[string]*trial{}
+	turns := map[string]int{}
+	for view, tasks := range p.Tasks {
+		for _, t := range tasks {
+			shape := t.Shape()
+			_, timed := e.tasks[shape]
+			was := first[shape]
+			if timed || was != nil && (turns[shape] == 2 || was.view == view || was.task.Name() != t.Name()) {
+				continue
+			}
+			one := &trial{task: t, turn: turns[shape], view: view}
+			if err := guard.Run(func() (err error) { one.acc, err = t.Open(e.storeOf()); return err }); err != nil {
+				return nil, t.Explain(err)
+			}
+			if was == nil {
+				first[shape] = one
+			}
+			turns[shape]++
+			trials = append(trials, one)
+		}
+	}
+	return trials, nil
+}
+
+// keepReadings copies what the trials of a view read of the last batch.
+func (f *feeder) keepReadings(trials []*trial, view int) {
+	for _, t := range trials {
+		if t.view != view {
+			continue
+		}
+		t.z = t.z[:0]
+		for _, r := range t.task.Readings() {
+			z := f.reader(r).tensor(r, f.Views[view])
+			t.z = append(t.z, tensor.Tensor{Shape: slices.Clone(z.Shape), Data: slices.Clone(z.Data)})
+		}
+	}
+}
+
+// feedTrials feeds a batch, the k-th of so many, to the trials. The samples stand for those of
+// several blocks of the layout, so that every group of an interval is fed.
+func (f *feeder) feedTrials(trials []*trial, b *batch, k, batches int, last bool) {
+	layout := f.Data().Layout
+	blocks := min(timedBlocks, layout.Blocks())
+	from, to := k*blocks/batches, (k+1)*blocks/batches
+	if last {
+		to = blocks
+	}
+	for block := from; block < to; block++ {
+		at := block * layout.Block
+		n := min(len(b.place), layout.Block, layout.N-at)
+		ids := plan.SampleIDs{Index: b.index[:n], Label: b.label[:n]}
+		for i := range n {
+			ids.Place = append(ids.Place, at+i)
+		}
+		for view := range f.Views {
+			f.feedView(trials, view, ids, 1-float32(block)/1024)
+		}
+	}
+}
+
+// feedView feeds the first samples of a batch to the trials of a view, in parallel, and times them.
+// The activations are scaled, because a measure may recognise numbers that it has seen.
+func (f *feeder) feedView(trials []*trial, view int, ids plan.SampleIDs, scale float32) {
+	var fed []*trial
+	var inputs [][]tensor.Tensor
+	for _, t := range trials {
+		if t.view == view && t.fail == nil {
+			fed, inputs = append(fed, t), append(inputs, scaled(t.z, len(ids.Place), scale))
+		}
+	}
+	clock, walls := startClock(), make([]time.Duration, len(fed))
+	var group errgroup.Group
+	group.SetLimit(f.cores)
+	for i, t := range fed {
+		group.Go(func() error {
+			start := time.Now()
+			t.fail = guard.Run(func() error { return t.acc.Feed(ids, inputs[i]) })
+			t.n += len(ids.Place)
+			walls[i] = time.Since(start)
+			return nil
+		})
+	}
+	group.Wait()
+	for i, d := range clock.shares(walls) {
+		fed[i].took += d
+	}
+}
+
+// scaled returns the first n samples of tensors, times a factor.
+func scaled(z []tensor.Tensor, n int, factor float32) (out []tensor.Tensor) {
+	for _, x := range z {
+		x = x.Slice(0, n)
+		data := slices.Clone(x.Data)
+		for i := range data {
+			data[i] *= factor
+		}
+		out = append(out, tensor.Tensor{Shape: x.Shape, Data: data})
+	}
+	return out
+}
+
+// scoreTrials computes the scores of the trials, as many at once as there are cores: those of the
+// first views, then the others, which may use what the first have computed.
+func (e *estimator) scoreTrials(ctx context.Context, trials []*trial) {
+	for turn := range 2 {
+		e.scoreTurn(ctx, slices.DeleteFunc(slices.Clone(trials), func(t *trial) bool { return t.turn != turn || t.fail != nil }))
+	}
+}
+
+func (e *estimator) scoreTurn(ctx context.Context, trials []*trial) {
+	workers := max(1, min(e.Options.Cores(), len(trials)))
+	e.Options.ShareBLAS(workers)
+	clock, walls := startClock(), make([]time.Duration, len(trials))
+	var group errgroup.Group
+	group.SetLimit(workers)
+	for i, t := range trials {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return nil
+			}
+			start := time.Now()
+			t.fail = guard.Run(func() error { _, err := t.task.Compute(t.acc); return err })
+			walls[i], t.acc = time.Since(start), nil
+			return nil
+		})
+	}
+	group.Wait()
+	for i, d := range clock.shares(walls) {
+		trials[i].score = d
+	}
+}
