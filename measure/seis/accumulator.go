@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An accumulator holds the second moments of (z, z') over all observations of a layer, and a segment that is not full
-// yet.
+// An accumulator holds the second moments of (z, z') over all observations of a layer, and a
+// segment that is not full yet.
 type accumulator struct {
 	measure  *seis
 	site     measure.Site
@@ -76,8 +76,8 @@ func (a *accumulator) Update(b *measure.Batch) error {
 	return nil
 }
 
-// appendSample adds the observations of a batch's sample to the segment. Their sum tells whether they are finite while they are in
-// the cache.
+// appendSample adds the observations of a batch's sample to the segment. Their sum tells whether
+// they are finite while they are in the cache.
 func (a *accumulator) appendSample(b *measure.Batch, i int) error {
 	size, stride := a.maps.channels*2*a.maps.positions(), 2*a.maps.positions()
 	rows := a.segment.rows[a.segment.samples*size : (a.segment.samples+1)*size]
@@ -154,7 +154,7 @@ func (a *accumulator) flush() error {
 	return err
 }
 
-// rowsOf is how many values the observations of so many samples have.
+// rowsOf returns the number of values of the observations of so many samples.
 func (a *accumulator) rowsOf(samples int) int {
 	return samples * a.maps.channels * 2 * a.maps.positions()
 }
@@ -173,7 +173,8 @@ func (a *accumulator) add(c segment) error {
 	return nil
 }
 
-// multiply adds the samples of a segment to the moments of all, to the null, and to a part if there is one.
+// multiply adds the samples of a segment to the moments of all, to the null, and to a part if there
+// is one.
 func (a *accumulator) multiply(c segment, part *linalg.Scatter[float32]) {
 	memory, ok := a.measure.scratch.Get().(*scratch)
 	if !ok {
@@ -200,8 +201,9 @@ func (a *accumulator) multiply(c segment, part *linalg.Scatter[float32]) {
 	own.End()
 }
 
-// Merge adds the state of an accumulator that has seen other blocks. A segment that other has begun is carried on here,
-// unless this one has begun another: then it will get no further samples, and is added as it is.
+// Merge adds the state of an accumulator that has seen other blocks. A segment that other has begun
+// is carried on here, unless this one has begun another: then it will get no further samples, and
+// is added as it is.
 func (a *accumulator) Merge(other measure.Accumulator) error {
 	o, ok := other.(*accumulator)
 	if !ok {
@@ -244,8 +246,9 @@ func (c segment) clone() segment {
 	return c
 }
 
-// withPending is the accumulator with nothing pending and the moments of all observations in total: itself, or a copy to which the
-// pending segment has been added.
+// withPending returns an accumulator without a pending segment and with the moments of all
+// observations in total. It is the accumulator itself, or a copy to which the pending segment has
+// been added.
 func (a *accumulator) withPending() (*accumulator, error) {
 	if a.segment.samples == 0 && a.groups.len() == 0 {
 		return a, nil

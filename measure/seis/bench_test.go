@@ -10,8 +10,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// structured fills a batch with square maps of white noise blurred by 1 3 3 1 along rows and columns, for a spectrum
-// that decays: the rank at 32 x 32 is then about that of a trained ResNet's first layers.
+// structured fills a batch with square maps of white noise blurred by 1 3 3 1 along rows and
+// columns, for a spectrum that decays: the rank at 32 x 32 is then about that of a trained ResNet's
+// first layers.
 func structured(g *rand.Rand, z tensor.Tensor, side int) {
 	for m := 0; m < len(z.Data); m += side * side {
 		plane := z.Data[m : m+side*side]
@@ -38,8 +39,8 @@ func blur(x []float32, step, n int) {
 	}
 }
 
-// BenchmarkSEIS measures layers of a CIFAR ResNet-20 on 2,000 pairs, as peers/bench.py seis does, without the
-// network: the three kinds of layer, of which the network has 7, 6 and 6.
+// BenchmarkSEIS measures layers of a CIFAR ResNet-20 on 2,000 pairs, as peers/bench.py seis does,
+// without the network: the three kinds of layer, of which the network has 7, 6 and 6.
 func BenchmarkSEIS(b *testing.B) {
 	const n, batch = 2000, 64
 	for _, kind := range []struct{ channels, side int }{{16, 32}, {32, 16}, {64, 8}} {

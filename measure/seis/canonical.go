@@ -9,14 +9,16 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// moments are the scatters of the coordinates x and y of observations in two bases, in some precision.
+// moments are the scatters of the coordinates x and y of observations in two bases, in some
+// precision.
 type moments interface {
-	// correlations returns the canonical correlations of x and y, descending, and the absolute cosine of each pair of
-	// canonical vectors in space.
+	// correlations returns the canonical correlations of x and y, descending, and the absolute
+	// cosine of each pair of canonical vectors in space.
 	correlations() (rho, cos []float64, err error)
 }
 
-// principalMoments are those of coordinates in principal axes: x are uncorrelated with each other, and so are y.
+// principalMoments are those of coordinates in principal axes: x are uncorrelated with each other,
+// and so are y.
 type principalMoments struct {
 	xx, yy  []float64  // diagonals of the scatters of x (p) and of y (q)
 	xy      *mat.Dense // p x q
@@ -64,9 +66,9 @@ func scaleRows(m *mat.Dense, by []float64) {
 	}
 }
 
-// cosines returns the absolute cosines of canonical vectors in the space of the axes: for orthonormal axes A and B with
-// overlap Aᵀ B (p x q), |<A w_i, B v_i>| / (|w_i| |v_i|). w is p x r and v is q x r, a vector in each column. Where a
-// vector is zero, so is its cosine.
+// cosines returns the absolute cosines of canonical vectors in the space of the axes: for
+// orthonormal axes A and B with overlap Aᵀ B (p x q), |<A w_i, B v_i>| / (|w_i| |v_i|). w is p x r
+// and v is q x r, a vector in each column. Where a vector is zero, so is its cosine.
 func cosines(w, v, overlap *mat.Dense) []float64 {
 	var inX mat.Dense
 	inX.Mul(overlap, v) // p x r

@@ -138,7 +138,8 @@ func TestShuffledIsLeadingInSinglePrecision(t *testing.T) {
 	equal(t, "cosines", cos, exact, 1e-4)
 }
 
-// The three ways to correlations agree: by Cholesky factors, by scaling what is diagonal, and in float32.
+// The three ways to correlations agree: by Cholesky factors, by scaling what is diagonal, and in
+// float32.
 func TestCorrelationsAgree(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

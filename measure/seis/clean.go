@@ -10,9 +10,9 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A cleanView is what the accumulators of a layer compute from its clean activations. These are the same under every
-// transformation, so accumulators that are fed one after another share it. Hashes tell what was computed from the same
-// numbers.
+// A cleanView is what the accumulators of a layer compute from its clean activations. These are the
+// same under every transformation, so accumulators that are fed one after another share it. Hashes
+// tell what was computed from the same numbers.
 type cleanView struct {
 	mu       sync.Mutex
 	room     int             // how many segments are kept: those of a batch
@@ -30,7 +30,8 @@ type cleanSegment struct {
 	products []float32 // d x d, upper triangle
 }
 
-// use calls f with the products of x with x of a block of at most tile variables. They are valid during the call.
+// use calls f with the products of x with x of a block of at most tile variables. They are valid
+// during the call.
 func (c *cleanView) use(b block, f func(products []float32)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,7 +58,8 @@ func (c *cleanView) makeRoom(segments int) {
 	c.room = max(c.room, segments)
 }
 
-// A cleanKey names a layer. Layers of two models may have the same key: the hash tells their observations apart.
+// A cleanKey names a layer. Layers of two models may have the same key: the hash tells their
+// observations apart.
 type cleanKey struct {
 	layer       string
 	channels, d int
@@ -98,8 +100,8 @@ func hashClean(rows []float32, d int) uint64 {
 	return h.Sum64()
 }
 
-// cleanScores is what scoring an accumulator computes from the moments of x alone: the subspace, and the scatters of the
-// coordinates of each group of the interval in it.
+// cleanScores is what scoring an accumulator computes from the moments of x alone: the subspace,
+// and the scatters of the coordinates of each group of the interval in it.
 type cleanScores struct {
 	hash   uint64 // of the moments of x of all observations
 	space  subspace
@@ -128,8 +130,8 @@ func (c *cleanView) scores(all *linalg.Scatter[float64], fraction float64, margi
 	return c.scored, nil
 }
 
-// group returns the scatter of the coordinates of a group of the interval: an upper triangle, row after row. part is the
-// scatter of the group. Where the group is not known, compute is called.
+// group returns the scatter of the coordinates of a group of the interval: an upper triangle, row
+// after row. part is the scatter of the group. Where the group is not known, compute is called.
 func (c *cleanScores) group(part *linalg.Scatter[float32], compute func() []float32) []float32 {
 	d := part.P / 2
 	rows := [][]byte{bytesOf(part.Mean[:d])}

@@ -8,8 +8,9 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// bases are the principal subspaces of the clean positions x and of the moved positions y, with what it takes to
-// compute the scatters of coordinates in them. One goroutine at a time may use them.
+// bases are the principal subspaces of the clean positions x and of the moved positions y, with
+// what it takes to compute the scatters of coordinates in them. One goroutine at a time may use
+// them.
 type bases struct {
 	x, y     subspace
 	u, v     blas32.General // the bases, margins included, in the float32 that parts are kept in
@@ -30,15 +31,16 @@ func newBases(clean *cleanScores, y subspace) *bases {
 	return f
 }
 
-// coordinates are the scatters of the coordinates of all observations in both bases, margins included.
+// coordinates are the scatters of the coordinates of all observations in both bases, margins
+// included.
 type coordinates struct {
 	xx, yy []float64  // diagonals: what is off them is zero
 	xy     *mat.Dense // between the two
 	bases  *bases
 }
 
-// coordinates returns the scatters of the coordinates of the observations that the subspaces were found from. cross is
-// the scatter of x with y, d x d.
+// coordinates returns the scatters of the coordinates of the observations that the subspaces were
+// found from. cross is the scatter of x with y, d x d.
 func (f *bases) coordinates(cross []float64) coordinates {
 	d, _ := f.x.basis.Dims()
 	var half, xy mat.Dense
@@ -57,8 +59,9 @@ func (c coordinates) leading() principalMoments {
 	}
 }
 
-// shuffled is coordinates(cross).leading() in float32, with cross, the scatter of shuffled pairs, multiplied by a factor.
-// A few digits of such correlations are enough. It is valid until the bases are used again.
+// shuffled returns coordinates(cross).leading() in float32, where cross is the scatter of shuffled
+// pairs, multiplied by a factor. A few digits of such correlations are enough. It is valid until the bases
+// are used again.
 func (f *bases) shuffled(cross []float64, factor float64) principalSingleMoments {
 	d, p, q := f.u.Rows, f.x.K, f.y.K
 	between := blas32.General{Rows: d, Cols: d, Stride: d, Data: grow(&f.square, d*d)}
@@ -79,8 +82,8 @@ func project(u blas32.General, x []float32) []float32 {
 	return y.Data
 }
 
-// atRanks returns the scatters of the coordinates in the first p and q axes, in float32. The margins bound p and q. It is
-// valid until the bases are used again.
+// atRanks returns the scatters of the coordinates in the first p and q axes, in float32. The
+// margins bound p and q. It is valid until the bases are used again.
 func (c coordinates) atRanks(p, q int) principalSingleMoments {
 	f := c.bases
 	f.work.reset()
@@ -91,11 +94,11 @@ func (c coordinates) atRanks(p, q int) principalSingleMoments {
 	return principalSingleMoments{xx: c.xx[:p], yy: c.yy[:q], xy: xy, overlap: part(f.overlap1, 0, p, 0, q), work: &f.work}
 }
 
-// leadingX and leadingY are the bases without their margins.
+// leadingX and leadingY return the bases without their margins.
 func (f *bases) leadingX() blas32.General { return part(f.u, 0, f.u.Rows, 0, f.x.K) }
 func (f *bases) leadingY() blas32.General { return part(f.v, 0, f.v.Rows, 0, f.y.K) }
 
-// reduceBetween is Uᵀ S V for the scatter S of x with y.
+// reduceBetween returns Uᵀ S V for the scatter S of x with y.
 func (f *bases) reduceBetween(s *linalg.Scatter[float32]) blas32.General {
 	d := s.P / 2
 	between := blas32.General{Rows: d, Cols: d, Stride: d, Data: grow(&f.square, d*d)}
@@ -114,12 +117,13 @@ func (f *bases) halfOf(rows, cols int) blas32.General {
 	return blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: grow(&f.half, rows*cols)}
 }
 
-// strip is the number of rows of a triangle that are multiplied at once, with what lies right of their first diagonal
-// element: narrow enough to leave out most of the zeros.
+// strip is the number of rows of a triangle that are multiplied at once, with what lies right of
+// their first diagonal element: narrow enough to leave out most of the zeros.
 const strip = 128
 
-// reduceSquare is Uᵀ S U for the scatter S of the variables from lo on among themselves. With T the upper triangle of S
-// and half the diagonal, S = T + Tᵀ, so Uᵀ S U is Uᵀ T U and its transpose. The upper triangle is what counts.
+// reduceSquare returns Uᵀ S U for the scatter S of the variables from lo on among themselves. With T the
+// upper triangle of S and half the diagonal, S = T + Tᵀ, so Uᵀ S U is Uᵀ T U and its transpose. The
+// upper triangle of the result is valid.
 func (f *bases) reduceSquare(s *linalg.Scatter[float32], lo int, u blas32.General) blas32.General {
 	d := u.Rows
 	half := f.halfOf(d, u.Cols)
@@ -142,8 +146,8 @@ func (f *bases) reduceSquare(s *linalg.Scatter[float32], lo int, u blas32.Genera
 	return out
 }
 
-// addTranspose adds its transpose to a square matrix, above the diagonal and on it, tile by tile so that both sides stay in the
-// cache.
+// addTranspose adds its transpose to a square matrix, above the diagonal and on it, tile by tile so
+// that both sides stay in the cache.
 func addTranspose(a blas32.General) {
 	const side = 32
 	n := a.Rows

@@ -1,25 +1,26 @@
-// Package seis measures whether the spatial information of a layer is still there after its input is transformed, and
-// whether it is still in the same place. It computes the Subspace-based Equivariance and Invariance Scores of Lin,
-// Farrahi and Cai ("SEIS: Subspace-based Equivariance and Invariance Scores for Neural Representations").
+// Package seis measures whether the spatial information of a layer is still there after its input
+// is transformed, and whether it is still in the same place. It computes the Subspace-based
+// Equivariance and Invariance Scores of Lin, Farrahi and Cai ("SEIS: Subspace-based Equivariance
+// and Invariance Scores for Neural Representations").
 //
-// Let z (b x c x h x w) be the activations of a layer on b inputs, and z' those on the transformed inputs. Each channel
-// of each sample is one observation of d = h w positions. So A is d x n with n = b c, its rows centred, and A' is the same
-// of z'.
+// Let z (b x c x h x w) be the activations of a layer on b inputs, and z' those on the transformed
+// inputs. Each channel of each sample is one observation of d = h w positions. So A is d x n with n
+// = b c, its rows centred, and A' is the same of z'.
 //
-//  1. Keep of each the fewest leading left singular vectors that hold 99 % of the squared singular values: U (d x k)
-//     and U' (d x k'). They are the spatial patterns that the layer uses.
+//  1. Keep of each the fewest leading left singular vectors that hold 99 % of the squared singular
+//     values: U (d x k) and U' (d x k'). They are the spatial patterns that the layer uses.
 //
-//  2. Find the canonical correlations rho_i of UᵀA and U'ᵀA', and the canonical vectors w_i and v_i, for i up to
-//     r = min(k, k').
+//  2. Find the canonical correlations rho_i of UᵀA and U'ᵀA', and the canonical vectors w_i and
+//     v_i, for i up to r = min(k, k').
 //
 //  3. Average them (equations 4 and 5 of the paper):
 //
 //     equivariance = 1/r sum_i rho_i
 //     invariance   = 1/r sum_i rho_i |cos(U w_i, U' v_i)|
 //
-// Equivariance says how much of the layer after the transformation is a linear function of what it was before.
-// Invariance says how much of it is, besides, the same pattern in the same place. w_i and v_i are coordinates in two
-// bases, so the cosine is taken between U w_i and U' v_i.
+// Equivariance says how much of the layer after the transformation is a linear function of what it
+// was before. Invariance says how much of it is, besides, the same pattern in the same place. w_i
+// and v_i are coordinates in two bases, so the cosine is taken between U w_i and U' v_i.
 //
 // Both lie in [0, 1], and invariance never exceeds equivariance:
 //
@@ -38,30 +39,35 @@
 //	rank                                r, the number of canonical correlations
 //	null-equivariance, null-invariance  the same of shuffled pairs
 //
-// Canonical correlations exceed zero by chance: with n observations of k patterns they are about sqrt(k / n). The null
-// pairs z of one sample and channel with z' of another sample and another channel, and computes the same scores. A score
-// means something by as much as it exceeds its null.
+// Canonical correlations exceed zero by chance: with n observations of k patterns they are about
+// sqrt(k / n). The null pairs z of one sample and channel with z' of another sample and another
+// channel, and computes the same scores. A score means something by as much as it exceeds its null.
 //
 // # When not to trust it
 //
-//   - The transformation must be the same for all samples (per: trial). SEIS looks for one linear map, and angles drawn
-//     anew for each sample have none. A warning says so.
-//   - Where canonical correlations tie exactly (a flip, a translation by whole positions) the canonical vectors are not
-//     unique, and invariance depends on which ones the solver picks. A warning says so. Equivariance is not affected.
-//   - With fewer observations than patterns correlations are 1 whatever the data. The null shows it, and a warning.
+//   - The transformation must be the same for all samples (per: trial). SEIS looks for one linear
+//     map, and angles drawn anew for each sample have none. A warning says so.
+//   - Where canonical correlations tie exactly (a flip, a translation by whole positions) the
+//     canonical vectors are not unique, and invariance depends on which ones the solver picks. A
+//     warning says so. Equivariance is not affected.
+//   - With fewer observations than patterns, correlations are 1 whatever the data. The null and a
+//     warning show it.
 //
-// Neither score depends on the order of channels. Mixtures of channels and their scales do count, since channels are
-// observations.
+// Neither score depends on the order of channels. Mixtures of channels and their scales do count,
+// since channels are observations.
 //
 // # How it is computed
 //
-// A is never formed. A linalg.Scatter keeps the means and the second moments of (z, z'), whatever the number of samples.
-// About 1,024 observations of one block of the layout are multiplied at once, in float32 around their own mean, and added
-// in float64. So scores do not depend on batch size, shards or resuming. Layers of more than 1,024 positions are
-// average-pooled, 56 x 56 to 28 x 28, with a warning.
+// A is never formed. A linalg.Scatter keeps the means and the second moments of (z, z'), whatever
+// the number of samples. About 1,024 observations of one block of the layout are multiplied at
+// once, in float32 around their own mean, and added in float64. So scores do not depend on batch
+// size, shards or resuming. Layers of more than 1,024 positions are average-pooled, 56 x 56 to 28 x
+// 28, with a warning. What follows from the clean activations alone is computed once for all
+// transformations of a layer: their products, their subspace and its part in the interval.
 //
-// The interval is made of ten halves of the samples (resample.HalfSamples). Their scores are computed in float32 in the
-// subspaces of all samples. Where 99 % of the variance is reached differs with the samples, so a rank may jump; what that
-// adds is estimated to first order (resample.RankSpread). The moments of ten groups of samples are kept for it in a
-// measure.Store, in so far as they fit into the memory bound.
+// The interval is made of ten halves of the samples (resample.HalfSamples). Their scores are
+// computed in float32 in the subspaces of all samples. Where 99 % of the variance is reached
+// differs with the samples, so a rank may jump; what that adds is estimated to first order
+// (resample.RankSpread). The moments of ten groups of samples are kept for it in a measure.Store,
+// in so far as they fit into the memory bound.
 package seis

@@ -10,8 +10,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A layer's activations before and after the image is mirrored, for a layer whose maps are mirrored with it: all the
-// information is there (equivariance 1), but no longer in the same place (invariance well below).
+// A layer's activations before and after the image is mirrored, for a layer whose maps are mirrored
+// with it: all the information is there (equivariance 1), but no longer in the same place
+// (invariance well below).
 func ExampleCompare() {
 	const b, c, side = 100, 4, 6
 	g := rand.New(rand.NewPCG(1, 1))

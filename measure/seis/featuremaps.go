@@ -8,8 +8,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A featureMaps says where the observations of a sample lie: channel c at position i is value base + c chStep + i posStep of
-// the sample, positions being numbered over the grid, row by row.
+// A featureMaps says where the observations of a sample lie: channel c at position i is value base
+// + c chStep + i posStep of the sample, positions being numbered over the grid, row by row.
 type featureMaps struct {
 	channels                        int
 	grid                            []int // h, w or the length
@@ -17,7 +17,7 @@ type featureMaps struct {
 	base, channelStep, positionStep int
 }
 
-// positions is the number of positions of an observation.
+// positions returns the number of positions of an observation.
 func (p featureMaps) positions() int { return product(p.pooled) }
 
 func (p featureMaps) isPooled() bool { return product(p.pooled) < product(p.grid) }
@@ -33,7 +33,8 @@ func product(n []int) int {
 	return out
 }
 
-// featureMapsOf finds the feature maps of a layer from its axes, pooled to at most limit positions, or says why there is none.
+// featureMapsOf finds the feature maps of a layer from its axes, pooled to at most limit positions,
+// or says why there is none.
 func featureMapsOf(l onnx.Layer, limit int) (p featureMaps, why string) {
 	axes := string(l.Axes)
 	if len(axes) != len(l.Shape)+1 || strings.Contains(axes, "?") || !strings.HasPrefix(axes, "N") {
@@ -66,8 +67,8 @@ func featureMapsOf(l onnx.Layer, limit int) (p featureMaps, why string) {
 	return p, ""
 }
 
-// tokens is the feature maps of t tokens of c channels. Where t - 1 is a square the first is taken for a class token and
-// dropped.
+// tokens returns the feature maps of t tokens of c channels. Where t - 1 is a square, the first one
+// is taken for a class token and dropped.
 func tokens(t, c int) featureMaps {
 	p := featureMaps{channels: c, grid: []int{t}, channelStep: 1, positionStep: c}
 	if side, ok := root(t - 1); ok {
@@ -78,16 +79,17 @@ func tokens(t, c int) featureMaps {
 	return p
 }
 
-// root is the square root of n, if that is a whole number.
+// root returns the square root of n, and reports whether that is a whole number.
 func root(n int) (int, bool) {
 	r := int(math.Sqrt(float64(n)))
 	return r, r*r == n
 }
 
-// pooledGrid returns the grid of at most limit positions that keeps the aspect. It is the grid itself where that is small
-// enough. Next come 2 x 2 means, applied as often as needed, where sides stay whole and at least three quarters of the limit
-// are used: they do not overlap, and 56 x 56 becomes 28 x 28. Otherwise it has rows = sqrt(limit h / w), rounded down, and as
-// many columns as the limit leaves.
+// pooledGrid returns the grid of at most limit positions that keeps the aspect. It is the grid
+// itself where that is small enough. Next come 2 x 2 means, applied as often as needed, where sides
+// stay whole and at least three quarters of the limit are used: they do not overlap, and 56 x 56
+// becomes 28 x 28. Otherwise it has rows = sqrt(limit h / w), rounded down, and as many columns as
+// the limit leaves.
 func pooledGrid(grid []int, limit int) []int {
 	if product(grid) <= limit {
 		return grid
@@ -109,7 +111,8 @@ func pooledGrid(grid []int, limit int) []int {
 	return []int{rows, min(w, limit/rows)}
 }
 
-// rows writes the observations of a sample, a row for each channel, at the start of rows of the given stride.
+// rows writes the observations of a sample, a row for each channel, at the start of rows of the
+// given stride.
 func (p featureMaps) rows(dst []float32, stride int, sample []float32) {
 	if p.isPooled() {
 		p.pool(dst, stride, sample)
@@ -131,8 +134,8 @@ func (p featureMaps) rows(dst []float32, stride int, sample []float32) {
 	}
 }
 
-// pool writes averages over cells in place of positions. Cell i of m over n positions spans floor(i n / m) to
-// ceil((i + 1) n / m), as in PyTorch's AdaptiveAvgPool2d.
+// pool writes averages over cells in place of positions. Cell i of m over n positions spans floor(i
+// n / m) to ceil((i + 1) n / m), as in PyTorch's AdaptiveAvgPool2d.
 func (p featureMaps) pool(dst []float32, stride int, sample []float32) {
 	h, w := p.grid[0], 1
 	m, n := p.pooled[0], 1

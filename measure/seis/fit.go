@@ -6,7 +6,8 @@ type result struct {
 	ties                     bool // canonical correlations tie: see ties
 }
 
-// resultOf computes the two scores from the moments of coordinates in the subspaces: equations 4 and 5 of the paper.
+// resultOf computes the two scores from the moments of coordinates in the subspaces: equations 4
+// and 5 of the paper.
 func resultOf(m moments) (result, error) {
 	rho, cos, err := m.correlations()
 	if err != nil {
@@ -22,9 +23,9 @@ func resultOf(m moments) (result, error) {
 	return s, nil
 }
 
-// ties reports whether canonical correlations, descending, tie more often than rounding would have it. Neighbours of
-// real data lie about 1 / r apart; those of a flip, a translation by whole positions or an identity are all 1 but for
-// rounding.
+// ties reports whether canonical correlations, descending, tie more often than rounding would have
+// it. Neighbours of real data lie about 1 / r apart; those of a flip, a translation by whole
+// positions or an identity are all 1 but for rounding.
 func ties(rho []float64) bool {
 	const resolution, counts, share = 1e-6, 0.01, 20
 	tied := 0

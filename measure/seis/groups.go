@@ -8,10 +8,11 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// groups are the moments of the groups of samples that the interval is made of, in a Store; those of all samples are their sum. Places are dealt to groups in runs, so one
-// group is open at a time: memory holds its moments alone, which are put away when another one is begun. A group of which all
-// samples have come is kept in float32. Others, which a shard ends in or a saved state, are kept in float64 until the rest joins
-// them, so that they end up as the same numbers.
+// groups holds the moments of the groups of samples that the interval is made of, in a Store. Those
+// of all samples are their sum. A group is a run of places, so one group is open at a time. Memory
+// holds the moments of that group alone; they are stored when the next group begins. A complete
+// group is stored in float32. A group that a shard or a saved state ends in is stored in float64
+// until its other samples are added, so that the result is the same.
 type groups struct {
 	store   measure.Store
 	current *linalg.Scatter[float64] // of the open group
@@ -35,11 +36,11 @@ func newGroups(n int, l measure.Layout, channels int, now *linalg.Scatter[float6
 	return g
 }
 
-// groupOf is the group, one of n, that the sample at a place belongs to. The order of places is random, so a group may be a
-// run of blocks.
+// groupOf returns the group, one of n, that the sample at a place belongs to. The order of places is
+// random, so a group may be a run of blocks.
 func groupOf(place, n int, l measure.Layout) int { return place / l.Block * n / l.Blocks() }
 
-// placesOf are the places of a group.
+// placesOf returns the half-open range of places of a group.
 func placesOf(group, n int, l measure.Layout) (from, to int) {
 	first := func(group int) int { return min((group*l.Blocks()+n-1)/n*l.Block, l.N) }
 	return first(group), first(group + 1)
@@ -84,8 +85,9 @@ func (g *groups) storeCurrent() error {
 	return nil
 }
 
-// total is the moments of all observations, in the memory of the open group, which there is none of then. They are summed in the
-// order of the groups, each as it is kept, so that they depend on nothing but the samples.
+// total returns the moments of all observations. It closes the open group and takes its memory.
+// The groups are summed in order, each as it is stored, so that the sum depends on the samples
+// alone.
 func (g *groups) total() (*linalg.Scatter[float64], error) {
 	g.closing.Lock()
 	defer g.closing.Unlock()

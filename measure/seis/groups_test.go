@@ -29,7 +29,8 @@ func (s *drawer) WriteAt(p []byte, at int64) (int, error) {
 	return s.memoryStore.WriteAt(p, at)
 }
 
-// Groups in a Store give the interval that groups in memory give, and leave the other scores as they are.
+// Groups in a Store give the interval that groups in memory give, and leave the other scores as
+// they are.
 func TestGroupsInAStoreGiveTheSameInterval(t *testing.T) {
 	t.Parallel()
 	z, zt := smooth(1, 300, 3, 9, 9), smooth(2, 300, 3, 9, 9)
@@ -87,8 +88,8 @@ func TestStatesDoNotTellWhereGroupsWere(t *testing.T) {
 	}
 }
 
-// A group that came in parts, as shards and saved states have it, has the moments of one that came at once to the last digit but
-// one: where canonical correlations tie, replicates tell more.
+// A group that came in parts, as shards and saved states have it, has the moments of one that came
+// at once to the last digit but one: where canonical correlations tie, replicates tell more.
 func TestGroupsInPartsAreThoseOfTheWhole(t *testing.T) {
 	t.Parallel()
 	z, zt := smooth(1, 300, 3, 6, 6), smooth(2, 300, 3, 6, 6)
@@ -234,7 +235,8 @@ func fill(site measure.Site, n int, b *measure.Batch) error {
 	return err
 }
 
-// The sum of the groups, which are kept in float32, is what is gathered without an interval, to seven digits.
+// The sum of the groups, which are kept in float32, is what is gathered without an interval, to
+// seven digits.
 func TestGroupsAddUpToAll(t *testing.T) {
 	t.Parallel()
 	z, zt := smooth(1, 300, 3, 6, 6), smooth(2, 300, 3, 6, 6)

@@ -39,7 +39,8 @@ func (a *accumulator) interval(c coordinates, t *table) error {
 	return nil
 }
 
-// rankSlopes returns what both scores gain with the ranks. full are the scores as they are.
+// rankSlopes returns the slopes of both scores in the ranks. full holds the scores at the actual
+// ranks.
 func (c coordinates) rankSlopes(full result) (equivariance, invariance resample.RankSlope, err error) {
 	p, q, most := c.bases.x.K, c.bases.y.K, len(c.bases.x.Values)
 	var nearby [2]result

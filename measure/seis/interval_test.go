@@ -51,8 +51,8 @@ func TestReplicatesAreScoresOfHalves(t *testing.T) {
 	}
 }
 
-// Intervals are as wide as scores of fresh samples spread, and hold the mean of these: where ranks are few and jump, and where canonical
-// correlations are so many that their vectors mix.
+// Intervals are as wide as scores of fresh samples spread, and hold the mean of these: where ranks
+// are few and jump, and where canonical correlations are so many that their vectors mix.
 func TestIntervalsAreAsWideAsTheyShouldBe(t *testing.T) {
 	t.Parallel()
 	const sets = 40
@@ -88,8 +88,8 @@ func TestIntervalsAreAsWideAsTheyShouldBe(t *testing.T) {
 	}
 }
 
-// Ties are told by their number, so that rounding, which is amplified where a pattern has little variance, does not
-// hide them.
+// Ties are told by their number, so that rounding, which is amplified where a pattern has little
+// variance, does not hide them.
 func TestAFlipOfRealMapsIsFoundToTie(t *testing.T) {
 	t.Parallel()
 	z, _ := images(t, 200)

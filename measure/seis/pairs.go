@@ -5,16 +5,16 @@ import (
 	"math"
 )
 
-// shuffledPairs says which observation's y each observation's x of a block is paired with, for the null. It is a
-// permutation of the block's observations.
+// shuffledPairs says which observation's y each observation's x of a block is paired with, for the
+// null. It is a permutation of the block's observations.
 type shuffledPairs struct {
 	order []int
 	match []int // of cycles of four, else nil; see cyclesOfFour
 }
 
-// cyclesOfFour returns pairs in cycles of four. A block is cut into four quarters. match, which is its own inverse, says
-// with which observation of the next quarter each one of a quarter is paired, around to the first. They need fewer
-// products: see cycleProducts.
+// cyclesOfFour returns pairs in cycles of four. A block is cut into four quarters. match, which is
+// its own inverse, says with which observation of the next quarter each one of a quarter is paired,
+// around to the first. They need fewer products: see cycleProducts.
 func cyclesOfFour(match []int) shuffledPairs {
 	q := len(match)
 	order := make([]int, 4*q)
@@ -29,8 +29,8 @@ func cyclesOfFour(match []int) shuffledPairs {
 	return shuffledPairs{order: order, match: match}
 }
 
-// transformCycles replaces the observations of each cycle by their Fourier transform. Let z_0 ... z_3 be the observations
-// of a cycle, each paired with the next. They become
+// transformCycles replaces the observations of each cycle by their Fourier transform. Let z_0 ...
+// z_3 be the observations of a cycle, each paired with the next. They become
 //
 //	a = (z_0 + z_1 + z_2 + z_3) / 2,  c = (z_0 - z_2) / √2,  b = (z_0 - z_1 + z_2 - z_3) / 2,  e = (z_1 - z_3) / √2,
 //

@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// A scatter and a cross that are added to together are those that are added to one by one, to float32's rounding.
+// A scatter and a cross that are added to together are those that are added to one by one, to
+// float32's rounding.
 func TestPairedBlocksAreThoseOneByOne(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -94,8 +95,8 @@ func TestCyclesOfFourAreCyclesOfFour(t *testing.T) {
 	}
 }
 
-// With its own view the pairs of a block are no more symmetric than those of unrelated ones: as many products of partners one
-// way around as the other.
+// With its own view the pairs of a block are no more symmetric than those of unrelated ones: as
+// many products of partners one way around as the other.
 func TestCyclesOfFourOfAViewWithItselfAreNotSymmetric(t *testing.T) {
 	t.Parallel()
 	const d, quarter = 30, 500

@@ -17,13 +17,15 @@ type scratch struct {
 	rows     []float32 // observations that are made from those of a block
 }
 
-// scratchSize returns the bytes of a scratch for blocks of n observations of d positions in both views.
+// scratchSize returns the bytes of a scratch for blocks of n observations of d positions in both
+// views.
 func scratchSize(n, d int) int64 {
 	side := int64(min(d, tile))
 	return linalg.ScratchSize(d) + single*(side*side+int64(n)*int64(d))
 }
 
-// A block is a segment's observations of (x, y), 2 d variables, centred and ready to be added to scatters.
+// A block is a segment's observations of (x, y), 2 d variables, centred and ready to be added to
+// scatters.
 type block struct {
 	linalg.Block
 	rows  []float32  // the observations; adding shuffled pairs overwrites them
@@ -55,8 +57,8 @@ func (b block) addViews(all linalg.Update[float64], part linalg.Update[float32],
 	}
 }
 
-// addPairs adds the products of x with y to scatters of (x, y), and those of x with the y that it is paired with to the
-// null. Without a null, pairs is nil. It overwrites the block's observations.
+// addPairs adds the products of x with y to scatters of (x, y), and those of x with the y that it
+// is paired with to the null. Without a null, pairs is nil. It overwrites the block's observations.
 func (b block) addPairs(all linalg.Update[float64], part linalg.Update[float32], null *linalg.Joint[float64], pairs *shuffledPairs, memory *scratch) {
 	products := b.ownProducts
 	var shuffled linalg.JointUpdate[float64]
@@ -80,8 +82,8 @@ func (b block) addPairs(all linalg.Update[float64], part linalg.Update[float32],
 	shuffled.End()
 }
 
-// A pairProducts returns the products of the x from top to bottom with the y from left to right: with their own, and with
-// those of shuffled pairs. They are valid until the memory is used again.
+// A pairProducts returns the products of the x from top to bottom with the y from left to right:
+// with their own, and with those of shuffled pairs. They are valid until the memory is used again.
 type pairProducts func(top, bottom, left, right int, memory *scratch) (own, shuffled []float32)
 
 func (b block) ownProducts(top, bottom, left, right int, memory *scratch) (own, shuffled []float32) {
@@ -102,13 +104,15 @@ func (b block) permutedProducts(order []int, memory *scratch) pairProducts {
 	}
 }
 
-// cycleProducts pairs the observations of cycles of four. For their Fourier transform (see transformCycles) the step to the
-// next observation is a product, so that for the x and the y of a, b, c and e
+// cycleProducts pairs the observations of cycles of four. For their Fourier transform (see
+// transformCycles) the step to the next observation is a product, so that for the x and the y of a,
+// b, c and e
 //
 //	x with y            = a aᵀ + b bᵀ + c cᵀ + e eᵀ
 //	x with the next's y = a aᵀ - b bᵀ + c eᵀ - e cᵀ.
 //
-// The last two terms of each are a product of complex numbers, which three real products give (Gauss):
+// The last two terms of each are a product of complex numbers, which three real products give
+// (Gauss):
 //
 //	u = a aᵀ + c cᵀ,  v = b bᵀ + e eᵀ,  x with y = u + v,  x with the next's y = u - v - (c + e) (c - e)ᵀ.
 func (b block) cycleProducts(match []int, memory *scratch) pairProducts {

@@ -7,8 +7,9 @@ import (
 	"github.com/noether-ml/noether/measure/measuretest"
 )
 
-// The scores come from moments in float64 that do not depend on how the samples came; those of the interval's groups
-// are kept in float32, so merging them in another order moves intervals in the sixth digit.
+// The scores come from moments in float64 that do not depend on how the samples came; those of the
+// interval's groups are kept in float32, so merging them in another order moves intervals in the
+// sixth digit.
 func TestKeepsThePromisesOfAnAccumulator(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

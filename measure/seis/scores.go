@@ -64,7 +64,7 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 	return t.rows(a.null != nil), nil
 }
 
-// warnings are those that concern all statistics.
+// warnings returns the warnings that concern all statistics.
 func (a *accumulator) warnings() []string {
 	var w []string
 	if p := a.maps; p.isPooled() {
@@ -140,7 +140,7 @@ func (t table) rows(null bool) []measure.Score {
 	return out
 }
 
-// row is one of the two scores with its interval and its null.
+// row returns one of the two scores with its interval and its null.
 func (t table) row(statistic string, shifts []float64, of func(result) float64) measure.Score {
 	s := measure.Plain(statistic, of(t.scores), t.n)
 	s.Null, s.Warnings = of(t.null), t.warnings

@@ -8,15 +8,16 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// segmentRows is the number of observations that a segment should have: enough for a matrix product to be fast and for
-// adding it up to be cheap beside.
+// segmentRows is the number of observations that a segment should have: enough for a matrix product
+// to be fast and for adding it up to be cheap beside.
 const segmentRows = 1024
 
-// minSegment is the fewest samples in a segment of a full block, so that partners for the null do not come in pairs.
+// minSegment is the fewest samples in a segment of a full block, so that partners for the null do
+// not come in pairs.
 const minSegment = 4
 
-// segments cuts the blocks of a layout into segments of consecutive samples, which are multiplied at once. Where a segment
-// begins and ends depends on the layout and the number of channels alone.
+// segments cuts the blocks of a layout into segments of consecutive samples, which are multiplied
+// at once. Where a segment begins and ends depends on the layout and the number of channels alone.
 type segments struct {
 	layout measure.Layout
 	size   int // samples of a segment; the last of a block takes the rest too, so it has up to 2 size - 1
@@ -27,7 +28,8 @@ func newSegments(l measure.Layout, channels int) segments {
 	return segments{l, min(max(size, minSegment), l.Block)}
 }
 
-// of returns the segment that holds the sample at a place, from its first place to the one after its last.
+// of returns the segment that holds the sample at a place, from its first place to the one after
+// its last.
 func (c segments) of(place int) (from, to int) {
 	block := place / c.layout.Block * c.layout.Block
 	end := min(block+c.layout.Block, c.layout.N)
@@ -40,18 +42,19 @@ func (c segments) of(place int) (from, to int) {
 	return from, to
 }
 
-// longest is the largest number of samples in a segment: of a full block, or of the last.
+// longest returns the largest number of samples in a segment: of a full block, or of the last.
 func (c segments) longest() int {
 	last := c.layout.N - (c.layout.Blocks()-1)*c.layout.Block
 	return max(c.longestOf(c.layout.Block), c.longestOf(last))
 }
 
-// longestOf is the number of samples in the last segment of a block of so many.
+// longestOf returns the number of samples in the last segment of a block of so many.
 func (c segments) longestOf(block int) int { return block - (max(1, block/c.size)-1)*c.size }
 
-// partners pairs the observations of a segment, its samples' channels one after the other, with those of other samples
-// and other channels, for the null, or returns nil for a single sample. The draw is keyed by the study and the segment. Where samples
-// come in fours and channels in twos they are cycles of four, which cost less: samples are in random order already.
+// partners pairs the observations of a segment, its samples' channels one after the other, with
+// those of other samples and other channels, for the null, or returns nil for a single sample. The
+// draw is keyed by the study and the segment. Where samples come in fours and channels in twos they
+// are cycles of four, which cost less: samples are in random order already.
 func partners(key measure.Key, from, samples, channels int) *shuffledPairs {
 	if samples < 2 {
 		return nil
@@ -71,9 +74,10 @@ func partners(key measure.Key, from, samples, channels int) *shuffledPairs {
 	return p
 }
 
-// matching pairs n observations, of an even number of channels one after the other, with others of another channel, at random: a
-// permutation that is its own inverse. It does not keep to samples, since two samples that were paired in all channels would
-// correlate by what their channels have in common.
+// matching pairs n observations, of an even number of channels one after the other, with others of
+// another channel, at random: a permutation that is its own inverse. It does not keep to samples,
+// since two samples that were paired in all channels would correlate by what their channels have in
+// common.
 func matching(g *rand.Rand, n, channels int) []int {
 	order, out := g.Perm(n), make([]int, n)
 	alike := func(i, j int) bool { return order[i]%channels == order[j]%channels }

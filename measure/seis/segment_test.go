@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Chunks cut every block into consecutive runs, of at least size samples unless the block is shorter, and of less
-// than twice as many.
+// Chunks cut every block into consecutive runs, of at least size samples unless the block is
+// shorter, and of less than twice as many.
 func TestChunksPartitionBlocks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -100,8 +100,8 @@ func TestPooledGrid(t *testing.T) {
 	}
 }
 
-// Accumulators of a layer that are fed one after another share products of the clean view. Those of another model's layer of
-// the same name do not.
+// Accumulators of a layer that are fed one after another share products of the clean view. Those of
+// another model's layer of the same name do not.
 func TestCleanProductsAreShared(t *testing.T) {
 	t.Parallel()
 	z, other := smooth(1, 60, 6, 5, 5), smooth(9, 60, 6, 5, 5)

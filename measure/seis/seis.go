@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// Settings are those of the measure.
+// Settings are the settings of the measure.
 type Settings struct {
 	Variance  float64 `key:"variance" json:"variance" default:"0.99" min:"0" max:"1" doc:"part of the variance that the leading subspaces hold"`
 	Positions int     `key:"positions" json:"positions" default:"1024" min:"2" max:"16384" doc:"positions to which larger layers are average-pooled; memory grows with the square"`
@@ -17,7 +17,8 @@ type Settings struct {
 	Interval  bool    `key:"interval" json:"interval" default:"true" doc:"compute an interval from groups of samples, where memory allows"`
 }
 
-// Defaults returns the settings of the paper, with null and interval, for maps of at most 32 x 32 positions.
+// Defaults returns the settings of the paper, with null and interval, for maps of at most 32 x 32
+// positions.
 func Defaults() Settings {
 	return Settings{Variance: 0.99, Positions: 32 * 32, Null: true, Interval: true}
 }
@@ -67,8 +68,9 @@ func (m *seis) Skip(s measure.Site) string {
 	return why
 }
 
-// Cost counts the moments, the groups of the interval where the budget allows them and no Store takes them, and the segment that is
-// being filled. Computing the scores takes some ten d x d matrices of float64 more for a moment.
+// Cost counts the moments, the groups of the interval where the budget allows them and no Store
+// takes them, and the segment that is being filled. Computing the scores takes some ten d x d
+// matrices of float64 more for a moment.
 func (m *seis) Cost(s measure.Site) int64 {
 	p, why := featureMapsOf(s.Layer, m.settings.Positions)
 	if why != "" || s.Layout.Block < 1 {
@@ -90,7 +92,8 @@ func (m *seis) Borrowed(s measure.Site) int64 {
 	return m.bytes(s, p).scratch
 }
 
-// A need is what an accumulator holds in any case, what the groups of the interval add, and what a segment is multiplied in.
+// A need is what an accumulator holds in any case, what the groups of the interval add, and what a
+// segment is multiplied in.
 type need struct{ base, groups, scratch int64 }
 
 func (n need) all() int64 { return n.base + n.groups + n.scratch }
@@ -114,7 +117,8 @@ func (m *seis) bytes(s measure.Site, p featureMaps) need {
 	return b
 }
 
-// groups is the number of groups that the accumulator of a site keeps for the interval: 0 where they do not fit.
+// groups returns the number of groups that the accumulator of a site keeps for the interval. It is
+// 0 where they do not fit.
 func (m *seis) groups(s measure.Site, p featureMaps) int {
 	n := intervalGroups(s.Layout)
 	if !m.settings.Interval || n == 0 || s.Budget > 0 && m.bytes(s, p).all() > s.Budget {
@@ -123,10 +127,11 @@ func (m *seis) groups(s measure.Site, p featureMaps) int {
 	return n
 }
 
-// maxGroups is the number of groups that halves are made of, fewer than a Layout's, since each has moments of its own.
+// maxGroups is the number of groups that halves are made of, fewer than a Layout's, since each has
+// moments of its own.
 const maxGroups = resample.HalfGroups
 
-// intervalGroups is maxGroups, or 0 where there are too few samples for so many.
+// intervalGroups returns maxGroups, or 0 where there are too few samples for so many.
 func intervalGroups(l measure.Layout) int {
 	if l.Groups < maxGroups {
 		return 0

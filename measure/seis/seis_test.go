@@ -68,11 +68,11 @@ func near(t testing.TB, what string, got, want, tolerance float64) {
 	}
 }
 
-// golden is a case of testdata/golden.json.
-// images is a layer of four channels on CIFAR-10 images, and the same on the images averaged over 2 x 2 pixels
-// and so moved by half a pixel: what golden.py makes of them.
-// edges fills the four channels of a picture: red, edges of red along rows, edges of green along columns, blue.
-// smooth is b x c maps of h x w positions with a decaying spectrum: sums of random waves.
+// golden is a case of testdata/golden.json. images is a layer of four channels on CIFAR-10 images,
+// and the same on the images averaged over 2 x 2 pixels and so moved by half a pixel: what
+// golden.py makes of them. edges fills the four channels of a picture: red, edges of red along
+// rows, edges of green along columns, blue. smooth is b x c maps of h x w positions with a decaying
+// spectrum: sums of random waves.
 func smooth(seed uint64, b, c, h, w int) tensor.Tensor {
 	g := rand.New(rand.NewPCG(seed, 0))
 	z := tensor.New(b, c, h, w)
@@ -179,7 +179,8 @@ func TestOrderOfChannelsDoesNotMatter(t *testing.T) {
 	}
 }
 
-// Unrelated activations score at their null, and the null of related ones is where unrelated ones score.
+// Unrelated activations score at their null, and the null of related ones is where unrelated ones
+// score.
 func TestTheNullIsWhereChanceIs(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{300, 640} { // pairs in long cycles and in cycles of four

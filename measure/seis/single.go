@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// singleMoments are moments in float32. They serve replicates, of which there are many and which differ by far more
-// than float32 rounds.
+// singleMoments are moments in float32. They serve replicates, of which there are many and which
+// differ by far more than float32 rounds.
 type singleMoments struct {
 	xx, yy  blas32.General // p x p and q x q, symmetric, upper triangles
 	xy      blas32.General // p x q
@@ -26,8 +26,9 @@ type singleMoments struct {
 //
 //	L⁻ᵀ xy M⁻¹ = P diag(rho) Qᵀ,  W = L⁻¹ P,  V = M⁻¹ Q.
 //
-// The variables are scaled to unit variance first, so that rounding is as small beside a pattern of little variance as
-// beside one of much. xx, yy and xy are overwritten. It is an error if a scatter is not positive definite.
+// The variables are scaled to unit variance first, so that rounding is as small beside a pattern of
+// little variance as beside one of much. xx, yy and xy are overwritten. It is an error if a scatter
+// is not positive definite.
 func (p singleMoments) correlations() (rho, cos []float64, err error) {
 	sx, sy := scales(p.xx), scales(p.yy)
 	l, okx := factorSingle(scaleTriangle(p.xx, sx))
@@ -69,8 +70,8 @@ func (p principalSingleMoments) correlations() (rho, cos []float64, err error) {
 	return rho, cos, nil
 }
 
-// scaledBack returns the correlations, descending, and the cosines of the vectors once their variables are scaled back.
-// The vectors are rows, in the order of ascending correlations.
+// scaledBack returns the correlations, descending, and the cosines of the vectors once their
+// variables are scaled back. The vectors are rows, in the order of ascending correlations.
 func scaledBack(left blas32.General, rho []float64, right blas32.General, sx, sy []float32, overlap blas32.General, work *workspace) (descending, cos []float64) {
 	scaleColumns(left, sx)
 	scaleColumns(right, sy)
@@ -89,8 +90,8 @@ func scaledBack(left blas32.General, rho []float64, right blas32.General, sx, sy
 	return rho, cos
 }
 
-// decomposeSingle is linalg.Decompose in float32, with the singular values ascending and the vectors as rows: r x rows
-// and r x cols.
+// decomposeSingle does what linalg.Decompose does in float32, with the singular values ascending and the
+// vectors as rows: r x rows and r x cols.
 func decomposeSingle(k blas32.General, work *workspace) (p blas32.General, rho []float64, q blas32.General, err error) {
 	wide := k.Rows < k.Cols
 	inner, outer := blas.Trans, blas.Trans
@@ -113,8 +114,8 @@ func decomposeSingle(k blas32.General, work *workspace) (p blas32.General, rho [
 	return large, rho, small, nil
 }
 
-// unscale divides rows by the roots of their squared lengths, ascending, and returns the roots. Rows that are too short to have a
-// direction become zero.
+// unscale divides rows by the roots of their squared lengths, ascending, and returns the roots.
+// Rows that are too short to have a direction become zero.
 func unscale(rows blas32.General, squares []float32) []float64 {
 	lengths := make([]float64, len(squares))
 	for i, v := range squares {
@@ -131,7 +132,8 @@ func unscale(rows blas32.General, squares []float32) []float64 {
 	return lengths
 }
 
-// smallestSingle is the part of the largest singular value below which decomposeSingle cannot tell one from zero.
+// smallestSingle is the part of the largest singular value below which decomposeSingle cannot tell
+// one from zero.
 const smallestSingle = 1e-3
 
 func newSingle(rows, cols int) blas32.General {
@@ -159,7 +161,7 @@ func factorSingle(a blas32.General) (t blas32.Triangular, ok bool) {
 	return blas32.Triangular{Uplo: blas.Upper, Diag: blas.NonUnit, N: a.Cols, Stride: a.Stride, Data: a.Data}, ok
 }
 
-// scales are 1 over the square roots of a diagonal; 0 where that is not positive.
+// scales returns 1 over the square roots of a diagonal, and 0 where that is not positive.
 func scales(a blas32.General) []float32 {
 	diagonal := make([]float64, a.Rows)
 	for i := range diagonal {

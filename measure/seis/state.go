@@ -40,8 +40,8 @@ func (a *accumulator) WriteState(to io.Writer) error {
 	return w.Close()
 }
 
-// UnmarshalBinary replaces the state by one that MarshalBinary of an accumulator of the same site has given. After an
-// error the accumulator is not to be used.
+// UnmarshalBinary replaces the state by one that MarshalBinary of an accumulator of the same site
+// has given. After an error the accumulator is not to be used.
 func (a *accumulator) UnmarshalBinary(data []byte) error {
 	r, err := state.NewReader(data, "seis", a.measure.Version())
 	if err != nil {

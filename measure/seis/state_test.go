@@ -7,7 +7,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// FuzzUnmarshal feeds damaged states: an error or a state that gives scores or an error, never a panic.
+// FuzzUnmarshal feeds damaged states: an error or a state that gives scores or an error, never a
+// panic.
 func FuzzUnmarshal(f *testing.F) {
 	z := smooth(1, 20, 2, 2, 3)
 	for _, n := range []int{0, 3, 20} {
@@ -87,7 +88,8 @@ func TestBatchesThatDoNotFitAreErrors(t *testing.T) {
 	}
 }
 
-// Groups that are in a Store count as if they were in memory, so that a score does not depend on where it is computed.
+// Groups that are in a Store count as if they were in memory, so that a score does not depend on
+// where it is computed.
 func TestCostKeepsToTheBudget(t *testing.T) {
 	t.Parallel()
 	z := smooth(1, 60, 4, 8, 8)

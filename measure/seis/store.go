@@ -112,7 +112,8 @@ func sizeOf[T float32 | float64]() int64 {
 	return int64(unsafe.Sizeof(one))
 }
 
-// bytesOf are the bytes of numbers as this machine has them: a Store is read by who wrote it.
+// bytesOf returns the memory of numbers as bytes, in the byte order of the machine. A Store is read
+// by the process that wrote it.
 func bytesOf[T float32 | float64](x []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), int64(len(x))*sizeOf[T]())
 }
@@ -138,7 +139,7 @@ func (s *memoryStore) WriteAt(p []byte, at int64) (int, error) { return copy(s.b
 // ReadAt implements measure.Store.
 func (s *memoryStore) ReadAt(p []byte, at int64) (int, error) { return copy(p, s.bytesFrom(at)), nil }
 
-// bytesFrom is the room that a place lies in, from there on.
+// bytesFrom returns the buffer that a place lies in, from there on.
 func (s *memoryStore) bytesFrom(at int64) []byte {
 	i := len(s.starts) - 1
 	for s.starts[i] > at {

@@ -6,17 +6,17 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// subsets gathers the scatters of coordinates for several sets of observations at once, such as halves of all. The
-// observations come in groups, each of which belongs to some of the sets. The subspaces are those of all observations.
-// One goroutine at a time may use it.
+// subsets gathers the scatters of coordinates for several sets of observations at once, such as
+// halves of all. The observations come in groups, each of which belongs to some of the sets. The
+// subspaces are those of all observations. One goroutine at a time may use it.
 type subsets struct {
 	bases *bases
 	all   *linalg.Scatter[float64]
 	sums  []coordinateSum
 }
 
-// A coordinateSum holds the scatters of the coordinates of n observations about the mean of all, and the sum of their
-// deviations from that mean.
+// A coordinateSum holds the scatters of the coordinates of n observations about the mean of all,
+// and the sum of their deviations from that mean.
 type coordinateSum struct {
 	n      int
 	xx, yy []float32 // upper triangles, row after row
@@ -38,9 +38,9 @@ func (f *bases) newSubsets(all *linalg.Scatter[float64], sets int) *subsets {
 	return h
 }
 
-// add adds a group of observations to the sets that belongs names. It returns the influence of the group on the
-// fractional ranks of x and of y: what they gain, to first order, where the group is counted twice. The influences of
-// all groups sum to zero.
+// add adds a group of observations to the sets that belongs names. It returns the influence of the
+// group on the fractional ranks of x and of y: what they gain, to first order, where the group is
+// counted twice. The influences of all groups sum to zero.
 func (h *subsets) add(part *linalg.Scatter[float32], belongs func(set int) bool) (x, y float64) {
 	f, m := h.bases, float32(part.N)
 	delta := make([]float32, h.all.P)
@@ -73,8 +73,8 @@ func (h *subsets) add(part *linalg.Scatter[float32], belongs func(set int) bool)
 	return f.x.Influence(diagonalOfTriangle(xx, len(dx)), tx), f.y.Influence(diagonalOf(yy), ty)
 }
 
-// set returns the scatters of the coordinates of a set, about its mean, and the number of its observations. The set is
-// empty afterwards. The result is valid until the next call of set or add.
+// set returns the scatters of the coordinates of a set, about its mean, and the number of its
+// observations. The set is empty afterwards. The result is valid until the next call of set or add.
 func (h *subsets) set(i int) (p singleMoments, n int) {
 	s := h.sums[i]
 	h.sums[i] = coordinateSum{}
@@ -89,7 +89,8 @@ func (h *subsets) set(i int) (p singleMoments, n int) {
 	return singleMoments{xx: xx, yy: yy, xy: s.xy, overlap: part(f.overlap1, 0, f.x.K, 0, f.y.K), work: &f.work}, s.n
 }
 
-// variancesAbout returns the summed variance of x and of y of a part, about a mean from which its own differs by delta.
+// variancesAbout returns the summed variance of x and of y of a part, about a mean from which its
+// own differs by delta.
 func variancesAbout(part *linalg.Scatter[float32], delta []float32) (x, y float64) {
 	for i, v := range part.Variances() {
 		v := float64(v) + float64(part.N)*float64(delta[i])*float64(delta[i])
@@ -119,7 +120,8 @@ func triangleOf(m blas32.General) []float32 {
 	return out
 }
 
-// diagonalOfTriangle returns the diagonal of an n x n matrix of which the upper triangle is given, row after row.
+// diagonalOfTriangle returns the diagonal of an n x n matrix of which the upper triangle is given,
+// row after row.
 func diagonalOfTriangle(triangle []float32, n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -145,7 +147,8 @@ func addTriangle(sum []float32, m blas32.General) {
 	}
 }
 
-// squareOf puts a triangle whose rows follow one another into the upper one of m. What is below it is 0.
+// squareOf puts a triangle whose rows follow one another into the upper one of m. What is below it
+// is 0.
 func squareOf(triangle []float32, m blas32.General) blas32.General {
 	for i := range m.Rows {
 		row := rowOf(m, i)

@@ -41,7 +41,8 @@ func decaying(n, d int) []float32 {
 	return rows
 }
 
-// A set has the scatters, about its own mean, of the coordinates of its observations in the subspaces of all.
+// A set has the scatters, about its own mean, of the coordinates of its observations in the
+// subspaces of all.
 func TestASetHasTheCorrelationsOfItsObservations(t *testing.T) {
 	t.Parallel()
 	const n, d = 200, 6
@@ -110,7 +111,8 @@ func projectedCorrelations(t *testing.T, w coordinates, rows []float32, d int) (
 	return rho, cos
 }
 
-// referenceCorrelations returns the canonical correlations of moments, and the cosines, in float64 by Cholesky factors.
+// referenceCorrelations returns the canonical correlations of moments, and the cosines, in float64
+// by Cholesky factors.
 func referenceCorrelations(xx, yy, xy, overlap *mat.Dense) (rho, cos []float64, err error) {
 	inverse := func(m *mat.Dense) (*mat.Dense, error) { // of the lower Cholesky factor
 		n, _ := m.Dims()
@@ -156,7 +158,8 @@ func centre(x *mat.Dense) {
 	}
 }
 
-// The influence of a group is the derivative of the fractional rank by its weight. All groups together change nothing.
+// The influence of a group is the derivative of the fractional rank by its weight. All groups
+// together change nothing.
 func TestInfluenceIsADerivative(t *testing.T) {
 	t.Parallel()
 	const n, d, more = 200, 6, 0.01

@@ -10,12 +10,13 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// noiseFloor is the part of the largest eigenvalue below which an eigenvalue of a sum of float32 products is rounding.
-// It matters only where more than 99.9 % of the variance is asked for, or where there is hardly any.
+// noiseFloor is the part of the largest eigenvalue below which an eigenvalue of a sum of float32
+// products is rounding. It matters only where more than 99.9 % of the variance is asked for, or
+// where there is hardly any.
 const noiseFloor = 1e-7
 
-// A subspace is spanned by the leading eigenvectors of a scatter. A few more eigenvectors, its margin, are kept to see
-// what a higher rank would change.
+// A subspace is spanned by the leading eigenvectors of a scatter. A few more eigenvectors, its
+// margin, are kept to see what a higher rank would change.
 type subspace struct {
 	resample.Cutoff            // where the eigenvalues are cut off
 	basis           *mat.Dense // d x (K + margin), orthonormal columns; nil where K is 0
@@ -24,9 +25,10 @@ type subspace struct {
 // margin returns how many eigenvectors beyond the first k a subspace keeps at most.
 func margin(k int) int { return 1 + k/50 }
 
-// leading returns the subspace of the fewest leading eigenvectors of a scatter that hold at least the given fraction of
-// the sum of its eigenvalues. scatter is d x d, row-major, upper triangle; it is overwritten. Eigenvalues that are zero
-// but for rounding are left out, so a scatter of constants has a subspace of dimension 0.
+// leading returns the subspace of the fewest leading eigenvectors of a scatter that hold at least
+// the given fraction of the sum of its eigenvalues. scatter is d x d, row-major, upper triangle; it
+// is overwritten. Eigenvalues that are zero but for rounding are left out, so a scatter of
+// constants has a subspace of dimension 0.
 func leading(scatter []float64, d int, fraction float64) (subspace, error) {
 	if len(scatter) != d*d {
 		panic(fmt.Sprintf("seis: a scatter of %d values for %d variables", len(scatter), d))

@@ -4,8 +4,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// A workspace is memory for the matrices of a computation that is repeated with nearly the same sizes. Fresh memory
-// would be zeroed and faulted in each time. The zero workspace is ready.
+// A workspace is memory for the matrices of a computation that is repeated with nearly the same
+// sizes. Fresh memory would be zeroed and faulted in each time. The zero workspace is ready.
 type workspace struct {
 	slices [][]float32
 	given  int // how many of the slices are in use
@@ -32,7 +32,8 @@ func (w *workspace) matrix(rows, cols int) blas32.General {
 	return blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: w.values(rows * cols)}
 }
 
-// grow returns n values of a slice, reallocated where it is too small. Their contents are undefined.
+// grow returns n values of a slice, reallocated where it is too small. Their contents are
+// undefined.
 func grow(s *[]float32, n int) []float32 {
 	if cap(*s) < n {
 		*s = make([]float32, n)
