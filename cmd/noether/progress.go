@@ -44,9 +44,18 @@ func bar(w io.Writer) (func(study.Progress), func()) {
 	}
 }
 
-// subject returns the current model and data.
+// subject returns the current model and data, and what is being done.
 func subject(p study.Progress) string {
 	text := fmt.Sprintf("%s on %s", p.Model, p.Data)
+	if p.Passes > 1 {
+		text += fmt.Sprintf(", pass %d of %d", p.Pass, p.Passes)
+	}
+	switch {
+	case p.Scorings > 0:
+		text += fmt.Sprintf(": %d of %d layers scored", p.Scored, p.Scorings)
+	case p.Of > 0:
+		text += fmt.Sprintf(": %d of %d samples", p.Samples, p.Of)
+	}
 	if p.Note != "" {
 		text += ", " + p.Note
 	}
@@ -61,9 +70,22 @@ func plainLines(w io.Writer) func(study.Progress) {
 	return func(p study.Progress) {
 		if now := time.Now(); now.Sub(last) >= linesEvery {
 			last = now
-			rate := float64(p.Done) / now.Sub(start).Seconds()
-			left := time.Duration(float64(p.Total-p.Done)/rate) * time.Second
-			fmt.Fprintf(w, "%s: %d of %d samples, %.0f/s, %s left\n", subject(p), p.Done, p.Total, rate, left.Round(time.Second))
+			fmt.Fprintln(w, progressLine(p, now.Sub(start)))
 		}
 	}
+}
+
+// progressLine describes the progress of a run that has taken some time. The percentage is that of
+// all forward passes, as is that of the bar.
+func progressLine(p study.Progress, took time.Duration) string {
+	if p.Scorings > 0 {
+		return subject(p)
+	}
+	rate := float64(p.Done) / took.Seconds()
+	left := time.Duration(float64(p.Total-p.Done) / rate * float64(time.Second)).Round(time.Second)
+	what := ""
+	if p.Of > 0 {
+		what = " of the forward passes"
+	}
+	return fmt.Sprintf("%s, %.0f %%%s, %.0f/s, %s left", subject(p), 100*float64(p.Done)/float64(max(1, p.Total)), what, rate, left)
 }

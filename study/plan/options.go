@@ -37,12 +37,15 @@ type Options struct {
 	Version         string              // of this program, for run.json
 }
 
-// Progress is the progress of a run, counted in samples of forward passes.
+// Progress is the progress of a run. Done and Total count samples of forward passes: a sample counts
+// once for the clean input and once for each view, in each pass.
 type Progress struct {
-	Done, Total  int64
-	Pass, Passes int // each procedure counts as a pass
-	Model, Data  string
-	Note         string // status text of a procedure, such as the distance reached
+	Done, Total      int64
+	Pass, Passes     int // each procedure counts as a pass
+	Samples, Of      int // samples of the data that the current pass has read, and will read
+	Scored, Scorings int // layers that the current pass has scored, and will score; 0 while it reads samples
+	Model, Data      string
+	Note             string // status text of a procedure, such as the distance reached
 }
 
 // Cores returns the number of goroutines that compute in parallel.

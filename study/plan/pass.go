@@ -132,6 +132,9 @@ func (p *Pass) Start() int {
 	return max(at, p.lo)
 }
 
+// Size returns the number of samples of the pass, those that were fed by an earlier run included.
+func (p *Pass) Size() int { return p.Hi - p.lo }
+
 // CleanView is the index of the clean batch where an index of a view is expected.
 const CleanView = -1
 

@@ -25,6 +25,7 @@ type feeder struct {
 	stats   *telemetry.Stats
 	fail    func(c *plan.Cell, layer string, inputs []string, cause error) error
 	drop    func(t *plan.Task, cause error) bool // gives up a layer, if the rest of the cell can do without it
+	end     int                                  // all places below this have been fed
 	current []string                             // names of the samples in progress
 }
 
@@ -92,6 +93,7 @@ func (f *feeder) run(ctx context.Context, tick func(forwards int) error) error {
 		if err != nil {
 			return err
 		}
+		f.end = item.end
 		if err := tick(n); err != nil {
 			return err
 		}

@@ -32,12 +32,11 @@ func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 	job.Runtime, job.Threads, job.Device = r.Options.Runtime, r.Options.Threads, r.Options.Device
 	before := r.progress.Done
 	r.progress.Model, r.progress.Data = c.ModelNames(), c.Data.Entry.Name
+	r.progress.Samples, r.progress.Of, r.progress.Scored, r.progress.Scorings = 0, 0, 0, 0
 	job.Progress = func(done int64, note string) {
 		r.progress.Done, r.progress.Note = before+done, note
 		r.Stats.Done.Store(before + done)
-		if r.Options.Progress != nil {
-			r.Options.Progress(r.progress)
-		}
+		r.report()
 	}
 	r.Log.Info("procedure", "number", r.progress.Pass, "of", r.progress.Passes, "what", c.String())
 	ctx, work := telemetry.Span(ctx, "procedure", attribute.String("what", c.String()))

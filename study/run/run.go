@@ -130,12 +130,12 @@ func (r *runner) feedPass(ctx context.Context, p *plan.Pass) (*feeder, error) {
 	}
 	r.shareCores(p)
 	r.progress.Model, r.progress.Data = p.Title(), p.Data().Entry.Name
+	r.progress.Samples, r.progress.Of, r.progress.Scored, r.progress.Scorings = 0, p.Size(), 0, 0
 	err = f.run(ctx, func(forwards int) error {
 		r.progress.Done += int64(forwards)
 		r.Stats.Done.Store(r.progress.Done)
-		if r.Options.Progress != nil {
-			r.Options.Progress(r.progress)
-		}
+		r.progress.Samples = p.Size() - (p.Hi - f.end)
+		r.report()
 		return r.saveIfDue(p)
 	})
 	if closing := f.close(); err == nil {

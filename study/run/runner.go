@@ -42,3 +42,10 @@ func (r *runner) dropLayer(t *plan.Task, cause error) bool {
 	r.dropped[layer] = true
 	return true
 }
+
+// report passes the progress on.
+func (r *runner) report() {
+	if r.Options.Progress != nil {
+		r.Options.Progress(r.progress)
+	}
+}

@@ -22,6 +22,7 @@ func (r *runner) score(ctx context.Context, p *plan.Pass) error {
 	}
 	workers := min(r.Options.Cores(), len(tasks))
 	r.Options.ShareBLAS(workers)
+	r.progress.Scored, r.progress.Scorings = 0, len(tasks)
 	outcomes := r.compute(ctx, tasks, workers)
 	for i := range tasks {
 		var o outcome
@@ -36,6 +37,8 @@ func (r *runner) score(ctx context.Context, p *plan.Pass) error {
 		if err := r.keepScores(p, o); err != nil {
 			return err
 		}
+		r.progress.Scored = i + 1
+		r.report()
 	}
 	return r.saveIncomplete(p)
 }

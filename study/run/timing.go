@@ -16,7 +16,7 @@ import (
 const (
 	timedSamples = 32              // samples of a pass that are run, if they take no longer than timedEngine
 	timedEngine  = 4 * time.Second // for the batches of a pass, beyond two
-	timedBlocks  = 20              // blocks of the layout that accumulators are fed: one of each group
+	timedBlocks  = 20              // blocks of the layout that accumulators are fed: those of all groups
 )
 
 // A passTime is what was timed of a pass. All times but open are for a sample.

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/study/internal/guard"
 	"github.com/noether-ml/noether/study/plan"
 	"github.com/noether-ml/noether/tensor"
@@ -24,15 +25,16 @@ type shapeTimes [2]taskTime
 
 // A trial is a task whose accumulator is fed a few batches to time it.
 type trial struct {
-	task  *plan.Task
-	turn  int // 0 under the first view of the layer, 1 under another
-	view  int
-	acc   plan.Accumulator
-	z     []tensor.Tensor // for each of the task's readings, of the current batch
-	n     int             // samples fed
-	took  time.Duration   // feeding
-	score time.Duration
-	fail  error
+	task    *plan.Task
+	turn    int // 0 under the first view of the layer, 1 under another
+	view    int
+	acc     plan.Accumulator
+	z       []tensor.Tensor // for each of the task's readings, of the current batch
+	scratch []tensor.Tensor // of scaled
+	n       int             // samples fed
+	took    time.Duration   // feeding
+	score   time.Duration
+	fail    error
 }
 
 // addTime adds what was timed of a trial.
@@ -91,26 +93,41 @@ func (f *feeder) keepReadings(trials []*trial, view int) {
 	}
 }
 
-// feedTrials feeds a batch, the k-th of so many, to the trials. The samples stand for those of
-// several blocks of the layout, so that every group of an interval is fed.
+// feedTrials feeds a batch, the k-th of so many, to the trials. Its samples stand for those of
+// several places, so that every group of an interval is fed.
 func (f *feeder) feedTrials(trials []*trial, b *batch, k, batches int, last bool) {
-	layout := f.Data().Layout
-	blocks := min(timedBlocks, layout.Blocks())
-	from, to := k*blocks/batches, (k+1)*blocks/batches
+	starts := trialStarts(f.Data().Layout, f.Batch)
+	from, to := k*len(starts)/batches, (k+1)*len(starts)/batches
 	if last {
-		to = blocks
+		to = len(starts)
 	}
-	for block := from; block < to; block++ {
-		at := block * layout.Block
-		n := min(len(b.place), layout.Block, layout.N-at)
+	for i := from; i < to; i++ {
+		at, end := starts[i][0], starts[i][1]
+		n := min(len(b.place), end-at)
 		ids := plan.SampleIDs{Index: b.index[:n], Label: b.label[:n]}
-		for i := range n {
-			ids.Place = append(ids.Place, at+i)
+		for j := range n {
+			ids.Place = append(ids.Place, at+j)
 		}
 		for view := range f.Views {
-			f.feedView(trials, view, ids, 1-float32(block)/1024)
+			f.feedView(trials, view, ids, 1-float32(i)/1024)
 		}
 	}
+}
+
+// trialStarts returns the ranges of places that trials are fed, one for each call: those of all
+// batches if the data are few, else the beginnings of the first blocks.
+func trialStarts(l measure.Layout, batch int) (ranges [][2]int) {
+	if l.N <= timedBlocks*l.Block {
+		for at := 0; at < l.N; at += batch {
+			ranges = append(ranges, [2]int{at, min(at+batch, l.N)})
+		}
+		return ranges
+	}
+	for block := range timedBlocks {
+		at := block * l.Block
+		ranges = append(ranges, [2]int{at, at + min(batch, l.Block)})
+	}
+	return ranges
 }
 
 // feedView feeds the first samples of a batch to the trials of a view, in parallel, and times them.
@@ -120,7 +137,7 @@ func (f *feeder) feedView(trials []*trial, view int, ids plan.SampleIDs, scale f
 	var inputs [][]tensor.Tensor
 	for _, t := range trials {
 		if t.view == view && t.fail == nil {
-			fed, inputs = append(fed, t), append(inputs, scaled(t.z, len(ids.Place), scale))
+			fed, inputs = append(fed, t), append(inputs, t.scaled(len(ids.Place), scale))
 		}
 	}
 	clock, walls := startClock(), make([]time.Duration, len(fed))
@@ -141,17 +158,20 @@ func (f *feeder) feedView(trials []*trial, view int, ids plan.SampleIDs, scale f
 	}
 }
 
-// scaled returns the first n samples of tensors, times a factor.
-func scaled(z []tensor.Tensor, n int, factor float32) (out []tensor.Tensor) {
-	for _, x := range z {
-		x = x.Slice(0, n)
-		data := slices.Clone(x.Data)
-		for i := range data {
-			data[i] *= factor
-		}
-		out = append(out, tensor.Tensor{Shape: x.Shape, Data: data})
+// scaled returns the first n samples of what the trial reads, times a factor. They are valid until
+// the next call.
+func (t *trial) scaled(n int, factor float32) []tensor.Tensor {
+	for len(t.scratch) < len(t.z) {
+		t.scratch = append(t.scratch, tensor.Tensor{})
 	}
-	return out
+	for i, x := range t.z {
+		x = x.Slice(0, n)
+		t.scratch[i] = tensor.Tensor{Shape: x.Shape, Data: append(t.scratch[i].Data[:0], x.Data...)}
+		for j := range t.scratch[i].Data {
+			t.scratch[i].Data[j] *= factor
+		}
+	}
+	return t.scratch
 }
 
 // scoreTrials computes the scores of the trials, as many at once as there are cores: those of the

@@ -1,0 +1,23 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/noether-ml/noether/study"
+)
+
+// The samples are those of the data; the percentage is of the forward passes.
+func TestProgressLine(t *testing.T) {
+	t.Parallel()
+	for want, p := range map[string]study.Progress{
+		"net on photos: 24 of 40 samples, 60 % of the forward passes, 12/s, 8s left":               {Model: "net", Data: "photos", Done: 144, Total: 240, Pass: 1, Passes: 1, Samples: 24, Of: 40},
+		"net on photos, pass 2 of 3: 24 of 40 samples, 50 % of the forward passes, 10/s, 12s left": {Model: "net", Data: "photos", Done: 120, Total: 240, Pass: 2, Passes: 3, Samples: 24, Of: 40},
+		"net on photos: 7 of 75 layers scored":                                                     {Model: "net", Data: "photos", Done: 240, Total: 240, Pass: 1, Passes: 1, Samples: 40, Of: 40, Scored: 7, Scorings: 75},
+		"net on photos, distance 0.5, 50 %, 10/s, 12s left":                                        {Model: "net", Data: "photos", Done: 120, Total: 240, Pass: 1, Passes: 1, Note: "distance 0.5"},
+	} {
+		if got := progressLine(p, 12*time.Second); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package run
+
+import (
+	"testing"
+
+	"github.com/noether-ml/noether/measure"
+)
+
+// Every group of the layout is fed, in ascending places, whatever the number of samples.
+func TestTrialsFeedEveryGroup(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 5, 60, 200, 640, 50_000} {
+		for _, batch := range []int{1, 7, 64} {
+			l := measure.NewLayout(n)
+			groups := map[int]bool{}
+			last, fed := -1, 0
+			for _, r := range trialStarts(l, batch) {
+				if r[0] <= last || r[1] <= r[0] || r[1] > n {
+					t.Fatalf("%d samples, batch %d: places %v after %d", n, batch, r, last)
+				}
+				for place := r[0]; place < r[1]; place++ {
+					groups[l.Group(place)] = true
+					fed++
+				}
+				last = r[1] - 1
+			}
+			if len(groups) != l.Groups || fed > 640 {
+				t.Errorf("%d samples, batch %d: %d of %d groups are fed, with %d samples", n, batch, len(groups), l.Groups, fed)
+			}
+		}
+	}
+}
