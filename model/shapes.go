@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
 	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
@@ -161,11 +162,27 @@ func (m *Model) newShapeReader(names []string) (*shapeReader, error) {
 	if graph, err = rewrite.WithOutputs(graph, outputs); err != nil {
 		return nil, err
 	}
-	session, err := m.newSession(graph, m.options.Threads, true)
+	light := graph
+	if !slices.ContainsFunc(graph.Nodes(), shapeByValues) {
+		light = rewrite.WithZeroWeights(graph)
+	}
+	session, err := m.newSession(light, m.options.Threads, true)
+	if err != nil && light != graph { // an operator may need constant weights
+		session, err = m.newSession(graph, m.options.Threads, true)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &shapeReader{model: m, session: session, outputs: len(names)}, nil
+}
+
+// shapeByValues reports whether the shape of what a node returns may depend on the values of weights.
+func shapeByValues(n *pb.NodeProto) bool {
+	switch n.GetOpType() {
+	case "NonZero", "NonMaxSuppression", "Unique", "Compress", "If", "Loop", "Scan":
+		return true
+	}
+	return false
 }
 
 // newSession opens a session of the engine, with an error that speaks of operators as users do.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strings"
 	"text/tabwriter"
 
@@ -84,6 +85,7 @@ T token or time). The names and operators are what layers: in a study file takes
 // inspect opens a model as a study would. A model that cannot be measured is listed all the same,
 // without shapes.
 func inspect(engine *engineFlags, path string, patterns []string, size, length int) (*inspection, error) {
+	defer debug.SetGCPercent(debug.SetGCPercent(20)) // a model may be most of the memory
 	graph, err := onnx.Read(path)
 	if err != nil {
 		return nil, err
@@ -101,6 +103,7 @@ func inspect(engine *engineFlags, path string, patterns []string, size, length i
 		return nil, fmt.Errorf("reading model %s: %w", path, err)
 	}
 	layers, err := graph.Select(patterns...)
+	graph = rewrite.WithoutWeights(graph)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -108,7 +111,8 @@ func inspect(engine *engineFlags, path string, patterns []string, size, length i
 	if err != nil {
 		return nil, err
 	}
-	m, err := model.Open(o.Runtime, path, model.Options{Layers: patterns, Size: [2]int{size, size}, Samples: length, Threads: o.Threads, Device: o.Device})
+	debug.FreeOSMemory() // the weights are read again
+	m, err := model.Open(o.Runtime, path, model.Options{ReloadWeights: true, Layers: patterns, Size: [2]int{size, size}, Samples: length, Threads: o.Threads, Device: o.Device})
 	if err != nil {
 		out.Problem = strings.TrimPrefix(err.Error(), "model "+path+": ")
 		axes, err := infer.Axes(graph, nil)
