@@ -1,6 +1,7 @@
 package scores
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,9 +20,12 @@ type Cell struct {
 	Transform  string
 	// "" where the transformation has a single value or a range, and for the mean over values.
 	Parameter string
-	Trial     int // 0, 1, ...; MeanOverTrials for what is derived over trials
-	Measure   string
-	Layers    []Layer // one with no name for scores of the whole model
+	// Drawn are the values that the transformation drew for the trial, where all samples share them;
+	// else "". Rows have them as their parameter where there is no other.
+	Drawn   string
+	Trial   int // 0, 1, ...; MeanOverTrials for what is derived over trials
+	Measure string
+	Layers  []Layer // one with no name for scores of the whole model
 	// Peak memory of the process, in bytes, while it computed the cell and the other cells of the
 	// same pass; 0 if unknown.
 	PeakMemory int64
@@ -46,10 +50,7 @@ func (c Cell) Rows(study string) []Row {
 	var rows []Row
 	for _, l := range c.Layers {
 		for _, s := range l.Scores {
-			parameter := c.Parameter
-			if s.Parameter != "" {
-				parameter = s.Parameter
-			}
+			parameter := cmp.Or(s.Parameter, c.Parameter, c.Drawn)
 			rows = append(rows, Row{
 				Study: study, Model: c.Model, Layer: l.Name, Depth: l.Depth, OtherModel: c.OtherModel, OtherLayer: l.Other,
 				Data: c.Data, Transform: c.Transform, Parameter: parameter, Trial: c.Trial,

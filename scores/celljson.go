@@ -110,6 +110,7 @@ type cellJSON struct {
 	Data       string      `json:"data"`
 	Transform  string      `json:"transform,omitempty"`
 	Parameter  string      `json:"parameter,omitempty"`
+	Drawn      string      `json:"drawn,omitempty"`
 	Trial      int         `json:"trial"`
 	Layers     []layerJSON `json:"layers"`
 	PeakMemory int64       `json:"peak_memory,omitempty"`
@@ -142,7 +143,7 @@ type scoreJSON struct {
 
 // MarshalJSON encodes the cell; NaN and infinities are preserved.
 func (c Cell) MarshalJSON() ([]byte, error) {
-	out := cellJSON{cellFormat, c.Measure, c.Model, c.OtherModel, c.Data, c.Transform, c.Parameter, c.Trial, []layerJSON{}, c.PeakMemory, ""}
+	out := cellJSON{cellFormat, c.Measure, c.Model, c.OtherModel, c.Data, c.Transform, c.Parameter, c.Drawn, c.Trial, []layerJSON{}, c.PeakMemory, ""}
 	for _, l := range c.Layers {
 		layer := layerJSON{l.Name, l.Depth, l.Other, []scoreJSON{}}
 		for _, s := range l.Scores {
@@ -177,7 +178,7 @@ func (c *Cell) UnmarshalJSON(data []byte) error {
 	case in.Measure == "" || in.Model == "" || in.Data == "" || in.Layers == nil || in.Trial < MeanOverTrials:
 		return errors.New("incomplete cell: its measure, model, data, trial or layers are missing")
 	}
-	out := Cell{in.Model, in.OtherModel, in.Data, in.Transform, in.Parameter, in.Trial, in.Measure, nil, in.PeakMemory}
+	out := Cell{in.Model, in.OtherModel, in.Data, in.Transform, in.Parameter, in.Drawn, in.Trial, in.Measure, nil, in.PeakMemory}
 	for _, l := range in.Layers {
 		layer := Layer{Name: l.Name, Depth: l.Depth, Other: l.Other}
 		for _, s := range l.Scores {

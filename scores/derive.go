@@ -22,7 +22,7 @@ import (
 func overValues(cells []Cell) []Cell {
 	return derive(cells, func(c Cell) (Cell, bool) {
 		distinct := c.Parameter != ""
-		c.Parameter = ""
+		c.Parameter, c.Drawn = "", ""
 		return c, distinct
 	}, meanOverValues)
 }
@@ -34,7 +34,7 @@ func overValues(cells []Cell) []Cell {
 func overTrials(cells []Cell) []Cell {
 	return derive(cells, func(c Cell) (Cell, bool) {
 		distinct := c.Trial != MeanOverTrials
-		c.Trial = MeanOverTrials
+		c.Trial, c.Drawn = MeanOverTrials, ""
 		return c, distinct
 	}, meanOverTrials)
 }

@@ -3,6 +3,9 @@ package transform
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/noether-ml/noether/tensor"
 )
@@ -101,6 +104,25 @@ type affineOp struct {
 	scale          float64
 	shearX, shearY float64 // degrees
 	Sampling
+}
+
+// Describe returns the values that differ from those of the identity.
+func (o affineOp) Describe() string {
+	var parts []string
+	add := func(name string, identity float64, values ...float64) {
+		if !slices.ContainsFunc(values, func(v float64) bool { return v != identity }) {
+			return
+		}
+		for _, v := range values {
+			name += " " + strconv.FormatFloat(v, 'g', 4, 64)
+		}
+		parts = append(parts, name)
+	}
+	add("rotate", 0, o.angle)
+	add("translate", 0, o.x, o.y)
+	add("scale", 1, o.scale)
+	add("shear", 0, o.shearX, o.shearY)
+	return strings.Join(parts, ", ")
 }
 
 // The parameter of a rotation is its angle, that of a scaling its factor. Other affine Ops have

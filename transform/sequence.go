@@ -3,6 +3,7 @@ package transform
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/noether-ml/noether/tensor"
 )
@@ -48,6 +49,17 @@ type sequenceOp []Op
 
 func (o sequenceOp) Permutes(h, w int) bool {
 	return !slices.ContainsFunc(o, func(op Op) bool { return !Permutes(op, h, w) })
+}
+
+// Describe returns the values of the steps in order.
+func (o sequenceOp) Describe() string {
+	var parts []string
+	for _, op := range o {
+		if text := describe(op); text != "" {
+			parts = append(parts, text)
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (o sequenceOp) Renew(r *rand.Rand) Op {

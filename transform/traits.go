@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 
 	"github.com/noether-ml/noether/tensor"
 )
@@ -67,6 +68,27 @@ func Parameter(op Op) (float64, bool) {
 		return 0, false
 	}
 	return p.Parameter(), true
+}
+
+// Drawn returns the values that an Op of a transform has by chance, as text: the number of Parameter,
+// or the named values of an Op that has several. It is "" where every Op has the same values.
+func Drawn(t Transform, op Op) string {
+	of := func(seed uint64) string { return describe(t.Draw(rand.New(rand.NewPCG(seed, 0)))) }
+	if of(1) == of(2) {
+		return ""
+	}
+	return describe(op)
+}
+
+// describe returns the values of an Op as text; "" where it has none.
+func describe(op Op) string {
+	if v, ok := Parameter(op); ok {
+		return strconv.FormatFloat(v, 'g', 4, 64)
+	}
+	if d, ok := op.(interface{ Describe() string }); ok {
+		return d.Describe()
+	}
+	return ""
 }
 
 // CropPosition returns where a clip of fixed length is cropped from audio that the Op has

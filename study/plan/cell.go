@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 // Identity returns the fields that name the cell in its record, without layers and scores.
 func (c *Cell) Identity() scores.Cell {
 	out := scores.Cell{Model: c.Model.Entry.Name, Data: c.Data.Entry.Name, Transform: c.View.Name,
-		Parameter: c.View.Parameter, Trial: c.View.Trial, Measure: c.Method.Name()}
+		Parameter: c.View.Parameter, Drawn: c.drawn, Trial: c.View.Trial, Measure: c.Method.Name()}
 	if c.other != nil {
 		out.OtherModel = c.other.Entry.Name
 	}
@@ -81,7 +82,13 @@ type Cell struct {
 	Done      bool              // the run folder holds its record
 
 	Failed bool // it failed in this run
+
+	drawn string // values of the transformation that all samples share and that were drawn; else ""
 }
+
+// Parameter returns the value of the transformation that the cell's scores belong to: the listed
+// one, or the one that was drawn for the trial.
+func (c *Cell) Parameter() string { return cmp.Or(c.View.Parameter, c.drawn) }
 
 // HasUnsaved reports whether the run folder lacks something that the cell's tasks have gathered.
 func (c *Cell) HasUnsaved() bool { return slices.ContainsFunc(c.Tasks, (*Task).hasUnsaved) }

@@ -106,6 +106,7 @@ func (p *Plan) addCellsBetween(a, b *Model, d *Data, spec spec.MeasureSpec) erro
 func (p *Plan) add(c *Cell) {
 	if len(c.Tasks) > 0 || c.Procedure != nil {
 		c.Key = c.key(p.Study)
+		c.drawn = c.View.drawn(p.key(c))
 		p.Cells = append(p.Cells, c)
 	}
 }

@@ -13,3 +13,16 @@ func (p *Pass) Draw(v View, index int) transform.Op {
 	key := measure.Key{Seed: p.Seed, Data: p.Data().Entry.Name, Transform: v.Name, Trial: v.Trial}
 	return procedure.Draw(v.Transform, v.Per == "trial", key, index)
 }
+
+// drawn returns the values that a view without a listed parameter draws for all samples of a trial,
+// or "".
+func (v View) drawn(key measure.Key) string {
+	law := v.Transform
+	if all := v.allValues; all != nil && len(all.Values) == 1 {
+		law = all.Values[0].Transform
+	}
+	if law == nil || v.Per != "trial" || v.Parameter != "" {
+		return ""
+	}
+	return transform.Drawn(law, procedure.Draw(law, true, key, 0))
+}

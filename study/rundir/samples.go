@@ -57,7 +57,7 @@ func (f Folder) readSamples(ctx context.Context, c *plan.Cell, study string) ([]
 		for _, v := range values {
 			known := names[v.Index]
 			out = append(out, scores.SampleRow{Study: study, Model: c.Model.Entry.Name, Layer: t.Name(), Data: c.Data.Entry.Name,
-				Transform: c.View.Name, Parameter: c.View.Parameter, Trial: c.View.Trial, Measure: c.Method.Name(),
+				Transform: c.View.Name, Parameter: c.Parameter(), Trial: c.View.Trial, Measure: c.Method.Name(),
 				Statistic: v.Statistic, Index: v.Index, Name: known.Name, Label: known.Label, Value: v.Value})
 		}
 	}
