@@ -62,7 +62,7 @@ func printCosts(costs []study.Cost) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Printf("\n%d cells, %d passes, %d samples through the engine; about %s on this machine when idle, with up to %s of memory\n",
+	fmt.Printf("\ncells: %d; passes: %d; samples through the engine: %d; about %s on this machine when idle, with up to %s of memory\n",
 		sum.Cells, sum.Passes, sum.Forwards, sum.Total.Round(time.Second), mebibytes(sum.Peak))
 	return nil
 }

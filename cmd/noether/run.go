@@ -63,7 +63,7 @@ func (r *runFlags) add(c *cobra.Command) {
 	f.StringArrayVar(&r.only, "only", nil, "run the cells of this model alone and leave the scores to noether merge; may be repeated")
 	f.BoolVar(&r.complete, "complete", false, "with --shard: finish the cells whose other shards are in the folder already")
 	f.StringVar(&r.memory, "memory", "", "bound on what accumulators hold at once, such as 512MiB")
-	f.DurationVar(&r.every, "save-every", time.Minute, "how often unfinished work is saved: what a kill can cost")
+	f.DurationVar(&r.every, "save-every", time.Minute, "least time between saves of unfinished work, which take at most a twentieth of the time: what a kill can cost")
 	f.BoolVar(&r.failFast, "fail-fast", false, "stop at the first cell, model or data set that fails, instead of going on with the rest")
 	f.BoolVar(&r.replace, "replace", false, "if the folder holds the run of another study, remove that run")
 	f.BoolVar(&r.json, "json", false, "print JSON")

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"go.opentelemetry.io/otel/attribute"
+	"time"
 
 	"github.com/noether-ml/noether/study/internal/guard"
 	"github.com/noether-ml/noether/study/internal/telemetry"
@@ -42,7 +43,7 @@ func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Opt
 	if err != nil {
 		return nil, err
 	}
-	r := &runner{Writer: w, accs: map[*plan.Task]plan.Accumulator{}, timer: newSaveTimer(o.Every, o.SaveShare)}
+	r := &runner{Writer: w, accs: map[*plan.Task]plan.Accumulator{}, timer: newSaveTimer(o.Every, o.SaveShare), recorded: time.Now()}
 	if err := r.Resume(); err != nil {
 		return nil, err
 	}

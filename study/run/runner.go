@@ -1,6 +1,8 @@
 package run
 
 import (
+	"time"
+
 	"github.com/noether-ml/noether/study/plan"
 	"github.com/noether-ml/noether/study/rundir"
 )
@@ -12,6 +14,7 @@ type runner struct {
 	accs     map[*plan.Task]plan.Accumulator // of the current pass
 	store    *rundir.Store                   // of the current pass
 	timer    *saveTimer
+	recorded time.Time       // when the record of the run was last written
 	dropped  map[string]bool // layers that were given up, by model and name
 }
 

@@ -45,12 +45,23 @@ func (r *runner) saveIncomplete(p *plan.Pass) error {
 	return nil
 }
 
-// saveIfDue saves the pass if the timer says so.
+// saveIfDue saves the pass if the timer says so. The record of the run is written at every interval,
+// so that others see that the run goes on.
 func (r *runner) saveIfDue(p *plan.Pass) error {
-	if !r.timer.due(r.unsavedBytes(p)) {
+	switch {
+	case r.timer.due(r.unsavedBytes(p)):
+		return r.save(p)
+	case r.timer.now().Sub(r.recorded) < r.timer.every:
 		return nil
 	}
-	return r.save(p)
+	defer r.Stats.During(telemetry.Saving)()
+	return r.record()
+}
+
+// record writes the record of the run.
+func (r *runner) record() error {
+	r.recorded = r.timer.now()
+	return rundir.SaveError(r.WriteProgress())
 }
 
 // unsavedBytes returns an upper bound on the bytes that save would write for a pass.
@@ -77,8 +88,8 @@ func (r *runner) save(p *plan.Pass) error {
 			return rundir.SaveError(err)
 		}
 	}
-	if err := r.WriteProgress(); err != nil {
-		return rundir.SaveError(err)
+	if err := r.record(); err != nil {
+		return err
 	}
 	r.timer.saved(start, bytes)
 	return nil
