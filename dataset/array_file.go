@@ -10,24 +10,24 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An ArrayFile is an array in an npy or npz file whose rows, its slices along the first axis, are
-// read when they are wanted: a matrix of activations that does not fit into memory. It must be
-// closed.
+// An ArrayFile is an array in an npy or npz file whose rows, the slices along the first axis, are
+// read on demand. It serves matrices of activations that do not fit into memory. Close it after
+// use.
 type ArrayFile struct {
 	file archive
 	npy  npyArray
 }
 
-// maxPreloaded is the number of bytes up to which an Array is read into memory at once: rows in
-// random order are then no reads.
+// maxPreloaded is the largest number of bytes of an array that is read into memory at once. Rows in
+// random order then need no reads of the file.
 const maxPreloaded = 64 << 20
 
-// OpenArrayFile opens the array of an .npy file, or that of a key in an .npz file ("": its only
-// one).
+// OpenArrayFile opens the array of an .npy file, or the array of a key in an .npz file. The key ""
+// is the only array of a file.
 func OpenArrayFile(ctx context.Context, path, key string) (*ArrayFile, error) {
 	file, a, err := openArray(ctx, path, key)
 	if err != nil {
-		return nil, fmt.Errorf("reading an array: %w", err) // which names the file
+		return nil, fmt.Errorf("reading an array: %w", err) // the error names the file
 	}
 	out := &ArrayFile{file, a}
 	if n := tensor.Size(a.shape); n <= maxPreloaded/a.bytes {
@@ -41,7 +41,7 @@ func OpenArrayFile(ctx context.Context, path, key string) (*ArrayFile, error) {
 	return out, nil
 }
 
-// openArray opens an array of one axis or more; on success the archive is to be closed.
+// openArray opens an array of at least one axis. The caller must close the archive.
 func openArray(ctx context.Context, path, key string) (archive, npyArray, error) {
 	file, err := openArchive(ctx, path)
 	if err != nil {
@@ -52,7 +52,7 @@ func openArray(ctx context.Context, path, key string) (archive, npyArray, error)
 	}
 	a, err := file.open(ctx, key)
 	if err == nil && len(a.shape) == 0 {
-		err = fmt.Errorf("%s holds one number, not an array", path)
+		err = fmt.Errorf("%s contains a scalar, not an array", path)
 	}
 	if err != nil {
 		file.Close()
@@ -61,7 +61,8 @@ func openArray(ctx context.Context, path, key string) (archive, npyArray, error)
 	return file, a, nil
 }
 
-// ArrayKeys lists the arrays in an .npz file in the order of the file; none for an .npy file.
+// ArrayKeys returns the keys of the arrays in an .npz file, in the order of the file, and none for
+// an .npy file.
 func ArrayKeys(ctx context.Context, path string) ([]string, error) {
 	file, err := openArchive(ctx, path)
 	if err != nil {
@@ -74,10 +75,10 @@ func ArrayKeys(ctx context.Context, path string) ([]string, error) {
 // Close closes the file.
 func (a *ArrayFile) Close() error { return a.file.Close() }
 
-// Shape is the array's shape; the first axis counts the rows.
+// Shape returns the array's shape. The first axis counts the rows.
 func (a *ArrayFile) Shape() []int { return a.npy.shape }
 
-// Single reports whether all values of the array's type are float32 numbers.
+// Single reports whether float32 represents all values of the array's type.
 func (a *ArrayFile) Single() bool {
 	if a.npy.kind == 'f' {
 		return a.npy.bytes <= 4
@@ -85,12 +86,12 @@ func (a *ArrayFile) Single() bool {
 	return a.npy.bytes <= 2
 }
 
-// Rows reads the rows of the given indices, in that order, into dst: len(index) times the values of
-// a row.
+// Rows reads the rows with the given indices into dst, in that order. dst has len(index) times the
+// number of values of a row.
 func (a *ArrayFile) Rows(index []int, dst []float64) error {
 	width := a.npy.row()
 	for at := 0; at < len(index); {
-		run := 1 // rows that follow each other in the file as well
+		run := 1 // rows that are also adjacent in the file
 		for at+run < len(index) && index[at+run] == index[at]+run {
 			run++
 		}
@@ -104,7 +105,7 @@ func (a *ArrayFile) Rows(index []int, dst []float64) error {
 	return nil
 }
 
-// decode turns the bytes of some values into numbers.
+// decode converts bytes to numbers.
 func (a *npyArray) decode(raw []byte, dst []float64) {
 	little := a.order == binary.ByteOrder(binary.LittleEndian)
 	switch {

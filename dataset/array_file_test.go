@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Rows come in any order, of any type, and are what ReadArray has.
+// TestRowsOfAnArray checks that rows of all types, in any order, equal those of ReadArray.
 func TestRowsOfAnArray(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -47,7 +47,7 @@ func TestRowsOfAnArray(t *testing.T) {
 	}
 }
 
-// An array that is saved column by column is read as the same one saved row by row.
+// TestColumns checks that a column-major array is read like the same array in row-major order.
 func TestColumns(t *testing.T) {
 	t.Parallel()
 	shape := []int{3, 2, 4}
@@ -95,7 +95,7 @@ func TestArrayKeys(t *testing.T) {
 	}
 }
 
-// FuzzOpenArray: any bytes give an error or an array whose rows can be read.
+// FuzzOpenArray checks that any bytes give an error or an array whose rows can be read.
 func FuzzOpenArray(f *testing.F) {
 	for _, name := range []string{"nhwc-f4.npy", "nhwc-f4-big.npy", "labels-i8.npy", "stored.npz"} {
 		data, err := os.ReadFile(arrayFile(name))

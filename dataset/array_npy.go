@@ -14,7 +14,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An npyArray is one array in NumPy's npy format that can be read anywhere without being loaded.
+// An npyArray is an array in NumPy's npy format whose values are read on demand.
 type npyArray struct {
 	fileData
 	offset int64 // of the first value
@@ -26,7 +26,7 @@ type npyArray struct {
 	columns bool // the first axis varies fastest
 }
 
-// maxNPYHeader bounds the text that describes an array; NumPy's own is about a hundred bytes.
+// maxNPYHeader bounds the size of the header. NumPy's own headers have about a hundred bytes.
 const maxNPYHeader = 1 << 16
 
 var (
@@ -35,9 +35,9 @@ var (
 	npyShape = regexp.MustCompile(`['"]shape['"]\s*:\s*\(([0-9, ]*)\)`)
 )
 
-// openNPY reads the header of an array (numpy.lib.format, versions 1 to 3) and checks that the
-// values are all there. Reading the values is up to the array; npyio reads arrays of two dimensions
-// at most, and whole.
+// openNPY reads the header of an array (numpy.lib.format, versions 1 to 3) and checks that all
+// values are present. It does not read them. The npyio module reads whole arrays of at most two
+// dimensions.
 func openNPY(b fileData) (npyArray, error) {
 	text, offset, err := npyHeader(b)
 	if err != nil {
@@ -56,15 +56,14 @@ func openNPY(b fileData) (npyArray, error) {
 	return a, a.toRows()
 }
 
-// maxTransposed is the number of bytes up to which an array that is saved column by column is read
-// whole and turned.
+// maxTransposed is the largest number of bytes of a column-major array that is read and transposed.
 const maxTransposed = 256 << 20
 
-// toRows takes an array whose first axis varies fastest into memory, with the last one fastest.
+// toRows reads a column-major array into memory and converts it to row-major order.
 func (a *npyArray) toRows() error {
 	n := tensor.Size(a.shape)
 	if n > maxTransposed/a.bytes {
-		return fmt.Errorf("saved column by column, and larger than %d MiB: save numpy.ascontiguousarray(a)", maxTransposed>>20)
+		return fmt.Errorf("column-major array larger than %d MiB: save numpy.ascontiguousarray(a)", maxTransposed>>20)
 	}
 	from, err := a.read(0, n)
 	if err != nil {
@@ -92,7 +91,7 @@ func (a *npyArray) toRows() error {
 	return nil
 }
 
-// npyHeader returns the dictionary that describes the array and where the values start.
+// npyHeader returns the dictionary that describes the array and the offset of its values.
 func npyHeader(b fileData) (string, int64, error) {
 	var start [12]byte
 	n, err := b.ReadAt(start[:], 0)
@@ -106,7 +105,7 @@ func npyHeader(b fileData) (string, int64, error) {
 	if version := start[6]; version == 2 || version == 3 {
 		at, length = 12, int64(binary.LittleEndian.Uint32(start[8:]))
 	} else if version != 1 {
-		return "", 0, fmt.Errorf("npy version %d is not known: 1 to 3 are", version)
+		return "", 0, fmt.Errorf("unknown npy version %d: versions 1 to 3 are supported", version)
 	}
 	if length > maxNPYHeader || at+length > b.size {
 		return "", 0, fmt.Errorf("the npy header claims %d bytes: the file is damaged", length)
@@ -121,7 +120,7 @@ func npyHeader(b fileData) (string, int64, error) {
 func (a *npyArray) parseType(header string) error {
 	m := npyDescr.FindStringSubmatch(header)
 	if m == nil {
-		return fmt.Errorf("values that are no plain numbers: save an array of uint8 or float32")
+		return fmt.Errorf("the values are not plain numbers: save an array of uint8 or float32")
 	}
 	a.order = binary.LittleEndian
 	if m[1] == ">" {
@@ -131,7 +130,7 @@ func (a *npyArray) parseType(header string) error {
 	a.bytes, _ = strconv.Atoi(m[3])
 	name := m[2] + m[3]
 	if !strings.Contains(" b1 u1 u2 u4 u8 i1 i2 i4 i8 f2 f4 f8 ", " "+name+" ") {
-		return fmt.Errorf("values of NumPy's type %s: booleans, integers and floats of at most 8 bytes are read", name)
+		return fmt.Errorf("unsupported NumPy type %s: save booleans, integers or floats of at most 8 bytes", name)
 	}
 	return nil
 }
@@ -147,7 +146,7 @@ func (a *npyArray) parseShape(header string) error {
 		}
 		d, err := strconv.Atoi(text)
 		if err != nil || d < 0 {
-			return fmt.Errorf("dimension %s of the npy array", text)
+			return fmt.Errorf("invalid dimension %s of the npy array", text)
 		}
 		a.shape = append(a.shape, d)
 	}
@@ -155,12 +154,12 @@ func (a *npyArray) parseShape(header string) error {
 	return nil
 }
 
-// checkSize compares the dimensions with the bytes that there are.
+// checkSize checks the number of bytes against the shape.
 func (a *npyArray) checkSize() error {
 	room := (a.size - a.offset) / int64(a.bytes)
 	n := int64(1)
 	if slices.Contains(a.shape, 0) {
-		return fmt.Errorf("an empty array of shape %v", a.shape)
+		return fmt.Errorf("the array of shape %v is empty", a.shape)
 	}
 	for _, d := range a.shape {
 		if n > room/int64(d) {
@@ -171,7 +170,7 @@ func (a *npyArray) checkSize() error {
 	return nil
 }
 
-// row is the number of values of one slice along the first axis.
+// row returns the number of values of one slice along the first axis.
 func (a *npyArray) row() int {
 	n := 1
 	for _, d := range a.shape[1:] {
@@ -180,7 +179,7 @@ func (a *npyArray) row() int {
 	return n
 }
 
-// read returns the bytes of n values from the first-th on.
+// read returns the bytes of n values, starting with value first.
 func (a *npyArray) read(first, n int) ([]byte, error) {
 	raw := make([]byte, n*a.bytes)
 	if _, err := a.ReadAt(raw, a.offset+int64(first)*int64(a.bytes)); err != nil && err != io.EOF {
@@ -189,7 +188,7 @@ func (a *npyArray) read(first, n int) ([]byte, error) {
 	return raw, nil
 }
 
-// value decodes one number of any type.
+// value decodes one number of type kind.
 func (a *npyArray) value(raw []byte) float64 {
 	var bits uint64
 	switch a.bytes {
@@ -222,7 +221,8 @@ func float(bits uint64, size int) float64 {
 	return math.Float64frombits(bits)
 }
 
-// half is the value of an IEEE 754 number of 16 bits: a sign, 5 bits of exponent, 10 of fraction.
+// half returns the value of an IEEE 754 half-precision number: a sign, 5 bits of exponent and 10 of
+// fraction.
 func half(h uint16) float64 {
 	exponent, fraction := int(h>>10&31), float64(h&1023)
 	var v float64

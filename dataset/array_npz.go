@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// An archive is what holds arrays: an npy file with one, or an npz file with several, each under
-// its key.
+// An archive holds arrays by key: one for an npy file, several for an npz file.
 type archive struct {
 	path    string
 	data    fileData
@@ -58,23 +57,23 @@ func (a *archive) readDirectory() error {
 // Close closes the file.
 func (a archive) Close() error { return a.data.Close() }
 
-// open opens the array of a key; an npy file has the key "". An array that is stored as it is
-// (numpy.savez) stays in the file; a compressed one is inflated into memory. It can be read until
-// the archive is closed.
+// open opens the array of a key. An npy file has the key "". An uncompressed array (numpy.savez) is
+// read from the file, a compressed one is decompressed into memory. Close the archive after the
+// last read.
 func (a archive) open(ctx context.Context, key string) (npyArray, error) {
 	where, b := a.path, a.data
 	if a.members == nil {
 		if key != "" {
-			return npyArray{}, fmt.Errorf("%s holds one array without a name, not %q", a.path, key)
+			return npyArray{}, fmt.Errorf("%s contains one array without a key, not %q", a.path, key)
 		}
 	} else {
 		where = fmt.Sprintf("%s: array %q", a.path, key)
 		f, ok := a.members[key]
 		if !ok && key == "" {
-			return npyArray{}, fmt.Errorf("%s holds the arrays %s: name one", a.path, strings.Join(a.keys, ", "))
+			return npyArray{}, fmt.Errorf("%s contains the arrays %s: set the key", a.path, strings.Join(a.keys, ", "))
 		}
 		if !ok {
-			return npyArray{}, fmt.Errorf("%s: no array %q: there are %s", a.path, key, strings.Join(a.keys, ", "))
+			return npyArray{}, fmt.Errorf("%s: unknown array %q: use one of %s", a.path, key, strings.Join(a.keys, ", "))
 		}
 		var err error
 		if b, err = openMember(ctx, a.data, f); err != nil {
@@ -108,8 +107,8 @@ func openMember(ctx context.Context, b fileData, f *zip.File) (fileData, error) 
 	return decompress(contextReader{ctx, r}, maxDecompressed)
 }
 
-// imagesKey is the key of the images where none is given: the only one, or else the first of the
-// usual names.
+// imagesKey returns the key of the images if none is set: the only array, or the first of the usual
+// names.
 func (a archive) imagesKey() (string, error) {
 	if a.members == nil {
 		return "", nil
@@ -122,11 +121,11 @@ func (a archive) imagesKey() (string, error) {
 			return usual, nil
 		}
 	}
-	return "", fmt.Errorf("%s: which array holds the images? There are %s", a.path, strings.Join(a.keys, ", "))
+	return "", fmt.Errorf("%s: the array of images is ambiguous: set the key to one of %s", a.path, strings.Join(a.keys, ", "))
 }
 
-// labelsKey is the key of the labels that go with the images of a key (y_test with x_test, labels
-// with images), or "".
+// labelsKey returns the key of the labels that belong to the images of a key (y_test to x_test,
+// labels to images), or "".
 func (a archive) labelsKey(images string) string {
 	words := strings.Split(images, "_")
 	for i, w := range words {

@@ -7,12 +7,12 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// ReadArray loads an array of any shape from an .npy file, or the array of a key from an .npz file
-// ("": its only one), as float32. Values beyond float32 become infinite.
+// ReadArray reads an array of any shape as float32, from an .npy file or by key from an .npz file.
+// The key "" is the only array of a file. Values outside the range of float32 become infinite.
 func ReadArray(ctx context.Context, path, key string) (tensor.Tensor, error) {
 	t, err := readArray(ctx, path, key)
 	if err != nil {
-		return tensor.Tensor{}, fmt.Errorf("reading an array: %w", err) // which names the file
+		return tensor.Tensor{}, fmt.Errorf("reading an array: %w", err) // the error names the file
 	}
 	return t, nil
 }

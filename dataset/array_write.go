@@ -19,7 +19,7 @@ func WriteNPY(w io.Writer, t tensor.Tensor) error {
 	const before = 10 // magic, version and length
 	header += strings.Repeat(" ", 63-(before+len(header))%64) + "\n"
 	if len(header) > 0xffff {
-		return fmt.Errorf("writing an array: %d axes are too many", len(t.Shape))
+		return fmt.Errorf("writing an array: too many axes (%d)", len(t.Shape))
 	}
 	start := append([]byte("\x93NUMPY\x01\x00"), byte(len(header)), byte(len(header)>>8))
 	if _, err := w.Write(append(start, header...)); err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// What WriteNPY writes, ReadArray reads; and NumPy asks for headers that end at a multiple of 64.
+// TestWriteNPY checks that ReadArray reads what WriteNPY writes, and that the size of the header is
+// a multiple of 64, as NumPy requires.
 func TestWriteNPY(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(r *rapid.T) {
@@ -27,7 +28,7 @@ func TestWriteNPY(t *testing.T) {
 			r.Fatal(err)
 		}
 		if (b.Len()-4*len(want.Data))%64 != 0 {
-			r.Fatalf("a header of %d bytes", b.Len()-4*len(want.Data))
+			r.Fatalf("the header has %d bytes, not a multiple of 64", b.Len()-4*len(want.Data))
 		}
 		path := filepath.Join(dir, "a.npy")
 		if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {

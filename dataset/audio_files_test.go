@@ -15,7 +15,7 @@ import (
 	"github.com/noether-ml/noether/internal/testdata"
 )
 
-// ramp is a WAV file whose value i is i / 2^14.
+// ramp returns a WAV file whose value i is i / 2^14.
 func ramp(t testing.TB, rate, n int) []byte {
 	t.Helper()
 	wave := make([]float32, n)
@@ -224,14 +224,14 @@ func TestAudioRefused(t *testing.T) {
 	for want, o := range map[string]AudioOptions{
 		"no audio files":                    {Dir: empty},
 		"none of 2 audio files can be read": {Dir: broken},
-		"4 of 4 audio files do not fit":     {Dir: dir, Pattern: "{label}-{take}.wav"},
+		"4 of 4 audio files do not match":     {Dir: dir, Pattern: "{label}-{take}.wav"},
 		"has no field such as {label}":      {Dir: dir, Pattern: "a.wav"},
-		"nothing stands between":            {Dir: dir, Pattern: "{label}{take}.wav"},
-		"{a} stands twice":                  {Dir: dir, Pattern: "{a}_{a}_{b}.wav"},
-		"a brace has no partner":            {Dir: dir, Pattern: "{a}_{b"},
+		"put a literal between":            {Dir: dir, Pattern: "{label}{take}.wav"},
+		"field {a} occurs twice":                  {Dir: dir, Pattern: "{a}_{a}_{b}.wav"},
+		"unmatched brace":            {Dir: dir, Pattern: "{a}_{b"},
 		"has no field {word}":               {Dir: dir, Pattern: "{label}_{speaker}_{take}.wav", Label: "word"},
-		"no column digit":                   {Dir: dir, Labels: table, Label: "digit"},
-		"there is neither":                  {Dir: dir, Label: "digit"},
+		"no column \"digit\"":                   {Dir: dir, Labels: table, Label: "digit"},
+		"needs a CSV file or a pattern":                  {Dir: dir, Label: "digit"},
 		"not from both":                     {Dir: dir, Labels: table, Pattern: "{label}.wav"},
 		"split needs a length":              {Dir: dir, Fit: "split"},
 		`fit "squeeze"`:                     {Dir: dir, Fit: "squeeze"},
@@ -248,7 +248,7 @@ func TestAudioRefused(t *testing.T) {
 	}
 }
 
-func TestDamagedSoundIsABadSample(t *testing.T) {
+func TestDamagedAudioIsABadSample(t *testing.T) {
 	t.Parallel()
 	whole, err := os.ReadFile("../audio/testdata/tone16.flac")
 	if err != nil {
@@ -267,7 +267,8 @@ func TestDamagedSoundIsABadSample(t *testing.T) {
 	}
 }
 
-// The test split of the Free Spoken Digit Dataset has takes 0 to 4 of every speaker.
+// TestSpokenDigits checks that the test split of the Free Spoken Digit Dataset has takes 0 to 4 of
+// every speaker.
 func TestSpokenDigits(t *testing.T) {
 	t.Parallel()
 	s := openAudio(t, AudioOptions{Dir: testdata.Path(t, "fsdd"), Pattern: "{label}_{speaker}_{take}.wav", Length: 1})

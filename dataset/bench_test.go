@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// photo is a JPEG of 500 x 375 pixels, the commonest size of ImageNet.
+// photo returns a JPEG of 500 x 375 pixels, the most frequent size in ImageNet.
 func photo(b *testing.B) []byte {
 	img := image.NewNRGBA(image.Rect(0, 0, 500, 375))
 	for i := range img.Pix {

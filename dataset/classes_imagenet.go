@@ -8,9 +8,8 @@ import (
 )
 
 // imagenetList has a line for each of the 1,000 outputs of an ImageNet classifier, in order: the
-// WordNet synset and a name. The order is that of the sorted synsets of the 2012 challenge, which
-// PyTorch, Keras and TensorFlow share; the names are torchvision's, in which no two classes are
-// called alike.
+// WordNet synset and a name. The order is that of the sorted synsets of the 2012 challenge, as in
+// PyTorch, Keras and TensorFlow. The names are torchvision's, where all names differ.
 //
 //go:embed imagenet.txt
 var imagenetList string
@@ -23,14 +22,14 @@ var imagenet = sync.OnceValues(func() (synsets, names []string) {
 	return synsets, names
 })
 
-// ImageNetSynsets are the WordNet synsets of the outputs of an ImageNet classifier, in their order.
+// ImageNetSynsets returns the WordNet synsets of the outputs of an ImageNet classifier, in order.
 // With MatchClasses they map folders named by synset to outputs.
 func ImageNetSynsets() []string {
 	synsets, _ := imagenet()
 	return slices.Clone(synsets)
 }
 
-// ImageNetNames are the names of the outputs of an ImageNet classifier, in their order.
+// ImageNetNames returns the names of the outputs of an ImageNet classifier, in order.
 func ImageNetNames() []string {
 	_, names := imagenet()
 	return slices.Clone(names)

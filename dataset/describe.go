@@ -14,12 +14,12 @@ type Describer interface {
 	Describe(i int) Sample
 }
 
-// A contextDescriber is a source made of others, which may or may not be Describers.
+// A contextDescriber is a source that wraps others, which may not be Describers.
 type contextDescriber interface {
 	describe(ctx context.Context, i int) (Sample, error)
 }
 
-// Close closes the open files of a source, also of a wrapped one.
+// Close closes the open files of a source, including those of a wrapped source.
 func Close(src Source) error {
 	if c, ok := src.(io.Closer); ok {
 		return c.Close()

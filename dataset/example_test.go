@@ -8,7 +8,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 )
 
-// A folder of images is opened, its second half taken, and read in the size that a model takes.
+// The example opens a folder of images and reads its second half at the input size of a model.
 func Example() {
 	ctx := context.Background()
 	folder, err := dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: "testdata/images", Layout: "flat"})
@@ -31,11 +31,11 @@ func Example() {
 	// 422.jpg [3 224 224]
 }
 
-// ImageNet-A has 200 of the 1,000 classes: its folders are called by synset, and the other outputs
-// are left out.
+// ImageNet-A has 200 of the 1,000 classes. Its folders are named by synset. The example leaves out
+// the other outputs of a model.
 func ExampleRestrict() {
 	ctx := context.Background()
-	folder, err := dataset.OpenShapes(dataset.ShapesOptions{N: 10, Kinds: []string{"triangle", "square"}}) // stands in for the folder
+	folder, err := dataset.OpenShapes(dataset.ShapesOptions{N: 10, Kinds: []string{"triangle", "square"}}) // in place of the folder
 	if err != nil {
 		log.Fatal(err)
 	}

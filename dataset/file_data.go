@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// maxDecompressed bounds what a compressed file may hold, since it is kept in memory.
+// maxDecompressed bounds the decompressed size of a file, which is kept in memory.
 const maxDecompressed = 8 << 30
 
-// A fileData is bytes that can be read anywhere: a file, or in memory what a compressed file held.
+// A fileData provides random access to bytes: those of a file, or of a decompressed file in memory.
 // Parts of a file share its closer.
 type fileData struct {
 	io.ReaderAt
@@ -30,7 +30,7 @@ func (b fileData) Close() error {
 	return b.file.Close()
 }
 
-// openData opens a file; one that ends in .gz is inflated into memory.
+// openData opens a file. A file that ends in .gz is decompressed into memory.
 func openData(ctx context.Context, path string) (fileData, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -59,8 +59,8 @@ func openData(ctx context.Context, path string) (fileData, error) {
 	return fileData{f, info.Size(), f}, nil
 }
 
-// decompress reads at most limit bytes. Memory grows with what is really there, not with what a
-// header claims.
+// decompress reads at most limit bytes. Memory grows with the data read, not with a size in a
+// header.
 func decompress(r io.Reader, limit int64) (fileData, error) {
 	var buf bytes.Buffer
 	n, err := buf.ReadFrom(io.LimitReader(r, limit+1))
@@ -71,7 +71,7 @@ func decompress(r io.Reader, limit int64) (fileData, error) {
 		return fileData{}, err
 	}
 	if n > limit {
-		return fileData{}, fmt.Errorf("holds more than %d bytes", limit)
+		return fileData{}, fmt.Errorf("the decompressed data exceed %d bytes", limit)
 	}
 	return fileData{ReaderAt: bytes.NewReader(buf.Bytes()), size: n}, nil
 }

@@ -14,16 +14,16 @@ import (
 	"strings"
 )
 
-// A fileList is the files of a folder, with what is known of each before it is read.
+// A fileList is a list of the files of a folder, with their labels and factors.
 type fileList struct {
 	dir        string
-	what       string // "images" or "sounds"
+	what       string // "images" or "audio files", for messages
 	extensions []string
 	files      []fileEntry
 	classes    []string
 	factors    []string            // sorted
-	categories map[string][]string // of the factors that are names: the names, by number
-	dangling   []string            // links with the right extension to files that do not exist
+	categories map[string][]string // the names of factors that are categories, in the order of their numbers
+	dangling   []string            // links with a matching extension to files that do not exist
 }
 
 type fileEntry struct {
@@ -33,25 +33,25 @@ type fileEntry struct {
 	factors map[string]float64
 }
 
-// A labelSource says where the labels and factors of files come from.
+// A labelSource describes where the labels and factors of files come from.
 type labelSource struct {
 	table   string // a CSV file
-	column  string // of the CSV, or field of the pattern, that holds the label; "": label
-	pattern string // of file names
-	layout  string // "classes", "synsets" or "flat"; "": by what is there
+	column  string // column of the CSV file, or field of the pattern, that holds the label; "": label
+	pattern string // pattern of file names
+	layout  string // "classes", "synsets" or "flat"; "": detected
 }
 
-// hasExtension reports whether a file's ending is one of those that are listed.
+// hasExtension reports whether a file has one of the list's extensions.
 func (l *fileList) hasExtension(name string) bool {
 	return slices.Contains(l.extensions, strings.ToLower(path.Ext(name)))
 }
 
-// has reports whether there are files of an ending.
+// has reports whether there are files with an extension.
 func (l *fileList) has(ending string) bool {
 	return slices.ContainsFunc(l.files, func(f fileEntry) bool { return strings.EqualFold(path.Ext(f.name), ending) })
 }
 
-// list finds the files and labels them.
+// list finds the files and sets their labels.
 func (l *fileList) list(ctx context.Context, by labelSource) error {
 	if by.table != "" {
 		switch {
@@ -72,7 +72,7 @@ func (l *fileList) list(ctx context.Context, by labelSource) error {
 		return l.labelByPattern(by.pattern, by.column)
 	}
 	if by.column != "" {
-		return fmt.Errorf("label %q names a column of a CSV file or a field of a pattern, and there is neither", by.column)
+		return fmt.Errorf("label %q needs a CSV file or a pattern of file names: set one of them", by.column)
 	}
 	layout, err := by.layout, error(nil)
 	if layout == "" {
@@ -88,10 +88,10 @@ func (l *fileList) list(ctx context.Context, by labelSource) error {
 	case "synsets":
 		return l.labelBySynset()
 	}
-	return fmt.Errorf("layout %q is not known: classes, synsets or flat", layout)
+	return fmt.Errorf("unknown layout %q: use classes, synsets or flat", layout)
 }
 
-// find lists the files beneath the folder, of which there must be some.
+// find lists the files in the folder. It returns an error if there are none.
 func (l *fileList) find(ctx context.Context) error {
 	var err error
 	if l.files, err = l.filesBeneath(ctx, ""); err != nil {
@@ -103,13 +103,13 @@ func (l *fileList) find(ctx context.Context) error {
 	return nil
 }
 
-// describe is file i as a sample without its content.
+// describe returns sample i without its content.
 func (l *fileList) describe(i int) Sample {
 	f := l.files[i]
 	return Sample{Index: i, Name: f.name, Label: f.label, Factors: maps.Clone(f.factors)}
 }
 
-// danglingNotes returns a sentence on the dangling links that were left out, if there are any.
+// danglingNotes returns a note on the dangling links that were left out, if there are any.
 func (l *fileList) danglingNotes() []string {
 	n := len(l.dangling)
 	if n == 0 {
@@ -119,19 +119,19 @@ func (l *fileList) danglingNotes() []string {
 	if n > maxNamed {
 		names += fmt.Sprintf(" and %d more", n-maxNamed)
 	}
-	return []string{fmt.Sprintf("left out, since they are links to files that do not exist: %s", names)}
+	return []string{fmt.Sprintf("left out links to files that do not exist: %s", names)}
 }
 
-// maxNamed is the number of dangling links that a note names.
+// maxNamed is the largest number of dangling links that a note names.
 const maxNamed = 20
 
-// filesBeneath lists the files of a folder that have the right extension: its own by name, then
-// those of its folders by name. Links are followed; dangling ones are left out and noted.
+// filesBeneath lists the files of a folder that have a matching extension, by name, followed by
+// those of its folders, by name. Links are followed. Dangling links are left out and recorded.
 func (l *fileList) filesBeneath(ctx context.Context, dir string) ([]fileEntry, error) {
 	root, wanted := l.dir, l.hasExtension
-	const maxDepth = 32 // deeper than any dataset: a link that leads back up
+	const maxDepth = 32 // deeper than any dataset: a link to a parent folder
 	if strings.Count(dir, "/") > maxDepth {
-		return nil, fmt.Errorf("%s: folders nested deeper than %d: does a link lead back up?", dir, maxDepth)
+		return nil, fmt.Errorf("%s: folders are nested deeper than %d: is there a link to a parent folder?", dir, maxDepth)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -182,8 +182,8 @@ func (l *fileList) detect() (string, error) {
 	nested := func(p fileEntry) bool { return strings.Contains(p.name, "/") }
 	synset := func(p fileEntry) bool { return synsetOf(p.name) != "" }
 	switch i := slices.IndexFunc(l.files, nested); {
-	case i > 0: // a folder's own files come first
-		return "", fmt.Errorf("%s both in the folder (%s) and in folders beneath it (%s): set the layout, classes or flat", l.what, l.files[0].name, l.files[i].name)
+	case i > 0: // the files of the folder itself are listed first
+		return "", fmt.Errorf("%s are both in the folder (%s) and in its subfolders (%s): set the layout, classes or flat", l.what, l.files[0].name, l.files[i].name)
 	case i == 0:
 		return "classes", nil
 	case !slices.ContainsFunc(l.files, func(p fileEntry) bool { return !synset(p) }):
@@ -192,8 +192,8 @@ func (l *fileList) detect() (string, error) {
 	return "flat", nil
 }
 
-// labelByFolder takes the first folder of a name as the class. As with torchvision, a folder
-// without images is a class all the same.
+// labelByFolder labels files by the first folder of their paths. As in torchvision, a folder
+// without images is a class too.
 func (l *fileList) labelByFolder() error {
 	classes, err := classFolders(l.dir)
 	if err != nil {
@@ -203,7 +203,7 @@ func (l *fileList) labelByFolder() error {
 	for i := range l.files {
 		class, _, nested := strings.Cut(l.files[i].name, "/")
 		if !nested {
-			return fmt.Errorf("%s lies outside the folders of the classes", class)
+			return fmt.Errorf("%s is outside the folders of the classes", class)
 		}
 		l.files[i].label, _ = slices.BinarySearch(classes, class)
 	}
@@ -230,7 +230,7 @@ func classFolders(dir string) ([]string, error) {
 
 var synsetPrefix = regexp.MustCompile(`^n\d{8}(?:[^0-9A-Za-z]|$)`)
 
-// synsetOf is the WordNet synset that a file's name starts with, or "".
+// synsetOf returns the WordNet synset at the start of a file's name, or "".
 func synsetOf(name string) string {
 	if base := path.Base(name); synsetPrefix.MatchString(base) {
 		return base[:9]
@@ -254,10 +254,10 @@ func (l *fileList) labelBySynset() error {
 	return nil
 }
 
-// fingerprinted is the number of files whose bytes enter the fingerprint.
+// fingerprinted is the largest number of files whose bytes are part of the fingerprint.
 const fingerprinted = 10_000
 
-// hash adds the files, what is known of them, and the ends of their content to a fingerprint.
+// hash adds the files, their labels and factors, and the ends of their content to a digest.
 func (l *fileList) hash(ctx context.Context, d digest) error {
 	d.add(len(l.classes))
 	for _, c := range l.classes {
@@ -290,8 +290,8 @@ func (l *fileList) hashEnds(ctx context.Context, d digest, p fileEntry) error {
 	return d.addBlocks(ctx, file, p.size, 2)
 }
 
-// withoutPath is the cause of an error of the file system, without the path, which the sample's
-// name says already; nil for other errors.
+// withoutPath returns the cause of a file system error without the path, which is in the sample's
+// name already. It returns nil for other errors.
 func withoutPath(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

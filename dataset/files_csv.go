@@ -17,8 +17,8 @@ import (
 )
 
 // A labelTable is a CSV file of labels. Its header names the columns: file (or filename, path,
-// image, sound), label (or class, or the column that is asked for; may be missing), and any others
-// are factors. Without a header the columns are file and label.
+// image, sound), label (or class, or the requested column; optional), and any others, which are
+// factors. Without a header the columns are file and label.
 type labelTable struct {
 	factors []string
 	rows    []labelRow
@@ -28,10 +28,10 @@ type labelRow struct {
 	line    int
 	file    string   // with slashes
 	label   string   // "": none
-	factors []string // in the order of the table's
+	factors []string // in the order of the table's columns
 }
 
-// columns are the places of what a row holds; -1: no such column.
+// columns are the indices of the columns of a row; -1: no such column.
 type columns struct {
 	file, label int
 	factors     []int // into names
@@ -41,7 +41,7 @@ type columns struct {
 func readLabelTable(r io.Reader, label string, isFile func(string) bool) (labelTable, error) {
 	buffered := bufio.NewReader(r)
 	if mark, err := buffered.Peek(3); err == nil && string(mark) == "\xef\xbb\xbf" {
-		buffered.Discard(3) // the byte order mark that spreadsheets write
+		buffered.Discard(3) // the byte order mark of spreadsheets
 	}
 	lines := csv.NewReader(buffered)
 	lines.TrimLeadingSpace = true
@@ -73,7 +73,7 @@ func readLabelTable(r io.Reader, label string, isFile func(string) bool) (labelT
 			return t, fmt.Errorf("line %d: %w", line, err)
 		}
 		if before, twice := seen[row.file]; twice {
-			return t, fmt.Errorf("line %d: %s is in line %d already", line, row.file, before)
+			return t, fmt.Errorf("line %d: %s is already in line %d", line, row.file, before)
 		}
 		seen[row.file], row.line = line, line
 		t.rows = append(t.rows, row)
@@ -87,7 +87,7 @@ func (t labelTable) check() error {
 	return nil
 }
 
-// columnsOf reads the header, or finds that there is none: the first field is a file's name.
+// columnsOf parses the header. Without a header the first field is the name of a file.
 func columnsOf(record []string, label string, isFile func(string) bool) (columns, bool, error) {
 	c := columns{file: -1, label: -1}
 	if isFile(record[0]) {
@@ -113,20 +113,21 @@ func columnsOf(record []string, label string, isFile func(string) bool) (columns
 	}
 	switch {
 	case c.file < 0:
-		return c, true, fmt.Errorf("line 1: no column file among %s", strings.Join(record, ", "))
+		return c, true, fmt.Errorf("line 1: no column file in the header: %s", strings.Join(record, ", "))
 	case c.label < 0 && label != "":
-		return c, true, fmt.Errorf("line 1: no column %s, which is to be the label, among %s", label, strings.Join(record, ", "))
+		return c, true, fmt.Errorf("line 1: no column %q for the label in the header: %s", label, strings.Join(record, ", "))
 	}
 	return c, true, nil
 }
 
-// withoutHeader is a table without a header: files and, where there are two columns, labels.
+// withoutHeader returns the columns of a table without a header: files and, if there are two
+// columns, labels.
 func (c columns) withoutHeader(width int, label string) (columns, bool, error) {
 	switch {
 	case width > 2:
-		return c, false, fmt.Errorf("line 1: %d columns and no header: name the columns file, label and the factors", width)
+		return c, false, fmt.Errorf("line 1: %d columns and no header: add a header with file, label and the factors", width)
 	case label != "":
-		return c, false, fmt.Errorf("line 1: no header, so no column is called %s", label)
+		return c, false, fmt.Errorf("line 1: no header, so there is no column %q", label)
 	case width == 2:
 		c.label = 1
 	}
@@ -134,7 +135,7 @@ func (c columns) withoutHeader(width int, label string) (columns, bool, error) {
 	return c, false, nil
 }
 
-// assign notes that column i is the file or the label.
+// assign records that column i is the file or the label.
 func (c columns) assign(at *int, i int, what string) error {
 	if *at >= 0 {
 		return fmt.Errorf("line 1: columns %d and %d both name the %s", *at+1, i+1, what)
@@ -146,7 +147,7 @@ func (c columns) assign(at *int, i int, what string) error {
 func (c columns) row(record []string) (labelRow, error) {
 	row := labelRow{file: path.Clean(filepath.ToSlash(strings.TrimSpace(record[c.file])))}
 	if !filepath.IsLocal(filepath.FromSlash(row.file)) || row.file == "." {
-		return row, fmt.Errorf("file %q: names are relative to the folder and stay in it", record[c.file])
+		return row, fmt.Errorf("file %q: names must be relative to the folder and inside it", record[c.file])
 	}
 	if c.label >= 0 {
 		row.label = strings.TrimSpace(record[c.label])
@@ -157,8 +158,8 @@ func (c columns) row(record []string) (labelRow, error) {
 	return row, nil
 }
 
-// labelsOf turns labels to indices, NoLabel for an empty one. Where all are whole numbers they are
-// the indices; otherwise the classes are the sorted names.
+// labelsOf converts labels to indices, and empty ones to NoLabel. If all are whole numbers, they
+// are the indices. Otherwise the classes are the sorted names.
 func labelsOf(texts []string) (labels []int, classes []string) {
 	if labels, highest, ok := wholeNumbers(texts); ok {
 		return labels, numberNames(highest)
@@ -196,7 +197,7 @@ func wholeNumbers(texts []string) (labels []int, highest int, ok bool) {
 	return labels, highest, true
 }
 
-// fromCSV makes the rows of a CSV file the samples of the folder.
+// fromCSV makes a sample of each row of a CSV file.
 func (l *fileList) fromCSV(ctx context.Context, file, label string) error {
 	r, err := os.Open(file)
 	if err != nil {
@@ -223,7 +224,7 @@ func (l *fileList) fromCSV(ctx context.Context, file, label string) error {
 	return l.setFactors(t.factors, factors, func(i int) string { return fmt.Sprintf("%s: line %d", file, t.rows[i].line) })
 }
 
-// label gives the files their labels.
+// label sets the labels of the files.
 func (l *fileList) label(texts []string) {
 	var labels []int
 	labels, l.classes = labelsOf(texts)
@@ -232,9 +233,9 @@ func (l *fileList) label(texts []string) {
 	}
 }
 
-// setFactors gives the files their factors: texts has a row for each file and a column for each
-// name. A factor whose texts are all numbers has those values; one of which none is a number has
-// categories, and its value is the place among their sorted names.
+// setFactors sets the factors of the files. texts has a row for each file and a column for each
+// name. A factor whose texts are all numbers has those values. A factor without numbers has
+// categories, and its value is an index into their sorted names.
 func (l *fileList) setFactors(names []string, texts [][]string, place func(i int) string) error {
 	for c, name := range names {
 		column := make([]string, len(texts))
@@ -243,7 +244,7 @@ func (l *fileList) setFactors(names []string, texts [][]string, place func(i int
 		}
 		values, categories, bad := factorValues(column)
 		if bad >= 0 {
-			return fmt.Errorf("%s: factor %s is %q, which is no number", place(bad), name, column[bad])
+			return fmt.Errorf("%s: factor %s is %q, not a number", place(bad), name, column[bad])
 		}
 		if categories != nil {
 			if l.categories == nil {
@@ -258,7 +259,7 @@ func (l *fileList) setFactors(names []string, texts [][]string, place func(i int
 	return nil
 }
 
-// setFactor gives one file a factor.
+// setFactor sets a factor of one file.
 func (l *fileList) setFactor(i int, name string, v float64) {
 	if l.files[i].factors == nil {
 		l.files[i].factors = map[string]float64{}
@@ -269,8 +270,8 @@ func (l *fileList) setFactor(i int, name string, v float64) {
 	}
 }
 
-// factorValues reads a factor as numbers or as categories. Where some texts are numbers and others
-// are not, bad is the first that is not; else it is -1.
+// factorValues parses a factor as numbers or as categories. If only some texts are numbers, bad is
+// the index of the first that is not a number; otherwise it is -1.
 func factorValues(texts []string) (values []float64, categories []string, bad int) {
 	bad = -1
 	for i, text := range texts {

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// A namePattern tells from a file's name what the file holds: "{label}_{speaker}_{take}.wav".
+// A namePattern extracts the label and factors from file names: "{label}_{speaker}_{take}.wav".
 type namePattern struct {
 	text   string
-	whole  bool // it is of paths from the folder on; else of names
+	whole  bool // it matches paths relative to the folder; otherwise names
 	regexp *regexp.Regexp
 	fields []string
 }
 
 var patternField = regexp.MustCompile(`\{([^{}]*)\}`)
 
-// parsePattern reads a pattern. A field takes the shortest text that lets the rest match, and no
-// slash; two fields have something between them. A field whose name is empty is passed over.
+// parsePattern parses a pattern. A field matches the shortest text that lets the rest match,
+// without slashes. There must be text between two fields. A field with an empty name is ignored.
 func parsePattern(text string) (namePattern, error) {
 	p := namePattern{text: text, whole: strings.Contains(text, "/")}
 	var expression strings.Builder
@@ -27,10 +27,10 @@ func parsePattern(text string) (namePattern, error) {
 	for _, m := range patternField.FindAllStringSubmatchIndex(text, -1) {
 		literal, name := text[at:m[0]], text[m[2]:m[3]]
 		if at > 0 && literal == "" {
-			return p, fmt.Errorf("pattern %q: nothing stands between {%s} and the field before it", text, name)
+			return p, fmt.Errorf("pattern %q: put a literal between {%s} and the field before it", text, name)
 		}
 		if name != "" && slices.Contains(p.fields, name) {
-			return p, fmt.Errorf("pattern %q: {%s} stands twice", text, name)
+			return p, fmt.Errorf("pattern %q: field {%s} occurs twice", text, name)
 		}
 		expression.WriteString(regexp.QuoteMeta(literal) + `([^/]+?)`)
 		p.fields = append(p.fields, name)
@@ -40,7 +40,7 @@ func parsePattern(text string) (namePattern, error) {
 		return p, fmt.Errorf("pattern %q has no field such as {label}", text)
 	}
 	if rest := text[at:]; strings.ContainsAny(rest, "{}") {
-		return p, fmt.Errorf("pattern %q: a brace has no partner", text)
+		return p, fmt.Errorf("pattern %q: unmatched brace", text)
 	}
 	expression.WriteString(regexp.QuoteMeta(text[at:]))
 	var err error
@@ -59,8 +59,8 @@ func (p namePattern) match(name string) []string {
 	return nil
 }
 
-// labelByPattern takes label and factors from the names of the files. label is the field that holds
-// the label; "": label.
+// labelByPattern sets labels and factors from file names. label is the field that holds the label;
+// "": label.
 func (l *fileList) labelByPattern(text, label string) error {
 	p, err := parsePattern(text)
 	if err != nil {
@@ -72,7 +72,7 @@ func (l *fileList) labelByPattern(text, label string) error {
 	}
 	at := slices.Index(p.fields, labelled)
 	if at < 0 && label != "" {
-		return fmt.Errorf("pattern %q has no field {%s}, which is to be the label", text, label)
+		return fmt.Errorf("pattern %q has no field {%s} for the label", text, label)
 	}
 	rows, err := l.matches(p)
 	if err != nil {
@@ -97,7 +97,7 @@ func (l *fileList) labelByPattern(text, label string) error {
 	return l.setFactors(names, factors, func(i int) string { return l.files[i].name })
 }
 
-// matches are the texts of the fields of every file.
+// matches returns the texts of the fields for every file.
 func (l *fileList) matches(p namePattern) ([][]string, error) {
 	rows := make([][]string, len(l.files))
 	var others []string
@@ -107,7 +107,7 @@ func (l *fileList) matches(p namePattern) ([][]string, error) {
 		}
 	}
 	if len(others) > 0 {
-		return nil, fmt.Errorf("%d of %d %s do not fit the pattern %q; the first is %s", len(others), len(l.files), l.what, p.text, others[0])
+		return nil, fmt.Errorf("%d of %d %s do not match the pattern %q; the first is %s", len(others), len(l.files), l.what, p.text, others[0])
 	}
 	return rows, nil
 }

@@ -10,8 +10,8 @@ import (
 	"os"
 )
 
-// A digest collects what decides a source's samples. Each part is written with its length, so that
-// no two lists of parts look alike.
+// A digest computes the hash of a source. Each part is written with its length, so different lists
+// of parts have different hashes.
 type digest struct{ hash.Hash }
 
 func newDigest(kind string) digest {
@@ -30,13 +30,13 @@ func (d digest) add(parts ...any) {
 func (d digest) String() string { return hex.EncodeToString(d.Sum(nil)) }
 
 const (
-	wholeFile = 256 << 20 // files up to this size are hashed whole
+	wholeFile = 256 << 20 // files up to this size are hashed completely
 	blockSize = 64 << 10
-	blocks    = 4096 // evenly spaced ones stand for a larger file
+	blocks    = 4096 // number of evenly spaced blocks of a larger file
 )
 
-// addFile hashes a file: its size and, up to 256 MiB, all its bytes; of a larger one 4,096 evenly
-// spaced blocks of 64 KiB, the first and the last among them.
+// addFile hashes a file: its size and, up to 256 MiB, all its bytes. Of a larger file it hashes
+// 4,096 evenly spaced blocks of 64 KiB, including the first and the last.
 func (d digest) addFile(ctx context.Context, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -55,7 +55,7 @@ func (d digest) addFile(ctx context.Context, path string) error {
 	return err
 }
 
-// addBlocks hashes n evenly spaced blocks, or everything where they would overlap.
+// addBlocks hashes n evenly spaced blocks, or everything if they would overlap.
 func (d digest) addBlocks(ctx context.Context, r io.ReaderAt, size int64, n int64) error {
 	if size <= n*blockSize {
 		_, err := io.Copy(d, contextReader{ctx, io.NewSectionReader(r, 0, size)})
@@ -72,7 +72,7 @@ func (d digest) addBlocks(ctx context.Context, r io.ReaderAt, size int64, n int6
 	return nil
 }
 
-// A contextReader stops reading when its context is done.
+// A contextReader returns an error once its context is done.
 type contextReader struct {
 	ctx context.Context
 	io.Reader

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawnFrame is any frame of moderate size.
+// drawnFrame returns a random frame of moderate size.
 func drawnFrame(t *rapid.T) Frame {
 	size := rapid.IntRange(0, 40)
 	return Frame{
@@ -23,7 +23,8 @@ func drawnFrame(t *rapid.T) Frame {
 	}
 }
 
-// An image of one value stays at that value wherever it reaches, and is 0 beyond.
+// TestFrameKeepsConstants checks that a constant image stays constant inside the resized image and
+// is 0 outside.
 func TestFrameKeepsConstants(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -64,7 +65,8 @@ func TestFrameKeepsConstants(t *testing.T) {
 	})
 }
 
-// What is resized in part is the part of what is resized whole.
+// TestFrameCropsWhatItResizes checks that a resized crop equals the crop of the whole resized
+// image.
 func TestFrameCropsWhatItResizes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -89,7 +91,7 @@ func TestFrameCropsWhatItResizes(t *testing.T) {
 					got := cropped.Data[(c*win.height+y)*win.width+x]
 					want := all.Data[(c*win.resizedH+y+win.top)*win.resizedW+x+win.left]
 					if got != want {
-						t.Fatalf("(%d, %d, %d) is %v in the crop and %v in the whole", c, y, x, got, want)
+						t.Fatalf("(%d, %d, %d) is %v in the crop and %v in the whole image", c, y, x, got, want)
 					}
 				}
 			}
@@ -149,7 +151,8 @@ func TestDeepImagesKeepTheirPrecision(t *testing.T) {
 	}
 }
 
-// The same pixels are the same image, whatever Go type holds them and wherever its bounds start.
+// TestImageTypesAgree checks that the same pixels give the same image for every Go image type and
+// any bounds.
 func TestImageTypesAgree(t *testing.T) {
 	t.Parallel()
 	src := image.NewNRGBA(image.Rect(0, 0, 6, 5))

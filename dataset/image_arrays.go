@@ -11,34 +11,34 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// ArraysOptions says which arrays of NumPy to read images and labels from.
+// ArraysOptions are the options of OpenArrays: the NumPy arrays that hold images and labels.
 type ArraysOptions struct {
 	Images    string  // an .npy or .npz file of N x H x W x C, N x C x H x W or N x H x W
 	ImagesKey string  // of an npz file; "": its only array, or "images", "x", "data", "test_images", "x_test"
-	Labels    string  // an .npy or .npz file of N integers; "": the array that goes with ImagesKey, none if there is none
+	Labels    string  // an .npy or .npz file of N integers; "": the array that matches ImagesKey, if there is one
 	LabelsKey string  // of an npz file
-	Layout    string  // "NHWC", "NCHW" or "NHW"; "": by which axis has 1 or 3 entries. An array of H x W x 3 is one image
-	Max       float64 // the value that stands for white; 0: 255 for uint8, 1 for other types
-	Raw       bool    // values are passed on whatever their range is; else values outside 0..Max are an error
+	Layout    string  // "NHWC", "NCHW" or "NHW"; "": the channels are the axis of size 1 or 3. An array of H x W x 3 is one image
+	Max       float64 // the value of white; 0: 255 for uint8, 1 for other types
+	Raw       bool    // values outside 0..Max are accepted; otherwise they are an error
 }
 
-// An Arrays is a source over arrays. Those of npy files and of npz files that are not compressed
-// stay in the file and are read image by image.
+// An Arrays is a source over NumPy arrays. Arrays in npy files and in uncompressed npz files stay
+// in the file and are read image by image.
 type Arrays struct {
 	file        archive
 	name        string
 	images      npyArray
 	c, h, w     int
-	last        bool // channels are the last axis
+	last        bool // the channels are the last axis
 	max         float64
 	raw         bool
-	labels      []int // nil: none
+	labels      []int // nil: no labels
 	classes     []string
 	fingerprint string
 }
 
-// OpenArrays opens images, and labels where there are any; the classes are the numbers "0" to the
-// largest label.
+// OpenArrays opens images and their labels, if there are any. The classes are the numbers from "0"
+// to the largest label.
 func OpenArrays(ctx context.Context, o ArraysOptions) (*Arrays, error) {
 	a, err := openArraySource(ctx, o)
 	if err != nil {
@@ -81,7 +81,7 @@ func (a *Arrays) open(ctx context.Context, o ArraysOptions) error {
 		}
 	}
 	if !(a.max > 0) {
-		return fmt.Errorf("%s: max is %v: the value that stands for white is above 0", o.Images, a.max)
+		return fmt.Errorf("%s: max is %v: set it to the value of white, above 0", o.Images, a.max)
 	}
 	if a.labels, err = openLabels(ctx, o, a.file, key, a.Len()); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (a *Arrays) open(ctx context.Context, o ArraysOptions) error {
 	return a.hash(ctx, o, key)
 }
 
-// hash makes the fingerprint from the file of images, how it is read, and the labels.
+// hash computes the fingerprint from the file of images, the options of decoding and the labels.
 func (a *Arrays) hash(ctx context.Context, o ArraysOptions, key string) error {
 	d := newDigest("arrays")
 	d.add(a.name, key, a.c, a.h, a.w, a.last, a.max, a.raw, a.labels)
@@ -101,10 +101,10 @@ func (a *Arrays) hash(ctx context.Context, o ArraysOptions, key string) error {
 	return err
 }
 
-// arrange works out the channels, height and width of an image.
+// arrange determines the channels, height and width of an image.
 func (a *Arrays) arrange(layout string) error {
 	s := a.images.shape
-	if layout == "" && len(s) == 3 && s[2] == 3 && s[1] > 3 { // one colour image, rather than images 3 pixels wide
+	if layout == "" && len(s) == 3 && s[2] == 3 && s[1] > 3 { // one colour image rather than images of width 3
 		s = append([]int{1}, s...)
 		a.images.shape = s
 	}
@@ -125,7 +125,7 @@ func (a *Arrays) arrange(layout string) error {
 	case "NCHW":
 		a.c, a.h, a.w = s[1], s[2], s[3]
 	default:
-		return fmt.Errorf("layout %q is not known: NHWC, NCHW or NHW", layout)
+		return fmt.Errorf("unknown layout %q: use NHWC, NCHW or NHW", layout)
 	}
 	if a.images.row() > maxValues {
 		return fmt.Errorf("images of shape %v are too large", s[1:])
@@ -133,23 +133,23 @@ func (a *Arrays) arrange(layout string) error {
 	return nil
 }
 
-// layoutOf tells the axis of the channels by its 1 or 3 entries.
+// layoutOf returns the layout whose channel axis has 1 or 3 entries.
 func layoutOf(shape []int) (string, error) {
 	image := func(c int) bool { return c == 1 || c == 3 }
 	switch {
 	case len(shape) == 3:
 		return "NHW", nil
 	case len(shape) != 4:
-		return "", fmt.Errorf("an array of shape %v: images are N x H x W x C, N x C x H x W or N x H x W", shape)
+		return "", fmt.Errorf("an array of shape %v does not hold images: they are N x H x W x C, N x C x H x W or N x H x W", shape)
 	case image(shape[1]) && !image(shape[3]):
 		return "NCHW", nil
 	case image(shape[3]) && !image(shape[1]):
 		return "NHWC", nil
 	}
-	return "", fmt.Errorf("an array of shape %v: which axis holds the channels? Set the layout, NHWC or NCHW", shape)
+	return "", fmt.Errorf("the channel axis of shape %v is ambiguous: set the layout, NHWC or NCHW", shape)
 }
 
-// openLabels reads the labels of n images; nil if there are none.
+// openLabels reads the labels of n images. It returns nil if there are none.
 func openLabels(ctx context.Context, o ArraysOptions, images archive, imagesKey string, n int) ([]int, error) {
 	file, key := images, o.LabelsKey
 	if o.Labels != "" {
@@ -180,13 +180,13 @@ func openLabels(ctx context.Context, o ArraysOptions, images archive, imagesKey 
 	return labels, nil
 }
 
-// maxLabel bounds labels that are numbers, since each up to the largest gets a name.
+// maxLabel bounds integer labels, since each number up to the largest is a class.
 const maxLabel = 1 << 20
 
 // integers reads n labels from an array of shape n or n x 1.
 func (a *npyArray) integers(n int) ([]int, error) {
 	if len(a.shape) == 0 || a.shape[0] != n || a.row() != 1 {
-		return nil, fmt.Errorf("an array of shape %v for %d images", a.shape, n)
+		return nil, fmt.Errorf("shape %v does not match %d images", a.shape, n)
 	}
 	raw, err := a.read(0, n)
 	if err != nil {
@@ -196,14 +196,14 @@ func (a *npyArray) integers(n int) ([]int, error) {
 	for i := range labels {
 		v := a.value(raw[i*a.bytes:])
 		if v != math.Trunc(v) || v < NoLabel || v > maxLabel {
-			return nil, fmt.Errorf("label %d is %v: labels are whole numbers from 0 on, or -1 for none", i, v)
+			return nil, fmt.Errorf("label %d is %v: labels are whole numbers of at least 0, or -1 for none", i, v)
 		}
 		labels[i] = int(v)
 	}
 	return labels, nil
 }
 
-// numberNames names the labels 0 to highest by their numbers; nil if highest is NoLabel.
+// numberNames returns the names "0" to highest, or nil if highest is NoLabel.
 func numberNames(highest int) []string {
 	var names []string
 	for i := range highest + 1 {
@@ -215,19 +215,19 @@ func numberNames(highest int) []string {
 // Close closes the file of images.
 func (a *Arrays) Close() error { return a.file.Close() }
 
-// Len is the number of images.
+// Len returns the number of images.
 func (a *Arrays) Len() int { return a.images.shape[0] }
 
-// Classes are "0", "1" and so on; nil without labels.
+// Classes returns "0", "1" and so on, or nil without labels.
 func (a *Arrays) Classes() []string { return a.classes }
 
-// Factors is nil.
+// Factors returns nil.
 func (a *Arrays) Factors() []string { return nil }
 
-// Fingerprint hashes the file of images and the labels.
+// Fingerprint returns a hash of the file of images and the labels.
 func (a *Arrays) Fingerprint() string { return a.fingerprint }
 
-// Describe is image i without its pixels.
+// Describe returns sample i without its pixels.
 func (a *Arrays) Describe(i int) Sample {
 	s := Sample{Index: i, Name: fmt.Sprintf("%s#%d", a.name, i), Label: NoLabel}
 	if a.labels != nil {
@@ -236,7 +236,7 @@ func (a *Arrays) Describe(i int) Sample {
 	return s
 }
 
-// At reads image i. Bytes are resampled as PIL does, numbers of other types in float32.
+// At reads image i. Bytes are resampled as PIL does, other types in float32.
 func (a *Arrays) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "arrays", i, a.Len()); err != nil {
 		return Sample{}, err
@@ -265,17 +265,17 @@ func (a *Arrays) decode(dst []float32, raw []byte) error {
 	for i := range dst {
 		v := a.images.value(raw[i*a.images.bytes:])
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("the value at place %d is %v", i, v)
+			return fmt.Errorf("value %d is %v", i, v)
 		}
 		if !a.raw && (v < 0 || v > a.max) {
-			return fmt.Errorf("the value at place %d is %v, outside 0 to %v: set max to the value of white, or give images before mean and deviation", i, v, a.max)
+			return fmt.Errorf("value %d is %v, outside 0 to %v: set max to the value of white, or use images that are not normalised", i, v, a.max)
 		}
 		dst[i] = float32(v / a.max)
 	}
 	return nil
 }
 
-// planes brings values to c x h x w where the channels are the last axis.
+// planes converts values to c x h x w if the channels are the last axis.
 func planes[T uint8 | float32](v []T, c, h, w int, last bool) []T {
 	if !last || c == 1 {
 		return v

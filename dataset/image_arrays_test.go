@@ -16,7 +16,7 @@ import (
 
 func arrayFile(name string) string { return filepath.Join("testdata", "arrays", name) }
 
-// checkBatch compares a source with the batch that arrays.py writes.
+// checkBatch compares a source with the batch of arrays.py.
 func checkBatch(t *testing.T, src Source, channels int, tolerance float64) {
 	t.Helper()
 	if src.Len() != 4 {
@@ -91,7 +91,7 @@ func TestArrays(t *testing.T) {
 	}
 }
 
-// TestOneImageAsArray checks that an array of H x W x 3 is one colour image.
+// TestOneImageAsArray checks that an array of H x W x 3 is read as one colour image.
 func TestOneImageAsArray(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "image.npy")
@@ -146,12 +146,12 @@ func TestArraysRefused(t *testing.T) {
 		{"text", ArraysOptions{Images: write("text.npy", []byte("hello, here are no numbers"))}, "not an npy array"},
 		{"empty", ArraysOptions{Images: write("empty.npy", nil)}, "not an npy array"},
 		{"huge", ArraysOptions{Images: write("huge.npy", bytes.Replace(whole, []byte("(4, 4, 2, 3)"), []byte("(4, 9999999)"), 1))}, "too few"},
-		{"objects", ArraysOptions{Images: arrayFile("objects.npy")}, "no plain numbers"},
+		{"objects", ArraysOptions{Images: arrayFile("objects.npy")}, "not plain numbers"},
 		{"rank", ArraysOptions{Images: arrayFile("labels-i8.npy")}, "shape [4]"},
 		{"layout", ArraysOptions{Images: arrayFile("nhwc-u1.npy"), Layout: "NHW"}, "does not fit shape"},
-		{"unknown layout", ArraysOptions{Images: arrayFile("nhwc-u1.npy"), Layout: "CHWN"}, "not known"},
-		{"key", ArraysOptions{Images: arrayFile("stored.npz"), ImagesKey: "x"}, "there are x_test, y_test, x_train, y_train"},
-		{"labels are images", ArraysOptions{Images: arrayFile("nhwc-u1.npy"), Labels: arrayFile("nhwc-u1.npy")}, "for 4 images"},
+		{"unknown layout", ArraysOptions{Images: arrayFile("nhwc-u1.npy"), Layout: "CHWN"}, "unknown layout"},
+		{"key", ArraysOptions{Images: arrayFile("stored.npz"), ImagesKey: "x"}, "use one of x_test, y_test, x_train, y_train"},
+		{"labels are images", ArraysOptions{Images: arrayFile("nhwc-u1.npy"), Labels: arrayFile("nhwc-u1.npy")}, "does not match 4 images"},
 		{"negative max", ArraysOptions{Images: arrayFile("nhwc-f4.npy"), Max: -1}, "above 0"},
 	}
 	for _, c := range cases {
@@ -172,7 +172,7 @@ func TestArraysRange(t *testing.T) {
 	}
 	var bad *BadSample
 	if _, err := src.At(t.Context(), 0, Frame{}); !errors.As(err, &bad) || !strings.Contains(err.Error(), "set max") {
-		t.Errorf("error %v, want a bad sample that says to set max", err)
+		t.Errorf("error %v, want a bad sample with advice to set max", err)
 	}
 	if src, err = OpenArrays(t.Context(), ArraysOptions{Images: path, Raw: true}); err != nil {
 		t.Fatal(err)

@@ -10,10 +10,10 @@ import (
 	"slices"
 )
 
-// CIFAROptions says which files of CIFAR-10 or CIFAR-100 in their binary version to read.
+// CIFAROptions are the options of OpenCIFAR10 and OpenCIFAR100, which read the binary version.
 type CIFAROptions struct {
-	Paths  []string // files, read one after the other; or one folder, of which Part is read
-	Part   string   // of a folder: "test" (default), "train" or "all" (train, then test)
+	Paths  []string // files, in order; or one folder, of which Part is read
+	Part   string   // part of a folder: "test" (default), "train" or "all" (train, then test)
 	Coarse bool     // CIFAR-100: the 20 superclasses as labels instead of the 100 classes
 }
 
@@ -22,12 +22,12 @@ const (
 	cifarPixels = 3 * cifarSide * cifarSide
 )
 
-// A CIFAR is a source over CIFAR's binary files, read by offset.
-// A record is its labels, a byte each, and then 32 x 32 red, green and blue bytes.
+// A CIFAR is a source over CIFAR's binary files. A record is its labels, a byte each, followed by
+// 32 x 32 red, green and blue bytes.
 type CIFAR struct {
 	files       []cifarFile
 	labelBytes  int
-	size        int // samples in all
+	size        int // number of samples
 	classes     []string
 	fingerprint string
 }
@@ -39,7 +39,7 @@ type cifarFile struct {
 	labels []uint8
 }
 
-// OpenCIFAR10 opens CIFAR-10: ten classes, "airplane" first.
+// OpenCIFAR10 opens CIFAR-10, which has ten classes.
 func OpenCIFAR10(ctx context.Context, o CIFAROptions) (*CIFAR, error) {
 	if o.Coarse {
 		return nil, fmt.Errorf("opening CIFAR-10: only CIFAR-100 has coarse labels")
@@ -47,7 +47,7 @@ func OpenCIFAR10(ctx context.Context, o CIFAROptions) (*CIFAR, error) {
 	return openCIFAR(ctx, o, "CIFAR-10", 1, 0, cifar10Classes)
 }
 
-// OpenCIFAR100 opens CIFAR-100: a hundred classes, or twenty coarse ones.
+// OpenCIFAR100 opens CIFAR-100, which has 100 classes or 20 coarse ones.
 func OpenCIFAR100(ctx context.Context, o CIFAROptions) (*CIFAR, error) {
 	if o.Coarse {
 		return openCIFAR(ctx, o, "CIFAR-100", 2, 0, cifar100Coarse)
@@ -76,10 +76,10 @@ func openCIFAR(ctx context.Context, o CIFAROptions, kind string, labelBytes, lab
 	return c, nil
 }
 
-// cifarPaths lists the files to read, by the names that they have in the published archives.
+// cifarPaths returns the files to read, by their names in the published archives.
 func cifarPaths(o CIFAROptions, labelBytes int) ([]string, error) {
 	if len(o.Paths) == 0 {
-		return nil, fmt.Errorf("no file or folder is given")
+		return nil, fmt.Errorf("no file and no folder")
 	}
 	if len(o.Paths) > 1 {
 		return o.Paths, nil
@@ -130,7 +130,7 @@ func filesLike(dir, pattern string) ([]string, error) {
 	return paths, nil
 }
 
-// partOf picks the training or the test half, or both, of a dataset that is published in two.
+// partOf returns the training part, the test part or both of a published dataset.
 func partOf[T any](part string, train, test T) ([]T, error) {
 	switch part {
 	case "", "test":
@@ -140,7 +140,7 @@ func partOf[T any](part string, train, test T) ([]T, error) {
 	case "all":
 		return []T{train, test}, nil
 	}
-	return nil, fmt.Errorf("part %q is not known: test, train or all", part)
+	return nil, fmt.Errorf("unknown part %q: use test, train or all", part)
 }
 
 func (c *CIFAR) open(ctx context.Context, path, kind string, label int, d digest) (cifarFile, error) {
@@ -163,7 +163,7 @@ func imageCount(n int64) string {
 	return fmt.Sprintf("%d images", n)
 }
 
-// readLabels goes through a file once: it keeps the labels, checks them and hashes everything.
+// readLabels reads a file once. It keeps and checks the labels and hashes all bytes.
 func (f *cifarFile) readLabels(ctx context.Context, kind string, record, label, classes int, d digest) error {
 	info, err := f.file.Stat()
 	if err != nil {
@@ -172,7 +172,7 @@ func (f *cifarFile) readLabels(ctx context.Context, kind string, record, label, 
 	size := info.Size()
 	n := size / int64(record)
 	if size%int64(record) != 0 || n == 0 {
-		return fmt.Errorf("%d bytes, which is no whole number of %s records of %d bytes; %s would be %d bytes",
+		return fmt.Errorf("%d bytes is not a multiple of %s records of %d bytes; %s would be %d bytes",
 			size, kind, record, imageCount(max(n, 1)), max(n, 1)*int64(record))
 	}
 	d.add(f.name, size)
@@ -189,7 +189,7 @@ func (f *cifarFile) readLabels(ctx context.Context, kind string, record, label, 
 		d.Write(part)
 		for ; len(part) > 0; part = part[record:] {
 			if int(part[label]) >= classes {
-				return fmt.Errorf("record %d: label %d, but %s has %d classes: is it another dataset's file?", len(f.labels), part[label], kind, classes)
+				return fmt.Errorf("record %d: label %d, but %s has %d classes: is this the file of another dataset?", len(f.labels), part[label], kind, classes)
 			}
 			f.labels = append(f.labels, part[label])
 		}
@@ -208,19 +208,19 @@ func (c *CIFAR) Close() error {
 	return err
 }
 
-// Len is the number of images.
+// Len returns the number of images.
 func (c *CIFAR) Len() int { return c.size }
 
-// Classes are the names in the order of the labels.
+// Classes returns the names in the order of the labels.
 func (c *CIFAR) Classes() []string { return c.classes }
 
-// Factors is nil: photographs have no known factors.
+// Factors returns nil.
 func (c *CIFAR) Factors() []string { return nil }
 
-// Fingerprint hashes the names and all bytes of the files.
+// Fingerprint returns a hash of the names and all bytes of the files.
 func (c *CIFAR) Fingerprint() string { return c.fingerprint }
 
-// Describe is image i without its pixels.
+// Describe returns sample i without its pixels.
 func (c *CIFAR) Describe(i int) Sample {
 	f, at := c.locate(i)
 	return Sample{Index: i, Name: fmt.Sprintf("%s#%d", f.name, at), Label: int(f.labels[at])}

@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/internal/testdata"
 )
 
-// cifarFileOf writes n records whose labels are i, i+1, ... (mod 10) and whose first pixel is the
-// label too.
+// cifarFileOf writes n records whose labels are i, i+1, ... (mod 10). The first pixel equals the
+// label.
 func cifarFileOf(t testing.TB, path string, n, labelBytes, first int) {
 	t.Helper()
 	data := make([]byte, 0, n*(labelBytes+cifarPixels))
@@ -72,7 +72,7 @@ func TestCIFAR(t *testing.T) {
 				t.Errorf("labels %v, the last from %s; want %v, %s", got, src.Describe(src.Len()-1).Name, c.labels, c.last)
 			}
 			if other, taken := prints[src.Fingerprint()]; taken {
-				t.Errorf("the fingerprint is that of %q", other)
+				t.Errorf("the fingerprint equals that of %q", other)
 			}
 			prints[src.Fingerprint()] = c.name
 		})
@@ -95,10 +95,10 @@ func TestCIFAR100(t *testing.T) {
 		t.Errorf("labels %d and %d, want 7 and 3", f, c)
 	}
 	if len(fine.Classes()) != 100 || !slices.IsSorted(fine.Classes()) || len(coarse.Classes()) != 20 || !slices.IsSorted(coarse.Classes()) {
-		t.Errorf("%d and %d classes, or not sorted as published", len(fine.Classes()), len(coarse.Classes()))
+		t.Errorf("%d and %d classes, or not in the published order", len(fine.Classes()), len(coarse.Classes()))
 	}
 	if fine.Fingerprint() == coarse.Fingerprint() {
-		t.Error("fine and coarse labels have one fingerprint")
+		t.Error("fine and coarse labels have the same fingerprint")
 	}
 	s, err := fine.At(t.Context(), 7, Frame{})
 	if err != nil || s.Input.Data[0] != 7./255 {
@@ -121,9 +121,9 @@ func TestCIFARRefused(t *testing.T) {
 		options CIFAROptions
 		want    string
 	}{
-		{"nothing", CIFAROptions{}, "no file or folder"},
+		{"nothing", CIFAROptions{}, "no file and no folder"},
 		{"missing", CIFAROptions{Paths: []string{filepath.Join(dir, "no.bin")}}, "no such file"},
-		{"length", CIFAROptions{Paths: []string{file("short.bin", make([]byte, 2*3073-1))}}, "short.bin: 6145 bytes, which is no whole number of CIFAR-10 records of 3073 bytes; 1 image would be 3073 bytes"},
+		{"length", CIFAROptions{Paths: []string{file("short.bin", make([]byte, 2*3073-1))}}, "short.bin: 6145 bytes is not a multiple of CIFAR-10 records of 3073 bytes; 1 image would be 3073 bytes"},
 		{"empty", CIFAROptions{Paths: []string{file("empty.bin", nil)}}, "0 bytes"},
 		{"label", CIFAROptions{Paths: []string{file("label.bin", bytes.Repeat([]byte{10}, 3073))}}, "record 0: label 10, but CIFAR-10 has 10 classes"},
 		{"folder", CIFAROptions{Paths: []string{dir}}, "no file test_batch.bin"},

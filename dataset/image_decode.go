@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"image"
-	_ "image/gif" // the formats that image.Decode is to know
+	_ "image/gif" // the formats that image.Decode recognises
 	_ "image/jpeg"
 	_ "image/png"
 	"io"
@@ -17,15 +17,15 @@ import (
 	"github.com/noether-ml/noether/internal/chroma"
 )
 
-// imageExtensions are the endings of files that are taken for images; what a file really is, its
-// first bytes say.
+// imageExtensions are the extensions of image files. The format itself is detected from the first
+// bytes.
 var imageExtensions = []string{".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
 
-// Bounds that no honest image meets and a decompression bomb does.
+// Bounds that reject decompression bombs.
 const (
 	maxPixels = 1 << 27   // of an image
-	anyPixels = 1 << 24   // up to here however short the file is
-	perByte   = 1 << 14   // pixels that a byte may stand for beyond that: more than deflate can pack
+	anyPixels = 1 << 24   // always accepted, however short the file is
+	perByte   = 1 << 14   // pixels per byte that are accepted above anyPixels: more than deflate can compress
 	maxFile   = 512 << 20 // bytes of a file
 )
 
@@ -41,19 +41,19 @@ func readImage(path string) (image.Image, error) {
 		return nil, err
 	}
 	if len(data) > maxFile {
-		return nil, fmt.Errorf("an image file of more than %d MiB", maxFile>>20)
+		return nil, fmt.Errorf("the image file is larger than %d MiB", maxFile>>20)
 	}
 	return decodeImage(data)
 }
 
-// decodeImage decodes JPEG, PNG, GIF (its first frame), BMP, TIFF or WebP.
+// decodeImage decodes JPEG, PNG, GIF (the first frame), BMP, TIFF or WebP.
 func decodeImage(data []byte) (image.Image, error) {
 	c, _, err := image.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
-		return nil, fmt.Errorf("no image of a known format: %w", err)
+		return nil, fmt.Errorf("unknown image format: %w", err)
 	}
 	if bound := min(maxPixels, max(anyPixels, perByte*len(data))); c.Width <= 0 || c.Height <= 0 || c.Width > bound/c.Height {
-		return nil, fmt.Errorf("an image of %d x %d pixels in %d bytes: the bound is %d pixels", c.Width, c.Height, len(data), bound)
+		return nil, fmt.Errorf("the image has %d x %d pixels in %d bytes: the limit is %d pixels", c.Width, c.Height, len(data), bound)
 	}
 	img, format, err := image.Decode(bytes.NewReader(data))
 	if err != nil {
@@ -65,8 +65,8 @@ func decodeImage(data []byte) (image.Image, error) {
 	return img, nil
 }
 
-// webpVersion counts the changes of what fromWebP makes of a file. It enters the fingerprint of
-// folders with such files.
+// webpVersion changes when fromWebP returns different pixels. It is part of the fingerprint of
+// folders with WebP files.
 const webpVersion = 2
 
 // fromWebP corrects a decoded WebP picture: the decoder hands out lossy ones as if their luma

@@ -12,7 +12,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// image reads a file of testdata/images.
+// img decodes a file of testdata/images.
 func img(t testing.TB, name string) image.Image {
 	t.Helper()
 	img, err := readImage(filepath.Join("testdata", "images", name))
@@ -22,7 +22,7 @@ func img(t testing.TB, name string) image.Image {
 	return img
 }
 
-// levels is the largest and the mean difference of two images, in 255ths.
+// levels returns the largest and the mean difference of two images, in units of 1/255.
 func levels(t testing.TB, got, want []float32) (worst, mean float64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -61,7 +61,7 @@ func TestFrameEqualsTorchvision(t *testing.T) {
 				t.Fatal(err)
 			}
 			if worst, _ := levels(t, got.Data, want.Data); worst != 0 {
-				t.Errorf("an image is off by %v levels; want PIL's own", worst)
+				t.Errorf("the image differs from PIL's by %v levels", worst)
 			}
 		})
 	}
@@ -103,14 +103,14 @@ func TestFrameOfTensorEqualsTorch(t *testing.T) {
 				t.Fatal(err)
 			}
 			if worst, _ := levels(t, got.Data, want.Data); worst > 0.001 {
-				t.Errorf("%s to %d: off by %v levels", mode, size, worst)
+				t.Errorf("%s to %d: differs by %v levels", mode, size, worst)
 			}
 		}
 	}
 }
 
-// All formats are PIL's to the bit but for JPEG, whose inverse cosine transform rounds otherwise
-// now and then.
+// TestDecodeEqualsPIL checks that all formats except JPEG equal PIL's bit by bit. The inverse
+// cosine transform of JPEG rounds differently in a few places.
 func TestDecodeEqualsPIL(t *testing.T) {
 	t.Parallel()
 	references, err := filepath.Glob("testdata/images/*.rgb.png")
@@ -130,14 +130,14 @@ func TestDecodeEqualsPIL(t *testing.T) {
 			}
 			bound, mostMean := 0.0, 0.0
 			switch {
-			case name == "ycck.jpg": // the standard library has made colours of it, and rounds down
+			case name == "ycck.jpg": // the standard library converts it to RGB and rounds down
 				bound, mostMean = 2, 0.25
 			case strings.HasSuffix(name, ".jpg"):
 				bound, mostMean = 3, 0.1
 			}
 			worst, mean := levels(t, got.Data, want.Data)
 			if worst > bound+0.01 || mean > mostMean+0.001 {
-				t.Errorf("off by %v levels, %v in the mean", worst, mean)
+				t.Errorf("differs by %v levels, %v on average", worst, mean)
 			}
 		})
 	}

@@ -7,13 +7,13 @@ import (
 	"path/filepath"
 )
 
-// FolderOptions says how a folder of images is labelled.
+// FolderOptions are the options of OpenFolder: the folder and its labels.
 type FolderOptions struct {
 	Dir    string
 	Labels string // CSV file of file,label and columns of factors; the files are relative to Dir
-	Layout string // "classes", "synsets" or "flat"; "": by what is there, see OpenFolder
-	// Pattern is that of the file names, such as "{label}_{camera}.jpg": its fields are the label
-	// and factors. See OpenSounds.
+	Layout string // "classes", "synsets" or "flat"; "": detected, see OpenFolder
+	// Pattern is a pattern of file names, such as "{label}_{camera}.jpg". Its fields are the label
+	// and factors. See OpenAudio.
 	Pattern string
 	Label   string // the column of the CSV file, or the field of Pattern, that holds the label; "": label
 }
@@ -24,19 +24,19 @@ type Folder struct {
 	fingerprint string
 }
 
-// OpenFolder opens a folder of images. With a CSV file of labels, the files that it lists are the
-// samples, in its order. Otherwise the layout says where labels come from:
+// OpenFolder opens a folder of images. With a CSV file of labels, the samples are the files that it
+// lists, in its order. Otherwise the layout defines the labels:
 //
 //	classes  a folder a class, images in it at any depth (ImageNet, torchvision's ImageFolder); classes sorted by name
 //	synsets  no folders, and file names that start with a WordNet synset, such as n01440764_tench.JPEG; classes sorted
 //	flat     no labels, images at any depth
 //
-// Without a layout it is "classes" where there are folders, "synsets" where every name starts with
-// one, else "flat". Names that start with a dot are passed over.
+// The default layout is "classes" if there are folders, "synsets" if all names start with a synset,
+// otherwise "flat". Names that start with a dot are ignored.
 //
 // The fingerprint hashes the names, sizes, labels and factors of all files, and the first and last
-// 64 KiB of up to 10,000 of them, evenly spaced: reading every byte of ImageNet would take longer
-// than many a study. With WebP files among them it also says in which version they are decoded.
+// 64 KiB of up to 10,000 evenly spaced files. Hashing every byte of ImageNet would take longer than
+// many studies. With WebP files the version of their decoder is included.
 func OpenFolder(ctx context.Context, o FolderOptions) (*Folder, error) {
 	f := &Folder{fileList: fileList{dir: o.Dir, what: "images", extensions: imageExtensions}}
 	err := f.list(ctx, labelSource{table: o.Labels, column: o.Label, pattern: o.Pattern, layout: o.Layout})
@@ -54,25 +54,26 @@ func OpenFolder(ctx context.Context, o FolderOptions) (*Folder, error) {
 	return f, nil
 }
 
-// Len is the number of images.
+// Len returns the number of images.
 func (f *Folder) Len() int { return len(f.files) }
 
-// Notes returns what the user should know of the files that were left out.
+// Notes returns notes on the files that were left out.
 func (f *Folder) Notes() []string { return f.danglingNotes() }
 
-// Classes are the names of the labels, sorted; nil in an unlabelled folder.
+// Classes returns the names of the labels, sorted; nil in an unlabelled folder.
 func (f *Folder) Classes() []string { return f.classes }
 
-// Factors are the further columns of the CSV file.
+// Factors returns the names of the other columns of the CSV file, or of the other fields of the
+// pattern.
 func (f *Folder) Factors() []string { return f.factors }
 
-// Fingerprint is described at OpenFolder.
+// Fingerprint returns the hash that OpenFolder describes.
 func (f *Folder) Fingerprint() string { return f.fingerprint }
 
-// Describe is image i without its pixels; its name is relative to the folder.
+// Describe returns sample i without its pixels. Its name is relative to the folder.
 func (f *Folder) Describe(i int) Sample { return f.describe(i) }
 
-// At decodes image i. One that cannot be read is a BadSample.
+// At decodes image i. An image that cannot be read is a BadSample.
 func (f *Folder) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "folder "+f.dir, i, len(f.files)); err != nil {
 		return Sample{}, err

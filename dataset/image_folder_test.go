@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// dot is a PNG of one grey pixel.
+// dot returns a PNG of one grey pixel.
 func dot(t testing.TB, level uint8) []byte {
 	t.Helper()
 	img := image.NewGray(image.Rect(0, 0, 1, 1))
@@ -26,7 +26,7 @@ func dot(t testing.TB, level uint8) []byte {
 	return b.Bytes()
 }
 
-// dots is a folder of such images, whose levels are their places in names.
+// dots returns a folder of such images. The pixel values are the indices of names.
 func dots(t testing.TB, names ...string) string {
 	t.Helper()
 	files := map[string][]byte{}
@@ -36,7 +36,7 @@ func dots(t testing.TB, names ...string) string {
 	return folderOf(t, files)
 }
 
-// listing is "level name label" for each sample, read through At.
+// listing returns "level name label" for each sample, read with At.
 func listing(t *testing.T, src Source) []string {
 	t.Helper()
 	var lines []string
@@ -107,7 +107,7 @@ func TestFolderFollowsLinks(t *testing.T) {
 	if err := os.Symlink(dir, filepath.Join(dir, "loop")); err != nil {
 		t.Skipf("symbolic links cannot be made here: %v", err)
 	}
-	if _, err := OpenFolder(t.Context(), FolderOptions{Dir: dir}); err == nil || !strings.Contains(err.Error(), "lead back up") {
+	if _, err := OpenFolder(t.Context(), FolderOptions{Dir: dir}); err == nil || !strings.Contains(err.Error(), "link to a parent folder") {
 		t.Errorf("error %v, want one about the loop", err)
 	}
 }
@@ -165,13 +165,13 @@ func TestFolderRefused(t *testing.T) {
 		{"missing", FolderOptions{Dir: filepath.Join(empty, "none")}, "", "no such file"},
 		{"empty", FolderOptions{Dir: empty}, "", "no images"},
 		{"mixed", FolderOptions{Dir: mixed}, "", "set the layout"},
-		{"outside the classes", FolderOptions{Dir: mixed, Layout: "classes"}, "", "a.png lies outside"},
+		{"outside the classes", FolderOptions{Dir: mixed, Layout: "classes"}, "", "a.png is outside"},
 		{"no synset", FolderOptions{Dir: mixed, Layout: "synsets"}, "", "does not start with a synset"},
-		{"layout", FolderOptions{Dir: mixed, Layout: "deep"}, "", "not known"},
+		{"layout", FolderOptions{Dir: mixed, Layout: "deep"}, "", "unknown layout"},
 		{"both", FolderOptions{Dir: mixed, Layout: "flat"}, "a.png,1\n", "not from both"},
 		{"listed but missing", FolderOptions{Dir: mixed}, "file,label\na.png,1\nz.png,1\n", "line 3"},
-		{"twice", FolderOptions{Dir: mixed}, "a.png,1\ndog/../a.png,2\n", "line 2: a.png is in line 1 already"},
-		{"outside", FolderOptions{Dir: mixed}, "../a.png,1\n", "stay in it"},
+		{"twice", FolderOptions{Dir: mixed}, "a.png,1\ndog/../a.png,2\n", "line 2: a.png is already in line 1"},
+		{"outside", FolderOptions{Dir: mixed}, "../a.png,1\n", "inside it"},
 		{"columns", FolderOptions{Dir: mixed}, "name,label\na.png,1\n", "no column file"},
 		{"no header for factors", FolderOptions{Dir: mixed}, "a.png,1,2\n", "no header"},
 		{"factor", FolderOptions{Dir: mixed}, "file,label,hue\na.png,1,3\ndog/b.png,1,red\n", `line 3: factor hue is "red"`},
@@ -206,11 +206,11 @@ func TestFolderFingerprint(t *testing.T) {
 	}
 	one, other := dot(t, 1), dot(t, 2)
 	if len(one) != len(other) {
-		t.Fatal("the two images are to be of one size")
+		t.Fatal("the two images must have the same size")
 	}
 	base := fingerprint(map[string][]byte{"x/a.png": one, "y/b.png": other})
 	if again := fingerprint(map[string][]byte{"x/a.png": one, "y/b.png": other}); again != base {
-		t.Error("the same files elsewhere have another fingerprint")
+		t.Error("the same files in another folder have another fingerprint")
 	}
 	for name, files := range map[string]map[string][]byte{
 		"contents exchanged": {"x/a.png": other, "y/b.png": one},
@@ -235,7 +235,7 @@ func TestFolderBadSample(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "d.gif")); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"", "b.png: damaged png", "c.jpg: no image of a known format", "d.gif: no such file or directory"} {
+	for i, want := range []string{"", "b.png: damaged png", "c.jpg: unknown image format", "d.gif: no such file or directory"} {
 		s, err := src.At(t.Context(), i, Frame{})
 		if want == "" {
 			if err != nil {
@@ -256,7 +256,8 @@ func TestFolderBadSample(t *testing.T) {
 	}
 }
 
-// A few bytes may claim an image of many gigabytes.
+// TestDecodeRefusesBombs checks that a few bytes that claim an image of many gigabytes are
+// rejected.
 func TestDecodeRefusesBombs(t *testing.T) {
 	t.Parallel()
 	bomb := append([]byte("GIF89a\xff\xff\xff\xff\x00\x00\x00"), make([]byte, 8)...)
@@ -328,7 +329,7 @@ func TestDanglingLinksAreLeftOutAndNamed(t *testing.T) {
 	if err != nil || f.Len() != 1 {
 		t.Fatalf("%d images, %v", f.Len(), err)
 	}
-	want := "left out, since they are links to files that do not exist: b.png, c.png"
+	want := "left out links to files that do not exist: b.png, c.png"
 	if got := Notes(f); len(got) != 1 || got[0] != want {
 		t.Errorf("the notes are %q, want %q", got, want)
 	}

@@ -11,16 +11,16 @@ import (
 	"strings"
 )
 
-// IDXOptions says which files in the IDX format of MNIST and its kin to read. Either may end in
-// .gz.
+// IDXOptions are the options of OpenIDX, which reads the format of MNIST and related datasets.
+// Files may end in .gz.
 type IDXOptions struct {
-	Images string // the file of images, or the folder that holds it under its usual name
-	Labels string // the file of labels; "": the one beside Images with the usual name, none if it is not there
-	Part   string // of a folder: "test" (default), "train" or "all"
+	Images string // the file of images, or the folder that holds it under its published name
+	Labels string // the file of labels; "": the file beside Images with the published name, if it exists
+	Part   string // part of a folder: "test" (default), "train" or "all"
 }
 
-// An IDX is a source over images in the IDX format: grey, a byte a pixel. They are given as stored,
-// so those of EMNIST, which are stored transposed, lie on their side.
+// An IDX is a source over grey images in the IDX format, one byte per pixel. Images are returned as
+// stored; those of EMNIST are stored transposed.
 type IDX struct {
 	parts       []idxPart
 	size        int
@@ -33,10 +33,10 @@ type idxPart struct {
 	images fileData
 	head   idxHeader
 	first  int
-	labels []uint8 // nil: none
+	labels []uint8 // nil: no labels
 }
 
-// OpenIDX opens IDX files. The classes are the numbers "0" to the largest label.
+// OpenIDX opens IDX files. The classes are the numbers from "0" to the largest label.
 func OpenIDX(ctx context.Context, o IDXOptions) (*IDX, error) {
 	x := &IDX{}
 	if err := x.openAll(ctx, o); err != nil {
@@ -52,7 +52,7 @@ func (x *IDX) openAll(ctx context.Context, o IDXOptions) error {
 		return err
 	}
 	if len(paths) > 1 && o.Labels != "" {
-		return fmt.Errorf("labels %s go with one file of images, and there are %d", o.Labels, len(paths))
+		return fmt.Errorf("labels %s belong to one file of images, and there are %d: leave out the labels or name one file", o.Labels, len(paths))
 	}
 	d := newDigest("idx")
 	for _, path := range paths {
@@ -65,12 +65,12 @@ func (x *IDX) openAll(ctx context.Context, o IDXOptions) error {
 	return err
 }
 
-// nameClasses numbers the classes; either every part has labels or none.
+// nameClasses returns the names of the classes. Either all parts have labels or none.
 func (x *IDX) nameClasses() ([]string, error) {
 	highest := NoLabel
 	for _, p := range x.parts {
 		if (p.labels == nil) != (x.parts[0].labels == nil) {
-			return nil, fmt.Errorf("of %s and %s one has labels and the other has none", x.parts[0].name, p.name)
+			return nil, fmt.Errorf("only one of %s and %s has labels", x.parts[0].name, p.name)
 		}
 		for _, l := range p.labels {
 			highest = max(highest, int(l))
@@ -79,7 +79,7 @@ func (x *IDX) nameClasses() ([]string, error) {
 	return numberNames(highest), nil
 }
 
-// idxPaths finds the files of images: train-images-idx3-ubyte, t10k-images.idx3-ubyte,
+// idxPaths finds the files of images, such as train-images-idx3-ubyte, t10k-images.idx3-ubyte and
 // emnist-letters-test-images-idx3-ubyte.gz.
 func idxPaths(o IDXOptions) ([]string, error) {
 	info, err := os.Stat(o.Images)
@@ -104,7 +104,7 @@ func idxPaths(o IDXOptions) ([]string, error) {
 	return paths, nil
 }
 
-// onlyFile finds the one file of a folder that matches one of the patterns, plain or else with .gz.
+// onlyFile returns the one file of a folder that matches one of the patterns, with or without .gz.
 func onlyFile(dir string, patterns []string) (string, error) {
 	for _, ending := range []string{"", ".gz"} {
 		var all []string
@@ -116,7 +116,7 @@ func onlyFile(dir string, patterns []string) (string, error) {
 			all = append(all, found...)
 		}
 		if len(all) > 1 {
-			return "", fmt.Errorf("%s holds %s and %s: name the file", dir, filepath.Base(all[0]), filepath.Base(all[1]))
+			return "", fmt.Errorf("%s contains %s and %s: set the path of the file", dir, filepath.Base(all[0]), filepath.Base(all[1]))
 		}
 		if len(all) == 1 {
 			return all[0], nil
@@ -158,7 +158,7 @@ func readIDXLabels(ctx context.Context, path string, images int) ([]uint8, error
 	}
 	defer file.Close()
 	if head.dims[0] != images {
-		return nil, fmt.Errorf("%s holds %d labels for %d images", path, head.dims[0], images)
+		return nil, fmt.Errorf("%s has %d labels for %d images", path, head.dims[0], images)
 	}
 	labels := make([]uint8, images)
 	if _, err := file.ReadAt(labels, head.length()); err != nil && err != io.EOF {
@@ -167,7 +167,7 @@ func readIDXLabels(ctx context.Context, path string, images int) ([]uint8, error
 	return labels, nil
 }
 
-// idxLabelsBeside is the file of labels that goes with a file of images, or "".
+// idxLabelsBeside returns the file of labels that belongs to a file of images, or "".
 func idxLabelsBeside(images string) string {
 	dir, name := filepath.Split(images)
 	name = strings.Replace(strings.Replace(name, "images", "labels", 1), "idx3", "idx1", 1)
@@ -183,14 +183,13 @@ func idxLabelsBeside(images string) string {
 	return ""
 }
 
-// An idxHeader is 0, 0, the type of the values, the rank, and the dimensions as big-endian 32-bit
-// numbers.
+// An idxHeader is two zero bytes, the type of the values, the rank, and the dimensions as
+// big-endian 32-bit numbers.
 type idxHeader struct{ dims []int }
 
 func (h idxHeader) length() int64 { return int64(4 + 4*len(h.dims)) }
 
-// openIDXFile opens a file of bytes of the given rank and checks that it is as long as its header
-// says.
+// openIDXFile opens a file of bytes of the given rank and checks its size against its header.
 func openIDXFile(ctx context.Context, path string, rank int) (fileData, idxHeader, error) {
 	b, err := openData(ctx, path)
 	if err != nil {
@@ -214,9 +213,9 @@ func readIDXHeader(b fileData, rank int) (idxHeader, error) {
 	case n < 4 || raw[0] != 0 || raw[1] != 0:
 		return idxHeader{}, fmt.Errorf("not an IDX file: it starts with %#x, not 0x0000", raw[:min(n, 2)])
 	case raw[2] != 8:
-		return idxHeader{}, fmt.Errorf("IDX values of type %#x: only bytes (0x8) are read", raw[2])
+		return idxHeader{}, fmt.Errorf("unsupported IDX value type %#x: only bytes (0x8) are supported", raw[2])
 	case int(raw[3]) != rank:
-		return idxHeader{}, fmt.Errorf("an IDX array of %d dimensions where %d are expected: are images and labels exchanged?", raw[3], rank)
+		return idxHeader{}, fmt.Errorf("the IDX array has %d dimensions, not %d: are images and labels exchanged?", raw[3], rank)
 	case n < len(raw):
 		return idxHeader{}, fmt.Errorf("%d bytes, too short for an IDX header of %d", n, len(raw))
 	}
@@ -228,7 +227,7 @@ func readIDXHeader(b fileData, rank int) (idxHeader, error) {
 			return h, fmt.Errorf("dimension %d of the IDX array is 0", i)
 		}
 		if values > b.size/d {
-			values = -1 // more than the file can hold, whatever the other dimensions are
+			values = -1 // more than the file can hold, whatever the other dimensions
 			break
 		}
 		values *= d
@@ -249,19 +248,19 @@ func (x *IDX) Close() error {
 	return err
 }
 
-// Len is the number of images.
+// Len returns the number of images.
 func (x *IDX) Len() int { return x.size }
 
-// Classes are "0", "1" and so on; nil without labels.
+// Classes returns "0", "1" and so on, or nil without labels.
 func (x *IDX) Classes() []string { return x.classes }
 
-// Factors is nil.
+// Factors returns nil.
 func (x *IDX) Factors() []string { return nil }
 
-// Fingerprint hashes the files.
+// Fingerprint returns a hash of the files.
 func (x *IDX) Fingerprint() string { return x.fingerprint }
 
-// Describe is image i without its pixels.
+// Describe returns sample i without its pixels.
 func (x *IDX) Describe(i int) Sample {
 	p := x.locate(i)
 	s := Sample{Index: i, Name: fmt.Sprintf("%s#%d", p.name, i-p.first), Label: NoLabel}

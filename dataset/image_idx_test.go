@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// idxImages is n images of 2 x 3 whose pixels count up from 0.
+// idxImages returns n images of 2 x 3 whose pixels count up from 0.
 func idxImages(n byte) []byte {
 	data := []byte{0, 0, 8, 3, 0, 0, 0, n, 0, 0, 0, 2, 0, 0, 0, 3}
 	for i := range 6 * n {
@@ -37,7 +37,7 @@ func gzipped(t testing.TB, data []byte) []byte {
 	return b.Bytes()
 }
 
-// folderOf writes files, with folders as needed.
+// folderOf writes files and their folders.
 func folderOf(t testing.TB, files map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -89,7 +89,7 @@ func TestIDX(t *testing.T) {
 			if err != nil || !slices.Equal(s.Input.Shape, []int{1, 2, 3}) {
 				t.Fatalf("shape %v, %v", s.Input.Shape, err)
 			}
-			first := strings.Split(s.Name, "#")[1][0] - '0' // the images of a file count on
+			first := strings.Split(s.Name, "#")[1][0] - '0' // the images of one file are numbered on
 			for i, v := range s.Input.Data {
 				if want := float32(6*first+byte(i)) / 255; v != want {
 					t.Errorf("pixel %d of %s is %v, want %v", i, s.Name, v, want)

@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/internal/chroma"
 )
 
-// A interleaved is an image as decoders and PIL hold it: rows of pixels, the channels of a pixel
-// side by side.
+// An interleaved is an image in the layout of decoders and PIL: rows of pixels, with the channels
+// of a pixel next to each other.
 type interleaved[T uint8 | float32] struct {
 	h, w, c int
 	pix     []T
@@ -18,7 +18,7 @@ func newInterleaved[T uint8 | float32](h, w, c int) interleaved[T] {
 	return interleaved[T]{h, w, c, make([]T, h*w*c)}
 }
 
-// interleavePlanes makes a raster of c planes of h x w.
+// interleavePlanes returns the interleaved image of c planes of h x w.
 func interleavePlanes[T uint8 | float32](planes []T, c, h, w int) interleaved[T] {
 	r := newInterleaved[T](h, w, c)
 	for i := range c {
@@ -29,7 +29,7 @@ func interleavePlanes[T uint8 | float32](planes []T, c, h, w int) interleaved[T]
 	return r
 }
 
-// unit8 is v / 255 in float32, as torchvision's ToTensor divides.
+// unit8 contains v / 255 in float32, as torchvision's ToTensor computes it.
 var unit8 = func() (table [256]float32) {
 	for i := range table {
 		table[i] = float32(i) / 255
@@ -37,7 +37,7 @@ var unit8 = func() (table [256]float32) {
 	return table
 }()
 
-// unit copies every stride-th value to dst, bytes as fractions of 255.
+// unit copies every stride-th value to dst. Bytes become fractions of 255.
 func unit[T uint8 | float32](dst []float32, src []T, stride int) {
 	switch src := any(src).(type) {
 	case []uint8:
@@ -51,7 +51,7 @@ func unit[T uint8 | float32](dst []float32, src []T, stride int) {
 	}
 }
 
-// from16Bit reads an image of 16 bits a channel; false for any other.
+// from16Bit converts an image of 16 bits per channel. It returns false for other images.
 func from16Bit(img image.Image) (interleaved[float32], bool) {
 	b := img.Bounds()
 	switch img := img.(type) {
@@ -77,8 +77,8 @@ func from16Bit(img image.Image) (interleaved[float32], bool) {
 	return interleaved[float32]{}, false
 }
 
-// from8Bit reads an image of 8 bits a channel: grey stays grey, anything else becomes red, green
-// and blue, its transparency dropped.
+// from8Bit converts an image of 8 bits per channel. Grey images stay grey. Others become red, green
+// and blue, without their alpha channel.
 func from8Bit(img image.Image) interleaved[uint8] {
 	b := img.Bounds()
 	h, w := b.Dy(), b.Dx()
@@ -129,7 +129,7 @@ func dropAlpha(h, w int, row func(y int) []uint8) interleaved[uint8] {
 	return r
 }
 
-// fromCMYK turns cyan, magenta, yellow and black to colours, rounded as PIL does.
+// fromCMYK converts cyan, magenta, yellow and black to red, green and blue, rounded as PIL does.
 func fromCMYK(h, w int, row func(y int) []uint8) interleaved[uint8] {
 	r := newInterleaved[uint8](h, w, 3)
 	for y := range h {
@@ -147,7 +147,7 @@ func fromCMYK(h, w int, row func(y int) []uint8) interleaved[uint8] {
 
 func fromPaletted(img *image.Paletted) interleaved[uint8] {
 	b := img.Bounds()
-	var table [256][3]uint8 // an index beyond the palette is black
+	var table [256][3]uint8 // an index outside the palette is black
 	for i, c := range img.Palette {
 		putRGB(table[i][:], c)
 	}

@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// A filter is a resampling kernel, as wide as support on either side at scale 1 and stretched when
-// shrinking.
+// A filter is a resampling kernel that extends to support on either side at scale 1. It is
+// stretched when an image shrinks.
 type filter struct {
-	support float64 // 0: the nearest pixel
+	support float64 // 0: nearest neighbour
 	weight  func(x float64) float64
 }
 
@@ -22,7 +22,7 @@ func filterOf(name string) (filter, error) {
 	case "nearest":
 		return filter{}, nil
 	}
-	return filter{}, fmt.Errorf("frame: interpolation %q is not known: bilinear, bicubic or nearest", name)
+	return filter{}, fmt.Errorf("frame: unknown interpolation %q: use bilinear, bicubic or nearest", name)
 }
 
 // cubic is Keys' kernel with a = -0.5.
@@ -38,7 +38,7 @@ func cubic(x float64) float64 {
 	return 0
 }
 
-// taps are the source pixels that make one output pixel, and their weights.
+// taps are the weights of the source pixels of one output pixel.
 type taps[A int32 | float32] struct {
 	first   int
 	weights []A
@@ -47,8 +47,8 @@ type taps[A int32 | float32] struct {
 // A span is a range of rows or columns, hi exclusive.
 type span struct{ lo, hi int }
 
-// tapsFor returns the taps of some outputs on a side resized from in to out pixels (Resample.c of
-// PIL). Weights that are integers are in units of 2^-22.
+// tapsFor returns the taps of a range of outputs on a side resized from in to out pixels (PIL's
+// Resample.c). Integer weights are in units of 2^-22.
 func tapsFor[A int32 | float32](in, out int, seen span, f filter) []taps[A] {
 	scale := float64(in) / float64(out)
 	stretch := max(scale, 1)
@@ -72,7 +72,7 @@ func tapsFor[A int32 | float32](in, out int, seen span, f filter) []taps[A] {
 	return all
 }
 
-// fraction is the number of bits after the point of an integer weight.
+// fraction is the number of fractional bits of an integer weight.
 const fraction = 32 - 8 - 2
 
 func quantise[A int32 | float32](w float64) A {
@@ -83,8 +83,8 @@ func quantise[A int32 | float32](w float64) A {
 	return A(w)
 }
 
-// nearest returns the source pixel of some outputs. Coordinates are summed up, as in PIL, so that
-// they round alike.
+// nearest returns the source pixels of a range of outputs. Coordinates are accumulated as in PIL,
+// so that they round the same way.
 func nearest(in, out int, seen span) []int {
 	scale := float64(in) / float64(out)
 	all := make([]int, 0, seen.hi-seen.lo)
@@ -98,21 +98,21 @@ func nearest(in, out int, seen span) []int {
 	return all
 }
 
-// A rounding turns a row of weighted sums into pixels.
+// A rounding converts a row of weighted sums to pixels.
 type rounding[T uint8 | float32, A int32 | float32] func(dst []T, sums []A)
 
-// round8 brings sums of fixed-point products back to 8 bits.
+// round8 converts sums of fixed-point products to 8 bits.
 func round8(dst []uint8, sums []int32) {
 	for i, s := range sums {
 		dst[i] = clamp((s + 1<<(fraction-1)) >> fraction)
 	}
 }
 
-// exact keeps the sums of float32 images as they are.
+// exact copies the sums of float32 images.
 func exact(dst, sums []float32) { copy(dst, sums) }
 
-// resample resizes an image and returns the part of it that the window shows. Rows are resized
-// before columns, each only where the size changes, and only for the pixels that are seen.
+// resample resizes an image and returns the part inside the window. Rows are resized before columns,
+// each only if the size changes, and only for the pixels that are needed.
 func resample[T uint8 | float32, A int32 | float32](r interleaved[T], win window, f filter, round rounding[T, A]) interleaved[T] {
 	rows := span{max(0, win.top), min(win.resizedH, win.top+win.height)}
 	cols := span{max(0, win.left), min(win.resizedW, win.left+win.width)}
@@ -128,7 +128,7 @@ func resample[T uint8 | float32, A int32 | float32](r interleaved[T], win window
 	return resampleColumns(resampleRows(r, read, win.resizedW, cols, f, round), read.lo, vertical, round)
 }
 
-// selectPixels takes the given rows and columns.
+// selectPixels returns the given rows and columns.
 func selectPixels[T uint8 | float32](r interleaved[T], rows, cols []int) interleaved[T] {
 	out := newInterleaved[T](len(rows), len(cols), r.c)
 	at := 0
@@ -141,7 +141,7 @@ func selectPixels[T uint8 | float32](r interleaved[T], rows, cols []int) interle
 	return out
 }
 
-// resampleRows resizes the given rows to width and keeps the given columns.
+// resampleRows resizes the given rows to width and returns the given columns.
 func resampleRows[T uint8 | float32, A int32 | float32](r interleaved[T], rows span, width int, cols span, f filter, round rounding[T, A]) interleaved[T] {
 	out := newInterleaved[T](rows.hi-rows.lo, cols.hi-cols.lo, r.c)
 	if width == r.w {
@@ -190,7 +190,7 @@ func rowAnyChannels[T uint8 | float32, A int32 | float32](sums []A, row []T, all
 	}
 }
 
-// resampleColumns resizes columns; row 0 of r is row first of the image that the taps refer to.
+// resampleColumns resizes columns. Row 0 of r is row first of the image that the taps refer to.
 func resampleColumns[T uint8 | float32, A int32 | float32](r interleaved[T], first int, vertical []taps[A], round rounding[T, A]) interleaved[T] {
 	out := newInterleaved[T](len(vertical), r.w, r.c)
 	n := r.w * r.c
@@ -208,7 +208,7 @@ func resampleColumns[T uint8 | float32, A int32 | float32](r interleaved[T], fir
 	return out
 }
 
-// clamp bounds v to 0..255; it branches, rarely, because that is faster than two conditional moves.
+// clamp limits v to 0..255. The branch is rarely taken and faster than two conditional moves.
 func clamp(v int32) uint8 {
 	if uint32(v) <= 255 {
 		return uint8(v)

@@ -12,7 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A slow source takes a while for each sample, and counts those that are read and not yet taken.
+// A slow source waits before it returns a sample. It counts the samples that are read and not yet
+// taken.
 type slow struct {
 	listed
 	wait  func(i int) time.Duration
@@ -53,7 +54,7 @@ func TestReadKeepsOrderWithinItsBound(t *testing.T) {
 			r.Fatalf("read %v, want %v", got, order)
 		}
 		if most > ahead {
-			r.Fatalf("%d samples ahead, and the bound is %d", most, ahead)
+			r.Fatalf("%d samples ahead, more than the bound %d", most, ahead)
 		}
 	})
 }
@@ -101,7 +102,7 @@ func (s slow) Describe(i int) Sample {
 func TestReadStops(t *testing.T) {
 	t.Parallel()
 	const long = 1000
-	// The bubble of synctest fails if a goroutine is left.
+	// synctest fails if a goroutine is left.
 	t.Run("when the loop is left", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			src := newSlow(long, func(int) time.Duration { return time.Second })

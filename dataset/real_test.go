@@ -19,7 +19,7 @@ func TestImageNetOrder(t *testing.T) {
 			t.Errorf("%q is no synset", s)
 		}
 	}
-	// Classes that are known by their number, some of them near twins by name.
+	// Classes with known numbers, some with similar names.
 	for i, want := range map[int]string{
 		0: "n01440764 tench", 134: "n02012849 crane bird", 281: "n02123045 tabby", 517: "n03126707 crane",
 		638: "n03710637 maillot", 639: "n03710721 maillot tank suit", 999: "n15075141 toilet tissue",
@@ -52,7 +52,7 @@ func TestImageNetSamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Every fifth class, in order; the file is called n01440764_tench.JPEG.
+		// Every fifth class, in order. The file is named n01440764_tench.JPEG.
 		if keep[s.Label] != 5*s.Index {
 			t.Errorf("%s is output %d, want %d", s.Name, keep[s.Label], 5*s.Index)
 		}

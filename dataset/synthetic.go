@@ -11,18 +11,18 @@ import (
 // MaxSyntheticSide bounds the side of a synthetic image, in pixels.
 const MaxSyntheticSide = 4096
 
-// checkCanvas bounds what a synthetic image may take.
+// checkCanvas checks the size and the number of channels of a synthetic image.
 func checkCanvas(size, channels int) error {
 	if size < 1 || size > MaxSyntheticSide {
-		return fmt.Errorf("size is %d; the side of an image is 1 to %d pixels", size, MaxSyntheticSide)
+		return fmt.Errorf("size %d is not a side of 1 to %d pixels", size, MaxSyntheticSide)
 	}
 	if channels != 1 && channels != 3 {
-		return fmt.Errorf("channels is %d; it must be 3 (colour) or 1 (grey)", channels)
+		return fmt.Errorf("channels is %d: use 3 (colour) or 1 (grey)", channels)
 	}
 	return nil
 }
 
-// checkAccess says whether sample i of n may be drawn now.
+// checkAccess returns an error if sample i of n does not exist or the context is done.
 func checkAccess(ctx context.Context, source string, i, n int) error {
 	if i < 0 || i >= n {
 		return fmt.Errorf("%s: there is no sample %d: they are numbered 0 to %d", source, i, n-1)
@@ -30,12 +30,11 @@ func checkAccess(ctx context.Context, source string, i, n int) error {
 	return ctx.Err()
 }
 
-// syntheticFingerprint hashes what decides a synthetic source: its name, the version of its
-// drawing, its options.
+// syntheticFingerprint hashes the name, the drawing version and the options of a synthetic source.
 func syntheticFingerprint(source string, version int, options any) string {
 	text, err := json.Marshal(options)
 	if err != nil {
-		panic(fmt.Sprintf("dataset: options of %s do not encode: %v", source, err)) // NaN, which the checks refuse
+		panic(fmt.Sprintf("dataset: options of %s do not encode: %v", source, err)) // NaN, which the checks reject
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %s", source, version, text))
 	return hex.EncodeToString(sum[:])

@@ -9,32 +9,31 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Grating is a sinusoid over the whole image, equation of section 5 of Goodfellow et al. (2009):
+// A Grating is a sinusoid over the whole image, as in section 5 of Goodfellow et al. (2009):
 //
 //	I(x, y) = b + a sin(omega (x cos(theta) + y sin(theta) - phi))
 //
-// The origin is the image's centre, x goes right and y up, and the side is pi long, so that an
-// image shows Frequency / 2 cycles. b and a are 1/2: mid-grey, and half of the range, so values
-// fill [0, 1].
+// The origin is the centre of the image, x points right and y up. The side of the image is pi, so
+// an image shows Frequency / 2 cycles. Both b and a are 1/2, so values fill [0, 1].
 type Grating struct {
-	Frequency   float64 // omega: radians per unit of length, the side being pi; 2 is one cycle
-	Orientation float64 // theta in degrees, counter-clockwise: where the wave travels to. 0 gives upright stripes
-	Phase       float64 // phi: how far the wave is shifted along its way, in units of length; pi is one side
+	Frequency   float64 // omega: radians per unit of length, where the side is pi; 2 is one cycle
+	Orientation float64 // theta in degrees, counter-clockwise: the direction of the wave. 0 gives vertical stripes
+	Phase       float64 // phi: shift along the direction of the wave, in units of length; pi is one side
 }
 
-// Draw draws the grating over dst, c x h x w, the same in every channel. The side is the shorter
-// one of dst.
+// Draw draws the grating on dst, c x h x w, the same in every channel. The unit of length refers to
+// the shorter side of dst.
 func (g Grating) Draw(dst tensor.Tensor) error {
 	if dst.Rank() != 3 || dst.Shape[0] < 1 {
-		return fmt.Errorf("a grating is drawn on channels x height x width, not %v", dst.Shape)
+		return fmt.Errorf("a grating needs a tensor of channels x height x width, not %v", dst.Shape)
 	}
 	h, w := dst.Shape[1], dst.Shape[2]
 	unit := math.Pi / float64(min(h, w))
 	sin, cos := math.Sincos(g.Orientation * math.Pi / 180)
-	// sin(p + q) = sin p cos q + cos p sin q, so that sines are taken for each row and column, not
-	// for each pixel.
+	// sin(p + q) = sin p cos q + cos p sin q needs one sine for each row and column, not for each
+	// pixel.
 	alongX := waves(w, g.Frequency*cos*unit, 0)
-	alongY := waves(h, -g.Frequency*sin*unit, -g.Frequency*g.Phase) // rows go down, y goes up
+	alongY := waves(h, -g.Frequency*sin*unit, -g.Frequency*g.Phase) // rows run downwards, y upwards
 	for i, q := range alongY {
 		row := dst.Data[i*w : (i+1)*w]
 		for j, p := range alongX {
@@ -49,8 +48,8 @@ func (g Grating) Draw(dst tensor.Tensor) error {
 
 type wave struct{ sin, cos float64 }
 
-// waves are the sine and cosine at the centres of n pixels, counted from their middle, at a step in
-// radians.
+// waves returns the sine and cosine at the centres of n pixels, counted from their middle, at a
+// step in radians.
 func waves(n int, step, shift float64) []wave {
 	out := make([]wave, n)
 	for i := range out {
@@ -59,31 +58,31 @@ func waves(n int, step, shift float64) []wave {
 	return out
 }
 
-// GratingsOptions says which gratings OpenGratings draws: all combinations of three lists.
+// GratingsOptions are the options of OpenGratings. It draws all combinations of three lists.
 type GratingsOptions struct {
 	Size     int // side of the square image in pixels; 0: 32
-	Channels int // 3, all equal, or 1; 0: 3
+	Channels int // 3 (with equal values) or 1; 0: 3
 
-	Frequencies  []float64 // radians per unit of length, the side being pi; nil: 2, 4, 6, 8
-	Orientations []float64 // degrees counter-clockwise; nil: 0 to 180 in steps of 9, 21 of them
-	Phases       []float64 // units of length, the side being pi; nil: 0 to pi in steps of pi/20, 21 of them
+	Frequencies  []float64 // radians per unit of length, where the side is pi; nil: 2, 4, 6, 8
+	Orientations []float64 // degrees counter-clockwise; nil: 0 to 180 in steps of 9 (21 values)
+	Phases       []float64 // units of length, where the side is pi; nil: 0 to pi in steps of pi/20 (21 values)
 }
 
-// gratingsVersion changes when the same options would give other samples.
+// gratingsVersion changes when the same options give different samples.
 const gratingsVersion = 1
 
-// Gratings is the synthetic source of all gratings of a grid. See OpenGratings.
+// Gratings is a synthetic source of a grid of gratings. See OpenGratings.
 type Gratings struct {
 	options     GratingsOptions
 	fingerprint string
 }
 
-// OpenGratings returns the gratings of all combinations of frequency, orientation and phase, the
-// phase varying fastest and the frequency slowest. The lists that are left out are those of the
-// paper's footnote 1, 4 x 21 x 21 = 1,764 gratings. Its ends are both included: theta = 0 and pi
-// show the same stripes mirrored, as listed there.
+// OpenGratings returns the gratings of all combinations of frequency, orientation and phase. The
+// phase varies fastest and the frequency slowest. Empty lists take the values of the paper's
+// footnote 1: 4 x 21 x 21 = 1,764 gratings. As in the paper, both ends of a range are included, so
+// theta = 0 and theta = pi show the same stripes, mirrored.
 //
-// Each sample carries the factors frequency, orientation and phase, in the units of Grating, and no
+// Each sample has the factors frequency, orientation and phase, in the units of Grating, and no
 // label.
 func OpenGratings(o GratingsOptions) (*Gratings, error) {
 	o = o.withDefaults()
@@ -112,7 +111,7 @@ func (o GratingsOptions) withDefaults() GratingsOptions {
 	return o
 }
 
-// steps are n values from 0 at equal steps.
+// steps returns n values from 0 with equal steps.
 func steps(n int, step float64) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -130,36 +129,36 @@ func (o GratingsOptions) check() error {
 		list []float64
 	}{{"frequencies", o.Frequencies}, {"orientations", o.Orientations}, {"phases", o.Phases}} {
 		if len(l.list) == 0 || len(l.list) > maxGrid {
-			return fmt.Errorf("%s has %d values; list 1 to %d, or leave it out for those of the paper", l.name, len(l.list), maxGrid)
+			return fmt.Errorf("%s has %d values: list 1 to %d, or remove it for the values of the paper", l.name, len(l.list), maxGrid)
 		}
 		for _, v := range l.list {
 			if v-v != 0 {
-				return fmt.Errorf("%s holds %v, which is not a number", l.name, v)
+				return fmt.Errorf("%s contains %v: use finite numbers", l.name, v)
 			}
 		}
 	}
 	return nil
 }
 
-// maxGrid is the most values of one factor; with three of them the number of gratings fits an
-// int32.
+// maxGrid is the largest number of values of one factor. With three factors the number of gratings
+// fits an int32.
 const maxGrid = 1024
 
-// Len is the number of combinations.
+// Len returns the number of combinations.
 func (s *Gratings) Len() int {
 	return len(s.options.Frequencies) * len(s.options.Orientations) * len(s.options.Phases)
 }
 
-// Classes is nil: gratings have no labels.
+// Classes returns nil: gratings have no labels.
 func (s *Gratings) Classes() []string { return nil }
 
-// Factors names what OpenGratings lists.
+// Factors returns the names of the factors listed at OpenGratings.
 func (s *Gratings) Factors() []string { return []string{"frequency", "orientation", "phase"} }
 
-// Fingerprint is a hash of the options and of the version of the drawing.
+// Fingerprint returns a hash of the options and of gratingsVersion.
 func (s *Gratings) Fingerprint() string { return s.fingerprint }
 
-// Grating is the grating that sample i shows.
+// Grating returns the grating of sample i.
 func (s *Gratings) Grating(i int) Grating {
 	o, p := len(s.options.Orientations), len(s.options.Phases)
 	return Grating{
@@ -177,7 +176,7 @@ func (s *Gratings) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	return s.draw(i, s.Grating(i), frame)
 }
 
-// image is a grating at the size and with the channels of the source.
+// image returns a grating with the size and the channels of the source.
 func (s *Gratings) image(g Grating) (tensor.Tensor, error) {
 	image := tensor.New(s.options.Channels, s.options.Size, s.options.Size)
 	return image, g.Draw(image)

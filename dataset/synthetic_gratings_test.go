@@ -37,7 +37,7 @@ func TestGratingsOfThePaper(t *testing.T) {
 	for i := range s.Len() {
 		g := s.Grating(i)
 		if seen[g] {
-			t.Fatalf("%+v comes twice", g)
+			t.Fatalf("%+v occurs twice", g)
 		}
 		seen[g] = true
 	}
@@ -59,8 +59,8 @@ func TestGratingsOfThePaper(t *testing.T) {
 	}
 }
 
-// A frequency of 2 k is k cycles: the sum against the k-th Fourier component of a row holds all of
-// the wave.
+// TestGratingCycles checks that a grating of frequency 2 k has k cycles: the k-th Fourier component
+// of a row holds the entire wave.
 func TestGratingCycles(t *testing.T) {
 	t.Parallel()
 	const n = 32
@@ -97,13 +97,13 @@ func TestGratingSymmetries(t *testing.T) {
 		turned := g
 		turned.Orientation += 90
 		if d := widest(quarter(still), drawnGrating(t, turned, 24)); d > 1e-5 {
-			t.Fatalf("a turned image and a turned grating differ by %g", d)
+			t.Fatalf("a rotated image and a rotated grating differ by %g", d)
 		}
 		half := g
 		half.Phase += math.Pi / g.Frequency
 		for i, v := range drawnGrating(t, half, 24).Data {
 			if math.Abs(float64(v+still.Data[i]-1)) > 1e-5 {
-				t.Fatalf("half a period further, value %d is %g and was %g", i, v, still.Data[i])
+				t.Fatalf("after half a period value %d is %g and was %g", i, v, still.Data[i])
 			}
 		}
 	})
@@ -117,7 +117,7 @@ func TestGratingsSettings(t *testing.T) {
 		t.Errorf("%d gratings, the fourth %+v of shape %v", s.Len(), s.Grating(4), sample.Input.Shape)
 	}
 	if s.Fingerprint() == must(OpenGratings(GratingsOptions{})).Fingerprint() {
-		t.Error("two grids have one fingerprint")
+		t.Error("two grids have the same fingerprint")
 	}
 	if sample = must(s.At(context.Background(), 4, Frame{Height: 6, Width: 6, Channels: 3})); !slices.Equal(sample.Input.Shape, []int{3, 6, 6}) {
 		t.Errorf("framed to %v", sample.Input.Shape)
@@ -127,12 +127,12 @@ func TestGratingsSettings(t *testing.T) {
 func TestGratingsErrors(t *testing.T) {
 	t.Parallel()
 	for want, o := range map[string]GratingsOptions{
-		"gratings: size is -1":        {Size: -1},
+		"gratings: size -1":        {Size: -1},
 		"channels is 2":               {Channels: 2},
 		"frequencies has 0 values":    {Frequencies: []float64{}},
 		"phases has 1025 values":      {Phases: make([]float64, 1025)},
-		"orientations holds NaN":      {Orientations: []float64{0, math.NaN()}},
-		"frequencies holds +Inf, whi": {Frequencies: []float64{math.Inf(1)}},
+		"orientations contains NaN":      {Orientations: []float64{0, math.NaN()}},
+		"frequencies contains +Inf": {Frequencies: []float64{math.Inf(1)}},
 	} {
 		if _, err := OpenGratings(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

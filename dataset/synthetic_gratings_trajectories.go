@@ -6,20 +6,20 @@ import (
 	"math"
 )
 
-// A GratingTrajectories is a source of gratings around those of another: its first samples are
-// those of a Gratings source, in their order, and the others are what they become on the way. It
-// implements Trajectories.
+// A GratingTrajectories is a source of gratings and their trajectories. Its first samples are those
+// of a Gratings source, in order. The others are the steps of the trajectories. It implements
+// Trajectories.
 type GratingTrajectories struct {
 	base        *Gratings
 	gratings    []Grating
 	amounts     []float64
-	steps       [][]int // by sample of base
+	steps       [][]int // for each sample of base
 	fingerprint string
 }
 
 // AlongPhase returns the trajectories of the translation test of Goodfellow et al. (2009), footnote
-// 1: around each grating those with its phase changed by up to pi either way, in steps of pi/20; 41
-// steps, 0 counted once. Amounts are in units of length, the side being pi.
+// 1. They change the phase of each grating by up to pi either way, in steps of pi/20: 41 steps,
+// with 0 counted once. Amounts are in units of length, where the side is pi.
 func (s *Gratings) AlongPhase() *GratingTrajectories {
 	return s.trajectories("phase", symmetric(20, math.Pi/20), func(g Grating, by float64) Grating {
 		g.Phase += by
@@ -27,8 +27,8 @@ func (s *Gratings) AlongPhase() *GratingTrajectories {
 	})
 }
 
-// AlongOrientation returns the trajectories of the rotation test of the same footnote: around each
-// grating those turned by up to 180 degrees either way, in steps of 4.5; 81 steps, 0 counted once.
+// AlongOrientation returns the trajectories of the rotation test of the same footnote. They rotate
+// each grating by up to 180 degrees either way, in steps of 4.5: 81 steps, with 0 counted once.
 // Amounts are in degrees.
 func (s *Gratings) AlongOrientation() *GratingTrajectories {
 	return s.trajectories("orientation", symmetric(40, 4.5), func(g Grating, by float64) Grating {
@@ -37,7 +37,7 @@ func (s *Gratings) AlongOrientation() *GratingTrajectories {
 	})
 }
 
-// symmetric are the values from -n to n steps.
+// symmetric returns the multiples of step from -n to n.
 func symmetric(n int, step float64) []float64 {
 	out := make([]float64, 2*n+1)
 	for i := range out {
@@ -62,7 +62,7 @@ func (s *Gratings) trajectories(name string, amounts []float64, move func(Gratin
 	}
 	for i := range s.Len() {
 		g := s.Grating(i)
-		if _, known := at[g.key()]; known { // the same image comes twice in the grid, as at both ends of the phases
+		if _, known := at[g.key()]; known { // the grid contains the same image twice, for instance at both ends of the phases
 			w.gratings = append(w.gratings, g)
 			continue
 		}
@@ -80,8 +80,8 @@ func (s *Gratings) trajectories(name string, amounts []float64, move func(Gratin
 	return w
 }
 
-// key is the same for gratings that show the same but for rounding: a full turn, or a shift by a
-// wavelength.
+// key returns equal values for gratings that differ by rounding, by a full rotation or by a shift
+// of one wavelength.
 func (g Grating) key() [3]int64 {
 	const unit = 1e9
 	round := func(v, period float64) int64 {
@@ -96,20 +96,19 @@ func (g Grating) key() [3]int64 {
 	return [3]int64{round(g.Frequency, 0), round(g.Orientation, 360), round(g.Phase, 2*math.Pi/math.Abs(g.Frequency))}
 }
 
-// Len is the number of gratings, those of the base first.
+// Len returns the number of gratings, including those of the base.
 func (w *GratingTrajectories) Len() int { return len(w.gratings) }
 
-// Classes is nil: gratings have no labels.
+// Classes returns nil: gratings have no labels.
 func (w *GratingTrajectories) Classes() []string { return nil }
 
-// Factors names what OpenGratings lists.
+// Factors returns the names of the factors listed at OpenGratings.
 func (w *GratingTrajectories) Factors() []string { return w.base.Factors() }
 
-// Fingerprint is a hash of the options of the base, of what is varied, and of the version of the
-// drawing.
+// Fingerprint returns a hash of the options of the base, the varied factor and the drawing version.
 func (w *GratingTrajectories) Fingerprint() string { return w.fingerprint }
 
-// Grating is the grating that sample i shows.
+// Grating returns the grating of sample i.
 func (w *GratingTrajectories) Grating(i int) Grating { return w.gratings[i] }
 
 // At draws sample i.
@@ -120,11 +119,11 @@ func (w *GratingTrajectories) At(ctx context.Context, i int, frame Frame) (Sampl
 	return w.base.draw(i, w.gratings[i], frame)
 }
 
-// Amounts are what is added to the phase or the orientation.
+// Amounts returns the values that are added to the phase or the orientation.
 func (w *GratingTrajectories) Amounts() []float64 { return w.amounts }
 
-// Trajectory returns the places of the gratings that grating i of the base becomes, nil for those
-// beyond the base.
+// Trajectory returns the indices of the gratings on the trajectory of grating i of the base, and
+// nil for other gratings.
 func (w *GratingTrajectories) Trajectory(i int) []int {
 	if i < 0 || i >= len(w.steps) {
 		return nil
@@ -132,8 +131,8 @@ func (w *GratingTrajectories) Trajectory(i int) []int {
 	return w.steps[i]
 }
 
-// AsGratings returns the gratings that a source is made of, nil where it is made of anything else.
-// Samples keep their Index, which is their place in what is returned.
+// AsGratings returns the gratings that a source wraps, or nil if it wraps something else. The Index
+// of a sample is its index in the result.
 func AsGratings(src Source) *Gratings {
 	switch src := src.(type) {
 	case *Gratings:

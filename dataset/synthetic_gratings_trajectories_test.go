@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// Around every grating of the paper's grid a trajectory shows what its definition says, step by
-// step.
-func TestGratingWalksOfThePaper(t *testing.T) {
+// TestGratingTrajectoriesOfThePaper checks every step of the trajectories around the paper's grid.
+func TestGratingTrajectoriesOfThePaper(t *testing.T) {
 	t.Parallel()
 	base := must(OpenGratings(GratingsOptions{Size: 8, Channels: 1}))
 	phase, turn := base.AlongPhase(), base.AlongOrientation()
@@ -20,7 +19,7 @@ func TestGratingWalksOfThePaper(t *testing.T) {
 		move         func(*Grating, float64)
 	}{
 		{"phase", phase, 41, 1764, func(g *Grating, by float64) { g.Phase += by }},
-		// Between the grid's orientations, phases that differ by a wavelength are one image.
+		// Between the grid's orientations, phases that differ by a wavelength give the same image.
 		{"orientation", turn, 81, 1764 + (20+10+20+5)*59, func(g *Grating, by float64) { g.Orientation += by }},
 	} {
 		if c.walk.Len() != c.total || len(c.walk.Amounts()) != c.steps {
@@ -29,7 +28,7 @@ func TestGratingWalksOfThePaper(t *testing.T) {
 		for i := 0; i < base.Len(); i += 37 {
 			steps := c.walk.Trajectory(i)
 			if steps[c.steps/2] != i || c.walk.Grating(i) != base.Grating(i) {
-				t.Fatalf("%s: the trajectory of %d has %d in its middle", c.name, i, steps[c.steps/2])
+				t.Fatalf("%s: the middle of the trajectory of %d is %d", c.name, i, steps[c.steps/2])
 			}
 			for k, by := range c.walk.Amounts() {
 				want := base.Grating(i)
@@ -43,20 +42,20 @@ func TestGratingWalksOfThePaper(t *testing.T) {
 			}
 		}
 		if c.walk.Trajectory(base.Len()) != nil || c.walk.Trajectory(-1) != nil {
-			t.Errorf("%s: there are trajectories beyond the base", c.name)
+			t.Errorf("%s: samples outside the base have trajectories", c.name)
 		}
 	}
 	if phase.Fingerprint() == turn.Fingerprint() || phase.Fingerprint() == base.Fingerprint() {
-		t.Error("fingerprints are alike")
+		t.Error("the fingerprints are equal")
 	}
 	a, b := must(base.At(context.Background(), 700, Frame{})), must(turn.At(context.Background(), 700, Frame{}))
 	if !slices.Equal(a.Input.Data, b.Input.Data) || a.Index != b.Index {
-		t.Error("a walk draws its base in another way")
+		t.Error("the samples of the base differ from those of the source")
 	}
 }
 
-// Off the paper's grid trajectories have images of their own.
-func TestGratingWalksOfAnyGrid(t *testing.T) {
+// TestGratingTrajectoriesOfAnyGrid checks trajectories that leave the grid of the base.
+func TestGratingTrajectoriesOfAnyGrid(t *testing.T) {
 	t.Parallel()
 	base := must(OpenGratings(GratingsOptions{Size: 6, Channels: 1, Frequencies: []float64{1, 3}, Orientations: []float64{10}, Phases: []float64{0.1}}))
 	walk := base.AlongPhase()
@@ -73,10 +72,10 @@ func TestAsGratings(t *testing.T) {
 	t.Parallel()
 	base := must(OpenGratings(GratingsOptions{Size: 6}))
 	if AsGratings(Shuffle(base, 1)) != base || AsGratings(must(OpenShapes(ShapesOptions{N: 3, Size: 8}))) != nil {
-		t.Error("gratings are not told from other sources")
+		t.Error("AsGratings does not distinguish gratings from other sources")
 	}
 	if AsGratings(must(ComputeFactors(Limit(base, 5), []string{"value"}))) != base {
-		t.Error("gratings with a factor that is measured are no gratings any more")
+		t.Error("AsGratings does not unwrap gratings with a computed factor")
 	}
 }
 

@@ -10,55 +10,51 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// ShapesOptions says which figures OpenShapes draws. A range is its low and high end; a factor is
-// drawn uniformly from it, for each sample anew and independently of the others. Two equal ends fix
-// the factor.
+// ShapesOptions are the options of OpenShapes. A range is a low and a high end. Each factor of a
+// sample is drawn uniformly from its range, independently of the others. Equal ends fix a factor.
 type ShapesOptions struct {
 	N        int      // number of samples
 	Size     int      // side of the square image in pixels; 0: 32
 	Channels int      // 3: colour, 1: white on black; 0: 3
 	Seed     uint64   // of every draw
-	Kinds    []string // names of ShapeKinds; labels are places in this list. nil: all of them
+	Kinds    []string // names of ShapeKinds; a label is an index into this list. nil: all kinds
 
-	Scale    []float64 // diameter of the circumscribed circle, in sides; nil: 0.35 to 0.55
+	Scale    []float64 // diameter of the circumscribed circle, as a fraction of the side; nil: 0.35 to 0.55
 	Rotation []float64 // degrees counter-clockwise; nil: 0 to 360
-	X, Y     []float64 // the centre's way from the image's, right and down, in sides; nil: -0.15 to 0.15
+	X, Y     []float64 // offset of the figure's centre, right and down, as fractions of the side; nil: -0.15 to 0.15
 	Hue      []float64 // degrees; nil: 0 to 360
 }
 
-// maxSynthetic is the most samples of a source that draws them: a walk through them in random order
-// holds a number for each.
+// maxSynthetic is the largest number of samples of a synthetic source. A random order of samples
+// takes memory for each of them.
 const maxSynthetic = 10_000_000
 
-// shapesVersion changes when the same options would give other samples.
+// shapesVersion changes when the same options give different samples.
 const shapesVersion = 1
 
-// Shapes is a synthetic source: one figure on black, whose factors are known. See OpenShapes.
+// Shapes is a synthetic source of images of one figure on black, with known factors. See
+// OpenShapes.
 type Shapes struct {
 	options     ShapesOptions
 	fingerprint string
 }
 
-// OpenShapes returns a source of figures whose factors are drawn uniformly and carried with each
-// sample:
+// OpenShapes returns a source of figures. Each sample carries the factors that were drawn for it:
 //
-//	shape     the label, a place in Kinds
-//	scale     diameter of the circumscribed circle, in sides
+//	shape     the label, an index into Kinds
+//	scale     diameter of the circumscribed circle, as a fraction of the side
 //	rotation  degrees counter-clockwise from the kind's upright position
-//	x, y      the figure's centre relative to the image's, right and down, in sides
+//	x, y      the figure's centre relative to the image's, right and down, as fractions of the side
 //	hue       degrees: 0 red, 120 green, 240 blue; only with three channels
 //
-// Sample i depends on the seed and i alone, so it is the same in any order of access, and under
-// another N. Its factors do not depend on Size either: two sources that differ in size show the
-// same figures.
+// Sample i depends on the seed and i only: not on the order of access, N or Size.
 //
-// With the ranges as they are, a figure stays inside the circle inscribed in the image. Together
-// with the black background this makes a rotated image, filled with black as torchvision does, the
-// image of a rotated figure.
+// With the default ranges a figure stays inside the circle inscribed in the image. The background
+// is black, so a rotated image that is filled with black shows a rotated figure.
 //
-// The rotation is drawn over the whole circle for every kind. Kinds with a symmetry look alike at
-// several rotations (a square at four, a disc at all), so a probe that is to recover the rotation
-// wants other Kinds, or a smaller range.
+// The rotation is drawn from the full circle for every kind. Kinds with a symmetry look the same at
+// several rotations: a square at four, a disc at all. To predict the rotation, choose other Kinds
+// or a smaller range.
 func OpenShapes(o ShapesOptions) (*Shapes, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {
@@ -94,20 +90,20 @@ func (o ShapesOptions) withDefaults() ShapesOptions {
 
 func (o ShapesOptions) check() error {
 	if o.N < 1 || o.N > maxSynthetic {
-		return fmt.Errorf("n is %d; say how many samples to draw, 1 to %d", o.N, maxSynthetic)
+		return fmt.Errorf("n is %d: set it to the number of samples, 1 to %d", o.N, maxSynthetic)
 	}
 	if err := checkCanvas(o.Size, o.Channels); err != nil {
 		return err
 	}
 	if len(o.Kinds) == 0 {
-		return fmt.Errorf("kinds is empty; name some of %s, or leave it out for all", strings.Join(ShapeKinds(), ", "))
+		return fmt.Errorf("kinds is empty: list some of %s, or remove it for all", strings.Join(ShapeKinds(), ", "))
 	}
 	for i, k := range o.Kinds {
 		if _, ok := findOutline(k); !ok {
-			return fmt.Errorf("kinds: no figure is called %q; there are %s", k, strings.Join(ShapeKinds(), ", "))
+			return fmt.Errorf("kinds: unknown figure %q: use %s", k, strings.Join(ShapeKinds(), ", "))
 		}
 		if slices.Contains(o.Kinds[:i], k) {
-			return fmt.Errorf("kinds: %q stands twice", k)
+			return fmt.Errorf("kinds: %q is listed twice", k)
 		}
 	}
 	for _, r := range []struct {
@@ -126,21 +122,21 @@ func (o ShapesOptions) check() error {
 
 func checkRange(name string, r []float64, smallest, widest float64) error {
 	if len(r) != 2 || !(r[0] <= r[1]) {
-		return fmt.Errorf("%s is %v; a range is [low, high]", name, r)
+		return fmt.Errorf("%s is %v: a range is [low, high]", name, r)
 	}
 	if r[0] < smallest || r[1] > widest {
-		return fmt.Errorf("%s is %v; it must lie within %g to %g", name, r, smallest, widest)
+		return fmt.Errorf("%s is %v: it must be within %g to %g", name, r, smallest, widest)
 	}
 	return nil
 }
 
-// Len is the number of samples.
+// Len returns the number of samples.
 func (s *Shapes) Len() int { return s.options.N }
 
-// Classes are the kinds, in the order of the labels.
+// Classes returns the kinds, in the order of the labels.
 func (s *Shapes) Classes() []string { return slices.Clone(s.options.Kinds) }
 
-// Factors names what OpenShapes lists.
+// Factors returns the names of the factors listed at OpenShapes.
 func (s *Shapes) Factors() []string {
 	if s.options.Channels == 1 {
 		return []string{"rotation", "scale", "shape", "x", "y"}
@@ -148,10 +144,10 @@ func (s *Shapes) Factors() []string {
 	return []string{"hue", "rotation", "scale", "shape", "x", "y"}
 }
 
-// Fingerprint is a hash of the options and of the version of the drawing.
+// Fingerprint returns a hash of the options and of shapesVersion.
 func (s *Shapes) Fingerprint() string { return s.fingerprint }
 
-// Figure is the figure that sample i shows, and its label.
+// Figure returns the figure of sample i and its label.
 func (s *Shapes) Figure(i int) (f Figure, label int) {
 	r := seed.Rand(s.options.Seed, "shapes", i)
 	within := func(ends []float64) float64 { return ends[0] + (ends[1]-ends[0])*r.Float64() }

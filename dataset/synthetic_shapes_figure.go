@@ -8,13 +8,12 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Figure is one flat shape on black, given by its factors: what the source of shapes draws.
+// A Figure is one flat shape on black, given by its factors.
 //
-// Its edge is blurred over one pixel across the edge, whatever its direction. The pixel's value is
-// the colour times min(1, max(0, 1/2 - d)), where d is the signed distance in pixels from the
-// pixel's centre to the edge. A square pixel's exact coverage would blur a diagonal edge 1.4 times
-// as much as an upright one; this does not, so a turned figure is the turned image as nearly as
-// pixels allow.
+// The edge is blurred over one pixel in every direction: a pixel's value is the colour times min(1,
+// max(0, 1/2 - d)), where d is the signed distance in pixels from the pixel's centre to the edge.
+// The exact coverage of a pixel would blur a diagonal edge 1.4 times as much as a vertical one.
+// With this rule a rotated figure is the rotated image as nearly as pixels allow.
 type Figure struct {
 	Kind     string  // a name of ShapeKinds
 	Scale    float64 // diameter of the circumscribed circle, as a fraction of the side
@@ -23,9 +22,9 @@ type Figure struct {
 	Hue      float64 // degrees on the colour circle: 0 red, 120 green, 240 blue; saturation and value are 1
 }
 
-// ShapeKinds names the kinds of figures that can be drawn. They differ most in which directions
-// their edges have: a bar and stripes in one direction and a little of its normal, a cross and a
-// square in two, a triangle in three, a star in five, a disc and a ring in all.
+// ShapeKinds returns the names of the kinds of figures. They differ in the directions of their
+// edges: a bar and stripes have one main direction, a cross and a square two, a triangle three, a
+// star five, and a disc and a ring all.
 func ShapeKinds() []string {
 	kinds := make([]string, len(outlines))
 	for i, o := range outlines {
@@ -34,7 +33,7 @@ func ShapeKinds() []string {
 	return kinds
 }
 
-// ShapeArea is the area of a kind whose circumscribed circle has radius 1: a Figure covers
+// ShapeArea returns the area of a kind whose circumscribed circle has radius 1: a Figure covers
 // ShapeArea * (Scale / 2)^2 of the image. It is 0 for an unknown kind.
 func ShapeArea(kind string) float64 {
 	o, _ := findOutline(kind)
@@ -48,19 +47,19 @@ func ShapeArea(kind string) float64 {
 	return area
 }
 
-// A point is in pixels from a figure's centre, x to the right and y up, unless it is said
-// otherwise.
+// A point is a position in pixels relative to a figure's centre, x to the right and y up, unless a
+// comment says otherwise.
 type point struct{ x, y float64 }
 
-// An outline is the edge of a kind of figure: either polygons that do not overlap,
-// counter-clockwise, or the circles that bound a disc or a ring. It touches the unit circle.
+// An outline is the edge of a kind of figure: either counter-clockwise polygons that do not
+// overlap, or the circles that bound a disc or a ring. It touches the unit circle.
 type outline struct {
 	kind         string
 	contours     [][]point
 	outer, inner float64
 }
 
-// The order is that of the labels: it is part of what a fingerprint stands for.
+// The order is that of the labels, and part of the fingerprint.
 var outlines = []outline{
 	{kind: "bar", contours: [][]point{box(0, 0, 4/math.Sqrt(17), 1/math.Sqrt(17))}},
 	{kind: "cross", contours: [][]point{cross(3/math.Sqrt(10), 1/math.Sqrt(10))}},
@@ -84,18 +83,18 @@ func findOutline(kind string) (outline, bool) {
 	return outlines[i], true
 }
 
-// box is a rectangle by its centre and half its width and height.
+// box returns a rectangle with the given centre and half its width and height.
 func box(x, y, w, h float64) []point {
 	return []point{{x - w, y - h}, {x + w, y - h}, {x + w, y + h}, {x - w, y + h}}
 }
 
-// cross is a plus sign whose arms reach to l and are 2 w wide.
+// cross returns a plus sign whose arms reach to l and are 2 w wide.
 func cross(l, w float64) []point {
 	return []point{{w, -l}, {w, -w}, {l, -w}, {l, w}, {w, w}, {w, l}, {-w, l}, {-w, w}, {-l, w}, {-l, -w}, {-w, -w}, {-w, -l}}
 }
 
-// wheel is a polygon of n corners at equal angles from the top, their distances from the centre
-// alternating.
+// wheel returns a polygon of n corners at equal angles from the top. Their distances from the
+// centre alternate.
 func wheel(n int, even, odd float64) []point {
 	corners := make([]point, n)
 	for i := range corners {
@@ -109,8 +108,7 @@ func wheel(n int, even, odd float64) []point {
 	return corners
 }
 
-// placed returns the outline with its unit circle grown to a radius in pixels and turned by
-// degrees.
+// placed returns the outline scaled by a radius in pixels and rotated by an angle in degrees.
 func (o outline) placed(radius, degrees float64) outline {
 	sin, cos := math.Sincos(degrees * math.Pi / 180)
 	sin, cos = sin*radius, cos*radius
@@ -124,7 +122,7 @@ func (o outline) placed(radius, degrees float64) outline {
 	return outline{kind: o.kind, contours: contours, outer: o.outer * radius, inner: o.inner * radius}
 }
 
-// distance is the signed distance from p to the edge: negative inside.
+// distance returns the signed distance from p to the edge: negative inside.
 func (o outline) distance(p point) float64 {
 	if len(o.contours) == 0 {
 		r := math.Hypot(p.x, p.y)
@@ -151,7 +149,7 @@ func (o outline) distance(p point) float64 {
 	return math.Sqrt(nearest)
 }
 
-// segmentDistance2 is the squared distance from p to the segment a b.
+// segmentDistance2 returns the squared distance from p to the segment a b.
 func segmentDistance2(p, a, b point) float64 {
 	ex, ey := b.x-a.x, b.y-a.y
 	px, py := p.x-a.x, p.y-a.y
@@ -160,19 +158,19 @@ func segmentDistance2(p, a, b point) float64 {
 	return dx*dx + dy*dy
 }
 
-// Draw draws the figure over dst, c x h x w: in its colour where c is 3, in white where c is 1. The
-// side is the shorter one of dst. An unknown kind, another number of channels and factors that are
-// not finite are errors.
+// Draw draws the figure on dst, c x h x w: in its colour if c is 3, in white if c is 1. Scale, X
+// and Y refer to the shorter side of dst. Draw returns an error for an unknown kind, another number
+// of channels and factors that are not finite.
 func (f Figure) Draw(dst tensor.Tensor) error {
 	o, ok := findOutline(f.Kind)
 	if !ok {
-		return fmt.Errorf("no figure is called %q; there are %v", f.Kind, ShapeKinds())
+		return fmt.Errorf("unknown figure %q: use one of %v", f.Kind, ShapeKinds())
 	}
 	if dst.Rank() != 3 || dst.Shape[0] != 1 && dst.Shape[0] != 3 {
-		return fmt.Errorf("a figure is drawn on 1 or 3 channels x height x width, not %v", dst.Shape)
+		return fmt.Errorf("a figure needs a tensor of 1 or 3 channels x height x width, not %v", dst.Shape)
 	}
 	if sum := f.Scale + f.Rotation + f.X + f.Y + f.Hue; !(f.Scale > 0) || sum-sum != 0 {
-		return fmt.Errorf("a figure wants a scale above 0 and finite factors, not %+v", f)
+		return fmt.Errorf("the scale must be above 0 and the factors finite, not %+v", f)
 	}
 	colour := []float32{1}
 	if dst.Shape[0] == 3 {
@@ -182,7 +180,7 @@ func (f Figure) Draw(dst tensor.Tensor) error {
 	return nil
 }
 
-// fill visits only the pixels that the circumscribed circle can touch.
+// fill visits only the pixels within the circumscribed circle.
 func (f Figure) fill(dst tensor.Tensor, o outline, colour []float32) {
 	clear(dst.Data)
 	h, w := dst.Shape[1], dst.Shape[2]
@@ -205,7 +203,7 @@ func (f Figure) fill(dst tensor.Tensor, o outline, colour []float32) {
 	}
 }
 
-// hueColour is the red, green and blue of a hue in degrees at full saturation and value: each
+// hueColour returns the red, green and blue of a hue in degrees at full saturation and value: each
 // channel is a trapezium on the circle, 1 within 60 degrees of its primary and 0 from 120 on.
 func hueColour(degrees float64) []float32 {
 	rgb := make([]float32, 3)

@@ -21,8 +21,8 @@ func drawn(t interface{ Fatal(...any) }, f Figure, channels, size int) tensor.Te
 	return image
 }
 
-// anyFigure is a figure that stays inside the inscribed circle, large enough for its area to be
-// told from its pixels.
+// anyFigure returns a random figure inside the inscribed circle, large enough to measure its area
+// from pixels.
 func anyFigure(t *rapid.T) Figure {
 	return Figure{
 		Kind:     rapid.SampledFrom(ShapeKinds()).Draw(t, "kind"),
@@ -73,8 +73,8 @@ func TestAreaGrowsWithScaleSquared(t *testing.T) {
 			sum += float64(v)
 		}
 		// A right angle's blurred edge covers (1 + pi/4) / 24 pixels more than the figure, and
-		// stripes have twelve; the rest of the tolerance is for taking an integral by its values at
-		// pixels.
+		// stripes have twelve right angles. The rest of the tolerance is for the sum over pixels in
+		// place of the integral.
 		want := ShapeArea(f.Kind) * math.Pow(f.Scale*float64(size)/2, 2)
 		if math.Abs(sum-want) > 6 {
 			t.Fatalf("%s covers %.3f pixels, want %.3f", f.Kind, sum, want)
@@ -90,7 +90,7 @@ func TestQuarterTurnIsExact(t *testing.T) {
 		turned.Rotation += 90
 		turned.X, turned.Y = f.Y, -f.X
 		if d := widest(quarter(drawn(t, f, 3, 32)), drawn(t, turned, 3, 32)); d > 1e-5 {
-			t.Fatalf("a turned image and a turned figure differ by %g", d)
+			t.Fatalf("a rotated image and a rotated figure differ by %g", d)
 		}
 	})
 }
@@ -105,7 +105,8 @@ func TestAnyTurnIsWithinInterpolation(t *testing.T) {
 		turned.Rotation += theta
 		turned.X, turned.Y = cos*f.X+sin*f.Y, cos*f.Y-sin*f.X
 		got, want := drawn(t, turned, 1, 64), turn(drawn(t, f, 1, 64), theta)
-		// A bilinear look-up blurs an edge once more; a turn the wrong way would differ by 1.
+		// A bilinear look-up blurs an edge a second time. A rotation in the wrong direction would
+		// differ by 1.
 		if d := widest(got, want); d > 0.5 {
 			t.Fatalf("one pixel differs by %g", d)
 		}
@@ -122,7 +123,8 @@ func TestAnyTurnIsWithinInterpolation(t *testing.T) {
 	})
 }
 
-// turn rotates a grey square image counter-clockwise, bilinear, filled with black.
+// turn rotates a grey square image counter-clockwise, with bilinear interpolation, filled with
+// black.
 func turn(src tensor.Tensor, degrees float64) tensor.Tensor {
 	n := src.Shape[1]
 	at := func(i, j int) float64 {
@@ -158,7 +160,7 @@ func TestWholePixelShift(t *testing.T) {
 		for i := max(0, -down); i < n-max(0, down); i++ {
 			for j := max(0, -right); j < n-max(0, right); j++ {
 				if a, b := still.Data[i*n+j], moved.Data[(i+down)*n+j+right]; math.Abs(float64(a-b)) > 1e-5 {
-					t.Fatalf("row %d, column %d: %g moved becomes %g", i, j, a, b)
+					t.Fatalf("row %d, column %d: %g becomes %g after the shift", i, j, a, b)
 				}
 			}
 		}
@@ -186,7 +188,7 @@ func TestHue(t *testing.T) {
 	})
 }
 
-// hueOf is the hexagonal hue of a saturated colour, in degrees.
+// hueOf returns the hexagonal hue of a saturated colour, in degrees.
 func hueOf(r, g, b float64) float64 {
 	high, low := max(r, g, b), min(r, g, b)
 	switch high {
@@ -271,8 +273,8 @@ func TestFactorsAreUniformAndIndependent(t *testing.T) {
 	}
 }
 
-// kolmogorovSmirnov is the largest distance of a sample's distribution from the uniform one on [0,
-// 1].
+// kolmogorovSmirnov returns the largest distance between a sample's distribution and the uniform
+// one on [0, 1].
 func kolmogorovSmirnov(u []float64) float64 {
 	u = slices.Sorted(slices.Values(u))
 	d, n := 0.0, float64(len(u))
@@ -282,8 +284,8 @@ func kolmogorovSmirnov(u []float64) float64 {
 	return d
 }
 
-// correlation is that of two samples of the uniform distribution on [0, 1], whose mean and variance
-// are known.
+// correlation returns the correlation of two samples of the uniform distribution on [0, 1], from
+// its known mean and variance.
 func correlation(u, v []float64) float64 {
 	sum := 0.0
 	for i := range u {
@@ -304,11 +306,11 @@ func TestFixedFactors(t *testing.T) {
 		seen[f.Kind] = true
 	}
 	if len(seen) != 2 {
-		t.Errorf("20 samples show only %v", seen)
+		t.Errorf("20 samples have only the figures %v", seen)
 	}
 	sample := must(s.At(context.Background(), 0, Frame{}))
 	if got := slices.Sorted(maps.Keys(sample.Factors)); !slices.Equal(got, s.Factors()) || slices.Contains(got, "hue") {
-		t.Errorf("white figures carry %v, and the source says %v", got, s.Factors())
+		t.Errorf("white figures have the factors %v, and the source lists %v", got, s.Factors())
 	}
 }
 
@@ -343,7 +345,7 @@ func TestShapesFingerprint(t *testing.T) {
 		seen[print] = name
 	}
 	if seen[must(OpenShapes(spelled)).Fingerprint()] != "nothing" {
-		t.Error("defaults that are spelled out give another fingerprint")
+		t.Error("explicit defaults give another fingerprint")
 	}
 }
 
@@ -351,19 +353,19 @@ func TestShapesErrors(t *testing.T) {
 	t.Parallel()
 	for want, o := range map[string]ShapesOptions{
 		"shapes: n is 0":                          {},
-		"n is 1000000000000; say how many":        {N: 1e12},
-		"size is -3":                              {N: 1, Size: -3},
-		"size is 100000":                          {N: 1, Size: 100000},
+		"n is 1000000000000: set it to the number":        {N: 1e12},
+		"size -3":                              {N: 1, Size: -3},
+		"size 100000":                          {N: 1, Size: 100000},
 		"channels is 4":                           {N: 1, Channels: 4},
-		`no figure is called "hexagon"`:           {N: 1, Kinds: []string{"disc", "hexagon"}},
-		`"disc" stands twice`:                     {N: 1, Kinds: []string{"disc", "disc"}},
+		`unknown figure "hexagon"`:           {N: 1, Kinds: []string{"disc", "hexagon"}},
+		`"disc" is listed twice`:                     {N: 1, Kinds: []string{"disc", "disc"}},
 		"kinds is empty":                          {N: 1, Kinds: []string{}},
-		"scale is [0.5 0.2]; a range is":          {N: 1, Scale: []float64{0.5, 0.2}},
-		"x is [0.1]; a range is":                  {N: 1, X: []float64{0.1}},
-		"y is [NaN 0]; a range is":                {N: 1, Y: []float64{math.NaN(), 0}},
-		"scale is [0 0.5]; it must lie within":    {N: 1, Scale: []float64{0, 0.5}},
-		"hue is [0 +Inf]; it must lie within":     {N: 1, Hue: []float64{0, math.Inf(1)}},
-		"rotation is [0 1e+06]; it must lie with": {N: 1, Rotation: []float64{0, 1e6}},
+		"scale is [0.5 0.2]: a range is":          {N: 1, Scale: []float64{0.5, 0.2}},
+		"x is [0.1]: a range is":                  {N: 1, X: []float64{0.1}},
+		"y is [NaN 0]: a range is":                {N: 1, Y: []float64{math.NaN(), 0}},
+		"scale is [0 0.5]: it must be within":    {N: 1, Scale: []float64{0, 0.5}},
+		"hue is [0 +Inf]: it must be within":     {N: 1, Hue: []float64{0, math.Inf(1)}},
+		"rotation is [0 1e+06]: it must be with": {N: 1, Rotation: []float64{0, 1e6}},
 	} {
 		_, err := OpenShapes(o)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -387,11 +389,11 @@ func TestFigureErrors(t *testing.T) {
 	t.Parallel()
 	good := Figure{Kind: "disc", Scale: 0.5}
 	for want, draw := range map[string]func() error{
-		"no figure is called": func() error { return Figure{Kind: "blob", Scale: 1}.Draw(tensor.New(1, 8, 8)) },
+		"unknown figure": func() error { return Figure{Kind: "blob", Scale: 1}.Draw(tensor.New(1, 8, 8)) },
 		"1 or 3 channels":     func() error { return good.Draw(tensor.New(2, 8, 8)) },
 		"not [8 8]":           func() error { return good.Draw(tensor.New(8, 8)) },
-		"a scale above 0":     func() error { return Figure{Kind: "star"}.Draw(tensor.New(1, 8, 8)) },
-		"finite factors":      func() error { return Figure{Kind: "star", Scale: 1, X: math.NaN()}.Draw(tensor.New(1, 8, 8)) },
+		"the scale must be above 0":     func() error { return Figure{Kind: "star"}.Draw(tensor.New(1, 8, 8)) },
+		"the factors finite":      func() error { return Figure{Kind: "star", Scale: 1, X: math.NaN()}.Draw(tensor.New(1, 8, 8)) },
 	} {
 		if err := draw(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// golden is what testdata/synthetic.py draws.
+// golden holds the images of testdata/synthetic.py.
 type golden struct {
 	Figures []struct {
 		Kind                  string
@@ -38,7 +38,7 @@ func readGolden(t *testing.T) golden {
 	return g
 }
 
-// near fails unless the first channel of a square image agrees with want at every pixel.
+// near fails unless the first channel of a square image equals want within the tolerance.
 func near(t *testing.T, got tensor.Tensor, want []float64, tolerance float64) {
 	t.Helper()
 	w := got.Shape[2]
@@ -49,7 +49,7 @@ func near(t *testing.T, got tensor.Tensor, want []float64, tolerance float64) {
 	}
 }
 
-// quarter turns every channel of a square image by 90 degrees counter-clockwise.
+// quarter rotates every channel of a square image by 90 degrees counter-clockwise.
 func quarter(t tensor.Tensor) tensor.Tensor {
 	out, n := tensor.New(t.Shape...), t.Shape[1]
 	for c := range t.Shape[0] {

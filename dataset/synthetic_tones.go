@@ -78,11 +78,11 @@ func (o TonesOptions) withDefaults() TonesOptions {
 func (o TonesOptions) check() error {
 	switch {
 	case o.N < 1 || o.N > maxSynthetic:
-		return fmt.Errorf("n is %d; say how many samples to draw, 1 to %d", o.N, maxSynthetic)
+		return fmt.Errorf("n is %d: set it to the number of samples, 1 to %d", o.N, maxSynthetic)
 	case o.Rate < 1000 || o.Rate > MaxRate:
-		return fmt.Errorf("rate %d: it is 1000 to %d samples a second", o.Rate, MaxRate)
+		return fmt.Errorf("rate %d is not 1000 to %d samples per second", o.Rate, MaxRate)
 	case !(o.Length > 0 && o.Length <= 60):
-		return fmt.Errorf("length %v: it is above 0 and at most 60 seconds", o.Length)
+		return fmt.Errorf("length %v is not above 0 and at most 60 seconds", o.Length)
 	}
 	for _, r := range []struct {
 		name             string
@@ -98,19 +98,19 @@ func (o TonesOptions) check() error {
 	return nil
 }
 
-// Len is the number of samples.
+// Len returns the number of samples.
 func (s *Tones) Len() int { return s.options.N }
 
-// Classes is nil.
+// Classes returns nil.
 func (s *Tones) Classes() []string { return nil }
 
-// Factors names what OpenTones lists.
+// Factors returns the names of the factors listed at OpenTones.
 func (s *Tones) Factors() []string { return []string{"beats", "bright", "loudness", "pitch"} }
 
 // Fingerprint returns a hash of the options and of tonesVersion.
 func (s *Tones) Fingerprint() string { return s.fingerprint }
 
-// Tone is what sample i plays.
+// Tone returns the factors of sample i.
 func (s *Tones) Tone(i int) Tone {
 	r := seed.Rand(s.options.Seed, "tones", i)
 	within := func(ends []float64) float64 { return ends[0] + (ends[1]-ends[0])*r.Float64() }
@@ -118,14 +118,14 @@ func (s *Tones) Tone(i int) Tone {
 	return Tone{math.Exp2(octaves), within(s.options.Loudness), within(s.options.Beats), within(s.options.Bright)}
 }
 
-// Describe is sample i without its waveform.
+// Describe returns sample i without its waveform.
 func (s *Tones) Describe(i int) Sample {
 	m := s.Tone(i)
 	return Sample{Index: i, Name: fmt.Sprintf("tones#%d", i), Label: NoLabel, Waveform: &Waveform{Rate: s.options.Rate, Seconds: s.options.Length},
 		Factors: map[string]float64{"pitch": m.Pitch, "loudness": m.Loudness, "beats": m.Beats, "bright": m.Bright}}
 }
 
-// At plays sample i.
+// At returns sample i with its waveform.
 func (s *Tones) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "tones", i, s.options.N); err != nil {
 		return Sample{}, err
@@ -135,9 +135,9 @@ func (s *Tones) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	case frame.ForImages():
 		return Sample{}, fmt.Errorf("tones are audio, and the model takes images")
 	case frame.Rate > 0 && frame.Rate != s.options.Rate:
-		return Sample{}, fmt.Errorf("tones have %d samples a second and the model takes %d: say rate: %d", s.options.Rate, frame.Rate, frame.Rate)
+		return Sample{}, fmt.Errorf("tones have %d samples per second and the model takes %d: set rate: %d", s.options.Rate, frame.Rate, frame.Rate)
 	case frame.Length > 0 && frame.Length != n:
-		return Sample{}, fmt.Errorf("tones have %d samples and the model takes %d: say length: %v", n, frame.Length, float64(frame.Length)/float64(s.options.Rate))
+		return Sample{}, fmt.Errorf("tones have %d samples and the model takes %d: set length: %v", n, frame.Length, float64(frame.Length)/float64(s.options.Rate))
 	}
 	out := s.Describe(i)
 	wave := s.Tone(i).play(s.options.Rate, n)
@@ -146,7 +146,8 @@ func (s *Tones) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	return out, nil
 }
 
-// play is n samples of the melody. A stroke rises in 5 ms and is held for half of its time.
+// play returns n samples of the repeated tone. Each tone rises in 5 ms and is held for half of its
+// period.
 func (m Tone) play(rate, n int) []float32 {
 	var weights []float64
 	var power float64
@@ -172,7 +173,7 @@ func (m Tone) play(rate, n int) []float32 {
 	return wave
 }
 
-// envelope is between 0 and 1 at second t.
+// envelope returns the amplitude at second t, between 0 and 1.
 func (m Tone) envelope(t float64) float64 {
 	const rise = 0.005
 	at := math.Mod(t, 1/m.Beats)

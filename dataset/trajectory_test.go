@@ -7,8 +7,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// line is a source whose samples are frames of scenes of five, with trajectories of a frame before
-// and after.
+// line is a source of frames in scenes of five. A trajectory has the frames before and after.
 type line struct{ Source }
 
 func (line) Amounts() []float64 { return []float64{-1, 0, 1} }
@@ -60,6 +59,6 @@ func TestTrajectoriesThroughSubsets(t *testing.T) {
 		}
 	}
 	if Amounts(chosen) == nil || Amounts(shapes) != nil || Trajectory(shapes, 3) != nil {
-		t.Error("which sources have trajectories is told wrongly")
+		t.Error("AsTrajectories does not recognise the sources with trajectories")
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// Sources whose samples are what they always were keep the fingerprint that they had before there
-// were versions, so that what was measured on them stays valid; those that are damaged or decoded
-// in another way since have a new one.
+// TestVersionsAreInFingerprints checks that sources with unchanged samples keep the fingerprint
+// from before versions existed, so that earlier results stay valid. Sources that are corrupted or
+// decoded differently have a new one.
 func TestVersionsAreInFingerprints(t *testing.T) {
 	t.Parallel()
 	shapes, err := OpenShapes(ShapesOptions{N: 6, Size: 16, Channels: 3, Seed: 1})

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// stated is a source of samples that stand in it.
+// stated is a source of samples given as values.
 type stated struct {
 	samples    []Sample
 	classes    []string
@@ -33,7 +33,8 @@ func (l stated) At(_ context.Context, i int, _ Frame) (Sample, error) {
 	return l.samples[i], nil
 }
 
-// Pairs have the names of factors, and the notes, of their clean halves.
+// TestCategoriesOfPairs checks that pairs have the categories of factors, and the notes, of their
+// clean halves.
 func TestCategoriesOfPairs(t *testing.T) {
 	t.Parallel()
 	a, b := twoParts()
@@ -54,7 +55,7 @@ func twoParts() (a, b stated) {
 	return a, b
 }
 
-func TestJoin(t *testing.T) {
+func TestConcat(t *testing.T) {
 	t.Parallel()
 	a, b := twoParts()
 	j, err := Concat([]string{"train", "test"}, []Source{a, b})
@@ -91,7 +92,7 @@ func TestJoin(t *testing.T) {
 		t.Errorf("notes are %q", notes)
 	}
 	if a.samples[0].Factors["part"] != 0 || len(a.samples[0].Factors) != 3 {
-		t.Error("joining changes a part")
+		t.Error("Concat changes a part")
 	}
 	turned, err := Concat([]string{"test", "train"}, []Source{b, a})
 	if err != nil || turned.Fingerprint() == j.Fingerprint() {
@@ -103,7 +104,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-func TestJoinErrors(t *testing.T) {
+func TestConcatErrors(t *testing.T) {
 	t.Parallel()
 	a, b := twoParts()
 	numbers := b

@@ -25,10 +25,10 @@ func TestCorrupt(t *testing.T) {
 	}
 	clean, once, again := at(src, 2), at(a, 2), at(a, 2)
 	if !slices.Equal(once.Input.Data, again.Input.Data) {
-		t.Error("a sample is damaged in another way when it is read again")
+		t.Error("a sample is corrupted differently when it is read again")
 	}
 	if slices.Equal(once.Input.Data, clean.Input.Data) || slices.Equal(once.Input.Data, at(b, 2).Input.Data) {
-		t.Error("the damage does not depend on its name, or does nothing")
+		t.Error("the corruption does not depend on its name, or has no effect")
 	}
 	if once.Label != clean.Label || once.Index != 2 || once.Name != clean.Name {
 		t.Errorf("%+v", once)
@@ -38,13 +38,13 @@ func TestCorrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Equal(at(picked, 1).Input.Data, once.Input.Data) {
-		t.Error("the damage depends on the place in a subset")
+		t.Error("the corruption depends on the index in a subset")
 	}
 	heavier := transform.Corrupt{Kind: "gaussian-noise", Severity: transform.Fixed(4)}
 	prints := []string{src.Fingerprint(), a.Fingerprint(), b.Fingerprint(), Corrupt(src, heavier, 1, "a").Fingerprint(), Corrupt(src, noise, 2, "a").Fingerprint()}
 	slices.Sort(prints)
 	if len(slices.Compact(prints)) != 5 {
-		t.Error("different sources have one fingerprint")
+		t.Error("different sources have the same fingerprint")
 	}
 	if described, err := Describe(t.Context(), a, 2); err != nil || described.Label != clean.Label {
 		t.Errorf("%+v, %v", described, err)

@@ -55,7 +55,7 @@ func ComputeFactors(src Source, names []string) (Source, error) {
 		case slices.Contains(src.Factors(), name):
 			return nil, fmt.Errorf("the data have a factor %q of their own", name)
 		case slices.Contains(names[:i], name):
-			return nil, fmt.Errorf("factor %q stands twice", name)
+			return nil, fmt.Errorf("factor %q is listed twice", name)
 		}
 	}
 	d := newDigest("measured")

@@ -11,7 +11,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Mean hue, saturation and value agree with testdata/hsv.py to the digit.
+// TestHSVAgreesWithNumPy checks that mean hue, saturation and value equal those of testdata/hsv.py.
 func TestHSVAgreesWithNumPy(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/hsv.json")
@@ -40,7 +40,7 @@ func TestHSVAgreesWithNumPy(t *testing.T) {
 	}
 }
 
-func TestMeasure(t *testing.T) {
+func TestComputeFactors(t *testing.T) {
 	t.Parallel()
 	shapes, err := OpenShapes(ShapesOptions{N: 5, Size: 16, Hue: []float64{120, 120}})
 	if err != nil {
@@ -64,7 +64,7 @@ func TestMeasure(t *testing.T) {
 	if v := s.Factors["value"]; v < 5 || v > 100 || s.Factors["hue"] != 120 || s.Factors["saturation"] < v-1 {
 		t.Errorf("factors %v", s.Factors)
 	}
-	for want, names := range map[string][]string{"cannot be computed: there are hue, level, saturation, value": {"mood"}, `a factor "hue" of their own`: {"hue"}, "stands twice": {"value", "value"}} {
+	for want, names := range map[string][]string{"cannot be computed: there are hue, level, saturation, value": {"mood"}, `a factor "hue" of their own`: {"hue"}, "is listed twice": {"value", "value"}} {
 		if _, err := ComputeFactors(shapes, names); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v", names, err)
 		}
@@ -97,12 +97,13 @@ func TestTones(t *testing.T) {
 		if f["pitch"] < 110 || f["pitch"] > 880 || f["loudness"] < -30 || f["loudness"] > -12 || f["beats"] != 4 || len(got.Input.Data) != 4000 {
 			t.Errorf("sample %+v", f)
 		}
-		// Half of the time a tone of this level, rising and falling for 5 ms of 125 each.
+		// Half of each period is a tone of this level. It rises and falls within 5 ms of 125 ms
+		// each.
 		level, err := levelOf(got.Input)
 		if err != nil || math.Abs(level-(f["loudness"]-10*math.Log10(2))) > 0.5 {
 			t.Errorf("level %v of a tone of %v, %v", level, f["loudness"], err)
 		}
-		// Its pitch, by the crossings of zero within the first stroke.
+		// The pitch, from the zero crossings of the first tone.
 		first, last, count := -1.0, 0.0, -1
 		for k := 50; k < 900; k++ {
 			if a, b := float64(got.Input.Data[k]), float64(got.Input.Data[k+1]); a < 0 && b >= 0 {
@@ -119,7 +120,7 @@ func TestTones(t *testing.T) {
 	}
 	longer, err := OpenTones(TonesOptions{N: 60, Rate: 16000, Length: 2, Seed: 1, Beats: []float64{4, 4}, Bright: []float64{0, 0}})
 	if err != nil || longer.Tone(3) != s.Tone(3) {
-		t.Error("a tone's factors depend on how many there are, on the rate or on the length")
+		t.Error("the factors of a tone depend on N, the rate or the length")
 	}
 	for want, frame := range map[string]Frame{"take images": {Height: 3}, "the model takes 16000": {Rate: 16000}, "the model takes 5": {Length: 5}} {
 		if _, err := s.At(t.Context(), 0, frame); err == nil || !strings.Contains(strings.Replace(err.Error(), "takes images", "take images", 1), want) {

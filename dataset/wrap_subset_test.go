@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A listed source holds labels; a sample's image is one pixel, its index. It is a Describer only if
-// described.
+// A listed source has the given labels. The image of a sample is one pixel, its index. The source
+// is a Describer only if described is set.
 type listed struct {
 	labels  []int
 	classes []string
@@ -55,8 +55,8 @@ func drawnSource(t *rapid.T) listed {
 	return listed{labels: rapid.SliceOfN(rapid.IntRange(NoLabel, 4), 1, 60).Draw(t, "labels"), classes: []string{"a", "b", "c", "d", "e"}}
 }
 
-// Shares that adjoin share nothing and leave nothing out, each in the source's order, and
-// stratified ones are balanced.
+// TestSplitPartitions checks that adjacent shares do not overlap, leave nothing out and keep the
+// source's order, and that stratified shares are balanced.
 func TestSplitPartitions(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -85,8 +85,8 @@ func TestSplitPartitions(t *testing.T) {
 	})
 }
 
-// checkBalance wants of each class its share to within a sample at either end, or as many as there
-// are classes.
+// checkBalance checks that each class has its share, to within a sample at either end or the number
+// of classes.
 func checkBalance(t *rapid.T, labels, got []int, share float64) {
 	have, due := map[int]float64{}, map[int]float64{}
 	for _, l := range labels {
@@ -96,7 +96,7 @@ func checkBalance(t *rapid.T, labels, got []int, share float64) {
 		have[labels[i]]++
 	}
 	for l := range due {
-		if math.Abs(have[l]-due[l]) > max(2, float64(len(due))) { // many classes of one sample each fall on one place
+		if math.Abs(have[l]-due[l]) > max(2, float64(len(due))) { // many classes of one sample each can fall on one index
 			t.Fatalf("class %d has %v samples where %v are due", l, have[l], due[l])
 		}
 	}
@@ -156,7 +156,7 @@ func TestSubsetFingerprints(t *testing.T) {
 		t.Error("a limit that leaves everything changes the fingerprint")
 	}
 	if _, err := Subset(src, []int{20}); err == nil {
-		t.Error("a place beyond the end is picked")
+		t.Error("an index beyond the end is accepted")
 	}
 	for _, share := range [][2]float64{{-0.1, 1}, {0, 1.1}, {0.5, 0.5}, {math.NaN(), 1}} {
 		if _, err := Split(t.Context(), src, share[0], share[1], SplitOptions{}); err == nil {
@@ -203,10 +203,10 @@ func TestClasses(t *testing.T) {
 		}
 	}
 	if mapped.Fingerprint() == src.Fingerprint() || mapped.Fingerprint() == restricted.Fingerprint() {
-		t.Error("other labels have one fingerprint")
+		t.Error("sources with different labels have the same fingerprint")
 	}
-	// A class that is no output of the model leaves its samples without a label, and its output
-	// out.
+	// For a class that is not an output of the model, Restrict removes the samples' labels and the
+	// output.
 	partly, keep, err := Restrict(src, []int{NoLabel, 1, 3}, outputs)
 	if labels, _ := Labels(t.Context(), partly); err != nil || !slices.Equal(labels, []int{NoLabel, 0, 1, NoLabel, 0}) || len(keep) != 2 {
 		t.Errorf("labels %v, kept %v, %v", labels, keep, err)
@@ -251,7 +251,7 @@ func TestPairs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []float32{2, 1, 0} { // the levels of a, b, c in moved
+	for i, want := range []float32{2, 1, 0} { // the pixel values of a, b, c in moved
 		s, err := byName.At(t.Context(), i, Frame{})
 		if err != nil || s.Input.Data[0] != float32(i)/255 || s.Moved.Data[0] != want/255 || s.Label != i/2 {
 			t.Errorf("pair %d is %+v, %v", i, s, err)
@@ -296,7 +296,7 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-func TestCloseReachesThroughWrappers(t *testing.T) {
+func TestCloseClosesWrappedSources(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test_batch.bin")
 	cifarFileOf(t, path, 4, 1, 0)

@@ -97,7 +97,7 @@ func TestSoundStudiesRefused(t *testing.T) {
 	writeListener(t, filepath.Join(dir, "listener.onnx"), 12)
 	o := options(t)
 	for want, change := range map[string][]string{
-		"have 8000 samples a second and the model takes 16000: say rate: 16000":   {"{rate: 8000,", "{rate: 16000,"},
+		"have 8000 samples per second and the model takes 16000: set rate: 16000":   {"{rate: 8000,", "{rate: 16000,"},
 		"leaves the length of a sound open":                                       {", length: 0.2", ""},
 		`no factor is called "tale": there are label, duration, take`:             {"where: {take", "where: {tale"},
 		"no sample is like that":                                                  {"[0, 2]", "[7, 9]"},
@@ -121,7 +121,8 @@ func TestSoundStudiesRefused(t *testing.T) {
 	}
 }
 
-// What a study says about rates is done: resampled to what the model takes.
+// TestRateOfTheModel checks that what a study says about rates is done: resampled to what the model
+// takes.
 func TestRateOfTheModel(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -151,7 +152,8 @@ func TestSpokenDigitsEndToEnd(t *testing.T) {
 	}
 }
 
-// Every kind of transformation of sounds runs, moves what it should and leaves what it should, and nothing depends on batches.
+// TestTransformationsOfSounds checks that every kind of transformation of sounds runs, moves what
+// it should and leaves what it should, and nothing depends on batches.
 func TestTransformationsOfSounds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -188,7 +190,9 @@ func TestTransformationsOfSounds(t *testing.T) {
 	}
 }
 
-// What is drawn again is counted for measures that draw by themselves too: once for a transformation, whatever asks for it, and also where all is kept already.
+// TestRedrawnForProbes checks that what is drawn again is counted for measures that draw by
+// themselves too: once for a transformation, whatever asks for it, and also where all is kept
+// already.
 func TestRedrawnForProbes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -232,7 +236,8 @@ func TestTonesAndFactorsInStudies(t *testing.T) {
 	}
 }
 
-// Firing rates follow a sound along its transformation: a gain of next to nothing leaves every unit firing, and silence none.
+// TestFiringRatesOfSounds checks that firing rates follow a sound along its transformation: a gain
+// of next to nothing leaves every unit firing, and silence none.
 func TestFiringRatesOfSounds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

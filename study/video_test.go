@@ -69,7 +69,7 @@ func TestVideoInStudies(t *testing.T) {
 		}
 	}
 	for entry, want := range map[string]string{
-		"video: one":                                  "there is one frame",
+		"video: one":                                  "there is only one frame",
 		"video: {files: walk, patch: 31}":             "do not fit into frames of 40 x 30",
 		"video: {files: walk, frame: 3}":              "frame is [width, height]",
 		"video: gone":                                 "no such file or folder",

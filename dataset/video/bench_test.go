@@ -7,7 +7,8 @@ import (
 	"github.com/noether-ml/noether/internal/testdata"
 )
 
-// BenchmarkOpen decodes, reduces, whitens and cuts a clip of 250 frames of 640 x 272.
+// BenchmarkOpen decodes, reduces and whitens a clip of 250 frames of 640 x 272, and cuts it into
+// patches.
 func BenchmarkOpen(b *testing.B) {
 	path := testdata.Path(b, "video", "bikes.mp4")
 	frames := 0
@@ -22,7 +23,7 @@ func BenchmarkOpen(b *testing.B) {
 	b.ReportMetric(float64(frames)/b.Elapsed().Seconds(), "frames/s")
 }
 
-// BenchmarkCamera films one image.
+// BenchmarkCamera renders the frames of one image.
 func BenchmarkCamera(b *testing.B) {
 	folder, err := dataset.OpenFolder(b.Context(), dataset.FolderOptions{Dir: testdata.Path(b, "imagenet-samples")})
 	if err != nil {

@@ -12,25 +12,25 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A clip is frames in order, c x h x w in [0, 1], all of one size. A frame may be overwritten once
-// the next is asked for.
+// A clip is a sequence of frames, c x h x w in [0, 1], all of one size. The next frame may
+// overwrite the previous one.
 type clip struct {
 	name   string
 	frames func(ctx context.Context) iter.Seq2[tensor.Tensor, error]
 }
 
-// A builder takes frames and writes patches.
+// A builder reads frames and writes patches.
 type builder struct {
 	Patches
-	cuts     float64 // a change that begins a new scene; above 1: none does
-	most     int     // frames of a clip; 0: all
+	cuts     float64 // change of the histogram that starts a new scene; above 1: none
+	most     int     // largest number of frames of a clip; 0: all
 	src      *Source
 	filter   *whitener
 	scratch  []float32
 	previous histogram
 }
 
-// build reads clips one after the other.
+// build reads the clips in order.
 func build(ctx context.Context, p Patches, cuts float64, most int, clips []clip) (*Source, error) {
 	kept, err := newSpool(p.Channels * p.Size * p.Size)
 	if err != nil {
@@ -50,7 +50,7 @@ func build(ctx context.Context, p Patches, cuts float64, most int, clips []clip)
 	return b.src, nil
 }
 
-// clip reads the frames of one clip, which begins a scene.
+// clip reads the frames of one clip, which starts a new scene.
 func (b *builder) clip(ctx context.Context, number int, c clip) error {
 	n := 0
 	var size [2]int
@@ -60,7 +60,7 @@ func (b *builder) clip(ctx context.Context, number int, c clip) error {
 		}
 		now := [2]int{frame.Shape[1], frame.Shape[2]}
 		if n > 0 && now != size {
-			return fmt.Errorf("%s: frame %d is %d x %d pixels and those before it %d x %d: all frames of a sequence are of one size",
+			return fmt.Errorf("%s: frame %d is %d x %d pixels and the earlier ones %d x %d: all frames of a sequence must have one size",
 				c.name, n+1, now[1], now[0], size[1], size[0])
 		}
 		size = now
@@ -73,12 +73,12 @@ func (b *builder) clip(ctx context.Context, number int, c clip) error {
 	}
 	b.endScene()
 	if n == 0 {
-		return fmt.Errorf("%s: there are no frames", c.name)
+		return fmt.Errorf("%s: no frames", c.name)
 	}
 	return ctx.Err()
 }
 
-// frame takes frame n of a clip.
+// frame processes frame n of a clip.
 func (b *builder) frame(name string, clip, n int, full tensor.Tensor) error {
 	frame, err := b.reduce(full)
 	if err != nil {
@@ -94,7 +94,7 @@ func (b *builder) frame(name string, clip, n int, full tensor.Tensor) error {
 	b.previous = h
 	sc := &b.src.scenes[len(b.src.scenes)-1]
 	if !b.Raw {
-		frame = frame.Clone() // a frame that needed no reduction is the reader's
+		frame = frame.Clone() // without a reduction, the reader owns the frame
 		sc.extents = append(sc.extents, b.whiten(frame))
 	}
 	sc.frames++
@@ -119,7 +119,7 @@ func (b *builder) put(sc *scene, frame tensor.Tensor) error {
 		cut(patch, frame, at, b.Size)
 		for _, v := range patch {
 			if v != v || math.IsInf(float64(v), 0) {
-				return errors.New("it holds values that are no numbers")
+				return errors.New("it contains values that are not finite")
 			}
 		}
 		if err := b.src.spool.put(patch); err != nil {
@@ -129,12 +129,12 @@ func (b *builder) put(sc *scene, frame tensor.Tensor) error {
 	return nil
 }
 
-// startScene draws the places of a scene, keyed by the clip's place among the clips and the frame
-// that it starts with.
+// startScene draws the places of a scene. The seed's key is the index of the clip and the first
+// frame of the scene.
 func (b *builder) startScene(name string, clip, frame, h, w int) error {
 	top, left, height, width := b.area(h, w)
 	if b.Size > height || b.Size > width {
-		return fmt.Errorf("patches of %d pixels do not fit into frames of %d x %d: take smaller patches", b.Size, w, h)
+		return fmt.Errorf("patches of %d pixels do not fit into frames of %d x %d: use smaller patches", b.Size, w, h)
 	}
 	draw := seed.Rand(b.Seed, "video: places", clip, frame)
 	places := make([]place, b.Places)
@@ -153,7 +153,7 @@ func (b *builder) endScene() {
 	}
 }
 
-// longest is the number of frames of the longest scene.
+// longest returns the number of frames of the longest scene.
 func (s *Source) longest() int {
 	longest := 0
 	for _, sc := range s.scenes {
@@ -162,13 +162,13 @@ func (s *Source) longest() int {
 	return longest
 }
 
-// checkWindow sees to it that a trajectory fits into the longest scene.
+// checkWindow returns an error if a trajectory does not fit into the longest scene.
 func (p Patches) checkWindow(longest int) error {
 	switch want := 2*p.Reach + 1; {
 	case longest == 1:
-		return errors.New("there is one frame: nothing moves; give a video, several frames, or let a camera move over the image")
+		return errors.New("there is only one frame: use a video, several frames, or a camera that moves over the image")
 	case longest < want:
-		return fmt.Errorf("the longest scene has %d frames, and a trajectory takes %d: give longer videos, or a smaller gamma", longest, want)
+		return fmt.Errorf("the longest scene has %d frames, fewer than the %d of a trajectory: use longer videos or a smaller gamma", longest, want)
 	}
 	return nil
 }

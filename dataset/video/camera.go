@@ -14,26 +14,27 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// CameraOptions says how a camera moves over still images.
+// CameraOptions are the options of OpenCamera.
 type CameraOptions struct {
-	// Images are the stills; each becomes a scene.
+	// Images are the still images. Each becomes a scene.
 	Images dataset.Source `json:"-"`
-	// Motion is "pan", sideways in a direction drawn for each image; "turn", about the line of
-	// sight; "orbit", around the image, whose plane turns about an axis within it, drawn for each
-	// image, and is seen in perspective, 60 degrees along the longer side; or "still", one frame of
-	// each image, without trajectories.
+	// Motion is one of: "pan", sideways in a random direction for each image; "turn", a rotation
+	// about the viewing direction; "orbit", a rotation of the image's plane about a random axis
+	// within it, in perspective with 60 degrees along the longer side; "still", one frame of each
+	// image, without trajectories.
 	Motion string
-	// Frames of each scene; 0: 31. The frame in the middle shows the image as it is.
+	// Frames is the number of frames of each scene; 0: 31. The middle frame shows the image
+	// unchanged.
 	Frames int
-	// Speed is in pixels (pan) or degrees (turn, orbit) a frame; 0: 2 pixels, 4 degrees, 3 degrees.
-	// Which way is drawn.
+	// Speed is in pixels (pan) or degrees (turn, orbit) per frame; 0: 2 pixels, 4 degrees, 3
+	// degrees. Its sign is random.
 	Speed float64
-	// Crop within Patches is twice the patch's side for turn and orbit where it is 0: away from the
-	// middle these are mostly translations.
+	// If Patches.Crop is 0, it is twice the patch's side for turn and orbit: away from the centre
+	// these motions are mostly translations.
 	Patches
 }
 
-// OpenCamera makes videos of still images.
+// OpenCamera returns patches of videos in which a camera moves over still images.
 func OpenCamera(ctx context.Context, o CameraOptions) (*Source, error) {
 	src, err := openCamera(ctx, o)
 	if err != nil {
@@ -58,7 +59,7 @@ func (o CameraOptions) complete() (CameraOptions, error) {
 	case "still":
 		o.Frames, o.Speed, crop = 1, 0, 0
 	default:
-		return o, fmt.Errorf("motion %q is not known: pan, turn, orbit or still", o.Motion)
+		return o, fmt.Errorf("unknown motion %q: use pan, turn, orbit or still", o.Motion)
 	}
 	if o.Speed == 0 {
 		o.Speed = speed
@@ -77,11 +78,11 @@ func openCamera(ctx context.Context, o CameraOptions) (*Source, error) {
 	farthest := math.Abs(o.Speed) * float64(o.Frames-1) / 2
 	switch {
 	case o.Images == nil || o.Images.Len() == 0:
-		return nil, fmt.Errorf("there are no images")
+		return nil, fmt.Errorf("no images")
 	case o.Frames < 1 || o.Frames > 1<<20 || math.IsNaN(farthest) || math.IsInf(farthest, 0):
-		return nil, fmt.Errorf("%d frames of an image, at a speed of %g: take 1 to %d", o.Frames, o.Speed, 1<<20)
+		return nil, fmt.Errorf("%d frames per image at a speed of %g: use 1 to %d frames and a finite speed", o.Frames, o.Speed, 1<<20)
 	case o.Motion == "orbit" && farthest > 50:
-		return nil, fmt.Errorf("%d frames at %g degrees lead %g degrees around the picture: from 50 on it is seen from its edge", o.Frames, o.Speed, farthest)
+		return nil, fmt.Errorf("%d frames at %g degrees turn the image by %g degrees: use fewer frames or a lower speed, for less than 50", o.Frames, o.Speed, farthest)
 	}
 	if o.Motion != "still" {
 		if err := o.checkWindow(o.Frames); err != nil {
@@ -107,7 +108,7 @@ func openCamera(ctx context.Context, o CameraOptions) (*Source, error) {
 	return src, nil
 }
 
-// clip is the camera's way over image i.
+// clip returns the frames of the camera's motion over image i.
 func (o CameraOptions) clip(ctx context.Context, i int) clip {
 	name := fmt.Sprintf("image %d", i)
 	if s, err := dataset.Describe(ctx, o.Images, i); err == nil {
@@ -128,12 +129,12 @@ func (o CameraOptions) clip(ctx context.Context, i int) clip {
 	}}
 }
 
-// oversampled is how many samples a pixel of a frame is the mean of, along each side: without them
-// a frame would be sharp where it falls on the image's own pixels and blurred elsewhere.
+// oversampled is the number of samples per pixel of a frame, along each side. Without oversampling
+// a frame would be sharp where it meets the image's pixel grid and blurred elsewhere.
 const oversampled = 2
 
-// canvas brings an image to the size that the camera sees a part of: a quarter larger than the
-// frame, and finer.
+// canvas resizes an image for the camera: a quarter larger than the frame, and at a higher
+// resolution.
 func (o CameraOptions) canvas(image tensor.Tensor) (tensor.Tensor, error) {
 	h, w := image.Shape[1], image.Shape[2]
 	short := covering(h, w, oversampled*o.Height*5/4, oversampled*o.Width*5/4)
@@ -159,11 +160,11 @@ func (o CameraOptions) film(ctx context.Context, i int, canvas tensor.Tensor, yi
 	}
 }
 
-// A view tells which point of the image is seen at a point of the frame, both in pixels of the
-// frame from the middle, y down.
+// A view maps a point of the frame to a point of the image, both in pixels of the frame from the
+// centre, y down.
 type view func(x, y float64) (float64, float64)
 
-// motion is the view after the camera has moved by an amount, in pixels or degrees.
+// motion returns the view after the camera has moved by an amount in pixels or degrees.
 func (o CameraOptions) motion(amount, way float64) view {
 	sin, cos := math.Sincos(amount * math.Pi / 180)
 	dy, dx := math.Sincos(way)
@@ -178,9 +179,9 @@ func (o CameraOptions) motion(amount, way float64) view {
 	return func(x, y float64) (float64, float64) { return x, y }
 }
 
-// orbit is the homography of a plane at the distance f that has turned about the axis (dx, dy)
-// within it. Along the axis a point of the plane is a, across it b; turned, it lies at (a, b cos, f
-// + b sin) and is seen at f / (f + b sin) times the first two.
+// orbit returns the homography of a plane at distance f that has turned about the axis (dx, dy)
+// within it. A point of the plane has the coordinates a along the axis and b across it. After the
+// turn it is at (a, b cos, f + b sin), and its image is the first two times f / (f + b sin).
 func orbit(sin, cos, dx, dy, f float64) view {
 	return func(x, y float64) (float64, float64) {
 		along, across := x*dx+y*dy, y*dx-x*dy
@@ -209,13 +210,14 @@ func (o CameraOptions) view(canvas tensor.Tensor, see view) tensor.Tensor {
 	return out
 }
 
-// corners are the four pixels around a point, and their weights.
+// corners are the four pixels around a point and their weights.
 type corners struct {
 	at     [4]int
 	weight [4]float32
 }
 
-// around is bilinear interpolation; beyond its border the image is mirrored.
+// around returns the pixels and weights of bilinear interpolation. The image is mirrored at its
+// border.
 func around(x, y float64, w, h int) corners {
 	fx, fy := math.Floor(x), math.Floor(y)
 	p, q := float32(x-fx), float32(y-fy)
@@ -229,7 +231,7 @@ func (c corners) read(plane []float32) float32 {
 	return c.weight[0]*plane[c.at[0]] + c.weight[1]*plane[c.at[1]] + c.weight[2]*plane[c.at[2]] + c.weight[3]*plane[c.at[3]]
 }
 
-// mirrored brings a place on a side of n pixels back into it, the border pixel repeated.
+// mirrored reflects an index into a side of n pixels, with the border pixel repeated.
 func mirrored(i, n int) int {
 	if i >= 0 && i < n {
 		return i

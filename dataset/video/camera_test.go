@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A point of a plane that turned in space, projected by hand, is where the view says that it is
-// seen.
+// TestViewsInvertTheProjection checks the views against an explicit projection of points of a
+// rotated plane.
 func TestViewsInvertTheProjection(t *testing.T) {
 	t.Parallel()
 	const f = 277.0
@@ -35,8 +35,8 @@ func TestViewsInvertTheProjection(t *testing.T) {
 	}
 }
 
-// ramp is an image whose value is x + 2 y from its middle, in pixels of the frame, scaled into [0,
-// 1].
+// ramp returns an image with the value x + 2 y, in pixels of the frame from its centre, scaled to
+// [0, 1].
 func ramp(o CameraOptions, side int) tensor.Tensor {
 	t := tensor.New(1, side, side)
 	for i := range side {
@@ -48,7 +48,8 @@ func ramp(o CameraOptions, side int) tensor.Tensor {
 	return t
 }
 
-// Of an image that rises evenly, each pixel of a frame has the value of the point that it sees.
+// TestFramesShowWhatTheViewSays checks on a linear ramp that each pixel of a frame has the value of
+// the point that the view returns.
 func TestFramesShowWhatTheViewSays(t *testing.T) {
 	t.Parallel()
 	for _, motion := range []string{"pan", "turn", "still"} {
@@ -67,7 +68,8 @@ func TestFramesShowWhatTheViewSays(t *testing.T) {
 	}
 }
 
-// The patches of a pan by whole pixels are patches of the frame in the middle, moved.
+// TestPanIsATranslation checks that the patches of a pan by whole pixels are shifted patches of the
+// middle frame.
 func TestPanIsATranslation(t *testing.T) {
 	t.Parallel()
 	o, err := CameraOptions{Motion: "pan", Patches: Patches{Width: 40, Height: 40}}.complete()
@@ -82,7 +84,7 @@ func TestPanIsATranslation(t *testing.T) {
 	for y := range 40 {
 		for x := range 36 {
 			if got, want := moved.Data[y*40+x], still.Data[y*40+x+3]; math.Abs(float64(got-want)) > 1e-6 {
-				t.Fatalf("pixel %d, %d is %g, and three to the right it was %g", x, y, got, want)
+				t.Fatalf("pixel %d, %d is %g, but three pixels to the right it is %g", x, y, got, want)
 			}
 		}
 	}
@@ -116,7 +118,7 @@ func TestCameraOverRealImages(t *testing.T) {
 		for i := range src.Len() {
 			for _, v := range patch(t, src, i).Input.Data {
 				if v < 0 || v > 1 {
-					t.Fatalf("%s: sample %d holds %g", motion, i, v)
+					t.Fatalf("%s: sample %d has the value %g", motion, i, v)
 				}
 				seen[v] = true
 			}
@@ -138,9 +140,9 @@ func TestCameraRefused(t *testing.T) {
 		want string
 	}{
 		{CameraOptions{Images: shapes, Motion: "zoom"}, "pan, turn, orbit or still"},
-		{CameraOptions{Motion: "pan"}, "there are no images"},
-		{CameraOptions{Images: shapes, Motion: "pan", Frames: 1}, "there is one frame"},
-		{CameraOptions{Images: shapes, Motion: "orbit", Frames: 200}, "from 50 on"},
+		{CameraOptions{Motion: "pan"}, "no images"},
+		{CameraOptions{Images: shapes, Motion: "pan", Frames: 1}, "there is only one frame"},
+		{CameraOptions{Images: shapes, Motion: "orbit", Frames: 200}, "for less than 50"},
 		{CameraOptions{Images: shapes, Motion: "pan", Patches: Patches{Size: 200}}, "patches of 200 pixels do not fit"},
 		{CameraOptions{Images: shapes, Motion: "turn", Speed: math.NaN()}, "at a speed of NaN"},
 	} {

@@ -6,22 +6,21 @@ import (
 	"github.com/noether-ml/noether/internal/quickselect"
 )
 
-// The contrast of whitened frames: a frame's range is what all but the largest hundredth of its
-// values stay within, and the scale of a frame is the mean range around it in its scene, weighted
+// The contrast of whitened frames. The range of a frame contains all but the largest hundredth of
+// its absolute values. The scale of a frame is the mean range of the frames of its scene, weighted
 // by a Gaussian over time. A value w becomes
 //
 //	1/2 + w / (2 scale),  cut off at 0 and 1,
 //
-// so that each frame uses nearly all of the range of an image, and the factor varies smoothly over
-// time.
+// so each frame uses nearly all of the range of an image, and the factor varies smoothly over time.
 const (
 	within     = 0.99
-	smoothness = 10.0 // frames, the Gaussian's deviation
-	leastScale = 1e-3 // of an image's range: a blank frame stays mid-grey
+	smoothness = 10.0 // frames, the Gaussian's standard deviation
+	leastScale = 1e-3 // as a fraction of an image's range: a blank frame stays mid-grey
 )
 
-// extent is the magnitude that the share within of the values does not exceed. It reorders scratch,
-// which is as long as values.
+// extent returns the magnitude that the fraction within of the values does not exceed. It reorders
+// scratch, which is as long as values.
 func extent(values, scratch []float32) float64 {
 	for i, v := range values {
 		scratch[i] = float32(math.Abs(float64(v)))
@@ -30,7 +29,7 @@ func extent(values, scratch []float32) float64 {
 	return float64(quickselect.Nth(scratch, k))
 }
 
-// smoothed are the scales of the frames of a scene by their extents.
+// smoothed returns the scales of the frames of a scene from their extents.
 func smoothed(extents []float64) []float64 {
 	reach := int(3 * smoothness)
 	scales := make([]float64, len(extents))
@@ -46,7 +45,7 @@ func smoothed(extents []float64) []float64 {
 	return scales
 }
 
-// scaled is a whitened value as it is shown.
+// scaled returns the contrast-scaled value of a whitened one.
 func scaled(w float32, scale float64) float32 {
 	return float32(min(1, max(0, 0.5+float64(w)/(2*scale))))
 }

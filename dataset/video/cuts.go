@@ -2,9 +2,9 @@ package video
 
 import "github.com/noether-ml/noether/tensor"
 
-const bins = 32 // of grey
+const bins = 32 // grey levels
 
-// A histogram is how the grey values of a frame are distributed.
+// A histogram is the distribution of the grey values of a frame.
 type histogram [bins]float64
 
 func histogramOf(frame tensor.Tensor) histogram {
@@ -17,7 +17,7 @@ func histogramOf(frame tensor.Tensor) histogram {
 	return h
 }
 
-// grey is pixel i of n of a frame of 1 or 3 planes.
+// grey returns pixel i of n of a frame of 1 or 3 planes.
 func grey(frame tensor.Tensor, i, n int) float32 {
 	if frame.Shape[0] == 1 {
 		return frame.Data[i]
@@ -25,9 +25,8 @@ func grey(frame tensor.Tensor, i, n int) float32 {
 	return 0.2989*frame.Data[i] + 0.587*frame.Data[n+i] + 0.114*frame.Data[2*n+i]
 }
 
-// change is the share of pixels that must be given another grey to make one frame's histogram the
-// other's: half the l1 distance, 0 to 1. Motion within a scene leaves it small, a cut hardly ever
-// does.
+// change returns the distance between two histograms: half the l1 distance, 0 to 1. It is small for
+// motion within a scene and large at a cut.
 func change(a, b histogram) float64 {
 	var sum float64
 	for i, v := range a {

@@ -21,17 +21,17 @@ import (
 // EnvFFmpeg names the environment variable that holds the path of the ffmpeg program.
 const EnvFFmpeg = "NOETHER_FFMPEG"
 
-// FindFFmpeg returns the path of the ffmpeg program: explicit where it is not empty, else what
-// NOETHER_FFMPEG says, else that of the search path.
+// FindFFmpeg returns the path of the ffmpeg program: explicit if it is not empty, otherwise the
+// value of NOETHER_FFMPEG, otherwise the one in the search path.
 func FindFFmpeg(explicit string) (string, error) {
 	path, err := exec.LookPath(cmp.Or(explicit, os.Getenv(EnvFFmpeg), "ffmpeg"))
 	if err != nil {
-		return "", fmt.Errorf("videos are decoded by the ffmpeg program, which was not found: install it (Debian: apt-get install ffmpeg; macOS: brew install ffmpeg), or name it by %s; animated GIFs and folders of frames work without", EnvFFmpeg)
+		return "", fmt.Errorf("the ffmpeg program, which decodes videos, was not found: install it (Debian: apt-get install ffmpeg; macOS: brew install ffmpeg) or set %s to its path; animated GIFs and folders of frames do not need it", EnvFFmpeg)
 	}
 	return path, nil
 }
 
-// videoClip is a video file, decoded by ffmpeg into a pipe of PPM images.
+// videoClip returns the frames of a video file, which ffmpeg decodes into a pipe of PPM images.
 func videoClip(path, explicit string) (clip, error) {
 	program, err := FindFFmpeg(explicit)
 	if err != nil {
@@ -51,8 +51,8 @@ func videoClip(path, explicit string) (clip, error) {
 	}}, nil
 }
 
-// decode runs ffmpeg until yield returns false. Every frame of the first video stream is passed on,
-// none doubled or left out to even out the rate.
+// decode runs ffmpeg until yield returns false. It passes on every frame of the first video stream,
+// without changing the frame rate.
 func decode(ctx context.Context, program, path string, yield func(tensor.Tensor) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -79,7 +79,7 @@ func decode(ctx context.Context, program, path string, yield func(tensor.Tensor)
 	case ctx.Err() != nil && err == nil:
 		return ctx.Err()
 	case ended != nil || err != nil || n == 0:
-		return fmt.Errorf("ffmpeg cannot decode it beyond frame %d: %s", n, cmp.Or(complaint.last(path), text(err), text(ended), "it has no images"))
+		return fmt.Errorf("ffmpeg failed after frame %d: %s", n, cmp.Or(complaint.last(path), text(err), text(ended), "it has no images"))
 	}
 	return nil
 }
@@ -91,8 +91,7 @@ func text(err error) string {
 	return err.Error()
 }
 
-// images reads PPM images of 8 bits a channel up to the end; more is false where yield wanted no
-// more.
+// images reads PPM images of 8 bits per channel to the end. more is false if yield returned false.
 func images(r *bufio.Reader, yield func(tensor.Tensor) bool) (n int, more bool, err error) {
 	for {
 		t, err := readPPM(r)
@@ -109,25 +108,25 @@ func images(r *bufio.Reader, yield func(tensor.Tensor) bool) (n int, more bool, 
 	}
 }
 
-// maxFrame bounds the pixels of a frame: 16K.
+// maxFrame bounds the number of pixels of a frame: 16K.
 const maxFrame = 1 << 27
 
-// readPPM reads an image, 3 x h x w; io.EOF where nothing is left.
+// readPPM reads an image, 3 x h x w. It returns io.EOF at the end.
 func readPPM(r *bufio.Reader) (tensor.Tensor, error) {
 	if _, err := r.Peek(1); err != nil {
 		return tensor.Tensor{}, io.EOF
 	}
 	var w, h, most int
 	if _, err := fmt.Fscanf(r, "P6\n%d %d\n%d\n", &w, &h, &most); err != nil {
-		return tensor.Tensor{}, fmt.Errorf("an image without a head: %w", err)
+		return tensor.Tensor{}, fmt.Errorf("invalid image header: %w", err)
 	}
 	if w < 1 || h < 1 || w > maxFrame/h || most != 255 {
-		return tensor.Tensor{}, fmt.Errorf("an image of %d x %d pixels and %d levels", w, h, most)
+		return tensor.Tensor{}, fmt.Errorf("unsupported image of %d x %d pixels and %d levels", w, h, most)
 	}
-	// Read in pieces, so that a head that lies costs no more memory than what follows it.
+	// Read in pieces, so that a wrong header costs no more memory than the data that follow it.
 	var raw bytes.Buffer
 	if n, err := io.CopyN(&raw, r, int64(3*w*h)); err != nil {
-		return tensor.Tensor{}, fmt.Errorf("an image of %d bytes ends after %d", 3*w*h, n)
+		return tensor.Tensor{}, fmt.Errorf("the image of %d bytes ends after %d", 3*w*h, n)
 	}
 	t := tensor.New(3, h, w)
 	for i, pix := 0, raw.Bytes(); i < w*h; i++ {
@@ -138,7 +137,7 @@ func readPPM(r *bufio.Reader) (tensor.Tensor, error) {
 	return t, nil
 }
 
-// A tail keeps the end of what a program writes.
+// A tail keeps the end of a program's output.
 type tail struct{ text []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -150,12 +149,13 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// speaker is the part of ffmpeg that a line is from: "[h264 @ 0x563cb4490b00] ".
+// speaker matches the prefix of a line of ffmpeg: "[h264 @ 0x563cb4490b00] ".
 var speaker = regexp.MustCompile(`^(\[[^\]]* @ 0x[0-9a-f]+\] )+`)
 
-// last is the last line, without who speaks and without the path, which the error names already.
+// last returns the last line without its prefix and without the path, which the error contains
+// already.
 func (t *tail) last(path string) string {
-	if strings.Contains(string(t.text), "matches no streams") { // what follows is advice on how to call ffmpeg
+	if strings.Contains(string(t.text), "matches no streams") { // the rest is advice on calling ffmpeg
 		return "it has sound or subtitles alone, and no images"
 	}
 	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")

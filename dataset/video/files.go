@@ -19,7 +19,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// hashFile is the SHA-256 of a file.
+// hashFile returns the SHA-256 of a file.
 func hashFile(ctx context.Context, path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -39,7 +39,7 @@ func hashFile(ctx context.Context, path string) (string, error) {
 	}
 }
 
-// isGIF reports whether a file starts as a GIF does.
+// isGIF reports whether a file starts with the signature of a GIF.
 func isGIF(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
@@ -51,8 +51,8 @@ func isGIF(path string) bool {
 	return err == nil && (bytes.Equal(head, []byte("GIF87a")) || bytes.Equal(head, []byte("GIF89a")))
 }
 
-// frameFiles are the images in a folder, in the order of their names with numbers taken as numbers:
-// frame9 before frame10.
+// frameFiles returns the images in a folder in the natural order of their names: frame9 before
+// frame10.
 func frameFiles(dir string) ([]string, error) {
 	inside, err := os.ReadDir(dir)
 	if err != nil {
@@ -71,7 +71,7 @@ func frameFiles(dir string) ([]string, error) {
 	return names, nil
 }
 
-// byNumber compares names whose runs of digits are numbers.
+// byNumber compares names, with runs of digits compared as numbers.
 func byNumber(a, b string) int {
 	whole := strings.Compare(a, b)
 	for a != "" && b != "" {
@@ -92,7 +92,7 @@ func byNumber(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), whole)
 }
 
-// digits is how many of them a text starts with.
+// digits returns the number of digits at the start of a text.
 func digits(s string) int {
 	n := 0
 	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
@@ -101,7 +101,7 @@ func digits(s string) int {
 	return n
 }
 
-// folderClip is a folder of frames.
+// folderClip returns the frames in a folder.
 func folderClip(ctx context.Context, dir string) (clip, error) {
 	files, err := frameFiles(dir)
 	if err != nil {
@@ -120,7 +120,7 @@ func folderClip(ctx context.Context, dir string) (clip, error) {
 			for _, file := range files {
 				i, ok := at[filepath.Base(file)]
 				if !ok {
-					yield(tensor.Tensor{}, fmt.Errorf("%s went away", filepath.Base(file)))
+					yield(tensor.Tensor{}, fmt.Errorf("%s no longer exists", filepath.Base(file)))
 					return
 				}
 				s, err := folder.At(ctx, i, dataset.Frame{})

@@ -45,10 +45,10 @@ func FuzzByNumber(f *testing.F) {
 	f.Add("", "0", "00")
 	f.Fuzz(func(t *testing.T, a, b, c string) {
 		if byNumber(a, b) != -byNumber(b, a) {
-			t.Fatalf("%q and %q are in either order", a, b)
+			t.Fatalf("%q and %q compare as less in both orders", a, b)
 		}
 		if byNumber(a, b) <= 0 && byNumber(b, c) <= 0 && byNumber(a, c) > 0 {
-			t.Fatalf("%q, %q and %q go round", a, b, c)
+			t.Fatalf("the order of %q, %q and %q is not transitive", a, b, c)
 		}
 	})
 }

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	maxGIF    = 256 << 20 // bytes of a file
-	maxPixels = 1 << 28   // of all frames together: the decoder holds them at once
+	maxGIF    = 256 << 20 // size of a file
+	maxPixels = 1 << 28   // of all frames together: the decoder holds them all in memory
 )
 
-// gifClip is an animated GIF, its frames drawn over each other as a browser does.
+// gifClip returns the frames of an animated GIF, composed as in a browser.
 func gifClip(path string) clip {
 	return clip{name: filepath.Base(path), frames: func(ctx context.Context) iter.Seq2[tensor.Tensor, error] {
 		return func(yield func(tensor.Tensor, error) bool) {
@@ -38,7 +38,7 @@ func drawGIF(path string, yield func(tensor.Tensor) bool) error {
 		return err
 	}
 	if info.Size() > maxGIF {
-		return fmt.Errorf("a GIF of more than %d MiB: make a video of it", maxGIF>>20)
+		return fmt.Errorf("the GIF is larger than %d MiB: convert it to a video", maxGIF>>20)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -47,7 +47,7 @@ func drawGIF(path string, yield func(tensor.Tensor) bool) error {
 	return frames(data, yield)
 }
 
-// frames draws the frames of a GIF.
+// frames composes the frames of a GIF.
 func frames(data []byte, yield func(tensor.Tensor) bool) error {
 	if err := checkPixels(data); err != nil {
 		return err
@@ -80,7 +80,7 @@ func frames(data []byte, yield func(tensor.Tensor) bool) error {
 	return nil
 }
 
-// tensorOf is 3 x h x w; what is transparent is black.
+// tensorOf returns an image as 3 x h x w. Transparent pixels are black.
 func tensorOf(img *image.RGBA) tensor.Tensor {
 	n := len(img.Pix) / 4
 	t := tensor.New(3, img.Rect.Dy(), img.Rect.Dx())
@@ -92,11 +92,11 @@ func tensorOf(img *image.RGBA) tensor.Tensor {
 	return t
 }
 
-// checkPixels adds up the pixels of all frames by their descriptors, without decoding them: a short
-// file may stand for more than the memory holds.
+// checkPixels adds up the pixels of all frames from their descriptors, without decoding. A short
+// file may decode to more than the memory holds.
 func checkPixels(data []byte) error {
 	if len(data) < 13 {
-		return errors.New("damaged gif: it ends within its head")
+		return errors.New("damaged gif: it ends within its header")
 	}
 	total := word(data[6:]) * word(data[8:])
 	at := 13 + table(data[10])
@@ -104,25 +104,25 @@ func checkPixels(data []byte) error {
 		switch data[at] {
 		case 0x21: // an extension: its label, then blocks
 			at = skipBlocks(data, at+2)
-		case 0x2c: // a frame: its place and size, its colours, the width of codes, then blocks
+		case 0x2c: // a frame: its position and size, its colours, the width of codes, then blocks
 			if at+10 > len(data) {
 				return errors.New("damaged gif: it ends within a frame")
 			}
 			total += word(data[at+5:]) * word(data[at+7:])
 			at = skipBlocks(data, at+10+table(data[at+9])+1)
-		default: // the end, or what the decoder will complain about
+		default: // the end, or an error that the decoder reports
 			return nil
 		}
 	}
 	if total > maxPixels {
-		return fmt.Errorf("a GIF whose frames have more than %d million pixels together: make a video of it", maxPixels/1_000_000)
+		return fmt.Errorf("the frames of the GIF have more than %d million pixels together: convert it to a video", maxPixels/1_000_000)
 	}
 	return nil
 }
 
 func word(b []byte) int { return int(b[0]) | int(b[1])<<8 }
 
-// table is the length of the table of colours that flags announce.
+// table returns the length of the colour table that flags describe.
 func table(flags byte) int {
 	if flags&0x80 == 0 {
 		return 0
@@ -130,7 +130,8 @@ func table(flags byte) int {
 	return 3 << (flags&7 + 1)
 }
 
-// skipBlocks is where a chain of blocks ends: each starts with its length, the last has none.
+// skipBlocks returns the end of a chain of blocks. Each block starts with its length, and the last
+// one is empty.
 func skipBlocks(data []byte, at int) int {
 	for at < len(data) && data[at] != 0 {
 		at += int(data[at]) + 1

@@ -13,26 +13,25 @@ import (
 	"strings"
 )
 
-// version changes when the same files and options would give other samples.
+// version changes when the same files and options give different samples.
 const version = 1
 
-// Options says which videos Open reads.
+// Options are the options of Open.
 type Options struct {
 	// Paths are video files, animated GIFs, folders of frames, or folders of any of these, read in
 	// the order of their names.
 	Paths []string
-	// Frames is how many frames are read of each at most; 0: all.
+	// Frames is the largest number of frames that are read from each file; 0: all.
 	Frames int
-	// Cuts is the share of pixels that must have taken another grey from one frame to the next for
-	// a new scene to begin; 0: 0.2. At 1 every file is one scene.
+	// Cuts is the change of the grey histogram from one frame to the next, 0 to 1, that starts a
+	// new scene; 0: 0.2. At 1 every file is one scene.
 	Cuts float64
-	// FFmpeg is the program that decodes videos; empty: that of the environment variable
-	// NOETHER_FFMPEG, or ffmpeg.
+	// FFmpeg is the path of the program that decodes videos; "": see FindFFmpeg.
 	FFmpeg string `json:"-"`
 	Patches
 }
 
-// Open reads videos.
+// Open reads videos and returns their patches.
 func Open(ctx context.Context, o Options) (*Source, error) {
 	src, err := open(ctx, o)
 	if err != nil {
@@ -48,11 +47,11 @@ func open(ctx context.Context, o Options) (*Source, error) {
 	}
 	switch {
 	case o.Cuts < 0 || o.Cuts > 1 || math.IsNaN(o.Cuts):
-		return nil, fmt.Errorf("scenes are cut at a change of %g: it is a share, from 0 to 1", o.Cuts)
+		return nil, fmt.Errorf("cuts is %g: it is a fraction from 0 to 1", o.Cuts)
 	case o.Frames < 0:
-		return nil, fmt.Errorf("at most %d frames", o.Frames)
+		return nil, fmt.Errorf("the number of frames is %d: use 0 for all, or more", o.Frames)
 	case len(o.Paths) == 0:
-		return nil, fmt.Errorf("no files are named")
+		return nil, fmt.Errorf("no files")
 	}
 	if err := o.check(); err != nil {
 		return nil, err
@@ -87,23 +86,23 @@ func open(ctx context.Context, o Options) (*Source, error) {
 	return src, nil
 }
 
-// An entry is a video file, or a folder of frames.
+// An entry is a video file or a folder of frames.
 type entry struct {
 	path   string
 	frames bool
 }
 
-// videos are the endings of video files within a folder; a file that is named itself may have any.
+// videos are the extensions of video files within a folder. A file in Paths may have any extension.
 var videos = []string{".avi", ".gif", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".ogv", ".ts", ".webm", ".y4m"}
 
-// stills are the endings of frames.
+// stills are the extensions of frames.
 var stills = []string{".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
 
 func ends(name string, list []string) bool {
 	return slices.Contains(list, strings.ToLower(filepath.Ext(name)))
 }
 
-// entries lists what a path holds. A folder with images in it is a folder of frames.
+// entries lists the videos of a path. A folder with images is a folder of frames.
 func entries(ctx context.Context, path string, depth int) ([]entry, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -116,7 +115,7 @@ func entries(ctx context.Context, path string, depth int) ([]entry, error) {
 		return []entry{{path: path}}, nil
 	}
 	if depth > 8 {
-		return nil, fmt.Errorf("%s: folders nested too deeply: does a link lead back up?", path)
+		return nil, fmt.Errorf("%s: folders are nested too deeply: is there a link to a parent folder?", path)
 	}
 	inside, err := os.ReadDir(path)
 	if err != nil {
@@ -149,7 +148,7 @@ func entries(ctx context.Context, path string, depth int) ([]entry, error) {
 
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 
-// clip prepares to read an entry.
+// clip returns the frames of an entry.
 func (e entry) clip(ctx context.Context, ffmpeg string) (clip, error) {
 	switch {
 	case e.frames:
@@ -160,7 +159,7 @@ func (e entry) clip(ctx context.Context, ffmpeg string) (clip, error) {
 	return videoClip(e.path, ffmpeg)
 }
 
-// fingerprint hashes options, and the name and bytes of every file.
+// fingerprint hashes the options, and the name and bytes of every file.
 func fingerprint(ctx context.Context, kind string, options any, list []entry) (string, error) {
 	text, err := json.Marshal(options)
 	if err != nil {

@@ -8,16 +8,16 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Patches says what samples are made of frames.
+// Patches are the options of the patches that are cut from frames.
 type Patches struct {
-	Width, Height int    // what frames are reduced to, centre-cropped where their proportions are others; 0: 320 x 180. Smaller frames stay as they are
+	Width, Height int    // size of reduced frames, centre-cropped if their aspect ratio differs; 0: 320 x 180. Smaller frames are not enlarged
 	Channels      int    // 1: grey, 3: colour; 0: 1
-	Raw           bool   // frames are neither whitened nor scaled in contrast
+	Raw           bool   // skip whitening and contrast scaling
 	Size          int    // side of a patch in pixels; 0: 14
-	Places        int    // of patches in a scene, drawn uniformly; 0: 32
-	Crop          int    // side of the square in the middle of the frame that places are drawn in; 0: all of the frame
+	Places        int    // number of patches of a scene, at uniformly random places; 0: 32
+	Crop          int    // side of the square in the centre of the frame that contains all patches; 0: the whole frame
 	Reach         int    // trajectories go from -Reach to Reach frames; 0: 5
-	Seed          uint64 // of the places
+	Seed          uint64 // seed of the places
 }
 
 func (p Patches) complete() Patches {
@@ -27,7 +27,7 @@ func (p Patches) complete() Patches {
 	return p
 }
 
-// Bounds of what options may ask for.
+// Bounds of the options.
 const (
 	maxSide   = dataset.MaxSyntheticSide
 	maxPlaces = 1 << 16
@@ -37,21 +37,22 @@ const (
 func (p Patches) check() error {
 	switch {
 	case p.Width < 4 || p.Height < 4 || p.Width > maxSide || p.Height > maxSide:
-		return fmt.Errorf("frames of %d x %d: sides are 4 to %d pixels", p.Width, p.Height, maxSide)
+		return fmt.Errorf("frames of %d x %d: sides must be 4 to %d pixels", p.Width, p.Height, maxSide)
 	case p.Channels != 1 && p.Channels != 3:
-		return fmt.Errorf("%d channels: 1 is grey, 3 is colour", p.Channels)
+		return fmt.Errorf("%d channels: use 1 (grey) or 3 (colour)", p.Channels)
 	case p.Size < 1 || p.Places < 1 || p.Places > maxPlaces || p.Reach < 1 || p.Reach > maxReach || p.Crop < 0:
-		return fmt.Errorf("patches of %d pixels at %d places, %d frames around, in a square of %d: they are at least 1, places at most %d, frames at most %d",
+		return fmt.Errorf("patches of %d pixels at %d places, %d frames around, in a square of %d: use at least 1 of each, at most %d places and %d frames",
 			p.Size, p.Places, p.Reach, p.Crop, maxPlaces, maxReach)
 	case p.Size > p.Width || p.Size > p.Height:
-		return fmt.Errorf("patches of %d pixels do not fit into frames of %d x %d: take smaller patches or larger frames", p.Size, p.Width, p.Height)
+		return fmt.Errorf("patches of %d pixels do not fit into frames of %d x %d: use smaller patches or larger frames", p.Size, p.Width, p.Height)
 	case p.Crop > 0 && p.Crop < p.Size:
-		return fmt.Errorf("patches of %d pixels do not fit into the square of %d that they are to lie in", p.Size, p.Crop)
+		return fmt.Errorf("patches of %d pixels do not fit into the crop of %d pixels", p.Size, p.Crop)
 	}
 	return nil
 }
 
-// reduce brings a frame to the channels and to the size; it is never enlarged.
+// reduce converts a frame to the number of channels and reduces its size. It does not enlarge
+// frames.
 func (p Patches) reduce(frame tensor.Tensor) (tensor.Tensor, error) {
 	frame, err := dataset.Frame{Channels: p.Channels}.Tensor(frame)
 	if err != nil {
@@ -65,22 +66,22 @@ func (p Patches) reduce(frame tensor.Tensor) (tensor.Tensor, error) {
 	return out.Tensor(frame)
 }
 
-// covering is the short side of a frame of h x w after it was shrunk as far as it still covers
+// covering returns the short side of a frame of h x w that is reduced as far as it still covers
 // height x width.
 func covering(h, w, height, width int) int {
 	scale := max(float64(height)/float64(h), float64(width)/float64(w))
 	short := int(scale * float64(min(h, w)))
-	// The long side is rounded down, so this may be a pixel short.
+	// The long side is rounded down, so it may be a pixel short.
 	for short*h/min(h, w) < height || short*w/min(h, w) < width {
 		short++
 	}
 	return short
 }
 
-// A place is the top left corner of patches.
+// A place is the top left corner of a patch.
 type place struct{ y, x int }
 
-// area is the part of a frame of h x w that patches may lie in: its corner and its sides.
+// area returns the part of a frame of h x w that contains all patches: its corner and its sides.
 func (p Patches) area(h, w int) (y, x, height, width int) {
 	if p.Crop == 0 {
 		return 0, 0, h, w

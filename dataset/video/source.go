@@ -10,28 +10,28 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Source is patches of scenes. Its samples are in the order of scene, frame and place; they carry
-// no label, and the factors scene, frame (from 0 in its scene), x and y (of the patch's left upper
-// corner, in pixels of the reduced frame).
+// A Source is a dataset.Source of patches, in the order of scene, frame and place. Samples have no
+// label and the factors scene, frame (from 0 in its scene), x and y (the patch's top left corner,
+// in pixels of the reduced frame).
 type Source struct {
 	patches     Patches
 	fingerprint string
 	scenes      []scene
 	spool       *spool
-	still       bool // one frame of each picture: there are no trajectories
+	still       bool // one frame of each image: there are no trajectories
 }
 
-// A scene is frames that follow each other without a cut.
+// A scene is a sequence of frames without a cut.
 type scene struct {
-	name    string // of the file, or the image
-	first   int    // sample
+	name    string // name of the file or the image
+	first   int    // index of the first sample
 	frames  int
 	places  []place
-	extents []float64 // of the frames; nil for raw ones
+	extents []float64 // for each frame; nil for raw frames
 	scales  []float64
 }
 
-// Scenes are the names and lengths of the scenes, in order.
+// Scenes returns the names and lengths of the scenes, in order.
 func (s *Source) Scenes() (names []string, frames []int) {
 	for _, sc := range s.scenes {
 		names, frames = append(names, sc.name), append(frames, sc.frames)
@@ -39,22 +39,22 @@ func (s *Source) Scenes() (names []string, frames []int) {
 	return names, frames
 }
 
-// Len is the number of patches: over the scenes, frames times places.
+// Len returns the number of patches: the sum of frames times places over the scenes.
 func (s *Source) Len() int { return s.spool.n }
 
-// Classes is nil: patches have no labels.
+// Classes returns nil: patches have no labels.
 func (s *Source) Classes() []string { return nil }
 
-// Factors names what a Source says of its samples.
+// Factors returns the names of the factors of a Source.
 func (s *Source) Factors() []string { return []string{"frame", "scene", "x", "y"} }
 
-// Fingerprint is a hash of the files' names and bytes, and of the options.
+// Fingerprint returns a hash of the files' names and bytes and of the options.
 func (s *Source) Fingerprint() string { return s.fingerprint }
 
 // Close removes the temporary file.
 func (s *Source) Close() error { return s.spool.close() }
 
-// Amounts implements dataset.Trajectories: -Reach to Reach frames; nil for stills.
+// Amounts implements dataset.Trajectories. It returns -Reach to Reach frames, or nil for stills.
 func (s *Source) Amounts() []float64 {
 	if s.still {
 		return nil
@@ -80,14 +80,14 @@ func (s *Source) Trajectory(i int) []int {
 	return out
 }
 
-// locate is the scene, frame and place of a sample.
+// locate returns the scene, frame and place of a sample.
 func (s *Source) locate(i int) (sc *scene, frame int, at place) {
 	k := sort.Search(len(s.scenes), func(k int) bool { return s.scenes[k].first > i }) - 1
 	sc = &s.scenes[k]
 	return sc, (i - sc.first) / len(sc.places), sc.places[(i-sc.first)%len(sc.places)]
 }
 
-// Describe is sample i without its patch.
+// Describe returns sample i without its patch.
 func (s *Source) Describe(i int) dataset.Sample {
 	sc, frame, at := s.locate(i)
 	k := slices.IndexFunc(s.scenes, func(o scene) bool { return o.first == sc.first })

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// A spool keeps patches of one size in a temporary file, in the order in which they were written.
+// A spool stores patches of one size in a temporary file, in the order of writing.
 type spool struct {
 	file   *os.File
 	out    *bufio.Writer
@@ -21,8 +21,8 @@ func newSpool(values int) (*spool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the temporary file of patches: %w", err)
 	}
-	// The file has no name from here on, so nothing is left behind however the process ends; where
-	// an open file keeps its name, close removes it.
+	// The file is unlinked now, so it never outlives the process. On systems that cannot unlink an
+	// open file, close removes it.
 	os.Remove(f.Name())
 	return &spool{file: f, out: bufio.NewWriterSize(f, 1<<20), values: values}, nil
 }
@@ -40,7 +40,7 @@ func (s *spool) put(patch []float32) error {
 	return nil
 }
 
-// read fills patch with the values of patch i. What was put must have been flushed.
+// read reads the values of patch i into patch. The patch must have been flushed.
 func (s *spool) read(i int, patch []float32) error {
 	raw := make([]byte, 4*s.values)
 	if _, err := s.file.ReadAt(raw, int64(i)*int64(len(raw))); err != nil {
@@ -54,6 +54,6 @@ func (s *spool) read(i int, patch []float32) error {
 
 func (s *spool) close() error {
 	err := s.file.Close()
-	os.Remove(s.file.Name()) // gone already on most systems
+	os.Remove(s.file.Name()) // removed already on most systems
 	return err
 }

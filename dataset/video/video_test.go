@@ -21,8 +21,8 @@ import (
 	"github.com/noether-ml/noether/internal/testdata"
 )
 
-// moving are grey frames of a random image that goes to the right by a pixel a frame; from frame
-// cut on it is another one.
+// moving returns grey frames of a random image that moves to the right by a pixel per frame. From
+// frame cut on it is another image.
 func moving(n, h, w, cut int) []*image.Gray {
 	var out []*image.Gray
 	for t := range n {
@@ -44,7 +44,7 @@ func moving(n, h, w, cut int) []*image.Gray {
 	return out
 }
 
-// saved are the frames as PNG files of a new folder.
+// saved writes the frames as PNG files in a new folder.
 func saved(t *testing.T, frames []*image.Gray) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -103,8 +103,8 @@ func patch(t *testing.T, src *Source, i int) dataset.Sample {
 	return s
 }
 
-// The patch that is seen a frame later is the one that was a pixel to the left, and both are cut
-// out of the frames.
+// TestTrajectoryFollowsThePlace checks that patches are cut from the frames, and that a trajectory
+// has the patches of one place in successive frames.
 func TestTrajectoryFollowsThePlace(t *testing.T) {
 	t.Parallel()
 	frames := moving(14, 40, 60, 0)
@@ -158,7 +158,8 @@ func TestScenesAreKeptApart(t *testing.T) {
 	}
 }
 
-// A folder of frames, an animated GIF and a video that loses nothing hold the same samples.
+// TestSameSamplesFromEveryKindOfFile checks that a folder of frames, an animated GIF and a lossless
+// video give the same samples.
 func TestSameSamplesFromEveryKindOfFile(t *testing.T) {
 	t.Parallel()
 	frames := moving(12, 36, 48, 7)
@@ -194,7 +195,7 @@ func TestSameSamplesFromEveryKindOfFile(t *testing.T) {
 	}
 }
 
-func TestGIFFramesLieOverEachOther(t *testing.T) {
+func TestGIFFramesAreComposed(t *testing.T) {
 	t.Parallel()
 	dot := func(x int) *image.Paletted {
 		img := image.NewPaletted(image.Rect(x, 0, x+1, 4), palette.Plan9)
@@ -256,18 +257,18 @@ func TestRefused(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{"no video", Options{Paths: []string{write("a.mp4", "this is no video")}}, "a.mp4: ffmpeg cannot decode it beyond frame 0"},
-		{"sound alone", Options{Paths: []string{write("s.mp4", silence)}}, "s.mp4: ffmpeg cannot decode it beyond frame 0: it has sound or subtitles alone, and no images"},
-		{"no ffmpeg", Options{Paths: []string{write("b.mp4", "x")}, FFmpeg: filepath.Join(dir, "none")}, "animated GIFs and folders of frames work without"},
+		{"no video", Options{Paths: []string{write("a.mp4", "this is no video")}}, "a.mp4: ffmpeg failed after frame 0"},
+		{"sound alone", Options{Paths: []string{write("s.mp4", silence)}}, "s.mp4: ffmpeg failed after frame 0: it has sound or subtitles alone, and no images"},
+		{"no ffmpeg", Options{Paths: []string{write("b.mp4", "x")}, FFmpeg: filepath.Join(dir, "none")}, "animated GIFs and folders of frames do not need it"},
 		{"a damaged GIF", Options{Paths: []string{write("c.gif", "GIF89a\x04\x00\x04\x00\x80\x00\x00")}}, "c.gif: damaged gif"},
-		{"one frame", Options{Paths: []string{saved(t, moving(1, 20, 20, 0))}}, "there is one frame"},
-		{"few frames", Options{Paths: []string{few}}, "the longest scene has 4 frames, and a trajectory takes 11"},
-		{"frames of two sizes", Options{Paths: []string{mixed}}, "frame 4 is 24 x 20 pixels and those before it 20 x 20"},
+		{"one frame", Options{Paths: []string{saved(t, moving(1, 20, 20, 0))}}, "there is only one frame"},
+		{"few frames", Options{Paths: []string{few}}, "the longest scene has 4 frames, fewer than the 11 of a trajectory"},
+		{"frames of two sizes", Options{Paths: []string{mixed}}, "frame 4 is 24 x 20 pixels and the earlier ones 20 x 20"},
 		{"patches larger than frames", Options{Paths: []string{few}, Patches: Patches{Size: 21}}, "patches of 21 pixels do not fit into frames of 20 x 20"},
 		{"patches larger than any frame", Options{Paths: []string{few}, Patches: Patches{Size: 181}}, "patches of 181 pixels do not fit into frames of 320 x 180"},
 		{"an empty folder", Options{Paths: []string{t.TempDir()}}, "neither videos"},
 		{"no such file", Options{Paths: []string{filepath.Join(dir, "gone.mp4")}}, "no such file"},
-		{"nothing", Options{}, "no files are named"},
+		{"nothing", Options{}, "no files"},
 		{"cuts", Options{Paths: []string{few}, Cuts: 2}, "from 0 to 1"},
 		{"channels", Options{Paths: []string{few}, Patches: Patches{Channels: 2}}, "2 channels"},
 	} {
@@ -283,7 +284,7 @@ func TestRefused(t *testing.T) {
 			continue
 		}
 		if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v; it should say %q", c.name, err, c.want)
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
 }
@@ -293,7 +294,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Open(ctx, Options{Paths: []string{saved(t, moving(12, 20, 20, 0))}}); err == nil {
-		t.Error("no error though the context is done")
+		t.Error("no error after the context was cancelled")
 	}
 }
 
@@ -312,11 +313,12 @@ func TestFingerprint(t *testing.T) {
 	os.Remove(filepath.Join(dir, "frame3.png"))
 	p.Seed = 0
 	if b := opened(t, Options{Paths: []string{dir}, Patches: p}); a.Fingerprint() == b.Fingerprint() {
-		t.Error("a video with a frame less has the same fingerprint")
+		t.Error("a video with one frame less has the same fingerprint")
 	}
 }
 
-// The cuts of a film of six shots were found by eye; the other clip has none.
+// TestCutsOfRealClips checks the cuts of a film of six shots, which were determined by hand, and of
+// a clip without cuts.
 func TestCutsOfRealClips(t *testing.T) {
 	if testing.Short() {
 		t.Skip("decodes two clips")
@@ -338,6 +340,6 @@ func TestCutsOfRealClips(t *testing.T) {
 	n := float64(src.Len() * 14 * 14)
 	mean, deviation := sum/n, math.Sqrt(squares/n-sum/n*sum/n)
 	if math.Abs(mean-0.5) > 0.01 || deviation < 0.05 || deviation > 0.3 {
-		t.Errorf("patches have the mean %.3f and the deviation %.3f: mid-grey, and a good part of the range, are wanted", mean, deviation)
+		t.Errorf("patches have the mean %.3f and the deviation %.3f: want mid-grey and a large part of the range", mean, deviation)
 	}
 }

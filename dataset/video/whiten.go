@@ -6,21 +6,21 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// cutoff is f0 of the filter in cycles a pixel: 200 cycles over 512 pixels, as Olshausen and Field
-// (1997) have it.
+// cutoff is f0 of the filter in cycles per pixel: 200 cycles over 512 pixels, as in Olshausen and
+// Field (1997).
 const cutoff = 0.4
 
 // A whitener is the band-pass filter of Olshausen and Field (1997),
 //
 //	R(f) = f exp(-(f / f0)^4),
 //
-// which flattens the 1/f spectrum of natural images and leaves out the highest frequencies, where
-// noise and sampling rule. It is applied to the cosine transform (DCT-II), that is, to the image
-// mirrored at its borders.
+// which flattens the 1/f spectrum of natural images and suppresses the highest frequencies, where
+// noise dominates. It is applied to the cosine transform (DCT-II), that is, to the image mirrored
+// at its borders.
 type whitener struct {
 	h, w          int
 	rows, columns *fourier.QuarterWaveFFT
-	gain          []float64 // h x w, the scale of both transforms divided out
+	gain          []float64 // h x w, divided by the scale of both transforms
 	row, column   []float64
 	plane         []float64 // h x w
 }
@@ -28,7 +28,7 @@ type whitener struct {
 func newWhitener(h, w int) *whitener {
 	f := &whitener{h: h, w: w, rows: fourier.NewQuarterWaveFFT(w), columns: fourier.NewQuarterWaveFFT(h),
 		gain: make([]float64, h*w), row: make([]float64, w), column: make([]float64, h), plane: make([]float64, h*w)}
-	// A transform there and back multiplies by 4 n.
+	// A transform and its inverse multiply by 4 n.
 	scale := 1 / (16 * float64(h) * float64(w))
 	for i := range h {
 		for j := range w {
@@ -38,7 +38,7 @@ func newWhitener(h, w int) *whitener {
 	return f
 }
 
-// bandPass is R at a frequency in cycles a pixel.
+// bandPass returns R at a frequency in cycles per pixel.
 func bandPass(f float64) float64 { return f * math.Exp(-math.Pow(f/cutoff, 4)) }
 
 // apply filters a plane of h x w in place.
@@ -56,7 +56,7 @@ func (f *whitener) apply(plane []float32) {
 	}
 }
 
-// each transforms all rows, then all columns.
+// each transforms all rows and then all columns.
 func (f *whitener) each(row, column func(dst, src []float64) []float64) {
 	for i := range f.h {
 		line := f.plane[i*f.w : (i+1)*f.w]

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A wave of the cosine transform comes out as itself times R of its frequency; a grey image as
-// nothing.
+// TestWhitenerPassesWavesByTheirFrequency checks that the filter multiplies a wave of the cosine
+// transform by R of its frequency, and a constant image by 0.
 func TestWhitenerPassesWavesByTheirFrequency(t *testing.T) {
 	t.Parallel()
 	const h, w = 36, 50
