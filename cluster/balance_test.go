@@ -65,8 +65,8 @@ func TestBalanceCoversEveryModelOnce(t *testing.T) {
 	})
 }
 
-// Where models can be divided at will and cost nothing to open, no task is longer than twice the
-// mean.
+// TestBalanceIsBalanced checks that where models can be divided at will and cost nothing to open,
+// no task is longer than twice the mean.
 func TestBalanceIsBalanced(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -43,8 +43,8 @@ type bench struct {
 	want         []scores.Row
 }
 
-// The tests share a Slurm and run side by side: it has jobs enough to order while its controller is
-// killed.
+// TestSlurm checks that the tests share a Slurm and run side by side: it has jobs enough to order
+// while its controller is killed.
 func TestSlurm(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -45,7 +45,8 @@ directives: [--exclusive]
 	}}
 }
 
-// The scripts are what users read and change, so they are held to what a person has read.
+// TestScripts checks that the scripts are what users read and change, so they are held to what a
+// person has read.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	task, merge, err := Slurm{}.Scripts("/shared/runs/big", "Big study", exampleSubmission(t))
@@ -81,7 +82,7 @@ func TestPathsThatSlurmDoesNotTake(t *testing.T) {
 	}
 }
 
-// Whatever a word holds, the shell takes it as one.
+// TestQuote checks that whatever a word holds, the shell takes it as one.
 func TestQuote(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -93,8 +94,8 @@ func TestQuote(t *testing.T) {
 	})
 }
 
-// The batch script, with programs of the test in place of noether and scontrol: what it starts
-// again, and what it queues again.
+// TestBatchScript checks that the batch script, with programs of the test in place of noether and
+// scontrol: what it starts again, and what it queues again.
 func TestBatchScript(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

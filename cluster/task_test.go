@@ -26,7 +26,7 @@ measures: [accuracy, distance]
 batch: 16
 `
 
-// prepared is a run folder with a submission of tasks.
+// prepared returns a run folder with a submission of tasks.
 func prepared(t *testing.T, scheduler string, tasks ...Task) (run string, s *Submission, o study.Options) {
 	t.Helper()
 	dir := t.TempDir()
@@ -64,7 +64,8 @@ func prepared(t *testing.T, scheduler string, tasks ...Task) (run string, s *Sub
 
 var smallTasks = []Task{{Models: []string{"a"}}, {Models: []string{"b"}, Shard: study.Part{Index: 1, Of: 2}}, {Models: []string{"b"}, Shard: study.Part{Index: 2, Of: 2}}}
 
-// The pods of an Indexed Job, and the merge that waits for them.
+// TestTasksWithoutAScheduler checks that the pods of an Indexed Job, and the merge that waits for
+// them.
 func TestTasksWithoutAScheduler(t *testing.T) {
 	run, s, o := prepared(t, "kubernetes", smallTasks...)
 	if err := (Kubernetes{}).Submit(run, &Record{Version: recordVersion, Study: "small", Submissions: []Submission{*s}}, s); err != nil {
@@ -142,7 +143,7 @@ func TestStoppedTaskSaysSoAndGoesOn(t *testing.T) {
 	}
 }
 
-// workOf is what is left to do of a run folder's study.
+// workOf returns what is left to do of a run folder's study.
 func workOf(t *testing.T, run string, o study.Options) []study.Work {
 	t.Helper()
 	st, err := study.Load(filepath.Join(run, "study.yaml"), nil)
@@ -184,7 +185,8 @@ func TestTaskThatFailsSaysWhy(t *testing.T) {
 	}
 }
 
-// What is said of tasks follows from what they say and what the scheduler says, whichever is there.
+// TestStates checks that what is said of tasks follows from what they say and what the scheduler
+// says, whichever is there.
 func TestStates(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -339,7 +341,7 @@ func TestCalibrate(t *testing.T) {
 	}
 }
 
-// A watch adds up a trial of two passes: opening, batches, scores.
+// TestWatch checks that a watch adds up a trial of two passes: opening, batches, scores.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	w := stopwatch{first: 3 * time.Second, firstN: 10, feeding: 2 * time.Second, fed: 20, between: 5 * time.Second, betweenFirst: 10}

@@ -20,7 +20,7 @@ func (o Options) wantsAudio() bool {
 	return o.Samples > 0 || p.Frame.Rate > 0 || p.Frame.Length > 0 || p.Features != nil || p.Standardise
 }
 
-// audioLayout is the layout in which an input takes a waveform, or "".
+// audioLayout returns the layout in which an input takes a waveform, or "".
 func audioLayout(in onnx.Port) onnx.Axes {
 	switch {
 	case in.Type != onnx.Float && in.Type != onnx.Double:
@@ -62,7 +62,7 @@ func newAudioInput(port onnx.Port, layout onnx.Axes, o Options) (input, error) {
 	return p, p.preprocess.CheckAudio()
 }
 
-// featureRate is the rate of the spectrogram and of the sounds, which are one.
+// featureRate returns the rate of the spectrogram and of the sounds, which are one.
 func featureRate(s logmel.Settings, rate int) (int, error) {
 	if rate > 0 && s.Rate > 0 && rate != s.Rate {
 		return 0, &KeyError{Key: "rate", Err: fmt.Errorf("preprocess: rate %d, and the features are of sounds of %d samples a second", rate, s.Rate)}
@@ -132,7 +132,8 @@ func WithFeatures(graph *onnx.Model, p Preprocess, samples int) (*onnx.Model, er
 	return withFeatures(graph, Options{Preprocess: p, Samples: samples}, 1)
 }
 
-// featureInput is the input that takes features: the one that is asked for, or the only one that is given no values.
+// featureInput returns the input that takes features: the one that is asked for, or the only one
+// that is given no values.
 func featureInput(inputs []onnx.Port, o Options) (onnx.Port, error) {
 	var found []onnx.Port
 	for _, in := range inputs {

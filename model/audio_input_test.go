@@ -130,8 +130,8 @@ func graft(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Tensor) []flo
 	return slices.Clone(ort.Data[float32](out[0]))
 }
 
-// A model of features, opened with them, gives what a model gives that computes them itself, whichever way it takes them; and its
-// layers keep their names.
+// TestFeaturesInFrontOfAModel checks that a model of features, opened with them, gives what a model
+// gives that computes them itself, whichever way it takes them; and its layers keep their names.
 func TestFeaturesInFrontOfAModel(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -225,7 +225,8 @@ func TestSoundModelsRefused(t *testing.T) {
 	}
 }
 
-// A vector of few numbers is a sound only where somebody says so.
+// TestShortVectorsAreNoSounds checks that a vector of few numbers is a sound only where somebody
+// says so.
 func TestShortVectorsAreNoSounds(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)

@@ -29,7 +29,7 @@ const (
 	envLayers  = "NOETHER_BENCH_LAYERS"
 )
 
-// settingError is an environment variable that holds a number.
+// settingError returns an environment variable that holds a number.
 func settingError(b *testing.B, name string, otherwise int) int {
 	text := os.Getenv(name)
 	if text == "" {

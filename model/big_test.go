@@ -15,8 +15,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Protobuf ends at 2 GB; weights beside the file do not. The weights are a hole in a file, all zeros but for their last row,
-// which the model adds to its input.
+// TestModelAbove2GB checks that protobuf ends at 2 GB; weights beside the file do not. The weights
+// are a hole in a file, all zeros but for their last row, which the model adds to its input.
 func TestModelAbove2GB(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads a file of 2.2 GB, a hole for the most part")

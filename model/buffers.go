@@ -132,18 +132,19 @@ func (b *Buffers) fill(images []tensor.Tensor, input *ort.Value) {
 	b.session.model.input.fill(images, input)
 }
 
-// Cap is the number of images that fit.
+// Cap returns the number of images that fit.
 func (b *Buffers) Cap() int { return b.batch }
 
-// Len is the number of images of the last run.
+// Len returns the number of images of the last run.
 func (b *Buffers) Len() int { return b.n }
 
-// Layer is the i-th layer of the session on the images of the last run, n x shape, in place: it changes with the next.
+// Layer returns the i-th layer of the session on the images of the last run, n x shape, in place:
+// it changes with the next.
 func (b *Buffers) Layer(i int) tensor.Tensor { return b.outputs[:b.session.layers][i].Slice(0, b.n) }
 
-// LogProbs are the natural logarithms of the class probabilities of the last run, n x classes, until the next call.
-// classes restricts them to some classes of the model, in that order: the others are left out before the softmax, as
-// for a set of images that has no others. Nil takes all.
+// LogProbs returns the natural logarithms of the class probabilities of the last run, n x classes,
+// until the next call. classes restricts them to some classes of the model, in that order: the
+// others are left out before the softmax, as for a set of images that has no others. Nil takes all.
 func (b *Buffers) LogProbs(classes []int) (tensor.Tensor, error) {
 	s := b.session
 	if s.scores < 0 {

@@ -170,7 +170,8 @@ func (c processorConfig) resize(f *dataset.Frame, s configSize) error {
 	return nil
 }
 
-// plainSize is what a plain number stands for: older processors differ, and most take it for both sides.
+// plainSize returns what a plain number stands for: older processors differ, and most take it for
+// both sides.
 func (c processorConfig) plainSize(side int) configSize {
 	if c.isA("CLIP", "ChineseCLIP", "ConvNext", "Levit", "MobileNetV1", "MobileNetV2", "MobileViT", "Bit", "PoolFormer", "VideoMAE") {
 		return configSize{Shortest: side}

@@ -61,7 +61,7 @@ func parseExtractor(data []byte) (Preprocess, error) {
 		"give rate, and features where the model takes a spectrogram, in the study", c.Type)
 }
 
-// waveform is what wav2vec 2.0, HuBERT, WavLM and their kin take.
+// waveform returns what wav2vec 2.0, HuBERT, WavLM and their kin take.
 func (c extractorConfig) waveform() (Preprocess, error) {
 	if c.Size > 1 {
 		return Preprocess{}, fmt.Errorf("feature_size %d: Wav2Vec2FeatureExtractor with other than 1 number at a time is not supported", c.Size)
@@ -69,7 +69,7 @@ func (c extractorConfig) waveform() (Preprocess, error) {
 	return Preprocess{Frame: dataset.Frame{Rate: c.Rate}, Standardise: orElse(c.DoNormalize, true)}, nil
 }
 
-// whisper is a log-mel spectrogram of 30 seconds.
+// whisper returns a log-mel spectrogram of 30 seconds.
 func (c extractorConfig) whisper() (Preprocess, error) {
 	if orElse(c.DoNormalize, false) {
 		return Preprocess{}, fmt.Errorf("do_normalize of WhisperFeatureExtractor is not supported: give the preprocessing in the study")

@@ -52,22 +52,24 @@ func (m *Model) include(b *onnx.Builder, images onnx.Value, n int, tensors []str
 	return values, b.Err()
 }
 
-// ScoresTensor is the name of the tensor that scores classes, as Scores says; it is of the type that the model computes in.
+// ScoresTensor returns the name of the tensor that scores classes, as Scores says; it is of the
+// type that the model computes in.
 func (m *Model) ScoresTensor() string { return m.scores.output }
 
-// Batch is the number of images that a run takes; 0: any number.
+// Batch returns the number of images that a run takes; 0: any number.
 func (m *Model) Batch() int { return m.batch }
 
-// ImageShape is the shape of one image, c x h x w, or of one sound, 1 x n.
+// ImageShape returns the shape of one image, c x h x w, or of one sound, 1 x n.
 func (m *Model) ImageShape() []int { return m.input.shape() }
 
-// EngineOptions are those for sessions of graphs that are built around the model: its device and threads.
+// EngineOptions returns those for sessions of graphs that are built around the model: its device
+// and threads.
 func (m *Model) EngineOptions() ort.Options {
 	return ort.Options{Threads: m.options.Threads, Device: m.options.Device}
 }
 
-// Workers is the number of cores that the engine was given, on which as many runs can go side by side; 1 on other devices
-// than processors.
+// Workers returns the number of cores that the engine was given, on which as many runs can go side
+// by side; 1 on other devices than processors.
 func (m *Model) Workers() int {
 	switch {
 	case !m.onProcessor():
@@ -81,7 +83,7 @@ func (m *Model) Workers() int {
 // onProcessor reports whether the model runs on the processor.
 func (m *Model) onProcessor() bool { return m.options.Device == "" || m.options.Device == "cpu" }
 
-// Runtime is the engine's library.
+// Runtime returns the engine's library.
 func (m *Model) Runtime() *ort.Runtime { return m.rt }
 
 // normalise is fillOne as nodes of a graph. Rounding to bytes is left out: it has no gradient.
@@ -140,7 +142,7 @@ func perChannel(v []float32) tensor.Tensor {
 	return tensor.Tensor{Shape: []int{1, len(v), 1, 1}, Data: v}
 }
 
-// constant is the input for n images as weights.
+// constant returns the input for n images as weights.
 func (f constantInput) constant(rt *ort.Runtime, n int) (*pb.TensorProto, error) {
 	v, err := f.value(rt, n)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A model that has been grafted into a graph computes what a session of it does, whatever it takes and however it is
-// preprocessed.
+// TestGraftComputesWhatASessionDoes checks that a model that has been grafted into a graph computes
+// what a session of it does, whatever it takes and however it is preprocessed.
 func TestGraftComputesWhatASessionDoes(t *testing.T) {
 	rt := orttest.Load(t)
 	rapid.Check(t, func(r *rapid.T) {
@@ -91,7 +91,8 @@ func grafted(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Tensor, nam
 	return append([]float32(nil), ort.Data[float32](out[0])...)
 }
 
-// Further inputs become constants, and a fixed batch is held to.
+// TestGraftOfFurtherInputs checks that further inputs become constants, and a fixed batch is held
+// to.
 func TestGraftOfFurtherInputs(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)

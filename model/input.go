@@ -102,7 +102,8 @@ func findImageInput(inputs []onnx.Port, o Options) (onnx.Port, onnx.Axes, error)
 	return found[0], layout, nil
 }
 
-// layoutOf is the layout in which an input takes an image, of the one that is asked for or of both, or "".
+// layoutOf returns the layout in which an input takes an image, of the one that is asked for or of
+// both, or "".
 func layoutOf(in onnx.Port, asked onnx.Axes) onnx.Axes {
 	switch in.Type {
 	case onnx.Float, onnx.Double, onnx.Uint8:
@@ -132,7 +133,7 @@ const (
 	yes
 )
 
-// channelAxis tells whether an axis can hold the channels of an image.
+// channelAxis reports whether an axis can hold the channels of an image.
 func channelAxis(d onnx.Dim) answer {
 	switch symbol := strings.ToLower(d.Symbol); {
 	case d.Size == 1, d.Size == 3, d.Size < 0 && strings.Contains(symbol, "channel"):
@@ -184,7 +185,8 @@ func newImageInput(port onnx.Port, layout onnx.Axes, o Options) (input, error) {
 	return p, p.preprocess.Check(p.channels)
 }
 
-// reconcile is what the model (-1: anything) and the preprocessing (0: anything) say about a size; 0 if neither says.
+// reconcile returns what the model (-1: anything) and the preprocessing (0: anything) say about a
+// size; 0 if neither says.
 func reconcile(what string, model, preprocess int, port onnx.Port) (int, error) {
 	switch {
 	case model < 0:

@@ -23,7 +23,7 @@ type form struct {
 	channels int
 }
 
-// weigh is the number by which the networks of these tests weigh a pixel.
+// weigh returns the number by which the networks of these tests weigh a pixel.
 func weigh(c, y, x int) float32 { return float32(c+1)*0.5 + float32(y)*0.25 - float32(x)*0.125 }
 
 const side = 4
@@ -57,7 +57,7 @@ func network(f form) func(b *onnx.Builder) {
 	}
 }
 
-// expect is what the network computes for a normalised image.
+// expect returns what the network computes for a normalised image.
 func expect(p tensor.Tensor) (doubled []float32, scores [3]float64) {
 	for j, v := range p.Data {
 		doubled = append(doubled, 2*v)

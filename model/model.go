@@ -94,7 +94,7 @@ func open(rt *ort.Runtime, path string, o Options) (*Model, error) {
 	return m, nil
 }
 
-// fullGraph is the graph with its weights, read again where they were let go.
+// fullGraph returns the graph with its weights, read again where they were let go.
 func (m *Model) fullGraph() (*onnx.Model, error) {
 	if !m.options.ReloadWeights {
 		return m.graph, nil
@@ -113,7 +113,7 @@ func (m *Model) fullGraph() (*onnx.Model, error) {
 	return withPreprocessing(file, m.options)
 }
 
-// withPreprocessing is the graph with what the preprocessing puts in front of it.
+// withPreprocessing returns the graph with what the preprocessing puts in front of it.
 func withPreprocessing(file *onnx.Model, o Options) (*onnx.Model, error) {
 	if o.Preprocess.Features == nil {
 		return file, nil
@@ -130,7 +130,7 @@ func read(path string) (*onnx.Model, error) {
 	return graph, err
 }
 
-// axes are those that the caller set and those of the image.
+// axes returns those that the caller set and those of the image.
 func (m *Model) axes() map[string]onnx.Axes {
 	axes := map[string]onnx.Axes{m.input.port.Name: m.input.layout}
 	for name, a := range m.options.Axes {
@@ -139,42 +139,44 @@ func (m *Model) axes() map[string]onnx.Axes {
 	return axes
 }
 
-// Layers are the chosen layers in the order of computation, with the shape of one sample.
+// Layers returns the chosen layers in the order of computation, with the shape of one sample.
 func (m *Model) Layers() []onnx.Layer { return slices.Clone(m.layers) }
 
-// Classes is the number of classes that the output scores; 0 for a model that yields embeddings or anything else.
+// Classes returns the number of classes that the output scores; 0 for a model that yields
+// embeddings or anything else.
 func (m *Model) Classes() int { return m.scores.classes }
 
-// Scores is what the output holds: "logits", "probabilities" or "none".
+// Scores returns what the output holds: "logits", "probabilities" or "none".
 func (m *Model) Scores() string { return m.scores.kind }
 
-// Output is the name of the output that scores classes, or that would.
+// Output returns the name of the output that scores classes, or that would.
 func (m *Model) Output() string { return m.scores.output }
 
-// Frame is what to ask of a dataset: the frame of the preprocessing, with the size and channels of images, or the rate and length
-// of sounds, that the model takes.
+// Frame returns what to ask of a dataset: the frame of the preprocessing, with the size and
+// channels of images, or the rate and length of sounds, that the model takes.
 func (m *Model) Frame() dataset.Frame { return m.input.frame }
 
 // Input describes the input that takes images or sounds, for instance "x float[batch 3 32 32]".
 func (m *Model) Input() onnx.Port { return m.input.port }
 
-// Path is the model's file.
+// Path returns the model's file.
 func (m *Model) Path() string { return m.path }
 
-// Graph is the model's graph; with Options.Reread, without its weights. Where the preprocessing computes features, they are part of
-// it.
+// Graph returns the model's graph; with Options.Reread, without its weights. Where the
+// preprocessing computes features, they are part of it.
 func (m *Model) Graph() *onnx.Model { return m.graph }
 
-// SHA256 is the hash of the model's files, in hexadecimal.
+// SHA256 returns the hash of the model's files, in hexadecimal.
 func (m *Model) SHA256() string { return m.sha256 }
 
-// Opset is the version of the operator set that the model is written in.
+// Opset returns the version of the operator set that the model is written in.
 func (m *Model) Opset() int { return m.graph.Opset() }
 
-// InputBytes is the memory that one image takes as a tensor of float32.
+// InputBytes returns the memory that one image takes as a tensor of float32.
 func (m *Model) InputBytes() int64 { return 4 * int64(tensor.Size(m.input.shape())) }
 
-// ActivationBytes is the memory that all activations of one image take, which a gradient needs at once.
+// ActivationBytes returns the memory that all activations of one image take, which a gradient needs
+// at once.
 func (m *Model) ActivationBytes() int64 { return 4*m.totalElements + m.InputBytes() }
 
 // WorkingBytes estimates the memory that the engine needs inside for one image, besides the outputs that are bound: a

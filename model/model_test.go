@@ -216,8 +216,8 @@ func TestOpenSize(t *testing.T) {
 	}
 }
 
-// However many parts of a batch run side by side, and however many images there are, layers are those of a session that runs one
-// part after the other.
+// TestPartsOfABatchSideBySide checks that however many parts of a batch run side by side, and
+// however many images there are, layers are those of a session that runs one part after the other.
 func TestPartsOfABatchSideBySide(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)

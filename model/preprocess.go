@@ -127,7 +127,7 @@ func checkPerChannel(name string, v []float32, channels int) error {
 	return nil
 }
 
-// Bounds are the values that stand for 0 and 1 before mean and deviation.
+// Bounds returns the values that stand for 0 and 1 before mean and deviation.
 func (p Preprocess) Bounds() (low, high float32) {
 	if p.Range == [2]float32{} {
 		return 0, 1
@@ -164,7 +164,8 @@ func (p Preprocess) Normalise(dst []float32, src tensor.Tensor) {
 	}
 }
 
-// ChannelValue is the value for channel c of a list with one value for each, one for all, or none.
+// ChannelValue returns the value for channel c of a list with one value for each, one for all, or
+// none.
 func ChannelValue(v []float32, c int, none float32) float32 {
 	switch len(v) {
 	case 0:
@@ -209,7 +210,8 @@ func (p Preprocess) CheckAudio() error {
 // StandardiseOffset is what is added to the variance of a sound.
 const StandardiseOffset = 1e-7
 
-// AudioScale is what a sound is multiplied by and what is then added, for range, mean and deviation.
+// AudioScale returns what a sound is multiplied by and what is then added, for range, mean and
+// deviation.
 func (p Preprocess) AudioScale() (scale, shift float32) {
 	low, high := float32(-1), float32(1)
 	if p.Range != [2]float32{} {

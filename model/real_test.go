@@ -50,7 +50,7 @@ func readJSON(t *testing.T, path string, v any) {
 	}
 }
 
-// split are the images of a batch.
+// split returns the images of a batch.
 func split(x tensor.Tensor) []tensor.Tensor {
 	images := make([]tensor.Tensor, x.Shape[0])
 	for i := range images {
@@ -59,7 +59,7 @@ func split(x tensor.Tensor) []tensor.Tensor {
 	return images
 }
 
-// distance is the largest difference relative to the largest value of want.
+// distance returns the largest difference relative to the largest value of want.
 func distance(got, want []float32) float64 {
 	top, apart := 0.0, 0.0
 	for i, v := range want {

@@ -106,8 +106,9 @@ func named(name string, words ...string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(name, word) })
 }
 
-// feedsClassifier tells whether a layer with weights computes another output from this one, as a classifier does from an embedding. Scores that
-// are only scaled into another output, as logits are into probabilities, do not.
+// feedsClassifier reports whether a layer with weights computes another output from this one, as a
+// classifier does from an embedding. Scores that are only scaled into another output, as logits are
+// into probabilities, do not.
 func feedsClassifier(graph *onnx.Model, output string) bool {
 	layered := map[string]bool{output: false} // of what is computed from it, whether a layer with weights is between
 	for _, n := range graph.Nodes() {

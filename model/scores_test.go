@@ -14,7 +14,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// vector is the image input of these tests as a matrix of 3 columns.
+// vector returns the image input of these tests as a matrix of 3 columns.
 func vector(b *onnx.Builder) onnx.Value {
 	return b.Reshape(b.Input("x", onnx.Float, -1, 3, 1, 1), -1, 3)
 }

@@ -50,8 +50,8 @@ func (m *Model) NewBatchSession(layers []onnx.Layer, withScores bool, batch int)
 // minPartImages is the fewest images of a part: with fewer, the engine comes to spend more on each.
 const minPartImages = 8
 
-// workersFor is the largest divisor of the number of cores that leaves every part of a batch images enough; 1 where the model
-// takes a fixed number.
+// workersFor returns the largest divisor of the number of cores that leaves every part of a batch
+// images enough; 1 where the model takes a fixed number.
 func (m *Model) workersFor(batch int) int {
 	cores := m.Workers()
 	for lanes := cores; lanes > 1 && m.batch == 0; lanes-- {

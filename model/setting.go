@@ -28,5 +28,5 @@ func settingError(err error, path ...string) error {
 	return &SettingError{Path: path, Err: err}
 }
 
-// layerPath is the path of a pattern among Options.Layers.
+// layerPath returns the path of a pattern among Options.Layers.
 func layerPath(i int) []string { return []string{"layers", strconv.Itoa(i)} }

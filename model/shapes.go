@@ -41,7 +41,7 @@ func (m *Model) inferShapes(ctx context.Context, axes map[string]onnx.Axes) erro
 	return err
 }
 
-// dependentLayers are the layers of the graph that depend on the image.
+// dependentLayers returns the layers of the graph that depend on the image.
 func (m *Model) dependentLayers() ([]onnx.Layer, error) {
 	all := m.graph.Layers()
 	if len(m.constants) == 0 {
@@ -93,9 +93,9 @@ func (m *Model) selectLayers(all []onnx.Layer, shapes map[string][]int) ([]onnx.
 	return layers, nil
 }
 
-// sampleShapes are the shapes of one sample of the layers and of the output with scores. Tensors whose first axis is not
-// the batch, or that are empty, have none. A model that claims to take any number of images and fails with two
-// is one that takes one.
+// sampleShapes returns the shapes of one sample of the layers and of the output with scores.
+// Tensors whose first axis is not the batch, or that are empty, have none. A model that claims to
+// take any number of images and fails with two is one that takes one.
 func (m *Model) sampleShapes(ctx context.Context, layers []onnx.Layer) (map[string][]int, error) {
 	names := onnx.Names(layers)
 	if !slices.Contains(names, m.scores.output) {
@@ -199,7 +199,7 @@ var (
 	newOpset  = regexp.MustCompile(`Opset (\d+) is under development.* domain (\S+) is till opset (\d+)`)
 )
 
-// explainError is an error of the engine in words that users know.
+// explainError returns an error of the engine in words that users know.
 func explainError(err error) error {
 	text := err.Error()
 	if m := unknownOp.FindStringSubmatch(text); m != nil {

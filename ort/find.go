@@ -69,7 +69,7 @@ func libraryAt(path string) (string, bool) {
 	return "", false
 }
 
-// searchFolders are the folders that may hold the library, without repetition.
+// searchFolders returns the folders that may hold the library, without repetition.
 func searchFolders() []string {
 	var folders []string
 	seen := map[string]bool{}
@@ -115,7 +115,7 @@ func npmFolder(goos, goarch string) string {
 	return filepath.Join("runtime", "node_modules", "onnxruntime-node", "bin", "napi-v6", goos, goarch)
 }
 
-// libraryNames are the names of the library's file on this system, the likelier first.
+// libraryNames returns the names of the library's file on this system, the likelier first.
 func libraryNames() []string {
 	switch runtime.GOOS {
 	case "windows":

@@ -71,7 +71,7 @@ func TestNoLeak(t *testing.T) {
 	}
 }
 
-// resident is the memory of this process in MB.
+// resident returns the memory of this process in MB.
 func resident(t *testing.T) float64 {
 	t.Helper()
 	runtime.GC()

@@ -61,7 +61,7 @@ func inspectLibrary(path string) (version string, providers []string, api unsafe
 
 const remedy = "install 1.24 or later ('npm ci --ignore-scripts' in the folder runtime of the checkout does)"
 
-// checkVersion tells whether library version "1.x.y" offers the API.
+// checkVersion reports whether library version "1.x.y" offers the API.
 func checkVersion(version string) error {
 	parts := strings.Split(version, ".")
 	if len(parts) < 2 {

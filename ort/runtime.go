@@ -74,15 +74,15 @@ func (r *Runtime) DisableAcceleration() { r.plain.Store(true) }
 // Path is where the library was loaded from.
 func (r *Runtime) Path() string { return r.path }
 
-// Version is the library's version, for instance "1.30.0".
+// Version returns the library's version, for instance "1.30.0".
 func (r *Runtime) Version() string { return r.version }
 
-// Providers are the library's execution providers by their own names, for instance
+// Providers returns the library's execution providers by their own names, for instance
 // "CPUExecutionProvider".
 func (r *Runtime) Providers() []string { return slices.Clone(r.providers) }
 
-// Devices are the values of Options.Device that sessions can use. It tries: a library may name a
-// provider whose own library, or the driver beneath that, is missing.
+// Devices returns the values of Options.Device that sessions can use. It tries: a library may name
+// a provider whose own library, or the driver beneath that, is missing.
 func (r *Runtime) Devices() []string {
 	var names []string
 	for _, d := range devices {

@@ -146,7 +146,7 @@ func (r *Runtime) sessionOptions(o Options) (*binding.SessionOptions, error) {
 	return options, nil
 }
 
-// handleOf is the OrtSessionOptions behind options, which the binding keeps to itself.
+// handleOf returns the OrtSessionOptions behind options, which the binding keeps to itself.
 func handleOf(options *binding.SessionOptions) unsafe.Pointer {
 	return reflect.ValueOf(options).Elem().FieldByName("o").UnsafePointer()
 }
@@ -175,10 +175,10 @@ func configure(options *binding.SessionOptions, o Options) error {
 	return oneLine(err)
 }
 
-// Inputs are the names of the inputs, in the order of Run.
+// Inputs returns the names of the inputs, in the order of Run.
 func (s *Session) Inputs() []string { return slices.Clone(s.inputs) }
 
-// Outputs are the names of the outputs, in the order of Run.
+// Outputs returns the names of the outputs, in the order of Run.
 func (s *Session) Outputs() []string { return slices.Clone(s.outputs) }
 
 // Close frees the session. No run may be in progress.
@@ -294,7 +294,7 @@ func (s *Session) run(ctx context.Context, in, out []binding.Value) error {
 	return nil
 }
 
-// flag is a switch as the engine's configuration writes it.
+// flag returns a switch as the engine's configuration writes it.
 func flag(on bool) string {
 	if on {
 		return "1"

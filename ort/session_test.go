@@ -245,8 +245,8 @@ func TestConcurrentRuns(t *testing.T) {
 	wait.Wait()
 }
 
-// The first sessions of a process may be made at once. Each try is a process of its own, since only
-// its first sessions matter.
+// TestFirstSessionsAtOnce checks that the first sessions of a process may be made at once. Each try
+// is a process of its own, since only its first sessions matter.
 func TestFirstSessionsAtOnce(t *testing.T) {
 	const child = "NOETHER_FIRST_SESSIONS"
 	if os.Getenv(child) == "" {

@@ -65,13 +65,13 @@ func Wrap[T Element](r *Runtime, data []T, shape ...int) (*Value, error) {
 // Data returns the elements of v in place, until Close. It panics if v is of another type.
 func Data[T Element](v *Value) []T { return v.data.([]T) }
 
-// Type is the type of the elements.
+// Type returns the type of the elements.
 func (v *Value) Type() onnx.Type { return v.typ }
 
-// Shape is the shape: empty for a scalar. It must not be changed.
+// Shape returns the shape: empty for a scalar. It must not be changed.
 func (v *Value) Shape() []int { return v.shape }
 
-// Elements are the elements in place, a slice of what Data's type parameter would be.
+// Elements returns the elements in place, a slice of what Data's type parameter would be.
 func (v *Value) Elements() any { return v.data }
 
 // Tensor returns a Value of float32 as a tensor in place, until Close. It panics if v is of another
@@ -176,7 +176,7 @@ func bytesOf[T Element](data []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&data[0])), len(data)*int(unsafe.Sizeof(data[0])))
 }
 
-// typeOf is the type of a tensor of T; uint16 is the integer.
+// typeOf returns the type of a tensor of T; uint16 is the integer.
 func typeOf[T Element]() onnx.Type {
 	var zero T
 	switch any(zero).(type) {

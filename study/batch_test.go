@@ -8,7 +8,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Scores do not depend on what the process may hold, and batches and passes do.
+// TestLittleMemoryMakesSmallBatchesAndTheSameScores checks that scores do not depend on what the
+// process may hold, and batches and passes do.
 func TestLittleMemoryMakesSmallBatchesAndTheSameScores(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

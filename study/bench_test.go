@@ -14,7 +14,8 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 )
 
-// benchStudy is a study of a CIFAR-10 ResNet-20: the work of the peers that docs/results/performance.md names.
+// benchStudy returns a study of a CIFAR-10 ResNet-20: the work of the peers that
+// docs/results/performance.md names.
 func benchStudy(b *testing.B, limit int, layers, transforms, measures string) *Study {
 	b.Helper()
 	text := fmt.Sprintf(`name: bench
@@ -46,7 +47,8 @@ func benchRun(b *testing.B, s *Study, work int) {
 	b.Logf("BLAS: %s", blas)
 }
 
-// peakBytes is the most memory that the process has held; where the system does not tell, 0. Run one benchmark a process.
+// peakBytes returns the most memory that the process has held; where the system does not tell, 0.
+// Run one benchmark a process.
 func peakBytes(b *testing.B) int64 {
 	raw, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -27,8 +27,8 @@ transforms:
 measures: [accuracy]
 `
 
-// pairsStudy is a study of three models, one of which takes larger images, with the measures of entries of a family
-// named correlation.
+// pairsStudy returns a study of three models, one of which takes larger images, with the measures
+// of entries of a family named correlation.
 func pairsStudy(t *testing.T, dir, extra string, c correlation, entries ...string) *Study {
 	t.Helper()
 	s := parseIn(t, dir, pairsText+extra)
@@ -69,7 +69,7 @@ func writePairs(t *testing.T, dir string) {
 // allPairs asks for everything: two models, models of different sizes, a model with itself, clean against moved.
 var allPairs = []string{"between: [[one, two], [two, big], [one, one]]", ""}
 
-// rowsOf are the rows of the test's comparison.
+// rowsOf returns the rows of the test's comparison.
 func rowsOf(r *Result, model, other, transform string) []scores.Row {
 	return slices.DeleteFunc(slices.Clone(r.Rows), func(row scores.Row) bool {
 		return row.Measure != "correlation" || row.Model != model || row.OtherModel != other || row.Transform != transform

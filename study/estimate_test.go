@@ -7,7 +7,8 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
-// An estimate counts what a run does, in one pass or in many, and nothing once it is done.
+// TestEstimateCountsTheWork checks that an estimate counts what a run does, in one pass or in many,
+// and nothing once it is done.
 func TestEstimateCountsTheWork(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -139,7 +139,8 @@ func (f *faultyAccumulator) Scores() ([]measure.Score, error) {
 	return f.Accumulator.Scores()
 }
 
-// A model with NaN in one weight fails its cells, each with its own error, and another model's cells are as they were.
+// TestCellThatFailsKeepsItsErrorAndTheRestGoesOn checks that a model with NaN in one weight fails
+// its cells, each with its own error, and another model's cells are as they were.
 func TestCellThatFailsKeepsItsErrorAndTheRestGoesOn(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -177,7 +178,8 @@ func TestCellThatFailsKeepsItsErrorAndTheRestGoesOn(t *testing.T) {
 	}
 }
 
-// A value of a transformation that fails takes its cell, and the means that it belongs to; cells of the same pass go on.
+// TestFailureOfOneViewLeavesThePassGoing checks that a value of a transformation that fails takes
+// its cell, and the means that it belongs to; cells of the same pass go on.
 func TestFailureOfOneViewLeavesThePassGoing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -95,7 +95,8 @@ func TestReadOnlyFolder(t *testing.T) {
 	sameScores(t, want.Rows, mustRun(t, parseIn(t, models, studyText), out, o).Rows, 1e-5)
 }
 
-// Where a record cannot take its name the run ends and says which; it goes on when that is mended.
+// TestRenameThatFails checks that where a record cannot take its name the run ends and says which;
+// it goes on when that is mended.
 func TestRenameThatFails(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -19,7 +19,7 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
-// zippedImages is an archive of a folder with images of two classes.
+// zippedImages returns an archive of a folder with images of two classes.
 func zippedImages(t *testing.T) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -25,7 +25,8 @@ measures: [firing: {also: [variance, mutual-information], steps: 3}]
 trials: 2
 `
 
-// Data with trajectories of their own take no transformation; others are followed under each of the study's.
+// TestFiringInAStudy checks that data with trajectories of their own take no transformation; others
+// are followed under each of the study's.
 func TestFiringInAStudy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -58,7 +59,8 @@ func TestFiringInAStudy(t *testing.T) {
 	checkDamagedUnits(t, out, dir)
 }
 
-// Firing is held against the data's own classes where the model's output, of another length, is taken for class scores.
+// TestInformationNeedsNoClassScores checks that firing is held against the data's own classes where
+// the model's output, of another length, is taken for class scores.
 func TestInformationNeedsNoClassScores(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -129,7 +131,8 @@ func checkDamagedUnits(t *testing.T, out, dir string) {
 	}
 }
 
-// What shards in folders of their own found of units comes together in the first.
+// TestUnitsOfShardsAreMerged checks that what shards in folders of their own found of units comes
+// together in the first.
 func TestUnitsOfShardsAreMerged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

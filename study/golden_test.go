@@ -146,8 +146,9 @@ var goldenMeasures = map[string]string{
 	"js": "prediction-divergence", "kl": "prediction-divergence", "l2": "prediction-divergence", "agreement": "prediction-divergence",
 }
 
-// Scores of predictions and distances of activations agree with an independent implementation on real networks and
-// images. Tolerances are what float32 forward passes take: no class is so close to another that rounding turns it.
+// TestPredictionsAndDistancesAgreeWithPyTorch checks that scores of predictions and distances of
+// activations agree with an independent implementation on real networks and images. Tolerances are
+// what float32 forward passes take: no class is so close to another that rounding turns it.
 func TestPredictionsAndDistancesAgreeWithPyTorch(t *testing.T) {
 	g := readGolden(t)
 	for model, views := range g.Models {
@@ -177,9 +178,11 @@ func TestPredictionsAndDistancesAgreeWithPyTorch(t *testing.T) {
 	}
 }
 
-// SEIS from streamed second moments agrees with singular value decompositions of the matrices themselves: under every
-// transformation, at the first convolution and wherever there are at most 16 x 16 positions, or with -every-layer at all.
-// The rank is where the share of the variance passes 99 %; golden.py prints how close a share comes, 4e-8 at the least.
+// TestSEISAgreesWithSingularValueDecompositions checks that SEIS from streamed second moments
+// agrees with singular value decompositions of the matrices themselves: under every transformation,
+// at the first convolution and wherever there are at most 16 x 16 positions, or with -every-layer
+// at all. The rank is where the share of the variance passes 99 %; golden.py prints how close a
+// share comes, 4e-8 at the least.
 func TestSEISAgreesWithSingularValueDecompositions(t *testing.T) {
 	// Not parallel: the library is put in place while no other test computes.
 	if b := linalg.Accelerate(); b.Path == "" {

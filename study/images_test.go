@@ -57,7 +57,8 @@ func TestContactSheets(t *testing.T) {
 	}
 }
 
-// The images that stand beside a model come into the run folder, and with them what they are said to show.
+// TestModelImages checks that the images that stand beside a model come into the run folder, and
+// with them what they are said to show.
 func TestModelImages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -21,7 +21,8 @@ func smallAndOther(t *testing.T, dir string) string {
 	return strings.Replace(text, ", seis]", ", seis: {interval: false}]", 1)
 }
 
-// Runs of some of the models fill one folder; whole models leave nothing to merge, and shards of the others little.
+// TestModelsAreRunApart checks that runs of some of the models fill one folder; whole models leave
+// nothing to merge, and shards of the others little.
 func TestModelsAreRunApart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -75,7 +76,8 @@ func TestModelsAreRunApart(t *testing.T) {
 	}
 }
 
-// Runs of one model each leave what a merge needs, in one folder or in one each: the study with the hashes of both, and their cells.
+// TestRunsOfSingleModelsAreMergedByTheirFolder checks that runs of one model each leave what a
+// merge needs, in one folder or in one each: the study with the hashes of both, and their cells.
 func TestRunsOfSingleModelsAreMergedByTheirFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -7,7 +7,8 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// Every task is in one pass, whatever the memory, and less memory never means fewer forward passes.
+// TestPassesHoldEveryTaskOnce checks that every task is in one pass, whatever the memory, and less
+// memory never means fewer forward passes.
 func TestPassesHoldEveryTaskOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -101,7 +101,8 @@ func TestStoppedRunOfPairsGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-// The scores of two models are those that one finds by running both.
+// TestPairsAreFedWithTheSameSamples checks that the scores of two models are those that one finds
+// by running both.
 func TestPairsAreFedWithTheSameSamples(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -147,7 +148,8 @@ func TestModelsOfAPairRunOnceForAllTheirPairs(t *testing.T) {
 	}
 }
 
-// Each pair is run with its first model, whatever runs of single models a study is divided into.
+// TestRunsOfSingleModelsCoverAllPairs checks that each pair is run with its first model, whatever
+// runs of single models a study is divided into.
 func TestRunsOfSingleModelsCoverAllPairs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// What is found out only once a model is open is told with its place in the study file, as any other slip is.
+// TestSettingsThatDoNotFitAModelAreToldWithTheirPlace checks that what is found out only once a
+// model is open is told with its place in the study file, as any other slip is.
 func TestSettingsThatDoNotFitAModelAreToldWithTheirPlace(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

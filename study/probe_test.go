@@ -58,7 +58,8 @@ func TestProbesInStudies(t *testing.T) {
 	}
 }
 
-// A factor that the data do not have is told before anything runs, with its place and the nearest word.
+// TestWrongFactors checks that a factor that the data do not have is told before anything runs,
+// with its place and the nearest word.
 func TestWrongFactors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -92,7 +93,7 @@ func TestWrongFactors(t *testing.T) {
 	}
 }
 
-// A scale or a class of other data of the study is no mistake.
+// TestFactorsOfOtherData checks that a scale or a class of other data of the study is no mistake.
 func TestFactorsOfOtherData(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -126,7 +127,8 @@ measures:
   - informativeness: {factors: [x], probe: [ridge, slp], epochs: 2, seeds: 1, test: {factor: part, names: test}, validation: {factor: part, names: [dev]}}
 `
 
-// A probe is judged on data of their own: the scores are those of 20 samples, and other test data give others.
+// TestSeparateTestData checks that a probe is judged on data of their own: the scores are those of
+// 20 samples, and other test data give others.
 func TestSeparateTestData(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -42,7 +42,7 @@ func (b *brightness) common(j *procedure.Job) error {
 	return shared.Save(writing([]byte(j.A.Name)))
 }
 
-// read is what a checkpoint holds, nil where there is nothing.
+// read returns what a checkpoint holds, nil where there is nothing.
 func read(c train.Checkpoint) ([]byte, error) {
 	f, err := c.Load()
 	if err != nil || f == nil {
@@ -139,7 +139,8 @@ func (b *brightness) Run(ctx context.Context, j *procedure.Job) ([]measure.PairS
 	return []measure.PairScore{whole, layers}, nil
 }
 
-// procedureStudy is the study of pairs with nothing but a procedure: on every model, or on two pairs of models.
+// procedureStudy returns the study of pairs with nothing but a procedure: on every model, or on two
+// pairs of models.
 func procedureStudy(t *testing.T, dir string, b *brightness) *Study {
 	t.Helper()
 	s := parseIn(t, dir, pairsText+"trials: 2\n")

@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
-// A folder holds the run of one study: another is refused, or replaces it.
+// TestAnotherStudyInTheFolderIsRefused checks that a folder holds the run of one study: another is
+// refused, or replaces it.
 func TestAnotherStudyInTheFolderIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

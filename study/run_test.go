@@ -112,8 +112,9 @@ func TestDoneWorkIsNotDoneAgain(t *testing.T) {
 	}
 }
 
-// A fixed transformation moves the images of all trials alike: they are moved, and run by the engine, once. Each trial
-// has rows of its own, since nulls are drawn anew.
+// TestTrialsOfWhatIsNotDrawnRunOnce checks that a fixed transformation moves the images of all
+// trials alike: they are moved, and run by the engine, once. Each trial has rows of its own, since
+// nulls are drawn anew.
 func TestTrialsOfWhatIsNotDrawnRunOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -52,7 +52,8 @@ func TestShardsMergeToTheWhole(t *testing.T) {
 	sameScores(t, got.Rows, again.Rows, 0)
 }
 
-// A shard that was thought dead runs beside the one that took its place. Both end, and the merge is none the wiser.
+// TestShardClaimedTwiceDoesNoHarm checks that a shard that was thought dead runs beside the one
+// that took its place. Both end, and the merge is none the wiser.
 func TestShardClaimedTwiceDoesNoHarm(t *testing.T) {
 	t.Parallel()
 	for name, memory := range map[string]string{"one pass": "1GiB", "many passes": "16KiB"} {
@@ -100,7 +101,8 @@ func TestShardClaimedTwiceDoesNoHarm(t *testing.T) {
 	}
 }
 
-// What a slow run of a shard has does not replace what a faster one has finished.
+// TestFinishedShardIsNotOverwritten checks that what a slow run of a shard has does not replace
+// what a faster one has finished.
 func TestFinishedShardIsNotOverwritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

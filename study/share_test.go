@@ -18,8 +18,9 @@ transforms: [{name: quarter, rotate: {values: [90]}}]
 measures: [distance]
 `
 
-// Two runs of a model of the same name, of which one looks at the red plane and one at the green: grey images are alike to both, and what
-// either disregards is all that the other looks at. Two runs of the same model share everything.
+// TestShareMeasuresBetweenRuns checks that two runs of a model of the same name, of which one looks
+// at the red plane and one at the green: grey images are alike to both, and what either disregards
+// is all that the other looks at. Two runs of the same model share everything.
 func TestShareMeasuresBetweenRuns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

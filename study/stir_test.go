@@ -30,8 +30,9 @@ func writeChannel(t *testing.T, dir, name string, weights ...float32) {
 	testmodel.Save(t, filepath.Join(dir, name+".onnx"), b)
 }
 
-// Grey images are alike in every plane, so two models that look at one plane each see the data alike and CKA is 1. But
-// what the one disregards is all that the other looks at.
+// TestSTIRSeesWhatCKADoesNot checks that grey images are alike in every plane, so two models that
+// look at one plane each see the data alike and CKA is 1. But what the one disregards is all that
+// the other looks at.
 func TestSTIRSeesWhatCKADoesNot(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

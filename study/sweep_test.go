@@ -114,7 +114,8 @@ func TestProceduresSeeTransformations(t *testing.T) {
 	}
 }
 
-// A procedure moves a sample as the passes of the same study do.
+// TestProceduresDrawAsPassesDo checks that a procedure moves a sample as the passes of the same
+// study do.
 func TestProceduresDrawAsPassesDo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

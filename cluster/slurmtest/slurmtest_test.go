@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// The cluster runs jobs, also those that were queued when its controller was restarted.
+// TestCluster checks that the cluster runs jobs, also those that were queued when its controller
+// was restarted.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

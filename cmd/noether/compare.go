@@ -31,7 +31,8 @@ type compareFlags struct {
 	seed       uint64
 }
 
-// usual are the default statistics: one of each kind, and none that takes minutes on large arrays.
+// usual returns the default statistics: one of each kind, and none that takes minutes on large
+// arrays.
 func usual() []string {
 	return []string{
 		similarity.LinearCKA, similarity.DebiasedCKA, similarity.SVCCA, similarity.PWCCA, similarity.Procrustes, similarity.MutualKNN,

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// npy is an array of float32 in NumPy's format.
+// npy returns an array of float32 in NumPy's format.
 func npy(values []float32, shape ...int) []byte {
 	text := strings.Trim(strings.ReplaceAll(fmt.Sprint(shape), " ", ", "), "[]")
 	header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%s,), }\n", text)

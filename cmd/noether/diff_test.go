@@ -54,8 +54,8 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// A model shares its own invariances, so STIR is near 1 between two runs of one model, and a gate
-// on it holds.
+// TestDiffWithSTIR checks that a model shares its own invariances, so STIR is near 1 between two
+// runs of one model, and a gate on it holds.
 func TestDiffWithSTIR(t *testing.T) {
 	dir := brokenFolder(t)
 	study := write(t, dir, "study.yaml", []byte(broken{measures: "accuracy"}.study()))

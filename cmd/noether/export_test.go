@@ -15,7 +15,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// exportedRun is a finished run of a small study.
+// exportedRun returns a finished run of a small study.
 func exportedRun(t *testing.T) string {
 	dir := brokenFolder(t)
 	study := write(t, dir, "study.yaml", []byte(broken{measures: "accuracy, effective-invariance, distance"}.study()))
@@ -82,7 +82,8 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// What a run is logged as; that requests are as MLflow takes them is the test of package mlflow.
+// TestExportToMLflow checks that what a run is logged as; that requests are as MLflow takes them is
+// the test of package mlflow.
 func TestExportToMLflow(t *testing.T) {
 	run := exportedRun(t)
 	var mutex sync.Mutex

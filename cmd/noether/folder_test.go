@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// A study's name, which somebody else may have written, leads to no folder but one in runs.
+// TestDefaultFolderStaysInRuns checks that a study's name, which somebody else may have written,
+// leads to no folder but one in runs.
 func TestDefaultFolderStaysInRuns(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
@@ -22,7 +23,8 @@ func TestDefaultFolderStaysInRuns(t *testing.T) {
 	}
 }
 
-// With --log json an error from before the run is a line of the log too.
+// TestEarlyErrorsAreLogged checks that with --log json an error from before the run is a line of
+// the log too.
 func TestEarlyErrorsAreLogged(t *testing.T) {
 	t.Parallel()
 	_, err := study.Load(filepath.Join(t.TempDir(), "none.yaml"), nil)

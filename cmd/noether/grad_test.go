@@ -37,7 +37,7 @@ func TestGrad(t *testing.T) {
 	}
 }
 
-// The model that was written can be differentiated again.
+// TestGradAgain checks that the model that was written can be differentiated again.
 func TestGradAgain(t *testing.T) {
 	dir := t.TempDir()
 	model := testmodel.Write(t, dir, "m", testmodel.Options{})

@@ -72,8 +72,8 @@ func TestInvert(t *testing.T) {
 	}
 }
 
-// An inversion that is stopped leaves a checkpoint and no results, and the same command goes on
-// from it.
+// TestInvertResumes checks that an inversion that is stopped leaves a checkpoint and no results,
+// and the same command goes on from it.
 func TestInvertResumes(t *testing.T) {
 	dir := t.TempDir()
 	model, data := testmodel.Write(t, dir, "a", testmodel.Options{}), photos(t, dir)

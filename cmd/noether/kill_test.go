@@ -27,8 +27,8 @@ func readScores(t *testing.T, dir string) []scores.Row {
 	return rows
 }
 
-// A run that is killed again and again, with SIGKILL and at any moment, ends with the scores of one
-// that was left alone.
+// TestKilledRunEndsWithTheSameScores checks that a run that is killed again and again, with SIGKILL
+// and at any moment, ends with the scores of one that was left alone.
 func TestKilledRunEndsWithTheSameScores(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

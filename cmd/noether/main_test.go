@@ -142,7 +142,7 @@ func img(t *testing.T, side, seed int) []byte {
 	return coded.Bytes()
 }
 
-// anySize is a model of maps, of one residual block, for images of any size.
+// anySize returns a model of maps, of one residual block, for images of any size.
 func anySize(t *testing.T) []byte {
 	t.Helper()
 	b := onnx.NewBuilder(17)
@@ -159,7 +159,7 @@ func anySize(t *testing.T) []byte {
 	return raw
 }
 
-// twoOutputs is a model of bytes with an embedding of unit length before its class scores.
+// twoOutputs returns a model of bytes with an embedding of unit length before its class scores.
 func twoOutputs(t *testing.T) []byte {
 	t.Helper()
 	b := onnx.NewBuilder(17)

@@ -15,8 +15,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Runs that are ended at fifty random moments, by SIGKILL or SIGTERM, leave nothing half-written,
-// and whenever one comes to its end its scores are those of an undisturbed run.
+// TestFiftyRandomMoments checks that runs that are ended at fifty random moments, by SIGKILL or
+// SIGTERM, leave nothing half-written, and whenever one comes to its end its scores are those of an
+// undisturbed run.
 func TestFiftyRandomMoments(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

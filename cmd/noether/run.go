@@ -113,8 +113,8 @@ func (r *runFlags) part(c *cobra.Command) (study.Part, error) {
 	return part, nil
 }
 
-// defaultFolder is the run folder of a study where none is given: a folder in runs, whatever the
-// study calls itself.
+// defaultFolder returns the run folder of a study where none is given: a folder in runs, whatever
+// the study calls itself.
 func defaultFolder(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r == '/' || r == '\\' || r == 0 {

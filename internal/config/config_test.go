@@ -266,7 +266,8 @@ func TestVariablesComeBeforeTheEnvironment(t *testing.T) {
 	}
 }
 
-// A file that is given by mistake, a model say, or that never ends, is refused without being read to its end.
+// TestTooLongAFile checks that a file that is given by mistake, a model say, or that never ends, is
+// refused without being read to its end.
 func TestTooLongAFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "long.yaml")

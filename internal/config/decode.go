@@ -68,7 +68,7 @@ func decode(n *Node, v reflect.Value) error {
 	return nil
 }
 
-// Number is the node's value as a finite number.
+// Number returns the node's value as a finite number.
 func (n *Node) Number() (float64, error) {
 	if n.Kind != Int && n.Kind != Float {
 		return 0, n.wants("a number")
@@ -79,7 +79,7 @@ func (n *Node) Number() (float64, error) {
 	return n.Float, nil
 }
 
-// Scalar is the node's value as text; numbers and booleans are taken as they are written.
+// Scalar returns the node's value as text; numbers and booleans are taken as they are written.
 func (n *Node) Scalar() (string, error) {
 	if n.Kind == Null || n.Kind == List || n.Kind == Map {
 		return "", n.wants("text")
@@ -199,7 +199,8 @@ func decodeStruct(n *Node, v reflect.Value) error {
 	return nil
 }
 
-// under is the mapping that a short form stands for: `images: photos` for `images: {folder: photos}`.
+// under returns the mapping that a short form stands for: `images: photos` for `images: {folder:
+// photos}`.
 func (n *Node) under(key string) *Node {
 	at := Node{file: n.file, line: n.line, col: n.col}
 	name, whole := at, at
@@ -241,7 +242,8 @@ func (f field) check(n *Node, v reflect.Value) error {
 	return nil
 }
 
-// Unknown is the error of a word that is none of the known ones: it names the nearest right word.
+// Unknown returns the error of a word that is none of the known ones: it names the nearest right
+// word.
 func (n *Node) Unknown(what string, known []string) error {
 	return n.Errorf("unknown %s %q; %s", what, n.Text, Suggest(n.Text, known))
 }

@@ -37,7 +37,7 @@ type verbatim string
 // MarshalYAML implements yaml.BytesMarshaler.
 func (v verbatim) MarshalYAML() ([]byte, error) { return []byte(v), nil }
 
-// plain is the node as values that a YAML encoder knows, the order of keys kept.
+// plain returns the node as values that a YAML encoder knows, the order of keys kept.
 func (n *Node) plain() any {
 	switch n.Kind {
 	case Bool:

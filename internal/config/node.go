@@ -239,7 +239,7 @@ func (b *builder) plain(n *Node, a *ast.StringNode) (*Node, error) {
 	return b.text(n, a.Value)
 }
 
-// alias is what an anchor above holds.
+// alias returns what an anchor above holds.
 func (b *builder) alias(n *Node, name string) (*Node, error) {
 	v, ok := b.anchors[name]
 	if !ok {
@@ -295,8 +295,8 @@ func (b *builder) scientific(n *Node, s string) (*Node, error) {
 // oneVariable is a text that is nothing but a variable.
 var oneVariable = regexp.MustCompile(`^\$\{[^}]*\}$`)
 
-// variable is a value that a variable stands for, unquoted: a number or a truth value where the variable's text is one, so that
-// `limit: ${LIMIT:-2000}` is a number.
+// variable returns a value that a variable stands for, unquoted: a number or a truth value where
+// the variable's text is one, so that `limit: ${LIMIT:-2000}` is a number.
 func (b *builder) variable(n *Node, s string) (*Node, error) {
 	n, err := b.text(n, s)
 	if err != nil {
@@ -312,7 +312,7 @@ func (b *builder) variable(n *Node, s string) (*Node, error) {
 	return n, nil
 }
 
-// size is the number of nodes beneath, those that stand in several places counted in each.
+// size returns the number of nodes beneath, those that stand in several places counted in each.
 func (n *Node) size() int {
 	if n.nodes == 0 {
 		n.nodes = 1
@@ -392,7 +392,7 @@ func (b *builder) mapping(n *Node, entries []*ast.MappingValueNode, depth int) (
 	return n, nil
 }
 
-// mergedPairs are the entries that << brings in: those of a mapping, or of a list of them.
+// mergedPairs returns the entries that << brings in: those of a mapping, or of a list of them.
 func mergedPairs(key, value *Node) ([]Pair, error) {
 	switch value.Kind {
 	case Map:

@@ -92,7 +92,7 @@ func (f field) schema() map[string]any {
 	return s
 }
 
-// Words is the schema of one of several words, or of a variable that stands for one.
+// Words returns the schema of one of several words, or of a variable that stands for one.
 func Words(words []string) map[string]any {
 	return map[string]any{"anyOf": []any{
 		map[string]any{"enum": words},
@@ -100,7 +100,7 @@ func Words(words []string) map[string]any {
 	}}
 }
 
-// orVariable is a scalar of a type, or a variable that stands for one.
+// orVariable returns a scalar of a type, or a variable that stands for one.
 func orVariable(kind string) map[string]any {
 	return map[string]any{"title": kind, "type": []string{kind, "string"}, "pattern": oneVariable.String()}
 }

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A schema that is repeated is defined once, and descriptions stay where they are.
+// TestEncodeSchemaDefinesWhatRepeats checks that a schema that is repeated is defined once, and
+// descriptions stay where they are.
 func TestEncodeSchemaDefinesWhatRepeats(t *testing.T) {
 	t.Parallel()
 	long := func(about string) map[string]any {

@@ -155,7 +155,7 @@ func declareShape(m *onnx.Model, classes int) {
 	}}
 }
 
-// run is one output of a model on all images, n x d.
+// run returns one output of a model on all images, n x d.
 func run(ctx context.Context, rt *ort.Runtime, m *onnx.Model, output string, images tensor.Tensor) (out tensor.Tensor, err error) {
 	const batch = 250
 	m, err = rewrite.WithOutputs(m, []string{output})

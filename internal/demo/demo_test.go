@@ -130,7 +130,7 @@ func effectiveInvariance(clean, moved tensor.Tensor) float64 {
 	return sum / float64(clean.Shape[0])
 }
 
-// prediction is the class of the largest logit and its softmax.
+// prediction returns the class of the largest logit and its softmax.
 func prediction(logits []float32) (int, float64) {
 	most := slices.Max(logits)
 	sum := 0.0

@@ -17,7 +17,7 @@ const (
 	padding = (kernel - stride) / 2
 )
 
-// waves are the lengths of the filters' waves in pixels.
+// waves returns the lengths of the filters' waves in pixels.
 func waves() []float64 { return []float64{3, 4, 5.5, 7.5, 10} }
 
 // gabor returns the bank's weights, 2 d w x 1 x kernel x kernel: the even (cosine) filters of d directions times w
@@ -63,10 +63,10 @@ func fillPair(even, odd []float32, length, degrees float64) {
 	}
 }
 
-// oriented is what the classifier that knows directions sees: b x 180.
+// oriented returns what the classifier that knows directions sees: b x 180.
 func oriented(b *onnx.Builder) onnx.Value { return pool(b, energies(b)) }
 
-// invariant is what the classifier that forgets directions sees: b x 15.
+// invariant returns what the classifier that forgets directions sees: b x 15.
 func invariant(b *onnx.Builder) onnx.Value {
 	parts := b.Ops("Split", directions, onnx.Attrs{"axis": 1}, energies(b))
 	return pool(b, named(b, "strongest", b.Op("Max", nil, parts...)))

@@ -29,8 +29,9 @@ func TestGaborPairs(t *testing.T) {
 	}
 }
 
-// Six steps of 15 degrees are a quarter turn: an even filter becomes another one of the bank exactly, and so does an
-// odd one, whose sign turns over where the direction has gone past 180 degrees.
+// TestQuarterTurnPermutesTheBank checks that six steps of 15 degrees are a quarter turn: an even
+// filter becomes another one of the bank exactly, and so does an odd one, whose sign turns over
+// where the direction has gone past 180 degrees.
 func TestQuarterTurnPermutesTheBank(t *testing.T) {
 	t.Parallel()
 	bank, lengths := gabor(), len(waves())
@@ -54,7 +55,8 @@ func TestQuarterTurnPermutesTheBank(t *testing.T) {
 	}
 }
 
-// Each filter answers best, of its wave length, to a wave of its own direction.
+// TestFiltersPreferTheirDirection checks that each filter answers best, of its wave length, to a
+// wave of its own direction.
 func TestFiltersPreferTheirDirection(t *testing.T) {
 	t.Parallel()
 	bank, lengths := gabor(), waves()

@@ -266,7 +266,8 @@ func TestLogsARun(t *testing.T) {
 	}
 }
 
-// Artifacts are not uploaded to another server, which would receive the credentials.
+// TestArtifactsElsewhere checks that artifacts are not uploaded to another server, which would
+// receive the credentials.
 func TestArtifactsElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, uri := range []string{"s3://bucket/%s", "file:///srv/mlruns/%s", "mlflow-artifacts://evil.example:80/7/%s/artifacts", ""} {

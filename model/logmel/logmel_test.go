@@ -45,7 +45,7 @@ func run(t *testing.T, m *onnx.Model, inputs ...[]float32) []*ort.Value {
 	return out
 }
 
-// spectrogram is a graph of one sound of n samples.
+// spectrogram returns a graph of one sound of n samples.
 func spectrogram(t *testing.T, s logmel.Settings, n int) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(17)
@@ -104,7 +104,8 @@ func TestAgreesWithNumPy(t *testing.T) {
 	}
 }
 
-// The gradient of a weighted sum of the features, along a direction, is the difference quotient along it.
+// TestGradientsFlow checks that the gradient of a weighted sum of the features, along a direction,
+// is the difference quotient along it.
 func TestGradientsFlow(t *testing.T) {
 	t.Parallel()
 	for _, s := range []logmel.Settings{{Rate: 8000, Mels: 12}, {Rate: 8000, Mels: 12, FFT: 256, Power: 1, Log: "db", Clamp: true, Range: 60, Scale: "slaney", Area: true}} {

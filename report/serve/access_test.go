@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// axe is the source of axe-core, which npm installs beside the front end of the report. Where all
-// that tests want is installed, it has to be.
+// axe returns the source of axe-core, which npm installs beside the front end of the report. Where
+// all that tests want is installed, it has to be.
 func axe(t *testing.T) string {
 	t.Helper()
 	source, err := os.ReadFile("../html/web/node_modules/axe-core/axe.min.js")
@@ -41,8 +41,8 @@ func prefer(scheme string) chromedp.Action[chromedp.Void] {
 	}
 }
 
-// Every page fits a phone, and axe-core finds no serious issue in it: wide and light, narrow and
-// dark.
+// TestPagesAreAccessible checks that every page fits a phone, and axe-core finds no serious issue
+// in it: wide and light, narrow and dark.
 func TestPagesAreAccessible(t *testing.T) {
 	t.Parallel()
 	source := axe(t)

@@ -115,8 +115,8 @@ func (b *tab) quiet(t *testing.T) {
 	}
 }
 
-// In a real browser the list narrows down, a run that goes on is followed, two runs are compared,
-// and the policy stops nothing.
+// TestInABrowser checks that in a real browser the list narrows down, a run that goes on is
+// followed, two runs are compared, and the policy stops nothing.
 func TestInABrowser(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

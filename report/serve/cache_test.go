@@ -49,8 +49,8 @@ func TestKeptForgetsWhatWasAskedForLongestAgo(t *testing.T) {
 	}
 }
 
-// Whatever is asked for in whatever order, by several at once, is what its stamp says, and no more
-// is held than is allowed.
+// TestKeptIsBounded checks that whatever is asked for in whatever order, by several at once, is
+// what its stamp says, and no more is held than is allowed.
 func TestKeptIsBounded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -77,8 +77,8 @@ func TestKeptIsBounded(t *testing.T) {
 	})
 }
 
-// The page of a run and its report are made once for files that stay as they are, by their times
-// and sizes, and again when one changes.
+// TestPagesAreKeptWhileFilesStay checks that the page of a run and its report are made once for
+// files that stay as they are, by their times and sizes, and again when one changes.
 func TestPagesAreKeptWhileFilesStay(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -124,8 +124,8 @@ func TestPagesAreKeptWhileFilesStay(t *testing.T) {
 	}
 }
 
-// A record that takes the place of another between two ticks of the clock that stamps files is read
-// anew.
+// TestRecordReplacedWithinATick checks that a record that takes the place of another between two
+// ticks of the clock that stamps files is read anew.
 func TestRecordReplacedWithinATick(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -12,7 +12,8 @@ import (
 
 const secret = "the words of somebody else"
 
-// Nothing outside the folders is served, whatever links and addresses say.
+// TestNothingOutsideIsServed checks that nothing outside the folders is served, whatever links and
+// addresses say.
 func TestNothingOutsideIsServed(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -101,7 +102,8 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// Every answer forbids what it does not need, and nothing can be changed.
+// TestHeadersAndMethods checks that every answer forbids what it does not need, and nothing can be
+// changed.
 func TestHeadersAndMethods(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -134,7 +136,7 @@ func TestHeadersAndMethods(t *testing.T) {
 	}
 }
 
-// Names are other people's, and are shown as text.
+// TestHostileNamesAreInert checks that names are other people's, and are shown as text.
 func TestHostileNamesAreInert(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -19,7 +19,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// ids are those of the runs that a search finds, by name.
+// ids returns those of the runs that a search finds, by name.
 func ids(t *testing.T, url, query string) map[string]string {
 	t.Helper()
 	var list struct{ Runs []runJSON }
@@ -33,7 +33,7 @@ func ids(t *testing.T, url, query string) map[string]string {
 	return out
 }
 
-// Every answer is as the OpenAPI document says.
+// TestAnswersMeetTheirSchema checks that every answer is as the OpenAPI document says.
 func TestAnswersMeetTheirSchema(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "runs")
@@ -102,7 +102,7 @@ func TestDownloads(t *testing.T) {
 	}
 }
 
-// What differs, and whether by more than its interval.
+// TestCompare checks that what differs, and whether by more than its interval.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -145,7 +145,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Models of one name in two runs stay apart in a report of both.
+// TestReportOfBothTellsModelsApart checks that models of one name in two runs stay apart in a
+// report of both.
 func TestReportOfBothTellsModelsApart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -161,7 +162,7 @@ func TestReportOfBothTellsModelsApart(t *testing.T) {
 	}
 }
 
-// The list shows runs that come, and finds them.
+// TestListAndSearch checks that the list shows runs that come, and finds them.
 func TestListAndSearch(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -185,7 +186,8 @@ func TestListAndSearch(t *testing.T) {
 	}
 }
 
-// A run that goes on in another process is followed from what it writes.
+// TestProgressIsStreamed checks that a run that goes on in another process is followed from what it
+// writes.
 func TestProgressIsStreamed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -236,7 +238,7 @@ func TestProgressIsStreamed(t *testing.T) {
 	}
 }
 
-// Half a run has a page and a report of what is done.
+// TestHalfARun checks that half a run has a page and a report of what is done.
 func TestHalfARun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -258,7 +260,7 @@ func TestHalfARun(t *testing.T) {
 	}
 }
 
-// A stop ends streams and lets the server go within its patience.
+// TestStopsGracefully checks that a stop ends streams and lets the server go within its patience.
 func TestStopsGracefully(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

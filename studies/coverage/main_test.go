@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Of intervals of width 2 around 0, 1, 2, 3 and 4 those around 1, 2 and 3 hold the mean.
+// TestCoverageCountsIntervalsThatHoldTheMean checks that of intervals of width 2 around 0, 1, 2, 3
+// and 4 those around 1, 2 and 3 hold the mean.
 func TestCoverageCountsIntervalsThatHoldTheMean(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row

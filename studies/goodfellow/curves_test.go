@@ -7,7 +7,8 @@ import (
 	"github.com/noether-ml/noether/train/autoencoder"
 )
 
-// A curve falls where every epoch that stands is below the one that stands before it.
+// TestFalling checks that a curve falls where every epoch that stands is below the one that stands
+// before it.
 func TestFalling(t *testing.T) {
 	at := func(v float64, back bool) autoencoder.Point {
 		return autoencoder.Point{Validation: v, RolledBack: back}

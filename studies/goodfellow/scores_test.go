@@ -27,7 +27,8 @@ func TestStack(t *testing.T) {
 	}
 }
 
-// The values are scipy's: spearmanr, ttest_ind with equal_var=False, and t.ppf.
+// TestStatistics checks that the values are scipy's: spearmanr, ttest_ind with equal_var=False, and
+// t.ppf.
 func TestStatistics(t *testing.T) {
 	t.Parallel()
 	near := func(what string, got, want float64) {

@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// Keys name the files of run folders: if they change, earlier results are computed again.
+// TestCellKeyIsStable checks that keys name the files of run folders: if they change, earlier
+// results are computed again.
 func TestCellKeyIsStable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

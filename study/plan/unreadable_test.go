@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// One sample may be unreadable, or one in a hundred; beyond that the error names them.
+// TestTooManyUnreadable checks that one sample may be unreadable, or one in a hundred; beyond that
+// the error names them.
 func TestTooManyUnreadable(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -12,7 +12,8 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// What is old is decided by the clock that stamps the files, whatever this machine's says.
+// TestSweepSparesWhatIsAlive checks that what is old is decided by the clock that stamps the files,
+// whatever this machine's says.
 func TestSweepSparesWhatIsAlive(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -38,7 +39,8 @@ func TestSweepSparesWhatIsAlive(t *testing.T) {
 	}
 }
 
-// A run that ends removes what its procedures had in common while another run of the study saves there.
+// TestSharedIsRemovedWhileAnotherRunSaves checks that a run that ends removes what its procedures
+// had in common while another run of the study saves there.
 func TestSharedIsRemovedWhileAnotherRunSaves(t *testing.T) {
 	t.Parallel()
 	f, err := Create(t.TempDir())

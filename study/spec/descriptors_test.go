@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// Every measure has a title, a question, an explanation and statistics with ranges, and a name that is its method's.
+// TestDescriptorsAreComplete checks that every measure has a title, a question, an explanation and
+// statistics with ranges, and a name that is its method's.
 func TestDescriptorsAreComplete(t *testing.T) {
 	t.Parallel()
 	var seen []string

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A run writes the study with every path made absolute, so that it can be read from the run's folder.
+// TestResolvedPaths checks that a run writes the study with every path made absolute, so that it
+// can be read from the run's folder.
 func TestResolvedPaths(t *testing.T) {
 	t.Parallel()
 	s, err := Parse("/studies/s.yaml", []byte(`name: paths

@@ -66,7 +66,8 @@ func TestTransformsThatDifferHaveKeysThatDiffer(t *testing.T) {
 	}
 }
 
-// A transformation of version 1 has the key that it had before there were versions.
+// TestTransformVersionsAreInKeys checks that a transformation of version 1 has the key that it had
+// before there were versions.
 func TestTransformVersionsAreInKeys(t *testing.T) {
 	t.Parallel()
 	for src, want := range map[string]string{
