@@ -127,11 +127,11 @@ func TestGratingsSettings(t *testing.T) {
 func TestGratingsErrors(t *testing.T) {
 	t.Parallel()
 	for want, o := range map[string]GratingsOptions{
-		"gratings: size -1":        {Size: -1},
-		"channels is 2":               {Channels: 2},
-		"frequencies has 0 values":    {Frequencies: []float64{}},
-		"phases has 1025 values":      {Phases: make([]float64, 1025)},
-		"orientations contains NaN":      {Orientations: []float64{0, math.NaN()}},
+		"gratings: size -1":         {Size: -1},
+		"channels is 2":             {Channels: 2},
+		"frequencies has 0 values":  {Frequencies: []float64{}},
+		"phases has 1025 values":    {Phases: make([]float64, 1025)},
+		"orientations contains NaN": {Orientations: []float64{0, math.NaN()}},
 		"frequencies contains +Inf": {Frequencies: []float64{math.Inf(1)}},
 	} {
 		if _, err := OpenGratings(o); err == nil || !strings.Contains(err.Error(), want) {

@@ -352,17 +352,17 @@ func TestShapesFingerprint(t *testing.T) {
 func TestShapesErrors(t *testing.T) {
 	t.Parallel()
 	for want, o := range map[string]ShapesOptions{
-		"shapes: n is 0":                          {},
-		"n is 1000000000000: set it to the number":        {N: 1e12},
-		"size -3":                              {N: 1, Size: -3},
-		"size 100000":                          {N: 1, Size: 100000},
-		"channels is 4":                           {N: 1, Channels: 4},
-		`unknown figure "hexagon"`:           {N: 1, Kinds: []string{"disc", "hexagon"}},
-		`"disc" is listed twice`:                     {N: 1, Kinds: []string{"disc", "disc"}},
-		"kinds is empty":                          {N: 1, Kinds: []string{}},
-		"scale is [0.5 0.2]: a range is":          {N: 1, Scale: []float64{0.5, 0.2}},
-		"x is [0.1]: a range is":                  {N: 1, X: []float64{0.1}},
-		"y is [NaN 0]: a range is":                {N: 1, Y: []float64{math.NaN(), 0}},
+		"shapes: n is 0": {},
+		"n is 1000000000000: set it to the number": {N: 1e12},
+		"size -3":                                {N: 1, Size: -3},
+		"size 100000":                            {N: 1, Size: 100000},
+		"channels is 4":                          {N: 1, Channels: 4},
+		`unknown figure "hexagon"`:               {N: 1, Kinds: []string{"disc", "hexagon"}},
+		`"disc" is listed twice`:                 {N: 1, Kinds: []string{"disc", "disc"}},
+		"kinds is empty":                         {N: 1, Kinds: []string{}},
+		"scale is [0.5 0.2]: a range is":         {N: 1, Scale: []float64{0.5, 0.2}},
+		"x is [0.1]: a range is":                 {N: 1, X: []float64{0.1}},
+		"y is [NaN 0]: a range is":               {N: 1, Y: []float64{math.NaN(), 0}},
 		"scale is [0 0.5]: it must be within":    {N: 1, Scale: []float64{0, 0.5}},
 		"hue is [0 +Inf]: it must be within":     {N: 1, Hue: []float64{0, math.Inf(1)}},
 		"rotation is [0 1e+06]: it must be with": {N: 1, Rotation: []float64{0, 1e6}},
@@ -389,11 +389,11 @@ func TestFigureErrors(t *testing.T) {
 	t.Parallel()
 	good := Figure{Kind: "disc", Scale: 0.5}
 	for want, draw := range map[string]func() error{
-		"unknown figure": func() error { return Figure{Kind: "blob", Scale: 1}.Draw(tensor.New(1, 8, 8)) },
-		"1 or 3 channels":     func() error { return good.Draw(tensor.New(2, 8, 8)) },
-		"not [8 8]":           func() error { return good.Draw(tensor.New(8, 8)) },
-		"the scale must be above 0":     func() error { return Figure{Kind: "star"}.Draw(tensor.New(1, 8, 8)) },
-		"the factors finite":      func() error { return Figure{Kind: "star", Scale: 1, X: math.NaN()}.Draw(tensor.New(1, 8, 8)) },
+		"unknown figure":            func() error { return Figure{Kind: "blob", Scale: 1}.Draw(tensor.New(1, 8, 8)) },
+		"1 or 3 channels":           func() error { return good.Draw(tensor.New(2, 8, 8)) },
+		"not [8 8]":                 func() error { return good.Draw(tensor.New(8, 8)) },
+		"the scale must be above 0": func() error { return Figure{Kind: "star"}.Draw(tensor.New(1, 8, 8)) },
+		"the factors finite":        func() error { return Figure{Kind: "star", Scale: 1, X: math.NaN()}.Draw(tensor.New(1, 8, 8)) },
 	} {
 		if err := draw(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
