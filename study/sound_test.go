@@ -104,7 +104,7 @@ func TestSoundStudiesRefused(t *testing.T) {
 		"the range [2, 1] runs backwards":                                         {"[0, 2]", "[2, 1]"},
 		"transformation rotate applies to images, but model listener takes audio": {"[identity]", "[{rotate: 20}]"},
 		"takes audio, but data tones are images":                                  {`sound: {folder: tones, pattern: "{label}_{take}.wav", length: 0.2}, where: {take: [0, 2]}`, "shapes: {n: 9, size: 8}", "rate: 8000", "rate: 8000, length: 1600"},
-		"features want a rate beside them":                                        {"rate: 8000, ", ""},
+		"features need a rate beside them":                                        {"rate: 8000, ", ""},
 		"fields {digit}":                                                          {`"{label}_{take}.wav"`, `"{label}_{take}.wav", label: digit`},
 		"a rate is a whole number of samples a second, or model":                  {"length: 0.2", "length: 0.2, rate: fast"},
 	} {

@@ -19,13 +19,13 @@ type Data struct {
 	Pairs    *pairsKeys    `key:"pairs" doc:"ready-made pairs, which stand in for a transformation"`
 	Join     *joinKeys     `key:"join" doc:"several entries of data, one behind the other, each under a name of its own: {train: {...}, test: {...}}; the factor part tells them apart"`
 	Shapes   *shapesKeys   `key:"shapes" doc:"synthetic figures whose factors are known"`
-	Tones    *tonesKeys    `key:"tones" doc:"synthetic sounds whose factors are known"`
+	Tones    *tonesKeys    `key:"tones" doc:"synthetic audio whose factors are known"`
 	Gratings *gratingsKeys `key:"gratings" doc:"sinusoidal gratings of Goodfellow et al. 2009"`
 	Video    *videoKeys    `key:"video" doc:"patches of video files, animated GIFs or folders of frames, with trajectories over time"`
 	Camera   *cameraKeys   `key:"camera" doc:"patches of still images that a simulated camera moves over, with trajectories over time"`
 
 	Where       map[string]factorValues `key:"where" doc:"only samples whose factors (or label) are as given: {take: [0, 4], speaker: {values: [theo, lucas]}}"`
-	Factors     []string                `key:"factors" doc:"factors that are computed from the samples: hue, saturation, value (means, in OpenCV's 8 bits), level (of sounds, dBFS)"`
+	Factors     []string                `key:"factors" doc:"factors that are computed from the samples: hue, saturation, value (means, in OpenCV's 8 bits), level (of audio, dBFS)"`
 	Corrupt     *corruptKeys            `key:"corrupt" doc:"damages the samples as the test sets of ImageNet-C and CIFAR-10-C are; transformations act on top"`
 	Split       *splitKeys              `key:"split" doc:"a part of the samples, by a keyed shuffle stratified by label"`
 	Shuffle     bool                    `key:"shuffle" doc:"shuffle before the limit is taken, keyed by the study's seed"`
@@ -77,9 +77,9 @@ type libriKeys struct {
 
 // itemKeys say how audio is divided into items of one rate and length.
 type itemKeys struct {
-	Rate   sampleRate `key:"rate" doc:"samples a second that sounds are resampled to, or model: to what each model takes. Where not given they must have what the model takes"`
+	Rate   sampleRate `key:"rate" doc:"samples per second that audio is resampled to, or model: the rate of each model. Without it, the audio must have the rate of the model"`
 	Length float64    `key:"length" min:"0" doc:"seconds of an item; what the model takes where not given"`
-	Fit    string     `key:"fit" enum:"pad|crop|split" doc:"pad (default): shorter sounds are followed by zeros; crop: they are left out as unreadable; split: sounds are cut into as many items as they hold. Longer ones are cropped in their middle"`
+	Fit    string     `key:"fit" enum:"pad|crop|split" doc:"pad (default): shorter files are padded with zeros; crop: they are left out as unreadable; split: files are cut into as many items as they hold. Longer ones are cropped at their middle"`
 }
 
 // A sampleRate is a number of samples per second, or dataset.ModelRate.
@@ -207,7 +207,7 @@ type splitKeys struct {
 // check returns an error for keys that cannot be combined.
 func (d Data) check() error {
 	if d.Stratified && d.Limit == 0 {
-		return d.node.Get("stratified").Errorf("stratified wants a limit")
+		return d.node.Get("stratified").Errorf("stratified needs a limit")
 	}
 	if d.Corrupt != nil && d.Pairs != nil {
 		return d.node.Get("corrupt").Errorf("ready-made pairs cannot be corrupted: one half would not match the other")
@@ -219,7 +219,7 @@ func (d Data) check() error {
 		case parts == fraction:
 			return at.Errorf("a split is {part: 1, of: 5}, or {fraction: 0.2}")
 		case parts && (k.Part == 0 || k.Of == 0 || k.Part > k.Of):
-			return at.Errorf("part %d of %d is no part: write {part: 1, of: 5}, say", k.Part, k.Of)
+			return at.Errorf("part %d of %d does not exist: write {part: 1, of: 5}, for instance", k.Part, k.Of)
 		}
 	}
 	return nil

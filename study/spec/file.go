@@ -22,7 +22,7 @@ type Study struct {
 	Measures   []MeasureSpec `key:"measures,required" doc:"what to measure; a name, or a name with settings"`
 	Trials     int           `key:"trials" default:"1" min:"1" doc:"independent repetitions of every random draw"`
 	Samples    bool          `key:"samples" doc:"keep per-sample values in samples.parquet"`
-	Images     int           `key:"pictures" min:"0" max:"24" doc:"contact sheets for the report: so many samples as they are and under each transformation"`
+	Images     int           `key:"pictures" min:"0" max:"24" doc:"number of samples that the report shows, clean and under each transformation"`
 	Batch      int           `key:"batch" min:"1" doc:"samples in a run of the engine; chosen from the memory where it is not given. Scores do not depend on it"`
 	Memory     Size          `key:"memory" doc:"bytes that accumulators may hold at once, for instance 512MiB; more means fewer passes over the data. Where it is not given, intervals may take 256MiB a layer, and a pass a quarter of the memory that is free"`
 
@@ -87,7 +87,7 @@ func (s *Study) BoundsMemory() bool { return s.bounded || s.Memory != DefaultMem
 // check validates the keys against each other: unique names, and options that can be combined.
 func (s *Study) check(n *config.Node) error {
 	if len(s.Data) == 0 || len(s.Models) == 0 || len(s.Measures) == 0 {
-		return n.Errorf("a study wants at least one entry each of data, models and measures")
+		return n.Errorf("a study needs at least one entry each of data, models and measures")
 	}
 	if err := unique(n.Get("data"), func(i int) string { return s.Data[i].Name }, len(s.Data)); err != nil {
 		return err
@@ -140,7 +140,7 @@ func unique(n *config.Node, name func(int) string, count int) error {
 	seen := map[string]bool{}
 	for i := range count {
 		if seen[name(i)] {
-			return item(n, i).Errorf("the name %q stands twice", name(i))
+			return item(n, i).Errorf("the name %q occurs twice", name(i))
 		}
 		seen[name(i)] = true
 	}

@@ -107,7 +107,7 @@ func (m *MeasureSpec) decode(f Family, settings *config.Node) error {
 	case use == pairsRequired && !m.Between.Given():
 		return m.node.Errorf("%s compares two models: name them, {between: [a, b]}, or all pairs, {between: all}", f.Name)
 	case m.Pairing != "" && !m.Between.Given():
-		return settings.Errorf("layers says how layers are paired between models, and wants between: [a, b]")
+		return settings.Errorf("layers sets how layers are paired between models, and needs between: [a, b]")
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func (m MeasureSpec) identity() string {
 // check returns an error for unknown models and repeated pairs.
 func (b Between) check(models []Model) error {
 	if b.All && len(models) < 2 {
-		return b.node.Errorf("between: all wants at least two models; [%s, %[1]s] compares the layers of one", models[0].Name)
+		return b.node.Errorf("between: all needs at least two models; [%s, %[1]s] compares the layers of one", models[0].Name)
 	}
 	var names []string
 	for _, m := range models {
@@ -96,7 +96,7 @@ func (b Between) check(models []Model) error {
 		}
 		key := [2]string{p.A.text, p.B.text}
 		if seen[key] {
-			return p.A.node.Errorf("the pair [%s, %s] stands twice", key[0], key[1])
+			return p.A.node.Errorf("the pair [%s, %s] occurs twice", key[0], key[1])
 		}
 		seen[key] = true
 	}

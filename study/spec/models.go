@@ -13,13 +13,13 @@ type Model struct {
 	Name       string                `key:"name,required" doc:"name in the scores"`
 	ONNX       Path                  `key:"onnx,required" doc:"the model's file, or its URL: https, s3, gs or file"`
 	SHA256     string                `key:"sha256" doc:"of the file; checked where given. A run writes it into the resolved study"`
-	Preprocess Preprocess            `key:"preprocess" doc:"what stands between an image in [0, 1] and the model's input"`
+	Preprocess Preprocess            `key:"preprocess" doc:"how an image with values in [0, 1] becomes the model's input"`
 	Layers     []string              `key:"layers" doc:"all | op:TYPE | a glob on tensor names | residual | penultimate | output"`
 	Tags       map[string]string     `key:"tags" doc:"carried to the report and the record of the run"`
-	Input      string                `key:"input" doc:"name of the image input, where there are several"`
+	Input      string                `key:"input" doc:"name of the image input, if there are several"`
 	Inputs     map[string]inputValue `key:"inputs" doc:"values of the model's further inputs: a number or a list"`
 	Layout     string                `key:"layout" enum:"NCHW|NHWC" doc:"of the image input, where it is not clear"`
-	Axes       map[string]string     `key:"axes" doc:"axes of tensors, where they are not found out rightly, for instance {/features/out: NHWC}"`
+	Axes       map[string]string     `key:"axes" doc:"axes of tensors, where they are inferred wrongly, for instance {/features/out: NHWC}"`
 	Output     string                `key:"output" doc:"name of the output that holds class scores, where there are several"`
 	Scores     string                `key:"scores" enum:"logits|probabilities|none" doc:"what the class scores are, where it is not clear"`
 

@@ -28,7 +28,7 @@ func (d Data) Outputs(names []string, classes int) (to []int, restrict bool, err
 	switch {
 	case len(d.Classes) == 1 && d.Classes[0] == "present":
 		if !known {
-			return nil, false, fmt.Errorf("classes: present wants data whose classes are ImageNet synsets and a model of %d classes", len(synsets))
+			return nil, false, fmt.Errorf("classes: present needs data whose classes are ImageNet synsets, and a model of %d classes", len(synsets))
 		}
 		to, err = dataset.MatchClasses(names, synsets)
 		return to, true, err

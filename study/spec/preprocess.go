@@ -22,14 +22,14 @@ type preprocessKeys struct {
 	Channels      int       `key:"channels" min:"1" max:"3" doc:"3: colour, 1: grey"`
 	Interpolation string    `key:"interpolation" enum:"bilinear|bicubic|nearest" doc:"when resizing"`
 	Mean          []float32 `key:"mean" doc:"one for each channel, or one for all"`
-	Std           []float32 `key:"std" doc:"deviation, likewise"`
+	Std           []float32 `key:"std" doc:"standard deviation, likewise"`
 	Order         string    `key:"order" enum:"rgb|bgr" doc:"of the channels, as the model takes them"`
-	Range         []float32 `key:"range" doc:"[low, high]: what black and white (of sounds -1 and 1) are before mean and deviation; [0, 1], of sounds [-1, 1]"`
+	Range         []float32 `key:"range" doc:"[low, high]: what black and white (of audio -1 and 1) are before mean and deviation; default [0, 1], of audio [-1, 1]"`
 
-	Rate        int           `key:"rate" min:"1" doc:"of sounds: samples a second that the model was trained on"`
-	Length      int           `key:"length" min:"1" doc:"of sounds: samples that the model takes, where its file leaves that open"`
-	Standardise bool          `key:"standardise" doc:"of sounds: each is brought to mean 0 and deviation 1, as wav2vec 2.0 wants it"`
-	Features    *featuresKeys `key:"features" doc:"of sounds: the model takes a spectrogram, which is then computed as part of its graph"`
+	Rate        int           `key:"rate" min:"1" doc:"of audio: samples per second that the model was trained on"`
+	Length      int           `key:"length" min:"1" doc:"of audio: samples that the model takes, where its file leaves that open"`
+	Standardise bool          `key:"standardise" doc:"of audio: each is brought to mean 0 and deviation 1, as for wav2vec 2.0"`
+	Features    *featuresKeys `key:"features" doc:"of audio: the model takes a spectrogram, which is then computed as part of its graph"`
 }
 
 type featuresKeys struct {
@@ -46,11 +46,11 @@ type logMelKeys struct {
 	Scale  string  `key:"scale" enum:"htk|slaney" default:"htk" doc:"of the bands: torchaudio's default, or librosa's"`
 	Norm   string  `key:"norm" enum:"none|slaney" default:"none" doc:"of the bands: equal height (torchaudio), or equal area (librosa)"`
 	Power  float64 `key:"power" default:"2" min:"1" max:"2" doc:"1: magnitudes, 2: powers"`
-	Pad    string  `key:"pad" enum:"reflect|zeros|none" default:"reflect" doc:"what lies beyond the ends of a sound; none: frames start with it and end with it"`
+	Pad    string  `key:"pad" enum:"reflect|zeros|none" default:"reflect" doc:"values beyond the ends of the audio; none: frames begin and end with it"`
 	Log    string  `key:"log" enum:"natural|log10|db" default:"natural" doc:"the logarithm"`
 	Offset float64 `key:"offset" min:"0" doc:"added before the logarithm; 1e-6 where not given"`
 	Clamp  bool    `key:"clamp" doc:"the larger of value and offset is taken, in place of their sum"`
-	Range  float64 `key:"range" min:"0" doc:"values further than this below the loudest of a sound are raised to it, in the unit of the logarithm"`
+	Range  float64 `key:"range" min:"0" doc:"values further than this below the loudest one are raised to it, in the unit of the logarithm"`
 	Mean   float64 `key:"mean" doc:"subtracted from the logarithm"`
 	Std    float64 `key:"std" doc:"what the result is divided by; 1"`
 	Drop   bool    `key:"drop-last" doc:"the last frame is left out, as Whisper has it"`
@@ -127,7 +127,7 @@ func (p *Preprocess) set(n *config.Node, k preprocessKeys) error {
 	}
 	p.setSound(k)
 	if p.Features != nil && p.Frame.Rate == 0 {
-		return n.Get("features").Errorf("features want a rate beside them: how many samples of the sounds make a second")
+		return n.Get("features").Errorf("features need a rate beside them: samples per second")
 	}
 	if err := p.Frame.Check(); err != nil {
 		return n.Errorf("%w", err)

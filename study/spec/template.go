@@ -155,7 +155,7 @@ func guessKind(path string) (string, error) {
 	case strings.HasSuffix(name, ".bin") && info.Size()%3074 == 0:
 		return "cifar100", nil
 	}
-	return "", fmt.Errorf("%s is no data that is known here: a folder of images or sounds, CIFAR (.bin), IDX (idx3-ubyte, .gz), .npy or .npz", path)
+	return "", fmt.Errorf("%s is not a known kind of data: a folder of images or audio, CIFAR (.bin), IDX (idx3-ubyte, .gz), .npy or .npz", path)
 }
 
 const studyTemplate = `# A study: these models, on these data, under these transformations, by these measures.

@@ -113,7 +113,7 @@ func decodeListed(p transform.Param, key, n *config.Node) ([]listedArg, error) {
 				return nil, err
 			}
 			if slices.ContainsFunc(out, func(o listedArg) bool { return o.text == item.Text }) {
-				return nil, item.Errorf("the value %s stands twice", item.Text)
+				return nil, item.Errorf("the value %s occurs twice", item.Text)
 			}
 			out = append(out, one...)
 		}

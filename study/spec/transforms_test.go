@@ -95,7 +95,7 @@ func TestTransformErrors(t *testing.T) {
 		{"{rotate: 30, scale: 2}", "write sequence"},
 		{"{rotate: {anlge: 3}}", `did you mean "angle"?`},
 		{"{rotate: {values: []}}", "values is a list"},
-		{"{rotate: {values: [90, 90]}}", "stands twice"},
+		{"{rotate: {values: [90, 90]}}", "occurs twice"},
 		{"{rotate: [1, 2, 3]}", "two ends"},
 		{"{rotate: [15, -15]}", "runs backwards"},
 		{"{rotate: left}", "must be a number"},

@@ -12,7 +12,7 @@ func (Transform) JSONSchema() map[string]any {
 		kinds[k.Name] = kindSchema(k)
 	}
 	kinds["name"] = map[string]any{"type": "string", "description": "name in the scores"}
-	kinds["per"] = map[string]any{"enum": []string{"sample", "trial"}, "description": "draw anew for each sample (default), or once for a trial (what seis wants)"}
+	kinds["per"] = map[string]any{"enum": []string{"sample", "trial"}, "description": "draw anew for each sample (default), or once for a trial (as seis needs)"}
 	kinds["on"] = map[string]any{"enum": []string{"input", "activations"}, "description": "what is moved: the input (default), or the feature maps themselves"}
 	return map[string]any{"anyOf": []any{
 		map[string]any{"type": "object", "properties": kinds, "additionalProperties": false, "minProperties": 1},

@@ -72,7 +72,7 @@ func (k *cameraKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source
 		return nil, err
 	}
 	if k.Part > k.Of {
-		return nil, d.node.Get("camera").Errorf("part %d of %d is no part", k.Part, k.Of)
+		return nil, d.node.Get("camera").Errorf("part %d of %d does not exist", k.Part, k.Of)
 	}
 	paths, err := s.findAll(ctx, d, []Path{k.Folder})
 	if err != nil {
