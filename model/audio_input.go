@@ -8,13 +8,13 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// Layouts of an input that takes sounds: b x n and b x 1 x n.
+// Layouts of an input that takes waveforms: b x n and b x 1 x n.
 const (
 	layoutWave    onnx.Axes = "NT"
 	layoutChannel onnx.Axes = "NCT"
 )
 
-// wantsAudio reports whether the caller says that the model takes sounds.
+// wantsAudio reports whether the options describe a model that takes audio.
 func (o Options) wantsAudio() bool {
 	p := o.Preprocess
 	return o.Samples > 0 || p.Frame.Rate > 0 || p.Frame.Length > 0 || p.Features != nil || p.Standardise
@@ -32,14 +32,14 @@ func audioLayout(in onnx.Port) onnx.Axes {
 	return ""
 }
 
-// tooShort reports whether an input takes so few numbers that it is a vector of something else, unless preprocessing says that it
-// is a sound: a thirtieth of a second at the lowest rate that anybody records.
+// tooShort reports whether an input has too few values for a waveform, fewer than a thirtieth of a
+// second at the lowest usual rate. It returns false if the preprocessing is one for audio.
 func tooShort(in onnx.Port) bool {
 	n := in.Shape[len(in.Shape)-1].Size
 	return 0 < n && n < 256
 }
 
-// newAudioInput works out the length of the sounds.
+// newAudioInput determines the length of the waveforms.
 func newAudioInput(port onnx.Port, layout onnx.Axes, o Options) (input, error) {
 	p := input{port: port, layout: layout, audio: true, channels: 1, height: 1, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
 	n := port.Shape[len(port.Shape)-1].Size
@@ -51,7 +51,7 @@ func newAudioInput(port onnx.Port, layout onnx.Axes, o Options) (input, error) {
 		p.width = o.Samples
 	}
 	if p.width <= 0 {
-		return p, fmt.Errorf("input %s leaves the length of a sound open: say preprocess: {length: 16000}, in samples, or give the data a length", describePort(port))
+		return p, fmt.Errorf("input %s does not fix the length of waveforms: set preprocess: {length: 16000}, in samples, or the length of the data", describePort(port))
 	}
 	if s := o.Preprocess.Features; s != nil {
 		if p.frame.Rate, err = featureRate(*s, p.frame.Rate); err != nil {
@@ -62,16 +62,17 @@ func newAudioInput(port onnx.Port, layout onnx.Axes, o Options) (input, error) {
 	return p, p.preprocess.CheckAudio()
 }
 
-// featureRate returns the rate of the spectrogram and of the sounds, which are one.
+// featureRate returns the rate of the spectrogram, which must equal that of the waveforms.
 func featureRate(s logmel.Settings, rate int) (int, error) {
 	if rate > 0 && s.Rate > 0 && rate != s.Rate {
-		return 0, &KeyError{Key: "rate", Err: fmt.Errorf("preprocess: rate %d, and the features are of sounds of %d samples a second", rate, s.Rate)}
+		return 0, &KeyError{Key: "rate", Err: fmt.Errorf("preprocess: rate %d differs from that of the features, %d samples per second", rate, s.Rate)}
 	}
 	return max(rate, s.Rate), nil
 }
 
-// withFeatures puts the spectrogram of the preprocessing in front of a model that takes features: b x mels x frames, or b x frames x
-// mels, each also with a channel axis of 1 behind the batch. The result takes waveforms, b x n, or b x 1 x n where channel is 1.
+// withFeatures adds the spectrogram of the preprocessing in front of a model that takes features: b
+// x mels x frames, or b x frames x mels, each also with a channel axis of size 1 after the batch.
+// The result takes waveforms: b x n, or b x 1 x n if channel is 1.
 func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, error) {
 	s := *o.Preprocess.Features
 	var err error
@@ -122,9 +123,10 @@ func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, er
 	return b.Model()
 }
 
-// WithFeatures puts the spectrogram of a preprocessing in front of a network that takes one, as Open does: b x mels x frames or
-// b x frames x mels, each also with a channel axis of 1 behind the batch. The result takes waveforms of so many samples,
-// b x 1 x n as data sets have them; its weights keep their names.
+// WithFeatures adds the spectrogram of a preprocessing in front of a network that takes one, as
+// Open does: b x mels x frames or b x frames x mels, each also with a channel axis of size 1 after
+// the batch. The result takes waveforms of the given number of samples, b x 1 x n, and its weights
+// keep their names.
 func WithFeatures(graph *onnx.Model, p Preprocess, samples int) (*onnx.Model, error) {
 	if p.Features == nil {
 		return graph, nil
@@ -132,8 +134,8 @@ func WithFeatures(graph *onnx.Model, p Preprocess, samples int) (*onnx.Model, er
 	return withFeatures(graph, Options{Preprocess: p, Samples: samples}, 1)
 }
 
-// featureInput returns the input that takes features: the one that is asked for, or the only one
-// that is given no values.
+// featureInput returns the input that takes features: the one of the options, or the only one
+// without fixed values.
 func featureInput(inputs []onnx.Port, o Options) (onnx.Port, error) {
 	var found []onnx.Port
 	for _, in := range inputs {
@@ -142,16 +144,17 @@ func featureInput(inputs []onnx.Port, o Options) (onnx.Port, error) {
 		}
 	}
 	if len(found) != 1 || (len(found[0].Shape) != 3 && len(found[0].Shape) != 4) || (found[0].Type != onnx.Float && found[0].Type != onnx.Double) {
-		return onnx.Port{}, settingError(fmt.Errorf("no one input takes features (float of rank 3 or 4): it has %s", list(inputs)), "preprocess", "features")
+		return onnx.Port{}, settingError(fmt.Errorf("it needs exactly one input for features (float of rank 3 or 4), and has %s", list(inputs)), "preprocess", "features")
 	}
 	return found[0], nil
 }
 
-// orient finds out which axis of the input holds the bands, and how many there are where the settings do not say.
+// orient returns whether the frames come before the bands, and sets the number of bands if the
+// settings leave it out.
 func orient(port onnx.Port, s *logmel.Settings) (turned bool, err error) {
 	sizes := port.Sizes()
 	if len(sizes) == 4 && sizes[1] != 1 && sizes[1] >= 0 {
-		return false, fmt.Errorf("input %s takes %d channels, and a spectrogram has one", describePort(port), sizes[1])
+		return false, fmt.Errorf("input %s takes %d channels; a spectrogram has one", describePort(port), sizes[1])
 	}
 	first, last := sizes[len(sizes)-2], sizes[len(sizes)-1]
 	switch {
@@ -160,7 +163,7 @@ func orient(port onnx.Port, s *logmel.Settings) (turned bool, err error) {
 	case s.Mels == 0 && last > 0:
 		s.Mels = last
 	case s.Mels == 0:
-		return false, fmt.Errorf("input %s leaves the number of bands open: say features: {log-mel: {mels: 64}}", describePort(port))
+		return false, fmt.Errorf("input %s does not fix the number of bands: set features: {log-mel: {mels: 64}}", describePort(port))
 	}
 	switch {
 	case first == s.Mels:
@@ -172,10 +175,10 @@ func orient(port onnx.Port, s *logmel.Settings) (turned bool, err error) {
 	case last < 0:
 		return true, nil
 	}
-	return false, fmt.Errorf("input %s has no axis of the %d bands of the features", describePort(port), s.Mels)
+	return false, fmt.Errorf("no axis of input %s has the size %d, the number of bands of the features", describePort(port), s.Mels)
 }
 
-// checkFrames holds the number of frames to that of a model which fixes it.
+// checkFrames checks the number of frames against the number that the model fixes.
 func checkFrames(port onnx.Port, turned bool, s logmel.Settings, n int) error {
 	frames := port.Sizes()[len(port.Shape)-1]
 	if turned {
@@ -184,13 +187,13 @@ func checkFrames(port onnx.Port, turned bool, s logmel.Settings, n int) error {
 	if n < 0 || frames < 0 || s.Frames(n) == frames {
 		return nil
 	}
-	return &KeyError{Key: "length", Err: fmt.Errorf("preprocess: sounds of %d samples have %d frames, and input %s takes %d", n, s.Frames(n), describePort(port), frames)}
+	return &KeyError{Key: "length", Err: fmt.Errorf("preprocess: waveforms of %d samples have %d frames, and input %s takes %d", n, s.Frames(n), describePort(port), frames)}
 }
 
-// TakesAudio reports whether the model takes sounds; else it takes images.
+// TakesAudio reports whether the model takes audio rather than images.
 func (m *Model) TakesAudio() bool { return m.input.audio }
 
-// findAudioInput finds the input that can take a waveform.
+// findAudioInput returns the input that can take a waveform.
 func findAudioInput(inputs []onnx.Port, o Options) (onnx.Port, onnx.Axes, bool) {
 	candidates := slices.DeleteFunc(slices.Clone(inputs), func(in onnx.Port) bool {
 		_, fixed := o.Inputs[in.Name]

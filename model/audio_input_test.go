@@ -17,8 +17,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// saveSound writes a graph of one input "x" of the given shape and one output "y", which build makes of it.
-func saveSound(t *testing.T, build func(b *onnx.Builder, x onnx.Value) onnx.Value, shape ...int) string {
+// saveAudio writes a graph with one input "x" of the given shape and one output "y", which build
+// computes from it.
+func saveAudio(t *testing.T, build func(b *onnx.Builder, x onnx.Value) onnx.Value, shape ...int) string {
 	t.Helper()
 	b := onnx.NewBuilder(17)
 	y := build(b, b.Input("x", onnx.Float, shape...))
@@ -26,10 +27,10 @@ func saveSound(t *testing.T, build func(b *onnx.Builder, x onnx.Value) onnx.Valu
 	return testmodel.Save(t, filepath.Join(t.TempDir(), "m.onnx"), b)
 }
 
-// echo passes its input on, twice itself.
+// echo returns its input through two Identity nodes.
 func echo(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Mul(x, b.Scalar(2)) }
 
-// outputs runs a model on sounds and returns its only layer.
+// outputs runs a model on waveforms and returns its only layer.
 func outputs(t *testing.T, m *model.Model, sounds ...tensor.Tensor) tensor.Tensor {
 	t.Helper()
 	s, err := m.NewSession(m.Layers(), false)
@@ -51,7 +52,7 @@ func wave(values ...float32) tensor.Tensor {
 	return tensor.Tensor{Shape: []int{1, len(values)}, Data: values}
 }
 
-func TestModelsThatTakeSounds(t *testing.T) {
+func TestAudioModels(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
 	for name, c := range map[string]struct {
@@ -69,13 +70,13 @@ func TestModelsThatTakeSounds(t *testing.T) {
 		"standardised, n 1": {[]int{-1, 1, -1}, model.Options{Samples: 3, Preprocess: model.Preprocess{Standardise: true}}, []float32{1.9611614, -2.7456258, 0.7844645}},
 	} {
 		c.o.Layers = []string{"output"}
-		m, err := model.Open(rt, saveSound(t, echo, c.shape...), c.o)
+		m, err := model.Open(rt, saveAudio(t, echo, c.shape...), c.o)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
 		if !m.TakesAudio() || m.Frame() != (dataset.Frame{Length: 3}) {
-			t.Errorf("%s: sound %v, frame %+v", name, m.TakesAudio(), m.Frame())
+			t.Errorf("%s: audio %v, frame %+v", name, m.TakesAudio(), m.Frame())
 		}
 		x := wave(0.5, -0.5, 0.25)
 		got := outputs(t, m, x, x)
@@ -130,15 +131,16 @@ func graft(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Tensor) []flo
 	return slices.Clone(ort.Data[float32](out[0]))
 }
 
-// TestFeaturesInFrontOfAModel checks that a model of features, opened with them, gives what a model
-// gives that computes them itself, whichever way it takes them; and its layers keep their names.
+// TestFeaturesInFrontOfAModel checks that a model of features, opened with them, equals a model
+// that computes the features itself, for all layouts of its input, and that its layers keep their
+// names.
 func TestFeaturesInFrontOfAModel(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
 	const n = 800
 	settings := logmel.Settings{Rate: 8000, Mels: 12}
 	frames := settings.Frames(n)
-	whole := saveSound(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
+	whole := saveAudio(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		y, err := settings.Graph(b, x)
 		if err != nil {
 			t.Fatal(err)
@@ -170,7 +172,7 @@ func TestFeaturesInFrontOfAModel(t *testing.T) {
 		"free":                  {[]int{-1, -1, -1}, 12, false},
 	} {
 		for _, reread := range []bool{false, true} {
-			m, err := model.Open(rt, saveSound(t, echo, c.shape...), model.Options{Layers: []string{"output"}, Preprocess: pre(c.mels), ReloadWeights: reread})
+			m, err := model.Open(rt, saveAudio(t, echo, c.shape...), model.Options{Layers: []string{"output"}, Preprocess: pre(c.mels), ReloadWeights: reread})
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
@@ -194,7 +196,7 @@ func TestFeaturesInFrontOfAModel(t *testing.T) {
 	}
 }
 
-func TestSoundModelsRefused(t *testing.T) {
+func TestAudioModelErrors(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
 	features := func(s logmel.Settings, length int) model.Options {
@@ -204,33 +206,33 @@ func TestSoundModelsRefused(t *testing.T) {
 		shape []int
 		o     model.Options
 	}{
-		"leaves the length of a sound open":           {[]int{-1, -1}, model.Options{}},
-		"makes sounds of length 5":                    {[]int{-1, 3}, model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Length: 5}}}},
-		"sizes and channels are of images":            {[]int{-1, 1000}, model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Height: 5}}}},
-		"mean is of the 3 channels of images":         {[]int{-1, 1000}, model.Options{Preprocess: model.Preprocess{Mean: []float32{1, 2, 3}}}},
-		"std is of the 3 channels of images":          {[]int{-1, 1000}, model.Options{Preprocess: model.Preprocess{Std: []float32{1, 2, 3}}}},
-		"features are of sounds, and the model":       {[]int{-1, 3, 8, 8}, model.Options{Preprocess: model.Preprocess{Standardise: true}}},
-		"no axis of the 12 bands":                     {[]int{-1, 10, 11}, features(logmel.Settings{Mels: 12}, 800)},
-		"800 have 11 frames":                          {[]int{-1, 12, 10}, features(logmel.Settings{Mels: 12}, 800)},
-		"takes 3 channels":                            {[]int{-1, 3, 12, 11}, features(logmel.Settings{Mels: 12}, 800)},
-		"leaves the number of bands open":             {[]int{-1, -1, -1}, features(logmel.Settings{}, 800)},
-		"no one input takes features":                 {[]int{-1, 12}, features(logmel.Settings{}, 800)},
-		"features are of sounds of 16000 samples a s": {[]int{-1, 12, 11}, features(logmel.Settings{Rate: 16000}, 800)},
+		"does not fix the length of waveforms":      {[]int{-1, -1}, model.Options{}},
+		"makes sounds of length 5":                  {[]int{-1, 3}, model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Length: 5}}}},
+		"sizes and channels are of images":          {[]int{-1, 1000}, model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Height: 5}}}},
+		"mean is of the 3 channels of images":       {[]int{-1, 1000}, model.Options{Preprocess: model.Preprocess{Mean: []float32{1, 2, 3}}}},
+		"std is of the 3 channels of images":        {[]int{-1, 1000}, model.Options{Preprocess: model.Preprocess{Std: []float32{1, 2, 3}}}},
+		"features are of sounds, and the model":     {[]int{-1, 3, 8, 8}, model.Options{Preprocess: model.Preprocess{Standardise: true}}},
+		"has the size 12, the number of bands":      {[]int{-1, 10, 11}, features(logmel.Settings{Mels: 12}, 800)},
+		"800 samples have 11 frames":                {[]int{-1, 12, 10}, features(logmel.Settings{Mels: 12}, 800)},
+		"takes 3 channels":                          {[]int{-1, 3, 12, 11}, features(logmel.Settings{Mels: 12}, 800)},
+		"does not fix the number of bands":          {[]int{-1, -1, -1}, features(logmel.Settings{}, 800)},
+		"needs exactly one input for features":      {[]int{-1, 12}, features(logmel.Settings{}, 800)},
+		"that of the features, 16000 samples per s": {[]int{-1, 12, 11}, features(logmel.Settings{Rate: 16000}, 800)},
 	} {
 		c.o.Layers = []string{"output"}
-		_, err := model.Open(rt, saveSound(t, echo, c.shape...), c.o)
+		_, err := model.Open(rt, saveAudio(t, echo, c.shape...), c.o)
 		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "sounds of 800 samples", "800"), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v: %v, want %q", c.shape, err, want)
 		}
 	}
 }
 
-// TestShortVectorsAreNoSounds checks that a vector of few numbers is a sound only where somebody
-// says so.
-func TestShortVectorsAreNoSounds(t *testing.T) {
+// TestShortVectorsAreNotAudio checks that a vector of few values is a waveform only if the
+// preprocessing says so.
+func TestShortVectorsAreNotAudio(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
-	path := saveSound(t, echo, -1, 12)
+	path := saveAudio(t, echo, -1, 12)
 	if _, err := model.Open(rt, path, model.Options{Layers: []string{"output"}}); err == nil || !strings.Contains(err.Error(), "no input takes an image") {
 		t.Errorf("twelve numbers: %v", err)
 	}

@@ -17,11 +17,12 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// envModel names the environment variable that holds the path of the model that the benchmarks run, for instance
-// ResNet-18 at 224 as export.py of the peers writes it.
+// envModel names the environment variable that holds the path of the model that the benchmarks run,
+// for instance ResNet-18 at 224 as export.py of the peers writes it.
 const envModel = "NOETHER_BENCH_MODEL"
 
-// Environment variables for the images of a run, 8 where it is unset, for their side, 224, for the engine's threads, one for each core, and for the patterns of the layers that BenchmarkTaps reads.
+// Environment variables for the images of a run, 8 where it is unset, for their side, 224, for the
+// engine's threads, one for each core, and for the patterns of the layers that BenchmarkTaps reads.
 const (
 	envBatch   = "NOETHER_BENCH_BATCH"
 	envSize    = "NOETHER_BENCH_SIZE"
@@ -29,8 +30,8 @@ const (
 	envLayers  = "NOETHER_BENCH_LAYERS"
 )
 
-// settingError returns an environment variable that holds a number.
-func settingError(b *testing.B, name string, otherwise int) int {
+// setting returns the number in an environment variable, or otherwise if it is unset.
+func setting(b *testing.B, name string, otherwise int) int {
 	text := os.Getenv(name)
 	if text == "" {
 		return otherwise
@@ -42,14 +43,14 @@ func settingError(b *testing.B, name string, otherwise int) int {
 	return n
 }
 
-// benchmarkTaps measures a run that reads the layers of a pattern, in images a second.
+// benchmarkTaps measures a run that reads the layers of a pattern, in images per second.
 func benchmarkTaps(b *testing.B, scores bool, layers ...string) {
 	path := os.Getenv(envModel)
 	if path == "" {
 		b.Skipf("%s is not set: no model to measure", envModel)
 	}
-	batch, size := settingError(b, envBatch, 8), settingError(b, envSize, 224)
-	m, err := model.Open(orttest.Load(b), path, model.Options{Layers: layers, Size: [2]int{size, size}, Threads: settingError(b, envThreads, 0), Spin: true})
+	batch, size := setting(b, envBatch, 8), setting(b, envSize, 224)
+	m, err := model.Open(orttest.Load(b), path, model.Options{Layers: layers, Size: [2]int{size, size}, Threads: setting(b, envThreads, 0), Spin: true})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -101,7 +102,8 @@ func benchmarkTaps(b *testing.B, scores bool, layers ...string) {
 	}
 }
 
-// BenchmarkEngine is a session of the engine for the file as it is, its output bound in place: what the engine can do without us.
+// BenchmarkEngine runs the unchanged file in a session of the engine with its output bound, as an
+// upper limit.
 func BenchmarkEngine(b *testing.B) {
 	path := os.Getenv(envModel)
 	if path == "" {
@@ -113,12 +115,12 @@ func BenchmarkEngine(b *testing.B) {
 		b.Fatal(err)
 	}
 	input, output := graph.Inputs()[0].Name, graph.Outputs()[0].Name
-	s, err := rt.NewSessionFromFile(path, []string{input}, []string{output}, ort.Options{Threads: settingError(b, envThreads, 0), Spin: true})
+	s, err := rt.NewSessionFromFile(path, []string{input}, []string{output}, ort.Options{Threads: setting(b, envThreads, 0), Spin: true})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	batch, size := settingError(b, envBatch, 8), settingError(b, envSize, 224)
+	batch, size := setting(b, envBatch, 8), setting(b, envSize, 224)
 	pixels := make([]float32, batch*3*size*size)
 	for i := range pixels {
 		pixels[i] = float32(i*7%256) / 255
@@ -142,7 +144,7 @@ func BenchmarkEngine(b *testing.B) {
 	b.ReportMetric(float64(batch*b.N)/b.Elapsed().Seconds(), "images/s")
 }
 
-// BenchmarkBare reads the output alone: what our session can do.
+// BenchmarkBare reads the output only.
 func BenchmarkBare(b *testing.B) { benchmarkTaps(b, true) }
 
 // BenchmarkTapsRelu reads the outputs of all ReLUs.

@@ -15,8 +15,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestModelAbove2GB checks that protobuf ends at 2 GB; weights beside the file do not. The weights
-// are a hole in a file, all zeros but for their last row, which the model adds to its input.
+// TestModelAbove2GB checks a model with more than 2 GB of weights, the limit of protobuf, in a file
+// beside it. The weights are a hole in that file: zeros except for the last row, which the model
+// adds to its input.
 func TestModelAbove2GB(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads a file of 2.2 GB, a hole for the most part")
@@ -68,7 +69,7 @@ func TestModelAbove2GB(t *testing.T) {
 	}
 }
 
-// bigModel is x + the last row of weights that lie in weights.bin.
+// bigModel computes x plus the last row of the weights in weights.bin.
 func bigModel(t *testing.T, width, rows int) []byte {
 	t.Helper()
 	text := func(key, value string) *pb.StringStringEntryProto {

@@ -9,32 +9,34 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Buffers hold what a session returns for one batch of images. One goroutine at a time uses them.
+// Buffers hold the outputs of a session for one batch of images. They must not be used by several
+// goroutines at once.
 type Buffers struct {
 	session  *Session
-	batch    int             // images that fit
-	size     int             // images of one run of the engine
+	batch    int             // largest number of images of a batch
+	size     int             // images per run of the engine
 	n        int             // images of the last batch
 	image    int             // index of the image among the inputs
 	outputs  []tensor.Tensor // rows x shape, in the order of the session
-	parts    []part          // whole runs of the engine
-	last     part            // a last run of fewer images, if the model allows that
-	lastPart int             // the part whose rows the rest has
+	parts    []part          // complete runs of the engine
+	last     part            // a last run of fewer images, if the model allows it
+	lastPart int             // the part that shares its rows with last
 	logs     []float32
 }
 
-// A part is what one run of the engine reads and writes: some rows of the buffers. Parts that run one after the other share their
-// inputs, those that run side by side do not.
+// A part holds the inputs and outputs of one run of the engine, which are rows of the buffers.
+// Parts that run in sequence share their inputs; parts that run in parallel do not.
 type part struct {
 	n               int
 	inputs, outputs []*ort.Value
 }
 
-// NewBuffers makes buffers for batches of at most batch images. For a model that takes a fixed number of images, a
-// batch is several runs of the engine, the last one filled up with copies that are not returned.
+// NewBuffers returns buffers for batches of at most batch images. If the model takes a fixed number
+// of images, a batch is several runs of the engine. The last one is padded with copies, which are
+// not returned.
 func (s *Session) NewBuffers(batch int) (*Buffers, error) {
 	if batch < 1 {
-		return nil, s.model.wrap(fmt.Errorf("buffers for %d pictures: make it at least one", batch))
+		return nil, s.model.wrap(fmt.Errorf("a batch of %d images: use at least one", batch))
 	}
 	b := &Buffers{session: s, batch: batch, size: batch}
 	switch {
@@ -53,7 +55,7 @@ func (s *Session) NewBuffers(batch int) (*Buffers, error) {
 	return b, nil
 }
 
-// bind makes the memory of the buffers and presents it to the engine.
+// bind allocates the buffers and binds them to the engine.
 func (b *Buffers) bind() error {
 	runs := (b.batch + b.size - 1) / b.size
 	for _, o := range b.session.outputs {
@@ -81,7 +83,7 @@ func (b *Buffers) bind() error {
 	return nil
 }
 
-// rows presents some rows of every output to the engine.
+// rows binds rows of every output to the engine.
 func (b *Buffers) rows(from, to int) ([]*ort.Value, error) {
 	var values []*ort.Value
 	for _, t := range b.outputs {
@@ -95,7 +97,7 @@ func (b *Buffers) rows(from, to int) ([]*ort.Value, error) {
 	return values, nil
 }
 
-// part returns what run k of n images reads and writes.
+// part returns the part of run k of n images.
 func (b *Buffers) part(k, n int) (part, error) {
 	if n == b.size || b.session.model.batch > 0 {
 		return b.parts[k], nil
@@ -122,7 +124,7 @@ func (b *Buffers) part(k, n int) (part, error) {
 	return b.last, nil
 }
 
-// fill normalises images into an input, and fills it up with the last one.
+// fill normalises images into an input and pads it with the last image.
 func (b *Buffers) fill(images []tensor.Tensor, input *ort.Value) {
 	if b.session.model.batch > 0 {
 		for len(images) < b.size {
@@ -132,19 +134,19 @@ func (b *Buffers) fill(images []tensor.Tensor, input *ort.Value) {
 	b.session.model.input.fill(images, input)
 }
 
-// Cap returns the number of images that fit.
+// Cap returns the largest number of images of a batch.
 func (b *Buffers) Cap() int { return b.batch }
 
 // Len returns the number of images of the last run.
 func (b *Buffers) Len() int { return b.n }
 
-// Layer returns the i-th layer of the session on the images of the last run, n x shape, in place:
-// it changes with the next.
+// Layer returns the i-th layer of the session for the images of the last run, n x shape. The next
+// run overwrites it.
 func (b *Buffers) Layer(i int) tensor.Tensor { return b.outputs[:b.session.layers][i].Slice(0, b.n) }
 
-// LogProbs returns the natural logarithms of the class probabilities of the last run, n x classes,
-// until the next call. classes restricts them to some classes of the model, in that order: the
-// others are left out before the softmax, as for a set of images that has no others. Nil takes all.
+// LogProbs returns the natural logarithms of the class probabilities of the last run, n x classes.
+// They are valid until the next call. If classes is not nil, the softmax and the result contain
+// only these classes of the model, in that order.
 func (b *Buffers) LogProbs(classes []int) (tensor.Tensor, error) {
 	s := b.session
 	if s.scores < 0 {

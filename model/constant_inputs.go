@@ -10,13 +10,13 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A constantInput is a further input, which is fed the same values in every run.
+// A constantInput is an additional input with the same values in every run.
 type constantInput struct {
 	port   onnx.Port
 	values []float64
 }
 
-// constantInputs pairs every input but the image's with its values.
+// constantInputs returns all inputs but the image's, with their values.
 func constantInputs(inputs []onnx.Port, image string, values map[string][]float64) ([]constantInput, error) {
 	var fixed []constantInput
 	known := map[string]bool{}
@@ -27,7 +27,7 @@ func constantInputs(inputs []onnx.Port, image string, values map[string][]float6
 		known[in.Name] = true
 		v, ok := values[in.Name]
 		if !ok {
-			return nil, fmt.Errorf("input %s needs values besides the image: give them by inputs", describePort(in))
+			return nil, fmt.Errorf("input %s needs values: set them in inputs", describePort(in))
 		}
 		f := constantInput{port: in, values: v}
 		if _, err := f.shape(1); err != nil {
@@ -37,17 +37,17 @@ func constantInputs(inputs []onnx.Port, image string, values map[string][]float6
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !known[name] {
-			return nil, fmt.Errorf("inputs: there is no further input %q: the model has %s", name, list(inputs))
+			return nil, fmt.Errorf("inputs: unknown input %q: the model has %s", name, list(inputs))
 		}
 	}
 	return fixed, nil
 }
 
-// shape is that of the input for n images. An open first axis is the batch, whose slices are all alike; another open
-// axis is as long as the values make it.
+// shape returns the shape of the input for n images. A first axis of any size is the batch, and all
+// its slices have the same values. The size of another such axis follows from the number of values.
 func (f constantInput) shape(n int) ([]int, error) {
 	shape := f.port.Sizes()
-	one := shape // of what the values fill
+	one := shape // the part that the values fill
 	if len(shape) > 0 && shape[0] < 0 {
 		shape[0] = n
 		one = shape[1:]
@@ -60,23 +60,23 @@ func (f constantInput) shape(n int) ([]int, error) {
 		case open < 0:
 			open = i
 		default:
-			return nil, fmt.Errorf("input %s leaves several sizes open besides the batch: export the model with them fixed", describePort(f.port))
+			return nil, fmt.Errorf("input %s does not fix several sizes besides the batch: export the model with fixed sizes", describePort(f.port))
 		}
 	}
 	switch given := len(f.values); {
 	case given == 0:
-		return nil, fmt.Errorf("input %s is given no values", describePort(f.port))
+		return nil, fmt.Errorf("input %s has no values: set them in inputs", describePort(f.port))
 	case open < 0 && given != size && given != 1:
-		return nil, fmt.Errorf("input %s is given %d values: give %d, or one for all", describePort(f.port), given, size)
+		return nil, fmt.Errorf("input %s has %d values: set %d, or one for all", describePort(f.port), given, size)
 	case open >= 0 && (size == 0 || given%size != 0):
-		return nil, fmt.Errorf("input %s is given %d values: give a multiple of %d", describePort(f.port), given, size)
+		return nil, fmt.Errorf("input %s has %d values: set a multiple of %d", describePort(f.port), given, size)
 	case open >= 0:
 		one[open] = given / size
 	}
 	return shape, nil
 }
 
-// value makes the tensor that a run of n images reads.
+// value returns the tensor of the input for n images.
 func (f constantInput) value(rt *ort.Runtime, n int) (*ort.Value, error) {
 	shape, err := f.shape(n)
 	if err != nil {
@@ -107,7 +107,7 @@ func (f constantInput) value(rt *ort.Runtime, n int) (*ort.Value, error) {
 		}
 	default:
 		v.Close()
-		return nil, fmt.Errorf("input %s: values of that type cannot be given", describePort(f.port))
+		return nil, fmt.Errorf("input %s: values of this type are not supported", describePort(f.port))
 	}
 	return v, nil
 }

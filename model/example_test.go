@@ -13,7 +13,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A network that scores an image by the sums of its three channels.
+// The example network scores an image by the sums of its three channels.
 func writeSums(dir string) (path string, err error) {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, -1, 3, 8, 8)

@@ -10,10 +10,11 @@ import (
 	"github.com/noether-ml/noether/dataset"
 )
 
-// ReadPreprocessorConfig reads the preprocessor_config.json that lies beside a model of the Transformers library. What the file
-// leaves out has the library's defaults. An option that changes the image and that a Preprocess cannot express is
-// an error. Of sounds it takes Wav2Vec2FeatureExtractor and WhisperFeatureExtractor. Transformers rounds the start of an odd centre crop down and torchvision to even, so the crops may
-// differ by a pixel.
+// ReadPreprocessorConfig reads the preprocessor_config.json of a model of the Transformers library.
+// Missing keys have the library's defaults. An option that changes the image and that a Preprocess
+// cannot represent is an error. For audio it supports Wav2Vec2FeatureExtractor and
+// WhisperFeatureExtractor. Transformers rounds the start of an odd centre crop down and torchvision
+// to even, so crops may differ by a pixel.
 func ReadPreprocessorConfig(path string) (Preprocess, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -32,7 +33,7 @@ func ReadPreprocessorConfig(path string) (Preprocess, error) {
 	return p, nil
 }
 
-// processorConfig holds the keys that say what happens to an image. Pointers tell what is left out.
+// processorConfig holds the keys that affect an image. A nil pointer is a missing key.
 type processorConfig struct {
 	Type          string       `json:"image_processor_type"`
 	OldType       string       `json:"feature_extractor_type"`
@@ -52,9 +53,9 @@ type processorConfig struct {
 	DoPad         bool         `json:"do_pad"`
 }
 
-// An configSize is a number or an object of sides.
+// A configSize is a number or an object of sides.
 type configSize struct {
-	side          int // of the plain number
+	side          int // the plain number
 	Shortest      int `json:"shortest_edge"`
 	Longest       int `json:"longest_edge"`
 	Height, Width int
@@ -66,12 +67,12 @@ func (s *configSize) UnmarshalJSON(data []byte) error {
 	}
 	type plain configSize
 	if err := json.Unmarshal(data, (*plain)(s)); err != nil {
-		return fmt.Errorf("size %s is neither a number nor an object of sides", data)
+		return fmt.Errorf("size %s is not a number or an object of sides", data)
 	}
 	return s.check()
 }
 
-// configValues is a number for all channels or a list with one for each.
+// configValues is a number for all channels or a list with one number per channel.
 type configValues []float32
 
 func (v *configValues) UnmarshalJSON(data []byte) error {
@@ -87,11 +88,11 @@ func (s *configSize) check() error {
 	const most = 1 << 16
 	for _, v := range []int{s.side, s.Shortest, s.Longest, s.Height, s.Width} {
 		if v < 0 || v > most {
-			return fmt.Errorf("size %d: a side has 1 to %d pixels", v, most)
+			return fmt.Errorf("size %d is not 1 to %d pixels", v, most)
 		}
 	}
 	if *s == (configSize{}) {
-		return fmt.Errorf("size has none of shortest_edge, height and width")
+		return fmt.Errorf("size needs shortest_edge, or height and width")
 	}
 	return nil
 }
@@ -108,7 +109,7 @@ func parseHuggingFace(data []byte) (Preprocess, error) {
 		return Preprocess{}, err
 	}
 	if c.DoPad {
-		return Preprocess{}, fmt.Errorf("do_pad is not supported: give the preprocessing in the study")
+		return Preprocess{}, fmt.Errorf("do_pad is not supported: set preprocess in the study file")
 	}
 	var p Preprocess
 	if err := c.frame(&p.Frame); err != nil {
@@ -158,20 +159,20 @@ func (c processorConfig) resize(f *dataset.Frame, s configSize) error {
 	}
 	switch {
 	case s.Longest > 0:
-		return fmt.Errorf("size with longest_edge is not supported: give the preprocessing in the study")
+		return fmt.Errorf("size with longest_edge is not supported: set preprocess in the study file")
 	case s.Shortest > 0 && (s.Height > 0 || s.Width > 0):
 		return fmt.Errorf("size has both shortest_edge and height or width")
 	case s.Shortest > 0:
 		return c.resizeShort(f, s.Shortest)
 	case s.Height == 0 || s.Width == 0:
-		return fmt.Errorf("size has only one of height and width")
+		return fmt.Errorf("size needs both height and width")
 	}
 	f.Height, f.Width = s.Height, s.Width
 	return nil
 }
 
-// plainSize returns what a plain number stands for: older processors differ, and most take it for
-// both sides.
+// plainSize returns the sizes of a plain number. Older processors differ; most use it for both
+// sides.
 func (c processorConfig) plainSize(side int) configSize {
 	if c.isA("CLIP", "ChineseCLIP", "ConvNext", "Levit", "MobileNetV1", "MobileNetV2", "MobileViT", "Bit", "PoolFormer", "VideoMAE") {
 		return configSize{Shortest: side}
@@ -179,8 +180,9 @@ func (c processorConfig) plainSize(side int) configSize {
 	return configSize{Height: side, Width: side}
 }
 
-// resizeShort reads a short side. ConvNext and PoolFormer resize to size / crop_pct and crop to size; from 384 pixels
-// on ConvNext resizes to a square and crops nothing. Levit resizes to 256/224 of the size.
+// resizeShort reads the size of the short side. ConvNext and PoolFormer resize to size / crop_pct
+// and crop to size. From 384 pixels on, ConvNext resizes to a square without a crop. Levit resizes
+// to 256/224 of the size.
 func (c processorConfig) resizeShort(f *dataset.Frame, side int) error {
 	f.Resize = side
 	if c.isA("Levit") {
@@ -194,7 +196,7 @@ func (c processorConfig) resizeShort(f *dataset.Frame, side int) error {
 		return nil
 	}
 	if pct < 0.01 || pct > 1 {
-		return fmt.Errorf("crop_pct is %v: a share of the side, above 0 and at most 1", pct)
+		return fmt.Errorf("crop_pct is %v: it must be above 0 and at most 1", pct)
 	}
 	f.Height, f.Width = side, side
 	if c.isA("ConvNext") && side >= 384 {
@@ -205,13 +207,14 @@ func (c processorConfig) resizeShort(f *dataset.Frame, side int) error {
 	return nil
 }
 
-// crop reads the crop. Where the size gave both sides they are resized to first, which a frame can say of a square.
+// crop reads the crop. If the size has both sides, the image is resized to them first, which a
+// frame can represent for squares only.
 func (c processorConfig) crop(f *dataset.Frame, s configSize) error {
 	if s.side > 0 {
 		s = configSize{Height: s.side, Width: s.side}
 	}
 	if s.Height == 0 || s.Width == 0 {
-		return fmt.Errorf("crop_size has no height or no width")
+		return fmt.Errorf("crop_size needs height and width")
 	}
 	if f.Resize == 0 && f.Height > 0 && (f.Height != s.Height || f.Width != s.Width) {
 		if f.Height != f.Width {
@@ -236,7 +239,7 @@ func (c processorConfig) values(p *Preprocess) error {
 		factor = 1
 	}
 	if !(factor > 0) {
-		return fmt.Errorf("rescale_factor is %v", factor)
+		return fmt.Errorf("rescale_factor %v is not supported", factor)
 	}
 	if high := float32(255 * factor); high != 1 {
 		p.Range = [2]float32{0, high}
@@ -248,7 +251,7 @@ func (c processorConfig) values(p *Preprocess) error {
 		return nil
 	}
 	if len(c.Mean) == 0 || len(c.Std) == 0 {
-		return fmt.Errorf("do_normalize is set, and image_mean or image_std is missing")
+		return fmt.Errorf("do_normalize needs image_mean and image_std")
 	}
 	p.Mean, p.Std = c.Mean, c.Std
 	return nil
@@ -261,7 +264,7 @@ func orElse(v *bool, otherwise bool) bool {
 	return *v
 }
 
-// resampling names a filter by PIL's number.
+// resampling returns the name of a filter from PIL's number.
 func resampling(number *int) (string, error) {
 	if number == nil {
 		return "bilinear", nil
@@ -274,5 +277,5 @@ func resampling(number *int) (string, error) {
 	case 3:
 		return "bicubic", nil
 	}
-	return "", fmt.Errorf("resample %d is not supported: 0 (nearest), 2 (bilinear) or 3 (bicubic)", *number)
+	return "", fmt.Errorf("resample %d is not supported: use 0 (nearest), 2 (bilinear) or 3 (bicubic)", *number)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/model/logmel"
 )
 
-// extractorConfig holds the keys that say what happens to a sound.
+// extractorConfig holds the keys that affect a waveform.
 type extractorConfig struct {
 	Type        string  `json:"feature_extractor_type"`
 	Rate        int     `json:"sampling_rate"`
@@ -25,7 +25,7 @@ type extractorConfig struct {
 	Dither      float64 `json:"dither"`
 }
 
-// isAudioConfig reports whether a config is for sounds.
+// isAudioConfig reports whether a config is for audio.
 func isAudioConfig(data []byte) (bool, error) {
 	var c struct {
 		Type string          `json:"feature_extractor_type"`
@@ -37,7 +37,7 @@ func isAudioConfig(data []byte) (bool, error) {
 	return c.Rate != nil || strings.HasPrefix(c.Type, "Wav2Vec2") || strings.HasPrefix(c.Type, "Whisper"), nil
 }
 
-// parseExtractor reads a config for sounds. What it leaves out has the library's defaults.
+// parseExtractor reads a config for audio. Missing keys have the library's defaults.
 func parseExtractor(data []byte) (Preprocess, error) {
 	c := extractorConfig{Rate: 16000}
 	if err := json.Unmarshal(data, &c); err != nil {
@@ -45,11 +45,11 @@ func parseExtractor(data []byte) (Preprocess, error) {
 	}
 	switch {
 	case c.Rate < 1 || c.Rate > dataset.MaxRate:
-		return Preprocess{}, fmt.Errorf("sampling_rate %d: it is 1 to %d", c.Rate, dataset.MaxRate)
+		return Preprocess{}, fmt.Errorf("sampling_rate %d is not 1 to %d", c.Rate, dataset.MaxRate)
 	case c.Padding != 0 || c.Side != "" && c.Side != "right":
-		return Preprocess{}, fmt.Errorf("padding by %v on the side %q is not supported: sounds are followed by zeros", c.Padding, cmp.Or(c.Side, "right"))
+		return Preprocess{}, fmt.Errorf("padding with %v on the side %q is not supported: only zeros on the right are", c.Padding, cmp.Or(c.Side, "right"))
 	case c.Dither != 0:
-		return Preprocess{}, fmt.Errorf("dither %v is not supported: the noise would be another one each time", c.Dither)
+		return Preprocess{}, fmt.Errorf("dither %v is not supported: its noise is random", c.Dither)
 	}
 	switch c.Type {
 	case "Wav2Vec2FeatureExtractor":
@@ -57,25 +57,25 @@ func parseExtractor(data []byte) (Preprocess, error) {
 	case "WhisperFeatureExtractor":
 		return c.whisper()
 	}
-	return Preprocess{}, fmt.Errorf("feature_extractor_type %q prepares sounds in a way that is not supported: Wav2Vec2FeatureExtractor and WhisperFeatureExtractor are; "+
-		"give rate, and features where the model takes a spectrogram, in the study", c.Type)
+	return Preprocess{}, fmt.Errorf("feature_extractor_type %q is not supported: Wav2Vec2FeatureExtractor and WhisperFeatureExtractor are; "+
+		"set rate, and features if the model takes a spectrogram, in the study file", c.Type)
 }
 
-// waveform returns what wav2vec 2.0, HuBERT, WavLM and their kin take.
+// waveform returns the preprocessing of wav2vec 2.0, HuBERT, WavLM and related models.
 func (c extractorConfig) waveform() (Preprocess, error) {
 	if c.Size > 1 {
-		return Preprocess{}, fmt.Errorf("feature_size %d: Wav2Vec2FeatureExtractor with other than 1 number at a time is not supported", c.Size)
+		return Preprocess{}, fmt.Errorf("feature_size %d is not supported: Wav2Vec2FeatureExtractor has 1", c.Size)
 	}
 	return Preprocess{Frame: dataset.Frame{Rate: c.Rate}, Standardise: orElse(c.DoNormalize, true)}, nil
 }
 
-// whisper returns a log-mel spectrogram of 30 seconds.
+// whisper returns the preprocessing of Whisper: a log-mel spectrogram of 30 seconds.
 func (c extractorConfig) whisper() (Preprocess, error) {
 	if orElse(c.DoNormalize, false) {
-		return Preprocess{}, fmt.Errorf("do_normalize of WhisperFeatureExtractor is not supported: give the preprocessing in the study")
+		return Preprocess{}, fmt.Errorf("do_normalize of WhisperFeatureExtractor is not supported: set preprocess in the study file")
 	}
 	if !(c.Chunk >= 0 && c.Chunk <= dataset.MaxSeconds) || c.Samples < 0 {
-		return Preprocess{}, fmt.Errorf("chunk_length %v and n_samples %d: neither is negative, and a chunk has at most %d seconds", c.Chunk, c.Samples, dataset.MaxSeconds)
+		return Preprocess{}, fmt.Errorf("chunk_length %v and n_samples %d: they must not be negative, and a chunk has at most %d seconds", c.Chunk, c.Samples, dataset.MaxSeconds)
 	}
 	fft := cmp.Or(c.FFT, 400)
 	p := Preprocess{

@@ -13,10 +13,12 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Include adds the part of the model that computes some of its tensors to a graph that is being built, of the model's own
-// operator set. images are n x c x h x w with values in [0, 1], framed as Frame says; what stands between them and the
-// model (mean, deviation, order and layout of the channels) becomes part of the graph, so gradients by the images
-// follow. n must be what the model takes, where it takes a fixed number: see Batch. It returns the tensors in order.
+// Include adds the part of the model that computes the given tensors to a graph under construction,
+// which has the model's operator set. images are n x c x h x w with values in [0, 1], in the frame
+// that Frame returns. The normalisation (mean, deviation, order and layout of the channels) becomes
+// part of the graph, so gradients with respect to the images include it. n must equal Batch if that
+// is not 0. Include returns the tensors in order. follow. n must be what the model takes, where it
+// takes a fixed number: see Batch. It returns the tensors in order.
 func (m *Model) Include(b *onnx.Builder, images onnx.Value, n int, tensors ...string) ([]onnx.Value, error) {
 	values, err := m.include(b, images, n, tensors)
 	if err != nil {
@@ -52,24 +54,24 @@ func (m *Model) include(b *onnx.Builder, images onnx.Value, n int, tensors []str
 	return values, b.Err()
 }
 
-// ScoresTensor returns the name of the tensor that scores classes, as Scores says; it is of the
-// type that the model computes in.
+// ScoresTensor returns the name of the tensor that scores classes. It has the type that the model
+// computes in.
 func (m *Model) ScoresTensor() string { return m.scores.output }
 
-// Batch returns the number of images that a run takes; 0: any number.
+// Batch returns the number of images of a run, or 0 for any number.
 func (m *Model) Batch() int { return m.batch }
 
-// ImageShape returns the shape of one image, c x h x w, or of one sound, 1 x n.
+// ImageShape returns the shape of one image, c x h x w, or of one waveform, 1 x n.
 func (m *Model) ImageShape() []int { return m.input.shape() }
 
-// EngineOptions returns those for sessions of graphs that are built around the model: its device
-// and threads.
+// EngineOptions returns the options for sessions of graphs that include the model: its device and
+// threads.
 func (m *Model) EngineOptions() ort.Options {
 	return ort.Options{Threads: m.options.Threads, Device: m.options.Device}
 }
 
-// Workers returns the number of cores that the engine was given, on which as many runs can go side
-// by side; 1 on other devices than processors.
+// Workers returns the number of cores of the engine, and so the number of parallel runs. It is 1 on
+// other devices than processors.
 func (m *Model) Workers() int {
 	switch {
 	case !m.onProcessor():
@@ -83,10 +85,11 @@ func (m *Model) Workers() int {
 // onProcessor reports whether the model runs on the processor.
 func (m *Model) onProcessor() bool { return m.options.Device == "" || m.options.Device == "cpu" }
 
-// Runtime returns the engine's library.
+// Runtime returns the engine that runs the model.
 func (m *Model) Runtime() *ort.Runtime { return m.rt }
 
-// normalise is fillOne as nodes of a graph. Rounding to bytes is left out: it has no gradient.
+// normalise adds the computation of fillOne to a graph. It leaves out the rounding to bytes, which
+// has no gradient.
 func (p input) normalise(b *onnx.Builder, x onnx.Value) onnx.Value {
 	if p.audio {
 		return p.normaliseAudio(b, x)
@@ -113,7 +116,7 @@ func (p input) normalise(b *onnx.Builder, x onnx.Value) onnx.Value {
 	return x
 }
 
-// normaliseAudio is fillOne for sounds, n x 1 x length.
+// normaliseAudio is normalise for waveforms, n x 1 x length.
 func (p input) normaliseAudio(b *onnx.Builder, x onnx.Value) onnx.Value {
 	pre := p.preprocess
 	if pre.Standardise {
@@ -137,12 +140,12 @@ func (p input) normaliseAudio(b *onnx.Builder, x onnx.Value) onnx.Value {
 	return x
 }
 
-// perChannel broadcasts over n x c x h x w.
+// perChannel returns the constant values shaped for broadcasting over n x c x h x w.
 func perChannel(v []float32) tensor.Tensor {
 	return tensor.Tensor{Shape: []int{1, len(v), 1, 1}, Data: v}
 }
 
-// constant returns the input for n images as weights.
+// constant returns the values of the input for n images as a weight.
 func (f constantInput) constant(rt *ort.Runtime, n int) (*pb.TensorProto, error) {
 	v, err := f.value(rt, n)
 	if err != nil {

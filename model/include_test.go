@@ -13,8 +13,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestGraftComputesWhatASessionDoes checks that a model that has been grafted into a graph computes
-// what a session of it does, whatever it takes and however it is preprocessed.
+// TestGraftComputesWhatASessionDoes checks that a model included in a graph computes the same as a
+// session, for all types of inputs and preprocessings.
 func TestGraftComputesWhatASessionDoes(t *testing.T) {
 	rt := orttest.Load(t)
 	rapid.Check(t, func(r *rapid.T) {
@@ -59,7 +59,7 @@ func TestGraftComputesWhatASessionDoes(t *testing.T) {
 	})
 }
 
-// grafted runs a graph that consists of nothing but images and a grafted model.
+// grafted runs a graph of images and an included model only.
 func grafted(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Tensor, name string) []float32 {
 	t.Helper()
 	b := onnx.NewBuilder(m.Opset())
@@ -91,8 +91,8 @@ func grafted(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Tensor, nam
 	return append([]float32(nil), ort.Data[float32](out[0])...)
 }
 
-// TestGraftOfFurtherInputs checks that further inputs become constants, and a fixed batch is held
-// to.
+// TestGraftOfFurtherInputs checks that additional inputs become constants, and that a fixed batch
+// is enforced.
 func TestGraftOfFurtherInputs(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)

@@ -14,7 +14,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An input is the input that takes images, or sounds: those have one channel and are 1 high.
+// An input is the input that takes images or waveforms. A waveform has one channel and the height
+// 1.
 type input struct {
 	port                    onnx.Port
 	layout                  onnx.Axes // "NCHW" or "NHWC"; "NT" or "NCT"
@@ -24,7 +25,7 @@ type input struct {
 	preprocess              Preprocess
 }
 
-// shape is that of one image as it comes, c x h x w, or of one sound, 1 x n.
+// shape returns the shape of one image, c x h x w, or of one waveform, 1 x n.
 func (p input) shape() []int {
 	if p.audio {
 		return []int{1, p.width}
@@ -32,7 +33,7 @@ func (p input) shape() []int {
 	return []int{p.channels, p.height, p.width}
 }
 
-// batchShape is that of n images as the model takes them.
+// batchShape returns the shape of n images in the model's layout.
 func (p input) batchShape(n int) []int {
 	switch p.layout {
 	case "NHWC":
@@ -45,12 +46,12 @@ func (p input) batchShape(n int) []int {
 	return []int{n, p.channels, p.height, p.width}
 }
 
-// findInputs decides which input takes the image or the sound and gives all others their fixed values. This is the one place that
-// knows what inputs are.
+// findInputs determines the input that takes the image or the waveform and sets the values of all
+// others.
 func (m *Model) findInputs() error {
 	o := m.options
 	if o.Preprocess.Features != nil {
-		o.Input = "" // it is behind the features
+		o.Input = "" // it is a tensor behind the features
 	}
 	port, layout, isSound := findAudioInput(m.graph.Inputs(), o)
 	construct := newAudioInput
@@ -72,13 +73,13 @@ func (m *Model) findInputs() error {
 	return settingError(err, "inputs")
 }
 
-// findImageInput finds the input that can take an image, and whether its channels come first or last.
+// findImageInput returns the input that can take an image, and its layout.
 func findImageInput(inputs []onnx.Port, o Options) (onnx.Port, onnx.Axes, error) {
 	if l := o.Layout; l != "" && l != "NCHW" && l != "NHWC" {
-		return onnx.Port{}, "", settingError(fmt.Errorf("layout %q: it is NCHW or NHWC", l), "layout")
+		return onnx.Port{}, "", settingError(fmt.Errorf("unknown layout %q: use NCHW or NHWC", l), "layout")
 	}
 	if len(inputs) == 0 {
-		return onnx.Port{}, "", errors.New("has no input")
+		return onnx.Port{}, "", errors.New("it has no input")
 	}
 	var found []onnx.Port
 	for _, in := range inputs {
@@ -89,21 +90,21 @@ func findImageInput(inputs []onnx.Port, o Options) (onnx.Port, onnx.Axes, error)
 	}
 	switch {
 	case len(found) > 1:
-		return onnx.Port{}, "", fmt.Errorf("several inputs could take an image (%s): choose one by input, and give the others values by inputs", list(found))
+		return onnx.Port{}, "", fmt.Errorf("several inputs can take an image (%s): set input to one of them, and inputs to the values of the others", list(found))
 	case len(found) == 0 && o.Input != "":
-		return onnx.Port{}, "", settingError(fmt.Errorf("has no input %q: it has %s", o.Input, list(inputs)), "input")
+		return onnx.Port{}, "", settingError(fmt.Errorf("unknown input %q: it has %s", o.Input, list(inputs)), "input")
 	case len(found) == 0:
-		return onnx.Port{}, "", fmt.Errorf("no input takes an image (float, double or uint8 of rank 4 with 1 or 3 channels) or a sound (float of rank 2, or 3 with 1 channel): it has %s", list(inputs))
+		return onnx.Port{}, "", fmt.Errorf("no input takes an image (float, double or uint8 of rank 4 with 1 or 3 channels) or a waveform (float of rank 2, or 3 with 1 channel): it has %s", list(inputs))
 	}
 	layout := layoutOf(found[0], onnx.Axes(o.Layout))
 	if layout == "" {
-		return onnx.Port{}, "", fmt.Errorf("input %s does not take an image: that is float, double or uint8 of rank 4 with 1 or 3 channels%s", describePort(found[0]), textIf(o.Layout != "", " in layout "+o.Layout))
+		return onnx.Port{}, "", fmt.Errorf("input %s does not take an image: it must be float, double or uint8 of rank 4 with 1 or 3 channels%s", describePort(found[0]), textIf(o.Layout != "", " in layout "+o.Layout))
 	}
 	return found[0], layout, nil
 }
 
-// layoutOf returns the layout in which an input takes an image, of the one that is asked for or of
-// both, or "".
+// layoutOf returns the layout in which an input can take an image, or "". asked is the requested
+// layout, or "" for both.
 func layoutOf(in onnx.Port, asked onnx.Axes) onnx.Axes {
 	switch in.Type {
 	case onnx.Float, onnx.Double, onnx.Uint8:
@@ -120,7 +121,7 @@ func layoutOf(in onnx.Port, asked onnx.Axes) onnx.Axes {
 	case asked == "NHWC" && last != no, asked == "" && last == yes, asked == "" && last == maybe && first == no:
 		return "NHWC"
 	case asked == "" && first == maybe:
-		return "NCHW" // all is open: the layout of PyTorch, which exports such graphs
+		return "NCHW" // no axis is fixed: the layout of PyTorch, which exports such graphs
 	}
 	return ""
 }
@@ -144,7 +145,7 @@ func channelAxis(d onnx.Dim) answer {
 	return maybe
 }
 
-// newImageInput works out the size of the images and how they are framed.
+// newImageInput determines the size of the images and their frame.
 func newImageInput(port onnx.Port, layout onnx.Axes, o Options) (input, error) {
 	p := input{port: port, layout: layout, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
 	dims := port.Sizes()
@@ -177,7 +178,7 @@ func newImageInput(port onnx.Port, layout onnx.Axes, o Options) (input, error) {
 		p.width = o.Size[1]
 	}
 	if p.height <= 0 || p.width <= 0 {
-		return p, fmt.Errorf("input %s leaves the size of an image open: say preprocess: {crop: 224}, or how large it is", describePort(port))
+		return p, fmt.Errorf("input %s does not fix the size of images: set preprocess: {crop: 224}, or another size", describePort(port))
 	}
 	if port.Type == onnx.Uint8 && p.preprocess.Range == [2]float32{} {
 		p.preprocess.Range = [2]float32{0, 255}
@@ -185,14 +186,14 @@ func newImageInput(port onnx.Port, layout onnx.Axes, o Options) (input, error) {
 	return p, p.preprocess.Check(p.channels)
 }
 
-// reconcile returns what the model (-1: anything) and the preprocessing (0: anything) say about a
-// size; 0 if neither says.
+// reconcile returns the size on which the model (-1: any) and the preprocessing (0: any) agree, or
+// 0 if both leave it open.
 func reconcile(what string, model, preprocess int, port onnx.Port) (int, error) {
 	switch {
 	case model < 0:
 		return preprocess, nil
 	case model == 0:
-		return 0, fmt.Errorf("input %s has no room for an image", describePort(port))
+		return 0, fmt.Errorf("input %s has an axis of size 0", describePort(port))
 	case preprocess != 0 && preprocess != model:
 		key, made := "crop", "images"
 		switch what {
@@ -201,12 +202,13 @@ func reconcile(what string, model, preprocess int, port onnx.Port) (int, error) 
 		case "length":
 			key, made = what, "sounds"
 		}
-		return 0, &KeyError{Key: key, Err: fmt.Errorf("preprocess makes %s of %s %d, and input %s takes %d: say preprocess: {..., %s: %d}", made, what, preprocess, describePort(port), model, key, model)}
+		return 0, &KeyError{Key: key, Err: fmt.Errorf("preprocess makes %s of %s %d, and input %s takes %d: set preprocess: {..., %s: %d}", made, what, preprocess, describePort(port), model, key, model)}
 	}
 	return model, nil
 }
 
-// fill writes images into a tensor of the model's type and layout, on all cores: the engine waits for it.
+// fill writes images to a tensor of the model's type and layout, in parallel, because the engine
+// waits for it.
 func (p input) fill(images []tensor.Tensor, dst *ort.Value) {
 	workers := min(runtime.GOMAXPROCS(0), len(images))
 	var wait sync.WaitGroup
@@ -220,7 +222,7 @@ func (p input) fill(images []tensor.Tensor, dst *ort.Value) {
 	wait.Wait()
 }
 
-// fillOne writes one image at place i of the batch.
+// fillOne writes one image at index i of the batch.
 func (p input) fillOne(t tensor.Tensor, dst *ort.Value, i int) {
 	n := t.Len()
 	if p.port.Type == onnx.Float && p.layout != "NHWC" {
@@ -258,17 +260,17 @@ func convertLayout[T float32 | float64 | uint8](dst []T, src []float32, p input,
 	}
 }
 
-// check reports an image of the wrong size.
+// check returns an error for an image of the wrong size.
 func (p input) check(t tensor.Tensor) error {
 	if slices.Equal(t.Shape, p.shape()) {
 		return nil
 	}
 	open := !p.audio && (p.frame.Height == 0 || p.frame.Width == 0)
-	return fmt.Errorf("wants images of %s, not of %s%s", shapeText(p.shape()), shapeText(t.Shape),
+	return fmt.Errorf("takes images of %s, not of %s%s", shapeText(p.shape()), shapeText(t.Shape),
 		textIf(open, ": it takes any size, but one for all, to which preprocess: {resize: 256, crop: 224} brings them"))
 }
 
-// shapeText writes a shape as "3 x 32 x 32".
+// shapeText formats a shape as "3 x 32 x 32".
 func shapeText(shape []int) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", " x ")
 }
@@ -288,7 +290,7 @@ func textIf(condition bool, text string) string {
 	return ""
 }
 
-// describePort names an input or output in an error, with its type and shape.
+// describePort formats the name, the type and the shape of an input or output.
 func describePort(p onnx.Port) string {
 	return fmt.Sprintf("%q (%s)", p.Name, strings.TrimPrefix(p.String(), p.Name+" "))
 }

@@ -15,21 +15,21 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A form is a way to take images.
+// A form is a type and layout of the image input.
 type form struct {
 	typ      onnx.Type
 	layout   string
-	batch    int // -1: open
+	batch    int // -1: any
 	channels int
 }
 
-// weigh returns the number by which the networks of these tests weigh a pixel.
+// weigh returns the weight of a pixel in the networks of these tests.
 func weigh(c, y, x int) float32 { return float32(c+1)*0.5 + float32(y)*0.25 - float32(x)*0.125 }
 
 const side = 4
 
-// network builds, for any form, the same network of images of channels x 4 x 4: the layer "doubled" is 2 x, "scores" are
-// ( sum of 2 x, sum of weight x, 0 ).
+// network returns, in any form, the same network for images of channels x 4 x 4: the layer
+// "doubled" is 2 x, "scores" are ( sum of 2 x, sum of weight x, 0 ).
 func network(f form) func(b *onnx.Builder) {
 	return func(b *onnx.Builder) {
 		shape := []int{f.batch, f.channels, side, side}
@@ -57,7 +57,7 @@ func network(f form) func(b *onnx.Builder) {
 	}
 }
 
-// expect returns what the network computes for a normalised image.
+// expect returns the network's result for a normalised image.
 func expect(p tensor.Tensor) (doubled []float32, scores [3]float64) {
 	for j, v := range p.Data {
 		doubled = append(doubled, 2*v)
@@ -75,8 +75,8 @@ func drawImage(t *rapid.T, channels int) tensor.Tensor {
 	return p
 }
 
-// TestForms feeds the same images to models of every form: types, layouts, channels, open and fixed batches, in
-// batches of any size. The caller sees no difference.
+// TestForms checks that models of every form (type, layout, channels, fixed or open batch) give the
+// same results for the same images, in batches of any size.
 func TestForms(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// logProbs turns the scores of one sample into natural logarithms of probabilities.
+// logProbs converts the scores of one sample to natural logarithms of probabilities.
 func (s scores) logProbs(row []float32) error {
 	if len(row) == 0 {
-		return errors.New("a restriction to no classes leaves nothing to predict")
+		return errors.New("the list of classes is empty: nothing remains to predict")
 	}
 	if s.kind == probabilities {
 		return logRatio(row, row)
@@ -23,7 +23,7 @@ func (s scores) logProbs(row []float32) error {
 //
 //	dst[k] = z[k] - log sum_j exp(z[j])
 //
-// computed in float64 around the largest logit. src and dst may be the same.
+// computed in float64 relative to the largest logit. src and dst may be the same.
 func logSoftmax(dst, z []float32) {
 	top := float64(slices.Max(z))
 	sum := 0.0
@@ -36,13 +36,14 @@ func logSoftmax(dst, z []float32) {
 	}
 }
 
-// logRatio writes the natural logarithms of probabilities that are brought to the sum 1. A probability of zero enters
-// as the smallest positive float32, so that its logarithm is finite.
+// logRatio writes the natural logarithms of probabilities that are scaled to the sum 1. A
+// probability of zero is replaced by the smallest positive float32, so that its logarithm is
+// finite.
 func logRatio(dst, p []float32) error {
 	sum := 0.0
 	for _, v := range p {
 		if v < 0 || v > 1.001 {
-			return fmt.Errorf("the output holds %v, which is no probability: set scores to logits", v)
+			return fmt.Errorf("the output contains %v, which is not a probability: set scores to logits", v)
 		}
 		sum += max(float64(v), math.SmallestNonzeroFloat32)
 	}

@@ -14,44 +14,45 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Options say what Open is not to find out by itself. The zero Options choose no layers and leave the rest to the graph.
+// Options override what Open determines from the graph. The zero Options choose no layers.
 type Options struct {
 	Layers        []string             // patterns of onnx.Model.Select
-	Axes          map[string]onnx.Axes // of tensors where the graph is misread
+	Axes          map[string]onnx.Axes // axes of tensors that Open misreads
 	Input         string               // name of the input that takes the image
-	Layout        string               // of that input: "NCHW" or "NHWC"
-	Inputs        map[string][]float64 // values of further inputs, the last axis varying fastest; one value fills the input
-	Output        string               // name of the output that scores classes; the first one
-	Scores        string               // what that output holds: "logits", "probabilities" or "none"
-	Preprocess    Preprocess           // from images in [0, 1] to what the model takes
-	Size          [2]int               // height and width of the images that will come, where neither model nor Preprocess says
-	Samples       int                  // length of the sounds that will come, likewise; above 0, the model is taken to want sounds
-	Threads       int                  // for the engine; 0: one for each core
-	Device        string               // for the engine; "": cpu
-	Spin          bool                 // the engine's threads wait busily: for runs that follow each other without a pause
-	ReloadWeights bool                 // let go of the weights after opening, and read them again for each session: for many models at once
+	Layout        string               // layout of that input: "NCHW" or "NHWC"
+	Inputs        map[string][]float64 // values of the other inputs, the last axis varying fastest; one value fills the input
+	Output        string               // name of the output that scores classes; "": the most likely one
+	Scores        string               // content of that output: "logits", "probabilities" or "none"
+	Preprocess    Preprocess           // from images in [0, 1] to the values of the model's input
+	Size          [2]int               // height and width of the images, if neither the model nor Preprocess fixes them
+	Samples       int                  // length of the waveforms, likewise; above 0, the model takes audio
+	Threads       int                  // threads of the engine; 0: one for each core
+	Device        string               // device of the engine; "": cpu
+	Spin          bool                 // the engine's threads wait busily, for runs in close succession
+	ReloadWeights bool                 // free the weights after opening, and read them again for each session, for many models at once
 }
 
 // A Model is an opened network. It does not change and may be used by several goroutines.
 type Model struct {
 	rt            *ort.Runtime
 	path          string
-	graph         *onnx.Model // with the spectrogram in front of it, where the model takes features
+	graph         *onnx.Model // with the spectrogram in front, if the model takes features
 	options       Options
 	input         input
 	constants     []constantInput
-	batch         int // images that a run takes; 0: any number
+	batch         int // images of a run; 0: any number
 	layers        []onnx.Layer
 	scores        scores
-	normalisation *Normalisation // nil where the first nodes do not normalise
+	normalisation *Normalisation // nil if the first nodes do not normalise
 	largestLayer  int64          // elements of one sample in the largest layer of the graph
 	totalElements int64          // elements of one sample in all layers
 	sha256        string
 }
 
-// Open reads a model, decides what the package comment lists, and runs it on dummies to learn the shapes of its layers.
-// Layers that a pattern with a wildcard, "all" or "op:TYPE" matches are left out where their first axis is not the
-// batch (windows of a Swin transformer); to name such a tensor is an error. Errors are one line that names the file.
+// Open reads a model, determines what the package comment lists, and runs it on dummy inputs to
+// learn the shapes of its layers. Patterns with a wildcard, "all" and "op:TYPE" skip layers whose
+// first axis is not the batch, such as the windows of a Swin transformer. Naming such a layer is an
+// error. Errors are one line that contains the file's name.
 func Open(rt *ort.Runtime, path string, o Options) (*Model, error) {
 	m, err := open(rt, path, o)
 	if err != nil {
@@ -94,7 +95,7 @@ func open(rt *ort.Runtime, path string, o Options) (*Model, error) {
 	return m, nil
 }
 
-// fullGraph returns the graph with its weights, read again where they were let go.
+// fullGraph returns the graph with its weights. It reads them again if they were freed.
 func (m *Model) fullGraph() (*onnx.Model, error) {
 	if !m.options.ReloadWeights {
 		return m.graph, nil
@@ -113,7 +114,7 @@ func (m *Model) fullGraph() (*onnx.Model, error) {
 	return withPreprocessing(file, m.options)
 }
 
-// withPreprocessing returns the graph with what the preprocessing puts in front of it.
+// withPreprocessing adds the features of the preprocessing in front of the graph.
 func withPreprocessing(file *onnx.Model, o Options) (*onnx.Model, error) {
 	if o.Preprocess.Features == nil {
 		return file, nil
@@ -121,7 +122,7 @@ func withPreprocessing(file *onnx.Model, o Options) (*onnx.Model, error) {
 	return withFeatures(file, o)
 }
 
-// read is rewrite.ReadFloat32 with an error that leaves the path to Open.
+// read calls rewrite.ReadFloat32. Its errors leave out the path, which Open adds.
 func read(path string) (*onnx.Model, error) {
 	graph, err := rewrite.ReadFloat32(path)
 	if inner := errors.Unwrap(err); inner != nil {
@@ -130,7 +131,7 @@ func read(path string) (*onnx.Model, error) {
 	return graph, err
 }
 
-// axes returns those that the caller set and those of the image.
+// axes returns the axes that the options set and those of the image.
 func (m *Model) axes() map[string]onnx.Axes {
 	axes := map[string]onnx.Axes{m.input.port.Name: m.input.layout}
 	for name, a := range m.options.Axes {
@@ -142,28 +143,28 @@ func (m *Model) axes() map[string]onnx.Axes {
 // Layers returns the chosen layers in the order of computation, with the shape of one sample.
 func (m *Model) Layers() []onnx.Layer { return slices.Clone(m.layers) }
 
-// Classes returns the number of classes that the output scores; 0 for a model that yields
-// embeddings or anything else.
+// Classes returns the number of classes that the output scores, or 0 if it does not score classes.
 func (m *Model) Classes() int { return m.scores.classes }
 
-// Scores returns what the output holds: "logits", "probabilities" or "none".
+// Scores returns the content of the output: "logits", "probabilities" or "none".
 func (m *Model) Scores() string { return m.scores.kind }
 
-// Output returns the name of the output that scores classes, or that would.
+// Output returns the name of the output that scores classes, or of the most likely one if none
+// does.
 func (m *Model) Output() string { return m.scores.output }
 
-// Frame returns what to ask of a dataset: the frame of the preprocessing, with the size and
-// channels of images, or the rate and length of sounds, that the model takes.
+// Frame returns the frame for a dataset: the size and channels of images, or the rate and length of
+// waveforms, that the model takes.
 func (m *Model) Frame() dataset.Frame { return m.input.frame }
 
-// Input describes the input that takes images or sounds, for instance "x float[batch 3 32 32]".
+// Input describes the input that takes images or waveforms, for instance "x float[batch 3 32 32]".
 func (m *Model) Input() onnx.Port { return m.input.port }
 
 // Path returns the model's file.
 func (m *Model) Path() string { return m.path }
 
-// Graph returns the model's graph; with Options.Reread, without its weights. Where the
-// preprocessing computes features, they are part of it.
+// Graph returns the model's graph, without its weights if Options.ReloadWeights is set. If the
+// preprocessing computes features, they are part of the graph.
 func (m *Model) Graph() *onnx.Model { return m.graph }
 
 // SHA256 returns the hash of the model's files, in hexadecimal.
@@ -172,13 +173,13 @@ func (m *Model) SHA256() string { return m.sha256 }
 // Opset returns the version of the operator set that the model is written in.
 func (m *Model) Opset() int { return m.graph.Opset() }
 
-// InputBytes returns the memory that one image takes as a tensor of float32.
+// InputBytes returns the size of one image as a tensor of float32.
 func (m *Model) InputBytes() int64 { return 4 * int64(tensor.Size(m.input.shape())) }
 
-// ActivationBytes returns the memory that all activations of one image take, which a gradient needs
-// at once.
+// ActivationBytes returns the size of all activations of one image, which a gradient needs at once.
 func (m *Model) ActivationBytes() int64 { return 4*m.totalElements + m.InputBytes() }
 
-// WorkingBytes estimates the memory that the engine needs inside for one image, besides the outputs that are bound: a
-// few of the largest activations, since it reuses the memory of those that no node needs any more.
+// WorkingBytes estimates the memory that the engine needs for one image, besides the bound outputs.
+// It is the size of a few of the largest activations, since the engine reuses the memory of
+// activations that no other node needs.
 func (m *Model) WorkingBytes() int64 { return 4*4*m.largestLayer + m.InputBytes() }

@@ -29,7 +29,7 @@ func saveOpset(t testing.TB, opset int, make func(b *onnx.Builder)) string {
 	return testmodel.Save(t, filepath.Join(t.TempDir(), "net.onnx"), b)
 }
 
-// TestClaimedBatch opens a model that declares an open batch and reshapes to one image.
+// TestClaimedBatch opens a model that declares a batch of any size and reshapes to one image.
 func TestClaimedBatch(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -59,7 +59,8 @@ func TestClaimedBatch(t *testing.T) {
 	}
 }
 
-// TestWindows has a layer whose first axis is a multiple of the batch, and one that is a plain constant.
+// TestWindows checks a layer whose first axis is a multiple of the batch, and a layer that is a
+// constant.
 func TestWindows(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -87,7 +88,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestFurtherInputs gives values to inputs besides the image.
+// TestFurtherInputs sets the values of inputs besides the image.
 func TestFurtherInputs(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -104,7 +105,7 @@ func TestFurtherInputs(t *testing.T) {
 	}
 	names := onnx.Names(m.Layers())
 	if slices.Contains(names, "only") || !slices.Contains(names, "y") {
-		t.Fatalf("layers %q: those that the image does not reach are no layers", names)
+		t.Fatalf("layers %q: layers must depend on the image", names)
 	}
 	s, err := m.NewSession(m.Layers(), true)
 	if err != nil {
@@ -124,9 +125,9 @@ func TestFurtherInputs(t *testing.T) {
 	}
 	for inputs, want := range map[string]map[string][]float64{
 		`input "mask" (int64[batch 2]) needs values`: {"gain": {1}},
-		"is given 3 values: give 2":                  {"mask": {1, 2, 3}, "gain": {1}},
-		"is given no values":                         {"mask": {}, "gain": {1}},
-		`no further input "mist"`:                    {"mask": {1}, "gain": {1}, "mist": {1}},
+		"has 3 values: set 2":                        {"mask": {1, 2, 3}, "gain": {1}},
+		"has no values":                              {"mask": {}, "gain": {1}},
+		`unknown input "mist"`:                       {"mask": {1}, "gain": {1}, "mist": {1}},
 	} {
 		if _, err := model.Open(rt, path, model.Options{Inputs: want}); err == nil || !strings.Contains(err.Error(), inputs) {
 			t.Errorf("inputs %v: error %v, want %q", want, err, inputs)
@@ -160,22 +161,22 @@ func TestOpenErrors(t *testing.T) {
 	}{
 		"missing":        {filepath.Join(t.TempDir(), "none.onnx"), model.Options{}, "no such file"},
 		"text":           {text, model.Options{}, "text file"},
-		"foreign op":     {foreign, model.Options{}, "the engine lacks an operator of the model: com.example:Frobnicate"},
-		"unknown op":     {unknown, model.Options{}, "the engine lacks an operator of the model: Frobnicate"},
-		"newer opset":    {newer, model.Options{}, "it is written for opset 99 of ai.onnx, and this ONNX Runtime knows those up to "},
-		"tokens":         {tokens, model.Options{}, "no input takes an image (float, double or uint8 of rank 4 with 1 or 3 channels) or a sound (float of rank 2, or 3 with 1 channel): it has tokens int64[batch 128]"},
+		"foreign op":     {foreign, model.Options{}, "the engine does not support an operator of the model: com.example:Frobnicate"},
+		"unknown op":     {unknown, model.Options{}, "the engine does not support an operator of the model: Frobnicate"},
+		"newer opset":    {newer, model.Options{}, "it uses opset 99 of ai.onnx, and this ONNX Runtime supports up to "},
+		"tokens":         {tokens, model.Options{}, "no input takes an image (float, double or uint8 of rank 4 with 1 or 3 channels) or a waveform (float of rank 2, or 3 with 1 channel): it has tokens int64[batch 128]"},
 		"tokens chosen":  {tokens, model.Options{Input: "tokens"}, "does not take an image"},
-		"two images":     {pair, model.Options{}, "several inputs could take an image (left float[batch 3 4 4], right float[batch 3 4 4])"},
-		"no such input":  {plain, model.Options{Input: "z"}, `no input "z": it has x float[batch 3 4 4]`},
-		"no such output": {plain, model.Options{Output: "z"}, `no output "z"`},
-		"open size":      {open, model.Options{}, "leaves the size of an image open"},
+		"two images":     {pair, model.Options{}, "several inputs can take an image (left float[batch 3 4 4], right float[batch 3 4 4])"},
+		"no such input":  {plain, model.Options{Input: "z"}, `unknown input "z": it has x float[batch 3 4 4]`},
+		"no such output": {plain, model.Options{Output: "z"}, `unknown output "z"`},
+		"open size":      {open, model.Options{}, "does not fix the size of images"},
 		"layout":         {plain, model.Options{Layout: "CHWN"}, `layout "CHWN"`},
 		"wrong layout":   {plain, model.Options{Layout: "NHWC"}, "no input takes an image"},
 		"no such layer":  {plain, model.Options{Layers: []string{"op:Conv"}}, `no layer matches "op:Conv"`},
 		"mean":           {plain, model.Options{Preprocess: model.Preprocess{Mean: []float32{1, 2}}}, "mean has 2 values"},
 		"frame":          {plain, model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Height: 5}}}, `preprocess makes images of height 5, and input "x" (float[batch 3 4 4]) takes 4`},
 		"scores":         {plain, model.Options{Scores: "odds"}, `scores "odds"`},
-		"stated scores":  {plain, model.Options{Scores: "logits", Output: "doubled"}, `output "doubled" is to hold logits of classes`},
+		"stated scores":  {plain, model.Options{Scores: "logits", Output: "doubled"}, `output "doubled" is set to logits of classes`},
 		"device":         {plain, model.Options{Device: "abacus"}, `unknown device "abacus"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -216,8 +217,8 @@ func TestOpenSize(t *testing.T) {
 	}
 }
 
-// TestPartsOfABatchSideBySide checks that however many parts of a batch run side by side, and
-// however many images there are, layers are those of a session that runs one part after the other.
+// TestPartsOfABatchSideBySide checks that parts of a batch that run in parallel give the same
+// layers as parts in sequence, for any number of parts and images.
 func TestPartsOfABatchSideBySide(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -251,7 +252,7 @@ func TestPartsOfABatchSideBySide(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, run := range []int{n, 37, n} { // what a run leaves behind is of no matter to the next
+				for _, run := range []int{n, 37, n} { // runs do not affect later ones
 					if err := s.Run(t.Context(), images[:run], buf); err != nil {
 						t.Fatal(err)
 					}
@@ -287,7 +288,7 @@ func TestRunErrors(t *testing.T) {
 	}
 	good := tensor.New(3, 4, 4)
 	wrong := tensor.New(3, 4, 5)
-	if err := s.Run(context.Background(), []tensor.Tensor{good, wrong}, buf); err == nil || err.Error() != "model "+path+": image 1 of the batch: wants images of 3 x 4 x 4, not of 3 x 4 x 5" {
+	if err := s.Run(context.Background(), []tensor.Tensor{good, wrong}, buf); err == nil || err.Error() != "model "+path+": image 1 of the batch: takes images of 3 x 4 x 4, not of 3 x 4 x 5" {
 		t.Errorf("an image of the wrong size: %v", err)
 	}
 	if err := s.Run(context.Background(), []tensor.Tensor{good, good, good}, buf); err == nil {

@@ -9,16 +9,16 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A Normalisation is what the first nodes of a model do to the values of an image: they take a mean
-// away and divide by a standard deviation, one for each channel or one for all.
+// A Normalisation is the normalisation by the first nodes of a model: they subtract a mean and
+// divide by a standard deviation, one for each channel or one for all.
 type Normalisation struct {
 	Mean, Std []float32
 	Range     [2]float32 // the values of black and white that these belong to: [0, 1] or [0, 255]
 }
 
-// findNormalisation follows the input of a model through nodes that scale and shift it by constants:
-// Sub, Div, Mul, Add and BatchNormalization. It returns nil if there are none, or if what they return
-// is not near zero for images in [0, 1] or in [0, 255].
+// findNormalisation follows the input of a model through nodes that scale and shift it by
+// constants: Sub, Div, Mul, Add and BatchNormalization. It returns nil if there are none, or if
+// what they return is not near zero for images in [0, 1] or in [0, 255].
 func findNormalisation(graph *onnx.Model, input string, channels int) *Normalisation {
 	w := affineWalk{graph: graph, channels: channels, scale: fill(channels, 1), shift: fill(channels, 0)}
 	readers := map[string][]*pb.NodeProto{}
@@ -47,15 +47,17 @@ func fill(n int, v float64) []float64 {
 	return out
 }
 
-// An affineWalk holds what the nodes so far make of a value x of channel c: x scale[c] + shift[c].
+// An affineWalk is the affine function of a value x of channel c that the nodes so far compute: x
+// scale[c] + shift[c].
 type affineWalk struct {
 	graph        *onnx.Model
-	info         *infer.Info // nil until it is needed
+	info         *infer.Info // nil until needed
 	channels     int
 	scale, shift []float64
 }
 
-// apply follows one node. It reports whether the node only moves, converts, scales or shifts values.
+// apply follows one node. It reports whether the node only moves, converts, scales or shifts
+// values.
 func (w *affineWalk) apply(n *pb.NodeProto, x string) bool {
 	switch op := n.GetOpType(); op {
 	case "Identity", "Cast", "Transpose":
@@ -133,10 +135,10 @@ func (w *affineWalk) perChannel(name string) ([]float64, bool) {
 	return nil, false
 }
 
-// normalisation reads mean and deviation from scale and shift, for the range of values that they
-// bring nearer to zero. The result is expected to lie around zero, with a spread from 0.5 to 16
-// unless a mean alone is subtracted. The affine maps before GoogLeNet and Inception v3, of images
-// that are normalised already, are none.
+// normalisation computes mean and deviation from scale and shift, for the range of values that they
+// bring closer to zero. Normalised values must lie around zero, with a spread from 0.5 to 16 unless
+// only a mean is subtracted. The affine maps before GoogLeNet and Inception v3, whose images are
+// normalised already, are not normalisations.
 func (w *affineWalk) normalisation() *Normalisation {
 	var out *Normalisation
 	nearest := math.Inf(1)
@@ -160,7 +162,7 @@ func (w *affineWalk) normalisation() *Normalisation {
 	return out
 }
 
-// changes reports whether the nodes so far do more than nothing.
+// changes reports whether the nodes so far change values.
 func (w *affineWalk) changes() bool {
 	differs := func(want float64) func(float64) bool {
 		return func(v float64) bool { return math.Abs(v-want) > 1e-4 }
@@ -184,7 +186,7 @@ func (m *Model) PreprocessConflict() string {
 	case len(p.Mean) > 0 || len(p.Std) > 0:
 		return "its first nodes normalise images already, and mean and std of preprocess are applied before them: leave these out"
 	case low == 0 && high == 1 && n.Range[1] == 255:
-		return "its first nodes normalise images with values in [0, 255]: say preprocess: {..., range: [0, 255]}"
+		return "its first nodes normalise images with values in [0, 255]: set preprocess: {..., range: [0, 255]}"
 	case low == 0 && high == 255 && n.Range[1] == 1:
 		return "its first nodes normalise images with values in [0, 1]: leave range out of preprocess"
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestNormalisation looks for mean and deviation in what networks do first.
+// TestNormalisation checks the mean and deviation found in the first nodes of networks.
 func TestNormalisation(t *testing.T) {
 	t.Parallel()
 	perChannel := func(b *onnx.Builder, name string, v ...float32) onnx.Value {

@@ -12,27 +12,29 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Preprocess is what stands between an image and the input of a model. The frame is applied while decoding; then come
-// the transformations, which act on values in [0, 1]; then Normalise gives the model what it was trained on:
+// A Preprocess describes the steps between an image and the input of a model. The frame is applied
+// while decoding. Transformations act on values in [0, 1]. Normalise then converts them to the
+// values that the model was trained on:
 //
 //	out[c] = (low + in[c'] (high - low) - Mean[c]) / Std[c]
 //
 // where c' is c, or 2 - c if Order is "bgr". The zero Preprocess changes nothing.
 //
-// A sound, whose values are in [-1, 1], has one mean and one deviation, and Range are the values that stand for -1 and 1 (zero: [-1, 1]).
-// Standardise comes before them: (x - mean(x)) / sqrt(var(x) + 1e-7), as wav2vec 2.0 wants it. Features come last.
+// A waveform has values in [-1, 1], one mean and one deviation; Range are the values for -1 and 1
+// (zero: [-1, 1]). Standardise comes before them: (x - mean(x)) / sqrt(var(x) + 1e-7), as in
+// wav2vec 2.0. Features come last.
 type Preprocess struct {
 	Frame dataset.Frame
-	Mean  []float32  // one for each channel in the order in which the model takes them, or one for all; none: 0
+	Mean  []float32  // one for each channel in the model's order, or one for all; none: 0
 	Std   []float32  // likewise; none: 1
-	Order string     // "rgb" (default) or "bgr": the order in which the model takes the channels
-	Range [2]float32 // low and high: the values that stand for 0 and 1 before mean and deviation; zero: [0, 1]
+	Order string     // "rgb" (default) or "bgr": the model's order of the channels
+	Range [2]float32 // low and high: the values for 0 and 1 before mean and deviation; zero: [0, 1]
 
-	Standardise bool             `json:",omitzero"` // of sounds: each is brought to mean 0 and deviation 1
-	Features    *logmel.Settings `json:",omitzero"` // of sounds: the model takes these, computed as part of its graph
+	Standardise bool             `json:",omitzero"` // audio: each waveform is standardised to mean 0 and deviation 1
+	Features    *logmel.Settings `json:",omitzero"` // audio: the model takes these features, computed as part of its graph
 }
 
-// presets are the preprocessings that go by a name.
+// presets are the preprocessings with a name.
 var presets = map[string]Preprocess{
 	"none": {},
 	"imagenet": {
@@ -52,20 +54,21 @@ var presets = map[string]Preprocess{
 	},
 }
 
-// Preset returns a preprocessing by name: "imagenet" (torchvision's classifiers), "cifar10", "clip" or "none".
+// Preset returns a preprocessing by name: "imagenet" (torchvision's classifiers), "cifar10", "clip"
+// or "none".
 func Preset(name string) (Preprocess, error) {
 	p, ok := presets[name]
 	if !ok {
 		known := slices.Sorted(maps.Keys(presets))
-		return Preprocess{}, fmt.Errorf("preprocess: no preset %q: there are %s", name, strings.Join(known, ", "))
+		return Preprocess{}, fmt.Errorf("preprocess: unknown preset %q: use %s", name, strings.Join(known, ", "))
 	}
 	p.Mean, p.Std = slices.Clone(p.Mean), slices.Clone(p.Std)
 	return p, nil
 }
 
-// A KeyError is an error that one value of a preprocessing is the cause of.
+// A KeyError is an error that is caused by one key of a preprocessing.
 type KeyError struct {
-	Key string // as study files name it, for instance "mean"
+	Key string // as in study files, for instance "mean"
 	Err error
 }
 
@@ -77,7 +80,8 @@ func keyError(key, format string, args ...any) error {
 	return &KeyError{Key: key, Err: fmt.Errorf(format, args...)}
 }
 
-// Check reports a preprocessing that does not fit images of the given number of channels.
+// Check returns an error if the preprocessing does not fit images with the given number of
+// channels.
 func (p Preprocess) Check(channels int) error {
 	if err := p.Frame.Check(); err != nil {
 		return err
@@ -127,7 +131,7 @@ func checkPerChannel(name string, v []float32, channels int) error {
 	return nil
 }
 
-// Bounds returns the values that stand for 0 and 1 before mean and deviation.
+// Bounds returns the values for 0 and 1 before mean and deviation.
 func (p Preprocess) Bounds() (low, high float32) {
 	if p.Range == [2]float32{} {
 		return 0, 1
@@ -135,8 +139,10 @@ func (p Preprocess) Bounds() (low, high float32) {
 	return p.Range[0], p.Range[1]
 }
 
-// Normalise writes to dst what the model takes for src, an image of c x h x w with values in [0, 1] or a sound of 1 x n. dst has
-// room for as many values and may be src.Data itself unless the order is bgr. The preprocessing has passed Check(c).
+// Normalise writes to dst the model's input for src, an image of c x h x w with values in [0, 1] or
+// a waveform of 1 x n. dst has the same length and may be src.Data itself unless the order is bgr.
+// The preprocessing has passed Check(c). room for as many values and may be src.Data itself unless
+// the order is bgr. The preprocessing has passed Check(c).
 func (p Preprocess) Normalise(dst []float32, src tensor.Tensor) {
 	if src.Rank() == 2 {
 		p.normaliseAudio(dst, src.Data)
@@ -164,8 +170,8 @@ func (p Preprocess) Normalise(dst []float32, src tensor.Tensor) {
 	}
 }
 
-// ChannelValue returns the value for channel c of a list with one value for each, one for all, or
-// none.
+// ChannelValue returns the value for channel c of a list with one value for each channel, one for
+// all, or none.
 func ChannelValue(v []float32, c int, none float32) float32 {
 	switch len(v) {
 	case 0:
@@ -176,7 +182,7 @@ func ChannelValue(v []float32, c int, none float32) float32 {
 	return v[c]
 }
 
-// CheckAudio reports a preprocessing that does not fit sounds.
+// CheckAudio returns an error if the preprocessing does not fit audio.
 func (p Preprocess) CheckAudio() error {
 	switch {
 	case p.Frame.ForImages():
@@ -207,11 +213,10 @@ func (p Preprocess) CheckAudio() error {
 	return nil
 }
 
-// StandardiseOffset is what is added to the variance of a sound.
+// StandardiseOffset is added to the variance of a waveform.
 const StandardiseOffset = 1e-7
 
-// AudioScale returns what a sound is multiplied by and what is then added, for range, mean and
-// deviation.
+// AudioScale returns the factor and the offset that range, mean and deviation apply to a waveform.
 func (p Preprocess) AudioScale() (scale, shift float32) {
 	low, high := float32(-1), float32(1)
 	if p.Range != [2]float32{} {

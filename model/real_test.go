@@ -69,7 +69,7 @@ func distance(got, want []float32) float64 {
 	return apart / top
 }
 
-// TestNets compares the output of ten networks with what PyTorch computes in float64, all layers being read.
+// TestNets compares the output of ten networks with PyTorch's in float64, with all layers read.
 func TestNets(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -116,7 +116,7 @@ func TestNets(t *testing.T) {
 	}
 }
 
-// checkLogProbs compares with log-softmax written out.
+// checkLogProbs compares log-probabilities with an explicit log-softmax.
 func checkLogProbs(t *testing.T, buf *model.Buffers, logits tensor.Tensor) {
 	t.Helper()
 	got, err := buf.LogProbs(nil)
@@ -156,7 +156,8 @@ func cifar(t testing.TB, n int) (images []tensor.Tensor, labels []int) {
 
 var cifarNorm = model.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}
 
-// TestCifar compares with testdata/cifar.py, which runs the same networks operator by operator in PyTorch.
+// TestCifar compares with testdata/cifar.py, which runs the same networks operator by operator in
+// PyTorch.
 func TestCifar(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -176,7 +177,7 @@ func TestCifar(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		buf, err := s.NewBuffers(64) // 500 is no multiple of it
+		buf, err := s.NewBuffers(64) // 500 is not a multiple of 64
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestReread checks that a model whose weights were let go computes what it would have computed,
-// and not with another file's weights.
+// TestReread checks that a model whose weights were freed computes the same results, and does not
+// take another file's weights.
 func TestReread(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

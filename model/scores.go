@@ -10,36 +10,37 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// What an output holds.
+// The content of an output.
 const (
 	logits        = "logits"
 	probabilities = "probabilities"
 	none          = "none"
 )
 
-// scores is the output that scores classes.
+// scores describes the output that scores classes.
 type scores struct {
 	output  string // tensor
 	typ     onnx.Type
 	kind    string
-	classes int // 0 until the probe, and where there are none
+	classes int // 0 before the probe, and if there are none
 }
 
-// findScores decides which output scores classes and what it holds; the probe adds how many classes there are.
+// findScores determines the output that scores classes and its content. The probe sets the number
+// of classes.
 func (m *Model) findScores() error {
 	switch m.options.Scores {
 	case "", logits, probabilities, none:
 	default:
-		return settingError(fmt.Errorf("scores %q: they are logits, probabilities or none", m.options.Scores), "scores")
+		return settingError(fmt.Errorf("unknown scores %q: use logits, probabilities or none", m.options.Scores), "scores")
 	}
 	outputs := m.graph.Outputs()
 	if len(outputs) == 0 {
-		return fmt.Errorf("has no output")
+		return fmt.Errorf("it has no output")
 	}
 	i := 0
 	if name := m.options.Output; name != "" {
 		if i = slices.IndexFunc(outputs, func(p onnx.Port) bool { return p.Name == name }); i < 0 {
-			return settingError(fmt.Errorf("has no output %q: it has %s", name, list(outputs)), "output")
+			return settingError(fmt.Errorf("unknown output %q: it has %s", name, list(outputs)), "output")
 		}
 	}
 	if m.options.Output == "" {
@@ -57,10 +58,10 @@ func (m *Model) findScores() error {
 	return nil
 }
 
-// findScoresOutput returns the index of the output that most likely scores classes: float, of two
-// axes, no embedding and no boxes. Its name, a softmax before or after it, and a size other than the
-// four coordinates of a box speak for it; of equals it is the first. If no
-// output qualifies it returns the first with two axes, or 0.
+// findScoresOutput returns the index of the output that most likely scores classes. It is float, of
+// two axes, and neither an embedding nor boxes. Its name, a softmax before or after it, and a size
+// other than the four coordinates of a box raise its rating. The first of equal outputs wins. If no
+// output qualifies, it returns the first with two axes, or 0.
 func findScoresOutput(graph *onnx.Model) int {
 	best, most, fallback := -1, -1, -1
 	for i, p := range graph.Outputs() {
@@ -107,10 +108,10 @@ func named(name string, words ...string) bool {
 }
 
 // feedsClassifier reports whether a layer with weights computes another output from this one, as a
-// classifier does from an embedding. Scores that are only scaled into another output, as logits are
-// into probabilities, do not.
+// classifier does from an embedding. Scores that are only rescaled to another output, as logits to
+// probabilities, do not count.
 func feedsClassifier(graph *onnx.Model, output string) bool {
-	layered := map[string]bool{output: false} // of what is computed from it, whether a layer with weights is between
+	layered := map[string]bool{output: false} // tensors computed from it, and whether a layer with weights is between
 	for _, n := range graph.Nodes() {
 		for _, in := range n.Input {
 			behind, ok := layered[in]
@@ -129,8 +130,9 @@ func feedsClassifier(graph *onnx.Model, output string) bool {
 	return slices.ContainsFunc(graph.Outputs(), func(p onnx.Port) bool { return layered[p.Name] })
 }
 
-// setClasses takes the shape of one sample of the output, nil where its first axis is not the batch. What is not one number
-// for each of two classes or more scores none, unless the caller has stated that it does.
+// setClasses sets the number of classes from the shape of one sample of the output, nil if its
+// first axis is not the batch. An output that is not one number for each of at least two classes
+// scores none, unless the options say otherwise.
 func (s *scores) setClasses(shape []int, stated bool) error {
 	number := s.typ == onnx.Float || s.typ == onnx.Double
 	switch {
@@ -138,16 +140,16 @@ func (s *scores) setClasses(shape []int, stated bool) error {
 	case number && len(shape) > 0 && shape[0] > 1 && tensor.Size(shape) == shape[0]:
 		s.classes = shape[0]
 	case stated:
-		return settingError(fmt.Errorf("output %q is to hold %s of classes, but a sample of it is %v of shape %v, not one number for each class", s.output, s.kind, s.typ, shape), "scores")
+		return settingError(fmt.Errorf("output %q is set to %s of classes, but a sample is %v of shape %v, not one number per class", s.output, s.kind, s.typ, shape), "scores")
 	default:
 		s.kind = none
 	}
 	return nil
 }
 
-// guessScores tells what an output holds from the operators that end in it. Logits look like any other vector, so an
-// output that ends otherwise counts as logits, unless it is scaled to unit length or named as an
-// embedding or as places in the image.
+// guessScores returns the content of an output from the operators that compute it. Logits look like
+// any other vector, so the default is logits, unless the output is scaled to unit length or its
+// name is that of an embedding or of positions in the image.
 func guessScores(graph *onnx.Model, output string) string {
 	makers := map[string]*pb.NodeProto{}
 	for _, n := range graph.Nodes() {
@@ -158,7 +160,8 @@ func guessScores(graph *onnx.Model, output string) string {
 	if named(output, "embed", "feature", "hidden", "pooler", "box", "coord", "landmark", "keypoint") {
 		return none
 	}
-	// A graph has been checked to have no cycle, and every operator below has the inputs that are read here.
+	// The graph has been checked for cycles, and every operator in this loop has the inputs that
+	// are read.
 	for name := output; ; {
 		n := makers[name]
 		if n == nil {
@@ -182,7 +185,7 @@ func guessScores(graph *onnx.Model, output string) string {
 	}
 }
 
-// isNorm follows a divisor to a norm, as exporters write x / max(|x|, epsilon).
+// isNorm follows a divisor to a norm. Exporters write x / max(|x|, epsilon).
 func isNorm(name string, makers map[string]*pb.NodeProto) bool {
 	for {
 		n := makers[name]

@@ -152,9 +152,9 @@ func TestLogProbs(t *testing.T) {
 		x       []float32
 		want    string
 	}{
-		"no probability": {nil, []float32{2, 0, 0}, "set scores to logits"},
-		"outside":        {[]int{0, 3}, []float32{1, 0, 0}, "class 3 is outside the model's 3 classes"},
-		"no classes":     {[]int{}, []float32{1, 0, 0}, "no classes"},
+		"no probability":               {nil, []float32{2, 0, 0}, "set scores to logits"},
+		"outside":                      {[]int{0, 3}, []float32{1, 0, 0}, "class 3 is outside the model's 3 classes"},
+		"the list of classes is empty": {[]int{}, []float32{1, 0, 0}, "the list of classes is empty"},
 	} {
 		if _, err := logProbs(t, plain, asP, c.classes, c.x...); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)

@@ -15,15 +15,15 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Session runs a model to read some of its layers and, where asked, its class scores. Several goroutines may use it, each
-// with Buffers of its own.
+// A Session runs a model and returns some of its layers and, optionally, its class scores. Several
+// goroutines may use it, each with its own Buffers.
 type Session struct {
 	model   *Model
 	session *ort.Session
 	outputs []output
 	layers  int
 	scores  int // index of the scores among the outputs, or -1
-	workers int // parts of a batch that run side by side
+	workers int // parts of a batch that run in parallel
 
 	mutex   sync.Mutex
 	buffers []*Buffers
@@ -35,23 +35,25 @@ type output struct {
 	shape []int
 }
 
-// NewSession opens a session that returns the given layers, in that order, and the class scores if withScores is set. The
-// layers are some of m.Layers().
+// NewSession returns a session for the given layers, in that order, and for the class scores if
+// withScores is set. The layers must be elements of m.Layers().
 func (m *Model) NewSession(layers []onnx.Layer, withScores bool) (*Session, error) {
 	return m.newSessionOf(layers, withScores, 1)
 }
 
-// NewBatchSession opens a session for batches of so many images. Where they are many, it runs parts of a batch side by side,
-// each on some of the cores: operators are short, and cores that share one wait for each other at its end.
+// NewBatchSession returns a session for batches of the given size. For large batches it runs parts
+// of a batch in parallel, each on some of the cores: operators are short, and cores that share one
+// wait for each other at its end.
 func (m *Model) NewBatchSession(layers []onnx.Layer, withScores bool, batch int) (*Session, error) {
 	return m.newSessionOf(layers, withScores, m.workersFor(batch))
 }
 
-// minPartImages is the fewest images of a part: with fewer, the engine comes to spend more on each.
+// minPartImages is the smallest number of images of a part. With fewer, the engine spends more time
+// on each.
 const minPartImages = 8
 
-// workersFor returns the largest divisor of the number of cores that leaves every part of a batch
-// images enough; 1 where the model takes a fixed number.
+// workersFor returns the largest divisor of the number of cores that leaves at least minPartImages
+// images for every part. It returns 1 if the model takes a fixed number of images.
 func (m *Model) workersFor(batch int) int {
 	cores := m.Workers()
 	for lanes := cores; lanes > 1 && m.batch == 0; lanes-- {
@@ -93,7 +95,7 @@ func (s *Session) plan(layers []onnx.Layer, withScores bool) error {
 	}
 	if withScores {
 		if s.model.scores.classes == 0 {
-			return errors.New("has no output that scores classes: measures of predictions do not apply")
+			return errors.New("it has no output that scores classes: measures of predictions do not apply")
 		}
 		name := s.model.scores.output
 		s.scores = slices.IndexFunc(s.outputs, func(o output) bool { return o.name == name })
@@ -103,13 +105,13 @@ func (s *Session) plan(layers []onnx.Layer, withScores bool) error {
 		}
 	}
 	if len(s.outputs) == 0 {
-		return errors.New("a session without layers and scores has nothing to return")
+		return errors.New("a session needs at least one layer or the scores")
 	}
 	return nil
 }
 
-// sessionGraph returns the part of the graph that the session's outputs need, with every output in
-// float32 and of its planned rank.
+// sessionGraph returns the part of the graph that the session's outputs need. Every output is
+// float32 and has its planned rank.
 func (m *Model) sessionGraph(s *Session) (*onnx.Model, error) {
 	whole, err := m.fullGraph()
 	if err != nil {
@@ -131,7 +133,7 @@ func (m *Model) sessionGraph(s *Session) (*onnx.Model, error) {
 	return rewrite.WithOutputs(graph, names)
 }
 
-// Close frees the session and its buffers. The activations, being in Go's memory, stay with whoever has them.
+// Close frees the session and its buffers. Their activations, which are Go memory, stay valid.
 func (s *Session) Close() error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -142,9 +144,9 @@ func (s *Session) Close() error {
 	return s.session.Close()
 }
 
-// Run computes the layers of at most buf.Cap() images, each c x h x w with values in [0, 1], framed as Frame says. They
-// are normalised as the model's preprocessing says, and brought to its layout and type. What buf held is overwritten.
-// Whether values are finite is left to those who read them.
+// Run computes the layers of at most buf.Cap() images, each c x h x w with values in [0, 1], in the
+// frame that Frame returns. It normalises them and converts them to the model's layout and type. It
+// overwrites buf, and does not check that activations are finite.
 func (s *Session) Run(ctx context.Context, images []tensor.Tensor, buf *Buffers) error {
 	if err := s.check(images, buf); err != nil {
 		return s.model.wrap(err)
@@ -160,7 +162,7 @@ func (s *Session) Run(ctx context.Context, images []tensor.Tensor, buf *Buffers)
 	return nil
 }
 
-// runParts runs a batch part by part, as many at a time as there are lanes.
+// runParts runs a batch part by part, one on each worker at a time.
 func (s *Session) runParts(ctx context.Context, images []tensor.Tensor, buf *Buffers) error {
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(s.workers)
@@ -169,7 +171,7 @@ func (s *Session) runParts(ctx context.Context, images []tensor.Tensor, buf *Buf
 		at += len(own)
 		part, err := buf.part(k, len(own))
 		if err != nil {
-			_ = group.Wait() // what runs reads and writes the buffers
+			_ = group.Wait() // runs still use the buffers
 			return err
 		}
 		group.Go(func() error {
@@ -185,10 +187,10 @@ func (s *Session) runParts(ctx context.Context, images []tensor.Tensor, buf *Buf
 
 func (s *Session) check(images []tensor.Tensor, buf *Buffers) error {
 	if buf.session != s {
-		return errors.New("buffers of another session were passed to Run")
+		return errors.New("the buffers belong to another session")
 	}
 	if len(images) > buf.batch {
-		return fmt.Errorf("%d images do not fit buffers for %d", len(images), buf.batch)
+		return fmt.Errorf("a batch of %d images is larger than the buffers, %d", len(images), buf.batch)
 	}
 	for i, t := range images {
 		if err := s.model.input.check(t); err != nil {

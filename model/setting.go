@@ -5,10 +5,10 @@ import (
 	"strconv"
 )
 
-// A SettingError is an error of Open that one of the Options is the cause of, so that a caller who has them from a file can
-// point at the line.
+// A SettingError is an error of Open that is caused by one of the Options. A caller that read them
+// from a file can point at the line.
 type SettingError struct {
-	Path []string // as study files name it: {"layers", "2"}, {"preprocess", "mean"}, {"inputs", NAME}
+	Path []string // as in study files: {"layers", "2"}, {"preprocess", "mean"}, {"inputs", NAME}
 	Err  error
 }
 
@@ -16,7 +16,7 @@ func (e *SettingError) Error() string { return e.Err.Error() }
 
 func (e *SettingError) Unwrap() error { return e.Err }
 
-// settingError says which option an error comes from; of no error it makes none.
+// settingError adds the path of an option to an error. It returns nil for nil.
 func settingError(err error, path ...string) error {
 	if err == nil {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// probe runs the model on dummies to learn the shapes of its tensors and whether their first axis is the batch, and
-// settles the layers, the classes and the batch. axes are those of the tensors.
+// probe runs the model on dummy inputs to learn the shapes of its tensors and whether their first
+// axis is the batch. It sets the layers, the classes and the batch. axes are those of the tensors.
 func (m *Model) inferShapes(ctx context.Context, axes map[string]onnx.Axes) error {
 	all, err := m.dependentLayers()
 	if err != nil {
@@ -60,7 +60,7 @@ func (m *Model) dependentLayers() ([]onnx.Layer, error) {
 	return kept, nil
 }
 
-// selectLayers applies the caller's patterns.
+// selectLayers applies the patterns of the options.
 func (m *Model) selectLayers(all []onnx.Layer, shapes map[string][]int) ([]onnx.Layer, error) {
 	chosen := map[string]bool{}
 	for i, pattern := range m.options.Layers {
@@ -94,8 +94,8 @@ func (m *Model) selectLayers(all []onnx.Layer, shapes map[string][]int) ([]onnx.
 }
 
 // sampleShapes returns the shapes of one sample of the layers and of the output with scores.
-// Tensors whose first axis is not the batch, or that are empty, have none. A model that claims to
-// take any number of images and fails with two is one that takes one.
+// Tensors that are empty or whose first axis is not the batch have none. A model that declares any
+// number of images but fails with two is one that takes one.
 func (m *Model) sampleShapes(ctx context.Context, layers []onnx.Layer) (map[string][]int, error) {
 	names := onnx.Names(layers)
 	if !slices.Contains(names, m.scores.output) {
@@ -125,8 +125,8 @@ func (m *Model) sampleShapes(ctx context.Context, layers []onnx.Layer) (map[stri
 	return perSample(names, one, two, 1, 2), nil
 }
 
-// perSample compares the shapes of tensors in runs of two sizes: those of one sample are what remains where the first
-// axis follows the size.
+// perSample returns the shapes of one sample from the shapes in runs of two sizes: the remaining
+// axes of tensors whose first axis grows with the size.
 func perSample(names []string, a, b [][]int, sizeA, sizeB int) map[string][]int {
 	shapes := map[string][]int{}
 	for i, name := range names {
@@ -140,8 +140,9 @@ func perSample(names []string, a, b [][]int, sizeA, sizeB int) map[string][]int 
 	return shapes
 }
 
-// A shapeReader runs the graph with the shapes of tensors as outputs: activations stay in the engine. It runs the graph
-// verbatim, since an optimiser would work out shapes that a file declares without computing the tensors.
+// A shapeReader runs the graph and returns the shapes of tensors, without copying activations. It
+// runs the graph verbatim, since an optimiser would take shapes that a file declares without
+// computing the tensors.
 type shapeReader struct {
 	model   *Model
 	session *ort.Session
@@ -176,7 +177,8 @@ func (m *Model) newShapeReader(names []string) (*shapeReader, error) {
 	return &shapeReader{model: m, session: session, outputs: len(names)}, nil
 }
 
-// shapeByValues reports whether the shape of what a node returns may depend on the values of weights.
+// shapeByValues reports whether the shape of what a node returns may depend on the values of
+// weights.
 func shapeByValues(n *pb.NodeProto) bool {
 	switch n.GetOpType() {
 	case "NonZero", "NonMaxSuppression", "Unique", "Compress", "If", "Loop", "Scan":
@@ -185,7 +187,7 @@ func shapeByValues(n *pb.NodeProto) bool {
 	return false
 }
 
-// newSession opens a session of the engine, with an error that speaks of operators as users do.
+// newSession opens a session of the engine. Its errors name operators as users know them.
 func (m *Model) newSession(graph *onnx.Model, threads int, verbatim bool) (*ort.Session, error) {
 	s, err := m.rt.NewSession(graph, ort.Options{Threads: threads, Device: m.options.Device, Verbatim: verbatim, Spin: m.options.Spin})
 	if err != nil {
@@ -199,19 +201,19 @@ var (
 	newOpset  = regexp.MustCompile(`Opset (\d+) is under development.* domain (\S+) is till opset (\d+)`)
 )
 
-// explainError returns an error of the engine in words that users know.
+// explainError rewrites an error of the engine for users.
 func explainError(err error) error {
 	text := err.Error()
 	if m := unknownOp.FindStringSubmatch(text); m != nil {
-		return fmt.Errorf("the engine lacks an operator of the model: %s", m[1])
+		return fmt.Errorf("the engine does not support an operator of the model: %s", m[1])
 	}
 	if m := newOpset.FindStringSubmatch(text); m != nil {
-		return fmt.Errorf("it is written for opset %s of %s, and this ONNX Runtime knows those up to %s: export it for one of them, or name a newer library by --onnxruntime", m[1], m[2], m[3])
+		return fmt.Errorf("it uses opset %s of %s, and this ONNX Runtime supports up to %s: export it for a supported opset, or set --onnxruntime to a newer library", m[1], m[2], m[3])
 	}
 	return err
 }
 
-// shapes runs n black images.
+// shapes returns the shapes of the tensors in a run of n black images.
 func (p *shapeReader) shapes(ctx context.Context, n int) ([][]int, error) {
 	inputs, err := p.model.inputValues(p.session.Inputs(), n)
 	defer closeAll(inputs)
@@ -221,7 +223,7 @@ func (p *shapeReader) shapes(ctx context.Context, n int) ([][]int, error) {
 	outputs := make([]*ort.Value, p.outputs)
 	defer closeAll(outputs)
 	if err := p.session.Run(ctx, inputs, outputs); err != nil {
-		return nil, fmt.Errorf("a run of %d blank images of %s fails: %w", n, shapeText(p.model.input.shape()), err)
+		return nil, fmt.Errorf("a run of %d black images of %s failed: %w", n, shapeText(p.model.input.shape()), err)
 	}
 	shapes := make([][]int, p.outputs)
 	for i, out := range outputs {
@@ -232,7 +234,7 @@ func (p *shapeReader) shapes(ctx context.Context, n int) ([][]int, error) {
 	return shapes, nil
 }
 
-// inputValues makes tensors for the named inputs for n images; the image's is zero.
+// inputValues returns tensors for the named inputs for n images. The image's is zero.
 func (m *Model) inputValues(names []string, n int) ([]*ort.Value, error) {
 	var values []*ort.Value
 	for _, name := range names {

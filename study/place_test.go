@@ -23,7 +23,7 @@ func TestSettingsThatDoNotFitAModelAreToldWithTheirPlace(t *testing.T) {
 		{"", "layers: [conv, \"nope*\"]", "study.yaml:4:48: ", `no layer matches "nope*"`},
 		{"", "input: z", "study.yaml:4:40: ", `no input "z"`},
 		{"", "output: z", "study.yaml:4:41: ", `no output "z"`},
-		{"", "inputs: {z: 1}", "study.yaml:4:42: ", `no further input "z"`},
+		{"", "inputs: {z: 1}", "study.yaml:4:42: ", `unknown input "z"`},
 		{"", "axes: {conv: NCZZ}", "study.yaml:4:40: ", "other letters"},
 		{", classes: [a, b]", "layers: [conv]", "study.yaml:2:76: ", "classes"},
 	} {

@@ -98,7 +98,7 @@ func TestSoundStudiesRefused(t *testing.T) {
 	o := options(t)
 	for want, change := range map[string][]string{
 		"have 8000 samples per second and the model takes 16000: set rate: 16000": {"{rate: 8000,", "{rate: 16000,"},
-		"leaves the length of a sound open":                                       {", length: 0.2", ""},
+		"does not fix the length of waveforms":                                    {", length: 0.2", ""},
 		`no factor is called "tale": there are label, duration, take`:             {"where: {take", "where: {tale"},
 		"no sample is like that":                                                  {"[0, 2]", "[7, 9]"},
 		"the range [2, 1] runs backwards":                                         {"[0, 2]", "[2, 1]"},
