@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -42,6 +43,7 @@ func (c *Cache) Tree(ctx context.Context, address, sum string) (string, error) {
 	if !IsArchive(t.name) {
 		return "", fmt.Errorf("%s is not an archive of a known kind: tar, tar.gz, tgz or zip", t.text)
 	}
+	t.tree = true
 	if sum, err = c.content(ctx, t); err != nil {
 		return "", fmt.Errorf("%s: %w", t.text, err)
 	}
@@ -77,14 +79,15 @@ func (c *Cache) Local(ctx context.Context, file, sum string) (string, error) {
 	return dir, nil
 }
 
-// unpacked returns the folder of an archive's files, which it unpacks at the first use.
+// unpacked returns the folder of an archive's files. It unpacks the archive at the first use, and
+// again if the files are not those of the archive.
 func (c *Cache) unpacked(ctx context.Context, sum, archive, name string) (string, error) {
 	tree := c.path("content", sum, "tree")
-	if _, err := os.Stat(tree); err != nil {
+	if !c.treeIsIntact(ctx, sum) {
 		unlock := lockFor(ctx, c.path("urls", sum+".lock"))
 		defer unlock()
-		if _, err := os.Stat(tree); err != nil {
-			if err := c.unpackTo(ctx, tree, archive, name); err != nil {
+		if !c.treeIsIntact(ctx, sum) { // another process may have unpacked it meanwhile
+			if err := c.unpackTo(ctx, sum, archive, name); err != nil {
 				return "", err
 			}
 			c.evict()
@@ -100,48 +103,66 @@ func (c *Cache) unpacked(ctx context.Context, sum, archive, name string) (string
 	return tree, nil
 }
 
-// unpackTo unpacks into a temporary folder and renames it when it is complete.
-func (c *Cache) unpackTo(ctx context.Context, tree, archive, name string) error {
+// unpackTo unpacks into a temporary folder, which gets its name when it is complete and on disk.
+func (c *Cache) unpackTo(ctx context.Context, sum, archive, name string) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	tree := c.path("content", sum, "tree")
 	temp, err := os.MkdirTemp(filepath.Dir(tree), ".unpacking-*")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	if err := Unpack(ctx, archive, name, temp, c.maxFile(), c.maxFiles()); err != nil {
+	sums, err := unpack(ctx, archive, name, temp, c.maxFile(), c.maxFiles())
+	if err != nil {
 		return err
+	}
+	if err := syncTree(temp); err != nil {
+		return err
+	}
+	if err := c.writeTreeSums(sum, sums); err != nil {
+		return err
+	}
+	old := tree + ".old-" + filepath.Base(temp)
+	if err := os.Rename(tree, old); err == nil {
+		c.log("the files in the cache are not those of %s; it is unpacked again", name)
+		defer os.RemoveAll(old)
 	}
 	if err := os.Rename(temp, tree); err != nil {
 		if _, there := os.Stat(tree); there != nil {
 			return err
 		} // another process was faster, on a file system without locks
 	}
+	c.rememberTree(sum)
 	return nil
 }
 
-// Unpack unpacks an archive into a folder. The extension of name tells the kind. More than maxBytes
-// bytes or maxFiles files are an error.
-func Unpack(ctx context.Context, archive, name, dir string, maxBytes int64, maxFiles int) error {
+// unpack unpacks an archive into a folder and returns the SHA-256 of each file. The extension of
+// name tells the kind. More than maxBytes bytes or maxFiles files are an error.
+func unpack(ctx context.Context, archive, name, dir string, maxBytes int64, maxFiles int) (treeSums, error) {
 	root, err := os.OpenRoot(dir) // no path leaves it, by whatever name or link
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer root.Close()
-	u := &unpacker{ctx: ctx, root: root, bytes: maxBytes, files: maxFiles, maxBytes: maxBytes, maxFiles: maxFiles}
+	u := &unpacker{ctx: ctx, root: root, sums: treeSums{}, bytes: maxBytes, files: maxFiles, maxBytes: maxBytes, maxFiles: maxFiles}
 	if strings.HasSuffix(strings.ToLower(name), ".zip") {
-		return u.zip(archive)
+		return u.sums, u.zip(archive)
 	}
 	f, err := os.Open(archive)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
-	return u.tar(bufio.NewReaderSize(f, 1<<20))
+	return u.sums, u.tar(bufio.NewReaderSize(f, 1<<20))
 }
 
 // An unpacker writes the files of an archive. bytes and files are the bounds that remain.
 type unpacker struct {
 	ctx             context.Context
 	root            *os.Root
+	sums            treeSums
 	bytes, maxBytes int64
 	files, maxFiles int
 }
@@ -280,7 +301,8 @@ func (u *unpacker) file(name string, from io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("unpacking %q: %w", name, err)
 	}
-	n, err := io.Copy(f, io.LimitReader(from, u.bytes+1))
+	hash := sha256.New()
+	n, err := io.Copy(io.MultiWriter(f, hash), io.LimitReader(from, u.bytes+1))
 	if closing := f.Close(); err == nil {
 		err = closing
 	}
@@ -291,5 +313,6 @@ func (u *unpacker) file(name string, from io.Reader) error {
 	case err != nil:
 		return fmt.Errorf("unpacking %q: %w", name, err)
 	}
+	u.sums[filepath.ToSlash(local)] = [sha256.Size]byte(hash.Sum(nil))
 	return nil
 }

@@ -126,7 +126,7 @@ func TestHostileArchives(t *testing.T) {
 				if err := errors.Join(os.Mkdir(dir, 0o777), os.WriteFile(archive, raw, 0o666)); err != nil {
 					t.Fatal(err)
 				}
-				err := Unpack(t.Context(), archive, "x"+kind, dir, 1<<20, 20)
+				_, err := unpack(t.Context(), archive, "x"+kind, dir, 1<<20, 20)
 				if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
 					t.Errorf("error %v, want %q", err, c.says)
 				}
@@ -159,7 +159,7 @@ func TestDamagedArchives(t *testing.T) {
 		if err := os.WriteFile(file, raw, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if err := Unpack(t.Context(), file, "a.tar", t.TempDir(), 1<<20, 10); err == nil || !strings.Contains(err.Error(), "the archive is damaged") {
+		if _, err := unpack(t.Context(), file, "a.tar", t.TempDir(), 1<<20, 10); err == nil || !strings.Contains(err.Error(), "the archive is damaged") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -169,7 +169,7 @@ func TestDamagedArchives(t *testing.T) {
 	if err := os.WriteFile(file, tarOf(t, false, member{name: "a", text: "x"}), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := Unpack(ctx, file, "a.tar", t.TempDir(), 1<<20, 10); !errors.Is(err, context.Canceled) {
+	if _, err := unpack(ctx, file, "a.tar", t.TempDir(), 1<<20, 10); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -184,7 +184,7 @@ func FuzzUnpack(f *testing.F) {
 		if err := errors.Join(os.Mkdir(dir, 0o777), os.WriteFile(archive, raw, 0o666)); err != nil {
 			t.Fatal(err)
 		}
-		Unpack(t.Context(), archive, "x"+kind, dir, 1<<16, 50)
+		unpack(t.Context(), archive, "x"+kind, dir, 1<<16, 50)
 		if files, _ := os.ReadDir(top); len(files) != 2 {
 			t.Fatalf("it wrote outside: %v", files)
 		}

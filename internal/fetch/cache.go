@@ -22,6 +22,7 @@ import (
 //	content/SHA256/data     a file whose content has this hash
 //	content/SHA256/NAME     a hard link to it under a requested name
 //	content/SHA256/tree/    the files of an archive
+//	content/SHA256/tree.sha256  the hashes of these files
 //	content/SHA256/used     its time is the last use; locked by each process that uses it
 //	urls/KEY.json           the content of a URL at the last download
 //	parts/KEY               an unfinished download
@@ -41,7 +42,7 @@ func (c *Cache) prepare() error {
 
 // sweep removes downloads untouched for a day, and the remains of interrupted evictions.
 func (c *Cache) sweep() {
-	for _, pattern := range []string{"parts/*", "content/*.old", "content/*/.unpacking-*"} {
+	for _, pattern := range []string{"parts/*", "content/*.old", "content/*/.unpacking-*", "content/*/tree.old-*"} {
 		files, _ := filepath.Glob(c.path(pattern))
 		for _, f := range files {
 			if info, err := os.Stat(f); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
@@ -90,14 +91,23 @@ func (c *Cache) note(t target, e entry) error {
 	return atomicfile.Write(c.path("urls", key(t)+".json"), append(raw, '\n'))
 }
 
-// has reports whether the cache stores a content. If it does, the content is locked for this process.
+// has reports whether the cache stores a content, which it verifies against its hash. A damaged copy
+// is removed. If the cache has the content, it is locked for this process.
 func (c *Cache) has(sum string) bool {
 	if sum == "" {
 		return false
 	}
 	c.hold(sum)
-	_, err := os.Stat(c.path("content", sum, "data"))
-	return err == nil
+	data := c.path("content", sum, "data")
+	switch is, err := isIntact(data, sum); {
+	case errors.Is(err, fs.ErrNotExist):
+		return false
+	case !is:
+		c.log("the copy in the cache of the content with the SHA-256 %s is damaged; it is removed", sum)
+		os.Remove(data)
+		return false
+	}
+	return true
 }
 
 // held are the locks on contents that this process uses, which protect them from eviction.
@@ -135,7 +145,12 @@ func (c *Cache) keep(part string) (string, error) {
 	if err := c.enter(sum); err != nil {
 		return "", err
 	}
-	return sum, os.Rename(part, c.path("content", sum, "data"))
+	data := c.path("content", sum, "data")
+	if err := os.Rename(part, data); err != nil {
+		return "", err
+	}
+	rememberIntact(data, sum)
+	return sum, nil
 }
 
 // enter creates the folder of a content and locks it.
@@ -166,14 +181,29 @@ func hashOf(file string) (string, error) {
 
 // named returns the path of a content under a file name, since some readers depend on the extension.
 func (c *Cache) named(sum, name string) (string, error) {
-	if slices.Contains([]string{"data", "used", "tree"}, name) {
+	if slices.Contains([]string{"data", "used", "tree", "tree.sha256"}, name) {
 		name += ".file"
 	}
 	path := c.path("content", sum, name)
-	if _, err := os.Stat(path); err == nil {
-		return path, nil
+	return path, c.provide(sum, path)
+}
+
+// provide puts a stored content at path, unless an intact copy is there.
+func (c *Cache) provide(sum, path string) error {
+	data := c.path("content", sum, "data")
+	if is, err := os.Stat(path); err == nil {
+		stored, err := os.Stat(data)
+		if err == nil && os.SameFile(is, stored) {
+			return nil
+		}
+		if ok, _ := isIntact(path, sum); ok {
+			return nil
+		}
+		if err := os.Remove(path); err != nil {
+			return err
+		}
 	}
-	return path, linkOrCopy(c.path("content", sum, "data"), path)
+	return linkOrCopy(data, path)
 }
 
 // linkOrCopy makes a hard link, or a copy on file systems without links.

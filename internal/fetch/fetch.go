@@ -90,6 +90,7 @@ type target struct {
 	text   string // for messages, redacted
 	name   string // of the file
 	sha256 string // the expected hash; "" if unknown
+	tree   bool   // only the files of the archive are needed
 }
 
 // parse checks a URL. sum is its expected SHA-256, or "".
@@ -148,7 +149,7 @@ func (c *Cache) File(ctx context.Context, address, sum string) (string, error) {
 
 // content downloads a URL if the cache lacks it, and returns the hash of its content.
 func (c *Cache) content(ctx context.Context, t target) (sum string, err error) {
-	if t.sha256 != "" && c.has(t.sha256) {
+	if t.sha256 != "" && c.serves(ctx, t, t.sha256) {
 		return t.sha256, nil
 	}
 	if err := c.prepare(); err != nil {
@@ -159,11 +160,11 @@ func (c *Cache) content(ctx context.Context, t target) (sum string, err error) {
 	// One process downloads, and others wait for it. On a file system without locks each downloads.
 	unlock := lockFor(ctx, c.path("urls", key(t)+".lock"))
 	defer unlock()
-	if t.sha256 != "" && c.has(t.sha256) {
+	if t.sha256 != "" && c.serves(ctx, t, t.sha256) {
 		return t.sha256, nil
 	}
 	known, err := c.lookup(t)
-	if err != nil || !c.has(known.SHA256) {
+	if err != nil || !c.serves(ctx, t, known.SHA256) {
 		known = entry{}
 	}
 	fresh, err := c.download(ctx, t, known)

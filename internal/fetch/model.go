@@ -89,7 +89,7 @@ func (c *Cache) bundle(ctx context.Context, t target, main string, names []strin
 		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 			return "", err
 		}
-		if err := linkOrCopy(c.path("content", sum, "data"), to); err != nil {
+		if err := c.provide(sum, to); err != nil {
 			return "", err
 		}
 	}

@@ -1,0 +1,172 @@
+package fetch
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
+)
+
+// intact are the files and folders that this process has verified, by path and hash. One whose inode,
+// size or time has changed since is verified again.
+var intact struct {
+	sync.Mutex
+	files map[string]os.FileInfo
+}
+
+// isIntact reports whether the content of a file has the given SHA-256. The error says why the file
+// cannot be read.
+func isIntact(path, sum string) (bool, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false, err
+	}
+	if remembersIntact(path, sum, info) {
+		return true, nil
+	}
+	is, err := hashOf(path)
+	if err != nil || is != sum {
+		return false, err
+	}
+	rememberIntact(path, sum)
+	return true, nil
+}
+
+func remembersIntact(path, sum string, info os.FileInfo) bool {
+	intact.Lock()
+	defer intact.Unlock()
+	was := intact.files[sum+" "+path]
+	return was != nil && os.SameFile(was, info) && was.Size() == info.Size() && was.ModTime().Equal(info.ModTime())
+}
+
+func rememberIntact(path, sum string) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return
+	}
+	intact.Lock()
+	defer intact.Unlock()
+	if intact.files == nil {
+		intact.files = map[string]os.FileInfo{}
+	}
+	intact.files[sum+" "+path] = info
+}
+
+// serves reports whether the cache has what is needed of a content: the content itself, or the files
+// of an archive.
+func (c *Cache) serves(ctx context.Context, t target, sum string) bool {
+	return sum != "" && t.tree && c.treeIsIntact(ctx, sum) || c.has(sum)
+}
+
+// treeSums are the SHA-256 of the files of an archive, by name with slashes.
+type treeSums map[string][sha256.Size]byte
+
+func (c *Cache) treeSumsFile(sum string) string { return c.path("content", sum, "tree.sha256") }
+
+// writeTreeSums writes the hashes of an archive's files, a line each with the name as a Go string.
+func (c *Cache) writeTreeSums(sum string, sums treeSums) error {
+	return atomicfile.WriteFunc(c.treeSumsFile(sum), func(w io.Writer) error {
+		for _, name := range slices.Sorted(maps.Keys(sums)) {
+			if _, err := fmt.Fprintf(w, "%x %q\n", sums[name], name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (c *Cache) readTreeSums(sum string) (treeSums, error) {
+	f, err := os.Open(c.treeSumsFile(sum))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	out := treeSums{}
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		digits, quoted, _ := strings.Cut(lines.Text(), " ")
+		raw, err := hex.DecodeString(digits)
+		name, bad := strconv.Unquote(quoted)
+		if err != nil || bad != nil || len(raw) != sha256.Size {
+			return nil, fmt.Errorf("%s is damaged", f.Name())
+		}
+		out[name] = [sha256.Size]byte(raw)
+	}
+	return out, lines.Err()
+}
+
+// rememberTree remembers that the files of an archive are intact.
+func (c *Cache) rememberTree(sum string) { rememberIntact(c.path("content", sum, "tree"), sum) }
+
+// treeIsIntact reports whether the cache holds exactly the files of an archive. Each process verifies
+// them once.
+func (c *Cache) treeIsIntact(ctx context.Context, sum string) bool {
+	c.hold(sum)
+	tree := c.path("content", sum, "tree")
+	info, err := os.Stat(tree)
+	if err != nil {
+		return false
+	}
+	if remembersIntact(tree, sum, info) {
+		return true
+	}
+	sums, err := c.readTreeSums(sum)
+	if err != nil || verifyTree(ctx, tree, sums) != nil {
+		return false
+	}
+	c.rememberTree(sum)
+	return true
+}
+
+// verifyTree returns an error unless a folder holds exactly the files that have hashes in sums.
+func verifyTree(ctx context.Context, tree string, sums treeSums) error {
+	var seen atomic.Int64
+	files, ctx := errgroup.WithContext(ctx)
+	files.SetLimit(runtime.GOMAXPROCS(0))
+	err := filepath.WalkDir(tree, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(tree, path)
+		if err != nil {
+			return err
+		}
+		sum, known := sums[filepath.ToSlash(name)]
+		if !known || !d.Type().IsRegular() {
+			return fmt.Errorf("%s is not of the archive", path)
+		}
+		files.Go(func() error {
+			is, err := hashOf(path)
+			if err == nil && is != hex.EncodeToString(sum[:]) {
+				err = fmt.Errorf("%s is damaged", path)
+			}
+			seen.Add(1)
+			return err
+		})
+		return ctx.Err()
+	})
+	if err := errors.Join(err, files.Wait()); err != nil {
+		return err
+	}
+	if int(seen.Load()) != len(sums) {
+		return fmt.Errorf("%s lacks files of the archive", tree)
+	}
+	return nil
+}
