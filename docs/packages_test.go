@@ -84,7 +84,7 @@ var order = strings.Fields(`
 	tensor
 	internal/seed internal/atomicfile internal/state internal/spelling internal/machine internal/chroma
 	internal/quickselect internal/webguard internal/browse internal/mlflow internal/testdata
-	internal/config internal/fetch internal/contactsheet internal/checkpoint
+	internal/checksum internal/config internal/fetch internal/contactsheet internal/checkpoint
 	linalg
 	audio
 

@@ -29,6 +29,9 @@ type Cell struct {
 	// Peak memory of the process, in bytes, while it computed the cell and the other cells of the
 	// same pass; 0 if unknown.
 	PeakMemory int64
+	// Files has the checksums of the cell's other files, by the end of their names, such as
+	// ".samples.json". Records of earlier versions have none.
+	Files map[string]FileSum
 }
 
 // MeanOverTrials is the Trial of a mean over trials.

@@ -44,7 +44,7 @@ func ParseCell(data []byte) (Cell, error) {
 	var c Cell
 	err := decodeStrict(data, &c)
 	if err == nil && !validChecksum(data) {
-		err = errors.New("the file was altered: its checksum does not match")
+		err = errAltered
 	}
 	if err != nil {
 		return Cell{}, err
@@ -60,6 +60,8 @@ func appendChecksum(object []byte) []byte {
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+var errAltered = errors.New("the file was altered: its checksum does not match")
 
 // validChecksum reports whether the checksum of an object is correct. An object without a checksum,
 // written by an earlier version, is accepted.
@@ -103,18 +105,19 @@ func (n *number) UnmarshalJSON(data []byte) error {
 }
 
 type cellJSON struct {
-	Format     int         `json:"format"`
-	Measure    string      `json:"measure"`
-	Model      string      `json:"model"`
-	OtherModel string      `json:"other_model,omitempty"`
-	Data       string      `json:"data"`
-	Transform  string      `json:"transform,omitempty"`
-	Parameter  string      `json:"parameter,omitempty"`
-	Drawn      string      `json:"drawn,omitempty"`
-	Trial      int         `json:"trial"`
-	Layers     []layerJSON `json:"layers"`
-	PeakMemory int64       `json:"peak_memory,omitempty"`
-	Checksum   string      `json:"crc32c,omitempty"` // see seal
+	Format     int                `json:"format"`
+	Measure    string             `json:"measure"`
+	Model      string             `json:"model"`
+	OtherModel string             `json:"other_model,omitempty"`
+	Data       string             `json:"data"`
+	Transform  string             `json:"transform,omitempty"`
+	Parameter  string             `json:"parameter,omitempty"`
+	Drawn      string             `json:"drawn,omitempty"`
+	Trial      int                `json:"trial"`
+	Layers     []layerJSON        `json:"layers"`
+	PeakMemory int64              `json:"peak_memory,omitempty"`
+	Files      map[string]FileSum `json:"files,omitempty"`
+	Checksum   string             `json:"crc32c,omitempty"` // see appendChecksum
 }
 
 type layerJSON struct {
@@ -143,7 +146,7 @@ type scoreJSON struct {
 
 // MarshalJSON encodes the cell; NaN and infinities are preserved.
 func (c Cell) MarshalJSON() ([]byte, error) {
-	out := cellJSON{cellFormat, c.Measure, c.Model, c.OtherModel, c.Data, c.Transform, c.Parameter, c.Drawn, c.Trial, []layerJSON{}, c.PeakMemory, ""}
+	out := cellJSON{cellFormat, c.Measure, c.Model, c.OtherModel, c.Data, c.Transform, c.Parameter, c.Drawn, c.Trial, []layerJSON{}, c.PeakMemory, c.Files, ""}
 	for _, l := range c.Layers {
 		layer := layerJSON{l.Name, l.Depth, l.Other, []scoreJSON{}}
 		for _, s := range l.Scores {
@@ -178,7 +181,7 @@ func (c *Cell) UnmarshalJSON(data []byte) error {
 	case in.Measure == "" || in.Model == "" || in.Data == "" || in.Layers == nil || in.Trial < MeanOverTrials:
 		return errors.New("incomplete cell: its measure, model, data, trial or layers are missing")
 	}
-	out := Cell{in.Model, in.OtherModel, in.Data, in.Transform, in.Parameter, in.Drawn, in.Trial, in.Measure, nil, in.PeakMemory}
+	out := Cell{in.Model, in.OtherModel, in.Data, in.Transform, in.Parameter, in.Drawn, in.Trial, in.Measure, nil, in.PeakMemory, in.Files}
 	for _, l := range in.Layers {
 		layer := Layer{Name: l.Name, Depth: l.Depth, Other: l.Other}
 		for _, s := range l.Scores {

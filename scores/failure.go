@@ -2,7 +2,9 @@ package scores
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -71,17 +73,29 @@ func WriteFailure(path string, f Failure) error {
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	return atomicfile.Write(path, append(data, '\n'))
+	return atomicfile.Write(path, appendChecksum(data))
 }
 
 // ReadFailure reads a failure that WriteFailure wrote.
 func ReadFailure(path string) (Failure, error) {
-	var f Failure
-	if err := readJSON(path, &f); err != nil {
-		return Failure{}, err
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Failure{}, err // the error names the path
 	}
-	if f.Key == "" || f.Error == "" {
-		return Failure{}, fmt.Errorf("reading %s: not a failure record: the key or the error is missing", path)
+	var in struct {
+		Failure
+		Checksum string `json:"crc32c"`
 	}
-	return f, nil
+	err = decodeStrict(data, &in)
+	switch {
+	case err != nil:
+	case in.Key == "" || in.Failure.Error == "":
+		err = errors.New("not a failure record: the key or the error is missing")
+	case !validChecksum(data):
+		err = errAltered
+	}
+	if err != nil {
+		return Failure{}, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return in.Failure, nil
 }

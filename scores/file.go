@@ -4,22 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"os"
 )
-
-// readJSON decodes a file that holds exactly one JSON value.
-func readJSON(path string, v any) error {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return err // the error names the path
-	}
-	if err := decodeStrict(data, v); err != nil {
-		return fmt.Errorf("reading %s: %w", path, err)
-	}
-	return nil
-}
 
 // decodeStrict decodes JSON and rejects unknown fields and data after the value.
 func decodeStrict(data []byte, v any) error {

@@ -34,6 +34,8 @@ type Record struct {
 	Keys     []string             `json:"keys,omitempty"`   // of the planned cells; the folder may hold others of an earlier study
 	Means    []int                `json:"means,omitempty"`  // for each key, the number of means (over values, over trials) that may include its cell
 	Resolved string               `json:"-"`                // the text of the resolved study.yaml
+	// Files has the checksums of the tables of a finished run, by name.
+	Files map[string]FileSum `json:"files,omitempty"`
 }
 
 // Resources describes the time and memory used by the process that wrote the record. Earlier and
@@ -112,11 +114,11 @@ func WriteRecord(path string, r Record) error {
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	return atomicfile.Write(path, append(data, '\n'))
+	return atomicfile.Write(path, appendChecksum(data))
 }
 
-// ReadRecord reads a record that WriteRecord wrote. A truncated file or one with unknown fields is
-// an error.
+// ReadRecord reads a record that WriteRecord wrote. A truncated or altered file, or one with unknown
+// fields, is an error.
 func ReadRecord(path string) (Record, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -131,14 +133,20 @@ func ReadRecord(path string) (Record, error) {
 
 // ParseRecord decodes the contents of a file that WriteRecord wrote.
 func ParseRecord(data []byte) (Record, error) {
-	var r Record
-	if err := decodeStrict(data, &r); err != nil {
+	var in struct {
+		Record
+		Checksum string `json:"crc32c"`
+	}
+	if err := decodeStrict(data, &in); err != nil {
 		return Record{}, err
 	}
-	if r.Study == "" {
+	if in.Study == "" {
 		return Record{}, errors.New("not a run record: the study name is missing")
 	}
-	return r, nil
+	if !validChecksum(data) {
+		return Record{}, errAltered
+	}
+	return in.Record, nil
 }
 
 // SameSamples returns the SameSamples function of a Comparison of two runs. It reports whether a

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/noether-ml/noether/internal/checksum"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/scores"
@@ -43,7 +44,11 @@ func (r Run) WritePage(w io.Writer, source string) error {
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
-	if err := t.Execute(w, p); err != nil {
+	out := checksum.NewPageWriter(w)
+	if err = t.Execute(out, p); err == nil {
+		err = out.Close()
+	}
+	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/noether-ml/noether/internal/checksum"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/scores"
@@ -240,6 +241,9 @@ func (r *run) finished(record scores.Record) []string {
 func (r *run) rows(record scores.Record) ([]scores.Row, error) {
 	if record.Finished != nil {
 		if data, err := r.read("scores.csv"); err == nil {
+			if sum, recorded := record.Files["scores.csv"]; recorded && sum != scores.SumOf(data) {
+				return nil, errors.New("scores.csv was altered: its checksum does not match; noether check --fix repairs the folder")
+			}
 			return scores.ReadCSV(strings.NewReader(string(data)))
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
@@ -259,7 +263,9 @@ func (r *run) recordAndRows() (scores.Record, []scores.Row, error) {
 		return record, nil, err
 	}
 	if text, err := r.read("study.yaml"); err == nil {
-		record.Resolved = string(text)
+		if record.Resolved, err = checksum.Check(string(text)); err != nil {
+			return record, nil, fmt.Errorf("study.yaml: %w", err)
+		}
 	}
 	rows, err := r.rows(record)
 	return record, rows, err

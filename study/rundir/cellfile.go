@@ -2,7 +2,9 @@ package rundir
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"slices"
 
@@ -94,11 +96,66 @@ func (f Folder) writeCell(c *plan.Cell) error {
 			return err
 		}
 	}
+	var err error
+	if record.Files, err = f.sumCellFiles(c.Key); err != nil {
+		return err
+	}
 	return scores.WriteCell(f.cell(c), record)
 }
 
-// readCell reads a cell's record. It returns an error if the record is that of another cell.
+// cellSuffixes are the ends of the names of a cell's files besides its record.
+var cellSuffixes = []string{samplesSuffix, unitsSuffix, curvesSuffix}
+
+// sumCellFiles returns the checksums of the files of a cell besides its record.
+func (f Folder) sumCellFiles(key string) (map[string]scores.FileSum, error) {
+	sums := map[string]scores.FileSum{}
+	for _, suffix := range cellSuffixes {
+		sum, err := scores.SumFile(f.Path("cells", key+suffix))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		sums[suffix] = sum
+	}
+	return sums, nil
+}
+
+// readCell reads a cell's record and verifies the cell's other files. It returns an error if the
+// record is that of another cell, or a file is missing or altered.
 func (f Folder) readCell(c *plan.Cell) (scores.Cell, error) {
+	got, err := f.readCellRecord(c)
+	if err != nil {
+		return got, err
+	}
+	for _, suffix := range cellSuffixes {
+		if err := f.verifyCellFile(got, c.Key, suffix); err != nil {
+			return got, fmt.Errorf("%w; run the study again, which computes the cell again", err)
+		}
+	}
+	return got, nil
+}
+
+// verifyCellFile verifies a file of a cell against the cell's record. A file that the record does not
+// name, because an earlier version wrote it, has to be readable.
+func (f Folder) verifyCellFile(record scores.Cell, key, suffix string) error {
+	path := f.Path("cells", key+suffix)
+	if sum, known := record.Files[suffix]; known {
+		return sum.Verify(path)
+	}
+	switch suffix {
+	case unitsSuffix:
+		return optional(readRows(path, scores.ReadUnits, func(scores.UnitRow) {}))
+	case curvesSuffix:
+		return optional(readRows(path, scores.ReadCurves, func(scores.CurveRow) {}))
+	}
+	_, err := f.readSampleFiles(key)
+	return err
+}
+
+// readCellRecord reads a cell's record. It returns an error if the record is that of another cell.
+func (f Folder) readCellRecord(c *plan.Cell) (scores.Cell, error) {
 	got, err := scores.ReadCell(f.cell(c))
 	if err != nil {
 		return got, err

@@ -1,9 +1,7 @@
 package rundir
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/noether-ml/noether/internal/checksum"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study/internal/guard"
 	"github.com/noether-ml/noether/study/plan"
@@ -59,13 +58,17 @@ func Check(ctx context.Context, dir string, fix bool, o plan.Options) ([]Finding
 	if _, err := os.Stat(c.folder.Path("cells")); err != nil {
 		return nil, fmt.Errorf("%s is no run folder: it has no cells", dir)
 	}
-	if c.openPlan(ctx, o); c.plan != nil {
+	err := c.openPlan(ctx, o)
+	if c.plan != nil {
 		defer c.plan.Close()
+	}
+	if err != nil {
+		return c.found, err
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	for _, look := range []func() error{c.record, c.temporaries, c.cells, c.states, c.failures, c.tables} {
+	for _, look := range []func() error{c.record, c.page, c.temporaries, c.cells, c.states, c.failures, c.tables} {
 		if err := look(); err != nil {
 			return c.found, err
 		}
@@ -82,12 +85,22 @@ type checker struct {
 	fix    bool
 	plan   *plan.Plan // nil if the study cannot be opened
 	wanted map[string]*plan.Cell
-	good   map[string]bool // keys of cells with a valid record
+	good   map[string]scores.Cell // the valid records, by key
 	found  []Finding
 }
 
-func (c *checker) openPlan(ctx context.Context, o plan.Options) {
-	c.good = map[string]bool{}
+func (c *checker) openPlan(ctx context.Context, o plan.Options) error {
+	c.good = map[string]scores.Cell{}
+	text, err := os.ReadFile(c.folder.Path("study.yaml"))
+	if err == nil {
+		_, altered := checksum.Check(string(text))
+		if len(text) == 0 {
+			altered = errors.New("it is empty")
+		}
+		if altered != nil {
+			return c.report("study.yaml", Damaged, altered.Error(), c.moveAside)
+		}
+	}
 	s, err := spec.Load(c.folder.Path("study.yaml"), nil)
 	if err == nil {
 		c.plan, err = plan.New(ctx, s, o)
@@ -100,12 +113,13 @@ func (c *checker) openPlan(ctx context.Context, o plan.Options) {
 	}
 	if err != nil {
 		c.note("study.yaml", Unknown, "cannot list the cells of the study: "+err.Error())
-		return
+		return nil
 	}
 	c.wanted = map[string]*plan.Cell{}
 	for _, cell := range c.plan.Cells {
 		c.wanted[cell.Key] = cell
 	}
+	return nil
 }
 
 // note adds a finding that needs no repair.
@@ -143,6 +157,18 @@ func (c *checker) record() error {
 		return c.report("run.json", Damaged, err.Error(), c.moveAside)
 	}
 	return nil
+}
+
+// page checks the report.
+func (c *checker) page() error {
+	page, err := os.ReadFile(c.folder.Path("report.html"))
+	if err == nil {
+		err = checksum.CheckPage(page)
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return c.report("report.html", Damaged, err.Error()+"; noether report writes it again", c.moveAside)
 }
 
 // temporaries reports the temporary files of killed runs. Recent files may belong to a run in
@@ -189,6 +215,11 @@ func (c *checker) files(sub string) ([]string, error) {
 	return out, err
 }
 
+func (c *checker) isGood(key string) bool {
+	_, ok := c.good[key]
+	return ok
+}
+
 func (c *checker) cells() error {
 	names, err := c.files("cells")
 	if err != nil {
@@ -214,54 +245,46 @@ func (c *checker) cell(name string) error {
 	if m[2] != ".json" {
 		return c.cellTable(file, key, m[2])
 	}
-	if _, err := scores.ReadCell(c.folder.Path(file)); err != nil {
+	record, err := scores.ReadCell(c.folder.Path(file))
+	if err != nil {
 		return c.report(file, Damaged, trimPath(err, c.folder.Path(file)), c.moveAside)
 	}
 	switch {
 	case cell != nil:
-		if _, err := c.folder.readCell(cell); err != nil {
+		if _, err := c.folder.readCellRecord(cell); err != nil {
 			return c.report(file, Foreign, "it is the record of another cell than its name says", c.moveAside)
 		}
 	case c.plan != nil:
 		c.note(file, Old, "of no cell of the study as it stands: of an older study, or of another version of a measure")
 	}
-	c.good[key] = true
+	for _, suffix := range cellSuffixes {
+		if _, has := record.Files[suffix]; has {
+			if _, err := os.Stat(c.folder.Path("cells", key+suffix)); errors.Is(err, fs.ErrNotExist) {
+				return c.report(file, Damaged, "its file "+key+suffix+" is missing", c.moveAside)
+			}
+		}
+	}
+	c.good[key] = record
 	return nil
 }
 
 // cellTable checks a file of per-sample values, units or curves that belongs to a cell. If it is
 // damaged, the cell's record is moved aside too, so that the cell is computed again.
 func (c *checker) cellTable(file, key, suffix string) error {
-	if !c.good[key] {
+	record, ok := c.good[key]
+	if !ok {
 		return c.report(file, Unwanted, "the cell that it belongs to has no record", c.moveAside)
 	}
-	what, err := "per-sample values are", error(nil)
-	switch path := c.folder.Path(file); suffix {
-	case unitsSuffix:
-		what, err = "table of units is", readRows(path, scores.ReadUnits, func(scores.UnitRow) {})
-	case curvesSuffix:
-		what, err = "table of curves is", readRows(path, scores.ReadCurves, func(scores.CurveRow) {})
-	default:
-		err = readJSONFile(path)
-	}
+	err := c.folder.verifyCellFile(record, key, suffix)
 	if err == nil {
 		return nil
 	}
 	delete(c.good, key)
+	what := map[string]string{samplesSuffix: "per-sample values are", unitsSuffix: "table of units is", curvesSuffix: "table of curves is"}[suffix]
 	if err := c.report(filepath.Join("cells", key+".json"), Damaged, "its "+what+" damaged", c.moveAside); err != nil {
 		return err
 	}
 	return c.report(file, Damaged, trimPath(err, c.folder.Path(file)), c.moveAside)
-}
-
-// readJSONFile reads a file of per-sample values and discards them.
-func readJSONFile(path string) error {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	var values map[string][]sampleFile
-	return json.Unmarshal(raw, &values)
 }
 
 // trimPath returns the text of an error without the path of the file, which the finding already
@@ -298,7 +321,7 @@ func (c *checker) state(name string) error {
 	switch {
 	case f.Cell != m[1]:
 		return c.report(file, Foreign, "it is the state of another cell than its name says", c.moveAside)
-	case c.good[m[1]]:
+	case c.isGood(m[1]):
 		return c.report(file, Unwanted, "its cell is done", c.remove)
 	case c.plan != nil && cell == nil:
 		c.note(file, Old, "of no cell of the study as it stands: of an older study, or of another version of a measure")
@@ -347,7 +370,7 @@ func (c *checker) failures() error {
 		case err != nil:
 		case m == nil:
 			err = c.report(file, Foreign, "it is no record of a failure", c.moveAside)
-		case c.good[m[1]]:
+		case c.isGood(m[1]):
 			err = c.report(file, Unwanted, "its cell is done", c.remove)
 		default:
 			if _, bad := scores.ReadFailure(c.folder.Path(file)); bad != nil {
@@ -356,35 +379,4 @@ func (c *checker) failures() error {
 		}
 	}
 	return err
-}
-
-// tables compares scores.csv with the cells, if the run is finished and has all of them.
-func (c *checker) tables() error {
-	record, err := scores.ReadRecord(c.folder.Path("run.json"))
-	if c.plan == nil || err != nil || record.Finished == nil {
-		return nil
-	}
-	var cells []scores.Cell
-	for _, cell := range c.plan.Cells {
-		if !c.good[cell.Key] {
-			return nil // the next run computes the cell and writes the tables
-		}
-		one, err := c.folder.readCell(cell)
-		if err != nil {
-			return nil
-		}
-		cells = append(cells, one)
-	}
-	rows := scores.Table(c.plan.Study.Name, cells)
-	var want bytes.Buffer
-	if err := scores.WriteCSV(&want, rows); err != nil {
-		return err
-	}
-	is, err := os.ReadFile(c.folder.Path("scores.csv"))
-	if err == nil && bytes.Equal(is, want.Bytes()) {
-		return nil
-	}
-	return c.report("scores.csv", Lacking, "it does not say what the cells say", func(string) (string, error) {
-		return "written again", c.folder.writeTables(rows)
-	})
 }

@@ -36,6 +36,14 @@ func (k *checkpoint) Load() (io.ReadCloser, error) {
 		f.close()
 		return nil, nil
 	}
+	if err := f.verify(e); err != nil {
+		f.close()
+		if !errors.Is(err, errDamaged) {
+			return nil, err
+		}
+		k.r.Options.Warnf("%v; what it held is done afresh", err)
+		return nil, nil
+	}
 	return struct {
 		io.Reader
 		io.Closer

@@ -156,6 +156,9 @@ func (r *Writer) mergeCell(ctx context.Context, c *plan.Cell) error {
 	case <-ctx.Done(): // the eigenproblem of a large layer takes a minute: do not wait for it
 		return context.Cause(ctx)
 	}
+	if damaged := (*damagedPart)(nil); errors.As(err, &damaged) {
+		return missingShards(c, []string{fmt.Sprintf("%d/%d (damaged)", damaged.part.Index, damaged.part.Of)})
+	}
 	if err != nil {
 		return err
 	}
@@ -224,6 +227,12 @@ func (r *Writer) mergeTasks(ctx context.Context, c *plan.Cell, parts []*stateFil
 	return context.Cause(ctx)
 }
 
+// A damagedPart is the error of a state that cannot be merged. A run of its shard computes it again.
+type damagedPart struct {
+	error
+	part plan.Part
+}
+
 func mergeParts(ctx context.Context, t *plan.Task, parts []*stateFile) error {
 	var whole plan.Accumulator
 	for _, p := range parts { // a part has scores only of a layer that was given up
@@ -244,7 +253,7 @@ func mergeParts(ctx context.Context, t *plan.Task, parts []*stateFile) error {
 			return t.Explain(err)
 		}
 		if err := restore(t, acc, p); err != nil {
-			return err
+			return &damagedPart{err, p.Part}
 		}
 		if whole == nil {
 			whole = acc

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/checksum"
 	"github.com/noether-ml/noether/internal/fetch"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/measure"
@@ -39,10 +40,10 @@ func (r *Writer) WriteStart() error {
 	}
 	r.Plan.KeepHashes(before)
 	text, err := r.Plan.Resolved()
-	if err != nil || text == string(before) {
-		return err
+	if sealed := checksum.Prepend(text); err == nil && sealed != string(before) {
+		err = r.Folder.writeText("study.yaml", sealed)
 	}
-	return r.Folder.writeText("study.yaml", text)
+	return err
 }
 
 // writeRecord writes study.yaml and run.json.
@@ -50,7 +51,10 @@ func (r *Writer) writeRecord(done bool) (scores.Record, error) {
 	record := r.Record(done)
 	text, err := r.Plan.Resolved()
 	if err == nil {
-		err = r.Folder.writeText("study.yaml", text)
+		err = r.Folder.writeText("study.yaml", checksum.Prepend(text))
+	}
+	if err == nil && done {
+		record.Files, err = r.Folder.sumTables()
 	}
 	if err == nil {
 		err = scores.WriteRecord(r.Folder.Path("run.json"), record)

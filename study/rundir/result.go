@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/noether-ml/noether/internal/checksum"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study/plan"
 	"github.com/noether-ml/noether/study/spec"
@@ -85,6 +86,39 @@ func (r *Writer) writeScores(of []*plan.Cell) ([]scores.Row, error) {
 	return rows, r.Folder.writeTables(rows)
 }
 
+// tables are the files that are made from all cells.
+var tables = []string{"scores.csv", "scores.parquet", "samples.parquet", "units.parquet", "curves.parquet"}
+
+// sumTables returns the checksums of the tables that the folder has.
+func (f Folder) sumTables() (map[string]scores.FileSum, error) {
+	sums := map[string]scores.FileSum{}
+	for _, name := range tables {
+		sum, err := scores.SumFile(f.Path(name))
+		if err == nil {
+			sums[name] = sum
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return sums, nil
+}
+
+// verifyTables returns an error if a table was altered since the run finished. Tables other than the
+// scores may have been removed.
+func (f Folder) verifyTables(r scores.Record) error {
+	if r.Finished == nil {
+		return nil
+	}
+	for _, name := range tables {
+		if sum, known := r.Files[name]; known {
+			if err := optional(sum.Verify(f.Path(name))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func (f Folder) writeTables(rows []scores.Row) error {
 	if err := f.write("scores.csv", func(w io.Writer) error { return scores.WriteCSV(w, rows) }); err != nil {
 		return err
@@ -118,7 +152,12 @@ func ReadResult(dir string) (*Result, error) {
 	if noStudy != nil {
 		return nil, noStudy
 	}
-	record.Resolved = string(text)
+	if record.Resolved, err = checksum.Check(string(text)); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Path("study.yaml"), err)
+	}
+	if err := f.verifyTables(record); err != nil {
+		return nil, fmt.Errorf("%w; noether check --fix %s repairs it", err, dir)
+	}
 	if record.Measures == nil { // a record of an older version without descriptors
 		record.Measures = spec.Descriptors()
 	}

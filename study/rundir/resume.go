@@ -72,7 +72,11 @@ func restoreCell(c *plan.Cell, f *stateFile) error {
 		if e == nil {
 			continue
 		}
-		if e.Scored {
+		if !e.Scored {
+			if err := f.verify(e); err != nil {
+				return err
+			}
+		} else {
 			raw, err := f.bytes(e)
 			if err == nil {
 				t.Scored, err = readFinished(t, raw)

@@ -137,7 +137,7 @@ func holdsPart(c *plan.Cell, file string, part plan.Part) bool {
 		return false
 	}
 	defer f.close()
-	return isComplete(c, f, part)
+	return isComplete(c, f, part) && f.isIntact()
 }
 
 // isComplete reports whether a part holds every layer of the cell up to its end.

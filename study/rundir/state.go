@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"hash/crc32"
 	"io"
 	"os"
@@ -39,6 +40,7 @@ type stateEntry struct {
 	Scored bool   `json:"scored,omitempty"`
 	Offset int64  `json:"offset"`
 	Size   int64  `json:"size"`
+	CRC32C string `json:"crc,omitempty"` // of the payload; "" in files of earlier versions
 }
 
 // entry returns the entry of a layer, or nil.
@@ -65,11 +67,11 @@ func writeState(path string, index *stateIndex, payload func(w io.Writer, e *sta
 		at := int64(len(stateMagic))
 		for i := range index.Entries {
 			e := &index.Entries[i]
-			count := &counter{w: out}
+			count := &counter{w: out, sum: crc32.New(castagnoli)}
 			if err := payload(count, e); err != nil {
 				return err
 			}
-			e.Offset, e.Size = at, count.n
+			e.Offset, e.Size, e.CRC32C = at, count.n, fmt.Sprintf("%08x", count.sum.Sum32())
 			at += count.n
 		}
 		raw, err := json.Marshal(index)
@@ -86,13 +88,15 @@ func writeState(path string, index *stateIndex, payload func(w io.Writer, e *sta
 }
 
 type counter struct {
-	w io.Writer
-	n int64
+	w   io.Writer
+	n   int64
+	sum hash.Hash32
 }
 
 func (c *counter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.n += int64(n)
+	c.sum.Write(p[:n])
 	return n, err
 }
 
@@ -162,10 +166,38 @@ func (s *stateFile) section(e *stateEntry) io.Reader {
 	return io.NewSectionReader(s.f, e.Offset, e.Size)
 }
 
+// bytes returns an entry's payload after verifying its checksum.
 func (s *stateFile) bytes(e *stateEntry) ([]byte, error) {
 	data := make([]byte, e.Size)
-	_, err := io.ReadFull(s.section(e), data)
-	return data, err
+	if _, err := io.ReadFull(s.section(e), data); err != nil {
+		return nil, err
+	}
+	if e.CRC32C != "" && e.CRC32C != fmt.Sprintf("%08x", crc32.Checksum(data, castagnoli)) {
+		return nil, fmt.Errorf("%s: %w", s.f.Name(), errDamaged)
+	}
+	return data, nil
+}
+
+// verify returns an error if an entry's payload was altered.
+func (s *stateFile) verify(e *stateEntry) error {
+	sum := crc32.New(castagnoli)
+	if _, err := io.Copy(sum, s.section(e)); err != nil {
+		return err
+	}
+	if e.CRC32C != "" && e.CRC32C != fmt.Sprintf("%08x", sum.Sum32()) {
+		return fmt.Errorf("%s: %w", s.f.Name(), errDamaged)
+	}
+	return nil
+}
+
+// isIntact reports whether no payload was altered.
+func (s *stateFile) isIntact() bool {
+	for i := range s.Entries {
+		if s.verify(&s.Entries[i]) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *stateFile) close() { s.f.Close() }

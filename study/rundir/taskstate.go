@@ -22,7 +22,7 @@ func (r *Writer) SaveCell(c *plan.Cell, accs map[*plan.Task]plan.Accumulator) er
 	} else if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, errDamaged) {
 		return err
 	}
-	if old != nil && !r.Options.Part.Whole() && isComplete(c, old, r.Options.Part) {
+	if old != nil && !r.Options.Part.Whole() && isComplete(c, old, r.Options.Part) && old.isIntact() {
 		return nil // a concurrent run of this shard has saved more
 	}
 	index := &stateIndex{Cell: c.Key, Part: r.Options.Part, N: c.Data.Layout.N, Unreadable: c.Data.Unreadable.Names()}
@@ -57,7 +57,7 @@ func (r *Writer) entryOf(t *plan.Task, acc plan.Accumulator, old *stateFile) (e 
 		return stateEntry{Layer: layer, Seen: t.Seen, Scored: t.Scored != nil}, true
 	}
 	if old != nil && old.Cell == t.Cell.Key && old.Part == r.Options.Part && old.N == t.Cell.Data.Layout.N {
-		if was := old.entry(layer); was != nil {
+		if was := old.entry(layer); was != nil && old.verify(was) == nil {
 			return stateEntry{Layer: layer, Seen: was.Seen, Scored: was.Scored}, true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/noether-ml/noether/internal/checksum"
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/internal/fetch"
 )
@@ -46,6 +47,9 @@ func Load(path string, vars map[string]string) (*Study, error) {
 	data, err := config.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the study: %w", err)
+	}
+	if _, err := checksum.Check(string(data)); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return Parse(path, data, vars)
 }

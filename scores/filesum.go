@@ -1,0 +1,40 @@
+package scores
+
+import (
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+)
+
+// A FileSum is the size and the checksum of a file, by which an altered file is recognised.
+type FileSum struct {
+	Size   int64  `json:"size"` // in bytes
+	CRC32C string `json:"crc"`  // 8 hexadecimal digits
+}
+
+// SumFile returns the FileSum of a file.
+func SumFile(path string) (FileSum, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return FileSum{}, err
+	}
+	defer f.Close()
+	sum := crc32.New(castagnoli)
+	n, err := io.Copy(sum, f)
+	return FileSum{n, fmt.Sprintf("%08x", sum.Sum32())}, err
+}
+
+// SumOf returns the FileSum of a file with the given content.
+func SumOf(content []byte) FileSum {
+	return FileSum{int64(len(content)), fmt.Sprintf("%08x", crc32.Checksum(content, castagnoli))}
+}
+
+// Verify returns an error unless the file has the size and the checksum.
+func (s FileSum) Verify(path string) error {
+	is, err := SumFile(path)
+	if err == nil && is != s {
+		err = fmt.Errorf("%s was altered: its checksum does not match", path)
+	}
+	return err
+}
