@@ -51,6 +51,9 @@ func Read(path string) (*Model, error) {
 		return nil, fmt.Errorf("reading model %s: %w", path, err)
 	}
 	m.path = path
+	if err := m.followLinks(); err != nil {
+		return nil, fmt.Errorf("reading model %s: %w", path, err)
+	}
 	return m, nil
 }
 

@@ -1,0 +1,53 @@
+package ort_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/ort/orttest"
+)
+
+// The cache of a model hub keeps files under their hashes, and snapshots of links to them.
+func TestWeightsBehindLinks(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	dir := t.TempDir()
+	snapshot, blobs := filepath.Join(dir, "snapshots", "x"), filepath.Join(dir, "blobs")
+	if err := errors.Join(os.MkdirAll(snapshot, 0o777), os.MkdirAll(blobs, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	for name, blob := range map[string]string{"external.onnx": "1f00", "external.bin": "2e11"} {
+		raw, err := os.ReadFile(filepath.Join("testdata", name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(blobs, blob), raw, 0o666)
+		}
+		if err == nil {
+			err = os.Symlink(filepath.Join("..", "..", "blobs", blob), filepath.Join(snapshot, name))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	plain, err := onnx.Read("testdata/external.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	linked, err := onnx.Read(filepath.Join(snapshot, "external.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, bad1 := plain.SHA256()
+	b, bad2 := linked.SHA256()
+	if err := errors.Join(bad1, bad2); err != nil || a != b {
+		t.Errorf("hashes %s and %s, %v", a, b, err)
+	}
+	s, err := rt.NewSession(linked, ort.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+}
