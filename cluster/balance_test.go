@@ -21,7 +21,7 @@ func drawCosts(t *rapid.T) []Cost {
 	return costs
 }
 
-// covered holds that every model is done exactly once: whole, or in all of its shards.
+// covered checks that every model is processed exactly once: whole, or in all of its shards.
 func covered(t interface{ Fatalf(string, ...any) }, costs []Cost, tasks []Task) {
 	shards := map[string]map[study.Part]int{}
 	for _, task := range tasks {
@@ -40,16 +40,16 @@ func covered(t interface{ Fatalf(string, ...any) }, costs []Cost, tasks []Task) 
 		for p, count := range shards[c.Model] {
 			of = max(1, p.Of)
 			if count != 1 {
-				t.Fatalf("%s %v is done %d times", c.Model, p, count)
+				t.Fatalf("%s %v is processed %d times", c.Model, p, count)
 			}
 		}
 		if len(shards[c.Model]) != of || of > max(1, c.Blocks) {
-			t.Fatalf("%s of %d blocks is done in %v", c.Model, c.Blocks, shards[c.Model])
+			t.Fatalf("%s of %d blocks is divided into %v", c.Model, c.Blocks, shards[c.Model])
 		}
 		delete(shards, c.Model)
 	}
 	if len(shards) > 0 {
-		t.Fatalf("models that nobody asked for: %v", shards)
+		t.Fatalf("unknown models: %v", shards)
 	}
 }
 
@@ -59,14 +59,14 @@ func TestBalanceCoversEveryModelOnce(t *testing.T) {
 		costs, n := drawCosts(t), rapid.IntRange(1, 200).Draw(t, "tasks")
 		tasks := Balance(costs, n)
 		if len(tasks) > n {
-			t.Fatalf("%d tasks where %d were asked for", len(tasks), n)
+			t.Fatalf("%d tasks, more than the requested %d", len(tasks), n)
 		}
 		covered(t, costs, tasks)
 	})
 }
 
-// TestBalanceIsBalanced checks that where models can be divided at will and cost nothing to open,
-// no task is longer than twice the mean.
+// TestBalanceIsBalanced checks that no task is longer than twice the mean if models can be divided
+// freely and open at no cost.
 func TestBalanceIsBalanced(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -102,13 +102,13 @@ func TestBalanceByHand(t *testing.T) {
 	costs[2].Measured, costs[2].Memory = false, 0
 	for _, task := range Balance(costs, 4) {
 		if guessed := len(task.Models) == 2; guessed != (task.Seconds == 0) || guessed != (task.Memory == 0) {
-			t.Errorf("%+v: only what was measured is told", task)
+			t.Errorf("%+v: estimates must be 0 without measurements", task)
 		}
 	}
 	if got := Balance(nil, 4); got != nil {
-		t.Errorf("no models make %v", got)
+		t.Errorf("no models give %v", got)
 	}
 	if got := Balance([]Cost{{Model: "m", Samples: math.MaxFloat64 / 4, Blocks: 3}}, 1000); len(got) != 3 {
-		t.Errorf("three blocks make %d tasks", len(got))
+		t.Errorf("three blocks give %d tasks", len(got))
 	}
 }

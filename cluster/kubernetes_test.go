@@ -38,8 +38,8 @@ kubernetes:
 	}}
 }
 
-// decodeJobs reads a manifest as the API server does where it is told to be strict: a field that
-// the published types do not have is an error.
+// decodeJobs decodes a manifest as strictly as the API server: a field that the published types do
+// not have is an error.
 func decodeJobs(t *testing.T, text string) (tasks, merge batch.Job) {
 	t.Helper()
 	docs := strings.Split(text, "---\n")
@@ -51,7 +51,7 @@ func decodeJobs(t *testing.T, text string) (tasks, merge batch.Job) {
 			t.Fatalf("%v in\n%s", err, docs[i+1])
 		}
 		if job.APIVersion != "batch/v1" || job.Kind != "Job" {
-			t.Errorf("a %s of %s", job.Kind, job.APIVersion)
+			t.Errorf("unexpected %s of %s", job.Kind, job.APIVersion)
 		}
 	}
 	return tasks, merge
@@ -80,7 +80,7 @@ func TestManifestIsOfThePublishedTypes(t *testing.T) {
 		t.Error(diff)
 	}
 	pod := spec.Template.Spec
-	if pod.RestartPolicy != core.RestartPolicyNever { // which a policy for failures wants
+	if pod.RestartPolicy != core.RestartPolicyNever { // which a pod failure policy requires
 		t.Errorf("the restart policy is %s", pod.RestartPolicy)
 	}
 	c := pod.Containers[0]
@@ -89,7 +89,7 @@ func TestManifestIsOfThePublishedTypes(t *testing.T) {
 		t.Error(diff)
 	}
 	if c.Resources.Requests.Cpu().Value() != 8 || c.Resources.Limits.Memory().Value() != 6<<30 || c.Resources.Limits.Name("nvidia.com/gpu", "").Value() != 2 {
-		t.Errorf("it asks for %+v", c.Resources)
+		t.Errorf("the resources are %+v", c.Resources)
 	}
 	if diff := cmp.Diff([]core.EnvVar{{Name: "EMPTY"}, {Name: "HTTPS_PROXY", Value: "http://proxy:3128"}, {Name: "TRICKY", Value: "yes"}}, c.Env); diff != "" {
 		t.Error(diff)
@@ -106,7 +106,7 @@ func TestManifestIsOfThePublishedTypes(t *testing.T) {
 	}
 }
 
-func TestManifestWantsWhatItNeeds(t *testing.T) {
+func TestManifestErrors(t *testing.T) {
 	t.Parallel()
 	for run, change := range map[string]func(*KubernetesProfile){
 		"/mnt/shared/run": func(k *KubernetesProfile) { k.Claim = "" },

@@ -21,7 +21,7 @@ func TestProfile(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"partitoin: gpu":               "partition",  // the nearest word
-		"time: soon":                   "p.yaml:1:7", // where
+		"time: soon":                   "p.yaml:1:7", // the position
 		"time: 0:00":                   "not a duration",
 		"partition: \"a\\nb\"":         "partition",
 		"partition: \"x; rm -rf /\"":   "not a name",
@@ -36,7 +36,7 @@ func TestProfile(t *testing.T) {
 		"memory: -1":                   "size",
 	} {
 		if _, err := ParseProfile("p.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v, which does not say %q", text, err, want)
+			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
 }
@@ -63,7 +63,7 @@ func TestProfileOfTheUser(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	if _, err := LoadProfile(filepath.Join(dir, "none.yaml")); err == nil {
-		t.Error("a profile that is named and not there is no error")
+		t.Error("a missing profile is accepted")
 	}
 }
 
@@ -102,7 +102,7 @@ func FuzzProfile(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// No value starts a line of the head, and what is one value stays one.
+		// No value starts a new line of the header, and one value stays one argument.
 		for i, line := range strings.Split(script, "\n") {
 			if i > 0 && !strings.HasPrefix(line, "#SBATCH -") {
 				break

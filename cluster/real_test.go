@@ -35,7 +35,7 @@ measures: [accuracy, effective-invariance, distance, seis: {interval: false}]
 batch: 8
 `
 
-// A bench is a study, the program, a cluster, and what one machine makes of the study.
+// A bench is a study, the program, a cluster, and the scores of the study on one machine.
 type bench struct {
 	slurm        *slurmtest.Cluster
 	dir, program string
@@ -43,8 +43,8 @@ type bench struct {
 	want         []scores.Row
 }
 
-// TestSlurm checks that the tests share a Slurm and run side by side: it has jobs enough to order
-// while its controller is killed.
+// TestSlurm runs tests in parallel on one Slurm cluster, which has enough jobs while its controller
+// is killed.
 func TestSlurm(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -85,13 +85,13 @@ func TestSlurm(t *testing.T) {
 
 func (b *bench) twelveShards(t *testing.T) {
 	run := filepath.Join(b.dir, "twelve")
-	// By parameters times inputs, which are equal: four shards of each. What is measured beside
-	// other tests varies.
+	// By parameters times inputs, which are equal: four shards of each model. Measured costs vary
+	// when tests run in parallel.
 	s := b.submit(t, "study.yaml", run, "--tasks", "12", "--calibrate", "0s")
 	if len(s.Tasks) != 12 || s.Tasks[0].Shard.Of != 4 {
 		t.Fatalf("the tasks are %+v", s.Tasks)
 	}
-	for range 2 { // beside the submission's own
+	for range 2 { // in addition to the submission's own
 		b.slurm.Run("sbatch", "--dependency=afterany:"+s.Jobs[0].ID, filepath.Join(run, "cluster", "1", "merge.sbatch"))
 	}
 	if out, code := b.run(t, "cluster", "submit", filepath.Join(b.dir, "study.yaml"), "--slurm", "-o", run); code != 1 || !strings.Contains(out, "queued or running") {
@@ -111,10 +111,10 @@ func (b *bench) twelveShards(t *testing.T) {
 	})
 	b.sameScores(t, run)
 	if left, _ := filepath.Glob(filepath.Join(run, "states", "*.bin")); len(left) > 0 {
-		t.Errorf("states are left: %v", left)
+		t.Errorf("states remain: %v", left)
 	}
 	if out, code := b.run(t, "cluster", "retry", run); code != 0 || !strings.Contains(out, "every task is done") {
-		t.Errorf("retrying what is done exits with %d: %s", code, out)
+		t.Errorf("retrying a finished submission exits with %d: %s", code, out)
 	}
 	logs, code := b.run(t, "cluster", "logs", run, "--task", strconv.Itoa(killed), "--merge", "--lines", "1000")
 	if code != 0 || !strings.Contains(logs, "was killed (exit code 137") || !strings.Contains(logs, "scores.csv") {
@@ -122,7 +122,7 @@ func (b *bench) twelveShards(t *testing.T) {
 	}
 }
 
-// killInTheMiddle kills a task by SIGKILL once it has saved something, and returns its number.
+// killInTheMiddle kills a task by SIGKILL once it has saved its state, and returns its number.
 func (b *bench) killInTheMiddle(t *testing.T, run string, s *cluster.Submission) (killed int) {
 	t.Helper()
 	waitUntil(t, "a task to save something", func() bool {
@@ -143,13 +143,13 @@ func (b *bench) outOfMemory(t *testing.T) {
 	b.write(t, "broken.onnx", "no model")
 	b.write(t, "with-broken.yaml", strings.Replace(realStudy, "transforms:", "  - {name: broken, onnx: broken.onnx}\ntransforms:", 1))
 	run := filepath.Join(b.dir, "memory")
-	s := b.submit(t, "with-broken.yaml", run, "--tasks", "6", "--mem", "24MiB") // less than the program alone takes
+	s := b.submit(t, "with-broken.yaml", run, "--tasks", "6", "--mem", "24MiB") // less than the program itself needs
 	status := b.await(t, run, "tasks to be killed", func(s *cluster.Status) bool { return !s.Active() && s.Merge == "missing" })
 	if status.Count(cluster.Killed) == 0 {
 		t.Fatalf("no task was killed: %+v", status.Tasks)
 	}
 	if out, _ := b.run(t, "cluster", "logs", run); !strings.Contains(out, "memory limit") {
-		t.Errorf("it was not for memory: %s", out)
+		t.Errorf("it was not killed for memory: %s", out)
 	}
 	if out, code := b.run(t, "cluster", "retry", run, "--mem", "400MiB"); code != 0 {
 		t.Fatalf("retrying: %s", out)
@@ -172,8 +172,8 @@ func (b *bench) outOfMemory(t *testing.T) {
 	b.sameScores(t, run)
 }
 
-// A task that is held up beyond its time limit saves when it is warned, queues itself again and
-// goes on. Meanwhile the other task is cancelled, and goes on by a retry.
+// A task that is delayed beyond its time limit saves when it is warned, queues itself again and
+// resumes. Meanwhile the other task is cancelled and resumed by a retry.
 func (b *bench) outOfTime(t *testing.T) {
 	run := filepath.Join(b.dir, "time")
 	b.write(t, "slow.yaml", "warning: 55s\ncpus-per-task: 1\nsave-every: 100ms\nmemory: 400MiB\ntime: 1m\nthrottle: 1\n")
@@ -190,7 +190,7 @@ func (b *bench) outOfTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	status := b.await(t, run, "the task to queue itself again", func(s *cluster.Status) bool {
-		return s.Tasks[0].State == cluster.Queued // having been running
+		return s.Tasks[0].State == cluster.Queued // after it was running
 	})
 	job := status.Tasks[0].Job
 	if out, code := b.run(t, "cluster", "cancel", run); code != 0 {
@@ -205,16 +205,16 @@ func (b *bench) outOfTime(t *testing.T) {
 	}
 	status = b.await(t, run, "all to be merged", func(s *cluster.Status) bool { return s.Merge == cluster.Done && !s.Active() })
 	if status.Tasks[0].Job == job || status.Tasks[0].Start < 2 {
-		t.Errorf("the task that was held up: %+v", status.Tasks[0])
+		t.Errorf("the delayed task: %+v", status.Tasks[0])
 	}
 	b.sameScores(t, run)
 }
 
-// pendingTERM reports whether SIGTERM waits for a stopped process.
+// pendingTERM reports whether SIGTERM is pending for a stopped process.
 func pendingTERM(pid int) bool {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
-		return true // gone: the test will say so
+		return true // the process has ended; the test will report that
 	}
 	for line := range strings.Lines(string(raw)) {
 		if mask, ok := strings.CutPrefix(line, "ShdPnd:"); ok {
@@ -232,7 +232,7 @@ func (b *bench) write(t *testing.T, name, text string) {
 	}
 }
 
-// run runs the program and returns what it prints and its exit code.
+// run runs the program and returns its output and its exit code.
 func (b *bench) run(t *testing.T, args ...string) (string, int) {
 	t.Helper()
 	var out bytes.Buffer
@@ -268,12 +268,12 @@ func (b *bench) submit(t *testing.T, study, run string, more ...string) *cluster
 	return s
 }
 
-// await waits until a submission's status, as the program tells it, is as wanted.
+// await waits until the status of a submission meets a condition.
 func (b *bench) await(t *testing.T, run, what string, is func(*cluster.Status) bool) *cluster.Status {
 	t.Helper()
 	var s *cluster.Status
 	waitUntil(t, what, func() bool {
-		time.Sleep(200 * time.Millisecond) // asking is work too
+		time.Sleep(200 * time.Millisecond) // each query costs time
 		cmd := exec.CommandContext(t.Context(), b.program, "cluster", "status", run, "--json")
 		cmd.Env = b.env
 		raw, err := cmd.Output()
@@ -296,7 +296,7 @@ func waitUntil(t *testing.T, what string, is func() bool, said ...func() any) {
 			for _, s := range said {
 				t.Log(s())
 			}
-			t.Fatalf("waiting in vain for %s", what)
+			t.Fatalf("timeout waiting for %s", what)
 		}
 	}
 }
@@ -320,7 +320,7 @@ func readRows(t *testing.T, run string) []scores.Row {
 	return rows
 }
 
-// sameScores holds a run to what one machine makes of the study, to 1e-6.
+// sameScores compares a run with that of one machine, to 1e-6.
 func (b *bench) sameScores(t *testing.T, run string) {
 	t.Helper()
 	got := readRows(t, run)

@@ -45,8 +45,7 @@ directives: [--exclusive]
 	}}
 }
 
-// TestScripts checks that the scripts are what users read and change, so they are held to what a
-// person has read.
+// TestScripts compares the scripts, which users read and change, with reviewed copies.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	task, merge, err := Slurm{}.Scripts("/shared/runs/big", "Big study", exampleSubmission(t))
@@ -68,12 +67,12 @@ func TestScripts(t *testing.T) {
 			t.Errorf("%s is now (see -update)\n%s", name, got)
 		}
 		if out, err := exec.CommandContext(t.Context(), "bash", "-n", path).CombinedOutput(); err != nil {
-			t.Errorf("bash does not read %s: %s", path, out)
+			t.Errorf("bash cannot parse %s: %s", path, out)
 		}
 	}
 }
 
-func TestPathsThatSlurmDoesNotTake(t *testing.T) {
+func TestPathsThatSlurmRejects(t *testing.T) {
 	t.Parallel()
 	for _, run := range []string{"/a%b", "/a\"b", "/a'b", "/a\nb", "/a$b"} {
 		if _, _, err := (Slurm{}).Scripts(run, "s", exampleSubmission(t)); err == nil || strings.Contains(err.Error(), "\n") {
@@ -82,7 +81,7 @@ func TestPathsThatSlurmDoesNotTake(t *testing.T) {
 	}
 }
 
-// TestQuote checks that whatever a word holds, the shell takes it as one.
+// TestQuote checks that the shell reads any quoted text as one word.
 func TestQuote(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -94,14 +93,14 @@ func TestQuote(t *testing.T) {
 	})
 }
 
-// TestBatchScript checks that the batch script, with programs of the test in place of noether and
-// scontrol: what it starts again, and what it queues again.
+// TestBatchScript runs the batch script with replacements for noether and scontrol, and checks what
+// it restarts and what it queues again.
 func TestBatchScript(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		program string // body of what stands for noether; $n is how often it has been started
-		usr1    bool   // Slurm's warning comes
-		want    string // lines that the programs have written
+		program string // body of the replacement for noether; $n is the number of starts
+		usr1    bool   // Slurm sends its warning
+		want    string // lines that the programs write
 		code    int
 	}{
 		"done":            {"exit 0", false, "start\n", 0},
@@ -142,7 +141,7 @@ func TestBatchScript(t *testing.T) {
 			}
 			cmd.Wait()
 			if raw, _ := os.ReadFile(log); string(raw) != c.want || cmd.ProcessState.ExitCode() != c.code {
-				t.Errorf("it writes %q and exits with %d; want %q and %d", raw, cmd.ProcessState.ExitCode(), c.want, c.code)
+				t.Errorf("output %q, exit code %d; want %q and %d", raw, cmd.ProcessState.ExitCode(), c.want, c.code)
 			}
 		})
 	}
@@ -150,8 +149,8 @@ func TestBatchScript(t *testing.T) {
 
 func executable(t *testing.T, path, body string) {
 	t.Helper()
-	// A child of another test, forked meanwhile, would hold the file open for writing, and nobody
-	// can execute it then.
+	// A child of another parallel test, forked in between, would hold the file open for writing. It
+	// could not be executed then.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, []byte("#!/bin/bash\n"+body+"\n"), 0o777); err != nil {
@@ -159,7 +158,7 @@ func executable(t *testing.T, path, body string) {
 	}
 }
 
-// waitFor waits until something is so, for half a minute at the most.
+// waitFor waits for a condition, for at most half a minute.
 func waitFor(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {

@@ -60,8 +60,8 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// FuzzSchedulerOutput checks that what the scheduler prints is not ours: whatever it is, it is read
-// without harm, and nothing of it moves a cursor.
+// FuzzSchedulerOutput checks that any output of a scheduler is parsed without panics, and that
+// results contain no control characters.
 func FuzzSchedulerOutput(f *testing.F) {
 	f.Add("17|3|RUNNING|None\n")
 	f.Add("17_3|OUT_OF_MEMORY\n")

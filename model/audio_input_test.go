@@ -27,7 +27,7 @@ func saveAudio(t *testing.T, build func(b *onnx.Builder, x onnx.Value) onnx.Valu
 	return testmodel.Save(t, filepath.Join(t.TempDir(), "m.onnx"), b)
 }
 
-// echo returns its input through two Identity nodes.
+// echo returns twice its input.
 func echo(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Mul(x, b.Scalar(2)) }
 
 // outputs runs a model on waveforms and returns its only layer.

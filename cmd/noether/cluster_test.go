@@ -46,7 +46,7 @@ measures: [distance]
 		}
 	}
 	if _, err := os.Stat(filepath.Join(run, "cluster.json")); err == nil {
-		t.Error("a dry run submits")
+		t.Error("a dry run submits jobs")
 	}
 
 	if code, said := call(t, append(submit, "--kubernetes", "--profile", profile)...); code != 0 {

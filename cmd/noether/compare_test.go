@@ -37,7 +37,7 @@ func normals(seed uint64, n int) []float32 {
 func TestCompareArrays(t *testing.T) {
 	dir := t.TempDir()
 	x := normals(1, 120*6)
-	turned := make([]float32, len(x)) // the columns in another order, and doubled
+	turned := make([]float32, len(x)) // the columns permuted and doubled
 	for i, v := range x {
 		turned[i/6*6+(i+2)%6] = 2 * v
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// TestCorrelateOverModels checks that models of different accuracy, made by noise, are correlated
-// over two scores, drawn, and written as rows.
+// TestCorrelateOverModels checks that two scores of models with different accuracy, made with
+// noise, are correlated, drawn and written as rows.
 func TestCorrelateOverModels(t *testing.T) {
 	dir := brokenFolder(t)
 	text := "name: zoo\ndata: {name: d, shapes: {n: 60, size: 16}}\nmeasures: [accuracy, effective-invariance, prediction-divergence]\ntransforms: {name: turn, rotate: {values: [90, 180]}}\nmodels:\n"

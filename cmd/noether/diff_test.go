@@ -54,8 +54,8 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestDiffWithSTIR checks that a model shares its own invariances, so STIR is near 1 between two
-// runs of one model, and a gate on it holds.
+// TestDiffWithSTIR checks that STIR is near 1 between two runs of the same model, and that a gate
+// on it passes.
 func TestDiffWithSTIR(t *testing.T) {
 	dir := brokenFolder(t)
 	study := write(t, dir, "study.yaml", []byte(broken{measures: "accuracy"}.study()))
@@ -124,7 +124,7 @@ func TestDiffWithSTIR(t *testing.T) {
 	}
 }
 
-func TestCorrelateNamesWhatIsWrong(t *testing.T) {
+func TestCorrelateErrors(t *testing.T) {
 	dir := brokenFolder(t)
 	study := write(t, dir, "study.yaml", []byte(broken{measures: "accuracy"}.study()))
 	run := filepath.Join(dir, "run")

@@ -82,8 +82,8 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// TestExportToMLflow checks that what a run is logged as; that requests are as MLflow takes them is
-// the test of package mlflow.
+// TestExportToMLflow checks the logged values of a run. Package mlflow tests the format of the
+// requests.
 func TestExportToMLflow(t *testing.T) {
 	run := exportedRun(t)
 	var mutex sync.Mutex

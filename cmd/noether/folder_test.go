@@ -9,8 +9,7 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// TestDefaultFolderStaysInRuns checks that a study's name, which somebody else may have written,
-// leads to no folder but one in runs.
+// TestDefaultFolderStaysInRuns checks that no name of a study leads to a folder outside runs.
 func TestDefaultFolderStaysInRuns(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
@@ -23,8 +22,8 @@ func TestDefaultFolderStaysInRuns(t *testing.T) {
 	}
 }
 
-// TestEarlyErrorsAreLogged checks that with --log json an error from before the run is a line of
-// the log too.
+// TestEarlyErrorsAreLogged checks that with --log json an error before the run is logged as JSON
+// too.
 func TestEarlyErrorsAreLogged(t *testing.T) {
 	t.Parallel()
 	_, err := study.Load(filepath.Join(t.TempDir(), "none.yaml"), nil)

@@ -37,7 +37,7 @@ func TestGrad(t *testing.T) {
 	}
 }
 
-// TestGradAgain checks that the model that was written can be differentiated again.
+// TestGradAgain checks that a written gradient model can be differentiated again.
 func TestGradAgain(t *testing.T) {
 	dir := t.TempDir()
 	model := testmodel.Write(t, dir, "m", testmodel.Options{})
@@ -82,7 +82,7 @@ func portsOf(m *onnx.Model) string {
 	return names(m.Inputs()) + " -> " + names(m.Outputs())
 }
 
-// numbers writes an array of shape with a value for each place.
+// numbers writes an array with a value for each element.
 func numbers(t *testing.T, path string, value func(i int) float32, shape ...int) string {
 	t.Helper()
 	x := tensor.New(shape...)
@@ -124,6 +124,6 @@ func TestGradErrors(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(out); err == nil {
-		t.Error("a model was written where an error was returned")
+		t.Error("a model was written despite an error")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 )
 
-// TestGuessPreprocess opens models of several inputs and guesses what they were trained on.
+// TestGuessPreprocess checks the preprocessing that is guessed for models with different inputs.
 func TestGuessPreprocess(t *testing.T) {
 	t.Parallel()
 	photos := imageSizes{height: 375, width: 500, short: 300}

@@ -72,8 +72,8 @@ func TestInvert(t *testing.T) {
 	}
 }
 
-// TestInvertResumes checks that an inversion that is stopped leaves a checkpoint and no results,
-// and the same command goes on from it.
+// TestInvertResumes checks that an interrupted inversion leaves a checkpoint and no results, and
+// that the same command resumes from it.
 func TestInvertResumes(t *testing.T) {
 	dir := t.TempDir()
 	model, data := testmodel.Write(t, dir, "a", testmodel.Options{}), photos(t, dir)
@@ -86,12 +86,12 @@ func TestInvertResumes(t *testing.T) {
 		_, err := os.Stat(checkpoint)
 		return err == nil
 	}
-	for patience := 200 * time.Millisecond; !there(); { // until the stop comes in the middle of the search
+	for patience := 200 * time.Millisecond; !there(); { // until it is stopped in the middle of the search
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		err := execute(ctx, args(stopped))
 		cancel()
 		switch {
-		case err == nil: // it came to its end before
+		case err == nil: // it finished before
 			patience -= patience / 4
 			if err := os.RemoveAll(stopped); err != nil {
 				t.Fatal(err)
@@ -108,7 +108,7 @@ func TestInvertResumes(t *testing.T) {
 		}
 	}
 	if there() {
-		t.Error("the checkpoint is still there")
+		t.Error("the checkpoint was not removed")
 	}
 	for _, name := range []string{"inverted.npy", "contact.png"} {
 		a, err := os.ReadFile(filepath.Join(stopped, name))

@@ -27,8 +27,8 @@ func readScores(t *testing.T, dir string) []scores.Row {
 	return rows
 }
 
-// TestKilledRunEndsWithTheSameScores checks that a run that is killed again and again, with SIGKILL
-// and at any moment, ends with the scores of one that was left alone.
+// TestKilledRunEndsWithTheSameScores checks that a run that is killed by SIGKILL several times, at
+// random moments, ends with the scores of an undisturbed run.
 func TestKilledRunEndsWithTheSameScores(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -71,7 +71,7 @@ batch: 4
 			kills++
 			continue
 		}
-		sameRows(t, want, got) // it was too fast for us: once more from the start
+		sameRows(t, want, got) // the run was too fast: start again
 		if err := os.RemoveAll(got); err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ batch: 4
 	}
 }
 
-// sameRows holds the scores of two run folders against each other.
+// sameRows compares the scores of two run folders.
 func sameRows(t *testing.T, want, got string) {
 	t.Helper()
 	a, b := readScores(t, want), readScores(t, got)
@@ -110,8 +110,8 @@ func sameRows(t *testing.T, want, got string) {
 	}
 }
 
-// killAfterSaves kills a run once it has saved its states so many times, at any moment of a pause.
-// It reports whether the run ended by itself before, and how.
+// killAfterSaves kills a run at a random moment after it has saved its states the given number of
+// times. It reports whether the run ended before, and its error.
 func killAfterSaves(cmd *exec.Cmd, ended <-chan error, states string, saves int, pause time.Duration) (finished bool, err error) {
 	last := newest(states)
 	for {
@@ -132,7 +132,7 @@ func killAfterSaves(cmd *exec.Cmd, ended <-chan error, states string, saves int,
 	}
 }
 
-// newest is when a file of a folder was last written.
+// newest returns the latest modification time in a folder.
 func newest(dir string) time.Time {
 	var last time.Time
 	entries, _ := os.ReadDir(dir)

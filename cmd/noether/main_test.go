@@ -21,8 +21,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// call runs the command as a shell would, and returns its exit code and what it says on the way
-// out.
+// call runs the command as a shell would, and returns its exit code and its final message.
 func call(t *testing.T, args ...string) (code int, message string) {
 	t.Helper()
 	err := execute(t.Context(), args)
@@ -60,7 +59,7 @@ func TestInitWritesAStudyThatRuns(t *testing.T) {
 		t.Fatal(message)
 	}
 	if code, _ := call(t, "init", model, data, "-o", out); code != 1 {
-		t.Error("init writes over a study that exists")
+		t.Error("init overwrites an existing study")
 	}
 	if code, message := call(t, "run", out, "--dry-run"); code != 0 {
 		t.Error(message)
@@ -82,8 +81,8 @@ func TestInitWritesAStudyThatRuns(t *testing.T) {
 	}
 }
 
-// TestInitFitsModelAndData writes studies for models and data that want something else than the
-// usual, which run as they are.
+// TestInitFitsModelAndData checks that the studies written for unusual models and data run
+// unchanged.
 func TestInitFitsModelAndData(t *testing.T) {
 	dir := t.TempDir()
 	classifier := testmodel.Write(t, dir, "net", testmodel.Options{})
@@ -128,7 +127,7 @@ func TestInitFitsModelAndData(t *testing.T) {
 	}
 }
 
-// image is a grey square as a PNG.
+// image returns a grey square as a PNG.
 func img(t *testing.T, side, seed int) []byte {
 	t.Helper()
 	m := image.NewGray(image.Rect(0, 0, side, side))
@@ -142,7 +141,7 @@ func img(t *testing.T, side, seed int) []byte {
 	return coded.Bytes()
 }
 
-// anySize returns a model of maps, of one residual block, for images of any size.
+// anySize returns a fully convolutional model of one residual block, for images of any size.
 func anySize(t *testing.T) []byte {
 	t.Helper()
 	b := onnx.NewBuilder(17)
@@ -159,7 +158,8 @@ func anySize(t *testing.T) []byte {
 	return raw
 }
 
-// twoOutputs returns a model of bytes with an embedding of unit length before its class scores.
+// twoOutputs returns a model with uint8 input that has an embedding of unit length before its class
+// scores.
 func twoOutputs(t *testing.T) []byte {
 	t.Helper()
 	b := onnx.NewBuilder(17)
@@ -202,7 +202,7 @@ func TestCancelledRunSaysSo(t *testing.T) {
 	}
 }
 
-// output runs the command with standard output caught.
+// output runs the command and returns its standard output.
 func output(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	file, err := os.CreateTemp(t.TempDir(), "out")
@@ -243,7 +243,7 @@ func TestJSONIsJSON(t *testing.T) {
 	}
 }
 
-// caught runs the command with standard error caught.
+// caught runs the command and returns its standard error.
 func caught(t *testing.T, args ...string) (string, int) {
 	t.Helper()
 	file, err := os.CreateTemp(t.TempDir(), "err")

@@ -16,7 +16,7 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A broken is a study in which one thing is wrong.
+// A broken is a study with one mistake.
 type broken struct {
 	model, data, layers, preprocess, transform, measures, more string
 }
@@ -33,7 +33,7 @@ func (b broken) study() string {
 		or(b.transform, "{rotate: 90}"), or(b.measures, "accuracy, distance"), b.more)
 }
 
-// brokenFolder holds a model, data and everything that can be wrong with them.
+// brokenFolder returns a folder with a model, data and files with every mistake.
 func brokenFolder(t *testing.T) string {
 	dir := t.TempDir()
 	good := testmodel.Write(t, dir, "good", testmodel.Options{})

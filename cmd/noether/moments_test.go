@@ -16,8 +16,7 @@ import (
 )
 
 // TestFiftyRandomMoments checks that runs that are ended at fifty random moments, by SIGKILL or
-// SIGTERM, leave nothing half-written, and whenever one comes to its end its scores are those of an
-// undisturbed run.
+// SIGTERM, leave no partial files. Runs that finish have the scores of an undisturbed run.
 func TestFiftyRandomMoments(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -46,7 +45,7 @@ batch: 8
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
-	within := time.Since(start) // of which moments are drawn; follows how fast the machine happens to be
+	within := time.Since(start) // the range of the random moments, adapted to the speed of the machine
 	moments := 50
 	if testing.Short() {
 		moments = 12
@@ -68,7 +67,7 @@ batch: 8
 		}
 		nothingIsHalfWritten(t, got)
 		switch {
-		case err == nil: // it came to its end before
+		case err == nil: // it finished before
 			ends++
 			within = within * 4 / 5
 			sameRows(t, want, got)

@@ -7,7 +7,8 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// The samples are those of the data; the percentage is of the forward passes.
+// TestProgressLine checks that the line has the number of samples of the data, and the percentage
+// of forward passes.
 func TestProgressLine(t *testing.T) {
 	t.Parallel()
 	for want, p := range map[string]study.Progress{

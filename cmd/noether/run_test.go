@@ -12,7 +12,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-func TestOneFileUnderTwoNames(t *testing.T) {
+func TestOneModelFileUnderTwoNames(t *testing.T) {
 	dir := brokenFolder(t)
 	text := strings.Replace(broken{}.study(), "models: [", "models: [{name: twin, onnx: good.onnx, layers: conv}, ", 1)
 	study := write(t, dir, "study.yaml", []byte(text))
@@ -35,14 +35,14 @@ func TestOneFileUnderTwoNames(t *testing.T) {
 	}
 }
 
-func TestReportOfAHalfFinishedRun(t *testing.T) {
+func TestReportOfUnfinishedRun(t *testing.T) {
 	dir := brokenFolder(t)
 	study := write(t, dir, "study.yaml", []byte(broken{transform: "{rotate: {values: [10, 20, 30]}}", more: "memory: 1KiB\n"}.study()))
 	run := filepath.Join(dir, "run")
 	if code, message := call(t, "run", study, "-o", run); code != 0 {
 		t.Fatal(message)
 	}
-	// Back to the middle: one cell and the record of a run on its way.
+	// Reset to the middle: one cell and the record of an unfinished run.
 	cells, err := filepath.Glob(filepath.Join(run, "cells", "*.json"))
 	if err != nil || len(cells) != 6 {
 		t.Fatalf("%d cells, %v", len(cells), err)
@@ -66,7 +66,7 @@ func TestReportOfAHalfFinishedRun(t *testing.T) {
 	if err != nil || !strings.Contains(text, "1 of 6 cells") || strings.Contains(text, "scores.csv") {
 		t.Errorf("%v: %s", err, text)
 	}
-	record.Keys = record.Keys[1:] // as if the cell that is left were of the study before it was changed
+	record.Keys = record.Keys[1:] // as if the remaining cell belonged to the study before a change
 	if err := scores.WriteRecord(filepath.Join(run, "run.json"), record); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestReportOfAHalfFinishedRun(t *testing.T) {
 	}
 }
 
-func TestAReportThatCannotBeWrittenKeepsNoScoresBack(t *testing.T) {
+func TestReportErrorKeepsScores(t *testing.T) {
 	dir := brokenFolder(t)
 	study := write(t, dir, "study.yaml", []byte(broken{}.study()))
 	run := filepath.Join(dir, "run")
@@ -156,16 +156,16 @@ func TestFailuresAreListedAndTheRestIsDone(t *testing.T) {
 		}
 	}
 	if len(readScores(t, run)) == 0 {
-		t.Error("the model that can be read has no scores")
+		t.Error("the valid model has no scores")
 	}
 	if code, message := call(t, "run", study, "-o", filepath.Join(dir, "fast"), "--fail-fast"); code != 1 || !strings.Contains(message, "cut.onnx") {
 		t.Errorf("exit %d: %s", code, message)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "fast", "scores.csv")); err == nil {
-		t.Error("fail-fast went on")
+		t.Error("the run continued despite fail-fast")
 	}
 	if code, _ := call(t, "run", study, "--dry-run", "-o", run); code != 0 {
-		t.Error("a dry run wants every model")
+		t.Error("a dry run requires every model")
 	}
 	if page, err := os.ReadFile(filepath.Join(run, "report.html")); err != nil || !strings.Contains(string(page), "<h3>Failed</h3>") {
 		t.Errorf("the report does not list failures: %v", err)

@@ -50,7 +50,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-func TestServeWantsATokenBeyondTheMachine(t *testing.T) {
+func TestServeNeedsTokenForOtherHosts(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ func TestVaryCommand(t *testing.T) {
 	before, _ := os.ReadFile(good)
 	after, _ := os.ReadFile(out)
 	if len(after) == 0 || string(before) == string(after) {
-		t.Error("nothing has changed")
+		t.Error("the image is unchanged")
 	}
 	for _, c := range []struct {
 		args []string

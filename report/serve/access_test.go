@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// axe returns the source of axe-core, which npm installs beside the front end of the report. Where
-// all that tests want is installed, it has to be.
+// axe returns the source of axe-core, which npm installs with the front end of the report. It must
+// exist if the requirements of all tests are installed.
 func axe(t *testing.T) string {
 	t.Helper()
 	source, err := os.ReadFile("../html/web/node_modules/axe-core/axe.min.js")
@@ -32,7 +32,7 @@ func act(code string) chromedp.Action[chromedp.Void] {
 	}
 }
 
-// prefer has the page believe that the reader likes light or dark.
+// prefer sets the preferred colour scheme, light or dark, of the page.
 func prefer(scheme string) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
 		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -41,8 +41,8 @@ func prefer(scheme string) chromedp.Action[chromedp.Void] {
 	}
 }
 
-// TestPagesAreAccessible checks that every page fits a phone, and axe-core finds no serious issue
-// in it: wide and light, narrow and dark.
+// TestPagesAreAccessible checks that every page fits the screen of a phone and that axe-core finds
+// no serious issue, on wide and narrow screens in both colour schemes.
 func TestPagesAreAccessible(t *testing.T) {
 	t.Parallel()
 	source := axe(t)

@@ -28,7 +28,7 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// until waits for a condition to hold, through pages that load themselves again.
+// until waits for a condition, across reloads of the page.
 func until(condition string) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
 		for {
@@ -44,17 +44,17 @@ func until(condition string) chromedp.Action[chromedp.Void] {
 	}
 }
 
-// A tab is a page in a real browser that hears what goes wrong.
+// A tab is a page in a real browser that records errors.
 type tab struct {
 	ctx      context.Context
 	mutex    sync.Mutex
 	problems []string
 }
 
-// enough is how long a test of pages may take: seconds by itself, minutes where a machine is busy.
+// enough is the time limit of a browser test: it takes seconds, or minutes on a busy machine.
 const enough = 5 * time.Minute
 
-// newTab starts a browser, to which any request beside those to url is a problem.
+// newTab starts a browser. Requests to other addresses than url are errors.
 func newTab(t *testing.T, url string) *tab {
 	t.Helper()
 	path := chromium(t)
@@ -105,18 +105,18 @@ func evaluate[T any](t *testing.T, b *tab, expression string) T {
 	return v
 }
 
-// quiet fails a test whose browser has complained.
+// quiet fails a test whose browser has recorded errors.
 func (b *tab) quiet(t *testing.T) {
 	t.Helper()
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	if len(b.problems) > 0 {
-		t.Errorf("the browser complains: %q", b.problems)
+		t.Errorf("errors in the browser: %q", b.problems)
 	}
 }
 
-// TestInABrowser checks that in a real browser the list narrows down, a run that goes on is
-// followed, two runs are compared, and the policy stops nothing.
+// TestInABrowser checks in a real browser that the list is filtered, an unfinished run is followed,
+// two runs are compared, and the content security policy blocks nothing.
 func TestInABrowser(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -132,7 +132,7 @@ func TestInABrowser(t *testing.T) {
 	b.do(t, until(`document.querySelector('.state.running .said').textContent === 'running, 1 of 2 cells'`))
 	going.finish()
 	b.do(t, until(`document.querySelectorAll('.state.finished').length === 3`))
-	b.do(t, until(`document.readyState === 'complete' && document.querySelector('#q').value === ''`)) // the page has loaded itself again
+	b.do(t, until(`document.readyState === 'complete' && document.querySelector('#q').value === ''`)) // the page has reloaded
 	b.do(t, chromedp.Click(`input[aria-label$="/alpha"]`), chromedp.Click(`input[aria-label$="/beta"]`), chromedp.Click(".act button"), until(`location.pathname === '/compare'`))
 	b.do(t, until(`document.body.textContent.includes('0 of 4 scores differ')`))
 	b.quiet(t)

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestKeptForgetsWhatWasAskedForLongestAgo(t *testing.T) {
+func TestCacheEvictsLeastRecentlyUsed(t *testing.T) {
 	t.Parallel()
 	k := newPageCache(10)
 	made := ""
@@ -29,29 +29,29 @@ func TestKeptForgetsWhatWasAskedForLongestAgo(t *testing.T) {
 	}
 	get("a", "1", 4)
 	get("b", "1", 4)
-	get("a", "1", 4) // kept
-	get("c", "1", 4) // b goes
-	get("a", "1", 4) // kept
-	get("b", "1", 4) // made again, c goes
+	get("a", "1", 4) // cached
+	get("c", "1", 4) // evicts b
+	get("a", "1", 4) // cached
+	get("b", "1", 4) // made again, evicts c
 	if got := get("a", "2", 4); got != "2222" {
-		t.Errorf("of other files the text is still %q", got)
+		t.Errorf("after the files changed the text is still %q", got)
 	}
-	get("d", "1", 11) // too large, and nothing else fits beside it
+	get("d", "1", 11) // too large to keep anything else
 	get("d", "1", 11)
 	if made != "abcbadd" {
 		t.Errorf("made in the order %s", made)
 	}
 	if _, err := k.get("e", "1", func() ([]byte, error) { return nil, errors.New("no") }); err == nil {
-		t.Error("an error is lost")
+		t.Error("no error")
 	}
 	if got := get("e", "1", 1); got != "1" {
 		t.Errorf("after an error: %q", got)
 	}
 }
 
-// TestKeptIsBounded checks that whatever is asked for in whatever order, by several at once, is
-// what its stamp says, and no more is held than is allowed.
-func TestKeptIsBounded(t *testing.T) {
+// TestCacheIsBounded checks that concurrent requests in any order get the text of their stamp, and
+// that the cache does not exceed its size.
+func TestCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		k := newPageCache(50)
@@ -77,9 +77,9 @@ func TestKeptIsBounded(t *testing.T) {
 	})
 }
 
-// TestPagesAreKeptWhileFilesStay checks that the page of a run and its report are made once for
-// files that stay as they are, by their times and sizes, and again when one changes.
-func TestPagesAreKeptWhileFilesStay(t *testing.T) {
+// TestPagesAreCachedWhileFilesAreUnchanged checks that the page of a run and its report are made once while
+// times and sizes of the files stay the same, and again when one changes.
+func TestPagesAreCachedWhileFilesAreUnchanged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	f := newFolder(t, dir, "net").finish()
@@ -104,15 +104,15 @@ func TestPagesAreKeptWhileFilesStay(t *testing.T) {
 	other := strings.ReplaceAll(string(raw), "tilt", "turn")
 	rewrite(other, info.ModTime())
 	if after := [2]string{good(t, page), good(t, page+"/report")}; after != before {
-		t.Error("a page is made again though time and size of the files are the same")
+		t.Error("a page is made again for unchanged files")
 	}
 	rewrite(other, info.ModTime().Add(time.Second))
 	if good(t, page+"/report") == before[1] {
-		t.Error("the report is not made again of a file that was written later")
+		t.Error("the report is not made again after a file was written")
 	}
 	rewrite(string(raw)+string(raw[strings.LastIndex(strings.TrimSpace(string(raw)), "\n")+1:]), info.ModTime())
 	if good(t, page) == before[0] {
-		t.Error("the page is not made again of a file of another size")
+		t.Error("the page is not made again after a file changed its size")
 	}
 	if err := os.Mkdir(filepath.Join(dir, "pictures"), 0o777); err != nil {
 		t.Fatal(err)
@@ -120,12 +120,12 @@ func TestPagesAreKeptWhileFilesStay(t *testing.T) {
 	was := good(t, page+"/report")
 	f.write("pictures/broken.png", "no image")
 	if good(t, page+"/report") == was {
-		t.Error("the report is not made again of an image that was added")
+		t.Error("the report is not made again after an image was added")
 	}
 }
 
-// TestRecordReplacedWithinATick checks that a record that takes the place of another between two
-// ticks of the clock that stamps files is read anew.
+// TestRecordReplacedWithinATick checks that a record that is replaced without a change of its
+// modification time is read again.
 func TestRecordReplacedWithinATick(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -24,8 +24,8 @@ type folder struct {
 	cells  []scores.Cell
 }
 
-// newFolder makes the folder of a run that has models, a model for each name, and two cells for
-// each, both planned and none done.
+// newFolder creates the folder of a run with a model for each name and two cells for each model.
+// All are planned and none is finished.
 func newFolder(t *testing.T, dir string, models ...string) *folder {
 	t.Helper()
 	f := &folder{t: t, dir: dir, record: scores.Record{Study: "study of " + filepath.Base(dir), Seed: 1, Noether: "test",
@@ -48,8 +48,8 @@ func newFolder(t *testing.T, dir string, models ...string) *folder {
 	return f
 }
 
-// cell has a score with the replicates of ten groups of samples, so that differences have
-// intervals.
+// cell returns a cell whose score has the replicates of ten groups of samples, so that differences
+// have intervals.
 func cell(model, transform string, value float64) scores.Cell {
 	s := measure.Score{Statistic: "ei", Value: value, Low: value - 0.02, High: value + 0.02, Null: 0.1, N: 100}
 	for g := range 10 {
@@ -73,7 +73,7 @@ func (f *folder) save() {
 	}
 }
 
-// do finishes the cell of a number.
+// do finishes a cell by its number.
 func (f *folder) do(i int) {
 	f.t.Helper()
 	if err := scores.WriteCell(filepath.Join(f.dir, "cells", f.record.Keys[i]+".json"), f.cells[i]); err != nil {
@@ -81,7 +81,7 @@ func (f *folder) do(i int) {
 	}
 }
 
-// finish does all that is left and ends the run.
+// finish finishes all cells and ends the run.
 func (f *folder) finish() *folder {
 	f.t.Helper()
 	for i := range f.cells {
@@ -126,7 +126,7 @@ func get(t *testing.T, url string) (int, string, http.Header) {
 	return r.StatusCode, string(body), r.Header
 }
 
-// page gets what must be there.
+// page returns the text of a page. It fails if the page does not exist.
 func good(t *testing.T, url string) string {
 	t.Helper()
 	status, body, _ := get(t, url)

@@ -12,8 +12,8 @@ import (
 
 const secret = "the words of somebody else"
 
-// TestNothingOutsideIsServed checks that nothing outside the folders is served, whatever links and
-// addresses say.
+// TestNothingOutsideIsServed checks that nothing outside the folders is served through links or
+// addresses.
 func TestNothingOutsideIsServed(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -27,10 +27,10 @@ func TestNothingOutsideIsServed(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	// A run folder that is elsewhere.
+	// A link to a run folder outside.
 	link(outside.dir, filepath.Join(dir, "linked"))
 	link(filepath.Join("..", "outside"), filepath.Join(dir, "relative")) // the same, relative
-	// A record that is elsewhere.
+	// A link to a record outside.
 	os.MkdirAll(filepath.Join(dir, "false"), 0o777)
 	link(filepath.Join(outside.dir, "run.json"), filepath.Join(dir, "false", "run.json"))
 	for _, name := range []string{"scores.csv", "study.yaml"} {
@@ -102,8 +102,8 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestHeadersAndMethods checks that every answer forbids what it does not need, and nothing can be
-// changed.
+// TestHeadersAndMethods checks the security headers of every response, and that all methods that
+// change data are rejected.
 func TestHeadersAndMethods(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -136,7 +136,7 @@ func TestHeadersAndMethods(t *testing.T) {
 	}
 }
 
-// TestHostileNamesAreInert checks that names are other people's, and are shown as text.
+// TestHostileNamesAreInert checks that names of models and data are shown as text.
 func TestHostileNamesAreInert(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -168,7 +168,7 @@ func TestFoldersThatCannotBeServed(t *testing.T) {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}
-	// A damaged run is left out, and does no harm to others.
+	// A damaged run is left out and does not affect others.
 	dir := t.TempDir()
 	newFolder(t, filepath.Join(dir, "good"), "net").finish()
 	bad := newFolder(t, filepath.Join(dir, "bad"), "net")
@@ -181,6 +181,6 @@ func TestFoldersThatCannotBeServed(t *testing.T) {
 		t.Errorf("the runs are %v", found)
 	}
 	if status, body, _ := get(t, url+"/runs/"+found[filepath.Base(dir)+"/torn"]); status != 500 || !strings.Contains(body, "truncated") {
-		t.Errorf("a torn run: %d %s", status, body)
+		t.Errorf("a damaged run: %d %s", status, body)
 	}
 }

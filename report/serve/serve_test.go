@@ -19,7 +19,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// ids returns those of the runs that a search finds, by name.
+// ids returns the ids of the runs that match a search, by name.
 func ids(t *testing.T, url, query string) map[string]string {
 	t.Helper()
 	var list struct{ Runs []runJSON }
@@ -33,7 +33,7 @@ func ids(t *testing.T, url, query string) map[string]string {
 	return out
 }
 
-// TestAnswersMeetTheirSchema checks that every answer is as the OpenAPI document says.
+// TestAnswersMeetTheirSchema checks every response against the OpenAPI document.
 func TestAnswersMeetTheirSchema(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "runs")
@@ -102,7 +102,7 @@ func TestDownloads(t *testing.T) {
 	}
 }
 
-// TestCompare checks that what differs, and whether by more than its interval.
+// TestCompare checks which scores differ, and which of them beyond their interval.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -135,19 +135,19 @@ func TestCompare(t *testing.T) {
 	}
 	page := good(t, url+"/compare"+query)
 	if !strings.Contains(page, "1 of 4 scores differ by more than their 95 % interval") || !strings.Contains(page, "&#43;0.300") || strings.Contains(page, "tilt") {
-		t.Errorf("the page says other things: %s", page)
+		t.Errorf("the page differs: %s", page)
 	}
 	if page = good(t, url+"/compare"+query+"&all=1"); !strings.Contains(page, "tilt") {
 		t.Error("the page does not have every score")
 	}
 	if report := good(t, url+"/compare/report"+query); !strings.Contains(report, "net2") {
-		t.Error("the report of both lacks one")
+		t.Error("the report of both runs lacks one of them")
 	}
 }
 
-// TestReportOfBothTellsModelsApart checks that models of one name in two runs stay apart in a
-// report of both.
-func TestReportOfBothTellsModelsApart(t *testing.T) {
+// TestReportOfTwoRunsSeparatesModels checks that models with the same name in two runs stay separate
+// in a report of both.
+func TestReportOfTwoRunsSeparatesModels(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	newFolder(t, filepath.Join(dir, "a"), "net").finish()
@@ -162,7 +162,7 @@ func TestReportOfBothTellsModelsApart(t *testing.T) {
 	}
 }
 
-// TestListAndSearch checks that the list shows runs that come, and finds them.
+// TestListAndSearch checks that new runs appear in the list and are found by a search.
 func TestListAndSearch(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -186,8 +186,8 @@ func TestListAndSearch(t *testing.T) {
 	}
 }
 
-// TestProgressIsStreamed checks that a run that goes on in another process is followed from what it
-// writes.
+// TestProgressIsStreamed checks that the progress of a run in another process is streamed from its
+// files.
 func TestProgressIsStreamed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -238,8 +238,8 @@ func TestProgressIsStreamed(t *testing.T) {
 	}
 }
 
-// TestHalfARun checks that half a run has a page and a report of what is done.
-func TestHalfARun(t *testing.T) {
+// TestUnfinishedRun checks the page and the report of an unfinished run.
+func TestUnfinishedRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	f := newFolder(t, dir, "net")
@@ -260,7 +260,7 @@ func TestHalfARun(t *testing.T) {
 	}
 }
 
-// TestStopsGracefully checks that a stop ends streams and lets the server go within its patience.
+// TestStopsGracefully checks that streams end and the server stops within its timeout.
 func TestStopsGracefully(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
