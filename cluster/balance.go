@@ -12,22 +12,22 @@ import (
 // A Cost is the time that a model takes on the cores of one task, in seconds.
 type Cost struct {
 	Model    string  `json:"model"`
-	Open     float64 `json:"open"`             // before the first sample; paid by each task that has a part of the model
+	Open     float64 `json:"open"`             // before the first sample; paid by each task that has a shard of the model
 	Samples  float64 `json:"samples"`          // grows with the number of samples
 	Scores   float64 `json:"scores"`           // after the last sample
 	Memory   int64   `json:"memory,omitempty"` // peak, in bytes; 0 if it was not measured
-	Blocks   int     `json:"blocks"`           // largest number of parts of the samples
+	Blocks   int     `json:"blocks"`           // largest number of shards
 	Measured bool    `json:"measured"`         // if false, Samples has no unit and only compares models
 	Note     string  `json:"note,omitempty"`   // why it was not measured
 }
 
 func (c Cost) whole() float64 { return c.Open + c.Samples + c.Scores }
 
-func (c Cost) part(k int) float64 { return c.Open + (c.Samples+c.Scores)/float64(k) }
+func (c Cost) shardSeconds(k int) float64 { return c.Open + (c.Samples+c.Scores)/float64(k) }
 
-// parts returns the smallest number of parts that keep to a limit, or the largest possible
+// shards returns the smallest number of shards that keep to a limit, or the largest possible
 // number if none does.
-func (c Cost) parts(limit float64) int {
+func (c Cost) shards(limit float64) int {
 	if c.whole() <= limit {
 		return 1
 	}
@@ -42,8 +42,8 @@ func (c Cost) parts(limit float64) int {
 // A Task is one element of a job array: one run of some whole models, or of a share of one model's
 // samples.
 type Task struct {
-	Models []string   `json:"models"`
-	Shard  study.Part `json:"shard,omitzero"`
+	Models []string    `json:"models"`
+	Shard  study.Shard `json:"shard,omitzero"`
 	// Seconds is the estimated time of the task; 0 if nothing was measured.
 	Seconds float64 `json:"seconds,omitempty"`
 	// Memory is the estimated peak in bytes; 0 if nothing was measured.
@@ -86,15 +86,15 @@ func divide(costs []Cost, limit float64) []Task {
 	var tasks []Task
 	var small []Cost
 	for _, c := range costs {
-		k := c.parts(limit)
+		k := c.shards(limit)
 		if k == 1 && c.whole() <= limit {
 			small = append(small, c)
 			continue
 		}
 		for i := 1; i <= k; i++ {
-			t := Task{Models: []string{c.Model}, Seconds: c.part(k), Memory: c.Memory}
+			t := Task{Models: []string{c.Model}, Seconds: c.shardSeconds(k), Memory: c.Memory}
 			if k > 1 {
-				t.Shard = study.Part{Index: i, Of: k}
+				t.Shard = study.Shard{Index: i, Of: k}
 			}
 			tasks = append(tasks, t)
 		}

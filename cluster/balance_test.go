@@ -23,14 +23,14 @@ func drawCosts(t *rapid.T) []Cost {
 
 // covered checks that every model is processed exactly once: whole, or in all of its shards.
 func covered(t interface{ Fatalf(string, ...any) }, costs []Cost, tasks []Task) {
-	shards := map[string]map[study.Part]int{}
+	shards := map[string]map[study.Shard]int{}
 	for _, task := range tasks {
 		if len(task.Models) == 0 || !task.Shard.Whole() && len(task.Models) != 1 {
 			t.Fatalf("a task has %d models and the shard %v", len(task.Models), task.Shard)
 		}
 		for _, m := range task.Models {
 			if shards[m] == nil {
-				shards[m] = map[study.Part]int{}
+				shards[m] = map[study.Shard]int{}
 			}
 			shards[m][task.Shard]++
 		}

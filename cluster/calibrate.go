@@ -21,7 +21,7 @@ func Calibrate(ctx context.Context, s *study.Study, work study.Work, o study.Opt
 	}
 	defer os.RemoveAll(dir)
 	var w stopwatch
-	o.Only, o.Part, o.Every = []string{work.Model}, study.Part{}, time.Hour
+	o.Only, o.Shard, o.SaveInterval = []string{work.Model}, study.Shard{}, time.Hour
 	o.Progress = w.tick
 	w.start()
 	result, err := study.Run(ctx, s.Trial(trialSamples), dir, o)

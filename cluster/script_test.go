@@ -17,7 +17,7 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 func exampleSubmission(t *testing.T) *Submission {
 	t.Helper()
@@ -39,13 +39,13 @@ directives: [--exclusive]
 		t.Fatal(err)
 	}
 	return &Submission{Number: 1, Scheduler: "slurm", Profile: p, Tasks: []Task{
-		{Models: []string{"vit"}, Shard: study.Part{Index: 1, Of: 2}, Seconds: 3000, Memory: 3 << 30},
-		{Models: []string{"vit"}, Shard: study.Part{Index: 2, Of: 2}, Seconds: 3000, Memory: 3 << 30},
+		{Models: []string{"vit"}, Shard: study.Shard{Index: 1, Of: 2}, Seconds: 3000, Memory: 3 << 30},
+		{Models: []string{"vit"}, Shard: study.Shard{Index: 2, Of: 2}, Seconds: 3000, Memory: 3 << 30},
 		{Models: []string{"a", "b"}, Seconds: 2800, Memory: 1 << 30},
 	}}
 }
 
-// TestScripts compares the scripts, which users read and change, with reviewed copies.
+// TestScripts compares the scripts, which users read and change, with reviewed golden files.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	task, merge, err := Slurm{}.Scripts("/shared/runs/big", "Big study", exampleSubmission(t))
@@ -64,10 +64,10 @@ func TestScripts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got != string(want) {
-			t.Errorf("%s is now (see -update)\n%s", name, got)
+			t.Errorf("%s differs from its golden file (-update rewrites it); it is now\n%s", name, got)
 		}
 		if out, err := exec.CommandContext(t.Context(), "bash", "-n", path).CombinedOutput(); err != nil {
-			t.Errorf("bash cannot parse %s: %s", path, out)
+			t.Errorf("bash -n rejects %s: %s", path, out)
 		}
 	}
 }
@@ -76,12 +76,12 @@ func TestPathsThatSlurmRejects(t *testing.T) {
 	t.Parallel()
 	for _, run := range []string{"/a%b", "/a\"b", "/a'b", "/a\nb", "/a$b"} {
 		if _, _, err := (Slurm{}).Scripts(run, "s", exampleSubmission(t)); err == nil || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%q: %v", run, err)
+			t.Errorf("%q: %v; want an error of one line", run, err)
 		}
 	}
 }
 
-// TestQuote checks that the shell reads any quoted text as one word.
+// TestQuote checks that quote(s) is one shell word equal to s.
 func TestQuote(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -93,23 +93,23 @@ func TestQuote(t *testing.T) {
 	})
 }
 
-// TestBatchScript runs the batch script with replacements for noether and scontrol, and checks what
-// it restarts and what it queues again.
+// TestBatchScript runs the batch script with fake noether and scontrol. It checks which tasks are
+// restarted and which are requeued.
 func TestBatchScript(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		program string // body of the replacement for noether; $n is the number of starts
-		usr1    bool   // Slurm sends its warning
-		want    string // lines that the programs write
+		program string // body of the fake noether; $n is the number of its starts
+		usr1    bool   // send SIGUSR1, Slurm's warning before the time limit
+		want    string // lines that the fake programs have written
 		code    int
 	}{
-		"done":            {"exit 0", false, "start\n", 0},
-		"failed":          {"exit 1", false, "start\n", 1},
-		"killed once":     {"[ $n = 1 ] && kill -KILL $$; exit 0", false, "start\nstart\n", 0},
-		"always killed":   {"kill -KILL $$", false, "start\nstart\nstart\n", 137},
-		"out of time":     {"trap 'echo saved >> $log; exit 75' TERM; echo up >> $log; for i in $(seq 2000); do sleep 0.05; done", true, "start\nup\nsaved\nrequeue 7_2\n", 75},
-		"done just then":  {"trap 'exit 0' TERM; echo up >> $log; for i in $(seq 2000); do sleep 0.05; done", true, "start\nup\n", 0},
-		"deaf, then done": {"trap '' TERM; echo up >> $log; sleep 0.3; exit 0", true, "start\nup\n", 0},
+		"done":                           {"exit 0", false, "start\n", 0},
+		"failed":                         {"exit 1", false, "start\n", 1},
+		"killed once":                    {"[ $n = 1 ] && kill -KILL $$; exit 0", false, "start\nstart\n", 0},
+		"always killed":                  {"kill -KILL $$", false, "start\nstart\nstart\n", 137},
+		"out of time":                    {"trap 'echo saved >> $log; exit 75' TERM; echo up >> $log; for i in $(seq 2000); do sleep 0.05; done", true, "start\nup\nsaved\nrequeue 7_2\n", 75},
+		"finishes on SIGTERM":            {"trap 'exit 0' TERM; echo up >> $log; for i in $(seq 2000); do sleep 0.05; done", true, "start\nup\n", 0},
+		"ignores SIGTERM, then finishes": {"trap '' TERM; echo up >> $log; sleep 0.3; exit 0", true, "start\nup\n", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -118,6 +118,8 @@ func TestBatchScript(t *testing.T) {
 			program := filepath.Join(dir, "noether")
 			executable(t, program, "log="+log+"\necho start >> $log\nn=$(grep -c start $log)\n"+c.program)
 			executable(t, filepath.Join(dir, "scontrol"), "echo $1 $2 >> "+log)
+			// After a requeue the script sleeps for 60 s until Slurm ends it. This sleep returns at once
+			// for 60 s, and sleeps for any other time.
 			executable(t, filepath.Join(dir, "sleep"), "[ $1 = 60 ] || exec /bin/sleep $1")
 			s := exampleSubmission(t)
 			s.Profile.Program, s.Profile.Container, s.Profile.Modules, s.Profile.GPUs = program, "", nil, ""
@@ -149,8 +151,9 @@ func TestBatchScript(t *testing.T) {
 
 func executable(t *testing.T, path, body string) {
 	t.Helper()
-	// A child of another parallel test, forked in between, would hold the file open for writing. It
-	// could not be executed then.
+	// The lock keeps other tests from forking while the file is open for writing. A forked child
+	// would inherit the open descriptor, and executing the file would fail with ETXTBSY (text file
+	// busy).
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, []byte("#!/bin/bash\n"+body+"\n"), 0o777); err != nil {
@@ -158,12 +161,12 @@ func executable(t *testing.T, path, body string) {
 	}
 }
 
-// waitFor waits for a condition, for at most half a minute.
+// waitFor waits until is() is true, for at most half a minute.
 func waitFor(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("waiting in vain for " + what)
+			t.Fatal("timed out waiting for " + what)
 		}
 	}
 }

@@ -93,7 +93,7 @@ func runTask(ctx context.Context, run string, task Task, o study.Options) error 
 	if err != nil {
 		return err
 	}
-	o.Only, o.Part, o.Complete = task.Models, task.Shard, true
+	o.Only, o.Shard, o.Complete = task.Models, task.Shard, true
 	_, err = study.Run(ctx, s, run, o)
 	return err
 }

@@ -9,13 +9,13 @@ type UnitScore struct {
 	Unit, Channel, Row, Column int // Unit counts from 0 within the layer; Channel, Row and Column are -1 where the unit has none
 
 	Sign      int     // 1: the unit fires at high values; -1: at low values
-	Threshold float64 // the unit fires where Sign x value >= Sign x Threshold
-	Global    float64 // part of the inputs at which it fires
-	Local     float64 // part of the trajectories around its strongest inputs at which it fires
+	Threshold float64 // the unit fires where Sign * value >= Sign * Threshold
+	Global    float64 // fraction of the inputs at which it fires
+	Local     float64 // fraction of the steps of the trajectories around its strongest inputs at which it fires
 	Score     float64 // Local / Global
 	Null      float64 // Score for trajectories around random inputs
-	Selective bool    // false for a unit that is constant on the inputs, which fires always
-	Strongest int     // index of the input with the strongest response
+	Selective bool    // false if the unit is constant on the inputs; it then always fires
+	Strongest int     // index of the unit's strongest input
 
 	TransformationalVariance, SampleVariance, NormalisedVariance float64
 	SameEquivariance, GoodfellowNormal, MutualInformation        float64
@@ -29,8 +29,8 @@ type UnitResponse struct {
 	Unit      int
 	Sign      int
 	Threshold float64
-	Strongest int     // index of that input
+	Strongest int     // index of the unit's strongest input
 	Step      int     // from 0
-	Amount    float64 // gamma: an angle, a phase, frames
+	Amount    float64 // value of the transformation's parameter at this step (the paper's gamma)
 	Value     float64
 }

@@ -392,9 +392,9 @@ func distinctOf[T any](items []T, of func(T) string) []string {
 	return out
 }
 
-// Toward explains a high or a low value of a statistic, for instance "Higher: more is kept.". It
+// DirectionNote explains a high or a low value of a statistic, for instance "Higher: more is kept.". It
 // returns "" if neither is better.
-func Toward(m measure.Descriptor, s measure.StatisticDescriptor) string {
+func DirectionNote(m measure.Descriptor, s measure.StatisticDescriptor) string {
 	better := "more is kept"
 	if m.Level == measure.PairLevel {
 		better = "more alike"

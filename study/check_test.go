@@ -46,7 +46,7 @@ func TestCheckMendsAFolderAndTouchesNoGoodCell(t *testing.T) {
 		t.Fatalf("a good folder: %+v", found)
 	}
 	part := o
-	part.Part = Part{Index: 1, Of: 2}
+	part.Shard = Shard{Index: 1, Of: 2}
 	shard := filepath.Join(dir, "shard")
 	mustRun(t, parseIn(t, dir, text), shard, part)
 	if found := mustCheck(t, shard, false, o); len(found) > 0 {

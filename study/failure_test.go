@@ -225,11 +225,11 @@ func TestShardThatFailsIsNamedByTheMerge(t *testing.T) {
 	o := options(t)
 	out := filepath.Join(dir, "run")
 	for i := 1; i <= 2; i++ {
-		o.Part = Part{Index: i, Of: 2}
-		o.Every, o.SaveShare = time.Nanosecond, 1e9
+		o.Shard = Shard{Index: i, Of: 2}
+		o.SaveInterval, o.SaveShare = time.Nanosecond, 1e9
 		failures(t, parseIn(t, dir, twoModels), out, o)
 	}
-	o.Part = Part{}
+	o.Shard = Shard{}
 	r, err := Merge(t.Context(), parseIn(t, dir, twoModels), []string{out}, o)
 	var f *Failures
 	if !errors.As(err, &f) || len(f.Failed) != 6 || f.Done != 6 || len(r.Rows) == 0 {

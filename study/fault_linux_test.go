@@ -54,7 +54,7 @@ func TestFullDisk(t *testing.T) {
 			dir, remount := disk(t, size)
 			out := filepath.Join(dir, "run")
 			o := o
-			o.Every, o.SaveShare = time.Nanosecond, 1e9
+			o.SaveInterval, o.SaveShare = time.Nanosecond, 1e9
 			fails(t, parseIn(t, models, studyText), out, o, "no space left on device")
 			for _, f := range mustCheck(t, dir+"/run", false, o) {
 				t.Errorf("a full disk leaves %+v", f)
@@ -81,7 +81,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	remount("", 0)
 	half := o // it becomes so in the middle
 	done := false
-	half.Every, half.SaveShare = time.Nanosecond, 1e9
+	half.SaveInterval, half.SaveShare = time.Nanosecond, 1e9
 	half.Progress = func(p Progress) {
 		if p.Done > 200 && !done {
 			done = true

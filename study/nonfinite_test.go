@@ -72,10 +72,10 @@ func TestNonFiniteLayerIsLostAlone(t *testing.T) {
 	}
 	out := filepath.Join(dir, "shards")
 	for i := 1; i <= 2; i++ {
-		o.Part = Part{Index: i, Of: 2}
+		o.Shard = Shard{Index: i, Of: 2}
 		mustRun(t, parseIn(t, dir, nonFiniteText), out, o)
 	}
-	o.Part = Part{}
+	o.Shard = Shard{}
 	merged, err := Merge(t.Context(), parseIn(t, dir, nonFiniteText), []string{out}, o)
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ func TestPassesHoldEveryTaskOnce(t *testing.T) {
 	for memory := int64(1 << 30); memory > 0; memory /= 4 {
 		seen := map[*plan.Task]bool{}
 		var forwards int64
-		for _, pass := range plan.Passes(p.Cells, plan.Limits{Memory: memory, Cores: 2}, Part{}) {
+		for _, pass := range plan.Passes(p.Cells, plan.Limits{Memory: memory, Cores: 2}, Shard{}) {
 			forwards += pass.Forwards()
 			for _, task := range pass.AllTasks() {
 				if seen[task] {

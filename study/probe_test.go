@@ -32,7 +32,7 @@ func TestProbesInStudies(t *testing.T) {
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "one", testmodel.Options{})
 	o := options(t)
-	o.Representations = &features.Store{Dir: filepath.Join(dir, "store")}
+	o.FeatureCache = &features.Store{Dir: filepath.Join(dir, "store")}
 	result := mustRun(t, parseIn(t, dir, probeText), filepath.Join(dir, "run"), o)
 	count := map[string]int{}
 	for _, r := range result.Rows {
@@ -134,7 +134,7 @@ func TestSeparateTestData(t *testing.T) {
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "one", testmodel.Options{})
 	o := options(t)
-	o.Representations = &features.Store{Dir: filepath.Join(dir, "store")}
+	o.FeatureCache = &features.Store{Dir: filepath.Join(dir, "store")}
 	rmse := func(name string, changes ...string) map[string]float64 {
 		text := joinText
 		for _, change := range changes {

@@ -25,7 +25,7 @@ func TestScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
 		"batch 1":            func(s *Study, _ *Options) { s.Batch = 1 },
 		"batch 7":            func(s *Study, _ *Options) { s.Batch = 7 },
 		"one thread":         func(_ *Study, o *Options) { o.Threads = 1 },
-		"saved all the time": func(s *Study, o *Options) { s.Batch = 13; o.Every, o.SaveShare = time.Nanosecond, 1e9 },
+		"saved all the time": func(s *Study, o *Options) { s.Batch = 13; o.SaveInterval, o.SaveShare = time.Nanosecond, 1e9 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -126,7 +126,7 @@ func TestTrialsOfWhatIsNotDrawnRunOnce(t *testing.T) {
 	}
 	defer opened.Close()
 	var forwards int64
-	for _, p := range plan.Passes(opened.Cells, plan.Limits{Memory: 1 << 30, Cores: 2}, Part{}) {
+	for _, p := range plan.Passes(opened.Cells, plan.Limits{Memory: 1 << 30, Cores: 2}, Shard{}) {
 		forwards += p.Forwards()
 	}
 	if want := int64(150 * (1 + 2 + 3)); forwards != want { // clean, two quarter turns, three tilts; shift is on activations
@@ -169,7 +169,7 @@ func TestDamagedStateStartsAfresh(t *testing.T) {
 	o := options(t)
 	out := filepath.Join(dir, "run")
 	part := o
-	part.Part = Part{Index: 1, Of: 2}
+	part.Shard = Shard{Index: 1, Of: 2}
 	mustRun(t, parseIn(t, dir, studyText), out, part)
 	files, _ := filepath.Glob(filepath.Join(out, "states", "*.bin"))
 	if len(files) == 0 {
@@ -209,7 +209,7 @@ func twoRunsInOneFolder(t *testing.T, memory string) {
 	text := strings.Replace(studyText, ", seis]", "]", 1) + "batch: 14\nmemory: " + memory + "\n"
 	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
 	out := filepath.Join(dir, "shared")
-	o.Every, o.SaveShare = time.Nanosecond, 1e9
+	o.SaveInterval, o.SaveShare = time.Nanosecond, 1e9
 	// The second run begins in the middle of the first, adopts what it has saved, and both go on.
 	second := make(chan error, 1)
 	started := false

@@ -200,7 +200,7 @@ func TestRedrawnForProbes(t *testing.T) {
 	text := strings.NewReplacer(`sound: {folder: tones, pattern: "{label}_{take}.wav", length: 0.2}, where: {take: [0, 2]}`, "tones: {n: 30, rate: 8000, length: 0.2}",
 		"[identity]", "[{name: room, reverb: [0, 0.2]}]", "[accuracy, effective-invariance, distance]", "[invariance, {parameter-equivariance: {probe: ridge}}]").Replace(soundStudy)
 	o := options(t)
-	o.Representations = &features.Store{Dir: filepath.Join(dir, "store")}
+	o.FeatureCache = &features.Store{Dir: filepath.Join(dir, "store")}
 	var said []string
 	for _, run := range []string{"first", "kept"} {
 		mustRun(t, parseIn(t, dir, text), filepath.Join(dir, run), o)

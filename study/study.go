@@ -16,7 +16,7 @@ type (
 	Study      = spec.Study        // a study file
 	Plan       = plan.Plan         // a study with its models and data opened
 	Options    = plan.Options      // what scores do not depend on
-	Part       = plan.Part         // a share of the samples
+	Shard      = plan.Shard        // a share of the samples
 	Progress   = plan.Progress     // how far a run has come
 	Stats      = telemetry.Stats   // counters of a run
 	Cost       = plan.Cost         // what a plan asks of the engine
@@ -36,8 +36,8 @@ func Parse(path string, data []byte, vars map[string]string) (*Study, error) {
 	return spec.Parse(path, data, vars)
 }
 
-// ParsePart reads a share of the samples such as "3/16".
-func ParsePart(text string) (Part, error) { return plan.ParsePart(text) }
+// ParseShard parses a shard of the samples such as "3/16".
+func ParseShard(text string) (Shard, error) { return plan.ParseShard(text) }
 
 // NewPlan opens the models and the data of a study and lists its cells. See plan.New.
 func NewPlan(ctx context.Context, s *Study, o Options) (*Plan, error) { return plan.New(ctx, s, o) }
@@ -92,5 +92,5 @@ func ReadResult(dir string) (*Result, error) { return rundir.ReadResult(dir) }
 func ReadCells(dir string) ([]scores.Cell, scores.Record, error) { return rundir.ReadCells(dir) }
 
 // Unmerged returns the number of state files in a run folder that wait for Merge, each of one cell
-// and one part.
+// and one shard.
 func Unmerged(dir string) (int, error) { return rundir.Unmerged(dir) }

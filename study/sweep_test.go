@@ -126,7 +126,7 @@ func TestProceduresDrawAsPassesDo(t *testing.T) {
 	}
 	defer p.Close()
 	compared := 0
-	for _, pass := range plan.Passes(p.Cells, plan.Limits{Memory: 1 << 30, Cores: 2}, Part{}) {
+	for _, pass := range plan.Passes(p.Cells, plan.Limits{Memory: 1 << 30, Cores: 2}, Shard{}) {
 		pass.Seed = p.Study.Seed
 		for _, v := range pass.Views {
 			for _, c := range p.Cells {

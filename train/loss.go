@@ -8,10 +8,10 @@ import (
 // has one value for each sample. Training minimises their mean.
 type Loss struct {
 	Name string
-	// Target is the element type of targets: Float, with the shape of the output, or Int64, one
+	// TargetType is the element type of targets: Float, with the shape of the output, or Int64, one
 	// class for each sample.
-	Target onnx.Type
-	write  func(b *onnx.Builder, y, target onnx.Value) onnx.Value
+	TargetType onnx.Type
+	write      func(b *onnx.Builder, y, target onnx.Value) onnx.Value
 }
 
 // The losses. The loss of a sample is the mean over all axes but the batch.

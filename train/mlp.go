@@ -10,11 +10,11 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// MLP returns a fully connected network with sizes[0] inputs, hidden layers of the sizes between
-// with ReLU after each, and sizes[len-1] outputs. With two sizes it is one linear layer. Weights
-// and biases are uniform in ±1/sqrt(inputs), as in PyTorch's Linear, drawn from the seed. The input
-// is "x", batch x sizes[0], and the output "y"; weights are "layer1.weight", "layer1.bias" and so
-// on.
+// MLP returns a fully connected network with sizes[0] inputs and sizes[len-1] outputs.
+// sizes[1:len-1] are the hidden layers, each followed by ReLU; with two sizes the network is one
+// linear layer. Weights and biases are drawn from the seed, uniformly in ±1/sqrt(inputs) as in
+// PyTorch's Linear. The input is "x", batch x sizes[0], and the output is "y". The weights are
+// "layer1.weight", "layer1.bias" and so on.
 func MLP(seed uint64, sizes ...int) (*onnx.Model, error) {
 	if len(sizes) < 2 {
 		return nil, fmt.Errorf("building a network of sizes %v: at least two are needed, of the input and of the output", sizes)

@@ -161,11 +161,11 @@ func (p *program) lossGraph(training bool) (b *onnx.Builder, losses, correct onn
 			return nil, "", "", err
 		}
 	}
-	if p.spec.Loss.Target == onnx.Float {
+	if p.spec.Loss.TargetType == onnx.Float {
 		target := infer.InputLike(b, targetName, p.output)
 		return b, p.spec.Loss.write(b, p.output, target), "", b.Err()
 	}
-	target := b.Input(targetName, p.spec.Loss.Target, -1)
+	target := b.Input(targetName, p.spec.Loss.TargetType, -1)
 	equal := b.Op("Equal", nil, b.Op("ArgMax", onnx.Attrs{"axis": 1, "keepdims": 0}, p.output), target)
 	return b, p.spec.Loss.write(b, p.output, target), b.Cast(equal, onnx.Float), b.Err()
 }
@@ -173,7 +173,7 @@ func (p *program) lossGraph(training bool) (b *onnx.Builder, losses, correct onn
 // metricCount returns the number of metrics of a step: the mean loss and, for classes, the
 // accuracy.
 func (p *program) metricCount() int {
-	if p.spec.Loss.Target == onnx.Float {
+	if p.spec.Loss.TargetType == onnx.Float {
 		return 1
 	}
 	return 2

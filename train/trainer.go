@@ -23,9 +23,9 @@ type Trainer struct {
 	rateScale  float64 // factor of all rates, reduced by rollbacks
 
 	state      [2][]*ort.Value // two buffers for each state tensor; state[0] holds the current values
-	single     *engine         // of one step
-	multi      *engine         // of Spec.StepsPerRun steps; nil if that is 1
-	evaluation *engine         // of the losses alone
+	single     *boundSession   // of one step
+	multi      *boundSession   // of Spec.StepsPerRun steps; nil if that is 1
+	evaluation *boundSession   // of the losses alone
 }
 
 // New prepares training.
@@ -72,7 +72,7 @@ func (t *Trainer) open() error {
 	if err != nil {
 		return err
 	}
-	if t.single, err = t.newEngine(step); err != nil {
+	if t.single, err = t.newBoundSession(step); err != nil {
 		return err
 	}
 	if k := t.program.spec.StepsPerRun; k > 1 {
@@ -80,7 +80,7 @@ func (t *Trainer) open() error {
 		if err != nil {
 			return err
 		}
-		if t.multi, err = t.newEngine(unrolled); err != nil {
+		if t.multi, err = t.newBoundSession(unrolled); err != nil {
 			return err
 		}
 	}
@@ -88,7 +88,7 @@ func (t *Trainer) open() error {
 	if err != nil {
 		return err
 	}
-	if t.evaluation, err = t.newEngine(evaluation); err != nil {
+	if t.evaluation, err = t.newBoundSession(evaluation); err != nil {
 		return err
 	}
 	for i := range t.state {
@@ -134,7 +134,7 @@ func (t *Trainer) setParameters(value func(name string) (tensor.Tensor, error)) 
 // Close releases the engine's resources.
 func (t *Trainer) Close() error {
 	var errs []error
-	for _, e := range []*engine{t.single, t.multi, t.evaluation} {
+	for _, e := range []*boundSession{t.single, t.multi, t.evaluation} {
 		if e != nil {
 			errs = append(errs, e.close())
 		}
@@ -181,7 +181,7 @@ func sameSize(batches []Batch) bool {
 }
 
 // run takes the steps of one run of an engine.
-func (t *Trainer) run(ctx context.Context, e *engine, batches []Batch) ([]Metrics, error) {
+func (t *Trainer) run(ctx context.Context, e *boundSession, batches []Batch) ([]Metrics, error) {
 	for i := range batches {
 		step := -1
 		if e == t.multi {
@@ -190,7 +190,7 @@ func (t *Trainer) run(ctx context.Context, e *engine, batches []Batch) ([]Metric
 		if err := t.feed(e, &batches[i], step); err != nil {
 			return nil, err
 		}
-		if err := t.feedStep(e, batches[i].len(), t.done+i+1, step); err != nil {
+		if err := t.feedScalarsAndMasks(e, batches[i].len(), t.done+i+1, step); err != nil {
 			return nil, err
 		}
 	}

@@ -23,7 +23,7 @@ func BenchmarkApply(b *testing.B) {
 	} {
 		for _, side := range []int{32, 224} {
 			b.Run(fmt.Sprintf("%s/%d", c.name, side), func(b *testing.B) {
-				src, dst := img(1, 3, side, side), tensor.New(3, side, side)
+				src, dst := randomImage(1, 3, side, side), tensor.New(3, side, side)
 				op := c.t.Draw(seed.Rand(1))
 				b.ReportAllocs()
 				for b.Loop() {

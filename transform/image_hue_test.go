@@ -51,7 +51,7 @@ func TestColoursAgreeWithTorchvision(t *testing.T) {
 
 func TestHueAndSaturationOfGreyImages(t *testing.T) {
 	t.Parallel()
-	src := img(1, 1, 5, 6)
+	src := randomImage(1, 1, 5, 6)
 	for _, tr := range []Transform{Hue{Fixed(0.3)}, Saturation{Fixed(-1)}} {
 		if d := distance(apply(tr.Draw(nil), src), src); d != 0 {
 			t.Errorf("%+v changes a grey image by %v", tr, d)
@@ -62,7 +62,7 @@ func TestHueAndSaturationOfGreyImages(t *testing.T) {
 // A turn of the circle and back is nothing, up to rounding.
 func TestHueIsInvertible(t *testing.T) {
 	t.Parallel()
-	src := img(3, 3, 9, 9)
+	src := randomImage(3, 3, 9, 9)
 	for _, shift := range []float64{0.1, 0.25, 0.5} {
 		shifted := apply(Hue{Fixed(shift)}.Draw(nil), src)
 		if d := distance(apply(Hue{Fixed(-shift)}.Draw(nil), shifted), src); d > 1e-5 {

@@ -45,7 +45,7 @@ func TestNoiseMoments(t *testing.T) {
 
 func TestGaussianNoiseIsClipped(t *testing.T) {
 	t.Parallel()
-	got := apply(GaussianNoise{Fixed(3)}.Draw(seed.Rand(1)), img(1, 1, 20, 20))
+	got := apply(GaussianNoise{Fixed(3)}.Draw(seed.Rand(1)), randomImage(1, 1, 20, 20))
 	if slices.Min(got.Data) != 0 || slices.Max(got.Data) != 1 {
 		t.Errorf("values from %g to %g", slices.Min(got.Data), slices.Max(got.Data))
 	}
@@ -54,14 +54,14 @@ func TestGaussianNoiseIsClipped(t *testing.T) {
 func TestReplaceIgnoresTheInput(t *testing.T) {
 	t.Parallel()
 	op := Replace{}.Draw(seed.Rand(1))
-	if !slices.Equal(apply(op, img(1, 3, 5, 5)).Data, apply(op, img(2, 3, 5, 5)).Data) {
+	if !slices.Equal(apply(op, randomImage(1, 3, 5, 5)).Data, apply(op, randomImage(2, 3, 5, 5)).Data) {
 		t.Error("the noise depends on the input")
 	}
 }
 
 func TestRenewKeepsParametersAndChangesNoise(t *testing.T) {
 	t.Parallel()
-	src := img(1, 3, 5, 5)
+	src := randomImage(1, 3, 5, 5)
 	for _, tr := range []Transform{GaussianNoise{Uniform(0.1, 0.3)}, Replace{}, Replace{Normal: true}, Sequence{Flip{}, Replace{}}} {
 		op := tr.Draw(seed.Rand(1, "draw"))
 		a, b := Renew(op, seed.Rand(1, 0)), Renew(op, seed.Rand(1, 1))

@@ -65,7 +65,7 @@ func blob(side int) tensor.Tensor {
 
 func TestInverseOfQuarterTurnsIsExact(t *testing.T) {
 	t.Parallel()
-	x := img(3, 2, 7, 7)
+	x := randomImage(3, 2, 7, 7)
 	for _, angle := range []float64{90, 180, 270, -90, 450} {
 		op := Rotate{Angle: Fixed(angle)}.Draw(nil)
 		back, _ := Inverse(op)

@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// image makes values in [0, 1).
-func img(base uint64, shape ...int) tensor.Tensor {
+// randomImage returns an image of random values in [0, 1).
+func randomImage(base uint64, shape ...int) tensor.Tensor {
 	x, r := tensor.New(shape...), seed.Rand(base, "image")
 	for i := range x.Data {
 		x.Data[i] = r.Float32()
@@ -31,12 +31,12 @@ func imageKinds() []Kind {
 func drawImage(t *rapid.T) tensor.Tensor {
 	c := rapid.SampledFrom([]int{1, 2, 3, 5}).Draw(t, "channels")
 	side := rapid.IntRange(1, 12)
-	return img(rapid.Uint64().Draw(t, "image"), c, side.Draw(t, "h"), side.Draw(t, "w"))
+	return randomImage(rapid.Uint64().Draw(t, "image"), c, side.Draw(t, "h"), side.Draw(t, "w"))
 }
 
 func drawSquare(t *rapid.T) tensor.Tensor {
 	side := rapid.IntRange(1, 12).Draw(t, "side")
-	return img(rapid.Uint64().Draw(t, "image"), 3, side, side)
+	return randomImage(rapid.Uint64().Draw(t, "image"), 3, side, side)
 }
 
 // drawTransform returns a transform of any kind with any valid arguments.
@@ -75,7 +75,7 @@ func drawArg(t *rapid.T, p Param) Arg {
 	return Uniform(min(a, b), max(a, b))
 }
 
-// repairArgs takes away what two parameters exclude in each other.
+// repairArgs removes one of two parameters that exclude each other.
 func repairArgs(k Kind, args Args) {
 	if args["outside"] == Option("reflect") {
 		delete(args, "fill")
@@ -91,8 +91,8 @@ func repairArgs(k Kind, args Args) {
 	}
 }
 
-// Any Op of any kind writes all of dst, with finite values, the same each time and from several
-// goroutines at once, and leaves src alone.
+// Every Op writes all of dst with finite values and does not change src. Results are the same each
+// time, also from several goroutines at once.
 func TestApplyIsFiniteAndDeterministic(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -122,24 +122,24 @@ func TestDrawDependsOnGenerator(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tr := drawTransform(t)
 		if !Random(tr) {
-			tr.Draw(nil) // must not ask for a random number
+			tr.Draw(nil) // must not use the generator
 			return
 		}
 		a, b := tr.Draw(seed.Rand(1, "a")), tr.Draw(seed.Rand(1, "a"))
 		if !reflect.DeepEqual(a, b) {
-			t.Fatalf("one key gives %+v and %+v", a, b)
+			t.Fatalf("two generators with the same seed draw %+v and %+v", a, b)
 		}
-		for i := range 30 { // several keys, as a range may hold few numbers
+		for i := range 30 { // several seeds, as a narrow range may hold few numbers
 			if !reflect.DeepEqual(a, tr.Draw(seed.Rand(1, i))) {
 				return
 			}
 		}
-		t.Fatalf("every key gives %+v", a)
+		t.Fatalf("30 generators with different seeds all draw %+v", a)
 	})
 }
 
-// Where Permutes says so, each value is found once in the result.
-func TestPermutesMovesPixels(t *testing.T) {
+// If Permutes reports true, the result holds the same values in another order.
+func TestPermutationsKeepValues(t *testing.T) {
 	t.Parallel()
 	permuted := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -158,7 +158,7 @@ func TestPermutesMovesPixels(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
-			t.Fatalf("%+v is no permutation", op)
+			t.Fatalf("%+v does not permute the values, and Permutes is true", op)
 		}
 	})
 	if permuted == 0 {
@@ -190,10 +190,10 @@ func TestPermutes(t *testing.T) {
 	} {
 		op := c.t.Draw(nil)
 		if got := Permutes(op, 8, 8); got != c.square {
-			t.Errorf("%+v on a square: %v", op, got)
+			t.Errorf("%+v on a square: Permutes is %v; want %v", op, got, c.square)
 		}
 		if got := Permutes(op, 8, 12); got != c.wide {
-			t.Errorf("%+v on a rectangle: %v", op, got)
+			t.Errorf("%+v on a rectangle: Permutes is %v; want %v", op, got, c.wide)
 		}
 	}
 }
@@ -218,7 +218,7 @@ func TestQuarterTurnsAreExact(t *testing.T) {
 		if !slices.Equal(x.Data, src.Data) {
 			t.Fatal("four quarter turns are not the identity")
 		}
-		// The general path gets there as well.
+		// warp, the interpolating path, is exact too.
 		o := op.(rotateOp)
 		general := tensor.New(src.Shape...)
 		o.warp(general, src, o.inverse(n, n))
@@ -243,7 +243,7 @@ func TestWholePixelTranslationIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h, w := rapid.IntRange(1, 120).Draw(t, "h"), rapid.IntRange(1, 120).Draw(t, "w")
 		down, right := rapid.IntRange(-h, h).Draw(t, "down"), rapid.IntRange(-w, w).Draw(t, "right")
-		src := img(7, 1, h, w)
+		src := randomImage(7, 1, h, w)
 		op := Translate{X: Fixed(float64(right) / float64(w)), Y: Fixed(float64(down) / float64(h))}.Draw(nil)
 		got := apply(op, src)
 		for i := range h {
@@ -260,7 +260,7 @@ func TestWholePixelTranslationIsExact(t *testing.T) {
 	})
 }
 
-// An image that goes on as its mirror image stays flat where it is flat, and its range is kept.
+// With reflection, values stay within the image's range.
 func TestReflectionKeepsTheRange(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -283,7 +283,7 @@ func TestSequenceIsComposition(t *testing.T) {
 	t.Parallel()
 	members := Sequence{Rotate{Angle: Uniform(-30, 30)}, Brightness{Fixed(0.8)}, GaussianNoise{Fixed(0.1)}, Flip{}, Contrast{Fixed(1.5)}}
 	for n := range len(members) + 1 {
-		src := img(3, 3, 9, 7)
+		src := randomImage(3, 3, 9, 7)
 		got := apply(members[:n].Draw(seed.Rand(5)), src)
 		want, r := src, seed.Rand(5)
 		for _, m := range members[:n] {
@@ -295,7 +295,7 @@ func TestSequenceIsComposition(t *testing.T) {
 	}
 }
 
-// noTraits is a transform without optional methods.
+// noTraits is a transform without the optional methods, such as OnMaps.
 type noTraits struct{}
 
 func (noTraits) Draw(*rand.Rand) Op { return nil }
@@ -318,36 +318,36 @@ func TestTraits(t *testing.T) {
 		}
 		tr := mustMake(t, k.Name, args)
 		onMaps[k.Name] = OnMaps(tr)
-		if noise := slices.Contains([]string{"gaussian-noise", "replace", "corrupt", "time-stretch", "white-noise", "reverb"}, k.Name); Random(tr) != noise {
-			t.Errorf("%s with fixed parameters: Random is %v", k.Name, Random(tr))
+		if random := slices.Contains([]string{"gaussian-noise", "replace", "corrupt", "time-stretch", "white-noise", "reverb"}, k.Name); Random(tr) != random {
+			t.Errorf("%s with fixed parameters: Random is %v; want %v", k.Name, Random(tr), random)
 		}
-		if OnAudio(tr) != (k.Audio || k.Name == "identity") || OnImages(tr) == k.Audio {
-			t.Errorf("%s: on sounds %v, on images %v", k.Name, OnAudio(tr), OnImages(tr))
+		if onAudio := k.Audio || k.Name == "identity"; OnAudio(tr) != onAudio || OnImages(tr) == k.Audio {
+			t.Errorf("%s: OnAudio is %v and OnImages is %v; want %v and %v", k.Name, OnAudio(tr), OnImages(tr), onAudio, !k.Audio)
 		}
 		v, ok := Parameter(tr.Draw(seed.Rand(1)))
-		want, one := 0.5, len(k.Short) == 1 && args[k.Short[0]] != nil && k.Name != "shear"
+		want, hasParameter := 0.5, len(k.Short) == 1 && args[k.Short[0]] != nil && k.Name != "shear"
 		if k.Name == "corrupt" {
-			want, one = 1, true
+			want, hasParameter = 1, true
 		}
-		if ok != one || one && v != want {
-			t.Errorf("%s: the parameter is %g, %v", k.Name, v, ok)
+		if ok != hasParameter || ok && v != want {
+			t.Errorf("%s: Parameter returns %g, %v; want %g, %v", k.Name, v, ok, want, hasParameter)
 		}
 	}
 	for name, got := range onMaps {
 		kind, _ := Lookup(name)
-		refused := kind.Audio || slices.Contains([]string{"grayscale", "brightness", "contrast", "gaussian-noise", "corrupt", "hue", "saturation", "jpeg"}, name)
-		if got == refused {
-			t.Errorf("%s: OnMaps is %v", name, got)
+		notOnMaps := kind.Audio || slices.Contains([]string{"grayscale", "brightness", "contrast", "gaussian-noise", "corrupt", "hue", "saturation", "jpeg"}, name)
+		if got == notOnMaps {
+			t.Errorf("%s: OnMaps is %v; want %v", name, got, !notOnMaps)
 		}
 	}
 	if OnMaps(Sequence{Flip{}, Grayscale{}}) || !OnMaps(Sequence{Flip{}, Identity{}}) {
-		t.Error("a sequence is fit for feature maps where all members are")
+		t.Error("OnMaps of a sequence is not the conjunction of its members'")
 	}
 	if !Random(Sequence{Flip{}, Rotate{Angle: Uniform(0, 1)}}) || Random(Sequence{Flip{}}) {
-		t.Error("a sequence is random where a member is")
+		t.Error("Random of a sequence is not the disjunction of its members'")
 	}
 	if OnMaps(noTraits{}) || !Random(noTraits{}) {
-		t.Error("a transform that does not say must get the cautious answer")
+		t.Error("a transform without the optional methods is accepted on feature maps, or counts as not random")
 	}
 }
 

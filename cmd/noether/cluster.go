@@ -270,7 +270,7 @@ has more to do.`,
 			if err != nil {
 				return err
 			}
-			o.Every = every
+			o.SaveInterval = every
 			progress, done := watch(os.Stderr)
 			o.Progress = progress
 			err = cluster.RunTask(c.Context(), run, number, task, o)

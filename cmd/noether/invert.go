@@ -102,15 +102,15 @@ func (f *invertFlags) check() error {
 	case err != nil:
 		return err
 	case f.size < 0:
-		return fmt.Errorf("--size is %d; it is the side of the images", f.size)
+		return fmt.Errorf("--size is %d; it must be at least 0", f.size)
 	case !slices.Contains(invert.StartKinds(), invert.StartKind(f.start)):
-		return fmt.Errorf("--start is one of %v, not %q", invert.StartKinds(), f.start)
+		return fmt.Errorf("--start %q: it must be one of %v", f.start, invert.StartKinds())
 	case f.limit < 1:
-		return fmt.Errorf("--limit is %d; take one image at least", f.limit)
+		return fmt.Errorf("--limit is %d; it must be at least 1", f.limit)
 	case f.normalised && f.against == "":
 		return errors.New("--normalised needs a second model: --against")
 	case f.normalised && !(f.beta > 0 && f.beta < 1e6):
-		return fmt.Errorf("--beta is %v; it is above 0 and below 1e6", f.beta)
+		return fmt.Errorf("--beta is %v; it must be above 0 and below 1e6", f.beta)
 	}
 	return nil
 }
@@ -126,9 +126,9 @@ func (f *invertFlags) idle(given func(flag string) bool) error {
 	}
 	switch {
 	case given("steps") && f.steps == 0:
-		return errors.New("--steps is 0; take one at least")
+		return errors.New("--steps is 0; it must be at least 1")
 	case given("step-size") && f.stepSize == 0:
-		return errors.New("--step-size is 0; it is above 0")
+		return errors.New("--step-size is 0; it must be above 0")
 	}
 	if f.controversial && given("start") && f.start != string(invert.Near) {
 		return errors.New("--controversial starts near x: leave out --start")

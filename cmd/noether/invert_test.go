@@ -40,11 +40,11 @@ func TestInvert(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(s.Samples) != 5 || s.Layer != "logits" || s.Steps != 60 || s.Optimiser != "adam" || s.StepSize != 0.01 {
-		t.Errorf("the summary is %+v", s)
+		t.Errorf("the summary is %+v; want 5 samples of layer logits, 60 steps of adam with step size 0.01", s)
 	}
 	for _, one := range s.Samples {
 		if one.Relative == nil || *one.Relative > 0.2 || one.Distance <= 0 || one.Input < 1 || one.Dropped {
-			t.Errorf("%s came to %+v", one.Name, one)
+			t.Errorf("%s: %+v; want a relative distance up to 0.2, positive distances and a kept sample", one.Name, one)
 		}
 	}
 	x, err := dataset.ReadArray(t.Context(), filepath.Join(out, "x.npy"), "")
@@ -56,7 +56,7 @@ func TestInvert(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Equal(x.Shape, []int{5, 3, 16, 16}) || !slices.Equal(inverted.Shape, x.Shape) || slices.Equal(x.Data, inverted.Data) {
-		t.Errorf("arrays of shapes %v and %v", x.Shape, inverted.Shape)
+		t.Errorf("x.npy has shape %v and inverted.npy %v; want [5 3 16 16] for both, and different values", x.Shape, inverted.Shape)
 	}
 	f, err := os.Open(filepath.Join(out, "contact.png"))
 	if err != nil {
@@ -72,55 +72,60 @@ func TestInvert(t *testing.T) {
 	}
 }
 
-// TestInvertResumes checks that an interrupted inversion leaves a checkpoint and no results, and
-// that the same command resumes from it.
+// TestInvertResumes checks that an interrupted inversion leaves a checkpoint and no results, and that
+// the same command resumes from it and writes the files of an uninterrupted inversion.
 func TestInvertResumes(t *testing.T) {
 	dir := t.TempDir()
 	model, data := testmodel.Write(t, dir, "a", testmodel.Options{}), photos(t, dir)
 	args := func(out string) []string {
 		return []string{"invert", model, "--data", data, "-o", out, "--layer", "conv", "--preprocess", "none", "--steps", "3000", "--optimiser", "paper"}
 	}
-	stopped, whole := filepath.Join(dir, "stopped"), filepath.Join(dir, "whole")
+	stopped, uninterrupted := filepath.Join(dir, "stopped"), filepath.Join(dir, "uninterrupted")
 	checkpoint := filepath.Join(stopped, "checkpoint.bin")
-	there := func() bool {
+	checkpointExists := func() bool {
 		_, err := os.Stat(checkpoint)
 		return err == nil
 	}
-	for patience := 200 * time.Millisecond; !there(); { // until it is stopped in the middle of the search
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+	for timeout := 200 * time.Millisecond; !checkpointExists(); { // until the interruption comes in the middle of the search
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
 		err := execute(ctx, args(stopped))
 		cancel()
 		switch {
-		case err == nil: // it finished before
-			patience -= patience / 4
+		case err == nil: // it had finished before
+			timeout -= timeout / 4
 			if err := os.RemoveAll(stopped); err != nil {
 				t.Fatal(err)
 			}
 		case errors.Is(err, context.DeadlineExceeded):
-			patience += patience / 2
+			timeout += timeout / 2
 		default:
-			t.Fatalf("stopped after %v: %v", patience, err)
+			t.Fatalf("interrupted after %v: %v; want context.DeadlineExceeded", timeout, err)
 		}
 	}
-	for _, out := range []string{stopped, whole} {
+	for _, name := range []string{"summary.json", "x.npy", "inverted.npy", "contact.png"} {
+		if _, err := os.Stat(filepath.Join(stopped, name)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s after the interruption: %v; want no such file", name, err)
+		}
+	}
+	for _, out := range []string{stopped, uninterrupted} {
 		if code, message := call(t, args(out)...); code != 0 {
 			t.Fatal(message)
 		}
 	}
-	if there() {
-		t.Error("the checkpoint was not removed")
+	if checkpointExists() {
+		t.Error("the finished inversion left its checkpoint")
 	}
 	for _, name := range []string{"inverted.npy", "contact.png"} {
 		a, err := os.ReadFile(filepath.Join(stopped, name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := os.ReadFile(filepath.Join(whole, name))
+		b, err := os.ReadFile(filepath.Join(uninterrupted, name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(a, b) {
-			t.Errorf("%s of a search that was resumed differs", name)
+			t.Errorf("%s of the resumed inversion differs from that of the uninterrupted one", name)
 		}
 	}
 }
@@ -136,7 +141,7 @@ func TestInvertErrors(t *testing.T) {
 	}{
 		{[]string{model, "-o", out}, 2, "--data is missing"},
 		{[]string{model, "--data", data}, 2, "--out is missing"},
-		{[]string{model, "--data", data, "-o", out, "--start", "dream"}, 2, "--start is one of"},
+		{[]string{model, "--data", data, "-o", out, "--start", "dream"}, 2, "--start \"dream\": it must be one of"},
 		{[]string{model, "--data", data, "-o", out, "--optimiser", "sgd"}, 2, `optimiser "sgd"`},
 		{[]string{model, "--data", data, "-o", out, "--limit", "0"}, 2, "--limit is 0"},
 		{[]string{model, "--data", data, "-o", out, "--steps", "0"}, 2, "--steps is 0"},

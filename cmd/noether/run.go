@@ -59,7 +59,7 @@ func (r *runFlags) add(c *cobra.Command) {
 	f.StringVarP(&r.out, "out", "o", "", "the run folder (default: runs/NAME)")
 	f.StringArrayVar(&r.vars, "var", nil, "NAME=VALUE for ${NAME} in the study; a path is relative to the working directory; may be repeated")
 	f.BoolVar(&r.dry, "dry-run", false, "print the plan and what is left of it to do, with its cost, and stop")
-	f.StringVar(&r.shard, "shard", "", "run one part of the samples, such as 3/16")
+	f.StringVar(&r.shard, "shard", "", "run one shard of the samples, such as 3/16")
 	f.StringArrayVar(&r.only, "only", nil, "run the cells of this model alone and leave the scores to noether merge; may be repeated")
 	f.BoolVar(&r.complete, "complete", false, "with --shard: finish the cells whose other shards are in the folder already")
 	f.StringVar(&r.memory, "memory", "", "bound on what accumulators hold at once, such as 512MiB")
@@ -70,7 +70,7 @@ func (r *runFlags) add(c *cobra.Command) {
 }
 
 func (r *runFlags) run(c *cobra.Command, path string, engine *engineFlags) error {
-	part, err := r.part(c)
+	shard, err := r.parseShard(c)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (r *runFlags) run(c *cobra.Command, path string, engine *engineFlags) error
 		return r.watching.logged(err)
 	}
 	o.Free, o.Replace = machine.FreeMemory(), r.replace
-	o.Part, o.Only, o.Complete, o.Every, o.FailFast = part, r.only, r.complete, r.every, r.failFast
+	o.Shard, o.Only, o.Complete, o.SaveInterval, o.FailFast = shard, r.only, r.complete, r.every, r.failFast
 	out := cmp.Or(r.out, defaultFolder(s.Name))
 	if r.dry {
 		return dryRun(c.Context(), s, out, o, r.json)
@@ -96,21 +96,21 @@ func (r *runFlags) run(c *cobra.Command, path string, engine *engineFlags) error
 	return stop(runStudy(c.Context(), s, out, o, r.json))
 }
 
-// part checks the flags and returns the shard that --shard asks for.
-func (r *runFlags) part(c *cobra.Command) (study.Part, error) {
+// parseShard checks the flags and returns the shard that --shard asks for.
+func (r *runFlags) parseShard(c *cobra.Command) (study.Shard, error) {
 	switch {
 	case r.every < 0:
-		return study.Part{}, usagef(c, "--save-every is %v; it is a time such as 1m", r.every)
+		return study.Shard{}, usagef(c, "--save-every is %v; it is a time such as 1m", r.every)
 	case r.complete && r.shard == "":
-		return study.Part{}, usagef(c, "--complete goes with --shard")
+		return study.Shard{}, usagef(c, "--complete goes with --shard")
 	case r.shard == "":
-		return study.Part{}, nil
+		return study.Shard{}, nil
 	}
-	part, err := study.ParsePart(r.shard)
+	shard, err := study.ParseShard(r.shard)
 	if err != nil {
-		return study.Part{}, &usageError{c, err}
+		return study.Shard{}, &usageError{c, err}
 	}
-	return part, nil
+	return shard, nil
 }
 
 // defaultFolder returns the run folder of a study where none is given: a folder in runs, whatever
@@ -177,7 +177,7 @@ func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, 
 	if err != nil && !errors.As(err, &failures) {
 		return err
 	}
-	if o.Only != nil || !o.Part.Whole() {
+	if o.Only != nil || !o.Shard.Whole() {
 		if failures != nil {
 			width, colour := terminalSize(os.Stderr)
 			if err := terminal.WriteFailures(os.Stderr, failures.Failed, terminal.Options{Width: width, Colour: colour}); err != nil {
@@ -185,8 +185,8 @@ func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, 
 			}
 		}
 		what := "what was asked for"
-		if !o.Part.Whole() {
-			what = fmt.Sprintf("shard %d/%d", o.Part.Index, o.Part.Of)
+		if !o.Shard.Whole() {
+			what = fmt.Sprintf("shard %d/%d", o.Shard.Index, o.Shard.Of)
 		}
 		fmt.Fprintf(os.Stderr, "noether: %s is in %s; when all are there: noether merge %s\n", what, out, out)
 		return err

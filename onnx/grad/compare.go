@@ -23,7 +23,7 @@ func (op *operation) mask(condition onnx.Value) onnx.Value {
 }
 
 // num is a constant of rank 0, of the type of the node's first output.
-func (op *operation) num(v float64) onnx.Value { return op.number(v, op.firstOutput()) }
+func (op *operation) num(v float64) onnx.Value { return op.scalarLike(v, op.firstOutput()) }
 
 func (op *operation) greater(a, b onnx.Value) onnx.Value { return op.Op("Greater", nil, a, b) }
 

@@ -18,11 +18,11 @@ import (
 //		op.accumulate(1, func() onnx.Value { return op.unbroadcast(op.Mul(op.dy(0), op.x(0)), 1) })
 //	}
 //
-// accumulate calls its function only where that gradient is wanted.
+// accumulate calls its function only if that gradient is wanted.
 type rule func(op *operation)
 
-// unary returns the rule of an operator of which only the first input has a gradient. f writes that
-// gradient; an empty one is zero.
+// unary returns the rule of an operator whose first input alone has a gradient. f writes that
+// gradient; an empty value means zero.
 func unary(f func(op *operation) onnx.Value) rule {
 	return func(op *operation) { op.accumulate(0, func() onnx.Value { return f(op) }) }
 }
@@ -45,7 +45,7 @@ func scopeOf(n *pb.NodeProto) string {
 	return n.GetOpType()
 }
 
-// A ruleError is what fail panics with.
+// A ruleError is the panic value of fail.
 type ruleError struct{ error }
 
 // fail ends the rule with an error that names the node. It does not return.
@@ -131,29 +131,30 @@ func (op *operation) accumulate(i int, f func() onnx.Value) {
 	}
 }
 
-// accumulateUnexpanded is accumulate for a term with as many axes as the input, of size 1 along
-// those that it is to be expanded along. channels reports that the second axis is none of them.
-func (op *operation) accumulateUnexpanded(i int, channels bool, f func() onnx.Value) {
+// accumulateUnexpanded is accumulate for a term that is expanded later. The term has as many axes as
+// the input, with size 1 along the axes still to be expanded. keepsChannels: the channel axis (the
+// second) is not one of them.
+func (op *operation) accumulateUnexpanded(i int, keepsChannels bool, f func() onnx.Value) {
 	if op.wanted(i) {
 		if g := f(); g != "" {
-			op.tape.addUnexpanded(op.x(i), g, channels)
+			op.tape.addUnexpanded(op.x(i), g, keepsChannels)
 		}
 	}
 }
 
 // attr, attrFloat, attrInts and attrString are attributes of the node.
-func (op *operation) attr(name string, otherwise int) int {
-	return onnx.AttrInt(op.node, name, otherwise)
+func (op *operation) attr(name string, fallback int) int {
+	return onnx.AttrInt(op.node, name, fallback)
 }
 
-func (op *operation) attrFloat(name string, otherwise float64) float64 {
-	return float64(onnx.AttrFloat(op.node, name, float32(otherwise)))
+func (op *operation) attrFloat(name string, fallback float64) float64 {
+	return float64(onnx.AttrFloat(op.node, name, float32(fallback)))
 }
 
 func (op *operation) attrInts(name string) []int { return onnx.AttrInts(op.node, name) }
 
-func (op *operation) attrString(name, otherwise string) string {
-	return onnx.AttrString(op.node, name, otherwise)
+func (op *operation) attrString(name, fallback string) string {
+	return onnx.AttrString(op.node, name, fallback)
 }
 
 // attrOrInput is a list of integers that is an attribute in some operator sets and the i-th input
@@ -187,8 +188,8 @@ func (op *operation) rank(v onnx.Value) int {
 }
 
 // axisOf is the attribute axis, counted from the front of a tensor of this rank.
-func (op *operation) axisOf(otherwise, rank int) int {
-	return normalizeAxis(op.attr("axis", otherwise), rank)
+func (op *operation) axisOf(fallback, rank int) int {
+	return normalizeAxis(op.attr("axis", fallback), rank)
 }
 
 // normalizeAxis counts an axis from the front, given the rank.
@@ -248,7 +249,7 @@ func (op *operation) reshapeLike(g, v onnx.Value) onnx.Value {
 			target[i] = -1
 			free++
 		case d == 0:
-			free = 2 // Reshape takes 0 to mean the size of the input
+			free = 2 // in Reshape 0 means the input's size: use the runtime shape
 		}
 	}
 	if op.shape(v) == nil || free > 1 {
@@ -257,8 +258,8 @@ func (op *operation) reshapeLike(g, v onnx.Value) onnx.Value {
 	return op.Reshape(g, target...)
 }
 
-// number is a constant of rank 0, of the element type of a tensor of the graph.
-func (op *operation) number(v float64, like onnx.Value) onnx.Value {
+// scalarLike returns a constant of rank 0 with the element type of like.
+func (op *operation) scalarLike(v float64, like onnx.Value) onnx.Value {
 	if op.elementType(like) == onnx.Double {
 		raw := binary.LittleEndian.AppendUint64(nil, math.Float64bits(v))
 		return op.Initializer(&pb.TensorProto{DataType: pointerTo(onnx.Double), RawData: raw})
@@ -273,7 +274,7 @@ func pointerTo(t onnx.Type) *int32 {
 
 // filled is a tensor of one repeated number, with the shape and type of a tensor of the graph.
 func (op *operation) filled(v float64, like onnx.Value) onnx.Value {
-	number := op.number(v, like)
+	number := op.scalarLike(v, like)
 	shape := op.shape(like)
 	switch {
 	case shape != nil && len(shape) == 0:

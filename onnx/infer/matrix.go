@@ -7,10 +7,11 @@ import (
 	"github.com/noether-ml/noether/onnx/internal/einsum"
 )
 
-// The layouts of products and sums over axes.
+// Layouts of MatMul, Gemm, Einsum and reductions.
 
-// mixedAxis is the axis that a matrix of weights makes of another axis. It is channels, unless the
-// axis is none and others include channels, as in the token mixing of an MLP-Mixer.
+// mixedAxis returns the axis that a product with a weight matrix puts in place of a. It is channels,
+// unless a is not channels and one of the other axes is, as in the token mixing of an MLP-Mixer. It
+// has no letter then.
 func mixedAxis(a axis, others layout, size int) axis {
 	isChannel := func(a axis) bool { return a.letter() == 'C' }
 	if !isChannel(a) && slices.ContainsFunc(others, isChannel) {
@@ -73,8 +74,8 @@ func (op *operation) gemm() layout {
 	return out
 }
 
-// einsum is the rule of Einsum. Each index of the result has the broadcast axis of the operands; an
-// index that only weights have is channels.
+// einsum is the rule of Einsum. Each index of the result has the broadcast axis of the operands. An
+// index that occurs only in weights becomes channels.
 func (op *operation) einsum() layout {
 	ranks := make([]int, len(op.args))
 	for i := range ranks {
@@ -101,6 +102,8 @@ func (op *operation) einsum() layout {
 			return nil
 		}
 		a := op.broadcast(named[index]...)[0]
+		// The letter of a blank axis as a whole is '?'. Only an axis of a single blank factor becomes
+		// channels: other letters, and products of several factors, keep their meaning.
 		if !ofData[index] && a.letter() == '?' && len(a) == 1 && a[0].letter == blank {
 			a = newAxis('C', a.size())
 		}
@@ -139,7 +142,7 @@ func (op *operation) argReduce(x layout) layout {
 	return reduced(x, func(i int) bool { return i == at }, onnx.AttrInt(op.node, "keepdims", 1) == 1)
 }
 
-// reduced is a layout without some axes, or with size 1 along them if keep is set.
+// reduced returns a layout without some axes, or with size 1 along them if keep is set.
 func reduced(x layout, isReduced func(i int) bool, keep bool) layout {
 	out := layout{}
 	for i, a := range x {

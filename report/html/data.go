@@ -136,7 +136,7 @@ func newPageData(r Run) pageData {
 			report.ChartsOf(m, rows, r.Attachments)}
 		for _, s := range m.Statistics {
 			of := [2]string{m.Name, s.Name}
-			d.Toward[s.Name] = report.Toward(m, s)
+			d.Toward[s.Name] = report.DirectionNote(m, s)
 			colours[s.Name], ofUnits[s.Name] = report.NewColourScale(values[of], s.Range), report.NewColourScale(units[of], s.Range)
 		}
 		p.Measures = append(p.Measures, d)

@@ -10,10 +10,11 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-const secret = "the words of somebody else"
+// secret is the content of a file outside the served folders.
+const secret = "content of a file outside"
 
-// TestNothingOutsideIsServed checks that nothing outside the folders is served through links or
-// addresses.
+// TestNothingOutsideIsServed checks that files outside the served folders are not readable through
+// symbolic links or crafted URLs.
 func TestNothingOutsideIsServed(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -21,18 +22,18 @@ func TestNothingOutsideIsServed(t *testing.T) {
 	outside.write("secret.txt", secret)
 	dir := filepath.Join(base, "runs")
 	inside := newFolder(t, filepath.Join(dir, "inside"), "net").finish()
-	link := func(to, from string) {
+	link := func(target, path string) {
 		t.Helper()
-		if err := os.Symlink(to, from); err != nil {
+		if err := os.Symlink(target, path); err != nil {
 			t.Skip(err)
 		}
 	}
-	// A link to a run folder outside.
+	// Links to a run folder outside, absolute and relative.
 	link(outside.dir, filepath.Join(dir, "linked"))
-	link(filepath.Join("..", "outside"), filepath.Join(dir, "relative")) // the same, relative
-	// A link to a record outside.
-	os.MkdirAll(filepath.Join(dir, "false"), 0o777)
-	link(filepath.Join(outside.dir, "run.json"), filepath.Join(dir, "false", "run.json"))
+	link(filepath.Join("..", "outside"), filepath.Join(dir, "relative"))
+	// A run folder whose record is a link to a file outside.
+	os.MkdirAll(filepath.Join(dir, "linked-record"), 0o777)
+	link(filepath.Join(outside.dir, "run.json"), filepath.Join(dir, "linked-record", "run.json"))
 	for _, name := range []string{"scores.csv", "study.yaml"} {
 		os.Remove(filepath.Join(inside.dir, name))
 		link(filepath.Join(outside.dir, "secret.txt"), filepath.Join(inside.dir, name))
@@ -40,14 +41,14 @@ func TestNothingOutsideIsServed(t *testing.T) {
 	url := site(t, Options{Dirs: []string{dir}})
 	found := ids(t, url, "")
 	if len(found) != 1 {
-		t.Fatalf("the runs are %v", found)
+		t.Fatalf("the runs are %v; want runs/inside alone", found)
 	}
 	id := found["runs/inside"]
 	for _, path := range []string{"/", "/runs/" + id, "/runs/" + id + "/report", "/api/v1/runs/" + id + "/scores", "/api/v1/runs/" + id + "/scores.csv",
 		"/assets/..%2f..%2fsecret.txt", "/assets/../serve.go", "/runs/..%2f..%2foutside", "/runs/../../outside/secret.txt", "/api/v1/runs/%2e%2e/scores", "//outside/secret.txt"} {
 		status, body, _ := get(t, url+path)
 		if strings.Contains(body, secret) || strings.Contains(body, "study of outside") {
-			t.Errorf("%s serves what is outside: %d", path, status)
+			t.Errorf("%s serves a file outside the folders (status %d)", path, status)
 		}
 	}
 }
@@ -64,7 +65,7 @@ func TestHostsAreChecked(t *testing.T) {
 		}
 		res.Body.Close()
 		if res.StatusCode != want {
-			t.Errorf("%s: %d", host, res.StatusCode)
+			t.Errorf("Host %s: status %d; want %d", host, res.StatusCode, want)
 		}
 	}
 }
@@ -77,16 +78,18 @@ func TestToken(t *testing.T) {
 	url := site(t, Options{Dirs: []string{dir}, Token: token})
 	for _, path := range []string{"/", "/api/v1/runs", "/assets/serve.js", "/?token=wrong", "/api/v1/events?token="} {
 		if status, body, _ := get(t, url+path); status != http.StatusUnauthorized || strings.Contains(body, "net") && strings.Contains(body, "finished") {
-			t.Errorf("%s without a token: %d", path, status)
+			t.Errorf("%s without the token: status %d; want 401 and no run", path, status)
 		}
 	}
+	// The redirect after sign-in must not lead to another host (an open redirect), nor repeat the
+	// token.
 	status, _, header := get(t, url+"//evil.example/?token="+token+"&q=a")
 	if status != http.StatusSeeOther || strings.HasPrefix(header.Get("Location"), "//") || strings.Contains(header.Get("Location"), token) {
-		t.Errorf("%d to %s", status, header.Get("Location"))
+		t.Errorf("sign-in at //evil.example/: status %d to %q; want 303 to a path of this server without the token", status, header.Get("Location"))
 	}
 	cookie := header.Get("Set-Cookie")
 	if !strings.Contains(cookie, "HttpOnly") || !strings.Contains(cookie, "SameSite=Strict") {
-		t.Errorf("the cookie is %s", cookie)
+		t.Errorf("the cookie is %s; want HttpOnly and SameSite=Strict", cookie)
 	}
 	for name, value := range map[string]string{"Cookie": strings.Split(cookie, ";")[0], "Authorization": "Bearer " + token} {
 		r, _ := http.NewRequest(http.MethodGet, url+"/api/v1/runs", nil)
@@ -97,13 +100,13 @@ func TestToken(t *testing.T) {
 		}
 		res.Body.Close()
 		if res.StatusCode != http.StatusOK {
-			t.Errorf("%s: %d", name, res.StatusCode)
+			t.Errorf("token in the header %s: status %d; want 200", name, res.StatusCode)
 		}
 	}
 }
 
-// TestHeadersAndMethods checks the security headers of every response, and that all methods that
-// change data are rejected.
+// TestHeadersAndMethods checks that every response has the security headers, and that POST, PUT and
+// DELETE are refused.
 func TestHeadersAndMethods(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -113,15 +116,21 @@ func TestHeadersAndMethods(t *testing.T) {
 	for _, path := range []string{"/", "/runs/" + id, "/nowhere", "/api/v1/runs", "/assets/serve.js", "/compare?run=" + id} {
 		_, _, header := get(t, url+path)
 		if p := header.Get("Content-Security-Policy"); !strings.HasPrefix(p, "default-src 'none'") || strings.Contains(p, "unsafe") || strings.Contains(p, "http") {
-			t.Errorf("%s: policy %q", path, p)
+			t.Errorf("%s: policy %q; want default-src 'none' and no unsafe or remote source", path, p)
 		}
-		if header.Get("X-Content-Type-Options") != "nosniff" || header.Get("Access-Control-Allow-Origin") != "" {
-			t.Errorf("%s: %v", path, header)
+		if v := header.Get("X-Content-Type-Options"); v != "nosniff" {
+			t.Errorf("%s: X-Content-Type-Options is %q; want nosniff", path, v)
+		}
+		if v := header.Get("Access-Control-Allow-Origin"); v != "" {
+			t.Errorf("%s: Access-Control-Allow-Origin is %q; want none", path, v)
 		}
 	}
 	_, report, header := get(t, url+"/runs/"+id+"/report")
-	if !strings.Contains(header.Get("Content-Security-Policy"), "frame-ancestors 'none'") || !strings.Contains(report, `content="default-src &#39;none&#39;; script-src &#39;sha256-`) {
-		t.Error("the report's policy is not what it is in its file")
+	if p := header.Get("Content-Security-Policy"); !strings.Contains(p, "frame-ancestors 'none'") {
+		t.Errorf("the report's policy is %q; want frame-ancestors 'none'", p)
+	}
+	if !strings.Contains(report, `content="default-src &#39;none&#39;; script-src &#39;sha256-`) {
+		t.Error("the report has no meta element with a policy that allows its own scripts alone")
 	}
 	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
 		r, _ := http.NewRequest(method, url+"/api/v1/runs", nil)
@@ -131,13 +140,13 @@ func TestHeadersAndMethods(t *testing.T) {
 		}
 		res.Body.Close()
 		if res.StatusCode != http.StatusMethodNotAllowed {
-			t.Errorf("%s: %d", method, res.StatusCode)
+			t.Errorf("%s: status %d; want 405", method, res.StatusCode)
 		}
 	}
 }
 
-// TestHostileNamesAreInert checks that names of models and data are shown as text.
-func TestHostileNamesAreInert(t *testing.T) {
+// TestNamesAreEscaped checks that names, which come from untrusted runs, are escaped.
+func TestNamesAreEscaped(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	const evil = `"><script>alert(1)</script>`
@@ -154,7 +163,7 @@ func TestHostileNamesAreInert(t *testing.T) {
 		"/compare?run=%3Cscript%3Ealert(1)", "/runs/%3Cscript%3Ealert(1)%3C%2Fscript%3E"} {
 		_, body, _ := get(t, url+path)
 		if strings.Contains(body, "<script>alert") || strings.Contains(body, "<img src=x") {
-			t.Errorf("%s is not inert", path)
+			t.Errorf("%s has a name that is not escaped", path)
 		}
 	}
 }
@@ -165,22 +174,27 @@ func TestFoldersThatCannotBeServed(t *testing.T) {
 	os.WriteFile(file, nil, 0o666)
 	for _, dir := range []string{file, filepath.Join(file, "x"), filepath.Join(t.TempDir(), "none")} {
 		if _, err := New(Options{Dirs: []string{dir}}); err == nil || !strings.Contains(err.Error(), "serving") {
-			t.Errorf("%s: %v", dir, err)
+			t.Errorf("%s: %v; want an error with \"serving\"", dir, err)
 		}
 	}
-	// A damaged run is left out and does not affect others.
+}
+
+// TestDamagedRuns checks that a run with an unreadable record is left out, and that a run with a
+// truncated cell is listed and its page is an error.
+func TestDamagedRuns(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	newFolder(t, filepath.Join(dir, "good"), "net").finish()
-	bad := newFolder(t, filepath.Join(dir, "bad"), "net")
-	bad.write("run.json", `{"study": "cut`)
-	torn := newFolder(t, filepath.Join(dir, "torn"), "net")
-	torn.write("cells/"+torn.record.Keys[0]+".json", "{")
+	unreadable := newFolder(t, filepath.Join(dir, "unreadable"), "net")
+	unreadable.write("run.json", `{"study": "cut`)
+	truncated := newFolder(t, filepath.Join(dir, "truncated"), "net")
+	truncated.write("cells/"+truncated.record.Keys[0]+".json", "{")
 	url := site(t, Options{Dirs: []string{dir}})
 	found := ids(t, url, "")
 	if len(found) != 2 {
-		t.Errorf("the runs are %v", found)
+		t.Errorf("the runs are %v; want good and truncated", found)
 	}
-	if status, body, _ := get(t, url+"/runs/"+found[filepath.Base(dir)+"/torn"]); status != 500 || !strings.Contains(body, "truncated") {
-		t.Errorf("a damaged run: %d %s", status, body)
+	if status, body, _ := get(t, url+"/runs/"+found[filepath.Base(dir)+"/truncated"]); status != 500 || !strings.Contains(body, "truncated") {
+		t.Errorf("page of the truncated run: status %d, %s; want 500 and \"truncated\"", status, body)
 	}
 }

@@ -27,26 +27,26 @@ func TestSets(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(sets) != 3 || sets[1].Name != "d1" || len(sets[1].Points) != 5 || len(sets[2].Points) != 0 || len(sets[2].Unlabelled) != 5 {
-		t.Fatalf("by model: %+v", sets)
+		t.Fatalf("by model: %+v; want 3 sets, d1 with 5 points, d2 with 5 unlabelled", sets)
 	}
-	if p := sets[1].Points[3]; p != (Point{Label: "m3", Group: "gm3", X: 31, Y: .4, N: 100}) {
-		t.Errorf("%+v", p)
+	if p, want := sets[1].Points[3], (Point{Label: "m3", Group: "gm3", X: 31, Y: .4, N: 100}); p != want {
+		t.Errorf("the point of m3 is %+v; want %+v", p, want)
 	}
 	sets, err = Relation{X: x, Y: y, By: ByData}.Sets(rows)
 	if err != nil || len(sets) != 5 || len(sets[2].Points) != 2 || len(sets[2].Unlabelled) != 1 || sets[2].Unlabelled[0].Label != "d2" {
-		t.Fatalf("by data: %+v, %v", sets, err)
+		t.Fatalf("by data: %+v, %v; want 5 sets of 2 points and the unlabelled d2", sets, err)
 	}
 	for i := range rows {
 		rows[i].Null = 0.5
 	}
 	if sets, err = (Relation{X: x, Y: y, By: ByModel, AboveNull: true}).Sets(rows); err != nil || sets[1].Points[3].X != 30.5 {
-		t.Errorf("above the null: %+v, %v", sets, err)
+		t.Errorf("above the null: %+v, %v; want X = 31 - 0.5 for m3", sets, err)
 	}
 	rows[0].Null = math.NaN()
 	if _, err := (Relation{X: x, Y: y, By: ByModel, AboveNull: true}).Sets(rows); err == nil {
-		t.Error("above no null: no error")
+		t.Error("AboveNull with a NaN null was accepted")
 	}
 	if _, err := (Relation{X: x, Y: y, By: "x"}).Sets(rows); err == nil {
-		t.Error("by x: no error")
+		t.Error("By: x was accepted")
 	}
 }

@@ -15,26 +15,28 @@ import (
 
 // Options are the settings of a run that scores do not depend on.
 type Options struct {
-	Runtime         *ort.Runtime
-	Threads         int                 // threads of the engine; 0: all cores
-	Device          string              // "" or "cpu", "cuda", ...
-	BLAS            *linalg.Backend     // its number of threads is set during the run; may be nil
-	Part            Part                // the share of the samples to run; zero: all
-	Only            []string            // models whose cells to run; nil: all. A pair belongs to its first model. Such a run writes study.yaml, cells and states; Merge writes the rest
-	Complete        bool                // with a Part: finish the cells whose other parts are already in the folder
-	Replace         bool                // remove the run of another study from the folder, which is an error otherwise
-	Every           time.Duration       // least time between saves of unfinished work; 0: a minute
-	SaveShare       float64             // largest share of the time that saving may take; 0: a twentieth
-	Progress        func(Progress)      // called after each batch; may be nil
-	FailFast        bool                // stop at the first failure
-	Representations *features.Store     // cache of activations, kept between runs; nil: the user's
-	Warn            func(string)        // called with warnings that concern no single score; may be nil
-	Log             *slog.Logger        // receives the log of the run; may be nil
-	Stats           *telemetry.Stats    // updated during the run; may be nil
-	Memory          int64               // memory limit of the process in bytes; 0: not known. Passes and batches are sized to fit
-	Free            int64               // memory that the machine has free, in bytes; 0: not known. A study that sets no bound may hold a quarter of it
-	Record          scores.EngineRecord // description of the engine, for run.json
-	Version         string              // of this program, for run.json
+	Runtime *ort.Runtime
+	Threads int             // threads of the engine; 0: all cores
+	Device  string          // "" or "cpu", "cuda", ...
+	BLAS    *linalg.Backend // its number of threads is set during the run; may be nil
+	Shard   Shard           // the shard of the samples to run; zero: all samples
+	// Only holds the models whose cells to run; nil: all models. Cells of pairs run with their first
+	// model. A run with Only writes study.yaml, cells and states. Merge writes the rest of the folder.
+	Only         []string
+	Complete     bool                // with a Shard: finish the cells whose other shards are already in the folder
+	Replace      bool                // remove the run of another study from the folder, which is an error otherwise
+	SaveInterval time.Duration       // minimum time between saves of unfinished work; 0: a minute
+	SaveShare    float64             // maximum fraction of the time that saving may take; 0: a twentieth
+	Progress     func(Progress)      // called after each batch; may be nil
+	FailFast     bool                // stop at the first failure
+	FeatureCache *features.Store     // activations that runs share; nil: the user's default cache
+	Warn         func(string)        // called with warnings that belong to no score; may be nil
+	Log          *slog.Logger        // receives the log of the run; may be nil
+	Stats        *telemetry.Stats    // updated during the run; may be nil
+	Memory       int64               // memory limit of the process in bytes; 0: not known. Passes and batches are sized to fit
+	Free         int64               // free memory of the machine in bytes; 0: not known. Accumulators may hold a quarter of it if the study does not set memory
+	Record       scores.EngineRecord // description of the engine, for run.json
+	Version      string              // of this program, for run.json
 }
 
 // Progress is the progress of a run. Done and Total count samples of forward passes: a sample counts
@@ -48,8 +50,8 @@ type Progress struct {
 	Note             string // status text of a procedure, such as the distance reached
 }
 
-// Cores returns the number of goroutines that compute in parallel.
-func (o *Options) Cores() int {
+// Workers returns the number of goroutines that compute in parallel: Threads, or the number of cores.
+func (o *Options) Workers() int {
 	if o.Threads > 0 {
 		return o.Threads
 	}
@@ -66,6 +68,6 @@ func (o *Options) Warnf(format string, args ...any) {
 // ShareBLAS divides the cores between the given number of goroutines that use the BLAS in parallel.
 func (o *Options) ShareBLAS(workers int) {
 	if o.BLAS != nil && workers > 0 {
-		o.BLAS.SetThreads(max(1, o.Cores()/workers))
+		o.BLAS.SetThreads(max(1, o.Workers()/workers))
 	}
 }

@@ -12,7 +12,7 @@ import (
 // costs one forward pass per sample, and each pass one more for the clean input; a forward pass ends
 // at the deepest layer that is read. Of several ways to divide the tasks, Passes takes the one with
 // the least estimated engine time.
-func Passes(cells []*Cell, b Limits, part Part) []*Pass {
+func Passes(cells []*Cell, b Limits, shard Shard) []*Pass {
 	var out []*Pass
 	groups := groupByView(cells)
 	for len(groups) > 0 {
@@ -25,7 +25,7 @@ func Passes(cells []*Cell, b Limits, part Part) []*Pass {
 				rest = append(rest, g)
 			}
 		}
-		out = append(out, cheapest(own, b, part)...)
+		out = append(out, cheapest(own, b, shard)...)
 		groups = rest
 	}
 	return out
@@ -34,8 +34,8 @@ func Passes(cells []*Cell, b Limits, part Part) []*Pass {
 // MemoryHint returns a sentence that says how much memory the passes of one model and data set
 // would need to be one, or "" if each is one already.
 func (p *Plan) MemoryHint(o *Options) string {
-	passes := Passes(p.Cells, LimitsOf(p.Study, o), o.Part)
-	least := Passes(p.Cells, Limits{math.MaxInt64, o.Cores()}, o.Part)
+	passes := Passes(p.Cells, LimitsOf(p.Study, o), o.Shard)
+	least := Passes(p.Cells, Limits{math.MaxInt64, o.Workers()}, o.Shard)
 	if len(least) >= len(passes) {
 		return ""
 	}
@@ -54,15 +54,15 @@ func (p *Plan) MemoryHint(o *Options) string {
 // cheapest returns the division of an owner's tasks into passes with the least estimated time: all
 // layers of a view together, or the early layers in passes of their own. Early layers have the
 // largest accumulators, and need only the beginning of the graph.
-func cheapest(groups []*viewTasks, b Limits, part Part) []*Pass {
-	best := packAll(groups, b, part)
+func cheapest(groups []*viewTasks, b Limits, shard Shard) []*Pass {
+	best := packAll(groups, b, shard)
 	if len(best) == 1 {
 		return best
 	}
 	least := engineWork(best)
 	for _, depth := range depths(groups) {
 		early, late := splitByDepth(groups, depth)
-		passes := append(packAll(late, b, part), packAll(early, b, part)...)
+		passes := append(packAll(late, b, shard), packAll(early, b, shard)...)
 		if work := engineWork(passes); work < least*0.99 {
 			best, least = passes, work
 		}
@@ -70,9 +70,9 @@ func cheapest(groups []*viewTasks, b Limits, part Part) []*Pass {
 	return best
 }
 
-func packAll(groups []*viewTasks, b Limits, part Part) (out []*Pass) {
+func packAll(groups []*viewTasks, b Limits, shard Shard) (out []*Pass) {
 	for _, g := range groups {
-		out = pack(out, g, b, part)
+		out = pack(out, g, b, shard)
 	}
 	return out
 }
@@ -184,7 +184,7 @@ func (v View) draw() int {
 
 // pack adds a view's tasks to the last pass if they fit, else to new passes. A view that is too
 // large for one pass is split by layers.
-func pack(out []*Pass, g *viewTasks, b Limits, part Part) []*Pass {
+func pack(out []*Pass, g *viewTasks, b Limits, shard Shard) []*Pass {
 	slices.SortStableFunc(g.tasks, func(a, b *Task) int { return a.Depth() - b.Depth() })
 	whole := weigh(g.tasks).bytes(b.Cores) <= b.Memory
 	var p *Pass
@@ -195,7 +195,7 @@ func pack(out []*Pass, g *viewTasks, b Limits, part Part) []*Pass {
 	for _, t := range g.tasks {
 		if p == nil || used.tasks > 0 && (!whole && used.with(t).bytes(b.Cores) > b.Memory || !p.canRun(t)) {
 			p = &Pass{owner: g.owner, cores: b.Cores}
-			p.lo, p.Hi = part.Places(g.owner.data.Layout)
+			p.lo, p.Hi = shard.Places(g.owner.data.Layout)
 			out = append(out, p)
 			used = memoryDemand{}
 		}

@@ -30,7 +30,7 @@ type Limits struct {
 
 // LimitsOf returns the limits of the passes of a run.
 func LimitsOf(s *spec.Study, o *Options) Limits {
-	return Limits{ShareMemory(s, o).Accumulators, o.Cores()}
+	return Limits{ShareMemory(s, o).Accumulators, o.Workers()}
 }
 
 // A passOwner is what the tasks of a pass share: data as a model sees them. For comparisons of two

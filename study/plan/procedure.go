@@ -144,9 +144,9 @@ func (p *Plan) procedures() []*Cell {
 	return slices.DeleteFunc(slices.Clone(p.Cells), func(c *Cell) bool { return c.Procedure == nil })
 }
 
-// includesProcedure reports whether the part runs the i-th procedure. A procedure is not divided
+// includesProcedure reports whether the shard runs the i-th procedure. A procedure is not divided
 // between parts.
-func (p Part) includesProcedure(i int) bool { return p.Whole() || i%p.Of == p.Index-1 }
+func (s Shard) includesProcedure(i int) bool { return s.Whole() || i%s.Of == s.Index-1 }
 
 // Gather groups scores by layer, in the order in which the layers first appear.
 func (w *ProcedureRun) Gather(found []measure.PairScore) ([]scores.Layer, error) {
@@ -193,11 +193,11 @@ func (p *Plan) SharedName(c *Cell, key string) string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// PendingProcedures returns the unfinished cells of procedures that belong to a part.
-func (p *Plan) PendingProcedures(part Part) []*Cell {
+// PendingProcedures returns the unfinished cells of procedures that belong to a shard.
+func (p *Plan) PendingProcedures(shard Shard) []*Cell {
 	var out []*Cell
 	for i, c := range p.procedures() {
-		if part.includesProcedure(i) && !c.Done && !c.Failed {
+		if shard.includesProcedure(i) && !c.Done && !c.Failed {
 			out = append(out, c)
 		}
 	}

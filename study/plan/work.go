@@ -33,7 +33,7 @@ func (p *Plan) Work(o Options) []ModelWork {
 				w.Forwards += c.Procedure.Method.Work(&c.Procedure.Job)
 			}
 		}
-		for _, pass := range Passes(cells, Limits{Memory: int64(p.Study.Memory), Cores: o.Cores()}, o.Part) {
+		for _, pass := range Passes(cells, Limits{Memory: int64(p.Study.Memory), Cores: o.Workers()}, o.Shard) {
 			w.Passes++
 			w.Forwards += pass.Forwards()
 			w.Bytes = max(w.Bytes, pass.Cost())

@@ -19,12 +19,12 @@ import (
 // accumulator of each measure and size of layer. Finished cells are left out.
 func Estimate(ctx context.Context, p *plan.Plan, o plan.Options) ([]plan.Cost, error) {
 	e := newEstimator(p, o)
-	for _, pass := range plan.Passes(p.Cells, plan.LimitsOf(p.Study, &o), o.Part) {
+	for _, pass := range plan.Passes(p.Cells, plan.LimitsOf(p.Study, &o), o.Shard) {
 		if err := e.addPass(ctx, pass); err != nil {
 			return nil, err
 		}
 	}
-	for _, c := range p.PendingProcedures(o.Part) {
+	for _, c := range p.PendingProcedures(o.Shard) {
 		if err := e.addProcedure(ctx, c); err != nil {
 			return nil, err
 		}
@@ -160,9 +160,9 @@ func (e *estimator) taskTimes(p *plan.Pass) (feed, score time.Duration) {
 			one := e.shapeTimes(t)[turn]
 			feeds, scores = append(feeds, one.feed), append(scores, one.score)
 		}
-		feed += onCores(feeds, e.Options.Cores())
+		feed += onCores(feeds, e.Options.Workers())
 	}
-	return feed, onCores(scores, e.Options.Cores())
+	return feed, onCores(scores, e.Options.Workers())
 }
 
 // shapeTimes returns the times of the shape of a task. One that was not timed is scaled from the
@@ -204,7 +204,7 @@ func onCores(tasks []time.Duration, cores int) time.Duration {
 
 // saving returns the time that a pass of a given length spends on saving its states and records.
 func (e *estimator) saving(p *plan.Pass, length time.Duration) time.Duration {
-	timer := newSaveTimer(e.Options.Every, e.Options.SaveShare)
+	timer := newSaveTimer(e.Options.SaveInterval, e.Options.SaveShare)
 	var bytes int64
 	cells := map[*plan.Cell]bool{}
 	for _, t := range p.AllTasks() {

@@ -70,13 +70,13 @@ func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 
 // representations returns the cache of activations, or nil if there is none.
 func (r *runner) representations() *features.Store {
-	if r.Options.Representations == nil {
+	if r.Options.FeatureCache == nil {
 		var err error
-		if r.Options.Representations, err = features.Default(); err != nil {
+		if r.Options.FeatureCache, err = features.Default(); err != nil {
 			r.Options.Warnf("%v", err)
 		}
 	}
-	return r.Options.Representations
+	return r.Options.FeatureCache
 }
 
 // readSamplesOf returns the Job.Read of a cell.

@@ -20,7 +20,7 @@ import (
 // A failed model, data set or cell does not end the run. Run then returns a *Failures beside the
 // Result.
 func Run(ctx context.Context, s *spec.Study, dir string, o plan.Options) (result *rundir.Result, err error) {
-	ctx, run := telemetry.Span(ctx, "run", attribute.String("study", s.Name), attribute.String("part", o.Part.String()))
+	ctx, run := telemetry.Span(ctx, "run", attribute.String("study", s.Name), attribute.String("part", o.Shard.String()))
 	defer func() { telemetry.EndSpan(run, err) }()
 	folder, err := rundir.Create(dir)
 	if err != nil {
@@ -43,7 +43,7 @@ func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Opt
 	if err != nil {
 		return nil, err
 	}
-	r := &runner{Writer: w, accs: map[*plan.Task]plan.Accumulator{}, timer: newSaveTimer(o.Every, o.SaveShare), recorded: time.Now()}
+	r := &runner{Writer: w, accs: map[*plan.Task]plan.Accumulator{}, timer: newSaveTimer(o.SaveInterval, o.SaveShare), recorded: time.Now()}
 	if err := r.Resume(); err != nil {
 		return nil, err
 	}
@@ -53,8 +53,8 @@ func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Opt
 	if text := plan.MemoryWarning(p.Study, o.Memory); text != "" {
 		o.Warnf("%s", text)
 	}
-	todo := plan.Passes(p.Cells, plan.LimitsOf(p.Study, &o), o.Part)
-	procedures := p.PendingProcedures(o.Part)
+	todo := plan.Passes(p.Cells, plan.LimitsOf(p.Study, &o), o.Shard)
+	procedures := p.PendingProcedures(o.Shard)
 	r.progress.Passes = len(todo) + len(procedures)
 	for _, pass := range todo {
 		r.progress.Total += pass.Forwards()
@@ -75,12 +75,12 @@ func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Opt
 			return nil, err
 		}
 	}
-	if !o.Part.Whole() && o.Complete {
+	if !o.Shard.Whole() && o.Complete {
 		if err := r.CompleteCells(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if !o.Part.Whole() || o.Only != nil {
+	if !o.Shard.Whole() || o.Only != nil {
 		return &rundir.Result{Record: r.Record(false)}, r.Outcome()
 	}
 	return r.Finish(ctx)
@@ -151,7 +151,7 @@ func (r *runner) closePass(ctx context.Context, p *plan.Pass) error {
 	if len(p.AllTasks()) == 0 {
 		return nil
 	}
-	if r.Options.Part.Whole() {
+	if r.Options.Shard.Whole() {
 		if err := r.score(ctx, p); err != nil {
 			return r.saveAfter(err, p)
 		}
@@ -161,7 +161,7 @@ func (r *runner) closePass(ctx context.Context, p *plan.Pass) error {
 		return err
 	}
 	for _, t := range p.AllTasks() {
-		r.Folder.RemoveFailures(t.Cell.Key + "." + r.Options.Part.String())
+		r.Folder.RemoveFailures(t.Cell.Key + "." + r.Options.Shard.String())
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func (r *runner) shareCores(p *plan.Pass) {
 	for _, tasks := range p.Tasks {
 		most = max(most, len(tasks))
 	}
-	r.Options.ShareBLAS(min(most, r.Options.Cores()))
+	r.Options.ShareBLAS(min(most, r.Options.Workers()))
 }
 
 // newFeeder opens the sessions of a pass, and makes or restores its accumulators.
@@ -198,7 +198,7 @@ func (r *runner) newFeeder(p *plan.Pass) (*feeder, error) {
 func (r *runner) openReaders(p *plan.Pass) (*feeder, error) {
 	p.Seed = r.Plan.Study.Seed
 	p.Batch = plan.BatchSize(r.Plan.Study, p, plan.ShareMemory(r.Plan.Study, &r.Options))
-	f := &feeder{Pass: p, cores: r.Options.Cores(), accs: r.accs, stats: r.Stats, fail: r.giveUp, drop: r.dropLayer}
+	f := &feeder{Pass: p, cores: r.Options.Workers(), accs: r.accs, stats: r.Stats, fail: r.giveUp, drop: r.dropLayer}
 	for _, m := range p.Models {
 		layers, prediction := p.Layers(m)
 		reader, err := newReader(m, p.Data(), layers, prediction, p.Batch)

@@ -20,7 +20,7 @@ func (r *runner) score(ctx context.Context, p *plan.Pass) error {
 	if err != nil {
 		return err
 	}
-	workers := min(r.Options.Cores(), len(tasks))
+	workers := min(r.Options.Workers(), len(tasks))
 	r.Options.ShareBLAS(workers)
 	r.progress.Scored, r.progress.Scorings = 0, len(tasks)
 	outcomes := r.compute(ctx, tasks, workers)

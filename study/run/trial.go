@@ -183,7 +183,7 @@ func (e *estimator) scoreTrials(ctx context.Context, trials []*trial) {
 }
 
 func (e *estimator) scoreTurn(ctx context.Context, trials []*trial) {
-	workers := max(1, min(e.Options.Cores(), len(trials)))
+	workers := max(1, min(e.Options.Workers(), len(trials)))
 	e.Options.ShareBLAS(workers)
 	clock, walls := startClock(), make([]time.Duration, len(trials))
 	var group errgroup.Group

@@ -72,7 +72,7 @@ func (k *checkpoint) Save(state func(io.Writer) error) error {
 
 // Checkpoint returns the checkpoint of a procedure's cell.
 func (r *Writer) Checkpoint(c *plan.Cell) train.Checkpoint {
-	return &checkpoint{r, c, r.Folder.state(c, plan.Part{})}
+	return &checkpoint{r, c, r.Folder.state(c, plan.Shard{})}
 }
 
 // SharedCheckpoint returns the checkpoint shared by all cells whose plan.SharedName for the key is

@@ -43,8 +43,8 @@ func (r *Writer) FailCell(c *plan.Cell, layer string, inputs []string, cause err
 	f := c.FailureRecord()
 	f.Layer, f.Inputs = layer, inputs
 	f.Log = r.Log.Recent()
-	if !r.Options.Part.Whole() {
-		f.Part = r.Options.Part.String()
+	if !r.Options.Shard.Whole() {
+		f.Part = r.Options.Shard.String()
 	}
 	f = r.failures.Add(f, cause)
 	r.Stats.Failures.Add(1)

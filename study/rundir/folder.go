@@ -89,10 +89,10 @@ func (f Folder) Path(elem ...string) string {
 
 func (f Folder) cell(c *plan.Cell) string { return f.Path("cells", c.Key+".json") }
 
-// state returns the path of a cell's state for a part, or of a procedure's checkpoint.
-func (f Folder) state(c *plan.Cell, p plan.Part) string {
+// state returns the path of a cell's state for a shard, or of a procedure's checkpoint.
+func (f Folder) state(c *plan.Cell, p plan.Shard) string {
 	if c.Procedure != nil {
-		p = plan.Part{}
+		p = plan.Shard{}
 	}
 	return f.Path("states", c.Key+"."+p.String()+".bin")
 }

@@ -68,7 +68,7 @@ func (r *Writer) CompleteCells(ctx context.Context) error {
 	if r.states, err = listStates([]string{r.Folder.dir}); err != nil {
 		return err
 	}
-	first := (r.Options.Part.Index - 1) * len(r.Plan.Cells) / r.Options.Part.Of
+	first := (r.Options.Shard.Index - 1) * len(r.Plan.Cells) / r.Options.Shard.Of
 	for i := range r.Plan.Cells {
 		if err := r.mergeOrFail(ctx, r.Plan.Cells[(first+i)%len(r.Plan.Cells)], &Incomplete{}); err != nil {
 			return err
@@ -94,7 +94,7 @@ func (r *Writer) mergeOrFail(ctx context.Context, c *plan.Cell, lack *Incomplete
 	if !errors.As(err, &missing) {
 		return r.FailCell(c, "", nil, err)
 	}
-	if said := r.shardErrors(c); len(said) > 0 && r.Options.Part.Whole() {
+	if said := r.shardErrors(c); len(said) > 0 && r.Options.Shard.Whole() {
 		return r.FailCell(c, "", nil, fmt.Errorf("%s lacks %s: %s", c, missing.shards(), firstNames(said, 2)))
 	}
 	lack.add(err)
@@ -156,8 +156,8 @@ func (r *Writer) mergeCell(ctx context.Context, c *plan.Cell) error {
 	case <-ctx.Done(): // the eigenproblem of a large layer takes a minute: do not wait for it
 		return context.Cause(ctx)
 	}
-	if damaged := (*damagedPart)(nil); errors.As(err, &damaged) {
-		return missingShards(c, []string{fmt.Sprintf("%d/%d (damaged)", damaged.part.Index, damaged.part.Of)})
+	if damaged := (*damagedShard)(nil); errors.As(err, &damaged) {
+		return missingShards(c, []string{fmt.Sprintf("%d/%d (damaged)", damaged.shard.Index, damaged.shard.Of)})
 	}
 	if err != nil {
 		return err
@@ -206,11 +206,11 @@ func (r *Writer) copyRecord(c *plan.Cell) (bool, error) {
 
 // mergeTasks merges the layers of a cell in parallel, within the memory bound.
 func (r *Writer) mergeTasks(ctx context.Context, c *plan.Cell, parts []*stateFile) error {
-	r.Options.ShareBLAS(min(len(c.Tasks), r.Options.Cores()))
+	r.Options.ShareBLAS(min(len(c.Tasks), r.Options.Workers()))
 	memory := int64(r.Plan.Study.Memory)
 	room := semaphore.NewWeighted(memory)
 	group, layers := errgroup.WithContext(ctx)
-	group.SetLimit(r.Options.Cores())
+	group.SetLimit(r.Options.Workers())
 	for _, t := range c.Tasks {
 		need := min(2*t.FullCost+t.Borrowed, memory) // two accumulators: the result, and the part merged into it
 		if room.Acquire(layers, need) != nil {
@@ -227,10 +227,10 @@ func (r *Writer) mergeTasks(ctx context.Context, c *plan.Cell, parts []*stateFil
 	return context.Cause(ctx)
 }
 
-// A damagedPart is the error of a state that cannot be merged. A run of its shard computes it again.
-type damagedPart struct {
+// A damagedShard is the error of a state that cannot be merged. A run of its shard computes it again.
+type damagedShard struct {
 	error
-	part plan.Part
+	shard plan.Shard
 }
 
 func mergeParts(ctx context.Context, t *plan.Task, parts []*stateFile) error {
@@ -253,7 +253,7 @@ func mergeParts(ctx context.Context, t *plan.Task, parts []*stateFile) error {
 			return t.Explain(err)
 		}
 		if err := restore(t, acc, p); err != nil {
-			return &damagedPart{err, p.Part}
+			return &damagedShard{err, p.Shard}
 		}
 		if whole == nil {
 			whole = acc

@@ -171,12 +171,12 @@ func ReadResult(dir string) (*Result, error) {
 }
 
 // Unmerged returns the number of state files in a run folder that wait for Merge, each of one cell
-// and one part.
+// and one shard.
 func Unmerged(dir string) (int, error) {
 	files, err := Folder{dir}.list("states", "", ".bin")
 	n := 0
 	for _, file := range files {
-		if _, part, ok := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".bin"), "."); ok && part != (plan.Part{}).String() {
+		if _, shard, ok := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".bin"), "."); ok && shard != (plan.Shard{}).String() {
 			n++
 		}
 	}

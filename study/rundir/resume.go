@@ -29,7 +29,7 @@ func (r *Writer) Resume() error {
 		if c.Procedure != nil { // a procedure loads its own checkpoint
 			continue
 		}
-		f, err := openState(r.Folder.state(c, r.Options.Part))
+		f, err := openState(r.Folder.state(c, r.Options.Shard))
 		switch {
 		case errors.Is(err, os.ErrNotExist):
 			continue
@@ -43,7 +43,7 @@ func (r *Writer) Resume() error {
 		f.close()
 		if err != nil {
 			resetCell(c)
-			r.Options.Warnf("%s: %v; that cell starts afresh", r.Folder.state(c, r.Options.Part), err)
+			r.Options.Warnf("%s: %v; that cell starts afresh", r.Folder.state(c, r.Options.Shard), err)
 		}
 	}
 	return nil
@@ -101,7 +101,7 @@ func (r *Writer) Accumulator(t *plan.Task, store measure.Store) (plan.Accumulato
 	if t.Saved == 0 {
 		return acc, nil
 	}
-	f, err := openState(r.Folder.state(t.Cell, r.Options.Part))
+	f, err := openState(r.Folder.state(t.Cell, r.Options.Shard))
 	if errors.Is(err, os.ErrNotExist) { // a concurrent run of the study has finished the cell
 		t.Seen, t.Saved = 0, 0
 		return acc, nil

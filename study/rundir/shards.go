@@ -44,7 +44,7 @@ func (r *Writer) removeStates(c *plan.Cell) error {
 		})
 		return removeAll(own)
 	case r.Options.Only != nil: // listing a folder with the states of many other models is slow
-		return removeAll([]string{r.Folder.state(c, r.Options.Part)})
+		return removeAll([]string{r.Folder.state(c, r.Options.Shard)})
 	}
 	files, err := r.Folder.list("states", c.Key+".", ".bin")
 	return errors.Join(err, removeAll(files))
@@ -77,7 +77,7 @@ func findParts(c *plan.Cell, states stateFiles) ([]*stateFile, error) {
 		if byCount[of] == nil {
 			byCount[of] = map[int]string{}
 		}
-		if other := byCount[of][i]; other == "" || !holdsPart(c, other, plan.Part{Index: i, Of: of}) {
+		if other := byCount[of][i]; other == "" || !holdsShard(c, other, plan.Shard{Index: i, Of: of}) {
 			byCount[of][i] = file
 		}
 	}
@@ -103,8 +103,8 @@ func openParts(c *plan.Cell, files map[int]string, of int) (parts []*stateFile, 
 	}()
 	var missing []string
 	for i := 1; i <= of; i++ {
-		part := plan.Part{Index: i, Of: of}
-		lo, hi := part.Places(c.Data.Layout)
+		shard := plan.Shard{Index: i, Of: of}
+		lo, hi := shard.Places(c.Data.Layout)
 		if lo == hi {
 			continue
 		}
@@ -120,7 +120,7 @@ func openParts(c *plan.Cell, files map[int]string, of int) (parts []*stateFile, 
 			return parts, err
 		}
 		parts = append(parts, f)
-		if !isComplete(c, f, part) {
+		if !isComplete(c, f, shard) {
 			missing = append(missing, fmt.Sprintf("%d/%d (unfinished)", i, of))
 		}
 	}
@@ -130,20 +130,20 @@ func openParts(c *plan.Cell, files map[int]string, of int) (parts []*stateFile, 
 	return parts, nil
 }
 
-// holdsPart reports whether a state file holds a complete part.
-func holdsPart(c *plan.Cell, file string, part plan.Part) bool {
+// holdsShard reports whether a state file holds a complete shard.
+func holdsShard(c *plan.Cell, file string, shard plan.Shard) bool {
 	f, err := openState(file)
 	if err != nil {
 		return false
 	}
 	defer f.close()
-	return isComplete(c, f, part) && f.isIntact()
+	return isComplete(c, f, shard) && f.isIntact()
 }
 
-// isComplete reports whether a part holds every layer of the cell up to its end.
-func isComplete(c *plan.Cell, f *stateFile, part plan.Part) bool {
-	_, hi := part.Places(c.Data.Layout)
-	if f.Cell != c.Key || f.N != c.Data.Layout.N || f.Part != part {
+// isComplete reports whether a shard holds every layer of the cell up to its end.
+func isComplete(c *plan.Cell, f *stateFile, shard plan.Shard) bool {
+	_, hi := shard.Places(c.Data.Layout)
+	if f.Cell != c.Key || f.N != c.Data.Layout.N || f.Shard != shard {
 		return false
 	}
 	for _, t := range c.Tasks {

@@ -15,7 +15,7 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// A state file (states/KEY.PART.bin) holds what a cell has gathered in one part of the samples: for
+// A state file (states/KEY.SHARD.bin) holds what a cell has gathered in one shard of the samples: for
 // each layer either the serialised accumulator with the place that it has reached, or its scores
 // where the layer is finished.
 //
@@ -27,7 +27,7 @@ const stateMagic = "noether state 1\n"
 // A stateIndex is the table of contents of a state file.
 type stateIndex struct {
 	Cell       string       `json:"cell"`
-	Part       plan.Part    `json:"part"`
+	Shard      plan.Shard   `json:"part"`
 	N          int          `json:"n"` // number of samples of the data
 	Entries    []stateEntry `json:"entries"`
 	Unreadable []string     `json:"unreadable,omitempty"`
@@ -36,7 +36,7 @@ type stateIndex struct {
 // A stateEntry describes the payload of one task of a cell.
 type stateEntry struct {
 	Layer  string `json:"layer"`
-	Seen   int    `json:"seen"` // number of places, from 0, that have been fed; those below the part's start count too
+	Seen   int    `json:"seen"` // number of places, from 0, that have been fed; those below the shard's start count too
 	Scored bool   `json:"scored,omitempty"`
 	Offset int64  `json:"offset"`
 	Size   int64  `json:"size"`

@@ -19,7 +19,7 @@ import (
 
 func writeExample(t testing.TB, path string) []byte {
 	t.Helper()
-	index := &stateIndex{Cell: "c", Part: plan.Part{Index: 2, Of: 3}, N: 7, Unreadable: []string{"x"},
+	index := &stateIndex{Cell: "c", Shard: plan.Shard{Index: 2, Of: 3}, N: 7, Unreadable: []string{"x"},
 		Entries: []stateEntry{{Layer: "a", Seen: 4}, {Layer: "b", Seen: 7, Scored: true}, {Layer: "empty"}}}
 	payload := map[string]string{"a": "state of a", "b": "scores of b"}
 	err := writeState(path, index, func(w io.Writer, e *stateEntry) error {
@@ -51,7 +51,7 @@ func TestStateFileRoundTrip(t *testing.T) {
 			t.Errorf("%s holds %q, %v", layer, got, err)
 		}
 	}
-	if f.Cell != "c" || f.Part != (plan.Part{Index: 2, Of: 3}) || f.N != 7 || f.entry("b").Seen != 7 || !f.entry("b").Scored || f.entry("none") != nil {
+	if f.Cell != "c" || f.Shard != (plan.Shard{Index: 2, Of: 3}) || f.N != 7 || f.entry("b").Seen != 7 || !f.entry("b").Scored || f.entry("none") != nil {
 		t.Errorf("the index is %+v", f.stateIndex)
 	}
 }
@@ -94,7 +94,7 @@ func TestPartsCoverEveryPlaceOnceInWholeBlocks(t *testing.T) {
 		of := rapid.IntRange(1, 40).Draw(t, "of")
 		next := 0
 		for i := 1; i <= of; i++ {
-			lo, hi := plan.Part{Index: i, Of: of}.Places(l)
+			lo, hi := plan.Shard{Index: i, Of: of}.Places(l)
 			if lo != next || hi < lo || lo != l.N && lo%l.Block != 0 {
 				t.Fatalf("part %d of %d of %+v is %d to %d after %d", i, of, l, lo, hi, next)
 			}

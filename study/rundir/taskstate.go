@@ -15,17 +15,17 @@ func (r *Writer) SaveCell(c *plan.Cell, accs map[*plan.Task]plan.Accumulator) er
 		c.Done = true
 		return nil
 	}
-	path := r.Folder.state(c, r.Options.Part)
+	path := r.Folder.state(c, r.Options.Shard)
 	old, err := openState(path)
 	if err == nil {
 		defer old.close()
 	} else if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, errDamaged) {
 		return err
 	}
-	if old != nil && !r.Options.Part.Whole() && isComplete(c, old, r.Options.Part) && old.isIntact() {
+	if old != nil && !r.Options.Shard.Whole() && isComplete(c, old, r.Options.Shard) && old.isIntact() {
 		return nil // a concurrent run of this shard has saved more
 	}
-	index := &stateIndex{Cell: c.Key, Part: r.Options.Part, N: c.Data.Layout.N, Unreadable: c.Data.Unreadable.Names()}
+	index := &stateIndex{Cell: c.Key, Shard: r.Options.Shard, N: c.Data.Layout.N, Unreadable: c.Data.Unreadable.Names()}
 	var kept []*plan.Task
 	for _, t := range c.Tasks {
 		if e, ok := r.entryOf(t, accs[t], old); ok {
@@ -56,7 +56,7 @@ func (r *Writer) entryOf(t *plan.Task, acc plan.Accumulator, old *stateFile) (e 
 	if t.Scored != nil || acc != nil {
 		return stateEntry{Layer: layer, Seen: t.Seen, Scored: t.Scored != nil}, true
 	}
-	if old != nil && old.Cell == t.Cell.Key && old.Part == r.Options.Part && old.N == t.Cell.Data.Layout.N {
+	if old != nil && old.Cell == t.Cell.Key && old.Shard == r.Options.Shard && old.N == t.Cell.Data.Layout.N {
 		if was := old.entry(layer); was != nil && old.verify(was) == nil {
 			return stateEntry{Layer: layer, Seen: was.Seen, Scored: was.Scored}, true
 		}

@@ -9,10 +9,10 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// find returns the local path of a file or folder of the study: URLs are downloaded and archives
-// unpacked. If sum is not empty, it is the SHA-256 that the file must have. Errors have the
-// position in the study file.
-func (s *Study) find(ctx context.Context, p Path, sum string) (string, error) {
+// localPath returns the local path of a file or folder of the study. URLs are downloaded and archives
+// unpacked. If sum is not empty, it is the SHA-256 that the file must have. Errors have the position
+// in the study file.
+func (s *Study) localPath(ctx context.Context, p Path, sum string) (string, error) {
 	path := s.resolve(p.text)
 	if fetch.IsURL(path) {
 		return s.fetched(ctx, p, func() (string, error) {
@@ -31,7 +31,7 @@ func (s *Study) find(ctx context.Context, p Path, sum string) (string, error) {
 	case sum == "" && (info.IsDir() || !fetch.IsArchive(path)):
 		return path, nil
 	case info.IsDir():
-		return "", p.Errorf("%s is a folder, and sha256 is of a file", path)
+		return "", p.Errorf("%s is a folder; sha256 can be given only for a file", path)
 	}
 	return s.fetched(ctx, p, func() (string, error) { return s.cache.Local(ctx, path, sum) })
 }
@@ -51,18 +51,20 @@ func (s *Study) fetched(ctx context.Context, p Path, get func() (string, error))
 	return "", p.Errorf("%v", err)
 }
 
-// FindModel returns the local path of a model's file. For a URL, the files of its weights are
-// downloaded too. The hash is checked when the model is opened.
+// FindModel returns the local path of a model's file. For a URL, its external data files are
+// downloaded too. FindModel does not check the SHA-256 of a local file, nor that of a model with
+// external data files: plan.New compares it after opening the model.
 func (s *Study) FindModel(ctx context.Context, spec Model) (string, error) {
 	p := spec.ONNX
 	address := s.resolve(p.text)
 	if !fetch.IsURL(address) {
-		return s.find(ctx, p, "")
+		return s.localPath(ctx, p, "")
 	}
 	return s.fetched(ctx, p, func() (string, error) { return s.cache.Model(ctx, address, spec.SHA256, onnx.ListExternal) })
 }
 
-// OpenCache opens the download cache. A missing cache is an error only when a URL is needed.
+// OpenCache opens the download cache. A missing cache is an error only when it is needed: for URLs,
+// archives, and files with a sha256.
 func (s *Study) OpenCache(warn func(string)) {
 	if s.cache == nil {
 		if s.cache, s.noCache = fetch.Default(); s.noCache == nil {
@@ -71,7 +73,8 @@ func (s *Study) OpenCache(warn func(string)) {
 	}
 }
 
-// absolute returns a path of the study that is valid in a study file elsewhere.
+// absolute returns the absolute form of a path of the study, for a study file in another folder. URLs
+// are returned unchanged.
 func (s *Study) absolute(path string) string {
 	path = s.resolve(path)
 	if fetch.IsURL(path) {
@@ -83,5 +86,5 @@ func (s *Study) absolute(path string) string {
 	return path
 }
 
-// UseCache sets the download cache, in place of the user's.
+// UseCache sets the download cache, in place of the user's default cache.
 func (s *Study) UseCache(c *fetch.Cache) { s.cache = c }

@@ -14,7 +14,7 @@ import (
 func (s *Study) Preprocessing(ctx context.Context, spec Model, path string, warn func(string)) (model.Preprocess, error) {
 	switch beside := filepath.Join(filepath.Dir(path), "preprocessor_config.json"); {
 	case spec.Preprocess.config != nil:
-		file, err := s.find(ctx, *spec.Preprocess.config, "")
+		file, err := s.localPath(ctx, *spec.Preprocess.config, "")
 		if err != nil {
 			return model.Preprocess{}, err
 		}

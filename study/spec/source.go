@@ -171,7 +171,7 @@ func (s *Study) findAll(ctx context.Context, d Data, paths []Path, optional ...*
 	}
 	var out []string
 	for _, p := range paths {
-		found, err := s.find(ctx, p, d.SHA256)
+		found, err := s.localPath(ctx, p, d.SHA256)
 		if err != nil {
 			return nil, err
 		}
@@ -182,7 +182,7 @@ func (s *Study) findAll(ctx context.Context, d Data, paths []Path, optional ...*
 			out = append(out, "")
 			continue
 		}
-		found, err := s.find(ctx, *p, "")
+		found, err := s.localPath(ctx, *p, "")
 		if err != nil {
 			return nil, err
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An engine executes one graph. It keeps a buffer for each input and shape.
-type engine struct {
+// A boundSession runs one graph. It has a buffer for each input name and shape.
+type boundSession struct {
 	runtime *ort.Runtime
 	session *ort.Session
 	names   []string
@@ -20,17 +20,17 @@ type engine struct {
 	cache   map[string]*ort.Value
 }
 
-// newEngine returns an engine for a graph.
-func (t *Trainer) newEngine(graph *onnx.Model) (*engine, error) {
+// newBoundSession returns a session for a graph, without values bound to its inputs.
+func (t *Trainer) newBoundSession(graph *onnx.Model) (*boundSession, error) {
 	session, err := t.runtime.NewSession(graph, t.program.spec.Engine)
 	if err != nil {
 		return nil, err
 	}
 	names := session.Inputs()
-	return &engine{runtime: t.runtime, session: session, names: names, in: make([]*ort.Value, len(names)), cache: map[string]*ort.Value{}}, nil
+	return &boundSession{runtime: t.runtime, session: session, names: names, in: make([]*ort.Value, len(names)), cache: map[string]*ort.Value{}}, nil
 }
 
-func (e *engine) close() error {
+func (e *boundSession) close() error {
 	for _, v := range e.owned {
 		v.Close()
 	}
@@ -38,16 +38,16 @@ func (e *engine) close() error {
 	return e.session.Close()
 }
 
-// bind sets the value of an input. It ignores names that the graph does not have, such as the
-// target of a loss that does not depend on it.
-func (e *engine) bind(name string, v *ort.Value) {
+// bind sets the value of an input. It ignores names that are not inputs of the graph: a loss that
+// does not use its target leaves a graph without the input for it.
+func (e *boundSession) bind(name string, v *ort.Value) {
 	if i := slices.Index(e.names, name); i >= 0 {
 		e.in[i] = v
 	}
 }
 
 // buffer returns the buffer for an input of a shape.
-func (e *engine) buffer(name string, t onnx.Type, shape ...int) (*ort.Value, error) {
+func (e *boundSession) buffer(name string, t onnx.Type, shape ...int) (*ort.Value, error) {
 	key := fmt.Sprint(name, shape)
 	v, ok := e.cache[key]
 	if !ok {
@@ -61,7 +61,7 @@ func (e *engine) buffer(name string, t onnx.Type, shape ...int) (*ort.Value, err
 }
 
 // setFloats copies a tensor to an input.
-func (e *engine) setFloats(name string, x tensor.Tensor) error {
+func (e *boundSession) setFloats(name string, x tensor.Tensor) error {
 	v, err := e.buffer(name, onnx.Float, x.Shape...)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (e *engine) setFloats(name string, x tensor.Tensor) error {
 }
 
 // setInts copies integers to an input.
-func (e *engine) setInts(name string, x []int) error {
+func (e *boundSession) setInts(name string, x []int) error {
 	v, err := e.buffer(name, onnx.Int64, len(x))
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (e *engine) setInts(name string, x []int) error {
 }
 
 // setScalar sets a scalar input.
-func (e *engine) setScalar(name string, x float32) error {
+func (e *boundSession) setScalar(name string, x float32) error {
 	v, err := e.buffer(name, onnx.Float)
 	if err != nil {
 		return err
@@ -95,33 +95,34 @@ func (e *engine) setScalar(name string, x float32) error {
 	return nil
 }
 
-// feedStep sets the rates and the dropout masks of one step for n samples. number counts steps from
-// 1; step is the position in an unrolled graph, or -1.
-func (t *Trainer) feedStep(e *engine, n, number, step int) error {
-	for j, v := range t.program.spec.Optimiser.rates(number, t.rate(number)) {
-		if err := e.setScalar(inputName(step, rateName(j)), float32(v)); err != nil {
+// feedScalarsAndMasks sets the optimiser's per-step scalars (such as the learning rate) and the
+// dropout masks of n samples. iteration counts steps from 1; unrolledIndex is the step's position in
+// an unrolled graph, or -1.
+func (t *Trainer) feedScalarsAndMasks(e *boundSession, n, iteration, unrolledIndex int) error {
+	for j, v := range t.program.spec.Optimiser.rates(iteration, t.rate(iteration)) {
+		if err := e.setScalar(inputName(unrolledIndex, rateName(j)), float32(v)); err != nil {
 			return err
 		}
 	}
 	for _, m := range t.program.masks {
-		if err := e.setFloats(inputName(step, m.name), m.draw(t.program.spec.Seed, number, n)); err != nil {
+		if err := e.setFloats(inputName(unrolledIndex, m.name), m.draw(t.program.spec.Seed, iteration, n)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// inputName returns the name of an input in step step of an unrolled graph, or the name itself for
-// -1.
-func inputName(step int, name string) string {
-	if step < 0 {
+// inputName returns the name of an input of the given step of an unrolled graph. With -1 it returns
+// name.
+func inputName(unrolledIndex int, name string) string {
+	if unrolledIndex < 0 {
 		return name
 	}
-	return unrolledName(step, name)
+	return unrolledName(unrolledIndex, name)
 }
 
 // feed copies a batch to the inputs.
-func (t *Trainer) feed(e *engine, b *Batch, step int) error {
+func (t *Trainer) feed(e *boundSession, b *Batch, unrolledIndex int) error {
 	if len(b.Inputs) != len(t.program.inputs) {
 		return fmt.Errorf("a batch has %d inputs and the model takes %d", len(b.Inputs), len(t.program.inputs))
 	}
@@ -134,15 +135,15 @@ func (t *Trainer) feed(e *engine, b *Batch, step int) error {
 		if x.Rank() == 0 || x.Shape[0] != n {
 			return fmt.Errorf("input %q has shape %v in a batch of %d samples", port.Name, x.Shape, n)
 		}
-		if err := e.setFloats(inputName(step, port.Name), x); err != nil {
+		if err := e.setFloats(inputName(unrolledIndex, port.Name), x); err != nil {
 			return err
 		}
 	}
-	if t.program.spec.Loss.Target == onnx.Float {
+	if t.program.spec.Loss.TargetType == onnx.Float {
 		if b.Target.Rank() == 0 || b.Target.Shape[0] != n {
 			return fmt.Errorf("the target has shape %v in a batch of %d samples", b.Target.Shape, n)
 		}
-		return e.setFloats(inputName(step, targetName), b.Target)
+		return e.setFloats(inputName(unrolledIndex, targetName), b.Target)
 	}
 	if len(b.Classes) != n {
 		return fmt.Errorf("%d classes in a batch of %d samples", len(b.Classes), n)
@@ -150,5 +151,5 @@ func (t *Trainer) feed(e *engine, b *Batch, step int) error {
 	if err := t.program.checkClasses(b.Classes); err != nil {
 		return err
 	}
-	return e.setInts(inputName(step, targetName), b.Classes)
+	return e.setInts(inputName(unrolledIndex, targetName), b.Classes)
 }
