@@ -103,16 +103,16 @@ func rankingSentence(leads []advantage, models int, title string) string {
 	}
 	under := "under " + Shorten(first.best.Transform, maxNameWidth)
 	if len(leads) == 1 && significant == 0 {
-		return fmt.Sprintf("Which of %s is the more invariant %s is open: %s leads with %s, which is within their intervals.", Plural(models, "model"), under, name, example)
+		return fmt.Sprintf("Which of %s is the more invariant %s is open: %s leads with %s, a difference within their intervals.", Plural(models, "model"), under, name, example)
 	}
 	if len(leads) == 1 {
-		return fmt.Sprintf("%s %s %s: %s, which is more than their intervals allow.", name, than, under, example)
+		return fmt.Sprintf("%s %s %s: %s, more than their intervals.", name, than, under, example)
 	}
 	if significant == 0 {
-		return fmt.Sprintf("Which of %s is the most invariant is open: %s leads in %d of %s, in none of them by more than the intervals allow.",
+		return fmt.Sprintf("Which of %s is the most invariant is open: %s leads in %d of %s, in none of them by more than their intervals.",
 			Plural(models, "model"), name, won, Plural(len(leads), "case"))
 	}
-	return fmt.Sprintf("%s %s in %d of %s, in %s by more than the intervals allow; %s it has %s.",
+	return fmt.Sprintf("%s %s in %d of %s, in %s by more than their intervals; %s it has %s.",
 		name, than, won, Plural(len(leads), "case"), Count(significant), under, example)
 }
 

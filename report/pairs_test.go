@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/noether-ml/noether/report/internal/reporttest"
@@ -78,5 +79,33 @@ func TestPairsAtOneLayer(t *testing.T) {
 	}
 	if got, want := Findings(rows, reporttest.Measures()), []string{"STIR is highest for a → b (0.900) and lowest for b → a (0.400)."}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestTiesCountForNeitherSeries checks the sentence on how often one of two models is above the other.
+func TestTiesCountForNeitherSeries(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		m, k [3]float64
+		want string // the end of the sentence
+	}{
+		{[3]float64{.5, .5, .9}, [3]float64{.5, .5, .8}, "m is above the other in 1 of 3, in 1 of them by more than their intervals."},
+		{[3]float64{.5, .5, .8}, [3]float64{.5, .5, .9}, "k is above the other in 1 of 3, in 1 of them by more than their intervals."},
+		{[3]float64{.5, .70, .9}, [3]float64{.5, .71, .8}, "Each is above the other in 1 of 3."},
+		{[3]float64{.5, .6, .7}, [3]float64{.5, .6, .7}, "lowest for m, gray (0.500)."},
+	} {
+		var rows []scores.Row
+		for i, transform := range []string{"gray", "turn", "tilt"} {
+			rows = append(rows, predictionRow("m", transform, "accuracy", "moved", c.m[i], 0.02), predictionRow("k", transform, "accuracy", "moved", c.k[i], 0.02))
+		}
+		var said []string
+		for _, s := range Statements(rows, reporttest.Measures()) {
+			if s.Kind == ExtremesStatement && len(s.Rows) == len(rows) {
+				said = append(said, s.Text)
+			}
+		}
+		if !slices.ContainsFunc(said, func(text string) bool { return strings.HasSuffix(text, c.want) }) {
+			t.Errorf("m %v, k %v: the sentences are %q; want one that ends with %q", c.m, c.k, said, c.want)
+		}
 	}
 }

@@ -20,7 +20,7 @@ type Statement struct {
 
 // The kinds of statements.
 const (
-	CurveStatement = "curve" // the course of one curve; for charts that draw all of its rows
+	CurveStatement = "curve" // how one curve runs; for charts that draw all of its rows
 	// Where two curves differ most; for charts that draw only these two.
 	GapStatement = "gap"
 	// Which rows are highest and lowest; for charts that draw only these rows.
@@ -63,41 +63,41 @@ func (b *statementBuilder) measure(m measure.Descriptor) {
 	b.names = wording{models: len(distinct(b.rows, label)) > 1, data: len(distinct(b.rows, byData)) > 1}
 	layers := Layered(b.rows, m.Name)
 	for _, s := range m.Statistics {
-		var at []int
+		var indices []int
 		for i := range b.rows {
 			r := &b.rows[i]
 			if b.levels[i] >= OverTrial && r.Measure == m.Name && r.Statistic == s.Name && finite(r.Value) {
-				at = append(at, i)
+				indices = append(indices, i)
 			}
 		}
 		if layers {
-			b.curves(at, m, s, "layers")
+			b.curves(indices, m, s, "layers")
 		}
-		b.curves(at, m, s, "values")
-		b.extremes(at, m, s, layers)
+		b.curves(indices, m, s, "values")
+		b.extremes(indices, m, s, layers)
 	}
 }
 
 // curves adds a statement for each curve over layers or parameter values, and for each pair of
 // curves.
-func (b *statementBuilder) curves(at []int, m measure.Descriptor, s measure.StatisticDescriptor, over string) {
+func (b *statementBuilder) curves(indices []int, m measure.Descriptor, s measure.StatisticDescriptor, over string) {
 	type curve struct {
 		series Series
-		at     []int
+		rows   []int // indices of the series' rows
 	}
 	names := b.names
 	names.places = over
 	label := Measures{m}.ModelLabel
 	key := func(i int) string {
 		r := &b.rows[i]
-		place := r.Parameter
+		fixed := r.Parameter // what all points of a curve share: their parameter, or their layers
 		if over == "values" {
-			place = r.Layer + "\x00" + r.OtherLayer
+			fixed = r.Layer + "\x00" + r.OtherLayer
 		}
-		return strings.Join([]string{label(r), r.Data, r.Transform, r.Factor, r.Variant, place}, "\x00")
+		return strings.Join([]string{label(r), r.Data, r.Transform, r.Factor, r.Variant, fixed}, "\x00")
 	}
 	var curves []curve
-	for _, group := range groupedBy(at, key) {
+	for _, group := range groupedBy(indices, key) {
 		if over == "values" {
 			group = slices.DeleteFunc(slices.Clone(group), func(i int) bool { return b.rows[i].Parameter == "" })
 			slices.SortStableFunc(group, func(i, j int) int { return ByNumber(b.rows[i].Parameter, b.rows[j].Parameter) })
@@ -111,7 +111,7 @@ func (b *statementBuilder) curves(at []int, m measure.Descriptor, s measure.Stat
 		c := curve{Series{Model: label(first), Data: first.Data, Transform: transformLabel(first), Factor: first.Factor, Variant: first.Variant}, group}
 		for k, i := range group {
 			r := b.rows[i]
-			if over == "values" {
+			if over == "values" { // wording.depth and gap read the place of a point from Layer and Depth
 				c.series.Transform = r.Transform
 				r.Layer, r.OtherLayer, r.Depth = r.Parameter, "", k
 			}
@@ -127,7 +127,7 @@ func (b *statementBuilder) curves(at []int, m measure.Descriptor, s measure.Stat
 	for _, pair := range groupedBy(curves, byCase) {
 		if len(pair) == 2 && !pair[0].series.IsGrid() && !pair[1].series.IsGrid() {
 			if text := gap(pair[0].series, pair[1].series); text != "" {
-				b.add(GapStatement, text, 0, slices.Concat(pair[0].at, pair[1].at))
+				b.add(GapStatement, text, 0, slices.Concat(pair[0].rows, pair[1].rows))
 			}
 		}
 	}
@@ -136,13 +136,13 @@ func (b *statementBuilder) curves(at []int, m measure.Descriptor, s measure.Stat
 // gap returns a sentence on where two curves differ most, or "" if they have too few points in
 // common.
 func gap(a, b Series) string {
-	at := make(map[int]scores.Row)
+	byDepth := make(map[int]scores.Row)
 	for _, r := range b.Rows {
-		at[r.Depth] = r
+		byDepth[r.Depth] = r
 	}
 	common, widest := 0, [2]scores.Row{}
 	for _, r := range a.Rows {
-		other, ok := at[r.Depth]
+		other, ok := byDepth[r.Depth]
 		if !ok {
 			continue
 		}
@@ -161,7 +161,7 @@ func gap(a, b Series) string {
 	}
 	text := fmt.Sprintf("They are furthest apart at %s (%s %s, %s %s)", where, Shorten(a.Model, maxNameWidth), Number(p.Value), Shorten(b.Model, maxNameWidth), Number(q.Value))
 	if finite(p.High-p.Low) && finite(q.High-q.Low) && !differSignificantly(p, q) {
-		text += ", which is within their intervals"
+		text += ", a difference within their intervals"
 	}
 	return text + "."
 }
@@ -169,23 +169,24 @@ func gap(a, b Series) string {
 // statementFields are the fields in which the rows of a chart may differ.
 var statementFields = []Field{"variant", "model", "layer", "other", "data", "factor", "name", "parameter"}
 
-// besideLayers lists the fields by which charts divide layers.
+// besideLayers lists the fields that charts combine with the layer.
 var besideLayers = []Field{"other", "model", "factor", "name", "parameter"}
 
 // extremes adds a statement for each set of rows that differ in one or two fields, as in bar charts
-// and heat maps. If layer is not one of the fields, the deepest layer of each model is used. Parts
-// of the ranges of several transformations count as one field among up to three.
-func (b *statementBuilder) extremes(at []int, m measure.Descriptor, s measure.StatisticDescriptor, layers bool) {
-	if len(at) == 0 {
+// and heat maps. If layer is not one of the fields, the deepest layer of each model is used. Factor,
+// transformation and parameter together are one set of three fields: the parts of the ranges of
+// several transformations.
+func (b *statementBuilder) extremes(indices []int, m measure.Descriptor, s measure.StatisticDescriptor, layers bool) {
+	if len(indices) == 0 {
 		return
 	}
 	var varying []Field
 	for _, d := range statementFields {
-		if slices.ContainsFunc(at, func(i int) bool { return d.Of(b.measures, &b.rows[i]) != d.Of(b.measures, &b.rows[at[0]]) }) {
+		if slices.ContainsFunc(indices, func(i int) bool { return d.Of(b.measures, &b.rows[i]) != d.Of(b.measures, &b.rows[indices[0]]) }) {
 			varying = append(varying, d)
 		}
 	}
-	summarised := slices.DeleteFunc(slices.Clone(at), func(i int) bool { return b.levels[i] != OverValues })
+	summarised := slices.DeleteFunc(slices.Clone(indices), func(i int) bool { return b.levels[i] != OverValues })
 	deepest := summarised
 	if layers {
 		deepest = b.deepest(summarised)
@@ -210,7 +211,7 @@ func (b *statementBuilder) extremes(at []int, m measure.Descriptor, s measure.St
 		from := summarised
 		switch {
 		case has(set, "parameter"):
-			from = slices.DeleteFunc(slices.Clone(at), func(i int) bool { return b.rows[i].Parameter == "" })
+			from = slices.DeleteFunc(slices.Clone(indices), func(i int) bool { return b.rows[i].Parameter == "" })
 		case has(set, "layer"):
 		default:
 			from = deepest
@@ -234,26 +235,26 @@ func (b *statementBuilder) extremes(at []int, m measure.Descriptor, s measure.St
 	}
 }
 
-// deepest returns the rows of the deepest layer of each model; if several have that depth, of the
-// last.
-func (b *statementBuilder) deepest(at []int) []int {
+// deepest returns the rows of the deepest layer of each model; if several layers are equally deep,
+// the last one's.
+func (b *statementBuilder) deepest(indices []int) []int {
 	type pair struct{ model, other string }
 	of := func(i int) pair { return pair{b.rows[i].Model, b.rows[i].OtherModel} }
 	last := make(map[pair]*scores.Row)
-	for _, i := range at {
+	for _, i := range indices {
 		if known := last[of(i)]; known == nil || b.rows[i].Depth >= known.Depth {
 			last[of(i)] = &b.rows[i]
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(at), func(i int) bool { return b.rows[i].Layer != last[of(i)].Layer })
+	return slices.DeleteFunc(slices.Clone(indices), func(i int) bool { return b.rows[i].Layer != last[of(i)].Layer })
 }
 
 // highestAndLowest returns a sentence on the rows with the highest and the lowest value, and on how
 // two series compare.
-func (b *statementBuilder) highestAndLowest(at []int, set []Field, s measure.StatisticDescriptor) string {
-	compared := slices.DeleteFunc(slices.Clone(at), func(i int) bool { return isSelf(b.rows[i]) })
+func (b *statementBuilder) highestAndLowest(indices []int, set []Field, s measure.StatisticDescriptor) string {
+	compared := slices.DeleteFunc(slices.Clone(indices), func(i int) bool { return isSelf(b.rows[i]) })
 	if len(compared) == 0 {
-		compared = at
+		compared = indices
 	}
 	high, low := compared[0], compared[0]
 	for _, i := range compared {
@@ -265,7 +266,7 @@ func (b *statementBuilder) highestAndLowest(at []int, set []Field, s measure.Sta
 		}
 	}
 	name := func(i int) string { return b.nameIn(&b.rows[i], set) }
-	if len(at) == 1 {
+	if len(indices) == 1 {
 		if name(high) == "" {
 			return fmt.Sprintf("It is %s.", Number(b.rows[high].Value))
 		}
@@ -273,10 +274,10 @@ func (b *statementBuilder) highestAndLowest(at []int, set []Field, s measure.Sta
 	}
 	text := fmt.Sprintf("It is highest for %s (%s) and lowest for %s (%s).", name(high), Number(b.rows[high].Value), name(low), Number(b.rows[low].Value))
 	if len(set) == 3 {
-		return text + b.beyondChance(at)
+		return text + b.beyondChance(indices)
 	}
 	if len(set) == 2 && set[0] != "layer" {
-		text += b.wins(at, set[0], set[1])
+		text += b.wins(indices, set[0], set[1])
 	}
 	return text
 }
@@ -309,16 +310,17 @@ func (b *statementBuilder) nameIn(r *scores.Row, set []Field) string {
 	return text
 }
 
-// wins counts where one of two series is above the other, and where by more than the intervals. It
-// returns "" unless there are two series.
-func (b *statementBuilder) wins(at []int, series, along Field) string {
-	values := distinctOf(at, func(i int) string { return series.Of(b.measures, &b.rows[i]) })
+// wins returns a sentence on how often one of two series is above the other, and how often
+// significantly. Ties count for neither series. It returns "" unless there are two series that
+// differ.
+func (b *statementBuilder) wins(indices []int, series, along Field) string {
+	values := distinctOf(indices, func(i int) string { return series.Of(b.measures, &b.rows[i]) })
 	if len(values) != 2 {
 		return ""
 	}
-	both, ahead := 0, 0
-	var sure [2]int
-	for _, group := range groupedBy(at, func(i int) string { return along.Of(b.measures, &b.rows[i]) }) {
+	common := 0
+	var above, significant [2]int // per series
+	for _, group := range groupedBy(indices, func(i int) string { return along.Of(b.measures, &b.rows[i]) }) {
 		if len(group) != 2 {
 			continue
 		}
@@ -326,30 +328,36 @@ func (b *statementBuilder) wins(at []int, series, along Field) string {
 		if series.Of(b.measures, &p) != values[0] {
 			p, q = q, p
 		}
-		both++
-		side := 1
-		if p.Value > q.Value {
-			ahead++
-			side = 0
+		common++
+		if p.Value == q.Value {
+			continue
 		}
+		upper := 0
+		if q.Value > p.Value {
+			upper = 1
+		}
+		above[upper]++
 		if differSignificantly(p, q) {
-			sure[side]++
+			significant[upper]++
 		}
 	}
-	if both == 0 {
+	switch {
+	case above == [2]int{}:
 		return ""
+	case above[0] == above[1]:
+		return fmt.Sprintf(" Each is above the other in %d of %d.", above[0], common)
 	}
-	name, won, certain := values[0], ahead, sure[0]
-	if 2*ahead < both {
-		name, won, certain = values[1], both-ahead, sure[1]
+	most := 0
+	if above[1] > above[0] {
+		most = 1
 	}
-	return fmt.Sprintf(" %s is above the other in %d of %d, in %d by more than their intervals allow.", Shorten(name, maxNameWidth), won, both, certain)
+	return fmt.Sprintf(" %s is above the other in %d of %d, in %d of them by more than their intervals.", Shorten(values[most], maxNameWidth), above[most], common, significant[most])
 }
 
-// beyondChance counts the rows whose interval excludes the null.
-func (b *statementBuilder) beyondChance(at []int) string {
+// beyondChance returns a sentence on how many intervals exclude the null.
+func (b *statementBuilder) beyondChance(indices []int) string {
 	with, outside := 0, 0
-	for _, i := range at {
+	for _, i := range indices {
 		r := b.rows[i]
 		if !finite(r.Null) || !finite(r.Low) || !finite(r.High) {
 			continue
@@ -362,7 +370,7 @@ func (b *statementBuilder) beyondChance(at []int) string {
 	if with == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" In %d of %d tiles the interval leaves out what chance gives.", outside, with)
+	return fmt.Sprintf(" In %d of %d cells the interval excludes the null.", outside, with)
 }
 
 // groupedBy groups items by key, in order of appearance.
@@ -392,12 +400,12 @@ func distinctOf[T any](items []T, of func(T) string) []string {
 	return out
 }
 
-// DirectionNote explains a high or a low value of a statistic, for instance "Higher: more is kept.". It
-// returns "" if neither is better.
+// DirectionNote explains a high or a low value of a statistic, for instance "Higher: better
+// preserved.". It returns "" if neither is better.
 func DirectionNote(m measure.Descriptor, s measure.StatisticDescriptor) string {
-	better := "more is kept"
+	better := "better preserved"
 	if m.Level == measure.PairLevel {
-		better = "more alike"
+		better = "more similar"
 	}
 	switch s.Direction {
 	case measure.Higher:

@@ -74,12 +74,12 @@ func TestProbeCharts(t *testing.T) {
 		text                    string
 	}{
 		{"informativeness", "hue,saturation,value", "slp,mlp,a tick alone: the null, what chance gives", 6,
-			"It is highest for mlp, large (0.650) and lowest for slp, small (0.300). mlp is above the other in 3 of 3, in 3 by more than their intervals allow."},
+			"It is highest for mlp, large (0.650) and lowest for slp, small (0.300). mlp is above the other in 3 of 3, in 3 of them by more than their intervals."},
 		{"parameter-equivariance", "hue-shift,brightness-shift", "slp,mlp,a tick alone: the null, what chance gives", 6, "mlp is above the other in 3 of 3"},
-		{"representation-equivariance", "hue-shift,brightness-shift", "slp,mlp,a tick alone: the null, what chance gives", 6, "Higher: more is kept. It is highest for mlp, large"},
+		{"representation-equivariance", "hue-shift,brightness-shift", "slp,mlp,a tick alone: the null, what chance gives", 6, "Higher: better preserved. It is highest for mlp, large"},
 		{"invariance", "jpeg", "small,middle,large,dotted: the null, what chance gives", 15, "of small under jpeg rises from 0.700 at 10 to 0.860 at 90"},
 		{"disentanglement", "small,middle,large", "", 24,
-			"It is highest for value under hue-shift at -0.375 (0.220) and lowest for hue under hue-shift at 0.375 (-0.100). In 18 of 24 tiles the interval leaves out what chance gives."},
+			"It is highest for value under hue-shift at -0.375 (0.220) and lowest for hue under hue-shift at 0.375 (-0.100). In 18 of 24 cells the interval excludes the null."},
 	} {
 		section := probeSection(c.measure)
 		if got := strings.Join(v.texts(t, section+"figcaption > span:first-child"), ","); got != c.titles {
