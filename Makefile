@@ -4,7 +4,7 @@ GO ?= go
 RUNTIME := runtime/node_modules/onnxruntime-node/package.json
 NPM := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 
-.PHONY: build demo test lint bench fuzz fixtures generate clean
+.PHONY: build demo wheel test lint bench fuzz fixtures generate clean
 
 build: bin/noether
 
@@ -19,6 +19,10 @@ $(RUNTIME): runtime/package-lock.json
 
 demo: build
 	bin/noether demo
+
+# The Python wheel, with the command and ONNX Runtime, into dist/.
+wheel: $(RUNTIME)
+	$(GO) run ./internal/wheel -o dist
 
 # Lists what was skipped, and why, at the end. TESTLOG names a file for the results as JSON.
 test: $(RUNTIME)
@@ -56,4 +60,4 @@ generate: build
 	bin/noether schema --training > docs/training.schema.json
 
 clean:
-	rm -rf bin runtime/node_modules report/html/web/node_modules
+	rm -rf bin dist runtime/node_modules report/html/web/node_modules

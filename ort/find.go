@@ -12,19 +12,28 @@ import (
 const EnvLibrary = "ONNXRUNTIME_LIB"
 
 // ErrNotFound is the error of Find where no place has the library.
-var ErrNotFound = errors.New("the ONNX Runtime library was not found: run 'npm ci --ignore-scripts' in the folder runtime of the checkout, or name a library by --onnxruntime or " + EnvLibrary)
+var ErrNotFound = errors.New("the ONNX Runtime library was not found: run 'npm ci --ignore-scripts' in the folder runtime of the checkout, 'pip install onnxruntime' in a Python environment, or name a library by --onnxruntime or " + EnvLibrary)
 
-// Find returns the path of the ONNX Runtime library and the places that it tried, in order:
+// Find returns the path of the ONNX Runtime library for the CPU: see FindFor.
+func Find(explicit string) (path string, tried []string, err error) { return FindFor(explicit, "cpu") }
+
+// FindFor returns the path of the ONNX Runtime library for a device and the places that it tried, in
+// order:
 //
 //   - explicit, where it is not empty: a file, or a folder with the library in it;
 //   - the environment variable ONNXRUNTIME_LIB, likewise;
+//   - the Python package onnxruntime or onnxruntime-gpu of the environment that the executable belongs
+//     to, or of the active one, if the device is not the CPU or its library is at least as new as the
+//     one beside the executable;
+//   - the folder of the executable;
 //   - runtime/node_modules/onnxruntime-node, which npm installs, beside the executable, in the parent of its folder,
 //     in the working directory and in the parents of that;
 //   - noether/onnxruntime in the user's cache folder;
+//   - the Python package, of any version;
 //   - what the system's loader finds; path is then a bare file name.
 //
 // What the user named must be there: Find does not go on to the next place then.
-func Find(explicit string) (path string, tried []string, err error) {
+func FindFor(explicit, device string) (path string, tried []string, err error) {
 	for _, named := range []struct{ by, path string }{{"--onnxruntime", explicit}, {EnvLibrary, os.Getenv(EnvLibrary)}} {
 		if named.path == "" {
 			continue
@@ -35,7 +44,21 @@ func Find(explicit string) (path string, tried []string, err error) {
 		}
 		return path, []string{named.path}, err
 	}
-	for _, dir := range searchFolders() {
+	executable := executablePath()
+	environment := environmentFolders(executable)
+	beside := versionedIn(filepath.Dir(executable))
+	for _, dir := range environment {
+		tried = append(tried, dir)
+		found := versionedIn(dir)
+		switch {
+		case found.path == "":
+		case device != "cpu" && checkVersion(found.String()) != nil:
+			return "", tried, fmt.Errorf("the Python package's library %s is too old: 1.%d or later is needed ('pip install --upgrade onnxruntime-gpu')", found.path, apiVersion)
+		case device != "cpu" || beside.path != "" && compareVersions(found.version, beside.version) >= 0:
+			return found.path, tried, nil
+		}
+	}
+	for _, dir := range append(searchFolders(executable), environment...) {
 		tried = append(tried, dir)
 		if path, ok := libraryAt(dir); ok {
 			return path, tried, nil
@@ -66,11 +89,24 @@ func libraryAt(path string) (string, bool) {
 			return file, true
 		}
 	}
-	return "", false
+	found := versionedIn(path)
+	return found.path, found.path != ""
+}
+
+// executablePath returns the path of this program without symbolic links, or "" if it is not known.
+func executablePath() string {
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }
 
 // searchFolders returns the folders that may hold the library, without repetition.
-func searchFolders() []string {
+func searchFolders(executable string) []string {
 	var folders []string
 	seen := map[string]bool{}
 	add := func(dir string) {
@@ -80,12 +116,11 @@ func searchFolders() []string {
 		}
 	}
 	npm := npmFolder(runtime.GOOS, runtime.GOARCH)
-	if exe, err := os.Executable(); err == nil {
-		if real, err := filepath.EvalSymlinks(exe); err == nil {
-			exe = real
-		}
-		add(filepath.Join(filepath.Dir(exe), npm))
-		add(filepath.Join(filepath.Dir(filepath.Dir(exe)), npm))
+	if executable != "" {
+		dir := filepath.Dir(executable)
+		add(dir)
+		add(filepath.Join(dir, npm))
+		add(filepath.Join(filepath.Dir(dir), npm))
 	}
 	if dir, err := os.Getwd(); err == nil {
 		for {

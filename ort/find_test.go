@@ -105,3 +105,44 @@ func TestCheckVersion(t *testing.T) {
 		}
 	}
 }
+
+func TestFindInEnvironment(t *testing.T) {
+	t.Setenv(EnvLibrary, "")
+	root := t.TempDir()
+	t.Setenv("VIRTUAL_ENV", root)
+	t.Setenv("CONDA_PREFIX", "")
+	t.Setenv("HOME", root)
+	t.Setenv("XDG_CACHE_HOME", root)
+	t.Chdir(root)
+	capi := filepath.Join(root, "lib", "python3.11", "site-packages", "onnxruntime", "capi")
+	if err := os.MkdirAll(capi, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	old := filepath.Join(capi, "libonnxruntime.so.1.20.1")
+	fresh := filepath.Join(capi, "libonnxruntime.so.1.130.0")
+	if err := os.WriteFile(old, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := FindFor("", "cuda"); err == nil || !strings.Contains(err.Error(), old) || !strings.Contains(err.Error(), "pip install") {
+		t.Errorf("a library that is too old: %v", err)
+	}
+	if err := os.WriteFile(fresh, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, device := range []string{"cpu", "cuda"} {
+		if got, _, err := FindFor("", device); err != nil || got != fresh {
+			t.Errorf("FindFor(%q) = %q, %v, want %q", device, got, err, fresh)
+		}
+	}
+	beside := filepath.Join(filepath.Dir(executablePath()), "libonnxruntime.so.1.131.0")
+	if err := os.WriteFile(beside, nil, 0o644); err != nil {
+		t.Skip("no library can be put beside the test's program:", err)
+	}
+	defer os.Remove(beside)
+	if got, _, err := FindFor("", "cpu"); err != nil || got != beside {
+		t.Errorf("Find = %q, %v, want the newer one beside the program", got, err)
+	}
+	if got, _, err := FindFor("", "cuda"); err != nil || got != fresh {
+		t.Errorf("FindFor(cuda) = %q, %v, want %q", got, err, fresh)
+	}
+}

@@ -59,7 +59,7 @@ func inspectLibrary(path string) (version string, providers []string, api unsafe
 	return version, availableProviders((*[apiUsed]uintptr)(api)), api, nil
 }
 
-const remedy = "install 1.24 or later ('npm ci --ignore-scripts' in the folder runtime of the checkout does)"
+const remedy = "install 1.24 or later ('npm ci --ignore-scripts' in the folder runtime of the checkout does, or 'pip install --upgrade onnxruntime')"
 
 // checkVersion reports whether library version "1.x.y" offers the API.
 func checkVersion(version string) error {

@@ -75,7 +75,7 @@ func examineMemory() string {
 
 func examineRuntime(engine *engineFlags) finding {
 	f := finding{What: "ONNX Runtime", Needed: true}
-	path, _, err := ort.Find(engine.library)
+	path, _, err := ort.FindFor(engine.library, engine.device)
 	if err != nil {
 		f.Mend = err.Error()
 		return f

@@ -68,7 +68,7 @@ func (e *engineFlags) open() (study.Options, error) {
 }
 
 func (e *engineFlags) load() (*ort.Runtime, error) {
-	path, _, err := ort.Find(e.library)
+	path, _, err := ort.FindFor(e.library, e.device)
 	if err != nil {
 		return nil, err
 	}

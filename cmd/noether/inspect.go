@@ -13,6 +13,7 @@ import (
 
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/blocks"
 	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
@@ -47,6 +48,7 @@ type layerOfList struct {
 	Depth int    `json:"depth"`
 	Shape []int  `json:"shape"` // of one sample; null where it is not known
 	Axes  string `json:"axes"`
+	Role  string `json:"role,omitempty"` // of a layer that init chooses, such as "end of a stage"
 }
 
 func inspectCommand(engine *engineFlags) *cobra.Command {
@@ -112,6 +114,7 @@ func inspect(engine *engineFlags, path string, patterns []string, size, length i
 		return nil, err
 	}
 	debug.FreeOSMemory() // the weights are read again
+	roles := map[string]string{}
 	m, err := model.Open(o.Runtime, path, model.Options{ReloadWeights: true, Layers: patterns, Size: [2]int{size, size}, Samples: length, Threads: o.Threads, Device: o.Device})
 	if err != nil {
 		out.Problem = strings.TrimPrefix(err.Error(), "model "+path+": ")
@@ -124,12 +127,15 @@ func inspect(engine *engineFlags, path string, patterns []string, size, length i
 		}
 	} else {
 		layers = m.Layers()
+		for _, l := range blocks.Choose(m.Graph(), m.Input().Name, m.Output(), layers) {
+			roles[l.Name] = l.Role
+		}
 		if out.Classes, out.Scores, out.Takes = m.Classes(), m.Scores(), takes(m); out.Classes > 0 {
 			out.Output = m.Output()
 		}
 	}
 	for _, l := range layers {
-		out.Layers = append(out.Layers, layerOfList{l.Name, l.Op, l.Node, l.Depth, l.Shape, string(l.Axes)})
+		out.Layers = append(out.Layers, layerOfList{l.Name, l.Op, l.Node, l.Depth, l.Shape, string(l.Axes), roles[l.Name]})
 	}
 	return out, nil
 }

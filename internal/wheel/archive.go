@@ -1,0 +1,145 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+//go:embed onnxruntime-LICENSE.txt
+var runtimeLicence []byte
+
+// A wheel is what a wheel is made of.
+type wheel struct {
+	version, tag            string
+	module, readme, licence string            // the folder of the module, and files
+	binaries                map[string]string // files of the folder noether/bin, by name
+}
+
+// A member is a file of a wheel.
+type member struct {
+	content    []byte
+	executable bool
+}
+
+// writeWheel writes a wheel into a folder and returns its path. The same content makes the same file.
+func writeWheel(folder string, w wheel) (string, error) {
+	members, err := w.members()
+	if err != nil {
+		return "", err
+	}
+	var raw bytes.Buffer
+	archive := zip.NewWriter(&raw)
+	record := ""
+	info := w.info()
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		m := members[name]
+		if err := add(archive, name, m); err != nil {
+			return "", err
+		}
+		sum := sha256.Sum256(m.content)
+		record += fmt.Sprintf("%s,sha256=%s,%d\n", name, base64.RawURLEncoding.EncodeToString(sum[:]), len(m.content))
+	}
+	record += info + "/RECORD,,\n"
+	if err := add(archive, info+"/RECORD", member{content: []byte(record)}); err != nil {
+		return "", err
+	}
+	if err := archive.Close(); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return "", err
+	}
+	file := filepath.Join(folder, "noether-"+w.version+"-"+w.tag+".whl")
+	return file, os.WriteFile(file, raw.Bytes(), 0o666)
+}
+
+// info is the folder of a wheel's metadata.
+func (w wheel) info() string { return "noether-" + w.version + ".dist-info" }
+
+// members returns all files of a wheel but RECORD, by name.
+func (w wheel) members() (map[string]member, error) {
+	members := map[string]member{}
+	err := filepath.WalkDir(w.module, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if !strings.HasSuffix(file, ".py") && filepath.Base(file) != "py.typed" {
+			return nil
+		}
+		relative, err := filepath.Rel(w.module, file)
+		if err != nil {
+			return err
+		}
+		content, err := os.ReadFile(file)
+		members[path.Join("noether", filepath.ToSlash(relative))] = member{content: content}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for name, file := range w.binaries {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		members["noether/bin/"+name] = member{content, true}
+	}
+	licence, err := os.ReadFile(w.licence)
+	if err != nil {
+		return nil, err
+	}
+	readme, err := os.ReadFile(w.readme)
+	if err != nil {
+		return nil, err
+	}
+	info := w.info()
+	members[info+"/LICENSE"] = member{content: licence}
+	members[info+"/LICENSE-onnxruntime"] = member{content: runtimeLicence}
+	members[info+"/METADATA"] = member{content: append([]byte(w.metadata()), readme...)}
+	members[info+"/WHEEL"] = member{content: fmt.Appendf(nil, "Wheel-Version: 1.0\nGenerator: noether\nRoot-Is-Purelib: false\nTag: %s\n", w.tag)}
+	members[info+"/entry_points.txt"] = member{content: []byte("[console_scripts]\nnoether = noether.__main__:main\n")}
+	return members, nil
+}
+
+// metadata returns the head of METADATA, which the readme follows.
+func (w wheel) metadata() string {
+	return `Metadata-Version: 2.1
+Name: noether
+Version: ` + w.version + `
+Summary: Measure what each layer of a neural network keeps, moves or throws away when its input is transformed
+License: Apache-2.0
+Requires-Python: >=3.9
+Provides-Extra: torch
+Requires-Dist: torch; extra == 'torch'
+Requires-Dist: onnx; extra == 'torch'
+Requires-Dist: numpy; extra == 'torch'
+Description-Content-Type: text/markdown
+
+`
+}
+
+// add writes a file into an archive, without its time.
+func add(archive *zip.Writer, name string, m member) error {
+	header := &zip.FileHeader{Name: name, Method: zip.Deflate, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
+	header.SetMode(0o644)
+	if m.executable {
+		header.SetMode(0o755)
+	}
+	f, err := archive.CreateHeader(header)
+	if err == nil {
+		_, err = f.Write(m.content)
+	}
+	return err
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"debug/elf"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// allowed are the libraries that every system of a manylinux tag has, of those that are needed here.
+var allowed = []string{
+	"libc.so.6", "libm.so.6", "libdl.so.2", "librt.so.1", "libpthread.so.0", "libstdc++.so.6", "libgcc_s.so.1",
+	"ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1",
+}
+
+// glibcOf maps versions of symbols of the C++ library to the oldest manylinux tag that has them, as
+// auditwheel's policies say.
+var glibcOf = []struct {
+	symbols string
+	version int // of the last part
+	glibc   int
+}{
+	{"GLIBCXX_3.4.", 19, 17}, {"GLIBCXX_3.4.", 22, 24}, {"GLIBCXX_3.4.", 24, 27}, {"GLIBCXX_3.4.", 28, 31},
+	{"GLIBCXX_3.4.", 29, 34}, {"GLIBCXX_3.4.", 30, 35}, {"GLIBCXX_3.4.", 33, 39},
+	{"CXXABI_1.3.", 7, 17}, {"CXXABI_1.3.", 10, 24}, {"CXXABI_1.3.", 11, 27}, {"CXXABI_1.3.", 12, 31},
+	{"CXXABI_1.3.", 13, 34}, {"CXXABI_1.3.", 14, 38}, {"CXXABI_1.3.", 15, 39},
+}
+
+// platformTag returns the tag of the oldest systems on which files run, by the versions of the
+// symbols that they import.
+func platformTag(goarch string, files ...string) (string, error) {
+	arch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[goarch]
+	if arch == "" {
+		return "", fmt.Errorf("no wheels for %s", goarch)
+	}
+	glibc := 17
+	for _, path := range files {
+		needed, err := glibcNeeded(path)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", path, err)
+		}
+		glibc = max(glibc, needed)
+	}
+	return fmt.Sprintf("manylinux_2_%d_%s", glibc, arch), nil
+}
+
+// glibcNeeded returns x of the version 2.x of glibc that a file needs.
+func glibcNeeded(path string) (int, error) {
+	f, err := elf.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	libraries, err := f.ImportedLibraries()
+	if err != nil {
+		return 0, err
+	}
+	for _, l := range libraries {
+		if !slices.Contains(allowed, l) {
+			return 0, fmt.Errorf("it needs %s, which not every system has", l)
+		}
+	}
+	symbols, err := f.ImportedSymbols()
+	if err != nil {
+		return 0, err
+	}
+	glibc := 0
+	for _, s := range symbols {
+		needed, err := glibcWith(s.Version)
+		if err != nil {
+			return 0, err
+		}
+		glibc = max(glibc, needed)
+	}
+	return glibc, nil
+}
+
+// glibcWith returns x of the version 2.x of glibc, or of the systems with it, that has a version of
+// symbols such as GLIBC_2.34 or GLIBCXX_3.4.22. Versions that all have are 0.
+func glibcWith(symbols string) (int, error) {
+	if rest, ok := strings.CutPrefix(symbols, "GLIBC_2."); ok {
+		minor, _, _ := strings.Cut(rest, ".")
+		return strconv.Atoi(minor)
+	}
+	known := true
+	for _, policy := range glibcOf {
+		rest, ok := strings.CutPrefix(symbols, policy.symbols)
+		if !ok {
+			continue
+		}
+		version, err := strconv.Atoi(rest)
+		if err == nil && version <= policy.version {
+			return policy.glibc, nil
+		}
+		known = false
+	}
+	if !known {
+		return 0, fmt.Errorf("symbols of version %s are newer than the known systems", symbols)
+	}
+	return 0, nil
+}

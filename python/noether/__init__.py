@@ -1,0 +1,174 @@
+"""Measure what each layer of a neural network keeps, moves or throws away.
+
+    import noether
+    run = noether.measure(model, data, layers=["layer?"])
+    run.scores
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import _cache, _data, _models
+from ._command import Error, Progress, call, flags
+from ._measure import measure
+from ._run import Run, table
+
+__all__ = ["Error", "Inversion", "Run", "compare", "demo", "grad", "inspect", "invert", "load", "measure", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return call(["version", "--json"])["noether"]
+    raise AttributeError(f"module 'noether' has no attribute {name!r}")
+
+
+def load(folder: str | os.PathLike[str]) -> Run:
+    """Return a run folder."""
+    return Run(folder)
+
+
+def demo(folder: str | os.PathLike[str] = "runs/demo") -> Run:
+    """Measure two small models, one of them rotation-invariant by construction."""
+    call(["demo", f"--out={os.fspath(folder)}", "--json"])
+    return Run(folder)
+
+
+def compare(
+    x: Any,
+    y: Any,
+    *,
+    measure: str | Sequence[str] | None = None,
+    pool: str | None = None,
+    variance: float | None = None,
+    samples: int | None = None,
+    memory: str | None = None,
+    seed: int | None = None,
+) -> Any:
+    """Compare two arrays of activations: row i of both is input i.
+
+    x and y are arrays, or paths of .npy files. Returns a row for each statistic, with interval and
+    null: a pandas DataFrame, or a list of dicts without pandas. The options are those of
+    "noether compare".
+    """
+    with _cache.temporary("data") as folder:
+        paths = [_activations(a, folder / f"{n}.npy") for n, a in (("x", x), ("y", y))]
+        options = flags(measure=measure, pool=pool, variance=variance, samples=samples, memory=memory, seed=seed)
+        try:
+            rows = call(["compare", *paths, "--json", *options])
+        except Error as e:
+            raise Error(str(e).replace(str(folder) + os.sep, "")) from None
+    return table([{k: r.get(k) for k in ("measure", "statistic", "value", "low", "high", "null", "n", "warning")} for r in rows])
+
+
+def _activations(a: Any, path: Path) -> str:
+    """Write an array of activations, and return its path."""
+    if isinstance(a, (str, os.PathLike)):
+        return os.fspath(a)
+    try:
+        import numpy
+    except ImportError:
+        raise Error("arrays need the package numpy: pip install numpy") from None
+    numpy.save(path, numpy.ascontiguousarray(_data.array(numpy, a, path.stem)))
+    return str(path)
+
+
+def inspect(model: Any, *, layers: str | Sequence[str] | None = None, size: int | None = None, input: Any = None) -> dict[str, Any]:
+    """Return a model's inputs, outputs and layers, as "noether inspect --json" prints them."""
+    path = _models.prepare(model, input=input).path
+    chosen = [layers] if isinstance(layers, str) else layers
+    found: dict[str, Any] = call(["inspect", path, "--json", *flags(layers=chosen, size=size)])
+    return found
+
+
+def grad(
+    model: Any,
+    output: str | os.PathLike[str],
+    *,
+    of: str | None = None,
+    by: str | Sequence[str] | None = None,
+    cotangent: str | None = None,
+    sum: bool = False,
+    input: Any = None,
+) -> dict[str, Any]:
+    """Write an ONNX model that also computes gradients, and return what "noether grad" says of it."""
+    path = _models.prepare(model, input=input).path
+    found: dict[str, Any] = call(["grad", path, f"--output={os.fspath(output)}", "--json", *flags(of=of, by=by, cotangent=cotangent, sum=sum)])
+    return found
+
+
+class Inversion:
+    """A folder of inverted images: what "noether invert" has written."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """summary.json: settings, and the distances of each image."""
+        found: dict[str, Any] = json.loads((self.folder / "summary.json").read_text("utf-8"))
+        return found
+
+    @property
+    def x(self) -> Any:
+        """The images, n x c x h x w between 0 and 1."""
+        return self._array("x")
+
+    @property
+    def inverted(self) -> Any:
+        """The images that were found for them."""
+        return self._array("inverted")
+
+    @property
+    def contact(self) -> Path:
+        """The contact sheet, a PNG file."""
+        return self.folder / "contact.png"
+
+    def _array(self, name: str) -> Any:
+        import numpy
+
+        return numpy.load(self.folder / f"{name}.npy")
+
+    def _repr_png_(self) -> bytes:
+        return self.contact.read_bytes()
+
+
+def invert(
+    model: Any,
+    data: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    *,
+    layer: str | None = None,
+    preprocess: str | os.PathLike[str] | None = None,
+    against: Any = None,
+    input: Any = None,
+    quiet: bool = False,
+    **options: Any,
+) -> Inversion:
+    """Find images that a layer maps to the same representation as those of a path.
+
+    options are the flags of "noether invert", such as limit, start, optimiser, steps, seed.
+    """
+    prepared = _models.prepare(model, preprocess, input)
+    other = _models.prepare(against, input=input).path if against is not None else None
+    if isinstance(prepared.preprocess, Mapping):
+        raise Error("preprocess is imagenet, cifar10, clip, none or a preprocessor_config.json here")
+    progress = Progress(quiet)
+    call(["invert", prepared.path, f"--data={os.fspath(data)}", f"--out={os.fspath(folder)}", "--json",
+          *flags(layer=layer, preprocess=prepared.preprocess, against=other, **options)], progress)
+    return Inversion(folder)
+
+
+def train(recipe: str | os.PathLike[str], folder: str | os.PathLike[str], *, checkpoints: int | None = None,
+          quiet: bool = False, **variables: Any) -> dict[str, Any]:
+    """Train as a training file says, and return the summary. The model is FOLDER/model.onnx.
+
+    variables are the values of ${NAME} in the file.
+    """
+    values = [f"--var={name}={value}" for name, value in variables.items()]
+    found: dict[str, Any] = call(["train", os.fspath(recipe), f"--out={os.fspath(folder)}", "--json", *flags(checkpoints=checkpoints), *values], Progress(quiet))
+    return found

@@ -1,0 +1,23 @@
+"""The command: python -m noether."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from ._command import Error, program
+
+
+def main() -> None:
+    try:
+        path = program()
+    except Error as e:
+        sys.exit(f"noether: {e}")
+    if os.name == "nt":
+        sys.exit(subprocess.call([path, *sys.argv[1:]]))
+    os.execv(path, ["noether", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()

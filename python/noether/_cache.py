@@ -1,0 +1,91 @@
+"""Files that are kept between calls: exported models, arrays and run folders."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Iterator
+
+from ._command import Error
+
+# Models and arrays that are kept, in bytes, unless NOETHER_CACHE_SIZE says otherwise.
+KEPT = 16 << 30
+
+
+def folder(kind: str) -> Path:
+    """Return the folder for "models", "data" or "runs", and create it."""
+    named = os.environ.get("NOETHER_CACHE")
+    if named:
+        base = Path(named)
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches" / "noether"
+    elif os.name == "nt":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "noether"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "noether"
+    path = base / "python" / kind
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise Error(f"no cache folder: {e}; set NOETHER_CACHE to a folder that can be written") from None
+    return path
+
+
+@contextmanager
+def temporary(kind: str) -> Iterator[Path]:
+    """Give a new folder on the disk of the cache, and remove it."""
+    try:
+        path = Path(tempfile.mkdtemp(prefix=".tmp-", dir=folder(kind)))
+    except OSError as e:
+        raise Error(f"the cache cannot be written: {e}; set NOETHER_CACHE to a folder that can be") from None
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def keep(kind: str, made: Path, key: str) -> Path:
+    """Move a file or folder into the cache under a key, and return where it is.
+
+    Two processes may keep the same key: the first one's files stay.
+    """
+    at = folder(kind) / key
+    if not at.exists():
+        _trim(kind, at)
+        try:
+            os.rename(made, at)
+        except OSError as e:
+            if not at.exists():
+                raise Error(f"{at} cannot be written: {e}") from None
+    os.utime(at)
+    return at
+
+
+def _trim(kind: str, new: Path) -> None:
+    """Remove what was used longest ago, until the rest fits."""
+    text = os.environ.get("NOETHER_CACHE_SIZE", str(KEPT))
+    try:
+        left = int(text)
+    except ValueError:
+        raise Error(f"NOETHER_CACHE_SIZE is {text!r}, not a number of bytes") from None
+    entries = [p for p in folder(kind).iterdir() if not p.name.startswith(".tmp-") and p != new]
+    for p in sorted(entries, key=lambda p: p.stat().st_mtime, reverse=True):
+        left -= sum(f.stat().st_size for f in p.rglob("*") if f.is_file()) if p.is_dir() else p.stat().st_size
+        if left < 0:
+            shutil.rmtree(p, ignore_errors=True) if p.is_dir() else p.unlink(missing_ok=True)
+
+
+def hash_files(folder: Path) -> str:
+    """Return a hash of the files of a folder, their names included."""
+    total = hashlib.sha256()
+    for path in sorted(folder.iterdir()):
+        total.update(path.name.encode() + b"\0")
+        with open(path, "rb") as f:
+            while block := f.read(1 << 20):
+                total.update(block)
+    return total.hexdigest()[:32]

@@ -1,0 +1,159 @@
+"""The command: where it is, and how it is run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Callable, Sequence
+
+
+class Error(Exception):
+    """What the command, or the preparation of its input, failed with, in one line."""
+
+
+def program() -> str:
+    """Return the path of the command.
+
+    It is the first of: the environment variable NOETHER, the program in this package, that of the
+    checkout that holds this package, and the one on PATH.
+    """
+    name = "noether.exe" if os.name == "nt" else "noether"
+    named = os.environ.get("NOETHER")
+    if named:
+        if not os.path.isfile(named):
+            raise Error(f"no command at {named}, named by NOETHER")
+        return named
+    here = Path(__file__).resolve().parent
+    for path in (here / "bin" / name, here.parent.parent / "bin" / name):
+        if path.is_file():
+            return str(path)
+    found = shutil.which("noether")
+    if found:
+        return found
+    raise Error("the command noether was not found: install the wheel, run 'make build' in the checkout, or set NOETHER")
+
+
+def flags(**values: Any) -> list[str]:
+    """Return values as flags: None and False are left out, a list is joined by commas."""
+    out: list[str] = []
+    for name, value in values.items():
+        flag = "--" + name.rstrip("_").replace("_", "-")
+        if value is None or value is False:
+            continue
+        if value is True:
+            out.append(flag)
+        elif isinstance(value, (list, tuple)):
+            out.append(f"{flag}={','.join(map(str, value))}")
+        else:
+            out.append(f"{flag}={value}")
+    return out
+
+
+def call(arguments: Sequence[str], line: Callable[[str], None] | None = None, silent: bool = False) -> Any:
+    """Run the command and return what it printed as JSON: None if it printed nothing, or silent.
+
+    line receives each line of the standard error. On KeyboardInterrupt the command is asked to
+    stop, and saves what it has done, before the exception goes on.
+    """
+    last = ""
+    with tempfile.TemporaryFile() as output:
+        try:
+            # A session of its own: Ctrl-C reaches this process alone, which passes it on once.
+            process = subprocess.Popen([program(), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL if silent else output,
+                                       stderr=subprocess.PIPE, start_new_session=os.name != "nt")
+        except OSError as e:
+            raise Error(f"the command could not be started: {e}") from None
+        assert process.stderr is not None
+        try:
+            for raw in process.stderr:
+                text = raw.decode("utf-8", "replace").rstrip()
+                if text:
+                    last = text
+                    if line is not None:
+                        line(text)
+            code = process.wait()
+        except BaseException:
+            _stop(process)
+            raise
+        if code != 0:
+            raise Error(message(last) or f"the command ended with code {code}")
+        output.seek(0)
+        printed = output.read()
+    return json.loads(printed) if printed.strip() else None
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Ask the command to stop and wait for it."""
+    if process.poll() is None:
+        if os.name == "nt":
+            process.terminate()
+        else:
+            process.send_signal(signal.SIGINT)
+    try:
+        process.communicate(timeout=60)
+    except BaseException:  # a second Ctrl-C, or a command that does not end
+        process.kill()
+        process.wait()
+    assert process.stderr is not None
+    process.stderr.close()
+
+
+def message(line: str) -> str:
+    """Return the message of a line that the command printed: plain, or a log record."""
+    record = log_record(line)
+    if record is not None:
+        return str(record.get("msg", ""))
+    return line[len("noether: "):] if line.startswith("noether: ") else line
+
+
+def log_record(line: str) -> dict[str, Any] | None:
+    """Return a line of a JSON log as a record, and None for other lines."""
+    if line.startswith("{"):
+        try:
+            record = json.loads(line)
+        except ValueError:
+            return None
+        if isinstance(record, dict) and "msg" in record:
+            return record
+    return None
+
+
+class Progress:
+    """Shows the log of a run: a bar of tqdm if it is installed, else lines."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet = quiet
+        self.bar: Any = None
+
+    def __call__(self, line: str) -> None:
+        if self.quiet:
+            return
+        record = log_record(line)
+        if record is None:
+            print(line, file=sys.stderr)
+        elif record["msg"] == "progress":
+            self._progress(record)
+        elif record.get("level") == "WARN":
+            print("noether: " + str(record["msg"]), file=sys.stderr)
+
+    def _progress(self, record: dict[str, Any]) -> None:
+        what = f"{record['model']} on {record['data']}"
+        if self.bar is None:
+            try:
+                from tqdm.auto import tqdm
+            except ImportError:
+                print(f"noether: {what}: {record['done']} of {record['total']} samples", file=sys.stderr)
+                return
+            self.bar = tqdm(total=record["total"], unit="sample")
+        self.bar.set_description(what)
+        self.bar.update(record["done"] - self.bar.n)
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.close()

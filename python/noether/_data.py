@@ -1,0 +1,313 @@
+"""Data in all their forms as entries of a study."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Iterable, Iterator
+
+from . import _cache
+from ._command import Error
+
+# Mean and deviation of the presets of preprocessing.
+PRESETS: dict[str, tuple[list[float], list[float]]] = {
+    "imagenet": ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]),
+    "cifar10": ([0.4914, 0.4822, 0.4465], [0.2470, 0.2435, 0.2616]),
+    "clip": ([0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711]),
+}
+
+HEADER = 128  # bytes of the header of an .npy file
+
+
+class Prepared:
+    """Data as an entry of a study.
+
+    shape is that of one sample, channels first, where it is known. framed says that the samples
+    have the size that the model takes, so that resizing and cropping are done.
+    """
+
+    def __init__(self, entry: dict[str, Any], shape: tuple[int, ...] | None = None, framed: bool = False, labelled: bool = False) -> None:
+        self.entry, self.shape, self.framed, self.labelled = entry, shape, framed, labelled
+
+
+def prepare(data: Any, labels: Any = None, limit: int | None = None, preprocess: Any = None) -> list[Prepared]:
+    """Return data as entries of a study; arrays and data sets are written to the cache."""
+    if isinstance(data, Mapping) or isinstance(data, list) and data and all(isinstance(d, Mapping) for d in data):
+        entries = [data] if isinstance(data, Mapping) else data
+        if labels is not None:
+            raise Error("labels go with arrays; an entry of a study names its own")
+        return [Prepared(_entry(e, limit)) for e in entries]
+    if isinstance(data, (str, os.PathLike)):
+        if labels is not None:
+            raise Error("labels go with arrays; a folder has its labels in the names of its folders, or in a CSV: see the reference of data")
+        return [Prepared(_path(Path(data), limit))]
+    if isinstance(data, tuple) and len(data) == 2 and labels is None:
+        data, labels = data
+    try:
+        import numpy
+    except ImportError:
+        raise Error("arrays and data sets need the package numpy: pip install numpy") from None
+    if _is_array(data):
+        return [_arrays(numpy, data, labels, limit, preprocess)]
+    if labels is not None:
+        raise Error("labels go with arrays; a Dataset or DataLoader gives its own, as (image, label)")
+    if hasattr(data, "__iter__") or hasattr(data, "__getitem__"):
+        return [_dataset(numpy, data, limit, preprocess)]
+    raise Error(f"data are a folder, an entry of a study, arrays, a Dataset or a DataLoader, not {type(data).__name__}")
+
+
+def _entry(entry: Mapping[str, Any], limit: int | None) -> dict[str, Any]:
+    """Return an entry of a study with its paths made absolute."""
+    def absolute(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {k: v if k in ("name", "label", "layout", "part") else absolute(v) for k, v in value.items()}
+        if isinstance(value, list):
+            return [absolute(v) for v in value]
+        if isinstance(value, os.PathLike) or isinstance(value, str) and os.path.exists(value):
+            return os.path.abspath(value)
+        return value
+
+    out: dict[str, Any] = absolute(entry)
+    out.setdefault("name", "data")
+    if limit is not None:
+        out["limit"] = limit
+    return out
+
+
+def _path(path: Path, limit: int | None) -> dict[str, Any]:
+    if not path.exists():
+        raise Error(f"there are no data at {path}")
+    if path.is_dir():
+        kind = "images"
+    elif path.suffix in (".npy", ".npz"):
+        kind = "arrays"
+    else:
+        raise Error(f"{path} is neither a folder of images nor .npy nor .npz: name its kind, as in {{'cifar10': {str(path)!r}}}")
+    entry: dict[str, Any] = {"name": path.resolve().name.split(".")[0] or "data", kind: str(path.resolve())}
+    if limit is not None:
+        entry["limit"] = limit
+        if kind == "images":
+            entry["shuffle"] = True  # folders come sorted by class
+    return entry
+
+
+def _is_array(data: Any) -> bool:
+    return hasattr(data, "__array__") and hasattr(data, "shape") and hasattr(data, "dtype")
+
+
+def array(numpy: Any, data: Any, what: str = "data") -> Any:
+    """Return a numpy array of numbers."""
+    if hasattr(data, "detach"):
+        data = data.detach().cpu()
+    try:
+        a = numpy.asarray(data)
+    except Exception as e:
+        raise Error(f"{what} is no array of numbers: {str(e).splitlines()[0]}") from None
+    if a.dtype.kind not in "buif":
+        raise Error(f"{what} holds {a.dtype}, not numbers")
+    return a
+
+
+def _arrays(numpy: Any, data: Any, labels: Any, limit: int | None, preprocess: Any) -> Prepared:
+    x = array(numpy, data)
+    if x.ndim not in (3, 4) or len(x) == 0:
+        raise Error(f"the array has the shape {x.shape}; images are N x H x W x C of uint8, N x C x H x W of floats, or N x H x W")
+    y = None
+    if labels is not None:
+        y = array(numpy, labels, "labels")
+        if y.shape != (len(x),):
+            raise Error(f"the labels have the shape {y.shape}; expected {(len(x),)}, one for each image")
+    rows = x[:limit]
+    writer = _Writer(numpy, preprocess)
+    with writer:
+        step = max(1, (16 << 20) // max(1, rows[:1].nbytes))
+        for i in range(0, len(rows), step):
+            writer.add(rows[i:i + step], None if y is None else y[i:i + step])
+        return writer.finish()
+
+
+def _dataset(numpy: Any, data: Any, limit: int | None, preprocess: Any) -> Prepared:
+    batched = hasattr(data, "batch_size") and hasattr(data, "dataset") and data.batch_size is not None
+    writer = _Writer(numpy, preprocess)
+    with writer:
+        for x, y in _chunks(numpy, _items(data, limit), limit, batched):
+            writer.add(x, y)
+        if writer.count == 0:
+            raise Error("the data set is empty")
+        return writer.finish()
+
+
+def _items(data: Any, limit: int | None) -> Iterator[Any]:
+    """Iterate a Dataset by its indices, and other things as they are."""
+    if hasattr(data, "__getitem__") and hasattr(data, "__len__") and not hasattr(data, "dataset") or not hasattr(data, "__iter__"):
+        for i in range(len(data) if limit is None else min(limit, len(data))):
+            yield data[i]
+    else:
+        yield from data
+
+
+def _chunks(numpy: Any, items: Iterable[Any], limit: int | None, batched: bool) -> Iterator[tuple[Any, Any]]:
+    """Give samples in chunks, with labels where all of the chunk are whole numbers."""
+    images: list[Any] = []
+    targets: list[Any] = []
+    left = limit if limit is not None else -1
+    for item in items:
+        x, y = _pair(item)
+        x = array(numpy, x, "an item of the data set")
+        if batched:
+            x = x if limit is None else x[:left]
+            yield x, None if y is None else _whole(numpy, y, len(x))
+            left -= len(x)
+        else:
+            if images and images[0].shape != x.shape:
+                raise Error(f"the items of the data set differ in shape, {images[0].shape} and {x.shape}: resize and crop them in its transform")
+            images.append(x)
+            targets.append(y)
+            left -= 1
+            if len(images) * x.nbytes > 16 << 20:
+                yield numpy.stack(images), _whole(numpy, targets, len(images))
+                images, targets = [], []
+        if left == 0:
+            break
+    if images:
+        yield numpy.stack(images), _whole(numpy, targets, len(images))
+
+
+def _pair(item: Any) -> tuple[Any, Any]:
+    if isinstance(item, Mapping):
+        raise Error(f"the data set gives dicts, with the keys {', '.join(map(str, item))}: wrap it so that it gives (image, label)")
+    if isinstance(item, (tuple, list)):
+        if not item:
+            raise Error("the data set gives empty items")
+        return item[0], item[1] if len(item) > 1 else None
+    return item, None
+
+
+def _whole(numpy: Any, values: Any, count: int) -> Any:
+    """Return labels as whole numbers, or None where they are something else."""
+    try:
+        y = numpy.asarray([v.item() if hasattr(v, "item") and getattr(v, "ndim", 0) == 0 else v for v in values])
+    except Exception:
+        return None
+    return y[:count] if y.dtype.kind in "iu" and y.ndim == 1 and len(y) >= count else None
+
+
+def _normalisation(preprocess: Any) -> tuple[Any, Any] | None:
+    if isinstance(preprocess, str):
+        return PRESETS.get(preprocess)
+    if isinstance(preprocess, Mapping):
+        mean, std = PRESETS.get(str(preprocess.get("preset")), (None, None))
+        mean, std = preprocess.get("mean", mean), preprocess.get("std", std)
+        return None if mean is None and std is None else (0 if mean is None else mean, 1 if std is None else std)
+    return None
+
+
+class _Writer:
+    """Writes samples to an array in the cache, named by its content.
+
+    Floats that are k / 255 are written as bytes. Values that were normalised are brought back to
+    0 to 1; whether they were is seen in the first chunk.
+    """
+
+    def __init__(self, numpy: Any, preprocess: Any) -> None:
+        self.numpy, self.normalisation = numpy, _normalisation(preprocess)
+        self.count, self.shape, self.bytes = 0, (), True
+        self.floats = self.normalised = False
+        self.labels: list[Any] | None = []
+
+    def __enter__(self) -> _Writer:
+        self._made = _cache.temporary("data")
+        self.folder = self._made.__enter__()
+        self.file = open(self.folder / "x.npy", "w+b")
+        self.file.write(bytes(HEADER))
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.file.close()
+        self._made.__exit__(*error)
+
+    def add(self, x: Any, y: Any) -> None:
+        if x.ndim not in (3, 4):
+            raise Error(f"an item of the data set has the shape {x.shape[1:]}; images are H x W x C of uint8, C x H x W of floats, or H x W")
+        if self.count == 0:
+            self.shape, self.floats = x.shape[1:], x.dtype.kind == "f"
+        elif x.shape[1:] != self.shape:
+            raise Error(f"the items of the data set differ in shape, {self.shape} and {x.shape[1:]}: resize and crop them in its transform")
+        x = self._unit(x) if x.dtype.kind == "f" else self._whole(x)
+        if self.bytes and x.dtype.kind == "f":
+            self._widen()
+        if not self.bytes and x.dtype.kind != "f":
+            x = x.astype(self.numpy.float32) / 255
+        if x.nbytes * 2 > shutil.disk_usage(self.folder).free:
+            raise Error(f"the disk of {self.folder.parent} is full: give limit=, or set NOETHER_CACHE to another disk")
+        self.file.write(self.numpy.ascontiguousarray(x).data)
+        self.count += len(x)
+        if y is None:
+            self.labels = None
+        elif self.labels is not None:
+            self.labels.append(self.numpy.asarray(y))
+
+    def _whole(self, x: Any) -> Any:
+        if x.dtype.kind == "b":
+            return x.astype(self.numpy.uint8) * 255
+        if x.size and (x.min() < 0 or x.max() > 255):
+            raise Error(f"the values of the images reach from {x.min()} to {x.max()}; whole numbers are from 0 to 255")
+        return x.astype(self.numpy.uint8, copy=False)
+
+    def _unit(self, x: Any) -> Any:
+        """Return floats between 0 and 1, as bytes where that loses nothing."""
+        np = self.numpy
+        x = x.astype(np.float32)
+        if not np.isfinite(x).all():
+            raise Error("the images hold NaN or infinity")
+        outside = bool(x.min() < -1e-3 or x.max() > 1 + 1e-3)
+        if self.count == 0:
+            self.normalised = outside and self.normalisation is not None
+        if self.normalised:
+            mean, std = (np.asarray(v, np.float32).reshape(-1, *[1] * (x.ndim - 2)) for v in self.normalisation or ())
+            if x.ndim == 4 and mean.shape[0] > 1 and x.shape[1] != mean.shape[0]:
+                raise Error(f"the images have {x.shape[1]} channels (N x C x H x W) and the preprocessing {mean.shape[0]}")
+            x = x * std + mean
+            outside = bool(x.min() < -1e-3 or x.max() > 1 + 1e-3)
+        if outside:
+            raise Error(f"the values of the images reach from {x.min():.4g} to {x.max():.4g}; floats are from 0 to 1, or normalised as preprocess= says with mean and std")
+        x = x.clip(0, 1)
+        if self.bytes:
+            rounded = np.rint(x * 255)
+            if np.abs(x * 255 - rounded).max() < 1e-3:
+                return rounded.astype(np.uint8)
+        return x
+
+    def _widen(self) -> None:
+        """Write again as floats what was written as bytes."""
+        path = self.folder / "wide.npy"
+        with open(path, "wb") as wide:
+            wide.write(bytes(HEADER))
+            self.file.seek(HEADER)
+            while block := self.file.read(1 << 20):
+                wide.write((self.numpy.frombuffer(block, self.numpy.uint8).astype(self.numpy.float32) / 255).data)
+        self.file.close()
+        os.replace(path, self.folder / "x.npy")
+        self.file = open(self.folder / "x.npy", "r+b")
+        self.file.seek(0, os.SEEK_END)
+        self.bytes = False
+
+    def finish(self) -> Prepared:
+        """Write the header and the labels, and return the entry."""
+        shape = (self.count, *self.shape)
+        layout = "NHW" if len(shape) == 3 else "NCHW" if self.floats and shape[1] in (1, 3) or shape[3] not in (1, 3) else "NHWC"
+        text = repr({"descr": "|u1" if self.bytes else "<f4", "fortran_order": False, "shape": shape}).encode()
+        self.file.seek(0)
+        self.file.write(b"\x93NUMPY\x01\x00" + (HEADER - 10).to_bytes(2, "little") + text.ljust(HEADER - 11) + b"\n")
+        self.file.close()
+        labelled = bool(self.labels)
+        if labelled:
+            self.numpy.save(self.folder / "y.npy", self.numpy.concatenate(self.labels).astype(self.numpy.int64))
+        at = _cache.keep("data", self.folder, _cache.hash_files(self.folder))
+        arrays = {"inputs": str(at / "x.npy"), "layout": layout}
+        if labelled:
+            arrays["labels"] = str(at / "y.npy")
+        channels = {"NHW": (1, *shape[1:]), "NCHW": shape[1:], "NHWC": (shape[-1], *shape[1:3])}[layout]
+        return Prepared({"name": "data", "arrays": arrays}, channels, self.floats, labelled)

@@ -1,0 +1,292 @@
+"""Modules of PyTorch as ONNX models whose tensors have the names of modules."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import hashlib
+import re
+import warnings
+from collections.abc import MutableMapping
+from pathlib import Path
+from typing import Any, Iterator, Sequence
+
+from . import _cache
+from ._command import Error
+
+# The operator that marks the output of a module while it is exported.
+MARK = ("noether", "ModuleOutput")
+
+
+def export(module: Any, input: Any = None) -> Path:
+    """Export a module to the cache and return the file.
+
+    input is an example, or the shape of one sample; the batch is of any size in the exported model.
+    Each module that is called gives its name to the tensor that it returns, the second call with
+    "_1" behind the name, and so on. Of a tuple it is the first tensor. Train mode and device stay
+    as they were.
+    """
+    try:
+        import onnx
+    except ImportError:
+        raise Error("exporting a torch.nn.Module needs the package onnx: pip install onnx") from None
+    module = _unwrapped(module)
+    example = _example(module, input)
+    with _cache.temporary("models") as folder:
+        path = folder / "model.onnx"
+        graph, branches = _trace(module, example, path, onnx)
+        if branches:
+            _check_branches(module, example, graph, branches, onnx)
+        _rename(graph)
+        onnx.save(graph, str(path))
+        return _cache.keep("models", folder, _cache.hash_files(folder)) / "model.onnx"
+
+
+def _unwrapped(module: Any) -> Any:
+    """Return the module within wrappers for several devices and for compilation."""
+    import torch
+
+    while True:
+        if isinstance(module, (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)):
+            module = module.module
+        elif hasattr(module, "_orig_mod"):
+            module = module._orig_mod
+        else:
+            break
+    if isinstance(module, torch.jit.ScriptModule):
+        raise Error("a scripted or traced module has lost its modules' calls: give the torch.nn.Module, or export it to ONNX and give the file")
+    return module
+
+
+def _example(module: Any, input: Any) -> Any:
+    """Return a batch of two on the module's device and in its type."""
+    import torch
+
+    values = [*module.parameters(), *module.buffers()]
+    where = values[0].device if values else torch.device("cpu")
+    kind = next((v.dtype for v in values if v.is_floating_point()), torch.float32)
+    if isinstance(input, torch.Tensor):
+        one = input.detach()[:1]
+        return torch.cat([one, one.flip(-1)]).to(where)
+    shape = tuple(input or (3, 224, 224))
+    generator = torch.Generator().manual_seed(1)
+    return torch.rand((2, *shape), generator=generator).to(device=where, dtype=kind)
+
+
+def _trace(module: Any, example: Any, path: Path, onnx: Any) -> tuple[Any, list[str]]:
+    """Export a module and return the graph and the places where its code branches on tensors."""
+    import inspect
+
+    import torch
+
+    options: dict[str, Any] = {}
+    if "dynamo" in inspect.signature(torch.onnx.export).parameters:
+        options["dynamo"] = False
+    with _evaluating(module), _marked(module), _without_fast_path(module, example) as example, \
+            warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            names = _outputs(module(example))
+            axes = {name: {0: "batch"} for name in ["input", *names]}
+            # TrainingMode.PRESERVE keeps batch normalisation apart from the convolution before it.
+            torch.onnx.export(module, (example,), str(path), input_names=["input"], output_names=names, dynamic_axes=axes,
+                              training=torch.onnx.TrainingMode.PRESERVE, custom_opsets={MARK[0]: 1}, **options)
+        except Error:
+            raise
+        except Exception as e:
+            raise Error(f"{type(module).__name__} cannot be exported to ONNX: {_first_line(e)}") from None
+    branches = [f"{Path(w.filename).name}:{w.lineno}" for w in caught
+                if w.category.__name__ == "TracerWarning" and re.search("boolean|number|float|integer|index", str(w.message))]
+    return onnx.load(str(path), load_external_data=False), branches
+
+
+def _first_line(e: Exception) -> str:
+    text = str(e).strip()
+    return text.splitlines()[0] if text else type(e).__name__
+
+
+def _outputs(value: Any) -> list[str]:
+    """Return a name for each tensor among the outputs, in the order of the exporter."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return ["output"]
+    items = list(value.items()) if isinstance(value, MutableMapping) else list(enumerate(value)) if isinstance(value, (list, tuple)) else []
+    names: list[str] = []
+    for key, item in items:
+        inner = _outputs(item) if item is not None else []
+        names += [f"output.{key}{rest[len('output'):]}" for rest in inner]
+    if not names:
+        raise Error(f"the module returns {type(value).__name__}, which holds no tensor")
+    return names
+
+
+@contextlib.contextmanager
+def _evaluating(module: Any) -> Iterator[None]:
+    """Put a module into evaluation mode, and each of its modules back as it was."""
+    modes = [(m, m.training) for m in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for m, training in modes:
+            m.training = training
+
+
+@contextlib.contextmanager
+def _marked(module: Any) -> Iterator[None]:
+    """Mark the outputs of all modules within a module."""
+    import torch
+
+    class Mark(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, name: str) -> Any:
+            return x.view_as(x)
+
+        @staticmethod
+        def symbolic(g: Any, x: Any, name: str) -> Any:
+            y = g.op("::".join(MARK), x, name_s=name)
+            y.setType(x.type())
+            return y
+
+    def mark(value: Any, name: str) -> Any:
+        if isinstance(value, torch.Tensor):
+            return Mark.apply(value, name) if value.is_floating_point() else value
+        if type(value) in (tuple, list) and value:
+            return type(value)([mark(value[0], name), *value[1:]])
+        if isinstance(value, MutableMapping) and value:
+            first = next(iter(value))
+            value[first] = mark(value[first], name)
+        return value
+
+    hooks = [m.register_forward_hook(lambda _m, _in, out, name=name: mark(out, name))
+             for name, m in module.named_modules() if name]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+@contextlib.contextmanager
+def _without_fast_path(module: Any, example: Any) -> Iterator[Any]:
+    """Keep attention from a fused operator that has no ONNX form.
+
+    Where PyTorch has no switch for it, gradients of the example avoid it.
+    """
+    import torch
+
+    attends = any(isinstance(m, (torch.nn.MultiheadAttention, torch.nn.TransformerEncoderLayer)) for m in module.modules())
+    switch = getattr(torch.backends, "mha", None)
+    if attends and switch is not None:
+        before = switch.get_fastpath_enabled()
+        switch.set_fastpath_enabled(False)
+        try:
+            with torch.no_grad():
+                yield example
+        finally:
+            switch.set_fastpath_enabled(before)
+    elif attends:
+        with torch.enable_grad():
+            yield example.clone().requires_grad_(True)
+    else:
+        with torch.no_grad():
+            yield example
+
+
+def _check_branches(module: Any, example: Any, graph: Any, branches: Sequence[str], onnx: Any) -> None:
+    """Raise an error if another input gives another graph: the exported one holds one branch only."""
+    import torch
+
+    with _cache.temporary("models") as folder:
+        for other in (torch.zeros_like(example), torch.ones_like(example), -example):
+            again, _ = _trace(module, other, folder / "model.onnx", onnx)
+            if _operators(again) != _operators(graph):
+                raise Error(f"{type(module).__name__} cannot be exported to ONNX: its operations depend on the values of the input, at {branches[0]}")
+
+
+def _operators(graph: Any) -> str:
+    """Return a hash of the operators of a graph and of what they read."""
+    total = hashlib.sha256()
+    for node in graph.graph.node:
+        total.update(repr((node.op_type, list(node.input))).encode())
+    return total.hexdigest()
+
+
+def _rename(model: Any) -> None:
+    """Replace marks by names: tensors are called as the modules that return them.
+
+    Where several modules return one tensor, the outermost gives the name that the graph goes on
+    with, and the others are copies that nothing else reads.
+    """
+    graph = model.graph
+    marks = [n for n in graph.node if (n.domain, n.op_type) == MARK]
+    fixed = {x.name for x in [*graph.input, *graph.output, *graph.initializer]}
+    taken = fixed | {name for n in graph.node for name in n.output}
+    source = {n.output[0]: n.input[0] for n in marks}
+
+    def root(name: str) -> str:
+        while name in source:
+            name = source[name]
+        return name
+
+    names: dict[str, list[str]] = {}  # of modules, by the tensor that they return
+    for n in marks:
+        called, count = n.attribute[0].s.decode(), 0
+        name = called
+        while name in taken:
+            count += 1
+            name = f"{called}_{count}"
+        taken.add(name)
+        names.setdefault(root(n.input[0]), []).append(name)
+    final = {t: t if t in fixed else called[-1] for t, called in names.items()}
+    outputs = {x.name for x in graph.output}
+    for t in {n.output[0] for n in marks} & outputs:  # a module's output is the model's
+        final[root(t)] = t
+    _rewire(graph, lambda name: final.get(root(name), root(name)))
+    kept = []
+    for n in graph.node:
+        if (n.domain, n.op_type) != MARK:
+            kept.append(n)
+    for t, called in names.items():
+        for name in called:
+            if name != final[t]:
+                kept.append(_identity(final[t], name))
+    for t in outputs - {name for n in kept for name in n.output}:
+        kept.append(_identity(root(t), t))
+    del graph.node[:]
+    graph.node.extend(kept)
+    del graph.value_info[:]
+    for i, o in reversed(list(enumerate(model.opset_import))):
+        if o.domain == MARK[0]:
+            del model.opset_import[i]
+
+
+def _identity(source: str, name: str) -> Any:
+    import onnx
+
+    return onnx.helper.make_node("Identity", [source], [name], name=name)
+
+
+def _rewire(graph: Any, name: Any) -> None:
+    """Rename what the nodes of a graph and of its subgraphs read and write, marks excepted."""
+    for n in graph.node:
+        if (n.domain, n.op_type) == MARK:
+            continue
+        for i, x in enumerate(n.input):
+            if x:
+                n.input[i] = name(x)
+        for i, x in enumerate(n.output):
+            if x:
+                n.output[i] = name(x)
+        for a in n.attribute:
+            for inner in [a.g, *a.graphs] if a.HasField("g") or a.graphs else []:
+                _rewire(inner, name)
+                for out in inner.output:
+                    out.name = name(out.name)
+
+
+def near(name: str, names: Sequence[str]) -> str:
+    """Return an offer of the names nearest to one, for an error message."""
+    found = difflib.get_close_matches(name, names, 3)
+    return f" (did you mean {' or '.join(map(repr, found))}?)" if found else ""

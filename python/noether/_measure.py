@@ -1,0 +1,158 @@
+"""Measuring: a study is written for the arguments and run by the command."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import _cache, _data, _models
+from ._command import Error, Progress, call, flags
+from ._run import Run
+
+# What is measured where nothing is said.
+TRANSFORMS: list[dict[str, Any]] = [
+    {"name": "quarter", "rotate": {"values": [90, 180, 270]}},
+    {"name": "tilt", "rotate": {"values": [-15, -5, 5, 15]}},
+]
+MEASURES = ["effective-invariance", "prediction-divergence", "distance"]
+
+
+def measure(
+    model: Any,
+    data: Any,
+    *,
+    transforms: Sequence[Mapping[str, Any]] | None = None,
+    measures: Sequence[str | Mapping[str, Any]] | None = None,
+    layers: str | Sequence[str] | None = None,
+    preprocess: str | Mapping[str, Any] | None = None,
+    labels: Any = None,
+    limit: int | None = None,
+    input: Any = None,
+    folder: str | os.PathLike[str] | None = None,
+    name: str | None = None,
+    seed: int = 1,
+    trials: int = 1,
+    samples: bool = False,
+    device: str | None = None,
+    threads: int | None = None,
+    quiet: bool = False,
+    **study: Any,
+) -> Run:
+    """Measure how the layers of models react when their input is transformed.
+
+    model: a path of an ONNX file, an onnx.ModelProto, a torch.nn.Module, "torchvision:NAME" or
+        "timm:NAME"; or a dict of several by name.
+    data: a folder of images, an .npy or .npz file, a data entry of a study (or a list of them),
+        an array (N x H x W x C of uint8, N x C x H x W of floats), a pair of images and labels, a
+        Dataset or a DataLoader of PyTorch.
+    transforms, measures, layers: as in a study file. Layers of a module have the names of
+        named_modules. Without layers, the ends of the blocks are measured.
+    preprocess: as in a study file. Floats, and what Datasets give as floats, have their size
+        already: of these it is the mean and the deviation alone, and it says how they were
+        normalised.
+    input: an example or the shape of one sample, to export a module.
+    folder: the run folder; without it, one in the cache that belongs to the arguments.
+    study: further keys of a study file.
+
+    A call that was stopped goes on when it is made again.
+    """
+    several = isinstance(model, Mapping)
+    given = dict(model) if isinstance(model, Mapping) else {name or "": model}
+    if not given:
+        raise Error("no model is given")
+    sources = _data.prepare(data, labels, limit, preprocess)
+    known = sources[0]
+    models = []
+    for called, m in given.items():
+        shape = input if input is not None else known.shape if known.framed or preprocess is None else None
+        prepared = _models.prepare(m, preprocess, shape)
+        entry: dict[str, Any] = {"name": called or prepared.name, "onnx": prepared.path}
+        steps = _framed(prepared.preprocess, known.shape) if known.framed else prepared.preprocess
+        if steps is not None:
+            entry["preprocess"] = steps
+        chosen = [layers] if isinstance(layers, str) else layers
+        chosen = list(chosen) if chosen is not None else _models.chosen_layers(prepared.path)
+        if chosen is not None:
+            entry["layers"] = chosen
+        models.append(entry)
+    default = (["accuracy"] if known.labelled else []) + MEASURES
+    written = {
+        "name": name or ("models" if several else models[0]["name"]), "seed": seed, "trials": trials, "samples": samples,
+        "data": [s.entry for s in sources], "models": models,
+        "transforms": _named(TRANSFORMS if transforms is None else transforms),
+        "measures": list(default if measures is None else measures), **study,
+    }
+    return run(written, folder, quiet=quiet, device=device, threads=threads)
+
+
+def run(study: Mapping[str, Any], folder: str | os.PathLike[str] | None, quiet: bool, **engine: Any) -> Run:
+    """Run a study, in a folder of the cache where none is given."""
+    try:
+        text = json.dumps(study, indent=1, default=_plain)
+    except TypeError as e:
+        raise Error(f"the study cannot be written: {e}") from None
+    at = Path(folder) if folder is not None else _cache.folder("runs") / hashlib.sha256(text.encode()).hexdigest()[:24]
+    progress = Progress(quiet)
+    failed: Error | None = None
+    with _cache.temporary("runs") as where:
+        path = where / "study.yaml"
+        path.write_text(text, "utf-8")
+        try:
+            call(["run", str(path), f"--out={at}", "--log=json", *flags(**engine)], progress, silent=True)
+        except Error as e:
+            failed = Error(str(e).replace(str(path) + ": ", "").replace(str(path), "the study"))
+        finally:
+            progress.close()
+    if failed is not None and not ((at / "scores.csv").is_file() and Run(at).failures):
+        raise failed
+    done = Run(at)
+    if failed is not None:
+        warnings.warn(f"noether: {failed}; see .failures", stacklevel=3)
+    return done
+
+
+def _framed(preprocess: Any, shape: tuple[int, ...] | None) -> Any:
+    """Return a preprocessing without resizing, for samples that have their size."""
+    if preprocess is None:
+        return None
+    out = dict(preprocess) if isinstance(preprocess, Mapping) else {"preset": preprocess} if preprocess in _data.PRESETS else preprocess
+    if not isinstance(out, dict):
+        return out
+    preset = out.pop("preset", None)
+    if preset in _data.PRESETS:
+        mean, std = _data.PRESETS[preset]
+        out = {"mean": mean, "std": std, **out}
+    for key in ("resize", "interpolation"):
+        out.pop(key, None)
+    if shape is not None:
+        out["crop"] = list(shape[-2:])
+    return out
+
+
+def _named(transforms: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return transformations with names: where one lacks it, that of its kind."""
+    out: list[dict[str, Any]] = []
+    for t in transforms:
+        if not isinstance(t, Mapping):
+            raise Error(f"a transformation is a dict such as {{'rotate': {{'values': [90]}}}}, not {t!r}")
+        entry = dict(t)
+        if "name" not in entry:
+            kind = next((k for k in entry if k not in ("per", "name")), "transform")
+            used = [o["name"] for o in out]
+            entry["name"] = kind if kind not in used else f"{kind}-{len(used) + 1}"
+        out.append(entry)
+    return out
+
+
+def _plain(value: Any) -> Any:
+    """Return numbers and arrays of numpy as those of Python, and paths as text."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise TypeError(f"{type(value).__name__} {value!r} is no number, text, list or dict")

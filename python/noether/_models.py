@@ -1,0 +1,119 @@
+"""Models in all their forms as entries of a study."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from . import _cache, _export
+from ._command import Error, call
+
+
+class Prepared:
+    """A model as a file, with its name and its preprocessing, if it is known."""
+
+    def __init__(self, path: str, name: str, preprocess: Any = None) -> None:
+        self.path, self.name, self.preprocess = path, name, preprocess
+
+
+def prepare(model: Any, preprocess: Any = None, input: Any = None) -> Prepared:
+    """Return a model as a file.
+
+    input is an example or the shape of one sample, for modules of PyTorch.
+    """
+    if isinstance(model, str) and model.startswith(("torchvision:", "timm:")):
+        library, _, name = model.partition(":")
+        module, known = _torchvision(name) if library == "torchvision" else _timm(name)
+        preprocess = preprocess if preprocess is not None else known
+        return Prepared(str(_export.export(module, input if input is not None else frame(preprocess))), name, preprocess)
+    if isinstance(model, (str, os.PathLike)):
+        path = Path(model)
+        if not path.is_file():
+            raise Error(f"there is no model at {path}")
+        name = path.parent.name if path.name == "model.onnx" and path.parent.name else path.stem
+        return Prepared(str(path.resolve()), name, preprocess)
+    if hasattr(model, "SerializeToString") and hasattr(model, "graph"):
+        return Prepared(_proto(model), model.graph.name or "model", preprocess)
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(model, torch.nn.Module):
+        path = _export.export(model, input if input is not None else frame(preprocess))
+        return Prepared(str(path), type(model).__name__.lower(), preprocess)
+    raise Error(f"a model is a path, 'torchvision:NAME', 'timm:NAME', an onnx.ModelProto or a torch.nn.Module, not {type(model).__name__}")
+
+
+def frame(preprocess: Any) -> tuple[int, ...] | None:
+    """Return the shape of a colour image after preprocessing, where that says so."""
+    crops = {"imagenet": 224, "clip": 224, "cifar10": 32}
+    crop: Any = None
+    if isinstance(preprocess, str):
+        crop = crops.get(preprocess)
+    elif isinstance(preprocess, Mapping):
+        crop = preprocess.get("crop", crops.get(str(preprocess.get("preset"))))
+    if crop is None:
+        return None
+    height, width = (crop, crop) if isinstance(crop, int) else crop
+    return (preprocess.get("channels", 3) if isinstance(preprocess, Mapping) else 3, height, width)
+
+
+def chosen_layers(path: str) -> list[str] | None:
+    """Return the layers that show a model's depth: the ends of its blocks. None stands for all."""
+    listed = call(["inspect", path, "--json", "--size=224"])
+    return [layer["name"] for layer in listed["layers"] or [] if layer.get("role")] or None
+
+
+def _proto(model: Any) -> str:
+    try:
+        raw = model.SerializeToString()
+    except Exception as e:
+        raise Error(f"the onnx.ModelProto cannot be written: {str(e).splitlines()[0]}; save it with external data and give the path") from None
+    with _cache.temporary("models") as folder:
+        (folder / "model.onnx").write_bytes(raw)
+        return str(_cache.keep("models", folder, _cache.hash_files(folder)) / "model.onnx")
+
+
+def _torchvision(name: str) -> tuple[Any, Any]:
+    try:
+        from torchvision import models
+    except ImportError:
+        raise Error(f"torchvision:{name} needs the package torchvision: pip install torchvision") from None
+    known = models.list_models()
+    if name not in known:
+        raise Error(f"torchvision has no model {name!r}{_export.near(name, known)}")
+    weights = models.get_model_weights(name).DEFAULT
+    try:
+        module = models.get_model(name, weights=weights)
+    except Exception as e:
+        raise Error(f"torchvision:{name}: its weights cannot be had: {e}") from None
+    steps = weights.transforms()
+    preprocess: dict[str, Any] = {}
+    for key, attribute in (("mean", "mean"), ("std", "std")):
+        if hasattr(steps, attribute):
+            preprocess[key] = list(getattr(steps, attribute))
+    for key, attribute in (("resize", "resize_size"), ("crop", "crop_size")):
+        sides = getattr(steps, attribute, None)
+        if sides:
+            sides = [sides] if isinstance(sides, int) else list(sides)
+            preprocess[key] = sides[0] if key == "resize" or len(sides) == 1 else sides
+    if "resize" in preprocess and hasattr(steps, "interpolation"):
+        preprocess["interpolation"] = steps.interpolation.value
+    return module, preprocess or None
+
+
+def _timm(name: str) -> tuple[Any, Any]:
+    try:
+        import timm
+        import timm.data
+    except ImportError:
+        raise Error(f"timm:{name} needs the package timm: pip install timm") from None
+    try:
+        module = timm.create_model(name, pretrained=True)
+    except Exception as e:
+        raise Error(f"timm:{name}: {str(e).splitlines()[0]}") from None
+    config = timm.data.resolve_data_config({}, model=module)
+    _, height, width = config["input_size"]
+    preprocess = {"resize": int(min(height, width) / config.get("crop_pct", 1.0)), "crop": [height, width], "mean": list(config["mean"]),
+                  "std": list(config["std"]), "interpolation": config.get("interpolation", "bilinear")}
+    return module, preprocess

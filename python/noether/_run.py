@@ -1,0 +1,115 @@
+"""Run folders."""
+
+from __future__ import annotations
+
+import csv
+import html
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from ._command import Error, call
+
+# Columns of scores.csv that hold numbers, and those of whole numbers.
+NUMBERS = ("depth", "value", "low", "high", "null", "n")
+
+
+def table(rows: list[dict[str, Any]]) -> Any:
+    """Return rows as a pandas DataFrame, or as they are where pandas is not installed."""
+    try:
+        import pandas
+    except ImportError:
+        return rows
+    return pandas.DataFrame(rows)
+
+
+class Run:
+    """A run folder: scores, report, failures."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        if not (self.folder / "run.json").is_file():
+            raise Error(f"{self.folder} is no run folder: it has no run.json")
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """run.json: versions, hashes, layers, what was skipped and why, what failed."""
+        out: dict[str, Any] = json.loads((self.folder / "run.json").read_text("utf-8"))
+        return out
+
+    @property
+    def scores(self) -> Any:
+        """The scores, a row each: a pandas DataFrame, or a list of dicts without pandas.
+
+        The columns are those of scores.csv. What does not apply is an empty string, or NaN (None
+        without pandas) in columns of numbers.
+        """
+        return table(self._rows())
+
+    def _rows(self) -> list[dict[str, Any]]:
+        path = self.folder / "scores.csv"
+        if not path.is_file():
+            raise Error(f"{self.folder} has no scores yet: the run has not finished")
+        with open(path, newline="", encoding="utf-8") as f:
+            rows: list[dict[str, Any]] = list(csv.DictReader(f))
+        for row in rows:
+            for name in NUMBERS:
+                text = row[name]
+                row[name] = None if text == "" else int(text) if name in ("depth", "n") else float(text)
+        return rows
+
+    @property
+    def report(self) -> Path:
+        """The report, which opens in any browser."""
+        return self.folder / "report.html"
+
+    @property
+    def failures(self) -> list[dict[str, Any]]:
+        """What failed: models, data sets and cells, each with its error."""
+        return list(self.record.get("failed") or [])
+
+    @property
+    def samples(self) -> Any:
+        """Values of single samples as a pandas DataFrame, of runs with samples=True."""
+        path = self.folder / "samples.parquet"
+        if not path.is_file():
+            raise Error(f"{self.folder} has no values of single samples: measure with samples=True")
+        try:
+            import pandas
+
+            return pandas.read_parquet(path)
+        except ImportError:
+            raise Error(f"reading {path} needs the packages pandas and pyarrow: pip install pandas pyarrow") from None
+
+    def diff(self, other: Run | str | os.PathLike[str], all: bool = False) -> Any:
+        """Return the scores that differ between this run and another, which is the newer one.
+
+        Only differences beyond chance are listed, unless all is set.
+        """
+        newer = other.folder if isinstance(other, Run) else Path(other)
+        found = call(["diff", str(self.folder), str(newer), "--json", *(["--all"] if all else [])])
+        return table(found["differences"] if isinstance(found, dict) else found or [])
+
+    def __repr__(self) -> str:
+        count = f"{len(self._rows())} scores" if (self.folder / "scores.csv").is_file() else "not finished"
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        return f"<noether.Run {str(self.folder)!r}: {count}{failed}>"
+
+    def _repr_html_(self) -> str:
+        """The report in a frame without access to the notebook; a table where scripts are off."""
+        page = html.escape(self.report.read_text("utf-8"), quote=True) if self.report.is_file() else ""
+        return (f'<iframe sandbox="allow-scripts allow-downloads" srcdoc="{page}" style="width:100%;height:640px;border:1px solid #ccc"></iframe>'
+                f"<noscript>{self._small_table()}</noscript>")
+
+    def _small_table(self) -> str:
+        """Scores of predictions as a table of at most twenty rows."""
+        columns = ("model", "data", "transform", "parameter", "measure", "statistic", "value", "low", "high")
+        rows = [r for r in self._rows() if r["layer"] == ""][:20] if (self.folder / "scores.csv").is_file() else []
+
+        def cell(value: Any) -> str:
+            return "" if value is None else f"{value:.3f}" if isinstance(value, float) else html.escape(str(value))
+
+        head = "".join(f"<th>{c}</th>" for c in columns)
+        body = "".join("<tr>" + "".join(f"<td>{cell(r[c])}</td>" for c in columns) + "</tr>" for r in rows)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
