@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator
@@ -39,8 +40,12 @@ def folder(kind: str) -> Path:
 @contextmanager
 def temporary(kind: str) -> Iterator[Path]:
     """Give a new folder on the disk of the cache, and remove it."""
+    at = folder(kind)
     try:
-        path = Path(tempfile.mkdtemp(prefix=".tmp-", dir=folder(kind)))
+        for old in at.glob(".tmp-*"):  # of a process that was killed
+            if time.time() - old.stat().st_mtime > 86400:
+                shutil.rmtree(old, ignore_errors=True)
+        path = Path(tempfile.mkdtemp(prefix=".tmp-", dir=at))
     except OSError as e:
         raise Error(f"the cache cannot be written: {e}; set NOETHER_CACHE to a folder that can be") from None
     try:

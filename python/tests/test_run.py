@@ -1,0 +1,172 @@
+"""Run folders, the other functions, stopping and resuming."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import networks
+import numpy
+import pytest
+import torch
+
+import noether
+from noether import _export
+
+
+@pytest.fixture
+def run(images, tmp_path):
+    torch.manual_seed(1)
+    return noether.measure(networks.Shared(), images, layers=["relu"], samples=True, folder=tmp_path / "run", quiet=True)
+
+
+def test_run(run, tmp_path):
+    assert run.folder == tmp_path / "run" and run.report.is_file() and run.failures == []
+    scores = run.scores
+    assert scores.value.dtype == float and set(scores["transform"]) == {"quarter", "tilt"}
+    again = noether.load(run.folder)
+    assert again.scores.equals(scores)
+    assert "scores" in repr(run)
+    page = run._repr_html_()
+    assert page.startswith('<iframe sandbox="allow-scripts allow-downloads" srcdoc="&lt;!') and "<td>effective-invariance</td>" in page
+    with pytest.raises(noether.Error, match="no run folder"):
+        noether.load(tmp_path)
+
+
+def test_without_pandas(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    rows = run.scores
+    assert isinstance(rows, list) and isinstance(rows[0]["value"], float) and rows[0]["depth"] is None
+    with pytest.raises(noether.Error, match="pip install pandas pyarrow"):
+        run.samples
+
+
+def test_diff(run, images, tmp_path):
+    torch.manual_seed(2)
+    other = noether.measure(networks.Shared(), images, layers=["relu"], folder=tmp_path / "other", quiet=True)
+    assert len(run.diff(other, all=True)) > len(run.diff(run))
+
+
+def test_failures_are_reported(images, tmp_path):
+    entries = [{"name": "good", "arrays": "x.npy"}, {"name": "bad", "arrays": "y.npy"}]
+    numpy.save(tmp_path / "x.npy", images)
+    (tmp_path / "y.npy").write_text("no array")
+    for e in entries:
+        e["arrays"] = str(tmp_path / e["arrays"])
+    with pytest.warns(UserWarning, match="failures"):
+        run = noether.measure(networks.Shared(), entries, input=(3, 32, 32), layers=["relu"], quiet=True)
+    assert set(run.scores.data) == {"good"} and run.failures[0]["data"] == "bad"
+
+
+def test_several_models(images):
+    run = noether.measure({"a": networks.Shared(), "b": networks.small_resnet()}, images, layers=["penultimate"], measures=["distance"], quiet=True)
+    assert set(run.scores.model) == {"a", "b"}
+
+
+def test_compare(tmp_path):
+    x = numpy.random.default_rng(1).normal(size=(200, 8))
+    table = noether.compare(x, torch.from_numpy(x), measure=["linear-cka"])
+    assert table.value[0] == pytest.approx(1) and table["null"][0] < 0.5
+    numpy.save(tmp_path / "x.npy", x)
+    assert noether.compare(tmp_path / "x.npy", x[:, ::-1], measure="linear-cka").value[0] == pytest.approx(1)
+    with pytest.raises(noether.Error) as e:
+        noether.compare(x, x[:10])
+    assert "\n" not in str(e.value) and ".tmp" not in str(e.value)
+
+
+def test_inspect_and_grad(tmp_path):
+    module = networks.Shared()
+    found = noether.inspect(module, layers="conv*", input=(3, 32, 32))
+    assert "conv1" in [layer["name"] for layer in found["layers"]]
+    written = noether.grad(module, tmp_path / "grad.onnx", sum=True, input=(3, 32, 32))
+    assert (tmp_path / "grad.onnx").is_file() and written["gradients"]
+
+
+def test_model_proto(images):
+    import onnx
+
+    path = _export.export(networks.Shared(), (3, 32, 32))
+    found = noether.inspect(onnx.load(str(path)))
+    assert found["parameters"] == noether.inspect(path)["parameters"]
+
+
+def test_invert(images, tmp_path):
+    numpy.save(tmp_path / "x.npy", images)
+    found = noether.invert(networks.Shared(), tmp_path / "x.npy", tmp_path / "inverted", input=(3, 32, 32), limit=2, steps=3, quiet=True)
+    assert found.x.shape == found.inverted.shape == (2, 3, 32, 32) and len(found.summary["samples"]) == 2
+    assert found._repr_png_().startswith(b"\x89PNG")
+
+
+def test_train(images, tmp_path):
+    numpy.savez(tmp_path / "set.npz", images=images, labels=numpy.arange(16) % 2)
+    (tmp_path / "train.yaml").write_text(textwrap.dedent("""
+        name: small
+        data: {name: set, arrays: "${SET}"}
+        network: {mlp: {hidden: [4]}}
+        optimiser: {adam: {rate: 0.01}}
+        epochs: 1
+        batch: 8
+    """))
+    with pytest.raises(noether.Error, match="SET"):
+        noether.train(tmp_path / "train.yaml", tmp_path / "out", quiet=True)
+    summary = noether.train(tmp_path / "train.yaml", tmp_path / "out", SET=tmp_path / "set.npz", quiet=True)
+    assert summary["epochs"] == 1 and (tmp_path / "out" / "model.onnx").is_file()
+
+
+STOPPED = textwrap.dedent("""
+    import sys; sys.path[:0] = sys.argv[2:]
+    import networks, noether, numpy, torch
+    torch.manual_seed(1)
+    x = numpy.random.default_rng(1).integers(0, 256, (300, 64, 64, 3), dtype=numpy.uint8)
+    try:
+        run = noether.measure(networks.small_resnet(), x, transforms=[{"rotate": {"values": list(range(10, 34))}}], measures=["distance"],
+                              layers=["layer1"], folder=sys.argv[1], quiet=True, memory="1MiB")
+    except KeyboardInterrupt:
+        sys.exit("stopped")
+    print(len(run.scores))
+""")
+
+
+def start(folder):
+    paths = [p for p in sys.path if p.endswith(("python", "tests"))]
+    return subprocess.Popen([sys.executable, "-c", STOPPED, str(folder), *paths], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def commands(parent):
+    """The children of a process."""
+    with open(f"/proc/{parent}/task/{parent}/children") as f:
+        return f.read().split()
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc"), reason="needs /proc")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_stopping_and_resuming(how, tmp_path):
+    folder = tmp_path / "run"
+    first = start(folder)
+    while not (folder / "run.json").exists() and first.poll() is None:
+        time.sleep(0.02)
+    child = commands(first.pid)[0]
+    first.send_signal(how)
+    _, errors = first.communicate()
+    assert first.returncode != 0 and (how == signal.SIGKILL or errors.decode().strip() == "stopped")
+    if how == signal.SIGINT:
+        assert not os.path.exists(f"/proc/{child}")
+        assert not (folder / "scores.csv").exists()
+    else:
+        while os.path.exists(f"/proc/{child}"):  # it ends when it next writes a line, at most ten seconds later
+            time.sleep(0.1)
+        for p in (tmp_path / "cache").rglob(".tmp-*"):  # a killed process cannot remove its own
+            p.rename(tmp_path / p.name)
+    second = start(folder)
+    printed, errors = second.communicate()
+    assert second.returncode == 0, errors
+    assert int(printed) > 0 and (folder / "scores.csv").exists()
+
+
+def test_import_is_quick():
+    code = "import sys, time; sys.path[:0] = sys.argv[1:]; t = time.process_time(); import noether; print(time.process_time() - t)"
+    path = next(p for p in sys.path if p.endswith("python"))
+    took = min(float(subprocess.run([sys.executable, "-c", code, path], capture_output=True, check=True).stdout) for _ in range(3))
+    assert took < 0.2

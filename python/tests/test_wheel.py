@@ -1,0 +1,26 @@
+"""The wheel of dist/ in a fresh environment, without network."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+WHEELS = sorted((Path(__file__).resolve().parents[2] / "dist").glob("noether-*.whl"), key=lambda p: p.stat().st_mtime)
+
+
+@pytest.mark.skipif(not WHEELS, reason="run make wheel first")
+def test_wheel(tmp_path):
+    wheel = WHEELS[-1]
+    assert wheel.stat().st_size < 60 << 20
+
+    def run(*command):
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, text=True, env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}).stdout
+
+    run(sys.executable, "-m", "venv", "env")
+    python = str(tmp_path / "env" / "bin" / "python")
+    run(python, "-m", "pip", "install", "--no-index", "--no-deps", str(wheel))
+    assert "noether/bin/libonnxruntime.so" in run(str(tmp_path / "env" / "bin" / "noether"), "doctor")
+    assert run(python, "-m", "noether", "version").startswith("noether ")
+    assert "442" in run(python, "-c", "import noether; print(noether.demo())")
+    assert (tmp_path / "runs" / "demo" / "report.html").is_file()
