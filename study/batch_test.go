@@ -8,8 +8,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// TestLittleMemoryMakesSmallBatchesAndTheSameScores checks that scores do not depend on what the
-// process may hold, and batches and passes do.
+// TestLittleMemoryMakesSmallBatchesAndTheSameScores checks that a smaller memory limit changes
+// batches and passes but no scores.
 func TestLittleMemoryMakesSmallBatchesAndTheSameScores(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

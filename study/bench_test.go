@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 )
 
-// benchStudy returns a study of a CIFAR-10 ResNet-20: the work of the peers that
-// docs/results/performance.md names.
+// benchStudy returns a study of a CIFAR-10 ResNet-20 with the work of the programs that
+// docs/results/performance.md compares.
 func benchStudy(b *testing.B, limit int, layers, transforms, measures string) *Study {
 	b.Helper()
 	text := fmt.Sprintf(`name: bench
@@ -31,7 +31,8 @@ measures: [%s]
 	return s
 }
 
-// benchRun runs a study anew each time, whole: opening, engine, measures, files. work is what bench.py counts as done.
+// benchRun measures complete runs of a study: opening, engine, measures and files. work is the
+// number of items that bench.py counts.
 func benchRun(b *testing.B, s *Study, work int) {
 	blas := linalg.Accelerate()
 	o := Options{Runtime: orttest.Load(b), BLAS: &blas}
@@ -47,8 +48,8 @@ func benchRun(b *testing.B, s *Study, work int) {
 	b.Logf("BLAS: %s", blas)
 }
 
-// peakBytes returns the most memory that the process has held; where the system does not tell, 0.
-// Run one benchmark a process.
+// peakBytes returns the peak memory of the process, or 0 if the system does not report it. Run only
+// one benchmark per process.
 func peakBytes(b *testing.B) int64 {
 	raw, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -62,7 +63,8 @@ func peakBytes(b *testing.B) int64 {
 	return kib << 10
 }
 
-// Effective invariance to three quarter turns on the CIFAR-10 test set, every forward pass counted: bench.py ei.
+// Effective invariance under three quarter turns on the CIFAR-10 test set, in forward passes:
+// bench.py ei.
 func BenchmarkEffectiveInvariance(b *testing.B) {
 	benchRun(b, benchStudy(b, 10000, "output", "{name: quarter, rotate: {values: [90, 180, 270]}}", "effective-invariance"), 40000)
 }

@@ -27,8 +27,8 @@ transforms:
 measures: [accuracy]
 `
 
-// pairsStudy returns a study of three models, one of which takes larger images, with the measures
-// of entries of a family named correlation.
+// pairsStudy returns a study of three models, one with larger images, with the measures of the
+// entries of a family named correlation.
 func pairsStudy(t *testing.T, dir, extra string, c correlation, entries ...string) *Study {
 	t.Helper()
 	s := parseIn(t, dir, pairsText+extra)
@@ -66,7 +66,8 @@ func writePairs(t *testing.T, dir string) {
 	testmodel.Write(t, dir, "big", testmodel.Options{Size: 24})
 }
 
-// allPairs asks for everything: two models, models of different sizes, a model with itself, clean against moved.
+// allPairs selects all pairs: two models, models of different sizes, a model with itself, clean
+// with transformed samples.
 var allPairs = []string{"between: [[one, two], [two, big], [one, one]]", ""}
 
 // rowsOf returns the rows of the test's comparison.
@@ -76,7 +77,7 @@ func rowsOf(r *Result, model, other, transform string) []scores.Row {
 	})
 }
 
-func TestPairsThatAStudyAsksFor(t *testing.T) {
+func TestRequestedPairs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writePairs(t, dir)
@@ -144,7 +145,7 @@ func TestPenultimatePairs(t *testing.T) {
 	}
 }
 
-func TestSkippedPairsAreSummedUp(t *testing.T) {
+func TestSkippedPairsAreSummarised(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writePairs(t, dir)
@@ -188,7 +189,7 @@ func TestSameLayersOfModelsThatDiffer(t *testing.T) {
 	}
 }
 
-func TestKeysOfPairsKnowBothModels(t *testing.T) {
+func TestPairKeysDependOnBothModels(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writePairs(t, dir)

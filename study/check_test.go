@@ -34,7 +34,7 @@ func wrongOf(found []Finding) map[string]string {
 	return out
 }
 
-func TestCheckMendsAFolderAndTouchesNoGoodCell(t *testing.T) {
+func TestCheckRepairsFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
@@ -86,15 +86,15 @@ func TestCheckMendsAFolderAndTouchesNoGoodCell(t *testing.T) {
 	state := read(states[0])
 	stateOf := filepath.Base(states[0])
 
-	write(read(out, "cells", plain[0]+".json")[:50], out, "cells", plain[0]+".json")            // cut short
-	write(read(out, "cells", plain[2]+".json"), out, "cells", plain[1]+".json")                 // another's
+	write(read(out, "cells", plain[0]+".json")[:50], out, "cells", plain[0]+".json")            // truncated
+	write(read(out, "cells", plain[2]+".json"), out, "cells", plain[1]+".json")                 // another cell's
 	write([]byte("{"), out, "cells", sampled[0]+".samples.json")                                // damaged samples
-	write(read(out, "cells", sampled[1]+".samples.json"), out, "cells", nobody+".samples.json") // samples of nobody
+	write(read(out, "cells", sampled[1]+".samples.json"), out, "cells", nobody+".samples.json") // samples of an unknown cell
 	write(read(out, "cells", plain[2]+".json"), out, "cells", strings.Repeat("1", 24)+".json")  // of an older study
 	write(nil, out, "cells", "notes.txt")
 	write(state[:len(state)-1], out, "states", nobody+".1of2.bin")
 	write(state, out, "states", strings.Repeat("2", 24)+".all.bin")
-	write(state, out, "states", stateOf) // of a cell that is done
+	write(state, out, "states", stateOf) // of a finished cell
 	write([]byte("x"), out, "failures", nobody+".json")
 	write([]byte("{}"), out, "failures", plain[2]+".json")
 	write(nil, out, "states", ".x.bin.1.tmp")
@@ -130,29 +130,29 @@ func TestCheckMendsAFolderAndTouchesNoGoodCell(t *testing.T) {
 	compare("mended", wrongOf(found))
 	for _, f := range found {
 		if !f.Note && f.Mended == "" {
-			t.Errorf("not mended: %+v", f)
+			t.Errorf("not repaired: %+v", f)
 		}
 	}
 	if !slices.ContainsFunc(found, func(f Finding) bool { return f.Kind == rundir.Old && f.Note && f.Mended == "" }) {
-		t.Errorf("the cell of an older study is not noted, or was touched: %+v", found)
+		t.Errorf("the cell of an older study is not reported, or was changed: %+v", found)
 	}
 	if !bytes.Equal(before, read(out, "cells", plain[2]+".json")) {
-		t.Error("a good cell was touched")
+		t.Error("a valid cell was changed")
 	}
 	read(out, "aside", "cells", plain[0]+".json")
 	read(out, "states", ".young.bin.1.tmp")
 	if left := wrongOf(mustCheck(t, out, false, o)); len(left) > 0 {
-		t.Errorf("after mending there is still %v", left)
+		t.Errorf("after the repair: %v", left)
 	}
 	again := mustRun(t, parseIn(t, dir, text), out, o)
 	sameScores(t, want.Rows, again.Rows, 1e-9)
 
 	write([]byte("study,model\n"), out, "scores.csv")
 	if got := wrongOf(mustCheck(t, out, true, o)); got["scores.csv"] != rundir.Lacking {
-		t.Errorf("a table that is cut short: %v", got)
+		t.Errorf("a truncated table: %v", got)
 	}
 	if left := wrongOf(mustCheck(t, out, false, o)); len(left) > 0 {
-		t.Errorf("after mending the table there is still %v", left)
+		t.Errorf("after the repair of the table: %v", left)
 	}
 }
 

@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// correlation is the simplest comparison: over samples, the correlation of the mean activation of either layer.
+// correlation is a simple comparison: the correlation over samples of the mean activations of two
+// layers.
 type correlation struct {
 	directed bool
 	cost     int64  // of a pair

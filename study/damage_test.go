@@ -85,7 +85,8 @@ func TestCheckFindsEveryDamage(t *testing.T) {
 	}
 }
 
-// A run either computes again what it cannot use, or says what repairs the folder.
+// TestNoDamageMakesARunFailForEver checks that a run either computes damaged files again, or
+// reports how to repair the folder.
 func TestNoDamageMakesARunFailForEver(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -122,7 +123,7 @@ func TestNoDamageMakesARunFailForEver(t *testing.T) {
 	damage(sampled[0], unequal)
 	again("an index and values of unequal length")
 
-	// The same in a folder of an earlier version, whose records have no checksums of files.
+	// A folder of an earlier version, whose records have no checksums of files.
 	record := strings.TrimSuffix(sampled[1], ".samples.json") + ".json"
 	old, err := os.ReadFile(record)
 	if err != nil {
@@ -144,7 +145,8 @@ func TestNoDamageMakesARunFailForEver(t *testing.T) {
 	}
 }
 
-// A bit that was flipped in the state of a shard gave other scores, or a merge that failed for ever.
+// TestDamagedStateOfAShardIsComputedAgain checks that a flipped bit in the state of a shard is
+// found, and the shard computed again.
 func TestDamagedStateOfAShardIsComputedAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

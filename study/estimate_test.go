@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
-// TestEstimateCountsTheWork checks that an estimate counts what a run does, in one pass or in many,
-// and nothing once it is done.
+// TestEstimateCountsTheWork checks that an estimate counts the work of a run in one pass or
+// several, and nothing after the run.
 func TestEstimateCountsTheWork(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -49,6 +49,6 @@ func TestEstimateCountsTheWork(t *testing.T) {
 	}
 	mustRun(t, parseIn(t, dir, studyText), out, options(t))
 	if done := estimate(0); done != (Cost{}) {
-		t.Errorf("after the run there is %+v to do", done)
+		t.Errorf("work that remains after the run: %+v", done)
 	}
 }

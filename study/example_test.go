@@ -17,7 +17,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// Loads a model, measures one of its layers under a rotation, and then runs a study file on it.
+// The example loads a model, measures one of its layers under a rotation, and runs a study file on
+// it.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "noether")
@@ -26,7 +27,7 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "blur.onnx")
-	if err := writeBlur(path); err != nil { // stands in for a model of your own
+	if err := writeBlur(path); err != nil { // in place of your own model
 		log.Fatal(err)
 	}
 

@@ -15,7 +15,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// failures runs a study that is to fail in part.
+// failures runs a study that fails in part.
 func failures(t *testing.T, s *Study, dir string, o Options) (*Result, *Failures) {
 	t.Helper()
 	r, err := Run(t.Context(), s, dir, o)
@@ -52,7 +52,7 @@ func TestModelThatCannotLoadFailsAlone(t *testing.T) {
 	sameScores(t, alone.Rows, withStudy(r.Rows, "two"), 1e-9)
 	again, err := ReadResult(out)
 	if err != nil || len(again.Record.Failed) != 1 || len(again.Rows) != len(r.Rows) || again.Record.Failed[0].Describe() != "model other" {
-		t.Errorf("the folder tells of %+v and has %d rows: %v", again.Record.Failed, len(again.Rows), err)
+		t.Errorf("the folder records %+v and has %d rows: %v", again.Record.Failed, len(again.Rows), err)
 	}
 	fast := o
 	fast.FailFast = true
@@ -60,15 +60,15 @@ func TestModelThatCannotLoadFailsAlone(t *testing.T) {
 		t.Errorf("fail-fast: %v", err)
 	}
 
-	testmodel.Write(t, dir, "other", testmodel.Options{}) // the file is mended, and the run tried again
+	testmodel.Write(t, dir, "other", testmodel.Options{}) // the file is repaired, and the study run again
 	models := map[string]bool{}
 	o.Progress = func(p Progress) { models[p.Model] = true }
 	mended := mustRun(t, parseIn(t, dir, twoModels), out, o)
 	if models["good"] || !models["other"] || len(mended.Rows) != 2*len(r.Rows) {
-		t.Errorf("trying again ran %v and gave %d rows after %d", models, len(mended.Rows), len(r.Rows))
+		t.Errorf("the second run ran %v and gave %d rows after %d", models, len(mended.Rows), len(r.Rows))
 	}
 	if left, _ := os.ReadDir(filepath.Join(out, "failures")); len(left) > 0 {
-		t.Errorf("failures are still told of: %v", left)
+		t.Errorf("failures are still recorded: %v", left)
 	}
 }
 
@@ -92,11 +92,11 @@ func TestDataThatCannotBeOpenedFailAlone(t *testing.T) {
 	}
 }
 
-// A faulty measure is one that fails in some way.
+// A faulty measure fails in a chosen way.
 type faulty struct {
 	measure.Measure
 	how  string
-	made *int // accumulators so far: the second fails
+	made *int // number of accumulators so far: the second one fails
 }
 
 func (f faulty) New(s measure.Site) (measure.Accumulator, error) {
@@ -140,7 +140,7 @@ func (f *faultyAccumulator) Scores() ([]measure.Score, error) {
 }
 
 // TestCellThatFailsKeepsItsErrorAndTheRestGoesOn checks that a model with NaN in one weight fails
-// its cells, each with its own error, and another model's cells are as they were.
+// its own cells, each with its error, and leaves those of another model unchanged.
 func TestCellThatFailsKeepsItsErrorAndTheRestGoesOn(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -166,7 +166,7 @@ func TestCellThatFailsKeepsItsErrorAndTheRestGoesOn(t *testing.T) {
 			t.Fatalf("a row of a cell that failed: %+v", row)
 		}
 	}
-	_, f = failures(t, parseIn(t, dir, twoModels), out, options(t)) // it fails the same way again
+	_, f = failures(t, parseIn(t, dir, twoModels), out, options(t)) // it fails in the same way again
 	if len(f.Failed) != 6 {
 		t.Errorf("%d failures the second time", len(f.Failed))
 	}
@@ -178,8 +178,8 @@ func TestCellThatFailsKeepsItsErrorAndTheRestGoesOn(t *testing.T) {
 	}
 }
 
-// TestFailureOfOneViewLeavesThePassGoing checks that a value of a transformation that fails takes
-// its cell, and the means that it belongs to; cells of the same pass go on.
+// TestFailureOfOneViewLeavesThePassGoing checks that a failure under one value of a transformation
+// fails its cell and the means over the values, but no other cells of the pass.
 func TestFailureOfOneViewLeavesThePassGoing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -210,7 +210,7 @@ batch: 8
 				t.Fatalf("%v", err)
 			}
 			if strings.HasPrefix(how, "crash") && !strings.Contains(strings.Join(f.Failed[0].Log, "\n"), "failure_test.go") {
-				t.Errorf("the log does not say where it crashed: %q", f.Failed[0].Log)
+				t.Errorf("the log does not contain the place of the crash: %q", f.Failed[0].Log)
 			}
 			sameScores(t, rest, got.Rows, 1e-9)
 		})

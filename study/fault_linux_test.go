@@ -11,7 +11,7 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
-// disk mounts a small file system; it skips, saying so, where that is not allowed.
+// disk mounts a small file system. It skips the test if mounting is not allowed.
 func disk(t *testing.T, size string) (dir string, remount func(options string, flags uintptr)) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "disk")
@@ -30,7 +30,8 @@ func disk(t *testing.T, size string) (dir string, remount func(options string, f
 	}
 }
 
-// fails wants a run to end with one line that says what, and no failure of a cell.
+// fails checks that a run ends with a one-line error that contains the text, and without failed
+// cells.
 func fails(t *testing.T, s *Study, dir string, o Options, says string) {
 	t.Helper()
 	_, err := Run(t.Context(), s, dir, o)
@@ -38,7 +39,7 @@ func fails(t *testing.T, s *Study, dir string, o Options, says string) {
 		t.Fatalf("error %v, want %q", err, says)
 	}
 	if failed, _ := filepath.Glob(filepath.Join(dir, "failures", "*")); len(failed) > 0 {
-		t.Errorf("the folder's fault is taken for one of cells: %v", failed)
+		t.Errorf("an error of the folder is recorded for cells: %v", failed)
 	}
 }
 
@@ -48,7 +49,7 @@ func TestFullDisk(t *testing.T) {
 	testmodel.Write(t, models, "small", testmodel.Options{})
 	o := options(t)
 	want := mustRun(t, parseIn(t, models, studyText), filepath.Join(models, "whole"), o)
-	// Full early, in the middle of states, and while tables are written.
+	// The disk is full at the start, while states are saved, and while tables are written.
 	for _, size := range []string{"8k", "64k", "256k", "1m"} {
 		t.Run(size, func(t *testing.T) {
 			dir, remount := disk(t, size)
@@ -79,7 +80,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	remount("", syscall.MS_RDONLY)
 	fails(t, parseIn(t, models, studyText), out, o, "read-only file system")
 	remount("", 0)
-	half := o // it becomes so in the middle
+	half := o // it becomes read-only in the middle
 	done := false
 	half.SaveInterval, half.SaveShare = time.Nanosecond, 1e9
 	half.Progress = func(p Progress) {
@@ -88,15 +89,15 @@ func TestReadOnlyFolder(t *testing.T) {
 			remount("", syscall.MS_RDONLY)
 		}
 	}
-	// A disk with an open file, as intervals have one, cannot be made so here.
+	// A disk with an open file, as with intervals, cannot be made read-only in this way.
 	s := parseIn(t, models, strings.Replace(studyText, "seis]", "seis: {interval: false}]", 1)+"batch: 16\n")
 	fails(t, s, out, half, "read-only file system")
 	remount("", 0)
 	sameScores(t, want.Rows, mustRun(t, parseIn(t, models, studyText), out, o).Rows, 1e-5)
 }
 
-// TestRenameThatFails checks that where a record cannot take its name the run ends and says which;
-// it goes on when that is mended.
+// TestRenameThatFails checks that a run ends with an error if a record cannot be renamed, and
+// resumes once that is possible.
 func TestRenameThatFails(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -19,7 +19,7 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
-// zippedImages returns an archive of a folder with images of two classes.
+// zippedImages returns a zip archive of a folder with images of two classes.
 func zippedImages(t *testing.T) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -73,7 +73,7 @@ measures: [distance]
 		s.UseCache(&fetch.Cache{Dir: filepath.Join(dir, "cache"), Client: server.Client(), MaxFile: 1 << 20, Retries: 1, Pause: time.Millisecond})
 		return s
 	}
-	want := mustRun(t, parse(fmt.Sprintf(text, dir, "")), filepath.Join(dir, "local"), o) // the archive is a file here
+	want := mustRun(t, parse(fmt.Sprintf(text, dir, "")), filepath.Join(dir, "local"), o) // the archive is a local file here
 	out := filepath.Join(dir, "remote")
 	got := mustRun(t, parse(fmt.Sprintf(text, server.URL, "?key=secret")), out, o)
 	sameScores(t, want.Rows, got.Rows, 0)
@@ -81,7 +81,7 @@ measures: [distance]
 		t.Errorf("the record of the model is %+v", r)
 	}
 	if want.Record.Data[0].Fingerprint != got.Record.Data[0].Fingerprint {
-		t.Error("the samples have another fingerprint")
+		t.Error("the samples have a different fingerprint")
 	}
 	server.CloseClientConnections()
 	resolved, err := os.ReadFile(filepath.Join(out, "study.yaml"))

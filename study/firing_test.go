@@ -25,8 +25,8 @@ measures: [firing: {also: [variance, mutual-information], steps: 3}]
 trials: 2
 `
 
-// TestFiringInAStudy checks that data with trajectories of their own take no transformation; others
-// are followed under each of the study's.
+// TestFiringInAStudy checks that data with trajectories are measured without transformations, and
+// other data under each transformation of the study.
 func TestFiringInAStudy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -59,8 +59,8 @@ func TestFiringInAStudy(t *testing.T) {
 	checkDamagedUnits(t, out, dir)
 }
 
-// TestInformationNeedsNoClassScores checks that firing is held against the data's own classes where
-// the model's output, of another length, is taken for class scores.
+// TestInformationNeedsNoClassScores checks that the information of firing refers to the classes of
+// the data, even if the model's output has another length.
 func TestInformationNeedsNoClassScores(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -82,7 +82,7 @@ func TestInformationNeedsNoClassScores(t *testing.T) {
 	}
 }
 
-// Every unit of the folder's table adds up to the score of its layer.
+// The units of a layer in the folder's table add up to the score of the layer.
 func checkUnits(t *testing.T, dir string) {
 	t.Helper()
 	units, curves := map[string]int{}, 0
@@ -106,7 +106,7 @@ func checkUnits(t *testing.T, dir string) {
 	}
 }
 
-// A table of units that was altered is found, and its cell done again.
+// A changed table of units is found, and its cell computed again.
 func checkDamagedUnits(t *testing.T, out, dir string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(out, "cells", "*.units.parquet"))
@@ -131,8 +131,8 @@ func checkDamagedUnits(t *testing.T, out, dir string) {
 	}
 }
 
-// TestUnitsOfShardsAreMerged checks that what shards in folders of their own found of units comes
-// together in the first.
+// TestUnitsOfShardsAreMerged checks that the tables of units of shards in different folders are
+// merged.
 func TestUnitsOfShardsAreMerged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

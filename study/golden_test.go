@@ -19,8 +19,8 @@ import (
 
 var everyLayer = flag.Bool("every-layer", false, "hold SEIS against golden.json at every layer, which takes minutes")
 
-// golden is testdata/cifar/golden.json: what PyTorch and numpy in float64 find for two ResNets on CIFAR-10.
-// golden.py beside it made it, from the definitions and without this program.
+// golden is testdata/cifar/golden.json: values for two ResNets on CIFAR-10, computed by golden.py
+// with PyTorch and numpy in float64 from the definitions, independently of this program.
 type golden struct {
 	Images       int                     `json:"images"`
 	SEISImages   int                     `json:"seis_images"`
@@ -32,7 +32,7 @@ type goldenView struct {
 	Transform  string               `json:"transform"`
 	Parameter  string               `json:"parameter"`
 	Prediction map[string]float64   `json:"prediction"` // by statistic
-	Layers     map[string][]float64 `json:"layers"`     // by tensor; LayerColumns, which end before equivariance where SEIS is not computed
+	Layers     map[string][]float64 `json:"layers"`     // by tensor; the columns of LayerColumns, without equivariance where SEIS is not computed
 }
 
 // hasSEIS reports whether the view has all columns.
@@ -68,7 +68,7 @@ func readGolden(t *testing.T) *golden {
 	return &g
 }
 
-// goldenTransforms are the transformations of golden.py, in the words of a study file.
+// goldenTransforms are the transformations of golden.py as a study file has them.
 var goldenTransforms = map[string]string{
 	"quarter":     "rotate: {values: [90, 180, 270]}",
 	"gray":        "grayscale: {}",
@@ -78,8 +78,8 @@ var goldenTransforms = map[string]string{
 	"blur":        "gaussian-blur: 1",
 }
 
-// goldenRun runs a study of the given layers of one of the models on the first images of the test set, under the
-// transformations of views.
+// goldenRun runs a study of the given layers of one of the models on the first images of the test
+// set, under the transformations of views.
 func goldenRun(t *testing.T, model string, layers []string, views []goldenView, limit int, measures string) goldenRows {
 	t.Helper()
 	text := fmt.Sprintf(`name: golden
@@ -105,14 +105,14 @@ models:
 	return rows
 }
 
-// goldenLayers are all layers of golden.json, as a study file names them.
+// goldenLayers are all layers of golden.json, as in a study file.
 var goldenLayers = []string{"op:Conv", "op:Relu"}
 
 type goldenKey struct{ transform, parameter, layer, measure, statistic string }
 
 type goldenRows map[goldenKey]scores.Row
 
-// want holds one score against the golden one and returns how far it is off.
+// want compares a score with the golden value and returns the difference.
 func (rows goldenRows) want(t *testing.T, key goldenKey, n int, want, tolerance float64) float64 {
 	t.Helper()
 	row, ok := rows[key]
@@ -140,15 +140,15 @@ func (w worst) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// goldenMeasures says which measure has each statistic of a prediction.
+// goldenMeasures maps each statistic of a prediction to its measure.
 var goldenMeasures = map[string]string{
 	"clean": "accuracy", "moved": "accuracy", "drop": "accuracy", "ei": "effective-invariance",
 	"js": "prediction-divergence", "kl": "prediction-divergence", "l2": "prediction-divergence", "agreement": "prediction-divergence",
 }
 
-// TestPredictionsAndDistancesAgreeWithPyTorch checks that scores of predictions and distances of
-// activations agree with an independent implementation on real networks and images. Tolerances are
-// what float32 forward passes take: no class is so close to another that rounding turns it.
+// TestPredictionsAndDistancesAgreeWithPyTorch compares scores of predictions and distances of
+// activations on real networks and images with an independent implementation. The tolerances are
+// those of float32 forward passes. No two classes are so close that rounding changes their order.
 func TestPredictionsAndDistancesAgreeWithPyTorch(t *testing.T) {
 	g := readGolden(t)
 	for model, views := range g.Models {
@@ -178,13 +178,13 @@ func TestPredictionsAndDistancesAgreeWithPyTorch(t *testing.T) {
 	}
 }
 
-// TestSEISAgreesWithSingularValueDecompositions checks that SEIS from streamed second moments
-// agrees with singular value decompositions of the matrices themselves: under every transformation,
-// at the first convolution and wherever there are at most 16 x 16 positions, or with -every-layer
-// at all. The rank is where the share of the variance passes 99 %; golden.py prints how close a
-// share comes, 4e-8 at the least.
+// TestSEISAgreesWithSingularValueDecompositions compares SEIS from streamed second moments with
+// singular value decompositions of the matrices: under every transformation, at the first
+// convolution and at layers of at most 16 x 16 positions, or at all layers with -every-layer. The
+// rank is the number of components with 99 % of the variance. golden.py prints how close a share
+// comes to that, 4e-8 at the least.
 func TestSEISAgreesWithSingularValueDecompositions(t *testing.T) {
-	// Not parallel: the library is put in place while no other test computes.
+	// Not parallel: the library is set while no other test computes.
 	if b := linalg.Accelerate(); b.Path == "" {
 		t.Skipf("no fast BLAS, without which this takes an hour: %s", b.Hint)
 	}
@@ -213,7 +213,7 @@ func TestSEISAgreesWithSingularValueDecompositions(t *testing.T) {
 					}
 					check("equivariance", values[at("equivariance")], 1e-5)
 					check("rank", min(values[at("rank")], values[at("rank_moved")]), 0)
-					if v.Transform != "quarter" { // an exact symmetry may tie correlations, and which vectors belong to them is open
+					if v.Transform != "quarter" { // an exact symmetry may give equal correlations, whose vectors are not unique
 						check("invariance", values[at("invariance")], 3e-4)
 					}
 				}

@@ -26,7 +26,7 @@ func options(t *testing.T) Options {
 	return Options{Runtime: orttest.Load(t), Threads: 2}
 }
 
-// parseIn reads a study as if it stood in a folder, with changes made to its text.
+// parseIn parses a study as if it were in a folder, with replacements in its text.
 func parseIn(t *testing.T, dir, text string) *Study {
 	t.Helper()
 	s, err := Parse(filepath.Join(dir, "study.yaml"), []byte(text), nil)
@@ -45,7 +45,7 @@ func mustRun(t *testing.T, s *Study, dir string, o Options) *Result {
 	return r
 }
 
-// sameScores holds two runs against each other: the same rows, values within a tolerance.
+// sameScores compares two runs: the same rows, with values within a tolerance.
 func sameScores(t *testing.T, want, got []scores.Row, tolerance float64) {
 	t.Helper()
 	if len(want) == 0 || len(want) != len(got) {

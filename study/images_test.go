@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
-// TestContactSheets looks at the sheets of a run: one for each transformation of the input, in which an image at 180 degrees is the one as
-// it is, turned by hand.
+// TestContactSheets checks that a run writes one contact sheet for each transformation of the
+// input. The image at 180 degrees must equal the rotated original.
 func TestContactSheets(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -51,14 +51,14 @@ func TestContactSheets(t *testing.T) {
 	if err != nil || caption["title"] != "quarter of shapes" || caption["caption"] != "Each of 3 lines is an image, from left to right as it is and at 90, 180." {
 		t.Errorf("%q, %v", caption, err)
 	}
-	mustRun(t, parseIn(t, dir, studyText), out, options(t)) // what was drawn stays where nobody asks
+	mustRun(t, parseIn(t, dir, studyText), out, options(t)) // sheets stay if a later run does not request them
 	if _, err := os.Stat(files[0]); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestModelImages checks that the images that stand beside a model come into the run folder, and
-// with them what they are said to show.
+// TestModelImages checks that the images beside a model are copied to the run folder, with their
+// captions.
 func TestModelImages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

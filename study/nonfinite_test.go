@@ -21,7 +21,7 @@ transforms: [{name: quarter, rotate: {values: [90, 180]}}]
 measures: [distance, seis]
 `
 
-// writeNonFinite writes a model whose layer bad is NaN, and whose layer good is not.
+// writeNonFinite writes a model whose layer bad is NaN and whose layer good is finite.
 func writeNonFinite(t *testing.T, dir string) {
 	b := onnx.NewBuilder(17)
 	x := b.Input("x", onnx.Float, -1, 3, 16, 16)
@@ -41,7 +41,8 @@ func writeNonFinite(t *testing.T, dir string) {
 	testmodel.Save(t, filepath.Join(dir, "m.onnx"), b)
 }
 
-// NaN in a layer costs that layer alone, in a whole run and in shards.
+// TestNonFiniteLayerIsLostAlone checks that NaN in a layer fails that layer only, in a whole run
+// and in shards.
 func TestNonFiniteLayerIsLostAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

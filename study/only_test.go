@@ -21,7 +21,7 @@ func smallAndOther(t *testing.T, dir string) string {
 	return strings.Replace(text, ", seis]", ", seis: {interval: false}]", 1)
 }
 
-// TestModelsAreRunApart checks that runs of some of the models fill one folder; whole models leave
+// TestModelsAreRunApart checks that runs of single models fill one folder. Whole models leave
 // nothing to merge, and shards of the others little.
 func TestModelsAreRunApart(t *testing.T) {
 	t.Parallel()
@@ -34,7 +34,7 @@ func TestModelsAreRunApart(t *testing.T) {
 	part.Only = []string{"other"}
 	mustRun(t, parseIn(t, dir, text), out, part)
 	if _, err := os.Stat(filepath.Join(out, "run.json")); err == nil {
-		t.Error("a run of one of two models writes the record of the whole")
+		t.Error("a run of one of two models writes the record of the whole study")
 	}
 	part.Only, part.Complete = []string{"small"}, true
 	part.Shard = Shard{Index: 1, Of: 2}
@@ -76,8 +76,8 @@ func TestModelsAreRunApart(t *testing.T) {
 	}
 }
 
-// TestRunsOfSingleModelsAreMergedByTheirFolder checks that runs of one model each leave what a
-// merge needs, in one folder or in one each: the study with the hashes of both, and their cells.
+// TestRunsOfSingleModelsAreMergedByTheirFolder checks that runs of one model each leave all that a
+// merge needs, in one folder or two: the study with the hashes of both models, and their cells.
 func TestRunsOfSingleModelsAreMergedByTheirFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

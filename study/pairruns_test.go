@@ -67,7 +67,7 @@ func TestShardsOfPairsMergeToTheWhole(t *testing.T) {
 	sameScores(t, want.Rows, got.Rows, 1e-5)
 }
 
-func TestStoppedRunOfPairsGoesOnWhereItWas(t *testing.T) {
+func TestStoppedRunOfPairsResumes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writePairs(t, dir)
@@ -101,8 +101,7 @@ func TestStoppedRunOfPairsGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-// TestPairsAreFedWithTheSameSamples checks that the scores of two models are those that one finds
-// by running both.
+// TestPairsAreFedWithTheSameSamples checks the scores of two models against separate runs of both.
 func TestPairsAreFedWithTheSameSamples(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -148,8 +147,8 @@ func TestModelsOfAPairRunOnceForAllTheirPairs(t *testing.T) {
 	}
 }
 
-// TestRunsOfSingleModelsCoverAllPairs checks that each pair is run with its first model, whatever
-// runs of single models a study is divided into.
+// TestRunsOfSingleModelsCoverAllPairs checks that each pair is computed with its first model, for
+// any division of a study into runs of single models.
 func TestRunsOfSingleModelsCoverAllPairs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -9,9 +9,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// TestSettingsThatDoNotFitAModelAreToldWithTheirPlace checks that what is found out only once a
-// model is open is told with its place in the study file, as any other slip is.
-func TestSettingsThatDoNotFitAModelAreToldWithTheirPlace(t *testing.T) {
+// TestModelSettingErrorsHaveTheirPosition checks that errors that appear only when a
+// model is opened have their position in the study file.
+func TestModelSettingErrorsHaveTheirPosition(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "net", testmodel.Options{})
@@ -55,7 +55,7 @@ func saveGraph(t *testing.T, path string, make func(b *onnx.Builder)) {
 	testmodel.Save(t, path, b)
 }
 
-func TestAModelOfAnySizeWantsDataOfOne(t *testing.T) {
+func TestModelOfAnySizeNeedsImagesOfOneSize(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	saveGraph(t, filepath.Join(dir, "free.onnx"), func(b *onnx.Builder) {
@@ -80,11 +80,11 @@ measures: [distance]
 	p.Close()
 }
 
-func TestNaNIsToldWithTheNameOfTheSample(t *testing.T) {
+func TestNaNErrorNamesTheSample(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	saveGraph(t, filepath.Join(dir, "log.onnx"), func(b *onnx.Builder) {
-		b.Output("log", b.Op("Log", nil, b.Sub(b.Input("x", onnx.Float, -1, 3, 16, 16), b.Scalar(0.5)))) // of dark pixels NaN
+		b.Output("log", b.Op("Log", nil, b.Sub(b.Input("x", onnx.Float, -1, 3, 16, 16), b.Scalar(0.5)))) // NaN for dark pixels
 		b.Output("y", b.Relu("log"))
 	})
 	for _, measure := range []string{"distance", "seis"} {

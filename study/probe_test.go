@@ -58,8 +58,8 @@ func TestProbesInStudies(t *testing.T) {
 	}
 }
 
-// TestWrongFactors checks that a factor that the data do not have is told before anything runs,
-// with its place and the nearest word.
+// TestWrongFactors checks that an unknown factor is reported before anything runs, with its
+// position and the nearest name.
 func TestWrongFactors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -93,7 +93,7 @@ func TestWrongFactors(t *testing.T) {
 	}
 }
 
-// TestFactorsOfOtherData checks that a scale or a class of other data of the study is no mistake.
+// TestFactorsOfOtherData checks that a scale or a class of other data of the study is accepted.
 func TestFactorsOfOtherData(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -111,7 +111,7 @@ func TestFactorsOfOtherData(t *testing.T) {
 		}
 	}
 	if !slices.ContainsFunc(plan.Failed(), func(f scores.Failure) bool { return f.Measure == "disentanglement" && f.Data == "gratings" }) {
-		t.Error("gratings have no factor x, and nothing is told")
+		t.Error("gratings have no factor x, but nothing is reported")
 	}
 }
 
@@ -127,8 +127,8 @@ measures:
   - informativeness: {factors: [x], probe: [ridge, slp], epochs: 2, seeds: 1, test: {factor: part, names: test}, validation: {factor: part, names: [dev]}}
 `
 
-// TestSeparateTestData checks that a probe is judged on data of their own: the scores are those of
-// 20 samples, and other test data give others.
+// TestSeparateTestData checks a probe with separate test data: the scores are those of their 20
+// samples, and change with the test data.
 func TestSeparateTestData(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -157,7 +157,7 @@ func TestSeparateTestData(t *testing.T) {
 		t.Errorf("%v, and with other test data %v", a, b)
 	}
 	if a["ridge"] == c["ridge"] && a["slp"] == c["slp"] {
-		t.Errorf("with other validation data still %v", c)
+		t.Errorf("with other validation data the score is still %v", c)
 	}
 	_, err := NewPlan(t.Context(), parseIn(t, dir, strings.Replace(joinText, "names: test", "names: tset", 1)), o)
 	if want := `:10:107: model one on shapes: informativeness: no part "tset"; did you mean "test"?`; err == nil || !strings.Contains(err.Error(), want) {

@@ -21,17 +21,17 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// brightness is the simplest procedure: the mean value of the images that each model takes, sample by sample, plus
-// the trial. It keeps a checkpoint after each sample.
+// brightness is a simple procedure: the mean value of the images of each model, sample by sample,
+// plus the trial. It saves a checkpoint after each sample.
 type brightness struct {
 	pair   bool
 	images int
 	fail   error
-	resume func(at int) // told where a run goes on
+	resume func(at int) // called with the position where a run resumes
 	share  func(a string, trial int)
 }
 
-// common tells share of what no earlier job of the same model A and trial has shared.
+// common is called for values that no earlier job of the same model A and trial has shared.
 func (b *brightness) common(j *procedure.Job) error {
 	shared := j.Shared("what A sees")
 	raw, err := read(shared)
@@ -42,7 +42,7 @@ func (b *brightness) common(j *procedure.Job) error {
 	return shared.Save(writing([]byte(j.A.Name)))
 }
 
-// read returns what a checkpoint holds, nil where there is nothing.
+// read returns the content of a checkpoint, or nil if there is none.
 func read(c train.Checkpoint) ([]byte, error) {
 	f, err := c.Load()
 	if err != nil || f == nil {
@@ -52,7 +52,7 @@ func read(c train.Checkpoint) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// writing writes what is at hand.
+// writing writes the values so far.
 func writing(raw []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := w.Write(raw)
@@ -139,8 +139,8 @@ func (b *brightness) Run(ctx context.Context, j *procedure.Job) ([]measure.PairS
 	return []measure.PairScore{whole, layers}, nil
 }
 
-// procedureStudy returns the study of pairs with nothing but a procedure: on every model, or on two
-// pairs of models.
+// procedureStudy returns a study of pairs with a procedure only: on every model, or on two pairs of
+// models.
 func procedureStudy(t *testing.T, dir string, b *brightness) *Study {
 	t.Helper()
 	s := parseIn(t, dir, pairsText+"trials: 2\n")
@@ -201,7 +201,7 @@ func TestProcedures(t *testing.T) {
 	}
 }
 
-func TestStoppedProcedureGoesOnWhereItWas(t *testing.T) {
+func TestStoppedProcedureResumes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writePairs(t, dir)
@@ -222,7 +222,7 @@ func TestStoppedProcedureGoesOnWhereItWas(t *testing.T) {
 	var at []int
 	got := mustRun(t, procedureStudy(t, dir, &brightness{pair: true, resume: func(i int) { at = append(at, i) }}), out, o)
 	if fmt.Sprint(at) != "[57 0 0 0]" {
-		t.Errorf("procedures went on at %v", at)
+		t.Errorf("procedures resumed at %v", at)
 	}
 	sameScores(t, want.Rows, got.Rows, 0)
 }
@@ -245,7 +245,7 @@ func TestJobsShareWhatDependsOnTheFirstModel(t *testing.T) {
 	}
 }
 
-func TestDamagedCheckpointStartsAfresh(t *testing.T) {
+func TestDamagedCheckpointStartsAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writePairs(t, dir)
@@ -276,14 +276,14 @@ func TestDamagedCheckpointStartsAfresh(t *testing.T) {
 	}
 }
 
-func TestShardsDealProceduresWhole(t *testing.T) {
+func TestShardsDoNotDivideProcedures(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writePairs(t, dir)
 	o := options(t)
 	study := func() *Study {
 		s := procedureStudy(t, dir, &brightness{images: 20})
-		s.Measures = append(s.Measures, parseIn(t, dir, pairsText).Measures...) // and accuracy, whose samples are shared out
+		s.Measures = append(s.Measures, parseIn(t, dir, pairsText).Measures...) // and accuracy, whose samples are divided
 		return s
 	}
 	want := mustRun(t, study(), filepath.Join(dir, "whole"), o)
@@ -311,7 +311,7 @@ func TestShardsDealProceduresWhole(t *testing.T) {
 	sameScores(t, want.Rows, got.Rows, 1e-5)
 }
 
-func TestProceduresThatCannotBeDone(t *testing.T) {
+func TestProcedureErrors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writePairs(t, dir)
@@ -359,8 +359,8 @@ func TestWorkOfModelsCountsProceduresAndPairs(t *testing.T) {
 	}
 	defer p.Close()
 	work := p.Work(o)
-	// Two trials of 40 samples for the pairs that start with one and with two; big and one on 150 samples, clean and under
-	// two rotations, which are the same in both trials.
+	// Two trials of 40 samples for the pairs that start with one and with two; big and one on 150
+	// samples, clean and under two rotations, which are equal in both trials.
 	want := map[string]int64{"one": 2 * 40, "two": 2 * 40, "big": 2 * 150 * (1 + 2)}
 	for _, w := range work {
 		if w.Forwards != want[w.Model] {

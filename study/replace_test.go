@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
-// TestAnotherStudyInTheFolderIsRefused checks that a folder holds the run of one study: another is
-// refused, or replaces it.
+// TestAnotherStudyInTheFolderIsRefused checks that a run folder accepts one study: another is
+// rejected, or replaces it.
 func TestAnotherStudyInTheFolderIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

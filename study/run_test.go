@@ -52,7 +52,7 @@ func TestPassesOfLittleMemoryGiveTheSameScores(t *testing.T) {
 	sameScores(t, want.Rows, got.Rows, 1e-9)
 }
 
-func TestStoppedRunGoesOnWhereItWas(t *testing.T) {
+func TestStoppedRunResumes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
@@ -79,7 +79,7 @@ func TestStoppedRunGoesOnWhereItWas(t *testing.T) {
 				t.Fatalf("the run ended after %d stops: the test tests nothing", stops)
 			}
 			if redone >= 150*4 {
-				t.Errorf("the last leg runs %d samples: nothing was kept", redone)
+				t.Errorf("the last part runs %d samples: nothing was saved", redone)
 			}
 			sameScores(t, want.Rows, got.Rows, 1e-5)
 			return
@@ -90,7 +90,7 @@ func TestStoppedRunGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-func TestDoneWorkIsNotDoneAgain(t *testing.T) {
+func TestFinishedWorkIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
@@ -112,10 +112,9 @@ func TestDoneWorkIsNotDoneAgain(t *testing.T) {
 	}
 }
 
-// TestTrialsOfWhatIsNotDrawnRunOnce checks that a fixed transformation moves the images of all
-// trials alike: they are moved, and run by the engine, once. Each trial has rows of its own, since
-// nulls are drawn anew.
-func TestTrialsOfWhatIsNotDrawnRunOnce(t *testing.T) {
+// TestTrialsWithoutRandomDrawsRunOnce checks that a transformation without random draws is applied
+// and run once for all trials. Each trial still has its own rows, since nulls are random.
+func TestTrialsWithoutRandomDrawsRunOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
@@ -129,7 +128,7 @@ func TestTrialsOfWhatIsNotDrawnRunOnce(t *testing.T) {
 	for _, p := range plan.Passes(opened.Cells, plan.Limits{Memory: 1 << 30, Cores: 2}, Shard{}) {
 		forwards += p.Forwards()
 	}
-	if want := int64(150 * (1 + 2 + 3)); forwards != want { // clean, two quarter turns, three tilts; shift is on activations
+	if want := int64(150 * (1 + 2 + 3)); forwards != want { // clean, two quarter turns, three tilts; shift applies to activations
 		t.Errorf("the engine runs %d images, want %d", forwards, want)
 	}
 	r := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "run"), options(t))
@@ -162,7 +161,7 @@ func TestFixedBatchGivesTheScoresOfAFreeOne(t *testing.T) {
 	sameScores(t, want.Rows, got.Rows, 1e-5)
 }
 
-func TestDamagedStateStartsAfresh(t *testing.T) {
+func TestDamagedStateStartsAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
@@ -210,7 +209,8 @@ func twoRunsInOneFolder(t *testing.T, memory string) {
 	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
 	out := filepath.Join(dir, "shared")
 	o.SaveInterval, o.SaveShare = time.Nanosecond, 1e9
-	// The second run begins in the middle of the first, adopts what it has saved, and both go on.
+	// The second run starts in the middle of the first and takes over its saved state. Both
+	// continue.
 	second := make(chan error, 1)
 	started := false
 	first := o
@@ -244,7 +244,7 @@ func TestResolvedStudyHasTheSameCells(t *testing.T) {
 	testmodel.Write(t, dir, "small", testmodel.Options{})
 	o := options(t)
 	text := strings.Replace(studyText, "values: [90, 180]", "values: [0.50, +90, 1e-05]", 1)
-	out := filepath.Join(dir, "run [1]") // which a glob would not find
+	out := filepath.Join(dir, "run [1]") // a name that glob would not match
 	mustRun(t, parseIn(t, dir, text), out, o)
 	resolved, err := Load(filepath.Join(out, "study.yaml"), nil)
 	if err != nil {
@@ -253,6 +253,6 @@ func TestResolvedStudyHasTheSameCells(t *testing.T) {
 	o.Progress = func(p Progress) { t.Errorf("the resolved study runs %s again", p.Model) }
 	mustRun(t, resolved, out, o)
 	if left, _ := os.ReadDir(filepath.Join(out, "states")); len(left) > 0 {
-		t.Errorf("states are left: %v", left)
+		t.Errorf("states remain: %v", left)
 	}
 }

@@ -52,8 +52,8 @@ func TestShardsMergeToTheWhole(t *testing.T) {
 	sameScores(t, got.Rows, again.Rows, 0)
 }
 
-// TestShardClaimedTwiceDoesNoHarm checks that a shard that was thought dead runs beside the one
-// that took its place. Both end, and the merge is none the wiser.
+// TestShardClaimedTwiceDoesNoHarm checks that a shard that runs twice at once, after it was
+// considered dead, gives the same scores.
 func TestShardClaimedTwiceDoesNoHarm(t *testing.T) {
 	t.Parallel()
 	for name, memory := range map[string]string{"one pass": "1GiB", "many passes": "16KiB"} {
@@ -79,7 +79,7 @@ func TestShardClaimedTwiceDoesNoHarm(t *testing.T) {
 			if err := group.Wait(); err != nil {
 				t.Fatal(err)
 			}
-			// Two merges at once, and a third when all is done.
+			// Two merges at once, and a third one at the end.
 			for range 2 {
 				group.Go(func() error {
 					_, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o)
@@ -95,14 +95,14 @@ func TestShardClaimedTwiceDoesNoHarm(t *testing.T) {
 			}
 			sameScores(t, want.Rows, got.Rows, 1e-5)
 			if left, _ := filepath.Glob(filepath.Join(out, "states", "*")); len(left) > 0 {
-				t.Errorf("states are left: %v", left)
+				t.Errorf("states remain: %v", left)
 			}
 		})
 	}
 }
 
-// TestFinishedShardIsNotOverwritten checks that what a slow run of a shard has does not replace
-// what a faster one has finished.
+// TestFinishedShardIsNotOverwritten checks that a slow run of a shard does not overwrite the
+// results of a faster one.
 func TestFinishedShardIsNotOverwritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

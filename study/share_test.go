@@ -18,9 +18,9 @@ transforms: [{name: quarter, rotate: {values: [90]}}]
 measures: [distance]
 `
 
-// TestShareMeasuresBetweenRuns checks that two runs of a model of the same name, of which one looks
-// at the red plane and one at the green: grey images are alike to both, and what either disregards
-// is all that the other looks at. Two runs of the same model share everything.
+// TestShareMeasuresBetweenRuns checks STIR between two runs of models with the same name: one sees
+// the red plane only, the other the green plane. Grey images are equal for both, and each is
+// sensitive to what the other ignores. Two runs of the same model share all invariances.
 func TestShareMeasuresBetweenRuns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -66,7 +66,7 @@ func TestShareMeasuresBetweenRuns(t *testing.T) {
 	}
 }
 
-func TestShareSaysWhatIsMissing(t *testing.T) {
+func TestShareReportsWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writeChannel(t, dir, "red", 1, 0, 0)

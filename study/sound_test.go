@@ -19,7 +19,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// writeTones writes tones of three classes of pitch, called LABEL_TAKE.wav.
+// writeTones writes tones of three classes of pitch, in files named LABEL_TAKE.wav.
 func writeTones(t *testing.T, dir string, rate int) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -43,8 +43,8 @@ func writeTones(t *testing.T, dir string, rate int) {
 	}
 }
 
-// writeListener writes a model of features, b x mels x frames: the mean over frames "pooled", and scores of three classes, each the
-// mean of a third of the bands.
+// writeListener writes a model of features, b x mels x frames: the mean over frames "pooled", and
+// scores of three classes, each the mean of a third of the bands.
 func writeListener(t *testing.T, path string, mels int) {
 	t.Helper()
 	b := onnx.NewBuilder(17)
@@ -70,7 +70,7 @@ transforms: [identity]
 measures: [accuracy, effective-invariance, distance]
 `
 
-func TestSoundsEndToEnd(t *testing.T) {
+func TestAudioEndToEnd(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writeTones(t, filepath.Join(dir, "tones"), 8000)
@@ -90,7 +90,7 @@ func TestSoundsEndToEnd(t *testing.T) {
 	}
 }
 
-func TestSoundStudiesRefused(t *testing.T) {
+func TestAudioStudyErrors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writeTones(t, filepath.Join(dir, "tones"), 8000)
@@ -121,8 +121,7 @@ func TestSoundStudiesRefused(t *testing.T) {
 	}
 }
 
-// TestRateOfTheModel checks that what a study says about rates is done: resampled to what the model
-// takes.
+// TestRateOfTheModel checks that audio is resampled to the rate of the model as the study requests.
 func TestRateOfTheModel(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -152,9 +151,9 @@ func TestSpokenDigitsEndToEnd(t *testing.T) {
 	}
 }
 
-// TestTransformationsOfSounds checks that every kind of transformation of sounds runs, moves what
-// it should and leaves what it should, and nothing depends on batches.
-func TestTransformationsOfSounds(t *testing.T) {
+// TestTransformationsOfAudio checks that every transformation of audio runs, has the expected
+// effect on scores, and does not depend on batches.
+func TestTransformationsOfAudio(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writeTones(t, filepath.Join(dir, "tones"), 8000)
@@ -182,7 +181,7 @@ func TestTransformationsOfSounds(t *testing.T) {
 		}
 	}
 	if moved["accuracy high"] > 0.67 || moved["accuracy dull"] > 0.67 || moved["accuracy noise -30"] > 0.67 {
-		t.Errorf("tones that are shifted, muffled or drowned are still told apart: %v", moved)
+		t.Errorf("transformed tones are still classified correctly: %v", moved)
 	}
 	record, err := os.ReadFile(filepath.Join(dir, "whole", "run.json"))
 	if err == nil && !strings.Contains(string(record), "values drawn for room cannot be had, and were drawn again") {
@@ -190,9 +189,8 @@ func TestTransformationsOfSounds(t *testing.T) {
 	}
 }
 
-// TestRedrawnForProbes checks that what is drawn again is counted for measures that draw by
-// themselves too: once for a transformation, whatever asks for it, and also where all is kept
-// already.
+// TestRedrawnForProbes checks that repeated draws are counted once per transformation, also for
+// measures with their own draws and when the samples are cached.
 func TestRedrawnForProbes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -236,9 +234,9 @@ func TestTonesAndFactorsInStudies(t *testing.T) {
 	}
 }
 
-// TestFiringRatesOfSounds checks that firing rates follow a sound along its transformation: a gain
-// of next to nothing leaves every unit firing, and silence none.
-func TestFiringRatesOfSounds(t *testing.T) {
+// TestFiringRatesOfAudio checks that firing rates follow the transformation of a waveform: with a
+// small gain every unit still fires, with silence none does.
+func TestFiringRatesOfAudio(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writeListener(t, filepath.Join(dir, "listener.onnx"), 12)

@@ -13,8 +13,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// writeChannel writes a model that looks at a weighted sum of the red, green and blue planes of an image, averaged over 4 x 4
-// squares: its penultimate layer. So it is invariant to whatever leaves that sum alone.
+// writeChannel writes a model whose penultimate layer is a weighted sum of the red, green and blue
+// planes of an image, averaged over squares of 4 x 4. It is invariant to any change that keeps the
+// sum.
 func writeChannel(t *testing.T, dir, name string, weights ...float32) {
 	t.Helper()
 	r := seed.Rand(7, name)
@@ -30,10 +31,9 @@ func writeChannel(t *testing.T, dir, name string, weights ...float32) {
 	testmodel.Save(t, filepath.Join(dir, name+".onnx"), b)
 }
 
-// TestSTIRSeesWhatCKADoesNot checks that grey images are alike in every plane, so two models that
-// look at one plane each see the data alike and CKA is 1. But what the one disregards is all that
-// the other looks at.
-func TestSTIRSeesWhatCKADoesNot(t *testing.T) {
+// TestSTIRDiffersFromCKA checks two models that see one plane each. On grey images all planes are
+// equal, so CKA is 1, but each model ignores what the other is sensitive to.
+func TestSTIRDiffersFromCKA(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writeChannel(t, dir, "red", 1, 0, 0)

@@ -19,7 +19,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// dimming is a procedure that wants a transformation: for each of its values, the mean value of the moved images.
+// dimming is a procedure that needs a transformation: the mean value of the transformed images for
+// each of its values.
 type dimming struct{ job *procedure.Transform }
 
 func (*dimming) Name() string                   { return "dimming" }
@@ -80,7 +81,7 @@ func sweepStudy(t *testing.T, dir, text string, d *dimming) *Study {
 	return s
 }
 
-func TestProceduresSeeTransformations(t *testing.T) {
+func TestProceduresWithTransformations(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "one", testmodel.Options{})
@@ -104,7 +105,7 @@ func TestProceduresSeeTransformations(t *testing.T) {
 		t.Errorf("at half the brightness the mean is %v, at a quarter %v", b, a)
 	}
 	if found["drawn  0"] == found["drawn  1"] {
-		t.Error("both trials have the same draws")
+		t.Error("both trials have the same random draws")
 	}
 	skipped := slices.ContainsFunc(result.Record.Skipped, func(s scores.Skip) bool {
 		return s.Measure == "dimming" && s.Why == "it moves inputs, and maps is of activations"
@@ -114,8 +115,8 @@ func TestProceduresSeeTransformations(t *testing.T) {
 	}
 }
 
-// TestProceduresDrawAsPassesDo checks that a procedure moves a sample as the passes of the same
-// study do.
+// TestProceduresDrawAsPassesDo checks that a procedure transforms a sample with the same draws as
+// the passes of the study.
 func TestProceduresDrawAsPassesDo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -182,7 +183,7 @@ func TestSweepsDependOnTheirValues(t *testing.T) {
 		return p.Cells[i].Key
 	}
 	if key(sweepText) == key(strings.Replace(sweepText, "[0.25, 0.5]", "[0.25, 0.75]", 1)) {
-		t.Error("other values, and the same cell")
+		t.Error("different values give the same cell")
 	}
 	without := sweepStudy(t, dir, strings.Replace(sweepText[:strings.Index(sweepText, "transforms")], "\ntrials", "", 1)+"measures: [accuracy]\n", &dimming{})
 	p, err := NewPlan(t.Context(), without, options(t))

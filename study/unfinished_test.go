@@ -17,8 +17,8 @@ transforms: [{name: quarter, rotate: {values: [90, 180, 270]}}]
 measures: [accuracy, effective-invariance]
 `
 
-// TestUnfinishedRunHasNoPartialMeans checks that while a value is missing there is no mean over the
-// values: over those that are there it would be another number under the same name.
+// TestUnfinishedRunHasNoPartialMeans checks that there is no mean over the values of a parameter
+// while one of them is missing, since its number would change later.
 func TestUnfinishedRunHasNoPartialMeans(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -13,7 +13,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 )
 
-// writeFrames fills a folder with frames of a grating that goes by.
+// writeFrames fills a folder with frames of a moving grating.
 func writeFrames(t *testing.T, dir string, n int) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o777); err != nil {

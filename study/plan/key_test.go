@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// TestCellKeyIsStable checks that keys name the files of run folders: if they change, earlier
-// results are computed again.
+// TestCellKeyIsStable checks that keys, which name the files of run folders, do not change. Changed
+// keys discard earlier results.
 func TestCellKeyIsStable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

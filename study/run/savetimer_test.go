@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// A fakeClock advances only when told to.
+// A fakeClock advances only when set.
 type fakeClock struct{ at time.Time }
 
 func (c *fakeClock) now() time.Time                { return c.at }
 func (c *fakeClock) advance(d time.Duration)       { c.at = c.at.Add(d) }
 func (c *fakeClock) timer(t *saveTimer) *saveTimer { t.now, t.last = c.now, c.at; return t }
 
-// TestSaveTimerKeepsToItsShare runs an hour of batches on a fake clock, with states of several sizes
-// on disks of several speeds.
+// TestSaveTimerKeepsToItsShare runs an hour of batches on a fake clock, with states of several
+// sizes on disks of several speeds.
 func TestSaveTimerKeepsToItsShare(t *testing.T) {
 	t.Parallel()
 	const batch = time.Second / 2

@@ -6,7 +6,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// Every group of the layout is fed, in ascending places, whatever the number of samples.
+// TestTrialsFeedEveryGroup checks that every group of the layout is fed, in ascending order, for
+// any number of samples.
 func TestTrialsFeedEveryGroup(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 5, 60, 200, 640, 50_000} {
