@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +33,7 @@ func initCommand(engine *engineFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text, err := spec.Template(guess)
+			text, cost, err := fitFirstRun(c.Context(), engine, &guess, filepath.Dir(out))
 			if err != nil {
 				return err
 			}
@@ -55,7 +56,7 @@ func initCommand(engine *engineFlags) *cobra.Command {
 			case asJSON:
 				err = json.NewEncoder(os.Stdout).Encode(written{out, text})
 			default:
-				fmt.Printf("wrote %s; next: noether run %s --dry-run\n", out, out)
+				fmt.Printf("wrote %s: about %s on this machine when idle; next: noether run %s --dry-run\n", out, cost.Round(time.Second), out)
 			}
 			return err
 		},
@@ -93,15 +94,18 @@ func guessStudy(ctx context.Context, engine *engineFlags, modelPath, dataPath, f
 		return spec.Guess{}, fmt.Errorf("%s takes %s, and %s holds others", modelPath, takes(m), dataPath)
 	}
 	labels := data.Classes()
+	layers, chosen := layersOf(m)
 	g := spec.Guess{
-		Name: spec.NameOf(modelPath), Model: relative(folder, modelPath), Data: relative(folder, dataPath), DataHere: dataPath,
-		Classes: m.Classes(), Channels: m.Frame().Channels, Rate: rate, Length: m.Frame().Length, Layers: layersOf(m),
+		Samples: data.Len(),
+		Name:    spec.NameOf(modelPath), Model: relative(folder, modelPath), Data: relative(folder, dataPath), DataHere: dataPath,
+		Classes: m.Classes(), Channels: m.Frame().Channels, Rate: rate, Length: m.Frame().Length, Layers: layers,
 		Labels: labels, Unplaced: m.Classes() > 0 && len(labels) > 0 && !spec.Placed(labels, m.Classes()),
 	}
 	for _, l := range m.Layers() {
 		g.Space = g.Space || strings.ContainsAny(string(l.Axes), "HT")
 	}
 	if rate == 0 {
+		g.Positions = positionsFor(chosen, min(data.Len(), 1000))
 		sizes, err := sizesOf(ctx, data)
 		if err != nil {
 			return spec.Guess{}, err
@@ -120,15 +124,16 @@ func guessStudy(ctx context.Context, engine *engineFlags, modelPath, dataPath, f
 
 // layersOf returns the layers that show a model's depth: the ends of its blocks and what its
 // classifier reads.
-func layersOf(m *model.Model) []spec.GuessedLayer {
-	var out []spec.GuessedLayer
+func layersOf(m *model.Model) (out []spec.GuessedLayer, chosen []onnx.Layer) {
 	for _, l := range blocks.Choose(m.Graph(), m.Input().Name, m.Output(), m.Layers()) {
 		out = append(out, spec.GuessedLayer{Pattern: l.Name, Comment: fmt.Sprintf("%s (%s)", l.Role, extent(l.Layer))})
+		chosen = append(chosen, l.Layer)
 	}
 	if len(out) == 0 {
 		out = append(out, spec.GuessedLayer{Pattern: "all", Comment: "every tensor"})
+		chosen = m.Layers()
 	}
-	return out
+	return out, chosen
 }
 
 // extent describes the shape of one sample of a layer: "28 x 28, 512 channels".

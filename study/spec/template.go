@@ -30,6 +30,11 @@ type Guess struct {
 	Normalises string // what the model's first nodes do to values; "" if they do not normalise
 	Config     bool   // Preprocess is a file
 
+	Limit     int    // samples to measure; 0: 1,000 at most
+	Samples   int    // of the data
+	Time      string // that the study takes with this limit, such as "1m30s"
+	Positions int    // bound of seis; 0: its default
+
 	Labels   []string // the classes of the data; none: they have no labels
 	Unplaced bool     // which outputs these are is not known
 }
@@ -179,7 +184,11 @@ data:
 {{- else}}
     {{.Kind}}: {{.G.Data}}
 {{- end}}
+{{- if .G.Limit}}
+    limit: {{printf "%-16d" .G.Limit}}  # of {{.G.Samples}} samples: the study takes about {{.G.Time}} so; leave it out for all
+{{- else}}
     limit: 1000              # leave it out for all samples
+{{- end}}
 {{- if and (eq .Kind "images") .G.Labels}}
     stratified: true         # as many of each class: folders come sorted by class, and the first 1,000 would be of a few
 {{- else}}
@@ -243,7 +252,12 @@ measures:
   # - similarity: {between: all}   # with more models: each layer of one with each of another
   # - stir: {between: all, images: 200, optimiser: adam}   # do models ignore the same things?
 {{- if and .G.Space (not .G.Rate)}}
+{{- if .G.Positions}}
+  - seis: {positions: {{.G.Positions}}}   # is spatial information still there (equivariance), and in place (invariance)?
+                             # Larger maps are average-pooled to this many positions. The default, 1,024, takes longer.
+{{- else}}
   - seis                     # is spatial information still there (equivariance), and in place (invariance)?
+{{- end}}
 {{- end}}
 
 trials: 1                    # independent repetitions of every random draw

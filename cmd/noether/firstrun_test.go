@@ -1,0 +1,79 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/study/spec"
+)
+
+func TestSamplesWithin(t *testing.T) {
+	t.Parallel()
+	costOf := func(samples int, fixed, perSample time.Duration) firstCost {
+		c := study.Cost{Samples: samples, Open: fixed, Engine: time.Duration(samples) * perSample}
+		c.Total = c.Open + c.Engine
+		return firstCost{c}
+	}
+	for _, c := range []struct {
+		name string
+		cost firstCost
+		want int
+	}{
+		{"short", costOf(200, time.Second, 100*time.Millisecond), 200},
+		{"long", costOf(200, 10*time.Second, time.Second), 70},
+		{"many samples", costOf(1000, 0, 100*time.Millisecond), 800},
+		{"slow", costOf(200, 0, time.Minute), 20},
+		{"slow and few", costOf(8, 0, time.Minute), 8},
+		{"scores alone take long", costOf(200, time.Hour, time.Millisecond), 20},
+		{"nothing to do", firstCost{}, 0},
+	} {
+		if got := samplesWithin(80*time.Second, c.cost); got != c.want {
+			t.Errorf("%s: %d samples, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestPositionsFor(t *testing.T) {
+	t.Parallel()
+	wide := onnx.Layer{Shape: []int{512, 28, 28}, Axes: "NCHW"}
+	deep := onnx.Layer{Shape: []int{7, 7, 2048}, Axes: "NHWC"}
+	unknown := onnx.Layer{Axes: "NCHW"}
+	for _, c := range []struct {
+		name    string
+		layers  []onnx.Layer
+		samples int
+		want    int
+	}{
+		{"wide maps", []onnx.Layer{wide}, 200, 256},
+		{"few samples", []onnx.Layer{wide}, 20, 0},
+		{"small maps", []onnx.Layer{deep, deep}, 1000, 0},
+		{"unknown shape", []onnx.Layer{unknown}, 1000, 0},
+	} {
+		if got := positionsFor(c.layers, c.samples); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// TestTemplateOfLongStudy checks the lines that bound a study, and that it is read back.
+func TestTemplateOfLongStudy(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	g := spec.Guess{Name: "m", Model: "m.onnx", Data: dir, DataHere: dir, Classes: 10, Channels: 3, Space: true, Preprocess: "imagenet",
+		Layers: []spec.GuessedLayer{{Pattern: "a", Comment: "b"}}, Samples: 200, Limit: 70, Time: "1m20s", Positions: 256}
+	text, err := spec.Template(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"limit: 70 ", "# of 200 samples: the study takes about 1m20s", "- seis: {positions: 256} "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if _, err := study.Parse("study.yaml", []byte(text), nil); err != nil {
+		t.Error(err)
+	}
+}
