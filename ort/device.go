@@ -8,7 +8,7 @@ import (
 	binding "github.com/yalue/onnxruntime_go"
 )
 
-// A device is an execution provider as users name it.
+// A device is an execution provider under its name in options.
 type device struct {
 	name, provider string
 	use            func(*binding.SessionOptions) error
@@ -23,21 +23,22 @@ var devices = []device{
 	{"directml", "DmlExecutionProvider", useDirectML},
 }
 
-// useDevice makes sessions run on the device; what its provider cannot do stays on the processor.
+// useDevice makes sessions run on the device. Operators that its provider lacks run on the
+// processor.
 func (r *Runtime) useDevice(o *binding.SessionOptions, name string) error {
 	if name == "" {
 		name = "cpu"
 	}
 	i := slices.IndexFunc(devices, func(d device) bool { return d.name == name })
 	if i < 0 {
-		return fmt.Errorf("unknown device %q: there are %s", name, deviceNames())
+		return fmt.Errorf("unknown device %q: use one of %s", name, deviceNames())
 	}
 	d := devices[i]
 	if !slices.Contains(r.providers, d.provider) {
 		return fmt.Errorf("device %q: the ONNX Runtime library %s was built without %s", name, r.path, d.provider)
 	}
 	if err := d.use(o); err != nil {
-		return fmt.Errorf("device %q: the ONNX Runtime library %s cannot use %s on this machine (%w): install what it needs, name another library by --onnxruntime, or leave --device out", name, r.path, d.provider, oneLine(err))
+		return fmt.Errorf("device %q: the ONNX Runtime library %s cannot use %s on this machine (%w): install its requirements, set --onnxruntime to another library, or remove --device", name, r.path, d.provider, oneLine(err))
 	}
 	return nil
 }
@@ -68,11 +69,12 @@ func useTensorRT(o *binding.SessionOptions) error {
 	if err := o.AppendExecutionProviderTensorRT(c); err != nil {
 		return err
 	}
-	// TensorRT leaves operators to others; the GPU is a better place for them than the processor.
+	// TensorRT leaves some operators to other providers; CUDA is faster for them than the
+	// processor.
 	return useCUDA(o)
 }
 
-// useDirectML turns off memory patterns, which that provider does not support.
+// useDirectML disables memory patterns, which the provider does not support.
 func useDirectML(o *binding.SessionOptions) error {
 	if err := o.SetMemPattern(false); err != nil {
 		return err

@@ -1,15 +1,14 @@
-// Package ort executes ONNX graphs with ONNX Runtime: finding its library, sessions, bound tensors,
-// cancelling.
+// Package ort executes ONNX graphs with ONNX Runtime. It finds the library and provides sessions,
+// tensors in place and cancellation.
 //
-// Find looks for the library where an installation may keep it, and Load loads it, once in a
-// process:
+// Find looks for the library in the usual places, and Load loads it, once per process:
 //
 //	path, _, err := ort.Find("")
 //	rt, err := ort.Load(path)
 //
-// A Session executes one graph. Its inputs and outputs are Values: tensors in Go's memory that the
-// engine reads and writes in place. Make them once, with the shape that they will have, and run as
-// often as needed; nothing is allocated or copied from one run to the next:
+// A Session executes one graph. Its inputs and outputs are Values: tensors in Go memory that the
+// engine reads and writes in place. Create them once, with their final shape, and use them for many
+// runs. Runs neither allocate nor copy them:
 //
 //	s, err := rt.NewSession(graph, ort.Options{})
 //	x, err := rt.NewValue(onnx.Float, 8, 3, 224, 224)
@@ -18,10 +17,10 @@
 //	err = s.Run(ctx, []*ort.Value{x}, []*ort.Value{y})
 //	scores := y.Tensor() // 8 x 1000, the memory that the engine wrote
 //
-// Where the shape of an output is not known before the run, pass nil in its place and the run puts
-// a new Value there, at the price of one copy.
+// If the shape of an output is not known before the run, pass nil: the run creates a Value, with
+// one copy of the data.
 //
-// Sessions, Values and Runtimes may be used by several goroutines, as long as no two runs at a time
-// share a Value that one of them writes. A run ends within a fraction of a second after its context
-// does: at the end of the node that is being computed.
+// Sessions, Values and Runtimes may be used by several goroutines, as long as concurrent runs do
+// not share a Value that one of them writes. A run ends within a fraction of a second after its
+// context is done, at the end of the current node.
 package ort

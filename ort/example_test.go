@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/ort"
 )
 
-// A graph is built, and executed on tensors in place.
+// The example builds a graph and executes it on tensors in place.
 func Example() {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, -1, 2)

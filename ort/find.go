@@ -11,16 +11,16 @@ import (
 // EnvLibrary names the environment variable that holds the path of the ONNX Runtime library.
 const EnvLibrary = "ONNXRUNTIME_LIB"
 
-// ErrNotFound is the error of Find where no place has the library.
-var ErrNotFound = errors.New("the ONNX Runtime library was not found: run 'npm ci --ignore-scripts' in the folder runtime of the checkout, 'pip install onnxruntime' in a Python environment, or name a library by --onnxruntime or " + EnvLibrary)
+// ErrNotFound is the error of Find if the library is in none of the places.
+var ErrNotFound = errors.New("the ONNX Runtime library was not found: run 'npm ci --ignore-scripts' in the folder runtime of the checkout, 'pip install onnxruntime' in a Python environment, or set --onnxruntime or " + EnvLibrary + " to the path of a library")
 
-// Find returns the path of the ONNX Runtime library for the CPU: see FindFor.
+// Find returns the path of the ONNX Runtime library for the CPU. See FindFor.
 func Find(explicit string) (path string, tried []string, err error) { return FindFor(explicit, "cpu") }
 
 // FindFor returns the path of the ONNX Runtime library for a device and the places that it tried, in
 // order:
 //
-//   - explicit, where it is not empty: a file, or a folder with the library in it;
+//   - explicit, if it is not empty: a file, or the folder of the library;
 //   - the environment variable ONNXRUNTIME_LIB, likewise;
 //   - the Python package onnxruntime or onnxruntime-gpu of the environment that the executable belongs
 //     to, or of the active one, if the device is not the CPU or its library is at least as new as the
@@ -32,7 +32,7 @@ func Find(explicit string) (path string, tried []string, err error) { return Fin
 //   - the Python package, of any version;
 //   - what the system's loader finds; path is then a bare file name.
 //
-// What the user named must be there: Find does not go on to the next place then.
+// If explicit or the environment variable is set, the library must be there: no other place is tried.
 func FindFor(explicit, device string) (path string, tried []string, err error) {
 	for _, named := range []struct{ by, path string }{{"--onnxruntime", explicit}, {EnvLibrary, os.Getenv(EnvLibrary)}} {
 		if named.path == "" {
@@ -40,7 +40,7 @@ func FindFor(explicit, device string) (path string, tried []string, err error) {
 		}
 		path, ok := libraryAt(named.path)
 		if !ok {
-			err = fmt.Errorf("no ONNX Runtime library at %s, named by %s: expected %s or the folder that holds it", named.path, named.by, libraryNames()[0])
+			err = fmt.Errorf("no ONNX Runtime library at %s, set by %s: expected %s or its folder", named.path, named.by, libraryNames()[0])
 		}
 		return path, []string{named.path}, err
 	}
@@ -74,7 +74,7 @@ func FindFor(explicit, device string) (path string, tried []string, err error) {
 	return "", tried, ErrNotFound
 }
 
-// libraryAt returns path itself where it is a file, and the library in it where it is a folder.
+// libraryAt returns path itself if it is a file, and the library in it if it is a folder.
 func libraryAt(path string) (string, bool) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -105,7 +105,7 @@ func executablePath() string {
 	return path
 }
 
-// searchFolders returns the folders that may hold the library, without repetition.
+// searchFolders returns the folders that may contain the library, without repetition.
 func searchFolders(executable string) []string {
 	var folders []string
 	seen := map[string]bool{}
@@ -138,8 +138,8 @@ func searchFolders(executable string) []string {
 	return folders
 }
 
-// npmFolder is where the package onnxruntime-node keeps the library of a platform, relative to a
-// checkout. Node.js has names of its own for systems and processors.
+// npmFolder returns the folder of a platform in the package onnxruntime-node, relative to a
+// checkout. Node.js has its own names for systems and processors.
 func npmFolder(goos, goarch string) string {
 	if goos == "windows" {
 		goos = "win32"
@@ -150,7 +150,7 @@ func npmFolder(goos, goarch string) string {
 	return filepath.Join("runtime", "node_modules", "onnxruntime-node", "bin", "napi-v6", goos, goarch)
 }
 
-// libraryNames returns the names of the library's file on this system, the likelier first.
+// libraryNames returns the names of the library's file on this system, the most likely first.
 func libraryNames() []string {
 	switch runtime.GOOS {
 	case "windows":

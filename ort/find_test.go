@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// put makes an empty file of the library's name in a folder.
+// put creates an empty file with the library's name in a folder.
 func put(t *testing.T, dir string) string {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -101,7 +101,7 @@ func TestCheckVersion(t *testing.T) {
 		if err := checkVersion(version); (err == nil) != ok {
 			t.Errorf("version %q: %v", version, err)
 		} else if err != nil && !strings.Contains(err.Error(), "install 1.24") {
-			t.Errorf("version %q: %v does not say what to install", version, err)
+			t.Errorf("version %q: %v does not name the version to install", version, err)
 		}
 	}
 }

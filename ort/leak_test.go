@@ -12,14 +12,13 @@ import (
 	"github.com/noether-ml/noether/ort"
 )
 
-// envRuns names the environment variable that holds the number of runs of TestNoLeak; the long
-// check is
+// envRuns names the environment variable with the number of runs of TestNoLeak. The long check is
 //
 //	NOETHER_RUNS=100000 go test -run NoLeak -v ./ort
 const envRuns = "NOETHER_RUNS"
 
-// TestNoLeak watches the memory of the process over many runs with all that a run may make: bound
-// tensors, tensors that the engine allocates, scalars, a context that can be cancelled.
+// TestNoLeak checks the memory of the process over many runs with everything that a run may create:
+// bound tensors, tensors that the engine allocates, scalars, and a cancellable context.
 func TestNoLeak(t *testing.T) {
 	runs := 5000
 	if s := os.Getenv(envRuns); s != "" {
@@ -31,7 +30,7 @@ func TestNoLeak(t *testing.T) {
 	}
 	rt, affine := open(t, "affine", []string{"x"}, []string{"y", "z"})
 	_, total := open(t, "scalar", []string{"x", "s"}, []string{"y"})
-	const rows = 1000 // 28 kB a run: a leak of one output of 5,000 runs is 60 MB
+	const rows = 1000 // 28 kB per run: a leak of one output over 5,000 runs is 60 MB
 	x, err := rt.NewValue(onnx.Float, rows, 4)
 	x = value(t, x, err)
 	y, err := rt.NewValue(onnx.Float, rows, 3)
@@ -77,7 +76,7 @@ func resident(t *testing.T) float64 {
 	runtime.GC()
 	data, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
-		t.Skipf("this system does not tell resident memory: %v", err)
+		t.Skipf("this system does not report resident memory: %v", err)
 	}
 	var size, pages int
 	if _, err := fmt.Sscan(string(data), &size, &pages); err != nil {

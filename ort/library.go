@@ -10,7 +10,7 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// apiVersion is the version of the C API that the binding asks for. Library 1.x offers the versions
+// apiVersion is the version of the C API that the binding requests. Library 1.x offers the versions
 // up to x.
 const apiVersion = 24
 
@@ -19,17 +19,16 @@ type apiBase struct {
 	getAPI, getVersionString uintptr
 }
 
-// Places of functions in OrtApi, which is only ever extended at its end.
+// Indices of functions in OrtApi, which is only extended at its end.
 const (
 	apiGetAvailableProviders     = 125
 	apiReleaseAvailableProviders = 126
 	apiUsed                      = 127
 )
 
-// inspectLibrary asks a library for its version, for the execution providers that are built into it
-// and for its OrtApi. It comes before the binding loads the library: the binding cannot list
-// providers, and of a library that is too old it says only that a function failed, while that
-// library prints to the terminal.
+// inspectLibrary returns the version of a library, its execution providers and its OrtApi. It is
+// called before the binding loads the library: the binding cannot list providers, and for a library
+// that is too old it reports only that a function failed, while the library prints to the terminal.
 func inspectLibrary(path string) (version string, providers []string, api unsafe.Pointer, err error) {
 	handle, err := openLibrary(path)
 	if err != nil && err.Error() == "" {
@@ -61,7 +60,7 @@ func inspectLibrary(path string) (version string, providers []string, api unsafe
 
 const remedy = "install 1.24 or later ('npm ci --ignore-scripts' in the folder runtime of the checkout does, or 'pip install --upgrade onnxruntime')"
 
-// checkVersion reports whether library version "1.x.y" offers the API.
+// checkVersion returns an error unless library version "1.x.y" offers the API.
 func checkVersion(version string) error {
 	parts := strings.Split(version, ".")
 	if len(parts) < 2 {
@@ -102,7 +101,7 @@ func cString(p *byte) string {
 	return string(unsafe.Slice(p, n))
 }
 
-// oneLine is err with its message on one line.
+// oneLine returns err with its message on one line.
 func oneLine(err error) error {
 	if err == nil || !strings.ContainsAny(err.Error(), "\n\r\t") {
 		return err

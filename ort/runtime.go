@@ -17,21 +17,20 @@ import (
 type Runtime struct {
 	path, version string
 	providers     []string
-	starting      sync.Mutex  // held while the first session is made
-	started       atomic.Bool // a session has been made
+	starting      sync.Mutex  // held while the first session is created
+	started       atomic.Bool // a session has been created
 	plain         atomic.Bool // sessions use no native operators
 }
 
-// loaded is the one library of the process. The library itself allows for no more: its environment
-// is global.
+// loaded is the library of the process. There can be only one, since its environment is global.
 var loaded struct {
 	sync.Mutex
 	runtime *Runtime
 }
 
 // Load loads the library at path, as Find returns it. A process has one Runtime: Load of the same
-// path again returns it, Load of another path is an error. The library must be ONNX Runtime 1.24 or
-// later.
+// path returns it again, and Load of another path is an error. The library must be ONNX Runtime
+// 1.24 or later.
 func Load(path string) (*Runtime, error) {
 	if strings.ContainsAny(path, `/\`) {
 		abs, err := filepath.Abs(path)
@@ -44,7 +43,7 @@ func Load(path string) (*Runtime, error) {
 	defer loaded.Unlock()
 	if rt := loaded.runtime; rt != nil {
 		if rt.path != path {
-			return nil, fmt.Errorf("loading ONNX Runtime from %s: this process has loaded %s already", path, rt.path)
+			return nil, fmt.Errorf("loading ONNX Runtime from %s: this process has already loaded %s", path, rt.path)
 		}
 		return rt, nil
 	}
@@ -53,36 +52,35 @@ func Load(path string) (*Runtime, error) {
 		return nil, fmt.Errorf("loading ONNX Runtime: %s: %w", path, err)
 	}
 	binding.SetSharedLibraryPath(path)
-	// The library logs every failure to the terminal, besides returning it.
+	// The library would log every error to the terminal as well.
 	if err := binding.InitializeEnvironment(binding.WithLogLevelFatal()); err != nil {
 		return nil, fmt.Errorf("loading ONNX Runtime: %s: %w", path, oneLine(err))
 	}
 	if err := accel.Load(api); err != nil {
 		return nil, fmt.Errorf("loading ONNX Runtime: %s: %w", path, oneLine(err))
 	}
-	// Has an effect in the builds for Windows only; where there is no telemetry this fails, and
-	// nothing is lost.
+	// Only the builds for Windows have telemetry. On other systems the call fails without effect.
 	_ = binding.DisableTelemetry()
 	loaded.runtime = &Runtime{path: path, version: version, providers: providers}
 	return loaded.runtime, nil
 }
 
-// DisableAcceleration lets the sessions made from now on use standard operators alone, as
-// Options.NoAcceleration does.
+// DisableAcceleration makes later sessions use standard operators only, as Options.NoAcceleration
+// does.
 func (r *Runtime) DisableAcceleration() { r.plain.Store(true) }
 
-// Path is where the library was loaded from.
+// Path returns the path of the library.
 func (r *Runtime) Path() string { return r.path }
 
 // Version returns the library's version, for instance "1.30.0".
 func (r *Runtime) Version() string { return r.version }
 
-// Providers returns the library's execution providers by their own names, for instance
+// Providers returns the library's execution providers by their ONNX Runtime names, for instance
 // "CPUExecutionProvider".
 func (r *Runtime) Providers() []string { return slices.Clone(r.providers) }
 
-// Devices returns the values of Options.Device that sessions can use. It tries: a library may name
-// a provider whose own library, or the driver beneath that, is missing.
+// Devices returns the values of Options.Device that sessions can use. It tries each device, since
+// the library of a provider or a driver may be missing.
 func (r *Runtime) Devices() []string {
 	var names []string
 	for _, d := range devices {

@@ -25,7 +25,7 @@ func TestLoad(t *testing.T) {
 	if err != nil || again != rt {
 		t.Errorf("loading the same path again: %v, %v", again, err)
 	}
-	if _, err := Load(filepath.Join(t.TempDir(), "other.so")); err == nil || !strings.Contains(err.Error(), "has loaded") {
+	if _, err := Load(filepath.Join(t.TempDir(), "other.so")); err == nil || !strings.Contains(err.Error(), "already loaded") {
 		t.Errorf("loading another path: %v", err)
 	}
 }

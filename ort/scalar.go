@@ -6,9 +6,8 @@ import (
 	binding "github.com/yalue/onnxruntime_go"
 )
 
-// A rank0 carries the one element of a scalar to the engine and back. The binding gives a scalar
-// memory of its own, which cannot be written afterwards, so each run makes one from the element as
-// it is then.
+// A rank0 transfers the element of a scalar to the engine and back. The binding copies a scalar
+// into its own memory, which cannot be written later, so each run creates a new one.
 type rank0 interface {
 	enter() (binding.Value, error)
 	leave(binding.Value)
@@ -18,7 +17,7 @@ type scalar[T Element] struct {
 	data []T // one element
 }
 
-// enter returns what the engine reads or writes in one run.
+// enter returns the engine's value for one run.
 func (s scalar[T]) enter() (binding.Value, error) {
 	v, err := binding.NewScalar(s.data[0])
 	if err != nil {
@@ -27,5 +26,5 @@ func (s scalar[T]) enter() (binding.Value, error) {
 	return v, nil
 }
 
-// leave takes the element back from what enter returned.
+// leave copies the element back from the value that enter returned.
 func (s scalar[T]) leave(v binding.Value) { s.data[0] = v.(*binding.Scalar[T]).GetData() }

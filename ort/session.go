@@ -15,24 +15,24 @@ import (
 	"github.com/noether-ml/noether/ort/accel"
 )
 
-// Options say how a session executes its graph. The zero Options are good ones.
+// Options are the options of a session. The zero Options are suitable for most graphs.
 type Options struct {
-	// Threads share the work of one operator; 0: one for each core.
+	// Threads is the number of threads of one operator; 0: one for each core.
 	Threads int
 	// Device is "cpu" (default), "cuda", "tensorrt", "coreml", "openvino" or "directml".
 	Device string
-	// ExternalDir is the folder that the external weights of a graph in memory are relative to.
+	// ExternalDir is the folder of the external weights of a graph in memory.
 	ExternalDir string
-	// Verbatim executes every node as the graph has it; otherwise nodes are folded, fused and
-	// dropped where the outputs stay the same. Slower, but what cannot be computed fails.
+	// Verbatim executes every node of the graph. Without it, nodes are folded, fused and removed if
+	// the outputs stay the same. Verbatim is slower, but reports every node that cannot be
+	// computed.
 	Verbatim bool
-	// NoAcceleration leaves standard operators where the native ones of package accel would be
-	// faster. These run on the processor alone, for graphs that NewSession is given, and are not
-	// used with Verbatim.
+	// NoAcceleration disables the native operators of package accel, which replace slower standard
+	// ones. They are used on the processor, for graphs of NewSession, and not with Verbatim.
 	NoAcceleration bool
-	// Spin lets the engine's threads wait busily for the next operator: some per cent faster where
-	// runs follow each other without a pause, and slower than not where the caller computes on the
-	// same cores between them.
+	// Spin lets the engine's threads wait busily for the next operator. That is some per cent
+	// faster for runs in close succession, and slower if the caller computes on the same cores in
+	// between.
 	Spin bool
 }
 
@@ -42,8 +42,8 @@ type Session struct {
 	session         *binding.DynamicAdvancedSession
 }
 
-// NewSession returns a session for a graph in memory or read from a file; its inputs and outputs
-// are the graph's, in order.
+// NewSession returns a session for a graph in memory or read from a file. Its inputs and outputs
+// are those of the graph, in order.
 func (r *Runtime) NewSession(m *onnx.Model, o Options) (*Session, error) {
 	if o.ExternalDir == "" {
 		o.ExternalDir = m.ExternalDir()
@@ -69,15 +69,15 @@ func names(ports []onnx.Port) []string {
 	return list
 }
 
-// NewSessionFromBytes returns a session for a serialised graph, which it does not keep. inputs and
-// outputs are names of inputs and outputs of the graph, in the order in which Run will take them.
+// NewSessionFromBytes returns a session for a serialised graph, which it does not retain. inputs
+// and outputs are names of the graph's inputs and outputs, in the order of the arguments of Run.
 func (r *Runtime) NewSessionFromBytes(graph []byte, inputs, outputs []string, o Options) (*Session, error) {
 	return r.newSession(inputs, outputs, o, func(so *binding.SessionOptions) (*binding.DynamicAdvancedSession, error) {
 		return binding.NewDynamicAdvancedSessionWithONNXData(graph, inputs, outputs, so)
 	})
 }
 
-// NewSessionFromFile is NewSessionFromBytes for a graph in a file; external weights are relative to
+// NewSessionFromFile is NewSessionFromBytes for a graph in a file. External weights are relative to
 // its folder.
 func (r *Runtime) NewSessionFromFile(path string, inputs, outputs []string, o Options) (*Session, error) {
 	s, err := r.newSession(inputs, outputs, o, func(so *binding.SessionOptions) (*binding.DynamicAdvancedSession, error) {
@@ -105,10 +105,9 @@ func (r *Runtime) newSession(inputs, outputs []string, o Options, open func(*bin
 	return &Session{inputs: slices.Clone(inputs), outputs: slices.Clone(outputs), session: session}, nil
 }
 
-// first calls open, one call at a time until one has succeeded. The first session enters the domain
-// of the native operators into a table of the process. The engine looks whether the domain is
-// there, but holds no lock between the two, so that of two sessions made at once the second would
-// fail.
+// first calls open, one call at a time until one has succeeded. The first session registers the
+// domain of the native operators in the process. The engine checks for the domain and registers it
+// without a lock, so one of two concurrent sessions would fail.
 func (r *Runtime) first(open func() (*binding.DynamicAdvancedSession, error)) (*binding.DynamicAdvancedSession, error) {
 	if r.started.Load() {
 		return open()
@@ -124,7 +123,7 @@ func (r *Runtime) first(open func() (*binding.DynamicAdvancedSession, error)) (*
 
 func (r *Runtime) sessionOptions(o Options) (*binding.SessionOptions, error) {
 	if o.Threads < 0 {
-		return nil, fmt.Errorf("%d threads: give a positive number, or 0 for one per core", o.Threads)
+		return nil, fmt.Errorf("%d threads: use a positive number, or 0 for one per core", o.Threads)
 	}
 	if o.Threads == 0 {
 		o.Threads = runtime.NumCPU()
@@ -146,7 +145,7 @@ func (r *Runtime) sessionOptions(o Options) (*binding.SessionOptions, error) {
 	return options, nil
 }
 
-// handleOf returns the OrtSessionOptions behind options, which the binding keeps to itself.
+// handleOf returns the OrtSessionOptions of options, which the binding does not export.
 func handleOf(options *binding.SessionOptions) unsafe.Pointer {
 	return reflect.ValueOf(options).Elem().FieldByName("o").UnsafePointer()
 }
@@ -155,15 +154,13 @@ func configure(options *binding.SessionOptions, o Options) error {
 	err := errors.Join(
 		options.SetIntraOpNumThreads(o.Threads),
 		options.SetInterOpNumThreads(1),
-		// With a pattern of one run's memory the engine takes the next run's as one block, besides
-		// what it holds already: for every tensor of a ResNet-50 at 224, eight images a run, 730
-		// MiB in place of none.
+		// With memory patterns the engine allocates each run's memory as one additional block: 730
+		// MiB in place of none for every tensor of a ResNet-50 at 224 with eight images per run.
 		options.SetMemPattern(false),
 		options.SetLogSeverityLevel(binding.LoggingLevelFatal), // errors are returned
-		// Between runs the caller computes on the same cores, and threads that spin in wait for the
-		// next operator take them away. On two cores, with 5 ms of work after each run of a
-		// ResNet-20, spinning costs 1.7 times the processor time; in runs back to back on an idle
-		// machine it gains 1 to 5 %.
+		// Between runs the caller computes on the same cores, which spinning threads would occupy.
+		// On two cores, with 5 ms of work after each run of a ResNet-20, spinning costs 1.7 times
+		// the processor time. For runs in close succession on an idle machine it gains 1 to 5 %.
 		options.AddSessionConfigEntry("session.intra_op.allow_spinning", flag(o.Spin)),
 	)
 	if o.Verbatim {
@@ -191,9 +188,9 @@ func (s *Session) Close() error {
 	return err
 }
 
-// Run executes the graph once. It reads inputs and writes outputs in place; where an output is nil
-// it puts a new Value there, which the caller closes. When ctx ends, the run ends with the
-// context's error, and the outputs hold anything.
+// Run executes the graph once. It reads inputs and writes outputs in place. For a nil output it
+// stores a new Value, which the caller closes. When ctx ends, the run ends with the context's
+// error, and the content of the outputs is undefined.
 func (s *Session) Run(ctx context.Context, inputs, outputs []*Value) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -214,12 +211,12 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []*Value) error {
 	if err := s.run(ctx, in, out); err != nil {
 		return err
 	}
-	// The engine sees addresses only, so that is what keeps the memory alive until here.
+	// The engine holds addresses only, so this keeps the memory alive until here.
 	runtime.KeepAlive(inputs)
 	return leave(outputs, out, s.outputs)
 }
 
-// enter returns what the engine reads or writes, nil for a nil. needed are the names of values that
+// enter returns the engine's values for a run, nil for a nil. needed has the names of values that
 // must not be nil.
 func enter(values []*Value, needed []string) ([]binding.Value, error) {
 	list := make([]binding.Value, len(values))
@@ -243,7 +240,7 @@ func enter(values []*Value, needed []string) ([]binding.Value, error) {
 	return list, nil
 }
 
-// leave puts what a run wrote into values, making those that are nil.
+// leave stores the results of a run in values and creates those that are nil.
 func leave(values []*Value, list []binding.Value, names []string) error {
 	for i, v := range values {
 		switch {
@@ -260,7 +257,7 @@ func leave(values []*Value, list []binding.Value, names []string) error {
 	return nil
 }
 
-// release frees what enter made for one run.
+// release frees the values that enter created for one run.
 func release(values []*Value, list []binding.Value) {
 	for i, v := range values {
 		if v != nil && v.scalar != nil && list[i] != nil {
@@ -269,7 +266,7 @@ func release(values []*Value, list []binding.Value) {
 	}
 }
 
-// run executes the graph, and stops when ctx ends.
+// run executes the graph and stops when ctx ends.
 func (s *Session) run(ctx context.Context, in, out []binding.Value) error {
 	options, err := binding.NewRunOptions()
 	if err != nil {
@@ -294,7 +291,7 @@ func (s *Session) run(ctx context.Context, in, out []binding.Value) error {
 	return nil
 }
 
-// flag returns a switch as the engine's configuration writes it.
+// flag returns a switch in the syntax of the engine's configuration.
 func flag(on bool) string {
 	if on {
 		return "1"

@@ -19,7 +19,7 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 )
 
-// open makes a session for a graph of testdata.
+// open returns a session for a graph of testdata.
 func open(t testing.TB, name string, inputs, outputs []string) (*ort.Runtime, *ort.Session) {
 	t.Helper()
 	rt := orttest.Load(t)
@@ -47,7 +47,7 @@ func run(t testing.TB, s *ort.Session, inputs, outputs []*ort.Value) {
 	}
 }
 
-// golden is what numpy computes for the graph affine.
+// golden holds numpy's results for the graph affine.
 type golden struct{ X, Y, Z []float32 }
 
 func readGolden(t testing.TB) golden {
@@ -215,7 +215,7 @@ func TestCancel(t *testing.T) {
 		t.Errorf("a run cancelled after 0.1 s returns %v", err)
 	}
 	if last[0] == last[0] {
-		t.Error("a run that was cancelled has come to its last operator")
+		t.Error("a cancelled run has reached its last operator")
 	}
 	if err := s.Run(ctx, []*ort.Value{x}, []*ort.Value{y}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a run under a cancelled context returns %v", err)
@@ -245,8 +245,8 @@ func TestConcurrentRuns(t *testing.T) {
 	wait.Wait()
 }
 
-// TestFirstSessionsAtOnce checks that the first sessions of a process may be made at once. Each try
-// is a process of its own, since only its first sessions matter.
+// TestFirstSessionsAtOnce checks that the first sessions of a process can be created concurrently.
+// Each attempt is a process of its own.
 func TestFirstSessionsAtOnce(t *testing.T) {
 	const child = "NOETHER_FIRST_SESSIONS"
 	if os.Getenv(child) == "" {
@@ -301,7 +301,7 @@ func TestSessionErrors(t *testing.T) {
 		"truncated":      {affine[:len(affine)/2], in, out, ort.Options{}, "making a session"},
 		"no outputs":     {affine, in, nil, ort.Options{}, "at least one"},
 		"threads":        {affine, in, out, ort.Options{Threads: -1}, "-1 threads"},
-		"unknown device": {affine, in, out, ort.Options{Device: "abacus"}, `unknown device "abacus": there are cpu, cuda`},
+		"unknown device": {affine, in, out, ort.Options{Device: "abacus"}, `unknown device "abacus": use one of cpu, cuda`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := rt.NewSessionFromBytes(c.graph, c.in, c.out, c.options)
@@ -319,7 +319,7 @@ func TestSessionErrors(t *testing.T) {
 	}
 }
 
-// TestMissingDevice asks for a device that no library has on this system.
+// TestMissingDevice requests a device that no library has on this system.
 func TestMissingDevice(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)

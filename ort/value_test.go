@@ -48,7 +48,7 @@ func TestTypes(t *testing.T) {
 	run(t, s, inputs, outputs)
 	for i, c := range cases {
 		if outputs[i].Type() != c.typ || !c.same(inputs[i], outputs[i]) {
-			t.Errorf("%s does not come back as it went in", c.name)
+			t.Errorf("%s changes on its way through the engine", c.name)
 		}
 	}
 }
@@ -73,15 +73,15 @@ func TestValueErrors(t *testing.T) {
 	for _, shape := range [][]int{{-1}, {1 << 40, 1 << 40}, {1 << 62, 2, 2}} {
 		if v, err := rt.NewValue(onnx.Float, shape...); err == nil {
 			v.Close()
-			t.Errorf("a tensor of shape %v is made", shape)
+			t.Errorf("a tensor of shape %v is accepted", shape)
 		}
 	}
 	if v, err := rt.NewValue(onnx.String, 2); err == nil {
 		v.Close()
-		t.Error("a tensor of strings is made")
+		t.Error("a tensor of strings is accepted")
 	}
 	if v, err := ort.Wrap(rt, []float32{1, 2}, 3); err == nil {
 		v.Close()
-		t.Error("two elements make a tensor of three")
+		t.Error("two elements are accepted as a tensor of three")
 	}
 }

@@ -1,0 +1,99 @@
+package ort
+
+import (
+	"fmt"
+
+	binding "github.com/yalue/onnxruntime_go"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// Element is the Go type of the elements of a Value. Float16 and bfloat16 numbers are uint16 that
+// hold their bits.
+type Element interface {
+	float32 | float64 | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | bool
+}
+
+// A kind has the operations on Values of one Go type of elements.
+type kind interface {
+	// newValue returns a Value of zeros.
+	newValue(t onnx.Type, shape []int) (*Value, error)
+	// first returns the first elements of v as a Value of the given shape.
+	first(v *Value, shape []int) (*Value, error)
+	// adopt returns a Value of type t over a tensor that the engine allocated, or nil if the tensor
+	// has another type.
+	adopt(t onnx.Type, b binding.Value) *Value
+}
+
+// of is the kind of T.
+type of[T Element] struct{}
+
+// elements maps ONNX types to kinds.
+var elements = []struct {
+	typ onnx.Type
+	kind
+}{
+	{onnx.Float, of[float32]{}},
+	{onnx.Double, of[float64]{}},
+	{onnx.Int8, of[int8]{}},
+	{onnx.Int16, of[int16]{}},
+	{onnx.Int32, of[int32]{}},
+	{onnx.Int64, of[int64]{}},
+	{onnx.Uint8, of[uint8]{}},
+	{onnx.Uint16, of[uint16]{}},
+	{onnx.Float16, of[uint16]{}}, // after Uint16, which typeOf returns
+	{onnx.BFloat16, of[uint16]{}},
+	{onnx.Uint32, of[uint32]{}},
+	{onnx.Uint64, of[uint64]{}},
+	{onnx.Bool, of[bool]{}},
+}
+
+// typeOf returns the ONNX type of a kind, Uint16 for uint16.
+func typeOf(k kind) onnx.Type {
+	for _, e := range elements {
+		if e.kind == k {
+			return e.typ
+		}
+	}
+	panic(fmt.Sprintf("ort: no ONNX type for %T", k)) // elements has every Element
+}
+
+// adopt returns a Value over a tensor that the engine allocated.
+func adopt(b binding.Value) (*Value, error) {
+	for _, e := range elements {
+		if v := e.adopt(e.typ, b); v != nil {
+			return v, nil
+		}
+	}
+	err := fmt.Errorf("an output of type %v needs a tensor before the run", onnx.Type(b.DataType()))
+	_ = b.Destroy()
+	return nil, err
+}
+
+func (of[T]) newValue(t onnx.Type, shape []int) (*Value, error) {
+	n := 1
+	for _, d := range shape {
+		if d < 0 || d > 0 && n > maxElements/d {
+			return nil, fmt.Errorf("making a tensor: shape %v is negative or too large", shape)
+		}
+		n *= d
+	}
+	return wrap(t, make([]T, n), shape)
+}
+
+func (of[T]) first(v *Value, shape []int) (*Value, error) {
+	return wrap(v.typ, v.data.([]T)[:tensor.Size(shape)], shape)
+}
+
+func (k of[T]) adopt(t onnx.Type, b binding.Value) *Value {
+	bound, ok := b.(*binding.Tensor[T])
+	if !ok {
+		return nil
+	}
+	shape := make([]int, len(bound.GetShape()))
+	for i, d := range bound.GetShape() {
+		shape[i] = int(d)
+	}
+	return &Value{typ: t, shape: shape, kind: k, data: bound.GetData(), bound: bound}
+}
