@@ -201,24 +201,5 @@ func readTask(path string) (TaskState, time.Time, error) {
 	return s, info.ModTime(), nil
 }
 
-// fileClock returns the time by the clock of the file system of a folder. Clocks of machines
-// differ; time stamps of one file server are comparable.
-func fileClock(dir string) (time.Time, error) {
-	f, err := os.CreateTemp(dir, ".clock-*.tmp")
-	if err != nil {
-		return time.Time{}, err
-	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	if _, err := f.Write([]byte{0}); err != nil {
-		return time.Time{}, err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return time.Time{}, err
-	}
-	return info.ModTime(), nil
-}
-
 // isMissing reports whether an error says that a task has not written its state yet.
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

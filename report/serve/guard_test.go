@@ -91,7 +91,7 @@ func TestToken(t *testing.T) {
 	if !strings.Contains(cookie, "HttpOnly") || !strings.Contains(cookie, "SameSite=Strict") {
 		t.Errorf("the cookie is %s; want HttpOnly and SameSite=Strict", cookie)
 	}
-	for name, value := range map[string]string{"Cookie": strings.Split(cookie, ";")[0], "Authorization": "Bearer " + token} {
+	for name, value := range map[string]string{"Cookie": strings.Split(cookie, ";")[0], "Authorization": "bEARER " + token} {
 		r, _ := http.NewRequest(http.MethodGet, url+"/api/v1/runs", nil)
 		r.Header.Set(name, value)
 		res, err := http.DefaultClient.Do(r)

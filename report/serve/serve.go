@@ -145,7 +145,10 @@ func (s *Server) authorised(next http.Handler) http.Handler {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		bearer, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		scheme, bearer, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			bearer = ""
+		}
 		if c, err := r.Cookie(cookie); s.is(bearer) || err == nil && s.is(c.Value) {
 			next.ServeHTTP(w, r)
 			return

@@ -36,7 +36,7 @@ func openData(ctx context.Context, s *spec.Study, spec spec.Data) (*Data, error)
 func newOpenData(spec spec.Data, src dataset.Source, studySeed uint64) *Data {
 	n := src.Len()
 	return &Data{Entry: spec, Source: src, Layout: measure.NewLayout(n),
-		Order: seed.Rand(studySeed, "order", spec.Name).Perm(n), Unreadable: &UnreadableSamples{n: n}, Redrawn: &RedrawCounts{}, described: new(map[int]dataset.Sample)}
+		Order: seed.Rand(studySeed, "order", spec.Name).Perm(n), Unreadable: &UnreadableSamples{n: n, data: spec.Name}, Redrawn: &RedrawCounts{}, described: new(map[int]dataset.Sample)}
 }
 
 // sound returns the properties of the audio that are known before it is read, or nil if the data

@@ -52,6 +52,9 @@ func openModel(ctx context.Context, s *spec.Study, entry spec.Model, size [2]int
 	if conflict := m.PreprocessConflict(); conflict != "" {
 		o.Warnf("model %s: %s", entry.Name, conflict)
 	}
+	if text := RandomWarning(m); text != "" {
+		o.Warnf("model %s: %s", entry.Name, text)
+	}
 	if text := stretch(m.Frame(), size); text != "" {
 		o.Warnf("model %s: %s", entry.Name, text)
 	}
@@ -62,6 +65,19 @@ func openModel(ctx context.Context, s *spec.Study, entry spec.Model, size [2]int
 		}
 	}
 	return open, err
+}
+
+// RandomWarning names the nodes of a model that draw random numbers, or returns "".
+func RandomWarning(m *model.Model) string {
+	nodes := m.Graph().RandomNodes()
+	if len(nodes) == 0 {
+		return ""
+	}
+	text := nodes[0]
+	if len(nodes) > 1 {
+		text = fmt.Sprintf("%s and %d more nodes", nodes[0], len(nodes)-1)
+	}
+	return text + ": random numbers are drawn, so that scores differ from run to run: export the model for inference"
 }
 
 // stretch describes how a frame changes the proportions of images of the given height and width, or

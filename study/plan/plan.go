@@ -71,6 +71,7 @@ func (p *Plan) openData(ctx context.Context, o Options) error {
 		open, err := openData(ctx, p.Study, d)
 		switch {
 		case err == nil:
+			open.Unreadable.log = o.Log
 			p.Data = append(p.Data, open)
 			for _, note := range dataset.Notes(open.Source) {
 				o.Warnf("data %s: %s", d.Name, note)

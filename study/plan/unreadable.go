@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -17,9 +18,11 @@ import (
 // UnreadableSamples is the set of samples of a data set that could not be read. It is safe for
 // concurrent use.
 type UnreadableSamples struct {
-	n  int // number of samples of the data
-	mu sync.Mutex
-	by map[string]error // by name; nil where the cause is not known
+	n    int    // number of samples of the data
+	data string // name of the data
+	log  *slog.Logger
+	mu   sync.Mutex
+	by   map[string]error // by name; nil where the cause is not known
 }
 
 // Add adds the names of samples.
@@ -37,6 +40,9 @@ func (u *UnreadableSamples) add(name string, cause error) {
 	}
 	if u.by[name] == nil {
 		u.by[name] = cause
+		if u.log != nil && cause != nil {
+			u.log.Warn("unreadable sample", "data", u.data, "sample", name, "error", cause)
+		}
 	}
 }
 

@@ -3,6 +3,8 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
@@ -36,5 +38,19 @@ func TestTooManyUnreadable(t *testing.T) {
 		if c.want != "" && (err == nil || errors.Unwrap(err) == nil && err.Error() != c.want+"\n"+c.want) {
 			t.Errorf("%d of %d: %v, want %s", c.bad, c.n, err, c.want)
 		}
+	}
+}
+
+func TestUnreadableSampleHasALogLine(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	d := &Data{Entry: spec.Data{Name: "photos"}, Unreadable: &UnreadableSamples{n: 1000, data: "photos", log: slog.New(slog.NewTextHandler(&out, nil))}}
+	for range 2 {
+		if err := d.NoteUnreadable(t.Context(), &dataset.BadSample{Name: "3.png", Err: errors.New("cut short")}, dataset.Frame{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text := out.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, `data=photos sample=3.png error="cut short"`) {
+		t.Errorf("%q", text)
 	}
 }

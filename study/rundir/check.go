@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/checksum"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study/internal/guard"
@@ -174,27 +175,19 @@ func (c *checker) page() error {
 // temporaries reports the temporary files of killed runs. Recent files may belong to a run in
 // progress and are left alone.
 func (c *checker) temporaries() error {
-	now, err := folderClock(c.folder.Path("cells"))
+	now, err := atomicfile.Clock(c.folder.Path("cells"))
 	if err != nil {
 		return nil // no run can write to the folder
 	}
-	for _, sub := range []string{"", "cells", "states", "failures", "shared"} {
-		files, _ := c.folder.list(sub, ".", "")
-		for _, file := range files {
-			info, err := os.Stat(file)
-			if err != nil || info.IsDir() || !temporary.MatchString(filepath.Base(file)) || now.Sub(info.ModTime()) <= staleAfter {
-				continue
-			}
-			if err := c.report(filepath.Join(sub, filepath.Base(file)), Temporary, "a run that was killed left it", c.remove); err != nil {
-				return err
-			}
+	for _, file := range c.folder.staleFiles(now) {
+		if err := c.report(file, Temporary, "a run that was killed left it", c.remove); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 var (
-	temporary = regexp.MustCompile(`^\..*\.tmp$|^\.writable-`)
 	cellName  = regexp.MustCompile(`^([0-9a-f]{24})(\.samples\.json|\.units\.parquet|\.curves\.parquet|\.json)$`)
 	stateName = regexp.MustCompile(`^([0-9a-f]{24})\.(all|\d+of\d+)\.bin$`)
 	failName  = regexp.MustCompile(`^([0-9a-f]{24}|(?:model|data)-[0-9a-f]{24})(\.\d+of\d+)?\.json$`)
@@ -208,7 +201,7 @@ func (c *checker) files(sub string) ([]string, error) {
 	}
 	var out []string
 	for _, e := range entries {
-		if !temporary.MatchString(e.Name()) {
+		if !atomicfile.IsTemporary(e.Name()) {
 			out = append(out, e.Name())
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,47 +27,34 @@ func Create(dir string) (Folder, error) {
 			return f, fmt.Errorf("creating the run folder: %w", err)
 		}
 	}
-	now, err := folderClock(filepath.Join(dir, "cells"))
+	now, err := atomicfile.Clock(filepath.Join(dir, "cells"))
 	if err != nil {
 		return f, fmt.Errorf("the run folder cannot be written: %w", err)
 	}
-	f.removeStale(now)
+	for _, file := range f.staleFiles(now) {
+		os.Remove(f.Path(file))
+	}
 	return f, nil
 }
 
-// folderClock returns the current time by the clock that stamps the folder's files. It returns an
-// error if the folder cannot be written.
-func folderClock(dir string) (time.Time, error) {
-	probe, err := os.CreateTemp(dir, ".writable-*")
-	if err != nil {
-		return time.Time{}, err
-	}
-	defer probe.Close()
-	info, err := probe.Stat()
-	if removing := os.Remove(probe.Name()); err == nil {
-		err = removing
-	}
-	if err != nil {
-		return time.Time{}, err
-	}
-	return info.ModTime(), nil
-}
+// writtenFolders are the subfolders in which a run writes files; "" is the folder itself.
+var writtenFolders = []string{"", "cells", "states", "failures", "shared", sheetFolder, modelImages}
 
-// staleAfter is the age from which a temporary file belongs to no run in progress.
-const staleAfter = time.Hour
-
-// removeStale removes the temporary files of killed runs. Errors are ignored. The time now is by
-// the clock that stamps the folder's files: the local clock may differ by hours, and files in use
-// would look stale.
-func (f Folder) removeStale(now time.Time) {
-	for _, sub := range []string{"", "cells", "states", "shared"} {
-		files, _ := f.list(sub, ".", ".tmp")
-		for _, file := range files {
-			if info, err := os.Stat(file); err == nil && now.Sub(info.ModTime()) > staleAfter {
-				os.Remove(file)
-			}
+// staleFiles returns the temporary files of killed runs, relative to the folder. The time now is by
+// the clock of the folder.
+func (f Folder) staleFiles(now time.Time) []string {
+	var out []string
+	folders := slices.Clone(writtenFolders)
+	for _, pattern := range []string{"cluster", "cluster/*", "cluster/*/*"} {
+		found, _ := fs.Glob(os.DirFS(f.dir), pattern)
+		folders = append(folders, found...)
+	}
+	for _, sub := range folders {
+		for _, file := range atomicfile.Stale(f.Path(sub), now) {
+			out = append(out, filepath.Join(sub, filepath.Base(file)))
 		}
 	}
+	return out
 }
 
 // list returns the files of a subfolder whose names have the given prefix and suffix. Unlike a glob

@@ -31,7 +31,9 @@ func TestSweepSparesWhatIsAlive(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f.removeStale(server)
+	for _, file := range f.staleFiles(server) {
+		os.Remove(f.Path(file))
+	}
 	for name, stays := range map[string]bool{"states/.alive.bin.1.tmp": true, "states/.dead.bin.1.tmp": false, "cells/old.json": true} {
 		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != stays {
 			t.Errorf("%s: %v", name, err)

@@ -99,6 +99,9 @@ func (r *Writer) Record(done bool) scores.Record {
 	}
 	out.Measures = descriptors(p)
 	for _, m := range p.Models {
+		if text := plan.RandomWarning(m.Net); text != "" {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("model %s: %s", m.Entry.Name, text))
+		}
 		out.Models = append(out.Models, modelRecord(m))
 	}
 	for _, d := range p.Data {

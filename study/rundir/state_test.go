@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/study/plan"
 )
@@ -129,21 +130,27 @@ func TestSweepRemovesWhatKilledRunsLeft(t *testing.T) {
 	if _, err := Create(dir); err != nil {
 		t.Fatal(err)
 	}
-	old, young := filepath.Join(dir, "states", ".a.bin.1.tmp"), filepath.Join(dir, "cells", ".b.json.2.tmp")
-	for _, f := range []string{old, young} {
-		if err := os.WriteFile(f, nil, 0o666); err != nil {
+	young := filepath.Join(dir, "cells", ".b.json.2.tmp")
+	var old []string
+	for _, sub := range []string{"", "states", "failures", "shared", "pictures/views", "pictures/models", "cluster/1", "cluster/1/tasks"} {
+		old = append(old, filepath.Join(dir, sub, ".a.1.tmp"))
+	}
+	past := time.Now().Add(-2 * atomicfile.StaleAfter)
+	for _, f := range append(old, young) {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(f), 0o777), os.WriteFile(f, nil, 0o666)); err != nil {
 			t.Fatal(err)
 		}
-	}
-	past := time.Now().Add(-2 * staleAfter)
-	if err := os.Chtimes(old, past, past); err != nil {
-		t.Fatal(err)
+		if f != young {
+			os.Chtimes(f, past, past)
+		}
 	}
 	if _, err := Create(dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(old); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the old one is still there: %v", err)
+	for _, f := range old {
+		if _, err := os.Stat(f); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is still there: %v", f, err)
+		}
 	}
 	if _, err := os.Stat(young); err != nil {
 		t.Errorf("one that may still be written is gone: %v", err)

@@ -1,0 +1,63 @@
+package atomicfile
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+)
+
+// StaleAfter is the age from which a temporary file belongs to no process that still writes it.
+const StaleAfter = time.Hour
+
+// IsTemporary reports whether a file name is one that this package gives to unfinished files.
+func IsTemporary(name string) bool { return temporary.MatchString(name) }
+
+var temporary = regexp.MustCompile(`^\..*\.tmp$|^\.writable-`)
+
+// Clock returns the time by the clock that stamps the files of a folder, which may differ from the
+// local clock by hours. It returns an error if the folder cannot be written.
+func Clock(dir string) (time.Time, error) {
+	probe, err := os.CreateTemp(dir, ".writable-*")
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer os.Remove(probe.Name())
+	defer probe.Close()
+	if _, err := probe.Write([]byte{0}); err != nil {
+		return time.Time{}, err
+	}
+	info, err := probe.Stat()
+	if err != nil {
+		return time.Time{}, err
+	}
+	return info.ModTime(), nil
+}
+
+// Stale returns the temporary files of a folder that processes which were killed have left. The time
+// now is that of Clock. A folder that cannot be read has none.
+func Stale(dir string, now time.Time) []string {
+	entries, _ := os.ReadDir(dir)
+	var out []string
+	for _, e := range entries {
+		if e.IsDir() || !IsTemporary(e.Name()) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > StaleAfter {
+			out = append(out, filepath.Join(dir, e.Name()))
+		}
+	}
+	return out
+}
+
+// RemoveStale removes the temporary files of a folder that processes which were killed have left.
+// Errors are ignored.
+func RemoveStale(dir string) {
+	now, err := Clock(dir)
+	if err != nil {
+		return
+	}
+	for _, file := range Stale(dir, now) {
+		os.Remove(file)
+	}
+}

@@ -1,0 +1,48 @@
+package onnx_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/internal/pbutil"
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+func TestRandomNodes(t *testing.T) {
+	t.Parallel()
+	node := func(op, name string, inputs ...string) *pb.NodeProto {
+		return &pb.NodeProto{OpType: &op, Name: &name, Input: inputs, Output: []string{name + "_out"}}
+	}
+	flag := func(name string, v byte) *pb.TensorProto {
+		return &pb.TensorProto{Name: &name, DataType: pbutil.Ptr(int32(pb.TensorProto_BOOL)), RawData: []byte{v}}
+	}
+	branch := &pb.GraphProto{Node: []*pb.NodeProto{node("Bernoulli", "inner", "x")}}
+	ifNode := node("If", "if", "x")
+	ifNode.Attribute = []*pb.AttributeProto{{Name: pbutil.Ptr("then_branch"), Type: pb.AttributeProto_GRAPH.Enum(), G: branch}}
+	foreign := node("RandomNormal", "foreign")
+	foreign.Domain = pbutil.Ptr("com.example")
+	m := changedModel(t, func(p *pb.ModelProto) {
+		p.Graph.Initializer = append(p.Graph.Initializer, flag("yes", 1), flag("no", 0))
+		p.Graph.Node = append(p.Graph.Node,
+			node("RandomNormalLike", "noise", "x"), node("Multinomial", "draw", "x"), ifNode, foreign,
+			node("Dropout", "kept", "x"), node("Dropout", "off", "x", "", "no"),
+			node("Dropout", "on", "x", "", "yes"), node("Dropout", "fed", "x", "", "x"))
+	})
+	want := []string{`node "noise" (RandomNormalLike)`, `node "draw" (Multinomial)`, `node "on" (Dropout)`, `node "fed" (Dropout)`, `node "inner" (Bernoulli)`}
+	if got := m.RandomNodes(); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+// changedModel returns a model with a changed message, which is not checked.
+func changedModel(t *testing.T, change func(p *pb.ModelProto)) *onnx.Model {
+	t.Helper()
+	m, err := onnx.Parse(changed(t, func(*pb.ModelProto) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := m.Proto()
+	change(p)
+	return m.WithProto(p)
+}

@@ -1,0 +1,33 @@
+package study
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/onnx"
+)
+
+func TestRandomOperatorsGiveAWarning(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	b := onnx.NewBuilder(17)
+	x := b.Input("x", onnx.Float, -1, 3, 16, 16)
+	noise := b.Op("RandomNormalLike", nil, x)
+	b.Output("logits", b.Slice(b.Flatten(b.Add(x, noise), 1), 1, 0, 8, 1))
+	testmodel.Save(t, filepath.Join(dir, "noisy.onnx"), b)
+	text := strings.NewReplacer("small", "noisy", `layers: ["op:Conv", "op:Relu", output]`, "layers: [output]",
+		"effective-invariance: {per-class: true}, prediction-divergence, distance, seis", "effective-invariance").Replace(studyText)
+	o := options(t)
+	var said []string
+	o.Warn = func(text string) { said = append(said, text) }
+	r := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "run"), o)
+	has := func(text string) bool {
+		return strings.Contains(text, "RandomNormalLike") && strings.Contains(text, "random numbers")
+	}
+	if !slices.ContainsFunc(said, has) || !slices.ContainsFunc(r.Record.Warnings, has) {
+		t.Errorf("warnings %q; in the record %q", said, r.Record.Warnings)
+	}
+}
