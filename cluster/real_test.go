@@ -81,6 +81,10 @@ func TestSlurm(t *testing.T) {
 		t.Parallel()
 		b.outOfTime(t)
 	})
+	t.Run("a merge that is cancelled", func(t *testing.T) {
+		t.Parallel()
+		b.mergeCancelled(t)
+	})
 }
 
 func (b *bench) twelveShards(t *testing.T) {
@@ -206,6 +210,26 @@ func (b *bench) outOfTime(t *testing.T) {
 	status = b.await(t, run, "all to be merged", func(s *cluster.Status) bool { return s.Merge == cluster.Done && !s.Active() })
 	if status.Tasks[0].Job == job || status.Tasks[0].Start < 2 {
 		t.Errorf("the delayed task: %+v", status.Tasks[0])
+	}
+	b.sameScores(t, run)
+}
+
+// The merge alone is cancelled, and submitted again by a retry.
+func (b *bench) mergeCancelled(t *testing.T) {
+	run := filepath.Join(b.dir, "merge")
+	s := b.submit(t, "study.yaml", run, "--tasks", "2", "--calibrate", "0s")
+	b.slurm.Run("scancel", s.Jobs[0].Merge)
+	if out, code := b.run(t, "cluster", "wait", run, "--every", "1s"); code != 1 || !strings.Contains(out, "the merge has ended without a result") {
+		t.Errorf("waiting for a cancelled merge exits with %d: %s", code, out)
+	}
+	if out, code := b.run(t, "cluster", "status", run); code != 0 || !strings.Contains(out, "merge: cancelled") && !strings.Contains(out, "merge: lost") {
+		t.Errorf("the status exits with %d: %s", code, out)
+	}
+	if out, code := b.run(t, "cluster", "retry", run); code != 0 || !strings.Contains(out, "submitted the merge as job") {
+		t.Errorf("retrying exits with %d: %s", code, out)
+	}
+	if out, code := b.run(t, "cluster", "wait", run, "--every", "1s"); code != 0 || !strings.Contains(out, "merge: done") {
+		t.Errorf("waiting again exits with %d: %s", code, out)
 	}
 	b.sameScores(t, run)
 }

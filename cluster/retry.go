@@ -19,8 +19,8 @@ type Change struct {
 var ErrNothingToRetry = errors.New("every task is done, queued or running")
 
 // Retry submits the tasks that are neither done, queued nor running, with the scripts that are now
-// in the run folder, and a merge after them. They resume from their saved states. It returns their
-// numbers.
+// in the run folder, and a merge after them. They resume from their saved states. If only the merge
+// has ended without a result, Retry submits it alone. It returns the numbers of the tasks.
 func (c Slurm) Retry(ctx context.Context, run string, r *Record, s *Submission, change Change) ([]int, error) {
 	status, err := Find(ctx, run, s)
 	if err != nil {
@@ -35,6 +35,9 @@ func (c Slurm) Retry(ctx context.Context, run string, r *Record, s *Submission, 
 			tasks = append(tasks, t.Number)
 		}
 	}
+	if len(tasks) == 0 && (status.MergeEnded() || status.Merge == "missing") {
+		return nil, c.queueMerge(ctx, run, r, s)
+	}
 	if len(tasks) == 0 {
 		return nil, ErrNothingToRetry
 	}
@@ -48,15 +51,27 @@ func (c Slurm) Retry(ctx context.Context, run string, r *Record, s *Submission, 
 	return tasks, c.queue(ctx, run, r, s, tasks, options)
 }
 
-// Wait waits until no task of a submission is queued or running, and returns the status.
+// ErrMergeEnded is the error of Wait if the merge has ended without a result.
+var ErrMergeEnded = errors.New("the merge has ended without a result")
+
+// Wait waits until no task of a submission, nor its merge, is queued or running, and returns the
+// status. The error is ErrMergeEnded if the merge has ended without a result.
 func Wait(ctx context.Context, run string, s *Submission, every time.Duration) (*Status, error) {
+	ended := false
 	for {
 		status, err := Find(ctx, run, s)
 		if err != nil {
 			return nil, err
 		}
-		if !status.Active() {
+		switch {
+		case status.MergeEnded() && ended:
+			return status, ErrMergeEnded
+		case status.MergeEnded(): // its record may appear late on a file server: look twice
+			ended = true
+		case !status.Active():
 			return status, nil
+		default:
+			ended = false
 		}
 		select {
 		case <-time.After(every):

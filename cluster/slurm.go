@@ -128,11 +128,20 @@ func (c Slurm) queue(ctx context.Context, run string, r *Record, s *Submission, 
 	if err := r.write(run); err != nil {
 		return fmt.Errorf("job %s is submitted but could not be recorded: %w", id, err)
 	}
-	merge, err := c.sbatch(ctx, "--parsable", "--dependency=afterany:"+id, folder(run, s.Number, "merge.sbatch"))
-	if err != nil {
-		return fmt.Errorf("job %s is submitted but its merge is not (run noether merge when it has ended): %w", id, err)
+	if err := c.queueMerge(ctx, run, r, s, "--dependency=afterany:"+id); err != nil {
+		return fmt.Errorf("job %s is submitted but its merge is not (noether cluster retry submits it): %w", id, err)
 	}
-	s.Jobs[len(s.Jobs)-1].Merge = merge
+	return nil
+}
+
+// queueMerge submits a merge and records it with the last job.
+func (c Slurm) queueMerge(ctx context.Context, run string, r *Record, s *Submission, options ...string) error {
+	args := append([]string{"--parsable"}, options...)
+	merge, err := c.sbatch(ctx, append(args, folder(run, s.Number, "merge.sbatch"))...)
+	if err != nil {
+		return err
+	}
+	s.Jobs[len(s.Jobs)-1].Merge, s.Cancelled = merge, nil
 	return r.write(run)
 }
 
@@ -245,14 +254,14 @@ func (Slurm) Endings(ctx context.Context, job string) map[int]string {
 	return parseShow(out, job)
 }
 
-// parseAccounts parses the output of sacct: 12_3|CANCELLED by 1000.
+// parseAccounts parses the output of sacct: 12_3|CANCELLED by 1000. A job that is no array is task 0.
 func parseAccounts(out, job string) map[int]string {
 	ends := map[int]string{}
 	for line := range strings.Lines(out) {
 		id, state, ok := strings.Cut(strings.TrimSpace(line), "|")
 		of, index, array := strings.Cut(id, "_")
 		state, _, _ = strings.Cut(state, " ")
-		if ok && array && of == job && isNumber(index) && isState(state) {
+		if ok && of == job && (isNumber(index) || !array) && isState(state) {
 			n, _ := strconv.Atoi(index)
 			ends[n] = state
 		}
@@ -264,7 +273,7 @@ func parseAccounts(out, job string) map[int]string {
 func parseShow(out, job string) map[int]string {
 	ends := map[int]string{}
 	for line := range strings.Lines(out) {
-		var of, index, state string
+		var of, index, state, id string
 		for word := range strings.FieldsSeq(line) {
 			key, value, _ := strings.Cut(word, "=")
 			switch {
@@ -272,9 +281,14 @@ func parseShow(out, job string) map[int]string {
 				of = value
 			case key == "ArrayTaskId" && index == "":
 				index = value
+			case key == "JobId" && id == "":
+				id = value
 			case key == "JobState" && state == "":
 				state = value
 			}
+		}
+		if of == "" && index == "" && id == job { // no array
+			of, index = id, "0"
 		}
 		if of == job && isNumber(index) && isState(state) {
 			n, _ := strconv.Atoi(index)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -42,10 +43,12 @@ type Status struct {
 	Submission int          `json:"submission"`
 	Scheduler  string       `json:"scheduler"`
 	Tasks      []TaskStatus `json:"tasks"`
-	Merge      string       `json:"merge"`          // queued, running, done, missing (cells), or waiting
-	Note       string       `json:"note,omitempty"` // a remark on the whole submission
-	Cells      int          `json:"cells"`          // of the study; 0 if no record has been written
-	Done       int          `json:"done"`
+	// Merge is queued, running, done, missing (cells), waiting, or, if it has ended without a result,
+	// cancelled, failed, killed or lost.
+	Merge string `json:"merge"`
+	Note  string `json:"note,omitempty"` // a remark on the whole submission
+	Cells int    `json:"cells"`          // of the study; 0 if no record has been written
+	Done  int    `json:"done"`
 }
 
 // Count returns the number of tasks in a state.
@@ -59,9 +62,19 @@ func (s *Status) Count(state string) int {
 	return n
 }
 
-// Active reports whether tasks are queued, running or unknown.
+// Active reports whether tasks are queued, running or unknown, or the merge is queued or running.
 func (s *Status) Active() bool {
+	return s.tasksActive() || s.Merge == Queued || s.Merge == Running
+}
+
+func (s *Status) tasksActive() bool {
 	return s.Count(Queued)+s.Count(Running)+s.Count(Unknown) > 0
+}
+
+// MergeEnded reports whether the merge has ended without a result, so that it has to be submitted
+// again.
+func (s *Status) MergeEnded() bool {
+	return slices.Contains([]string{Cancelled, Failed, Killed, Lost}, s.Merge)
 }
 
 // lostAfter is the time without a heartbeat after which a task is taken for dead, where there is no
@@ -89,7 +102,7 @@ func Find(ctx context.Context, run string, s *Submission) (*Status, error) {
 		look.ends = func(job string) map[int]string { return Slurm{}.Endings(ctx, job) }
 	}
 	var err error
-	if look.now, err = fileClock(folder(run, s.Number, "tasks")); err != nil {
+	if look.now, err = atomicfile.Clock(folder(run, s.Number, "tasks")); err != nil {
 		return nil, fmt.Errorf("the run folder: %w", err)
 	}
 	for i, task := range s.Tasks {
@@ -104,7 +117,8 @@ func Find(ctx context.Context, run string, s *Submission) (*Status, error) {
 		look.setState(&t, err == nil, at)
 		out.Tasks = append(out.Tasks, t)
 	}
-	out.Merge = look.merge()
+	var note string
+	out.Merge, note = look.merge(out.tasksActive())
 	if r, err := scores.ReadRecord(filepath.Join(run, "run.json")); err == nil {
 		out.Cells, out.Done = r.Cells, r.Done
 		switch {
@@ -115,6 +129,9 @@ func Find(ctx context.Context, run string, s *Submission) (*Status, error) {
 			m := r.Missing[0]
 			out.Note = strings.TrimPrefix(out.Note+"; "+printable(fmt.Sprintf("the merge lacks cells of %d models, such as %s", len(r.Missing), m.Example)), "; ")
 		}
+	}
+	if out.MergeEnded() {
+		out.Note = strings.TrimPrefix(out.Note+"; the merge "+note+": noether cluster retry submits it again", "; ")
 	}
 	return out, nil
 }
@@ -188,14 +205,31 @@ func (l *lookup) ending(job string, task int) string {
 	return strings.ToLower(strings.ReplaceAll(l.ended[job][task], "_", " "))
 }
 
-// merge returns the state of the last merge in the queue.
-func (l *lookup) merge() string {
+// merge returns the state of the last merge, and how it has ended if it is no longer in the queue.
+// tasksActive tells whether tasks are queued or running.
+func (l *lookup) merge(tasksActive bool) (state, note string) {
 	for _, j := range slices.Backward(l.submission.Jobs) {
-		if q, ok := l.queue[jobTask{job: j.Merge}]; ok {
-			return q.state()
+		if q, ok := l.queue[jobTask{job: j.Merge}]; ok && j.Merge != "" {
+			return q.state(), ""
 		}
 	}
-	return "waiting"
+	if tasksActive || l.queue == nil || len(l.submission.Jobs) == 0 {
+		return "waiting", ""
+	}
+	last := l.submission.Jobs[len(l.submission.Jobs)-1]
+	if last.Merge == "" {
+		return Lost, "was not submitted"
+	}
+	switch end := l.ending(last.Merge, 0); {
+	case end == "cancelled" || l.submission.Cancelled != nil:
+		return Cancelled, "was cancelled"
+	case end == "failed" || end == "completed":
+		return Failed, "has failed; noether cluster logs shows why"
+	case end == "":
+		return Lost, "is no longer known to the scheduler"
+	default:
+		return Killed, "was killed (" + end + ")"
+	}
 }
 
 // state translates the state of the scheduler.

@@ -240,6 +240,51 @@ func TestStates(t *testing.T) {
 	}
 }
 
+// TestMergeStates checks that a merge that has ended without a result is not taken for one to come.
+func TestMergeStates(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	job := []Job{{ID: "7", Tasks: []int{1}, Merge: "8"}}
+	none := map[jobTask]queued{}
+	for name, c := range map[string]struct {
+		jobs      []Job
+		cancelled *time.Time
+		queue     map[jobTask]queued
+		end       string
+		active    bool
+		want      string
+	}{
+		"in the queue":      {job, nil, map[jobTask]queued{{job: "8"}: {State: "PENDING"}}, "", false, Queued},
+		"runs":              {job, nil, map[jobTask]queued{{job: "8"}: {State: "RUNNING"}}, "", false, Running},
+		"after its tasks":   {job, nil, none, "", true, "waiting"},
+		"no answer":         {job, nil, nil, "", false, "waiting"},
+		"not submitted":     {[]Job{{ID: "7", Tasks: []int{1}}}, nil, none, "", false, Lost},
+		"lost":              {job, nil, none, "", false, Lost},
+		"cancelled":         {job, nil, none, "CANCELLED", false, Cancelled},
+		"cancelled with it": {job, &now, none, "", false, Cancelled},
+		"killed":            {job, nil, none, "OUT_OF_MEMORY", false, Killed},
+		"node failed":       {job, nil, none, "NODE_FAIL", false, Killed},
+		"failed":            {job, nil, none, "FAILED", false, Failed},
+	} {
+		ends := func(string) map[int]string {
+			if c.end == "" {
+				return nil
+			}
+			return map[int]string{0: c.end}
+		}
+		l := lookup{submission: &Submission{Scheduler: "slurm", Jobs: c.jobs, Cancelled: c.cancelled}, queue: c.queue, ends: ends}
+		if got, note := l.merge(c.active); got != c.want {
+			t.Errorf("%s: %s (%s), not %s", name, got, note, c.want)
+		}
+	}
+	if e := parseAccounts("8|CANCELLED by 0\n8.batch|CANCELLED\n7_1|COMPLETED\n", "8"); e[0] != "CANCELLED" || len(e) != 1 {
+		t.Errorf("%v", e)
+	}
+	if e := parseShow("JobId=8 JobName=x-merge JobState=TIMEOUT Reason=None\n", "8"); e[0] != "TIMEOUT" || len(e) != 1 {
+		t.Errorf("%v", e)
+	}
+}
+
 func TestDamagedTaskFiles(t *testing.T) {
 	t.Parallel()
 	run, s, _ := prepared(t, "kubernetes", smallTasks...)
@@ -279,7 +324,7 @@ func FuzzRecord(f *testing.F) {
 				}
 			}
 			l := lookup{submission: s}
-			l.merge()
+			l.merge(false)
 			s.askMemory()
 			s.askTime()
 		}

@@ -164,6 +164,10 @@ now. They go on from what they saved; what is done is not done again.`,
 			if asJSON {
 				return printJSON(job)
 			}
+			if len(tasks) == 0 {
+				fmt.Printf("submitted the merge as job %s\n", job.Merge)
+				return nil
+			}
 			fmt.Printf("submitted %d tasks as job %s, and their merge as job %s\n", len(tasks), job.ID, job.Merge)
 			return nil
 		},
@@ -212,7 +216,7 @@ func clusterWaitCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "wait RUN",
-		Short: "Wait until no task of a submission runs or is queued",
+		Short: "Wait until no task of a submission, nor its merge, runs or is queued",
 		Args:  usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			run, _, s, err := openSubmission(args[0], number)
@@ -226,13 +230,13 @@ func clusterWaitCommand() *cobra.Command {
 				defer cancel()
 			}
 			status, err := cluster.Wait(ctx, run, s, every)
-			if err != nil {
+			if err != nil && !errors.Is(err, cluster.ErrMergeEnded) {
 				return err
 			}
 			if asJSON {
-				return printJSON(status)
+				return errors.Join(printJSON(status), err)
 			}
-			return printStatus(status, false)
+			return errors.Join(printStatus(status, false), err)
 		},
 	}
 	f := c.Flags()

@@ -19,10 +19,10 @@ import (
 
 // exportFlags are the flags of export.
 type exportFlags struct {
-	csv, parquet, json, latex, markdown, wide bool
-	out, mlflow, experiment                   string
-	table                                     table.Options
-	filter                                    scores.Filter
+	csv, parquet, json, latex, markdown, wide, csvSafe bool
+	out, mlflow, experiment                            string
+	table                                              table.Options
+	filter                                             scores.Filter
 }
 
 func exportCommand() *cobra.Command {
@@ -50,6 +50,7 @@ reads MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PAS
 	f.BoolVar(&e.markdown, "markdown", false, "write a Markdown table")
 	f.BoolVar(&e.wide, "wide", false, "with --csv: a table as of --markdown")
 	f.BoolVar(&e.table.Plain, "plain", false, "tables without intervals")
+	f.BoolVar(&e.csvSafe, "csv-safe", false, "CSV in which no name is a formula to a spreadsheet: those that start with =, +, - or @ get an apostrophe in front")
 	f.StringVarP(&e.out, "out", "o", "", "the file to write (default: the standard output); its extension sets the format if no flag does")
 	f.StringVar(&e.mlflow, "mlflow", "", "log to the MLflow tracking server at this address, such as http://localhost:5000")
 	f.StringVar(&e.experiment, "experiment", "", "with --mlflow: the experiment (default: the study's name)")
@@ -59,6 +60,9 @@ reads MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PAS
 
 func (e *exportFlags) run(c *cobra.Command, dirs []string) error {
 	e.formatOfFile()
+	if e.csvSafe && !e.parquet && !e.json && !e.latex && !e.markdown && e.mlflow == "" {
+		e.csv = true
+	}
 	formats := 0
 	for _, asked := range []bool{e.csv, e.parquet, e.json, e.latex, e.markdown, e.mlflow != ""} {
 		if asked {
@@ -122,6 +126,9 @@ func (e *exportFlags) rows(dirs []string) ([]scores.Row, error) {
 }
 
 func (e *exportFlags) write(w io.Writer, rows []scores.Row) error {
+	if e.csvSafe {
+		rows = scores.WithoutFormulas(rows)
+	}
 	switch {
 	case e.csv && !e.wide:
 		return scores.WriteCSV(w, rows)

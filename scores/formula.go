@@ -1,0 +1,29 @@
+package scores
+
+import (
+	"slices"
+	"strings"
+)
+
+// WithoutFormulas returns the rows with an apostrophe in front of every text that a spreadsheet would
+// take for a formula. Names of models, layers and data come from files that others have made.
+func WithoutFormulas(rows []Row) []Row {
+	rows = slices.Clone(rows)
+	for i := range rows {
+		r := &rows[i]
+		for _, text := range []*string{&r.Study, &r.Model, &r.Layer, &r.OtherModel, &r.OtherLayer, &r.Data, &r.Transform, &r.Parameter,
+			&r.Measure, &r.Variant, &r.Factor, &r.Statistic, &r.Warning} {
+			if *text != "" && strings.ContainsRune("=+-@\t\r", rune((*text)[0])) && !isNumber(*text) {
+				*text = "'" + *text
+			}
+		}
+	}
+	return rows
+}
+
+// isNumber reports whether a text is a number, such as the parameter -15.
+func isNumber(text string) bool {
+	p := &parser{fields: []string{text}}
+	p.float()
+	return p.err == nil
+}

@@ -1,0 +1,19 @@
+package scores_test
+
+import (
+	"testing"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+func TestWithoutFormulas(t *testing.T) {
+	t.Parallel()
+	rows := []scores.Row{{Study: "s", Model: `=HYPERLINK("http://x")`, Layer: "@sum", Data: "+cmd", Factor: "-2+3", Parameter: "-15", OtherLayer: "a=b"}}
+	got := scores.WithoutFormulas(rows)[0]
+	if got.Model != `'=HYPERLINK("http://x")` || got.Layer != "'@sum" || got.Data != "'+cmd" || got.Factor != "'-2+3" {
+		t.Errorf("%+v", got)
+	}
+	if got.Parameter != "-15" || got.OtherLayer != "a=b" || got.Study != "s" || rows[0].Layer != "@sum" {
+		t.Errorf("%+v from %+v", got, rows[0])
+	}
+}
