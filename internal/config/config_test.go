@@ -86,8 +86,8 @@ func TestErrorsNameThePlace(t *testing.T) {
 		{"unknown key", "name: a\nlimt: 3\n", `s.yaml:2:1: unknown key "limt"; did you mean "limit"?`},
 		{"nested unknown key", "name: a\ninner:\n  rat: 3\n", `s.yaml:3:3: unknown key "rat"; did you mean "rate"?`},
 		{"far from any key", "name: a\nzzzzzzzz: 3\n", `known are name, limit`},
-		{"wrong type", "name: a\nlimit: many\n", `s.yaml:2:8: this wants a whole number, not "many"`},
-		{"list for text", "name: [a]\n", `this wants text, not a list`},
+		{"wrong type", "name: a\nlimit: many\n", `s.yaml:2:8: expected a whole number, not "many"`},
+		{"list for text", "name: [a]\n", `expected text, not a list`},
 		{"below the bound", "name: a\nlimit: 0\n", `s.yaml:2:8: limit is 0; it must be at least 1`},
 		{"above the bound", "name: a\ninner: {rate: 2}\n", `must be at most 1`},
 		{"not finite", "name: a\ninner: {rate: .nan}\n", `not a finite number`},
@@ -98,7 +98,7 @@ func TestErrorsNameThePlace(t *testing.T) {
 		{"empty", "", `empty`},
 		{"comment only", "# nothing\n", `empty`},
 		{"two documents", "name: a\n---\nname: b\n", `one file holds one`},
-		{"not a mapping", "- a\n", `this wants a mapping, not a list`},
+		{"not a mapping", "- a\n", `expected a mapping, not a list`},
 		{"no YAML", "name: [a\n", `s.yaml:`},
 		{"alias without anchor", "name: *x\n", `s.yaml:1:`},
 	} {
@@ -266,9 +266,9 @@ func TestVariablesComeBeforeTheEnvironment(t *testing.T) {
 	}
 }
 
-// TestTooLongAFile checks that a file that is given by mistake, a model say, or that never ends, is
-// refused without being read to its end.
-func TestTooLongAFile(t *testing.T) {
+// TestFileTooLong checks that a file that is too large, such as a model, or that never ends is
+// rejected without being read to its end.
+func TestFileTooLong(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "long.yaml")
 	if err := os.WriteFile(path, nil, 0o666); err != nil {
@@ -281,14 +281,14 @@ func TestTooLongAFile(t *testing.T) {
 	if err != nil || len(data) != maxBytes+1 {
 		t.Fatalf("%d bytes, error %v", len(data), err)
 	}
-	if _, err := Parse(path, data, nil); err == nil || !strings.Contains(err.Error(), "more than 16 MiB") {
+	if _, err := Parse(path, data, nil); err == nil || !strings.Contains(err.Error(), "must not be larger than 16 MiB") {
 		t.Errorf("error %v", err)
 	}
 }
 
-func TestNoText(t *testing.T) {
+func TestBinaryFile(t *testing.T) {
 	t.Parallel()
-	if _, err := Parse("model.onnx", []byte("name: \xff\xfe\x08"), nil); err == nil || err.Error() != "model.onnx: this is no text, and a file of settings is YAML in UTF-8" {
+	if _, err := Parse("model.onnx", []byte("name: \xff\xfe\x08"), nil); err == nil || err.Error() != "model.onnx: not a text file: settings are YAML in UTF-8" {
 		t.Errorf("error %v", err)
 	}
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/noether-ml/noether/internal/spelling"
 )
 
-// A Decoder is a type that reads itself from a node because its YAML takes more than one form.
+// A Decoder is a type that decodes itself from a node because its YAML has several forms.
 type Decoder interface {
 	DecodeNode(n *Node) error
 }
 
-// Decode fills v, a pointer, from a node. Fields that the file does not name get their default.
+// Decode sets v, a pointer, from a node. Fields that are missing from the file get their defaults.
 func Decode(n *Node, v any) error {
 	return decode(n, reflect.ValueOf(v).Elem())
 }
@@ -79,7 +79,8 @@ func (n *Node) Number() (float64, error) {
 	return n.Float, nil
 }
 
-// Scalar returns the node's value as text; numbers and booleans are taken as they are written.
+// Scalar returns the node's value as text. Numbers and booleans keep the form in which they are
+// written.
 func (n *Node) Scalar() (string, error) {
 	if n.Kind == Null || n.Kind == List || n.Kind == Map {
 		return "", n.wants("text")
@@ -94,12 +95,12 @@ func (n *Node) wants(what string) error {
 	} else if n.Text != "" {
 		got = n.Text
 	}
-	return n.Errorf("this wants %s, not %s", what, got)
+	return n.Errorf("expected %s, not %s", what, got)
 }
 
 func decodeList(n *Node, v reflect.Value) error {
 	if n.Kind != List {
-		// A single value stands for a list of one, where no other reading is possible.
+		// A single value is read as a list of one if it has no other meaning.
 		if n.Kind == Null || n.Kind == Map && v.Type().Elem().Kind() != reflect.Struct {
 			return n.wants("a list")
 		}
@@ -131,7 +132,7 @@ func decodeMap(n *Node, v reflect.Value) error {
 	return nil
 }
 
-// A field is what the tags of a struct field say.
+// A field holds the tags of a struct field.
 type field struct {
 	key, doc, def, min, max string
 	enum                    []string
@@ -140,7 +141,7 @@ type field struct {
 	typ                     reflect.Type
 }
 
-// fieldsOf lists the described fields of a struct, those of embedded structs among them.
+// fieldsOf returns the described fields of a struct, including those of embedded structs.
 func fieldsOf(t reflect.Type) []field {
 	var out []field
 	for _, f := range reflect.VisibleFields(t) {
@@ -160,7 +161,7 @@ func fieldsOf(t reflect.Type) []field {
 }
 
 func decodeStruct(n *Node, v reflect.Value) error {
-	if n.Kind == Null { // `grayscale:` alone means all defaults
+	if n.Kind == Null { // `grayscale:` without a value means all defaults
 		n = &Node{Kind: Map, file: n.file, line: n.line, col: n.col}
 	}
 	fields := fieldsOf(v.Type())
@@ -199,8 +200,7 @@ func decodeStruct(n *Node, v reflect.Value) error {
 	return nil
 }
 
-// under returns the mapping that a short form stands for: `images: photos` for `images: {folder:
-// photos}`.
+// under returns the mapping for a short form: `images: {folder: photos}` for `images: photos`.
 func (n *Node) under(key string) *Node {
 	at := Node{file: n.file, line: n.line, col: n.col}
 	name, whole := at, at
@@ -219,7 +219,7 @@ func (f field) setDefault(v reflect.Value) {
 	}
 }
 
-// check holds a value against the enum and the bounds of its field.
+// check checks a value against the enum and the bounds of its field.
 func (f field) check(n *Node, v reflect.Value) error {
 	if f.enum != nil && v.Kind() == reflect.String && !slices.Contains(f.enum, v.String()) {
 		return n.Unknown(f.key, f.enum)
@@ -242,13 +242,12 @@ func (f field) check(n *Node, v reflect.Value) error {
 	return nil
 }
 
-// Unknown returns the error of a word that is none of the known ones: it names the nearest right
-// word.
+// Unknown returns the error for an unknown word, with the nearest known word.
 func (n *Node) Unknown(what string, known []string) error {
 	return n.Errorf("unknown %s %q; %s", what, n.Text, Suggest(n.Text, known))
 }
 
-// Suggest words which of the known words may have been meant.
+// Suggest returns a hint on the known words: the nearest one, or a list.
 func Suggest(word string, known []string) string {
 	best, distance := "", math.MaxInt
 	for _, k := range known {

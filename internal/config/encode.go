@@ -6,10 +6,10 @@ import (
 	yaml "github.com/goccy/go-yaml"
 )
 
-// Set puts a text under a key of a mapping, in place of the one that stands there.
+// Set sets the value of a key of a mapping to a text.
 func (n *Node) Set(key, text string) { n.set(key, &Node{Kind: String, Text: text}) }
 
-// SetInt puts a number under a key of a mapping, in place of the one that stands there.
+// SetInt sets the value of a key of a mapping to a number.
 func (n *Node) SetInt(key string, v int64) {
 	n.set(key, &Node{Kind: Int, Int: v, Float: float64(v), Text: strconv.FormatInt(v, 10)})
 }
@@ -26,24 +26,24 @@ func (n *Node) set(key string, v *Node) {
 	n.Pairs = append(n.Pairs, Pair{Key: k, Value: v})
 }
 
-// Encode writes a node as YAML, variables and aliases resolved.
+// Encode writes a node as YAML, with variables and aliases resolved.
 func Encode(n *Node) ([]byte, error) {
 	return yaml.MarshalWithOptions(n.plain(), yaml.Indent(2), yaml.IndentSequence(true))
 }
 
-// verbatim is a number as it was written.
+// verbatim is a number in the form in which it was written.
 type verbatim string
 
 // MarshalYAML implements yaml.BytesMarshaler.
 func (v verbatim) MarshalYAML() ([]byte, error) { return []byte(v), nil }
 
-// plain returns the node as values that a YAML encoder knows, the order of keys kept.
+// plain returns the node as values for a YAML encoder, with keys in order.
 func (n *Node) plain() any {
 	switch n.Kind {
 	case Bool:
 		return n.Bool
 	case Int, Float:
-		return verbatim(n.Text) // a value of a list is named by its text: 0.50 is not to become 0.5
+		return verbatim(n.Text) // the text names values of a list, so 0.50 must not become 0.5
 	case String:
 		return n.Text
 	case List:
@@ -62,7 +62,7 @@ func (n *Node) plain() any {
 	return nil
 }
 
-// Clone returns a copy that shares nothing with n.
+// Clone returns a deep copy of n.
 func (n *Node) Clone() *Node {
 	out := *n
 	out.Items, out.Pairs = nil, nil

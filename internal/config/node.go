@@ -1,14 +1,14 @@
-// Package config reads strict YAML into Go structs: an unknown key, a wrong type or a missing value is an error with
-// file, line, column and the nearest right word. The same structs yield a JSON Schema, so that what an editor
-// completes is what the program accepts.
+// Package config decodes strict YAML into Go structs. An unknown key, a wrong type or a missing
+// value is an error with file, line, column and the nearest known word. The same structs give a
+// JSON Schema, so an editor completes exactly what the program accepts.
 //
 // Fields are described by tags:
 //
 //	Trials int `key:"trials" doc:"independent repetitions of every random draw" default:"1" min:"1"`
 //
-// key may be followed by ",required". A field with short:"true" is what the whole struct may be written as: `images: photos`
-// for `images: {folder: photos}`. A type whose YAML takes several forms implements Decoder, and Schemer for
-// its schema.
+// key may be followed by ",required". A field with short:"true" is the short form of the struct:
+// `images: photos` for `images: {folder: photos}`. A type whose YAML has several forms implements
+// Decoder, and Schemer for its schema.
 package config
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// A Kind is what a node holds.
+// A Kind is the type of a node.
 type Kind int
 
 // The kinds of nodes.
@@ -46,12 +46,12 @@ func (k Kind) String() string {
 	return [...]string{"nothing", "true or false", "a whole number", "a number", "text", "a list", "a mapping"}[k]
 }
 
-// A Node is a YAML value and its place in the file.
+// A Node is a YAML value and its position in the file.
 type Node struct {
 	Kind  Kind
 	Bool  bool
 	Int   int64
-	Float float64 // of Int too
+	Float float64 // also for Int
 	Text  string  // of a scalar, as written
 	Items []*Node // of a list
 	Pairs []Pair  // of a mapping, in the order of the file
@@ -67,23 +67,23 @@ type Pair struct {
 	Value *Node
 }
 
-// An Error is a mistake in a file, with its place.
+// An Error is an error in a file, with its position.
 type Error struct {
 	File      string
 	Line, Col int
 	Msg       string
 
-	cause error // nil: there is none but what Msg says
+	cause error // the wrapped error; nil if there is none
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Msg) }
 func (e *Error) Unwrap() error { return e.cause }
 
-// Errorf returns an error that points at the node; %w wraps its cause.
+// Errorf returns an error with the position of the node. %w wraps its cause.
 func (n *Node) Errorf(format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	msg := err.Error()
-	if strings.ContainsAny(msg, "\r\n") { // a name from the file may hold anything
+	if strings.ContainsAny(msg, "\r\n") { // a name from the file may contain line breaks
 		msg = oneLine(msg)
 	}
 	return &Error{File: n.file, Line: n.line, Col: n.col, Msg: msg, cause: errors.Unwrap(err)}
@@ -99,14 +99,15 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// Limits of what is read, so that a hostile file (aliases of aliases) ends in an error and not in all the memory.
+// Limits on files, so that a hostile file (aliases of aliases) gives an error and does not exhaust
+// the memory.
 const (
 	maxNodes = 1_000_000
 	maxDepth = 100
 	maxBytes = 16 << 20
 )
 
-// ReadFile reads a file for Parse, and of one that never ends no more than Parse would refuse.
+// ReadFile reads a file for Parse, up to the size that Parse accepts.
 func ReadFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -116,13 +117,14 @@ func ReadFile(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxBytes+1))
 }
 
-// Parse reads one YAML document. Strings may hold ${NAME} or ${NAME:-default}; vars are looked up before the environment.
+// Parse parses one YAML document. Strings may contain ${NAME} or ${NAME:-default}; vars take
+// precedence over the environment.
 func Parse(file string, data []byte, vars map[string]string) (*Node, error) {
 	if len(data) > maxBytes {
-		return nil, fmt.Errorf("%s: more than %d MiB is too much for a file of settings", file, maxBytes>>20)
+		return nil, fmt.Errorf("%s: a settings file must not be larger than %d MiB", file, maxBytes>>20)
 	}
 	if !utf8.Valid(data) {
-		return nil, fmt.Errorf("%s: this is no text, and a file of settings is YAML in UTF-8", file)
+		return nil, fmt.Errorf("%s: not a text file: settings are YAML in UTF-8", file)
 	}
 	tree, err := parse(data)
 	if err != nil {
@@ -149,11 +151,11 @@ func Parse(file string, data []byte, vars map[string]string) (*Node, error) {
 	return b.build(tree.Docs[0].Body, 0)
 }
 
-// parse turns a panic of the YAML parser, which malformed input can provoke, into an error.
+// parse converts a panic of the YAML parser on malformed input to an error.
 func parse(data []byte) (f *ast.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("this is not YAML: %v", r)
+			err = fmt.Errorf("invalid YAML: %v", r)
 		}
 	}()
 	return parser.ParseBytes(data, 0)
@@ -220,7 +222,7 @@ func (b *builder) build(a ast.Node, depth int) (*Node, error) {
 	case *ast.MappingValueNode:
 		return b.mapping(n, []*ast.MappingValueNode{a}, depth)
 	}
-	return nil, n.Errorf("this YAML is not understood here")
+	return nil, n.Errorf("unsupported YAML")
 }
 
 func (n *Node) float(v float64, t *token.Token) *Node {
@@ -228,7 +230,8 @@ func (n *Node) float(v float64, t *token.Token) *Node {
 	return n
 }
 
-// plain is text, or what the YAML parser takes for text: a number with an exponent, a variable.
+// plain returns the node for text that the YAML parser did not convert. It may still be a number
+// with an exponent, or a variable.
 func (b *builder) plain(n *Node, a *ast.StringNode) (*Node, error) {
 	switch {
 	case a.Token.Type == token.StringType && scientific.MatchString(a.Value):
@@ -239,11 +242,11 @@ func (b *builder) plain(n *Node, a *ast.StringNode) (*Node, error) {
 	return b.text(n, a.Value)
 }
 
-// alias returns what an anchor above holds.
+// alias returns the node of an anchor.
 func (b *builder) alias(n *Node, name string) (*Node, error) {
 	v, ok := b.anchors[name]
 	if !ok {
-		return nil, n.Errorf("the alias *%s has no anchor above it", name)
+		return nil, n.Errorf("the alias *%s has no anchor before it", name)
 	}
 	if b.count += v.size(); b.count > maxNodes {
 		return nil, n.Errorf("the file is too large: aliases of aliases")
@@ -274,13 +277,13 @@ func (b *builder) integer(n *Node, a *ast.IntegerNode) (*Node, error) {
 		}
 		n.Int = int64(v)
 	default:
-		return nil, n.Errorf("the number %s is not understood", n.Text)
+		return nil, n.Errorf("%s is not a number", n.Text)
 	}
 	n.Float = float64(n.Int)
 	return n, nil
 }
 
-// scientific is a number with an exponent that the YAML parser takes for text: 1e-05.
+// scientific matches a number with an exponent that the YAML parser reads as text: 1e-05.
 var scientific = regexp.MustCompile(`^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$`)
 
 func (b *builder) scientific(n *Node, s string) (*Node, error) {
@@ -292,11 +295,11 @@ func (b *builder) scientific(n *Node, s string) (*Node, error) {
 	return n, nil
 }
 
-// oneVariable is a text that is nothing but a variable.
+// oneVariable matches a text that consists of one variable.
 var oneVariable = regexp.MustCompile(`^\$\{[^}]*\}$`)
 
-// variable returns a value that a variable stands for, unquoted: a number or a truth value where
-// the variable's text is one, so that `limit: ${LIMIT:-2000}` is a number.
+// variable returns the value of an unquoted variable: a number or boolean if its text is one, so
+// that `limit: ${LIMIT:-2000}` is a number.
 func (b *builder) variable(n *Node, s string) (*Node, error) {
 	n, err := b.text(n, s)
 	if err != nil {
@@ -312,7 +315,7 @@ func (b *builder) variable(n *Node, s string) (*Node, error) {
 	return n, nil
 }
 
-// size returns the number of nodes beneath, those that stand in several places counted in each.
+// size returns the number of nodes below, where nodes at several places count several times.
 func (n *Node) size() int {
 	if n.nodes == 0 {
 		n.nodes = 1
@@ -346,14 +349,14 @@ func (b *builder) text(n *Node, s string) (*Node, error) {
 		return g[3]
 	})
 	if missing != "" {
-		return nil, n.Errorf("the variable %s is not set: give --var %s=VALUE or set it in the environment", missing, missing)
+		return nil, n.Errorf("the variable %s is not set: use --var %s=VALUE or set it in the environment", missing, missing)
 	}
 	return n, nil
 }
 
 func (b *builder) mapping(n *Node, entries []*ast.MappingValueNode, depth int) (*Node, error) {
 	n.Kind = Map
-	if len(entries) > 0 { // the token of a mapping is its colon; its first key is where people look
+	if len(entries) > 0 { // the token of a mapping is its colon, but its first key is a better position
 		first := b.at(entries[0].Key.GetToken())
 		n.line, n.col = first.line, first.col
 	}
@@ -375,7 +378,7 @@ func (b *builder) mapping(n *Node, entries []*ast.MappingValueNode, depth int) (
 			continue
 		}
 		if seen[key.Text] {
-			return nil, key.Errorf("the key %q stands twice", key.Text)
+			return nil, key.Errorf("the key %q occurs twice", key.Text)
 		}
 		seen[key.Text] = true
 		if value.Kind == Null && (value.line == 1 && value.col == 1) {
@@ -383,7 +386,7 @@ func (b *builder) mapping(n *Node, entries []*ast.MappingValueNode, depth int) (
 		}
 		n.Pairs = append(n.Pairs, Pair{Key: key, Value: value})
 	}
-	for _, p := range merged { // what is written out wins over what is merged in, and the first of several merged
+	for _, p := range merged { // explicit keys override merged ones, and the first of several merged keys wins
 		if !seen[p.Key.Text] {
 			seen[p.Key.Text] = true
 			n.Pairs = append(n.Pairs, p)
@@ -392,7 +395,7 @@ func (b *builder) mapping(n *Node, entries []*ast.MappingValueNode, depth int) (
 	return n, nil
 }
 
-// mergedPairs returns the entries that << brings in: those of a mapping, or of a list of them.
+// mergedPairs returns the entries of the value of <<: those of a mapping, or of a list of mappings.
 func mergedPairs(key, value *Node) ([]Pair, error) {
 	switch value.Kind {
 	case Map:
@@ -401,11 +404,11 @@ func mergedPairs(key, value *Node) ([]Pair, error) {
 		var out []Pair
 		for _, item := range value.Items {
 			if item.Kind != Map {
-				return nil, key.Errorf("<< wants a mapping, or a list of them")
+				return nil, key.Errorf("<< needs a mapping or a list of mappings")
 			}
 			out = append(out, item.Pairs...)
 		}
 		return out, nil
 	}
-	return nil, key.Errorf("<< wants a mapping, or a list of them")
+	return nil, key.Errorf("<< needs a mapping or a list of mappings")
 }

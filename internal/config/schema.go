@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// A Schemer is a type that gives its own JSON Schema, as a Decoder reads itself.
+// A Schemer is a type that returns its own JSON Schema, as a Decoder decodes itself.
 type Schemer interface {
 	JSONSchema() map[string]any
 }
@@ -41,7 +41,7 @@ func Schema(t reflect.Type) map[string]any {
 	panic(fmt.Sprintf("config: type %s has no schema", t))
 }
 
-// listSchema allows a single value for a list of one, as Decode does.
+// listSchema accepts a single value for a list of one, as Decode does.
 func listSchema(t reflect.Type) map[string]any {
 	item := Schema(t.Elem())
 	list := map[string]any{"type": "array", "items": item}
@@ -83,7 +83,7 @@ func (f field) schema() map[string]any {
 	}
 	if lo, err := strconv.ParseFloat(f.min, 64); err == nil {
 		s["minimum"] = lo
-		delete(s, "title") // which names the schema without bounds
+		delete(s, "title") // it would name the schema without bounds
 	}
 	if hi, err := strconv.ParseFloat(f.max, 64); err == nil {
 		s["maximum"] = hi
@@ -92,7 +92,7 @@ func (f field) schema() map[string]any {
 	return s
 }
 
-// Words returns the schema of one of several words, or of a variable that stands for one.
+// Words returns the schema of one of several words, or of a variable.
 func Words(words []string) map[string]any {
 	return map[string]any{"anyOf": []any{
 		map[string]any{"enum": words},
@@ -100,7 +100,7 @@ func Words(words []string) map[string]any {
 	}}
 }
 
-// orVariable returns a scalar of a type, or a variable that stands for one.
+// orVariable returns the schema of a scalar of a type, or of a variable.
 func orVariable(kind string) map[string]any {
 	return map[string]any{"title": kind, "type": []string{kind, "string"}, "pattern": oneVariable.String()}
 }

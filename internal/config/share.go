@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// minShared is the length of the text from which a repeated schema is worth a definition.
+// minShared is the smallest length of a repeated schema that gets a definition.
 const minShared = 80
 
-// maxLine is the length up to which a value of an encoded schema stands on one line.
+// maxLine is the largest length of a value that is written on one line.
 const maxLine = 120
 
-// EncodeSchema returns a schema as text, with each schema that it repeats defined once under $defs. A definition has the title
-// of the schema for its name, or the key where the schema first occurs.
+// EncodeSchema returns a schema as text, with repeated schemas defined once under $defs. A
+// definition is named by the title of the schema, or by the key where the schema first occurs.
 func EncodeSchema(schema map[string]any) ([]byte, error) {
 	s := &sharer{count: map[string]int{}, names: map[string]string{}, defs: map[string]any{}}
 	s.visit(schema)
@@ -31,7 +31,7 @@ func EncodeSchema(schema map[string]any) ([]byte, error) {
 	return []byte(layOut(raw, "")), nil
 }
 
-// layOut breaks JSON into lines: a value that fits stands on one.
+// layOut breaks JSON into lines. A value that fits is written on one line.
 func layOut(raw json.RawMessage, indent string) string {
 	if len(raw)+len(indent) <= maxLine || raw[0] != '{' && raw[0] != '[' {
 		return string(raw)
@@ -41,7 +41,7 @@ func layOut(raw json.RawMessage, indent string) string {
 	if raw[0] == '[' {
 		var items []json.RawMessage
 		if err := json.Unmarshal(raw, &items); err != nil {
-			panic(err) // raw is by json.Marshal
+			panic(err) // raw is from json.Marshal
 		}
 		for _, item := range items {
 			parts = append(parts, layOut(item, inner))
@@ -59,14 +59,14 @@ func layOut(raw json.RawMessage, indent string) string {
 	return string(raw[0]) + "\n" + inner + strings.Join(parts, ",\n"+inner) + "\n" + indent + string(raw[last])
 }
 
-// A sharer finds the schemas that occur more than once.
+// A sharer finds repeated schemas.
 type sharer struct {
 	count map[string]int    // by text
 	names map[string]string // of definitions, by text
 	defs  map[string]any
 }
 
-// textOf returns the text by which equal schemas are found. Descriptions may differ.
+// textOf returns the text that identifies equal schemas. Descriptions may differ.
 func textOf(schema map[string]any) string {
 	raw, err := json.Marshal(without(schema, "description", "title"))
 	if err != nil {
@@ -86,7 +86,7 @@ func without(schema map[string]any, keys ...string) map[string]any {
 	return out
 }
 
-// visit counts a schema and, the first time that it occurs, the schemas within it.
+// visit counts a schema and, at its first occurrence, the schemas within it.
 func (s *sharer) visit(schema map[string]any) {
 	text := textOf(schema)
 	if s.count[text]++; s.count[text] == 1 {
@@ -94,7 +94,7 @@ func (s *sharer) visit(schema map[string]any) {
 	}
 }
 
-// rewrite returns a reference to a schema that is repeated, or the schema with references within it.
+// rewrite returns a reference to a repeated schema, or the schema with references within it.
 func (s *sharer) rewrite(schema map[string]any, key string) any {
 	text := textOf(schema)
 	if s.count[text] < 2 || len(text) < minShared {
@@ -109,7 +109,7 @@ func (s *sharer) rewrite(schema map[string]any, key string) any {
 		for n := 2; s.defs[name] != nil; n++ {
 			name = fmt.Sprintf("%s-%d", key, n)
 		}
-		s.names[text], s.defs[name] = name, true // so that what it contains takes another name
+		s.names[text], s.defs[name] = name, true // before its contents, which get other names
 		s.defs[name] = s.children(without(schema, "description", "title"), name)
 	}
 	out := map[string]any{"$ref": "#/$defs/" + name}
@@ -123,10 +123,10 @@ func (s *sharer) children(schema map[string]any, key string) map[string]any {
 	return mapChildren(schema, key, s.rewrite)
 }
 
-// mapChildren returns a schema with f applied to each schema directly within it. key is that of the schema.
+// mapChildren returns a schema with f applied to its direct children. key is that of the schema.
 func mapChildren(schema map[string]any, key string, f func(child map[string]any, key string) any) map[string]any {
 	out := map[string]any{}
-	for _, k := range slices.Sorted(maps.Keys(schema)) { // in order, since the first occurrence names a definition
+	for _, k := range slices.Sorted(maps.Keys(schema)) { // sorted, since the first occurrence names a definition
 		switch v := schema[k].(type) {
 		case map[string]any:
 			switch k {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestEncodeSchemaDefinesWhatRepeats checks that a schema that is repeated is defined once, and
-// descriptions stay where they are.
+// TestEncodeSchemaDefinesWhatRepeats checks that a repeated schema is defined once and descriptions
+// stay in place.
 func TestEncodeSchemaDefinesWhatRepeats(t *testing.T) {
 	t.Parallel()
 	long := func(about string) map[string]any {
@@ -21,7 +21,7 @@ func TestEncodeSchemaDefinesWhatRepeats(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := strings.Count(string(raw), strings.Repeat("x", minShared)); n != 1 {
-		t.Errorf("the schema stands %d times:\n%s", n, raw)
+		t.Errorf("the schema occurs %d times:\n%s", n, raw)
 	}
 	var schema struct {
 		Properties map[string]map[string]any

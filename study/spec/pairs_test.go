@@ -57,7 +57,7 @@ func TestPairErrors(t *testing.T) {
 		"between: [one, two], layers: diagonal":     "unknown way to pair layers",
 		"between: [one, two], layers: sam":          `did you mean "same"?`,
 		"layers: same":                              "needs between",
-		"between: [one, {}]":                        "this wants text",
+		"between: [one, {}]":                        "expected text",
 		"between: [one, two], betwen: [one, two]":   `unknown key "betwen"`,
 		"between: [[one, two], [two, one], [1, 2]]": `unknown model "1"`,
 	} {

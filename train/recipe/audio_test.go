@@ -99,7 +99,7 @@ func TestModelOfFeatures(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Run(t.Context(), parse(t, text, "mels: 20 -> mels: 21"), t.TempDir(), options(t)); err == nil || !strings.Contains(err.Error(), "no axis of the 21 bands") {
+	if _, err := Run(t.Context(), parse(t, text, "mels: 20 -> mels: 21"), t.TempDir(), options(t)); err == nil || !strings.Contains(err.Error(), "has the size 21, the number of bands") {
 		t.Errorf("features of another number of bands: %v", err)
 	}
 }
