@@ -1,0 +1,32 @@
+package config
+
+import "bytes"
+
+// maxNesting bounds the nesting of a YAML text. The memory of the parser grows with its square.
+const maxNesting = 500
+
+// deepLine returns the number of the first line at which a YAML text may be nested deeper than
+// maxNesting, or 0. It counts brackets, dashes and indentation without parsing: brackets in quotes
+// count too, of which a file of settings has no such surplus.
+func deepLine(data []byte) int {
+	open, number := 0, 0
+	for line := range bytes.Lines(data) {
+		number++
+		text := bytes.TrimLeft(line, " -?\t")
+		if len(line)-len(text) > 2*maxNesting {
+			return number
+		}
+		for _, c := range text {
+			switch c {
+			case '[', '{':
+				open++
+			case ']', '}':
+				open = max(0, open-1)
+			}
+			if open > maxNesting {
+				return number
+			}
+		}
+	}
+	return 0
+}
