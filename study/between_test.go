@@ -87,7 +87,7 @@ func TestRequestedPairs(t *testing.T) {
 	layers := func(rows []scores.Row) string {
 		var names []string
 		for _, row := range rows {
-			if row.Parameter == "" {
+			if row.Parameter == "" || row.Transform == "shift" { // shift has the value that was drawn
 				names = append(names, row.Layer+">"+row.OtherLayer)
 			}
 		}

@@ -45,7 +45,7 @@ func TestDiff(t *testing.T) {
 		{[]string{a, b, "--models", "x"}, 2, "A=B"},
 		{[]string{a, b, "--models", "x=y"}, 1, "has"},
 		{[]string{a, dir}, 1, "no run folder"},
-		{[]string{a}, 2, "wants"},
+		{[]string{a}, 2, "takes RUN_A RUN_B"},
 	} {
 		code, message := call(t, append([]string{"diff"}, c.args...)...)
 		if code != c.code || !strings.Contains(message, c.want) {
@@ -106,7 +106,7 @@ func TestDiffWithSTIR(t *testing.T) {
 	}{
 		{append(common, "--fail-if", "stir.stir > 0.5"), 1, "2 scores, the worst"},
 		{append(common, "--fail-if", "stir.nothing > 0.5"), 1, "available:"},
-		{[]string{"diff", a, b, "--stir-images", "3"}, 2, "wants --stir"},
+		{[]string{"diff", a, b, "--stir-images", "3"}, 2, "--stir"},
 		{[]string{"diff", a, b, "--stir", "--stir-images", "1"}, 2, "two images"},
 		{[]string{"diff", a, b, "--stir", "--stir-steps", "0"}, 2, "one step"},
 		{[]string{"diff", a, b, "--stir", "--stir-layer", "nolayer"}, 1, "nolayer"},

@@ -39,7 +39,7 @@ func TestPlot(t *testing.T) {
 		{[]string{run, "-o", out, "--chart", "scatter", "--x", "seis"}, 2, "--x"},
 		{[]string{run, "-o", out, "--chart", "scatter", "--x", "distance.cosine"}, 1, "too few points"},
 		{[]string{dir, "-o", out}, 1, "no run folder"},
-		{[]string{"-o", out}, 2, "wants"},
+		{[]string{"-o", out}, 2, "takes"},
 	} {
 		code, message := call(t, append([]string{"plot"}, c.args...)...)
 		if code != c.code || !strings.Contains(message, c.want) {

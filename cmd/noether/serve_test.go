@@ -68,7 +68,7 @@ func TestServeNeedsTokenForOtherHosts(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"serve"}, 2, "wants"},
+		{[]string{"serve"}, 2, "takes DIR"},
 		{[]string{"serve", t.TempDir(), "--listen", "7410"}, 2, "HOST:PORT"},
 		{[]string{"serve", t.TempDir(), "--listen", ":0"}, 1, "use at least 16"},
 		{[]string{"serve", filepath.Join(t.TempDir(), "none")}, 1, "characters"},

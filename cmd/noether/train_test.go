@@ -52,7 +52,7 @@ func TestTrainErrors(t *testing.T) {
 		code int
 		want string
 	}{
-		{"train", 2, "wants"},
+		{"train", 2, "takes TRAINING.yaml"},
 		{"train " + file + " --checkpoints 0", 2, "--checkpoints"},
 		{"train " + file + " --var X", 2, "NAME=VALUE"},
 		{"train " + bad, 1, "bad.yaml:6"},
