@@ -17,8 +17,13 @@ type UnitScore struct {
 	Selective bool    // false if the unit is constant on the inputs; it then always fires
 	Strongest int     // index of the unit's strongest input
 
-	TransformationalVariance, SampleVariance, NormalisedVariance float64
-	SameEquivariance, GoodfellowNormal, MutualInformation        float64
+	// Statistics of the library tmeasures; docs/reference/measures/firing.md has the formulas.
+	TransformationalVariance float64 // TV: mean over inputs of the standard deviation over steps
+	SampleVariance           float64 // SV: mean over steps of the standard deviation over inputs
+	NormalisedVariance       float64 // TV / SV
+	SameEquivariance         float64 // TV / SV after each map is moved back by the inverse transformation
+	GoodfellowNormal         float64 // Local / Global with a threshold of a normal distribution
+	MutualInformation        float64 // between firing and the class of the input, in nats
 }
 
 // A UnitResponse is a point of a unit's tuning curve: its value at one step of the trajectory

@@ -65,7 +65,7 @@ func (o SGD) check() error {
 		return fmt.Errorf("the momentum is %g: it must be at least 0 and below 1", o.Momentum)
 	}
 	if o.Nesterov && o.Momentum == 0 {
-		return errors.New("Nesterov momentum needs a momentum above 0")
+		return errors.New("the momentum is 0: Nesterov needs one above 0")
 	}
 	return checkRates(o.Rate, o.WeightDecay)
 }

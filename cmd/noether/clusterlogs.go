@@ -28,7 +28,7 @@ func clusterLogsCommand() *cobra.Command {
 				return err
 			}
 			if lines < 1 {
-				return usagef(c, "--lines is %d; it is a number of lines from 1", lines)
+				return usagef(c, "--lines is %d; it must be 1 or more", lines)
 			}
 			if len(tasks) == 0 && !merge {
 				status, err := cluster.Find(c.Context(), run, s)

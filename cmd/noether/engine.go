@@ -39,7 +39,7 @@ func addEngineFlags(c *cobra.Command) *engineFlags {
 // open loads the runtime library and a fast BLAS, and notes once if there is none.
 func (e *engineFlags) open() (study.Options, error) {
 	if e.threads < 0 {
-		return study.Options{}, usagef(e.command, "--threads is %d; it is a number of threads, or 0 for all cores", e.threads)
+		return study.Options{}, usagef(e.command, "--threads is %d; it must be a number of threads, or 0 for all cores", e.threads)
 	}
 	if known := []string{"cpu", "cuda", "coreml", "tensorrt", "openvino", "directml"}; !slices.Contains(known, e.device) {
 		return study.Options{}, usagef(e.command, "--device is %q; known are %s", e.device, strings.Join(known, ", "))

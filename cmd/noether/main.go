@@ -84,8 +84,8 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 			}
 			return usagef(c, "there is no command %q; %s", args[0], config.Suggest(args[0], names))
 		}
-		if wants := strings.TrimPrefix(c.Use, c.Name()); wants != "" {
-			return usagef(c, "%s takes%s", c.Name(), wants)
+		if operands := strings.TrimPrefix(c.Use, c.Name()); operands != "" {
+			return usagef(c, "%s takes%s", c.Name(), operands)
 		}
 		return usagef(c, "%s takes no arguments", c.Name())
 	}

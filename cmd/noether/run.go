@@ -100,7 +100,7 @@ func (r *runFlags) run(c *cobra.Command, path string, engine *engineFlags) error
 func (r *runFlags) parseShard(c *cobra.Command) (study.Shard, error) {
 	switch {
 	case r.every < 0:
-		return study.Shard{}, usagef(c, "--save-every is %v; it is a time such as 1m", r.every)
+		return study.Shard{}, usagef(c, "--save-every is %v; it must be a time such as 1m", r.every)
 	case r.complete && r.shard == "":
 		return study.Shard{}, usagef(c, "--complete goes with --shard")
 	case r.shard == "":

@@ -41,7 +41,7 @@ epoch ended when the command is given again, and ends with the same weights.`,
 			}
 			if c.Flags().Changed("checkpoints") {
 				if every < 1 {
-					return usagef(c, "--checkpoints is %d; it is a number of epochs, 1 or more", every)
+					return usagef(c, "--checkpoints is %d; it must be a number of epochs, 1 or more", every)
 				}
 				f.Save = every
 			}

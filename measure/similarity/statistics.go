@@ -97,7 +97,7 @@ func (s Settings) check() error {
 	}
 	switch {
 	case s.Pool != "none" && s.Pool != "mean":
-		return fmt.Errorf("pool is %q; it is none or mean", s.Pool)
+		return fmt.Errorf("unknown pool %q: use none or mean", s.Pool)
 	case !(s.Variance > 0 && s.Variance <= 1):
 		return fmt.Errorf("variance is %v; it must be above 0 and at most 1", s.Variance)
 	case !(s.Bandwidth > 0) || math.IsInf(s.Bandwidth, 0):

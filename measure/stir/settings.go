@@ -68,7 +68,7 @@ func (s Settings) check() error {
 	case s.Images < 2:
 		return fmt.Errorf("%d images: a similarity needs two at least", s.Images)
 	case !slices.Contains(invert.StartKinds(), invert.StartKind(s.Start)):
-		return fmt.Errorf("start %q: it is one of %v", s.Start, invert.StartKinds())
+		return fmt.Errorf("unknown start %q: use one of %v", s.Start, invert.StartKinds())
 	case !(s.Delta > 0):
 		return fmt.Errorf("delta is %v: it must be above 0", s.Delta)
 	case s.Normalised && !(s.Beta > 0):
