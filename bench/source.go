@@ -217,18 +217,19 @@ func firstRun(net string) source {
 		if err != nil {
 			return nil, err
 		}
-		var stated struct {
-			Seconds float64 `json:"seconds"`
+		var costs []struct {
+			Samples int           `json:"samples"`
+			Total   time.Duration `json:"total_ns"`
 		}
-		if err := json.Unmarshal(estimate, &stated); err != nil {
-			return nil, fmt.Errorf("the dry run's JSON: %w", err)
+		if err := json.Unmarshal(estimate, &costs); err != nil || len(costs) != 1 {
+			return nil, fmt.Errorf("the dry run's JSON: %w: %s", err, estimate)
 		}
 		start := time.Now()
 		_, state, err := call("run", study, "-o", filepath.Join(dir, "run"))
 		if err != nil {
 			return nil, err
 		}
-		return metrics{"stated": stated.Seconds, "s": time.Since(start).Seconds(),
+		return metrics{"images": float64(costs[0].Samples), "stated": costs[0].Total.Seconds(), "s": time.Since(start).Seconds(),
 			"cpu-s": (state.UserTime() + state.SystemTime()).Seconds(), "MiB-peak": peakMiB(state)}, os.RemoveAll(dir)
 	}
 }

@@ -37,7 +37,7 @@ var tables = []table{
 		rate("one epoch of a 768-512-256-1 probe, batch 32, eight steps in a run", "samples/s",
 			peer("bench.py", "probe", "768", "512,256", "2048"), golang("train", "Probe/spin=false/stepsPerRun=8$", 3), ""),
 	}},
-	{name: "first-run", columns: []string{"network", "rounds", "the dry run states", "time", "processor time", "peak memory"}, rows: firstRuns()},
+	{name: "first-run", columns: []string{"network", "images", "the dry run states", "time", "processor time", "peak memory"}, rows: firstRuns()},
 	{name: "seis-size", columns: []string{"SEIS at 19 convolutions", "time"}, rows: []row{
 		size("1,000 pairs, the two scores", "scores-1000"), size("10,000 pairs, the two scores", "scores-10000"),
 	}},
@@ -103,6 +103,7 @@ func firstRuns() []row {
 		same := func(context.Context, *runner) (metrics, error) { return last, nil } // of the same run
 		rows = append(rows, row{text: map[string]string{"network": net}, cells: []cell{
 			{column: "time", from: first, metric: "s", unit: "s"},
+			{column: "images", from: same, metric: "images"},
 			{column: "the dry run states", from: same, metric: "stated", unit: "s"},
 			{column: "processor time", from: same, metric: "cpu-s", unit: "s"},
 			{column: "peak memory", from: same, metric: "MiB-peak", unit: "MiB"},
