@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"time"
 
@@ -116,14 +117,27 @@ func estimated(ctx context.Context, engine *engineFlags, g spec.Guess, folder st
 		return "", firstCost{}, err
 	}
 	o.Free = machine.FreeMemory()
+	costs, err := estimateAll(ctx, s, o)
+	if ctx.Err() != nil {
+		return "", firstCost{}, ctx.Err()
+	}
+	if err != nil { // the study can be mended by hand, so it is written all the same
+		note("the study's time is not known: " + err.Error())
+		return text, firstCost{}, nil
+	}
+	return text, firstCost{costs[0]}, nil
+}
+
+// estimateAll returns the costs of a study, of which there is at least one.
+func estimateAll(ctx context.Context, s *study.Study, o study.Options) ([]study.Cost, error) {
 	plan, err := study.NewPlan(ctx, s, o)
 	if err != nil {
-		return "", firstCost{}, err
+		return nil, err
 	}
 	defer plan.Close()
 	costs, err := study.Estimate(ctx, plan, "", o)
-	if err != nil || len(costs) == 0 {
-		return text, firstCost{}, err
+	if err == nil && len(costs) == 0 {
+		err = errors.New("it has no cells")
 	}
-	return text, firstCost{costs[0]}, nil
+	return costs, err
 }

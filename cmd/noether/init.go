@@ -55,6 +55,8 @@ func initCommand(engine *engineFlags) *cobra.Command {
 			case err != nil:
 			case asJSON:
 				err = json.NewEncoder(os.Stdout).Encode(written{out, text})
+			case cost == 0:
+				fmt.Printf("wrote %s; next: noether run %s --dry-run\n", out, out)
 			default:
 				fmt.Printf("wrote %s: about %s on this machine when idle; next: noether run %s --dry-run\n", out, cost.Round(time.Second), out)
 			}
