@@ -104,6 +104,9 @@ func (r row) stored(rounds int, values [][]float64, memory []float64) map[string
 			continue
 		}
 		m := measurement{Value: digits(median(values[i])), Unit: c.unit}
+		if c.unit == "" { // a count
+			m.Value = fmt.Sprintf("%.0f", median(values[i]))
+		}
 		if low, high := digits(slices.Min(values[i])), digits(slices.Max(values[i])); low != high {
 			m.Low, m.High = low, high
 		}
