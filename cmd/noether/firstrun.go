@@ -16,9 +16,9 @@ const (
 	// longRun is the time up to which a study measures all samples. Estimates are right within half.
 	longRun       = 80 * time.Second
 	fewestSamples = 20
-	// seisOperations bounds the floating-point operations of seis at its default resolution, some ten
-	// seconds on two cores. A study above it has positionsOfFirstRun, 16 x 16.
-	seisOperations      = 1e12
+	// seisOperations bounds the floating-point operations of seis at its default resolution, some
+	// twenty seconds on two cores. A study above it has positionsOfFirstRun, 16 x 16.
+	seisOperations      = 2e12
 	positionsOfFirstRun = 256
 	positionsByDefault  = 1024
 )
