@@ -8,7 +8,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
 	"github.com/noether-ml/noether/ort/orttest"
@@ -44,15 +43,7 @@ func TestModelAbove2GB(t *testing.T) {
 	if err := os.WriteFile(path, bigModel(t, width, rows), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	m, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"output"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := m.NewSession(m.Layers(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	_, s := openLayer(t, orttest.Load(t), path, "output")
 	out, err := s.NewBuffers(1)
 	if err != nil {
 		t.Fatal(err)

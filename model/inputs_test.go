@@ -166,15 +166,7 @@ func checkBatch(t *rapid.T, buf *model.Buffers, images []tensor.Tensor, normalis
 func TestConcurrentRuns(t *testing.T) {
 	t.Parallel()
 	path := save(t, network(form{onnx.Float, "NCHW", -1, 3}))
-	m, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"doubled"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := m.NewSession(m.Layers(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	_, s := openLayer(t, orttest.Load(t), path, "doubled")
 	var wait sync.WaitGroup
 	for g := range 4 {
 		wait.Go(func() {

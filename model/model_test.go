@@ -12,6 +12,7 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -20,6 +21,21 @@ import (
 func save(t testing.TB, make func(b *onnx.Builder)) string {
 	t.Helper()
 	return saveOpset(t, onnx.DefaultOpset, make)
+}
+
+// openLayer opens a model at one layer, with a session that ends with the test.
+func openLayer(t testing.TB, rt *ort.Runtime, path, layer string) (*model.Model, *model.Session) {
+	t.Helper()
+	m, err := model.Open(rt, path, model.Options{Layers: []string{layer}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := m.NewSession(m.Layers(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return m, s
 }
 
 func saveOpset(t testing.TB, opset int, make func(b *onnx.Builder)) string {
@@ -37,15 +53,7 @@ func TestClaimedBatch(t *testing.T) {
 		x := b.Input("x", onnx.Float, -1, 1, 2, 2)
 		b.Output("y", b.Relu(b.Reshape(x, 1, 4)))
 	})
-	m, err := model.Open(rt, path, model.Options{Layers: []string{"y"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := m.NewSession(m.Layers(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	_, s := openLayer(t, rt, path, "y")
 	buf, err := s.NewBuffers(3)
 	if err != nil {
 		t.Fatal(err)
@@ -273,15 +281,7 @@ func TestRunErrors(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
 	path := save(t, network(form{onnx.Float, "NCHW", -1, 3}))
-	m, err := model.Open(rt, path, model.Options{Layers: []string{"doubled"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := m.NewSession(m.Layers(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	m, s := openLayer(t, rt, path, "doubled")
 	buf, err := s.NewBuffers(2)
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@
 package grad_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -282,19 +281,7 @@ func TestOperators(t *testing.T) {
 // runPlain returns the elements of all outputs, which are float32.
 func (p *session) runPlain(t testing.TB, feed map[string]operand) [][]float32 {
 	t.Helper()
-	in := make([]*ort.Value, len(p.inputs))
-	out := make([]*ort.Value, len(p.session.Outputs()))
-	for i, name := range p.inputs {
-		v, err := feed[name].value(p.rt)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer v.Close()
-		in[i] = v
-	}
-	if err := p.session.Run(context.Background(), in, out); err != nil {
-		t.Fatal(err)
-	}
+	out := p.outputs(t, feed)
 	results := make([][]float32, len(out))
 	for i, v := range out {
 		results[i] = slices.Clone(v.Tensor().Data)

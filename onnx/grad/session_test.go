@@ -41,8 +41,8 @@ func compileWith(t testing.TB, m *onnx.Model, o ort.Options) *session {
 	return p
 }
 
-// run returns the outputs. Operands are fed by input name.
-func (p *session) run(t testing.TB, feed map[string]operand) []tensor.Tensor {
+// outputs runs the session and returns its outputs, which the caller closes.
+func (p *session) outputs(t testing.TB, feed map[string]operand) []*ort.Value {
 	t.Helper()
 	in := make([]*ort.Value, len(p.inputs))
 	out := make([]*ort.Value, len(p.session.Outputs()))
@@ -57,6 +57,13 @@ func (p *session) run(t testing.TB, feed map[string]operand) []tensor.Tensor {
 	if err := p.session.Run(context.Background(), in, out); err != nil {
 		t.Fatal(err)
 	}
+	return out
+}
+
+// run returns the outputs. Operands are fed by input name.
+func (p *session) run(t testing.TB, feed map[string]operand) []tensor.Tensor {
+	t.Helper()
+	out := p.outputs(t, feed)
 	results := make([]tensor.Tensor, len(out)/2)
 	for i := range results {
 		data, shape := out[2*i], out[2*i+1]

@@ -20,7 +20,7 @@ func (r *runner) saveAfter(err error, p *plan.Pass) error {
 		return err
 	}
 	if wait := r.timer.cost(r.unsavedBytes(p)); wait >= longSave {
-		r.Options.Warnf("saving unfinished work, which takes about %s; if the program is killed meanwhile, what was done since %s is lost",
+		r.Options.Warnf("saving unfinished work, which may take up to %s; if the program is killed meanwhile, what was done since %s is lost",
 			wait.Round(time.Second), r.timer.last.Format(time.TimeOnly))
 	}
 	if saving := r.save(p); saving != nil {
