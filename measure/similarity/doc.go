@@ -21,7 +21,8 @@
 //	rsa                Spearman's correlation of the cosine dissimilarities    Kriegeskorte et al. 2008
 //	mutual-knn         part of the k nearest neighbours in common              Huh et al. 2024
 //
-// All statistics are at most 1, and X with itself gives 1. Where both representations are constant
+// All statistics are at most 1, and X with itself gives 1; mutual-knn gives less where distances
+// tie, since ties are broken at random and independently in X and in Y. Where both representations are constant
 // the similarity is 1, and where one of them is, 0. pwcca and linear-regression depend on which of
 // the two is X. cca ignores invertible linear maps of X and Y, and pwcca and linear-regression
 // those of Y. The other statistics ignore rotations, reflections and a scale only.

@@ -22,6 +22,14 @@ type pairMatrix struct {
 
 func (s pairMatrix) row(i int) []float64 { return s.data[i*s.n : (i+1)*s.n] }
 
+func (s pairMatrix) diagonal() []float64 {
+	out := make([]float64, s.n)
+	for i := range out {
+		out[i] = s.row(i)[i]
+	}
+	return out
+}
+
 // gram returns the centred Gram matrix of a sample: the inner products of observations less their
 // mean. It takes the memory of the matrix and of two chunks.
 func gram(ctx context.Context, x *centredSample) (pairMatrix, error) {
@@ -237,10 +245,7 @@ func kernelCKA(k, l pairMatrix, kk, ll hsicSums, cuts []int, unbiased bool) esti
 
 // squaredDistances turns a Gram matrix into squared Euclidean distances in place.
 func (s pairMatrix) squaredDistances() {
-	diagonal := make([]float64, s.n)
-	for i := range diagonal {
-		diagonal[i] = s.row(i)[i]
-	}
+	diagonal := s.diagonal()
 	for i := range s.n {
 		row := s.row(i)
 		for j := range row {

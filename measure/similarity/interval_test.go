@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -253,5 +254,31 @@ func TestChunksAndPrecision(t *testing.T) {
 		if math.Abs(a.Value-b.Value) > 1e-7*b.Value || math.Abs(a.Low-b.Low) > 1e-4*(b.High-b.Low)+1e-6 {
 			t.Errorf("%s: %v [%v] in float32, %v [%v] in float64", name, a.Value, a.Low, b.Value, b.Low)
 		}
+	}
+}
+
+// Two unrelated representations with many equal rows have no more neighbours in common than others.
+func TestTiedNeighbours(t *testing.T) {
+	t.Parallel()
+	const n, p = 300, 6
+	g := rand.New(rand.NewPCG(25, 1))
+	sparse := func() *mat.Dense {
+		x := normal(g, n, p)
+		for _, i := range g.Perm(n)[:n*9/10] {
+			x.SetRow(i, make([]float64, p))
+		}
+		return x
+	}
+	s := Defaults()
+	s.Statistics = []string{MutualKNN}
+	score := compared(t, sparse(), sparse(), s)[MutualKNN]
+	if math.Abs(score.Value-score.Null) > 0.01 || score.Low > score.Null || score.High < score.Null {
+		t.Errorf("%.3f [%.3f, %.3f] of unrelated representations with many ties; the null is %.3f", score.Value, score.Low, score.High, score.Null)
+	}
+	if len(score.Warnings) != 2 || !strings.Contains(score.Warnings[0], "nearest neighbours in the first representation") {
+		t.Errorf("warnings of many ties: %q", score.Warnings)
+	}
+	if score = compared(t, normal(g, n, p), normal(g, n, p), s)[MutualKNN]; len(score.Warnings) > 0 {
+		t.Errorf("warnings without ties: %q", score.Warnings)
 	}
 }

@@ -1,9 +1,13 @@
 package similarity
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"sort"
+
+	"github.com/noether-ml/noether/internal/quickselect"
 )
 
 // dissimilarityRanks returns the ranks of the cosine dissimilarities of all pairs of samples i < j,
@@ -151,89 +155,144 @@ func rsa(x, y []uint32, n int, cuts []int) estimate {
 }
 
 // neighbourLists holds the nearest neighbours of every sample, nearest first. The lists are longer
-// than needed, so that enough neighbours remain without a group of samples.
+// than needed, so that enough neighbours remain without a group of samples. Samples that tie with
+// the last one of a list are all in it.
 type neighbourLists struct {
-	each int     // length of a list
-	all  []int32 // n x each
+	starts []int       // of n + 1: where the list of each sample starts, and the end
+	all    []neighbour // the lists
 }
 
-func (l neighbourLists) of(i int) []int32 { return l.all[i*l.each : (i+1)*l.each] }
+// A neighbour is the index of a sample, and whether it is as far away as the one before it in the
+// list.
+type neighbour struct {
+	index int32
+	tied  bool
+}
 
-// nearest returns the neighbours of every sample from squared distances. Of equally near samples
-// the one with the smaller index comes first. Without a group of a twentieth of the samples, k of k
-// + k/2 + 12 neighbours practically always remain.
-func nearest(d pairMatrix, k int) neighbourLists {
+func (l neighbourLists) of(i int) []neighbour { return l.all[l.starts[i]:l.starts[i+1]] }
+
+// tieTolerance is a part of the sum of two squared norms. Squared distances that differ by less are
+// equal but for rounding.
+const tieTolerance = 1e-12
+
+// nearest returns the neighbours of every sample from squared distances and the squared norms of
+// the centred samples. Without a group of a twentieth of the samples, k of k + k/2 + 12 neighbours
+// practically always remain.
+func nearest(d pairMatrix, norms []float64, k int) neighbourLists {
 	each := min(d.n-1, k+k/2+12)
-	l := neighbourLists{each, make([]int32, 0, d.n*each)}
-	type neighbour struct {
+	l := neighbourLists{starts: make([]int, 1, d.n+1), all: make([]neighbour, 0, d.n*each)}
+	values := make([]float64, 0, d.n)
+	type candidate struct {
 		distance float64
 		index    int32
 	}
-	found := make([]neighbour, 0, each+1)
+	var found []candidate
 	for i := range d.n {
-		found = found[:0]
-		for j, v := range d.row(i) {
-			if j == i || len(found) == each && v >= found[each-1].distance {
-				continue
+		row := d.row(i)
+		values, found = append(append(values[:0], row[:i]...), row[i+1:]...), found[:0]
+		last := quickselect.Nth(values, each-1)
+		for j, v := range row {
+			if j != i && v <= last+tieTolerance*(norms[i]+norms[j]) {
+				found = append(found, candidate{v, int32(j)})
 			}
-			at := sort.Search(len(found), func(a int) bool { return found[a].distance > v })
-			found = slices.Insert(found, at, neighbour{v, int32(j)})
-			found = found[:min(len(found), each)]
 		}
-		for _, f := range found {
-			l.all = append(l.all, f.index)
+		slices.SortFunc(found, func(a, b candidate) int {
+			return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.index, b.index))
+		})
+		first := 0 // of the samples that tie with the last
+		for at, f := range found {
+			tied := at > 0 && f.distance-found[first].distance <= tieTolerance*(norms[i]+max(norms[f.index], norms[found[first].index]))
+			if !tied {
+				first = at
+			}
+			l.all = append(l.all, neighbour{f.index, tied})
 		}
+		l.starts = append(l.starts, len(l.all))
 	}
 	return l
 }
 
+// A neighbourWeight is the probability that a sample is among the k nearest when ties are broken at
+// random.
+type neighbourWeight struct {
+	index  int32
+	weight float64
+}
+
+// neighbourWeights appends the weights of the k nearest of a list to out, without the samples from
+// from to to (exclusive). shared is the number of the k that ties decide: those in places for which
+// there are more samples at the same distance.
+func neighbourWeights(list []neighbour, k, from, to int, out []neighbourWeight) (weights []neighbourWeight, shared int) {
+	for len(list) > 0 && len(out) < k {
+		first := len(out)
+		for i, f := range list {
+			if i > 0 && !f.tied {
+				break
+			}
+			list = list[1:]
+			if int(f.index) < from || int(f.index) >= to {
+				out = append(out, neighbourWeight{f.index, 1})
+			}
+		}
+		if len(out) > k {
+			shared = k - first
+			for i := range out[first:] {
+				out[first+i].weight = float64(shared) / float64(len(out)-first)
+			}
+		}
+	}
+	return out, shared
+}
+
+// manyTies is the part of the neighbours that ties decide from which on a warning is due.
+const manyTies = 0.05
+
 // neighbourOverlap returns the mean part of the k nearest neighbours that two representations have
-// in common (Huh et al. 2024). Its mean over all shuffles of the pairs is k / (n - 1). A replicate
-// leaves a group out as samples and as neighbours of other samples.
+// in common (Huh et al. 2024). Ties are broken at random and independently in both representations,
+// and the expected part is taken. So unrelated representations with many ties share no more than
+// others, and the mean over all shuffles of the pairs is k / (n - 1). A replicate leaves a group out
+// as samples and as neighbours of other samples.
 func neighbourOverlap(x, y neighbourLists, n, k int, cuts []int) estimate {
-	e := estimate{value: meanOverlap(x, y, n, k, 0, 0), null: float64(k) / float64(n-1)}
+	value, shared := meanOverlap(x, y, n, k, 0, 0)
+	e := estimate{value: value, null: float64(k) / float64(n-1)}
+	for i, which := range [2]string{"first", "second"} {
+		if shared[i] >= manyTies {
+			e.warnings = append(e.warnings, fmt.Sprintf("%.0f %% of the nearest neighbours in the %s representation are as far away as samples beyond them: each counts in part, so the value is below 1 even for equal representations", 100*shared[i], which))
+		}
+	}
 	for g := range max(0, len(cuts)-1) {
 		if left := cuts[g+1] - cuts[g]; n-left > k {
-			e.replicates = append(e.replicates, replicate(meanOverlap(x, y, n, k, cuts[g], cuts[g+1]), left))
+			v, _ := meanOverlap(x, y, n, k, cuts[g], cuts[g+1])
+			e.replicates = append(e.replicates, replicate(v, left))
 		}
 	}
 	return e
 }
 
-// meanOverlap returns the mean part of common neighbours without the samples from to to
-// (exclusive).
-func meanOverlap(x, y neighbourLists, n, k, from, to int) float64 {
-	without := func(list []int32, dst []int32) []int32 {
-		for _, j := range list {
-			if (int(j) < from || int(j) >= to) && len(dst) < k {
-				dst = append(dst, j)
-			}
-		}
-		slices.Sort(dst)
-		return dst
-	}
-	a, b := make([]int32, 0, k), make([]int32, 0, k)
-	total := 0
+// meanOverlap returns the mean part of common neighbours without the samples from from to to
+// (exclusive), and the parts of the neighbours in x and in y that ties decide.
+func meanOverlap(x, y neighbourLists, n, k, from, to int) (overlap float64, shared [2]float64) {
+	weightOf := make([]float64, n)
+	var a, b []neighbourWeight
+	var ties [2]int
 	for i := range n {
-		if i < from || i >= to {
-			total += countCommon(without(x.of(i), a), without(y.of(i), b))
+		if i >= from && i < to {
+			continue
 		}
-	}
-	return float64(total) / float64(k) / float64(n-(to-from))
-}
-
-// countCommon returns the number of values that two ascending lists share.
-func countCommon(a, b []int32) int {
-	n := 0
-	for len(a) > 0 && len(b) > 0 {
-		switch {
-		case a[0] < b[0]:
-			a = a[1:]
-		case a[0] > b[0]:
-			b = b[1:]
-		default:
-			n, a, b = n+1, a[1:], b[1:]
+		var tiesOf [2]int
+		a, tiesOf[0] = neighbourWeights(x.of(i), k, from, to, a[:0])
+		b, tiesOf[1] = neighbourWeights(y.of(i), k, from, to, b[:0])
+		for _, w := range a {
+			weightOf[w.index] = w.weight
 		}
+		for _, w := range b {
+			overlap += weightOf[w.index] * w.weight
+		}
+		for _, w := range a {
+			weightOf[w.index] = 0
+		}
+		ties[0], ties[1] = ties[0]+tiesOf[0], ties[1]+tiesOf[1]
 	}
-	return n
+	slots := float64(k) * float64(n-(to-from))
+	return overlap / slots, [2]float64{float64(ties[0]) / slots, float64(ties[1]) / slots}
 }

@@ -219,11 +219,16 @@ func (r *representation) ranks(ctx context.Context) ([]uint32, error) {
 // neighbours returns the nearest neighbours of every sample.
 func (r *representation) neighbours(ctx context.Context) (neighbourLists, error) {
 	return cached(&r.nearestLists, func() (neighbourLists, error) {
+		k, err := r.gram(ctx)
+		if err != nil {
+			return neighbourLists{}, err
+		}
+		norms := k.diagonal()
 		d, err := r.distances(ctx)
 		if err != nil {
 			return neighbourLists{}, err
 		}
-		return nearest(d, r.calculator.settings.Neighbours), nil
+		return nearest(d, norms, r.calculator.settings.Neighbours), nil
 	})
 }
 

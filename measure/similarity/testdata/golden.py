@@ -48,9 +48,17 @@ def rbf(x):
     return np.exp(-squareform(d) ** 2 / (2 * (BANDWIDTH * np.median(d)) ** 2))
 
 def neighbours(x):
+    # Row i: the probability that sample j is among the nearest of i when ties are broken at random.
     d = squareform(pdist(x))
     np.fill_diagonal(d, np.inf)
-    return [set(np.argsort(row, kind="stable")[:NEIGHBOURS]) for row in d]
+    out = np.zeros_like(d)
+    for i, row in enumerate(d):
+        last = np.sort(row)[NEIGHBOURS - 1]
+        tied = np.isclose(row, last, rtol=1e-9, atol=1e-9)
+        nearer = (row < last) & ~tied
+        out[i, nearer] = 1
+        out[i, tied] = (NEIGHBOURS - nearer.sum()) / tied.sum()
+    return out
 
 def pwcca(x, y):
     rho, h = canonical(x, y)
@@ -71,7 +79,7 @@ def statistics(x, y):
         "procrustes": np.linalg.norm(x.T @ y, "nuc") / np.linalg.norm(x) / np.linalg.norm(y),
         "linear-regression": 1 - np.sum((x - y @ b) ** 2) / np.sum(x**2),
         "rsa": spearmanr(*(np.round(pdist(a, "cosine"), 12) for a in (x, y))).correlation,
-        "mutual-knn": np.mean([len(a & b) for a, b in zip(neighbours(x), neighbours(y))]) / NEIGHBOURS,
+        "mutual-knn": np.mean(np.sum(neighbours(x) * neighbours(y), 1)) / NEIGHBOURS,
     }
 
 def case(name, n, p, q, seed, spoil=lambda x, y: None):
@@ -90,12 +98,17 @@ def collinear(x, y):
     y[:, 3] = 100 * y[:, 0]
     x[:, 4] = 2.5  # a dead unit
 
+def tied(x, y):
+    x[5:45] = 0
+    y[20:] = np.round(y[20:])  # many equal distances and equal samples
+
 cases = [
     case("tall", 60, 7, 5, 1),
     case("one column", 30, 1, 3, 2),
     case("more variables than samples", 24, 40, 33, 3),
     case("one side wide", 24, 40, 5, 4),
     case("nearly dependent", 80, 8, 6, 5, collinear),
+    case("tied distances", 60, 6, 2, 6, tied),
 ]
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden.json"), "w") as f:
     json.dump(cases, f)
