@@ -10,14 +10,15 @@ type saveTimer struct {
 	share float64       // largest share of the time that saving may take
 	now   func() time.Time
 	last  time.Time     // end of the last save, or start of the run
-	took  time.Duration // of the last save
-	bytes int64         // of the last save; 0: none yet
+	took  time.Duration // of the last save, or of a trial of the disk
+	bytes int64         // that took this long; 0: not timed yet
 }
 
 const (
 	saveShare    = 1. / 20
 	saveInterval = time.Minute
-	saveSpeed    = 100 << 20 // bytes per second, until a save has been timed
+	saveSpeed    = 100 << 20 // bytes per second, until the disk has been timed
+	trialBytes   = 32 << 20  // written to time the disk
 )
 
 // newSaveTimer returns a timer that starts now. A zero interval or share is the default.
@@ -31,7 +32,7 @@ func newSaveTimer(every time.Duration, share float64) *saveTimer {
 	return &saveTimer{every: every, share: share, now: time.Now, last: time.Now()}
 }
 
-// cost returns the expected duration of a save, from the speed of the last one.
+// cost returns the expected duration of a save, from the speed of the last one or of the disk.
 func (t *saveTimer) cost(bytes int64) time.Duration {
 	if t.bytes > 0 {
 		return time.Duration(float64(t.took) * float64(bytes) / float64(t.bytes))
@@ -44,6 +45,15 @@ func (t *saveTimer) due(bytes int64) bool {
 	wait := max(t.every, time.Duration(float64(t.cost(bytes))/t.share))
 	return t.now().Sub(t.last) >= wait
 }
+
+// trialDue reports whether the disk is to be timed: a save of so many bytes would be due if the disk
+// were fast, and no speed is known.
+func (t *saveTimer) trialDue(bytes int64) bool {
+	return t.bytes == 0 && bytes > trialBytes && t.now().Sub(t.last) >= t.every
+}
+
+// tried records that writing so many bytes takes a time.
+func (t *saveTimer) tried(bytes int64, took time.Duration) { t.bytes, t.took = bytes, took }
 
 // saved records a save of so many bytes that began at start and ends now.
 func (t *saveTimer) saved(start time.Time, bytes int64) {

@@ -1,8 +1,12 @@
 package run
 
 import (
+	"os"
 	"testing"
 	"time"
+
+	"github.com/noether-ml/noether/study/plan"
+	"github.com/noether-ml/noether/study/rundir"
 )
 
 // A fakeClock advances only when set.
@@ -17,17 +21,28 @@ func (c *fakeClock) timer(t *saveTimer) *saveTimer { t.now, t.last = c.now, c.at
 func TestSaveTimerKeepsToItsShare(t *testing.T) {
 	t.Parallel()
 	const batch = time.Second / 2
-	for _, bytes := range []int64{0, 1 << 10, 256 << 20, 2 << 30, 16 << 30} {
-		for _, speed := range []int64{50 << 20, 500 << 20} {
+	for _, bytes := range []int64{0, 1 << 10, 256 << 20, 2 << 30, 4 << 30, 16 << 30} {
+		for _, speed := range []int64{50 << 20, 500 << 20, 2 << 30} {
 			clock := &fakeClock{time.Unix(0, 0)}
 			timer := clock.timer(newSaveTimer(0, 0))
 			took := time.Duration(float64(bytes) / float64(speed) * float64(time.Second))
 			var saving, total time.Duration
 			saves := 0
+			var first time.Duration // work before the first save
 			for total < time.Hour {
 				clock.advance(batch)
 				total += batch
+				if !timer.due(bytes) && timer.trialDue(bytes) {
+					trial := time.Duration(float64(trialBytes) / float64(speed) * float64(time.Second))
+					clock.advance(trial)
+					timer.tried(trialBytes, trial)
+					saving += trial
+					total += trial
+				}
 				if timer.due(bytes) {
+					if saves == 0 {
+						first = total
+					}
 					start := clock.at
 					clock.advance(took)
 					timer.saved(start, bytes)
@@ -38,6 +53,9 @@ func TestSaveTimerKeepsToItsShare(t *testing.T) {
 			}
 			if float64(saving) > 0.051*float64(total) && saves > 1 {
 				t.Errorf("%d MiB at %d MiB/s: %v of %v in %d saves", bytes>>20, speed>>20, saving, total, saves)
+			}
+			if wait := max(saveInterval, 20*took) + 2*time.Second; saves > 0 && first > wait {
+				t.Errorf("%d MiB at %d MiB/s: the first save after %v, want %v at most", bytes>>20, speed>>20, first, wait)
 			}
 			if took < 3*time.Second && saves < 58 {
 				t.Errorf("%d MiB at %d MiB/s: %d saves in an hour", bytes>>20, speed>>20, saves)
@@ -57,5 +75,33 @@ func TestSaveTimerNeverSavesBeforeItsInterval(t *testing.T) {
 	clock.advance(1)
 	if !timer.due(0) {
 		t.Error("no save after the interval")
+	}
+}
+
+// TestLargeStatesTimeTheDisk checks that a run with large states times the disk once its first
+// interval has passed, and not before.
+func TestLargeStatesTimeTheDisk(t *testing.T) {
+	t.Parallel()
+	folder, err := rundir.Create(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cell := new(plan.Cell)
+	cell.Tasks = []*plan.Task{{Cell: cell, FullCost: 1 << 50, Seen: 1}}
+	clock := &fakeClock{time.Unix(0, 0)}
+	r := &runner{Writer: &rundir.Writer{Folder: folder}, timer: clock.timer(newSaveTimer(0, 0))}
+	pass := &plan.Pass{Tasks: [][]*plan.Task{cell.Tasks}}
+	for _, step := range []time.Duration{saveInterval - 1, 1, saveInterval / 2} {
+		clock.advance(step)
+		r.recorded = clock.at // the record is not due
+		if err := r.saveIfDue(pass); err != nil {
+			t.Fatal(err)
+		}
+		if timed := r.timer.bytes == trialBytes && r.timer.took > 0; timed != (clock.at.Sub(r.timer.last) >= saveInterval) {
+			t.Errorf("after %v: %d bytes in %v", clock.at.Sub(r.timer.last), r.timer.bytes, r.timer.took)
+		}
+	}
+	if left, err := os.ReadDir(folder.Path("states")); err != nil || len(left) > 0 || cell.Tasks[0].Saved > 0 {
+		t.Errorf("%v, %v; saved %d", left, err, cell.Tasks[0].Saved)
 	}
 }

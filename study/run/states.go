@@ -46,10 +46,19 @@ func (r *runner) saveIncomplete(p *plan.Pass) error {
 }
 
 // saveIfDue saves the pass if the timer says so. The record of the run is written at every interval,
-// so that others see that the run goes on.
+// so that others see that the run goes on. The first save of large states waits for the time that
+// they take on this disk, not for that on a slow one.
 func (r *runner) saveIfDue(p *plan.Pass) error {
+	bytes := r.unsavedBytes(p)
+	if !r.timer.due(bytes) && r.timer.trialDue(bytes) {
+		took, err := r.Folder.TimeWrite(trialBytes)
+		if err != nil {
+			return rundir.SaveError(err)
+		}
+		r.timer.tried(trialBytes, took)
+	}
 	switch {
-	case r.timer.due(r.unsavedBytes(p)):
+	case r.timer.due(bytes):
 		return r.save(p)
 	case r.timer.now().Sub(r.recorded) < r.timer.every:
 		return nil

@@ -61,3 +61,24 @@ func TestSharedIsRemovedWhileAnotherRunSaves(t *testing.T) {
 		}
 	}
 }
+
+func TestTimeWriteLeavesNoFile(t *testing.T) {
+	t.Parallel()
+	f, err := Create(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	took, err := f.TimeWrite(1 << 20)
+	if err != nil || took <= 0 || took > time.Minute {
+		t.Errorf("%v, %v", took, err)
+	}
+	if left, err := os.ReadDir(f.Path("states")); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+	if err := os.RemoveAll(f.Path("states")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.TimeWrite(1); err == nil {
+		t.Error("no error though the folder is gone")
+	}
+}
