@@ -25,7 +25,7 @@ func TestMeasurePages(t *testing.T) {
 				t.Errorf("%s: the statistic %s is missing", name, s.Name)
 			}
 		}
-		for _, section := range []string{"| use it | leave it |", "## Definition", "## How to read it", "## Cost", "## Pitfalls"} {
+		for _, section := range []string{"| use it | do not use it |", "## Definition", "## How to read it", "## Cost", "## Pitfalls"} {
 			if !strings.Contains(text, section) {
 				t.Errorf("%s: there is no %q", name, section)
 			}
