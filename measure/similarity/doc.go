@@ -39,7 +39,9 @@
 // those are smaller. Canonical correlations whiten by the Cholesky factor of the moments where the
 // variables are well conditioned. Otherwise they whiten by orthonormal combinations, which a few
 // passes over the observations find, so that nearly dependent variables cost no digits. Directions
-// below the rounding of float64 are left out. rbf-cka, rsa and mutual-knn need n x n values. Beyond
+// below the rounding of float64 are left out. With fewer samples than variables, the spans of cca,
+// pwcca and linear-regression come from Gram matrices of variables scaled to unit variance.
+// Directions below 1e-7 of the largest are left out then, with a warning. rbf-cka, rsa and mutual-knn need n x n values. Beyond
 // Settings.Samples samples they take a random part of them, and a warning says so.
 //
 // # Intervals and nulls

@@ -38,7 +38,7 @@ func (r *calculator) fromMoments(ctx context.Context, x, y *representation, sele
 	return r.gramCanonicals(ctx, x, y, canonical, out)
 }
 
-// gramCanonicals is canonicals of the principal components.
+// gramCanonicals is canonicals of principal components, for more variables than samples.
 func (r *calculator) gramCanonicals(ctx context.Context, x, y *representation, selected []statistic, out estimates) error {
 	if e, ok := constantEstimate(x.constant, y.constant); ok {
 		for _, k := range selected {
@@ -46,32 +46,46 @@ func (r *calculator) gramCanonicals(ctx context.Context, x, y *representation, s
 		}
 		return nil
 	}
-	var rest []statistic
+	var spans []statistic // cca and pwcca, which compare spans alone
 	for _, k := range selected {
-		if k.name == SVCCA {
-			if err := r.gramSVCCA(ctx, x, y, out); err != nil {
-				return err
-			}
-			continue
-		}
 		isOne, err := r.alwaysOne(ctx, k, x, y)
+		switch {
+		case err != nil:
+		case isOne:
+			out[k.name] = r.chanceOne(x.n)
+		case k.name == SVCCA:
+			err = r.gramSVCCA(ctx, x, y, out)
+		case k.name == Procrustes:
+			err = r.reducedCanonicals(ctx, x, y, (*representation).principal, (*representation).principal, []statistic{k}, out)
+		case k.name == LinearRegression:
+			err = r.reducedCanonicals(ctx, x, y, (*representation).principal, (*representation).span, []statistic{k}, out)
+		default:
+			spans = append(spans, k)
+		}
 		if err != nil {
 			return err
 		}
-		if isOne {
-			out[k.name] = r.chanceOne(x.n)
-			continue
-		}
-		rest = append(rest, k)
 	}
-	if len(rest) == 0 {
+	if len(spans) == 0 {
 		return nil
 	}
-	a, b, err := ofBoth(ctx, x, y, (*representation).principal)
+	return r.reducedCanonicals(ctx, x, y, (*representation).span, (*representation).span, spans, out)
+}
+
+// A reduction returns a representation of the same samples with fewer variables.
+type reduction func(*representation, context.Context) (*representation, error)
+
+// reducedCanonicals is canonicals of reduced representations.
+func (r *calculator) reducedCanonicals(ctx context.Context, x, y *representation, reduceX, reduceY reduction, selected []statistic, out estimates) error {
+	a, err := reduceX(x, ctx)
 	if err != nil {
 		return err
 	}
-	m, err := r.gather(ctx, a, b, r.drawsFor(rest, a, b))
+	b, err := reduceY(y, ctx)
+	if err != nil {
+		return err
+	}
+	m, err := r.gather(ctx, a, b, r.drawsFor(selected, a, b))
 	if err != nil {
 		return err
 	}
@@ -79,13 +93,29 @@ func (r *calculator) gramCanonicals(ctx context.Context, x, y *representation, s
 	if a == x {
 		x = nil
 	}
-	return r.canonicals(ctx, m, a, b, x, rest, out)
+	if err := r.canonicals(ctx, m, a, b, x, selected, out); err != nil {
+		return err
+	}
+	for _, k := range selected {
+		e := out[k.name]
+		e.warnings = append(append(e.warnings, a.lostWarnings("first")...), b.lostWarnings("second")...)
+		out[k.name] = e
+	}
+	return nil
+}
+
+// lostWarnings warns of directions that a Gram matrix has lost to rounding.
+func (r *representation) lostWarnings(which string) []string {
+	if r.lost == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d of %d directions of the %s representation are left out: below 1e-7 of the largest after columns are scaled to unit variance, a Gram matrix holds rounding errors", r.lost, r.lost+r.p, which)}
 }
 
 // alwaysOne reports whether a statistic is 1 because one representation is a linear function of the
 // other, whatever the values.
 func (r *calculator) alwaysOne(ctx context.Context, k statistic, x, y *representation) (bool, error) {
-	if k.name == Procrustes {
+	if k.name == Procrustes || k.name == SVCCA {
 		return false, nil
 	}
 	spans, err := y.spans(ctx)

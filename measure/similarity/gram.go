@@ -75,7 +75,7 @@ func (s pairMatrix) mirror() {
 
 // principalComponents are the principal components of a sample, from its centred Gram matrix:
 // eigenvalues, descending, and the coordinates of the observations, scaled to unit length. A Gram
-// matrix has no directions below 1e-7 of the largest.
+// matrix loses directions below 1e-7 of the largest to rounding.
 type principalComponents struct {
 	values  []float64
 	vectors *mat.Dense // n x n; only the first len(values) columns are used

@@ -167,7 +167,7 @@ func (a *accumulator) rowsBelow(limit int) *groupedRows {
 		}
 		out.rows = append(out.rows, rows)
 		width := min(int64(layer.p), n)
-		held += 8*3*width*width + 2*int64(len(cuts))*width*width
+		held += 8*5*width*width + 2*int64(len(cuts))*width*width
 	}
 	out.lowMemory = a.grid.Budget > 0 && held > a.grid.Budget
 	return out

@@ -225,6 +225,37 @@ func TestNearlyDependentVariables(t *testing.T) {
 	}
 }
 
+// Columns of very different scales cost no direction where there are fewer samples than columns, and
+// directions that are lost to rounding cause a warning.
+func TestBadlyScaledGramMatrices(t *testing.T) {
+	t.Parallel()
+	const n, p = 40, 60
+	g := rand.New(rand.NewPCG(6, 6))
+	scaled := func() *mat.Dense {
+		x := normal(g, n, p)
+		x.Apply(func(_, j int, v float64) float64 { return v * math.Pow(10, -float64(j)/4) }, x)
+		return x
+	}
+	x, y := scaled(), scaled()
+	near := mat.NewDense(n, p, nil) // 20 directions, and further ones of 1e-9 of them
+	near.Apply(func(i, j int, _ float64) float64 {
+		return x.At(i, j%20)*math.Pow(10, float64(j%20)/4) + 1e-9*x.At(i, j)
+	}, near)
+	s := Defaults()
+	s.Statistics = []string{CCA, PWCCA, LinearRegression}
+	for name, score := range compared(t, x, y, s) {
+		if score.Value != 1 || score.Null != 1 {
+			t.Errorf("%s: %v (null %v) of more columns than samples, want 1", name, score.Value, score.Null)
+		}
+	}
+	const want = "19 of 39 directions of the second representation are left out: below 1e-7 of the largest after columns are scaled to unit variance, a Gram matrix holds rounding errors"
+	for name, score := range compared(t, near, near, s) {
+		if !slices.Contains(score.Warnings, want) {
+			t.Errorf("%s: warnings %q lack %q", name, score.Warnings, want)
+		}
+	}
+}
+
 func TestConstantRepresentations(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(7, 5))

@@ -18,6 +18,7 @@ type representation struct {
 	calculator *calculator
 	moments    *ownMoments // nil until they are gathered
 	truncated  bool        // the sample holds leading principal components
+	lost       int         // directions that a span has lost to rounding
 
 	whitened            *whitening
 	leadingWhitened     *whitening
@@ -27,6 +28,8 @@ type representation struct {
 	fullRank            *bool
 	principalComponents *principalComponents
 	principalForm       **representation
+	standardForm        **representation
+	spanForm            **representation
 	leadingForm         **representation
 	biasedSelf          *hsicSums
 	unbiasedSelf        *hsicSums
@@ -122,6 +125,44 @@ func (r *representation) principal(ctx context.Context) (*representation, error)
 	return r.reduced(ctx, &r.principalForm, func(c principalComponents) int { return len(c.values) })
 }
 
+// standardised returns the representation with each variable divided by its standard deviation. Its
+// linear span is the same, and a Gram matrix of it has also the directions of small variables.
+func (r *representation) standardised(ctx context.Context) (*representation, error) {
+	return cached(&r.standardForm, func() (*representation, error) {
+		source, err := newStandardised(ctx, r.centredSample)
+		if err != nil {
+			return nil, err
+		}
+		s, err := newCentredSample(ctx, "", source, identityOrder(r.n))
+		if err != nil {
+			return nil, err
+		}
+		out := r.calculator.newRepresentation(s)
+		out.lost = min(r.n-1, source.varying)
+		return out, nil
+	})
+}
+
+// span returns a representation of the same linear span with fewer variables than samples: the
+// principal components of standardised variables, or the representation itself where it has fewer
+// variables than n - 1.
+func (r *representation) span(ctx context.Context) (*representation, error) {
+	if r.p < r.n-1 {
+		return r, nil
+	}
+	return cached(&r.spanForm, func() (*representation, error) {
+		standard, err := r.standardised(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out, err := standard.principal(ctx)
+		if err == nil {
+			out.lost = standard.lost - out.p
+		}
+		return out, err
+	})
+}
+
 // leadingPart is principal with only the leading components that svcca keeps.
 func (r *representation) leadingPart(ctx context.Context) (*representation, error) {
 	out, err := r.reduced(ctx, &r.leadingForm, func(c principalComponents) int {
@@ -164,7 +205,11 @@ func (r *representation) spans(ctx context.Context) (bool, error) {
 		if r.p < r.n-1 {
 			return false, nil
 		}
-		k, err := r.gram(ctx)
+		standard, err := r.standardised(ctx)
+		if err != nil {
+			return false, err
+		}
+		k, err := standard.gram(ctx)
 		return err == nil && k.spans(), err
 	})
 }

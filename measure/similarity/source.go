@@ -165,6 +165,16 @@ func (s *centredSample) read(from, to int, dst []float64) error {
 	return nil
 }
 
+// at returns the sample of some of the observations: positions in the order of s.
+func (s *centredSample) at(index []int) *centredSample {
+	out := *s
+	out.order = make([]int, len(index))
+	for i, position := range index {
+		out.order[i] = s.order[position]
+	}
+	return &out
+}
+
 // inParallel runs two functions at the same time and returns the error of f, or else that of g.
 func inParallel(f, g func() error) error {
 	done := make(chan error, 1)

@@ -283,15 +283,58 @@ func (s *projected) Read(index []int, dst []float64) error {
 	p := s.of.p
 	_, r := s.b.Dims()
 	rows := make([]float64, len(index)*p)
-	order := make([]int, len(index))
-	for i, at := range index {
-		order[i] = s.of.order[at]
-	}
-	at := *s.of
-	at.order = order
-	if err := at.read(0, len(index), rows); err != nil {
+	if err := s.of.at(index).read(0, len(index), rows); err != nil {
 		return err
 	}
 	mat.NewDense(len(index), r, dst).Mul(mat.NewDense(len(index), p, rows), s.b)
+	return nil
+}
+
+// A standardised is a Source of the observations of a sample with each variable divided by its
+// standard deviation. Variables that do not vary are 0.
+type standardised struct {
+	of      *centredSample
+	factor  []float64
+	varying int // variables that vary
+}
+
+func newStandardised(ctx context.Context, x *centredSample) (*standardised, error) {
+	s := &standardised{of: x, factor: make([]float64, x.p)}
+	rows := make([]float64, min(chunkOf(x.p), x.n)*x.p)
+	err := walk(ctx, x.n, chunkOf(x.p), nil, func(from, to, _ int) error {
+		if err := x.read(from, to, rows[:(to-from)*x.p]); err != nil {
+			return err
+		}
+		for i := range to - from {
+			for j, v := range rows[i*x.p : (i+1)*x.p] {
+				s.factor[j] = math.Hypot(s.factor[j], v) // squares of small variables would be 0
+			}
+		}
+		return nil
+	})
+	for j, norm := range s.factor {
+		if norm > 0 {
+			s.factor[j] = math.Sqrt(float64(x.n)) / norm
+			s.varying++
+		}
+	}
+	return s, err
+}
+
+func (s *standardised) Dims() (n, p int) { return s.of.n, s.of.p }
+
+func (s *standardised) Single() bool { return false }
+
+// Read implements Source. index holds positions in the order of the sample.
+func (s *standardised) Read(index []int, dst []float64) error {
+	if err := s.of.at(index).read(0, len(index), dst); err != nil {
+		return err
+	}
+	for i := range index {
+		row := dst[i*s.of.p : (i+1)*s.of.p]
+		for j, f := range s.factor {
+			row[j] *= f
+		}
+	}
 	return nil
 }

@@ -30,6 +30,7 @@ def cka(k, l, h):
     return h(k, l) / np.sqrt(h(k, k) * h(l, l))
 
 def basis(x):
+    x = x / np.where(np.linalg.norm(x, axis=0) > 0, np.linalg.norm(x, axis=0), 1)  # the same span
     u, s, _ = np.linalg.svd(x, full_matrices=False)
     return u[:, s > s[0] * 1e-14 * max(x.shape)]
 
@@ -68,7 +69,7 @@ def pwcca(x, y):
 def statistics(x, y):
     x, y = x - x.mean(0), y - y.mean(0)
     k, l = x @ x.T, y @ y.T
-    b, *_ = np.linalg.lstsq(y, x, rcond=1e-14 * len(x))
+    q = basis(y)
     return {
         "linear-cka": cka(k, l, hsic),
         "debiased-cka": cka(k, l, unbiased),
@@ -77,7 +78,7 @@ def statistics(x, y):
         "svcca": canonical(keep(x), keep(y))[0].mean(),
         "pwcca": pwcca(x, y),
         "procrustes": np.linalg.norm(x.T @ y, "nuc") / np.linalg.norm(x) / np.linalg.norm(y),
-        "linear-regression": 1 - np.sum((x - y @ b) ** 2) / np.sum(x**2),
+        "linear-regression": 1 - np.sum((x - q @ (q.T @ x)) ** 2) / np.sum(x**2),
         "rsa": spearmanr(*(np.round(pdist(a, "cosine"), 12) for a in (x, y))).correlation,
         "mutual-knn": np.mean(np.sum(neighbours(x) * neighbours(y), 1)) / NEIGHBOURS,
     }
@@ -102,12 +103,24 @@ def tied(x, y):
     x[5:45] = 0
     y[20:] = np.round(y[20:])  # many equal distances and equal samples
 
+def scaled(x, y):
+    # Ten and eight columns of scales down to 2^-36, each four times: exact dependence in wide arrays.
+    for a, k in ((x, 10), (y, 8)):
+        for j in range(a.shape[1]):
+            a[:, j] = a[:, j % k].astype(np.float32) * 2.0 ** (0 if j >= k else -4 * j)
+
+def wide_scales(x, y):
+    x *= 10.0 ** -np.arange(x.shape[1] / 4, step=0.25)
+    y *= 10.0 ** -np.arange(y.shape[1] / 4, step=0.25)
+
 cases = [
     case("tall", 60, 7, 5, 1),
     case("one column", 30, 1, 3, 2),
     case("more variables than samples", 24, 40, 33, 3),
     case("one side wide", 24, 40, 5, 4),
     case("nearly dependent", 80, 8, 6, 5, collinear),
+    case("badly scaled wide", 24, 40, 32, 7, scaled),
+    case("wide of many scales", 24, 40, 33, 8, wide_scales),
     case("tied distances", 60, 6, 2, 6, tied),
 ]
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden.json"), "w") as f:
