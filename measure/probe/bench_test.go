@@ -14,9 +14,9 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// BenchmarkTwenty trains twenty probes of the paper's size, 768-512-256-1, for two epochs of 1,024
-// samples: one after the other, each on all cores, and in parallel as the measures do.
-func BenchmarkTwenty(b *testing.B) {
+// BenchmarkTwentyProbes trains twenty probes of the paper's size, 768-512-256-1, for two epochs of
+// 960 samples: one after the other, each on all cores, and in parallel as the measures do.
+func BenchmarkTwentyProbes(b *testing.B) {
 	const n, d, count = 1024, 768, 20
 	training := defaultTraining()
 	training.Epochs = 2
@@ -36,7 +36,7 @@ func BenchmarkTwenty(b *testing.B) {
 		p := &probeSpec{name: fmt.Sprint(k), kind: MLP, hidden: []int{512, 256}, seed: uint64(k), input: in, target: want, train: table.Places[:n-64], validation: table.Places[n-64:]}
 		probes = append(probes, p)
 	}
-	speed := func(b *testing.B, before time.Duration) {
+	reportSpeed := func(b *testing.B, before time.Duration) {
 		samples := float64(count * training.Epochs * (n - 64) * b.N)
 		b.ReportMetric(samples/b.Elapsed().Seconds(), "samples/s")
 		b.ReportMetric((machine.CPUTime()-before).Seconds()*1e6/samples, "cpu-us/sample")
@@ -50,7 +50,7 @@ func BenchmarkTwenty(b *testing.B) {
 				}
 			}
 		}
-		speed(b, before)
+		reportSpeed(b, before)
 	})
 	b.Run("parallel", func(b *testing.B) {
 		before := machine.CPUTime()
@@ -62,7 +62,7 @@ func BenchmarkTwenty(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		speed(b, before)
+		reportSpeed(b, before)
 	})
 }
 

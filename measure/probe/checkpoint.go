@@ -18,7 +18,7 @@ import (
 type jobCheckpoint struct {
 	mutex sync.Mutex
 	store train.Checkpoint // may be nil
-	// what the job depends on besides its cell; the checkpoint of another job is ignored
+	// identifies the job among those of its cell; a checkpoint with another value is ignored
 	job      string
 	done     map[string]outcome
 	training map[string][]byte
@@ -42,7 +42,7 @@ func loadCheckpoint(from train.Checkpoint, job string) (*jobCheckpoint, error) {
 	}
 	return k, state.Load(from, stateKind, stateVersion, func(r *state.Reader) bool {
 		if r.String() != job {
-			return false // other samples: not the same ones could be read
+			return false // the set of readable samples has changed
 		}
 		for range min(r.Int(), maxProbes) {
 			name := r.String()
@@ -129,8 +129,8 @@ func (k *jobCheckpoint) probe(ctx context.Context, name string) *probeCheckpoint
 	return &probeCheckpoint{k, ctx, name, time.Now()}
 }
 
-// A probeCheckpoint is a train.Checkpoint. Saving a state takes much longer than an epoch of a few
-// steps, so it saves one now and then, and the last one before the work is stopped.
+// A probeCheckpoint is the train.Checkpoint of one probe. Saving a state takes much longer than a
+// short epoch, so it is due after stateInterval, or when the context has ended.
 type probeCheckpoint struct {
 	*jobCheckpoint
 	ctx  context.Context
@@ -147,21 +147,21 @@ func (k *probeCheckpoint) Due() bool {
 func (k *probeCheckpoint) Load() (io.ReadCloser, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	now, ok := k.training[k.name]
+	saved, ok := k.training[k.name]
 	if !ok {
 		return nil, nil
 	}
-	return io.NopCloser(bytes.NewReader(now)), nil
+	return io.NopCloser(bytes.NewReader(saved)), nil
 }
 
 // Save implements train.Checkpoint.
 func (k *probeCheckpoint) Save(write func(io.Writer) error) error {
-	var now bytes.Buffer
-	if err := write(&now); err != nil {
+	var buffer bytes.Buffer
+	if err := write(&buffer); err != nil {
 		return err
 	}
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	k.training[k.name], k.dirty, k.last = now.Bytes(), true, time.Now()
+	k.training[k.name], k.dirty, k.last = buffer.Bytes(), true, time.Now()
 	return k.saveIfDue()
 }

@@ -1,17 +1,17 @@
 package probe
 
-// InformativenessDefaults returns the paper's settings.
-func InformativenessDefaults() InformativenessSettings {
+// informativenessDefaults returns the paper's settings.
+func informativenessDefaults() InformativenessSettings {
 	return InformativenessSettings{Training: defaultTraining(), Representation: Representation{Pool: "mean"}}
 }
 
-// InvarianceDefaults returns the settings of a study that sets none: ten points over a range.
-func InvarianceDefaults() InvarianceSettings {
+// invarianceDefaults returns the defaults of a study: ten points over a range.
+func invarianceDefaults() InvarianceSettings {
 	return InvarianceSettings{Parts: 10, Representation: Representation{Pool: "mean"}}
 }
 
-// EquivarianceDefaults returns the paper's settings.
-func EquivarianceDefaults() EquivarianceSettings {
+// equivarianceDefaults returns the paper's settings.
+func equivarianceDefaults() EquivarianceSettings {
 	return EquivarianceSettings{Training: defaultTraining(), Representation: Representation{Pool: "mean"}}
 }
 

@@ -3,23 +3,23 @@ package probe
 import "github.com/noether-ml/noether/measure"
 
 const (
-	samplesAndTrainings = "sample and training run" // what intervals resample
-	shuffledTargets     = "a probe trained on shuffled targets"
+	samplesAndRuns  = "sample and training run" // the sources of variation that intervals cover
+	shuffledTargets = "a probe trained on shuffled targets"
 )
 
 // InformativenessDescriptor describes the measure informativeness.
 func InformativenessDescriptor() measure.Descriptor {
 	return measure.Descriptor{
-		Name: "informativeness", Title: "Informativeness", Level: measure.LayerLevel, Resampled: samplesAndTrainings, Chart: "bars", Probes: true,
-		Question: "What can a small probe read of a factor from a layer?",
-		Reading:  "A probe is trained to predict the factor from the layer's vectors, and judged on samples that it has not seen. What an mlp reads and an slp does not is there, and not linearly. The null is a probe trained on shuffled targets: a score at its null is chance.",
+		Name: "informativeness", Title: "Informativeness", Level: measure.LayerLevel, Resampled: samplesAndRuns, Chart: "bars", Probes: true,
+		Question: "How well can a probe predict a factor from a layer?",
+		Reading:  "A probe is trained to predict the factor from the layer's vectors, and tested on other samples. What an MLP probe predicts and a linear probe (slp) does not is encoded, but not linearly. The null is a probe trained on shuffled targets: a score near its null is no better than chance.",
 		Statistics: []measure.StatisticDescriptor{
-			{Name: "r2", Title: "R²", About: "The share of the factor's variance that the probe predicts; below 0 it does worse than the mean.", Range: measure.AtMostOne, Null: shuffledTargets},
-			{Name: "rmse", Title: "error of the probe", About: "Root of the mean squared error, in units of the factor divided by its scale.", Range: measure.NotNegative, Null: shuffledTargets},
-			{Name: "accuracy", Title: "accuracy of the probe", About: "The share of samples whose class the probe predicts.", Range: measure.ZeroToOne, Null: shuffledTargets},
-			{Name: "f1", Title: "F1 of the probe", About: "The mean over classes.", Range: measure.ZeroToOne, Null: shuffledTargets},
-			{Name: "baseline-rmse", Title: "error of the mean", About: "What predicting the mean of the training samples comes to.", Range: measure.NotNegative},
-			{Name: "baseline-accuracy", Title: "accuracy of the most frequent class", About: "What naming the most frequent class of the training samples comes to.", Range: measure.ZeroToOne},
+			{Name: "r2", Title: "R²", About: "The fraction of the factor's variance that the probe explains; negative if the probe predicts worse than the mean does.", Range: measure.AtMostOne, Null: shuffledTargets},
+			{Name: "rmse", Title: "error of the probe", About: "Root mean squared error, after the factor is divided by the setting scale.", Range: measure.NotNegative, Null: shuffledTargets},
+			{Name: "accuracy", Title: "accuracy of the probe", About: "The fraction of samples whose class the probe predicts.", Range: measure.ZeroToOne, Null: shuffledTargets},
+			{Name: "f1", Title: "F1 of the probe", About: "Macro F1: the mean of F1 over the classes.", Range: measure.ZeroToOne, Null: shuffledTargets},
+			{Name: "baseline-rmse", Title: "error of predicting the mean", About: "The RMSE of always predicting the mean of the factor over the training samples.", Range: measure.NotNegative},
+			{Name: "baseline-accuracy", Title: "accuracy of the most frequent class", About: "The accuracy of always predicting the most frequent class of the training samples.", Range: measure.ZeroToOne},
 		},
 	}
 }
@@ -27,16 +27,16 @@ func InformativenessDescriptor() measure.Descriptor {
 // ParameterEquivarianceDescriptor describes the measure parameter-equivariance.
 func ParameterEquivarianceDescriptor() measure.Descriptor {
 	return measure.Descriptor{
-		Name: "parameter-equivariance", Title: "Parameter equivariance", Level: measure.LayerLevel, Resampled: samplesAndTrainings, Chart: "bars", Probes: true,
-		Question: "Can a probe tell from the representations before and after what the transformation did?",
-		Reading:  "R² near 1: the layer holds what the transformation did. R² near 0: it does not show, or not to a probe of this size. Errors are in shares of the parameter's range.",
+		Name: "parameter-equivariance", Title: "Parameter equivariance", Level: measure.LayerLevel, Resampled: samplesAndRuns, Chart: "bars", Probes: true,
+		Question: "Can a probe predict the parameter of the transformation from the representations before and after it?",
+		Reading:  "R² near 1: the two representations determine the parameter. R² near 0: they do not, or not in a way that this probe can use. Errors are fractions of the parameter's range.",
 		Statistics: []measure.StatisticDescriptor{
-			{Name: "r2", Title: "R²", About: "The share of the parameter's variance that the probe predicts.", Range: measure.AtMostOne, Null: shuffledTargets},
-			{Name: "rmse", Title: "error of the probe", About: "In shares of the parameter's range; the mean predicts to 0.289.", Range: measure.NotNegative, Null: shuffledTargets},
-			{Name: "accuracy", Title: "accuracy of the probe", About: "The share of samples for which it names the right value.", Range: measure.ZeroToOne, Null: shuffledTargets},
-			{Name: "f1", Title: "F1 of the probe", About: "The mean over values.", Range: measure.ZeroToOne, Null: shuffledTargets},
-			{Name: "baseline-rmse", Title: "error of the mean", About: "What predicting the mean parameter comes to.", Range: measure.NotNegative},
-			{Name: "baseline-accuracy", Title: "accuracy of the most frequent value", About: "What naming the most frequent value comes to.", Range: measure.ZeroToOne},
+			{Name: "r2", Title: "R²", About: "The fraction of the parameter's variance that the probe explains; negative if the probe predicts worse than the mean does.", Range: measure.AtMostOne, Null: shuffledTargets},
+			{Name: "rmse", Title: "error of the probe", About: "As a fraction of the parameter's range. Always predicting the mean gives 0.289 for a uniform range.", Range: measure.NotNegative, Null: shuffledTargets},
+			{Name: "accuracy", Title: "accuracy of the probe", About: "The fraction of samples for which the probe predicts the right value.", Range: measure.ZeroToOne, Null: shuffledTargets},
+			{Name: "f1", Title: "F1 of the probe", About: "Macro F1: the mean of F1 over the values.", Range: measure.ZeroToOne, Null: shuffledTargets},
+			{Name: "baseline-rmse", Title: "error of predicting the mean", About: "The RMSE of always predicting the mean parameter of the training samples.", Range: measure.NotNegative},
+			{Name: "baseline-accuracy", Title: "accuracy of the most frequent value", About: "The accuracy of always predicting the most frequent value of the training samples.", Range: measure.ZeroToOne},
 		},
 	}
 }
@@ -44,15 +44,15 @@ func ParameterEquivarianceDescriptor() measure.Descriptor {
 // RepresentationEquivarianceDescriptor describes the measure representation-equivariance.
 func RepresentationEquivarianceDescriptor() measure.Descriptor {
 	return measure.Descriptor{
-		Name: "representation-equivariance", Title: "Representation equivariance", Level: measure.LayerLevel, Resampled: samplesAndTrainings, Chart: "bars", Probes: true,
+		Name: "representation-equivariance", Title: "Representation equivariance", Level: measure.LayerLevel, Resampled: samplesAndRuns, Chart: "bars", Probes: true,
 		Question: "Can a probe predict the transformed representation from the clean one and the parameter?",
-		Reading:  "A gain near 1: the layer moves predictably. A gain near 0: predicting that nothing moves is as good. Read the cosine against that of the clean representation itself.",
+		Reading:  "A gain near 1: the representation changes predictably. A gain near 0: the probe does no better than predicting no change. Compare cosine with identity-cosine, the cosine between the clean and the transformed representation.",
 		Statistics: []measure.StatisticDescriptor{
-			{Name: "gain", Title: "gain over the clean representation", About: "The share of the squared move that the probe predicts; below 0 it does worse than predicting no move.", Range: measure.AtMostOne, Direction: measure.Higher, Null: shuffledTargets},
+			{Name: "gain", Title: "gain over predicting no change", About: "The fraction of the mean squared change that the probe explains; negative if it does worse than predicting no change.", Range: measure.AtMostOne, Direction: measure.Higher, Null: shuffledTargets},
 			{Name: "cosine", Title: "cosine of the prediction", About: "Between the predicted and the transformed representation.", Range: measure.MinusOneToOne, Direction: measure.Higher, Null: shuffledTargets},
-			{Name: "mse", Title: "error of the prediction", About: "Mean squared error over the numbers of a vector of unit length.", Range: measure.NotNegative, Direction: measure.Lower, Null: shuffledTargets},
-			{Name: "identity-cosine", Title: "cosine of the clean representation", About: "Between the clean and the transformed representation.", Range: measure.MinusOneToOne},
-			{Name: "identity-mse", Title: "error of the clean representation", About: "What predicting that nothing moves comes to.", Range: measure.NotNegative},
+			{Name: "mse", Title: "error of the prediction", About: "Mean squared error over components; representations are scaled to unit length.", Range: measure.NotNegative, Direction: measure.Lower, Null: shuffledTargets},
+			{Name: "identity-cosine", Title: "cosine of predicting no change", About: "Between the clean and the transformed representation.", Range: measure.MinusOneToOne},
+			{Name: "identity-mse", Title: "error of predicting no change", About: "The mean squared error of predicting the clean representation.", Range: measure.NotNegative},
 		},
 	}
 }
@@ -61,11 +61,11 @@ func RepresentationEquivarianceDescriptor() measure.Descriptor {
 func InvarianceDescriptor() measure.Descriptor {
 	return measure.Descriptor{
 		Name: "invariance", Title: "Invariance", Level: measure.LayerLevel, Resampled: "sample", Chart: "parameter",
-		Question: "Does a layer's pooled vector stay where it is, for each value of the parameter?",
-		Reading:  "A cosine of 1: the vector keeps its direction. The null pairs unrelated samples: after a ReLU its cosine is far from 0, so read a cosine against it.",
+		Question: "Does a layer's pooled representation stay the same, for each value of the parameter?",
+		Reading:  "A cosine of 1: the direction of the vector does not change. The null pairs unrelated samples. After a ReLU its cosine is far from 0, so compare a cosine with its null.",
 		Statistics: []measure.StatisticDescriptor{
-			{Name: "cosine", Title: "cosine", About: "Between the clean and the transformed vector, the mean over samples.", Range: measure.MinusOneToOne, Direction: measure.Higher, Null: "shuffled pairs"},
-			{Name: "l2", Title: "distance", About: "Between the clean and the transformed vector, in the units of the layer.", Range: measure.NotNegative, Unit: "units of the layer", Direction: measure.Lower, Null: "shuffled pairs"},
+			{Name: "cosine", Title: "cosine", About: "Between the clean and the transformed vector; the mean over samples.", Range: measure.MinusOneToOne, Direction: measure.Higher, Null: "shuffled pairs"},
+			{Name: "l2", Title: "distance", About: "Euclidean distance between the clean and the transformed vector, in the scale of the activations.", Range: measure.NotNegative, Unit: "scale of the activations", Direction: measure.Lower, Null: "shuffled pairs"},
 		},
 	}
 }
@@ -73,12 +73,12 @@ func InvarianceDescriptor() measure.Descriptor {
 // DisentanglementDescriptor describes the measure disentanglement.
 func DisentanglementDescriptor() measure.Descriptor {
 	return measure.Descriptor{
-		Name: "disentanglement", Title: "Disentanglement", Level: measure.LayerLevel, Resampled: samplesAndTrainings, Chart: "heat", Probes: true,
-		Question: "Does a probe for one factor still read it when the transformation changes another?",
-		Reading:  "0: the probe reads the factor as well as before. The parameter names the middle of a quarter of the transformation's range. A factor that the transformation itself changes is disturbed rightly, and one that was never read cannot be disturbed.",
+		Name: "disentanglement", Title: "Disentanglement", Level: measure.LayerLevel, Resampled: samplesAndRuns, Chart: "heat", Probes: true,
+		Question: "Does a probe for one factor stay accurate when the transformation changes another factor?",
+		Reading:  "0: the probe predicts the factor as well as before. The parameter is the midpoint of a quarter of the transformation's range, or a value of a list. An error is expected for a factor that the transformation itself changes. If the probe did not predict the factor before, the change means nothing.",
 		Statistics: []measure.StatisticDescriptor{
-			{Name: "rmse-change", Title: "change of the probe's error", About: "Error on transformed samples minus error on the same samples as they are.", Range: measure.AnyNumber, Null: shuffledTargets},
-			{Name: "accuracy-change", Title: "loss of the probe's accuracy", About: "Accuracy on samples as they are minus accuracy on the same samples transformed.", Range: measure.MinusOneToOne, Null: shuffledTargets},
+			{Name: "rmse-change", Title: "change of the probe's error", About: "RMSE on transformed samples minus RMSE on the same clean samples.", Range: measure.AnyNumber, Null: shuffledTargets},
+			{Name: "accuracy-change", Title: "loss of the probe's accuracy", About: "Accuracy on clean samples minus accuracy on the same samples transformed: positive for a loss.", Range: measure.MinusOneToOne, Null: shuffledTargets},
 		},
 	}
 }

@@ -16,8 +16,8 @@ const quarters = 4
 // Disentanglement returns the measure disentanglement. rmse-change is the increase of a probe's
 // RMSE when the test samples are transformed while the target stays the factor of the clean sample.
 // For factors that are classes, accuracy-change is the decrease of the accuracy. There is a score
-// for each quarter of the parameter's range, named by its middle, or for each value of a list, and
-// one over all.
+// for each quarter of the parameter's range, with its midpoint as parameter, or for each value of a
+// list, and one over all test samples.
 func Disentanglement(s InformativenessSettings) (procedure.Procedure, error) {
 	inner, err := Informativeness(s)
 	if err != nil {
@@ -47,7 +47,7 @@ func (m *disentanglement) Work(j *procedure.Job) int64 {
 func (m *disentanglement) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
 	s := &m.settings
 	return scoreLayers(ctx, j, &s.Representation, &s.Training, func(r *run) (layerScorer, error) {
-		if err := r.extract(ctx, r.drawnTransform(), r.testPlaces()); err != nil {
+		if err := r.extract(ctx, r.randomTransform(), r.testPlaces()); err != nil {
 			return nil, err
 		}
 		targets, err := r.targets(&s.Targets)
@@ -72,7 +72,7 @@ func (r *run) disentanglementScores(ctx context.Context, layer onnx.Layer, targe
 		return nil, err
 	}
 	defer table.Close()
-	transformedTable, err := r.open(ctx, layer, r.drawnTransform(), r.testPlaces())
+	transformedTable, err := r.open(ctx, layer, r.randomTransform(), r.testPlaces())
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (r *run) disentanglementScores(ctx context.Context, layer onnx.Layer, targe
 	return out, nil
 }
 
-// changeScores returns the loss of accuracy on the samples of a bin when they are transformed.
+// changeScores returns rmse-change or accuracy-change for the test samples of a bin.
 func (d *probeSet) changeScores(found map[string]outcome, part parameterBin) []measure.Score {
 	var rows, samples []int
 	for k, i := range d.test {
@@ -125,20 +125,20 @@ func (d *probeSet) changeScores(found map[string]outcome, part parameterBin) []m
 		}
 	}
 	if len(rows) == 0 {
-		return nil // no sample was drawn there
+		return nil // no sample has a parameter in this bin
 	}
 	e := estimate{name: "rmse-change", n: len(rows), seeds: len(d.seeds), min: math.Inf(-1), max: math.Inf(1)}
-	more := func(before, after []float64, want []float64) float64 { return rmse(after, want) - rmse(before, want) }
+	change := func(before, after []float64, want []float64) float64 { return rmse(after, want) - rmse(before, want) }
 	if d.target.classes > 0 {
 		e.name, e.min, e.max = "accuracy-change", -1, 1
-		more = func(before, after []float64, want []float64) float64 {
+		change = func(before, after []float64, want []float64) float64 {
 			return accuracy(before, want) - accuracy(after, want)
 		}
 	}
 	want := d.target.values(samples)
 	e.of = func(s int, some []int) float64 {
 		o := found[d.probeName(s)]
-		return more(take(take(o[0], rows), some), take(take(o[1], rows), some), take(want, some))
+		return change(take(take(o[0], rows), some), take(take(o[1], rows), some), take(want, some))
 	}
 	s := e.score()
 	s.Variant, s.Factor, s.Parameter = d.kind, d.target.name, part.parameter

@@ -1,7 +1,7 @@
-// Package probe measures what a small network can read from a representation and how
-// transformations of the input change that. It implements the four axes of Plachouras et al. 2025,
-// "Towards a Unified Representation Evaluation Framework Beyond Downstream Tasks": informativeness,
-// equivariance, invariance and disentanglement.
+// Package probe measures what small networks, called probes, can predict from a representation, and
+// how transformations of the input change the predictions. It implements the four axes of
+// Plachouras et al. 2025, "Towards a Unified Representation Evaluation Framework Beyond Downstream
+// Tasks": informativeness, equivariance, invariance and disentanglement.
 //
 // A probe g is trained on the representations z = f(x) of some samples, selected on others and
 // tested on a third part. T_p is a transformation of the input with parameter p, and z' =
@@ -16,17 +16,21 @@
 // A probe is a single linear layer ("slp"), a network with two hidden layers and ReLU ("mlp"), or
 // ridge regression in closed form ("ridge"), a fast check. Networks are trained by Adam (rate 1e-3,
 // coupled weight decay 1e-3, batches of 32) for at most 100 epochs, until the validation loss has
-// not fallen for ten. The weights of the best epoch are used. The loss is the squared error for
-// quantities and the cross-entropy for classes.
+// not fallen for ten epochs. These are the defaults of a study. The weights of the best epoch are
+// used. The loss is the squared error for quantities and the cross-entropy for classes.
 //
-// A score is the mean over seeds of the network. Its interval combines the spread over seeds with a
-// jackknife over groups of test samples, half widths added in quadrature. Its null is the score of
-// the same probe trained on shuffled targets. A baseline score is that of predicting the mean, or
-// the most frequent class.
+// A score is the mean over networks that differ in their seed. Its interval combines the spread
+// over seeds with a jackknife over groups of test samples, half widths added in quadrature. Its null
+// is the score of the same probe trained on shuffled targets. A baseline score is that of always
+// predicting the mean, or the most frequent class.
 //
-// For example, as a measure of a study or of study.Measure:
+// For example, ridge regression for every factor of the data, as a measure for study.Measure:
 //
-//	m, err := probe.Informativeness(probe.InformativenessDefaults())
+//	m, err := probe.Informativeness(probe.InformativenessSettings{
+//		Training: probe.Training{Probe: []string{probe.Ridge}, Split: []float64{0.8, 0.1, 0.1},
+//			Rate: 1e-3, Batch: 32, Epochs: 100, Patience: 10, Seeds: 3},
+//		Representation: probe.Representation{Pool: "mean"},
+//	})
 //
 // Probes of one layer are trained in parallel, each on one core, and probes of the same form share
 // compiled graphs. Scores do not depend on the number of cores.

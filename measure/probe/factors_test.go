@@ -20,42 +20,43 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// names are the factors of shapes that the images of factorImages hold: one for each pixel, scaled
-// to [0, 1].
-var names = []string{"hue", "rotation", "x", "y"}
+// pixelFactors are the factors that the pixels of factorImages hold, one each, scaled to [0, 1].
+var pixelFactors = []string{"hue", "rotation", "x", "y"}
 
-// factorImages is a source whose 2 x 2 images have the factors of shapes as their pixels.
+// factorImages is a source of 2 x 2 images whose pixels are the factors of shapes.
 type factorImages struct{ *dataset.Shapes }
 
-func (f factorImages) Factors() []string { return names }
+func (f factorImages) Factors() []string { return pixelFactors }
 
 func (f factorImages) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
 	figure, label := f.Figure(i)
 	values := []float64{figure.Hue / 360, figure.Rotation / 360, figure.X + 0.5, figure.Y + 0.5}
 	s := dataset.Sample{Index: i, Input: tensor.New(1, 2, 2), Label: label, Factors: map[string]float64{}}
-	for k, name := range names {
+	for k, name := range pixelFactors {
 		s.Input.Data[k] = float32(values[k])
 		s.Factors[name] = values[k]
 	}
 	return s, nil
 }
 
-// addTo is a transformation that adds a random number to one pixel.
-type addTo struct {
-	pixel int
-	law   transform.Distribution
+// addToPixel is a transformation that adds a random number to one pixel.
+type addToPixel struct {
+	pixel        int
+	distribution transform.Distribution
 }
 
-type addToOp struct {
+type addToPixelOp struct {
 	pixel int
 	by    float64
 }
 
-func (t addTo) Draw(r *rand.Rand) transform.Op { return addToOp{t.pixel, t.law.Draw(r)} }
-func (t addTo) Random() bool                   { return !t.law.Fixed() }
-func (o addToOp) Parameter() float64           { return o.by }
+func (t addToPixel) Draw(r *rand.Rand) transform.Op {
+	return addToPixelOp{t.pixel, t.distribution.Draw(r)}
+}
+func (t addToPixel) Random() bool         { return !t.distribution.Fixed() }
+func (o addToPixelOp) Parameter() float64 { return o.by }
 
-func (o addToOp) Apply(dst, src tensor.Tensor) {
+func (o addToPixelOp) Apply(dst, src tensor.Tensor) {
 	copy(dst.Data, src.Data)
 	dst.Data[o.pixel] += float32(o.by)
 }
@@ -111,8 +112,8 @@ func factorJob(t testing.TB, n int, m *model.Model, tr *procedure.Transform) *pr
 
 // shiftOf returns a transformation that adds a number between low and high to a pixel.
 func shiftOf(pixel int, low, high float64) *procedure.Transform {
-	law := transform.Uniform(low, high)
-	return &procedure.Transform{Name: "shift", Identity: "shift", Values: []procedure.Value{{Transform: addTo{pixel, law}}}, Range: &law}
+	distribution := transform.Uniform(low, high)
+	return &procedure.Transform{Name: "shift", Identity: "shift", Values: []procedure.Value{{Transform: addToPixel{pixel, distribution}}}, Range: &distribution}
 }
 
 // mustRun runs a job and returns its scores by "statistic variant factor parameter".
@@ -138,9 +139,9 @@ func mustRun(t testing.TB, p procedure.Procedure, err error, j *procedure.Job) m
 	return out
 }
 
-// quick returns settings that converge on a few samples.
-func quick() InformativenessSettings {
-	s := InformativenessDefaults()
+// quickSettings returns settings that converge on a few samples.
+func quickSettings() InformativenessSettings {
+	s := informativenessDefaults()
 	s.Probe, s.Rate, s.Decay, s.Seeds, s.Epochs, s.Patience = []string{SLP, Ridge}, 0.03, 0, 1, 40, 5
 	s.Scale, s.Standardise = map[string]float64{"hue": 1}, true
 	return s
@@ -149,42 +150,42 @@ func quick() InformativenessSettings {
 // Probes predict factors that are part of the representation.
 func TestInformativeness(t *testing.T) {
 	t.Parallel()
-	s := quick()
+	s := quickSettings()
 	s.Probe = []string{SLP, MLP, Ridge}
 	s.Hidden = []int{32, 16}
 	m, err := Informativeness(s)
 	found := mustRun(t, m, err, factorJob(t, 500, linearModel(t, identity()), nil))
 	for _, kind := range s.Probe {
-		for _, name := range names {
+		for _, name := range pixelFactors {
 			r2 := found["r2 "+kind+" "+name]
 			if r2.Value < 0.99 || r2.Null > 0.6 || r2.N != 50 {
-				t.Errorf("%s of %s: %+v", name, kind, r2)
+				t.Errorf("r2 of %s with %s = %+v, want at least 0.99 with a null of at most 0.6 and n = 50", name, kind, r2)
 			}
 		}
 	}
 	if b, rmse := found["baseline-rmse x"], found["rmse ridge x"]; b.Value < 0.05 || rmse.Value > 1e-4 || math.Abs(rmse.Null-b.Value) > 0.03 {
-		t.Errorf("rmse %+v and that of the mean %+v", rmse, b)
+		t.Errorf("rmse of ridge = %+v and of the baseline %+v, want 0 with a null near the baseline", rmse, b)
 	}
 }
 
-// If a factor is removed from the representation, its R^2 is that of the null. A rotation of the
-// representation does not affect linear probes.
+// If a factor is removed from the representation, its R^2 is that of the null. An orthogonal map of
+// the representation does not affect linear probes.
 func TestInformativenessLinearMaps(t *testing.T) {
 	t.Parallel()
-	m, err := Informativeness(quick())
+	m, err := Informativeness(quickSettings())
 	without := mustRun(t, m, err, factorJob(t, 500, linearModel(t, matrix(3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1)), nil))
 	for _, kind := range []string{SLP, Ridge} {
-		gone := without["r2 "+kind+" hue"]
-		if gone.Value > 0.05 || gone.High < gone.Null || math.Abs(gone.Value-gone.Null) > 0.2 || without["r2 "+kind+" y"].Value < 0.99 {
-			t.Errorf("%s for a removed factor: %+v", kind, gone)
+		hue, y := without["r2 "+kind+" hue"], without["r2 "+kind+" y"]
+		if hue.Value > 0.05 || hue.High < hue.Null || math.Abs(hue.Value-hue.Null) > 0.2 || y.Value < 0.99 {
+			t.Errorf("r2 with %s = %+v for a removed factor, want its null; %+v for another, want at least 0.99", kind, hue, y)
 		}
 	}
-	h := float32(0.5) // half of a Hadamard matrix is a rotation
-	turned := mustRun(t, m, err, factorJob(t, 500, linearModel(t, matrix(4, h, h, h, h, h, -h, h, -h, h, h, -h, -h, h, -h, -h, h)), nil))
+	h := float32(0.5) // a Hadamard matrix of order 4 times 1/2 is orthogonal
+	rotated := mustRun(t, m, err, factorJob(t, 500, linearModel(t, matrix(4, h, h, h, h, h, -h, h, -h, h, h, -h, -h, h, -h, -h, h)), nil))
 	for _, kind := range []string{SLP, Ridge} {
-		for _, name := range names {
-			if r2 := turned["r2 "+kind+" "+name]; r2.Value < 0.99 {
-				t.Errorf("rotated, %s of %s: %+v", name, kind, r2)
+		for _, name := range pixelFactors {
+			if r2 := rotated["r2 "+kind+" "+name]; r2.Value < 0.99 {
+				t.Errorf("r2 of %s with %s = %+v after an orthogonal map, want at least 0.99", name, kind, r2)
 			}
 		}
 	}
@@ -193,87 +194,87 @@ func TestInformativenessLinearMaps(t *testing.T) {
 // The parameter of a shift of a factor is predicted if the representation contains the factor.
 func TestParameterEquivariance(t *testing.T) {
 	t.Parallel()
-	s := EquivarianceDefaults()
-	s.Training = quick().Training
+	s := equivarianceDefaults()
+	s.Training = quickSettings().Training
 	m, err := ParameterEquivariance(s)
 	found := mustRun(t, m, err, factorJob(t, 500, linearModel(t, identity()), shiftOf(0, -0.5, 0.5)))
 	for _, kind := range s.Probe {
 		if rmse, r2 := found["rmse "+kind], found["r2 "+kind]; rmse.Value > 0.01 || r2.Value < 0.99 || rmse.Null < 0.2 || r2.Null > 0.2 {
-			t.Errorf("%s: %+v, %+v", kind, rmse, r2)
+			t.Errorf("rmse with %s = %+v and r2 %+v, want 0 and 1", kind, rmse, r2)
 		}
 	}
 	if b := found["baseline-rmse"]; math.Abs(b.Value-1/math.Sqrt(12)) > 0.05 {
-		t.Errorf("the RMSE of the mean is %v, and the standard deviation of a uniform number %v", b.Value, 1/math.Sqrt(12))
+		t.Errorf("baseline-rmse = %v, want %v, the standard deviation of a uniform number", b.Value, 1/math.Sqrt(12))
 	}
-	blind := mustRun(t, m, err, factorJob(t, 500, linearModel(t, matrix(3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1)), shiftOf(0, -0.5, 0.5)))
-	if r2 := blind["r2 ridge"]; r2.Value > 0.1 {
-		t.Errorf("R^2 for a representation that does not depend on the shift: %+v", r2)
+	without := mustRun(t, m, err, factorJob(t, 500, linearModel(t, matrix(3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1)), shiftOf(0, -0.5, 0.5)))
+	if r2 := without["r2 ridge"]; r2.Value > 0.1 {
+		t.Errorf("r2 = %+v for a representation that does not depend on the shift, want at most 0.1", r2)
 	}
 }
 
 // Values of a transformation without numeric parameters are classes.
 func TestParameterClasses(t *testing.T) {
 	t.Parallel()
-	s := EquivarianceDefaults()
-	s.Training = quick().Training
+	s := equivarianceDefaults()
+	s.Training = quickSettings().Training
 	s.Probe = []string{SLP}
 	m, err := ParameterEquivariance(s)
-	tr := &procedure.Transform{Name: "either", Identity: "either", Values: []procedure.Value{{Parameter: "up", Transform: addTo{0, transform.Fixed(1)}}, {Parameter: "down", Transform: addTo{0, transform.Fixed(-1)}}}}
+	tr := &procedure.Transform{Name: "either", Identity: "either", Values: []procedure.Value{{Parameter: "up", Transform: addToPixel{0, transform.Fixed(1)}}, {Parameter: "down", Transform: addToPixel{0, transform.Fixed(-1)}}}}
 	found := mustRun(t, m, err, factorJob(t, 400, linearModel(t, identity()), tr))
 	if a := found["accuracy slp"]; a.Value < 0.95 || found["baseline-accuracy"].Value > 0.75 {
-		t.Errorf("accuracy %+v, and %+v of the most frequent class", a, found["baseline-accuracy"])
+		t.Errorf("accuracy = %+v and baseline-accuracy %+v, want at least 0.95 and at most 0.75", a, found["baseline-accuracy"])
 	}
 }
 
 // A linear probe predicts the effect of a linear transformation on a linear representation.
 func TestRepresentationEquivariance(t *testing.T) {
 	t.Parallel()
-	s := EquivarianceDefaults()
-	s.Training = quick().Training
+	s := equivarianceDefaults()
+	s.Training = quickSettings().Training
 	m, err := RepresentationEquivariance(s)
 	tr := &procedure.Transform{Name: "swap", Identity: "swap", Values: []procedure.Value{{Transform: swap{0, 3}}}}
 	found := mustRun(t, m, err, factorJob(t, 500, linearModel(t, identity()), tr))
 	for _, kind := range s.Probe {
 		if c, g := found["cosine "+kind], found["gain "+kind]; c.Value < 0.999 || g.Value < 0.98 || c.Null > 0.99 {
-			t.Errorf("%s: %+v, %+v", kind, c, g)
+			t.Errorf("cosine with %s = %+v and gain %+v, want 1 and 1", kind, c, g)
 		}
 	}
 	if c := found["identity-cosine"]; c.Value > 0.98 || found["identity-mse"].Value == 0 {
-		t.Errorf("z itself: %+v", c)
+		t.Errorf("identity-cosine = %+v and identity-mse %+v, want at most 0.98 and above 0", c, found["identity-mse"])
 	}
-	still := mustRun(t, m, err, factorJob(t, 200, linearModel(t, identity()), &procedure.Transform{Name: "none", Identity: "none", Values: []procedure.Value{{Transform: transform.Identity{}}}}))
-	if g := still["gain ridge"]; !math.IsNaN(g.Value) || len(g.Warnings) != 1 || still["identity-cosine"].Value < 1-1e-12 {
-		t.Errorf("the gain for the identity is %+v", g)
+	unchanged := mustRun(t, m, err, factorJob(t, 200, linearModel(t, identity()), &procedure.Transform{Name: "none", Identity: "none", Values: []procedure.Value{{Transform: transform.Identity{}}}}))
+	if g := unchanged["gain ridge"]; !math.IsNaN(g.Value) || len(g.Warnings) != 1 || unchanged["identity-cosine"].Value < 1-1e-12 {
+		t.Errorf("gain for the identity = %+v, want NaN with a warning", g)
 	}
 }
 
 // The effect of a shift is predicted from its parameter.
 func TestRepresentationEquivarianceParameter(t *testing.T) {
 	t.Parallel()
-	s := EquivarianceDefaults()
+	s := equivarianceDefaults()
 	s.Probe, s.Seeds, s.Hidden, s.Decay, s.Rate, s.Epochs = []string{MLP}, 1, []int{64, 64}, 0, 1e-2, 40
 	m, err := RepresentationEquivariance(s)
 	found := mustRun(t, m, err, factorJob(t, 600, linearModel(t, identity()), shiftOf(0, -1, 1)))
 	if c, g := found["cosine mlp"], found["gain mlp"]; c.Value < 0.99 || g.Value < 0.9 || g.Null > 0 {
-		t.Errorf("%+v, %+v; z itself has %v", c, g, found["identity-cosine"].Value)
+		t.Errorf("cosine = %+v and gain %+v, want at least 0.99 and 0.9; identity-cosine is %v", c, g, found["identity-cosine"].Value)
 	}
 }
 
 // A shift of one factor changes the predictions of that factor only.
 func TestDisentanglement(t *testing.T) {
 	t.Parallel()
-	m, err := Disentanglement(quick())
+	m, err := Disentanglement(quickSettings())
 	found := mustRun(t, m, err, factorJob(t, 500, linearModel(t, identity()), shiftOf(0, -0.8, 0.8)))
 	for _, kind := range []string{SLP, Ridge} {
 		total := 0
 		for _, quarter := range []string{" -0.6", " -0.2", " 0.2", " 0.6", ""} {
-			for _, name := range names {
+			for _, name := range pixelFactors {
 				s, ok := found["rmse-change "+kind+" "+name+quarter]
 				if !ok {
-					t.Fatalf("no score of %s for quarter %q among %v", name, quarter, len(found))
+					t.Fatalf("no score of %s for quarter %q among %d scores", name, quarter, len(found))
 				}
 				if name != "hue" && math.Abs(s.Value) > 0.01 {
-					t.Errorf("%s under a shift of hue by%s: %+v", name, quarter, s)
+					t.Errorf("rmse-change of %s under a shift of hue by%s = %+v, want 0", name, quarter, s)
 				}
 				if name == "hue" && quarter != "" {
 					total += s.N
@@ -284,19 +285,19 @@ func TestDisentanglement(t *testing.T) {
 		// range is the root of the mean of d^2.
 		outer, inner := found["rmse-change "+kind+" hue 0.6"], found["rmse-change "+kind+" hue -0.2"]
 		if math.Abs(outer.Value-math.Sqrt(0.36+0.16/12)) > 0.1 || math.Abs(inner.Value-math.Sqrt(0.04+0.16/12)) > 0.1 || total != 50 {
-			t.Errorf("hue under its own shift: %+v, %+v, %d samples", outer, inner, total)
+			t.Errorf("rmse-change of hue under a shift of hue = %+v by 0.6 and %+v by -0.2, with %d samples in all", outer, inner, total)
 		}
 	}
 	if h, want := found["rmse-change ridge hue"], 0.8/math.Sqrt(3); math.Abs(h.Value-want) > 0.1 {
-		t.Errorf("over the whole range: %v, want %v", h.Value, want)
+		t.Errorf("rmse-change over the whole range = %v, want %v", h.Value, want)
 	}
 }
 
 // The cosine as a function of a shift of one number agrees with the closed form.
 func TestInvarianceCurve(t *testing.T) {
 	t.Parallel()
-	m, err := Invariance(InvarianceDefaults())
-	list := &procedure.Transform{Name: "list", Identity: "list", Values: []procedure.Value{{Parameter: "0", Transform: addTo{2, transform.Fixed(0)}}, {Parameter: "1", Transform: addTo{2, transform.Fixed(1)}}, {Parameter: "3", Transform: addTo{2, transform.Fixed(3)}}}}
+	m, err := Invariance(invarianceDefaults())
+	list := &procedure.Transform{Name: "list", Identity: "list", Values: []procedure.Value{{Parameter: "0", Transform: addToPixel{2, transform.Fixed(0)}}, {Parameter: "1", Transform: addToPixel{2, transform.Fixed(1)}}, {Parameter: "3", Transform: addToPixel{2, transform.Fixed(3)}}}}
 	j := factorJob(t, 300, linearModel(t, identity()), list)
 	found := mustRun(t, m, err, j)
 	sum := 0.0
@@ -304,29 +305,29 @@ func TestInvarianceCurve(t *testing.T) {
 		var want float64
 		for p := range 300 {
 			s, _ := j.Data.At(t.Context(), p, dataset.Frame{})
-			z, moved := s.Input.Data, s.Input.Clone().Data
-			moved[2] += float32(by)
-			want += cosine(z, moved) / 300
+			z, shifted := s.Input.Data, s.Input.Clone().Data
+			shifted[2] += float32(by)
+			want += cosine(z, shifted) / 300
 		}
 		sum += want / 3
 		c, l := found["cosine "+list.Values[i].Parameter], found["l2 "+list.Values[i].Parameter]
 		if math.Abs(c.Value-want) > 1e-6 || math.Abs(l.Value-by) > 1e-5 || c.N != 300 {
-			t.Errorf("by %v: %+v, want %v; %+v", by, c, want, l)
+			t.Errorf("shift by %v: cosine = %+v, want %v; l2 = %+v, want %[1]v", by, c, want, l)
 		}
 	}
 	if c := found["cosine"]; math.Abs(c.Value-sum) > 1e-6 {
-		t.Errorf("over all values %v, want %v", c.Value, sum)
+		t.Errorf("cosine over all values = %v, want %v", c.Value, sum)
 	}
 	ranged := mustRun(t, m, err, factorJob(t, 300, linearModel(t, identity()), shiftOf(2, 0, 2)))
 	total, last := 0, -1.0
 	for _, part := range []string{"0.1", "0.3", "0.5", "0.7", "0.9", "1.1", "1.3", "1.5", "1.7", "1.9"} {
 		l := ranged["l2 "+part]
 		if total += l.N; l.Value <= last {
-			t.Errorf("at %s the distance is %v, and %v at the previous value", part, l.Value, last)
+			t.Errorf("l2 at %s = %v, want more than %v, the previous value", part, l.Value, last)
 		}
 		last = l.Value
 	}
 	if total != 300 || math.Abs(ranged["l2"].Value-1) > 0.1 {
-		t.Errorf("%d samples in all parts, %+v", total, ranged["l2"])
+		t.Errorf("%d samples in all parts, want 300; l2 = %+v, want 1", total, ranged["l2"])
 	}
 }

@@ -35,8 +35,8 @@ func (r *run) engine() ort.Options { return ort.Options{Threads: 1, Device: r.jo
 // An outcome is the result of testing a probe: lists of numbers from which scores are computed.
 type outcome [][]float64
 
-// trainProbes trains the probes of all sets in parallel and tests each. Outcomes in the checkpoint
-// are used as they are.
+// trainProbes trains the probes of all sets in parallel and tests each. It returns the outcomes by
+// probe name. Probes whose outcome is in the checkpoint are not trained again.
 func (r *run) trainProbes(ctx context.Context, sets []*probeSet, test func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error)) (map[string]outcome, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(r.workers())
@@ -150,14 +150,14 @@ func decodeWeights(raw []byte, net *onnx.Model) (map[string]tensor.Tensor, error
 	out := map[string]tensor.Tensor{}
 	known := net.Weights()
 	if n := r.Int(); n != len(known) {
-		return nil, fmt.Errorf("%d weights where there are %d", n, len(known))
+		return nil, fmt.Errorf("%d weights, want %d", n, len(known))
 	}
 	for range known {
 		name := r.String()
 		shape := r.Ints()
 		i := slices.IndexFunc(known, func(p onnx.Port) bool { return p.Name == name })
 		if i < 0 || !slices.Equal(known[i].Sizes(), shape) {
-			return nil, fmt.Errorf("there are no weights %q of shape %v", name, shape)
+			return nil, fmt.Errorf("unexpected weights %q of shape %v", name, shape)
 		}
 		out[name] = tensor.New(shape...)
 		r.Float32sInto(out[name].Data)
@@ -203,7 +203,7 @@ func (r *run) predictBatch(ctx context.Context, session *ort.Session, in *probeI
 	y := out[0].Tensor()
 	for k := range samples {
 		if y.At(k).FirstNonFinite() >= 0 {
-			return fmt.Errorf("the probe predicts NaN or infinity: lower the rate")
+			return fmt.Errorf("the probe predicts NaN or infinity: lower the setting rate")
 		}
 		if err := each(k, y.At(k).Data); err != nil {
 			return err

@@ -50,7 +50,7 @@ func (m *informativeness) Skip(j *procedure.Job) string {
 // skip returns why a job has no factor to predict, or "".
 func (t *Targets) skip(r *Representation, j *procedure.Job) string {
 	if len(t.factors(j.Data.Factors(), j.Data.Classes() != nil)) == 0 {
-		return "the data carry neither factors nor labels"
+		return "the data have neither factors nor labels"
 	}
 	return r.skip(j)
 }
@@ -61,8 +61,8 @@ func (m *informativeness) Work(j *procedure.Job) int64 {
 }
 
 // work returns the work of training the probes of all kinds and seeds, with nulls, for a number
-// of targets at every layer. layers is the number of tables that form an input vector.
-func (t *Training) work(j *procedure.Job, r *Representation, targets, layers int) int64 {
+// of targets at every layer. An input vector is the concatenation of so many representations.
+func (t *Training) work(j *procedure.Job, r *Representation, targets, representations int) int64 {
 	var sum int64
 	for _, i := range r.layers(j) {
 		for _, kind := range t.Probe {
@@ -70,7 +70,7 @@ func (t *Training) work(j *procedure.Job, r *Representation, targets, layers int
 			if kind == Ridge {
 				n = 2
 			}
-			one := trainingWork(j, t, kind, t.Hidden, layers*r.dim(j.A.Layers[i]), 1, int(t.Split[0]*float64(j.Data.Len())))
+			one := trainingWork(j, t, kind, t.Hidden, representations*r.dim(j.A.Layers[i]), 1, int(t.Split[0]*float64(j.Data.Len())))
 			sum += one * int64(n*targets)
 		}
 	}
@@ -91,7 +91,7 @@ type factorTarget struct {
 	split split
 }
 
-// targets returns the factors that the settings name.
+// targets returns the factors to predict.
 func (r *run) targets(t *Targets) ([]factorTarget, error) {
 	var out []factorTarget
 	for _, name := range t.factors(r.job.Data.Factors(), r.job.Data.Classes() != nil) {
@@ -100,11 +100,11 @@ func (r *run) targets(t *Targets) ([]factorTarget, error) {
 			return nil, err
 		}
 		if name == Label && !slices.ContainsFunc(r.samples.Label, func(l int) bool { return l != dataset.NoLabel }) {
-			return nil, errors.New("no sample has a label that is a class of the model: leave label out of factors, or say with classes of the data which output each class is")
+			return nil, errors.New("no sample has a label that is a class of the model: remove label from factors, or map the classes of the data to outputs of the model with the data's key classes")
 		}
 		f := factorTarget{target: one, split: one.checkSplit(r.split)}
 		if len(f.split.train) < 2 || len(f.split.validation) < 1 || len(f.split.test) < 2 {
-			return nil, fmt.Errorf("%w with a known %s: %d for training, %d for validation, %d for the test", measure.ErrTooFew, name,
+			return nil, fmt.Errorf("%w with a known %s: %d for training, %d for validation and %d for the test; at least 2, 1 and 2 are needed", measure.ErrTooFew, name,
 				len(f.split.train), len(f.split.validation), len(f.split.test))
 		}
 		out = append(out, f)
@@ -112,7 +112,8 @@ func (r *run) targets(t *Targets) ([]factorTarget, error) {
 	return out, nil
 }
 
-// informativenessScores trains probes for every factor on a layer's clean representation.
+// informativenessScores trains probes for every factor on a layer's clean representation and
+// returns their scores and those of the baselines.
 func (r *run) informativenessScores(ctx context.Context, layer onnx.Layer, targets []factorTarget) ([]measure.Score, error) {
 	table, err := r.open(ctx, layer, sampleTransform{}, nil)
 	if err != nil {
@@ -144,8 +145,7 @@ func (r *run) informativenessScores(ctx context.Context, layer onnx.Layer, targe
 	return out, nil
 }
 
-// cleanInput returns the vectors of a layer on the clean samples, standardised if the settings say
-// so.
+// cleanInput returns the vectors of a layer on the clean samples, standardised if that is set.
 func (r *run) cleanInput(layer onnx.Layer, table *features.Table) (*probeInput, error) {
 	in := r.newInput(layer, "", table)
 	if r.training.Standardise {

@@ -14,13 +14,13 @@ type probeInput struct {
 	id        string // identifies the vectors
 	tables    []*features.Table
 	rows      [][]int   // of each table, the row of every sample; -1 where it has none
-	unit      bool      // the part of each table is scaled to length 1
-	condition []float32 // of every sample, appended to the vector; nil: none
-	mean      []float32 // subtracted before multiplying by scale; nil: neither
-	scale     []float32
+	unit      bool      // whether the vector of each table is scaled to length 1
+	condition []float32 // the parameter of every sample, appended to its vector; nil: none
+	mean      []float32 // of each component, subtracted; nil: vectors are not standardised
+	scale     []float32 // of each component, multiplied after subtracting mean
 }
 
-// newProbeInput finds the rows of the samples at places.
+// newProbeInput returns an input whose sample i is at places[i] of the data.
 func newProbeInput(id string, places []int, tables ...*features.Table) *probeInput {
 	f := &probeInput{id: id, tables: tables}
 	for _, t := range tables {
@@ -92,7 +92,7 @@ func (f *probeInput) row(dst []float32, i int) error {
 	return nil
 }
 
-// normalise scales a vector to length 1. A zero vector stays.
+// normalise scales a vector to length 1. It leaves a zero vector unchanged.
 func normalise(v []float32) {
 	var sum float64
 	for _, x := range v {
@@ -107,8 +107,8 @@ func normalise(v []float32) {
 	}
 }
 
-// standardise sets mean and scale from some samples. A component that does not vary keeps its
-// scale.
+// standardise sets mean and scale so that each component has mean 0 and variance 1 over the given
+// samples. A component that does not vary is only centred.
 func (f *probeInput) standardise(rows []int) error {
 	d := f.dim()
 	sum, square := make([]float64, d), make([]float64, d)

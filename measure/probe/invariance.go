@@ -14,7 +14,7 @@ import (
 
 // InvarianceSettings are the settings of the measure invariance.
 type InvarianceSettings struct {
-	Parts int `key:"parts" json:"parts" default:"10" min:"1" doc:"of a range, each with a score: the points of the curve against the parameter"`
+	Parts int `key:"parts" json:"parts" default:"10" min:"1" doc:"number of equal parts of a range; each has a score, a point of the curve over the parameter"`
 	Representation
 }
 
@@ -22,7 +22,7 @@ type InvarianceSettings struct {
 // and z', for each value of the transformation or part of its range, and over all.
 func Invariance(s InvarianceSettings) (procedure.Procedure, error) {
 	if s.Parts < 1 {
-		return nil, fmt.Errorf("%d parts: take one at least", s.Parts)
+		return nil, fmt.Errorf("parts is %d: it must be at least 1", s.Parts)
 	}
 	return &invariance{s}, nil
 }
@@ -60,7 +60,7 @@ func (m *invariance) Run(ctx context.Context, j *procedure.Job) ([]measure.PairS
 // range.
 func (r *run) curveTransforms() []sampleTransform {
 	if !listed(r.job.Transform) {
-		return []sampleTransform{r.drawnTransform()}
+		return []sampleTransform{r.randomTransform()}
 	}
 	var out []sampleTransform
 	for v := range r.job.Transform.Values {
@@ -103,8 +103,8 @@ func (r *run) invarianceScores(ctx context.Context, layer onnx.Layer, transforms
 	return append(out, all.scores("", nil)...), nil
 }
 
-// pairDistances are cosine and distance of z and z' for each sample, and the same for z and another
-// sample's z'.
+// pairDistances holds the cosine and the distance between z and z' of each sample, and between z
+// and another sample's z'.
 type pairDistances struct {
 	samples []int
 	columns [][]float64 // cosine, l2, cosine of shuffled pairs, l2 of shuffled pairs
@@ -135,8 +135,8 @@ func (r *run) newPairDistances(clean, transformed *features.Table) (pairDistance
 	return out, nil
 }
 
-// cyclicPartners pairs each index with the next one in a permutation: never with itself, if there
-// are at least two.
+// cyclicPartners pairs each index with the next one in a permutation. With at least two indices
+// none is paired with itself.
 func cyclicPartners(perm []int) []int {
 	out := make([]int, len(perm))
 	for k, i := range perm {
@@ -154,7 +154,7 @@ func distance(a, b []float32) float64 {
 	return math.Sqrt(sum)
 }
 
-// add adds another transformation of the same samples.
+// add adds the values for another transformation of the same samples.
 func (p *pairDistances) add(q pairDistances) {
 	if p.samples == nil {
 		p.samples = q.samples
@@ -178,7 +178,7 @@ func (p *pairDistances) average(transforms int) {
 	}
 }
 
-// scores returns the means over the samples for which in reports true; nil: over all.
+// scores returns the means over the samples for which in reports true, or over all if in is nil.
 func (p *pairDistances) scores(parameter string, in func(i int) bool) []measure.Score {
 	var rows []int
 	for n, i := range p.samples {
@@ -187,7 +187,7 @@ func (p *pairDistances) scores(parameter string, in func(i int) bool) []measure.
 		}
 	}
 	if len(rows) == 0 {
-		return nil // no sample was drawn there
+		return nil // no sample has a parameter in this part of the range
 	}
 	var out []measure.Score
 	for c, e := range []estimate{{name: "cosine", min: -1, max: 1}, {name: "l2", max: math.Inf(1)}} {

@@ -22,8 +22,8 @@ func rmse(predicted, want []float64) float64 {
 	return math.Sqrt(sum / float64(len(want)))
 }
 
-// r2 returns the coefficient of determination, 1 - sum (y - p)^2 / sum (y - mean y)^2. It is NaN
-// where y is constant.
+// r2 returns the coefficient of determination, 1 - sum (y - p)^2 / sum (y - mean y)^2. It is NaN if
+// y is constant.
 func r2(predicted, want []float64) float64 {
 	mean := stat.Mean(want, nil)
 	var errors, spread float64
@@ -37,20 +37,20 @@ func r2(predicted, want []float64) float64 {
 	return 1 - errors/spread
 }
 
-// accuracy returns the share of correct classes.
+// accuracy returns the fraction of correct predictions.
 func accuracy(predicted, want []float64) float64 {
-	right := 0
+	correct := 0
 	for i, p := range predicted {
 		if p == want[i] {
-			right++
+			correct++
 		}
 	}
-	return float64(right) / float64(len(want))
+	return float64(correct) / float64(len(want))
 }
 
 // f1 returns the mean of F1 = 2 TP / (2 TP + FP + FN) over the classes that occur in want.
 func f1(predicted, want []float64) float64 {
-	type count struct{ both, predicted, want float64 }
+	type count struct{ correct, predicted, want float64 }
 	classes := map[float64]*count{}
 	for _, y := range want {
 		if classes[y] == nil {
@@ -62,14 +62,14 @@ func f1(predicted, want []float64) float64 {
 		if c := classes[p]; c != nil {
 			c.predicted++
 			if p == want[i] {
-				c.both++
+				c.correct++
 			}
 		}
 	}
 	var sum float64
 	for _, y := range slices.Sorted(maps.Keys(classes)) {
 		c := classes[y]
-		sum += 2 * c.both / (c.predicted + c.want)
+		sum += 2 * c.correct / (c.predicted + c.want)
 	}
 	return sum / float64(len(classes))
 }
@@ -77,7 +77,7 @@ func f1(predicted, want []float64) float64 {
 // maxGroups is the largest number of groups of samples for a jackknife.
 const maxGroups = 20
 
-// An estimate is a statistic of n samples on which several networks were tested.
+// An estimate is a statistic of several networks that were tested on the same n samples.
 type estimate struct {
 	name  string
 	n     int
@@ -86,8 +86,8 @@ type estimate struct {
 	// shuffled targets.
 	of        func(network int, samples []int) float64
 	noNull    bool
-	min, max  float64
-	undefined string // warning where the value is NaN
+	min, max  float64 // range of the statistic
+	undefined string  // warning if the value is NaN
 }
 
 // score returns the mean over networks. Its interval combines the spread over samples and over
@@ -122,32 +122,32 @@ func (e estimate) score() measure.Score {
 	return out
 }
 
-// replicates returns the means over networks without one group of samples each. It returns nil if
-// one of them is not defined.
+// replicates returns the jackknife replicates: the statistic without one group of samples, as a mean
+// over networks. It returns nil if one of them is NaN.
 func (e estimate) replicates() []measure.Replicate {
 	groups := min(maxGroups, e.n/2)
 	var out []measure.Replicate
 	for g := range groups {
-		var kept []int
+		var others []int
 		for i := range e.n {
 			if i%groups != g {
-				kept = append(kept, i)
+				others = append(others, i)
 			}
 		}
 		var sum float64
 		for s := range e.seeds {
-			sum += e.of(s, kept)
+			sum += e.of(s, others)
 		}
 		if math.IsNaN(sum) {
 			return nil
 		}
-		out = append(out, measure.Replicate{Value: sum / float64(e.seeds), Left: e.n - len(kept)})
+		out = append(out, measure.Replicate{Value: sum / float64(e.seeds), Left: e.n - len(others)})
 	}
 	return out
 }
 
-// seedHalfWidth returns half the width of Student's interval of the mean over networks, 0 for one
-// network.
+// seedHalfWidth returns half the width of the 95 % t interval of the mean over networks, or 0 for
+// one network.
 func seedHalfWidth(values []float64) float64 {
 	n := float64(len(values))
 	if n < 2 {

@@ -16,9 +16,9 @@ type EquivarianceSettings struct {
 }
 
 // ParameterEquivariance returns the measure parameter-equivariance: rmse, r2 and baseline-rmse of
-// the transformation's parameter, scaled to [0, 1] over its range, as a probe predicts it from z
-// and z' together. Where the values of the transformation are not numbers it gives accuracy, f1 and
-// baseline-accuracy.
+// the transformation's parameter, scaled to [0, 1] over its range. The probe predicts it from the
+// concatenation of z and z'. If the values of the transformation are not numbers, the statistics are
+// accuracy, f1 and baseline-accuracy.
 func ParameterEquivariance(s EquivarianceSettings) (procedure.Procedure, error) {
 	if len(s.Hidden) == 0 {
 		s.Hidden = []int{512, 256}
@@ -42,7 +42,7 @@ func (m *parameterEquivariance) Needs() procedure.Needs { return m.settings.need
 func (m *parameterEquivariance) Skip(j *procedure.Job) string {
 	switch t := j.Transform; {
 	case t.PerTrial && !listed(t):
-		return t.Name + " is drawn once for a trial, and a probe needs a draw for each sample"
+		return t.Name + " is drawn once for a trial, but a probe needs a draw for each sample"
 	case !ranged(t) && !listed(t):
 		return t.Name + " has no parameter that varies"
 	}
@@ -59,11 +59,12 @@ func (m *parameterEquivariance) Run(ctx context.Context, j *procedure.Job) ([]me
 		want := r.parameterTarget()
 		parts := want.checkSplit(r.split)
 		score := func(layer onnx.Layer) ([]measure.Score, error) { return r.parameterScores(ctx, layer, want, parts) }
-		return score, r.extract(ctx, r.drawnTransform(), nil)
+		return score, r.extract(ctx, r.randomTransform(), nil)
 	})
 }
 
-// parameterTarget returns the parameter of every draw, or the index of its value in the list.
+// parameterTarget returns the parameter of each sample's transformation, or the index of its value
+// in the list.
 func (r *run) parameterTarget() *target {
 	out := &target{name: "parameter"}
 	if ranged(r.job.Transform) {
@@ -79,19 +80,19 @@ func (r *run) parameterTarget() *target {
 }
 
 // parameterScores trains probes on the concatenated clean and transformed representations of a
-// layer.
+// layer and returns their scores and those of the baseline.
 func (r *run) parameterScores(ctx context.Context, layer onnx.Layer, want *target, parts split) ([]measure.Score, error) {
 	clean, err := r.open(ctx, layer, sampleTransform{}, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer clean.Close()
-	transformed, err := r.open(ctx, layer, r.drawnTransform(), nil)
+	transformed, err := r.open(ctx, layer, r.randomTransform(), nil)
 	if err != nil {
 		return nil, err
 	}
 	defer transformed.Close()
-	in := r.newInput(layer, "and "+r.drawnTransform().id, clean, transformed)
+	in := r.newInput(layer, "and "+r.randomTransform().id, clean, transformed)
 	if r.training.Standardise {
 		if err := in.standardise(parts.train); err != nil {
 			return nil, err

@@ -48,7 +48,7 @@ func TestTrainerPool(t *testing.T) {
 			}
 			for i, v := range w.Data {
 				if d := math.Abs(float64(v - got.Data[i])); !(d <= 1e-6) {
-					t.Fatalf("probe %s: %s[%d] is %g in parallel and %g alone", p.name, name, i, got.Data[i], v)
+					t.Fatalf("probe %s: %s[%d] = %g if trained in parallel, want %g", p.name, name, i, got.Data[i], v)
 				}
 			}
 		}

@@ -79,7 +79,7 @@ func runOf(t testing.TB, training *Training, d int, data []float32) (*run, *prob
 	return r, newProbeInput("golden", r.samples.Places, features.NewTable(nil, d, data))
 }
 
-// Ridge agrees with the solution of a linear system.
+// Ridge regression finds the weights of an exactly linear target.
 func TestRidge(t *testing.T) {
 	t.Parallel()
 	training := defaultTraining()
@@ -99,37 +99,38 @@ func TestRidge(t *testing.T) {
 	for j, v := range w["layer1.weight"].Data {
 		want := map[int]float64{0: 1, 5: -2}[j]
 		if math.Abs(float64(v)-want) > 1e-5 {
-			t.Errorf("weight %d is %v, want %v", j, v, want)
+			t.Errorf("weight %d = %v, want %v", j, v, want)
 		}
 	}
 	if c := w["layer1.bias"].Data[0]; math.Abs(float64(c)-3) > 1e-5 {
-		t.Errorf("the bias is %v", c)
+		t.Errorf("bias = %v, want 3", c)
 	}
 }
 
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	p, y := []float64{1, 2, 4, 4}, []float64{1, 2, 3, 6}
-	if got := rmse(p, y); math.Abs(got-math.Sqrt(5.0/4)) > 1e-12 {
-		t.Error(got)
+	if got, want := rmse(p, y), math.Sqrt(5.0/4); math.Abs(got-want) > 1e-12 {
+		t.Errorf("rmse = %v, want %v", got, want)
 	}
-	if got := r2(p, y); math.Abs(got-(1-5.0/14)) > 1e-12 {
-		t.Error(got)
+	if got, want := r2(p, y), 1-5.0/14; math.Abs(got-want) > 1e-12 {
+		t.Errorf("r2 = %v, want %v", got, want)
 	}
 	if got := r2(p, []float64{7, 7, 7, 7}); !math.IsNaN(got) {
-		t.Error(got)
+		t.Errorf("r2 of a constant = %v, want NaN", got)
 	}
 	a, b := []float64{0, 0, 1, 2, 2}, []float64{0, 1, 1, 1, 2}
 	if got := accuracy(a, b); got != 0.6 {
-		t.Error(got)
+		t.Errorf("accuracy = %v, want 0.6", got)
 	}
 	// By class: TP 1 FP 1 FN 0; TP 1 FP 0 FN 2; TP 1 FP 1 FN 0.
 	if got, want := f1(a, b), (2.0/3+0.5+2.0/3)/3; math.Abs(got-want) > 1e-12 {
-		t.Errorf("%v, want %v", got, want)
+		t.Errorf("f1 = %v, want %v", got, want)
 	}
 }
 
-// For any shares each sample is in exactly one part. The parts do not depend on the transformation.
+// For any fractions each sample is in exactly one part. The parts do not depend on the
+// transformation.
 func TestSplit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -162,37 +163,38 @@ func TestSplit(t *testing.T) {
 					t.Fatal("the split depends on the transformation")
 				}
 				if training.Test.Factor != "" && (p == 2) != (i%10 == 0 || i%10 == 3) {
-					t.Fatalf("sample %d is in part %d", i, p)
+					t.Fatalf("sample %d is in part %d, against the setting test", i, p)
 				}
 				if training.Validation.Factor != "" && (p == 1) != (i%10 == 5) {
-					t.Fatalf("sample %d is in part %d", i, p)
+					t.Fatalf("sample %d is in part %d, against the setting validation", i, p)
 				}
 			}
 		}
 		for i, c := range count {
 			if c != 1 {
-				t.Fatalf("sample %d is in %d parts", i, c)
+				t.Fatalf("sample %d is in %d parts, want 1", i, c)
 			}
 		}
 	})
 }
 
-// A resumed job gives identical scores without the store, and with another number of threads.
+// A resumed job gives the scores of an uninterrupted one, with another store and number of threads,
+// and continues the training of the interrupted probe. A truncated checkpoint is an error.
 func TestResume(t *testing.T) {
 	t.Parallel()
-	s := quick()
+	s := quickSettings()
 	s.Factors, s.Probe, s.Seeds, s.Patience = []string{"x", "y"}, []string{SLP}, 2, 40
 	m, err := Informativeness(s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	net := linearModel(t, identity())
-	whole := factorJob(t, 300, net, nil)
-	whole.Threads = 1
-	want := mustRun(t, m, nil, whole)
+	uninterrupted := factorJob(t, 300, net, nil)
+	uninterrupted.Threads = 1
+	want := mustRun(t, m, nil, uninterrupted)
 	j := factorJob(t, 300, net, nil)
-	kept := &checkpoint.Memory{}
-	j.Checkpoint, j.Threads = kept, 2
+	saved := &checkpoint.Memory{}
+	j.Checkpoint, j.Threads = saved, 2
 	ctx, cancel := context.WithCancel(t.Context())
 	j.Progress = func(_ int64, note string) {
 		if strings.Contains(note, "x slp, seed 2, epoch 8") {
@@ -202,31 +204,31 @@ func TestResume(t *testing.T) {
 	if _, err := m.Run(ctx, j); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if kept.State == nil {
-		t.Fatal("the interrupted job has saved nothing")
+	if saved.State == nil {
+		t.Fatal("the interrupted job has not saved a checkpoint")
 	}
-	earliest := math.MaxInt
+	firstEpoch := math.MaxInt // of the interrupted probe, after the job is resumed
 	j.Progress = func(_ int64, note string) {
 		var epoch int
 		if _, after, ok := strings.Cut(note, "x slp, seed 2, epoch "); ok {
 			if _, err := fmt.Sscanf(after, "%d:", &epoch); err == nil {
-				earliest = min(earliest, epoch)
+				firstEpoch = min(firstEpoch, epoch)
 			}
 		}
 	}
 	j.Store = &features.Store{Dir: t.TempDir()}
 	got := mustRun(t, m, nil, j)
-	if earliest < 9 {
-		t.Errorf("the current probe continues with epoch %d", earliest)
+	if firstEpoch < 9 {
+		t.Errorf("the interrupted probe continues with epoch %d, want 9 or later", firstEpoch)
 	}
 	for name, w := range want {
 		if g := got[name]; g.Value != w.Value || g.Null != w.Null && !math.IsNaN(w.Null) {
-			t.Errorf("%s: %v with null %v, want %v with null %v", name, g.Value, g.Null, w.Value, w.Null)
+			t.Errorf("%s = %v with null %v, want %v with null %v", name, g.Value, g.Null, w.Value, w.Null)
 		}
 	}
-	for cut := 0; cut < len(kept.State); cut += 1 + len(kept.State)/20 {
-		if _, err := loadCheckpoint(&checkpoint.Memory{State: kept.State[:cut]}, "300 samples, 1 layers"); err == nil && cut > 0 {
-			t.Fatalf("%d of %d bytes of a checkpoint: no error", cut, len(kept.State))
+	for cut := 0; cut < len(saved.State); cut += 1 + len(saved.State)/20 {
+		if _, err := loadCheckpoint(&checkpoint.Memory{State: saved.State[:cut]}, "300 samples, 1 layers"); err == nil && cut > 0 {
+			t.Fatalf("loadCheckpoint accepted %d of %d bytes", cut, len(saved.State))
 		}
 	}
 }
@@ -234,7 +236,7 @@ func TestResume(t *testing.T) {
 // Measures share trained probes through the store.
 func TestSharedProbes(t *testing.T) {
 	t.Parallel()
-	s := quick()
+	s := quickSettings()
 	s.Factors, s.Probe = []string{"x"}, []string{SLP}
 	inf, err := Informativeness(s)
 	if err != nil {
@@ -263,18 +265,18 @@ func TestSettingsErrors(t *testing.T) {
 		"hidden 0":                func(s *InformativenessSettings) { s.Hidden = []int{0} },
 		"rate 0":                  func(s *InformativenessSettings) { s.Rate = 0 },
 		"rate NaN":                func(s *InformativenessSettings) { s.Rate = math.NaN() },
-		"two shares":              func(s *InformativenessSettings) { s.Split = []float64{0.5, 0.5} },
-		"shares beyond 1":         func(s *InformativenessSettings) { s.Split = []float64{0.5, 0.5, 0.5} },
+		"two fractions":           func(s *InformativenessSettings) { s.Split = []float64{0.5, 0.5} },
+		"sum of fractions 1.5":    func(s *InformativenessSettings) { s.Split = []float64{0.5, 0.5, 0.5} },
 		"no seeds":                func(s *InformativenessSettings) { s.Seeds = 0 },
 		"test of no factor":       func(s *InformativenessSettings) { s.Test.Values = []float64{1} },
 		"validation of no values": func(s *InformativenessSettings) { s.Validation.Factor = "x" },
 		"scale 0":                 func(s *InformativenessSettings) { s.Scale = map[string]float64{"x": 0} },
 		"factor twice":            func(s *InformativenessSettings) { s.Factors = []string{"x", "x"} },
 	} {
-		s := InformativenessDefaults()
+		s := informativenessDefaults()
 		change(&s)
 		if _, err := Informativeness(s); err == nil || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error %v, want one line", name, err)
 		}
 	}
 }
@@ -282,11 +284,11 @@ func TestSettingsErrors(t *testing.T) {
 func TestSkipAndErrors(t *testing.T) {
 	t.Parallel()
 	net := linearModel(t, identity())
-	s := quick()
+	s := quickSettings()
 	s.Probe = []string{Ridge}
 	inf, _ := Informativeness(s)
 	if why := inf.Skip(factorJob(t, 5, net, nil)); !strings.Contains(why, "too few") {
-		t.Errorf("five samples: %q", why)
+		t.Errorf("Skip of five samples = %q, want too few", why)
 	}
 	s.Factors = []string{"depth"}
 	inf, _ = Informativeness(s)
@@ -312,17 +314,17 @@ func TestSkipAndErrors(t *testing.T) {
 	if _, err := inf.Run(t.Context(), factorJob(t, 50, net, nil)); !errors.Is(err, measure.ErrTooFew) {
 		t.Error(err)
 	}
-	e := EquivarianceDefaults()
+	e := equivarianceDefaults()
 	par, _ := ParameterEquivariance(e)
 	for want, tr := range map[string]*procedure.Transform{
-		"once for a trial":            {Name: "t", PerTrial: true, Values: []procedure.Value{{Transform: addTo{0, transform.Uniform(0, 1)}}}, Range: &transform.Distribution{Low: 0, High: 1}},
+		"once for a trial":            {Name: "t", PerTrial: true, Values: []procedure.Value{{Transform: addToPixel{0, transform.Uniform(0, 1)}}}, Range: &transform.Distribution{Low: 0, High: 1}},
 		"no parameter that varies":    {Name: "t", Values: []procedure.Value{{Transform: swap{0, 1}}}},
 		"5 samples are too few":       shiftOf(0, 0, 1),
 		"at least 10 are needed":      shiftOf(0, 0, 1),
-		"t has no parameter that var": {Name: "t", Values: []procedure.Value{{Transform: addTo{0, transform.Fixed(1)}}}, Range: &transform.Distribution{Low: 1, High: 1}},
+		"t has no parameter that var": {Name: "t", Values: []procedure.Value{{Transform: addToPixel{0, transform.Fixed(1)}}}, Range: &transform.Distribution{Low: 1, High: 1}},
 	} {
 		if why := par.Skip(factorJob(t, 5, net, tr)); !strings.Contains(why, want) {
-			t.Errorf("%q, want %q", why, want)
+			t.Errorf("Skip = %q, want %q in it", why, want)
 		}
 	}
 }
@@ -353,31 +355,31 @@ func TestTargetWarnings(t *testing.T) {
 		}
 		parts := got.checkSplit(r.split)
 		if len(got.warnings) == 0 || !strings.Contains(strings.Join(got.warnings, "; "), want) {
-			t.Errorf("%s: %v", name, got.warnings)
+			t.Errorf("warnings for %s = %q, want %q", name, got.warnings, want)
 		}
 		for _, i := range parts.train {
 			if !got.known(i) {
-				t.Errorf("%s: sample %d has no known value and is used for training", name, i)
+				t.Errorf("%s: sample %d without a value is used for training", name, i)
 			}
 		}
 	}
 	if got, err := s.target(nil, samples, Label); err != nil || len(got.checkSplit(r.split).train) != 0 {
-		t.Errorf("labels that no sample has: %v", err)
+		t.Errorf("target of labels that no sample has: error %v, want none and no training samples", err)
 	}
 }
 
-// A constant factor and fewer samples than a batch are no error.
+// A constant factor gives a warning, and fewer samples than a batch are accepted.
 func TestConstantFactor(t *testing.T) {
 	t.Parallel()
-	s := quick()
+	s := quickSettings()
 	s.Factors, s.Probe, s.Epochs = []string{Label, "x"}, []string{SLP, Ridge}, 3
 	m, err := Informativeness(s)
 	found := mustRun(t, m, err, factorJob(t, 24, linearModel(t, identity()), nil))
 	a := found["accuracy slp label"]
 	if a.Value != 1 || len(a.Warnings) != 1 || a.Warnings[0] != "label is constant" {
-		t.Errorf("one class: %+v", a)
+		t.Errorf("accuracy with one class = %+v, want 1 with a warning", a)
 	}
 	if x := found["rmse ridge x"]; x.N != 2 || x.Value > 1e-3 {
-		t.Errorf("%+v", x)
+		t.Errorf("rmse of ridge = %+v, want 0 with n = 2", x)
 	}
 }

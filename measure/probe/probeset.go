@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A probeSet is the probes of one kind for one target: one for each seed, and the null.
+// A probeSet holds the probes of one kind for one target: one for each seed, and the null.
 type probeSet struct {
 	kind   string
 	target *target
@@ -35,7 +35,7 @@ func (r *run) newProbeSets(layer onnx.Layer, in *probeInput, t *target, s split,
 
 func (d *probeSet) specs() []*probeSpec { return append(slices.Clone(d.seeds), d.null) }
 
-// probeName returns the name of a network; -1 is the null.
+// probeName returns the name of the probe with seed s, or of the null if s is -1.
 func (d *probeSet) probeName(s int) string {
 	if s < 0 {
 		return d.null.name
@@ -69,8 +69,8 @@ func (t *target) values(samples []int) []float64 {
 	return out
 }
 
-// scores returns the scores of the networks' predictions for the test samples: the first list of
-// each outcome.
+// scores returns the scores of the probes on the test samples. The first list of each outcome holds
+// a probe's predictions.
 func (d *probeSet) scores(found map[string]outcome, factor string) []measure.Score {
 	want := d.target.values(d.test)
 	statistic := func(f func(predicted, want []float64) float64) func(int, []int) float64 {

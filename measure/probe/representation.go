@@ -12,9 +12,9 @@ import (
 )
 
 // RepresentationEquivariance returns the measure representation-equivariance: how well a probe
-// predicts z' from z and the transformation's parameter, all of unit length. Its statistics are mse
-// (the mean over components), cosine, gain = 1 - mse / |z - z'|^2, and identity-mse and
-// identity-cosine, which are those of z itself. A gain of 0 is that of predicting z.
+// predicts z' from z and the transformation's parameter, with z and z' of unit length. Its
+// statistics are mse (the mean over components), cosine, identity-mse and identity-cosine (those of
+// predicting z itself), and gain = 1 - mse / identity-mse.
 func RepresentationEquivariance(s EquivarianceSettings) (procedure.Procedure, error) {
 	if len(s.Hidden) == 0 {
 		s.Hidden = []int{512, 512}
@@ -37,7 +37,7 @@ func (m *representationEquivariance) Needs() procedure.Needs { return m.settings
 
 func (m *representationEquivariance) Skip(j *procedure.Job) string {
 	if t := j.Transform; listed(t) && !ranged(t) {
-		return "the values of " + t.Name + " are no numbers that a probe could be given"
+		return "the values of " + t.Name + " are not numbers, which the probe needs as input"
 	}
 	return m.settings.skip(j)
 }
@@ -50,23 +50,24 @@ func (m *representationEquivariance) Run(ctx context.Context, j *procedure.Job) 
 	s := &m.settings
 	return scoreLayers(ctx, j, &s.Representation, &s.Training, func(r *run) (layerScorer, error) {
 		score := func(layer onnx.Layer) ([]measure.Score, error) { return r.equivarianceScores(ctx, layer) }
-		return score, r.extract(ctx, r.drawnTransform(), nil)
+		return score, r.extract(ctx, r.randomTransform(), nil)
 	})
 }
 
-// equivarianceScores trains probes from a layer's clean representation to the transformed one.
+// equivarianceScores trains probes to predict a layer's transformed representation from the clean
+// one and returns their scores.
 func (r *run) equivarianceScores(ctx context.Context, layer onnx.Layer) ([]measure.Score, error) {
 	clean, err := r.open(ctx, layer, sampleTransform{}, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer clean.Close()
-	transformed, err := r.open(ctx, layer, r.drawnTransform(), nil)
+	transformed, err := r.open(ctx, layer, r.randomTransform(), nil)
 	if err != nil {
 		return nil, err
 	}
 	defer transformed.Close()
-	in, to := r.newInput(layer, "unit", clean), r.newInput(layer, "unit "+r.drawnTransform().id, transformed)
+	in, to := r.newInput(layer, "unit", clean), r.newInput(layer, "unit "+r.randomTransform().id, transformed)
 	in.unit, to.unit = true, true
 	if ranged(r.job.Transform) {
 		for _, p := range r.parameters() {
@@ -101,12 +102,12 @@ func (r *run) equivarianceScores(ctx context.Context, layer onnx.Layer) ([]measu
 	return equivarianceScores(sets, found, same), nil
 }
 
-// vectorErrors are the mean squared errors and cosines of predicted vectors, by test sample.
+// vectorErrors holds the mean squared errors and the cosines of predicted vectors, by test sample.
 type vectorErrors [][]float64
 
 func newVectorErrors(n int) vectorErrors { return vectorErrors{make([]float64, n), make([]float64, n)} }
 
-// add compares a vector with that of sample i, the k-th test sample.
+// add compares the prediction y for sample i, the k-th test sample, with the sample's vector in to.
 func (c vectorErrors) add(to *probeInput, i, k int, y []float32) error {
 	want := make([]float32, to.width())
 	if err := to.row(want, i); err != nil {
@@ -121,8 +122,7 @@ func (c vectorErrors) add(to *probeInput, i, k int, y []float32) error {
 	return nil
 }
 
-// cosine returns the cosine of the angle between two vectors: 1 where both are zero, 0 where one
-// is.
+// cosine returns the cosine of the angle between two vectors: 1 if both are zero, 0 if only one is.
 func cosine(a, b []float32) float64 {
 	var ab, aa, bb float64
 	for i, v := range a {
@@ -140,7 +140,7 @@ func cosine(a, b []float32) float64 {
 
 func mean(values []float64) float64 { return stat.Mean(values, nil) }
 
-// equivarianceScores returns the scores of every probe, and those of predicting z itself.
+// equivarianceScores returns the scores of every probe, and those of predicting z itself (same).
 func equivarianceScores(sets []*probeSet, found map[string]outcome, same vectorErrors) []measure.Score {
 	var out []measure.Score
 	for _, d := range sets {
@@ -157,7 +157,7 @@ func equivarianceScores(sets []*probeSet, found map[string]outcome, same vectorE
 		for _, e := range []estimate{
 			{name: "mse", of: column(0), max: math.Inf(1)},
 			{name: "cosine", of: column(1), min: -1, max: 1},
-			{name: "gain", of: gain, min: math.Inf(-1), max: 1, undefined: "nothing moves: z' is z"},
+			{name: "gain", of: gain, min: math.Inf(-1), max: 1, undefined: "the transformation does not change the representation of the test samples"},
 		} {
 			e.n, e.seeds = len(d.test), len(d.seeds)
 			s := e.score()

@@ -13,11 +13,12 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// maxRidgeDim is the longest vector that ridge accepts: it decomposes the second moments.
+// maxRidgeDim is the length d of the longest vector that ridge accepts: it decomposes a d x d
+// matrix.
 const maxRidgeDim = 8192
 
-// penalties of ridge, in units of the mean eigenvalue of the second moments. The validation samples
-// choose.
+// penalties are the values of lambda that ridge tries, in units of the mean eigenvalue of XᵀX. The
+// one with the smallest error on the validation samples is chosen.
 var penalties = []float64{0, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10}
 
 // ridge solves min |X w + c - y|^2 + lambda |w|^2 over the training samples, with X centred, by the
@@ -29,7 +30,7 @@ var penalties = []float64{0, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10}
 func (p *probeSpec) ridge() (map[string]tensor.Tensor, error) {
 	d, outputs := p.input.width(), p.outputs()
 	if d > maxRidgeDim {
-		return nil, fmt.Errorf("ridge decomposes a matrix of %d x %[1]d numbers and accepts at most %d: pool the layer", d, maxRidgeDim)
+		return nil, fmt.Errorf("ridge accepts vectors of at most %d numbers, not %d: pool the layer", maxRidgeDim, d)
 	}
 	m, err := p.moments()
 	if err != nil {
@@ -59,10 +60,10 @@ func (p *probeSpec) ridge() (map[string]tensor.Tensor, error) {
 	return best, nil
 }
 
-// secondMoments are the second moments of a probe's training samples.
+// secondMoments holds the means and the centred sums of products of a probe's training samples.
 type secondMoments struct {
 	x, y   []float64 // means
-	xx, xy []float64 // centred: d x d, upper triangle, and d x outputs
+	xx, xy []float64 // XᵀX (d x d, upper triangle) and Xᵀy (d x outputs)
 }
 
 func (p *probeSpec) moments() (*secondMoments, error) {
@@ -101,7 +102,7 @@ func (p *probeSpec) moments() (*secondMoments, error) {
 	return m, err
 }
 
-// blocks calls use for blocks of samples: x is b x d, y is b x outputs. Both may be overwritten.
+// blocks calls use for blocks of b samples: x is b x d, y is b x outputs. use may overwrite both.
 func (s *source) blocks(use func(x, y []float64)) error {
 	const block = 256
 	k := s.outputs()
@@ -130,8 +131,8 @@ func (s *source) blocks(use func(x, y []float64)) error {
 	return nil
 }
 
-// solution returns the linear layer for one penalty. Directions in which the training samples do
-// not vary get weight 0.
+// solution returns the linear layer for one penalty lambda. Directions in which the training samples
+// do not vary get weight 0.
 func (m *secondMoments) solution(q, qxy *mat.Dense, values []float64, lambda float64) map[string]tensor.Tensor {
 	d, k := qxy.Dims()
 	scaled := mat.NewDense(d, k, nil)
@@ -157,7 +158,8 @@ func (m *secondMoments) solution(q, qxy *mat.Dense, values []float64, lambda flo
 	return map[string]tensor.Tensor{"layer1.weight": weight, "layer1.bias": bias}
 }
 
-// error returns the mean squared error of a linear layer on the validation samples.
+// error returns the squared error of a linear layer, summed over outputs, as a mean over the
+// validation samples.
 func (p *probeSpec) error(weights map[string]tensor.Tensor) (float64, error) {
 	w, c := weights["layer1.weight"], weights["layer1.bias"]
 	d, k := w.Shape[0], w.Shape[1]

@@ -27,8 +27,8 @@ type run struct {
 	checkpoint     *jobCheckpoint
 
 	mutex sync.Mutex
-	work  int64 // done
-	text  string
+	work  int64  // done so far
+	text  string // shown with the progress
 }
 
 // newRun extracts the clean representations of all layers, unless the store has them, and reads
@@ -58,7 +58,8 @@ func newRun(ctx context.Context, j *procedure.Job, rep *Representation, t *Train
 	return r, end, nil
 }
 
-// request returns the request for all layers that can be pooled, with a transformation.
+// request returns the request for the representations of all layers that can be pooled, for
+// transformed samples.
 func (r *run) request(v sampleTransform) features.Request {
 	j := r.job
 	out := features.Request{Model: j.A.Model, Identity: j.A.Identity, Engine: strings.TrimSpace(j.Runtime.Version() + " " + j.Device),
@@ -93,26 +94,27 @@ func (r *run) open(ctx context.Context, layer onnx.Layer, v sampleTransform, pla
 	return tables[0], nil
 }
 
-// newInput returns the vectors of a layer's tables. id identifies the tables.
+// newInput returns the vectors in tables of a layer. id identifies the tables among those of the
+// layer.
 func (r *run) newInput(layer onnx.Layer, id string, tables ...*features.Table) *probeInput {
 	q := r.request(sampleTransform{})
 	full := fmt.Sprintf("%q %q %q %q %q %q %q %s", q.Identity, r.job.A.Model.SHA256(), q.Engine, q.Data, layer.Name, layer.Axes, q.Pool, id)
 	return newProbeInput(full, r.samples.Places, tables...)
 }
 
-// seed returns the seed of the s-th network for some purpose. It does not depend on the
+// seed returns the seed of the s-th network of a kind for a target. It does not depend on the
 // transformation.
-func (r *run) seed(what, kind string, s int) uint64 {
+func (r *run) seed(target, kind string, s int) uint64 {
 	k := r.job.Key
-	return seed.Rand(k.Seed, "probe: start", k.Data, k.Trial, what, kind, s).Uint64()
+	return seed.Rand(k.Seed, "probe: start", k.Data, k.Trial, target, kind, s).Uint64()
 }
 
-// shuffle assigns each sample the target of another sample of the same part.
-func (r *run) shuffle(what string, parts ...[]int) []int {
+// shuffle returns, for each sample, the sample whose target it gets: a random one of the same part.
+func (r *run) shuffle(target string, parts ...[]int) []int {
 	k := r.job.Key
 	partner := dataset.Indices(r.samples.Len())
 	for n, part := range parts {
-		for at, from := range seed.Rand(k.Seed, "probe: null", k.Data, k.Trial, what, n).Perm(len(part)) {
+		for at, from := range seed.Rand(k.Seed, "probe: null", k.Data, k.Trial, target, n).Perm(len(part)) {
 			partner[part[at]] = part[from]
 		}
 	}
@@ -127,7 +129,7 @@ func (r *run) addWork(n int64) {
 	r.job.Progress(r.work, r.text)
 }
 
-// setStatus changes the text that is shown with the progress.
+// setStatus sets the text that is shown with the progress.
 func (r *run) setStatus(text string) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -138,8 +140,8 @@ func (r *run) setStatus(text string) {
 // A layerScorer computes the scores of a measure for one layer.
 type layerScorer func(onnx.Layer) ([]measure.Score, error)
 
-// scoreLayers starts a run, prepares what its layers have in common, and scores them in order. If
-// the context ends it returns the context's error: the run can be resumed.
+// scoreLayers starts a run, calls prepare once, and calls the function that prepare returns for each
+// layer in order. If the context ends it returns the context's error: the run can be resumed.
 func scoreLayers(ctx context.Context, j *procedure.Job, rep *Representation, t *Training, prepare func(*run) (layerScorer, error)) (out []measure.PairScore, err error) {
 	defer func() {
 		if err != nil && ctx.Err() != nil {
@@ -165,7 +167,7 @@ func scoreLayers(ctx context.Context, j *procedure.Job, rep *Representation, t *
 	return out, nil
 }
 
-// pairScores returns scores of a layer as pair scores.
+// pairScores returns scores of a layer as scores of the layer with itself.
 func pairScores(layer int, scores []measure.Score) []measure.PairScore {
 	out := make([]measure.PairScore, len(scores))
 	for i, s := range scores {
@@ -175,26 +177,27 @@ func pairScores(layer int, scores []measure.Score) []measure.PairScore {
 }
 
 // seedsAndNull returns a probe for each seed, and one with shuffled targets for the null.
-func (r *run) seedsAndNull(p probeSpec, what string) (seeds []*probeSpec, null *probeSpec) {
+func (r *run) seedsAndNull(p probeSpec, target string) (seeds []*probeSpec, null *probeSpec) {
 	n := r.training.Seeds
 	if p.kind == Ridge {
-		n = 1 // ridge has no random start
+		n = 1 // ridge has no random initial weights
 	}
 	for s := range n {
 		one := p
-		one.seed = r.seed(what, p.kind, s)
+		one.seed = r.seed(target, p.kind, s)
 		one.name = fmt.Sprintf("%s %s, seed %d", p.name, p.kind, s+1)
 		seeds = append(seeds, &one)
 	}
 	shuffled := p
-	shuffled.seed = r.seed(what, p.kind, 0)
+	shuffled.seed = r.seed(target, p.kind, 0)
 	shuffled.name = fmt.Sprintf("%s %s, null", p.name, p.kind)
-	shuffled.targetSample = r.shuffle(what, p.train, p.validation)
+	shuffled.targetSample = r.shuffle(target, p.train, p.validation)
 	return seeds, &shuffled
 }
 
-// trainingWork returns the work of training a probe, in forward passes of the model. It assumes 30
-// epochs, and a hundred multiplications of a forward pass for each number that it computes.
+// trainingWork estimates the work of training a probe, in forward passes of the model. It assumes at
+// most 30 epochs. The multiplications of a forward pass are estimated as the number of parameters
+// plus 25 for each byte of activations.
 func (r *run) trainingWork(p *probeSpec) int64 {
 	return trainingWork(r.job, r.training, p.kind, p.hidden, p.input.width(), p.outputs(), len(p.train))
 }

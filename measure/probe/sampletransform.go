@@ -11,15 +11,15 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A sampleTransform transforms every sample. The zero value leaves them as they are.
+// A sampleTransform transforms every sample. The zero value leaves samples unchanged.
 type sampleTransform struct {
 	id string
 	op func(dataset.Sample) transform.Op
 }
 
-// drawnTransform transforms each sample by one draw of the transformation. With a list of values
-// each sample gets one of them.
-func (r *run) drawnTransform() sampleTransform {
+// randomTransform transforms each sample by one draw of the transformation. With a list of values
+// each sample gets one of them at random.
+func (r *run) randomTransform() sampleTransform {
 	j := r.job
 	return sampleTransform{id: r.transformID("drawn"), op: func(s dataset.Sample) transform.Op { return j.Transform.Draw(j.Key, r.value(s.Index), s.Index) }}
 }
@@ -35,7 +35,7 @@ func (r *run) transformID(what string) string {
 	return fmt.Sprintf("%s %v %d %q %q %d %s", t.Identity, t.PerTrial, k.Seed, k.Data, k.Transform, k.Trial, what)
 }
 
-// value returns the index of the value for the sample with an index.
+// value returns the index in the list of values of the one for the sample with the given index.
 func (r *run) value(index int) int {
 	n := len(r.job.Transform.Values)
 	if n == 1 {
@@ -45,7 +45,7 @@ func (r *run) value(index int) int {
 	return seed.Rand(k.Seed, "probe: value", k.Data, k.Transform, k.Trial, index).IntN(n)
 }
 
-// parameters returns the parameters of the draws of all samples, scaled to [0, 1] over their range.
+// parameters returns the parameter of each sample's transformation, scaled to [0, 1] over the range.
 func (r *run) parameters() []float64 {
 	j := r.job
 	width := j.Transform.Range.High - j.Transform.Range.Low
@@ -59,18 +59,18 @@ func (r *run) parameters() []float64 {
 	return out
 }
 
-// ranged reports whether the draws have a numeric parameter with a range.
+// ranged reports whether the transformation has a numeric parameter with a range.
 func ranged(t *procedure.Transform) bool { return t.Range != nil && t.Range.Low < t.Range.High }
 
 // listed reports whether the transformation has a list of values.
 func listed(t *procedure.Transform) bool { return len(t.Values) > 1 }
 
-// A parameterBin is the samples with one value of the transformation, or with parameters in one
-// part of its range.
+// A parameterBin contains the samples with one value of the transformation, or with parameters in
+// one part of its range.
 type parameterBin struct {
-	// as in scores: the value, or the middle of the part; "" where there is neither
+	// of the scores: the value, the midpoint of the part, or "" if there is neither
 	parameter string
-	contains  func(i int) bool
+	contains  func(i int) bool // whether sample i is in the bin
 }
 
 // parameterBins divides the samples by the values of a list, or by parts of the range.
@@ -83,12 +83,12 @@ func (r *run) parameterBins(parts int) []parameterBin {
 			out = append(out, parameterBin{value.Parameter, func(i int) bool { return r.value(r.samples.Index[i]) == v }})
 		}
 	case ranged(t):
-		share := r.parameters()
+		fraction := r.parameters()
 		for k := range parts {
 			low, high := float64(k)/float64(parts), float64(k+1)/float64(parts)
-			middle := t.Range.Low + (low+high)/2*(t.Range.High-t.Range.Low)
-			out = append(out, parameterBin{strconv.FormatFloat(rounded(middle), 'g', -1, 64),
-				func(i int) bool { return share[i] >= low && (share[i] < high || k == parts-1) }})
+			midpoint := t.Range.Low + (low+high)/2*(t.Range.High-t.Range.Low)
+			out = append(out, parameterBin{strconv.FormatFloat(round(midpoint), 'g', -1, 64),
+				func(i int) bool { return fraction[i] >= low && (fraction[i] < high || k == parts-1) }})
 		}
 	default:
 		out = append(out, parameterBin{"", func(int) bool { return true }})
@@ -96,8 +96,8 @@ func (r *run) parameterBins(parts int) []parameterBin {
 	return out
 }
 
-// rounded rounds to nine digits, so that 0.15000000000000002 becomes 0.15.
-func rounded(v float64) float64 {
+// round rounds to nine significant digits, so that 0.15000000000000002 becomes 0.15.
+func round(v float64) float64 {
 	out, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 9, 64), 64)
 	if err != nil {
 		return v

@@ -21,10 +21,9 @@ type probeSpec struct {
 	hidden        []int
 	seed          uint64
 	input         *probeInput
-	target        *target     // what is to come out, or
-	targetVectors *probeInput // the vectors that are
-	// the sample whose target stands for that of each sample: shuffled; nil: its own
-	targetSample []int
+	target        *target     // the number or class to predict; nil if targetVectors is set
+	targetVectors *probeInput // the vectors to predict
+	targetSample  []int       // of each sample, the sample whose target is used; nil: its own
 
 	train, validation []int
 }
@@ -43,7 +42,7 @@ func (p *probeSpec) outputs() int {
 	return 1
 }
 
-// network returns the untrained probe. Its input x is batch x width.
+// network returns the untrained probe. Its input x is batch x width, its output y batch x outputs.
 func (p *probeSpec) network() (*onnx.Model, error) {
 	var hidden []int
 	if p.kind == MLP {
@@ -77,7 +76,7 @@ func (p *probeSpec) loss() train.Loss {
 	return train.SquaredError
 }
 
-// targetOf returns the sample whose target a sample has.
+// targetOf returns the sample whose target is used for sample i.
 func (p *probeSpec) targetOf(i int) int {
 	if p.targetSample == nil {
 		return i
@@ -125,7 +124,7 @@ func hashInts(h hash.Hash, v []int) {
 	}
 }
 
-// A source feeds some samples of a probe to its training.
+// A source is the train.Source of some samples of a probe.
 type source struct {
 	*probeSpec
 	samples []int

@@ -12,15 +12,15 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A split is the rows of the samples for training, validation and test.
+// A split holds the indices of the samples for training, validation and test.
 type split struct{ train, validation, test []int }
 
-// split divides the samples in an order that the key decides, except for validation and test
-// samples that the settings name. It does not depend on the transformation, so that one trained
-// probe serves all transformations.
+// split divides the samples in a random order that depends on the key, except for validation and
+// test samples that the settings select by a factor. It does not depend on the transformation, so
+// that a trained probe is valid for all transformations.
 func (t *Training) split(s *features.Samples, src dataset.Source, k measure.Key) (split, error) {
 	var out split
-	shares := slices.Clone(t.Split)
+	fractions := slices.Clone(t.Split)
 	order := seed.Rand(k.Seed, "probe: split", k.Data, k.Trial).Perm(s.Len())
 	for i, part := range []struct {
 		*Part
@@ -30,13 +30,13 @@ func (t *Training) split(s *features.Samples, src dataset.Source, k measure.Key)
 		if part.Factor == "" {
 			continue
 		}
-		in, rest, err := part.divide(s, src, order)
+		in, rest, err := part.separate(s, src, order)
 		if err != nil {
 			return out, fmt.Errorf("%s: %w", part.key, err)
 		}
-		*part.rows, order, shares[i+1] = in, rest, 0
+		*part.rows, order, fractions[i+1] = in, rest, 0
 	}
-	out.share(order, shares)
+	out.divide(order, fractions)
 	if len(out.train) < 2 || len(out.validation) < 1 || len(out.test) < 2 {
 		return out, fmt.Errorf("%w: %d samples for training, %d for validation and %d for the test; at least 2, 1 and 2 are needed",
 			measure.ErrTooFew, len(out.train), len(out.validation), len(out.test))
@@ -47,25 +47,25 @@ func (t *Training) split(s *features.Samples, src dataset.Source, k measure.Key)
 	return out, nil
 }
 
-// share divides the samples that are not named. A part with a share of 0 has its samples already.
-func (p *split) share(order []int, shares []float64) {
+// divide divides samples by fractions. A part with fraction 0 already has its samples.
+func (p *split) divide(order []int, fractions []float64) {
 	n, sum := float64(len(order)), 1.0
-	if shares[1] == 0 || shares[2] == 0 {
-		sum = shares[0] + shares[1] + shares[2]
+	if fractions[1] == 0 || fractions[2] == 0 {
+		sum = fractions[0] + fractions[1] + fractions[2]
 	}
-	a := int(math.Round(n * (shares[0] / sum)))
-	b := int(math.Round(n * (shares[0]/sum + shares[1]/sum)))
+	a := int(math.Round(n * (fractions[0] / sum)))
+	b := int(math.Round(n * (fractions[0]/sum + fractions[1]/sum)))
 	p.train = order[:a]
-	if shares[1] > 0 {
+	if fractions[1] > 0 {
 		p.validation = order[a:b]
 	}
-	if shares[2] > 0 {
+	if fractions[2] > 0 {
 		p.test = order[b:]
 	}
 }
 
-// divide separates the samples of a part from the others.
-func (p *Part) divide(s *features.Samples, src dataset.Source, order []int) (in, out []int, err error) {
+// separate returns the samples of the part and the others.
+func (p *Part) separate(s *features.Samples, src dataset.Source, order []int) (in, out []int, err error) {
 	values, err := factor(s, p.Factor)
 	if err != nil {
 		return nil, nil, err
@@ -84,21 +84,21 @@ func (p *Part) divide(s *features.Samples, src dataset.Source, order []int) (in,
 	return in, out, nil
 }
 
-// wanted returns the values of the part, with those that are given by name.
+// wanted returns the factor values that select the part's samples, given as numbers or by name.
 func (p *Part) wanted(src dataset.Source) ([]float64, error) {
 	out := slices.Clone(p.Values)
 	names := p.categories(src)
 	for _, name := range p.Names {
 		at := slices.Index(names, name)
 		if at < 0 {
-			return nil, fmt.Errorf("the factor %s has no value %q: it has %s", p.Factor, name, strings.Join(names, ", "))
+			return nil, fmt.Errorf("factor %s has no value %q: its values are %s", p.Factor, name, strings.Join(names, ", "))
 		}
 		out = append(out, float64(at))
 	}
 	return out, nil
 }
 
-// categories returns the names of the values of the part's factor, nil where they are numbers.
+// categories returns the names of the values of the part's factor, or nil if they are numbers.
 func (p *Part) categories(src dataset.Source) []string {
 	if p.Factor == Label {
 		return src.Classes()

@@ -18,8 +18,8 @@ const Label = "label"
 type target struct {
 	name     string
 	classes  int       // 0: a number
-	class    []int     // of each sample, -1 where it is not known
-	value    []float64 // of each sample, NaN where it is not known
+	class    []int     // of each sample; -1: unknown
+	value    []float64 // of each sample; NaN: unknown
 	warnings []string
 }
 
@@ -41,7 +41,7 @@ func (t *target) withKnown(rows []int) []int {
 	return out
 }
 
-// factor returns the values of a factor, NaN where a sample has none.
+// factor returns the values of a factor, NaN for a sample without one.
 func factor(s *features.Samples, name string) ([]float64, error) {
 	if name == Label {
 		out := make([]float64, s.Len())
@@ -60,14 +60,14 @@ func factor(s *features.Samples, name string) ([]float64, error) {
 	return values, nil
 }
 
-// factors returns the names of the factors to predict: all of the data where the settings name
-// none, or the label where the data have none.
-func (t *Targets) factors(carried []string, labelled bool) []string {
+// factors returns the names of the factors to predict: those of the settings, else all of the data,
+// else the label.
+func (t *Targets) factors(available []string, labelled bool) []string {
 	switch {
 	case len(t.Factors) > 0:
 		return t.Factors
-	case len(carried) > 0:
-		return carried
+	case len(available) > 0:
+		return available
 	case labelled:
 		return []string{Label}
 	}
@@ -128,8 +128,8 @@ func (t *target) setClasses(values []float64) {
 // samples whose target is not known.
 func (t *target) checkSplit(s split) split {
 	out := split{t.withKnown(s.train), t.withKnown(s.validation), t.withKnown(s.test)}
-	if left := len(s.train) + len(s.validation) + len(s.test) - len(out.train) - len(out.validation) - len(out.test); left > 0 {
-		t.warnings = append(t.warnings, fmt.Sprintf("%d samples have no %s and are left out", left, t.name))
+	if omitted := len(s.train) + len(s.validation) + len(s.test) - len(out.train) - len(out.validation) - len(out.test); omitted > 0 {
+		t.warnings = append(t.warnings, fmt.Sprintf("%d samples have no %s and are left out", omitted, t.name))
 	}
 	switch {
 	case t.classes > 0:
@@ -137,7 +137,7 @@ func (t *target) checkSplit(s split) split {
 	case t.spread(out.train) == 0:
 		t.warnings = append(t.warnings, t.name+" is constant over the training samples")
 	case t.spread(out.train) > 20:
-		t.warnings = append(t.warnings, fmt.Sprintf("%s varies by %.3g: a probe may want more epochs than it has; set scale: {%[1]s: ...}", t.name, t.spread(out.train)))
+		t.warnings = append(t.warnings, fmt.Sprintf("%s has a standard deviation of %.3g: training may need more epochs than are set; set scale: {%[1]s: ...}", t.name, t.spread(out.train)))
 	}
 	return out
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/noether-ml/noether/features"
 )
 
-// A factor whose values are names has classes, and a factor of numbers is a quantity.
+// A factor whose values are names becomes classes, and a factor of numbers a quantity.
 func TestFactorKinds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -33,10 +33,10 @@ func TestFactorKinds(t *testing.T) {
 	var all Targets
 	speaker, err := all.target(src, s, "speaker")
 	if err != nil || speaker.classes != 2 || !slices.Equal(speaker.class, []int{0, 0, 1}) {
-		t.Errorf("%+v, %v", speaker, err)
+		t.Errorf("target of speaker = %+v, %v, want 2 classes", speaker, err)
 	}
 	take, err := all.target(src, s, "take")
 	if err != nil || take.classes != 0 || !slices.Equal(take.value, []float64{1, 3, 2}) {
-		t.Errorf("%+v, %v", take, err)
+		t.Errorf("target of take = %+v, %v, want numbers", take, err)
 	}
 }
