@@ -14,7 +14,7 @@ import (
 
 const (
 	stateKind    = "invert"
-	stateVersion = 1
+	stateVersion = 2
 )
 
 // save saves the results of the finished batches, and the state of the current batch before step
@@ -40,6 +40,9 @@ func (r *run) write(to io.Writer) error {
 	done := min(r.batch*r.s.batch(), r.samples())
 	w.Float32s(r.images.Slice(0, done).Data)
 	w.Float32s(r.loss[:done])
+	for _, dropped := range r.dropped[:done] {
+		w.Bool(dropped)
+	}
 	for i := range r.s.step.state {
 		w.Float32s(r.state[r.iteration%2][i])
 	}
@@ -66,6 +69,9 @@ func (r *run) restore() (bool, error) {
 		done := batch * r.s.batch()
 		f.Float32sInto(r.images.Slice(0, done).Data)
 		f.Float32sInto(r.loss[:done])
+		for i := range done {
+			r.dropped[i] = f.Bool()
+		}
 		for i := range r.s.step.state {
 			f.Float32sInto(r.state[at%2][i])
 		}

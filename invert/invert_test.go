@@ -148,6 +148,22 @@ func TestNonFinite(t *testing.T) {
 
 // For a linear classifier with two classes the margin decreases by radius times |w0 - w1|_2 in an
 // l2 ball, and by radius times |w0 - w1|_1 in an linf ball.
+// A search that meets NaN returns the best image before that.
+func TestBestBeforeNonFinite(t *testing.T) {
+	t.Parallel()
+	// The layer is the first pixel, and NaN below 0.4.
+	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		v := b.Slice(b.Flatten(x, 1), 1, 0, 1, 1)
+		return b.Add(v, b.Mul(b.Sqrt(b.Sub(v, b.Scalar(0.4))), b.Scalar(0)))
+	})
+	x := images(0.45, 0.5, 0.5, 0.5)
+	o := invert.Options{StepSize: 0.07, Steps: 10} // 0.6, 0.53, 0.46, 0.39
+	found := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Images: x, Start: images(0.6, 0.5, 0.5, 0.5)})
+	if !slices.Equal(found.Dropped, []int{0}) || math.Abs(found.Loss[0]-0.01) > 1e-5 || math.Abs(float64(found.Images.Data[0])-0.46) > 1e-5 {
+		t.Errorf("dropped %v, loss %v, image %v; want the image 0.46 with a loss of 0.01", found.Dropped, found.Loss, found.Images.Data[0])
+	}
+}
+
 func TestLinearClassifier(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {

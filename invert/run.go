@@ -19,6 +19,7 @@ type run struct {
 	targets []tensor.Tensor // n x ...
 	images  tensor.Tensor   // best images of the finished batches
 	loss    []float32       // their losses
+	dropped []bool          // samples whose loss or slope became NaN or infinite
 
 	batch, iteration int // current batch and step
 	saved            time.Time
@@ -37,7 +38,7 @@ type lane struct{ in, out [2][]*ort.Value }
 
 func newRun(s *Search, p Problem, targets []tensor.Tensor) *run {
 	return &run{s: s, p: p, targets: targets, saved: time.Now(),
-		images: tensor.New(p.Images.Shape...), loss: make([]float32, p.Images.Shape[0])}
+		images: tensor.New(p.Images.Shape...), loss: make([]float32, p.Images.Shape[0]), dropped: make([]bool, p.Images.Shape[0])}
 }
 
 func (r *run) samples() int { return r.p.Images.Shape[0] }
@@ -265,8 +266,8 @@ func (r *run) stateTensor(name string, side int) []float32 {
 	return nil
 }
 
-// storeBatch stores the results of the current batch. A sample whose last loss or slope is NaN or
-// infinite is marked by a loss of NaN.
+// storeBatch stores the results of the current batch. A sample does not move any more once its loss
+// or slope is NaN or infinite, so those of the last step decide whether it is dropped.
 func (r *run) storeBatch() {
 	from, to := r.rows()
 	side := (r.s.options.Steps + 1) % 2
@@ -274,9 +275,7 @@ func (r *run) storeBatch() {
 	copy(r.loss[from:to], r.stateTensor("key", side))
 	for i := from; i < to; i++ {
 		last := r.measured[0][i-from] + r.measured[1][i-from]
-		if last-last != 0 {
-			r.loss[i] = float32(math.NaN())
-		}
+		r.dropped[i] = last-last != 0
 	}
 	r.iteration = 0
 }
@@ -286,7 +285,10 @@ func (r *run) result() *Result {
 	f := &Result{Images: r.images, Loss: make([]float64, len(r.loss))}
 	for i, v := range r.loss {
 		f.Loss[i] = float64(v)
-		if v != v {
+		if math.IsInf(f.Loss[i], 1) {
+			f.Loss[i] = math.NaN() // no step had a finite loss
+		}
+		if r.dropped[i] {
 			f.Dropped = append(f.Dropped, i)
 		}
 	}

@@ -46,8 +46,9 @@ type Progress struct {
 // A Result is the result of a search.
 type Result struct {
 	Images tensor.Tensor // n x c x h x w: the best image of each sample
-	Loss   []float64     // of that image; NaN for samples that were dropped
-	// samples whose loss or gradient became NaN or infinite: their images have no meaning
+	Loss   []float64     // of that image; NaN if no step had a finite loss
+	// Dropped lists the samples whose loss or gradient became NaN or infinite. Their searches ended
+	// there, and their images are the best before that, or the start if Loss is NaN.
 	Dropped []int
 }
 

@@ -69,7 +69,7 @@ func buildStep(objective Objective, o Options, n int) (*onnx.Model, *step, error
 	}
 	direction, slope := s.normalise(gradients[0])
 	finite := s.b.Op("And", nil, s.finite(l.loss), s.finite(slope))
-	better := s.b.Op("And", nil, finite, s.b.Op("Less", nil, l.key, key))
+	better := s.b.Op("And", nil, s.finite(l.key), s.b.Op("Less", nil, l.key, key))
 	s.setNext("best", s.b.Where(s.perImage(better), s.x, best))
 	s.setNext("key", s.b.Where(better, l.key, key))
 	s.setNext("x", s.b.Where(s.perImage(finite), s.project(s.update(direction, o), o.Ball), s.x))

@@ -84,7 +84,7 @@ func (*robust) Name() string { return "robust-accuracy" }
 
 func (*robust) Descriptor() measure.Descriptor { return Descriptor() }
 
-func (*robust) Version() int { return 1 }
+func (*robust) Version() int { return 2 }
 
 func (m *robust) Settings() any { return m.settings }
 
@@ -134,8 +134,8 @@ type run struct {
 	samples     []dataset.Sample
 	correct     []bool // predictions on x that are correct
 	withstood   []bool // the attacks so far
-	dropped     int
-	round       int // attacks that are done
+	dropped     []bool // samples of which an attack ran into NaN or infinity
+	round       int    // attacks that are done
 	attackState []byte
 }
 
@@ -157,7 +157,7 @@ func (m *robust) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
 	if r.correct, err = correctPredictions(ctx, j.A, r.samples); err != nil {
 		return nil, err
 	}
-	r.withstood = slices.Clone(r.correct)
+	r.withstood, r.dropped = slices.Clone(r.correct), make([]bool, len(r.samples))
 	return r, r.restore()
 }
 
@@ -235,7 +235,9 @@ func (r *run) attack(ctx context.Context) error {
 				r.withstood[row] = false
 			}
 		}
-		r.dropped = len(found.Dropped)
+		for _, k := range found.Dropped {
+			r.dropped[rows[k]] = true
+		}
 		r.attackState = nil
 	}
 	return nil
@@ -280,15 +282,21 @@ func (r *run) scores() []measure.Score {
 		return s
 	}
 	robust := score("robust", r.withstood)
-	if r.dropped > 0 {
-		robust.Warnings = append(robust.Warnings, fmt.Sprintf("the attack on %d samples ran into NaN or infinity: they count as robust", r.dropped))
+	dropped := 0
+	for i, holds := range r.withstood {
+		if holds && r.dropped[i] {
+			dropped++
+		}
+	}
+	if dropped > 0 {
+		robust.Warnings = append(robust.Warnings, fmt.Sprintf("attacks on %d samples ended in NaN or infinity without success: they count as robust", dropped))
 	}
 	return []measure.Score{robust, score("clean", r.correct)}
 }
 
 const (
 	stateKind    = "robust"
-	stateVersion = 1
+	stateVersion = 2
 )
 
 // An attackCheckpoint saves which samples have withstood the attacks, with the state of the current
@@ -310,8 +318,9 @@ func (c attackCheckpoint) Save(now func(io.Writer) error) error {
 	return c.r.job.Checkpoint.Save(func(to io.Writer) error {
 		w := state.Stream(to, stateKind, stateVersion)
 		w.Int(len(c.r.withstood))
-		for _, holds := range c.r.withstood {
+		for i, holds := range c.r.withstood {
 			w.Bool(holds)
+			w.Bool(c.r.dropped[i])
 		}
 		w.Int(c.r.round)
 		if err := w.Nested(now); err != nil {
@@ -325,13 +334,13 @@ func (r *run) restore() error {
 	if r.job.Checkpoint == nil {
 		return nil
 	}
-	withstood, round, now := make([]bool, len(r.withstood)), -1, []byte(nil)
+	withstood, dropped, round, now := make([]bool, len(r.withstood)), make([]bool, len(r.withstood)), -1, []byte(nil)
 	err := state.Load(r.job.Checkpoint, stateKind, stateVersion, func(f *state.Reader) bool {
 		if f.Int() != len(withstood) {
 			return false // other samples, since other ones could be read
 		}
 		for i := range withstood {
-			withstood[i] = f.Bool()
+			withstood[i], dropped[i] = f.Bool(), f.Bool()
 		}
 		round, now = f.Int(), f.Raw()
 		if round < 0 || round >= r.settings.Restarts {
@@ -340,7 +349,7 @@ func (r *run) restore() error {
 		return true
 	})
 	if err == nil && round >= 0 {
-		r.withstood, r.round, r.attackState = withstood, round, now
+		r.withstood, r.dropped, r.round, r.attackState = withstood, dropped, round, now
 	}
 	return err
 }

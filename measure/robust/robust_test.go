@@ -187,6 +187,58 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// A sample that an attack has fooled stays fooled, though a later step meets NaN.
+func TestFooledBeforeNaN(t *testing.T) {
+	t.Parallel()
+	// The margin is 3 v - 1 for the first pixel v, and NaN below 0.2.
+	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		v := b.Slice(b.Flatten(x, 1), 1, 0, 1, 1)
+		nan := b.Mul(b.Sqrt(b.Sub(v, b.Scalar(0.2))), b.Scalar(0))
+		return b.Concat(1, b.Add(b.Sub(b.Mul(v, b.Scalar(3)), b.Scalar(1)), nan), b.Mul(v, b.Scalar(0)))
+	})
+	x := tensor.New(6, 1, 2, 2)
+	for i := range x.Data {
+		x.Data[i] = 0.5
+	}
+	s := robust.Defaults()
+	s.Radius, s.Random, s.StepSize = 0.5, false, 0.05
+	got, clean := run(t, s, job(m, source{x, make([]int, 6)}))
+	if got.Value != 0 || clean.Value != 1 || len(got.Warnings) > 0 {
+		t.Errorf("robust %v, clean %v, warnings %q; want 0, 1 and none", got.Value, clean.Value, got.Warnings)
+	}
+}
+
+// The warning counts the samples of which any attack ended in NaN, not those of the last one alone.
+func TestDroppedInAnyRestart(t *testing.T) {
+	t.Parallel()
+	const n = 60
+	// No attack succeeds. Starts with a bright second pixel give NaN.
+	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		v, w := b.Slice(b.Flatten(x, 1), 1, 0, 1, 1), b.Slice(b.Flatten(x, 1), 1, 1, 2, 1)
+		nan := b.Mul(b.Sqrt(b.Sub(b.Scalar(0.55), w)), b.Scalar(0))
+		return b.Concat(1, b.Add(b.Add(v, b.Scalar(10)), nan), b.Mul(v, b.Scalar(0)))
+	})
+	x := tensor.New(n, 1, 2, 2)
+	for i := range x.Data {
+		x.Data[i] = 0.5
+	}
+	count := func(restarts int) (dropped int) {
+		s := robust.Defaults()
+		s.Radius, s.Restarts, s.Steps = 0.2, restarts, 3
+		got, _ := run(t, s, job(m, source{x, make([]int, n)}))
+		if got.Value != 1 || len(got.Warnings) != 1 {
+			t.Fatalf("robust %v, warnings %q", got.Value, got.Warnings)
+		}
+		if _, err := fmt.Sscanf(got.Warnings[0], "attacks on %d samples ended", &dropped); err != nil {
+			t.Fatal(err)
+		}
+		return dropped
+	}
+	if one, four := count(1), count(4); one == 0 || one > n/2 || four <= n/2 {
+		t.Errorf("%d of %d samples dropped by one attack, %d by four", one, n, four)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*robust.Settings){

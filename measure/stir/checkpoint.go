@@ -24,7 +24,7 @@ type jobCheckpoint struct {
 
 const (
 	stateKind     = "stir"
-	stateVersion  = 1
+	stateVersion  = 2
 	maxInversions = 1 << 16 // in one job
 )
 
@@ -90,10 +90,12 @@ func readFound(r *state.Reader, shape []int) *invert.Result {
 	f := &invert.Result{Images: tensor.New(shape...), Loss: make([]float64, shape[0])}
 	r.Float32sInto(f.Images.Data)
 	r.FloatsInto(f.Loss)
-	for i, v := range f.Loss {
-		if v != v {
-			f.Dropped = append(f.Dropped, i)
+	for _, i := range r.Ints() {
+		if i < 0 || i >= shape[0] {
+			r.Fail(fmt.Errorf("sample %d of %d was dropped", i, shape[0]))
+			return f
 		}
+		f.Dropped = append(f.Dropped, i)
 	}
 	return f
 }
@@ -101,11 +103,12 @@ func readFound(r *state.Reader, shape []int) *invert.Result {
 func writeFound(w *state.Writer, f *invert.Result) {
 	w.Float32s(f.Images.Data)
 	w.Floats(f.Loss)
+	w.Ints(f.Dropped)
 }
 
 const (
 	sharedKind    = "stir: inversion"
-	sharedVersion = 1
+	sharedVersion = 2
 )
 
 // loadShared reads an inversion that a job with another second model has saved. It returns nil if
