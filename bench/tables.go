@@ -25,20 +25,20 @@ var tables = []table{
 			peer("bench.py", "taps", "resnet18", "224", "8", "relu"), golang("model", "TapsRelu$", 10, "NOETHER_BENCH_MODEL=model:resnet18:224"), "peak-MiB"),
 		rate("effective invariance, ResNet-20, CIFAR-10 test set, three rotations", "images/s",
 			peer("bench.py", "ei", "cifar_resnet20", "$DATA/cifar10/test_batch.bin"), golang("study", "EffectiveInvariance$", 1), "MiB-peak"),
-		seis("SEIS at 19 convolutions, 2,000 CIFAR-10 pairs, the two scores", "scores", true),
-		seis("SEIS at 19 convolutions, 2,000 CIFAR-10 pairs, with the null", "null", false),
-		seis("SEIS at 19 convolutions, 2,000 CIFAR-10 pairs, with null and interval", "null-and-interval", false),
+		seis("SEIS at the 19 convolutions of a ResNet-20, 2,000 CIFAR-10 pairs, the two scores", "scores", true),
+		seis("SEIS at the 19 convolutions of a ResNet-20, 2,000 CIFAR-10 pairs, with the null", "null", false),
+		seis("SEIS at the 19 convolutions of a ResNet-20, 2,000 CIFAR-10 pairs, with null and interval", "null-and-interval", false),
 		rate("one step of an inversion, ResNet-18 at 224, batch 8", "images/s", peer("bench.py", "invert", "resnet18", "224", "8"),
 			golang("invert", "Step$", 10, "NOETHER_BENCH_MODEL=model:resnet18:224", "NOETHER_BENCH_SIZE=224", "NOETHER_BENCH_BATCH=8"), ""),
 		rate("one step of an inversion, CIFAR ResNet-18, batch 32", "images/s", peer("bench.py", "invert", "cifar_resnet18", "32", "32"),
 			golang("invert", "Step$", 10, "NOETHER_BENCH_MODEL=model:cifar_resnet18:32", "NOETHER_BENCH_SIZE=32", "NOETHER_BENCH_BATCH=32"), ""),
 		rate("one step of SGD, CIFAR ResNet-18, batch 32", "images/s",
 			peer("bench.py", "train", "cifar_resnet18", "32", "32"), golang("train", "SGD/cifar_resnet18$", 5), ""),
-		rate("one epoch of a 768-512-256-1 probe, batch 32, eight steps in a run", "samples/s",
+		rate("one epoch of a 768-512-256-1 probe, batch 32, eight steps per call of ONNX Runtime", "samples/s",
 			peer("bench.py", "probe", "768", "512,256", "2048"), golang("train", "Probe/spin=false/stepsPerRun=8$", 3), ""),
 	}},
-	{name: "first-run", columns: []string{"network", "images", "the dry run states", "time", "processor time", "peak memory"}, rows: firstRuns()},
-	{name: "seis-size", columns: []string{"SEIS at 19 convolutions", "time"}, rows: []row{
+	{name: "first-run", columns: []string{"network", "images", "time predicted by the dry run", "time", "processor time", "peak memory"}, rows: firstRuns()},
+	{name: "seis-size", columns: []string{"SEIS at the 19 convolutions of a ResNet-20", "time"}, rows: []row{
 		size("1,000 pairs, the two scores", "scores-1000"), size("10,000 pairs, the two scores", "scores-10000"),
 	}},
 	{name: "similarity", columns: []string{"arrays of float32", "statistic", "numpy", noether}, rows: similarities()},
@@ -84,7 +84,7 @@ func seis(work, benchmark string, compared bool) row {
 }
 
 func size(text, benchmark string) row {
-	return row{text: map[string]string{"SEIS at 19 convolutions": text}, cells: []cell{
+	return row{text: map[string]string{"SEIS at the 19 convolutions of a ResNet-20": text}, cells: []cell{
 		{column: "time", from: golang("study", "SEIS/"+benchmark+"$", 1), metric: "s/op", unit: "s", memory: "MiB-peak", once: true},
 	}}
 }
@@ -104,7 +104,7 @@ func firstRuns() []row {
 		rows = append(rows, row{text: map[string]string{"network": net}, cells: []cell{
 			{column: "time", from: first, metric: "s", unit: "s"},
 			{column: "images", from: same, metric: "images"},
-			{column: "the dry run states", from: same, metric: "stated", unit: "s"},
+			{column: "time predicted by the dry run", from: same, metric: "stated", unit: "s"},
 			{column: "processor time", from: same, metric: "cpu-s", unit: "s"},
 			{column: "peak memory", from: same, metric: "MiB-peak", unit: "MiB"},
 		}})
@@ -127,7 +127,7 @@ func similarities() []row {
 	return rows
 }
 
-var networkColumns = []string{"network", "every tensor: PyTorch", "every tensor: Noether", "ratio", "read besides", "of these: PyTorch", "of these: Noether"}
+var networkColumns = []string{"network", "every tensor: PyTorch", "every tensor: Noether", "ratio", "other outputs read", "these outputs: PyTorch", "these outputs: Noether"}
 
 // networks returns a row for each line of networks.txt: the network, its input's side, the batch, the
 // class of PyTorch modules that are read besides every tensor, and the layers that these are here.
@@ -139,11 +139,11 @@ func networks(ofPeer, metric, unit, threads string) []row {
 		settings := []string{"NOETHER_BENCH_MODEL=model:" + net + ":" + side, "NOETHER_BENCH_SIZE=" + side, "NOETHER_BENCH_BATCH=" + batch,
 			"NOETHER_BENCH_LAYERS=" + layers, "NOETHER_BENCH_THREADS=" + threads}
 		script := func(kept string) source { return peer("bench/networks.py", "$PEERS", net, side, batch, kept, threads) }
-		rows = append(rows, row{text: map[string]string{"network": net, "read besides": class}, ratio: "ratio", cells: []cell{
+		rows = append(rows, row{text: map[string]string{"network": net, "other outputs read": class}, ratio: "ratio", cells: []cell{
 			{column: "every tensor: PyTorch", from: script("all"), metric: ofPeer, unit: unit},
 			{column: "every tensor: Noether", from: golang("model", "TapsAll$", 7, settings...), metric: metric, unit: unit},
-			{column: "of these: PyTorch", from: script(class), metric: ofPeer, unit: unit},
-			{column: "of these: Noether", from: golang("model", "Taps$", 7, settings...), metric: metric, unit: unit},
+			{column: "these outputs: PyTorch", from: script(class), metric: ofPeer, unit: unit},
+			{column: "these outputs: Noether", from: golang("model", "Taps$", 7, settings...), metric: metric, unit: unit},
 		}})
 	}
 	return rows
