@@ -23,6 +23,9 @@ func check(m *Model) error {
 	case v != 0 && v < MinOpset:
 		return fmt.Errorf("uses opset %d, and ONNX Runtime supports %d and later: convert it with onnx.version_converter", v, MinOpset)
 	}
+	if err := checkCalls(m.proto); err != nil {
+		return err
+	}
 	if err := checkTensors(m); err != nil {
 		return err
 	}
@@ -36,6 +39,53 @@ func usesStandard(g *pb.GraphProto) bool {
 		}
 	}
 	return false
+}
+
+// MaxCalled bounds the nodes that calls of functions stand for, since a small file of functions that
+// call functions makes exponentially many. The engine and package rewrite replace all calls.
+const MaxCalled = 1 << 16
+
+// checkCalls returns an error for functions that call themselves, or that stand for more than
+// MaxCalled nodes.
+func checkCalls(p *pb.ModelProto) error {
+	if len(p.Functions) == 0 {
+		return nil
+	}
+	functions := pbutil.Functions(p)
+	sizes := map[*pb.FunctionProto]int{} // 0: being counted
+	var count func(nodes []*pb.NodeProto) (int, error)
+	count = func(nodes []*pb.NodeProto) (total int, err error) {
+		for _, n := range nodes {
+			if f := functions[pbutil.Called(n)]; f != nil {
+				size, known := sizes[f]
+				if known && size == 0 {
+					return 0, fmt.Errorf("function %q calls itself", f.GetName())
+				}
+				if !known {
+					sizes[f] = 0
+					if size, err = count(f.Node); err != nil {
+						return 0, err
+					}
+					size += len(f.Node) + 1
+					sizes[f] = size
+				}
+				total += size
+			}
+			for _, g := range pbutil.Subgraphs(n) {
+				size, err := count(g.Node)
+				if err != nil {
+					return 0, err
+				}
+				total += size
+			}
+			if total > MaxCalled {
+				return 0, fmt.Errorf("%s: functions that call functions make more than %d nodes", Label(n), MaxCalled)
+			}
+		}
+		return total, nil
+	}
+	_, err := count(p.Graph.Node)
+	return err
 }
 
 // IsStandard reports whether a node is of the standard operator set.

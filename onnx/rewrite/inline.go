@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/noether-ml/noether/onnx"
@@ -14,12 +13,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Bounds on what functions that call functions can make of a small file: nodes, and calls inside
-// calls.
-const (
-	maxInlined = 1 << 16
-	maxNested  = 64
-)
+// maxNested bounds the calls inside calls of functions.
+const maxNested = 64
 
 // Inline returns a model without calls of its own functions, and without an If whose condition is
 // known before anything runs. Their nodes stand in the main graph instead. Tensors of the main
@@ -31,7 +26,7 @@ func Inline(m *onnx.Model) (*onnx.Model, error) {
 			return m, err
 		}
 		if depth == maxNested {
-			return nil, fmt.Errorf("inlining: its functions call one another more than %d times, or without end", maxNested)
+			return nil, fmt.Errorf("inlining: its functions call one another more than %d times", maxNested)
 		}
 		m = next
 	}
@@ -58,16 +53,17 @@ func isIf(n *pb.NodeProto) bool { return n.GetOpType() == "If" && onnx.IsStandar
 
 // An inliner replaces nodes of a message by the nodes that they stand for.
 type inliner struct {
-	proto   *pb.ModelProto
-	tensors nameSet
-	nodes   nameSet
+	proto     *pb.ModelProto
+	functions map[pbutil.Function]*pb.FunctionProto
+	tensors   nameSet
+	nodes     nameSet
 }
 
 func newInliner(m *onnx.Model) *inliner {
 	p := pbutil.Shallow(m.Proto())
 	p.Graph = pbutil.Shallow(p.Graph)
 	p.Graph.Initializer, p.OpsetImport = slices.Clip(p.Graph.Initializer), slices.Clip(p.OpsetImport)
-	in := &inliner{proto: p, tensors: nameSet{}, nodes: nameSet{}}
+	in := &inliner{proto: p, functions: pbutil.Functions(p), tensors: nameSet{}, nodes: nameSet{}}
 	for name := range m.ElementTypes() {
 		in.tensors[name] = true
 	}
@@ -114,8 +110,8 @@ func (in *inliner) replace(bodyOf func(*pb.NodeProto) (*body, error)) (changed b
 		}
 		changed = true
 		nodes = append(nodes, in.unfold(n, inner)...)
-		if len(nodes) > maxInlined {
-			return false, fmt.Errorf("%s: functions that call functions make more than %d nodes", onnx.Label(n), maxInlined)
+		if len(nodes) > onnx.MaxCalled {
+			return false, fmt.Errorf("%s: functions that call functions make more than %d nodes", onnx.Label(n), onnx.MaxCalled)
 		}
 	}
 	g.Node = nodes
@@ -186,7 +182,7 @@ func (in *inliner) functionBody(n *pb.NodeProto) (*body, error) {
 			inner.inputs[name] = n.Input[i]
 		}
 	}
-	for _, raw := range newer(f, functionDefaults) {
+	for _, raw := range pbutil.Unknown(f, functionDefaults) {
 		a := new(pb.AttributeProto)
 		if err := proto.Unmarshal(raw, a); err != nil {
 			return nil, errors.New("the function has a default that cannot be read")
@@ -199,53 +195,11 @@ func (in *inliner) functionBody(n *pb.NodeProto) (*body, error) {
 	return inner, nil
 }
 
-func (in *inliner) function(n *pb.NodeProto) *pb.FunctionProto {
-	for _, f := range in.proto.Functions {
-		if f.GetName() == n.GetOpType() && f.GetDomain() == n.GetDomain() && overload(f, functionOverload) == overload(n, nodeOverload) {
-			return f
-		}
-	}
-	return nil
-}
+func (in *inliner) function(n *pb.NodeProto) *pb.FunctionProto { return in.functions[pbutil.Called(n)] }
 
-// Fields that came to the schema later than what is generated here.
-const (
-	functionDefaults = 11
-	functionOverload = 13
-	nodeOverload     = 8
-)
-
-// newer are the values of a field, strings or messages, that the generated schema does not know.
-func newer(m proto.Message, field protowire.Number) [][]byte {
-	var values [][]byte
-	for raw := []byte(m.ProtoReflect().GetUnknown()); len(raw) > 0; {
-		number, kind, n := protowire.ConsumeTag(raw)
-		if n < 0 {
-			return values
-		}
-		raw = raw[n:]
-		if number == field && kind == protowire.BytesType {
-			value, n := protowire.ConsumeBytes(raw)
-			if n < 0 {
-				return values
-			}
-			values = append(values, value)
-		}
-		n = protowire.ConsumeFieldValue(number, kind, raw)
-		if n < 0 {
-			return values
-		}
-		raw = raw[n:]
-	}
-	return values
-}
-
-func overload(m proto.Message, field protowire.Number) string {
-	if values := newer(m, field); len(values) > 0 {
-		return string(values[len(values)-1])
-	}
-	return ""
-}
+// functionDefaults is the field of a function's defaults, which came to the schema later than what is
+// generated here.
+const functionDefaults = 11
 
 // importOpsets adds the operator sets of a function to those of the model.
 func (in *inliner) importOpsets(sets []*pb.OperatorSetIdProto) error {

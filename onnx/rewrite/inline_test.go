@@ -1,6 +1,7 @@
 package rewrite_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -117,19 +118,24 @@ func TestInlineFunctions(t *testing.T) {
 
 func TestInlineErrors(t *testing.T) {
 	t.Parallel()
-	endless := withFunctions(t, 17)
-	endless.Functions[0].Node = []*pb.NodeProto{
-		node("leaky", "local", []string{"a"}, []string{"m"}), node("leaky", "local", []string{"m"}, []string{"b"}),
+	deep := withFunctions(t, 17)
+	for i := range 70 { // each calls the one before it
+		f := proto.Clone(deep.Functions[1]).(*pb.FunctionProto)
+		f.Name = proto.String(fmt.Sprint("deep", i))
+		before := "twice"
+		if i > 0 {
+			before = fmt.Sprint("deep", i-1)
+		}
+		f.Node = []*pb.NodeProto{node(before, "local", f.Input, f.Output)}
+		deep.Functions = append(deep.Functions, f)
 	}
-	loop := withFunctions(t, 17)
-	loop.Functions[0].Node = []*pb.NodeProto{node("leaky", "local", []string{"a"}, []string{"b"})}
+	deep.Graph.Node[0].OpType = proto.String("deep69")
 	many := withFunctions(t, 17)
 	many.Graph.Node[1].Input = []string{"h", "h"}
 	for want, p := range map[string]*pb.ModelProto{
-		"version 15":          withFunctions(t, 15),
-		"functions that call": endless,
-		"without end":         loop,
-		"1 inputs":            many,
+		"version 15":         withFunctions(t, 15),
+		"more than 64 times": deep,
+		"1 inputs":           many,
 	} {
 		if _, err := rewrite.Inline(parsed(t, p)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error is %v, want one line with %q", err, want)
