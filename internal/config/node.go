@@ -129,6 +129,9 @@ func Parse(file string, data []byte, vars map[string]string) (*Node, error) {
 	if line := deepLine(data); line > 0 {
 		return nil, &Error{File: file, Line: line, Col: 1, Msg: fmt.Sprintf("more than %d levels of nesting", maxNesting)}
 	}
+	if line := wideLine(data); line > 0 {
+		return nil, &Error{File: file, Line: line, Col: 1, Msg: fmt.Sprintf("a mapping of more than %d keys", maxKeys)}
+	}
 	tree, err := parse(data)
 	if err != nil {
 		var y yaml.Error
