@@ -54,14 +54,19 @@ type Model struct {
 // first axis is not the batch, such as the windows of a Swin transformer. Naming such a layer is an
 // error. Errors are one line that contains the file's name.
 func Open(rt *ort.Runtime, path string, o Options) (*Model, error) {
-	m, err := open(rt, path, o)
+	return OpenContext(context.Background(), rt, path, o)
+}
+
+// OpenContext is Open with a context that ends the runs on dummy inputs.
+func OpenContext(ctx context.Context, rt *ort.Runtime, path string, o Options) (*Model, error) {
+	m, err := open(ctx, rt, path, o)
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", path, err)
 	}
 	return m, nil
 }
 
-func open(rt *ort.Runtime, path string, o Options) (*Model, error) {
+func open(ctx context.Context, rt *ort.Runtime, path string, o Options) (*Model, error) {
 	file, err := read(path)
 	if err != nil {
 		return nil, err
@@ -83,7 +88,7 @@ func open(rt *ort.Runtime, path string, o Options) (*Model, error) {
 	if err := m.findScores(); err != nil {
 		return nil, err
 	}
-	if err := m.inferShapes(context.Background(), axes); err != nil {
+	if err := m.inferShapes(ctx, axes); err != nil {
 		return nil, err
 	}
 	if m.sha256, err = file.SHA256(); err != nil {

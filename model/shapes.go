@@ -118,7 +118,11 @@ func (m *Model) sampleShapes(ctx context.Context, layers []onnx.Layer) (map[stri
 		return nil, err
 	}
 	two, err := p.shapes(ctx, 2)
-	if err != nil {
+	var late *ort.TimeoutError
+	switch {
+	case ctx.Err() != nil, errors.As(err, &late):
+		return nil, err
+	case err != nil:
 		m.batch = 1
 		return perSample(names, one, one, 1, 1), nil
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	binding "github.com/yalue/onnxruntime_go"
 
@@ -17,9 +18,10 @@ import (
 type Runtime struct {
 	path, version string
 	providers     []string
-	starting      sync.Mutex  // held while the first session is created
-	started       atomic.Bool // a session has been created
-	plain         atomic.Bool // sessions use no native operators
+	starting      sync.Mutex   // held while the first session is created
+	started       atomic.Bool  // a session has been created
+	plain         atomic.Bool  // sessions use no native operators
+	limit         atomic.Int64 // of one run of later sessions, in nanoseconds; 0: none
 }
 
 // loaded is the library of the process. There can be only one, since its environment is global.
@@ -68,6 +70,11 @@ func Load(path string) (*Runtime, error) {
 // DisableAcceleration makes later sessions use standard operators only, as Options.NoAcceleration
 // does.
 func (r *Runtime) DisableAcceleration() { r.plain.Store(true) }
+
+// LimitRuns ends every run of later sessions that takes longer than limit, with a TimeoutError. The
+// engine checks the time between operators, so that a single operator is not interrupted. 0 is no
+// limit.
+func (r *Runtime) LimitRuns(limit time.Duration) { r.limit.Store(int64(limit)) }
 
 // Path returns the path of the library.
 func (r *Runtime) Path() string { return r.path }

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"time"
 	"unsafe"
 
 	binding "github.com/yalue/onnxruntime_go"
@@ -40,6 +41,14 @@ type Options struct {
 type Session struct {
 	inputs, outputs []string
 	session         *binding.DynamicAdvancedSession
+	limit           time.Duration // of one run; 0: none
+}
+
+// A TimeoutError is the error of a run that Runtime.LimitRuns ended.
+type TimeoutError struct{ Limit time.Duration }
+
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("running a graph: it did not end within the time limit of %v", e.Limit)
 }
 
 // NewSession returns a session for a graph in memory or read from a file. Its inputs and outputs
@@ -102,7 +111,7 @@ func (r *Runtime) newSession(inputs, outputs []string, o Options, open func(*bin
 	if err != nil {
 		return nil, fmt.Errorf("making a session: %w", oneLine(err))
 	}
-	return &Session{inputs: slices.Clone(inputs), outputs: slices.Clone(outputs), session: session}, nil
+	return &Session{inputs: slices.Clone(inputs), outputs: slices.Clone(outputs), session: session, limit: time.Duration(r.limit.Load())}, nil
 }
 
 // first calls open, one call at a time until one has succeeded. The first session registers the
@@ -266,8 +275,13 @@ func release(values []*Value, list []binding.Value) {
 	}
 }
 
-// run executes the graph and stops when ctx ends.
+// run executes the graph and stops when ctx or the time limit ends.
 func (s *Session) run(ctx context.Context, in, out []binding.Value) error {
+	if s.limit > 0 {
+		limited, cancel := context.WithTimeoutCause(ctx, s.limit, &TimeoutError{s.limit})
+		defer cancel()
+		ctx = limited
+	}
 	options, err := binding.NewRunOptions()
 	if err != nil {
 		return fmt.Errorf("running a graph: %w", oneLine(err))
@@ -281,7 +295,12 @@ func (s *Session) run(ctx context.Context, in, out []binding.Value) error {
 	err = s.session.RunWithOptions(in, out, options)
 	if !stop() {
 		<-stopped // options must live until Terminate has returned
-		if err != nil {
+		var late *TimeoutError
+		switch {
+		case err == nil:
+		case errors.As(context.Cause(ctx), &late):
+			return late
+		default:
 			return ctx.Err()
 		}
 	}

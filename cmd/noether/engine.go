@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +25,12 @@ type engineFlags struct {
 	device     string
 	threads    int
 	accelerate bool
+	timeout    time.Duration // of one run of the engine; 0: none
 }
+
+// defaultTimeout is the default of --timeout. A batch takes seconds, and for the largest networks
+// on one core minutes, so that a run of an hour is one that never ends.
+const defaultTimeout = time.Hour
 
 func addEngineFlags(c *cobra.Command) *engineFlags {
 	e := &engineFlags{command: c}
@@ -33,6 +39,7 @@ func addEngineFlags(c *cobra.Command) *engineFlags {
 	f.StringVar(&e.device, "device", "cpu", "cpu, cuda, coreml, tensorrt, openvino or directml, where the library has it")
 	f.IntVar(&e.threads, "threads", 0, "threads of the engine and of the BLAS (default: the cores that the scheduler or a container grants)")
 	f.BoolVar(&e.accelerate, "accelerate", true, "native operators where these are faster on the processor; the scores are the same to rounding")
+	f.DurationVar(&e.timeout, "timeout", defaultTimeout, "largest time of one run of a network on a batch, checked between operators, such as 10m; 0: none")
 	return e
 }
 
@@ -40,6 +47,9 @@ func addEngineFlags(c *cobra.Command) *engineFlags {
 func (e *engineFlags) open() (study.Options, error) {
 	if e.threads < 0 {
 		return study.Options{}, usagef(e.command, "--threads is %d; it must be a number of threads, or 0 for all cores", e.threads)
+	}
+	if e.timeout < 0 {
+		return study.Options{}, usagef(e.command, "--timeout is %v; it must be a time such as 10m, or 0 for no limit", e.timeout)
 	}
 	if known := []string{"cpu", "cuda", "coreml", "tensorrt", "openvino", "directml"}; !slices.Contains(known, e.device) {
 		return study.Options{}, usagef(e.command, "--device is %q; known are %s", e.device, strings.Join(known, ", "))
@@ -73,10 +83,14 @@ func (e *engineFlags) load() (*ort.Runtime, error) {
 		return nil, err
 	}
 	rt, err := ort.Load(path)
-	if err == nil && !e.accelerate {
+	if err != nil {
+		return nil, err
+	}
+	if !e.accelerate {
 		rt.DisableAcceleration()
 	}
-	return rt, err
+	rt.LimitRuns(e.timeout)
+	return rt, nil
 }
 
 // note prints a remark that is not an error.

@@ -88,7 +88,7 @@ func guessStudy(ctx context.Context, engine *engineFlags, modelPath, dataPath, f
 		return spec.Guess{}, err
 	}
 	rate := spec.RateOf(dataPath) // 0: the data are no sounds
-	m, err := model.Open(o.Runtime, modelPath, model.Options{Layers: []string{"all"}, Size: [2]int{224, 224}, Samples: rate, Threads: o.Threads, Device: o.Device})
+	m, err := model.OpenContext(ctx, o.Runtime, modelPath, model.Options{Layers: []string{"all"}, Size: [2]int{224, 224}, Samples: rate, Threads: o.Threads, Device: o.Device})
 	if err != nil {
 		return spec.Guess{}, err
 	}

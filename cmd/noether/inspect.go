@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -67,7 +68,7 @@ T token or time). The names and operators are what layers: in a study file takes
 			if size < 0 || length < 0 {
 				return usagef(c, "--size and --length are above 0")
 			}
-			found, err := inspect(engine, args[0], patterns, size, length)
+			found, err := inspect(c.Context(), engine, args[0], patterns, size, length)
 			if err != nil {
 				return err
 			}
@@ -86,7 +87,7 @@ T token or time). The names and operators are what layers: in a study file takes
 
 // inspect opens a model as a study would. A model that cannot be measured is listed all the same,
 // without shapes.
-func inspect(engine *engineFlags, path string, patterns []string, size, length int) (*inspection, error) {
+func inspect(ctx context.Context, engine *engineFlags, path string, patterns []string, size, length int) (*inspection, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20)) // a model may be most of the memory
 	graph, err := onnx.Read(path)
 	if err != nil {
@@ -115,7 +116,10 @@ func inspect(engine *engineFlags, path string, patterns []string, size, length i
 	}
 	debug.FreeOSMemory() // the weights are read again
 	roles := map[string]string{}
-	m, err := model.Open(o.Runtime, path, model.Options{ReloadWeights: true, Layers: patterns, Size: [2]int{size, size}, Samples: length, Threads: o.Threads, Device: o.Device})
+	m, err := model.OpenContext(ctx, o.Runtime, path, model.Options{ReloadWeights: true, Layers: patterns, Size: [2]int{size, size}, Samples: length, Threads: o.Threads, Device: o.Device})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		out.Problem = strings.TrimPrefix(err.Error(), "model "+path+": ")
 		axes, err := infer.Axes(graph, nil)

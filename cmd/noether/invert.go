@@ -147,7 +147,7 @@ func (f *invertFlags) run(ctx context.Context, engine *engineFlags, path string)
 	if err != nil {
 		return err
 	}
-	m, layer, err := f.open(o, path, f.layer, f.preprocess)
+	m, layer, err := f.open(ctx, o, path, f.layer, f.preprocess)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (f *invertFlags) run(ctx context.Context, engine *engineFlags, path string)
 		if pre == "" {
 			pre = f.preprocess
 		}
-		other, otherLayer, err := f.open(o, f.against, f.againstLayer, pre)
+		other, otherLayer, err := f.open(ctx, o, f.against, f.againstLayer, pre)
 		if err != nil {
 			return err
 		}
@@ -192,7 +192,7 @@ func (f *invertFlags) run(ctx context.Context, engine *engineFlags, path string)
 }
 
 // open opens a model and its layer.
-func (f *invertFlags) open(o study.Options, path, layer, preprocess string) (*model.Model, onnx.Layer, error) {
+func (f *invertFlags) open(ctx context.Context, o study.Options, path, layer, preprocess string) (*model.Model, onnx.Layer, error) {
 	pre, file, err := spec.PreprocessFor(preprocess, path)
 	if err != nil {
 		return nil, onnx.Layer{}, err
@@ -200,7 +200,7 @@ func (f *invertFlags) open(o study.Options, path, layer, preprocess string) (*mo
 	if preprocess == "" && file == "" {
 		note(fmt.Sprintf("no preprocessing is known for %s: it gets images with values from 0 to 1; say --preprocess", path))
 	}
-	m, err := model.Open(o.Runtime, path, model.Options{Layers: []string{layer}, Preprocess: pre, Size: [2]int{f.size, f.size}, Threads: o.Threads, Device: o.Device})
+	m, err := model.OpenContext(ctx, o.Runtime, path, model.Options{Layers: []string{layer}, Preprocess: pre, Size: [2]int{f.size, f.size}, Threads: o.Threads, Device: o.Device})
 	if err != nil {
 		return nil, onnx.Layer{}, err
 	}

@@ -6,8 +6,11 @@ import (
 	"path/filepath"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
 	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -52,6 +55,36 @@ func Write(t testing.TB, dir, name string, o Options) string {
 	flat := b.Flatten(b.Relu("conv"), 1)
 	b.Output("logits", b.Gemm(flat, b.Const("v", random(6*(o.Size/2)*(o.Size/2), o.Classes)), b.Const("c", random(o.Classes)), nil))
 	return Save(t, filepath.Join(dir, name+".onnx"), b, "logits")
+}
+
+// WriteEndless writes NAME.onnx into a folder and returns its path. The model takes images of 3 x 16
+// x 16 and adds 1 to them in a Loop that never ends, each pass of which takes microseconds.
+func WriteEndless(t testing.TB, dir, name string) string {
+	t.Helper()
+	scalar := func(name string, typ onnx.Type) *pb.ValueInfoProto {
+		return &pb.ValueInfoProto{Name: &name, Type: &pb.TypeProto{Value: &pb.TypeProto_TensorType{
+			TensorType: &pb.TypeProto_Tensor{ElemType: proto.Int32(int32(typ)), Shape: &pb.TensorShapeProto{}}}}}
+	}
+	images := scalar("old", onnx.Float)
+	images.Type.GetTensorType().Shape = nil
+	sum := proto.Clone(images).(*pb.ValueInfoProto)
+	sum.Name = proto.String("new")
+	b := onnx.NewBuilder(17)
+	x := b.Identity(b.Input("x", onnx.Float, -1, 3, 16, 16))
+	one := b.Scalar(1)
+	body := &pb.GraphProto{
+		Name:   proto.String("body"),
+		Input:  []*pb.ValueInfoProto{scalar("i", onnx.Int64), scalar("before", onnx.Bool), images},
+		Output: []*pb.ValueInfoProto{scalar("after", onnx.Bool), sum},
+		Node: []*pb.NodeProto{
+			{OpType: proto.String("Identity"), Input: []string{"before"}, Output: []string{"after"}},
+			{OpType: proto.String("Add"), Input: []string{"old", string(one)}, Output: []string{"new"}},
+		},
+	}
+	always := b.Cast(one, onnx.Bool)
+	y := b.Op("Loop", onnx.Attrs{"body": body}, "", always, x)
+	b.Output("y", b.ReduceMean(y, false, 2, 3))
+	return Save(t, filepath.Join(dir, name+".onnx"), b)
 }
 
 // Save writes the graph of a builder to a file and returns its path. If outputs are given, the

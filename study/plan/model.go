@@ -40,7 +40,7 @@ func openModel(ctx context.Context, s *spec.Study, entry spec.Model, size [2]int
 	if s.WantsPenultimate() {
 		wanted = append(slices.Clip(layers), "penultimate")
 	}
-	m, err := model.Open(o.Runtime, path, model.Options{Layers: wanted, Axes: axes, Input: entry.Input, Layout: entry.Layout,
+	m, err := model.OpenContext(ctx, o.Runtime, path, model.Options{Layers: wanted, Axes: axes, Input: entry.Input, Layout: entry.Layout,
 		Inputs: inputs, Output: entry.Output, Scores: entry.Scores, Preprocess: pre, Size: size, Samples: samplesOf(waveform, pre), Threads: o.Threads, Device: o.Device,
 		ReloadWeights: len(s.Models) > 1})
 	if err != nil {

@@ -116,6 +116,9 @@ func (p *Plan) openModels(ctx context.Context, o Options) error {
 			p.Models = append(p.Models, open)
 			continue
 		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		f := scores.Failure{Key: FailureKey("model", m.Name), Model: m.Name}
 		if err := p.fail(f, err); err != nil { // the error names the file
 			return err
