@@ -14,6 +14,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // Write writes data to path, replacing what is there.
@@ -45,19 +47,19 @@ func WriteFunc(path string, f func(io.Writer) error) (err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return errors.New("it is a folder")
 	}
-	file, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	file, err := filesys.Create(temp, 0o666)
 	if err != nil {
 		return err
 	}
 	if err := fill(file, f); err != nil {
-		os.Remove(temp)
+		filesys.Remove(temp)
 		return err
 	}
-	if err := os.Rename(temp, path); err != nil {
-		os.Remove(temp)
+	if err := filesys.Rename(temp, path); err != nil {
+		filesys.Remove(temp)
 		return err
 	}
-	syncDir(dir)
+	filesys.SyncDir(dir)
 	return nil
 }
 
@@ -92,7 +94,7 @@ func cause(err error, temp string) error {
 }
 
 // fill writes what f writes, syncs the file and closes it.
-func fill(file *os.File, f func(io.Writer) error) error {
+func fill(file *filesys.File, f func(io.Writer) error) error {
 	defer file.Close()
 	buffered := bufio.NewWriterSize(file, 1<<16)
 	if err := f(buffered); err != nil {
@@ -105,16 +107,4 @@ func fill(file *os.File, f func(io.Writer) error) error {
 		return err
 	}
 	return file.Close()
-}
-
-// syncDir syncs a folder, so that a rename survives a loss of power. Errors are ignored: not every
-// system can sync a folder, and the file is complete either way.
-func syncDir(dir string) {
-	if dir == "" {
-		dir = "."
-	}
-	if d, err := os.Open(dir); err == nil {
-		d.Sync()
-		d.Close()
-	}
 }

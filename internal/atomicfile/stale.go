@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"time"
+
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // StaleAfter is the age from which a temporary file belongs to no process that still writes it.
@@ -58,6 +60,6 @@ func RemoveStale(dir string) {
 		return
 	}
 	for _, file := range Stale(dir, now) {
-		os.Remove(file)
+		filesys.Remove(file)
 	}
 }

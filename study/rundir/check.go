@@ -13,6 +13,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/checksum"
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study/internal/guard"
 	"github.com/noether-ml/noether/study/plan"
@@ -142,14 +143,14 @@ func (c *checker) report(file, kind, why string, mend func(file string) (string,
 // moveAside moves a file into the folder aside.
 func (c *checker) moveAside(file string) (string, error) {
 	to := filepath.Join(aside, file)
-	if err := os.MkdirAll(filepath.Dir(c.folder.Path(to)), 0o777); err != nil {
+	if err := filesys.MkdirAll(filepath.Dir(c.folder.Path(to)), 0o777); err != nil {
 		return "", err
 	}
-	return "moved to " + filepath.ToSlash(to), os.Rename(c.folder.Path(file), c.folder.Path(to))
+	return "moved to " + filepath.ToSlash(to), filesys.Rename(c.folder.Path(file), c.folder.Path(to))
 }
 
 func (c *checker) remove(file string) (string, error) {
-	err := os.RemoveAll(c.folder.Path(file))
+	err := filesys.RemoveAll(c.folder.Path(file))
 	return "removed", err
 }
 

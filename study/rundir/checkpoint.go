@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/study/plan"
 	"github.com/noether-ml/noether/train"
 )
@@ -60,7 +61,7 @@ func (k *checkpoint) Save(state func(io.Writer) error) error {
 	// The folder of what is shared is made when something is, and goes with every run of the study
 	// that ends.
 	for tries := 0; errors.Is(err, os.ErrNotExist) && tries < 10; tries++ {
-		if err = os.MkdirAll(filepath.Dir(k.path), 0o777); err == nil {
+		if err = filesys.MkdirAll(filepath.Dir(k.path), 0o777); err == nil {
 			err = write()
 		}
 	}

@@ -2,10 +2,10 @@ package rundir
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study/plan"
 )
@@ -91,7 +91,7 @@ func (f Folder) writeFailure(x scores.Failure) error {
 	if x.Part != "" {
 		name += "." + x.Part
 	}
-	if err := os.MkdirAll(f.Path("failures"), 0o777); err != nil {
+	if err := filesys.MkdirAll(f.Path("failures"), 0o777); err != nil {
 		return err
 	}
 	return scores.WriteFailure(f.Path("failures", name+".json"), x)
@@ -102,23 +102,22 @@ func (f Folder) writeFailure(x scores.Failure) error {
 func (f Folder) RemoveFailures(key string) {
 	files, _ := f.list("failures", key+".", ".json")
 	for _, file := range files {
-		os.Remove(file)
+		filesys.Remove(file)
 	}
 }
 
-// clearFailures removes the failure files of all finished cells.
-func (f Folder) clearFailures(cells []*plan.Cell) {
+// clearFinished removes the failures and states of all finished cells. A run that is killed may leave
+// them.
+func (f Folder) clearFinished(cells []*plan.Cell) {
 	files, _ := f.list("failures", "", ".json")
-	if len(files) == 0 {
-		return
-	}
+	states, _ := f.list("states", "", ".bin")
 	done := map[string]bool{}
 	for _, c := range cells {
 		done[c.Key] = c.Done
 	}
-	for _, file := range files {
+	for _, file := range append(files, states...) {
 		if key, _, _ := strings.Cut(filepath.Base(file), "."); done[key] {
-			os.Remove(file)
+			filesys.Remove(file)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/study/plan"
 )
 
@@ -23,7 +24,7 @@ type Folder struct{ dir string }
 func Create(dir string) (Folder, error) {
 	f := Folder{dir}
 	for _, sub := range []string{"cells", "states"} {
-		if err := os.MkdirAll(filepath.Join(dir, sub), 0o777); err != nil {
+		if err := filesys.MkdirAll(filepath.Join(dir, sub), 0o777); err != nil {
 			return f, fmt.Errorf("creating the run folder: %w", err)
 		}
 	}
@@ -32,7 +33,7 @@ func Create(dir string) (Folder, error) {
 		return f, fmt.Errorf("the run folder cannot be written: %w", err)
 	}
 	for _, file := range f.staleFiles(now) {
-		os.Remove(f.Path(file))
+		filesys.Remove(f.Path(file))
 	}
 	return f, nil
 }
@@ -91,7 +92,7 @@ func (f Folder) shared(name string) string { return f.Path("shared", name+".bin"
 // removeShared removes the shared checkpoints when all cells are done. If another run of the study
 // saves one meanwhile, that run removes it.
 func (f Folder) removeShared() error {
-	if err := os.RemoveAll(f.Path("shared")); !errors.Is(err, fs.ErrExist) {
+	if err := filesys.RemoveAll(f.Path("shared")); !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return nil

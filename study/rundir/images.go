@@ -7,11 +7,11 @@ import (
 	"image"
 	"image/png"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/contactsheet"
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/study/plan"
@@ -56,7 +56,7 @@ func (r *Writer) writeImages(ctx context.Context) error {
 		}
 		views[s] = append(views[s], c)
 	}
-	if err := os.RemoveAll(r.Folder.Path(sheetFolder)); err != nil {
+	if err := filesys.RemoveAll(r.Folder.Path(sheetFolder)); err != nil {
 		return err
 	}
 	for i, s := range order[:min(len(order), mostSheets)] {
@@ -95,7 +95,7 @@ func (r *Writer) writeSheet(ctx context.Context, name string, cells []*plan.Cell
 	if len(lines) == 0 {
 		return nil
 	}
-	if err := os.MkdirAll(r.Folder.Path(sheetFolder), 0o755); err != nil {
+	if err := filesys.MkdirAll(r.Folder.Path(sheetFolder), 0o755); err != nil {
 		return err
 	}
 	caption := func(w io.Writer) error { return json.NewEncoder(w).Encode(captionOf(cells, len(lines))) }

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // Images of a model, such as sheets of its filters, stand beside it: MODEL.onnx has PNG files in
@@ -23,7 +25,7 @@ const (
 
 // copyModelImages copies the images of every model into the run folder.
 func (r *Writer) copyModelImages() error {
-	if err := os.RemoveAll(r.Folder.Path(modelImages)); err != nil {
+	if err := filesys.RemoveAll(r.Folder.Path(modelImages)); err != nil {
 		return err
 	}
 	for _, m := range r.Plan.Models {
@@ -69,7 +71,7 @@ func (r *Writer) copyModelImage(model, file string) error {
 		}
 	}
 	text["model"] = model
-	if err := os.MkdirAll(r.Folder.Path(modelImages), 0o755); err != nil {
+	if err := filesys.MkdirAll(r.Folder.Path(modelImages), 0o755); err != nil {
 		return err
 	}
 	to := fmt.Sprintf("%s/%s-%s", modelImages, fileNameOf(model), name)

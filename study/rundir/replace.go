@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study/plan"
 )
@@ -34,13 +35,13 @@ func (f Folder) CheckStudy(p *plan.Plan, replace bool) error {
 func (f Folder) clear() error {
 	var errs []error
 	for _, name := range []string{"cells", "states", "shared", "failures", sheetFolder, modelImages, "study.yaml", "run.json", "report.html"} {
-		errs = append(errs, os.RemoveAll(f.Path(name)))
+		errs = append(errs, filesys.RemoveAll(f.Path(name)))
 	}
 	for _, pattern := range []string{"*.csv", "*.parquet"} {
 		files, err := fs.Glob(os.DirFS(f.dir), pattern)
 		errs = append(errs, err)
 		for _, file := range files {
-			errs = append(errs, os.Remove(filepath.Join(f.dir, file)))
+			errs = append(errs, filesys.Remove(filepath.Join(f.dir, file)))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {

@@ -71,7 +71,7 @@ func (r *Writer) finishIncomplete(lack *Incomplete) (*Result, error) {
 // writeScores writes the tables of scores of the given cells.
 func (r *Writer) writeScores(of []*plan.Cell) ([]scores.Row, error) {
 	var cells []scores.Cell
-	r.Folder.clearFailures(r.Plan.Cells)
+	r.Folder.clearFinished(r.Plan.Cells)
 	for _, c := range of {
 		if c.Failed {
 			continue

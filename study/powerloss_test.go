@@ -1,0 +1,207 @@
+package study
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/powerloss"
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/scores"
+)
+
+// smallText is a study whose run takes some tens of milliseconds.
+const smallText = `name: small
+seed: 3
+data: [{name: shapes, shapes: {n: 24, size: 16, seed: 2}}]
+models: [{name: a, onnx: a.onnx, layers: [conv]}]
+transforms: [{name: quarter, rotate: {values: [90]}}]
+measures: [accuracy, effective-invariance, seis]
+samples: true
+batch: 12
+`
+
+// A disturbedStudy is a study whose run folder is damaged and completed again.
+type disturbedStudy struct {
+	dir, text string
+	o         Options
+	want      []scores.Row // of an undisturbed run
+}
+
+func disturb(t *testing.T, text string) *disturbedStudy {
+	t.Helper()
+	d := &disturbedStudy{dir: t.TempDir(), text: text, o: options(t)}
+	for _, name := range []string{"a", "b"} {
+		testmodel.Write(t, d.dir, name, testmodel.Options{})
+	}
+	d.want = d.run(t, filepath.Join(d.dir, "whole"), d.o).Rows
+	return d
+}
+
+func (d *disturbedStudy) run(t *testing.T, out string, o Options) *Result {
+	t.Helper()
+	return mustRun(t, parseIn(t, d.dir, d.text), out, o)
+}
+
+// saveAlways returns options with which a run saves its states after every batch.
+func (d *disturbedStudy) saveAlways() Options {
+	o := d.o
+	o.SaveInterval, o.SaveShare = time.Nanosecond, 1e9
+	return o
+}
+
+// resumes checks that a folder holds nothing that is damaged, that another run gives the same
+// scores, and that the folder is in order then.
+func (d *disturbedStudy) resumes(t *testing.T, out, what string) {
+	t.Helper()
+	for _, f := range mustCheck(t, out, false, d.o) {
+		if f.Kind == "damaged" || f.Kind == "foreign" {
+			t.Errorf("%s leaves %+v", what, f)
+		}
+	}
+	d.completes(t, out, what, func(o Options) (*Result, error) { return Run(t.Context(), parseIn(t, d.dir, d.text), out, o) })
+}
+
+// completes checks that a run or a merge gives the scores of an undisturbed run, and a folder that
+// is in order.
+func (d *disturbedStudy) completes(t *testing.T, out, what string, work func(o Options) (*Result, error)) {
+	t.Helper()
+	r, err := work(d.o)
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	sameScores(t, d.want, r.Rows, 1e-5)
+	for _, f := range mustCheck(t, out, false, d.o) {
+		t.Errorf("%s, and another run: %+v", what, f)
+	}
+	if t.Failed() {
+		t.Fatal(what)
+	}
+}
+
+// hashOf returns a hash of the files of a folder. Of temporary files, which no run reads, it leaves
+// out the content and the random part of the name.
+func hashOf(t *testing.T, dir string) [32]byte {
+	t.Helper()
+	h := sha256.New()
+	for _, name := range filesOf(t, dir) {
+		if atomicfile.IsTemporary(filepath.Base(name)) {
+			fmt.Fprintf(h, "temporary in %s\n", filepath.Dir(name))
+			continue
+		}
+		raw, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(h, "%s %d\n", name, len(raw))
+		h.Write(raw)
+	}
+	return [32]byte(h.Sum(nil))
+}
+
+// record runs work and returns the recording of its changes of a folder. It checks that the
+// recording is complete: replayed, it gives the folder.
+func record(t *testing.T, out string, work func()) *powerloss.Log {
+	t.Helper()
+	log, stop, err := powerloss.Record(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	work()
+	stop()
+	disk := log.Replay()
+	for more := true; more; {
+		if more, err = disk.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replayed := filepath.Join(t.TempDir(), "replayed")
+	if _, err := disk.Write(replayed, powerloss.Nothing, nil); err != nil {
+		t.Fatal(err)
+	}
+	if hashOf(t, replayed) != hashOf(t, out) {
+		t.Fatalf("the recording gives %q and the folder holds %q, or their contents differ: a file was written without package filesys",
+			filesOf(t, replayed), filesOf(t, out))
+	}
+	return log
+}
+
+// everyLoss calls each for the different folders that a power loss leaves after every prefix of a
+// recording, and returns their number.
+func everyLoss(t *testing.T, log *powerloss.Log, each func(out, what string)) (states int) {
+	t.Helper()
+	seen := map[[32]byte]bool{}
+	disk, r, temp := log.Replay(), rand.New(rand.NewPCG(1, 2)), t.TempDir()
+	for more, n := true, 0; more; n++ {
+		for _, loss := range powerloss.Losses {
+			out := filepath.Join(temp, "run")
+			if _, err := disk.Write(out, loss, r); err != nil {
+				t.Fatal(err)
+			}
+			if hash := hashOf(t, out); !seen[hash] {
+				seen[hash] = true
+				each(out, fmt.Sprintf("a power loss after %d of %d changes, %v", n, len(log.Changes), loss))
+			}
+			if err := os.RemoveAll(out); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var err error
+		if more, err = disk.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return len(seen)
+}
+
+// TestPowerLoss replays a run up to every write, sync, rename and removal, loses what was not
+// synced, and runs the study again.
+func TestPowerLoss(t *testing.T) {
+	t.Parallel()
+	d := disturb(t, smallText)
+	out := filepath.Join(d.dir, "run")
+	log := record(t, out, func() { d.run(t, out, d.saveAlways()) })
+	states := everyLoss(t, log, func(out, what string) {
+		if _, err := os.Stat(filepath.Join(out, "cells")); err != nil {
+			d.completes(t, out, what, func(o Options) (*Result, error) { return Run(t.Context(), parseIn(t, d.dir, d.text), out, o) })
+			return
+		}
+		d.resumes(t, out, what)
+	})
+	t.Logf("%d folders after %d changes", states, len(log.Changes))
+	if states < 30 {
+		t.Errorf("%d folders: the test tests nothing", states)
+	}
+}
+
+// TestPowerLossWhileMerging does the same for a merge of two shards.
+func TestPowerLossWhileMerging(t *testing.T) {
+	t.Parallel()
+	d := disturb(t, smallText)
+	out := filepath.Join(d.dir, "run")
+	for i := 1; i <= 2; i++ {
+		o := d.saveAlways()
+		o.Shard = Shard{Index: i, Of: 2}
+		d.run(t, out, o)
+	}
+	merge := func(out string) func(o Options) (*Result, error) {
+		return func(o Options) (*Result, error) {
+			return Merge(t.Context(), parseIn(t, d.dir, d.text), []string{out}, o)
+		}
+	}
+	log := record(t, out, func() {
+		if _, err := merge(out)(d.o); err != nil {
+			t.Fatal(err)
+		}
+	})
+	states := everyLoss(t, log, func(out, what string) { d.completes(t, out, what, merge(out)) })
+	t.Logf("%d folders after %d changes", states, len(log.Changes))
+	if states < 15 {
+		t.Errorf("%d folders: the test tests nothing", states)
+	}
+}
