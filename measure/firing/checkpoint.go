@@ -11,7 +11,7 @@ import (
 
 const (
 	stateKind    = "firing"
-	stateVersion = 2
+	stateVersion = 3
 	saveEvery    = time.Minute
 	saveShare    = 20 // saving takes at most one part in saveShare of the time
 )
@@ -179,6 +179,7 @@ var alsoNames = []string{statTransformational, statSample, statNormalised, statS
 func (f *layerResult) write(w *state.Writer) {
 	for side := range f.sides() {
 		w.Float32s(f.q[side])
+		w.Float32s(f.largest[side])
 		w.Int32s(f.fires[side])
 		w.Int32s(f.strongest[side])
 		for _, p := range f.trajectories {
@@ -202,6 +203,7 @@ func (f *layerResult) write(w *state.Writer) {
 func (f *layerResult) read(r *state.Reader) {
 	for side := range f.sides() {
 		r.Float32sInto(f.q[side])
+		r.Float32sInto(f.largest[side])
 		r.Int32sInto(f.fires[side])
 		r.Int32sInto(f.strongest[side])
 		for _, p := range f.trajectories {

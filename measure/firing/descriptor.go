@@ -16,7 +16,7 @@ func Descriptor() measure.Descriptor {
 			{Name: statInvariance, Title: "firing-rate invariance", About: "Local over global firing rate, the mean over the best share of a layer's units.", Range: measure.NotNegative, Direction: measure.Higher, Null: "trajectories around inputs drawn at random", PerUnit: true},
 			{Name: statLocal, Title: "local firing rate", About: "The share of the trajectories around their strongest inputs on which these units fire.", Range: measure.ZeroToOne, PerUnit: true},
 			{Name: statGlobal, Title: "global firing rate", About: "The share of all inputs at which these units fire.", Range: measure.ZeroToOne, PerUnit: true},
-			{Name: statSelective, Title: "share of selective units", About: "Of units that are not constant on the data.", Range: measure.ZeroToOne},
+			{Name: statSelective, Title: "share of selective units", About: "Of units that do not fire at every input: that are neither constant nor too rarely above their smallest value.", Range: measure.ZeroToOne},
 			{Name: statNormalised, Title: "normalised variance", About: "Deviation over transformations, relative to that over samples, the mean over units: 0 is invariant.", Range: measure.NotNegative, Direction: measure.Lower, PerUnit: true},
 			{Name: statSame, Title: "same-equivariance", About: "The normalised variance after the inverse transformation of the feature maps: 0 where they transform like the input.", Range: measure.NotNegative, Direction: measure.Lower, PerUnit: true},
 			{Name: statNormal, Title: "invariance by a normal threshold", About: "Firing on all trajectories over firing on all inputs, thresholds by mean and deviation.", Range: measure.NotNegative, Direction: measure.Higher, PerUnit: true},

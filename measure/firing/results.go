@@ -8,6 +8,7 @@ type layerResult struct {
 	units           *unitSet
 	q               [2][]float32 // thresholds of s h
 	fires           [2][]int32   // inputs at which a unit fires
+	largest         [2][]float32 // largest s h
 	strongest       [2][]int32   // index of the strongest input
 	trajectories    []trajectoryCounts
 	also            map[string][]float64 // what Settings.Also names, NaN where it is not defined
@@ -26,7 +27,7 @@ func newLayerResult(u *unitSet, sides, paths int) *layerResult {
 	n := u.count()
 	f.trajectories = make([]trajectoryCounts, paths)
 	for s := range sides {
-		f.q[s], f.fires[s], f.strongest[s] = make([]float32, n), make([]int32, n), make([]int32, n)
+		f.q[s], f.largest[s], f.fires[s], f.strongest[s] = make([]float32, n), make([]float32, n), make([]int32, n), make([]int32, n)
 		for p := range f.trajectories {
 			f.trajectories[p].fires[s], f.trajectories[p].null[s] = make([]int32, n), make([]int32, n)
 		}
@@ -74,21 +75,26 @@ func nans(n int) []float64 {
 type unitScore struct {
 	side                       int
 	global, local, score, null float64
-	constant                   bool // on P(x): it fires at every input
+	always                     bool // it fires at every input of P(x), whatever the sign
+	// rare reports whether a unit that fires always is above its threshold somewhere. It is so for
+	// fewer inputs than the rate, so its threshold is its smallest value.
+	rare bool
 }
 
 // score scores unit u on a kind of trajectory. inputs is N; images is the number of images on the
 // unit's trajectories.
 func (f *layerResult) score(u, path, inputs, images int) unitScore {
-	best := unitScore{score: math.Inf(-1), null: math.Inf(-1), constant: true}
+	best := unitScore{score: math.Inf(-1), null: math.Inf(-1), always: true}
 	for side := range f.sides() {
 		global := float64(f.fires[side][u]) / float64(inputs)
 		local := float64(f.trajectories[path].fires[side][u]) / float64(images)
-		best.constant = best.constant && int(f.fires[side][u]) == inputs
+		best.always = best.always && int(f.fires[side][u]) == inputs
+		best.rare = best.rare || f.largest[side][u] > f.q[side][u]
 		best.null = math.Max(best.null, Score(float64(f.trajectories[path].null[side][u])/float64(images), global))
 		if s := Score(local, global); s > best.score {
 			best.side, best.global, best.local, best.score = side, global, local, s
 		}
 	}
+	best.rare = best.rare && best.always
 	return best
 }

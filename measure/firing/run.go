@@ -285,7 +285,7 @@ func (r *run) storeThresholds(g group) error {
 		for side, t := range r.estimators[at].sides {
 			for u := range c.count() {
 				q, count := t.threshold(u)
-				f.q[side][c.lo+u], f.fires[side][c.lo+u] = q, int32(count)
+				f.q[side][c.lo+u], f.fires[side][c.lo+u], f.largest[side][c.lo+u] = q, int32(count), t.largest(u)
 				f.strongest[side][c.lo+u] = t.strongestIndex[u*t.references]
 				fires := t.firesAtStrongest(u, q)
 				for p := range r.trajectories {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,9 @@ import (
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/firing"
 	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
@@ -169,6 +173,85 @@ func TestSilentLayers(t *testing.T) {
 			t.Fatalf("a constant unit: %+v", u)
 		}
 	}
+}
+
+// rareUnits is a network of ReLUs of the first pixel minus a bias: constant, rarely active, active.
+func rareUnits(t *testing.T) *model.Model {
+	t.Helper()
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	x := b.Input("x", onnx.Float, -1, 1, 2, 2)
+	v := b.MatMul(b.Flatten(x, 1), b.Const("w", tensor.Tensor{Shape: []int{4, 3}, Data: []float32{0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0}}))
+	b.Output("z", b.Relu(b.Add(v, b.Const("b", tensor.Tensor{Shape: []int{3}, Data: []float32{-1, -0.9925, -0.5}}))))
+	m, err := model.Open(orttest.Load(t), testmodel.Save(t, filepath.Join(t.TempDir(), "net.onnx"), b), model.Options{Layers: []string{"z"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// ramp is a source of grey images, from 0 to almost 1.
+type ramp struct{ dataset.Source }
+
+func (ramp) Len() int { return 200 }
+
+func (ramp) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
+	x := tensor.New(1, 2, 2)
+	for k := range x.Data {
+		x.Data[k] = float32(i) / 200
+	}
+	return dataset.Sample{Index: i, Input: x, Label: dataset.NoLabel}, nil
+}
+
+// A sparse unit that is above 0 for fewer inputs than the rate is counted apart from constant units,
+// and more references than inputs at which a unit fires cause a warning.
+func TestRareUnits(t *testing.T) {
+	t.Parallel()
+	s := firing.Defaults()
+	s.Sparse, s.Top = []string{"all"}, 1
+	var k kept
+	j := newJob(rareUnits(t), ramp{}, &k)
+	j.Transform = turns(10)
+	scores := runJob(t, s, j)
+	if got := find(t, scores, 0, "", "selective"); math.Abs(got.Value-1./3) > 1e-12 {
+		t.Errorf("selective %v, want 1/3", got.Value)
+	}
+	want := []string{
+		"10 references, but a unit fires at about 2 of 200 inputs: its other references are below its threshold; set references: 2, or take more inputs",
+		"1 of 3 units are constant on these inputs and never selective: they fire at every input, with a score of 1",
+		"1 of 3 units exceed their smallest value at fewer than 0.01 of the inputs: that value is their threshold, so they fire at every input, with a score of 1",
+	}
+	if got := find(t, scores, 0, "", "invariance"); !slices.Equal(got.Warnings, want) {
+		t.Errorf("warnings %q, want %q", got.Warnings, want)
+	}
+	s.References = 2
+	if got := find(t, runJob(t, s, j), 0, "", "invariance"); !slices.Equal(got.Warnings, want[1:]) {
+		t.Errorf("warnings with two references %q, want %q", got.Warnings, want[1:])
+	}
+}
+
+// The warning of goodfellow-normal names units with G = 0 and L > 0.
+func TestNormalWithoutFiring(t *testing.T) {
+	t.Parallel()
+	s := firing.Defaults()
+	s.Also = []string{firing.NormalThreshold}
+	j := newJob(rareUnits(t), halfBright{}, &kept{})
+	j.Transform = &procedure.Transform{Name: "brighter", Values: []procedure.Value{{Parameter: "1.6", Transform: transform.Brightness{Factor: transform.Fixed(1.6)}}}}
+	got := find(t, runJob(t, s, j), 0, "", "goodfellow-normal")
+	const want = "units are left out: they exceed the normal threshold on transformed samples, but on no sample itself (G = 0)"
+	if len(got.Warnings) != 1 || !strings.HasSuffix(got.Warnings[0], want) {
+		t.Errorf("warnings %q, want %q", got.Warnings, want)
+	}
+}
+
+// halfBright is a source of grey images of 0.2 and 0.6 in turn.
+type halfBright struct{ ramp }
+
+func (halfBright) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
+	x := tensor.New(1, 2, 2)
+	for k := range x.Data {
+		x.Data[k] = 0.2 + 0.4*float32(i%2)
+	}
+	return dataset.Sample{Index: i, Input: x, Label: dataset.NoLabel}, nil
 }
 
 // nameless is a source with classes and without labels.

@@ -76,9 +76,12 @@ func (r *run) firingScores(f *layerResult, path int) []measure.Score {
 		}
 		return out
 	}
-	constant := 0
+	constant, rare := 0, 0
 	for _, v := range units {
-		if v.constant {
+		switch {
+		case v.rare:
+			rare++
+		case v.always:
 			constant++
 		}
 	}
@@ -98,26 +101,32 @@ func (r *run) firingScores(f *layerResult, path int) []measure.Score {
 		over(statLocal, func(v unitScore) float64 { return v.local }, 1),
 		over(statGlobal, func(v unitScore) float64 { return v.global }, 1),
 	}
-	selective := measure.Plain(statSelective, 1-float64(constant)/float64(n), n)
+	if few := r.referenceCount(); few > r.rank && constant+rare < n {
+		warning := fmt.Sprintf("%d references, but a unit fires at about %d of %d inputs: its other references are below its threshold; set references: %d, or take more inputs", few, r.rank, len(r.readable), r.rank)
+		out[0].Warnings, out[1].Warnings = append(out[0].Warnings, warning), append(out[1].Warnings, warning)
+	}
+	selective := measure.Plain(statSelective, 1-float64(constant+rare)/float64(n), n)
 	selective.Max = 1
-	return append(warnConstant(out, constant, n), selective)
+	return append(warnConstant(out, constant, rare, n, r.settings.Rate), selective)
 }
 
-// warnConstant adds a warning about units that are constant. Where all units are, the scores become
-// NaN.
-func warnConstant(scores []measure.Score, constant, n int) []measure.Score {
-	if constant == 0 {
-		return scores
-	}
-	warning := fmt.Sprintf("%d of %d units are constant on these inputs and never selective: they fire at every input, with a score of 1", constant, n)
+// warnConstant adds warnings about units that fire at every input: those that are constant, and
+// those that exceed their smallest value too rarely. Where all units are, the scores become NaN.
+func warnConstant(scores []measure.Score, constant, rare, n int, rate float64) []measure.Score {
+	var warnings []string
 	if constant == n {
-		warning = fmt.Sprintf("all %d units are constant on these inputs and never selective", n)
+		warnings = append(warnings, fmt.Sprintf("all %d units are constant on these inputs and never selective", n))
+	} else if constant > 0 {
+		warnings = append(warnings, fmt.Sprintf("%d of %d units are constant on these inputs and never selective: they fire at every input, with a score of 1", constant, n))
+	}
+	if rare > 0 {
+		warnings = append(warnings, fmt.Sprintf("%d of %d units exceed their smallest value at fewer than %v of the inputs: that value is their threshold, so they fire at every input, with a score of 1", rare, n, rate))
 	}
 	for i := range scores {
-		if constant == n {
+		if constant+rare == n {
 			scores[i].Value, scores[i].Low, scores[i].High, scores[i].Null = math.NaN(), math.NaN(), math.NaN(), math.NaN()
 		}
-		scores[i].Warnings = append(scores[i].Warnings, warning)
+		scores[i].Warnings = append(scores[i].Warnings, warnings...)
 	}
 	return scores
 }
@@ -207,7 +216,11 @@ func meanOfUnits(statistic string, v []float64) measure.Score {
 	s := measure.Plain(statistic, sum/float64(n), n)
 	s.Max = math.Inf(1)
 	if n < len(v) {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("%d of %d units are left out: their values depend on the transformation only", len(v)-n, len(v)))
+		why := "their values depend on the transformation only"
+		if statistic == statNormal {
+			why = "they exceed the normal threshold on transformed samples, but on no sample itself (G = 0)"
+		}
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%d of %d units are left out: %s", len(v)-n, len(v), why))
 	}
 	return s
 }
@@ -249,7 +262,7 @@ func (r *run) table(layer, path, lo, hi int) []measure.UnitScore {
 		sign := int(signs[v.side])
 		row := measure.UnitScore{
 			Layer: layer, Factor: r.trajectories[path].factor, Unit: u, Sign: sign, Threshold: float64(signs[v.side] * f.q[v.side][u]),
-			Global: v.global, Local: v.local, Score: v.score, Null: v.null, Selective: !v.constant, Strongest: int(f.strongest[v.side][u]),
+			Global: v.global, Local: v.local, Score: v.score, Null: v.null, Selective: !v.always, Strongest: int(f.strongest[v.side][u]),
 			TransformationalVariance: also(statTransformational, u), SampleVariance: also(statSample, u), NormalisedVariance: also(statNormalised, u),
 			SameEquivariance: also(statSame, u), GoodfellowNormal: also(statNormal, u), MutualInformation: math.NaN(),
 		}
@@ -269,6 +282,6 @@ func (r *run) bestUnits(layer, path int) []int {
 	for i, v := range units {
 		values[i] = v.score
 	}
-	order := slices.DeleteFunc(ranking(values), func(u int) bool { return units[u].constant })
+	order := slices.DeleteFunc(ranking(values), func(u int) bool { return units[u].always })
 	return order[:min(len(order), r.settings.Curves)]
 }

@@ -1,6 +1,9 @@
 package firing
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // topValues keeps, for each unit, the k largest values (or a sketch of them), how many more values
 // equal the smallest of them, and the inputs with the largest values. All units see the same
@@ -181,6 +184,15 @@ func (t *topValues) threshold(u int) (q float32, count int) {
 		return t.sketch.threshold(u), 0
 	}
 	return t.heap[u*t.rank], t.rank + int(t.tied[u])
+}
+
+// largest returns the largest value of unit u. Next to a sketch, only inputs that can be references
+// count.
+func (t *topValues) largest(u int) float32 {
+	if t.sketch != nil {
+		return t.strongestValue[u*t.references]
+	}
+	return slices.Max(t.heap[u*t.rank : (u+1)*t.rank])
 }
 
 // strongest returns the indices of the inputs with the largest values of unit u, in descending
