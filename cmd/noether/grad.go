@@ -16,6 +16,7 @@ import (
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/rewrite"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // A gradientModel describes a model that grad has written.
@@ -55,7 +56,11 @@ func gradCommand() *cobra.Command {
 			if sum && o.Cotangent != "" {
 				return usagef(c, "--sum and --cotangent exclude each other")
 			}
-			written, err := differentiate(args[0], out, o, sum)
+			path, err := spec.ModelFile(c.Context(), args[0], note)
+			if err != nil {
+				return err
+			}
+			written, err := differentiate(path, out, o, sum)
 			if err != nil {
 				return err
 			}

@@ -77,12 +77,16 @@ type written struct {
 
 // guessStudy opens the model to see what can be measured of it, and the data to see that there are
 // any. Paths are made relative to the study's folder.
-func guessStudy(ctx context.Context, engine *engineFlags, modelPath, dataPath, folder string) (spec.Guess, error) {
+func guessStudy(ctx context.Context, engine *engineFlags, address, dataPath, folder string) (spec.Guess, error) {
 	data, err := spec.OpenPath(ctx, dataPath)
 	if err != nil {
 		return spec.Guess{}, err
 	}
 	defer dataset.Close(data) // read from alone
+	modelPath, err := spec.ModelFile(ctx, address, note)
+	if err != nil {
+		return spec.Guess{}, err
+	}
 	o, err := engine.open()
 	if err != nil {
 		return spec.Guess{}, err
@@ -93,15 +97,19 @@ func guessStudy(ctx context.Context, engine *engineFlags, modelPath, dataPath, f
 		return spec.Guess{}, err
 	}
 	if m.TakesAudio() != (rate > 0) {
-		return spec.Guess{}, fmt.Errorf("%s takes %s, and %s holds others", modelPath, takes(m), dataPath)
+		return spec.Guess{}, fmt.Errorf("%s takes %s, and %s holds others", address, takes(m), dataPath)
 	}
 	labels := data.Classes()
+	names, err := model.ReadClassNames(modelPath, m.Classes())
+	if err != nil {
+		note(err.Error())
+	}
 	layers, chosen := layersOf(m)
 	g := spec.Guess{
 		Samples: data.Len(),
-		Name:    spec.NameOf(modelPath), Model: relative(folder, modelPath), Data: relative(folder, dataPath), DataHere: dataPath,
+		Name:    spec.NameOf(address), Model: relative(folder, address), Data: relative(folder, dataPath), DataHere: dataPath,
 		Classes: m.Classes(), Channels: m.Frame().Channels, Rate: rate, Length: m.Frame().Length, Layers: layers,
-		Labels: labels, Unplaced: m.Classes() > 0 && len(labels) > 0 && !spec.Placed(labels, m.Classes()),
+		Labels: labels, Unplaced: m.Classes() > 0 && len(labels) > 0 && !spec.Placed(labels, m.Classes(), names),
 	}
 	for _, l := range m.Layers() {
 		g.Space = g.Space || strings.ContainsAny(string(l.Axes), "HT")
@@ -117,9 +125,11 @@ func guessStudy(ctx context.Context, engine *engineFlags, modelPath, dataPath, f
 			g.Normalises = fmt.Sprintf("subtract %s and divide by %s", perChannel(n.Mean), perChannel(n.Std))
 		}
 	}
-	beside := filepath.Join(filepath.Dir(modelPath), "preprocessor_config.json")
-	if _, err := os.Stat(beside); err == nil {
+	if beside := model.ConfigBeside(modelPath, "preprocessor_config.json"); beside != "" {
 		g.Preprocess, g.Config = beside, true
+		if spec.IsURL(address) {
+			g.Preprocess = filepath.Base(beside) + " of the repository"
+		}
 	}
 	return g, nil
 }
@@ -157,7 +167,7 @@ func extent(l onnx.Layer) string {
 }
 
 func relative(folder, path string) string {
-	if filepath.IsAbs(path) {
+	if filepath.IsAbs(path) || spec.IsURL(path) {
 		return path
 	}
 	from, err := filepath.Abs(folder)

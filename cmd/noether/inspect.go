@@ -17,6 +17,7 @@ import (
 	"github.com/noether-ml/noether/onnx/blocks"
 	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/rewrite"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // A inspection is what inspect tells of a model.
@@ -28,12 +29,46 @@ type inspection struct {
 	Half       string        `json:"half,omitempty"`
 	Inputs     []port        `json:"inputs"`
 	Outputs    []port        `json:"outputs"`
-	Takes      string        `json:"takes,omitempty"`         // "images 3 x 32 x 32", or "sounds of 16000 samples"
-	Classes    int           `json:"classes"`                 // 0: the model gives no class scores
-	Scores     string        `json:"scores,omitempty"`        // "logits" or "probabilities"
-	Output     string        `json:"scores_output,omitempty"` // the output that holds them
+	Takes      string        `json:"takes,omitempty"`               // "images 3 x 32 x 32", or "sounds of 16000 samples"
+	Classes    int           `json:"classes"`                       // 0: the model gives no class scores
+	ClassNames []string      `json:"class_names,omitempty"`         // by output, where a config.json names them
+	Scores     string        `json:"scores,omitempty"`              // "logits" or "probabilities"
+	Output     string        `json:"scores_output,omitempty"`       // the output that holds them
+	Config     string        `json:"preprocessor_config,omitempty"` // the file that says how images are preprocessed
+	Preprocess *imageValues  `json:"preprocess,omitempty"`          // what it says of images
 	Layers     []layerOfList `json:"layers"`
 	Problem    string        `json:"problem,omitempty"` // why the model cannot be measured as it is
+}
+
+// imageValues is a preprocessing of images, with the keys of a study file.
+type imageValues struct {
+	Resize        int       `json:"resize,omitempty"`
+	Crop          []int     `json:"crop,omitempty"`
+	Interpolation string    `json:"interpolation,omitempty"`
+	Mean          []float32 `json:"mean,omitempty"`
+	Std           []float32 `json:"std,omitempty"`
+	Range         []float32 `json:"range,omitempty"`
+	Order         string    `json:"order,omitempty"`
+}
+
+// preprocessing reads the preprocessor_config.json beside a model, if there is one.
+func (in *inspection) preprocessing(path string) error {
+	p, file, err := spec.PreprocessFor("", path)
+	if err != nil || file == "" {
+		return err
+	}
+	in.Config = file
+	if !p.Frame.ForImages() {
+		return nil
+	}
+	in.Preprocess = &imageValues{Resize: p.Frame.Resize, Interpolation: p.Frame.Interpolation, Mean: p.Mean, Std: p.Std, Order: p.Order}
+	if p.Frame.Height > 0 {
+		in.Preprocess.Crop = []int{p.Frame.Height, p.Frame.Width}
+	}
+	if p.Range != [2]float32{} {
+		in.Preprocess.Range = p.Range[:]
+	}
+	return nil
 }
 
 type port struct {
@@ -62,7 +97,7 @@ func inspectCommand(engine *engineFlags) *cobra.Command {
 		Long: `Lists a model's inputs, outputs and layers: every tensor that can be measured, with the operator
 that makes it, its depth, the shape of one sample and its axes (N batch, C channel, H and W space,
 T token or time). The names and operators are what layers: in a study file takes.`,
-		Example: "  noether inspect resnet18.onnx --layers op:Conv\n  noether inspect vit.onnx --layers 'penultimate,*attn*' --json",
+		Example: "  noether inspect resnet18.onnx --layers op:Conv\n  noether inspect vit.onnx --layers 'penultimate,*attn*' --json\n  noether inspect hf://ORGANISATION/NAME",
 		Args:    usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if size < 0 || length < 0 {
@@ -87,8 +122,12 @@ T token or time). The names and operators are what layers: in a study file takes
 
 // inspect opens a model as a study would. A model that cannot be measured is listed all the same,
 // without shapes.
-func inspect(ctx context.Context, engine *engineFlags, path string, patterns []string, size, length int) (*inspection, error) {
+func inspect(ctx context.Context, engine *engineFlags, address string, patterns []string, size, length int) (*inspection, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20)) // a model may be most of the memory
+	path, err := spec.ModelFile(ctx, address, note)
+	if err != nil {
+		return nil, err
+	}
 	graph, err := onnx.Read(path)
 	if err != nil {
 		return nil, err
@@ -97,7 +136,7 @@ func inspect(ctx context.Context, engine *engineFlags, path string, patterns []s
 	if err != nil {
 		return nil, err
 	}
-	out := &inspection{Path: path, SHA256: sum, Opset: graph.Opset(), Parameters: graph.Parameters(),
+	out := &inspection{Path: address, SHA256: sum, Opset: graph.Opset(), Parameters: graph.Parameters(),
 		Inputs: ports(graph.Inputs()), Outputs: ports(graph.Outputs())}
 	if half := rewrite.HalfPrecision(graph); half != onnx.Undefined {
 		out.Half = half.String()
@@ -136,6 +175,12 @@ func inspect(ctx context.Context, engine *engineFlags, path string, patterns []s
 		}
 		if out.Classes, out.Scores, out.Takes = m.Classes(), m.Scores(), takes(m); out.Classes > 0 {
 			out.Output = m.Output()
+		}
+		if err := out.preprocessing(path); err != nil {
+			note(err.Error())
+		}
+		if out.ClassNames, err = model.ReadClassNames(path, out.Classes); err != nil {
+			note(err.Error())
 		}
 	}
 	for _, l := range layers {
@@ -179,11 +224,14 @@ func printInspection(w io.Writer, in *inspection) error {
 	if strings.HasPrefix(in.Takes, "sounds") {
 		fmt.Fprintf(t, "takes\t%s\n", in.Takes)
 	}
+	if in.Config != "" {
+		fmt.Fprintf(t, "preprocess\t%s\n", in.Config)
+	}
 	switch {
 	case in.Problem != "":
 		fmt.Fprintf(t, "problem\t%s\n", in.Problem)
 	case in.Classes > 0:
-		fmt.Fprintf(t, "classes\t%d (%s of output %s)\n", in.Classes, in.Scores, in.Output)
+		fmt.Fprintf(t, "classes\t%d (%s of output %s)%s\n", in.Classes, in.Scores, in.Output, firstNames(in.ClassNames))
 	default:
 		fmt.Fprintf(t, "classes\tnone: an embedding; measures of the prediction are skipped\n")
 	}
@@ -195,6 +243,18 @@ func printInspection(w io.Writer, in *inspection) error {
 		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\n", l.Name, l.Op, l.Depth, sizes(l.Shape), l.Axes)
 	}
 	return errors.Join(t.Flush())
+}
+
+// firstNames returns the first names of classes, after a colon, or "" if there are none.
+func firstNames(names []string) string {
+	const most = 4
+	switch {
+	case len(names) == 0:
+		return ""
+	case len(names) <= most:
+		return ": " + strings.Join(names, "; ")
+	}
+	return ": " + strings.Join(names[:most], "; ") + "; ..."
 }
 
 func sizes(shape []int) string {

@@ -192,7 +192,11 @@ func (f *invertFlags) run(ctx context.Context, engine *engineFlags, path string)
 }
 
 // open opens a model and its layer.
-func (f *invertFlags) open(ctx context.Context, o study.Options, path, layer, preprocess string) (*model.Model, onnx.Layer, error) {
+func (f *invertFlags) open(ctx context.Context, o study.Options, address, layer, preprocess string) (*model.Model, onnx.Layer, error) {
+	path, err := spec.ModelFile(ctx, address, note)
+	if err != nil {
+		return nil, onnx.Layer{}, err
+	}
 	pre, file, err := spec.PreprocessFor(preprocess, path)
 	if err != nil {
 		return nil, onnx.Layer{}, err

@@ -1,6 +1,7 @@
 // Package fetch downloads files that a study names by URL: models, arrays, archives of images.
 //
-// The schemes are https:// (http:// only with the content's SHA-256), s3://, gs:// and file://.
+// The schemes are https:// (http:// only with the content's SHA-256), s3://, gs:// and file://, and
+// hf:// for models of the Hugging Face hub, which go to the cache of its clients (see Hub).
 // A downloaded file is kept in the user's cache under the SHA-256 of its content, so that one
 // download serves every run and every process of a machine. A download is bounded in size and time,
 // resumes after an interruption, and is verified if its hash is known. The cache is bounded too: it
@@ -45,6 +46,7 @@ type Cache struct {
 	Client *http.Client                                                    // nil: one that honours the proxy settings of the environment
 	Bucket func(ctx context.Context, address string) (*blob.Bucket, error) // nil: blob.OpenBucket
 	GCS    string                                                          // the address of Google Cloud Storage; "" is the public one
+	Hub    *Hub                                                            // nil: DefaultHub
 	Log    func(message string)                                            // receives a line for each download; may be nil
 }
 
@@ -112,10 +114,12 @@ func parse(text, sum string) (target, error) {
 	u.Fragment = ""
 	t := target{url: u, text: Redact(text), name: path.Base(path.Clean("/" + u.Path)), sha256: sum}
 	switch {
+	case u.Scheme == "hf":
+		return t, fmt.Errorf("%s: hf:// names models only: download data by hand", t.text)
 	case u.Scheme == "http" && sum == "":
 		return t, fmt.Errorf("%s is not encrypted: use https, or give the file's SHA-256", t.text)
 	case u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "s3" && u.Scheme != "gs" && u.Scheme != "file" && u.Scheme != "mem":
-		return t, fmt.Errorf("%s: unknown scheme; use https://, s3://, gs:// or file://", t.text)
+		return t, fmt.Errorf("%s: unknown scheme; use https://, s3://, gs:// or file://, or hf:// for models", t.text)
 	case u.Host == "" && u.Scheme != "file":
 		return t, fmt.Errorf("%s names no host", t.text)
 	case u.Host != "" && u.Scheme == "file":
@@ -188,79 +192,101 @@ func (c *Cache) content(ctx context.Context, t target) (sum string, err error) {
 
 // download stores a URL's content in the cache. known is the stored copy, which stays if the content
 // did not change.
-func (c *Cache) download(ctx context.Context, t target, known entry) (entry, error) {
+func (c *Cache) download(ctx context.Context, t target, known entry) (got entry, err error) {
 	part := c.path("parts", key(t))
-	pause := c.pause()
-	var last error
-	for try := 0; try <= c.retries(); try++ {
-		if try > 0 {
-			c.log("%s: %v; trying again", t.text, last)
-			if err := sleep(ctx, pause); err != nil {
-				return entry{}, errors.Join(context.Cause(ctx), last)
-			}
-			pause = min(2*pause, time.Minute)
-		}
-		got, err := c.attempt(ctx, t, known, part)
-		if err == nil || isPermanent(err) { // otherwise a later run resumes from the part
-			os.Remove(part)
-			os.Remove(part + ".version")
-			return got, err
-		}
-		if ctx.Err() != nil {
-			return entry{}, context.Cause(ctx)
-		}
-		last = err
+	err = c.retry(ctx, t.text, func() error {
+		got, err = c.attempt(ctx, t, known, part)
+		return err
+	})
+	if err == nil || isPermanent(err) { // otherwise a later run resumes from the part
+		os.Remove(part)
+		os.Remove(part + ".version")
 	}
-	return entry{}, fmt.Errorf("%w (tried %d times)", last, c.retries()+1)
+	return got, err
+}
+
+// retry calls do until it succeeds or fails for good, pausing between the tries.
+func (c *Cache) retry(ctx context.Context, text string, do func() error) error {
+	pause := c.pause()
+	for try := 1; ; try++ {
+		err := do()
+		switch {
+		case err == nil || isPermanent(err):
+			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case try > c.retries():
+			return fmt.Errorf("%w (tried %d times)", err, try)
+		}
+		c.log("%s: %v; trying again", text, err)
+		if sleep(ctx, pause) != nil {
+			return errors.Join(context.Cause(ctx), err)
+		}
+		pause = min(2*pause, time.Minute)
+	}
 }
 
 // attempt tries a download once, resuming at the end of the part file.
 func (c *Cache) attempt(ctx context.Context, t target, known entry, part string) (entry, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	watch := newWatch(c.stall(), func() { cancel(fmt.Errorf("no byte came for %v", c.stall())) })
-	defer watch.stop()
 	version, _ := os.ReadFile(part + ".version")
-	offset := int64(0)
-	if info, err := os.Stat(part); err == nil && len(version) > 0 {
-		offset = info.Size()
+	open := func(ctx context.Context, offset int64) (*body, error) {
+		return c.open(ctx, t, request{unless: known.Version, offset: offset, version: string(version)})
 	}
-	body, err := c.open(ctx, t, request{unless: known.Version, offset: offset, version: string(version)})
-	if errors.Is(err, errRange) { // the part is complete, or the file is shorter now: start again
-		os.Remove(part + ".version")
-		body, err = c.open(ctx, t, request{unless: known.Version})
-	}
-	if err != nil {
-		return entry{}, causeOf(ctx, err)
-	}
-	if body.unchanged {
-		return known, nil
-	}
-	defer body.Close()
-	if body.size > c.maxFile() {
-		return entry{}, c.tooLarge()
-	}
-	if body.offset == 0 {
-		c.log("fetching %s%s", t.text, sizeText(body.size))
-	}
-	if err := os.WriteFile(part+".version", []byte(body.version), 0o666); err != nil {
-		return entry{}, &permanent{err}
-	}
-	n, err := c.fill(part, body, watch)
-	if err == nil && ctx.Err() != nil { // a cancelled response may end without an error
-		err = ctx.Err()
-	}
-	if err != nil {
-		return entry{}, causeOf(ctx, err)
-	}
-	if body.size >= 0 && n != body.size {
-		return entry{}, fmt.Errorf("the response ended after %d of %d bytes", n, body.size)
+	begin := func(b *body) error { return os.WriteFile(part+".version", []byte(b.version), 0o666) }
+	body, n, err := c.transfer(ctx, t.text, part, len(version) > 0, open, begin)
+	if err != nil || body.unchanged {
+		return known, err
 	}
 	sum, err := c.keep(part)
 	if err != nil {
 		return entry{}, &permanent{err}
 	}
 	return entry{URL: t.text, SHA256: sum, Version: body.version, Size: n}, nil
+}
+
+// transfer opens a response and writes it to the part file, whose length it returns. With resume it
+// continues at the end of that file. begin is called before the first byte is written.
+func (c *Cache) transfer(ctx context.Context, text, part string, resume bool,
+	open func(ctx context.Context, offset int64) (*body, error), begin func(*body) error) (*body, int64, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watch := newWatch(c.stall(), func() { cancel(fmt.Errorf("no byte came for %v", c.stall())) })
+	defer watch.stop()
+	offset := int64(0)
+	if info, err := os.Stat(part); err == nil && resume {
+		offset = info.Size()
+	}
+	body, err := open(ctx, offset)
+	if errors.Is(err, errRange) { // the part is complete, or the file is shorter now: start again
+		body, err = open(ctx, 0)
+	}
+	if err != nil {
+		return nil, 0, causeOf(ctx, err)
+	}
+	if body.unchanged {
+		return body, 0, nil
+	}
+	defer body.Close()
+	if body.size > c.maxFile() {
+		return nil, 0, c.tooLarge()
+	}
+	if body.offset == 0 {
+		c.log("fetching %s%s", text, sizeText(body.size))
+	}
+	if err := begin(body); err != nil {
+		return nil, 0, &permanent{err}
+	}
+	n, err := c.fill(part, body, watch)
+	if err == nil && ctx.Err() != nil { // a cancelled response may end without an error
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, 0, causeOf(ctx, err)
+	}
+	if body.size >= 0 && n != body.size {
+		return nil, 0, fmt.Errorf("the response ended after %d of %d bytes", n, body.size)
+	}
+	return body, n, nil
 }
 
 // fill appends a body to the part file and returns the file's length.

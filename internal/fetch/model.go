@@ -14,8 +14,11 @@ import (
 // Model returns the path of a model's file, with its external weight files in the same folder. These
 // are downloaded from the folder of the model's URL; external lists them, given the model's file.
 // sum is the SHA-256 of the model's file if it has no external files. Otherwise sum covers all files,
-// and whoever opens the model verifies it.
+// and whoever opens the model verifies it, as that of a model of hf://.
 func (c *Cache) Model(ctx context.Context, address, sum string, external func(file string) ([]string, error)) (string, error) {
+	if IsHub(address) {
+		return c.hubModel(ctx, address, external)
+	}
 	t, err := parse(address, sum)
 	if err != nil {
 		return "", err

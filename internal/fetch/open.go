@@ -81,7 +81,9 @@ func (c *Cache) openHTTP(ctx context.Context, address *url.URL, header http.Head
 	req.Header.Set("Accept-Encoding", "identity") // lengths and ranges are of the file itself
 	if r.offset > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", r.offset))
-		req.Header.Set("If-Range", r.version)
+		if r.version != "" {
+			req.Header.Set("If-Range", r.version)
+		}
 	} else if r.unless != "" {
 		req.Header.Set("If-None-Match", r.unless)
 	}
@@ -112,9 +114,18 @@ func (c *Cache) openHTTP(ctx context.Context, address *url.URL, header http.Head
 		return nil, waitAsAsked(ctx, resp.Header.Get("Retry-After"), fmt.Errorf("the server answers %s", resp.Status))
 	default:
 		resp.Body.Close()
-		return nil, &permanent{fmt.Errorf("the server answers %s", resp.Status)}
+		return nil, &permanent{&statusError{resp.StatusCode, resp.Status, resp.Header}}
 	}
 }
+
+// A statusError is a response of a server that refuses a request.
+type statusError struct {
+	code   int
+	status string
+	header http.Header
+}
+
+func (e *statusError) Error() string { return "the server answers " + e.status }
 
 // errRange reports that the file ends before the requested offset.
 var errRange = errors.New("the server has no more than what was fetched before")

@@ -45,8 +45,8 @@ def measure(
 ) -> Run:
     """Measure how the layers of models react when their input is transformed.
 
-    model: a path of an ONNX file, an onnx.ModelProto, a torch.nn.Module, "torchvision:NAME" or
-        "timm:NAME"; or a dict of several by name.
+    model: a path of an ONNX file or of a folder with one, an onnx.ModelProto, a torch.nn.Module,
+        "hf://ORG/NAME", "torchvision:NAME" or "timm:NAME"; or a dict of several by name.
     data: a folder of images, an .npy or .npz file, a data entry of a study (or a list of them),
         an array (N x H x W x C of uint8, N x C x H x W of floats), a pair of images and labels, a
         Dataset or a DataLoader of PyTorch.
@@ -72,11 +72,14 @@ def measure(
         shape = input if input is not None else known.shape if known.framed or preprocess is None else None
         prepared = _models.prepare(m, preprocess, shape)
         entry: dict[str, Any] = {"name": called or prepared.name, "onnx": prepared.path}
-        steps = _framed(prepared.preprocess, known.shape) if known.framed else prepared.preprocess
+        steps = prepared.preprocess
+        found = _models.look(prepared.path) if layers is None or known.framed and steps is None else {}
+        if known.framed:
+            steps = _framed(steps if steps is not None else found.get("preprocess"), known.shape)
         if steps is not None:
             entry["preprocess"] = steps
         chosen = [layers] if isinstance(layers, str) else layers
-        chosen = list(chosen) if chosen is not None else _models.chosen_layers(prepared.path)
+        chosen = list(chosen) if chosen is not None else _models.chosen_layers(found)
         if chosen is not None:
             entry["layers"] = chosen
         models.append(entry)

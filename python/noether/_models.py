@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,19 +30,23 @@ def prepare(model: Any, preprocess: Any = None, input: Any = None) -> Prepared:
         module, known = _torchvision(name) if library == "torchvision" else _timm(name)
         preprocess = preprocess if preprocess is not None else known
         return Prepared(str(_export.export(module, input if input is not None else frame(preprocess))), name, preprocess)
+    if isinstance(model, str) and "://" in model:  # hf://org/name, https://...: the command downloads it
+        repository = re.match(r"hf://[^/]+/([^/@]+)", model)
+        return Prepared(model, repository[1] if repository else Path(model.partition("?")[0]).stem, preprocess)
     if isinstance(model, (str, os.PathLike)):
-        path = Path(model)
-        if not path.is_file():
-            raise Error(f"there is no model at {path}")
-        name = path.parent.name if path.name == "model.onnx" and path.parent.name else path.stem
-        return Prepared(str(path.resolve()), name, preprocess)
+        path = Path(model).absolute()  # links stay: weights and configuration are beside them
+        if not path.exists():
+            raise Error(f"there is no model at {model}")
+        above = path.parent.parent if path.parent.name == "onnx" else path.parent
+        name = path.name if path.is_dir() else above.name if path.name == "model.onnx" and above.name else path.stem
+        return Prepared(str(path), name, preprocess)
     if hasattr(model, "SerializeToString") and hasattr(model, "graph"):
         return Prepared(_proto(model), model.graph.name or "model", preprocess)
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(model, torch.nn.Module):
         path = _export.export(model, input if input is not None else frame(preprocess))
         return Prepared(str(path), type(model).__name__.lower(), preprocess)
-    raise Error(f"a model is a path, 'torchvision:NAME', 'timm:NAME', an onnx.ModelProto or a torch.nn.Module, not {type(model).__name__}")
+    raise Error(f"a model is a path, 'hf://ORG/NAME', 'torchvision:NAME', 'timm:NAME', an onnx.ModelProto or a torch.nn.Module, not {type(model).__name__}")
 
 
 def frame(preprocess: Any) -> tuple[int, ...] | None:
@@ -58,10 +63,15 @@ def frame(preprocess: Any) -> tuple[int, ...] | None:
     return (preprocess.get("channels", 3) if isinstance(preprocess, Mapping) else 3, height, width)
 
 
-def chosen_layers(path: str) -> list[str] | None:
+def look(path: str) -> dict[str, Any]:
+    """Return what the command says of a model."""
+    found: dict[str, Any] = call(["inspect", path, "--json", "--size=224"])
+    return found
+
+
+def chosen_layers(found: Mapping[str, Any]) -> list[str] | None:
     """Return the layers that show a model's depth: the ends of its blocks. None stands for all."""
-    listed = call(["inspect", path, "--json", "--size=224"])
-    return [layer["name"] for layer in listed["layers"] or [] if layer.get("role")] or None
+    return [layer["name"] for layer in found["layers"] or [] if layer.get("role")] or None
 
 
 def _proto(model: Any) -> str:

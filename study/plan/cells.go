@@ -57,7 +57,7 @@ func (p *Plan) addCells() error {
 func (p *Plan) dataFor(d *Data, m *Model) *Data {
 	key := passOwner{m, d}
 	if p.seen[key] == nil {
-		p.seen[key] = d.forModel(m.Net.Classes())
+		p.seen[key] = d.forModel(m.Net.Classes(), m.labels)
 	}
 	return p.seen[key]
 }

@@ -18,8 +18,9 @@ type Data struct {
 	Layout measure.Layout
 	Order  []int // a keyed permutation: Order[place] is an index into the source
 
-	Outputs    []int // outputs of the model that are kept before the softmax; nil: all
-	mismatch   error // why the labels cannot be mapped to the model's outputs; nil if they can
+	Outputs    []int    // outputs of the model that are kept before the softmax; nil: all
+	labels     []string // the model's names of its classes; nil if they are not known
+	mismatch   error    // why the labels cannot be mapped to the model's outputs; nil if they can
 	Unreadable *UnreadableSamples
 	Redrawn    *RedrawCounts
 	described  *map[int]dataset.Sample // by index; filled by the first call of Describe

@@ -28,11 +28,11 @@ measures: [accuracy]
 	defer plan.Close()
 	d := plan.Data[0]
 	d.Entry.Classes = []string{"7", "6", "5", "4", "3", "2", "1", "0"}
-	plain, err := plan.Data[0].forModel(0).Describe(t.Context())
+	plain, err := plan.Data[0].forModel(0, nil).Describe(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	reversed := d.forModel(8)
+	reversed := d.forModel(8, nil)
 	if reversed.mismatch != nil {
 		t.Fatal(reversed.mismatch)
 	}

@@ -58,7 +58,11 @@ func openModel(ctx context.Context, s *spec.Study, entry spec.Model, size [2]int
 	if text := stretch(m.Frame(), size); text != "" {
 		o.Warnf("model %s: %s", entry.Name, text)
 	}
-	open := &Model{Entry: entry, Net: m, preprocess: pre, layers: m.Layers()}
+	labels, bad := model.ReadClassNames(path, m.Classes())
+	if bad != nil {
+		o.Warnf("model %s: %v: its classes have no names", entry.Name, bad)
+	}
+	open := &Model{Entry: entry, Net: m, preprocess: pre, layers: m.Layers(), labels: labels}
 	if s.WantsPenultimate() {
 		if open.layers, err = matchLayers(m, layers...); err == nil {
 			open.penultimate, err = matchLayers(m, "penultimate")
@@ -125,6 +129,7 @@ type Model struct {
 	Net        *model.Model
 	preprocess model.Preprocess
 	layers     []onnx.Layer // layers chosen by the study
+	labels     []string     // the names of the classes; nil if they are not known
 
 	penultimate []onnx.Layer // the penultimate layer, if some measure reads it
 }

@@ -7,18 +7,19 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// forModel returns the data as a model with the given number of classes sees them: labels are the
-// model's outputs.
-func (d *Data) forModel(classes int) *Data {
+// forModel returns the data as a model with the given number of classes sees them: their labels are
+// the model's outputs. labels are the model's names of its classes, or nil.
+func (d *Data) forModel(classes int, labels []string) *Data {
 	out := *d
+	out.labels = labels
 	out.described = new(map[int]dataset.Sample) // filled anew, with the labels of this model
 	names := d.Source.Classes()
 	if names == nil || classes == 0 {
 		return &out
 	}
-	to, restrict, err := d.Entry.Outputs(names, classes)
+	to, restrict, err := d.Entry.Outputs(names, classes, labels)
 	if err == nil {
-		outputs := spec.OutputNames(names, to, classes)
+		outputs := spec.OutputNames(names, to, classes, labels)
 		if restrict {
 			out.Source, out.Outputs, err = dataset.Restrict(d.Source, to, outputs)
 		} else {
@@ -27,7 +28,7 @@ func (d *Data) forModel(classes int) *Data {
 	}
 	if err != nil {
 		out.mismatch = d.Entry.Place(err)
-		out.Source, err = dataset.MapClasses(d.Source, slices.Repeat([]int{dataset.NoLabel}, len(names)), spec.OutputNames(nil, nil, classes))
+		out.Source, err = dataset.MapClasses(d.Source, slices.Repeat([]int{dataset.NoLabel}, len(names)), spec.OutputNames(nil, nil, classes, labels))
 		if err != nil {
 			panic(err) // cannot happen: a missing label is always accepted
 		}
@@ -43,5 +44,5 @@ func (d *Data) classNames(classes int) []string {
 	if names := d.Source.Classes(); names != nil {
 		return names
 	}
-	return spec.OutputNames(nil, nil, classes)
+	return spec.OutputNames(nil, nil, classes, d.labels)
 }

@@ -2,7 +2,6 @@ package spec
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -34,15 +33,14 @@ func OpenPath(ctx context.Context, path string) (dataset.Source, error) {
 }
 
 // PreprocessFor returns the preprocessing that a text describes: a preset such as imagenet, the path
-// of a preprocessor_config.json, or the mapping that a study file takes, as YAML. For an empty text it reads preprocessor_config.json beside the
-// model, if there is one. The result found is the file that was read.
+// of a preprocessor_config.json, or the mapping that a study file takes, as YAML. For an empty text
+// it reads preprocessor_config.json beside the model, if there is one. The result found is the file
+// that was read.
 func PreprocessFor(text, modelPath string) (p model.Preprocess, found string, err error) {
 	if text == "" {
-		beside := filepath.Join(filepath.Dir(modelPath), "preprocessor_config.json")
-		if _, err := os.Stat(beside); err != nil {
+		if text = model.ConfigBeside(modelPath, preprocessorConfig); text == "" {
 			return p, "", nil
 		}
-		text = beside
 	}
 	if filepath.Ext(text) == ".json" {
 		p, err = model.ReadPreprocessorConfig(text)

@@ -33,6 +33,8 @@ type Study struct {
 
 	cache   *fetch.Cache // of what the study names by URL
 	noCache error        // why there is none
+
+	pinned map[string]string // addresses of models of the hub with their commits
 }
 
 // DefaultMemory is the default bound on accumulators, in bytes.

@@ -52,16 +52,60 @@ func (s *Study) fetched(ctx context.Context, p Path, get func() (string, error))
 }
 
 // FindModel returns the local path of a model's file. For a URL, its external data files are
-// downloaded too. FindModel does not check the SHA-256 of a local file, nor that of a model with
-// external data files: plan.New compares it after opening the model.
+// downloaded too. For a folder, it is the model in it. FindModel does not check the SHA-256 of a
+// local file, nor that of a model with external data files: plan.New compares it after opening the
+// model.
 func (s *Study) FindModel(ctx context.Context, spec Model) (string, error) {
 	p := spec.ONNX
 	address := s.resolve(p.text)
 	if !fetch.IsURL(address) {
-		return s.localPath(ctx, p, "")
+		path, err := s.localPath(ctx, p, "")
+		if err == nil {
+			if path, err = modelIn(path); err != nil {
+				err = p.Errorf("%w", err)
+			}
+		}
+		return path, err
 	}
-	return s.fetched(ctx, p, func() (string, error) { return s.cache.Model(ctx, address, spec.SHA256, onnx.ListExternal) })
+	path, err := s.fetched(ctx, p, func() (string, error) { return s.cache.Model(ctx, address, spec.SHA256, onnx.ListExternal) })
+	if pinned := fetch.Pinned(address, path); err == nil && pinned != address {
+		s.pin(address, pinned)
+	}
+	return path, err
 }
+
+// pin sets what the resolved study has in place of an address.
+func (s *Study) pin(address, pinned string) {
+	if s.pinned == nil {
+		s.pinned = map[string]string{}
+	}
+	s.pinned[address] = pinned
+}
+
+// modelIn returns the path of the model in a folder, or the path of a file as it is.
+func modelIn(path string) (string, error) {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return path, nil // a missing file is an error when it is opened
+	}
+	return fetch.ModelIn(path)
+}
+
+// ModelFile returns the local path of the model that a command names: a file, a folder with one, or
+// a URL, which is downloaded into the user's cache.
+func ModelFile(ctx context.Context, address string, log func(string)) (string, error) {
+	if !fetch.IsURL(address) {
+		return modelIn(address)
+	}
+	cache, err := fetch.Default()
+	if err != nil {
+		return "", err
+	}
+	cache.Log = log
+	return cache.Model(ctx, address, "", onnx.ListExternal)
+}
+
+// IsURL reports whether a model or data are named by a URL rather than a path.
+func IsURL(address string) bool { return fetch.IsURL(address) }
 
 // OpenCache opens the download cache. A missing cache is an error only when it is needed: for URLs,
 // archives, and files with a sha256.
@@ -74,10 +118,13 @@ func (s *Study) OpenCache(warn func(string)) {
 }
 
 // absolute returns the absolute form of a path of the study, for a study file in another folder. URLs
-// are returned unchanged.
+// are returned unchanged, but for the revision of a model of the hub, which becomes a commit.
 func (s *Study) absolute(path string) string {
 	path = s.resolve(path)
 	if fetch.IsURL(path) {
+		if pinned := s.pinned[path]; pinned != "" {
+			return pinned
+		}
 		return path
 	}
 	if abs, err := filepath.Abs(path); err == nil {

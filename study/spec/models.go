@@ -11,7 +11,7 @@ import (
 // A Model is an entry of models.
 type Model struct {
 	Name       string                `key:"name,required" doc:"name in the scores"`
-	ONNX       Path                  `key:"onnx,required" doc:"the model's file, or its URL: https, s3, gs or file"`
+	ONNX       Path                  `key:"onnx,required" doc:"the model's file, a folder that holds it, or its URL: https, s3, gs, file, or hf://org/name"`
 	SHA256     string                `key:"sha256" doc:"of the file; checked where given. A run writes it into the resolved study"`
 	Preprocess Preprocess            `key:"preprocess" doc:"how an image with values in [0, 1] becomes the model's input"`
 	Layers     []string              `key:"layers" doc:"all | op:TYPE | a glob on tensor names | residual | penultimate | output"`

@@ -1,9 +1,11 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/noether-ml/noether/dataset"
 )
@@ -21,8 +23,8 @@ func (d Data) Place(err error) error {
 }
 
 // Outputs returns the model's output for each class of the data, and whether the other outputs are
-// left out.
-func (d Data) Outputs(names []string, classes int) (to []int, restrict bool, err error) {
+// left out. The model has a number of classes, and labels for them or nil.
+func (d Data) Outputs(names []string, classes int, labels []string) (to []int, restrict bool, err error) {
 	synsets := dataset.ImageNetSynsets()
 	known := classes == len(synsets) && !slices.ContainsFunc(names, func(n string) bool { return !slices.Contains(synsets, n) })
 	switch {
@@ -33,11 +35,16 @@ func (d Data) Outputs(names []string, classes int) (to []int, restrict bool, err
 		to, err = dataset.MatchClasses(names, synsets)
 		return to, true, err
 	case d.Classes != nil:
-		to, err = d.listedOutputs(names, synsets)
+		to, err = d.listedOutputs(names, synsets, labels)
 		return to, true, err
 	case known:
 		to, err = dataset.MatchClasses(names, synsets)
 		return to, false, err
+	}
+	if to, err := matchLabels(names, labels); to != nil || err != nil {
+		return to, false, err
+	}
+	switch {
 	case len(names) == classes || len(names) < classes && numbered(names):
 		for i := range names {
 			to = append(to, i)
@@ -49,12 +56,57 @@ func (d Data) Outputs(names []string, classes int) (to []int, restrict bool, err
 
 // Placed reports whether the model's output for each class of the data can be found without the key
 // classes.
-func Placed(names []string, classes int) bool {
-	_, _, err := Data{}.Outputs(names, classes)
+func Placed(names []string, classes int, labels []string) bool {
+	_, _, err := Data{}.Outputs(names, classes, labels)
 	return err == nil
 }
 
-func (d Data) listedOutputs(names, synsets []string) ([]int, error) {
+// matchLabels returns the output whose label each name is, or nil if no name is a label. Some names
+// without a label are an error, since the others may not be in the order of the outputs.
+func matchLabels(names, labels []string) ([]int, error) {
+	var to []int
+	missing := ""
+	for _, name := range names {
+		if i := labelIndex(labels, name); i >= 0 {
+			to = append(to, i)
+		} else {
+			missing = cmp.Or(missing, name)
+		}
+	}
+	if len(to) == 0 || missing == "" {
+		return to, nil
+	}
+	return nil, fmt.Errorf("class %q of the data is none of the model's labels, and %d of %d classes are: say with classes: which output each class is",
+		missing, len(to), len(names))
+}
+
+// labelIndex returns the index of the label that a name is, or -1 if it is none or that of several.
+// Case does not count, and _ and - count as spaces. Of a label with alternatives, such as "tabby,
+// tabby cat", a name is one of them or the whole.
+func labelIndex(labels []string, name string) int {
+	plain := func(s string) string {
+		return strings.ToLower(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" _-", r) }), " "))
+	}
+	name = plain(name)
+	whole, part, parts := -1, -1, 0
+	for i, label := range labels {
+		if plain(label) == name {
+			if whole >= 0 {
+				return -1
+			}
+			whole = i
+		}
+		if slices.ContainsFunc(strings.Split(label, ","), func(s string) bool { return plain(s) == name }) {
+			part, parts = i, parts+1
+		}
+	}
+	if whole < 0 && parts == 1 {
+		return part
+	}
+	return whole
+}
+
+func (d Data) listedOutputs(names, synsets, labels []string) ([]int, error) {
 	if len(d.Classes) != len(names) {
 		return nil, fmt.Errorf("classes: names %d outputs for the %d classes of the data", len(d.Classes), len(names))
 	}
@@ -66,7 +118,10 @@ func (d Data) listedOutputs(names, synsets []string) ([]int, error) {
 		}
 		v, err := strconv.Atoi(c)
 		if err != nil {
-			return nil, fmt.Errorf("classes: %q is neither an index of an output nor an ImageNet synset", c)
+			v = labelIndex(labels, c)
+		}
+		if err != nil && v < 0 {
+			return nil, fmt.Errorf("classes: %q is neither an index of an output, an ImageNet synset nor a label of the model", c)
 		}
 		to[i] = v
 	}
@@ -83,12 +138,15 @@ func numbered(names []string) bool {
 	return true
 }
 
-// OutputNames returns names of a model's outputs: the data's classes if they are known, else
-// numbers.
-func OutputNames(names []string, to []int, classes int) []string {
+// OutputNames returns names of a model's outputs: the data's classes if they are known, else the
+// model's labels, else numbers.
+func OutputNames(names []string, to []int, classes int, labels []string) []string {
 	out := make([]string, classes)
 	for i := range out {
 		out[i] = strconv.Itoa(i)
+	}
+	if len(labels) == classes {
+		copy(out, labels)
 	}
 	for i, o := range to {
 		if o >= 0 && o < classes {

@@ -3,16 +3,16 @@ package spec
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/noether-ml/noether/model"
 )
 
+const preprocessorConfig = "preprocessor_config.json"
+
 // Preprocessing returns the preprocessing of the entry. If it has none, preprocessor_config.json
-// beside the model is read, if it exists.
+// beside the model is read, if it exists; see model.ConfigBeside.
 func (s *Study) Preprocessing(ctx context.Context, spec Model, path string, warn func(string)) (model.Preprocess, error) {
-	switch beside := filepath.Join(filepath.Dir(path), "preprocessor_config.json"); {
+	switch beside := model.ConfigBeside(path, preprocessorConfig); {
 	case spec.Preprocess.config != nil:
 		file, err := s.localPath(ctx, *spec.Preprocess.config, "")
 		if err != nil {
@@ -22,7 +22,7 @@ func (s *Study) Preprocessing(ctx context.Context, spec Model, path string, warn
 	case spec.Preprocess.given:
 		return spec.Preprocess.Preprocess, nil
 	default:
-		if _, err := os.Stat(beside); err != nil {
+		if beside == "" {
 			return model.Preprocess{}, nil
 		}
 		warn(fmt.Sprintf("model %s: preprocessing as %s says", spec.Name, beside))

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/internal/fetch"
 )
 
 // Resolved returns the text of the study as it was run, with absolute paths, variables replaced,
@@ -28,10 +29,14 @@ func (s *Study) KeepHashes(resolved []byte, isOpen func(index int) bool) {
 		return // missing, or of another version: the hashes are optional
 	}
 	for i, m := range s.Models {
-		same := func(o Model) bool { return o.Name == m.Name && o.ONNX.text == s.absolute(m.ONNX.text) }
+		address := s.absolute(m.ONNX.text)
+		same := func(o Model) bool { return o.Name == m.Name && fetch.SameModel(o.ONNX.text, address) }
 		j := slices.IndexFunc(other.Models, same)
 		if !isOpen(i) && j >= 0 && m.SHA256 == "" && other.Models[j].SHA256 != "" {
 			m.node.Set("sha256", other.Models[j].SHA256)
+			if found := other.Models[j].ONNX.text; found != address {
+				s.pin(address, found)
+			}
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"text/template"
 
 	"github.com/noether-ml/noether/audio"
+	"github.com/noether-ml/noether/internal/fetch"
 )
 
 // A Guess holds what is known about a model and data before they are measured, for Template.
@@ -100,10 +101,16 @@ func numberedNames(n int) string {
 }
 
 // NameOf returns a name for a file: its base name without extension, or that of the folder for
-// model.onnx.
+// model.onnx and onnx/model.onnx. The name of a model of the hub is that of its repository.
 func NameOf(path string) string {
-	base := filepath.Base(path)
-	if folder := filepath.Base(filepath.Dir(path)); base == "model.onnx" && folder != "." && folder != ".." {
+	if fetch.IsHub(path) {
+		return fetch.HubName(path)
+	}
+	base, dir := filepath.Base(path), filepath.Dir(path)
+	if base == "model.onnx" && filepath.Base(dir) == "onnx" {
+		dir = filepath.Dir(dir)
+	}
+	if folder := filepath.Base(dir); base == "model.onnx" && folder != "." && folder != ".." {
 		return folder
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), filepath.Ext(strings.TrimSuffix(base, ".gz")))

@@ -1,0 +1,368 @@
+package fetch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/noether-ml/noether/internal/hubtest"
+)
+
+const commit2 = "89abcdef0123456789abcdef0123456789abcdef"
+
+// newCacheOf returns a cache that reads from a hub.
+func newCacheOf(t *testing.T, h *hubtest.Server, token string) *Cache {
+	t.Helper()
+	c := newCache(t)
+	c.Hub = &Hub{Address: h.URL, Dir: filepath.Join(t.TempDir(), "hub"), Token: token}
+	return c
+}
+
+// noWeights is the list of external files of a model without any.
+func noWeights(path string) ([]string, error) {
+	_, err := os.Stat(path)
+	return nil, err
+}
+
+func oneWeight(path string) ([]string, error) { return []string{"model.onnx_data"}, nil }
+
+func repository() map[string][]byte {
+	return map[string][]byte{
+		"onnx/model.onnx": content1, "onnx/model_fp16.onnx": content1[:1000], "onnx/model.onnx_data": []byte("weights"),
+		"preprocessor_config.json": []byte("{}"), "config.json": []byte(`{"id2label": {}}`), "README.md": []byte("#"), "model.safetensors": nil,
+	}
+}
+
+// wantModel fetches a model of the hub and compares its content. It returns its path.
+func wantModel(t *testing.T, c *Cache, address string, data []byte) string {
+	t.Helper()
+	path, err := c.Model(t.Context(), address, "", noWeights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, data) {
+		t.Fatalf("%s has %d bytes, want %d (%v)", path, len(got), len(data), err)
+	}
+	return path
+}
+
+// refuseModel fetches a model that cannot be had, with one line that contains the given texts.
+func refuseModel(t *testing.T, c *Cache, address string, wants ...string) {
+	t.Helper()
+	path, err := c.Model(t.Context(), address, "", noWeights)
+	if err == nil {
+		t.Fatalf("%s: no error, and the file is %s", address, path)
+	}
+	for _, s := range wants {
+		if !strings.Contains(err.Error(), s) {
+			t.Errorf("%q does not say %q", err, s)
+		}
+	}
+	if strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "secret") {
+		t.Errorf("the error is not one line without secrets: %q", err)
+	}
+}
+
+func TestHubLayout(t *testing.T) {
+	t.Parallel()
+	h := hubtest.New(t, repository())
+	h.Token = "secret"
+	c := newCacheOf(t, h, "secret")
+	path := wantModel(t, c, "hf://org/net", content1)
+	root := filepath.Join(c.Hub.Dir, "models--org--net")
+	if want := filepath.Join(root, "snapshots", hubtest.Commit, "onnx", "model.onnx"); path != want {
+		t.Errorf("the model is %s, want %s", path, want)
+	}
+	if to, err := os.Readlink(path); err != nil || filepath.ToSlash(to) != "../../../blobs/"+hexSum(content1) {
+		t.Errorf("it is a link to %s, %v", to, err)
+	}
+	if ref, err := os.ReadFile(filepath.Join(root, "refs", "main")); err != nil || string(ref) != hubtest.Commit {
+		t.Errorf("refs/main is %q, %v", ref, err)
+	}
+	for name, data := range map[string]string{"preprocessor_config.json": "{}", "config.json": `{"id2label": {}}`} {
+		if got, err := os.ReadFile(filepath.Join(root, "snapshots", hubtest.Commit, name)); err != nil || string(got) != data {
+			t.Errorf("%s is %q, %v", name, got, err)
+		}
+		if _, err := os.Stat(filepath.Join(root, "blobs", hubtest.GitHash([]byte(data)))); err != nil {
+			t.Error(err)
+		}
+	}
+	left, _ := filepath.Glob(filepath.Join(root, "blobs", "*"))
+	if len(left) != 3 {
+		t.Errorf("blobs are %q: another file was fetched, or a part is left", left)
+	}
+	h.Requests()
+	if wantModel(t, c, "hf://org/net", content1); len(h.Requests()) != 1 {
+		t.Error("the second call asks for more than the commit")
+	}
+	if wantModel(t, c, "hf://org/net@"+hubtest.Commit, content1); len(h.Requests()) != 0 {
+		t.Error("a commit that the cache has is asked for")
+	}
+	wantModel(t, c, "hf://org/net@refs/pr/1/onnx/model_fp16.onnx", content1[:1000])
+	wantModel(t, c, "hf://org/net@refs%2Fpr%2F1", content1)
+	if got := Pinned("hf://org/net/onnx/model.onnx", path); got != "hf://org/net@"+hubtest.Commit+"/onnx/model.onnx" {
+		t.Errorf("pinned: %s", got)
+	}
+}
+
+func TestHubWeights(t *testing.T) {
+	t.Parallel()
+	h := hubtest.New(t, repository())
+	c := newCacheOf(t, h, "")
+	path, err := c.Model(t.Context(), "hf://org/net", "", oneWeight)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path + "_data"); err != nil || string(got) != "weights" {
+		t.Errorf("the weights are %q, %v", got, err)
+	}
+	delete(h.Files, "onnx/model.onnx_data")
+	if _, err := newCacheOf(t, h, "").Model(t.Context(), "hf://org/net", "", oneWeight); err == nil || !strings.Contains(err.Error(), "which the repository lacks") {
+		t.Errorf("without its weights: %v", err)
+	}
+}
+
+func TestHubRefusals(t *testing.T) {
+	t.Parallel()
+	h := hubtest.New(t, repository())
+	c := newCacheOf(t, h, "")
+	refuseModel(t, c, "hf://org/other", "hf://org/other: there is no repository", "or it is private", "set HF_TOKEN", "401")
+	refuseModel(t, c, "hf://org/net@none", `no revision "none"`)
+	refuseModel(t, c, "hf://org/net/onnx/model_int8.onnx", "there is no file onnx/model_int8.onnx; there are onnx/model.onnx, onnx/model_fp16.onnx")
+	refuseModel(t, c, "hf://org/net/vision", "no model in a folder vision")
+	for _, address := range []string{"hf://net", "hf://org/../net", "hf://org/net@a/../../b", "hf://org/net@..", "hf://a--b/net", `hf://org/net/a\b.onnx`} {
+		refuseModel(t, c, address, address)
+	}
+	h.Token = "secret"
+	refuseModel(t, c, "hf://org/net", "set HF_TOKEN")
+	refuseModel(t, newCacheOf(t, h, "secret-of-another"), "hf://org/net", "the account of the token may not read it")
+	h.Gated = true
+	refuseModel(t, c, "hf://org/net", "access has to be granted at "+h.URL+"/org/net")
+	h.Token = ""
+	delete(h.Files, "onnx/model.onnx")
+	delete(h.Files, "onnx/model_fp16.onnx")
+	refuseModel(t, c, "hf://org/net", "there is no .onnx file: export the model to ONNX first")
+	h.Files["a.onnx"], h.Files["b.onnx"] = content1, content1
+	refuseModel(t, c, "hf://org/net", "several models, a.onnx, b.onnx: add /FILE")
+	c.Hub.Address = "none"
+	refuseModel(t, c, "hf://org/net", `HF_ENDPOINT is "none"`)
+	if _, err := c.File(t.Context(), "hf://org/net/a.npy", ""); err == nil || !strings.Contains(err.Error(), "models only") {
+		t.Errorf("as data: %v", err)
+	}
+}
+
+func TestHubResumes(t *testing.T) {
+	t.Parallel()
+	h := hubtest.New(t, repository())
+	cuts := 2
+	h.Hook = func(w http.ResponseWriter, r *http.Request, name string) bool {
+		if cuts == 0 {
+			return false
+		}
+		cuts--
+		var from int
+		fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from)
+		w.Header().Set("Content-Length", strconv.Itoa(len(content1)-from))
+		if from > 0 {
+			w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(content1)-1, len(content1)))
+			w.WriteHeader(http.StatusPartialContent)
+		}
+		w.Write(content1[from : from+10_000])
+		panic(http.ErrAbortHandler)
+	}
+	c := newCacheOf(t, h, "")
+	wantModel(t, c, "hf://org/net", content1)
+	log := strings.Join(h.Requests(), "\n")
+	for _, want := range []string{"GET /onnx/model.onnx bytes=10000-", "GET /onnx/model.onnx bytes=20000-"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("no request %q in\n%s", want, log)
+		}
+	}
+
+	// Another program left a part, whose start differs.
+	c = newCacheOf(t, h, "")
+	blobs := filepath.Join(c.Hub.Dir, "models--org--net", "blobs")
+	if err := errors.Join(os.MkdirAll(blobs, 0o777), os.WriteFile(filepath.Join(blobs, hexSum(content1)+".incomplete"), make([]byte, 500), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	wantModel(t, c, "hf://org/net", content1)
+
+	// It left the whole file.
+	c = newCacheOf(t, h, "")
+	blobs = filepath.Join(c.Hub.Dir, "models--org--net", "blobs")
+	if err := errors.Join(os.MkdirAll(blobs, 0o777), os.WriteFile(filepath.Join(blobs, hexSum(content1)+".incomplete"), content1, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	h.Requests()
+	wantModel(t, c, "hf://org/net", content1)
+	if log := strings.Join(h.Requests(), "\n"); strings.Contains(log, "GET /onnx/model.onnx") {
+		t.Errorf("a whole file was fetched again:\n%s", log)
+	}
+}
+
+func TestHubVerifies(t *testing.T) {
+	t.Parallel()
+	h := hubtest.New(t, repository())
+	h.Hook = func(w http.ResponseWriter, r *http.Request, name string) bool {
+		other := bytes.Clone(content1)
+		other[100]++
+		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(other))
+		return true
+	}
+	c := newCacheOf(t, h, "")
+	refuseModel(t, c, "hf://org/net", "and the hub says "+hexSum(content1))
+	left, _ := filepath.Glob(filepath.Join(c.Hub.Dir, "models--org--net", "snapshots", "*", "onnx", "*"))
+	blobs, _ := filepath.Glob(filepath.Join(c.Hub.Dir, "models--org--net", "blobs", hexSum(content1)+"*"))
+	if len(left)+len(blobs) > 0 {
+		t.Errorf("files of the wrong content are left: %q %q", left, blobs)
+	}
+	h.Hook = func(w http.ResponseWriter, r *http.Request, name string) bool {
+		w.Write(content1[:50])
+		return true
+	}
+	refuseModel(t, c, "hf://org/net", "the server has 50 bytes")
+	h.Hook = nil
+	c.MaxFile = 1000
+	refuseModel(t, c, "hf://org/net", "exceeds the bound of 1000 bytes")
+}
+
+func TestHubOffline(t *testing.T) {
+	t.Parallel()
+	h := hubtest.New(t, repository())
+	c := newCacheOf(t, h, "")
+	wantModel(t, c, "hf://org/net", content1)
+	h.Requests()
+	c.Hub.Offline = true
+	wantModel(t, c, "hf://org/net", content1)
+	wantModel(t, c, "hf://org/net@"+hubtest.Commit, content1)
+	refuseModel(t, c, "hf://org/net@v2", "HF_HUB_OFFLINE is set")
+	refuseModel(t, c, "hf://org/net/onnx/model_fp16.onnx", "there is no file onnx/model_fp16.onnx", "HF_HUB_OFFLINE is set")
+	refuseModel(t, c, "hf://org/other", "HF_HUB_OFFLINE is set")
+	if log := h.Requests(); len(log) > 0 {
+		t.Errorf("requests were made: %q", log)
+	}
+
+	c.Hub.Offline = false
+	var said []string
+	c.Log = func(m string) { said = append(said, m) }
+	h.Close()
+	wantModel(t, c, "hf://org/net", content1)
+	if last := said[len(said)-1]; !strings.Contains(last, "using the copy of commit 0123456") {
+		t.Errorf("it said %q", said)
+	}
+	refuseModel(t, c, "hf://org/net/onnx/model_fp16.onnx", "connection refused", "tried 3 times")
+}
+
+func TestHubFollowsTheRevision(t *testing.T) {
+	t.Parallel()
+	h := hubtest.New(t, repository())
+	c := newCacheOf(t, h, "")
+	wantModel(t, c, "hf://org/net", content1)
+	h.Files["onnx/model.onnx"], h.Commit = []byte("a newer one"), commit2
+	second := wantModel(t, c, "hf://org/net", []byte("a newer one"))
+	wantModel(t, c, "hf://org/net@"+hubtest.Commit, content1)
+	if !strings.Contains(second, commit2) {
+		t.Errorf("the second is at %s", second)
+	}
+	h.Requests()
+	c.Hub.Offline = true
+	wantModel(t, c, "hf://org/net", []byte("a newer one"))
+}
+
+func TestHubTogether(t *testing.T) {
+	t.Parallel()
+	h := hubtest.New(t, repository())
+	c := newCacheOf(t, h, "")
+	var group sync.WaitGroup
+	for range 6 {
+		group.Go(func() {
+			other := newCache(t)
+			other.Hub = c.Hub
+			if _, err := other.Model(t.Context(), "hf://org/net", "", oneWeight); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	fetched := 0
+	for _, r := range h.Requests() {
+		if r == "GET /onnx/model.onnx" {
+			fetched++
+		}
+	}
+	if fetched != 1 {
+		t.Errorf("the model was fetched %d times", fetched)
+	}
+}
+
+func TestHubCacheThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	h := hubtest.New(t, repository())
+	c := newCacheOf(t, h, "")
+	if err := os.WriteFile(c.Hub.Dir, nil, 0o666); err != nil { // in the way of the folder, for root too
+		t.Fatal(err)
+	}
+	refuseModel(t, c, "hf://org/net", "the hub's cache cannot be written", "set HF_HOME")
+}
+
+func TestDefaultHub(t *testing.T) {
+	home := t.TempDir()
+	for _, name := range []string{"HF_ENDPOINT", "HF_HUB_CACHE", "HF_TOKEN", "HF_TOKEN_PATH", "HF_HUB_OFFLINE", "XDG_CACHE_HOME"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("HF_HOME", home)
+	if err := os.WriteFile(filepath.Join(home, "token"), []byte("from-file\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check := func(want Hub) {
+		t.Helper()
+		if h, err := DefaultHub(); err != nil || *h != want {
+			t.Errorf("%+v, %v, want %+v", h, err, want)
+		}
+	}
+	check(Hub{Address: "https://huggingface.co", Dir: filepath.Join(home, "hub"), Token: "from-file"})
+	t.Setenv("HF_ENDPOINT", "https://hub.example/")
+	t.Setenv("HF_HUB_CACHE", "elsewhere")
+	t.Setenv("HF_TOKEN", "from-variable")
+	t.Setenv("HF_HUB_OFFLINE", "true")
+	check(Hub{Address: "https://hub.example", Dir: "elsewhere", Token: "from-variable", Offline: true})
+	t.Setenv("HF_HOME", "")
+	t.Setenv("HF_HUB_CACHE", "")
+	t.Setenv("XDG_CACHE_HOME", home)
+	check(Hub{Address: "https://hub.example", Dir: filepath.Join(home, "huggingface", "hub"), Token: "from-variable", Offline: true})
+}
+
+func TestTokenNeedsEncryption(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]bool{"https://huggingface.co": true, "http://localhost:1": true, "http://127.0.0.1": true, "http://[::1]:2": true,
+		"http://hub.example": false, "http://10.0.0.1": false} {
+		if got := (&Hub{Address: address}).isPrivate(); got != want {
+			t.Errorf("%s: %v", address, got)
+		}
+	}
+}
+
+func TestModelIn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if _, err := ModelIn(dir); err == nil || !strings.Contains(err.Error(), "no .onnx file") {
+		t.Errorf("of an empty folder: %v", err)
+	}
+	for _, name := range []string{"b.onnx", "model.onnx", "onnx/model.onnx"} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, nil, 0o666)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := ModelIn(dir); err != nil || got != path {
+			t.Errorf("%s, %v, want %s", got, err, path)
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package fetch
+
+import (
+	"context"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
+)
+
+// lookUp asks the hub for the commit of a revision and for its files.
+func (c *Cache) lookUp(ctx context.Context, h *Hub, a hubAddress) (*snapshot, error) {
+	s := &snapshot{hub: h, of: a}
+	address, err := url.Parse(h.Address + "/api/models/" + a.repository + "/revision/" + url.PathEscape(a.revision))
+	if err != nil || address.Host == "" {
+		return nil, &permanent{fmt.Errorf("HF_ENDPOINT is %q, not an address such as https://huggingface.co", h.Address)}
+	}
+	err = c.retry(ctx, a.String(), func() error {
+		ctx, cancel := context.WithTimeoutCause(ctx, c.stall(), fmt.Errorf("no answer within %v", c.stall()))
+		defer cancel()
+		body, err := c.openHTTP(ctx, address, h.header(), request{})
+		if err != nil {
+			return causeOf(ctx, err)
+		}
+		defer body.Close()
+		var about struct {
+			SHA      string
+			Siblings []struct{ RFilename string }
+		}
+		const most = 64 << 20
+		if err := json.NewDecoder(io.LimitReader(body, most)).Decode(&about); err != nil {
+			return causeOf(ctx, fmt.Errorf("the hub's answer cannot be read: %w", err))
+		}
+		if !hubCommit.MatchString(about.SHA) {
+			return &permanent{fmt.Errorf("the hub names no commit of revision %s", a.revision)}
+		}
+		s.commit, s.files = about.SHA, nil
+		for _, f := range about.Siblings {
+			if isLocalSlash(f.RFilename) {
+				s.files = append(s.files, f.RFilename)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if a.revision != s.commit {
+		ref := filepath.Join(s.folder(), "refs", filepath.FromSlash(a.revision))
+		if os.MkdirAll(filepath.Dir(ref), 0o777) == nil {
+			atomicfile.Write(ref, []byte(s.commit)) // a cache that cannot be written may still have the files
+		}
+	}
+	return s, nil
+}
+
+// hubFile brings a file of a commit into the hub's cache.
+func (c *Cache) hubFile(ctx context.Context, s *snapshot, name string) error {
+	if s.has(name) {
+		return nil
+	}
+	address, err := url.Parse(s.hub.Address)
+	if err != nil {
+		return &permanent{err}
+	}
+	address = address.JoinPath(s.of.repository, "resolve", s.commit, name)
+	text := hubAddress{s.of.repository, s.of.revision, name}.String()
+	var about blobInfo
+	err = c.retry(ctx, text, func() error {
+		about, err = c.describe(ctx, s.hub, address)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	blob := filepath.Join(s.folder(), "blobs", about.hash)
+	locks := filepath.Join(s.hub.Dir, ".locks", hubFolder(s.of.repository))
+	for _, dir := range []string{filepath.Dir(blob), locks, filepath.Dir(s.path(name))} {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return &permanent{fmt.Errorf("the hub's cache cannot be written: %w; set HF_HOME to another folder", err)}
+		}
+	}
+	unlock := lockFor(ctx, filepath.Join(locks, about.hash+".lock")) // the hub's own clients take the same
+	defer unlock()
+	if s.has(name) {
+		return nil
+	}
+	if _, err := os.Stat(blob); err != nil {
+		if err := c.downloadBlob(ctx, s.hub, address, text, about, blob); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return s.link(name, blob)
+}
+
+// link puts a link to a blob at a file's place, or a copy on systems without links.
+func (s *snapshot) link(name, blob string) error {
+	place := s.path(name)
+	relative, err := filepath.Rel(filepath.Dir(place), blob)
+	if err != nil {
+		return &permanent{err}
+	}
+	os.Remove(place) // a link to a blob that is gone
+	if os.Symlink(relative, place) == nil {
+		return nil
+	}
+	if err := linkOrCopy(blob, place); err != nil {
+		return &permanent{err}
+	}
+	return nil
+}
+
+// A blobInfo describes the content of a file of a repository.
+type blobInfo struct {
+	hash string // SHA-256 of large files, else the SHA-1 of Git
+	size int64  // -1 if unknown
+}
+
+var hubHash = regexp.MustCompile(`^(?:W/)?"?([0-9a-f]{64}|[0-9a-f]{40})"?$`)
+
+// describe asks the hub for the hash and size of a file. The hub's answer may lead to another server,
+// which is not asked.
+func (c *Cache) describe(ctx context.Context, h *Hub, address *url.URL) (blobInfo, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.stall(), fmt.Errorf("no answer within %v", c.stall()))
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, address.String(), nil)
+	if err != nil {
+		return blobInfo{}, &permanent{err}
+	}
+	req.Header = h.header()
+	req.Header.Set("User-Agent", "noether")
+	req.Header.Set("Accept-Encoding", "identity")
+	client := c.client()
+	follow := client.CheckRedirect
+	client.CheckRedirect = func(to *http.Request, via []*http.Request) error {
+		if to.Response.Header.Get("X-Linked-Etag") != "" {
+			return http.ErrUseLastResponse
+		}
+		return follow(to, via)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return blobInfo{}, causeOf(ctx, plainHTTPError(err))
+	}
+	resp.Body.Close()
+	switch code := resp.StatusCode; {
+	case code == http.StatusRequestTimeout || code == http.StatusTooManyRequests || code >= 500:
+		return blobInfo{}, waitAsAsked(ctx, resp.Header.Get("Retry-After"), fmt.Errorf("the server answers %s", resp.Status))
+	case code >= 400:
+		return blobInfo{}, &permanent{&statusError{code, resp.Status, resp.Header}}
+	}
+	tag, length := resp.Header.Get("X-Linked-Etag"), resp.Header.Get("X-Linked-Size")
+	if tag == "" {
+		tag, length = resp.Header.Get("ETag"), resp.Header.Get("Content-Length")
+	}
+	match := hubHash.FindStringSubmatch(tag)
+	if match == nil {
+		return blobInfo{}, &permanent{fmt.Errorf("the hub gives no hash of the file (ETag %q), so a download could not be verified", tag)}
+	}
+	size, err := strconv.ParseInt(length, 10, 64)
+	if err != nil {
+		size = -1
+	}
+	return blobInfo{match[1], size}, nil
+}
+
+// downloadBlob downloads a file to blob and verifies it. It resumes what an interrupted download has
+// left.
+func (c *Cache) downloadBlob(ctx context.Context, h *Hub, address *url.URL, text string, about blobInfo, blob string) error {
+	if about.size > c.maxFile() {
+		return c.tooLarge()
+	}
+	part := blob + ".incomplete" // as the hub's own clients call it
+	open := func(ctx context.Context, offset int64) (*body, error) {
+		return c.openHTTP(ctx, address, h.header(), request{offset: offset})
+	}
+	begin := func(b *body) error {
+		if about.size >= 0 && b.size >= 0 && b.size != about.size {
+			return fmt.Errorf("the server has %d bytes, and the hub says %d", b.size, about.size)
+		}
+		return nil
+	}
+	return c.retry(ctx, text, func() error {
+		info, err := os.Stat(part)
+		resumed := err == nil && info.Size() > 0
+		if !resumed || info.Size() != about.size {
+			if _, _, err := c.transfer(ctx, text, part, resumed, open, begin); err != nil {
+				return err
+			}
+		}
+		is, err := hubHashOf(part, about.hash)
+		switch {
+		case err != nil:
+			return &permanent{err}
+		case is == about.hash:
+			if err := os.Rename(part, blob); err != nil {
+				return &permanent{err}
+			}
+			return nil
+		}
+		os.Remove(part)
+		if err := fmt.Errorf("has the hash %s, and the hub says %s", is, about.hash); !resumed {
+			return &permanent{err}
+		}
+		return errors.New("what an earlier download had left is damaged") // start again
+	})
+}
+
+// hubHashOf returns the hash of a file, of the kind of another: SHA-256, or Git's SHA-1 of a blob.
+func hubHashOf(file, like string) (string, error) {
+	if len(like) == 2*sha256.Size {
+		return hashOf(file)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	var h hash.Hash = sha1.New()
+	io.Copy(h, strings.NewReader(fmt.Sprintf("blob %d\x00", info.Size())))
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

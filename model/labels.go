@@ -1,0 +1,66 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// ConfigBeside returns the path of a file that describes a model, or "" if there is none. It is
+// beside the model or, if the model's folder is called onnx, in the folder above, as in repositories
+// of the Hugging Face hub.
+func ConfigBeside(modelPath, name string) string {
+	dir := filepath.Dir(modelPath)
+	dirs := []string{dir}
+	if filepath.Base(dir) == "onnx" {
+		dirs = append(dirs, filepath.Dir(dir))
+	}
+	for _, dir := range dirs {
+		file := filepath.Join(dir, name)
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+			return file
+		}
+	}
+	return ""
+}
+
+// ReadClassNames returns the names of a model's n classes, in the order of its outputs: id2label of
+// the config.json beside it. Names that only number the classes (LABEL_0, LABEL_1) are left out. It
+// returns nil if there are none.
+func ReadClassNames(modelPath string, n int) ([]string, error) {
+	file := ConfigBeside(modelPath, "config.json")
+	if file == "" || n == 0 {
+		return nil, nil
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading names of classes: %w", err)
+	}
+	var config struct {
+		Labels map[string]string `json:"id2label"`
+	}
+	if err := json.Unmarshal(raw, &config); err != nil {
+		return nil, fmt.Errorf("reading names of classes in %s: %w", file, err)
+	}
+	if len(config.Labels) == 0 {
+		return nil, nil
+	}
+	names := make([]string, n)
+	numbered := true
+	for i := range names {
+		id := strconv.Itoa(i)
+		name, ok := config.Labels[id]
+		if !ok || len(config.Labels) != n {
+			return nil, fmt.Errorf("%s: id2label names %d classes, and the model has %d", file, len(config.Labels), n)
+		}
+		names[i] = name
+		numbered = numbered && strings.EqualFold(name, "label_"+id)
+	}
+	if numbered {
+		return nil, nil
+	}
+	return names, nil
+}

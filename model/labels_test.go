@@ -1,0 +1,55 @@
+package model
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestReadClassNames(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name, config string
+		want         []string
+		err          string
+	}{
+		{"names", `{"id2label": {"1": "dog", "0": "cat", "2": "owl"}, "hidden_size": 3}`, []string{"cat", "dog", "owl"}, ""},
+		{"numbers only", `{"id2label": {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}}`, nil, ""},
+		{"another file", `{"architectures": []}`, nil, ""},
+		{"another count", `{"id2label": {"0": "cat", "1": "dog"}}`, nil, "id2label names 2 classes, and the model has 3"},
+		{"a gap", `{"id2label": {"0": "cat", "1": "dog", "3": "owl"}}`, nil, "id2label names 3 classes"},
+		{"not JSON", `{`, nil, "reading names of classes in "},
+		{"a list", `{"id2label": ["cat"]}`, nil, "reading names of classes in "},
+	}
+	for _, c := range cases {
+		for _, model := range []string{"model.onnx", "onnx/model.onnx"} {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(c.config), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got, err := ReadClassNames(filepath.Join(dir, filepath.FromSlash(model)), 3)
+			if !slices.Equal(got, c.want) || (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%s, %s: %q, %v", c.name, model, got, err)
+			}
+		}
+	}
+	if got, err := ReadClassNames(filepath.Join(t.TempDir(), "model.onnx"), 3); got != nil || err != nil {
+		t.Errorf("without a file: %q, %v", got, err)
+	}
+}
+
+func TestConfigBeside(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	above := filepath.Join(dir, "config.json")
+	if err := os.WriteFile(above, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for model, want := range map[string]string{"m.onnx": above, "onnx/m.onnx": above, "other/m.onnx": "", "onnx/onnx/m.onnx": ""} {
+		if got := ConfigBeside(filepath.Join(dir, filepath.FromSlash(model)), "config.json"); got != want {
+			t.Errorf("%s: %q, want %q", model, got, want)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package spec
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestOutputsByLabel(t *testing.T) {
+	t.Parallel()
+	labels := []string{"tabby, tabby cat", "crane", "crane", "Apple_Pie", "hot dog"}
+	cases := []struct {
+		name     string
+		data     []string
+		explicit []string
+		want     []int
+		err      string
+	}{
+		{"other order, fewer", []string{"hot-dog", "apple pie"}, nil, []int{4, 3}, ""},
+		{"an alternative, the whole label", []string{"Tabby Cat", "hot dog"}, nil, []int{0, 4}, ""},
+		{"no label, as many", []string{"a", "b", "c", "d", "e"}, nil, []int{0, 1, 2, 3, 4}, ""},
+		{"no label, fewer", []string{"a", "b"}, nil, nil, "the data have 2 classes and the model 5"},
+		{"one is no label", []string{"hot dog", "a", "tabby", "apple pie", "b"}, nil, nil, `class "a" of the data is none of the model's labels, and 3 of 5 classes are`},
+		{"a label of two outputs", []string{"hot dog", "crane"}, nil, nil, `class "crane"`},
+		{"labels given", []string{"x", "y"}, []string{"hot dog", "1"}, []int{4, 1}, ""},
+		{"no label given", []string{"x", "y"}, []string{"crane", "1"}, nil, `"crane" is neither an index of an output, an ImageNet synset nor a label`},
+	}
+	for _, c := range cases {
+		got, restrict, err := Data{Classes: c.explicit}.Outputs(c.data, len(labels), labels)
+		if err == nil && (!slices.Equal(got, c.want) || restrict != (c.explicit != nil)) || (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: %v %v, %v", c.name, got, restrict, err)
+		}
+	}
+	if names := OutputNames([]string{"pie"}, []int{3}, 5, labels); !slices.Equal(names, []string{"tabby, tabby cat", "crane", "crane", "pie", "hot dog"}) {
+		t.Errorf("names %q", names)
+	}
+}
+
+func TestNameOf(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{"a/net.v2.onnx": "net.v2", "a/model.onnx": "a", "a/onnx/model.onnx": "a", "model.onnx": "model", "onnx/model.onnx": "model",
+		"hf://org/net.v2": "net.v2", "hf://org/net@main/onnx/model_fp16.onnx": "net"} {
+		if got := NameOf(path); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+}
