@@ -26,7 +26,8 @@ type ConvNet struct {
 
 // Build returns the network with random weights. Its input is "x", batch x Shape, and its output
 // "y", batch x Classes. Weights are named after their layers: "stage1.conv1.weight",
-// "stage1.norm1.scale", "linear.weight" and so on.
+// "stage1.norm1.scale", "linear.weight" and so on. Activations are named after theirs:
+// "stage1/conv1/Relu".
 func (n ConvNet) Build() (*onnx.Model, error) {
 	if n.Depth == 0 {
 		n.Depth = 2
@@ -45,8 +46,9 @@ func (n ConvNet) Build() (*onnx.Model, error) {
 			if j == 0 && (i > 0 || n.Halve) {
 				stride = 2
 			}
-			x = l.conv(x, fmt.Sprintf("stage%d.conv%d", i+1, j+1), width, out, 3, stride)
-			x = l.Relu(l.norm(x, fmt.Sprintf("stage%d.norm%d", i+1, j+1), out))
+			in := l.scope("stage%d/conv%d", i+1, j+1)
+			x = in.conv(x, fmt.Sprintf("stage%d.conv%d", i+1, j+1), width, out, 3, stride)
+			x = in.Relu(in.norm(x, fmt.Sprintf("stage%d.norm%d", i+1, j+1), out))
 			width = out
 		}
 	}

@@ -17,6 +17,11 @@ type layers struct {
 	axes int // number of spatial axes
 }
 
+// scope returns the layers of a part of the network, whose tensors are named "name/...".
+func (l *layers) scope(format string, values ...any) *layers {
+	return &layers{l.Scope(fmt.Sprintf(format, values...)), l.seed, l.axes}
+}
+
 // weights returns a constant whose values are drawn one by one.
 func (l *layers) weights(name string, draw func() float64, shape ...int) onnx.Value {
 	t := tensor.New(shape...)

@@ -23,7 +23,7 @@ type ResNet struct {
 }
 
 // Build returns the network with random weights. Its input, output and names are like those of a
-// ConvNet: "stage2.block1.conv1.weight" and so on.
+// ConvNet: "stage2.block1.conv1.weight", "stage2/block1/Relu" and so on.
 func (n ResNet) Build() (*onnx.Model, error) {
 	if len(n.Widths) == 0 {
 		n.Widths = []int{16, 32, 64}
@@ -46,7 +46,7 @@ func (n ResNet) Build() (*onnx.Model, error) {
 			if i > 0 && j == 0 {
 				stride = 2
 			}
-			x = l.block(x, fmt.Sprintf("stage%d.block%d", i+1, j+1), width, out, stride)
+			x = l.scope("stage%d/block%d", i+1, j+1).block(x, fmt.Sprintf("stage%d.block%d", i+1, j+1), width, out, stride)
 			width = out
 		}
 	}
