@@ -22,5 +22,5 @@ def test_wheel(tmp_path):
     run(python, "-m", "pip", "install", "--no-index", "--no-deps", str(wheel))
     assert "noether/bin/libonnxruntime.so" in run(str(tmp_path / "env" / "bin" / "noether"), "doctor")
     assert run(python, "-m", "noether", "version").startswith("noether ")
-    assert "442" in run(python, "-c", "import noether; print(noether.demo())")
+    assert "3828" in run(python, "-c", "import noether; print(noether.demo())")
     assert (tmp_path / "runs" / "demo" / "report.html").is_file()

@@ -61,8 +61,12 @@ func TestRepositoryFiles(t *testing.T) {
 	if err != nil || len(files) < 3 {
 		t.Fatalf("%v, %v", files, err)
 	}
-	for _, path := range files {
-		if _, err := Load(path, map[string]string{"CIFAR10": "cifar10", "PICTURES": "photos", "FSDD": "fsdd"}); err != nil {
+	networks, err := filepath.Glob("../../internal/demo/networks/*.yaml")
+	if err != nil || len(networks) != 3 {
+		t.Fatalf("the demo's training files: %v, %v", networks, err)
+	}
+	for _, path := range append(files, networks...) {
+		if _, err := Load(path, map[string]string{"START": "start.onnx", "CIFAR10": "cifar10", "PICTURES": "photos", "FSDD": "fsdd"}); err != nil {
 			t.Error(err)
 		}
 	}
