@@ -96,33 +96,6 @@ func TestReadOnlyFolder(t *testing.T) {
 	sameScores(t, want.Rows, mustRun(t, parseIn(t, models, studyText), out, o).Rows, 1e-5)
 }
 
-// TestRenameThatFails checks that a run ends with an error if a record cannot be renamed, and
-// resumes once that is possible.
-func TestRenameThatFails(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	testmodel.Write(t, dir, "small", testmodel.Options{})
-	o := options(t)
-	out := filepath.Join(dir, "run")
-	want := mustRun(t, parseIn(t, dir, studyText), filepath.Join(dir, "whole"), o)
-	cells, err := filepath.Glob(filepath.Join(dir, "whole", "cells", "*.json"))
-	if err != nil || len(cells) < 4 {
-		t.Fatal(err)
-	}
-	blocked := filepath.Join(out, "cells", filepath.Base(cells[3]))
-	if err := os.MkdirAll(filepath.Join(blocked, "full"), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	fails(t, parseIn(t, dir, studyText), out, o, filepath.Base(blocked))
-	if temp, _ := filepath.Glob(filepath.Join(out, "cells", ".*")); len(temp) > 0 {
-		t.Errorf("temporary files are left: %v", temp)
-	}
-	if err := os.RemoveAll(blocked); err != nil {
-		t.Fatal(err)
-	}
-	sameScores(t, want.Rows, mustRun(t, parseIn(t, dir, studyText), out, o).Rows, 1e-5)
-}
-
 func TestTruncatedCellIsDoneAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -35,12 +35,23 @@ type disturbedStudy struct {
 
 func disturb(t *testing.T, text string) *disturbedStudy {
 	t.Helper()
-	d := &disturbedStudy{dir: t.TempDir(), text: text, o: options(t)}
+	d := &disturbedStudy{dir: memoryDir(t), text: text, o: options(t)}
 	for _, name := range []string{"a", "b"} {
 		testmodel.Write(t, d.dir, name, testmodel.Options{})
 	}
 	d.want = d.run(t, filepath.Join(d.dir, "whole"), d.o).Rows
 	return d
+}
+
+// memoryDir returns a folder in memory, where syncing takes no time, or else any temporary folder.
+func memoryDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "noether-*")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 func (d *disturbedStudy) run(t *testing.T, out string, o Options) *Result {
@@ -136,7 +147,7 @@ func record(t *testing.T, out string, work func()) *powerloss.Log {
 func everyLoss(t *testing.T, log *powerloss.Log, each func(out, what string)) (states int) {
 	t.Helper()
 	seen := map[[32]byte]bool{}
-	disk, r, temp := log.Replay(), rand.New(rand.NewPCG(1, 2)), t.TempDir()
+	disk, r, temp := log.Replay(), rand.New(rand.NewPCG(1, 2)), memoryDir(t)
 	for more, n := true, 0; more; n++ {
 		for _, loss := range powerloss.Losses {
 			out := filepath.Join(temp, "run")

@@ -22,7 +22,7 @@ import (
 func Run(ctx context.Context, s *spec.Study, dir string, o plan.Options) (result *rundir.Result, err error) {
 	ctx, run := telemetry.Span(ctx, "run", attribute.String("study", s.Name), attribute.String("part", o.Shard.String()))
 	defer func() { telemetry.EndSpan(run, err) }()
-	folder, err := rundir.Create(dir)
+	folder, err := rundir.Create(dir, o.Warnf)
 	if err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func TestSaveTimerNeverSavesBeforeItsInterval(t *testing.T) {
 // interval has passed, and not before.
 func TestLargeStatesTimeTheDisk(t *testing.T) {
 	t.Parallel()
-	folder, err := rundir.Create(t.TempDir())
+	folder, err := rundir.Create(t.TempDir(), t.Logf)
 	if err != nil {
 		t.Fatal(err)
 	}

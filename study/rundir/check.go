@@ -40,9 +40,6 @@ const (
 	Unknown   = "unknown"   // cannot be checked, because the study cannot be opened
 )
 
-// aside is the folder that Check moves bad files to.
-const aside = "aside"
-
 // Check examines every file of a run folder. It reports damaged and foreign records, states and
 // failures, files of finished work, temporary files, and tables that differ from the cells.
 //
@@ -59,6 +56,9 @@ func Check(ctx context.Context, dir string, fix bool, o plan.Options) ([]Finding
 	}
 	if _, err := os.Stat(c.folder.Path("cells")); err != nil {
 		return nil, fmt.Errorf("%s is no run folder: it has no cells", dir)
+	}
+	if err := c.obstacles(); err != nil {
+		return c.found, err
 	}
 	err := c.openPlan(ctx, o)
 	if c.plan != nil {
@@ -129,8 +129,11 @@ func (c *checker) note(file, kind, why string) {
 	c.found = append(c.found, Finding{File: file, Kind: kind, Why: why, Note: true})
 }
 
-// report adds a finding and, with fix, calls mend to repair the file.
+// report adds a finding and, with fix, calls mend to repair the file. A file has one finding.
 func (c *checker) report(file, kind, why string, mend func(file string) (string, error)) error {
+	if slices.ContainsFunc(c.found, func(f Finding) bool { return f.File == file && !f.Note }) {
+		return nil
+	}
 	f := Finding{File: file, Kind: kind, Why: why}
 	var err error
 	if c.fix && mend != nil {
@@ -140,18 +143,21 @@ func (c *checker) report(file, kind, why string, mend func(file string) (string,
 	return err
 }
 
-// moveAside moves a file into the folder aside.
-func (c *checker) moveAside(file string) (string, error) {
-	to := filepath.Join(aside, file)
-	if err := filesys.MkdirAll(filepath.Dir(c.folder.Path(to)), 0o777); err != nil {
-		return "", err
-	}
-	return "moved to " + filepath.ToSlash(to), filesys.Rename(c.folder.Path(file), c.folder.Path(to))
-}
+func (c *checker) moveAside(file string) (string, error) { return c.folder.moveAside(file) }
 
 func (c *checker) remove(file string) (string, error) {
 	err := filesys.RemoveAll(c.folder.Path(file))
 	return "removed", err
+}
+
+// obstacles reports what stands in the place of a file or a folder of the run.
+func (c *checker) obstacles() error {
+	for _, o := range c.folder.obstacles() {
+		if err := c.report(o.path, Damaged, o.why, c.moveAside); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *checker) record() error {
@@ -196,10 +202,10 @@ var (
 
 // files returns the names in a subfolder, temporary files excepted.
 func (c *checker) files(sub string) ([]string, error) {
-	entries, err := os.ReadDir(c.folder.Path(sub))
-	if errors.Is(err, fs.ErrNotExist) {
+	if mode, ok := c.folder.mode(sub); !ok || !mode.IsDir() {
 		return nil, nil
 	}
+	entries, err := os.ReadDir(c.folder.Path(sub))
 	var out []string
 	for _, e := range entries {
 		if !atomicfile.IsTemporary(e.Name()) {

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/noether-ml/noether/scores"
@@ -14,15 +17,19 @@ import (
 // their checksums.
 func (c *checker) tables() error {
 	record, err := scores.ReadRecord(c.folder.Path("run.json"))
+	rows, complete := c.rows()
+	if errors.Is(err, fs.ErrNotExist) && complete {
+		c.note("run.json", Lacking, "all cells are done, and there is no record of the run: run the study again, or merge the folder")
+	}
 	if err != nil || record.Finished == nil {
 		return nil
 	}
+	c.missingCells(record)
 	before := len(c.found)
-	rows, complete := c.rows()
 	if complete {
 		err = c.scoreTable(rows)
 	}
-	for _, name := range tables {
+	for _, name := range slices.Sorted(maps.Keys(record.Files)) {
 		if err == nil && len(c.found) == before || !strings.HasPrefix(name, "scores.") {
 			err = errors.Join(err, c.table(name, record, rows, complete))
 		}
@@ -30,10 +37,26 @@ func (c *checker) tables() error {
 	if err != nil || !c.fix || len(c.found) == before {
 		return err
 	}
-	if record.Files, err = c.folder.sumTables(); err != nil {
+	if record.Files, err = c.folder.sumFiles(); err != nil {
 		return err
 	}
 	return scores.WriteRecord(c.folder.Path("run.json"), record)
+}
+
+// missingCells notes the cells that a finished run lacks. A folder without any cell is one whose
+// cells the user has removed.
+func (c *checker) missingCells(record scores.Record) {
+	failed := map[string]bool{}
+	for _, f := range record.Failed {
+		failed[f.Key] = true
+	}
+	for _, key := range record.Keys {
+		file := filepath.Join("cells", key+".json")
+		if _, there := c.folder.mode(file); there || failed[key] || len(c.good) == 0 {
+			continue
+		}
+		c.note(file, Lacking, "the run was finished, and this cell is missing: run the study again")
+	}
 }
 
 // rows returns the rows that the cells give, and whether all cells of the study are at hand.
@@ -65,14 +88,14 @@ func (c *checker) scoreTable(rows []scores.Row) error {
 	return c.report("scores.csv", Lacking, "it does not say what the cells say", c.rewrite(rows))
 }
 
-// table verifies a table against the checksum in the record.
+// table verifies a table or a picture against the checksum in the record.
 func (c *checker) table(name string, record scores.Record, rows []scores.Row, complete bool) error {
-	sum, recorded := record.Files[name]
-	if !recorded {
+	err := record.Files[name].Verify(c.folder.Path(name))
+	switch {
+	case err == nil:
 		return nil
-	}
-	err := sum.Verify(c.folder.Path(name))
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
+	case errors.Is(err, fs.ErrNotExist):
+		c.note(name, Lacking, "it was removed since the run finished; another run writes it again")
 		return nil
 	}
 	mend := c.moveAside

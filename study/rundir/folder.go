@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
@@ -20,9 +21,17 @@ import (
 // A Folder is a run folder.
 type Folder struct{ dir string }
 
-// Create makes the folder and checks, before any work is done, that it can be written.
-func Create(dir string) (Folder, error) {
+// Create makes the folder and checks, before any work is done, that it can be written. What stands
+// in the place of a file or a folder of a run is moved aside, with a warning.
+func Create(dir string, warnf func(format string, args ...any)) (Folder, error) {
 	f := Folder{dir}
+	for _, o := range f.obstacles() {
+		where, err := f.moveAside(o.path)
+		if err != nil {
+			return f, fmt.Errorf("%s: %s: %w", f.Path(o.path), o.why, err)
+		}
+		warnf("%s: %s; it was %s", f.Path(o.path), o.why, where)
+	}
 	for _, sub := range []string{"cells", "states"} {
 		if err := filesys.MkdirAll(filepath.Join(dir, sub), 0o777); err != nil {
 			return f, fmt.Errorf("creating the run folder: %w", err)
@@ -40,6 +49,79 @@ func Create(dir string) (Folder, error) {
 
 // writtenFolders are the subfolders in which a run writes files; "" is the folder itself.
 var writtenFolders = []string{"", "cells", "states", "failures", "shared", sheetFolder, modelImages}
+
+// An obstacle stands in the place of a file or a folder of a run and is something else.
+type obstacle struct{ path, why string } // the path is relative to the run folder
+
+// obstacles returns the obstacles in the folder. A symbolic link is what it leads to.
+func (f Folder) obstacles() []obstacle {
+	var out []obstacle
+	for _, sub := range append([]string{"pictures"}, writtenFolders[1:]...) {
+		if mode, ok := f.mode(sub); ok && !mode.IsDir() {
+			out = append(out, obstacle{sub, "it is no folder"})
+		}
+	}
+	for sub, isOwn := range ownFiles {
+		entries, _ := os.ReadDir(f.Path(sub))
+		for _, e := range entries {
+			if e.Type().IsRegular() || !isOwn(e.Name()) {
+				continue
+			}
+			file := filepath.Join(sub, e.Name())
+			if mode, ok := f.mode(file); ok && !mode.IsRegular() {
+				out = append(out, obstacle{file, "it is no regular file"})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b obstacle) int { return strings.Compare(a.path, b.path) })
+	return out
+}
+
+// mode returns the mode of a file, that of its target for a symbolic link. It returns false if there
+// is none.
+func (f Folder) mode(file string) (fs.FileMode, bool) {
+	info, err := os.Stat(f.Path(file))
+	switch {
+	case err == nil:
+		return info.Mode(), true
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return 0, false
+	}
+	return fs.ModeIrregular, true // such as a link to itself
+}
+
+// ownFiles reports, for each subfolder, whether a file name is one that a run gives.
+var ownFiles = map[string]func(name string) bool{
+	"": func(name string) bool {
+		return slices.Contains(tables, name) || slices.Contains([]string{"run.json", "study.yaml", "report.html"}, name)
+	},
+	"cells":    cellName.MatchString,
+	"states":   stateName.MatchString,
+	"failures": failName.MatchString,
+	"shared":   func(name string) bool { return strings.HasSuffix(name, ".bin") },
+}
+
+// aside is the folder that bad files are moved to.
+const aside = "aside"
+
+// moveAside moves a file or a folder into the folder aside, and returns what it did.
+func (f Folder) moveAside(file string) (string, error) {
+	to := filepath.Join(aside, file)
+	for i := 2; ; i++ {
+		if _, err := os.Lstat(f.Path(to)); errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		to = filepath.Join(aside, fmt.Sprintf("%s.%d", file, i))
+	}
+	if err := filesys.MkdirAll(filepath.Dir(f.Path(to)), 0o777); err != nil {
+		return "", err
+	}
+	err := filesys.Rename(f.Path(file), f.Path(to))
+	if errors.Is(err, fs.ErrNotExist) { // another run of the study has moved it
+		err = nil
+	}
+	return "moved to " + filepath.ToSlash(to), err
+}
 
 // staleFiles returns the temporary files of killed runs, relative to the folder. The time now is by
 // the clock of the folder.

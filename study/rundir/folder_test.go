@@ -17,7 +17,7 @@ import (
 func TestSweepSparesWhatIsAlive(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	f, err := Create(dir)
+	f, err := Create(dir, t.Logf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestSweepSparesWhatIsAlive(t *testing.T) {
 // had in common while another run of the study saves there.
 func TestSharedIsRemovedWhileAnotherRunSaves(t *testing.T) {
 	t.Parallel()
-	f, err := Create(t.TempDir())
+	f, err := Create(t.TempDir(), t.Logf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestSharedIsRemovedWhileAnotherRunSaves(t *testing.T) {
 
 func TestTimeWriteLeavesNoFile(t *testing.T) {
 	t.Parallel()
-	f, err := Create(t.TempDir())
+	f, err := Create(t.TempDir(), t.Logf)
 	if err != nil {
 		t.Fatal(err)
 	}

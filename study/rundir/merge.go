@@ -29,7 +29,7 @@ func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (*
 			return nil, fmt.Errorf("%s is no run folder", dir)
 		}
 	}
-	folder, err := Create(dirs[0])
+	folder, err := Create(dirs[0], o.Warnf)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ func Resume(p *plan.Plan, dir string, o plan.Options) error {
 // Prepare makes the run folder and writes the resolved study, which runs of some of the models
 // (Options.Only) need.
 func Prepare(p *plan.Plan, dir string, o plan.Options) error {
-	folder, err := Create(dir)
+	folder, err := Create(dir, o.Warnf)
 	if err != nil {
 		return err
 	}

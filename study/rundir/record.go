@@ -54,7 +54,7 @@ func (r *Writer) writeRecord(done bool) (scores.Record, error) {
 		err = r.Folder.writeText("study.yaml", checksum.Prepend(text))
 	}
 	if err == nil && done {
-		record.Files, err = r.Folder.sumTables()
+		record.Files, err = r.Folder.sumFiles()
 	}
 	if err == nil {
 		err = scores.WriteRecord(r.Folder.Path("run.json"), record)

@@ -47,6 +47,6 @@ func (f Folder) clear() error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("removing the run in %s: %w", f.dir, err)
 	}
-	_, err := Create(f.dir)
+	_, err := Create(f.dir, func(string, ...any) {})
 	return err
 }

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/checksum"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study/plan"
@@ -89,10 +92,22 @@ func (r *Writer) writeScores(of []*plan.Cell) ([]scores.Row, error) {
 // tables are the files that are made from all cells.
 var tables = []string{"scores.csv", "scores.parquet", "samples.parquet", "units.parquet", "curves.parquet"}
 
-// sumTables returns the checksums of the tables that the folder has.
-func (f Folder) sumTables() (map[string]scores.FileSum, error) {
+// sumFiles returns the checksums of the tables and pictures that the folder has.
+func (f Folder) sumFiles() (map[string]scores.FileSum, error) {
 	sums := map[string]scores.FileSum{}
-	for _, name := range tables {
+	names := slices.Clone(tables)
+	for _, pictures := range []string{sheetFolder, modelImages} {
+		files, err := f.list(pictures, "", "")
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, file := range files {
+			if name := filepath.Base(file); !atomicfile.IsTemporary(name) {
+				names = append(names, path.Join(pictures, name))
+			}
+		}
+	}
+	for _, name := range names {
 		sum, err := scores.SumFile(f.Path(name))
 		if err == nil {
 			sums[name] = sum
@@ -103,17 +118,15 @@ func (f Folder) sumTables() (map[string]scores.FileSum, error) {
 	return sums, nil
 }
 
-// verifyTables returns an error if a table was altered since the run finished. Tables other than the
-// scores may have been removed.
-func (f Folder) verifyTables(r scores.Record) error {
+// verifyFiles returns an error if a table or a picture was altered since the run finished. Files other
+// than the scores may have been removed.
+func (f Folder) verifyFiles(r scores.Record) error {
 	if r.Finished == nil {
 		return nil
 	}
-	for _, name := range tables {
-		if sum, known := r.Files[name]; known {
-			if err := optional(sum.Verify(f.Path(name))); err != nil {
-				return err
-			}
+	for _, name := range slices.Sorted(maps.Keys(r.Files)) {
+		if err := optional(r.Files[name].Verify(f.Path(name))); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -155,7 +168,7 @@ func ReadResult(dir string) (*Result, error) {
 	if record.Resolved, err = checksum.Check(string(text)); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path("study.yaml"), err)
 	}
-	if err := f.verifyTables(record); err != nil {
+	if err := f.verifyFiles(record); err != nil {
 		return nil, fmt.Errorf("%w; noether check --fix %s repairs it", err, dir)
 	}
 	if record.Measures == nil { // a record of an older version without descriptors

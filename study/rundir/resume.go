@@ -37,7 +37,7 @@ func (r *Writer) Resume() error {
 			r.Options.Warnf("%v; that cell starts afresh", err)
 			continue
 		case err != nil:
-			return err
+			return fmt.Errorf("%w; noether check --fix %s moves it aside", err, r.Folder.dir)
 		}
 		err = restoreCell(c, f)
 		f.close()

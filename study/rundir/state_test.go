@@ -127,7 +127,7 @@ func FuzzReadStateIndex(f *testing.F) {
 func TestSweepRemovesWhatKilledRunsLeft(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if _, err := Create(dir); err != nil {
+	if _, err := Create(dir, t.Logf); err != nil {
 		t.Fatal(err)
 	}
 	young := filepath.Join(dir, "cells", ".b.json.2.tmp")
@@ -144,7 +144,7 @@ func TestSweepRemovesWhatKilledRunsLeft(t *testing.T) {
 			os.Chtimes(f, past, past)
 		}
 	}
-	if _, err := Create(dir); err != nil {
+	if _, err := Create(dir, t.Logf); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range old {

@@ -1,0 +1,70 @@
+package study
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/filesys"
+)
+
+// failing runs a study while the n-th change of its folder fails, and all after it if the disk is
+// dead. It returns the run's error, and whether there were as many changes.
+func (d *disturbedStudy) failing(t *testing.T, out string, n int, dead bool, cause error) (reached bool, err error) {
+	t.Helper()
+	count := 0
+	stop, err := filesys.Observe(out, func(c filesys.Change, do func() error) error {
+		count++
+		if count == n || dead && count > n {
+			return &os.PathError{Op: c.Op.String(), Path: c.Path, Err: cause}
+		}
+		return do()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Run(t.Context(), parseIn(t, d.dir, d.text), out, d.saveAlways())
+	stop()
+	return count >= n, err
+}
+
+// failThenRun makes a change fail, and checks the error, the folder and another run. It reports
+// whether there were as many changes.
+func (d *disturbedStudy) failThenRun(t *testing.T, n int, dead bool, cause error) bool {
+	t.Helper()
+	out := filepath.Join(d.dir, fmt.Sprintf("failing-%d-%v", n, dead))
+	defer os.RemoveAll(out)
+	what := fmt.Sprintf("change %d fails with %q, dead disk: %v", n, cause, dead)
+	reached, err := d.failing(t, out, n, dead, cause)
+	if err != nil && (!errors.Is(err, cause) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), ".tmp")) {
+		t.Errorf("%s: error %v", what, err)
+	}
+	if err == nil && dead && reached && n < 10 {
+		t.Errorf("%s: no error", what)
+	}
+	if failed, _ := filepath.Glob(filepath.Join(out, "failures", "*")); len(failed) > 0 {
+		t.Errorf("%s: an error of the folder is recorded for cells: %v", what, failed)
+	}
+	if _, err := os.Stat(filepath.Join(out, "cells")); err == nil {
+		d.resumes(t, out, what)
+	}
+	return reached
+}
+
+// TestFailingChanges makes every third write, sync, rename, removal and new folder of a run fail.
+func TestFailingChanges(t *testing.T) {
+	t.Parallel()
+	d := disturb(t, smallText)
+	causes := []error{syscall.EIO, syscall.ENOSPC, syscall.EROFS, syscall.EDQUOT, syscall.EACCES}
+	n := 1
+	for d.failThenRun(t, n, n%2 == 0, causes[n/3%len(causes)]) {
+		n += 3
+	}
+	if n < 80 {
+		t.Errorf("%d changes: the test tests nothing", n)
+	}
+}

@@ -1,0 +1,173 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/report/html"
+)
+
+// fullText is a study that writes every kind of file of a run folder.
+const fullText = `name: full
+seed: 3
+data: [{name: shapes, shapes: {n: 24, size: 16, seed: 2}}]
+models: [{name: a, onnx: a.onnx, layers: [conv, logits]}, {name: b, onnx: b.onnx, layers: [conv]}]
+transforms: [{name: quarter, rotate: {values: [90, 180]}}]
+measures: [accuracy, effective-invariance, seis, {stir: {between: [a, b], images: 2, steps: 2}}, firing]
+samples: true
+pictures: 1
+batch: 8
+`
+
+// A mutation damages a file.
+type mutation struct {
+	name   string
+	change func(path string) error
+}
+
+// rewrite returns a change of a file's content.
+func rewrite(change func(raw []byte) []byte) func(path string) error {
+	return func(path string) error {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(path, change(raw), 0o666)
+	}
+}
+
+var mutations = []mutation{
+	{"a digit altered", rewrite(func(raw []byte) []byte {
+		for i := len(raw) / 3; i < len(raw); i++ {
+			if raw[i] >= '1' && raw[i] < '9' {
+				raw[i]++
+				return raw
+			}
+		}
+		raw[len(raw)/2]++
+		return raw
+	})},
+	{"a bit flipped", rewrite(func(raw []byte) []byte { raw[2*len(raw)/3] ^= 1; return raw })},
+	{"cut short", rewrite(func(raw []byte) []byte { return raw[:len(raw)*9/10] })},
+	{"longer", rewrite(func(raw []byte) []byte { return append(raw, 'x') })},
+	{"empty", rewrite(func([]byte) []byte { return nil })},
+	{"removed", os.Remove},
+	{"a folder in its place", func(path string) error {
+		return errors.Join(os.Remove(path), os.MkdirAll(filepath.Join(path, "full"), 0o777))
+	}},
+	{"a link to itself", func(path string) error {
+		return errors.Join(os.Remove(path), os.Symlink(path, path))
+	}},
+}
+
+// finished returns a folder with a finished run and its report.
+func (d *disturbedStudy) finished(t *testing.T) string {
+	t.Helper()
+	out := filepath.Join(d.dir, "finished")
+	r := d.run(t, out, d.o)
+	page, err := os.Create(filepath.Join(out, "report.html"))
+	if err == nil {
+		err = errors.Join(html.Run{Rows: r.Rows, Record: r.Record}.WritePage(page, ""), page.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// stopped returns a folder with a run that was stopped after some of its progress.
+func (d *disturbedStudy) stopped(t *testing.T, name string, after func(p Progress) bool) string {
+	t.Helper()
+	out := filepath.Join(d.dir, name)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o := d.saveAlways()
+	o.Progress = func(p Progress) {
+		if after(p) {
+			cancel()
+		}
+	}
+	if _, err := Run(ctx, parseIn(t, d.dir, d.text), out, o); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the run ended with %v", err)
+	}
+	return out
+}
+
+// mutate damages a file in a copy of a folder, and checks that this is noticed where it matters and
+// that another run gives the same scores, with check --fix before it or without.
+func (d *disturbedStudy) mutate(t *testing.T, folder, file string, m mutation, fix bool) {
+	t.Helper()
+	out := filepath.Join(d.dir, fmt.Sprintf("mutated-%x", rand.Uint64()))
+	if err := os.CopyFS(out, os.DirFS(folder)); err != nil {
+		t.Fatal(err)
+	}
+	what := fmt.Sprintf("%s, %s", file, m.name)
+	if err := m.change(filepath.Join(out, file)); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	// The user may remove the report. A state that is removed is computed again.
+	harmless := m.name == "removed" && (file == "report.html" || strings.HasSuffix(file, ".bin") || filepath.Base(folder) != "finished")
+	fix = fix || file == "report.html" // which only the command writes
+	if found := mustCheck(t, out, fix, d.o); len(found) == 0 && !harmless {
+		t.Errorf("%s: check finds nothing", what)
+	}
+	d.completes(t, out, what, func(o Options) (*Result, error) { return Run(t.Context(), parseIn(t, d.dir, d.text), out, o) })
+	os.RemoveAll(out)
+}
+
+// TestEveryMutationIsMended damages every file of a finished and of two unfinished runs in every way,
+// and runs the study again.
+func TestEveryMutationIsMended(t *testing.T) {
+	t.Parallel()
+	d := disturb(t, fullText)
+	folders := []string{
+		d.finished(t),
+		d.stopped(t, "feeding", func(p Progress) bool { return p.Samples >= 16 }),
+		d.stopped(t, "procedure", func(Progress) bool {
+			shared, _ := filepath.Glob(filepath.Join(d.dir, "procedure", "shared", "*.bin"))
+			return len(shared) > 0
+		}),
+	}
+	cases := 0
+	for _, folder := range folders {
+		for i, file := range filesOf(t, folder) {
+			for j, m := range mutations {
+				if (i+j)%3 > 0 && os.Getenv("NOETHER_TORTURE") == "" {
+					continue // a third of them, each on every kind of file
+				}
+				d.mutate(t, folder, file, m, (i+j)%2 == 0)
+				cases++
+			}
+		}
+	}
+	t.Logf("%d mutations", cases)
+	for _, kind := range []string{"states/*.bin", "cells/*.json", "shared/*.bin"} {
+		found := 0
+		for _, folder := range folders {
+			files, _ := filepath.Glob(filepath.Join(folder, kind))
+			found += len(files)
+		}
+		if found == 0 {
+			t.Errorf("no folder has %s", kind)
+		}
+	}
+}
+
+// TestFoldersInTheWay puts files in place of the subfolders of a run.
+func TestFoldersInTheWay(t *testing.T) {
+	t.Parallel()
+	d := disturb(t, fullText)
+	finished := d.finished(t)
+	for i, sub := range []string{"cells", "states", "failures", "shared", "pictures", "pictures/views"} {
+		replaced := mutation{"a file in its place", func(path string) error {
+			return errors.Join(os.RemoveAll(path), os.WriteFile(path, nil, 0o666))
+		}}
+		d.mutate(t, finished, sub, replaced, i%2 == 0)
+	}
+}
