@@ -59,19 +59,24 @@ func Open(rt *ort.Runtime, path string, o Options) (*Model, error) {
 
 // OpenContext is Open with a context that ends the runs on dummy inputs.
 func OpenContext(ctx context.Context, rt *ort.Runtime, path string, o Options) (*Model, error) {
-	m, err := open(ctx, rt, path, o)
+	file, err := read(path)
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", path, err)
+	}
+	return OpenGraph(ctx, rt, file, o)
+}
+
+// OpenGraph is OpenContext for a model that rewrite.ReadFloat32 has read from a file.
+func OpenGraph(ctx context.Context, rt *ort.Runtime, file *onnx.Model, o Options) (*Model, error) {
+	m, err := open(ctx, rt, file, o)
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", file.Path(), err)
 	}
 	return m, nil
 }
 
-func open(ctx context.Context, rt *ort.Runtime, path string, o Options) (*Model, error) {
-	file, err := read(path)
-	if err != nil {
-		return nil, err
-	}
-	m := &Model{rt: rt, path: path, options: o}
+func open(ctx context.Context, rt *ort.Runtime, file *onnx.Model, o Options) (m *Model, err error) {
+	m = &Model{rt: rt, path: file.Path(), options: o}
 	if m.graph, err = withPreprocessing(file, o); err != nil {
 		return nil, settingError(err, "preprocess")
 	}

@@ -105,7 +105,7 @@ func (m *Model) sampleShapes(ctx context.Context, layers []onnx.Layer) (map[stri
 	if err != nil {
 		return nil, err
 	}
-	defer p.session.Close()
+	defer p.close()
 	if m.batch > 0 {
 		shapes, err := p.shapes(ctx, m.batch)
 		if err != nil {
@@ -150,13 +150,18 @@ func perSample(names []string, a, b [][]int, sizeA, sizeB int) map[string][]int 
 type shapeReader struct {
 	model   *Model
 	session *ort.Session
+	full    *onnx.Model // the graph, if the session is that of rewrite.ShapesOnly; else nil
 	outputs int
 }
+
+func (p *shapeReader) close() { p.session.Close() }
 
 func (m *Model) newShapeReader(names []string) (*shapeReader, error) {
 	b := onnx.Extend(m.graph)
 	outputs := make([]string, len(names))
-	for i, name := range names {
+	// The engine executes last nodes first: in this order it frees an activation once its shape is
+	// known, in the other one it holds all of them.
+	for i, name := range slices.Backward(names) {
 		outputs[i] = "shape of " + name
 		b.Output(outputs[i], b.Shape(onnx.Value(name)))
 	}
@@ -167,18 +172,18 @@ func (m *Model) newShapeReader(names []string) (*shapeReader, error) {
 	if graph, err = rewrite.WithOutputs(graph, outputs); err != nil {
 		return nil, err
 	}
-	light := graph
+	p := &shapeReader{model: m, outputs: len(names)}
 	if !slices.ContainsFunc(graph.Nodes(), shapeByValues) {
-		light = rewrite.WithZeroWeights(graph)
+		if p.session, err = m.newSession(rewrite.ShapesOnly(graph), m.options.Threads, true); err == nil {
+			p.full = graph
+			return p, nil
+		}
 	}
-	session, err := m.newSession(light, m.options.Threads, true)
-	if err != nil && light != graph { // an operator may need constant weights
-		session, err = m.newSession(graph, m.options.Threads, true)
-	}
-	if err != nil {
+	// An operator may need constant weights.
+	if p.session, err = m.newSession(graph, m.options.Threads, true); err != nil {
 		return nil, err
 	}
-	return &shapeReader{model: m, session: session, outputs: len(names)}, nil
+	return p, nil
 }
 
 // shapeByValues reports whether the shape of what a node returns may depend on the values of
@@ -217,8 +222,23 @@ func explainError(err error) error {
 	return err
 }
 
-// shapes returns the shapes of the tensors in a run of n black images.
+// shapes returns the shapes of the tensors in a run of n black images. The error of a run that fails
+// is that of the model's own graph.
 func (p *shapeReader) shapes(ctx context.Context, n int) ([][]int, error) {
+	shapes, err := p.run(ctx, n)
+	if err == nil || p.full == nil || ctx.Err() != nil {
+		return shapes, err
+	}
+	session, opening := p.model.newSession(p.full, p.model.options.Threads, true)
+	if opening != nil {
+		return nil, opening
+	}
+	p.close()
+	p.session, p.full = session, nil
+	return p.run(ctx, n)
+}
+
+func (p *shapeReader) run(ctx context.Context, n int) ([][]int, error) {
 	inputs, err := p.model.inputValues(p.session.Inputs(), n)
 	defer closeAll(inputs)
 	if err != nil {

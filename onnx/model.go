@@ -43,7 +43,7 @@ func Read(path string) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading model %s: %w", path, err)
 	}
-	m, err := parse(data, filepath.Dir(path))
+	m, err := parse(data, filepath.Dir(path), decode)
 	if format := formatError(""); errors.As(err, &format) {
 		err = notONNX(path, err)
 	}
@@ -59,7 +59,10 @@ func Read(path string) (*Model, error) {
 
 // Parse is Read for a model in memory, which cannot refer to external files.
 func Parse(data []byte) (*Model, error) {
-	m, err := parse(data, "")
+	m, err := parse(data, "", func(data []byte) (*pb.ModelProto, error) {
+		p := new(pb.ModelProto)
+		return p, proto.Unmarshal(data, p)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("parsing model: %w", err)
 	}
@@ -99,15 +102,15 @@ func bare(err error) error {
 	return err
 }
 
-func parse(data []byte, dir string) (*Model, error) {
+func parse(data []byte, dir string, decode func([]byte) (*pb.ModelProto, error)) (*Model, error) {
 	if len(data) == 0 {
 		return nil, errors.New("is empty")
 	}
 	if isText(data) {
 		return nil, formatError("is a text file, not an ONNX model (a pointer of Git LFS? then run: git lfs pull)")
 	}
-	p := new(pb.ModelProto)
-	if err := proto.Unmarshal(data, p); err != nil {
+	p, err := decode(data)
+	if err != nil {
 		return nil, formatError("is not an ONNX model, or it is truncated")
 	}
 	return wrap(p, dir)

@@ -132,11 +132,7 @@ func inspect(ctx context.Context, engine *engineFlags, address string, patterns 
 	if err != nil {
 		return nil, err
 	}
-	sum, err := graph.SHA256()
-	if err != nil {
-		return nil, err
-	}
-	out := &inspection{Path: address, SHA256: sum, Opset: graph.Opset(), Parameters: graph.Parameters(),
+	out := &inspection{Path: address, Opset: graph.Opset(), Parameters: graph.Parameters(),
 		Inputs: ports(graph.Inputs()), Outputs: ports(graph.Outputs())}
 	if half := rewrite.HalfPrecision(graph); half != onnx.Undefined {
 		out.Half = half.String()
@@ -145,7 +141,6 @@ func inspect(ctx context.Context, engine *engineFlags, address string, patterns 
 		return nil, fmt.Errorf("reading model %s: %w", path, err)
 	}
 	layers, err := graph.Select(patterns...)
-	graph = rewrite.WithoutWeights(graph)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -153,14 +148,16 @@ func inspect(ctx context.Context, engine *engineFlags, address string, patterns 
 	if err != nil {
 		return nil, err
 	}
-	debug.FreeOSMemory() // the weights are read again
 	roles := map[string]string{}
-	m, err := model.OpenContext(ctx, o.Runtime, path, model.Options{ReloadWeights: true, Layers: patterns, Size: [2]int{size, size}, Samples: length, Threads: o.Threads, Device: o.Device})
+	m, err := model.OpenGraph(ctx, o.Runtime, graph, model.Options{ReloadWeights: true, Layers: patterns, Size: [2]int{size, size}, Samples: length, Threads: o.Threads, Device: o.Device})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if err != nil {
 		out.Problem = strings.TrimPrefix(err.Error(), "model "+path+": ")
+		if out.SHA256, err = graph.SHA256(); err != nil {
+			return nil, err
+		}
 		axes, err := infer.Axes(graph, nil)
 		if err != nil {
 			return nil, err
@@ -169,7 +166,7 @@ func inspect(ctx context.Context, engine *engineFlags, address string, patterns 
 			layers[i].Axes = axes[layers[i].Name]
 		}
 	} else {
-		layers = m.Layers()
+		out.SHA256, layers = m.SHA256(), m.Layers()
 		for _, l := range blocks.Choose(m.Graph(), m.Input().Name, m.Output(), layers) {
 			roles[l.Name] = l.Role
 		}

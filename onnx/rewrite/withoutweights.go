@@ -28,27 +28,3 @@ func WithoutWeights(m *onnx.Model) *onnx.Model {
 	}
 	return m.WithProto(bare)
 }
-
-// WithZeroWeights returns a model whose large float32 initializers are zeros that are made when it
-// runs. Its tensors have the shapes of the model's. It takes a fraction of the memory, and its
-// sessions are opened in a fraction of the time. A model of an opset below 9 is returned as it is.
-func WithZeroWeights(m *onnx.Model) *onnx.Model {
-	if m.Opset() < 9 {
-		return m
-	}
-	g := pbutil.Shallow(m.Proto().Graph)
-	g.Initializer = nil
-	var zeros []*pb.NodeProto
-	for _, t := range m.Proto().Graph.Initializer {
-		n, err := pbutil.Elements(t.Dims)
-		if err != nil || n <= infer.MaxValues || onnx.Type(t.GetDataType()) != onnx.Float {
-			g.Initializer = append(g.Initializer, t)
-			continue
-		}
-		shape := "shape of " + t.GetName()
-		g.Initializer = append(g.Initializer, &pb.TensorProto{Name: &shape, DataType: pbutil.Ptr(int32(onnx.Int64)), Dims: []int64{int64(len(t.Dims))}, Int64Data: t.Dims})
-		zeros = append(zeros, &pb.NodeProto{OpType: pbutil.Ptr("ConstantOfShape"), Input: []string{shape}, Output: []string{t.GetName()}})
-	}
-	g.Node = append(zeros, g.Node...)
-	return m.WithGraph(g)
-}

@@ -1,0 +1,92 @@
+package onnx
+
+import (
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// Numbers of fields in the schema of ONNX.
+const (
+	fieldGraph       = 7 // of ModelProto
+	fieldInitializer = 5 // of GraphProto
+	fieldRawData     = 9 // of TensorProto
+)
+
+// minShared is the least size, in bytes, of raw data that are shared with the file.
+const minShared = 1 << 12
+
+// decode decodes a message. The raw data of large initializers of the main graph share the memory of
+// the bytes, which the caller gives away: proto.Unmarshal would hold all weights twice.
+func decode(data []byte) (*pb.ModelProto, error) {
+	p := new(pb.ModelProto)
+	var s sharedWeights
+	short, ok := s.withoutWeights(data)
+	if !ok || len(s.raw) == 0 {
+		return p, proto.Unmarshal(data, p)
+	}
+	if err := proto.Unmarshal(short, p); err != nil {
+		return nil, err
+	}
+	for i, raw := range s.raw {
+		p.Graph.Initializer[i].RawData = raw
+	}
+	return p, nil
+}
+
+// sharedWeights are the raw data of initializers that are left out of a message.
+type sharedWeights struct {
+	initializers int
+	raw          map[int][]byte // by the index of the initializer
+}
+
+// withoutWeights returns a serialised model without the raw data of large initializers. ok is false
+// if it is not a message.
+func (s *sharedWeights) withoutWeights(model []byte) (out []byte, ok bool) {
+	s.raw = map[int][]byte{}
+	return replaceField(model, fieldGraph, func(graph []byte) ([]byte, bool) {
+		return replaceField(graph, fieldInitializer, s.initializer)
+	})
+}
+
+// initializer returns a serialised tensor, without its raw data if they are large.
+func (s *sharedWeights) initializer(tensor []byte) (out []byte, ok bool) {
+	out, ok = replaceField(tensor, fieldRawData, func(raw []byte) ([]byte, bool) {
+		delete(s.raw, s.initializers) // the last of several counts
+		if len(raw) >= minShared {
+			s.raw[s.initializers] = raw[:len(raw):len(raw)]
+			return nil, true
+		}
+		return raw, true
+	})
+	s.initializers++
+	return out, ok
+}
+
+// replaceField returns a serialised message in which a function has replaced the values of a field
+// of bytes. ok is false if it is not a message or if the function says so.
+func replaceField(message []byte, field protowire.Number, f func(value []byte) ([]byte, bool)) (out []byte, ok bool) {
+	for len(message) > 0 {
+		number, kind, head := protowire.ConsumeTag(message)
+		if head < 0 {
+			return nil, false
+		}
+		size := protowire.ConsumeFieldValue(number, kind, message[head:])
+		if size < 0 {
+			return nil, false
+		}
+		whole := message[:head+size]
+		message = message[head+size:]
+		if number != field || kind != protowire.BytesType {
+			out = append(out, whole...)
+			continue
+		}
+		value, _ := protowire.ConsumeBytes(whole[head:])
+		if value, ok = f(value); !ok {
+			return nil, false
+		}
+		out = protowire.AppendBytes(append(out, whole[:head]...), value)
+	}
+	return out, true
+}

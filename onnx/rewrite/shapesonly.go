@@ -1,0 +1,126 @@
+package rewrite
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
+	"github.com/noether-ml/noether/onnx/internal/pbutil"
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// ShapesOnly returns a model whose tensors have the shapes of the model's, and not its values. Large
+// float32 initializers are zeros that are made when it runs. Products with them and convolutions
+// contract one channel in place of all, after a Split that fails where the model's would. So a run
+// takes a fraction of the memory and of the operations. A model of an opset below 9 is returned as
+// it is.
+func ShapesOnly(m *onnx.Model) *onnx.Model {
+	if m.Opset() < 9 {
+		return m
+	}
+	g := pbutil.Shallow(m.Proto().Graph)
+	r := shapesOnly{opset: m.Opset(), weights: map[string][]int64{}, made: map[string]bool{}, graph: g}
+	large := map[string]bool{}
+	var small []*pb.TensorProto
+	for _, t := range g.Initializer {
+		if n, err := pbutil.Elements(t.Dims); err != nil || n <= infer.MaxValues || onnx.Type(t.GetDataType()) != onnx.Float {
+			small = append(small, t)
+			continue
+		}
+		large[t.GetName()] = true
+		r.weights[t.GetName()] = t.Dims
+	}
+	g.Initializer = small
+	nodes := g.Node
+	g.Node = nil
+	for _, n := range nodes {
+		n = r.contractOne(n)
+		for _, in := range onnx.Reads(n) {
+			if large[in] {
+				r.zeros(in, r.weights[in])
+			}
+		}
+		g.Node = append(g.Node, n)
+	}
+	for _, out := range g.Output {
+		if large[out.GetName()] {
+			r.zeros(out.GetName(), r.weights[out.GetName()])
+		}
+	}
+	return m.WithGraph(g)
+}
+
+// shapesOnly is the graph that ShapesOnly makes, so far.
+type shapesOnly struct {
+	opset   int
+	weights map[string][]int64 // shapes of the large initializers
+	made    map[string]bool    // zeros that have been added
+	graph   *pb.GraphProto
+}
+
+// zeros adds a node that makes a tensor of zeros, unless there is one.
+func (r *shapesOnly) zeros(name string, dims []int64) {
+	if r.made[name] {
+		return
+	}
+	r.made[name] = true
+	shape := r.ints("shape of "+name, dims)
+	r.graph.Node = append(r.graph.Node, &pb.NodeProto{OpType: pbutil.Ptr("ConstantOfShape"), Input: []string{shape}, Output: []string{name}})
+}
+
+// ints adds an initializer of integers and returns its name.
+func (r *shapesOnly) ints(name string, values []int64) string {
+	r.graph.Initializer = append(r.graph.Initializer, &pb.TensorProto{Name: &name, DataType: pbutil.Ptr(int32(onnx.Int64)), Dims: []int64{int64(len(values))}, Int64Data: values})
+	return name
+}
+
+// contractOne returns a node that contracts one channel of its first input with one of its weights,
+// where the given node contracts all with a large initializer. It adds the nodes that make both.
+// Another node is returned as it is.
+func (r *shapesOnly) contractOne(n *pb.NodeProto) *pb.NodeProto {
+	if len(n.Input) < 2 || len(n.Output) == 0 || !onnx.IsStandard(n) || n.Input[0] == n.Input[1] {
+		return n
+	}
+	dims := r.weights[n.Input[1]]
+	axis, of, ok := contracted(n, len(dims))
+	if !ok || dims[of] < 2 {
+		return n
+	}
+	channels := dims[of]
+	dims = slices.Clone(dims)
+	dims[of] = 1
+	weight := fmt.Sprintf("one of axis %d of %s", of, n.Input[1])
+	r.zeros(weight, dims)
+	split := &pb.NodeProto{
+		OpType: pbutil.Ptr("Split"), Input: []string{n.Input[0]},
+		Output:    []string{"one channel for " + n.Output[0], "other channels for " + n.Output[0]},
+		Attribute: []*pb.AttributeProto{{Name: pbutil.Ptr("axis"), Type: pb.AttributeProto_INT.Enum(), I: pbutil.Ptr(int64(axis))}},
+	}
+	if parts := []int64{1, channels - 1}; r.opset >= 13 {
+		split.Input = append(split.Input, r.ints("channels for "+n.Output[0], parts))
+	} else {
+		split.Attribute = append(split.Attribute, &pb.AttributeProto{Name: pbutil.Ptr("split"), Type: pb.AttributeProto_INTS.Enum(), Ints: parts})
+	}
+	r.graph.Node = append(r.graph.Node, split)
+	n = pbutil.Shallow(n)
+	n.Input = slices.Clone(n.Input)
+	n.Input[0], n.Input[1] = split.Output[0], weight
+	return n
+}
+
+// contracted returns the axis of its first input, and that of its weights of the given rank, over
+// which a node sums. ok is false for nodes that do not.
+func contracted(n *pb.NodeProto, rank int) (axis, of int, ok bool) {
+	switch n.GetOpType() {
+	case "MatMul":
+		return -1, 0, rank == 2
+	case "Gemm":
+		return 1 - onnx.AttrInt(n, "transA", 0), onnx.AttrInt(n, "transB", 0), rank == 2
+	case "Conv":
+		return 1, 1, rank > 2 && onnx.AttrInt(n, "group", 1) == 1
+	case "ConvTranspose":
+		return 1, 0, rank > 2 && onnx.AttrInt(n, "group", 1) == 1
+	}
+	return 0, 0, false
+}

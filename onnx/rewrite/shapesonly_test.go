@@ -1,0 +1,140 @@
+package rewrite_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/rewrite"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// shapesOf runs a graph on black images and returns the shapes of its tensors.
+func shapesOf(t *testing.T, rt *ort.Runtime, m *onnx.Model, names []string, input []int) ([][]int64, error) {
+	t.Helper()
+	s, err := rt.NewSession(m, ort.Options{Verbatim: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	x, err := rt.NewValue(onnx.Float, input...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	out := make([]*ort.Value, len(names))
+	if err := s.Run(t.Context(), []*ort.Value{x}, out); err != nil {
+		return nil, err
+	}
+	shapes := make([][]int64, len(out))
+	for i, v := range out {
+		shapes[i] = append(shapes[i], ort.Data[int64](v)...)
+		v.Close()
+	}
+	return shapes, nil
+}
+
+// withShapes returns a graph whose outputs are the shapes of all layers.
+func withShapes(t *testing.T, m *onnx.Model) (*onnx.Model, []string) {
+	t.Helper()
+	b := onnx.Extend(m)
+	var names []string
+	for _, l := range m.Layers() {
+		names = append(names, "shape of "+l.Name)
+		b.Output(names[len(names)-1], b.Shape(onnx.Value(l.Name)))
+	}
+	out, err := b.Model()
+	if err == nil {
+		out, err = rewrite.WithOutputs(out, names)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out, names
+}
+
+// TestShapesOnlyHasTheShapes compares the shapes of all layers with those of the whole graph.
+func TestShapesOnlyHasTheShapes(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	for name, input := range map[string][]int{
+		"cifar_resnet20": {2, 3, 32, 32}, "mobilenet_v3_small": {2, 3, 64, 64}, "squeezenet1_1": {1, 3, 64, 64}, "tiny_swin": {2, 3, 32, 32}, "tiny_vit": {2, 3, 32, 32},
+	} {
+		m, err := onnx.Read(testdata.Path(t, "nets", name, "model.onnx"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		full, names := withShapes(t, m)
+		want, err := shapesOf(t, rt, full, names, input)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		light := rewrite.ShapesOnly(full)
+		got, err := shapesOf(t, rt, light, names, input)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if len(light.Nodes()) <= len(full.Nodes()) {
+			t.Errorf("%s: nothing was replaced", name)
+		}
+	}
+}
+
+func zeros(shape ...int) tensor.Tensor {
+	return tensor.Tensor{Shape: shape, Data: make([]float32, tensor.Size(shape))}
+}
+
+// TestShapesOnlyContractions covers weights of every node that contracts them, before and after
+// opset 13, shared weights, and channels that do not match.
+func TestShapesOnlyContractions(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	const side = 200 // its square is more than shape inference keeps
+	for _, opset := range []int{11, 13, 18} {
+		b := onnx.NewBuilder(opset)
+		x := b.Input("x", onnx.Float, -1, -1)
+		w := b.Const("w", zeros(side, side))
+		y := b.Op("Gemm", onnx.Attrs{"transB": 1}, b.Relu(b.MatMul(x, w)), w)
+		y = b.Add(b.Op("Gemm", nil, y, w), w) // not a contraction alone
+		image := b.Reshape(y, 1, side, 10, -1)
+		kernel := b.Const("k", zeros(15, side, 5, 5))
+		back := b.Const("kt", zeros(15, side, 3, 3))
+		b.Output("y", b.Op("ConvTranspose", onnx.Attrs{"strides": []int{2, 2}}, b.Op("Conv", nil, image, kernel), back))
+		m, err := b.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		full, names := withShapes(t, m)
+		want, err := shapesOf(t, rt, full, names, []int{side, side})
+		if err != nil {
+			t.Fatal(err)
+		}
+		light := rewrite.ShapesOnly(full)
+		got, err := shapesOf(t, rt, light, names, []int{side, side})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("opset %d: %s", opset, diff)
+		}
+		split := 0
+		for _, n := range light.Nodes() {
+			if n.GetOpType() == "Split" {
+				split++
+			}
+		}
+		if split != 5 {
+			t.Errorf("opset %d: %d nodes contract one channel, want 5", opset, split)
+		}
+		if _, err := shapesOf(t, rt, light, names, []int{side, side + 1}); err == nil {
+			t.Errorf("opset %d: no error though %d channels meet weights for %d", opset, side+1, side)
+		}
+	}
+}
