@@ -9,29 +9,35 @@ import (
 
 func generator() *rand.Rand { return rand.New(rand.NewPCG(5, 6)) }
 
-// The measured reverberation time is that which was asked for, within 15 %.
+// The measured reverberation time is that which was asked for, within 16 % below 0.2 s, where it is
+// 8 % short in the mean, within 8 % up to 0.4 s and within 3 % from 0.8 s on.
 func TestReverberationTime(t *testing.T) {
 	t.Parallel()
 	r := generator()
-	var worst float64
-	for _, rate := range []int{8000, 16000, 22050, 44100, 48000} {
-		for _, want := range []float64{0.106, 0.15, 0.25, 0.4, 0.8, 3} {
-			h, err := MeetingRoom().Response(want, rate, int(1.5*want*float64(rate)), r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if h[0] < 0.9 || h[0] > 1.1 {
-				t.Errorf("the direct sound is %v", h[0])
-			}
-			got := ReverberationTime(h, rate)
-			t.Logf("%d Hz: %v s is %.3f s", rate, want, got)
-			worst = math.Max(worst, math.Abs(got/want-1))
-			if math.Abs(got/want-1) > 0.15 {
-				t.Errorf("%d Hz: a reverberation time of %v s measures %.3f s", rate, want, got)
+	for _, c := range []struct{ want, tolerance, mean float64 }{
+		{0.106, 0.16, -0.083}, {0.11, 0.16, -0.085}, {0.15, 0.16, -0.078}, {0.25, 0.1, -0.044}, {0.4, 0.08, -0.022}, {0.8, 0.03, -0.008}, {3, 0.03, -0.001},
+	} {
+		var sum, n float64
+		for _, rate := range []int{8000, 16000, 22050, 44100, 48000} {
+			for range 6 {
+				h, err := MeetingRoom().Response(c.want, rate, int(1.5*c.want*float64(rate)), r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if h[0] < 0.9 || h[0] > 1.1 {
+					t.Errorf("the direct sound is %v", h[0])
+				}
+				off := ReverberationTime(h, rate)/c.want - 1
+				sum, n = sum+off, n+1
+				if math.Abs(off) > c.tolerance {
+					t.Errorf("%d Hz: a reverberation time of %v s is off by %.3f of it", rate, c.want, off)
+				}
 			}
 		}
+		if math.Abs(sum/n-c.mean) > 0.02 {
+			t.Errorf("reverberation times of %v s are off by %.3f of it in the mean, not %.3f", c.want, sum/n, c.mean)
+		}
 	}
-	t.Logf("off by %.1f %% at most", 100*worst)
 }
 
 func TestReverberationTimeOfAnExponential(t *testing.T) {

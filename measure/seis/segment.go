@@ -64,14 +64,40 @@ func partners(key measure.Key, from, samples, channels int) *shuffledPairs {
 		p := cyclesOfFour(matching(g, samples/4*channels, channels))
 		return &p
 	}
-	p := new(shuffledPairs)
-	other, channel := resample.Cycle(g, samples), resample.Cycle(g, channels)
-	for s := range samples {
-		for c := range channels {
-			p.order = append(p.order, other[s]*channels+channel[c])
+	return &shuffledPairs{order: unrelated(g, samples, channels)}
+}
+
+// unrelated returns a random permutation of observations, of each sample's channels one after the
+// other, that leaves none in its sample and, with several channels, none in its channel. As in
+// matching, the channels of a sample go to several samples.
+func unrelated(g *rand.Rand, samples, channels int) []int {
+	n := samples * channels
+	p := g.Perm(n)
+	related := func(i, j int) bool {
+		return i/channels == j/channels || channels > 1 && i%channels == j%channels
+	}
+	for i := range p {
+		for start, k := g.IntN(n), 0; k < n && related(i, p[i]); k++ {
+			if j := (start + k) % n; !related(i, p[j]) && !related(j, p[i]) {
+				p[i], p[j] = p[j], p[i]
+			}
+		}
+		if related(i, p[i]) { // few observations, with no exchange that helps
+			return cycles(g, samples, channels)
 		}
 	}
 	return p
+}
+
+// cycles is unrelated, and pairs a sample with one other sample in all channels.
+func cycles(g *rand.Rand, samples, channels int) (order []int) {
+	other, channel := resample.Cycle(g, samples), resample.Cycle(g, channels)
+	for s := range samples {
+		for c := range channels {
+			order = append(order, other[s]*channels+channel[c])
+		}
+	}
+	return order
 }
 
 // matching pairs n observations, of an even number of channels one after the other, with others of

@@ -203,6 +203,37 @@ func TestTheNullIsWhereChanceIs(t *testing.T) {
 	}
 }
 
+// What the channels of a sample have in common does not raise the null: it is that of a shuffle of
+// all observations, though its pairs are drawn within blocks.
+func TestTheNullIsThatOfAShuffleOfAll(t *testing.T) {
+	t.Parallel()
+	const n, channels, side = 500, 32, 8
+	z, common := smooth(1, n, channels, side, side), smooth(2, n, 1, side, side)
+	for i := range n {
+		for c := range channels {
+			for k, v := range common.At(i).Data {
+				z.At(i).Data[c*side*side+k] += 0.5 * v
+			}
+		}
+	}
+	s := Defaults()
+	s.Interval = false
+	null := scoresOf(t, s, siteOf("NCHW", z), z, z)["null-equivariance"].Value
+	s.Null = false
+	var all float64
+	const shuffles = 4
+	for i := range shuffles {
+		zt := tensor.New(z.Shape...)
+		for to, from := range rand.New(rand.NewPCG(uint64(i), 7)).Perm(n * channels) {
+			copy(zt.Data[to*side*side:(to+1)*side*side], z.Data[from*side*side:])
+		}
+		all += scoresOf(t, s, siteOf("NCHW", z), z, zt)["equivariance"].Value / shuffles
+	}
+	if math.Abs(null/all-1) > 0.1 {
+		t.Errorf("the null is %v, and %v over shuffles of all observations", null, all)
+	}
+}
+
 func TestNaNIsReportedWithItsSample(t *testing.T) {
 	t.Parallel()
 	z := smooth(1, 40, 2, 4, 4)
