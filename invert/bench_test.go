@@ -58,11 +58,11 @@ func processorTime(b *testing.B) time.Duration {
 // NOETHER_BENCH_SIZE in batches of NOETHER_BENCH_BATCH. The default is the ResNet-20 of the test
 // data with 25 images.
 func BenchmarkStep(b *testing.B) {
-	number := func(name string, otherwise int) int {
+	number := func(name string, byDefault int) int {
 		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
 			return n
 		}
-		return otherwise
+		return byDefault
 	}
 	path := os.Getenv("NOETHER_BENCH_MODEL")
 	if path == "" {

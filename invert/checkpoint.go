@@ -18,7 +18,7 @@ const (
 )
 
 // save saves the results of the finished batches, and the state of the current batch before step
-// r.iteration.
+// r.iteration, if there is a checkpoint.
 func (r *run) save() error {
 	r.saved = time.Now()
 	if r.p.Checkpoint == nil {
@@ -88,14 +88,14 @@ func (r *run) fingerprint() string {
 	for _, m := range r.s.objective.models() {
 		fmt.Fprintln(h, m.SHA256())
 	}
-	for _, t := range append([]tensor.Tensor{r.p.Images, r.p.Start}, r.targets...) {
+	for _, t := range append([]tensor.Tensor{r.p.Images, r.p.Start}, r.constants...) {
 		fmt.Fprintln(h, t.Shape)
 		_ = binary.Write(h, binary.LittleEndian, t.Data) // writing to a hash does not fail
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// describe returns a text that distinguishes objectives of the same models.
+// describe returns a text that differs for different objectives of the same models.
 func describe(objective Objective) string {
 	switch o := objective.(type) {
 	case Distances:

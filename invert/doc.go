@@ -1,19 +1,20 @@
-// Package invert searches for images by gradient descent: images that a network maps to a given
+// Package invert finds images by gradient descent: images that a network maps to a given
 // representation, that two networks represent differently, or that a network misclassifies.
 //
 // A search minimises a loss L of the image x' by projected gradient descent,
 //
 //	x' <- P(x' - alpha u(grad L)).
 //
-// P clips to [0, 1] and, with a Ball, projects onto the images within a radius of x. u divides the
-// gradient of each sample by its norm. The losses are objectives:
+// P projects onto the Ball around x, if there is one, and clips to [0, 1]. u divides the gradient of
+// each sample by its norm. Alternatives are the sign of the gradient in an linf ball, and Adam. These
+// functions return objectives with a loss L:
 //
 //	Match         |m(x') - m(x)|_2                              representation inversion: Nanda et al. 2022, equation 4
 //	Contrast      |m1(x') - m1(x)|_2 - |m2(x') - m2(x)|_2       adversarial inversion and controversial stimuli: section 2.3, equation 8
 //	Misclassify   log softmax(m(x'))_y                          attacks within a ball: Madry et al. 2018
 //
-// The result is the best image of all steps, for each sample separately. A whole step (loss,
-// gradient, update, best image) is one graph and one run of the engine:
+// The result is the best image of all steps, for each sample separately. Loss, gradient, update and
+// best image of a step are computed by one ONNX graph. For example:
 //
 //	s, err := invert.New(invert.Match(m, layer), invert.Options{})
 //	defer s.Close()
@@ -23,5 +24,5 @@
 //
 // The paper's optimiser takes steps of fixed length along the gradient. Adam, on the same
 // normalised gradient, reaches the same distance in a tenth of the steps. An interrupted search
-// resumes from its checkpoint with identical results.
+// with a Checkpoint can be resumed with identical results.
 package invert

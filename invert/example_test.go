@@ -38,7 +38,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	found, err := s.Run(context.Background(), invert.Problem{Images: x, Start: start})
+	result, err := s.Run(context.Background(), invert.Problem{Images: x, Start: start})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -48,11 +48,11 @@ func Example() {
 		}
 		return sum
 	}
-	fmt.Printf("mean of x %.2f, of the start %.2f, of x' %.2f\n", mean(x.Data), mean(start.Data), mean(found.Images.Data))
-	fmt.Println("differences between pixels are those of the start:", found.Images.Data[0] != 0.25)
+	fmt.Printf("mean of x %.2f, of the start %.2f, of x' %.2f\n", mean(x.Data), mean(start.Data), mean(result.Images.Data))
+	fmt.Println("x' differs from x:", result.Images.Data[0] != 0.25)
 	// Output:
 	// mean of x 0.25, of the start 0.45, of x' 0.25
-	// differences between pixels are those of the start: true
+	// x' differs from x: true
 }
 
 // openMean writes and opens a model whose layer "z" is the mean of an image.

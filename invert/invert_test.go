@@ -68,8 +68,8 @@ func images(values ...float32) tensor.Tensor {
 }
 
 var (
-	inside = images(0.2, 0.7, 0.4, 0.6, 0.8, 0.3, 0.5, 0.5)
-	grey   = images(0.5, 0.5, 0.5, 0.5, 0.9, 0.1, 0.2, 0.7)
+	targetImages = images(0.2, 0.7, 0.4, 0.6, 0.8, 0.3, 0.5, 0.5)
+	startImages  = images(0.5, 0.5, 0.5, 0.5, 0.9, 0.1, 0.2, 0.7)
 )
 
 // The inversion of an injective representation is the image itself.
@@ -79,10 +79,10 @@ func TestInvertibleLayer(t *testing.T) {
 		return b.MatMul(b.Flatten(x, 1), matrix(b, 4, 2, 1, 0, 0, 0, 1, 1, 0, 0, 0, 3, 1, 1, 0, 0, 1))
 	})
 	for _, o := range []invert.Options{{StepSize: 0.005, Steps: 400}, {Optimiser: invert.Adam, StepSize: 0.002, Steps: 800}} {
-		found := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Images: inside, Start: grey})
+		found := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Images: targetImages, Start: startImages})
 		for i, v := range found.Images.Data {
-			if math.Abs(float64(v-inside.Data[i])) > 0.01 {
-				t.Errorf("%s: pixel %d is %v, not %v", o.Optimiser, i, v, inside.Data[i])
+			if math.Abs(float64(v-targetImages.Data[i])) > 0.01 {
+				t.Errorf("%s: pixel %d = %v, want %v", o.Optimiser, i, v, targetImages.Data[i])
 			}
 		}
 	}
@@ -96,35 +96,35 @@ func TestNullSpace(t *testing.T) {
 	})
 	for _, optimiser := range []invert.Optimiser{invert.Paper, invert.Adam} {
 		o := invert.Options{Optimiser: optimiser, StepSize: 0.004, Steps: 300}
-		found := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Images: inside, Start: grey})
+		found := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Images: targetImages, Start: startImages})
 		for i, v := range found.Images.Data {
-			if seen := i%4 < 2; seen && math.Abs(float64(v-inside.Data[i])) > 0.01 {
-				t.Errorf("%s: pixel %d is %v, not %v", optimiser, i, v, inside.Data[i])
-			} else if !seen && v != grey.Data[i] {
-				t.Errorf("%s: pixel %d, which the layer does not depend on, changed from %v to %v", optimiser, i, grey.Data[i], v)
+			if used := i%4 < 2; used && math.Abs(float64(v-targetImages.Data[i])) > 0.01 {
+				t.Errorf("%s: pixel %d = %v, want %v", optimiser, i, v, targetImages.Data[i])
+			} else if !used && v != startImages.Data[i] {
+				t.Errorf("%s: pixel %d, which the layer does not depend on, changed from %v to %v", optimiser, i, startImages.Data[i], v)
 			}
 		}
 	}
 }
 
-// For a constant layer the start is a solution. The missing gradient is no error.
+// For a constant layer the start is a solution. That it has no gradient is not an error.
 func TestConstantLayer(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Mul(b.Flatten(x, 1), b.Scalar(0)) })
-	found := search(t, invert.Match(m, m.Layers()[0]), invert.Options{Steps: 5}, invert.Problem{Images: inside, Start: grey})
-	if !slices.Equal(found.Images.Data, grey.Data) || !slices.Equal(found.Loss, []float64{0, 0}) || found.Dropped != nil {
-		t.Errorf("got %v", found)
+	found := search(t, invert.Match(m, m.Layers()[0]), invert.Options{Steps: 5}, invert.Problem{Images: targetImages, Start: startImages})
+	if !slices.Equal(found.Images.Data, startImages.Data) || !slices.Equal(found.Loss, []float64{0, 0}) || found.Dropped != nil {
+		t.Errorf("got %v, want the start with loss 0", found)
 	}
 }
 
-// At the solution the gradient is 0/0, and the search stays there.
+// A search that starts at the solution, where the gradient is 0/0, does not change the images.
 func TestStartAtSolution(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) })
 	for _, optimiser := range []invert.Optimiser{invert.Paper, invert.Adam} {
-		found := search(t, invert.Match(m, m.Layers()[0]), invert.Options{Optimiser: optimiser, Steps: 5}, invert.Problem{Images: inside, Start: inside})
-		if !slices.Equal(found.Images.Data, inside.Data) || found.Dropped != nil {
-			t.Errorf("%s: got %v", optimiser, found)
+		found := search(t, invert.Match(m, m.Layers()[0]), invert.Options{Optimiser: optimiser, Steps: 5}, invert.Problem{Images: targetImages, Start: targetImages})
+		if !slices.Equal(found.Images.Data, targetImages.Data) || found.Dropped != nil {
+			t.Errorf("%s: got %v, want the start", optimiser, found)
 		}
 	}
 }
@@ -141,14 +141,14 @@ func TestNonFinite(t *testing.T) {
 		o := invert.Options{Optimiser: optimiser, StepSize: 0.005, Steps: 200}
 		found := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Images: x, Start: start})
 		if !slices.Equal(found.Dropped, []int{1}) || !math.IsNaN(found.Loss[1]) || found.Loss[0] > 0.02 || found.Loss[2] > 0.02 {
-			t.Errorf("%s: dropped %v, losses %v", optimiser, found.Dropped, found.Loss)
+			t.Errorf("%s: dropped %v with losses %v, want sample 1 dropped and small losses of the others", optimiser, found.Dropped, found.Loss)
 		}
 	}
 }
 
 // For a linear classifier with two classes the margin decreases by radius times |w0 - w1|_2 in an
 // l2 ball, and by radius times |w0 - w1|_1 in an linf ball.
-// A search that meets NaN returns the best image before that.
+// A search whose loss becomes NaN returns the best image before that step.
 func TestBestBeforeNonFinite(t *testing.T) {
 	t.Parallel()
 	// The layer is the first pixel, and NaN below 0.4.
@@ -171,11 +171,11 @@ func TestLinearClassifier(t *testing.T) {
 	})
 	x := images(0.5, 0.5, 0.5, 0.5)
 	clean := 0.5 * (3 - 1 + 1 + 2)
-	for norm, fall := range map[invert.Norm]float64{invert.L2: math.Sqrt(9 + 1 + 1 + 4), invert.Linf: 3 + 1 + 1 + 2} {
+	for norm, decrease := range map[invert.Norm]float64{invert.L2: math.Sqrt(9 + 1 + 1 + 4), invert.Linf: 3 + 1 + 1 + 2} {
 		o := invert.Options{Steps: 20, StepSize: 0.05, Ball: invert.Ball{Norm: norm, Radius: 0.125}}
 		found := search(t, invert.Misclassify(m, nil), o, invert.Problem{Images: x, Start: x, Labels: []int{0}})
-		if want := clean - 0.125*fall; math.Abs(found.Loss[0]-want) > 1e-5 {
-			t.Errorf("%s: the margin is %v, want %v", norm, found.Loss[0], want)
+		if want := clean - 0.125*decrease; math.Abs(found.Loss[0]-want) > 1e-5 {
+			t.Errorf("%s: margin = %v, want %v", norm, found.Loss[0], want)
 		}
 	}
 }
@@ -190,7 +190,7 @@ func TestOutputs(t *testing.T) {
 	o := invert.Options{Steps: 20, StepSize: 0.05, Ball: invert.Ball{Norm: invert.L2, Radius: 0.125}}
 	found := search(t, invert.Misclassify(m, []int{0, 2}), o, invert.Problem{Images: x, Start: x, Labels: []int{0}})
 	if want := 2.5 - 0.125*math.Sqrt(15); math.Abs(found.Loss[0]-want) > 1e-5 {
-		t.Errorf("the margin is %v, want %v", found.Loss[0], want)
+		t.Errorf("margin = %v, want %v", found.Loss[0], want)
 	}
 }
 
@@ -212,14 +212,14 @@ func TestProjection(t *testing.T) {
 			var l2, linf float64
 			for k, v := range found.Images.At(i).Data {
 				if v < 0 || v > 1 {
-					r.Fatalf("a pixel is %v", v)
+					r.Fatalf("pixel %d = %v, want a value in [0, 1]", k, v)
 				}
 				d := math.Abs(float64(v) - float64(x.At(i).Data[k]))
 				l2, linf = l2+d*d, max(linf, d)
 			}
 			got := map[invert.Norm]float64{invert.L2: math.Sqrt(l2), invert.Linf: linf}[ball.Norm]
 			if got > ball.Radius*(1+1e-5)+1e-6 {
-				r.Fatalf("%s distance %v in a ball of radius %v", ball.Norm, got, ball.Radius)
+				r.Fatalf("%s distance = %v, want at most the radius %v", ball.Norm, got, ball.Radius)
 			}
 		}
 	})
@@ -233,7 +233,7 @@ func random(r *rand.Rand, shape ...int) tensor.Tensor {
 	return t
 }
 
-// A resumed search gives identical results, wherever it was interrupted.
+// A resumed search gives identical results, at whichever step it was interrupted.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	m := open(t, testmodel.Write(t, t.TempDir(), "net", testmodel.Options{}), "conv")
@@ -257,7 +257,7 @@ func TestResume(t *testing.T) {
 				}
 			}}
 			if _, err := s.Run(ctx, p); !errors.Is(err, context.Canceled) {
-				t.Fatalf("stopped at %d: %v", stop, err)
+				t.Fatalf("stopped at %d: error %v, want %v", stop, err, context.Canceled)
 			}
 			p.Progress = func(p invert.Progress) { ticks++ }
 			found, err := s.Run(t.Context(), p)
@@ -265,7 +265,7 @@ func TestResume(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !slices.Equal(found.Images.Data, want.Images.Data) || !slices.Equal(found.Loss, want.Loss) {
-				t.Errorf("%s: stopped at %d: other images after resuming", optimiser, stop)
+				t.Errorf("%s: stopped at %d: resuming gives other images or losses", optimiser, stop)
 			}
 			if ticks != 33 {
 				t.Errorf("%s: stopped at %d: %d runs of the engine in all, want 33", optimiser, stop, ticks)
@@ -286,7 +286,7 @@ func TestCheckpoint(t *testing.T) {
 		defer s.Close()
 		saved := &checkpoint.Memory{}
 		ctx, cancel := context.WithCancel(t.Context())
-		_, _ = s.Run(ctx, invert.Problem{Images: inside, Start: start, Checkpoint: saved, Progress: func(p invert.Progress) {
+		_, _ = s.Run(ctx, invert.Problem{Images: targetImages, Start: start, Checkpoint: saved, Progress: func(p invert.Progress) {
 			if p.Done >= 6 {
 				cancel()
 			}
@@ -294,12 +294,12 @@ func TestCheckpoint(t *testing.T) {
 		return saved
 	}
 	o := invert.Options{Steps: 9}
-	want := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Images: inside, Start: grey})
+	want := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Images: targetImages, Start: startImages})
 	other := stopped(images(0, 0, 0, 0, 1, 1, 1, 1))
 	if other.Saves == 0 {
-		t.Fatal("nothing was saved")
+		t.Fatal("the interrupted search has not saved a checkpoint")
 	}
-	if found := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Images: inside, Start: grey, Checkpoint: other}); !slices.Equal(found.Loss, want.Loss) {
+	if found := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Images: targetImages, Start: startImages, Checkpoint: other}); !slices.Equal(found.Loss, want.Loss) {
 		t.Errorf("the checkpoint of another search was used")
 	}
 	s, err := invert.New(invert.Match(m, m.Layers()[0]), o)
@@ -307,60 +307,60 @@ func TestCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	damaged := stopped(grey)
+	damaged := stopped(startImages)
 	damaged.State[len(damaged.State)/2] ^= 1
-	if _, err := s.Run(t.Context(), invert.Problem{Images: inside, Start: grey, Checkpoint: damaged}); err == nil || !strings.Contains(err.Error(), "checkpoint") {
-		t.Errorf("a damaged checkpoint: %v", err)
+	if _, err := s.Run(t.Context(), invert.Problem{Images: targetImages, Start: startImages, Checkpoint: damaged}); err == nil || !strings.Contains(err.Error(), "checkpoint") {
+		t.Errorf("Run with a damaged checkpoint: error %v, want one that names the checkpoint", err)
 	}
 }
 
-// A model with a fixed batch size gives the results of one without.
+// A model with a fixed batch size gives the same results as one with a variable batch size.
 func TestFixedBatch(t *testing.T) {
 	t.Parallel()
 	linear := func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.MatMul(b.Flatten(x, 1), matrix(b, 2, 1, 2, 3, -1, 0, 1, 2, 2))
 	}
-	free, fixed := build(t, linear), buildOf(t, onnx.DefaultOpset, 3, linear)
+	variable, fixed := build(t, linear), buildOf(t, onnx.DefaultOpset, 3, linear)
 	x, start := random(seed.Rand(1), 4, 1, 2, 2), random(seed.Rand(2), 4, 1, 2, 2)
 	o := invert.Options{Steps: 30, StepSize: 0.05}
-	want := search(t, invert.Match(free, free.Layers()[0]), o, invert.Problem{Images: x, Start: start})
+	want := search(t, invert.Match(variable, variable.Layers()[0]), o, invert.Problem{Images: x, Start: start})
 	got := search(t, invert.Match(fixed, fixed.Layers()[0]), o, invert.Problem{Images: x, Start: start})
 	for i, v := range got.Images.Data {
 		if math.Abs(float64(v-want.Images.Data[i])) > 1e-5 {
-			t.Fatalf("pixel %d is %v, not %v", i, v, want.Images.Data[i])
+			t.Fatalf("pixel %d = %v, want %v", i, v, want.Images.Data[i])
 		}
 	}
 }
 
 func TestErrors(t *testing.T) {
 	t.Parallel()
-	plain := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) })
-	steps := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
+	flat := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) })
+	truncated := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.Cast(b.Cast(b.Mul(b.Flatten(x, 1), b.Scalar(10)), onnx.Int64), onnx.Float)
 	})
 	old := buildOf(t, 8, -1, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) })
-	layer := plain.Layers()[0]
+	layer := flat.Layers()[0]
 	for name, c := range map[string]struct {
 		objective invert.Objective
 		options   invert.Options
 		problem   invert.Problem
 		want      string
 	}{
-		"no gradient":    {invert.Match(steps, steps.Layers()[0]), invert.Options{}, invert.Problem{Images: inside, Start: grey}, "has no gradient by the image"},
-		"opset":          {invert.Match(old, old.Layers()[0]), invert.Options{}, invert.Problem{Images: inside, Start: grey}, "a search needs 9 or later"},
-		"optimiser":      {invert.Match(plain, layer), invert.Options{Optimiser: "sgd"}, invert.Problem{}, `optimiser "sgd": it must be paper or adam`},
-		"steps":          {invert.Match(plain, layer), invert.Options{Steps: -1}, invert.Problem{}, "-1 steps"},
-		"step size":      {invert.Match(plain, layer), invert.Options{StepSize: math.NaN()}, invert.Problem{}, "step size NaN"},
-		"ball":           {invert.Match(plain, layer), invert.Options{Ball: invert.Ball{Norm: "l1", Radius: 1}}, invert.Problem{}, `norm "l1"`},
-		"radius":         {invert.Match(plain, layer), invert.Options{Ball: invert.Ball{Norm: invert.L2}}, invert.Problem{}, "radius 0"},
+		"no gradient":    {invert.Match(truncated, truncated.Layers()[0]), invert.Options{}, invert.Problem{Images: targetImages, Start: startImages}, "has no gradient with respect to the image"},
+		"opset":          {invert.Match(old, old.Layers()[0]), invert.Options{}, invert.Problem{Images: targetImages, Start: startImages}, "but a search needs 9 or later"},
+		"optimiser":      {invert.Match(flat, layer), invert.Options{Optimiser: "sgd"}, invert.Problem{}, `unknown optimiser "sgd": it must be paper or adam`},
+		"steps":          {invert.Match(flat, layer), invert.Options{Steps: -1}, invert.Problem{}, "steps is -1"},
+		"step size":      {invert.Match(flat, layer), invert.Options{StepSize: math.NaN()}, invert.Problem{}, "step size NaN"},
+		"ball":           {invert.Match(flat, layer), invert.Options{Ball: invert.Ball{Norm: "l1", Radius: 1}}, invert.Problem{}, `norm "l1"`},
+		"radius":         {invert.Match(flat, layer), invert.Options{Ball: invert.Ball{Norm: invert.L2}}, invert.Problem{}, "radius 0"},
 		"no terms":       {invert.Distances{}, invert.Options{}, invert.Problem{}, "no terms"},
-		"shape":          {invert.Match(plain, layer), invert.Options{}, invert.Problem{Images: tensor.New(2, 1, 3, 3), Start: grey}, "takes n x [1 2 2]"},
-		"no images":      {invert.Match(plain, layer), invert.Options{}, invert.Problem{Images: tensor.New(0, 1, 2, 2), Start: tensor.New(0, 1, 2, 2)}, "images have shape"},
-		"start":          {invert.Match(plain, layer), invert.Options{}, invert.Problem{Images: inside, Start: tensor.New(1, 1, 2, 2)}, "the start has shape"},
-		"NaN":            {invert.Match(plain, layer), invert.Options{}, invert.Problem{Images: inside, Start: images(0, 0, 0, 0, 0, float32(math.NaN()), 0, 0), Names: []string{"a", "b"}}, "the start of b holds NaN"},
-		"labels missing": {invert.Misclassify(plain, nil), invert.Options{}, invert.Problem{Images: inside, Start: grey}, "0 labels for 2 images"},
-		"label":          {invert.Misclassify(plain, nil), invert.Options{}, invert.Problem{Images: inside, Start: grey, Labels: []int{0, 4}}, "sample 1 has label 4, and there are 4 classes"},
-		"output":         {invert.Misclassify(plain, []int{0, 7}), invert.Options{}, invert.Problem{}, "class 7 is outside"},
+		"shape":          {invert.Match(flat, layer), invert.Options{}, invert.Problem{Images: tensor.New(2, 1, 3, 3), Start: startImages}, "takes n x [1 2 2]"},
+		"no images":      {invert.Match(flat, layer), invert.Options{}, invert.Problem{Images: tensor.New(0, 1, 2, 2), Start: tensor.New(0, 1, 2, 2)}, "images have shape"},
+		"start":          {invert.Match(flat, layer), invert.Options{}, invert.Problem{Images: targetImages, Start: tensor.New(1, 1, 2, 2)}, "the start has shape"},
+		"NaN":            {invert.Match(flat, layer), invert.Options{}, invert.Problem{Images: targetImages, Start: images(0, 0, 0, 0, 0, float32(math.NaN()), 0, 0), Names: []string{"a", "b"}}, "the start of b contains NaN"},
+		"labels missing": {invert.Misclassify(flat, nil), invert.Options{}, invert.Problem{Images: targetImages, Start: startImages}, "0 labels for 2 images"},
+		"label":          {invert.Misclassify(flat, nil), invert.Options{}, invert.Problem{Images: targetImages, Start: startImages, Labels: []int{0, 4}}, "sample 1 has label 4, but there are 4 classes"},
+		"output":         {invert.Misclassify(flat, []int{0, 7}), invert.Options{}, invert.Problem{}, "class 7 is not in the range"},
 	} {
 		s, err := invert.New(c.objective, c.options)
 		if err == nil {
@@ -368,7 +368,7 @@ func TestErrors(t *testing.T) {
 			s.Close()
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v, want one line with %q", name, err, c.want)
+			t.Errorf("%s: error %v, want one line with %q", name, err, c.want)
 		}
 	}
 }
@@ -383,7 +383,7 @@ func TestCancelledContext(t *testing.T) {
 	defer s.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Run(ctx, invert.Problem{Images: inside, Start: grey}); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want the context's error", err)
+	if _, err := s.Run(ctx, invert.Problem{Images: targetImages, Start: startImages}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
 }

@@ -10,18 +10,19 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Misclassification is the objective of an attack on a classifier. Its loss is log
-// softmax(m(x'))_y. The best image is the one with the smallest margin, log p_y - max over k != y
-// of log p_k. A negative margin is a wrong prediction. Result.Loss holds the margins.
+// A Misclassification is the objective of an attack on a classifier. Its loss is the log probability
+// of the correct class, log p_y with p = softmax(m(x')). The best image is the one with the smallest
+// margin, log p_y - max over k != y of log p_k. It is negative for a wrong prediction. Result.Loss
+// holds the margins.
 type Misclassification struct {
 	Model *model.Model
-	// Outputs are the outputs of the model that are classes, in order; labels are indices into
-	// them. Nil: all.
+	// Outputs selects the model's outputs that are classes. Labels are indices into Outputs. Nil: all
+	// outputs.
 	Outputs []int
 }
 
-// Misclassify returns the objective of an attack on a classifier. Problem.Labels holds the correct
-// classes.
+// Misclassify returns the objective of an attack on a classifier. outputs selects the classes; see
+// Misclassification. Problem.Labels holds the correct classes.
 func Misclassify(m *model.Model, outputs []int) Misclassification {
 	return Misclassification{m, outputs}
 }
@@ -40,7 +41,7 @@ func (o Misclassification) check() error {
 	path := o.Model.Graph().Path()
 	switch {
 	case o.Model.Classes() == 0:
-		return fmt.Errorf("model %s has no output that scores classes", path)
+		return fmt.Errorf("model %s has no output of class scores", path)
 	case o.classes() < 2:
 		return errors.New("an attack needs at least two classes")
 	case o.Model.Input().Type == onnx.Uint8:
@@ -48,14 +49,14 @@ func (o Misclassification) check() error {
 	}
 	for _, c := range o.Outputs {
 		if c < 0 || c >= o.Model.Classes() {
-			return fmt.Errorf("class %d is outside the %d classes of model %s", c, o.Model.Classes(), path)
+			return fmt.Errorf("class %d is not in the range of the %d classes of model %s", c, o.Model.Classes(), path)
 		}
 	}
 	return nil
 }
 
-// targets returns the one-hot labels.
-func (o Misclassification) targets(_ context.Context, p Problem) ([]tensor.Tensor, error) {
+// constants returns the one-hot labels.
+func (o Misclassification) constants(_ context.Context, p Problem) ([]tensor.Tensor, error) {
 	n := p.Images.Shape[0]
 	if len(p.Labels) != n {
 		return nil, fmt.Errorf("%d labels for %d images", len(p.Labels), n)
@@ -63,26 +64,26 @@ func (o Misclassification) targets(_ context.Context, p Problem) ([]tensor.Tenso
 	hot := tensor.New(n, o.classes())
 	for i, label := range p.Labels {
 		if label < 0 || label >= o.classes() {
-			return nil, fmt.Errorf("%s has label %d, and there are %d classes", p.name(i), label, o.classes())
+			return nil, fmt.Errorf("%s has label %d, but there are %d classes", p.name(i), label, o.classes())
 		}
 		hot.At(i).Data[label] = 1
 	}
 	return []tensor.Tensor{hot}, nil
 }
 
-// checkGradient returns nil: a classifier without a gradient withstands the attack.
+// checkGradient returns nil: an attack on a classifier without a gradient fails, which is a result.
 func (Misclassification) checkGradient([]float32, []tensor.Tensor) error { return nil }
 
-// write adds the margin and the loss. The gradient of log p_y with respect to the logits is (1 -
-// p_y) (hot - r), where r is the softmax over the other classes. The gradient is normalised later,
-// so write uses hot - r, which does not vanish in float32 if p_y is close to 1.
-func (o Misclassification) write(s *step) (losses, error) {
+// write adds the loss and the margin to the graph. The gradient of log p_y with respect to the
+// logits is (1 - p_y) (hot - r), where r is the softmax over the other classes. Since the gradient
+// is normalised later, write uses hot - r, which does not vanish in float32 if p_y is close to 1.
+func (o Misclassification) write(s *stepBuilder) (losses, error) {
 	z, err := s.include(o.Model, o.Model.ScoresTensor())
 	if err != nil {
 		return losses{}, err
 	}
 	b, classes := s.b, o.classes()
-	hot := s.addTarget("label", classes)
+	hot := s.addConstant("label", classes)
 	all := b.Reshape(b.Cast(z, onnx.Float), s.n, o.Model.Classes())
 	scores := all
 	if o.Outputs != nil {
@@ -92,7 +93,7 @@ func (o Misclassification) write(s *step) (losses, error) {
 	if o.Model.Scores() == "probabilities" {
 		logs = b.Log(b.Op("Max", nil, scores, b.Scalar(minLength)))
 	}
-	own := b.ReduceSum(b.Mul(logs, hot), true, 1)
+	correct := b.ReduceSum(b.Mul(logs, hot), true, 1)
 	others := b.Sub(logs, b.Mul(hot, b.Scalar(excluded)))
 	cotangent := hot // for probabilities: 1 / p_y for the class, up to a factor
 	if o.Model.Scores() != "probabilities" {
@@ -102,13 +103,13 @@ func (o Misclassification) write(s *step) (losses, error) {
 		cotangent = b.MatMul(cotangent, b.Const("", o.selection()))
 	}
 	return losses{
-		loss:    own,
-		key:     b.Sub(own, b.ReduceMax(others, true, 1)),
-		tensors: []onnx.Value{z}, cotangents: []onnx.Value{s.castLike(cotangent, z)},
+		loss:      correct,
+		criterion: b.Sub(correct, b.ReduceMax(others, true, 1)),
+		tensors:   []onnx.Value{z}, cotangents: []onnx.Value{s.castLike(cotangent, z)},
 	}, nil
 }
 
-// excluded is subtracted from a log probability to exclude a class.
+// excluded is subtracted from a log probability to exclude the class from a maximum or softmax.
 const excluded = 1e30
 
 // selection returns the matrix that maps classes to outputs of the model: len(Outputs) x outputs.

@@ -18,25 +18,25 @@ type Objective interface {
 	models() []*model.Model
 	// check returns an error for an objective that cannot be minimised.
 	check() error
-	// targets returns the values that the loss of each sample depends on besides x', one array for
+	// constants returns the values that the loss of each sample depends on besides x', one array for
 	// each input that write declares.
-	targets(ctx context.Context, p Problem) ([]tensor.Tensor, error)
-	// checkGradient returns an error if the gradients of all samples are 0 and the loss says that
-	// they should not be. loss holds the losses of the first samples.
-	checkGradient(loss []float32, targets []tensor.Tensor) error
+	constants(ctx context.Context, p Problem) ([]tensor.Tensor, error)
+	// checkGradient is called if the gradients of all samples of the first batch are 0. It returns an
+	// error if they should not be, given the losses of these samples.
+	checkGradient(loss []float32, constants []tensor.Tensor) error
 	// write adds the loss to the graph of a step.
-	write(s *step) (losses, error)
+	write(s *stepBuilder) (losses, error)
 }
 
-// losses are the tensors that an objective adds to a graph, for n samples.
+// losses holds the tensors that an objective adds to a graph, for n samples.
 type losses struct {
 	loss       onnx.Value   // n x 1: the loss whose gradient is computed
-	key        onnx.Value   // n x 1: the best image is the one with the smallest key
+	criterion  onnx.Value   // n x 1: the best image is the one with the smallest criterion
 	tensors    []onnx.Value // tensors of the models that the loss depends on
 	cotangents []onnx.Value // d loss / d tensors, up to a positive factor for each sample
 }
 
-// A Term is a distance between representations by one model, |m(x') - m(x)|_2.
+// A Term is a weighted distance between the representations of x' and x, |m(x') - m(x)|_2.
 type Term struct {
 	Model  *model.Model
 	Layer  onnx.Layer // one of Model.Layers()
@@ -45,8 +45,8 @@ type Term struct {
 	Relative bool
 }
 
-// Distances is an objective: a weighted sum of terms. Images have the size of the first term's
-// model and are resized for the others.
+// Distances is an objective whose loss is the sum of the terms. Images have the size of the first
+// term's model and are resized for the others.
 type Distances []Term
 
 // Match returns the loss |m(x') - m(x)|_2 at a layer.
@@ -54,14 +54,14 @@ func Match(m *model.Model, layer onnx.Layer) Distances {
 	return Distances{{Model: m, Layer: layer, Weight: 1}}
 }
 
-// Contrast returns the loss |a(x') - a(x)|_2 - |b(x') - b(x)|_2. It is minimised by images that are
-// alike to a and different to b.
+// Contrast returns the loss |a(x') - a(x)|_2 - |b(x') - b(x)|_2. It is small for images whose
+// representation by a is that of x, and whose representation by b is not.
 func Contrast(a *model.Model, layerA onnx.Layer, b *model.Model, layerB onnx.Layer) Distances {
 	return Distances{{Model: a, Layer: layerA, Weight: 1}, {Model: b, Layer: layerB, Weight: -1}}
 }
 
-// NormalisedContrast returns the loss of the authors' code: each distance is divided by the norm of
-// the representation of x, and the second is weighted by beta (0.1 there).
+// NormalisedContrast returns the loss in the code of Nanda et al.: Contrast with each distance
+// divided by the norm of the representation of x, and the second weighted by beta (0.1 in that code).
 func NormalisedContrast(a *model.Model, layerA onnx.Layer, b *model.Model, layerB onnx.Layer, beta float64) Distances {
 	return Distances{
 		{Model: a, Layer: layerA, Weight: 1, Relative: true},
@@ -79,11 +79,11 @@ func (d Distances) models() []*model.Model {
 
 func (d Distances) check() error {
 	if len(d) == 0 {
-		return errors.New("the loss has no terms")
+		return errors.New("the loss has no terms: add at least one")
 	}
 	for _, t := range d {
 		if t.Weight == 0 || math.IsNaN(t.Weight) || math.IsInf(t.Weight, 0) {
-			return fmt.Errorf("layer %q has weight %v in the loss", t.Layer.Name, t.Weight)
+			return fmt.Errorf("weight of layer %q in the loss is %v: it must be finite and not 0", t.Layer.Name, t.Weight)
 		}
 		if t.Model.Input().Type == onnx.Uint8 {
 			return fmt.Errorf("model %s has a uint8 input, which has no gradient: export it with a float input", t.Model.Graph().Path())
@@ -92,9 +92,9 @@ func (d Distances) check() error {
 	return nil
 }
 
-// targets returns the representations of the images, n x d, and for a relative term its weight
+// constants returns the representations of the images, n x d, and for a relative term its weight
 // divided by their norm, n x 1.
-func (d Distances) targets(ctx context.Context, p Problem) ([]tensor.Tensor, error) {
+func (d Distances) constants(ctx context.Context, p Problem) ([]tensor.Tensor, error) {
 	var list []tensor.Tensor
 	for _, t := range d {
 		z, err := Represent(ctx, t.Model, t.Layer, p.Images)
@@ -107,7 +107,7 @@ func (d Distances) targets(ctx context.Context, p Problem) ([]tensor.Tensor, err
 		}
 		scale := tensor.New(z.Shape[0], 1)
 		for i := range scale.Data {
-			scale.Data[i] = float32(t.Weight / norm(z.At(i).Data)) // infinite for a zero representation: the sample is dropped
+			scale.Data[i] = float32(t.Weight / norm(z.At(i).Data)) // infinite for a zero representation; the sample is then dropped
 		}
 		list = append(list, scale)
 	}
@@ -116,13 +116,13 @@ func (d Distances) targets(ctx context.Context, p Problem) ([]tensor.Tensor, err
 
 // checkGradient returns an error if the layer has no gradient although the representations of x'
 // and x differ.
-func (d Distances) checkGradient(loss []float32, targets []tensor.Tensor) error {
+func (d Distances) checkGradient(loss []float32, constants []tensor.Tensor) error {
 	if len(d) > 1 || d[0].Relative {
 		return nil
 	}
 	for i, v := range loss {
-		if float64(v) > 1e-3*norm(targets[0].At(i).Data) {
-			return fmt.Errorf("layer %q of model %s has no gradient by the image: the operators before it round or compare, or units are inactive", d[0].Layer.Name, d[0].Model.Graph().Path())
+		if float64(v) > 1e-3*norm(constants[0].At(i).Data) {
+			return fmt.Errorf("layer %q of model %s has no gradient with respect to the image: operators before it round or compare, or all its units are inactive", d[0].Layer.Name, d[0].Model.Graph().Path())
 		}
 	}
 	return nil
@@ -137,7 +137,7 @@ func norm(v []float32) float64 {
 	return math.Sqrt(sum)
 }
 
-func (d Distances) write(s *step) (losses, error) {
+func (d Distances) write(s *stepBuilder) (losses, error) {
 	var out losses
 	for i, t := range d {
 		z, err := s.include(t.Model, t.Layer.Name)
@@ -145,10 +145,10 @@ func (d Distances) write(s *step) (losses, error) {
 			return out, err
 		}
 		width := tensor.Size(t.Layer.Shape)
-		target := s.addTarget(fmt.Sprintf("target %d", i), width)
+		target := s.addConstant(fmt.Sprintf("target %d", i), width)
 		scale := s.b.Scalar(float32(t.Weight))
 		if t.Relative {
-			scale = s.addTarget(fmt.Sprintf("scale %d", i), 1)
+			scale = s.addConstant(fmt.Sprintf("scale %d", i), 1)
 		}
 		delta := s.b.Sub(s.b.Reshape(s.b.Cast(z, onnx.Float), s.n, width), target)
 		length := s.b.Sqrt(s.b.ReduceSum(s.b.Mul(delta, delta), true, 1))
@@ -163,9 +163,10 @@ func (d Distances) write(s *step) (losses, error) {
 		out.tensors = append(out.tensors, z)
 		out.cotangents = append(out.cotangents, s.castLike(cotangent, z))
 	}
-	out.key = out.loss
+	out.criterion = out.loss
 	return out, nil
 }
 
-// minLength is the smallest length that a distance is divided by: smaller squares underflow.
+// minLength is the smallest divisor that is used for a distance or a probability, so that nothing is
+// divided by zero.
 const minLength = 1e-30

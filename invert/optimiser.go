@@ -12,8 +12,8 @@ const (
 	adamEpsilon = 1e-8
 )
 
-// update returns x after a step against a direction, which is the gradient with norm 1 or 0.
-func (s *step) update(direction onnx.Value, o Options) onnx.Value {
+// update returns x after a step. direction is the gradient, scaled to norm 1 (or 0).
+func (s *stepBuilder) update(direction onnx.Value, o Options) onnx.Value {
 	b := s.b
 	if o.Optimiser == Adam {
 		return s.updateAdam(direction)
@@ -21,25 +21,26 @@ func (s *step) update(direction onnx.Value, o Options) onnx.Value {
 	if o.Ball.Norm == Linf {
 		direction = b.Sign(direction)
 	}
-	return b.Sub(s.x, b.Mul(direction, s.addRate("length")))
+	return b.Sub(s.x, b.Mul(direction, s.addSchedule("length")))
 }
 
-// updateAdam is update for Adam (Kingma and Ba 2015, algorithm 1).
-func (s *step) updateAdam(g onnx.Value) onnx.Value {
+// updateAdam returns x after a step of Adam (Kingma and Ba 2015, algorithm 1).
+func (s *stepBuilder) updateAdam(g onnx.Value) onnx.Value {
 	b := s.b
 	m, v := s.addState("mean", s.image...), s.addState("variance", s.image...)
-	average := func(old, now onnx.Value, beta float32) onnx.Value {
-		return b.Add(b.Mul(old, b.Scalar(beta)), b.Mul(now, b.Scalar(1-beta)))
+	movingAverage := func(old, value onnx.Value, beta float32) onnx.Value {
+		return b.Add(b.Mul(old, b.Scalar(beta)), b.Mul(value, b.Scalar(1-beta)))
 	}
-	m, v = average(m, g, adamBeta1), average(v, b.Mul(g, g), adamBeta2)
+	m, v = movingAverage(m, g, adamBeta1), movingAverage(v, b.Mul(g, g), adamBeta2)
 	s.setNext("mean", m)
 	s.setNext("variance", v)
-	root := b.Add(b.Sqrt(b.Mul(v, s.addRate("correction"))), b.Scalar(adamEpsilon))
-	return b.Sub(s.x, b.Mul(b.Div(m, root), s.addRate("length")))
+	root := b.Add(b.Sqrt(b.Mul(v, s.addSchedule("correction"))), b.Scalar(adamEpsilon))
+	return b.Sub(s.x, b.Mul(b.Div(m, root), s.addSchedule("length")))
 }
 
-// rateAt returns the value of a rate in a step, counted from 0.
-func (o Options) rateAt(name string, step int) float32 {
+// scheduleAt returns the value of a scheduled scalar in a step, counted from 0: the step length (with
+// Adam, corrected for the bias of the mean), or Adam's correction of the variance.
+func (o Options) scheduleAt(name string, step int) float32 {
 	t := float64(step + 1)
 	switch {
 	case name == "correction":

@@ -13,8 +13,8 @@ const (
 	// (Nanda et al. 2022, equation 5). In an linf ball the step is StepSize times the sign of the
 	// gradient.
 	Paper Optimiser = "paper"
-	// Adam is the optimiser of Kingma and Ba on the normalised gradient. StepSize is the largest
-	// change of a pixel in a step.
+	// Adam is the optimiser of Kingma and Ba on the normalised gradient. StepSize is its learning
+	// rate, about the largest change of a pixel in a step.
 	Adam Optimiser = "adam"
 )
 
@@ -26,35 +26,36 @@ const (
 	adamStepSize  = 0.01
 )
 
-// A Norm is a norm of the distance between images.
+// A Norm is a norm of the difference between two images.
 type Norm string
 
 const (
-	L2   Norm = "l2"
-	Linf Norm = "linf"
+	L2   Norm = "l2"   // Euclidean norm
+	Linf Norm = "linf" // largest absolute value
 )
 
-// A Ball bounds the distance of an image from x. The zero Ball is no bound.
+// A Ball bounds the distance of an image from x. The zero Ball does not.
 type Ball struct {
 	Norm   Norm
-	Radius float64 // for images with values from 0 to 1
+	Radius float64 // for images with values in [0, 1]
 }
 
-// Options are the options of a search. The zero Options are the paper's.
+// Options are the options of a search. The zero Options are those of Nanda et al.
 type Options struct {
 	Optimiser Optimiser // "": Paper
 	Steps     int       // 0: 1,000, or 150 with Adam
 	StepSize  float64   // 0: 0.5, or 0.01 with Adam
 	Ball      Ball
-	// Batch is the number of samples in one run of the engine. There are as many concurrent runs as
-	// cores. 0: as many samples as keep the activations within 512 MiB, at most 32. Samples do not
-	// depend on each other, but rounding may differ with the batch size.
+	// Batch is the largest number of samples in one run of the engine; 0: at most 32, so that
+	// activations and gradients take at most about 512 MiB. There are as many concurrent runs as
+	// cores. Samples do not depend on each other, but rounding may differ with the batch size.
 	Batch int
 	// SaveEvery is the interval between checkpoints; 0: 15 seconds.
 	SaveEvery time.Duration
 }
 
-// WithDefaults returns the options with defaults filled in, or an error if they are not valid.
+// WithDefaults returns the options with zero values replaced by defaults. It returns an error if an
+// option is not valid.
 func (o Options) WithDefaults() (Options, error) {
 	if o.Optimiser == "" {
 		o.Optimiser = Paper
@@ -65,7 +66,7 @@ func (o Options) WithDefaults() (Options, error) {
 	case Adam:
 		steps, size = adamSteps, adamStepSize
 	default:
-		return o, fmt.Errorf("optimiser %q: it must be %s or %s", o.Optimiser, Paper, Adam)
+		return o, fmt.Errorf("unknown optimiser %q: it must be %s or %s", o.Optimiser, Paper, Adam)
 	}
 	if o.Steps == 0 {
 		o.Steps = steps
@@ -78,24 +79,25 @@ func (o Options) WithDefaults() (Options, error) {
 	}
 	switch {
 	case o.Steps < 1:
-		return o, fmt.Errorf("%d steps: at least one is needed", o.Steps)
+		return o, fmt.Errorf("steps is %d: it must be at least 1", o.Steps)
 	case !(o.StepSize > 0) || o.StepSize > maxStep:
 		return o, fmt.Errorf("step size %v: it must be above 0 and at most %v", o.StepSize, float64(maxStep))
 	case o.Batch < 0:
-		return o, fmt.Errorf("batch %d: it must be a number of samples, or 0", o.Batch)
+		return o, fmt.Errorf("batch is %d: it must be a number of samples, or 0 for the default", o.Batch)
 	}
 	return o, o.Ball.check()
 }
 
+// maxStep is the largest step size and radius.
 const maxStep = 1e6
 
 func (b Ball) check() error {
 	switch {
 	case b == Ball{}:
 	case b.Norm != L2 && b.Norm != Linf:
-		return fmt.Errorf("ball in norm %q: it must be %s or %s", b.Norm, L2, Linf)
+		return fmt.Errorf("ball with unknown norm %q: it must be %s or %s", b.Norm, L2, Linf)
 	case !(b.Radius > 0) || b.Radius > maxStep:
-		return fmt.Errorf("ball of radius %v: it must be above 0 and at most %v", b.Radius, float64(maxStep))
+		return fmt.Errorf("ball with radius %v: it must be above 0 and at most %v", b.Radius, float64(maxStep))
 	}
 	return nil
 }

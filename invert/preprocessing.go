@@ -10,9 +10,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// FrameImages returns the images from up to, but not including, to, each c x h x w, with the size
-// and channels that a model takes. It resizes whole images with the interpolation of the model's
-// preprocessing. images is n x c x h x w.
+// FrameImages returns images[from:to], each c x h x w with the size and channels that the model
+// takes. images is n x c x h x w. It resizes without cropping, with the interpolation of the model's
+// preprocessing.
 func FrameImages(m *model.Model, images tensor.Tensor, from, to int) ([]tensor.Tensor, error) {
 	list := make([]tensor.Tensor, to-from)
 	for i := range list {
@@ -30,10 +30,10 @@ func modelFrame(m *model.Model) dataset.Frame {
 	return dataset.Frame{Channels: shape[0], Height: shape[1], Width: shape[2], Interpolation: m.Frame().Interpolation}
 }
 
-// modelInput returns x with the size and channels that a model takes. Resizing is linear along each
-// axis, and so is the conversion of channels: each is a product with the matrix that results from
-// framing the identity matrix.
-func (s *step) modelInput(m *model.Model) (onnx.Value, error) {
+// modelInput returns x with the size and channels that a model takes. Resizing an axis and
+// converting channels are linear maps, so each is a product with a matrix. The matrix is found by
+// applying the map to the identity.
+func (s *stepBuilder) modelInput(m *model.Model) (onnx.Value, error) {
 	to := m.ImageShape()
 	if slices.Equal(to, s.image) {
 		return s.x, nil
@@ -46,7 +46,7 @@ func (s *step) modelInput(m *model.Model) (onnx.Value, error) {
 	if err != nil {
 		return "", err
 	}
-	mix, err := channelMatrix(m, s.image[0])
+	channels, err := channelMatrix(m, s.image[0])
 	if err != nil {
 		return "", err
 	}
@@ -55,10 +55,10 @@ func (s *step) modelInput(m *model.Model) (onnx.Value, error) {
 	if s.image[0] == to[0] {
 		return x, nil
 	}
-	return b.Conv(x, b.Const("", mix), "", nil), nil
+	return b.Conv(x, b.Const("", channels), "", nil), nil
 }
 
-// resizeMatrix returns the matrix, to x from, that resizes an axis.
+// resizeMatrix returns the to x from matrix that resizes an axis.
 func resizeMatrix(m *model.Model, from, to int) (tensor.Tensor, error) {
 	identity := tensor.New(1, from, from)
 	for i := range from {
@@ -70,7 +70,7 @@ func resizeMatrix(m *model.Model, from, to int) (tensor.Tensor, error) {
 	return tensor.Tensor{Shape: []int{to, from}, Data: t.Data}, err
 }
 
-// channelMatrix returns the matrix that converts channels, as the kernel of a convolution.
+// channelMatrix returns the matrix that converts channels, as the kernel of a 1 x 1 convolution.
 func channelMatrix(m *model.Model, from int) (tensor.Tensor, error) {
 	to := m.ImageShape()[0]
 	mix := tensor.New(to, from, 1, 1)

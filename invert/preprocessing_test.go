@@ -15,8 +15,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// flat returns a model of images of a shape, resized with an interpolation, whose layer is the
-// image itself.
+// flat returns a model of c x h x w images, resized with an interpolation, whose layer "z" is the
+// flattened image.
 func flat(t *testing.T, opset int, interpolation string, c, h, w int) *model.Model {
 	t.Helper()
 	b := onnx.NewBuilder(opset)
@@ -29,8 +29,8 @@ func flat(t *testing.T, opset int, interpolation string, c, h, w int) *model.Mod
 	return opened
 }
 
-// The graph of a search resizes images like a frame does, for models of different sizes, channels
-// and operator sets. With its gradient x' approaches x.
+// The graph of a search resizes images like dataset.Frame, for models of different sizes, channels
+// and operator sets. By its gradient the loss decreases.
 func TestModelInput(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -81,10 +81,10 @@ func TestModelInput(t *testing.T) {
 			found := search(t, distances, invert.Options{Steps: 40, StepSize: 0.1}, invert.Problem{Images: x, Start: start})
 			for i, got := range found.Loss {
 				if want := loss(found.Images, i); math.Abs(got-want) > 1e-4*(1+want) {
-					t.Errorf("sample %d: the loss is %v, and %v as computed by the models", i, got, want)
+					t.Errorf("loss of sample %d = %v, want %v as computed by the models", i, got, want)
 				}
 				if first := loss(start, i); got > 0.5*first {
-					t.Errorf("sample %d: the loss decreased only from %v to %v", i, first, got)
+					t.Errorf("loss of sample %d decreased from %v to %v, want at most half", i, first, got)
 				}
 			}
 		})

@@ -9,11 +9,11 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// forwardBatch is the number of images of a forward pass.
+// forwardBatch is the largest number of images in a forward pass.
 const forwardBatch = 32
 
-// Represent returns the activations of a layer for images, n x c x h x w with values in [0, 1], as
-// n x d. Images are resized to the model's size.
+// Represent returns the activations of a layer, n x d, for images, n x c x h x w with values in
+// [0, 1]. It resizes the images to the model's size.
 func Represent(ctx context.Context, m *model.Model, layer onnx.Layer, images tensor.Tensor) (tensor.Tensor, error) {
 	n := images.Shape[0]
 	z := tensor.New(n, tensor.Size(layer.Shape))

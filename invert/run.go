@@ -12,32 +12,32 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A run is one search in progress. It processes batch after batch, each with all steps.
+// A run is a search in progress. It processes one batch after the other, each with all steps.
 type run struct {
-	s       *Search
-	p       Problem
-	targets []tensor.Tensor // n x ...
-	images  tensor.Tensor   // best images of the finished batches
-	loss    []float32       // their losses
-	dropped []bool          // samples whose loss or slope became NaN or infinite
+	s         *Search
+	p         Problem
+	constants []tensor.Tensor // in the order of stepBuilder.constants, each n x ...
+	images    tensor.Tensor   // best images of the finished batches
+	loss      []float32       // their losses
+	dropped   []bool          // samples whose loss or gradient norm became NaN or infinite
 
 	batch, iteration int // current batch and step
 	saved            time.Time
 
-	// the state of the current batch, twice: a step reads one and writes the other
+	// two copies of the state of the current batch: a step reads one and writes the other
 	state [2][][]float32
-	// other inputs, and outputs loss and slope, of the current batch
-	rateValues, targetRows, measured [][]float32
-	// concurrent runs of the engine
-	lanes []lane
+	// other inputs of the current batch, and the outputs loss and gradient norm
+	scheduleValues, constantRows, measured [][]float32
+	shards                                 []shard // of the current batch
 }
 
-// A lane holds the inputs and outputs of one concurrent run: its rows of the tensors, for steps
-// that read the first or the second copy of the state.
-type lane struct{ in, out [2][]*ort.Value }
+// A shard holds the inputs and outputs of one of the concurrent runs of the engine: its rows of the
+// tensors. The first element is for even steps, which read the first copy of the state and write the
+// second one; the second element is for odd steps.
+type shard struct{ in, out [2][]*ort.Value }
 
-func newRun(s *Search, p Problem, targets []tensor.Tensor) *run {
-	return &run{s: s, p: p, targets: targets, saved: time.Now(),
+func newRun(s *Search, p Problem, constants []tensor.Tensor) *run {
+	return &run{s: s, p: p, constants: constants, saved: time.Now(),
 		images: tensor.New(p.Images.Shape...), loss: make([]float32, p.Images.Shape[0]), dropped: make([]bool, p.Images.Shape[0])}
 }
 
@@ -45,8 +45,7 @@ func (r *run) samples() int { return r.p.Images.Shape[0] }
 
 func (r *run) batches() int { return (r.samples() + r.s.batch() - 1) / r.s.batch() }
 
-// rows returns the range of the samples of the current batch. A batch that is not full is padded
-// with its last sample.
+// rows returns the range of the samples of the current batch.
 func (r *run) rows() (from, to int) {
 	return r.batch * r.s.batch(), min((r.batch+1)*r.s.batch(), r.samples())
 }
@@ -64,7 +63,7 @@ func (r *run) run(ctx context.Context) error {
 			r.initialise()
 		}
 		resumed = false
-		r.copyTargets()
+		r.copyConstants()
 		if err := r.optimise(ctx); err != nil {
 			return errors.Join(err, r.save())
 		}
@@ -73,44 +72,44 @@ func (r *run) run(ctx context.Context) error {
 	return nil
 }
 
-// bind allocates the tensors and wraps each lane's rows for the engine.
+// bind allocates the tensors and makes each shard's rows available to the engine without copying.
 func (r *run) bind() error {
-	step, lanes := r.s.step, r.s.lanes
-	rows := func(ports []port) [][]float32 {
+	step, shards := r.s.step, r.s.shards
+	rows := func(infos []tensorInfo) [][]float32 {
 		var list [][]float32
-		for _, p := range ports {
-			list = append(list, make([]float32, lanes*tensor.Size(p.shape)))
+		for _, p := range infos {
+			list = append(list, make([]float32, shards*tensor.Size(p.shape)))
 		}
 		return list
 	}
 	r.state = [2][][]float32{rows(step.state), rows(step.state)}
-	r.targetRows = rows(step.targets)
-	for _, p := range step.rates {
-		r.rateValues = append(r.rateValues, make([]float32, tensor.Size(p.shape))) // shared by all lanes
+	r.constantRows = rows(step.constants)
+	for _, p := range step.schedule {
+		r.scheduleValues = append(r.scheduleValues, make([]float32, tensor.Size(p.shape))) // shared by all shards
 	}
-	observed := []port{{"loss", []int{r.s.n, 1}}, {"slope", []int{r.s.n, 1}}}
+	observed := []tensorInfo{{"loss", []int{r.s.n, 1}}, {"gradient norm", []int{r.s.n, 1}}}
 	r.measured = rows(observed)
-	r.lanes = make([]lane, lanes)
-	for k := range r.lanes {
-		for side := range 2 {
+	r.shards = make([]shard, shards)
+	for k := range r.shards {
+		for parity := range 2 {
 			tensors := map[string][]float32{}
-			add := func(ports []port, data [][]float32) {
-				for i, p := range ports {
+			add := func(infos []tensorInfo, data [][]float32) {
+				for i, p := range infos {
 					tensors[p.name] = data[i]
 				}
 			}
-			add(step.state, r.state[side])
-			add(step.targets, r.targetRows)
-			add(step.rates, r.rateValues)
+			add(step.state, r.state[parity])
+			add(step.constants, r.constantRows)
+			add(step.schedule, r.scheduleValues)
 			for _, p := range r.s.inputs {
-				if err := r.wrapRows(&r.lanes[k].in[side], k, p, tensors[p.name]); err != nil {
+				if err := r.wrapRows(&r.shards[k].in[parity], k, p, tensors[p.name]); err != nil {
 					return err
 				}
 			}
-			add(step.state, r.state[1-side])
+			add(step.state, r.state[1-parity])
 			add(observed, r.measured)
 			for _, p := range slices.Concat(step.state, observed) {
-				if err := r.wrapRows(&r.lanes[k].out[side], k, p, tensors[p.name]); err != nil {
+				if err := r.wrapRows(&r.shards[k].out[parity], k, p, tensors[p.name]); err != nil {
 					return err
 				}
 			}
@@ -119,10 +118,10 @@ func (r *run) bind() error {
 	return nil
 }
 
-// wrapRows wraps a lane's rows of a tensor and appends them to a list.
-func (r *run) wrapRows(list *[]*ort.Value, lane int, p port, data []float32) error {
+// wrapRows appends a shard's rows of a tensor to a list, as a value for the engine.
+func (r *run) wrapRows(list *[]*ort.Value, shard int, p tensorInfo, data []float32) error {
 	if size := tensor.Size(p.shape); len(data) > size {
-		data = data[lane*size : (lane+1)*size]
+		data = data[shard*size : (shard+1)*size]
 	}
 	v, err := ort.Wrap(r.s.model.Runtime(), data, p.shape...)
 	*list = append(*list, v)
@@ -131,14 +130,14 @@ func (r *run) wrapRows(list *[]*ort.Value, lane int, p port, data []float32) err
 
 // free releases the engine's values.
 func (r *run) free() {
-	for _, l := range r.lanes {
+	for _, l := range r.shards {
 		for _, v := range slices.Concat(l.in[0], l.in[1], l.out[0], l.out[1]) {
 			v.Close()
 		}
 	}
 }
 
-// initialise sets the state of the current batch to its start.
+// initialise sets the initial state of the current batch.
 func (r *run) initialise() {
 	r.iteration = 0
 	for i, p := range r.s.step.state {
@@ -146,7 +145,7 @@ func (r *run) initialise() {
 		switch p.name {
 		case "x", "best":
 			r.copyRows(v, r.p.Start)
-		case "key":
+		case "criterion":
 			for k := range v {
 				v[k] = float32(math.Inf(1))
 			}
@@ -156,14 +155,15 @@ func (r *run) initialise() {
 	}
 }
 
-// copyTargets copies the targets of the current batch.
-func (r *run) copyTargets() {
-	for i, t := range r.targets {
-		r.copyRows(r.targetRows[i], t)
+// copyConstants copies the constants of the current batch to the inputs.
+func (r *run) copyConstants() {
+	for i, t := range r.constants {
+		r.copyRows(r.constantRows[i], t)
 	}
 }
 
-// copyRows copies the rows of the current batch, and pads with the last one.
+// copyRows copies the rows of the current batch. It fills up a smaller last batch with copies of its
+// last row.
 func (r *run) copyRows(dst []float32, src tensor.Tensor) {
 	from, to := r.rows()
 	n := copy(dst, src.Slice(from, to).Data)
@@ -172,17 +172,17 @@ func (r *run) copyRows(dst []float32, src tensor.Tensor) {
 	}
 }
 
-// optimise takes the remaining steps of the current batch, and evaluates the image after the last
-// one.
+// optimise takes the remaining steps of the current batch, and one more, which evaluates the images
+// after the last step.
 func (r *run) optimise(ctx context.Context) error {
 	o := r.s.options
 	from, to := r.rows()
 	for ; r.iteration <= o.Steps; r.iteration++ {
-		for i, p := range r.s.step.rates {
-			r.rateValues[i][0] = o.rateAt(p.name, r.iteration)
+		for i, p := range r.s.step.schedule {
+			r.scheduleValues[i][0] = o.scheduleAt(p.name, r.iteration)
 		}
-		side := r.iteration % 2
-		if err := r.runLanes(ctx, side); err != nil {
+		parity := r.iteration % 2
+		if err := r.runShards(ctx, parity); err != nil {
 			return err
 		}
 		if r.iteration == 0 {
@@ -190,7 +190,7 @@ func (r *run) optimise(ctx context.Context) error {
 				return err
 			}
 		}
-		r.report(1 - side)
+		r.report(1 - parity)
 		if r.iteration < o.Steps && time.Since(r.saved) > o.SaveEvery {
 			r.iteration++
 			err := r.save()
@@ -203,14 +203,14 @@ func (r *run) optimise(ctx context.Context) error {
 	return nil
 }
 
-// runLanes runs one step of all lanes concurrently.
-func (r *run) runLanes(ctx context.Context, side int) error {
-	errs := make([]error, len(r.lanes))
+// runShards runs one step of all shards concurrently.
+func (r *run) runShards(ctx context.Context, parity int) error {
+	errs := make([]error, len(r.shards))
 	var wait sync.WaitGroup
-	for k := range r.lanes[1:] {
-		wait.Go(func() { errs[k+1] = r.s.session.Run(ctx, r.lanes[k+1].in[side], r.lanes[k+1].out[side]) })
+	for k := range r.shards[1:] {
+		wait.Go(func() { errs[k+1] = r.s.session.Run(ctx, r.shards[k+1].in[parity], r.shards[k+1].out[parity]) })
 	}
-	errs[0] = r.s.session.Run(ctx, r.lanes[0].in[side], r.lanes[0].out[side])
+	errs[0] = r.s.session.Run(ctx, r.shards[0].in[parity], r.shards[0].out[parity])
 	wait.Wait()
 	for _, err := range errs {
 		if err != nil {
@@ -220,7 +220,8 @@ func (r *run) runLanes(ctx context.Context, side int) error {
 	return nil
 }
 
-// checkGradient returns an error if no sample of the first batch has a gradient.
+// checkGradient returns an error if the gradients of the n samples of the first batch are all 0 and
+// should not be.
 func (r *run) checkGradient(n int) error {
 	for _, v := range r.measured[1][:n] {
 		if v != 0 {
@@ -230,15 +231,15 @@ func (r *run) checkGradient(n int) error {
 	if r.batch > 0 {
 		return nil
 	}
-	targets := r.targets
+	constants := r.constants
 	if r.s.options.Ball != (Ball{}) {
-		targets = targets[1:]
+		constants = constants[1:]
 	}
-	return r.s.objective.checkGradient(r.measured[0][:n], targets)
+	return r.s.objective.checkGradient(r.measured[0][:n], constants)
 }
 
-// report reports the progress. side is the copy of the state that was written last.
-func (r *run) report(side int) {
+// report reports the progress. parity is the index of the copy of the state that was written last.
+func (r *run) report(parity int) {
 	if r.p.Progress == nil {
 		return
 	}
@@ -246,7 +247,7 @@ func (r *run) report(side int) {
 	each := int64(r.s.options.Steps + 1)
 	p := Progress{Done: int64(from)*each + int64(r.iteration+1)*int64(to-from), Total: int64(r.samples()) * each}
 	finite := 0
-	for _, v := range r.stateTensor("key", side)[:to-from] {
+	for _, v := range r.stateTensor("criterion", parity)[:to-from] {
 		if v-v == 0 {
 			p.Loss += float64(v)
 			finite++
@@ -256,23 +257,24 @@ func (r *run) report(side int) {
 	r.p.Progress(p)
 }
 
-// stateTensor returns a tensor of the state.
-func (r *run) stateTensor(name string, side int) []float32 {
+// stateTensor returns a tensor of one copy of the state.
+func (r *run) stateTensor(name string, parity int) []float32 {
 	for i, p := range r.s.step.state {
 		if p.name == name {
-			return r.state[side][i]
+			return r.state[parity][i]
 		}
 	}
 	return nil
 }
 
-// storeBatch stores the results of the current batch. A sample does not move any more once its loss
-// or slope is NaN or infinite, so those of the last step decide whether it is dropped.
+// storeBatch stores the results of the current batch. Once the loss or gradient norm of a sample is NaN
+// or infinite, its image does not change any more. So the values of the last step decide whether the
+// sample is dropped.
 func (r *run) storeBatch() {
 	from, to := r.rows()
-	side := (r.s.options.Steps + 1) % 2
-	copy(r.images.Slice(from, to).Data, r.stateTensor("best", side))
-	copy(r.loss[from:to], r.stateTensor("key", side))
+	parity := (r.s.options.Steps + 1) % 2
+	copy(r.images.Slice(from, to).Data, r.stateTensor("best", parity))
+	copy(r.loss[from:to], r.stateTensor("criterion", parity))
 	for i := from; i < to; i++ {
 		last := r.measured[0][i-from] + r.measured[1][i-from]
 		r.dropped[i] = last-last != 0

@@ -12,16 +12,17 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// A Search searches for images. It must not be used by several goroutines at a time.
+// A Search minimises an objective by gradient descent on images. It must not be used by several
+// goroutines at a time.
 type Search struct {
 	objective Objective
 	options   Options
 	model     *model.Model // the first model of the objective
 
 	n       int // samples in a run of the engine
-	lanes   int // concurrent runs
-	step    *step
-	inputs  []port // of the graph, in order
+	shards  int // concurrent runs
+	step    *stepBuilder
+	inputs  []tensorInfo // of the graph, in order
 	session *ort.Session
 }
 
@@ -37,22 +38,23 @@ type Problem struct {
 	Progress   func(Progress)   // optional
 }
 
-// A Progress is the progress of a search.
+// A Progress tells how far a search is.
 type Progress struct {
 	Done, Total int64   // steps times samples
-	Loss        float64 // best loss so far, the mean over the samples of the current batch
+	Loss        float64 // best loss so far (see Result), the mean over the samples of the current batch
 }
 
 // A Result is the result of a search.
 type Result struct {
 	Images tensor.Tensor // n x c x h x w: the best image of each sample
-	Loss   []float64     // of that image; NaN if no step had a finite loss
+	Loss   []float64     // its loss (for Misclassify its margin); NaN if no step had a finite loss
 	// Dropped lists the samples whose loss or gradient became NaN or infinite. Their searches ended
-	// there, and their images are the best before that, or the start if Loss is NaN.
+	// at that step. Their images are the best before it, or the start if Loss is NaN.
 	Dropped []int
 }
 
-// New prepares a search.
+// New returns a search for an objective. It returns an error if the options are not valid or the
+// objective has no gradient that can be computed.
 func New(objective Objective, o Options) (*Search, error) {
 	s, err := newSearch(objective, o)
 	if err != nil {
@@ -97,38 +99,38 @@ const (
 )
 
 // batchSize returns the number of samples in a run of the engine and the number of concurrent runs.
-// Concurrent runs on one core each use the cores better than one run on all, since operators are
-// short. It keeps the number of padding rows small.
-func (s *Search) batchSize(samples int) (n, lanes int) {
-	lanes = max(1, min(s.model.Workers(), samples))
+// Since operators are short, concurrent runs on one core each are faster than one run on all cores.
+// Among similar sizes it chooses one that needs few rows of padding.
+func (s *Search) batchSize(samples int) (n, shards int) {
+	shards = max(1, min(s.model.Workers(), samples))
 	for _, m := range s.objective.models() {
 		if b := m.Batch(); b > 0 {
-			return b, min(lanes, (samples+b-1)/b)
+			return b, min(shards, (samples+b-1)/b)
 		}
 	}
-	most := s.options.Batch
-	if most == 0 {
-		var each int64
+	limit := s.options.Batch
+	if limit == 0 {
+		var bytes int64 // of the activations of one sample
 		for _, m := range s.objective.models() {
-			each += m.ActivationBytes()
+			bytes += m.ActivationBytes()
 		}
-		most = int(min(maxBatch, max(1, maxActivationBytes/max(1, 2*each))))
+		limit = int(min(maxBatch, max(1, maxActivationBytes/max(1, 2*bytes))))
 	}
-	lanes = min(lanes, most)
-	least := (samples + most - 1) / most // minimal number of rounds
-	waste := samples * lanes
-	for rounds := least; rounds < least+4; rounds++ {
-		each := (samples + rounds*lanes - 1) / (rounds * lanes)
-		if w := rounds*lanes*each - samples; w < waste {
-			n, waste = each, w
+	shards = min(shards, limit)
+	minRounds := (samples + limit - 1) / limit
+	minPadding := samples * shards
+	for rounds := minRounds; rounds < minRounds+4; rounds++ {
+		size := (samples + rounds*shards - 1) / (rounds * shards)
+		if padding := rounds*shards*size - samples; padding < minPadding {
+			n, minPadding = size, padding
 		}
 	}
-	return n, lanes
+	return n, shards
 }
 
-// open creates a session for runs of n samples.
-func (s *Search) open(n, lanes int) error {
-	if s.session != nil && s.n == n && s.lanes == lanes {
+// open creates a session for concurrent runs of n samples each, unless there is one.
+func (s *Search) open(n, shards int) error {
+	if s.session != nil && s.n == n && s.shards == shards {
 		return nil
 	}
 	if err := s.Close(); err != nil {
@@ -142,34 +144,33 @@ func (s *Search) open(n, lanes int) error {
 		return err
 	}
 	o := s.model.EngineOptions()
-	if lanes == s.model.Workers() {
+	if shards == s.model.Workers() {
 		o.Threads = 1
 	}
 	o.Spin = true
 	if s.session, err = s.model.Runtime().NewSession(graph, o); err != nil {
 		return fmt.Errorf("model %s: %w", s.model.Graph().Path(), err)
 	}
-	s.n, s.lanes, s.step = n, lanes, step
+	s.n, s.shards, s.step = n, shards, step
 	return nil
 }
 
 // batch returns the number of samples that are processed together.
-func (s *Search) batch() int { return s.n * s.lanes }
+func (s *Search) batch() int { return s.n * s.shards }
 
-// Run runs the search. When the context ends, it saves the checkpoint and returns the context's
-// error within a second.
+// Run runs the search. If the context ends, it saves the checkpoint and returns the context's error.
 func (s *Search) Run(ctx context.Context, p Problem) (*Result, error) {
 	if err := s.check(p); err != nil {
 		return nil, fmt.Errorf("searching: %w", err)
 	}
-	targets, err := s.targets(ctx, p)
+	constants, err := s.constants(ctx, p)
 	if err == nil {
 		err = s.open(s.batchSize(p.Images.Shape[0]))
 	}
 	if err != nil {
 		return nil, s.wrapError(ctx, err)
 	}
-	r := newRun(s, p, targets)
+	r := newRun(s, p, constants)
 	defer r.free()
 	if err := r.run(ctx); err != nil {
 		return nil, s.wrapError(ctx, err)
@@ -177,7 +178,7 @@ func (s *Search) Run(ctx context.Context, p Problem) (*Result, error) {
 	return r.result(), nil
 }
 
-// wrapError returns the context's error if that is the cause.
+// wrapError returns the context's error if it is the cause of err, else err with a prefix.
 func (s *Search) wrapError(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return ctx.Err()
@@ -188,14 +189,14 @@ func (s *Search) wrapError(ctx context.Context, err error) error {
 func (s *Search) check(p Problem) error {
 	x := p.Images
 	if x.Rank() != 4 || x.Shape[0] == 0 || !slices.Equal(x.Shape[1:], s.model.ImageShape()) {
-		return fmt.Errorf("images have shape %v, and model %s takes n x %v", x.Shape, s.model.Graph().Path(), s.model.ImageShape())
+		return fmt.Errorf("images have shape %v, but model %s takes n x %v", x.Shape, s.model.Graph().Path(), s.model.ImageShape())
 	}
 	if !slices.Equal(p.Start.Shape, x.Shape) {
-		return fmt.Errorf("the start has shape %v and the images %v", p.Start.Shape, x.Shape)
+		return fmt.Errorf("the start has shape %v, but the images have shape %v", p.Start.Shape, x.Shape)
 	}
 	for what, t := range map[string]tensor.Tensor{"image": x, "start": p.Start} {
 		if i := t.FirstNonFinite(); i >= 0 {
-			return fmt.Errorf("the %s of %s holds NaN or infinity", what, p.name(i/tensor.Size(x.Shape[1:])))
+			return fmt.Errorf("the %s of %s contains NaN or infinity", what, p.name(i/tensor.Size(x.Shape[1:])))
 		}
 	}
 	return nil
@@ -209,9 +210,10 @@ func (p Problem) name(i int) string {
 	return fmt.Sprintf("sample %d", i)
 }
 
-// targets returns the targets in the order of the graph: the centre of the ball first.
-func (s *Search) targets(ctx context.Context, p Problem) ([]tensor.Tensor, error) {
-	list, err := s.objective.targets(ctx, p)
+// constants returns the constant inputs in the order of the graph: the centre of the ball first, if
+// there is one.
+func (s *Search) constants(ctx context.Context, p Problem) ([]tensor.Tensor, error) {
+	list, err := s.objective.constants(ctx, p)
 	if s.options.Ball != (Ball{}) {
 		list = slices.Insert(list, 0, p.Images)
 	}

@@ -13,16 +13,16 @@ import (
 // zeros: the parameter-free shortcut of He et al. (2016), option A. It equals a 1 x 1 convolution
 // whose kernel is an identity matrix padded with zeros.
 type stridedShortcut struct {
-	x             onnx.Value
-	strides       []int // height, width
-	before, after int   // channels of zeros before and after
-	channels      int
+	x             onnx.Value // the feature map
+	strides       []int      // of height and width
+	before, after int        // number of zero channels before and after those of x
+	channels      int        // of x
 }
 
-// writeShortcuts replaces such shortcuts by convolutions. Slice and Pad make the engine convert the
-// layout of its feature maps before and after them, in the forward and the backward pass. A
-// convolution does not.
-func (s *step) writeShortcuts() {
+// replaceShortcuts replaces each stridedShortcut by a convolution. For Slice and Pad the engine
+// converts the memory layout of feature maps, in the forward and the backward pass. For a convolution
+// it does not.
+func (s *stepBuilder) replaceShortcuts() {
 	b := s.b
 	g := graphInfo{static: infer.Analyze(b.Snapshot()), producers: map[string]*pb.NodeProto{}}
 	for _, n := range b.Nodes() {
@@ -31,59 +31,61 @@ func (s *step) writeShortcuts() {
 		}
 	}
 	b.Replace("Pad", func(n *pb.NodeProto) []onnx.Value {
-		c, ok := g.shortcutOf(n)
+		s, ok := g.shortcutOf(n)
 		if !ok {
 			return nil
 		}
-		kernel := tensor.New(c.before+c.channels+c.after, c.channels, 1, 1)
-		for i := range c.channels {
-			kernel.Data[(c.before+i)*c.channels+i] = 1
+		kernel := tensor.New(s.before+s.channels+s.after, s.channels, 1, 1)
+		for i := range s.channels {
+			kernel.Data[(s.before+i)*s.channels+i] = 1
 		}
-		return []onnx.Value{b.Conv(c.x, b.Const("", kernel), "", onnx.Attrs{"strides": c.strides})}
+		return []onnx.Value{b.Conv(s.x, b.Const("", kernel), "", onnx.Attrs{"strides": s.strides})}
 	})
 }
 
-// A graphInfo holds what is known about the tensors of a graph.
+// A graphInfo describes the tensors of a graph.
 type graphInfo struct {
-	static *infer.Info
-	// the node that computes each tensor
-	producers map[string]*pb.NodeProto
+	static    *infer.Info              // shapes, types and constant values
+	producers map[string]*pb.NodeProto // the node that computes each tensor
 }
 
-// shortcutOf recognises a Pad of channels after at least one Slice.
+// shortcutOf returns the shortcut that ends with the Pad node n, and whether n ends one: n pads only
+// channels, with constant zeros, after one or more Slice nodes that take every k-th position of
+// height or width. The feature map is float and has at most maxShortcutChannels channels with the
+// padding.
 func (g *graphInfo) shortcutOf(n *pb.NodeProto) (stridedShortcut, bool) {
-	c := stridedShortcut{strides: []int{1, 1}}
+	s := stridedShortcut{strides: []int{1, 1}}
 	pads, ok := g.ints(n, 1)
-	if !ok || len(pads) != 8 || onnx.AttrString(n, "mode", "constant") != "constant" || hasInput(n, 3) || hasInput(n, 2) && !g.zero(n.Input[2]) {
-		return c, false
+	if !ok || len(pads) != 8 || onnx.AttrString(n, "mode", "constant") != "constant" || hasInput(n, 3) || hasInput(n, 2) && !g.isZero(n.Input[2]) {
+		return s, false
 	}
-	c.before, c.after = pads[1], pads[5]
+	s.before, s.after = pads[1], pads[5]
 	pads[1], pads[5] = 0, 0
-	if slices.ContainsFunc(pads, func(p int) bool { return p != 0 }) || min(c.before, c.after) < 0 {
-		return c, false
+	if slices.ContainsFunc(pads, func(p int) bool { return p != 0 }) || min(s.before, s.after) < 0 {
+		return s, false
 	}
 	x := n.Input[0]
 	for g.producers[x].GetOpType() == "Slice" {
-		if !g.strideOf(g.producers[x], c.strides) {
-			return c, false
+		if !g.multiplyStrides(g.producers[x], s.strides) {
+			return s, false
 		}
 		x = g.producers[x].Input[0]
 	}
 	shape := g.static.Shape(x)
-	if len(shape) != 4 || g.static.Type(x) != onnx.Float || slices.Max(c.strides) == 1 {
-		return c, false
+	if len(shape) != 4 || g.static.Type(x) != onnx.Float || slices.Max(s.strides) == 1 {
+		return s, false
 	}
-	c.x, c.channels = onnx.Value(x), shape[1]
-	return c, c.channels > 0 && c.channels+c.before+c.after <= maxShortcutChannels
+	s.x, s.channels = onnx.Value(x), shape[1]
+	return s, s.channels > 0 && s.channels+s.before+s.after <= maxShortcutChannels
 }
 
-// maxShortcutChannels bounds the channels of a shortcut: the cost of the convolution grows with
-// their square.
+// maxShortcutChannels is the largest number of channels of a shortcut that is replaced. The cost of
+// the convolution grows with their square.
 const maxShortcutChannels = 1024
 
-// strideOf reports whether a Slice takes every k-th position of height or width, and multiplies the
-// strides by k.
-func (g *graphInfo) strideOf(n *pb.NodeProto, strides []int) bool {
+// multiplyStrides multiplies strides by the steps of a Slice. It returns false if the Slice does more
+// than take every k-th position of height and width; strides are then undefined.
+func (g *graphInfo) multiplyStrides(n *pb.NodeProto, strides []int) bool {
 	starts, okStarts := g.ints(n, 1)
 	ends, okEnds := g.ints(n, 2)
 	axes, okAxes := g.ints(n, 3)
@@ -104,7 +106,7 @@ func (g *graphInfo) strideOf(n *pb.NodeProto, strides []int) bool {
 	return true
 }
 
-// ints returns the integers of a node's i-th input, if they are known.
+// ints returns a copy of the integers of a node's i-th input, and whether they are known.
 func (g *graphInfo) ints(n *pb.NodeProto, i int) ([]int, bool) {
 	if !hasInput(n, i) {
 		return nil, false
@@ -114,7 +116,7 @@ func (g *graphInfo) ints(n *pb.NodeProto, i int) ([]int, bool) {
 }
 
 // zero reports whether a tensor is a constant 0.
-func (g *graphInfo) zero(name string) bool {
+func (g *graphInfo) isZero(name string) bool {
 	v, ok := g.static.Values(name)
 	return ok && len(v) == 1 && v[0] == 0
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 )
 
-// Parameter-free shortcuts are replaced by convolutions with the same results. Other nodes are
-// kept.
-func TestShortcuts(t *testing.T) {
+// Parameter-free shortcuts are replaced by convolutions with the same results. Similar nodes that
+// are not shortcuts remain.
+func TestReplaceShortcuts(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
 	rng := seed.Rand(1)
@@ -22,59 +22,59 @@ func TestShortcuts(t *testing.T) {
 		x[i] = float32(rng.NormFloat64())
 	}
 	const end = 1<<63 - 1
-	thin := func(b *onnx.Builder, v onnx.Value, starts, ends, axes, steps []int) onnx.Value {
+	slice := func(b *onnx.Builder, v onnx.Value, starts, ends, axes, steps []int) onnx.Value {
 		return b.Op("Slice", nil, v, b.Ints(starts...), b.Ints(ends...), b.Ints(axes...), b.Ints(steps...))
 	}
 	halves := func(b *onnx.Builder, v onnx.Value) onnx.Value {
-		return thin(b, thin(b, v, []int{0}, []int{end}, []int{2}, []int{2}), []int{0}, []int{end}, []int{3}, []int{2})
+		return slice(b, slice(b, v, []int{0}, []int{end}, []int{2}, []int{2}), []int{0}, []int{end}, []int{3}, []int{2})
 	}
 	pad := func(b *onnx.Builder, v onnx.Value, pads ...int) onnx.Value {
 		return b.Op("Pad", nil, v, b.Ints(pads...), b.Scalar(0))
 	}
 	for _, c := range []struct {
 		name  string
-		found bool
+		found bool // whether it is a shortcut
 		write func(b *onnx.Builder, v onnx.Value) onnx.Value
 	}{
-		{"two cuts", true, func(b *onnx.Builder, v onnx.Value) onnx.Value { return pad(b, halves(b, v), 0, 8, 0, 0, 0, 8, 0, 0) }},
-		{"one cut of two axes", true, func(b *onnx.Builder, v onnx.Value) onnx.Value {
-			return pad(b, thin(b, v, []int{0, 0}, []int{7, end}, []int{-2, -1}, []int{3, 2}), 0, 0, 0, 0, 0, 16, 0, 0)
+		{"two slices", true, func(b *onnx.Builder, v onnx.Value) onnx.Value { return pad(b, halves(b, v), 0, 8, 0, 0, 0, 8, 0, 0) }},
+		{"one slice of two axes", true, func(b *onnx.Builder, v onnx.Value) onnx.Value {
+			return pad(b, slice(b, v, []int{0, 0}, []int{7, end}, []int{-2, -1}, []int{3, 2}), 0, 0, 0, 0, 0, 16, 0, 0)
 		}},
 		{"one axis", true, func(b *onnx.Builder, v onnx.Value) onnx.Value {
-			return pad(b, thin(b, v, []int{0}, []int{8}, []int{3}, []int{4}), 0, 1, 0, 0, 0, 2, 0, 0)
+			return pad(b, slice(b, v, []int{0}, []int{8}, []int{3}, []int{4}), 0, 1, 0, 0, 0, 2, 0, 0)
 		}},
 		{"starts later", false, func(b *onnx.Builder, v onnx.Value) onnx.Value {
-			return pad(b, thin(b, v, []int{1}, []int{end}, []int{2}, []int{2}), 0, 8, 0, 0, 0, 8, 0, 0)
+			return pad(b, slice(b, v, []int{1}, []int{end}, []int{2}, []int{2}), 0, 8, 0, 0, 0, 8, 0, 0)
 		}},
 		{"ends earlier", false, func(b *onnx.Builder, v onnx.Value) onnx.Value {
-			return pad(b, thin(b, v, []int{0}, []int{6}, []int{2}, []int{2}), 0, 8, 0, 0, 0, 8, 0, 0)
+			return pad(b, slice(b, v, []int{0}, []int{6}, []int{2}, []int{2}), 0, 8, 0, 0, 0, 8, 0, 0)
 		}},
-		{"cuts channels", false, func(b *onnx.Builder, v onnx.Value) onnx.Value {
-			return pad(b, thin(b, v, []int{0}, []int{end}, []int{1}, []int{2}), 0, 8, 0, 0, 0, 8, 0, 0)
+		{"slices channels", false, func(b *onnx.Builder, v onnx.Value) onnx.Value {
+			return pad(b, slice(b, v, []int{0}, []int{end}, []int{1}, []int{2}), 0, 8, 0, 0, 0, 8, 0, 0)
 		}},
 		{"pads space too", false, func(b *onnx.Builder, v onnx.Value) onnx.Value { return pad(b, halves(b, v), 0, 8, 1, 0, 0, 8, 0, 0) }},
-		{"takes channels away", false, func(b *onnx.Builder, v onnx.Value) onnx.Value { return pad(b, halves(b, v), 0, -1, 0, 0, 0, 8, 0, 0) }},
+		{"removes channels", false, func(b *onnx.Builder, v onnx.Value) onnx.Value { return pad(b, halves(b, v), 0, -1, 0, 0, 0, 8, 0, 0) }},
 		{"pads with ones", false, func(b *onnx.Builder, v onnx.Value) onnx.Value {
 			return b.Op("Pad", nil, halves(b, v), b.Ints(0, 8, 0, 0, 0, 8, 0, 0), b.Scalar(1))
 		}},
 		{"reflects", false, func(b *onnx.Builder, v onnx.Value) onnx.Value {
 			return b.Op("Pad", onnx.Attrs{"mode": "reflect"}, halves(b, v), b.Ints(0, 8, 0, 0, 0, 8, 0, 0))
 		}},
-		{"no cut", false, func(b *onnx.Builder, v onnx.Value) onnx.Value { return pad(b, v, 0, 8, 0, 0, 0, 8, 0, 0) }},
+		{"no slice", false, func(b *onnx.Builder, v onnx.Value) onnx.Value { return pad(b, v, 0, 8, 0, 0, 0, 8, 0, 0) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := &step{b: onnx.NewBuilder(17)}
+			s := &stepBuilder{b: onnx.NewBuilder(17)}
 			in := s.b.Input("x", onnx.Float, 2, 16, 7, 8)
 			s.b.Output("y", c.write(s.b, in))
 			before := outputOf(t, rt, s.b, x)
-			s.writeShortcuts()
+			s.replaceShortcuts()
 			padded := slices.ContainsFunc(s.b.Nodes(), func(n *pb.NodeProto) bool { return n.GetOpType() == "Pad" })
 			if padded == c.found {
-				t.Errorf("a Pad remains: %v, want %v", padded, !c.found)
+				t.Errorf("the graph has a Pad: %v, want %v", padded, !c.found)
 			}
 			if after := outputOf(t, rt, s.b, x); !slices.Equal(after, before) {
-				t.Error("the results differ")
+				t.Error("the graph's output has changed")
 			}
 		})
 	}

@@ -9,17 +9,17 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A StartKind is the kind of image that a search starts from.
+// A StartKind names a way to make the images that a search starts from.
 type StartKind string
 
 const (
-	Noise    StartKind = "noise"    // integers 0 to 255, uniform, divided by 255: the paper's footnote 1
-	Normal   StartKind = "normal"   // N(0, 1): the authors' code. The first step clips to [0, 1]
+	Noise    StartKind = "noise"    // uniform integers 0 to 255, divided by 255 (Nanda et al. 2022, footnote 1)
+	Normal   StartKind = "normal"   // N(0, 1), as in the code of Nanda et al.; the first step clips to [0, 1]
 	White    StartKind = "white"    // all 1
 	Black    StartKind = "black"    // all 0
-	OneNoise StartKind = "one"      // one image of Noise for all samples
-	Shuffled StartKind = "shuffled" // the images themselves, permuted so that none stays
-	Near     StartKind = "near"     // the image plus N(0, 1/255): at the image itself the gradient is 0/0
+	OneNoise StartKind = "one"      // the same image of Noise for all samples
+	Shuffled StartKind = "shuffled" // the images x, permuted so that no sample starts at its own
+	Near     StartKind = "near"     // x plus normal noise with standard deviation 1/255, since at x the gradient is 0/0
 )
 
 // StartKinds returns all kinds.
@@ -32,24 +32,24 @@ func StartKinds() []StartKind {
 func Start(kind StartKind, x tensor.Tensor, draw func(i int) *rand.Rand) (tensor.Tensor, error) {
 	start := tensor.New(x.Shape...)
 	if len(x.Shape) != 4 {
-		return start, fmt.Errorf("starting: images have shape %v, not n x c x h x w", x.Shape)
+		return start, fmt.Errorf("making starting images: images have shape %v, want n x c x h x w", x.Shape)
 	}
 	n := x.Shape[0]
-	each := func(f func(r *rand.Rand, i int) float32) {
+	fill := func(pixel func(r *rand.Rand, i int) float32) {
 		for k := range n {
-			r, from := draw(k), start.At(k).Data
-			for i := range from {
-				from[i] = f(r, k*len(from)+i)
+			r, values := draw(k), start.At(k).Data
+			for i := range values {
+				values[i] = pixel(r, k*len(values)+i)
 			}
 		}
 	}
 	switch kind {
 	case Noise:
-		each(func(r *rand.Rand, _ int) float32 { return grey(r) })
+		fill(func(r *rand.Rand, _ int) float32 { return randomByte(r) })
 	case Normal:
-		each(func(r *rand.Rand, _ int) float32 { return float32(r.NormFloat64()) })
+		fill(func(r *rand.Rand, _ int) float32 { return float32(r.NormFloat64()) })
 	case Near:
-		each(func(r *rand.Rand, i int) float32 { return min(max(x.Data[i]+float32(r.NormFloat64()/255), 0), 1) })
+		fill(func(r *rand.Rand, i int) float32 { return min(max(x.Data[i]+float32(r.NormFloat64()/255), 0), 1) })
 	case White:
 		for i := range start.Data {
 			start.Data[i] = 1
@@ -62,7 +62,7 @@ func Start(kind StartKind, x tensor.Tensor, draw func(i int) *rand.Rand) (tensor
 		}
 		r := draw(-1)
 		for i := range one {
-			one[i] = grey(r)
+			one[i] = randomByte(r)
 		}
 		for k := 1; k < n; k++ {
 			copy(start.At(k).Data, one)
@@ -72,15 +72,15 @@ func Start(kind StartKind, x tensor.Tensor, draw func(i int) *rand.Rand) (tensor
 			copy(start.At(k).Data, x.At(from).Data)
 		}
 	default:
-		return start, fmt.Errorf("start %q: it must be one of %v", kind, StartKinds())
+		return start, fmt.Errorf("unknown start %q: it must be one of %v", kind, StartKinds())
 	}
 	return start, nil
 }
 
-// grey returns a random integer from 0 to 255, divided by 255.
-func grey(r *rand.Rand) float32 { return float32(r.IntN(256)) / 255 }
+// randomByte returns a random integer from 0 to 255, divided by 255.
+func randomByte(r *rand.Rand) float32 { return float32(r.IntN(256)) / 255 }
 
-// Draw returns an image drawn uniformly from the ball around x, c x h x w, clipped to [0, 1].
+// Draw returns an image drawn uniformly from the ball around x, clipped to [0, 1]. x is c x h x w.
 func (b Ball) Draw(x tensor.Tensor, r *rand.Rand) tensor.Tensor {
 	y := tensor.New(x.Shape...)
 	shift := make([]float64, len(x.Data))

@@ -27,7 +27,7 @@ func TestStarts(t *testing.T) {
 	x := random(seed.Rand(1), 6, 3, 20, 20)
 	for _, v := range start(t, invert.Noise, x).Data {
 		if k := float64(v) * 255; math.Abs(k-math.Round(k)) > 1e-4 || v < 0 || v > 1 {
-			t.Fatalf("noise of %v is not a multiple of 1/255", v)
+			t.Fatalf("noise = %v, want a multiple of 1/255 in [0, 1]", v)
 		}
 	}
 	var sum, squares float64
@@ -36,24 +36,24 @@ func TestStarts(t *testing.T) {
 		sum, squares = sum+float64(v), squares+float64(v)*float64(v)
 	}
 	if n := float64(len(normal.Data)); math.Abs(sum/n) > 0.05 || math.Abs(squares/n-1) > 0.05 {
-		t.Errorf("normal noise has mean %v and mean square %v", sum/n, squares/n)
+		t.Errorf("normal noise has mean %v and mean square %v, want 0 and 1", sum/n, squares/n)
 	}
 	near := start(t, invert.Near, x)
 	for i, v := range near.Data {
 		if d := math.Abs(float64(v - x.Data[i])); d > 6.0/255 || v < 0 || v > 1 {
-			t.Fatalf("a pixel of %v starts at %v", x.Data[i], v)
+			t.Fatalf("near start of a pixel %v = %v, want it within 6/255", x.Data[i], v)
 		}
 	}
 	if slices.Equal(near.Data, x.Data) {
-		t.Error("near does not change the image")
+		t.Error("the near start equals the image")
 	}
 	if white, black := start(t, invert.White, x).Data, start(t, invert.Black, x).Data; slices.Min(white) != 1 || slices.Max(black) != 0 {
-		t.Error("white is not 1 or black is not 0")
+		t.Error("white is not all 1, or black not all 0")
 	}
 	one := start(t, invert.OneNoise, x)
 	for i := range 6 {
 		if !slices.Equal(one.At(i).Data, one.At(0).Data) {
-			t.Error("the images of one noise differ")
+			t.Error("the images of the start one differ")
 		}
 	}
 	shuffled, from := start(t, invert.Shuffled, x), map[int]bool{}
@@ -62,19 +62,19 @@ func TestStarts(t *testing.T) {
 			if slices.Equal(shuffled.At(i).Data, x.At(k).Data) {
 				from[k] = true
 				if i == k {
-					t.Errorf("image %d is not moved", i)
+					t.Errorf("shuffled image %d is image %[1]d itself", i)
 				}
 			}
 		}
 	}
 	if len(from) != 6 {
-		t.Errorf("%d of 6 images occur among the shuffled ones", len(from))
+		t.Errorf("%d images occur among the shuffled ones, want 6", len(from))
 	}
 	if _, err := invert.Start("dream", x, draw); err == nil {
-		t.Error("an unknown kind: no error")
+		t.Error("Start accepted an unknown kind")
 	}
 	if _, err := invert.Start(invert.Noise, tensor.New(3, 4), draw); err == nil {
-		t.Error("images of rank 2: no error")
+		t.Error("Start accepted images of rank 2")
 	}
 	for _, kind := range invert.StartKinds() {
 		start(t, kind, tensor.New(0, 1, 2, 2))
@@ -88,7 +88,7 @@ func TestStartIndependence(t *testing.T) {
 	for _, kind := range []invert.StartKind{invert.Noise, invert.Normal, invert.Near} {
 		all, first := start(t, kind, x), start(t, kind, x.Slice(0, 1))
 		if !slices.Equal(all.At(0).Data, first.At(0).Data) || slices.Equal(all.At(0).Data, all.At(1).Data) {
-			t.Errorf("%s: the first start depends on the others or equals one of them", kind)
+			t.Errorf("%s: the start of the first sample depends on the other samples, or equals the second start", kind)
 		}
 	}
 }

@@ -11,70 +11,73 @@ import (
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
-// A step builds the graph of one step of a search, for n samples.
+// A stepBuilder builds the graph of one step of a search, for n samples.
 //
-// The graph reads and writes the state of the search: tensor t is the input "search t" and the
-// output "search next t". The state is x, the current images; best, the best images so far; key,
-// the value that they are chosen by; and the state of the optimiser. Further inputs are rates,
-// which change from step to step, and targets, which do not. Further outputs are loss and slope,
-// the norm of the gradient at x. No exporter writes names with spaces, so these names are free.
-type step struct {
+// The graph reads and writes the state of the search: state tensor t is the input "search t" and the
+// output "search next t". The state consists of x, the current images; best, the best images so far;
+// criterion, their value of losses.criterion; and the state of the optimiser. Further inputs are the
+// schedule, scalars that change from step to step (step length, Adam's correction), and constants,
+// which do not. Further outputs are the loss at x, and the norm of its gradient up to the positive
+// factors of losses.cotangents. Exporters do not usually write names with spaces, so these names do
+// not collide with the models'.
+type stepBuilder struct {
 	b      *onnx.Builder
 	n      int
 	image  []int // c x h x w
 	x      onnx.Value
 	models []*model.Model // models that have been included
 
-	state   []port // also outputs
-	rates   []port
-	targets []port
+	state     []tensorInfo // also outputs
+	schedule  []tensorInfo
+	constants []tensorInfo
 }
 
-// A port is an input of the graph.
-type port struct {
+// A tensorInfo is the name and shape of an input or output of the graph.
+type tensorInfo struct {
 	name  string
 	shape []int
 }
 
-// prefix separates the tensors of a search from the model's.
+// prefix is the prefix of the names of a search's tensors.
 const prefix = "search "
 
-// centre is the target that holds the centre of the ball. It precedes those of the objective.
+// centre is the constant that holds the centre of the ball. It is declared before the constants of
+// the objective.
 const centre = "centre"
 
 // buildStep returns the graph of a step.
-func buildStep(objective Objective, o Options, n int) (*onnx.Model, *step, error) {
+func buildStep(objective Objective, o Options, n int) (*onnx.Model, *stepBuilder, error) {
 	m := objective.models()[0]
 	opset := m.Opset()
 	for _, m := range objective.models() {
 		if m.Opset() < minOpset {
-			return nil, nil, fmt.Errorf("model %s uses opset %d, and a search needs %d or later: convert it with onnx.version_converter", m.Graph().Path(), m.Opset(), minOpset)
+			return nil, nil, fmt.Errorf("model %s uses opset %d, but a search needs %d or later: convert it with onnx.version_converter", m.Graph().Path(), m.Opset(), minOpset)
 		}
 		opset = max(opset, m.Opset())
 	}
-	s := &step{b: onnx.NewBuilder(opset), n: n, image: m.ImageShape()}
+	s := &stepBuilder{b: onnx.NewBuilder(opset), n: n, image: m.ImageShape()}
 	s.x = s.addState("x", s.image...)
-	best, key := s.addState("best", s.image...), s.addState("key", 1)
+	best, criterion := s.addState("best", s.image...), s.addState("criterion", 1)
 	if o.Ball != (Ball{}) {
-		s.addTarget(centre, s.image...)
+		s.addConstant(centre, s.image...)
 	}
 	l, err := objective.write(s)
 	if err != nil {
 		return nil, nil, err
 	}
-	s.writeShortcuts()
+	s.replaceShortcuts()
 	gradients, err := grad.Pullback(s.b, l.tensors, l.cotangents, s.x)
 	if err != nil {
 		return nil, nil, fmt.Errorf("model %s: %w", m.Graph().Path(), err)
 	}
-	direction, slope := s.normalise(gradients[0])
-	finite := s.b.Op("And", nil, s.finite(l.loss), s.finite(slope))
-	better := s.b.Op("And", nil, s.finite(l.key), s.b.Op("Less", nil, l.key, key))
+	direction, gradientNorm := s.normalise(gradients[0])
+	finite := s.b.Op("And", nil, s.finite(l.loss), s.finite(gradientNorm))
+	better := s.b.Op("And", nil, s.finite(l.criterion), s.b.Op("Less", nil, l.criterion, criterion))
 	s.setNext("best", s.b.Where(s.perImage(better), s.x, best))
-	s.setNext("key", s.b.Where(better, l.key, key))
+	s.setNext("criterion", s.b.Where(better, l.criterion, criterion))
 	s.setNext("x", s.b.Where(s.perImage(finite), s.project(s.update(direction, o), o.Ball), s.x))
 	s.b.Output(prefix+"loss", l.loss)
-	s.b.Output(prefix+"slope", slope)
+	s.b.Output(prefix+"gradient norm", gradientNorm)
 	graph, err := s.b.Model()
 	if err != nil {
 		return nil, nil, err
@@ -83,7 +86,7 @@ func buildStep(objective Objective, o Options, n int) (*onnx.Model, *step, error
 	for _, p := range s.state {
 		outputs = append(outputs, prefix+"next "+p.name)
 	}
-	graph, err = rewrite.WithOutputs(graph, append(outputs, prefix+"loss", prefix+"slope"))
+	graph, err = rewrite.WithOutputs(graph, append(outputs, prefix+"loss", prefix+"gradient norm"))
 	return graph, s, err
 }
 
@@ -91,31 +94,31 @@ func buildStep(objective Objective, o Options, n int) (*onnx.Model, *step, error
 const minOpset = 9
 
 // addState declares a tensor of the state, n x shape.
-func (s *step) addState(name string, shape ...int) onnx.Value {
+func (s *stepBuilder) addState(name string, shape ...int) onnx.Value {
 	shape = append([]int{s.n}, shape...)
-	s.state = append(s.state, port{name, shape})
+	s.state = append(s.state, tensorInfo{name, shape})
 	return s.b.Input(prefix+name, onnx.Float, shape...)
 }
 
 // setNext sets the next value of a tensor of the state.
-func (s *step) setNext(name string, v onnx.Value) { s.b.Output(prefix+"next "+name, v) }
+func (s *stepBuilder) setNext(name string, v onnx.Value) { s.b.Output(prefix+"next "+name, v) }
 
 // addTarget declares an input that is constant over steps, n x shape.
-func (s *step) addTarget(name string, shape ...int) onnx.Value {
+func (s *stepBuilder) addConstant(name string, shape ...int) onnx.Value {
 	shape = append([]int{s.n}, shape...)
-	s.targets = append(s.targets, port{name, shape})
+	s.constants = append(s.constants, tensorInfo{name, shape})
 	return s.b.Input(prefix+name, onnx.Float, shape...)
 }
 
 // addRate declares a scalar that changes from step to step.
-func (s *step) addRate(name string) onnx.Value {
-	s.rates = append(s.rates, port{name, []int{1}})
+func (s *stepBuilder) addSchedule(name string) onnx.Value {
+	s.schedule = append(s.schedule, tensorInfo{name, []int{1}})
 	return s.b.Input(prefix+name, onnx.Float, 1)
 }
 
-// include adds a model up to one of its tensors. The first model keeps its tensor names, for error
-// messages. Images are resized for the others.
-func (s *step) include(m *model.Model, tensor string) (onnx.Value, error) {
+// include adds a model up to one of its tensors, and returns that tensor. The first model's tensor
+// names are not changed, for error messages. x is resized for the other models.
+func (s *stepBuilder) include(m *model.Model, tensor string) (onnx.Value, error) {
 	b := s.b
 	if len(s.models) > 0 {
 		b = b.Scope(fmt.Sprintf("model %d", len(s.models)+1))
@@ -133,7 +136,7 @@ func (s *step) include(m *model.Model, tensor string) (onnx.Value, error) {
 }
 
 // castLike returns v with the type and shape of z.
-func (s *step) castLike(v, z onnx.Value) onnx.Value {
+func (s *stepBuilder) castLike(v, z onnx.Value) onnx.Value {
 	if t := infer.Analyze(s.b.Snapshot()).Type(string(z)); t != onnx.Float && t != onnx.Undefined {
 		v = s.b.Cast(v, t)
 	}
@@ -144,52 +147,53 @@ func (s *step) castLike(v, z onnx.Value) onnx.Value {
 }
 
 // perImage reshapes n x 1 for broadcasting over n x c x h x w.
-func (s *step) perImage(v onnx.Value) onnx.Value { return s.b.Reshape(v, s.n, 1, 1, 1) }
+func (s *stepBuilder) perImage(v onnx.Value) onnx.Value { return s.b.Reshape(v, s.n, 1, 1, 1) }
 
-// normalise divides the gradient of each sample by its norm; a zero gradient stays. It first
-// divides by the largest magnitude, so that squares of small gradients do not underflow.
-func (s *step) normalise(g onnx.Value) (direction, norm onnx.Value) {
+// normalise divides the gradient of each sample by its norm, and leaves a zero gradient unchanged. It
+// first divides by the largest magnitude, so that squares of small gradients do not underflow.
+func (s *stepBuilder) normalise(g onnx.Value) (direction, norm onnx.Value) {
 	b := s.b
 	flat := b.Reshape(g, s.n, -1)
 	largest := b.ReduceMax(b.Abs(flat), true, 1)
 	scaled := b.Div(flat, b.Op("Max", nil, largest, b.Scalar(minNormal)))
-	length := b.Sqrt(b.ReduceSum(b.Mul(scaled, scaled), true, 1)) // 0, or at least 1
+	length := b.Sqrt(b.ReduceSum(b.Mul(scaled, scaled), true, 1)) // at least 1, unless the gradient is 0 or subnormal
 	unit := b.Div(scaled, b.Op("Max", nil, length, b.Scalar(1)))
 	return b.Reshape(unit, append([]int{s.n}, s.image...)...), b.Mul(length, largest)
 }
 
-// minNormal is about the smallest normal float32.
+// minNormal is slightly above the smallest normal float32, 1.2e-38.
 const minNormal = 2e-38
 
-// finite reports which values are neither NaN nor infinite.
-func (s *step) finite(v onnx.Value) onnx.Value {
+// finite reports which values have a magnitude below 3.4e38, about the largest float32. It is false
+// for NaN and infinity.
+func (s *stepBuilder) finite(v onnx.Value) onnx.Value {
 	return s.b.Op("Less", nil, s.b.Abs(v), s.b.Scalar(3.4e38))
 }
 
-// project projects images onto the ball around the centre and clips them to [0, 1]. Since the
-// centre is an image, clipping does not leave the ball.
-func (s *step) project(x onnx.Value, ball Ball) onnx.Value {
+// project projects images onto the ball around the centre and clips them to [0, 1]. Since the values
+// of the centre are in [0, 1], clipping does not leave the ball. For the zero Ball it only clips.
+func (s *stepBuilder) project(x onnx.Value, ball Ball) onnx.Value {
 	b := s.b
-	around, radius := onnx.Value(prefix+centre), b.Scalar(float32(ball.Radius))
+	centreImage, radius := onnx.Value(prefix+centre), b.Scalar(float32(ball.Radius))
 	switch ball.Norm {
 	case L2:
-		away := b.Sub(x, around)
-		flat := b.Reshape(away, s.n, -1)
+		offset := b.Sub(x, centreImage)
+		flat := b.Reshape(offset, s.n, -1)
 		length := b.Sqrt(b.ReduceSum(b.Mul(flat, flat), true, 1))
-		shrink := b.Div(radius, b.Op("Max", nil, length, radius))
-		x = b.Add(around, b.Mul(away, s.perImage(shrink)))
+		factor := b.Div(radius, b.Op("Max", nil, length, radius))
+		x = b.Add(centreImage, b.Mul(offset, s.perImage(factor)))
 	case Linf:
-		x = b.Op("Max", nil, b.Op("Min", nil, x, b.Add(around, radius)), b.Sub(around, radius))
+		x = b.Op("Max", nil, b.Op("Min", nil, x, b.Add(centreImage, radius)), b.Sub(centreImage, radius))
 	}
 	return b.Op("Max", nil, b.Op("Min", nil, x, b.Scalar(1)), b.Scalar(0))
 }
 
-// inputs returns the ports in the order in which the graph declares them.
-func (s *step) inputs(declared []onnx.Port) ([]port, error) {
-	var list []port
-	all := slices.Concat(s.state, s.rates, s.targets)
+// inputs returns the inputs in the order in which the graph declares them.
+func (s *stepBuilder) inputs(declared []onnx.Port) ([]tensorInfo, error) {
+	var list []tensorInfo
+	all := slices.Concat(s.state, s.schedule, s.constants)
 	for _, d := range declared {
-		i := slices.IndexFunc(all, func(p port) bool { return prefix+p.name == d.Name })
+		i := slices.IndexFunc(all, func(p tensorInfo) bool { return prefix+p.name == d.Name })
 		if i < 0 {
 			return nil, fmt.Errorf("the graph of a step has an unknown input %q", d.Name)
 		}

@@ -18,22 +18,26 @@ const backendEnv = "NOETHER_BLAS"
 
 // A Backend describes the library that computes matrix products and decompositions.
 type Backend struct {
-	Name    string // "OpenBLAS", "MKL", "Accelerate" or "gonum"
+	Name    string // "OpenBLAS", "MKL", "Accelerate", "gonum", or "BLAS" for an unknown library
 	Path    string // of the library; empty for gonum
-	Version string // of the library; may be empty
+	Version string // of the library; empty if unknown
 	Threads int    // number of threads of the library; 1 for gonum, 0 if unknown
-	Hint    string // the command that installs a fast library; empty if there is one
-	Problem string // why a library that was found cannot be used; usually empty
+	Hint    string // how to install a fast library; empty if one is in use or none is wanted
+	// Problem says why a library that was found, or named in $NOETHER_BLAS, cannot be used. It is
+	// usually empty.
+	Problem string
 
 	setThreads func(n int32)
 }
 
-// Accelerate makes gonum's blas32, blas64 and lapack64 use the first library that it finds, and
-// returns a description of it. Call it once, before any computation. It tries the path in
-// $NOETHER_BLAS first, then Accelerate (on macOS), OpenBLAS and MKL in their usual folders. If
-// there is none, gonum's own code is used, and Backend.Hint says what to install. A library is used
-// only if it solves a small problem correctly.
-func Accelerate() Backend {
+// LoadBackend loads a fast BLAS and LAPACK library, makes gonum's blas32, blas64 and lapack64 use
+// it, and returns a description of it. Call it once, before any computation.
+//
+// If $NOETHER_BLAS is a path, only that library is tried; if it is "none", no library. Else
+// LoadBackend tries Apple's Accelerate (on macOS), OpenBLAS and MKL in their usual folders, in this
+// order. A library is used only if it solves a small problem correctly. If there is none, gonum's
+// own code is used, and Backend.Hint says what to install.
+func LoadBackend() Backend {
 	named := os.Getenv(backendEnv)
 	if named == "none" {
 		return Backend{Name: "gonum", Threads: 1}
@@ -46,10 +50,10 @@ func Accelerate() Backend {
 	for _, path := range paths {
 		lib, err := open(path)
 		if err == nil {
-			use(lib)
+			register(lib)
 			return lib.backend(path)
 		}
-		var found *unusable
+		var found *unusableError
 		if named != "" || errors.As(err, &found) {
 			problem = err.Error()
 		}
@@ -57,7 +61,8 @@ func Accelerate() Backend {
 	return Backend{Name: "gonum", Threads: 1, Hint: hint(), Problem: problem}
 }
 
-// SetThreads sets the number of threads of the library. It has no effect on gonum and Accelerate.
+// SetThreads sets the number of threads of the library. It has no effect on gonum, Apple's Accelerate
+// and unknown libraries.
 func (b *Backend) SetThreads(n int) {
 	if n < 1 || b.setThreads == nil {
 		return
@@ -66,7 +71,7 @@ func (b *Backend) SetThreads(n int) {
 	b.Threads = n
 }
 
-// String returns the name and the path of the library, and its threads.
+// String returns the name, the path and the number of threads of the library.
 func (b Backend) String() string {
 	if b.Path == "" {
 		return b.Name + " (pure Go)"
@@ -78,8 +83,8 @@ func (b Backend) String() string {
 	return s + ")"
 }
 
-// use registers a library with gonum.
-func use(lib *library) {
+// register makes gonum, and the decompositions of this package, use a library.
+func register(lib *library) {
 	b := fastBLAS{lib: lib}
 	blas64.Use(b)
 	blas32.Use(b)
@@ -87,8 +92,8 @@ func use(lib *library) {
 	lapack32, leadingEigen = fastLAPACK{lib: lib}, fastLAPACK{lib: lib}.leading
 }
 
-// candidates returns the paths to try, best first. The system's loader searches for a name without
-// a folder.
+// candidates returns the paths to try, best first. A name without a folder is looked up by the
+// dynamic loader.
 func candidates() []string {
 	openblas := []string{"libopenblas.so.0", "libopenblas.so", "libopenblasp.so.0"}
 	mkl := []string{"libmkl_rt.so.2", "libmkl_rt.so", "/opt/intel/oneapi/mkl/latest/lib/libmkl_rt.so.2", "/opt/intel/oneapi/mkl/latest/lib/intel64/libmkl_rt.so.2"}
@@ -110,7 +115,8 @@ func candidates() []string {
 	return append(openblas, mkl...)
 }
 
-// hint returns the command that installs a library on this system.
+// hint returns the command that installs a fast library on this system, or a sentence if the system
+// is unknown.
 func hint() string {
 	switch runtime.GOOS {
 	case "darwin":

@@ -7,22 +7,23 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// fastBLAS is gonum's BLAS with some level-3 operations of a library.
+// fastBLAS is gonum's BLAS with some level-3 operations replaced by those of a library.
 //
 // gonum's matrices are row-major, and those of the library column-major. In memory, a row-major
-// matrix equals its transpose in column-major order. So each operation is passed on as its
-// transpose: the operands of a product are swapped, upper becomes lower, and left becomes right.
+// matrix equals its transpose in column-major order. So the library is called for the transpose of
+// each operation: the operands of a product are swapped, upper becomes lower, and left becomes right.
 type fastBLAS struct {
 	gonum.Implementation
 	lib *library
 }
 
-// charLen is the length of each character argument of a Fortran function.
+// charLen is the length of each character argument, which Fortran functions take as a hidden
+// argument.
 const charLen = 1
 
-// fits panics, as gonum does, if a slice is shorter than its row-major matrix. The library would
+// checkSize panics, as gonum does, if a slice is shorter than its row-major matrix. The library would
 // write beyond its end.
-func fits[T any](what string, data []T, rows, cols, stride int) {
+func checkSize[T any](what string, data []T, rows, cols, stride int) {
 	switch {
 	case rows < 0 || cols < 0:
 		panic(fmt.Sprintf("linalg: %s is %d x %d", what, rows, cols))
@@ -41,7 +42,7 @@ func shape(t blas.Transpose, rows, cols int) (int, int) {
 	return cols, rows
 }
 
-func flip(ul blas.Uplo) *byte {
+func flipUplo(ul blas.Uplo) *byte {
 	f := byte(blas.Upper)
 	if ul == blas.Upper {
 		f = byte(blas.Lower)
@@ -49,7 +50,7 @@ func flip(ul blas.Uplo) *byte {
 	return &f
 }
 
-func swap(s blas.Side) *byte {
+func flipSide(s blas.Side) *byte {
 	f := byte(blas.Left)
 	if s == blas.Left {
 		f = byte(blas.Right)
@@ -57,7 +58,7 @@ func swap(s blas.Side) *byte {
 	return &f
 }
 
-func reverse(t blas.Transpose) *byte {
+func flipTranspose(t blas.Transpose) *byte {
 	f := byte(blas.NoTrans)
 	if t == blas.NoTrans {
 		f = byte(blas.Trans)
@@ -65,12 +66,12 @@ func reverse(t blas.Transpose) *byte {
 	return &f
 }
 
-func letter[T ~byte](c T) *byte {
+func charPtr[T ~byte](c T) *byte {
 	b := byte(c)
 	return &b
 }
 
-func i32(n int) *int32 {
+func int32Ptr(n int) *int32 {
 	v := int32(n)
 	return &v
 }
@@ -81,8 +82,8 @@ func (f fastBLAS) Dgemm(ta, tb blas.Transpose, m, n, k int, alpha float64, a []f
 		f.Implementation.Dgemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 		return
 	}
-	fitProduct(ta, tb, m, n, k, a, lda, b, ldb, c, ldc)
-	f.lib.dgemm(letter(tb), letter(ta), i32(n), i32(m), i32(k), &alpha, &b[0], i32(ldb), &a[0], i32(lda), &beta, &c[0], i32(ldc), charLen, charLen)
+	checkProductSizes(ta, tb, m, n, k, a, lda, b, ldb, c, ldc)
+	f.lib.dgemm(charPtr(tb), charPtr(ta), int32Ptr(n), int32Ptr(m), int32Ptr(k), &alpha, &b[0], int32Ptr(ldb), &a[0], int32Ptr(lda), &beta, &c[0], int32Ptr(ldc), charLen, charLen)
 }
 
 // Sgemm is Dgemm in float32.
@@ -91,16 +92,16 @@ func (f fastBLAS) Sgemm(ta, tb blas.Transpose, m, n, k int, alpha float32, a []f
 		f.Implementation.Sgemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 		return
 	}
-	fitProduct(ta, tb, m, n, k, a, lda, b, ldb, c, ldc)
-	f.lib.sgemm(letter(tb), letter(ta), i32(n), i32(m), i32(k), &alpha, &b[0], i32(ldb), &a[0], i32(lda), &beta, &c[0], i32(ldc), charLen, charLen)
+	checkProductSizes(ta, tb, m, n, k, a, lda, b, ldb, c, ldc)
+	f.lib.sgemm(charPtr(tb), charPtr(ta), int32Ptr(n), int32Ptr(m), int32Ptr(k), &alpha, &b[0], int32Ptr(ldb), &a[0], int32Ptr(lda), &beta, &c[0], int32Ptr(ldc), charLen, charLen)
 }
 
-func fitProduct[T any](ta, tb blas.Transpose, m, n, k int, a []T, lda int, b []T, ldb int, c []T, ldc int) {
+func checkProductSizes[T any](ta, tb blas.Transpose, m, n, k int, a []T, lda int, b []T, ldb int, c []T, ldc int) {
 	rows, cols := shape(ta, m, k)
-	fits("A", a, rows, cols, lda)
+	checkSize("A", a, rows, cols, lda)
 	rows, cols = shape(tb, k, n)
-	fits("B", b, rows, cols, ldb)
-	fits("C", c, m, n, ldc)
+	checkSize("B", b, rows, cols, ldb)
+	checkSize("C", c, m, n, ldc)
 }
 
 // Dsyrk computes one triangle of C = alpha op(A) op(A)ᵀ + beta C, C: n x n, op(A): n x k.
@@ -110,9 +111,9 @@ func (f fastBLAS) Dsyrk(ul blas.Uplo, t blas.Transpose, n, k int, alpha float64,
 		return
 	}
 	rows, cols := shape(t, n, k)
-	fits("A", a, rows, cols, lda)
-	fits("C", c, n, n, ldc)
-	f.lib.dsyrk(flip(ul), reverse(t), i32(n), i32(k), &alpha, &a[0], i32(lda), &beta, &c[0], i32(ldc), charLen, charLen)
+	checkSize("A", a, rows, cols, lda)
+	checkSize("C", c, n, n, ldc)
+	f.lib.dsyrk(flipUplo(ul), flipTranspose(t), int32Ptr(n), int32Ptr(k), &alpha, &a[0], int32Ptr(lda), &beta, &c[0], int32Ptr(ldc), charLen, charLen)
 }
 
 // Ssyrk is Dsyrk in float32.
@@ -122,9 +123,9 @@ func (f fastBLAS) Ssyrk(ul blas.Uplo, t blas.Transpose, n, k int, alpha float32,
 		return
 	}
 	rows, cols := shape(t, n, k)
-	fits("A", a, rows, cols, lda)
-	fits("C", c, n, n, ldc)
-	f.lib.ssyrk(flip(ul), reverse(t), i32(n), i32(k), &alpha, &a[0], i32(lda), &beta, &c[0], i32(ldc), charLen, charLen)
+	checkSize("A", a, rows, cols, lda)
+	checkSize("C", c, n, n, ldc)
+	f.lib.ssyrk(flipUplo(ul), flipTranspose(t), int32Ptr(n), int32Ptr(k), &alpha, &a[0], int32Ptr(lda), &beta, &c[0], int32Ptr(ldc), charLen, charLen)
 }
 
 // Dtrsm solves op(A) X = alpha B, or X op(A) = alpha B, for triangular A. X overwrites B: m x n.
@@ -145,7 +146,7 @@ func trsm[T any](f trsmFunc[T], s blas.Side, ul blas.Uplo, ta blas.Transpose, d 
 	if s == blas.Right {
 		order = n
 	}
-	fits("A", a, order, order, lda)
-	fits("B", b, m, n, ldb)
-	f(swap(s), flip(ul), letter(ta), letter(d), i32(n), i32(m), &alpha, &a[0], i32(lda), &b[0], i32(ldb), charLen, charLen, charLen, charLen)
+	checkSize("A", a, order, order, lda)
+	checkSize("B", b, m, n, ldb)
+	f(flipSide(s), flipUplo(ul), charPtr(ta), charPtr(d), int32Ptr(n), int32Ptr(m), &alpha, &a[0], int32Ptr(lda), &b[0], int32Ptr(ldb), charLen, charLen, charLen, charLen)
 }

@@ -7,20 +7,20 @@ import (
 )
 
 // A Block holds n observations of p variables, centred on their mean. They are in float32, or in
-// float64 for moments whose smallest eigenvalues matter.
+// float64 if the smallest eigenvalues of their scatter must be accurate.
 type Block struct {
 	n, p   int
-	stride int       // values between one observation and the next
+	stride int       // distance between successive observations, in values
 	rows   []float32 // n x p
-	wide   []float64 // n x p in float64, instead of rows
+	rows64 []float64 // n x p in float64, instead of rows
 	mean   []float64 // p values: the mean that was subtracted
 }
 
-// A Scratch is memory for products that successive calls reuse. The zero Scratch is ready to use.
-// It grows to ScratchSize.
+// A Scratch is memory for products, reused by successive calls. The zero Scratch is ready to use. It
+// grows to ScratchSize.
 type Scratch struct {
-	products []float32
-	wide     []float64
+	products   []float32
+	products64 []float64
 }
 
 // tile is the side of the square tiles in which products are computed. The tiles are large enough
@@ -28,17 +28,17 @@ type Scratch struct {
 // float64.
 const tile = 1024
 
-// Values returns n values of undefined contents. They are valid until the scratch is used again.
+// Values returns a slice of n values of undefined contents. It is valid until s is used again.
 func (s *Scratch) Values(n int) []float32 { return grow(&s.products, n) }
 
-// ScratchSize returns the bytes of a Scratch for blocks of p variables in float32.
+// ScratchSize returns the size in bytes of a Scratch for blocks of p variables in float32.
 func ScratchSize(p int) int64 {
 	side := int64(min(p, tile))
 	return 4 * side * side
 }
 
-// grow returns n values of a slice, which it reallocates if it is too small. Their contents are
-// undefined.
+// grow returns the first n values of a slice, which it reallocates if it is too small. Their contents
+// are undefined.
 func grow[T float32 | float64](s *[]T, n int) []T {
 	if cap(*s) < n {
 		*s = make([]T, n)
@@ -46,32 +46,34 @@ func grow[T float32 | float64](s *[]T, n int) []T {
 	return (*s)[:n]
 }
 
-// Centre subtracts the mean from observations in place and returns them as a block. rows is n x p,
-// row-major. The mean has NaN or infinity if and only if the observations do.
+// Centre subtracts the mean from observations in place and returns them as a block, which shares the
+// memory of rows. rows is n x p, row-major. The mean of a variable is NaN or infinite if and only if
+// one of its observations is.
 func Centre(rows []float32, p int) Block {
 	return Block{n: len(rows) / p, p: p, stride: p, rows: rows, mean: centre(rows, p)}
 }
 
-// CentreWide is Centre for observations in float64.
-func CentreWide(rows []float64, p int) Block {
-	return Block{n: len(rows) / p, p: p, stride: p, wide: rows, mean: centre(rows, p)}
+// Centre64 is Centre for observations in float64.
+func Centre64(rows []float64, p int) Block {
+	return Block{n: len(rows) / p, p: p, stride: p, rows64: rows, mean: centre(rows, p)}
 }
 
-// CentreSummed is Centre for observations whose sum over rows is known; see SumRows.
+// CentreSummed is Centre for observations whose sum over rows is known, as from SumRows. It does not
+// change sum.
 func CentreSummed(rows []float32, sum []float64) Block {
 	p := len(sum)
-	mean := takeMean(rows, append([]float64(nil), sum...))
+	mean := subtractMean(rows, append([]float64(nil), sum...))
 	return Block{n: len(rows) / p, p: p, stride: p, rows: rows, mean: mean}
 }
 
 func centre[T float32 | float64](rows []T, p int) []float64 {
 	sum := make([]float64, p)
 	SumRows(sum, rows)
-	return takeMean(rows, sum)
+	return subtractMean(rows, sum)
 }
 
-// takeMean replaces the sum of rows by their mean, and subtracts it from each row.
-func takeMean[T float32 | float64](rows []T, sum []float64) (mean []float64) {
+// subtractMean replaces sum, the sum of rows, by their mean, and subtracts it from each row.
+func subtractMean[T float32 | float64](rows []T, sum []float64) (mean []float64) {
 	p := len(sum)
 	n := len(rows) / p
 	rounded := make([]T, p)
@@ -88,8 +90,8 @@ func takeMean[T float32 | float64](rows []T, sum []float64) (mean []float64) {
 	return sum
 }
 
-// SumRows adds the rows of a matrix of len(sum) columns to sum. NaN and infinity carry over to the
-// sum.
+// SumRows adds the rows of a matrix of len(sum) columns to sum. For a column with NaN or infinity the
+// sum is NaN or infinite.
 func SumRows[T float32 | float64](sum []float64, rows []T) {
 	p := len(sum)
 	for ; len(rows) >= 4*p; rows = rows[4*p:] {
@@ -114,20 +116,19 @@ func (b Block) Mean() []float64 { return b.mean }
 // Columns returns the block of the variables lo to hi (exclusive). It shares memory with b.
 func (b Block) Columns(lo, hi int) Block {
 	out := Block{n: b.n, p: hi - lo, stride: b.stride, mean: b.mean[lo:hi]}
-	if b.wide != nil {
-		out.wide = b.wide[lo:]
+	if b.rows64 != nil {
+		out.rows64 = b.rows64[lo:]
 	} else {
 		out.rows = b.rows[lo:]
 	}
 	return out
 }
 
-// Permuted returns a block of the same observations in another order: observation i is that at
-// order[i]. The order must be a permutation. With a block of other variables it forms shuffled
-// pairs.
+// Permuted returns a copy whose observation i is observation order[i] of b. order must be a
+// permutation. With a block of other variables it forms shuffled pairs.
 func (b Block) Permuted(order []int) Block {
 	out := b
-	out.stride, out.rows, out.wide = b.p, permuted(b.rows, b, order), permuted(b.wide, b, order)
+	out.stride, out.rows, out.rows64 = b.p, permuted(b.rows, b, order), permuted(b.rows64, b, order)
 	return out
 }
 
@@ -142,8 +143,7 @@ func permuted[T any](rows []T, b Block, order []int) []T {
 	return out
 }
 
-// Add adds a block to a scatter and, unless part is nil, to part as well. The products are computed
-// once.
+// Add adds a block of observations, also to part unless it is nil. The products are computed once.
 func (s *Scatter[T]) Add(b Block, part *Scatter[float32], scratch *Scratch) {
 	all := s.Begin(b.n, b.mean)
 	var own Update[float32]
@@ -154,8 +154,8 @@ func (s *Scatter[T]) Add(b Block, part *Scatter[float32], scratch *Scratch) {
 		bottom := min(top+tile, s.P)
 		for left := top; left < s.P; left += tile {
 			right := min(left+tile, s.P)
-			if b.wide != nil {
-				products := b.productsWide(top, bottom, left, right, scratch)
+			if b.rows64 != nil {
+				products := b.products64(top, bottom, left, right, scratch)
 				AddProducts(all, products, top, bottom, left, right)
 				AddProducts(own, products, top, bottom, left, right)
 			} else {
@@ -170,8 +170,8 @@ func (s *Scatter[T]) Add(b Block, part *Scatter[float32], scratch *Scratch) {
 }
 
 // Products returns the products of the variables top to bottom (exclusive) with the variables left
-// to right (exclusive), summed over observations in float32. Tiles on the diagonal have only their
-// upper triangle. The result is valid until scratch is used again.
+// to right (exclusive), summed over observations in float32: row-major. If top is left, only the
+// upper triangle is computed. The result is valid until scratch is used again.
 func (b Block) Products(top, bottom, left, right int, scratch *Scratch) []float32 {
 	rows := bottom - top
 	if top != left {
@@ -183,14 +183,14 @@ func (b Block) Products(top, bottom, left, right int, scratch *Scratch) []float3
 	return products
 }
 
-// productsWide is Products in float64.
-func (b Block) productsWide(top, bottom, left, right int, scratch *Scratch) []float64 {
+// products64 is Products for a block in float64.
+func (b Block) products64(top, bottom, left, right int, scratch *Scratch) []float64 {
 	rows := bottom - top
 	if top != left {
-		return multiplyWide(b, b, top, rows, left, right-left, scratch)
+		return multiply64(b, b, top, rows, left, right-left, scratch)
 	}
-	products := grow(&scratch.wide, rows*rows)
-	x := blas64.General{Rows: b.n, Cols: rows, Stride: b.stride, Data: b.wide[top:]}
+	products := grow(&scratch.products64, rows*rows)
+	x := blas64.General{Rows: b.n, Cols: rows, Stride: b.stride, Data: b.rows64[top:]}
 	blas64.Syrk(blas.Trans, 1, x, 0, blas64.Symmetric{Uplo: blas.Upper, N: rows, Stride: rows, Data: products})
 	return products
 }

@@ -23,26 +23,26 @@ func Eigen(a []float64, n int) (values []float64, vectors *mat.Dense, err error)
 	if err != nil {
 		return nil, nil, err
 	}
-	return reversed(values), largest(a, n, n), nil
+	return reversed(values), leadingColumns(a, n, n), nil
 }
 
-// LeadingEigen returns the eigenvalues, descending, of a symmetric n x n matrix, and the
-// eigenvectors of the k largest as columns. k is the result of count, which is called with all
+// LeadingEigen returns all eigenvalues of a symmetric n x n matrix, descending, and the eigenvectors
+// of the k largest as columns, n x k. k is the result of count, which is called with all
 // eigenvalues. vectors is nil for k = 0. a is row-major, upper triangle; it is overwritten.
 func LeadingEigen(a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error) {
 	return leadingEigen(a, n, count)
 }
 
-// leadingEigen is LeadingEigen. Accelerate replaces it.
+// leadingEigen implements LeadingEigen. LoadBackend replaces it.
 var leadingEigen = leadingOfAll
 
-// leadingOfAll computes all eigenvectors.
+// leadingOfAll implements LeadingEigen by computing all eigenvectors.
 func leadingOfAll(a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error) {
 	if values, err = eigen(a, n); err != nil {
 		return nil, nil, err
 	}
 	if k := count(reversed(values)); k > 0 {
-		vectors = largest(a, n, k)
+		vectors = leadingColumns(a, n, k)
 	}
 	return values, vectors, nil
 }
@@ -62,12 +62,12 @@ func Decompose(a *mat.Dense) (u *mat.Dense, s []float64, v *mat.Dense, err error
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	s, v, u = reversed(values), largest(gram, cols, cols), new(mat.Dense)
+	s, v, u = reversed(values), leadingColumns(gram, cols, cols), new(mat.Dense)
 	u.Mul(a, v)
 	scale := make([]float64, cols)
 	for i, square := range s {
 		s[i] = math.Sqrt(max(square, 0))
-		if s[i] > smallest*s[0] {
+		if s[i] > relativeTolerance*s[0] {
 			scale[i] = 1 / s[i]
 		}
 	}
@@ -80,9 +80,9 @@ func Decompose(a *mat.Dense) (u *mat.Dense, s []float64, v *mat.Dense, err error
 	return u, s, v, nil
 }
 
-// smallest is a part of the largest singular value. Decompose takes singular values below it for
-// zero.
-const smallest = 1e-8
+// relativeTolerance is a fraction of the largest singular value. For singular values up to it,
+// Decompose returns zero vectors on the longer side.
+const relativeTolerance = 1e-8
 
 // SVD returns the thin singular value decomposition U diag(s) Vᵀ of an m x n matrix. The errors of
 // all singular values are of the order of the rounding of the largest. a is overwritten.
@@ -104,32 +104,32 @@ func SingularValues(a *mat.Dense) ([]float64, error) {
 func singular(job lapack.SVDJob, a *mat.Dense, u, vt blas64.General) ([]float64, error) {
 	m, n := a.Dims()
 	s := make([]float64, min(m, n))
-	want := make([]float64, 1)
-	lapack64.Gesvd(job, job, a.RawMatrix(), u, vt, s, want, -1)
-	work := make([]float64, int(want[0]))
+	size := make([]float64, 1)
+	lapack64.Gesvd(job, job, a.RawMatrix(), u, vt, s, size, -1)
+	work := make([]float64, int(size[0]))
 	if !lapack64.Gesvd(job, job, a.RawMatrix(), u, vt, s, work, len(work)) {
 		return nil, fmt.Errorf("singular values of a %d x %d matrix: %w", m, n, ErrNotConverged)
 	}
 	return s, nil
 }
 
-// eigen returns the eigenvalues, ascending, of a symmetric n x n matrix, of which it reads the
-// upper triangle, and replaces its columns by the eigenvectors.
+// eigen returns the eigenvalues of a symmetric n x n matrix, ascending. It reads the upper triangle
+// of a, and replaces the columns of a by the eigenvectors.
 func eigen(a []float64, n int) ([]float64, error) {
 	values := make([]float64, n)
 	m := blas64.Symmetric{Uplo: blas.Upper, N: n, Stride: n, Data: a}
-	want := make([]float64, 1)
-	lapack64.Syev(lapack.EVCompute, m, values, want, -1)
-	work := make([]float64, int(want[0]))
+	size := make([]float64, 1)
+	lapack64.Syev(lapack.EVCompute, m, values, size, -1)
+	work := make([]float64, int(size[0]))
 	if !lapack64.Syev(lapack.EVCompute, m, values, work, len(work)) {
 		return nil, fmt.Errorf("eigenvectors of a symmetric %d x %d matrix: %w", n, n, ErrNotConverged)
 	}
 	return values, nil
 }
 
-// largest returns the eigenvectors of the k largest eigenvalues from the columns of eigen, in
-// descending order: n x k.
-func largest(columns []float64, n, k int) *mat.Dense {
+// leadingColumns returns the last k columns of an n x n matrix in reverse order: the eigenvectors of
+// the k largest eigenvalues, descending, from those of eigen.
+func leadingColumns(columns []float64, n, k int) *mat.Dense {
 	out := mat.NewDense(n, k, nil)
 	for i := range n {
 		row, from := out.RawRowView(i), columns[i*n:(i+1)*n]

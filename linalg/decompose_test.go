@@ -27,10 +27,10 @@ func TestDecomposeReconstructs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var back mat.Dense
-		back.Product(p, mat.NewDiagDense(len(s), s), q.T())
-		if len(s) != min(rows, cols) || !mat.EqualApprox(&back, k, 1e-9) {
-			t.Fatalf("P diag(s) Qᵀ is not the %d x %d matrix", rows, cols)
+		var product mat.Dense
+		product.Product(p, mat.NewDiagDense(len(s), s), q.T())
+		if len(s) != min(rows, cols) || !mat.EqualApprox(&product, k, 1e-9) {
+			t.Fatalf("P diag(s) Qᵀ is not the decomposed %d x %d matrix", rows, cols)
 		}
 	})
 }
@@ -38,7 +38,7 @@ func TestDecomposeReconstructs(t *testing.T) {
 // The float32 decompositions of a library agree with those in float64.
 func TestSingleDecompositionsAgree(t *testing.T) {
 	t.Parallel()
-	fast := fastLAPACK{lib: native(t)}
+	fast := fastLAPACK{lib: fastLibrary(t)}
 	rapid.Check(t, func(t *rapid.T) {
 		g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		n := rapid.IntRange(0, 9).Draw(t, "n")
@@ -49,15 +49,15 @@ func TestSingleDecompositionsAgree(t *testing.T) {
 		for i := range a {
 			a[i] = float32(product.RawMatrix().Data[i])
 		}
-		for _, l := range []singleLAPACK{fast, byDouble{}} {
+		for _, l := range []singleLAPACK{fast, viaFloat64{}} {
 			c := append([]float32(nil), a...)
 			if !l.cholesky(c, n, max(n, 1)) {
-				t.Fatal("not positive definite")
+				t.Fatalf("%T: cholesky = false for a positive definite matrix", l)
 			}
 			v := append([]float32(nil), a...)
 			values, ok := l.eigen(v, n)
 			if !ok {
-				t.Fatal("not converged")
+				t.Fatalf("%T: eigen does not converge", l)
 			}
 			for i := range n {
 				for j := i; j < n; j++ {
@@ -70,14 +70,14 @@ func TestSingleDecompositionsAgree(t *testing.T) {
 					}
 					want := float64(a[i*n+j])
 					if math.Abs(tt-want) > 1e-4 || math.Abs(vv-want) > 1e-4 {
-						t.Fatalf("%T: [%d, %d] is %v and %v, want %v", l, i, j, tt, vv, want)
+						t.Fatalf("%T: element [%d, %d] of Tᵀ T = %v and of V diag(w) Vᵀ = %v, want %v", l, i, j, tt, vv, want)
 					}
 				}
 			}
 		}
 		indefinite := []float32{1, 2, 2, 1}
 		if fast.cholesky(indefinite, 2, 2) {
-			t.Fatal("an indefinite matrix has a factor")
+			t.Fatal("cholesky accepted an indefinite matrix")
 		}
 	})
 }

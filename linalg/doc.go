@@ -1,28 +1,28 @@
-// Package linalg gathers the second moments of streamed observations, decomposes them, and connects
-// gonum to a fast BLAS.
+// Package linalg accumulates scatter matrices of streamed observations, decomposes matrices, and
+// connects gonum to a fast BLAS and LAPACK library.
 //
-// A Scatter holds the number, the mean m and the centred second moments of observations x_t,
+// A Scatter holds the number, the mean m and the scatter matrix of observations x_t,
 //
 //	S = sum_t (x_t - m)(x_t - m)ᵀ,
 //
-// so the observations themselves need not be stored. A block of observations is multiplied in
-// float32 around its own mean, where nothing cancels, and added in float64 by the rule of Chan,
-// Golub and LeVeque (1983),
+// so the observations themselves need not be stored. The scatter of a block of observations is
+// computed in float32 about the block's own mean, which avoids cancellation. It is added in float64
+// by the rule of Chan, Golub and LeVeque (1983) for blocks a and b,
 //
 //	S = S_a + S_b + n_a n_b / (n_a + n_b) (m_b - m_a)(m_b - m_a)ᵀ.
 //
-// For paired observations x and y, the scatter of the concatenated vectors (x, y) has three parts:
-// the scatter of x, that of y, and that between them. A Joint is the scatter between two sets of
-// variables alone, for comparisons of several sets with several others.
+// For paired observations x and y, the Scatter of the concatenated vectors (x, y) contains that of
+// x, that of y, and the products between x and y. A CrossScatter holds only the products between x
+// and y, for comparisons of several x with several y.
 //
 // Eigen, LeadingEigen, Decompose, SVD and related functions decompose matrices in float64 or
-// float32.
+// float32. For example, the eigenvalues and eigenvectors of a scatter matrix:
 //
 //	s := linalg.NewScatter[float64](p)
 //	s.Add(linalg.Centre(rows, p), nil, new(linalg.Scratch)) // rows: n x p
 //	values, vectors, err := linalg.Eigen(s.Square(0, p), p)
 //
-// All functions use gonum. Accelerate replaces its BLAS and LAPACK by OpenBLAS, MKL or Apple's
-// Accelerate where one is installed. A 1024 x 1024 symmetric eigenproblem then takes 0.14 s instead
-// of 11 s.
+// All functions use gonum. LoadBackend replaces its BLAS and LAPACK by OpenBLAS, MKL or Apple's
+// Accelerate, if one is installed. For example, a 1024 x 1024 symmetric eigenproblem then takes
+// 0.14 s instead of 11 s.
 package linalg

@@ -10,8 +10,8 @@ import (
 // it is set. It must be called before the library is loaded.
 //
 // OpenBLAS chooses kernels by the model of the processor. For a processor that is newer than the
-// library it takes the SSE3 kernels ("Prescott"). With version 0.3.21 on a Xeon of 2023 these take
-// nine times as long, and eigenproblems in parallel threads do not converge.
+// library it chooses the SSE3 kernels ("Prescott"). With version 0.3.21 on a Xeon of 2023 these are
+// nine times slower, and eigenvalue iterations in parallel threads do not converge.
 func chooseKernels() error {
 	const variable = "OPENBLAS_CORETYPE"
 	if _, set := os.LookupEnv(variable); set {

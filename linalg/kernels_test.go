@@ -6,18 +6,18 @@ import (
 	"testing"
 )
 
-// chooseKernels does not change a choice of the user. Otherwise it chooses kernels that the
-// processor supports, or none.
+// chooseKernels does not change OPENBLAS_CORETYPE if the user has set it. Otherwise it sets one of
+// two values, or none.
 func TestChooseKernels(t *testing.T) {
 	const variable = "OPENBLAS_CORETYPE"
 	t.Setenv(variable, "Nehalem")
 	if err := chooseKernels(); err != nil || os.Getenv(variable) != "Nehalem" {
-		t.Errorf("the user's choice became %q (%v)", os.Getenv(variable), err)
+		t.Errorf("OPENBLAS_CORETYPE = %q (error %v), want Nehalem, as the user has set it", os.Getenv(variable), err)
 	}
 	if err := os.Unsetenv(variable); err != nil { // Setenv above restores it
 		t.Fatal(err)
 	}
 	if err := chooseKernels(); err != nil || !slices.Contains([]string{"", "Haswell", "SkylakeX"}, os.Getenv(variable)) {
-		t.Errorf("kernels %q (%v)", os.Getenv(variable), err)
+		t.Errorf("OPENBLAS_CORETYPE = %q (error %v), want Haswell, SkylakeX or none", os.Getenv(variable), err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// fastLAPACK is gonum's LAPACK with some decompositions of a library, which uses divide and conquer
-// instead of QR iterations.
+// fastLAPACK is gonum's LAPACK with some decompositions replaced by those of a library, which use
+// divide and conquer instead of QR iterations.
 type fastLAPACK struct {
 	gonum.Implementation
 	lib *library
@@ -22,15 +22,15 @@ func (f fastLAPACK) Dpotrf(ul blas.Uplo, n int, a []float64, lda int) (ok bool) 
 	if n == 0 {
 		return true
 	}
-	fits("A", a, n, n, lda)
+	checkSize("A", a, n, n, lda)
 	var info int32
-	f.lib.dpotrf(flip(ul), i32(n), &a[0], i32(lda), &info, charLen)
+	f.lib.dpotrf(flipUplo(ul), int32Ptr(n), &a[0], int32Ptr(lda), &info, charLen)
 	return info == 0
 }
 
 // Dsyev computes the eigenvalues of a symmetric matrix in ascending order and, with EVCompute, its
-// eigenvectors as the columns of a. It is LAPACK's dsyevd. Workspace that is too short for dsyevd
-// is replaced.
+// eigenvectors as the columns of a. It calls LAPACK's dsyevd, which needs more workspace than dsyev:
+// if work is too short, it allocates its own.
 func (f fastLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64, lwork int) (ok bool) {
 	lw, li := 2*n+1, 1
 	if jobz == lapack.EVCompute {
@@ -43,32 +43,32 @@ func (f fastLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, l
 	if n == 0 {
 		return true
 	}
-	fits("A", a, n, n, lda)
-	fits("the eigenvalues", w, 1, n, n)
+	checkSize("A", a, n, n, lda)
+	checkSize("the eigenvalues", w, 1, n, n)
 	if len(work) < lw {
 		work = make([]float64, lw)
 	}
 	var info int32
-	f.lib.dsyevd(letter(jobz), flip(ul), i32(n), &a[0], i32(lda), &w[0], &work[0], i32(lw), &make([]int32, li)[0], i32(li), &info, charLen, charLen)
+	f.lib.dsyevd(charPtr(jobz), flipUplo(ul), int32Ptr(n), &a[0], int32Ptr(lda), &w[0], &work[0], int32Ptr(lw), &make([]int32, li)[0], int32Ptr(li), &info, charLen, charLen)
 	if jobz == lapack.EVCompute {
 		transpose(a, n, lda)
 	}
 	return info == 0
 }
 
-// leading is leadingOfAll without the work for the other eigenvectors. It reduces the matrix to
-// tridiagonal form, solves that by divide and conquer, and transforms only the wanted eigenvectors
-// back. Unlike LAPACK's dsyevd it does not scale matrices with numbers above 1e146 or below 1e-146.
-// Sums of squares in float32 have no such numbers.
+// leading implements LeadingEigen. It reduces the matrix to tridiagonal form, solves the tridiagonal
+// problem by divide and conquer, and transforms only the k leading eigenvectors back. Unlike LAPACK's
+// dsyevd it does not scale matrices with values above 1e146 or below 1e-146. Sums of squares of
+// float32 values are not that large or small.
 func (f fastLAPACK) leading(a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error) {
-	fits("A", a, n, n, n)
+	checkSize("A", a, n, n, n)
 	values, z, work := make([]float64, n), make([]float64, n*n), make([]float64, n*n+64*n)
 	sub, tau, iwork := make([]float64, n), make([]float64, n), make([]int32, 3+5*n)
-	lwork := i32(len(work))
+	lwork := int32Ptr(len(work))
 	var info int32
-	f.lib.dsytrd(flip(blas.Upper), i32(n), &a[0], i32(n), &values[0], &sub[0], &tau[0], &work[0], lwork, &info, charLen)
+	f.lib.dsytrd(flipUplo(blas.Upper), int32Ptr(n), &a[0], int32Ptr(n), &values[0], &sub[0], &tau[0], &work[0], lwork, &info, charLen)
 	if info == 0 {
-		f.lib.dstedc(letter(lapack.EVTridiag), i32(n), &values[0], &sub[0], &z[0], i32(n), &work[0], lwork, &iwork[0], i32(len(iwork)), &info, charLen)
+		f.lib.dstedc(charPtr(lapack.EVTridiag), int32Ptr(n), &values[0], &sub[0], &z[0], int32Ptr(n), &work[0], lwork, &iwork[0], int32Ptr(len(iwork)), &info, charLen)
 	}
 	if info != 0 {
 		return nil, nil, fmt.Errorf("eigenvectors of a symmetric %d x %d matrix: %w", n, n, ErrNotConverged)
@@ -79,13 +79,13 @@ func (f fastLAPACK) leading(a []float64, n int, count func(values []float64) int
 	}
 	z = z[(n-k)*n:] // the columns of the k largest
 	if n > 1 {
-		f.lib.dormqr(letter(blas.Left), letter(blas.NoTrans), i32(n-1), i32(k), i32(n-1), &a[1], i32(n), &tau[0], &z[1], i32(n), &work[0], lwork, &info, charLen, charLen)
+		f.lib.dormqr(charPtr(blas.Left), charPtr(blas.NoTrans), int32Ptr(n-1), int32Ptr(k), int32Ptr(n-1), &a[1], int32Ptr(n), &tau[0], &z[1], int32Ptr(n), &work[0], lwork, &info, charLen, charLen)
 	}
 	return values, columns(z, n, k), nil
 }
 
-// columns returns the n x k matrix whose columns are the k rows, the last one first. It works in
-// tiles that fit the cache.
+// columns returns the n x k matrix whose columns are the k rows, the last row first. It works in
+// tiles that fit in the cache.
 func columns(rows []float64, n, k int) *mat.Dense {
 	const side = 32
 	out := mat.NewDense(n, k, make([]float64, n*k))
@@ -107,26 +107,27 @@ func (f fastLAPACK) cholesky(a []float32, n, stride int) bool {
 	if n == 0 {
 		return true
 	}
-	fits("A", a, n, n, stride)
+	checkSize("A", a, n, n, stride)
 	var info int32
-	f.lib.spotrf(flip(blas.Upper), i32(n), &a[0], i32(stride), &info, charLen)
+	f.lib.spotrf(flipUplo(blas.Upper), int32Ptr(n), &a[0], int32Ptr(stride), &info, charLen)
 	return info == 0
 }
 
-// eigen implements singleLAPACK. The columns of the library are the rows here.
+// eigen implements singleLAPACK. The library's eigenvectors, columns in column-major order, are the
+// rows of a.
 func (f fastLAPACK) eigen(a []float32, n int) ([]float32, bool) {
 	values := make([]float32, n)
 	if n == 0 {
 		return values, true
 	}
-	fits("A", a, n, n, n)
+	checkSize("A", a, n, n, n)
 	work, iwork := make([]float32, 1+6*n+2*n*n), make([]int32, 3+5*n)
 	var info int32
-	f.lib.ssyevd(letter(lapack.EVCompute), flip(blas.Upper), i32(n), &a[0], i32(n), &values[0], &work[0], i32(len(work)), &iwork[0], i32(len(iwork)), &info, charLen, charLen)
+	f.lib.ssyevd(charPtr(lapack.EVCompute), flipUplo(blas.Upper), int32Ptr(n), &a[0], int32Ptr(n), &values[0], &work[0], int32Ptr(len(work)), &iwork[0], int32Ptr(len(iwork)), &info, charLen, charLen)
 	return values, info == 0
 }
 
-// transpose transposes a square matrix in place, in tiles that fit the cache.
+// transpose transposes a square matrix in place, in tiles that fit in the cache.
 func transpose(a []float64, n, lda int) {
 	const side = 32
 	for i0 := 0; i0 < n; i0 += side {
@@ -146,33 +147,33 @@ func (f fastLAPACK) Dgesvd(jobU, jobVT lapack.SVDJob, m, n int, a []float64, lda
 	if jobU != jobVT || jobU == lapack.SVDOverwrite || min(m, n) == 0 || lwork == -1 {
 		return f.Implementation.Dgesvd(jobU, jobVT, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork)
 	}
-	fits("A", a, m, n, lda)
-	fits("the singular values", s, 1, min(m, n), min(m, n))
+	checkSize("A", a, m, n, lda)
+	checkSize("the singular values", s, 1, min(m, n), min(m, n))
 	var none float64
 	pu, pvt := &none, &none
 	if jobU != lapack.SVDNone {
 		urows, vrows := m, n
 		if jobU == lapack.SVDStore {
 			vrows = min(m, n)
-			fits("U", u, urows, min(m, n), ldu)
+			checkSize("U", u, urows, min(m, n), ldu)
 		} else {
-			fits("U", u, urows, m, ldu)
+			checkSize("U", u, urows, m, ldu)
 		}
-		fits("Vᵀ", vt, vrows, n, ldvt)
+		checkSize("Vᵀ", vt, vrows, n, ldvt)
 		pu, pvt = &u[0], &vt[0]
 	}
 	// In column-major order, a holds Aᵀ = V S Uᵀ. So dgesdd's U is V, which in memory equals a
 	// row-major Vᵀ, and its Vᵀ is Uᵀ, which equals a row-major U.
-	job := letter(jobU)
+	job := charPtr(jobU)
 	iwork := make([]int32, 8*min(m, n))
 	var info int32
-	var want float64
+	var size float64
 	call := func(work *float64, lwork int) {
-		f.lib.dgesdd(job, i32(n), i32(m), &a[0], i32(lda), &s[0], pvt, i32(ldvt), pu, i32(ldu), work, i32(lwork), &iwork[0], &info, charLen)
+		f.lib.dgesdd(job, int32Ptr(n), int32Ptr(m), &a[0], int32Ptr(lda), &s[0], pvt, int32Ptr(ldvt), pu, int32Ptr(ldu), work, int32Ptr(lwork), &iwork[0], &info, charLen)
 	}
-	call(&want, -1)
+	call(&size, -1)
 	if info == 0 {
-		work = make([]float64, int(want))
+		work = make([]float64, int(size))
 		call(&work[0], len(work))
 	}
 	return info == 0

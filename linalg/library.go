@@ -10,10 +10,10 @@ import (
 	"gonum.org/v1/gonum/lapack"
 )
 
-// A library holds the Fortran functions of a BLAS and LAPACK. OpenBLAS, MKL and Accelerate all
-// export these; some builds lack the C interfaces. Matrices are column-major, arguments are
-// pointers, and integers have 32 bits. The last integers of a function are the lengths of its
-// character arguments, which gfortran expects.
+// A library holds the Fortran functions of a BLAS and LAPACK library. OpenBLAS, MKL and Apple's
+// Accelerate all export these, while some builds lack the C interfaces. Matrices are column-major,
+// arguments are pointers, and integers have 32 bits. The last arguments of a function are the
+// lengths of its character arguments, which gfortran expects.
 type library struct {
 	dgemm  func(ta, tb *byte, m, n, k *int32, alpha, a *float64, lda *int32, b *float64, ldb *int32, beta, c *float64, ldc *int32, l1, l2 int)
 	sgemm  func(ta, tb *byte, m, n, k *int32, alpha, a *float32, lda *int32, b *float32, ldb *int32, beta, c *float32, ldc *int32, l1, l2 int)
@@ -37,12 +37,12 @@ type library struct {
 
 type trsmFunc[T any] func(side, uplo, ta, diag *byte, m, n *int32, alpha, a *T, lda *int32, b *T, ldb *int32, l1, l2, l3, l4 int)
 
-// unusable is the error for a library that was found but cannot be used.
-type unusable struct{ path, why string }
+// An unusableError is the error for a library that was found but cannot be used.
+type unusableError struct{ path, reason string }
 
-func (e *unusable) Error() string { return fmt.Sprintf("%s is not used: %s", e.path, e.why) }
+func (e *unusableError) Error() string { return fmt.Sprintf("%s is not used: %s", e.path, e.reason) }
 
-// open loads a library and checks it.
+// open loads a library and checks that it can be used.
 func open(path string) (*library, error) {
 	if err := chooseKernels(); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func open(path string) (*library, error) {
 	lib := &library{}
 	lib.identify(handle)
 	if strings.Contains(lib.version, "USE64BITINT") {
-		return nil, &unusable{path, "it is built for 64-bit integers"}
+		return nil, &unusableError{path, "it is built for 64-bit integers"}
 	}
 	for name, f := range map[string]any{
 		"dgemm_": &lib.dgemm, "sgemm_": &lib.sgemm, "dsyrk_": &lib.dsyrk, "ssyrk_": &lib.ssyrk, "dtrsm_": &lib.dtrsm, "strsm_": &lib.strsm,
@@ -63,17 +63,18 @@ func open(path string) (*library, error) {
 	} {
 		at, err := symbol(handle, name)
 		if err != nil {
-			return nil, &unusable{path, "it lacks " + name}
+			return nil, &unusableError{path, "it lacks " + name}
 		}
 		purego.RegisterFunc(f, at)
 	}
 	if !lib.works() {
-		return nil, &unusable{path, "it gets a 2 x 2 problem wrong"}
+		return nil, &unusableError{path, "its results for a 2 x 2 problem are wrong"}
 	}
 	return lib, nil
 }
 
-// identify sets the name and version of the library. Each library has functions that others lack.
+// identify sets the name and version of the library. It recognises a library by a function that the
+// others lack.
 func (l *library) identify(handle uintptr) {
 	bind := func(f any, name string) bool {
 		at, err := symbol(handle, name)
@@ -91,7 +92,7 @@ func (l *library) identify(handle uintptr) {
 		bind(&l.setThreads, "openblas_set_num_threads")
 	case bind(&layer, "MKL_Set_Interface_Layer"):
 		l.name = "MKL"
-		const lp64 = 0 // 32-bit integers, whatever the environment says
+		const lp64 = 0 // 32-bit integers, also if the environment asks for 64-bit ones
 		layer(lp64)
 		bind(&l.getThreads, "MKL_Get_Max_Threads")
 		bind(&l.setThreads, "MKL_Set_Num_Threads")
@@ -110,7 +111,7 @@ func (l *library) backend(path string) Backend {
 	return b
 }
 
-// works reports whether the library computes a known product and a known eigenproblem correctly. A
+// works reports whether the library computes a known product and known eigenvalues correctly. A
 // library with another calling convention does not.
 func (l *library) works() bool {
 	c := make([]float64, 4)

@@ -9,26 +9,25 @@ import (
 // A Scatter holds the number, the mean and the centred second moments of observations of P
 // variables. T is the precision of the sums.
 type Scatter[T float32 | float64] struct {
-	P    int
-	N    int
-	Mean []float64 // P
+	P    int       // number of variables
+	N    int       // number of observations
+	Mean []float64 // P values
 	Data []T       // the rows of the upper triangle of sum (x - mean)(x - mean)ᵀ: P (P + 1) / 2 values
 }
 
-// NewScatter returns the scatter of no observations of p variables.
+// NewScatter returns a Scatter of p variables without observations.
 func NewScatter[T float32 | float64](p int) *Scatter[T] {
 	return &Scatter[T]{P: p, Mean: make([]float64, p), Data: make([]T, p*(p+1)/2)}
 }
 
-// Row returns row i of the upper triangle from column j on, for j >= i. It shares memory with the
-// scatter.
+// Row returns row i of the upper triangle from column j on, for j >= i. It shares memory with s.
 func (s *Scatter[T]) Row(i, j int) []T {
 	end := (i + 1) * (2*s.P - i) / 2
 	return s.Data[end-(s.P-j) : end]
 }
 
-// Square returns a copy of the scatter of the variables lo to hi (exclusive): square, row-major,
-// upper triangle, with zeros below.
+// Square returns the upper triangle of the scatter of the variables lo to hi (exclusive), as a copy:
+// (hi-lo) x (hi-lo), row-major, with zeros below the diagonal.
 func (s *Scatter[T]) Square(lo, hi int) []T {
 	n := hi - lo
 	out := make([]T, n*n)
@@ -71,7 +70,7 @@ func (s *Scatter[T]) Merge(o *Scatter[T]) {
 	u.End()
 }
 
-// Clone returns a copy that shares no memory.
+// Clone returns a copy that shares no memory with s.
 func (s *Scatter[T]) Clone() *Scatter[T] {
 	return &Scatter[T]{P: s.P, N: s.N, Mean: append([]float64(nil), s.Mean...), Data: append([]T(nil), s.Data...)}
 }
@@ -86,7 +85,8 @@ func (s *Scatter[T]) Write(w *state.Writer) {
 	writeValues(w, s.Data)
 }
 
-// Read replaces the scatter by one of as many variables from a state. The reader keeps the error.
+// Read replaces the scatter by one of the same number of variables from a state. An error is
+// recorded in r.
 func (s *Scatter[T]) Read(r *state.Reader) {
 	if s.N = readCount(r); s.N == 0 {
 		s.Clear()

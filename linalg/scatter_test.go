@@ -38,10 +38,10 @@ func gaussian(g *rand.Rand, n, p int, offset float32) []float32 {
 	return x
 }
 
-// centrings are the functions that return a block of rows of p variables.
+// centrings are functions that return a Block of n x p rows.
 var centrings = []func(rows []float32, p int) Block{Centre, summed}
 
-// summed returns a block from rows whose sum is known.
+// summed is CentreSummed with the sum of the rows.
 func summed(rows []float32, p int) Block {
 	sum := make([]float64, p)
 	SumRows(sum, rows)
@@ -53,8 +53,8 @@ func TestScatterOfBlocks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		p, n := rapid.IntRange(1, 12).Draw(t, "p"), rapid.IntRange(1, 60).Draw(t, "n")
-		// A mean of a thousand deviations costs no precision, since products are computed around
-		// it.
+		// A mean of 1000 standard deviations costs no precision, since products are computed about
+		// the mean.
 		rows := gaussian(g, n, p, rapid.SampledFrom([]float32{0, 3, 1000}).Draw(t, "offset"))
 		mean, want := textbook(rows, p)
 		var scratch Scratch
@@ -72,7 +72,7 @@ func TestScatterOfBlocks(t *testing.T) {
 		if parts[0].N != n || groups[0].N != n {
 			t.Fatalf("%d and %d observations, want %d", parts[0].N, groups[0].N, n)
 		}
-		equal(t, "mean", parts[0].Mean, mean, 1e-9)
+		checkEqual(t, "mean", parts[0].Mean, mean, 1e-9)
 		tolerance := 3e-5 * float64(n)
 		square, between := parts[0].Square(0, p), parts[0].Between(0, p/2, p)
 		for i := range p {
@@ -98,7 +98,7 @@ func TestCentreKeepsNonFinite(t *testing.T) {
 		rows[3] = float32(bad)
 		b := Centre(rows, 2)
 		if b.mean[0] != 3 || !(math.IsNaN(b.mean[1]) || math.IsInf(b.mean[1], 0)) {
-			t.Errorf("means %v with %v among the second variable", b.mean, bad)
+			t.Errorf("mean with a value %v of the second variable = %v, want 3 and a value that is not finite", bad, b.mean)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func TestCentreKeepsNonFinite(t *testing.T) {
 func TestStateRoundTrip(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(1, 1))
-	s, f, c := NewScatter[float64](6), NewScatter[float32](6), NewJoint[float64](3, 3)
+	s, f, c := NewScatter[float64](6), NewScatter[float32](6), NewCrossScatter[float64](3, 3)
 	b := Centre(gaussian(g, 10, 6, 1), 6)
 	s.Add(b, f, new(Scratch))
 	c.Add(b.Columns(0, 3), b.Columns(3, 6), nil, new(Scratch))
@@ -114,7 +114,7 @@ func TestStateRoundTrip(t *testing.T) {
 	s.Write(w)
 	f.Write(w)
 	c.Write(w)
-	s2, f2, c2 := NewScatter[float64](6), NewScatter[float32](6), NewJoint[float64](3, 3)
+	s2, f2, c2 := NewScatter[float64](6), NewScatter[float32](6), NewCrossScatter[float64](3, 3)
 	r, err := state.NewReader(w.Bytes(), "test", 1)
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestStateRoundTrip(t *testing.T) {
 		return len(a) == len(b)
 	}
 	if s2.N != 10 || f2.N != 10 || c2.N != 10 || !same(s.Data, s2.Data) || !same(s.Mean, s2.Mean) || !same(c.Data, c2.Data) || f2.Data[3] != f.Data[3] {
-		t.Fatal("a state read back differs")
+		t.Fatal("Read does not return what Write wrote")
 	}
 	r, err = state.NewReader(w.Bytes(), "test", 1)
 	if err != nil {
@@ -142,11 +142,11 @@ func TestStateRoundTrip(t *testing.T) {
 	}
 	NewScatter[float64](7).Read(r)
 	if r.Close() == nil {
-		t.Fatal("a scatter of 6 variables was read as one of 7")
+		t.Fatal("Read accepted a scatter of 6 variables as one of 7")
 	}
 }
 
-// A scatter of more variables than a tile has is correct as well.
+// A scatter of more variables than fit in a tile agrees with the textbook formula.
 func TestScattersOfSeveralTiles(t *testing.T) {
 	t.Parallel()
 	const d, n = tile/2 + 30, 4
@@ -165,7 +165,7 @@ func compareScatters(t *testing.T, s *Scatter[float64], part *Scatter[float32], 
 	t.Helper()
 	for i := range 2 * d {
 		if math.Abs(s.Mean[i]-mean[i]) > 1e-6 {
-			t.Fatalf("mean %d is %v, want %v", i, s.Mean[i], mean[i])
+			t.Fatalf("mean %d = %v, want %v", i, s.Mean[i], mean[i])
 		}
 	}
 	got, got32, between := s.Square(0, 2*d), part.Square(0, 2*d), s.Between(0, d, 2*d)
@@ -182,7 +182,7 @@ func compareScatters(t *testing.T, s *Scatter[float64], part *Scatter[float32], 
 	}
 }
 
-// The total may be in float32 like the part.
+// Add also supports a scatter in float32, not only in float64.
 func TestScattersInSinglePrecision(t *testing.T) {
 	t.Parallel()
 	const p, n = 30, 100
@@ -195,20 +195,20 @@ func TestScattersInSinglePrecision(t *testing.T) {
 		}
 		for i, got := range s.Square(0, p) {
 			if i%p >= i/p && (math.Abs(float64(got)-want[i]) > 1e-3 || got != part.Square(0, p)[i]) {
-				t.Fatalf("scatter[%d] = %v and, as a part, %v, want %v", i, got, part.Square(0, p)[i], want[i])
+				t.Fatalf("scatter[%d] = %v and part %v, want %v", i, got, part.Square(0, p)[i], want[i])
 			}
 		}
 	}
 }
 
-// The scatter between columns of a block, one side permuted, does not depend on the number of
-// tiles.
-func TestJointsOfSeveralTiles(t *testing.T) {
+// A cross scatter of more variables than fit in a tile agrees with the textbook formula. The
+// observations of y are permuted.
+func TestCrossScattersOfSeveralTiles(t *testing.T) {
 	t.Parallel()
 	const d, n = tile + 30, 3
 	rows := gaussian(rand.New(rand.NewPCG(7, 8)), n, 2*d, 0)
 	original := slices.Clone(rows)
-	b, j := Centre(rows, 2*d), NewJoint[float64](d, d)
+	b, j := Centre(rows, 2*d), NewCrossScatter[float64](d, d)
 	j.Add(b.Columns(0, d), b.Columns(d, 2*d).Permuted([]int{1, 2, 0}), nil, new(Scratch))
 	mean, _ := textbook(original[:n*2*d], 2*d)
 	for _, at := range [][2]int{{0, 0}, {0, d - 1}, {d - 1, 0}, {d - 1, d - 1}, {tile - 1, tile}, {tile, tile - 1}} {
@@ -218,7 +218,7 @@ func TestJointsOfSeveralTiles(t *testing.T) {
 			want += (float64(original[i*2*d+at[0]]) - mean[at[0]]) * (float64(original[partner*2*d+d+at[1]]) - mean[d+at[1]])
 		}
 		if got := j.Data[at[0]*d+at[1]]; math.Abs(got-want) > 1e-5 {
-			t.Errorf("joint%v = %v, want %v", at, got, want)
+			t.Errorf("cross scatter%v = %v, want %v", at, got, want)
 		}
 	}
 }

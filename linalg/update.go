@@ -1,10 +1,10 @@
 package linalg
 
-// A meanStep says how the mean changes when nb observations of mean mb are added to na observations
-// of mean ma.
+// A meanStep describes how the mean changes when nb observations of mean mb are added to na
+// observations of mean ma.
 type meanStep struct {
-	n      int
-	mean   []float64 // of all
+	n      int       // na + nb
+	mean   []float64 // of all observations
 	delta  []float64 // mb - ma
 	factor float64   // na nb / (na + nb): the weight of delta deltaᵀ in the scatter
 }
@@ -14,11 +14,11 @@ func newStep(na int, ma []float64, nb int, mb []float64) meanStep {
 	if st.n == 0 {
 		return st
 	}
-	share := float64(nb) / float64(st.n)
-	st.factor = float64(na) * share
+	fraction := float64(nb) / float64(st.n)
+	st.factor = float64(na) * fraction
 	for i := range ma {
 		st.delta[i] = mb[i] - ma[i]
-		st.mean[i] = ma[i] + share*st.delta[i]
+		st.mean[i] = ma[i] + fraction*st.delta[i]
 	}
 	return st
 }
@@ -38,15 +38,15 @@ type Update[T float32 | float64] struct {
 	meanStep
 }
 
-// Begin starts to add n observations of the given mean. The caller must add each tile of the upper
+// Begin starts adding n observations of the given mean. The caller must add each tile of the upper
 // triangle once with AddProducts, and then call End.
 func (s *Scatter[T]) Begin(n int, mean []float64) Update[T] {
 	return Update[T]{s, newStep(s.N, s.Mean, n, mean)}
 }
 
-// AddProducts adds the products, about their mean, of the variables top to bottom with the
-// variables left to right (exclusive). products is row-major. Values below the diagonal are
-// ignored.
+// AddProducts adds one tile of the sums of products of the new observations about their mean: of the
+// variables top to bottom with the variables left to right (exclusive), row-major. Values below the
+// diagonal are ignored.
 func AddProducts[S, E float32 | float64](u Update[S], products []E, top, bottom, left, right int) {
 	if u.s == nil {
 		return
@@ -68,43 +68,44 @@ func (u Update[T]) End() {
 	}
 }
 
-// A JointUpdate adds observations to a Joint tile by tile. The zero JointUpdate has no effect.
-type JointUpdate[T float32 | float64] struct {
-	j    *Joint[T]
+// A CrossUpdate adds observations to a CrossScatter tile by tile. The zero CrossUpdate has no effect.
+type CrossUpdate[T float32 | float64] struct {
+	c    *CrossScatter[T]
 	x, y meanStep
 }
 
-// Begin starts to add n observations of the given means. The caller must add each tile once with
-// AddJointProducts, and then call End.
-func (j *Joint[T]) Begin(n int, meanX, meanY []float64) JointUpdate[T] {
-	return JointUpdate[T]{j, newStep(j.N, j.MeanX, n, meanX), newStep(j.N, j.MeanY, n, meanY)}
+// Begin starts adding n observations of the given means. The caller must add each tile once with
+// AddCrossProducts, and then call End.
+func (c *CrossScatter[T]) Begin(n int, meanX, meanY []float64) CrossUpdate[T] {
+	return CrossUpdate[T]{c, newStep(c.N, c.MeanX, n, meanX), newStep(c.N, c.MeanY, n, meanY)}
 }
 
-// AddJointProducts adds the products, about their means, of the variables top to bottom of x with
-// the variables left to right of y (exclusive). products is row-major.
-func AddJointProducts[S, E float32 | float64](u JointUpdate[S], products []E, top, bottom, left, right int) {
-	if u.j == nil {
+// AddCrossProducts adds one tile of the sums of products of the new observations about their means:
+// of the variables top to bottom of x with the variables left to right of y (exclusive), row-major.
+func AddCrossProducts[S, E float32 | float64](u CrossUpdate[S], products []E, top, bottom, left, right int) {
+	if u.c == nil {
 		return
 	}
 	cols := right - left
 	for i := top; i < bottom; i++ {
-		at := i*u.j.Q + left
-		addRow(u.j.Data[at:at+cols], products[(i-top)*cols:(i-top+1)*cols], u.x.factor*u.x.delta[i], u.y.delta[left:])
+		at := i*u.c.Q + left
+		addRow(u.c.Data[at:at+cols], products[(i-top)*cols:(i-top+1)*cols], u.x.factor*u.x.delta[i], u.y.delta[left:])
 	}
 }
 
 // End sets the number and the means of all observations.
-func (u JointUpdate[T]) End() {
-	if u.j != nil {
-		u.j.N, u.j.MeanX, u.j.MeanY = u.x.n, u.x.mean, u.y.mean
+func (u CrossUpdate[T]) End() {
+	if u.c != nil {
+		u.c.N, u.c.MeanX, u.c.MeanY = u.x.n, u.x.mean, u.y.mean
 	}
 }
 
-// bandSize is about the number of values that MergeStored reads at once.
+// bandSize is about the number of values that MergeStored reads in one call.
 const bandSize = 1 << 16
 
 // MergeStored adds n observations of the given mean whose scatter is stored outside of memory, in
-// float32 or float64. read fills values with those of its Data from index at on.
+// float32 or float64. read must fill values with the elements of the stored Scatter.Data from index
+// at on. If it fails, MergeStored returns its error and s is not usable.
 func MergeStored[S, T float32 | float64](s *Scatter[S], n int, mean []float64, read func(values []T, at int) error) error {
 	u := s.Begin(n, mean)
 	values := make([]T, bandSize+s.P)
@@ -125,5 +126,5 @@ func MergeStored[S, T float32 | float64](s *Scatter[S], n int, mean []float64, r
 	return nil
 }
 
-// offset returns where row i of the triangle begins in Data. Row P begins where Data ends.
+// offset returns the index in Data of the first value of row i. offset(P) is len(Data).
 func (s *Scatter[T]) offset(i int) int { return i * (2*s.P - i + 1) / 2 }

@@ -8,7 +8,7 @@ import (
 )
 
 // MergeStored gives the same scatter as Merge, in both precisions.
-func TestMergeStoredIsMerge(t *testing.T) {
+func TestMergeStored(t *testing.T) {
 	t.Parallel()
 	const p, n = 500, 20 // two bands
 	g := rand.New(rand.NewPCG(3, 4))
@@ -34,15 +34,15 @@ func TestMergeStoredIsMerge(t *testing.T) {
 	if calls < 2 || got.N != want.N || got32.N != want.N {
 		t.Errorf("%d calls, %d and %d observations, want %d", calls, got.N, got32.N, want.N)
 	}
-	equal(t, "mean", got.Mean, want.Mean, 0)
-	equal(t, "scatter", got.Data, want.Data, 0)
+	checkEqual(t, "mean", got.Mean, want.Mean, 0)
+	checkEqual(t, "scatter", got.Data, want.Data, 0)
 	for i, v := range got32.Data {
 		if math.Abs(v-want.Data[i]) > 1e-4 {
 			t.Fatalf("scatter[%d] = %v from float32, want %v", i, v, want.Data[i])
 		}
 	}
-	full := errors.New("unreadable")
-	if err := MergeStored(got, 1, wide.Mean, func([]float64, int) error { return full }); !errors.Is(err, full) {
-		t.Errorf("error %v", err)
+	unreadable := errors.New("unreadable")
+	if err := MergeStored(got, 1, wide.Mean, func([]float64, int) error { return unreadable }); !errors.Is(err, unreadable) {
+		t.Errorf("error %v, want %v", err, unreadable)
 	}
 }

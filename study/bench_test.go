@@ -34,7 +34,7 @@ measures: [%s]
 // benchRun measures complete runs of a study: opening, engine, measures and files. work is the
 // number of items that bench.py counts.
 func benchRun(b *testing.B, s *Study, work int) {
-	blas := linalg.Accelerate()
+	blas := linalg.LoadBackend()
 	o := Options{Runtime: orttest.Load(b), BLAS: &blas}
 	machine.BoundGarbage(int64(s.Memory)) // as the command does
 	for b.Loop() {

@@ -185,7 +185,7 @@ func TestPredictionsAndDistancesAgreeWithPyTorch(t *testing.T) {
 // comes to that, 4e-8 at the least.
 func TestSEISAgreesWithSingularValueDecompositions(t *testing.T) {
 	// Not parallel: the library is set while no other test computes.
-	if b := linalg.Accelerate(); b.Path == "" {
+	if b := linalg.LoadBackend(); b.Path == "" {
 		t.Skipf("no fast BLAS, without which this takes an hour: %s", b.Hint)
 	}
 	g := readGolden(t)

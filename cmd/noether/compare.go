@@ -67,7 +67,7 @@ all of them: --measure all. With --measure seis, the second array is the same la
 			if len(pairs) == 0 {
 				return usagef(c, "compare takes pairs of arrays, or one .npz file with two or more")
 			}
-			if blas := linalg.Accelerate(); blas.Hint != "" {
+			if blas := linalg.LoadBackend(); blas.Hint != "" {
 				note("no fast BLAS was found: " + blas.Hint)
 			}
 			var cells []scores.Cell

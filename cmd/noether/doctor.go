@@ -103,7 +103,7 @@ func examineAcceleration(engine *engineFlags) finding {
 }
 
 func examineBLAS() finding {
-	blas := linalg.Accelerate()
+	blas := linalg.LoadBackend()
 	if blas.Hint != "" {
 		return finding{What: "BLAS", Mend: strings.TrimSpace(blas.Hint + " (it works without, several times slower) " + blas.Problem)}
 	}

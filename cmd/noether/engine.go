@@ -61,7 +61,7 @@ func (e *engineFlags) open() (study.Options, error) {
 	if limit := machine.MemoryLimit(); limit > 0 {
 		debug.SetMemoryLimit(limit / 4 * 3) // collect rather than be killed
 	}
-	blas := linalg.Accelerate()
+	blas := linalg.LoadBackend()
 	blas.SetThreads(threads)
 	if blas.Hint != "" {
 		note("no fast BLAS was found, so most linear algebra is computed in plain Go, several times slower: " + blas.Hint)

@@ -292,7 +292,7 @@ func (f *invertFlags) write(s *inversionSummary, x, found tensor.Tensor) error {
 		distances.Data[i] = float32(sample.Distance)
 	}
 	files := map[string]func(w io.Writer) error{
-		"contact.png":   func(w io.Writer) error { return png.Encode(w, invert.Sheet(x, found)) },
+		"contact.png":   func(w io.Writer) error { return png.Encode(w, invert.ContactSheet(x, found)) },
 		"contact.json":  func(w io.Writer) error { return json.NewEncoder(w).Encode(s.caption()) },
 		"x.npy":         func(w io.Writer) error { return dataset.WriteNPY(w, x) },
 		"inverted.npy":  func(w io.Writer) error { return dataset.WriteNPY(w, found) },

@@ -247,7 +247,7 @@ func TestErrors(t *testing.T) {
 		"all alike":    func(s *robust.Settings) { s.Restarts, s.Random = 2, false },
 		"radius 0":     func(s *robust.Settings) { s.Radius = 0 },
 		`norm "l1"`:    func(s *robust.Settings) { s.Norm = "l1" },
-		"-1 steps":     func(s *robust.Settings) { s.Steps = -1 },
+		"steps is -1":  func(s *robust.Settings) { s.Steps = -1 },
 		"step size -1": func(s *robust.Settings) { s.StepSize = -1 },
 	} {
 		s := robust.Defaults()

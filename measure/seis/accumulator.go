@@ -17,9 +17,9 @@ type accumulator struct {
 	maps     featureMaps
 	segments segments
 
-	total   *linalg.Scatter[float64] // of all observations or, with an interval, of the group that is open
-	null    *linalg.Joint[float64]   // of pairs that do not belong together; nil where no null is wanted
-	groups  *groups                  // of the interval; none where there is no interval
+	total   *linalg.Scatter[float64]      // of all observations or, with an interval, of the group that is open
+	null    *linalg.CrossScatter[float64] // of pairs that do not belong together; nil where no null is wanted
+	groups  *groups                       // of the interval; none where there is no interval
 	segment segment
 	clean   *cleanView // shared with the layer's other accumulators
 
@@ -43,7 +43,7 @@ func newAccumulator(m *seis, s measure.Site, p featureMaps) *accumulator {
 		total: linalg.NewScatter[float64](2 * d), clean: m.clean.of(s, p),
 	}
 	if m.settings.Null {
-		a.null = linalg.NewJoint[float64](d, d)
+		a.null = linalg.NewCrossScatter[float64](d, d)
 	}
 	a.groups = newGroups(m.groups(s, p), s.Layout, p.channels, a.total, s.Store)
 	return a

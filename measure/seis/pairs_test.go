@@ -27,7 +27,7 @@ func TestPairedBlocksAreThoseOneByOne(t *testing.T) {
 func pairedIsOneByOne(t rapid.TB, g *rand.Rand, d, quarter int) {
 	t.Helper()
 	var memory scratch
-	s, c, wantS, wantC := linalg.NewScatter[float64](2*d), linalg.NewJoint[float64](d, d), linalg.NewScatter[float64](2*d), linalg.NewJoint[float64](d, d)
+	s, c, wantS, wantC := linalg.NewScatter[float64](2*d), linalg.NewCrossScatter[float64](d, d), linalg.NewScatter[float64](2*d), linalg.NewCrossScatter[float64](d, d)
 	for range 2 {
 		rows, p := gaussian(g, 4*quarter, 2*d, 2), cyclesOfFour(involution(g, quarter))
 		addBlock(s, c, slices.Clone(rows), &p, &memory)
@@ -45,7 +45,7 @@ func pairedIsOneByOne(t rapid.TB, g *rand.Rand, d, quarter int) {
 }
 
 // addBlock adds observations of (x, y) to a scatter, and their shuffled pairs to that of the null.
-func addBlock(s *linalg.Scatter[float64], null *linalg.Joint[float64], rows []float32, p *shuffledPairs, memory *scratch) {
+func addBlock(s *linalg.Scatter[float64], null *linalg.CrossScatter[float64], rows []float32, p *shuffledPairs, memory *scratch) {
 	b := block{Block: linalg.Centre(rows, s.P), rows: rows, d: s.P / 2}
 	all := s.Begin(b.N(), b.Mean())
 	b.addViews(all, linalg.Update[float32]{}, memory)
@@ -105,7 +105,7 @@ func TestCyclesOfFourOfAViewWithItselfAreNotSymmetric(t *testing.T) {
 	for i := range 4 * quarter {
 		copy(rows[i*2*d+d:(i+1)*2*d], rows[i*2*d:])
 	}
-	s, c := linalg.NewScatter[float64](2*d), linalg.NewJoint[float64](d, d)
+	s, c := linalg.NewScatter[float64](2*d), linalg.NewCrossScatter[float64](d, d)
 	p := cyclesOfFour(involution(g, quarter))
 	addBlock(s, c, rows, &p, new(scratch))
 	var even, odd float64
@@ -134,7 +134,7 @@ func TestNullPairsByTheGivenPermutation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		d := rapid.IntRange(1, 5).Draw(t, "d")
-		null := linalg.NewJoint[float64](d, d)
+		null := linalg.NewCrossScatter[float64](d, d)
 		var x, y [][]float32
 		for range 4 {
 			n := rapid.IntRange(1, 9).Draw(t, "n")

@@ -59,9 +59,9 @@ func (b block) addViews(all linalg.Update[float64], part linalg.Update[float32],
 
 // addPairs adds the products of x with y to scatters of (x, y), and those of x with the y that it
 // is paired with to the null. Without a null, pairs is nil. It overwrites the block's observations.
-func (b block) addPairs(all linalg.Update[float64], part linalg.Update[float32], null *linalg.Joint[float64], pairs *shuffledPairs, memory *scratch) {
+func (b block) addPairs(all linalg.Update[float64], part linalg.Update[float32], null *linalg.CrossScatter[float64], pairs *shuffledPairs, memory *scratch) {
 	products := b.ownProducts
-	var shuffled linalg.JointUpdate[float64]
+	var shuffled linalg.CrossUpdate[float64]
 	if pairs != nil {
 		// Since the pairs are a permutation, the block's mean is theirs too.
 		shuffled = null.Begin(b.N(), b.Mean()[:b.d], b.Mean()[b.d:])
@@ -76,7 +76,7 @@ func (b block) addPairs(all linalg.Update[float64], part linalg.Update[float32],
 			own, others := products(top, bottom, left, right, memory)
 			linalg.AddProducts(all, own, top, bottom, b.d+left, b.d+right)
 			linalg.AddProducts(part, own, top, bottom, b.d+left, b.d+right)
-			linalg.AddJointProducts(shuffled, others, top, bottom, left, right)
+			linalg.AddCrossProducts(shuffled, others, top, bottom, left, right)
 		}
 	}
 	shuffled.End()

@@ -15,7 +15,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	linalg.Accelerate() // tests are to pass with and without a fast library; see linalg.Accelerate
+	linalg.LoadBackend() // tests are to pass with and without a fast library; see linalg.LoadBackend
 	os.Exit(m.Run())
 }
 

@@ -95,14 +95,14 @@ func (a *accumulator) readSegment(r *state.Reader) {
 }
 
 // writeNull writes the scatter of shuffled pairs, the means of both views as one.
-func writeNull(w *state.Writer, null *linalg.Joint[float64]) {
+func writeNull(w *state.Writer, null *linalg.CrossScatter[float64]) {
 	w.Int(null.N)
 	w.Floats(slices.Concat(null.MeanX, null.MeanY))
 	w.Floats(null.Data)
 }
 
 // readNull reads what writeNull wrote.
-func readNull(r *state.Reader, null *linalg.Joint[float64]) {
+func readNull(r *state.Reader, null *linalg.CrossScatter[float64]) {
 	if null.N = r.Int(); null.N < 0 {
 		r.Fail(fmt.Errorf("a state with %d shuffled pairs", null.N))
 		return

@@ -13,7 +13,7 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-var accelerate = sync.OnceFunc(func() { linalg.Accelerate() })
+var accelerate = sync.OnceFunc(func() { linalg.LoadBackend() })
 
 // correlated returns two representations that share some latent variables: n x p and n x q.
 func correlated(seed uint64, n, p, q int) (x, y []float32) {

@@ -50,7 +50,7 @@ func viewOfScatter[T float32 | float64](s *linalg.Scatter[T]) momentsView {
 	return momentsView{s.N, s.Mean, s.Mean, times, times}
 }
 
-func viewOfJoint[T float32 | float64](j *linalg.Joint[T]) momentsView {
+func viewOfJoint[T float32 | float64](j *linalg.CrossScatter[T]) momentsView {
 	return momentsView{
 		j.N, j.MeanX, j.MeanY,
 		func(e []float64) []float64 { return timesDense(j.Data, j.P, j.Q, e) },

@@ -21,7 +21,7 @@ type batchGram struct {
 // newBatchGram returns the Gram matrix of m x p values, which it centres in place. HSIC does not
 // depend on the mean, but the rounding errors of the products do.
 func newBatchGram(rows []float64, p int) batchGram {
-	linalg.CentreWide(rows, p)
+	linalg.Centre64(rows, p)
 	m := len(rows) / p
 	b := batchGram{m: m, k: make([]float64, m*m), sums: make([]float64, m)}
 	blas64.Syrk(blas.NoTrans, 1, blas64.General{Rows: m, Cols: p, Stride: p, Data: rows}, 0,

@@ -44,7 +44,7 @@ func narrowChunk(rows []float32, p int) chunk {
 
 // wideChunk is narrowChunk in float64.
 func wideChunk(rows []float64, p int) chunk {
-	return chunk{p: p, wide: rows, block: linalg.CentreWide(rows, p)}
+	return chunk{p: p, wide: rows, block: linalg.Centre64(rows, p)}
 }
 
 // add adds a chunk whose observations all belong to one group.
@@ -108,20 +108,20 @@ func (s *ownMoments) tables() []table {
 // pairMoments holds the second moments between two representations of the same observations.
 type pairMoments struct {
 	x, y   *ownMoments
-	xy     *linalg.Joint[float64]
-	groups []*linalg.Joint[float32]
-	null   []*linalg.Joint[float64] // xy of shuffled pairs, one for each draw
-	fourth []*fourthMoments         // as in ownMoments
+	xy     *linalg.CrossScatter[float64]
+	groups []*linalg.CrossScatter[float32]
+	null   []*linalg.CrossScatter[float64] // xy of shuffled pairs, one for each draw
+	fourth []*fourthMoments                // as in ownMoments
 }
 
 func newPairMoments(x, y *ownMoments, groups, draws int, debiased bool) *pairMoments {
 	p, q := x.all.P, y.all.P
-	out := &pairMoments{x: x, y: y, xy: linalg.NewJoint[float64](p, q)}
+	out := &pairMoments{x: x, y: y, xy: linalg.NewCrossScatter[float64](p, q)}
 	for range groups {
-		out.groups = append(out.groups, linalg.NewJoint[float32](p, q))
+		out.groups = append(out.groups, linalg.NewCrossScatter[float32](p, q))
 	}
 	for range draws {
-		out.null = append(out.null, linalg.NewJoint[float64](p, q))
+		out.null = append(out.null, linalg.NewCrossScatter[float64](p, q))
 	}
 	if debiased {
 		out.fourth = newFourthMoments(p, q, groups)
@@ -132,7 +132,7 @@ func newPairMoments(x, y *ownMoments, groups, draws int, debiased bool) *pairMom
 // add adds chunks of the same observations, all of one group. draw is the generator that shuffles
 // them for the null.
 func (m *pairMoments) add(x, y chunk, group int, draw *rand.Rand, scratch *linalg.Scratch) {
-	var part *linalg.Joint[float32]
+	var part *linalg.CrossScatter[float32]
 	if len(m.groups) > 0 {
 		part = m.groups[group]
 	}

@@ -354,7 +354,7 @@ func TestSettingsErrors(t *testing.T) {
 		"beta is 0.5":         func(s *stir.Settings) { s.Beta = 0.5 },
 		"beta is -1":          func(s *stir.Settings) { s.Normalised, s.Beta = true, -1 },
 		`optimiser "sgd"`:     func(s *stir.Settings) { s.Optimiser = "sgd" },
-		"-3 steps":            func(s *stir.Settings) { s.Steps = -3 },
+		"steps is -3":         func(s *stir.Settings) { s.Steps = -3 },
 	} {
 		s := stir.Defaults()
 		change(&s)
@@ -376,7 +376,7 @@ func TestErrors(t *testing.T) {
 	rounded := build(t, "rounded", func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.Cast(b.Cast(b.Mul(b.Flatten(x, 1), b.Scalar(9)), onnx.Int64), onnx.Float)
 	})
-	if _, err := stir.Compare(t.Context(), rounded, m, random(5), adam(), 1); err == nil || !strings.Contains(err.Error(), "has no gradient by the image") {
+	if _, err := stir.Compare(t.Context(), rounded, m, random(5), adam(), 1); err == nil || !strings.Contains(err.Error(), "has no gradient with respect to the image") {
 		t.Errorf("a layer without a gradient: %v", err)
 	}
 	old := buildOf(t, "old", 12, side, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Op("Softmax", nil, b.Flatten(x, 1)) })

@@ -8,22 +8,22 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Sheet draws each image of x beside the image of y with the same index, as pairs on a grid that is
-// about square. Both are n x c x h x w with values in [0, 1]. Small images are enlarged.
-func Sheet(x, y tensor.Tensor) *image.NRGBA {
+// ContactSheet returns a contact sheet of the pairs x[i], y[i], on a grid that is about square. Both
+// are n x c x h x w with values in [0, 1]. Small images are enlarged.
+func ContactSheet(x, y tensor.Tensor) *image.NRGBA {
 	n, h, w := x.Shape[0], x.Shape[2], x.Shape[3]
 	const (
 		minSide = 96 // pixels
-		gap     = 2
-		space   = 10 // between pairs
+		gap     = 2  // between the images of a pair
+		margin  = 10 // around each pair
 	)
 	zoom := contactsheet.Zoom(h, w, minSide)
-	tileW, tileH := 2*w*zoom+gap+space, h*zoom+space
+	tileW, tileH := 2*w*zoom+gap+margin, h*zoom+margin
 	columns := max(1, min(n, int(math.Round(math.Sqrt(float64(n*tileH)/float64(tileW))))))
 	rows := (n + columns - 1) / columns
-	out := contactsheet.Blank(columns*tileW+space, rows*tileH+space)
+	out := contactsheet.Blank(columns*tileW+margin, rows*tileH+margin)
 	for i := range n {
-		left, top := space+i%columns*tileW, space+i/columns*tileH
+		left, top := margin+i%columns*tileW, margin+i/columns*tileH
 		contactsheet.Paint(out, left, top, zoom, x.At(i))
 		contactsheet.Paint(out, left+w*zoom+gap, top, zoom, y.At(i))
 	}

@@ -1,0 +1,124 @@
+package linalg
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/noether-ml/noether/internal/state"
+)
+
+// A CrossScatter holds the sums of products between P variables x and Q variables y of the same
+// observations, centred on their means. It does not include the Scatter of x and that of y, so that
+// these are computed only once for comparisons of several x with several y. T is the precision of
+// the sums.
+type CrossScatter[T float32 | float64] struct {
+	P, Q         int       // numbers of variables
+	N            int       // number of observations
+	MeanX, MeanY []float64 // P and Q values
+	Data         []T       // sum (x - mean x)(y - mean y)ᵀ: P x Q, row-major
+}
+
+// NewCrossScatter returns a CrossScatter of p and q variables without observations.
+func NewCrossScatter[T float32 | float64](p, q int) *CrossScatter[T] {
+	return &CrossScatter[T]{P: p, Q: q, MeanX: make([]float64, p), MeanY: make([]float64, q), Data: make([]T, p*q)}
+}
+
+// Add adds blocks of the same observations of x and y, also to part unless it is nil. The products
+// are computed once. Both blocks must be in float32, or both in float64. It panics if the numbers of
+// variables or observations do not match.
+func (c *CrossScatter[T]) Add(x, y Block, part *CrossScatter[float32], scratch *Scratch) {
+	if x.p != c.P || y.p != c.Q || x.n != y.n || (x.rows64 == nil) != (y.rows64 == nil) {
+		panic(fmt.Sprintf("linalg: adding blocks of %d x %d and %d x %d to a scatter between %d and %d variables", x.n, x.p, y.n, y.p, c.P, c.Q))
+	}
+	all := c.Begin(x.n, x.mean, y.mean)
+	var own CrossUpdate[float32]
+	if part != nil {
+		own = part.Begin(x.n, x.mean, y.mean)
+	}
+	for top := 0; top < c.P; top += tile {
+		bottom := min(top+tile, c.P)
+		for left := 0; left < c.Q; left += tile {
+			right := min(left+tile, c.Q)
+			if x.rows64 != nil {
+				products := multiply64(x, y, top, bottom-top, left, right-left, scratch)
+				AddCrossProducts(all, products, top, bottom, left, right)
+				AddCrossProducts(own, products, top, bottom, left, right)
+			} else {
+				products := multiply(x, y, top, bottom-top, left, right-left, scratch)
+				AddCrossProducts(all, products, top, bottom, left, right)
+				AddCrossProducts(own, products, top, bottom, left, right)
+			}
+		}
+	}
+	all.End()
+	own.End()
+}
+
+// multiply returns the products of rows variables of x, from variable top on, with cols variables of
+// y, from variable left on, summed over observations: rows x cols. The result is valid until scratch
+// is used again.
+func multiply(x, y Block, top, rows, left, cols int, scratch *Scratch) []float32 {
+	products := scratch.Values(rows * cols)
+	a := blas32.General{Rows: x.n, Cols: rows, Stride: x.stride, Data: x.rows[top:]}
+	b := blas32.General{Rows: y.n, Cols: cols, Stride: y.stride, Data: y.rows[left:]}
+	blas32.Gemm(blas.Trans, blas.NoTrans, 1, a, b, 0, blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: products})
+	return products
+}
+
+// multiply64 is multiply for blocks in float64.
+func multiply64(x, y Block, top, rows, left, cols int, scratch *Scratch) []float64 {
+	products := grow(&scratch.products64, rows*cols)
+	a := blas64.General{Rows: x.n, Cols: rows, Stride: x.stride, Data: x.rows64[top:]}
+	b := blas64.General{Rows: y.n, Cols: cols, Stride: y.stride, Data: y.rows64[left:]}
+	blas64.Gemm(blas.Trans, blas.NoTrans, 1, a, b, 0, blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: products})
+	return products
+}
+
+// Merge adds the observations of another CrossScatter of the same variables. It panics if the variables
+// differ.
+func (c *CrossScatter[T]) Merge(o *CrossScatter[T]) {
+	if c.P != o.P || c.Q != o.Q {
+		panic(fmt.Sprintf("linalg: merging scatters between %d and %d variables and %d and %d", c.P, c.Q, o.P, o.Q))
+	}
+	u := c.Begin(o.N, o.MeanX, o.MeanY)
+	AddCrossProducts(u, o.Data, 0, c.P, 0, c.Q)
+	u.End()
+}
+
+// Clone returns a copy that shares no memory with c.
+func (c *CrossScatter[T]) Clone() *CrossScatter[T] {
+	out := NewCrossScatter[T](c.P, c.Q)
+	out.N = c.N
+	copy(out.MeanX, c.MeanX)
+	copy(out.MeanY, c.MeanY)
+	copy(out.Data, c.Data)
+	return out
+}
+
+// Write writes the scatter to a state.
+func (c *CrossScatter[T]) Write(w *state.Writer) {
+	w.Int(c.N)
+	if c.N == 0 {
+		return
+	}
+	w.Floats(c.MeanX)
+	w.Floats(c.MeanY)
+	writeValues(w, c.Data)
+}
+
+// Read replaces the scatter by one of the same numbers of variables from a state. An error is
+// recorded in r.
+func (c *CrossScatter[T]) Read(r *state.Reader) {
+	if c.N = readCount(r); c.N == 0 {
+		clear(c.MeanX)
+		clear(c.MeanY)
+		clear(c.Data)
+		return
+	}
+	r.FloatsInto(c.MeanX)
+	r.FloatsInto(c.MeanY)
+	readValues(r, c.Data)
+}
