@@ -30,7 +30,7 @@ type disentanglement struct{ settings InformativenessSettings }
 
 func (*disentanglement) Name() string                   { return "disentanglement" }
 func (*disentanglement) Descriptor() measure.Descriptor { return DisentanglementDescriptor() }
-func (*disentanglement) Version() int                   { return 2 }
+func (*disentanglement) Version() int                   { return 3 }
 func (m *disentanglement) Settings() any                { return m.settings }
 func (m *disentanglement) Needs() procedure.Needs       { return m.settings.needs(true) }
 

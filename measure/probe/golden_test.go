@@ -119,7 +119,7 @@ var narrow = []int{32, 16}
 func seedMean(t *testing.T, r *run, in *probeInput, want *target, hidden []int, statistic func(p, y []float64) float64) float64 {
 	t.Helper()
 	d := r.newProbeSets(onnx.Layer{Name: "z"}, in, want, r.split, hidden, want.name)[0]
-	found, err := r.trainProbes(t.Context(), []*probeSet{{seeds: d.seeds[1:], null: d.seeds[0]}}, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
+	found, err := r.trainProbes(t.Context(), []*probeSet{{seeds: d.seeds[1:], nulls: d.seeds[:1]}}, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
 		y, err := r.predictions(ctx, p, net, in, r.split.test)
 		return outcome{y}, err
 	})

@@ -39,7 +39,7 @@ type informativeness struct{ settings InformativenessSettings }
 
 func (*informativeness) Name() string                   { return "informativeness" }
 func (*informativeness) Descriptor() measure.Descriptor { return InformativenessDescriptor() }
-func (*informativeness) Version() int                   { return 2 }
+func (*informativeness) Version() int                   { return 3 }
 func (m *informativeness) Settings() any                { return m.settings }
 func (m *informativeness) Needs() procedure.Needs       { return m.settings.needs(false) }
 
@@ -66,7 +66,7 @@ func (t *Training) work(j *procedure.Job, r *Representation, targets, representa
 	var sum int64
 	for _, i := range r.layers(j) {
 		for _, kind := range t.Probe {
-			n := t.Seeds + 1
+			n := 2 * t.Seeds // with a null for each
 			if kind == Ridge {
 				n = 2
 			}

@@ -82,8 +82,8 @@ type estimate struct {
 	name  string
 	n     int
 	seeds int
-	// of returns the statistic of one network on some of the samples. Network -1 was trained on
-	// shuffled targets.
+	// of returns the statistic of one network on some of the samples. Networks -1, -2 and so on were
+	// trained on shuffled targets, one for each seed.
 	of        func(network int, samples []int) float64
 	noNull    bool
 	min, max  float64 // range of the statistic
@@ -101,7 +101,10 @@ func (e estimate) score() measure.Score {
 	out := measure.Plain(e.name, stat.Mean(values, nil), e.n)
 	out.Min, out.Max = e.min, e.max
 	if !e.noNull {
-		out.Null = e.of(-1, all)
+		out.Null = 0
+		for s := range e.seeds {
+			out.Null += e.of(-1-s, all) / float64(e.seeds)
+		}
 	}
 	if math.IsNaN(out.Value) {
 		if e.undefined != "" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -381,5 +382,24 @@ func TestConstantFactor(t *testing.T) {
 	}
 	if x := found["rmse ridge x"]; x.N != 2 || x.Value > 1e-3 {
 		t.Errorf("rmse of ridge = %+v, want 0 with n = 2", x)
+	}
+}
+
+// The null is a mean over as many networks as the statistic, each with its own shuffle.
+func TestNullIsAMeanOverSeeds(t *testing.T) {
+	t.Parallel()
+	e := estimate{name: "r2", n: 40, seeds: 3, max: 1, of: func(network int, _ []int) float64 { return 0.1 * float64(network) }}
+	if s := e.score(); math.Abs(s.Value-0.1) > 1e-12 || math.Abs(s.Null+0.2) > 1e-12 {
+		t.Errorf("value %v and null %v, want 0.1 and -0.2", s.Value, s.Null)
+	}
+	r := &run{training: &Training{Seeds: 3}, job: &procedure.Job{}, samples: &features.Samples{Places: make([]int, 30)}}
+	seeds, nulls := r.seedsAndNulls(probeSpec{name: "p", kind: MLP, train: dataset.Indices(30)}, "x")
+	if len(seeds) != 3 || len(nulls) != 3 {
+		t.Fatalf("%d probes and %d nulls", len(seeds), len(nulls))
+	}
+	for i, p := range nulls {
+		if p.seed != seeds[i].seed || slices.Equal(p.targetSample, nulls[(i+1)%3].targetSample) || seeds[i].targetSample != nil {
+			t.Errorf("null %d has the seed %d and the targets %v", i, p.seed, p.targetSample)
+		}
 	}
 }

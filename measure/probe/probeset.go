@@ -9,13 +9,13 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A probeSet holds the probes of one kind for one target: one for each seed, and the null.
+// A probeSet holds the probes of one kind for one target: one for each seed, and the nulls.
 type probeSet struct {
 	kind   string
 	target *target
 	test   []int // test samples
 	seeds  []*probeSpec
-	null   *probeSpec
+	nulls  []*probeSpec // one for each seed
 }
 
 // newProbeSets returns the probes of every kind for a target.
@@ -27,18 +27,19 @@ func (r *run) newProbeSets(layer onnx.Layer, in *probeInput, t *target, s split,
 	for _, kind := range r.training.Probe {
 		p := probeSpec{name: layer.Name + ", " + what, kind: kind, hidden: hidden, input: in, target: t, train: s.train, validation: s.validation}
 		one := &probeSet{kind: kind, target: t, test: s.test}
-		one.seeds, one.null = r.seedsAndNull(p, what)
+		one.seeds, one.nulls = r.seedsAndNulls(p, what)
 		out = append(out, one)
 	}
 	return out
 }
 
-func (d *probeSet) specs() []*probeSpec { return append(slices.Clone(d.seeds), d.null) }
+func (d *probeSet) specs() []*probeSpec { return slices.Concat(d.seeds, d.nulls) }
 
-// probeName returns the name of the probe with seed s, or of the null if s is -1.
+// probeName returns the name of the probe with seed s, or of the null with seed -1 - s where s is
+// negative.
 func (d *probeSet) probeName(s int) string {
 	if s < 0 {
-		return d.null.name
+		return d.nulls[-1-s].name
 	}
 	return d.seeds[s].name
 }

@@ -31,7 +31,7 @@ func (*representationEquivariance) Name() string { return "representation-equiva
 func (*representationEquivariance) Descriptor() measure.Descriptor {
 	return RepresentationEquivarianceDescriptor()
 }
-func (*representationEquivariance) Version() int             { return 1 }
+func (*representationEquivariance) Version() int             { return 2 }
 func (m *representationEquivariance) Settings() any          { return m.settings }
 func (m *representationEquivariance) Needs() procedure.Needs { return m.settings.needs(true) }
 
@@ -78,7 +78,7 @@ func (r *run) equivarianceScores(ctx context.Context, layer onnx.Layer) ([]measu
 	for _, kind := range r.training.Probe {
 		p := probeSpec{name: layer.Name + ", representation", kind: kind, hidden: r.training.Hidden, input: in, targetVectors: to, train: r.split.train, validation: r.split.validation}
 		d := &probeSet{kind: kind, test: r.split.test}
-		d.seeds, d.null = r.seedsAndNull(p, "representation")
+		d.seeds, d.nulls = r.seedsAndNulls(p, "representation")
 		sets = append(sets, d)
 	}
 	found, err := r.trainProbes(ctx, sets, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {

@@ -109,12 +109,13 @@ func (r *run) seed(target, kind string, s int) uint64 {
 	return seed.Rand(k.Seed, "probe: start", k.Data, k.Trial, target, kind, s).Uint64()
 }
 
-// shuffle returns, for each sample, the sample whose target it gets: a random one of the same part.
-func (r *run) shuffle(target string, parts ...[]int) []int {
+// shuffle returns, for each sample, the sample whose target it gets in the s-th null: a random one of
+// the same part.
+func (r *run) shuffle(target string, s int, parts ...[]int) []int {
 	k := r.job.Key
 	partner := dataset.Indices(r.samples.Len())
 	for n, part := range parts {
-		for at, from := range seed.Rand(k.Seed, "probe: null", k.Data, k.Trial, target, n).Perm(len(part)) {
+		for at, from := range seed.Rand(k.Seed, "probe: null", k.Data, k.Trial, target, s, n).Perm(len(part)) {
 			partner[part[at]] = part[from]
 		}
 	}
@@ -176,8 +177,9 @@ func pairScores(layer int, scores []measure.Score) []measure.PairScore {
 	return out
 }
 
-// seedsAndNull returns a probe for each seed, and one with shuffled targets for the null.
-func (r *run) seedsAndNull(p probeSpec, target string) (seeds []*probeSpec, null *probeSpec) {
+// seedsAndNulls returns two probes for each seed: one to score, and one with shuffled targets for
+// the null.
+func (r *run) seedsAndNulls(p probeSpec, target string) (seeds, nulls []*probeSpec) {
 	n := r.training.Seeds
 	if p.kind == Ridge {
 		n = 1 // ridge has no random initial weights
@@ -187,12 +189,13 @@ func (r *run) seedsAndNull(p probeSpec, target string) (seeds []*probeSpec, null
 		one.seed = r.seed(target, p.kind, s)
 		one.name = fmt.Sprintf("%s %s, seed %d", p.name, p.kind, s+1)
 		seeds = append(seeds, &one)
+		shuffled := p
+		shuffled.seed = one.seed
+		shuffled.name = fmt.Sprintf("%s %s, null, seed %d", p.name, p.kind, s+1)
+		shuffled.targetSample = r.shuffle(target, s, p.train, p.validation)
+		nulls = append(nulls, &shuffled)
 	}
-	shuffled := p
-	shuffled.seed = r.seed(target, p.kind, 0)
-	shuffled.name = fmt.Sprintf("%s %s, null", p.name, p.kind)
-	shuffled.targetSample = r.shuffle(target, p.train, p.validation)
-	return seeds, &shuffled
+	return seeds, nulls
 }
 
 // trainingWork estimates the work of training a probe, in forward passes of the model. It assumes at
