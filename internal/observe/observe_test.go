@@ -51,7 +51,7 @@ func TestMetricsAndProfilesAreServed(t *testing.T) {
 		t.Error("there is no profile of goroutines")
 	}
 	if get(t, "http://"+s.Address+"/healthz") != "ok\n" {
-		t.Error("it is not well")
+		t.Error("/healthz did not answer ok")
 	}
 	r, err := http.NewRequest(http.MethodGet, "http://"+s.Address+"/metrics", nil)
 	if err != nil {
@@ -59,10 +59,10 @@ func TestMetricsAndProfilesAreServed(t *testing.T) {
 	}
 	r.Host = "evil.example"
 	if res, err := http.DefaultClient.Do(r); err != nil || res.StatusCode != http.StatusMisdirectedRequest {
-		t.Errorf("a page of another name is let in: %v %v", res, err)
+		t.Errorf("a request with Host evil.example was not refused: %v, %v", res, err)
 	}
 	if _, err := Serve(s.Address, &study.Stats{}); err == nil || !strings.Contains(err.Error(), s.Address) {
-		t.Errorf("an address that is taken: %v", err)
+		t.Errorf("Serve at an address in use: %v, want an error with the address", err)
 	}
 	if problems, err := testutil.CollectAndLint(&collector{&study.Stats{}}); err != nil || len(problems) > 0 {
 		t.Errorf("%v %v", problems, err)
@@ -84,7 +84,7 @@ func TestLogs(t *testing.T) {
 	}
 	for _, bad := range [][2]string{{"yaml", "info"}, {"json", "loud"}} {
 		if _, err := NewLogger(&out, bad[0], bad[1]); err == nil {
-			t.Errorf("%v is taken", bad)
+			t.Errorf("NewLogger accepts %v", bad)
 		}
 	}
 }
@@ -123,7 +123,7 @@ func TestTracesArrive(t *testing.T) {
 		t.Errorf("%d spans of %v arrived", spans.Load(), service.Load())
 	}
 
-	server.Close() // nobody listens now
+	server.Close() // the next spans cannot be sent
 	var warned atomic.Int64
 	stop, err = Trace(t.Context(), "1", func(string) { warned.Add(1) })
 	if err != nil {
@@ -136,12 +136,12 @@ func TestTracesArrive(t *testing.T) {
 	_, span = otel.Tracer("test").Start(t.Context(), "pass")
 	span.End()
 	var group sync.WaitGroup
-	for range 64 { // what sends spans has a goroutine of its own
+	for range 64 { // the exporter reports errors from several goroutines
 		group.Go(func() { otel.Handle(errors.New("lost")) })
 	}
 	group.Wait()
 	stop()
 	if warned.Load() != 1 {
-		t.Errorf("%d warnings of traces that are lost, not one", warned.Load())
+		t.Errorf("%d warnings of lost traces, want 1", warned.Load())
 	}
 }

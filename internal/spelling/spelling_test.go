@@ -5,30 +5,30 @@ import "testing"
 func TestDistance(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		a, b        string
-		whole, part int
+		a, b                string
+		distance, substring int
 	}{{"", "", 0, 0}, {"a", "", 1, 1}, {"", "abc", 3, 0}, {"kitten", "sitting", 3, 2}, {"abc", "", 3, 3}, {"relu", "relu", 0, 0}, {"layer1", "/net/layer1/conv", 10, 0}, {"limt", "limit", 1, 1}, {"conv", "layer1/conv2", 8, 0}} {
-		if d := Distance(c.a, c.b); d != c.whole {
-			t.Errorf("%q is %d from %q, want %d", c.a, d, c.b, c.whole)
+		if d := Distance(c.a, c.b); d != c.distance {
+			t.Errorf("Distance(%q, %q) = %d, want %d", c.a, c.b, d, c.distance)
 		}
-		if d := SubstringDistance(c.a, c.b); d != c.part {
-			t.Errorf("%q is %d from a part of %q, want %d", c.a, d, c.b, c.part)
+		if d := SubstringDistance(c.a, c.b); d != c.substring {
+			t.Errorf("SubstringDistance(%q, %q) = %d, want %d", c.a, c.b, d, c.substring)
 		}
 	}
 }
 
-func TestNear(t *testing.T) {
+func TestNearest(t *testing.T) {
 	t.Parallel()
 	names := []string{"logits", "hidden", "layer1/Conv", "layer1/Conv_bias", "hidden", "pixels"}
 	for word, want := range map[string]string{"logit": "logits", "LAYER1/CONV": "layer1/Conv", "hiden": "hidden", "pixel": "pixels"} {
 		if near := Nearest(word, names, 2); len(near) != 2 || near[0] != want {
-			t.Errorf("near %q are %q, want %q first", word, near, want)
+			t.Errorf("Nearest(%q) = %q, want %q first", word, near, want)
 		}
 	}
 	if near := Nearest("x", nil, 3); len(near) != 0 {
-		t.Errorf("of no words %q are near", near)
+		t.Errorf("Nearest among no words = %q, want none", near)
 	}
 	if near := Nearest("h", names, 10); len(near) != 5 {
-		t.Errorf("%q: words are listed once", near)
+		t.Errorf("Nearest = %q, want five distinct words", near)
 	}
 }

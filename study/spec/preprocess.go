@@ -2,6 +2,7 @@ package spec
 
 import (
 	"path/filepath"
+	"reflect"
 
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/model"
@@ -151,7 +152,7 @@ func (p *Preprocess) setSound(k preprocessKeys) {
 
 // JSONSchema implements config.Schemer.
 func (Preprocess) JSONSchema() map[string]any {
-	keys := config.Schema(typeOf[preprocessKeys]())
+	keys := config.Schema(reflect.TypeFor[preprocessKeys]())
 	return map[string]any{"anyOf": []any{
 		map[string]any{"type": "string", "description": "imagenet | cifar10 | clip | none, or the path of a preprocessor_config.json"},
 		keys,

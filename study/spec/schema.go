@@ -6,7 +6,8 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 )
 
-// Schema returns the JSON Schema of study files. Editors complete and check a file that starts with
+// Schema returns the JSON Schema of study files. Editors with the YAML language server validate a
+// file, and complete its keys, if it starts with
 //
 //	# yaml-language-server: $schema=PATH-OR-URL
 func Schema() ([]byte, error) {
@@ -15,5 +16,3 @@ func Schema() ([]byte, error) {
 	s["title"] = "Noether study file"
 	return config.EncodeSchema(s)
 }
-
-func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }

@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"reflect"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/train"
 )
-
-func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 // datasets holds the sources of a training.
 type datasets struct {

@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"reflect"
 	"strings"
 
 	"github.com/noether-ml/noether/internal/config"
@@ -166,7 +167,7 @@ func (a *Augment) check(n *config.Node, audio bool) error {
 }
 
 // JSONSchema implements config.Schemer.
-func (Augment) JSONSchema() map[string]any { return config.Schema(typeOf[[]spec.Transform]()) }
+func (Augment) JSONSchema() map[string]any { return config.Schema(reflect.TypeFor[[]spec.Transform]()) }
 
 // Optimiser is one kind of optimiser.
 type Optimiser struct {
@@ -263,7 +264,7 @@ func (s *Schedule) DecodeNode(n *config.Node) error {
 
 // JSONSchema implements config.Schemer.
 func (Schedule) JSONSchema() map[string]any {
-	return map[string]any{"anyOf": []any{config.Words([]string{"constant", "cosine"}), config.Schema(typeOf[scheduleKeys]())}}
+	return map[string]any{"anyOf": []any{config.Words([]string{"constant", "cosine"}), config.Schema(reflect.TypeFor[scheduleKeys]())}}
 }
 
 func (s *Schedule) check(n *config.Node) error {

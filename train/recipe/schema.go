@@ -1,12 +1,14 @@
 package recipe
 
 import (
+	"reflect"
+
 	"github.com/noether-ml/noether/internal/config"
 )
 
 // Schema returns the JSON Schema of training files.
 func Schema() ([]byte, error) {
-	s := config.Schema(typeOf[File]())
+	s := config.Schema(reflect.TypeFor[File]())
 	s["properties"].(map[string]any)["test"] = map[string]any{"$ref": "#/properties/data"}
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["title"] = "Noether training file"

@@ -6,16 +6,16 @@ import (
 	"sync"
 )
 
-// keptLines is the number of log lines that a failure records.
+// keptLines is the number of log lines in the report of a failure.
 const keptLines = 30
 
-// A Logger passes records on and keeps the last lines, for the records of failures.
+// A Logger forwards log records and keeps the last lines for reports of failures.
 type Logger struct {
 	*slog.Logger
 	last *lastLines
 }
 
-// NewLogger returns a Logger that passes records on to another logger, which may be nil.
+// NewLogger returns a Logger that forwards to another logger, which may be nil.
 func NewLogger(to *slog.Logger) Logger {
 	last := &lastLines{}
 	memory := slog.NewTextHandler(last, &slog.HandlerOptions{Level: slog.LevelDebug})
@@ -55,23 +55,24 @@ func (l *lastLines) lines() []string {
 	return append([]string(nil), l.kept...)
 }
 
-// A teeHandler passes records to memory, and to another handler if that is enabled for them.
+// A teeHandler forwards each record to memory, and to another handler if the record's level is
+// enabled there.
 type teeHandler struct{ memory, to slog.Handler }
 
-func (b *teeHandler) Enabled(context.Context, slog.Level) bool { return true }
+func (h *teeHandler) Enabled(context.Context, slog.Level) bool { return true }
 
-func (b *teeHandler) Handle(ctx context.Context, r slog.Record) error {
-	b.memory.Handle(ctx, r)
-	if b.to.Enabled(ctx, r.Level) {
-		return b.to.Handle(ctx, r)
+func (h *teeHandler) Handle(ctx context.Context, r slog.Record) error {
+	h.memory.Handle(ctx, r)
+	if h.to.Enabled(ctx, r.Level) {
+		return h.to.Handle(ctx, r)
 	}
 	return nil
 }
 
-func (b *teeHandler) WithAttrs(as []slog.Attr) slog.Handler {
-	return &teeHandler{b.memory.WithAttrs(as), b.to.WithAttrs(as)}
+func (h *teeHandler) WithAttrs(as []slog.Attr) slog.Handler {
+	return &teeHandler{h.memory.WithAttrs(as), h.to.WithAttrs(as)}
 }
 
-func (b *teeHandler) WithGroup(name string) slog.Handler {
-	return &teeHandler{b.memory.WithGroup(name), b.to.WithGroup(name)}
+func (h *teeHandler) WithGroup(name string) slog.Handler {
+	return &teeHandler{h.memory.WithGroup(name), h.to.WithGroup(name)}
 }
