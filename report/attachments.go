@@ -8,7 +8,8 @@ type Attachments struct {
 	Distributions []Distribution
 	Curves        []TuningCurve
 	Images        []Image
-	Notes         []string // what is left out and why; shown among the warnings of the page
+	Replicates    *Replicates // for intervals of differences; nil if unknown
+	Notes         []string    // what is left out and why; shown among the warnings of the page
 }
 
 // ReadAttachments reads the attachments of a run folder. A file that cannot be read results in a

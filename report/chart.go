@@ -22,16 +22,18 @@ const (
 // report page and package figure draw it. The texts Titled and Untitled may hold {statistic},
 // {panel}, {layer}, {down} and {across}.
 type Chart struct {
-	Name     string  `json:"name"`
-	Title    string  `json:"title"`
-	Mark     Mark    `json:"mark"`
-	Table    string  `json:"table"` // its rows: "scores", "bins", "ranks" or "steps"
-	X        Axis    `json:"x"`
-	Y        Axis    `json:"y"`
-	Relative *Axis   `json:"relative,omitempty"` // horizontal axis of relative depth
-	Colour   []Field `json:"colour"`             // fields for colours, in order of preference
-	Spread   []Field `json:"spread"`             // fields that the axes show
-	Sides    []Sides `json:"sides,omitempty"`    // fields for the axes, in order of preference
+	Name     string `json:"name"`
+	Title    string `json:"title"`
+	Mark     Mark   `json:"mark"`
+	Table    string `json:"table"` // its rows: "scores", "bins", "ranks" or "steps"
+	X        Axis   `json:"x"`
+	Y        Axis   `json:"y"`
+	Relative *Axis  `json:"relative,omitempty"` // horizontal axis of relative depth
+	// RelativeFirst says that depth is relative unless a reader chooses otherwise.
+	RelativeFirst bool    `json:"relativeFirst,omitempty"`
+	Colour        []Field `json:"colour"`          // fields for colours, in order of preference
+	Spread        []Field `json:"spread"`          // fields that the axes show
+	Sides         []Sides `json:"sides,omitempty"` // fields for the axes, in order of preference
 	// Titles of a panel: with and without values of the fields that divide panels.
 	Titled   string `json:"titled"`
 	Untitled string `json:"untitled"`
@@ -66,12 +68,12 @@ var curveColours = []Field{"model", "transform", "parameter", "data", "variant",
 // The charts of score rows.
 var (
 	DepthChart = Chart{Name: "depth", Title: "Over depth", Mark: LineMark, Table: "scores",
-		X: Axis{Field: "depth", Title: "depth of the layer"}, Y: Axis{Field: "value"},
+		X: Axis{Field: "depth", Title: "depth of the layer"}, Y: Axis{Field: "value", Title: "{statistic}"},
 		Relative: &Axis{Field: "relative", Title: "relative depth, first to last layer", Percent: true},
 		Colour:   curveColours, Spread: []Field{"layer"}, Titled: "{panel}", Untitled: "{statistic}",
 		Legend: "page", Null: "dotted: the null, what chance gives", Reading: curveReading, Statements: CurveStatement}
 	ParameterChart = Chart{Name: "parameter", Title: "By parameter", Mark: LineMark, Table: "scores",
-		X: Axis{Field: "parameter", Title: "value of the parameter"}, Y: Axis{Field: "value"},
+		X: Axis{Field: "parameter", Title: "value of the parameter"}, Y: Axis{Field: "value", Title: "{statistic}"},
 		Colour: []Field{"model", "data", "variant", "factor"}, Spread: []Field{"parameter"}, Titled: "{panel}", Untitled: "{statistic}",
 		Legend: "page", Null: "dotted: the null, what chance gives", Reading: curveReading, Statements: CurveStatement}
 	BarsChart = Chart{Name: "bars", Title: "Bars", Mark: BarMark, Table: "scores",
@@ -141,7 +143,9 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 			out = append(out, c)
 		}
 	}
-	add(DepthChart, layered && !grid && Field("layer").varies(measures, of))
+	depth := DepthChart
+	depth.RelativeFirst = DepthsDiffer(of)
+	add(depth, layered && !grid && Field("layer").varies(measures, of))
 	add(bars, true)
 	add(ParameterChart, Field("parameter").varies(measures, withParameter(of)))
 	add(heat, len(heat.Sides) > 0)
@@ -211,6 +215,23 @@ func withParameter(rows []scores.Row) []scores.Row {
 
 func everyFactor(rows []scores.Row) bool {
 	return !slices.ContainsFunc(rows, func(r scores.Row) bool { return r.Factor == "" })
+}
+
+// DepthsDiffer reports whether the deepest layers of the models have different depths. Then depth is
+// relative by default, because at the same absolute depth a deeper model has done less of its work.
+func DepthsDiffer(rows []scores.Row) bool {
+	high := map[string]int{}
+	for _, r := range rows {
+		if r.Layer != "" {
+			high[r.Model] = max(high[r.Model], r.Depth)
+		}
+	}
+	for _, d := range high {
+		if d != high[rows[0].Model] {
+			return true
+		}
+	}
+	return false
 }
 
 // RelativeDepth returns a function that maps the depths of each model's layers to [0, 1]: 0 is the

@@ -11,124 +11,230 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Conclusions returns sentences that answer common questions: which model is more invariant and is
-// the difference significant, at what depth do models lose equivariance, and which layer suits
-// localisation. Like Findings, they follow from the scores by fixed rules.
-func Conclusions(rows []scores.Row, known []measure.Descriptor) []string {
-	shown := Overview(rows)
-	return nonEmpty(ranking(shown, Describe(shown, known)), equivarianceLoss(shown), bestLocaliser(shown))
+// A Sentence is a sentence in parts. A part may stand for a longer name, such as that of a tensor.
+type Sentence []Phrase
+
+// A Phrase is a part of a sentence.
+type Phrase struct {
+	Text string
+	Full string // the full name; "" if Text is complete
 }
 
-// rankedBy lists the statistics by which models are ranked for invariance, as measure and
-// statistic. The first one present is used.
-var rankedBy = [][2]string{{"effective-invariance", "ei"}, {"prediction-divergence", "js"}, {"accuracy", "drop"}}
-
-// An advantage is the lead of the best model over the next one, under one transformation on one
-// data set.
-type advantage struct {
-	best, next  Series
-	significant bool // the difference exceeds their intervals
-	gap         float64
+// String returns the text of the sentence.
+func (s Sentence) String() string {
+	var b strings.Builder
+	for _, p := range s {
+		b.WriteString(p.Text)
+	}
+	return b.String()
 }
 
-// ranking returns a sentence on the most invariant model, or "" if there are fewer than two models.
-func ranking(shown []scores.Row, measures Measures) string {
-	for _, by := range rankedBy {
-		var leads []advantage
-		models := 0
-		about := measures.Statistic(&scores.Row{Measure: by[0], Statistic: by[1]})
-		for _, group := range byCase(SeriesOf(shown, measure.Descriptor{Name: by[0]}, by[1])) {
-			if len(group) > 1 && group[0].Transform != "" {
-				leads, models = append(leads, leadOf(group, about.Direction)), max(models, len(group))
-			}
-		}
-		if len(leads) > 0 {
-			return rankingSentence(leads, models, about.Title)
-		}
-	}
-	return ""
+func plainSentence(format string, args ...any) Sentence {
+	return Sentence{{Text: fmt.Sprintf(format, args...)}}
 }
 
-func leadOf(group []Series, d measure.Direction) advantage {
-	group = slices.Clone(group)
-	slices.SortStableFunc(group, func(a, b Series) int {
-		if d == measure.Lower {
-			a, b = b, a
-		}
-		return cmp.Compare(b.Rows[0].Value, a.Rows[0].Value)
-	})
-	l := advantage{best: group[0], next: group[1]}
-	l.gap = math.Abs(l.best.Rows[0].Value - l.next.Rows[0].Value)
-	l.significant = differSignificantly(l.best.Rows[0], l.next.Rows[0])
-	return l
-}
-
-// differSignificantly reports whether two scores differ by more than their intervals, taken as independent: half
-// widths add in quadrature. For scores on the same samples this is conservative; noether diff pairs
-// them. Without intervals it returns false.
-func differSignificantly(a, b scores.Row) bool {
-	return math.Abs(a.Value-b.Value) > math.Hypot((a.High-a.Low)/2, (b.High-b.Low)/2)
-}
-
-// rankingSentence returns a sentence on the model that leads most often.
-func rankingSentence(leads []advantage, models int, title string) string {
-	leads = slices.DeleteFunc(leads, func(l advantage) bool { return l.gap == 0 }) // ties are no lead
-	if len(leads) == 0 {
-		return ""
+// Conclusions returns at most three sentences for the first screen of a report. Which model is the
+// more robust, and is that more than chance? Under which transformation are scores worst? At which
+// depth do the layers change? The sentences follow from the scores by fixed rules. All compare scores
+// by the intervals of their differences; see Replicates.
+func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) []Sentence {
+	var out []Sentence
+	if all := Matrices(rows, rec.Measures); len(all) > 0 {
+		out = append(out, all[0].ranking(replicates), all[0].extremes(replicates))
 	}
-	wins := make(map[string]int)
-	for _, l := range leads {
-		wins[l.best.Model]++
-	}
-	first := leads[0]
-	for _, l := range leads {
-		if wins[l.best.Model] > wins[first.best.Model] || l.best.Model == first.best.Model && l.gap > first.gap {
-			first = l
-		}
-	}
-	significant := 0
-	for _, l := range leads {
-		if l.best.Model == first.best.Model && l.significant {
-			significant++
-		}
-	}
-	name, won := Shorten(first.best.Model, maxNameWidth), wins[first.best.Model]
-	than := "is the most invariant of " + Plural(models, "model")
-	if models == 2 {
-		than = "is more invariant than " + Shorten(first.next.Model, maxNameWidth)
-	}
-	example := fmt.Sprintf("%s %s against %s", title, Number(first.best.Rows[0].Value), Number(first.next.Rows[0].Value))
-	if models > 2 {
-		example += " of " + Shorten(first.next.Model, maxNameWidth)
-	}
-	under := "under " + Shorten(first.best.Transform, maxNameWidth)
-	if len(leads) == 1 && significant == 0 {
-		return fmt.Sprintf("Which of %s is the more invariant %s is open: %s leads with %s, a difference within their intervals.", Plural(models, "model"), under, name, example)
-	}
-	if len(leads) == 1 {
-		return fmt.Sprintf("%s %s %s: %s, more than their intervals.", name, than, under, example)
-	}
-	if significant == 0 {
-		return fmt.Sprintf("Which of %s is the most invariant is open: %s leads in %d of %s, in none of them by more than their intervals.",
-			Plural(models, "model"), name, won, Plural(len(leads), "case"))
-	}
-	return fmt.Sprintf("%s %s in %d of %s, in %s by more than their intervals; %s it has %s.",
-		name, than, won, Plural(len(leads), "case"), Count(significant), under, example)
+	out = append(out, depthChange(rows, rec, replicates))
+	return slices.DeleteFunc(out, func(s Sentence) bool { return s == nil })
 }
 
 const (
 	maxNamed = 3   // maximum number of models in a sentence
-	minLoss  = 0.1 // smallest loss of equivariance that is reported
+	minLoss  = 0.1 // smallest change over depth that is reported
 )
 
-// equivarianceLoss returns a sentence on the layer by which each model has lost half of its total loss of
-// equivariance, under the transformation with the largest loss.
-func equivarianceLoss(shown []scores.Row) string {
+// byQuality returns the cells of a column, the best first.
+func (m Matrix) byQuality(cells []MatrixCell) []MatrixCell {
+	cells = slices.Clone(cells)
+	slices.SortStableFunc(cells, func(a, b MatrixCell) int {
+		if m.about.Direction == measure.Lower {
+			a, b = b, a
+		}
+		return cmp.Compare(m.rows[b.Row].Value, m.rows[a.Row].Value)
+	})
+	return cells
+}
+
+// ranking returns a sentence on the model that is best, or worst, under most transformations, or nil
+// if there is nothing to compare.
+func (m Matrix) ranking(replicates *Replicates) Sentence {
+	if m.Across != "name" || m.about.Direction == measure.Neutral {
+		return nil
+	}
+	type lead struct{ a, b MatrixCell } // a differs from b and from all others of the column
+	compared, intervals := 0, false
+	leads, lags := map[int][]lead{}, map[int][]lead{}
+	for column := range m.Columns {
+		cells := m.byQuality(slices.DeleteFunc(slices.Clone(m.Cells), func(c MatrixCell) bool { return c.Column != column }))
+		n := len(cells)
+		if n < 2 {
+			continue
+		}
+		compared++
+		add := func(to map[int][]lead, a, b MatrixCell) {
+			switch e := replicates.evidence(&m.rows[a.Row], &m.rows[b.Row]); {
+			case e == clear && !a.Chance:
+				to[a.Model] = append(to[a.Model], lead{a, b})
+				fallthrough
+			case e != unknown:
+				intervals = true
+			}
+		}
+		add(leads, cells[0], cells[1])
+		if n > 2 {
+			b, a := cells[n-2], cells[n-1]
+			a.Chance = false // the worst may be at chance
+			add(lags, a, b)
+		}
+	}
+	if compared == 0 {
+		return nil
+	}
+	most := func(of map[int][]lead) (model int, found []lead) {
+		for i := range m.Models {
+			if len(of[i]) > len(found) {
+				model, found = i, of[i]
+			}
+		}
+		return model, found
+	}
+	transforms := Plural(compared, "transformation")
+	say := func(model int, what string, found []lead) Sentence {
+		example := found[0]
+		for _, l := range found {
+			if gap := func(l lead) float64 { return math.Abs(m.rows[l.a.Row].Value - m.rows[l.b.Row].Value) }; gap(l) > gap(example) {
+				example = l
+			}
+		}
+		column := Shorten(m.Columns[example.a.Column], maxNameWidth)
+		where, under := fmt.Sprintf("under %d of %s", len(found), transforms), column+": "
+		if compared == 1 {
+			where, under = "under "+column, ""
+		}
+		return plainSentence("%s is %s %s (%s%s, next %s of %s), beyond the 95 %% interval of the difference.",
+			Shorten(m.Models[model], maxNameWidth), what, where, under, Number(m.rows[example.a.Row].Value),
+			Number(m.rows[example.b.Row].Value), Shorten(m.Models[example.b.Model], maxNameWidth))
+	}
+	best, firsts := most(leads)
+	worst, lasts := most(lags)
+	of := Plural(len(m.Models), "model")
+	switch {
+	case len(firsts) > 0 && len(m.Models) == 2:
+		return say(best, "more robust than the other model", firsts)
+	case len(firsts) > 0:
+		return say(best, "the most robust of "+of, firsts)
+	case len(lasts) > 0:
+		return say(worst, "the least robust of "+of, lasts)
+	case !intervals:
+		return plainSentence("Whether one of %s is more robust cannot be said: the scores have no intervals.", of)
+	}
+	return plainSentence("None of %s is clearly more robust: differences in %s are within their 95 %% intervals.", of, m.Title)
+}
+
+// extremes returns a sentence on the transformations with the worst and the best scores, and on how
+// many scores are at chance.
+func (m Matrix) extremes(replicates *Replicates) Sentence {
+	if m.Across != "name" || m.about.Direction == measure.Neutral || len(m.Cells) < 2 {
+		return nil
+	}
+	chance, with := 0, 0
+	worst, best, differ := map[int]int{}, map[int]int{}, 0
+	for model := range m.Models {
+		cells := m.byQuality(slices.DeleteFunc(slices.Clone(m.Cells), func(c MatrixCell) bool { return c.Model != model }))
+		for _, c := range cells {
+			if finite(m.rows[c.Row].Null) {
+				with++
+			}
+			if c.Chance {
+				chance++
+			}
+		}
+		if n := len(cells); n > 1 {
+			worst[cells[n-1].Column]++
+			best[cells[0].Column]++
+			if replicates.evidence(&m.rows[cells[0].Row], &m.rows[cells[n-1].Row]) != within {
+				differ++
+			}
+		}
+	}
+	end := ""
+	switch {
+	case with == 0:
+	case chance == 0 && m.Null != "":
+		end = " All scores are better than chance."
+	case chance > 0:
+		end = fmt.Sprintf(" %s of %s %s no better than chance.", Count(chance), Plural(with, "score"), isOrAre(chance))
+	}
+	if len(m.Columns) < 2 || differ == 0 {
+		if end == "" {
+			return nil
+		}
+		return plainSentence("%s", strings.TrimPrefix(end, " "))
+	}
+	common := func(of map[int]int) (column int) {
+		for i := range m.Columns {
+			if of[i] > of[column] {
+				column = i
+			}
+		}
+		return column
+	}
+	span := func(column int) string {
+		low, high := math.Inf(1), math.Inf(-1)
+		for _, c := range m.Cells {
+			if c.Column == column {
+				low, high = min(low, m.rows[c.Row].Value), max(high, m.rows[c.Row].Value)
+			}
+		}
+		if Number(low) == Number(high) {
+			return Number(low)
+		}
+		return Number(low) + " to " + Number(high)
+	}
+	lower, upper := "lowest", "highest"
+	if m.about.Direction == measure.Lower {
+		lower, upper = upper, lower
+	}
+	w, b := common(worst), common(best)
+	return plainSentence("%s is %s under %s (%s) and %s under %s (%s).%s", capital(m.Title), lower, Shorten(m.Columns[w], maxNameWidth), span(w),
+		upper, Shorten(m.Columns[b], maxNameWidth), span(b), end)
+}
+
+func isOrAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// depthChange returns a sentence on the layer by which each model has lost half of what it loses in
+// the first statistic of the curves over depth, under the transformation with the largest loss.
+func depthChange(rows []scores.Row, rec scores.Record, replicates *Replicates) Sentence {
+	panels := CurvePanels(rows, rec.Measures)
+	if len(panels) == 0 {
+		return nil
+	}
+	sections := Sections(rows, rec.Measures)
+	section := sections[slices.IndexFunc(sections, func(s Section) bool { return s.Key == panels[0].Section })]
+	branch := Branches(rec.Models)
+	shown := slices.DeleteFunc(section.Of(Overview(rows)), func(r scores.Row) bool { return branch(&r) })
+	about, _ := section.Statistic(panels[0].Statistic)
+	if about.Direction == measure.Neutral {
+		return nil
+	}
 	var worst []loss
-	for _, models := range byCase(SeriesOf(shown, measure.Descriptor{Name: "seis"}, "equivariance")) {
+	for _, models := range byCase(SeriesOf(shown, section.Descriptor, about.Name)) {
 		var losses []loss
 		for _, s := range models {
-			if l, ok := lossOf(s); ok {
+			if l, ok := lossOf(s, about.Direction); ok && replicates.evidence(&l.first, &l.last) != within {
 				losses = append(losses, l)
 			}
 		}
@@ -137,55 +243,80 @@ func equivarianceLoss(shown []scores.Row) string {
 		}
 	}
 	if len(worst) == 0 {
-		return ""
+		return nil
 	}
+	places := NewPlaces(section.Of(rows))
 	several := len(distinct(shown, byModel)) > 1
-	var parts []string
-	for _, l := range worst[:min(len(worst), maxNamed)] {
-		text := "by " + layer(l.half)
-		if several {
-			text += " in " + Shorten(l.half.Model, maxNameWidth)
-		}
-		parts = append(parts, fmt.Sprintf("%s (depth %d; %s to %s)", text, l.half.Depth, Number(l.from), Number(l.to)))
+	verb := "is half lost"
+	if about.Direction == measure.Lower {
+		verb = "has done half of its rise"
 	}
-	return fmt.Sprintf("Half of the loss of equivariance under %s has happened %s.", Shorten(transformLabel(&worst[0].half), maxNameWidth), joinAnd(parts))
+	out := Sentence{{Text: fmt.Sprintf("%s under %s %s by ", capital(about.Title), Shorten(transformLabel(&worst[0].half), maxNameWidth), verb)}}
+	named := worst[:min(len(worst), maxNamed)]
+	for i, l := range named {
+		out = append(out, Phrase{cmp.Or(places.Of(l.half.Model, l.half.Layer), layer(l.half)), l.half.Layer})
+		text := ""
+		if several {
+			text = " in " + Shorten(l.half.Model, maxNameWidth)
+		}
+		switch i {
+		case len(named) - 1:
+			text += "."
+		case len(named) - 2:
+			text += " and "
+		default:
+			text += ", "
+		}
+		out = append(out, Phrase{Text: text})
+	}
+	return out
 }
 
+// A loss is how a curve over depth becomes worse.
 type loss struct {
-	half     scores.Row // first layer at which at least half is lost
-	from, to float64
+	first, last scores.Row // the best layer, and the worst one after it
+	half        scores.Row // first layer at which at least half is lost
 }
+
+func (l loss) size() float64 { return math.Abs(l.first.Value - l.last.Value) }
 
 func largest(losses []loss) float64 {
 	most := 0.0
 	for _, l := range losses {
-		most = max(most, l.from-l.to)
+		most = max(most, l.size())
 	}
 	return most
 }
 
-// lossOf returns the drop from the highest score over depth to the lowest score after it.
-func lossOf(s Series) (loss, bool) {
+// lossOf returns the change from the best score over depth to the worst one after it.
+func lossOf(s Series, d measure.Direction) (loss, bool) {
+	sign := 1.0
+	if d == measure.Lower {
+		sign = -1
+	}
+	quality := func(r scores.Row) float64 { return sign * r.Value }
 	top := 0
 	for i, r := range s.Rows {
-		if r.Value > s.Rows[top].Value {
+		if quality(r) > quality(s.Rows[top]) {
 			top = i
 		}
 	}
 	after := s.Rows[top:]
-	low := slices.MinFunc(after, func(a, b scores.Row) int { return cmp.Compare(a.Value, b.Value) }).Value
-	l := loss{from: after[0].Value, to: low}
-	if l.from-l.to < minLoss {
+	low := slices.MinFunc(after, func(a, b scores.Row) int { return cmp.Compare(quality(a), quality(b)) })
+	l := loss{first: after[0], last: low}
+	if l.size() < minLoss {
 		return l, false
 	}
-	at := slices.IndexFunc(after, func(r scores.Row) bool { return r.Value <= (l.from+l.to)/2 })
+	at := slices.IndexFunc(after, func(r scores.Row) bool { return quality(r) <= (quality(l.first)+quality(l.last))/2 })
 	l.half = after[at]
 	return l, true
 }
 
-// bestLocaliser returns a sentence on the layer of each model whose equivariance exceeds its
-// invariance most, on average over transformations. Such a layer preserves position.
-func bestLocaliser(shown []scores.Row) string {
+// SectionNote returns a sentence that a section shows beside its charts, or nil: of SEIS, the layer
+// of each model whose equivariance exceeds its invariance most, on average over transformations. Such
+// a layer preserves position.
+func SectionNote(s Section, rows []scores.Row) Sentence {
+	shown := s.Of(Overview(rows))
 	best := make(map[string]*candidate)
 	layers := make(map[string]int)
 	for _, c := range candidates(shown) {
@@ -195,24 +326,30 @@ func bestLocaliser(shown []scores.Row) string {
 		}
 	}
 	var found []*candidate
+	places := NewPlaces(s.Of(rows))
 	for _, model := range distinct(shown, byModel) {
 		if best[model] != nil && layers[model] > 1 {
 			found = append(found, best[model])
 		}
 	}
 	if len(found) == 0 {
-		return ""
+		return nil
 	}
 	slices.SortStableFunc(found, func(a, b *candidate) int { return cmp.Compare(b.gap(), a.gap()) })
-	var parts []string
-	for _, c := range found[:min(len(found), maxNamed)] {
-		text := layer(c.row)
-		if len(found) > 1 {
-			text += " of " + Shorten(c.row.Model, maxNameWidth)
+	out := Sentence{{Text: "To localise, take "}}
+	named := found[:min(len(found), maxNamed)]
+	for i, c := range named {
+		if i > 0 {
+			out = append(out, Phrase{Text: " or "})
 		}
-		parts = append(parts, fmt.Sprintf("%s (equivariance %s, invariance %s)", text, Number(c.equivariance/c.n), Number(c.invariance/c.n)))
+		out = append(out, Phrase{cmp.Or(places.Of(c.row.Model, c.row.Layer), layer(c.row)), c.row.Layer})
+		text := ""
+		if len(found) > 1 {
+			text = " of " + Shorten(c.row.Model, maxNameWidth)
+		}
+		out = append(out, Phrase{Text: fmt.Sprintf("%s (equivariance %s, invariance %s)", text, Number(c.equivariance/c.n), Number(c.invariance/c.n))})
 	}
-	return "To localise, take " + strings.Join(parts, " or ") + ": there equivariance is furthest above invariance, on average over the transformations."
+	return append(out, Phrase{Text: ": there equivariance is furthest above invariance, on average over the transformations."})
 }
 
 // candidates returns the layers that have both scores, in order of appearance.
@@ -259,11 +396,3 @@ func (c *candidate) add(r scores.Row, invariance float64) {
 }
 
 func (c *candidate) gap() float64 { return (c.equivariance - c.invariance) / c.n }
-
-// joinAnd joins items as "a", "a and b" or "a, b and c".
-func joinAnd(items []string) string {
-	if len(items) < 2 {
-		return strings.Join(items, "")
-	}
-	return strings.Join(items[:len(items)-1], ", ") + " and " + items[len(items)-1]
-}

@@ -8,6 +8,15 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
+// conclude returns the conclusions as text.
+func conclude(rows []scores.Row) []string {
+	var out []string
+	for _, s := range Conclusions(rows, scores.Record{Measures: reporttest.Measures()}, nil) {
+		out = append(out, s.String())
+	}
+	return out
+}
+
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	ei := func(model, transform string, value float64) scores.Row {
@@ -19,8 +28,7 @@ func TestAnswers(t *testing.T) {
 		}
 		return rows
 	}
-	chance := depthRows("equivariance", 0.95, 0.9, 0.4)
-	chance[0].Null = 0.96
+	atNull := func(r scores.Row, null float64) scores.Row { r.Null = null; return r }
 	for _, c := range []struct {
 		name string
 		rows []scores.Row
@@ -29,39 +37,62 @@ func TestAnswers(t *testing.T) {
 		{"nothing", nil, nil},
 		{"one model", []scores.Row{ei("m", "turn", 0.6)}, nil},
 		{"beyond doubt", []scores.Row{ei("m", "turn", 0.6), ei("k", "turn", 0.7)},
-			[]string{"k is more invariant than m under turn: effective invariance 0.700 against 0.600, more than their intervals."}},
+			[]string{"k is more robust than the other model under turn (0.700, next 0.600 of m), beyond the 95 % interval of the difference."}},
 		{"in doubt", []scores.Row{ei("m", "turn", 0.614), ei("k", "turn", 0.61)},
-			[]string{"Which of 2 models is the more invariant under turn is open: m leads with effective invariance 0.614 against 0.610, a difference within their intervals."}},
+			[]string{"None of 2 models is clearly more robust: differences in effective invariance are within their 95 % intervals."}},
 		{"overlapping intervals that tell apart", []scores.Row{ei("m", "turn", 0.616), ei("k", "turn", 0.6)},
-			[]string{"m is more invariant than k under turn: effective invariance 0.616 against 0.600, more than their intervals."}},
-		{"a tie", []scores.Row{ei("m", "turn", 0.6), ei("k", "turn", 0.6)}, nil},
+			[]string{"m is more robust than the other model under turn (0.616, next 0.600 of k), beyond the 95 % interval of the difference."}},
+		{"a tie", []scores.Row{ei("m", "turn", 0.6), ei("k", "turn", 0.6)},
+			[]string{"None of 2 models is clearly more robust: differences in effective invariance are within their 95 % intervals."}},
 		{"no intervals", []scores.Row{predictionRow("m", "turn", "effective-invariance", "ei", 0.6, nan), predictionRow("k", "turn", "effective-invariance", "ei", 0.7, nan)},
-			[]string{"Which of 2 models is the more invariant under turn is open: k leads with effective invariance 0.700 against 0.600, a difference within their intervals."}},
-		{"several transformations", []scores.Row{ei("m", "turn", 0.6), ei("k", "turn", 0.7), ei("m", "blur", 0.6), ei("k", "blur", 0.605), ei("m", "grey", 0.9), ei("k", "grey", 0.8)},
-			[]string{"k is more invariant than m in 2 of 3 cases, in 1 by more than their intervals; under turn it has effective invariance 0.700 against 0.600."}},
-		{"several transformations in doubt", []scores.Row{ei("m", "turn", 0.6), ei("k", "turn", 0.601), ei("m", "blur", 0.6), ei("k", "blur", 0.602)},
-			[]string{"Which of 2 models is the most invariant is open: k leads in 2 of 2 cases, in none of them by more than their intervals."}},
+			[]string{"Whether one of 2 models is more robust cannot be said: the scores have no intervals."}},
+		{"several transformations", []scores.Row{ei("m", "turn", 0.6), ei("k", "turn", 0.7), ei("m", "blur", 0.6), ei("k", "blur", 0.605), ei("m", "grey", 0.89), ei("k", "grey", 0.9)},
+			[]string{"k is more robust than the other model under 1 of 3 transformations (turn: 0.700, next 0.600 of m), beyond the 95 % interval of the difference.",
+				"Effective invariance is lowest under blur (0.600 to 0.605) and highest under grey (0.890 to 0.900)."}},
+		{"only the worst is clear", []scores.Row{ei("m", "turn", 0.6), ei("k", "turn", 0.7), ei("l", "turn", 0.705)},
+			[]string{"m is the least robust of 3 models under turn (0.600, next 0.700 of k), beyond the 95 % interval of the difference."}},
 		{"three models by a divergence", []scores.Row{
 			predictionRow("m", "turn", "prediction-divergence", "js", 0.3, 0.01), predictionRow("k", "turn", "prediction-divergence", "js", 0.1, 0.01),
 			predictionRow("l", "turn", "prediction-divergence", "js", 0.2, 0.01)},
-			[]string{"k is the most invariant of 3 models under turn: Jensen-Shannon divergence 0.100 against 0.200 of l, more than their intervals."}},
+			[]string{"k is the most robust of 3 models under turn (0.100, next 0.200 of l), beyond the 95 % interval of the difference."}},
+		{"all at chance", []scores.Row{atNull(ei("m", "turn", 0.6), 0.7), atNull(ei("k", "turn", 0.5), 0.7)},
+			[]string{"None of 2 models is clearly more robust: differences in effective invariance are within their 95 % intervals.", "2 of 2 scores are no better than chance."}},
 		{"a loss", depthRows("equivariance", 0.8, 0.9, 0.7, 0.5, 0.3),
-			[]string{"Half of the loss of equivariance under turn has happened by d (depth 3; 0.900 to 0.300)."}},
+			[]string{"Equivariance under turn is half lost by layer 4 of 5."}},
 		{"no loss", depthRows("equivariance", 0.8, 0.9, 0.85), nil},
+		{"a loss within intervals", withIntervals(0.3, depthRows("equivariance", 0.8, 0.9, 0.6)), nil},
 		{"losses", slices.Concat(depthRows("equivariance", 0.9, 0.5, 0.3), of("k", depthRows("equivariance", 0.9, 0.8, 0.3))),
-			[]string{"Half of the loss of equivariance under turn has happened by b in m (depth 1; 0.900 to 0.300) and by c in k (depth 2; 0.900 to 0.300)."}},
-		{"a layer for localisation", slices.Concat(depthRows("equivariance", 0.85, 0.9, 0.88), depthRows("invariance", 0.5, 0.2, 0.3)),
-			[]string{"To localise, take b (equivariance 0.900, invariance 0.200): there equivariance is furthest above invariance, on average over the transformations."}},
-		{"a layer by chance is none", slices.Concat(chance, depthRows("invariance", 0.1, 0.2, 0.3)),
-			[]string{"Half of the loss of equivariance under turn has happened by c (depth 2; 0.950 to 0.400).",
-				"To localise, take b (equivariance 0.900, invariance 0.200): there equivariance is furthest above invariance, on average over the transformations."}},
+			[]string{"Whether one of 2 models is more robust cannot be said: the scores have no intervals.",
+				"Equivariance under turn is half lost by layer 2 of 3 in m and layer 3 of 3 in k."}},
 		{"no numbers", slices.Concat(depthRows("equivariance", nan, nan), depthRows("invariance", nan, nan)), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if got := Conclusions(c.rows, reporttest.Measures()); !slices.Equal(got, c.want) {
+			if got := conclude(c.rows); !slices.Equal(got, c.want) {
 				t.Errorf("got  %q\nwant %q", got, c.want)
 			}
 		})
+	}
+}
+
+func TestSectionNote(t *testing.T) {
+	t.Parallel()
+	chance := depthRows("equivariance", 0.95, 0.9, 0.4)
+	chance[0].Null = 0.96
+	for _, c := range []struct {
+		name string
+		rows []scores.Row
+		want string
+	}{
+		{"a layer for localisation", slices.Concat(depthRows("equivariance", 0.85, 0.9, 0.88), depthRows("invariance", 0.5, 0.2, 0.3)),
+			"To localise, take layer 2 of 3 (equivariance 0.900, invariance 0.200): there equivariance is furthest above invariance, on average over the transformations."},
+		{"a layer at chance is not taken", slices.Concat(chance, depthRows("invariance", 0.1, 0.2, 0.3)),
+			"To localise, take layer 2 of 3 (equivariance 0.900, invariance 0.200): there equivariance is furthest above invariance, on average over the transformations."},
+		{"no invariance", depthRows("equivariance", 0.8, 0.9), ""},
+	} {
+		sections := Sections(c.rows, reporttest.Measures())
+		if got := SectionNote(sections[0], c.rows).String(); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
 	}
 }

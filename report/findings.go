@@ -15,35 +15,41 @@ const (
 	steadyRange = 0.05 // share of a statistic's range; a curve that varies less is called steady
 	minTrend    = 0.6  // smallest Spearman correlation with depth for a curve to rise or fall
 
-	findingsPerMeasure = 4
-	maxNameWidth       = 48
+	maxNameWidth = 48
 )
 
 // A finding is a sentence that follows from the scores by a rule.
 type finding struct {
-	text   string
-	weight float64 // size of the effect relative to the statistic's range
-	rank   int     // by weight, among the findings on one statistic
+	text     string
+	weight   float64  // size of the effect relative to the statistic's range
+	evidence evidence // of the difference
+	rank     int      // by evidence and weight, among the findings on one statistic
 }
 
 // Findings returns sentences on the most notable scores: for each measure, the curve or the
 // comparison with the largest differences. The rules are fixed, so the same scores give the same
-// sentences.
-func Findings(rows []scores.Row, known []measure.Descriptor) []string {
+// sentences. Findings on clear differences come first, then those without intervals, then those
+// within their intervals or at their null.
+func Findings(rows []scores.Row, known []measure.Descriptor, replicates *Replicates) []string {
 	shown := Overview(rows)
-	var key []string
-	for _, m := range Describe(shown, known) {
-		if f := FindingsOf(shown, m); len(f) > 0 {
+	var key []finding
+	for _, s := range Sections(shown, known) {
+		if f := findingsOf(s.Of(shown), s.Descriptor, replicates); len(f) > 0 {
 			key = append(key, f[0])
 		}
 	}
-	return key
+	slices.SortStableFunc(key, func(a, b finding) int { return cmp.Compare(b.evidence, a.evidence) })
+	var sentences []string
+	for _, f := range key {
+		sentences = append(sentences, f.text)
+	}
+	return sentences
 }
 
-// FindingsOf returns the sentences on one measure, the one with the largest weight first for each
-// statistic. The rows are those of an overview.
-func FindingsOf(rows []scores.Row, m measure.Descriptor) []string {
-	w := wording{models: len(distinct(rows, Measures{m}.ModelLabel)) > 1, data: len(distinct(rows, byData)) > 1}
+// findingsOf returns the findings on one measure, the clearest and largest first for each statistic.
+// The rows are those of an overview.
+func findingsOf(rows []scores.Row, m measure.Descriptor, replicates *Replicates) []finding {
+	w := wording{models: len(distinct(rows, Measures{m}.ModelLabel)) > 1, data: len(distinct(rows, byData)) > 1, replicates: replicates}
 	var found []finding
 	switch {
 	case Layered(rows, m.Name):
@@ -62,18 +68,16 @@ func FindingsOf(rows []scores.Row, m measure.Descriptor) []string {
 		found = ranked(w.predictions(SeriesOf(rows, m, s.Name), s))
 	}
 	slices.SortStableFunc(found, func(a, b finding) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.weight, a.weight))
+		return cmp.Or(cmp.Compare(b.evidence, a.evidence), cmp.Compare(a.rank, b.rank), cmp.Compare(b.weight, a.weight))
 	})
-	var sentences []string
-	for _, f := range found[:min(len(found), findingsPerMeasure)] {
-		sentences = append(sentences, f.text)
-	}
-	return sentences
+	return found
 }
 
 // ranked sets the ranks of findings by weight.
 func ranked(found []finding) []finding {
-	slices.SortStableFunc(found, func(a, b finding) int { return cmp.Compare(b.weight, a.weight) })
+	slices.SortStableFunc(found, func(a, b finding) int {
+		return cmp.Or(cmp.Compare(b.evidence, a.evidence), cmp.Compare(b.weight, a.weight))
+	})
 	for i := range found {
 		found[i].rank = i
 	}
@@ -100,6 +104,7 @@ func AcrossLayers(all []measure.StatisticDescriptor) []measure.StatisticDescript
 type wording struct {
 	models, data bool
 	places       string // points of a curve: "layers" (default) or "values" of a parameter
+	replicates   *Replicates
 }
 
 // noun returns the noun for the points of a curve.
@@ -135,7 +140,7 @@ func (w wording) steepest(models []Series, about measure.StatisticDescriptor) fi
 	}
 	best := w.depth(models[0], about)
 	for _, s := range models[1:] {
-		if f := w.depth(s, about); f.weight > best.weight {
+		if f := w.depth(s, about); f.evidence > best.evidence || f.evidence == best.evidence && f.weight > best.weight {
 			best = f
 		}
 	}
@@ -165,7 +170,7 @@ func (w wording) depth(s Series, about measure.StatisticDescriptor) finding {
 		said = fmt.Sprintf("is %s at all %d %s", Number(low.Value), len(s.Rows), w.noun())
 	case span <= steadyRange*width(about, low.Value, high.Value):
 		said = fmt.Sprintf("stays between %s and %s at all %d %s", Number(low.Value), Number(high.Value), len(s.Rows), w.noun())
-	case withinIntervals(low, high):
+	case w.replicates.evidence(&low, &high) == within:
 		span = 0
 		said = fmt.Sprintf("is %s to %s at %d %s, a difference within the intervals", Number(low.Value), Number(high.Value), len(s.Rows), w.noun())
 	case joined && rho <= -minTrend && first.Value > last.Value:
@@ -175,13 +180,14 @@ func (w wording) depth(s Series, about measure.StatisticDescriptor) finding {
 	default:
 		said = fmt.Sprintf("is highest at %s (%s) and lowest at %s (%s)", layer(high), Number(high.Value), layer(low), Number(low.Value))
 	}
-	return finding{text: subject + " " + said + chance(s, about.Direction, w.noun()) + ".", weight: span / width(about, low.Value, high.Value)}
-}
-
-// withinIntervals reports whether the difference of two scores is within their intervals. Without
-// intervals it returns false.
-func withinIntervals(a, b scores.Row) bool {
-	return finite(a.High-a.Low) && finite(b.High-b.Low) && !differSignificantly(a, b)
+	f := finding{text: subject + " " + said + chance(s, about.Direction, w.noun()) + ".", weight: span / width(about, low.Value, high.Value)}
+	f.evidence = w.replicates.evidence(&low, &high)
+	if !slices.ContainsFunc(s.Rows, func(r scores.Row) bool {
+		return !(finite(r.Null) && about.Direction != measure.Neutral && atChance(r, about.Direction))
+	}) {
+		f.weight, f.evidence = 0, within // all are at their null
+	}
+	return f
 }
 
 // width returns the length of a statistic's range, which starts at 0 if only the maximum is known.
@@ -280,12 +286,14 @@ func (w wording) accuracy(rows []scores.Row, m measure.Descriptor) []finding {
 		slices.SortStableFunc(models, func(a, b Series) int { return cmp.Compare(lost(b), lost(a)) })
 		most, least := models[0], models[len(models)-1]
 		var text string
+		sure := clear
 		switch where := (wording{data: w.data}).where(most); {
 		case len(models) == 1:
 			text = strings.Join(nonEmpty("Accuracy", w.where(most)), " ") + " " + changeOf(most)
 		case Number(lost(most)) == Number(lost(least)):
 			text = fmt.Sprintf("%s falls by %s in each of %d models", strings.Join(nonEmpty("Accuracy", where), " "), Number(lost(most)), len(models))
-		case drop[keyOf(most)].Measure != "" && withinIntervals(drop[keyOf(least)], drop[keyOf(most)]):
+		case drop[keyOf(most)].Measure != "" && w.evidence(drop[keyOf(least)], drop[keyOf(most)]) == within:
+			sure = within
 			text = fmt.Sprintf("%s falls by %s to %s in %d models, a difference within the intervals",
 				strings.Join(nonEmpty("Accuracy", where), " "), Number(lost(least)), Number(lost(most)), len(models))
 		default:
@@ -294,7 +302,10 @@ func (w wording) accuracy(rows []scores.Row, m measure.Descriptor) []finding {
 				Shorten(most.Model, maxNameWidth), changeOf(most),
 				Shorten(least.Model, maxNameWidth), changeOf(least))
 		}
-		found = append(found, finding{text: text + ".", weight: math.Abs(lost(most))})
+		if d, known := drop[keyOf(most)]; len(models) == 1 && known && d.Low <= 0 && d.High >= 0 {
+			sure = within
+		}
+		found = append(found, finding{text: text + ".", weight: math.Abs(lost(most)), evidence: sure})
 	}
 	return found
 }
@@ -331,7 +342,7 @@ func (w wording) comparison(group []Series, about measure.StatisticDescriptor) f
 		s := group[0]
 		r := s.Rows[0]
 		text := fmt.Sprintf("%s is %s%s.", capital(strings.Join(nonEmpty(about.Title, w.where(s)), " ")), Number(r.Value), between(r))
-		return finding{text: text}
+		return finding{text: text, evidence: unknown}
 	}
 	high := slices.MaxFunc(group, func(a, b Series) int { return cmp.Compare(a.Rows[0].Value, b.Rows[0].Value) })
 	low := slices.MinFunc(group, func(a, b Series) int { return cmp.Compare(a.Rows[0].Value, b.Rows[0].Value) })
@@ -347,12 +358,18 @@ func (w wording) comparison(group []Series, about measure.StatisticDescriptor) f
 	if Number(h.Value) == Number(l.Value) {
 		return finding{text: fmt.Sprintf("%s is %s "+all+".", subject, Number(h.Value), len(group))}
 	}
-	if withinIntervals(l, h) {
+	sure := w.evidence(l, h)
+	if sure == within {
 		return finding{text: fmt.Sprintf("%s is %s to %s "+all+", a difference within the intervals.", subject, Number(l.Value), Number(h.Value), len(group))}
 	}
-	text := fmt.Sprintf("%s is highest %s (%s) and lowest %s (%s).", subject, name(high), Number(h.Value), name(low), Number(l.Value))
-	return finding{text: text, weight: (h.Value - l.Value) / width(about, l.Value, h.Value)}
+	text := fmt.Sprintf("%s is highest %s (%s) and lowest %s (%s)", subject, name(high), Number(h.Value), name(low), Number(l.Value))
+	if d := about.Direction; d != measure.Neutral && finite(h.Null) && finite(l.Null) && atChance(h, d) && atChance(l, d) {
+		return finding{text: text + "; neither is better than chance."}
+	}
+	return finding{text: text + ".", weight: (h.Value - l.Value) / width(about, l.Value, h.Value), evidence: sure}
 }
+
+func (w wording) evidence(a, b scores.Row) evidence { return w.replicates.evidence(&a, &b) }
 
 // between returns, for instance, " (95 % interval 0.60 to 0.62)", or "" without an interval.
 func between(r scores.Row) string {

@@ -101,7 +101,7 @@ func TestFindings(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if got := Findings(c.rows, reporttest.Measures()); !slices.Equal(got, c.want) {
+			if got := Findings(c.rows, reporttest.Measures(), nil); !slices.Equal(got, c.want) {
 				t.Errorf("got  %q\nwant %q", got, c.want)
 			}
 		})
@@ -166,7 +166,7 @@ func TestFindingsOfFactors(t *testing.T) {
 		"Firing-rate invariance for phase rises from 10 at first to 20 at third.",
 		"R² for hue falls from 0.900 at first to 0.300 at third.",
 	}
-	got := Findings(rows, reporttest.Measures())
+	got := Findings(rows, reporttest.Measures(), nil)
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
@@ -176,9 +176,13 @@ func TestFindingsOfFactors(t *testing.T) {
 		if m.Name != "informativeness" {
 			continue
 		}
+		var said []string
+		for _, f := range findingsOf(shown, m, nil) {
+			said = append(said, f.text)
+		}
 		want := []string{want[2], "Accuracy of the probe for shape is 0.500 at all 3 layers.", "R² for scale falls from 0.500 at first to 0.300 at third."}
-		if got := FindingsOf(shown, m); !slices.Equal(got, want) {
-			t.Errorf("%q", got)
+		if !slices.Equal(said, want) {
+			t.Errorf("%q", said)
 		}
 	}
 }
@@ -191,11 +195,11 @@ func TestFindingsOfSingleLayers(t *testing.T) {
 		return scores.Row{Model: model, Layer: layer, Depth: depth, Transform: "turn", Variant: "v", Measure: "seis", Statistic: "equivariance", Value: value, Low: value - 0.01, High: value + 0.01, Null: nan}
 	}
 	rows := []scores.Row{row("oriented", "energy", 2, 0.66), row("invariant", "strongest", 3, 0.99)}
-	if got := Findings(rows, reporttest.Measures()); len(got) != 1 || got[0] != "Equivariance under turn (v) is highest for invariant (0.990) and lowest for oriented (0.660)." {
+	if got := Findings(rows, reporttest.Measures(), nil); len(got) != 1 || got[0] != "Equivariance under turn (v) is highest for invariant (0.990) and lowest for oriented (0.660)." {
 		t.Errorf("%q", got)
 	}
 	rows = append(rows, row("oriented", "pooled", 3, 0.2))
-	if got := Findings(rows, reporttest.Measures()); len(got) != 1 || !strings.HasPrefix(got[0], "Equivariance of oriented under turn (v) is highest at energy (0.660) and lowest at pooled (0.200)") {
+	if got := Findings(rows, reporttest.Measures(), nil); len(got) != 1 || !strings.HasPrefix(got[0], "Equivariance of oriented under turn (v) is highest at energy (0.660) and lowest at pooled (0.200)") {
 		t.Errorf("%q", got)
 	}
 }
@@ -232,7 +236,7 @@ func TestInfiniteValuesAreNotSaid(t *testing.T) {
 			rows[i].Value = nan
 		}
 	}
-	said := slices.Concat(Conclusions(rows, reporttest.Measures()), Findings(rows, reporttest.Measures()))
+	said := slices.Concat(conclude(rows), Findings(rows, reporttest.Measures(), nil))
 	for _, sentence := range said {
 		if strings.Contains(sentence, "Inf") || strings.Contains(sentence, "NaN") {
 			t.Error(sentence)
@@ -256,7 +260,7 @@ func TestWeightsAreFinite(t *testing.T) {
 		{Model: "m", Layer: "a", Depth: 1, Measure: "mine", Statistic: "own", Value: -0.5, Low: nan, High: nan, Null: nan},
 		{Model: "m", Layer: "b", Depth: 2, Measure: "mine", Statistic: "own", Value: 0, Low: nan, High: nan, Null: nan},
 	}
-	statements := Statements(rows, nil)
+	statements := Statements(rows, nil, nil)
 	if len(statements) == 0 {
 		t.Fatal("there are no statements")
 	}

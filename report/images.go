@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/noether-ml/noether/scores"
 )
 
 // An Image is an image of a run folder that a report shows, such as a contact sheet of inputs and
@@ -28,6 +30,8 @@ type ImageText struct {
 	Alt     string `json:"alt"`     // alternative text; the caption if empty
 	Measure string `json:"measure"` // measure that it belongs to
 	Model   string `json:"model"`   // model that it was made with
+	// Sheet describes a contact sheet of a run; nil for other images.
+	Sheet *scores.Sheet `json:"sheet,omitempty"`
 }
 
 // Limits on the images in a page.

@@ -41,7 +41,7 @@ func TestFindingsOfPairs(t *testing.T) {
 		{"one partner each", []scores.Row{pairRow("a", "b", "x", "u", 0, 0.9), pairRow("a", "b", "y", "v", 1, 0.7), pairRow("a", "b", "z", "w", 2, 0.2)},
 			"Linear CKA falls from 0.900 at x to 0.200 at z."},
 	} {
-		if got := Findings(c.rows, reporttest.Measures()); !slices.Equal(got, []string{c.want}) {
+		if got := Findings(c.rows, reporttest.Measures(), nil); !slices.Equal(got, []string{c.want}) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -77,7 +77,7 @@ func TestPairsAtOneLayer(t *testing.T) {
 			rows = append(rows, r)
 		}
 	}
-	if got, want := Findings(rows, reporttest.Measures()), []string{"STIR is highest for a → b (0.900) and lowest for b → a (0.400)."}; !slices.Equal(got, want) {
+	if got, want := Findings(rows, reporttest.Measures(), nil), []string{"STIR is highest for a → b (0.900) and lowest for b → a (0.400)."}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -99,7 +99,7 @@ func TestTiesCountForNeitherSeries(t *testing.T) {
 			rows = append(rows, predictionRow("m", transform, "accuracy", "moved", c.m[i], 0.02), predictionRow("k", transform, "accuracy", "moved", c.k[i], 0.02))
 		}
 		var said []string
-		for _, s := range Statements(rows, reporttest.Measures()) {
+		for _, s := range Statements(rows, reporttest.Measures(), nil) {
 			if s.Kind == ExtremesStatement && len(s.Rows) == len(rows) {
 				said = append(said, s.Text)
 			}

@@ -12,6 +12,7 @@ type ReadingPart struct {
 var curveReading = []ReadingPart{
 	{"A point for each layer", "points"}, {", a tick for what chance gives", "points null"},
 	{"A line for each {series}", "lines"}, {", with its 95 % interval", "lines interval"}, {", dotted: what chance gives", "lines null"},
+	{", thin: layers inside a branch, which a shortcut passes by", "lines branch"},
 	{".", ""},
 }
 

@@ -69,6 +69,16 @@ func Levels(rows []scores.Row) []Level {
 // single classes and factors are included only if no row over all samples summarises them, as for
 // probes of a factor or firing rates along the phase of gratings.
 func Overview(rows []scores.Row) []scores.Row {
+	shown := overviewIndices(rows)
+	kept := make([]scores.Row, len(shown))
+	for at, i := range shown {
+		kept[at] = rows[i]
+	}
+	return kept
+}
+
+// overviewIndices returns the indices of the rows of an overview.
+func overviewIndices(rows []scores.Row) []int {
 	type subject struct{ measure, statistic, model, other, data, transform, variant string }
 	type standing struct {
 		place int // position of its first row
@@ -92,11 +102,7 @@ func Overview(rows []scores.Row) []scores.Row {
 		}
 	}
 	slices.SortStableFunc(shown, func(a, b int) int { return of[a].place - of[b].place })
-	kept := make([]scores.Row, len(shown))
-	for at, i := range shown {
-		kept[at] = rows[i]
-	}
-	return kept
+	return shown
 }
 
 // distinct returns the distinct non-empty values of a field, in order of appearance.

@@ -32,11 +32,12 @@ const (
 const maxStatementRows = 200_000
 
 // Statements returns the sentences for charts of the rows, by fixed rules.
-func Statements(rows []scores.Row, known []measure.Descriptor) []Statement {
-	b := statementBuilder{rows: rows, measures: Describe(rows, known), levels: Levels(rows)}
-	for i, m := range b.measures {
-		b.most = maxStatementRows * (i + 1) / len(b.measures)
-		b.measure(m)
+func Statements(rows []scores.Row, known []measure.Descriptor, replicates *Replicates) []Statement {
+	b := statementBuilder{rows: rows, measures: Describe(rows, known), levels: Levels(rows), replicates: replicates}
+	sections := Sections(rows, known)
+	for i, s := range sections {
+		b.most = maxStatementRows * (i + 1) / len(sections)
+		b.section(s)
 	}
 	return b.out
 }
@@ -46,9 +47,11 @@ type statementBuilder struct {
 	measures Measures
 	levels   []Level
 	names    wording
-	out      []Statement
-	used     int // number of rows that the statements refer to
-	most     int // limit of used
+
+	replicates *Replicates
+	out        []Statement
+	used       int // number of rows that the statements refer to
+	most       int // limit of used
 }
 
 func (b *statementBuilder) add(kind, text string, weight float64, at []int) {
@@ -58,15 +61,16 @@ func (b *statementBuilder) add(kind, text string, weight float64, at []int) {
 	}
 }
 
-func (b *statementBuilder) measure(m measure.Descriptor) {
+func (b *statementBuilder) section(section Section) {
+	m := section.Descriptor
 	label := Measures{m}.ModelLabel
-	b.names = wording{models: len(distinct(b.rows, label)) > 1, data: len(distinct(b.rows, byData)) > 1}
-	layers := Layered(b.rows, m.Name)
+	b.names = wording{models: len(distinct(b.rows, label)) > 1, data: len(distinct(b.rows, byData)) > 1, replicates: b.replicates}
+	layers := Layered(section.Of(b.rows), m.Name)
 	for _, s := range m.Statistics {
 		var indices []int
 		for i := range b.rows {
 			r := &b.rows[i]
-			if b.levels[i] >= OverTrial && r.Measure == m.Name && r.Statistic == s.Name && finite(r.Value) {
+			if b.levels[i] >= OverTrial && section.Has(r) && r.Statistic == s.Name && finite(r.Value) {
 				indices = append(indices, i)
 			}
 		}
@@ -126,7 +130,7 @@ func (b *statementBuilder) curves(indices []int, m measure.Descriptor, s measure
 	}
 	for _, pair := range groupedBy(curves, byCase) {
 		if len(pair) == 2 && !pair[0].series.IsGrid() && !pair[1].series.IsGrid() {
-			if text := gap(pair[0].series, pair[1].series); text != "" {
+			if text := b.gap(pair[0].series, pair[1].series); text != "" {
 				b.add(GapStatement, text, 0, slices.Concat(pair[0].rows, pair[1].rows))
 			}
 		}
@@ -135,7 +139,7 @@ func (b *statementBuilder) curves(indices []int, m measure.Descriptor, s measure
 
 // gap returns a sentence on where two curves differ most, or "" if they have too few points in
 // common.
-func gap(a, b Series) string {
+func (builder *statementBuilder) gap(a, b Series) string {
 	byDepth := make(map[int]scores.Row)
 	for _, r := range b.Rows {
 		byDepth[r.Depth] = r
@@ -160,7 +164,7 @@ func gap(a, b Series) string {
 		where += " and " + layer(q)
 	}
 	text := fmt.Sprintf("They are furthest apart at %s (%s %s, %s %s)", where, Shorten(a.Model, maxNameWidth), Number(p.Value), Shorten(b.Model, maxNameWidth), Number(q.Value))
-	if finite(p.High-p.Low) && finite(q.High-q.Low) && !differSignificantly(p, q) {
+	if builder.replicates.evidence(&p, &q) == within {
 		text += ", a difference within their intervals"
 	}
 	return text + "."
@@ -337,7 +341,7 @@ func (b *statementBuilder) wins(indices []int, series, along Field) string {
 			upper = 1
 		}
 		above[upper]++
-		if differSignificantly(p, q) {
+		if b.replicates.evidence(&p, &q) == clear {
 			significant[upper]++
 		}
 	}

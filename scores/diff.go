@@ -132,8 +132,14 @@ func (c Cell) row(l Layer, s measure.Score) Row {
 }
 
 func (c Comparison) difference(a, b measure.Score, data string) Difference {
+	return Subtract(a, b, c.SameSamples != nil && c.SameSamples(data))
+}
+
+// Subtract returns the difference b - a of two scores, without their rows. If they are of the same
+// samples and have replicates, its interval is the paired one; see Diff.
+func Subtract(a, b measure.Score, sameSamples bool) Difference {
 	d := Difference{Value: b.Value - a.Value, Low: math.NaN(), High: math.NaN()}
-	if c.SameSamples != nil && c.SameSamples(data) && a.N == b.N {
+	if sameSamples && a.N == b.N {
 		if r, ok := pairedReplicates(a.Replicates, b.Replicates); ok {
 			d.Low, d.High = resample.Jackknife(d.Value, a.N, r)
 			d.Paired = !math.IsNaN(d.Low)

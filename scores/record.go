@@ -25,15 +25,18 @@ type Record struct {
 	Measures []measure.Descriptor `json:"measures,omitempty"`
 	Models   []ModelRecord        `json:"models"`
 	Data     []DataRecord         `json:"data"`
-	Engine   EngineRecord         `json:"engine"`
-	Skipped  []Skip               `json:"skipped,omitempty"`
-	Missing  []Missing            `json:"missing,omitempty"` // cells that the last merge could not complete
-	Warnings []string             `json:"warnings,omitempty"`
-	Used     *Resources           `json:"used,omitempty"`   // by the run that wrote the record
-	Failed   []Failure            `json:"failed,omitempty"` // without logs and inputs, which are in failures/
-	Keys     []string             `json:"keys,omitempty"`   // of the planned cells; the folder may hold others of an earlier study
-	Means    []int                `json:"means,omitempty"`  // for each key, the number of means (over values, over trials) that may include its cell
-	Resolved string               `json:"-"`                // the text of the resolved study.yaml
+	// Transforms are the transformations in the order of the study. Records of earlier versions have
+	// none.
+	Transforms []TransformRecord `json:"transforms,omitempty"`
+	Engine     EngineRecord      `json:"engine"`
+	Skipped    []Skip            `json:"skipped,omitempty"`
+	Missing    []Missing         `json:"missing,omitempty"` // cells that the last merge could not complete
+	Warnings   []string          `json:"warnings,omitempty"`
+	Used       *Resources        `json:"used,omitempty"`   // by the run that wrote the record
+	Failed     []Failure         `json:"failed,omitempty"` // without logs and inputs, which are in failures/
+	Keys       []string          `json:"keys,omitempty"`   // of the planned cells; the folder may hold others of an earlier study
+	Means      []int             `json:"means,omitempty"`  // for each key, the number of means (over values, over trials) that may include its cell
+	Resolved   string            `json:"-"`                // the text of the resolved study.yaml
 	// Files has the checksums of the tables of a finished run, by name.
 	Files map[string]FileSum `json:"files,omitempty"`
 }
@@ -70,6 +73,8 @@ type LayerRecord struct {
 	Depth int    `json:"depth"`
 	Shape []int  `json:"shape"` // of one sample
 	Axes  string `json:"axes"`
+	// Branch says that the layer lies inside a branch, which a shortcut passes by.
+	Branch bool `json:"branch,omitempty"`
 }
 
 // A DataRecord identifies a data set.
@@ -79,6 +84,14 @@ type DataRecord struct {
 	N           int      `json:"n"`
 	Fingerprint string   `json:"fingerprint"`
 	Unreadable  []string `json:"unreadable,omitempty"` // names of samples that could not be decoded
+}
+
+// A TransformRecord describes a transformation of the study.
+type TransformRecord struct {
+	Name string `json:"name"`
+	// Parameter is the title of the parameters with a list of values, such as "angle (degrees)"; "" if
+	// there is no list.
+	Parameter string `json:"parameter,omitempty"`
 }
 
 // An EngineRecord identifies the engine and the machine that computed the scores.

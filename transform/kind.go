@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -188,6 +189,16 @@ func (p Param) Range() string {
 		s += " " + p.Unit
 	}
 	return s
+}
+
+// Title returns the name of a number with its unit, for an axis: "angle (degrees)" or "x (to the
+// right, as a fraction of the width)".
+func (p Param) Title() string {
+	about, _, _ := strings.Cut(p.Doc, ";")
+	if about = cmp.Or(p.Unit, about); about == "" || about == p.Name {
+		return p.Name
+	}
+	return p.Name + " (" + about + ")"
 }
 
 // values are checked arguments, with defaults filled in.

@@ -142,6 +142,20 @@ func TestMakeRefuses(t *testing.T) {
 	}
 }
 
+func TestParamTitle(t *testing.T) {
+	t.Parallel()
+	for want, p := range map[string]Param{
+		"angle (degrees)": {Name: "angle", Doc: "counter-clockwise", Unit: "degrees"},
+		"x (to the right, as a fraction of the width)": {Name: "x", Doc: "to the right, as a fraction of the width"},
+		"kernel (pixels)": {Name: "kernel", Doc: "side; odd", Unit: "pixels"},
+		"strength":        {Name: "strength"},
+	} {
+		if got := p.Title(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestParamRange(t *testing.T) {
 	t.Parallel()
 	inf := math.Inf(1)

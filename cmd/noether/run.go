@@ -198,8 +198,14 @@ func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, 
 // written does not keep back.
 func show(result *study.Result, out string, asJSON bool) error {
 	file := filepath.Join(out, "report.html")
+	attachments := report.ReadAttachments(out)
+	if cells, _, err := study.ReadCells(out); err == nil {
+		attachments.Replicates = report.NewReplicates(cells)
+	} else {
+		attachments.Notes = append(attachments.Notes, "differences are not paired by sample: "+err.Error())
+	}
 	failed := atomicfile.WriteFunc(file, func(w io.Writer) error {
-		return html.Run{Rows: result.Rows, Record: result.Record, Attachments: report.ReadAttachments(out)}.WritePage(w, "")
+		return html.Run{Rows: result.Rows, Record: result.Record, Attachments: attachments}.WritePage(w, "")
 	})
 	if failed != nil {
 		failed = fmt.Errorf("%w; the scores are kept, and noether report %s writes the report again", failed, out)

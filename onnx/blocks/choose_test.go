@@ -238,3 +238,35 @@ func TestChoose(t *testing.T) {
 		})
 	}
 }
+
+// TestInBranches finds the layers of a residual network that a shortcut passes by.
+func TestInBranches(t *testing.T) {
+	t.Parallel()
+	n := &net{Builder: onnx.NewBuilder(onnx.DefaultOpset)}
+	x := n.Scope("stem").Relu(n.conv(n.Input("x", onnx.Float, -1, 3, 8, 8), 3, 4, 3, 1))
+	inner := n.Scope("block").Relu(n.conv(x, 4, 4, 3, 1))
+	sum := n.Scope("block").Add(n.conv(inner, 4, 4, 3, 1), x)
+	n.classify(n.Scope("block").Relu(sum), 4)
+	m, err := n.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, l := range m.Layers() {
+		if l.Op == "Relu" || l.Op == "Add" {
+			got[l.Name] = blocks.InBranches(m, "x", "scores", m.Layers())[l.Name]
+		}
+	}
+	inside := 0
+	for name, branch := range got {
+		if branch {
+			inside++
+			if name != string(inner) {
+				t.Errorf("%s is said to lie inside a branch", name)
+			}
+		}
+	}
+	if len(got) != 4 || inside != 1 {
+		t.Errorf("%v", got)
+	}
+}

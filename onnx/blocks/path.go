@@ -22,6 +22,28 @@ type cut struct {
 	step   step
 }
 
+// InBranches returns the layers that lie inside a branch: there is a way from the input to the output
+// past them, such as a shortcut. The others lie on the residual stream, or in a network without
+// branches. Layers off every path are not returned.
+func InBranches(g *onnx.Model, input, output string, layers []onnx.Layer) map[string]bool {
+	p := findPath(g, input, output)
+	cuts, out := map[string]bool{}, map[string]bool{}
+	for _, c := range p.cuts {
+		cuts[c.tensor] = true
+	}
+	for _, n := range p.nodes {
+		for _, name := range n.Output {
+			out[name] = !cuts[name]
+		}
+	}
+	for name := range out {
+		if !out[name] || !slices.ContainsFunc(layers, func(l onnx.Layer) bool { return l.Name == name }) {
+			delete(out, name)
+		}
+	}
+	return out
+}
+
 // findPath follows the values of the input forwards and the output backwards. What depends only on
 // the shape of the input is not on the path.
 func findPath(g *onnx.Model, input, output string) *path {

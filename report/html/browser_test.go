@@ -147,6 +147,10 @@ func (v *visit) do(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
+// unfolded opens the tables of all sections.
+var unfolded = []chromedp.Action[chromedp.Void]{script(`for (const d of document.querySelectorAll("details.scores")) d.open = true`),
+	until(`![...document.querySelectorAll("section.measure:not([hidden]) details.scores")].some(d => !d.querySelector("tbody tr"))`)}
+
 // script evaluates an expression for what it does.
 func script(expression string) chromedp.Action[chromedp.Void] {
 	return chromedp.Evaluate[chromedp.Void](expression)
@@ -193,10 +197,10 @@ func TestChartsAreDrawn(t *testing.T) {
 	v := open(t, rows, rec, 1280, 900)
 	// Bars for each of three measures of predictions, and curves for each of three transformations
 	// for each of two measures of layers.
-	if n := evaluate[int](t, v, `document.querySelectorAll("figure .chart svg").length`); n != 3+2*3 {
+	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .chart svg").length`); n != 3+2*3 {
 		t.Errorf("%d charts", n)
 	}
-	if n := evaluate[int](t, v, `[...document.querySelectorAll("figure .chart")].filter(c => c.querySelectorAll("path").length < 4).length`); n > 0 {
+	if n := evaluate[int](t, v, `[...document.querySelectorAll("main figure .chart")].filter(c => c.querySelectorAll("path").length < 4).length`); n > 0 {
 		t.Errorf("%d charts are all but empty", n)
 	}
 	if n := evaluate[int](t, v, `document.documentElement.scrollWidth - innerWidth`); n > 0 {
@@ -226,6 +230,7 @@ func TestTableSortsAndFilters(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 20, Transforms: 2, Classes: 3}.Rows()
 	v := open(t, rows, rec, 1280, 900)
+	v.do(t, unfolded...)
 	root := "section.measure[data-measure='3'] .score-table "
 	headers := v.texts(t, root+"th")
 	value := slices.Index(headers, "value")
@@ -275,7 +280,7 @@ func TestAttackedPageStaysQuiet(t *testing.T) {
 	if n := evaluate[int](t, v, `document.querySelectorAll("img, svg[onload], iframe").length`); n != 0 {
 		t.Errorf("%d elements came in through names", n)
 	}
-	if n := evaluate[int](t, v, `document.querySelectorAll("figure .chart svg").length`); n == 0 {
+	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .chart svg").length`); n == 0 {
 		t.Error("no chart is drawn")
 	}
 	v.quiet(t)
@@ -296,7 +301,7 @@ func TestPagesOfAnyShape(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			rows, rec := c.run.Rows()
 			v := open(t, rows, rec, 390, 844)
-			if n := evaluate[int](t, v, `document.querySelectorAll("figure .chart svg").length`); (n > 0) != c.charts {
+			if n := evaluate[int](t, v, `document.querySelectorAll("main figure .chart svg").length`); (n > 0) != c.charts {
 				t.Errorf("%d charts", n)
 			}
 			if n := evaluate[int](t, v, `document.documentElement.scrollWidth - innerWidth`); n > 0 {

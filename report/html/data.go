@@ -30,6 +30,10 @@ type pageData struct {
 	Statements []report.Statement `json:"statements"`
 	Relations  []relationData     `json:"relations"`
 	Images     []report.Image     `json:"pictures"`
+
+	Matrices   []report.Matrix     `json:"matrices"`
+	Curves     []report.CurvePanel `json:"curves"`
+	Transforms map[string]string   `json:"transforms"` // titles of their parameters, by name
 }
 
 // A tableData is a table stored by column, with texts as indices into their distinct values: 100,000
@@ -85,6 +89,7 @@ type textColumn struct {
 // A measureData describes a measure for its charts.
 type measureData struct {
 	measure.Descriptor
+	Key     string                                   `json:"key"` // of the section
 	Layered bool                                     `json:"layered"`
 	Toward  map[string]string                        `json:"toward"`  // by statistic: meaning of a higher or a lower value
 	Colours map[string]map[string]report.ColourScale `json:"colours"` // by table and statistic
@@ -112,11 +117,15 @@ func (n numbers) MarshalJSON() ([]byte, error) {
 // newPageData returns the data of a page.
 func newPageData(r Run) pageData {
 	rows, rec := r.Rows, r.Record
-	measures := report.Describe(rows, rec.Measures)
-	p := pageData{tableData: scoreTable(rows, measures, rec.Models), Shown: make([]int, len(rows)), Fields: report.FieldLabels(), Looks: report.Looks(), Notices: notices,
-		Measures: []measureData{}, Models: packModels(rec.Models), Statements: encodeStatements(report.Statements(rows, rec.Measures)),
+	measures, sections := report.Describe(rows, rec.Measures), report.Sections(rows, rec.Measures)
+	p := pageData{tableData: scoreTable(rows, measures, sections, rec.Models), Shown: make([]int, len(rows)), Fields: report.FieldLabels(), Looks: report.Looks(), Notices: notices,
+		Measures: []measureData{}, Models: packModels(rec.Models), Statements: encodeStatements(report.Statements(rows, rec.Measures, r.Replicates)),
 		Relations: packRelations(rows, rec.Measures), Images: printableImages(r.Images), Tables: map[string]tableData{
 			"bins": binTable(r.Distributions, rec.Models), "ranks": rankTable(r.Distributions, rec.Models), "steps": stepTable(r.Curves, rec.Models)}}
+	p.Matrices, p.Curves, p.Transforms = printableMatrices(report.Matrices(rows, rec.Measures)), report.CurvePanels(rows, rec.Measures), map[string]string{}
+	for _, t := range rec.Transforms {
+		p.Transforms[report.Printable(t.Name)] = report.Printable(t.Parameter)
+	}
 	values := make(map[[2]string][]float64)
 	for i, level := range report.Levels(rows) {
 		p.Shown[i] = int(level)
@@ -130,10 +139,15 @@ func newPageData(r Run) pageData {
 		of := [2]string{d.Measure, d.Statistic}
 		units[of] = append(units[of], d.Low, d.High)
 	}
-	for _, m := range measures {
+	for _, section := range sections {
+		m, a := section.Descriptor, r.Attachments
+		if section.Key != m.Name {
+			a = report.Attachments{} // those of the other section
+		}
+		of := section.Of(rows)
 		colours, ofUnits := map[string]report.ColourScale{}, map[string]report.ColourScale{}
-		d := measureData{m, report.Layered(rows, m.Name), map[string]string{}, map[string]map[string]report.ColourScale{"scores": colours, "ranks": ofUnits},
-			report.ChartsOf(m, rows, r.Attachments)}
+		d := measureData{m, section.Key, report.Layered(of, m.Name), map[string]string{}, map[string]map[string]report.ColourScale{"scores": colours, "ranks": ofUnits},
+			report.ChartsOf(m, of, a)}
 		for _, s := range m.Statistics {
 			of := [2]string{m.Name, s.Name}
 			d.Toward[s.Name] = report.DirectionNote(m, s)
@@ -150,6 +164,20 @@ var notices = map[string]string{
 	"hidden": "The filters hide all scores.",
 	"none":   "There are no scores for this choice.",
 	"images": "The filters hide all images.",
+}
+
+// printableMatrices returns matrices with printable names.
+func printableMatrices(all []report.Matrix) []report.Matrix {
+	for i := range all {
+		m := &all[i]
+		m.Data = report.Printable(m.Data)
+		for _, names := range [][]string{m.Models, m.Columns} {
+			for k := range names {
+				names[k] = report.Printable(names[k])
+			}
+		}
+	}
+	return all
 }
 
 // encodeStatements encodes the row indices of statements as the first index and the differences
@@ -190,7 +218,7 @@ func compressJSON(v any) (string, error) {
 }
 
 // scoreTable returns the table of scores.
-func scoreTable(rows []scores.Row, measures report.Measures, models []scores.ModelRecord) tableData {
+func scoreTable(rows []scores.Row, measures report.Measures, sections []report.Section, models []scores.ModelRecord) tableData {
 	type row struct {
 		*scores.Row
 		part, pair string // of the scores of probes
@@ -207,14 +235,25 @@ func scoreTable(rows []scores.Row, measures report.Measures, models []scores.Mod
 			all[i].part, all[i].pair = parts[i], report.Field("pair").Of(measures, &rows[i])
 		}
 	}
-	depth, relative := depths(models), report.RelativeDepth(rows)
+	depth, relative, places := depths(models), report.RelativeDepth(rows), report.NewPlaces(rows)
+	branch := report.Branches(models)
 	columns := []column[row]{
 		{name: "measure", text: func(r row) string { return r.Measure }},
+		{name: "section", text: func(r row) string {
+			return sections[slices.IndexFunc(sections, func(s report.Section) bool { return s.Has(r.Row) })].Key
+		}},
 		{name: "statistic", text: func(r row) string { return r.Statistic }},
 		{name: "transform", text: func(r row) string { return r.Transform }},
 		{name: "warning", text: func(r row) string { return r.Warning }},
 		{name: "part", text: func(r row) string { return r.part }},
 		{name: "pair", text: func(r row) string { return r.pair }},
+		{name: "place", text: func(r row) string { return places.Of(r.Model, r.Layer) }},
+		{name: "branch", text: func(r row) string {
+			if branch(r.Row) {
+				return "in a branch"
+			}
+			return ""
+		}},
 		{name: "depth", number: func(r row) float64 { return float64(r.Depth) }},
 		{name: "relative", number: func(r row) float64 { return relative(r.Row) }},
 		{name: "otherDepth", number: func(r row) float64 { return float64(depth(r.OtherModel, r.OtherLayer)) }},

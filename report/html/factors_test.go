@@ -62,17 +62,17 @@ func TestOneFactorAtATime(t *testing.T) {
 			}
 		}
 		v.do(t, script(`(() => { const s = document.querySelector("select[name=data]"); s.value = "clips"; s.dispatchEvent(new Event("change")) })()`), until(complete))
-		if n := evaluate[int](t, v, `document.querySelectorAll("figure .role-mark path").length`); n == 0 || len(v.texts(t, "select[name=factor]")) != 0 {
+		if n := evaluate[int](t, v, `document.querySelectorAll("main figure .role-mark path").length`); n == 0 || len(v.texts(t, "select[name=factor]")) != 0 {
 			t.Errorf("%s of clips: %d marks, and a choice of factors %q", kind, n, v.texts(t, "select[name=factor]"))
 		}
 		v.do(t, script(`(() => { const s = document.querySelector("select[name=data]"); s.value = "gratings"; s.dispatchEvent(new Event("change")) })()`), until(complete))
 	}
-	said := v.texts(t, "figure .sentences")
+	said := v.texts(t, "main figure .sentences")
 	if len(said) != 1 || !strings.Contains(said[0], "33 % of the steps") {
 		t.Errorf("%q", said)
 	}
 	v.do(t, script(`document.querySelector("input[value=distribution]").click()`), until(complete))
-	if said = v.texts(t, "figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "net has its mean at 59.50, and half of its units lie between") || strings.Contains(said[0], "most") {
+	if said = v.texts(t, "main figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "net has its mean at 59.50, and half of its units lie between") || strings.Contains(said[0], "most") {
 		t.Errorf("%q", said)
 	}
 	v.quiet(t)
@@ -83,6 +83,7 @@ func TestOneFactorAtATime(t *testing.T) {
 func TestFactorsInTheTable(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, firingRun(t, scores.LayerRecord{Name: "first", Depth: 1}, scores.LayerRecord{Name: "second", Depth: 2}), 1280, 900, "")
+	v.do(t, unfolded...)
 	heads := v.texts(t, ".scores thead th")
 	column := slices.IndexFunc(heads, func(h string) bool { return strings.HasPrefix(h, "factor") })
 	if column < 0 || slices.ContainsFunc(heads, func(h string) bool { return strings.HasPrefix(h, "class") }) {
@@ -99,6 +100,7 @@ func TestFactorsInTheTable(t *testing.T) {
 
 	rows, rec := reporttest.FakeRun{Models: 1, Layers: 1, Transforms: 1, Classes: 3}.Rows()
 	v = openAt(t, Run{Rows: rows, Record: rec}, 1280, 900, "#accuracy.every=1")
+	v.do(t, unfolded...)
 	if heads = v.texts(t, "section[data-measure='0'] .scores thead th"); !slices.ContainsFunc(heads, func(h string) bool { return strings.HasPrefix(h, "class") }) {
 		t.Errorf("of classes the table has the columns %q", heads)
 	}
@@ -115,15 +117,17 @@ func TestLayersBesideEachOther(t *testing.T) {
 		}
 	}
 	v := openAt(t, firingRun(t, layers...), 1280, 900, "")
-	if n := evaluate[int](t, v, `document.querySelectorAll("figure .mark-line").length`); n != 0 {
+	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .mark-line").length`); n != 0 {
 		t.Errorf("%d lines join layers that lie beside each other", n)
 	}
-	if said := v.texts(t, "figure .sentences"); len(said) != 1 || !strings.HasPrefix(said[0], "A point for each layer, a tick for what chance gives.") ||
-		!strings.Contains(said[0], "is highest at branch3/layer2 (41) and lowest at branch0/layer0 (30)") {
+	if said := v.texts(t, "main figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "is highest at branch3/layer2 (41) and lowest at branch0/layer0 (30)") {
+		t.Errorf("%q", said)
+	}
+	if said := v.texts(t, "main .reading"); !strings.HasPrefix(said[0], "A point for each layer, a tick for what chance gives.") {
 		t.Errorf("%q", said)
 	}
 	v.do(t, script(`document.querySelector("input[value=bars]").click()`), until(complete))
-	if n := evaluate[int](t, v, `document.querySelectorAll("figure .layer_0_marks path").length`); n != 2 {
+	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .layer_0_marks path").length`); n != 2 {
 		t.Errorf("%d bars of the deepest layer, not one for each factor", n)
 	}
 	v.quiet(t)

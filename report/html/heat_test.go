@@ -14,10 +14,10 @@ func TestHeatMaps(t *testing.T) {
 	if got := v.texts(t, "figure figcaption > span:first-child"); !slices.Equal(got, []string{"resnet20 with itself", "resnet20 and resnet56"}) {
 		t.Errorf("charts of %q", got)
 	}
-	if n := evaluate[int](t, v, `document.querySelectorAll("figure .mark-rect.role-mark path").length`); n != 2*5*5 {
+	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .mark-rect.role-mark path").length`); n != 2*5*5 {
 		t.Errorf("%d tiles", n)
 	}
-	colours := evaluate[[]string](t, v, `[...document.querySelectorAll("figure .mark-rect.role-mark path")].slice(0, 25).map(p => p.getAttribute("fill"))`)
+	colours := evaluate[[]string](t, v, `[...document.querySelectorAll("main figure .mark-rect.role-mark path")].slice(0, 25).map(p => p.getAttribute("fill"))`)
 	if len(colours) != 25 || colours[0] != colours[6] || colours[0] == colours[4] {
 		t.Errorf("the diagonal and the corner are coloured %q", colours)
 	}

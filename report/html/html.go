@@ -65,29 +65,29 @@ func (r Run) WriteData(w io.Writer) error {
 // A page is the data of the HTML template.
 type page struct {
 	scores.Record
-	Policy   string
-	Style    template.CSS
-	Script   template.JS
-	Source   string        // URL of the data; "" if the page contains them
-	Packed   template.HTML // the data, base64
-	Extent   string
-	Progress string
-	Took     string
-	Findings []string
-	Measures []section
-	Skipped  []report.Note
-	Failures []report.Note
-	Warnings []report.Note
-	Empty    bool
+	Policy    string
+	Style     template.CSS
+	Script    template.JS
+	Source    string        // URL of the data; "" if the page contains them
+	Packed    template.HTML // the data, base64
+	Extent    string
+	Progress  string
+	Took      string
+	Sentences []report.Sentence
+	Measures  []section
+	Skipped   []report.Note
+	Failures  []report.Note
+	Warnings  []report.Note
+	Empty     bool
 
-	Relations, Images bool // whether there are any
+	Relations, Images, Summary bool // whether there are any
 }
 
 // A section is the text of one measure.
 type section struct {
 	measure.Descriptor
-	ID       string
-	Findings []string
+	ID   string
+	Note report.Sentence
 }
 
 func (r Run) page(source string) (*page, error) {
@@ -95,13 +95,12 @@ func (r Run) page(source string) (*page, error) {
 	p := &page{
 		Record: rec, Policy: Policy(source != ""), Style: template.CSS(Style), Script: template.JS(frontEnd), Source: source,
 		Extent: report.Extent(rec, r.Rows), Progress: report.Progress(rec), Took: report.Duration(rec), Empty: len(r.Rows) == 0,
-		Findings: slices.Concat(report.Conclusions(r.Rows, rec.Measures), report.Findings(r.Rows, rec.Measures)), Skipped: report.SkipNotes(rec.Skipped), Failures: report.FailureNotes(rec.Failed), Warnings: report.WarningNotes(r.Rows, slices.Concat(rec.Warnings, r.Notes)),
+		Sentences: report.Conclusions(r.Rows, rec, r.Replicates), Skipped: report.SkipNotes(rec.Skipped), Failures: report.FailureNotes(rec.Failed), Warnings: report.WarningNotes(r.Rows, slices.Concat(rec.Warnings, r.Notes)),
 	}
 	data := newPageData(r)
-	p.Relations, p.Images = len(data.Relations) > 0, len(data.Images) > 0
-	shown := report.Overview(r.Rows)
-	for i, m := range report.Describe(r.Rows, rec.Measures) {
-		p.Measures = append(p.Measures, section{Descriptor: m, ID: fmt.Sprintf("measure-%d", i), Findings: report.FindingsOf(shown, m)})
+	p.Relations, p.Images, p.Summary = len(data.Relations) > 0, len(data.Images) > 0, len(data.Matrices) > 0
+	for i, s := range report.Sections(r.Rows, rec.Measures) {
+		p.Measures = append(p.Measures, section{Descriptor: s.Descriptor, ID: fmt.Sprintf("measure-%d", i), Note: report.SectionNote(s, r.Rows)})
 	}
 	if source != "" {
 		return p, nil

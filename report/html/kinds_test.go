@@ -56,10 +56,13 @@ func TestFactorsByTransformations(t *testing.T) {
 		}
 	}
 	v := open(t, rows, scores.Record{Study: "s", Measures: reporttest.Measures()}, 1280, 900)
-	if n := evaluate[int](t, v, `document.querySelectorAll("figure .mark-rect.role-mark path").length`); n != 6 {
+	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .mark-rect.role-mark path").length`); n != 6 {
 		t.Errorf("%d tiles", n)
 	}
-	if said := v.texts(t, "figure .sentences"); len(said) != 1 || said[0] != "Orange is above 0, blue below. It is highest for size under shift (0.200) and lowest for hue under stretch (-0.150)." {
+	if said := v.texts(t, "main figure .sentences"); len(said) != 1 || said[0] != "It is highest for size under shift (0.200) and lowest for hue under stretch (-0.150)." {
+		t.Errorf("%q", said)
+	}
+	if said := v.texts(t, "main .reading"); len(said) != 1 || said[0] != "Orange is above 0, blue below." {
 		t.Errorf("%q", said)
 	}
 	if kinds := v.texts(t, ".segments:first-child label"); !slices.Equal(kinds, []string{"Heat map", "Bars"}) {
@@ -84,7 +87,7 @@ func TestHeatMapOfOneTile(t *testing.T) {
 	v := open(t, rows, scores.Record{Study: "s", Measures: reporttest.Measures()}, 1280, 900)
 	for _, statistic := range []string{"accuracy-change", "rmse-change"} {
 		v.do(t, script(fmt.Sprintf(`document.querySelector("input[value=heat]")?.click(); document.querySelector("input[value=%s]").click()`, statistic)), until("document.documentElement.dataset.complete === 'true'"))
-		if n := evaluate[int](t, v, `document.querySelectorAll("figure .mark-rect.role-mark path").length`); n == 0 {
+		if n := evaluate[int](t, v, `document.querySelectorAll("main figure .mark-rect.role-mark path").length`); n == 0 {
 			t.Errorf("no tile of %s", statistic)
 		}
 	}

@@ -95,7 +95,7 @@ func TestProbeCharts(t *testing.T) {
 		if got := evaluate[int](t, v, fmt.Sprintf("document.querySelectorAll(%q).length", section+"figure:first-child .mark-"+marks+".role-mark path")); got != c.marks {
 			t.Errorf("%s has %d marks, not %d", c.measure, got, c.marks)
 		}
-		if said := v.texts(t, section+".sentences"); len(said) == 0 || !strings.Contains(said[0], c.text) {
+		if said := v.texts(t, section+".reading, "+section+".sentences"); len(said) < 2 || !strings.Contains(said[0]+" "+said[1], c.text) {
 			t.Errorf("%s has the sentences %q", c.measure, said)
 		}
 	}
@@ -156,7 +156,7 @@ func TestProbeChartsOnAPhone(t *testing.T) {
 	if wider := evaluate[int](t, v, `document.documentElement.scrollWidth - innerWidth`); wider > 0 {
 		t.Errorf("the page is %d pixels wider than the window", wider)
 	}
-	if narrow := evaluate[int](t, v, fmt.Sprintf(`[...document.querySelectorAll(%q)].filter(p => p.getBoundingClientRect().width < 20).length`, probeSection("disentanglement")+"figure .mark-rect.role-mark path")); narrow > 0 {
+	if narrow := evaluate[int](t, v, fmt.Sprintf(`[...document.querySelectorAll(%q)].filter(p => p.getBoundingClientRect().width < 20).length`, probeSection("disentanglement")+"main figure .mark-rect.role-mark path")); narrow > 0 {
 		t.Errorf("%d tiles are narrower than 20 pixels", narrow)
 	}
 	v.quiet(t)

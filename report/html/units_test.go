@@ -68,25 +68,25 @@ func TestUnitsOfARun(t *testing.T) {
 	}
 	rec := scores.Record{Study: "s", Measures: reporttest.Measures(), Models: []scores.ModelRecord{{Name: "m", Layers: []scores.LayerRecord{{Name: "a"}, {Name: "b", Depth: 1}, {Name: "c", Depth: 2}}}}}
 	v := openAt(t, Run{rows, rec, a}, 1280, 900, "#firing.chart=units")
-	if n := evaluate[int](t, v, `document.querySelectorAll("figure .mark-rect.role-mark path").length`); n != 3*40 {
+	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .mark-rect.role-mark path").length`); n != 3*40 {
 		t.Errorf("%d tiles", n)
 	}
 	// The colours span the values of units, which lie below the scores of their layers.
-	if n := evaluate[int](t, v, `new Set([...document.querySelectorAll("figure .mark-rect.role-mark path")].map(p => p.getAttribute("fill"))).size`); n < 60 {
+	if n := evaluate[int](t, v, `new Set([...document.querySelectorAll("main figure .mark-rect.role-mark path")].map(p => p.getAttribute("fill"))).size`); n < 60 {
 		t.Errorf("%d colours", n)
 	}
-	if said := v.texts(t, "figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "The middle unit is highest at c (4.4") {
+	if said := v.texts(t, "main figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "The middle unit is highest at c (4.4") {
 		t.Errorf("%q", said)
 	}
 	v.do(t, script(`location.hash = "#firing.chart=distribution&firing.layer=first"`), until(`document.querySelector("input[value=distribution]").checked && `+complete))
-	if said := v.texts(t, "figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "mean at 2.450") {
+	if said := v.texts(t, "main figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "mean at 2.450") {
 		t.Errorf("%q", said)
 	}
 	v.do(t, script(`location.hash = "#firing.chart=tuning"`), until(`document.querySelector("input[value=tuning]").checked && `+complete))
-	if n := evaluate[int](t, v, `document.querySelectorAll("figure .mark-symbol.role-mark path").length`); n != 9 {
+	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .mark-symbol.role-mark path").length`); n != 9 {
 		t.Errorf("%d points of the curve", n)
 	}
-	if said := v.texts(t, "figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "Unit 7 fires on 56 % of the steps of its trajectory.") {
+	if said := v.texts(t, "main figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "Unit 7 fires on 56 % of the steps of its trajectory.") {
 		t.Errorf("%q", said)
 	}
 	v.quiet(t)

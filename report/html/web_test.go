@@ -59,6 +59,7 @@ func TestFilters(t *testing.T) {
 	tableOf := func(section, word string) string {
 		return section + fmt.Sprintf(`.querySelector("tbody").textContent.includes(%q)`, word)
 	}
+	v.do(t, unfolded...)
 	before := evaluate[int](t, v, lines)
 	if before == 0 {
 		t.Fatal("no lines")
@@ -165,8 +166,8 @@ func TestSaving(t *testing.T) {
 	if png := saved(button(1), "equivariance-quarter.png"); !strings.HasPrefix(png, "\x89PNG") || len(png) < 5000 {
 		t.Errorf("the PNG has %d bytes: %.8q", len(png), png)
 	}
-	v.do(t, script(button(2)+".click()"), until(seisSection+`.querySelectorAll("figure .data tbody tr").length > 0`))
-	csv := saved(seisSection+`.querySelectorAll("figure .data .tools button")[1]`, "Data-of-the-chart-equivariance-quarter.csv")
+	v.do(t, script(button(2)+".click()"), until(seisSection+`.querySelectorAll("main figure .data tbody tr").length > 0`))
+	csv := saved(seisSection+`.querySelectorAll("main figure .data .tools button")[1]`, "Data-of-the-chart-equivariance-quarter.csv")
 	lines := strings.Split(strings.TrimSpace(csv), "\r\n")
 	if len(lines) != 1+2*4 || !strings.HasPrefix(lines[0], "model,layer,depth,other_model,") || !strings.HasPrefix(lines[1], "resnet20,/layer1/layer1.0/relu1/Relu_output_0,3,,,cifar10,quarter,,0,seis,,,equivariance,") {
 		t.Errorf("the CSV: %q", lines)
@@ -243,7 +244,7 @@ func TestHostileAddress(t *testing.T) {
 		t.Error("no images")
 	}
 	v.do(t, script(`location.hash = "#"+"a=%zz&&=="`), until(complete))
-	if n := evaluate[int](t, v, `document.querySelectorAll("figure .chart svg").length`); n == 0 {
+	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .chart svg").length`); n == 0 {
 		t.Error("no chart is drawn")
 	}
 	v.quiet(t)
@@ -271,7 +272,7 @@ func TestColours(t *testing.T) {
 		if got := evaluate[string](t, v, `[...`+seisSection+`.querySelectorAll(".legend button")].map(e => e.textContent).join()`); got != c.entries {
 			t.Errorf("by %s the legend has %s", c.by, got)
 		}
-		if got := evaluate[int](t, v, seisSection+`.querySelectorAll("figure").length`); got != c.panels {
+		if got := evaluate[int](t, v, seisSection+`.querySelectorAll("main figure").length`); got != c.panels {
 			t.Errorf("by %s there are %d panels, not %d", c.by, got, c.panels)
 		}
 		// A line for the value and a dotted one for the null.
@@ -300,7 +301,7 @@ func TestMissingNumbers(t *testing.T) {
 		}
 	}
 	v := open(t, rows, rec, 1280, 900)
-	if n := evaluate[int](t, v, `[...document.querySelectorAll("figure")].filter(f => !f.querySelector(".sentences").textContent).length`); n > 0 {
+	if n := evaluate[int](t, v, `[...document.querySelectorAll("main figure")].filter(f => !f.querySelector(".sentences").textContent).length`); n > 0 {
 		t.Errorf("%d figures without a sentence", n)
 	}
 	if said := strings.Join(v.texts(t, "section.measure[data-measure='4'] .sentences"), " "); !strings.Contains(said, "There is no number to show.") {
@@ -347,6 +348,7 @@ func TestHundredThousandScores(t *testing.T) {
 	}
 	v := openUntil(t, Run{Rows: rows, Record: rec}, 1280, 900, "", "document.documentElement.dataset.drawn === 'true'")
 	t.Logf("%d scores, %d bytes, the first view after %.0f ms", len(rows), len(page), evaluate[float64](t, v, "performance.now()"))
+	v.do(t, unfolded...)
 	if n := evaluate[int](t, v, `document.querySelectorAll("section.measure .score-table tbody tr").length`); n != 5*12 {
 		t.Errorf("%d rows of tables", n)
 	}

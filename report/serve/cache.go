@@ -135,7 +135,16 @@ func (s *Server) summary(r *run) (summary, error) {
 		if err != nil {
 			return nil, err
 		}
-		return json.Marshal(summary{len(rows), report.Findings(rows, record.Measures)})
+		replicates, err := r.replicates(record)
+		if err != nil {
+			return nil, err
+		}
+		out := summary{Scores: len(rows)}
+		for _, s := range report.Conclusions(rows, record, replicates) {
+			out.Findings = append(out.Findings, s.String())
+		}
+		out.Findings = append(out.Findings, report.Findings(rows, record.Measures, replicates)...)
+		return json.Marshal(out)
 	})
 	if err == nil {
 		err = json.Unmarshal(text, &out)
@@ -151,7 +160,7 @@ func (s *Server) report(r *run) ([]byte, error) {
 			return nil, err
 		}
 		var b bytes.Buffer
-		err = html.Run{Rows: rows, Record: record, Attachments: r.attachments()}.WritePage(&b, "")
+		err = html.Run{Rows: rows, Record: record, Attachments: r.attachments(record)}.WritePage(&b, "")
 		return b.Bytes(), err
 	})
 }

@@ -272,13 +272,26 @@ func (r *run) recordAndRows() (scores.Record, []scores.Row, error) {
 }
 
 // attachments returns the attachments of the run's report.
-func (r *run) attachments() report.Attachments {
+func (r *run) attachments(record scores.Record) report.Attachments {
 	folder, err := r.root.open.OpenRoot(filepath.FromSlash(r.path))
 	if err != nil {
 		return report.Attachments{Notes: []string{err.Error()}}
 	}
 	defer folder.Close()
-	return report.AttachmentsIn(folder)
+	a := report.AttachmentsIn(folder)
+	if a.Replicates, err = r.replicates(record); err != nil {
+		a.Notes = append(a.Notes, "differences are not paired by sample: "+err.Error())
+	}
+	return a
+}
+
+// replicates returns the replicates of the run's scores, for differences between them.
+func (r *run) replicates(record scores.Record) (*report.Replicates, error) {
+	cells, err := r.cells(record)
+	if err != nil {
+		return nil, err
+	}
+	return report.NewReplicates(scores.Derived(cells, record.Failed...)), nil
 }
 
 // The states of a run.

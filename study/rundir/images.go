@@ -14,6 +14,7 @@ import (
 	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study/plan"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -73,6 +74,7 @@ func (r *Writer) writeSheet(ctx context.Context, name string, cells []*plan.Cell
 	cells = cells[:min(len(cells), maxValues)]
 	first := cells[0]
 	var lines [][]tensor.Tensor
+	var samples []int
 	for _, place := range first.Data.Order[:min(r.Plan.Study.Images, len(first.Data.Order))] {
 		sample, err := first.Data.Source.At(ctx, place, first.Model.Net.Frame())
 		if ctx.Err() != nil {
@@ -90,7 +92,7 @@ func (r *Writer) writeSheet(ctx context.Context, name string, cells []*plan.Cell
 			}
 			line = append(line, moved)
 		}
-		lines = append(lines, line)
+		lines, samples = append(lines, line), append(samples, sample.Index)
 	}
 	if len(lines) == 0 {
 		return nil
@@ -98,7 +100,7 @@ func (r *Writer) writeSheet(ctx context.Context, name string, cells []*plan.Cell
 	if err := filesys.MkdirAll(r.Folder.Path(sheetFolder), 0o755); err != nil {
 		return err
 	}
-	caption := func(w io.Writer) error { return json.NewEncoder(w).Encode(captionOf(cells, len(lines))) }
+	caption := func(w io.Writer) error { return json.NewEncoder(w).Encode(captionOf(cells, samples)) }
 	if err := r.Folder.write(name+".json", caption); err != nil {
 		return err
 	}
@@ -111,19 +113,20 @@ func isImage(s dataset.Sample) bool {
 }
 
 // captionOf returns the caption of a contact sheet; see report.ImageText.
-func captionOf(cells []*plan.Cell, lines int) map[string]string {
+func captionOf(cells []*plan.Cell, samples []int) map[string]any {
 	v := cells[0].View
 	what := "and transformed"
+	values := make([]string, len(cells))
+	for i, c := range cells {
+		values[i] = c.View.Parameter
+	}
 	if v.Parameter != "" {
-		values := make([]string, len(cells))
-		for i, c := range cells {
-			values[i] = c.View.Parameter
-		}
 		what = "and at " + strings.Join(values, ", ")
 	}
-	return map[string]string{
+	return map[string]any{
 		"title":   fmt.Sprintf("%s of %s", v.Name, cells[0].Data.Entry.Name),
-		"caption": fmt.Sprintf("Each of %d lines is an image, from left to right as it is %s.", lines, what),
+		"caption": fmt.Sprintf("Each of %d lines is an image, from left to right as it is %s.", len(samples), what),
+		"sheet":   scores.Sheet{Data: cells[0].Data.Entry.Name, Transform: v.Name, Parameters: values, Samples: samples, Gap: sheetGap},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/noether-ml/noether/internal/fetch"
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/onnx/blocks"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study/plan"
 	"github.com/noether-ml/noether/study/spec"
@@ -104,6 +105,9 @@ func (r *Writer) Record(done bool) scores.Record {
 		}
 		out.Models = append(out.Models, modelRecord(m))
 	}
+	for _, t := range p.Study.Transforms {
+		out.Transforms = append(out.Transforms, scores.TransformRecord{Name: t.Name, Parameter: t.Listed})
+	}
 	for _, d := range p.Data {
 		out.Warnings = append(out.Warnings, dataWarnings(d)...)
 		out.Data = append(out.Data, dataRecord(d))
@@ -134,8 +138,9 @@ func descriptors(p *plan.Plan) []measure.Descriptor {
 
 func modelRecord(m *plan.Model) scores.ModelRecord {
 	out := scores.ModelRecord{Name: m.Entry.Name, Path: redactURL(m.Entry.ONNX.String()), SHA256: m.Net.SHA256(), Opset: m.Net.Opset(), Tags: m.Entry.Tags}
+	inside := blocks.InBranches(m.Net.Graph(), m.Net.Input().Name, m.Net.Output(), m.Net.Layers())
 	for _, l := range m.Net.Layers() {
-		out.Layers = append(out.Layers, scores.LayerRecord{Name: l.Name, Op: l.Op, Depth: l.Depth, Shape: l.Shape, Axes: string(l.Axes)})
+		out.Layers = append(out.Layers, scores.LayerRecord{Name: l.Name, Op: l.Op, Depth: l.Depth, Shape: l.Shape, Axes: string(l.Axes), Branch: inside[l.Name]})
 	}
 	return out
 }

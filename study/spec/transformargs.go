@@ -11,6 +11,7 @@ import (
 // A choice is one combination of arguments, with the text of those that came from lists.
 type choice struct {
 	parameter []string
+	titles    []string // of the listed parameters
 	args      transform.Args
 }
 
@@ -30,16 +31,17 @@ func decodeArgs(k transform.Kind, n *config.Node) ([]choice, error) {
 			return nil, n.Errorf("%s has no short form: name its parameters (%s)", k.Name, strings.Join(paramNames(k), ", "))
 		}
 		values, err := decodeArg(principal, n)
-		return combine(out, k.Short, values), err
+		return combine(out, k.Short, principal.Title(), values), err
 	}
 	for _, p := range n.Pairs {
 		var values []listedArg
 		var err error
-		names := []string{p.Key.Text}
+		names, listed := []string{p.Key.Text}, principal
 		if isShort := p.Key.Text == "values" || p.Key.Text == "range"; isShort && len(k.Short) > 0 {
 			names = k.Short
 			values, err = decodeListed(principal, p.Key, p.Value)
 		} else if param, ok := k.Param(p.Key.Text); ok {
+			listed = param
 			values, err = decodeArg(param, p.Value)
 		} else {
 			err = p.Key.Unknown("parameter of "+k.Name, paramNames(k))
@@ -50,7 +52,7 @@ func decodeArgs(k transform.Kind, n *config.Node) ([]choice, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = combine(out, names, values)
+		out = combine(out, names, listed.Title(), values)
 	}
 	return out, nil
 }
@@ -154,7 +156,7 @@ func checked(p transform.Param, n *config.Node, a listedArg) ([]listedArg, error
 }
 
 // combine returns every combination of a choice with a value of the named parameters.
-func combine(out []choice, names []string, values []listedArg) []choice {
+func combine(out []choice, names []string, title string, values []listedArg) []choice {
 	var next []choice
 	for _, c := range out {
 		for _, v := range values {
@@ -165,11 +167,11 @@ func combine(out []choice, names []string, values []listedArg) []choice {
 			for _, name := range names {
 				args[name] = v.arg
 			}
-			parameter := slices.Clip(c.parameter)
+			parameter, titles := slices.Clip(c.parameter), slices.Clip(c.titles)
 			if v.text != "" {
-				parameter = append(parameter, v.text)
+				parameter, titles = append(parameter, v.text), append(titles, title)
 			}
-			next = append(next, choice{parameter, args})
+			next = append(next, choice{parameter, titles, args})
 		}
 	}
 	return next

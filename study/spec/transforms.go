@@ -21,6 +21,8 @@ type Transform struct {
 	Per   string          // "sample": drawn for each sample; "trial": drawn once per trial
 	On    string          // "input" or "activations"
 	Cells []TransformCell // one for each value of a list; else one
+	// Listed is the title of the listed parameters, such as "angle (degrees)"; "" if none has a list.
+	Listed string
 }
 
 // A TransformCell is a transformation with one value of each listed parameter.
@@ -101,6 +103,7 @@ func (t *Transform) setCells(n, kind, value *config.Node) error {
 	if err != nil {
 		return err
 	}
+	t.Listed = strings.Join(variants[0].titles, ", ")
 	for _, v := range variants {
 		if t.On == "activations" && !transform.OnMaps(v.law) {
 			return n.Errorf("%s cannot be applied to activations: it is about images, not about places", kind.Text)
@@ -113,6 +116,7 @@ func (t *Transform) setCells(n, kind, value *config.Node) error {
 // A variant is a transformation with one value from each of its lists.
 type variant struct {
 	parameter []string
+	titles    []string // of the listed parameters
 	law       transform.Transform
 	canonical any
 	number    *transform.Distribution
@@ -142,7 +146,7 @@ func decodeKind(kind, value *config.Node) ([]variant, error) {
 		if v := transform.Version(law); v > 1 { // version 1 has no entry, so that older keys stay valid
 			canonical = append(canonical, v)
 		}
-		out = append(out, variant{c.parameter, law, canonical, numberOf(k, c.args, law)})
+		out = append(out, variant{c.parameter, c.titles, law, canonical, numberOf(k, c.args, law)})
 	}
 	return out, nil
 }
@@ -213,6 +217,7 @@ func decodeSequence(value *config.Node) ([]variant, error) {
 			for _, s := range steps {
 				next = append(next, variant{
 					parameter: append(slices.Clip(v.parameter), s.parameter...),
+					titles:    append(slices.Clip(v.titles), s.titles...),
 					canonical: append(slices.Clip(v.canonical.([]any)), s.canonical),
 				})
 				nextLaws = append(nextLaws, append(slices.Clip(laws[i]), s.law))

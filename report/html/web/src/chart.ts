@@ -43,6 +43,7 @@ export interface Point {
   low: number | null;
   high: number | null;
   null: number | null;
+  branch: boolean; // of a layer inside a branch, which a shortcut passes by
   fires: boolean;
 }
 
@@ -228,6 +229,8 @@ export function points(c: Context, rows: number[]): Point[] {
     if (v === null) return [];
     const series = c.series.of(row);
     const line = [series, t.text('model', row)];
+    const branch = c.chart.x.field === 'depth' && t.text('branch', row) !== '';
+    if (branch) line.push('in a branch');
     if (t !== c.scores)
       line.push(...['data', 'layer', 'parameter', 'factor'].map((f) => t.text(f, row)));
     return [
@@ -241,6 +244,7 @@ export function points(c: Context, rows: number[]): Point[] {
         low: t.number('low', row),
         high: t.number('high', row),
         null: t.number('null', row),
+        branch,
         fires: t.text('fires', row) === 'yes',
       },
     ];
@@ -258,9 +262,15 @@ function xOf(c: Context): (row: number) => number | string {
   return (row) => t.number(field, row) ?? 0;
 }
 
-/** The horizontal axis: that of relative depth, where it is chosen. */
+/** Whether depth is relative: where it is chosen, or where models differ in depth. */
+export function isRelative(c: Pick<Context, 'chart' | 'choice'>): boolean {
+  const chosen = c.choice('x');
+  return chosen === '' ? Boolean(c.chart.relativeFirst) : chosen === 'relative';
+}
+
+/** The horizontal axis: that of relative depth, or of absolute depth. */
 export function axisX(c: Context) {
-  return (c.choice('x') === 'relative' && c.chart.relative) || c.chart.x;
+  return (isRelative(c) && c.chart.relative) || c.chart.x;
 }
 
 // lineOfBars is the name of a line: of a transformation with its value, where no mean stands for

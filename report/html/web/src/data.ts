@@ -11,6 +11,7 @@ export interface Statistic {
   about: string;
   range: [number | null, number | null];
   direction?: Direction;
+  unit?: string;
 }
 
 /** Which end of a statistic is better, if one is. */
@@ -18,6 +19,7 @@ export type Direction = 'higher' | 'lower';
 
 export interface Measure {
   name: string;
+  key: string; // of its section
   layered: boolean;
   toward: Record<string, string>; // by statistic: what a higher or a lower value means
   colours: Record<string, Record<string, ColourScale>>; // by table and statistic
@@ -43,6 +45,7 @@ export interface Chart {
   x: Axis;
   y: Axis;
   relative?: Axis;
+  relativeFirst?: boolean; // depth is relative unless the reader chooses otherwise
   colour: Field[] | null;
   spread: Field[] | null;
   sides?: Sides[];
@@ -115,6 +118,32 @@ export interface Statement {
   rows: number[]; // the first, then the steps from each to the next, until unpacked
 }
 
+/** The headline score of the first screen. See report/matrix.go. */
+export interface Matrix {
+  section: string;
+  statistic: string;
+  title: string;
+  about: string;
+  toward: string;
+  layer: boolean;
+  data: string;
+  across: Field;
+  null: string;
+  low: number;
+  high: number;
+  models: string[];
+  columns: string[];
+  cells: MatrixCell[];
+}
+
+export interface MatrixCell {
+  model: number;
+  column: number;
+  row: number;
+  shade: number;
+  chance: boolean;
+}
+
 export interface ContactSheet {
   title: string;
   caption: string;
@@ -124,6 +153,7 @@ export interface ContactSheet {
   width: number;
   height: number;
   png: string; // base64
+  sheet?: { data: string; transform: string; parameters: string[]; samples: number[]; gap: number };
 }
 
 export interface PackedTable {
@@ -145,6 +175,9 @@ export interface Packed extends PackedTable {
   statements: Statement[] | null;
   relations: Relation[] | null;
   pictures: ContactSheet[] | null;
+  matrices: Matrix[] | null;
+  curves: { section: string; statistic: string; title: string }[] | null;
+  transforms: Record<string, string>; // titles of their parameters, by name
 }
 
 /** How far a row stands for others. */
@@ -152,6 +185,8 @@ export const Shown = { detail: 0, trials: 1, overview: 2 };
 
 /** A table gives the fields of a row by its number: '' and null where it has no such column. */
 export class Table {
+  private sections?: Map<string, number[]>;
+
   constructor(readonly table: PackedTable) {}
 
   text(name: string, row: number): string {
@@ -188,11 +223,19 @@ export class Table {
     return rows.some((row) => this.text(name, row) !== this.text(name, rows[0]));
   }
 
-  /** The rows of each measure, all of them. */
-  byMeasure(measures: Measure[]): Map<string, number[]> {
-    const all = new Map<string, number[]>(measures.map((m) => [m.name, []]));
-    for (let row = 0; row < this.table.rows; row++) all.get(this.text('measure', row))?.push(row);
-    return all;
+  /** The rows of each section, all of them. */
+  bySection(): Map<string, number[]> {
+    if (!this.sections) {
+      this.sections = new Map();
+      const of = this.has('section') ? 'section' : 'measure';
+      for (let row = 0; row < this.table.rows; row++) {
+        const key = this.text(of, row),
+          rows = this.sections.get(key);
+        if (rows) rows.push(row);
+        else this.sections.set(key, [row]);
+      }
+    }
+    return this.sections;
   }
 }
 

@@ -44,7 +44,9 @@ export class Filter {
       (row) =>
         columns.every(([name, hidden]) => !hidden.has(s.text(name, row))) &&
         tags.every(([name, hidden]) => !hidden.has(this.scores.tag(name, row, s))) &&
-        !statistics.has(`${s.text('measure', row)}.${s.text('statistic', row)}`) &&
+        !statistics.has(
+          `${s.text(s.has('section') ? 'section' : 'measure', row)}.${s.text('statistic', row)}`,
+        ) &&
         (layers.length === 0 ||
           s.text('layer', row) === '' ||
           layers.some((word) => s.text('layer', row).toLowerCase().includes(word))),
@@ -126,7 +128,7 @@ export class FilterBar {
       [
         'statistic',
         'Statistics',
-        this.scores.measures.flatMap((m) => m.statistics.map((s) => `${m.name}.${s.name}`)),
+        this.scores.measures.flatMap((m) => m.statistics.map((s) => `${m.key}.${s.name}`)),
         (v) => shorten(v, 64),
       ],
     ];

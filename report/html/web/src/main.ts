@@ -4,6 +4,7 @@ import './style.css';
 import { Scores } from './data';
 import { element } from './dom';
 import { Filter, FilterBar } from './filters';
+import { Glance } from './glance';
 import { Images } from './images';
 import { queue } from './queue';
 import { Relations } from './relations';
@@ -14,7 +15,7 @@ import { State } from './state';
 function build(scores: Scores): void {
   const state = new State();
   const filter = new Filter(scores, state);
-  const rows = scores.byMeasure(scores.measures);
+  const rows = scores.bySection();
   const update = () => {
     bar.update();
     for (const part of parts) part.update();
@@ -24,8 +25,10 @@ function build(scores: Scores): void {
     ...document.querySelectorAll<HTMLElement>('section.measure'),
   ].map((root) => {
     const measure = scores.measures[Number(root.dataset.measure)];
-    return new Section(root, scores, measure, rows.get(measure.name) ?? [], state, filter, update);
+    return new Section(root, scores, measure, rows.get(measure.key) ?? [], state, filter, update);
   });
+  const glance = document.querySelector<HTMLElement>('.glance');
+  if (glance) parts.unshift(new Glance(glance, scores, state, filter, (key) => open(state, scores, key)));
   const relations = document.getElementById('relations'),
     pictures = document.getElementById('pictures');
   if (relations) parts.push(new Relations(relations, scores, state, filter, update));
@@ -44,19 +47,68 @@ function build(scores: Scores): void {
 // contents keeps what is chosen where a reader goes to a measure by the list of contents.
 function contents(state: State): void {
   for (const link of document.querySelectorAll<HTMLAnchorElement>(
-    'nav a[href^="#"], .findings a[href^="#"]',
+    'nav a[href^="#"]',
   )) {
     link.addEventListener('click', (e) => {
-      const target = document.querySelector(link.hash);
-      if (!target) return;
       e.preventDefault();
-      state.set('at', link.hash.slice(1));
-      target.scrollIntoView();
-      const heading = target.querySelector('h2');
-      heading?.setAttribute('tabindex', '-1');
-      heading?.focus({ preventScroll: true });
+      goTo(state, link.hash.slice(1));
+      if (narrow.matches) link.closest('details')!.open = false;
     });
   }
+  const list = document.querySelector<HTMLDetailsElement>('nav.contents details');
+  const fold = () => {
+    if (list) list.open = !narrow.matches;
+  };
+  narrow.addEventListener('change', fold);
+  fold();
+  mark();
+}
+
+const narrow = window.matchMedia('(max-width: 70rem)'); // as in style.css
+
+// mark shows in the list of contents which part is in view.
+function mark(): void {
+  const links = new Map(
+    [...document.querySelectorAll<HTMLAnchorElement>('nav.contents a')].map((a) => [
+      a.hash.slice(1),
+      a,
+    ]),
+  );
+  const seen = new Set<Element>();
+  const watcher = new IntersectionObserver(
+    (entries) => {
+      for (const e of entries)
+        if (e.isIntersecting) seen.add(e.target);
+        else seen.delete(e.target);
+      let marked = false;
+      for (const [id, link] of links) {
+        const at: boolean = !marked && seen.has(document.getElementById(id)!);
+        marked ||= at;
+        if (at) link.setAttribute('aria-current', 'true');
+        else link.removeAttribute('aria-current');
+      }
+    },
+    { rootMargin: '-20% 0px -60% 0px' },
+  );
+  for (const id of links.keys()) {
+    const part = document.getElementById(id);
+    if (part) watcher.observe(part);
+  }
+}
+
+// open goes to the section of a key.
+function open(state: State, scores: Scores, key: string): void {
+  goTo(state, `measure-${scores.measures.findIndex((m) => m.key === key)}`);
+}
+
+function goTo(state: State, id: string): void {
+  const target = document.getElementById(id);
+  if (!target) return;
+  state.set('at', id);
+  target.scrollIntoView();
+  const heading = target.querySelector('h2');
+  heading?.setAttribute('tabindex', '-1');
+  heading?.focus({ preventScroll: true });
 }
 
 function arrive(state: State): void {

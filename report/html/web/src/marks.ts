@@ -4,14 +4,13 @@ import { axisX, fill, isJoined, named, points, sides, type Context, type Point }
 import type { Field, Scatter } from './data';
 import { number } from './format';
 import { colourOf } from './palette';
-import { textOf } from './sentences';
-import { byNumber, type Series } from './series';
+import { textOf, type Text } from './sentences';
+import { byNumber, dimensionTitle, type Series } from './series';
 import type { Spec } from './vega';
 
 /** A panel as a specification, none where there is no number, and its sentences. */
-export interface Drawing {
+export interface Drawing extends Text {
   spec?: Spec;
-  text: string;
 }
 
 /** Draws a panel. Bars share a domain where their description says so. */
@@ -22,16 +21,25 @@ export function drawing(c: Context, rows: number[], domain?: [number, number]): 
   const lines = new Set(drawn.map((p) => p.line)).size;
   const banded = c.chart.mark === 'bar' || lines <= bandsUpTo;
   const has = [isJoined(drawn) ? 'lines' : 'points'];
+  if (drawn.some((p) => p.branch)) has.push('branch');
   if (drawn.some((p) => p.null !== null)) has.push('null');
   if (banded && drawn.some((p) => p.low !== null)) has.push('interval');
   return {
     spec: drawn.length > 0 ? sized(marks(c, drawn, lines, domain)) : undefined,
-    text: textOf(
+    ...textOf(
       c,
       drawn.map((p) => p.id),
       has,
     ),
   };
+}
+
+/** Draws curves in little space, for the first screen. */
+export function small(c: Context, rows: number[]): Spec {
+  const drawn = points(c, rows);
+  const spec = curves(c, drawn, new Set(drawn.map((p) => p.line)).size);
+  const compact = { labelFontSize: 11, titleFontSize: 11, titlePadding: 3, labelPadding: 3 };
+  return sized({ ...spec, height: 104, config: { axis: compact, axisY: { tickCount: 3 } } });
 }
 
 const bandsUpTo = 6; // lines; more intervals than this hide each other
@@ -70,7 +78,7 @@ function valueAxis(c: Context, rows: number[], domain?: [number, number]) {
   return {
     field: 'value',
     type: 'quantitative',
-    title: fill(c, axis.title, rows) || null,
+    title: withUnit(c, fill(c, axis.title, rows)) || null,
     scale: unit
       ? { domain: [0, 1], nice: false }
       : { zero: !axis.free, ...(domain && { domain, nice: true }) },
@@ -83,6 +91,11 @@ function valueAxis(c: Context, rows: number[], domain?: [number, number]) {
       labelFlush: false,
     },
   };
+}
+
+// withUnit adds the unit of the statistic to its title.
+function withUnit(c: Context, title: string): string {
+  return title === c.statistic.title && c.statistic.unit ? `${title} (${c.statistic.unit})` : title;
 }
 
 function isUnit(c: Context): boolean {
@@ -101,7 +114,7 @@ function curves(c: Context, drawn: Point[], lines: number) {
   const x = {
     field: 'x',
     type: numeric ? 'quantitative' : 'ordinal',
-    title: axis.title,
+    title: parameterTitle(c, drawn) || axis.title,
     sort: null,
     scale: numeric
       ? { nice: false, zero: false, padding: 10, ...(axis.percent && { domain: [0, 1] }) }
@@ -130,8 +143,9 @@ function curves(c: Context, drawn: Point[], lines: number) {
   );
   const joined = isJoined(drawn),
     few = joined && lines <= bandsUpTo;
+  const branches = drawn.some((p) => p.branch);
   const valid = (...names: string[]) => [
-    { filter: names.map((name) => `isValid(datum.${name})`).join(' && ') },
+    { filter: [...names.map((name) => `isValid(datum.${name})`), '!datum.branch'].join(' && ') },
   ];
   const layer: object[] = [];
   if (drawn.some((p) => p.null !== null)) {
@@ -164,7 +178,17 @@ function curves(c: Context, drawn: Point[], lines: number) {
   if (joined)
     layer.push({
       mark: { type: 'line', strokeWidth: 2, strokeJoin: 'round' },
-      encoding: { x, y, color, detail, strokeDash: dash },
+      encoding: {
+        x,
+        y,
+        color,
+        detail,
+        strokeDash: dash,
+        ...(branches && {
+          opacity: { condition: { test: 'datum.branch', value: 0.4 }, value: 1 },
+          strokeWidth: { condition: { test: 'datum.branch', value: 1 }, value: 2 },
+        }),
+      },
     });
   layer.push({
     params: [
@@ -184,12 +208,21 @@ function curves(c: Context, drawn: Point[], lines: number) {
         condition: [
           { param: 'near', empty: false, value: 110 },
           { test: 'datum.fires', value: 40 },
+          { test: 'datum.branch', value: 6 },
         ],
         value: drawn.length > 400 || c.table.has('fires') ? 8 : 28,
       },
     },
   });
   return { data: { values: drawn }, layer };
+}
+
+// parameterTitle is the title of the parameter of the transformation of a chart over parameters.
+function parameterTitle(c: Context, drawn: Point[]): string {
+  const names = new Set(drawn.map((p) => c.table.text('transform', p.id)));
+  if (c.chart.x.field !== 'parameter' || names.size !== 1) return '';
+  const [name] = names;
+  return c.scores.packed.transforms[name] || `value of ${name}`;
 }
 
 /** Histograms as steps, those of few series with the area beneath. */
@@ -241,7 +274,7 @@ function bars(c: Context, all: Point[], _lines: number, domain?: [number, number
     field: 'x',
     type: 'nominal',
     sort: null,
-    title: null,
+    title: dimensionTitle(c.scores, sides(c)!.down),
     axis: { labelLimit: 140, domain: false, ticks: false, labelPadding: 8, labelFontSize: 13 },
   };
   const yOffset = {
@@ -319,7 +352,7 @@ function tiles(c: Context, rows: number[]): Drawing {
     drawn.map((p) => p.id),
     [signed ? 'signed' : 'unsigned'],
   );
-  if (drawn.length === 0) return { text };
+  if (drawn.length === 0) return text;
   const order = (field: Field, of: (p: (typeof drawn)[number]) => unknown) =>
     ordered(c, field, [...new Set(drawn.map((p) => String(of(p))))]);
   const xs = order(across!, (p) => p.x),
@@ -367,7 +400,7 @@ function tiles(c: Context, rows: number[]): Drawing {
       mark: { type: 'text', fontSize: 11, color: { expr: 'datum.ink' } },
       encoding: { ...encoding, text: { field: 'label', type: 'nominal' } },
     });
-  return { spec: sized({ data: { values: drawn }, height, layer }), text };
+  return { spec: sized({ data: { values: drawn }, height, layer }), ...text };
 }
 
 // isLayer reports whether an axis shows layers, by their depths.

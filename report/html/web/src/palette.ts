@@ -39,7 +39,7 @@ const outlines: Record<string, string> = {
   cross: 'M-1.5 -4.5H1.5V-1.5H4.5V1.5H1.5V4.5H-1.5V1.5H-4.5V-1.5H-1.5Z',
 };
 
-function node(tag: string, attributes: Record<string, string>): SVGElement {
+export function node(tag: string, attributes: Record<string, string>): SVGElement {
   const e = document.createElementNS('http://www.w3.org/2000/svg', tag);
   for (const [name, value] of Object.entries(attributes)) e.setAttribute(name, value);
   return e;

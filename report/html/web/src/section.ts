@@ -2,6 +2,7 @@
 
 import {
   fixed,
+  isRelative,
   layerEnds,
   named,
   offered,
@@ -22,6 +23,7 @@ import { Shown, type Chart, type Measure, type Scores, type Statistic } from './
 import { element } from './dom';
 import { Figure } from './figure';
 import type { Filter } from './filters';
+import { count } from './format';
 import { Legend } from './legend';
 import { drawing } from './marks';
 import { describe, overview, sourceOf, ScoreTable } from './scoretable';
@@ -51,15 +53,20 @@ export class Section {
     for (const { table } of this.charts) {
       const t = scores.tables[table];
       this.summarised[table] ??= (
-        t === scores ? rows : (t.byMeasure(scores.measures).get(measure.name) ?? [])
+        t === scores ? rows : (t.bySection().get(measure.key) ?? [])
       ).filter((row) => t.shown(row) >= Shown.trials);
     }
     this.legend = new Legend(filter, changed);
     this.part('legend').append(this.legend.root);
     const title = `Scores: ${root.querySelector('h2')!.textContent!}`;
     const details = overview(scores, rows).length < rows.length ? rows.length : 0;
-    this.table = new ScoreTable(scores, title, state, measure.name, details);
-    this.part('scores').append(this.table.root);
+    this.table = new ScoreTable(scores, title, state, measure.key, details);
+    const folded = this.part('scores') as HTMLDetailsElement;
+    folded.append(this.table.root);
+    folded.open = ['find', 'sort', 'every'].some((k) => state.get(`${measure.key}.${k}`) !== '');
+    folded.addEventListener('toggle', () => {
+      this.fill();
+    });
   }
 
   private part(name: string): HTMLElement {
@@ -69,20 +76,28 @@ export class Section {
   /** Shows what is chosen, in the report and here. */
   update(): void {
     const statistics = this.measure.statistics.filter((s) =>
-      this.filter.shows(this.measure.name, s.name),
+      this.filter.shows(this.measure.key, s.name),
     );
     this.root.hidden = statistics.length === 0;
     if (this.root.hidden) return;
-    this.table.update(this.filter.passing(this.rows));
+    this.fill();
     this.redraw();
   }
 
+  // fill shows the rows of the table if it is open.
+  private fill(): void {
+    const passing = this.filter.passing(this.rows);
+    this.part('scores').querySelector('summary')!.textContent =
+      `Table of ${count(passing.length)} ${passing.length === 1 ? 'score' : 'scores'}`;
+    if ((this.part('scores') as HTMLDetailsElement).open) this.table.update(passing);
+  }
+
   private choice(name: string): string {
-    return this.state.get(`${this.measure.name}.${name}`);
+    return this.state.get(`${this.measure.key}.${name}`);
   }
 
   private choose(name: string, value: string): void {
-    this.state.set(`${this.measure.name}.${name}`, value);
+    this.state.set(`${this.measure.key}.${name}`, value);
     this.showing = panelsAtOnce;
     const focused = document.activeElement as HTMLInputElement | null;
     const again = focused && this.part('controls').contains(focused) ? selectorOf(focused) : '';
@@ -93,7 +108,7 @@ export class Section {
   // redraw makes controls, legend and charts anew for what is chosen.
   private redraw(): void {
     const statistics = this.measure.statistics.filter((s) =>
-      this.filter.shows(this.measure.name, s.name),
+      this.filter.shows(this.measure.key, s.name),
     );
     const statistic = statistics.find((s) => s.name === this.choice('statistic')) ?? statistics[0];
     const chart = this.charts.find((k) => k.name === this.choice('chart')) ?? this.charts[0];
@@ -182,10 +197,10 @@ export class Section {
         'x',
         'Depth',
         [
-          { value: '', title: 'absolute' },
+          { value: 'absolute', title: 'absolute' },
           { value: 'relative', title: 'relative' },
         ],
-        this.choice('x'),
+        isRelative(c) ? 'relative' : 'absolute',
       );
     const at = sides(c);
     if (at)
@@ -239,6 +254,8 @@ export class Section {
     const few = every.slice(0, this.showing);
     const domain = c.chart.common && every.length > 1 ? this.common(c, every) : undefined;
     const wide = c.chart.wide || (c.chart.mark === 'bar' && every.length === 1);
+    this.part('reading').textContent = '';
+    into.classList.toggle('several', every.length > 1);
     this.figures = few.map((panel) => this.figure(c, panel, wide, domain));
     into.replaceChildren(
       ...this.figures.map((f) => f.root),
@@ -281,7 +298,12 @@ export class Section {
       title: panel.title,
       description: title,
       wide,
-      build: () => drawing(c, panel.rows, domain),
+      build: () => {
+        const drawn = drawing(c, panel.rows, domain),
+          reading = this.part('reading');
+        if (drawn.reading.length > reading.textContent!.length) reading.textContent = drawn.reading;
+        return drawn;
+      },
       describe: (row) => describe(c.table, row),
       data: () => sourceOf(c.table, panel.rows, `Data of the chart: ${title}`),
     });

@@ -4,13 +4,19 @@
 import { grouped, type Statement } from './data';
 import { fill, type Context } from './chart';
 
+/** How to read a chart, and what it shows. */
+export interface Text {
+  reading: string;
+  text: string;
+}
+
 const most = 3; // curves that are spoken of one by one
 
 /**
  * The sentences of a chart that draws some rows and has some things: lines, points, interval, null,
  * signed, unsigned.
  */
-export function textOf(c: Context, rows: number[], has: string[]): string {
+export function textOf(c: Context, rows: number[], has: string[]): Text {
   const parts = c.chart.reading.filter((part) =>
     (part.when ?? '')
       .split(' ')
@@ -18,13 +24,12 @@ export function textOf(c: Context, rows: number[], has: string[]): string {
       .every((word) => has.includes(word)),
   );
   const read = fill(c, parts.map((part) => part.text).join(''), rows);
-  if (c.chart.statements === 'text') return joined(read, ...textsOf(c, rows));
+  if (c.chart.statements === 'text') return { reading: read, text: joined(...textsOf(c, rows)) };
   const said = c.chart.statements === 'curve' ? ofCurves : ofExtremes;
-  return joined(
-    read,
-    c.measure.toward[c.statistic.name],
-    rows.length > 0 ? said(c, rows) : c.scores.packed.notices.empty,
-  );
+  return {
+    reading: joined(read, c.measure.toward[c.statistic.name]),
+    text: rows.length > 0 ? said(c, rows) : c.scores.packed.notices.empty,
+  };
 }
 
 // textsOf returns the texts of the rows themselves, those of the greatest weight first.

@@ -1,0 +1,80 @@
+package report
+
+import (
+	"math"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+)
+
+// Replicates holds the jackknife replicates of the scores of a run. They make the intervals of
+// differences between scores on the same samples narrower. A nil *Replicates has none.
+type Replicates struct {
+	of map[replicateKey][]measure.Replicate
+}
+
+type replicateKey struct {
+	id        identity
+	parameter string
+	trial     int
+}
+
+func replicateKeyOf(r *scores.Row) replicateKey {
+	return replicateKey{identify(r), r.Parameter, r.Trial}
+}
+
+// NewReplicates returns the replicates of the scores of cells, which include derived cells. Scores
+// of single classes are left out.
+func NewReplicates(cells []scores.Cell) *Replicates {
+	out := &Replicates{map[replicateKey][]measure.Replicate{}}
+	for _, c := range cells {
+		rows, i := c.Rows(""), 0
+		for _, l := range c.Layers {
+			for _, s := range l.Scores {
+				if s.Factor == "" && len(s.Replicates) > 1 {
+					out.of[replicateKeyOf(&rows[i])] = s.Replicates
+				}
+				i++
+			}
+		}
+	}
+	return out
+}
+
+// Difference returns the difference b - a of two scores of a run with its 95 % interval. If both are
+// of the same data and have replicates, the interval is that of the paired difference. Otherwise the
+// scores are treated as independent, and half widths add in quadrature.
+func (p *Replicates) Difference(a, b *scores.Row) scores.Difference {
+	score := func(r *scores.Row) measure.Score {
+		s := measure.Score{Value: r.Value, Low: r.Low, High: r.High, N: r.N}
+		if p != nil {
+			s.Replicates = p.of[replicateKeyOf(r)]
+		}
+		return s
+	}
+	d := scores.Subtract(score(a), score(b), a.Data == b.Data)
+	d.A, d.B = *a, *b
+	return d
+}
+
+// An evidence says how certain it is that two scores differ.
+type evidence int
+
+const (
+	within  evidence = iota // the interval of the difference includes 0
+	unknown                 // there is no interval
+	clear                   // the interval of the difference excludes 0
+)
+
+// evidence returns how certain it is that two scores differ. This is the rule for all sentences of a
+// report.
+func (p *Replicates) evidence(a, b *scores.Row) evidence {
+	d := p.Difference(a, b)
+	switch {
+	case math.IsNaN(d.Low) || math.IsNaN(d.High):
+		return unknown
+	case d.Significant():
+		return clear
+	}
+	return within
+}

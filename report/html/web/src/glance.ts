@@ -1,0 +1,367 @@
+// The first screen: the matrix of the headline score, the curves over depth and the images of the
+// transformation in focus.
+
+import { chooser } from './controls';
+import type { Context } from './chart';
+import { Shown, type ContactSheet, type Matrix, type MatrixCell, type Scores } from './data';
+import { element } from './dom';
+import type { Filter } from './filters';
+import { interval, number, shorten } from './format';
+import { small } from './marks';
+import { node, swatch } from './palette';
+import { queue } from './queue';
+import { describe } from './scoretable';
+import { labelOf, Series } from './series';
+import type { State } from './state';
+import { draw, type View } from './vega';
+
+const settle = 80; // milliseconds for which the pointer rests on a column before curves follow
+
+export class Glance {
+  private readonly scoreBox = element('div', { class: 'scorebox' });
+  private readonly curvesBox = element('div', { class: 'curves' });
+  private readonly strip = element('div', { class: 'strip' });
+  private readonly matrices: Matrix[];
+  private readonly looks: Series;
+  private pointed = ''; // the column under the pointer
+  private drawn = ''; // what the curves and the strip show
+  private views: View[] = [];
+  private waiting = 0;
+
+  constructor(
+    root: HTMLElement,
+    private readonly scores: Scores,
+    private readonly state: State,
+    private readonly filter: Filter,
+    private readonly open: (section: string) => void,
+  ) {
+    this.matrices = scores.packed.matrices ?? [];
+    this.looks = new Series(scores, 'model');
+    root.replaceChildren(element('div', {}, this.scoreBox, this.strip), this.curvesBox);
+  }
+
+  update(): void {
+    const matrix = this.matrix();
+    if (!matrix) return;
+    this.scoreBox.replaceChildren(...this.head(matrix), this.table(matrix), this.key(matrix));
+    this.drawn = '';
+    this.follow();
+  }
+
+  private matrix(): Matrix | undefined {
+    const score = this.state.get('glance.score'),
+      data = this.state.get('glance.data');
+    const of = this.matrices.filter((m) => m.section === score);
+    const all = of.length > 0 ? of : this.matrices;
+    return all.find((m) => m.data === data) ?? all[0];
+  }
+
+  /** The column in focus: the one under the pointer, or the one that was chosen, or the first. */
+  private column(m: Matrix): string {
+    const shown = this.columns(m);
+    return (
+      [this.pointed, this.state.get('glance.at')].find((c) => shown.includes(c)) ?? shown[0] ?? ''
+    );
+  }
+
+  private columns(m: Matrix): string[] {
+    const hidden = this.filter.hidden(m.across === 'name' ? 'transform' : m.across);
+    return m.columns.filter((c) => !hidden.has(c));
+  }
+
+  private head(m: Matrix): HTMLElement[] {
+    const title = m.layer ? `${m.title}, at the last layer` : m.title;
+    const text = element('h3', { title: m.about }, title);
+    const choose = (name: string) => (value: string) => {
+      this.state.set(`glance.${name}`, value);
+      this.update();
+      this.scoreBox.querySelector<HTMLElement>(`select[name="glance-${name}"]`)?.focus();
+    };
+    const controls: HTMLElement[] = [];
+    const sections = [...new Set(this.matrices.map((x) => x.section))];
+    if (sections.length > 1)
+      controls.push(
+        chooser(
+          'Score',
+          'glance-score',
+          sections.map((s) => ({
+            value: s,
+            title: this.matrices.find((x) => x.section === s)!.title,
+          })),
+          m.section,
+          choose('score'),
+        ),
+      );
+    const data = this.matrices.filter((x) => x.section === m.section).map((x) => x.data);
+    if (data.length > 1)
+      controls.push(
+        chooser(
+          'Data',
+          'glance-data',
+          data.map((d) => ({ value: d, title: shorten(d, 40) })),
+          m.data,
+          choose('data'),
+        ),
+      );
+    return [
+      element('div', { class: 'head' }, text, element('div', { class: 'choices' }, ...controls)),
+    ];
+  }
+
+  private table(m: Matrix): HTMLElement {
+    const hidden = this.filter.hidden('model'),
+      columns = this.columns(m),
+      at = this.column(m);
+    const heads = columns.map((c) => {
+      const button = element(
+        'button',
+        { type: 'button', 'aria-pressed': String(c === at), title: c },
+        shorten(labelOf(this.scores, m.across, c), 18),
+      );
+      button.addEventListener('click', () => this.pin(c));
+      button.addEventListener('focus', () => this.point(c));
+      const th = element('th', { scope: 'col', 'data-column': c }, button);
+      th.addEventListener('pointerenter', () => this.point(c));
+      return th;
+    });
+    const rows = m.models.flatMap((model, i) => {
+      if (hidden.has(model)) return [];
+      const cells = columns.map((c) => {
+        const cell = m.cells.find((x) => x.model === i && m.columns[x.column] === c);
+        const td = element('td', { 'data-column': c });
+        if (cell) td.append(this.cell(m, cell, model, c));
+        td.addEventListener('pointerenter', () => this.point(c));
+        return td;
+      });
+      const name = element(
+        'th',
+        { scope: 'row', title: model },
+        swatch(this.looks.look(model)),
+        element('span', {}, shorten(model, 22)),
+      );
+      return [element('tr', {}, name, ...cells)];
+    });
+    const table = element(
+      'table',
+      { class: 'matrix' },
+      element('caption', {}, `${m.title} of each model: ${m.about}`),
+      element('thead', {}, element('tr', {}, element('td', {}), ...heads)),
+      element('tbody', {}, ...rows),
+    );
+    table.addEventListener('pointerleave', () => this.point(''));
+    return element(
+      'div',
+      { class: 'scroll', role: 'region', 'aria-label': 'Scores of the models', tabindex: '0' },
+      table,
+    );
+  }
+
+  private cell(m: Matrix, cell: MatrixCell, model: string, column: string): HTMLElement {
+    const of = (name: string) => this.scores.number(name, cell.row);
+    const value = of('value'),
+      low = of('low'),
+      high = of('high'),
+      zero = of('null');
+    const about = [
+      `${model}, ${labelOf(this.scores, m.across, column)}: ${m.title} ${number(value)}`,
+      low === null ? '' : `95 % interval ${interval(low, high)}`,
+      zero === null ? '' : `chance ${number(zero)}`,
+      cell.chance ? 'no better than chance' : '',
+    ].filter(Boolean);
+    const button = element(
+      'button',
+      {
+        type: 'button',
+        class: cell.chance ? 'cell chance' : 'cell',
+        'aria-label': `${about.join(', ')}. Open its section`,
+        title: about.join('\n'),
+      },
+      element('b', {}, number(value)),
+      this.mark(m, value, low, high, zero),
+    );
+    button.style.setProperty('--shade', String(cell.shade));
+    button.addEventListener('click', () => {
+      this.pin(column);
+      this.open(m.section);
+    });
+    button.addEventListener('focus', () => this.point(column));
+    return button;
+  }
+
+  // mark draws the value with its interval, and a tick at its null, on the scale of the matrix.
+  private mark(
+    m: Matrix,
+    value: number | null,
+    low: number | null,
+    high: number | null,
+    zero: number | null,
+  ): SVGElement {
+    const x = (v: number) =>
+      `${(4 + 92 * Math.max(0, Math.min(1, (v - m.low) / (m.high - m.low)))).toFixed(1)}%`;
+    const svg = node('svg', { width: '100%', height: '9', 'aria-hidden': 'true' });
+    const line = (from: string, to: string, attributes: Record<string, string>) =>
+      svg.append(node('line', { x1: from, x2: to, y1: '4.5', y2: '4.5', ...attributes }));
+    line('4%', '96%', { class: 'scale' });
+    if (zero !== null) line(x(zero), x(zero), { y1: '0', y2: '9', class: 'null' });
+    if (low !== null && high !== null) line(x(low), x(high), { class: 'interval' });
+    if (value !== null) svg.append(node('circle', { cx: x(value), cy: '4.5', r: '2.6' }));
+    return svg;
+  }
+
+  private key(m: Matrix): HTMLElement {
+    const ramp = element('span', { class: 'ramp', 'aria-hidden': 'true' });
+    const from = m.null ? 'chance' : number(m.low),
+      to = number(m.high);
+    const parts: (Node | string)[] = m.null
+      ? ['Colour: from chance ', ramp, ' to the best possible; tick: chance; line: 95 % interval. ']
+      : [`Colour: from ${from} `, ramp, ` to ${to}; line: 95 % interval. `];
+    return element('p', { class: 'key' }, ...parts, m.toward);
+  }
+
+  private point(column: string): void {
+    if (column === this.pointed) return;
+    this.pointed = column;
+    this.follow();
+  }
+
+  private pin(column: string): void {
+    this.state.set('glance.at', column);
+    this.pointed = column;
+    this.follow();
+  }
+
+  // follow shows the column in focus, in the matrix at once and in the rest when it stays.
+  private follow(): void {
+    const m = this.matrix();
+    if (!m) return;
+    const at = this.column(m);
+    for (const e of this.scoreBox.querySelectorAll<HTMLElement>('[data-column]')) {
+      e.classList.toggle('at', e.dataset.column === at);
+      e.querySelector('button[aria-pressed]')?.setAttribute(
+        'aria-pressed',
+        String(e.dataset.column === at),
+      );
+    }
+    window.clearTimeout(this.waiting);
+    const key = `${m.section} ${m.data} ${at}`;
+    if (key === this.drawn) return;
+    const show = () => {
+      this.drawn = key;
+      const transform = m.across === 'name' ? at : '';
+      this.curves(m, transform);
+      this.images(m, transform);
+    };
+    if (this.drawn === '') show();
+    else this.waiting = window.setTimeout(show, settle);
+  }
+
+  private curves(m: Matrix, transform: string): void {
+    const old = this.views;
+    this.views = [];
+    const boxes: HTMLElement[] = [];
+    const under = transform && `under ${labelOf(this.scores, 'transform', transform)}`;
+    for (const panel of this.scores.packed.curves ?? []) {
+      const c = this.context(panel.section, panel.statistic, m.data, transform);
+      if (!c || c.rows.length === 0) continue;
+      const title = `${panel.title} ${under}`.trim();
+      const chart = element('div', { class: 'chart' });
+      const link = element('button', { type: 'button', class: 'quiet' }, title);
+      link.addEventListener('click', () => this.open(panel.section));
+      const box = element('figure', { class: 'small' }, element('figcaption', {}, link), chart);
+      boxes.push(box);
+      queue.add(box, async () => {
+        if (!box.isConnected) return;
+        const view = await draw(chart, small(c, c.rows), title, (row) => describe(c.table, row));
+        chart.classList.add('drawn');
+        this.views.push(view);
+      });
+    }
+    for (const gone of this.curvesBox.querySelectorAll('figure')) queue.remove(gone);
+    this.curvesBox.replaceChildren(...boxes);
+    this.curvesBox.hidden = boxes.length === 0;
+    for (const view of old) view.finalize();
+  }
+
+  // context returns what a small chart is made from: one line for each model.
+  private context(
+    section: string,
+    statistic: string,
+    data: string,
+    transform: string,
+  ): Context | undefined {
+    const s = this.scores,
+      measure = s.measures.find((x) => x.key === section),
+      chart = measure?.charts?.find((x) => x.name === 'depth');
+    if (!measure || !chart) return undefined;
+    const rows = this.filter.passing(
+      (s.bySection().get(section) ?? []).filter(
+        (row) =>
+          s.shown(row) === Shown.overview &&
+          s.text('statistic', row) === statistic &&
+          s.text('data', row) === data &&
+          s.text('layer', row) !== '' &&
+          s.text('branch', row) === '' &&
+          s.number('value', row) !== null &&
+          (transform === '' || s.text('transform', row) === transform),
+      ),
+    );
+    const first = rows[0];
+    const one = rows.filter((row) =>
+      ['transform', 'variant', 'factor'].every((f) => s.text(f, row) === s.text(f, first)),
+    );
+    const choice = (name: string) => this.state.get(`${section}.${name}`);
+    return {
+      scores: s,
+      table: s,
+      chart,
+      measure,
+      statistic: measure.statistics.find((x) => x.name === statistic)!,
+      rows: one,
+      series: this.looks,
+      choice,
+    };
+  }
+
+  private images(m: Matrix, transform: string): void {
+    const sheet = (this.scores.packed.pictures ?? []).find(
+      (p) => p.sheet?.transform === transform && p.sheet.data === m.data,
+    );
+    this.strip.hidden = !sheet;
+    this.strip.replaceChildren(...(sheet ? [pairs(sheet)] : []));
+  }
+}
+
+// pairs shows the samples of a contact sheet: as they are, and beneath under the middle and the last
+// value of the transformation.
+function pairs(p: ContactSheet): HTMLElement {
+  const { parameters, samples, gap, transform } = p.sheet!;
+  const columns = parameters.length + 1,
+    w = (p.width - gap) / columns - gap,
+    h = (p.height - gap) / samples.length - gap;
+  const lines = [0, parameters.length]; // as it is, and under the last value
+  const grid = element('div', { class: 'pairs' });
+  const name = (column: number) =>
+    column === 0 ? 'as it is' : [transform, parameters[column - 1]].filter(Boolean).join(' ');
+  for (const column of lines) {
+    const tiles = samples.map(() => {
+      const canvas = element('canvas', { width: String(w), height: String(h), 'aria-hidden': 'true' });
+      return canvas;
+    });
+    grid.append(element('span', { class: 'what' }, name(column)), ...tiles);
+    const image = new Image();
+    image.src = `data:image/png;base64,${p.png}`;
+    void image.decode().then(() =>
+      tiles.forEach((canvas, i) =>
+        canvas
+          .getContext('2d')!
+          .drawImage(image, gap + column * (w + gap), gap + i * (h + gap), w, h, 0, 0, w, h),
+      ),
+    );
+  }
+  grid.style.setProperty('--samples', String(samples.length));
+  return element(
+    'div',
+    { role: 'img', 'aria-label': `${samples.length} samples, ${name(0)} and under ${name(columns - 1)}` },
+    grid,
+  );
+}

@@ -1,0 +1,244 @@
+package report
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+)
+
+// A Matrix shows one statistic of all models on a data set: a line for each model and a column for
+// each transformation, or whatever else the rows compare.
+type Matrix struct {
+	Section   string `json:"section"` // key
+	Statistic string `json:"statistic"`
+	Title     string `json:"title"` // of the statistic
+	About     string `json:"about"`
+	Toward    string `json:"toward"` // the meaning of a high or a low value
+	Layer     bool   `json:"layer"`  // the scores are of the deepest layer of each model
+	Data      string `json:"data"`
+	Across    Field  `json:"across"`
+	Null      string `json:"null"` // what the null is; "" if there is none
+	// Low and High are the ends of the scale of values.
+	Low     float64      `json:"low"`
+	High    float64      `json:"high"`
+	Models  []string     `json:"models"`
+	Columns []string     `json:"columns"`
+	Cells   []MatrixCell `json:"cells"`
+
+	about measure.StatisticDescriptor
+	rows  []scores.Row
+}
+
+// A MatrixCell is a score of a matrix.
+type MatrixCell struct {
+	Model  int `json:"model"`
+	Column int `json:"column"`
+	Row    int `json:"row"` // index of the score
+	// Shade is how far the score is from its null, or from the worse end of its range, to the better
+	// end: 0 to 1.
+	Shade float64 `json:"shade"`
+	// Chance says that the score is no better than its null.
+	Chance bool `json:"chance"`
+}
+
+// Matrices returns the matrices of the rows: for each data set one of each section, that of the
+// statistic that summarises the section. The first matrix is the headline of the report. Statistics
+// of predictions come before those of layers, and those with a null before others.
+func Matrices(rows []scores.Row, known []measure.Descriptor) []Matrix {
+	at := overviewIndices(rows)
+	var out []Matrix
+	for _, s := range Sections(rows, known) {
+		var of []int
+		for _, i := range at {
+			if s.Has(&rows[i]) && finite(rows[i].Value) {
+				of = append(of, i)
+			}
+		}
+		about, ok := headlineOf(s, rows, of)
+		if !ok {
+			continue
+		}
+		of = slices.DeleteFunc(of, func(i int) bool { return rows[i].Statistic != about.Name })
+		for _, group := range groupedBy(of, func(i int) string { return rows[i].Data }) {
+			out = append(out, newMatrix(s, about, rows, group))
+		}
+	}
+	rank := func(m Matrix) int {
+		n := 0
+		if m.Null == "" {
+			n++
+		}
+		if m.Layer {
+			n += 2
+		}
+		if m.Across != "name" {
+			n += 4
+		}
+		return n
+	}
+	slices.SortStableFunc(out, func(a, b Matrix) int { return cmp.Compare(rank(a), rank(b)) })
+	return out
+}
+
+// headlineOf returns the statistic that summarises a section: one with a direction, at best with a
+// null and from 0 to 1 where higher is better.
+func headlineOf(s Section, rows []scores.Row, of []int) (measure.StatisticDescriptor, bool) {
+	var best measure.StatisticDescriptor
+	most := -1
+	for _, t := range AcrossLayers(Headline(s.Descriptor)) {
+		n := 0
+		if t.Range == measure.ZeroToOne && t.Direction == measure.Higher {
+			n++
+		}
+		first := slices.IndexFunc(of, func(i int) bool { return rows[i].Statistic == t.Name })
+		if first < 0 || t.Untransformed {
+			continue
+		}
+		if finite(rows[of[first]].Null) {
+			n += 2
+		}
+		if n > most {
+			best, most = t, n
+		}
+	}
+	return best, most >= 0
+}
+
+func newMatrix(s Section, about measure.StatisticDescriptor, rows []scores.Row, of []int) Matrix {
+	m := Matrix{Section: s.Key, Statistic: about.Name, Title: about.Title, About: about.About, Toward: DirectionNote(s.Descriptor, about),
+		Data: rows[of[0]].Data, Across: "name", about: about, rows: rows}
+	measures := Measures{s.Descriptor}
+	down := Field("model")
+	// One score for each place: of all samples, of the first variant, of the first value where no mean
+	// stands for the values, of the deepest layer.
+	of = keepFirst(of, func(i int) string { return rows[i].Variant })
+	if slices.ContainsFunc(of, func(i int) bool { return rows[i].Layer != "" }) {
+		m.Layer = Layered(rows, s.Name)
+		of = deepestRows(rows, of)
+	}
+	field := func(f Field) func(i int) string { return func(i int) string { return f.Of(measures, &rows[i]) } }
+	switch {
+	case len(distinctOf(of, field("compared"))) > 1 || rows[of[0]].OtherModel != "":
+		down, m.Across = "reference", "compared"
+	case len(distinctOf(of, field("name"))) > 1 || rows[of[0]].Transform != "":
+	case len(distinctOf(of, field("factor"))) > 1:
+		m.Across = "factor"
+	}
+	m.Models, m.Columns = distinctOf(of, field(down)), distinctOf(of, field(m.Across))
+	nulls := false
+	seen := map[[2]int]bool{}
+	for _, i := range of {
+		r := &rows[i]
+		place := [2]int{slices.Index(m.Models, down.Of(measures, r)), slices.Index(m.Columns, m.Across.Of(measures, r))}
+		if seen[place] || isSelf(*r) && len(m.Models) > 1 && down == "reference" {
+			continue
+		}
+		seen[place] = true
+		nulls = nulls || finite(r.Null)
+		m.Cells = append(m.Cells, MatrixCell{Model: place[0], Column: place[1], Row: i, Chance: finite(r.Null) && atChance(*r, about.Direction)})
+	}
+	if nulls {
+		m.Null = cmp.Or(about.Null, "chance")
+	}
+	m.scale()
+	return m
+}
+
+// scale sets the ends of the scale and the shades.
+func (m *Matrix) scale() {
+	m.Low, m.High = m.about.Range.Low, m.about.Range.High
+	if !m.about.Range.Bounded() {
+		low, high := math.Inf(1), math.Inf(-1)
+		for _, c := range m.Cells {
+			for _, v := range []float64{m.rows[c.Row].Value, m.rows[c.Row].Low, m.rows[c.Row].High, m.rows[c.Row].Null} {
+				if finite(v) {
+					low, high = min(low, v), max(high, v)
+				}
+			}
+		}
+		if finite(m.Low) {
+			low = m.Low
+		}
+		if finite(m.High) {
+			high = m.High
+		}
+		m.Low, m.High = widenRange(low, high)
+	}
+	for i := range m.Cells {
+		c := &m.Cells[i]
+		r := m.rows[c.Row]
+		worst, best := m.Low, m.High
+		if m.about.Direction == measure.Lower {
+			worst, best = best, worst
+		}
+		if finite(r.Null) {
+			worst = r.Null
+		}
+		if worst != best {
+			c.Shade = min(1, max(0, (r.Value-worst)/(best-worst)))
+		}
+		if c.Chance {
+			c.Shade = 0
+		}
+	}
+}
+
+// keepFirst returns the items whose key is that of the first item.
+func keepFirst(items []int, key func(int) string) []int {
+	return slices.DeleteFunc(slices.Clone(items), func(i int) bool { return key(i) != key(items[0]) })
+}
+
+// deepestRows returns the rows of the deepest layer of each model that has scores.
+func deepestRows(rows []scores.Row, of []int) []int {
+	type pair struct{ model, other string }
+	last := map[pair]*scores.Row{}
+	for _, i := range of {
+		p := pair{rows[i].Model, rows[i].OtherModel}
+		if known := last[p]; known == nil || rows[i].Depth >= known.Depth {
+			last[p] = &rows[i]
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(of), func(i int) bool {
+		l := last[pair{rows[i].Model, rows[i].OtherModel}]
+		return rows[i].Layer != l.Layer || rows[i].OtherLayer != l.OtherLayer
+	})
+}
+
+// A CurvePanel is a statistic whose curves over depth the first screen shows.
+type CurvePanel struct {
+	Section   string `json:"section"` // key
+	Statistic string `json:"statistic"`
+	Title     string `json:"title"`
+}
+
+// maxPanels is the maximum number of panels of curves on the first screen.
+const maxPanels = 4
+
+// CurvePanels returns the statistics for curves over depth: those of layers that can be compared
+// across layers and have a direction, first one for each section, then the second ones.
+func CurvePanels(rows []scores.Row, known []measure.Descriptor) []CurvePanel {
+	var bySection [][]CurvePanel
+	for _, s := range Sections(rows, known) {
+		of := s.Of(rows)
+		if !slices.ContainsFunc(of, func(r scores.Row) bool { return r.Layer != "" }) || isGrid(of) || !Field("layer").varies(Measures{s.Descriptor}, of) {
+			continue
+		}
+		var panels []CurvePanel
+		for _, t := range AcrossLayers(Headline(s.Descriptor)) {
+			panels = append(panels, CurvePanel{s.Key, t.Name, t.Title})
+		}
+		bySection = append(bySection, panels)
+	}
+	var out []CurvePanel
+	for i := 0; len(out) < maxPanels && i < 8; i++ {
+		for _, panels := range bySection {
+			if i < len(panels) && len(out) < maxPanels {
+				out = append(out, panels[i])
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,187 @@
+package report
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/report/internal/reporttest"
+	"github.com/noether-ml/noether/scores"
+)
+
+// TestMatrices checks which statistic becomes the headline, and the matrix of it.
+func TestMatrices(t *testing.T) {
+	t.Parallel()
+	rows, rec := reporttest.UsualRun.Rows()
+	all := Matrices(rows, rec.Measures)
+	var order []string
+	for _, m := range all {
+		order = append(order, m.Section+"."+m.Statistic)
+	}
+	want := []string{"effective-invariance.ei", "prediction-divergence.agreement", "accuracy.moved", "seis.equivariance", "distance.cosine"}
+	if !slices.Equal(order, want) {
+		t.Errorf("order %q, want %q", order, want)
+	}
+	m := all[0]
+	if !slices.Equal(m.Models, []string{"resnet20", "resnet56"}) || !slices.Equal(m.Columns, []string{"quarter", "gray", "jitter"}) || len(m.Cells) != 6 {
+		t.Fatalf("models %q, columns %q, %d cells", m.Models, m.Columns, len(m.Cells))
+	}
+	for _, c := range m.Cells {
+		r := rows[c.Row]
+		if r.Parameter != "" || r.Measure != "effective-invariance" || r.Model != m.Models[c.Model] || r.Transform != m.Columns[c.Column] {
+			t.Errorf("cell %d, %d is of %+v", c.Model, c.Column, r)
+		}
+		if want := (r.Value - r.Null) / (1 - r.Null); math.Abs(c.Shade-want) > 1e-12 || c.Chance {
+			t.Errorf("shade %g, want %g", c.Shade, want)
+		}
+	}
+	// Of layers, the deepest of each model.
+	for _, c := range all[3].Cells {
+		if r := rows[c.Row]; r.Layer != reporttest.UsualRun.Name("layer", 19) || !all[3].Layer {
+			t.Errorf("the cell is of layer %q", r.Layer)
+		}
+	}
+}
+
+func TestMatrixAtChance(t *testing.T) {
+	t.Parallel()
+	r := predictionRow("m", "turn", "prediction-divergence", "js", 0.5, 0.05)
+	r.Null = 0.52
+	low := predictionRow("k", "turn", "prediction-divergence", "js", 0.13, 0.01)
+	low.Null = 0.52
+	cells := Matrices([]scores.Row{r, low}, reporttest.Measures())[0].Cells
+	if !cells[0].Chance || cells[0].Shade != 0 {
+		t.Errorf("a divergence at its null: %+v", cells[0])
+	}
+	if cells[1].Chance || math.Abs(cells[1].Shade-0.75) > 1e-12 { // (0.13 - 0.52) / (0 - 0.52)
+		t.Errorf("a divergence of a quarter of its null: %+v", cells[1])
+	}
+}
+
+// TestMatrixOfPairs compares models with each other.
+func TestMatrixOfPairs(t *testing.T) {
+	t.Parallel()
+	pair := func(a, b string, value float64) scores.Row {
+		return scores.Row{Model: a, OtherModel: b, Data: "d", Layer: "x", OtherLayer: "x", Depth: 1, Measure: "stir", Statistic: "stir", Value: value, Low: nan, High: nan, Null: nan}
+	}
+	m := Matrices([]scores.Row{pair("a", "b", 0.9), pair("b", "a", 0.4)}, reporttest.Measures())[0]
+	if m.Across != "compared" || len(m.Cells) != 2 || m.Models[m.Cells[1].Model] != "b" || m.Columns[m.Cells[1].Column] != "a" {
+		t.Errorf("%+v", m)
+	}
+}
+
+// TestMatrixOfAnything builds matrices of runs of any shape; the ends of their scales are finite.
+func TestMatrixOfAnything(t *testing.T) {
+	t.Parallel()
+	for _, run := range []reporttest.FakeRun{{}, {Models: 1, Layers: 1, Transforms: 1}, {Models: 3, Layers: 2, Transforms: 2, Data: 2, Classes: 2, PairedLayers: 2}} {
+		rows, rec := run.Rows()
+		for i := range rows {
+			if i%3 == 0 {
+				rows[i].Value = math.Inf(1)
+			}
+		}
+		for _, m := range Matrices(rows, rec.Measures) {
+			if !finite(m.Low) || !finite(m.High) || m.Low >= m.High {
+				t.Errorf("%s: the scale is %g to %g", m.Section, m.Low, m.High)
+			}
+			for _, c := range m.Cells {
+				if !(c.Shade >= 0 && c.Shade <= 1) || !finite(rows[c.Row].Value) {
+					t.Errorf("%s: %+v", m.Section, c)
+				}
+			}
+		}
+	}
+}
+
+// TestPairedEvidence compares scores whose intervals overlap, but whose replicates agree.
+func TestPairedEvidence(t *testing.T) {
+	t.Parallel()
+	cell := func(model string, offset float64) scores.Cell {
+		s := measure.Score{Statistic: "ei", Value: 0.5 + offset, Low: 0.4 + offset, High: 0.6 + offset, Null: nan, N: 100}
+		for i := range 10 {
+			s.Replicates = append(s.Replicates, measure.Replicate{Value: 0.5 + offset + 0.01*float64(i%3), Left: 10})
+		}
+		return scores.Cell{Model: model, Data: "d", Transform: "turn", Measure: "effective-invariance", Layers: []scores.Layer{{Depth: -1, Scores: []measure.Score{s}}}}
+	}
+	cells := []scores.Cell{cell("m", 0), cell("k", 0.02)}
+	rows := scores.Table("s", cells)
+	var none *Replicates
+	if got := none.evidence(&rows[0], &rows[1]); got != within {
+		t.Errorf("without replicates the evidence is %d", got)
+	}
+	paired := NewReplicates(cells)
+	if got := paired.evidence(&rows[0], &rows[1]); got != clear {
+		t.Errorf("with replicates the evidence is %d: %+v", got, paired.Difference(&rows[0], &rows[1]))
+	}
+	other := rows[1]
+	other.Data = "e"
+	if paired.Difference(&rows[0], &other).Paired {
+		t.Error("scores of different data are paired")
+	}
+}
+
+// TestFindingsByEvidence puts a clear difference before larger ones that are within their intervals or
+// at their null.
+func TestFindingsByEvidence(t *testing.T) {
+	t.Parallel()
+	rows := []scores.Row{
+		predictionRow("m", "turn", "effective-invariance", "ei", 0.6, 0.3), predictionRow("k", "turn", "effective-invariance", "ei", 0.9, 0.3),
+		predictionRow("m", "turn", "robust-accuracy", "robust", 0.30, 0.001), predictionRow("k", "turn", "robust-accuracy", "robust", 0.31, 0.001),
+	}
+	distance := depthRows("cosine", 1.226, 0.2)
+	for i := range distance {
+		r := &distance[i]
+		r.Measure, r.Null, r.Low, r.High = "distance", r.Value+0.015, r.Value-0.02, r.Value+0.02
+	}
+	want := []string{
+		"Robust accuracy under turn is highest for k (0.310) and lowest for m (0.300).",
+		"Effective invariance under turn is 0.600 to 0.900 for each of 2 models, a difference within the intervals.",
+		"Cosine distance under turn is highest at a (1.226) and lowest at b (0.200); none of them does better than chance.",
+	}
+	if got := Findings(append(rows, distance...), reporttest.Measures(), nil); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestSections(t *testing.T) {
+	t.Parallel()
+	alone := pairRow("a", "", "x", "", 1, 0.5)
+	alone.Transform = "turn"
+	between := pairRow("a", "b", "x", "y", 1, 0.7)
+	got := Sections([]scores.Row{alone, between}, reporttest.Measures())
+	if len(got) != 2 || got[0].Key != "similarity" || got[1].Key != "similarity-between" {
+		t.Fatalf("%d sections", len(got))
+	}
+	if !got[0].Has(&alone) || got[0].Has(&between) || got[1].Has(&alone) || !got[1].Has(&between) {
+		t.Error("rows are in the wrong section")
+	}
+	if got := Sections([]scores.Row{between}, reporttest.Measures()); len(got) != 1 || got[0].Key != "similarity" || !got[0].Has(&between) {
+		t.Error("a measure with one question has several sections")
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	row := func(layer string, depth int) scores.Row { return scores.Row{Model: "m", Layer: layer, Depth: depth} }
+	p := NewPlaces([]scores.Row{row("/layer2/layer2.1/relu_1/Relu_output_0", 9), row("/conv1/Conv_output_0", 1), row("234", 12), row("/features/features.3/conv/Conv_output_0", 5)})
+	for layer, want := range map[string]string{
+		"/conv1/Conv_output_0": "layer 1 of 4 (conv1)", "/features/features.3/conv/Conv_output_0": "layer 2 of 4 (features.3)",
+		"/layer2/layer2.1/relu_1/Relu_output_0": "layer 3 of 4 (layer2.1)", "234": "layer 4 of 4", "other": "",
+	} {
+		if got := p.Of("m", layer); got != want {
+			t.Errorf("%s: %q, want %q", layer, got, want)
+		}
+	}
+}
+
+func TestDepthsDiffer(t *testing.T) {
+	t.Parallel()
+	rows := slices.Concat(depthRows("equivariance", 1, 2, 3), depthRows("equivariance", 1, 2))
+	for i := 3; i < 5; i++ {
+		rows[i].Model = "k"
+	}
+	if !DepthsDiffer(rows) || DepthsDiffer(rows[:3]) || DepthsDiffer(nil) {
+		t.Error("depths of models are compared wrongly")
+	}
+}

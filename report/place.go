@@ -1,0 +1,87 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// Places names the layers of models by their order and their module, for readers who do not know
+// the names of tensors.
+type Places struct {
+	of map[[2]string]string
+}
+
+// NewPlaces returns the places of the layers in rows: their order among the layers of the model that
+// have scores.
+func NewPlaces(rows []scores.Row) Places {
+	type place struct {
+		name  string
+		depth int
+	}
+	layers := map[string][]place{}
+	seen := map[[2]string]bool{}
+	for i := range rows {
+		r := &rows[i]
+		if key := [2]string{r.Model, r.Layer}; r.Layer != "" && r.Depth >= 0 && !seen[key] {
+			seen[key] = true
+			layers[r.Model] = append(layers[r.Model], place{r.Layer, r.Depth})
+		}
+	}
+	p := Places{map[[2]string]string{}}
+	for model, of := range layers {
+		slices.SortStableFunc(of, func(a, b place) int { return a.depth - b.depth })
+		for i, l := range of {
+			text := fmt.Sprintf("layer %d of %d", i+1, len(of))
+			if m := moduleOf(l.name); m != "" {
+				text += " (" + m + ")"
+			}
+			p.of[[2]string{model, l.name}] = text
+		}
+	}
+	return p
+}
+
+// minStream is the smallest number of layers of a model outside of branches for which branches are
+// drawn on their own.
+const minStream = 3
+
+// Branches returns a function that reports whether a row is of a layer inside a branch. It returns
+// false for all layers of a model of which nearly all lie in branches, such as a DenseNet.
+func Branches(models []scores.ModelRecord) func(*scores.Row) bool {
+	inside := map[[2]string]bool{}
+	for _, m := range models {
+		stream := 0
+		for _, l := range m.Layers {
+			if !l.Branch {
+				stream++
+			}
+		}
+		for _, l := range m.Layers {
+			inside[[2]string{m.Name, l.Name}] = l.Branch && stream >= minStream
+		}
+	}
+	return func(r *scores.Row) bool { return inside[[2]string{r.Model, r.Layer}] }
+}
+
+// Of returns the place of a layer, such as "layer 7 of 20 (layer2.1)".
+func (p Places) Of(model, layer string) string { return p.of[[2]string{model, layer}] }
+
+// moduleOf returns the block in the name of a tensor that PyTorch exported, such as "layer2.1" for
+// "/layer2/layer2.1/relu/Relu_output_0", or "" if the name has none.
+func moduleOf(tensor string) string {
+	parts := strings.Split(strings.Trim(tensor, "/"), "/")
+	parts = parts[:len(parts)-1] // the operator
+	for _, part := range parts {
+		if i := strings.LastIndex(part, "."); i > 0 && i < len(part)-1 && unicode.IsDigit(rune(part[i+1])) {
+			return Shorten(part, 24)
+		}
+	}
+	if len(parts) > 0 {
+		return Shorten(parts[0], 24)
+	}
+	return ""
+}

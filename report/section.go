@@ -1,0 +1,62 @@
+package report
+
+import (
+	"slices"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+)
+
+// A Section is a part of a report: a measure, or one of the two questions of a measure that compares
+// representations. These are: does a layer represent x and T(x) alike, and do two models represent x
+// alike?
+type Section struct {
+	measure.Descriptor
+	Key string // unique; the name of the measure if it has one section
+
+	divided, between bool
+}
+
+// Has reports whether a row belongs to the section.
+func (s Section) Has(r *scores.Row) bool {
+	return r.Measure == s.Name && (!s.divided || s.between == (r.OtherModel != ""))
+}
+
+// Of returns the rows of the section.
+func (s Section) Of(rows []scores.Row) []scores.Row {
+	var out []scores.Row
+	for i := range rows {
+		if s.Has(&rows[i]) {
+			out = append(out, rows[i])
+		}
+	}
+	return out
+}
+
+// Sections returns the sections of a report of the rows, in display order.
+func Sections(rows []scores.Row, known []measure.Descriptor) []Section {
+	type kinds struct{ alone, between bool }
+	has := map[string]kinds{}
+	for i := range rows {
+		k := has[rows[i].Measure]
+		has[rows[i].Measure] = kinds{k.alone || rows[i].OtherModel == "", k.between || rows[i].OtherModel != ""}
+	}
+	var out []Section
+	for _, d := range Describe(rows, known) {
+		if has[d.Name] != (kinds{true, true}) {
+			out = append(out, Section{Descriptor: d, Key: d.Name})
+			continue
+		}
+		alone, between := Section{d, d.Name, true, false}, Section{d, d.Name + "-between", true, true}
+		alone.Title += ": x against T(x)"
+		between.Title += ": between models"
+		for _, s := range []Section{alone, between} {
+			of := s.Of(rows)
+			s.Statistics = slices.DeleteFunc(slices.Clone(s.Statistics), func(t measure.StatisticDescriptor) bool {
+				return !slices.ContainsFunc(of, func(r scores.Row) bool { return r.Statistic == t.Name })
+			})
+			out = append(out, s)
+		}
+	}
+	return out
+}
