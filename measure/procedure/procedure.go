@@ -59,6 +59,9 @@ type Needs struct {
 	Layers string
 	// largest number of samples, the first of the study's keyed order; 0: all
 	Samples int
+	// NewSamples, beside Samples: each trial takes the next samples of the order, from its start again
+	// at the end.
+	NewSamples bool
 }
 
 // Values of Needs.Layers: how layers of two models are paired.
@@ -80,6 +83,9 @@ type Job struct {
 	// the samples, in the study's keyed order, no more than Needs.Samples; labels are outputs of
 	// model A
 	Data dataset.Source
+	// Repeated reports whether an earlier trial takes some of the samples too, though each should take
+	// new ones.
+	Repeated bool
 	// Read reads the samples at the given places of Data, in order, framed. Those that cannot be
 	// read are left out, noted in the run's record, and an error where they are more than 1 %.
 	Read func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error)

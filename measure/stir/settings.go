@@ -20,7 +20,7 @@ const (
 
 // Settings are the settings of the measure.
 type Settings struct {
-	Images     int      `key:"images" json:"images" default:"1000" min:"2" doc:"images at most: the first of the random order"`
+	Images     int      `key:"images" json:"images" default:"1000" min:"2" doc:"images at most: the first of the random order; each trial takes the next ones"`
 	Inversions []string `key:"inversions" json:"inversions" default:"[arbitrary]" doc:"how x' is found: arbitrary, adversarial, controversial"`
 	Similarity []string `key:"similarity" json:"similarity" default:"[linear-cka]" doc:"similarities of m2(X) and m2(X'): any of the measure similarity"`
 	Start      string   `key:"start" json:"start" default:"noise" enum:"noise|normal|white|black|one|shuffled" doc:"where arbitrary and adversarial inversion begin: uniform integers 0 to 255 (the paper), N(0, 1) (the authors' code), white, black, one noise for all images, the images in another order"`

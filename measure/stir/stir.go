@@ -29,12 +29,12 @@ func (*stir) Name() string { return "stir" }
 
 func (*stir) Descriptor() measure.Descriptor { return Descriptor() }
 
-func (*stir) Version() int { return 1 }
+func (*stir) Version() int { return 2 }
 
 func (m *stir) Settings() any { return m.settings }
 
 func (m *stir) Needs() procedure.Needs {
-	return procedure.Needs{Pair: true, Directional: true, Layers: procedure.Penultimate, Samples: m.settings.Images}
+	return procedure.Needs{Pair: true, Directional: true, Layers: procedure.Penultimate, Samples: m.settings.Images, NewSamples: true}
 }
 
 func (m *stir) Skip(j *procedure.Job) string {
@@ -183,6 +183,9 @@ func (m *stir) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
 	}
 	if err := r.dropNonFinite(ctx); err != nil {
 		return nil, err
+	}
+	if j.Repeated {
+		r.warnings = append(r.warnings, "earlier trials take some of these images too, since there are too few for each: the interval over trials is too narrow; set images lower, or take more data")
 	}
 	r.checkpoint, err = loadCheckpoint(j.Checkpoint, r.x.Shape)
 	return r, err

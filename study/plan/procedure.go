@@ -107,15 +107,23 @@ func (p *Plan) job(c *Cell, raw *Data, spec spec.MeasureSpec) (procedure.Job, er
 			return job, err
 		}
 	}
-	n := len(c.Data.Order)
-	if most := c.Method.(procedure.Procedure).Needs().Samples; most > 0 {
-		n = min(n, most)
+	needs := c.Method.(procedure.Procedure).Needs()
+	order := c.Data.Order
+	n := len(order)
+	if needs.Samples > 0 {
+		n = min(n, needs.Samples)
+	}
+	if needs.NewSamples && n > 0 {
+		from := c.View.Trial * n
+		job.Repeated = c.View.Trial > 0 && from+n > len(order)
+		from %= len(order)
+		order = slices.Concat(order[from:], order[:from])
 	}
 	source := c.Data.Source
 	if c.Data.mismatch != nil {
 		source = raw.Source // the labels cannot be mapped to the model's outputs, but still name classes
 	}
-	job.Data, err = dataset.Subset(source, c.Data.Order[:n])
+	job.Data, err = dataset.Subset(source, order[:n])
 	return job, err
 }
 

@@ -1,0 +1,58 @@
+package plan
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/study/spec"
+)
+
+// Each trial of stir takes images of its own until the data end; then images are repeated, and the
+// job says so.
+func TestTrialsTakeNewImages(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "a", testmodel.Options{})
+	testmodel.Write(t, dir, "b", testmodel.Options{})
+	for n, repeated := range map[int][]bool{90: {false, false, false}, 75: {false, false, true}, 30: {false, true, true}} {
+		s, err := spec.Parse(filepath.Join(dir, "study.yaml"), fmt.Appendf(nil, `name: trials
+data: [{name: shapes, shapes: {n: %d, size: 16, seed: 2}}]
+models: [{name: a, onnx: a.onnx}, {name: b, onnx: b.onnx}]
+measures: [{stir: {between: [a, b], images: 30}}]
+trials: 3
+`, n), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := New(t.Context(), s, Options{Runtime: orttest.Load(t), Threads: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer plan.Close()
+		taken := map[int][]int{} // trials by sample
+		for _, c := range plan.Cells {
+			job := c.Procedure.Job
+			if job.Data.Len() != 30 || job.Repeated != repeated[c.View.Trial] {
+				t.Errorf("%d samples, trial %d: %d images, repeated %v", n, c.View.Trial, job.Data.Len(), job.Repeated)
+			}
+			for i := range job.Data.Len() {
+				sample, err := dataset.Describe(t.Context(), job.Data, i)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if slices.Contains(taken[sample.Index], c.View.Trial) {
+					t.Errorf("%d samples, trial %d: sample %d twice", n, c.View.Trial, sample.Index)
+				}
+				taken[sample.Index] = append(taken[sample.Index], c.View.Trial)
+			}
+		}
+		if len(taken) != min(n, 90) {
+			t.Errorf("three trials take %d different samples of %d", len(taken), n)
+		}
+	}
+}
