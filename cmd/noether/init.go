@@ -120,7 +120,12 @@ func guessStudy(ctx context.Context, engine *engineFlags, address, dataPath, fol
 		if err != nil {
 			return spec.Guess{}, err
 		}
-		g.Preprocess = guessPreprocess(m, sizes)
+		if g.Preprocess, g.Recorded, err = recordedPreprocess(m, sizes); err != nil {
+			return spec.Guess{}, err
+		}
+		if !g.Recorded {
+			g.Preprocess = guessPreprocess(m, sizes)
+		}
 		if n := m.Normalisation(); n != nil {
 			g.Normalises = fmt.Sprintf("subtract %s and divide by %s", perChannel(n.Mean), perChannel(n.Std))
 		}

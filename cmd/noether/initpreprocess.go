@@ -10,6 +10,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/study/spec"
 )
 
 // imageSizes describes the sizes of some images of a data set, in pixels.
@@ -83,6 +84,22 @@ func guessPreprocess(m *model.Model, sizes imageSizes) string {
 	default:
 		return text
 	}
+}
+
+// recordedPreprocess returns the preprocessing in the metadata of a model that noether train wrote,
+// as YAML. A resize and a crop are added if it has none and the images do not fit the model.
+func recordedPreprocess(m *model.Model, sizes imageSizes) (text string, found bool, err error) {
+	p, text, found, err := spec.RecordedPreprocess(m.Path())
+	if !found || err != nil {
+		return "", false, err
+	}
+	height, width := m.Frame().Height, m.Frame().Width // 0: any
+	if fits := sizes.same && sizes.height == height && sizes.width == width; fits || height == 0 || width == 0 || p.Frame.Resize > 0 || p.Frame.Height > 0 {
+		return text, true, nil
+	}
+	p.Frame.Resize, p.Frame.Height, p.Frame.Width = max(height, width), height, width
+	text, found = spec.PreprocessText(p)
+	return text, found, nil
 }
 
 // freeSize returns the height and width at which a model of free size is measured: that of the

@@ -34,12 +34,16 @@ func OpenPath(ctx context.Context, path string) (dataset.Source, error) {
 
 // PreprocessFor returns the preprocessing that a text describes: a preset such as imagenet, the path
 // of a preprocessor_config.json, or the mapping that a study file takes, as YAML. For an empty text
-// it reads preprocessor_config.json beside the model, if there is one. The result found is the file
-// that was read.
+// it reads preprocessor_config.json beside the model, or else the metadata of the model. The result
+// found is the file that was read.
 func PreprocessFor(text, modelPath string) (p model.Preprocess, found string, err error) {
 	if text == "" {
 		if text = model.ConfigBeside(modelPath, preprocessorConfig); text == "" {
-			return p, "", nil
+			p, _, recorded, err := RecordedPreprocess(modelPath)
+			if recorded {
+				found = modelPath
+			}
+			return p, found, err
 		}
 	}
 	if filepath.Ext(text) == ".json" {

@@ -30,6 +30,7 @@ type Guess struct {
 	Preprocess string // the file beside the model, or the value as YAML
 	Normalises string // what the model's first nodes do to values; "" if they do not normalise
 	Config     bool   // Preprocess is a file
+	Recorded   bool   // Preprocess is what noether train recorded in the model
 
 	Limit     int    // samples to measure; 0: 1,000 at most
 	Samples   int    // of the data
@@ -214,7 +215,9 @@ models:
     # What the model was trained on; features: {log-mel: {mels: 40}} where it takes a spectrogram
     preprocess: {rate: {{.G.Rate}}}
 {{- else}}
-{{- if .G.Normalises}}
+{{- if .G.Recorded}}
+    # As the training recorded it in the model's metadata.
+{{- else if .G.Normalises}}
     # The model's first nodes {{.G.Normalises}}, so mean and deviation are left out here.
 {{- else}}
     # What the model was trained on. A wrong mean or deviation makes every score wrong, so look it up:

@@ -14,6 +14,7 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/checkpoint"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/train"
 )
 
@@ -30,8 +31,9 @@ const (
 
 // A folder is the output folder of a training.
 type folder struct {
-	path     string
-	finished *Summary // summary of the same training, if it has finished
+	path       string
+	finished   *Summary // summary of the same training, if it has finished
+	preprocess string   // what is done to a sample before the network, for its metadata; "": not recorded
 }
 
 // openFolder creates the folder, or opens that of the same training.
@@ -148,10 +150,14 @@ func (d *folder) writeEpoch(number int, m *onnx.Model) error {
 	if err := os.MkdirAll(d.in(epochsFolder), 0o777); err != nil {
 		return err
 	}
-	return writeModel(filepath.Join(d.in(epochsFolder), fmt.Sprintf("%03d.onnx", number)), m)
+	return d.writeModel(filepath.Join(d.in(epochsFolder), fmt.Sprintf("%03d.onnx", number)), m)
 }
 
-func writeModel(path string, m *onnx.Model) error {
+// writeModel writes a network, with the preprocessing of its samples in its metadata.
+func (d *folder) writeModel(path string, m *onnx.Model) error {
+	if d.preprocess != "" {
+		m = m.WithMetadata(spec.PreprocessKey, d.preprocess)
+	}
 	raw, err := m.Bytes()
 	if err != nil {
 		return err
@@ -161,7 +167,7 @@ func writeModel(path string, m *onnx.Model) error {
 
 // finish writes the network and then the summary, which marks the training as finished.
 func (d *folder) finish(s *Summary, m *onnx.Model) error {
-	if err := writeModel(d.in(modelFile), m); err != nil {
+	if err := d.writeModel(d.in(modelFile), m); err != nil {
 		return err
 	}
 	raw, err := json.MarshalIndent(s, "", " ")

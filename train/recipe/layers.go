@@ -18,6 +18,7 @@ import (
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/train"
 	"github.com/noether-ml/noether/train/filters"
@@ -78,6 +79,7 @@ func (f *File) runLayers(ctx context.Context, data *datasets, p model.Preprocess
 	if err != nil || dir.finished != nil {
 		return dir.summary(), err
 	}
+	dir.preprocess, _ = spec.PreprocessText(model.Preprocess{Frame: p.Frame})
 	l := &layerTraining{File: f, Options: o, dir: dir, identity: identity, shape: data.shape, samples: data.train.Len()}
 	x, err := collect(ctx, data.train, p)
 	if err != nil {

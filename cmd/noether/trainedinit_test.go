@@ -1,0 +1,69 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testdata"
+)
+
+// TestInitReadsTheTraining trains a network on CIFAR-10 for a few steps, with mean, deviation and a
+// resize, and runs the study that init writes for it. Its accuracy is that of the training's test.
+func TestInitReadsTheTraining(t *testing.T) {
+	t.Parallel()
+	const record, samples = 1 + 3*32*32, 150
+	dir := t.TempDir()
+	batch, err := os.ReadFile(testdata.Path(t, "cifar10", "test_batch.bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "test.bin", batch[:samples*record])
+	write(t, dir, "learn.bin", batch[samples*record:(samples+500)*record])
+	for i, preprocess := range []string{"{preset: cifar10, resize: 40, crop: 32}", "{mean: 0.5, std: 2.5, channels: 3}"} {
+		t.Run(preprocess, func(t *testing.T) {
+			file := write(t, dir, fmt.Sprintf("train%d.yaml", i), fmt.Appendf(nil, `name: small
+data: {name: learn, cifar10: learn.bin}
+test: {name: test, cifar10: test.bin}
+preprocess: %s
+network: {convnet: {widths: [8], depth: 1}}
+optimiser: {adam: 0.01}
+epochs: 4
+batch: 50
+`, preprocess))
+			out := filepath.Join(dir, fmt.Sprint("net", i))
+			text, err := output(t, "train", file, "-o", out, "--json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var trained struct{ Test struct{ Accuracy float64 } }
+			if err := json.Unmarshal([]byte(text), &trained); err != nil || trained.Test.Accuracy <= 0.12 {
+				t.Fatalf("%s: accuracy %v, %v", text, trained.Test.Accuracy, err)
+			}
+			study, run := filepath.Join(out, "study.yaml"), filepath.Join(out, "run")
+			if code, message := call(t, "init", filepath.Join(out, "model.onnx"), filepath.Join(dir, "test.bin"), "-o", study); code != 0 {
+				t.Fatal(message)
+			}
+			if code, message := call(t, "run", study, "-o", run); code != 0 {
+				t.Fatal(message)
+			}
+			found := false
+			for _, r := range readScores(t, run) {
+				if r.Measure == "accuracy" && r.Statistic == "clean" {
+					found = true
+					if math.Abs(r.Value-trained.Test.Accuracy) > 1e-9 {
+						t.Errorf("accuracy %v, and %v when it was trained", r.Value, trained.Test.Accuracy)
+					}
+				}
+			}
+			written, err := os.ReadFile(study)
+			if err != nil || !found || !strings.Contains(string(written), "As the training recorded it") {
+				t.Errorf("accuracy in the scores: %t; %v\n%s", found, err, written)
+			}
+		})
+	}
+}

@@ -1,0 +1,91 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/noether-ml/noether/onnx/internal/pbutil"
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// fieldMetadata is the number of a field of ModelProto.
+const fieldMetadata = 14
+
+// maxMetadata is the largest entry of the metadata that is read, in bytes.
+const maxMetadata = 1 << 20
+
+// WithMetadata returns a model with an entry of its metadata set.
+func (m *Model) WithMetadata(key, value string) *Model {
+	c := m.copy()
+	var props []*pb.StringStringEntryProto
+	for _, e := range c.proto.MetadataProps {
+		if e.GetKey() != key {
+			props = append(props, e)
+		}
+	}
+	c.proto.MetadataProps = append(props, &pb.StringStringEntryProto{Key: pbutil.Ptr(key), Value: pbutil.Ptr(value)})
+	return c
+}
+
+// ReadMetadata returns an entry of the metadata of the model in a file, or "" if there is none. It
+// does not read the graph.
+func ReadMetadata(path, key string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("reading model %s: %w", path, bare(err))
+	}
+	defer f.Close()
+	value, err := metadata(f, key)
+	if err != nil {
+		return "", fmt.Errorf("reading the metadata of model %s: %w", path, err)
+	}
+	return value, nil
+}
+
+var errNoMessage = errors.New("is not an ONNX model, or it is truncated")
+
+// metadata looks for a key among the fields of a message.
+func metadata(r io.ReaderAt, key string) (value string, err error) {
+	var head [2 * 10]byte // tag and length, or tag and number
+	for at := int64(0); ; {
+		n, err := r.ReadAt(head[:], at)
+		if n == 0 && err == io.EOF {
+			return value, nil
+		} else if err != nil && err != io.EOF {
+			return "", err
+		}
+		number, kind, tag := protowire.ConsumeTag(head[:n])
+		if tag < 0 {
+			return "", errNoMessage
+		}
+		if kind != protowire.BytesType {
+			size := protowire.ConsumeFieldValue(number, kind, head[tag:n])
+			if size < 0 {
+				return "", errNoMessage
+			}
+			at += int64(tag + size)
+			continue
+		}
+		length, size := protowire.ConsumeVarint(head[tag:n])
+		if size < 0 || length > maxBytes {
+			return "", errNoMessage
+		}
+		at += int64(tag + size)
+		if number == fieldMetadata && length <= maxMetadata {
+			raw := make([]byte, length)
+			var e pb.StringStringEntryProto
+			if _, err := r.ReadAt(raw, at); err != nil && err != io.EOF || proto.Unmarshal(raw, &e) != nil {
+				return "", errNoMessage
+			}
+			if e.GetKey() == key {
+				value = e.GetValue()
+			}
+		}
+		at += int64(length)
+	}
+}
