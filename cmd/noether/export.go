@@ -60,7 +60,10 @@ reads MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PAS
 
 func (e *exportFlags) run(c *cobra.Command, dirs []string) error {
 	e.formatOfFile()
-	if e.csvSafe && !e.parquet && !e.json && !e.latex && !e.markdown && e.mlflow == "" {
+	if e.csvSafe {
+		if e.parquet || e.json || e.latex || e.markdown || e.mlflow != "" {
+			return usagef(c, "--csv-safe writes CSV: it does not go with another format")
+		}
 		e.csv = true
 	}
 	formats := 0

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -79,6 +80,62 @@ func TestExport(t *testing.T) {
 		if code, message := call(t, append([]string{"export"}, c.args...)...); code != c.code || !strings.Contains(message, c.want) {
 			t.Errorf("%q: exit %d, %q; want %d, %q", c.args, code, message, c.code, c.want)
 		}
+	}
+}
+
+// TestExportForSpreadsheets checks that names which a spreadsheet takes for formulas are escaped with
+// --csv-safe, and written as they are without.
+func TestExportForSpreadsheets(t *testing.T) {
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "good", testmodel.Options{})
+	study := write(t, dir, "study.yaml", []byte(`name: "+study"
+data: [{name: "@data", shapes: {n: 40, size: 16}}]
+models: [{name: "=HYPERLINK(\"http://example.com\")", onnx: good.onnx, layers: [conv]}]
+transforms: [{name: "-turn", rotate: {values: [-15]}}]
+measures: [distance]
+`))
+	run := filepath.Join(dir, "run")
+	if code, message := call(t, "run", study, "-o", run); code != 0 {
+		t.Fatal(message)
+	}
+	names := func(args ...string) scores.Row {
+		t.Helper()
+		text, err := output(t, append([]string{"export", run}, args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := scores.ReadCSV(strings.NewReader(text))
+		if err != nil || len(rows) == 0 {
+			t.Fatalf("%d rows, %v", len(rows), err)
+		}
+		return rows[0]
+	}
+	plain, safe := names("--csv"), names("--csv-safe")
+	for _, c := range []struct{ plain, safe, want string }{
+		{plain.Study, safe.Study, "+study"},
+		{plain.Model, safe.Model, `=HYPERLINK("http://example.com")`},
+		{plain.Data, safe.Data, "@data"},
+		{plain.Transform, safe.Transform, "-turn"},
+	} {
+		if c.plain != c.want || c.safe != "'"+c.want {
+			t.Errorf("%q without --csv-safe and %q with it, want %q", c.plain, c.safe, c.want)
+		}
+	}
+	if safe.Parameter != "-15" || safe.Value != plain.Value {
+		t.Errorf("numbers changed: %+v", safe)
+	}
+	if wide, err := output(t, "export", run, "--csv-safe", "--wide"); err != nil || strings.Contains(wide, "\n=") || strings.Contains(wide, "\n\"=") || !strings.Contains(wide, "'=HYPERLINK") {
+		t.Errorf("%v: %s", err, wide)
+	}
+	file := filepath.Join(dir, "safe.csv")
+	if code, message := call(t, "export", run, "--csv-safe", "-o", file); code != 0 {
+		t.Fatal(message)
+	}
+	if raw, err := os.ReadFile(file); err != nil || !strings.Contains(string(raw), "'=HYPERLINK") {
+		t.Errorf("%v: %s", err, raw)
+	}
+	if code, message := call(t, "export", run, "--csv-safe", "--json"); code != 2 || !strings.Contains(message, "does not go with another format") {
+		t.Errorf("exit %d: %s", code, message)
 	}
 }
 
