@@ -4,7 +4,7 @@ GO ?= go
 RUNTIME := runtime/node_modules/onnxruntime-node/package.json
 NPM := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 
-.PHONY: build demo demo-networks wheel test lint bench fuzz fixtures generate clean
+.PHONY: build demo demo-networks wheel test lint bench fuzz vulncheck fixtures generate clean
 
 build: bin/noether
 
@@ -54,6 +54,10 @@ fuzz: $(RUNTIME)
 			echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
 		done; \
 	done
+
+# Known vulnerabilities in the dependencies and the standard library; needs vuln.go.dev.
+vulncheck:
+	$(GO) tool govulncheck ./...
 
 # Generated code and documents: ONNX messages (protoc, Debian: protobuf-compiler), the tables of docs/results, the report's front end,
 # the schemas of study and training files.
