@@ -87,8 +87,12 @@ func (m *Model) wrap(err error) error { return fmt.Errorf("model %s: %w", m.path
 
 // plan lists the outputs of the session. The scores may be one of the layers.
 func (s *Session) plan(layers []onnx.Layer, withScores bool) error {
+	chosen := make(map[string][]int, len(s.model.layers)) // shapes by name
+	for _, l := range s.model.layers {
+		chosen[l.Name] = l.Shape
+	}
 	for _, l := range layers {
-		if !slices.ContainsFunc(s.model.layers, func(k onnx.Layer) bool { return k.Name == l.Name && slices.Equal(k.Shape, l.Shape) }) {
+		if shape, ok := chosen[l.Name]; !ok || !slices.Equal(shape, l.Shape) {
 			return fmt.Errorf("layer %q was not chosen when the model was opened", l.Name)
 		}
 		s.outputs = append(s.outputs, output{l.Name, l.Shape})

@@ -17,10 +17,7 @@ import (
 // probe runs the model on dummy inputs to learn the shapes of its tensors and whether their first
 // axis is the batch. It sets the layers, the classes and the batch. axes are those of the tensors.
 func (m *Model) inferShapes(ctx context.Context, axes map[string]onnx.Axes) error {
-	all, err := m.dependentLayers()
-	if err != nil {
-		return err
-	}
+	all := m.dependentLayers()
 	for i := range all {
 		all[i].Axes = axes[all[i].Name]
 	}
@@ -42,22 +39,20 @@ func (m *Model) inferShapes(ctx context.Context, axes map[string]onnx.Axes) erro
 }
 
 // dependentLayers returns the layers of the graph that depend on the image.
-func (m *Model) dependentLayers() ([]onnx.Layer, error) {
+func (m *Model) dependentLayers() []onnx.Layer {
 	all := m.graph.Layers()
 	if len(m.constants) == 0 {
-		return all, nil
+		return all
 	}
-	var kept []onnx.Layer
-	for _, l := range all {
-		cut, err := rewrite.WithOutputs(m.graph, []string{l.Name})
-		if err != nil {
-			return nil, err
-		}
-		if slices.ContainsFunc(cut.Inputs(), func(p onnx.Port) bool { return p.Name == m.input.port.Name }) {
-			kept = append(kept, l)
+	dependent := map[string]bool{m.input.port.Name: true}
+	for _, n := range m.graph.Nodes() {
+		if slices.ContainsFunc(onnx.Reads(n), func(name string) bool { return dependent[name] }) {
+			for _, out := range n.Output {
+				dependent[out] = true
+			}
 		}
 	}
-	return kept, nil
+	return slices.DeleteFunc(all, func(l onnx.Layer) bool { return !dependent[l.Name] })
 }
 
 // selectLayers applies the patterns of the options.

@@ -36,7 +36,8 @@ type build struct {
 	nodes     map[string]bool    // the names of nodes that are taken
 	own       map[string]bool    // what nodes of this builder make
 	constants map[string]Value   // small constants, by their values
-	renamed   map[Value]Value    // what Output has renamed
+	renamed   map[Value]Value    // what Output has renamed, possibly several times
+	outputs   map[string]bool    // the names of the outputs
 	next      map[string]int     // the number to try next for a name
 	made      map[string][]Value // the outputs of nodes that may be shared, by what they compute
 	err       error
@@ -76,13 +77,17 @@ func (b *Builder) reserveNames() {
 	for _, n := range b.model.Nodes() {
 		b.nodes[n.GetName()] = true
 	}
+	clear(b.outputs)
+	for _, o := range b.model.proto.Graph.Output {
+		b.outputs[o.GetName()] = true
+	}
 }
 
 func newBuilder(m *Model, opset int) *Builder {
 	return &Builder{build: &build{
 		model: m, opset: opset, tensors: map[string]bool{}, nodes: map[string]bool{}, own: map[string]bool{},
 		constants: map[string]Value{}, renamed: map[Value]Value{}, next: map[string]int{},
-		made: map[string][]Value{},
+		made: map[string][]Value{}, outputs: map[string]bool{},
 	}}
 }
 
@@ -258,9 +263,7 @@ func (b *Builder) Node(domain, op string, outputs int, attrs Attrs, inputs ...Va
 		n.Domain = &domain
 	}
 	for i, in := range inputs {
-		if now, ok := b.renamed[in]; ok {
-			in = now
-		}
+		in = b.current(in)
 		if in != "" && !b.tensors[string(in)] {
 			b.Fail("input %d of node %q is %q, which does not exist", i, b.scope+op, in)
 			return values

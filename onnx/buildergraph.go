@@ -51,9 +51,7 @@ func (b *Builder) Outputs() []Value {
 // Find is a tensor under the name that it has now, after Output may have renamed it; ok is false if
 // there is none.
 func (b *Builder) Find(v Value) (now Value, ok bool) {
-	if renamed, is := b.renamed[v]; is {
-		v = renamed
-	}
+	v = b.current(v)
 	return v, b.tensors[string(v)]
 }
 

@@ -11,9 +11,7 @@ import (
 // still be used under its old name. What this builder has made is renamed; other tensors (inputs,
 // weights, those of a model that is being extended) keep their names and are copied to the output.
 func (b *Builder) Output(name string, v Value) {
-	if now, ok := b.renamed[v]; ok {
-		v = now
-	}
+	v = b.current(v)
 	if b.err == nil && !b.tensors[string(v)] {
 		b.Fail("output %q is %q, which does not exist", name, v)
 	}
@@ -33,10 +31,11 @@ func (b *Builder) Output(name string, v Value) {
 			b.copyTo(name, v)
 		}
 	}
-	if b.isOutput(name) {
+	if b.outputs[name] {
 		b.Fail("output %q exists already", name)
 		return
 	}
+	b.outputs[name] = true
 	g := b.model.proto.Graph
 	g.Output = append(g.Output, &pb.ValueInfoProto{Name: &name})
 }
@@ -52,16 +51,40 @@ func (b *Builder) OutputPort(p Port, v Value) {
 	}
 }
 
-func (b *Builder) isOutput(name string) bool {
-	return slices.ContainsFunc(b.model.proto.Graph.Output, func(o *pb.ValueInfoProto) bool { return o.GetName() == name })
+// current returns a tensor under the name that it has now.
+func (b *Builder) current(v Value) Value {
+	for {
+		now, ok := b.renamed[v]
+		if !ok {
+			return v
+		}
+		v = now
+	}
+}
+
+// users calls f for the index of every node that may make or read a tensor of this builder, from
+// the last to the one that makes it: no node before that one can read it.
+func (b *Builder) users(name string, f func(i int, n *pb.NodeProto)) {
+	for i, n := range slices.Backward(b.model.proto.Graph.Node) {
+		made := slices.Contains(n.Output, name)
+		f(i, n)
+		if made {
+			return
+		}
+	}
 }
 
 // renamable reports whether a tensor is of this builder, and neither an output already nor read
 // inside a subgraph.
 func (b *Builder) renamable(name string) bool {
-	return b.own[name] && !b.isOutput(name) && !slices.ContainsFunc(b.model.proto.Graph.Node, func(n *pb.NodeProto) bool {
-		return !slices.Contains(n.Input, name) && slices.Contains(Reads(n), name)
+	if !b.own[name] || b.outputs[name] {
+		return false
+	}
+	inside := false
+	b.users(name, func(_ int, n *pb.NodeProto) {
+		inside = inside || !slices.Contains(n.Input, name) && slices.Contains(Reads(n), name)
 	})
+	return !inside
 }
 
 // rename gives a tensor of this builder another name, wherever it is used. Nodes are replaced, not
@@ -77,18 +100,14 @@ func (b *Builder) rename(from, to Value) {
 		return names
 	}
 	nodes := b.model.proto.Graph.Node
-	for i, n := range nodes {
+	b.users(string(from), func(i int, n *pb.NodeProto) {
 		if slices.Contains(n.Input, string(from)) || slices.Contains(n.Output, string(from)) {
 			nodes[i] = pbutil.Shallow(n)
 			nodes[i].Input, nodes[i].Output = swap(n.Input), swap(n.Output)
 		}
-	}
+	})
 	b.own[string(to)] = true
-	for old, now := range b.renamed {
-		if now == from {
-			b.renamed[old] = to
-		}
-	}
+	delete(b.renamed, to)
 	b.renamed[from] = to
 }
 

@@ -50,9 +50,7 @@ func (in *inclusion) include(m *Model, inputs map[string]Value) error {
 	}
 	for _, port := range m.Inputs() {
 		v, ok := inputs[port.Name]
-		if now, renamed := in.b.renamed[v]; renamed {
-			v = now
-		}
+		v = in.b.current(v)
 		if !ok || !in.b.tensors[string(v)] {
 			return fmt.Errorf("its input %q is given no tensor of the graph", port.Name)
 		}

@@ -3,6 +3,7 @@ package blocks
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/noether-ml/noether/onnx"
@@ -29,7 +30,7 @@ func Choose(g *onnx.Model, input, output string, layers []onnx.Layer) []Layer {
 	for _, l := range layers {
 		measurable[l.Name] = l
 	}
-	c := &chooser{path: findPath(g, input, output), layers: measurable}
+	c := &chooser{path: findPath(g, input, output), layers: measurable, added: map[string]bool{}}
 	c.addBlocks()
 	c.markParts()
 	if whole := slices.DeleteFunc(slices.Clone(c.found), func(f candidate) bool { return f.part }); len(whole) >= fewest-1 {
@@ -103,14 +104,16 @@ type chooser struct {
 	path   *path
 	layers map[string]onnx.Layer
 	found  []candidate // in the order of computation
+	added  map[string]bool
 }
 
 // add appends a candidate if it is a layer that is not there yet.
 func (c *chooser) add(tensor string, node int, k kind) {
 	l, ok := c.layers[tensor]
-	if !ok || slices.ContainsFunc(c.found, func(f candidate) bool { return f.layer.Name == tensor }) {
+	if !ok || c.added[tensor] {
 		return
 	}
+	c.added[tensor] = true
 	c.found = append(c.found, candidate{layer: l, node: node, kind: k})
 }
 
@@ -355,19 +358,29 @@ func positions(l onnx.Layer) int {
 // thin returns the stem and, of each stage, the last layer and every s-th before it, with the
 // smallest s that leaves no more than room layers.
 func thin(found []candidate, room int) []candidate {
-	for s := 1; ; s++ {
-		var out []candidate
-		for i, f := range found {
-			last := i
-			for last+1 < len(found) && found[last+1].stage == f.stage {
-				last++
-			}
-			if (last-i)%s == 0 {
+	var stages [][]candidate
+	for i, f := range found {
+		if i == 0 || found[i-1].stage != f.stage {
+			stages = append(stages, nil)
+		}
+		last := len(stages) - 1
+		stages[last] = append(stages[last], f)
+	}
+	// The number of layers falls with s.
+	s := 1 + sort.Search(len(found), func(i int) bool {
+		left := 0
+		for _, stage := range stages {
+			left += (len(stage) + i) / (i + 1)
+		}
+		return left <= room
+	})
+	var out []candidate
+	for _, stage := range stages {
+		for i, f := range stage {
+			if (len(stage)-1-i)%s == 0 {
 				out = append(out, f)
 			}
 		}
-		if len(out) <= room || s > len(found) {
-			return out
-		}
 	}
+	return out
 }

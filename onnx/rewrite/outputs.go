@@ -19,12 +19,13 @@ func WithOutputs(m *onnx.Model, names []string) (*onnx.Model, error) {
 		declared[v.GetName()] = v
 	}
 	var outputs []*pb.ValueInfoProto
-	for i, name := range names {
+	taken := map[string]bool{}
+	for _, name := range names {
 		t, known := types[name]
 		switch {
 		case !known:
 			return nil, fmt.Errorf("cutting a model: it has no tensor %q", name)
-		case slices.Contains(names[:i], name):
+		case taken[name]:
 			return nil, fmt.Errorf("cutting a model: tensor %q is requested twice", name)
 		case declared[name] != nil:
 			outputs = append(outputs, declared[name])
@@ -33,6 +34,7 @@ func WithOutputs(m *onnx.Model, names []string) (*onnx.Model, error) {
 		default:
 			outputs = append(outputs, onnx.Port{Name: name, Type: t}.Proto())
 		}
+		taken[name] = true
 	}
 	if len(outputs) == 0 {
 		return nil, fmt.Errorf("cutting a model: no outputs are requested")

@@ -114,8 +114,11 @@ func samplesOf(waveform *dataset.Waveform, pre model.Preprocess) int {
 // matchLayers returns the layers of an open model that match the patterns.
 func matchLayers(m *model.Model, patterns ...string) ([]onnx.Layer, error) {
 	matched, err := m.Graph().Select(patterns...)
-	names := onnx.Names(matched)
-	return slices.DeleteFunc(m.Layers(), func(l onnx.Layer) bool { return !slices.Contains(names, l.Name) }), err
+	names := map[string]bool{}
+	for _, l := range matched {
+		names[l.Name] = true
+	}
+	return slices.DeleteFunc(m.Layers(), func(l onnx.Layer) bool { return !names[l.Name] }), err
 }
 
 // canonical returns the properties of a model that its scores depend on.
