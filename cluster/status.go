@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/plural"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -127,7 +128,7 @@ func Find(ctx context.Context, run string, s *Submission) (*Status, error) {
 		case len(r.Missing) > 0 && out.Merge != Queued && out.Merge != Running:
 			out.Merge = "missing"
 			m := r.Missing[0]
-			out.Note = strings.TrimPrefix(out.Note+"; "+printable(fmt.Sprintf("the merge lacks cells of %d models, such as %s", len(r.Missing), m.Example)), "; ")
+			out.Note = strings.TrimPrefix(out.Note+"; "+printable(fmt.Sprintf("the merge lacks cells of %s, such as %s", plural.Of(len(r.Missing), "model"), m.Example)), "; ")
 		}
 	}
 	if out.MergeEnded() {

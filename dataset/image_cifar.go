@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/noether-ml/noether/internal/plural"
 )
 
 // CIFAROptions are the options of OpenCIFAR10 and OpenCIFAR100, which read the binary version.
@@ -160,7 +162,7 @@ func imageCount(n int64) string {
 	if n == 1 {
 		return "1 image"
 	}
-	return fmt.Sprintf("%d images", n)
+	return plural.Of(int(n), "image")
 }
 
 // readLabels reads a file once. It keeps and checks the labels and hashes all bytes.

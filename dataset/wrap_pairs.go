@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/plural"
 )
 
 // Pairs is a source of ready-made pairs: each sample of one source with its transformed version
@@ -76,7 +78,7 @@ func matchNames(ctx context.Context, clean, moved Source) ([]int, error) {
 		partner[i] = j
 	}
 	if used := slices.Compact(slices.Sorted(slices.Values(partner))); len(used) < len(others) {
-		return nil, fmt.Errorf("%d moved samples have no clean one of their name", len(others)-len(used))
+		return nil, fmt.Errorf("no clean sample has the name of %s", plural.Of(len(others)-len(used), "moved sample"))
 	}
 	return partner, nil
 }

@@ -268,10 +268,10 @@ func TestPairs(t *testing.T) {
 		t.Errorf("described as %+v, %v", d, err)
 	}
 	for want, pair := range map[string][2]Source{
-		"clean sample y/c has no moved one": {clean, open(dots(t, "x/a.png", "x/b.png"))},
-		"1 moved samples have no clean one": {clean, open(dots(t, "x/a.png", "x/b.png", "y/c.png", "y/d.png"))},
-		"are both called x/a":               {clean, open(dots(t, "x/a.png", "x/b.png", "y/c.png", "x/a.jpg"))},
-		"3 clean samples and 2 moved":       {clean, listed{labels: []int{0, 0}}},
+		"clean sample y/c has no moved one":              {clean, open(dots(t, "x/a.png", "x/b.png"))},
+		"no clean sample has the name of 1 moved sample": {clean, open(dots(t, "x/a.png", "x/b.png", "y/c.png", "y/d.png"))},
+		"are both called x/a":                            {clean, open(dots(t, "x/a.png", "x/b.png", "y/c.png", "x/a.jpg"))},
+		"3 clean samples and 2 moved":                    {clean, listed{labels: []int{0, 0}}},
 	} {
 		if _, err := Pair(t.Context(), pair[0], pair[1], ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)

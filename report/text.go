@@ -9,6 +9,8 @@ import (
 	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/noether-ml/noether/internal/plural"
 )
 
 // Number formats a value with three decimals, large and whole values with fewer, and NaN as "–".
@@ -51,10 +53,7 @@ func Count(n int) string {
 
 // Plural formats a count with a noun: "1 model", "3 models".
 func Plural(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return Count(n) + " " + noun
+	return Count(n) + " " + plural.Noun(n, noun)
 }
 
 // Mebibytes formats a size in bytes as "12 MiB".

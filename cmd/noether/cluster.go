@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/cluster"
+	"github.com/noether-ml/noether/internal/plural"
 )
 
 func clusterCommand(engine *engineFlags) *cobra.Command {
@@ -106,9 +107,9 @@ func printStatus(s *cluster.Status, all bool) error {
 			counts = append(counts, fmt.Sprintf("%d %s", n, state))
 		}
 	}
-	fmt.Printf("%d tasks: %s; merge: %s", len(s.Tasks), strings.Join(counts, ", "), s.Merge)
+	fmt.Printf("%s: %s; merge: %s", plural.Of(len(s.Tasks), "task"), strings.Join(counts, ", "), s.Merge)
 	if s.Cells > 0 {
-		fmt.Printf(" (%d of %d cells)", s.Done, s.Cells)
+		fmt.Printf(" (%d of %s)", s.Done, plural.Of(s.Cells, "cell"))
 	}
 	fmt.Println()
 	if s.Note != "" {
@@ -168,7 +169,7 @@ now. They go on from what they saved; what is done is not done again.`,
 				fmt.Printf("submitted the merge as job %s\n", job.Merge)
 				return nil
 			}
-			fmt.Printf("submitted %d tasks as job %s, and their merge as job %s\n", len(tasks), job.ID, job.Merge)
+			fmt.Printf("submitted %s as job %s, and the merge as job %s\n", plural.Of(len(tasks), "task"), job.ID, job.Merge)
 			return nil
 		},
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noether-ml/noether/internal/plural"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study"
 	"github.com/noether-ml/noether/study/spec"
@@ -186,7 +187,7 @@ func checkGate(gate scores.Condition, d runsDifference) (string, error) {
 		if err != nil || len(found) == 0 {
 			return "", err
 		}
-		return fmt.Sprintf("%d scores, the worst %.4g (%s)", len(found), found[0].Value, found[0].Describe()), nil
+		return fmt.Sprintf("%s, the worst %.4g (%s)", plural.Of(len(found), "score"), found[0].Value, found[0].Describe()), nil
 	}
 	found, err := gate.Failing(d.scores)
 	if err != nil || len(found) == 0 {

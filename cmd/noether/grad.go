@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/plural"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/onnx/infer"
@@ -186,7 +187,7 @@ func hasOneElement(m *onnx.Model, name string) bool {
 }
 
 func printGradients(w io.Writer, m *gradientModel) error {
-	fmt.Fprintf(w, "wrote %s: %d nodes, %d of them for gradients of %s\n\n", m.Path, m.Nodes, m.Added, m.Of)
+	fmt.Fprintf(w, "wrote %s: %s, %d of them for gradients of %s\n\n", m.Path, plural.Of(m.Nodes, "node"), m.Added, m.Of)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	names := map[string]string{}
 	for by, name := range m.Gradients {

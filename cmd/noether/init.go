@@ -14,6 +14,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/plural"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/blocks"
@@ -158,15 +159,15 @@ func extent(l onnx.Layer) string {
 	size := func(i int) int { return l.Shape[i-1] }
 	switch l.Axes {
 	case "NCHW":
-		return fmt.Sprintf("%d x %d, %d channels", size(2), size(3), size(1))
+		return fmt.Sprintf("%d x %d, %s", size(2), size(3), plural.Of(size(1), "channel"))
 	case "NHWC":
-		return fmt.Sprintf("%d x %d, %d channels", size(1), size(2), size(3))
+		return fmt.Sprintf("%d x %d, %s", size(1), size(2), plural.Of(size(3), "channel"))
 	case "NTC":
-		return fmt.Sprintf("%d tokens, %d channels", size(1), size(2))
+		return plural.Of(size(1), "token") + ", " + plural.Of(size(2), "channel")
 	case "NCT":
-		return fmt.Sprintf("length %d, %d channels", size(2), size(1))
+		return fmt.Sprintf("length %d, %s", size(2), plural.Of(size(1), "channel"))
 	case "NC":
-		return fmt.Sprintf("%d values", size(1))
+		return plural.Of(size(1), "value")
 	}
 	return sizes(l.Shape)
 }

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/plural"
 	"github.com/noether-ml/noether/invert"
 	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/study/spec"
@@ -48,7 +49,7 @@ type inversionOfOne struct {
 // caption returns the caption of the contact sheet in a report.
 func (s *inversionSummary) caption() report.ImageText {
 	model := spec.NameOf(s.Model)
-	what := fmt.Sprintf("Each x beside an x' that %s maps to the same representation at %s, found from %s in %d steps.", model, s.Layer, s.Start, s.Steps)
+	what := fmt.Sprintf("Each x beside an x' that %s maps to the same representation at %s, found from %s in %s.", model, s.Layer, s.Start, plural.Of(s.Steps, "step"))
 	if s.Against != "" {
 		what = fmt.Sprintf("Each x beside an x' that is the same to %s at %s and as different as can be to %s.", model, s.Layer, spec.NameOf(s.Against))
 	}
@@ -144,7 +145,7 @@ func (s *inversionSummary) print(w io.Writer, folder string) error {
 		return err
 	}
 	if dropped > 0 {
-		fmt.Fprintf(w, "warning: %d of %d images were dropped\n", dropped, len(s.Samples))
+		fmt.Fprintf(w, "warning: %d of %s dropped\n", dropped, plural.Of(len(s.Samples), "image"))
 	}
 	_, err := fmt.Fprintf(w, "wrote %s: contact.png, contact.json, x.npy, inverted.npy, distances.npy, summary.json\n", folder)
 	return err

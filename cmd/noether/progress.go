@@ -10,6 +10,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
 
+	"github.com/noether-ml/noether/internal/plural"
 	"github.com/noether-ml/noether/study"
 )
 
@@ -52,9 +53,9 @@ func subject(p study.Progress) string {
 	}
 	switch {
 	case p.Scorings > 0:
-		text += fmt.Sprintf(": %d of %d layers scored", p.Scored, p.Scorings)
+		text += fmt.Sprintf(": %d of %s scored", p.Scored, plural.Of(p.Scorings, "layer"))
 	case p.Of > 0:
-		text += fmt.Sprintf(": %d of %d samples", p.Samples, p.Of)
+		text += fmt.Sprintf(": %d of %s", p.Samples, plural.Of(p.Of, "sample"))
 	}
 	if p.Note != "" {
 		text += ", " + p.Note

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noether-ml/noether/internal/plural"
 	"github.com/noether-ml/noether/study"
 	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/train"
@@ -91,7 +92,7 @@ func marksText(m train.Metrics) string {
 
 // printTraining prints the results of a training.
 func printTraining(w io.Writer, s *recipe.Summary, out string) error {
-	fmt.Fprintf(w, "%s: %d parameters, %d epochs of %d samples in %s, %.0f samples/s\n", s.Name, s.Parameters, s.Epochs, s.Samples,
+	fmt.Fprintf(w, "%s: %d parameters, %s of %s in %s, %.0f samples/s\n", s.Name, s.Parameters, plural.Of(s.Epochs, "epoch"), plural.Of(s.Samples, "sample"),
 		time.Duration(s.Seconds*float64(time.Second)).Round(time.Second), s.Rate)
 	for _, part := range []struct {
 		name string
@@ -104,7 +105,7 @@ func printTraining(w io.Writer, s *recipe.Summary, out string) error {
 		if part.Accuracy != nil {
 			accuracy = *part.Accuracy
 		}
-		fmt.Fprintf(w, "  %-11s %s on %d samples\n", part.name, marksText(train.Metrics{Loss: part.Loss, Accuracy: accuracy}), part.Samples)
+		fmt.Fprintf(w, "  %-11s %s on %s\n", part.name, marksText(train.Metrics{Loss: part.Loss, Accuracy: accuracy}), plural.Of(part.Samples, "sample"))
 	}
 	_, err := fmt.Fprintf(w, "the network of epoch %d is %s\n", s.Kept, filepath.Join(out, s.Model))
 	return err

@@ -27,6 +27,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/plural"
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/invert"
@@ -289,7 +290,7 @@ func (r *run) scores() []measure.Score {
 		}
 	}
 	if dropped > 0 {
-		robust.Warnings = append(robust.Warnings, fmt.Sprintf("attacks on %d samples ended in NaN or infinity without success: they count as robust", dropped))
+		robust.Warnings = append(robust.Warnings, fmt.Sprintf("attacks on %s ended in NaN or infinity without success: they count as robust", plural.Of(dropped, "sample")))
 	}
 	return []measure.Score{robust, score("clean", r.correct)}
 }

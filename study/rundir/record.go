@@ -12,6 +12,7 @@ import (
 	"github.com/noether-ml/noether/internal/checksum"
 	"github.com/noether-ml/noether/internal/fetch"
 	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/internal/plural"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/onnx/blocks"
 	"github.com/noether-ml/noether/scores"
@@ -96,7 +97,7 @@ func (r *Writer) Record(done bool) scores.Record {
 		}
 	}
 	for _, m := range r.missing {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("%d cells of model %s are missing: they lack %s", m.Cells, m.Model, (&MissingShards{Shards: m.Shards}).shards()))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("missing: %s of model %s, for lack of %s", plural.Of(m.Cells, "cell"), m.Model, (&MissingShards{Shards: m.Shards}).shards()))
 	}
 	out.Measures = descriptors(p)
 	for _, m := range p.Models {
@@ -157,8 +158,8 @@ func dataWarnings(d *plan.Data) []string {
 	}
 	out = append(out, d.Redrawn.Warnings(d.Entry.Name)...)
 	if names := d.Unreadable.Names(); len(names) > 0 {
-		out = append(out, fmt.Sprintf("data %s: %d of %d samples cannot be read and are left out: %s",
-			d.Entry.Name, len(names), d.Layout.N, firstNames(names, 10)))
+		out = append(out, fmt.Sprintf("data %s: %d of %s cannot be read and are left out: %s",
+			d.Entry.Name, len(names), plural.Of(d.Layout.N, "sample"), firstNames(names, 10)))
 	}
 	return out
 }
