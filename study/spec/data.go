@@ -7,7 +7,7 @@ import (
 
 // Data is an entry of data: a name, one kind of source, and the selection of samples.
 type Data struct {
-	Name string `key:"name,required" doc:"name in the scores, and part of the key of every random draw on these data"`
+	Name string `key:"name,required" doc:"name in the scores, and part of the random seed of these data"`
 
 	CIFAR10  *cifar10Keys  `key:"cifar10" doc:"CIFAR-10 in its binary layout: a file, several files, or the folder"`
 	CIFAR100 *cifar100Keys `key:"cifar100" doc:"CIFAR-100 in its binary layout"`
@@ -24,16 +24,16 @@ type Data struct {
 	Video    *videoKeys    `key:"video" doc:"patches of video files, animated GIFs or folders of frames, with trajectories over time"`
 	Camera   *cameraKeys   `key:"camera" doc:"patches of still images that a simulated camera moves over, with trajectories over time"`
 
-	Where       map[string]factorValues `key:"where" doc:"only samples whose factors (or label) are as given: {take: [0, 4], speaker: {values: [theo, lucas]}}"`
+	Where       map[string]factorValues `key:"where" doc:"only samples whose factors (or label) have these values: {take: [0, 4], speaker: {values: [theo, lucas]}}"`
 	Factors     []string                `key:"factors" doc:"factors that are computed from the samples: hue, saturation, value (means, in OpenCV's 8 bits), level (of audio, dBFS)"`
-	Corrupt     *corruptKeys            `key:"corrupt" doc:"damages the samples as the test sets of ImageNet-C and CIFAR-10-C are; transformations act on top"`
+	Corrupt     *corruptKeys            `key:"corrupt" doc:"corrupts the samples as in ImageNet-C and CIFAR-10-C; transformations are applied to the corrupted samples"`
 	Split       *splitKeys              `key:"split" doc:"a part of the samples, by a keyed shuffle stratified by label"`
 	Shuffle     bool                    `key:"shuffle" doc:"shuffle before the limit is taken, keyed by the study's seed"`
-	Limit       int                     `key:"limit" min:"1" doc:"the first so many samples"`
+	Limit       int                     `key:"limit" min:"1" doc:"use only the first N samples"`
 	Stratified  bool                    `key:"stratified" doc:"the limit takes as many samples of each class"`
 	Classes     []string                `key:"classes" doc:"which of the model's outputs each class of the data is, in order: indices, or ImageNet synsets; or the one word present, where the classes are synsets. The other outputs are left out before the softmax"`
-	SHA256      string                  `key:"sha256" doc:"of the one file that the entry names, where it names one; checked where given"`
-	Fingerprint string                  `key:"fingerprint" doc:"of the samples; checked where given. A run writes it into the resolved study"`
+	SHA256      string                  `key:"sha256" doc:"SHA-256 of the data file, if the entry is a single file; another hash is an error"`
+	Fingerprint string                  `key:"fingerprint" doc:"hash of the samples; another hash is an error. A run writes it into the resolved study"`
 
 	node *config.Node // the entry in the file
 }
@@ -55,7 +55,7 @@ type idxKeys struct {
 type imagesKeys struct {
 	Folder  Path   `key:"folder,required" short:"true" doc:"folder of images"`
 	Labels  *Path  `key:"labels" doc:"CSV with the columns file and label, and factors"`
-	Layout  string `key:"layout" enum:"classes|flat|synsets" doc:"a class a folder, no classes, or file names that start with a synset; found out where not given"`
+	Layout  string `key:"layout" enum:"classes|flat|synsets" doc:"a class a folder, no classes, or file names that start with a synset; inferred if not given"`
 	Pattern string `key:"pattern" doc:"of file names: in {label}_{camera}.jpg the fields are the label and factors"`
 	Label   string `key:"label" doc:"the column of the CSV, or the field of the pattern, that is the label; label where not given"`
 }
@@ -65,7 +65,7 @@ type soundKeys struct {
 	Labels  *Path  `key:"labels" doc:"CSV with the columns file and label, and factors"`
 	Label   string `key:"label" doc:"the column of the CSV, or the field of the pattern, that is the label; label where not given"`
 	Pattern string `key:"pattern" doc:"of file names: in {label}_{speaker}_{take}.wav the fields are the label and factors"`
-	Layout  string `key:"layout" enum:"classes|flat" doc:"a class a folder, or no classes; found out where not given"`
+	Layout  string `key:"layout" enum:"classes|flat" doc:"a class a folder, or no classes; inferred if not given"`
 	itemKeys
 }
 

@@ -15,7 +15,7 @@ import (
 // A Study is a study file: which models are measured on which data, under which transformations, by
 // which measures. The keys are a public contract; see docs/reference/study-file.md.
 type Study struct {
-	Name       string        `key:"name,required" doc:"name of the study, carried to every score"`
+	Name       string        `key:"name,required" doc:"name of the study; a column of the scores"`
 	Seed       uint64        `key:"seed" default:"1" doc:"seed of every random draw"`
 	Data       []Data        `key:"data,required" doc:"data sets; each model is measured on each"`
 	Models     []Model       `key:"models,required" doc:"models; each is measured on each data set"`
@@ -24,8 +24,8 @@ type Study struct {
 	Trials     int           `key:"trials" default:"1" min:"1" doc:"independent repetitions of every random draw"`
 	Samples    bool          `key:"samples" doc:"keep per-sample values in samples.parquet"`
 	Images     int           `key:"pictures" min:"0" max:"24" doc:"number of samples that the report shows, clean and under each transformation"`
-	Batch      int           `key:"batch" min:"1" doc:"samples in a run of the engine; chosen from the memory where it is not given. Scores do not depend on it"`
-	Memory     Size          `key:"memory" doc:"bytes that accumulators may hold at once, for instance 512MiB; more means fewer passes over the data. Where it is not given, intervals may take 256MiB a layer, and a pass a quarter of the memory that is free"`
+	Batch      int           `key:"batch" min:"1" doc:"samples in one call of ONNX Runtime; chosen by the memory if not given. Scores do not depend on it"`
+	Memory     Size          `key:"memory" doc:"bytes that accumulators may hold at once, for instance 512MiB; more means fewer passes over the data. If not given: 256MiB a layer for intervals, and a quarter of the free memory for a pass"`
 
 	bounded bool         // the memory has been set
 	path    string       // of the study file; relative paths are relative to its folder

@@ -12,16 +12,16 @@ import (
 type Model struct {
 	Name       string                `key:"name,required" doc:"name in the scores"`
 	ONNX       Path                  `key:"onnx,required" doc:"the model's file, a folder that holds it, or its URL: https, s3, gs, file, or hf://org/name"`
-	SHA256     string                `key:"sha256" doc:"of the file; checked where given. A run writes it into the resolved study"`
+	SHA256     string                `key:"sha256" doc:"SHA-256 of the file; another hash is an error. A run writes it into the resolved study"`
 	Preprocess Preprocess            `key:"preprocess" doc:"how an image with values in [0, 1] becomes the model's input"`
 	Layers     []string              `key:"layers" doc:"all | op:TYPE | a glob on tensor names | residual | penultimate | output"`
-	Tags       map[string]string     `key:"tags" doc:"carried to the report and the record of the run"`
+	Tags       map[string]string     `key:"tags" doc:"keys and values, copied to the report and run.json"`
 	Input      string                `key:"input" doc:"name of the image input, if there are several"`
 	Inputs     map[string]inputValue `key:"inputs" doc:"values of the model's further inputs: a number or a list"`
-	Layout     string                `key:"layout" enum:"NCHW|NHWC" doc:"of the image input, where it is not clear"`
+	Layout     string                `key:"layout" enum:"NCHW|NHWC" doc:"layout of the image input; inferred if not given"`
 	Axes       map[string]string     `key:"axes" doc:"axes of tensors, where they are inferred wrongly, for instance {/features/out: NHWC}"`
-	Output     string                `key:"output" doc:"name of the output that holds class scores, where there are several"`
-	Scores     string                `key:"scores" enum:"logits|probabilities|none" doc:"what the class scores are, where it is not clear"`
+	Output     string                `key:"output" doc:"name of the output with the class scores; inferred if not given"`
+	Scores     string                `key:"scores" enum:"logits|probabilities|none" doc:"what the class scores are; inferred if not given"`
 
 	node *config.Node
 }
