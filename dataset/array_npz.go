@@ -99,12 +99,16 @@ func openMember(ctx context.Context, b fileData, f *zip.File) (fileData, error) 
 		}
 		return fileData{io.NewSectionReader(b, at, size), size, b.file}, nil
 	}
+	limit := decompressedLimit()
+	if f.UncompressedSize64 > uint64(limit) {
+		return fileData{}, tooLarge(limit)
+	}
 	r, err := f.Open()
 	if err != nil {
 		return fileData{}, err
 	}
 	defer r.Close()
-	return decompress(contextReader{ctx, r}, maxDecompressed)
+	return decompress(contextReader{ctx, r}, limit)
 }
 
 // imagesKey returns the key of the images if none is set: the only array, or the first of the usual

@@ -9,10 +9,24 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/machine"
 )
 
-// maxDecompressed bounds the decompressed size of a file, which is kept in memory.
+// maxDecompressed bounds the decompressed size of a file, which is kept in memory. On a machine or in
+// a container with less memory the bound is half of it.
 const maxDecompressed = 8 << 30
+
+// decompressedLimit returns the largest decompressed size of a file, in bytes.
+func decompressedLimit() int64 {
+	limit := int64(maxDecompressed)
+	for _, memory := range []int64{machine.FreeMemory(), machine.MemoryLimit()} {
+		if memory > 0 {
+			limit = min(limit, memory/2)
+		}
+	}
+	return limit
+}
 
 // A fileData provides random access to bytes: those of a file, or of a decompressed file in memory.
 // Parts of a file share its closer.
@@ -42,7 +56,7 @@ func openData(ctx context.Context, path string) (fileData, error) {
 		if err != nil {
 			return fileData{}, fmt.Errorf("%s: %w", path, err)
 		}
-		b, err := decompress(z, maxDecompressed)
+		b, err := decompress(z, decompressedLimit())
 		if err != nil {
 			return fileData{}, fmt.Errorf("%s: %w", path, err)
 		}
@@ -71,7 +85,11 @@ func decompress(r io.Reader, limit int64) (fileData, error) {
 		return fileData{}, err
 	}
 	if n > limit {
-		return fileData{}, fmt.Errorf("the decompressed data exceed %d bytes", limit)
+		return fileData{}, tooLarge(limit)
 	}
 	return fileData{ReaderAt: bytes.NewReader(buf.Bytes()), size: n}, nil
+}
+
+func tooLarge(limit int64) error {
+	return fmt.Errorf("the decompressed data exceed %d bytes: save the file without compression", limit)
 }

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"image"
 	_ "image/gif" // the formats that image.Decode recognises
@@ -13,6 +14,7 @@ import (
 	_ "golang.org/x/image/bmp"
 	_ "golang.org/x/image/tiff"
 	_ "golang.org/x/image/webp"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/noether-ml/noether/internal/chroma"
 )
@@ -28,6 +30,42 @@ const (
 	perByte   = 1 << 14   // pixels per byte that are accepted above anyPixels: more than deflate can compress
 	maxFile   = 512 << 20 // bytes of a file
 )
+
+// decoding bounds the pixels of the images that goroutines decode at the same time to those of the
+// largest image. Without it, the memory of images before they are resized would grow with the cores.
+var decoding = semaphore.NewWeighted(maxPixels)
+
+// withImage decodes an image file and calls use. Until use returns, the image counts in decoding.
+func withImage(ctx context.Context, path string, use func(image.Image) error) error {
+	pixels, err := countPixels(path)
+	if err != nil {
+		return err
+	}
+	if err := decoding.Acquire(ctx, pixels); err != nil {
+		return err
+	}
+	defer decoding.Release(pixels)
+	img, err := readImage(path)
+	if err != nil {
+		return err
+	}
+	return use(img)
+}
+
+// countPixels returns the pixels that the header of an image file declares, at most maxPixels; 0 for
+// a file that is not an image.
+func countPixels(path string) (int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	c, _, err := image.DecodeConfig(f)
+	if err != nil || c.Width <= 0 || c.Height <= 0 {
+		return 0, nil // reading the image returns the error
+	}
+	return int64(min(c.Width, maxPixels/c.Height)) * int64(c.Height), nil
+}
 
 // readImage decodes an image file.
 func readImage(path string) (image.Image, error) {

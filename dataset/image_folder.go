@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"image"
 	"path/filepath"
 )
 
@@ -80,9 +81,12 @@ func (f *Folder) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 		return Sample{}, err
 	}
 	s := f.Describe(i)
-	img, err := readImage(filepath.Join(f.dir, s.Name))
-	if err == nil {
+	err := withImage(ctx, filepath.Join(f.dir, s.Name), func(img image.Image) (err error) {
 		s.Input, err = frame.Image(img)
+		return err
+	})
+	if ctx.Err() != nil {
+		return Sample{}, ctx.Err()
 	}
 	if err != nil {
 		return s, &BadSample{Name: s.Name, Err: cmp.Or(withoutPath(err), err)}

@@ -46,6 +46,19 @@ func (p input) batchShape(n int) []int {
 	return []int{n, p.channels, p.height, p.width}
 }
 
+// maxInputValues bounds the values of one sample, 1 GiB of float32: a file of some bytes may declare
+// an input that no machine can hold.
+const maxInputValues = 1 << 28
+
+// values returns the number of values of one sample. It is a float because it may exceed an int.
+func (p input) values() float64 {
+	n := 1.
+	for _, d := range p.shape() {
+		n *= float64(d)
+	}
+	return n
+}
+
 // findInputs determines the input that takes the image or the waveform and sets the values of all
 // others.
 func (m *Model) findInputs() error {
@@ -68,6 +81,9 @@ func (m *Model) findInputs() error {
 	m.batch = max(port.Shape[0].Size, 0)
 	if m.input, err = construct(port, layout, o); err != nil {
 		return settingError(err, "preprocess")
+	}
+	if values := m.input.values(); values > maxInputValues {
+		return fmt.Errorf("input %s takes %.3g values of one sample: the limit is %d", describePort(port), values, maxInputValues)
 	}
 	m.constants, err = constantInputs(m.graph.Inputs(), port.Name, m.options.Inputs)
 	return settingError(err, "inputs")

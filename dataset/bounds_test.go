@@ -1,0 +1,73 @@
+package dataset
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestDecodingIsBounded checks that an image waits while others of the bound's pixels are decoded.
+func TestDecodingIsBounded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f, err := os.Create(filepath.Join(dir, "a.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(png.Encode(f, image.NewGray(image.Rect(0, 0, 5, 4))), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := countPixels(f.Name()); n != 20 || err != nil {
+		t.Errorf("%d pixels, %v", n, err)
+	}
+	folder, err := OpenFolder(t.Context(), FolderOptions{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := decoding.Acquire(t.Context(), maxPixels); err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := folder.At(short, 0, Frame{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("an image beyond the bound: %v", err)
+	}
+	decoding.Release(maxPixels)
+	if _, err := folder.At(t.Context(), 0, Frame{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDeclaredSizeOfNPZ checks that an array whose declared size exceeds the bound is refused before
+// it is decompressed.
+func TestDeclaredSizeOfNPZ(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "bomb.npz")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := zip.NewWriter(f)
+	w, err := z.CreateRaw(&zip.FileHeader{Name: "x.npy", Method: zip.Deflate, CompressedSize64: 4, UncompressedSize64: 1 << 50})
+	if err == nil {
+		_, err = w.Write([]byte{1, 2, 3, 4}) // not a deflate stream: reading it is another error
+	}
+	if err := errors.Join(err, z.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	a, err := openArchive(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if _, err := a.open(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "the decompressed data exceed") {
+		t.Errorf("error %v", err)
+	}
+}
