@@ -156,7 +156,8 @@ func TestRelations(t *testing.T) {
 		y.Measure, y.Statistic, y.Value = "accuracy", "clean", 0.3+0.6*ei
 		rows = append(rows, x, y)
 	}
-	found := Relations(rows, reporttest.Measures())
+	record := &scores.Record{Measures: reporttest.Measures()}
+	found := Relations(rows, record)
 	if len(found) != 1 || found[0].By != "model" || found[0].Of != "d" || len(found[0].Points) != 8 {
 		t.Fatalf("%+v", found)
 	}
@@ -164,10 +165,10 @@ func TestRelations(t *testing.T) {
 	if fit == nil || fit.Spearman.Value != 1 || fit.Pearson.Value < 0.99 {
 		t.Fatalf("%+v", fit)
 	}
-	if few := Relations(rows[:6], reporttest.Measures()); len(few) != 1 || few[0].Fit != nil {
+	if few := Relations(rows[:6], record); len(few) != 1 || few[0].Fit != nil {
 		t.Errorf("three points: %+v", few)
 	}
-	if two := Relations(rows[:4], reporttest.Measures()); two != nil {
+	if two := Relations(rows[:4], record); two != nil {
 		t.Errorf("two points: %+v", two)
 	}
 }

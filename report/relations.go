@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/scores/correlation"
 )
@@ -30,10 +29,11 @@ const (
 
 // Relations returns the relations between the first statistic of each prediction measure under each
 // transformation and the accuracy on untransformed data.
-func Relations(rows []scores.Row, known []measure.Descriptor) []Relation {
+func Relations(rows []scores.Row, record *scores.Record) []Relation {
 	var out []Relation
 	fits := 0
-	for _, m := range Describe(rows, known) {
+	models, data := record.Units()
+	for _, m := range Describe(rows, record.Measures) {
 		if m.Name == "accuracy" || m.Name == "robust-accuracy" || ofLayers(rows, m.Name) {
 			continue
 		}
@@ -41,7 +41,7 @@ func Relations(rows []scores.Row, known []measure.Descriptor) []Relation {
 		for _, transform := range transformsOf(rows, m.Name) {
 			for _, by := range []correlation.By{correlation.ByModel, correlation.ByData} {
 				of := Relation{Measure: m.Name, Statistic: s.Name, Transform: transform, Title: s.Title, By: by}
-				out = append(out, of.relate(rows, &fits)...)
+				out = append(out, of.relate(rows, map[correlation.By]map[string]string{correlation.ByModel: models, correlation.ByData: data}[by], &fits)...)
 			}
 		}
 	}
@@ -50,9 +50,9 @@ func Relations(rows []scores.Row, known []measure.Descriptor) []Relation {
 
 // relate returns the relations of one score, or none if the selector is ambiguous for a model and
 // data set.
-func (r Relation) relate(rows []scores.Row, fits *int) []Relation {
+func (r Relation) relate(rows []scores.Row, units map[string]string, fits *int) []Relation {
 	related := correlation.Relation{X: scores.Selector{Measure: r.Measure, Statistic: r.Statistic, Transform: r.Transform},
-		Y: scores.Selector{Measure: "accuracy", Statistic: "clean"}, By: r.By}
+		Y: scores.Selector{Measure: "accuracy", Statistic: "clean"}, By: r.By, Units: units}
 	sets, err := related.Sets(rows)
 	if err != nil {
 		return nil

@@ -84,6 +84,22 @@ type DataRecord struct {
 	N           int      `json:"n"`
 	Fingerprint string   `json:"fingerprint"`
 	Unreadable  []string `json:"unreadable,omitempty"` // names of samples that could not be decoded
+	// Corruption is the kind of corruption of the samples, whatever its severity. Records of earlier
+	// versions have none.
+	Corruption string `json:"corruption,omitempty"`
+}
+
+// Units returns the independent units that models and data sets belong to, by name. Models of one
+// training share the tag run, and data sets with corruptions of one kind the kind.
+func (r *Record) Units() (models, data map[string]string) {
+	models, data = map[string]string{}, map[string]string{}
+	for _, m := range r.Models {
+		models[m.Name] = m.Tags["run"]
+	}
+	for _, d := range r.Data {
+		data[d.Name] = d.Corruption
+	}
+	return models, data
 }
 
 // A TransformRecord describes a transformation of the study.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -43,7 +44,7 @@ in a column for each.`,
 			if err != nil {
 				return err
 			}
-			rows, tags, err := readRuns(dirs)
+			rows, known, err := readRuns(dirs)
 			if err != nil {
 				return err
 			}
@@ -51,7 +52,7 @@ in a column for each.`,
 				return err
 			}
 			for i := range relations {
-				relations[i].Group = flags.groups(tags)
+				flags.assign(&relations[i], known)
 			}
 			results, err := correlate(relations, rows, options)
 			if err != nil {
@@ -99,13 +100,12 @@ func (r *relationFlags) add(f *pflag.FlagSet) {
 	f.Uint64Var(&r.options.Seed, "seed", 1, "of the resampling")
 }
 
-// groups returns the function that assigns points to groups, which share a colour. tags are those
-// of the models, by name.
-func (r *relationFlags) groups(tags map[string]map[string]string) func(model string) string {
-	if r.group == "" {
-		return nil
+// assign tells a relation the groups of models, which share a colour, and the independent units.
+func (r *relationFlags) assign(relation *correlation.Relation, known *runDetails) {
+	if r.group != "" {
+		relation.Group = func(model string) string { return known.tags[model][r.group] }
 	}
-	return func(model string) string { return tags[model][r.group] }
+	relation.Units = known.units[relation.By]
 }
 
 // read parses the flags. It returns a relation for each x.
@@ -130,9 +130,16 @@ func (r *relationFlags) read(c *cobra.Command) ([]correlation.Relation, correlat
 	return relations, options, nil
 }
 
-// readRuns reads the scores of several runs and the tags of their models.
-func readRuns(dirs []string) (rows []scores.Row, tags map[string]map[string]string, err error) {
-	tags = map[string]map[string]string{}
+// runDetails are the tags of the models of several runs, and the independent units of models and of
+// data sets, by name.
+type runDetails struct {
+	tags  map[string]map[string]string
+	units map[correlation.By]map[string]string
+}
+
+// readRuns reads the scores of several runs and what is known of their models and data sets.
+func readRuns(dirs []string) (rows []scores.Row, known *runDetails, err error) {
+	known = &runDetails{tags: map[string]map[string]string{}, units: map[correlation.By]map[string]string{correlation.ByModel: {}, correlation.ByData: {}}}
 	for _, dir := range dirs {
 		result, err := study.ReadResult(dir)
 		if err != nil {
@@ -140,10 +147,13 @@ func readRuns(dirs []string) (rows []scores.Row, tags map[string]map[string]stri
 		}
 		rows = append(rows, result.Rows...)
 		for _, m := range result.Record.Models {
-			tags[m.Name] = m.Tags
+			known.tags[m.Name] = m.Tags
 		}
+		models, data := result.Record.Units()
+		maps.Copy(known.units[correlation.ByModel], models)
+		maps.Copy(known.units[correlation.ByData], data)
 	}
-	return rows, tags, nil
+	return rows, known, nil
 }
 
 // A correlationResult is one correlation as JSON.
@@ -153,6 +163,7 @@ type correlationResult struct {
 	X                 string              `json:"x"`
 	Y                 string              `json:"y"`
 	N                 int                 `json:"n"`
+	Units             int                 `json:"units"`
 	Pearson           interval            `json:"pearson"`
 	Spearman          interval            `json:"spearman"`
 	Intercept         float64             `json:"intercept"`
@@ -161,6 +172,7 @@ type correlationResult struct {
 	MeanAbsoluteError number              `json:"leave_one_out_error"`
 	Points            []correlation.Point `json:"points"`
 	Predicted         []predicted         `json:"predicted,omitempty"`
+	Warnings          []string            `json:"warnings,omitempty"`
 
 	rows []scores.Row
 }
@@ -230,7 +242,7 @@ func writeCorrelations(path string, results []correlationResult) error {
 func resultOf(r correlation.Relation, set correlation.Set, fit *correlation.Fit, o correlation.Options) correlationResult {
 	of := func(v, low, high float64) interval { return interval{number(v), number(low), number(high)} }
 	out := correlationResult{
-		By: string(r.By), Of: set.Name, X: nameOf(r), Y: r.Y.String(), N: len(set.Points),
+		By: string(r.By), Of: set.Name, X: nameOf(r), Y: r.Y.String(), N: len(set.Points), Units: fit.Units, Warnings: fit.Warnings,
 		Pearson:   of(fit.Pearson.Value, fit.Pearson.Low, fit.Pearson.High),
 		Spearman:  of(fit.Spearman.Value, fit.Spearman.Low, fit.Spearman.High),
 		Intercept: fit.Line.Intercept, Slope: fit.Line.Slope, Logit: o.Logit,
@@ -253,13 +265,18 @@ func nameOf(r correlation.Relation) string {
 func printCorrelations(results []correlationResult) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Printf("%s against %s, over %s\n", results[0].X, results[0].Y, overWhat(results[0]))
-	fmt.Fprintf(t, "%s\tn\tPearson\t\tSpearman\t\terror of a prediction\t\n", ofWhat(results[0]))
+	fmt.Fprintf(t, "%s\tn\tunits\tPearson\t\tSpearman\t\terror of a prediction\t\n", ofWhat(results[0]))
 	for _, r := range results {
-		fmt.Fprintf(t, "%s\t%d\t%+.3f\t%s\t%+.3f\t%s\t%s\t\n", r.Of, r.N, float64(r.Pearson.Value), r.Pearson.bounds(),
+		fmt.Fprintf(t, "%s\t%d\t%d\t%+.3f\t%s\t%+.3f\t%s\t%s\t\n", r.Of, r.N, r.Units, float64(r.Pearson.Value), r.Pearson.bounds(),
 			float64(r.Spearman.Value), r.Spearman.bounds(), digits(float64(r.MeanAbsoluteError)))
 	}
 	if err := t.Flush(); err != nil {
 		return err
+	}
+	for _, r := range results {
+		for _, w := range r.Warnings {
+			fmt.Printf("%s: %s\n", r.Of, w)
+		}
 	}
 	if !slices.ContainsFunc(results, func(r correlationResult) bool { return len(r.Predicted) > 0 }) {
 		return nil

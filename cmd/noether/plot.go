@@ -181,7 +181,7 @@ func (p *plotFlags) scatter(c *cobra.Command, dirs []string) (*figure.Figure, er
 	if err != nil {
 		return nil, err
 	}
-	rows, tags, err := readRuns(dirs)
+	rows, known, err := readRuns(dirs)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ func (p *plotFlags) scatter(c *cobra.Command, dirs []string) (*figure.Figure, er
 	var charts []report.Scatter
 	var failed []string
 	for _, r := range relations {
-		r.Group = p.relation.groups(tags)
+		p.relation.assign(&r, known)
 		sets, err := r.Sets(rows)
 		if err != nil {
 			return nil, err

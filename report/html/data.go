@@ -120,7 +120,7 @@ func newPageData(r Run) pageData {
 	measures, sections := report.Describe(rows, rec.Measures), report.Sections(rows, rec.Measures)
 	p := pageData{tableData: scoreTable(rows, measures, sections, rec.Models), Shown: make([]int, len(rows)), Fields: report.FieldLabels(), Looks: report.Looks(), Notices: notices,
 		Measures: []measureData{}, Models: packModels(rec.Models), Statements: encodeStatements(report.Statements(rows, rec.Measures, r.Replicates)),
-		Relations: packRelations(rows, rec.Measures), Images: printableImages(r.Images), Tables: map[string]tableData{
+		Relations: packRelations(rows, &rec), Images: printableImages(r.Images), Tables: map[string]tableData{
 			"bins": binTable(r.Distributions, rec.Models), "ranks": rankTable(r.Distributions, rec.Models), "steps": stepTable(r.Curves, rec.Models)}}
 	p.Matrices, p.Curves, p.Transforms = printableMatrices(report.Matrices(rows, rec.Measures)), report.CurvePanels(rows, rec.Measures), map[string]string{}
 	for _, t := range rec.Transforms {

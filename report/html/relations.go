@@ -1,7 +1,6 @@
 package html
 
 import (
-	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/scores/correlation"
@@ -17,9 +16,9 @@ type relationData struct {
 	Text  string         `json:"text"`
 }
 
-func packRelations(rows []scores.Row, known []measure.Descriptor) []relationData {
+func packRelations(rows []scores.Row, record *scores.Record) []relationData {
 	var out []relationData
-	for _, r := range report.Relations(rows, known) {
+	for _, r := range report.Relations(rows, record) {
 		chart := r.Scatter()
 		chart.Title, chart.X = report.Printable(chart.Title), report.Printable(chart.X)
 		for i := range chart.Points {

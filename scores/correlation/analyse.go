@@ -13,11 +13,14 @@ import (
 // A Point is a model (if points are models) or a data set (if points are data sets) with two
 // scores.
 type Point struct {
-	Label string  `json:"label"`           // the name of the model or data set
-	Group string  `json:"group,omitempty"` // group for colouring, for instance the value of a tag; may be empty
-	X     float64 `json:"x"`               // the score, for instance effective invariance
-	Y     float64 `json:"y"`               // the score to predict, for instance accuracy in [0, 1]
-	N     int     `json:"n"`               // number of observations of Y, for the logit
+	Label string `json:"label"`           // the name of the model or data set
+	Group string `json:"group,omitempty"` // group for colouring, for instance the value of a tag; may be empty
+	// Unit names the independent unit that the point belongs to, such as a training of which it is a
+	// checkpoint, or a corruption of which it is a severity. A point without a unit is one of its own.
+	Unit string  `json:"unit,omitempty"`
+	X    float64 `json:"x"` // the score, for instance effective invariance
+	Y    float64 `json:"y"` // the score to predict, for instance accuracy in [0, 1]
+	N    int     `json:"n"` // number of observations of Y, for the logit
 }
 
 // Options are the options of Analyse.
@@ -30,13 +33,17 @@ type Options struct {
 // A Fit describes the relation of X and Y over points.
 type Fit struct {
 	Points   []Point
-	Pearson  Coefficient // of X and Y, on the logit scale if Options.Logit is set
+	Units    int         // independent units among the points
+	Pearson  Coefficient // of X and Y, on the logit scale if Options.Logit is set; N is Units
 	Spearman Coefficient
 	Line     Line // on the scale of the fit
 	// LeaveOneOut holds the errors of predicting the Y of each point, on its original scale, from a
-	// line fitted to all other points.
+	// line fitted to the points of all other units.
 	LeaveOneOut []float64
+	Warnings    []string
 
+	unitOf    []int   // unit of each point, from 0
+	members   [][]int // points of each unit
 	logit     bool
 	n         int    // the median of the points' N
 	lines     []Line // lines fitted to the resamples
@@ -56,13 +63,50 @@ func Analyse(points []Point, o Options) (*Fit, error) {
 	if f.Line, err = huber(x, y); err != nil {
 		return nil, err
 	}
-	f.Pearson, f.Spearman = Pearson(x, y), Spearman(x, y)
+	f.findUnits()
+	f.Pearson, f.Spearman = pearsonOf(x, y, f.Units), spearmanOf(x, y, f.Units)
+	f.warn()
 	f.leaveOneOut(x, y)
 	if o.Bootstrap == 0 {
 		o.Bootstrap = 1000
 	}
 	f.resample(x, y, o)
 	return f, nil
+}
+
+// findUnits divides the points into independent units.
+func (f *Fit) findUnits() {
+	named := map[string]int{}
+	for i, p := range f.Points {
+		unit, ok := named[p.Unit]
+		if p.Unit == "" || !ok {
+			unit = len(f.members)
+			f.members = append(f.members, nil)
+			if p.Unit != "" {
+				named[p.Unit] = unit
+			}
+		}
+		f.unitOf = append(f.unitOf, unit)
+		f.members[unit] = append(f.members[unit], i)
+	}
+	f.Units = len(f.members)
+}
+
+// minUnits is the number of independent units below which intervals carry a warning.
+const minUnits = 6
+
+func (f *Fit) warn() {
+	if f.Units < minUnits {
+		f.Warnings = append(f.Warnings, fmt.Sprintf("%d independent units: too few to tell a relation from chance", f.Units))
+	}
+	for _, c := range []struct {
+		name string
+		Coefficient
+	}{{"Pearson's r", f.Pearson}, {"Spearman's rho", f.Spearman}} {
+		if math.Abs(c.Value) == 1 {
+			f.Warnings = append(f.Warnings, fmt.Sprintf("%s is exactly %+.0f and has no interval", c.name, c.Value))
+		}
+	}
 }
 
 func medianN(points []Point) int {
@@ -105,11 +149,18 @@ func (f *Fit) unscaled(y float64, n int) float64 {
 	return y
 }
 
-// leaveOneOut predicts each point from the others. A point is left out if all other points have the
-// same x, so that no line can be fitted.
+// leaveOneOut predicts each point from those of the other units. A point is left out if all of these
+// have the same x, so that no line can be fitted.
 func (f *Fit) leaveOneOut(x, y []float64) {
 	for i := range x {
-		others := func(v []float64) []float64 { return slices.Concat(v[:i], v[i+1:]) }
+		others := func(v []float64) (out []float64) {
+			for k, other := range v {
+				if f.unitOf[k] != f.unitOf[i] {
+					out = append(out, other)
+				}
+			}
+			return out
+		}
 		line, err := huber(others(x), others(y))
 		if err != nil {
 			continue
@@ -119,15 +170,16 @@ func (f *Fit) leaveOneOut(x, y []float64) {
 	}
 }
 
-// resample fits lines to points drawn with replacement. A draw in which all points have the same x
-// is repeated.
+// resample fits lines to units drawn with replacement, each with all of its points. A draw in which
+// all points have the same x is repeated.
 func (f *Fit) resample(x, y []float64, o Options) {
 	rand := seed.Rand(o.Seed, "correlation")
-	bx, by := make([]float64, len(x)), make([]float64, len(y))
 	for tries := 0; len(f.lines) < o.Bootstrap && tries < 10*o.Bootstrap; tries++ {
-		for i := range bx {
-			at := rand.IntN(len(x))
-			bx[i], by[i] = x[at], y[at]
+		var bx, by []float64
+		for range f.Units {
+			for _, i := range f.members[rand.IntN(f.Units)] {
+				bx, by = append(bx, x[i]), append(by, y[i])
+			}
 		}
 		if line, err := huber(bx, by); err == nil {
 			f.lines = append(f.lines, line)

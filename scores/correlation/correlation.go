@@ -43,17 +43,19 @@ func (c Coefficient) String() string {
 //
 // and NaN if either is constant. The interval is Fisher's: atanh r +- 1.96 / sqrt(n - 3), for n >
 // 3.
-func Pearson(x, y []float64) Coefficient {
-	r := pearson(x, y)
-	return fisher(r, len(x), 1)
-}
+func Pearson(x, y []float64) Coefficient { return pearsonOf(x, y, len(x)) }
+
+// pearsonOf is Pearson for points of some independent units, whose number is that of the interval.
+func pearsonOf(x, y []float64, units int) Coefficient { return fisher(pearson(x, y), units, 1) }
 
 // Spearman returns the rank correlation of x and y: Pearson's r of their ranks, where ties share
 // their mean rank. The interval is Fisher's with the variance of Bonett and Wright 2000, (1 + rho^2
 // / 2) / (n - 3).
-func Spearman(x, y []float64) Coefficient {
+func Spearman(x, y []float64) Coefficient { return spearmanOf(x, y, len(x)) }
+
+func spearmanOf(x, y []float64, units int) Coefficient {
 	rho := pearson(Ranks(x), Ranks(y))
-	return fisher(rho, len(x), 1+rho*rho/2)
+	return fisher(rho, units, 1+rho*rho/2)
 }
 
 func pearson(x, y []float64) float64 {
@@ -71,14 +73,10 @@ func constant(x []float64) bool {
 }
 
 // fisher returns the correlation r with the interval of Fisher's transformation, whose variance is
-// factor / (n - 3).
+// factor / (n - 3). It has none for a coefficient of exactly -1 or 1.
 func fisher(r float64, n int, factor float64) Coefficient {
 	c := Coefficient{Value: r, Low: math.NaN(), High: math.NaN(), N: n}
-	switch {
-	case math.IsNaN(r) || n <= 3:
-	case math.Abs(r) == 1:
-		c.Low, c.High = r, r
-	default:
+	if math.Abs(r) < 1 && n > 3 {
 		z := distuv.UnitNormal.Quantile(0.975) * math.Sqrt(factor/float64(n-3))
 		c.Low, c.High = math.Tanh(math.Atanh(r)-z), math.Tanh(math.Atanh(r)+z)
 	}

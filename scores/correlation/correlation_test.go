@@ -3,8 +3,10 @@ package correlation
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -250,5 +252,60 @@ func TestRowsOfAFit(t *testing.T) {
 		if back, err := scores.ReadCSV(strings.NewReader(b.String())); err != nil || len(back) != len(rows) {
 			t.Errorf("read back: %d rows, %v", len(back), err)
 		}
+	}
+}
+
+// A hundred checkpoints of five trainings are five independent units: the interval is that of five
+// points, an error is that of a line without the whole training, and a warning counts the units.
+func TestIndependentUnits(t *testing.T) {
+	t.Parallel()
+	var points, single []Point
+	for i := range 100 {
+		run := i / 20
+		x := float64(run) + 0.01*float64(i%20)
+		p := Point{Label: fmt.Sprint(i), Unit: fmt.Sprint("run ", run), X: x, Y: 0.5 + 0.05*x + 0.1*math.Sin(float64(7*run)), N: 1000}
+		points = append(points, p)
+		p.Unit = ""
+		single = append(single, p)
+	}
+	f, err := Analyse(points, Options{Seed: 1, Bootstrap: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := Analyse(single, Options{Seed: 1, Bootstrap: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Units != 5 || alone.Units != 100 || f.Pearson.Value != alone.Pearson.Value || f.Pearson.N != 5 {
+		t.Errorf("%d and %d units, r = %v and %v", f.Units, alone.Units, f.Pearson, alone.Pearson)
+	}
+	want := fisher(alone.Pearson.Value, 5, 1)
+	if f.Pearson.Low != want.Low || f.Pearson.High != want.High || f.Spearman.Low > f.Pearson.Value-0.5 {
+		t.Errorf("the interval of five trainings is %v, want %v; rho %v", f.Pearson, want, f.Spearman)
+	}
+	if f.MeanAbsoluteError() < 1.5*alone.MeanAbsoluteError() {
+		t.Errorf("errors of %v without a training, and %v without a checkpoint", f.MeanAbsoluteError(), alone.MeanAbsoluteError())
+	}
+	if a, b := f.At(2), alone.At(2); b.High-b.Low > (a.High-a.Low)/2 {
+		t.Errorf("bands of %v and %v", a, b)
+	}
+	if len(f.Warnings) != 1 || !strings.HasPrefix(f.Warnings[0], "5 independent units") || len(alone.Warnings) > 0 {
+		t.Errorf("warnings %q and %q", f.Warnings, alone.Warnings)
+	}
+}
+
+// A coefficient of exactly 1 has no interval, and four points have a wide one; both have a warning.
+func TestFewPoints(t *testing.T) {
+	t.Parallel()
+	points := []Point{{X: 1, Y: 0.1, N: 50}, {X: 2, Y: 0.2, N: 50}, {X: 3, Y: 0.35, N: 50}, {X: 4, Y: 0.36, N: 50}}
+	f, err := Analyse(points, Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !math.IsNaN(f.Spearman.Low) || !math.IsNaN(f.Spearman.High) || f.Pearson.High-f.Pearson.Low < 0.5 {
+		t.Errorf("intervals of four points: %v and %v", f.Pearson, f.Spearman)
+	}
+	if want := []string{"4 independent units: too few to tell a relation from chance", "Spearman's rho is exactly +1 and has no interval"}; !slices.Equal(f.Warnings, want) {
+		t.Errorf("warnings %q, want %q", f.Warnings, want)
 	}
 }

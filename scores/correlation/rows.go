@@ -3,6 +3,7 @@ package correlation
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/noether-ml/noether/scores"
 )
@@ -26,6 +27,8 @@ type Relation struct {
 	AboveNull bool
 	// Group returns the group of a model, for colouring; may be nil.
 	Group func(model string) string
+	// Units holds the independent units of the points, see Point, by the name of the model or data set.
+	Units map[string]string
 }
 
 // A Set holds the points of one correlation: all models on the data set Name, or all data sets of
@@ -77,6 +80,7 @@ func (r Relation) Sets(rows []scores.Row) ([]Set, error) {
 		if r.Group != nil {
 			p.Group = r.Group(x.Model)
 		}
+		p.Unit = r.Units[label]
 		if y, ok := known[subject{x.Model, x.Data}]; ok {
 			p.Y, p.N = y.Value, y.N
 			sets[i].Points = append(sets[i].Points, p)
@@ -92,13 +96,13 @@ const measureName = "correlation"
 
 // Rows returns the results of a fit on a set as rows: the statistics pearson and spearman with
 // their intervals, slope, intercept and scale of the robust line, and leave-one-out-error. The last
-// is the mean absolute error of predicting each point from all others. For each unlabelled point
+// is the mean absolute error of predicting each point from the other units. N counts units. For each unlabelled point
 // there is also a row predicted with its interval. The variant is "X ~ Y"; the transformation is
 // that of X. Points over models belong to a data set, points over data sets to a model.
 func (r Relation) Rows(set Set, fit *Fit) []scores.Row {
 	nan := math.NaN()
 	base := scores.Row{Depth: scores.NoDepth, Transform: r.X.Transform, Parameter: r.X.Parameter, Trial: scores.MeanOverTrials, Measure: measureName,
-		Variant: r.name(), Low: nan, High: nan, Null: nan, N: len(set.Points)}
+		Variant: r.name(), Low: nan, High: nan, Null: nan, N: fit.Units, Warning: strings.Join(fit.Warnings, "; ")}
 	place := func(row scores.Row, of, label string) scores.Row {
 		row.Data, row.Model = of, label
 		if r.By == ByData {

@@ -147,7 +147,11 @@ func modelRecord(m *plan.Model) scores.ModelRecord {
 }
 
 func dataRecord(d *plan.Data) scores.DataRecord {
-	return scores.DataRecord{Name: d.Entry.Name, Kind: d.Entry.Kind(), N: d.Layout.N, Fingerprint: d.Source.Fingerprint(), Unreadable: d.Unreadable.Names()}
+	out := scores.DataRecord{Name: d.Entry.Name, Kind: d.Entry.Kind(), N: d.Layout.N, Fingerprint: d.Source.Fingerprint(), Unreadable: d.Unreadable.Names()}
+	if c := d.Entry.Corrupt; c != nil {
+		out.Corruption = c.Kinds[0] // an entry with several was replaced by one for each
+	}
+	return out
 }
 
 // dataWarnings returns the warnings about a data set for the record of the run.
