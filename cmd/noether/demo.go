@@ -20,7 +20,8 @@ import (
 
 func demoCommand(engine *engineFlags) *cobra.Command {
 	var out string
-	var asJSON, noOpen bool
+	var p printing
+	var noOpen bool
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Compare three small trained networks under rotation, shift and noise",
@@ -34,17 +35,17 @@ opens it where there is a desktop.`,
 			if err != nil {
 				return err
 			}
-			if err := runDemo(c.Context(), out, o, asJSON); err != nil {
+			if err := runDemo(c.Context(), out, o, p); err != nil {
 				return err
 			}
-			if !noOpen && !asJSON && term.IsTerminal(int(os.Stdout.Fd())) {
+			if !noOpen && !p.json && term.IsTerminal(int(os.Stdout.Fd())) {
 				openReport(filepath.Join(out, "report.html"))
 			}
 			return nil
 		},
 	}
 	c.Flags().StringVarP(&out, "out", "o", filepath.Join("runs", "demo"), "the run folder")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	p.add(c.Flags())
 	c.Flags().BoolVar(&noOpen, "no-open", false, "do not open the report")
 	return c
 }
@@ -61,9 +62,9 @@ func openReport(path string) {
 	}
 }
 
-func runDemo(ctx context.Context, out string, o study.Options, asJSON bool) error {
+func runDemo(ctx context.Context, out string, o study.Options, p printing) error {
 	var text io.Writer = os.Stdout
-	if asJSON {
+	if p.json {
 		text = io.Discard
 	}
 	fmt.Fprintln(text, `Three small networks classify synthetic shapes. "plain" was trained on upright shapes, "augmented" on`)
@@ -84,7 +85,7 @@ func runDemo(ctx context.Context, out string, o study.Options, asJSON bool) erro
 	if err != nil {
 		return err
 	}
-	if err := show(result, out, asJSON); err != nil {
+	if err := show(result, out, p); err != nil {
 		return err
 	}
 	return summariseDemo(text, result.Rows)

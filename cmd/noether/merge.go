@@ -16,7 +16,7 @@ import (
 )
 
 func mergeCommand(engine *engineFlags) *cobra.Command {
-	var asJSON bool
+	var p printing
 	var watching *observeFlags
 	c := &cobra.Command{
 		Use:   "merge RUN [RUN...]",
@@ -42,21 +42,21 @@ shards are missing, what is complete is written, the rest is listed, and the exi
 			if err != nil {
 				return err
 			}
-			return stop(mergeRuns(c.Context(), s, dirs, o, asJSON))
+			return stop(mergeRuns(c.Context(), s, dirs, o, p))
 		},
 	}
 	watching = addObserveFlags(c)
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	p.add(c.Flags())
 	return c
 }
 
 // mergeRuns merges shards and prints the scores, whether or not they are complete.
-func mergeRuns(ctx context.Context, s *study.Study, dirs []string, o study.Options, asJSON bool) error {
+func mergeRuns(ctx context.Context, s *study.Study, dirs []string, o study.Options, p printing) error {
 	result, err := study.Merge(ctx, s, dirs, o)
 	if result == nil {
 		return err
 	}
-	shown := show(result, dirs[0], asJSON)
+	shown := show(result, dirs[0], p)
 	var lack *study.Incomplete
 	if errors.As(err, &lack) {
 		t := tabwriter.NewWriter(os.Stderr, 0, 0, 2, ' ', 0)
@@ -70,7 +70,7 @@ func mergeRuns(ctx context.Context, s *study.Study, dirs []string, o study.Optio
 }
 
 func reportCommand() *cobra.Command {
-	var asJSON bool
+	var p printing
 	c := &cobra.Command{
 		Use:   "report RUN",
 		Short: "Print the scores of a run folder and write its report again",
@@ -92,9 +92,9 @@ func reportCommand() *cobra.Command {
 			if waiting > 0 {
 				fmt.Fprintf(os.Stderr, "noether: shards wait to be merged: noether merge %s\n", args[0])
 			}
-			return show(result, args[0], asJSON)
+			return show(result, args[0], p)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	p.add(c.Flags())
 	return c
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
@@ -49,7 +50,7 @@ type runFlags struct {
 	every                   time.Duration
 	dry, complete, failFast bool
 	replace                 bool
-	json                    bool
+	printing                printing
 	watching                *observeFlags
 }
 
@@ -66,7 +67,7 @@ func (r *runFlags) add(c *cobra.Command) {
 	f.DurationVar(&r.every, "save-every", time.Minute, "least time between saves of unfinished work, which take at most a twentieth of the time: what a kill can cost")
 	f.BoolVar(&r.failFast, "fail-fast", false, "stop at the first cell, model or data set that fails, instead of going on with the rest")
 	f.BoolVar(&r.replace, "replace", false, "if the folder holds the run of another study, remove that run")
-	f.BoolVar(&r.json, "json", false, "print JSON")
+	r.printing.add(f)
 }
 
 func (r *runFlags) run(c *cobra.Command, path string, engine *engineFlags) error {
@@ -87,13 +88,13 @@ func (r *runFlags) run(c *cobra.Command, path string, engine *engineFlags) error
 	o.Shard, o.Only, o.Complete, o.SaveInterval, o.FailFast = shard, r.only, r.complete, r.every, r.failFast
 	out := cmp.Or(r.out, defaultFolder(s.Name))
 	if r.dry {
-		return dryRun(c.Context(), s, out, o, r.json)
+		return dryRun(c.Context(), s, out, o, r.printing.json)
 	}
 	stop, err := r.watching.start(c, &o)
 	if err != nil {
 		return err
 	}
-	return stop(runStudy(c.Context(), s, out, o, r.json))
+	return stop(runStudy(c.Context(), s, out, o, r.printing))
 }
 
 // parseShard checks the flags and returns the shard that --shard asks for.
@@ -169,7 +170,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, asJSON bool) error {
+func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, p printing) error {
 	done := follow(&o)
 	result, err := study.Run(ctx, s, out, o)
 	done()
@@ -191,12 +192,12 @@ func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, 
 		fmt.Fprintf(os.Stderr, "noether: %s is in %s; when all are there: noether merge %s\n", what, out, out)
 		return err
 	}
-	return errors.Join(show(result, out, asJSON), err)
+	return errors.Join(show(result, out, p), err)
 }
 
 // show writes the report into the run folder and prints the scores, which a report that cannot be
 // written does not keep back.
-func show(result *study.Result, out string, asJSON bool) error {
+func show(result *study.Result, out string, p printing) error {
 	file := filepath.Join(out, "report.html")
 	attachments := report.ReadAttachments(out)
 	if cells, _, err := study.ReadCells(out); err == nil {
@@ -210,16 +211,24 @@ func show(result *study.Result, out string, asJSON bool) error {
 	if failed != nil {
 		failed = fmt.Errorf("%w; the scores are kept, and noether report %s writes the report again", failed, out)
 	}
-	return errors.Join(printScores(result, out, asJSON, failed == nil), failed)
+	return errors.Join(printScores(result, out, p, failed == nil), failed)
+}
+
+// printing tells how the scores of a run are printed.
+type printing struct{ json, all bool }
+
+func (p *printing) add(f *pflag.FlagSet) {
+	f.BoolVar(&p.json, "json", false, "print JSON")
+	f.BoolVar(&p.all, "all", false, "print tables of every statistic, with the best and the worst layer")
 }
 
 // printScores prints the scores and their path.
-func printScores(result *study.Result, out string, asJSON, reported bool) error {
-	if asJSON {
+func printScores(result *study.Result, out string, p printing, reported bool) error {
+	if p.json {
 		return json.NewEncoder(os.Stdout).Encode(result)
 	}
 	width, colour := terminalSize(os.Stdout)
-	if err := terminal.Write(os.Stdout, result.Rows, result.Record, terminal.Options{Width: width, Colour: colour}); err != nil {
+	if err := terminal.Write(os.Stdout, result.Rows, result.Record, terminal.Options{Width: width, Colour: colour, All: p.all}); err != nil {
 		return err
 	}
 	fmt.Println()

@@ -11,7 +11,7 @@ import (
 func TestTerminalOfPairs(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 3, Transforms: 1, PairedLayers: 3}.Rows()
-	text := printed(t, rows, rec, Options{Width: 160})
+	text := printed(t, rows, rec, Options{Width: 160, All: true})
 	for _, want := range []string{
 		"SIMILARITY linear-cka ↑ · cifar10 · 6 to 9 pairs of layers · n = 2,000",
 		"model                  most alike",
@@ -37,7 +37,7 @@ func TestPairsOfOneLayer(t *testing.T) {
 				Measure: "stir", Statistic: statistic, Value: 0.9 - 0.5*float64(i) + 0.01*float64(j), Low: nan, High: nan, Null: nan, N: 10})
 		}
 	}
-	text := printed(t, rows, scores.Record{Measures: reporttest.Measures()}, Options{Width: 100})
+	text := printed(t, rows, scores.Record{Measures: reporttest.Measures()}, Options{Width: 100, All: true})
 	for _, want := range []string{"model  stir ↑  cka ↑  agreement ↑\n", "a → b  0.900   0.910  0.920\n", "b → a  0.400   0.410  0.420\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

@@ -22,6 +22,7 @@ import (
 type Options struct {
 	Width  int  // of the terminal, in cells; 0 means 100
 	Colour bool // bold, faint and coloured text; without it, plain text
+	All    bool // also tables of every statistic, with the best and the worst layer
 }
 
 const (
@@ -33,16 +34,26 @@ const (
 	maxColumns = 5
 )
 
-// Write prints the overview of a run: for every measure a table of its statistics by model and
-// transformation, with the most and the least invariant layer, then skipped measures and warnings.
+// Write prints the overview of a run: for each measure a matrix of models by transformations, of the
+// statistic that summarises it, then skipped measures and warnings. With Options.All, tables of
+// every statistic follow the matrices.
 func Write(w io.Writer, rows []scores.Row, rec scores.Record, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
 	}
 	p := printer{width: o.Width, style: newStyles(w, o.Colour), shown: report.Overview(rows)}
 	p.heading(rec, rows)
-	for _, m := range report.Describe(p.shown, rec.Measures) {
-		p.measure(m)
+	matrices := report.Matrices(rows, rec.Measures)
+	for _, m := range matrices {
+		p.matrix(m, rows)
+	}
+	if o.All || len(matrices) == 0 {
+		for _, m := range report.Describe(p.shown, rec.Measures) {
+			p.measure(m)
+		}
+	} else if len(rows) > len(p.shown) || len(p.shown) > countCells(matrices) {
+		p.line("")
+		p.wrapped(p.style.faint, "Layers and further statistics: in the report, and with --all.", 0)
 	}
 	p.skipped(rec.Skipped)
 	p.warnings(rows, rec.Warnings)
@@ -95,7 +106,7 @@ func (p *printer) heading(rec scores.Record, rows []scores.Row) {
 		p.line("There are no scores yet.")
 		return
 	}
-	p.wrapped(p.style.faint, "↑ higher is more invariant, or more alike, ↓ lower is. In brackets: 95 % intervals. Null: what chance gives.", 0)
+	p.wrapped(p.style.faint, "↑ higher is more invariant, or more alike, ↓ lower is. In brackets: 95 % intervals. * no better than chance (the null).", 0)
 }
 
 // measure prints one table for a measure of predictions, and one for each statistic of a measure of

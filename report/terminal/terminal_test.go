@@ -26,7 +26,7 @@ func printed(t rapid.TB, rows []scores.Row, rec scores.Record, o Options) string
 func TestTerminal(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 3, Transforms: 2}.Rows()
-	text := printed(t, rows, rec, Options{Width: 120})
+	text := printed(t, rows, rec, Options{Width: 120, All: true})
 	for _, want := range []string{
 		"EFFECTIVE-INVARIANCE · cifar10 · n = 2,000",
 		"model     transform  ei ↑",
@@ -42,8 +42,30 @@ func TestTerminal(t *testing.T) {
 	if strings.Contains(text, "\x1b") {
 		t.Error("plain text holds escape sequences")
 	}
-	if !strings.Contains(printed(t, rows, rec, Options{Width: 120, Colour: true}), "\x1b[1m") {
+	if !strings.Contains(printed(t, rows, rec, Options{Width: 120, All: true, Colour: true}), "\x1b[1m") {
 		t.Error("coloured text has no bold")
+	}
+}
+
+// TestMatrix checks that the overview is a matrix of models by transformations for each measure, and
+// that one too wide for the terminal is divided.
+func TestMatrix(t *testing.T) {
+	t.Parallel()
+	rows, rec := reporttest.FakeRun{Models: 2, Layers: 3, Transforms: 12}.Rows()
+	for i := range rows {
+		if rows[i].Statistic == "ei" {
+			rows[i].Value, rows[i].Low, rows[i].High, rows[i].Null = 0.25, 0.2, 0.3, 0.22
+		}
+	}
+	wide, narrow := printed(t, rows, rec, Options{Width: 300}), printed(t, rows, rec, Options{Width: 80})
+	if n := strings.Count(wide, "0.250* [0.200, 0.300]"); n != 24 {
+		t.Errorf("%d scores of 2 models and 12 transformations in\n%s", n, wide)
+	}
+	if n := strings.Count(narrow, "0.250*"); n != 24 {
+		t.Errorf("%d scores of 2 models and 12 transformations in\n%s", n, narrow)
+	}
+	if !strings.Contains(wide, "deepest layer") || !strings.Contains(wide, "--all") || strings.Contains(wide, "best layer") {
+		t.Error(wide)
 	}
 }
 
@@ -54,7 +76,7 @@ func TestBestAndWorst(t *testing.T) {
 	near, far := at, at
 	near.Layer, near.Depth, near.Value = "near", 1, 0.1
 	far.Layer, far.Depth, far.Value = "far", 2, 0.7
-	text := printed(t, []scores.Row{far, near}, scores.Record{Measures: reporttest.Measures()}, Options{})
+	text := printed(t, []scores.Row{far, near}, scores.Record{Measures: reporttest.Measures()}, Options{All: true})
 	var row string
 	for line := range strings.Lines(text) {
 		if strings.Contains(line, "0.100") {
@@ -79,7 +101,7 @@ func TestTiesAreNoRanking(t *testing.T) {
 				Value: 0.5, Low: nan, High: nan, Null: 1, N: 5})
 		}
 	}
-	text := printed(t, rows, scores.Record{Measures: reporttest.Measures()}, Options{})
+	text := printed(t, rows, scores.Record{Measures: reporttest.Measures()}, Options{All: true})
 	if !strings.Contains(text, "0.500 at all 2 layers  –            1.000") || strings.Contains(text, "first") || strings.Contains(text, "DISTANCE l2") {
 		t.Error(text)
 	}
@@ -92,7 +114,7 @@ func TestNullOfPredictions(t *testing.T) {
 	js, l2 := row, row
 	js.Statistic, js.Value, js.Null = "js", 0.125, 0.25
 	l2.Statistic, l2.Value, l2.Null = "l2", 0.5, 0.75
-	text := printed(t, []scores.Row{js, l2}, scores.Record{Measures: reporttest.Measures()}, Options{})
+	text := printed(t, []scores.Row{js, l2}, scores.Record{Measures: reporttest.Measures()}, Options{All: true})
 	if !strings.Contains(text, "null of js") || !strings.Contains(text, "0.250") || strings.Contains(text, "0.750") {
 		t.Error(text)
 	}
@@ -103,10 +125,10 @@ func TestTerminalKeepsOrder(t *testing.T) {
 	at := func(transform, parameter string) scores.Row {
 		return scores.Row{Model: "m", Data: "d", Transform: transform, Parameter: parameter, Measure: "effective-invariance", Statistic: "ei", Value: 0.5, Low: nan, High: nan, Null: nan, N: 5}
 	}
-	text := printed(t, []scores.Row{at("gray", ""), at("turn", "15"), at("turn", "30"), at("blur", ""), at("turn", "")}, scores.Record{Measures: reporttest.Measures()}, Options{})
+	text := printed(t, []scores.Row{at("gray", ""), at("turn", "15"), at("turn", "30"), at("blur", ""), at("turn", "")}, scores.Record{Measures: reporttest.Measures()}, Options{All: true})
 	var order []string
 	for line := range strings.Lines(text) {
-		if strings.Contains(line, "0.500") {
+		if strings.HasSuffix(line, " 0.500\n") && !strings.HasPrefix(line, "m ") {
 			order = append(order, strings.Fields(line)[0])
 		}
 	}
@@ -130,7 +152,7 @@ func TestTerminalFits(t *testing.T) {
 		}
 		rows, rec := f.Rows()
 		width := rapid.IntRange(80, 200).Draw(t, "width")
-		for line := range strings.Lines(printed(t, rows, rec, Options{Width: width})) {
+		for line := range strings.Lines(printed(t, rows, rec, Options{Width: width, All: rapid.Bool().Draw(t, "all")})) {
 			line = strings.TrimSuffix(line, "\n")
 			if ansi.StringWidth(line) > width {
 				t.Fatalf("%d cells in %d: %q", ansi.StringWidth(line), width, line)
@@ -144,7 +166,7 @@ func TestTerminalFits(t *testing.T) {
 
 func TestTerminalOfNothing(t *testing.T) {
 	t.Parallel()
-	if text := printed(t, nil, scores.Record{Study: "s", Measures: reporttest.Measures()}, Options{}); !strings.Contains(text, "There are no scores yet.") {
+	if text := printed(t, nil, scores.Record{Study: "s", Measures: reporttest.Measures()}, Options{All: true}); !strings.Contains(text, "There are no scores yet.") {
 		t.Errorf("an empty run prints %q", text)
 	}
 }
@@ -160,7 +182,7 @@ func TestTerminalOfFactors(t *testing.T) {
 	text := printed(t, []scores.Row{
 		row("informativeness", "r2", "hue", 0.75), row("informativeness", "r2", "scale", 0.25),
 		row("distance", "l2", "", 0.5), row("distance", "l2", "class=cat", 0.125),
-	}, scores.Record{Study: "s", Measures: reporttest.Measures()}, Options{Width: 120})
+	}, scores.Record{Study: "s", Measures: reporttest.Measures()}, Options{Width: 120, All: true})
 	if !strings.Contains(text, "factor  layer") {
 		t.Errorf("factors have no heading of their own in\n%s", text)
 	}
@@ -180,7 +202,7 @@ func TestOneErrorOfManyCells(t *testing.T) {
 	}
 	failed = append(failed, scores.Failure{Model: "other", Error: "truncated"})
 	var b bytes.Buffer
-	if err := WriteFailures(&b, failed, Options{Width: 120}); err != nil {
+	if err := WriteFailures(&b, failed, Options{Width: 120, All: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"accuracy of model net on data d under turn 0,", "and 4 more", "model other"} {
