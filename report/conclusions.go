@@ -47,8 +47,9 @@ func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) [
 }
 
 const (
-	maxNamed = 3   // maximum number of models in a sentence
-	minLoss  = 0.1 // smallest change over depth that is reported
+	maxNamed = 3    // maximum number of models in a sentence
+	minLoss  = 0.1  // smallest change over depth that is reported
+	minLead  = 0.01 // smallest lead of a model that is reported, as a fraction of the scale
 )
 
 // byQuality returns the cells of a column, the best first.
@@ -81,7 +82,7 @@ func (m Matrix) ranking(replicates *Replicates) Sentence {
 		compared++
 		add := func(to map[int][]lead, a, b MatrixCell) {
 			switch e := replicates.evidence(&m.rows[a.Row], &m.rows[b.Row]); {
-			case e == clear && !a.Chance:
+			case e == clear && !a.Chance && math.Abs(m.rows[a.Row].Value-m.rows[b.Row].Value) >= minLead*(m.High-m.Low):
 				to[a.Model] = append(to[a.Model], lead{a, b})
 				fallthrough
 			case e != unknown:
@@ -106,22 +107,37 @@ func (m Matrix) ranking(replicates *Replicates) Sentence {
 		}
 		return model, found
 	}
+	gap := func(l lead) float64 { return math.Abs(m.rows[l.a.Row].Value - m.rows[l.b.Row].Value) }
+	example := func(l lead) string { // "rotation (0.998, next 0.828 of plain)"
+		return fmt.Sprintf("%s (%s, next %s of %s)", Shorten(m.Columns[l.a.Column], maxNameWidth), Number(m.rows[l.a.Row].Value),
+			Number(m.rows[l.b.Row].Value), Shorten(m.Models[l.b.Model], maxNameWidth))
+	}
+	if len(leads) > 1 { // different models lead under different transformations
+		var largest []lead // of each model
+		for _, found := range leads {
+			largest = append(largest, slices.MaxFunc(found, func(a, b lead) int { return cmp.Compare(gap(a), gap(b)) }))
+		}
+		slices.SortFunc(largest, func(a, b lead) int { return cmp.Or(cmp.Compare(gap(b), gap(a)), cmp.Compare(a.a.Model, b.a.Model)) })
+		a, b := largest[0], largest[1]
+		return plainSentence("%s is the most robust under %s, and %s under %s, beyond the 95 %% intervals of the differences.",
+			Shorten(m.Models[a.a.Model], maxNameWidth), example(a), Shorten(m.Models[b.a.Model], maxNameWidth), example(b))
+	}
 	transforms := Plural(compared, "transformation")
 	say := func(model int, what string, found []lead) Sentence {
-		example := found[0]
+		shown := found[0]
 		for _, l := range found {
-			if gap := func(l lead) float64 { return math.Abs(m.rows[l.a.Row].Value - m.rows[l.b.Row].Value) }; gap(l) > gap(example) {
-				example = l
+			if gap(l) > gap(shown) {
+				shown = l
 			}
 		}
-		column := Shorten(m.Columns[example.a.Column], maxNameWidth)
+		column := Shorten(m.Columns[shown.a.Column], maxNameWidth)
 		where, under := fmt.Sprintf("under %d of %s", len(found), transforms), column+": "
 		if compared == 1 {
 			where, under = "under "+column, ""
 		}
 		return plainSentence("%s is %s %s (%s%s, next %s of %s), beyond the 95 %% interval of the difference.",
-			Shorten(m.Models[model], maxNameWidth), what, where, under, Number(m.rows[example.a.Row].Value),
-			Number(m.rows[example.b.Row].Value), Shorten(m.Models[example.b.Model], maxNameWidth))
+			Shorten(m.Models[model], maxNameWidth), what, where, under, Number(m.rows[shown.a.Row].Value),
+			Number(m.rows[shown.b.Row].Value), Shorten(m.Models[shown.b.Model], maxNameWidth))
 	}
 	best, firsts := most(leads)
 	worst, lasts := most(lags)

@@ -23,7 +23,7 @@ type Study struct {
 	Measures   []MeasureSpec `key:"measures,required" doc:"what to measure; a name, or a name with settings"`
 	Trials     int           `key:"trials" default:"1" min:"1" doc:"independent repetitions of every random draw"`
 	Samples    bool          `key:"samples" doc:"keep per-sample values in samples.parquet"`
-	Images     int           `key:"pictures" min:"0" max:"24" doc:"number of samples that the report shows, clean and under each transformation"`
+	Images     int           `key:"pictures" min:"0" max:"24" default:"6" doc:"number of samples that the report shows, clean and under each transformation"`
 	Batch      int           `key:"batch" min:"1" doc:"samples in one call of ONNX Runtime; chosen by the memory if not given. Scores do not depend on it"`
 	Memory     Size          `key:"memory" doc:"bytes that accumulators may hold at once, for instance 512MiB; more means fewer passes over the data. If not given: 256MiB a layer for intervals, and a quarter of the free memory for a pass"`
 
