@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 type FailureLog struct {
 	Failed []scores.Failure
 	Causes []error
+	keys   map[string]bool // of Failed
 }
 
 // Add records a failure and its cause, once for each key.
@@ -28,7 +28,11 @@ func (l *FailureLog) Add(f scores.Failure, cause error) scores.Failure {
 	if errors.As(cause, &crash) {
 		f.Log = append(f.Log, strings.Split(strings.TrimSpace(crash.Stack), "\n")...)
 	}
-	if !slices.ContainsFunc(l.Failed, func(old scores.Failure) bool { return old.Key == f.Key }) {
+	if !l.keys[f.Key] {
+		if l.keys == nil {
+			l.keys = map[string]bool{}
+		}
+		l.keys[f.Key] = true
 		l.Failed, l.Causes = append(l.Failed, f), append(l.Causes, cause)
 	}
 	return f

@@ -188,7 +188,7 @@ func pack(out []*Pass, g *viewTasks, b Limits, shard Shard) []*Pass {
 	slices.SortStableFunc(g.tasks, func(a, b *Task) int { return a.Depth() - b.Depth() })
 	whole := weigh(g.tasks).bytes(b.Cores) <= b.Memory
 	var p *Pass
-	if n := len(out); n > 0 && out[n-1].owner == g.owner && weigh(append(out[n-1].AllTasks(), g.tasks...)).bytes(b.Cores) <= b.Memory && out[n-1].canRun(g.tasks...) {
+	if n := len(out); n > 0 && out[n-1].owner == g.owner && out[n-1].packed.and(weigh(g.tasks)).bytes(b.Cores) <= b.Memory && out[n-1].canRun(g.tasks...) {
 		p = out[n-1]
 	}
 	var used memoryDemand

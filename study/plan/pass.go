@@ -19,6 +19,7 @@ type Pass struct {
 	Batch  int       // samples that the engine runs at once
 	cores  int       // goroutines that feed accumulators
 	Seed   uint64
+	packed memoryDemand // of the tasks that pack has added
 }
 
 // Limits are the memory that the accumulators of a pass may hold, in bytes, and the number of cores
@@ -75,6 +76,7 @@ func (p *Pass) canRun(tasks ...*Task) bool {
 func (p *Pass) add(t *Task) {
 	last := len(p.Tasks) - 1
 	p.Tasks[last] = append(p.Tasks[last], t)
+	p.packed = p.packed.with(t)
 	p.Models = addModels(p.Models, t)
 }
 
@@ -99,6 +101,11 @@ type memoryDemand struct {
 
 func (w memoryDemand) with(t *Task) memoryDemand {
 	return memoryDemand{w.tasks + 1, w.sum + t.cost, max(w.borrowed, t.Borrowed)}
+}
+
+// and returns the demand of two lists of tasks together.
+func (w memoryDemand) and(v memoryDemand) memoryDemand {
+	return memoryDemand{w.tasks + v.tasks, w.sum + v.sum, max(w.borrowed, v.borrowed)}
 }
 
 // bytes returns the peak demand when the given number of cores feed tasks.
@@ -172,13 +179,15 @@ func (v View) Moves() bool { return v.Name != "" && v.On != "activations" }
 // Layers returns the layers of a model that the pass reads, and reports whether it reads class
 // scores.
 func (p *Pass) Layers(m *Model) (layers []onnx.Layer, prediction bool) {
+	listed := map[string]bool{}
 	for _, t := range p.AllTasks() {
 		for _, r := range t.Readings() {
 			switch {
 			case r.Model != m:
 			case r.IsPrediction():
 				prediction = true
-			case !slices.ContainsFunc(layers, func(l onnx.Layer) bool { return l.Name == r.Layer.Name }):
+			case !listed[r.Layer.Name]:
+				listed[r.Layer.Name] = true
 				layers = append(layers, r.Layer)
 			}
 		}

@@ -15,7 +15,7 @@ import (
 
 const (
 	timedSamples = 32              // samples of a pass that are run, if they take no longer than timedEngine
-	timedEngine  = 4 * time.Second // for the batches of a pass, beyond two
+	timedEngine  = 4 * time.Second // for the batches of a pass, beyond two, and for their views
 	timedBlocks  = 20              // blocks of the layout that accumulators are fed: those of all groups
 )
 
@@ -132,12 +132,14 @@ func (f *feeder) readBatches(ctx context.Context, out *passTime) (batches []time
 	out.read = time.Since(start) / time.Duration(n)
 	start = time.Now()
 	first := batches[0]
-	for view := range f.Views {
-		if _, err := f.move(first.samples, first.clean, view); err != nil {
+	moved := 0
+	for ; moved < len(f.Views) && time.Since(start) < timedEngine; moved++ {
+		if _, err := f.move(first.samples, first.clean, moved); err != nil {
 			return nil, err
 		}
 	}
-	out.read += time.Since(start) / time.Duration(len(first.clean.place))
+	all := float64(len(f.Views)) / float64(max(1, moved)) // the other views are taken to be like these
+	out.read += time.Duration(float64(time.Since(start)) * all / float64(len(first.clean.place)))
 	return batches, nil
 }
 

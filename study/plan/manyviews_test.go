@@ -1,0 +1,42 @@
+package plan
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/noether-ml/noether/measure"
+)
+
+// A firstLayer is a target that reads the first layer of a model.
+type firstLayer struct {
+	target
+	model *Model
+}
+
+func (f firstLayer) Depth() int          { return 0 }
+func (f firstLayer) Readings() []Reading { return []Reading{{Model: f.model}} }
+
+// TestPackManyViews checks that the memory that packing takes does not grow with the square of the
+// views. Before, each view listed the tasks of all views before it: 1.6 GB for 20,000.
+func TestPackManyViews(t *testing.T) { // alone: it measures what the process allocates
+	const views = 20_000
+	m := &Model{}
+	owner := passOwner{m, &Data{Layout: measure.Layout{N: 10, Block: 10}}}
+	var groups []*viewTasks
+	for i := range views {
+		groups = append(groups, &viewTasks{owner: owner, view: View{Name: "rotate", Trial: i}, tasks: []*Task{{target: firstLayer{model: m}, cost: 8}}})
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	passes := packAll(groups, Limits{Memory: 8 * views, Cores: 2}, Shard{})
+	runtime.ReadMemStats(&after)
+	if len(passes) != 1 || len(passes[0].Views) != views {
+		t.Fatalf("%d passes", len(passes))
+	}
+	if more := packAll(groups, Limits{Memory: 8*views - 1, Cores: 2}, Shard{}); len(more) != 2 {
+		t.Errorf("%d passes with one byte less than all tasks need", len(more))
+	}
+	if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 100<<20 {
+		t.Errorf("packing allocates %d MiB", bytes>>20)
+	}
+}
