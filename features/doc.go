@@ -1,4 +1,4 @@
-// Package features extracts representations of samples once and keeps them on disk: the activations
+// Package features extracts representations of samples once and stores them on disk: the activations
 // of a model's layers on samples, clean or transformed, pooled over space, time or tokens.
 //
 // A Store is a folder of content-addressed files with a bounded size; the least recently used file
@@ -10,6 +10,6 @@
 //	tables, err := store.Layers(ctx, request)
 //	err = tables[0].Row(z, 17) // z: d numbers, the vector of the 18th sample
 //
-// A Table that is larger than the memory of the request stays on disk, and its rows are read when
+// A Table that is larger than the memory of the request is not loaded: its rows are read from disk when
 // they are needed.
 package features

@@ -23,17 +23,17 @@ type Request struct {
 	Pool     Pooling
 
 	Data string // fingerprint of the samples
-	N    int    // of them
-	// Read reads the samples at the given places, in order, framed. It may leave out those that
-	// cannot be read.
+	N    int    // number of samples
+	// Read reads the samples at the given positions of the source, in order, framed as f. It may leave
+	// out those that cannot be read.
 	Read func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error)
 
-	// identifies the draws of Move; "": the samples are not transformed
+	// View identifies the transformations that Move returns; "": the samples are not transformed.
 	View string
 	Move func(sample dataset.Sample) transform.Op // nil: no transformation
 
-	Places   []int         // of the samples that are wanted, ascending; nil: all
-	Memory   int64         // bytes that a table may take before it stays on disk
+	Places   []int         // positions of the requested samples in the source, ascending; nil: all
+	Memory   int64         // bytes; a larger table stays on disk
 	Progress func(n int64) // called with the number of samples after each forward pass; may be nil
 }
 
@@ -136,7 +136,7 @@ const (
 	readSize = 64 // samples that are read at once while the model runs
 )
 
-// A sampleBatch is samples with their places, or the error of reading them.
+// A sampleBatch holds samples with their positions, or the error of reading them.
 type sampleBatch struct {
 	places  []int
 	samples []dataset.Sample
@@ -187,7 +187,7 @@ func (e *extraction) run(ctx context.Context, to []io.Writer) error {
 	return nil
 }
 
-// read reads the samples ahead of its caller until the context ends.
+// read reads the samples in the background until the context ends.
 func (r *Request) read(ctx context.Context, f dataset.Frame) <-chan sampleBatch {
 	places := r.Places
 	if places == nil {

@@ -297,7 +297,7 @@ func TestEviction(t *testing.T) {
 		}
 	}
 	if strings.Join(kept, "") != "acd" {
-		t.Errorf("kept are %v", kept)
+		t.Errorf("stored representations = %v, want a, c and d", kept)
 	}
 	if _, err := os.Stat(old); err == nil {
 		t.Error("what a killed process left is still there")

@@ -9,11 +9,11 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Pooling says how a layer's activation on a sample becomes a vector.
+// A Pooling is a way to turn a layer's activation on a sample into a vector.
 type Pooling string
 
-// Values of Pooling. They pool the axes of height, width, time and tokens. Channels and unknown
-// axes stay, and a layer without axes to pool is flattened.
+// Values of Pooling. They pool the axes of height, width, time and tokens, but not channels and
+// unknown axes. A layer without axes to pool is flattened.
 const (
 	Mean    Pooling = "mean"
 	Max     Pooling = "max"
@@ -37,9 +37,9 @@ type pool struct {
 func (p Pooling) Check(l onnx.Layer) error {
 	switch {
 	case !slices.Contains(poolings(), p):
-		return fmt.Errorf("pooling %q: it is mean, max, class or flatten", string(p))
+		return fmt.Errorf("unknown pooling %q: it must be mean, max, class or flatten", string(p))
 	case p == Class && l.Axes != "NTC":
-		return fmt.Errorf("pooling by the class token wants tokens, and the axes of %s are %s", l.Name, l.Axes)
+		return fmt.Errorf("pooling by the class token needs an axis of tokens, but the axes of %s are %s", l.Name, l.Axes)
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func newPool(p Pooling, l onnx.Layer) *pool {
 	return out
 }
 
-// apply pools the activation z of one sample into dst, dim numbers.
+// apply pools the activation z of one sample into dst, which has the length of the vector.
 func (p *pool) apply(dst, z []float32) {
 	switch {
 	case len(z) == p.dim:
@@ -112,7 +112,7 @@ func (p *pool) apply(dst, z []float32) {
 }
 
 func (p *pool) largest(dst, z []float32) {
-	seen := p.sums // marks places that have a value
+	seen := p.sums // marks elements of dst that have a value
 	clear(seen)
 	for e, v := range z {
 		if i := p.targets[e]; seen[i] == 0 || v > dst[i] {

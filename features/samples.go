@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/internal/state"
 )
 
-// Samples are the indices, labels and factors of samples.
+// Samples holds the indices, labels and factors of samples.
 type Samples struct {
 	Places  []int // in the source, ascending
 	Index   []int

@@ -17,7 +17,7 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
-// A Store is a folder of representations on disk.
+// A Store is a folder of representations on disk. Several processes may use it at the same time.
 type Store struct {
 	Dir  string
 	Size int64 // largest total size in bytes; 0: 20 GB
@@ -59,7 +59,7 @@ func keyOf(on any) (string, error) {
 
 func (s *Store) path(key string) string { return filepath.Join(s.Dir, key[:2], key+".bin") }
 
-// Load returns the bytes that Save stored under a name, nil if there are none.
+// Load returns the bytes that Save stored under a name, or nil if there are none.
 func (s *Store) Load(name string) ([]byte, error) {
 	key, err := keyOf(name)
 	if err != nil {
@@ -109,9 +109,9 @@ func (s *Store) write(key string, fill func(io.Writer) error) error {
 // maxTempAge is the age at which the temporary file of a killed process is removed.
 const maxTempAge = 24 * time.Hour
 
-// evict removes the least recently used files until the rest fits, and temporary files of killed
-// processes. It keeps the file of the given key. A file that is open in another process may stay
-// until the next time.
+// evict removes the least recently used files until the total size is at most the limit, and temporary
+// files of killed processes. It does not remove the file of the given key. A file that is open in
+// another process may remain until the next call.
 func (s *Store) evict(keep string) error {
 	type file struct {
 		path string

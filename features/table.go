@@ -13,12 +13,12 @@ import (
 	"unsafe"
 )
 
-// A Table holds a vector for each of some samples: n x d. It is safe for concurrent reading.
+// A Table holds one vector for each of n samples: n x d. It is safe for concurrent reading.
 type Table struct {
-	Places []int // places of the samples in the source, by row
+	Places []int // position of each row's sample in the source
 	Dim    int
 
-	data []float32 // n x d; nil where the rows are on disk
+	data []float32 // n x d; nil if the rows are on disk
 	file *os.File
 }
 

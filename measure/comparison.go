@@ -10,8 +10,7 @@ import (
 
 // A Comparison computes statistics of two representations of the same inputs: layers of two models,
 // two layers of one model, or one layer on x and on T(x). Layers are compared in grids, so that
-// what is computed from one layer alone, such as its Gram matrix, is computed once for all its
-// pairs.
+// results for a single layer, such as its Gram matrix, are computed once for all its pairs.
 type Comparison interface {
 	Method
 	// Directional reports whether the scores of (a, b) differ from those of (b, a). If not, each
@@ -19,7 +18,7 @@ type Comparison interface {
 	Directional() bool
 	// Skip returns why a pair of layers cannot be compared, or "". The grid given has one pair.
 	Skip(g Grid) string
-	// Cost returns an upper bound on the bytes that an accumulator of the grid holds. Grids that
+	// Cost returns an upper bound on the memory of an accumulator of the grid, in bytes. Grids that
 	// are too large are divided, so the scores of a pair must not depend on the other pairs of its
 	// grid.
 	Cost(g Grid) int64
@@ -29,15 +28,15 @@ type Comparison interface {
 
 // A Grid specifies what a GridAccumulator compares: layers of one side with layers of the other.
 type Grid struct {
-	A, B   []onnx.Layer // name, operator, depth, shape and axes of what will be fed
+	A, B   []onnx.Layer // name, operator, depth, shape and axes of the activations
 	Pairs  [][2]int     // indices into A and B
 	Layout Layout       // how the samples are ordered, blocked and grouped
-	// Self says that both sides are one model on the same view. Layers of equal names then have the
-	// same values, and their tensors in a batch share memory.
+	// Self reports whether both sides are the same model on the same inputs. Layers of equal names
+	// then have the same values, and their tensors in a batch share memory.
 	Self bool
-	// Budget is the bytes that the study may hold for this comparison; 0: no bound. It is the same
-	// for every grid of a study. A statistic that does not fit is undefined, and its score has a
-	// warning.
+	// Budget is the memory that the study may use for this comparison, in bytes; 0: no bound. It is
+	// the same for every grid of a study. A statistic that needs more is undefined, and its score has
+	// a warning.
 	Budget int64
 	// Key seeds the random draws of the accumulator.
 	Key Key
@@ -46,19 +45,20 @@ type Grid struct {
 // A PairBatch holds the activations of every layer of both sides on b samples. The tensors are
 // valid during Update only, and must not be modified.
 type PairBatch struct {
-	Place []int           // places in the layout
-	Index []int           // indices in the data set
-	Label []int           // labels, NoLabel where there is none
+	Place []int           // positions of the samples in the layout's order
+	Index []int           // indices of the samples in the data set
+	Label []int           // labels; dataset.NoLabel: none
 	A     []tensor.Tensor // for each of Grid.A: b x ...
 	B     []tensor.Tensor // for each of Grid.B: b x ...
 }
 
-// A GridAccumulator gathers sufficient statistics for a grid. As for an Accumulator, Update and
-// Merge may be called in any order that keeps each block's samples in order. After an error from
-// either it must not be used.
+// A GridAccumulator accumulates sufficient statistics for a grid. As for an Accumulator, Update and
+// Merge may be called in any order in which the samples of each block are in order. After an error
+// from either it must not be used.
 type GridAccumulator interface {
+	// Update adds a batch of samples.
 	Update(b *PairBatch) error
-	// Merge adds the state of another accumulator of the same grid, which has seen other blocks.
+	// Merge adds the state of another accumulator of the same grid, for other blocks.
 	Merge(other GridAccumulator) error
 	// Scores computes the statistics of every pair of the grid. It does not change the state.
 	Scores() ([]PairScore, error)
@@ -68,7 +68,7 @@ type GridAccumulator interface {
 
 // A PairScore is a score of two layers.
 type PairScore struct {
-	A, B int // indices into the layers of either side; WholeModel for a score of the models
+	A, B int // indices into the layers of the two sides, or WholeModel
 	Score
 }
 
@@ -85,12 +85,13 @@ const (
 	SideB
 )
 
-// NonFiniteIn is the error for NaN or infinity in the activations of a grid. The caller adds names.
+// NonFiniteIn is the error for NaN or infinity in the activations of a grid. The caller adds the
+// names of model and layer.
 type NonFiniteIn struct {
 	Side  Side
-	Layer int // index into the layers of that side
-	Index int // of the first sample concerned
-	Name  string
+	Layer int    // index into the layers of that side
+	Index int    // index in the data set of the first such sample
+	Name  string // name of that sample; the caller adds it
 }
 
 func (e *NonFiniteIn) Error() string {

@@ -7,21 +7,21 @@ import (
 )
 
 // A Descriptor describes a measure and its statistics. Reports, documents and schemas take titles,
-// ranges and directions from it. The record of a run holds the descriptors of its measures, so a
+// ranges and directions from it. The record of a run contains the descriptors of its measures, so a
 // report does not need the measures themselves.
 type Descriptor struct {
 	Name     string `json:"name"`     // in study files and scores, such as "seis"
 	Title    string `json:"title"`    // a heading
 	Question string `json:"question"` // what the measure asks, one sentence with a question mark
-	Reading  string `json:"reading"`  // how to read its numbers
+	Reading  string `json:"reading"`  // how to interpret its scores
 	Level    Level  `json:"level"`    // what one score describes
-	// Resampled is the unit that the 95 % intervals resample, such as "sample". Empty: there are no
-	// intervals.
+	// Resampled is the unit over which the 95 % intervals account for random variation, such as
+	// "sample". Empty: there are no intervals.
 	Resampled string `json:"resampled,omitempty"`
 	// Chart is the kind of chart that a report shows first if the rows allow it. Empty: the report
 	// chooses.
 	Chart string `json:"chart,omitempty"`
-	// Probes says that the variants are kinds of probes, and that factors are shown side by side.
+	// Probes reports whether the variants are kinds of probes. Factors are then shown side by side.
 	Probes     bool                  `json:"probes,omitempty"`
 	Statistics []StatisticDescriptor `json:"statistics"` // in the order in which they are shown
 }
@@ -29,23 +29,23 @@ type Descriptor struct {
 // A StatisticDescriptor describes one statistic of a measure.
 type StatisticDescriptor struct {
 	Name      string    `json:"name"`                // in scores, such as "equivariance"
-	Title     string    `json:"title"`               // within a sentence, such as "effective invariance"
-	About     string    `json:"about"`               // one sentence or two
+	Title     string    `json:"title"`               // for use in a sentence, such as "effective invariance"
+	About     string    `json:"about"`               // definition, one or two sentences
 	Range     Range     `json:"range"`               // of its values
 	Unit      string    `json:"unit,omitempty"`      // such as "nats"; empty: a pure number
 	Direction Direction `json:"direction,omitempty"` // which end is more invariant, equivariant, similar or accurate
-	// Null says what the null of a score is, such as "shuffled pairs". Empty: the score has none.
+	// Null describes the null of a score, such as "shuffled pairs". Empty: the score has none.
 	Null string `json:"null,omitempty"`
-	// Directional says that the score of layers or models (a, b) differs from that of (b, a).
+	// Directional reports whether the score of layers or models (a, b) differs from that of (b, a).
 	Directional bool `json:"directional,omitempty"`
-	// Untransformed says that the score is of the untransformed data: it is the same under every
+	// Untransformed reports whether the score is of the untransformed data, and so the same for every
 	// transformation.
 	Untransformed bool `json:"untransformed,omitempty"`
-	PerSample     bool `json:"per_sample,omitempty"` // a mean over samples whose terms samples: true keeps
-	PerUnit       bool `json:"per_unit,omitempty"`   // units.parquet holds its value for each unit of a layer
+	PerSample     bool `json:"per_sample,omitempty"` // a mean over samples; samples: true stores its terms
+	PerUnit       bool `json:"per_unit,omitempty"`   // units.parquet contains its value for each unit of a layer
 }
 
-// A Level says what one score of a measure describes.
+// A Level is the kind of object that one score of a measure describes.
 type Level string
 
 // The levels.
@@ -55,19 +55,19 @@ const (
 	PairLevel  Level = "pair"  // two layers, of one model or of two
 )
 
-// A Direction says which end of a statistic's range is better: more invariant, equivariant, similar
+// A Direction is the end of a statistic's range that is better: more invariant, equivariant, similar
 // or accurate.
 type Direction string
 
 // The directions.
 const (
-	Neutral Direction = ""       // neither, as of a rank, or of the accuracy on clean data
+	Neutral Direction = ""       // neither is better, for example for a rank
 	Higher  Direction = "higher" // higher is better
 	Lower   Direction = "lower"  // lower is better
 )
 
-// A Range is the interval of values that a statistic can have. Bounds are infinite where it is
-// open. In JSON it is an array of two numbers, with null for an infinite bound.
+// A Range is the interval of values that a statistic can have. A bound may be infinite. In JSON it is
+// an array of two numbers, with null for an infinite bound.
 type Range struct{ Low, High float64 }
 
 // Bounded reports whether both ends of the range are finite.
@@ -112,7 +112,7 @@ var (
 	AnyNumber     = Range{Low: math.Inf(-1), High: math.Inf(1)}
 )
 
-// Statistic returns the descriptor of the statistic of a name, and whether there is one.
+// Statistic returns the descriptor of the named statistic, and whether there is one.
 func (d Descriptor) Statistic(name string) (StatisticDescriptor, bool) {
 	for _, s := range d.Statistics {
 		if s.Name == name {
@@ -123,7 +123,7 @@ func (d Descriptor) Statistic(name string) (StatisticDescriptor, bool) {
 }
 
 // Directional reports whether the scores of (a, b) differ from those of (b, a) for any of the named
-// statistics, or for any statistic at all where none is named.
+// statistics, or for any statistic if none is named.
 func (d Descriptor) Directional(names ...string) bool {
 	if len(names) == 0 {
 		for _, s := range d.Statistics {

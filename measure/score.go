@@ -6,14 +6,14 @@ import "math"
 type Score struct {
 	Statistic string // the name in scores.csv, for instance "equivariance"
 	Variant   string // distinguishes variants of one measure; usually empty
-	// Parameter is the value of the transformation's parameter where one method has scores for
-	// several values. It is usually empty, and the cell has the parameter.
+	// Parameter is the value of the transformation's parameter if the method returns scores for
+	// several values. It is usually empty: the parameter is then that of the cell.
 	Parameter string
-	Factor    string  // the factor or the part of the data, for instance "class=cat"; usually empty
-	Value     float64 // NaN where the statistic is undefined; a warning then says why
-	Low, High float64 // a 95 % interval; NaN where there is none
-	Null      float64 // the same statistic on shuffled pairs; NaN where chance alone gives zero
-	Min, Max  float64 // the range of the statistic, infinite where it is unbounded; both 0 if unknown
+	Factor    string  // the factor, or the part of the data, for instance "class=cat"; usually empty
+	Value     float64 // NaN if the statistic is undefined; a warning then says why
+	Low, High float64 // 95 % interval; NaN if there is none
+	Null      float64 // the statistic by chance, for example on shuffled pairs; NaN if there is none
+	Min, Max  float64 // range of the statistic, infinite if unbounded; both 0 if unknown
 	N         int     // number of observations
 	Warnings  []string
 	// Replicates are leave-one-group-out values; see package resample. Values derived from several
@@ -22,13 +22,13 @@ type Score struct {
 	Replicates []Replicate
 }
 
-// A Replicate is a statistic with one jackknife group left out, or with one set of them.
+// A Replicate is the value of a statistic without one jackknife group, or without several.
 type Replicate struct {
 	Value float64
-	Left  int // observations left out
+	Left  int // number of observations left out
 }
 
-// Plain returns a score without interval or null.
+// Plain returns a score of n observations without interval, null and range.
 func Plain(statistic string, value float64, n int) Score {
 	nan := math.NaN()
 	return Score{Statistic: statistic, Value: value, Low: nan, High: nan, Null: nan, N: n}
@@ -36,12 +36,12 @@ func Plain(statistic string, value float64, n int) Score {
 
 // A SampleScore is the value of a statistic for one sample (samples: true).
 type SampleScore struct {
-	Index     int
+	Index     int // of the sample in the data set
 	Statistic string
 	Value     float64
 }
 
-// A Sampler is an accumulator of means over samples. It keeps the terms if Site.KeepSamples is set.
+// A Sampler is an accumulator of means over samples that stores the terms if Site.KeepSamples is set.
 type Sampler interface {
 	// Samples returns the terms in the order of the sample indices.
 	Samples() []SampleScore

@@ -1,17 +1,17 @@
 package measure
 
-// A UnitScore holds the results for a single unit of a layer: a row of units.parquet. Numbers that
-// do not apply are NaN.
+// A UnitScore holds the results for a single unit of a layer: a row of units.parquet. Values that do
+// not apply are NaN.
 type UnitScore struct {
-	Layer  int    // index into the layers that were measured
+	Layer  int    // index into the measured layers
 	Factor string // as in a Score
 
-	Unit, Channel, Row, Column int // Unit counts from 0 within the layer; Channel, Row and Column are -1 where the unit has none
+	Unit, Channel, Row, Column int // Unit counts from 0 in the layer; Channel, Row and Column are -1 if the unit has none
 
 	Sign      int     // 1: the unit fires at high values; -1: at low values
 	Threshold float64 // the unit fires where Sign * value >= Sign * Threshold
 	Global    float64 // fraction of the inputs at which it fires
-	Local     float64 // fraction of the steps of the trajectories around its strongest inputs at which it fires
+	Local     float64 // fraction of the steps at which it fires, on trajectories around its strongest inputs
 	Score     float64 // Local / Global
 	Null      float64 // Score for trajectories around random inputs
 	Selective bool    // false if the unit is constant on the inputs; it then always fires
@@ -21,7 +21,7 @@ type UnitScore struct {
 	TransformationalVariance float64 // TV: mean over inputs of the standard deviation over steps
 	SampleVariance           float64 // SV: mean over steps of the standard deviation over inputs
 	NormalisedVariance       float64 // TV / SV
-	SameEquivariance         float64 // TV / SV after each map is moved back by the inverse transformation
+	SameEquivariance         float64 // TV / SV after the inverse transformation is applied to each feature map
 	GoodfellowNormal         float64 // Local / Global with a threshold of a normal distribution
 	MutualInformation        float64 // between firing and the class of the input, in nats
 }

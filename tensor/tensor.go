@@ -1,7 +1,5 @@
-// Package tensor defines dense float32 tensors in row-major order.
-//
-// The packages of Noether exchange tensors: an image is c x h x w, a batch of feature maps
-// b x c x h x w. Packages onnx and linalg compute with them.
+// Package tensor defines dense float32 tensors in row-major order, which the packages of Noether
+// exchange: an image is c x h x w, a batch of feature maps b x c x h x w.
 package tensor
 
 import (
@@ -30,7 +28,7 @@ func From(data []float32, shape ...int) (Tensor, error) {
 		}
 	}
 	if Size(shape) != len(data) {
-		return Tensor{}, fmt.Errorf("tensor: shape %v wants %d values, not %d", shape, Size(shape), len(data))
+		return Tensor{}, fmt.Errorf("tensor: shape %v needs %d values, not %d", shape, Size(shape), len(data))
 	}
 	return Tensor{Shape: slices.Clone(shape), Data: data}, nil
 }
@@ -41,7 +39,7 @@ func Size(shape []int) int {
 	n := 1
 	for _, d := range shape {
 		if d < 0 {
-			panic(fmt.Sprintf("tensor: negative dimension in %v", shape))
+			panic(fmt.Sprintf("tensor: negative dimension in shape %v", shape))
 		}
 		n *= d
 	}
@@ -68,7 +66,7 @@ func (t Tensor) Slice(lo, hi int) Tensor {
 	return Tensor{Shape: shape, Data: t.Data[lo*n : hi*n : hi*n]}
 }
 
-// Clone returns a tensor with values of its own.
+// Clone returns a copy that does not share values with t.
 func (t Tensor) Clone() Tensor {
 	return Tensor{Shape: slices.Clone(t.Shape), Data: slices.Clone(t.Data)}
 }
@@ -77,7 +75,7 @@ func (t Tensor) Clone() Tensor {
 // differ.
 func (t Tensor) Reshape(shape ...int) Tensor {
 	if Size(shape) != len(t.Data) {
-		panic(fmt.Sprintf("tensor: %v does not reshape to %v", t.Shape, shape))
+		panic(fmt.Sprintf("tensor: cannot reshape %v to %v", t.Shape, shape))
 	}
 	return Tensor{Shape: slices.Clone(shape), Data: t.Data}
 }

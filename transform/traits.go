@@ -70,17 +70,17 @@ func Parameter(op Op) (float64, bool) {
 	return p.Parameter(), true
 }
 
-// Drawn returns the values that an Op of a transform has by chance, as text: the number of Parameter,
-// or the named values of an Op that has several. It is "" where every Op has the same values.
-func Drawn(t Transform, op Op) string {
-	of := func(seed uint64) string { return describe(t.Draw(rand.New(rand.NewPCG(seed, 0)))) }
-	if of(1) == of(2) {
+// DescribeRandom returns the random values of an Op of a transform as text: the number of Parameter, or
+// the named values of an Op with several. It is "" if the transform has no random values.
+func DescribeRandom(t Transform, op Op) string {
+	withSeed := func(seed uint64) string { return describe(t.Draw(rand.New(rand.NewPCG(seed, 0)))) }
+	if withSeed(1) == withSeed(2) {
 		return ""
 	}
 	return describe(op)
 }
 
-// describe returns the values of an Op as text; "" where it has none.
+// describe returns the values of an Op as text, or "" if it has none.
 func describe(op Op) string {
 	if v, ok := Parameter(op); ok {
 		return strconv.FormatFloat(v, 'g', 4, 64)

@@ -1,25 +1,25 @@
-// Package distance measures how far a layer's activations move when the input is transformed.
+// Package distance measures how much a layer's activations change when the input is transformed.
 //
-// Write z for the activations of one layer on x and z' for those on T(x), each flattened to one
-// vector. The statistics are means over samples:
+// Let z be the activations of one layer on x and z' those on T(x), each flattened to one vector. The
+// statistics are means over samples:
 //
 //	cosine       1 - z.z' / (|z| |z'|)                      0 to 2: 0 same direction, 2 opposite
 //	l1           sum |z_i - z'_i|
 //	l2           |z - z'|
 //	relative-l2  |z - z'| / sqrt((|z|^2 + |z'|^2) / 2)      0 to 2; sqrt 2 for vectors of equal length at right angles
 //
-// l1 and l2 are in the units of the layer, so they compare models only where the layers have the
-// same scale. cosine ignores the lengths of both vectors, and relative-l2 the scale of the layer.
-// Its denominator has both lengths, so that a sample without activations does not give infinity.
-// Two zero vectors have distance 0. A zero vector has cosine distance 1 from any other.
+// l1 and l2 depend on the scale of the activations, so they are comparable only between layers of the
+// same scale. cosine does not depend on the lengths of the vectors, and relative-l2 not on a common
+// factor. The denominator of relative-l2 has both lengths, so that it is finite if one vector is
+// zero. Two zero vectors have distance 0. A zero vector has cosine distance 1 from any other.
 //
-// The null is the same mean over shuffled pairs, x of one sample with T(x) of another. Read a
-// distance against it. After a ReLU all activations are positive, so even unrelated images may have
-// a distance of only 0.2.
+// The null is the same mean over shuffled pairs, x of one sample with T(x) of another. Compare a
+// distance with it. After a ReLU all activations are at least 0, so even unrelated images may have a
+// distance of only 0.2.
 //
-// Distance 0 means invariance. A large distance does not mean that information is lost: feature
-// maps that rotate with the image are far from the original ones. measure/seis tells the two cases
-// apart.
+// Distance 0 means invariance. A large distance does not mean that information is lost: feature maps
+// that rotate with the image are far from the original ones. Package measure/seis distinguishes the
+// two cases.
 //
 // Between returns the distances of two vectors:
 //
@@ -35,28 +35,30 @@ import (
 
 // Settings configure the measure.
 type Settings struct {
-	PerClass bool `key:"per-class" json:"per-class" default:"false" doc:"also give the scores of each class of labels"`
+	PerClass bool `key:"per-class" json:"per-class" default:"false" doc:"also compute scores for each class of labels"`
 }
 
 // New returns the measure distance with the statistics cosine, l1, l2 and relative-l2. The
 // per-sample values have the same names.
 func New(s Settings) measure.Measure {
-	column := func(name string) paired.Column { return paired.Column{Statistic: name, Sample: name, Moved: true} }
+	column := func(name string) paired.Column {
+		return paired.Column{Statistic: name, Sample: name, Transformed: true}
+	}
 	return paired.New(paired.Spec{
-		Descriptor: Descriptor(), Version: 1, StateVersion: 1, Settings: s, PerClass: s.PerClass, Pair: pair, Needs: measure.Needs{Moved: true},
+		Descriptor: Descriptor(), Version: 1, StateVersion: 1, Settings: s, PerClass: s.PerClass, Pair: pair, Needs: measure.Needs{Transformed: true},
 		Columns: []paired.Column{column("cosine"), column("l1"), column("l2"), column("relative-l2")},
 	})
 }
 
-// pair fills the columns of New.
-func pair(out []float64, _ int, clean, moved []float32) error {
-	m := momentsOf(clean, moved)
+// pair computes the columns of a pair.
+func pair(out []float64, _ int, clean, transformed []float32) error {
+	m := newPairSums(clean, transformed)
 	// Squares of finite float32 values do not overflow a float64.
 	if !finite(m.aa) {
 		return &measure.NonFinite{View: "clean"}
 	}
 	if !finite(m.bb) {
-		return &measure.NonFinite{View: "moved"}
+		return &measure.NonFinite{View: "transformed"}
 	}
 	d := m.distances()
 	copy(out, []float64{d.Cosine, d.L1, d.L2, d.RelativeL2})

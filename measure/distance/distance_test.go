@@ -39,7 +39,7 @@ func TestContract(t *testing.T) {
 	}
 	measuretest.Run(t, measuretest.Case{
 		Measure: distance.New(distance.Settings{PerClass: true}), Site: site,
-		Clean: random(1, n, 2, 3, 2), Moved: random(2, n, 2, 3, 2), Label: label,
+		Clean: random(1, n, 2, 3, 2), Transformed: random(2, n, 2, 3, 2), Label: label,
 	})
 }
 
@@ -108,7 +108,8 @@ func TestGolden(t *testing.T) {
 	var g struct {
 		N            int
 		Shape        []int
-		Clean, Moved []float32
+		Clean        []float32
+		Transformed  []float32 `json:"moved"`
 		Scores, Null map[string]float64
 	}
 	if err := json.Unmarshal(data, &g); err != nil {
@@ -119,11 +120,11 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	moved, err := tensor.From(g.Moved, shape...)
+	transformed, err := tensor.From(g.Transformed, shape...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	scores := measured(t, measure.Site{Layer: onnx.Layer{Shape: g.Shape}, Layout: measure.NewLayout(g.N)}, clean, moved)
+	scores := measured(t, measure.Site{Layer: onnx.Layer{Shape: g.Shape}, Layout: measure.NewLayout(g.N)}, clean, transformed)
 	if len(scores) != len(g.Scores) {
 		t.Fatalf("%d scores, want %d", len(scores), len(g.Scores))
 	}
@@ -137,21 +138,21 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func batch(clean, moved tensor.Tensor) *measure.Batch {
-	b := &measure.Batch{Clean: clean, Moved: moved}
+func batch(clean, transformed tensor.Tensor) *measure.Batch {
+	b := &measure.Batch{Clean: clean, Transformed: transformed}
 	for i := range clean.Shape[0] {
 		b.Place, b.Index, b.Label = append(b.Place, i), append(b.Index, 100+i), append(b.Label, -1)
 	}
 	return b
 }
 
-func measured(t *testing.T, site measure.Site, clean, moved tensor.Tensor) []measure.Score {
+func measured(t *testing.T, site measure.Site, clean, transformed tensor.Tensor) []measure.Score {
 	t.Helper()
 	a, err := distance.New(distance.Settings{}).New(site)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Update(batch(clean, moved)); err != nil {
+	if err := a.Update(batch(clean, transformed)); err != nil {
 		t.Fatal(err)
 	}
 	scores, err := a.Scores()
@@ -164,15 +165,15 @@ func measured(t *testing.T, site measure.Site, clean, moved tensor.Tensor) []mea
 func TestNonFinite(t *testing.T) {
 	t.Parallel()
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		for _, view := range []string{"clean", "moved"} {
+		for _, view := range []string{"clean", "transformed"} {
 			a, err := distance.New(distance.Settings{}).New(measure.Site{Layer: onnx.Layer{Shape: []int{5}}, Layout: measure.NewLayout(3)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			b := batch(random(1, 3, 5), random(2, 3, 5))
 			bad := b.Clean
-			if view == "moved" {
-				bad = b.Moved
+			if view == "transformed" {
+				bad = b.Transformed
 			}
 			bad.Data[7] = float32(v)
 			var e *measure.NonFinite
@@ -183,17 +184,17 @@ func TestNonFinite(t *testing.T) {
 	}
 }
 
-// Without room for two vectors of the layer there is no null, and the scores have a warning.
+// If two vectors of the layer exceed the budget, there is no null, and the scores have a warning.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layer: onnx.Layer{Shape: []int{1000}}, Layout: measure.NewLayout(40)}
 	site.Budget = distance.New(distance.Settings{}).Cost(site)
-	clean, moved := random(1, 40, 1000), random(2, 40, 1000)
-	if s := measured(t, site, clean, moved)[0]; math.IsNaN(s.Null) || len(s.Warnings) > 0 {
+	clean, transformed := random(1, 40, 1000), random(2, 40, 1000)
+	if s := measured(t, site, clean, transformed)[0]; math.IsNaN(s.Null) || len(s.Warnings) > 0 {
 		t.Errorf("within the budget: %+v", s)
 	}
 	site.Budget--
-	if s := measured(t, site, clean, moved)[0]; !math.IsNaN(s.Null) || len(s.Warnings) != 1 {
+	if s := measured(t, site, clean, transformed)[0]; !math.IsNaN(s.Null) || len(s.Warnings) != 1 {
 		t.Errorf("beyond the budget: %+v", s)
 	}
 }
@@ -208,7 +209,7 @@ func TestViewsOfDifferentShapes(t *testing.T) {
 		"shapes": batch(random(1, 2, 6), random(1, 2, 3, 2)),
 		"clean":  batch(random(1, 2, 6), tensor.Tensor{}),
 		"empty":  batch(tensor.New(2, 0), tensor.New(2, 0)),
-		"places": {Place: []int{5}, Index: []int{5}, Label: []int{-1}, Clean: random(1, 1, 6), Moved: random(1, 1, 6)},
+		"places": {Place: []int{5}, Index: []int{5}, Label: []int{-1}, Clean: random(1, 1, 6), Transformed: random(1, 1, 6)},
 	} {
 		if err := a.Update(b); err == nil {
 			t.Errorf("%s: no error", name)

@@ -2,17 +2,17 @@ package distance
 
 import "math"
 
-// moments are the sums over the components of two vectors a and b that distances are computed from.
-type moments struct {
+// pairSums holds sums over the components of two vectors a and b, from which distances are computed.
+type pairSums struct {
 	dot      float64 // sum a b
 	aa, bb   float64 // sum a^2, sum b^2
 	abs, sqr float64 // sum |a - b|, sum (a - b)^2
 }
 
-// momentsOf returns the sums of two vectors. All sums are in float64, since a distance near zero is
-// a small difference of large numbers. Two sums of each kind make use of the processor's parallel
-// adders.
-func momentsOf(a, b []float32) moments {
+// newPairSums returns the sums of two vectors. All sums are in float64, since a distance near zero is
+// a small difference of large numbers. There are two sums of each kind, so that the processor can add
+// in parallel.
+func newPairSums(a, b []float32) pairSums {
 	var dot, aa, bb, abs, sqr float64
 	var dot1, aa1, bb1, abs1, sqr1 float64
 	b = b[:len(a)]
@@ -39,10 +39,10 @@ func momentsOf(a, b []float32) moments {
 		d := x - y
 		dot, aa, bb, abs, sqr = dot+x*y, aa+x*x, bb+y*y, abs+math.Abs(d), sqr+d*d
 	}
-	return moments{dot + dot1, aa + aa1, bb + bb1, abs + abs1, sqr + sqr1}
+	return pairSums{dot + dot1, aa + aa1, bb + bb1, abs + abs1, sqr + sqr1}
 }
 
-// Distances are the distances between two vectors z and z'.
+// Distances holds the distances between two vectors z and z'.
 type Distances struct {
 	Cosine     float64 // 1 - z.z' / (|z| |z'|): 0 for the same direction, 1 at right angles, 2 for opposite ones
 	L1         float64 // sum |z_i - z'_i|
@@ -52,9 +52,9 @@ type Distances struct {
 
 // Between returns the distances of two vectors of the same length. Two zero vectors have distance
 // 0. A zero vector has cosine distance 1 from any other.
-func Between(z, moved []float32) Distances { return momentsOf(z, moved).distances() }
+func Between(z, transformed []float32) Distances { return newPairSums(z, transformed).distances() }
 
-func (m moments) distances() Distances {
+func (m pairSums) distances() Distances {
 	d := Distances{Cosine: 1, L1: m.abs, L2: math.Sqrt(m.sqr)}
 	switch {
 	case m.aa == 0 && m.bb == 0:

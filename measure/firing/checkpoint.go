@@ -13,7 +13,7 @@ const (
 	stateKind    = "firing"
 	stateVersion = 3
 	saveEvery    = time.Minute
-	saveShare    = 20 // saving takes at most one part in saveShare of the time
+	saveShare    = 20 // saving takes at most 1 / saveShare of the time
 )
 
 // saveIfDue saves a checkpoint once a minute, or less often if it is large.
@@ -28,7 +28,8 @@ func (r *run) saveIfDue() error {
 // program.
 const stageVersion = 3
 
-// division identifies how the work is divided. A checkpoint of another division cannot be used.
+// division describes how the work is divided into groups and batches. A checkpoint with another
+// division cannot be used.
 func (r *run) division() []int {
 	out := []int{stageVersion, r.job.Data.Len(), len(r.trajectories), len(r.groups), r.rank, r.references}
 	for _, g := range r.groups {
@@ -95,7 +96,7 @@ func (r *run) restore() error {
 	}
 	return state.Load(r.job.Checkpoint, stateKind, stateVersion, func(f *state.Reader) bool {
 		if !slices.Equal(f.Ints(), r.division()) {
-			return false // divided in another way: the run had other memory
+			return false // the run had another memory bound, so its work was divided differently
 		}
 		r.read(f)
 		return true
@@ -124,8 +125,8 @@ func (r *run) read(f *state.Reader) {
 	}
 }
 
-// readGathered reads the accumulators of the current group. Each list is empty or has one entry for
-// each chunk.
+// readGathered reads the accumulators of the current group. Each list is empty or has an element for
+// every chunk.
 func (r *run) readGathered(f *state.Reader, g group) {
 	if r.sized(f, g) {
 		for _, c := range g {
@@ -164,12 +165,12 @@ func (r *run) readGathered(f *state.Reader, g group) {
 	}
 }
 
-// sized reads the length of a list and reports whether it is that of the group. It fails unless the
-// list is empty or complete.
+// sized reads the length of a list and reports whether it is the number of chunks of the group. Any
+// other length, except 0, is an error.
 func (r *run) sized(f *state.Reader, g group) bool {
 	n := f.Int()
 	if n != 0 && n != len(g) {
-		f.Fail(fmt.Errorf("a list of %d where the group has %d chunks", n, len(g)))
+		f.Fail(fmt.Errorf("a list has %d elements, but the group has %d chunks", n, len(g)))
 	}
 	return n > 0 && n == len(g)
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // Information returns the mutual information in nats between firing and class (section 8 of the
-// paper). all are the numbers of inputs of each class, fires the numbers of those at which a unit
-// fires:
+// paper). all holds the number of inputs of each class, and fires the number of those at which the
+// unit fires:
 //
 //	I = sum over f, c of p(f, c) ln(p(f, c) / (p(f) p(c)))
 func Information(fires, all []int) float64 {
@@ -34,7 +34,7 @@ func Information(fires, all []int) float64 {
 // with shuffled labels.
 type classCounts struct {
 	n           int        // classes
-	fires, null [2][]int32 // by side: units x classes
+	fires, null [2][]int32 // for each sign: units x classes
 }
 
 func newClassCounts(units, n, sides int) *classCounts {
@@ -67,11 +67,11 @@ func (t *classCounts) information(u, side int, all []int) (value, null float64) 
 	return Information(count(t.fires[side]), all), Information(count(t.null[side]), all)
 }
 
-// labels are the labels of the places of P(x), and the same shuffled among the inputs that have
+// labels holds the labels of the inputs, by place, and the same shuffled among the inputs that have
 // one.
 type labels struct {
 	own, shuffled map[int]int
-	all           []int // inputs of each class
+	all           []int // number of inputs of each class
 }
 
 // hasTwoClasses reports whether there are inputs of at least two classes.
@@ -102,7 +102,7 @@ func (r *run) newLabels(own map[int]int) labels {
 	return l
 }
 
-// classStage runs P(x) again to count firing by class.
+// classStage is a second pass over the inputs, which counts firing by class.
 func (r *run) classStage(g group) stage {
 	n := len(r.job.Data.Classes())
 	var l labels

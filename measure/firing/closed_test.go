@@ -26,7 +26,7 @@ func respond(trajectories *dataset.GratingTrajectories, inputs int, units ...fun
 // orientation returns the orientation in [0, 360) degrees.
 func orientation(g dataset.Grating) float64 { return math.Mod(math.Mod(g.Orientation, 360)+360, 360) }
 
-// wave returns cos(omega phi + shift), rounded so that equal values are equal in float32.
+// wave returns cos(omega phi + shift), rounded so that equal values remain equal in float32.
 func wave(g dataset.Grating, shift float64) float64 {
 	return math.Round(1e5*math.Cos(g.Frequency*g.Phase+shift)) / 1e5
 }
@@ -56,7 +56,7 @@ func TestClosedForms(t *testing.T) {
 		{"one block of 21 phases", func(g dataset.Grating) float64 { return indicator(g.Frequency == 4 && orientation(g) == 45) },
 			21. / 1764, 1, 1. / 81, false},
 		{"frequency and orientation, all blocks different", func(g dataset.Grating) float64 { return g.Frequency*1000 + orientation(g) },
-			// the strongest are at 180 degrees, and turns from there to 355.5 fire
+			// the strongest inputs are at 180 degrees, and rotations from there to 355.5 fire
 			21. / 1764, 1, 40. / 81, false},
 		{"stripes of one orientation in both directions", func(g dataset.Grating) float64 {
 			return indicator(g.Frequency == 6 && math.Mod(orientation(g), 180) == 90)
@@ -84,8 +84,8 @@ func TestClosedForms(t *testing.T) {
 		{"a quarter of the gratings tie", func(g dataset.Grating) float64 { return indicator(g.Frequency == 8) }, 0.25, 1, 1, false},
 		{"constant", func(g dataset.Grating) float64 { return 3.25 }, 1, 1, 1, true},
 		{"zero", func(g dataset.Grating) float64 { return 0 }, 1, 1, 1, true},
-		// By high values the unit fires always, since 18 gratings must; by low values everywhere
-		// else.
+		// With s = 1 the unit fires always, since 18 gratings must; with s = -1 at all other
+		// gratings.
 		{"one grating of all", func(g dataset.Grating) float64 { return indicator(g == base.Grating(777)) }, 1763. / 1764, 1, 1, false},
 	}
 	var h []func(dataset.Grating) float64
@@ -157,7 +157,7 @@ func TestScoreUnitsErrors(t *testing.T) {
 		spoil func(r *firing.Responses, s *firing.Settings)
 		want  string
 	}{
-		"too few":         {func(r *firing.Responses, s *firing.Settings) { r.Inputs = tensor.New(99, 2) }, "takes 100"},
+		"too few":         {func(r *firing.Responses, s *firing.Settings) { r.Inputs = tensor.New(99, 2) }, "needs at least 100"},
 		"NaN":             {func(r *firing.Responses, s *firing.Settings) { r.Images.Data[5] = float32(math.NaN()) }, "response 2 of unit 1"},
 		"other units":     {func(r *firing.Responses, s *firing.Settings) { r.Images = tensor.New(120, 3) }, "shape"},
 		"no trajectories": {func(r *firing.Responses, s *firing.Settings) { r.Steps = func(int) []int { return nil } }, "complete trajectory"},

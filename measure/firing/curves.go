@@ -12,7 +12,7 @@ func (r *run) reportUnits(ctx context.Context) error {
 	if r.job.Units != nil {
 		for layer := range r.results {
 			for path := range r.trajectories {
-				// the rows of a million units would take 200 MB
+				// in parts, since the rows of a million units would take 200 MB
 				for n, lo := r.results[layer].units.count(), 0; lo < n; lo += maxPart {
 					if err := r.job.Units(r.table(layer, path, lo, min(n, lo+maxPart))); err != nil {
 						return err
@@ -45,7 +45,7 @@ type curve struct {
 // A point is one step of a curve.
 type point struct{ curve, step int }
 
-// curves runs the trajectories of the best units once more and records their values.
+// curves runs the trajectories of the best units again and records their values.
 func (r *run) curves(ctx context.Context, path int) ([]measure.UnitResponse, error) {
 	p := r.trajectories[path]
 	var all []curve

@@ -1,13 +1,13 @@
-// Package firing measures whether a single unit of a network keeps responding to its feature while
-// the input is transformed. It computes the firing-rate invariance of Goodfellow, Le, Saxe, Lee and
-// Ng, "Measuring Invariances in Deep Networks" (NIPS 2009), section 4.
+// Package firing measures whether a single unit of a network still responds to its feature when the
+// input is transformed. It computes the firing-rate invariance of Goodfellow, Le, Saxe, Lee and Ng,
+// "Measuring Invariances in Deep Networks" (NIPS 2009), section 4.
 //
-// A unit i with activation h_i(x) fires where s_i h_i(x) reaches a threshold. The threshold is
-// chosen so that the unit fires for about one random input in a hundred. With N inputs from P(x)
-// and k = ceil(0.01 N),
+// A unit i with activation h_i(x) fires if s_i h_i(x) reaches a threshold. The threshold is chosen
+// so that the unit fires for about one random input in a hundred. With N inputs from P(x) and k =
+// ceil(0.01 N),
 //
 //	q_i  = the k-th largest s_i h_i(x)
-//	f_i  = 1 where s_i h_i(x) >= q_i, else 0
+//	f_i  = 1 if s_i h_i(x) >= q_i, else 0
 //	G(i) = mean of f_i over P(x)                      global firing rate
 //	L(i) = mean over z in Z, x in T(z) of f_i(x)      local firing rate
 //	S(i) = L(i) / G(i)                                invariance score (section 4)
@@ -17,10 +17,10 @@
 // score, or 1 for layers that are declared sparse. The score of a layer is the mean over the top
 // proportion p of its units (Inv_p).
 //
-// Ties count, so q_i is the largest threshold with a global rate of at least 1 %. (The paper's
-// sentence on ties has the inequality the wrong way round.) S is at most N / k, and about 1 for a
-// unit whose firing is unrelated to its feature. A unit that is constant on P(x) fires at every
-// input: G = L = S = 1, and it counts as not selective.
+// Inputs that tie with the threshold fire, so q_i is the largest threshold with a global rate of at
+// least 1 %. (The paper's sentence on ties has the opposite inequality.) S is at most N / k, and about
+// 1 for a unit whose firing is unrelated to its feature. A unit that is constant on P(x) fires at
+// every input: G = L = S = 1. It is not selective.
 //
 // For example, scoring the responses of some units to gratings:
 //
@@ -30,7 +30,7 @@
 //	units, err := firing.ScoreUnits(r, firing.Defaults())
 //	fmt.Println(units[0].Global, units[0].Local, units[0].Score)
 //
-// New returns the measure that studies name; ScoreUnits scores responses that are in memory.
-// Threshold, Score and NetworkScore are the formulas alone. A ThresholdEstimator finds the
-// thresholds of many units in one pass over the inputs, exactly or from a quantile sketch.
+// New returns the measure for studies; ScoreUnits scores responses in memory. Threshold, Score and
+// NetworkScore compute the formulas. A ThresholdEstimator finds the thresholds of many units in one
+// pass over the inputs, exactly or by a quantile sketch.
 package firing

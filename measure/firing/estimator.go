@@ -10,24 +10,24 @@ import (
 )
 
 // A ThresholdEstimator finds the thresholds and global firing rates of many units, and their
-// reference stimuli, in one pass over the inputs. It is exact: it keeps the k largest values for
-// each sign and counts ties. With an allowed Error it keeps a quantile sketch instead, whose size
-// grows with log k only, and returns thresholds alone.
+// reference stimuli, in one pass over the inputs. By default it is exact: it stores the k largest
+// values for each sign and counts ties. If ThresholdOptions.Error allows it, it stores a quantile
+// sketch, whose size grows with log k only. It then finds thresholds but no firing rates.
 type ThresholdEstimator struct {
 	units int
-	sides []*topValues // for s = 1, then for s = -1 unless the units are sparse
+	sides []*topValues // for s = 1, and for s = -1 unless the units are sparse
 }
 
 // ThresholdOptions are the options of a ThresholdEstimator.
 type ThresholdOptions struct {
 	Units      int
 	Rank       int  // k, see Threshold
-	References int  // number of strongest inputs to keep, at least 1
-	sparse     bool // s = +1 alone
-	// Error is the relative error of a threshold's rank, as root mean square, that a sketch may
-	// have; 0: none. Values that take no more memory than a sketch are kept exactly.
+	References int  // number of reference stimuli of a unit, at least 1
+	sparse     bool // only s = +1
+	// Error is the allowed relative error of the rank of a threshold, as root mean square; 0: exact.
+	// If exact values need no more memory than a sketch, they are used.
 	Error float64
-	// number of the first unit among all, for the random choices of a sketch
+	// index of the first unit in the layer, for the random choices of a sketch
 	first int
 }
 
@@ -52,12 +52,12 @@ func (o ThresholdOptions) signs() int {
 	return 2
 }
 
-// signs are the values of s, by index of a side.
+// signs are the values of s, in the order of ThresholdEstimator.sides.
 var signs = [2]float32{1, -1}
 
 // An Input describes one input of a ThresholdEstimator.
 type Input struct {
-	// breaks ties between inputs that activate a unit equally: the lower index wins
+	// Of inputs that activate a unit equally, that with the lower index is stronger.
 	Index     int
 	Reference bool // the input can be a reference: its trajectory is complete
 }
@@ -72,9 +72,9 @@ func (g *ThresholdEstimator) Update(responses tensor.Tensor, inputs []Input) err
 	return nil
 }
 
-// updateUnits adds the responses of units lo to hi to inputs. Row i of responses starts at i
-// stride, with the value of unit lo. Disjoint ranges of units may be updated in parallel; count is
-// called when all of them have been.
+// updateUnits adds the responses of the units lo to hi (exclusive) to inputs. Row i of responses
+// starts at i stride, with the value of unit lo. Disjoint ranges of units may be updated in parallel.
+// After all of them, count must be called.
 func (g *ThresholdEstimator) updateUnits(responses []float32, stride, lo, hi int, inputs []Input) {
 	eligible := g.eligible(inputs)
 	block := g.blockSize()
@@ -89,14 +89,13 @@ func (g *ThresholdEstimator) updateUnits(responses []float32, stride, lo, hi int
 	}
 }
 
-// blockSize returns a number of units whose values and thresholds stay in the processor's cache
-// from one input to the next.
+// blockSize returns a number of units whose values and thresholds fit in the processor's cache.
 func (g *ThresholdEstimator) blockSize() int {
 	const cache = 256 << 10
 	return max(64, cache/(len(g.sides)*g.sides[0].bytes()))
 }
 
-// eligible returns, for each input, how many inputs before it may be references.
+// eligible returns, for each input, the number of earlier inputs that can be references.
 func (g *ThresholdEstimator) eligible(inputs []Input) []int {
 	before := make([]int, len(inputs))
 	n := g.References()
@@ -128,8 +127,8 @@ func (g *ThresholdEstimator) Len() int { return g.sides[0].n }
 func (g *ThresholdEstimator) References() int { return g.sides[0].eligible }
 
 // Threshold returns the threshold q of unit u for a sign of 1 or -1: the unit fires where sign h >=
-// q. global is the share of inputs at which it fires. With a sketch global is NaN: a second pass
-// over the inputs has to count it.
+// q. global is the fraction of inputs at which it fires. With a sketch it is NaN, and must be counted
+// in a second pass over the inputs.
 func (g *ThresholdEstimator) Threshold(u, sign int) (q float32, global float64) {
 	t := g.side(sign)
 	q, count := t.threshold(u)
@@ -188,7 +187,7 @@ func (g *ThresholdEstimator) read(r *state.Reader) {
 	t := g.sides[0]
 	is := r.Ints()
 	if len(is) != 6 || !slices.Equal(is[:4], []int{g.units, len(g.sides), t.rank, t.references}) || is[4] < 0 || is[5] < 0 || is[5] > is[4] {
-		r.Fail(fmt.Errorf("the state has other units or ranks"))
+		r.Fail(fmt.Errorf("the state has other numbers of units or values"))
 		return
 	}
 	for _, t := range g.sides {

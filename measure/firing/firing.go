@@ -8,7 +8,7 @@ import (
 )
 
 // New returns the measure firing. Its statistics are invariance, local-rate, global-rate and
-// selective for each layer, and those that Settings.Also names.
+// selective for each layer, and those of Settings.Also.
 func New(s Settings) (procedure.Procedure, error) {
 	if err := s.check(); err != nil {
 		return nil, err

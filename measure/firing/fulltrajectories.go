@@ -8,13 +8,12 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// fullStats accumulates statistics of a chunk over the trajectories of all samples: the samples and
-// steps of tmeasures.
+// fullStats accumulates the statistics of tmeasures for a chunk, over the trajectories of all samples.
 type fullStats struct {
-	images          int        // images, in the order of trajectories and of steps
-	plain, inverted *variances // of the units as they are, and after the inverse; nil if not needed
-	threshold       []float64  // normal thresholds; nil unless wanted
-	// images at which a unit exceeds its own: among the samples, and along the trajectories
+	images          int        // number of images so far, trajectory by trajectory and step by step
+	plain, inverted *variances // of the units, and of the units after the inverse transformation; nil if not needed
+	threshold       []float64  // of each unit, from a normal distribution; nil if not needed
+	// number of images at which each unit exceeds its threshold: of the samples, and of the trajectories
 	base, local []float64
 }
 
@@ -36,7 +35,7 @@ func (r *run) newFullStats(c chunk, at int, p trajectory) *fullStats {
 	return m
 }
 
-// fullStage runs the trajectories of all samples that have one.
+// fullStage is a pass over the trajectories of all samples with a complete one.
 func (r *run) fullStage(g group, p trajectory) stage {
 	return stage{
 		name: "whole trajectories",
@@ -158,7 +157,7 @@ func (r *run) storeFullStats(g group, p trajectory) error {
 		m, f := r.fullStats[at], r.results[c.layer]
 		n := m.images / len(p.amounts)
 		if n < 2 {
-			return fmt.Errorf("%w: variances over samples take two, and %d have a complete trajectory", measure.ErrTooFew, n)
+			return fmt.Errorf("%w: variances over samples need at least 2 with a complete trajectory, not %d", measure.ErrTooFew, n)
 		}
 		for u := range c.count() {
 			i := c.lo + u

@@ -19,13 +19,13 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A kept holds the unit scores and curves that a job reports.
-type kept struct {
+// A recorder holds the unit scores and curves that a job reports.
+type recorder struct {
 	units  []measure.UnitScore
 	curves []measure.UnitResponse
 }
 
-func newJob(m *model.Model, data dataset.Source, to *kept) *procedure.Job {
+func newJob(m *model.Model, data dataset.Source, to *recorder) *procedure.Job {
 	j := measuretest.Job(procedure.Subject{Name: "net", Model: m, Layers: m.Layers()}, data)
 	j.Key.Data = "data"
 	j.Units = func(u []measure.UnitScore) error { to.units = append(to.units, u...); return nil }

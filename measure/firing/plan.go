@@ -48,8 +48,8 @@ func groups(counts []int, limit int) []group {
 	return out
 }
 
-// A layout is the division of a job into work. It depends on the job's memory; scores do not depend
-// on it.
+// A layout describes how the work of a job is divided. It depends on the memory of the job; scores
+// do not depend on it.
 type layout struct {
 	rank         int // k
 	references   int
@@ -85,7 +85,7 @@ func (m *firing) newLayout(j *procedure.Job) layout {
 
 // unitBytes returns the peak memory for one unit.
 func (m *firing) unitBytes(j *procedure.Job, l layout) int64 {
-	// both signs; the references of each unit
+	// for both signs, with the references of each unit
 	bytes := 2*topValuesBytes(l.rank, l.references, m.settings.tolerance()) + int64(2*2*2*4*l.references)
 	for _, p := range l.trajectories {
 		bytes = max(bytes, m.fullStatsBytes(p))
@@ -114,7 +114,7 @@ func batchFor(j *procedure.Job) int {
 
 const (
 	maxBatch = 32
-	// bytes of a batch's layers; the engine takes as much again, and larger batches are no faster
+	// bytes of a batch's layers; the engine needs as much again, and larger batches are not faster
 	maxActivationBytes = 64 << 20
 )
 
@@ -148,7 +148,7 @@ func (m *firing) forwardPasses(j *procedure.Job) int64 {
 	}
 	for _, p := range l.trajectories {
 		once += int64(p.total)
-		if p.exclusive { // without the images that the threshold stage has run
+		if p.exclusive { // the references themselves were run by the threshold stage
 			once -= max(0, n-maxNulls)
 		}
 		if m.needsFullTrajectories() && p.tmeasures {

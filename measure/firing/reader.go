@@ -40,25 +40,25 @@ func newReader(j *procedure.Job, g group, units map[int]*unitSet, batch int) (*r
 
 func (e *reader) close() { e.session.Close() }
 
-// activations are the units of a group's layers on a batch of images.
+// activations holds the values of the units of a group's layers on a batch of images.
 type activations struct {
 	images []image
 	values map[int]unitValues // by layer
 }
 
-// unitValues are the values of all units of a layer on a batch: one row for each image.
+// unitValues holds the values of all units of a layer on a batch: one row for each image.
 type unitValues struct {
 	data []float32
-	n    int           // units of the layer
-	z    tensor.Tensor // the whole layer: b x ...
+	n    int           // number of units of the layer
+	z    tensor.Tensor // activations of the layer: b x ...
 }
 
 // row returns the values of a chunk's units on image i.
 func (r unitValues) row(i int, c chunk) []float32 { return r.data[i*r.n+c.lo : i*r.n+c.hi] }
 
-// run runs the model on at most a batch of images. A smaller batch is padded with copies: the
-// engine may round differently for another batch size, and a unit whose value equals its threshold
-// would not fire.
+// run runs the model on a batch of images. A smaller batch is padded with copies. For another batch
+// size the engine may round differently, so that a unit whose value equals its threshold would not
+// fire.
 func (e *reader) run(ctx context.Context, images []image) (*activations, error) {
 	inputs := make([]tensor.Tensor, e.buffers.Cap())
 	for i := range inputs {
@@ -110,7 +110,7 @@ func (g group) forEach(size int, work func(at int, c chunk)) {
 	eg.Wait()
 }
 
-// A batch is a batch of images that was read, or the error of reading it.
+// A batch holds a batch of images, or the error of reading it.
 type batch struct {
 	images []image
 	err    error

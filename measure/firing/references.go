@@ -2,9 +2,10 @@ package firing
 
 import "slices"
 
-// A placeIndex finds the place of a sample by its index.
+// A placeIndex finds the place of a sample, its position in the order of the run (measure.Layout), by
+// its index in the data set.
 type placeIndex struct {
-	index []int32 // sample index by place; unread where there is none
+	index []int32 // sample index of each place; unread if the sample cannot be read
 	order []int32 // places, sorted by sample index
 }
 
@@ -23,22 +24,22 @@ func (p placeIndex) place(index int32) int {
 	return int(p.order[at])
 }
 
-// referenceUnits maps reference stimuli to units: for each chunk of a group and each reference, the
-// units that have it as a reference, and those that have it as a random one.
+// referenceUnits maps reference stimuli to units. For each chunk of a group and each reference it
+// lists the units that it activates most, and the units for which it is a random input of the null.
 type referenceUnits struct {
 	places []int // places of the references, ascending
 	chunks []unitsByReference
 }
 
-// unitsByReference are the units of one chunk, sorted by reference. Those of reference r are
+// unitsByReference holds the units of one chunk, sorted by reference: those of reference r are
 // units[start[r]:start[r+1]].
 type unitsByReference struct {
 	start []int32
 	units []assignment
 }
 
-// An assignment is a unit, counted from the first of its chunk, with its sign in bit 0 and whether
-// it is for the null in bit 1.
+// An assignment encodes a unit of a chunk, counted from the first, with the index of its sign in bit
+// 0. Bit 1 is set if it is for the null.
 type assignment uint32
 
 func newAssignment(unit, side int, null bool) assignment {
@@ -53,8 +54,8 @@ func (f assignment) unit() int  { return int(f >> 2) }
 func (f assignment) side() int  { return int(f & 1) }
 func (f assignment) null() bool { return f&2 != 0 }
 
-// newReferenceUnits assigns the units of a group to references. nulls are the places of random
-// references.
+// newReferenceUnits assigns the units of a group to references. nulls are the places of the random
+// inputs of the null.
 func newReferenceUnits(g group, globals []*ThresholdEstimator, where placeIndex, nulls []int) *referenceUnits {
 	f := &referenceUnits{}
 	used := make([]bool, len(where.index)) // by place
@@ -85,7 +86,7 @@ func newReferenceUnits(g group, globals []*ThresholdEstimator, where placeIndex,
 	return f
 }
 
-// assignUnits sorts the units of a chunk by reference. It counts first and fills then.
+// assignUnits sorts the units of a chunk by reference, by counting.
 func assignUnits(references int, c chunk, g *ThresholdEstimator, of func(index int32) int32, null func(unit, slot int) int32) unitsByReference {
 	out := unitsByReference{start: make([]int32, references+1)}
 	visit := func(each func(r int32, w assignment)) {
@@ -111,10 +112,10 @@ func assignUnits(references int, c chunk, g *ThresholdEstimator, of func(index i
 	return out
 }
 
-// A membership is a reference on whose trajectory an image lies, with the number of times.
+// A membership is a reference with an image on its trajectory, and how often the image is on it.
 type membership struct {
 	reference, times int32
-	// the image is the reference: the threshold stage has counted its units' firing
+	// whether the image is the reference itself, for which the threshold stage has counted firing
 	itself bool
 }
 
@@ -149,8 +150,8 @@ func newTrajectoryImages(p trajectory, places, nulls []int) trajectoryImages {
 	return t
 }
 
-// exclusiveImages returns the images of trajectories that share none. The references themselves are
-// needed for the null only.
+// exclusiveImages returns the images of trajectories without common images. The references themselves
+// are needed for the null only.
 func exclusiveImages(p trajectory, places, nulls []int) trajectoryImages {
 	isNull := map[int]bool{}
 	for _, place := range nulls {

@@ -5,21 +5,24 @@ import (
 	"testing"
 )
 
-// A placeIndex finds samples in any order, some of which cannot be read.
+// A placeIndex finds every readable sample if samples are not sorted and some cannot be read.
 func TestPlaceIndex(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 1))
-	index := make([]int32, 1000)
-	for place, i := range r.Perm(len(index)) {
-		index[place] = int32(5 * i)
+	samples := make([]int32, 1000) // index of the sample at each place
+	for place, i := range r.Perm(len(samples)) {
+		samples[place] = int32(5 * i)
 		if r.IntN(4) == 0 {
-			index[place] = unread
+			samples[place] = unread
 		}
 	}
-	p := newPlaceIndex(index)
-	for place, i := range index {
-		if i != unread && p.place(i) != place {
-			t.Errorf("sample %d is at %d, not at %d", i, place, p.place(i))
+	p := newPlaceIndex(samples)
+	for want, sample := range samples {
+		if sample == unread {
+			continue
+		}
+		if got := p.place(sample); got != want {
+			t.Errorf("place(%d) = %d, want %d", sample, got, want)
 		}
 	}
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Responses are the activations of some units, from any source.
+// Responses holds the activations of some units, from any source.
 type Responses struct {
-	Inputs tensor.Tensor // n x units: responses to the inputs, P(x)
-	Images tensor.Tensor // m x units: responses to the images of trajectories
-	// Steps returns the indices of the images on the trajectory of input i, with the input itself,
-	// or nil if an image is missing. All trajectories have the same length.
+	Inputs tensor.Tensor // n x units: responses to the inputs from P(x)
+	Images tensor.Tensor // m x units: responses to the images on trajectories
+	// Steps returns the indices into Images of the trajectory of input i, which includes the input
+	// itself, or nil if an image is missing. All trajectories have the same length.
 	Steps func(i int) []int
 }
 
@@ -24,24 +24,24 @@ type Unit struct {
 	Global    float64 // G
 	Local     float64 // L
 	Score     float64 // S = L / G
-	// Z: indices of the inputs that activate the unit most, in descending order
+	// Z: indices of the inputs that activate the unit most, the strongest first
 	Strongest []int
-	Constant  bool // constant on the inputs: it fires at all of them for any threshold
+	Constant  bool // constant on the inputs, so that it fires at all of them
 }
 
-// ScoreUnits scores units by their responses. Of the settings it uses Rate, References (10 where
-// not set) and whether Sparse is empty. The measure computes the same without holding the responses
-// in memory.
+// ScoreUnits returns the scores of units from their responses. Of the settings it uses Rate,
+// References (default 10) and whether Sparse is empty. The measure computes the same without storing
+// the responses. Responses of another shape, too few inputs or NaN are an error.
 func ScoreUnits(r Responses, s Settings) ([]Unit, error) {
 	if r.Inputs.Rank() != 2 || r.Images.Rank() != 2 || r.Inputs.Shape[1] != r.Images.Shape[1] {
-		return nil, fmt.Errorf("firing: responses of shape %v to inputs and %v to images; they must be inputs x units and images x units", r.Inputs.Shape, r.Images.Shape)
+		return nil, fmt.Errorf("firing: responses have shapes %v (inputs) and %v (images): they must be inputs x units and images x units", r.Inputs.Shape, r.Images.Shape)
 	}
 	if err := s.check(); err != nil {
 		return nil, fmt.Errorf("firing: %w", err)
 	}
 	n, units := r.Inputs.Shape[0], r.Inputs.Shape[1]
 	if n < s.minInputs() {
-		return nil, fmt.Errorf("firing: %w: %d inputs, and a global rate of %v takes %d", measure.ErrTooFew, n, s.Rate, s.minInputs())
+		return nil, fmt.Errorf("firing: %w: %d inputs, but a global rate of %v needs at least %d", measure.ErrTooFew, n, s.Rate, s.minInputs())
 	}
 	for _, t := range []tensor.Tensor{r.Inputs, r.Images} {
 		if i := t.FirstNonFinite(); i >= 0 {
@@ -57,7 +57,7 @@ func ScoreUnits(r Responses, s Settings) ([]Unit, error) {
 		return nil, err
 	}
 	if g.References() == 0 {
-		return nil, fmt.Errorf("firing: %w: no input has a complete trajectory around it", measure.ErrTooFew)
+		return nil, fmt.Errorf("firing: %w: no input has a complete trajectory", measure.ErrTooFew)
 	}
 	out := make([]Unit, units)
 	for u := range out {
@@ -84,7 +84,8 @@ func (r Responses) score(g *ThresholdEstimator, u int) Unit {
 	return best
 }
 
-// local returns L: the share of images on the trajectories of the references at which unit u fires.
+// local returns L, the fraction of the images on the trajectories of the references at which unit u
+// fires.
 func (r Responses) local(u int, sign, q float32, references []int) float64 {
 	fires, all := 0, 0
 	for _, z := range references {

@@ -7,19 +7,19 @@ import "math"
 type layerResult struct {
 	units           *unitSet
 	q               [2][]float32 // thresholds of s h
-	fires           [2][]int32   // inputs at which a unit fires
+	fires           [2][]int32   // number of inputs at which a unit fires
 	largest         [2][]float32 // largest s h
 	strongest       [2][]int32   // index of the strongest input
 	trajectories    []trajectoryCounts
-	also            map[string][]float64 // what Settings.Also names, NaN where it is not defined
+	also            map[string][]float64 // the statistics of Settings.Also, NaN if undefined
 	information     [2][]float64         // mutual information of firing and class, nats
 	informationNull [2][]float64
 }
 
 // trajectoryCounts are firing counts on one kind of trajectory.
 type trajectoryCounts struct {
-	fires [2][]int32 // images of the trajectories at which a unit fires
-	null  [2][]int32 // the same around inputs drawn at random
+	fires [2][]int32 // number of images on the trajectories at which a unit fires
+	null  [2][]int32 // the same for trajectories of random inputs
 }
 
 func newLayerResult(u *unitSet, sides, paths int) *layerResult {
@@ -55,7 +55,7 @@ func (f *layerResult) sides() int {
 	return 2
 }
 
-// statistic returns the values of an additional statistic by unit, NaN where it is not defined.
+// statistic returns the values of an additional statistic for all units, NaN if undefined.
 func (f *layerResult) statistic(name string) []float64 {
 	if f.also[name] == nil {
 		f.also[name] = nans(f.units.count())
@@ -75,9 +75,9 @@ func nans(n int) []float64 {
 type unitScore struct {
 	side                       int
 	global, local, score, null float64
-	always                     bool // it fires at every input of P(x), whatever the sign
-	// rare reports whether a unit that fires always is above its threshold somewhere. It is so for
-	// fewer inputs than the rate, so its threshold is its smallest value.
+	always                     bool // it fires at every input, for either sign
+	// rare reports whether a unit that always fires is above its threshold for some input. These
+	// inputs are fewer than the rate, so the threshold is its smallest value.
 	rare bool
 }
 

@@ -31,15 +31,15 @@ func divideAndResume(t *testing.T, s firing.Settings) {
 	t.Helper()
 	m := openModel(t, testmodel.Options{})
 	data := shapes(t, 130)
-	newOne := func(k *kept) *procedure.Job {
+	newOne := func(k *recorder) *procedure.Job {
 		j := newJob(m, data, k)
 		j.Transform = turns(-30, 30)
 		return j
 	}
-	var whole kept
+	var whole recorder
 	want := runJob(t, s, newOne(&whole))
-	divide := func(bytes int64) *kept {
-		var k kept
+	divide := func(bytes int64) *recorder {
+		var k recorder
 		j := newOne(&k)
 		j.Memory = bytes
 		if got := runJob(t, s, j); !same(got, want) || !same(k, whole) {
@@ -54,7 +54,7 @@ func divideAndResume(t *testing.T, s firing.Settings) {
 		t.Fatal(err)
 	}
 	for stop := 1; stop < 30; stop += 4 {
-		var k kept
+		var k recorder
 		j := newOne(&k)
 		ctx, cancel := context.WithCancel(t.Context())
 		calls := 0
@@ -73,7 +73,7 @@ func divideAndResume(t *testing.T, s firing.Settings) {
 		state := j.Checkpoint
 		j = newOne(&k)
 		j.Checkpoint = state
-		k = kept{}
+		k = recorder{}
 		if got := runJob(t, s, j); !same(got, want) || !same(k, whole) {
 			t.Errorf("stopped at %d: other scores after resuming", stop)
 		}
@@ -85,7 +85,7 @@ func TestSketchedThresholds(t *testing.T) {
 	t.Parallel()
 	m := openModel(t, testmodel.Options{})
 	data := shapes(t, 130)
-	var k kept
+	var k recorder
 	j := newJob(m, data, &k)
 	j.Transform = turns(-30, 30)
 	runJob(t, sketched(), j)

@@ -20,13 +20,13 @@ type run struct {
 	sparse  []bool // by layer
 	results []*layerResult
 
-	index    []int32    // sample index by place; unread where it cannot be read
+	index    []int32    // sample index by place; unread if the sample cannot be read
 	label    []int32    // label by place
-	places   placeIndex // places by sample index
+	places   placeIndex // finds places by sample index
 	readable []int      // places of the samples that can be read
-	nulls    []int      // places of the random references of the null
+	nulls    []int      // places of the random inputs of the null
 
-	// the current group and stage, and the number of its images that are done
+	// current group and stage, and the number of images of the stage that are done
 	group, stage, seen int
 	done               int64
 	lastSave           time.Time
@@ -38,7 +38,7 @@ type run struct {
 	classCounts []*classCounts        // likewise, in the stage of classes
 }
 
-// unread replaces the index of a sample that cannot be read.
+// unread is the index of a sample that cannot be read.
 const unread = -1
 
 func (m *firing) start(j *procedure.Job) (*run, error) {
@@ -198,7 +198,7 @@ func (r *run) estimatorOptions(c chunk) ThresholdOptions {
 	return ThresholdOptions{Units: c.count(), Rank: r.rank, References: r.references, sparse: r.sparse[c.layer], Error: r.settings.tolerance(), first: c.lo}
 }
 
-// rateStage counts over P(x) how often units fire at thresholds that come from a sketch.
+// rateStage counts the inputs at which units fire, for thresholds from a sketch.
 func (r *run) rateStage(g group) stage {
 	return stage{
 		name:    "global rates",
@@ -275,11 +275,11 @@ func (r *run) updateThresholds(g group, s *activations) error {
 func (r *run) storeThresholds(g group) error {
 	r.indexSamples()
 	if len(r.readable) < r.settings.minInputs() || len(r.readable) < r.rank {
-		return fmt.Errorf("%w: %d inputs can be read, and a global rate of %v takes %d", measure.ErrTooFew, len(r.readable), r.settings.Rate, r.settings.minInputs())
+		return fmt.Errorf("%w: %d inputs can be read, but a global rate of %v needs at least %d", measure.ErrTooFew, len(r.readable), r.settings.Rate, r.settings.minInputs())
 	}
 	for at, c := range g {
 		if r.estimators[at].References() == 0 {
-			return fmt.Errorf("%w: no input has a complete trajectory around it", measure.ErrTooFew)
+			return fmt.Errorf("%w: no input has a complete trajectory", measure.ErrTooFew)
 		}
 		f := r.results[c.layer]
 		for side, t := range r.estimators[at].sides {
@@ -315,8 +315,7 @@ func (r *run) indexSamples() {
 	r.nulls = nullReferences(whole, maxNulls, r.job.Key)
 }
 
-// maxNulls is the number of random inputs whose trajectories give the null. The images of gratings
-// are shared by trajectories.
+// maxNulls is the largest number of random inputs whose trajectories are run for the null.
 const maxNulls = 100
 
 // localStage counts firing on the images of one kind of trajectory.

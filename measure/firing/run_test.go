@@ -27,7 +27,7 @@ func TestGratings(t *testing.T) {
 	t.Parallel()
 	m := openModel(t, testmodel.Options{})
 	base, data := shuffledGratings(t)
-	var k kept
+	var k recorder
 	scores := runJob(t, firing.Defaults(), newJob(m, data, &k))
 	for layer := range m.Layers() {
 		for _, path := range []struct {
@@ -58,7 +58,7 @@ func TestGratings(t *testing.T) {
 
 // checkCurves checks that the strongest input is the centre of a curve, and that the share of its
 // steps at which the unit fires is the local rate.
-func checkCurves(t *testing.T, k kept) {
+func checkCurves(t *testing.T, k recorder) {
 	t.Helper()
 	type id struct {
 		layer, unit int
@@ -90,7 +90,7 @@ func TestTransformation(t *testing.T) {
 	m := openModel(t, testmodel.Options{})
 	data := shapes(t, 150)
 	j := newJob(m, data, nil)
-	var k kept
+	var k recorder
 	j.Units, j.Transform = func(u []measure.UnitScore) error { k.units = append(k.units, u...); return nil }, turns(-20, 0, 20, 40)
 	j.Curves = nil
 	runJob(t, firing.Defaults(), j)
@@ -129,7 +129,7 @@ func TestChannelsAsUnits(t *testing.T) {
 	base, data := shuffledGratings(t)
 	s := firing.Defaults()
 	s.Positions = firing.Channels
-	var k kept
+	var k recorder
 	runJob(t, s, newJob(m, data, &k))
 	trajectories := base.AlongPhase()
 	z := activations(t, m, 0, drawn(t, trajectories, m.Frame()))
@@ -157,15 +157,15 @@ func (flat) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error
 func TestSilentLayers(t *testing.T) {
 	t.Parallel()
 	m := openModel(t, testmodel.Options{})
-	var k kept
+	var k recorder
 	j := newJob(m, flat{}, &k)
 	j.Transform = turns(90)
 	for _, s := range runJob(t, firing.Defaults(), j) {
 		switch {
 		case s.Statistic == "selective" && s.Value != 0:
-			t.Errorf("a silent layer is selective: %+v", s)
+			t.Errorf("selective of a constant layer = %+v, want 0", s)
 		case s.Statistic == "invariance" && (!math.IsNaN(s.Value) || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "constant")):
-			t.Errorf("a silent layer scores %+v", s)
+			t.Errorf("score of a constant layer = %+v, want NaN with a warning", s)
 		}
 	}
 	for _, u := range k.units {
@@ -208,7 +208,7 @@ func TestRareUnits(t *testing.T) {
 	t.Parallel()
 	s := firing.Defaults()
 	s.Sparse, s.Top = []string{"all"}, 1
-	var k kept
+	var k recorder
 	j := newJob(rareUnits(t), ramp{}, &k)
 	j.Transform = turns(10)
 	scores := runJob(t, s, j)
@@ -234,7 +234,7 @@ func TestNormalWithoutFiring(t *testing.T) {
 	t.Parallel()
 	s := firing.Defaults()
 	s.Also = []string{firing.NormalThreshold}
-	j := newJob(rareUnits(t), halfBright{}, &kept{})
+	j := newJob(rareUnits(t), halfBright{}, &recorder{})
 	j.Transform = &procedure.Transform{Name: "brighter", Values: []procedure.Value{{Parameter: "1.6", Transform: transform.Brightness{Factor: transform.Fixed(1.6)}}}}
 	got := find(t, runJob(t, s, j), 0, "", "goodfellow-normal")
 	const want = "units are left out: they exceed the normal threshold on transformed samples, but on no sample itself (G = 0)"
@@ -269,7 +269,7 @@ func TestInformationWithoutLabels(t *testing.T) {
 	m := openModel(t, testmodel.Options{})
 	s := firing.Defaults()
 	s.Also = []string{firing.MutualInformation}
-	var k kept
+	var k recorder
 	j := newJob(m, nameless{shapes(t, 100)}, &k)
 	j.Transform = turns(10)
 	got := find(t, runJob(t, s, j), 0, "", "mutual-information")
@@ -302,7 +302,7 @@ func TestSkip(t *testing.T) {
 func TestNonFinite(t *testing.T) {
 	t.Parallel()
 	m := openModel(t, testmodel.Options{Poison: float32(math.NaN())})
-	j := newJob(m, shapes(t, 100), &kept{})
+	j := newJob(m, shapes(t, 100), &recorder{})
 	j.Transform = turns(10)
 	method, err := firing.New(firing.Defaults())
 	if err != nil {

@@ -86,7 +86,7 @@ func (r *run) firingScores(f *layerResult, path int) []measure.Score {
 		}
 	}
 	best := ranking(by(func(v unitScore) float64 { return v.score }))
-	top := best[:share(n, r.settings.Top)]
+	top := best[:topCount(n, r.settings.Top)]
 	over := func(statistic string, of func(v unitScore) float64, high float64) measure.Score {
 		s := measure.Plain(statistic, meanOver(by(of), top), n)
 		s.Max = high
@@ -111,7 +111,8 @@ func (r *run) firingScores(f *layerResult, path int) []measure.Score {
 }
 
 // warnConstant adds warnings about units that fire at every input: those that are constant, and
-// those that exceed their smallest value too rarely. Where all units are, the scores become NaN.
+// those that exceed their smallest value too rarely. If all units are constant, the scores become
+// NaN.
 func warnConstant(scores []measure.Score, constant, rare, n int, rate float64) []measure.Score {
 	var warnings []string
 	if constant == n {
@@ -131,7 +132,7 @@ func warnConstant(scores []measure.Score, constant, rare, n int, rate float64) [
 	return scores
 }
 
-// ranking returns the indices of values in descending order. Equal values stay in their order.
+// ranking returns the indices of values in descending order of the values. The sort is stable.
 func ranking(v []float64) []int {
 	order := dataset.Indices(len(v))
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(v[b], v[a]) })
@@ -163,7 +164,7 @@ func (r *run) interval(f *layerResult, v []float64, best []int, full float64) (l
 	}
 	var left []measure.Replicate
 	for g := range groups {
-		want := share(len(v)-size[g], r.settings.Top)
+		want := topCount(len(v)-size[g], r.settings.Top)
 		var sum float64
 		n := 0
 		for _, u := range best {
@@ -181,7 +182,7 @@ func (r *run) interval(f *layerResult, v []float64, best []int, full float64) (l
 	return max(low, 0), high
 }
 
-// alsoScores returns the means over units of the statistics that Settings.Also names.
+// alsoScores returns the means over units of the statistics of Settings.Also.
 func (r *run) alsoScores(layer int, f *layerResult) []measure.Score {
 	var out []measure.Score
 	for _, name := range []string{statTransformational, statSample, statNormalised, statSame, statNormal} {
@@ -203,7 +204,7 @@ func (r *run) alsoScores(layer int, f *layerResult) []measure.Score {
 	return out
 }
 
-// meanOfUnits returns the mean over the units at which a quantity is finite.
+// meanOfUnits returns the mean over the units for which a statistic is finite.
 func meanOfUnits(statistic string, v []float64) measure.Score {
 	var sum float64
 	n := 0
@@ -225,8 +226,8 @@ func meanOfUnits(statistic string, v []float64) measure.Score {
 	return s
 }
 
-// informationScore returns the mean information about the class over the top share of units. It is
-// NaN without two classes.
+// informationScore returns the mean mutual information with the class over the best units. It is NaN
+// if the inputs have fewer than two classes.
 func (r *run) informationScore(f *layerResult) measure.Score {
 	if math.IsNaN(f.information[0][0]) {
 		s := measure.Plain(statInformation, math.NaN(), 0)
@@ -275,7 +276,7 @@ func (r *run) table(layer, path, lo, hi int) []measure.UnitScore {
 	return out
 }
 
-// bestUnits returns the units of a layer whose tuning curves are kept: the best selective ones.
+// bestUnits returns the units of a layer whose tuning curves are recorded: the best selective ones.
 func (r *run) bestUnits(layer, path int) []int {
 	units := r.unitScores(r.results[layer], path)
 	values := make([]float64, len(units))

@@ -9,23 +9,23 @@ import (
 
 // Settings are the settings of the measure.
 type Settings struct {
-	Rate       float64  `key:"rate" json:"rate" default:"0.01" min:"0" max:"1" doc:"the global firing rate that thresholds are chosen for: units fire for this share of the data, or a little more where values tie"`
-	Top        float64  `key:"top" json:"top" default:"0.2" min:"0" max:"1" doc:"p: a layer's score is the mean over this share of its units, the best"`
-	Sparse     []string `key:"sparse" json:"sparse,omitempty" doc:"layers, as in a model's layers, whose units fire by high values alone (s = 1); in the others each unit takes the sign with the better score"`
-	Positions  string   `key:"positions" json:"positions" default:"all" doc:"units of layers with space: all, every value; channels, each channel's maximum; a number, so many random positions"`
-	Thresholds string   `key:"thresholds" json:"thresholds,omitempty" doc:"exact, the default; sketch: from a quantile sketch of each unit, whose memory does not grow with the data, with a further pass to count how often units fire"`
-	Error      float64  `key:"error" json:"error,omitempty" min:"0" max:"0.5" doc:"of thresholds: sketch, by how much of itself the global rate that they give may miss the rate asked for, in the root mean square over units; 0.05 where not given"`
-	References int      `key:"references" json:"references" min:"0" doc:"inputs that drive a unit most, whose trajectories are followed; 1 for gratings and 10 for other data where not given"`
-	Steps      int      `key:"steps" json:"steps" default:"10" min:"1" doc:"draws along a trajectory, for a transformation that has a range"`
-	Also       []string `key:"also" json:"also,omitempty" doc:"more to measure of each unit: variance, same-equivariance, normal-threshold, mutual-information"`
-	Curves     int      `key:"curves" json:"curves" default:"4" min:"0" doc:"best units of each layer whose responses along their trajectory are kept in curves.parquet"`
+	Rate       float64  `key:"rate" json:"rate" default:"0.01" min:"0" max:"1" doc:"global firing rate, which determines thresholds: the fraction of the data at which units fire (more if values tie)"`
+	Top        float64  `key:"top" json:"top" default:"0.2" min:"0" max:"1" doc:"p: a layer's score is the mean over this fraction of its units, those with the best scores"`
+	Sparse     []string `key:"sparse" json:"sparse,omitempty" doc:"layers, as in a model's layers, whose units fire only at high values (s = 1); in other layers each unit has the sign with the better score"`
+	Positions  string   `key:"positions" json:"positions" default:"all" doc:"units of layers with spatial axes: all (every value), channels (the maximum of each channel), or a number of random positions"`
+	Thresholds string   `key:"thresholds" json:"thresholds,omitempty" doc:"exact (default), or sketch: from a quantile sketch of each unit, whose memory does not grow with the data; it needs another pass to count firing"`
+	Error      float64  `key:"error" json:"error,omitempty" min:"0" max:"0.5" doc:"for thresholds: sketch, relative error of the global rate, as root mean square over units; default: 0.05"`
+	References int      `key:"references" json:"references" min:"0" doc:"number of reference stimuli of a unit, the inputs that activate it most; default: 1 for gratings, 10 for other data"`
+	Steps      int      `key:"steps" json:"steps" default:"10" min:"1" doc:"number of draws on a trajectory, for a transformation with a range"`
+	Also       []string `key:"also" json:"also,omitempty" doc:"additional statistics of each unit: variance, same-equivariance, normal-threshold, mutual-information"`
+	Curves     int      `key:"curves" json:"curves" default:"4" min:"0" doc:"number of best units of each layer whose responses on their trajectory are written to curves.parquet"`
 }
 
 // Additional statistics that Settings.Also can name.
 const (
-	// transformational and sample variance, and their ratio
+	// transformational variance, sample variance, and their ratio
 	Variance = "variance"
-	// the ratio after the inverse transformation of the feature maps
+	// this ratio after the inverse transformation of the feature maps
 	SameEquivariance  = "same-equivariance"
 	NormalThreshold   = "normal-threshold"   // firing rates at thresholds from mean and deviation
 	MutualInformation = "mutual-information" // between firing and class
@@ -37,7 +37,7 @@ const (
 	Channels     = "channels"
 )
 
-// Defaults returns the settings of a study that sets none.
+// Defaults returns the default settings of a study.
 func Defaults() Settings {
 	return Settings{Rate: 0.01, Top: 0.2, Positions: AllPositions, Steps: 10, Curves: 4}
 }
@@ -53,13 +53,13 @@ func (s Settings) check() error {
 		return err
 	}
 	if s.References < 0 || s.References > maxReferences {
-		return fmt.Errorf("references is %d: take 1 to %d", s.References, maxReferences)
+		return fmt.Errorf("references is %d: it must be 1 to %d", s.References, maxReferences)
 	}
 	if s.Steps < 1 || s.Steps > maxSteps {
-		return fmt.Errorf("steps is %d: take 1 to %d", s.Steps, maxSteps)
+		return fmt.Errorf("steps is %d: it must be 1 to %d", s.Steps, maxSteps)
 	}
 	if s.Curves < 0 {
-		return errors.New("curves is below 0")
+		return fmt.Errorf("curves is %d: it must be at least 0", s.Curves)
 	}
 	known := []string{Variance, SameEquivariance, NormalThreshold, MutualInformation}
 	for i, a := range s.Also {
@@ -67,7 +67,7 @@ func (s Settings) check() error {
 			return fmt.Errorf("unknown statistic %q in also: it must be one of %v", a, known)
 		}
 		if slices.Contains(s.Also[:i], a) {
-			return fmt.Errorf("also names %s more than once", a)
+			return fmt.Errorf("also lists %s more than once", a)
 		}
 	}
 	_, err := s.positions()
@@ -84,7 +84,7 @@ func (s Settings) checkThresholds() error {
 	switch s.Thresholds {
 	case "", Exact:
 		if s.Error != 0 {
-			return errors.New("error applies to thresholds: sketch only; remove it or set thresholds: sketch")
+			return errors.New("error has no effect without thresholds: sketch; remove it or set thresholds: sketch")
 		}
 	case Sketched:
 		if s.Error != 0 && !(s.Error >= minError && s.Error <= 0.5) {
@@ -96,7 +96,7 @@ func (s Settings) checkThresholds() error {
 	return nil
 }
 
-// tolerance returns the relative error that thresholds may have. It is 0 where they are exact.
+// tolerance returns the allowed relative error of the rank of thresholds, or 0 if they are exact.
 func (s Settings) tolerance() float64 {
 	switch {
 	case s.Thresholds != Sketched:
@@ -113,7 +113,7 @@ const (
 	maxSteps      = 1000
 )
 
-// positions returns the number of random positions, or 0 where units are all positions or maxima of
+// positions returns the number of random positions, or 0 if units are all values or maxima of
 // channels.
 func (s Settings) positions() (int, error) {
 	if s.Positions == AllPositions || s.Positions == Channels {

@@ -8,30 +8,31 @@ import (
 	"github.com/noether-ml/noether/internal/state"
 )
 
-// A sketch keeps, for each unit, enough of the largest values to find the k-th largest within a
-// given error. It is a quantile sketch as in Karnin, Lang and Liberty, "Optimal quantile
+// A sketch stores, for each unit, a sample of its largest values from which the k-th largest can be
+// found with a given error. It is a quantile sketch as in Karnin, Lang and Liberty, "Optimal quantile
 // approximation in streams" (2016), for the upper tail only. Like the sketches of Cormode et al.,
-// "Relative error streaming quantiles" (2021), it keeps the larger half of a level.
+// "Relative error streaming quantiles" (2021), it does not compact the larger half of a level.
 //
-// Values at or below the bound are dropped. The others go to level 0. When level 0 is full it is
-// sorted, and of each 2^step values of its lower half one moves up. A value at level h > 0 stands
-// for 2^(step+h-1) values. When such a level is full, every second value of its lower half moves
-// up. A hash chooses which one, and the next time the choice is mirrored.
+// Values at or below the bound are dropped. The others are added to level 0. When level 0 is full it
+// is sorted, and of each 2^step values of its lower half one is moved to level 1; the others are
+// dropped. A value at level h > 0 represents 2^(step+h-1) values. When such a level is full, every
+// second value of its lower half is moved to the next level. A hash chooses which one, and the next
+// time the choice is reversed.
 //
-// The total weight stays the same, and the rank of a value changes by less than the weight of the
-// values above it; the rank of the largest does not change. When the weight exceeds k and a margin
-// by a quarter, the lowest values are dropped and the bound rises.
+// A compaction does not change the total weight. It changes the rank of a value by less than the
+// weight of the values above it, and not at all for the largest. When the weight exceeds k and a
+// margin by a quarter, the lowest values are dropped and the bound is raised.
 type sketch struct {
 	units       int
 	first       int       // number of the first unit, for the hash
-	k           int       // the rank of the threshold
-	target      int       // weight that is kept when values are dropped: k and a margin
+	k           int       // rank of the threshold
+	target      int       // weight that remains when values are dropped: k and a margin
 	step        int       // logarithm of the weight of a value at level 1
 	offsets     []int     // of each level among the items of a unit; last: the number of items
 	items       []float32 // units x size
 	counts      []uint16  // units x levels: number of values
 	compactions []uint16  // units x levels: how often the level was compacted
-	bound       []float32 // by unit: values at or below it change nothing
+	bound       []float32 // by unit: values at or below it are dropped
 }
 
 const (
@@ -39,13 +40,13 @@ const (
 	maxLevel       = 8192 // largest capacity of a level
 	bottomCapacity = 32   // smallest capacity of level 0: sorting many values at once is cheaper
 	minCapacity    = 12   // levels of less capacity are part of level 0
-	// smallest capacity of a level above 0: larger levels are sorted less often
+	// smallest capacity of a level above 0; larger levels are sorted less often
 	minUpperCapacity = 24
 	maxStep          = 4 // the lower half of level 0 becomes at least one value
 )
 
-// levels returns the capacities of a sketch's levels, the highest weight last. Each has two thirds
-// of the capacity of the level above it, and the last one can hold twice the weight that is kept.
+// levels returns the capacities of a sketch's levels, in order of their weight. Each has two thirds
+// of the capacity of the next level, and the last one has room for twice the target weight.
 // Level 0 replaces the lowest step levels.
 func levels(k int, relative float64) (capacities []int, step int) {
 	top := float64(minLevel)
@@ -69,7 +70,7 @@ func levels(k int, relative float64) (capacities []int, step int) {
 		if n := len(capacities); n < 2 {
 			capacity = max(capacity, minUpperCapacity)
 		} else {
-			// values from below fit after the level was compacted
+			// values from the level below must fit after the level was compacted
 			capacity = max(capacity, even(4+float64(capacities[n-1])/4))
 		}
 		capacities = append(capacities, capacity)
@@ -81,8 +82,8 @@ func levels(k int, relative float64) (capacities []int, step int) {
 	return capacities, 1
 }
 
-// perError is the capacity of the last level times the relative error that results. It was measured
-// for values in many orders.
+// perError is the product of the capacity of the last level and the resulting relative error. It was
+// measured for values in many orders.
 const perError = 4.2
 
 func even(v float64) int { return 2 * int(math.Ceil(v/2)) }
@@ -90,8 +91,8 @@ func even(v float64) int { return 2 * int(math.Ceil(v/2)) }
 // keptWeight returns k and a margin of three errors.
 func keptWeight(k int, relative float64) int { return k + int(math.Ceil(3*relative*float64(k))) }
 
-// sketched reports whether a sketch is used: an error is allowed, and the values themselves take
-// more memory.
+// sketched reports whether a sketch is used: if an error is allowed, and exact values need more
+// memory.
 func sketched(k int, relative float64) bool {
 	return relative > 0 && sketchBytes(k, relative) < int64(4*k)
 }
@@ -123,7 +124,7 @@ func sketchBytes(k int, relative float64) int64 {
 
 func (s *sketch) levels() int { return len(s.offsets) - 1 }
 
-// shift returns the logarithm of the number of values that a value at level h stands for.
+// shift returns the logarithm of the number of values that a value at level h represents.
 func (s *sketch) shift(h int) int {
 	if h == 0 {
 		return 0
@@ -146,7 +147,7 @@ func (s *sketch) add(u int, v float32) bool {
 	}
 	n := len(s.offsets) - 1
 	fill := &s.counts[u*n]
-	// there is room: level 0 is compacted as soon as it is full
+	// level 0 has room, since it is compacted as soon as it is full
 	s.items[u*s.offsets[n]+int(*fill)] = v
 	*fill++
 	if int(*fill) < s.offsets[1] {
@@ -168,8 +169,8 @@ func (s *sketch) compactBottom(u int) {
 
 func (s *sketch) free(u, h int) int { return s.capacity(h) - len(s.level(u, h)) }
 
-// compact makes room at a level: it drops values that are too low, if there are enough, or moves
-// the lower half of the level up.
+// compact makes room at a level: it drops the lowest values if the weight is large enough, else it
+// moves the lower half of the level up.
 func (s *sketch) compact(u, h int) {
 	before := s.free(u, h)
 	if last := h == s.levels()-1; last || s.weight(u) > s.target+s.target/4 {
@@ -188,7 +189,8 @@ func (s *sketch) compact(u, h int) {
 // level above.
 func (s *sketch) compactionShift(h int) int { return s.shift(h+1) - s.shift(h) }
 
-// moveUp thins the lower half of a level. There must be room at the level above.
+// moveUp moves values of the lower half of a level to the level above, which must have room, and drops
+// the others of that half.
 func (s *sketch) moveUp(u, h int) {
 	v := s.level(u, h)
 	slices.Sort(v)
@@ -214,7 +216,7 @@ func (s *sketch) draw(at, of int) int {
 	return i
 }
 
-// weight returns the number of values that those of unit u stand for.
+// weight returns the number of values that the stored values of unit u represent.
 func (s *sketch) weight(u int) int {
 	n, sum := s.levels(), 0
 	for h, f := range s.counts[u*n : (u+1)*n] {
@@ -223,7 +225,7 @@ func (s *sketch) weight(u int) int {
 	return sum
 }
 
-// trim drops the values below the weight that is kept.
+// trim drops the lowest values, so that the target weight remains.
 func (s *sketch) trim(u int) {
 	bound, reached := s.valueAt(u, s.target)
 	if !reached {
@@ -242,8 +244,8 @@ func (s *sketch) trim(u int) {
 	}
 }
 
-// valueAt returns the value of a rank, counted from the highest, and whether the values reach that
-// rank. It sorts the levels.
+// valueAt returns the value of a rank, counted from the highest, and whether the total weight reaches
+// that rank. It sorts the levels.
 func (s *sketch) valueAt(u, rank int) (v float32, reached bool) {
 	var heads [32]int
 	for h := range s.levels() {
@@ -295,7 +297,7 @@ func (s *sketch) read(r *state.Reader) {
 		h := i % s.levels()
 		if capacity := s.capacity(h); int(f) > capacity || h == 0 && int(f) == capacity {
 			s.counts[i] = 0
-			r.Fail(fmt.Errorf("%d values at a level with capacity %d", f, capacity))
+			r.Fail(fmt.Errorf("a level of capacity %[2]d has %[1]d values", f, capacity))
 		}
 	}
 }

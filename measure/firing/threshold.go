@@ -7,13 +7,13 @@ import (
 
 // rankOf returns k = ceil(rate N) for n inputs. The threshold of a unit is its k-th largest value.
 func rankOf(n int, rate float64) int {
-	k := int(math.Ceil(rate*float64(n) - 1e-9)) // 0.01 x 700 is 7, whatever its rounding
+	k := int(math.Ceil(rate*float64(n) - 1e-9)) // 7 for 0.01 x 700, which rounds to more than 7
 	return min(max(k, 1), n)
 }
 
-// Threshold returns the largest q that at least ceil(rate n) of n values reach, and the share of
-// values that reach it: the global firing rate, ties included. It sorts a copy; a
-// ThresholdEstimator does the same for many units without keeping their values.
+// Threshold returns the ceil(rate n)-th largest of n values, and the fraction of values that are at
+// least as large: the global firing rate, with ties. It sorts a copy; a ThresholdEstimator finds
+// the same for many units without storing all values.
 func Threshold(values []float32, rate float64) (q float32, global float64) {
 	sorted := slices.Clone(values)
 	slices.Sort(sorted)
@@ -22,7 +22,7 @@ func Threshold(values []float32, rate float64) (q float32, global float64) {
 	return q, firingRate(values, q)
 }
 
-// firingRate returns the share of values that are at least q: the firing rate.
+// firingRate returns the fraction of values that are at least q.
 func firingRate(values []float32, q float32) float64 {
 	count := 0
 	for _, v := range values {
@@ -37,17 +37,17 @@ func firingRate(values []float32, q float32) float64 {
 // threshold.
 func Score(local, global float64) float64 { return local / global }
 
-// NetworkScore returns Inv_p, the mean of the top proportion p of scores (of at least one). It
-// returns NaN without scores.
+// NetworkScore returns Inv_p, the mean of the highest scores: a proportion p of them, at least one.
+// It returns NaN if there are no scores.
 func NetworkScore(scores []float64, p float64) float64 {
 	top := slices.Clone(scores)
 	slices.Sort(top)
 	slices.Reverse(top)
-	return average(top[:share(len(top), p)])
+	return average(top[:topCount(len(top), p)])
 }
 
-// share returns round(p n), at least 1: the number of units in the top proportion p.
-func share(n int, p float64) int {
+// topCount returns the number of units in the top proportion p of n: round(p n), at least 1.
+func topCount(n int, p float64) int {
 	return min(max(int(math.Round(p*float64(n))), 1), n)
 }
 

@@ -5,23 +5,22 @@ import (
 	"slices"
 )
 
-// topValues keeps, for each unit, the k largest values (or a sketch of them), how many more values
-// equal the smallest of them, and the inputs with the largest values. All units see the same
-// inputs.
+// topValues stores, for each unit, the k largest values (or a sketch of them), the number of further
+// values that equal the smallest of them, and the inputs with the largest values.
 type topValues struct {
 	units, rank, references int
-	n                       int // inputs so far
-	eligible                int // inputs so far that can be references
+	n                       int // number of inputs so far
+	eligible                int // number of inputs so far that can be references
 
 	sketch *sketch // nil: heaps
 
-	heap []float32 // units x rank: min-heaps; in order of arrival until they are full
-	tied []int32   // by unit: values outside a full heap that equal its smallest
-	// units x z: the strongest values, descending; of equal ones that of the lower index first;
-	// -inf where there are fewer
+	heap []float32 // units x rank: min-heaps; not sorted until they are full
+	tied []int32   // by unit: number of values outside a full heap that equal its smallest
+	// units x z: the strongest values, descending; of equal ones that with the lower index first; -inf
+	// if there are fewer
 	strongestValue []float32
 	strongestIndex []int32   // units x references: indices of their inputs
-	bound          []float32 // by unit: smaller values change nothing
+	bound          []float32 // by unit: smaller values do not change the state
 }
 
 // newTopValues returns an empty topValues. relative is the relative error allowed for the rank of
@@ -84,7 +83,7 @@ func (t *topValues) add(u int, v float32, n, eligible int, index int32, referenc
 	}
 }
 
-// addSketched is add for a sketch. Most values change the sketch alone, and not the bound.
+// addSketched is add for a sketch. Most values change the sketch but not the bound.
 func (t *topValues) addSketched(u int, v float32, eligible int, index int32, reference bool) {
 	changed := t.sketch.add(u, v)
 	if reference && v >= t.strongestValue[(u+1)*t.references-1] {
@@ -186,8 +185,8 @@ func (t *topValues) threshold(u int) (q float32, count int) {
 	return t.heap[u*t.rank], t.rank + int(t.tied[u])
 }
 
-// largest returns the largest value of unit u. Next to a sketch, only inputs that can be references
-// count.
+// largest returns the largest value of unit u. With a sketch it is that of the inputs that can be
+// references.
 func (t *topValues) largest(u int) float32 {
 	if t.sketch != nil {
 		return t.strongestValue[u*t.references]

@@ -15,26 +15,27 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A trajectory is one kind of trajectory on which the samples of a job lie.
+// A trajectory is one kind of trajectory of the samples of a job, such as rotation, or the phase of
+// gratings.
 type trajectory struct {
-	factor  string    // what varies, as in scores; "" where the data or the transformation say
-	amounts []float64 // gamma of each step; the reference itself has 0
-	centre  int       // the step that is the reference itself
+	factor  string    // what varies, as in scores; "" if data or transformation determine it
+	amounts []float64 // gamma of each step; 0 for the reference itself
+	centre  int       // index of the step that is the reference itself
 
-	// images returns the numbers of the images on the trajectory of a place, one for each amount.
-	// It returns nil if one is missing.
+	// images returns the numbers of the images on the trajectory of the sample at a place, one for
+	// each amount. It returns nil if one is missing.
 	images func(place int) []int
 	// read reads images by number, ascending.
 	read func(ctx context.Context, images []int) ([]image, error)
 	// total is the number of images on all trajectories.
 	total int
-	// inverse returns the inverse of an image's transformation, nil for the reference itself. It is
-	// nil where there is no inverse.
+	// inverse returns the inverse of an image's transformation, or nil for the reference itself. The
+	// function is nil if there is no inverse.
 	inverse func(p image) transform.Op
 	// tmeasures reports whether the variances of tmeasures apply. They do not for gratings, whose
 	// trajectories share images.
 	tmeasures bool
-	// exclusive reports whether each image lies on one trajectory only.
+	// exclusive reports whether each image is on one trajectory only.
 	exclusive bool
 }
 
@@ -105,7 +106,7 @@ func sampleIndex(data dataset.Source) func(place int) int {
 	}
 }
 
-// videoTrajectory returns the trajectory of data whose samples lie on trajectories, such as video.
+// videoTrajectory returns the trajectory of data whose samples form trajectories, such as video.
 func videoTrajectory(j *procedure.Job, amounts []float64) trajectory {
 	return trajectory{
 		amounts: amounts, centre: slices.Index(amounts, 0), total: j.Data.Len(), tmeasures: true,
@@ -114,15 +115,14 @@ func videoTrajectory(j *procedure.Job, amounts []float64) trajectory {
 	}
 }
 
-// readSamples reads samples of the job's data. All of them must be readable: they were read before,
-// or are parts of a trajectory.
+// readSamples reads samples of the job's data. It returns an error if one cannot be read.
 func readSamples(ctx context.Context, j *procedure.Job, places []int) ([]image, error) {
 	samples, err := j.Read(ctx, places, j.A.Model.Frame())
 	if err != nil {
 		return nil, err
 	}
 	if len(samples) != len(places) {
-		return nil, fmt.Errorf("%d of the samples %v of a trajectory cannot be read", len(places)-len(samples), places)
+		return nil, fmt.Errorf("%d of the samples at places %v of a trajectory cannot be read", len(places)-len(samples), places)
 	}
 	out := make([]image, len(samples))
 	for i, s := range samples {
@@ -179,8 +179,8 @@ func (m *firing) transformTrajectory(j *procedure.Job) trajectory {
 	return p
 }
 
-// inverses returns a function from images to the inverse of their transformation. It returns nil if
-// some step has no inverse.
+// inverses returns a function from images to the inverses of their transformations. It returns nil if
+// a step has no inverse.
 func inverses(list []step) func(image) transform.Op {
 	for _, m := range list {
 		if _, ok := transform.Inverse(m.op(0)); !ok {
@@ -227,7 +227,7 @@ func (m *firing) stepsOf(j *procedure.Job) []step {
 // parameters and their own noise.
 func (m *firing) draw(j *procedure.Job, value, step, index int) transform.Op {
 	k := j.Key
-	k.Trial = k.Trial*maxSteps + step // draws of other steps and of other trials are independent
+	k.Trial = k.Trial*maxSteps + step // so that draws of different steps and trials are independent
 	return j.Transform.Draw(k, value, index)
 }
 
@@ -256,7 +256,7 @@ func isIdentity(op transform.Op, m *model.Model) bool {
 // noiseRate is the sampling rate of the noise in samples per second.
 const noiseRate = 8000
 
-var errNoTrajectory = errors.New("the study names no transformation, and the data have no trajectories of their own, as gratings and video have")
+var errNoTrajectory = errors.New("the study names no transformation, and the data have no trajectories, as gratings and video have")
 
 // eligible reports whether the sample at a place can be a reference: its trajectories are complete.
 func eligible(paths []trajectory, place int) bool {
@@ -279,7 +279,7 @@ func (m *firing) referencesOf(j *procedure.Job) int {
 	return 10
 }
 
-// nullReferences draws at most n places whose trajectories are unrelated to any unit.
+// nullReferences draws at most n of the places: the random inputs of the null.
 func nullReferences(places []int, n int, k measure.Key) []int {
 	order := seed.Rand(k.Seed, "firing: null", k.Data, k.Transform, k.Trial).Perm(len(places))
 	out := make([]int, min(n, len(places)))
@@ -289,8 +289,8 @@ func nullReferences(places []int, n int, k measure.Key) []int {
 	return out
 }
 
-// nullOf returns which of n random references replaces a reference (slot) of a unit. It is a hash,
-// uniform over the n.
+// nullOf returns the index, below n, of the random input that replaces a reference (slot) of a unit
+// for the null. It is a hash.
 func nullOf(unit, slot, n int) int {
 	return int((hash(uint64(unit), uint64(slot)) >> 32) * uint64(n) >> 32)
 }

@@ -15,9 +15,9 @@ type unitSet struct {
 	axes      onnx.Axes
 	channels  int
 	positions int
-	first     bool  // channels are the first axis
-	picked    []int // the positions that are units; nil: all
-	maxima    bool  // a unit is the maximum of a channel
+	first     bool  // whether channels are the first axis
+	picked    []int // positions that are units; nil: all
+	maxima    bool  // whether a unit is the maximum of a channel
 }
 
 // newUnits returns the units of a layer. Random positions are the same for all channels.
@@ -54,8 +54,8 @@ func (u *unitSet) count() int {
 	return u.channels * u.positions
 }
 
-// read returns the units of a batch z: b x count. It returns z.Data where every value is a unit,
-// else dst, grown if necessary.
+// read returns the units of a batch z: b x count. It returns z.Data if every value is a unit, else
+// dst, reallocated if it is too small.
 func (u *unitSet) read(dst []float32, z tensor.Tensor) []float32 {
 	if !u.maxima && u.picked == nil {
 		return z.Data
@@ -105,8 +105,8 @@ func (u *unitSet) flat(i int) int {
 	return u.picked[i/u.channels]*u.channels + i%u.channels
 }
 
-// place returns the channel, row and column of unit i. Row and column are -1 where there are none;
-// a position in time or among tokens is a row.
+// place returns the channel, row and column of unit i. Row and column are -1 if the layer has none. A
+// position in time, or of a token, is a row.
 func (u *unitSet) place(i int) (channel, row, column int) {
 	if u.maxima {
 		return i, -1, -1

@@ -11,20 +11,19 @@ import (
 // convolutional neural networks", 2020). a(x, t) is a unit's value on t(x), for all samples x and
 // all steps t of their trajectories, with the identity:
 //
-//	transformational variance  TV = mean over x of the deviation over t of a(x, t)
-//	sample variance            SV = mean over t of the deviation over x of a(x, t)
-//	normalised variance        TV / SV; 1 where both are 0, infinite where SV alone is
-//	same-equivariance          the same of t^-1 a(x, t): feature maps transformed back
+//	transformational variance  TV = mean over x of the standard deviation over t of a(x, t)
+//	sample variance            SV = mean over t of the standard deviation over x of a(x, t)
+//	normalised variance        TV / SV; 1 if both are 0, infinite if only SV is
+//	same-equivariance          TV / SV of t^-1 a(x, t): the inverse transformation of feature maps
 //
-// Deviations are standard deviations with n - 1 in the denominator, which is what the library
-// computes as variance.
+// Standard deviations have n - 1 in the denominator. The library calls them variances.
 
 // variances accumulates the deviations of some units, trajectory by trajectory and step by step.
 type variances struct {
 	units, steps int
 	mean, m2     []float64 // steps x units: over samples
 	within, w2   []float64 // by unit: over the steps of the current trajectory
-	sum          []float64 // by unit: of the deviations over steps
+	sum          []float64 // by unit: sum of the deviations over steps
 }
 
 func newVariances(units, steps int) *variances {
@@ -72,8 +71,7 @@ func (v *variances) sample(u, samples int) float64 {
 	return sum / float64(v.steps)
 }
 
-// VarianceRatio returns a / b as tmeasures defines it: 1 where both are 0, infinite where only b
-// is.
+// VarianceRatio returns a / b as tmeasures defines it: 1 if both are 0, infinite if only b is.
 func VarianceRatio(a, b float64) float64 {
 	switch {
 	case b > 0:
@@ -92,8 +90,8 @@ func (v *variances) all() [][]float64 {
 	return [][]float64{v.mean, v.m2, v.within, v.w2, v.sum}
 }
 
-// moments are the mean and deviation of units over P(x), for a threshold from a normal
-// distribution.
+// moments accumulates the mean and standard deviation of units over the inputs, for a threshold from
+// a normal distribution.
 type moments struct {
 	n        int
 	mean, m2 []float64

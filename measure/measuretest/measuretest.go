@@ -8,7 +8,7 @@
 //
 // A new measure is tested by one call:
 //
-//	measuretest.Run(t, measuretest.Case{Measure: m, Site: site, Clean: z, Moved: moved})
+//	measuretest.Run(t, measuretest.Case{Measure: m, Site: site, Clean: z, Transformed: transformed})
 //	measuretest.RunGrid(t, measuretest.GridCase{Comparison: c, Grid: grid, A: a, B: b})
 //
 // A procedure.Procedure is tested with a Job.

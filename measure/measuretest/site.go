@@ -12,12 +12,12 @@ import (
 // A Case is a measure with data to feed it. The sample at place p of the layout is row p of the
 // tensors.
 type Case struct {
-	Measure   measure.Measure
-	Site      measure.Site
-	Clean     tensor.Tensor // Layout.N x ...
-	Moved     tensor.Tensor // the same, or empty
-	Label     []int         // nil: no labels
-	Tolerance float64       // largest difference of values, relative to the larger of 1 and their size; 0: 1e-9
+	Measure     measure.Measure
+	Site        measure.Site
+	Clean       tensor.Tensor // Layout.N x ...
+	Transformed tensor.Tensor // the same, or empty
+	Label       []int         // nil: no labels
+	Tolerance   float64       // largest difference of values, relative to the larger of 1 and their size; 0: 1e-9
 }
 
 // Run checks the case. The layout should have several blocks with an incomplete last one. A pass
@@ -36,10 +36,10 @@ type siteSubject struct {
 }
 
 func (s *siteSubject) update(places []int) error {
-	b := &measure.Batch{Clean: rows(s.c.Clean, places), Moved: rows(s.c.Moved, places)}
+	b := &measure.Batch{Clean: rows(s.c.Clean, places), Transformed: rows(s.c.Transformed, places)}
 	b.Place, b.Index, b.Label = identify(s.c.Site.Layout, s.c.Label, places)
 	err := s.Update(b)
-	overwrite([][]int{b.Place, b.Index, b.Label}, b.Clean, b.Moved)
+	overwrite([][]int{b.Place, b.Index, b.Label}, b.Clean, b.Transformed)
 	return err
 }
 

@@ -15,9 +15,9 @@ import (
 func Example() {
 	p := []float64{0.9, 0.1, 0.8, 0.2, 0.7, 0.3}
 	q := []float64{0.9, 0.1, 0.6, 0.4, 0.2, 0.8}
-	clean, moved := tensor.New(3, 2), tensor.New(3, 2)
+	clean, transformed := tensor.New(3, 2), tensor.New(3, 2)
 	for i := range p {
-		clean.Data[i], moved.Data[i] = float32(math.Log(p[i])), float32(math.Log(q[i]))
+		clean.Data[i], transformed.Data[i] = float32(math.Log(p[i])), float32(math.Log(q[i]))
 	}
 
 	site := measure.Site{Layout: measure.NewLayout(3), Classes: []string{"cat", "dog"}}
@@ -26,7 +26,7 @@ func Example() {
 		panic(err)
 	}
 	err = a.Update(&measure.Batch{
-		Place: []int{0, 1, 2}, Index: []int{0, 1, 2}, Label: []int{0, 0, 0}, Clean: clean, Moved: moved,
+		Place: []int{0, 1, 2}, Index: []int{0, 1, 2}, Label: []int{0, 0, 0}, Clean: clean, Transformed: transformed,
 	})
 	if err != nil {
 		panic(err)

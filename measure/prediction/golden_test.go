@@ -11,14 +11,15 @@ import (
 )
 
 type golden struct {
-	N, K         int
-	Clean, Moved []float32
-	Label        []int
-	Scores       map[string]float64
-	Null         map[string]float64
-	Class        map[string]map[string]float64
-	Replicates   map[string][]float64
-	Samples      map[string][]float64
+	N, K        int
+	Clean       []float32
+	Transformed []float32 `json:"moved"`
+	Label       []int
+	Scores      map[string]float64
+	Null        map[string]float64
+	Class       map[string]map[string]float64
+	Replicates  map[string][]float64
+	Samples     map[string][]float64
 }
 
 // The golden values are those of testdata/golden.py, which uses PyTorch and SciPy.
@@ -84,7 +85,7 @@ func feed(t *testing.T, m measure.Measure, site measure.Site, g golden) measure.
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Update(batch(g.Clean, g.Moved, g.Label, g.K)); err != nil {
+	if err := a.Update(batch(g.Clean, g.Transformed, g.Label, g.K)); err != nil {
 		t.Fatal(err)
 	}
 	return a

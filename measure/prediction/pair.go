@@ -14,9 +14,9 @@ type Prediction struct {
 	Confidence float64
 }
 
-// Predict returns the prediction of natural log-probabilities of K classes. Minus infinity is a
-// probability of zero. NaN or plus infinity is an error (*measure.NonFinite). So are probabilities
-// whose sum differs from 1 by more than 0.01, for instance logits.
+// Predict returns the prediction for natural log-probabilities of K classes. Minus infinity is a
+// probability of zero. NaN or plus infinity is an error (*measure.NonFinite). It is also an error if
+// the sum of the probabilities differs from 1 by more than 0.01, for instance for logits.
 func Predict(logp []float32) (Prediction, error) { return predict(logp, "") }
 
 func predict(logp []float32, view string) (Prediction, error) {
@@ -37,24 +37,24 @@ func predict(logp []float32, view string) (Prediction, error) {
 }
 
 // predictBoth returns the predictions of both views.
-func predictBoth(clean, moved []float32) (c, m Prediction, err error) {
+func predictBoth(clean, transformed []float32) (c, m Prediction, err error) {
 	if c, err = predict(clean, "clean"); err == nil {
-		m, err = predict(moved, "moved")
+		m, err = predict(transformed, "transformed")
 	}
 	return c, m, err
 }
 
-// EI returns the effective invariance of a pair: sqrt(p q) of the confidences p and q where both
-// predict the same class, and 0 otherwise (Deng, Gould and Zheng 2022, equation 1).
-func EI(clean, moved Prediction) float64 {
-	if clean.Class != moved.Class {
+// EI returns the effective invariance of a pair: sqrt(p q) for the probabilities p and q of the
+// predicted classes if these are the same, else 0 (Deng, Gould and Zheng 2022, equation 1).
+func EI(clean, transformed Prediction) float64 {
+	if clean.Class != transformed.Class {
 		return 0
 	}
-	return math.Sqrt(clean.Confidence * moved.Confidence)
+	return math.Sqrt(clean.Confidence * transformed.Confidence)
 }
 
-// Agreement returns 1 where both predict the same class, and 0 otherwise.
-func Agreement(clean, moved Prediction) float64 { return oneIf(clean.Class == moved.Class) }
+// Agreement returns 1 if both predictions are the same class, else 0.
+func Agreement(clean, transformed Prediction) float64 { return oneIf(clean.Class == transformed.Class) }
 
 func oneIf(b bool) float64 {
 	if b {
@@ -63,23 +63,23 @@ func oneIf(b bool) float64 {
 	return 0
 }
 
-// Divergences are the differences between two distributions p (clean) and q (moved) over the same
+// Divergences are the differences between two distributions p (clean) and q (transformed) over the same
 // classes.
 type Divergences struct {
 	JS float64 // Jensen-Shannon divergence, (KL(p | m) + KL(q | m)) / 2 with m = (p + q) / 2: 0 to ln 2
-	KL float64 // Kullback-Leibler divergence of moved from clean, sum p ln(p / q): at least 0
+	KL float64 // Kullback-Leibler divergence of transformed from clean, sum p ln(p / q): at least 0
 	L2 float64 // Euclidean distance |p - q|: 0 to sqrt 2
 }
 
 // Diverge returns the divergences of two distributions, given as natural log-probabilities of the
 // same K classes.
-func Diverge(clean, moved []float32) Divergences {
+func Diverge(clean, transformed []float32) Divergences {
 	var d Divergences
 	for i := range clean {
 		p, logp := probability(clean[i])
-		q, logq := probability(moved[i])
+		q, logq := probability(transformed[i])
 		if p == q {
-			continue // adds nothing to any of the three
+			continue // both are 0, and so are all three terms
 		}
 		logm := math.Log((p + q) / 2)
 		d.JS += (p*(logp-logm) + q*(logq-logm)) / 2
@@ -94,9 +94,8 @@ func Diverge(clean, moved []float32) Divergences {
 // logTiny is the logarithm of 2^-149, the smallest positive float32.
 const logTiny = -149 * math.Ln2
 
-// probability returns e^logp and its logarithm. A softmax may return a probability of exactly 0 for
-// one that is too small for float32. The logarithm of 0 is then logTiny, so that divergences stay
-// finite.
+// probability returns e^logp and its logarithm. A softmax may return exactly 0 for a probability that
+// is too small for float32. Its logarithm is then logTiny, so that divergences are finite.
 func probability(logp float32) (p, log float64) {
 	log = float64(logp)
 	if math.IsInf(log, -1) {

@@ -1,17 +1,17 @@
 // Package prediction measures whether a classifier's predictions stay the same when its input is
 // transformed.
 //
-// Write p and q for the probabilities (softmax) that a model gives the K classes on x and on T(x).
-// There are three measures, each of means over samples:
+// Let p and q be the probabilities (softmax) of the K classes that a model predicts for x and for
+// T(x). There are three measures; all their statistics are means over samples:
 //
-//   - accuracy: the part of samples whose most probable class is their label, on x (clean), on T(x) (moved), and
-//     clean - moved (drop). It needs labels. In a study without transformations it has clean only.
-//   - effective-invariance (ei): sqrt(max p * max q) where both predict the same class, otherwise 0. It is 1
-//     for predictions that agree with full confidence. It needs no labels. Source: Deng, Gould and Zheng, "On
+//   - accuracy: the fraction of samples whose most probable class is their label, on x (clean), on T(x)
+//     (moved), and clean - moved (drop). It needs labels. In a study without transformations it has clean only.
+//   - effective-invariance (ei): sqrt(max p * max q) if both predict the same class, else 0. It is 1 for
+//     predictions of the same class with probability 1. It needs no labels. Source: Deng, Gould and Zheng, "On
 //     the Strong Correlation Between Model Invariance and Generalization", 2022, equation 1.
 //   - prediction-divergence: js, the Jensen-Shannon divergence in nats (not its square root, which some
-//     libraries call the Jensen-Shannon distance); kl, the Kullback-Leibler divergence of moved from clean; l2,
-//     the Euclidean distance |p - q|; agreement, the part of samples whose predicted class is the same. Of
+//     libraries call the Jensen-Shannon distance); kl, the Kullback-Leibler divergence KL(p | q); l2, the
+//     Euclidean distance |p - q|; agreement, the fraction of samples whose predicted class is the same. Of
 //     equally probable classes the first is the predicted one.
 //
 // The null of ei and of prediction-divergence is the same mean over shuffled pairs, x of one sample
@@ -19,13 +19,14 @@
 // tenth of such pairs.
 //
 // Intervals are Wilson's for proportions (clean, moved, agreement) and a delete-group jackknife for
-// the other statistics, clipped to their ranges. If the correctness of no sample changes, drop is
-// 0, and its interval is that of the part of samples whose correctness changes, on both sides of 0.
+// the other statistics, clipped to their ranges. If the correctness of no sample changes, drop is 0.
+// Its interval is then symmetric, with Wilson's upper bound of the fraction of samples whose
+// correctness changes.
 //
 // Predict, EI and Diverge compute the terms for a single sample:
 //
 //	p, err := prediction.Predict(clean) // natural log-probabilities of K classes
-//	q, err := prediction.Predict(moved)
+//	q, err := prediction.Predict(transformed)
 //	ei := prediction.EI(p, q)
 package prediction
 
@@ -38,15 +39,15 @@ import (
 
 // Settings configure each measure of this package.
 type Settings struct {
-	PerClass bool `key:"per-class" json:"per-class" default:"false" doc:"also give the scores of each class of labels"`
+	PerClass bool `key:"per-class" json:"per-class" default:"false" doc:"also compute scores for each class of labels"`
 }
 
-// predictionColumns keep both predictions of a sample.
+// predictionColumns store both predictions of a sample.
 var predictionColumns = []paired.Column{
 	{Sample: "predicted-clean"},
-	{Sample: "predicted-moved", Moved: true},
+	{Sample: "predicted-moved", Transformed: true},
 	{Sample: "confidence-clean"},
-	{Sample: "confidence-moved", Moved: true},
+	{Sample: "confidence-moved", Transformed: true},
 }
 
 // Accuracy returns the measure accuracy with the statistics clean, moved and drop. The per-sample
@@ -55,11 +56,11 @@ var predictionColumns = []paired.Column{
 func Accuracy(s Settings) measure.Measure {
 	return paired.New(paired.Spec{
 		Descriptor: AccuracyDescriptor(), Version: 1, StateVersion: 2, Settings: s, PerClass: s.PerClass, Pair: accuracyPair,
-		Needs: measure.Needs{Prediction: true, Labels: true, Moved: true, CleanServes: true},
+		Needs: measure.Needs{Prediction: true, Labels: true, Transformed: true, CleanServes: true},
 		Columns: slices.Concat([]paired.Column{
 			{Statistic: "clean", Sample: "correct-clean", Proportion: true, Guessed: true},
-			{Statistic: "moved", Sample: "correct-moved", Proportion: true, Moved: true},
-			{Statistic: "drop", Difference: true, Moved: true},
+			{Statistic: "moved", Sample: "correct-moved", Proportion: true, Transformed: true},
+			{Statistic: "drop", Difference: true, Transformed: true},
 		}, predictionColumns),
 	})
 }
@@ -70,8 +71,8 @@ func Accuracy(s Settings) measure.Measure {
 func EffectiveInvariance(s Settings) measure.Measure {
 	return paired.New(paired.Spec{
 		Descriptor: EffectiveInvarianceDescriptor(), Version: 1, StateVersion: 2, Settings: s, PerClass: s.PerClass, Pair: invariancePair,
-		Needs:   measure.Needs{Prediction: true, Moved: true},
-		Columns: slices.Concat([]paired.Column{{Statistic: "ei", Sample: "ei", Moved: true}}, predictionColumns),
+		Needs:   measure.Needs{Prediction: true, Transformed: true},
+		Columns: slices.Concat([]paired.Column{{Statistic: "ei", Sample: "ei", Transformed: true}}, predictionColumns),
 	})
 }
 
@@ -80,26 +81,26 @@ func EffectiveInvariance(s Settings) measure.Measure {
 func Divergence(s Settings) measure.Measure {
 	return paired.New(paired.Spec{
 		Descriptor: DivergenceDescriptor(), Version: 1, StateVersion: 2, Settings: s, PerClass: s.PerClass, Pair: divergencePair,
-		Needs: measure.Needs{Prediction: true, Moved: true},
+		Needs: measure.Needs{Prediction: true, Transformed: true},
 		Columns: []paired.Column{
-			{Statistic: "js", Sample: "js", Moved: true},
-			{Statistic: "kl", Sample: "kl", Moved: true},
-			{Statistic: "l2", Sample: "l2", Moved: true},
-			{Statistic: "agreement", Sample: "agreement", Proportion: true, Moved: true},
+			{Statistic: "js", Sample: "js", Transformed: true},
+			{Statistic: "kl", Sample: "kl", Transformed: true},
+			{Statistic: "l2", Sample: "l2", Transformed: true},
+			{Statistic: "agreement", Sample: "agreement", Proportion: true, Transformed: true},
 		},
 	})
 }
 
-// accuracyPair computes the columns of Accuracy. Those of the moved view are zero where there is
+// accuracyPair computes the columns of Accuracy. Those of the transformed view are zero if there is
 // none.
-func accuracyPair(out []float64, label int, clean, moved []float32) error {
+func accuracyPair(out []float64, label int, clean, transformed []float32) error {
 	c, err := predict(clean, "clean")
 	if err != nil {
 		return err
 	}
 	var m Prediction
-	if moved != nil {
-		if m, err = predict(moved, "moved"); err != nil {
+	if transformed != nil {
+		if m, err = predict(transformed, "transformed"); err != nil {
 			return err
 		}
 	}
@@ -108,18 +109,18 @@ func accuracyPair(out []float64, label int, clean, moved []float32) error {
 	return nil
 }
 
-func invariancePair(out []float64, _ int, clean, moved []float32) error {
-	c, m, err := predictBoth(clean, moved)
+func invariancePair(out []float64, _ int, clean, transformed []float32) error {
+	c, m, err := predictBoth(clean, transformed)
 	copy(out, []float64{EI(c, m), float64(c.Class), float64(m.Class), c.Confidence, m.Confidence})
 	return err
 }
 
-func divergencePair(out []float64, _ int, clean, moved []float32) error {
-	c, m, err := predictBoth(clean, moved)
+func divergencePair(out []float64, _ int, clean, transformed []float32) error {
+	c, m, err := predictBoth(clean, transformed)
 	if err != nil {
 		return err
 	}
-	d := Diverge(clean, moved)
+	d := Diverge(clean, transformed)
 	copy(out, []float64{d.JS, d.KL, d.L2, Agreement(c, m)})
 	return nil
 }

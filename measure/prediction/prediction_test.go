@@ -48,9 +48,9 @@ func classes(k int) []string {
 	return out
 }
 
-// random returns predictions of n samples over k classes and labels. The moved predictions are near
+// random returns predictions of n samples over k classes and labels. The transformed predictions are near
 // the clean ones, and the labels are often the predicted classes.
-func random(n, k int, seed uint64) (clean, moved tensor.Tensor, label []int) {
+func random(n, k int, seed uint64) (clean, transformed tensor.Tensor, label []int) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	a, b := make([]float32, n*k), make([]float32, n*k)
 	for i := range a {
@@ -62,8 +62,8 @@ func random(n, k int, seed uint64) (clean, moved tensor.Tensor, label []int) {
 		label = append(label, i%k)
 	}
 	clean, _ = tensor.From(logSoftmax(a, k), n, k)
-	moved, _ = tensor.From(logSoftmax(b, k), n, k)
-	return clean, moved, label
+	transformed, _ = tensor.From(logSoftmax(b, k), n, k)
+	return clean, transformed, label
 }
 
 func measures(s prediction.Settings) []measure.Measure {
@@ -73,13 +73,13 @@ func measures(s prediction.Settings) []measure.Measure {
 func TestContract(t *testing.T) {
 	t.Parallel()
 	const n, k = 205, 4
-	clean, moved, label := random(n, k, 1)
+	clean, transformed, label := random(n, k, 1)
 	for _, perClass := range []bool{false, true} {
 		for _, m := range measures(prediction.Settings{PerClass: perClass}) {
 			site := measure.Site{Layout: measure.NewLayout(n), Classes: classes(k), KeepSamples: perClass}
 			t.Run(fmt.Sprintf("%s/per class %v", m.Name(), perClass), func(t *testing.T) {
 				t.Parallel()
-				measuretest.Run(t, measuretest.Case{Measure: m, Site: site, Clean: clean, Moved: moved, Label: label})
+				measuretest.Run(t, measuretest.Case{Measure: m, Site: site, Clean: clean, Transformed: transformed, Label: label})
 			})
 		}
 	}
@@ -95,10 +95,10 @@ func TestContract(t *testing.T) {
 func TestPairsByHand(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
-		name         string
-		clean, moved []float32
-		ei, js, kl   float64
-		l2, agree    float64
+		name               string
+		clean, transformed []float32
+		ei, js, kl         float64
+		l2, agree          float64
 	}{
 		{"the same, confident", logs(1, 0), logs(1, 0), 1, 0, 0, 0, 1},
 		{"the same, unsure", logs(.4, .3, .3), logs(.4, .3, .3), .4, 0, 0, 0, 1},
@@ -117,11 +117,11 @@ func TestPairsByHand(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			q, err := prediction.Predict(c.moved)
+			q, err := prediction.Predict(c.transformed)
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := prediction.Diverge(c.clean, c.moved)
+			d := prediction.Diverge(c.clean, c.transformed)
 			got := []float64{prediction.EI(p, q), d.JS, d.KL, d.L2, prediction.Agreement(p, q)}
 			for i, want := range []float64{c.ei, c.js, c.kl, c.l2, c.agree} {
 				if math.Abs(got[i]-want) > 1e-6 {
@@ -152,14 +152,14 @@ func TestAlgebraOfDivergences(t *testing.T) {
 	})
 }
 
-func batch(clean, moved []float32, label []int, k int) *measure.Batch {
+func batch(clean, transformed []float32, label []int, k int) *measure.Batch {
 	b := &measure.Batch{Label: label}
 	for i := range label {
 		b.Place, b.Index = append(b.Place, i), append(b.Index, i)
 	}
 	b.Clean, _ = tensor.From(clean, len(label), k)
-	if moved != nil {
-		b.Moved, _ = tensor.From(moved, len(label), k)
+	if transformed != nil {
+		b.Transformed, _ = tensor.From(transformed, len(label), k)
 	}
 	return b
 }
@@ -168,20 +168,20 @@ func TestErrors(t *testing.T) {
 	t.Parallel()
 	nan, good := float32(math.NaN()), logs(.5, .5)
 	cases := []struct {
-		name         string
-		measure      measure.Measure
-		clean, moved []float32
-		label        int
-		want         string
+		name               string
+		measure            measure.Measure
+		clean, transformed []float32
+		label              int
+		want               string
 	}{
 		{"NaN", prediction.Divergence(prediction.Settings{}), logs(.5, math.NaN()), good, 0, "NaN or infinity in the activations of sample 0 (clean view)"},
-		{"NaN first", prediction.EffectiveInvariance(prediction.Settings{}), good, []float32{nan, 0}, 0, "NaN or infinity in the activations of sample 0 (moved view)"},
-		{"infinity", prediction.Accuracy(prediction.Settings{}), good, []float32{float32(math.Inf(1)), 0}, 0, "NaN or infinity in the activations of sample 0 (moved view)"},
+		{"NaN first", prediction.EffectiveInvariance(prediction.Settings{}), good, []float32{nan, 0}, 0, "NaN or infinity in the activations of sample 0 (transformed view)"},
+		{"infinity", prediction.Accuracy(prediction.Settings{}), good, []float32{float32(math.Inf(1)), 0}, 0, "NaN or infinity in the activations of sample 0 (transformed view)"},
 		{"logits", prediction.Divergence(prediction.Settings{}), []float32{2, 3}, good, 0, "sample 0: the prediction is not a distribution: its 2 probabilities add up to 27.47"},
 		{"label too large", prediction.Accuracy(prediction.Settings{}), good, good, 2, "sample 0 has label 2; the model has 2 classes"},
 		{"label negative", prediction.EffectiveInvariance(prediction.Settings{PerClass: true}), good, good, -3, "sample 0 has label -3"},
 		{"no label", prediction.Accuracy(prediction.Settings{}), good, good, dataset.NoLabel, "sample 0 has no label"},
-		{"no moved view", prediction.EffectiveInvariance(prediction.Settings{}), good, nil, 0, "no moved view"},
+		{"no transformed view", prediction.EffectiveInvariance(prediction.Settings{}), good, nil, 0, "no transformed view"},
 		{"other classes", prediction.Divergence(prediction.Settings{}), logs(.2, .3, .5), logs(.2, .3, .5), 0, "a prediction of 3 values for a model of 2 classes"},
 	}
 	for _, c := range cases {
@@ -191,7 +191,7 @@ func TestErrors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = a.Update(batch(c.clean, c.moved, []int{c.label}, len(c.clean)))
+			err = a.Update(batch(c.clean, c.transformed, []int{c.label}, len(c.clean)))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v does not contain %q", err, c.want)
 			}
@@ -234,9 +234,9 @@ func TestNullOfRandomModel(t *testing.T) {
 	other, _, _ := random(n, k, 4)
 	site := measure.Site{Layout: measure.NewLayout(n), Classes: classes(k)}
 	for _, c := range []struct {
-		name  string
-		moved tensor.Tensor
-		value float64
+		name        string
+		transformed tensor.Tensor
+		value       float64
 	}{{"invariant", clean, 1}, {"unrelated", other, 0}} {
 		a, err := prediction.Divergence(prediction.Settings{}).New(site)
 		if err != nil {
@@ -244,17 +244,17 @@ func TestNullOfRandomModel(t *testing.T) {
 		}
 		// Clean classes cycle with the sample, so an unrelated prediction is one whose cycle is out
 		// of step.
-		moved := c.moved
+		transformed := c.transformed
 		if c.name == "unrelated" {
-			moved = moved.Clone()
+			transformed = transformed.Clone()
 			rand.New(rand.NewPCG(1, 2)).Shuffle(n, func(i, j int) {
 				for x := range k {
 					p, q := i*k+x, j*k+x
-					moved.Data[p], moved.Data[q] = moved.Data[q], moved.Data[p]
+					transformed.Data[p], transformed.Data[q] = transformed.Data[q], transformed.Data[p]
 				}
 			})
 		}
-		if err := a.Update(batch(clean.Data, moved.Data, label, k)); err != nil {
+		if err := a.Update(batch(clean.Data, transformed.Data, label, k)); err != nil {
 			t.Fatal(err)
 		}
 		scores, _ := a.Scores()
@@ -284,9 +284,9 @@ func TestCoverage(t *testing.T) {
 			confidence := .5 + .5*r.Float64()
 			g.Clean = append(g.Clean, logs(confidence, 1-confidence)...)
 			if r.Float64() < .7 {
-				g.Moved = append(g.Moved, logs(confidence, 1-confidence)...)
+				g.Transformed = append(g.Transformed, logs(confidence, 1-confidence)...)
 			} else {
-				g.Moved = append(g.Moved, logs(1-confidence, confidence)...)
+				g.Transformed = append(g.Transformed, logs(1-confidence, confidence)...)
 			}
 		}
 		site := measure.Site{Layout: measure.NewLayout(n), Classes: classes(2)}
@@ -321,8 +321,8 @@ func TestSkip(t *testing.T) {
 func BenchmarkDivergence(b *testing.B) {
 	for _, k := range []int{10, 1000} {
 		b.Run(fmt.Sprintf("%d classes", k), func(b *testing.B) {
-			clean, moved, label := random(64, k, 1)
-			batch := batch(clean.Data, moved.Data, label, k)
+			clean, transformed, label := random(64, k, 1)
+			batch := batch(clean.Data, transformed.Data, label, k)
 			a, err := prediction.Divergence(prediction.Settings{}).New(measure.Site{Layout: measure.NewLayout(64), Classes: classes(k)})
 			if err != nil {
 				b.Fatal(err)

@@ -1,12 +1,12 @@
-// Package procedure defines measures that cannot be accumulators: they work in steps on samples
-// that they hold, such as the inversion of a representation or the training of a probe.
+// Package procedure defines measures that do not accumulate statistics in one pass: they work in
+// steps on samples in memory, such as the inversion of a representation or the training of a probe.
 //
-// A Procedure is given a Job: one or two models with their layers, a source of samples, and a
+// A Procedure runs a Job: one or two models with their layers, a source of samples, and a
 // checkpoint. A procedure that needs a transformation gets all its values or its range, so that it
-// can follow a sample along a trajectory or draw a value for each sample. It runs until it has its
-// scores or its context ends. A later run restores the checkpoint and continues. Procedures are
-// seeded and repeatable on one machine: a resumed run gives exactly the scores of an uninterrupted
-// one.
+// can follow a sample along a trajectory or draw a value for each sample. It runs until its scores
+// are computed or its context ends. A later run restores the checkpoint and continues. Procedures
+// are seeded and reproducible on one machine: a resumed run gives exactly the scores of an
+// uninterrupted one.
 //
 // For example, to run a procedure on a job:
 //
@@ -28,87 +28,88 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// A Procedure is a measure that works in steps on samples that it holds.
+// A Procedure is a measure that works in steps on samples in memory.
 type Procedure interface {
 	measure.Method
-	// Needs returns what a job must have.
+	// Needs returns the requirements on jobs.
 	Needs() Needs
-	// Skip returns why a job cannot be run (no class scores, layers that cannot be compared), or
-	// "". It depends on models, layers and Source.Len only and reads no samples.
+	// Skip returns why a job cannot be run (for example, a model without class scores), or "". It
+	// depends on models, layers and Source.Len only and does not read samples.
 	Skip(j *Job) string
 	// Work estimates the work in forward passes of one sample; a step with a gradient counts as
-	// three. Like Skip it reads no samples.
+	// three. It does not read samples.
 	Work(j *Job) int64
-	// Run runs the job. When the context ends, it saves a checkpoint and returns the context's
-	// error within a second.
+	// Run runs the job. If the context ends, it saves a checkpoint and returns the context's error
+	// within about a second.
 	Run(ctx context.Context, j *Job) ([]measure.PairScore, error)
 }
 
-// Needs is what a procedure needs of its jobs.
+// Needs describes the requirements of a procedure on its jobs.
 type Needs struct {
-	Pair        bool // two models: a is the reference, b the other; else one
+	Pair        bool // two models, a reference A and another one B; else one
 	Directional bool // the scores of (a, b) differ from those of (b, a)
-	Labels      bool // samples must carry labels
-	Prediction  bool // the models must score classes
+	Labels      bool // samples must have labels
+	Prediction  bool // models must have class scores
 	Transform   bool // a transformation: one job for each of the study, with all its values
-	// OwnTrajectories, beside Transform: data whose samples lie on trajectories of their own, as
-	// gratings and video do, serve without a transformation, in one job with no Job.Transform.
+	// OwnTrajectories, with Transform: data whose samples form trajectories, such as gratings and
+	// video, can also be used without a transformation, in one job without Job.Transform.
 	OwnTrajectories bool
-	// how layers are paired where the study does not say: see Pairings. "": the procedure reads
-	// none
+	// Layers is how layers are paired by default: Penultimate, Same or Grid. "": the procedure reads
+	// no layers.
 	Layers string
-	// largest number of samples, the first of the study's keyed order; 0: all
+	// Samples is the largest number of samples, taken in the study's random order; 0: all.
 	Samples int
-	// NewSamples, beside Samples: each trial takes the next samples of the order, from its start again
-	// at the end.
+	// NewSamples, with Samples: each trial uses the next samples of the order, which is cyclic.
 	NewSamples bool
 }
 
 // Values of Needs.Layers: how layers of two models are paired.
 const (
 	Penultimate = "penultimate" // the input of the last matrix product of each model
-	Same        = "same"        // by name where both have the same names, else by position
+	Same        = "same"        // by name if both models have the same names, else by order
 	Grid        = "grid"        // every layer with every layer
 )
 
 // A Job is one run of a procedure.
 type Job struct {
 	A, B Subject // B is the zero Subject unless Needs.Pair
-	// which of A.Layers with which of B.Layers; without a pair of models, {i, i} for each layer
+	// Pairs are the compared layers, as indices into A.Layers and B.Layers. Without B, {i, i} for
+	// each layer.
 	Pairs [][2]int
-	Key   measure.Key // key of all random draws; Trial distinguishes repetitions
-	// Transform is the transformation that the job concerns; nil unless Needs.Transform. The
-	// samples are not transformed: a procedure applies the Op that Draw returns.
+	Key   measure.Key // seeds all random draws; Trial distinguishes repetitions
+	// Transform is the transformation of the job; nil unless Needs.Transform. The samples of Data are
+	// not transformed: the procedure must apply the Op that Draw returns.
 	Transform *Transform
-	// the samples, in the study's keyed order, no more than Needs.Samples; labels are outputs of
-	// model A
+	// Data holds the samples in the study's random order, at most Needs.Samples. Labels are indices
+	// of outputs of model A.
 	Data dataset.Source
-	// Repeated reports whether an earlier trial takes some of the samples too, though each should take
-	// new ones.
+	// Repeated reports whether an earlier trial uses some of the samples too, although every trial
+	// should use new ones.
 	Repeated bool
-	// Read reads the samples at the given places of Data, in order, framed. Those that cannot be
-	// read are left out, noted in the run's record, and an error where they are more than 1 %.
+	// Read reads the samples at the given positions of Data, in order, framed as f. Samples that
+	// cannot be read are left out and recorded. If they are more than 1 %, it returns an error.
 	Read func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error)
 
 	Checkpoint train.Checkpoint
-	// Shared stores results that jobs of a study with different B have in common, such as the
-	// inversion of a layer of A that several models are compared with: the first job saves it and
-	// the others load it. It distinguishes model A, data and trial; key must distinguish the rest.
-	// It may be nil.
+	// Shared returns a checkpoint for a result that jobs with different B have in common, such as the
+	// inversion of a layer of A: the first job saves it and the others load it. Checkpoints are
+	// separate for each model A, data and trial; key must describe all else that the result depends
+	// on. Shared may be nil.
 	Shared func(key string) train.Checkpoint
 	// Units and Curves store the results of single units. Each may be called several times, and may
 	// be nil.
 	Units  func([]measure.UnitScore) error
 	Curves func([]measure.UnitResponse) error
 
-	// Store stores representations that jobs, measures and runs have in common; may be nil.
+	// Store stores representations that jobs, measures and runs share; it may be nil.
 	Store *features.Store
-	// done of Work, and what else to show, such as the current distance; never nil
+	// Progress is called with the work that is done, in the units of Work, and a note for display,
+	// such as the current distance. It is not nil.
 	Progress func(done int64, note string)
 	Runtime  *ort.Runtime
 	Threads  int    // of the engine; 0: all cores
 	Device   string // of the engine; "": cpu
-	Memory   int64  // bytes that may be held; results do not depend on it
+	Memory   int64  // memory that may be used, in bytes; results do not depend on it
 }
 
 // A Subject is a model with the layers to measure.

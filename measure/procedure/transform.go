@@ -10,27 +10,27 @@ import (
 type Transform struct {
 	Name     string
 	Identity string  // identifies the transformation with its settings
-	PerTrial bool    // drawn once for a trial; else anew for each sample
-	Values   []Value // one for each value of a list; else one, which may have a range
-	// Range is what the number that describes a draw (transform.Parameter) lies within, over all
-	// values; nil where there is no such number.
+	PerTrial bool    // drawn once for a trial; else separately for each sample
+	Values   []Value // one for each value of a list; else a single one, which may have a range
+	// Range is the range of the parameter of draws (transform.Parameter) over all values; nil if
+	// draws have no numeric parameter.
 	Range *transform.Distribution
 }
 
-// A Value is one value of a transformation, or its range.
+// A Value is one value of a list of values of a transformation, or the whole transformation.
 type Value struct {
-	Parameter string // as in scores; "" where there is no list
+	Parameter string // as in scores; "" if there is no list
 	Transform transform.Transform
 }
 
-// Draw returns the Op of a value for the sample with an index in the source. It is the one that
-// accumulators with the same key get. All values of a list are drawn with the same noise.
+// Draw returns the Op of a value for the sample with the given index in the data. It is the same that
+// is applied for accumulators with the same key. All values of a list use the same random numbers.
 func (t *Transform) Draw(k measure.Key, value, index int) transform.Op {
 	return Draw(t.Values[value].Transform, t.PerTrial, k, index)
 }
 
-// Draw returns the Op of a transformation for a sample. A transformation that is drawn once for a
-// trial has the same parameters for all samples, and separate noise for each.
+// Draw returns the Op of a transformation for the sample with the given index in the data. If
+// perTrial is set, the parameters are the same for all samples of a trial, but noise is not.
 func Draw(t transform.Transform, perTrial bool, k measure.Key, index int) transform.Op {
 	if !perTrial {
 		return t.Draw(seed.Rand(k.Seed, "transform", k.Data, k.Transform, k.Trial, index))

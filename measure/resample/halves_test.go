@@ -2,12 +2,12 @@ package resample
 
 import "testing"
 
-// Any two groups are in a set together as often as ten sets allow, and all groups and sets have
-// five.
+// Any two groups are in the same half about as often as in different halves. Every half has five
+// groups, and every group is in five halves.
 func TestHalfSamplesAreBalanced(t *testing.T) {
 	t.Parallel()
-	at := func(set, group int) int {
-		if InHalf(set, group) {
+	sign := func(half, group int) int {
+		if InHalf(half, group) {
 			return 1
 		}
 		return -1
@@ -15,21 +15,21 @@ func TestHalfSamplesAreBalanced(t *testing.T) {
 	for i := range HalfGroups {
 		row, column, others := 0, 0, 0
 		for j := range HalfGroups {
-			row += at(i, j)
-			column += at(j, i)
-			together := 0
+			row += sign(i, j)
+			column += sign(j, i)
+			product := 0
 			for k := range HalfGroups {
-				together += at(k, i) * at(k, j)
+				product += sign(k, i) * sign(k, j)
 			}
-			if i != j && (together < -2 || together > 2) {
-				t.Errorf("groups %d and %d are together %d times more than apart", i, j, together)
+			if i != j && (product < -2 || product > 2) {
+				t.Errorf("groups %d and %d: the sum of products of signs = %d, want -2 to 2", i, j, product)
 			}
 			if i != j {
-				others += together
+				others += product
 			}
 		}
 		if row != 0 || column != 0 || others != -HalfGroups {
-			t.Errorf("set and group %d: %d and %d more than half, and %d with the others", i, row, column, others)
+			t.Errorf("sums of signs of half and of group %d = %d and %d, want 0; of products with other groups %d, want %d", i, row, column, others, -HalfGroups)
 		}
 	}
 }

@@ -6,25 +6,24 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Cutoff is where the eigenvalues of a scatter are cut off: the K largest hold a fraction of
-// their sum.
+// A Cutoff describes the choice of a rank K: the K largest eigenvalues of a scatter matrix have at
+// least a given fraction of the sum of all.
 //
-// Ranks are whole numbers, so a score of K dimensions jumps where the fraction is reached near a
-// whole number, and other samples may have another K. To account for that, eigenvalues are counted
-// in parts.
+// K is an integer, so on other samples it may differ by one or more, and a score of K dimensions
+// jumps with it. To estimate this variation, FractionalRank interpolates between integers.
 type Cutoff struct {
-	K        int
-	Values   []float64 // eigenvalues, descending, K of them or more
-	Fraction float64   // of the sum that was asked for
-	Total    float64   // the sum of all eigenvalues
+	K        int       // the rank
+	Values   []float64 // eigenvalues, descending, at least K of them
+	Fraction float64   // the given fraction of Total
+	Total    float64   // sum of all eigenvalues
 }
 
-// CountLeading returns how many of the values, from the first on, add up to at least sum: all of
-// them where they do not.
+// CountLeading returns the smallest k for which the first k values add up to at least sum, or
+// len(values) if there is none.
 func CountLeading(values []float64, sum float64) int {
-	var part float64
+	var partial float64
 	for i, v := range values {
-		if part += v; part >= sum {
+		if partial += v; partial >= sum {
 			return i + 1
 		}
 	}
@@ -40,65 +39,67 @@ func SumPositive(values []float64) float64 {
 	return sum
 }
 
-// FractionalRank returns where the fraction is reached if eigenvalues are counted in parts: above K
-// - 1 and at most K. It is K where the fraction is not reached, for what is left is rounding.
+// FractionalRank returns the rank at which the partial sum of eigenvalues, interpolated linearly
+// between integers, reaches the fraction: more than K - 1 and at most K. It is K if the fraction is
+// not reached, since the difference is then due to rounding.
 func (c Cutoff) FractionalRank() float64 {
 	if c.K == 0 {
 		return 0
 	}
-	lacking := c.Fraction * c.Total
+	remaining := c.Fraction * c.Total
 	for _, v := range c.Values[:c.K-1] {
-		lacking -= v
+		remaining -= v
 	}
-	last := max(lacking/c.Values[c.K-1], 0)
-	if last > 1-1e-6 { // for instance where the fraction is 1
+	last := max(remaining/c.Values[c.K-1], 0)
+	if last > 1-1e-6 { // for instance if the fraction is 1
 		last = 1
 	}
 	return float64(c.K-1) + last
 }
 
-// Influence returns what some observations add to FractionalRank, to first order, where they are
-// counted twice. squares holds the summed squares of their coordinates in the first K axes, and
-// total is their summed variance, both about the mean of all observations.
+// Influence returns the change of FractionalRank, to first order, if some observations are counted
+// twice. squares holds the sums of their squared coordinates along the first K axes, and total the
+// sum over all axes, both about the mean of all observations.
 func (c Cutoff) Influence(squares []float64, total float64) float64 {
 	last := c.FractionalRank() - float64(c.K-1)
 	if last == 1 { // further eigenvalues do not matter
 		return 0
 	}
-	lacking := c.Fraction * total
+	remaining := c.Fraction * total
 	for _, v := range squares[:c.K-1] {
-		lacking -= v
+		remaining -= v
 	}
-	return (lacking - last*squares[c.K-1]) / c.Values[c.K-1]
+	return (remaining - last*squares[c.K-1]) / c.Values[c.K-1]
 }
 
-// Ranks are the numbers of dimensions of two subspaces, counted in parts, or differences of them.
+// Ranks holds the fractional ranks of two subspaces, or differences of such ranks.
 type Ranks struct{ X, Y float64 }
 
 func (r Ranks) plus(o Ranks) Ranks { return Ranks{r.X + o.X, r.Y + o.Y} }
 
-// A RankSlope is what a score gains for each dimension of the smaller and of the larger of two
-// subspaces. The smaller one says how many canonical correlations there are.
+// A RankSlope holds the derivatives of a score with respect to the smaller and the larger of the
+// ranks of two subspaces. The smaller rank is the number of canonical correlations.
 type RankSlope struct{ Smaller, Larger float64 }
 
 func (s RankSlope) at(r Ranks) float64 { return s.Smaller*min(r.X, r.Y) + s.Larger*max(r.X, r.Y) }
 
-// NewRankSlope returns the slope of a score that is full at the ranks p and q, and nearby at their
-// NearbyRanks.
-func NewRankSlope(p, q, most int, full float64, nearby [2]float64) RankSlope {
-	var by [2]float64
-	for i, k := range NearbyRanks(p, q, most) {
-		by[i] = ratio(nearby[i]-full, float64(k[0]+k[1]-p-q))
+// NewRankSlope returns the slope of a score by finite differences. full is the score at the ranks p
+// and q, and nearby holds the scores at NearbyRanks(p, q, maxP).
+func NewRankSlope(p, q, maxP int, full float64, nearby [2]float64) RankSlope {
+	var slopes [2]float64
+	for i, k := range NearbyRanks(p, q, maxP) {
+		slopes[i] = ratio(nearby[i]-full, float64(k[0]+k[1]-p-q))
 	}
-	return RankSlope{Smaller: by[0], Larger: by[1]}
+	return RankSlope{Smaller: slopes[0], Larger: slopes[1]}
 }
 
-// NearbyRanks returns the ranks at which to compute a score for NewRankSlope: a fiftieth fewer of
-// the smaller of p and q, or of q where they are equal; and fewer of the larger, or more of p, of
-// which there are most. They are p and q themselves where there are none.
-func NearbyRanks(p, q, most int) [2][2]int {
+// NearbyRanks returns two pairs of ranks near p and q, at which NewRankSlope needs the score. In the
+// first pair the smaller of p and q (q if they are equal) is reduced by a fiftieth, but at least 1.
+// In the second pair the larger one is reduced, but not below the smaller one. If they are equal, p
+// is increased instead, to at most maxP. A pair is p and q themselves if there is no such rank.
+func NearbyRanks(p, q, maxP int) [2][2]int {
 	step := max(1, min(p, q)/50)
-	out := [2][2]int{{p, q - step}, {p + min(step, most-p), q}}
+	out := [2][2]int{{p, q - step}, {p + min(step, maxP-p), q}}
 	switch {
 	case p < q:
 		out = [2][2]int{{p - step, q}, {p, q - min(step, q-p)}}
@@ -111,26 +112,26 @@ func NearbyRanks(p, q, most int) [2][2]int {
 	return out
 }
 
-// A RankSpread is how far the fractional ranks of other samples lie from those of these: normal,
-// with the covariance of the replicates.
+// A RankSpread is the estimated sampling distribution of the fractional ranks of two subspaces:
+// normal, with the jackknife's estimate of the covariance.
 type RankSpread struct {
-	ranks Ranks
+	ranks Ranks        // of all observations
 	l     [3]float64   // Cholesky factor of the covariance: x = l[0] z, y = l[1] z + l[2] z'
-	where [][2]float64 // z and z' of the replicates
+	coord [][2]float64 // z and z' of the replicates
 }
 
-// NewRankSpread returns the spread around the fractional ranks of all n observations. Replicate i
-// leaves out left[i] of them, which changes the ranks by moves[i]. They weigh as Jackknife weighs
-// them.
-func NewRankSpread(ranks Ranks, moves []Ranks, left []int, n int) RankSpread {
+// NewRankSpread returns the spread of the fractional ranks of all n observations. Replicate i leaves
+// out left[i] observations, which changes the ranks by changes[i]. The replicates are weighted as by
+// Jackknife.
+func NewRankSpread(ranks Ranks, changes []Ranks, left []int, n int) RankSpread {
 	s := RankSpread{ranks: ranks}
-	count := float64(len(moves))
+	count := float64(len(changes))
 	var mean Ranks
-	for _, m := range moves {
+	for _, m := range changes {
 		mean = mean.plus(Ranks{m.X / count, m.Y / count})
 	}
 	var xx, xy, yy float64
-	for i, m := range moves {
+	for i, m := range changes {
 		weight := (float64(n)/float64(left[i]) - 1) / count
 		x, y := m.X-mean.X, m.Y-mean.Y
 		xx, xy, yy = xx+weight*x*x, xy+weight*x*y, yy+weight*y*y
@@ -138,16 +139,17 @@ func NewRankSpread(ranks Ranks, moves []Ranks, left []int, n int) RankSpread {
 	s.l[0] = math.Sqrt(xx)
 	s.l[1] = ratio(xy, s.l[0])
 	s.l[2] = math.Sqrt(max(yy-s.l[1]*s.l[1], 0))
-	if s.l[2] < 1e-3*math.Sqrt(yy) { // both ranks vary together
+	if s.l[2] < 1e-3*math.Sqrt(yy) { // the ranks are perfectly correlated
 		s.l[2] = 0
 	}
-	for _, m := range moves {
+	for _, m := range changes {
 		z := ratio(m.X-mean.X, s.l[0])
-		s.where = append(s.where, [2]float64{z, ratio(m.Y-mean.Y-s.l[1]*z, s.l[2])})
+		s.coord = append(s.coord, [2]float64{z, ratio(m.Y-mean.Y-s.l[1]*z, s.l[2])})
 	}
 	return s
 }
 
+// ratio returns a / b, or 0 if b is 0.
 func ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0
@@ -160,37 +162,38 @@ func (s RankSpread) at(z, z1 float64) Ranks {
 	return s.ranks.plus(Ranks{s.l[0] * z, s.l[1]*z + s.l[2]*z1})
 }
 
-// Shifts returns what is to be added to the replicates of a score for the ranks that other samples
-// have. How far their ranks lie from these has twice the variance of the spread, since the ranks of
-// these samples vary too. What that would add if ranks were not rounded is subtracted again, for
-// the replicates show it already.
+// Shifts returns corrections to add to the replicates of a score, so that its interval includes the
+// variation of the integer ranks over samples. Ranks of other samples differ from these ranks with
+// twice the variance of the spread, since these ranks vary too. From the variance of the score at
+// the rounded ranks Shifts subtracts that at the fractional ranks (with the variance of the spread),
+// which the replicates already have.
 func (s RankSpread) Shifts(score RankSlope) []float64 {
-	const side = 61
-	var z [side]float64
+	const points = 61
+	var z [points]float64 // quantiles of the normal distribution
 	for i := range z {
-		z[i] = distuv.UnitNormal.Quantile((float64(i) + 0.5) / side)
+		z[i] = distuv.UnitNormal.Quantile((float64(i) + 0.5) / points)
 	}
-	var smooth, whole moments
-	var along [2]float64
+	var fractional, rounded moments
+	var gradient [2]float64
 	for _, a := range z {
 		for _, b := range z {
 			v := score.at(s.at(a, b)) - score.at(s.ranks)
-			along[0] += v * a / (side * side)
-			along[1] += v * b / (side * side)
-			smooth.add(v)
-			far := s.at(math.Sqrt2*a, math.Sqrt2*b)
-			whole.add(score.at(Ranks{math.Ceil(far.X), math.Ceil(far.Y)}))
+			gradient[0] += v * a / (points * points)
+			gradient[1] += v * b / (points * points)
+			fractional.add(v)
+			other := s.at(math.Sqrt2*a, math.Sqrt2*b)
+			rounded.add(score.at(Ranks{math.Ceil(other.X), math.Ceil(other.Y)}))
 		}
 	}
-	out := make([]float64, len(s.where))
-	scale := ratio(math.Sqrt(max(whole.variance()-smooth.variance(), 0)), math.Hypot(along[0], along[1]))
-	for i, h := range s.where {
-		out[i] = scale * (along[0]*h[0] + along[1]*h[1])
+	out := make([]float64, len(s.coord))
+	scale := ratio(math.Sqrt(max(rounded.variance()-fractional.variance(), 0)), math.Hypot(gradient[0], gradient[1]))
+	for i, c := range s.coord {
+		out[i] = scale * (gradient[0]*c[0] + gradient[1]*c[1])
 	}
 	return out
 }
 
-// moments are the sums of numbers and of their squares.
+// moments holds the count of some values, their sum and the sum of their squares.
 type moments struct{ n, sum, square float64 }
 
 func (m *moments) add(v float64) { m.n, m.sum, m.square = m.n+1, m.sum+v, m.square+v*v }

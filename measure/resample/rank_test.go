@@ -8,42 +8,43 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// Shifts have the variance of a rounded rank. That is the variance of the fractional rank and 1/12
-// where it spreads over several whole numbers, 0 where it is far from the next whole number, and
-// that of two values where it is near a whole number.
+// Shifts have the variance by which that of a rounded rank exceeds that of the fractional rank. If
+// the fractional rank spreads over several integers, it is about its variance (which is doubled for
+// other samples) plus 1/12, the variance of rounding. If it is far from an integer, it is 0. If it is
+// near one, it is the variance of a choice between two integers.
 func TestShiftsHaveTheVarianceOfRanks(t *testing.T) {
 	t.Parallel()
-	var moves []Ranks
+	var changes []Ranks
 	var left []int
 	g := rand.New(rand.NewPCG(4, 4))
 	for range 10 {
-		moves, left = append(moves, Ranks{g.NormFloat64(), 0}), append(left, 500)
+		changes, left = append(changes, Ranks{g.NormFloat64(), 0}), append(left, 500)
 	}
-	deviation := NewRankSpread(Ranks{}, moves, left, 1000).l[0]
+	deviation := NewRankSpread(Ranks{}, changes, left, 1000).l[0]
 	for _, c := range []struct{ rank, deviation, want float64 }{
 		{20.3, 2, 4 + 1./12},
 		{20.5, 0.05, 0},
 		{20, 0.05, 0.25},
-		{20.99, 0.01, 0.1825}, // 1/4 of the way over: Φ(1/√2) = 0.76
+		{20.99, 0.01, 0.1825}, // rank 21 with probability Φ(1/√2) = 0.76, else 22
 	} {
-		moved := append([]Ranks(nil), moves...)
-		for i := range moved {
-			moved[i].X *= c.deviation / deviation
+		scaled := append([]Ranks(nil), changes...)
+		for i := range scaled {
+			scaled[i].X *= c.deviation / deviation
 		}
 		var values []measure.Replicate
-		for _, v := range NewRankSpread(Ranks{c.rank, 90}, moved, left, 1000).Shifts(RankSlope{Smaller: 1}) {
+		for _, v := range NewRankSpread(Ranks{c.rank, 90}, scaled, left, 1000).Shifts(RankSlope{Smaller: 1}) {
 			values = append(values, measure.Replicate{Value: v, Left: 500})
 		}
 		low, high := Jackknife(0, 1000, values)
 		half := 2.262 * math.Sqrt(c.want) // Student's t with nine degrees of freedom
 		if got := (high - low) / 2; math.Abs(got-half) > 0.03*half+0.02 {
-			t.Errorf("half width %v, want %v", got, half)
+			t.Errorf("rank %v with deviation %v: half width = %v, want %v", c.rank, c.deviation, got, half)
 		}
 	}
-	alike := RankSpread{ranks: Ranks{20, 20}, where: make([][2]float64, 10)}
-	for _, v := range alike.Shifts(RankSlope{1, 1}) {
+	constant := RankSpread{ranks: Ranks{20, 20}, coord: make([][2]float64, 10)}
+	for _, v := range constant.Shifts(RankSlope{1, 1}) {
 		if v != 0 {
-			t.Errorf("a shift of %v without a spread", v)
+			t.Errorf("shift without a spread = %v, want 0", v)
 		}
 	}
 }
@@ -59,10 +60,10 @@ func TestNewRankSlope(t *testing.T) {
 			nearby[i] = score(k[0], k[1])
 		}
 		if s := NewRankSlope(p, q, p+9, score(p, q), nearby); s != (RankSlope{2, -3}) {
-			t.Errorf("%d and %d: %v", p, q, s)
+			t.Errorf("slope at ranks %d and %d = %v, want {2 -3}", p, q, s)
 		}
 	}
 	if s := NewRankSlope(1, 1, 1, 5, [2]float64{5, 5}); s != (RankSlope{}) {
-		t.Errorf("slope %v without nearby ranks", s)
+		t.Errorf("slope without nearby ranks = %v, want 0", s)
 	}
 }

@@ -1,13 +1,13 @@
-// Package resample computes the intervals and the nulls of measures: how much a score would vary on
-// other samples, and what it would be by chance.
+// Package resample computes confidence intervals of scores, and permutations for their nulls.
 //
-//	Jackknife    an interval from values without a group of samples, or without half of them
-//	Wilson       an interval of a proportion
-//	HalfSamples  balanced halves of ten groups of samples
-//	RankSpread   how scores change with the rank that a subspace has on other samples
+//	Jackknife    an interval from the values of a statistic without a group of samples
+//	Wilson       an interval for a proportion
+//	HalfSamples  balanced half-samples of ten groups of samples
+//	RankSpread   the effect of a rank that varies over samples on a score
 //	Cycle        a permutation without fixed points, for the pairs of a null
 //
-// For instance, with the values of a statistic without each of two groups of 40 of 80 samples:
+// For instance, for a statistic of 80 samples, which is a without the first 40 samples and b without
+// the others:
 //
 //	low, high := resample.Jackknife(value, 80, []measure.Replicate{{a, 40}, {b, 40}})
 package resample

@@ -2,9 +2,8 @@ package resample
 
 import "math/rand/v2"
 
-// Cycle returns a permutation of n places that is one cycle, uniformly drawn (Sattolo 1986). For n
-// of 2 or more it leaves nothing in its place, so that pairing i with Cycle(g, n)[i] pairs nothing
-// with itself.
+// Cycle returns a random permutation of 0 to n - 1 that consists of one cycle, drawn uniformly
+// (Sattolo 1986). For n of 2 or more it has no fixed point, so Cycle(g, n)[i] is never i.
 func Cycle(g *rand.Rand, n int) []int {
 	p := make([]int, n)
 	for i := range p {

@@ -18,7 +18,7 @@ func TestCycleIsOneCycle(t *testing.T) {
 			}
 		}
 		if steps != n {
-			t.Errorf("place 0 of %d comes back after %d steps: %v", n, steps, p)
+			t.Errorf("the cycle of 0 in Cycle(g, %d) = %v has length %d, want %[1]d", n, p, steps)
 		}
 	}
 }

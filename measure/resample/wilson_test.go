@@ -21,7 +21,7 @@ func TestWilson(t *testing.T) {
 	} {
 		low, high := resample.Wilson(float64(c.count)/float64(c.n), c.n)
 		if math.Abs(low-c.low) > 1e-9 || math.Abs(high-c.high) > 1e-9 {
-			t.Errorf("%d of %d: %v to %v, want %v to %v", c.count, c.n, low, high, c.low, c.high)
+			t.Errorf("Wilson for %d of %d = %v to %v, want %v to %v", c.count, c.n, low, high, c.low, c.high)
 		}
 	}
 }

@@ -6,11 +6,11 @@ import "github.com/noether-ml/noether/measure"
 func Descriptor() measure.Descriptor {
 	return measure.Descriptor{
 		Name: "robust-accuracy", Title: "Robust accuracy", Level: measure.ModelLevel, Resampled: "sample",
-		Question: "Is the class still right after the worst small change of the image?",
-		Reading:  "Projected gradient descent looks for a change within a ball around the image that makes the class wrong. What withstands it may still fall to a stronger search.",
+		Question: "Is the prediction still correct after the worst small change of the image?",
+		Reading:  "Projected gradient descent searches a ball around the image for an image that is misclassified. The score is an upper bound: a stronger attack may find more such images.",
 		Statistics: []measure.StatisticDescriptor{
-			{Name: "robust", Title: "robust accuracy", About: "The share of samples whose class stays right throughout the ball, as far as the search finds.", Range: measure.ZeroToOne, Direction: measure.Higher},
-			{Name: "clean", Title: "accuracy", About: "The share of samples classified as labelled, unchanged.", Range: measure.ZeroToOne, Untransformed: true},
+			{Name: "robust", Title: "robust accuracy", About: "The fraction of samples for which the attack finds no misclassified image in the ball.", Range: measure.ZeroToOne, Direction: measure.Higher},
+			{Name: "clean", Title: "accuracy", About: "The fraction of samples that are classified correctly without an attack.", Range: measure.ZeroToOne, Untransformed: true},
 		},
 	}
 }

@@ -1,16 +1,16 @@
-// Package robust measures accuracy under attack: the share of samples for which no image within a
-// ball around x is found that the model misclassifies.
+// Package robust measures accuracy under attack: the fraction of samples for which an attack finds no
+// misclassified image in a ball around x.
 //
-// The attack is projected gradient descent on the cross-entropy (Madry et al. 2018). Of its steps,
-// package invert keeps the image with the smallest margin:
+// The attack is projected gradient descent on the cross-entropy (Madry et al. 2018) by package
+// invert, which returns the image with the smallest margin of all steps:
 //
 //	x' <- P(x' + alpha u(grad -log p_y(x'))),
 //
 // where P projects onto the ball and u divides each sample's gradient by its norm (l2 ball) or
-// takes its sign (linf ball). It starts from a random point in the ball and is restarted for the
-// samples that have withstood it. The result is an upper bound: a stronger attack (more steps, more
-// restarts) can only lower it. The defaults are those of Table 2 of Nanda et al. 2022: l2, radius
-// 1.
+// takes its sign (linf ball). It starts from a random point in the ball. Restarts are for the samples
+// for which all attacks so far have failed. The result is an upper bound of the accuracy under a
+// stronger attack (more steps, more restarts). The defaults are those of Table 2 of Nanda et al. 2022:
+// l2, radius 1.
 //
 // For example, as a measure of a study:
 //
@@ -40,14 +40,14 @@ import (
 
 // Settings are the settings of the measure.
 type Settings struct {
-	Images   int     `key:"images" json:"images" default:"1000" min:"1" doc:"images at most: the first of the random order"`
-	Norm     string  `key:"norm" json:"norm" default:"l2" enum:"l2|linf" doc:"the norm of the ball"`
-	Radius   float64 `key:"radius" json:"radius" default:"1" min:"0" doc:"of the ball, in units of an image whose values go from 0 to 1"`
-	Steps    int     `key:"steps" json:"steps" default:"20" min:"1" doc:"of an attack"`
-	StepSize float64 `key:"step-size" json:"stepSize" min:"0" doc:"length of a step (linf: change of a pixel); 2.5 radius / steps where not given"`
-	Random   bool    `key:"random-start" json:"randomStart" default:"true" doc:"start at a random place in the ball, not at x"`
-	Restarts int     `key:"restarts" json:"restarts" default:"1" min:"1" doc:"attacks on a sample, each from another place, until one succeeds"`
-	Batch    int     `key:"batch" json:"batch" min:"1" doc:"images that go through the engine together; by the model's size where not given"`
+	Images   int     `key:"images" json:"images" default:"1000" min:"1" doc:"largest number of images, taken in random order"`
+	Norm     string  `key:"norm" json:"norm" default:"l2" enum:"l2|linf" doc:"norm of the ball"`
+	Radius   float64 `key:"radius" json:"radius" default:"1" min:"0" doc:"radius of the ball, for images with values in [0, 1]"`
+	Steps    int     `key:"steps" json:"steps" default:"20" min:"1" doc:"number of steps of an attack"`
+	StepSize float64 `key:"step-size" json:"stepSize" min:"0" doc:"length of a step (linf: change of a pixel); default: 2.5 radius / steps"`
+	Random   bool    `key:"random-start" json:"randomStart" default:"true" doc:"start at a random point in the ball, not at x"`
+	Restarts int     `key:"restarts" json:"restarts" default:"1" min:"1" doc:"largest number of attacks on a sample, each from another starting point, until one succeeds"`
+	Batch    int     `key:"batch" json:"batch" min:"1" doc:"images in one run of the engine; default: by the size of the model"`
 }
 
 // Defaults returns the settings of the paper's Table 2: l2, radius 1.
@@ -59,11 +59,11 @@ func Defaults() Settings {
 func New(s Settings) (procedure.Procedure, error) {
 	switch {
 	case s.Images < 1:
-		return nil, fmt.Errorf("%d images: at least one is needed", s.Images)
+		return nil, fmt.Errorf("images is %d: it must be at least 1", s.Images)
 	case s.Restarts < 1:
-		return nil, fmt.Errorf("%d restarts: at least one attack is needed", s.Restarts)
+		return nil, fmt.Errorf("restarts is %d: it must be at least 1", s.Restarts)
 	case s.Restarts > 1 && !s.Random:
-		return nil, errors.New("restarts are all alike without random-start")
+		return nil, errors.New("restarts has no effect with random-start: false: set one of them only")
 	}
 	if _, err := s.options().WithDefaults(); err != nil {
 		return nil, err
@@ -96,9 +96,9 @@ func (m *robust) Needs() procedure.Needs {
 func (*robust) Skip(j *procedure.Job) string {
 	switch {
 	case j.A.Model.TakesAudio():
-		return "it takes audio, and attacks are on images"
+		return "it takes audio, but attacks are on images"
 	case j.A.Model.Classes() == 0:
-		return "it has no output that scores classes"
+		return "it has no output of class scores"
 	case j.A.Model.Input().Type == onnx.Uint8:
 		return "it has a uint8 input, which has no gradient"
 	}
@@ -133,8 +133,8 @@ type run struct {
 	*robust
 	job         *procedure.Job
 	samples     []dataset.Sample
-	correct     []bool // predictions on x that are correct
-	withstood   []bool // the attacks so far
+	correct     []bool // whether the prediction on x is correct
+	withstood   []bool // whether the prediction on x is correct and all attacks so far have failed
 	dropped     []bool // samples of which an attack ran into NaN or infinity
 	round       int    // attacks that are done
 	attackState []byte
@@ -153,7 +153,7 @@ func (m *robust) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
 		}
 	}
 	if len(r.samples) == 0 {
-		return nil, fmt.Errorf("%w: no sample carries a label", measure.ErrTooFew)
+		return nil, fmt.Errorf("%w: no sample has a label", measure.ErrTooFew)
 	}
 	if r.correct, err = correctPredictions(ctx, j.A, r.samples); err != nil {
 		return nil, err
@@ -190,7 +190,7 @@ func correctPredictions(ctx context.Context, s procedure.Subject, samples []data
 		for i := range end - at {
 			row := logs.At(i)
 			if row.FirstNonFinite() >= 0 {
-				return nil, fmt.Errorf("model %s: the class scores of %s hold NaN or infinity", s.Name, samples[at+i].Name)
+				return nil, fmt.Errorf("model %s: the class scores of %s contain NaN or infinity", s.Name, samples[at+i].Name)
 			}
 			correct[at+i] = isArgmax(row.Data, samples[at+i].Label)
 		}
@@ -210,7 +210,8 @@ func isArgmax(v []float32, at int) bool {
 	return true
 }
 
-// attack attacks the samples that have withstood all attacks so far, Settings.Restarts times.
+// attack runs the attacks, Settings.Restarts in all, on the samples that have withstood the previous
+// ones.
 func (r *run) attack(ctx context.Context) error {
 	s, err := invert.New(invert.Misclassify(r.job.A.Model, r.job.A.Outputs), r.settings.options())
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// weights are those of a linear classifier of images 1 x 2 x 2 in two classes.
+// weights are those of a linear classifier of 1 x 2 x 2 images, 4 pixels x 2 classes.
 var weights = []float32{3, 0, 0, 1, -1, 0, 0, 0.5}
 
 func linear(t testing.TB) *model.Model {
@@ -46,7 +46,7 @@ func build(t testing.TB, make func(b *onnx.Builder, x onnx.Value) onnx.Value) *m
 	return opened
 }
 
-// source is a source of images with label 0.
+// source is a source of images with labels.
 type source struct {
 	x      tensor.Tensor
 	labels []int
@@ -94,10 +94,9 @@ func TestLinearClassifier(t *testing.T) {
 	}
 	for norm, slope := range map[string]float64{"l2": math.Sqrt(9 + 1 + 1 + 0.25), "linf": 5.5} {
 		s := robust.Defaults()
-		// about the mean margin of correct predictions: half of them are robust
+		// the margin 0.2 is about the mean of correct predictions, so about half of them are robust
 		s.Norm, s.Radius = norm, 0.2/slope
-		// steps lead straight to the boundary, or along it to the worst point
-		s.Random = false
+		s.Random = false // all steps are in the direction of the boundary
 		robustScore, clean := run(t, s, job(m, source{x, labels}))
 		right, holds := 0, 0
 		for _, v := range margins {
@@ -242,18 +241,18 @@ func TestDroppedInAnyRestart(t *testing.T) {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*robust.Settings){
-		"0 images":     func(s *robust.Settings) { s.Images = 0 },
-		"0 restarts":   func(s *robust.Settings) { s.Restarts = 0 },
-		"all alike":    func(s *robust.Settings) { s.Restarts, s.Random = 2, false },
-		"radius 0":     func(s *robust.Settings) { s.Radius = 0 },
-		`norm "l1"`:    func(s *robust.Settings) { s.Norm = "l1" },
-		"steps is -1":  func(s *robust.Settings) { s.Steps = -1 },
-		"step size -1": func(s *robust.Settings) { s.StepSize = -1 },
+		"images is 0":   func(s *robust.Settings) { s.Images = 0 },
+		"restarts is 0": func(s *robust.Settings) { s.Restarts = 0 },
+		"no effect":     func(s *robust.Settings) { s.Restarts, s.Random = 2, false },
+		"radius 0":      func(s *robust.Settings) { s.Radius = 0 },
+		`norm "l1"`:     func(s *robust.Settings) { s.Norm = "l1" },
+		"steps is -1":   func(s *robust.Settings) { s.Steps = -1 },
+		"step size -1":  func(s *robust.Settings) { s.StepSize = -1 },
 	} {
 		s := robust.Defaults()
 		change(&s)
 		if _, err := robust.New(s); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
+			t.Errorf("New: error %v, want %q in it", err, want)
 		}
 	}
 	m, err := robust.New(robust.Defaults())
@@ -262,16 +261,16 @@ func TestErrors(t *testing.T) {
 	}
 	x := tensor.New(3, 1, 2, 2)
 	if _, err := m.Run(t.Context(), job(linear(t), source{x, []int{-1, -1, -1}})); !errors.Is(err, measure.ErrTooFew) {
-		t.Errorf("no labels: %v", err)
+		t.Errorf("Run without labels: error %v, want %v", err, measure.ErrTooFew)
 	}
 	embedding := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.ReduceMean(b.Flatten(x, 1), true, 1) })
-	if why := m.Skip(job(embedding, source{x, nil})); !strings.Contains(why, "scores classes") {
-		t.Errorf("the reason to skip an embedding is %q", why)
+	if why := m.Skip(job(embedding, source{x, nil})); !strings.Contains(why, "no output of class scores") {
+		t.Errorf("Skip of a model without class scores = %q", why)
 	}
 	infinite := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.Log(b.Sub(b.Flatten(x, 1), b.Scalar(2)))
 	})
-	if _, err := m.Run(t.Context(), job(infinite, source{x, []int{0, 1, 2}})); err == nil || !strings.Contains(err.Error(), "class scores of image 0 hold NaN") {
-		t.Errorf("NaN: %v", err)
+	if _, err := m.Run(t.Context(), job(infinite, source{x, []int{0, 1, 2}})); err == nil || !strings.Contains(err.Error(), "class scores of image 0 contain NaN") {
+		t.Errorf("Run on class scores with NaN: error %v", err)
 	}
 }

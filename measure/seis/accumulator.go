@@ -81,9 +81,9 @@ func (a *accumulator) Update(b *measure.Batch) error {
 func (a *accumulator) appendSample(b *measure.Batch, i int) error {
 	size, stride := a.maps.channels*2*a.maps.positions(), 2*a.maps.positions()
 	rows := a.segment.rows[a.segment.samples*size : (a.segment.samples+1)*size]
-	clean, moved := b.Clean.At(i), b.Moved.At(i)
+	clean, transformed := b.Clean.At(i), b.Transformed.At(i)
 	a.maps.rows(rows, stride, clean.Data)
-	a.maps.rows(rows[stride/2:], stride, moved.Data)
+	a.maps.rows(rows[stride/2:], stride, transformed.Data)
 	a.segment.samples++
 	linalg.SumRows(a.segment.sum, rows)
 	if a.maps.isWhole() && finite(a.segment.sum) {
@@ -92,8 +92,8 @@ func (a *accumulator) appendSample(b *measure.Batch, i int) error {
 	if clean.FirstNonFinite() >= 0 {
 		return &measure.NonFinite{View: "clean", Index: b.Index[i]}
 	}
-	if moved.FirstNonFinite() >= 0 {
-		return &measure.NonFinite{View: "moved", Index: b.Index[i]}
+	if transformed.FirstNonFinite() >= 0 {
+		return &measure.NonFinite{View: "transformed", Index: b.Index[i]}
 	}
 	return nil // an average over positions overflows: so will its square
 }
@@ -117,7 +117,7 @@ func (a *accumulator) check(b *measure.Batch) error {
 	for _, v := range []struct {
 		name string
 		z    tensor.Tensor
-	}{{"clean", b.Clean}, {"moved", b.Moved}} {
+	}{{"clean", b.Clean}, {"transformed", b.Transformed}} {
 		if v.z.Rank() == 0 || v.z.Shape[0] != len(b.Place) || !slices.Equal(v.z.Shape[1:], a.site.Layer.Shape) {
 			return fmt.Errorf("seis: the %s activations of %d samples have shape %v; layer %q has %v for each sample", v.name, len(b.Place), v.z.Shape, a.site.Layer.Name, a.site.Layer.Shape)
 		}

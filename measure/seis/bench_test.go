@@ -63,7 +63,7 @@ func BenchmarkSEIS(b *testing.B) {
 					for i := range zt.Data {
 						zt.Data[i] += z.Data[i]
 					}
-					batches = append(batches, &measure.Batch{Clean: z.Clone(), Moved: zt.Clone()})
+					batches = append(batches, &measure.Batch{Clean: z.Clone(), Transformed: zt.Clone()})
 				}
 				for b.Loop() {
 					a, err := New(v.settings).New(site)
@@ -76,7 +76,7 @@ func BenchmarkSEIS(b *testing.B) {
 						for p := lo; p < hi; p++ {
 							part.Place, part.Index = append(part.Place, p), append(part.Index, p)
 						}
-						part.Clean, part.Moved = part.Clean.Slice(0, hi-lo), part.Moved.Slice(0, hi-lo)
+						part.Clean, part.Transformed = part.Clean.Slice(0, hi-lo), part.Transformed.Slice(0, hi-lo)
 						if err := a.Update(&part); err != nil {
 							b.Fatal(err)
 						}

@@ -31,7 +31,7 @@ func Compare(z, zt tensor.Tensor, s Settings) ([]measure.Score, error) {
 		return nil, err
 	}
 	for place, i := range seed.Rand(0, "seis compare").Perm(n) {
-		b := &measure.Batch{Place: []int{place}, Index: []int{i}, Clean: z.Slice(i, i+1), Moved: zt.Slice(i, i+1)}
+		b := &measure.Batch{Place: []int{place}, Index: []int{i}, Clean: z.Slice(i, i+1), Transformed: zt.Slice(i, i+1)}
 		if err := a.Update(b); err != nil {
 			return nil, err
 		}

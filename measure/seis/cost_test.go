@@ -40,7 +40,7 @@ func BenchmarkCost(b *testing.B) {
 						}
 						start := userTime()
 						for lo := 0; lo < n; lo += batch {
-							part := &measure.Batch{Clean: z.Slice(0, min(batch, n-lo)), Moved: zt.Slice(0, min(batch, n-lo))}
+							part := &measure.Batch{Clean: z.Slice(0, min(batch, n-lo)), Transformed: zt.Slice(0, min(batch, n-lo))}
 							for p := lo; p < min(lo+batch, n); p++ {
 								part.Place, part.Index = append(part.Place, p), append(part.Index, p)
 							}

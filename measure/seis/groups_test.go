@@ -144,7 +144,7 @@ func empty(t *testing.T, site measure.Site) *accumulator {
 // give feeds the samples from lo to hi.
 func give(t *testing.T, a *accumulator, z, zt tensor.Tensor, lo, hi int) {
 	t.Helper()
-	b := &measure.Batch{Clean: z.Slice(lo, hi), Moved: zt.Slice(lo, hi)}
+	b := &measure.Batch{Clean: z.Slice(lo, hi), Transformed: zt.Slice(lo, hi)}
 	for i := lo; i < hi; i++ {
 		b.Place, b.Index = append(b.Place, i), append(b.Index, i)
 	}
@@ -200,7 +200,7 @@ func TestKeepsThePromisesOfAnAccumulatorWithAStore(t *testing.T) {
 	site.Layout = measure.Layout{N: 77, Block: 8, Groups: 10}
 	site.Store = new(drawer)
 	m := New(Settings{Variance: 0.95, Positions: 100, Null: true, Interval: true})
-	measuretest.Run(t, measuretest.Case{Measure: m, Site: site, Clean: z, Moved: zt, Tolerance: 1e-5})
+	measuretest.Run(t, measuretest.Case{Measure: m, Site: site, Clean: z, Transformed: zt, Tolerance: 1e-5})
 }
 
 // What a Store says when it fails is what the accumulator says.
@@ -213,7 +213,7 @@ func TestAFullStoreIsAnError(t *testing.T) {
 	scoresOf(t, Defaults(), site, z, z)
 	for full := int64(1); full < whole.end; full += whole.end / 7 {
 		site.Store = &drawer{holds: full}
-		if err := fill(site, z.Shape[0], &measure.Batch{Clean: z, Moved: z}); !errors.Is(err, errFull) || strings.Contains(err.Error(), "\n") {
+		if err := fill(site, z.Shape[0], &measure.Batch{Clean: z, Transformed: z}); !errors.Is(err, errFull) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v with room for %d bytes", err, full)
 		}
 	}

@@ -28,7 +28,7 @@ func TestReplicatesAreScoresOfHalves(t *testing.T) {
 		for p := range z.Shape[0] {
 			if !resample.InHalf(half, groupOf(p, maxGroups, site.Layout)) {
 				left++
-			} else if err := a.Update(&measure.Batch{Place: []int{p}, Index: []int{p}, Clean: z.Slice(p, p+1), Moved: zt.Slice(p, p+1)}); err != nil {
+			} else if err := a.Update(&measure.Batch{Place: []int{p}, Index: []int{p}, Clean: z.Slice(p, p+1), Transformed: zt.Slice(p, p+1)}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -30,7 +30,7 @@ func TestKeepsThePromisesOfAnAccumulator(t *testing.T) {
 			}
 			site := siteOf("NCHW", z)
 			site.Layout = measure.Layout{N: 77, Block: 8, Groups: 10}
-			measuretest.Run(t, measuretest.Case{Measure: New(c.settings), Site: site, Clean: z, Moved: zt, Tolerance: c.tolerance})
+			measuretest.Run(t, measuretest.Case{Measure: New(c.settings), Site: site, Clean: z, Transformed: zt, Tolerance: c.tolerance})
 		})
 	}
 }

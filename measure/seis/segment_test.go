@@ -117,7 +117,7 @@ func TestCleanProductsAreShared(t *testing.T) {
 	}
 	for lo := 0; lo < 60; lo += 15 {
 		for i, f := range fed {
-			b := &measure.Batch{Clean: f[0].Slice(lo, lo+15), Moved: f[1].Slice(lo, lo+15)}
+			b := &measure.Batch{Clean: f[0].Slice(lo, lo+15), Transformed: f[1].Slice(lo, lo+15)}
 			for p := lo; p < lo+15; p++ {
 				b.Place, b.Index = append(b.Place, p), append(b.Index, p)
 			}

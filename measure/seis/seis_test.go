@@ -28,7 +28,7 @@ func feed(t testing.TB, s Settings, site measure.Site, z, zt tensor.Tensor, size
 	}
 	for lo := 0; lo < z.Shape[0]; lo += size {
 		hi := min(lo+size, z.Shape[0])
-		b := &measure.Batch{Clean: z.Slice(lo, hi), Moved: zt.Slice(lo, hi)}
+		b := &measure.Batch{Clean: z.Slice(lo, hi), Transformed: zt.Slice(lo, hi)}
 		for i := lo; i < hi; i++ {
 			b.Place, b.Index = append(b.Place, i), append(b.Index, i)
 		}
@@ -237,14 +237,14 @@ func TestTheNullIsThatOfAShuffleOfAll(t *testing.T) {
 func TestNaNIsReportedWithItsSample(t *testing.T) {
 	t.Parallel()
 	z := smooth(1, 40, 2, 4, 4)
-	for _, view := range []string{"clean", "moved"} {
+	for _, view := range []string{"clean", "transformed"} {
 		bad := z.Clone()
 		bad.Data[17*2*16+5] = float32(math.Inf(-1))
-		b := &measure.Batch{Clean: z, Moved: z}
+		b := &measure.Batch{Clean: z, Transformed: z}
 		if view == "clean" {
 			b.Clean = bad
 		} else {
-			b.Moved = bad
+			b.Transformed = bad
 		}
 		for i := range 40 {
 			b.Place, b.Index = append(b.Place, i), append(b.Index, 1000+i)

@@ -71,12 +71,12 @@ func TestBatchesThatDoNotFitAreErrors(t *testing.T) {
 	t.Parallel()
 	z := smooth(1, 40, 2, 4, 4)
 	for name, b := range map[string]*measure.Batch{
-		"shape":        {Place: []int{0}, Index: []int{0}, Clean: z.Slice(0, 1).Reshape(1, 2, 2, 8), Moved: z.Slice(0, 1)},
-		"count":        {Place: []int{0, 1}, Index: []int{0, 1}, Clean: z.Slice(0, 2), Moved: z.Slice(0, 1)},
+		"shape":        {Place: []int{0}, Index: []int{0}, Clean: z.Slice(0, 1).Reshape(1, 2, 2, 8), Transformed: z.Slice(0, 1)},
+		"count":        {Place: []int{0, 1}, Index: []int{0, 1}, Clean: z.Slice(0, 2), Transformed: z.Slice(0, 1)},
 		"no moved":     {Place: []int{0}, Index: []int{0}, Clean: z.Slice(0, 1)},
-		"place":        {Place: []int{40}, Index: []int{0}, Clean: z.Slice(0, 1), Moved: z.Slice(0, 1)},
-		"out of order": {Place: []int{1, 0}, Index: []int{1, 0}, Clean: z.Slice(0, 2), Moved: z.Slice(0, 2)},
-		"twice":        {Place: []int{0, 0}, Index: []int{0, 0}, Clean: z.Slice(0, 2), Moved: z.Slice(0, 2)},
+		"place":        {Place: []int{40}, Index: []int{0}, Clean: z.Slice(0, 1), Transformed: z.Slice(0, 1)},
+		"out of order": {Place: []int{1, 0}, Index: []int{1, 0}, Clean: z.Slice(0, 2), Transformed: z.Slice(0, 2)},
+		"twice":        {Place: []int{0, 0}, Index: []int{0, 0}, Clean: z.Slice(0, 2), Transformed: z.Slice(0, 2)},
 	} {
 		a, err := New(Defaults()).New(siteOf("NCHW", z))
 		if err != nil {

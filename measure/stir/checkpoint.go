@@ -36,7 +36,7 @@ func loadCheckpoint(from train.Checkpoint, shape []int) (*jobCheckpoint, error) 
 	}
 	return k, state.Load(from, stateKind, stateVersion, func(r *state.Reader) bool {
 		if !slices.Equal(r.Ints(), shape) {
-			return false // other images, since other ones could be read
+			return false // the set of readable images has changed
 		}
 		for range min(r.Int(), maxInversions) {
 			name := r.String()
@@ -82,7 +82,7 @@ func (k *jobCheckpoint) Save(now func(io.Writer) error) error {
 	})
 }
 
-// noState writes no state, between two searches.
+// noState writes the state of no search, for a checkpoint between two searches.
 func noState(io.Writer) error { return nil }
 
 // readFound reads the result of an inversion of images of a shape.
@@ -111,7 +111,7 @@ const (
 	sharedVersion = 2
 )
 
-// loadShared reads an inversion that a job with another second model has saved. It returns nil if
+// loadShared reads an inversion that a job with a different second model has saved. It returns nil if
 // there is none.
 func loadShared(from train.Checkpoint, shape []int) (found *invert.Result, err error) {
 	err = state.Load(from, sharedKind, sharedVersion, func(r *state.Reader) bool {
@@ -122,7 +122,7 @@ func loadShared(from train.Checkpoint, shape []int) (found *invert.Result, err e
 		return true
 	})
 	if err != nil {
-		return nil, fmt.Errorf("a shared inversion: %w", err)
+		return nil, fmt.Errorf("loading a shared inversion: %w", err)
 	}
 	return found, nil
 }

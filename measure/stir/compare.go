@@ -12,15 +12,15 @@ import (
 )
 
 // Compare computes STIR(b | a): the scores of each layer of a with each layer of b, on images x in
-// memory. x is n x c x h x w with values in [0, 1], at the frame of a. The seed decides the noise
-// from which inversions start. For the other direction swap a and b.
+// memory. x is n x c x h x w with values in [0, 1], of the size of a's input. The seed determines the
+// noise from which inversions start. For STIR(a | b) swap a and b.
 func Compare(ctx context.Context, a, b procedure.Subject, x tensor.Tensor, s Settings, seed uint64) ([]measure.PairScore, error) {
 	m, err := New(s)
 	if err != nil {
 		return nil, fmt.Errorf("stir: %w", err)
 	}
 	if x.Rank() != 4 || !slices.Equal(x.Shape[1:], a.Model.ImageShape()) {
-		return nil, fmt.Errorf("stir: images of shape %v, and model %s takes n x %v", x.Shape, a.Name, a.Model.ImageShape())
+		return nil, fmt.Errorf("stir: images have shape %v, but model %s takes n x %v", x.Shape, a.Name, a.Model.ImageShape())
 	}
 	source := memorySource{x}
 	j := &procedure.Job{

@@ -8,17 +8,17 @@ import (
 func Descriptor() measure.Descriptor {
 	return measure.Descriptor{
 		Name: "stir", Title: "STIR: shared invariances", Level: measure.PairLevel, Resampled: "sample",
-		Question: "Which inputs are the same to the first model, and are they the same to the second?",
-		Reading:  "For each sample another input is sought that the first model, the reference, maps to the same representation. STIR is 1 where the second model maps the two alike as well: it ignores whatever the reference ignores. It has a direction. CKA compares the two models on the data alone, and knows nothing of invariances.",
+		Question: "Does the second model share the invariances of the first, the reference?",
+		Reading:  "For each sample a search finds another input that the reference maps to the same representation. STIR is the similarity of the second model's representations of the samples and of these inputs. It is 1 if the second model has all invariances of the reference. It is not symmetric. CKA compares the two models on the samples only, and does not measure invariances.",
 		Statistics: []measure.StatisticDescriptor{
-			{Name: "stir", Title: "STIR", About: "Similarity of the second model's representations of the samples and of the inputs that are the same to the reference.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: "shuffled pairs", Directional: true},
-			{Name: "stir-adversarial", Title: "adversarial STIR", About: "The same with inputs that are sought to differ to the second model as well: the worst case.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: "shuffled pairs", Directional: true},
-			{Name: "cka", Title: "linear CKA", About: "Of the two models' representations of the samples.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: "shuffled pairs"},
-			{Name: "similarity", Title: "similarity", About: "Of the two models' representations of the samples, by the variant's statistic.", Range: measure.AtMostOne, Direction: measure.Higher, Null: "shuffled pairs", Directional: true},
-			{Name: "agreement", Title: "agreement", About: "The share of inputs found to which both models give the same class.", Range: measure.ZeroToOne, Direction: measure.Higher, Directional: true},
-			{Name: "representation-distance", Title: "distance reached", About: "Of the reference's representations of a sample and of the input found for it, relative to the length of the former.", Range: measure.NotNegative, Directional: true},
-			{Name: "missed", Title: "share that missed", About: "Of inputs whose representation did not come near enough to the sample's.", Range: measure.ZeroToOne, Directional: true},
-			{Name: "input-distance", Title: "distance of inputs", About: "Between a sample and the input found for it, in the l2 norm of images in [0, 1].", Range: measure.NotNegative, Directional: true},
+			{Name: "stir", Title: "STIR", About: "Similarity of the second model's representations of the samples and of the inputs found, which have the same representation by the reference.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: "shuffled pairs", Directional: true},
+			{Name: "stir-adversarial", Title: "adversarial STIR", About: "STIR for inputs whose representation by the second model is also sought to differ from the sample's: the worst case.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: "shuffled pairs", Directional: true},
+			{Name: "cka", Title: "linear CKA", About: "Linear CKA of the two models' representations of the samples.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: "shuffled pairs"},
+			{Name: "similarity", Title: "similarity", About: "Similarity of the two models' representations of the samples, by the statistic that the variant names.", Range: measure.AtMostOne, Direction: measure.Higher, Null: "shuffled pairs", Directional: true},
+			{Name: "agreement", Title: "agreement", About: "The fraction of the inputs found for which both models predict the same class.", Range: measure.ZeroToOne, Direction: measure.Higher, Directional: true},
+			{Name: "representation-distance", Title: "distance reached", About: "Distance between the reference's representations of a sample and of the input found for it, relative to the norm of the former.", Range: measure.NotNegative, Directional: true},
+			{Name: "missed", Title: "fraction missed", About: "The fraction of the inputs found whose representation distance is above delta.", Range: measure.ZeroToOne, Directional: true},
+			{Name: "input-distance", Title: "distance of inputs", About: "Euclidean distance between a sample and the input found for it, for images with values in [0, 1].", Range: measure.NotNegative, Directional: true},
 		},
 	}
 }

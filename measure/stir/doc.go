@@ -1,5 +1,5 @@
-// Package stir measures shared invariances: which inputs a reference model represents alike, and
-// whether another model represents them alike too.
+// Package stir measures shared invariances: whether inputs with the same representation by a
+// reference model also have the same representation by another model.
 //
 // For each image x a search (package invert) starts from noise and finds an image x' that the
 // reference model m1 maps to the same representation: an inverted representation. STIR, Similarity
@@ -8,17 +8,17 @@
 //
 //	STIR(m2 | m1) = S(m2(X), m2(X')),   m1(X') ~ m1(X),
 //
-// where S is a similarity of two sets of representations, linear CKA unless the settings say
-// otherwise. STIR is 1 if m2 has all invariances of m1. It has a direction: a constant model shares
-// every invariance of any other model, and not the reverse.
+// where S is a similarity of two sets of representations, by default linear CKA. STIR is 1 if m2 has
+// all invariances of m1. It is not symmetric: a constant model shares every invariance of any other
+// model, but not the reverse.
 //
 // Adversarial inversion finds the x' whose representation by m2 differs most from that of x
-// (equation 7), the worst case. Controversial stimuli do the same starting from x. Their distance
-// from x says how hard it is to make the two models disagree (appendix C).
+// (equation 7), the worst case. Controversial stimuli are found in the same way, starting from x.
+// Their distance from x measures how difficult it is to make the two models disagree (appendix C).
 //
 // Further statistics are the similarity of m1(X) and m2(X), which ignores invariances; the
-// agreement of the two models' predictions on X'; the distance of m1(X') from m1(X) relative to
-// |m1(X)|, with the share of samples that miss the bound delta (equation 2); and the l2 distance
+// agreement of the two models' predictions on X'; the distance between m1(X') and m1(X) relative to
+// |m1(X)|, with the fraction of samples for which it is above delta (equation 2); and the l2 distance
 // between x and x'.
 //
 // For example, for two models and images x in memory:

@@ -11,11 +11,11 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// responses are the activations and predictions of one model for some images.
+// responses holds the activations and predictions of one model for some images.
 type responses struct {
 	layers    []tensor.Tensor // n x d each
-	class     []int           // predicted; nil where the model scores no classes
-	nonFinite map[int]error   // images for which a layer has NaN or infinity
+	class     []int           // predicted classes; nil if the model has no class scores
+	nonFinite map[int]error   // errors of the images for which a layer has NaN or infinity
 }
 
 // selectRows returns the responses to some of the images.
@@ -55,7 +55,7 @@ func finiteRows(n int, views ...*responses) (rows []int, err error) {
 	return rows, err
 }
 
-// runModels runs both models on images at the frame of A. For B they are resized to its frame.
+// runModels runs both models on images of the size of A's input. For B it resizes them.
 func (r *run) runModels(ctx context.Context, images tensor.Tensor) (a, b *responses, err error) {
 	if a, err = runModel(ctx, r.job.A, images, measure.SideA); err != nil {
 		return nil, nil, err

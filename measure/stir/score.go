@@ -63,13 +63,13 @@ func (r *run) score(ctx context.Context, v inversion, found *invert.Result) ([]m
 		return nil, fmt.Errorf("on the inverted images: %w", err)
 	}
 	if bad := len(rows) - len(good); bad > 0 {
-		warnings = append(warnings, fmt.Sprintf("%d of %d images are left out: a model gives NaN or infinity for what was found", bad, len(r.samples)))
+		warnings = append(warnings, fmt.Sprintf("%d of %d images are left out: a model gives NaN or infinity for the inverted image", bad, len(r.samples)))
 		a, b = a.selectRows(good), b.selectRows(good)
-		kept := make([]int, len(good))
+		finite := make([]int, len(good))
 		for i, g := range good {
-			kept[i] = rows[g]
+			finite[i] = rows[g]
 		}
-		rows = kept
+		rows = finite
 	}
 	common := r.inversionScores(v, rows, selectRows(found.Images, rows), a, b)
 	for i := range common {
@@ -135,7 +135,8 @@ func selectRows(t tensor.Tensor, rows []int) tensor.Tensor {
 	return out
 }
 
-// inversionScores returns the scores that say how well an inversion succeeded.
+// inversionScores returns the scores of the success of an inversion: distances, the fraction missed
+// and the agreement of predictions.
 func (r *run) inversionScores(v inversion, rows []int, images tensor.Tensor, a, b *responses) []measure.Score {
 	variant := ""
 	if v.kind != Arbitrary {
@@ -167,9 +168,9 @@ func (r *run) inversionScores(v inversion, rows []int, images tensor.Tensor, a, 
 
 // sameClasses reports whether the two models have the same number of classes.
 func (r *run) sameClasses() bool {
-	count := func(all int, kept []int) int {
-		if kept != nil {
-			return len(kept)
+	count := func(all int, selected []int) int {
+		if selected != nil {
+			return len(selected)
 		}
 		return all
 	}
@@ -177,17 +178,17 @@ func (r *run) sameClasses() bool {
 	return a == b && r.a.class != nil && r.b.class != nil
 }
 
-// missed returns a warning if samples did not reach a distance of delta.
+// missed returns a warning if samples did not reach the distance delta.
 func (r *run) missed(common []measure.Score) []string {
-	share := common[1].Value
-	if share == 0 {
+	fraction := common[1].Value
+	if fraction == 0 {
 		return nil
 	}
 	remedy := "take more steps"
 	if r.settings.Optimiser != string(invert.Adam) {
 		remedy += ", or optimiser adam"
 	}
-	return []string{fmt.Sprintf("%.3g %% of the images did not get within %v of the reference model's representation (relative distance): %s", 100*share, r.settings.Delta, remedy)}
+	return []string{fmt.Sprintf("%.3g %% of the images did not get within %v of the reference model's representation (relative distance): %s", 100*fraction, r.settings.Delta, remedy)}
 }
 
 func indicator(yes bool) float64 {
@@ -197,12 +198,12 @@ func indicator(yes bool) float64 {
 	return 0
 }
 
-// ratio returns d / of, and 0 where both are 0.
-func ratio(d, of float64) float64 {
+// ratio returns d / norm, or 0 if d is 0.
+func ratio(d, norm float64) float64 {
 	if d == 0 {
 		return 0
 	}
-	return d / of
+	return d / norm
 }
 
 func length(v []float32) float64 {
@@ -228,7 +229,7 @@ func mean(statistic string, v []float64, high float64) measure.Score {
 	s.Min, s.Max = 0, high
 	if math.IsInf(s.Value, 0) {
 		s.Value = math.NaN()
-		s.Warnings = append(s.Warnings, "the representation of some image is zero, and no other is at a finite relative distance from it")
+		s.Warnings = append(s.Warnings, "the representation of an image is zero, so the relative distance to it is infinite")
 		return s
 	}
 	s.Replicates = leaveGroupsOut(v)
@@ -253,8 +254,8 @@ func average(v []float64) float64 {
 	return sum / float64(len(v))
 }
 
-// leaveGroupsOut returns the means without one group of samples each. Samples are in random order,
-// so runs of them are groups.
+// leaveGroupsOut returns the jackknife replicates of the mean: each leaves out one group of successive
+// samples. Samples are in random order.
 func leaveGroupsOut(v []float64) []measure.Replicate {
 	groups := min(measure.MaxGroups, len(v))
 	var out []measure.Replicate

@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// New returns the measure stir. Its statistics are stir, stir-adversarial, cka (similarity for
-// others than linear CKA), agreement, representation-distance, missed and input-distance.
+// New returns the measure stir. Its statistics are stir, stir-adversarial, cka, similarity (for
+// similarities other than linear CKA), agreement, representation-distance, missed and input-distance.
 func New(s Settings) (procedure.Procedure, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (m *stir) Needs() procedure.Needs {
 func (m *stir) Skip(j *procedure.Job) string {
 	switch {
 	case j.A.Model.TakesAudio() || j.B.Model.TakesAudio():
-		return "inversions are of images, and a model takes audio"
+		return "inversions are of images, but a model takes audio"
 	case j.Data.Len() < 2:
 		return "a similarity needs at least two images"
 	case j.A.Model.Input().Type == onnx.Uint8:
@@ -54,7 +54,7 @@ func (m *stir) Skip(j *procedure.Job) string {
 	return ""
 }
 
-// contrastProblem returns why the two models cannot be in one loss, or "".
+// contrastProblem returns why the two models cannot be combined in one loss, or "".
 func contrastProblem(j *procedure.Job) string {
 	a, b := j.A.Model, j.B.Model
 	if b.Input().Type == onnx.Uint8 {
@@ -92,15 +92,15 @@ func (m *stir) Work(j *procedure.Job) int64 {
 // An inversion is one search for all images.
 type inversion struct {
 	kind  string
-	a, b  int      // layers; b is -1 where only the reference model is used
+	a, b  int      // indices of the layers; b is -1 if only the reference model is used
 	pairs [][2]int // of layers that are scored with the result
 }
 
-// name identifies the inversions of a job.
+// name returns a name that is unique among the inversions of a job.
 func (v inversion) name() string { return fmt.Sprintf("%s %d %d", v.kind, v.a, v.b) }
 
-// inversions returns the inversions of a job: one for each layer of the reference model, or for
-// each pair of layers where the other model is used.
+// inversions returns the inversions of a job: one for each layer of the reference model, or for each
+// pair of layers if the other model is used as well.
 func (m *stir) inversions(j *procedure.Job) []inversion {
 	var list []inversion
 	for _, kind := range m.settings.Inversions {
@@ -164,7 +164,7 @@ type run struct {
 	checkpoint *jobCheckpoint
 	work       int64 // done
 
-	dropped  []int    // places of images for which a model gives NaN or infinity
+	dropped  []int    // indices of the images for which a model gives NaN or infinity
 	warnings []string // of every score
 }
 
@@ -175,7 +175,7 @@ func (m *stir) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
 		return nil, err
 	}
 	if len(samples) < 2 {
-		return nil, fmt.Errorf("%w: %d images, and a similarity needs two at least", measure.ErrTooFew, len(samples))
+		return nil, fmt.Errorf("%w: %d images, but a similarity needs at least 2", measure.ErrTooFew, len(samples))
 	}
 	r := &run{stir: m, job: j, samples: samples, x: tensor.New(append([]int{len(samples)}, j.A.Model.ImageShape()...)...)}
 	for i, s := range samples {
@@ -258,8 +258,8 @@ func (r *run) invert(ctx context.Context, v inversion) (*invert.Result, error) {
 	return found, r.checkpoint.add(v.name(), found)
 }
 
-// shared returns the checkpoint that jobs share for an inversion, nil if it depends on the second
-// model.
+// shared returns the checkpoint that jobs share for an inversion, or nil if the inversion depends on
+// the second model.
 func (r *run) shared(v inversion, o invert.Options) train.Checkpoint {
 	if v.kind != Arbitrary || r.job.Shared == nil {
 		return nil

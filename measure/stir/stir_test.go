@@ -344,11 +344,11 @@ func TestSettingsErrors(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*stir.Settings){
 		`inversion "fast"`:    func(s *stir.Settings) { s.Inversions = []string{"fast"} },
-		"named twice":         func(s *stir.Settings) { s.Inversions = []string{"arbitrary", "arbitrary"} },
+		"listed twice":        func(s *stir.Settings) { s.Inversions = []string{"arbitrary", "arbitrary"} },
 		"no inversions":       func(s *stir.Settings) { s.Inversions = nil },
 		`similarity "cosine"`: func(s *stir.Settings) { s.Similarity = []string{"cosine"} },
 		"no similarity":       func(s *stir.Settings) { s.Similarity = nil },
-		"1 images":            func(s *stir.Settings) { s.Images = 1 },
+		"images is 1":         func(s *stir.Settings) { s.Images = 1 },
 		`start "dream"`:       func(s *stir.Settings) { s.Start = "dream" },
 		"delta is 0":          func(s *stir.Settings) { s.Delta = 0 },
 		"beta is 0.5":         func(s *stir.Settings) { s.Beta = 0.5 },

@@ -170,7 +170,7 @@ func unmetNeed(needs measure.Needs, m *Model, d *Data, v View) string {
 	switch {
 	case needs.Labels && d.Source.Classes() == nil:
 		return "the data have no labels"
-	case needs.Moved && !needs.CleanServes && v.Name == "":
+	case needs.Transformed && !needs.CleanServes && v.Name == "":
 		return "the study names no transformation"
 	case needs.Prediction && m.Net.Classes() == 0:
 		return "the model has no class scores"

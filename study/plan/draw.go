@@ -17,12 +17,12 @@ func (p *Pass) Draw(v View, index int) transform.Op {
 // drawn returns the values that a view without a listed parameter draws for all samples of a trial,
 // or "".
 func (v View) drawn(key measure.Key) string {
-	law := v.Transform
+	t := v.Transform
 	if all := v.allValues; all != nil && len(all.Values) == 1 {
-		law = all.Values[0].Transform
+		t = all.Values[0].Transform
 	}
-	if law == nil || v.Per != "trial" || v.Parameter != "" {
+	if t == nil || v.Per != "trial" || v.Parameter != "" {
 		return ""
 	}
-	return transform.Drawn(law, procedure.Draw(law, true, key, 0))
+	return transform.DescribeRandom(t, procedure.Draw(t, true, key, 0))
 }

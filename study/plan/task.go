@@ -193,7 +193,7 @@ type siteAccumulator struct {
 func (a *siteAccumulator) Feed(at SampleIDs, z []tensor.Tensor) error {
 	b := measure.Batch{Place: at.Place, Index: at.Index, Label: at.Label, Clean: z[0]}
 	if len(z) > 1 {
-		b.Moved = z[1]
+		b.Transformed = z[1]
 	}
 	return a.Update(&b)
 }

@@ -3,28 +3,28 @@
 //
 //	statistic = 1/n sum_i f(z_i, z'_i)
 //
-// A measure supplies the function f and names its columns in a Spec. This package keeps the sums
+// A measure supplies the function f and names its columns in a Spec. This package computes the sums
 // and returns the means, each with
 //
 //   - an interval: Wilson's for proportions, otherwise the delete-group jackknife over the groups of the
 //     measure.Layout, clipped to the range of the statistic. Every score has the replicates of the
 //     jackknife.
-//   - a null: the same mean over shuffled pairs. The clean vector of a sample is paired with the moved vector
-//     of the next sample in its block, and that of the last sample with the first. The order of the samples
-//     is random (see measure.Layout), so the next sample is a random one. No sample is paired with itself,
-//     and every sample is used once on each side. Only two vectors of an unfinished block are stored. A block
-//     with a single sample has no pairs.
-//   - where they are asked for, the same for each class of labels, and the terms of the means.
+//   - a null: the same mean over shuffled pairs. The clean vector of a sample is paired with the
+//     transformed vector of the next sample in its block, and that of the last sample with the first. The
+//     order of the samples is random (see measure.Layout), so the next sample is a random one. No sample is
+//     paired with itself, and every sample is used once on each side. Only two vectors of an unfinished
+//     block are stored. A block with a single sample has no pairs.
+//   - if the settings ask for them, the means for each class of labels, and the terms of the means.
 //
 // For instance, the mean absolute difference of a layer of one value:
 //
 //	m := paired.New(paired.Spec{
 //		Descriptor: descriptor, // has the statistic "difference"
 //		Version:    1, StateVersion: 1,
-//		Needs:      measure.Needs{Moved: true},
-//		Columns:    []paired.Column{{Statistic: "difference", Moved: true}},
-//		Pair: func(out []float64, _ int, clean, moved []float32) error {
-//			out[0] = math.Abs(float64(moved[0] - clean[0]))
+//		Needs:      measure.Needs{Transformed: true},
+//		Columns:    []paired.Column{{Statistic: "difference", Transformed: true}},
+//		Pair: func(out []float64, _ int, clean, transformed []float32) error {
+//			out[0] = math.Abs(float64(transformed[0] - clean[0]))
 //			return nil
 //		},
 //	})
@@ -40,14 +40,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Column is one number that a Spec computes for a pair.
+// A Column describes one value that a Spec computes for a pair.
 type Column struct {
-	Statistic  string // name in scores; "": the column is not scored
-	Sample     string // name among per-sample values; "": the column is not kept
-	Proportion bool   // each value is 0 or 1
-	Difference bool   // each value is -1, 0 or 1, the difference of two proportions
-	Moved      bool   // needs the moved view
-	Guessed    bool   // a model that guesses one of its classes gets 1 / classes; no more than that is worth a warning
+	Statistic   string // name in scores; "": the column is not scored
+	Sample      string // name among per-sample values; "": the column is not stored
+	Proportion  bool   // each value is 0 or 1
+	Difference  bool   // each value is -1, 0 or 1, the difference of two proportions
+	Transformed bool   // needs the transformed view
+	Guessed     bool   // random guessing gives 1 / classes; a score that is not higher has a warning
 }
 
 // A Spec specifies a measure.
@@ -57,12 +57,12 @@ type Spec struct {
 	// Version is the version of the measure, and StateVersion that of its serialised states.
 	Version, StateVersion int
 	Settings              any
-	// Needs says what the measure is fed. With Needs.Prediction a row has one value for each class.
+	// Needs is the input of the measure. With Needs.Prediction a row has one value for each class.
 	Needs   measure.Needs
 	Columns []Column
-	// Pair computes the columns of one pair. Moved is nil where there is no moved view. A
-	// *measure.NonFinite error need not have the index of the sample.
-	Pair func(out []float64, label int, clean, moved []float32) error
+	// Pair computes the columns of one pair. transformed is nil if there is no transformed view. A
+	// *measure.NonFinite error does not need the index of the sample.
+	Pair func(out []float64, label int, clean, transformed []float32) error
 	// PerClass asks for scores of each class as well, where the site has classes.
 	PerClass bool
 }
@@ -97,7 +97,7 @@ func (s *Spec) hasNull() bool {
 	return slices.ContainsFunc(s.Descriptor.Statistics, func(d measure.StatisticDescriptor) bool { return d.Null != "" })
 }
 
-// samplesKept returns the number of columns that are kept for each sample.
+// samplesKept returns the number of columns that are stored for each sample.
 func (s *Spec) samplesKept() int {
 	n := 0
 	for _, c := range s.Columns {
@@ -137,33 +137,33 @@ func (s *Spec) cost(site measure.Site) int64 {
 // An accumulator sums the columns of a Spec at a site. It implements measure.Accumulator and
 // measure.Sampler.
 type accumulator struct {
-	spec  *Spec
-	site  measure.Site
-	width int  // values in a row; 0 until the first batch
-	moved bool // there is a moved view; set by the first batch
+	spec        *Spec
+	site        measure.Site
+	width       int  // values in a row; 0 until the first batch
+	transformed bool // whether there is a transformed view; set by the first batch
 
 	values  table
 	classes []int // number of clean samples by predicted class; nil unless Needs.Prediction
 	null    table
-	dropped bool              // there is no null, to stay within the budget
+	dropped bool              // whether the null is omitted, to stay within the budget
 	open    map[int]*openPair // by block; blocks that are complete are removed
 	out     []float64         // scratch
 
-	index []int     // of the samples whose values are kept
+	index []int     // indices of the samples whose values are stored
 	kept  []float64 // len(index) x samplesKept
 }
 
-// An openPair holds the rows of an incomplete block that wait for their pairs in the null.
+// An openPair holds the rows of an incomplete block that are not yet paired for the null.
 type openPair struct {
-	last  int       // place of the latest sample
-	count int       // samples so far
-	label int       // of the latest sample
-	clean []float32 // the latest sample's clean row
-	moved []float32 // the first sample's moved row
+	last        int       // place of the latest sample
+	count       int       // samples so far
+	label       int       // of the latest sample
+	clean       []float32 // the latest sample's clean row
+	transformed []float32 // the first sample's transformed row
 }
 
-// newAccumulator returns an empty accumulator. Where the null would exceed the site's budget, there
-// is no null, and the scores have a warning.
+// newAccumulator returns an empty accumulator. If the null would exceed the site's budget, there is no
+// null, and the scores have a warning.
 func newAccumulator(spec *Spec, site measure.Site) *accumulator {
 	parts, groups, columns := spec.parts(site), site.Layout.Groups, len(spec.Columns)
 	a := &accumulator{spec: spec, site: site, values: newTable(parts, groups, columns), out: make([]float64, columns)}
@@ -193,7 +193,7 @@ func (a *accumulator) Update(b *measure.Batch) error {
 			return err
 		}
 	}
-	if a.open == nil || !a.moved {
+	if a.open == nil || !a.transformed {
 		return nil
 	}
 	for lo := 0; lo < len(b.Place); {
@@ -212,32 +212,32 @@ func (a *accumulator) Update(b *measure.Batch) error {
 
 // check checks that a batch is valid and has the shape of the batches before it.
 func (a *accumulator) check(b *measure.Batch) error {
-	n, moved := len(b.Place), b.Moved.Len() > 0
+	n, transformed := len(b.Place), b.Transformed.Len() > 0
 	if b.Clean.Rank() == 0 || b.Clean.Shape[0] != n || len(b.Index) != n || len(b.Label) != n {
 		return fmt.Errorf("a batch of %d places has %d indices, %d labels and activations of shape %v", n, len(b.Index), len(b.Label), b.Clean.Shape)
 	}
-	if moved && !slices.Equal(b.Clean.Shape, b.Moved.Shape) {
-		return fmt.Errorf("the clean view has shape %v and the moved view %v; they must be equal to be compared", b.Clean.Shape, b.Moved.Shape)
+	if transformed && !slices.Equal(b.Clean.Shape, b.Transformed.Shape) {
+		return fmt.Errorf("the clean view has shape %v, but the transformed view has shape %v", b.Clean.Shape, b.Transformed.Shape)
 	}
-	if !moved && !a.spec.Needs.CleanServes {
-		return fmt.Errorf("%s compares two views; the batch has no moved view", a.spec.Descriptor.Name)
+	if !transformed && !a.spec.Needs.CleanServes {
+		return fmt.Errorf("%s compares two views, but the batch has no transformed view", a.spec.Descriptor.Name)
 	}
 	width := b.Clean.Len() / n
 	if width == 0 {
-		return fmt.Errorf("activations of shape %v hold no values", b.Clean.Shape)
+		return fmt.Errorf("activations of shape %v are empty", b.Clean.Shape)
 	}
 	if classes := len(a.site.Classes); a.spec.Needs.Prediction && width != classes {
 		return fmt.Errorf("a prediction of %d values for a model of %d classes", width, classes)
 	}
 	if a.width == 0 {
-		a.width, a.moved = width, moved
+		a.width, a.transformed = width, transformed
 	}
-	if a.width != width || a.moved != moved {
-		return fmt.Errorf("a sample of %d values (moved view: %v) after samples of %d (moved view: %v)", width, moved, a.width, a.moved)
+	if a.width != width || a.transformed != transformed {
+		return fmt.Errorf("a sample of %d values (transformed view: %v) after samples of %d (transformed view: %v)", width, transformed, a.width, a.transformed)
 	}
 	for i, p := range b.Place {
 		if p < 0 || p >= a.site.Layout.N || i > 0 && p <= b.Place[i-1] {
-			return fmt.Errorf("place %d in a layout of %d samples: places must ascend within it", p, a.site.Layout.N)
+			return fmt.Errorf("place %d in a layout of %d samples: places must be ascending and in its range", p, a.site.Layout.N)
 		}
 	}
 	return nil
@@ -247,16 +247,16 @@ func (a *accumulator) check(b *measure.Batch) error {
 func (a *accumulator) addSample(b *measure.Batch, i int) error {
 	label, classes := b.Label[i], len(a.site.Classes)
 	if a.spec.Needs.Labels && label == dataset.NoLabel {
-		return fmt.Errorf("sample %d has no label, and %s needs one", b.Index[i], a.spec.Descriptor.Name)
+		return fmt.Errorf("sample %d has no label, but %s needs one", b.Index[i], a.spec.Descriptor.Name)
 	}
 	if (a.spec.Needs.Labels || a.values.parts > 1) && label != dataset.NoLabel && (label < 0 || label >= classes) {
-		return fmt.Errorf("sample %d has label %d; the model has %d classes, so labels run from 0 to %d", b.Index[i], label, classes, classes-1)
+		return fmt.Errorf("sample %d has label %d; the model has %d classes, so labels must be 0 to %d", b.Index[i], label, classes, classes-1)
 	}
-	var moved []float32
-	if a.moved {
-		moved = b.Moved.At(i).Data
+	var transformed []float32
+	if a.transformed {
+		transformed = b.Transformed.At(i).Data
 	}
-	if err := a.spec.Pair(a.out, label, b.Clean.At(i).Data, moved); err != nil {
+	if err := a.spec.Pair(a.out, label, b.Clean.At(i).Data, transformed); err != nil {
 		var bad *measure.NonFinite
 		if errors.As(err, &bad) {
 			return &measure.NonFinite{View: bad.View, Index: b.Index[i]}
@@ -291,17 +291,17 @@ func (a *accumulator) addTo(t *table, group, label int) {
 func (a *accumulator) shuffle(b *measure.Batch, block, lo, hi int) error {
 	o := a.open[block]
 	if o == nil {
-		o = &openPair{moved: b.Moved.At(lo).Data}
+		o = &openPair{transformed: b.Transformed.At(lo).Data}
 	} else {
 		if b.Place[lo] <= o.last {
 			return fmt.Errorf("place %d of block %d comes after place %d", b.Place[lo], block, o.last)
 		}
-		if err := a.addShuffled(&a.null, block, o.label, o.clean, b.Moved.At(lo).Data); err != nil {
+		if err := a.addShuffled(&a.null, block, o.label, o.clean, b.Transformed.At(lo).Data); err != nil {
 			return err
 		}
 	}
 	for i := lo + 1; i < hi; i++ {
-		if err := a.addShuffled(&a.null, block, b.Label[i-1], b.Clean.At(i-1).Data, b.Moved.At(i).Data); err != nil {
+		if err := a.addShuffled(&a.null, block, b.Label[i-1], b.Clean.At(i-1).Data, b.Transformed.At(i).Data); err != nil {
 			return err
 		}
 	}
@@ -316,22 +316,22 @@ func (a *accumulator) shuffle(b *measure.Batch, block, lo, hi int) error {
 	// The memory of the batch is valid during Update only.
 	o.clean = append(o.clean[:0], b.Clean.At(hi-1).Data...)
 	if first {
-		o.moved = slices.Clone(o.moved)
+		o.transformed = slices.Clone(o.transformed)
 		a.open[block] = o
 	}
 	return nil
 }
 
-// closeBlock pairs a block's last clean row with its first moved row.
+// closeBlock pairs a block's last clean row with its first transformed row.
 func (a *accumulator) closeBlock(t *table, block int, o *openPair) error {
 	if o.count < 2 {
 		return nil
 	}
-	return a.addShuffled(t, block, o.label, o.clean, o.moved)
+	return a.addShuffled(t, block, o.label, o.clean, o.transformed)
 }
 
-func (a *accumulator) addShuffled(t *table, block, label int, clean, moved []float32) error {
-	if err := a.spec.Pair(a.out, label, clean, moved); err != nil {
+func (a *accumulator) addShuffled(t *table, block, label int, clean, transformed []float32) error {
+	if err := a.spec.Pair(a.out, label, clean, transformed); err != nil {
 		return err
 	}
 	a.addTo(t, a.site.Layout.Group(block*a.site.Layout.Block), label)

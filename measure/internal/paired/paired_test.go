@@ -18,23 +18,23 @@ func difference() *Spec {
 			{Name: "d", Range: measure.AnyNumber, Null: "shuffled pairs"},
 		}},
 		StateVersion: 1, PerClass: true,
-		Columns: []Column{{Statistic: "d", Sample: "d", Moved: true}},
-		Pair: func(out []float64, _ int, clean, moved []float32) error {
-			out[0] = float64(moved[0] - clean[0])
+		Columns: []Column{{Statistic: "d", Sample: "d", Transformed: true}},
+		Pair: func(out []float64, _ int, clean, transformed []float32) error {
+			out[0] = float64(transformed[0] - clean[0])
 			return nil
 		},
 	}
 }
 
-// fed returns an accumulator of the samples at some places. A sample is 0 in the clean view and
-// 10^place in the moved view.
+// fed returns an accumulator after an update with the samples at some places. A sample is 0 in the
+// clean view and 10^place in the transformed view.
 func fed(t testing.TB, site measure.Site, places ...int) *accumulator {
 	t.Helper()
 	a := newAccumulator(difference(), site)
-	b := &measure.Batch{Clean: tensor.New(len(places), 1), Moved: tensor.New(len(places), 1)}
+	b := &measure.Batch{Clean: tensor.New(len(places), 1), Transformed: tensor.New(len(places), 1)}
 	for i, p := range places {
 		b.Place, b.Index, b.Label = append(b.Place, p), append(b.Index, p), append(b.Label, p%2)
-		b.Clean.Data[i], b.Moved.Data[i] = 0, float32(math.Pow10(p))
+		b.Clean.Data[i], b.Transformed.Data[i] = 0, float32(math.Pow10(p))
 	}
 	if err := a.Update(b); err != nil {
 		t.Fatal(err)
@@ -42,14 +42,14 @@ func fed(t testing.TB, site measure.Site, places ...int) *accumulator {
 	return a
 }
 
-// The digits of a null show which moved rows were paired with the clean rows of the class.
+// The digits of a null show which transformed rows were paired with the clean rows of the class.
 func TestNullPairs(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}}
 	for _, c := range []struct {
 		name      string
 		places    []int
-		even, odd float64 // sums of moved values
+		even, odd float64 // sums of transformed values
 	}{
 		{"all", []int{0, 1, 2, 3, 4, 5, 6}, 1e1 + 1e0 + 1e5, 1e2 + 1e4 + 1e3}, // 6 is alone in its block
 		{"one cannot be read", []int{0, 2, 3, 4, 5}, 1e2 + 1e0 + 1e5, 1e4 + 1e3},
@@ -97,14 +97,14 @@ func TestStatesOfOtherSites(t *testing.T) {
 		change(&other)
 		b := newAccumulator(difference(), other)
 		if b.UnmarshalBinary(state) == nil {
-			t.Errorf("%s: the state of another site is accepted", name)
+			t.Errorf("%s: UnmarshalBinary accepted the state of another site", name)
 		}
 		if name != "samples" && b.Merge(a) == nil {
-			t.Errorf("%s: an accumulator of another site is merged", name)
+			t.Errorf("%s: Merge accepted an accumulator of another site", name)
 		}
 	}
 	if fed(t, site, 1).Merge(a) == nil {
-		t.Error("two parts of one block are merged")
+		t.Error("Merge accepted two states with samples of the same block")
 	}
 }
 

@@ -26,13 +26,13 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 			continue
 		}
 		for c, column := range a.spec.Columns {
-			if column.Statistic == "" || column.Moved && !a.moved {
+			if column.Statistic == "" || column.Transformed && !a.transformed {
 				continue
 			}
 			s := a.score(&null, part, c)
 			s.Warnings = append(s.Warnings, warnings...)
 			if classes := len(a.site.Classes); part == 0 && column.Guessed && s.Low <= 1/float64(classes) {
-				s.Warnings = append(s.Warnings, fmt.Sprintf("no better than a guess among %d classes: check preprocess, and which output each class is", classes))
+				s.Warnings = append(s.Warnings, fmt.Sprintf("no better than a guess among %d classes: check preprocess, and the mapping of classes to outputs", classes))
 			}
 			scores = append(scores, s)
 		}
@@ -40,11 +40,11 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 	return scores, nil
 }
 
-// maxShare is the share of samples that one class may have among the predictions before a warning.
+// maxShare is the fraction of the predictions above which a single class causes a warning.
 const maxShare = 0.9
 
 // constantPrediction returns a warning if the model predicts one class for nearly all samples. Such
-// predictions hold under any transformation, so their invariance says nothing about the model.
+// predictions are the same under any transformation, so their invariance is not meaningful.
 func (a *accumulator) constantPrediction() []string {
 	if len(a.classes) == 0 || a.values.n(0) < 2 {
 		return nil
@@ -57,8 +57,8 @@ func (a *accumulator) constantPrediction() []string {
 	return []string{fmt.Sprintf("the predictions hardly vary: class %q for %.0f %% of the samples, so invariance shows little", a.site.Classes[slices.Index(a.classes, top)], 100*share)}
 }
 
-// completeNull returns the null with all open blocks closed. Blocks stay open where samples could
-// not be read.
+// completeNull returns the null with all open blocks closed. A block is open if some of its samples
+// could not be read.
 func (a *accumulator) completeNull() (table, error) {
 	null := a.null.clone()
 	for _, block := range slices.Sorted(maps.Keys(a.open)) {
@@ -83,7 +83,7 @@ func (a *accumulator) score(null *table, part, column int) measure.Score {
 	} else if low, high := resample.Jackknife(s.Value, n, s.Replicates); !math.IsNaN(low) {
 		s.Low, s.High = max(low, s.Min), min(high, s.Max)
 	}
-	if c.Difference && s.Value == 0 && s.Low == s.High { // a bound on the part of samples that differ
+	if c.Difference && s.Value == 0 && s.Low == s.High { // a bound on the fraction of samples that differ
 		_, s.High = resample.Wilson(0, n)
 		s.Low = -s.High
 	}
@@ -97,8 +97,8 @@ func (a *accumulator) score(null *table, part, column int) measure.Score {
 	return s
 }
 
-// Samples returns the terms of the means that are kept, in the order of the sample indices. There
-// are none unless the site has KeepSamples.
+// Samples returns the stored terms of the means, in the order of the sample indices. There are none
+// unless the site has KeepSamples.
 func (a *accumulator) Samples() []measure.SampleScore {
 	order := make([]int, len(a.index))
 	for i := range order {
@@ -112,7 +112,7 @@ func (a *accumulator) Samples() []measure.SampleScore {
 			if c.Sample == "" {
 				continue
 			}
-			if a.moved || !c.Moved {
+			if a.transformed || !c.Transformed {
 				out = append(out, measure.SampleScore{Index: a.index[i], Statistic: c.Sample, Value: row[0]})
 			}
 			row = row[1:]

@@ -10,10 +10,9 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-var errOtherSite = errors.New("the state belongs to another layer or study: its numbers do not fit")
+var errOtherSite = errors.New("the state belongs to another layer or study: its numbers of samples, classes or values differ")
 
-// Merge adds the state of another accumulator of the same Spec and site that has seen other
-// samples.
+// Merge adds the state of another accumulator of the same Spec and site, for other samples.
 func (a *accumulator) Merge(other measure.Accumulator) error {
 	o, ok := other.(*accumulator)
 	if !ok || o.spec.Descriptor.Name != a.spec.Descriptor.Name || len(o.values.sum) != len(a.values.sum) || a.site.Layout != o.site.Layout {
@@ -23,9 +22,9 @@ func (a *accumulator) Merge(other measure.Accumulator) error {
 		return nil
 	}
 	if a.width == 0 {
-		a.width, a.moved = o.width, o.moved
+		a.width, a.transformed = o.width, o.transformed
 	}
-	if a.width != o.width || a.moved != o.moved {
+	if a.width != o.width || a.transformed != o.transformed {
 		return fmt.Errorf("merging %s: %w", a.spec.Descriptor.Name, errOtherSite)
 	}
 	for block := range o.open {
@@ -43,7 +42,7 @@ func (a *accumulator) Merge(other measure.Accumulator) error {
 	if !a.dropped {
 		a.null.merge(&o.null)
 		for block, p := range o.open {
-			a.open[block] = &openPair{p.last, p.count, p.label, slices.Clone(p.clean), slices.Clone(p.moved)}
+			a.open[block] = &openPair{p.last, p.count, p.label, slices.Clone(p.clean), slices.Clone(p.transformed)}
 		}
 	}
 	a.index = append(a.index, o.index...)
@@ -51,7 +50,7 @@ func (a *accumulator) Merge(other measure.Accumulator) error {
 	return nil
 }
 
-// dropNull drops the null, as in a state of a machine that had no memory for it.
+// dropNull drops the null, as an accumulator does that has no memory for it.
 func (a *accumulator) dropNull() {
 	a.dropped, a.null, a.open = true, table{}, nil
 }
@@ -60,7 +59,7 @@ func (a *accumulator) dropNull() {
 func (a *accumulator) MarshalBinary() ([]byte, error) {
 	w := state.NewWriter(a.spec.Descriptor.Name, a.spec.StateVersion)
 	w.Int(a.width)
-	w.Bool(a.moved)
+	w.Bool(a.transformed)
 	w.Bool(a.dropped)
 	a.values.write(w)
 	if a.spec.Needs.Prediction {
@@ -72,7 +71,7 @@ func (a *accumulator) MarshalBinary() ([]byte, error) {
 		o := a.open[block]
 		w.Ints([]int{block, o.last, o.count, o.label})
 		w.Float32s(o.clean)
-		w.Float32s(o.moved)
+		w.Float32s(o.transformed)
 	}
 	w.Ints(a.index)
 	w.Floats(a.kept)
@@ -87,10 +86,10 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	site := a.site
-	site.Budget = 0 // the state says whether there is a null
+	site.Budget = 0 // whether there is a null is part of the state
 	b := newAccumulator(a.spec, site)
 	b.site = a.site
-	b.width, b.moved = r.Int(), r.Bool()
+	b.width, b.transformed = r.Int(), r.Bool()
 	if r.Bool() {
 		b.dropNull()
 	}
@@ -122,8 +121,8 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 func (a *accumulator) readOpen(r *state.Reader) {
 	for range r.Int() {
 		head, o := r.Ints(), &openPair{}
-		o.clean, o.moved = r.Float32s(), r.Float32s()
-		if len(head) != 4 || a.open == nil || !a.fits(head, o) {
+		o.clean, o.transformed = r.Float32s(), r.Float32s()
+		if len(head) != 4 || a.open == nil || !a.setOpen(head, o) {
 			r.Fail(errOtherSite)
 			return
 		}
@@ -131,11 +130,11 @@ func (a *accumulator) readOpen(r *state.Reader) {
 	}
 }
 
-// fits sets the place, count and label of an open block, and reports whether they are valid at this
-// site.
-func (a *accumulator) fits(head []int, o *openPair) bool {
+// setOpen sets the place, count and label of an open block, and reports whether they are valid for
+// this site.
+func (a *accumulator) setOpen(head []int, o *openPair) bool {
 	o.last, o.count, o.label = head[1], head[2], head[3]
 	layout := a.site.Layout
 	return o.last >= 0 && o.last < layout.N && o.last/layout.Block == head[0] && o.count > 0 && o.count <= layout.Block &&
-		o.label >= -1 && (a.values.parts == 1 || o.label < len(a.site.Classes)) && a.width > 0 && len(o.clean) == a.width && len(o.moved) == a.width
+		o.label >= -1 && (a.values.parts == 1 || o.label < len(a.site.Classes)) && a.width > 0 && len(o.clean) == a.width && len(o.transformed) == a.width
 }
