@@ -1,14 +1,14 @@
-// Package seis measures whether the spatial information of a layer is still there after its input
-// is transformed, and whether it is still in the same place. It computes the Subspace-based
-// Equivariance and Invariance Scores of Lin, Farrahi and Cai ("SEIS: Subspace-based Equivariance
-// and Invariance Scores for Neural Representations").
+// Package seis measures whether a layer preserves spatial information when its input is transformed,
+// and whether it does so at the same positions. It computes the Subspace-based Equivariance and
+// Invariance Scores of Lin, Farrahi and Cai ("SEIS: Subspace-based Equivariance and Invariance Scores
+// for Neural Representations").
 //
 // Let z (b x c x h x w) be the activations of a layer on b inputs, and z' those on the transformed
 // inputs. Each channel of each sample is one observation of d = h w positions. So A is d x n with n
-// = b c, its rows centred, and A' is the same of z'.
+// = b c, its rows centred, and A' is the same for z'.
 //
-//  1. Keep of each the fewest leading left singular vectors that hold 99 % of the squared singular
-//     values: U (d x k) and U' (d x k'). They are the spatial patterns that the layer uses.
+//  1. Take the smallest number of leading left singular vectors of A and of A' that hold 99 % of the
+//     squared singular values: U (d x k) and U' (d x k'). They are spatial patterns.
 //
 //  2. Find the canonical correlations rho_i of UᵀA and U'ᵀA', and the canonical vectors w_i and
 //     v_i, for i up to r = min(k, k').
@@ -18,17 +18,17 @@
 //     equivariance = 1/r sum_i rho_i
 //     invariance   = 1/r sum_i rho_i |cos(U w_i, U' v_i)|
 //
-// Equivariance says how much of the layer after the transformation is a linear function of what it
-// was before. Invariance says how much of it is, besides, the same pattern in the same place. w_i
-// and v_i are coordinates in two bases, so the cosine is taken between U w_i and U' v_i.
+// Equivariance measures how much of the transformed feature maps is a linear function of the clean
+// ones. Invariance measures how much of them is the same pattern at the same positions. w_i and v_i
+// are coordinates in two bases, so the cosine is taken between U w_i and U' v_i.
 //
 // Both lie in [0, 1], and invariance never exceeds equivariance:
 //
-//	both near 1                          the layer does not notice the transformation
-//	high equivariance, low invariance    the information is there and has moved
-//	both low                             the information is lost
+//	both near 1                          the layer is invariant to the transformation
+//	high equivariance, low invariance    the information is preserved at other positions
+//	both low                             the information is not preserved
 //
-// For arrays, Compare does it all:
+// For arrays in memory, use Compare:
 //
 //	scores, err := seis.Compare(z, zt, seis.Defaults()) // tensors b x c x h x w
 //	fmt.Println(scores[0].Statistic, scores[0].Value)   // equivariance
@@ -41,20 +41,20 @@
 //
 // Canonical correlations exceed zero by chance: with n observations of k patterns they are about
 // sqrt(k / n). The null pairs z of one sample and channel with z' of another sample and another
-// channel, and computes the same scores. A score means something by as much as it exceeds its null.
+// channel, and computes the same scores. Only the difference from the null is meaningful.
 //
-// # When not to trust it
+// # Limitations
 //
-//   - The transformation must be the same for all samples (per: trial). SEIS looks for one linear
-//     map, and angles drawn anew for each sample have none. A warning says so.
-//   - Where canonical correlations tie exactly (a flip, a translation by whole positions) the
-//     canonical vectors are not unique, and invariance depends on which ones the solver picks. A
-//     warning says so. Equivariance is not affected.
-//   - With fewer observations than patterns, correlations are 1 whatever the data. The null and a
-//     warning show it.
+//   - The transformation must be the same for all samples (per: trial). SEIS finds one linear map,
+//     and there is none for angles that are drawn for each sample. The scores then have a warning.
+//   - If canonical correlations are equal (for a flip, or a translation by whole positions), the
+//     canonical vectors are not unique, and invariance depends on the solver. It then has a warning.
+//     Equivariance is not affected.
+//   - With fewer observations than patterns, all correlations are 1 for any data. The null is then 1,
+//     and the scores have a warning.
 //
-// Neither score depends on the order of channels. Mixtures of channels and their scales do count,
-// since channels are observations.
+// Neither score depends on the order of channels. They do depend on linear combinations of channels
+// and on the scales of channels, since channels are observations.
 //
 // # How it is computed
 //

@@ -11,10 +11,10 @@ import (
 
 // Settings are the settings of the measure.
 type Settings struct {
-	Variance  float64 `key:"variance" json:"variance" default:"0.99" min:"0" max:"1" doc:"part of the variance that the leading subspaces hold"`
-	Positions int     `key:"positions" json:"positions" default:"1024" min:"2" max:"16384" doc:"positions to which larger layers are average-pooled; memory grows with the square"`
+	Variance  float64 `key:"variance" json:"variance" default:"0.99" min:"0" max:"1" doc:"fraction of the variance that the leading subspaces hold"`
+	Positions int     `key:"positions" json:"positions" default:"1024" min:"2" max:"16384" doc:"largest number of positions; larger feature maps are average-pooled; memory grows with the square"`
 	Null      bool    `key:"null" json:"null" default:"true" doc:"also compute the scores of shuffled pairs"`
-	Interval  bool    `key:"interval" json:"interval" default:"true" doc:"compute an interval from groups of samples, where memory allows"`
+	Interval  bool    `key:"interval" json:"interval" default:"true" doc:"compute an interval from groups of samples, if memory allows"`
 }
 
 // Defaults returns the settings of the paper, with null and interval, for maps of at most 32 x 32

@@ -1,8 +1,8 @@
-// Package similarity measures how alike two representations of the same inputs are. These may be
-// two layers, two models, two checkpoints, or one layer on x and on T(x).
+// Package similarity measures the similarity of two representations of the same inputs. These may be
+// of two layers, two models, two checkpoints, or one layer on x and on T(x).
 //
-// Write X (n x p) and Y (n x q) for the activations of both on the same n samples, less the mean of
-// each column, and
+// Let X (n x p) and Y (n x q) be the activations of both on the same n samples, with the mean of each
+// column subtracted, and
 //
 //	Sxx = Xᵀ X,  Syy = Yᵀ Y,  Sxy = Xᵀ Y     (p x p, q x q, p x q)
 //	K = X Xᵀ,    L = Y Yᵀ                    (n x n)

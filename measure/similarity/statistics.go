@@ -69,11 +69,11 @@ func Names() []string {
 // Settings configure the measure, and comparisons of arrays.
 type Settings struct {
 	Statistics []string `key:"statistics" json:"statistics" default:"[minibatch-cka]" doc:"linear-cka, debiased-cka, minibatch-cka, rbf-cka, cca, svcca, pwcca, procrustes, linear-regression, rsa, mutual-knn"`
-	Pool       string   `key:"pool" json:"pool" default:"none" enum:"none|mean" doc:"feature maps: none takes every channel at every position as a variable, mean the mean of each channel over positions"`
-	Variance   float64  `key:"variance" json:"variance" default:"0.99" min:"0" max:"1" doc:"svcca: part of the variance that the leading components hold"`
-	Bandwidth  float64  `key:"bandwidth" json:"bandwidth" default:"0.4" min:"0" doc:"rbf-cka: the kernel's width, as a fraction of the median distance"`
-	Neighbours int      `key:"neighbours" json:"neighbours" default:"10" min:"1" doc:"mutual-knn: nearest neighbours of a sample"`
-	Samples    int      `key:"samples" json:"samples" default:"4096" min:"4" max:"32768" doc:"samples at most for statistics of n x n matrices: the first of the random order; memory grows with the square"`
+	Pool       string   `key:"pool" json:"pool" default:"none" enum:"none|mean" doc:"variables of feature maps: none, every channel at every position; mean, the mean of each channel over positions"`
+	Variance   float64  `key:"variance" json:"variance" default:"0.99" min:"0" max:"1" doc:"svcca: fraction of the variance that the leading components hold"`
+	Bandwidth  float64  `key:"bandwidth" json:"bandwidth" default:"0.4" min:"0" doc:"rbf-cka: width of the kernel, as a fraction of the median distance"`
+	Neighbours int      `key:"neighbours" json:"neighbours" default:"10" min:"1" doc:"mutual-knn: number of nearest neighbours of a sample"`
+	Samples    int      `key:"samples" json:"samples" default:"4096" min:"4" max:"32768" doc:"largest number of samples for statistics of n x n matrices, taken in random order; memory grows with the square"`
 }
 
 // Defaults returns the default settings.

@@ -46,7 +46,7 @@ type Network struct {
 	ConvNet *convNetKeys `key:"convnet" doc:"plain convolutions with BatchNormalization, for images, spectrograms and signals"`
 	ResNet  *resNetKeys  `key:"resnet" doc:"residual blocks, for small images"`
 	MLP     *mlpKeys     `key:"mlp" doc:"fully connected layers"`
-	ONNX    *onnxKeys    `key:"onnx" doc:"a model, to be trained further"`
+	ONNX    *onnxKeys    `key:"onnx" doc:"a model to train further"`
 
 	Autoencoder *autoencoderKeys `key:"autoencoder" json:",omitempty" doc:"a stack of autoencoders, trained layer by layer without labels"`
 	CDBN        *cdbnKeys        `key:"cdbn" json:",omitempty" doc:"a convolutional deep belief network, trained layer by layer without labels"`
@@ -99,8 +99,8 @@ type mlpKeys struct {
 
 type onnxKeys struct {
 	File       string   `key:"file,required" short:"true" doc:"the model"`
-	Output     string   `key:"output" doc:"the output of the loss, where the model has several"`
-	Parameters []string `key:"parameters" doc:"globs on the names of the weights to train; all where not given"`
+	Output     string   `key:"output" doc:"output for the loss, if the model has several"`
+	Parameters []string `key:"parameters" doc:"globs for the names of the weights to train; default: all"`
 	Training   bool     `key:"training-mode" doc:"training mode: BatchNormalization uses batch statistics and Dropout is active; in the default, evaluation mode, both are frozen"`
 }
 
@@ -208,7 +208,7 @@ func (k *Optimiser) optimiser() train.Optimiser {
 
 // rollbackKeys say which epochs are undone.
 type rollbackKeys struct {
-	Factor float64 `key:"factor,required" short:"true" doc:"factor of the rate after an epoch was undone, between 0 and 1"`
+	Factor float64 `key:"factor,required" short:"true" doc:"factor by which the rate is multiplied after an epoch is undone, between 0 and 1"`
 	By     string  `key:"by" enum:"objective|loss" default:"objective" doc:"what must not increase: the objective with penalties, or the validation loss alone"`
 }
 
