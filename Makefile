@@ -2,15 +2,18 @@
 
 GO ?= go
 RUNTIME := runtime/node_modules/onnxruntime-node/package.json
+WEB := report/html/web/node_modules/vega/package.json
+# What the version names: 12 digits of the commit, and .dirty if files were changed. The version itself is in cmd/noether/version.go.
+COMMIT := $(shell git describe --always --exclude '*' --abbrev=12 --dirty=.dirty 2>/dev/null)
 NPM := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 
-.PHONY: build demo demo-networks wheel test lint bench fuzz vulncheck fixtures generate clean
+.PHONY: build demo demo-networks wheel release test lint bench fuzz vulncheck fixtures generate clean
 
 build: bin/noether
 
 .PHONY: bin/noether
 bin/noether: $(RUNTIME)
-	$(GO) build -o bin/noether ./cmd/noether
+	$(GO) build -ldflags '-X main.commit=$(COMMIT)' -o bin/noether ./cmd/noether
 
 # The ONNX Runtime library, pinned by the lock file.
 $(RUNTIME): runtime/package-lock.json
@@ -24,9 +27,17 @@ demo: build
 demo-networks: $(RUNTIME)
 	$(GO) run ./internal/demo/networks
 
+# The report's packages, whose licences go into what is built for users.
+$(WEB):
+	cd report/html/web && $(NPM)
+
 # The Python wheel, with the command and ONNX Runtime, into dist/.
-wheel: $(RUNTIME)
-	$(GO) run ./internal/wheel -o dist
+wheel: $(RUNTIME) $(WEB)
+	$(GO) run ./internal/dist -o dist -commit '$(COMMIT)'
+
+# The wheel, an archive of the command for this system, and their checksums, into dist/.
+release: $(RUNTIME) $(WEB)
+	$(GO) run ./internal/dist -o dist -commit '$(COMMIT)' -archive
 
 # Lists what was skipped, and why, at the end. TESTLOG names a file for the results as JSON.
 test: $(RUNTIME)

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -118,41 +115,6 @@ func printFindings(found []finding) {
 		}
 		fmt.Printf("%-13s %s\n", f.What, text)
 	}
-}
-
-func versionCommand() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  usageArgs(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			if asJSON {
-				return json.NewEncoder(os.Stdout).Encode(map[string]string{"noether": version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
-			}
-			_, err := fmt.Println("noether", version())
-			return err
-		},
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return c
-}
-
-// version returns the version of the module, or the commit that the program was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return "commit " + s.Value[:min(12, len(s.Value))]
-		}
-	}
-	return "devel"
 }
 
 func schemaCommand() *cobra.Command {

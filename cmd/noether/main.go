@@ -52,7 +52,7 @@ It takes any ONNX model and real data, and gives scores with intervals, tables a
 	root.AddCommand(
 		trainCommand(engine),
 		demoCommand(engine), initCommand(engine), runCommand(engine), mergeCommand(engine), inspectCommand(engine), invertCommand(engine),
-		compareCommand(), gradCommand(), correlateCommand(), diffCommand(engine), reportCommand(), plotCommand(), exportCommand(), serveCommand(), varyCommand(), checkCommand(engine), clusterCommand(engine), schemaCommand(), doctorCommand(engine), versionCommand(),
+		compareCommand(), gradCommand(), correlateCommand(), diffCommand(engine), reportCommand(), plotCommand(), exportCommand(), serveCommand(), varyCommand(), checkCommand(engine), clusterCommand(engine), schemaCommand(), doctorCommand(engine), versionCommand(), manualsCommand(),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root

@@ -21,6 +21,11 @@ def test_wheel(tmp_path):
     python = str(tmp_path / "env" / "bin" / "python")
     run(python, "-m", "pip", "install", "--no-index", "--no-deps", str(wheel))
     assert "noether/bin/libonnxruntime.so" in run(str(tmp_path / "env" / "bin" / "noether"), "doctor")
-    assert run(python, "-m", "noether", "version").startswith("noether ")
+    version = run(python, "-m", "noether", "version").split()[1]
+    assert version.split("+")[0].replace("-dev", ".dev0") == wheel.name.split("-")[1].split("+")[0]
+    share = tmp_path / "env" / "share"
+    assert (share / "man/man1/noether-run.1").is_file() and (share / "bash-completion/completions/noether").is_file()
+    (notices,) = (tmp_path / "env").glob("lib/python3*/site-packages/noether-*.dist-info/THIRD_PARTY_NOTICES")
+    assert "google.golang.org/protobuf" in notices.read_text("utf-8")
     assert "3828" in run(python, "-c", "import noether; print(noether.demo())")
     assert (tmp_path / "runs" / "demo" / "report.html").is_file()

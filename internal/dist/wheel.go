@@ -25,6 +25,8 @@ type wheel struct {
 	version, tag            string
 	module, readme, licence string            // the folder of the module, and files
 	binaries                map[string]string // files of the folder noether/bin, by name
+	share                   string            // a folder of manuals and completions; "": none
+	notices, sbom           []byte            // licences of what is within, and its list; nil: none
 }
 
 // A member is a file of a wheel.
@@ -71,21 +73,10 @@ func (w wheel) info() string { return "noether-" + w.version + ".dist-info" }
 // members returns all files of a wheel but RECORD, by name.
 func (w wheel) members() (map[string]member, error) {
 	members := map[string]member{}
-	err := filepath.WalkDir(w.module, func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		if !strings.HasSuffix(file, ".py") && filepath.Base(file) != "py.typed" {
-			return nil
-		}
-		relative, err := filepath.Rel(w.module, file)
-		if err != nil {
-			return err
-		}
-		content, err := os.ReadFile(file)
-		members[path.Join("noether", filepath.ToSlash(relative))] = member{content: content}
-		return err
-	})
+	err := addFolder(members, "noether", w.module, func(name string) bool { return strings.HasSuffix(name, ".py") || path.Base(name) == "py.typed" })
+	if err == nil && w.share != "" {
+		err = addFolder(members, "noether-"+w.version+".data/data/share", w.share, func(string) bool { return true })
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -107,10 +98,32 @@ func (w wheel) members() (map[string]member, error) {
 	info := w.info()
 	members[info+"/LICENSE"] = member{content: licence}
 	members[info+"/LICENSE-onnxruntime"] = member{content: runtimeLicence}
+	if w.notices != nil {
+		members[info+"/THIRD_PARTY_NOTICES"] = member{content: w.notices}
+	}
+	if w.sbom != nil {
+		members[info+"/sboms/noether.cdx.json"] = member{content: w.sbom}
+	}
 	members[info+"/METADATA"] = member{content: append([]byte(w.metadata()), readme...)}
 	members[info+"/WHEEL"] = member{content: fmt.Appendf(nil, "Wheel-Version: 1.0\nGenerator: noether\nRoot-Is-Purelib: false\nTag: %s\n", w.tag)}
 	members[info+"/entry_points.txt"] = member{content: []byte("[console_scripts]\nnoether = noether.__main__:main\n")}
 	return members, nil
+}
+
+// addFolder adds the files of a folder whose names with slashes are wanted, below a path.
+func addFolder(members map[string]member, at, folder string, wanted func(name string) bool) error {
+	return filepath.WalkDir(folder, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		relative, err := filepath.Rel(folder, file)
+		if err != nil || !wanted(filepath.ToSlash(relative)) {
+			return err
+		}
+		content, err := os.ReadFile(file)
+		members[path.Join(at, filepath.ToSlash(relative))] = member{content: content}
+		return err
+	})
 }
 
 // metadata returns the head of METADATA, which the readme follows.

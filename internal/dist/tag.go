@@ -2,6 +2,7 @@ package main
 
 import (
 	"debug/elf"
+	"debug/macho"
 	"fmt"
 	"slices"
 	"strconv"
@@ -27,9 +28,15 @@ var glibcOf = []struct {
 	{"CXXABI_1.3.", 13, 34}, {"CXXABI_1.3.", 14, 38}, {"CXXABI_1.3.", 15, 39},
 }
 
-// platformTag returns the tag of the oldest systems on which files run, by the versions of the
-// symbols that they import.
-func platformTag(goarch string, files ...string) (string, error) {
+// platformTag returns the tag of the oldest systems on which files run: on Linux by the versions of the
+// symbols that they import, on macOS by the version that they state.
+func platformTag(goos, goarch string, files ...string) (string, error) {
+	switch goos {
+	case "windows":
+		return map[string]string{"amd64": "win_amd64", "arm64": "win_arm64"}[goarch], nil
+	case "darwin":
+		return macTag(goarch, files...)
+	}
 	arch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[goarch]
 	if arch == "" {
 		return "", fmt.Errorf("no wheels for %s", goarch)
@@ -43,6 +50,32 @@ func platformTag(goarch string, files ...string) (string, error) {
 		glibc = max(glibc, needed)
 	}
 	return fmt.Sprintf("manylinux_2_%d_%s", glibc, arch), nil
+}
+
+// macTag returns the tag of the oldest macOS on which files run.
+func macTag(goarch string, files ...string) (string, error) {
+	major, minor := uint32(11), uint32(0) // the first for arm64
+	for _, path := range files {
+		f, err := macho.Open(path)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", path, err)
+		}
+		defer f.Close()
+		for _, l := range f.Loads {
+			raw := l.Raw()
+			const buildVersion = 0x32 // LC_BUILD_VERSION: command, size, platform, least version
+			if len(raw) >= 16 && f.ByteOrder.Uint32(raw) == buildVersion {
+				v := f.ByteOrder.Uint32(raw[12:])
+				if v>>16 > major || v>>16 == major && v>>8&0xff > minor {
+					major, minor = v>>16, v>>8&0xff
+				}
+			}
+		}
+	}
+	if minor > 0 { // installers know tags of whole versions
+		major++
+	}
+	return fmt.Sprintf("macosx_%d_0_%s", major, map[string]string{"amd64": "x86_64", "arm64": "arm64"}[goarch]), nil
 }
 
 // glibcNeeded returns x of the version 2.x of glibc that a file needs.

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// releaseNumber is the version of the program, of the wheel and of the archives. Between releases it
+// is that of the next one with -dev.
+const releaseNumber = "0.1.0-dev"
+
+// commit is what the program was built from: 12 digits, with .dirty if files were changed. make sets
+// it by -ldflags "-X main.commit=...".
+var commit string
+
+// version returns the version with the commit, where that is known: "0.1.0-dev+5e7a483c71f0".
+func version() string {
+	if c := builtFrom(); c != "" {
+		return releaseNumber + "+" + c
+	}
+	return releaseNumber
+}
+
+// builtFrom returns the commit, of a program that make has not built by the record of the Go command.
+func builtFrom() string {
+	info, ok := debug.ReadBuildInfo()
+	if commit != "" || !ok {
+		return commit
+	}
+	revision, dirty := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = ".dirty"
+		}
+	}
+	if revision == "" { // installed as a module: the version ends in the commit, or names a release
+		_, revision, _ = strings.Cut(info.Main.Version, "-")
+		revision = revision[strings.LastIndex(revision, "-")+1:]
+	}
+	if revision == "" {
+		return ""
+	}
+	return revision + dirty
+}
+
+func versionCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			if asJSON {
+				return json.NewEncoder(os.Stdout).Encode(map[string]string{"noether": version(), "commit": builtFrom(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
+			}
+			_, err := fmt.Println("noether", version())
+			return err
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A release is listed in the changelog; between releases the releaseNumber ends in -dev.
+func TestNumberIsInTheChangelog(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../../CHANGELOG.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	heading := "## [" + releaseNumber + "]"
+	if strings.HasSuffix(releaseNumber, "-dev") {
+		heading = "## [Unreleased]"
+	}
+	if !strings.Contains(string(raw), heading+"\n") && !strings.Contains(string(raw), heading+" ") {
+		t.Errorf("the changelog has no heading %q", heading)
+	}
+	if form := regexp.MustCompile(`^\d+\.\d+\.\d+(-dev)?$`); !form.MatchString(releaseNumber) {
+		t.Errorf("%q is not a version such as 1.2.3 or 1.2.3-dev", releaseNumber)
+	}
+}
+
+func TestManuals(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := writeManuals(newRoot(), dir); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"man/man1/noether.1":                     "noether-inspect(1)",
+		"man/man1/noether-inspect.1":             "List a model",
+		"bash-completion/completions/noether":    "__start_noether",
+		"zsh/site-functions/_noether":            "#compdef noether",
+		"fish/vendor_completions.d/noether.fish": "complete -c noether",
+	} {
+		text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s lacks %q: %v", name, want, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "man", "man1", "noether-manuals.1")); err == nil {
+		t.Error("a hidden command has a page")
+	}
+}

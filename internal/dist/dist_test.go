@@ -1,0 +1,126 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
+)
+
+func TestPythonVersion(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]string{
+		"1.2.3": "1.2.3", "1.2.3+e7550aa1ad19": "1.2.3", "1.2.3+e7550aa1ad19.dirty": "1.2.3.dev0+e7550aa1ad19.dirty",
+		"0.1.0-dev": "0.1.0.dev0", "0.1.0-dev+e7550aa1ad19": "0.1.0.dev0+e7550aa1ad19", "": "0.0.0.dev0",
+	} {
+		if got := pythonVersion(version); got != want {
+			t.Errorf("%q: %q, want %q", version, got, want)
+		}
+	}
+}
+
+func TestGlibcWith(t *testing.T) {
+	t.Parallel()
+	for symbols, want := range map[string]int{
+		"GLIBC_2.34": 34, "GLIBC_2.2.5": 2, "GLIBCXX_3.4": 0, "GLIBCXX_3.4.22": 24, "GLIBCXX_3.4.30": 35, "CXXABI_1.3.9": 24, "GCC_3.0": 0, "": 0,
+	} {
+		if got, err := glibcWith(symbols); err != nil || got != want {
+			t.Errorf("%s: %d, %v, want %d", symbols, got, err, want)
+		}
+	}
+	if _, err := glibcWith("GLIBCXX_3.4.99"); err == nil {
+		t.Error("no error for unknown symbols")
+	}
+}
+
+func TestWriteWheel(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for name, text := range map[string]string{"m/__init__.py": "x = 1\n", "m/py.typed": "", "m/note.txt": "no", "README.md": "# A", "LICENSE": "l", "program": "p", "share/man/man1/a.1": ".TH"} {
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := func(name string) string { return filepath.Join(folder, name) }
+	w := wheel{version: "1.2.3", tag: "py3-none-any", module: at("m"), readme: at("README.md"), licence: at("LICENSE"),
+		binaries: map[string]string{"noether": at("program")}, share: at("share"), notices: []byte("n"), sbom: []byte("{}")}
+	path, err := writeWheel(at("dist"), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive, err := zip.OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	var names []string
+	for _, f := range archive.File {
+		names = append(names, f.Name)
+		if executable := f.Mode()&0o111 != 0; executable != (f.Name == "noether/bin/noether") {
+			t.Errorf("%s has mode %v", f.Name, f.Mode())
+		}
+	}
+	want := []string{"noether-1.2.3.data/data/share/man/man1/a.1", "noether-1.2.3.dist-info/LICENSE", "noether-1.2.3.dist-info/LICENSE-onnxruntime",
+		"noether-1.2.3.dist-info/METADATA", "noether-1.2.3.dist-info/THIRD_PARTY_NOTICES", "noether-1.2.3.dist-info/WHEEL",
+		"noether-1.2.3.dist-info/entry_points.txt", "noether-1.2.3.dist-info/sboms/noether.cdx.json", "noether/__init__.py", "noether/bin/noether", "noether/py.typed",
+		"noether-1.2.3.dist-info/RECORD"}
+	if !slices.Equal(names, want) {
+		t.Errorf("files %q, want %q", names, want)
+	}
+}
+
+func TestParts(t *testing.T) {
+	t.Parallel()
+	web := t.TempDir()
+	files := map[string]string{
+		"package-lock.json": `{"packages": {"": {}, "node_modules/vite": {"version": "8.0.0", "dev": true},
+			"node_modules/vega": {"version": "6.4.0", "license": "BSD-3-Clause"}, "node_modules/vega/node_modules/@d3/a": {"version": "1.0.0", "license": "ISC"}}}`,
+		"node_modules/vega/LICENSE":                      "Copyright of Vega",
+		"node_modules/vega/index.js":                     "code",
+		"node_modules/vega/node_modules/@d3/a/x.js":      "",
+		"node_modules/vega/node_modules/@d3/a/NOTICE.md": "Notice of a",
+	}
+	for name, text := range files {
+		path := filepath.Join(web, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(text), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := npmPackages(web)
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%d packages, %v", len(all), err)
+	}
+	notices, err := all.notices()
+	if err != nil || !strings.Contains(string(notices), "vega 6.4.0\n\nCopyright of Vega\n") || !strings.Contains(string(notices), "Notice of a") || strings.Contains(string(notices), "code") {
+		t.Errorf("%s, %v", notices, err)
+	}
+	raw, err := all.sbom("1.2.3")
+	var bom cdx.BOM
+	if err == nil {
+		err = cdx.NewBOMDecoder(bytes.NewReader(raw), cdx.BOMFileFormatJSON).Decode(&bom)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var purls []string
+	for _, c := range *bom.Components {
+		purls = append(purls, c.PackageURL)
+	}
+	slices.Sort(purls)
+	if want := []string{"pkg:npm/%40d3/a@1.0.0", "pkg:npm/vega@6.4.0"}; !slices.Equal(purls, want) || bom.Metadata.Component.Version != "1.2.3" {
+		t.Errorf("%q of %v", purls, bom.Metadata.Component)
+	}
+	if _, err := (parts{{name: "a", folder: t.TempDir()}}).notices(); err == nil {
+		t.Error("no error for a part without a licence")
+	}
+}

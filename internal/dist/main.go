@@ -1,0 +1,165 @@
+// Command dist builds what users install: the Python wheel, and with -archive the archive of a release
+// with its checksums. Both hold the command, the library of ONNX Runtime, manual pages, shell
+// completions, the licences of what is within, and a list of it (CycloneDX). It runs in the root of a
+// checkout and builds for the system that it runs on.
+//
+//	go run ./internal/dist -o dist -commit 5e7a483c71f0
+package main
+
+import (
+	"debug/buildinfo"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+)
+
+func main() {
+	out := flag.String("o", "dist", "the folder to write to")
+	commit := flag.String("commit", "", "what the version names as the commit")
+	archive := flag.Bool("archive", false, "write the archive of a release too, and SHA256SUMS of all files")
+	flag.Parse()
+	if err := build(*out, *commit, *archive); err != nil {
+		fmt.Fprintln(os.Stderr, "dist:", err)
+		os.Exit(1)
+	}
+}
+
+// build builds the command and what contains it, and prints the paths of what it wrote.
+func build(out, commit string, withArchive bool) error {
+	made, err := os.MkdirTemp("", "dist")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(made)
+	name := "noether"
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	program, share := filepath.Join(made, name), filepath.Join(made, "share")
+	if _, err := output("go", "build", "-trimpath", "-ldflags=-s -w -X main.commit="+commit, "-o", program, "./cmd/noether"); err != nil {
+		return fmt.Errorf("building the command: %w", err)
+	}
+	if _, err := output(program, "manuals", share); err != nil {
+		return err
+	}
+	var about struct{ Noether string }
+	raw, err := output(program, "version", "--json")
+	if err == nil {
+		err = json.Unmarshal(raw, &about)
+	}
+	if err != nil {
+		return err
+	}
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
+		return err
+	}
+	library, err := findLibrary()
+	if err != nil {
+		return err
+	}
+	parts, err := within(info, library.version)
+	if err != nil {
+		return err
+	}
+	notices, err := parts.notices()
+	if err != nil {
+		return err
+	}
+	sbom, err := parts.sbom(about.Noether)
+	if err != nil {
+		return err
+	}
+	tag, err := platformTag(runtime.GOOS, runtime.GOARCH, program, library.path)
+	if err != nil {
+		return err
+	}
+	binaries := map[string]string{name: program, library.name: library.path}
+	wheel, err := writeWheel(out, wheel{
+		version: pythonVersion(about.Noether), tag: "py3-none-" + tag,
+		module: filepath.Join("python", "noether"), readme: "README.md", licence: "LICENSE",
+		binaries: binaries, share: share, notices: notices, sbom: sbom,
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Println(wheel)
+	if !withArchive {
+		return nil
+	}
+	archive, err := writeArchive(out, release{version: about.Noether, binaries: binaries, share: share, notices: notices, sbom: sbom})
+	if err != nil {
+		return err
+	}
+	fmt.Println(archive)
+	sums, err := writeSums(out, wheel, archive)
+	if err == nil {
+		fmt.Println(sums)
+	}
+	return err
+}
+
+// output runs a program and returns its standard output.
+func output(name string, args ...string) ([]byte, error) {
+	command := exec.Command(name, args...)
+	command.Stderr = os.Stderr
+	out, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", filepath.Base(name), args[0], err)
+	}
+	return out, nil
+}
+
+// A library is that of ONNX Runtime, as npm has installed it.
+type library struct {
+	path, name, version string // name is that of the file as it is installed
+}
+
+func findLibrary() (library, error) {
+	folder := filepath.Join("runtime", "node_modules", "onnxruntime-node")
+	raw, err := os.ReadFile(filepath.Join(folder, "package.json"))
+	if err != nil {
+		return library{}, fmt.Errorf("no ONNX Runtime: run make build first: %w", err)
+	}
+	var about struct{ Version string }
+	if err := json.Unmarshal(raw, &about); err != nil {
+		return library{}, err
+	}
+	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
+	if arch == "" {
+		arch = runtime.GOARCH
+	}
+	of := map[string][3]string{ // folder, file, installed name
+		"linux":   {"linux", "libonnxruntime.so.1", "libonnxruntime.so." + about.Version},
+		"darwin":  {"darwin", "libonnxruntime.1.dylib", "libonnxruntime." + about.Version + ".dylib"},
+		"windows": {"win32", "onnxruntime.dll", "onnxruntime.dll"},
+	}[runtime.GOOS]
+	l := library{filepath.Join(folder, "bin", "napi-v6", of[0], arch, of[1]), of[2], about.Version}
+	if _, err := os.Stat(l.path); err != nil {
+		return l, fmt.Errorf("no ONNX Runtime for %s/%s: %w", runtime.GOOS, runtime.GOARCH, err)
+	}
+	return l, nil
+}
+
+var versionForm = regexp.MustCompile(`^(\d+\.\d+\.\d+)(-dev)?(?:\+([0-9a-z.]+))?$`)
+
+// pythonVersion returns a version in the form of PEP 440: 0.1.0.dev0+5e7a483c71f0, and 0.1.0 for a
+// release, without its commit, since registries take no others.
+func pythonVersion(version string) string {
+	match := versionForm.FindStringSubmatch(version)
+	switch {
+	case match == nil:
+		return "0.0.0.dev0"
+	case match[2] == "" && !strings.HasSuffix(match[3], ".dirty"):
+		return match[1]
+	case match[3] == "":
+		return match[1] + ".dev0"
+	}
+	return match[1] + ".dev0+" + match[3]
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// A release is what an archive is made of.
+type release struct {
+	version       string
+	binaries      map[string]string
+	share         string
+	notices, sbom []byte
+}
+
+// writeArchive writes noether-VERSION-OS-ARCH.tar.gz, with all files in a folder of that name, and
+// returns its path. The same content makes the same file.
+func writeArchive(out string, r release) (path string, err error) {
+	name := "noether-" + r.version + "-" + runtime.GOOS + "-" + runtime.GOARCH
+	members := map[string]member{
+		"THIRD_PARTY_NOTICES": {content: r.notices}, "noether.cdx.json": {content: r.sbom}, "LICENSE-onnxruntime": {content: runtimeLicence},
+	}
+	for _, file := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		members[file] = member{content: content}
+	}
+	for name, file := range r.binaries {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		members[name] = member{content, true}
+	}
+	if err := addFolder(members, "share", r.share, func(string) bool { return true }); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(out, 0o777); err != nil {
+		return "", err
+	}
+	path = filepath.Join(out, name+".tar.gz")
+	f, err := os.Create(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	zipped := gzip.NewWriter(f)
+	archive := tar.NewWriter(zipped)
+	for _, file := range slices.Sorted(maps.Keys(members)) {
+		m := members[file]
+		header := &tar.Header{Name: name + "/" + file, Mode: 0o644, Size: int64(len(m.content)), Format: tar.FormatPAX}
+		if m.executable {
+			header.Mode = 0o755
+		}
+		if err := archive.WriteHeader(header); err != nil {
+			return "", err
+		}
+		if _, err := archive.Write(m.content); err != nil {
+			return "", err
+		}
+	}
+	for _, closing := range []func() error{archive.Close, zipped.Close, f.Close} {
+		if err := closing(); err != nil {
+			return "", err
+		}
+	}
+	return path, nil
+}
+
+// writeSums writes SHA256SUMS, as sha256sum --check takes it.
+func writeSums(out string, files ...string) (string, error) {
+	var text strings.Builder
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&text, "%x  %s\n", sha256.Sum256(raw), filepath.Base(file))
+	}
+	path := filepath.Join(out, "SHA256SUMS")
+	return path, os.WriteFile(path, []byte(text.String()), 0o666)
+}
