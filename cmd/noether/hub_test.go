@@ -25,6 +25,15 @@ func hubFiles(t *testing.T) map[string][]byte {
 	}
 }
 
+// hubFolder writes the repository into a folder net, and returns its path.
+func hubFolder(t *testing.T, dir string) string {
+	t.Helper()
+	for name, data := range hubFiles(t) {
+		write(t, dir, filepath.Join("net", filepath.FromSlash(name)), data)
+	}
+	return filepath.Join(dir, "net")
+}
+
 // twoClasses writes a folder of images of two classes, whose order is not that of the model's outputs.
 func twoClasses(t *testing.T, dir string) string {
 	t.Helper()
@@ -87,9 +96,7 @@ func TestModelOfTheHub(t *testing.T) {
 // model with preprocessing and classes given.
 func TestFolderLaidOutAsOnTheHub(t *testing.T) {
 	dir := t.TempDir()
-	for name, data := range hubFiles(t) {
-		write(t, dir, filepath.Join("net", filepath.FromSlash(name)), data)
-	}
+	hubFolder(t, dir)
 	write(t, dir, "plain.onnx", hubFiles(t)["onnx/model.onnx"])
 	twoClasses(t, dir)
 	scores := func(data, model string) string {
