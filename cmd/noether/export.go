@@ -19,10 +19,10 @@ import (
 
 // exportFlags are the flags of export.
 type exportFlags struct {
-	csv, parquet, json, latex, markdown, wide, csvSafe bool
-	out, mlflow, experiment                            string
-	table                                              table.Options
-	filter                                             scores.Filter
+	csv, parquet, json, latex, markdown, wide, csvSafe, wandb bool
+	out, mlflow, experiment                                   string
+	table                                                     table.Options
+	filter                                                    scores.Filter
 }
 
 func exportCommand() *cobra.Command {
@@ -53,12 +53,16 @@ reads MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PAS
 	f.BoolVar(&e.csvSafe, "csv-safe", false, "CSV in which no name is a formula to a spreadsheet: those that start with =, +, - or @ get an apostrophe in front")
 	f.StringVarP(&e.out, "out", "o", "", "the file to write (default: the standard output); its extension sets the format if no flag does")
 	f.StringVar(&e.mlflow, "mlflow", "", "log to the MLflow tracking server at this address, such as http://localhost:5000")
+	f.BoolVar(&e.wandb, "wandb", false, "print how to log to Weights & Biases, which takes its own Python package")
 	f.StringVar(&e.experiment, "experiment", "", "with --mlflow: the experiment (default: the study's name)")
 	addFilter(f, &e.filter)
 	return c
 }
 
 func (e *exportFlags) run(c *cobra.Command, dirs []string) error {
+	if e.wandb {
+		return fmt.Errorf("runs are logged to Weights & Biases by its Python package: with wandb and the wheel of noether installed, run python -m noether export-wandb %s", strings.Join(dirs, " "))
+	}
 	e.formatOfFile()
 	if e.csvSafe {
 		if e.parquet || e.json || e.latex || e.markdown || e.mlflow != "" {

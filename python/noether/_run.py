@@ -91,6 +91,16 @@ class Run:
         found = call(["diff", str(self.folder), str(newer), "--json", *(["--all"] if all else [])])
         return table(found["differences"] if isinstance(found, dict) else found or [])
 
+    def to_wandb(self, project: str | None = None, folder: str | os.PathLike[str] | None = None, mode: str = "offline") -> list[str]:
+        """Log each model as a run of Weights & Biases, and return the folders of these runs.
+
+        project is the study's name unless given. The folder wandb is made in folder, by default
+        here. mode is that of wandb.init; "wandb sync" sends runs that were logged offline.
+        """
+        from . import _wandb
+
+        return _wandb.log(self, project, folder, mode)
+
     def __repr__(self) -> str:
         count = f"{len(self._rows())} scores" if (self.folder / "scores.csv").is_file() else "not finished"
         failed = f", {len(self.failures)} failed" if self.failures else ""

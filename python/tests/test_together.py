@@ -1,0 +1,62 @@
+"""Two processes with one cache, and progress by tqdm."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import types
+from pathlib import Path
+
+from noether._command import Progress
+
+PYTHON = Path(__file__).resolve().parents[1]
+
+
+def test_two_processes_share_a_cache(cache, tmp_path):
+    program = textwrap.dedent("""
+        import sys, numpy, torch
+        sys.path[:0] = sys.argv[1:3]
+        import networks, noether
+        torch.manual_seed(1)
+        images = numpy.random.default_rng(1).integers(0, 256, (64, 32, 32, 3), dtype=numpy.uint8)
+        print(len(noether.measure(networks.Shared(), images, layers=["relu"], quiet=True).scores))
+    """)
+    environment = {**os.environ, "NOETHER_CACHE": str(cache)}
+    started = [subprocess.Popen([sys.executable, "-c", program, str(PYTHON), str(PYTHON / "tests")], env=environment, cwd=tmp_path, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+    ended = [(*p.communicate(), p.returncode) for p in started]
+    done = [out for out, _, code in ended if code == 0]
+    assert done and len(set(done)) == 1, ended
+    for _, err, code in ended:  # the other one waits, or states in its last line that the run is in use
+        assert code == 0 or "another process" in err.strip().splitlines()[-1], ended
+    for kind in ("models", "data"):
+        assert len([p for p in (cache / "python" / kind).iterdir()]) == 1
+
+
+def test_progress_by_tqdm(monkeypatch):
+    bars = []
+
+    class Bar:
+        def __init__(self, total, unit):
+            self.total, self.unit, self.n, self.what, self.closed = total, unit, 0, None, False
+            bars.append(self)
+
+        def set_description(self, what):
+            self.what = what
+
+        def update(self, n):
+            self.n += n
+
+        def close(self):
+            self.closed = True
+
+    package, auto = types.ModuleType("tqdm"), types.ModuleType("tqdm.auto")
+    auto.tqdm = Bar
+    monkeypatch.setitem(sys.modules, "tqdm", package)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", auto)
+    progress = Progress(quiet=False)
+    for done in (10, 30):
+        progress('{"level": "INFO", "msg": "progress", "model": "m", "data": "d", "done": %d, "total": 40}' % done)
+    progress.close()
+    (bar,) = bars
+    assert (bar.total, bar.n, bar.what, bar.closed) == (40, 30, "m on d", True)
