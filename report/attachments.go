@@ -6,10 +6,12 @@ import "os"
 // optional.
 type Attachments struct {
 	Distributions []Distribution
+	Omitted       []Omission // distributions that are left out, by measure
 	Curves        []TuningCurve
 	Images        []Image
-	Replicates    *Replicates // for intervals of differences; nil if unknown
-	Notes         []string    // what is left out and why; shown among the warnings of the page
+	SheetValues   []SheetValue // of the samples on contact sheets
+	Replicates    *Replicates  // for intervals of differences; nil if unknown
+	Notes         []string     // what is left out and why; shown among the warnings of the page
 }
 
 // ReadAttachments reads the attachments of a run folder. A file that cannot be read results in a
@@ -33,14 +35,17 @@ func AttachmentsIn(root *os.Root) Attachments {
 			a.Notes = append(a.Notes, err.Error())
 		}
 	}
-	samples, notes, err := readSamples(root)
-	note(notes, err)
-	units, notes, err := readUnits(root)
-	note(notes, err)
-	a.Distributions = append(samples, units...)
+	samples, omitted, err := readSamples(root)
+	note(nil, err)
+	units, more, err := readUnits(root)
+	note(nil, err)
+	a.Distributions, a.Omitted = append(samples, units...), append(omitted, more...)
+	var notes []string
 	a.Curves, notes, err = readCurves(root)
 	note(notes, err)
 	a.Images, notes, err = readImages(root)
 	note(notes, err)
+	a.SheetValues, err = readSheetValues(root, a.Images)
+	note(nil, err)
 	return a
 }

@@ -149,7 +149,13 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 	add(bars, true)
 	add(ParameterChart, Field("parameter").varies(measures, withParameter(of)))
 	add(heat, len(heat.Sides) > 0)
-	add(DistributionChart, slices.ContainsFunc(a.Distributions, func(d Distribution) bool { return d.Measure == m.Name }))
+	distribution := DistributionChart
+	for _, o := range a.Omitted {
+		if o.Measure == m.Name {
+			distribution.Reading = append(slices.Clip(distribution.Reading), ReadingPart{Text: " " + o.String() + "."})
+		}
+	}
+	add(distribution, slices.ContainsFunc(a.Distributions, func(d Distribution) bool { return d.Measure == m.Name }))
 	add(unitsChart, len(layersOfUnits) > 1)
 	add(tuningChart, slices.ContainsFunc(a.Curves, func(c TuningCurve) bool { return c.Measure == m.Name }))
 	first := m.Chart

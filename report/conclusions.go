@@ -82,7 +82,7 @@ func (m Matrix) ranking(replicates *Replicates) Sentence {
 		compared++
 		add := func(to map[int][]lead, a, b MatrixCell) {
 			switch e := replicates.evidence(&m.rows[a.Row], &m.rows[b.Row]); {
-			case e == clear && !a.Chance && math.Abs(m.rows[a.Row].Value-m.rows[b.Row].Value) >= minLead*(m.High-m.Low):
+			case e == certain && !a.Chance && math.Abs(m.rows[a.Row].Value-m.rows[b.Row].Value) >= minLead*(m.High-m.Low):
 				to[a.Model] = append(to[a.Model], lead{a, b})
 				fallthrough
 			case e != unknown:

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/noether-ml/noether/scores"
@@ -46,24 +47,20 @@ type Values func(each func(Subject, float64)) error
 
 // Distribute computes histograms. It iterates over the values twice: to find the range of the bins
 // and to count. Values that are not finite are ignored. If there are more subjects than a page can
-// hold, the rest are dropped and a note is returned.
-func Distribute(values Values) (found []Distribution, notes []string, err error) {
+// hold, a sample of them is returned with a note for each measure: of each model, data set,
+// transformation and statistic an even share, spread over layers and values of the parameter.
+func Distribute(values Values) (found []Distribution, omitted []Omission, err error) {
 	type scale struct{ of, measure, statistic, layer string }
 	scaleOf := func(s Subject) scale { return scale{s.Of, s.Measure, s.Statistic, s.Layer} }
 	ends := map[scale][2]float64{}
 	place := map[Subject]int{}
-	tooMany := false
 	err = values(func(s Subject, v float64) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return
 		}
 		if _, known := place[s]; !known {
-			if len(place) == maxDistributions {
-				tooMany = true
-				return
-			}
 			place[s] = len(found)
-			found = append(found, Distribution{Subject: s, Counts: make([]int, bins)})
+			found = append(found, Distribution{Subject: s})
 		}
 		e, known := ends[scaleOf(s)]
 		if !known {
@@ -74,7 +71,11 @@ func Distribute(values Values) (found []Distribution, notes []string, err error)
 	if err != nil {
 		return nil, nil, err
 	}
+	found, omitted = sampleEvenly(found, maxDistributions)
+	clear(place)
 	for i := range found {
+		place[found[i].Subject] = i
+		found[i].Counts = make([]int, bins)
 		e := ends[scaleOf(found[i].Subject)]
 		found[i].Low, found[i].High = widenRange(e[0], e[1])
 	}
@@ -86,10 +87,68 @@ func Distribute(values Values) (found []Distribution, notes []string, err error)
 	for i := range found {
 		found[i].Mean /= float64(found[i].N())
 	}
-	if tooMany {
-		notes = append(notes, fmt.Sprintf("the report shows the distributions of the first %s of what has values for each sample", Count(maxDistributions)))
+	return found, omitted, err
+}
+
+// An Omission says how many distributions of a measure are shown.
+type Omission struct {
+	Measure      string
+	Shown, Total int
+}
+
+// String returns a sentence without its full stop.
+func (o Omission) String() string {
+	return fmt.Sprintf("%s of %s distributions are shown, an even sample over layers and values", Count(o.Shown), Count(o.Total))
+}
+
+// sampleEvenly returns at most n distributions: of each group that a chart can show side by side an
+// even share, evenly spaced within the group.
+func sampleEvenly(all []Distribution, n int) (kept []Distribution, omitted []Omission) {
+	if len(all) <= n {
+		return all, nil
 	}
-	return found, notes, err
+	group := func(d Distribution) string {
+		return strings.Join([]string{d.Of, d.Measure, d.Statistic, d.Model, d.Data, d.Transform, d.Factor}, "\x00")
+	}
+	groups := groupedBy(all, group)
+	if len(groups) > n {
+		groups = evenly(groups, n)
+	}
+	total, shown := map[string]int{}, map[string]int{}
+	var order []string
+	for _, d := range all {
+		if total[d.Measure]++; total[d.Measure] == 1 {
+			order = append(order, d.Measure)
+		}
+	}
+	// Small groups are shown whole, and leave room to the others.
+	slices.SortStableFunc(groups, func(a, b []Distribution) int { return len(a) - len(b) })
+	chosen := map[Subject]bool{}
+	for i, of := range groups {
+		for _, d := range evenly(of, max(1, (n-len(chosen))/(len(groups)-i))) {
+			chosen[d.Subject] = true
+			shown[d.Measure]++
+		}
+	}
+	kept = slices.DeleteFunc(slices.Clone(all), func(d Distribution) bool { return !chosen[d.Subject] })
+	for _, m := range order {
+		if shown[m] < total[m] {
+			omitted = append(omitted, Omission{m, shown[m], total[m]})
+		}
+	}
+	return kept, omitted
+}
+
+// evenly returns n items that are evenly spaced, or all if there are fewer.
+func evenly[T any](items []T, n int) []T {
+	if len(items) <= n {
+		return items
+	}
+	out := make([]T, n)
+	for i := range out {
+		out[i] = items[i*(len(items)-1)/max(1, n-1)]
+	}
+	return out
 }
 
 // widenRange returns a non-empty range for the bins if all values are equal, and [0, 1] for a range
@@ -121,7 +180,7 @@ func (d *Distribution) N() int {
 
 // readSamples returns the distributions of the per-sample values in samples.parquet, or none if the
 // file does not exist.
-func readSamples(root *os.Root) ([]Distribution, []string, error) {
+func readSamples(root *os.Root) ([]Distribution, []Omission, error) {
 	return distributeFile(root, "samples.parquet", func(f io.ReaderAt, size int64) Values {
 		return func(each func(Subject, float64)) error {
 			return scores.ReadSamples(f, size, func(r scores.SampleRow) {
@@ -133,12 +192,12 @@ func readSamples(root *os.Root) ([]Distribution, []string, error) {
 }
 
 // distributeFile returns the distributions of the values in a file of a run folder.
-func distributeFile(root *os.Root, name string, values func(f io.ReaderAt, size int64) Values) (found []Distribution, notes []string, err error) {
+func distributeFile(root *os.Root, name string, values func(f io.ReaderAt, size int64) Values) (found []Distribution, omitted []Omission, err error) {
 	err = readFile(root, name, func(f io.ReaderAt, size int64) error {
-		found, notes, err = Distribute(values(f, size))
+		found, omitted, err = Distribute(values(f, size))
 		return err
 	})
-	return found, notes, err
+	return found, omitted, err
 }
 
 // readFile opens a file of a run folder and passes it to read. A missing file is not an error.

@@ -63,7 +63,7 @@ type evidence int
 const (
 	within  evidence = iota // the interval of the difference includes 0
 	unknown                 // there is no interval
-	clear                   // the interval of the difference excludes 0
+	certain                 // the interval of the difference excludes 0
 )
 
 // evidence returns how certain it is that two scores differ. This is the rule for all sentences of a
@@ -74,7 +74,7 @@ func (p *Replicates) evidence(a, b *scores.Row) evidence {
 	case math.IsNaN(d.Low) || math.IsNaN(d.High):
 		return unknown
 	case d.Significant():
-		return clear
+		return certain
 	}
 	return within
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,6 +44,50 @@ func TestDistribute(t *testing.T) {
 	}
 	if b.Low != a.Low || b.High != a.High || b.N() != 1 || b.Counts[10] != 1 || b.Mean != 10 {
 		t.Errorf("b shares the bins of a, and holds one value: %+v", b)
+	}
+}
+
+// TestDistributionsAreSampledEvenly shows distributions of all models, and the same layers of each, if
+// there are too many.
+func TestDistributionsAreSampledEvenly(t *testing.T) {
+	t.Parallel()
+	const layers = 1200
+	found, omitted, err := Distribute(func(each func(Subject, float64)) error {
+		for _, model := range []string{"a", "b", "c", "d"} {
+			for l := range layers {
+				each(Subject{Of: "sample", Model: model, Layer: fmt.Sprint(l), Measure: "distance", Statistic: "cosine"}, float64(l))
+			}
+		}
+		each(Subject{Of: "sample", Model: "d", Measure: "accuracy", Statistic: "moved"}, 1)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) > maxDistributions || len(found) < maxDistributions-4 {
+		t.Errorf("%d distributions", len(found))
+	}
+	of := map[string][]string{}
+	for _, d := range found {
+		of[d.Model+d.Measure] = append(of[d.Model+d.Measure], d.Layer)
+		if d.N() != 1 {
+			t.Fatalf("%d values", d.N())
+		}
+	}
+	first := of["adistance"]
+	for _, model := range []string{"b", "c", "d"} {
+		if got := of[model+"distance"]; len(got)-len(first) > 1 || len(first)-len(got) > 1 || got[0] != "0" || got[len(got)-1] != fmt.Sprint(layers-1) {
+			t.Errorf("model %s has %d layers from %s to %s, model a %d", model, len(got), got[0], got[len(got)-1], len(first))
+		}
+	}
+	if len(of["daccuracy"]) != 1 || len(omitted) != 1 || omitted[0] != (Omission{"distance", len(found) - 1, 4 * layers}) {
+		t.Errorf("omitted: %+v", omitted)
+	}
+	row := scores.Row{Model: "a", Layer: "0", Measure: "distance", Statistic: "cosine", Null: nan}
+	for _, c := range ChartsOf(Describe([]scores.Row{row}, nil)[0], []scores.Row{row}, Attachments{Distributions: found, Omitted: omitted}) {
+		if c.Name == DistributionChart.Name && !strings.Contains(c.Reading[len(c.Reading)-1].Text, "of 4,800 distributions are shown") {
+			t.Errorf("the chart does not say that it shows a sample: %v", c.Reading)
+		}
 	}
 }
 

@@ -286,7 +286,7 @@ func (w wording) accuracy(rows []scores.Row, m measure.Descriptor) []finding {
 		slices.SortStableFunc(models, func(a, b Series) int { return cmp.Compare(lost(b), lost(a)) })
 		most, least := models[0], models[len(models)-1]
 		var text string
-		sure := clear
+		sure := certain
 		switch where := (wording{data: w.data}).where(most); {
 		case len(models) == 1:
 			text = strings.Join(nonEmpty("Accuracy", w.where(most)), " ") + " " + changeOf(most)

@@ -17,6 +17,7 @@ type Matrix struct {
 	Title     string `json:"title"` // of the statistic
 	About     string `json:"about"`
 	Toward    string `json:"toward"` // the meaning of a high or a low value
+	Lower     bool   `json:"lower"`  // lower is better
 	Layer     bool   `json:"layer"`  // the scores are of the deepest layer of each model
 	Data      string `json:"data"`
 	Across    Field  `json:"across"`
@@ -109,7 +110,7 @@ func headlineOf(s Section, rows []scores.Row, of []int) (measure.StatisticDescri
 
 func newMatrix(s Section, about measure.StatisticDescriptor, rows []scores.Row, of []int) Matrix {
 	m := Matrix{Section: s.Key, Statistic: about.Name, Title: about.Title, About: about.About, Toward: DirectionNote(s.Descriptor, about),
-		Data: rows[of[0]].Data, Across: "name", about: about, rows: rows}
+		Lower: about.Direction == measure.Lower, Data: rows[of[0]].Data, Across: "name", about: about, rows: rows}
 	measures := Measures{s.Descriptor}
 	down := Field("model")
 	// One score for each place: of all samples, of the first variant, of the first value where no mean

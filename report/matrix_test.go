@@ -111,7 +111,7 @@ func TestPairedEvidence(t *testing.T) {
 		t.Errorf("without replicates the evidence is %d", got)
 	}
 	paired := NewReplicates(cells)
-	if got := paired.evidence(&rows[0], &rows[1]); got != clear {
+	if got := paired.evidence(&rows[0], &rows[1]); got != certain {
 		t.Errorf("with replicates the evidence is %d: %+v", got, paired.Difference(&rows[0], &rows[1]))
 	}
 	other := rows[1]

@@ -22,11 +22,12 @@ func (c Colour) RGBA() color.RGBA {
 	return out
 }
 
-// SeriesColours are the colours of series on a light and on a dark background: those of Okabe and
-// Ito, shifted for contrast.
+// SeriesColours are the colours of series on a light and on a dark background: six of Okabe and Ito,
+// shifted for contrast, and two more. The report draws further series in grey but for one.
 var SeriesColours = []struct{ Light, Dark Colour }{
 	{"#0072b2", "#56b4e9"}, {"#c65300", "#f0935a"}, {"#00805d", "#35c596"},
 	{"#a8447f", "#e58fc0"}, {"#8f6400", "#e3c63c"}, {"#4d5a94", "#a9b3f2"},
+	{"#b3202c", "#ff8f8f"}, {"#56700a", "#bcd35f"},
 }
 
 // Markers and Dashes tell series apart without colour. Markers have the names of Vega's symbols;

@@ -341,7 +341,7 @@ func (b *statementBuilder) wins(indices []int, series, along Field) string {
 			upper = 1
 		}
 		above[upper]++
-		if b.replicates.evidence(&p, &q) == clear {
+		if b.replicates.evidence(&p, &q) == certain {
 			significant[upper]++
 		}
 	}

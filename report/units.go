@@ -9,7 +9,7 @@ import (
 
 // readUnits returns the distributions of unit scores within each layer, from units.parquet, or none
 // if the file does not exist. They are shown below the layer statistic that summarises the units.
-func readUnits(root *os.Root) ([]Distribution, []string, error) {
+func readUnits(root *os.Root) ([]Distribution, []Omission, error) {
 	return distributeFile(root, "units.parquet", func(f io.ReaderAt, size int64) Values {
 		return func(each func(Subject, float64)) error {
 			return scores.ReadUnits(f, size, func(r scores.UnitRow) {

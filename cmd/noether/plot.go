@@ -22,6 +22,7 @@ import (
 
 // plotFlags are the flags of plot.
 type plotFlags struct {
+	relative         bool
 	out, chart, font string
 	options          figure.Options
 	filter           scores.Filter
@@ -52,7 +53,7 @@ Filters take names or patterns such as 'resnet*', and may be given several times
 	f.Float64Var(&p.options.Height, "height", 0, "in mm (default: from the width)")
 	f.StringVar(&p.font, "font", "sans", "sans or serif")
 	f.StringVar(&p.options.Title, "title", "", "a line above the figure")
-	f.BoolVar(&p.options.Relative, "relative", false, "depth from 0, the first layer measured, to 1, the last")
+	f.BoolVar(&p.relative, "relative", false, "depth from 0, the first layer measured, to 1, the last (default: if models differ in depth)")
 	f.BoolVar(&p.options.Zoom, "zoom", false, "axes span the values, rather than the statistic's whole range")
 	fields := strings.Join(report.FieldNames(), ", ")
 	f.StringVar((*string)(&p.options.Colour), "colour", "", "the field that colours tell: "+fields)
@@ -98,6 +99,9 @@ func (p *plotFlags) run(c *cobra.Command, dirs []string) error {
 		return usagef(c, "--chart is one of %s, not %q", chartNames(), p.chart)
 	}
 	p.options.Chart, p.options.Serif = figure.Chart(p.chart), p.font == "serif"
+	if c.Flags().Changed("relative") {
+		p.options.Depth = map[bool]string{true: "relative", false: "absolute"}[p.relative]
+	}
 	p.options.Every = len(p.filter.Statistic) > 0
 	f, err := p.draw(c, dirs)
 	if err != nil {
@@ -130,6 +134,7 @@ func (p *plotFlags) rows(dirs []string) ([]scores.Row, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.options.Run = rows
 	return p.filter.Rows(rows)
 }
 

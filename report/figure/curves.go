@@ -30,8 +30,12 @@ func drawDepth(rows []scores.Row, o Options) (*Figure, error) {
 		return nil, fmt.Errorf("%w over depth: no measure here is one of layers", errEmpty)
 	}
 	x, title := func(r *scores.Row) float64 { return float64(r.Depth) }, report.DepthChart.X.Title
-	if o.Relative {
-		x, title = report.RelativeDepth(rows), report.DepthChart.Relative.Title
+	if o.Depth == "relative" || o.Depth == "" && report.DepthsDiffer(rows) {
+		run := o.Run
+		if run == nil {
+			run = rows
+		}
+		x, title = report.RelativeDepth(run), report.DepthChart.Relative.Title
 	}
 	return curves(rows, o, x, title, "layer")
 }

@@ -49,19 +49,24 @@ var Charts = []Chart{Depth, Parameter, Bars, Heat, Distribution, Scatter}
 
 // Options specify the content and the appearance of a figure.
 type Options struct {
-	Chart    Chart
-	Columns  int     // of the page that the figure spans, 1 (85 mm, the default) or 2 (175 mm)
-	Width    float64 // in mm; 0 means the width given by Columns
-	Height   float64 // in mm; 0 means computed from the width and the number of panels
-	Serif    bool    // a serif font, for papers set in Times
-	Title    string
-	Relative bool  // scale depth to 0 for the first measured layer and 1 for the last
-	Zoom     bool  // axes span the values instead of the statistic's range
-	Colour   Field // field shown by colour; "" means the first field that differs
-	Panel    Field // field shown by panels; "" means all others that differ
-	Across   Field // columns of a heat map; "" means chosen from the rows
-	Down     Field // rows of a heat map
-	Labels   bool  // label the points of a scatter
+	Chart   Chart
+	Columns int     // of the page that the figure spans, 1 (85 mm, the default) or 2 (175 mm)
+	Width   float64 // in mm; 0 means the width given by Columns
+	Height  float64 // in mm; 0 means computed from the width and the number of panels
+	Serif   bool    // a serif font, for papers set in Times
+	Title   string
+	// Depth is "relative" (0 is the first measured layer of a model, 1 the last), "absolute", or "" for
+	// relative if models differ in depth.
+	Depth string
+	// Run holds all rows of the run, from which relative depth follows, as in the report; nil means the
+	// rows that are drawn.
+	Run    []scores.Row
+	Zoom   bool  // axes span the values instead of the statistic's range
+	Colour Field // field shown by colour; "" means the first field that differs
+	Panel  Field // field shown by panels; "" means all others that differ
+	Across Field // columns of a heat map; "" means chosen from the rows
+	Down   Field // rows of a heat map
+	Labels bool  // label the points of a scatter
 	// Descriptors of the rows' measures. A measure without one is shown by its name.
 	Measures []measure.Descriptor
 	// Every draws all statistics of the rows, not only those with a direction.

@@ -33,6 +33,7 @@ type pageData struct {
 
 	Matrices   []report.Matrix     `json:"matrices"`
 	Curves     []report.CurvePanel `json:"curves"`
+	Samples    []report.SheetValue `json:"samples"`
 	Transforms map[string]string   `json:"transforms"` // titles of their parameters, by name
 }
 
@@ -123,6 +124,12 @@ func newPageData(r Run) pageData {
 		Relations: packRelations(rows, &rec), Images: printableImages(r.Images), Tables: map[string]tableData{
 			"bins": binTable(r.Distributions, rec.Models), "ranks": rankTable(r.Distributions, rec.Models), "steps": stepTable(r.Curves, rec.Models)}}
 	p.Matrices, p.Curves, p.Transforms = printableMatrices(report.Matrices(rows, rec.Measures)), report.CurvePanels(rows, rec.Measures), map[string]string{}
+	for _, v := range r.SheetValues {
+		for _, text := range []*string{&v.Model, &v.Data, &v.Transform, &v.Parameter} {
+			*text = report.Printable(*text)
+		}
+		p.Samples = append(p.Samples, v)
+	}
 	for _, t := range rec.Transforms {
 		p.Transforms[report.Printable(t.Name)] = report.Printable(t.Parameter)
 	}

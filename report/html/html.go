@@ -81,6 +81,7 @@ type page struct {
 	Empty     bool
 
 	Relations, Images, Summary bool // whether there are any
+	Folded                     bool // all images are contact sheets, which the first screen shows
 }
 
 // A section is the text of one measure.
@@ -99,6 +100,7 @@ func (r Run) page(source string) (*page, error) {
 	}
 	data := newPageData(r)
 	p.Relations, p.Images, p.Summary = len(data.Relations) > 0, len(data.Images) > 0, len(data.Matrices) > 0
+	p.Folded = !slices.ContainsFunc(data.Images, func(i report.Image) bool { return i.Sheet == nil })
 	for i, s := range report.Sections(r.Rows, rec.Measures) {
 		p.Measures = append(p.Measures, section{Descriptor: s.Descriptor, ID: fmt.Sprintf("measure-%d", i), Note: report.SectionNote(s, r.Rows)})
 	}

@@ -205,9 +205,11 @@ func TestAccessibility(t *testing.T) {
 	v := openAt(t, everything(t), 1280, 900, "#at=measure-3&hide.model=resnet56&effective-invariance.chart=distribution")
 	v.do(t, script(`document.querySelector("details[data-filter=model]").open = true`), script(seisSection+`.querySelector("button[aria-expanded]").click()`), script(string(axe)))
 	v.accessible(t)
-	v = openAt(t, probeRun(), 390, 844, "")
-	v.do(t, script(string(axe)))
-	v.accessible(t)
+	for _, run := range []Run{probeRun(), studyOfThree()} {
+		v = openAt(t, run, 390, 844, "")
+		v.do(t, script(string(axe)))
+		v.accessible(t)
+	}
 }
 
 // accessible asks axe-core, which the page has loaded, for serious issues in light and in dark.

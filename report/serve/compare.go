@@ -79,24 +79,35 @@ func (s *side) read() error {
 	return nil
 }
 
+func (s side) modelRecord(name string) scores.ModelRecord {
+	i := slices.IndexFunc(s.record.Models, func(m scores.ModelRecord) bool { return m.Name == name })
+	return s.record.Models[max(0, i)]
+}
+
 // A comparison holds the differences between two sides.
 type comparison struct {
 	A, B        side
 	Differences []scores.Difference
 	Beyond      int // number of differences whose interval excludes 0
+	// Layers are the names of B's layers by those of the layers of A that they are compared with; nil
+	// if they have the same names.
+	Layers map[string]string
 }
 
 // compare matches the scores of two sides. Models are matched by name, or directly if each side has
 // one.
 func compare(a, b side) comparison {
 	c := scores.Comparison{SameSamples: scores.SameSamples(a.record, b.record)}
+	var layers map[string]string
 	switch {
 	case a.model != "" && b.model != "":
 		c.Models = map[string]string{a.model: b.model}
+		b.cells, layers = matchLayers(a.modelRecord(a.model), b.modelRecord(b.model), b.cells)
 	case len(a.record.Models) == 1 && len(b.record.Models) == 1:
 		c.Models = map[string]string{a.record.Models[0].Name: b.record.Models[0].Name}
+		b.cells, layers = matchLayers(a.record.Models[0], b.record.Models[0], b.cells)
 	}
-	out := comparison{A: a, B: b, Differences: c.Diff(a.cells, b.cells)}
+	out := comparison{A: a, B: b, Layers: layers, Differences: c.Diff(a.cells, b.cells)}
 	slices.SortStableFunc(out.Differences, func(a, b scores.Difference) int { return detail(a.A) - detail(b.A) })
 	for _, d := range out.Differences {
 		if d.Significant() {

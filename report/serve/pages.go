@@ -142,14 +142,14 @@ func sendReport(w http.ResponseWriter, text []byte) error {
 
 // maxDifferences is the maximum number of differences that a page shows for each pair; the JSON
 // interface returns all.
-const maxDifferences = 300
+const maxDifferences = 40
 
 type shownComparison struct {
 	A, B                       string
 	Compared, Beyond, ByChance int
 	More                       int
-	Lines                      []scores.Difference
-	Paired                     bool
+	Lines                      []forestLine
+	Paired, Matched            bool
 }
 
 func (s *Server) comparePage(w http.ResponseWriter, r *http.Request) error {
@@ -162,14 +162,14 @@ func (s *Server) comparePage(w http.ResponseWriter, r *http.Request) error {
 	for _, b := range sides[1:] {
 		c := compare(sides[0], b)
 		line := shownComparison{A: c.A.label(), B: c.B.label(), Compared: len(c.Differences), Beyond: c.Beyond, ByChance: c.byChance()}
-		for _, d := range c.Differences {
-			if all || d.Significant() {
-				line.Lines = append(line.Lines, d)
-				line.Paired = line.Paired || d.Paired
-			}
+		shownHere := c.Differences
+		if !all {
+			shownHere = slices.DeleteFunc(overviewOnly(c.Differences), func(d scores.Difference) bool { return !d.Significant() })
 		}
+		line.Lines, line.Matched = forest(shownHere, c.Layers), c.Layers != nil
 		line.More = max(0, len(line.Lines)-maxDifferences)
 		line.Lines = line.Lines[:len(line.Lines)-line.More]
+		line.Paired = slices.ContainsFunc(line.Lines, func(l forestLine) bool { return l.Paired })
 		shown = append(shown, line)
 	}
 	query := r.URL.Query()

@@ -292,3 +292,36 @@ func TestStopsGracefully(t *testing.T) {
 		t.Fatal("it does not stop")
 	}
 }
+
+// TestForest sorts differences by evidence and matches layers by relative depth.
+func TestForest(t *testing.T) {
+	t.Parallel()
+	difference := func(value, half float64) scores.Difference {
+		return scores.Difference{A: scores.Row{Measure: "m", Statistic: "s"}, Value: value, Low: value - half, High: value + half}
+	}
+	lines := forest([]scores.Difference{difference(0.4, 0.4), difference(-0.1, 0.01), difference(0.2, 0.1)}, nil)
+	if lines[0].Value != -0.1 || lines[1].Value != 0.2 || lines[2].Value != 0.4 {
+		t.Errorf("the order is %g, %g, %g", lines[0].Value, lines[1].Value, lines[2].Value)
+	}
+	if lines[2].Low100 != 50 || lines[2].High100 != 98 || lines[2].At100 != 74 {
+		t.Errorf("the widest line spans %g to %g around %g", lines[2].Low100, lines[2].High100, lines[2].At100)
+	}
+	record := func(branch bool, names ...string) (m scores.ModelRecord) {
+		for i, n := range names {
+			m.Layers = append(m.Layers, scores.LayerRecord{Name: n, Op: "Relu", Depth: i, Branch: branch && i == 1})
+		}
+		return m
+	}
+	cell := scores.Cell{Layers: []scores.Layer{{Name: "p"}, {Name: "q"}, {Name: "r"}, {Name: "s"}, {Name: "t"}}}
+	cells, original := matchLayers(record(false, "a", "b", "c"), record(true, "p", "q", "r", "s", "t"), []scores.Cell{cell})
+	var names []string
+	for _, l := range cells[0].Layers {
+		names = append(names, l.Name)
+	}
+	if !slices.Equal(names, []string{"a", "b", "c"}) || original["b"] != "r" || original["c"] != "t" {
+		t.Errorf("the layers are %q, for %v", names, original)
+	}
+	if cells, original = matchLayers(record(false, "a"), record(false, "a"), []scores.Cell{cell}); original != nil || len(cells[0].Layers) != 5 {
+		t.Error("layers of the same names are renamed")
+	}
+}

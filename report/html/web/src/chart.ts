@@ -130,9 +130,24 @@ export function settled(c: Context, name: Fixed, shown: Set<Field>): string {
   return values.includes('') || (name === 'factor' && sideBySide(c)) ? '' : (values[0] ?? '');
 }
 
+// parameterOf returns the transformation and the value that are chosen; the transformation is '' where
+// a single one has values.
+function parameterOf(c: Context): [string, string] {
+  const asked = c.choice('parameter'),
+    at = asked.lastIndexOf('=');
+  return at < 0 ? ['', asked] : [asked.slice(0, at), asked.slice(at + 1)];
+}
+
+/** The transformations that have several values. */
+export function listed(c: Context): string[] {
+  const rows = c.rows.filter((row) => c.table.text('parameter', row) !== '');
+  return c.table.distinct('transform', rows);
+}
+
 // chosen returns the rows with everything fixed that the chart does not show.
 function chosen(c: Context, shown: Set<Field>): number[] {
   const t = c.table;
+  const [of, value] = parameterOf(c);
   const at = Object.fromEntries(
     fixed.map((name) => [name, shown.has(name) ? '' : settled(c, name, shown)]),
   );
@@ -147,9 +162,9 @@ function chosen(c: Context, shown: Set<Field>): number[] {
         ? [at.parameter, ''].includes(t.text('parameter', row)) || at.parameter === ''
         : shown.has('parameter')
           ? t.text('parameter', row) !== ''
-          : at.parameter === ''
+          : value === '' || (of !== '' && t.text('transform', row) !== of)
             ? t.shown(row) === Shown.overview
-            : t.text('parameter', row) === at.parameter),
+            : t.text('parameter', row) === value),
   );
   return shown.has('layer') || (t === c.scores && !c.measure.layered)
     ? rows
@@ -177,6 +192,18 @@ function atLayer(t: Table, rows: number[], chosen: string): number[] {
   );
 }
 
+// untransformed returns the rows of the first transformation alone, of a statistic that is the same
+// under every one.
+function untransformed(c: Context, rows: number[]): number[] {
+  if (!c.statistic.untransformed) return rows;
+  const first = new Map<string, string>();
+  const of = (row: number) => `${c.table.text('model', row)}\0${c.table.text('data', row)}`;
+  const view = (row: number) =>
+    `${c.table.text('transform', row)}\0${c.table.text('parameter', row)}`;
+  for (const row of rows) if (!first.has(of(row))) first.set(of(row), view(row));
+  return rows.filter((row) => view(row) === first.get(of(row)));
+}
+
 /**
  * Panels tell apart what neither the series nor the axes do: models, transformations, and the
  * factors that probes read.
@@ -184,7 +211,7 @@ function atLayer(t: Table, rows: number[], chosen: string): number[] {
 export function panels(c: Context): Panel[] {
   const t = c.table,
     shown = shownBy(c),
-    rows = chosen(c, shown);
+    rows = inOrder(t, untransformed(c, chosen(c, shown)));
   const models =
     c.series.dimension.startsWith('tag:') ||
     ['model', 'reference', 'compared'].some((f) => shown.has(f)) ||
@@ -249,9 +276,23 @@ export function points(c: Context, rows: number[]): Point[] {
       },
     ];
   });
+  if (c.series.crowded) {
+    const last = (p: Point) => Number(p.series === c.series.highlight);
+    all.sort((a, b) => last(a) - last(b));
+  }
   return c.chart.x.field === 'parameter'
     ? all.sort((a, b) => byNumber(String(a.x), String(b.x)))
     : all;
+}
+
+/** Rows in the order of the study: the means over values come where their transformation stands. */
+export function inOrder(t: Table, rows: number[]): number[] {
+  const place = new Map(t.values('transform').map((name, i) => [name, i]));
+  const at = (row: number) => place.get(t.text('transform', row)) ?? 0;
+  return rows
+    .map((row, i) => ({ row, i }))
+    .sort((a, b) => at(a.row) - at(b.row) || a.i - b.i)
+    .map(({ row }) => row);
 }
 
 function xOf(c: Context): (row: number) => number | string {

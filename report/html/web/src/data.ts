@@ -12,6 +12,7 @@ export interface Statistic {
   range: [number | null, number | null];
   direction?: Direction;
   unit?: string;
+  untransformed?: boolean; // the same under every transformation
 }
 
 /** Which end of a statistic is better, if one is. */
@@ -125,6 +126,7 @@ export interface Matrix {
   title: string;
   about: string;
   toward: string;
+  lower: boolean; // lower is better
   layer: boolean;
   data: string;
   across: Field;
@@ -134,6 +136,18 @@ export interface Matrix {
   models: string[];
   columns: string[];
   cells: MatrixCell[];
+}
+
+/** The value of a statistic for one sample on a contact sheet. */
+export interface SheetValue {
+  model: string;
+  data: string;
+  transform: string;
+  parameter: string;
+  measure: string;
+  statistic: string;
+  sample: number;
+  value: number;
 }
 
 export interface MatrixCell {
@@ -177,6 +191,7 @@ export interface Packed extends PackedTable {
   pictures: ContactSheet[] | null;
   matrices: Matrix[] | null;
   curves: { section: string; statistic: string; title: string }[] | null;
+  samples: SheetValue[] | null; // values of the samples on contact sheets
   transforms: Record<string, string>; // titles of their parameters, by name
 }
 

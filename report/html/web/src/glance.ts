@@ -22,7 +22,7 @@ export class Glance {
   private readonly curvesBox = element('div', { class: 'curves' });
   private readonly strip = element('div', { class: 'strip' });
   private readonly matrices: Matrix[];
-  private readonly looks: Series;
+  private looks!: Series;
   private pointed = ''; // the column under the pointer
   private drawn = ''; // what the curves and the strip show
   private views: View[] = [];
@@ -36,13 +36,18 @@ export class Glance {
     private readonly open: (section: string) => void,
   ) {
     this.matrices = scores.packed.matrices ?? [];
-    this.looks = new Series(scores, 'model');
     root.replaceChildren(element('div', {}, this.scoreBox, this.strip), this.curvesBox);
   }
 
   update(): void {
     const matrix = this.matrix();
     if (!matrix) return;
+    this.looks = new Series(
+      this.scores,
+      'model',
+      this.scores,
+      this.state.get('highlight.model'),
+    );
     this.scoreBox.replaceChildren(...this.head(matrix), this.table(matrix), this.key(matrix));
     this.drawn = '';
     this.follow();
@@ -327,13 +332,61 @@ export class Glance {
       (p) => p.sheet?.transform === transform && p.sheet.data === m.data,
     );
     this.strip.hidden = !sheet;
-    this.strip.replaceChildren(...(sheet ? [pairs(sheet)] : []));
+    if (!sheet) return this.strip.replaceChildren();
+    const values = this.values(m, sheet);
+    const key = `Numbers: ${m.title} of each image; hatched: the worst possible value.`;
+    this.strip.replaceChildren(
+      pairs(sheet, values),
+      ...(values.length > 0 ? [element('p', { class: 'key' }, key)] : []),
+    );
+  }
+
+  // values are lines beneath the images: the score of each image for each model, where the run has
+  // per-sample values.
+  private values(m: Matrix, p: ContactSheet): HTMLElement[] {
+    const { parameters, samples, transform, data } = p.sheet!;
+    const measure = this.scores.measures.find((x) => x.key === m.section)?.name;
+    const of = (this.scores.packed.samples ?? []).filter(
+      (v) =>
+        v.measure === measure &&
+        v.statistic === m.statistic &&
+        v.transform === transform &&
+        v.data === data &&
+        v.parameter === parameters[parameters.length - 1],
+    );
+    const hidden = this.filter.hidden('model');
+    let models = m.models.filter((x) => !hidden.has(x) && of.some((v) => v.model === x));
+    if (this.looks.crowded) models = models.filter((x) => x === this.looks.highlight);
+    return models.slice(0, linesUpTo).flatMap((model) => [
+      element(
+        'span',
+        { class: 'what', title: `${m.title} of each image, ${model}` },
+        swatch(this.looks.look(model)),
+        ' ',
+        shorten(model, 10),
+      ),
+      ...samples.map((sample) => {
+        const value = of.find((v) => v.model === model && v.sample === sample)?.value ?? null;
+        const share = value === null ? 0 : (value - m.low) / (m.high - m.low);
+        const shade = m.lower ? 1 - share : share;
+        const about = `${model}: ${m.title} ${number(value)}`;
+        const cell = element(
+          'span',
+          { class: shade <= 0 ? 'value chance' : 'value', title: about },
+          value === null ? '–' : value.toFixed(2),
+        );
+        cell.style.setProperty('--shade', String(Math.max(0, Math.min(1, shade))));
+        return cell;
+      }),
+    ]);
   }
 }
 
+const linesUpTo = 4; // models with a line of values beneath the images
+
 // pairs shows the samples of a contact sheet: as they are, and beneath under the middle and the last
 // value of the transformation.
-function pairs(p: ContactSheet): HTMLElement {
+function pairs(p: ContactSheet, values: HTMLElement[]): HTMLElement {
   const { parameters, samples, gap, transform } = p.sheet!;
   const columns = parameters.length + 1,
     w = (p.width - gap) / columns - gap,
@@ -358,10 +411,8 @@ function pairs(p: ContactSheet): HTMLElement {
       ),
     );
   }
+  grid.append(...values);
   grid.style.setProperty('--samples', String(samples.length));
-  return element(
-    'div',
-    { role: 'img', 'aria-label': `${samples.length} samples, ${name(0)} and under ${name(columns - 1)}` },
-    grid,
-  );
+  const about = `${samples.length} samples, ${name(0)} and under ${name(columns - 1)}`;
+  return element('div', { role: 'group', 'aria-label': about }, grid);
 }

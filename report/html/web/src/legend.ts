@@ -1,5 +1,5 @@
-// The legend of charts: an entry for each series, which a press shows or hides in the
-// whole report.
+// The legend of charts: an entry for each series, which a press shows or hides in the whole report,
+// or highlights where there are more series than colours.
 
 import { element } from './dom';
 import type { Filter } from './filters';
@@ -13,6 +13,7 @@ export class Legend {
   constructor(
     private readonly filter: Filter,
     private readonly changed: () => void,
+    private readonly highlight: (dimension: string, value: string) => void,
   ) {}
 
   /** Lists the series that are present, whether they are hidden or not, and a note. */
@@ -21,7 +22,7 @@ export class Legend {
     const items = series.values
       .filter((v) => present.has(v) && (series.dimension !== 'parameter' || v !== ''))
       .map((value) => {
-        const on = !hidden.has(value);
+        const on = series.crowded ? value === series.highlight : !hidden.has(value);
         const button = element(
           'button',
           { type: 'button', 'aria-pressed': String(on) },
@@ -30,12 +31,18 @@ export class Legend {
         );
         button.addEventListener('click', () => {
           const place = [...this.root.querySelectorAll('button')].indexOf(button);
-          this.filter.hide(series.dimension, value, on);
+          if (series.crowded) this.highlight(series.dimension, value);
+          else this.filter.hide(series.dimension, value, on);
           this.changed();
           this.root.querySelectorAll('button')[place]?.focus();
         });
         return element('li', {}, button);
       });
+    if (series.crowded)
+      items.unshift(
+        element('li', { class: 'aside' }, `${items.length} series; choose the one to highlight:`),
+      );
+    this.root.classList.toggle('crowded', series.crowded);
     if (note) items.push(element('li', { class: 'aside' }, note));
     this.root.replaceChildren(...items);
   }

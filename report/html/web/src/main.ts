@@ -42,7 +42,15 @@ function build(scores: Scores): void {
   });
   queue.settle();
   arrive(state);
+  window.addEventListener('keydown', (e) => {
+    if ((e.ctrlKey || e.metaKey) && e.key === 'p' && !complete()) {
+      e.preventDefault();
+      void queue.all().then(() => window.print());
+    }
+  });
 }
+
+const complete = () => document.documentElement.dataset.complete === 'true';
 
 // contents keeps what is chosen where a reader goes to a measure by the list of contents.
 function contents(state: State): void {

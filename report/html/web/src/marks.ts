@@ -1,7 +1,7 @@
 // Charts as Vega-Lite specifications: one for each kind of mark.
 
 import { axisX, fill, isJoined, named, points, sides, type Context, type Point } from './chart';
-import type { Field, Scatter } from './data';
+import type { Axis, Field, Scatter } from './data';
 import { number } from './format';
 import { colourOf } from './palette';
 import { textOf, type Text } from './sentences';
@@ -37,7 +37,9 @@ export function drawing(c: Context, rows: number[], domain?: [number, number]): 
 /** Draws curves in little space, for the first screen. */
 export function small(c: Context, rows: number[]): Spec {
   const drawn = points(c, rows);
-  const spec = curves(c, drawn, new Set(drawn.map((p) => p.line)).size);
+  const short = (axis?: Axis) => axis && { ...axis, title: axis.title.split(',')[0] };
+  const chart = { ...c.chart, relative: short(c.chart.relative) };
+  const spec = curves({ ...c, chart }, drawn, new Set(drawn.map((p) => p.line)).size);
   const compact = { labelFontSize: 11, titleFontSize: 11, titlePadding: 3, labelPadding: 3 };
   return sized({ ...spec, height: 104, config: { axis: compact, axisY: { tickCount: 3 } } });
 }

@@ -3,8 +3,11 @@
 
 import type { Look } from './data';
 
+/** The colour of series beside a highlighted one. */
+export const grey = -1;
+
 export function colourOf(look: Look): string {
-  return `var(--series-${look.colour})`;
+  return look.colour === grey ? 'var(--control)' : `var(--series-${look.colour})`;
 }
 
 /** A short piece of the series' line with its mark, for a legend. */

@@ -26,6 +26,13 @@ class Queue {
     void this.work();
   }
 
+  /** Draws all that waits, whether it is in view or not. */
+  async all(): Promise<void> {
+    for (const job of this.waiting.values()) job.near = true;
+    void this.work();
+    while (document.documentElement.dataset.complete !== 'true') await frame();
+  }
+
   /** Forgets an element that has left the page. */
   remove(element: Element): void {
     this.watcher.unobserve(element);

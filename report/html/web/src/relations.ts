@@ -26,7 +26,7 @@ export class Relations {
     changed: () => void,
   ) {
     this.all = scores.packed.relations ?? [];
-    this.legend = new Legend(filter, changed);
+    this.legend = new Legend(filter, changed, (d, value) => state.set(`highlight.${d}`, value));
     this.part('legend').append(this.legend.root);
   }
 
@@ -61,7 +61,12 @@ export class Relations {
     const dimension =
       dimensions.find((d) => d === this.state.get('relation.by')) ??
       (preferred ? (`tag:${preferred}` as Dimension) : by);
-    const series = new Series(this.scores, dimension);
+    const series = new Series(
+      this.scores,
+      dimension,
+      this.scores,
+      this.state.get(`highlight.${dimension}`),
+    );
     const controls: HTMLElement[] = [];
     if (new Set(this.all.map((r) => r.by)).size > 1)
       controls.push(

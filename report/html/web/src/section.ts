@@ -4,6 +4,7 @@ import {
   fixed,
   isRelative,
   layerEnds,
+  listed,
   named,
   offered,
   panels,
@@ -23,7 +24,7 @@ import { Shown, type Chart, type Measure, type Scores, type Statistic } from './
 import { element } from './dom';
 import { Figure } from './figure';
 import type { Filter } from './filters';
-import { count } from './format';
+import { count, shorten } from './format';
 import { Legend } from './legend';
 import { drawing } from './marks';
 import { describe, overview, sourceOf, ScoreTable } from './scoretable';
@@ -56,7 +57,7 @@ export class Section {
         t === scores ? rows : (t.bySection().get(measure.key) ?? [])
       ).filter((row) => t.shown(row) >= Shown.trials);
     }
-    this.legend = new Legend(filter, changed);
+    this.legend = new Legend(filter, changed, (d, value) => state.set(`highlight.${d}`, value));
     this.part('legend').append(this.legend.root);
     const title = `Scores: ${root.querySelector('h2')!.textContent!}`;
     const details = overview(scores, rows).length < rows.length ? rows.length : 0;
@@ -129,7 +130,12 @@ export class Section {
       measure: this.measure,
       statistic,
       rows: this.filter.passing(all, table),
-      series: new Series(this.scores, dimension, table),
+      series: new Series(
+        this.scores,
+        dimension,
+        table,
+        this.state.get(`highlight.${dimension}`),
+      ),
       choice: (name: string) => this.choice(name),
     };
     this.part('controls').replaceChildren(
@@ -228,7 +234,10 @@ export class Section {
   private values(c: Context, name: Fixed, all: string[]): Option[] {
     const values = all.filter((v) => v !== '' || name === 'variant' || name === 'data');
     if (name === 'parameter') values.sort(byNumber);
-    const options = values.map((value) => ({ value, title: named(c, name, value, 60) }));
+    const options =
+      name === 'parameter' && listed(c).length > 1
+        ? this.valuesOfEach(c)
+        : values.map((value) => ({ value, title: named(c, name, value, 60) }));
     if (name === 'layer')
       return [...Object.entries(layerEnds).map(([value, title]) => ({ value, title })), ...options];
     const each = name === 'factor' && sideBySide(c) && !all.includes('');
@@ -243,6 +252,18 @@ export class Section {
             ? 'all samples'
             : '';
     return whole && values.length > 0 ? [{ value: '', title: whole }, ...options] : options;
+  }
+
+  // valuesOfEach are the values of the parameters of several transformations, each under its name.
+  private valuesOfEach(c: Context): Option[] {
+    return listed(c).flatMap((transform) => {
+      const of = c.rows.filter((row) => c.table.text('transform', row) === transform);
+      return c.table
+        .distinct('parameter', of)
+        .filter((v) => v !== '')
+        .sort(byNumber)
+        .map((v) => ({ value: `${transform}=${v}`, title: `${shorten(transform, 40)} ${v}` }));
+    });
   }
 
   private draw(c: Context, all: number[]): void {

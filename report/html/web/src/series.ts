@@ -2,6 +2,7 @@
 // each looks, which is the same in every chart of a report.
 
 import type { Field, Look, Scores, Table } from './data';
+import { grey } from './palette';
 
 /** A field, or `tag:NAME` for a tag of the models. */
 export type Dimension = Field;
@@ -12,14 +13,21 @@ export function dimensionTitle(scores: Scores, dimension: Dimension): string {
     : (scores.packed.fields[dimension]?.title ?? dimension);
 }
 
+/** Series with a colour of their own. */
+export const coloursUpTo = 8;
+
 export class Series {
   readonly values: string[];
+  /** More series than there are colours: one is highlighted, and the others are grey. */
+  readonly crowded: boolean;
+  readonly highlight: string;
   private readonly tag?: string;
 
   constructor(
     private readonly scores: Scores,
     readonly dimension: Dimension,
     private readonly table: Table = scores,
+    highlighted = '',
   ) {
     if (dimension.startsWith('tag:')) {
       this.tag = dimension.slice(4);
@@ -30,6 +38,8 @@ export class Series {
       this.values = [...(scores.has(dimension) ? scores : table).values(dimension)];
     }
     if (dimension === 'parameter') this.values.sort(byNumber);
+    this.crowded = this.values.length > coloursUpTo;
+    this.highlight = this.values.includes(highlighted) ? highlighted : (this.values[0] ?? '');
   }
 
   /** The series that a row of its table belongs to. */
@@ -45,7 +55,9 @@ export class Series {
 
   lookAt(index: number): Look {
     const { looks } = this.scores.packed;
-    return looks[index % looks.length];
+    if (!this.crowded) return looks[index];
+    const chosen = this.values[index] === this.highlight;
+    return { ...looks[0], colour: chosen ? looks[0].colour : grey };
   }
 
   label(value: string): string {

@@ -1,0 +1,190 @@
+package html
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/report/internal/reporttest"
+	"github.com/noether-ml/noether/scores"
+)
+
+// studyOfThree is a run of three models with contact sheets of two transformations.
+func studyOfThree() Run {
+	rows, rec := reporttest.FakeRun{Models: 3, Layers: 20, Transforms: 4}.Rows()
+	run := Run{Rows: rows, Record: rec}
+	for _, name := range []string{"quarter", "gray"} {
+		run.Images = append(run.Images, report.Image{
+			ImageText: report.ImageText{Title: name, Sheet: &scores.Sheet{Data: "cifar10", Transform: name, Parameters: []string{"90", "180"}, Samples: []int{4, 1, 7}, Gap: 4}},
+			Width:     3*36 + 4, Height: 3*36 + 4, PNG: reporttest.Checkerboard(3*36+4, 3*36+4),
+		})
+	}
+	for _, model := range rec.Models[:2] {
+		for _, sample := range []int{4, 1, 7} {
+			run.SheetValues = append(run.SheetValues, report.SheetValue{Model: model.Name, Data: "cifar10", Transform: "quarter", Parameter: "180",
+				Measure: "effective-invariance", Statistic: "ei", Sample: sample, Value: 0.25 * float64(sample%4)})
+		}
+	}
+	return run
+}
+
+// TestFirstScreen looks for the matrix, the curves and the images without scrolling.
+func TestFirstScreen(t *testing.T) {
+	t.Parallel()
+	for _, size := range [][2]int64{{1440, 900}, {390, 844}} {
+		t.Run(fmt.Sprint(size[0]), func(t *testing.T) {
+			v := openAt(t, studyOfThree(), size[0], size[1], "")
+			if n := evaluate[int](t, v, `document.querySelectorAll(".matrix tbody button.cell").length`); n != 12 {
+				t.Errorf("%d cells", n)
+			}
+			if n := evaluate[int](t, v, `document.querySelectorAll(".curves svg").length`); n != 4 {
+				t.Errorf("%d charts of curves", n)
+			}
+			if n := evaluate[int](t, v, `document.querySelectorAll(".strip canvas").length`); n != 6 {
+				t.Errorf("%d images", n)
+			}
+			for _, part := range []string{".findings", ".matrix", ".strip", ".curves figure .chart"} {
+				if bottom := evaluate[float64](t, v, fmt.Sprintf("document.querySelector(%q).getBoundingClientRect().bottom", part)); bottom > float64(size[1]) {
+					t.Errorf("%s ends at %.0f pixels, below the first screen", part, bottom)
+				}
+			}
+			if got := strings.Join(v.texts(t, ".strip .value"), " "); got != "0.00 0.25 0.75 0.00 0.25 0.75" {
+				t.Errorf("the images have the values %q", got)
+			}
+			if n := evaluate[int](t, v, `document.querySelectorAll(".strip .value.chance").length`); n != 2 {
+				t.Errorf("%d values are hatched", n)
+			}
+			if n := evaluate[int](t, v, `document.querySelectorAll(".findings li").length`); n < 1 || n > 3 {
+				t.Errorf("%d sentences", n)
+			}
+			if text := strings.Join(v.texts(t, ".findings"), ""); strings.Contains(text, "/layer") || strings.Contains(text, "_output_0") {
+				t.Errorf("the sentences have names of tensors: %s", text)
+			}
+			v.quiet(t)
+		})
+	}
+}
+
+// TestMatrixFollowsTheReader moves the pointer and the focus over the matrix, and opens a section by
+// a cell.
+func TestMatrixFollowsTheReader(t *testing.T) {
+	t.Parallel()
+	v := openAt(t, studyOfThree(), 1440, 900, "")
+	titles := func(name string) string {
+		return fmt.Sprintf(`[...document.querySelectorAll(".curves figcaption")].every(c => c.textContent.endsWith("under %s")) && document.querySelectorAll(".curves .drawn").length === 4`, name)
+	}
+	if !evaluate[bool](t, v, titles("quarter")) {
+		t.Errorf("at first the curves are %q", v.texts(t, ".curves figcaption"))
+	}
+	cell := func(column int) string {
+		return fmt.Sprintf(`document.querySelector(".matrix tbody tr:nth-child(2) td:nth-child(%d) button")`, column)
+	}
+	// By the keyboard: focus follows, and the strip shows the images of that transformation.
+	v.do(t, script(cell(3)+".focus()"), until(titles("gray")))
+	if what := v.texts(t, ".strip .what"); !slices.Equal(what, []string{"as it is", "gray 180"}) {
+		t.Errorf("the strip shows %q", what)
+	}
+	v.do(t, script(cell(4)+".focus()"), until(titles("jitter")))
+	if !evaluate[bool](t, v, `document.querySelector(".strip").hidden`) {
+		t.Error("a strip is shown of a transformation without images")
+	}
+	v.do(t, chromedp.SendKeys(chromedp.CSS(".matrix tbody tr:nth-child(2) td:nth-child(3) button"), "\r"),
+		until(`document.activeElement.id === "measure-1-title"`))
+	if hash := evaluate[string](t, v, "location.hash"); !strings.Contains(hash, "at=measure-1") || !strings.Contains(hash, "glance.at=gray") {
+		t.Errorf("the address is %q", hash)
+	}
+	// Another score, and a model that is filtered.
+	v.do(t, script(`{ const s = document.querySelector("select[name=glance-score]"); s.value = "distance"; s.dispatchEvent(new Event("change")) }`),
+		until(`document.querySelector(".glance h3").textContent === "cosine distance, at the last layer"`))
+	v.do(t, script(`location.hash = "#hide.model=resnet20&hide.transform=gray"`), until(`document.querySelectorAll("button.cell").length === 6 && `+complete))
+	v.quiet(t)
+}
+
+// TestLength is about the page of a study of three models as it is opened.
+func TestLength(t *testing.T) {
+	t.Parallel()
+	v := openAt(t, studyOfThree(), 1440, 900, "")
+	if n := evaluate[int](t, v, "document.documentElement.scrollHeight"); n > 6000 {
+		t.Errorf("the page has %d pixels", n)
+	}
+	// The list of contents stays in view.
+	v.do(t, script("window.scrollTo({top: 3000, behavior: 'instant'})"), until("window.scrollY > 2000"))
+	if top := evaluate[float64](t, v, `document.querySelector("nav.contents").getBoundingClientRect().top`); top < 0 || top > 100 {
+		t.Errorf("the list of contents is at %.0f pixels", top)
+	}
+	v.quiet(t)
+}
+
+// TestManyModels highlights one of more models than there are colours.
+func TestManyModels(t *testing.T) {
+	t.Parallel()
+	rows, rec := reporttest.FakeRun{Models: 40, Layers: 4, Transforms: 2}.Rows()
+	v := open(t, rows, rec, 1440, 900)
+	strokes := func() []string {
+		return evaluate[[]string](t, v, `[...`+seisSection+`.querySelectorAll("figure:first-child .mark-line path")].map(p => p.getAttribute("stroke"))`)
+	}
+	count := func(all []string, colour string) (n int) {
+		for _, s := range all {
+			if s == colour {
+				n++
+			}
+		}
+		return n
+	}
+	if all := strokes(); count(all, "var(--series-0)") != 2 || count(all, "var(--control)") != 2*39 {
+		t.Errorf("lines of %d colours: %d highlighted, %d grey", len(all), count(all, "var(--series-0)"), count(all, "var(--control)"))
+	}
+	v.do(t, script(seisSection+`.querySelectorAll(".legend button")[7].click()`), until("location.hash.includes('highlight.model=') && "+complete))
+	if n := evaluate[int](t, v, seisSection+`.querySelectorAll(".legend button[aria-pressed=true]").length`); n != 1 {
+		t.Errorf("%d models are highlighted", n)
+	}
+	v.quiet(t)
+}
+
+// TestParametersOfSeveralTransformations offers each value under its transformation.
+func TestParametersOfSeveralTransformations(t *testing.T) {
+	t.Parallel()
+	rows, rec := reporttest.FakeRun{Models: 2, Layers: 2, Transforms: 2}.Rows()
+	for i := range rows {
+		if rows[i].Transform == "gray" {
+			second := rows[i]
+			rows[i].Parameter, second.Parameter = "0.5", "1"
+			rows = append(rows, second)
+		}
+	}
+	rec.Transforms = []scores.TransformRecord{{Name: "quarter", Parameter: "angle (degrees)"}, {Name: "gray", Parameter: "amount"}}
+	v := openAt(t, Run{Rows: rows, Record: rec}, 1440, 900, "#effective-invariance.chart=parameter")
+	options := v.texts(t, "section[data-measure='3'] select[name=parameter] option")
+	if want := []string{"mean", "quarter 90", "quarter 180", "quarter 270", "gray 0.5", "gray 1"}; !slices.Equal(options, want) {
+		t.Errorf("the values are %q", options)
+	}
+	if titles := v.texts(t, "section[data-measure='1'] .role-axis-title"); !slices.Contains(titles, "angle (degrees)") || !slices.Contains(titles, "amount") || !slices.Contains(titles, "effective invariance") {
+		t.Errorf("the axes are %q", titles)
+	}
+	// Transformations stand in the order of the study.
+	if titles := v.texts(t, "section[data-measure='3'] figcaption > span:first-child"); len(titles) == 0 || !strings.HasPrefix(titles[0], "quarter") {
+		t.Errorf("the panels are %q", titles)
+	}
+	v.quiet(t)
+}
+
+// TestPrintingWaits prints before the charts are drawn.
+func TestPrintingWaits(t *testing.T) {
+	t.Parallel()
+	rows, rec := reporttest.FakeRun{Models: 6, Layers: 40, Transforms: 4}.Rows()
+	v := openUntil(t, Run{Rows: rows, Record: rec}, 1280, 900, "", "document.documentElement.dataset.drawn === 'true'")
+	v.do(t, script(`window.print = () => { document.documentElement.dataset.printed = document.querySelectorAll("main .chart:not(.drawn)").length };
+		window.dispatchEvent(new KeyboardEvent("keydown", { key: "p", ctrlKey: true, cancelable: true }))`),
+		until("document.documentElement.dataset.printed !== undefined || "+complete))
+	if n := evaluate[string](t, v, `document.documentElement.dataset.printed ?? "0"`); n != "0" {
+		t.Errorf("printed with %s charts missing", n)
+	}
+	if n := evaluate[int](t, v, `document.querySelectorAll("main .chart:not(.drawn)").length`); n != 0 {
+		t.Errorf("%d charts are missing when the page says that it is complete", n)
+	}
+	v.quiet(t)
+}

@@ -1,0 +1,137 @@
+package serve
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/scores"
+)
+
+// A forestLine is a difference with its place in the forest plot: coordinates from 0 to 100, with 50
+// at no difference. Lines of one statistic share a scale.
+type forestLine struct {
+	scores.Difference
+	Low100, High100, At100 float64
+	Layers                 string // both layers if their names differ
+}
+
+// forest returns the lines of a forest plot, the clearest difference first: that with the largest
+// ratio of the difference to the half width of its interval.
+func forest(differences []scores.Difference, layers map[string]string) []forestLine {
+	type scale struct{ measure, statistic string }
+	widest := map[scale]float64{}
+	out := make([]forestLine, 0, len(differences))
+	for _, d := range differences {
+		s := scale{d.A.Measure, d.A.Statistic}
+		for _, v := range []float64{d.Value, d.Low, d.High} {
+			if !math.IsNaN(v) && !math.IsInf(v, 0) {
+				widest[s] = max(widest[s], math.Abs(v))
+			}
+		}
+		out = append(out, forestLine{Difference: d})
+	}
+	for i := range out {
+		l := &out[i]
+		at := func(v float64) float64 {
+			if most := widest[scale{l.A.Measure, l.A.Statistic}]; most > 0 && !math.IsNaN(v) {
+				return math.Round(10*(50+48*max(-1, min(1, v/most)))) / 10
+			}
+			return 50
+		}
+		l.Low100, l.High100, l.At100 = at(l.Low), at(l.High), at(l.Value)
+		if math.IsNaN(l.Low) {
+			l.Low100, l.High100 = l.At100, l.At100
+		}
+		if other := layers[l.B.Layer]; other != "" && other != l.B.Layer {
+			l.Layers = "B at " + other
+		}
+	}
+	clearness := func(l forestLine) float64 {
+		half := (l.High - l.Low) / 2
+		switch {
+		case math.IsNaN(half):
+			return -1
+		case half == 0 && l.Value == 0:
+			return 0
+		}
+		return math.Abs(l.Value) / half
+	}
+	slices.SortStableFunc(out, func(a, b forestLine) int { return cmp.Compare(clearness(b), clearness(a)) })
+	return out
+}
+
+// overviewOnly returns the differences of scores over all values and all samples, which stand for
+// those of single values and classes.
+func overviewOnly(all []scores.Difference) []scores.Difference {
+	rows := make([]scores.Row, len(all))
+	for i, d := range all {
+		rows[i] = d.A
+	}
+	levels := report.Levels(rows)
+	var out []scores.Difference
+	for i, d := range all {
+		if levels[i] == report.OverValues && d.A.Factor == "" {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// matchLayers renames the layers of b's cells to those of a that lie at the nearest relative depth,
+// so that models of different depth can be compared. Layers with the same name at the same relative
+// depth match first. It returns the original names by the new ones, or nil if the models have the same
+// layers.
+func matchLayers(a, b scores.ModelRecord, cells []scores.Cell) ([]scores.Cell, map[string]string) {
+	same := len(a.Layers) == len(b.Layers)
+	for i := range min(len(a.Layers), len(b.Layers)) {
+		same = same && a.Layers[i].Name == b.Layers[i].Name
+	}
+	if same || len(a.Layers) == 0 || len(b.Layers) == 0 {
+		return cells, nil
+	}
+	relative := func(m scores.ModelRecord, i int) float64 {
+		first, last := m.Layers[0].Depth, m.Layers[0].Depth
+		for _, l := range m.Layers {
+			first, last = min(first, l.Depth), max(last, l.Depth)
+		}
+		if first == last {
+			return 0
+		}
+		return float64(m.Layers[i].Depth-first) / float64(last-first)
+	}
+	// Each layer of a takes the nearest layer of b of the same kind, inside a branch or not, and of the
+	// same operator if there is one.
+	to, original := map[string]string{}, map[string]string{}
+	for i, la := range a.Layers {
+		best, least := -1, math.Inf(1)
+		for k, lb := range b.Layers {
+			gap := math.Abs(relative(a, i) - relative(b, k))
+			if la.Branch != lb.Branch || la.Op != lb.Op {
+				gap++
+			}
+			if to[lb.Name] == "" && gap < least {
+				best, least = k, gap
+			}
+		}
+		if best >= 0 && least < 0.5 {
+			to[b.Layers[best].Name] = la.Name
+			original[la.Name] = b.Layers[best].Name
+		}
+	}
+	out := slices.Clone(cells)
+	for i, c := range out {
+		out[i].Layers = nil
+		for _, l := range c.Layers {
+			if l.Name != "" {
+				if to[l.Name] == "" {
+					continue
+				}
+				l.Name = to[l.Name]
+			}
+			out[i].Layers = append(out[i].Layers, l)
+		}
+	}
+	return out, original
+}
