@@ -221,7 +221,19 @@ func (c *Cluster) try(name string, args ...string) (string, error) {
 // RestartController stops the controller, which saves its jobs, and starts another after a moment.
 func (c *Cluster) RestartController() {
 	c.t.Helper()
-	c.controller.cmd.Process.Signal(syscall.SIGTERM)
+	c.restart(syscall.SIGTERM)
+}
+
+// KillController kills the controller and starts another after a moment. The new one knows the jobs
+// that have been in the same state for some seconds, which is how often the controller saves them.
+func (c *Cluster) KillController() {
+	c.t.Helper()
+	c.restart(syscall.SIGKILL)
+}
+
+func (c *Cluster) restart(signal syscall.Signal) {
+	c.t.Helper()
+	c.controller.cmd.Process.Signal(signal)
 	<-c.controller.ended
 	time.Sleep(500 * time.Millisecond)
 	c.run(c.controller, "slurmctld", "-D", "-f", c.Conf)
