@@ -7,7 +7,7 @@ WEB := report/html/web/node_modules/vega/package.json
 COMMIT := $(shell git describe --always --exclude '*' --abbrev=12 --dirty=.dirty 2>/dev/null)
 NPM := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 
-.PHONY: build demo demo-networks wheel release test lint bench fuzz vulncheck fixtures generate clean
+.PHONY: build demo demo-networks wheel release test lint bench fuzz torture vulncheck fixtures generate clean
 
 build: bin/noether
 
@@ -65,6 +65,12 @@ fuzz: $(RUNTIME)
 			echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
 		done; \
 	done
+
+# Kills, failing system calls, power losses and mutated files, at random, for a time; TORTURE_TABLE names a JSON file for the
+# counts, such as $(CURDIR)/bench/results/torture.json for docs/results.
+TORTURE ?= 1h
+torture: $(RUNTIME)
+	$(GO) test ./study -run '^TestTorture$$' -v -timeout 0 -torture $(TORTURE) $(if $(TORTURE_TABLE),-torture-table $(TORTURE_TABLE))
 
 # Known vulnerabilities in the dependencies and the standard library; needs vuln.go.dev.
 vulncheck:

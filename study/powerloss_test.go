@@ -31,11 +31,12 @@ type disturbedStudy struct {
 	dir, text string
 	o         Options
 	want      []scores.Row // of an undisturbed run
+	tolerance float64      // of scores
 }
 
 func disturb(t *testing.T, text string) *disturbedStudy {
 	t.Helper()
-	d := &disturbedStudy{dir: memoryDir(t), text: text, o: options(t)}
+	d := &disturbedStudy{dir: memoryDir(t), text: text, o: options(t), tolerance: 1e-5}
 	for _, name := range []string{"a", "b"} {
 		testmodel.Write(t, d.dir, name, testmodel.Options{})
 	}
@@ -86,7 +87,7 @@ func (d *disturbedStudy) completes(t *testing.T, out, what string, work func(o O
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	sameScores(t, d.want, r.Rows, 1e-5)
+	sameScores(t, d.want, r.Rows, d.tolerance)
 	for _, f := range mustCheck(t, out, false, d.o) {
 		t.Errorf("%s, and another run: %+v", what, f)
 	}

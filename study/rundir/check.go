@@ -70,7 +70,7 @@ func Check(ctx context.Context, dir string, fix bool, o plan.Options) ([]Finding
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	for _, look := range []func() error{c.record, c.page, c.temporaries, c.cells, c.states, c.failures, c.tables} {
+	for _, look := range []func() error{c.record, c.page, c.temporaries, c.cells, c.states, c.shared, c.failures, c.tables} {
 		if err := look(); err != nil {
 			return c.found, err
 		}
@@ -319,7 +319,9 @@ func (c *checker) state(name string) error {
 	defer f.close()
 	cell := c.wanted[m[1]]
 	switch {
-	case f.Cell != m[1]:
+	case !f.isIntact():
+		return c.report(file, Damaged, errDamaged.Error(), c.moveAside)
+	case f.Cell != m[1] && f.Cell != name: // a procedure's checkpoint names its file
 		return c.report(file, Foreign, "it is the state of another cell than its name says", c.moveAside)
 	case c.isGood(m[1]):
 		return c.report(file, Unwanted, "its cell is done", c.remove)
@@ -331,6 +333,31 @@ func (c *checker) state(name string) error {
 		}
 	}
 	return nil
+}
+
+// shared checks the checkpoints that procedures share.
+func (c *checker) shared() error {
+	names, err := c.files("shared")
+	for _, name := range names {
+		if err != nil {
+			break
+		}
+		file := filepath.Join("shared", name)
+		f, bad := openState(c.folder.Path(file))
+		if errors.Is(bad, fs.ErrNotExist) { // a run that goes on has removed it
+			continue
+		}
+		if bad == nil {
+			if !f.isIntact() {
+				bad = errDamaged
+			}
+			f.close()
+		}
+		if bad != nil {
+			err = c.report(file, Damaged, trimPath(bad, c.folder.Path(file)), c.moveAside)
+		}
+	}
+	return err
 }
 
 // checkState reads every task of a cell that a state file holds.

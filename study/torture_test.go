@@ -1,0 +1,255 @@
+package study
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/powerloss"
+)
+
+var (
+	tortureTime  = flag.Duration("torture", 0, "how long TestTorture disturbs runs")
+	tortureTable = flag.String("torture-table", "", "the JSON file for the counts of TestTorture")
+)
+
+// A torment is a way to disturb a run. It ends the test if another run does not give the same scores
+// and intervals, or if the folder is not in order then.
+type torment struct {
+	name    string
+	disturb func(t *testing.T, r *rand.Rand)
+	count   int
+}
+
+// TestTorture disturbs runs at random, in every way in turn, for the time of the flag -torture.
+func TestTorture(t *testing.T) {
+	if *tortureTime == 0 {
+		t.Skip("make torture runs it")
+	}
+	small, full := disturb(t, smallText), disturb(t, fullText)
+	full.tolerance = 1e-4 // the program uses a BLAS and the test does not; intervals on 24 samples differ by 1e-5
+	torments := []*torment{
+		{name: "SIGKILL of a run, at a random moment", disturb: full.killer(t, "run")},
+		{name: "SIGKILL of a shard, at a random moment", disturb: full.killer(t, "shard")},
+		{name: "SIGKILL of a merge, at a random moment", disturb: full.killer(t, "merge")},
+		{name: "SIGKILL of check --fix, at a random moment", disturb: full.killer(t, "check")},
+		{name: "a failing system call of the program (strace)", disturb: full.failingCalls(t)},
+		{name: "a failing write, sync, rename, removal or new folder", disturb: full.failingChanges},
+		{name: "a full disk (limit on the size of files)", disturb: full.killer(t, "full")},
+		{name: "a power loss in a run", disturb: full.powerLosses(t)},
+		{name: "a power loss in a small run", disturb: small.powerLosses(t)},
+		{name: "a mutated file", disturb: full.mutations(t)},
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	start := time.Now()
+	for i := 0; time.Since(start) < *tortureTime && !t.Failed(); i++ {
+		one := torments[i%len(torments)]
+		if one.disturb == nil {
+			continue
+		}
+		one.disturb(t, r)
+		one.count++
+	}
+	type cell struct{ Value string }
+	table := struct {
+		Columns       []string
+		Rows          []map[string]cell
+		Date, Machine string
+	}{Columns: []string{"disturbance", "times"}, Date: time.Now().UTC().Format(time.DateOnly),
+		Machine: fmt.Sprintf("%s on %d cores", time.Since(start).Round(time.Second), runtime.NumCPU())}
+	all := 0
+	for _, one := range torments {
+		t.Logf("%6d  %s", one.count, one.name)
+		table.Rows = append(table.Rows, map[string]cell{"disturbance": {one.name}, "times": {strconv.Itoa(one.count)}})
+		all += one.count
+	}
+	table.Rows = append(table.Rows, map[string]cell{"disturbance": {"in all, in " + table.Machine}, "times": {strconv.Itoa(all)}})
+	if t.Failed() || *tortureTable == "" {
+		return
+	}
+	raw, err := json.MarshalIndent(table, "", " ")
+	if err == nil {
+		err = atomicfile.Write(*tortureTable, append(raw, '\n'))
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// program builds the command.
+func (d *disturbedStudy) program(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(d.dir, "noether")
+	if _, err := os.Stat(program); err != nil {
+		if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../cmd/noether").CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if err := os.WriteFile(filepath.Join(d.dir, "study.yaml"), []byte(d.text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return program
+}
+
+// killer returns a torment that kills the program in a stage, a few times in one folder.
+func (d *disturbedStudy) killer(t *testing.T, stage string) func(t *testing.T, r *rand.Rand) {
+	t.Helper()
+	program := d.program(t)
+	study := filepath.Join(d.dir, "study.yaml")
+	typical := 2 * time.Second // of the stage, renewed by each that ends
+	merge := func(out string) func(o Options) (*Result, error) {
+		return func(o Options) (*Result, error) {
+			return Merge(t.Context(), parseIn(t, d.dir, d.text), []string{out}, o)
+		}
+	}
+	shards := func(out string) {
+		for i := 1; i <= 2; i++ {
+			o := d.o
+			o.Shard = Shard{Index: i, Of: 2}
+			d.run(t, out, o)
+		}
+	}
+	return func(t *testing.T, r *rand.Rand) {
+		out := filepath.Join(d.dir, "killed")
+		defer os.RemoveAll(out)
+		run := []string{program, "run", study, "-o", out, "--save-every", "1ms"}
+		args := run
+		switch stage {
+		case "shard":
+			args = append(run, "--shard", "1/2")
+		case "merge":
+			shards(out)
+			args = []string{program, "merge", out}
+		case "check":
+			d.run(t, out, d.o)
+			for range 3 {
+				files := filesOf(t, out)
+				mutations[r.IntN(5)].change(filepath.Join(out, files[r.IntN(len(files))]))
+			}
+			args = []string{program, "check", "--fix", out}
+		case "full":
+			limit := strconv.Itoa(1 << r.IntN(8)) // blocks of 1 KiB
+			args = append([]string{"sh", "-c", "ulimit -f " + limit + `; exec "$@"`, "sh"}, run...)
+		}
+		for range 1 + r.IntN(3) {
+			start := time.Now()
+			cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if stage != "full" {
+				kill := time.AfterFunc(time.Duration(r.Int64N(int64(typical))), func() { cmd.Process.Kill() })
+				defer kill.Stop()
+			}
+			if err := cmd.Wait(); err == nil {
+				typical = time.Since(start)
+			}
+			if t.Context().Err() != nil {
+				return
+			}
+		}
+		if stage == "merge" {
+			d.completes(t, out, "SIGKILL of a merge", merge(out))
+			return
+		}
+		d.afterwards(t, out, "SIGKILL: "+stage, stage == "check")
+	}
+}
+
+// afterwards checks a folder after a disturbance. A folder that was damaged on purpose may still hold
+// what check --fix has not reached.
+func (d *disturbedStudy) afterwards(t *testing.T, out, what string, damaged bool) {
+	t.Helper()
+	again := func(o Options) (*Result, error) { return Run(t.Context(), parseIn(t, d.dir, d.text), out, o) }
+	if damaged {
+		mustCheck(t, out, true, d.o)
+	}
+	if _, err := os.Stat(filepath.Join(out, "cells")); err != nil || damaged {
+		d.completes(t, out, what, again)
+		return
+	}
+	d.resumes(t, out, what)
+}
+
+// failingCalls returns a torment that makes a system call of the program fail by strace, or nil if
+// strace does not work here.
+func (d *disturbedStudy) failingCalls(t *testing.T) func(t *testing.T, r *rand.Rand) {
+	t.Helper()
+	if err := exec.Command("strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "true").Run(); err != nil {
+		t.Logf("no failing system calls: strace: %v", err)
+		return nil
+	}
+	program, study := d.program(t), filepath.Join(d.dir, "study.yaml")
+	calls := []string{"fsync", "renameat", "openat", "write", "read", "pwrite64", "pread64", "mkdirat", "unlinkat", "getdents64", "newfstatat", "close"}
+	causes := []string{"EIO", "ENOSPC", "EACCES", "EMFILE", "EINTR", "EDQUOT", "ENOMEM"}
+	return func(t *testing.T, r *rand.Rand) {
+		out := filepath.Join(d.dir, "failed")
+		defer os.RemoveAll(out)
+		call, cause := calls[r.IntN(len(calls))], causes[r.IntN(len(causes))]
+		when := strconv.Itoa(1 + r.IntN(60))
+		if r.IntN(2) == 0 {
+			when += "+" + strconv.Itoa(1+r.IntN(20)) // and every so many after it
+		}
+		inject := fmt.Sprintf("inject=%s:error=%s:when=%s", call, cause, when)
+		cmd := exec.CommandContext(t.Context(), "strace", "-f", "-qq", "-o", "/dev/null", "-P", out, "-P", filepath.Join(out, "cells"),
+			"-e", "trace="+call, "-e", inject, program, "run", study, "-o", out, "--save-every", "1ms")
+		if r.IntN(2) == 0 { // on all files, not those of the folders alone
+			cmd.Args = append([]string{"strace", "-f", "-qq", "-o", "/dev/null"}, cmd.Args[9:]...)
+		}
+		kill := time.AfterFunc(time.Minute, func() { cmd.Process.Signal(syscall.SIGKILL) }) // the injection can stop the runtime of Go
+		defer kill.Stop()
+		_ = cmd.Run() // an error is one answer, going on another
+		d.afterwards(t, out, inject, false)
+	}
+}
+
+// failingChanges makes one change of the folder, or it and all after it, fail.
+func (d *disturbedStudy) failingChanges(t *testing.T, r *rand.Rand) {
+	causes := []error{syscall.EIO, syscall.ENOSPC, syscall.EROFS, syscall.EDQUOT, syscall.EACCES}
+	d.failThenRun(t, 1+r.IntN(600), r.IntN(2) == 0, causes[r.IntN(len(causes))])
+}
+
+// powerLosses returns a torment that replays a recorded run up to a random change.
+func (d *disturbedStudy) powerLosses(t *testing.T) func(t *testing.T, r *rand.Rand) {
+	t.Helper()
+	recorded := filepath.Join(d.dir, "recorded")
+	log := record(t, recorded, func() { d.run(t, recorded, d.saveAlways()) })
+	return func(t *testing.T, r *rand.Rand) {
+		out := filepath.Join(d.dir, "lost")
+		defer os.RemoveAll(out)
+		disk, n := log.Replay(), r.IntN(len(log.Changes)+1)
+		for range n {
+			if _, err := disk.Next(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		loss := powerloss.Losses[r.IntN(len(powerloss.Losses))]
+		if _, err := disk.Write(out, loss, r); err != nil {
+			t.Fatal(err)
+		}
+		d.afterwards(t, out, fmt.Sprintf("a power loss after %d of %d changes, %v", n, len(log.Changes), loss), false)
+	}
+}
+
+// mutations returns a torment that mutates a random file of a finished run or of a stopped one.
+func (d *disturbedStudy) mutations(t *testing.T) func(t *testing.T, r *rand.Rand) {
+	t.Helper()
+	folders := []string{d.finished(t), d.stopped(t, "feeding", func(p Progress) bool { return p.Samples >= 16 })}
+	return func(t *testing.T, r *rand.Rand) {
+		folder := folders[r.IntN(len(folders))]
+		files := filesOf(t, folder)
+		d.mutate(t, folder, files[r.IntN(len(files))], mutations[r.IntN(len(mutations))], r.IntN(2) == 0)
+	}
+}
