@@ -50,11 +50,11 @@ const (
 func (i Info) check() error {
 	switch {
 	case i.Rate < 1 || i.Rate > maxRate:
-		return fmt.Errorf("a rate of %d samples a second: it is 1 to %d", i.Rate, maxRate)
+		return fmt.Errorf("a sampling rate of %d Hz: it must be 1 to %d", i.Rate, maxRate)
 	case i.Channels < 1 || i.Channels > maxChannels:
-		return fmt.Errorf("%d channels: there are 1 to %d", i.Channels, maxChannels)
+		return fmt.Errorf("%d channels: there must be 1 to %d", i.Channels, maxChannels)
 	case i.Frames < 0 || i.Frames > maxValues/i.Channels:
-		return fmt.Errorf("%d values of %d channels: too long; cut it into pieces", i.Frames, i.Channels)
+		return fmt.Errorf("%d values of %d channels are too many: split the file", i.Frames, i.Channels)
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func Decode(data []byte) (Clip, error) {
 	case len(data) == 0:
 		return Clip{}, errors.New("the file is empty")
 	}
-	return Clip{}, errors.New("neither WAV nor FLAC")
+	return Clip{}, errors.New("the file is neither WAV nor FLAC")
 }
 
 // Probe reads the header of a file. A FLAC file whose header lacks the length is decoded.
@@ -114,5 +114,5 @@ func Probe(path string) (Info, error) {
 	case len(head) == 0:
 		return Info{}, errors.New("the file is empty")
 	}
-	return Info{}, errors.New("neither WAV nor FLAC")
+	return Info{}, errors.New("the file is neither WAV nor FLAC")
 }

@@ -30,10 +30,10 @@ func probeFLAC(r io.Reader, path string) (info Info, err error) {
 
 func infoOf(s *meta.StreamInfo) (Info, error) {
 	if s.NSamples > maxValues {
-		return Info{}, fmt.Errorf("%d values: too long; cut it into pieces", s.NSamples)
+		return Info{}, fmt.Errorf("%d values are too many: split the file", s.NSamples)
 	}
 	if s.BitsPerSample < 4 || s.BitsPerSample > 32 {
-		return Info{}, fmt.Errorf("FLAC of %d bits: it has 4 to 32", s.BitsPerSample)
+		return Info{}, fmt.Errorf("FLAC of %d bits: it must have 4 to 32", s.BitsPerSample)
 	}
 	info := Info{Rate: int(s.SampleRate), Channels: int(s.NChannels), Frames: int(s.NSamples)}
 	return info, info.check()
@@ -72,7 +72,7 @@ func decodeFLAC(data []byte) (clip Clip, err error) {
 		}
 	}
 	if info.Frames > 0 && len(wave) != info.Frames {
-		return Clip{}, fmt.Errorf("the FLAC file is truncated: %d of %d values are there", len(wave), info.Frames)
+		return Clip{}, fmt.Errorf("the FLAC file is truncated: %d of %d values are present", len(wave), info.Frames)
 	}
 	return Clip{info.Rate, wave}, nil
 }

@@ -28,7 +28,7 @@ var kaiserBeta = 0.1102 * (stopBand - 8.7)
 // waveform is 0 beyond its ends.
 func Resample(wave []float32, from, to int) ([]float32, error) {
 	if from < 1 || to < 1 || from > maxRate || to > maxRate {
-		return nil, fmt.Errorf("resampling from %d to %d samples a second: rates are 1 to %d", from, to, maxRate)
+		return nil, fmt.Errorf("resampling from %d to %d samples a second: rates must be 1 to %d", from, to, maxRate)
 	}
 	if from == to {
 		return wave, nil

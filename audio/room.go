@@ -50,7 +50,7 @@ func (r Room) ShortestTime() float64 {
 // that below 0.2 s responses are 8 % short in the mean and up to 15 %.
 func (r Room) Response(rt60 float64, rate, n int, noise *rand.Rand) ([]float32, error) {
 	if shortest := r.ShortestTime(); !(rt60 >= shortest) {
-		return nil, fmt.Errorf("a reverberation time of %v s: this room has %.3f s or more", rt60, shortest)
+		return nil, fmt.Errorf("a reverberation time of %v s: it must be at least %.3f s for this room", rt60, shortest)
 	}
 	kappa := r.decay(rt60)
 	beta := math.Exp(-kappa / (2 * speedOfSound))

@@ -58,11 +58,11 @@ func TestReverberationTimeOfAnExponential(t *testing.T) {
 func TestShortestTime(t *testing.T) {
 	t.Parallel()
 	if got := MeetingRoom().ShortestTime(); math.Abs(got-0.161*65.52/100.68) > 1e-3 {
-		t.Errorf("%v s", got)
+		t.Errorf("ShortestTime() = %v s", got)
 	}
 	for _, bad := range []float64{0, 0.1, -1, math.NaN()} {
-		if _, err := MeetingRoom().Response(bad, 8000, 100, generator()); err == nil || !strings.Contains(err.Error(), "0.105 s or more") {
-			t.Errorf("%v s: %v", bad, err)
+		if _, err := MeetingRoom().Response(bad, 8000, 100, generator()); err == nil || !strings.Contains(err.Error(), "at least 0.105 s") {
+			t.Errorf("Response of %v s: error %v, want one with the shortest time", bad, err)
 		}
 	}
 }

@@ -69,7 +69,7 @@ func (h *wavHeader) parseFormat(r io.ReaderAt, at, length, size int64) error {
 	h.Rate = int(min(rate, maxRate+1))
 	if h.format == wavExtensible {
 		if len(chunk) < 40 {
-			return errors.New("an extensible WAV format chunk without its sub-format")
+			return errors.New("an extensible WAV format chunk has no sub-format")
 		}
 		h.format = u16(24)
 	}
@@ -77,7 +77,7 @@ func (h *wavHeader) parseFormat(r io.ReaderAt, at, length, size int64) error {
 	case h.format == wavInteger && (h.bits == 8 || h.bits == 16 || h.bits == 24 || h.bits == 32):
 	case h.format == wavFloat && (h.bits == 32 || h.bits == 64):
 	case h.format == wavInteger || h.format == wavFloat:
-		return fmt.Errorf("WAV of %d bits: 8, 16, 24 and 32-bit integers and 32 and 64-bit floats are read", h.bits)
+		return fmt.Errorf("WAV of %d bits: 8, 16, 24 and 32-bit integers and 32 and 64-bit floats are supported", h.bits)
 	default:
 		return fmt.Errorf("WAV in format %d (A-law is 6, mu-law 7, ADPCM 2 or 17): convert it to 16-bit integers", h.format)
 	}
@@ -90,17 +90,17 @@ func (h *wavHeader) parseFormat(r io.ReaderAt, at, length, size int64) error {
 // setData sets the position of the samples. Programs that do not know the length write all ones.
 func (h *wavHeader) setData(at, length, size int64) error {
 	if h.bits == 0 {
-		return errors.New("WAV data without a format before them")
+		return errors.New("the WAV file has no format chunk before its data")
 	}
 	if length == math.MaxUint32 {
 		length = size - at
 	}
 	if at+length > size {
-		return fmt.Errorf("the WAV file is truncated: %d of %d bytes of its data are there", size-at, length)
+		return fmt.Errorf("the WAV file is truncated: %d of %d bytes of its data are present", size-at, length)
 	}
 	block := int64(h.Channels * h.bits / 8)
 	if length%block != 0 {
-		return fmt.Errorf("%d bytes of WAV data are no whole number of blocks of %d", length, block)
+		return fmt.Errorf("%d bytes of WAV data are not a multiple of the block size %d", length, block)
 	}
 	h.data, h.size, h.Frames = at, length, int(min(length/block, maxValues+1))
 	return h.Info.check()
@@ -153,7 +153,7 @@ func (h wavHeader) reader() func(b []byte) float64 {
 func WriteWAV(w io.Writer, c Clip) error {
 	const head = 44
 	if len(c.Wave) > (math.MaxUint32-head)/4 {
-		return fmt.Errorf("%d values are more than a WAV file holds", len(c.Wave))
+		return fmt.Errorf("%d values are too many for a WAV file", len(c.Wave))
 	}
 	size := 4 * len(c.Wave)
 	le := binary.LittleEndian

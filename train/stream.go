@@ -148,9 +148,9 @@ func (s *Stream) normalise(dst []float32, sample tensor.Tensor) error {
 // An augmented source transforms its samples.
 type augmented struct {
 	dataset.Source
-	law   transform.Transform
-	seed  uint64
-	epoch int
+	transform transform.Transform
+	seed      uint64
+	epoch     int
 }
 
 // At implements dataset.Source.
@@ -159,6 +159,6 @@ func (a *augmented) At(ctx context.Context, i int, f dataset.Frame) (dataset.Sam
 	if err != nil {
 		return s, err
 	}
-	s.Input, err = s.Apply(a.law.Draw(seed.Rand(a.seed, "train: augmentation", a.epoch, s.Index)))
+	s.Input, err = s.Apply(a.transform.Draw(seed.Rand(a.seed, "train: augmentation", a.epoch, s.Index)))
 	return s, err
 }
