@@ -188,3 +188,18 @@ func TestPrintingWaits(t *testing.T) {
 	}
 	v.quiet(t)
 }
+
+// TestTablesFit opens a table with long layer names and warnings: its last column is in view.
+func TestTablesFit(t *testing.T) {
+	t.Parallel()
+	rows, rec := reporttest.FakeRun{Models: 2, Layers: 6, Transforms: 2}.Rows()
+	for i := range rows {
+		rows[i].Warning = "8 of 64 units are constant on the reference inputs and are left out of the score of the layer"
+	}
+	v := open(t, rows, rec, 1440, 900)
+	v.do(t, unfolded...)
+	if n := evaluate[int](t, v, `Math.max(...[...document.querySelectorAll("section.measure .score-table .scroll")].map(e => e.scrollWidth - e.clientWidth))`); n > 0 {
+		t.Errorf("a table is %d pixels wider than its place", n)
+	}
+	v.quiet(t)
+}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/report"
 	"github.com/noether-ml/noether/scores"
 )
@@ -63,16 +64,23 @@ func forest(differences []scores.Difference, layers map[string]string) []forestL
 }
 
 // overviewOnly returns the differences of scores over all values and all samples, which stand for
-// those of single values and classes.
-func overviewOnly(all []scores.Difference) []scores.Difference {
+// those of single values and classes. Statistics in the units of a layer are left out, because they
+// cannot be compared between models.
+func overviewOnly(all []scores.Difference, known []measure.Descriptor) []scores.Difference {
 	rows := make([]scores.Row, len(all))
 	for i, d := range all {
 		rows[i] = d.A
 	}
 	levels := report.Levels(rows)
+	comparable := map[[2]string]bool{}
+	for _, m := range report.Describe(rows, known) {
+		for _, s := range report.AcrossLayers(report.Headline(m)) {
+			comparable[[2]string{m.Name, s.Name}] = true
+		}
+	}
 	var out []scores.Difference
 	for i, d := range all {
-		if levels[i] == report.OverValues && d.A.Factor == "" {
+		if levels[i] == report.OverValues && d.A.Factor == "" && comparable[[2]string{d.A.Measure, d.A.Statistic}] {
 			out = append(out, d)
 		}
 	}

@@ -164,7 +164,7 @@ func (s *Server) comparePage(w http.ResponseWriter, r *http.Request) error {
 		line := shownComparison{A: c.A.label(), B: c.B.label(), Compared: len(c.Differences), Beyond: c.Beyond, ByChance: c.byChance()}
 		shownHere := c.Differences
 		if !all {
-			shownHere = slices.DeleteFunc(overviewOnly(c.Differences), func(d scores.Difference) bool { return !d.Significant() })
+			shownHere = slices.DeleteFunc(overviewOnly(c.Differences, c.A.record.Measures), func(d scores.Difference) bool { return !d.Significant() })
 		}
 		line.Lines, line.Matched = forest(shownHere, c.Layers), c.Layers != nil
 		line.More = max(0, len(line.Lines)-maxDifferences)

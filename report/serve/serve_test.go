@@ -16,6 +16,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/noether-ml/noether/report/internal/reporttest"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -305,6 +306,13 @@ func TestForest(t *testing.T) {
 	}
 	if lines[2].Low100 != 50 || lines[2].High100 != 98 || lines[2].At100 != 74 {
 		t.Errorf("the widest line spans %g to %g around %g", lines[2].Low100, lines[2].High100, lines[2].At100)
+	}
+	kept := overviewOnly([]scores.Difference{
+		{A: scores.Row{Measure: "distance", Statistic: "l2", Layer: "a"}}, {A: scores.Row{Measure: "distance", Statistic: "cosine", Layer: "a"}},
+		{A: scores.Row{Measure: "distance", Statistic: "cosine", Layer: "a", Factor: "class=1"}},
+	}, reporttest.Measures())
+	if len(kept) != 1 || kept[0].A.Statistic != "cosine" || kept[0].A.Factor != "" {
+		t.Errorf("kept %+v", kept)
 	}
 	record := func(branch bool, names ...string) (m scores.ModelRecord) {
 		for i, n := range names {
