@@ -203,3 +203,30 @@ func TestTablesFit(t *testing.T) {
 	}
 	v.quiet(t)
 }
+
+// TestTwoQuestionsOfSimilarity draws x against T(x) as curves and models against each other as heat
+// maps, in two sections.
+func TestTwoQuestionsOfSimilarity(t *testing.T) {
+	t.Parallel()
+	rows, rec := reporttest.FakeRun{Models: 2, Layers: 5, PairedLayers: 5}.Rows()
+	for m := range 2 {
+		for l := range 5 {
+			rows = append(rows, scores.Row{Study: rec.Study, Model: rec.Models[m].Name, Data: "cifar10", Transform: "quarter", Layer: rec.Models[m].Layers[l].Name, Depth: 3 + 5*l,
+				Measure: "similarity", Statistic: "linear-cka", Value: 0.9 - 0.1*float64(l), Low: nan, High: nan, Null: 0.1, N: 2000})
+		}
+	}
+	v := open(t, rows, rec, 1440, 900)
+	if titles := v.texts(t, "section.measure h2"); len(titles) != 2 || !strings.HasSuffix(titles[0], "x against T(x)") || !strings.HasSuffix(titles[1], "between models") {
+		t.Fatalf("the sections are %q", titles)
+	}
+	of := func(section int, selector string) int {
+		return evaluate[int](t, v, fmt.Sprintf(`document.querySelectorAll("section[data-measure='%d'] %s").length`, section, selector))
+	}
+	if of(0, "figure") != 1 || of(0, ".mark-line path") == 0 || of(0, ".mark-rect path") != 0 {
+		t.Errorf("x against T(x) has %d charts, %d lines", of(0, "figure"), of(0, ".mark-line path"))
+	}
+	if of(1, "figure") != 2 || of(1, ".mark-rect.role-mark path") != 2*25 {
+		t.Errorf("between models there are %d charts, %d tiles", of(1, "figure"), of(1, ".mark-rect.role-mark path"))
+	}
+	v.quiet(t)
+}
