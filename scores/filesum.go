@@ -34,7 +34,7 @@ func SumOf(content []byte) FileSum {
 func (s FileSum) Verify(path string) error {
 	is, err := SumFile(path)
 	if err == nil && is != s {
-		err = fmt.Errorf("%s was altered: its checksum does not match", path)
+		err = fmt.Errorf("%s: the file was altered: its checksum does not match", path)
 	}
 	return err
 }
