@@ -198,8 +198,8 @@ type gratingsKeys struct {
 }
 
 type splitKeys struct {
-	Part     int     `key:"part" min:"1" doc:"which part, from 1"`
-	Of       int     `key:"of" min:"2" doc:"of so many equal parts"`
+	Part     int     `key:"part" min:"1" doc:"number of the part, from 1"`
+	Of       int     `key:"of" min:"2" doc:"number of equal, disjoint parts"`
 	Fraction float64 `key:"fraction" min:"0" max:"1" doc:"in place of part and of: this share of the samples"`
 	Seed     uint64  `key:"seed" default:"1" doc:"of the shuffle: one seed gives parts that do not overlap"`
 }

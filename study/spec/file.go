@@ -16,7 +16,7 @@ import (
 // which measures. The keys are a public contract; see docs/reference/study-file.md.
 type Study struct {
 	Name       string        `key:"name,required" doc:"name of the study; a column of the scores"`
-	Seed       uint64        `key:"seed" default:"1" doc:"seed of every random draw"`
+	Seed       uint64        `key:"seed" default:"1" doc:"seed of every random draw, except those of data entries with a seed of their own"`
 	Data       []Data        `key:"data,required" doc:"data sets; each model is measured on each"`
 	Models     []Model       `key:"models,required" doc:"models; each is measured on each data set"`
 	Transforms []Transform   `key:"transforms" doc:"transformations of the input, or of feature maps"`
@@ -25,7 +25,7 @@ type Study struct {
 	Samples    bool          `key:"samples" doc:"keep per-sample values in samples.parquet"`
 	Images     int           `key:"pictures" min:"0" max:"24" default:"6" doc:"number of samples that the report shows, clean and under each transformation"`
 	Batch      int           `key:"batch" min:"1" doc:"samples in one call of ONNX Runtime; chosen by the memory if not given. Scores do not depend on it"`
-	Memory     Size          `key:"memory" doc:"bytes that accumulators may hold at once, for instance 512MiB; more means fewer passes over the data. If not given: 256MiB a layer for intervals, and a quarter of the free memory for a pass"`
+	Memory     Size          `key:"memory" doc:"bytes that accumulators of a layer, and those of a pass over the data, may hold, for instance 512MiB. If not given: 256MiB for a layer, and for a pass a quarter of the free memory if that is more"`
 
 	bounded bool         // the memory has been set
 	path    string       // of the study file; relative paths are relative to its folder
