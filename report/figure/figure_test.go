@@ -98,9 +98,9 @@ func TestChartsSayWhatTheyShow(t *testing.T) {
 		want []string
 		not  []string
 	}{
-		{Options{Measures: reporttest.Measures(), Chart: Depth}, study(), []string{"small", "large", "equivariance", "depth of the layer"}, []string{"rank"}},
+		{Options{Measures: reporttest.Measures(), Chart: Depth}, study(), []string{"small", "large", "equivariance", "relative depth, first to last layer"}, []string{"rank"}},
 		{Options{Measures: reporttest.Measures(), Chart: Depth, Every: true, Columns: 2}, study(), []string{"rank", "equivariance"}, nil},
-		{Options{Measures: reporttest.Measures(), Chart: Depth, Depth: "relative"}, study(), []string{"relative depth"}, nil},
+		{Options{Measures: reporttest.Measures(), Chart: Depth, Depth: "absolute"}, study(), []string{"depth of the layer"}, nil},
 		{Options{Measures: reporttest.Measures(), Chart: Parameter}, study(), []string{"tilt", "effective invariance", "small"}, []string{"equivariance"}},
 		{Options{Measures: reporttest.Measures(), Chart: Bars}, study(), []string{"small", "large", "effective invariance"}, []string{"equivariance"}},
 		{Options{Measures: reporttest.Measures(), Chart: Heat}, pairs, []string{"l0", "k2", "linear CKA", "0.75"}, nil},

@@ -58,7 +58,7 @@ func (f Folder) obstacles() []obstacle {
 	var out []obstacle
 	for _, sub := range append([]string{"pictures"}, writtenFolders[1:]...) {
 		if mode, ok := f.mode(sub); ok && !mode.IsDir() {
-			out = append(out, obstacle{sub, "it is no folder"})
+			out = append(out, obstacle{sub, "it is not a folder"})
 		}
 	}
 	for sub, isOwn := range ownFiles {
@@ -69,7 +69,7 @@ func (f Folder) obstacles() []obstacle {
 			}
 			file := filepath.Join(sub, e.Name())
 			if mode, ok := f.mode(file); ok && !mode.IsRegular() {
-				out = append(out, obstacle{file, "it is no regular file"})
+				out = append(out, obstacle{file, "it is not a regular file"})
 			}
 		}
 	}
