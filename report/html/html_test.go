@@ -112,7 +112,7 @@ func TestHTMLHoldsTheRun(t *testing.T) {
 	page := render(t, rows, rec)
 	for _, want := range []string{
 		"<title>cifar-rotation – Noether</title>", "2 models, 1 data set, 3 transforms, 5 measures, 1,776 scores",
-		"Does the prediction hold when the input is transformed, and hold with confidence?", rec.Models[1].SHA256,
+		"Does the prediction stay the same when the input is transformed, and how confident is it?", rec.Models[1].SHA256,
 		rec.Data[0].Fingerprint, "family: resnet, training: standard", "1.24.1", "rotate: {values: [90, 180, 270]}", "the layer has no space",
 		"12 of 2,000 images did not decode", "pooled from 112 x 112", "16 × 32 × 32", "3m12s",
 	} {
