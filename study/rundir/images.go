@@ -3,13 +3,17 @@ package rundir
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image"
 	"image/png"
 	"io"
+	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/contactsheet"
 	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/measure"
@@ -57,20 +61,41 @@ func (r *Writer) writeImages(ctx context.Context) error {
 		}
 		views[s] = append(views[s], c)
 	}
-	if err := filesys.RemoveAll(r.Folder.Path(sheetFolder)); err != nil {
+	written := map[string]bool{}
+	for i, s := range order[:min(len(order), mostSheets)] {
+		name := fmt.Sprintf("%02d", i+1)
+		wrote, err := r.writeSheet(ctx, sheetFolder+"/"+name, views[s])
+		if err != nil {
+			return fmt.Errorf("the contact sheet of %s under %s: %w", s.data.Entry.Name, s.name, err)
+		}
+		if wrote {
+			written[name+".png"], written[name+".json"] = true, true
+		}
+	}
+	return r.Folder.removeSheets(written)
+}
+
+// removeSheets removes the contact sheets of former runs that are not among those written. Other
+// processes may write and remove the same sheets at the same time.
+func (f Folder) removeSheets(written map[string]bool) error {
+	entries, err := os.ReadDir(f.Path(sheetFolder))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	for i, s := range order[:min(len(order), mostSheets)] {
-		if err := r.writeSheet(ctx, fmt.Sprintf("%s/%02d", sheetFolder, i+1), views[s]); err != nil {
-			return fmt.Errorf("the contact sheet of %s under %s: %w", s.data.Entry.Name, s.name, err)
+	for _, e := range entries {
+		if written[e.Name()] || atomicfile.IsTemporary(e.Name()) {
+			continue
+		}
+		if err := filesys.RemoveAll(f.Path(sheetFolder, e.Name())); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// writeSheet writes the contact sheet of one transformation and its caption. Data that are not
-// images have none.
-func (r *Writer) writeSheet(ctx context.Context, name string, cells []*plan.Cell) error {
+// writeSheet writes the contact sheet of one transformation and its caption. It returns false for
+// data that are not images, which have none.
+func (r *Writer) writeSheet(ctx context.Context, name string, cells []*plan.Cell) (bool, error) {
 	cells = cells[:min(len(cells), maxValues)]
 	first := cells[0]
 	var lines [][]tensor.Tensor
@@ -78,7 +103,7 @@ func (r *Writer) writeSheet(ctx context.Context, name string, cells []*plan.Cell
 	for _, place := range first.Data.Order[:min(r.Plan.Study.Images, len(first.Data.Order))] {
 		sample, err := first.Data.Source.At(ctx, place, first.Model.Net.Frame())
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return false, ctx.Err()
 		}
 		if err != nil || !isImage(sample) {
 			continue // unreadable samples are among the run's warnings
@@ -88,23 +113,24 @@ func (r *Writer) writeSheet(ctx context.Context, name string, cells []*plan.Cell
 			key := measure.Key{Seed: r.Plan.Study.Seed, Data: c.Data.Entry.Name, Transform: c.View.Name}
 			moved, err := sample.Apply(procedure.Draw(c.View.Transform, c.View.Per == "trial", key, sample.Index))
 			if err != nil {
-				return err
+				return false, err
 			}
 			line = append(line, moved)
 		}
 		lines, samples = append(lines, line), append(samples, sample.Index)
 	}
 	if len(lines) == 0 {
-		return nil
+		return false, nil
 	}
 	if err := filesys.MkdirAll(r.Folder.Path(sheetFolder), 0o755); err != nil {
-		return err
+		return false, err
 	}
 	caption := func(w io.Writer) error { return json.NewEncoder(w).Encode(captionOf(cells, samples)) }
 	if err := r.Folder.write(name+".json", caption); err != nil {
-		return err
+		return false, err
 	}
-	return r.Folder.write(name+".png", func(w io.Writer) error { return png.Encode(w, contactSheet(lines)) })
+	err := r.Folder.write(name+".png", func(w io.Writer) error { return png.Encode(w, contactSheet(lines)) })
+	return err == nil, err
 }
 
 func isImage(s dataset.Sample) bool {
