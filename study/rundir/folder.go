@@ -99,6 +99,9 @@ var ownFiles = map[string]func(name string) bool{
 	"states":   stateName.MatchString,
 	"failures": failName.MatchString,
 	"shared":   func(name string) bool { return strings.HasSuffix(name, ".bin") },
+	sheetFolder: func(name string) bool {
+		return strings.HasSuffix(name, ".png") || strings.HasSuffix(name, ".json")
+	},
 }
 
 // aside is the folder that bad files are moved to.
