@@ -15,6 +15,7 @@ type accumulator struct {
 	measure  *seis
 	site     measure.Site
 	maps     featureMaps
+	pooling  string // warning that the feature maps are pooled; empty: they are not
 	segments segments
 
 	total   *linalg.Scatter[float64]      // of all observations or, with an interval, of the group that is open
@@ -36,11 +37,11 @@ type segment struct {
 	sum      []float64 // of the observations: 2 d
 }
 
-func newAccumulator(m *seis, s measure.Site, p featureMaps) *accumulator {
+func newAccumulator(m *seis, s measure.Site, p featureMaps, clean *cleanView) *accumulator {
 	d := p.positions()
 	a := &accumulator{
-		measure: m, site: s, maps: p, segments: newSegments(s.Layout, p.channels),
-		total: linalg.NewScatter[float64](2 * d), clean: m.clean.of(s, p),
+		measure: m, site: s, maps: p, pooling: p.pooling(), segments: newSegments(s.Layout, p.channels),
+		total: linalg.NewScatter[float64](2 * d), clean: clean,
 	}
 	if m.settings.Null {
 		a.null = linalg.NewCrossScatter[float64](d, d)
@@ -51,7 +52,7 @@ func newAccumulator(m *seis, s measure.Site, p featureMaps) *accumulator {
 
 // Update adds the samples of a batch.
 func (a *accumulator) Update(b *measure.Batch) error {
-	if err := a.check(b); err != nil {
+	if err := checkBatch(a.site, b); err != nil {
 		return err
 	}
 	a.clean.makeRoom(len(b.Place)/a.segments.size + 1)
@@ -76,39 +77,16 @@ func (a *accumulator) Update(b *measure.Batch) error {
 	return nil
 }
 
-// appendSample adds the observations of a batch's sample to the segment. Their sum tells whether
-// they are finite while they are in the cache.
+// appendSample adds the observations of a batch's sample to the segment.
 func (a *accumulator) appendSample(b *measure.Batch, i int) error {
-	size, stride := a.maps.channels*2*a.maps.positions(), 2*a.maps.positions()
+	size := a.rowsOf(1)
 	rows := a.segment.rows[a.segment.samples*size : (a.segment.samples+1)*size]
-	clean, transformed := b.Clean.At(i), b.Transformed.At(i)
-	a.maps.rows(rows, stride, clean.Data)
-	a.maps.rows(rows[stride/2:], stride, transformed.Data)
 	a.segment.samples++
-	linalg.SumRows(a.segment.sum, rows)
-	if a.maps.isWhole() && finite(a.segment.sum) {
-		return nil
-	}
-	if clean.FirstNonFinite() >= 0 {
-		return &measure.NonFinite{View: "clean", Index: b.Index[i]}
-	}
-	if transformed.FirstNonFinite() >= 0 {
-		return &measure.NonFinite{View: "transformed", Index: b.Index[i]}
-	}
-	return nil // an average over positions overflows: so will its square
+	return a.maps.observe(rows, a.segment.sum, b, i)
 }
 
-func finite(x []float64) bool {
-	for _, v := range x {
-		if v-v != 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// check holds a batch against the site before any of it is taken.
-func (a *accumulator) check(b *measure.Batch) error {
+// checkBatch checks a batch of a site before any of it is taken.
+func checkBatch(s measure.Site, b *measure.Batch) error {
 	for i := 1; i < len(b.Place); i++ {
 		if b.Place[i] <= b.Place[i-1] {
 			return outOfOrder(b.Place[i], b.Place[i-1])
@@ -118,8 +96,8 @@ func (a *accumulator) check(b *measure.Batch) error {
 		name string
 		z    tensor.Tensor
 	}{{"clean", b.Clean}, {"transformed", b.Transformed}} {
-		if v.z.Rank() == 0 || v.z.Shape[0] != len(b.Place) || !slices.Equal(v.z.Shape[1:], a.site.Layer.Shape) {
-			return fmt.Errorf("seis: the %s activations of %d samples have shape %v; layer %q has %v for each sample", v.name, len(b.Place), v.z.Shape, a.site.Layer.Name, a.site.Layer.Shape)
+		if v.z.Rank() == 0 || v.z.Shape[0] != len(b.Place) || !slices.Equal(v.z.Shape[1:], s.Layer.Shape) {
+			return fmt.Errorf("seis: the %s activations of %d samples have shape %v; layer %q has %v for each sample", v.name, len(b.Place), v.z.Shape, s.Layer.Name, s.Layer.Shape)
 		}
 	}
 	return nil

@@ -62,6 +62,45 @@ func BenchmarkCost(b *testing.B) {
 	}
 }
 
+// BenchmarkFewObservations measures a layer of one channel on 100 samples, by moments and by
+// rows: processor time.
+func BenchmarkFewObservations(b *testing.B) {
+	for _, side := range []int{32, 56} {
+		g := rand.New(rand.NewPCG(1, 1))
+		z, zt := tensor.New(100, 1, side, side), tensor.New(100, 1, side, side)
+		structured(g, z, side)
+		structured(g, zt, side)
+		for i := range zt.Data {
+			zt.Data[i] += z.Data[i]
+		}
+		site := siteOf("NCHW", z)
+		m := New(Settings{Variance: 0.99, Positions: 3136, Null: true, Interval: true}).(*seis)
+		p, _ := featureMapsOf(site.Layer, 3136)
+		batch := &measure.Batch{Clean: z, Transformed: zt}
+		for i := range 100 {
+			batch.Place, batch.Index = append(batch.Place, i), append(batch.Index, i)
+		}
+		for name, open := range map[string]func() measure.Accumulator{
+			"moments": func() measure.Accumulator { return newAccumulator(m, site, p, m.clean.of(site, p)) },
+			"rows":    func() measure.Accumulator { return newRowAccumulator(m, site, p) },
+		} {
+			b.Run(fmt.Sprintf("side=%d/%s", side, name), func(b *testing.B) {
+				start := userTime()
+				for b.Loop() {
+					a := open()
+					if err := a.Update(batch); err != nil {
+						b.Fatal(err)
+					}
+					if _, err := a.Scores(); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric((userTime()-start).Seconds()/float64(b.N), "processor-s/op")
+			})
+		}
+	}
+}
+
 func usage() (u syscall.Rusage) {
 	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 	return u

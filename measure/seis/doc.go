@@ -58,12 +58,17 @@
 //
 // # How it is computed
 //
-// A is never formed. A linalg.Scatter keeps the means and the second moments of (z, z'), whatever
+// A is not formed. A linalg.Scatter keeps the means and the second moments of (z, z'), whatever
 // the number of samples. About 1,024 observations of one block of the layout are multiplied at
 // once, in float32 around their own mean, and added in float64. So scores do not depend on batch
 // size, shards or resuming. Layers of more than 1,024 positions are average-pooled, 56 x 56 to 28 x
 // 28, with a warning. What follows from the clean activations alone is computed once for all
 // transformations of a layer: their products, their subspace and its part in the interval.
+//
+// With n observations of d positions and 4 n <= d, moments over positions are larger than the
+// observations. A is then held, and its 2 n rows (clean and transformed) are replaced by their
+// coordinates in an orthonormal basis of the space that they span. The coordinates follow from the
+// 2 n x 2 n Gram matrix. Scores do not depend on the basis, so they are those of the moments.
 //
 // The interval is made of ten halves of the samples (resample.HalfSamples). Their scores are
 // computed in float32 in the subspaces of all samples. Where 99 % of the variance is reached

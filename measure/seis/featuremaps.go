@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 
+	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/onnx"
 )
 
@@ -21,6 +23,14 @@ type featureMaps struct {
 func (p featureMaps) positions() int { return product(p.pooled) }
 
 func (p featureMaps) isPooled() bool { return product(p.pooled) < product(p.grid) }
+
+// pooling returns the warning that the feature maps are pooled, or "".
+func (p featureMaps) pooling() string {
+	if !p.isPooled() {
+		return ""
+	}
+	return fmt.Sprintf("average-pooled from %s to %s positions", times(p.grid), times(p.pooled))
+}
 
 // isWhole reports whether the observations hold every value of a sample.
 func (p featureMaps) isWhole() bool { return p.base == 0 }
@@ -109,6 +119,36 @@ func pooledGrid(grid []int, limit int) []int {
 	rows := int(math.Sqrt(float64(limit) * float64(h) / float64(w)))
 	rows = min(max(rows, 1), h, limit)
 	return []int{rows, min(w, limit/rows)}
+}
+
+// observe writes the observations of (z, z') of sample i of a batch, a row of 2 d values for each
+// channel, and adds them to sum. Their sum shows whether they are finite while they are in the
+// cache.
+func (p featureMaps) observe(rows []float32, sum []float64, b *measure.Batch, i int) error {
+	stride := 2 * p.positions()
+	clean, transformed := b.Clean.At(i), b.Transformed.At(i)
+	p.rows(rows, stride, clean.Data)
+	p.rows(rows[stride/2:], stride, transformed.Data)
+	linalg.SumRows(sum, rows)
+	if p.isWhole() && finite(sum) {
+		return nil
+	}
+	if clean.FirstNonFinite() >= 0 {
+		return &measure.NonFinite{View: "clean", Index: b.Index[i]}
+	}
+	if transformed.FirstNonFinite() >= 0 {
+		return &measure.NonFinite{View: "transformed", Index: b.Index[i]}
+	}
+	return nil // an average over positions overflows: so will its square
+}
+
+func finite(x []float64) bool {
+	for _, v := range x {
+		if v-v != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // rows writes the observations of a sample, a row for each channel, at the start of rows of the

@@ -142,7 +142,7 @@ func empty(t *testing.T, site measure.Site) *accumulator {
 }
 
 // give feeds the samples from lo to hi.
-func give(t *testing.T, a *accumulator, z, zt tensor.Tensor, lo, hi int) {
+func give(t *testing.T, a measure.Accumulator, z, zt tensor.Tensor, lo, hi int) {
 	t.Helper()
 	b := &measure.Batch{Clean: z.Slice(lo, hi), Transformed: zt.Slice(lo, hi)}
 	for i := lo; i < hi; i++ {

@@ -67,8 +67,8 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 // warnings returns the warnings that concern all statistics.
 func (a *accumulator) warnings() []string {
 	var w []string
-	if p := a.maps; p.isPooled() {
-		w = append(w, fmt.Sprintf("average-pooled from %s to %s positions", times(p.grid), times(p.pooled)))
+	if a.pooling != "" {
+		w = append(w, a.pooling)
 	}
 	if a.site.PerSample {
 		w = append(w, warnPerSample)

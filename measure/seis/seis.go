@@ -69,12 +69,15 @@ func (m *seis) Skip(s measure.Site) string {
 }
 
 // Cost counts the moments, the groups of the interval where the budget allows them and no Store
-// takes them, and the segment that is being filled. Computing the scores takes some ten d x d
-// matrices of float64 more for a moment.
+// takes them, and the segment that is being filled; or, with few observations, these. Computing the
+// scores takes some ten d x d matrices of float64 more for a moment.
 func (m *seis) Cost(s measure.Site) int64 {
 	p, why := featureMapsOf(s.Layer, m.settings.Positions)
 	if why != "" || s.Layout.Block < 1 {
 		return 0
+	}
+	if fewRows(s, p) {
+		return rowBytes(s, p)
 	}
 	need := m.bytes(s, p)
 	if m.groups(s, p) > 0 && s.Store == nil {
@@ -86,7 +89,7 @@ func (m *seis) Cost(s measure.Site) int64 {
 // Borrowed counts what multiplying a segment takes.
 func (m *seis) Borrowed(s measure.Site) int64 {
 	p, why := featureMapsOf(s.Layer, m.settings.Positions)
-	if why != "" || s.Layout.Block < 1 {
+	if why != "" || s.Layout.Block < 1 || fewRows(s, p) {
 		return 0
 	}
 	return m.bytes(s, p).scratch
@@ -153,5 +156,8 @@ func (m *seis) New(s measure.Site) (measure.Accumulator, error) {
 	if d := int64(p.positions()); d*(2*d+1) > math.MaxInt32*int64(4) {
 		return nil, fmt.Errorf("seis cannot measure layer %q: the second moments of %d positions do not fit in memory", s.Layer.Name, d)
 	}
-	return newAccumulator(m, s, p), nil
+	if fewRows(s, p) {
+		return newRowAccumulator(m, s, p), nil
+	}
+	return newAccumulator(m, s, p, m.clean.of(s, p)), nil
 }

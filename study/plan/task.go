@@ -35,10 +35,7 @@ type Task struct {
 // the scores is the error. It reports whether it did.
 func (t *Task) DropNonFinite(err error) bool {
 	var bad *measure.NonFinite
-	if t.ScoredLayer().Name == "" || !errors.As(err, &bad) {
-		return false
-	}
-	if !slices.ContainsFunc(t.Cell.Tasks, func(o *Task) bool { return o != t && !o.NonFinite }) {
+	if t.ScoredLayer().Name == "" || !errors.As(err, &bad) || t.IsLast() {
 		return false
 	}
 	layer := t.ScoredLayer()
@@ -52,19 +49,35 @@ func (t *Task) DropNonFinite(err error) bool {
 	return true
 }
 
+// IsLast reports whether the activations of all other tasks of the cell hold NaN or infinity.
+func (t *Task) IsLast() bool {
+	return !slices.ContainsFunc(t.Cell.Tasks, func(o *Task) bool { return o != t && !o.NonFinite })
+}
+
+// NonFiniteLayer returns the names of the model and of the layer whose activations hold NaN or
+// infinity according to err, an error of the task's accumulator.
+func (t *Task) NonFiniteLayer(err error) (model, layer string) {
+	var bad *measure.NonFiniteIn
+	if g, ok := t.target.(*gridTarget); ok && errors.As(err, &bad) {
+		return g.sides[bad.Side].model.Entry.Name, [2][]onnx.Layer{g.grid.A, g.grid.B}[bad.Side][bad.Layer].Name
+	}
+	return t.Cell.Model.Entry.Name, t.ScoredLayer().Name
+}
+
 // hasUnsaved reports whether the run folder lacks something that the task has gathered.
 func (t *Task) hasUnsaved() bool {
 	return t.Scored == nil && t.Seen != t.Saved || t.Scored != nil && !t.SavedScores
 }
 
 // Shape describes what the time of a task depends on besides the number of samples: the measure,
-// its settings, and the sizes of the layers.
+// its settings, the sizes of the layers, and the memory, because a measure may work in another way
+// on few samples.
 func (t *Task) Shape() string {
 	var layers []string
 	for _, r := range t.Readings() {
 		layers = append(layers, fmt.Sprint(r.Layer.Shape, r.Layer.Axes))
 	}
-	return fmt.Sprint(t.Cell.Method.Name(), spec.CanonicalJSON(t.Cell.Method.Settings()), layers)
+	return fmt.Sprint(t.Cell.Method.Name(), spec.CanonicalJSON(t.Cell.Method.Settings()), layers, t.FullCost)
 }
 
 // A target is what a task measures. The differences between measures and comparisons are in its
@@ -109,8 +122,9 @@ func (r Reading) IsPrediction() bool { return r.Layer.Name == "" }
 
 // TaskScores are the results of a task.
 type TaskScores struct {
-	Layers  []scores.Layer
-	Samples []measure.SampleScore // only if the study keeps them
+	Layers    []scores.Layer
+	Samples   []measure.SampleScore // only if the study keeps them
+	NonFinite string                // why no layer has values, if the activations of all hold NaN or infinity
 }
 
 // FirstLayer returns the name of the task's layer for the record of a failure. It is empty for

@@ -1,0 +1,228 @@
+package seis
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/noether-ml/noether/internal/state"
+	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// fewRows reports whether a site has so few observations that a rowAccumulator is cheaper than
+// moments: with n observations of d positions, if the 2 n of both views are at most d / 2.
+func fewRows(s measure.Site, p featureMaps) bool {
+	return 4*int64(s.Layout.N)*int64(p.channels) <= int64(p.positions())
+}
+
+// rowBytes returns the size of all observations of a site.
+func rowBytes(s measure.Site, p featureMaps) int64 {
+	return single * int64(s.Layout.N) * int64(p.channels) * 2 * int64(p.positions())
+}
+
+// A rowAccumulator holds the observations themselves. Its scores are those of an accumulator:
+// subspaces, canonical correlations and cosines do not depend on the orthonormal basis that the
+// observations are given in. The 2 n observations of both views span a space of at most 2 n
+// dimensions, so an accumulator of their coordinates in a basis of that space has 2 n variables for
+// each view instead of d.
+type rowAccumulator struct {
+	measure *seis
+	site    measure.Site
+	maps    featureMaps
+	samples map[int][]float32 // by place: the observations of (z, z'), c x 2 d; not changed once added
+}
+
+func newRowAccumulator(m *seis, s measure.Site, p featureMaps) *rowAccumulator {
+	return &rowAccumulator{m, s, p, map[int][]float32{}}
+}
+
+// Update adds the samples of a batch.
+func (a *rowAccumulator) Update(b *measure.Batch) error {
+	if err := checkBatch(a.site, b); err != nil {
+		return err
+	}
+	sum := make([]float64, 2*a.maps.positions())
+	for i, place := range b.Place {
+		rows := make([]float32, a.size())
+		if err := a.maps.observe(rows, sum, b, i); err != nil {
+			return err
+		}
+		if err := a.add(place, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// size returns the number of values of a sample in both views.
+func (a *rowAccumulator) size() int { return a.maps.channels * 2 * a.maps.positions() }
+
+func (a *rowAccumulator) add(place int, rows []float32) error {
+	if place < 0 || place >= a.site.Layout.N {
+		return fmt.Errorf("seis: a sample at place %d of %d", place, a.site.Layout.N)
+	}
+	if a.samples[place] != nil {
+		return fmt.Errorf("seis: two samples at place %d", place)
+	}
+	a.samples[place] = rows
+	return nil
+}
+
+// places returns the places of the samples, ascending.
+func (a *rowAccumulator) places() []int { return slices.Sorted(maps.Keys(a.samples)) }
+
+// Merge adds the samples of an accumulator that has seen others.
+func (a *rowAccumulator) Merge(other measure.Accumulator) error {
+	o, ok := other.(*rowAccumulator)
+	if !ok {
+		return fmt.Errorf("seis: merging a state of %T", other)
+	}
+	if o.size() != a.size() || o.maps.channels != a.maps.channels || o.site.Layout != a.site.Layout || o.measure.settings != a.measure.settings {
+		return fmt.Errorf("seis: merging states of different layers, layouts or settings")
+	}
+	for place, rows := range o.samples {
+		if err := a.add(place, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// header describes what a state must agree with.
+func (a *rowAccumulator) header() []int {
+	l := a.site.Layout
+	return []int{a.maps.channels, 2 * a.maps.positions(), l.N, l.Block, l.Groups}
+}
+
+const rowState = "seis observations"
+
+// MarshalBinary returns the samples in the order of their places.
+func (a *rowAccumulator) MarshalBinary() ([]byte, error) {
+	w := state.NewWriter(rowState, a.measure.Version())
+	w.Ints(a.header())
+	places := a.places()
+	w.Ints(places)
+	for _, place := range places {
+		w.Float32s(a.samples[place])
+	}
+	return w.Bytes(), nil
+}
+
+// UnmarshalBinary replaces the samples by those of a state. After an error the accumulator is not to
+// be used.
+func (a *rowAccumulator) UnmarshalBinary(data []byte) error {
+	r, err := state.NewReader(data, rowState, a.measure.Version())
+	if err != nil {
+		return fmt.Errorf("seis: %w", err)
+	}
+	if header := r.Ints(); !slices.Equal(header, a.header()) {
+		r.Fail(fmt.Errorf("a state of channels, variables, samples, block and groups %v where %v are wanted", header, a.header()))
+		return fmt.Errorf("seis: %w", r.Close())
+	}
+	a.samples = map[int][]float32{}
+	places := r.Ints()
+	for i, place := range places {
+		rows := r.Float32s()
+		switch {
+		case len(rows) != a.size():
+			r.Fail(fmt.Errorf("a state with a sample of %d values where %d are wanted", len(rows), a.size()))
+		case i > 0 && place <= places[i-1]:
+			r.Fail(outOfOrder(place, places[i-1]))
+		default:
+			if err := a.add(place, rows); err != nil {
+				r.Fail(err)
+			}
+		}
+	}
+	if err := r.Close(); err != nil {
+		return fmt.Errorf("seis: %w", err)
+	}
+	return nil
+}
+
+// Scores computes the statistics of what has been seen.
+func (a *rowAccumulator) Scores() ([]measure.Score, error) {
+	places := a.places()
+	if len(places) == 0 {
+		return nil, measure.ErrTooFew
+	}
+	z, err := a.coordinates(places)
+	if err != nil {
+		return nil, err
+	}
+	k, site := z.Shape[3], a.site
+	site.Layer.Shape, site.Store = []int{a.maps.channels, k}, nil
+	grid := []int{k}
+	m := newAccumulator(a.measure, site, featureMaps{channels: a.maps.channels, grid: grid, pooled: grid, channelStep: k, positionStep: 1}, new(cleanView))
+	m.pooling = a.maps.pooling()
+	if err := m.Update(&measure.Batch{Place: places, Index: places, Clean: z.At(0), Transformed: z.At(1)}); err != nil {
+		return nil, err
+	}
+	return m.Scores()
+}
+
+// coordinates returns the observations of samples in an orthonormal basis of k vectors of the space
+// that they span: 2 x samples x c x k, the clean view first. Each view is centred and scaled to a
+// total variance of 1, which no score depends on. With the Gram matrix of the stacked observations
+// R Rᵀ = Q Λ Qᵀ, the basis is Rᵀ Q Λ^-½ and the coordinates are Q Λ^½.
+func (a *rowAccumulator) coordinates(places []int) (tensor.Tensor, error) {
+	c, d := a.maps.channels, a.maps.positions()
+	n := len(places) * c
+	rows := make([]float64, 2*n*d)
+	for i, place := range places {
+		from := a.samples[place]
+		for j := range c {
+			for view := range 2 {
+				to := rows[(view*n+i*c+j)*d:][:d]
+				for k, v := range from[(2*j+view)*d:][:d] {
+					to[k] = float64(v)
+				}
+			}
+		}
+	}
+	for _, view := range [][]float64{rows[:n*d], rows[n*d:]} {
+		if err := standardise(view, d); err != nil {
+			return tensor.Tensor{}, err
+		}
+	}
+	gram := make([]float64, 4*n*n)
+	blas64.Syrk(blas.NoTrans, 1, blas64.General{Rows: 2 * n, Cols: d, Stride: d, Data: rows}, 0, blas64.Symmetric{Uplo: blas.Upper, N: 2 * n, Stride: 2 * n, Data: gram})
+	values, vectors, err := linalg.Eigen(gram, 2*n)
+	if err != nil {
+		return tensor.Tensor{}, fmt.Errorf("seis: %w", err)
+	}
+	k := max(1, countAbove(values, gramFloor*values[0]))
+	out := tensor.New(2, len(places), c, k)
+	for i := range 2 * n {
+		for j := range k {
+			out.Data[i*k+j] = float32(vectors.At(i, j) * math.Sqrt(max(values[j], 0)))
+		}
+	}
+	return out, nil
+}
+
+// gramFloor is the part of the largest eigenvalue of a Gram matrix below which an eigenvalue is
+// rounding: the square of what float32 resolves.
+const gramFloor = 1e-14
+
+// standardise centres rows of d values and scales them to a sum of squares of 1, unless all rows are
+// equal.
+func standardise(rows []float64, d int) error {
+	linalg.Centre64(rows, d)
+	all := blas64.Vector{N: len(rows), Inc: 1, Data: rows}
+	norm := blas64.Nrm2(all)
+	switch {
+	case math.IsNaN(norm) || math.IsInf(norm, 0):
+		return errors.New("seis: an average over positions overflows float32")
+	case norm > 0:
+		blas64.Scal(1/norm, all)
+	}
+	return nil
+}
