@@ -34,6 +34,13 @@ func Plain(statistic string, value float64, n int) Score {
 	return Score{Statistic: statistic, Value: value, Low: nan, High: nan, Null: nan, N: n}
 }
 
+// Undefined returns a score of the same statistic without value, with a warning that says why.
+func (s Score) Undefined(why string) Score {
+	out := Plain(s.Statistic, math.NaN(), 0)
+	out.Variant, out.Parameter, out.Factor, out.Warnings = s.Variant, s.Parameter, s.Factor, []string{why}
+	return out
+}
+
 // A SampleScore is the value of a statistic for one sample (samples: true).
 type SampleScore struct {
 	Index     int // of the sample in the data set

@@ -15,10 +15,10 @@ import (
 
 const nonFiniteText = `name: nonfinite
 seed: 3
-data: [{name: shapes, shapes: {n: 60, size: 16, seed: 2}}]
+data: [{name: shapes, shapes: {n: 90, size: 16, seed: 2}}]
 models: [{name: m, onnx: m.onnx, layers: [good, bad]}]
 transforms: [{name: quarter, rotate: {values: [90, 180]}}]
-measures: [distance, seis]
+measures: [distance, seis, similarity]
 `
 
 // writeNonFinite writes a model whose layer bad is NaN and whose layer good is finite.
@@ -84,7 +84,69 @@ func TestNonFiniteLayerIsLostAlone(t *testing.T) {
 	check(merged.Rows)
 
 	alone := strings.Replace(nonFiniteText, "[good, bad]", "[bad]", 1)
-	if _, f := failures(t, parseIn(t, dir, alone), filepath.Join(dir, "alone"), o); len(f.Failed) != 4 {
+	if _, f := failures(t, parseIn(t, dir, alone), filepath.Join(dir, "alone"), o); len(f.Failed) != 6 {
 		t.Errorf("without another layer there are %d failures", len(f.Failed))
+	}
+}
+
+// TestNonFiniteLayerOfPairsIsLostAlone checks that NaN in a layer costs the pairs of that layer
+// only, in comparisons of two models and of the layers of one, and in shards.
+func TestNonFiniteLayerOfPairsIsLostAlone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeNonFinite(t, dir)
+	text := `name: nonfinite
+seed: 3
+data: [{name: shapes, shapes: {n: 90, size: 16, seed: 2}}]
+models:
+  - {name: m, onnx: m.onnx, layers: [good, bad]}
+  - {name: n, onnx: m.onnx, layers: [good, bad]}
+measures:
+  - similarity: {between: [[m, n], [m, m]]}
+  - stir: {between: [[m, n]], layers: grid, images: 20, steps: 3}
+`
+	o := options(t)
+	var warned []string
+	o.Warn = func(text string) { warned = append(warned, text) }
+	check := func(rows []scores.Row) {
+		t.Helper()
+		values := map[string]int{}
+		for _, r := range rows {
+			bad := r.Layer == "bad" || r.OtherLayer == "bad"
+			if bad != math.IsNaN(r.Value) || bad && !strings.Contains(r.Warning, "NaN or infinity in the activations") {
+				t.Errorf("%s %s of %s and %s is %v: %q", r.Measure, r.Statistic, r.Layer, r.OtherLayer, r.Value, r.Warning)
+			}
+			values[r.Measure+" "+r.OtherModel+" "+r.Layer+" "+r.OtherLayer]++
+		}
+		for _, pair := range []string{"similarity n", "similarity m", "stir n"} {
+			for _, layers := range []string{" good good", " good bad", " bad good", " bad bad"} {
+				if values[pair+layers] == 0 || values[pair+layers] != values[pair+" good good"] {
+					t.Errorf("%d rows of %s, %d of good", values[pair+layers], pair+layers, values[pair+" good good"])
+				}
+			}
+		}
+	}
+	check(mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o).Rows)
+	all := strings.Join(warned, "\n")
+	for _, want := range []string{"layer bad of model m on shapes: NaN", "layer bad of model n on shapes: NaN", "the other layers are measured"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no warning with %q: %q", want, warned)
+		}
+	}
+	out := filepath.Join(dir, "shards")
+	for i := 1; i <= 2; i++ {
+		o.Shard = Shard{Index: i, Of: 2}
+		mustRun(t, parseIn(t, dir, text), out, o)
+	}
+	o.Shard = Shard{}
+	merged, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(merged.Rows)
+
+	alone := strings.Replace(text, "layers: [good, bad]}", "layers: [bad]}", 1)
+	if _, f := failures(t, parseIn(t, dir, alone), filepath.Join(dir, "alone"), o); len(f.Failed) != 3 {
+		t.Errorf("where a model has no other layer there are %d failures", len(f.Failed))
 	}
 }

@@ -3,6 +3,7 @@ package stir
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/noether-ml/noether/invert"
@@ -15,7 +16,7 @@ import (
 type responses struct {
 	layers    []tensor.Tensor // n x d each
 	class     []int           // predicted classes; nil if the model has no class scores
-	nonFinite map[int]error   // errors of the images for which a layer has NaN or infinity
+	nonFinite []map[int]error // for each layer: errors of the images for which it has NaN or infinity
 }
 
 // selectRows returns the responses to some of the images.
@@ -32,16 +33,18 @@ func (v *responses) selectRows(rows []int) *responses {
 	return some
 }
 
-// finiteRows returns the rows, out of n, for which all layers are finite. If there are fewer than
-// two, the error names the layer.
-func finiteRows(n int, views ...*responses) (rows []int, err error) {
+// finiteRows returns the rows, out of n, for which all layers but the lost ones are finite. If there
+// are fewer than two, the error names the layer.
+func (r *run) finiteRows(n int, a, b *responses) (rows []int, err error) {
 	for i := range n {
 		good := true
-		for _, v := range views {
-			if e := v.nonFinite[i]; e != nil {
-				good = false
-				if err == nil {
-					err = e
+		for side, v := range []*responses{a, b} {
+			for k, errs := range v.nonFinite {
+				if e := errs[i]; e != nil && r.lost[side][k] == nil {
+					good = false
+					if err == nil {
+						err = e
+					}
 				}
 			}
 		}
@@ -53,6 +56,52 @@ func finiteRows(n int, views ...*responses) (rows []int, err error) {
 		err = nil
 	}
 	return rows, err
+}
+
+// loseLayers gives up the layers that have NaN or infinity for more than half of the images, and the
+// pairs with them, unless no pair is left.
+func (r *run) loseLayers(a, b *responses) {
+	n := len(r.samples)
+	for side, v := range []*responses{a, b} {
+		r.lost[side] = map[int]error{}
+		for k, errs := range v.nonFinite {
+			if 2*len(errs) > n {
+				r.lost[side][k] = errs[slices.Min(slices.Collect(maps.Keys(errs)))]
+			}
+		}
+	}
+	job := *r.job
+	job.Pairs = slices.DeleteFunc(slices.Clone(job.Pairs), func(p [2]int) bool { return r.whyLost(p) != nil })
+	if len(job.Pairs) == 0 {
+		r.lost = [2]map[int]error{}
+		return
+	}
+	r.all, r.job = r.job.Pairs, &job
+}
+
+// whyLost returns why a pair was given up, or nil.
+func (r *run) whyLost(pair [2]int) error {
+	if err := r.lost[measure.SideA][pair[0]]; err != nil {
+		return err
+	}
+	return r.lost[measure.SideB][pair[1]]
+}
+
+// withLost adds scores without values of the pairs that were given up: those that another pair has.
+func (r *run) withLost(scores []measure.PairScore) []measure.PairScore {
+	out := scores
+	for _, pair := range r.all {
+		why := r.whyLost(pair)
+		if why == nil {
+			continue
+		}
+		for _, s := range scores {
+			if r.job.Pairs[0] == [2]int{s.A, s.B} {
+				out = append(out, measure.PairScore{A: pair[0], B: pair[1], Score: s.Undefined(why.Error())})
+			}
+		}
+	}
+	return out
 }
 
 // runModels runs both models on images of the size of A's input. For B it resizes them.
@@ -74,9 +123,9 @@ const batch = 32
 // runModel runs a model on n images with values in [0, 1].
 func runModel(ctx context.Context, s procedure.Subject, images tensor.Tensor, side measure.Side) (*responses, error) {
 	n := images.Shape[0]
-	v := &responses{nonFinite: map[int]error{}}
+	v := &responses{}
 	for _, l := range s.Layers {
-		v.layers = append(v.layers, tensor.New(n, tensor.Size(l.Shape)))
+		v.layers, v.nonFinite = append(v.layers, tensor.New(n, tensor.Size(l.Shape))), append(v.nonFinite, map[int]error{})
 	}
 	classes := s.Model.Classes() > 0
 	session, err := s.Model.NewSession(s.Layers, classes)
@@ -101,8 +150,8 @@ func runModel(ctx context.Context, s procedure.Subject, images tensor.Tensor, si
 			z := buf.Layer(k)
 			copy(v.layers[k].Slice(at, end).Data, z.Data)
 			for i := at; i < end && z.FirstNonFinite() >= 0; i++ {
-				if v.layers[k].At(i).FirstNonFinite() >= 0 && v.nonFinite[i] == nil {
-					v.nonFinite[i] = fmt.Errorf("model %s, layer %q: %w", s.Name, s.Layers[k].Name, &measure.NonFiniteIn{Side: side, Layer: k, Index: i})
+				if v.layers[k].At(i).FirstNonFinite() >= 0 {
+					v.nonFinite[k][i] = fmt.Errorf("model %s, layer %q: %w", s.Name, s.Layers[k].Name, &measure.NonFiniteIn{Side: side, Layer: k, Index: i})
 				}
 			}
 		}

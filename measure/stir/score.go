@@ -58,7 +58,7 @@ func (r *run) score(ctx context.Context, v inversion, found *invert.Result) ([]m
 	if err != nil {
 		return nil, err
 	}
-	good, err := finiteRows(len(rows), a, b)
+	good, err := r.finiteRows(len(rows), a, b)
 	if err != nil {
 		return nil, fmt.Errorf("on the inverted images: %w", err)
 	}

@@ -137,7 +137,7 @@ func (m *stir) run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, 
 	if err != nil {
 		return nil, err
 	}
-	for _, v := range m.inversions(j) {
+	for _, v := range m.inversions(r.job) {
 		found, err := r.invert(ctx, v)
 		if err != nil {
 			return nil, fmt.Errorf("%s inversion of %s, layer %q: %w", v.kind, j.A.Name, j.A.Layers[v.a].Name, err)
@@ -151,7 +151,7 @@ func (m *stir) run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, 
 	for i := range scores {
 		scores[i].Warnings = append(scores[i].Warnings, r.warnings...)
 	}
-	return scores, nil
+	return r.withLost(scores), nil
 }
 
 // A run is one job in progress.
@@ -164,8 +164,10 @@ type run struct {
 	checkpoint *jobCheckpoint
 	work       int64 // done
 
-	dropped  []int    // indices of the images for which a model gives NaN or infinity
-	warnings []string // of every score
+	all      [][2]int         // pairs of the job, with those of lost layers, which job.Pairs lacks
+	lost     [2]map[int]error // for each side: layers that were given up, because of NaN or infinity
+	dropped  []int            // indices of the images for which a model gives NaN or infinity
+	warnings []string         // of every score
 }
 
 func (m *stir) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
@@ -191,14 +193,16 @@ func (m *stir) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
 	return r, err
 }
 
-// dropNonFinite runs both models on x and drops the images for which one gives NaN or infinity.
+// dropNonFinite runs both models on x. It gives up layers with NaN or infinity for most images, and
+// drops the images for which another layer has them.
 func (r *run) dropNonFinite(ctx context.Context) error {
 	a, b, err := r.runModels(ctx, r.x)
 	if err != nil {
 		return err
 	}
 	n := len(r.samples)
-	rows, err := finiteRows(n, a, b)
+	r.loseLayers(a, b)
+	rows, err := r.finiteRows(n, a, b)
 	if err != nil {
 		return err
 	}

@@ -9,9 +9,7 @@ import (
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study/spec"
-	"github.com/noether-ml/noether/tensor"
 )
 
 // addMoved adds a cell that compares each layer on x with the same layer on T(x).
@@ -202,7 +200,7 @@ func (g *gridTarget) Readings() []Reading {
 
 func (g *gridTarget) Open(measure.Store) (Accumulator, error) {
 	acc, err := g.comparison.New(g.grid)
-	return &gridAccumulator{acc, g}, err
+	return &gridAccumulator{GridAccumulator: acc, target: g}, err
 }
 
 func (g *gridTarget) where(err error) string {
@@ -217,39 +215,4 @@ func (g *gridTarget) where(err error) string {
 		return fmt.Sprintf("%s of models %s and %s", g.comparison.Name(), a.Entry.Name, b.Entry.Name)
 	}
 	return fmt.Sprintf("%s of model %s", g.comparison.Name(), g.sides[0].model.Entry.Name)
-}
-
-type gridAccumulator struct {
-	measure.GridAccumulator
-	target *gridTarget
-}
-
-func (a *gridAccumulator) Feed(at SampleIDs, z []tensor.Tensor) error {
-	n := len(a.target.grid.A)
-	return a.Update(&measure.PairBatch{Place: at.Place, Index: at.Index, Label: at.Label, A: z[:n], B: z[n:]})
-}
-
-func (a *gridAccumulator) Join(other Accumulator) error {
-	return a.Merge(other.(*gridAccumulator).GridAccumulator)
-}
-
-func (a *gridAccumulator) Finish() (*TaskScores, error) {
-	all, err := a.Scores()
-	if err != nil {
-		return nil, err
-	}
-	g := a.target
-	by := map[[2]int][]measure.Score{}
-	for _, s := range all {
-		by[[2]int{s.A, s.B}] = append(by[[2]int{s.A, s.B}], s.Score)
-	}
-	out := &TaskScores{}
-	for _, p := range g.grid.Pairs {
-		names, mirrored := g.names(p[0], p[1]), g.mirrored(p[0], p[1])
-		out.Layers = append(out.Layers, scores.Layer{Name: names[0], Depth: g.grid.A[p[0]].Depth, Other: names[1], Scores: by[p]})
-		if g.mirror && mirrored != names {
-			out.Layers = append(out.Layers, scores.Layer{Name: mirrored[0], Depth: g.grid.B[p[1]].Depth, Other: mirrored[1], Scores: by[p]})
-		}
-	}
-	return out, nil
 }

@@ -25,6 +25,7 @@ type feeder struct {
 	stats   *telemetry.Stats
 	fail    func(c *plan.Cell, layer string, inputs []string, cause error) error
 	drop    func(t *plan.Task, cause error) bool // gives up a layer, if the rest of the cell can do without it
+	lost    func(t *plan.Task, cause error)      // is called for each layer that a grid loses; nil: a grid that loses one fails
 	end     int                                  // all places below this have been fed
 	current []string                             // names of the samples in progress
 }
@@ -141,17 +142,23 @@ func (f *feeder) update(it *batch) error {
 	if f.Views[it.view].On == "activations" {
 		f.moveActivations(it)
 	}
-	errs := make([]error, len(tasks))
+	errs, lost := make([]error, len(tasks)), make([][]error, len(tasks))
 	var group errgroup.Group
 	group.SetLimit(f.cores)
 	for i, t := range tasks {
 		group.Go(func() error {
-			errs[i] = guard.Run(func() error { return f.updateTask(t, it) })
+			errs[i] = guard.Run(func() (err error) {
+				lost[i], err = f.updateTask(t, it)
+				return err
+			})
 			return nil
 		})
 	}
 	group.Wait()
 	for i, t := range tasks {
+		for _, cause := range lost[i] {
+			f.lost(t, cause)
+		}
 		if errs[i] != nil { // the accumulator is invalid; only its saved state remains
 			delete(f.accs, t)
 			t.Seen = t.Saved
@@ -193,19 +200,26 @@ func errorOrder(tasks []*plan.Task, errs []error) []int {
 	return at
 }
 
-func (f *feeder) updateTask(t *plan.Task, it *batch) error {
+// updateTask feeds a batch to a task. It returns an error for each layer that the task lost and
+// continues without.
+func (f *feeder) updateTask(t *plan.Task, it *batch) (lost []error, err error) {
 	from, _ := slices.BinarySearch(it.place, t.Seen)
 	if end := len(it.place); from < end {
 		var z []tensor.Tensor
 		for _, r := range t.Readings() {
 			z = append(z, f.reader(r).tensor(r, f.Views[it.view]).Slice(from, end))
 		}
-		if err := f.accs[t].Feed(plan.SampleIDs{Place: it.place[from:], Index: it.index[from:], Label: it.label[from:]}, z); err != nil {
-			return t.Explain(it.nameSample(err))
+		at, acc := plan.SampleIDs{Place: it.place[from:], Index: it.index[from:], Label: it.label[from:]}, f.accs[t]
+		for err := acc.Feed(at, z); err != nil; err = acc.Feed(at, z) {
+			explained := t.Explain(it.nameSample(err))
+			lost = append(lost, explained)
+			if f.lost == nil || !t.LoseLayer(acc, err) {
+				return nil, lost[0]
+			}
 		}
 	}
 	t.Seen = max(t.Seen, it.end)
-	return nil
+	return lost, nil
 }
 
 func (f *feeder) reader(r plan.Reading) *reader { return f.readers[slices.Index(f.Models, r.Model)] }

@@ -199,6 +199,9 @@ func (r *runner) openReaders(p *plan.Pass) (*feeder, error) {
 	p.Seed = r.Plan.Study.Seed
 	p.Batch = plan.BatchSize(r.Plan.Study, p, plan.ShareMemory(r.Plan.Study, &r.Options))
 	f := &feeder{Pass: p, cores: r.Options.Workers(), accs: r.accs, stats: r.Stats, fail: r.giveUp, drop: r.dropLayer}
+	if !r.Options.FailFast {
+		f.lost = r.warnLost
+	}
 	for _, m := range p.Models {
 		layers, prediction := p.Layers(m)
 		reader, err := newReader(m, p.Data(), layers, prediction, p.Batch)

@@ -30,12 +30,19 @@ func (r *runner) giveUp(c *plan.Cell, layer string, inputs []string, cause error
 }
 
 // dropLayer gives up a layer whose activations hold NaN or infinity, if other layers of its cell
-// are measured. It warns once for each layer.
+// are measured.
 func (r *runner) dropLayer(t *plan.Task, cause error) bool {
 	if r.Options.FailFast || !t.DropNonFinite(cause) {
 		return false
 	}
-	layer := t.Cell.Model.Entry.Name + "\x00" + t.ScoredLayer().Name
+	r.warnLost(t, cause)
+	return true
+}
+
+// warnLost warns once of each layer that was given up.
+func (r *runner) warnLost(t *plan.Task, cause error) {
+	model, name := t.NonFiniteLayer(cause)
+	layer := model + "\x00" + name
 	if !r.dropped[layer] {
 		r.Options.Warnf("%v; the other layers are measured", cause)
 	}
@@ -43,7 +50,6 @@ func (r *runner) dropLayer(t *plan.Task, cause error) bool {
 		r.dropped = map[string]bool{}
 	}
 	r.dropped[layer] = true
-	return true
 }
 
 // report passes the progress on.

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/noether-ml/noether/study/internal/guard"
@@ -103,6 +104,12 @@ func (r *runner) keepScores(p *plan.Pass, o outcome) error {
 	cell := o.task.Cell
 	if rundir.IsSaveError(o.err) {
 		return o.err
+	}
+	if o.err == nil && o.scored.NonFinite != "" {
+		if o.task.IsLast() {
+			o.err = o.task.Explain(errors.New(o.scored.NonFinite))
+		}
+		o.task.NonFinite = true
 	}
 	if o.err != nil {
 		if err := r.giveUp(cell, o.task.FirstLayer(), nil, o.err); err != nil {

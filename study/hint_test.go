@@ -1,0 +1,48 @@
+package study
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/study/plan"
+)
+
+// TestMemoryHintIsTrue checks that a study whose passes are several is told a memory that makes
+// them as few as the hint says, that a little less does not, and that one pass gets no hint.
+func TestMemoryHintIsTrue(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	o := options(t)
+	passes := func(memory int64) (n int, forwards int64, hint string) {
+		t.Helper()
+		s := parseIn(t, dir, studyText+fmt.Sprintf("memory: %d\n", memory))
+		p, err := NewPlan(t.Context(), s, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		for _, pass := range plan.Passes(p.Cells, plan.LimitsOf(s, &o), Shard{}) {
+			n++
+			forwards += pass.Forwards()
+		}
+		return n, forwards, p.MemoryHint(&o)
+	}
+	many, forwards, hint := passes(100 << 10)
+	var mebibytes int64
+	var least, from int
+	var fewer, all int64
+	if _, err := fmt.Sscanf(hint, "with memory: %dMiB the passes would be %d instead of %d, and the samples through the engine %d instead of %d", &mebibytes, &least, &from, &fewer, &all); err != nil {
+		t.Fatalf("hint %q: %v", hint, err)
+	}
+	if from != many || all != forwards || least >= many || fewer >= forwards {
+		t.Errorf("%d passes of %d samples are hinted: %q", many, forwards, hint)
+	}
+	if n, count, again := passes(mebibytes << 20); n != least || count != fewer || again != "" {
+		t.Errorf("with %d MiB there are %d passes of %d samples, and the hint %q; before: %q", mebibytes, n, count, again, hint)
+	}
+	if n, _, _ := passes((mebibytes - 1) << 20); mebibytes > 1 && n <= least {
+		t.Errorf("%d MiB less one are enough for %d passes: %q", mebibytes, n, hint)
+	}
+}

@@ -1,0 +1,180 @@
+package plan
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/noether-ml/noether/internal/state"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A gridAccumulator is the accumulator of a grid. If the activations of a layer hold NaN or
+// infinity, it continues without that layer: the pairs of the layer have no values.
+type gridAccumulator struct {
+	measure.GridAccumulator
+	target *gridTarget
+	lost   map[gridLayer]string // why layers have no values
+}
+
+// A gridLayer is a layer of one side of a grid, by its index.
+type gridLayer struct {
+	side  measure.Side
+	index int
+}
+
+// Feed implements Accumulator. Zeros stand for the values of a lost layer.
+func (a *gridAccumulator) Feed(at SampleIDs, z []tensor.Tensor) error {
+	n := len(a.target.grid.A)
+	if len(a.lost) > 0 {
+		z = slices.Clone(z)
+	}
+	for l := range a.lost {
+		i := l.index + int(l.side)*n
+		z[i] = tensor.New(z[i].Shape...)
+	}
+	return a.Update(&measure.PairBatch{Place: at.Place, Index: at.Index, Label: at.Label, A: z[:n], B: z[n:]})
+}
+
+// lose gives up a layer, on both sides if they are the same activations, and reports whether a pair
+// of the grid is left.
+func (a *gridAccumulator) lose(bad *measure.NonFiniteIn) bool {
+	g := a.target
+	layers := [2][]string{}
+	for _, l := range g.grid.A {
+		layers[0] = append(layers[0], l.Name)
+	}
+	for _, l := range g.grid.B {
+		layers[1] = append(layers[1], l.Name)
+	}
+	if a.lost == nil {
+		a.lost = map[gridLayer]string{}
+	}
+	for s, names := range layers {
+		for i, name := range names {
+			if g.sides[s] == g.sides[bad.Side] && name == layers[bad.Side][bad.Layer] {
+				a.lost[gridLayer{measure.Side(s), i}] = bad.Error()
+			}
+		}
+	}
+	return slices.ContainsFunc(g.grid.Pairs, func(p [2]int) bool { return a.why(p) == "" })
+}
+
+// why returns why a pair has no values, or "".
+func (a *gridAccumulator) why(pair [2]int) string {
+	if why := a.lost[gridLayer{measure.SideA, pair[0]}]; why != "" {
+		return why
+	}
+	return a.lost[gridLayer{measure.SideB, pair[1]}]
+}
+
+// LoseLayer makes the task's accumulator continue without a layer of its grid, if err says that the
+// layer's activations hold NaN or infinity and another pair of layers of the cell is left. Then the
+// batch can be fed again.
+func (t *Task) LoseLayer(acc Accumulator, err error) bool {
+	a, ok := acc.(*gridAccumulator)
+	var bad *measure.NonFiniteIn
+	if !ok || !errors.As(err, &bad) {
+		return false
+	}
+	return a.lose(bad) || len(t.Cell.Tasks) > 1
+}
+
+// Join implements Accumulator.
+func (a *gridAccumulator) Join(other Accumulator) error {
+	o := other.(*gridAccumulator)
+	if a.lost == nil {
+		a.lost = map[gridLayer]string{}
+	}
+	for l, why := range o.lost {
+		if a.lost[l] == "" {
+			a.lost[l] = why
+		}
+	}
+	return a.Merge(o.GridAccumulator)
+}
+
+const (
+	lostState        = "grid with lost layers"
+	lostStateVersion = 1
+)
+
+// MarshalBinary implements Accumulator. The state of a grid without lost layers is that of its
+// measure.
+func (a *gridAccumulator) MarshalBinary() ([]byte, error) {
+	raw, err := a.GridAccumulator.MarshalBinary()
+	if err != nil || len(a.lost) == 0 {
+		return raw, err
+	}
+	w := state.NewWriter(lostState, lostStateVersion)
+	layers := slices.SortedFunc(maps.Keys(a.lost), func(x, y gridLayer) int {
+		return slices.Compare([]int{int(x.side), x.index}, []int{int(y.side), y.index})
+	})
+	w.Int(len(layers))
+	for _, l := range layers {
+		w.Int(int(l.side))
+		w.Int(l.index)
+		w.String(a.lost[l])
+	}
+	w.String(string(raw))
+	return w.Bytes(), nil
+}
+
+// UnmarshalBinary implements Accumulator.
+func (a *gridAccumulator) UnmarshalBinary(data []byte) error {
+	a.lost = nil
+	r, err := state.NewReader(data, lostState, lostStateVersion)
+	if err != nil {
+		return a.GridAccumulator.UnmarshalBinary(data)
+	}
+	a.lost = map[gridLayer]string{}
+	sizes := [2]int{len(a.target.grid.A), len(a.target.grid.B)}
+	for n := r.Int(); n > 0; n-- {
+		side, index, why := r.Int(), r.Int(), r.String()
+		if side < 0 || side > 1 || index < 0 || index >= sizes[side] || why == "" {
+			r.Fail(errors.New("a state with a lost layer that the grid does not have"))
+			break
+		}
+		a.lost[gridLayer{measure.Side(side), index}] = why
+	}
+	raw := r.Raw()
+	if err := r.Close(); err != nil {
+		return err
+	}
+	return a.GridAccumulator.UnmarshalBinary(raw)
+}
+
+// Finish implements Accumulator.
+func (a *gridAccumulator) Finish() (*TaskScores, error) {
+	all, err := a.Scores()
+	if err != nil {
+		return nil, err
+	}
+	g := a.target
+	by := map[[2]int][]measure.Score{}
+	for _, s := range all {
+		pair := [2]int{s.A, s.B}
+		if why := a.why(pair); why != "" {
+			s.Score = s.Undefined(why)
+		}
+		by[pair] = append(by[pair], s.Score)
+	}
+	out := &TaskScores{}
+	measured := 0
+	for _, p := range g.grid.Pairs {
+		if a.why(p) == "" {
+			measured++
+		}
+		names, mirrored := g.names(p[0], p[1]), g.mirrored(p[0], p[1])
+		out.Layers = append(out.Layers, scores.Layer{Name: names[0], Depth: g.grid.A[p[0]].Depth, Other: names[1], Scores: by[p]})
+		if g.mirror && mirrored != names {
+			out.Layers = append(out.Layers, scores.Layer{Name: mirrored[0], Depth: g.grid.B[p[1]].Depth, Other: mirrored[1], Scores: by[p]})
+		}
+	}
+	if measured == 0 {
+		out.NonFinite = a.why(g.grid.Pairs[0])
+	}
+	return out, nil
+}
