@@ -76,6 +76,10 @@ type Needs struct {
 	// CleanServes reports whether the measure, for example accuracy, can also be used without
 	// transformations. Then Batch.Transformed is empty, and statistics that need it have no scores.
 	CleanServes bool
+	// OtherModel reports whether the measure compares the predictions of two models on the same
+	// inputs, clean or both transformed. Batch.Clean is then of the first model and
+	// Batch.Transformed of the second, with the classes in the same order. Needs Prediction.
+	OtherModel bool
 }
 
 // A Site specifies what an accumulator measures: a layer of a model on some data under some
@@ -180,13 +184,17 @@ type StateWriter interface {
 
 // NonFinite is the error for NaN or infinity in activations. The caller adds the name of the layer.
 type NonFinite struct {
-	View  string // "clean" or "transformed"
+	View  string // "clean" or "transformed"; "first" or "second" of two models, which the caller names
 	Index int    // index in the data set of the first such sample
 	Name  string // name of that sample; the caller adds it
 }
 
 func (e *NonFinite) Error() string {
-	return fmt.Sprintf("NaN or infinity in the activations of sample %s (%s view)", sampleName(e.Index, e.Name), e.View)
+	text := "NaN or infinity in the activations of sample " + sampleName(e.Index, e.Name)
+	if e.View == "first" || e.View == "second" {
+		return text
+	}
+	return fmt.Sprintf("%s (%s view)", text, e.View)
 }
 
 func sampleName(index int, name string) string {

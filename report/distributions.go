@@ -184,6 +184,9 @@ func readSamples(root *os.Root) ([]Distribution, []Omission, error) {
 	return distributeFile(root, "samples.parquet", func(f io.ReaderAt, size int64) Values {
 		return func(each func(Subject, float64)) error {
 			return scores.ReadSamples(f, size, func(r scores.SampleRow) {
+				if r.OtherModel != "" {
+					r.Model += " → " + r.OtherModel
+				}
 				each(Subject{Of: "sample", Model: r.Model, Layer: r.Layer, Data: r.Data, Transform: r.Transform, Parameter: r.Parameter,
 					Measure: r.Measure, Statistic: r.Statistic}, r.Value)
 			})

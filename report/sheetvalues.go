@@ -44,6 +44,9 @@ func readSheetValues(root *os.Root, images []Image) ([]SheetValue, error) {
 			if slices.ContainsFunc(sheets, func(s *scores.Sheet) bool {
 				return s.Transform == r.Transform && s.Data == r.Data && slices.Contains(s.Samples, r.Index)
 			}) {
+				if r.OtherModel != "" {
+					r.Model += " → " + r.OtherModel
+				}
 				out = append(out, SheetValue{r.Model, r.Data, r.Transform, r.Parameter, r.Measure, r.Statistic, r.Index, r.Value})
 			}
 		})

@@ -254,6 +254,7 @@ func TestSamplesRoundTrip(t *testing.T) {
 		})
 	}
 	want[7].Value = math.NaN()
+	want[8].OtherModel = "second"
 	var b bytes.Buffer
 	w := scores.NewSampleWriter(&b)
 	for batch := range slices.Chunk(want, 300) {

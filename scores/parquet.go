@@ -221,6 +221,20 @@ func nullFloat(v float64) *float64 {
 	return &v
 }
 
+func nullText(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func textOr(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
 func intOr(v *int64, missing int) int {
 	if v == nil {
 		return missing

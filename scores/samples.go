@@ -20,12 +20,14 @@ type SampleRow struct {
 	Name      string // name of the sample
 	Label     int    // negative if there is none
 	Value     float64
+	// OtherModel is the second model of a comparison; usually empty.
+	OtherModel string
 }
 
 // SampleColumns are the names of the columns in samples.parquet, in order. They are a public
-// contract.
+// contract. Files of earlier versions lack other_model.
 var SampleColumns = []string{
-	"study", "model", "layer", "data", "transform", "parameter", "trial", "measure", "statistic", "index", "name", "label", "value",
+	"study", "model", "layer", "data", "transform", "parameter", "trial", "measure", "statistic", "index", "name", "label", "value", "other_model",
 }
 
 type parquetSample struct {
@@ -42,6 +44,7 @@ type parquetSample struct {
 	Name      string   `parquet:"name,dict"`
 	Label     *int64   `parquet:"label"`
 	Value     *float64 `parquet:"value"`
+	Other     *string  `parquet:"other_model,dict"`
 }
 
 // A SampleWriter writes per-sample values as Parquet in batches, because a study may have many
@@ -58,7 +61,7 @@ func (s *SampleWriter) Write(rows ...SampleRow) error {
 	for _, r := range rows {
 		err := s.rows.write(parquetSample{
 			r.Study, r.Model, r.Layer, r.Data, r.Transform, r.Parameter, nullInt(r.Trial), r.Measure, r.Statistic,
-			int64(r.Index), r.Name, nullInt(r.Label), nullFloat(r.Value),
+			int64(r.Index), r.Name, nullInt(r.Label), nullFloat(r.Value), nullText(r.OtherModel),
 		})
 		if err != nil {
 			return err
@@ -73,11 +76,11 @@ func (s *SampleWriter) Close() error { return s.rows.close() }
 // ReadSamples reads a file of the given size in bytes that a SampleWriter wrote and calls each with
 // every row in order.
 func ReadSamples(r io.ReaderAt, size int64, each func(SampleRow)) error {
-	return readParquet(r, size, SampleColumns, func(batch []parquetSample) {
+	return readParquet(r, size, SampleColumns[:len(SampleColumns)-1], func(batch []parquetSample) {
 		for _, p := range batch {
 			each(SampleRow{
 				p.Study, p.Model, p.Layer, p.Data, p.Transform, p.Parameter, intOr(p.Trial, MeanOverTrials), p.Measure, p.Statistic,
-				int(p.Index), p.Name, intOr(p.Label, -1), floatOr(p.Value),
+				int(p.Index), p.Name, intOr(p.Label, -1), floatOr(p.Value), textOr(p.Other),
 			})
 		}
 	})
@@ -86,6 +89,6 @@ func ReadSamples(r io.ReaderAt, size int64, each func(SampleRow)) error {
 // Row returns the value as a score of a single sample.
 func (s SampleRow) Row() Row {
 	nan := math.NaN()
-	return Row{Study: s.Study, Model: s.Model, Layer: s.Layer, Depth: NoDepth, Data: s.Data, Transform: s.Transform, Parameter: s.Parameter,
+	return Row{Study: s.Study, Model: s.Model, OtherModel: s.OtherModel, Layer: s.Layer, Depth: NoDepth, Data: s.Data, Transform: s.Transform, Parameter: s.Parameter,
 		Trial: s.Trial, Measure: s.Measure, Statistic: s.Statistic, Value: s.Value, Low: nan, High: nan, Null: nan, N: 1}
 }

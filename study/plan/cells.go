@@ -99,6 +99,9 @@ func (p *Plan) addCellsBetween(a, b *Model, d *Data, spec spec.MeasureSpec) erro
 	if views[0].Name != "" {
 		views = append([]View{{}}, views...)
 	}
+	if method, ok := spec.Method.(measure.Measure); ok {
+		return forEachView(views, func(v View) error { return p.addPredictions(a, b, d, v, method) })
+	}
 	return forEachView(views, func(v View) error { return p.addBetween(a, b, d, v, spec) })
 }
 
@@ -124,6 +127,10 @@ func (p *Plan) skip(c *Cell, layer, why string) {
 func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error {
 	c := &Cell{Model: m, Data: d, View: v, Method: meas}
 	needs := meas.Needs()
+	if needs.OtherModel {
+		p.skip(c, "", "it compares the predictions of two models")
+		return nil
+	}
 	if why := unmetNeed(needs, m, d, v); why != "" {
 		p.skip(c, "", why)
 		return nil
@@ -172,6 +179,8 @@ func unmetNeed(needs measure.Needs, m *Model, d *Data, v View) string {
 		return "the data have no labels"
 	case needs.Transformed && !needs.CleanServes && v.Name == "":
 		return "the study names no transformation"
+	case needs.Prediction && needs.OtherModel && m.Net.Classes() == 0:
+		return "model " + m.Entry.Name + " has no class scores"
 	case needs.Prediction && m.Net.Classes() == 0:
 		return "the model has no class scores"
 	case needs.Prediction && v.On == "activations":

@@ -156,10 +156,13 @@ func (t *Task) Compute(acc Accumulator) (*TaskScores, error) {
 	return out, nil
 }
 
-// A siteTarget is the target of a measure at a layer, or of the prediction.
+// A siteTarget is the target of a measure at a layer, of the prediction, or of the predictions of two
+// models.
 type siteTarget struct {
 	measure measure.Measure
 	model   *Model
+	other   *Model        // the second model, where predictions of two are compared; else nil
+	joint   *jointClasses // of the two models
 	site    measure.Site
 	moved   bool // the cell has a transformation
 }
@@ -169,10 +172,16 @@ func (s *siteTarget) Depth() int      { return s.site.Layer.Depth }
 func (s *siteTarget) LayerCount() int { return 1 }
 
 func (s *siteTarget) depends() []string {
+	if s.other != nil {
+		return s.joint.depends()
+	}
 	return []string{s.site.Layer.Name + " " + string(s.site.Layer.Axes)}
 }
 
 func (s *siteTarget) Readings() []Reading {
+	if s.other != nil {
+		return []Reading{{Model: s.model, Moved: s.moved}, {Model: s.other, Moved: s.moved}}
+	}
 	clean := Reading{Model: s.model}
 	if !s.measure.Needs().Prediction {
 		clean.Layer = s.site.Layer
@@ -192,7 +201,17 @@ func (s *siteTarget) Open(store measure.Store) (Accumulator, error) {
 	return &siteAccumulator{acc, s}, err
 }
 
-func (s *siteTarget) where(error) string {
+func (s *siteTarget) where(err error) string {
+	var bad *measure.NonFinite
+	switch {
+	case s.other == nil:
+	case errors.As(err, &bad) && bad.View == "second":
+		return fmt.Sprintf("%s: the prediction of model %s", s.measure.Name(), s.other.Entry.Name)
+	case errors.As(err, &bad):
+		return fmt.Sprintf("%s: the prediction of model %s", s.measure.Name(), s.model.Entry.Name)
+	default:
+		return fmt.Sprintf("%s of models %s and %s", s.measure.Name(), s.model.Entry.Name, s.other.Entry.Name)
+	}
 	if s.site.Layer.Name == "" {
 		return fmt.Sprintf("%s of model %s", s.measure.Name(), s.model.Entry.Name)
 	}
@@ -208,6 +227,12 @@ func (a *siteAccumulator) Feed(at SampleIDs, z []tensor.Tensor) error {
 	b := measure.Batch{Place: at.Place, Index: at.Index, Label: at.Label, Clean: z[0]}
 	if len(z) > 1 {
 		b.Transformed = z[1]
+	}
+	if joint := a.target.joint; joint != nil {
+		b.Clean, b.Transformed, b.Label = joint.prediction(0, z[0]), joint.prediction(1, z[1]), make([]int, len(at.Label))
+		for i, l := range at.Label {
+			b.Label[i] = joint.label(l)
+		}
 	}
 	return a.Update(&b)
 }
@@ -227,6 +252,15 @@ func (a *siteAccumulator) Finish() (*TaskScores, error) {
 		out.Samples = sampler.Samples()
 	}
 	return out, nil
+}
+
+// Label returns the label of a sample as the task's per-sample values have it: the model's output, or
+// the position among the classes of two models.
+func (t *Task) Label(l int) int {
+	if s, ok := t.target.(*siteTarget); ok && s.joint != nil {
+		return s.joint.label(l)
+	}
+	return l
 }
 
 // StateWriter returns the measure's accumulator if it can write its state piece by piece, else nil.

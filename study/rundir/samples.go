@@ -45,9 +45,9 @@ func (f Folder) readSamples(ctx context.Context, c *plan.Cell, study string) ([]
 	for _, t := range c.Tasks {
 		for _, v := range byLayer[t.Name()] {
 			known := names[v.Index]
-			out = append(out, scores.SampleRow{Study: study, Model: c.Model.Entry.Name, Layer: t.Name(), Data: c.Data.Entry.Name,
+			out = append(out, scores.SampleRow{Study: study, Model: c.Model.Entry.Name, OtherModel: c.Identity().OtherModel, Layer: t.Name(), Data: c.Data.Entry.Name,
 				Transform: c.View.Name, Parameter: c.Parameter(), Trial: c.View.Trial, Measure: c.Method.Name(),
-				Statistic: v.Statistic, Index: v.Index, Name: known.Name, Label: known.Label, Value: v.Value})
+				Statistic: v.Statistic, Index: v.Index, Name: known.Name, Label: t.Label(known.Label), Value: v.Value})
 		}
 	}
 	return out, nil

@@ -30,6 +30,7 @@ func Families() []Family {
 		family(prediction.AccuracyDescriptor(), withoutError(prediction.Accuracy)),
 		family(prediction.EffectiveInvarianceDescriptor(), withoutError(prediction.EffectiveInvariance)),
 		family(prediction.DivergenceDescriptor(), withoutError(prediction.Divergence)),
+		family(prediction.ModelAgreementDescriptor(), withoutError(prediction.ModelAgreement)),
 		family(seis.Descriptor(), withoutError(seis.New)),
 		family(distance.Descriptor(), withoutError(distance.New)),
 		family(similarity.Descriptor(), similarity.New),

@@ -104,8 +104,10 @@ func (m *MeasureSpec) decode(f Family, settings *config.Node) error {
 		return err
 	}
 	switch {
-	case use == pairsRequired && !m.Between.Given():
+	case use >= pairsRequired && !m.Between.Given():
 		return m.node.Errorf("%s compares two models: name them, {between: [a, b]}, or all pairs, {between: all}", f.Name)
+	case m.Pairing != "" && use == pairsOfPredictions:
+		return settings.Errorf("layers is not a setting of %s, which compares predictions", f.Name)
 	case m.Pairing != "" && !m.Between.Given():
 		return settings.Errorf("layers sets how layers are paired between models, and needs between: [a, b]")
 	}
@@ -141,7 +143,7 @@ func (MeasureSpec) JSONSchema() map[string]any {
 		s := f.schema()
 		s["description"] = f.Descriptor.Question
 		use := f.between()
-		if use != pairsRequired {
+		if use < pairsRequired {
 			names = append(names, f.Name)
 		}
 		if use != pairsNever {
@@ -162,6 +164,7 @@ const (
 	pairsNever pairUse = iota
 	pairsOptional
 	pairsRequired
+	pairsOfPredictions // required; no layers are paired
 )
 
 // between reports whether the family can, or must, name pairs of models.
@@ -173,6 +176,10 @@ func (f Family) between() pairUse {
 	switch m := method.(type) {
 	case measure.Comparison:
 		return pairsOptional
+	case measure.Measure:
+		if m.Needs().OtherModel {
+			return pairsOfPredictions
+		}
 	case procedure.Procedure:
 		if m.Needs().Pair {
 			return pairsRequired

@@ -194,10 +194,12 @@ func addPairs(schema map[string]any, use pairUse) {
 		"description": "pairs of models: [a, b], [[a, b], [a, c]], or all",
 		"anyOf":       []any{map[string]any{"const": "all"}, pair, map[string]any{"type": "array", "items": pair, "minItems": 1}},
 	}
-	layers := config.Words(pairings)
-	layers["description"] = "how layers of two models are paired: each with each, by name or position, or the penultimate ones alone"
-	keys["layers"] = layers
-	if use == pairsRequired {
+	if use != pairsOfPredictions {
+		layers := config.Words(pairings)
+		layers["description"] = "how layers of two models are paired: each with each, by name or position, or the penultimate ones alone"
+		keys["layers"] = layers
+	}
+	if use >= pairsRequired {
 		required, _ := schema["required"].([]string)
 		schema["required"] = append(required, "between")
 	}

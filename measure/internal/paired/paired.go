@@ -48,6 +48,25 @@ type Column struct {
 	Difference  bool   // each value is -1, 0 or 1, the difference of two proportions
 	Transformed bool   // needs the transformed view
 	Guessed     bool   // random guessing gives 1 / classes; a score that is not higher has a warning
+	// Labelled says that the value is NaN for a sample without a label. The column is scored only if
+	// every sample has one.
+	Labelled bool
+	// Null returns the null from the means of all columns, instead of from shuffled pairs; nil: from
+	// shuffled pairs, if the descriptor names a null.
+	Null func(means []float64) float64
+}
+
+// A Derived is a statistic that is a function of the means of the columns. Its interval is a
+// delete-group jackknife.
+type Derived struct {
+	Statistic string
+	Labelled  bool                          // uses columns that are Labelled
+	Of        func(means []float64) float64 // NaN: undefined
+	Undefined string                        // the warning where it is undefined
+	Null      func(means []float64) float64 // nil: none
+	// Extreme returns an interval where the value is the same without each group, for instance where
+	// two predictions agree on all of n samples; nil: none is needed.
+	Extreme func(means []float64, n int) (low, high float64)
 }
 
 // A Spec specifies a measure.
@@ -60,6 +79,7 @@ type Spec struct {
 	// Needs is the input of the measure. With Needs.Prediction a row has one value for each class.
 	Needs   measure.Needs
 	Columns []Column
+	Derived []Derived
 	// Pair computes the columns of one pair. transformed is nil if there is no transformed view. A
 	// *measure.NonFinite error does not need the index of the sample.
 	Pair func(out []float64, label int, clean, transformed []float32) error
@@ -95,6 +115,11 @@ func (m *method) New(s measure.Site) (measure.Accumulator, error) {
 // hasNull reports whether any statistic has a null.
 func (s *Spec) hasNull() bool {
 	return slices.ContainsFunc(s.Descriptor.Statistics, func(d measure.StatisticDescriptor) bool { return d.Null != "" })
+}
+
+// usesLabels reports whether any column depends on the label.
+func (s *Spec) usesLabels() bool {
+	return slices.ContainsFunc(s.Columns, func(c Column) bool { return c.Labelled })
 }
 
 // samplesKept returns the number of columns that are stored for each sample.
@@ -219,6 +244,9 @@ func (a *accumulator) check(b *measure.Batch) error {
 	if transformed && !slices.Equal(b.Clean.Shape, b.Transformed.Shape) {
 		return fmt.Errorf("the clean view has shape %v, but the transformed view has shape %v", b.Clean.Shape, b.Transformed.Shape)
 	}
+	if !transformed && a.spec.Needs.OtherModel {
+		return fmt.Errorf("%s compares two models, but the batch has the predictions of one", a.spec.Descriptor.Name)
+	}
 	if !transformed && !a.spec.Needs.CleanServes {
 		return fmt.Errorf("%s compares two views, but the batch has no transformed view", a.spec.Descriptor.Name)
 	}
@@ -249,7 +277,7 @@ func (a *accumulator) addSample(b *measure.Batch, i int) error {
 	if a.spec.Needs.Labels && label == dataset.NoLabel {
 		return fmt.Errorf("sample %d has no label, but %s needs one", b.Index[i], a.spec.Descriptor.Name)
 	}
-	if (a.spec.Needs.Labels || a.values.parts > 1) && label != dataset.NoLabel && (label < 0 || label >= classes) {
+	if (a.spec.Needs.Labels || a.values.parts > 1 || a.spec.usesLabels()) && label != dataset.NoLabel && (label < 0 || label >= classes) {
 		return fmt.Errorf("sample %d has label %d; the model has %d classes, so labels must be 0 to %d", b.Index[i], label, classes, classes-1)
 	}
 	var transformed []float32

@@ -20,6 +20,7 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 		return nil, err
 	}
 	warnings := a.constantPrediction()
+	unlabelled := false
 	var scores []measure.Score
 	for part := range a.values.parts {
 		if a.values.n(part) == 0 {
@@ -30,14 +31,67 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 				continue
 			}
 			s := a.score(&null, part, c)
+			if column.Labelled && math.IsNaN(s.Value) {
+				unlabelled = true
+				continue
+			}
 			s.Warnings = append(s.Warnings, warnings...)
 			if classes := len(a.site.Classes); part == 0 && column.Guessed && s.Low <= 1/float64(classes) {
 				s.Warnings = append(s.Warnings, fmt.Sprintf("no better than a guess among %d classes: check preprocess, and the mapping of classes to outputs", classes))
 			}
 			scores = append(scores, s)
 		}
+		for _, d := range a.spec.Derived {
+			if s, ok := a.derive(d, part); ok {
+				scores = append(scores, s)
+			}
+		}
+	}
+	if unlabelled {
+		scores[0].Warnings = append(scores[0].Warnings, "some or all samples have no label: statistics that need labels are left out")
 	}
 	return scores, nil
+}
+
+// derive returns the score of a derived statistic, and whether the samples have the labels that it
+// needs.
+func (a *accumulator) derive(d Derived, part int) (measure.Score, bool) {
+	means, n := a.values.means(-1, part), a.values.n(part)
+	for c, column := range a.spec.Columns {
+		if d.Labelled && column.Labelled && math.IsNaN(means[c]) {
+			return measure.Score{}, false
+		}
+	}
+	s := measure.Plain(d.Statistic, d.Of(means), n)
+	described, _ := a.spec.Descriptor.Statistic(d.Statistic)
+	s.Min, s.Max, s.Factor = described.Range.Low, described.Range.High, a.factor(part)
+	if math.IsNaN(s.Value) {
+		s.Warnings = append(s.Warnings, d.Undefined)
+		return s, true
+	}
+	if d.Null != nil {
+		s.Null = d.Null(means)
+	}
+	for g := range a.values.groups {
+		if left := a.values.count[part*a.values.groups+g]; left > 0 && left < n {
+			s.Replicates = append(s.Replicates, measure.Replicate{Value: d.Of(a.values.means(g, part)), Left: left})
+		}
+	}
+	if low, high := resample.Jackknife(s.Value, n, s.Replicates); !math.IsNaN(low) {
+		if high-low < 1e-9 && d.Extreme != nil { // the value is the same without each group
+			low, high = d.Extreme(means, n)
+		}
+		s.Low, s.High = max(low, s.Min), min(high, s.Max)
+	}
+	return s, true
+}
+
+// factor returns the factor of the scores of a part of the samples.
+func (a *accumulator) factor(part int) string {
+	if part == 0 {
+		return ""
+	}
+	return "class=" + a.site.Classes[part-1]
 }
 
 // maxShare is the fraction of the predictions above which a single class causes a warning.
@@ -46,7 +100,7 @@ const maxShare = 0.9
 // constantPrediction returns a warning if the model predicts one class for nearly all samples. Such
 // predictions are the same under any transformation, so their invariance is not meaningful.
 func (a *accumulator) constantPrediction() []string {
-	if len(a.classes) == 0 || a.values.n(0) < 2 {
+	if len(a.classes) == 0 || a.values.n(0) < 2 || a.spec.Needs.OtherModel {
 		return nil
 	}
 	top := slices.Max(a.classes)
@@ -72,9 +126,7 @@ func (a *accumulator) completeNull() (table, error) {
 func (a *accumulator) score(null *table, part, column int) measure.Score {
 	c, n := a.spec.Columns[column], a.values.n(part)
 	s := measure.Plain(c.Statistic, a.values.mean(part, column), n)
-	if part > 0 {
-		s.Factor = "class=" + a.site.Classes[part-1]
-	}
+	s.Factor = a.factor(part)
 	d, _ := a.spec.Descriptor.Statistic(c.Statistic)
 	s.Min, s.Max = d.Range.Low, d.Range.High
 	s.Replicates = a.values.replicates(part, column)
@@ -88,6 +140,8 @@ func (a *accumulator) score(null *table, part, column int) measure.Score {
 		s.Low = -s.High
 	}
 	switch {
+	case c.Null != nil:
+		s.Null = c.Null(a.values.means(-1, part))
 	case d.Null == "":
 	case a.dropped:
 		s.Warnings = append(s.Warnings, "no null: it would exceed the memory bound")

@@ -58,6 +58,19 @@ func (t *table) mean(part, column int) float64 {
 	return t.sumWithout(-1, part, column) / float64(t.n(part))
 }
 
+// means returns the means of all columns over a part and all groups but one; -1: over all groups.
+func (t *table) means(group, part int) []float64 {
+	n := t.n(part)
+	if group >= 0 {
+		n -= t.count[part*t.groups+group]
+	}
+	out := make([]float64, t.columns)
+	for c := range out {
+		out[c] = t.sumWithout(group, part, c) / float64(n)
+	}
+	return out
+}
+
 // sumWithout returns the sum of a column over a part and all groups but one; -1: over all groups.
 func (t *table) sumWithout(group, part, column int) float64 {
 	var sum float64

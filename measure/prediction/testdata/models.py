@@ -1,0 +1,76 @@
+"""Writes models.json: the statistics of prediction-agreement by numpy and scipy, straight from their definitions."""
+import json
+import numpy as np
+from scipy.spatial.distance import jensenshannon
+
+N, K = 67, 4
+BLOCK = min(32, max(2, N // 20))
+GROUPS = min(20, -(-N // BLOCK))
+rng = np.random.default_rng(11)
+label = rng.integers(0, K, N)
+common = 1.2 * rng.standard_normal((N, K)) + 1.5 * np.eye(K)[label]
+
+
+def logs(z):
+    return (z - np.log(np.exp(z).sum(1, keepdims=True))).astype(np.float32)
+
+
+first, second = logs(common + rng.standard_normal((N, K))), logs(common + rng.standard_normal((N, K)))
+
+
+def terms(lp, lq, label):
+    p, q = np.exp(lp.astype(float)), np.exp(lq.astype(float))
+    c, d = p.argmax(1), q.argmax(1)
+    return {
+        "disagreement": (c != d) * 1.0,
+        "js": np.array([jensenshannon(x / x.sum(), y / y.sum()) ** 2 for x, y in zip(p, q)]),
+        "l2": np.linalg.norm(p - q, axis=1),
+        "negative-flips": ((c == label) & (d != label)) * 1.0, "positive-flips": ((c != label) & (d == label)) * 1.0,
+        "correct-first": (c == label) * 1.0, "correct-second": (d == label) * 1.0,
+        "predicted-first": c * 1.0, "predicted-second": d * 1.0, "confidence-first": p.max(1), "confidence-second": q.max(1),
+    }
+
+
+def kappa(x, y):
+    """Cohen's kappa of two binary raters, from the table of their answers."""
+    table = np.array([[np.mean((x == i) & (y == j)) for j in (0, 1)] for i in (0, 1)])
+    observed, expected = np.trace(table), table.sum(1) @ table.sum(0)
+    return (observed - expected) / (1 - expected)
+
+
+def statistics(t):
+    a, b, dis = t["correct-first"], t["correct-second"], t["disagreement"].mean()
+    wrong = 1 - a.mean(), 1 - b.mean()
+    low, high = abs(wrong[0] - wrong[1]), min(sum(wrong), 1)
+    # Two independent models: the first is right or makes one of K - 1 errors, as is the second.
+    expected = 0
+    for i in range(K):
+        for j in range(K):
+            p = a.mean() if i == 0 else wrong[0] / (K - 1)
+            q = b.mean() if j == 0 else wrong[1] / (K - 1)
+            expected += (i != j) * p * q
+    out = {k: t[k].mean() for k in ("disagreement", "js", "l2", "negative-flips", "positive-flips")}
+    out |= {"error-consistency": kappa(a, b), "expected-disagreement": expected, "normalised-disagreement": (dis - low) / (high - low)}
+    null = {"negative-flips": a.mean() * wrong[1], "positive-flips": b.mean() * wrong[0], "error-consistency": 0,
+            "normalised-disagreement": (expected - low) / (high - low)}
+    return {k: float(v) for k, v in out.items()}, {k: float(v) for k, v in null.items()}
+
+
+def at(t, rows):
+    return {k: v[rows] for k, v in t.items()}
+
+
+t = terms(first, second, label)
+group = np.arange(N) // BLOCK % GROUPS
+# The partner of a sample is the next of its block, of the last the first.
+partner = [i + 1 if i // BLOCK == (i + 1) // BLOCK and i + 1 < N else i // BLOCK * BLOCK for i in range(N)]
+pairs = [i for i in range(N) if partner[i] != i]
+shuffled = terms(first[pairs], second[[partner[i] for i in pairs]], label[pairs])
+scores, null = statistics(t)
+null |= {k: float(shuffled[k].mean()) for k in ("disagreement", "js", "l2")}
+replicates = [statistics(at(t, group != g))[0] for g in range(GROUPS)]
+json.dump({
+    "N": N, "K": K, "Clean": first.flatten().tolist(), "Moved": second.flatten().tolist(), "Label": label.tolist(),
+    "Scores": scores, "Null": null, "Class": {f"class=c{c}": statistics(at(t, label == c))[0] for c in range(K)},
+    "Replicates": {k: [r[k] for r in replicates] for k in scores}, "Samples": {k: v.tolist() for k, v in t.items()},
+}, open("models.json", "w"))

@@ -1,0 +1,41 @@
+package scores
+
+import (
+	"bytes"
+	"testing"
+)
+
+// Files of earlier versions have no column other_model.
+func TestSamplesOfEarlierVersions(t *testing.T) {
+	t.Parallel()
+	type earlier struct {
+		Study     string   `parquet:"study,dict"`
+		Model     string   `parquet:"model,dict"`
+		Layer     string   `parquet:"layer,dict"`
+		Data      string   `parquet:"data,dict"`
+		Transform string   `parquet:"transform,dict"`
+		Parameter string   `parquet:"parameter,dict"`
+		Trial     *int64   `parquet:"trial"`
+		Measure   string   `parquet:"measure,dict"`
+		Statistic string   `parquet:"statistic,dict"`
+		Index     int64    `parquet:"index"`
+		Name      string   `parquet:"name,dict"`
+		Label     *int64   `parquet:"label"`
+		Value     *float64 `parquet:"value"`
+	}
+	var b bytes.Buffer
+	w, value := newParquetWriter[earlier](&b), 0.5
+	if err := w.write(earlier{Study: "s", Model: "m", Statistic: "ei", Index: 3, Name: "n", Value: &value}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.close(); err != nil {
+		t.Fatal(err)
+	}
+	var got []SampleRow
+	if err := ReadSamples(bytes.NewReader(b.Bytes()), int64(b.Len()), func(r SampleRow) { got = append(got, r) }); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 || got[0].Model != "m" || got[0].Index != 3 || got[0].Value != 0.5 || got[0].OtherModel != "" || got[0].Label != -1 {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,184 @@
+package study
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/noether-ml/noether/internal/seed"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/prediction"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// CompareRuns returns the scores of prediction-agreement between models of two run folders, from the
+// per-sample values of accuracy or effective-invariance. models are names of models in the first and
+// the second run; in the rows they end in " (A)" and " (B)".
+//
+// Predictions are paired by the index of the sample, for data that have the same fingerprint in both
+// runs: clean ones, and, if the runs have the same seed, those under each transformation. Statistics
+// of probabilities and of the number of classes are left out. There are no rows if a run has no
+// per-sample values.
+func CompareRuns(dirs [2]string, models [][2]string) ([]scores.Row, error) {
+	var records [2]scores.Record
+	var runs [2]map[inputView]map[int]classOf
+	var study string
+	for i, dir := range dirs {
+		var err error
+		if records[i], err = scores.ReadRecord(filepath.Join(dir, "run.json")); err != nil {
+			return nil, fmt.Errorf("%s is no run folder: %w", dir, err)
+		}
+		if runs[i], err = readPredictions(dir); err != nil {
+			return nil, err
+		}
+		study = records[i].Study
+	}
+	sameInputs := scores.SameSamples(records[0], records[1])
+	sameData := func(name string) bool {
+		a, b := records[0], records[1]
+		b.Seed = a.Seed
+		return scores.SameSamples(a, b)(name)
+	}
+	var out []scores.Row
+	for _, pair := range models {
+		for _, view := range sortedViews(runs[0], pair[0]) {
+			other := view
+			other.model = pair[1]
+			a, b := runs[0][view], runs[1][other]
+			if b == nil || !sameData(view.data) || view.transform != "" && !sameInputs(view.data) {
+				continue
+			}
+			found, err := comparePredictions(a, b, measure.Key{Seed: records[0].Seed, Data: view.data})
+			if err != nil {
+				return nil, fmt.Errorf("model %s and model %s on %s: %w", pair[0], pair[1], view.data, err)
+			}
+			cell := scores.Cell{Model: pair[0] + " (A)", OtherModel: pair[1] + " (B)", Data: view.data, Transform: view.transform,
+				Parameter: view.parameter, Trial: view.trial, Measure: prediction.ModelAgreementDescriptor().Name,
+				Layers: []scores.Layer{{Depth: scores.NoDepth, Scores: found}}}
+			out = append(out, cell.Rows(study)...)
+		}
+	}
+	return out, nil
+}
+
+// An inputView identifies what a model has predicted: samples of a data set, clean or transformed.
+type inputView struct {
+	model, data, transform, parameter string
+	trial                             int
+}
+
+// A classOf is a predicted class, and the label or a negative number.
+type classOf struct{ predicted, label int }
+
+// readPredictions returns the predicted classes of each sample in samples.parquet, by its index, or
+// none if there is no such file.
+func readPredictions(dir string) (map[inputView]map[int]classOf, error) {
+	file, err := os.Open(filepath.Join(dir, "samples.parquet"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	out := map[inputView]map[int]classOf{}
+	err = scores.ReadSamples(file, info.Size(), func(r scores.SampleRow) {
+		view := inputView{r.Model, r.Data, r.Transform, r.Parameter, r.Trial}
+		switch {
+		case r.OtherModel != "" || r.Layer != "" || math.IsNaN(r.Value):
+			return
+		case r.Statistic == "predicted-clean":
+			view = inputView{model: r.Model, data: r.Data}
+		case r.Statistic != "predicted-moved":
+			return
+		}
+		if out[view] == nil {
+			out[view] = map[int]classOf{}
+		}
+		out[view][r.Index] = classOf{int(r.Value), r.Label}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file.Name(), err)
+	}
+	return out, nil
+}
+
+// sortedViews returns the views of a model in a run, clean ones first.
+func sortedViews(run map[inputView]map[int]classOf, model string) []inputView {
+	var out []inputView
+	for v := range run {
+		if v.model == model {
+			out = append(out, v)
+		}
+	}
+	slices.SortFunc(out, func(a, b inputView) int {
+		return cmp.Or(cmp.Compare(a.data, b.data), cmp.Compare(a.transform, b.transform), cmp.Compare(a.parameter, b.parameter), a.trial-b.trial)
+	})
+	return out
+}
+
+// comparePredictions returns the scores of two models' predicted classes for the samples that both
+// have predicted.
+func comparePredictions(a, b map[int]classOf, key measure.Key) ([]measure.Score, error) {
+	var index []int
+	classes := 2
+	for i, p := range a {
+		q, ok := b[i]
+		if !ok {
+			continue
+		}
+		if p.label != q.label {
+			return nil, fmt.Errorf("sample %d has label %d in the first run and %d in the second: the classes of the models have another order", i, p.label, q.label)
+		}
+		index = append(index, i)
+		classes = max(classes, p.predicted+1, q.predicted+1, p.label+1)
+	}
+	if len(index) == 0 {
+		return nil, nil
+	}
+	slices.Sort(index)
+	layout := measure.NewLayout(len(index))
+	names := make([]string, classes)
+	acc, err := prediction.ModelAgreement(prediction.ModelSettings{}).New(measure.Site{Layout: layout, Classes: names, Key: key})
+	if err != nil {
+		return nil, err
+	}
+	// The order and the groups are those of a run, so that the intervals are, too.
+	order := seed.Rand(key.Seed, "order", key.Data).Perm(len(index))
+	for from := 0; from < len(order); from += layout.Block {
+		batch := measure.Batch{}
+		n := min(layout.Block, len(order)-from)
+		batch.Clean, batch.Transformed = tensor.New(n, classes), tensor.New(n, classes)
+		for i := range n {
+			at := index[order[from+i]]
+			batch.Place, batch.Index, batch.Label = append(batch.Place, from+i), append(batch.Index, at), append(batch.Label, a[at].label)
+			oneClass(batch.Clean.At(i).Data, a[at].predicted)
+			oneClass(batch.Transformed.At(i).Data, b[at].predicted)
+		}
+		if err := acc.Update(&batch); err != nil {
+			return nil, err
+		}
+	}
+	found, err := acc.Scores()
+	return slices.DeleteFunc(found, func(s measure.Score) bool {
+		return slices.Contains([]string{"js", "l2", "expected-disagreement"}, s.Statistic)
+	}), err
+}
+
+// oneClass writes the log-probabilities of a class that is certain.
+func oneClass(logs []float32, class int) {
+	for k := range logs {
+		logs[k] = float32(math.Inf(-1))
+	}
+	logs[class] = 0
+}

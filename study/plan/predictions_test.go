@@ -1,0 +1,56 @@
+package plan
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/tensor"
+)
+
+func TestMatchClasses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b  string
+		order []int
+		err   string
+	}{
+		{"cat dog car", "cat dog car", nil, ""},
+		{"cat dog car", "car cat dog", []int{1, 2, 0}, ""},
+		{"cat dog car", "0 1 2", nil, ""},
+		{"0 1 2", "cat dog car", nil, ""},
+		{"cat dog", "cat dog car", nil, "model A has 2 classes and model B 3"},
+		{"cat dog car", "cat dog bus", nil, `class "car" of model A is not a class of model B`},
+		{"cat cat car", "cat dog car", nil, `class "cat" of model A`},
+	} {
+		order, err := matchClasses([2][]string{strings.Fields(c.a), strings.Fields(c.b)}, [2]string{"A", "B"})
+		if !slices.Equal(order, c.order) || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%q and %q: %v, %v; want %v, %q", c.a, c.b, order, err, c.order, c.err)
+		}
+	}
+}
+
+func TestJointClasses(t *testing.T) {
+	t.Parallel()
+	c := &jointClasses{names: []string{"a", "b"}, columns: [2][]int{nil, {2, 0}}, subset: [2]bool{false, true}, labels: []int{1, dataset.NoLabel, 0}}
+	z, err := tensor.From([]float32{float32(math.Log(.1)), float32(math.Log(.6)), float32(math.Log(.3))}, 1, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.prediction(0, z); &got.Data[0] != &z.Data[0] {
+		t.Error("a prediction of all classes in their order was copied")
+	}
+	got := c.prediction(1, z)
+	for k, want := range []float64{.75, .25} {
+		if p := math.Exp(float64(got.Data[k])); math.Abs(p-want) > 1e-6 {
+			t.Errorf("class %d has the probability %v, want %v", k, p, want)
+		}
+	}
+	for from, want := range map[int]int{0: 1, 1: dataset.NoLabel, 2: 0, 3: dataset.NoLabel, dataset.NoLabel: dataset.NoLabel} {
+		if got := c.label(from); got != want {
+			t.Errorf("label %d is %d, want %d", from, got, want)
+		}
+	}
+}

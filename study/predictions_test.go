@@ -1,0 +1,108 @@
+package study
+
+import (
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/scores"
+)
+
+const agreementText = `name: agreement
+seed: 3
+data: [{name: shapes, shapes: {n: 150, size: 16, seed: 2}}]
+models:
+  - {name: one, onnx: one.onnx, layers: output}
+  - {name: two, onnx: two.onnx, layers: output}
+  - {name: copy, onnx: one.onnx, layers: output}
+transforms:
+  - {name: quarter, rotate: {values: [90, 180]}}
+measures:
+  - accuracy
+  - prediction-agreement: {between: [[one, two], [one, copy]], per-class: true}
+samples: true
+`
+
+// valueIn returns the value of a statistic of prediction-agreement.
+func valueIn(t *testing.T, rows []scores.Row, model, other, transform, statistic string) scores.Row {
+	t.Helper()
+	for _, r := range rows {
+		if r.Measure == "prediction-agreement" && r.Model == model && r.OtherModel == other && r.Transform == transform && r.Statistic == statistic && r.Factor == "" {
+			return r
+		}
+	}
+	t.Fatalf("no %s of %s and %s under %q", statistic, model, other, transform)
+	return scores.Row{}
+}
+
+// Flips are what accuracy loses and gains, clean and under each transformation, and the same from
+// the per-sample values of two runs.
+func TestPredictionAgreement(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "one", testmodel.Options{})
+	testmodel.Write(t, dir, "two", testmodel.Options{})
+	o := options(t)
+	run := filepath.Join(dir, "run")
+	r := mustRun(t, parseIn(t, dir, agreementText), run, o)
+	accuracy := func(model, statistic, transform, parameter string) float64 {
+		for _, row := range r.Rows {
+			if row.Measure == "accuracy" && row.Model == model && row.Statistic == statistic && row.Transform == transform && row.Parameter == parameter {
+				return row.Value
+			}
+		}
+		t.Fatalf("no %s of %s", statistic, model)
+		return 0
+	}
+	lost := valueIn(t, r.Rows, "one", "two", "", "negative-flips").Value - valueIn(t, r.Rows, "one", "two", "", "positive-flips").Value
+	if want := accuracy("one", "clean", "quarter", "90") - accuracy("two", "clean", "quarter", "90"); math.Abs(lost-want) > 1e-9 {
+		t.Errorf("the flips add up to a loss of %v, and accuracy falls by %v", lost, want)
+	}
+	lost = valueIn(t, r.Rows, "one", "two", "quarter", "negative-flips").Value - valueIn(t, r.Rows, "one", "two", "quarter", "positive-flips").Value
+	mean := 0.
+	for _, angle := range []string{"90", "180"} {
+		mean += (accuracy("one", "moved", "quarter", angle) - accuracy("two", "moved", "quarter", angle)) / 2
+	}
+	first := accuracy("one", "moved", "quarter", "90") - accuracy("two", "moved", "quarter", "90")
+	if math.Abs(lost-mean) > 1e-9 && math.Abs(lost-first) > 1e-9 {
+		t.Errorf("under quarter turns the flips add up to a loss of %v, accuracy falls by %v", lost, mean)
+	}
+	if s := valueIn(t, r.Rows, "one", "copy", "quarter", "error-consistency"); s.Value != 1 {
+		t.Errorf("error consistency of equal models: %+v", s)
+	}
+	if s := valueIn(t, r.Rows, "one", "copy", "", "disagreement"); s.Value != 0 || s.High == 0 {
+		t.Errorf("disagreement of equal models: %+v", s)
+	}
+
+	rows, err := CompareRuns([2]string{run, run}, [][2]string{{"one", "two"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != 5*3 {
+		t.Errorf("%d rows of three views, want 5 each", len(rows))
+	}
+	for _, row := range rows {
+		if row.Transform != "" {
+			continue
+		}
+		want := valueIn(t, r.Rows, "one", "two", "", row.Statistic)
+		if math.Abs(row.Value-want.Value) > 1e-12 || math.Abs(row.Low-want.Low) > 1e-12 || math.Abs(row.High-want.High) > 1e-12 || row.N != want.N ||
+			math.Abs(row.Null-want.Null) > 1e-12 {
+			t.Errorf("%s of two runs is %+v, and %+v in one", row.Statistic, row, want)
+		}
+	}
+}
+
+func TestPredictionAgreementOfOtherClasses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "one", testmodel.Options{})
+	testmodel.Write(t, dir, "two", testmodel.Options{Classes: 9})
+	s := parseIn(t, dir, strings.ReplaceAll(strings.ReplaceAll(agreementText, ", [one, copy]", ""), "  - accuracy\n", ""))
+	_, err := Run(t.Context(), s, filepath.Join(dir, "run"), options(t))
+	if err == nil || !strings.Contains(err.Error(), "model one has 8 classes and model two 9") {
+		t.Errorf("%v", err)
+	}
+}
