@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -18,7 +19,7 @@ import (
 
 func diffCommand(engine *engineFlags) *cobra.Command {
 	var failIf, models []string
-	var all, asJSON bool
+	var all, flips, asJSON bool
 	var sharing stirFlags
 	c := &cobra.Command{
 		Use:   "diff RUN_A RUN_B",
@@ -27,9 +28,14 @@ func diffCommand(engine *engineFlags) *cobra.Command {
 (the same data and seed) the interval is that of the paired difference. With --fail-if it is a gate: exit 1 if some
 difference B - A beyond chance meets the condition; an exclamation mark after it takes chance differences too.
 
+Where both runs have per-sample predictions (samples: true, with accuracy or effective-invariance) it also compares the
+predictions of each sample: negative flips are samples that A has right and B wrong. Conditions on prediction-agreement are then
+on these scores, not on differences.
+
 With --stir it also asks, of the models themselves, whether the second ignores what the first ignores and the reverse: conditions
 on stir are then on the scores, not on differences.`,
 		Example: "  noether diff runs/approved runs/candidate\n" +
+			"  noether diff runs/approved runs/candidate --fail-if 'prediction-agreement.negative-flips > 0.01'\n" +
 			"  noether diff runs/approved runs/candidate --fail-if 'effective-invariance.ei < -0.02' --fail-if 'accuracy.moved < -0.01'\n" +
 			"  noether diff runs/a runs/b --models resnet20=resnet32\n" +
 			"  noether diff runs/approved runs/candidate --stir --fail-if 'stir.stir < 0.5'",
@@ -47,11 +53,17 @@ on stir are then on the scores, not on differences.`,
 				return err
 			}
 			d, err := diffRuns(dirs[0], dirs[1], renamed)
+			if err == nil {
+				d.flips, err = study.CompareRuns([2]string(dirs), d.models)
+			}
+			if err == nil && flips && len(d.flips) == 0 {
+				err = errors.New("--flips: " + noFlips)
+			}
 			if err == nil && sharing.on {
 				d.shared, err = sharing.run(c.Context(), engine, dirs, d.models)
 			}
 			if err == nil {
-				err = d.print(all, asJSON)
+				err = d.print(all, flips, asJSON)
 			}
 			if err != nil {
 				return err
@@ -63,6 +75,7 @@ on stir are then on the scores, not on differences.`,
 	f.StringArrayVar(&failIf, "fail-if", nil, "fail where a difference B - A meets this: SCORE < NUMBER or SCORE > NUMBER; may be given several times")
 	f.StringSliceVar(&models, "models", nil, "A=B: which model of the second run a model of the first is compared with, where their names differ")
 	f.BoolVar(&all, "all", false, "list every score, not just those that differ beyond chance")
+	f.BoolVar(&flips, "flips", false, "fail unless predictions can be compared sample by sample, and add these scores to --json")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	sharing.add(f)
 	return c
@@ -84,6 +97,7 @@ func parseGates(c *cobra.Command, texts []string) ([]scores.Condition, error) {
 type runsDifference struct {
 	scores []scores.Difference
 	models [][2]string   // of the first run and of the second, as they are compared
+	flips  []scores.Row  // prediction-agreement of both runs; nil without predictions of the same samples
 	shared *study.Result // STIR between them, where it was asked for
 }
 
@@ -182,8 +196,17 @@ func checkGates(gates []scores.Condition, d runsDifference) error {
 
 // checkGate returns why a condition of --fail-if is met; "" if it is not.
 func checkGate(gate scores.Condition, d runsDifference) (string, error) {
-	if d.shared != nil && gate.Selector.Measure == stirMeasure {
-		found, err := gate.FailingValues(d.shared.Rows)
+	var rows []scores.Row // whose values, instead of differences, the condition is on
+	switch measure := gate.Selector.Measure; {
+	case d.shared != nil && measure == stirMeasure:
+		rows = d.shared.Rows
+	case measure == agreementMeasure && len(d.flips) > 0:
+		rows = d.flips
+	case measure == agreementMeasure && !slices.ContainsFunc(d.scores, func(s scores.Difference) bool { return s.A.Measure == measure }):
+		return "", errors.New(gate.String() + ": " + noFlips)
+	}
+	if rows != nil {
+		found, err := gate.FailingValues(rows)
 		if err != nil || len(found) == 0 {
 			return "", err
 		}
@@ -196,13 +219,22 @@ func checkGate(gate scores.Condition, d runsDifference) (string, error) {
 	return fmt.Sprintf("%d differences, the largest %+.4g (%s)", len(found), found[0].Value, found[0].A.Describe()), nil
 }
 
-func (d runsDifference) print(all, asJSON bool) error {
+func (d runsDifference) print(all, flips, asJSON bool) error {
 	d.scores = scores.Distinct(d.scores, untransformed)
 	if asJSON {
-		return d.printJSON(all)
+		return d.printJSON(all, flips)
 	}
-	if err := printDifferences(d.scores, all); err != nil || d.shared == nil {
+	if err := printDifferences(d.scores, all); err != nil {
 		return err
+	}
+	if len(d.flips) > 0 {
+		fmt.Println()
+		if err := printFlips(d.flips); err != nil {
+			return err
+		}
+	}
+	if d.shared == nil {
+		return nil
 	}
 	fmt.Println()
 	return printShared(d.shared)
@@ -241,8 +273,8 @@ func bounds(d scores.Difference) string {
 	return fmt.Sprintf("[%+.4g, %+.4g]%s", d.Low, d.High, paired)
 }
 
-// printJSON prints a list of differences; with STIR, an object with both.
-func (d runsDifference) printJSON(all bool) error {
+// printJSON prints a list of differences; with STIR or flips, an object with each.
+func (d runsDifference) printJSON(all, flips bool) error {
 	type line struct {
 		A          scores.Row `json:"a"`
 		B          scores.Row `json:"b"`
@@ -256,11 +288,19 @@ func (d runsDifference) printJSON(all bool) error {
 			lines = append(lines, line{s.A, s.B, interval{number(s.Value), number(s.Low), number(s.High)}, s.Paired, s.Significant()})
 		}
 	}
-	if d.shared == nil {
+	if d.shared == nil && !flips {
 		return printJSON(lines)
 	}
-	return printJSON(struct {
+	out := struct {
 		Differences []line       `json:"differences"`
-		STIR        []scores.Row `json:"stir"`
-	}{lines, d.shared.Rows})
+		STIR        []scores.Row `json:"stir,omitempty"`
+		Flips       []scores.Row `json:"flips,omitempty"`
+	}{Differences: lines}
+	if d.shared != nil {
+		out.STIR = d.shared.Rows
+	}
+	if flips {
+		out.Flips = d.flips
+	}
+	return printJSON(out)
 }

@@ -148,3 +148,55 @@ func TestCorrelateErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestDiffOfPredictions checks flips between two runs of the same model, and gates on them.
+func TestDiffOfPredictions(t *testing.T) {
+	dir := brokenFolder(t)
+	text := broken{measures: "accuracy"}.study()
+	a, b, without := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "without")
+	for run, text := range map[string]string{a: text + "\nsamples: true\n", b: text + "\nsamples: true\n", without: text} {
+		if code, message := call(t, "run", write(t, dir, "study.yaml", []byte(text)), "-o", run); code != 0 {
+			t.Fatal(message)
+		}
+	}
+	text, err := output(t, "diff", a, b, "--flips", "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Differences []any
+		Flips       []struct {
+			Model, Statistic string
+			Value            float64
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &got); err != nil || len(got.Flips) == 0 {
+		t.Fatalf("%v: %.300s", err, text)
+	}
+	for _, f := range got.Flips {
+		if f.Statistic == "negative-flips" && (f.Value != 0 || !strings.HasSuffix(f.Model, " (A)")) {
+			t.Errorf("a model flips against itself: %+v", f)
+		}
+	}
+	if text, err = output(t, "diff", a, b); err != nil || !strings.Contains(text, "negative flips") {
+		t.Errorf("%v: %s", err, text)
+	}
+	const gate = "prediction-agreement.negative-flips"
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{a, b, "--fail-if", gate + " > 0.01"}, 0, ""},
+		{[]string{a, b, "--fail-if", gate + " < 0.5"}, 1, "scores, the worst 0"},
+		{[]string{a, b, "--fail-if", "prediction-agreement.flips > 0.01"}, 1, "available: prediction-agreement.disagreement"},
+		{[]string{a, without, "--fail-if", gate + " > 0.01"}, 1, "set samples: true"},
+		{[]string{a, without, "--flips"}, 1, "set samples: true"},
+		{[]string{a, without}, 0, ""},
+	} {
+		code, message := call(t, append([]string{"diff"}, c.args...)...)
+		if code != c.code || !strings.Contains(message, c.want) {
+			t.Errorf("%q: exit %d, %q; want %d, %q", c.args[1:], code, message, c.code, c.want)
+		}
+	}
+}
