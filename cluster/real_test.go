@@ -172,19 +172,25 @@ func (b *bench) outOfMemory(t *testing.T) {
 	b.sameScores(t, run)
 }
 
-// A task that is delayed beyond its time limit saves when it is warned, queues itself again and
-// resumes. Meanwhile the other task is cancelled and resumed by a retry.
-func (b *bench) outOfTime(t *testing.T) {
-	run := filepath.Join(b.dir, "time")
-	b.write(t, "slow.yaml", "warning: 55s\ncpus-per-task: 1\nsave-every: 100ms\nmemory: 400MiB\ntime: 1m\nthrottle: 1\n")
-	b.submit(t, "study.yaml", run, "--profile", filepath.Join(b.dir, "slow.yaml"), "--tasks", "2")
-	var held cluster.TaskState
+// stopAfterSave waits until the first task of a run has saved a state, stops its process by SIGSTOP,
+// and returns the task's file.
+func stopAfterSave(t *testing.T, run string) (held cluster.TaskState) {
 	waitUntil(t, "a task to save something", func() bool {
 		saved, _ := filepath.Glob(filepath.Join(run, "states", "*.bin"))
 		var ok bool
 		held, ok = readTaskFile(run, 1)
 		return ok && len(saved) > 0 && syscall.Kill(held.PID, syscall.SIGSTOP) == nil
 	})
+	return held
+}
+
+// A task that is delayed beyond its time limit saves when it is warned, queues itself again and
+// resumes. Meanwhile the other task is cancelled and resumed by a retry.
+func (b *bench) outOfTime(t *testing.T) {
+	run := filepath.Join(b.dir, "time")
+	b.write(t, "slow.yaml", "warning: 55s\ncpus-per-task: 1\nsave-every: 100ms\nmemory: 400MiB\ntime: 1m\nthrottle: 1\n")
+	b.submit(t, "study.yaml", run, "--profile", filepath.Join(b.dir, "slow.yaml"), "--tasks", "2")
+	held := stopAfterSave(t, run)
 	waitUntil(t, "the warning", func() bool { return pendingTERM(held.PID) })
 	if err := syscall.Kill(held.PID, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
@@ -234,13 +240,7 @@ func (b *bench) mergeCancelled(t *testing.T) {
 func (b *bench) controllerAndMergeKilled(t *testing.T) {
 	run := filepath.Join(b.dir, "killed merge")
 	s := b.submit(t, "study.yaml", run, "--tasks", "2", "--calibrate", "0s")
-	var held cluster.TaskState
-	waitUntil(t, "a task to save something", func() bool {
-		saved, _ := filepath.Glob(filepath.Join(run, "states", "*.bin"))
-		var ok bool
-		held, ok = readTaskFile(run, 1)
-		return ok && len(saved) > 0 && syscall.Kill(held.PID, syscall.SIGSTOP) == nil
-	})
+	held := stopAfterSave(t, run)
 	time.Sleep(7 * time.Second) // the controller saves its jobs at least every five
 	b.slurm.KillController()
 	if err := syscall.Kill(held.PID, syscall.SIGCONT); err != nil {

@@ -1,7 +1,7 @@
 // Command noether measures what each layer of a neural network keeps, moves or throws away when its
 // input is transformed.
 //
-//	noether demo                        a first look: two small models, one rotation-invariant by construction
+//	noether demo                        compares three small trained networks that come with the program
 //	noether init MODEL DATA > study.yaml
 //	noether run study.yaml -o runs/one  scores.csv, scores.parquet, report.html
 //

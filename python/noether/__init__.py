@@ -33,7 +33,7 @@ def load(folder: str | os.PathLike[str]) -> Run:
 
 
 def demo(folder: str | os.PathLike[str] = "runs/demo") -> Run:
-    """Measure two small models, one of them rotation-invariant by construction."""
+    """Measure three small trained networks, which come with the program, and return the run."""
     call(["demo", f"--out={os.fspath(folder)}", "--json"])
     return Run(folder)
 
