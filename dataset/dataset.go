@@ -9,6 +9,8 @@
 //	OpenCIFAR10, OpenCIFAR100  the binary version
 //	OpenIDX                    MNIST and data sets in its format, also compressed by gzip
 //	OpenArrays                 npy and npz arrays
+//	OpenShards                 images in the tar shards of a WebDataset
+//	OpenParquet                encoded images in Parquet files, as Hugging Face datasets stores them
 //	OpenShapes, OpenGratings   synthetic images with known factors
 //	OpenTones                  synthetic audio with known factors
 //	OpenAudio                  WAV and FLAC files, labelled by folder, file name or CSV file; LibriSpeech

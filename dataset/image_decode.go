@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"image"
@@ -52,6 +53,33 @@ func withImage(ctx context.Context, path string, use func(image.Image) error) er
 	return use(img)
 }
 
+// withEncoded decodes an image in memory and calls use. Until use returns, the image counts in
+// decoding.
+func withEncoded(ctx context.Context, data []byte, use func(image.Image) error) error {
+	pixels := declaredPixels(bytes.NewReader(data))
+	if err := decoding.Acquire(ctx, pixels); err != nil {
+		return err
+	}
+	defer decoding.Release(pixels)
+	img, err := decodeImage(data)
+	if err != nil {
+		return err
+	}
+	return use(img)
+}
+
+// asBadSample returns the error of reading one sample as a *BadSample, or the context's error once it
+// is done.
+func asBadSample(ctx context.Context, name string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return &BadSample{Name: name, Err: cmp.Or(withoutPath(err), err)}
+	}
+	return nil
+}
+
 // countPixels returns the pixels that the header of an image file declares, at most maxPixels; 0 for
 // a file that is not an image.
 func countPixels(path string) (int64, error) {
@@ -60,11 +88,17 @@ func countPixels(path string) (int64, error) {
 		return 0, err
 	}
 	defer f.Close()
-	c, _, err := image.DecodeConfig(f)
+	return declaredPixels(f), nil
+}
+
+// declaredPixels returns the pixels that the header of an image declares, at most maxPixels; 0 if it
+// is not an image.
+func declaredPixels(r io.Reader) int64 {
+	c, _, err := image.DecodeConfig(r)
 	if err != nil || c.Width <= 0 || c.Height <= 0 {
-		return 0, nil // reading the image returns the error
+		return 0 // reading the image returns the error
 	}
-	return int64(min(c.Width, maxPixels/c.Height)) * int64(c.Height), nil
+	return int64(min(c.Width, maxPixels/c.Height)) * int64(c.Height)
 }
 
 // readImage decodes an image file.

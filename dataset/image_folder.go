@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"image"
@@ -85,11 +84,5 @@ func (f *Folder) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 		s.Input, err = frame.Image(img)
 		return err
 	})
-	if ctx.Err() != nil {
-		return Sample{}, ctx.Err()
-	}
-	if err != nil {
-		return s, &BadSample{Name: s.Name, Err: cmp.Or(withoutPath(err), err)}
-	}
-	return s, nil
+	return s, asBadSample(ctx, s.Name, err)
 }

@@ -1,6 +1,9 @@
 package dataset
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -62,6 +65,45 @@ func TestImageNetSamples(t *testing.T) {
 		}
 		if !slices.Equal(s.Input.Shape, []int{3, 224, 224}) || s.Input.FirstNonFinite() >= 0 {
 			t.Errorf("%s: shape %v", s.Name, s.Input.Shape)
+		}
+	}
+}
+
+// The same photographs in a folder, in tar shards and in Parquet are the same samples.
+func TestFormsOfPhotographsAgree(t *testing.T) {
+	t.Parallel()
+	dir := testdata.Path(t, "imagenet-samples")
+	folder, err := OpenFolder(t.Context(), FolderOptions{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 6
+	var shards []string
+	var rows []huggingFaceRow
+	for i := range n {
+		s := folder.Describe(i)
+		data, err := os.ReadFile(filepath.Join(dir, s.Name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		shards = append(shards, shard(t, fmt.Sprintf("%d.tar", i), member{s.Name, data}, member{strings.TrimSuffix(s.Name, ".JPEG") + ".cls", fmt.Append(nil, s.Label)}))
+		label := int64(s.Label)
+		row := huggingFaceRow{Label: &label}
+		row.Image.Bytes = data
+		rows = append(rows, row)
+	}
+	sources := []Source{openShards(t, ShardsOptions{Paths: shards}), openParquet(t, ParquetOptions{Paths: []string{parquetOf(t, rows, 4)}})}
+	frame := Frame{Channels: 3, Height: 224, Width: 224, Resize: 256}
+	for i := range n {
+		want, err := folder.At(t.Context(), i, frame)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, src := range sources {
+			got, err := src.At(t.Context(), i, frame)
+			if err != nil || got.Label != want.Label || !slices.Equal(got.Input.Data, want.Input.Data) {
+				t.Errorf("%T: image %d differs from the file's (label %d and %d, %v)", src, i, got.Label, want.Label, err)
+			}
 		}
 	}
 }

@@ -16,6 +16,8 @@ type Data struct {
 	Libri    *libriKeys    `key:"librispeech" doc:"LibriSpeech as it is published: SPEAKER/CHAPTER/*.flac with transcripts, from which comes words-per-second"`
 	Images   *imagesKeys   `key:"images" doc:"a folder of images, or an archive of one, with a class a folder, synset names, or a CSV of labels"`
 	Arrays   *arraysKeys   `key:"arrays" doc:"npy or npz: N x C x H x W or N x H x W x C"`
+	Shards   *shardsKeys   `key:"webdataset" doc:"tar shards of a WebDataset: files, ranges such as val-{000..049}.tar, patterns, URLs, or a folder of them"`
+	Parquet  *parquetKeys  `key:"parquet" doc:"Parquet files with a column of encoded images, as Hugging Face datasets stores them"`
 	Pairs    *pairsKeys    `key:"pairs" doc:"ready-made pairs, which stand in for a transformation"`
 	Join     *joinKeys     `key:"join" doc:"several entries of data, one behind the other, each under a name of its own: {train: {...}, test: {...}}; the factor part tells them apart"`
 	Shapes   *shapesKeys   `key:"shapes" doc:"synthetic figures whose factors are known"`
@@ -157,6 +159,19 @@ type arraysKeys struct {
 	LabelKey string  `key:"label-key" doc:"name of the labels in an npz"`
 	Layout   string  `key:"layout" enum:"NCHW|NHWC|NHW" doc:"found out by the number of channels where not given"`
 	Max      float64 `key:"max" min:"0" doc:"the value that stands for white; 255 for uint8, else 1"`
+}
+
+type shardsKeys struct {
+	Shards []Path `key:"shards,required" short:"true" doc:"tar files in order, ranges of them such as val-{000..049}.tar, patterns such as val-*.tar, URLs, or a folder"`
+	Image  string `key:"image" doc:"extension of the image of a sample, such as left.jpg; the only one with an image's extension where not given"`
+	Label  string `key:"label" doc:"extension of the member that holds the label, or json.KEY for a field of the member json; cls where not given"`
+	Names  *Path  `key:"names" doc:"text file with the name of a class in each line"`
+}
+
+type parquetKeys struct {
+	Files []Path `key:"files,required" short:"true" doc:"files in order, ranges such as test-{00000..00013}-of-00014.parquet, patterns such as test-*.parquet, URLs, or a folder"`
+	Image string `key:"image" doc:"column of the encoded images; the only one that can hold them where not given"`
+	Label string `key:"label" doc:"column of the labels; label, fine_label or the only ClassLabel where not given"`
 }
 
 type pairsKeys struct {

@@ -11,7 +11,7 @@ import (
 )
 
 // OpenPath opens the data at a path. It tells the kind from names and sizes: a folder of images or
-// audio, CIFAR-10 or -100, IDX files such as MNIST, npy or npz.
+// audio, CIFAR-10 or -100, IDX files such as MNIST, npy or npz, tar shards, Parquet.
 func OpenPath(ctx context.Context, path string) (dataset.Source, error) {
 	kind, err := guessKind(path)
 	if err != nil {
@@ -26,6 +26,16 @@ func OpenPath(ctx context.Context, path string) (dataset.Source, error) {
 		return asSource(dataset.OpenIDX(ctx, dataset.IDXOptions{Images: path}))
 	case "sound":
 		return asSource(dataset.OpenAudio(ctx, dataset.AudioOptions{Dir: path}))
+	case "webdataset", "parquet":
+		extension := map[string]string{"webdataset": ".tar", "parquet": ".parquet"}[kind]
+		files, err := (&Study{}).findFiles(ctx, Path{text: path}, extension)
+		if err != nil {
+			return nil, err
+		}
+		if kind == "parquet" {
+			return asSource(dataset.OpenParquet(ctx, dataset.ParquetOptions{Paths: files}))
+		}
+		return asSource(dataset.OpenShards(ctx, dataset.ShardsOptions{Paths: files}))
 	case "arrays":
 		return asSource(dataset.OpenArrays(ctx, dataset.ArraysOptions{Images: path}))
 	}

@@ -121,6 +121,28 @@ func (k *arraysKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source
 	return asSource(dataset.OpenArrays(ctx, dataset.ArraysOptions{Images: paths[0], ImagesKey: k.Key, Labels: paths[1], LabelsKey: k.LabelKey, Layout: k.Layout, Max: k.Max}))
 }
 
+func (k *shardsKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
+	paths, err := s.findSeries(ctx, d, k.Shards, ".tar")
+	if err != nil {
+		return nil, err
+	}
+	o := dataset.ShardsOptions{Paths: paths, Image: k.Image, Label: k.Label}
+	if k.Names != nil {
+		if o.Names, err = s.localPath(ctx, *k.Names, ""); err != nil {
+			return nil, err
+		}
+	}
+	return asSource(dataset.OpenShards(ctx, o))
+}
+
+func (k *parquetKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
+	paths, err := s.findSeries(ctx, d, k.Files, ".parquet")
+	if err != nil {
+		return nil, err
+	}
+	return asSource(dataset.OpenParquet(ctx, dataset.ParquetOptions{Paths: paths, Image: k.Image, Label: k.Label}))
+}
+
 // open opens two folders, or two files of arrays.
 func (k *pairsKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
 	paths, err := s.findAll(ctx, d, []Path{k.Clean, k.Moved})

@@ -153,6 +153,12 @@ func guessKind(path string) (string, error) {
 		if m, _ := filepath.Glob(filepath.Join(path, "*idx3*")); len(m) > 0 {
 			return "idx", nil
 		}
+		if m, _ := filepath.Glob(filepath.Join(escapePattern(path), "*.parquet")); len(m) > 0 {
+			return "parquet", nil
+		}
+		if m, _ := filepath.Glob(filepath.Join(escapePattern(path), "*.tar")); len(m) > 0 {
+			return "webdataset", nil
+		}
 		if RateOf(path) > 0 {
 			return "sound", nil
 		}
@@ -161,6 +167,12 @@ func guessKind(path string) (string, error) {
 	switch {
 	case strings.HasSuffix(name, ".npy") || strings.HasSuffix(name, ".npz"):
 		return "arrays", nil
+	case strings.HasSuffix(name, ".parquet"):
+		return "parquet", nil
+	case strings.HasSuffix(name, ".tar"):
+		return "webdataset", nil
+	case strings.HasSuffix(name, ".h5") || strings.HasSuffix(name, ".hdf5") || strings.HasSuffix(name, ".mat"):
+		return "", fmt.Errorf("%s is an HDF5 file, which is not read: save its arrays by numpy.save or numpy.savez, and give the .npy or .npz file", path)
 	case strings.Contains(name, "idx3") || strings.HasSuffix(name, ".gz"):
 		return "idx", nil
 	case strings.HasSuffix(name, ".bin") && info.Size()%3073 == 0:
@@ -168,7 +180,7 @@ func guessKind(path string) (string, error) {
 	case strings.HasSuffix(name, ".bin") && info.Size()%3074 == 0:
 		return "cifar100", nil
 	}
-	return "", fmt.Errorf("%s is not a known kind of data: a folder of images or audio, CIFAR (.bin), IDX (idx3-ubyte, .gz), .npy or .npz", path)
+	return "", fmt.Errorf("%s is not a known kind of data: a folder of images or audio, CIFAR (.bin), IDX (idx3-ubyte, .gz), .npy or .npz, WebDataset shards (.tar), or Parquet files", path)
 }
 
 const studyTemplate = `# A study: these models, on these data, under these transformations, by these measures.

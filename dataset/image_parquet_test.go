@@ -1,0 +1,218 @@
+package dataset
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// A huggingFaceRow is a row of an image data set of Hugging Face.
+type huggingFaceRow struct {
+	Image struct {
+		Bytes []byte  `parquet:"bytes,optional"`
+		Path  *string `parquet:"path,optional"`
+	} `parquet:"image,optional"`
+	Label  *int64  `parquet:"label,optional"` // a pointer: an optional 0 is written as null
+	Angle  float64 `parquet:"angle"`
+	Gap    float64 `parquet:"gap"`
+	Camera string  `parquet:"camera"`
+}
+
+const classMetadata = `{"info": {"features": {"image": {"_type": "Image"}, "label": {"names": ["cat", "dog", "owl"], "_type": "ClassLabel"}, "tags": [{"dtype": "string"}]}}}`
+
+// rowsOf returns rows whose images have one pixel of the values from first on.
+func rowsOf(t testing.TB, first, n int) []huggingFaceRow {
+	var rows []huggingFaceRow
+	for i := first; i < first+n; i++ {
+		label := int64(i % 3)
+		r := huggingFaceRow{Label: &label, Angle: float64(i) / 2, Camera: "a"}
+		r.Image.Bytes = dot(t, uint8(i))
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// parquetOf writes rows into a file with small pages, and the given number of rows in a row group.
+func parquetOf[T any](t testing.TB, rows []T, group int, options ...parquet.WriterOption) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[T](&b, append(options, parquet.PageBufferSize(400), parquet.Compression(&parquet.Snappy))...)
+	for part := range slices.Chunk(rows, group) {
+		if _, err := w.Write(part); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "test.parquet")
+	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func openParquet(t testing.TB, o ParquetOptions) *Parquet {
+	t.Helper()
+	p, err := OpenParquet(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+func TestParquetOfHuggingFace(t *testing.T) {
+	t.Parallel()
+	named := parquet.KeyValueMetadata("huggingface", classMetadata)
+	files := []string{parquetOf(t, rowsOf(t, 0, 70), 30, named), parquetOf(t, rowsOf(t, 70, 50), 50, named)}
+	p := openParquet(t, ParquetOptions{Paths: files})
+	if p.Len() != 120 || !slices.Equal(p.Classes(), []string{"cat", "dog", "owl"}) || !slices.Equal(p.Factors(), []string{"angle", "gap"}) {
+		t.Fatalf("%d samples, classes %q, factors %q", p.Len(), p.Classes(), p.Factors())
+	}
+	check := func(i int) error {
+		s, err := p.At(t.Context(), i, Frame{})
+		if err != nil {
+			return err
+		}
+		row := i
+		if i >= 70 {
+			row -= 70
+		}
+		if s.Input.Data[0] != float32(i)/255 || s.Label != i%3 || s.Factors["angle"] != float64(i)/2 || s.Index != i || s.Name != fmt.Sprintf("test.parquet#%d", row) {
+			return fmt.Errorf("sample %d is %+v", i, s)
+		}
+		return nil
+	}
+	for i := range p.Len() { // in order, backwards, and by several goroutines
+		if err := errors.Join(check(i), check(p.Len()-1-i), check(i*37%120)); err != nil {
+			t.Error(err)
+		}
+	}
+	var wait sync.WaitGroup
+	for worker := range 4 {
+		wait.Go(func() {
+			for i := worker; i < p.Len(); i += 4 {
+				if err := check(i); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+}
+
+func TestParquetLabels(t *testing.T) {
+	t.Parallel()
+	type text struct {
+		Img   []byte `parquet:"img"`
+		Breed string `parquet:"breed"`
+	}
+	rows := []text{{dot(t, 1), "pug"}, {dot(t, 2), "akita"}, {dot(t, 3), "pug"}}
+	path := parquetOf(t, rows, 3)
+	p := openParquet(t, ParquetOptions{Paths: []string{path}})
+	if p.Classes() != nil || p.Describe(0).Label != NoLabel {
+		t.Errorf("without a label column: classes %q, label %d", p.Classes(), p.Describe(0).Label)
+	}
+	p = openParquet(t, ParquetOptions{Paths: []string{path}, Label: "breed"})
+	if got, want := listing(t, p), []string{"test.parquet#0 pug", "test.parquet#1 akita", "test.parquet#2 pug"}; !slices.Equal(got, want) {
+		t.Errorf("labels as text: %q, want %q", got, want)
+	}
+}
+
+func TestParquetThatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	type numbers struct {
+		Image int64 `parquet:"image"`
+		Label int64 `parquet:"label"`
+	}
+	type two struct {
+		Left  []byte  `parquet:"left"`
+		Right []byte  `parquet:"right"`
+		Label float64 `parquet:"label"`
+	}
+	whole, err := os.ReadFile(parquetOf(t, rowsOf(t, 0, 9), 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := filepath.Join(t.TempDir(), "cut.parquet")
+	if err := os.WriteFile(cut, whole[:len(whole)/2], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	pair := []two{{dot(t, 1), dot(t, 2), 1}}
+	cases := []struct {
+		name string
+		o    ParquetOptions
+		want string
+	}{
+		{"no images", ParquetOptions{Paths: []string{parquetOf(t, []numbers{{1, 2}}, 1)}}, "no column holds encoded images: the columns are image, label"},
+		{"another type", ParquetOptions{Paths: []string{parquetOf(t, []numbers{{1, 2}}, 1)}, Image: "image"}, "not encoded images"},
+		{"no such column", ParquetOptions{Paths: []string{parquetOf(t, rowsOf(t, 0, 3), 3)}, Image: "picture"}, `no column "picture"`},
+		{"two images", ParquetOptions{Paths: []string{parquetOf(t, pair, 1)}}, "set image to one of them"},
+		{"labels are fractions", ParquetOptions{Paths: []string{parquetOf(t, pair, 1)}, Image: "left"}, "labels are whole numbers or text"},
+		{"no such labels", ParquetOptions{Paths: []string{parquetOf(t, rowsOf(t, 0, 3), 3)}, Label: "kind"}, `no column "kind" of labels`},
+		{"other columns", ParquetOptions{Paths: []string{parquetOf(t, rowsOf(t, 0, 3), 3), parquetOf(t, pair, 1)}, Image: "image"}, "no column"},
+		{"no rows", ParquetOptions{Paths: []string{parquetOf(t, rowsOf(t, 0, 0), 3)}}, "no rows"},
+		{"truncated", ParquetOptions{Paths: []string{cut}}, "not a whole Parquet file"},
+		{"missing", ParquetOptions{Paths: []string{filepath.Join(t.TempDir(), "none.parquet")}}, "no such file"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p, err := OpenParquet(t.Context(), c.o)
+			if err == nil {
+				p.Close()
+			}
+			wantErrorContaining(t, err, c.want)
+		})
+	}
+}
+
+func TestParquetRowWithoutAnImage(t *testing.T) {
+	t.Parallel()
+	rows := rowsOf(t, 0, 5)
+	rows[2].Image.Bytes = nil
+	p := openParquet(t, ParquetOptions{Paths: []string{parquetOf(t, rows, 5)}})
+	_, err := p.At(t.Context(), 2, Frame{})
+	if bad := (*BadSample)(nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), "test.parquet#2: the row has no image") {
+		t.Errorf("a row without an image: %v", err)
+	}
+	if _, err := p.At(t.Context(), 3, Frame{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func FuzzParquet(f *testing.F) {
+	whole, err := os.ReadFile(parquetOf(f, rowsOf(f, 0, 3), 2, parquet.KeyValueMetadata("huggingface", classMetadata)))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(whole)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(t.TempDir(), "x.parquet")
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		p, err := OpenParquet(t.Context(), ParquetOptions{Paths: []string{path}})
+		if err != nil {
+			return
+		}
+		defer p.Close()
+		for i := range p.Len() {
+			if _, err := p.At(t.Context(), i, Frame{}); err != nil && !errors.As(err, new(*BadSample)) {
+				t.Errorf("sample %d: %v", i, err)
+			}
+		}
+	})
+}

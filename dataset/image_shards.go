@@ -1,0 +1,384 @@
+package dataset
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// ShardsOptions are the options of OpenShards.
+type ShardsOptions struct {
+	Paths []string // tar files, in order
+	Image string   // extension of the member that is the image, such as "left.jpg"; "": the only one with an image's extension
+	// Label is the extension of the member that holds the label as text, such as "cls", or
+	// "json.KEY" for a field of the member with extension json. "": cls, where there is one.
+	Label string
+	Names string // text file with the name of class i in line i + 1; "": the labels themselves
+}
+
+// Shards is a source over the tar shards of a WebDataset.
+type Shards struct {
+	paths       []string
+	samples     []shardSample
+	classes     []string
+	notes       []string
+	fingerprint string
+}
+
+// A shardSample is the image of one sample: a part of a shard.
+type shardSample struct {
+	shard        int // index of the path
+	name         string
+	offset, size int64
+	label        int
+}
+
+// OpenShards opens images in tar files as WebDataset stores them: consecutive members whose paths
+// are equal up to the first dot of the file name are one sample, and the rest of the name says what
+// a member is, such as jpg or cls. Members without an image are left out, with a note.
+//
+// Labels that are all whole numbers are indices of the classes. Otherwise the classes are the sorted
+// labels. Only headers and labels are read when the shards are opened, so that the images are read
+// once, in any order. A compressed shard, a truncated one, and one that has a name twice are errors.
+//
+// The fingerprint hashes the names, sizes and labels of all images, and the first and last 64 KiB of
+// up to 10,000 of them, evenly spaced.
+func OpenShards(ctx context.Context, o ShardsOptions) (*Shards, error) {
+	s := &Shards{paths: o.Paths}
+	var labels []string
+	without := 0
+	for i, p := range o.Paths {
+		r := shardReader{index: i, name: filepath.Base(p), image: strings.ToLower(o.Image), label: strings.ToLower(o.Label), seen: map[string]bool{}}
+		if key, ok := strings.CutPrefix(o.Label, "json."); ok {
+			r.label, r.field = "json", key
+		}
+		if err := r.read(ctx, p); err != nil {
+			return nil, fmt.Errorf("opening shard %s: %w", p, err)
+		}
+		s.samples = append(s.samples, r.samples...)
+		labels = append(labels, r.labels...)
+		without += r.without
+	}
+	if len(s.samples) == 0 {
+		return nil, fmt.Errorf("opening shards: no images (%s) in %s", strings.Join(imageExtensions, ", "), strings.Join(o.Paths, ", "))
+	}
+	if without > 0 {
+		s.notes = append(s.notes, fmt.Sprintf("left out %d samples of the shards that have no image", without))
+	}
+	if err := s.setLabels(labels, o); err != nil {
+		return nil, err
+	}
+	d := newDigest("shards")
+	if err := s.hash(ctx, d); err != nil {
+		return nil, fmt.Errorf("opening shards: %w", err)
+	}
+	s.fingerprint = d.String()
+	return s, nil
+}
+
+// setLabels sets the labels of the samples and the names of the classes.
+func (s *Shards) setLabels(texts []string, o ShardsOptions) error {
+	missing := 0
+	for _, text := range texts {
+		if text == "" {
+			missing++
+		}
+	}
+	if missing == len(texts) {
+		if o.Label != "" {
+			return fmt.Errorf("opening shards: no sample has a label in %q", o.Label)
+		}
+		for i := range s.samples {
+			s.samples[i].label = NoLabel
+		}
+		return nil
+	}
+	if missing > 0 {
+		s.notes = append(s.notes, fmt.Sprintf("%d of %d images have no label", missing, len(texts)))
+	}
+	labels, classes := labelsOf(texts)
+	for i := range s.samples {
+		s.samples[i].label = labels[i]
+	}
+	s.classes = classes
+	if o.Names == "" {
+		return nil
+	}
+	names, err := readLines(o.Names)
+	if err != nil {
+		return err
+	}
+	if len(names) < len(classes) {
+		return fmt.Errorf("%s names %d classes, and the labels go up to %d", o.Names, len(names), len(classes)-1)
+	}
+	s.classes = names
+	return nil
+}
+
+// readLines returns the lines of a short text file, without empty ones at its end.
+func readLines(file string) ([]string, error) {
+	const most = 16 << 20
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > most {
+		return nil, fmt.Errorf("%s has more than %d bytes: a list of class names is expected", file, most)
+	}
+	lines := strings.Split(strings.TrimRight(string(text), "\r\n"), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return lines, nil
+}
+
+// A shardReader collects the samples of one shard.
+type shardReader struct {
+	index               int
+	name                string
+	image, label, field string
+
+	samples []shardSample
+	labels  []string // of samples; "": none
+	without int      // samples without an image
+	seen    map[string]bool
+	group   shardGroup
+}
+
+// A shardGroup is the members of one sample.
+type shardGroup struct {
+	key    string
+	kinds  []string // extensions
+	images []shardSample
+	label  string
+}
+
+func (r *shardReader) read(ctx context.Context, file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	var magic [2]byte
+	if n, _ := f.ReadAt(magic[:], 0); n == 2 && string(magic[:]) == "\x1f\x8b" {
+		return errors.New("the shard is compressed, so samples cannot be read in any order: decompress it (gunzip)")
+	}
+	t := tar.NewReader(f)
+	end := int64(0) // of the members read, without the end mark
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		h, err := t.Next()
+		at, seekErr := f.Seek(0, io.SeekCurrent)
+		switch {
+		case errors.Is(err, io.EOF) && seekErr == nil:
+			if at <= end { // two blocks of zeros end a tar
+				return errors.New("the shard has no end mark, so samples may be missing: is it truncated?")
+			}
+			return r.finish()
+		case err != nil || seekErr != nil:
+			return fmt.Errorf("the shard is damaged: %w", errors.Join(err, seekErr))
+		case h.Size > info.Size()-at:
+			return fmt.Errorf("%s has %d bytes, and %d are left in the shard: is it truncated?", h.Name, h.Size, info.Size()-at)
+		}
+		end = at + (h.Size+511)/512*512
+		if h.Typeflag != tar.TypeReg {
+			continue
+		}
+		if slices.ContainsFunc(sparseRecords, func(key string) bool { return h.PAXRecords[key] != "" }) {
+			return fmt.Errorf("%s is stored as a sparse file, which is not supported", h.Name)
+		}
+		if err := r.add(t, h, at); err != nil {
+			return err
+		}
+	}
+}
+
+// sparseRecords are the PAX records of which one is set for a sparse file.
+var sparseRecords = []string{"GNU.sparse.major", "GNU.sparse.map", "GNU.sparse.numblocks"}
+
+// add adds one member at an offset of the shard.
+func (r *shardReader) add(t io.Reader, h *tar.Header, offset int64) error {
+	dir, base := path.Split(path.Clean(h.Name))
+	stem, kind, found := strings.Cut(base, ".")
+	if !found || stem == "" {
+		return nil
+	}
+	kind = strings.ToLower(kind)
+	if key := dir + stem; key != r.group.key {
+		if err := r.finish(); err != nil {
+			return err
+		}
+		if r.seen[key] {
+			return fmt.Errorf("the members of %s are not consecutive, or it is there twice", key)
+		}
+		r.seen[key] = true
+		r.group = shardGroup{key: key}
+	}
+	if slices.Contains(r.group.kinds, kind) {
+		return fmt.Errorf("%s is there twice", h.Name)
+	}
+	r.group.kinds = append(r.group.kinds, kind)
+	if r.image == kind || r.image == "" && slices.Contains(imageExtensions, path.Ext("."+kind)) {
+		r.group.images = append(r.group.images, shardSample{shard: r.index, name: r.name + "/" + path.Clean(h.Name), offset: offset, size: h.Size})
+	}
+	if kind == r.label || r.label == "" && kind == "cls" {
+		text, err := r.readLabel(t, h)
+		if err != nil {
+			return err
+		}
+		r.group.label = text
+	}
+	return nil
+}
+
+// readLabel reads a label from a member: its text, or a field of its JSON.
+func (r *shardReader) readLabel(t io.Reader, h *tar.Header) (string, error) {
+	const most = 1 << 20
+	if h.Size > most {
+		return "", fmt.Errorf("%s has %d bytes: a label is expected", h.Name, h.Size)
+	}
+	text, err := io.ReadAll(t)
+	if err != nil {
+		return "", fmt.Errorf("the shard is damaged: %s: %w", h.Name, err)
+	}
+	if r.field == "" {
+		return strings.TrimSpace(string(text)), nil
+	}
+	fields := map[string]any{}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&fields); err != nil {
+		return "", fmt.Errorf("%s: %w", h.Name, err)
+	}
+	switch v := fields[r.field].(type) {
+	case nil:
+		return "", nil
+	case string:
+		return v, nil
+	case json.Number:
+		return v.String(), nil
+	}
+	return "", fmt.Errorf("%s: %q is neither a number nor text", h.Name, r.field)
+}
+
+// finish adds the sample of the group, if it has an image.
+func (r *shardReader) finish() error {
+	g := r.group
+	r.group = shardGroup{}
+	switch {
+	case g.key == "":
+	case len(g.images) == 0:
+		r.without++
+	case len(g.images) > 1:
+		return fmt.Errorf("%s has several images (%s): set image to one of these extensions", g.key, strings.Join(g.kinds, ", "))
+	default:
+		r.samples = append(r.samples, g.images[0])
+		r.labels = append(r.labels, g.label)
+	}
+	return nil
+}
+
+// hash adds the samples and the ends of up to 10,000 images to a digest.
+func (s *Shards) hash(ctx context.Context, d digest) error {
+	for _, c := range s.classes {
+		d.add(c)
+	}
+	for _, p := range s.samples {
+		d.add(path.Base(p.name), p.size, p.label)
+	}
+	n := min(len(s.samples), fingerprinted)
+	var open *os.File
+	defer func() {
+		if open != nil {
+			open.Close()
+		}
+	}()
+	for i := range n {
+		p := s.samples[i*len(s.samples)/n]
+		if open == nil || open.Name() != s.paths[p.shard] {
+			if open != nil {
+				open.Close()
+			}
+			var err error
+			if open, err = os.Open(s.paths[p.shard]); err != nil {
+				return err
+			}
+		}
+		if err := d.addBlocks(ctx, io.NewSectionReader(open, p.offset, p.size), p.size, 2); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Len returns the number of images.
+func (s *Shards) Len() int { return len(s.samples) }
+
+// Classes returns the names of the labels; nil if there are none.
+func (s *Shards) Classes() []string { return s.classes }
+
+// Factors returns nil.
+func (s *Shards) Factors() []string { return nil }
+
+// Fingerprint returns the fingerprint that OpenShards describes.
+func (s *Shards) Fingerprint() string { return s.fingerprint }
+
+// Notes returns notes on what was left out and on missing labels.
+func (s *Shards) Notes() []string { return s.notes }
+
+// Describe returns image i without its pixels. Its name is that of the shard and of the member.
+func (s *Shards) Describe(i int) Sample {
+	return Sample{Index: i, Name: s.samples[i].name, Label: s.samples[i].label}
+}
+
+// At decodes image i. If it cannot be read, the error is a *BadSample.
+func (s *Shards) At(ctx context.Context, i int, frame Frame) (Sample, error) {
+	if err := checkAccess(ctx, "shards", i, len(s.samples)); err != nil {
+		return Sample{}, err
+	}
+	sample, at := s.Describe(i), s.samples[i]
+	data, err := readPart(s.paths[at.shard], at.offset, at.size)
+	if err == nil {
+		err = withEncoded(ctx, data, func(img image.Image) (err error) {
+			sample.Input, err = frame.Image(img)
+			return err
+		})
+	}
+	return sample, asBadSample(ctx, sample.Name, err)
+}
+
+// readPart reads a part of a file.
+func readPart(file string, offset, size int64) ([]byte, error) {
+	if size > maxFile {
+		return nil, fmt.Errorf("the image has %d bytes; the limit is %d MiB", size, maxFile>>20)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data := make([]byte, size)
+	_, err = f.ReadAt(data, offset)
+	return data, err
+}

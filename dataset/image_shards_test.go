@@ -1,0 +1,211 @@
+package dataset
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A member is a file in a shard.
+type member struct {
+	name string
+	data []byte
+}
+
+// shard writes a tar of members into a new folder.
+func shard(t testing.TB, name string, members ...member) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, shardBytes(t, members...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func shardBytes(t testing.TB, members ...member) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, m := range members {
+		if err := w.WriteHeader(&tar.Header{Name: m.name, Size: int64(len(m.data)), Mode: 0o644}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(m.data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func openShards(t testing.TB, o ShardsOptions) *Shards {
+	t.Helper()
+	s, err := OpenShards(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestShardsAsWebDatasetWritesThem(t *testing.T) {
+	t.Parallel()
+	one := shard(t, "val-0.tar",
+		member{"0001.png", dot(t, 10)}, member{"0001.cls", []byte("2\n")}, member{"0001.json", []byte(`{"name": "cat", "n": 1}`)},
+		member{"sub/0001.PNG", dot(t, 20)}, member{"sub/0001.cls", []byte("0")}, member{"sub/0001.json", []byte(`{"name": "dog", "n": 7}`)},
+		member{"notes.txt", []byte("no image")})
+	two := shard(t, "val-1.tar", member{"0001.cls", []byte("1")}, member{"0001.json", []byte(`{"name": "cat"}`)}, member{"0001.png", dot(t, 30)})
+	s := openShards(t, ShardsOptions{Paths: []string{one, two}})
+	want := []string{"val-0.tar/0001.png 2", "val-0.tar/sub/0001.PNG 0", "val-1.tar/0001.png 1"}
+	if got := listing(t, s); !slices.Equal(got, want) {
+		t.Errorf("samples: %q, want %q", got, want)
+	}
+	for i, level := range []float32{10, 20, 30} {
+		sample, err := s.At(t.Context(), i, Frame{})
+		if err != nil || sample.Input.Data[0] != level/255 {
+			t.Errorf("pixel of image %d: %v, %v, want %v", i, sample.Input.Data, err, level/255)
+		}
+	}
+	if notes := s.Notes(); len(notes) != 1 || !strings.Contains(notes[0], "left out 1 samples") {
+		t.Errorf("notes: %q", notes)
+	}
+	byName := openShards(t, ShardsOptions{Paths: []string{one, two}, Label: "json.name"})
+	if got, want := listing(t, byName), []string{"val-0.tar/0001.png cat", "val-0.tar/sub/0001.PNG dog", "val-1.tar/0001.png cat"}; !slices.Equal(got, want) {
+		t.Errorf("labels in JSON: %q, want %q", got, want)
+	}
+	names := filepath.Join(t.TempDir(), "classnames.txt")
+	if err := os.WriteFile(names, []byte("tench\ngoldfish\nshark\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	named := openShards(t, ShardsOptions{Paths: []string{one, two}, Names: names})
+	if got := named.Classes(); !slices.Equal(got, []string{"tench", "goldfish", "shark"}) {
+		t.Errorf("classes: %q", got)
+	}
+}
+
+func TestShardsWithSeveralImages(t *testing.T) {
+	t.Parallel()
+	path := shard(t, "a.tar", member{"1.left.png", dot(t, 1)}, member{"1.right.png", dot(t, 2)})
+	_, err := OpenShards(t.Context(), ShardsOptions{Paths: []string{path}})
+	wantErrorContaining(t, err, "1 has several images (left.png, right.png): set image to one of these extensions")
+	s := openShards(t, ShardsOptions{Paths: []string{path}, Image: "right.png"})
+	if sample, err := s.At(t.Context(), 0, Frame{}); err != nil || sample.Input.Data[0] != 2.0/255 {
+		t.Errorf("the chosen image: %v, %v", sample.Input.Data, err)
+	}
+}
+
+func wantErrorContaining(t testing.TB, err error, text string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("error %v does not contain %q", err, text)
+	}
+}
+
+func TestDamagedShards(t *testing.T) {
+	t.Parallel()
+	whole := shardBytes(t, member{"1.png", dot(t, 1)}, member{"1.cls", []byte("1")})
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	z.Write(whole)
+	z.Close()
+	huge := bytes.Clone(whole)
+	copy(huge[124:136], "77777777777\x00") // the size of the first member, in octal
+	header := tar.Header{Name: "1.png", Size: 1 << 40}
+	var sparse bytes.Buffer
+	tar.NewWriter(&sparse).WriteHeader(&header)
+	cases := []struct {
+		name string
+		data []byte
+		want string
+	}{
+		{"no end mark", whole[:len(whole)-1024], "no end mark"},
+		{"cut in a member", whole[:600], "truncated"},
+		{"cut in a header", whole[:1100], "the shard is damaged"},
+		{"flipped size", huge, "the shard is damaged"},
+		{"size beyond the file", sparse.Bytes(), "is it truncated?"},
+		{"compressed", zipped.Bytes(), "decompress it"},
+		{"not a tar", bytes.Repeat([]byte("text "), 400), "the shard is damaged"},
+		{"empty", nil, "no end mark"},
+		{"no images", shardBytes(t, member{"1.txt", []byte("x")}), "no images"},
+		{"a name twice", shardBytes(t, member{"1.png", dot(t, 1)}, member{"1.png", dot(t, 1)}), "1.png is there twice"},
+		{"members apart", shardBytes(t, member{"1.png", dot(t, 1)}, member{"2.png", dot(t, 1)}, member{"1.cls", []byte("1")}), "the members of 1 are not consecutive"},
+		{"huge label", shardBytes(t, member{"1.png", dot(t, 1)}, member{"1.cls", make([]byte, 2<<20)}), "a label is expected"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "x.tar")
+			if err := os.WriteFile(path, c.data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			_, err := OpenShards(t.Context(), ShardsOptions{Paths: []string{path}})
+			wantErrorContaining(t, err, c.want)
+		})
+	}
+}
+
+func TestShardsWithoutLabels(t *testing.T) {
+	t.Parallel()
+	path := shard(t, "a.tar", member{"1.png", dot(t, 1)}, member{"2.png", dot(t, 2)}, member{"2.cls", []byte("3")})
+	s := openShards(t, ShardsOptions{Paths: []string{path}})
+	if a, b := s.Describe(0).Label, s.Describe(1).Label; a != NoLabel || b != 3 {
+		t.Errorf("labels: %d and %d, want none and 3", a, b)
+	}
+	if notes := s.Notes(); len(notes) != 1 || !strings.Contains(notes[0], "1 of 2 images have no label") {
+		t.Errorf("notes: %q", notes)
+	}
+	_, err := OpenShards(t.Context(), ShardsOptions{Paths: []string{path}, Label: "json.label"})
+	wantErrorContaining(t, err, `no sample has a label in "json.label"`)
+}
+
+func TestShardsWithADamagedImage(t *testing.T) {
+	t.Parallel()
+	s := openShards(t, ShardsOptions{Paths: []string{shard(t, "a.tar", member{"1.png", dot(t, 1)[:20]}, member{"2.png", dot(t, 2)})}})
+	_, err := s.At(t.Context(), 0, Frame{})
+	if bad := (*BadSample)(nil); !errors.As(err, &bad) || bad.Name != "a.tar/1.png" {
+		t.Errorf("reading a damaged image: %v", err)
+	}
+	if _, err := s.At(t.Context(), 1, Frame{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFingerprintOfShards(t *testing.T) {
+	t.Parallel()
+	a, b, c := member{"1.png", dot(t, 1)}, member{"2.png", dot(t, 2)}, member{"2.png", dot(t, 3)}
+	fingerprint := func(shards ...string) string { return openShards(t, ShardsOptions{Paths: shards}).Fingerprint() }
+	together := fingerprint(shard(t, "x.tar", a, b))
+	if apart := fingerprint(shard(t, "y.tar", a), shard(t, "z.tar", b)); apart != together {
+		t.Error("the fingerprint depends on how samples are divided over shards")
+	}
+	if other := fingerprint(shard(t, "x.tar", a, c)); other == together {
+		t.Error("another image has the same fingerprint")
+	}
+}
+
+func FuzzShards(f *testing.F) {
+	f.Add(shardBytes(f, member{"1.png", dot(f, 1)}, member{"1.cls", []byte("1")}, member{"1.json", []byte(`{"label": 1}`)}), "json.label")
+	f.Add(shardBytes(f, member{"a.b/1.left.png", dot(f, 1)}), "")
+	f.Fuzz(func(t *testing.T, data []byte, label string) {
+		path := filepath.Join(t.TempDir(), "x.tar")
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		s, err := OpenShards(t.Context(), ShardsOptions{Paths: []string{path}, Label: label})
+		if err != nil {
+			return
+		}
+		for i := range s.Len() {
+			if _, err := s.At(t.Context(), i, Frame{}); err != nil && !errors.As(err, new(*BadSample)) {
+				t.Errorf("sample %d: %v", i, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,129 @@
+package spec
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/noether-ml/noether/internal/fetch"
+)
+
+// maxSeries is the largest number of files that one entry of data names.
+const maxSeries = 100_000
+
+// findSeries returns the local paths of a series of files: each path may be a file, a range, a
+// pattern, a URL or a range of URLs, or a folder of files with an extension.
+func (s *Study) findSeries(ctx context.Context, d Data, paths []Path, extension string) ([]string, error) {
+	if d.SHA256 != "" {
+		return nil, d.node.Get("sha256").Errorf("sha256 is of one file that is not a series: write #sha256=... behind a URL, or keep the fingerprint")
+	}
+	var out []string
+	for _, p := range paths {
+		names, err := expandRanges(p.text)
+		if err != nil {
+			return nil, p.Errorf("%w", err)
+		}
+		for _, name := range names {
+			found, err := s.findFiles(ctx, Path{name, p.node}, extension)
+			if err != nil {
+				return nil, err
+			}
+			if out = append(out, found...); len(out) > maxSeries {
+				return nil, p.Errorf("there are more than %d files", maxSeries)
+			}
+		}
+	}
+	return out, nil
+}
+
+// findFiles returns the local paths of a file, a pattern, a URL, or the files of a folder that have
+// an extension, sorted by name. Archives are not unpacked.
+func (s *Study) findFiles(ctx context.Context, p Path, extension string) ([]string, error) {
+	path := s.resolve(p.text)
+	if fetch.IsURL(path) {
+		file, err := s.fetched(ctx, p, func() (string, error) { return s.cache.File(ctx, path, "") })
+		return []string{file}, err
+	}
+	switch info, err := os.Stat(path); {
+	case err == nil && !info.IsDir():
+		return []string{path}, nil
+	case err == nil:
+		found, err := filepath.Glob(filepath.Join(escapePattern(path), "*"+extension))
+		if err == nil && len(found) == 0 {
+			err = fmt.Errorf("no file in %s ends in %s", path, extension)
+		}
+		if err != nil {
+			return nil, p.Errorf("%w", err)
+		}
+		return found, nil
+	case !os.IsNotExist(err):
+		return nil, p.Errorf("%v", err)
+	}
+	found, err := filepath.Glob(path)
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("no such file or folder: %s", path)
+	}
+	if err != nil {
+		return nil, p.Errorf("%w", err)
+	}
+	return found, nil
+}
+
+// escapePattern returns a pattern that matches a path only.
+func escapePattern(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+}
+
+// expandRanges returns the names that braces in a name stand for, as a shell expands them: numbers
+// {000..049}, with as many digits, and lists {train,val}.
+func expandRanges(name string) ([]string, error) {
+	before, rest, found := strings.Cut(name, "{")
+	if !found {
+		return []string{name}, nil
+	}
+	inner, after, found := strings.Cut(rest, "}")
+	if !found {
+		return nil, fmt.Errorf("%q has no closing brace", name)
+	}
+	parts := strings.Split(inner, ",")
+	if low, high, ok := strings.Cut(inner, ".."); ok && len(parts) == 1 {
+		var err error
+		if parts, err = numbersBetween(low, high); err != nil {
+			return nil, fmt.Errorf("%q: %w", name, err)
+		}
+	}
+	tails, err := expandRanges(after)
+	if err != nil {
+		return nil, err
+	}
+	if len(parts)*len(tails) > maxSeries {
+		return nil, fmt.Errorf("%q names more than %d files", name, maxSeries)
+	}
+	var out []string
+	for _, part := range parts {
+		for _, tail := range tails {
+			out = append(out, before+part+tail)
+		}
+	}
+	return out, nil
+}
+
+// numbersBetween returns the numbers from low to high, with as many digits as low has.
+func numbersBetween(low, high string) ([]string, error) {
+	a, errA := strconv.ParseUint(low, 10, 31)
+	b, errB := strconv.ParseUint(high, 10, 31)
+	switch {
+	case errA != nil || errB != nil || a > b:
+		return nil, fmt.Errorf("{%s..%s} is not a range of numbers such as {000..049}", low, high)
+	case b-a >= maxSeries:
+		return nil, fmt.Errorf("{%s..%s} names more than %d files", low, high, maxSeries)
+	}
+	var out []string
+	for n := a; n <= b; n++ {
+		out = append(out, fmt.Sprintf("%0*d", len(low), n))
+	}
+	return out, nil
+}
