@@ -42,15 +42,16 @@ func fitFirstRun(ctx context.Context, engine *engineFlags, g *spec.Guess, folder
 
 // positionsFor returns the bound of seis for layers and a number of samples; 0 is the default. For
 // each of the eight transformed views of a sample, seis adds five products of channels x positions
-// with itself, counted as half a multiplication and an addition for each pair of positions.
+// with itself, counted as half a multiplication and an addition for each pair of positions. For each
+// view, its scores take about as long as 100 operations for each triple of positions.
 func positionsFor(layers []onnx.Layer, samples int) int {
-	const views, products = 8, 5
+	const views, products, scoring = 8, 5, 100
 	operations := 0.0
 	for _, l := range layers {
 		channels, positions := extentOf(l)
 		if positions > 1 {
 			d := float64(min(positions, positionsByDefault))
-			operations += views * products * float64(samples) * float64(channels) * d * d
+			operations += views * d * d * (products*float64(samples)*float64(channels) + scoring*d)
 		}
 	}
 	if operations > seisOperations {

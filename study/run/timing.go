@@ -130,16 +130,17 @@ func (f *feeder) readBatches(ctx context.Context, out *passTime) (batches []time
 		return nil, fmt.Errorf("data %s: none of the first %d samples can be read", f.Data().Entry.Name, to-from)
 	}
 	out.read = time.Since(start) / time.Duration(n)
-	start = time.Now()
+	clock := startClock()
 	first := batches[0]
 	moved := 0
-	for ; moved < len(f.Views) && time.Since(start) < timedEngine; moved++ {
+	for ; moved < len(f.Views) && clock.wall() < timedEngine; moved++ {
 		if _, err := f.move(first.samples, first.clean, moved); err != nil {
 			return nil, err
 		}
 	}
 	all := float64(len(f.Views)) / float64(max(1, moved)) // the other views are taken to be like these
-	out.read += time.Duration(float64(time.Since(start)) * all / float64(len(first.clean.place)))
+	took := idleTime(clock.wall(), clock.cpu())           // transforming needs nothing but the processor
+	out.read += time.Duration(float64(took) * all / float64(len(first.clean.place)))
 	return batches, nil
 }
 
