@@ -1,7 +1,8 @@
 // Package fetch downloads files that a study names by URL: models, arrays, archives of images.
 //
 // The schemes are https:// (http:// only with the content's SHA-256), s3://, gs:// and file://, and
-// hf:// for models of the Hugging Face hub, which go to the cache of its clients (see Hub).
+// hf:// for models and data sets of the Hugging Face hub, which go to the cache of its clients (see
+// Hub).
 // A downloaded file is kept in the user's cache under the SHA-256 of its content, so that one
 // download serves every run and every process of a machine. A download is bounded in size and time,
 // resumes after an interruption, and is verified if its hash is known. The cache is bounded too: it
@@ -115,7 +116,7 @@ func parse(text, sum string) (target, error) {
 	t := target{url: u, text: Redact(text), name: path.Base(path.Clean("/" + u.Path)), sha256: sum}
 	switch {
 	case u.Scheme == "hf":
-		return t, fmt.Errorf("%s: hf:// names models only: download data by hand", t.text)
+		return t, fmt.Errorf("%s: files of the hub are read as models, and as data by webdataset: and parquet: ("+dataSetUsage+")", t.text)
 	case u.Scheme == "http" && sum == "":
 		return t, fmt.Errorf("%s is not encrypted: use https, or give the file's SHA-256", t.text)
 	case u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "s3" && u.Scheme != "gs" && u.Scheme != "file" && u.Scheme != "mem":

@@ -54,17 +54,28 @@ func DefaultHub() (*Hub, error) {
 	}, nil
 }
 
-// A hubAddress is a parsed address hf://ORG/NAME[@REVISION][/FILE].
+// A hubAddress is a parsed address hf://ORG/NAME[@REVISION][/FILE] of a model, or the same after
+// hf://datasets/ of a data set.
 type hubAddress struct {
+	kind       string // models or datasets
 	repository string // ORG/NAME
 	revision   string // a branch, a tag or a commit
-	file       string // of the model, or a folder that holds it; "": by chooseModel
+	file       string // a file, a folder, or a pattern of a data set's files; "": chosen
 }
 
-const hubScheme = "hf://"
+const (
+	hubScheme    = "hf://"
+	hubDataSets  = hubScheme + datasets + "/"
+	models       = "models"
+	datasets     = "datasets"
+	dataSetUsage = "hf://datasets/ORGANISATION/NAME, with @REVISION and /FILE where needed"
+)
 
-// IsHub reports whether an address is one of a model of the hub.
+// IsHub reports whether an address is one of the hub.
 func IsHub(address string) bool { return strings.HasPrefix(address, hubScheme) }
+
+// IsHubData reports whether an address is one of a data set of the hub.
+func IsHubData(address string) bool { return strings.HasPrefix(address, hubDataSets) }
 
 var (
 	hubPattern = regexp.MustCompile(`^hf://([A-Za-z0-9_][A-Za-z0-9_.-]*/[A-Za-z0-9_][A-Za-z0-9_.-]*)(?:@(refs/(?:pr|convert)/[^/]+|[^/]+))?(?:/(.*))?$`)
@@ -73,9 +84,13 @@ var (
 
 // parseHub reads an address. A slash in a revision is written as %2F, except in refs/pr/N.
 func parseHub(text string) (hubAddress, error) {
-	match := hubPattern.FindStringSubmatch(text)
+	kind, bare, usage := models, text, "no model: write hf://ORGANISATION/NAME, with @REVISION and /FILE where needed"
+	if rest, ok := strings.CutPrefix(text, hubDataSets); ok {
+		kind, bare, usage = datasets, hubScheme+rest, "no data set: write "+dataSetUsage
+	}
+	match := hubPattern.FindStringSubmatch(bare)
 	if match == nil || strings.Contains(match[1], "--") || strings.Contains(match[1], "..") {
-		return hubAddress{}, fmt.Errorf("%q names no model: write hf://ORGANISATION/NAME, with @REVISION and /FILE where needed", text)
+		return hubAddress{}, fmt.Errorf("%q names %s", text, usage)
 	}
 	revision, err := url.PathUnescape(cmp.Or(match[2], "main"))
 	if err != nil || !isLocalSlash(revision) {
@@ -85,7 +100,7 @@ func parseHub(text string) (hubAddress, error) {
 	if file != "" && (!isLocalSlash(file) || path.Clean(file) != file) {
 		return hubAddress{}, fmt.Errorf("%s: %q is not a file of a repository", text, file)
 	}
-	return hubAddress{match[1], revision, file}, nil
+	return hubAddress{kind, match[1], revision, file}, nil
 }
 
 // isLocalSlash reports whether a path with slashes stays within its folder.
@@ -95,6 +110,9 @@ func isLocalSlash(name string) bool {
 
 func (a hubAddress) String() string {
 	text := hubScheme + a.repository
+	if a.kind == datasets {
+		text = hubDataSets + a.repository
+	}
 	if a.revision != "main" {
 		text += "@" + a.revision
 	}
@@ -113,14 +131,14 @@ func HubName(address string) string {
 	return path.Base(a.repository)
 }
 
-// Pinned returns the address of a model with the commit in place of the revision, given the file
-// that Model returned for it. It returns other addresses as they are.
+// Pinned returns an address of the hub with the commit in place of the revision, given a file that
+// Model or DataFiles returned for it. It returns other addresses as they are.
 func Pinned(address, file string) string {
 	a, err := parseHub(address)
 	if !IsHub(address) || err != nil {
 		return address
 	}
-	_, rest, _ := strings.Cut(filepath.ToSlash(file), "/"+hubFolder(a.repository)+"/snapshots/")
+	_, rest, _ := strings.Cut(filepath.ToSlash(file), "/"+a.folder()+"/snapshots/")
 	commit, _, _ := strings.Cut(rest, "/")
 	if !hubCommit.MatchString(commit) {
 		return address
@@ -139,9 +157,17 @@ func SameModel(a, b string) bool {
 	return err1 == nil && err2 == nil && x.repository == y.repository && x.file == y.file
 }
 
-// hubFolder returns the folder of a repository in the hub's cache.
-func hubFolder(repository string) string {
-	return "models--" + strings.ReplaceAll(repository, "/", "--")
+// folder returns the name of the repository's folder in the hub's cache.
+func (a hubAddress) folder() string {
+	return a.kind + "--" + strings.ReplaceAll(a.repository, "/", "--")
+}
+
+// page returns the path of the repository at the hub.
+func (a hubAddress) page() string {
+	if a.kind == datasets {
+		return datasets + "/" + a.repository
+	}
+	return a.repository
 }
 
 // A snapshot is a commit of a repository.
@@ -152,7 +178,7 @@ type snapshot struct {
 	files  []string // with slashes, of the repository or of what the cache has of it
 }
 
-func (s *snapshot) folder() string { return filepath.Join(s.hub.Dir, hubFolder(s.of.repository)) }
+func (s *snapshot) folder() string { return filepath.Join(s.hub.Dir, s.of.folder()) }
 
 // path returns where the cache has, or is to have, a file of the commit.
 func (s *snapshot) path(name string) string {
@@ -192,19 +218,15 @@ func configs(model string) []string {
 // that describe it are in the cache too.
 func (c *Cache) hubModel(ctx context.Context, address string, external func(file string) ([]string, error)) (string, error) {
 	a, err := parseHub(address)
+	if err == nil && a.kind != models {
+		err = fmt.Errorf("%s is a data set, not a model", a)
+	}
 	if err != nil {
 		return "", err
 	}
-	h := c.Hub
-	if h == nil {
-		if h, err = DefaultHub(); err != nil {
-			return "", err
-		}
-	}
-	if h.Token != "" && !h.isPrivate() {
-		c.log("HF_ENDPOINT is %s, without encryption: the token is not sent", h.Address)
-		public := *h
-		h, public.Token = &public, ""
+	h, err := c.hub()
+	if err != nil {
+		return "", err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout(), fmt.Errorf("the download took longer than %v", c.timeout()))
 	defer cancel()
@@ -227,6 +249,23 @@ func (c *Cache) hubModel(ctx context.Context, address string, external func(file
 		}
 	}
 	return "", fmt.Errorf("%s: %w", a, h.explain(a, err))
+}
+
+// hub returns the hub to ask. The token is not sent without encryption.
+func (c *Cache) hub() (*Hub, error) {
+	h := c.Hub
+	if h == nil {
+		var err error
+		if h, err = DefaultHub(); err != nil {
+			return nil, err
+		}
+	}
+	if h.Token != "" && !h.isPrivate() {
+		c.log("HF_ENDPOINT is %s, without encryption: the token is not sent", h.Address)
+		public := *h
+		h, public.Token = &public, ""
+	}
+	return h, nil
 }
 
 // stored returns the commit of an address that the cache knows, and reports whether there is one.
@@ -317,7 +356,7 @@ func (h *Hub) explain(a hubAddress, err error) error {
 	if !errors.As(err, &refusal) {
 		return err
 	}
-	page := h.Address + "/" + a.repository
+	page := h.Address + "/" + a.page()
 	token := "set HF_TOKEN to a token of an account that may read it"
 	if h.Token != "" {
 		token = "the account of the token may not read it"

@@ -154,7 +154,7 @@ func TestHubRefusals(t *testing.T) {
 	refuseModel(t, c, "hf://org/net", "several models, a.onnx, b.onnx: add /FILE")
 	c.Hub.Address = "none"
 	refuseModel(t, c, "hf://org/net", `HF_ENDPOINT is "none"`)
-	if _, err := c.File(t.Context(), "hf://org/net/a.npy", ""); err == nil || !strings.Contains(err.Error(), "models only") {
+	if _, err := c.File(t.Context(), "hf://org/net/a.npy", ""); err == nil || !strings.Contains(err.Error(), "as data by webdataset") {
 		t.Errorf("as data: %v", err)
 	}
 }

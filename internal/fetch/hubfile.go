@@ -24,7 +24,7 @@ import (
 // lookUp asks the hub for the commit of a revision and for its files.
 func (c *Cache) lookUp(ctx context.Context, h *Hub, a hubAddress) (*snapshot, error) {
 	s := &snapshot{hub: h, of: a}
-	address, err := url.Parse(h.Address + "/api/models/" + a.repository + "/revision/" + url.PathEscape(a.revision))
+	address, err := url.Parse(h.Address + "/api/" + a.kind + "/" + a.repository + "/revision/" + url.PathEscape(a.revision))
 	if err != nil || address.Host == "" {
 		return nil, &permanent{fmt.Errorf("HF_ENDPOINT is %q, not an address such as https://huggingface.co", h.Address)}
 	}
@@ -76,8 +76,8 @@ func (c *Cache) hubFile(ctx context.Context, s *snapshot, name string) error {
 	if err != nil {
 		return &permanent{err}
 	}
-	address = address.JoinPath(s.of.repository, "resolve", s.commit, name)
-	text := hubAddress{s.of.repository, s.of.revision, name}.String()
+	address = address.JoinPath(s.of.page(), "resolve", s.commit, name)
+	text := hubAddress{s.of.kind, s.of.repository, s.of.revision, name}.String()
 	var about blobInfo
 	err = c.retry(ctx, text, func() error {
 		about, err = c.describe(ctx, s.hub, address)
@@ -87,7 +87,7 @@ func (c *Cache) hubFile(ctx context.Context, s *snapshot, name string) error {
 		return err
 	}
 	blob := filepath.Join(s.folder(), "blobs", about.hash)
-	locks := filepath.Join(s.hub.Dir, ".locks", hubFolder(s.of.repository))
+	locks := filepath.Join(s.hub.Dir, ".locks", s.of.folder())
 	for _, dir := range []string{filepath.Dir(blob), locks, filepath.Dir(s.path(name))} {
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return &permanent{fmt.Errorf("the hub's cache cannot be written: %w; set HF_HOME to another folder", err)}

@@ -30,6 +30,7 @@ type Server struct {
 	Token  string // needed, if not ""
 	Gated  bool   // why a request without the token is refused
 	Commit string
+	Kind   string // of the repository: models, or datasets
 
 	// Hook answers a request for a large file and returns true, or returns false.
 	Hook func(w http.ResponseWriter, r *http.Request, name string) bool
@@ -42,7 +43,7 @@ type Server struct {
 // New starts a server, which the test's end closes.
 func New(t *testing.T, files map[string][]byte) *Server {
 	t.Helper()
-	s := &Server{Files: files, Commit: Commit}
+	s := &Server{Files: files, Commit: Commit, Kind: "models"}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
 	s.large = httptest.NewServer(http.HandlerFunc(s.serveLarge))
 	t.Cleanup(s.Server.Close)
@@ -74,12 +75,16 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.note(r)
 	authorised := s.Token == "" || r.Header.Get("Authorization") == "Bearer "+s.Token
 	path := r.URL.EscapedPath()
-	revision, ofRevision := strings.CutPrefix(path, "/api/models/org/net/revision/")
-	name, ofFile := strings.CutPrefix(path, "/org/net/resolve/"+s.Commit+"/")
+	page := "/org/net/"
+	if s.Kind == "datasets" {
+		page = "/datasets/org/net/"
+	}
+	revision, ofRevision := strings.CutPrefix(path, "/api/"+s.Kind+"/org/net/revision/")
+	name, ofFile := strings.CutPrefix(path, page+"resolve/"+s.Commit+"/")
 	switch {
 	case s.Gated && !authorised:
 		refuse(w, http.StatusUnauthorized, "GatedRepo")
-	case !authorised || !ofRevision && !strings.HasPrefix(path, "/org/net/"):
+	case !authorised || !ofRevision && !strings.HasPrefix(path, page):
 		refuse(w, http.StatusUnauthorized, "RepoNotFound")
 	case ofRevision && revision != "main" && revision != s.Commit && revision != "refs%2Fpr%2F1":
 		refuse(w, http.StatusNotFound, "RevisionNotFound")

@@ -43,6 +43,20 @@ func (s *Study) findSeries(ctx context.Context, d Data, paths []Path, extension 
 // an extension, sorted by name. Archives are not unpacked.
 func (s *Study) findFiles(ctx context.Context, p Path, extension string) ([]string, error) {
 	path := s.resolve(p.text)
+	if fetch.IsHubData(path) {
+		if s.noCache != nil {
+			return nil, p.Errorf("%v", s.noCache)
+		}
+		files, err := s.cache.DataFiles(ctx, path, extension)
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case err != nil:
+			return nil, p.Errorf("%v", err)
+		}
+		s.pin(path, fetch.Pinned(path, files[0]))
+		return files, nil
+	}
 	if fetch.IsURL(path) {
 		file, err := s.fetched(ctx, p, func() (string, error) { return s.cache.File(ctx, path, "") })
 		return []string{file}, err

@@ -1,11 +1,18 @@
 package spec
 
 import (
+	"archive/tar"
+	"bytes"
+	"image"
+	"image/png"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/noether-ml/noether/internal/fetch"
+	"github.com/noether-ml/noether/internal/hubtest"
 )
 
 func TestExpandRanges(t *testing.T) {
@@ -51,5 +58,40 @@ func TestFindFiles(t *testing.T) {
 		if got, err := s.findFiles(t.Context(), Path{text: path}, ".tar"); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %q, %v, want %q", path, got, err, want)
 		}
+	}
+}
+
+// A data set of the hub is read, and the resolved study names its commit.
+func TestShardsOfTheHub(t *testing.T) {
+	t.Parallel()
+	var picture, shard bytes.Buffer
+	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 2, 2))); err != nil {
+		t.Fatal(err)
+	}
+	w := tar.NewWriter(&shard)
+	for name, data := range map[string][]byte{"1.png": picture.Bytes()} {
+		if err := w.WriteHeader(&tar.Header{Name: name, Size: int64(len(data))}); err != nil {
+			t.Fatal(err)
+		}
+		w.Write(data)
+	}
+	w.Close()
+	h := hubtest.New(t, map[string][]byte{"val/0.tar": shard.Bytes(), "val/1.tar": shard.Bytes(), "README.md": nil})
+	h.Kind = "datasets"
+	s, err := Parse("s.yaml", []byte(`name: hub
+data: {name: val, webdataset: hf://datasets/org/net/val}
+models: {name: m, onnx: m.onnx}
+measures: [accuracy]
+`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.UseCache(&fetch.Cache{Dir: t.TempDir(), Hub: &fetch.Hub{Address: h.URL, Dir: t.TempDir()}})
+	src, err := s.OpenData(t.Context(), s.Data[0])
+	if err != nil || src.Len() != 2 {
+		t.Fatalf("opening: %v, %v", src, err)
+	}
+	if got, want := s.absolute("hf://datasets/org/net/val"), "hf://datasets/org/net@"+hubtest.Commit+"/val"; got != want {
+		t.Errorf("resolved: %s, want %s", got, want)
 	}
 }

@@ -1,0 +1,75 @@
+package fetch
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/hubtest"
+)
+
+func dataRepository() map[string][]byte {
+	return map[string][]byte{
+		"README.md": []byte("#"), "data/train-00000-of-00001.parquet": []byte("train"),
+		"data/test-00001-of-00002.parquet": []byte("second"), "data/test-00000-of-00002.parquet": []byte("first"),
+	}
+}
+
+func TestDataOfTheHub(t *testing.T) {
+	t.Parallel()
+	h := hubtest.New(t, dataRepository())
+	h.Kind = "datasets"
+	c := newCacheOf(t, h, "")
+	want := func(address string, contents ...string) []string {
+		t.Helper()
+		files, err := c.DataFiles(t.Context(), address, ".parquet")
+		if err != nil || len(files) != len(contents) {
+			t.Fatalf("%s: %q, %v; want %d files", address, files, err, len(contents))
+		}
+		for i, file := range files {
+			if got, err := os.ReadFile(file); err != nil || string(got) != contents[i] {
+				t.Errorf("%s: %s holds %q, %v; want %q", address, file, got, err, contents[i])
+			}
+		}
+		return files
+	}
+	refuse := func(address, text string) {
+		t.Helper()
+		if _, err := c.DataFiles(t.Context(), address, ".parquet"); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: error %v does not contain %q", address, err, text)
+		}
+	}
+	files := want("hf://datasets/org/net/data/test-*.parquet", "first", "second")
+	if in := filepath.Join(c.Hub.Dir, "datasets--org--net", "snapshots", hubtest.Commit, "data"); filepath.Dir(files[0]) != in {
+		t.Errorf("files are in %s, want %s", filepath.Dir(files[0]), in)
+	}
+	if got := Pinned("hf://datasets/org/net/data/test-*.parquet", files[0]); got != "hf://datasets/org/net@"+hubtest.Commit+"/data/test-*.parquet" {
+		t.Errorf("pinned: %s", got)
+	}
+	refuse("hf://datasets/org/net", "several splits: data/test-*.parquet, data/train-*.parquet; add one to the address")
+	refuse("hf://datasets/org/net/data", "several splits")
+	refuse("hf://datasets/org/net/val", "no file val; there are data/test-00000-of-00002.parquet")
+	refuse("hf://datasets/org/net/data/[", "not a pattern")
+	refuse("hf://org/net", "is a model, not a data set")
+	refuse("hf://datasets/org", "names no data set")
+	if _, err := c.DataFiles(t.Context(), "hf://datasets/org/net", ".tar"); err == nil || !strings.Contains(err.Error(), "no file with the extension .tar") {
+		t.Errorf("shards of a repository without any: %v", err)
+	}
+	if _, err := c.Model(t.Context(), "hf://datasets/org/net", "", noWeights); err == nil || !strings.Contains(err.Error(), "is a data set, not a model") {
+		t.Errorf("a data set as a model: %v", err)
+	}
+	c.Hub.Offline = true
+	want("hf://datasets/org/net/data/test-*.parquet", "first", "second")
+	want("hf://datasets/org/net", "first", "second") // the files that are stored
+	refuse("hf://datasets/org/net/data/train-*.parquet", "HF_HUB_OFFLINE is set")
+	if err := os.Remove(files[1]); err != nil {
+		t.Fatal(err)
+	}
+	refuse("hf://datasets/org/net/data", "1 of 00002 files of data/test-*.parquet are there")
+	c.Hub.Offline = false
+	want("hf://datasets/org/net/data/test-*.parquet", "first", "second")
+	h.Close()
+	c.Retries = -1
+	want("hf://datasets/org/net/data/test-*.parquet", "first", "second")
+}
