@@ -158,6 +158,9 @@ func (o gainOp) Parameter() float64       { return o.db }
 func (o filterOp) Parameter() float64     { return o.hz }
 func (o reverbOp) Parameter() float64     { return o.rt60 }
 
+// PointMap is not known: time is stretched, and then cropped or padded.
+func (o stretchOp) PointMap(h, w int) (PointMap, bool) { return PointMap{}, false }
+
 func (o stretchOp) CropPosition() float64 { return o.position }
 func (o reverbOp) rejectedDraws() int     { return o.rejected }
 

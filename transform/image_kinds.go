@@ -2,6 +2,7 @@ package transform
 
 import (
 	"errors"
+	"fmt"
 	"math"
 )
 
@@ -221,7 +222,7 @@ func interpolationParam() Param {
 func samplingParams() []Param {
 	return []Param{
 		interpolationParam(),
-		{Name: "outside", Doc: "what lies outside the image: a constant, or its mirror image", Options: []string{"fill", "reflect"}, Default: Option("fill")},
+		{Name: "outside", Doc: "what lies outside the image: a constant, its mirror image, or the image repeated", Options: []string{"fill", "reflect", "wrap"}, Default: Option("fill")},
 		{Name: "fill", Doc: "the constant outside, blended in at the border as by torchvision's fill; by default 0 as by torchvision's fill=None", Constant: true, Min: math.Inf(-1), Max: math.Inf(1)},
 	}
 }
@@ -230,11 +231,13 @@ func (v values) nearest() bool { return v.option("interpolation") == "nearest" }
 
 func (v values) sampling() (Sampling, error) {
 	s := Sampling{Nearest: v.nearest()}
-	switch reflect := v.option("outside") == "reflect"; {
-	case reflect && v.has("fill"):
-		return s, errors.New("fill has no meaning with outside: reflect; leave one of them out")
-	case reflect:
+	switch outside := v.option("outside"); {
+	case outside != "fill" && v.has("fill"):
+		return s, fmt.Errorf("fill has no meaning with outside: %s; leave one of them out", outside)
+	case outside == "reflect":
 		s.Outside = Reflection
+	case outside == "wrap":
+		s.Outside = Wrapped
 	case v.has("fill"):
 		s.Outside, s.Fill = Filled, v.dist("fill").Low
 	}

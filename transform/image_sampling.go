@@ -28,6 +28,8 @@ const (
 	// Reflection pads the image with its mirror image, the border pixel twice: c b a | a b c | c b
 	// a.
 	Reflection
+	// Wrapped repeats the image, so that a translation is a circular shift.
+	Wrapped
 )
 
 // OnMaps is true: resampling applies to feature maps too.
@@ -95,8 +97,12 @@ func (s *Sampling) set(t *stencil, x, y float64, h, w int) {
 
 // setBorder is set for points of which not all four pixels need lie inside the plane.
 func (s *Sampling) setBorder(t *stencil, x, y float64, h, w int) {
-	if s.Outside == Reflection {
+	switch s.Outside {
+	case Reflection:
 		x, y = mirror(x, w), mirror(y, h)
+	case Wrapped:
+		s.setWrapped(t, wrap(x, w), wrap(y, h), h, w)
+		return
 	}
 	if s.Nearest {
 		x, y = math.RoundToEven(x), math.RoundToEven(y)
@@ -129,6 +135,36 @@ func (s *Sampling) setBorder(t *stencil, x, y float64, h, w int) {
 		t.weight[k] *= inside
 	}
 	t.bias = (1 - inside) * float32(s.Fill)
+}
+
+// setWrapped is set for a point within [0, w) and [0, h), where the first pixel follows the last one.
+func (s *Sampling) setWrapped(t *stencil, x, y float64, h, w int) {
+	*t = stencil{}
+	if math.IsNaN(x) || math.IsNaN(y) { // extreme parameters
+		return
+	}
+	if s.Nearest {
+		x, y = math.RoundToEven(x), math.RoundToEven(y)
+	}
+	ix, iy := int(x), int(y)
+	fx, fy := float32(x-float64(ix)), float32(y-float64(iy))
+	for k := range 4 {
+		dx, dy := k&1, k>>1
+		t.index[k] = int32((iy+dy)%h*w + (ix+dx)%w)
+		t.weight[k] = lerp(dx, fx) * lerp(dy, fy)
+	}
+}
+
+// wrap returns a coordinate modulo n, within [0, n).
+func wrap(x float64, n int) float64 {
+	x = math.Mod(x, float64(n))
+	if x < 0 {
+		x += float64(n)
+	}
+	if x >= float64(n) { // a tiny negative number has been rounded up
+		return 0
+	}
+	return x
 }
 
 // lerp returns the weight of the lower (0) or upper (1) of two neighbours at fraction f between

@@ -77,7 +77,7 @@ func drawArg(t *rapid.T, p Param) Arg {
 
 // repairArgs removes one of two parameters that exclude each other.
 func repairArgs(k Kind, args Args) {
-	if args["outside"] == Option("reflect") {
+	if args["outside"] == Option("reflect") || args["outside"] == Option("wrap") {
 		delete(args, "fill")
 	}
 	if k.Name != "crop" {

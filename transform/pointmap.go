@@ -1,0 +1,146 @@
+package transform
+
+import "math"
+
+// A PointMap is how an Op moves the positions of an h x w image or feature map: the position that each
+// position of the result is read from.
+type PointMap struct {
+	Nearest bool // read from the nearest position; else by bilinear interpolation
+	// Wrap reports whether positions are counted around the border, so that a translation is a
+	// circular shift.
+	Wrap bool
+
+	h, w int
+	m    matrix
+}
+
+// PointMapOf returns how an Op moves the positions of an h x w map, and whether that is known.
+// Translations are fractions of the map's own sides. An Op without a method
+// PointMap(h, w int) (PointMap, bool) moves none, such as one that recolours. A sequence moves positions
+// as its members do one after the other.
+func PointMapOf(op Op, h, w int) (PointMap, bool) {
+	if p, ok := op.(interface {
+		PointMap(h, w int) (PointMap, bool)
+	}); ok {
+		return p.PointMap(h, w)
+	}
+	return fixedPointMap(h, w), true
+}
+
+func fixedPointMap(h, w int) PointMap { return PointMap{h: h, w: w, m: matrix{a: 1, e: 1}} }
+
+// Source returns the row and the column that row i and column j of the result are read from. They
+// may lie between positions, or outside.
+func (p PointMap) Source(i, j int) (row, column float64) {
+	cx, cy := float64(p.w-1)/2, float64(p.h-1)/2
+	x, y := float64(j)-cx, float64(i)-cy
+	return p.m.d*x + (p.m.e*y + p.m.f + cy), p.m.a*x + (p.m.b*y + p.m.c + cx)
+}
+
+// Inverse returns the inverse map of positions, and whether there is one.
+func (p PointMap) Inverse() (PointMap, bool) {
+	det := p.m.a*p.m.e - p.m.b*p.m.d
+	if det == 0 || math.IsNaN(det) || math.IsInf(det, 0) {
+		return p, false
+	}
+	p.m = p.m.inverse()
+	return p, true
+}
+
+// Fixed reports whether every position is read from itself.
+func (p PointMap) Fixed() bool { return p.m == matrix{a: 1, e: 1} }
+
+// PermutesAxes reports whether the linear part maps the axes to themselves or to each other, as
+// flips and quarter turns of a square do. With Wrap, no position is then read from outside.
+func (p PointMap) PermutesAxes() bool {
+	unit := func(v float64) bool { return v == 1 || v == -1 }
+	upright := unit(p.m.a) && unit(p.m.e) && p.m.b == 0 && p.m.d == 0
+	turned := unit(p.m.b) && unit(p.m.d) && p.m.a == 0 && p.m.e == 0
+	return upright || turned && p.h == p.w
+}
+
+// Turn returns the angle of the map, in degrees counter-clockwise within [0, 360), and reports
+// whether it is a rotation, perhaps followed by a translation.
+func (p PointMap) Turn() (degrees float64, ok bool) {
+	const tolerance = 1e-9
+	m := p.m
+	if !(math.Abs(m.a-m.e) <= tolerance && math.Abs(m.b+m.d) <= tolerance && math.Abs(m.a*m.a+m.b*m.b-1) <= tolerance) {
+		return 0, false
+	}
+	degrees = math.Mod(math.Atan2(-m.b, m.a)*180/math.Pi+360, 360)
+	return degrees, true
+}
+
+// PointMap implements PointMapOf.
+func (o affineOp) PointMap(h, w int) (PointMap, bool) {
+	p := PointMap{Nearest: o.Nearest, Wrap: o.Outside == Wrapped, h: h, w: w, m: o.inverse(h, w)}
+	return p, o.scale != 0
+}
+
+// PointMap implements PointMapOf.
+func (o inverseOp) PointMap(h, w int) (PointMap, bool) {
+	p, ok := o.forward.PointMap(h, w)
+	if !ok {
+		return p, false
+	}
+	return p.Inverse()
+}
+
+// PointMap implements PointMapOf.
+func (t Flip) PointMap(h, w int) (PointMap, bool) {
+	p := fixedPointMap(h, w)
+	if t.Vertical {
+		p.m.e = -1
+	} else {
+		p.m.a = -1
+	}
+	return p, true
+}
+
+// PointMap implements PointMapOf. The box has the position and the size that it has in a large image,
+// where it is not rounded to whole pixels.
+func (o cropOp) PointMap(h, w int) (PointMap, bool) {
+	side := o.size
+	if !o.crop.Side {
+		side = math.Sqrt(o.size)
+	}
+	p := PointMap{Nearest: o.crop.Nearest, h: h, w: w, m: matrix{a: side, e: side}}
+	if o.crop.Moving {
+		p.m.c = (o.right - 0.5) * (1 - side) * float64(w)
+		p.m.f = (o.down - 0.5) * (1 - side) * float64(h)
+	}
+	return p, true
+}
+
+// PointMap implements PointMapOf.
+func (o sequenceOp) PointMap(h, w int) (PointMap, bool) {
+	all := fixedPointMap(h, w)
+	all.Wrap, all.Nearest = true, true
+	interpolated := 0
+	for _, op := range o {
+		p, ok := PointMapOf(op, h, w)
+		if !ok {
+			return p, false
+		}
+		if p.Fixed() {
+			continue
+		}
+		interpolated++
+		shifts := p.m.c != 0 || p.m.f != 0
+		all.Wrap = all.Wrap && (p.Wrap || p.PermutesAxes() && !shifts)
+		all.Nearest = all.Nearest && (p.Nearest || p.PermutesAxes() && !shifts)
+		all.m = all.m.after(p.m)
+	}
+	if interpolated == 0 {
+		return fixedPointMap(h, w), true
+	}
+	return all, true
+}
+
+// after returns the map that applies n and then m.
+func (m matrix) after(n matrix) matrix {
+	return matrix{
+		a: m.a*n.a + m.b*n.d, b: m.a*n.b + m.b*n.e, c: m.a*n.c + m.b*n.f + m.c,
+		d: m.d*n.a + m.e*n.d, e: m.d*n.b + m.e*n.e, f: m.d*n.c + m.e*n.f + m.f,
+	}
+}

@@ -1,0 +1,188 @@
+package transform
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// ramps returns a 2 x h x w image of which the channels are the row and the column of each pixel.
+// Bilinear interpolation does not change it, so an Op shows where it reads from.
+func ramps(h, w int) tensor.Tensor {
+	x := tensor.New(2, h, w)
+	for i := range h {
+		for j := range w {
+			x.Data[i*w+j], x.Data[h*w+i*w+j] = float32(i), float32(j)
+		}
+	}
+	return x
+}
+
+func drawGeometric(t *rapid.T) Transform {
+	number := func(name string, low, high float64) Distribution {
+		return Fixed(rapid.Float64Range(low, high).Draw(t, name))
+	}
+	all := []Transform{
+		Identity{}, Flip{}, Flip{Vertical: true}, Brightness{Fixed(1)},
+		Rotate{Angle: Fixed(float64(90 * rapid.IntRange(-4, 4).Draw(t, "quarters")))},
+		Rotate{Angle: number("angle", -360, 360)},
+		Translate{X: number("x", -0.3, 0.3), Y: number("y", -0.3, 0.3)},
+		Scale{Factor: number("factor", 0.5, 2)},
+		Shear{X: number("shear x", -40, 40), Y: number("shear y", -40, 40)},
+		Affine{Rotate: number("turn", -90, 90), X: number("right", -0.1, 0.1), Scale: number("scale", 0.8, 1.2), ShearX: number("slant", -10, 10)},
+	}
+	first := rapid.SampledFrom(all).Draw(t, "transform")
+	if rapid.Bool().Draw(t, "sequence") {
+		return Sequence{first, rapid.SampledFrom(all).Draw(t, "second transform")}
+	}
+	return first
+}
+
+// Away from the border, the map of positions is where the Op reads from.
+func TestPointMap(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		h, w := rapid.IntRange(2, 14).Draw(t, "height"), rapid.IntRange(2, 14).Draw(t, "width")
+		tr := drawGeometric(t)
+		op := tr.Draw(nil)
+		p, ok := PointMapOf(op, h, w)
+		if !ok {
+			t.Fatalf("%+v has no map of positions", op)
+		}
+		x, inside := ramps(h, w), tensor.New(1, h, w)
+		for i := range inside.Data {
+			inside.Data[i] = 1
+		}
+		got, weight := tensor.New(2, h, w), tensor.New(1, h, w)
+		for _, o := range []struct{ dst, src tensor.Tensor }{{got, x}, {weight, inside}} {
+			clipped := op
+			if s, ok := tr.(Sequence); ok { // Brightness clips
+				clipped = slices.DeleteFunc(slices.Clone(s), func(t Transform) bool { _, ok := t.(Brightness); return ok }).Draw(nil)
+			} else if _, ok := tr.(Brightness); ok {
+				clipped = Identity{}
+			}
+			clipped.Apply(o.dst, o.src)
+		}
+		for i := range h {
+			for j := range w {
+				if weight.Data[i*w+j] < 1-1e-6 {
+					continue
+				}
+				row, column := p.Source(i, j)
+				if math.Abs(row-float64(got.Data[i*w+j])) > 1e-4 || math.Abs(column-float64(got.Data[h*w+i*w+j])) > 1e-4 {
+					t.Fatalf("%+v of %d x %d reads row %d, column %d from %v, %v, not from %v, %v", op, h, w, i, j, got.Data[i*w+j], got.Data[h*w+i*w+j], row, column)
+				}
+			}
+		}
+		inverse, ok := p.Inverse()
+		if !ok {
+			t.Fatalf("%+v has no inverse", op)
+		}
+		if again, _ := inverse.Inverse(); math.Abs(again.m.a-p.m.a)+math.Abs(again.m.c-p.m.c)+math.Abs(again.m.f-p.m.f) > 1e-9 {
+			t.Fatalf("the inverse of the inverse is %+v, not %+v", again, p)
+		}
+	})
+}
+
+// A crop reads from its box, up to the rounding of the box to whole pixels.
+func TestPointMapOfCrop(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		op := Crop{Size: Fixed(rapid.Float64Range(0.2, 1).Draw(t, "area")), Moving: true}.Draw(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)))
+		const side = 40
+		p, _ := PointMapOf(op, side, side)
+		got := apply(op, ramps(side, side))
+		for i := 2; i < side-2; i++ {
+			for j := 2; j < side-2; j++ {
+				row, column := p.Source(i, j)
+				if math.Abs(row-float64(got.Data[i*side+j])) > 2 || math.Abs(column-float64(got.Data[(side+i)*side+j])) > 2 {
+					t.Fatalf("%+v reads row %d, column %d from %v, %v, not from %v, %v", op, i, j, got.Data[i*side+j], got.Data[(side+i)*side+j], row, column)
+				}
+			}
+		}
+	})
+}
+
+func TestTurn(t *testing.T) {
+	t.Parallel()
+	f := Fixed
+	for _, c := range []struct {
+		t       Transform
+		degrees float64
+		ok      bool
+	}{
+		{Rotate{Angle: f(90)}, 90, true},
+		{Rotate{Angle: f(-45)}, 315, true},
+		{Affine{Rotate: f(30), X: f(0.1), Scale: f(1)}, 30, true},
+		{Sequence{Rotate{Angle: f(30)}, Translate{Y: f(0.2)}, Rotate{Angle: f(60)}}, 90, true},
+		{Sequence{Flip{}, Flip{Vertical: true}}, 180, true},
+		{Translate{X: f(0.1)}, 0, true},
+		{Flip{}, 0, false},
+		{Scale{Factor: f(2)}, 0, false},
+		{Shear{X: f(10)}, 0, false},
+	} {
+		p, _ := PointMapOf(c.t.Draw(nil), 9, 12)
+		if degrees, ok := p.Turn(); ok != c.ok || math.Abs(degrees-c.degrees) > 1e-9 {
+			t.Errorf("%+v turns by %v (%v), want %v (%v)", c.t, degrees, ok, c.degrees, c.ok)
+		}
+	}
+	if _, ok := PointMapOf(TimeStretch{Rate: f(2)}.Draw(nil), 1, 10); ok {
+		t.Error("the map of positions of stretched time is known")
+	}
+}
+
+// With outside: wrap, the result is what is read from a plane that the image tiles.
+func TestWrapReadsATiledPlane(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		src := drawImage(t)
+		c, h, w := src.Shape[0], src.Shape[1], src.Shape[2]
+		const tiles = 7
+		plane := tensor.New(c, tiles*h, tiles*w)
+		for k := range c {
+			for i := range tiles * h {
+				for j := range tiles * w {
+					plane.Data[(k*tiles*h+i)*tiles*w+j] = src.Data[(k*h+i%h)*w+j%w]
+				}
+			}
+		}
+		angle := Fixed(rapid.Float64Range(-360, 360).Draw(t, "angle"))
+		x, y := rapid.Float64Range(-1, 1).Draw(t, "x"), rapid.Float64Range(-1, 1).Draw(t, "y")
+		factor := Fixed(rapid.Float64Range(0.8, 2).Draw(t, "scale"))
+		if h > 2*w || w > 2*h { // a turned strip would leave the plane
+			angle = Fixed(0)
+		}
+		got := apply(Affine{Rotate: angle, X: Fixed(x), Y: Fixed(y), Scale: factor, Sampling: Sampling{Outside: Wrapped}}.Draw(nil), src)
+		wide := apply(Affine{Rotate: angle, X: Fixed(x / tiles), Y: Fixed(y / tiles), Scale: factor}.Draw(nil), plane)
+		for k := range c {
+			for i := range h {
+				for j := range w {
+					want := wide.Data[(k*tiles*h+i+tiles/2*h)*tiles*w+j+tiles/2*w]
+					if math.Abs(float64(got.Data[(k*h+i)*w+j]-want)) > 1e-4 {
+						t.Fatalf("row %d, column %d: %v, want %v", i, j, got.Data[(k*h+i)*w+j], want)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestCircularShift(t *testing.T) {
+	t.Parallel()
+	src := randomImage(8, 2, 5, 8)
+	got := apply(Translate{X: Fixed(-0.25), Y: Fixed(0.4), Sampling: Sampling{Outside: Wrapped}}.Draw(nil), src)
+	for k := range 2 {
+		for i := range 5 {
+			for j := range 8 {
+				if want := src.Data[(k*5+(i+3)%5)*8+(j+2)%8]; got.Data[(k*5+i)*8+j] != want {
+					t.Fatalf("row %d, column %d: %v, want %v", i, j, got.Data[(k*5+i)*8+j], want)
+				}
+			}
+		}
+	}
+}
