@@ -70,6 +70,21 @@ func InvarianceDescriptor() measure.Descriptor {
 	}
 }
 
+// RetrievalDescriptor describes the measure retrieval.
+func RetrievalDescriptor() measure.Descriptor {
+	const null = "a random order"
+	return measure.Descriptor{
+		Name: "retrieval", Title: "Retrieval", Level: measure.LayerLevel, Resampled: "sample", Chart: "parameter",
+		Question: "Among the pooled vectors of all samples, is the one nearest to that of the transformed sample its own?",
+		Reading:  "Recall 1: every transformed sample finds its original first. The scores depend on the number of samples: compare scores of equal n only, and with the null.",
+		Statistics: []measure.StatisticDescriptor{
+			{Name: "recall-1", Title: "recall at 1", About: "The fraction of transformed samples whose nearest clean vector, by cosine, is their own.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null},
+			{Name: "recall-10", Title: "recall at 10", About: "The fraction of transformed samples whose own clean vector is among the ten nearest.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null},
+			{Name: "mean-reciprocal-rank", Title: "mean reciprocal rank", About: "The mean of 1 over the place of the own clean vector in the order of cosines.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null},
+		},
+	}
+}
+
 // DisentanglementDescriptor describes the measure disentanglement.
 func DisentanglementDescriptor() measure.Descriptor {
 	return measure.Descriptor{

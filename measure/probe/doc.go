@@ -13,6 +13,9 @@
 //	invariance                   cos(z, z') against p (section III-C), without a probe
 //	disentanglement              RMSE(g(z')) - RMSE(g(z)) for g trained for F on z (section III-B)
 //
+// A further measure, retrieval, orders the vectors z of all samples by their cosine with z', and
+// scores the place of the sample's own.
+//
 // A probe is a single linear layer ("slp"), a network with two hidden layers and ReLU ("mlp"), or
 // ridge regression in closed form ("ridge"), a fast check. Networks are trained by Adam (rate 1e-3,
 // coupled weight decay 1e-3, batches of 32) for at most 100 epochs, until the validation loss has

@@ -1,0 +1,145 @@
+package probe
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/features"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/transform"
+)
+
+func retrievalDefaults() RetrievalSettings {
+	return RetrievalSettings{Parts: 10, Representation: Representation{Pool: "mean"}}
+}
+
+// vectors returns an input of n rows of d values, scaled to unit length.
+func vectors(n, d int, data []float32) *probeInput {
+	in := newProbeInput("", dataset.Indices(n), features.NewTable(nil, d, data))
+	in.unit = true
+	return in
+}
+
+// The ranks agree with NumPy, however many queries are in memory: testdata/retrieval.py.
+func TestRetrievalGolden(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/retrieval.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var golden map[string]any
+	if err := json.Unmarshal(text, &golden); err != nil {
+		t.Fatal(err)
+	}
+	const n, d = 150, 7
+	clean, moved := make([]float32, n*d), make([]float32, n*d)
+	for i := range n {
+		for j := range d {
+			x, y := float64(i), float64(j)
+			clean[i*d+j] = float32(math.Sin(1.7*x + 0.9*y + 0.1*x*y))
+			moved[i*d+j] = float32(float64(clean[i*d+j]) + 0.9*math.Cos(2.3*x-1.1*y))
+		}
+	}
+	for i := 21; i < 26; i++ {
+		copy(clean[i*d:(i+1)*d], clean[20*d:21*d])
+	}
+	clear(clean[30*d : 31*d])
+	clear(moved[40*d : 41*d])
+	copy(moved[20*d:21*d], clean[20*d:21*d])
+	for _, memory := range []int64{0, 1} {
+		ranks, err := rankOwn(t.Context(), vectors(n, d, clean), vectors(n, d, moved), dataset.Indices(n), memory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		harmonic := newHarmonic(n)
+		got := map[string]float64{}
+		for _, r := range ranks {
+			got["recall-1"] += r.recall(1) / n
+			got["recall-10"] += r.recall(10) / n
+			got["mean-reciprocal-rank"] += r.reciprocal(harmonic) / n
+		}
+		chance := rank{tied: n}
+		for name, null := range map[string]float64{"recall-1": chance.recall(1), "recall-10": chance.recall(10), "mean-reciprocal-rank": chance.reciprocal(harmonic)} {
+			if want := golden[name].(float64); math.Abs(got[name]-want) > 1e-9 {
+				t.Errorf("%s is %v, want %v", name, got[name], want)
+			}
+			if want := golden["chance"].(map[string]any)[name].(float64); math.Abs(null-want) > 1e-12 {
+				t.Errorf("%s by chance is %v, want %v", name, null, want)
+			}
+		}
+	}
+}
+
+// The values of a tied group are means over its orders.
+func TestRanksInExpectation(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		r := rank{rapid.IntRange(0, 20).Draw(t, "better"), rapid.IntRange(1, 20).Draw(t, "tied")}
+		k := rapid.IntRange(1, 25).Draw(t, "k")
+		var recall, reciprocal float64
+		for place := r.better + 1; place <= r.better+r.tied; place++ {
+			if place <= k {
+				recall++
+			}
+			reciprocal += 1 / float64(place)
+		}
+		n := float64(r.tied)
+		if math.Abs(r.recall(k)-recall/n) > 1e-12 || math.Abs(r.reciprocal(newHarmonic(40))-reciprocal/n) > 1e-12 {
+			t.Fatalf("%+v: recall %v, want %v; reciprocal %v, want %v", r, r.recall(k), recall/n, r.reciprocal(newHarmonic(40)), reciprocal/n)
+		}
+	})
+}
+
+// More vectors than one block of queries and of candidates, in several passes. Each query is its own
+// candidate, so all are found; with the candidates in another order, none is.
+func TestRetrievalInBlocks(t *testing.T) {
+	t.Parallel()
+	const n, d = 2*rankColumns + 3, 16
+	data := make([]float32, n*d)
+	for i := range data {
+		data[i] = float32(math.Sin(float64(i) * float64(i%1009)))
+	}
+	turned := append(append([]float32(nil), data[d:]...), data[:d]...)
+	for _, memory := range []int64{0, 16 * 300 * d} {
+		same, err := rankOwn(t.Context(), vectors(n, d, data), vectors(n, d, data), dataset.Indices(n), memory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := rankOwn(t.Context(), vectors(n, d, turned), vectors(n, d, data), dataset.Indices(n), memory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			if same[i] != (rank{tied: 1}) || other[i].better == 0 {
+				t.Fatalf("sample %d: %+v, and %+v with other candidates", i, same[i], other[i])
+			}
+		}
+	}
+}
+
+// Shifts of one number by nothing find every vector, and large ones find none but those that were
+// nearest already. The curve has a row for each value, and one over all.
+func TestRetrievalCurve(t *testing.T) {
+	t.Parallel()
+	m, err := Retrieval(retrievalDefaults())
+	list := &procedure.Transform{Name: "list", Identity: "list", Values: []procedure.Value{{Parameter: "0", Transform: addToPixel{2, transform.Fixed(0)}}, {Parameter: "1000", Transform: addToPixel{2, transform.Fixed(1000)}}}}
+	found := mustRun(t, m, err, factorJob(t, 300, linearModel(t, identity()), list))
+	still, far, all := found["recall-1 0"], found["recall-1 1000"], found["recall-1"]
+	if still.Value != 1 || still.N != 300 || math.Abs(still.Null-1./300) > 1e-12 {
+		t.Errorf("without a shift: %+v", still)
+	}
+	if far.Value > 0.02 || math.Abs(all.Value-(still.Value+far.Value)/2) > 1e-12 {
+		t.Errorf("with a large shift: %+v; over both %+v", far, all)
+	}
+	if r := found["recall-10 1000"]; r.Value < far.Value || !(r.Low <= r.Value && r.Value <= r.High) {
+		t.Errorf("recall at 10: %+v", r)
+	}
+	if r := found["mean-reciprocal-rank 0"]; r.Value != 1 || math.Abs(r.Null-newHarmonic(300)[300]/300) > 1e-12 {
+		t.Errorf("mean reciprocal rank: %+v", r)
+	}
+}
