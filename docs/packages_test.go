@@ -109,8 +109,8 @@ var order = strings.Fields(`
 	measure
 	measure/resample
 	features
-	measure/internal/paired
-	measure/seis measure/similarity measure/distance measure/prediction
+	measure/internal/paired measure/internal/action
+	measure/seis measure/similarity measure/distance measure/equivariance measure/prediction
 
 	train train/autoencoder train/cdbn train/filters
 	invert

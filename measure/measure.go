@@ -27,6 +27,7 @@ import (
 
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/transform"
 )
 
 // A Method is a Measure, a Comparison or a procedure.Procedure: an entry under measures in a study
@@ -92,6 +93,8 @@ type Site struct {
 	Classes []string
 	// PerSample reports whether the transformation is drawn separately for each sample.
 	PerSample bool
+	// Transform is the transformation T; nil: there is none, or the data are pairs of x and T(x).
+	Transform transform.Transform
 	// KeepSamples asks for per-sample values (samples: true); see Sampler.
 	KeepSamples bool
 	// Budget is the memory that the accumulator may use, in bytes; 0: no bound. To stay within it,
@@ -160,6 +163,8 @@ type Batch struct {
 	// Transformed holds the same on T(x). It is empty unless Needs.Transformed is set; see also
 	// Needs.CleanServes.
 	Transformed tensor.Tensor
+	// Ops are the draws of T for the samples. It is empty if there is no Site.Transform.
+	Ops []transform.Op
 }
 
 // An Accumulator accumulates sufficient statistics. Update and Merge may be called in any order in

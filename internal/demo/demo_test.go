@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/measure/equivariance"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/rewrite"
 	"github.com/noether-ml/noether/ort"
@@ -49,6 +50,9 @@ func TestNetworks(t *testing.T) {
 			for i, name := range layers {
 				want := clean[i]
 				if len(want.Shape) == 4 {
+					if e := equivarianceError(t, clean[i], turned[i]); (e < 1e-5) != c.exactEquivariant {
+						t.Errorf("the equivariance error of %s is %g under a quarter turn; exactly equivariant: %v", name, e, c.exactEquivariant)
+					}
 					want = rotated(want, 90)
 				}
 				if d := maxDifference(turned[i], want); (d < 1e-3) != c.exactEquivariant {
@@ -57,6 +61,24 @@ func TestNetworks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// equivarianceError returns the largest relative error over samples, under a quarter turn.
+func equivarianceError(t *testing.T, clean, turned tensor.Tensor) (largest float64) {
+	t.Helper()
+	maps, why := onnx.Layer{Shape: clean.Shape[1:], Axes: "NCHW"}.Maps()
+	if why != "" {
+		t.Fatal(why)
+	}
+	turn := transform.Rotate{Angle: transform.Fixed(90)}.Draw(nil)
+	for i := range clean.Shape[0] {
+		e, err := equivariance.Between(maps, turn, equivariance.Settings{}, clean.At(i).Data, turned.At(i).Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		largest = max(largest, e.RelativeError)
+	}
+	return largest
 }
 
 // upright returns n shapes of the kind in demo.yaml, with another seed, as n x 3 x 32 x 32.

@@ -1,6 +1,7 @@
 package measuretest
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // A Case is a measure with data to feed it. The sample at place p of the layout is row p of the
-// tensors.
+// tensors. If the site has a transform, it is drawn for each sample.
 type Case struct {
 	Measure     measure.Measure
 	Site        measure.Site
@@ -38,6 +39,11 @@ type siteSubject struct {
 func (s *siteSubject) update(places []int) error {
 	b := &measure.Batch{Clean: rows(s.c.Clean, places), Transformed: rows(s.c.Transformed, places)}
 	b.Place, b.Index, b.Label = identify(s.c.Site.Layout, s.c.Label, places)
+	if t := s.c.Site.Transform; t != nil {
+		for _, p := range places {
+			b.Ops = append(b.Ops, t.Draw(rand.New(rand.NewPCG(uint64(p), 1))))
+		}
+	}
 	err := s.Update(b)
 	overwrite([][]int{b.Place, b.Index, b.Label}, b.Clean, b.Transformed)
 	return err

@@ -3,7 +3,6 @@ package seis
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/measure"
@@ -46,53 +45,14 @@ func product(n []int) int {
 // featureMapsOf finds the feature maps of a layer from its axes, pooled to at most limit positions,
 // or says why there is none.
 func featureMapsOf(l onnx.Layer, limit int) (p featureMaps, why string) {
-	axes := string(l.Axes)
-	if len(axes) != len(l.Shape)+1 || strings.Contains(axes, "?") || !strings.HasPrefix(axes, "N") {
-		return p, fmt.Sprintf("its axes are not known (%s, shape %v); they can be set in the study", axes, l.Shape)
+	m, why := l.Maps()
+	if why != "" {
+		return p, why
 	}
-	for _, n := range l.Shape {
-		if n < 1 || n > math.MaxInt32 {
-			return p, fmt.Sprintf("its shape %v is not known", l.Shape)
-		}
-	}
-	s := l.Shape
-	switch axes {
-	case "NCHW":
-		p = featureMaps{channels: s[0], grid: s[1:], channelStep: s[1] * s[2], positionStep: 1}
-	case "NHWC":
-		p = featureMaps{channels: s[2], grid: s[:2], channelStep: 1, positionStep: s[2]}
-	case "NCT":
-		p = featureMaps{channels: s[0], grid: s[1:], channelStep: s[1], positionStep: 1}
-	case "NTC":
-		p = tokens(s[0], s[1])
-	case "NC":
-		return p, "it has no positions"
-	default:
-		return p, fmt.Sprintf("seis reads feature maps (NCHW, NHWC), tokens (NTC) and 1-D maps (NCT), not %s", axes)
-	}
-	if product(p.grid) < 2 {
-		return p, "it has a single position"
-	}
-	p.pooled = pooledGrid(p.grid, limit)
-	return p, ""
-}
-
-// tokens returns the feature maps of t tokens of c channels. Where t - 1 is a square, the first one
-// is taken for a class token and dropped.
-func tokens(t, c int) featureMaps {
-	p := featureMaps{channels: c, grid: []int{t}, channelStep: 1, positionStep: c}
-	if side, ok := root(t - 1); ok {
-		p.grid, p.base = []int{side, side}, c
-	} else if side, ok := root(t); ok {
-		p.grid = []int{side, side}
-	}
-	return p
-}
-
-// root returns the square root of n, and reports whether that is a whole number.
-func root(n int) (int, bool) {
-	r := int(math.Sqrt(float64(n)))
-	return r, r*r == n
+	return featureMaps{
+		channels: m.Channels, grid: m.Grid, pooled: pooledGrid(m.Grid, limit),
+		base: m.Base, channelStep: m.ChannelStep, positionStep: m.PositionStep,
+	}, ""
 }
 
 // pooledGrid returns the grid of at most limit positions that keeps the aspect. It is the grid

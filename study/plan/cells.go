@@ -146,7 +146,7 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 	for _, layer := range layers {
 		site := measure.Site{
 			Layer: layer, Layout: d.Layout, Classes: classes,
-			PerSample: v.Transform != nil && v.Per == "sample" && transform.Random(v.Transform), KeepSamples: p.Study.Samples,
+			PerSample: v.Transform != nil && v.Per == "sample" && transform.Random(v.Transform), Transform: v.Transform, KeepSamples: p.Study.Samples,
 			Budget: int64(p.Study.Memory), Key: p.key(c),
 		}
 		why := v.activationSkip(layer)

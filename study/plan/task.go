@@ -12,6 +12,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/transform"
 )
 
 // A Task is the work of one accumulator in a cell: a measure at a layer, or a comparison of a grid
@@ -102,11 +103,13 @@ type Accumulator interface {
 	encoding.BinaryUnmarshaler
 }
 
-// SampleIDs are the places, source indices and labels of the samples of a batch.
+// SampleIDs are the places, source indices and labels of the samples of a batch, and their
+// transformations.
 type SampleIDs struct {
 	Place []int // position in the order of the layout
 	Index []int // in the source
 	Label []int
+	Ops   []transform.Op // empty for clean inputs, and for data that are pairs
 }
 
 // A Reading is one tensor that a pass reads: activations of a layer or log-probabilities, on the
@@ -224,7 +227,7 @@ type siteAccumulator struct {
 }
 
 func (a *siteAccumulator) Feed(at SampleIDs, z []tensor.Tensor) error {
-	b := measure.Batch{Place: at.Place, Index: at.Index, Label: at.Label, Clean: z[0]}
+	b := measure.Batch{Place: at.Place, Index: at.Index, Label: at.Label, Clean: z[0], Ops: at.Ops}
 	if len(z) > 1 {
 		b.Transformed = z[1]
 	}

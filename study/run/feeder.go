@@ -210,6 +210,9 @@ func (f *feeder) updateTask(t *plan.Task, it *batch) (lost []error, err error) {
 			z = append(z, f.reader(r).tensor(r, f.Views[it.view]).Slice(from, end))
 		}
 		at, acc := plan.SampleIDs{Place: it.place[from:], Index: it.index[from:], Label: it.label[from:]}, f.accs[t]
+		if len(it.ops) > 0 {
+			at.Ops = it.ops[from:]
+		}
 		for err := acc.Feed(at, z); err != nil; err = acc.Feed(at, z) {
 			explained := t.Explain(it.nameSample(err))
 			lost = append(lost, explained)

@@ -27,7 +27,7 @@ type batch struct {
 	label  []int
 	names  []string
 	inputs [][]tensor.Tensor // for each model of the pass; nil if it need not run
-	ops    []transform.Op    // for on: activations
+	ops    []transform.Op    // of the samples under the view; nil for clean inputs and for pairs
 	end    int               // all places below this have been processed, unreadable samples included
 }
 
@@ -223,17 +223,19 @@ func (f *feeder) move(samples [][]dataset.Sample, clean *batch, view int) (*batc
 	it := &batch{view: view, place: clean.place, index: clean.index, label: clean.label, names: clean.names, end: clean.end}
 	v := f.Views[view]
 	switch {
-	case v.On == "activations":
+	case v.Name == "":
+		return it, nil
+	case v.Transform != nil:
 		for _, s := range samples[0] {
 			it.ops = append(it.ops, f.Draw(v, s.Index))
 		}
-		return it, nil
-	case !v.Moves():
+	}
+	if !v.Moves() {
 		return it, nil
 	}
 	var err error
 	it.inputs = f.inputs(view, func(frame int) []tensor.Tensor {
-		images, failed := f.transformSamples(samples[frame], v)
+		images, failed := f.transformSamples(samples[frame], it.ops, v)
 		if err == nil {
 			err = failed
 		}
@@ -242,8 +244,9 @@ func (f *feeder) move(samples [][]dataset.Sample, clean *batch, view int) (*batc
 	return it, err
 }
 
-// transformSamples transforms samples in parallel. Pairs already hold their transformed images.
-func (f *feeder) transformSamples(samples []dataset.Sample, v plan.View) ([]tensor.Tensor, error) {
+// transformSamples transforms samples in parallel, each by its Op. Pairs already hold their
+// transformed images.
+func (f *feeder) transformSamples(samples []dataset.Sample, ops []transform.Op, v plan.View) ([]tensor.Tensor, error) {
 	out := make([]tensor.Tensor, len(samples))
 	var group errgroup.Group
 	group.SetLimit(f.cores)
@@ -258,11 +261,10 @@ func (f *feeder) transformSamples(samples []dataset.Sample, v plan.View) ([]tens
 		group.Go(func() error {
 			return guard.Run(func() error {
 				var err error
-				op := f.Draw(v, s.Index)
-				if again := transform.RejectedDraws(op); again > 0 || v.Redraws() {
+				if again := transform.RejectedDraws(ops[i]); again > 0 || v.Redraws() {
 					f.Data().Redrawn.Add(v.Name, again)
 				}
-				out[i], err = s.Apply(op)
+				out[i], err = s.Apply(ops[i])
 				return err
 			})
 		})

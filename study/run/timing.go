@@ -96,7 +96,7 @@ func (f *feeder) timeBatches(ctx context.Context, trials []*trial, out *passTime
 			if err := f.runTimed(ctx, it, &tally); err != nil {
 				return err
 			}
-			f.keepReadings(trials, view)
+			f.keepReadings(trials, view, it.ops)
 		}
 		f.feedTrials(trials, b.clean, k, len(batches), last)
 		if last {

@@ -11,6 +11,7 @@ import (
 	"github.com/noether-ml/noether/study/internal/guard"
 	"github.com/noether-ml/noether/study/plan"
 	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/transform"
 )
 
 // A taskTime is the time of a task alone on one core.
@@ -30,6 +31,7 @@ type trial struct {
 	view    int
 	acc     plan.Accumulator
 	z       []tensor.Tensor // for each of the task's readings, of the current batch
+	ops     []transform.Op  // of its samples
 	scratch []tensor.Tensor // of scaled
 	n       int             // samples fed
 	took    time.Duration   // feeding
@@ -79,13 +81,14 @@ func (e *estimator) newTrials(p *plan.Pass) (trials []*trial, err error) {
 	return trials, nil
 }
 
-// keepReadings copies what the trials of a view read of the last batch.
-func (f *feeder) keepReadings(trials []*trial, view int) {
+// keepReadings copies what the trials of a view read of the last batch, whose samples were
+// transformed by ops.
+func (f *feeder) keepReadings(trials []*trial, view int, ops []transform.Op) {
 	for _, t := range trials {
 		if t.view != view {
 			continue
 		}
-		t.z = t.z[:0]
+		t.z, t.ops = t.z[:0], ops
 		for _, r := range t.task.Readings() {
 			z := f.reader(r).tensor(r, f.Views[view])
 			t.z = append(t.z, tensor.Tensor{Shape: slices.Clone(z.Shape), Data: slices.Clone(z.Data)})
@@ -146,6 +149,10 @@ func (f *feeder) feedView(trials []*trial, view int, ids plan.SampleIDs, scale f
 	for i, t := range fed {
 		group.Go(func() error {
 			start := time.Now()
+			ids := ids
+			if len(t.ops) > 0 {
+				ids.Ops = t.ops[:len(ids.Place)]
+			}
 			t.fail = guard.Run(func() error { return t.acc.Feed(ids, inputs[i]) })
 			t.n += len(ids.Place)
 			walls[i] = time.Since(start)

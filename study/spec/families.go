@@ -4,6 +4,7 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/distance"
+	"github.com/noether-ml/noether/measure/equivariance"
 	"github.com/noether-ml/noether/measure/firing"
 	"github.com/noether-ml/noether/measure/prediction"
 	"github.com/noether-ml/noether/measure/probe"
@@ -33,6 +34,7 @@ func Families() []Family {
 		family(prediction.ModelAgreementDescriptor(), withoutError(prediction.ModelAgreement)),
 		family(seis.Descriptor(), withoutError(seis.New)),
 		family(distance.Descriptor(), withoutError(distance.New)),
+		family(equivariance.Descriptor(), withoutError(equivariance.New)),
 		family(similarity.Descriptor(), similarity.New),
 		family(stir.Descriptor(), stir.New),
 		family(firing.Descriptor(), firing.New),
@@ -40,6 +42,7 @@ func Families() []Family {
 		family(probe.ParameterEquivarianceDescriptor(), probe.ParameterEquivariance),
 		family(probe.RepresentationEquivarianceDescriptor(), probe.RepresentationEquivariance),
 		family(probe.InvarianceDescriptor(), probe.Invariance),
+		family(probe.RetrievalDescriptor(), probe.Retrieval),
 		family(probe.DisentanglementDescriptor(), probe.Disentanglement),
 		family(robust.Descriptor(), robust.New),
 	}

@@ -34,10 +34,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/transform"
 )
 
 // A Column describes one value that a Spec computes for a pair.
@@ -83,15 +85,40 @@ type Spec struct {
 	// Pair computes the columns of one pair. transformed is nil if there is no transformed view. A
 	// *measure.NonFinite error does not need the index of the sample.
 	Pair func(out []float64, label int, clean, transformed []float32) error
+	// Action, if set, takes the place of Pair: it returns what computes the columns at a site.
+	Action func(site measure.Site) (Action, error)
+	// LeftOut is why an Action leaves out samples, for a warning.
+	LeftOut string
+	// Skip, if set, returns why a site cannot be measured, or "".
+	Skip func(site measure.Site) string
 	// PerClass asks for scores of each class as well, where the site has classes.
 	PerClass bool
 }
 
-// method is the measure of a Spec. It implements measure.Measure.
-type method struct{ spec Spec }
+// An Action computes columns of pairs of which the clean row is changed by the transformation of
+// its sample before it is compared: tau z in place of z. It is used by one goroutine at a time.
+type Action interface {
+	// Len returns the number of values of tau z.
+	Len() int
+	// Act writes tau z of a sample to dst, and sets the columns that depend on z and T alone. It
+	// returns ErrLeftOut if the sample has no columns.
+	Act(dst []float32, out []float64, z []float32, op transform.Op) error
+	// Pair sets the other columns, of tau z and a transformed row: that of the same sample, or, for
+	// the null, of another.
+	Pair(out []float64, acted, transformed []float32) error
+}
+
+// ErrLeftOut is returned by an Action for a sample that has no columns.
+var ErrLeftOut = errors.New("the sample is left out")
+
+// method is the measure of a Spec. It implements measure.Measure and measure.Borrower.
+type method struct {
+	spec Spec
+	rows sync.Pool // of *[]float32: memory for tau z, needed during Update only
+}
 
 // New returns the measure of a spec.
-func New(spec Spec) measure.Measure { return &method{spec} }
+func New(spec Spec) measure.Measure { return &method{spec: spec} }
 
 func (m *method) Name() string                   { return m.spec.Descriptor.Name }
 func (m *method) Descriptor() measure.Descriptor { return m.spec.Descriptor }
@@ -103,13 +130,38 @@ func (m *method) Skip(s measure.Site) string {
 	if m.spec.Needs.Prediction && len(s.Classes) < 2 {
 		return "the model's output is not a score for each of several classes"
 	}
+	if m.spec.Skip != nil {
+		return m.spec.Skip(s)
+	}
 	return ""
 }
+
+// Borrowed implements measure.Borrower: an Action computes in two rows.
+func (m *method) Borrowed(s measure.Site) int64 { return 2 * 4 * m.spec.acted(s) }
 
 func (m *method) Cost(s measure.Site) int64 { return m.spec.cost(s) }
 
 func (m *method) New(s measure.Site) (measure.Accumulator, error) {
-	return newAccumulator(&m.spec, s), nil
+	a := newAccumulator(&m.spec, s)
+	if m.spec.Action == nil {
+		return a, nil
+	}
+	a.rows = &m.rows
+	var err error
+	a.action, err = m.spec.Action(s)
+	return a, err
+}
+
+// acted returns the number of values of tau z, 0 without an Action.
+func (s *Spec) acted(site measure.Site) int64 {
+	if s.Action == nil {
+		return 0
+	}
+	action, err := s.Action(site)
+	if err != nil {
+		return 0
+	}
+	return int64(action.Len())
 }
 
 // hasNull reports whether any statistic has a null.
@@ -154,7 +206,7 @@ func (s *Spec) cost(site measure.Site) int64 {
 		cost += 2 * 8 * int64(site.Layout.N) * int64(1+s.samplesKept()) // twice: a growing slice is copied
 	}
 	if s.hasNull() {
-		cost += table + 2*4*int64(width)
+		cost += table + 4*int64(width) + 4*max(int64(width), s.acted(site))
 	}
 	return cost
 }
@@ -164,8 +216,10 @@ func (s *Spec) cost(site measure.Site) int64 {
 type accumulator struct {
 	spec        *Spec
 	site        measure.Site
-	width       int  // values in a row; 0 until the first batch
-	transformed bool // whether there is a transformed view; set by the first batch
+	action      Action     // nil: Spec.Pair serves
+	rows        *sync.Pool // of the method, for an Action
+	width       int        // values in a row; 0 until the first batch
+	transformed bool       // whether there is a transformed view; set by the first batch
 
 	values  table
 	classes []int // number of clean samples by predicted class; nil unless Needs.Prediction
@@ -173,6 +227,8 @@ type accumulator struct {
 	dropped bool              // whether the null is omitted, to stay within the budget
 	open    map[int]*openPair // by block; blocks that are complete are removed
 	out     []float64         // scratch
+
+	leftOut int // number of samples that the Action has left out
 
 	index []int     // indices of the samples whose values are stored
 	kept  []float64 // len(index) x samplesKept
@@ -183,8 +239,11 @@ type openPair struct {
 	last        int       // place of the latest sample
 	count       int       // samples so far
 	label       int       // of the latest sample
-	clean       []float32 // the latest sample's clean row
+	clean       []float32 // the latest sample's clean row, or tau z
 	transformed []float32 // the first sample's transformed row
+	// The rows are memory that is valid during Update only.
+	cleanBorrowed, transformedBorrowed bool
+	copied                             []float32 // memory for a copy of clean
 }
 
 // newAccumulator returns an empty accumulator. If the null would exceed the site's budget, there is no
@@ -213,26 +272,65 @@ func (a *accumulator) Update(b *measure.Batch) error {
 	if err := a.check(b); err != nil {
 		return err
 	}
+	next, free := a.borrowRows()
+	defer free()
+	var latest *openPair // of the block of the latest sample; nil if it is complete
 	for i := range b.Place {
-		if err := a.addSample(b, i); err != nil {
+		row := next(b, i)
+		err := a.addSample(b, i, row)
+		if err != nil && err != ErrLeftOut {
+			return err
+		}
+		if a.open == nil || !a.transformed {
+			continue
+		}
+		if latest != nil && latest.last/a.site.Layout.Block != b.Place[i]/a.site.Layout.Block {
+			latest.own()
+		}
+		if err == ErrLeftOut {
+			if latest, err = a.passOver(b.Place[i]); latest != nil {
+				latest.own() // the next sample may use its row
+			}
+		} else {
+			latest, err = a.shuffle(b, i, row)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	if a.open == nil || !a.transformed {
-		return nil
-	}
-	for lo := 0; lo < len(b.Place); {
-		block := b.Place[lo] / a.site.Layout.Block
-		hi := lo + 1
-		for hi < len(b.Place) && b.Place[hi]/a.site.Layout.Block == block {
-			hi++
-		}
-		if err := a.shuffle(b, block, lo, hi); err != nil {
-			return err
-		}
-		lo = hi
+	if latest != nil {
+		latest.own()
 	}
 	return nil
+}
+
+// borrowRows returns a function that returns the row of sample i that is paired, and a function that
+// frees the memory. A row is valid during the next call of the first one too. It is the clean row,
+// or room for tau z.
+func (a *accumulator) borrowRows() (next func(b *measure.Batch, i int) []float32, free func()) {
+	if a.action == nil {
+		return func(b *measure.Batch, i int) []float32 { return b.Clean.At(i).Data }, func() {}
+	}
+	n := a.action.Len()
+	rows, _ := a.rows.Get().(*[]float32)
+	if rows == nil || cap(*rows) < 2*n {
+		rows = new([]float32)
+		*rows = make([]float32, 2*n)
+	}
+	two := (*rows)[:2*n]
+	next = func(_ *measure.Batch, i int) []float32 { return two[i%2*n : i%2*n+n] }
+	return next, func() { a.rows.Put(rows) }
+}
+
+// own copies rows that are valid during Update only.
+func (o *openPair) own() {
+	if o.cleanBorrowed {
+		o.copied = append(o.copied[:0], o.clean...)
+		o.clean, o.cleanBorrowed = o.copied, false
+	}
+	if o.transformedBorrowed {
+		o.transformed, o.transformedBorrowed = slices.Clone(o.transformed), false
+	}
 }
 
 // check checks that a batch is valid and has the shape of the batches before it.
@@ -246,6 +344,9 @@ func (a *accumulator) check(b *measure.Batch) error {
 	}
 	if !transformed && a.spec.Needs.OtherModel {
 		return fmt.Errorf("%s compares two models, but the batch has the predictions of one", a.spec.Descriptor.Name)
+	}
+	if a.action != nil && len(b.Ops) != n {
+		return fmt.Errorf("%s needs the transformation of each sample, but the batch has %d of %d", a.spec.Descriptor.Name, len(b.Ops), n)
 	}
 	if !transformed && !a.spec.Needs.CleanServes {
 		return fmt.Errorf("%s compares two views, but the batch has no transformed view", a.spec.Descriptor.Name)
@@ -271,8 +372,9 @@ func (a *accumulator) check(b *measure.Batch) error {
 	return nil
 }
 
-// addSample adds sample i of a batch to the sums.
-func (a *accumulator) addSample(b *measure.Batch, i int) error {
+// addSample adds sample i of a batch to the sums. With an Action it writes tau z to row; else row is
+// the clean row.
+func (a *accumulator) addSample(b *measure.Batch, i int, row []float32) error {
 	label, classes := b.Label[i], len(a.site.Classes)
 	if a.spec.Needs.Labels && label == dataset.NoLabel {
 		return fmt.Errorf("sample %d has no label, but %s needs one", b.Index[i], a.spec.Descriptor.Name)
@@ -284,7 +386,11 @@ func (a *accumulator) addSample(b *measure.Batch, i int) error {
 	if a.transformed {
 		transformed = b.Transformed.At(i).Data
 	}
-	if err := a.spec.Pair(a.out, label, b.Clean.At(i).Data, transformed); err != nil {
+	if err := a.compute(b, i, label, row, transformed); err != nil {
+		if err == ErrLeftOut {
+			a.leftOut++
+			return err
+		}
 		var bad *measure.NonFinite
 		if errors.As(err, &bad) {
 			return &measure.NonFinite{View: bad.View, Index: b.Index[i]}
@@ -315,39 +421,61 @@ func (a *accumulator) addTo(t *table, group, label int) {
 	}
 }
 
-// shuffle adds the shuffled pairs of samples lo to hi (exclusive) of a batch, all of one block.
-func (a *accumulator) shuffle(b *measure.Batch, block, lo, hi int) error {
+// compute computes the columns of sample i of a batch.
+func (a *accumulator) compute(b *measure.Batch, i, label int, row, transformed []float32) error {
+	if a.action == nil {
+		return a.spec.Pair(a.out, label, row, transformed)
+	}
+	if err := a.action.Act(row, a.out, b.Clean.At(i).Data, b.Ops[i]); err != nil {
+		return err
+	}
+	return a.action.Pair(a.out, row, transformed)
+}
+
+// shuffle adds the shuffled pair of sample i of a batch and the sample before it in its block, whose
+// rows it replaces. It returns the open pair, or nil if the block is complete.
+func (a *accumulator) shuffle(b *measure.Batch, i int, row []float32) (*openPair, error) {
+	place := b.Place[i]
+	block := place / a.site.Layout.Block
 	o := a.open[block]
 	if o == nil {
-		o = &openPair{transformed: b.Transformed.At(lo).Data}
-	} else {
-		if b.Place[lo] <= o.last {
-			return fmt.Errorf("place %d of block %d comes after place %d", b.Place[lo], block, o.last)
-		}
-		if err := a.addShuffled(&a.null, block, o.label, o.clean, b.Transformed.At(lo).Data); err != nil {
-			return err
-		}
-	}
-	for i := lo + 1; i < hi; i++ {
-		if err := a.addShuffled(&a.null, block, b.Label[i-1], b.Clean.At(i-1).Data, b.Transformed.At(i).Data); err != nil {
-			return err
-		}
-	}
-	first := o.count == 0
-	o.count += hi - lo
-	o.last, o.label = b.Place[hi-1], b.Label[hi-1]
-	if o.last == min((block+1)*a.site.Layout.Block, a.site.Layout.N)-1 {
-		o.clean = b.Clean.At(hi - 1).Data
-		delete(a.open, block)
-		return a.closeBlock(&a.null, block, o)
-	}
-	// The memory of the batch is valid during Update only.
-	o.clean = append(o.clean[:0], b.Clean.At(hi-1).Data...)
-	if first {
-		o.transformed = slices.Clone(o.transformed)
+		o = &openPair{transformed: b.Transformed.At(i).Data, transformedBorrowed: true}
 		a.open[block] = o
+	} else {
+		if place <= o.last {
+			return nil, fmt.Errorf("place %d of block %d comes after place %d", place, block, o.last)
+		}
+		if err := a.addShuffled(&a.null, block, o.label, o.clean, b.Transformed.At(i).Data); err != nil {
+			return nil, err
+		}
 	}
-	return nil
+	o.count++
+	o.last, o.label, o.clean, o.cleanBorrowed = place, b.Label[i], row, true
+	return a.advance(o, block)
+}
+
+// passOver notes that the sample at a place has no columns. It returns the open pair of its block,
+// or nil if there is none or the block is complete.
+func (a *accumulator) passOver(place int) (*openPair, error) {
+	block := place / a.site.Layout.Block
+	o := a.open[block]
+	if o == nil {
+		return nil, nil
+	}
+	if place <= o.last {
+		return nil, fmt.Errorf("place %d of block %d comes after place %d", place, block, o.last)
+	}
+	o.last = place
+	return a.advance(o, block)
+}
+
+// advance closes a block after its last sample. It returns the open pair, or nil if it was closed.
+func (a *accumulator) advance(o *openPair, block int) (*openPair, error) {
+	if o.last < min((block+1)*a.site.Layout.Block, a.site.Layout.N)-1 {
+		return o, nil
+	}
+	delete(a.open, block)
+	return nil, a.closeBlock(&a.null, block, o)
 }
 
 // closeBlock pairs a block's last clean row with its first transformed row.
@@ -359,7 +487,13 @@ func (a *accumulator) closeBlock(t *table, block int, o *openPair) error {
 }
 
 func (a *accumulator) addShuffled(t *table, block, label int, clean, transformed []float32) error {
-	if err := a.spec.Pair(a.out, label, clean, transformed); err != nil {
+	var err error
+	if a.action != nil {
+		err = a.action.Pair(a.out, clean, transformed)
+	} else {
+		err = a.spec.Pair(a.out, label, clean, transformed)
+	}
+	if err != nil {
 		return err
 	}
 	a.addTo(t, a.site.Layout.Group(block*a.site.Layout.Block), label)

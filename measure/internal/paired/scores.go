@@ -13,13 +13,16 @@ import (
 // Scores returns the means over all samples, then those over each class that has samples.
 func (a *accumulator) Scores() ([]measure.Score, error) {
 	if a.values.n(0) == 0 {
+		if a.leftOut > 0 {
+			return a.undefined(), nil
+		}
 		return nil, measure.ErrTooFew
 	}
 	null, err := a.completeNull()
 	if err != nil {
 		return nil, err
 	}
-	warnings := a.constantPrediction()
+	warnings := slices.Concat(a.constantPrediction(), a.leftOutWarning())
 	unlabelled := false
 	var scores []measure.Score
 	for part := range a.values.parts {
@@ -92,6 +95,26 @@ func (a *accumulator) factor(part int) string {
 		return ""
 	}
 	return "class=" + a.site.Classes[part-1]
+}
+
+// leftOutWarning returns a warning if samples are left out.
+func (a *accumulator) leftOutWarning() []string {
+	if a.leftOut == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d of %d samples are left out: %s", a.leftOut, a.leftOut+a.values.n(0), a.spec.LeftOut)}
+}
+
+// undefined returns the scores where all samples are left out.
+func (a *accumulator) undefined() (scores []measure.Score) {
+	for _, column := range a.spec.Columns {
+		if column.Statistic != "" {
+			s := measure.Plain(column.Statistic, math.NaN(), 0)
+			s.Warnings = a.leftOutWarning()
+			scores = append(scores, s)
+		}
+	}
+	return scores
 }
 
 // maxShare is the fraction of the predictions above which a single class causes a warning.

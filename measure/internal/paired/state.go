@@ -42,9 +42,10 @@ func (a *accumulator) Merge(other measure.Accumulator) error {
 	if !a.dropped {
 		a.null.merge(&o.null)
 		for block, p := range o.open {
-			a.open[block] = &openPair{p.last, p.count, p.label, slices.Clone(p.clean), slices.Clone(p.transformed)}
+			a.open[block] = &openPair{last: p.last, count: p.count, label: p.label, clean: slices.Clone(p.clean), transformed: slices.Clone(p.transformed)}
 		}
 	}
+	a.leftOut += o.leftOut
 	a.index = append(a.index, o.index...)
 	a.kept = append(a.kept, o.kept...)
 	return nil
@@ -61,6 +62,9 @@ func (a *accumulator) MarshalBinary() ([]byte, error) {
 	w.Int(a.width)
 	w.Bool(a.transformed)
 	w.Bool(a.dropped)
+	if a.action != nil {
+		w.Int(a.leftOut)
+	}
 	a.values.write(w)
 	if a.spec.Needs.Prediction {
 		w.Ints(a.classes)
@@ -88,10 +92,15 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 	site := a.site
 	site.Budget = 0 // whether there is a null is part of the state
 	b := newAccumulator(a.spec, site)
-	b.site = a.site
+	b.site, b.action, b.rows = a.site, a.action, a.rows
 	b.width, b.transformed = r.Int(), r.Bool()
 	if r.Bool() {
 		b.dropNull()
+	}
+	if b.action != nil {
+		if b.leftOut = r.Int(); b.leftOut < 0 {
+			r.Fail(errOtherSite)
+		}
 	}
 	b.values.read(r)
 	if a.spec.Needs.Prediction {
@@ -136,5 +145,13 @@ func (a *accumulator) setOpen(head []int, o *openPair) bool {
 	o.last, o.count, o.label = head[1], head[2], head[3]
 	layout := a.site.Layout
 	return o.last >= 0 && o.last < layout.N && o.last/layout.Block == head[0] && o.count > 0 && o.count <= layout.Block &&
-		o.label >= -1 && (a.values.parts == 1 || o.label < len(a.site.Classes)) && a.width > 0 && len(o.clean) == a.width && len(o.transformed) == a.width
+		o.label >= -1 && (a.values.parts == 1 || o.label < len(a.site.Classes)) && a.width > 0 && len(o.clean) == a.pairedWidth() && len(o.transformed) == a.width
+}
+
+// pairedWidth returns the number of values of a row that is paired with a transformed row.
+func (a *accumulator) pairedWidth() int {
+	if a.action != nil {
+		return a.action.Len()
+	}
+	return a.width
 }

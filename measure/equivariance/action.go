@@ -1,0 +1,138 @@
+package equivariance
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/internal/action"
+	"github.com/noether-ml/noether/measure/internal/paired"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/transform"
+)
+
+// A layerAction computes the statistics of samples at a layer. It implements paired.Action. A row of
+// tau z has the values of tau z in the order of the layer's values, without those before the first
+// position, and then for each position 1 if it counts and 0 otherwise.
+type layerAction struct {
+	maps     onnx.Maps
+	settings Settings
+	fields   *action.Cache
+	counted  []action.Run // scratch of Pair
+}
+
+func newAction(l onnx.Layer, s Settings, fields *action.Cache) (paired.Action, error) {
+	maps, why := l.Maps()
+	if why != "" {
+		return nil, fmt.Errorf("equivariance-error cannot measure layer %q: %s", l.Name, why)
+	}
+	return &layerAction{maps: maps, settings: s, fields: fields}, nil
+}
+
+// Len implements paired.Action.
+func (a *layerAction) Len() int { return (a.maps.Channels + 1) * a.maps.Positions() }
+
+func (a *layerAction) layout() action.Layout {
+	return action.Layout{Channels: a.maps.Channels, Planes: a.maps.PositionStep == 1}
+}
+
+// Act implements paired.Action.
+func (a *layerAction) Act(dst []float32, out []float64, z []float32, op transform.Op) error {
+	h, w, _ := a.maps.Size()
+	points, ok := transform.PointMapOf(op, h, w)
+	if !ok {
+		return paired.ErrLeftOut
+	}
+	f := a.fields.Of(points, action.Grid{Height: h, Width: w, Margin: a.settings.Margin})
+	if f.N == 0 {
+		return paired.ErrLeftOut
+	}
+	steps, err := a.settings.Channels.shift(points)
+	if err != nil {
+		return err
+	}
+	n := a.maps.Channels * h * w
+	counted := dst[n:]
+	clear(counted)
+	for _, r := range f.Counted {
+		for at := r.From; at < r.To; at++ {
+			counted[at] = 1
+		}
+	}
+	var s action.FloorSums
+	f.Act(dst[:n], z[a.maps.Base:][:n], a.layout(), a.settings.Channels.destinations(a.maps.Channels, steps), &s)
+	if !finite(s.Difference) || !finite(s.Norm) {
+		return &measure.NonFinite{View: "clean"}
+	}
+	out[floor] = relative(s.Difference, s.Norm)
+	return nil
+}
+
+// Pair implements paired.Action.
+func (a *layerAction) Pair(out []float64, acted, transformed []float32) error {
+	positions, channels := a.maps.Positions(), a.maps.Channels
+	n := channels * positions
+	a.findCounted(acted[n:])
+	transformed = transformed[a.maps.Base:][:n]
+	var s action.Sums
+	add := func(from, to int) { s.Add(acted[from:to], transformed[from:to]) }
+	if a.layout().Planes {
+		for c := range channels {
+			for _, r := range a.counted {
+				add(c*positions+r.From, c*positions+r.To)
+			}
+		}
+	} else {
+		for _, r := range a.counted {
+			add(r.From*channels, r.To*channels)
+		}
+	}
+	if !finite(s.AA) {
+		return &measure.NonFinite{View: "clean"}
+	}
+	if !finite(s.BB) {
+		return &measure.NonFinite{View: "transformed"}
+	}
+	out[relativeError], out[cosine] = relative(s.Difference, s.AA), cosineOf(s)
+	return nil
+}
+
+// findCounted finds the runs of positions that count, which are not 0.
+func (a *layerAction) findCounted(marks []float32) {
+	a.counted = a.counted[:0]
+	for at := 0; at < len(marks); at++ {
+		if marks[at] == 0 {
+			continue
+		}
+		from := at
+		for at < len(marks) && marks[at] != 0 {
+			at++
+		}
+		a.counted = append(a.counted, action.Run{From: from, To: at})
+	}
+}
+
+// relative returns the ratio of two norms, given their squares: 0 if the first is 0, 1 if only the
+// second is.
+func relative(difference, norm float64) float64 {
+	switch {
+	case difference == 0:
+		return 0
+	case norm == 0:
+		return 1
+	}
+	return math.Sqrt(difference / norm)
+}
+
+// cosineOf returns the cosine of the angle between two rows: 1 if both are 0, 0 if one is.
+func cosineOf(s action.Sums) float64 {
+	switch {
+	case s.AA == 0 && s.BB == 0:
+		return 1
+	case s.AA == 0 || s.BB == 0:
+		return 0
+	}
+	return min(max(s.AB/math.Sqrt(s.AA)/math.Sqrt(s.BB), -1), 1)
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -1,0 +1,56 @@
+package action
+
+// A Layout is the order of the values of a sample's maps.
+type Layout struct {
+	Channels int
+	Planes   bool // the positions of a channel follow each other; else the channels of a position do
+}
+
+// Act writes tau z to dst, for the counted positions at least. Both are in the given layout, without
+// values before the first position. Channel c is written to channel to[c], or to itself if to is nil.
+// If floor is not nil, the sums of the floor are added to it.
+func (f *Field) Act(dst, z []float32, l Layout, to []int32, floor *FloorSums) {
+	if l.Planes {
+		f.actOnPlanes(dst, z, len(z)/l.Channels, to, floor)
+		return
+	}
+	f.actOnPositions(dst, z, l.Channels, to, floor)
+}
+
+func (f *Field) actOnPlanes(dst, z []float32, positions int, to []int32, floor *FloorSums) {
+	for c := range len(z) / positions {
+		plane, moved := z[c*positions:(c+1)*positions], c
+		if to != nil {
+			moved = int(to[c])
+		}
+		result := dst[moved*positions : (moved+1)*positions]
+		if f.Still {
+			copy(result, plane)
+			continue
+		}
+		f.forward.readPlane(result, plane)
+		if !f.Exact && floor != nil {
+			f.back.differPlane(result, plane, floor)
+		}
+	}
+}
+
+func (f *Field) actOnPositions(dst, z []float32, channels int, to []int32, floor *FloorSums) {
+	if f.Still {
+		copy(dst, z)
+		return
+	}
+	f.forward.readRows(dst, z, channels, to)
+	if !f.Exact && floor != nil {
+		f.back.differRows(dst, z, channels, to, floor)
+	}
+}
+
+// FloorSums are the sums of |tau^-1 tau z - z|^2 and |z|^2 over counted positions.
+type FloorSums struct{ Difference, Norm float64 }
+
+func (s *FloorSums) add(restored, z []float32) {
+	p := Sum(restored, z)
+	s.Difference += p.Difference
+	s.Norm += p.BB
+}

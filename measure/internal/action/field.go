@@ -1,0 +1,259 @@
+// Package action applies transformations of the input to feature maps.
+//
+// A Field is the action tau of a transformation on the positions of an h x w map: for each position
+// of the result, those that it is read from. It also says which positions count: those for which no
+// value from outside the map enters.
+//
+//	points, ok := transform.PointMapOf(op, h, w)
+//	f := action.New(points, action.Grid{Height: h, Width: w})
+//	f.Act(dst, z, action.Layout{Channels: c, Planes: true}, nil, nil) // dst = tau z, both c x h x w
+package action
+
+import (
+	"math"
+	"sync"
+
+	"github.com/noether-ml/noether/transform"
+)
+
+// A Field is the action tau of a transformation on the positions of an h x w map, which are numbered
+// row by row.
+type Field struct {
+	Still   bool  // tau is the identity
+	Exact   bool  // tau permutes positions
+	Counted []Run // positions that count
+	N       int   // their number
+	forward taps  // of tau, for the counted positions and those that back reads
+	back    taps  // of tau^-1, for the counted positions; empty if tau is exact
+}
+
+// A Run is a range of consecutive positions, To excluded.
+type Run struct{ From, To int }
+
+// taps are the positions that values are read from, for the positions of some runs in order. Without
+// fractions, a value is read from one position. Else it is interpolated between four, of which the
+// last three are a step to the right, a step down, and both; or those listed in corners.
+type taps struct {
+	runs        []Run
+	at          []int32
+	fx, fy      []float32
+	right, down int
+	corners     [][3]int32 // nil unless positions are counted around the border
+}
+
+// A Grid is the size of a map with a margin, as a fraction of the sides.
+type Grid struct {
+	Height, Width int
+	Margin        float64
+}
+
+// New returns the action of a map of positions.
+//
+// A position counts if it lies inside the map less the margin, and so do the position that tau reads
+// it from and the one that tau moves it to. If positions are counted around the border, and tau
+// permutes the axes, nothing lies outside: every position counts, unless there is a margin. There may
+// be none. For the floor, tau^-1 may read a position at the border that tau reads from outside; the
+// nearest value inside takes its place.
+func New(p transform.PointMap, g Grid) *Field {
+	inverse, ok := p.Inverse()
+	if !ok {
+		return &Field{}
+	}
+	f := &Field{Still: p.Fixed(), Exact: true}
+	around := p.Wrap && p.PermutesAxes()
+	n := g.Height * g.Width
+	tau, tauInverse := make([]point, n), make([]point, n)
+	for i := range g.Height {
+		for j := range g.Width {
+			at := i*g.Width + j
+			tau[at], tauInverse[at] = newPoint(p, i, j, g, around), newPoint(inverse, i, j, g, around)
+		}
+	}
+	counted, needed := make([]bool, n), make([]bool, n)
+	for i := range g.Height {
+		for j := range g.Width {
+			at := i*g.Width + j
+			here := point{row: float64(i), column: float64(j)}
+			if !around || g.Margin > 0 {
+				counted[at] = here.within(g, g.Margin) && tau[at].within(g, g.Margin) && tauInverse[at].within(g, g.Margin)
+			} else {
+				counted[at] = true
+			}
+			if !counted[at] {
+				continue
+			}
+			f.N++
+			f.Exact = f.Exact && tau[at].whole() && tauInverse[at].whole()
+			needed[at] = true
+			for _, c := range tauInverse[at].corners(g) {
+				needed[c] = true
+			}
+		}
+	}
+	f.Counted = runsOf(counted)
+	if f.Exact {
+		f.forward = newTaps(f.Counted, tau, g, around)
+		return f
+	}
+	f.forward = newTaps(runsOf(needed), tau, g, around)
+	f.back = newTaps(f.Counted, tauInverse, g, around)
+	return f
+}
+
+// A point is a position that may lie between those of the map.
+type point struct{ row, column float64 }
+
+// newPoint returns the position that row i and column j are read from. Coordinates that differ from
+// whole numbers by rounding errors are rounded.
+func newPoint(p transform.PointMap, i, j int, g Grid, around bool) point {
+	r, c := p.Source(i, j)
+	at := point{snap(r, p.Nearest), snap(c, p.Nearest)}
+	if around {
+		at = point{modulo(at.row, g.Height), modulo(at.column, g.Width)}
+	}
+	return at
+}
+
+func snap(x float64, nearest bool) float64 {
+	whole := math.RoundToEven(x)
+	if nearest || math.Abs(x-whole) < 1e-7 {
+		return whole
+	}
+	return x
+}
+
+// clamp returns the nearest coordinate within 0 to n - 1.
+func clamp(x float64, n int) float64 { return min(max(x, 0), float64(n-1)) }
+
+func modulo(x float64, n int) float64 {
+	if x = math.Mod(x, float64(n)); x < 0 {
+		x += float64(n)
+	}
+	return x
+}
+
+// whole reports whether the point is a position of the map.
+func (p point) whole() bool { return p.row == math.Floor(p.row) && p.column == math.Floor(p.column) }
+
+// within reports whether the point lies in the map after a margin is taken off each side.
+func (p point) within(g Grid, margin float64) bool {
+	between := func(x float64, side int) bool {
+		low := margin * float64(side)
+		return x >= low-1e-9 && x <= float64(side-1)-low+1e-9
+	}
+	return between(p.row, g.Height) && between(p.column, g.Width)
+}
+
+// corners returns the positions from which a value at the point is interpolated. The first row and
+// column follow the last.
+func (p point) corners(g Grid) [4]int {
+	i, j := int(math.Floor(p.row)), int(math.Floor(p.column))
+	next := func(k, side int, x float64) int {
+		if x == float64(k) {
+			return k
+		}
+		return (k + 1) % side
+	}
+	ni, nj := next(i, g.Height, p.row), next(j, g.Width, p.column)
+	return [4]int{i*g.Width + j, i*g.Width + nj, ni*g.Width + j, ni*g.Width + nj}
+}
+
+func runsOf(set []bool) (runs []Run) {
+	for at := 0; at < len(set); at++ {
+		if !set[at] {
+			continue
+		}
+		from := at
+		for at < len(set) && set[at] {
+			at++
+		}
+		runs = append(runs, Run{from, at})
+	}
+	return runs
+}
+
+// newTaps returns the taps of the positions of some runs, whose points are given.
+func newTaps(runs []Run, points []point, g Grid, around bool) taps {
+	t := taps{runs: runs}
+	if g.Width > 1 {
+		t.right = 1
+	}
+	if g.Height > 1 {
+		t.down = g.Width
+	}
+	interpolated := false
+	for _, r := range runs {
+		for at := r.From; at < r.To; at++ {
+			interpolated = interpolated || !points[at].whole()
+		}
+	}
+	for _, r := range runs {
+		for at := r.From; at < r.To; at++ {
+			p := points[at]
+			if !around {
+				p = point{clamp(p.row, g.Height), clamp(p.column, g.Width)}
+			}
+			i, j := int(p.row), int(p.column)
+			if !interpolated {
+				t.at = append(t.at, int32(i*g.Width+j))
+				continue
+			}
+			if around {
+				c := p.corners(g)
+				t.corners = append(t.corners, [3]int32{int32(c[1]), int32(c[2]), int32(c[3])})
+			} else { // the four positions lie inside
+				i, j = min(i, max(g.Height-2, 0)), min(j, max(g.Width-2, 0))
+			}
+			t.at = append(t.at, int32(i*g.Width+j))
+			t.fx = append(t.fx, float32(p.column-float64(j)))
+			t.fy = append(t.fy, float32(p.row-float64(i)))
+		}
+	}
+	return t
+}
+
+// A Cache holds the fields of the last maps of positions, which several layers share.
+type Cache struct {
+	mutex     sync.Mutex
+	fields    map[fieldKey]*Field
+	order     []fieldKey
+	positions int // of all fields
+}
+
+type fieldKey struct {
+	points transform.PointMap
+	grid   Grid
+}
+
+func (k fieldKey) positions() int { return k.grid.Height * k.grid.Width }
+
+// maxCached is the number of positions of all fields that are held, each of some 24 bytes.
+const maxCached = 1 << 20
+
+// Of returns the field of a map of positions.
+func (c *Cache) Of(p transform.PointMap, g Grid) *Field {
+	key := fieldKey{p, g}
+	c.mutex.Lock()
+	f := c.fields[key]
+	c.mutex.Unlock()
+	if f != nil {
+		return f
+	}
+	f = New(p, g)
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.fields == nil {
+		c.fields = map[fieldKey]*Field{}
+	}
+	if c.fields[key] == nil {
+		c.fields[key] = f
+		c.order = append(c.order, key)
+		c.positions += key.positions()
+	}
+	for len(c.order) > 1 && c.positions > maxCached {
+		delete(c.fields, c.order[0])
+		c.positions -= c.order[0].positions()
+		c.order = c.order[1:]
+	}
+	return f
+}
