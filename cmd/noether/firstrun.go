@@ -17,8 +17,8 @@ const (
 	longRun       = 80 * time.Second
 	fewestSamples = 20
 	// seisOperations bounds the floating-point operations of seis at its default resolution, some
-	// twenty seconds on two cores. A study above it has positionsOfFirstRun, 16 x 16.
-	seisOperations      = 2e12
+	// ten seconds on two cores. A study above it has positionsOfFirstRun, 16 x 16.
+	seisOperations      = 1e12
 	positionsOfFirstRun = 256
 	positionsByDefault  = 1024
 )
@@ -46,15 +46,16 @@ func fitFirstRun(ctx context.Context, engine *engineFlags, g *spec.Guess, folder
 // view, its scores take about as long as 100 operations for each triple of positions.
 func positionsFor(layers []onnx.Layer, samples int) int {
 	const views, products, scoring = 8, 5, 100
-	operations := 0.0
+	operations, largest := 0.0, 0
 	for _, l := range layers {
 		channels, positions := extentOf(l)
+		largest = max(largest, positions)
 		if positions > 1 {
 			d := float64(min(positions, positionsByDefault))
 			operations += views * d * d * (products*float64(samples)*float64(channels) + scoring*d)
 		}
 	}
-	if operations > seisOperations {
+	if operations > seisOperations && largest > positionsOfFirstRun {
 		return positionsOfFirstRun
 	}
 	return 0

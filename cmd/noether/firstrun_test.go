@@ -40,6 +40,7 @@ func TestPositionsFor(t *testing.T) {
 	t.Parallel()
 	wide := onnx.Layer{Shape: []int{512, 28, 28}, Axes: "NCHW"}
 	narrow := onnx.Layer{Shape: []int{24, 28, 28}, Axes: "NCHW"}
+	tokens := onnx.Layer{Shape: []int{196, 768}, Axes: "NTC"}
 	deep := onnx.Layer{Shape: []int{7, 7, 2048}, Axes: "NHWC"}
 	unknown := onnx.Layer{Axes: "NCHW"}
 	for _, c := range []struct {
@@ -51,7 +52,8 @@ func TestPositionsFor(t *testing.T) {
 		{"wide maps", []onnx.Layer{wide}, 200, 256},
 		{"few samples", []onnx.Layer{wide}, 20, 0},
 		{"one narrow map", []onnx.Layer{narrow}, 200, 0},
-		{"scores of several maps", []onnx.Layer{narrow, narrow, narrow, narrow}, 200, 256},
+		{"scores of several maps", []onnx.Layer{narrow, narrow}, 200, 256},
+		{"many tokens", []onnx.Layer{tokens, tokens, tokens, tokens}, 400, 0},
 		{"small maps", []onnx.Layer{deep, deep}, 1000, 0},
 		{"unknown shape", []onnx.Layer{unknown}, 1000, 0},
 	} {

@@ -17,13 +17,14 @@ import (
 type imageSizes struct {
 	height, width int  // of the first
 	same          bool // all have the size of the first
-	short         int  // the shortest side of all
+	short         int  // the median of their shorter sides
 }
 
 // sizesOf returns the sizes of sixteen images from all over the data. Images that cannot be decoded
 // are left to the run.
 func sizesOf(ctx context.Context, data dataset.Source) (imageSizes, error) {
 	sizes := imageSizes{same: true}
+	var short []int
 	n := min(data.Len(), 16)
 	for i := range n {
 		s, err := data.At(ctx, i*data.Len()/n, dataset.Frame{})
@@ -35,10 +36,14 @@ func sizesOf(ctx context.Context, data dataset.Source) (imageSizes, error) {
 		}
 		h, w := s.Input.Shape[1], s.Input.Shape[2]
 		if sizes.height == 0 {
-			sizes.height, sizes.width, sizes.short = h, w, min(h, w)
+			sizes.height, sizes.width = h, w
 		}
 		sizes.same = sizes.same && h == sizes.height && w == sizes.width
-		sizes.short = min(sizes.short, h, w)
+		short = append(short, min(h, w))
+	}
+	if len(short) > 0 {
+		slices.Sort(short)
+		sizes.short = short[len(short)/2]
 	}
 	return sizes, nil
 }
@@ -104,7 +109,7 @@ func recordedPreprocess(m *model.Model, sizes imageSizes) (text string, found bo
 
 // freeSize returns the height and width at which a model of free size is measured: that of the
 // images if they have one that networks with strides can take, else the largest square of a multiple
-// of 32 pixels that enlarges no image, and 224 at most.
+// of 32 pixels that does not enlarge most images, and 224 at most.
 func freeSize(sizes imageSizes) (height, width int) {
 	if sizes.same && (sizes.short < 64 || sizes.height%32 == 0 && sizes.width%32 == 0) {
 		return sizes.height, sizes.width

@@ -1,8 +1,15 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
 	"testing"
 
+	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
@@ -54,5 +61,27 @@ func TestGuessPreprocess(t *testing.T) {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
+	}
+}
+
+// TestSizesOf checks that the size of most images counts, not that of the smallest.
+func TestSizesOf(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for i, size := range [][2]int{{400, 300}, {64, 64}, {320, 280}} {
+		f, err := os.Create(filepath.Join(dir, fmt.Sprintf("%d.png", i)))
+		if err == nil {
+			err = errors.Join(png.Encode(f, image.NewGray(image.Rect(0, 0, size[0], size[1]))), f.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := dataset.OpenFolder(t.Context(), dataset.FolderOptions{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := sizesOf(t.Context(), data); err != nil || got != (imageSizes{height: 300, width: 400, short: 280}) {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
