@@ -101,13 +101,13 @@ func (s *Server) apiRun(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, run.json(record))
 }
 
-// filtered returns the rows of the requested run that match the query parameters.
-func (s *Server) filtered(r *http.Request) ([]scores.Row, error) {
-	run, err := s.library.run(r.PathValue("id"))
+// filtered returns the rows of a run that match the query parameters of a request.
+func (s *Server) filtered(run *run, r *http.Request) ([]scores.Row, error) {
+	record, err := run.resolved()
 	if err != nil {
 		return nil, err
 	}
-	_, rows, err := run.recordAndRows()
+	rows, err := s.rows(run, record)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (s *Server) filtered(r *http.Request) ([]scores.Row, error) {
 const maxRows = 100_000
 
 func (s *Server) apiScores(w http.ResponseWriter, r *http.Request) error {
-	rows, err := s.filtered(r)
+	run, err := s.library.run(r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -139,9 +139,19 @@ func (s *Server) apiScores(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	total := len(rows)
-	rows = rows[min(offset, total):min(offset+limit, total)]
-	return writeJSON(w, http.StatusOK, map[string]any{"total": total, "scores": rows})
+	return s.send(w, r, response{kind: "application/json", stamp: run.stamp()}, func(w io.Writer) error {
+		rows, err := s.filtered(run, r)
+		if err != nil {
+			return err
+		}
+		total := len(rows)
+		rows = rows[min(offset, total):min(offset+limit, total)]
+		raw, err := json.Marshal(map[string]any{"total": total, "scores": rows})
+		if err == nil {
+			_, err = w.Write(raw)
+		}
+		return err
+	})
 }
 
 // number parses an integer query parameter.
@@ -166,13 +176,18 @@ func (s *Server) apiParquet(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) download(w http.ResponseWriter, r *http.Request, kind, name string, write func(w io.Writer, rows []scores.Row) error) error {
-	rows, err := s.filtered(r)
+	run, err := s.library.run(r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", kind)
-	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
-	return write(w, rows)
+	a := response{kind: kind, stamp: run.stamp(), disposition: `attachment; filename="` + name + `"`}
+	return s.send(w, r, a, func(w io.Writer) error {
+		rows, err := s.filtered(run, r)
+		if err != nil {
+			return err
+		}
+		return write(w, rows)
+	})
 }
 
 // differenceJSON is a difference in the JSON interface; NaN is null.
@@ -200,19 +215,28 @@ func (s *Server) apiCompare(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	all := r.URL.Query().Get("all") != ""
-	out := []comparisonJSON{}
-	for _, b := range sides[1:] {
-		c := compare(sides[0], b)
-		line := comparisonJSON{A: c.A.label(), B: c.B.label(), Compared: len(c.Differences), Beyond: c.Beyond, ByChance: c.byChance(), Differences: []differenceJSON{}}
-		for _, d := range c.Differences {
-			if all || d.Significant() {
-				line.Differences = append(line.Differences, differenceJSON{d.A, d.B, known(d.Value), known(d.Low), known(d.High), d.Paired, d.Significant()})
-			}
+	return s.send(w, r, response{kind: "application/json", stamp: stampOf(sides)}, func(w io.Writer) error {
+		if err := readSides(sides); err != nil {
+			return err
 		}
-		out = append(out, line)
-	}
-	return writeJSON(w, http.StatusOK, map[string]any{"comparisons": out})
+		all := r.URL.Query().Get("all") != ""
+		out := []comparisonJSON{}
+		for _, b := range sides[1:] {
+			c := compare(sides[0], b)
+			line := comparisonJSON{A: c.A.label(), B: c.B.label(), Compared: len(c.Differences), Beyond: c.Beyond, ByChance: c.byChance(), Differences: []differenceJSON{}}
+			for _, d := range c.Differences {
+				if all || d.Significant() {
+					line.Differences = append(line.Differences, differenceJSON{d.A, d.B, known(d.Value), known(d.Low), known(d.High), d.Paired, d.Significant()})
+				}
+			}
+			out = append(out, line)
+		}
+		raw, err := json.Marshal(map[string]any{"comparisons": out})
+		if err == nil {
+			_, err = w.Write(raw)
+		}
+		return err
+	})
 }
 
 func known(v float64) *float64 {

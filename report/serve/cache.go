@@ -2,64 +2,77 @@ package serve
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
+	"net/http"
 	"path"
+	"strconv"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"github.com/noether-ml/noether/report"
-	"github.com/noether-ml/noether/report/html"
+	"github.com/noether-ml/noether/scores"
 )
 
-// maxCacheBytes is the maximum size of cached pages in bytes.
-const maxCacheBytes = 64 << 20
+// Bounds of the caches.
+const (
+	maxPageBytes  = 64 << 20 // of compressed answers
+	maxRowBytes   = 256 << 20
+	maxReplicates = 4 // runs
+)
 
-// A pageCache is a cache of pages with least-recently-used eviction. A page is valid as long as the
-// files of its run do not change.
-type pageCache struct {
+// A cache holds values with least-recently-used eviction. A value is valid as long as its stamp, made
+// from the files that it depends on, does not change.
+type cache[T any] struct {
 	limit int
+	bytes func(T) int // the size of a value
 
 	mutex   sync.Mutex
-	entries map[string]*cacheEntry
+	entries map[string]*cacheEntry[T]
 	size    int
 	clock   int
 }
 
-type cacheEntry struct {
-	mutex sync.Mutex // held while the page is made; concurrent requests wait
+type cacheEntry[T any] struct {
+	mutex sync.Mutex // held while the value is made; concurrent requests wait
 	stamp string
-	text  []byte
+	made  bool
+	value T
+	bytes int
 	used  int
 }
 
-func newPageCache(most int) *pageCache {
-	return &pageCache{limit: most, entries: map[string]*cacheEntry{}}
+func newCache[T any](limit int, bytes func(T) int) *cache[T] {
+	return &cache[T]{limit: limit, bytes: bytes, entries: map[string]*cacheEntry[T]{}}
 }
 
-// get returns the cached page of the given name if it has the same stamp, and otherwise makes it.
-func (k *pageCache) get(name, stamp string, make func() ([]byte, error)) ([]byte, error) {
+// get returns the cached value of the given name if it has the same stamp, and otherwise makes it.
+func (k *cache[T]) get(name, stamp string, make func() (T, error)) (T, error) {
 	m := k.entry(name)
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	if m.text != nil && m.stamp == stamp {
-		return m.text, nil
+	if m.made && m.stamp == stamp {
+		return m.value, nil
 	}
-	text, err := make()
+	value, err := make()
 	if err != nil {
-		return nil, err
+		k.dropUnmade(name, m)
+		return value, err
 	}
-	k.put(name, m, stamp, text)
-	return text, nil
+	k.put(name, m, stamp, value)
+	return value, nil
 }
 
-func (k *pageCache) entry(name string) *cacheEntry {
+func (k *cache[T]) entry(name string) *cacheEntry[T] {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	m := k.entries[name]
 	if m == nil {
-		m = &cacheEntry{}
+		m = &cacheEntry[T]{}
 		k.entries[name] = m
 	}
 	k.clock++
@@ -67,21 +80,30 @@ func (k *pageCache) entry(name string) *cacheEntry {
 	return m
 }
 
-// put stores a page and evicts the least recently used ones until all fit. The text of an entry
+// put stores a value and evicts the least recently used ones until all fit. The value of an entry
 // changes only while both mutexes are held, so holding either is enough to read it.
-func (k *pageCache) put(name string, m *cacheEntry, stamp string, text []byte) {
+func (k *cache[T]) put(name string, m *cacheEntry[T], stamp string, value T) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	k.forget(name)
-	m.stamp, m.text = stamp, text
+	m.stamp, m.value, m.made, m.bytes = stamp, value, true, k.bytes(value)
 	k.entries[name] = m
-	k.size += len(text)
+	k.size += m.bytes
 	for k.size > k.limit {
 		k.forget(k.oldest())
 	}
 }
 
-func (k *pageCache) oldest() string {
+// dropUnmade removes an entry whose value could not be made, so that wrong requests leave nothing.
+func (k *cache[T]) dropUnmade(name string, m *cacheEntry[T]) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if k.entries[name] == m && !m.made {
+		delete(k.entries, name)
+	}
+}
+
+func (k *cache[T]) oldest() string {
 	var oldest string
 	for name, m := range k.entries {
 		if oldest == "" || m.used < k.entries[oldest].used {
@@ -91,9 +113,9 @@ func (k *pageCache) oldest() string {
 	return oldest
 }
 
-func (k *pageCache) forget(name string) {
+func (k *cache[T]) forget(name string) {
 	if m := k.entries[name]; m != nil {
-		k.size -= len(m.text)
+		k.size -= m.bytes
 		delete(k.entries, name)
 	}
 }
@@ -126,16 +148,16 @@ type summary struct {
 
 func (s *Server) summary(r *run) (summary, error) {
 	var out summary
-	text, err := s.cache.get("summary "+r.id, r.stamp(), func() ([]byte, error) {
+	text, err := s.pages.get("summary "+r.id, r.stamp(), func() ([]byte, error) {
 		record, err := r.record()
 		if err != nil {
 			return nil, err
 		}
-		rows, err := r.rows(record)
+		rows, err := s.rows(r, record)
 		if err != nil {
 			return nil, err
 		}
-		replicates, err := r.replicates(record)
+		replicates, err := s.replicates(r, record)
 		if err != nil {
 			return nil, err
 		}
@@ -152,15 +174,73 @@ func (s *Server) summary(r *run) (summary, error) {
 	return out, err
 }
 
-// report returns the HTML report of a run.
-func (s *Server) report(r *run) ([]byte, error) {
-	return s.cache.get("report "+r.id, r.stamp(), func() ([]byte, error) {
-		record, rows, err := r.recordAndRows()
-		if err != nil {
-			return nil, err
-		}
+// rows returns the scores of a run, which the caller must not change.
+func (s *Server) rows(r *run, record scores.Record) ([]scores.Row, error) {
+	return s.tables.get(r.id, r.stamp(), func() ([]scores.Row, error) { return r.rows(record) })
+}
+
+// replicates returns the replicates of a run's scores.
+func (s *Server) replicates(r *run, record scores.Record) (*report.Replicates, error) {
+	return s.groups.get(r.id, r.stamp(), func() (*report.Replicates, error) { return r.replicates(record) })
+}
+
+// rowBytes returns about the memory of rows. Their texts are shared or short.
+func rowBytes(rows []scores.Row) int { return len(rows) * (int(unsafe.Sizeof(scores.Row{})) + 128) }
+
+// A response is the headers of an answer whose text is cached until the stamp changes.
+type response struct {
+	kind, stamp string
+	disposition string // of a download
+	policy      string // replaces the server's content security policy
+}
+
+// send answers a request with the text that write writes, compressed if the client can decompress
+// it. Texts are cached, compressed, until the stamp changes: a client may ask for a hundred thousand
+// rows, and many clients for the same.
+func (s *Server) send(w http.ResponseWriter, r *http.Request, a response, write func(w io.Writer) error) error {
+	text, err := s.pages.get(r.URL.Path+"?"+r.URL.Query().Encode(), a.stamp, func() ([]byte, error) {
 		var b bytes.Buffer
-		err = html.Run{Rows: rows, Record: record, Attachments: r.attachments(record)}.WritePage(&b, "")
-		return b.Bytes(), err
+		z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+		if err == nil {
+			err = write(z)
+		}
+		if err == nil {
+			err = z.Close()
+		}
+		return bytes.Clone(b.Bytes()), err
 	})
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", a.kind)
+	w.Header().Set("Vary", "Accept-Encoding")
+	if a.disposition != "" {
+		w.Header().Set("Content-Disposition", a.disposition)
+	}
+	if a.policy != "" {
+		w.Header().Set("Content-Security-Policy", a.policy)
+	}
+	if acceptsGzip(r) {
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+		_, err = w.Write(text)
+		return err
+	}
+	z, err := gzip.NewReader(bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, z)
+	return err
+}
+
+// acceptsGzip reports whether the client names gzip among the encodings that it accepts.
+func acceptsGzip(r *http.Request) bool {
+	for _, encoding := range strings.Split(r.Header.Get("Accept-Encoding"), ",") {
+		name, quality, _ := strings.Cut(strings.ReplaceAll(encoding, " ", ""), ";q=")
+		if q, err := strconv.ParseFloat(quality, 64); name == "gzip" && (err != nil || q > 0) {
+			return true
+		}
+	}
+	return false
 }

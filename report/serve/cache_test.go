@@ -15,7 +15,7 @@ import (
 
 func TestCacheEvictsLeastRecentlyUsed(t *testing.T) {
 	t.Parallel()
-	k := newPageCache(10)
+	k := newCache(10, func(text []byte) int { return len(text) })
 	made := ""
 	get := func(name, stamp string, size int) string {
 		text, err := k.get(name, stamp, func() ([]byte, error) {
@@ -54,7 +54,7 @@ func TestCacheEvictsLeastRecentlyUsed(t *testing.T) {
 func TestCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		k := newPageCache(50)
+		k := newCache(50, func(text []byte) int { return len(text) })
 		asked := rapid.SliceOfN(rapid.IntRange(0, 5), 1, 40).Draw(rt, "asked")
 		var wait sync.WaitGroup
 		for i, n := range asked {
@@ -69,7 +69,7 @@ func TestCacheIsBounded(t *testing.T) {
 		wait.Wait()
 		held := 0
 		for _, m := range k.entries {
-			held += len(m.text)
+			held += len(m.value)
 		}
 		if held != k.size || held > 50 {
 			rt.Errorf("%d bytes are held, counted as %d", held, k.size)

@@ -29,7 +29,7 @@ func (s side) label() string {
 const maxSides = 8
 
 // sides parses the sides of a request: run=ID&run=ID..., or run=ID&model=A&model=B for models of
-// one run.
+// one run. Their scores are not read yet.
 func (s *Server) sides(r *http.Request) ([]side, error) {
 	query := r.URL.Query()
 	ids, models := query["run"], query["model"]
@@ -53,11 +53,27 @@ func (s *Server) sides(r *http.Request) ([]side, error) {
 			return nil, err
 		}
 		chosen[i].run = run
-		if err := chosen[i].read(); err != nil {
-			return nil, err
-		}
 	}
 	return chosen, nil
+}
+
+// stampOf returns a string that changes with the files of the sides.
+func stampOf(sides []side) string {
+	var b strings.Builder
+	for _, s := range sides {
+		b.WriteString(s.run.stamp())
+	}
+	return b.String()
+}
+
+// readSides reads the scores of the sides.
+func readSides(sides []side) error {
+	for i := range sides {
+		if err := sides[i].read(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *side) read() error {

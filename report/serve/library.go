@@ -256,33 +256,28 @@ func (r *run) rows(record scores.Record) ([]scores.Row, error) {
 	return scores.Table(record.Study, cells, record.Failed...), nil
 }
 
-// recordAndRows returns the record with the text of the study, and the scores.
-func (r *run) recordAndRows() (scores.Record, []scores.Row, error) {
+// resolved returns the record with the text of the study.
+func (r *run) resolved() (scores.Record, error) {
 	record, err := r.record()
 	if err != nil {
-		return record, nil, err
+		return record, err
 	}
 	if text, err := r.read("study.yaml"); err == nil {
 		if record.Resolved, err = checksum.Check(string(text)); err != nil {
-			return record, nil, fmt.Errorf("study.yaml: %w", err)
+			return record, fmt.Errorf("study.yaml: %w", err)
 		}
 	}
-	rows, err := r.rows(record)
-	return record, rows, err
+	return record, nil
 }
 
-// attachments returns the attachments of the run's report.
-func (r *run) attachments(record scores.Record) report.Attachments {
+// attachments returns the attachments of the run's report, without replicates.
+func (r *run) attachments() report.Attachments {
 	folder, err := r.root.open.OpenRoot(filepath.FromSlash(r.path))
 	if err != nil {
 		return report.Attachments{Notes: []string{err.Error()}}
 	}
 	defer folder.Close()
-	a := report.AttachmentsIn(folder)
-	if a.Replicates, err = r.replicates(record); err != nil {
-		a.Notes = append(a.Notes, "differences are not paired by sample: "+err.Error())
-	}
-	return a
+	return report.AttachmentsIn(folder)
 }
 
 // replicates returns the replicates of the run's scores, for differences between them.

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"bytes"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -59,13 +58,15 @@ func tags(t map[string]string) string {
 	return report.Printable(strings.Join(items, ", "))
 }
 
+const htmlType = "text/html; charset=utf-8"
+
 // page writes a page. It renders the template first, so that an error can still change the status.
 func page(w http.ResponseWriter, status int, name string, data any) error {
 	var b strings.Builder
 	if err := pages.ExecuteTemplate(&b, name, data); err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Type", htmlType)
 	w.WriteHeader(status)
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -123,21 +124,35 @@ func (s *Server) reportPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	text, err := s.report(run)
-	if err != nil {
-		return err
-	}
-	return sendReport(w, text)
+	return s.sendReport(w, r, run.stamp(), func() (html.Run, error) {
+		record, err := run.resolved()
+		if err != nil {
+			return html.Run{}, err
+		}
+		rows, err := s.rows(run, record)
+		if err != nil {
+			return html.Run{}, err
+		}
+		a := run.attachments()
+		if a.Replicates, err = s.replicates(run, record); err != nil {
+			a.Notes = append(a.Notes, "differences are not paired by sample: "+err.Error())
+		}
+		return html.Run{Rows: rows, Record: record, Attachments: a}, nil
+	})
 }
 
 // sendReport sends a report without the server's content security policy. The report contains a
 // stricter one with the hashes of its script and style; the browser would enforce both, and the
 // server's forbids inline scripts.
-func sendReport(w http.ResponseWriter, text []byte) error {
-	w.Header().Set("Content-Security-Policy", "frame-ancestors 'none'; form-action 'none'; base-uri 'none'")
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, err := w.Write(text)
-	return err
+func (s *Server) sendReport(w http.ResponseWriter, r *http.Request, stamp string, of func() (html.Run, error)) error {
+	a := response{kind: htmlType, stamp: stamp, policy: "frame-ancestors 'none'; form-action 'none'; base-uri 'none'"}
+	return s.send(w, r, a, func(w io.Writer) error {
+		run, err := of()
+		if err != nil {
+			return err
+		}
+		return run.WritePage(w, "")
+	})
 }
 
 // maxDifferences is the maximum number of differences that a page shows for each pair; the JSON
@@ -157,26 +172,36 @@ func (s *Server) comparePage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	all := r.URL.Query().Get("all") != ""
-	var shown []shownComparison
-	for _, b := range sides[1:] {
-		c := compare(sides[0], b)
-		line := shownComparison{A: c.A.label(), B: c.B.label(), Compared: len(c.Differences), Beyond: c.Beyond, ByChance: c.byChance()}
-		shownHere := c.Differences
-		if !all {
-			shownHere = slices.DeleteFunc(overviewOnly(c.Differences, c.A.record.Measures), func(d scores.Difference) bool { return !d.Significant() })
+	return s.send(w, r, response{kind: htmlType, stamp: stampOf(sides)}, func(w io.Writer) error {
+		if err := readSides(sides); err != nil {
+			return err
 		}
-		line.Lines, line.Matched = forest(shownHere, c.Layers), c.Layers != nil
-		line.More = max(0, len(line.Lines)-maxDifferences)
-		line.Lines = line.Lines[:len(line.Lines)-line.More]
-		line.Paired = slices.ContainsFunc(line.Lines, func(l forestLine) bool { return l.Paired })
-		shown = append(shown, line)
-	}
-	query := r.URL.Query()
-	query.Del("all")
-	return page(w, http.StatusOK, "compare", map[string]any{
-		"Title": "Side by side", "Comparisons": shown, "All": all, "Query": template.URL(query.Encode()), "Names": labels(sides),
+		all := r.URL.Query().Get("all") != ""
+		var shown []shownComparison
+		for _, b := range sides[1:] {
+			shown = append(shown, showComparison(compare(sides[0], b), all))
+		}
+		query := r.URL.Query()
+		query.Del("all")
+		return pages.ExecuteTemplate(w, "compare", map[string]any{
+			"Title": "Side by side", "Comparisons": shown, "All": all, "Query": template.URL(query.Encode()), "Names": labels(sides),
+		})
 	})
+}
+
+// showComparison returns what a page shows of a comparison: all differences, or those over all values
+// that are significant.
+func showComparison(c comparison, all bool) shownComparison {
+	line := shownComparison{A: c.A.label(), B: c.B.label(), Compared: len(c.Differences), Beyond: c.Beyond, ByChance: c.byChance()}
+	shown := c.Differences
+	if !all {
+		shown = slices.DeleteFunc(overviewOnly(c.Differences, c.A.record.Measures), func(d scores.Difference) bool { return !d.Significant() })
+	}
+	line.Lines, line.Matched = forest(shown, c.Layers), c.Layers != nil
+	line.More = max(0, len(line.Lines)-maxDifferences)
+	line.Lines = line.Lines[:len(line.Lines)-line.More]
+	line.Paired = slices.ContainsFunc(line.Lines, func(l forestLine) bool { return l.Paired })
+	return line
 }
 
 func labels(sides []side) string {
@@ -192,13 +217,14 @@ func (s *Server) compareReport(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	rows, record, err := mergeSides(sides)
-	if err != nil {
-		return fmt.Errorf("putting the runs together: %w", err)
-	}
-	var b bytes.Buffer
-	if err := (html.Run{Rows: rows, Record: record}).WritePage(&b, ""); err != nil {
-		return err
-	}
-	return sendReport(w, b.Bytes())
+	return s.sendReport(w, r, stampOf(sides), func() (html.Run, error) {
+		if err := readSides(sides); err != nil {
+			return html.Run{}, err
+		}
+		rows, record, err := mergeSides(sides)
+		if err != nil {
+			return html.Run{}, fmt.Errorf("putting the runs together: %w", err)
+		}
+		return html.Run{Rows: rows, Record: record}, nil
+	})
 }

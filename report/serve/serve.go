@@ -22,6 +22,8 @@ import (
 
 	"github.com/noether-ml/noether/internal/webguard"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/scores"
 )
 
 // Options are the options of New.
@@ -39,7 +41,9 @@ type Options struct {
 // A Server serves runs.
 type Server struct {
 	library *library
-	cache   *pageCache
+	pages   *cache[[]byte]
+	tables  *cache[[]scores.Row]
+	groups  *cache[*report.Replicates] // of runs
 	options Options
 	mux     *http.ServeMux
 }
@@ -53,7 +57,10 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{library: l, cache: newPageCache(maxCacheBytes), options: o, mux: http.NewServeMux()}
+	s := &Server{library: l, options: o, mux: http.NewServeMux(),
+		pages:  newCache(maxPageBytes, func(text []byte) int { return len(text) }),
+		tables: newCache(maxRowBytes, rowBytes),
+		groups: newCache(maxReplicates, func(*report.Replicates) int { return 1 })}
 	s.routes()
 	return s, nil
 }

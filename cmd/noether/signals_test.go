@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/scores"
+)
+
+// TestSignalsAtRandomTimes checks that runs that SIGKILL or SIGTERM ends at fifty random times leave no
+// partial files. Runs that finish have the scores of an undisturbed run.
+func TestSignalsAtRandomTimes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	program := buildProgram(t)
+	testmodel.Write(t, dir, "good", testmodel.Options{})
+	study := write(t, dir, "study.yaml", []byte(`name: signals
+data: [{name: shapes, shapes: {n: 200, size: 16}}]
+models: [{name: m, onnx: good.onnx, layers: [conv, penultimate]}]
+transforms: [{rotate: {values: [10, 20]}}]
+measures: [accuracy, distance, seis: {interval: false}]
+samples: true
+batch: 8
+`))
+	run := func(out string) (*exec.Cmd, *bytes.Buffer) {
+		cmd := exec.CommandContext(t.Context(), program, "run", study, "-o", out, "--save-every", "10ms")
+		var messages bytes.Buffer
+		cmd.Stderr = &messages
+		return cmd, &messages
+	}
+	want := filepath.Join(dir, "whole")
+	start := time.Now()
+	cmd, messages := run(want)
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %s", err, messages)
+	}
+	latest := time.Since(start) // of the random times, adapted to the speed of the machine
+	signals := 50
+	if testing.Short() {
+		signals = 12
+	}
+	got := filepath.Join(dir, "disturbed")
+	finished, stopped := 0, 0
+	for i := range signals {
+		cmd, messages := run(got)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(rand.Int64N(int64(latest))))
+		signal := []os.Signal{syscall.SIGKILL, syscall.SIGTERM}[i%2]
+		cmd.Process.Signal(signal)
+		timeout := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
+		err := cmd.Wait()
+		if !timeout.Stop() {
+			t.Fatalf("the run has not ended two minutes after %v", signal)
+		}
+		noPartialFiles(t, got)
+		switch {
+		case err == nil: // it finished before
+			finished++
+			latest = latest * 4 / 5
+			sameRows(t, want, got)
+			if err := os.RemoveAll(got); err != nil {
+				t.Fatal(err)
+			}
+		case signal == syscall.SIGTERM && !strings.Contains(messages.String(), "stopped") && strings.Contains(messages.String(), "noether:"):
+			t.Fatalf("after SIGTERM it prints %q", messages)
+		default:
+			stopped++
+			latest += latest / 20
+		}
+	}
+	if stopped < signals/4 {
+		t.Errorf("%d of %d runs were stopped: the test tests too little", stopped, signals)
+	}
+	if cmd, messages = run(got); cmd.Run() != nil {
+		t.Fatalf("the last run: %s", messages)
+	}
+	sameRows(t, want, got)
+	if out, err := exec.CommandContext(t.Context(), program, "check", got).CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	t.Logf("%d runs were stopped, %d finished before", stopped, finished)
+}
+
+// noPartialFiles checks that the records and the table of a run folder, as far as it has them, can be
+// read.
+func noPartialFiles(t *testing.T, dir string) {
+	t.Helper()
+	cells, _ := filepath.Glob(filepath.Join(dir, "cells", "*.json"))
+	for _, c := range cells {
+		if strings.HasSuffix(c, ".samples.json") {
+			continue
+		}
+		if _, err := scores.ReadCell(c); err != nil {
+			t.Error(err)
+		}
+	}
+	if record := filepath.Join(dir, "run.json"); exists(record) {
+		if _, err := scores.ReadRecord(record); err != nil {
+			t.Error(err)
+		}
+	}
+	if table := filepath.Join(dir, "scores.csv"); exists(table) {
+		readScores(t, dir)
+	}
+}
