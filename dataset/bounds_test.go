@@ -21,11 +21,9 @@ func TestDecodingIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(png.Encode(f, image.NewGray(image.Rect(0, 0, 5, 4))), f.Close()); err != nil {
+	defer f.Close()
+	if err := png.Encode(f, image.NewGray(image.Rect(0, 0, 5, 4))); err != nil {
 		t.Fatal(err)
-	}
-	if n, err := countPixels(f.Name()); n != 20 || err != nil {
-		t.Errorf("%d pixels, %v", n, err)
 	}
 	folder, err := OpenFolder(t.Context(), FolderOptions{Dir: dir})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"iter"
 	"math"
 
 	"github.com/noether-ml/noether/tensor"
@@ -57,6 +58,23 @@ func (f Frame) Image(img image.Image) (tensor.Tensor, error) {
 		return frameImage(f, deep, exact)
 	}
 	return frameImage(f, from8Bit(img), round8)
+}
+
+// imageStrips is Image for an image of h x w that is given as strips of rows, from the top.
+func (f Frame) imageStrips(images iter.Seq2[image.Image, error], h, w int) (tensor.Tensor, error) {
+	next, stop := iter.Pull2(images)
+	defer stop()
+	first, err, _ := next()
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	if deep, ok := from16Bit(first); ok {
+		return frameStrips(f, convertStrips(deep, h, w, next, func(img image.Image) interleaved[float32] {
+			deep, _ := from16Bit(img)
+			return deep
+		}), exact)
+	}
+	return frameStrips(f, convertStrips(from8Bit(first), h, w, next, from8Bit), round8)
 }
 
 // Tensor returns an image that is a tensor, c x h x w, in the frame. It is resampled in float32,
@@ -141,6 +159,11 @@ func centre(side, crop int) int {
 
 // frameImage resizes, crops, and changes channels.
 func frameImage[T uint8 | float32, A int32 | float32](f Frame, r interleaved[T], round rounding[T, A]) (tensor.Tensor, error) {
+	return frameStrips(f, oneStrip(r), round)
+}
+
+// frameStrips is frameImage for an image in strips.
+func frameStrips[T uint8 | float32, A int32 | float32](f Frame, r strips[T], round rounding[T, A]) (tensor.Tensor, error) {
 	if err := f.Check(); err != nil {
 		return tensor.Tensor{}, err
 	}
@@ -158,7 +181,11 @@ func frameImage[T uint8 | float32, A int32 | float32](f Frame, r interleaved[T],
 	if err != nil {
 		return tensor.Tensor{}, err
 	}
-	return channels(toPlanes(resample(r, win, fl, round), win), f.Channels), nil
+	framed, err := resample(r, win, fl, round)
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	return channels(toPlanes(framed, win), f.Channels), nil
 }
 
 // toPlanes copies the visible part of an image into its window, as planes of values in [0, 1], with

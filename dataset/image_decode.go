@@ -18,54 +18,93 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/noether-ml/noether/internal/chroma"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // imageExtensions are the extensions of image files. The format itself is detected from the first
 // bytes.
 var imageExtensions = []string{".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
 
-// Bounds that reject decompression bombs.
+// Bounds on image files, most of which reject decompression bombs.
 const (
 	maxPixels = 1 << 27   // of an image
 	anyPixels = 1 << 24   // always accepted, however short the file is
 	perByte   = 1 << 14   // pixels per byte that are accepted above anyPixels: more than deflate can compress
 	maxFile   = 512 << 20 // bytes of a file
+	rowPixels = 1 << 22   // PNG images of more pixels are decoded row by row
 )
 
 // decoding bounds the pixels of the images that goroutines decode at the same time to those of the
 // largest image. Without it, the memory of images before they are resized would grow with the cores.
 var decoding = semaphore.NewWeighted(maxPixels)
 
-// withImage decodes an image file and calls use. Until use returns, the image counts in decoding.
-func withImage(ctx context.Context, path string, use func(image.Image) error) error {
-	pixels, err := countPixels(path)
+// frameFile decodes an image file and returns it in a frame.
+func frameFile(ctx context.Context, path string, frame Frame) (tensor.Tensor, error) {
+	f, err := os.Open(path)
 	if err != nil {
-		return err
+		return tensor.Tensor{}, err
 	}
-	if err := decoding.Acquire(ctx, pixels); err != nil {
-		return err
-	}
-	defer decoding.Release(pixels)
-	img, err := readImage(path)
+	defer f.Close()
+	info, err := f.Stat()
 	if err != nil {
-		return err
+		return tensor.Tensor{}, err
 	}
-	return use(img)
+	return frameEncoded(ctx, f, info.Size(), frame)
 }
 
-// withEncoded decodes an image in memory and calls use. Until use returns, the image counts in
-// decoding.
-func withEncoded(ctx context.Context, data []byte, use func(image.Image) error) error {
-	pixels := declaredPixels(bytes.NewReader(data))
+// frameEncoded decodes an encoded image of a number of bytes and returns it in a frame. Until then the
+// pixels that memory holds count in decoding. Large PNG images are decoded row by row.
+func frameEncoded(ctx context.Context, r io.ReadSeeker, size int64, frame Frame) (tensor.Tensor, error) {
+	c, format, err := image.DecodeConfig(r)
+	if err != nil || c.Width <= 0 || c.Height <= 0 {
+		c = image.Config{Width: 0, Height: 1} // reading the image returns the error
+	}
+	if _, err := r.Seek(0, io.SeekStart); err != nil {
+		return tensor.Tensor{}, err
+	}
+	if format == "png" && isLarge(c, size) {
+		pixels := int64(min(2*max(stripPixels, c.Width), maxPixels))
+		if err := decoding.Acquire(ctx, pixels); err != nil {
+			return tensor.Tensor{}, err
+		}
+		t, ok, err := frame.fromPNG(r, c.Height, c.Width)
+		decoding.Release(pixels)
+		if ok || err != nil {
+			return t, err
+		}
+		if _, err := r.Seek(0, io.SeekStart); err != nil {
+			return tensor.Tensor{}, err
+		}
+	}
+	pixels := int64(min(c.Width, maxPixels/c.Height)) * int64(c.Height)
 	if err := decoding.Acquire(ctx, pixels); err != nil {
-		return err
+		return tensor.Tensor{}, err
 	}
 	defer decoding.Release(pixels)
-	img, err := decodeImage(data)
+	img, err := readImage(r)
 	if err != nil {
-		return err
+		return tensor.Tensor{}, err
 	}
-	return use(img)
+	return frame.Image(img)
+}
+
+// isLarge reports whether an image of a number of bytes has more than rowPixels, and is within the
+// bounds.
+func isLarge(c image.Config, size int64) bool {
+	return c.Width > 0 && c.Width <= maxPixels/c.Height && c.Width*c.Height > rowPixels && size <= maxFile && int64(c.Width*c.Height) <= perByte*size
+}
+
+// fromPNG returns a PNG image of h x w in the frame, and false for an interlaced one, whose rows are
+// not in order.
+func (f Frame) fromPNG(file io.Reader, h, w int) (t tensor.Tensor, ok bool, err error) {
+	images, ok, err := pngRows(file, stripPixels)
+	if err == nil && ok {
+		t, err = f.imageStrips(images, h, w)
+	}
+	if err != nil {
+		return t, ok, fmt.Errorf("damaged png: %w", err)
+	}
+	return t, ok, nil
 }
 
 // asBadSample returns the error of reading one sample as a *BadSample, or the context's error once it
@@ -80,35 +119,9 @@ func asBadSample(ctx context.Context, name string, err error) error {
 	return nil
 }
 
-// countPixels returns the pixels that the header of an image file declares, at most maxPixels; 0 for
-// a file that is not an image.
-func countPixels(path string) (int64, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	return declaredPixels(f), nil
-}
-
-// declaredPixels returns the pixels that the header of an image declares, at most maxPixels; 0 if it
-// is not an image.
-func declaredPixels(r io.Reader) int64 {
-	c, _, err := image.DecodeConfig(r)
-	if err != nil || c.Width <= 0 || c.Height <= 0 {
-		return 0 // reading the image returns the error
-	}
-	return int64(min(c.Width, maxPixels/c.Height)) * int64(c.Height)
-}
-
-// readImage decodes an image file.
-func readImage(path string) (image.Image, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+// readImage decodes an image of at most maxFile bytes.
+func readImage(r io.Reader) (image.Image, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,12 @@ import (
 // img decodes a file of testdata/images.
 func img(t testing.TB, name string) image.Image {
 	t.Helper()
-	img, err := readImage(filepath.Join("testdata", "images", name))
+	f, err := os.Open(filepath.Join("testdata", "images", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	img, err := readImage(f)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package dataset
 import (
 	"context"
 	"fmt"
-	"image"
 	"path/filepath"
 )
 
@@ -80,9 +79,7 @@ func (f *Folder) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 		return Sample{}, err
 	}
 	s := f.Describe(i)
-	err := withImage(ctx, filepath.Join(f.dir, s.Name), func(img image.Image) (err error) {
-		s.Input, err = frame.Image(img)
-		return err
-	})
+	var err error
+	s.Input, err = frameFile(ctx, filepath.Join(f.dir, s.Name), frame)
 	return s, asBadSample(ctx, s.Name, err)
 }

@@ -1,11 +1,11 @@
 package dataset
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"image"
 	"io"
 	"math"
 	"os"
@@ -425,10 +425,7 @@ func (p *Parquet) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	sample := p.Describe(i)
 	data, err := p.encoded(i)
 	if err == nil {
-		err = withEncoded(ctx, data, func(img image.Image) (err error) {
-			sample.Input, err = frame.Image(img)
-			return err
-		})
+		sample.Input, err = frameEncoded(ctx, bytes.NewReader(data), int64(len(data)), frame)
 	}
 	return sample, asBadSample(ctx, sample.Name, err)
 }

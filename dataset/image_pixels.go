@@ -3,6 +3,7 @@ package dataset
 import (
 	"image"
 	"image/color"
+	"iter"
 
 	"github.com/noether-ml/noether/internal/chroma"
 )
@@ -16,6 +17,39 @@ type interleaved[T uint8 | float32] struct {
 
 func newInterleaved[T uint8 | float32](h, w, c int) interleaved[T] {
 	return interleaved[T]{h, w, c, make([]T, h*w*c)}
+}
+
+// strips are the rows of an image of h x w with c channels, from the top, in parts of at least one
+// row.
+type strips[T uint8 | float32] struct {
+	h, w, c int
+	rows    iter.Seq2[interleaved[T], error]
+}
+
+// oneStrip returns an image as one strip.
+func oneStrip[T uint8 | float32](r interleaved[T]) strips[T] {
+	return strips[T]{r.h, r.w, r.c, func(yield func(interleaved[T], error) bool) { yield(r, nil) }}
+}
+
+// convertStrips returns the strips of an image of h x w: the first, and those that next returns.
+func convertStrips[T uint8 | float32](first interleaved[T], h, w int, next func() (image.Image, error, bool), convert func(image.Image) interleaved[T]) strips[T] {
+	return strips[T]{h, w, first.c, func(yield func(interleaved[T], error) bool) {
+		if !yield(first, nil) {
+			return
+		}
+		for {
+			img, err, ok := next()
+			switch {
+			case !ok:
+				return
+			case err != nil:
+				yield(interleaved[T]{}, err)
+				return
+			case !yield(convert(img), nil):
+				return
+			}
+		}
+	}}
 }
 
 // interleavePlanes returns the interleaved image of c planes of h x w.

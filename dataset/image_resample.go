@@ -3,6 +3,7 @@ package dataset
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // A filter is a resampling kernel that extends to support on either side at scale 1. It is
@@ -112,28 +113,66 @@ func round8(dst []uint8, sums []int32) {
 func exact(dst, sums []float32) { copy(dst, sums) }
 
 // resample resizes an image and returns the part inside the window. Rows are resized before columns,
-// each only if the size changes, and only for the pixels that are needed.
-func resample[T uint8 | float32, A int32 | float32](r interleaved[T], win window, f filter, round rounding[T, A]) interleaved[T] {
+// each only if the size changes, and only for the pixels that are needed. It reads all strips.
+func resample[T uint8 | float32, A int32 | float32](r strips[T], win window, f filter, round rounding[T, A]) (interleaved[T], error) {
 	rows := span{max(0, win.top), min(win.resizedH, win.top+win.height)}
 	cols := span{max(0, win.left), min(win.resizedW, win.left+win.width)}
 	if f.support == 0 || (win.resizedW == r.w && win.resizedH == r.h) {
-		return selectPixels(r, nearest(r.h, win.resizedH, rows), nearest(r.w, win.resizedW, cols))
+		ys, xs := nearest(r.h, win.resizedH, rows), nearest(r.w, win.resizedW, cols)
+		return joinStrips(r, len(xs), func(part interleaved[T], at int) interleaved[T] {
+			from, _ := slices.BinarySearch(ys, at)
+			to, _ := slices.BinarySearch(ys, at+part.h)
+			return selectPixels(part, at, ys[from:to], xs)
+		})
 	}
-	if win.resizedH == r.h {
-		return resampleRows(r, rows, win.resizedW, cols, f, round)
+	var vertical []taps[A]
+	read := rows
+	if win.resizedH != r.h {
+		vertical = tapsFor[A](r.h, win.resizedH, rows, f)
+		last := vertical[len(vertical)-1]
+		read = span{vertical[0].first, last.first + len(last.weights)}
 	}
-	vertical := tapsFor[A](r.h, win.resizedH, rows, f)
-	last := vertical[len(vertical)-1]
-	read := span{vertical[0].first, last.first + len(last.weights)}
-	return resampleColumns(resampleRows(r, read, win.resizedW, cols, f, round), read.lo, vertical, round)
+	var horizontal []taps[A]
+	if win.resizedW != r.w {
+		horizontal = tapsFor[A](r.w, win.resizedW, cols, f)
+	}
+	narrow, err := joinStrips(r, cols.hi-cols.lo, func(part interleaved[T], at int) interleaved[T] {
+		own := span{min(max(read.lo-at, 0), part.h), min(max(read.hi-at, 0), part.h)}
+		return resampleRows(part, own, cols, horizontal, round)
+	})
+	if err != nil || vertical == nil {
+		return narrow, err
+	}
+	return resampleColumns(narrow, read.lo, vertical, round), nil
 }
 
-// selectPixels returns the given rows and columns.
-func selectPixels[T uint8 | float32](r interleaved[T], rows, cols []int) interleaved[T] {
+// joinStrips calls f with each strip and the index of its first row, and returns the rows of the
+// results, which have the given width, as one image.
+func joinStrips[T uint8 | float32](r strips[T], width int, f func(part interleaved[T], at int) interleaved[T]) (interleaved[T], error) {
+	out := interleaved[T]{w: width, c: r.c}
+	at := 0
+	for part, err := range r.rows {
+		if err != nil {
+			return out, err
+		}
+		made := f(part, at)
+		at += part.h
+		out.h += made.h
+		if out.pix == nil && at == r.h {
+			return made, nil // the image is one strip
+		}
+		out.pix = append(out.pix, made.pix...)
+	}
+	return out, nil
+}
+
+// selectPixels returns the given rows and columns of an image whose row with index first is row 0 of
+// r.
+func selectPixels[T uint8 | float32](r interleaved[T], first int, rows, cols []int) interleaved[T] {
 	out := newInterleaved[T](len(rows), len(cols), r.c)
 	at := 0
 	for _, y := range rows {
-		row := r.pix[y*r.w*r.c:]
+		row := r.pix[(y-first)*r.w*r.c:]
 		for _, x := range cols {
 			at += copy(out.pix[at:at+r.c], row[x*r.c:])
 		}
@@ -141,16 +180,16 @@ func selectPixels[T uint8 | float32](r interleaved[T], rows, cols []int) interle
 	return out
 }
 
-// resampleRows resizes the given rows to width and returns the given columns.
-func resampleRows[T uint8 | float32, A int32 | float32](r interleaved[T], rows span, width int, cols span, f filter, round rounding[T, A]) interleaved[T] {
+// resampleRows resizes the given rows and returns the given columns, of which horizontal are the
+// taps; nil: the width stays.
+func resampleRows[T uint8 | float32, A int32 | float32](r interleaved[T], rows, cols span, horizontal []taps[A], round rounding[T, A]) interleaved[T] {
 	out := newInterleaved[T](rows.hi-rows.lo, cols.hi-cols.lo, r.c)
-	if width == r.w {
+	if horizontal == nil {
 		for y := range out.h {
 			copy(out.pix[y*out.w*r.c:(y+1)*out.w*r.c], r.pix[((y+rows.lo)*r.w+cols.lo)*r.c:])
 		}
 		return out
 	}
-	horizontal := tapsFor[A](r.w, width, cols, f)
 	sums := make([]A, out.w*r.c)
 	for y := range out.h {
 		row := r.pix[(y+rows.lo)*r.w*r.c:][:r.w*r.c]

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"image"
 	"io"
 	"os"
 	"path"
@@ -360,10 +359,7 @@ func (s *Shards) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	sample, at := s.Describe(i), s.samples[i]
 	data, err := readPart(s.paths[at.shard], at.offset, at.size)
 	if err == nil {
-		err = withEncoded(ctx, data, func(img image.Image) (err error) {
-			sample.Input, err = frame.Image(img)
-			return err
-		})
+		sample.Input, err = frameEncoded(ctx, bytes.NewReader(data), int64(len(data)), frame)
 	}
 	return sample, asBadSample(ctx, sample.Name, err)
 }

@@ -1,0 +1,326 @@
+package dataset
+
+import (
+	"bufio"
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"image"
+	"image/png"
+	"io"
+	"iter"
+)
+
+// stripPixels is about the number of pixels of a large PNG file that are decoded at once.
+const stripPixels = 1 << 19
+
+const pngSignature = "\x89PNG\r\n\x1a\n"
+
+// pngHeader is the length of the data of a header chunk.
+const pngHeader = 13
+
+// pngRows returns the rows of a PNG file from the top, in strips of about the given number of pixels
+// and at least one row, and an error for a damaged file. A strip is the image that package png decodes
+// from its rows. Memory holds one strip, not the image. ok is false if the rows are interlaced, so that
+// they are not in order.
+func pngRows(file io.Reader, pixels int) (strips iter.Seq2[image.Image, error], ok bool, err error) {
+	r := &pngReader{chunks: bufio.NewReaderSize(file, 1<<16)}
+	if err := r.readHeader(); err != nil {
+		return nil, false, err
+	}
+	if interlace := r.header[12]; interlace != 0 {
+		return nil, false, nil
+	}
+	return func(yield func(image.Image, error) bool) {
+		n := max(1, pixels/r.width)
+		for at := 0; at < r.height; at += n {
+			img, err := r.strip(min(n, r.height-at))
+			if !yield(img, err) || err != nil {
+				return
+			}
+		}
+		if err := r.finish(); err != nil {
+			yield(nil, err)
+		}
+	}, true, nil
+}
+
+// A pngReader reads the rows of a PNG file that is not interlaced.
+type pngReader struct {
+	chunks        *bufio.Reader
+	header        [pngHeader]byte
+	width, height int
+	tables        bytes.Buffer  // the chunks with the palette and the transparent colour
+	pixels        io.ReadCloser // decompressed: for each row, its filter and its bytes
+	data          *pngData
+	pixelBytes    int    // of a pixel, at least 1
+	row, above    []byte // the filter and the bytes of a row, and of the one before
+	encoded       bytes.Buffer
+}
+
+// readHeader reads the chunks before the pixels.
+func (r *pngReader) readHeader() error {
+	var signature [len(pngSignature)]byte
+	if _, err := io.ReadFull(r.chunks, signature[:]); err != nil {
+		return noEOF(err)
+	}
+	if string(signature[:]) != pngSignature {
+		return errors.New("not a PNG file")
+	}
+	for {
+		length, kind, err := readChunkHeader(r.chunks)
+		if err != nil {
+			return err
+		}
+		switch {
+		case kind == "IDAT" && r.width > 0:
+			return r.openPixels(length)
+		case kind == "IHDR" && length == pngHeader:
+			if err := readChunk(r.chunks, kind, r.header[:]); err != nil {
+				return err
+			}
+			r.width, r.height = int(binary.BigEndian.Uint32(r.header[:])), int(binary.BigEndian.Uint32(r.header[4:]))
+		case (kind == "PLTE" || kind == "tRNS") && length <= 3*256:
+			data := make([]byte, length)
+			if err := readChunk(r.chunks, kind, data); err != nil {
+				return err
+			}
+			writeChunk(&r.tables, kind, data)
+		case kind == "IHDR" || kind == "IDAT" || kind == "IEND":
+			return fmt.Errorf("chunk %s in the wrong place", kind)
+		default:
+			if err := skipChunk(r.chunks, kind, length); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// openPixels starts reading the pixels, whose first chunk has the given length.
+func (r *pngReader) openPixels(length uint32) error {
+	if r.width <= 0 || r.height <= 0 || r.width > maxPixels {
+		return fmt.Errorf("%d x %d pixels", r.width, r.height)
+	}
+	depth, colour := int(r.header[8]), r.header[9]
+	channels := map[byte]int{0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
+	bits := depth * channels
+	r.pixelBytes = max(1, bits/8)
+	r.row = make([]byte, 1+(r.width*bits+7)/8)
+	r.above = make([]byte, len(r.row))
+	r.data = newPNGData(r.chunks, length)
+	var err error
+	r.pixels, err = zlib.NewReader(r.data)
+	return noEOF(err)
+}
+
+// strip decodes the next n rows. Package png converts them: it gets a file of these rows alone, with
+// their filters undone and without compression.
+func (r *pngReader) strip(n int) (image.Image, error) {
+	r.encoded.Reset()
+	r.encoded.WriteString(pngSignature)
+	header := r.header
+	binary.BigEndian.PutUint32(header[4:], uint32(n))
+	writeChunk(&r.encoded, "IHDR", header[:])
+	r.encoded.Write(r.tables.Bytes())
+	start := r.encoded.Len()
+	r.encoded.Write(make([]byte, 8)) // length and kind
+	stored, err := zlib.NewWriterLevel(&r.encoded, zlib.NoCompression)
+	if err != nil {
+		return nil, err
+	}
+	for range n {
+		if _, err := io.ReadFull(r.pixels, r.row); err != nil {
+			return nil, noEOF(err)
+		}
+		if err := undoFilter(r.row, r.above, r.pixelBytes); err != nil {
+			return nil, err
+		}
+		if _, err := stored.Write(r.row); err != nil {
+			return nil, err
+		}
+		r.row, r.above = r.above, r.row
+	}
+	if err := stored.Close(); err != nil {
+		return nil, err
+	}
+	endChunk(&r.encoded, "IDAT", start)
+	writeChunk(&r.encoded, "IEND", nil)
+	return png.Decode(bytes.NewReader(r.encoded.Bytes()))
+}
+
+// finish checks the end of the file behind the last row.
+func (r *pngReader) finish() error {
+	var one [1]byte
+	if n, err := io.ReadFull(r.pixels, one[:]); n > 0 || err != io.EOF {
+		return errors.Join(errors.New("too many pixels"), noEOF(err))
+	}
+	if _, err := io.Copy(io.Discard, r.data); err != nil { // to the next chunk
+		return err
+	}
+	for length, kind := r.data.length, r.data.kind; ; {
+		if err := skipChunk(r.chunks, kind, length); err != nil || kind == "IEND" {
+			return err
+		}
+		var err error
+		if length, kind, err = readChunkHeader(r.chunks); err != nil {
+			return err
+		}
+	}
+}
+
+// undoFilter replaces the filtered bytes of a row by its bytes and its filter by 0, none. above is the
+// row before, or zeros. See section 9 of the PNG specification.
+func undoFilter(row, above []byte, pixelBytes int) error {
+	filter := row[0]
+	row[0] = 0
+	x, up := row[1:], above[1:]
+	switch filter {
+	case 0:
+	case 1:
+		for i := pixelBytes; i < len(x); i++ {
+			x[i] += x[i-pixelBytes]
+		}
+	case 2:
+		for i, b := range up {
+			x[i] += b
+		}
+	case 3:
+		for i := range x {
+			left := 0
+			if i >= pixelBytes {
+				left = int(x[i-pixelBytes])
+			}
+			x[i] += byte((left + int(up[i])) / 2)
+		}
+	case 4:
+		for i := range x {
+			var left, corner byte
+			if i >= pixelBytes {
+				left, corner = x[i-pixelBytes], up[i-pixelBytes]
+			}
+			x[i] += paeth(left, up[i], corner)
+		}
+	default:
+		return fmt.Errorf("unknown filter %d", filter)
+	}
+	return nil
+}
+
+// paeth returns which of three neighbours is nearest to left + above - corner.
+func paeth(left, above, corner byte) byte {
+	a, b, c := int(left), int(above), int(corner)
+	toLeft, toAbove := max(b-c, c-b), max(a-c, c-a)
+	toCorner := max(a+b-2*c, 2*c-a-b)
+	switch {
+	case toLeft <= toAbove && toLeft <= toCorner:
+		return left
+	case toAbove <= toCorner:
+		return above
+	}
+	return corner
+}
+
+// A pngData reads the data of successive chunks of pixels as one stream, and checks each checksum.
+type pngData struct {
+	chunks *bufio.Reader
+	kind   string // of the chunk
+	length uint32 // bytes of its data that are left
+	sum    hash.Hash32
+}
+
+func newPNGData(chunks *bufio.Reader, length uint32) *pngData {
+	d := &pngData{chunks: chunks, kind: "IDAT", length: length, sum: crc32.NewIEEE()}
+	d.sum.Write([]byte(d.kind))
+	return d
+}
+
+// Read implements io.Reader.
+func (d *pngData) Read(p []byte) (int, error) {
+	for d.kind == "IDAT" && d.length == 0 {
+		if err := checkSum(d.chunks, d.sum); err != nil {
+			return 0, err
+		}
+		var err error
+		if d.length, d.kind, err = readChunkHeader(d.chunks); err != nil {
+			return 0, err
+		}
+		d.sum.Reset()
+		d.sum.Write([]byte(d.kind))
+	}
+	if d.kind != "IDAT" {
+		return 0, io.EOF
+	}
+	n, err := d.chunks.Read(p[:min(len(p), int(d.length))])
+	d.sum.Write(p[:n])
+	d.length -= uint32(n)
+	return n, noEOF(err)
+}
+
+// readChunkHeader reads the length and the kind of a chunk.
+func readChunkHeader(r io.Reader) (length uint32, kind string, err error) {
+	var b [8]byte
+	if _, err := io.ReadFull(r, b[:]); err != nil {
+		return 0, "", noEOF(err)
+	}
+	return binary.BigEndian.Uint32(b[:]), string(b[4:]), nil
+}
+
+// readChunk fills data with the data of a chunk and checks its checksum.
+func readChunk(r io.Reader, kind string, data []byte) error {
+	if _, err := io.ReadFull(r, data); err != nil {
+		return noEOF(err)
+	}
+	sum := crc32.NewIEEE()
+	sum.Write([]byte(kind))
+	sum.Write(data)
+	return checkSum(r, sum)
+}
+
+// skipChunk reads the data of a chunk and checks its checksum.
+func skipChunk(r io.Reader, kind string, length uint32) error {
+	sum := crc32.NewIEEE()
+	sum.Write([]byte(kind))
+	if _, err := io.CopyN(sum, r, int64(length)); err != nil {
+		return noEOF(err)
+	}
+	return checkSum(r, sum)
+}
+
+func checkSum(r io.Reader, sum hash.Hash32) error {
+	var b [4]byte
+	if _, err := io.ReadFull(r, b[:]); err != nil {
+		return noEOF(err)
+	}
+	if binary.BigEndian.Uint32(b[:]) != sum.Sum32() {
+		return errors.New("a checksum does not match")
+	}
+	return nil
+}
+
+// writeChunk appends a chunk.
+func writeChunk(b *bytes.Buffer, kind string, data []byte) {
+	start := b.Len()
+	b.Write(make([]byte, 8))
+	b.Write(data)
+	endChunk(b, kind, start)
+}
+
+// endChunk completes the chunk whose length and kind have 8 bytes of room at start.
+func endChunk(b *bytes.Buffer, kind string, start int) {
+	chunk := b.Bytes()[start:]
+	binary.BigEndian.PutUint32(chunk, uint32(len(chunk)-8))
+	copy(chunk[4:], kind)
+	b.Write(binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(chunk[4:])))
+}
+
+// noEOF returns an error for an end of file within a structure.
+func noEOF(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
