@@ -45,6 +45,9 @@ func (s *Session) NewBuffers(batch int) (*Buffers, error) {
 	case s.workers > 1:
 		b.size = (batch + s.workers - 1) / s.workers
 	}
+	if err := b.checkMemory(); err != nil {
+		return nil, s.model.wrap(err)
+	}
 	if err := b.bind(); err != nil {
 		b.free()
 		return nil, s.model.wrap(err)
@@ -53,6 +56,24 @@ func (s *Session) NewBuffers(batch int) (*Buffers, error) {
 	defer s.mutex.Unlock()
 	s.buffers = append(s.buffers, b)
 	return b, nil
+}
+
+// checkMemory returns an error if the buffers would take more than half of the free memory: a layer
+// may be large enough for that with a single image.
+func (b *Buffers) checkMemory() error {
+	need := 0.
+	for _, o := range b.session.outputs {
+		values := 4 * float64(b.batch)
+		for _, d := range o.shape {
+			values *= float64(d)
+		}
+		need += values
+	}
+	if free := b.session.model.rt.FreeMemory(); free > 0 && need > float64(free)/2 {
+		return fmt.Errorf("the layers that are read take %.1f GiB for a batch of %d images, and %.1f GiB of memory are free: choose fewer or smaller layers",
+			need/(1<<30), b.batch, float64(free)/(1<<30))
+	}
+	return nil
 }
 
 // bind allocates the buffers and binds them to the engine.

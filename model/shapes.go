@@ -113,9 +113,9 @@ func (m *Model) sampleShapes(ctx context.Context, layers []onnx.Layer) (map[stri
 		return nil, err
 	}
 	two, err := p.shapes(ctx, 2)
-	var late *ort.TimeoutError
+	var expired *ort.TimeoutError
 	switch {
-	case ctx.Err() != nil, errors.As(err, &late):
+	case ctx.Err() != nil, errors.As(err, &expired):
 		return nil, err
 	case err != nil:
 		m.batch = 1
@@ -221,7 +221,7 @@ func explainError(err error) error {
 // is that of the model's own graph.
 func (p *shapeReader) shapes(ctx context.Context, n int) ([][]int, error) {
 	shapes, err := p.run(ctx, n)
-	if err == nil || p.full == nil || ctx.Err() != nil {
+	if expired := (*ort.TimeoutError)(nil); err == nil || p.full == nil || ctx.Err() != nil || errors.As(err, &expired) {
 		return shapes, err
 	}
 	session, opening := p.model.newSession(p.full, p.model.options.Threads, true)

@@ -32,7 +32,7 @@ const (
 func inspectLibrary(path string) (version string, providers []string, api unsafe.Pointer, err error) {
 	handle, err := openLibrary(path)
 	if err != nil && err.Error() == "" {
-		err = errors.New("is no library that this system can load")
+		err = errors.New("is not a library that this system can load")
 	}
 	if err != nil {
 		return "", nil, nil, oneLine(err)

@@ -18,10 +18,12 @@ import (
 type Runtime struct {
 	path, version string
 	providers     []string
-	starting      sync.Mutex   // held while the first session is created
-	started       atomic.Bool  // a session has been created
-	plain         atomic.Bool  // sessions use no native operators
-	limit         atomic.Int64 // of one run of later sessions, in nanoseconds; 0: none
+	starting      sync.Mutex                   // held while the first session is created
+	started       atomic.Bool                  // a session has been created
+	plain         atomic.Bool                  // sessions use no native operators
+	limit         atomic.Int64                 // of one run of later sessions, in nanoseconds; 0: none
+	opening       sync.Mutex                   // held while a session takes its allocator from the environment
+	free          atomic.Pointer[func() int64] // returns the memory limit of a session in bytes, 0 for none; may be nil
 }
 
 // loaded is the library of the process. There can be only one, since its environment is global.
@@ -71,9 +73,10 @@ func Load(path string) (*Runtime, error) {
 // does.
 func (r *Runtime) DisableAcceleration() { r.plain.Store(true) }
 
-// LimitRuns ends every run of later sessions that takes longer than limit, with a TimeoutError. The
-// engine checks the time between operators, so that a single operator is not interrupted. 0 is no
-// limit.
+// LimitRuns ends every run of later sessions that takes longer than limit, with a TimeoutError, and
+// likewise sessions that take longer to open. The engine ends a run between operators. A single
+// operator that takes longer goes on, with its threads and its memory, and nobody waits for it. 0 is
+// no limit.
 func (r *Runtime) LimitRuns(limit time.Duration) { r.limit.Store(int64(limit)) }
 
 // Path returns the path of the library.

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -42,14 +43,27 @@ type Session struct {
 	inputs, outputs []string
 	session         *binding.DynamicAdvancedSession
 	limit           time.Duration // of one run; 0: none
+	abandoned       atomic.Int32  // runs that were abandoned and have not ended
 }
 
-// A TimeoutError is the error of a run that Runtime.LimitRuns ended.
-type TimeoutError struct{ Limit time.Duration }
+// A TimeoutError is the error of a run, or of a graph that was prepared for runs, which took longer
+// than Runtime.LimitRuns allows.
+type TimeoutError struct {
+	Limit     time.Duration
+	Preparing bool // the session was not ready within the limit
+}
 
 func (e *TimeoutError) Error() string {
+	if e.Preparing {
+		return fmt.Sprintf("making a session: it did not end within the time limit of %v", e.Limit)
+	}
 	return fmt.Sprintf("running a graph: it did not end within the time limit of %v", e.Limit)
 }
+
+// abandonAfter is the time that the engine has to end a run when the time limit is over. It ends
+// runs between operators. A run that is still within an operator then is abandoned: it goes on, and
+// what it uses stays allocated.
+const abandonAfter = time.Second
 
 // NewSession returns a session for a graph in memory or read from a file. Its inputs and outputs
 // are those of the graph, in order.
@@ -106,12 +120,42 @@ func (r *Runtime) newSession(inputs, outputs []string, o Options, open func(*bin
 	if err != nil {
 		return nil, fmt.Errorf("making a session: %w", err)
 	}
-	defer options.Destroy()
-	session, err := r.first(func() (*binding.DynamicAdvancedSession, error) { return open(options) })
-	if err != nil {
-		return nil, fmt.Errorf("making a session: %w", oneLine(err))
+	limit := time.Duration(r.limit.Load())
+	session, err := r.first(func() (*binding.DynamicAdvancedSession, error) {
+		return r.openBounded(o, options, func() (*binding.DynamicAdvancedSession, error) { return openTimed(limit, options, open) })
+	})
+	if expired := (*TimeoutError)(nil); !errors.As(err, &expired) {
+		_ = options.Destroy() // else the engine still uses them
 	}
-	return &Session{inputs: slices.Clone(inputs), outputs: slices.Clone(outputs), session: session, limit: time.Duration(r.limit.Load())}, nil
+	if err != nil {
+		return nil, explain("making a session", err)
+	}
+	return &Session{inputs: slices.Clone(inputs), outputs: slices.Clone(outputs), session: session, limit: limit}, nil
+}
+
+// openTimed opens a session, for which the engine computes what is constant in the graph. It returns
+// a TimeoutError if that takes longer than limit. The engine, which cannot be stopped there, goes on.
+func openTimed(limit time.Duration, options *binding.SessionOptions, open func(*binding.SessionOptions) (*binding.DynamicAdvancedSession, error)) (*binding.DynamicAdvancedSession, error) {
+	if limit <= 0 {
+		return open(options)
+	}
+	type result struct {
+		session *binding.DynamicAdvancedSession
+		err     error
+	}
+	done := make(chan result, 1)
+	go func() {
+		session, err := open(options)
+		done <- result{session, err}
+	}()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case r := <-done:
+		return r.session, r.err
+	case <-timer.C:
+		return nil, &TimeoutError{Limit: limit, Preparing: true}
+	}
 }
 
 // first calls open, one call at a time until one has succeeded. The first session registers the
@@ -187,9 +231,10 @@ func (s *Session) Inputs() []string { return slices.Clone(s.inputs) }
 // Outputs returns the names of the outputs, in the order of Run.
 func (s *Session) Outputs() []string { return slices.Clone(s.outputs) }
 
-// Close frees the session. No run may be in progress.
+// Close frees the session. No run may be in progress, other than those that ended with a
+// TimeoutError: while the engine is still busy with one, the session stays allocated.
 func (s *Session) Close() error {
-	if s == nil || s.session == nil {
+	if s == nil || s.session == nil || s.abandoned.Load() > 0 {
 		return nil
 	}
 	err := s.session.Destroy()
@@ -217,7 +262,7 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []*Value) error {
 	if err != nil {
 		return fmt.Errorf("running a graph: %w", err)
 	}
-	if err := s.run(ctx, in, out); err != nil {
+	if err := s.run(ctx, in, out, usedBy(inputs, outputs)); err != nil {
 		return err
 	}
 	// The engine holds addresses only, so this keeps the memory alive until here.
@@ -266,19 +311,32 @@ func leave(values []*Value, list []binding.Value, names []string) error {
 	return nil
 }
 
-// release frees the values that enter created for one run.
+// usedBy returns the values that are not nil.
+func usedBy(lists ...[]*Value) (used []*Value) {
+	for _, list := range lists {
+		for _, v := range list {
+			if v != nil {
+				used = append(used, v)
+			}
+		}
+	}
+	return used
+}
+
+// release frees the values that enter created for one run, unless the engine is still busy with it.
 func release(values []*Value, list []binding.Value) {
 	for i, v := range values {
-		if v != nil && v.scalar != nil && list[i] != nil {
+		if v != nil && v.scalar != nil && list[i] != nil && v.busy.Load() == 0 {
 			_ = list[i].Destroy() // never fails
 		}
 	}
 }
 
-// run executes the graph and stops when ctx or the time limit ends.
-func (s *Session) run(ctx context.Context, in, out []binding.Value) error {
+// run executes the graph and stops when ctx or the time limit ends. If it returns a TimeoutError, the
+// engine may still use the values, which are then marked.
+func (s *Session) run(ctx context.Context, in, out []binding.Value, used []*Value) error {
 	if s.limit > 0 {
-		limited, cancel := context.WithTimeoutCause(ctx, s.limit, &TimeoutError{s.limit})
+		limited, cancel := context.WithTimeoutCause(ctx, s.limit, &TimeoutError{Limit: s.limit})
 		defer cancel()
 		ctx = limited
 	}
@@ -286,28 +344,56 @@ func (s *Session) run(ctx context.Context, in, out []binding.Value) error {
 	if err != nil {
 		return fmt.Errorf("running a graph: %w", oneLine(err))
 	}
-	defer options.Destroy()
-	stopped := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(stopped)
+	done := make(chan error, 1)
+	go func() { done <- s.session.RunWithOptions(in, out, options) }()
+	select {
+	case err = <-done:
+	case <-ctx.Done():
 		_ = options.Terminate()
-	})
-	err = s.session.RunWithOptions(in, out, options)
-	if !stop() {
-		<-stopped // options must live until Terminate has returned
-		var late *TimeoutError
-		switch {
-		case err == nil:
-		case errors.As(context.Cause(ctx), &late):
-			return late
-		default:
-			return ctx.Err()
+		if err := s.await(ctx, done, used); err != nil {
+			return err // an abandoned run still uses the options
 		}
 	}
+	_ = options.Destroy()
 	if err != nil {
-		return fmt.Errorf("running a graph: %w", oneLine(err))
+		return explain("running a graph", err)
 	}
 	return nil
+}
+
+// await waits for the end of a run that was told to stop because ctx ended, and returns the cause,
+// or nil if the run was complete. A run that exceeds the time limit and does not stop is abandoned:
+// its values are marked until the engine is done with them.
+func (s *Session) await(ctx context.Context, done <-chan error, used []*Value) error {
+	var expired *TimeoutError
+	if !errors.As(context.Cause(ctx), &expired) {
+		if err := <-done; err == nil {
+			return nil
+		}
+		return ctx.Err()
+	}
+	timer := time.NewTimer(abandonAfter)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		if err == nil {
+			return nil
+		}
+		return expired
+	case <-timer.C:
+	}
+	s.abandoned.Add(1)
+	for _, v := range used {
+		v.busy.Add(1)
+	}
+	go func() {
+		<-done
+		for _, v := range used {
+			v.busy.Add(-1)
+		}
+		s.abandoned.Add(-1)
+	}()
+	return expired
 }
 
 // flag returns a switch in the syntax of the engine's configuration.

@@ -3,6 +3,7 @@ package ort
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"unsafe"
 
 	binding "github.com/yalue/onnxruntime_go"
@@ -19,7 +20,8 @@ type Value struct {
 	kind   kind
 	data   any // []T
 	bound  binding.Value
-	scalar rank0 // replaces bound for a tensor without axes
+	scalar rank0        // replaces bound for a tensor without axes
+	busy   atomic.Int32 // abandoned runs that use it
 }
 
 // NewValue returns a Value of zeros.
@@ -64,12 +66,13 @@ func (v *Value) First(n int) (*Value, error) {
 	return v.kind.first(v, shape)
 }
 
-// Close frees the memory of the engine for v. The elements are Go memory and stay valid.
+// Close frees the memory of the engine for v, unless a run that ended with a TimeoutError still uses
+// it. The elements are Go memory and stay valid.
 func (v *Value) Close() error {
 	if v == nil {
 		return nil
 	}
-	if v.bound != nil {
+	if v.bound != nil && v.busy.Load() == 0 {
 		_ = v.bound.Destroy() // never fails
 	}
 	v.bound, v.scalar, v.data = nil, nil, nil

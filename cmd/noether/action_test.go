@@ -33,10 +33,7 @@ func TestAction(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	program := filepath.Join(dir, "noether")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	program := buildProgram(t)
 	study := write(t, dir, "study.yaml", []byte("name: gate\ndata: [{name: shapes, shapes: {n: 60, size: 16}}]\nmodels: [{name: m, onnx: '"+
 		filepath.Join(hubFolder(t, dir), "onnx", "model.onnx")+"', layers: [penultimate]}]\ntransforms: [{name: quarter, rotate: {values: [90]}}]\nmeasures: [accuracy, distance]\n"))
 	for _, run := range []string{"a b", "b"} {

@@ -39,7 +39,7 @@ func addEngineFlags(c *cobra.Command) *engineFlags {
 	f.StringVar(&e.device, "device", "cpu", "cpu, cuda, coreml, tensorrt, openvino or directml, where the library has it")
 	f.IntVar(&e.threads, "threads", 0, "threads of the engine and of the BLAS (default: the cores that the scheduler or a container grants)")
 	f.BoolVar(&e.accelerate, "accelerate", true, "native operators where these are faster on the processor; the scores are the same to rounding")
-	f.DurationVar(&e.timeout, "timeout", defaultTimeout, "largest time of one run of a network on a batch, checked between operators, such as 10m; 0: none")
+	f.DurationVar(&e.timeout, "timeout", defaultTimeout, "largest time of one run of a network on a batch, such as 10m; 0: none")
 	return e
 }
 
@@ -90,6 +90,7 @@ func (e *engineFlags) load() (*ort.Runtime, error) {
 		rt.DisableAcceleration()
 	}
 	rt.LimitRuns(e.timeout)
+	rt.LimitMemory(machine.AvailableMemory)
 	return rt, nil
 }
 

@@ -15,17 +15,8 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/scores"
 )
-
-// buildProgram compiles the command into a folder and returns its path.
-func buildProgram(t *testing.T, dir string) string {
-	t.Helper()
-	program := filepath.Join(dir, "noether")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return program
-}
 
 // promised is the time within which an interrupt ends the program. The test grants the same again
 // for a machine whose cores are shared.
@@ -80,12 +71,13 @@ func interrupt(t *testing.T, pause time.Duration, program string, args ...string
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	program := buildProgram(t, dir)
+	program := buildProgram(t)
 	pipe := filepath.Join(dir, "pipe.yaml")
 	if err := syscall.Mkfifo(pipe, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	endless := testmodel.WriteEndless(t, dir, "endless")
+	slow := testmodel.WriteSlow(t, dir, "slow", 2000)
 	testmodel.Write(t, dir, "good", testmodel.Options{})
 	testmodel.Write(t, dir, "other", testmodel.Options{})
 	waiting := write(t, dir, "waiting.yaml", []byte(`name: waiting
@@ -103,6 +95,7 @@ samples: true
 	for _, args := range [][]string{
 		{"run", pipe, "-o", filepath.Join(dir, "pipe")},
 		{"inspect", endless},
+		{"inspect", slow},
 		{"run", waiting, "-o", filepath.Join(dir, "run")},
 		{"run", waiting, "--dry-run"},
 	} {
@@ -121,19 +114,47 @@ samples: true
 	t.Logf("a run of %v; the longest end took %v", length.Round(time.Millisecond), longest.Round(time.Millisecond))
 }
 
-// runWithTimeout checks that --timeout fails the cells of a model that never ends, and no others.
+// runWithTimeout checks that --timeout fails the cells of a model that never ends, and of one with an
+// operator of hours, and that the memory limit fails those of models that need terabytes. The cells of
+// other models have scores.
 func runWithTimeout(t *testing.T, program, dir string) {
 	t.Helper()
+	testmodel.WriteExpanding(t, dir, "known", 4_000_000, true)
+	testmodel.WriteExpanding(t, dir, "data", 4_000_000, false)
 	study := write(t, dir, "timeout.yaml", []byte(`name: timeout
 data: [{name: shapes, shapes: {n: 6, size: 16}}]
-models: [{name: endless, onnx: endless.onnx, layers: [all]}, {name: good, onnx: good.onnx, layers: [conv]}]
+models:
+  - {name: endless, onnx: endless.onnx, layers: [all]}
+  - {name: slow, onnx: slow.onnx, layers: [all]}
+  - {name: known, onnx: known.onnx, layers: [output]}
+  - {name: data, onnx: data.onnx, layers: [output]}
+  - {name: good, onnx: good.onnx, layers: [conv]}
 transforms: [{rotate: {values: [10]}}]
 measures: [distance]
 `))
 	out := filepath.Join(dir, "timeout")
-	printed, err := exec.CommandContext(t.Context(), program, "run", study, "-o", out, "--timeout", "2s").CombinedOutput()
-	if err == nil || !strings.Contains(string(printed), "endless.onnx: a run of 1 black images of 3 x 16 x 16 failed: running a graph: it did not end within the time limit of 2s\n") {
-		t.Errorf("%v: %s", err, printed)
+	if printed, err := exec.CommandContext(t.Context(), program, "run", study, "-o", out, "--timeout", "2s").CombinedOutput(); err == nil {
+		t.Errorf("a run with models that fail has no error: %s", printed)
+	}
+	record, err := scores.ReadRecord(filepath.Join(out, "run.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := map[string]string{}
+	for _, f := range record.Failed {
+		failed[f.Model] = f.Error
+	}
+	memory := `running a graph: node "Expand" (Expand) needs 178813.9 GiB more memory, and `
+	for model, want := range map[string]string{
+		"endless": "running a graph: it did not end within the time limit of 2s", "slow": "running a graph: it did not end within the time limit of 2s",
+		"known": memory, "data": memory,
+	} {
+		if got := failed[model]; !strings.Contains(got, model+".onnx: a run of 1 black images of 3 x 16 x 16 failed: "+want) || strings.Contains(got, "\n") {
+			t.Errorf("the failure of %s is %q, want %q", model, got, want)
+		}
+	}
+	if len(failed) != 4 {
+		t.Errorf("%d models failed, want 4", len(failed))
 	}
 	for _, r := range readScores(t, out) {
 		if r.Model != "good" {

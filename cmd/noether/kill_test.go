@@ -37,10 +37,7 @@ func readScores(t *testing.T, dir string) []scores.Row {
 func TestKilledRunEndsWithTheSameScores(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	program := filepath.Join(dir, "noether")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	program := buildProgram(t)
 	testmodel.Write(t, dir, "good", testmodel.Options{})
 	study := write(t, dir, "study.yaml", []byte(`name: killed
 data: [{name: shapes, shapes: {n: 600, size: 16}}]
@@ -130,7 +127,8 @@ func nothingDamaged(t *testing.T, program, run string) {
 	}
 }
 
-// sameRows compares the scores of two run folders: values, intervals and nulls.
+// sameRows checks that the scores of two run folders are equal to the bit: values, intervals and
+// nulls.
 func sameRows(t *testing.T, want, got string) {
 	t.Helper()
 	a, b := readScores(t, want), readScores(t, got)
@@ -138,7 +136,7 @@ func sameRows(t *testing.T, want, got string) {
 		t.Fatalf("%d rows against %d", len(b), len(a))
 	}
 	same := func(x, y float64) bool {
-		return math.IsNaN(x) && math.IsNaN(y) || math.Abs(x-y) <= 1e-5*max(1, math.Abs(x))
+		return math.IsNaN(x) && math.IsNaN(y) || x == y
 	}
 	intervals := 0
 	for i := range a {

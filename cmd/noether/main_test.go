@@ -9,8 +9,10 @@ import (
 	"image"
 	"image/png"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -20,6 +22,38 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 	"github.com/noether-ml/noether/tensor"
 )
+
+// TestMain removes what buildProgram has built.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if programDir != "" {
+		os.RemoveAll(programDir)
+	}
+	os.Exit(code)
+}
+
+var programDir string // holds the compiled command; empty until buildProgram is called
+
+var compile = sync.OnceValues(func() (program string, err error) {
+	if programDir, err = os.MkdirTemp("", "noether-test-*"); err != nil {
+		return "", err
+	}
+	program = filepath.Join(programDir, "noether")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return program, nil
+})
+
+// buildProgram returns the path of the compiled command, which all tests share.
+func buildProgram(t *testing.T) string {
+	t.Helper()
+	program, err := compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
 
 // call runs the command as a shell would, and returns its exit code and its final message.
 func call(t *testing.T, args ...string) (code int, message string) {

@@ -79,3 +79,18 @@ func memoryLimit(e environment) int64 {
 	}
 	return limit
 }
+
+// statusBytes returns the value of a key in kB of a file such as /proc/meminfo, in bytes; 0 if there is
+// none.
+func statusBytes(status, key string) int64 {
+	_, rest, ok := strings.Cut(status, key)
+	fields := strings.Fields(rest)
+	if !ok || len(fields) < 2 {
+		return 0
+	}
+	kib, err := strconv.ParseInt(fields[0], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return kib << 10
+}

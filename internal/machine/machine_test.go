@@ -82,3 +82,30 @@ func TestThisProcess(t *testing.T) {
 	}
 	runtime.KeepAlive(held)
 }
+
+func TestAvailableMemory(t *testing.T) {
+	t.Parallel()
+	const meminfo, status = "MemTotal: 16777216 kB\nMemAvailable: 8388608 kB\n", "Name: x\nVmRSS: 1048576 kB\n"
+	group := map[string]string{"proc/self/cgroup": "0::/\n", "proc/meminfo": meminfo, "proc/self/status": status}
+	limited := func(limit string) map[string]string {
+		files := map[string]string{"sys/fs/cgroup/memory.max": limit}
+		for name, text := range group {
+			files[name] = text
+		}
+		return files
+	}
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  int64
+	}{
+		"not known":                {nil, 0},
+		"no limit":                 {group, 7 << 30},
+		"a limit above the memory": {limited("17179869184"), 7 << 30},
+		"a limit of 3 GiB, 1 used": {limited("3221225472"), 7 << 28},
+		"a limit that is exceeded": {limited("536870912"), 1},
+	} {
+		if got := availableMemory(allocation(t, 4, nil, c.files)); got != c.want {
+			t.Errorf("%s: %d bytes, want %d", name, got, c.want)
+		}
+	}
+}

@@ -87,6 +87,35 @@ func WriteEndless(t testing.TB, dir, name string) string {
 	return Save(t, filepath.Join(dir, name+".onnx"), b)
 }
 
+// WriteExpanding writes NAME.onnx into a folder and returns its path. The model takes images of 3 x 16
+// x 16 and expands their mean to 3 x side x side, which it averages again: 12 side^2 bytes. Unless
+// known is set, the size follows from the values of the image.
+func WriteExpanding(t testing.TB, dir, name string, side int, known bool) string {
+	t.Helper()
+	b := onnx.NewBuilder(17)
+	x := b.Input("x", onnx.Float, -1, 3, 16, 16)
+	size := b.Ints(1, 3, side, side)
+	if !known {
+		zero := b.Cast(b.Mul(b.ReduceMean(x, false), b.Scalar(0)), onnx.Int64)
+		size = b.Add(size, zero)
+	}
+	wide := b.Op("Expand", nil, b.ReduceMean(x, true, 2, 3), size)
+	b.Output("y", b.ReduceMean(b.Relu(wide), false, 2, 3))
+	return Save(t, filepath.Join(dir, name+".onnx"), b)
+}
+
+// WriteSlow writes NAME.onnx into a folder and returns its path. The model takes images of 3 x 16 x 16.
+// Its only slow operator is a pooling with some window^4 comparisons, which the engine cannot stop.
+func WriteSlow(t testing.TB, dir, name string, window int) string {
+	t.Helper()
+	b := onnx.NewBuilder(17)
+	x := b.Input("x", onnx.Float, -1, 3, 16, 16)
+	wide := b.Op("Expand", nil, b.ReduceMean(x, true, 1, 2, 3), b.Ints(1, 1, 2*window, 2*window))
+	pooled := b.Op("MaxPool", onnx.Attrs{"kernel_shape": []int{window, window}}, wide)
+	b.Output("y", b.ReduceMean(pooled, false, 2, 3))
+	return Save(t, filepath.Join(dir, name+".onnx"), b)
+}
+
 // Save writes the graph of a builder to a file and returns its path. If outputs are given, the
 // model has these outputs only.
 func Save(t testing.TB, path string, b *onnx.Builder, outputs ...string) string {

@@ -1,0 +1,64 @@
+package ort_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/ort/orttest"
+)
+
+// TestLimitWithinAnOperator checks that a run ends at the time limit within an operator that takes
+// seconds, and that what it uses can be closed while the operator goes on.
+func TestLimitWithinAnOperator(t *testing.T) { // alone: the limit holds for all sessions
+	rt := orttest.Load(t)
+	m, err := onnx.Read(testmodel.WriteSlow(t, t.TempDir(), "slow", 400))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt.LimitRuns(50 * time.Millisecond)
+	s, err := rt.NewSession(m, ort.Options{})
+	rt.LimitRuns(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := rt.NewValue(onnx.Float, 1, 3, 16, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outputs := []*ort.Value{nil}
+	err = s.Run(t.Context(), []*ort.Value{x}, outputs)
+	if expired := (*ort.TimeoutError)(nil); !errors.As(err, &expired) || expired.Limit != 50*time.Millisecond || outputs[0] != nil {
+		t.Errorf("error %v, output %v", err, outputs[0])
+	}
+	if err := errors.Join(x.Close(), s.Close()); err != nil {
+		t.Error(err)
+	}
+	_, small := open(t, "affine", []string{"x"}, []string{"y", "z"}) // other sessions run meanwhile
+	y, err := rt.NewValue(onnx.Float, 2, 4)
+	run(t, small, []*ort.Value{value(t, y, err)}, []*ort.Value{nil, nil})
+}
+
+// TestLimitWhileOpening checks that a session ends at the time limit while the engine computes a
+// constant of the graph for seconds.
+func TestLimitWhileOpening(t *testing.T) { // alone: the limit holds for all sessions
+	rt := orttest.Load(t)
+	b := onnx.NewBuilder(17)
+	wide := b.Op("Expand", nil, b.Scalar(1), b.Ints(1, 1, 800, 800))
+	pooled := b.Op("MaxPool", onnx.Attrs{"kernel_shape": []int{400, 400}}, wide)
+	b.Output("y", b.Add(b.Input("x", onnx.Float, 1), b.ReduceMean(pooled, false, 1, 2, 3)))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt.LimitRuns(50 * time.Millisecond)
+	_, err = rt.NewSession(m, ort.Options{})
+	rt.LimitRuns(0)
+	if expired := (*ort.TimeoutError)(nil); !errors.As(err, &expired) || !expired.Preparing {
+		t.Errorf("error %v", err)
+	}
+	open(t, "affine", []string{"x"}, []string{"y", "z"})
+}
