@@ -53,6 +53,9 @@ func (c contract) near(a, b float64) bool {
 	if math.IsNaN(a) || math.IsNaN(b) {
 		return math.IsNaN(a) && math.IsNaN(b)
 	}
+	if c.exact {
+		return a == b
+	}
 	tolerance := c.tolerance
 	if tolerance == 0 {
 		tolerance = 1e-9

@@ -48,14 +48,23 @@ func placesOf(group, n int, l measure.Layout) (from, to int) {
 
 func (g *groups) len() int { return len(g.stored) }
 
-// begin makes ready for observations of a group.
+// begin makes ready for observations of a group. A group that was stored before it was complete, when
+// a state was saved, is loaded: its sums go on in the order that they have without the save.
 func (g *groups) begin(group int) error {
 	if group == g.open {
 		return nil
 	}
-	err := g.close()
+	if err := g.close(); err != nil {
+		return err
+	}
 	g.open = group
 	g.allocate()
+	s := &g.stored[group]
+	if s.n == 0 || s.width != double {
+		return nil
+	}
+	err := load(g.store, s, g.current)
+	s.n = 0
 	return err
 }
 

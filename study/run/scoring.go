@@ -21,6 +21,7 @@ func (r *runner) score(ctx context.Context, p *plan.Pass) error {
 	if err != nil {
 		return err
 	}
+	// The BLAS rounds by its number of threads. So this must not depend on which task ends first.
 	workers := min(r.Options.Workers(), len(tasks))
 	r.Options.ShareBLAS(workers)
 	r.progress.Scored, r.progress.Scorings = 0, len(tasks)
@@ -34,7 +35,6 @@ func (r *runner) score(ctx context.Context, p *plan.Pass) error {
 			return context.Cause(ctx)
 		}
 		r.Stats.Add(telemetry.Scoring, start)
-		r.Options.ShareBLAS(min(workers, len(tasks)-1-i)) // the last layers use the cores of the finished ones
 		if err := r.keepScores(p, o); err != nil {
 			return err
 		}

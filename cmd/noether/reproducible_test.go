@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+)
+
+// TestRunsAreReproducible checks that runs of a study with the same number of threads have the same
+// scores and intervals to the bit. Their tasks end in another order, and their states are saved at
+// other times.
+func TestRunsAreReproducible(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	program := buildProgram(t)
+	for _, name := range []string{"one", "other"} {
+		testmodel.Write(t, dir, name, testmodel.Options{Size: 32})
+	}
+	study := write(t, dir, "study.yaml", []byte(`name: reproducible
+data: [{name: shapes, shapes: {n: 300, size: 32}}]
+models: [{name: one, onnx: one.onnx, layers: [all]}, {name: other, onnx: other.onnx, layers: [all]}]
+transforms: [{rotate: {values: [10, 20]}}, {translate: [-0.2, 0.2], per: trial}]
+measures: [accuracy, effective-invariance, prediction-divergence, distance, seis, firing, similarity: {between: all}]
+batch: 16
+`))
+	for _, threads := range []string{"4"} {
+		var want []byte
+		for i, every := range []string{"1m", "1ms", "1m", "20ms"} {
+			out := filepath.Join(dir, threads, fmt.Sprint(i))
+			cmd := exec.CommandContext(t.Context(), program, "run", study, "-o", out, "--threads", threads, "--save-every", every)
+			if text, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, text)
+			}
+			got, err := os.ReadFile(filepath.Join(out, "scores.csv"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch {
+			case want == nil:
+				want = got
+			case !bytes.Equal(got, want):
+				t.Errorf("%s threads, states saved every %s: %s", threads, every, firstDifference(got, want))
+			}
+		}
+	}
+}
+
+// firstDifference returns the first lines in which two texts differ.
+func firstDifference(a, b []byte) string {
+	x, y := bytes.Split(a, []byte("\n")), bytes.Split(b, []byte("\n"))
+	for i := range min(len(x), len(y)) {
+		if !bytes.Equal(x[i], y[i]) {
+			return fmt.Sprintf("line %d is\n%s\nand not\n%s", i+1, x[i], y[i])
+		}
+	}
+	return fmt.Sprintf("%d lines and not %d", len(x), len(y))
+}
