@@ -16,8 +16,9 @@ RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates
 RUN useradd --uid 10001 --create-home noether && mkdir /work && chown noether /work
 COPY --from=build /out /opt/noether
 RUN ln -s /opt/noether/noether /usr/local/bin/noether
-# Downloads and what Hugging Face has, also where the container runs as another user than its own.
-ENV NOETHER_CACHE=/tmp/noether HF_HOME=/tmp/huggingface
+# The caches of downloads. With --user the container runs as a user that owns no folder, so that any user may write to them.
+RUN mkdir -m 1777 /var/cache/noether /var/cache/huggingface
+ENV NOETHER_CACHE=/var/cache/noether HF_HOME=/var/cache/huggingface
 USER noether
 WORKDIR /work
 ENTRYPOINT ["noether"]

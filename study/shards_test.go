@@ -34,7 +34,7 @@ func TestShardsMergeToTheWhole(t *testing.T) {
 		part.Shard = Shard{Index: i, Of: 5}
 		mustRun(t, parseIn(t, dir, studyText), out, part)
 	}
-	if _, err := Merge(t.Context(), parseIn(t, dir, studyText), []string{out, out + "2"}, o); err == nil || err.Error() != out+"2 is no run folder" {
+	if _, err := Merge(t.Context(), parseIn(t, dir, studyText), []string{out, out + "2"}, o); err == nil || err.Error() != out+"2 is not a run folder" {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 	got, err := Merge(t.Context(), parseIn(t, dir, studyText), []string{out}, o)

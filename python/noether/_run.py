@@ -30,7 +30,7 @@ class Run:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         if not (self.folder / "run.json").is_file():
-            raise Error(f"{self.folder} is no run folder: it has no run.json")
+            raise Error(f"{self.folder} is not a run folder: it has no run.json")
 
     @property
     def record(self) -> dict[str, Any]:

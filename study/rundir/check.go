@@ -52,10 +52,10 @@ const (
 func Check(ctx context.Context, dir string, fix bool, o plan.Options) ([]Finding, error) {
 	c := &checker{folder: Folder{dir}, fix: fix}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, fmt.Errorf("%s is no run folder", dir)
+		return nil, fmt.Errorf("%s is not a run folder", dir)
 	}
 	if _, err := os.Stat(c.folder.Path("cells")); err != nil {
-		return nil, fmt.Errorf("%s is no run folder: it has no cells", dir)
+		return nil, fmt.Errorf("%s is not a run folder: it has no cells", dir)
 	}
 	if err := c.obstacles(); err != nil {
 		return c.found, err
@@ -239,7 +239,7 @@ func (c *checker) cell(name string) error {
 	file := filepath.Join("cells", name)
 	m := cellName.FindStringSubmatch(name)
 	if m == nil {
-		return c.report(file, Foreign, "it is no record of a cell", c.moveAside)
+		return c.report(file, Foreign, "it is not a record of a cell", c.moveAside)
 	}
 	key, cell := m[1], c.wanted[m[1]]
 	if m[2] != ".json" {
@@ -307,7 +307,7 @@ func (c *checker) state(name string) error {
 	file := filepath.Join("states", name)
 	m := stateName.FindStringSubmatch(name)
 	if m == nil {
-		return c.report(file, Foreign, "it is no state of a cell", c.moveAside)
+		return c.report(file, Foreign, "it is not a state of a cell", c.moveAside)
 	}
 	f, err := openState(c.folder.Path(file))
 	if errors.Is(err, fs.ErrNotExist) { // a run that goes on has finished it
@@ -396,7 +396,7 @@ func (c *checker) failures() error {
 		switch {
 		case err != nil:
 		case m == nil:
-			err = c.report(file, Foreign, "it is no record of a failure", c.moveAside)
+			err = c.report(file, Foreign, "it is not a record of a failure", c.moveAside)
 		case c.isGood(m[1]):
 			err = c.report(file, Unwanted, "its cell is done", c.remove)
 		default:

@@ -26,7 +26,7 @@ import (
 func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (*Result, error) {
 	for _, dir := range dirs[1:] {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return nil, fmt.Errorf("%s is no run folder", dir)
+			return nil, fmt.Errorf("%s is not a run folder", dir)
 		}
 	}
 	folder, err := Create(dirs[0], o.Warnf)

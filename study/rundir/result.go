@@ -160,7 +160,7 @@ func ReadResult(dir string) (*Result, error) {
 		return nil, fmt.Errorf("%s holds no scores yet: noether merge %s", dir, dir)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is no run folder: %w", dir, err)
+		return nil, fmt.Errorf("%s is not a run folder: %w", dir, err)
 	}
 	if noStudy != nil {
 		return nil, noStudy
@@ -202,7 +202,7 @@ func ReadCells(dir string) ([]scores.Cell, scores.Record, error) {
 	f := Folder{dir}
 	record, err := scores.ReadRecord(f.Path("run.json"))
 	if err != nil {
-		return nil, record, fmt.Errorf("%s is no run folder: %w", dir, err)
+		return nil, record, fmt.Errorf("%s is not a run folder: %w", dir, err)
 	}
 	cells, undone, err := f.readCells(record)
 	return scores.Derived(cells, undone...), record, err
