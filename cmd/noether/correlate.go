@@ -267,8 +267,8 @@ func printCorrelations(results []correlationResult) error {
 	fmt.Printf("%s against %s, over %s\n", results[0].X, results[0].Y, overWhat(results[0]))
 	fmt.Fprintf(t, "%s\tn\tunits\tPearson\t\tSpearman\t\terror of a prediction\t\n", ofWhat(results[0]))
 	for _, r := range results {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%+.3f\t%s\t%+.3f\t%s\t%s\t\n", r.Of, r.N, r.Units, float64(r.Pearson.Value), r.Pearson.bounds(),
-			float64(r.Spearman.Value), r.Spearman.bounds(), digits(float64(r.MeanAbsoluteError)))
+		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t\n", r.Of, r.N, r.Units, coefficient(r.Pearson), r.Pearson.bounds(),
+			coefficient(r.Spearman), r.Spearman.bounds(), digits(float64(r.MeanAbsoluteError)))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -290,6 +290,14 @@ func printCorrelations(results []correlationResult) error {
 	return t.Flush()
 }
 
+// coefficient writes a correlation coefficient, or a dash if there is none.
+func coefficient(c interval) string {
+	if math.IsNaN(float64(c.Value)) {
+		return "–"
+	}
+	return fmt.Sprintf("%+.3f", float64(c.Value))
+}
+
 // printBeside prints several scores as Table 1 of Deng et al. 2022: a line for each test set or
 // model, a column for each score, with Pearson's r / Spearman's rho.
 func printBeside(results []correlationResult) error {
@@ -302,7 +310,7 @@ func printBeside(results []correlationResult) error {
 		if !slices.Contains(columns, r.X) {
 			columns = append(columns, r.X)
 		}
-		cells[[2]string{r.Of, r.X}] = fmt.Sprintf("%+.3f / %+.3f", float64(r.Pearson.Value), float64(r.Spearman.Value))
+		cells[[2]string{r.Of, r.X}] = coefficient(r.Pearson) + " / " + coefficient(r.Spearman)
 	}
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Printf("Pearson's r / Spearman's rho with %s, over %s\n", results[0].Y, overWhat(results[0]))

@@ -53,7 +53,7 @@ type Fit struct {
 // Analyse computes the relation of X and Y over at least four points.
 func Analyse(points []Point, o Options) (*Fit, error) {
 	if len(points) < 4 {
-		return nil, fmt.Errorf("correlation over %d points: %w; at least 4 are needed", len(points), ErrTooFew)
+		return nil, fmt.Errorf("%w for a correlation: %d; at least 4 are needed", ErrTooFew, len(points))
 	}
 	f := &Fit{Points: points, logit: o.Logit, n: medianN(points)}
 	x, y, err := f.coordinates()
@@ -98,6 +98,18 @@ const minUnits = 6
 func (f *Fit) warn() {
 	if f.Units < minUnits {
 		f.Warnings = append(f.Warnings, fmt.Sprintf("%d independent units: too few to tell a relation from chance", f.Units))
+	}
+	for _, c := range []struct {
+		name string
+		of   func(Point) float64
+	}{{"the first score", func(p Point) float64 { return p.X }}, {"the second score", func(p Point) float64 { return p.Y }}} {
+		var values []float64
+		for _, p := range f.Points {
+			values = append(values, c.of(p))
+		}
+		if constant(values) {
+			f.Warnings = append(f.Warnings, fmt.Sprintf("%s is %.4g everywhere, so that there is no correlation", c.name, values[0]))
+		}
 	}
 	for _, c := range []struct {
 		name string

@@ -309,3 +309,19 @@ func TestFewPoints(t *testing.T) {
 		t.Errorf("warnings %q, want %q", f.Warnings, want)
 	}
 }
+
+// A constant has no correlation, and a warning says which of the two it is.
+func TestConstantScoresHaveAWarning(t *testing.T) {
+	t.Parallel()
+	var points []Point
+	for i := range 8 {
+		points = append(points, Point{Label: fmt.Sprint(i), X: float64(i), Y: 0.25, N: 10})
+	}
+	f, err := Analyse(points, Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !math.IsNaN(f.Pearson.Value) || !slices.Contains(f.Warnings, "the second score is 0.25 everywhere, so that there is no correlation") {
+		t.Errorf("Pearson's r is %v, with the warnings %q", f.Pearson.Value, f.Warnings)
+	}
+}
