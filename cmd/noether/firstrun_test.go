@@ -73,7 +73,7 @@ func TestTemplateOfLongStudy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"limit: 70 ", "# of 200 samples: the study takes about 1m20s", "- seis: {positions: 256} "} {
+	for _, want := range []string{"limit: 70 ", "# of 200 samples: with this limit the study takes about 1m20s", "- seis: {positions: 256} "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -79,7 +79,11 @@ type written struct {
 // guessStudy opens the model to see what can be measured of it, and the data to see that there are
 // any. Paths are made relative to the study's folder.
 func guessStudy(ctx context.Context, engine *engineFlags, address, dataPath, folder string) (spec.Guess, error) {
-	data, err := spec.OpenPath(ctx, dataPath)
+	dataHere, err := spec.UnpackedData(ctx, dataPath)
+	if err != nil {
+		return spec.Guess{}, err
+	}
+	data, err := spec.OpenPath(ctx, dataHere)
 	if err != nil {
 		return spec.Guess{}, err
 	}
@@ -92,7 +96,7 @@ func guessStudy(ctx context.Context, engine *engineFlags, address, dataPath, fol
 	if err != nil {
 		return spec.Guess{}, err
 	}
-	rate := spec.RateOf(dataPath) // 0: the data are no sounds
+	rate := spec.RateOf(dataHere) // 0: the data are no sounds
 	m, err := model.OpenContext(ctx, o.Runtime, modelPath, model.Options{Layers: []string{"all"}, Size: [2]int{224, 224}, Samples: rate, Threads: o.Threads, Device: o.Device})
 	if err != nil {
 		return spec.Guess{}, err
@@ -108,7 +112,7 @@ func guessStudy(ctx context.Context, engine *engineFlags, address, dataPath, fol
 	layers, chosen := layersOf(m)
 	g := spec.Guess{
 		Samples: data.Len(),
-		Name:    spec.NameOf(address), Model: relative(folder, address), Data: relative(folder, dataPath), DataHere: dataPath,
+		Name:    spec.NameOf(address), Model: relative(folder, address), Data: relative(folder, dataPath), DataHere: dataHere,
 		Classes: m.Classes(), Channels: m.Frame().Channels, Rate: rate, Length: m.Frame().Length, Layers: layers,
 		Labels: labels, Unplaced: m.Classes() > 0 && len(labels) > 0 && !spec.Placed(labels, m.Classes(), names),
 	}
@@ -132,7 +136,7 @@ func guessStudy(ctx context.Context, engine *engineFlags, address, dataPath, fol
 		}
 	}
 	if beside := model.ConfigBeside(modelPath, "preprocessor_config.json"); beside != "" {
-		g.Preprocess, g.Config = beside, true
+		g.Preprocess, g.PreprocessIsFile = beside, true
 		if spec.IsURL(address) {
 			g.Preprocess = filepath.Base(beside) + " of the repository"
 		}

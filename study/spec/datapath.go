@@ -2,17 +2,49 @@ package spec
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/internal/fetch"
 	"github.com/noether-ml/noether/model"
 )
 
-// OpenPath opens the data at a path. It tells the kind from names and sizes: a folder of images or
-// audio, CIFAR-10 or -100, IDX files such as MNIST, npy or npz, tar shards, Parquet.
+// UnpackedData returns the path of data as it is, or for an archive the folder in the user's cache
+// that it is unpacked into. A tar file is not unpacked, because tar files are read as shards.
+func UnpackedData(ctx context.Context, path string) (string, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return "", err
+	case info.IsDir() || !fetch.IsArchive(path) || strings.EqualFold(filepath.Ext(path), ".tar"):
+		return path, nil
+	}
+	cache, err := fetch.Default()
+	if err != nil {
+		return "", err
+	}
+	folder, err := cache.Local(ctx, path, "")
+	if err != nil {
+		return "", err
+	}
+	kind, err := guessKind(folder)
+	if kind == "parquet" || kind == "webdataset" {
+		err = fmt.Errorf("%s holds files that are read from folders only: unpack it and give the folder", path)
+	}
+	return folder, err
+}
+
+// OpenPath opens the data at a path. It tells the kind from names and sizes: a folder or an archive
+// of images or audio, CIFAR-10 or -100, IDX files such as MNIST, npy or npz, tar shards, Parquet.
 func OpenPath(ctx context.Context, path string) (dataset.Source, error) {
+	path, err := UnpackedData(ctx, path)
+	if err != nil {
+		return nil, err
+	}
 	kind, err := guessKind(path)
 	if err != nil {
 		return nil, err

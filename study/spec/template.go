@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"text/template"
 
 	"github.com/noether-ml/noether/audio"
+	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/internal/fetch"
 )
 
@@ -20,25 +20,27 @@ type Guess struct {
 	Name       string // of the study
 	Model      string // path
 	Data       string // path, as the study is to name it
-	DataHere   string // the same from the working directory
+	DataHere   string // the same path, relative to the working directory; of an archive, its folder
 	Classes    int    // 0: the model gives no class scores
 	Channels   int
 	Space      bool // some layer has positions
 	Rate       int  // of the sounds; 0: the data are images
 	Length     int  // samples of a sound that the model takes
 	Layers     []GuessedLayer
-	Preprocess string // the file beside the model, or the value as YAML
+	Preprocess string // a value as YAML, or a file; see PreprocessIsFile
 	Normalises string // what the model's first nodes do to values; "" if they do not normalise
-	Config     bool   // Preprocess is a file
 	Recorded   bool   // Preprocess is what noether train recorded in the model
+	// PreprocessIsFile says that Preprocess is the path of a preprocessor_config.json, which a run
+	// finds beside the model.
+	PreprocessIsFile bool
 
 	Limit     int    // samples to measure; 0: 1,000 at most
 	Samples   int    // of the data
 	Time      string // that the study takes with this limit, such as "1m30s"
-	Positions int    // bound of seis; 0: its default
+	Positions int    // largest number of positions of a map that seis does not pool; 0: its default
 
 	Labels   []string // the classes of the data; none: they have no labels
-	Unplaced bool     // which outputs these are is not known
+	Unplaced bool     // it is not known which of the model's outputs the labels are
 }
 
 // A GuessedLayer is a layer that shows the depth of a model.
@@ -53,15 +55,18 @@ func (l GuessedLayer) Line(width int) string {
 	return fmt.Sprintf("%-*s   # %s", width, quote(l.Pattern), l.Comment)
 }
 
-// quote returns a name as YAML, in quotes where YAML would read it as something else.
+// quote returns a name as YAML, in quotes where YAML would read it as something else: "data #2", or
+// "true".
 func quote(name string) string {
 	if plainName.MatchString(name) {
-		return name
+		if n, err := config.Parse("", []byte(name), nil); err == nil && n.Kind == config.String {
+			return name
+		}
 	}
 	return strconv.Quote(name)
 }
 
-// plainName matches names that YAML reads as text without quotes.
+// plainName matches names without characters that YAML gives a meaning.
 var plainName = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./-]*$`)
 
 // Template returns a commented study file for a model and data, ready to run and to edit.
@@ -71,11 +76,12 @@ func Template(g Guess) (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	err = template.Must(template.New("study").Parse(studyTemplate)).Execute(&b, map[string]any{
+	study := template.New("study").Funcs(template.FuncMap{"quote": quote})
+	err = template.Must(study.Parse(studyTemplate)).Execute(&b, map[string]any{
 		"G": g, "Kind": kind, "ModelName": NameOf(g.Model), "DataName": NameOf(g.Data),
 		"Width":   layerWidth(g.Layers),
 		"Seconds": float64(g.Length) / float64(max(g.Rate, 1)),
-		"Places":  numberedNames(len(g.Labels)), "First": strings.Join(g.Labels[:min(len(g.Labels), 3)], ", "),
+		"Places":  numberedNames(len(g.Labels)), "FirstLabels": firstLabels(g.Labels),
 	})
 	return b.String(), err
 }
@@ -101,6 +107,18 @@ func numberedNames(n int) string {
 	return strings.TrimPrefix(text, ", ")
 }
 
+// firstLabels returns the first three labels, such as "cat, dog, horse, ...".
+func firstLabels(labels []string) string {
+	var first []string
+	for _, label := range labels[:min(len(labels), 3)] {
+		first = append(first, quote(label))
+	}
+	if len(labels) > len(first) {
+		first = append(first, "...")
+	}
+	return strings.Join(first, ", ")
+}
+
 // NameOf returns a name for a file: its base name without extension, or that of the folder for
 // model.onnx and onnx/model.onnx. The name of a model of the hub is that of its repository.
 func NameOf(path string) string {
@@ -117,18 +135,18 @@ func NameOf(path string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), filepath.Ext(strings.TrimSuffix(base, ".gz")))
 }
 
-// RateOf returns the sampling rate of the first audio file in a folder, or 0 if there is none.
+// RateOf returns the sampling rate of the first audio file in a folder, or 0 if there is none among
+// its first 10,000 entries.
 func RateOf(path string) int {
 	rate, seen := 0, 0
-	errEnd := errors.New("found")
 	filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
 		if seen++; err != nil || seen > 10_000 {
-			return errEnd
+			return fs.SkipAll
 		}
 		if !e.IsDir() && audio.IsAudio(name) {
 			if info, err := audio.Probe(name); err == nil {
 				rate = info.Rate
-				return errEnd
+				return fs.SkipAll
 			}
 		}
 		return nil
@@ -144,20 +162,12 @@ func guessKind(path string) (string, error) {
 	}
 	name := strings.ToLower(filepath.Base(path))
 	if info.IsDir() {
-		if m, _ := filepath.Glob(filepath.Join(path, "*_batch*.bin")); len(m) > 0 {
-			return "cifar10", nil
-		}
-		if m, _ := filepath.Glob(filepath.Join(path, "t*.bin")); len(m) > 0 {
-			return "cifar100", nil
-		}
-		if m, _ := filepath.Glob(filepath.Join(path, "*idx3*")); len(m) > 0 {
-			return "idx", nil
-		}
-		if m, _ := filepath.Glob(filepath.Join(escapePattern(path), "*.parquet")); len(m) > 0 {
-			return "parquet", nil
-		}
-		if m, _ := filepath.Glob(filepath.Join(escapePattern(path), "*.tar")); len(m) > 0 {
-			return "webdataset", nil
+		for _, k := range []struct{ pattern, kind string }{
+			{"*_batch*.bin", "cifar10"}, {"t*.bin", "cifar100"}, {"*idx3*", "idx"}, {"*.parquet", "parquet"}, {"*.tar", "webdataset"},
+		} {
+			if m, _ := filepath.Glob(filepath.Join(escapePattern(path), k.pattern)); len(m) > 0 {
+				return k.kind, nil
+			}
 		}
 		if RateOf(path) > 0 {
 			return "sound", nil
@@ -172,7 +182,8 @@ func guessKind(path string) (string, error) {
 	case strings.HasSuffix(name, ".tar"):
 		return "webdataset", nil
 	case strings.HasSuffix(name, ".h5") || strings.HasSuffix(name, ".hdf5") || strings.HasSuffix(name, ".mat"):
-		return "", fmt.Errorf("%s is an HDF5 file, which is not read: save its arrays by numpy.save or numpy.savez, and give the .npy or .npz file", path)
+		return "", fmt.Errorf("%s is an HDF5 or MATLAB file, which is not read: save its arrays by numpy.save or numpy.savez, and give the .npy or .npz file", path)
+	case fetch.IsArchive(name): // UnpackedData has not unpacked it
 	case strings.Contains(name, "idx3") || strings.HasSuffix(name, ".gz"):
 		return "idx", nil
 	case strings.HasSuffix(name, ".bin") && info.Size()%3073 == 0:
@@ -180,49 +191,50 @@ func guessKind(path string) (string, error) {
 	case strings.HasSuffix(name, ".bin") && info.Size()%3074 == 0:
 		return "cifar100", nil
 	}
-	return "", fmt.Errorf("%s is not a known kind of data: a folder of images or audio, CIFAR (.bin), IDX (idx3-ubyte, .gz), .npy or .npz, WebDataset shards (.tar), or Parquet files", path)
+	return "", fmt.Errorf("%s holds no data that Noether can read; give a folder or an archive (.tar.gz, .tgz, .zip) of images or audio, "+
+		"CIFAR (.bin), IDX (idx3-ubyte, .gz), .npy or .npz, WebDataset shards (.tar), or Parquet files", path)
 }
 
 const studyTemplate = `# A study: these models, on these data, under these transformations, by these measures.
 # Print what it will cost:  noether run FILE --dry-run
-# Run it:                   noether run FILE -o runs/{{.G.Name}}
+# Run it:                   noether run FILE -o {{quote (print "runs/" .G.Name)}}
 # Every key, completed by your editor:  noether schema > study.schema.json
 # yaml-language-server: $schema=study.schema.json
 
-name: {{.G.Name}}
+name: {{quote .G.Name}}
 seed: 1                      # of every random draw: the same seed gives the same scores
 
 data:
-  - name: {{.DataName}}
+  - name: {{quote .DataName}}
 {{- if .G.Rate}}
     sound:
-      folder: {{.G.Data}}
+      folder: {{quote .G.Data}}
       length: {{.Seconds}}            # seconds of an item
       # pattern: "{label}_{speaker}_{take}.wav"   # of file names, where folders are not the classes
       # rate: model          # resample what has another rate than the model's
     # where: {take: [0, 4]}  # only samples whose factors are as given
 {{- else}}
-    {{.Kind}}: {{.G.Data}}
+    {{.Kind}}: {{quote .G.Data}}
 {{- end}}
 {{- if .G.Limit}}
-    limit: {{printf "%-16d" .G.Limit}}  # of {{.G.Samples}} samples: the study takes about {{.G.Time}} so; leave it out for all
+    limit: {{printf "%-16d" .G.Limit}}  # of {{.G.Samples}} samples: with this limit the study takes about {{.G.Time}}; leave it out for all
 {{- else}}
     limit: 1000              # leave it out for all samples
 {{- end}}
 {{- if and (eq .Kind "images") .G.Labels}}
-    stratified: true         # as many of each class: folders come sorted by class, and the first 1,000 would be of a few
+    stratified: true         # as many of each class: samples are sorted by class, and the first ones are of a few classes only
 {{- else}}
-    # shuffle: true          # before the limit is taken; without it, the first 1,000 {{if eq .Kind "images" "sound"}}by name{{else}}of the file{{end}}
+    # shuffle: true          # before the limit is taken; without it, the first samples {{if eq .Kind "images" "sound"}}by name{{else}}of the file{{end}}
 {{- end}}
 {{- if .G.Unplaced}}
-    # classes: [{{.Places}}]   # which of the model's {{.G.Classes}} outputs each of the {{len .G.Labels}} classes is, in order: {{.First}}, ...
+    # classes: [{{.Places}}]   # which of the model's {{.G.Classes}} outputs each of the {{len .G.Labels}} classes is, in order: {{.FirstLabels}}
 {{- end}}
 
 models:
-  - name: {{.ModelName}}
-    onnx: {{.G.Model}}
-{{- if .G.Config}}
-    # preprocess: found in {{.G.Preprocess}}
+  - name: {{quote .ModelName}}
+    onnx: {{quote .G.Model}}
+{{- if .G.PreprocessIsFile}}
+    # preprocess: found in {{quote .G.Preprocess}}
 {{- else if .G.Rate}}
     # What the model was trained on; features: {log-mel: {mels: 40}} where it takes a spectrogram
     preprocess: {rate: {{.G.Rate}}}
@@ -261,7 +273,7 @@ transforms:
 
 measures:
 {{- if and .G.Classes .G.Unplaced}}
-  # - accuracy               # is the class right, on x and on T(x)? It wants classes: above
+  # - accuracy               # is the class right, on x and on T(x)? It needs the classes: entry above
 {{- else if and .G.Classes .G.Labels}}
   - accuracy                 # is the class right, on x and on T(x)?
 {{- end}}
@@ -284,5 +296,5 @@ measures:
 
 trials: 1                    # independent repetitions of every random draw
 # samples: true              # keep per-sample values in samples.parquet
-# memory: 256MiB             # what accumulators may hold; more means fewer passes
+# memory: 256MiB             # for the running sums of all measures; more memory means fewer passes
 `
