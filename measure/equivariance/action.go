@@ -19,6 +19,7 @@ type layerAction struct {
 	settings Settings
 	fields   *action.Cache
 	counted  []action.Run // scratch of Pair
+	pairs    [2]pair      // of the last sample, and of the one before it
 }
 
 func newAction(l onnx.Layer, s Settings, fields *action.Cache) (paired.Action, error) {
@@ -65,27 +66,34 @@ func (a *layerAction) Act(dst []float32, out []float64, z []float32, op transfor
 		return &measure.NonFinite{View: "clean"}
 	}
 	out[floor] = relative(s.Difference, s.Norm)
+	a.pairs[0], a.pairs[1] = pair{acted: &dst[0], field: f}, a.pairs[0]
 	return nil
 }
 
-// Pair implements paired.Action.
+// Pair implements paired.Action. A shuffled pair of two consecutive samples with the same T needs one
+// product for each value: the norms are known.
 func (a *layerAction) Pair(out []float64, acted, transformed []float32) error {
-	positions, channels := a.maps.Positions(), a.maps.Channels
-	n := channels * positions
-	a.findCounted(acted[n:])
-	transformed = transformed[a.maps.Base:][:n]
 	var s action.Sums
-	add := func(from, to int) { s.Add(acted[from:to], transformed[from:to]) }
-	if a.layout().Planes {
-		for c := range channels {
-			for _, r := range a.counted {
-				add(c*positions+r.From, c*positions+r.To)
-			}
+	var dot float64
+	last, previous := &a.pairs[0], &a.pairs[1]
+	switch {
+	case &acted[0] == previous.acted && &transformed[0] == last.transformed && previous.field == last.field:
+		s.AA, s.BB = previous.sums.AA, last.sums.BB
+		dot = a.dot(acted, transformed)
+		s.Difference = s.AA + s.BB - 2*dot
+		if s.Difference < 1e-3*(s.AA+s.BB) { // too few digits
+			s = a.sums(acted, transformed)
 		}
-	} else {
-		for _, r := range a.counted {
-			add(r.From*channels, r.To*channels)
-		}
+	case &acted[0] == last.acted:
+		s = a.sums(acted, transformed)
+		last.transformed, last.sums = &transformed[0], s
+		dot = s.Dot()
+	default:
+		s = a.sums(acted, transformed)
+		dot = s.Dot()
+	}
+	if max(s.AA, s.BB) > 100*min(s.AA, s.BB) {
+		dot = a.dot(acted, transformed)
 	}
 	if !finite(s.AA) {
 		return &measure.NonFinite{View: "clean"}
@@ -93,8 +101,49 @@ func (a *layerAction) Pair(out []float64, acted, transformed []float32) error {
 	if !finite(s.BB) {
 		return &measure.NonFinite{View: "transformed"}
 	}
-	out[relativeError], out[cosine] = relative(s.Difference, s.AA), cosineOf(s)
+	out[relativeError], out[cosine] = relative(s.Difference, s.AA), cosineOf(s, dot)
 	return nil
+}
+
+// A pair is a row of tau z with its sums with the transformed row of the same sample.
+type pair struct {
+	acted, transformed *float32 // the first values
+	field              *action.Field
+	sums               action.Sums
+}
+
+func (a *layerAction) sums(acted, transformed []float32) (s action.Sums) {
+	a.eachRun(acted, transformed, s.Add)
+	return s
+}
+
+func (a *layerAction) dot(acted, transformed []float32) (sum float64) {
+	a.eachRun(acted, transformed, func(x, y []float32) { sum += action.Dot(x, y) })
+	return sum
+}
+
+// eachRun calls f for each run of consecutive values of counted positions.
+func (a *layerAction) eachRun(acted, transformed []float32, f func(x, y []float32)) {
+	positions, channels := a.maps.Positions(), a.maps.Channels
+	n := channels * positions
+	a.findCounted(acted[n:])
+	transformed = transformed[a.maps.Base:][:n]
+	if !a.layout().Planes {
+		for _, r := range a.counted {
+			f(acted[r.From*channels:r.To*channels], transformed[r.From*channels:r.To*channels])
+		}
+		return
+	}
+	if len(a.counted) == 1 && a.counted[0] == (action.Run{From: 0, To: positions}) {
+		f(acted[:n], transformed)
+		return
+	}
+	for c := range channels {
+		for _, r := range a.counted {
+			from, to := c*positions+r.From, c*positions+r.To
+			f(acted[from:to], transformed[from:to])
+		}
+	}
 }
 
 // findCounted finds the runs of positions that count, which are not 0.
@@ -124,15 +173,15 @@ func relative(difference, norm float64) float64 {
 	return math.Sqrt(difference / norm)
 }
 
-// cosineOf returns the cosine of the angle between two rows: 1 if both are 0, 0 if one is.
-func cosineOf(s action.Sums) float64 {
+// cosineOf returns the cosine of the angle between two rows with a dot product: 1 if both are 0, 0 if one is.
+func cosineOf(s action.Sums, dot float64) float64 {
 	switch {
 	case s.AA == 0 && s.BB == 0:
 		return 1
 	case s.AA == 0 || s.BB == 0:
 		return 0
 	}
-	return min(max(s.AB/math.Sqrt(s.AA)/math.Sqrt(s.BB), -1), 1)
+	return min(max(dot/math.Sqrt(s.AA)/math.Sqrt(s.BB), -1), 1)
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -335,6 +335,7 @@ func TestContract(t *testing.T) {
 			measuretest.Run(t, measuretest.Case{
 				Measure: equivariance.New(equivariance.Settings{PerClass: true}), Site: site,
 				Clean: random(1, shape...), Transformed: random(2, shape...), Label: label,
+				Tolerance: 1e-6, // the null is computed in another order across batches
 			})
 		})
 	}

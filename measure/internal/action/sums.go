@@ -3,7 +3,7 @@ package action
 // Sums are sums over the values of two rows a and b.
 type Sums struct {
 	Difference float64 // sum (a - b)^2
-	AA, BB, AB float64
+	AA, BB     float64
 }
 
 // Chunk is the number of products that are added in float32 before they are added in float64.
@@ -19,20 +19,21 @@ func Sum(a, b []float32) (s Sums) {
 func (s *Sums) Add(a, b []float32) {
 	for len(a) > 0 {
 		n := min(Chunk, len(a))
-		difference, aa, bb, ab := sums(a[:n], b[:n])
+		difference, aa, bb := sums(a[:n], b[:n])
 		s.Difference += difference
 		s.AA += aa
 		s.BB += bb
-		s.AB += ab
 		a, b = a[n:], b[n:]
 	}
 }
 
-// sums returns the sums of (a - b)^2, a^2, b^2 and a b of at most Chunk values. They are added in
-// float32, in four parts. If a sum overflows, or is so small that terms may vanish, it is computed
-// in float64.
-func sums(a, b []float32) (difference, aa, bb, ab float64) {
-	var d0, d1, a0, a1, b0, b1, p0, p1 float32
+// Dot returns sum a b. It has an error of 1e-7 of |a|^2 + |b|^2.
+func (s Sums) Dot() float64 { return (s.AA + s.BB - s.Difference) / 2 }
+
+// sums returns the sums of (a - b)^2, a^2 and b^2 of at most Chunk values. They are added in float32,
+// in two parts. If a sum overflows, or is so small that terms may vanish, it is computed in float64.
+func sums(a, b []float32) (difference, aa, bb float64) {
+	var d0, d1, a0, a1, b0, b1 float32
 	b = b[:len(a)]
 	i := 0
 	for ; i+1 < len(a); i += 2 {
@@ -45,21 +46,29 @@ func sums(a, b []float32) (difference, aa, bb, ab float64) {
 		a1 += u * u
 		b0 += y * y
 		b1 += v * v
-		p0 += x * y
-		p1 += u * v
 	}
 	if i < len(a) {
 		x, y := a[i], b[i]
 		d := x - y
-		d0, a0, b0, p0 = d0+d*d, a0+x*x, b0+y*y, p0+x*y
+		d0, a0, b0 = d0+d*d, a0+x*x, b0+y*y
 	}
-	difference, aa, bb, ab = float64(d0)+float64(d1), float64(a0)+float64(a1), float64(b0)+float64(b1), float64(p0)+float64(p1)
-	const small, large = 1e-18, 1e37
-	if sum := aa + bb; sum >= small && sum <= large || sum == 0 && zero(a) && zero(b) {
-		return difference, aa, bb, ab
+	difference, aa, bb = float64(d0)+float64(d1), float64(a0)+float64(a1), float64(b0)+float64(b1)
+	if sum := aa + bb; precise(sum) || sum == 0 && zero(a) && zero(b) {
+		return difference, aa, bb
 	}
-	return sums64(a, b)
+	difference, aa, bb = 0, 0, 0
+	for i, v := range a {
+		x, y := float64(v), float64(b[i])
+		difference += (x - y) * (x - y)
+		aa += x * x
+		bb += y * y
+	}
+	return difference, aa, bb
 }
+
+// precise reports whether a sum of squares in float32 is neither so small that terms may have
+// vanished, nor too large, nor NaN.
+func precise(sum float64) bool { return sum >= 1e-18 && sum <= 1e37 }
 
 func zero(a []float32) bool {
 	for _, v := range a {
@@ -70,14 +79,26 @@ func zero(a []float32) bool {
 	return true
 }
 
-// sums64 is sums in float64.
-func sums64(a, b []float32) (difference, aa, bb, ab float64) {
-	for i, v := range a {
-		x, y := float64(v), float64(b[i])
-		difference += (x - y) * (x - y)
-		aa += x * x
-		bb += y * y
-		ab += x * y
+// Dot returns the sum of a b over two rows of the same length. It is added in float32 over Chunk
+// values, and is NaN or infinite if a term is.
+func Dot(a, b []float32) (sum float64) {
+	for len(a) > 0 {
+		n := min(Chunk, len(a))
+		x, y := a[:n], b[:n]
+		y = y[:len(x)]
+		var p0, p1, p2, p3 float32
+		i := 0
+		for ; i+3 < len(x); i += 4 {
+			p0 += x[i] * y[i]
+			p1 += x[i+1] * y[i+1]
+			p2 += x[i+2] * y[i+2]
+			p3 += x[i+3] * y[i+3]
+		}
+		for ; i < len(x); i++ {
+			p0 += x[i] * y[i]
+		}
+		sum += float64(p0) + float64(p1) + float64(p2) + float64(p3)
+		a, b = a[n:], b[n:]
 	}
-	return difference, aa, bb, ab
+	return sum
 }

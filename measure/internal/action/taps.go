@@ -66,6 +66,10 @@ func (t *taps) differPlane(moved, plane []float32, s *FloorSums) {
 				}
 			case t.corners != nil:
 				t.interpolateAround(row, moved, k)
+			case t.right == 1:
+				s.addDifferences(t, moved, plane[from:from+len(row)], k)
+				k += len(row)
+				continue
 			default:
 				t.interpolate(row, moved, k)
 			}
@@ -138,4 +142,30 @@ func (t *taps) differRows(moved, z []float32, channels int, to []int32, s *Floor
 			k++
 		}
 	}
+}
+
+// addDifferences interpolates values of moved for the positions of a row of z, of which the first
+// has number k among the taps, and adds the sums of the floor.
+func (s *FloorSums) addDifferences(t *taps, moved, z []float32, k int) {
+	n := len(z)
+	at, fx, fy := t.at[k:][:n], t.fx[k:][:n], t.fy[k:][:n]
+	down := t.down
+	var difference, norm float32
+	for i, v := range z {
+		p := int(at[i])
+		top, bottom := moved[p:p+2:p+2], moved[p+down:p+down+2:p+down+2]
+		a := top[0] + fx[i]*(top[1]-top[0])
+		b := bottom[0] + fx[i]*(bottom[1]-bottom[0])
+		d := a + fy[i]*(b-a) - v
+		difference += d * d
+		norm += v * v
+	}
+	if !precise(float64(norm)) {
+		row := make([]float32, n)
+		t.interpolate(row, moved, k)
+		s.add(row, z)
+		return
+	}
+	s.Difference += float64(difference)
+	s.Norm += float64(norm)
 }
