@@ -137,10 +137,9 @@ func (p featureMaps) rows(dst []float32, stride int, sample []float32) {
 // pool writes averages over cells in place of positions. Cell i of m over n positions spans floor(i
 // n / m) to ceil((i + 1) n / m), as in PyTorch's AdaptiveAvgPool2d.
 func (p featureMaps) pool(dst []float32, stride int, sample []float32) {
-	h, w := p.grid[0], 1
-	m, n := p.pooled[0], 1
+	h, w, m, n := 1, p.grid[0], 1, p.pooled[0]
 	if len(p.grid) == 2 {
-		w, n = p.grid[1], p.pooled[1]
+		h, w, m, n = p.grid[0], p.grid[1], p.pooled[0], p.pooled[1]
 	}
 	if p.positionStep == 1 && h == 2*m && w == 2*n {
 		for c := range p.channels {
@@ -149,20 +148,48 @@ func (p featureMaps) pool(dst []float32, stride int, sample []float32) {
 		}
 		return
 	}
-	for i := range m {
-		top, bottom := cell(i, h, m)
-		for j := range n {
-			left, right := cell(j, w, n)
-			scale := 1 / float32((bottom-top)*(right-left))
-			for c := range p.channels {
-				var sum float32
-				for y := top; y < bottom; y++ {
-					for x := left; x < right; x++ {
-						sum += sample[p.base+c*p.channelStep+(y*w+x)*p.positionStep]
-					}
+	rows, columns := cells(h, m), cells(w, n)
+	if p.positionStep == 1 {
+		line := make([]float32, w)
+		for c := range p.channels {
+			at := p.base + c*p.channelStep
+			poolPlane(dst[c*stride:c*stride+m*n], sample[at:at+h*w], rows, columns, line)
+		}
+		return
+	}
+	sum := make([]float32, p.channels)
+	for i, y := range rows {
+		for j, x := range columns {
+			clear(sum)
+			for row := y.from; row < y.to; row++ {
+				for column := x.from; column < x.to; column++ {
+					at := p.base + (row*w+column)*p.positionStep
+					addAll(sum, sample[at:at+p.channels], 1)
 				}
-				dst[c*stride+i*n+j] = sum * scale
 			}
+			scale := 1 / float32((y.to-y.from)*(x.to-x.from))
+			for c, v := range sum {
+				dst[c*stride+i*n+j] = v * scale
+			}
+		}
+	}
+}
+
+// poolPlane writes the averages over the cells of a plane. line is memory for a row of the plane.
+func poolPlane(dst, plane []float32, rows, columns []cell, line []float32) {
+	w := len(line)
+	for i, y := range rows {
+		copy(line, plane[y.from*w:])
+		for row := y.from + 1; row < y.to; row++ {
+			addAll(line, plane[row*w:(row+1)*w], 1)
+		}
+		out := dst[i*len(columns) : (i+1)*len(columns)]
+		for j, x := range columns {
+			var sum float32
+			for _, v := range line[x.from:x.to] {
+				sum += v
+			}
+			out[j] = sum / float32((y.to-y.from)*(x.to-x.from))
 		}
 	}
 }
@@ -177,4 +204,14 @@ func halve(dst, plane []float32, n int) {
 	}
 }
 
-func cell(i, n, m int) (from, to int) { return i * n / m, ((i+1)*n + m - 1) / m }
+// A cell is a range of positions along one side.
+type cell struct{ from, to int }
+
+// cells returns the m cells over n positions.
+func cells(n, m int) []cell {
+	out := make([]cell, m)
+	for i := range out {
+		out[i] = cell{i * n / m, ((i+1)*n + m - 1) / m}
+	}
+	return out
+}

@@ -1,0 +1,62 @@
+package seis
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// TestPoolIsTheMeanOfCells compares the pooled maps of each order of axes with means that are
+// computed from their definition.
+func TestPoolIsTheMeanOfCells(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		axes  onnx.Axes
+		shape []int
+		limit int
+	}{
+		{"NCHW", []int{3, 13, 9}, 30},
+		{"NCHW", []int{2, 8, 8}, 16},
+		{"NHWC", []int{13, 9, 3}, 30},
+		{"NCT", []int{4, 29}, 7},
+		{"NTC", []int{29, 4}, 7},
+		{"NTC", []int{1 + 49, 4}, 20}, // a class token
+	} {
+		z := smooth(1, 1, 1, 1, tensor.Size(c.shape))
+		p, why := featureMapsOf(onnx.Layer{Shape: c.shape, Axes: c.axes}, c.limit)
+		if why != "" || !p.isPooled() {
+			t.Fatalf("%s %v: %q, %v", c.axes, c.shape, why, p.pooled)
+		}
+		h, w, m, n := 1, p.grid[0], 1, p.pooled[0]
+		if len(p.grid) == 2 {
+			h, w, m, n = p.grid[0], p.grid[1], p.pooled[0], p.pooled[1]
+		}
+		const gap = 5 // the rows lie apart
+		got := make([]float32, p.channels*(m*n+gap))
+		p.rows(got, m*n+gap, z.Data)
+		for channel := range p.channels {
+			for i := range m * n {
+				var sum, count float64
+				for y := i / n * h / m; y < ((i/n+1)*h+m-1)/m; y++ {
+					for x := i % n * w / n; x < ((i%n+1)*w+n-1)/n; x++ {
+						sum += float64(z.Data[p.base+channel*p.channelStep+(y*w+x)*p.positionStep])
+						count++
+					}
+				}
+				near(t, fmt.Sprintf("%s %v, cell %d of channel %d", c.axes, c.shape, i, channel), float64(got[channel*(m*n+gap)+i]), sum/count, 1e-5)
+			}
+		}
+	}
+}
+
+// BenchmarkPool pools the widest maps of a SqueezeNet.
+func BenchmarkPool(b *testing.B) {
+	z := smooth(1, 1, 128, 55, 55)
+	p, _ := featureMapsOf(onnx.Layer{Shape: z.Shape[1:], Axes: "NCHW"}, 256)
+	dst := make([]float32, 128*p.positions())
+	for b.Loop() {
+		p.rows(dst, p.positions(), z.Data)
+	}
+}
