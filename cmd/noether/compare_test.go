@@ -11,6 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/similarity"
 )
 
 // npy returns an array of float32 in NumPy's format.
@@ -57,12 +60,24 @@ func TestCompareArrays(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &rows); err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}
-	if len(rows) != 22 {
-		t.Fatalf("%d rows of 2 x 11 statistics", len(rows))
+	if len(rows) != 2*len(similarity.Names()) {
+		t.Fatalf("%d rows of 2 x %d statistics", len(rows), len(similarity.Names()))
 	}
 	for _, r := range rows {
-		if r.Model != a || r.Value == nil || math.Abs(*r.Value-1) > 1e-6 || r.N != 120 || r.Null == nil || r.Low == nil || r.High == nil {
+		d, _ := similarity.Descriptor().Statistic(r.Statistic)
+		if r.Model != a || r.Value == nil || r.N != 120 || (r.Null == nil) != (d.Null == "") || r.Low == nil || r.High == nil {
 			t.Errorf("%s: %+v", r.Statistic, r)
+			continue
+		}
+		want, exact := 1., true
+		switch {
+		case d.Direction == measure.Lower:
+			want, exact = 0, r.OtherModel == a || r.Statistic == similarity.ShapeMetric || r.Statistic == similarity.GULP // others depend on the unit
+		case r.Statistic == similarity.RidgePredictivity:
+			exact = false
+		}
+		if exact && math.Abs(*r.Value-want) > 1e-6 {
+			t.Errorf("%s of equal representations: %+v", r.Statistic, r)
 		}
 	}
 }

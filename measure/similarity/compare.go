@@ -105,7 +105,7 @@ func (o Options) check(x, y Source) (int, error) {
 		if n < k.minSamples {
 			return 0, fmt.Errorf("%d samples are too few: %s needs %d", n, k.name, k.minSamples)
 		}
-		if k.name == MutualKNN && o.Neighbours > n-1 {
+		if k.neighbours && o.Neighbours > n-1 {
 			return 0, fmt.Errorf("%s: %d samples have at most %d neighbours, not %d", k.name, n, n-1, o.Neighbours)
 		}
 	}

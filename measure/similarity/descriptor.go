@@ -1,6 +1,10 @@
 package similarity
 
-import "github.com/noether-ml/noether/measure"
+import (
+	"math"
+
+	"github.com/noether-ml/noether/measure"
+)
 
 // Descriptor describes the measure.
 func Descriptor() measure.Descriptor {
@@ -21,6 +25,28 @@ func Descriptor() measure.Descriptor {
 			{Name: LinearRegression, Title: "linear regression", About: "The fraction of the first representation's variance that a linear map of the second explains (R²).", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null, Directional: true},
 			{Name: RSA, Title: "representational similarity", About: "Rank correlation of the dissimilarities of all pairs of samples.", Range: measure.MinusOneToOne, Direction: measure.Higher, Null: null},
 			{Name: MutualKNN, Title: "mutual nearest neighbours", About: "The mean fraction of a sample's nearest neighbours that the two representations have in common.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null},
+
+			{Name: RSMNormDifference, Title: "RSM norm difference", About: "Norm of the difference of the two matrices of distances between samples; it depends on units and on the number of samples.", Range: measure.NotNegative, Direction: measure.Lower, Null: null},
+			{Name: DistanceCorrelation, Title: "distance correlation", About: "Correlation of the distances between samples, after the means of rows and columns are subtracted: 0 in the limit only if the two are independent.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null},
+			{Name: Jaccard, Title: "Jaccard similarity of neighbours", About: "The mean of the number of common neighbours of a sample divided by that of neighbours in either representation.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null},
+			{Name: SecondOrderCosine, Title: "second-order cosine similarity", About: "The mean cosine of a sample's dissimilarities to its neighbours in either representation.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null},
+			{Name: RankSimilarity, Title: "rank similarity of neighbours", About: "How well the ranks of a sample's common neighbours agree, with more weight on near ones.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null},
+			{Name: CKNNA, Title: "CKNNA", About: "CKA of the inner products of samples that are neighbours in both representations.", Range: measure.MinusOneToOne, Direction: measure.Higher, Null: null},
+			{Name: ShapeMetric, Title: "angular shape metric", About: "The angle, in radians, between the two after the best rotation and, with alpha below 1, after partial whitening.", Range: measure.Range{High: math.Pi / 2}, Unit: "radians", Direction: measure.Lower, Null: null},
+			{Name: ProcrustesDistance, Title: "Procrustes distance", About: "The distance after the best rotation, with the sizes kept; it depends on units and on the number of samples.", Range: measure.NotNegative, Direction: measure.Lower, Null: null},
+			{Name: AlignedCosine, Title: "aligned cosine similarity", About: "The mean cosine of a sample in both representations after the best rotation.", Range: measure.MinusOneToOne, Direction: measure.Higher, Null: null},
+			{Name: PermutationProcrustes, Title: "permutation Procrustes distance", About: "The distance after the best permutation of the variables; it depends on units and on the number of samples.", Range: measure.NotNegative, Direction: measure.Lower, Null: null},
+			{Name: HardCorrelationMatch, Title: "hard correlation match", About: "The mean correlation of variables that are matched one to one.", Range: measure.MinusOneToOne, Direction: measure.Higher, Null: null},
+			{Name: SoftCorrelationMatch, Title: "soft correlation match", About: "The mean over variables of the largest correlation with a variable of the other representation.", Range: measure.MinusOneToOne, Direction: measure.Higher, Null: null},
+			{Name: SoftMatching, Title: "soft matching distance", About: "The square root of the least cost of transport between the variables of both; it depends on units and on the number of samples.", Range: measure.NotNegative, Direction: measure.Lower, Null: null},
+			{Name: RidgePredictivity, Title: "ridge predictivity", About: "R² of the first representation predicted from the second by ridge regression, on samples that the fit leaves out.", Range: measure.AtMostOne, Direction: measure.Higher, Null: null, Directional: true},
+			{Name: GULP, Title: "GULP distance", About: "How far predictions of ridge regressions on the two representations can differ.", Range: measure.NotNegative, Direction: measure.Lower, Null: null},
+			{Name: EigenspaceOverlap, Title: "eigenspace overlap", About: "The overlap of the spans of both, relative to the larger number of variables.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null},
+			{Name: MagnitudeDifference, Title: "difference in magnitude", About: "The difference of the lengths of the mean representations.", Range: measure.NotNegative, Direction: measure.Lower},
+			{Name: ConcentricityDifference, Title: "difference in concentricity", About: "The difference of the mean cosines of a sample and the mean representation.", Range: measure.Range{High: 2}, Direction: measure.Lower},
+			{Name: UniformityDifference, Title: "difference in uniformity", About: "The difference of the logarithms of the mean of exp(-2 d²) over pairs of samples; it depends on units.", Range: measure.NotNegative, Direction: measure.Lower},
+			{Name: IntrinsicDimensionDifference, Title: "difference in intrinsic dimension", About: "The difference of the intrinsic dimensions by TwoNN.", Range: measure.NotNegative, Direction: measure.Lower},
+			{Name: EffectiveRankDifference, Title: "difference in effective rank", About: "The difference of the effective ranks (RankMe).", Range: measure.NotNegative, Direction: measure.Lower},
 		},
 	}
 }

@@ -21,11 +21,15 @@
 //	rsa                Spearman's correlation of the cosine dissimilarities    Kriegeskorte et al. 2008
 //	mutual-knn         part of the k nearest neighbours in common              Huh et al. 2024
 //
-// All statistics are at most 1, and X with itself gives 1; mutual-knn gives less where distances
+// Others are on the page of the measure, docs/reference/measures/similarity.md: distances between
+// shapes, matches of single variables, further statistics of neighbours, and differences of what
+// describes one representation. Each is a function in this package, listed in statistics.
+//
+// All statistics above are at most 1, and X with itself gives 1; mutual-knn gives less where distances
 // tie, since ties are broken at random and independently in X and in Y. Where both representations are constant
 // the similarity is 1, and where one of them is, 0. pwcca and linear-regression depend on which of
 // the two is X. cca ignores invertible linear maps of X and Y, and pwcca and linear-regression
-// those of Y. The other statistics ignore rotations, reflections and a scale only.
+// those of Y. The other statistics above ignore rotations, reflections and a scale only.
 //
 // Value returns one statistic of two matrices, and Compare several with intervals and nulls:
 //
@@ -52,6 +56,8 @@
 //   - linear-cka, debiased-cka, minibatch-cka, mutual-knn: the statistic without the group, exactly, from the
 //     group's own moments.
 //   - rbf-cka, rsa: the same, but with the bandwidth and the ranks of all samples.
+//   - the statistics that are not in the table: the statistic without the group, exactly. Those that grow
+//     with the number of samples are scaled to that of all.
 //   - canonical correlations, procrustes and linear-regression: the statistic without the group to first
 //     order in the change of the moments, so that one decomposition serves all replicates. Replicates of svcca
 //     keep the subspaces. Where there are more samples than variables, the effect of another number of
@@ -62,7 +68,8 @@
 //   - tr Sxx tr Syy / ((n-1) |Sxx| |Syy|) for linear-cka, and the same with traces of HKH for rbf-cka;
 //   - 0 for debiased-cka, minibatch-cka and rsa;
 //   - rank(Y) / (n-1) for linear-regression, and k / (n-1) for mutual-knn;
-//   - the mean over up to ten drawn shuffles for canonical correlations and procrustes.
+//   - the mean over up to ten drawn shuffles for canonical correlations, procrustes and the statistics
+//     that are not in the table.
 //
 // Read a value against its null. With p and q near n, linear-cka and canonical correlations are
 // near 1 for any two representations.

@@ -25,7 +25,7 @@ func (*comparison) Descriptor() measure.Descriptor { return Descriptor() }
 
 func (*comparison) Version() int { return 4 }
 
-func (f *comparison) Settings() any { return f.settings }
+func (f *comparison) Settings() any { return f.settings.encode() }
 
 // Directional reports whether a selected statistic depends on which layer is A: the weights of
 // pwcca are those of A, and linear-regression predicts A from B.

@@ -11,20 +11,27 @@ func (r *calculator) fromPairs(ctx context.Context, x, y *representation, select
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if e, ok := constantEstimate(x.constant, y.constant); ok {
+		if e, ok := constantEstimate(x.constant, y.constant); ok && !k.difference {
 			out[k.name] = e
 			continue
 		}
+		if k.name == RSA && !r.settings.usualRSA() {
+			k = chosenRSAStatistic()
+		}
 		var err error
-		switch k.name {
-		case RBFCKA:
+		switch {
+		case k.neighbours && r.settings.Neighbours > x.n-1:
+			out[k.name] = undefinedEstimate(fmt.Sprintf("%d neighbours of %d samples: set fewer", r.settings.Neighbours, x.n))
+		case k.of != nil:
+			out[k.name], err = r.resampled(ctx, k, x, y)
+		case k.name == RBFCKA:
 			out[k.name], err = r.rbf(ctx, x, y)
-		case RSA:
+		case k.name == RSA:
 			var a, b []uint32
 			if a, b, err = ofBoth(ctx, x, y, (*representation).ranks); err == nil {
 				out[k.name] = rsa(a, b, x.n, r.cuts)
 			}
-		case MutualKNN:
+		case k.name == MutualKNN:
 			out[k.name], err = r.mutualNeighbours(ctx, x, y)
 		}
 		if err != nil {
@@ -49,9 +56,6 @@ func (r *calculator) rbf(ctx context.Context, x, y *representation) (estimate, e
 
 func (r *calculator) mutualNeighbours(ctx context.Context, x, y *representation) (estimate, error) {
 	k := r.settings.Neighbours
-	if k > x.n-1 {
-		return undefinedEstimate(fmt.Sprintf("%d neighbours of %d samples: set fewer", k, x.n)), nil
-	}
 	a, b, err := ofBoth(ctx, x, y, (*representation).neighbours)
 	if err != nil {
 		return estimate{}, err

@@ -25,6 +25,7 @@ type representation struct {
 	orthogonal          **representation // see conditioned
 	basis               *mat.Dense       // of an orthogonal representation: coefficients of the original variables
 	gramMatrix          *pairMatrix
+	rawGram             *pairMatrix // about the origin, in units of the source
 	fullRank            *bool
 	principalComponents *principalComponents
 	principalForm       **representation
@@ -264,21 +265,18 @@ func (r *representation) ranks(ctx context.Context) ([]uint32, error) {
 // neighbours returns the nearest neighbours of every sample.
 func (r *representation) neighbours(ctx context.Context) (neighbourLists, error) {
 	return cached(&r.nearestLists, func() (neighbourLists, error) {
-		k, err := r.gram(ctx)
+		s := r.calculator.settings
+		d, norms, err := s.neighbourDissimilarities(func(form int) (pairMatrix, error) { return r.grams(ctx, form) })
 		if err != nil {
 			return neighbourLists{}, err
 		}
-		norms := k.diagonal()
-		d, err := r.distances(ctx)
-		if err != nil {
-			return neighbourLists{}, err
-		}
-		return nearest(d, norms, r.calculator.settings.Neighbours), nil
+		return nearest(d, norms, s.Neighbours), nil
 	})
 }
 
 // release frees what a single statistic needed where no other pair will ask for it.
 func (r *representation) release() {
+	r.rawGram = nil // of few statistics, and as large as the Gram matrix
 	if r.calculator.single {
 		r.rbf, r.rankList, r.nearestLists = nil, nil, nil
 	}

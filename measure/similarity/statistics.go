@@ -20,6 +20,28 @@ const (
 	LinearRegression = "linear-regression"
 	RSA              = "rsa"
 	MutualKNN        = "mutual-knn"
+
+	RSMNormDifference            = "rsm-norm-difference"
+	DistanceCorrelation          = "distance-correlation"
+	Jaccard                      = "jaccard"
+	SecondOrderCosine            = "second-order-cosine"
+	RankSimilarity               = "rank-similarity"
+	CKNNA                        = "cknna"
+	ShapeMetric                  = "shape-metric"
+	ProcrustesDistance           = "procrustes-distance"
+	AlignedCosine                = "aligned-cosine"
+	PermutationProcrustes        = "permutation-procrustes"
+	HardCorrelationMatch         = "hard-correlation-match"
+	SoftCorrelationMatch         = "soft-correlation-match"
+	SoftMatching                 = "soft-matching"
+	RidgePredictivity            = "ridge-predictivity"
+	GULP                         = "gulp"
+	EigenspaceOverlap            = "eigenspace-overlap"
+	MagnitudeDifference          = "magnitude-difference"
+	ConcentricityDifference      = "concentricity-difference"
+	UniformityDifference         = "uniformity-difference"
+	IntrinsicDimensionDifference = "intrinsic-dimension-difference"
+	EffectiveRankDifference      = "effective-rank-difference"
 )
 
 // A statistic says what the computation of a statistic needs.
@@ -29,6 +51,17 @@ type statistic struct {
 	input      input
 	double     bool // products in float64, since small eigenvalues matter
 	drawnNull  bool // the null has no closed form: it is a mean over drawn shuffles
+
+	// of computes the statistic of some samples; nil: it has code of its own. The fields below are
+	// for statistics with it; see resampled.
+	of         func(*sides) (float64, error)
+	cost       func(n, p, q float64) float64 // multiplications, roughly
+	neighbours bool                          // it needs more samples than Settings.Neighbours
+	columns    bool                          // it needs n x p and p x q values in memory
+	difference bool                          // 0: the two are alike
+	unpaired   bool                          // it does not depend on how samples are paired: there is no null
+	zeroNull   func(Settings) bool           // whether the mean over all shuffles is 0; nil: shuffles are drawn
+	grows      float64                       // it grows as this power of the number of samples
 }
 
 // An input is what a statistic is computed from.
@@ -53,8 +86,42 @@ func statistics() []statistic {
 		{name: Procrustes, minSamples: 2, double: true, drawnNull: true},
 		{name: LinearRegression, minSamples: 3, double: true},
 		{name: RSA, minSamples: 3, input: pairwiseInput},
-		{name: MutualKNN, minSamples: 3, input: pairwiseInput},
+		{name: MutualKNN, minSamples: 3, input: pairwiseInput, neighbours: true},
+
+		{name: RSMNormDifference, minSamples: 3, input: pairwiseInput, of: rsmNormDifference, cost: perPair, difference: true, grows: 1},
+		{name: DistanceCorrelation, minSamples: 3, input: pairwiseInput, of: distanceCorrelation, cost: perPair},
+		{name: Jaccard, minSamples: 3, input: pairwiseInput, of: jaccard, cost: perPair, neighbours: true},
+		{name: SecondOrderCosine, minSamples: 3, input: pairwiseInput, of: secondOrderCosine, cost: perPair, neighbours: true},
+		{name: RankSimilarity, minSamples: 3, input: pairwiseInput, of: rankSimilarity, cost: perPair, neighbours: true},
+		{name: CKNNA, minSamples: 3, input: pairwiseInput, of: cknna, cost: perPair, neighbours: true},
+		{name: ShapeMetric, minSamples: 3, input: pairwiseInput, of: shapeMetric, cost: perAxis, columns: true, difference: true},
+		{name: ProcrustesDistance, minSamples: 3, input: pairwiseInput, of: procrustesDistance, cost: perAxis, columns: true, difference: true, grows: 0.5},
+		{name: AlignedCosine, minSamples: 3, input: pairwiseInput, of: alignedCosine, cost: perAxis, columns: true},
+		{name: PermutationProcrustes, minSamples: 3, input: pairwiseInput, of: permutationProcrustes, cost: perVariable, columns: true, difference: true, grows: 0.5},
+		{name: HardCorrelationMatch, minSamples: 3, input: pairwiseInput, of: hardCorrelationMatch, cost: perVariable, columns: true},
+		{name: SoftCorrelationMatch, minSamples: 3, input: pairwiseInput, of: softCorrelationMatch, cost: perProduct, columns: true},
+		{name: SoftMatching, minSamples: 3, input: pairwiseInput, of: softMatching, cost: perVariable, columns: true, difference: true, grows: 0.5},
+		{name: RidgePredictivity, minSamples: 4, input: pairwiseInput, of: ridgePredictivity, cost: perAxis, columns: true},
+		{name: GULP, minSamples: 3, input: pairwiseInput, of: gulp, cost: perAxis, columns: true, difference: true},
+		{name: EigenspaceOverlap, minSamples: 3, input: pairwiseInput, of: eigenspaceOverlap, cost: perAxis, columns: true},
+		{name: MagnitudeDifference, minSamples: 2, input: pairwiseInput, of: magnitudeDifference, cost: perPair, difference: true, unpaired: true},
+		{name: ConcentricityDifference, minSamples: 2, input: pairwiseInput, of: concentricityDifference, cost: perPair, difference: true, unpaired: true},
+		{name: UniformityDifference, minSamples: 2, input: pairwiseInput, of: uniformityDifference, cost: perPair, difference: true, unpaired: true},
+		{name: IntrinsicDimensionDifference, minSamples: 3, input: pairwiseInput, of: intrinsicDimensionDifference, cost: perPair, difference: true, unpaired: true},
+		{name: EffectiveRankDifference, minSamples: 2, input: pairwiseInput, of: effectiveRankDifference, cost: perAxis, columns: true, difference: true, unpaired: true},
 	}
+}
+
+// The costs of statistics, in multiplications.
+func perPair(n, _, _ float64) float64     { return 10 * n * n }
+func perProduct(n, p, q float64) float64  { return n * p * q }
+func perVariable(n, p, q float64) float64 { return n*p*q + 4*p*q*min(p, q) }
+func perAxis(n, p, q float64) float64     { return 8*n*p*min(n, p) + 8*n*q*min(n, q) }
+
+// chosenRSAStatistic is rsa with another dissimilarity or comparison than the default ones.
+func chosenRSAStatistic() statistic {
+	return statistic{name: RSA, minSamples: 3, of: chosenRSA, cost: func(n, _, _ float64) float64 { return 100 * n * n },
+		zeroNull: func(s Settings) bool { return s.Comparison != "cosine" }}
 }
 
 // Names returns the names of the statistics in the order in which they are reported.
@@ -68,17 +135,54 @@ func Names() []string {
 
 // Settings configure the measure, and comparisons of arrays.
 type Settings struct {
-	Statistics []string `key:"statistics" json:"statistics" default:"[minibatch-cka]" doc:"linear-cka, debiased-cka, minibatch-cka, rbf-cka, cca, svcca, pwcca, procrustes, linear-regression, rsa, mutual-knn"`
+	Statistics []string `key:"statistics" json:"statistics" default:"[minibatch-cka]" doc:"names of statistics: see docs/reference/measures/similarity.md"`
 	Pool       string   `key:"pool" json:"pool" default:"none" enum:"none|mean" doc:"variables of feature maps: none, every channel at every position; mean, the mean of each channel over positions"`
 	Variance   float64  `key:"variance" json:"variance" default:"0.99" min:"0" max:"1" doc:"svcca: fraction of the variance that the leading components hold"`
 	Bandwidth  float64  `key:"bandwidth" json:"bandwidth" default:"0.4" min:"0" doc:"rbf-cka: width of the kernel, as a fraction of the median distance"`
-	Neighbours int      `key:"neighbours" json:"neighbours" default:"10" min:"1" doc:"mutual-knn: number of nearest neighbours of a sample"`
+	Neighbours int      `key:"neighbours" json:"neighbours" default:"10" min:"1" doc:"mutual-knn, jaccard, second-order-cosine, rank-similarity, cknna: number of nearest neighbours of a sample"`
 	Samples    int      `key:"samples" json:"samples" default:"4096" min:"4" max:"32768" doc:"largest number of samples for statistics of n x n matrices, taken in random order; memory grows with the square"`
+
+	Metric        string  `key:"metric" json:"metric" default:"euclidean" enum:"euclidean|cosine" doc:"statistics of nearest neighbours: how neighbours are chosen"`
+	Centre        string  `key:"centre" json:"centre" default:"columns" enum:"columns|none" doc:"rsa, neighbours by cosine, aligned-cosine, permutation-procrustes, eigenspace-overlap: whether the mean of each column is subtracted"`
+	Dissimilarity string  `key:"dissimilarity" json:"dissimilarity" default:"cosine" enum:"cosine|correlation|euclidean|squared-euclidean" doc:"rsa: dissimilarity of two samples"`
+	Comparison    string  `key:"comparison" json:"comparison" default:"spearman" enum:"spearman|pearson|kendall|cosine" doc:"rsa: how dissimilarities are compared"`
+	Norm          string  `key:"norm" json:"norm" default:"frobenius" enum:"frobenius|spectral" doc:"rsm-norm-difference: norm of the difference"`
+	Alpha         float64 `key:"alpha" json:"alpha" default:"1" min:"0" max:"1" doc:"shape-metric: 1 compares up to rotations, 0 up to invertible linear maps"`
+	Lambda        float64 `key:"lambda" json:"lambda" default:"0" min:"0" doc:"gulp: regularisation, relative to a total variance of 1"`
+	Folds         int     `key:"folds" json:"folds" default:"5" min:"2" doc:"ridge-predictivity: number of folds"`
+	Ridge         float64 `key:"ridge" json:"ridge" default:"0.01" min:"0" doc:"ridge-predictivity: penalty, as a fraction of the mean variance of the variables"`
+}
+
+// encoded is the form of the settings that scores are identified by. Settings that earlier versions
+// lacked are left out where they have their defaults, so that the scores of earlier studies stay valid.
+type encoded struct {
+	Statistics []string       `json:"statistics"`
+	Pool       string         `json:"pool"`
+	Variance   float64        `json:"variance"`
+	Bandwidth  float64        `json:"bandwidth"`
+	Neighbours int            `json:"neighbours"`
+	Samples    int            `json:"samples"`
+	Others     map[string]any `json:"others,omitempty"`
+}
+
+func (s Settings) encode() encoded {
+	d, others := Defaults(), map[string]any{}
+	for name, pair := range map[string][2]any{
+		"metric": {s.Metric, d.Metric}, "centre": {s.Centre, d.Centre}, "dissimilarity": {s.Dissimilarity, d.Dissimilarity},
+		"comparison": {s.Comparison, d.Comparison}, "norm": {s.Norm, d.Norm}, "alpha": {s.Alpha, d.Alpha}, "lambda": {s.Lambda, d.Lambda},
+		"folds": {s.Folds, d.Folds}, "ridge": {s.Ridge, d.Ridge},
+	} {
+		if pair[0] != pair[1] {
+			others[name] = pair[0]
+		}
+	}
+	return encoded{s.Statistics, s.Pool, s.Variance, s.Bandwidth, s.Neighbours, s.Samples, others}
 }
 
 // Defaults returns the default settings.
 func Defaults() Settings {
-	return Settings{Statistics: []string{MinibatchCKA}, Pool: "none", Variance: 0.99, Bandwidth: 0.4, Neighbours: 10, Samples: 4096}
+	return Settings{Statistics: []string{MinibatchCKA}, Pool: "none", Variance: 0.99, Bandwidth: 0.4, Neighbours: 10, Samples: 4096,
+		Metric: "euclidean", Centre: "columns", Dissimilarity: "cosine", Comparison: "spearman", Norm: "frobenius", Alpha: 1, Folds: 5, Ridge: 0.01}
 }
 
 // check returns an error that names the first invalid setting.
@@ -95,9 +199,30 @@ func (s Settings) check() error {
 			return fmt.Errorf("the statistic %s is named twice", name)
 		}
 	}
+	for _, word := range []struct {
+		key, value string
+		known      []string
+	}{
+		{"pool", s.Pool, []string{"none", "mean"}},
+		{"metric", s.Metric, []string{"euclidean", "cosine"}},
+		{"centre", s.Centre, []string{"columns", "none"}},
+		{"dissimilarity", s.Dissimilarity, []string{"cosine", "correlation", "euclidean", "squared-euclidean"}},
+		{"comparison", s.Comparison, []string{"spearman", "pearson", "kendall", "cosine"}},
+		{"norm", s.Norm, []string{"frobenius", "spectral"}},
+	} {
+		if !slices.Contains(word.known, word.value) {
+			return fmt.Errorf("unknown %s %q: use %s", word.key, word.value, strings.Join(word.known, " or "))
+		}
+	}
 	switch {
-	case s.Pool != "none" && s.Pool != "mean":
-		return fmt.Errorf("unknown pool %q: use none or mean", s.Pool)
+	case !(s.Alpha >= 0 && s.Alpha <= 1):
+		return fmt.Errorf("alpha is %v; it must be 0 to 1", s.Alpha)
+	case !(s.Lambda >= 0) || math.IsInf(s.Lambda, 0):
+		return fmt.Errorf("lambda is %v; it must be at least 0", s.Lambda)
+	case !(s.Ridge >= 0) || math.IsInf(s.Ridge, 0):
+		return fmt.Errorf("ridge is %v; it must be at least 0", s.Ridge)
+	case s.Folds < 2:
+		return fmt.Errorf("folds is %d; it must be at least 2", s.Folds)
 	case !(s.Variance > 0 && s.Variance <= 1):
 		return fmt.Errorf("variance is %v; it must be above 0 and at most 1", s.Variance)
 	case !(s.Bandwidth > 0) || math.IsInf(s.Bandwidth, 0):
@@ -108,6 +233,11 @@ func (s Settings) check() error {
 		return fmt.Errorf("samples is %d; it must be at least 4", s.Samples)
 	}
 	return nil
+}
+
+// usualRSA reports whether rsa has its default form, for which replicates need no new ranks.
+func (s Settings) usualRSA() bool {
+	return s.Dissimilarity == "cosine" && s.Comparison == "spearman" && s.Centre == "columns"
 }
 
 // selected returns the chosen statistics that have one of the given inputs, or any input where none

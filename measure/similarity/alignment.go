@@ -1,0 +1,280 @@
+package similarity
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/noether-ml/noether/linalg"
+)
+
+// nuclear returns the sum of the singular values of diag(a) m diag(b).
+func nuclear(a []float64, m *mat.Dense, b []float64) (float64, error) {
+	s, err := linalg.SingularValues(scaledBoth(a, m, b))
+	return floats.Sum(s), err
+}
+
+// scaledBoth returns diag(a) m diag(b).
+func scaledBoth(a []float64, m *mat.Dense, b []float64) *mat.Dense {
+	out := mat.DenseCopyOf(m)
+	out.Apply(func(i, j int, v float64) float64 { return a[i] * v * b[j] }, out)
+	return out
+}
+
+// timesUnit returns c s.
+func timesUnit(c float64, s []float64) []float64 {
+	return floats.ScaleTo(make([]float64, len(s)), c, s)
+}
+
+func sumOfSquares(a []float64) float64 { return floats.Dot(a, a) }
+
+// shapeMetric returns the angle between two representations after partial whitening and the best
+// rotation (Williams et al. 2021, the angular distance of netrep): with the singular values s of a
+// representation replaced by s (alpha + (1 - alpha) / s),
+//
+//	arccos(|Xᵀ Y|* / (|X| |Y|)).
+//
+// alpha = 1 is the angle of orthogonal Procrustes, alpha = 0 compares linear spans. Values below
+// 3e-4 count as 3e-4 in the denominator, as in netrep.
+func shapeMetric(v *sides) (float64, error) {
+	x, y, m, err := v.coordinates(centred)
+	if err != nil {
+		return 0, err
+	}
+	if m == nil {
+		return math.Acos(ratio(0, sumOfSquares(x.s), sumOfSquares(y.s))), nil
+	}
+	alpha := v.settings.Alpha
+	partly := func(s []float64, unit float64) []float64 {
+		out := make([]float64, len(s))
+		for i, t := range s {
+			out[i] = t * (alpha + (1-alpha)/math.Sqrt(max(t*t*unit*unit, 1e-7))/unit)
+		}
+		return out
+	}
+	a, b := partly(x.s, v.x.unit()), partly(y.s, v.y.unit())
+	sum, err := nuclear(a, m, b)
+	return math.Acos(min(ratio(sum, sumOfSquares(a), sumOfSquares(b)), 1)), err
+}
+
+// procrustesDistance returns min |X Q - Y| over orthogonal maps Q, the size-and-shape distance
+// (Williams et al. 2021): sqrt(|X|^2 + |Y|^2 - 2 |Xᵀ Y|*).
+func procrustesDistance(v *sides) (float64, error) {
+	x, y, m, err := v.coordinates(centred)
+	if err != nil {
+		return 0, err
+	}
+	a, b := timesUnit(v.x.unit(), x.s), timesUnit(v.y.unit(), y.s)
+	total, sum := sumOfSquares(a)+sumOfSquares(b), 0.
+	if m != nil {
+		if sum, err = nuclear(a, m, b); err != nil {
+			return 0, err
+		}
+	}
+	if rest := total - 2*sum; rest > 1e-14*total {
+		return math.Sqrt(rest), nil
+	}
+	return 0, nil
+}
+
+// alignedCosine returns the mean cosine between a sample in y and the sample in x after the rotation
+// of orthogonal Procrustes (Hamilton et al. 2016). Samples at the origin of a representation are left
+// out.
+func alignedCosine(v *sides) (float64, error) {
+	x, y, m, err := v.coordinates(v.form())
+	if err != nil {
+		return 0, err
+	}
+	if m == nil {
+		return v.undefined("all samples of a representation are at the origin: cosines are undefined")
+	}
+	a, _, b, err := linalg.SVD(scaledBoth(x.s, m, y.s))
+	if err != nil {
+		return 0, err
+	}
+	var p, q mat.Dense // of both, along the axes that the rotation joins
+	p.Mul(scaledBoth(ones(v.n()), x.u, x.s), a)
+	q.Mul(scaledBoth(ones(v.n()), y.u, y.s), b)
+	var sum, used float64
+	for i := range v.n() {
+		lx, ly := weightedNorm(x.u.RawRowView(i), x.s), weightedNorm(y.u.RawRowView(i), y.s)
+		if lx > 1e-12*x.s[0] && ly > 1e-12*y.s[0] {
+			sum += floats.Dot(p.RawRowView(i), q.RawRowView(i)) / lx / ly
+			used++
+		}
+	}
+	if used == 0 {
+		return v.undefined("no sample is away from the origin of both representations: cosines are undefined")
+	}
+	return sum / used, nil
+}
+
+func ones(n int) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = 1
+	}
+	return out
+}
+
+// weightedNorm returns |diag(s) u|.
+func weightedNorm(u, s []float64) float64 {
+	var sum float64
+	for i, w := range u {
+		sum += w * w * s[i] * s[i]
+	}
+	return math.Sqrt(sum)
+}
+
+// gulp returns the GULP distance (Boix-Adsera et al. 2022): how far the predictions of ridge
+// regressions on the two representations can differ, for targets of unit variance. With eigenvalues
+// a and b of the covariances, of representations of total variance 1,
+//
+//	d^2 = sum (a / (a + l))^2 + sum (b / (b + l))^2 - 2 sum_ij a_i b_j m_ij^2 / ((a_i + l)(b_j + l)).
+func gulp(v *sides) (float64, error) {
+	x, y, m, err := v.coordinates(centred)
+	if err != nil {
+		return 0, err
+	}
+	shrink := func(s []float64) []float64 {
+		total, out := sumOfSquares(s), make([]float64, len(s))
+		for i, t := range s {
+			a := t * t / total
+			out[i] = a / (a + v.settings.Lambda)
+		}
+		return out
+	}
+	a, b := shrink(x.s), shrink(y.s)
+	d := sumOfSquares(a) + sumOfSquares(b)
+	total := d
+	if m != nil {
+		for i, w := range a {
+			for j, z := range m.RawRowView(i) {
+				d -= 2 * w * b[j] * z * z
+			}
+		}
+	}
+	if d <= 1e-13*total {
+		return 0, nil
+	}
+	return math.Sqrt(d), nil
+}
+
+// eigenspaceOverlap returns |Uxᵀ Uy|^2 / max(p, q) for orthonormal bases of the column spaces (May et
+// al. 2019).
+func eigenspaceOverlap(v *sides) (float64, error) {
+	x, y, m, err := v.coordinates(v.form())
+	if err != nil || m == nil {
+		return 0, err
+	}
+	data := m.RawMatrix().Data
+	return floats.Dot(data, data) / float64(max(x.p, y.p)), nil
+}
+
+// effectiveRankDifference returns the absolute difference of the effective ranks (RankMe, Garrido et
+// al. 2023): the exponential of the entropy of the singular values.
+func effectiveRankDifference(v *sides) (float64, error) {
+	x, y, _, err := v.coordinates(raw)
+	if err != nil {
+		return 0, err
+	}
+	return math.Abs(effectiveRank(x.s) - effectiveRank(y.s)), nil
+}
+
+func effectiveRank(s []float64) float64 {
+	var entropy float64
+	total := floats.Sum(s)
+	for _, v := range s {
+		entropy -= v / total * math.Log(v/total)
+	}
+	return math.Exp(entropy)
+}
+
+// ridgePredictivity returns R^2 of x predicted from y by ridge regression on samples that the fit
+// leaves out: 1 - sum |x - fit|^2 / sum |x - mean|^2 over k folds, with the mean of the other folds.
+// The penalty is Settings.Ridge times the mean variance of the variables of y, times the number of
+// samples.
+func ridgePredictivity(v *sides) (float64, error) {
+	x, y, _, err := v.coordinates(centred)
+	if err != nil {
+		return 0, err
+	}
+	a, b := scaledBoth(ones(v.n()), x.u, x.s), scaledBoth(ones(v.n()), y.u, y.s)
+	var residual, total float64
+	for fold := range v.settings.Folds {
+		var train, test []int
+		for i, place := range v.place {
+			if place%v.settings.Folds == fold {
+				test = append(test, i)
+			} else {
+				train = append(train, i)
+			}
+		}
+		if len(test) == 0 {
+			continue
+		}
+		if len(train) < 2 {
+			return v.undefined("%d samples are too few for %d folds", v.n(), v.settings.Folds)
+		}
+		fitX, meanX := rowsLess(a, train, nil)
+		fitY, meanY := rowsLess(b, train, nil)
+		testX, _ := rowsLess(a, test, meanX)
+		testY, _ := rowsLess(b, test, meanY)
+		map_, err := ridge(fitX, fitY, v.settings.Ridge/float64(y.p))
+		if err != nil {
+			return 0, err
+		}
+		total += sumOfSquares(testX.RawMatrix().Data)
+		if map_ != nil {
+			var predicted mat.Dense
+			predicted.Mul(testY, map_)
+			testX.Sub(testX, &predicted)
+		}
+		residual += sumOfSquares(testX.RawMatrix().Data)
+	}
+	return 1 - residual/total, nil
+}
+
+// ridge returns the coefficients (YᵀY + penalty |Y|^2 I)^-1 Yᵀ X, or nil if Y is constant.
+func ridge(x, y *mat.Dense, penalty float64) (*mat.Dense, error) {
+	_, q := y.Dims()
+	lambda := penalty * sumOfSquares(y.RawMatrix().Data)
+	if lambda == 0 && sumOfSquares(y.RawMatrix().Data) == 0 {
+		return nil, nil
+	}
+	s := mat.NewSymDense(q, nil)
+	s.SymOuterK(1, y.T())
+	for i := range q {
+		s.SetSym(i, i, s.At(i, i)+lambda)
+	}
+	var cross, out mat.Dense
+	cross.Mul(y.T(), x)
+	var c mat.Cholesky
+	if !c.Factorize(s) {
+		return nil, errSingular
+	}
+	err := c.SolveTo(&out, &cross)
+	if _, ill := err.(mat.Condition); ill {
+		err = nil // small directions matter little to the prediction
+	}
+	return &out, err
+}
+
+// rowsLess returns some rows less their mean, or less another mean, and that mean.
+func rowsLess(m *mat.Dense, at []int, mean []float64) (*mat.Dense, []float64) {
+	_, p := m.Dims()
+	out := mat.NewDense(len(at), p, nil)
+	own := make([]float64, p)
+	for i, row := range at {
+		out.SetRow(i, m.RawRowView(row))
+		floats.AddScaled(own, 1/float64(len(at)), m.RawRowView(row))
+	}
+	if mean == nil {
+		mean = own
+	}
+	for i := range at {
+		floats.Sub(out.RawRowView(i), mean)
+	}
+	return out, mean
+}

@@ -1,0 +1,321 @@
+package similarity
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/noether-ml/noether/linalg"
+)
+
+// dissimilarities returns a new matrix of the dissimilarities of all pairs of samples, by the
+// setting dissimilarity. Values that differ by rounding errors tie.
+func (v *sides) dissimilarities(s *side) (pairMatrix, error) {
+	var k pairMatrix
+	var err error
+	kind := v.settings.Dissimilarity
+	switch kind {
+	case "correlation":
+		k, err = s.correlationGram(v.ctx, v.form())
+	case "cosine":
+		k, err = s.gram(v.ctx, v.form())
+	default:
+		k, err = s.gram(v.ctx, centred)
+	}
+	if err != nil {
+		return k, err
+	}
+	k.data = slices.Clone(k.data)
+	norms := k.diagonal()
+	if kind == "correlation" || kind == "cosine" {
+		k.cosines(norms)
+		return k, nil
+	}
+	k.squaredDistances()
+	unit := slices.Max(norms) / 1e12 // of rounding
+	if unit == 0 {
+		unit = 1
+	}
+	for i, d := range k.data {
+		if k.data[i] = math.Round(d/unit) * unit; kind == "euclidean" {
+			k.data[i] = math.Sqrt(k.data[i])
+		}
+	}
+	return k, nil
+}
+
+// cosines turns a Gram matrix into cosine dissimilarities in place. norms is its diagonal.
+func (s pairMatrix) cosines(norms []float64) {
+	length, largest := make([]float64, s.n), math.Sqrt(slices.Max(norms))
+	for i, v := range norms {
+		if length[i] = sqrt(v); length[i] < 1e-12*largest { // rounding errors of an empty sample
+			length[i] = 0
+		}
+	}
+	for i := range s.n {
+		row := s.row(i)
+		for j, v := range row {
+			row[j] = cosineDissimilarity(v, length[i], length[j])
+		}
+		row[i] = 0
+	}
+}
+
+// correlationGram returns the inner products of the samples, each less the mean of its variables.
+func (s *side) correlationGram(ctx context.Context, form int) (pairMatrix, error) {
+	if s.of.p > maxPoints/len(s.at) {
+		return pairMatrix{}, errTooWide
+	}
+	m, err := s.points(ctx, form)
+	if err != nil {
+		return pairMatrix{}, err
+	}
+	rows, p := slices.Clone(m.RawMatrix().Data), s.of.p
+	for i := range s.at {
+		row := rows[i*p : (i+1)*p]
+		floats.AddConst(-floats.Sum(row)/float64(p), row)
+	}
+	source, err := Of(rows, len(s.at), p)
+	if err != nil {
+		return pairMatrix{}, err
+	}
+	return gram(ctx, &centredSample{source: source, order: identityOrder(len(s.at)), n: len(s.at), p: p, mean: make([]float64, p), scale: 1})
+}
+
+// above returns the values above the diagonal, row by row.
+func (s pairMatrix) above() []float64 {
+	out := make([]float64, 0, s.n*(s.n-1)/2)
+	for i := range s.n {
+		out = append(out, s.row(i)[i+1:]...)
+	}
+	return out
+}
+
+// chosenRSA returns the correlation of the dissimilarities of two representations, by the settings
+// dissimilarity and comparison (Kriegeskorte et al. 2008).
+func chosenRSA(v *sides) (float64, error) {
+	x, y, err := v.each(v.dissimilarities)
+	if err != nil {
+		return 0, err
+	}
+	a, b := x.above(), y.above()
+	var out float64
+	switch v.settings.Comparison {
+	case "pearson":
+		out = pearson(a, b)
+	case "kendall":
+		out = kendall(a, b)
+	case "cosine":
+		out = floats.Dot(a, b) / floats.Norm(a, 2) / floats.Norm(b, 2)
+	default:
+		out = pearson(meanRanks(a), meanRanks(b))
+	}
+	if math.IsNaN(out) {
+		return v.undefined("all dissimilarities are equal, so their correlation is undefined")
+	}
+	return out, nil
+}
+
+func meanRanks(values []float64) []float64 {
+	out := make([]float64, len(values))
+	for i, r := range ranks(values) {
+		out[i] = float64(r) / 2
+	}
+	return out
+}
+
+// pearson returns Pearson's correlation, NaN if one of the lists is constant.
+func pearson(a, b []float64) float64 {
+	n := float64(len(a))
+	ma, mb := floats.Sum(a)/n, floats.Sum(b)/n
+	var sums correlationSums
+	for i := range a {
+		sums.add(a[i]-ma, b[i]-mb)
+	}
+	return sums.correlation()
+}
+
+// kendall returns Kendall's tau-b, by the merge sort of Knight (1966). It is NaN if one of the lists is
+// constant.
+func kendall(a, b []float64) float64 {
+	n := len(a)
+	order := identityOrder(n)
+	slices.SortFunc(order, func(i, j int) int { return cmp.Or(cmp.Compare(a[i], a[j]), cmp.Compare(b[i], b[j])) })
+	tied := func(same func(i, j int) bool) (pairs float64) {
+		for from := 0; from < n; {
+			to := from + 1
+			for to < n && same(order[from], order[to]) {
+				to++
+			}
+			pairs += float64(to-from) * float64(to-from-1) / 2
+			from = to
+		}
+		return pairs
+	}
+	tiedA := tied(func(i, j int) bool { return a[i] == a[j] })
+	tiedBoth := tied(func(i, j int) bool { return a[i] == a[j] && b[i] == b[j] })
+	sorted := make([]float64, n)
+	for i, at := range order {
+		sorted[i] = b[at]
+	}
+	swaps := float64(inversions(sorted, make([]float64, n)))
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(b[i], b[j]) })
+	tiedB := tied(func(i, j int) bool { return b[i] == b[j] })
+	total := float64(n) * float64(n-1) / 2
+	if tiedA == total || tiedB == total {
+		return math.NaN()
+	}
+	return (total - tiedA - tiedB + tiedBoth - 2*swaps) / math.Sqrt(total-tiedA) / math.Sqrt(total-tiedB)
+}
+
+// inversions sorts the values and returns the number of pairs that were in the wrong order.
+func inversions(values, scratch []float64) int {
+	n := len(values)
+	if n < 2 {
+		return 0
+	}
+	a, b := values[:n/2], values[n/2:]
+	count := inversions(a, scratch[:n/2]) + inversions(b, scratch[n/2:])
+	merged := scratch[:0]
+	for len(a) > 0 && len(b) > 0 {
+		if b[0] < a[0] {
+			count += len(a)
+			merged, b = append(merged, b[0]), b[1:]
+		} else {
+			merged, a = append(merged, a[0]), a[1:]
+		}
+	}
+	copy(values, append(append(merged, a...), b...))
+	return count
+}
+
+// rsmNormDifference returns the norm of the difference of the matrices of Euclidean distances
+// (Shahbazi et al. 2021; Yin and Shen 2018): the Frobenius norm or, as in ReSi, the spectral norm.
+func rsmNormDifference(v *sides) (float64, error) {
+	x, y, err := v.distances(true)
+	if err != nil {
+		return 0, err
+	}
+	floats.Sub(x.data, y.data)
+	if v.settings.Norm == "frobenius" {
+		return floats.Norm(x.data, 2), nil
+	}
+	values, _, err := linalg.Eigen(x.data, x.n)
+	if err != nil {
+		return 0, err
+	}
+	return max(math.Abs(values[0]), math.Abs(values[len(values)-1])), nil
+}
+
+// distanceCorrelation returns the distance correlation (Szekely, Rizzo and Bakirov 2007), from
+// Euclidean distances A and B with the means of rows and columns subtracted:
+// sqrt(<A, B> / (|A| |B|)).
+func distanceCorrelation(v *sides) (float64, error) {
+	x, y, err := v.distances(false)
+	if err != nil {
+		return 0, err
+	}
+	x.centre()
+	y.centre()
+	return sqrt(ratio(floats.Dot(x.data, y.data), sumOfSquares(x.data), sumOfSquares(y.data))), nil
+}
+
+// magnitudeDifference returns the absolute difference of the lengths of the mean representation
+// (Klabunde et al. 2025).
+func magnitudeDifference(v *sides) (float64, error) {
+	x, y, err := v.each(func(s *side) (pairMatrix, error) { return s.gram(v.ctx, raw) })
+	if err != nil {
+		return 0, err
+	}
+	n := float64(v.n())
+	return math.Abs(v.x.unit()*sqrt(floats.Sum(x.data))-v.y.unit()*sqrt(floats.Sum(y.data))) / n, nil
+}
+
+// concentricityDifference returns the absolute difference of the concentricities: the mean cosine of
+// a sample and the mean of all samples.
+func concentricityDifference(v *sides) (float64, error) {
+	x, y, err := v.each(func(s *side) (pairMatrix, error) { return s.gram(v.ctx, raw) })
+	if err != nil {
+		return 0, err
+	}
+	return math.Abs(x.concentricity() - y.concentricity()), nil
+}
+
+// concentricity returns the mean cosine of a sample and the mean, 0 for a sample or a mean at the
+// origin. s is a Gram matrix about the origin.
+func (s pairMatrix) concentricity() float64 {
+	length := sqrt(floats.Sum(s.data)) // n times that of the mean
+	var sum float64
+	for i := range s.n {
+		if own := sqrt(s.row(i)[i]); own > 0 && length > 0 {
+			sum += floats.Sum(s.row(i)) / own / length
+		}
+	}
+	return sum / float64(s.n)
+}
+
+// uniformityDifference returns the absolute difference of the uniformities, log mean exp(-2 d^2) over
+// all pairs of samples (Wang and Isola 2020).
+func uniformityDifference(v *sides) (float64, error) {
+	x, y, err := v.distances(true)
+	if err != nil {
+		return 0, err
+	}
+	return math.Abs(x.uniformity() - y.uniformity()), nil
+}
+
+func (s pairMatrix) uniformity() float64 {
+	var sum float64
+	for _, d := range s.data {
+		sum += math.Exp(-2 * d * d)
+	}
+	return math.Log(sum / float64(len(s.data)))
+}
+
+// intrinsicDimensionDifference returns the absolute difference of the intrinsic dimensions (TwoNN,
+// Facco et al. 2017).
+func intrinsicDimensionDifference(v *sides) (float64, error) {
+	x, y, err := v.distances(false)
+	if err != nil {
+		return 0, err
+	}
+	a, b := x.twoNN(), y.twoNN()
+	if math.IsNaN(a) || math.IsNaN(b) {
+		return v.undefined("the intrinsic dimension is undefined: too few samples are at different distances")
+	}
+	return math.Abs(a - b), nil
+}
+
+// twoNN returns the intrinsic dimension: the slope of -log(1 - F) against log mu, through the origin,
+// where mu is the ratio of the distances to the second and the first neighbour and F its empirical
+// distribution. The tenth of the samples with the largest ratios is left out, as in the paper, and so
+// are samples that equal another one.
+func (s pairMatrix) twoNN() float64 {
+	var logs []float64
+	for i := range s.n {
+		first, second := math.Inf(1), math.Inf(1)
+		for j, d := range s.row(i) {
+			switch {
+			case j == i:
+			case d < first:
+				first, second = d, first
+			case d < second:
+				second = d
+			}
+		}
+		if first > 0 && !math.IsInf(second, 1) {
+			logs = append(logs, math.Log(second/first))
+		}
+	}
+	slices.Sort(logs)
+	n := float64(len(logs))
+	var xy, xx float64
+	for i, x := range logs[:int(0.9*n)] {
+		xy -= x * math.Log(1-float64(i+1)/n)
+		xx += x * x
+	}
+	return xy / xx
+}

@@ -1,0 +1,226 @@
+package similarity
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"pgregory.net/rapid"
+)
+
+// TestList compares with testdata/list.py: the definitions of the papers, of ReSi and of netrep.
+func TestList(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("testdata/list.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Name     string
+		P, Q     int
+		X, Y     []float32
+		Variants []struct {
+			Settings json.RawMessage
+			Values   map[string]float64
+		}
+	}
+	if err := json.Unmarshal(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	compared := map[string]bool{}
+	for _, c := range cases {
+		for i, variant := range c.Variants {
+			s := Defaults()
+			if err := json.Unmarshal(variant.Settings, &s); err != nil {
+				t.Fatal(err)
+			}
+			for name, want := range variant.Values {
+				got, err := Value(context.Background(), name, source(t, c.X, c.P), source(t, c.Y, c.Q), s)
+				if err != nil || !(math.Abs(got-want) <= 1e-6*max(math.Abs(want), 1e-2)) {
+					t.Errorf("%s, settings %d, %s: %.10f, %v; want %.10f", c.Name, i, name, got, err, want)
+				}
+				compared[name] = true
+			}
+		}
+	}
+	for _, k := range statistics() {
+		if k.of != nil && !compared[k.name] {
+			t.Errorf("%s is compared with no other program", k.name)
+		}
+	}
+}
+
+// The least cost of transport is that of the best permutation for equal numbers, and no more than
+// that of any plan.
+func TestTransport(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		n := rapid.IntRange(1, 6).Draw(t, "n")
+		cost := normal(g, n, n)
+		if rapid.Bool().Draw(t, "ties") {
+			cost.Apply(func(_, _ int, v float64) float64 { return math.Round(v) }, cost)
+		}
+		best := math.Inf(1)
+		permutations(n, func(order []int) {
+			var sum float64
+			for i, j := range order {
+				sum += cost.At(i, j)
+			}
+			best = min(best, sum)
+		})
+		for _, units := range []int{1, 3} {
+			if got := transport(cost, units, units); math.Abs(got-float64(units)*best) > 1e-9 {
+				t.Fatalf("%v, the best permutation costs %v", got/float64(units), best)
+			}
+		}
+		q := rapid.IntRange(n, 9).Draw(t, "q")
+		wide := normal(g, n, q)
+		var even float64 // the plan that spreads each row evenly
+		for _, v := range wide.RawMatrix().Data {
+			even += v
+		}
+		got := transport(wide, q, n)
+		if got > even+1e-9 {
+			t.Fatalf("%v, but an even plan costs %v", got, even)
+		}
+		// With each row q times and each column n times, it is a permutation of n q.
+		many := mat.NewDense(n*q, n*q, nil)
+		many.Apply(func(i, j int, _ float64) float64 { return wide.At(i/q, j/n) }, many)
+		if want := transport(many, 1, 1); math.Abs(got-want) > 1e-8 {
+			t.Fatalf("%v, but %v with copies", got, want)
+		}
+	})
+}
+
+func permutations(n int, f func([]int)) {
+	order := identityOrder(n)
+	var swap func(k int)
+	swap = func(k int) {
+		if k == n {
+			f(order)
+		}
+		for i := k; i < n; i++ {
+			order[k], order[i] = order[i], order[k]
+			swap(k + 1)
+			order[k], order[i] = order[i], order[k]
+		}
+	}
+	swap(0)
+}
+
+func TestKendall(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2, 30).Draw(t, "n")
+		few := rapid.SliceOfN(rapid.Float64Range(0, 5), n, n)
+		a, b := few.Draw(t, "a"), few.Draw(t, "b")
+		for i := range n {
+			a[i], b[i] = math.Round(a[i]), math.Round(b[i])
+		}
+		var sum, na, nb float64
+		for i := range n {
+			for j := range i {
+				x, y := sign(a[i]-a[j]), sign(b[i]-b[j])
+				sum, na, nb = sum+x*y, na+x*x, nb+y*y
+			}
+		}
+		want := sum / math.Sqrt(na*nb)
+		if got := kendall(a, b); math.Abs(got-want) > 1e-12 || math.IsNaN(got) != math.IsNaN(want) {
+			t.Fatalf("%v, want %v", got, want)
+		}
+	})
+}
+
+func sign(v float64) float64 {
+	switch {
+	case v > 0:
+		return 1
+	case v < 0:
+		return -1
+	}
+	return 0
+}
+
+// Settings at their defaults identify scores as before there were more of them.
+func TestSettingsOfEarlierStudies(t *testing.T) {
+	t.Parallel()
+	encode := func(s Settings) string {
+		m, err := New(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := json.Marshal(m.Settings())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	s := Defaults()
+	const want = `{"statistics":["minibatch-cka"],"pool":"none","variance":0.99,"bandwidth":0.4,"neighbours":10,"samples":4096}`
+	if got := encode(s); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	seen := map[string]bool{want: true}
+	for _, change := range []func(*Settings){
+		func(s *Settings) { s.Metric = "cosine" }, func(s *Settings) { s.Centre = "none" }, func(s *Settings) { s.Dissimilarity = "correlation" },
+		func(s *Settings) { s.Comparison = "kendall" }, func(s *Settings) { s.Norm = "spectral" }, func(s *Settings) { s.Alpha = 0 },
+		func(s *Settings) { s.Lambda = 1 }, func(s *Settings) { s.Folds = 3 }, func(s *Settings) { s.Ridge = 0 },
+	} {
+		s := Defaults()
+		change(&s)
+		if got := encode(s); seen[got] {
+			t.Errorf("%+v is encoded as other settings are: %s", s, got)
+		} else {
+			seen[got] = true
+		}
+	}
+}
+
+func TestInvalidSettingsOfTheList(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(*Settings){
+		"unknown metric": func(s *Settings) { s.Metric = "manhattan" }, "unknown centre": func(s *Settings) { s.Centre = "rows" },
+		"unknown dissimilarity": func(s *Settings) { s.Dissimilarity = "x" }, "unknown comparison": func(s *Settings) { s.Comparison = "x" },
+		"unknown norm": func(s *Settings) { s.Norm = "x" }, "alpha is 2": func(s *Settings) { s.Alpha = 2 }, "lambda is -1": func(s *Settings) { s.Lambda = -1 },
+		"folds is 1": func(s *Settings) { s.Folds = 1 }, "ridge is -1": func(s *Settings) { s.Ridge = -1 },
+	} {
+		s := Defaults()
+		change(&s)
+		if _, err := New(s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not contain %q", err, want)
+		}
+	}
+	s := Defaults()
+	s.Statistics, s.Neighbours = []string{Jaccard}, 30
+	x := source(t, make([]float64, 60), 2)
+	if _, err := Value(context.Background(), Jaccard, x, x, s); err == nil || !strings.Contains(err.Error(), "30 samples have at most 29 neighbours") {
+		t.Errorf("too many neighbours: %v", err)
+	}
+}
+
+// Constant representations are alike, or have a distance, without NaN.
+func TestConstantRepresentationsOfTheList(t *testing.T) {
+	t.Parallel()
+	g := rand.New(rand.NewPCG(4, 4))
+	x, flat := normal(g, 40, 5), mat.NewDense(40, 3, slices.Repeat([]float64{2}, 120))
+	for _, k := range statistics() {
+		if k.of == nil || k.name == IntrinsicDimensionDifference { // no distances, so it is undefined
+			continue
+		}
+		both, one := value(t, k.name, flat, flat), value(t, k.name, x, flat)
+		want := [2]float64{1, 0}
+		if k.difference {
+			want = [2]float64{0, one}
+		}
+		if both != want[0] || one != want[1] || math.IsNaN(one) {
+			t.Errorf("%s: %v of two constant representations, %v of one", k.name, both, one)
+		}
+	}
+}

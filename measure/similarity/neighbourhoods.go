@@ -1,0 +1,223 @@
+package similarity
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/noether-ml/noether/internal/seed"
+)
+
+// A neighbourhood holds the k nearest neighbours of every sample, nearest first, and the
+// dissimilarities that they were chosen by.
+type neighbourhood struct {
+	lists         [][]int32
+	dissimilarity pairMatrix
+}
+
+// neighbourhoods returns the neighbours in both representations, by the setting metric. Ties are
+// broken at random, independently on both sides.
+func (v *sides) neighbourhoods() (x, y neighbourhood, err error) {
+	if v.settings.Neighbours > v.n()-1 {
+		return x, y, fmt.Errorf("%d neighbours of %d samples: set fewer", v.settings.Neighbours, v.n())
+	}
+	for i, s := range []*side{v.x, v.y} {
+		d, norms, err := v.settings.neighbourDissimilarities(func(form int) (pairMatrix, error) { return s.gram(v.ctx, form) })
+		if err != nil {
+			return x, y, err
+		}
+		g := seed.Rand(v.seed, "similarity ties", i)
+		lists, shared := nearest(d, norms, v.settings.Neighbours).broken(v.settings.Neighbours, g)
+		if shared >= manyTies {
+			v.warn("%.0f %% of the nearest neighbours in the %s representation are as far away as samples beyond them: they are chosen at random",
+				100*shared, [2]string{"first", "second"}[i])
+		}
+		*[]*neighbourhood{&x, &y}[i] = neighbourhood{lists, d}
+	}
+	return x, y, nil
+}
+
+// neighbourDissimilarities returns a new matrix that neighbours are chosen by, and the squared norms
+// that rounding is relative to: squared Euclidean distances, or cosine dissimilarities.
+func (s Settings) neighbourDissimilarities(gram func(form int) (pairMatrix, error)) (pairMatrix, []float64, error) {
+	form := centred
+	if s.Metric == "cosine" && s.Centre == "none" {
+		form = raw
+	}
+	k, err := gram(form)
+	if err != nil {
+		return k, nil, err
+	}
+	k.data = slices.Clone(k.data)
+	norms := k.diagonal()
+	if s.Metric == "cosine" {
+		k.cosines(norms)
+		return k, ones(k.n), nil
+	}
+	k.squaredDistances()
+	return k, norms, nil
+}
+
+// broken returns the k nearest of each list, with ties in random order, and the part of them that
+// ties decide.
+func (l neighbourLists) broken(k int, g *rand.Rand) (lists [][]int32, shared float64) {
+	n := len(l.starts) - 1
+	for i := range n {
+		list := l.of(i)
+		chosen := make([]int32, 0, k)
+		for from := 0; from < len(list) && len(chosen) < k; {
+			to := from + 1
+			for to < len(list) && list[to].tied {
+				to++
+			}
+			first := len(chosen)
+			for _, f := range list[from:to] {
+				chosen = append(chosen, f.index)
+			}
+			if to-from > 1 {
+				g.Shuffle(to-from, func(a, b int) {
+					chosen[first+a], chosen[first+b] = chosen[first+b], chosen[first+a]
+				})
+			}
+			if len(chosen) > k {
+				shared += float64(k - first)
+			}
+			from = to
+		}
+		lists = append(lists, chosen[:min(k, len(chosen))])
+	}
+	return lists, shared / float64(n*k)
+}
+
+// meanOverSamples returns the mean of f over the samples, with the ranks of the neighbours in both
+// representations: from 1, 0 for a sample that is not a neighbour.
+func meanOverSamples(x, y neighbourhood, f func(i int, rankX, rankY []int32) float64) float64 {
+	n := len(x.lists)
+	rankX, rankY := make([]int32, n), make([]int32, n)
+	var sum float64
+	for i := range n {
+		for r, j := range x.lists[i] {
+			rankX[j] = int32(r + 1)
+		}
+		for r, j := range y.lists[i] {
+			rankY[j] = int32(r + 1)
+		}
+		sum += f(i, rankX, rankY)
+		for _, j := range x.lists[i] {
+			rankX[j] = 0
+		}
+		for _, j := range y.lists[i] {
+			rankY[j] = 0
+		}
+	}
+	return sum / float64(n)
+}
+
+// jaccard returns the mean of |A and B| / |A or B| for the neighbours A and B of a sample (Klabunde
+// et al. 2025).
+func jaccard(v *sides) (float64, error) {
+	x, y, err := v.neighbourhoods()
+	if err != nil {
+		return 0, err
+	}
+	return meanOverSamples(x, y, func(i int, _, rankY []int32) float64 {
+		both := 0
+		for _, j := range x.lists[i] {
+			if rankY[j] > 0 {
+				both++
+			}
+		}
+		return float64(both) / float64(2*len(x.lists[i])-both)
+	}), nil
+}
+
+// secondOrderCosine returns the mean cosine of the dissimilarities of a sample and the samples that
+// are its neighbours in either representation (Hamilton et al. 2016).
+func secondOrderCosine(v *sides) (float64, error) {
+	x, y, err := v.neighbourhoods()
+	if err != nil {
+		return 0, err
+	}
+	root := func(d float64) float64 {
+		if v.settings.Metric == "cosine" {
+			return d
+		}
+		return math.Sqrt(d)
+	}
+	return meanOverSamples(x, y, func(i int, rankX, _ []int32) float64 {
+		var xy, xx, yy float64
+		add := func(j int32) {
+			a, b := root(x.dissimilarity.row(i)[j]), root(y.dissimilarity.row(i)[j])
+			xy, xx, yy = xy+a*b, xx+a*a, yy+b*b
+		}
+		for _, j := range x.lists[i] {
+			add(j)
+		}
+		for _, j := range y.lists[i] {
+			if rankX[j] == 0 {
+				add(j)
+			}
+		}
+		return ratio(xy, xx, yy)
+	}), nil
+}
+
+// rankSimilarity returns how well the ranks of common neighbours agree (Klabunde et al. 2025). With r
+// and s the ranks of a common neighbour j and K their number, a sample has
+//
+//	sum_j 2 / ((1 + |r - s|) (r + s)) / sum_{k <= K} 1 / k.
+func rankSimilarity(v *sides) (float64, error) {
+	x, y, err := v.neighbourhoods()
+	if err != nil {
+		return 0, err
+	}
+	return meanOverSamples(x, y, func(i int, rankX, rankY []int32) float64 {
+		var sum, norm float64
+		common := 0
+		for _, j := range x.lists[i] {
+			if rankY[j] == 0 {
+				continue
+			}
+			r, s := float64(rankX[j]), float64(rankY[j])
+			common++
+			norm += 1 / float64(common)
+			sum += 2 / ((1 + math.Abs(r-s)) * (r + s))
+		}
+		if common == 0 {
+			return 0
+		}
+		return sum / norm
+	}), nil
+}
+
+// cknna returns centred kernel nearest-neighbour alignment (Huh et al. 2024): CKA of the inner
+// products of samples that are neighbours in both representations,
+//
+//	sum_ij K_ij L_ij [j near i in both] / sqrt(sum K_ij^2 [j near i in X] sum L_ij^2 [j near i in Y]).
+func cknna(v *sides) (float64, error) {
+	x, y, err := v.neighbourhoods()
+	if err != nil {
+		return 0, err
+	}
+	k, l, err := v.each(func(s *side) (pairMatrix, error) { return s.gram(v.ctx, centred) })
+	if err != nil {
+		return 0, err
+	}
+	var kl, kk, ll float64
+	meanOverSamples(x, y, func(i int, _, rankY []int32) float64 {
+		for _, j := range x.lists[i] {
+			a := k.row(i)[j]
+			kk += a * a
+			if rankY[j] > 0 {
+				kl += a * l.row(i)[j]
+			}
+		}
+		for _, j := range y.lists[i] {
+			b := l.row(i)[j]
+			ll += b * b
+		}
+		return 0
+	})
+	return ratio(kl, kk, ll), nil
+}
