@@ -44,6 +44,10 @@ func (p Pooling) Check(l onnx.Layer) error {
 	return nil
 }
 
+// Pool returns a function that pools the activation z of one sample into dst, which has the length
+// Dim. It must not be called by several goroutines at once.
+func (p Pooling) Pool(l onnx.Layer) func(dst, z []float32) { return newPool(p, l).apply }
+
 // Dim returns the length of a layer's vector.
 func (p Pooling) Dim(l onnx.Layer) int {
 	dim := 1

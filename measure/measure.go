@@ -97,6 +97,11 @@ type Site struct {
 	Transform transform.Transform
 	// KeepSamples asks for per-sample values (samples: true); see Sampler.
 	KeepSamples bool
+	// KeepBelow limits the stored values to the samples at places below it; 0: all samples.
+	KeepBelow int
+	// Project is the number of samples, those at the first places, of whose activations the
+	// accumulator stores a projection to a plane among the per-sample values; 0: none.
+	Project int
 	// Budget is the memory that the accumulator may use, in bytes; 0: no bound. To stay within it,
 	// the accumulator omits optional parts, such as the groups of a jackknife, and its scores have a
 	// warning.

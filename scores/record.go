@@ -33,6 +33,7 @@ type Record struct {
 	Missing    []Missing         `json:"missing,omitempty"` // cells that the last merge could not complete
 	Warnings   []string          `json:"warnings,omitempty"`
 	Used       *Resources        `json:"used,omitempty"`   // by the run that wrote the record
+	Work       *Work             `json:"work,omitempty"`   // progress of the run that wrote the record
 	Failed     []Failure         `json:"failed,omitempty"` // without logs and inputs, which are in failures/
 	Keys       []string          `json:"keys,omitempty"`   // of the planned cells; the folder may hold others of an earlier study
 	Means      []int             `json:"means,omitempty"`  // for each key, the number of means (over values, over trials) that may include its cell
@@ -47,6 +48,13 @@ type Resources struct {
 	Seconds    float64 `json:"seconds"` // from the start of the run
 	Stages     []Stage `json:"stages"`
 	PeakMemory int64   `json:"peak_memory"` // in bytes
+}
+
+// Work counts the forward passes of a run in progress, clean and transformed. Those that earlier runs
+// have finished are not among them.
+type Work struct {
+	Done  int64 `json:"done"`
+	Total int64 `json:"total"`
 }
 
 // A Stage is the time that a run spent on one kind of work. Samples are decoded and transformed

@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"image"
 	"image/png"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/scores"
 )
 
 // TestContactSheets checks that a run writes one contact sheet for each transformation of the
@@ -101,4 +103,150 @@ func readPNG(t *testing.T, file string) image.Image {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// TestSampleSheets checks the samples that a run shows without samples: true against the per-sample
+// values, and their images against the rotation of one.
+func TestSampleSheets(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	out := filepath.Join(dir, "run")
+	mustRun(t, parseIn(t, dir, studyText), out, options(t))
+	values := map[string]map[string]map[int]float64{} // by parameter, statistic and sample
+	labels := map[int]int{}
+	f, err := os.Open(filepath.Join(out, "samples.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = scores.ReadSamples(f, info.Size(), func(r scores.SampleRow) {
+		if r.Transform != "quarter" || r.Measure != "accuracy" || r.Trial != 0 {
+			return
+		}
+		labels[r.Index] = r.Label
+		if values[r.Parameter] == nil {
+			values[r.Parameter] = map[string]map[int]float64{}
+		}
+		if values[r.Parameter][r.Statistic] == nil {
+			values[r.Parameter][r.Statistic] = map[int]float64{}
+		}
+		values[r.Parameter][r.Statistic][r.Index] = r.Value
+	})
+	if err != nil || len(values) != 2 {
+		t.Fatalf("values of %d parameters, %v", len(values), err)
+	}
+	sheet := readSampleSheet(t, filepath.Join(out, "pictures", "samples", "01.json"))
+	if sheet.Transform != "quarter" || sheet.Statistic != "ei" || sheet.Of != len(labels) || len(sheet.Models) != 1 || len(sheet.Parameters) != 2 {
+		t.Fatalf("%+v", sheet)
+	}
+	m := sheet.Models[0]
+	for k, parameter := range sheet.Parameters {
+		of, view := values[parameter], m.Views[k]
+		changed, failed, right := 0, 0, 0
+		for i := range labels {
+			same := of["predicted-clean"][i] == of["predicted-moved"][i]
+			if !same {
+				changed++
+			}
+			if of["correct-clean"][i] == 1 {
+				right++
+				if of["correct-moved"][i] == 0 {
+					failed++
+				}
+			}
+		}
+		if view.Changed != changed || view.Failed != failed || m.Right != right || m.Labelled != len(labels) {
+			t.Errorf("%s: %d changed, %d failed of %d, %d labelled; the values say %d, %d, %d, %d", parameter, view.Changed, view.Failed, m.Right, m.Labelled, changed, failed, right, len(labels))
+		}
+		n, still := 0, 0
+		for _, c := range view.ByClass {
+			n, still = n+c.N, still+c.Right
+		}
+		confused := 0
+		for _, c := range view.Confusion {
+			confused += c[2]
+		}
+		if n != len(labels) || confused != n || still != right-failed+gained(of) {
+			t.Errorf("%s: the classes have %d samples, %d right, %d in the confusion", parameter, n, still, confused)
+		}
+		for line, s := range sheet.Samples {
+			want := 0.0
+			if of["predicted-clean"][s.Index] == of["predicted-moved"][s.Index] {
+				want = math.Sqrt(of["confidence-clean"][s.Index] * of["confidence-moved"][s.Index])
+			}
+			if math.Abs(float64(view.Value[line])-want) > 1e-4 {
+				t.Errorf("sample %d at %s has the value %v, want %v", s.Index, parameter, view.Value[line], want)
+			}
+			if (view.Moved[line] == s.Label) != (of["correct-moved"][s.Index] == 1) {
+				t.Errorf("sample %d at %s: the prediction is %q and the label %q", s.Index, parameter, sheet.Classes[view.Moved[line]], sheet.Classes[s.Label])
+			}
+		}
+	}
+	// No sample outside of the list changes more than the last one in it.
+	change := func(i int) (sum float64) {
+		for _, of := range values {
+			confidence := math.Sqrt(of["confidence-clean"][i] * of["confidence-moved"][i])
+			if of["predicted-clean"][i] == of["predicted-moved"][i] {
+				sum += 1 - confidence
+			} else {
+				sum += 1 + confidence
+			}
+		}
+		return sum
+	}
+	if len(m.Most) == 0 || len(m.Least) == 0 {
+		t.Fatal("no sample is said to change most or least")
+	}
+	shown := map[int]bool{}
+	for _, line := range m.Most {
+		shown[sheet.Samples[line].Index] = true
+	}
+	last := change(sheet.Samples[m.Most[len(m.Most)-1]].Index)
+	least := change(sheet.Samples[m.Least[0]].Index)
+	for i := range labels {
+		if !shown[i] && change(i) > last+1e-9 || change(i) < least-1e-9 {
+			t.Errorf("sample %d changes by %v; the list of the most changed ends at %v, that of the least begins at %v", i, change(i), last, least)
+		}
+	}
+	picture := readPNG(t, filepath.Join(out, "pictures", "samples", "01.png"))
+	tile := sheet.Tile
+	if want := image.Rect(0, 0, 3*tile.Right, len(sheet.Samples)*tile.Down); picture.Bounds() != want || tile.Width != 16 {
+		t.Fatalf("the sheet is %v, not %v, with tiles of %+v", picture.Bounds(), want, tile)
+	}
+	for y := range tile.Height {
+		for x := range tile.Width {
+			if picture.At(x, y) != picture.At(2*tile.Right+tile.Width-1-x, tile.Height-1-y) {
+				t.Fatalf("the image at 180 degrees differs at %d, %d", x, y)
+			}
+		}
+	}
+}
+
+// gained is the number of samples that are wrong as they are and right transformed.
+func gained(of map[string]map[int]float64) int {
+	n := 0
+	for i, was := range of["correct-clean"] {
+		if was == 0 && of["correct-moved"][i] == 1 {
+			n++
+		}
+	}
+	return n
+}
+
+func readSampleSheet(t *testing.T, file string) scores.SampleSheet {
+	t.Helper()
+	var s scores.SampleSheet
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

@@ -45,7 +45,7 @@ func New(s Settings) measure.Measure {
 		return paired.Column{Statistic: name, Sample: name, Transformed: true}
 	}
 	return paired.New(paired.Spec{
-		Descriptor: Descriptor(), Version: 1, StateVersion: 1, Settings: s, PerClass: s.PerClass, Pair: pair, Needs: measure.Needs{Transformed: true},
+		Descriptor: Descriptor(), Version: 1, StateVersion: 2, Settings: s, PerClass: s.PerClass, Pair: pair, Needs: measure.Needs{Transformed: true},
 		Columns: []paired.Column{column("cosine"), column("l1"), column("l2"), column("relative-l2")},
 	})
 }

@@ -86,6 +86,18 @@ type Cell struct {
 	drawn string // values of the transformation that all samples share and that were drawn; else ""
 }
 
+// Classes returns the names of the classes that a cell of predictions has, in the order of the
+// model's outputs, or nil.
+func (c *Cell) Classes() []string {
+	if len(c.Tasks) == 0 {
+		return nil
+	}
+	if s, ok := c.Tasks[0].target.(*siteTarget); ok {
+		return s.site.Classes
+	}
+	return nil
+}
+
 // Parameter returns the value of the transformation that the cell's scores belong to: the listed
 // one, or the one that was drawn for the trial.
 func (c *Cell) Parameter() string { return cmp.Or(c.View.Parameter, c.drawn) }

@@ -143,11 +143,17 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 	if needs.Prediction {
 		layers = []onnx.Layer{{Depth: scores.NoDepth, Shape: []int{len(classes)}, Axes: "NC"}}
 	}
-	for _, layer := range layers {
+	for i, layer := range layers {
 		site := measure.Site{
 			Layer: layer, Layout: d.Layout, Classes: classes,
 			PerSample: v.Transform != nil && v.Per == "sample" && transform.Random(v.Transform), Transform: v.Transform, KeepSamples: p.Study.Samples,
 			Budget: int64(p.Study.Memory), Key: p.key(c),
+		}
+		if !p.Study.Samples && i == len(layers)-1 { // a prediction, or the last layer
+			site.KeepSamples, site.KeepBelow = true, FirstSamples
+		}
+		if p.Study.Images > 0 && v.Trial == 0 && v.Name != "" && slices.Contains([]int{0, len(layers) / 2, len(layers) - 1}, i) {
+			site.Project = projectedSamples
 		}
 		why := v.activationSkip(layer)
 		if why == "" {
@@ -171,6 +177,14 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 	p.add(c)
 	return nil
 }
+
+// FirstSamples is the number of samples, in the study's random order, of which a run keeps the
+// values of predictions and of the last layer without samples: true.
+const FirstSamples = 500
+
+// projectedSamples is the number of samples whose vectors at the first, the middle and the last layer
+// are projected to a plane for the report.
+const projectedSamples = 48
 
 // unmetNeed returns why a requirement of a measure is not met, or "" if all are met.
 func unmetNeed(needs measure.Needs, m *Model, d *Data, v View) string {

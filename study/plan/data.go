@@ -23,7 +23,7 @@ type Data struct {
 	mismatch   error    // why the labels cannot be mapped to the model's outputs; nil if they can
 	Unreadable *UnreadableSamples
 	Redrawn    *RedrawCounts
-	described  *map[int]dataset.Sample // by index; filled by the first call of Describe
+	described  *map[int]Described // by index; filled by the first call of Describe
 }
 
 func openData(ctx context.Context, s *spec.Study, spec spec.Data) (*Data, error) {
@@ -37,7 +37,7 @@ func openData(ctx context.Context, s *spec.Study, spec spec.Data) (*Data, error)
 func newOpenData(spec spec.Data, src dataset.Source, studySeed uint64) *Data {
 	n := src.Len()
 	return &Data{Entry: spec, Source: src, Layout: measure.NewLayout(n),
-		Order: seed.Rand(studySeed, "order", spec.Name).Perm(n), Unreadable: &UnreadableSamples{n: n, data: spec.Name}, Redrawn: &RedrawCounts{}, described: new(map[int]dataset.Sample)}
+		Order: seed.Rand(studySeed, "order", spec.Name).Perm(n), Unreadable: &UnreadableSamples{n: n, data: spec.Name}, Redrawn: &RedrawCounts{}, described: new(map[int]Described)}
 }
 
 // sound returns the properties of the audio that are known before it is read, or nil if the data
@@ -63,21 +63,45 @@ func (d *Data) size(ctx context.Context) [2]int {
 	return [2]int{s.Input.Shape[1], s.Input.Shape[2]}
 }
 
+// A Described is a sample without its input, and its position in the source.
+type Described struct {
+	dataset.Sample
+	At int
+}
+
+// DescribeFirst returns the first n samples in the study's random order by index, without their
+// inputs.
+func (d *Data) DescribeFirst(ctx context.Context, n int) (map[int]Described, error) {
+	if *d.described != nil {
+		return *d.described, nil
+	}
+	return d.describe(ctx, d.Order[:min(n, len(d.Order))])
+}
+
 // Describe returns the samples of a data set by index, without their inputs.
-func (d *Data) Describe(ctx context.Context) (map[int]dataset.Sample, error) {
+func (d *Data) Describe(ctx context.Context) (map[int]Described, error) {
 	if *d.described == nil {
-		by := map[int]dataset.Sample{}
-		for place := range d.Source.Len() {
-			s, err := dataset.Describe(ctx, d.Source, place)
-			var bad *dataset.BadSample
-			if err != nil && !errors.As(err, &bad) {
-				return nil, err
-			}
-			if err == nil {
-				by[s.Index] = s
-			}
+		by, err := d.describe(ctx, d.Order)
+		if err != nil {
+			return nil, err
 		}
 		*d.described = by
 	}
 	return *d.described, nil
+}
+
+// describe returns the readable ones of some samples of the source by index.
+func (d *Data) describe(ctx context.Context, of []int) (map[int]Described, error) {
+	by := make(map[int]Described, len(of))
+	for _, i := range of {
+		s, err := dataset.Describe(ctx, d.Source, i)
+		var bad *dataset.BadSample
+		if err != nil && !errors.As(err, &bad) {
+			return nil, err
+		}
+		if err == nil {
+			by[s.Index] = Described{s, i}
+		}
+	}
+	return by, nil
 }

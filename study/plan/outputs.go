@@ -12,7 +12,7 @@ import (
 func (d *Data) forModel(classes int, labels []string) *Data {
 	out := *d
 	out.labels = labels
-	out.described = new(map[int]dataset.Sample) // filled anew, with the labels of this model
+	out.described = new(map[int]Described) // filled anew, with the labels of this model
 	names := d.Source.Classes()
 	if names == nil || classes == 0 {
 		return &out

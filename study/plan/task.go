@@ -251,7 +251,7 @@ func (a *siteAccumulator) Finish() (*TaskScores, error) {
 	}
 	site := &a.target.site
 	out := &TaskScores{Layers: []scores.Layer{{Name: site.Layer.Name, Depth: site.Layer.Depth, Scores: s}}}
-	if sampler, ok := a.Accumulator.(measure.Sampler); ok && site.KeepSamples {
+	if sampler, ok := a.Accumulator.(measure.Sampler); ok && (site.KeepSamples || site.Project > 0) {
 		out.Samples = sampler.Samples()
 	}
 	return out, nil

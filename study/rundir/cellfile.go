@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"slices"
@@ -24,7 +25,7 @@ type finishedFile struct {
 // because JSON cannot represent them.
 type sampleFile struct {
 	Statistic string
-	Index     []int
+	Index     []int `json:",omitempty"` // that of the statistic before it if empty
 	Value     []float64
 }
 
@@ -60,12 +61,21 @@ func packSamples(samples []measure.SampleScore) []sampleFile {
 		out[i].Index = append(out[i].Index, s.Index)
 		out[i].Value = append(out[i].Value, s.Value)
 	}
+	for i := len(out) - 1; i > 0; i-- {
+		if slices.Equal(out[i].Index, out[i-1].Index) {
+			out[i].Index = nil
+		}
+	}
 	return out
 }
 
 func unpackSamples(files []sampleFile) ([]measure.SampleScore, error) {
 	var out []measure.SampleScore
-	for _, f := range files {
+	for k, f := range files {
+		if f.Index == nil && k > 0 {
+			f.Index = files[k-1].Index
+			files[k].Index = f.Index
+		}
 		if len(f.Index) != len(f.Value) {
 			return nil, fmt.Errorf("%d indices for %d values of %s", len(f.Index), len(f.Value), f.Statistic)
 		}
@@ -92,7 +102,8 @@ func (f Folder) writeCell(c *plan.Cell) error {
 		}
 	}
 	if len(samples) > 0 {
-		if err := f.writeJSON("cells/"+c.Key+samplesSuffix, samples); err != nil {
+		write := func(w io.Writer) error { return json.NewEncoder(w).Encode(samples) }
+		if err := f.write("cells/"+c.Key+samplesSuffix, write); err != nil {
 			return err
 		}
 	}

@@ -48,7 +48,7 @@ func Create(dir string, warnf func(format string, args ...any)) (Folder, error) 
 }
 
 // writtenFolders are the subfolders in which a run writes files; "" is the folder itself.
-var writtenFolders = []string{"", "cells", "states", "failures", "shared", sheetFolder, modelImages}
+var writtenFolders = []string{"", "cells", "states", "failures", "shared", sheetFolder, sampleFolder, modelImages}
 
 // An obstacle stands in the place of a file or a folder of a run and is something else.
 type obstacle struct{ path, why string } // the path is relative to the run folder
@@ -95,13 +95,17 @@ var ownFiles = map[string]func(name string) bool{
 	"": func(name string) bool {
 		return slices.Contains(tables, name) || slices.Contains([]string{"run.json", "study.yaml", "report.html"}, name)
 	},
-	"cells":    cellName.MatchString,
-	"states":   stateName.MatchString,
-	"failures": failName.MatchString,
-	"shared":   func(name string) bool { return strings.HasSuffix(name, ".bin") },
-	sheetFolder: func(name string) bool {
-		return strings.HasSuffix(name, ".png") || strings.HasSuffix(name, ".json")
-	},
+	"cells":      cellName.MatchString,
+	"states":     stateName.MatchString,
+	"failures":   failName.MatchString,
+	"shared":     func(name string) bool { return strings.HasSuffix(name, ".bin") },
+	sheetFolder:  isSheet,
+	sampleFolder: isSheet,
+}
+
+// isSheet reports whether a file name is that of a contact sheet or of its description.
+func isSheet(name string) bool {
+	return slices.Contains([]string{".png", ".jpg", ".json"}, filepath.Ext(name))
 }
 
 // aside is the folder that bad files are moved to.

@@ -72,13 +72,13 @@ func (r *Writer) writeImages(ctx context.Context) error {
 			written[name+".png"], written[name+".json"] = true, true
 		}
 	}
-	return r.Folder.removeSheets(written)
+	return r.Folder.removeSheets(sheetFolder, written)
 }
 
 // removeSheets removes the contact sheets of former runs that are not among those written. Other
 // processes may write and remove the same sheets at the same time.
-func (f Folder) removeSheets(written map[string]bool) error {
-	entries, err := os.ReadDir(f.Path(sheetFolder))
+func (f Folder) removeSheets(folder string, written map[string]bool) error {
+	entries, err := os.ReadDir(f.Path(folder))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -86,7 +86,7 @@ func (f Folder) removeSheets(written map[string]bool) error {
 		if written[e.Name()] || atomicfile.IsTemporary(e.Name()) {
 			continue
 		}
-		if err := filesys.RemoveAll(f.Path(sheetFolder, e.Name())); err != nil {
+		if err := filesys.RemoveAll(f.Path(folder, e.Name())); err != nil {
 			return err
 		}
 	}

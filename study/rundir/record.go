@@ -77,6 +77,9 @@ func (r *Writer) Record(done bool) scores.Record {
 	}
 	used := r.resources()
 	out.Used = &used
+	if total := r.Stats.Total.Load(); total > 0 && !done {
+		out.Work = &scores.Work{Done: r.Stats.Done.Load(), Total: total}
+	}
 	for _, f := range r.failures.Failed {
 		f.Log, f.Inputs = nil, nil
 		out.Failed = append(out.Failed, f)

@@ -33,7 +33,7 @@ func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.Plan.Study.Samples {
+	if r.Plan.Study.Samples || r.hasSamples() {
 		if err := r.Folder.write("samples.parquet", func(w io.Writer) error { return r.writeSamples(ctx, w) }); err != nil {
 			return nil, err
 		}
@@ -42,6 +42,9 @@ func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	if err := r.writeImages(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.writeSampleSheets(ctx); err != nil {
 		return nil, err
 	}
 	if err := r.copyModelImages(); err != nil {
@@ -96,7 +99,7 @@ var tables = []string{"scores.csv", "scores.parquet", "samples.parquet", "units.
 func (f Folder) sumFiles() (map[string]scores.FileSum, error) {
 	sums := map[string]scores.FileSum{}
 	names := slices.Clone(tables)
-	for _, pictures := range []string{sheetFolder, modelImages} {
+	for _, pictures := range []string{sheetFolder, sampleFolder, modelImages} {
 		files, err := f.list(pictures, "", "")
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err

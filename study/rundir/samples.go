@@ -7,11 +7,20 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study/plan"
 )
+
+// hasSamples reports whether a cell has per-sample values.
+func (r *Writer) hasSamples() bool {
+	return slices.ContainsFunc(r.Plan.Cells, func(c *plan.Cell) bool {
+		_, err := os.Stat(r.Folder.Path("cells", c.Key+samplesSuffix))
+		return !c.Failed && err == nil
+	})
+}
 
 func (r *Writer) writeSamples(ctx context.Context, w io.Writer) error {
 	out := scores.NewSampleWriter(w)
@@ -19,7 +28,7 @@ func (r *Writer) writeSamples(ctx context.Context, w io.Writer) error {
 		if c.Failed {
 			continue
 		}
-		rows, err := r.Folder.readSamples(ctx, c, r.Plan.Study.Name)
+		rows, err := r.readSamples(ctx, c)
 		if err == nil {
 			err = out.Write(rows...)
 		}
@@ -32,12 +41,12 @@ func (r *Writer) writeSamples(ctx context.Context, w io.Writer) error {
 
 // readSamples reads the per-sample values of a cell as rows with the names of the samples. A cell
 // without per-sample values has none.
-func (f Folder) readSamples(ctx context.Context, c *plan.Cell, study string) ([]scores.SampleRow, error) {
-	byLayer, err := f.readSampleFiles(c.Key)
+func (r *Writer) readSamples(ctx context.Context, c *plan.Cell) ([]scores.SampleRow, error) {
+	byLayer, err := r.Folder.readSampleFiles(c.Key)
 	if byLayer == nil || err != nil {
 		return nil, err
 	}
-	names, err := c.Data.Describe(ctx)
+	names, err := r.describeSamples(ctx, c.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -45,12 +54,27 @@ func (f Folder) readSamples(ctx context.Context, c *plan.Cell, study string) ([]
 	for _, t := range c.Tasks {
 		for _, v := range byLayer[t.Name()] {
 			known := names[v.Index]
-			out = append(out, scores.SampleRow{Study: study, Model: c.Model.Entry.Name, OtherModel: c.Identity().OtherModel, Layer: t.Name(), Data: c.Data.Entry.Name,
+			out = append(out, scores.SampleRow{Study: r.Plan.Study.Name, Model: c.Model.Entry.Name, OtherModel: c.Identity().OtherModel, Layer: t.Name(), Data: c.Data.Entry.Name,
 				Transform: c.View.Name, Parameter: c.Parameter(), Trial: c.View.Trial, Measure: c.Method.Name(),
 				Statistic: v.Statistic, Index: v.Index, Name: known.Name, Label: t.Label(known.Label), Value: v.Value})
 		}
 	}
 	return out, nil
+}
+
+// describeSamples returns the samples of which a run keeps values, by index, without their inputs.
+func (r *Writer) describeSamples(ctx context.Context, d *plan.Data) (map[int]plan.Described, error) {
+	if r.Plan.Study.Samples {
+		return d.Describe(ctx)
+	}
+	if known, ok := r.described[d]; ok {
+		return known, nil
+	}
+	found, err := d.DescribeFirst(ctx, plan.FirstSamples)
+	if err == nil {
+		r.described[d] = found
+	}
+	return found, err
 }
 
 // readSampleFiles reads the per-sample values of a cell, by task. It returns nil if there are none.

@@ -22,12 +22,15 @@ type Writer struct {
 	missing  []scores.Missing // cells that a merge could not complete
 	states   stateFiles       // states in the merged folders; nil unless merging
 	dirs     []string         // merged folders
+
+	described map[*plan.Data]map[int]plan.Described // the first samples; see describeSamples
 }
 
 // NewWriter returns a Writer for the run of a plan, and records the failures of the plan in the
 // folder.
 func NewWriter(p *plan.Plan, folder Folder, o plan.Options) (*Writer, error) {
-	r := &Writer{Plan: p, Folder: folder, Options: o, Log: telemetry.NewLogger(o.Log), Stats: p.Stats, failures: p.Failures, started: time.Now().UTC()}
+	r := &Writer{Plan: p, Folder: folder, Options: o, Log: telemetry.NewLogger(o.Log), Stats: p.Stats, failures: p.Failures, started: time.Now().UTC(),
+		described: map[*plan.Data]map[int]plan.Described{}}
 	r.Stats.Cells.Store(int64(len(p.Cells)))
 	r.Stats.Failures.Store(int64(len(p.Failures.Failed)))
 	machine.ResetPeak()

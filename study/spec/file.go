@@ -22,7 +22,7 @@ type Study struct {
 	Transforms []Transform   `key:"transforms" doc:"transformations of the input, or of feature maps"`
 	Measures   []MeasureSpec `key:"measures,required" doc:"what to measure; a name, or a name with settings"`
 	Trials     int           `key:"trials" default:"1" min:"1" doc:"independent repetitions of every random draw"`
-	Samples    bool          `key:"samples" doc:"keep per-sample values in samples.parquet"`
+	Samples    bool          `key:"samples" doc:"keep the values of all samples and layers in samples.parquet, not only those of the first 500 samples for predictions and the last layer"`
 	Images     int           `key:"pictures" min:"0" max:"24" default:"6" doc:"number of samples that the report shows, clean and under each transformation"`
 	Batch      int           `key:"batch" min:"1" doc:"samples in one call of ONNX Runtime; chosen by the memory if not given. Scores do not depend on it"`
 	Memory     Size          `key:"memory" doc:"bytes that accumulators of a layer, and those of a pass over the data, may hold, for instance 512MiB. If not given: 256MiB for a layer, and for a pass a quarter of the free memory if that is more"`

@@ -193,6 +193,9 @@ func (s *Spec) parts(site measure.Site) int {
 	return 1
 }
 
+// projects reports whether an accumulator stores a projection of the layer.
+func (s *Spec) projects(site measure.Site) bool { return site.Project > 0 && !s.Needs.Prediction }
+
 // cost returns an upper bound on the bytes of an accumulator.
 func (s *Spec) cost(site measure.Site) int64 {
 	table := 8 * int64(s.parts(site)*site.Layout.Groups) * int64(1+len(s.Columns))
@@ -203,7 +206,14 @@ func (s *Spec) cost(site measure.Site) int64 {
 	}
 	cost := table
 	if site.KeepSamples {
-		cost += 2 * 8 * int64(site.Layout.N) * int64(1+s.samplesKept()) // twice: a growing slice is copied
+		n := site.Layout.N
+		if site.KeepBelow > 0 {
+			n = min(n, site.KeepBelow)
+		}
+		cost += 2 * 8 * int64(n) * int64(1+s.samplesKept()) // twice: a growing slice is copied
+	}
+	if s.projects(site) {
+		cost += projectionCost(site.Layer, site.Project)
 	}
 	if s.hasNull() {
 		cost += table + 4*int64(width) + 4*max(int64(width), s.acted(site))
@@ -232,6 +242,8 @@ type accumulator struct {
 
 	index []int     // indices of the samples whose values are stored
 	kept  []float64 // len(index) x samplesKept
+
+	projection *projection // nil unless the site asks for it
 }
 
 // An openPair holds the rows of an incomplete block that are not yet paired for the null.
@@ -251,6 +263,9 @@ type openPair struct {
 func newAccumulator(spec *Spec, site measure.Site) *accumulator {
 	parts, groups, columns := spec.parts(site), site.Layout.Groups, len(spec.Columns)
 	a := &accumulator{spec: spec, site: site, values: newTable(parts, groups, columns), out: make([]float64, columns)}
+	if spec.projects(site) {
+		a.projection = newProjection(site.Layer)
+	}
 	if spec.Needs.Prediction {
 		a.classes = make([]int, len(site.Classes))
 	}
@@ -402,7 +417,10 @@ func (a *accumulator) addSample(b *measure.Batch, i int, row []float32) error {
 		row := b.Clean.At(i).Data
 		a.classes[slices.Index(row, slices.Max(row))]++
 	}
-	if a.site.KeepSamples {
+	if a.projection != nil && b.Place[i] < a.site.Project && transformed != nil {
+		a.projection.add(b.Index[i], b.Clean.At(i).Data, transformed)
+	}
+	if a.site.KeepSamples && (a.site.KeepBelow == 0 || b.Place[i] < a.site.KeepBelow) {
 		a.index = append(a.index, b.Index[i])
 		for c, column := range a.spec.Columns {
 			if column.Sample != "" {

@@ -175,7 +175,7 @@ func (a *accumulator) score(null *table, part, column int) measure.Score {
 }
 
 // Samples returns the stored terms of the means, in the order of the sample indices. There are none
-// unless the site has KeepSamples.
+// unless the site has KeepSamples or Project.
 func (a *accumulator) Samples() []measure.SampleScore {
 	order := make([]int, len(a.index))
 	for i := range order {
@@ -194,6 +194,9 @@ func (a *accumulator) Samples() []measure.SampleScore {
 			}
 			row = row[1:]
 		}
+	}
+	if a.projection != nil {
+		out = append(out, a.projection.samples()...)
 	}
 	return out
 }

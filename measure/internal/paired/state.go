@@ -48,6 +48,9 @@ func (a *accumulator) Merge(other measure.Accumulator) error {
 	a.leftOut += o.leftOut
 	a.index = append(a.index, o.index...)
 	a.kept = append(a.kept, o.kept...)
+	if a.projection != nil && o.projection != nil {
+		a.projection.merge(o.projection)
+	}
 	return nil
 }
 
@@ -79,6 +82,9 @@ func (a *accumulator) MarshalBinary() ([]byte, error) {
 	}
 	w.Ints(a.index)
 	w.Floats(a.kept)
+	if a.projection != nil {
+		a.projection.write(w)
+	}
 	return w.Bytes(), nil
 }
 
@@ -112,11 +118,17 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 	b.null.read(r)
 	b.readOpen(r)
 	b.index, b.kept = r.Ints(), r.Floats()
-	want := 0
-	if a.site.KeepSamples {
-		want = b.values.n(0)
+	if b.projection != nil {
+		b.projection.read(r, a.site.Project)
 	}
-	if b.width < 0 || len(b.index) != want || len(b.kept) != want*a.spec.samplesKept() {
+	low, high := 0, 0 // number of samples with stored values
+	if a.site.KeepSamples {
+		low, high = b.values.n(0), b.values.n(0)
+	}
+	if a.site.KeepSamples && a.site.KeepBelow > 0 {
+		low, high = 0, min(high, a.site.KeepBelow)
+	}
+	if b.width < 0 || len(b.index) < low || len(b.index) > high || len(b.kept) != len(b.index)*a.spec.samplesKept() {
 		r.Fail(errOtherSite)
 	}
 	if err := r.Close(); err != nil {

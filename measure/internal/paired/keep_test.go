@@ -1,0 +1,54 @@
+package paired
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/noether-ml/noether/measure"
+)
+
+// TestKeepBelow stores the values of the samples at the first places only, whatever the batches, and
+// takes the states of such a site.
+func TestKeepBelow(t *testing.T) {
+	t.Parallel()
+	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}, KeepSamples: true, KeepBelow: 4}
+	kept := func(a *accumulator) (index []int) {
+		for _, s := range a.Samples() {
+			index = append(index, s.Index)
+		}
+		return index
+	}
+	a := fed(t, site, 0, 2) // the sample at place 1 cannot be read
+	state, err := a.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := newAccumulator(difference(), site)
+	if err := again.UnmarshalBinary(state); err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Merge(fed(t, site, 3, 4, 5, 6)); err != nil {
+		t.Fatal(err)
+	}
+	if got := kept(again); !slices.Equal(got, []int{0, 2, 3}) {
+		t.Errorf("the values of samples %v are stored", got)
+	}
+	all := site
+	all.KeepBelow = 0
+	if got := kept(fed(t, all, 0, 2, 6)); !slices.Equal(got, []int{0, 2, 6}) {
+		t.Errorf("without a bound the values of samples %v are stored", got)
+	}
+	if again := newAccumulator(difference(), all); again.UnmarshalBinary(state) != nil {
+		t.Error("UnmarshalBinary refused the state of a site whose values are all stored")
+	}
+	whole, err := fed(t, all, 0, 1, 2, 3, 4).MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := newAccumulator(difference(), site); again.UnmarshalBinary(whole) == nil {
+		t.Error("UnmarshalBinary accepted more values than the site stores")
+	}
+	if small, large := difference().cost(site), difference().cost(all); small >= large {
+		t.Errorf("%d bytes with a bound and %d without", small, large)
+	}
+}

@@ -1,0 +1,151 @@
+package paired
+
+import (
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/features"
+	"github.com/noether-ml/noether/internal/state"
+	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/onnx"
+)
+
+// A projection stores the vectors of a layer for the first samples, pooled over positions, and
+// projects them to the plane of the first two principal components of x and T(x) together.
+type projection struct {
+	pool   func(dst, z []float32)
+	pooled []float32 // scratch
+	dim    int
+
+	index        []int
+	clean, moved []float32 // len(index) x dim
+}
+
+// sketched is the maximum length of a stored vector. Longer ones are reduced by a count sketch, which
+// keeps distances on average.
+const sketched = 512
+
+func newProjection(l onnx.Layer) *projection {
+	dim := features.Mean.Dim(l)
+	return &projection{pool: features.Mean.Pool(l), pooled: make([]float32, dim), dim: min(dim, sketched)}
+}
+
+// projectionCost returns an upper bound on the bytes of a projection of n samples.
+func projectionCost(l onnx.Layer, n int) int64 {
+	dim := features.Mean.Dim(l)
+	return int64(n)*(8+2*2*4*int64(min(dim, sketched))) + 4*int64(dim)
+}
+
+func (p *projection) add(index int, clean, moved []float32) {
+	p.index = append(p.index, index)
+	p.clean = p.vector(p.clean, clean)
+	p.moved = p.vector(p.moved, moved)
+}
+
+func (p *projection) vector(to, z []float32) []float32 {
+	p.pool(p.pooled, z)
+	if len(p.pooled) == p.dim {
+		return append(to, p.pooled...)
+	}
+	at := len(to)
+	to = append(to, make([]float32, p.dim)...)
+	for i, v := range p.pooled {
+		if uint32(i)*2654435761>>31 == 1 {
+			v = -v
+		}
+		to[at+i%p.dim] += v
+	}
+	return to
+}
+
+func (p *projection) merge(o *projection) {
+	p.index, p.clean, p.moved = append(p.index, o.index...), append(p.clean, o.clean...), append(p.moved, o.moved...)
+}
+
+func (p *projection) write(w *state.Writer) {
+	w.Ints(p.index)
+	w.Float32s(p.clean)
+	w.Float32s(p.moved)
+}
+
+// read reads the state of a projection of at most n samples.
+func (p *projection) read(r *state.Reader, n int) {
+	p.index, p.clean, p.moved = r.Ints(), r.Float32s(), r.Float32s()
+	if len(p.index) > n || len(p.clean) != len(p.index)*p.dim || len(p.moved) != len(p.clean) {
+		r.Fail(errOtherSite)
+	}
+}
+
+// Names of the per-sample values of a projection.
+var projectionNames = []string{"projection-clean-1", "projection-clean-2", "projection-moved-1", "projection-moved-2"}
+
+// samples returns the coordinates of each sample, or nothing if there are too few, or the
+// decomposition fails.
+func (p *projection) samples() []measure.SampleScore {
+	k := len(p.index)
+	if k < 2 {
+		return nil
+	}
+	n := 2 * k
+	rows := make([][]float64, n)
+	mean := make([]float64, p.dim)
+	for i := range rows {
+		from := p.clean
+		if i >= k {
+			from = p.moved
+		}
+		rows[i] = make([]float64, p.dim)
+		for j, v := range from[i%k*p.dim : (i%k+1)*p.dim] {
+			rows[i][j] = float64(v)
+			mean[j] += float64(v) / float64(n)
+		}
+	}
+	for _, row := range rows {
+		for j := range row {
+			row[j] -= mean[j]
+		}
+	}
+	gram := make([]float64, n*n)
+	for i := range n {
+		for j := i; j < n; j++ {
+			for c, v := range rows[i] {
+				gram[i*n+j] += v * rows[j][c]
+			}
+		}
+	}
+	values, vectors, err := linalg.LeadingEigen(gram, n, func([]float64) int { return 2 })
+	if err != nil || vectors == nil {
+		return nil
+	}
+	var axes [2][]float64
+	for a := range axes {
+		axes[a] = make([]float64, n)
+		length := math.Sqrt(max(0, values[a]))
+		largest := 0.0
+		for i := range n {
+			v := vectors.At(i, a) * length
+			axes[a][i] = v
+			if math.Abs(v) > math.Abs(largest) {
+				largest = v
+			}
+		}
+		if largest < 0 { // the sign of a component is arbitrary
+			for i := range axes[a] {
+				axes[a][i] = -axes[a][i]
+			}
+		}
+	}
+	order := make([]int, k)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return p.index[i] - p.index[j] })
+	var out []measure.SampleScore
+	for _, i := range order {
+		for c, v := range []float64{axes[0][i], axes[1][i], axes[0][k+i], axes[1][k+i]} {
+			out = append(out, measure.SampleScore{Index: p.index[i], Statistic: projectionNames[c], Value: v})
+		}
+	}
+	return out
+}
