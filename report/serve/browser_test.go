@@ -129,7 +129,7 @@ func TestInABrowser(t *testing.T) {
 	b.do(t, chromedp.Navigate(url), until(visible+" === 3"))
 	b.do(t, chromedp.SendKeys("#q", "vgg"), until(visible+" === 1"))
 	going.do(0)
-	b.do(t, until(`document.querySelector('.state.running .said').textContent === 'running, 1 of 2 cells'`))
+	b.do(t, until(`document.querySelector('.state.running .said').textContent === 'running, 1 of 2 cells, 50 %'`))
 	going.finish()
 	b.do(t, until(`document.querySelectorAll('.state.finished').length === 3`))
 	b.do(t, until(`document.readyState === 'complete' && document.querySelector('#q').value === ''`)) // the page has reloaded

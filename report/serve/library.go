@@ -58,7 +58,21 @@ func openLibrary(dirs []string, measures []measure.Descriptor) (*library, error)
 		}
 		l.roots = append(l.roots, root{measures, abs, filepath.Base(abs), open})
 	}
+	l.nameApart()
 	return l, nil
+}
+
+// nameApart gives folders of equal names the names of their parents as well.
+func (l *library) nameApart() {
+	names := map[string]int{}
+	for _, r := range l.roots {
+		names[r.name]++
+	}
+	for i := range l.roots {
+		if r := &l.roots[i]; names[r.name] > 1 {
+			r.name = filepath.ToSlash(filepath.Join(filepath.Base(filepath.Dir(r.dir)), r.name))
+		}
+	}
 }
 
 func (l *library) close() error {
@@ -308,16 +322,38 @@ type Progress struct {
 	Cells  int    `json:"cells"` // planned cells
 	Failed int    `json:"failed"`
 	Saved  int    `json:"saved"` // number of files with unfinished work
+	// Share is the share of the forward passes that are done, or of the cells if the record does not
+	// count passes. It is 1 for a finished run.
+	Share float64 `json:"share"`
+	Left  int     `json:"left"` // seconds that a running run is expected to take; 0: unknown
+}
+
+// Percent returns the share as a percentage.
+func (p Progress) Percent() int { return int(100 * p.Share) }
+
+// Remaining describes the time left, for instance "about 12 min left"; "" if it is unknown.
+func (p Progress) Remaining() string {
+	switch left := time.Duration(p.Left) * time.Second; {
+	case left == 0 || p.State != running:
+		return ""
+	case left < 2*time.Minute:
+		return fmt.Sprintf("about %d s left", p.Left)
+	case left < 2*time.Hour:
+		return fmt.Sprintf("about %.0f min left", left.Minutes())
+	default:
+		return fmt.Sprintf("about %.0f h left", left.Hours())
+	}
 }
 
 // progress determines the progress from the files of the folder, so it works for runs in other
 // processes and on other machines.
 func (r *run) progress(record scores.Record) Progress {
-	p := Progress{Run: r.id, State: finished, Done: record.Done, Cells: record.Cells, Failed: len(record.Failed)}
+	p := Progress{Run: r.id, State: finished, Done: record.Done, Cells: record.Cells, Failed: len(record.Failed), Share: 1}
 	if record.Finished != nil {
 		return p
 	}
 	p.Done = max(min(len(r.finished(record)), p.Cells), 0)
+	p.Share = float64(p.Done) / float64(max(1, p.Cells))
 	last := time.Time{}
 	for _, name := range []string{"run.json", "cells", "states", "shared"} {
 		if info, err := r.root.open.Stat(path.Join(r.path, name)); err == nil && info.ModTime().After(last) {
@@ -336,7 +372,31 @@ func (r *run) progress(record scores.Record) Progress {
 	if time.Since(last) < stoppedAfter {
 		p.State = running
 	}
+	p.estimate(record, r.written())
 	return p
+}
+
+// written returns when the record was written.
+func (r *run) written() time.Time {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.seen == nil {
+		return time.Time{}
+	}
+	return r.seen.ModTime()
+}
+
+// estimate sets the share and the time left from the forward passes that the record counts.
+func (p *Progress) estimate(record scores.Record, written time.Time) {
+	w := record.Work
+	if w == nil || w.Total <= 0 || w.Done < 0 || w.Done > w.Total {
+		return
+	}
+	p.Share = float64(w.Done) / float64(w.Total)
+	if w.Done > 0 && record.Used != nil && p.State == running {
+		left := record.Used.Seconds/float64(w.Done)*float64(w.Total-w.Done) - time.Since(written).Seconds()
+		p.Left = max(1, int(left))
+	}
 }
 
 // matches reports whether a run matches a query: each word must occur in its name, its study, its

@@ -26,7 +26,7 @@ var script string
 var style string
 
 var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
-	"clean": report.Printable, "when": when, "number": report.Number, "signed": signed, "interval": report.Interval, "place": scores.Row.Describe, "percent": percent, "tags": tags,
+	"clean": report.Printable, "when": when, "number": report.Number, "signed": signed, "interval": report.Interval, "place": scores.Row.Describe, "tags": tags,
 }).Parse(pagesText))
 
 func when(t time.Time) string {
@@ -41,13 +41,6 @@ func signed(v float64) string {
 		return "+" + report.Number(v)
 	}
 	return report.Number(v)
-}
-
-func percent(p Progress) int {
-	if p.Cells == 0 {
-		return 0
-	}
-	return 100 * p.Done / p.Cells
 }
 
 func tags(t map[string]string) string {
@@ -93,10 +86,20 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) listPage(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query().Get("q")
 	runs := s.found(query)
+	matrix, choices := s.overview(runs, r.URL.Query().Get("score"))
+	score := ""
+	if matrix != nil {
+		score = selected(choices, r.URL.Query().Get("score"))
+	}
 	return page(w, http.StatusOK, "list", map[string]any{
+		"Matrix": matrix, "Choices": choices, "Score": score,
 		"Title": "Runs", "Query": query, "Runs": runs, "Total": len(s.library.runs()),
 		"Live": slices.ContainsFunc(runs, func(r runJSON) bool { return r.Progress.State == running }),
 	})
+}
+
+func (s *Server) noPage(_ http.ResponseWriter, r *http.Request) error {
+	return problemf(http.StatusNotFound, "there is no page %s", r.URL.Path)
 }
 
 func (s *Server) runPage(w http.ResponseWriter, r *http.Request) error {
@@ -137,7 +140,7 @@ func (s *Server) reportPage(w http.ResponseWriter, r *http.Request) error {
 		if a.Replicates, err = s.replicates(run, record); err != nil {
 			a.Notes = append(a.Notes, "differences are not paired by sample: "+err.Error())
 		}
-		return html.Run{Rows: rows, Record: record, Attachments: a}, nil
+		return html.Run{Rows: rows, Record: record, Attachments: a, Home: "/"}, nil
 	})
 }
 
@@ -225,6 +228,6 @@ func (s *Server) compareReport(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return html.Run{}, fmt.Errorf("putting the runs together: %w", err)
 		}
-		return html.Run{Rows: rows, Record: record}, nil
+		return html.Run{Rows: rows, Record: record, Home: "/"}, nil
 	})
 }

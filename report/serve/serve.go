@@ -71,6 +71,7 @@ func (s *Server) Close() error { return s.library.close() }
 func (s *Server) routes() {
 	for pattern, handle := range map[string]func(http.ResponseWriter, *http.Request) error{
 		"GET /{$}":                             s.listPage,
+		"GET /":                                s.noPage,
 		"GET /runs/{id}":                       s.runPage,
 		"GET /runs/{id}/report":                s.reportPage,
 		"GET /compare":                         s.comparePage,

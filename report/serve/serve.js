@@ -8,14 +8,23 @@ search?.addEventListener('input', () => {
   for (const row of rows) row.hidden = !words.every((w) => row.textContent.toLowerCase().includes(w));
 });
 
+function left(seconds) {
+  if (seconds < 120) return `about ${seconds} s left`;
+  if (seconds < 7200) return `about ${Math.round(seconds / 60)} min left`;
+  return `about ${Math.round(seconds / 3600)} h left`;
+}
+
 function show(progress) {
   for (const state of document.querySelectorAll(`[data-run="${CSS.escape(progress.run)}"]`)) {
     state.className = `state ${progress.state}`;
     const bar = state.querySelector('progress');
-    bar.max = Math.max(1, progress.cells);
-    bar.value = progress.done;
-    const failed = progress.failed ? `, ${progress.failed} failed` : '';
-    state.querySelector('.said').textContent = `${progress.state}, ${progress.done} of ${progress.cells} cells${failed}`;
+    const percent = Math.floor(100 * progress.share);
+    bar.value = percent;
+    const parts = [progress.state, `${progress.done} of ${progress.cells} cells`];
+    if (progress.failed) parts.push(`${progress.failed} failed`);
+    if (progress.state === 'running') parts.push(`${percent} %`);
+    if (progress.state === 'running' && progress.left) parts.push(left(progress.left));
+    state.querySelector('.said').textContent = parts.join(', ');
   }
 }
 

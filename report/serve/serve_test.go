@@ -176,7 +176,7 @@ func TestListAndSearch(t *testing.T) {
 		t.Errorf("a search for nothing: %s", page)
 	}
 	id := ids(t, url, "")[filepath.Base(dir)+"/one"]
-	if page := good(t, url+"/runs/"+id); !strings.Contains(page, "finished, 2 of 2 cells") || !strings.Contains(page, "What stands out") {
+	if page := good(t, url+"/runs/"+id); !strings.Contains(page, "finished, 2 of 2 cells") || !strings.Contains(page, ">Findings<") {
 		t.Errorf("the run: %s", page)
 	}
 	if page := good(t, url+"/runs/"+id+"/report"); !strings.Contains(page, "Noether report") {

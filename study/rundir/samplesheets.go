@@ -52,7 +52,7 @@ func (r *Writer) writeSampleSheets(ctx context.Context) error {
 	bySubject := map[subject][]*plan.Cell{}
 	var order []subject
 	for _, c := range r.Plan.Cells {
-		if r.Plan.Study.Images == 0 || c.Failed || c.Model == nil || c.View.Name == "" || c.View.On != "input" || c.View.Trial != 0 {
+		if r.Plan.Study.Images == 0 || c.Failed || c.Model == nil || c.Identity().OtherModel != "" || c.View.Name == "" || c.View.On != "input" || c.View.Trial != 0 {
 			continue
 		}
 		s := subject{c.Data.Entry.Name, c.View.Name}
