@@ -10,8 +10,9 @@ type Attachments struct {
 	Curves        []TuningCurve
 	Images        []Image
 	SheetValues   []SheetValue // of the samples on contact sheets
-	Replicates    *Replicates  // for intervals of differences; nil if unknown
-	Notes         []string     // what is left out and why; shown among the warnings of the page
+	SampleSheets  []SampleSheet
+	Replicates    *Replicates // for intervals of differences; nil if unknown
+	Notes         []string    // what is left out and why; shown among the warnings of the page
 }
 
 // ReadAttachments reads the attachments of a run folder. A file that cannot be read results in a
@@ -44,6 +45,8 @@ func AttachmentsIn(root *os.Root) Attachments {
 	a.Curves, notes, err = readCurves(root)
 	note(notes, err)
 	a.Images, notes, err = readImages(root)
+	note(notes, err)
+	a.SampleSheets, notes, err = readSampleSheets(root)
 	note(notes, err)
 	a.SheetValues, err = readSheetValues(root, a.Images)
 	note(nil, err)

@@ -8,7 +8,9 @@ import (
 	"image/png"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/noether-ml/noether/scores"
@@ -37,9 +39,9 @@ type ImageText struct {
 // Limits on the images in a page.
 const (
 	maxImages          = 60
-	maxImageBytes      = 4 << 20  // of one
-	maxTotalImageBytes = 12 << 20 // of all
-	maxPixels          = 50e6     // of one
+	maxImageBytes      = 4 << 20 // of one
+	maxTotalImageBytes = 5 << 20 // of all
+	maxPixels          = 50e6    // of one
 )
 
 // readImages reads the images of a run folder, pictures/*.png and pictures/*/*.png, in the order of
@@ -53,6 +55,7 @@ func readImages(root *os.Root) (images []Image, notes []string, err error) {
 		}
 		names = append(names, found...)
 	}
+	names = slices.DeleteFunc(names, func(name string) bool { return path.Dir(name) == sampleSheets })
 	room := maxTotalImageBytes
 	for _, name := range names {
 		p, err := readImage(root, name)

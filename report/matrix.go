@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
@@ -29,8 +30,9 @@ type Matrix struct {
 	Columns []string     `json:"columns"`
 	Cells   []MatrixCell `json:"cells"`
 
-	about measure.StatisticDescriptor
-	rows  []scores.Row
+	about    measure.StatisticDescriptor
+	rows     []scores.Row
+	question string // what tells the section from another one of the measure; usually ""
 }
 
 // A MatrixCell is a score of a matrix.
@@ -67,6 +69,7 @@ func Matrices(rows []scores.Row, known []measure.Descriptor) []Matrix {
 			out = append(out, newMatrix(s, about, rows, group))
 		}
 	}
+	nameApart(out)
 	rank := func(m Matrix) int {
 		n := 0
 		if m.Null == "" {
@@ -82,6 +85,23 @@ func Matrices(rows []scores.Row, known []measure.Descriptor) []Matrix {
 	}
 	slices.SortStableFunc(out, func(a, b Matrix) int { return cmp.Compare(rank(a), rank(b)) })
 	return out
+}
+
+// nameApart gives matrices of one statistic in two sections of a measure different titles.
+func nameApart(all []Matrix) {
+	sections := map[string]string{}
+	twice := map[string]bool{}
+	for _, m := range all {
+		if s, seen := sections[m.Title]; seen && s != m.Section {
+			twice[m.Title] = true
+		}
+		sections[m.Title] = m.Section
+	}
+	for i := range all {
+		if m := &all[i]; twice[m.Title] {
+			m.Title = strings.Join(nonEmpty(m.Title, m.question), ", ")
+		}
+	}
 }
 
 // headlineOf returns the statistic that summarises a section: one with a direction, at best with a
@@ -111,6 +131,7 @@ func headlineOf(s Section, rows []scores.Row, of []int) (measure.StatisticDescri
 func newMatrix(s Section, about measure.StatisticDescriptor, rows []scores.Row, of []int) Matrix {
 	m := Matrix{Section: s.Key, Statistic: about.Name, Title: about.Title, About: about.About, Toward: DirectionNote(s.Descriptor, about),
 		Lower: about.Direction == measure.Lower, Data: rows[of[0]].Data, Across: "name", about: about, rows: rows}
+	_, m.question, _ = strings.Cut(s.Title, ": ")
 	measures := Measures{s.Descriptor}
 	down := Field("model")
 	// One score for each place: of all samples, of the first variant, of the first value where no mean

@@ -35,6 +35,9 @@ type pageData struct {
 	Curves     []report.CurvePanel `json:"curves"`
 	Samples    []report.SheetValue `json:"samples"`
 	Transforms map[string]string   `json:"transforms"` // titles of their parameters, by name
+
+	Sheets []report.SampleSheet          `json:"sheets"`
+	Scales map[string]report.ColourScale `json:"scales"` // of classes
 }
 
 // A tableData is a table stored by column, with texts as indices into their distinct values: 100,000
@@ -130,6 +133,7 @@ func newPageData(r Run) pageData {
 		}
 		p.Samples = append(p.Samples, v)
 	}
+	p.Sheets, p.Scales = printableSheets(r.SampleSheets), classScales(r.SampleSheets)
 	for _, t := range rec.Transforms {
 		p.Transforms[report.Printable(t.Name)] = report.Printable(t.Parameter)
 	}
@@ -171,6 +175,44 @@ var notices = map[string]string{
 	"hidden": "The filters hide all scores.",
 	"none":   "There are no scores for this choice.",
 	"images": "The filters hide all images.",
+}
+
+// printableSheets returns sample sheets with printable names.
+func printableSheets(sheets []report.SampleSheet) []report.SampleSheet {
+	out := slices.Clone(sheets)
+	printable := func(names []string) []string {
+		names = slices.Clone(names)
+		for i := range names {
+			names[i] = report.Printable(names[i])
+		}
+		return names
+	}
+	for i := range out {
+		s := &out[i]
+		s.Data, s.Transform, s.Title = report.Printable(s.Data), report.Printable(s.Transform), report.Printable(s.Title)
+		s.Classes, s.Parameters = printable(s.Classes), printable(s.Parameters)
+		s.Samples, s.Models = slices.Clone(s.Samples), slices.Clone(s.Models)
+		for k := range s.Samples {
+			s.Samples[k].Name = report.Printable(s.Samples[k].Name)
+		}
+		for k := range s.Models {
+			s.Models[k].Model = report.Printable(s.Models[k].Model)
+		}
+	}
+	return out
+}
+
+// classScales returns the colours of the heat map of classes: of losses of accuracy and of effective
+// invariance.
+func classScales(sheets []report.SampleSheet) map[string]report.ColourScale {
+	var drops []float64
+	for _, s := range sheets {
+		drops = append(drops, s.Drops()...)
+	}
+	return map[string]report.ColourScale{
+		"drop":  report.NewColourScale(append(drops, -0.01, 0.01), measure.Range{Low: -1, High: 1}),
+		"share": report.NewColourScale([]float64{0, 1}, measure.ZeroToOne),
+	}
 }
 
 // printableMatrices returns matrices with printable names.

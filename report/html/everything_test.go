@@ -19,7 +19,7 @@ func everything(t testing.TB) Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Run{rows, rec, report.Attachments{Distributions: found, Images: []report.Image{{
+	return Run{Rows: rows, Record: rec, Attachments: report.Attachments{Distributions: found, Images: []report.Image{{
 		ImageText: report.ImageText{Title: "Inversions", Caption: "Each image beside one that the model maps to the same representation.", Measure: "stir", Model: rec.Models[0].Name},
 		Width:     64, Height: 32, PNG: reporttest.Checkerboard(64, 32),
 	}}}}

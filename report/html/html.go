@@ -27,6 +27,8 @@ type Run struct {
 	Rows   []scores.Row
 	Record scores.Record
 	report.Attachments
+	// Home is the URL of the list of runs that the page belongs to; "" if there is none.
+	Home string
 }
 
 // WritePage writes the report as one page: the sentences, the study and the models as text, and a
@@ -69,6 +71,7 @@ type page struct {
 	Style     template.CSS
 	Script    template.JS
 	Source    string        // URL of the data; "" if the page contains them
+	Home      string        // URL of the list of runs; "" if there is none
 	Packed    template.HTML // the data, base64
 	Extent    string
 	Progress  string
@@ -80,8 +83,8 @@ type page struct {
 	Warnings  []report.Note
 	Empty     bool
 
-	Relations, Images, Summary bool // whether there are any
-	Folded                     bool // all images are contact sheets, which the first screen shows
+	Relations, Images, Summary, Samples, Classes bool // whether there are any
+	Folded                                       bool // all images are contact sheets, which the first screen shows
 }
 
 // A section is the text of one measure.
@@ -94,12 +97,14 @@ type section struct {
 func (r Run) page(source string) (*page, error) {
 	rec := r.Record
 	p := &page{
-		Record: rec, Policy: Policy(source != ""), Style: template.CSS(Style), Script: template.JS(frontEnd), Source: source,
+		Record: rec, Policy: Policy(source != ""), Style: template.CSS(Style), Script: template.JS(frontEnd), Source: source, Home: r.Home,
 		Extent: report.Extent(rec, r.Rows), Progress: report.Progress(rec), Took: report.Duration(rec), Empty: len(r.Rows) == 0,
 		Sentences: report.Conclusions(r.Rows, rec, r.Replicates), Skipped: report.SkipNotes(rec.Skipped), Failures: report.FailureNotes(rec.Failed), Warnings: report.WarningNotes(r.Rows, slices.Concat(rec.Warnings, r.Notes)),
 	}
 	data := newPageData(r)
 	p.Relations, p.Images, p.Summary = len(data.Relations) > 0, len(data.Images) > 0, len(data.Matrices) > 0
+	p.Samples = len(data.Sheets) > 0
+	p.Classes = slices.ContainsFunc(data.Sheets, report.SampleSheet.HasClasses)
 	p.Folded = !slices.ContainsFunc(data.Images, func(i report.Image) bool { return i.Sheet == nil })
 	for i, s := range report.Sections(r.Rows, rec.Measures) {
 		p.Measures = append(p.Measures, section{Descriptor: s.Descriptor, ID: fmt.Sprintf("measure-%d", i), Note: report.SectionNote(s, r.Rows)})

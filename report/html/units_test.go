@@ -67,7 +67,7 @@ func TestUnitsOfARun(t *testing.T) {
 		t.Errorf("%+v", first)
 	}
 	rec := scores.Record{Study: "s", Measures: reporttest.Measures(), Models: []scores.ModelRecord{{Name: "m", Layers: []scores.LayerRecord{{Name: "a"}, {Name: "b", Depth: 1}, {Name: "c", Depth: 2}}}}}
-	v := openAt(t, Run{rows, rec, a}, 1280, 900, "#firing.chart=units")
+	v := openAt(t, Run{Rows: rows, Record: rec, Attachments: a}, 1280, 900, "#firing.chart=units")
 	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .mark-rect.role-mark path").length`); n != 3*40 {
 		t.Errorf("%d tiles", n)
 	}

@@ -25,6 +25,7 @@ export interface Context {
   rows: number[]; // of the table: those of the statistic that pass the filters
   series: Series;
   choice: (name: string) => string; // what the reader has chosen; '' where nothing is
+  angle: (transform: string) => string; // the value that the reader looks at; '' where none is
 }
 
 export interface Panel {

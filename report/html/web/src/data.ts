@@ -34,6 +34,57 @@ export interface Model {
   tags: Record<string, string>;
 }
 
+/** Samples that a transformation changes most and least. See scores/samplesheet.go. */
+export interface SampleSheet {
+  data: string;
+  transform: string;
+  parameters: string[];
+  of: number;
+  measure: string;
+  statistic: string;
+  lower: boolean;
+  title: string; // of the statistic
+  classes: string[] | null;
+  samples: { index: number; name: string; label: number }[];
+  models: SheetModel[];
+  partings?: { a: number; b: number; counts: number[]; samples: number[] }[];
+  tile?: { width: number; height: number; right: number; down: number };
+  type: string;
+  image?: string; // base64
+}
+
+export interface SheetModel {
+  model: string;
+  clean?: number[];
+  confidence?: number[];
+  views: SheetView[];
+  most: number[];
+  least: number[];
+  fails?: number[];
+  right: number;
+  labelled: number;
+  by_class: ByClass[] | null;
+  confusion?: [number, number, number][];
+}
+
+export interface SheetView {
+  moved?: number[];
+  confidence?: number[];
+  value: number[];
+  mean: number;
+  changed: number;
+  failed: number;
+  by_class: ByClass[] | null;
+  confusion?: [number, number, number][];
+}
+
+export interface ByClass {
+  class: number;
+  n: number;
+  right: number;
+  mean: number;
+}
+
 /** A field of scores, or of another table, that charts show. */
 export type Field = string;
 
@@ -193,6 +244,8 @@ export interface Packed extends PackedTable {
   curves: { section: string; statistic: string; title: string }[] | null;
   samples: SheetValue[] | null; // values of the samples on contact sheets
   transforms: Record<string, string>; // titles of their parameters, by name
+  sheets: SampleSheet[] | null;
+  scales: Record<'drop' | 'share', ColourScale>; // of classes
 }
 
 /** How far a row stands for others. */

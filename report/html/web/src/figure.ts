@@ -1,11 +1,13 @@
 // A figure: a chart with its title, its sentences, and what can be done with it: save it, show its
 // data.
 
-import type { Spec, View } from './vega';
+import type { Spec } from './vega';
 import { draw } from './vega';
 import { element } from './dom';
+import { onAngle } from './angle';
+import { marker, markerOf } from './marks';
 import { queue } from './queue';
-import { fileName, savePNG, saveSVG } from './save';
+import { fileName, savePNG, saveSVG, type Drawable } from './save';
 import { Table, type Source } from './table';
 import type { Describe } from './tooltip';
 
@@ -14,8 +16,10 @@ export interface Content {
   title: string;
   description: string; // for those who do not see the chart
   wide?: boolean;
-  build: () => { spec?: Spec; text: string }; // no chart where there is no number
+  // No chart where there is no number. Show draws what is no chart.
+  build: () => { spec?: Spec; show?: (into: HTMLElement) => Drawable; text: string };
   describe: Describe;
+  angle?: string; // the transformation of a chart over its parameter
   data: () => Source;
 }
 
@@ -24,8 +28,9 @@ export class Figure {
   private readonly chart = element('div', { class: 'chart' });
   private readonly text = element('p', { class: 'sentences' });
   private readonly tools: HTMLElement;
-  private view?: View;
+  private view?: Drawable;
   private data?: HTMLElement;
+  private leave = () => {}; // stops following the angle
 
   constructor(private readonly content: Content) {
     this.tools = element(
@@ -56,6 +61,7 @@ export class Figure {
   /** Frees what the chart holds. */
   remove(): void {
     queue.remove(this.root);
+    this.leave();
     this.view?.finalize();
   }
 
@@ -64,14 +70,25 @@ export class Figure {
   }
 
   private async draw(): Promise<void> {
-    const { spec, text } = this.content.build();
+    const { spec, show, text } = this.content.build();
     this.text.textContent = text;
+    if (show) {
+      this.view = show(this.chart);
+      this.chart.classList.add('drawn');
+      return;
+    }
     if (!spec) {
       this.chart.classList.add('drawn', 'empty');
       return;
     }
-    this.view = await draw(this.chart, spec, this.content.description, this.content.describe);
+    const view = await draw(this.chart, spec, this.content.description, this.content.describe);
+    this.view = view;
     this.chart.classList.add('drawn');
+    const { angle } = this.content;
+    if (angle)
+      this.leave = onAngle((transform, value) => {
+        if (transform === angle) void view.data(marker, markerOf(value)).runAsync();
+      });
   }
 
   // fail reports that there is no chart, and lets the others be drawn.

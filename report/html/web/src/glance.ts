@@ -1,9 +1,17 @@
 // The first screen: the matrix of the headline score, the curves over depth and the images of the
 // transformation in focus.
 
+import { onAngle, placeOf } from './angle';
 import { chooser } from './controls';
 import type { Context } from './chart';
-import { Shown, type ContactSheet, type Matrix, type MatrixCell, type Scores } from './data';
+import {
+  Shown,
+  type ContactSheet,
+  type Matrix,
+  type MatrixCell,
+  type SampleSheet,
+  type Scores,
+} from './data';
 import { element } from './dom';
 import type { Filter } from './filters';
 import { interval, number, shorten } from './format';
@@ -34,9 +42,14 @@ export class Glance {
     private readonly state: State,
     private readonly filter: Filter,
     private readonly open: (section: string) => void,
+    private readonly openSamples: (sheet: SampleSheet) => void,
   ) {
     this.matrices = scores.packed.matrices ?? [];
     root.replaceChildren(element('div', {}, this.scoreBox, this.strip), this.curvesBox);
+    onAngle(() => {
+      const m = this.matrix();
+      if (m?.across === 'name') this.images(m, this.column(m));
+    });
   }
 
   update(): void {
@@ -324,6 +337,7 @@ export class Glance {
       rows: one,
       series: this.looks,
       choice,
+      angle: () => '',
     };
   }
 
@@ -331,19 +345,52 @@ export class Glance {
     const sheet = (this.scores.packed.pictures ?? []).find(
       (p) => p.sheet?.transform === transform && p.sheet.data === m.data,
     );
-    this.strip.hidden = !sheet;
-    if (!sheet) return this.strip.replaceChildren();
-    const values = this.values(m, sheet);
+    const link = this.link(m, transform);
+    this.strip.hidden = !sheet && link.length === 0;
+    if (!sheet) return this.strip.replaceChildren(...link);
+    const at = this.valueOf(m, transform, sheet);
+    const values = this.values(m, sheet, at);
     const key = `Numbers: ${m.title} of each image; hatched: the worst possible value.`;
     this.strip.replaceChildren(
-      pairs(sheet, values),
+      pairs(sheet, values, at),
       ...(values.length > 0 ? [element('p', { class: 'key' }, key)] : []),
+      ...link,
     );
+  }
+
+  // valueOf is the place of the value that the images show: the one that was chosen, or that changes
+  // most predictions, or the last.
+  private valueOf(m: Matrix, transform: string, p: ContactSheet): number {
+    const { parameters } = p.sheet!;
+    const samples = (this.scores.packed.sheets ?? []).find(
+      (s) => s.transform === transform && s.data === m.data,
+    );
+    const value = samples ? samples.parameters[placeOf(this.state, samples)] : '';
+    const at = parameters.indexOf(value);
+    return at < 0 ? parameters.length - 1 : at;
+  }
+
+  // link leads to the samples that fail, or change most, under a transformation.
+  private link(m: Matrix, transform: string): HTMLElement[] {
+    const sheet = (this.scores.packed.sheets ?? []).find(
+      (s) => s.transform === transform && s.data === m.data,
+    );
+    if (!sheet) return [];
+    const fails = sheet.models.some((x) => (x.fails ?? []).length > 0);
+    const name = shorten(labelOf(this.scores, 'transform', transform), 24);
+    const button = element(
+      'button',
+      { type: 'button', class: 'go' },
+      fails ? `Show images that fail under ${name}` : `Show what ${name} changes most`,
+    );
+    if (fails && !sheet.tile) button.textContent = `Show samples that fail under ${name}`;
+    button.addEventListener('click', () => this.openSamples(sheet));
+    return [button];
   }
 
   // values are lines beneath the images: the score of each image for each model, where the run has
   // per-sample values.
-  private values(m: Matrix, p: ContactSheet): HTMLElement[] {
+  private values(m: Matrix, p: ContactSheet, at: number): HTMLElement[] {
     const { parameters, samples, transform, data } = p.sheet!;
     const measure = this.scores.measures.find((x) => x.key === m.section)?.name;
     const of = (this.scores.packed.samples ?? []).filter(
@@ -352,7 +399,7 @@ export class Glance {
         v.statistic === m.statistic &&
         v.transform === transform &&
         v.data === data &&
-        v.parameter === parameters[parameters.length - 1],
+        v.parameter === parameters[at],
     );
     const hidden = this.filter.hidden('model');
     let models = m.models.filter((x) => !hidden.has(x) && of.some((v) => v.model === x));
@@ -384,14 +431,14 @@ export class Glance {
 
 const linesUpTo = 4; // models with a line of values beneath the images
 
-// pairs shows the samples of a contact sheet: as they are, and beneath under the middle and the last
-// value of the transformation.
-function pairs(p: ContactSheet, values: HTMLElement[]): HTMLElement {
+// pairs shows the samples of a contact sheet: as they are, and beneath under a value of the
+// transformation.
+function pairs(p: ContactSheet, values: HTMLElement[], at: number): HTMLElement {
   const { parameters, samples, gap, transform } = p.sheet!;
   const columns = parameters.length + 1,
     w = (p.width - gap) / columns - gap,
     h = (p.height - gap) / samples.length - gap;
-  const lines = [0, parameters.length]; // as it is, and under the last value
+  const lines = [0, at + 1]; // as it is, and under a value
   const grid = element('div', { class: 'pairs' });
   const name = (column: number) =>
     column === 0 ? 'as it is' : [transform, parameters[column - 1]].filter(Boolean).join(' ');
@@ -413,6 +460,6 @@ function pairs(p: ContactSheet, values: HTMLElement[]): HTMLElement {
   }
   grid.append(...values);
   grid.style.setProperty('--samples', String(samples.length));
-  const about = `${samples.length} samples, ${name(0)} and under ${name(columns - 1)}`;
+  const about = `${samples.length} samples, ${name(0)} and under ${name(at + 1)}`;
   return element('div', { role: 'group', 'aria-label': about }, grid);
 }

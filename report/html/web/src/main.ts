@@ -1,13 +1,15 @@
 // The report comes as text with its scores as data; this draws the charts and the tables into it.
 
 import './style.css';
-import { Scores } from './data';
+import { Classes } from './classes';
+import { Scores, type SampleSheet } from './data';
 import { element } from './dom';
 import { Filter, FilterBar } from './filters';
 import { Glance } from './glance';
 import { Images } from './images';
 import { queue } from './queue';
 import { Relations } from './relations';
+import { Samples } from './samples';
 import { Section } from './section';
 import { load } from './source';
 import { State } from './state';
@@ -27,8 +29,19 @@ function build(scores: Scores): void {
     const measure = scores.measures[Number(root.dataset.measure)];
     return new Section(root, scores, measure, rows.get(measure.key) ?? [], state, filter, update);
   });
+  const showSamples = (sheet: SampleSheet) => {
+    state.set('samples.data', sheet.data);
+    state.set('samples.transform', sheet.transform);
+    state.set('samples.show', '');
+    goTo(state, 'samples');
+    update();
+  };
   const glance = document.querySelector<HTMLElement>('.glance');
-  if (glance) parts.unshift(new Glance(glance, scores, state, filter, (key) => open(state, scores, key)));
+  if (glance) parts.unshift(new Glance(glance, scores, state, filter, (key) => open(state, scores, key), showSamples));
+  const samples = document.getElementById('samples'),
+    classes = document.getElementById('classes');
+  if (samples) parts.push(new Samples(samples, scores, state, filter));
+  if (classes) parts.push(new Classes(classes, scores, state, filter));
   const relations = document.getElementById('relations'),
     pictures = document.getElementById('pictures');
   if (relations) parts.push(new Relations(relations, scores, state, filter, update));

@@ -5,7 +5,7 @@ import type { Axis, Field, Scatter } from './data';
 import { number } from './format';
 import { colourOf } from './palette';
 import { textOf, type Text } from './sentences';
-import { byNumber, dimensionTitle, type Series } from './series';
+import { byNumber, dimensionTitle, parameter, type Series } from './series';
 import type { Spec } from './vega';
 
 /** A panel as a specification, none where there is no number, and its sentences. */
@@ -51,7 +51,7 @@ const areasUpTo = 4; // histograms; likewise
 const tip = { field: 'id', type: 'nominal' };
 const detail = { field: 'line', type: 'nominal' };
 
-function sized(spec: Record<string, unknown>): Spec {
+export function sized(spec: Record<string, unknown>): Spec {
   const autosize = { type: 'fit-x', contains: 'padding' };
   return { width: 'container', height: 230, autosize, ...spec } as unknown as Spec;
 }
@@ -216,7 +216,33 @@ function curves(c: Context, drawn: Point[], lines: number) {
       },
     },
   });
+  if (c.chart.x.field === 'parameter')
+    layer.push({
+      data: {
+        name: marker,
+        values: markerOf(c.angle(transformOf(c, drawn.map((p) => p.id))), drawn[0].x),
+      },
+      mark: { type: 'rule', strokeWidth: 1.5, color: 'var(--text)' },
+      encoding: {
+        x: { field: 'x', type: x.type },
+        opacity: { condition: { test: 'datum.on', value: 0.6 }, value: 0 },
+      },
+    });
   return { data: { values: drawn }, layer };
+}
+
+/** The data set of a chart over the parameter that holds the value which the reader looks at. */
+export const marker = 'marker';
+
+/** The marker at a value, or a hidden one where no value is chosen. */
+export const markerOf = (value: string, hidden: number | string = 0) => [
+  value === '' ? { x: hidden, on: false } : { x: parameter(value), on: true },
+];
+
+/** The transformation of some rows; '' if there are several. */
+export function transformOf(c: Context, rows: number[]): string {
+  const names = c.table.distinct('transform', rows);
+  return names.length === 1 ? names[0] : '';
 }
 
 // parameterTitle is the title of the parameter of the transformation of a chart over parameters.

@@ -1,25 +1,29 @@
 // Saving what is on the page: charts as SVG and PNG, tables as CSV. Everything is made here;
 // nothing is sent anywhere.
 
-import type { View } from './vega';
+/** What can be written as SVG: a chart, or cards of samples. */
+export interface Drawable {
+  toSVG(): Promise<string>;
+  finalize(): void;
+}
 
 /** The chart as a file of its own: colours written out, on the page's ground. */
-export async function svgOf(view: View): Promise<string> {
+export async function svgOf(view: Drawable): Promise<string> {
   return onGround(written(await view.toSVG()));
 }
 
-export async function saveSVG(view: View, name: string): Promise<void> {
+export async function saveSVG(view: Drawable, name: string): Promise<void> {
   save(new Blob([await svgOf(view)], { type: 'image/svg+xml' }), `${name}.svg`);
 }
 
 const density = 2; // pixels for each unit, for print and for sharp screens
 
-export async function savePNG(view: View, name: string): Promise<void> {
+export async function savePNG(view: Drawable, name: string): Promise<void> {
   save(await pngOf(view), `${name}.png`);
 }
 
 /** The chart as a PNG. */
-export async function pngOf(view: View): Promise<Blob> {
+export async function pngOf(view: Drawable): Promise<Blob> {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(await svgOf(view))}`;
   await image.decode();

@@ -19,6 +19,7 @@ import {
   type Fixed,
   type Panel,
 } from './chart';
+import { angleOf } from './angle';
 import { chooser, segments, type Option } from './controls';
 import { Shown, type Chart, type Measure, type Scores, type Statistic } from './data';
 import { element } from './dom';
@@ -26,7 +27,7 @@ import { Figure } from './figure';
 import type { Filter } from './filters';
 import { count, shorten } from './format';
 import { Legend } from './legend';
-import { drawing } from './marks';
+import { drawing, transformOf } from './marks';
 import { describe, overview, sourceOf, ScoreTable } from './scoretable';
 import { byNumber, dimensionTitle, Series, type Dimension } from './series';
 import type { State } from './state';
@@ -137,6 +138,7 @@ export class Section {
         this.state.get(`highlight.${dimension}`),
       ),
       choice: (name: string) => this.choice(name),
+      angle: (transform: string) => angleOf(this.state, transform),
     };
     this.part('controls').replaceChildren(
       ...this.choices(statistics, statistic, chart),
@@ -326,6 +328,7 @@ export class Section {
         return drawn;
       },
       describe: (row) => describe(c.table, row),
+      angle: c.chart.x.field === 'parameter' ? transformOf(c, panel.rows) : undefined,
       data: () => sourceOf(c.table, panel.rows, `Data of the chart: ${title}`),
     });
   }

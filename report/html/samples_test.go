@@ -1,0 +1,220 @@
+package html
+
+import (
+	"encoding/xml"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/report/internal/reporttest"
+	"github.com/noether-ml/noether/scores"
+)
+
+// withSamples adds sample sheets of two transformations to a run of three models. The first has
+// several values.
+func withSamples(run Run, f reporttest.FakeRun, images bool) Run {
+	for i, values := range [][]string{{"90", "180", "270"}, nil} {
+		s := report.SampleSheet{SampleSheet: f.SampleSheet(i, values...)}
+		if images {
+			s.Tile = &scores.SheetTile{Width: 32, Height: 32, Right: 32, Down: 32}
+			s.Type, s.Image = "image/png", reporttest.Checkerboard(32*(1+len(s.Parameters)), 32*len(s.Samples))
+		}
+		run.SampleSheets = append(run.SampleSheets, s)
+	}
+	return run
+}
+
+var threeModels = reporttest.FakeRun{Models: 3, Layers: 20, Transforms: 4}
+
+const samplesSection = `document.getElementById("samples")`
+
+// press chooses an option of a list or a button of a row.
+func press(name, value string) chromedp.Action[chromedp.Void] {
+	return script(fmt.Sprintf(`{ const s = document.querySelector("select[name=%[1]s]");
+		if (s) { s.value = %[2]q; s.dispatchEvent(new Event("change")) } else document.querySelector('#%[1]s input[value="%[2]s"]').click() }`, name, value))
+}
+
+// TestFailuresFromTheFirstScreen goes from the first screen to an image that fails.
+func TestFailuresFromTheFirstScreen(t *testing.T) {
+	t.Parallel()
+	v := openAt(t, withSamples(studyOfThree(), threeModels, true), 1440, 900, "")
+	if bottom := evaluate[float64](t, v, `document.querySelector(".go").getBoundingClientRect().bottom`); bottom > 900 {
+		t.Errorf("the link to images that fail ends at %.0f pixels, below the first screen", bottom)
+	}
+	if got := v.texts(t, ".go"); !slices.Equal(got, []string{"Show images that fail under quarter"}) {
+		t.Fatalf("the link says %q", got)
+	}
+	v.do(t, chromedp.SendKeys(chromedp.CSS(".go"), "\r"), until(`document.activeElement.id === "samples-title"`), until(complete))
+	// The value that changes most predictions is the last one, where the first model fails on samples
+	// from 6 on.
+	if n := evaluate[int](t, v, samplesSection+`.querySelectorAll(".card").length`); n != 6 {
+		t.Errorf("%d cards", n)
+	}
+	if got := evaluate[string](t, v, samplesSection+`.querySelector(".card .wrong").title`); got != "predicted airplane with 94 %, wrong" {
+		t.Errorf("the most confident error is %q", got)
+	}
+	if got := v.texts(t, "#samples .reading")[0]; !strings.HasPrefix(got, "Under quarter 270, resnet20 gets 200 of 400 samples (50 %) wrong that it gets right as they are.") {
+		t.Errorf("the text is %q", got)
+	}
+	v.do(t, until(samplesSection+`.querySelectorAll(".card img[src^='data:image/png']").length === 12`))
+	if alt := evaluate[string](t, v, samplesSection+`.querySelectorAll(".card img")[1].alt`); !strings.HasSuffix(alt, ", under quarter 270") {
+		t.Errorf("the alternative text is %q", alt)
+	}
+	v.quiet(t)
+}
+
+// TestSampleChoices goes through the lists of samples, the models that part, classes and the filters.
+func TestSampleChoices(t *testing.T) {
+	t.Parallel()
+	v := openAt(t, withSamples(studyOfThree(), threeModels, true), 1440, 900, "")
+	cards := samplesSection + `.querySelectorAll(".card").length`
+	v.do(t, press("samples", "most"), until(`location.hash.includes("samples.show=most") && `+cards+` === 6`))
+	v.do(t, press("samples-class", "cat"), until(cards+" === 2")) // 11 and 7
+	v.do(t, press("samples-class", ""), press("samples", "least"), until(samplesSection+`.querySelector(".card .say")?.textContent === "effective invariance 0.900"`))
+	v.do(t, press("samples-model", "resnet56"), press("samples", "parts"), until(cards+" === 2"))
+	if got := v.texts(t, "#samples .reading")[0]; got != "Under quarter 270, resnet56 is right and resnet20 wrong on 37 of 500 samples (7 %)." {
+		t.Errorf("the text is %q", got)
+	}
+	v.do(t, script(`location.hash = "#hide.transform=quarter"`), until(samplesSection+`.querySelectorAll("select[name=samples-transform]").length === 0 && `+complete))
+	if got := v.texts(t, "#samples figcaption span:first-child")[0]; !strings.HasSuffix(got, "under gray") {
+		t.Errorf("the title is %q", got)
+	}
+	v.do(t, script(`location.hash = "#hide.model=resnet20&hide.model=resnet56&hide.model=vit-tiny"`), until(cards+" === 0"))
+	v.quiet(t)
+}
+
+// TestAngle moves the slider by the keyboard. Images, predictions, counts and the marker in charts
+// over the parameter follow.
+func TestAngle(t *testing.T) {
+	t.Parallel()
+	v := openAt(t, withSamples(studyOfThree(), threeModels, true), 1440, 900, "#effective-invariance.chart=parameter")
+	slider := `document.querySelector("#samples input[type=range]")`
+	markers := `[...` + eiSection + `.querySelectorAll("figure:first-child .mark-rule.role-mark line")].filter(l => l.getAttribute("opacity") !== "0").length`
+	if n := evaluate[int](t, v, markers); n != 0 {
+		t.Errorf("%d markers before a value is chosen", n)
+	}
+	if got := evaluate[string](t, v, slider+".value + ' ' + "+slider+".getAttribute('aria-valuetext')"); got != "2 270" {
+		t.Errorf("the slider is at %q", got)
+	}
+	before := `document.querySelector("#samples .card img:last-of-type").src`
+	v.do(t, until(before+" !== ''"), chromedp.SendKeys(chromedp.CSS("#samples input[type=range]"), kb.ArrowLeft), until(`location.hash.includes("value.quarter=180")`), until(markers+" === 1"))
+	if got := v.texts(t, "#samples .cards .none"); len(got) != 1 { // nothing fails at 180
+		t.Errorf("the cards are %q", v.texts(t, "#samples .card"))
+	}
+	if got := v.texts(t, "#samples .reading")[0]; !strings.Contains(got, "160 of 400") {
+		t.Errorf("the text is %q", got)
+	}
+	if on := evaluate[bool](t, v, "document.activeElement === "+slider); !on {
+		t.Error("the slider has lost the focus")
+	}
+	at := eiSection + `.querySelector("figure:first-child .mark-rule.role-mark line").getAttribute("transform")`
+	first := evaluate[string](t, v, at)
+	v.do(t, chromedp.SendKeys(chromedp.CSS("#samples input[type=range]"), kb.ArrowLeft), until(fmt.Sprintf("%s !== %q", at, first)))
+	v.quiet(t)
+}
+
+// TestClasses looks at the heat map of classes and at what is predicted for one of them.
+func TestClasses(t *testing.T) {
+	t.Parallel()
+	v := openAt(t, withSamples(studyOfThree(), threeModels, false), 1440, 900, "")
+	const heat, bars = "#classes figure:first-child", "#classes figure:last-child"
+	// 100 of 125 are right as they are; cat loses most at every value.
+	if got := v.texts(t, heat+" .role-axis-label:first-of-type, "+heat+" .mark-text.role-mark text"); !slices.Contains(got, "0.60") {
+		t.Errorf("the tiles are %q", got)
+	}
+	if got := v.texts(t, "#classes .reading")[0]; !strings.HasPrefix(got, "For resnet20, cat suffers most, under quarter 270: its accuracy is 0.800 as it is and 0.200 transformed (125 samples).") {
+		t.Errorf("the text is %q", got)
+	}
+	if got := v.texts(t, bars+" figcaption span:first-child")[0]; got != "Predictions for cat under quarter 270, resnet20" {
+		t.Errorf("the confusion is of %q", got)
+	}
+	v.do(t, press("classes-class", "bird"), until(complete), script(`document.querySelector("`+bars+` button[aria-expanded]").click()`))
+	if got := strings.Join(v.texts(t, bars+" tbody tr"), ";"); got != "catas it is25;catunder quarter 27085;birdas it is100;birdunder quarter 27040" {
+		t.Errorf("the data are %q", got)
+	}
+	v.do(t, press("classes", "share"), until(`document.querySelector("#classes .reading").textContent.includes("effective invariance is 0.400")`), until(complete))
+	v.quiet(t)
+}
+
+// TestSamplesAreSaved saves the cards as SVG and as PNG, with their images.
+func TestSamplesAreSaved(t *testing.T) {
+	t.Parallel()
+	run := Run{}
+	run.Rows, run.Record = attackedRun()
+	v := openAt(t, withSamples(run, attacked, true), 1280, 900, "")
+	v.do(t, until(samplesSection+`.querySelectorAll(".card").length > 0`),
+		script(`window.saved = []; HTMLAnchorElement.prototype.click = () => {}; URL.createObjectURL = b => { b.text().then(t => window.saved.push(t)); return "#" }`))
+	for i := range 2 {
+		v.do(t, script(fmt.Sprintf(`%s.querySelectorAll(".actions button")[%d].click()`, samplesSection, i)), until(fmt.Sprintf("window.saved.length === %d", i+1)))
+	}
+	var picture struct {
+		Images []struct {
+			Href string `xml:"href,attr"`
+		} `xml:"image"`
+		Texts []string `xml:"text"`
+		Other []struct {
+			XMLName xml.Name
+		} `xml:",any"`
+	}
+	text := evaluate[string](t, v, "window.saved[0]")
+	if err := xml.Unmarshal([]byte(text), &picture); err != nil || len(picture.Images) != 12 || !strings.HasPrefix(picture.Images[0].Href, "data:image/png;base64,") {
+		t.Errorf("%d images, %v", len(picture.Images), err)
+	}
+	for _, o := range picture.Other {
+		if o.XMLName.Local != "rect" {
+			t.Errorf("the SVG holds an element %s", o.XMLName.Local)
+		}
+	}
+	if strings.Contains(text, "var(--") {
+		t.Error("the SVG has variables of the page's style")
+	}
+	if n := evaluate[int](t, v, "window.saved[1].length"); n < 1000 {
+		t.Errorf("the PNG has %d characters", n)
+	}
+}
+
+// TestSampleViews looks at the sections on a phone, with and without images, with hostile names, and
+// asks axe-core for serious issues.
+func TestSampleViews(t *testing.T) {
+	t.Parallel()
+	axe, err := os.ReadFile("web/node_modules/axe-core/axe.min.js")
+	if err != nil {
+		t.Skip("axe-core is not installed: npm ci --ignore-scripts in report/html/web")
+	}
+	run := Run{}
+	run.Rows, run.Record = attackedRun()
+	for name, run := range map[string]Run{"images": withSamples(studyOfThree(), threeModels, true), "none": withSamples(studyOfThree(), threeModels, false),
+		"hostile": withSamples(run, attacked, true)} {
+		t.Run(name, func(t *testing.T) {
+			v := openAt(t, run, 390, 844, "")
+			if wide := evaluate[int](t, v, "document.documentElement.scrollWidth"); wide > 390 {
+				t.Errorf("the page is %d pixels wide", wide)
+			}
+			if n := evaluate[int](t, v, `document.querySelectorAll("script:not([type]), iframe, svg[onload], img[onerror], [onmouseover]").length`); n != 1 {
+				t.Errorf("%d elements that run something, not one script", n)
+			}
+			v.do(t, script(string(axe)))
+			v.accessible(t)
+			v.quiet(t)
+		})
+	}
+}
+
+// TestWithoutSamples renders runs with and without sample sheets.
+func TestWithoutSamples(t *testing.T) {
+	t.Parallel()
+	rows, rec := threeModels.Rows()
+	page := renderRun(t, Run{Rows: rows, Record: rec})
+	if strings.Contains(page, `id="samples"`) || strings.Contains(page, `id="classes"`) {
+		t.Error("a run without sample sheets has their sections")
+	}
+	if !strings.Contains(renderRun(t, withSamples(Run{Rows: rows, Record: rec}, threeModels, false)), `href="#classes"`) {
+		t.Error("the contents lack the classes")
+	}
+}

@@ -1,0 +1,69 @@
+// The value of a transformation's parameter that a reader looks at. Images, predictions and markers in
+// charts over the parameter follow it.
+
+import type { SampleSheet, Scores } from './data';
+import { element } from './dom';
+import type { State } from './state';
+
+type Listener = (transform: string, value: string) => void;
+
+const listeners = new Set<Listener>();
+
+/** Calls back when a value was chosen, until the returned function is called. */
+export function onAngle(listener: Listener): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** The chosen value of a transformation; '' if none is. */
+export function angleOf(state: State, transform: string): string {
+  return state.get(`value.${transform}`);
+}
+
+function choose(state: State, transform: string, value: string): void {
+  state.set(`value.${transform}`, value);
+  for (const listener of listeners) listener(transform, value);
+}
+
+/** The place of the chosen value of a sheet, else of the one that changes most predictions. */
+export function placeOf(state: State, sheet: SampleSheet): number {
+  const chosen = sheet.parameters.indexOf(angleOf(state, sheet.transform));
+  if (chosen >= 0) return chosen;
+  const effect = sheet.parameters.map((_, k) =>
+    sheet.models.reduce((sum, m) => sum + (sheet.lower ? -1 : 1) * m.views[k].mean, 0),
+  );
+  return effect.indexOf(Math.max(...effect));
+}
+
+/** A slider over the values of a transformation; none for a single value. */
+export function slider(
+  scores: Scores,
+  state: State,
+  sheet: SampleSheet,
+  follow: () => void,
+): HTMLElement[] {
+  const { transform, parameters } = sheet;
+  if (parameters.length < 2) return [];
+  const input = element('input', {
+    type: 'range',
+    name: 'angle',
+    min: '0',
+    max: String(parameters.length - 1),
+    step: '1',
+  });
+  const output = element('output');
+  const say = () => {
+    const value = parameters[Number(input.value)];
+    output.textContent = value;
+    input.setAttribute('aria-valuetext', value);
+  };
+  input.value = String(placeOf(state, sheet));
+  say();
+  input.addEventListener('input', () => {
+    say();
+    choose(state, transform, parameters[Number(input.value)]);
+    follow();
+  });
+  const title = scores.packed.transforms[transform] || `value of ${transform}`;
+  return [element('label', { class: 'slider' }, element('span', {}, title), input, output)];
+}

@@ -1,0 +1,359 @@
+// Which classes suffer under which transformation, and what is predicted for one of them.
+
+import { onAngle, placeOf } from './angle';
+import { chooser, segments } from './controls';
+import type { ByClass, ColourScale, SampleSheet, Scores, SheetModel } from './data';
+import { Figure } from './figure';
+import type { Filter } from './filters';
+import { number, shorten } from './format';
+import { sized } from './marks';
+import type { State } from './state';
+import type { Source } from './table';
+
+const statistics = {
+  drop: 'Loss of accuracy',
+  share: 'Effective invariance',
+};
+type Statistic = keyof typeof statistics;
+
+const rowsUpTo = 24; // classes of the heat map
+const barsUpTo = 6; // predicted classes
+
+interface Tile {
+  id: number;
+  class: string;
+  transform: string;
+  value: number;
+  clean: number;
+  moved: number;
+  mean: number;
+  n: number;
+}
+
+export class Classes {
+  private readonly sheets: SampleSheet[];
+  private figures: Figure[] = [];
+
+  constructor(
+    private readonly root: HTMLElement,
+    private readonly scores: Scores,
+    private readonly state: State,
+    private readonly filter: Filter,
+  ) {
+    this.sheets = (scores.packed.sheets ?? []).filter(hasClasses);
+    onAngle(() => this.update());
+  }
+
+  private part(name: string): HTMLElement {
+    return this.root.querySelector<HTMLElement>(`.${name}`)!;
+  }
+
+  private choose(name: string, value: string): void {
+    this.state.set(`classes.${name}`, value);
+    this.update();
+    this.part('controls')
+      .querySelector<HTMLElement>(
+        `select[name="classes-${name}"], input[value="${CSS.escape(value)}"]`,
+      )
+      ?.focus();
+  }
+
+  update(): void {
+    const asked = (name: string) => this.state.get(`classes.${name}`);
+    const shown = this.sheets.filter((s) =>
+      this.filter.passes({ transform: s.transform, data: s.data }),
+    );
+    const one = (all: string[], chosen: string) => (all.includes(chosen) ? chosen : all[0]);
+    const data = [...new Set(shown.map((s) => s.data))],
+      ofData = shown.filter((s) => s.data === one(data, asked('data')));
+    const models = [...new Set(ofData.flatMap((s) => s.models.map((m) => m.model)))].filter((model) =>
+      this.filter.passes({ model }),
+    );
+    for (const figure of this.figures) figure.remove();
+    this.figures = [];
+    this.root.hidden = this.sheets.length === 0;
+    if (models.length === 0) {
+      this.part('controls').replaceChildren();
+      this.part('charts').replaceChildren();
+      this.part('reading').textContent = this.scores.packed.notices.hidden;
+      return;
+    }
+    const model = one(models, asked('model'));
+    const statistic: Statistic = asked('statistic') === 'share' ? 'share' : 'drop';
+    const all = this.tiles(ofData, model, statistic);
+    const names = sorted(all, statistic);
+    const chosen = one(names, asked('class'));
+    const sheet = ofData.find((s) => s.transform === asked('transform')) ?? worst(all, ofData, chosen, statistic);
+    const list = (name: string, title: string, options: string[], value: string) =>
+      options.length > 1
+        ? [
+            chooser(
+              title,
+              `classes-${name}`,
+              options.map((o) => ({ value: o, title: shorten(o, 40) })),
+              value,
+              (v) => this.choose(name, v),
+            ),
+          ]
+        : [];
+    this.part('controls').replaceChildren(
+      segments(
+        'Statistic',
+        Object.entries(statistics).map(([value, title]) => ({ value, title })),
+        statistic,
+        (v) => this.choose('statistic', v === 'drop' ? '' : v),
+      ),
+      ...list('data', 'Data', data, one(data, asked('data'))),
+      ...list('model', 'Model', models, model),
+      ...list('class', 'Class', [...names].sort(), chosen),
+      ...list('transform', 'Transformation', ofData.map((s) => s.transform), sheet.transform),
+    );
+    const values = new Map(ofData.map((s) => [s.transform, s.parameters[placeOf(this.state, s)]]));
+    this.part('reading').textContent = reading(all, names, statistic, model, values);
+    this.figures = [this.map(all, names, statistic, model), this.confusion(sheet, model, chosen)];
+    this.part('charts').replaceChildren(...this.figures.map((f) => f.root));
+  }
+
+  // tiles are one for each class and transformation, at the chosen value of its parameter.
+  private tiles(sheets: SampleSheet[], model: string, statistic: Statistic): Tile[] {
+    return sheets.flatMap((sheet) => {
+      const m = sheet.models.find((x) => x.model === model);
+      if (!m) return [];
+      const before = new Map((m.by_class ?? []).map((c) => [c.class, c]));
+      return (m.views[placeOf(this.state, sheet)].by_class ?? []).map((c: ByClass, id) => {
+        const clean = (before.get(c.class)?.right ?? 0) / c.n,
+          moved = c.right / c.n;
+        return {
+          id,
+          class: sheet.classes![c.class],
+          transform: sheet.transform,
+          clean,
+          moved,
+          mean: c.mean,
+          n: c.n,
+          value: statistic === 'drop' ? clean - moved : c.mean,
+        };
+      });
+    }).map((t, id) => ({ ...t, id }));
+  }
+
+  private map(all: Tile[], names: string[], statistic: Statistic, model: string): Figure {
+    const rows = names.slice(0, rowsUpTo);
+    const drawn = all.filter((t) => rows.includes(t.class));
+    const transforms = [...new Set(drawn.map((t) => t.transform))];
+    const title = `${statistics[statistic]} by class and transformation, ${model}`;
+    const scale = this.scores.packed.scales[statistic];
+    const describe = (id: number): [string, string][] => {
+      const t = all[id];
+      return [
+        ['class', t.class],
+        ['transformation', t.transform],
+        ['accuracy as it is', number(t.clean)],
+        ['accuracy transformed', number(t.moved)],
+        ['effective invariance', number(t.mean)],
+        ['samples', String(t.n)],
+      ];
+    };
+    const cut = names.length > rows.length ? ` The ${rows.length} of ${names.length} classes that lose most are shown.` : '';
+    return new Figure({
+      title,
+      description: title,
+      build: () => ({ spec: heat(drawn, rows, transforms, scale), text: `The classes are sorted by their means over transformations.${cut}` }),
+      describe,
+      data: () => sourceOf(title, all),
+    });
+  }
+
+  private confusion(sheet: SampleSheet, model: string, chosen: string): Figure {
+    const m = sheet.models.find((x) => x.model === model)!,
+      k = placeOf(this.state, sheet),
+      under = [sheet.transform, sheet.parameters[k]].filter(Boolean).join(' ');
+    const predictions = predicted(sheet, m, k, chosen);
+    const title = `Predictions for ${chosen} under ${under}, ${model}`;
+    const colour = ['as it is', `under ${under}`];
+    const rows = predictions.flatMap((p, i) => [
+      { id: 2 * i, predicted: p.class, view: colour[0], n: p.clean },
+      { id: 2 * i + 1, predicted: p.class, view: colour[1], n: p.moved },
+    ]);
+    const cells: [string, (i: number) => string | number][] = [
+      ['predicted', (i) => rows[i].predicted],
+      ['samples', (i) => rows[i].view],
+      ['number', (i) => rows[i].n],
+    ];
+    return new Figure({
+      title,
+      description: title,
+      build: () => ({
+        spec: rows.length > 0 ? bars(rows, predictions.map((p) => p.class), colour) : undefined,
+        text: `What ${model} predicts for the samples of ${chosen}, as they are and transformed.`,
+      }),
+      describe: (id) => cells.map(([name, get]) => [name, String(get(id))]),
+      data: () => ({
+        title: `Data of the chart: ${title}`,
+        rows: rows.map((_, i) => i),
+        columns: cells.map(([name, get]) => ({
+          title: name,
+          numeric: name === 'number',
+          cell: (i) => String(get(i)),
+          key: get,
+        })),
+        csv: (at) => [cells.map(([name]) => name), ...at.map((i) => cells.map(([, get]) => get(i)))],
+      }),
+    });
+  }
+}
+
+/** Whether a sheet has counts of classes. */
+export function hasClasses(s: SampleSheet): boolean {
+  return s.models.some((m) => (m.by_class ?? []).length > 1);
+}
+
+// sorted are the names of the classes, those that suffer most first.
+function sorted(all: Tile[], statistic: Statistic): string[] {
+  const sums = new Map<string, { sum: number; n: number }>();
+  for (const t of all) {
+    const s = sums.get(t.class) ?? { sum: 0, n: 0 };
+    sums.set(t.class, { sum: s.sum + t.value, n: s.n + 1 });
+  }
+  const sign = statistic === 'drop' ? -1 : 1;
+  const mean = (c: string) => (sign * sums.get(c)!.sum) / sums.get(c)!.n;
+  return [...sums.keys()].sort((a, b) => mean(a) - mean(b));
+}
+
+// worst is the sheet of the transformation under which a class suffers most.
+function worst(all: Tile[], sheets: SampleSheet[], name: string, statistic: Statistic): SampleSheet {
+  const sign = statistic === 'drop' ? -1 : 1;
+  const [first] = all
+    .filter((t) => t.class === name)
+    .sort((a, b) => sign * (a.value - b.value));
+  return sheets.find((s) => s.transform === first?.transform) ?? sheets[0];
+}
+
+function reading(
+  all: Tile[],
+  names: string[],
+  statistic: Statistic,
+  model: string,
+  values: Map<string, string>, // of the parameters, by transformation
+): string {
+  const sign = statistic === 'drop' ? -1 : 1;
+  const [first] = [...all].sort((a, b) => sign * (a.value - b.value));
+  if (!first || names.length === 0) return '';
+  const what =
+    statistic === 'drop'
+      ? `its accuracy is ${number(first.clean)} as it is and ${number(first.moved)} transformed`
+      : `its effective invariance is ${number(first.mean)}`;
+  return `For ${model}, ${first.class} suffers most, under ${[first.transform, values.get(first.transform)].filter(Boolean).join(' ')}: ${what} (${first.n} samples). Few samples of a class make its number uncertain.`;
+}
+
+// predicted counts the classes that a model predicts for one label, the most frequent first.
+function predicted(sheet: SampleSheet, m: SheetModel, k: number, name: string) {
+  const label = (sheet.classes ?? []).indexOf(name);
+  const counts = new Map<number, { clean: number; moved: number }>();
+  const add = (all: [number, number, number][] | undefined, side: 'clean' | 'moved') => {
+    for (const [of, to, n] of all ?? []) {
+      if (of !== label) continue;
+      const c = counts.get(to) ?? { clean: 0, moved: 0 };
+      c[side] += n;
+      counts.set(to, c);
+    }
+  };
+  add(m.confusion, 'clean');
+  add(m.views[k].confusion, 'moved');
+  const all = [...counts].sort(([, a], [, b]) => b.moved - a.moved || b.clean - a.clean);
+  const out = all.slice(0, barsUpTo).map(([to, c]) => ({ class: sheet.classes![to], ...c }));
+  const rest = all.slice(barsUpTo);
+  if (rest.length > 0)
+    out.push({
+      class: `${rest.length} others`,
+      clean: rest.reduce((sum, [, c]) => sum + c.clean, 0),
+      moved: rest.reduce((sum, [, c]) => sum + c.moved, 0),
+    });
+  return out;
+}
+
+const axis = { domain: false, ticks: false, labelPadding: 5, labelLimit: 130 };
+
+function heat(drawn: Tile[], rows: string[], transforms: string[], scale: ColourScale) {
+  const { stops, colours, inks } = scale;
+  const values = drawn.map((t) => {
+    const at = (t.value - stops[0]) / (stops[stops.length - 1] - stops[0]);
+    const place = Math.max(0, Math.min(inks.length - 1, Math.round(at * (inks.length - 1))));
+    return { ...t, label: t.value.toFixed(2), ink: inks[place] };
+  });
+  const encoding = {
+    x: {
+      field: 'transform',
+      type: 'ordinal',
+      sort: transforms,
+      title: null,
+      axis: { ...axis, orient: 'top', labelAngle: transforms.length > 5 ? -40 : 0 },
+    },
+    y: { field: 'class', type: 'ordinal', sort: rows, title: null, axis },
+    tooltip: { field: 'id', type: 'nominal' },
+  };
+  const color = {
+    field: 'value',
+    type: 'quantitative',
+    legend: null,
+    scale: { domain: stops, range: colours, clamp: true },
+  };
+  const layer: object[] = [{ mark: { type: 'rect' }, encoding: { ...encoding, color } }];
+  if (transforms.length <= 8)
+    layer.push({
+      mark: { type: 'text', fontSize: 11, color: { expr: 'datum.ink' } },
+      encoding: { ...encoding, text: { field: 'label', type: 'nominal' } },
+    });
+  return sized({ data: { values }, height: Math.max(40, 21 * rows.length), layer });
+}
+
+function bars(
+  values: { id: number; predicted: string; view: string; n: number }[],
+  order: string[],
+  colour: string[],
+) {
+  const y = { field: 'predicted', type: 'nominal', sort: order, title: 'predicted', axis };
+  return sized({
+    data: { values },
+    height: 40 * order.length,
+    mark: { type: 'bar' },
+    encoding: {
+      y,
+      yOffset: { field: 'view', type: 'nominal', sort: colour },
+      x: { field: 'n', type: 'quantitative', title: 'number of samples', axis: { tickMinStep: 1, tickCount: 5, domain: false } },
+      color: {
+        field: 'view',
+        type: 'nominal',
+        scale: { domain: colour, range: ['var(--control)', 'var(--series-0)'] },
+        legend: { orient: 'bottom', title: null },
+      },
+      tooltip: { field: 'id', type: 'nominal' },
+    },
+  });
+}
+
+function sourceOf(title: string, all: Tile[]): Source {
+  const columns: [string, (t: Tile) => string | number][] = [
+    ['class', (t) => t.class],
+    ['transformation', (t) => t.transform],
+    ['accuracy as it is', (t) => t.clean],
+    ['accuracy transformed', (t) => t.moved],
+    ['loss', (t) => t.clean - t.moved],
+    ['effective invariance', (t) => t.mean],
+    ['n', (t) => t.n],
+  ];
+  return {
+    title: `Data of the chart: ${title}`,
+    rows: all.map((_, i) => i),
+    columns: columns.map(([name, get]) => ({
+      title: name,
+      numeric: typeof get(all[0]) === 'number',
+      cell: (i) => {
+        const v = get(all[i]);
+        return typeof v === 'number' && name !== 'n' ? number(v) : String(v);
+      },
+      key: (i) => get(all[i]),
+    })),
+    csv: (rows) => [columns.map(([name]) => name), ...rows.map((i) => columns.map(([, get]) => get(all[i])))],
+  };
+}

@@ -1,0 +1,412 @@
+// The samples that a transformation changes most and least, as pairs of images with the predictions of
+// a model, and those on which two models part.
+
+import { placeOf, slider } from './angle';
+import { chooser, segments } from './controls';
+import type { SampleSheet, Scores, SheetModel } from './data';
+import { element } from './dom';
+import { Figure } from './figure';
+import type { Filter } from './filters';
+import { number, shorten } from './format';
+import { node } from './palette';
+import type { Drawable } from './save';
+import type { State } from './state';
+import type { Source } from './table';
+import { hasImages, tile } from './tiles';
+
+const kinds = {
+  fails: 'Right, then wrong',
+  most: 'Changed most',
+  least: 'Changed least',
+  parts: 'Models differ',
+};
+type Kind = keyof typeof kinds;
+
+const cardsUpTo = 10;
+
+/** What a model makes of a sample under the chosen value. */
+interface Card {
+  line: number;
+  name: string;
+  label: string;
+  before: string;
+  after: string;
+  beforeSure: number | null;
+  afterSure: number | null;
+  value: number;
+  rightBefore: boolean | null; // null where the label is not known
+  rightAfter: boolean | null;
+}
+
+export class Samples {
+  private readonly sheets: SampleSheet[];
+  private figure?: Figure;
+  private fill = () => {}; // shows the cards again
+
+  constructor(
+    private readonly root: HTMLElement,
+    private readonly scores: Scores,
+    private readonly state: State,
+    private readonly filter: Filter,
+  ) {
+    this.sheets = scores.packed.sheets ?? [];
+  }
+
+  /** Whether there are samples that a transformation makes models fail on, for a link to them. */
+  has(transform: string, data: string): SampleSheet | undefined {
+    return this.sheets.find((s) => s.transform === transform && s.data === data);
+  }
+
+  private part(name: string): HTMLElement {
+    return this.root.querySelector<HTMLElement>(`.${name}`)!;
+  }
+
+  private choose(name: string, value: string): void {
+    this.state.set(`samples.${name}`, value);
+    this.update();
+    this.part('controls')
+      .querySelector<HTMLElement>(
+        `select[name="samples-${name}"], input[value="${CSS.escape(value)}"]`,
+      )
+      ?.focus();
+  }
+
+  private get shown(): SampleSheet[] {
+    return this.sheets.filter((s) => this.filter.passes({ transform: s.transform, data: s.data }));
+  }
+
+  update(): void {
+    const shown = this.shown;
+    const asked = (name: string) => this.state.get(`samples.${name}`);
+    const data = [...new Set(shown.map((s) => s.data))];
+    const ofData = shown.filter((s) => s.data === (data.includes(asked('data')) ? asked('data') : data[0]));
+    const sheet = ofData.find((s) => s.transform === asked('transform')) ?? worst(ofData);
+    const models = sheet?.models.filter((m) => this.filter.passes({ model: m.model })) ?? [];
+    const model = models.find((m) => m.model === asked('model')) ?? mostFailing(models);
+    this.root.hidden = this.sheets.length === 0;
+    if (!sheet || !model) {
+      this.part('controls').replaceChildren();
+      this.part('reading').textContent = this.scores.packed.notices.hidden;
+      this.figure?.remove();
+      this.part('charts').replaceChildren();
+      return;
+    }
+    const offered = this.kinds(sheet, model, models);
+    const kind = offered.find((k) => k === asked('show')) ?? offered[0];
+    const others = models.filter((m) => m !== model && this.parting(sheet, model, m));
+    const other = others.find((m) => m.model === asked('other')) ?? others[0];
+    const labels = [...new Set(sheet.samples.map((s) => s.label))].filter((l) => l >= 0);
+    const label = labels.find((l) => sheet.classes![l] === asked('class')) ?? -1;
+    const controls: HTMLElement[] = [];
+    const list = (name: string, title: string, options: string[], chosen: string, first?: string) => {
+      const all = options.map((value) => ({ value, title: shorten(value, 40) }));
+      if (first) all.unshift({ value: '', title: first });
+      if (all.length > 1)
+        controls.push(
+          chooser(title, `samples-${name}`, all, chosen, (v) => this.choose(name, v)),
+        );
+    };
+    if (offered.length > 1)
+      controls.push(
+        segments(
+          'Show',
+          offered.map((k) => ({ value: k, title: kinds[k] })),
+          kind,
+          (v) => this.choose('show', v),
+        ),
+      );
+    list('data', 'Data', data, sheet.data);
+    list('transform', 'Transformation', ofData.map((s) => s.transform), sheet.transform);
+    list('model', 'Model', models.map((m) => m.model), model.model);
+    if (kind === 'parts') list('other', 'Wrong in', others.map((m) => m.model), other.model);
+    list(
+      'class',
+      'Class',
+      labels.map((l) => sheet.classes![l]).sort(),
+      label < 0 ? '' : sheet.classes![label],
+      'all',
+    );
+    controls.push(...slider(this.scores, this.state, sheet, () => this.fill()));
+    this.part('controls').replaceChildren(...controls);
+    this.draw(sheet, model, kind, other, label);
+  }
+
+  private kinds(sheet: SampleSheet, model: SheetModel, models: SheetModel[]): Kind[] {
+    const all: Kind[] = [];
+    if ((model.fails ?? []).length > 0) all.push('fails');
+    all.push('most', 'least');
+    if (models.some((m) => m !== model && this.parting(sheet, model, m))) all.push('parts');
+    return all;
+  }
+
+  private parting(sheet: SampleSheet, a: SheetModel, b: SheetModel) {
+    return sheet.partings?.find((p) => sheet.models[p.a] === a && sheet.models[p.b] === b);
+  }
+
+  // lines are the samples to show under value k, and a sentence on them.
+  private lines(
+    sheet: SampleSheet,
+    model: SheetModel,
+    kind: Kind,
+    other: SheetModel | undefined,
+    k: number,
+  ): { lines: number[]; text: string } {
+    const view = model.views[k];
+    const under = [sheet.transform, sheet.parameters[k]].filter(Boolean).join(' ');
+    const right = (predicted: number[] | undefined, i: number) =>
+      sheet.samples[i].label >= 0 && predicted?.[i] === sheet.samples[i].label;
+    const all = sheet.samples.map((_, i) => i);
+    const many = (n: number, of: number) =>
+      `${n} of ${of} samples` + (of > 0 ? ` (${Math.round((100 * n) / of)} %)` : '');
+    switch (kind) {
+      case 'fails': {
+        const lines = all
+          .filter((i) => right(model.clean, i) && !right(view.moved, i))
+          .sort((a, b) => view.confidence![b] - view.confidence![a]);
+        const text = `Under ${under}, ${model.model} gets ${many(view.failed, model.right)} wrong that it gets right as they are. The most confident errors come first.`;
+        return { lines, text };
+      }
+      case 'parts': {
+        const counts = this.parting(sheet, model, other!)!.counts;
+        const lines = all.filter((i) => right(model.views[k].moved, i) && !right(other!.views[k].moved, i));
+        const text = `Under ${under}, ${model.model} is right and ${other!.model} wrong on ${many(counts[k], sheet.of)}.`;
+        return { lines, text };
+      }
+      default: {
+        const changed = view.moved
+          ? ` Under ${under}, ${model.model} changes its prediction for ${many(view.changed, sheet.of)}.`
+          : '';
+        const over = sheet.parameters.length > 1 ? `, on average over the values of ${sheet.transform}` : '';
+        const text = `The samples that ${sheet.transform} changes ${kind} for ${model.model}${over}, by ${sheet.title}.${changed}`;
+        return { lines: model[kind], text };
+      }
+    }
+  }
+
+  private draw(
+    sheet: SampleSheet,
+    model: SheetModel,
+    kind: Kind,
+    other: SheetModel | undefined,
+    label: number,
+  ): void {
+    const now = () => {
+      const k = placeOf(this.state, sheet);
+      const { lines, text } = this.lines(sheet, model, kind, other, k);
+      const shown = lines
+        .filter((i) => label < 0 || sheet.samples[i].label === label)
+        .slice(0, cardsUpTo);
+      const of = kind === 'parts' ? other! : model;
+      return { k, text, cards: shown.map((i) => cardOf(sheet, of, i, k)) };
+    };
+    const under = () => [sheet.transform, sheet.parameters[now().k]].filter(Boolean).join(' ');
+    const title = `${kinds[kind]}: ${kind === 'parts' ? `${model.model} and ${other!.model}` : model.model} under ${sheet.transform}`;
+    const say = () => {
+      this.part('reading').textContent = now().text;
+    };
+    say();
+    this.figure?.remove();
+    this.figure = new Figure({
+      title,
+      description: title,
+      wide: true,
+      build: () => ({
+        text: '',
+        show: (into) => {
+          const list = element('ul', { class: 'cards', 'aria-label': title });
+          into.replaceChildren(list);
+          this.fill = () => {
+            say();
+            const { k, cards } = now();
+            list.replaceChildren(...cards.map((c) => cardElement(sheet, c, k, under())));
+            if (cards.length === 0)
+              list.append(element('li', { class: 'none' }, 'None of the samples shown here.'));
+          };
+          this.fill();
+          return drawable(sheet, () => now());
+        },
+      }),
+      describe: () => [],
+      data: () => sourceOf(`Data of the samples: ${title}`, sheet, now().cards, under()),
+    });
+    this.part('charts').replaceChildren(this.figure.root);
+  }
+}
+
+// worst is the sheet whose transformation changes most predictions, so that a report opens with
+// images that fail.
+function worst(sheets: SampleSheet[]): SampleSheet | undefined {
+  const failed = (s: SampleSheet) =>
+    Math.max(...s.models.flatMap((m) => m.views.map((v) => v.failed)), 0);
+  return [...sheets].sort((a, b) => failed(b) - failed(a))[0];
+}
+
+function mostFailing(models: SheetModel[]): SheetModel | undefined {
+  const failed = (m: SheetModel) => Math.max(...m.views.map((v) => v.failed));
+  return [...models].sort((a, b) => failed(b) - failed(a))[0];
+}
+
+function cardOf(sheet: SampleSheet, model: SheetModel, line: number, k: number): Card {
+  const { label, name, index } = sheet.samples[line],
+    view = model.views[k];
+  const of = (all: number[] | undefined) => (all ? (sheet.classes?.[all[line]] ?? '') : '');
+  const isRight = (all: number[] | undefined) => (all && label >= 0 ? all[line] === label : null);
+  return {
+    line,
+    name: name || String(index),
+    label: label >= 0 ? sheet.classes![label] : '',
+    before: of(model.clean),
+    after: of(view.moved),
+    beforeSure: model.confidence?.[line] ?? null,
+    afterSure: view.confidence?.[line] ?? null,
+    value: view.value[line],
+    rightBefore: isRight(model.clean),
+    rightAfter: isRight(view.moved),
+  };
+}
+
+const mark = (right: boolean | null) => (right === null ? '' : right ? '✓ ' : '✗ ');
+
+// spoken is a prediction in words.
+function spoken(name: string, sure: number | null, right: boolean | null): string {
+  const verdict = right === null ? '' : right ? ', right' : ', wrong';
+  return `predicted ${name}${sure === null ? '' : ` with ${Math.round(100 * sure)} %`}${verdict}`;
+}
+
+function cardElement(sheet: SampleSheet, c: Card, k: number, under: string): HTMLElement {
+  const side = (column: number, what: string, name: string, sure: number | null, right: boolean | null) => {
+    const parts: (Node | string)[] = [];
+    if (hasImages(sheet)) {
+      const { width, height } = sheet.tile!;
+      const image = element('img', {
+        alt: `${c.name}, ${what}`,
+        width: String(width),
+        height: String(height),
+      });
+      if (Math.max(width, height) <= 48) image.classList.add('pixels');
+      void tile(sheet, c.line, column).then((url) => {
+        image.src = url;
+      });
+      parts.push(image);
+    }
+    if (name)
+      parts.push(
+        element(
+          'p',
+          { class: right === false ? 'wrong' : '', title: spoken(name, sure, right) },
+          element('span', { class: 'unseen' }, `${spoken(name, sure, right)}. `),
+          element('span', { 'aria-hidden': 'true' }, `${mark(right)}${shorten(name, 16)}`),
+          ...(sure === null ? [] : [element('small', { 'aria-hidden': 'true' }, ` ${Math.round(100 * sure)} %`)]),
+        ),
+      );
+    return element('div', {}, ...parts);
+  };
+  const about = aboutOf(sheet, c);
+  const title = [c.name, c.label && `class ${c.label}`, under, `${sheet.title} ${c.value}`]
+    .filter(Boolean)
+    .join('\n');
+  return element(
+    'li',
+    { class: 'card', title },
+    element(
+      'div',
+      { class: 'pair' },
+      side(0, 'as it is', c.before, c.beforeSure, c.rightBefore),
+      side(k + 1, `under ${under}`, c.after, c.afterSure, c.rightAfter),
+    ),
+    element('p', { class: 'say' }, hasImages(sheet) ? about : `${shorten(c.name, 24)}: ${about}`),
+  );
+}
+
+// aboutOf is the value of a card, with the class where no prediction of the card is it.
+function aboutOf(sheet: SampleSheet, c: Card): string {
+  const known = c.label === '' || c.rightBefore || c.rightAfter;
+  return `${known ? '' : `${shorten(c.label, 16)}; `}${sheet.title} ${number(c.value)}`;
+}
+
+const svgColumns = 4;
+
+// drawable writes the cards as one SVG.
+function drawable(sheet: SampleSheet, now: () => { cards: Card[]; k: number }): Drawable {
+  return {
+    finalize: () => {},
+    toSVG: async () => {
+      const { cards, k } = now();
+      const size = sheet.tile ?? { width: 80, height: 0 };
+      const zoom = hasImages(sheet) ? 96 / Math.max(size.width, size.height) : 1;
+      const w = hasImages(sheet) ? size.width * zoom : 110,
+        h = hasImages(sheet) ? size.height * zoom : 0;
+      const cell = { w: 2 * w + 44, h: h + 62 };
+      const columns = Math.min(svgColumns, Math.max(1, cards.length));
+      const svg = node('svg', {
+        xmlns: 'http://www.w3.org/2000/svg',
+        width: String(columns * cell.w + 16),
+        height: String(Math.ceil(cards.length / columns) * cell.h + 16),
+      });
+      const write = (x: number, y: number, content: string, colour: string) => {
+        const t = node('text', {
+          x: String(x),
+          y: String(y),
+          'font-size': '12',
+          'font-family': 'sans-serif',
+          fill: `var(--${colour})`,
+        });
+        t.textContent = content;
+        svg.append(t);
+      };
+      for (const [i, c] of cards.entries()) {
+        const x = 8 + (i % columns) * cell.w,
+          y = 8 + Math.floor(i / columns) * cell.h;
+        const sides = [
+          [0, c.before, c.beforeSure, c.rightBefore],
+          [k + 1, c.after, c.afterSure, c.rightAfter],
+        ] as const;
+        for (const [s, [column, name, sure, right]] of sides.entries()) {
+          const left = x + s * (w + 8);
+          if (hasImages(sheet))
+            svg.append(
+              node('image', {
+                x: String(left),
+                y: String(y),
+                width: String(w),
+                height: String(h),
+                href: await tile(sheet, c.line, column),
+              }),
+            );
+          const percent = sure === null ? '' : ` ${Math.round(100 * sure)} %`;
+          write(left, y + h + 16, `${mark(right)}${shorten(name, 12)}${percent}`, 'text');
+        }
+        write(x, y + h + 33, aboutOf(sheet, c), 'muted');
+      }
+      return new XMLSerializer().serializeToString(svg);
+    },
+  };
+}
+
+function sourceOf(title: string, sheet: SampleSheet, cards: Card[], under: string): Source {
+  const columns: [string, (c: Card) => string | number | null][] = [
+    ['sample', (c) => c.name],
+    ['index', (c) => sheet.samples[c.line].index],
+    ['class', (c) => c.label],
+    ['predicted as it is', (c) => c.before],
+    ['confidence', (c) => c.beforeSure],
+    [`predicted under ${under}`, (c) => c.after],
+    ['its confidence', (c) => c.afterSure],
+    [sheet.title, (c) => c.value],
+  ];
+  const used = columns.filter(([, get]) => cards.some((c) => get(c) !== '' && get(c) !== null));
+  return {
+    title,
+    rows: cards.map((_, i) => i),
+    columns: used.map(([name, get]) => ({
+      title: name,
+      numeric: cards.some((c) => typeof get(c) === 'number'),
+      cell: (i) => {
+        const v = get(cards[i]);
+        return typeof v === 'number' && name !== 'index' ? number(v) : String(v ?? '');
+      },
+      key: (i) => get(cards[i]),
+    })),
+    csv: (rows) => [used.map(([name]) => name), ...rows.map((i) => used.map(([, get]) => get(cards[i])))],
+  };
+}

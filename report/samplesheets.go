@@ -1,0 +1,167 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// A SampleSheet is a sample sheet of a run folder with its image. See scores.SampleSheet.
+type SampleSheet struct {
+	scores.SampleSheet
+	Type  string `json:"type"` // media type of the image; "" if there is none
+	Image []byte `json:"image,omitempty"`
+}
+
+// HasClasses reports whether the sheet has counts of several classes.
+func (s SampleSheet) HasClasses() bool {
+	return slices.ContainsFunc(s.Models, func(m scores.SheetModel) bool { return len(m.ByClass) > 1 })
+}
+
+// Drops returns the losses of accuracy of all classes.
+func (s SampleSheet) Drops() []float64 {
+	var out []float64
+	for _, m := range s.Models {
+		right := map[int]int{}
+		for _, c := range m.ByClass {
+			right[c.Class] = c.Right
+		}
+		for _, v := range m.Views {
+			for _, c := range v.ByClass {
+				if c.N > 0 {
+					out = append(out, float64(right[c.Class]-c.Right)/float64(c.N))
+				}
+			}
+		}
+	}
+	return out
+}
+
+const (
+	sampleSheets       = "pictures/samples"
+	maxSheetBytes      = 4 << 20 // of a description or an image
+	maxTotalSheetBytes = 4 << 20 // of all images
+)
+
+// readSampleSheets reads the sample sheets of a run folder in the order of their names. A sheet that
+// cannot be used is left out with a note.
+func readSampleSheets(root *os.Root) (sheets []SampleSheet, notes []string, err error) {
+	names, err := fs.Glob(root.FS(), sampleSheets+"/*.json")
+	if err != nil {
+		return nil, nil, fmt.Errorf("listing the samples: %w", err)
+	}
+	room := maxTotalSheetBytes
+	for _, name := range names {
+		s, err := readSampleSheet(root, name)
+		if err != nil {
+			notes = append(notes, err.Error())
+			continue
+		}
+		if len(s.Image) > room {
+			notes = append(notes, fmt.Sprintf("the images of %s are left out of the report, which holds at most %s of them", name, Mebibytes(maxTotalSheetBytes)))
+			s.Image, s.Tile, s.Type = nil, nil, ""
+		}
+		room -= len(s.Image)
+		sheets = append(sheets, s)
+	}
+	return sheets, notes, nil
+}
+
+func readSampleSheet(root *os.Root, name string) (SampleSheet, error) {
+	var s SampleSheet
+	raw, err := readSmall(root, name)
+	if err == nil {
+		err = json.Unmarshal(raw, &s.SampleSheet)
+	}
+	if err == nil {
+		err = s.check()
+	}
+	if err != nil {
+		return s, fmt.Errorf("reading %s: %w", name, err)
+	}
+	if s.Tile == nil {
+		return s, nil
+	}
+	for ending, media := range map[string]string{".png": "image/png", ".jpg": "image/jpeg"} {
+		s.Image, err = readSmall(root, strings.TrimSuffix(name, ".json")+ending)
+		if err == nil {
+			s.Type = media
+			return s, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return s, fmt.Errorf("reading the image of %s: %w", name, err)
+		}
+	}
+	s.Tile = nil // the image was removed
+	return s, nil
+}
+
+// readSmall reads a file that is not too large for a page.
+func readSmall(root *os.Root, name string) ([]byte, error) {
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxSheetBytes {
+		return nil, fmt.Errorf("it has %s, more than %s", Mebibytes(info.Size()), Mebibytes(maxSheetBytes))
+	}
+	return root.ReadFile(name)
+}
+
+var errSheet = errors.New("its lists disagree in length, or name what is not there")
+
+// check checks the indices and the lengths of all lists, so that whoever draws the sheet need not.
+func (s *SampleSheet) check() error {
+	n, ok := len(s.Samples), true
+	class := func(all []int) {
+		for _, c := range all {
+			ok = ok && c >= -1 && c < len(s.Classes)
+		}
+	}
+	lines := func(all []int) {
+		for _, i := range all {
+			ok = ok && i >= 0 && i < n
+		}
+	}
+	counts := func(by []scores.ByClass, confusion [][3]int) {
+		for _, c := range by {
+			class([]int{c.Class})
+		}
+		for _, c := range confusion {
+			class(c[:2])
+		}
+	}
+	for _, one := range s.Samples {
+		class([]int{one.Label})
+	}
+	for _, m := range s.Models {
+		ok = ok && len(m.Views) == len(s.Parameters) && (m.Clean == nil || len(m.Clean) == n) && len(m.Confidence) == len(m.Clean)
+		class(m.Clean)
+		lines(m.Most)
+		lines(m.Least)
+		lines(m.Fails)
+		counts(m.ByClass, m.Confusion)
+		for _, v := range m.Views {
+			ok = ok && len(v.Value) == n && len(v.Moved) == len(m.Clean) && len(v.Confidence) == len(m.Clean)
+			class(v.Moved)
+			counts(v.ByClass, v.Confusion)
+		}
+	}
+	for _, p := range s.Partings {
+		ok = ok && p.A >= 0 && p.A < len(s.Models) && p.B >= 0 && p.B < len(s.Models) && len(p.Counts) == len(s.Parameters)
+		lines(p.Samples)
+	}
+	if t := s.Tile; t != nil {
+		ok = ok && t.Width > 0 && t.Height > 0 && t.Right >= t.Width && t.Down >= t.Height
+	}
+	if !ok || len(s.Parameters) == 0 || len(s.Models) == 0 {
+		return errSheet
+	}
+	return nil
+}
