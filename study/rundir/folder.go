@@ -1,7 +1,6 @@
 package rundir
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -203,12 +202,4 @@ func (f Folder) writeText(name, text string) error {
 // write writes a file of the folder atomically.
 func (f Folder) write(name string, fill func(w io.Writer) error) error {
 	return atomicfile.WriteFunc(f.Path(name), fill)
-}
-
-func (f Folder) writeJSON(name string, v any) error {
-	return f.write(name, func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", " ")
-		return e.Encode(v)
-	})
 }
