@@ -31,11 +31,11 @@ type mutation struct {
 	change func(path string) error
 }
 
-// rewrite returns a change of a file's content.
+// rewrite returns a change of a file's content. It leaves an empty file empty.
 func rewrite(change func(raw []byte) []byte) func(path string) error {
 	return func(path string) error {
 		raw, err := os.ReadFile(path)
-		if err != nil {
+		if err != nil || len(raw) == 0 {
 			return err
 		}
 		return os.WriteFile(path, change(raw), 0o666)

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 	"unsafe"
 
 	"github.com/noether-ml/noether/report"
@@ -121,7 +122,19 @@ func (k *cache[T]) forget(name string) {
 }
 
 // stamp returns a string that changes with the files of a run: their sizes and modification times.
+// Requests that wait while it is computed share the next result.
 func (r *run) stamp() string {
+	arrival := time.Now()
+	r.stamps.Lock()
+	defer r.stamps.Unlock()
+	if !r.stamped.After(arrival) {
+		r.stamped = time.Now()
+		r.lastStamp = r.newStamp()
+	}
+	return r.lastStamp
+}
+
+func (r *run) newStamp() string {
 	var b strings.Builder
 	look := func(name string) {
 		if info, err := r.root.open.Stat(path.Join(r.path, name)); err == nil {

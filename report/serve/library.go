@@ -158,6 +158,10 @@ type run struct {
 	mutex sync.Mutex
 	seen  os.FileInfo // of the cached run.json
 	known scores.Record
+
+	stamps    sync.Mutex
+	stamped   time.Time // when the last stamp was begun
+	lastStamp string
 }
 
 // name returns the display name of the run: its path, or the root's name if the root is the run
