@@ -110,7 +110,7 @@ var order = strings.Fields(`
 	measure/resample
 	features
 	measure/internal/paired measure/internal/action
-	measure/seis measure/similarity measure/distance measure/equivariance measure/prediction
+	measure/seis measure/similarity measure/distance measure/equivariance measure/latent measure/prediction
 
 	train train/autoencoder train/cdbn train/filters
 	invert

@@ -1,6 +1,9 @@
 package transform
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // A PointMap is how an Op moves the positions of an h x w image or feature map: the position that each
 // position of the result is read from.
@@ -25,6 +28,21 @@ func PointMapOf(op Op, h, w int) (PointMap, bool) {
 		return p.PointMap(h, w)
 	}
 	return fixedPointMap(h, w), true
+}
+
+// MovesPositions reports whether the Op is of a kind that moves positions, even if its parameters are
+// such that it moves none, as a rotation by 0 degrees does.
+func MovesPositions(op Op) bool {
+	switch o := op.(type) {
+	case sequenceOp:
+		return slices.ContainsFunc(o, MovesPositions)
+	case audioSequenceOp:
+		return MovesPositions(o.sequenceOp)
+	}
+	_, ok := op.(interface {
+		PointMap(h, w int) (PointMap, bool)
+	})
+	return ok
 }
 
 func fixedPointMap(h, w int) PointMap { return PointMap{h: h, w: w, m: matrix{a: 1, e: 1}} }

@@ -131,6 +131,11 @@ func TestTurn(t *testing.T) {
 			t.Errorf("%+v turns by %v (%v), want %v (%v)", c.t, degrees, ok, c.degrees, c.ok)
 		}
 	}
+	for want, tr := range map[bool]Transform{true: Sequence{Grayscale{}, Rotate{}}, false: Sequence{Grayscale{}, Identity{}}} {
+		if MovesPositions(tr.Draw(nil)) != want {
+			t.Errorf("%+v moves positions: %v", tr, !want)
+		}
+	}
 	if _, ok := PointMapOf(TimeStretch{Rate: f(2)}.Draw(nil), 1, 10); ok {
 		t.Error("the map of positions of stretched time is known")
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/noether-ml/noether/measure/distance"
 	"github.com/noether-ml/noether/measure/equivariance"
 	"github.com/noether-ml/noether/measure/firing"
+	"github.com/noether-ml/noether/measure/latent"
 	"github.com/noether-ml/noether/measure/prediction"
 	"github.com/noether-ml/noether/measure/probe"
 	"github.com/noether-ml/noether/measure/robust"
@@ -35,6 +36,7 @@ func Families() []Family {
 		family(seis.Descriptor(), withoutError(seis.New)),
 		family(distance.Descriptor(), withoutError(distance.New)),
 		family(equivariance.Descriptor(), withoutError(equivariance.New)),
+		family(latent.Descriptor(), latent.New),
 		family(similarity.Descriptor(), similarity.New),
 		family(stir.Descriptor(), stir.New),
 		family(firing.Descriptor(), firing.New),

@@ -1,0 +1,259 @@
+package latent
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/internal/state"
+	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/internal/action"
+	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/transform"
+)
+
+// An accumulator holds the second moments of channels for each fold. It implements
+// measure.Accumulator.
+type accumulator struct {
+	shape
+	site    measure.Site
+	parts   []fold
+	leftOut int // number of samples without a position that counts
+	scratch linalg.Scratch
+	block   rows
+	acted   []float32 // tau f(x) of a sample
+}
+
+// A fold holds the moments of the observations of its samples: of (f(x)_p, f(Tx)_p) and, if positions
+// move, of ((tau f(x))_p, f(Tx)_p).
+type fold struct {
+	samples     int
+	same, moved *linalg.Scatter[float64]
+}
+
+// rows are observations that have not been added to a fold yet: n x 2 C each.
+type rows struct {
+	fold, n     int
+	same, moved []float32
+}
+
+// blockRows is the number of observations after which they are added to a fold.
+const blockRows = 2048
+
+func newAccumulator(s shape, site measure.Site) *accumulator {
+	a := &accumulator{shape: s, site: site, parts: make([]fold, s.folds)}
+	for i := range a.parts {
+		a.parts[i].same = linalg.NewScatter[float64](2 * s.maps.Channels)
+		if s.moves {
+			a.parts[i].moved = linalg.NewScatter[float64](2 * s.maps.Channels)
+		}
+	}
+	return a
+}
+
+// Update adds the samples of a batch.
+func (a *accumulator) Update(b *measure.Batch) error {
+	if err := a.check(b); err != nil {
+		return err
+	}
+	defer func() { a.block, a.acted, a.scratch = rows{}, nil, linalg.Scratch{} }() // memory that is borrowed
+	for i, place := range b.Place {
+		if f := a.site.Layout.Group(place) % a.folds; f != a.block.fold || a.block.n >= blockRows {
+			a.flush()
+			a.block.fold = f
+		}
+		for _, v := range []struct {
+			name string
+			z    tensor.Tensor
+		}{{"clean", b.Clean}, {"transformed", b.Transformed}} {
+			if v.z.At(i).FirstNonFinite() >= 0 {
+				return &measure.NonFinite{View: v.name, Index: b.Index[i]}
+			}
+		}
+		var op transform.Op
+		if len(b.Ops) > 0 {
+			op = b.Ops[i]
+		}
+		a.addSample(b.Clean.At(i).Data, b.Transformed.At(i).Data, op)
+	}
+	a.flush()
+	return nil
+}
+
+func (a *accumulator) check(b *measure.Batch) error {
+	n := len(b.Place)
+	for _, z := range []tensor.Tensor{b.Clean, b.Transformed} {
+		if z.Rank() == 0 || z.Shape[0] != n || !slices.Equal(z.Shape[1:], a.site.Layer.Shape) {
+			return fmt.Errorf("latent-operator: the activations of %d samples have shape %v; layer %q has %v for each sample", n, z.Shape, a.site.Layer.Name, a.site.Layer.Shape)
+		}
+	}
+	if a.moves && len(b.Ops) != n {
+		return fmt.Errorf("latent-operator needs the transformation of each sample, but the batch has %d of %d", len(b.Ops), n)
+	}
+	for i, p := range b.Place {
+		if p < 0 || p >= a.site.Layout.N || i > 0 && p <= b.Place[i-1] {
+			return fmt.Errorf("latent-operator: place %d in a layout of %d samples: places must be ascending and in its range", p, a.site.Layout.N)
+		}
+	}
+	return nil
+}
+
+// addSample appends the observations of a sample to the block.
+func (a *accumulator) addSample(clean, transformed []float32, op transform.Op) {
+	positions, c := a.maps.Positions(), a.maps.Channels
+	n := positions * c
+	counted := []action.Run{{From: 0, To: positions}}
+	clean, transformed = clean[a.maps.Base:][:n], transformed[a.maps.Base:][:n]
+	if a.moves {
+		points, ok := transform.PointMapOf(op, a.h, a.w)
+		f := a.fields.Of(points, action.Grid{Height: a.h, Width: a.w, Margin: a.margin})
+		if !ok || f.N == 0 {
+			a.leftOut++
+			return
+		}
+		counted = f.Counted
+		if a.acted == nil {
+			a.acted = make([]float32, n)
+		}
+		f.Act(a.acted, clean, action.Layout{Channels: c, Planes: a.planes()}, nil, nil)
+		a.block.moved = a.appendRows(a.block.moved, counted, a.acted, transformed)
+	}
+	a.block.same = a.appendRows(a.block.same, counted, clean, transformed)
+	a.block.n = len(a.block.same) / (2 * c)
+	a.parts[a.block.fold].samples++
+}
+
+// planes reports whether the positions of a channel follow each other.
+func (s shape) planes() bool { return s.maps.PositionStep == 1 && s.maps.Positions() > 1 }
+
+// appendRows appends the channels of x and of y at the counted positions: 2 C values each.
+func (a *accumulator) appendRows(to []float32, counted []action.Run, x, y []float32) []float32 {
+	c, positions := a.maps.Channels, a.maps.Positions()
+	for _, r := range counted {
+		at, n := len(to), r.To-r.From
+		to = slices.Grow(to, 2*c*n)[:at+2*c*n]
+		rows := to[at:]
+		if !a.planes() {
+			for p := range n {
+				copy(rows[2*c*p:], x[(r.From+p)*c:(r.From+p+1)*c])
+				copy(rows[2*c*p+c:], y[(r.From+p)*c:(r.From+p+1)*c])
+			}
+			continue
+		}
+		for k := range c {
+			from := k*positions + r.From
+			for p, v := range x[from : from+n] {
+				rows[2*c*p+k] = v
+			}
+			for p, v := range y[from : from+n] {
+				rows[2*c*p+c+k] = v
+			}
+		}
+	}
+	return to
+}
+
+// flush adds the block to its fold.
+func (a *accumulator) flush() {
+	if a.block.n == 0 {
+		return
+	}
+	f := &a.parts[a.block.fold]
+	f.same.Add(linalg.Centre(a.block.same, f.same.P), nil, &a.scratch)
+	if a.moves {
+		f.moved.Add(linalg.Centre(a.block.moved, f.moved.P), nil, &a.scratch)
+	}
+	a.block.n, a.block.same, a.block.moved = 0, a.block.same[:0], a.block.moved[:0]
+}
+
+// Merge adds the state of another accumulator of the same site.
+func (a *accumulator) Merge(other measure.Accumulator) error {
+	o, ok := other.(*accumulator)
+	if !ok || o.maps.Channels != a.maps.Channels || o.moves != a.moves || o.site.Layout != a.site.Layout || o.folds != a.folds {
+		return fmt.Errorf("latent-operator: merging states of different layers, layouts or settings")
+	}
+	a.leftOut += o.leftOut
+	for i := range a.parts {
+		a.parts[i].samples += o.parts[i].samples
+		a.parts[i].same.Merge(o.parts[i].same)
+		if a.moves {
+			a.parts[i].moved.Merge(o.parts[i].moved)
+		}
+	}
+	return nil
+}
+
+// MarshalBinary returns the state.
+func (a *accumulator) MarshalBinary() ([]byte, error) {
+	w := state.NewWriter("latent-operator", 1)
+	w.Int(a.leftOut)
+	for _, f := range a.parts {
+		w.Int(f.samples)
+		f.same.Write(w)
+		if a.moves {
+			f.moved.Write(w)
+		}
+	}
+	return w.Bytes(), nil
+}
+
+// UnmarshalBinary replaces the state by one that MarshalBinary returned at the same site. After an
+// error the accumulator is unchanged.
+func (a *accumulator) UnmarshalBinary(data []byte) error {
+	r, err := state.NewReader(data, "latent-operator", 1)
+	if err != nil {
+		return err
+	}
+	b := newAccumulator(a.shape, a.site)
+	b.leftOut = r.Int()
+	valid := b.leftOut >= 0
+	for i := range b.parts {
+		f := &b.parts[i]
+		f.samples = r.Int()
+		f.same.Read(r)
+		valid = valid && f.samples >= 0 && f.same.N >= f.samples
+		if b.moves {
+			f.moved.Read(r)
+			valid = valid && f.moved.N == f.same.N
+		}
+	}
+	if !valid {
+		r.Fail(fmt.Errorf("the state belongs to another layer or study"))
+	}
+	if err := r.Close(); err != nil {
+		return err
+	}
+	*a = *b
+	return nil
+}
+
+// samples returns the number of samples of all folds.
+func (a *accumulator) samples() (n int) {
+	for _, f := range a.parts {
+		n += f.samples
+	}
+	return n
+}
+
+// Scores returns r2 of each operator.
+func (a *accumulator) Scores() ([]measure.Score, error) {
+	if a.samples() == 0 && a.leftOut == 0 {
+		return nil, measure.ErrTooFew
+	}
+	operators := []operator{{name: "identity", at: sameMoments}, {name: "channels", at: sameMoments, fitted: true}}
+	if a.moves {
+		operators = slices.Insert(operators, 1, operator{name: "place", at: movedMoments})
+		operators = append(operators, operator{name: "both", at: movedMoments, fitted: true})
+	}
+	var out []measure.Score
+	for _, o := range operators {
+		out = append(out, a.score(o))
+	}
+	return out, nil
+}
+
+func sameMoments(f fold) *linalg.Scatter[float64]  { return f.same }
+func movedMoments(f fold) *linalg.Scatter[float64] { return f.moved }
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -1,0 +1,146 @@
+// Package latent measures which linear operator on feature maps explains a transformation of the
+// input, after Lenc and Vedaldi 2015, "Understanding image representations by measuring their
+// equivariance and equivalence".
+//
+// Let f(x) be the feature maps of a layer, with the vector f(x)_p of all channels at position p, and
+// tau the action of the transformation T on positions, as in package measure/equivariance. The maps
+// of T(x) are predicted in up to four ways:
+//
+//	identity  f(x)_p                   nothing changes
+//	place     (tau f(x))_p             values move with the input
+//	channels  M f(x)_p + m             channels are mixed, at the same position
+//	both      M (tau f(x))_p + m       values move, and channels are mixed
+//
+// M and m are fitted by ridge regression, one for all positions and samples. The statistic is the
+// fraction of the variance that is explained on samples that M was not fitted on,
+//
+//	r2 = 1 - sum |f(Tx)_p - prediction|^2 / sum |f(Tx)_p - mean|^2,
+//
+// with the mean over the samples of the fit, and the sums over positions that count, samples and
+// folds. Folds consist of whole jackknife groups of the layout, and each is left out of one fit. The
+// sufficient statistics of a fold are the second moments of channels, so samples are not stored.
+//
+// Where T moves no positions, or positions do not form a grid of rows and columns, there are the
+// operators identity and channels only. A layer without positions has one position.
+package latent
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/internal/action"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/transform"
+)
+
+// Settings configure the measure.
+type Settings struct {
+	Ridge  float64 `key:"ridge" json:"ridge" default:"0.001" min:"0" max:"1000" doc:"penalty of the fit, relative to the mean variance of a channel"`
+	Folds  int     `key:"folds" json:"folds" default:"5" min:"2" max:"20" doc:"number of parts of the samples, each of which is predicted from a fit to the others"`
+	Margin float64 `key:"margin" json:"margin" default:"0" min:"0" max:"0.45" doc:"fraction of the sides of a map that is left out at its border"`
+}
+
+// New returns the measure latent-operator with the statistic r2 of each operator.
+func New(s Settings) (measure.Measure, error) {
+	switch {
+	case s.Folds < 2 || s.Folds > measure.MaxGroups:
+		return nil, fmt.Errorf("folds is %d: it must be between 2 and %d", s.Folds, measure.MaxGroups)
+	case !(s.Ridge >= 0):
+		return nil, fmt.Errorf("ridge is %v: it must be at least 0", s.Ridge)
+	}
+	return &method{settings: s, fields: &action.Cache{}}, nil
+}
+
+type method struct {
+	settings Settings
+	fields   *action.Cache
+}
+
+func (*method) Name() string                   { return "latent-operator" }
+func (*method) Descriptor() measure.Descriptor { return Descriptor() }
+func (*method) Version() int                   { return 1 }
+func (m *method) Settings() any                { return m.settings }
+func (*method) Needs() measure.Needs           { return measure.Needs{Transformed: true, PerTrial: true} }
+
+// A shape is what is measured of a layer.
+type shape struct {
+	maps   onnx.Maps
+	moves  bool // positions move, so that there are four operators
+	plane  bool // positions are on a grid of rows and columns
+	h, w   int
+	folds  int
+	fields *action.Cache
+	margin float64
+	ridge  float64
+}
+
+// of returns the shape of a site, or why it cannot be measured.
+func (m *method) of(s measure.Site) (out shape, why string) {
+	out = shape{folds: min(m.settings.Folds, s.Layout.Groups), fields: m.fields, margin: m.settings.Margin, ridge: m.settings.Ridge}
+	if string(s.Layer.Axes) == "NC" && len(s.Layer.Shape) == 1 && s.Layer.Shape[0] > 0 {
+		out.maps = onnx.Maps{Channels: s.Layer.Shape[0], Grid: []int{1}, ChannelStep: 1, PositionStep: 1}
+	} else if out.maps, why = s.Layer.Maps(); why != "" {
+		return out, why
+	}
+	out.h, out.w, out.plane = out.maps.Size()
+	if s.Transform != nil && out.plane {
+		op := s.Transform.Draw(rand.New(rand.NewPCG(1, 1)))
+		_, known := transform.PointMapOf(op, out.h, out.w)
+		out.moves = known && transform.MovesPositions(op)
+	}
+	return out, ""
+}
+
+// Skip implements measure.Measure.
+func (m *method) Skip(s measure.Site) string {
+	shape, why := m.of(s)
+	if why != "" {
+		return why
+	}
+	if s.Layout.Groups < 2 {
+		return "there are too few samples for two folds"
+	}
+	if need := shape.bytes(); s.Budget > 0 && need > s.Budget {
+		return fmt.Sprintf("the moments of %d channels take %d MiB, more than the study's memory", shape.maps.Channels, need>>20)
+	}
+	return ""
+}
+
+// Cost implements measure.Measure.
+func (m *method) Cost(s measure.Site) int64 {
+	shape, why := m.of(s)
+	if why != "" {
+		return 0
+	}
+	return shape.bytes()
+}
+
+// bytes returns the memory of the moments of all folds.
+func (s shape) bytes() int64 {
+	c := int64(s.maps.Channels)
+	one := 8 * (c*(2*c+1) + 2*c + 2)
+	if s.moves {
+		one *= 2
+	}
+	return int64(s.folds) * one
+}
+
+// Borrowed implements measure.Borrower: the observations of some samples, and their products.
+func (m *method) Borrowed(s measure.Site) int64 {
+	shape, why := m.of(s)
+	if why != "" {
+		return 0
+	}
+	c, p := int64(shape.maps.Channels), int64(shape.maps.Positions())
+	return 4*(2*2*c*max(p, blockRows)+c*p) + 2*4*1024*1024
+}
+
+// New implements measure.Measure.
+func (m *method) New(s measure.Site) (measure.Accumulator, error) {
+	shape, why := m.of(s)
+	if why != "" {
+		return nil, fmt.Errorf("latent-operator cannot measure layer %q: %s", s.Layer.Name, why)
+	}
+	return newAccumulator(shape, s), nil
+}

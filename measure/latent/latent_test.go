@@ -1,0 +1,284 @@
+package latent_test
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/latent"
+	"github.com/noether-ml/noether/measure/measuretest"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/transform"
+)
+
+var (
+	defaults = latent.Settings{Ridge: 1e-3, Folds: 5}
+	quarter  = transform.Rotate{Angle: transform.Fixed(90)}
+	colour   = transform.Brightness{Factor: transform.Fixed(2)}
+)
+
+func random(seed uint64, shape ...int) tensor.Tensor {
+	r := rand.New(rand.NewPCG(seed, 1))
+	t := tensor.New(shape...)
+	for i := range t.Data {
+		t.Data[i] = float32(r.NormFloat64())
+	}
+	return t
+}
+
+// measured returns the scores by operator.
+func measured(t *testing.T, s latent.Settings, layer onnx.Layer, tr transform.Transform, clean, transformed tensor.Tensor) map[string]measure.Score {
+	t.Helper()
+	m, err := latent.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := clean.Shape[0]
+	site := measure.Site{Layer: layer, Layout: measure.NewLayout(n), Transform: tr}
+	if why := m.Skip(site); why != "" {
+		t.Fatal(why)
+	}
+	a, err := m.New(site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &measure.Batch{Clean: clean, Transformed: transformed}
+	for i := range n {
+		b.Place, b.Index, b.Label = append(b.Place, i), append(b.Index, i), append(b.Label, -1)
+		if tr != nil {
+			b.Ops = append(b.Ops, tr.Draw(nil))
+		}
+	}
+	if err := a.Update(b); err != nil {
+		t.Fatal(err)
+	}
+	scores, err := a.Scores()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]measure.Score{}
+	for _, s := range scores {
+		out[s.Variant] = s
+	}
+	return out
+}
+
+// The golden values are those of testdata/golden.py, which uses NumPy.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/golden.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var golden map[string]float64
+	if err := json.Unmarshal(text, &golden); err != nil {
+		t.Fatal(err)
+	}
+	const n, channels, side = 40, 5, 6
+	z, moved, mixed := tensor.New(n, channels, side, side), tensor.New(n, channels, side, side), tensor.New(n, channels, side, side)
+	at := func(i, c, y, x int) int { return ((i*channels+c)*side+y)*side + x }
+	for i := range n {
+		for c := range channels {
+			for y := range side {
+				for x := range side {
+					fi, fc, fy, fx := float64(i), float64(c), float64(y), float64(x)
+					z.Data[at(i, c, y, x)] = float32(math.Sin(1.3*fi + 2.1*fc + 0.7*fy - 0.4*fx + 0.05*fi*fy*(fc+1)))
+				}
+			}
+		}
+		quarter.Draw(nil).Apply(moved.At(i), z.At(i))
+	}
+	for i := range n {
+		for c := range channels {
+			for y := range side {
+				for x := range side {
+					noise := float64(float32(math.Cos(0.9*float64(i*(c+1)) + 1.9*float64(y) + 2.7*float64(x*(i%7)))))
+					v := 0.8*float64(moved.Data[at(i, (c+channels-1)%channels, y, x)]) + 0.3*float64(z.Data[at(i, c, y, x)]) + 0.25*noise + 0.5
+					mixed.Data[at(i, c, y, x)] = float32(v)
+				}
+			}
+		}
+	}
+	found := measured(t, defaults, onnx.Layer{Shape: []int{channels, side, side}, Axes: "NCHW"}, quarter, z, mixed)
+	if len(found) != len(golden) {
+		t.Fatalf("%d scores, want %d", len(found), len(golden))
+	}
+	for name, want := range golden {
+		if got := found[name]; math.Abs(got.Value-want) > 1e-6 || !(got.Low < got.Value && got.Value < got.High) || got.N != n {
+			t.Errorf("%s: %+v, want %v", name, got, want)
+		}
+	}
+}
+
+// mix returns matrix z_p + 1 of every position.
+func mix(z tensor.Tensor, matrix []float32) tensor.Tensor {
+	out := tensor.New(z.Shape...)
+	n, c, plane := z.Shape[0], z.Shape[1], z.Shape[2]*z.Shape[3]
+	for i := range n {
+		for k := range c {
+			for p := range plane {
+				sum := float32(1)
+				for j := range c {
+					sum += matrix[k*c+j] * z.Data[(i*c+j)*plane+p]
+				}
+				out.Data[(i*c+k)*plane+p] = sum
+			}
+		}
+	}
+	return out
+}
+
+func turned(z tensor.Tensor) tensor.Tensor {
+	out := tensor.New(z.Shape...)
+	for i := range z.Shape[0] {
+		quarter.Draw(nil).Apply(out.At(i), z.At(i))
+	}
+	return out
+}
+
+// Maps that are made by an operator are explained by it, and by those that include it. What is
+// independent of the clean maps is not explained.
+func TestKnownOperators(t *testing.T) {
+	t.Parallel()
+	const n, c = 60, 6
+	z, matrix := random(1, n, c, 7, 7), random(2, c, c).Data
+	layer := onnx.Layer{Shape: []int{c, 7, 7}, Axes: "NCHW"}
+	for _, k := range []struct {
+		name        string
+		transformed tensor.Tensor
+		explain     []string // with R² near 1
+	}{
+		{"identity", z, []string{"identity", "channels"}},
+		{"place", turned(z), []string{"place", "both"}},
+		{"channels", mix(z, matrix), []string{"channels"}},
+		{"both", mix(turned(z), matrix), []string{"both"}},
+		{"nothing", random(3, n, c, 7, 7), nil},
+	} {
+		found := measured(t, latent.Settings{Ridge: 1e-6, Folds: 5}, layer, quarter, z, k.transformed)
+		for _, name := range []string{"identity", "place", "channels", "both"} {
+			explains := false
+			for _, e := range k.explain {
+				explains = explains || e == name
+			}
+			if s := found[name]; explains && !(s.Value > 1-1e-6) || !explains && !(s.Value < 0.1) {
+				t.Errorf("maps made by %s: r2 of %s is %v", k.name, name, s.Value)
+			}
+		}
+	}
+}
+
+// The order of axes does not matter, tokens of a grid are maps, and vectors have one position.
+func TestLayouts(t *testing.T) {
+	t.Parallel()
+	const n, c, side = 40, 4, 5
+	z, zt := random(1, n, c, side, side), random(2, n, c, side, side)
+	for i := range zt.Data {
+		zt.Data[i] = 0.3*zt.Data[i] + z.Data[i]
+	}
+	last := func(z tensor.Tensor) tensor.Tensor {
+		out := tensor.New(n, side*side, c)
+		for i := range n {
+			for k := range c {
+				for p := range side * side {
+					out.Data[(i*side*side+p)*c+k] = z.Data[(i*c+k)*side*side+p]
+				}
+			}
+		}
+		return out
+	}
+	want := measured(t, defaults, onnx.Layer{Shape: []int{c, side, side}, Axes: "NCHW"}, quarter, z, zt)
+	tokens := measured(t, defaults, onnx.Layer{Shape: []int{side * side, c}, Axes: "NTC"}, quarter, last(z), last(zt))
+	for name, w := range want {
+		if g := tokens[name]; math.Abs(g.Value-w.Value) > 1e-6 || math.Abs(g.Low-w.Low) > 1e-6 {
+			t.Errorf("%s: %+v as tokens, %+v as maps", name, g, w)
+		}
+	}
+	if len(want) != 4 || !(want["identity"].Value > 0.8) {
+		t.Errorf("%+v", want)
+	}
+	for name, tr := range map[string]transform.Transform{"colour": colour, "pairs": nil} {
+		found := measured(t, defaults, onnx.Layer{Shape: []int{c, side, side}, Axes: "NCHW"}, tr, z, zt)
+		if len(found) != 2 || math.Abs(found["identity"].Value-want["identity"].Value) > 1e-6 {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+	v, vt := tensor.Tensor{Shape: []int{n, 100}, Data: z.Data}, tensor.Tensor{Shape: []int{n, 100}, Data: zt.Data}
+	if found := measured(t, defaults, onnx.Layer{Shape: []int{100}, Axes: "NC"}, quarter, v, vt); len(found) != 2 || !(found["identity"].Value > 0.8) {
+		t.Errorf("vectors: %+v", found)
+	}
+}
+
+func TestConstantMaps(t *testing.T) {
+	t.Parallel()
+	constant := tensor.New(40, 2, 4, 4)
+	for name, s := range measured(t, defaults, onnx.Layer{Shape: []int{2, 4, 4}, Axes: "NCHW"}, quarter, constant, constant) {
+		if !math.IsNaN(s.Value) || len(s.Warnings) != 1 {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+	// A channel that is constant does not spoil the fit.
+	z := random(1, 40, 2, 4, 4)
+	for i := range z.Shape[0] {
+		clear(z.At(i).Data[:16])
+	}
+	if s := measured(t, latent.Settings{Folds: 5}, onnx.Layer{Shape: []int{2, 4, 4}, Axes: "NCHW"}, quarter, z, z)["channels"]; !(s.Value > 1-1e-6) {
+		t.Errorf("a constant channel: %+v", s)
+	}
+}
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	const n = 45
+	for name, c := range map[string]struct {
+		layer     onnx.Layer
+		transform transform.Transform
+	}{
+		"rotations":  {onnx.Layer{Shape: []int{3, 5, 4}, Axes: "NCHW"}, transform.Rotate{Angle: transform.Uniform(-40, 40)}},
+		"far shifts": {onnx.Layer{Shape: []int{4, 4, 2}, Axes: "NHWC"}, transform.Translate{X: transform.Uniform(-1, 1)}},
+		"colour":     {onnx.Layer{Shape: []int{6}, Axes: "NC"}, colour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, err := latent.New(defaults)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shape := append([]int{n}, c.layer.Shape...)
+			measuretest.Run(t, measuretest.Case{
+				Measure: m, Site: measure.Site{Layer: c.layer, Layout: measure.NewLayout(n), Transform: c.transform},
+				Clean: random(1, shape...), Transformed: random(2, shape...), Tolerance: 1e-4, // blocks are multiplied in float32
+			})
+		})
+	}
+}
+
+func TestSkip(t *testing.T) {
+	t.Parallel()
+	m, err := latent.New(defaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps := onnx.Layer{Shape: []int{8, 6, 6}, Axes: "NCHW"}
+	for name, c := range map[string]struct {
+		site measure.Site
+		skip bool
+	}{
+		"maps":         {measure.Site{Layer: maps, Layout: measure.NewLayout(10), Transform: quarter}, false},
+		"unknown axes": {measure.Site{Layer: onnx.Layer{Shape: []int{8, 6}, Axes: "?TC"}, Layout: measure.NewLayout(10), Transform: quarter}, true},
+		"one sample":   {measure.Site{Layer: maps, Layout: measure.NewLayout(1), Transform: quarter}, true},
+		"no memory":    {measure.Site{Layer: maps, Layout: measure.NewLayout(10), Transform: quarter, Budget: 1000}, true},
+	} {
+		if why := m.Skip(c.site); (why != "") != c.skip {
+			t.Errorf("%s: %q", name, why)
+		}
+	}
+	for _, s := range []latent.Settings{{Folds: 1}, {Folds: 21}, {Folds: 5, Ridge: math.NaN()}} {
+		if _, err := latent.New(s); err == nil {
+			t.Errorf("New(%+v) returns no error", s)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package latent
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
+
+	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/resample"
+)
+
+// An operator predicts the transformed maps from moments of a fold.
+type operator struct {
+	name   string
+	at     func(f fold) *linalg.Scatter[float64]
+	fitted bool // mixes channels
+}
+
+// score returns r2 of an operator, with a jackknife over folds.
+func (a *accumulator) score(o operator) measure.Score {
+	n := a.samples()
+	s := measure.Plain("r2", math.NaN(), n)
+	s.Variant, s.Min, s.Max = o.name, math.Inf(-1), 1
+	if a.leftOut > 0 {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%d of %d samples are left out: no position lies inside the map before and after the transformation", a.leftOut, n+a.leftOut))
+	}
+	if o.fitted && a.moves && a.site.PerSample {
+		s.Warnings = append(s.Warnings, "the transformation is drawn for each sample, but channels are mixed by one operator for all: set per: trial")
+	}
+	var folds []fold
+	for _, f := range a.parts {
+		if f.samples > 0 {
+			folds = append(folds, f)
+		}
+	}
+	if len(folds) < 2 {
+		s.Warnings = append(s.Warnings, "fewer than two folds have samples")
+		return s
+	}
+	var errors, totals []float64
+	var sumError, sumTotal float64
+	for k := range folds {
+		rest := linalg.NewScatter[float64](2 * a.maps.Channels)
+		for i, f := range folds {
+			if i != k {
+				rest.Merge(o.at(f))
+			}
+		}
+		e, total := a.heldOut(rest, o.at(folds[k]), o.fitted)
+		errors, totals = append(errors, e), append(totals, total)
+		sumError, sumTotal = sumError+e, sumTotal+total
+	}
+	if !(sumTotal > 0) || !finite(sumError) {
+		s.Warnings = append(s.Warnings, "the maps of the transformed samples are constant")
+		return s
+	}
+	s.Value = 1 - sumError/sumTotal
+	for k, f := range folds {
+		if rest := sumTotal - totals[k]; rest > 0 {
+			s.Replicates = append(s.Replicates, measure.Replicate{Value: 1 - (sumError-errors[k])/rest, Left: f.samples})
+		}
+	}
+	if low, high := resample.Jackknife(s.Value, n, s.Replicates); !math.IsNaN(low) {
+		s.Low, s.High = low, min(high, 1)
+	}
+	return s
+}
+
+// heldOut returns the sums of squared errors over the observations (x, y) of a test fold: of the
+// prediction of y by an operator, and by the mean of y over the training folds. A fitted operator
+// predicts y = mean y + M (x - mean x), with M of the training folds.
+func (a *accumulator) heldOut(train, test *linalg.Scatter[float64], fitted bool) (e, total float64) {
+	c, n := a.maps.Channels, float64(test.N)
+	variances := test.Variances()
+	xy := test.Between(0, c, 2*c)
+	for i := range c {
+		d := test.Mean[c+i] - train.Mean[c+i]
+		total += variances[c+i] + n*d*d
+	}
+	if !fitted {
+		for i := range c {
+			d := test.Mean[c+i] - test.Mean[i]
+			e += variances[c+i] - 2*xy[i*c+i] + variances[i] + n*d*d
+		}
+		return max(e, 0), total
+	}
+	m := a.fit(train)
+	// The error is tr(Syy) - 2 tr(M Sxy) + tr(M Sxx Mᵀ) + n |d|^2, with the transpose of M in m.
+	xx := blas64.General{Rows: c, Cols: c, Stride: c, Data: symmetric(test.Square(0, c), c)}
+	product := blas64.General{Rows: c, Cols: c, Stride: c, Data: make([]float64, c*c)}
+	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, xx, m, 0, product)
+	for i, v := range m.Data {
+		e += v * (product.Data[i] - 2*xy[i])
+	}
+	for j := range c {
+		d := test.Mean[c+j] - train.Mean[c+j]
+		for i := range c {
+			d -= m.Data[i*c+j] * (test.Mean[i] - train.Mean[i])
+		}
+		e += variances[c+j] + n*d*d
+	}
+	return max(e, 0), total
+}
+
+// fit returns the transpose of M = Syx (Sxx + lambda I)^-1, with lambda = ridge tr(Sxx) / C.
+func (a *accumulator) fit(train *linalg.Scatter[float64]) blas64.General {
+	c := a.maps.Channels
+	xx := train.Square(0, c)
+	m := blas64.General{Rows: c, Cols: c, Stride: c, Data: train.Between(0, c, 2*c)}
+	var trace float64
+	for i := range c {
+		trace += xx[i*c+i]
+	}
+	// A matrix of full rank keeps its inverse accurate to half of the digits.
+	lambda := max(a.ridge, 1e-10) * trace / float64(c)
+	for i := range c {
+		xx[i*c+i] += lambda
+	}
+	factor, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Upper, N: c, Stride: c, Data: xx})
+	if trace == 0 || !ok {
+		clear(m.Data) // constant maps predict nothing beyond the mean
+		return m
+	}
+	lapack64.Potrs(factor, m)
+	return m
+}
+
+// symmetric copies the upper triangle of an n x n matrix to the lower one.
+func symmetric(a []float64, n int) []float64 {
+	for i := range n {
+		for j := range i {
+			a[i*n+j] = a[j*n+i]
+		}
+	}
+	return a
+}
