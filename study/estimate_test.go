@@ -2,7 +2,9 @@ package study
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/noether-ml/noether/internal/testmodel"
 )
@@ -50,5 +52,31 @@ func TestEstimateCountsTheWork(t *testing.T) {
 	mustRun(t, parseIn(t, dir, studyText), out, options(t))
 	if done := estimate(0); done != (Cost{}) {
 		t.Errorf("work that remains after the run: %+v", done)
+	}
+}
+
+// TestEstimateCountsSavesOfWholePass saves without pause, so that saving takes as long as everything
+// else in a pass.
+func TestEstimateCountsSavesOfWholePass(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	o := options(t)
+	o.SaveInterval, o.SaveShare = time.Nanosecond, 1e9
+	text, _, _ := strings.Cut(studyText, "measures:")
+	p, err := NewPlan(t.Context(), parseIn(t, dir, text+"measures: [effective-invariance]\n"), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	costs, err := Estimate(t.Context(), p, filepath.Join(dir, "run"), o)
+	if err != nil || len(costs) != 1 || costs[0].Passes != 1 {
+		t.Fatal(costs, err)
+	}
+	const records = 5 * time.Millisecond // of a cell
+	c := costs[0]
+	pass, saves := c.Read+c.Engine+c.Measure+c.Score, c.Save-time.Duration(c.Cells)*records
+	if saves > pass || saves < pass*9/10 {
+		t.Errorf("saves take %v, the pass %v: %+v", saves, pass, c)
 	}
 }

@@ -73,14 +73,15 @@ func (e *estimator) line(models string, d *plan.Data) *plan.Cost {
 	return &e.costs[i]
 }
 
-// count counts a cell and a layer the first time that they are seen.
-func (e *estimator) count(c *plan.Cost, cell *plan.Cell) {
+// countCell counts a cell the first time that it is seen.
+func (e *estimator) countCell(c *plan.Cost, cell *plan.Cell) {
 	if !e.cells[cell] {
 		e.cells[cell] = true
 		c.Cells++
 	}
 }
 
+// countLayer counts a layer the first time that it is seen for a line of the estimate.
 func (e *estimator) countLayer(c *plan.Cost, m *plan.Model, name string) {
 	if key := fmt.Sprintf("%q", []string{c.Model, c.Data, m.Entry.Name, name}); !e.layers[key] {
 		e.layers[key] = true
@@ -100,6 +101,7 @@ func (e *estimator) addPass(ctx context.Context, p *plan.Pass) error {
 	c.Forwards += p.Forwards()
 	c.Bytes = max(c.Bytes, p.Cost())
 	c.Peak = max(c.Peak, t.peak)
+	before := c.Read + c.Engine + c.Measure + c.Score
 	for _, m := range p.Models {
 		layers, _ := p.Layers(m)
 		for _, l := range layers {
@@ -110,22 +112,21 @@ func (e *estimator) addPass(ctx context.Context, p *plan.Pass) error {
 	n := time.Duration(p.Samples())
 	c.Open += t.open
 	c.Read += n * t.read
-	before := c.Engine + c.Read + c.Measure + c.Score
 	feed, score := e.taskTimes(p)
 	c.Measure += n * feed
 	c.Score += score
 	for _, task := range p.AllTasks() {
-		e.count(c, task.Cell)
+		e.countCell(c, task.Cell)
 	}
-	c.Save += e.saving(p, c.Engine+c.Read+c.Measure+c.Score-before)
+	c.Save += e.saving(p, c.Read+c.Engine+c.Measure+c.Score-before)
 	return nil
 }
 
 // timingLimit is the time after which passes that are like an earlier one are no longer timed.
 const timingLimit = 30 * time.Second
 
-// passTime times a pass. When the time for that is over, it returns the times of an earlier pass of
-// the same models on the same data, if there is one.
+// passTime times a pass. After timingLimit it returns the times of an earlier pass of the same models
+// on the same data, if there is one.
 func (e *estimator) passTime(ctx context.Context, p *plan.Pass) (passTime, error) {
 	key := p.Title() + "\x00" + p.Data().Entry.Name
 	layers := ""
@@ -152,22 +153,23 @@ func (e *estimator) taskTimes(p *plan.Pass) (feed, score time.Duration) {
 	for _, tasks := range p.Tasks {
 		var feeds []time.Duration
 		for _, t := range tasks {
-			turn, layer := 0, t.Shape()+t.Name()
+			layer := t.Shape() + t.Name()
+			turn := 0 // the layer's first view, or a further one; see shapeTimes
 			if seen[layer] {
 				turn = 1
 			}
 			seen[layer] = true
-			one := e.shapeTimes(t)[turn]
-			feeds, scores = append(feeds, one.feed), append(scores, one.score)
+			times := e.shapeTimes(t)[turn]
+			feeds, scores = append(feeds, times.feed), append(scores, times.score)
 		}
 		feed += onCores(feeds, e.Options.Workers())
 	}
 	return feed, onCores(scores, e.Options.Workers())
 }
 
-// shapeTimes returns the times of the shape of a task. One that was not timed is scaled from the
-// timed shape of the same measure that is nearest in memory, as matrices scale: memory by the square
-// of their side and scoring by its cube.
+// shapeTimes returns the times of the shape of a task. A shape that was not timed takes the scaled
+// times of the timed shape of the same measure that is nearest in memory. They scale as those of
+// matrices do: memory with the square of their side, and scoring with its cube.
 func (e *estimator) shapeTimes(t *plan.Task) shapeTimes {
 	if known, ok := e.tasks[t.Shape()]; ok {
 		return known
@@ -183,7 +185,7 @@ func (e *estimator) shapeTimes(t *plan.Task) shapeTimes {
 	return out
 }
 
-// scale returns the times of a shape with so many times the memory.
+// scale returns the times of a shape with ratio times the memory.
 func (s shapeTimes) scale(ratio float64) shapeTimes {
 	for i, t := range s {
 		s[i] = taskTime{time.Duration(float64(t.feed) * ratio), time.Duration(float64(t.score) * math.Pow(ratio, 1.5))}
@@ -191,8 +193,8 @@ func (s shapeTimes) scale(ratio float64) shapeTimes {
 	return s
 }
 
-// onCores returns the time of tasks that share the cores: the sum over the cores, or the longest
-// task.
+// onCores returns the time of tasks that share the cores: their sum divided by the number of cores,
+// but at least the time of the longest task.
 func onCores(tasks []time.Duration, cores int) time.Duration {
 	var sum, longest time.Duration
 	for _, d := range tasks {
@@ -234,7 +236,7 @@ func (e *estimator) addProcedure(ctx context.Context, cell *plan.Cell) error {
 	}
 	c.Passes++
 	c.Forwards += forwards
-	e.count(c, cell)
+	e.countCell(c, cell)
 	layers := job.A.Layers
 	prediction := len(layers) == 0 && cell.Model.Net.Classes() > 0
 	if len(layers) == 0 && !prediction {

@@ -25,12 +25,15 @@ type feeder struct {
 	stats   *telemetry.Stats
 	fail    func(c *plan.Cell, layer string, inputs []string, cause error) error
 	drop    func(t *plan.Task, cause error) bool // gives up a layer, if the rest of the cell can do without it
-	lost    func(t *plan.Task, cause error)      // is called for each layer that a grid loses; nil: a grid that loses one fails
-	end     int                                  // all places below this have been fed
-	current []string                             // names of the samples in progress
+	// lost warns that a comparison of many layers goes on without one whose activations are not
+	// finite. If it is nil, the comparison fails instead.
+	lost    func(t *plan.Task, cause error)
+	end     int      // all places below this have been fed
+	current []string // names of the samples in progress
 }
 
-// currentSamples returns the names of the samples in progress when a pass ended.
+// currentSamples returns the names of the samples in progress, for an error that ends a pass. A nil
+// feeder, whose pass could not be opened, has none.
 func (f *feeder) currentSamples() []string {
 	if f == nil {
 		return nil
@@ -38,23 +41,24 @@ func (f *feeder) currentSamples() []string {
 	return f.current
 }
 
-// pendingTasks returns the tasks of a view that are still fed: their cells have not failed, and no
-// layer was given up. It leaves the pass's own
-// list unchanged, because the goroutine that prepares batches reads it.
+// pending reports whether a task is still fed: its cell has not failed, and its layer was not given
+// up.
+func pending(t *plan.Task) bool { return !t.Cell.Failed && t.Scored == nil }
+
+// pendingTasks returns the tasks of a view that are still fed. It leaves the pass's own list
+// unchanged, because the goroutine that prepares batches reads it.
 func (f *feeder) pendingTasks(view int) []*plan.Task {
 	var out []*plan.Task
 	for _, t := range f.Tasks[view] {
-		if !t.Cell.Failed && t.Scored == nil {
+		if pending(t) {
 			out = append(out, t)
 		}
 	}
 	return out
 }
 
-// allFailed reports whether no task is still fed.
-func (f *feeder) allFailed() bool {
-	return !slices.ContainsFunc(f.AllTasks(), func(t *plan.Task) bool { return !t.Cell.Failed && t.Scored == nil })
-}
+// nonePending reports whether no task of the pass is still fed.
+func (f *feeder) nonePending() bool { return !slices.ContainsFunc(f.AllTasks(), pending) }
 
 // close closes the sessions.
 func (f *feeder) close() error {
@@ -86,7 +90,7 @@ func (f *feeder) run(ctx context.Context, tick func(forwards int) error) error {
 		if !more {
 			break
 		}
-		if f.allFailed() {
+		if f.nonePending() {
 			return nil
 		}
 		f.current = item.names
@@ -140,7 +144,7 @@ func (f *feeder) update(it *batch) error {
 	defer f.stats.During(telemetry.Measuring)()
 	tasks := f.pendingTasks(it.view)
 	if f.Views[it.view].On == "activations" {
-		f.moveActivations(it)
+		f.transformActivations(it)
 	}
 	errs, lost := make([]error, len(tasks)), make([][]error, len(tasks))
 	var group errgroup.Group
@@ -201,7 +205,8 @@ func errorOrder(tasks []*plan.Task, errs []error) []int {
 }
 
 // updateTask feeds a batch to a task. It returns an error for each layer that the task lost and
-// continues without.
+// continues without. If the task cannot continue, err is that of the first layer: in later ones NaN
+// may have spread from it.
 func (f *feeder) updateTask(t *plan.Task, it *batch) (lost []error, err error) {
 	from, _ := slices.BinarySearch(it.place, t.Seen)
 	if end := len(it.place); from < end {
@@ -213,10 +218,9 @@ func (f *feeder) updateTask(t *plan.Task, it *batch) (lost []error, err error) {
 		if len(it.ops) > 0 {
 			at.Ops = it.ops[from:]
 		}
-		for err := acc.Feed(at, z); err != nil; err = acc.Feed(at, z) {
-			explained := t.Explain(it.nameSample(err))
-			lost = append(lost, explained)
-			if f.lost == nil || !t.LoseLayer(acc, err) {
+		for cause := acc.Feed(at, z); cause != nil; cause = acc.Feed(at, z) {
+			lost = append(lost, t.Explain(it.nameSample(cause)))
+			if f.lost == nil || !t.LoseLayer(acc, cause) {
 				return nil, lost[0]
 			}
 		}
@@ -227,9 +231,9 @@ func (f *feeder) updateTask(t *plan.Task, it *batch) (lost []error, err error) {
 
 func (f *feeder) reader(r plan.Reading) *reader { return f.readers[slices.Index(f.Models, r.Model)] }
 
-// moveActivations applies the view's transformations to the clean feature maps of each layer that
+// transformActivations applies the view's transformations to the clean feature maps of each layer that
 // its tasks read.
-func (f *feeder) moveActivations(it *batch) {
+func (f *feeder) transformActivations(it *batch) {
 	type key struct {
 		reader *reader
 		layer  string
@@ -239,7 +243,7 @@ func (f *feeder) moveActivations(it *batch) {
 		for _, r := range t.Readings() {
 			if k := (key{f.reader(r), r.Layer.Name}); r.Moved && !done[k] {
 				done[k] = true
-				k.reader.moveActivation(r.Layer, it.ops)
+				k.reader.transformActivation(r.Layer, it.ops)
 			}
 		}
 	}

@@ -82,8 +82,8 @@ func (r *reader) tensor(what plan.Reading, v plan.View) tensor.Tensor {
 	return r.buffers(what.Moved).Layer(r.index[what.Layer.Name])
 }
 
-// moveActivation transforms the clean feature maps of a layer, with one Op per sample.
-func (r *reader) moveActivation(layer onnx.Layer, ops []transform.Op) {
+// transformActivation transforms the clean feature maps of a layer, with one Op per sample.
+func (r *reader) transformActivation(layer onnx.Layer, ops []transform.Op) {
 	z := r.clean.Layer(r.index[layer.Name])
 	out, ok := r.scratch[layer.Name]
 	if !ok || cap(out.Data) < len(z.Data) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"slices"
 	"time"
@@ -21,21 +22,21 @@ import (
 
 // A batch holds the prepared inputs of one forward pass: clean, or under one view.
 type batch struct {
-	view   int   // cleanView, or index of the view
+	view   int   // plan.CleanView, or index of the view
 	place  []int // of the samples that could be read, ascending
 	index  []int
 	label  []int
 	names  []string
 	inputs [][]tensor.Tensor // for each model of the pass; nil if it need not run
-	ops    []transform.Op    // of the samples under the view; nil for clean inputs and for pairs
+	ops    []transform.Op    // of the samples under the view, one each; nil for clean inputs and for pairs
 	end    int               // all places below this have been processed, unreadable samples included
 }
 
 // nameSample adds the name of the sample to a NonFinite error.
-func (l *batch) nameSample(err error) error {
+func (b *batch) nameSample(err error) error {
 	name := func(index int) string {
-		if i := slices.Index(l.index, index); i >= 0 && i < len(l.names) {
-			return l.names[i]
+		if i := slices.Index(b.index, index); i >= 0 && i < len(b.names) {
+			return b.names[i]
 		}
 		return ""
 	}
@@ -87,7 +88,7 @@ func (f *feeder) produce(ctx context.Context, out chan<- *batch) error {
 		}
 		for i := range f.Views {
 			start := time.Now()
-			it, err := f.move(samples, clean, i)
+			it, err := f.transformBatch(samples, clean, i)
 			f.stats.Add(telemetry.Transforming, start)
 			if err != nil {
 				return err
@@ -128,9 +129,9 @@ func (f *feeder) newSampleReader(ctx context.Context, indices []int) *sampleRead
 }
 
 // frames returns the distinct frames of the models.
-func (p *feeder) frames() []dataset.Frame {
+func (f *feeder) frames() []dataset.Frame {
 	var frames []dataset.Frame
-	for _, m := range p.Models {
+	for _, m := range f.Models {
 		if frame := m.Net.Frame(); !slices.Contains(frames, frame) {
 			frames = append(frames, frame)
 		}
@@ -185,7 +186,10 @@ func (w *sampleReader) sample() ([]dataset.Sample, error) {
 	for _, next := range w.next {
 		s, err, ok := next()
 		if !ok {
-			return nil, context.Canceled
+			if err := context.Cause(w.ctx); err != nil {
+				return nil, err
+			}
+			return nil, fmt.Errorf("data %s: fewer samples than expected: %w", w.Data().Entry.Name, io.ErrUnexpectedEOF)
 		}
 		var one *dataset.BadSample
 		if err != nil && !errors.As(err, &one) {
@@ -201,12 +205,12 @@ func (w *sampleReader) sample() ([]dataset.Sample, error) {
 
 // inputs returns the images for each model that runs on a view. Models with equal frames share
 // them.
-func (p *feeder) inputs(view int, images func(frame int) []tensor.Tensor) [][]tensor.Tensor {
-	frames := p.frames()
+func (f *feeder) inputs(view int, images func(frame int) []tensor.Tensor) [][]tensor.Tensor {
+	frames := f.frames()
 	made := make([][]tensor.Tensor, len(frames))
-	out := make([][]tensor.Tensor, len(p.Models))
-	for i, m := range p.Models {
-		if !p.Runs(m, view) {
+	out := make([][]tensor.Tensor, len(f.Models))
+	for i, m := range f.Models {
+		if !f.Runs(m, view) {
 			continue
 		}
 		frame := slices.Index(frames, m.Net.Frame())
@@ -218,8 +222,9 @@ func (p *feeder) inputs(view int, images func(frame int) []tensor.Tensor) [][]te
 	return out
 }
 
-// move prepares a batch under a view. The argument samples holds the clean samples in every frame.
-func (f *feeder) move(samples [][]dataset.Sample, clean *batch, view int) (*batch, error) {
+// transformBatch prepares a batch under a view. The argument samples holds the clean samples in every
+// frame.
+func (f *feeder) transformBatch(samples [][]dataset.Sample, clean *batch, view int) (*batch, error) {
 	it := &batch{view: view, place: clean.place, index: clean.index, label: clean.label, names: clean.names, end: clean.end}
 	v := f.Views[view]
 	switch {
@@ -253,7 +258,7 @@ func (f *feeder) transformSamples(samples []dataset.Sample, ops []transform.Op, 
 	for i, s := range samples {
 		if v.Transform == nil {
 			if s.Moved == nil {
-				return nil, fmt.Errorf("data %s: sample %s has no partner", f.Data().Entry.Name, s.Name)
+				return nil, fmt.Errorf("data %s: sample %s has no transformed partner: remove it from the data, or add its pair", f.Data().Entry.Name, s.Name)
 			}
 			out[i] = *s.Moved
 			continue

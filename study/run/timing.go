@@ -89,7 +89,7 @@ func (f *feeder) timeBatches(ctx context.Context, trials []*trial, out *passTime
 		for _, view := range views {
 			it := b.clean
 			if view != plan.CleanView {
-				if it, err = f.move(b.samples, b.clean, view); err != nil {
+				if it, err = f.transformBatch(b.samples, b.clean, view); err != nil {
 					return err
 				}
 			}
@@ -134,7 +134,7 @@ func (f *feeder) readBatches(ctx context.Context, out *passTime) (batches []time
 	first := batches[0]
 	moved := 0
 	for ; moved < len(f.Views) && clock.wall() < timedEngine; moved++ {
-		if _, err := f.move(first.samples, first.clean, moved); err != nil {
+		if _, err := f.transformBatch(first.samples, first.clean, moved); err != nil {
 			return nil, err
 		}
 	}
@@ -166,7 +166,7 @@ func (f *feeder) runTimed(ctx context.Context, it *batch, tally *engineTally) er
 		}
 	}
 	if it.view != plan.CleanView && f.Views[it.view].On == "activations" {
-		f.moveActivations(it)
+		f.transformActivations(it)
 	}
 	return nil
 }
