@@ -20,13 +20,13 @@ import (
 func diffCommand(engine *engineFlags) *cobra.Command {
 	var failIf, models []string
 	var all, flips, asJSON bool
-	var sharing stirFlags
+	var stirOptions stirFlags
 	c := &cobra.Command{
 		Use:   "diff RUN_A RUN_B",
 		Short: "List the scores of two runs that differ by more than chance",
 		Long: `Compares every score that both runs have. Where both were measured on the same samples in the same order
-(the same data and seed) the interval is that of the paired difference. With --fail-if it is a gate: exit 1 if some
-difference B - A beyond chance meets the condition; an exclamation mark after it takes chance differences too.
+(the same data and seed) the interval is that of the paired difference. With --fail-if it exits with 1 if a difference B - A
+beyond chance meets the condition. A condition that ends in ! also counts differences within chance: 'accuracy.moved < -0.01!'.
 
 Where both runs have per-sample predictions (samples: true, with accuracy or effective-invariance) it also compares the
 predictions of each sample: negative flips are samples that A has right and B wrong. Conditions on prediction-agreement are then
@@ -49,18 +49,18 @@ on stir are then on the scores, not on differences.`,
 			if err != nil {
 				return usagef(c, "--models: %v", err)
 			}
-			if err := sharing.check(c); err != nil {
+			if err := stirOptions.check(c); err != nil {
 				return err
 			}
 			d, err := diffRuns(dirs[0], dirs[1], renamed)
 			if err == nil {
-				d.flips, err = study.CompareRuns([2]string(dirs), d.models)
+				d.agreement, err = study.CompareRuns([2]string(dirs), d.models)
 			}
-			if err == nil && flips && len(d.flips) == 0 {
+			if err == nil && flips && len(d.agreement) == 0 {
 				err = errors.New("--flips: " + noFlips)
 			}
-			if err == nil && sharing.on {
-				d.shared, err = sharing.run(c.Context(), engine, dirs, d.models)
+			if err == nil && stirOptions.on {
+				d.stir, err = stirOptions.run(c.Context(), engine, dirs, d.models)
 			}
 			if err == nil {
 				err = d.print(all, flips, asJSON)
@@ -72,12 +72,12 @@ on stir are then on the scores, not on differences.`,
 		},
 	}
 	f := c.Flags()
-	f.StringArrayVar(&failIf, "fail-if", nil, "fail where a difference B - A meets this: SCORE < NUMBER or SCORE > NUMBER; may be given several times")
+	f.StringArrayVar(&failIf, "fail-if", nil, "fail if a difference B - A beyond chance meets SCORE < NUMBER or SCORE > NUMBER, with ! at the end also one within chance; of stir and prediction-agreement the scores themselves are compared; may be given several times")
 	f.StringSliceVar(&models, "models", nil, "A=B: which model of the second run a model of the first is compared with, where their names differ")
 	f.BoolVar(&all, "all", false, "list every score, not just those that differ beyond chance")
 	f.BoolVar(&flips, "flips", false, "fail unless predictions can be compared sample by sample, and add these scores to --json")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
-	sharing.add(f)
+	stirOptions.add(f)
 	return c
 }
 
@@ -96,9 +96,11 @@ func parseGates(c *cobra.Command, texts []string) ([]scores.Condition, error) {
 // A runsDifference holds the differences between two runs.
 type runsDifference struct {
 	scores []scores.Difference
-	models [][2]string   // of the first run and of the second, as they are compared
-	flips  []scores.Row  // prediction-agreement of both runs; nil without predictions of the same samples
-	shared *study.Result // STIR between them, where it was asked for
+	models [][2]string // of the first run and of the second, as they are compared
+	// agreement holds the scores of prediction-agreement between both runs. It is nil if they have no
+	// predictions of the same samples.
+	agreement []scores.Row
+	stir      *study.Result // STIR between the models; nil without --stir
 }
 
 func parsePairs(texts []string) (map[string]string, error) {
@@ -128,8 +130,11 @@ func diffRuns(dirA, dirB string, models map[string]string) (runsDifference, erro
 		models = map[string]string{recordA.Models[0].Name: recordB.Models[0].Name}
 	}
 	for from, to := range models {
-		if !hasModel(recordA, from) || !hasModel(recordB, to) {
-			return none, fmt.Errorf("--models %s=%s: %s has %s, %s has %s", from, to, dirA, modelNames(recordA), dirB, modelNames(recordB))
+		if !hasModel(recordA, from) {
+			return none, fmt.Errorf("--models %s=%s: %s has no model %q; it has %s", from, to, dirA, from, modelNames(recordA))
+		}
+		if !hasModel(recordB, to) {
+			return none, fmt.Errorf("--models %s=%s: %s has no model %q; it has %s", from, to, dirB, to, modelNames(recordB))
 		}
 	}
 	differences := scores.Comparison{Models: models, SameSamples: scores.SameSamples(recordA, recordB)}.Diff(a, b)
@@ -150,7 +155,8 @@ func untransformed(measure, statistic string) bool {
 	return false
 }
 
-// comparedModels maps the models of one run to those of the other that they are compared with.
+// comparedModels returns the pairs of a model of run a and the model of run b that it is compared
+// with: the one of the same name, or the one that renamed has for it. Models without one are left out.
 func comparedModels(a, b scores.Record, renamed map[string]string) [][2]string {
 	var pairs [][2]string
 	for _, m := range a.Models {
@@ -198,10 +204,10 @@ func checkGates(gates []scores.Condition, d runsDifference) error {
 func checkGate(gate scores.Condition, d runsDifference) (string, error) {
 	var rows []scores.Row // whose values, instead of differences, the condition is on
 	switch measure := gate.Selector.Measure; {
-	case d.shared != nil && measure == stirMeasure:
-		rows = d.shared.Rows
-	case measure == agreementMeasure && len(d.flips) > 0:
-		rows = d.flips
+	case d.stir != nil && measure == stirMeasure:
+		rows = d.stir.Rows
+	case measure == agreementMeasure && len(d.agreement) > 0:
+		rows = d.agreement
 	case measure == agreementMeasure && !slices.ContainsFunc(d.scores, func(s scores.Difference) bool { return s.A.Measure == measure }):
 		return "", errors.New(gate.String() + ": " + noFlips)
 	}
@@ -213,10 +219,11 @@ func checkGate(gate scores.Condition, d runsDifference) (string, error) {
 		return fmt.Sprintf("%s, the worst %.4g (%s)", plural.Of(len(found), "score"), found[0].Value, found[0].Describe()), nil
 	}
 	found, err := gate.Failing(d.scores)
+	found = scores.Distinct(found, untransformed)
 	if err != nil || len(found) == 0 {
 		return "", err
 	}
-	return fmt.Sprintf("%d differences, the largest %+.4g (%s)", len(found), found[0].Value, found[0].A.Describe()), nil
+	return fmt.Sprintf("%s, the largest %+.4g (%s)", plural.Of(len(found), "difference"), found[0].Value, found[0].A.Describe()), nil
 }
 
 func (d runsDifference) print(all, flips, asJSON bool) error {
@@ -227,17 +234,17 @@ func (d runsDifference) print(all, flips, asJSON bool) error {
 	if err := printDifferences(d.scores, all); err != nil {
 		return err
 	}
-	if len(d.flips) > 0 {
+	if len(d.agreement) > 0 {
 		fmt.Println()
-		if err := printFlips(d.flips); err != nil {
+		if err := printFlips(d.agreement); err != nil {
 			return err
 		}
 	}
-	if d.shared == nil {
+	if d.stir == nil {
 		return nil
 	}
 	fmt.Println()
-	return printShared(d.shared)
+	return printShared(d.stir)
 }
 
 func printDifferences(differences []scores.Difference, all bool) error {
@@ -257,7 +264,7 @@ func printDifferences(differences []scores.Difference, all bool) error {
 			return err
 		}
 	}
-	fmt.Printf("%d of %d scores differ beyond chance (95 %% intervals, not corrected for their number: about %.0f would by luck)\n",
+	fmt.Printf("%d of %d scores differ beyond chance (95 %% intervals, not corrected for their number: about %.0f would differ by chance alone)\n",
 		beyond, len(differences), scores.ExpectedByChance(differences))
 	return nil
 }
@@ -273,7 +280,8 @@ func bounds(d scores.Difference) string {
 	return fmt.Sprintf("[%+.4g, %+.4g]%s", d.Low, d.High, paired)
 }
 
-// printJSON prints a list of differences; with STIR or flips, an object with each.
+// printJSON prints the differences as a list. With --stir or --flips it prints an object that holds
+// the list and the rows of STIR and of prediction-agreement.
 func (d runsDifference) printJSON(all, flips bool) error {
 	type line struct {
 		A          scores.Row `json:"a"`
@@ -288,7 +296,7 @@ func (d runsDifference) printJSON(all, flips bool) error {
 			lines = append(lines, line{s.A, s.B, interval{number(s.Value), number(s.Low), number(s.High)}, s.Paired, s.Significant()})
 		}
 	}
-	if d.shared == nil && !flips {
+	if d.stir == nil && !flips {
 		return printJSON(lines)
 	}
 	out := struct {
@@ -296,11 +304,11 @@ func (d runsDifference) printJSON(all, flips bool) error {
 		STIR        []scores.Row `json:"stir,omitempty"`
 		Flips       []scores.Row `json:"flips,omitempty"`
 	}{Differences: lines}
-	if d.shared != nil {
-		out.STIR = d.shared.Rows
+	if d.stir != nil {
+		out.STIR = d.stir.Rows
 	}
 	if flips {
-		out.Flips = d.flips
+		out.Flips = d.agreement
 	}
 	return printJSON(out)
 }

@@ -10,7 +10,7 @@ import (
 
 func TestDiff(t *testing.T) {
 	dir := brokenFolder(t)
-	study := write(t, dir, "study.yaml", []byte(broken{measures: "accuracy, distance"}.study()))
+	study := write(t, dir, "study.yaml", []byte(broken{measures: "accuracy, distance", transform: "{name: quarter, rotate: 90}, {name: half, rotate: 180}"}.study()))
 	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	for _, run := range []string{a, b} {
 		if code, message := call(t, "run", study, "-o", run); code != 0 {
@@ -39,11 +39,13 @@ func TestDiff(t *testing.T) {
 		want string
 	}{
 		{[]string{a, b, "--fail-if", "accuracy.clean < -0.02"}, 0, ""},
-		{[]string{a, b, "--fail-if", "accuracy.clean > -1!"}, 1, "accuracy.clean > -1!"},
+		{[]string{a, b, "--fail-if", "accuracy.clean > -1!"}, 1, "accuracy.clean > -1!: 1 difference, the largest +0 ("},
+		{[]string{a, b, "--fail-if", "accuracy.clean@half > -1!"}, 1, ": 1 difference, the largest +0 ("},
 		{[]string{a, b, "--fail-if", "seis.equivariance < 0"}, 1, "available:"},
 		{[]string{a, b, "--fail-if", "seis < 0"}, 2, "MEASURE.STATISTIC"},
 		{[]string{a, b, "--models", "x"}, 2, "A=B"},
-		{[]string{a, b, "--models", "x=y"}, 1, "has"},
+		{[]string{a, b, "--models", "x=y"}, 1, "a has no model \"x\"; it has m"},
+		{[]string{a, b, "--models", "m=y"}, 1, "b has no model \"y\"; it has m"},
 		{[]string{a, dir}, 1, "no run folder"},
 		{[]string{a}, 2, "takes RUN_A RUN_B"},
 	} {

@@ -17,8 +17,8 @@ type scratch struct {
 	rows     []float32 // observations that are made from those of a block
 }
 
-// scratchSize returns the bytes of a scratch for blocks of n observations of d positions in both
-// views.
+// scratchSize returns the bytes of a scratch for blocks of n observations of (x, y), d variables
+// each.
 func scratchSize(n, d int) int64 {
 	side := int64(min(d, tile))
 	return linalg.ScratchSize(d) + single*(side*side+int64(n)*int64(d))
@@ -30,7 +30,7 @@ type block struct {
 	linalg.Block
 	rows  []float32  // the observations; adding shuffled pairs overwrites them
 	d     int        // variables of x and of y
-	clean *cleanView // what has the products of x with x; nil where there is more than one tile of them
+	clean *cleanView // cache of the products of x with x; nil if they take more than one tile
 	hash  uint64     // of the rows of x before they were centred
 }
 
@@ -65,8 +65,10 @@ func (b block) addPairs(all linalg.Update[float64], part linalg.Update[float32],
 	if pairs != nil {
 		// Since the pairs are a permutation, the block's mean is theirs too.
 		shuffled = null.Begin(b.N(), b.Mean()[:b.d], b.Mean()[b.d:])
-		if products = b.permutedProducts(pairs.order, memory); pairs.match != nil {
+		if pairs.match != nil {
 			products = b.cycleProducts(pairs.match, memory)
+		} else {
+			products = b.permutedProducts(pairs.order, memory)
 		}
 	}
 	for top := 0; top < b.d; top += tile {
@@ -105,8 +107,8 @@ func (b block) permutedProducts(order []int, memory *scratch) pairProducts {
 }
 
 // cycleProducts pairs the observations of cycles of four. For their Fourier transform (see
-// transformCycles) the step to the next observation is a product, so that for the x and the y of a,
-// b, c and e
+// transformCycles) the step to the next observation is a product. Let a, b, c and e be the transformed
+// observations, and u wᵀ the product of the x of u with the y of w. Then
 //
 //	x with y            = a aᵀ + b bᵀ + c cᵀ + e eᵀ
 //	x with the next's y = a aᵀ - b bᵀ + c eᵀ - e cᵀ.
