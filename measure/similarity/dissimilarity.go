@@ -264,15 +264,20 @@ func uniformityDifference(v *sides) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return math.Abs(x.uniformity() - y.uniformity()), nil
+	a, b := x.kernelSum(), y.kernelSum()
+	if n := float64(v.n()); min(a, b) < 1.01*n { // the sum over each sample with itself is n
+		v.warn("distances are large against 1, so that hardly more than the pairs of a sample with itself count: divide the activations by a constant")
+	}
+	return math.Abs(math.Log(a) - math.Log(b)), nil
 }
 
-func (s pairMatrix) uniformity() float64 {
+// kernelSum returns the sum of exp(-2 d^2) over all pairs, for distances d.
+func (s pairMatrix) kernelSum() float64 {
 	var sum float64
 	for _, d := range s.data {
 		sum += math.Exp(-2 * d * d)
 	}
-	return math.Log(sum / float64(len(s.data)))
+	return sum
 }
 
 // intrinsicDimensionDifference returns the absolute difference of the intrinsic dimensions (TwoNN,

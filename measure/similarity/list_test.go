@@ -224,3 +224,17 @@ func TestConstantRepresentationsOfTheList(t *testing.T) {
 		}
 	}
 }
+
+func TestUniformityOfLargeDistances(t *testing.T) {
+	t.Parallel()
+	g := rand.New(rand.NewPCG(9, 9))
+	x, y := normal(g, 60, 2), normal(g, 60, 2)
+	s := Defaults()
+	s.Statistics = []string{UniformityDifference}
+	for _, unit := range []float64{1, 1000} {
+		x.Scale(unit, x)
+		if w := compared(t, x, y, s)[UniformityDifference].Warnings; (len(w) > 0) != (unit > 1) {
+			t.Errorf("in units of %v: warnings %q", 1/unit, w)
+		}
+	}
+}

@@ -26,6 +26,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/noether-ml/noether/measure/similarity"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -115,9 +116,17 @@ measures:
   - prediction-divergence
   - distance
   - seis
-  - similarity: {statistics: [linear-cka, debiased-cka, svcca, pwcca, procrustes, rsa, mutual-knn], pool: mean}
-`, model, strings.ReplaceAll(d.layers, ",", `", "`))
+  - similarity: {statistics: [%s], pool: mean}
+`, model, strings.ReplaceAll(d.layers, ",", `", "`), strings.Join(statistics(), ", "))
 	return os.WriteFile(filepath.Join(d.out, "study.yaml"), study.Bytes(), 0o666)
+}
+
+// statistics returns the statistics of similarity that are measured: all but four, of which others are
+// variants.
+func statistics() []string {
+	return slices.DeleteFunc(similarity.Names(), func(name string) bool {
+		return slices.Contains([]string{similarity.MinibatchCKA, similarity.RBFCKA, similarity.CCA, similarity.LinearRegression}, name)
+	})
 }
 
 func readAll(files []string) (rows []scores.Row, err error) {
