@@ -184,6 +184,9 @@ func readSamples(root *os.Root) ([]Distribution, []Omission, error) {
 	return distributeFile(root, "samples.parquet", func(f io.ReaderAt, size int64) Values {
 		return func(each func(Subject, float64)) error {
 			return scores.ReadSamples(f, size, func(r scores.SampleRow) {
+				if strings.HasPrefix(r.Statistic, "predicted-") { // classes, which are no quantities
+					return
+				}
 				if r.OtherModel != "" {
 					r.Model += " → " + r.OtherModel
 				}

@@ -153,6 +153,15 @@ func (s *SampleSheet) check() error {
 			counts(v.ByClass, v.Confusion)
 		}
 	}
+	for _, one := range s.Projected {
+		class([]int{one.Label})
+	}
+	for _, p := range s.Projections {
+		ok = ok && len(p.Views) == len(s.Parameters)
+		for _, v := range p.Views {
+			ok = ok && len(v.Clean) == len(s.Projected) && len(v.Moved) == len(s.Projected)
+		}
+	}
 	for _, p := range s.Partings {
 		ok = ok && p.A >= 0 && p.A < len(s.Models) && p.B >= 0 && p.B < len(s.Models) && len(p.Counts) == len(s.Parameters)
 		lines(p.Samples)

@@ -19,7 +19,25 @@ type SampleSheet struct {
 	Samples   []SheetSample `json:"samples"` // the lines
 	Models    []SheetModel  `json:"models"`
 	Partings  []Parting     `json:"partings,omitempty"`
-	Tile      *SheetTile    `json:"tile,omitempty"` // nil if there is no image
+	// Projections are those of the vectors of some layers, for the samples in Projected.
+	Projected   []SheetSample `json:"projected,omitempty"`
+	Projections []Projection  `json:"projections,omitempty"`
+	Tile        *SheetTile    `json:"tile,omitempty"` // nil if there is no image
+}
+
+// A Projection has the positions of samples in the plane of the first two principal components of a
+// layer's activations on x and T(x) together, pooled over positions.
+type Projection struct {
+	Model string           `json:"model"`
+	Layer string           `json:"layer"`
+	Depth int              `json:"depth"`
+	Views []ProjectionView `json:"views"` // under each value of the parameter
+}
+
+// A ProjectionView has the positions of each sample under a value of the parameter.
+type ProjectionView struct {
+	Clean [][2]float32 `json:"clean"`
+	Moved [][2]float32 `json:"moved"`
 }
 
 // A SheetTile is the size of an image on the sheet and the distance between two images, in pixels.

@@ -110,7 +110,7 @@ func TestNoDamageMakesARunFailForEver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unequal := strings.Replace(string(raw), `"Index": [`, `"Index": [0,`, 1)
+	unequal := strings.Replace(string(raw), `"Index":[`, `"Index":[0,`, 1)
 	if unequal == string(raw) {
 		t.Fatalf("%.200s", raw)
 	}

@@ -195,6 +195,14 @@ func printableSheets(sheets []report.SampleSheet) []report.SampleSheet {
 		for k := range s.Samples {
 			s.Samples[k].Name = report.Printable(s.Samples[k].Name)
 		}
+		s.Projected, s.Projections = slices.Clone(s.Projected), slices.Clone(s.Projections)
+		for k := range s.Projected {
+			s.Projected[k].Name = report.Printable(s.Projected[k].Name)
+		}
+		for k := range s.Projections {
+			p := &s.Projections[k]
+			p.Model, p.Layer = report.Printable(p.Model), report.Printable(p.Layer)
+		}
 		for k := range s.Models {
 			s.Models[k].Model = report.Printable(s.Models[k].Model)
 		}

@@ -83,8 +83,8 @@ type page struct {
 	Warnings  []report.Note
 	Empty     bool
 
-	Relations, Images, Summary, Samples, Classes bool // whether there are any
-	Folded                                       bool // all images are contact sheets, which the first screen shows
+	Relations, Images, Summary, Samples, Classes, Space bool // whether there are any
+	Folded                                              bool // all images are contact sheets, which the first screen shows
 }
 
 // A section is the text of one measure.
@@ -105,6 +105,7 @@ func (r Run) page(source string) (*page, error) {
 	p.Relations, p.Images, p.Summary = len(data.Relations) > 0, len(data.Images) > 0, len(data.Matrices) > 0
 	p.Samples = len(data.Sheets) > 0
 	p.Classes = slices.ContainsFunc(data.Sheets, report.SampleSheet.HasClasses)
+	p.Space = slices.ContainsFunc(data.Sheets, func(s report.SampleSheet) bool { return len(s.Projections) > 0 })
 	p.Folded = !slices.ContainsFunc(data.Images, func(i report.Image) bool { return i.Sheet == nil })
 	for i, s := range report.Sections(r.Rows, rec.Measures) {
 		p.Measures = append(p.Measures, section{Descriptor: s.Descriptor, ID: fmt.Sprintf("measure-%d", i), Note: report.SectionNote(s, r.Rows)})

@@ -142,6 +142,31 @@ func TestClasses(t *testing.T) {
 	v.quiet(t)
 }
 
+// TestSpace unfolds the projections of a layer, and chooses another layer and another value.
+func TestSpace(t *testing.T) {
+	t.Parallel()
+	v := openAt(t, withSamples(studyOfThree(), threeModels, false), 1440, 900, "")
+	const space = `document.getElementById("space")`
+	if n := evaluate[int](t, v, space+`.querySelectorAll("svg.marks").length`); n != 0 {
+		t.Errorf("%d charts before the section is unfolded", n)
+	}
+	points := space + `.querySelectorAll(".mark-symbol.role-mark path").length`
+	v.do(t, script(space+`.querySelector("summary").click()`), until(points+" === 24 && "+complete))
+	title := func() string { return v.texts(t, "#space figcaption span:first-child")[0] }
+	if got := title(); got != "resnet20, /layer1/layer1.0/relu2/Relu: clean and under quarter 270" {
+		t.Errorf("the title is %q", got)
+	}
+	v.do(t, press("space-layer", "/layer1/layer1.0/relu1/Relu_output_0"), until(complete), chromedp.SendKeys(chromedp.CSS("#space input[type=range]"), kb.ArrowLeft), until(complete))
+	if got := title(); got != "resnet20, /layer1/layer1.0/relu1/Relu: clean and under quarter 180" {
+		t.Errorf("the title is %q", got)
+	}
+	v.do(t, script(space+`.querySelector("button[aria-expanded]").click()`))
+	if rows := v.texts(t, "#space tbody tr"); len(rows) == 0 || !strings.HasSuffix(rows[1], "airplaneunder quarter 1800.0002.000") {
+		t.Errorf("the data are %q", rows)
+	}
+	v.quiet(t)
+}
+
 // TestSamplesAreSaved saves the cards as SVG and as PNG, with their images.
 func TestSamplesAreSaved(t *testing.T) {
 	t.Parallel()

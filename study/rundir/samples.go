@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
@@ -53,6 +54,9 @@ func (r *Writer) readSamples(ctx context.Context, c *plan.Cell) ([]scores.Sample
 	var out []scores.SampleRow
 	for _, t := range c.Tasks {
 		for _, v := range byLayer[t.Name()] {
+			if strings.HasPrefix(v.Statistic, projected) {
+				continue // for the report alone
+			}
 			known := names[v.Index]
 			out = append(out, scores.SampleRow{Study: r.Plan.Study.Name, Model: c.Model.Entry.Name, OtherModel: c.Identity().OtherModel, Layer: t.Name(), Data: c.Data.Entry.Name,
 				Transform: c.View.Name, Parameter: c.Parameter(), Trial: c.View.Trial, Measure: c.Method.Name(),

@@ -82,6 +82,9 @@ func (r *Writer) writeSampleSheet(ctx context.Context, name string, cells []*pla
 		return nil, err
 	}
 	sheet := s.sheet()
+	if err := r.addProjections(s, sheet, cells); err != nil {
+		return nil, err
+	}
 	if err := filesys.MkdirAll(r.Folder.Path(sampleFolder), 0o755); err != nil {
 		return nil, err
 	}

@@ -53,6 +53,19 @@ func (f FakeRun) SampleSheet(transform int, values ...string) scores.SampleSheet
 		}
 		s.Models = append(s.Models, model)
 	}
+	for l := range 2 {
+		p := scores.Projection{Model: f.Name("model", 0), Layer: f.Name("layer", l), Depth: 3 + 5*l}
+		for k := range values {
+			var v scores.ProjectionView
+			for i := range samples {
+				v.Clean = append(v.Clean, [2]float32{float32(i), float32(l)})
+				v.Moved = append(v.Moved, [2]float32{float32(i), float32(l + k + 1)})
+			}
+			p.Views = append(p.Views, v)
+		}
+		s.Projections = append(s.Projections, p)
+	}
+	s.Projected = s.Samples
 	counts := make([]int, len(values))
 	counts[len(values)-1] = 37
 	if f.Models > 1 {

@@ -48,6 +48,13 @@ export interface SampleSheet {
   samples: { index: number; name: string; label: number }[];
   models: SheetModel[];
   partings?: { a: number; b: number; counts: number[]; samples: number[] }[];
+  projected?: { index: number; name: string; label: number }[];
+  projections?: {
+    model: string;
+    layer: string;
+    depth: number;
+    views: { clean: [number, number][]; moved: [number, number][] }[];
+  }[];
   tile?: { width: number; height: number; right: number; down: number };
   type: string;
   image?: string; // base64

@@ -12,6 +12,7 @@ import { Relations } from './relations';
 import { Samples } from './samples';
 import { Section } from './section';
 import { load } from './source';
+import { Space } from './space';
 import { State } from './state';
 
 function build(scores: Scores): void {
@@ -42,6 +43,8 @@ function build(scores: Scores): void {
     classes = document.getElementById('classes');
   if (samples) parts.push(new Samples(samples, scores, state, filter));
   if (classes) parts.push(new Classes(classes, scores, state, filter));
+  const space = document.getElementById('space');
+  if (space) parts.push(new Space(space, scores, state, filter));
   const relations = document.getElementById('relations'),
     pictures = document.getElementById('pictures');
   if (relations) parts.push(new Relations(relations, scores, state, filter, update));
