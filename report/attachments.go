@@ -15,7 +15,8 @@ type Attachments struct {
 	Notes         []string    // what is left out and why; shown among the warnings of the page
 }
 
-// ReadAttachments reads the attachments of a run folder. A file that cannot be read results in a
+// ReadAttachments reads the attachments of a run folder, but for Replicates, which come from its cells
+// (see NewReplicates). A file that cannot be read results in a
 // note instead of an error, so that a damaged image does not prevent the report.
 func ReadAttachments(dir string) Attachments {
 	root, err := os.OpenRoot(dir)
@@ -26,7 +27,7 @@ func ReadAttachments(dir string) Attachments {
 	return AttachmentsIn(root)
 }
 
-// AttachmentsIn reads the attachments of an open run folder. Symbolic links that lead out of the
+// AttachmentsIn reads the attachments of an open run folder, but for Replicates. Symbolic links that lead out of the
 // folder are not followed.
 func AttachmentsIn(root *os.Root) Attachments {
 	var a Attachments
@@ -36,11 +37,11 @@ func AttachmentsIn(root *os.Root) Attachments {
 			a.Notes = append(a.Notes, err.Error())
 		}
 	}
-	samples, omitted, err := readSamples(root)
+	samples, sampleOmissions, err := readSamples(root)
 	note(nil, err)
-	units, more, err := readUnits(root)
+	units, unitOmissions, err := readUnits(root)
 	note(nil, err)
-	a.Distributions, a.Omitted = append(samples, units...), append(omitted, more...)
+	a.Distributions, a.Omitted = append(samples, units...), append(sampleOmissions, unitOmissions...)
 	var notes []string
 	a.Curves, notes, err = readCurves(root)
 	note(notes, err)

@@ -37,7 +37,7 @@ var fields = map[Field]struct {
 	"depth":     {FieldLabel{"depth of the layer", ""}, func(r *scores.Row) string { return fmt.Sprint(r.Depth) }},
 	"statistic": {FieldLabel{"statistic", ""}, func(r *scores.Row) string { return r.Measure + "." + r.Statistic }},
 	"pair":      {FieldLabel{"factor under transformation", ""}, func(r *scores.Row) string { return strings.Join(nonEmpty(r.Factor, r.Transform), " under ") }},
-	"part":      {FieldLabel{"part of the range", ""}, byParameter}, // where Parts has replaced it
+	"part":      {FieldLabel{"part of the range", ""}, byParameter}, // Parameter has been replaced by its part; see Parts
 }
 
 func byParameter(r *scores.Row) string { return r.Parameter }
@@ -64,9 +64,8 @@ func FieldNames() []string {
 // Title returns the title of the field, such as "transformation".
 func (f Field) Title() string { return fields[f].Title }
 
-// Of returns the value of the field of a row. The transformation includes the value of its
-// parameter; the field "name" is the transformation alone. The measures determine how two compared
-// models are named.
+// Of returns the value of a field in a row. That of "transform" includes the value of the parameter,
+// that of "name" does not. The argument measures says how two compared models are labelled.
 func (f Field) Of(measures Measures, r *scores.Row) string {
 	if f == "model" {
 		return measures.ModelLabel(r)
@@ -96,9 +95,10 @@ func (f Field) varies(measures Measures, rows []scores.Row) bool {
 // Plachouras et al. 2025.
 var quarterNames = []string{"– –", "–", "+", "+ +"}
 
-// Parts returns for each row the name of its part of the range of its transformation, such as "1",
-// "2" and "3", or "" for a row without a parameter, and all names in order. Transformations with
-// different ranges share names.
+// Parts returns for each row the name of its part of the range of its transformation, or "" for a
+// row without a parameter. The parts of four values are named by quarterNames, those of other numbers
+// "1", "2" and so on. Transformations with different ranges share names. order holds all names that
+// can occur.
 func Parts(rows []scores.Row) (parts, order []string) {
 	type scale struct{ measure, transform string }
 	of := func(r *scores.Row) scale { return scale{r.Measure, r.Transform} }

@@ -73,7 +73,7 @@ func (m *firing) newLayout(j *procedure.Job) layout {
 	l := layout{rank: rankOf(j.Data.Len(), m.settings.Rate), references: m.referencesOf(j), trajectories: m.trajectoriesOf(j), batch: batchFor(j)}
 	counts := make([]int, len(j.A.Layers))
 	for i, layer := range j.A.Layers {
-		counts[i] = newUnits(layer, m.settings, j.Key.Seed).count()
+		counts[i] = newUnitSet(layer, m.settings, j.Key.Seed).count()
 	}
 	most := max(1, int(j.Memory/m.unitBytes(j, l)))
 	if j.Memory == 0 {

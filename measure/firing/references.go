@@ -5,27 +5,28 @@ import "slices"
 // A placeIndex finds the place of a sample, its position in the order of the run (measure.Layout), by
 // its index in the data set.
 type placeIndex struct {
-	index []int32 // sample index of each place; unread if the sample cannot be read
-	order []int32 // places, sorted by sample index
+	sampleOf []int32 // sample index of each place, or the constant unread
+	byIndex  []int32 // places, sorted by sample index
 }
 
 func newPlaceIndex(index []int32) placeIndex {
-	p := placeIndex{index: index, order: make([]int32, len(index))}
-	for place := range p.order {
-		p.order[place] = int32(place)
+	p := placeIndex{sampleOf: index, byIndex: make([]int32, len(index))}
+	for place := range p.byIndex {
+		p.byIndex[place] = int32(place)
 	}
-	slices.SortFunc(p.order, func(a, b int32) int { return int(index[a]) - int(index[b]) })
+	slices.SortFunc(p.byIndex, func(a, b int32) int { return int(index[a]) - int(index[b]) })
 	return p
 }
 
 // place returns the place of the sample with the given index, which must exist.
 func (p placeIndex) place(index int32) int {
-	at, _ := slices.BinarySearchFunc(p.order, index, func(place, index int32) int { return int(p.index[place]) - int(index) })
-	return int(p.order[at])
+	at, _ := slices.BinarySearchFunc(p.byIndex, index, func(place, index int32) int { return int(p.sampleOf[place]) - int(index) })
+	return int(p.byIndex[at])
 }
 
-// referenceUnits maps reference stimuli to units. For each chunk of a group and each reference it
-// lists the units that it activates most, and the units for which it is a random input of the null.
+// referenceUnits maps reference stimuli to units. The null takes, for each unit, random inputs in
+// the place of its references. For each chunk of a group and each reference, referenceUnits lists the
+// units that it activates most, and the units for which it is a random input of the null.
 type referenceUnits struct {
 	places []int // places of the references, ascending
 	chunks []unitsByReference
@@ -38,27 +39,27 @@ type unitsByReference struct {
 	units []assignment
 }
 
-// An assignment encodes a unit of a chunk, counted from the first, with the index of its sign in bit
-// 0. Bit 1 is set if it is for the null.
+// An assignment packs a unit of a chunk, counted from the chunk's first, with its side (an index in
+// signs) in bit 0. Bit 1 is set if the reference is a random input of the null.
 type assignment uint32
 
 func newAssignment(unit, side int, null bool) assignment {
-	f := assignment(unit<<2 | side)
+	a := assignment(unit<<2 | side)
 	if null {
-		f |= 2
+		a |= 2
 	}
-	return f
+	return a
 }
 
-func (f assignment) unit() int  { return int(f >> 2) }
-func (f assignment) side() int  { return int(f & 1) }
-func (f assignment) null() bool { return f&2 != 0 }
+func (a assignment) unit() int  { return int(a >> 2) }
+func (a assignment) side() int  { return int(a & 1) }
+func (a assignment) null() bool { return a&2 != 0 }
 
 // newReferenceUnits assigns the units of a group to references. nulls are the places of the random
 // inputs of the null.
 func newReferenceUnits(g group, globals []*ThresholdEstimator, where placeIndex, nulls []int) *referenceUnits {
 	f := &referenceUnits{}
-	used := make([]bool, len(where.index)) // by place
+	used := make([]bool, len(where.sampleOf)) // by place
 	for _, global := range globals {
 		for _, t := range global.sides {
 			for u := range t.units {
@@ -86,7 +87,8 @@ func newReferenceUnits(g group, globals []*ThresholdEstimator, where placeIndex,
 	return f
 }
 
-// assignUnits sorts the units of a chunk by reference, by counting.
+// assignUnits lists the units of a chunk by reference (a counting sort). of returns the number of the
+// reference with a sample index, and null that of a random input of a unit.
 func assignUnits(references int, c chunk, g *ThresholdEstimator, of func(index int32) int32, null func(unit, slot int) int32) unitsByReference {
 	out := unitsByReference{start: make([]int32, references+1)}
 	visit := func(each func(r int32, w assignment)) {
@@ -122,7 +124,7 @@ type membership struct {
 // trajectoryImages are the images on the trajectories of references, ascending, with the references
 // of each image.
 type trajectoryImages struct {
-	numbers     []int
+	numbers     []int // of the images (see image.number), ascending
 	memberships func(number int) []membership
 }
 
@@ -150,8 +152,9 @@ func newTrajectoryImages(p trajectory, places, nulls []int) trajectoryImages {
 	return t
 }
 
-// exclusiveImages returns the images of trajectories without common images. The references themselves
-// are needed for the null only.
+// exclusiveImages returns the images of trajectories without common images. References themselves are
+// read only if they are random inputs of the null: the threshold stage has counted the firing of
+// units at their own references.
 func exclusiveImages(p trajectory, places, nulls []int) trajectoryImages {
 	isNull := map[int]bool{}
 	for _, place := range nulls {
@@ -175,9 +178,9 @@ func exclusiveImages(p trajectory, places, nulls []int) trajectoryImages {
 
 // countFiring counts the units that fire at an image, among the units of the references to which
 // the image belongs.
-func (f unitsByReference) countFiring(row []float32, visits []membership, c chunk, to *layerResult, path int) {
-	q, t := to.q, &to.trajectories[path]
-	for _, v := range visits {
+func (f unitsByReference) countFiring(row []float32, memberships []membership, c chunk, result *layerResult, kind int) {
+	q, t := result.q, &result.trajectories[kind]
+	for _, v := range memberships {
 		for _, w := range f.units[f.start[v.reference]:f.start[v.reference+1]] {
 			unit, side := w.unit(), w.side()
 			switch {

@@ -47,7 +47,7 @@ func (m *firing) start(j *procedure.Job) (*run, error) {
 		return nil, err
 	}
 	for i, l := range j.A.Layers {
-		r.units[i] = newUnits(l, m.settings, j.Key.Seed)
+		r.units[i] = newUnitSet(l, m.settings, j.Key.Seed)
 		sides := 2
 		if r.sparse[i] {
 			sides = 1

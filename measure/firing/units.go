@@ -11,29 +11,30 @@ import (
 
 // A unitSet describes which values of a layer are its units.
 type unitSet struct {
-	shape     []int // of one sample
-	axes      onnx.Axes
-	channels  int
-	positions int
-	first     bool  // whether channels are the first axis
-	picked    []int // positions that are units; nil: all
-	maxima    bool  // whether a unit is the maximum of a channel
+	shape         []int // of one sample
+	axes          onnx.Axes
+	channels      int
+	positions     int
+	channelsFirst bool  // whether channels are the first axis
+	picked        []int // positions that are units; nil: all
+	maxima        bool  // whether a unit is the maximum of a channel
 }
 
-// newUnits returns the units of a layer. Random positions are the same for all channels.
-func newUnits(l onnx.Layer, s Settings, studySeed uint64) *unitSet {
-	u := &unitSet{shape: l.Shape, channels: tensor.Size(l.Shape), positions: 1, first: true}
+// newUnitSet returns the units of a layer: all its values, those at Settings.Positions random
+// positions, which are the same for all channels, or the maxima of its channels.
+func newUnitSet(l onnx.Layer, s Settings, studySeed uint64) *unitSet {
+	u := &unitSet{shape: l.Shape, channels: tensor.Size(l.Shape), positions: 1, channelsFirst: true}
 	if len(l.Axes) > 0 {
 		u.axes = l.Axes[1:]
 	}
 	last := len(l.Shape) - 1
 	switch at := strings.IndexByte(string(u.axes), 'C'); {
-	// a vector, or not known: every value is a channel
+	// a vector, channels between other axes, or unknown axes: every value is a channel
 	case last < 1 || len(u.axes) != len(l.Shape):
 	case at == 0:
 		u.channels, u.positions = l.Shape[0], tensor.Size(l.Shape[1:])
 	case strings.LastIndexByte(string(u.axes), 'C') == last:
-		u.channels, u.positions, u.first = l.Shape[last], tensor.Size(l.Shape[:last]), false
+		u.channels, u.positions, u.channelsFirst = l.Shape[last], tensor.Size(l.Shape[:last]), false
 	}
 	u.maxima = s.Positions == Channels && u.positions > 1
 	if n, err := s.positions(); err == nil && n > 0 && n < u.positions {
@@ -73,7 +74,7 @@ func (u *unitSet) read(dst []float32, z tensor.Tensor) []float32 {
 }
 
 func (u *unitSet) readMaxima(dst, z []float32) {
-	if u.first {
+	if u.channelsFirst {
 		for c := range dst {
 			dst[c] = slices.Max(z[c*u.positions : (c+1)*u.positions])
 		}
@@ -99,7 +100,7 @@ func (u *unitSet) flat(i int) int {
 		return i
 	}
 	k := len(u.picked)
-	if u.first {
+	if u.channelsFirst {
 		return i/k*u.positions + u.picked[i%k]
 	}
 	return u.picked[i/u.channels]*u.channels + i%u.channels
@@ -113,13 +114,13 @@ func (u *unitSet) place(i int) (channel, row, column int) {
 	}
 	at, row, column := u.flat(i), -1, -1
 	position := 0
-	if u.first {
+	if u.channelsFirst {
 		channel, position = at/u.positions, at%u.positions
 	} else {
 		channel, position = at%u.channels, at/u.channels
 	}
 	for axis := len(u.shape) - 1; axis >= 0 && u.positions > 1; axis-- {
-		if axis == 0 && u.first || axis == len(u.shape)-1 && !u.first {
+		if axis == 0 && u.channelsFirst || axis == len(u.shape)-1 && !u.channelsFirst {
 			continue
 		}
 		size := u.shape[axis]

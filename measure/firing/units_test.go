@@ -38,7 +38,7 @@ func TestUnitPositions(t *testing.T) {
 		for positions, want := range map[string]int{"all": 60, "7": 21, "20": 60, "channels": 3} {
 			s := Defaults()
 			s.Positions = positions
-			u := newUnits(l, s, 1)
+			u := newUnitSet(l, s, 1)
 			values := u.read(nil, z)
 			if u.count() != want || len(values) != want {
 				t.Fatalf("%s, positions %s: %d units and %d values, want %d", axes, positions, u.count(), len(values), want)
@@ -74,7 +74,7 @@ func TestUnitsWithoutSpace(t *testing.T) {
 		{"", []int{4, 5}, 13, 13, -1, -1},
 		{"NCHW", []int{6, 1, 1}, 3, 3, -1, -1},
 	} {
-		u := newUnits(onnx.Layer{Shape: c.shape, Axes: c.axes}, Defaults(), 1)
+		u := newUnitSet(onnx.Layer{Shape: c.shape, Axes: c.axes}, Defaults(), 1)
 		got := [3]int{}
 		got[0], got[1], got[2] = u.place(c.unit)
 		if want := [3]int{c.channel, c.row, c.col}; got != want || u.count() != tensor.Size(c.shape) {
@@ -88,7 +88,7 @@ func TestRandomPositions(t *testing.T) {
 	l := onnx.Layer{Name: "l", Shape: []int{2, 8, 8}, Axes: "NCHW"}
 	s := Defaults()
 	s.Positions = "9"
-	a, b, c := newUnits(l, s, 1), newUnits(l, s, 1), newUnits(l, s, 2)
+	a, b, c := newUnitSet(l, s, 1), newUnitSet(l, s, 1), newUnitSet(l, s, 2)
 	if !slices.Equal(a.picked, b.picked) || slices.Equal(a.picked, c.picked) || !slices.IsSorted(a.picked) {
 		t.Errorf("positions %v, %v and %v", a.picked, b.picked, c.picked)
 	}

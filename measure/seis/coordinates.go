@@ -70,9 +70,9 @@ func (f *bases) shuffled(cross []float64, factor float64) principalSingleMoments
 	}
 	f.work.reset()
 	half, xy := f.halfOf(d, q), f.work.matrix(p, q)
-	blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, between, part(f.v, 0, d, 0, q), 0, half)
-	blas32.Gemm(blas.Trans, blas.NoTrans, 1, part(f.u, 0, d, 0, p), half, 0, xy)
-	return principalSingleMoments{xx: f.x.Values[:p], yy: f.y.Values[:q], xy: xy, overlap: part(f.overlap1, 0, p, 0, q), work: &f.work}
+	blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, between, submatrix(f.v, 0, d, 0, q), 0, half)
+	blas32.Gemm(blas.Trans, blas.NoTrans, 1, submatrix(f.u, 0, d, 0, p), half, 0, xy)
+	return principalSingleMoments{xx: f.x.Values[:p], yy: f.y.Values[:q], xy: xy, overlap: submatrix(f.overlap1, 0, p, 0, q), work: &f.work}
 }
 
 // project returns Uᵀ x.
@@ -91,12 +91,12 @@ func (c coordinates) atRanks(p, q int) principalSingleMoments {
 	for i := range p {
 		narrow(rowOf(xy, i), c.xy.RawRowView(i)[:q])
 	}
-	return principalSingleMoments{xx: c.xx[:p], yy: c.yy[:q], xy: xy, overlap: part(f.overlap1, 0, p, 0, q), work: &f.work}
+	return principalSingleMoments{xx: c.xx[:p], yy: c.yy[:q], xy: xy, overlap: submatrix(f.overlap1, 0, p, 0, q), work: &f.work}
 }
 
 // leadingX and leadingY return the bases without their margins.
-func (f *bases) leadingX() blas32.General { return part(f.u, 0, f.u.Rows, 0, f.x.K) }
-func (f *bases) leadingY() blas32.General { return part(f.v, 0, f.v.Rows, 0, f.y.K) }
+func (f *bases) leadingX() blas32.General { return submatrix(f.u, 0, f.u.Rows, 0, f.x.K) }
+func (f *bases) leadingY() blas32.General { return submatrix(f.v, 0, f.v.Rows, 0, f.y.K) }
 
 // reduceBetween returns Uᵀ S V for the scatter S of x with y.
 func (f *bases) reduceBetween(s *linalg.Scatter[float32]) blas32.General {

@@ -78,7 +78,7 @@ func (a *accumulator) replicates(f *bases) (out []replicate, err error) {
 		return nil, err
 	}
 	for i, move := range moves {
-		m, n := halves.set(i)
+		m, n := halves.take(i)
 		if n == 0 || n == a.total.N {
 			return nil, errSingular
 		}

@@ -38,9 +38,9 @@ func (f *bases) newSubsets(all *linalg.Scatter[float64], sets int) *subsets {
 	return h
 }
 
-// add adds a group of observations to the sets that belongs names. It returns the influence of the
-// group on the fractional ranks of x and of y: what they gain, to first order, where the group is
-// counted twice. The influences of all groups sum to zero.
+// add adds a group of observations to the sets that belongs names. It returns the
+// first-order change of the fractional ranks of x and of y (see resample.Cutoff) if the group counted
+// twice. The influences of all groups sum to zero.
 func (h *subsets) add(part *linalg.Scatter[float32], belongs func(set int) bool) (x, y float64) {
 	f, m := h.bases, float32(part.N)
 	delta := make([]float32, h.all.P)
@@ -73,9 +73,10 @@ func (h *subsets) add(part *linalg.Scatter[float32], belongs func(set int) bool)
 	return f.x.Influence(diagonalOfTriangle(xx, len(dx)), tx), f.y.Influence(diagonalOf(yy), ty)
 }
 
-// set returns the scatters of the coordinates of a set, about its mean, and the number of its
-// observations. The set is empty afterwards. The result is valid until the next call of set or add.
-func (h *subsets) set(i int) (p singleMoments, n int) {
+// take returns the scatters of the coordinates of a set, about its mean, and the number of its
+// observations. It releases the memory of the set: call it once for each set, after the last add. The
+// result is valid until the next call of take.
+func (h *subsets) take(i int) (p singleMoments, n int) {
 	s := h.sums[i]
 	h.sums[i] = coordinateSum{}
 	f := h.bases
@@ -86,7 +87,7 @@ func (h *subsets) set(i int) (p singleMoments, n int) {
 		addOuter(yy, -1/float32(s.n), s.y, s.y)
 		addOuter(s.xy, -1/float32(s.n), s.x, s.y)
 	}
-	return singleMoments{xx: xx, yy: yy, xy: s.xy, overlap: part(f.overlap1, 0, f.x.K, 0, f.y.K), work: &f.work}, s.n
+	return singleMoments{xx: xx, yy: yy, xy: s.xy, overlap: submatrix(f.overlap1, 0, f.x.K, 0, f.y.K), work: &f.work}, s.n
 }
 
 // variancesAbout returns the summed variance of x and of y of a part, about a mean from which its
@@ -138,7 +139,7 @@ func addOuter(s blas32.General, factor float32, a, b []float32) {
 	}
 }
 
-// addTriangle adds the upper triangle of a matrix to one whose rows follow one another.
+// addTriangle adds the upper triangle of m to sum, a packed triangle: row after row.
 func addTriangle(sum []float32, m blas32.General) {
 	for i := range m.Rows {
 		row := rowOf(m, i)[i:]
@@ -147,8 +148,8 @@ func addTriangle(sum []float32, m blas32.General) {
 	}
 }
 
-// squareOf puts a triangle whose rows follow one another into the upper one of m. What is below it
-// is 0.
+// squareOf unpacks a triangle, given row after row, into the upper triangle of m. It sets the values
+// below the diagonal to 0.
 func squareOf(triangle []float32, m blas32.General) blas32.General {
 	for i := range m.Rows {
 		row := rowOf(m, i)
@@ -158,13 +159,13 @@ func squareOf(triangle []float32, m blas32.General) blas32.General {
 	return m
 }
 
-// addAll adds by times src to dst.
-func addAll(dst, src []float32, by float32) {
+// addAll adds factor times src to dst.
+func addAll(dst, src []float32, factor float32) {
 	n := len(dst)
-	blas32.Axpy(by, blas32.Vector{N: n, Inc: 1, Data: src[:n]}, blas32.Vector{N: n, Inc: 1, Data: dst})
+	blas32.Axpy(factor, blas32.Vector{N: n, Inc: 1, Data: src[:n]}, blas32.Vector{N: n, Inc: 1, Data: dst})
 }
 
-// part returns the rows top to bottom and columns left to right of a matrix, sharing its memory.
-func part(m blas32.General, top, bottom, left, right int) blas32.General {
+// submatrix returns the rows top to bottom and columns left to right of a matrix, sharing its memory.
+func submatrix(m blas32.General, top, bottom, left, right int) blas32.General {
 	return blas32.General{Rows: bottom - top, Cols: right - left, Stride: m.Stride, Data: m.Data[top*m.Stride+left:]}
 }

@@ -62,7 +62,7 @@ func TestASetHasTheCorrelationsOfItsObservations(t *testing.T) {
 					chosen = append(chosen, rows[cuts[i]*2*d:cuts[i+1]*2*d]...)
 				}
 			}
-			p, size := h.set(set)
+			p, size := h.take(set)
 			if size != len(chosen)/(2*d) {
 				t.Fatalf("%d observations, want %d", size, len(chosen)/(2*d))
 			}
@@ -226,7 +226,7 @@ func TestASetWithoutVarianceIsAnError(t *testing.T) {
 	h := whole.bases.newSubsets(all, 2)
 	h.add(scatterOf(rows[:10*2*d], 2*d), func(set int) bool { return set == 0 })
 	h.add(scatterOf(rows[10*2*d:], 2*d), func(set int) bool { return set == 1 })
-	p, _ := h.set(1)
+	p, _ := h.take(1)
 	if _, _, err := p.correlations(); err == nil {
 		t.Error("no error where nothing varies")
 	}

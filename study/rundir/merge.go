@@ -43,7 +43,7 @@ func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (*
 		return nil, err
 	}
 	r.readUnreadable()
-	r.dirs = dirs
+	r.mergedDirs = dirs
 	if r.states, err = listStates(dirs); err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (r *Writer) mergeOrFail(ctx context.Context, c *plan.Cell, lack *Incomplete
 // shardErrors returns the errors of the shards in which a cell failed.
 func (r *Writer) shardErrors(c *plan.Cell) []string {
 	var out []string
-	for _, dir := range r.dirs {
+	for _, dir := range r.mergedDirs {
 		for _, f := range (Folder{dir}).partFailures(c.Key) {
 			out = append(out, fmt.Sprintf("shard %s failed: %s", strings.Replace(f.Part, "of", "/", 1), f.Error))
 		}
@@ -174,7 +174,7 @@ func (r *Writer) mergeCell(ctx context.Context, c *plan.Cell) error {
 // copyProcedureCell copies the record of a procedure's cell, and its other files, from the folder
 // of the shard that ran it.
 func (r *Writer) copyProcedureCell(c *plan.Cell) error {
-	for _, dir := range r.dirs {
+	for _, dir := range r.mergedDirs {
 		from := Folder{dir}
 		if record, err := from.readCell(c); err == nil {
 			if err := r.Folder.copyFiles(from, c.Key, unitsSuffix, curvesSuffix); err != nil {
@@ -190,7 +190,7 @@ func (r *Writer) copyProcedureCell(c *plan.Cell) error {
 // copyRecord copies the record of a cell that was finished in another folder, after its per-sample
 // values. It reports whether there was one.
 func (r *Writer) copyRecord(c *plan.Cell) (bool, error) {
-	for _, dir := range r.dirs {
+	for _, dir := range r.mergedDirs {
 		from := Folder{dir}
 		if from.dir == r.Folder.dir || !from.HasCell(c) {
 			continue

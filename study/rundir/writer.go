@@ -11,17 +11,17 @@ import (
 
 // A Writer writes the results of a run into a run folder.
 type Writer struct {
-	Plan     *plan.Plan
-	Folder   Folder
-	Options  plan.Options
-	Log      telemetry.Logger
-	Stats    *telemetry.Stats
-	peak     int64 // peak memory of earlier passes, in bytes
-	failures plan.FailureLog
-	started  time.Time
-	missing  []scores.Missing // cells that a merge could not complete
-	states   stateFiles       // states in the merged folders; nil unless merging
-	dirs     []string         // merged folders
+	Plan       *plan.Plan
+	Folder     Folder
+	Options    plan.Options
+	Log        telemetry.Logger
+	Stats      *telemetry.Stats
+	peak       int64 // peak memory of earlier passes, in bytes
+	failures   plan.FailureLog
+	started    time.Time
+	missing    []scores.Missing // cells that a merge could not complete
+	states     stateFiles       // states in the merged folders; nil unless merging
+	mergedDirs []string         // folders that a merge reads; nil unless merging
 
 	described map[*plan.Data]map[int]plan.Described // the first samples; see describeSamples
 }
