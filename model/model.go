@@ -18,6 +18,7 @@ import (
 type Options struct {
 	Layers        []string             // patterns of onnx.Model.Select
 	Axes          map[string]onnx.Axes // axes of tensors that Open misreads
+	Tokens        *onnx.Tokens         // layout of tokens; nil: inferred
 	Input         string               // name of the input that takes the image
 	Layout        string               // layout of that input: "NCHW" or "NHWC"
 	Inputs        map[string][]float64 // values of the other inputs, the last axis varying fastest; one value fills the input

@@ -34,8 +34,10 @@ func (m *Model) inferShapes(ctx context.Context, axes map[string]onnx.Axes) erro
 			m.totalElements += int64(tensor.Size(shape))
 		}
 	}
-	m.layers, err = m.selectLayers(all, shapes)
-	return err
+	if m.layers, err = m.selectLayers(all, shapes); err != nil {
+		return err
+	}
+	return m.setTokens(m.layers, shapes)
 }
 
 // dependentLayers returns the layers of the graph that depend on the image.

@@ -19,4 +19,13 @@ type Layer struct {
 	Depth int    // nodes on the longest path from an input to it, counting those that compute with the data
 	Shape []int  // of one sample: without the batch axis; nil until it is known
 	Axes  Axes   // of the whole tensor, with the batch axis
+	// Tokens is how the tokens of an NTC layer are laid out; nil: it is not known.
+	Tokens *Tokens
+}
+
+// Tokens is a layout of tokens: some without a place (class, distillation, registers), and then those
+// of a grid, row by row.
+type Tokens struct {
+	Prefix        int
+	Height, Width int
 }

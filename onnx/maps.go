@@ -56,7 +56,7 @@ func (l Layer) Maps() (m Maps, why string) {
 	case "NCT":
 		m = Maps{Channels: s[0], Grid: s[1:], ChannelStep: s[1], PositionStep: 1}
 	case "NTC":
-		m = tokenMaps(s[0], s[1])
+		m = l.tokenMaps(s[0], s[1])
 	case "NC":
 		return m, "it has no positions"
 	default:
@@ -68,11 +68,13 @@ func (l Layer) Maps() (m Maps, why string) {
 	return m, ""
 }
 
-// tokenMaps returns the maps of t tokens of c channels. If t - 1 is a square, the first token is
-// taken for a class token and left out.
-func tokenMaps(t, c int) Maps {
+// tokenMaps returns the maps of t tokens of c channels. If their layout is not known and t - 1 is a
+// square, the first token is taken for a class token and left out.
+func (l Layer) tokenMaps(t, c int) Maps {
 	m := Maps{Channels: c, Grid: []int{t}, ChannelStep: 1, PositionStep: c}
-	if side, ok := squareRoot(t - 1); ok {
+	if k := l.Tokens; k != nil && k.Prefix+k.Height*k.Width == t {
+		m.Grid, m.Base = []int{k.Height, k.Width}, k.Prefix*c
+	} else if side, ok := squareRoot(t - 1); ok {
 		m.Grid, m.Base = []int{side, side}, c
 	} else if side, ok := squareRoot(t); ok {
 		m.Grid = []int{side, side}

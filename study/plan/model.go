@@ -40,7 +40,11 @@ func openModel(ctx context.Context, s *spec.Study, entry spec.Model, size [2]int
 	if s.WantsPenultimate() {
 		wanted = append(slices.Clip(layers), "penultimate")
 	}
-	m, err := model.OpenContext(ctx, o.Runtime, path, model.Options{Layers: wanted, Axes: axes, Input: entry.Input, Layout: entry.Layout,
+	tokens, err := entry.TokenLayout()
+	if err != nil {
+		return nil, err
+	}
+	m, err := model.OpenContext(ctx, o.Runtime, path, model.Options{Layers: wanted, Axes: axes, Tokens: tokens, Input: entry.Input, Layout: entry.Layout,
 		Inputs: inputs, Output: entry.Output, Scores: entry.Scores, Preprocess: pre, Size: size, Samples: samplesOf(waveform, pre), Threads: o.Threads, Device: o.Device,
 		ReloadWeights: len(s.Models) > 1})
 	if err != nil {
@@ -53,6 +57,9 @@ func openModel(ctx context.Context, s *spec.Study, entry spec.Model, size [2]int
 		o.Warnf("model %s: %s", entry.Name, conflict)
 	}
 	if text := RandomWarning(m); text != "" {
+		o.Warnf("model %s: %s", entry.Name, text)
+	}
+	if text := guessedTokens(m.Layers()); text != "" {
 		o.Warnf("model %s: %s", entry.Name, text)
 	}
 	if text := stretch(m.Frame(), size); text != "" {
@@ -82,6 +89,22 @@ func RandomWarning(m *model.Model) string {
 		text = fmt.Sprintf("%s and %d more nodes", nodes[0], len(nodes)-1)
 	}
 	return text + ": random numbers are drawn, so that scores differ from run to run: export the model for inference"
+}
+
+// guessedTokens describes layers of tokens whose layout is not known, or returns "".
+func guessedTokens(layers []onnx.Layer) string {
+	for _, l := range layers {
+		maps, why := l.Maps()
+		if l.Axes != "NTC" || l.Tokens != nil || why != "" {
+			continue
+		}
+		taken := fmt.Sprintf("a sequence of %d", l.Shape[0])
+		if h, w, plane := maps.Size(); plane {
+			taken = fmt.Sprintf("%d without a place and a grid of %d x %d", l.Shape[0]-h*w, h, w)
+		}
+		return fmt.Sprintf("the %d tokens of layer %s are taken for %s, from their number alone: set tokens: {prefix: ..., grid: [rows, columns]} if they are not", l.Shape[0], l.Name, taken)
+	}
+	return ""
 }
 
 // stretch describes how a frame changes the proportions of images of the given height and width, or

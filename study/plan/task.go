@@ -178,7 +178,16 @@ func (s *siteTarget) depends() []string {
 	if s.other != nil {
 		return s.joint.depends()
 	}
-	return []string{s.site.Layer.Name + " " + string(s.site.Layer.Axes)}
+	l := s.site.Layer
+	out := []string{l.Name + " " + string(l.Axes)}
+	unknown := l
+	unknown.Tokens = nil
+	known, _ := l.Maps()
+	guess, _ := unknown.Maps()
+	if !slices.Equal(known.Grid, guess.Grid) || known.Base != guess.Base { // else older keys stay valid
+		out = append(out, fmt.Sprint("tokens ", known.Base/max(1, known.Channels), known.Grid))
+	}
+	return out
 }
 
 func (s *siteTarget) Readings() []Reading {

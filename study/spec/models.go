@@ -6,6 +6,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
 )
 
 // A Model is an entry of models.
@@ -20,10 +21,28 @@ type Model struct {
 	Inputs     map[string]inputValue `key:"inputs" doc:"values of the model's further inputs: a number or a list"`
 	Layout     string                `key:"layout" enum:"NCHW|NHWC" doc:"layout of the image input; inferred if not given"`
 	Axes       map[string]string     `key:"axes" doc:"axes of tensors, where they are inferred wrongly, for instance {/features/out: NHWC}"`
+	Tokens     *Tokens               `key:"tokens" doc:"how tokens are laid out; inferred if not given"`
 	Output     string                `key:"output" doc:"name of the output with the class scores; inferred if not given"`
 	Scores     string                `key:"scores" enum:"logits|probabilities|none" doc:"what the class scores are; inferred if not given"`
 
 	node *config.Node
+}
+
+// Tokens is the layout of a model's tokens.
+type Tokens struct {
+	Prefix int   `key:"prefix" default:"0" min:"0" doc:"number of leading tokens without a place: class, distillation, registers"`
+	Grid   []int `key:"grid,required" doc:"rows and columns of the other tokens, for instance [14, 14]"`
+}
+
+// TokenLayout returns the layout of the entry's tokens, or nil if it is not given.
+func (m Model) TokenLayout() (*onnx.Tokens, error) {
+	if m.Tokens == nil {
+		return nil, nil
+	}
+	if g := m.Tokens.Grid; len(g) != 2 || g[0] < 1 || g[1] < 1 {
+		return nil, m.Errorf("tokens", "grid is %v: it must be two numbers of at least 1, the rows and the columns", g)
+	}
+	return &onnx.Tokens{Prefix: m.Tokens.Prefix, Height: m.Tokens.Grid[0], Width: m.Tokens.Grid[1]}, nil
 }
 
 // An inputValue is the constant for a further input of a model: a number, or a list of numbers.

@@ -1,0 +1,64 @@
+package model
+
+import (
+	"fmt"
+
+	"github.com/noether-ml/noether/onnx"
+)
+
+// maxPrefix is the largest number of tokens without a place that is inferred.
+const maxPrefix = 16
+
+// setTokens sets the layouts of the tokens of layers, from the options, or from the grid of the
+// patch convolution. It returns an error if the layout of the options fits no layer.
+func (m *Model) setTokens(layers []onnx.Layer, shapes map[string][]int) error {
+	given, used := m.options.Tokens, false
+	h, w, known := m.patchGrid(shapes)
+	for i := range layers {
+		l := &layers[i]
+		if l.Axes != "NTC" || len(l.Shape) != 2 {
+			continue
+		}
+		if given != nil && given.Prefix+given.Height*given.Width == l.Shape[0] {
+			l.Tokens, used = given, true
+		} else if known {
+			l.Tokens = tokensOf(l.Shape[0], h, w)
+		}
+	}
+	if given != nil && !used {
+		return settingError(fmt.Errorf("none of the chosen layers has %d tokens, which a prefix of %d and a grid of %d x %d ask for",
+			given.Prefix+given.Height*given.Width, given.Prefix, given.Height, given.Width), "tokens")
+	}
+	return nil
+}
+
+// patchGrid returns the size of the output of the first convolution whose stride is its kernel: that
+// which cuts an image into patches.
+func (m *Model) patchGrid(shapes map[string][]int) (h, w int, ok bool) {
+	for _, n := range m.graph.Nodes() {
+		if n.GetOpType() != "Conv" || len(n.Output) == 0 {
+			continue
+		}
+		kernel, strides, shape := onnx.AttrInts(n, "kernel_shape"), onnx.AttrInts(n, "strides"), shapes[n.Output[0]]
+		if len(kernel) == 2 && len(strides) == 2 && kernel[0] == strides[0] && kernel[1] == strides[1] && kernel[0]*kernel[1] > 1 && len(shape) == 3 {
+			return shape[1], shape[2], true
+		}
+	}
+	return 0, 0, false
+}
+
+// tokensOf returns the layout of t tokens of a network with h x w patches: the grid of patches after
+// at most maxPrefix tokens, or the grid after its sides have been halved, as in networks that merge
+// patches. It is nil if neither fits.
+func tokensOf(t, h, w int) *onnx.Tokens {
+	if prefix := t - h*w; prefix >= 0 && prefix <= maxPrefix {
+		return &onnx.Tokens{Prefix: prefix, Height: h, Width: w}
+	}
+	for h%2 == 0 && w%2 == 0 {
+		h, w = h/2, w/2
+		if h*w == t && t > 1 {
+			return &onnx.Tokens{Height: h, Width: w}
+		}
+	}
+	return nil
+}

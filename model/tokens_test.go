@@ -1,0 +1,65 @@
+package model
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort/orttest"
+)
+
+// The numbers of tokens are those of the published models.
+func TestTokensOf(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		t, h, w int
+		want    *onnx.Tokens
+	}{
+		{"ViT-B/16 and CLIP at 224", 197, 14, 14, &onnx.Tokens{Prefix: 1, Height: 14, Width: 14}},
+		{"DeiT with distillation", 198, 14, 14, &onnx.Tokens{Prefix: 2, Height: 14, Width: 14}},
+		{"DINOv2 with registers", 261, 16, 16, &onnx.Tokens{Prefix: 5, Height: 16, Width: 16}},
+		{"DINOv3 at 256", 261, 16, 16, &onnx.Tokens{Prefix: 5, Height: 16, Width: 16}},
+		{"no prefix", 196, 14, 14, &onnx.Tokens{Height: 14, Width: 14}},
+		{"a rectangle", 1 + 8*24, 8, 24, &onnx.Tokens{Prefix: 1, Height: 8, Width: 24}},
+		{"Swin, second stage", 28 * 28, 56, 56, &onnx.Tokens{Height: 28, Width: 28}},
+		{"Swin, last stage", 49, 56, 56, &onnx.Tokens{Height: 7, Width: 7}},
+		{"text", 77, 14, 14, nil},
+		{"one token", 1, 14, 14, nil},
+	} {
+		got := tokensOf(c.t, c.h, c.w)
+		if (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+// The tokens of an exported vision transformer are found, and a layout that does not fit is an error.
+func TestTokensOfTransformer(t *testing.T) {
+	t.Parallel()
+	rt, path := orttest.Load(t), testdata.Path(t, "nets", "tiny_vit", "model.onnx")
+	m, err := Open(rt, path, Options{Layers: []string{"all"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, l := range m.Layers() {
+		if l.Axes != "NTC" {
+			continue
+		}
+		maps, why := l.Maps()
+		if l.Tokens == nil || l.Tokens.Height*l.Tokens.Width+l.Tokens.Prefix != l.Shape[0] || l.Tokens.Prefix > 1 || why != "" {
+			t.Errorf("%s of shape %v: tokens %+v, maps %+v %s", l.Name, l.Shape, l.Tokens, maps, why)
+		}
+		found++
+	}
+	if found < 10 {
+		t.Errorf("%d layers of tokens", found)
+	}
+	_, err = Open(rt, path, Options{Layers: []string{"all"}, Tokens: &onnx.Tokens{Prefix: 3, Height: 5, Width: 5}})
+	var setting *SettingError
+	if !errors.As(err, &setting) || setting.Path[0] != "tokens" {
+		t.Errorf("error %v", err)
+	}
+}
