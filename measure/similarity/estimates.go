@@ -229,8 +229,8 @@ func svcca(ctx context.Context, m *pairMoments, x, y *representation) (estimate,
 	return e, err
 }
 
-// cca computes a weighted mean of canonical correlations. weigh gets the well-conditioned form of
-// x.
+// cca computes a weighted mean of canonical correlations. weigh returns the weights, given the
+// well-conditioned form of x.
 func (r *calculator) cca(ctx context.Context, m *pairMoments, x, y *representation, weigh func(*representation) (weighting, error)) (estimate, error) {
 	p, q := m.x.all.P, m.y.all.P
 	a, b, err := ofBoth(ctx, x, y, (*representation).conditioned)
@@ -265,8 +265,8 @@ func dependenceWarnings(p int, w whitening, which string) []string {
 	return []string{fmt.Sprintf("%d of the %d variables of the %s representation are constant or sums of others, and add no direction", p-w.rank, p, which)}
 }
 
-// projectionWeights returns the weighting of pwcca by the variables of x, or of original unless
-// that is nil. conditioned is the well-conditioned form of x.
+// projectionWeights returns the weighting of pwcca by the variables of original, or by those of x if
+// original is nil. The argument conditioned is the well-conditioned form of x.
 func projectionWeights(ctx context.Context, x, conditioned, original *representation) (weighting, error) {
 	var t weighting
 	if original == nil {

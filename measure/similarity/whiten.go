@@ -76,11 +76,11 @@ func scaledColumns(m *mat.Dense, values []float64) *mat.Dense {
 	return out
 }
 
-// noise is a part of the largest eigenvalue of a matrix of correlations in float64. Eigenvalues
-// below it are rounding errors.
+// noise is a fraction of the largest eigenvalue of a correlation matrix in float64. Eigenvalues below
+// it are rounding errors.
 const noise = 1e-11
 
-// deviations holds the square root of each variable's scatter.
+// deviations holds the square root of each variable's sum of squares about its mean.
 type deviations []float64
 
 func deviationsOf(scatter []float64, p int) deviations {
@@ -202,8 +202,8 @@ func orthonormal(ctx context.Context, x *centredSample, scatter []float64) (whit
 }
 
 // normalise scales the columns of b, and with them their scatter g (upper triangle), to unit
-// scatter. It leaves out the columns whose coefficients of scaled variables would be longer than 1
-// / floor: such large coefficients amplify rounding errors. It returns nil where no column is left.
+// scatter. It leaves out the columns whose coefficients of scaled variables have a norm above
+// 1/floor: such large coefficients amplify rounding errors. It returns nil if no column is left.
 func normalise(b *mat.Dense, g []float64, s deviations, floor float64) (*mat.Dense, []float64) {
 	p, r := b.Dims()
 	size := deviationsOf(g, r)
