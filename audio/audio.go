@@ -6,11 +6,12 @@
 //	WAV   8, 16, 24 and 32-bit integers, 32 and 64-bit floats, plain or WAVE_FORMAT_EXTENSIBLE
 //	FLAC  4 to 32 bits
 //
-// Integers of b bits are divided by 2^(b-1), so that full scale is 1; from those of 8-bit WAV files
-// 128 is subtracted before. Floats are not scaled and may exceed 1. NaN and infinity are errors.
+// Integers of b bits are divided by 2^(b-1), so that full scale is 1; 8-bit WAV files hold unsigned
+// integers, from which 128 is subtracted first. Floats are not scaled and may exceed 1. NaN and
+// infinity are errors.
 //
-// Resample changes the rate by a polyphase windowed sinc. Hann and Mel are the window and the
-// filter bank of spectrograms.
+// Resample changes the rate by a polyphase filter, a windowed sinc. Hann and Mel are the window and
+// the filter bank of spectrograms.
 package audio
 
 import (

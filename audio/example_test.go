@@ -8,7 +8,7 @@ import (
 	"github.com/noether-ml/noether/audio"
 )
 
-// A tone of 440 Hz at 44.1 kHz, brought to the rate of a model of speech.
+// The example resamples a tone of 440 Hz from 44.1 kHz to 16 kHz.
 func ExampleResample() {
 	tone := make([]float32, 44100)
 	for i := range tone {

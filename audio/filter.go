@@ -6,13 +6,14 @@ import "math"
 var butterworth = [2]float64{1 / (2 * math.Cos(math.Pi/8)), 1 / (2 * math.Cos(3*math.Pi/8))}
 
 // LowPass applies a low-pass Butterworth filter of order 4, by the bilinear transform. It
-// attenuates by 3 dB at hz, and by 24 dB an octave above. With hz of half the rate or more it
+// attenuates by 3 dB at hz, and by 24 dB an octave above. If hz is half the rate or more, it
 // returns a copy of the waveform.
 func LowPass(wave []float32, hz float64, rate int) []float32 {
 	return cascade(wave, hz, rate, false)
 }
 
-// HighPass applies the high-pass filter. With hz of half the rate or more it returns silence.
+// HighPass applies a high-pass Butterworth filter of order 4, like LowPass. If hz is half the rate
+// or more, it returns silence.
 func HighPass(wave []float32, hz float64, rate int) []float32 {
 	return cascade(wave, hz, rate, true)
 }
@@ -39,7 +40,8 @@ func cascade(wave []float32, hz float64, rate int, high bool) []float32 {
 	return out
 }
 
-// section filters x in place by a section of order 2 with the cutoff at angle w:
+// section filters x in place by a section of order 2 with the cutoff w in radians per sample and
+// the quality factor q:
 //
 //	low   b = (1 - cos w) / 2 (1, 2, 1),  high  b = (1 + cos w) / 2 (1, -2, 1),  a = (1 + alpha, -2 cos w, 1 - alpha),  alpha = sin w / (2 q)
 func section(x []float64, w, q float64, high bool) {

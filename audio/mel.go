@@ -19,8 +19,8 @@ type Mel struct {
 	Rate int     // samples a second
 	FFT  int     // samples of a frame; its spectrum has FFT / 2 + 1 bins
 	N    int     // filters
-	Low  float64 // Hz: start of the first one
-	High float64 // Hz: end of the last one; 0: half the rate
+	Low  float64 // Hz: start of the first filter
+	High float64 // Hz: end of the last filter; 0: half the rate
 	HTK  bool    // mel = 2595 log10(1 + f / 700); else Slaney's scale: linear below 1 kHz, logarithmic above
 	Area bool    // each filter is divided by half its width in Hz (Slaney's normalisation); else its peak is 1
 }
@@ -50,7 +50,7 @@ func (m Mel) Bank() ([][]float64, error) {
 	return bank, nil
 }
 
-// triangle returns a row of the bank.
+// triangle returns a row of the bank: the filter with the given edges and peak in Hz.
 func (m Mel) triangle(left, top, right float64) []float64 {
 	row := make([]float64, m.FFT/2+1)
 	scale := 1.0
@@ -64,8 +64,8 @@ func (m Mel) triangle(left, top, right float64) []float64 {
 	return row
 }
 
-// Slaney's scale is linear below these, with 3 mel for 200 Hz, and logarithmic above, with 27 mel
-// for a factor of 6.4.
+// Slaney's scale is linear below slaneyHz, with 3 mel for 200 Hz, and logarithmic above, with 27
+// mel for a factor of 6.4.
 const slaneyHz, slaneyMel = 1000, 15
 
 func (m Mel) mel(hz float64) float64 {

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// chirp is a sine that rises evenly from one frequency to another.
+// chirp returns a sine whose frequency rises linearly from low to high.
 func chirp(rate int, low, high, seconds, amplitude float64) []float32 {
 	wave := make([]float32, int(float64(rate)*seconds))
 	for i := range wave {
@@ -20,14 +20,15 @@ func chirp(rate int, low, high, seconds, amplitude float64) []float32 {
 	return wave
 }
 
-type sampled struct {
+// goldenSamples is every Every-th sample of a waveform that another program wrote.
+type goldenSamples struct {
 	Every int
 	Y     []float64
 }
 
-// worst is the largest difference between every so-manieth value of a waveform and what a program
-// made, but for a share at either end.
-func (s sampled) worst(wave []float32, ends float64) float64 {
+// worst returns the largest difference between a waveform and the golden samples. It leaves out the
+// fraction ends of the samples at either end.
+func (s goldenSamples) worst(wave []float32, ends float64) float64 {
 	var out float64
 	for i, want := range s.Y {
 		if at := float64(i) / float64(len(s.Y)); at >= ends && at < 1-ends {
@@ -37,26 +38,26 @@ func (s sampled) worst(wave []float32, ends float64) float64 {
 	return out
 }
 
-// Resampling, filters and gain are sox's, value by value, at every common rate. Resampled chirps
-// are compared away from their ends, where filters of different lengths look beyond them.
+// Resampling, filters and gain agree with SoX sample by sample at all common rates. Resampled
+// chirps are not compared at their ends, which depend on the lengths of the filters.
 func TestAgreesWithSox(t *testing.T) {
 	t.Parallel()
 	var cases struct {
 		Resample []struct {
 			From, To int
 			Top      float64
-			sampled
+			goldenSamples
 		}
 		Filters []struct {
 			Kind string
 			Hz   float64
 			Rate int
-			sampled
+			goldenSamples
 		}
 		Gain []struct {
 			DB   float64
 			Rate int
-			sampled
+			goldenSamples
 		}
 	}
 	golden(t, "programs.json", &cases)
@@ -98,7 +99,8 @@ func TestAgreesWithSox(t *testing.T) {
 	t.Logf("resampled chirps are off by %.1e at most, filtered ones by %.1e, of an amplitude of 0.4", resampled, filtered)
 }
 
-// Tones come out as long and as high as rubberband has them, within 1 %, at every common rate.
+// Stretched and shifted tones have the length and the pitch of Rubber Band's results within 1 %, at
+// all common rates.
 func TestTonesAgreeWithRubberband(t *testing.T) {
 	t.Parallel()
 	var cases struct {
@@ -114,25 +116,25 @@ func TestTonesAgreeWithRubberband(t *testing.T) {
 	}
 	var worst float64
 	for _, c := range cases.Tones {
-		got := moved(tone(c.HZ, c.Rate, c.Rate/2), c.Kind, c.By, c.Rate)
-		length, high := float64(len(got))/float64(c.Length)-1, pitch(got, c.Rate)/c.Pitch-1
-		worst = max(worst, math.Abs(length), math.Abs(high))
-		if math.Abs(length) > 0.01 || math.Abs(high) > 0.01 {
-			t.Errorf("%s by %v of %v Hz at %d: length off by %.4f, pitch by %.4f", c.Kind, c.By, c.HZ, c.Rate, length, high)
+		got := apply(tone(c.HZ, c.Rate, c.Rate/2), c.Kind, c.By, c.Rate)
+		length, pitchError := float64(len(got))/float64(c.Length)-1, pitch(got, c.Rate)/c.Pitch-1
+		worst = max(worst, math.Abs(length), math.Abs(pitchError))
+		if math.Abs(length) > 0.01 || math.Abs(pitchError) > 0.01 {
+			t.Errorf("%s by %v of %v Hz at %d: length off by %.4f, pitch by %.4f", c.Kind, c.By, c.HZ, c.Rate, length, pitchError)
 		}
 	}
 	t.Logf("lengths and pitches are within %.2f %%", 100*worst)
 }
 
-func moved(wave []float32, kind string, by float64, rate int) []float32 {
+// apply stretches a waveform or shifts its pitch.
+func apply(wave []float32, kind string, by float64, rate int) []float32 {
 	if kind == "pitch-shift" {
 		return ShiftPitch(wave, math.Pow(2, by/12), rate)
 	}
 	return Stretch(wave, by, rate)
 }
 
-// A tone that rises by 600 Hz a second is as high as it should be at every moment, within 1 % over
-// 80 ms.
+// A stretched or shifted chirp has the expected pitch, within 1 % over windows of 80 ms.
 func TestChirps(t *testing.T) {
 	t.Parallel()
 	const low, high, seconds = 300, 900, 1.0
@@ -144,20 +146,20 @@ func TestChirps(t *testing.T) {
 			faster float64
 			higher float64
 		}{{"time-stretch", 0.5, 0.5, 1}, {"time-stretch", 1.8, 1.8, 1}, {"pitch-shift", -12, 1, 0.5}, {"pitch-shift", 7, 1, math.Pow(2, 7.0/12)}} {
-			out := moved(in, c.kind, c.by, rate)
-			for _, place := range []float64{0.2, 0.4, 0.6, 0.8} {
-				middle, half := int(place*float64(len(out))), rate/25
+			out := apply(in, c.kind, c.by, rate)
+			for _, fraction := range []float64{0.2, 0.4, 0.6, 0.8} {
+				middle, half := int(fraction*float64(len(out))), rate/25
 				got := pitch(out[middle-2*half:middle+2*half], rate) // of the middle half
 				want := c.higher * (low + (high-low)*float64(middle)/float64(rate)*c.faster/seconds)
 				if math.Abs(got/want-1) > 0.01 {
-					t.Errorf("%d Hz, %s by %v: at %.1f of it the tone is at %.1f Hz, want %.1f", rate, c.kind, c.by, place, got, want)
+					t.Errorf("%d Hz, %s by %v: the pitch at %.1f of the length is %.1f Hz, want %.1f", rate, c.kind, c.by, fraction, got, want)
 				}
 			}
 		}
 	}
 }
 
-// melBands are mel bands in dB, frames x 16, of 32 ms each.
+// melBands returns the energies of mel bands in dB, frames x 16, for frames of 32 ms.
 func melBands(t *testing.T, wave []float32, rate int) [][]float64 {
 	t.Helper()
 	n := rate * 32 / 1000
@@ -185,8 +187,8 @@ func melBands(t *testing.T, wave []float32, rate int) [][]float64 {
 	return out
 }
 
-// spectralDistance is the mean difference in dB over frames and bands, and between the means over
-// frames.
+// spectralDistance returns the mean absolute difference in dB over frames and bands, and that of
+// the means over frames.
 func spectralDistance(a, b [][]float64) (frames, mean float64) {
 	n, bands := min(len(a), len(b)), len(a[0])
 	for band := range bands {
@@ -200,8 +202,8 @@ func spectralDistance(a, b [][]float64) (frames, mean float64) {
 	return frames, mean
 }
 
-// Spoken digits come out with the spectra that rubberband gives them: about as near to its fine
-// engine as its fast one is.
+// Stretched and shifted spoken digits have the spectra of Rubber Band's results. The log shows the
+// distance between Rubber Band's two engines for comparison.
 func TestDigitsAgreeWithRubberband(t *testing.T) {
 	t.Parallel()
 	data := os.Getenv("NOETHER_TESTDATA")
@@ -216,22 +218,22 @@ func TestDigitsAgreeWithRubberband(t *testing.T) {
 		DB            [][]float64
 	}
 	golden(t, "digits.json", &cases)
-	var ours, theirs, mean float64
+	var distance, betweenEngines, mean float64
 	for _, c := range cases {
 		clip, err := Read(filepath.Join(data, "fsdd", c.File))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := moved(clip.Wave, c.Kind, c.By, clip.Rate)
+		got := apply(clip.Wave, c.Kind, c.By, clip.Rate)
 		if d := math.Abs(float64(len(got))/float64(c.Length) - 1); d > 0.01 {
-			t.Errorf("%s %s by %v: %d values, rubberband has %d", c.File, c.Kind, c.By, len(got), c.Length)
+			t.Errorf("%s %s by %v: %d values, Rubber Band returns %d", c.File, c.Kind, c.By, len(got), c.Length)
 		}
 		frames, average := spectralDistance(melBands(t, got, clip.Rate), c.DB)
-		t.Logf("%s %s by %v: %.2f dB, means %.2f dB; rubberband's engines %.2f dB", c.File, c.Kind, c.By, frames, average, c.Engines)
-		ours, theirs, mean = ours+frames/float64(len(cases)), theirs+c.Engines/float64(len(cases)), mean+average/float64(len(cases))
+		t.Logf("%s %s by %v: %.2f dB, means %.2f dB; between Rubber Band's engines %.2f dB", c.File, c.Kind, c.By, frames, average, c.Engines)
+		distance, betweenEngines, mean = distance+frames/float64(len(cases)), betweenEngines+c.Engines/float64(len(cases)), mean+average/float64(len(cases))
 		if frames > 3 || average > 2 {
 			t.Errorf("%s %s by %v: off by %.2f dB a frame and band, %.2f dB on average over time", c.File, c.Kind, c.By, frames, average)
 		}
 	}
-	t.Logf("all: %.2f dB, means %.2f dB; rubberband's engines %.2f dB", ours, mean, theirs)
+	t.Logf("all: %.2f dB, means %.2f dB; between Rubber Band's engines %.2f dB", distance, mean, betweenEngines)
 }

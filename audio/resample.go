@@ -7,7 +7,8 @@ import (
 )
 
 // Resampling computes the output at time t as the sum of x[k] h(t - k) over the input, with a
-// Kaiser-windowed sinc h. In units of the lower of the two Nyquist frequencies it has
+// Kaiser-windowed sinc h. With frequencies in units of the lower of the two
+// Nyquist frequencies,
 //
 //	pass band   0 to 0.92, within 0.01 dB
 //	stop band   from 1, at -80 dB
@@ -74,8 +75,8 @@ func dot(taps []float32, wave []float32, from int) float32 {
 	return sum
 }
 
-// A bank holds a filter for each phase p / up: taps[p][i] is the weight of the input sample i -
-// half + 1 after the output's.
+// A bank holds a filter for each phase p / up. taps[p][i] is the weight of the input sample at
+// offset i - half + 1 from the output position.
 type bank struct {
 	half int
 	taps [][]float32
@@ -103,8 +104,8 @@ func filters(up, down int) *bank {
 	return b
 }
 
-// kernel is one side of the filter of Resample, tabulated so that linear interpolation is exact
-// within -115 dB.
+// kernel is one side of the filter of Resample, tabulated finely enough that the error of linear
+// interpolation is below -115 dB.
 var kernel = sync.OnceValue(func() []float32 {
 	table := make([]float32, zeroCrossings*kernelSteps+2)
 	for i := range table {
@@ -119,15 +120,16 @@ const (
 	cut         = 1 - transition/2 // where the gain is 1/2, as a fraction of the lower Nyquist frequency
 )
 
-// ResampleBy reads a waveform at steps of any size: sample m of n is the input at m step. At the
-// same rate a step above 1 makes audio shorter and higher. The filter is that of Resample.
+// ResampleBy reads a waveform at steps of any size: sample m of n is the input at position m step.
+// Played at the same rate, audio with a step above 1 is shorter and has a higher pitch. The filter
+// is that of Resample.
 func ResampleBy(wave []float32, step float64, n int) []float32 {
 	table, widen := kernel(), math.Max(1, step)
-	reach := zeroCrossings * widen
+	halfWidth := zeroCrossings * widen
 	out := make([]float32, n)
 	for m := range out {
 		at := float64(m) * step
-		lo, hi := max(0, int(math.Ceil(at-reach))), min(len(wave)-1, int(math.Floor(at+reach)))
+		lo, hi := max(0, int(math.Ceil(at-halfWidth))), min(len(wave)-1, int(math.Floor(at+halfWidth)))
 		var sum float64
 		for k := lo; k <= hi; k++ {
 			u := math.Abs(at-float64(k)) / widen * kernelSteps

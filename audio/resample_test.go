@@ -42,7 +42,7 @@ func TestResampleAgreesWithSciPy(t *testing.T) {
 	}
 }
 
-// tone is a sine of amplitude 1.
+// tone returns a sine of amplitude 1.
 func tone(hz float64, rate, n int) []float32 {
 	wave := make([]float32, n)
 	for i := range wave {
@@ -51,7 +51,7 @@ func tone(hz float64, rate, n int) []float32 {
 	return wave
 }
 
-// power is the mean square of the middle half, where the ends do not reach.
+// power returns the mean square of the middle half, which the ends do not affect.
 func power(wave []float32) float64 {
 	var sum float64
 	part := wave[len(wave)/4 : 3*len(wave)/4]
@@ -61,8 +61,8 @@ func power(wave []float32) float64 {
 	return sum / float64(len(part))
 }
 
-// What the package promises of its filter: tones of the pass band keep their level within 0.01 dB
-// and their place, and those above the new Nyquist frequency are 80 dB down.
+// Tones of the pass band keep their level within 0.01 dB and their phase. Tones above the new
+// Nyquist frequency are attenuated by 80 dB.
 func TestPassAndStopBand(t *testing.T) {
 	t.Parallel()
 	rates := []int{8000, 16000, 22050, 44100, 48000}
@@ -84,7 +84,7 @@ func TestPassAndStopBand(t *testing.T) {
 					}
 				}
 				if db := 10 * math.Log10(2*power(got)); math.Abs(db) > 0.01 {
-					t.Errorf("%d to %d: a tone at %.2f of Nyquist comes out at %.4f dB", from, to, part, db)
+					t.Errorf("%d to %d: the level of a tone at %.2f of Nyquist changes by %.4f dB", from, to, part, db)
 				}
 			}
 			if to > from {
@@ -113,6 +113,6 @@ func TestUncommonRates(t *testing.T) {
 		}
 	}
 	if _, err := Resample(want, 0, 8000); err == nil {
-		t.Error("a rate of 0 is accepted")
+		t.Error("Resample to a rate of 0: no error")
 	}
 }

@@ -25,17 +25,17 @@ func MeetingRoom() Room {
 
 const (
 	speedOfSound = 343  // m/s
-	early        = 0.03 // seconds of single reflections
+	early        = 0.03 // seconds that are computed by the image-source method
 )
 
 // ShortestTime returns the shortest reverberation time of the room by Sabine's formula, 24 ln 10 V
-// / (c S), in seconds: that of fully absorbing walls.
+// / (c S), in seconds: the time with fully absorbing walls.
 func (r Room) ShortestTime() float64 {
 	x, y, z := r.Size[0], r.Size[1], r.Size[2]
 	return 24 * math.Ln10 * x * y * z / (speedOfSound * 2 * (x*y + x*z + y*z))
 }
 
-// Response returns n samples of the impulse response of the room at a reverberation time rt60 in
+// Response returns n samples of the impulse response of the room with a reverberation time rt60 in
 // seconds. The direct sound is 1 at sample 0.
 //
 // Up to 30 ms it is computed by the image-source method (Allen and Berkley 1979). With the
@@ -75,17 +75,17 @@ func (r Room) direct() float64 {
 
 // addImages adds the direct sound and the early reflections.
 func (r Room) addImages(h []float64, beta float64, rate int) {
-	reach := early*speedOfSound + r.direct()
+	maxDistance := early*speedOfSound + r.direct()
 	var axes [3][]image
 	for i := range axes {
-		axes[i] = r.images(i, reach)
+		axes[i] = r.images(i, maxDistance)
 	}
 	d0 := r.direct()
 	for _, x := range axes[0] {
 		for _, y := range axes[1] {
 			for _, z := range axes[2] {
 				d := math.Sqrt(x.offset*x.offset + y.offset*y.offset + z.offset*z.offset)
-				if d < reach {
+				if d < maxDistance {
 					addImpulse(h, (d-d0)/speedOfSound*float64(rate), math.Pow(beta, float64(x.reflections+y.reflections+z.reflections))*d0/d)
 				}
 			}
@@ -93,16 +93,16 @@ func (r Room) addImages(h []float64, beta float64, rate int) {
 	}
 }
 
-// An image is an image source along one axis.
+// An image is one coordinate of an image source.
 type image struct {
 	offset      float64 // from the microphone, in metres
 	reflections int
 }
 
-func (r Room) images(axis int, reach float64) []image {
+func (r Room) images(axis int, maxDistance float64) []image {
 	size, source, microphone := r.Size[axis], r.Source[axis], r.Microphone[axis]
 	var out []image
-	for m := -int(reach/size/2) - 1; m <= int(reach/size/2)+1; m++ {
+	for m := -int(maxDistance/size/2) - 1; m <= int(maxDistance/size/2)+1; m++ {
 		out = append(out, image{2*float64(m)*size + source - microphone, abs(2 * m)}, image{2*float64(m)*size - source - microphone, abs(2*m - 1)})
 	}
 	return out
@@ -139,8 +139,8 @@ func (r Room) addTail(h []float64, kappa float64, rate int, noise *rand.Rand) {
 	}
 }
 
-// A wallDirection is a fraction of all directions with the same g, the number of reflections a
-// metre.
+// A wallDirection is a bin of the histogram of g, the number of reflections per metre, over
+// directions: share is the fraction of directions in it.
 type wallDirection struct{ g, share float64 }
 
 var allDirections sync.Map // by the size of the room
@@ -164,17 +164,17 @@ func directions(size [3]float64) []wallDirection {
 			b.share++
 		}
 	}
-	kept := bins[:0]
+	nonEmpty := bins[:0]
 	for _, b := range bins {
 		if b.share > 0 {
-			kept = append(kept, wallDirection{b.g / b.share, b.share / (steps * steps)})
+			nonEmpty = append(nonEmpty, wallDirection{b.g / b.share, b.share / (steps * steps)})
 		}
 	}
-	allDirections.Store(size, kept)
-	return kept
+	allDirections.Store(size, nonEmpty)
+	return nonEmpty
 }
 
-// decay returns the kappa of a reverberation time, by bisection.
+// decay returns the kappa that gives a reverberation time, by bisection.
 func (r Room) decay(rt60 float64) float64 {
 	low, high := 1e-3, 1e5
 	for range 32 {
@@ -188,8 +188,8 @@ func (r Room) decay(rt60 float64) float64 {
 	return math.Sqrt(low * high)
 }
 
-// expected returns the reverberation time of a kappa. It evaluates the decay at 200 points within
-// twice the time rt60.
+// expected returns the reverberation time that kappa gives. It evaluates the decay at 200 points up
+// to twice the time rt60.
 func (r Room) expected(kappa, rt60 float64) float64 {
 	d0 := r.direct()
 	gain := 4 * math.Pi * speedOfSound * d0 * d0 / (r.Size[0] * r.Size[1] * r.Size[2])

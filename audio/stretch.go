@@ -19,8 +19,8 @@ import (
 //	Y[k] = X exp(j arg(Y[k-1, p] conj(X'[p])))
 //
 // where p is the spectral peak that a bin belongs to. No frequency is estimated, and rate 1 returns
-// the input. At an attack, where more than three quarters of the energy of a frame are new, the
-// phases are those of the input, which keeps the attack sharp.
+// the input. At an attack, where more than three quarters of the energy of a frame is
+// new, the phases are those of the input, so that the attack stays sharp.
 func Stretch(wave []float32, rate float64, perSecond int) []float32 {
 	n := int(math.Round(float64(len(wave)) / rate))
 	if len(wave) == 0 || n == 0 {
@@ -53,23 +53,23 @@ func frameLength(perSecond int) int {
 	return below
 }
 
-// A vocoder holds what the frames of one waveform share.
+// A vocoder holds the state and buffers of Stretch for one waveform.
 type vocoder struct {
-	wave          []float32
-	n, hop        int
-	window        []float64
-	fft           *fourier.FFT
-	time          []float64    // of one frame
-	now, back     []complex128 // spectra of the input at the frame, and a hop before
-	out           []complex128 // spectrum of the last output frame
-	size          []float64    // |now|
-	peaks, bounds []int
+	wave              []float32
+	n, hop            int
+	window            []float64
+	fft               *fourier.FFT
+	time              []float64    // of one frame
+	current, previous []complex128 // spectra of the input at the frame, and a hop before
+	out               []complex128 // spectrum of the last output frame
+	size              []float64    // |current|
+	peaks, bounds     []int
 }
 
 func newVocoder(wave []float32, n int) *vocoder {
 	bins := n/2 + 1
 	return &vocoder{wave: wave, n: n, hop: n / 4, window: Hann(n), fft: fourier.NewFFT(n), time: make([]float64, n),
-		now: make([]complex128, bins), back: make([]complex128, bins), out: make([]complex128, bins), size: make([]float64, bins)}
+		current: make([]complex128, bins), previous: make([]complex128, bins), out: make([]complex128, bins), size: make([]float64, bins)}
 }
 
 // spectrum writes the spectrum of the input around sample at to dst.
@@ -86,13 +86,13 @@ func (v *vocoder) spectrum(dst []complex128, at int) {
 
 // frame writes the output frame for the input around sample at to time.
 func (v *vocoder) frame(at int, first bool) {
-	v.spectrum(v.now, at)
-	v.spectrum(v.back, at-v.hop)
-	for k, x := range v.now {
+	v.spectrum(v.current, at)
+	v.spectrum(v.previous, at-v.hop)
+	for k, x := range v.current {
 		v.size[k] = cmplx.Abs(x)
 	}
 	if first || v.attack() {
-		copy(v.out, v.now)
+		copy(v.out, v.current)
 	} else {
 		v.lock()
 	}
@@ -102,15 +102,16 @@ func (v *vocoder) frame(at int, first bool) {
 	}
 }
 
-// attack reports whether most of the energy of the frame was not there a hop before.
+// attack reports whether more than three quarters of the energy of the frame is new since the
+// previous hop.
 func (v *vocoder) attack() bool {
-	var all, fresh float64
+	var all, added float64
 	for k, size := range v.size {
-		energy, before := size*size, real(v.back[k])*real(v.back[k])+imag(v.back[k])*imag(v.back[k])
+		energy, before := size*size, real(v.previous[k])*real(v.previous[k])+imag(v.previous[k])*imag(v.previous[k])
 		all += energy
-		fresh += max(0, energy-before)
+		added += max(0, energy-before)
 	}
-	return fresh > 0.75*all
+	return added > 0.75*all
 }
 
 // lock rotates the phases of the region of each peak by one angle.
@@ -119,14 +120,14 @@ func (v *vocoder) lock() {
 	lo := 0
 	for i, p := range v.peaks {
 		hi := v.bounds[i]
-		turn := v.out[p] * cmplx.Conj(v.back[p])
-		if size := cmplx.Abs(turn); size > 0 {
-			turn /= complex(size, 0)
+		rotation := v.out[p] * cmplx.Conj(v.previous[p])
+		if size := cmplx.Abs(rotation); size > 0 {
+			rotation /= complex(size, 0)
 		} else {
-			turn = 1
+			rotation = 1
 		}
 		for k := lo; k < hi; k++ {
-			v.out[k] = v.now[k] * turn
+			v.out[k] = v.current[k] * rotation
 		}
 		lo = hi
 	}
@@ -138,11 +139,11 @@ func (v *vocoder) findPeaks() {
 	v.peaks, v.bounds = v.peaks[:0], v.bounds[:0]
 	bins := len(v.size)
 	for k := range bins {
-		top := true
-		for d := 1; d <= 2 && top; d++ {
-			top = (k-d < 0 || v.size[k] > v.size[k-d]) && (k+d >= bins || v.size[k] >= v.size[k+d])
+		isPeak := true
+		for d := 1; d <= 2 && isPeak; d++ {
+			isPeak = (k-d < 0 || v.size[k] > v.size[k-d]) && (k+d >= bins || v.size[k] >= v.size[k+d])
 		}
-		if top {
+		if isPeak {
 			v.peaks = append(v.peaks, k)
 		}
 	}
@@ -161,8 +162,8 @@ func (v *vocoder) findPeaks() {
 	v.bounds = append(v.bounds, bins)
 }
 
-// ShiftPitch raises the pitch of a waveform by a factor, 2^(1/12) for a semitone, and keeps its
-// length. It stretches and resamples.
+// ShiftPitch multiplies the pitch of a waveform by a factor, 2^(1/12) for a semitone, and keeps its
+// length. It stretches and then resamples.
 func ShiftPitch(wave []float32, factor float64, perSecond int) []float32 {
 	return ResampleBy(Stretch(wave, 1/factor, perSecond), factor, len(wave))
 }

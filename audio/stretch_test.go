@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// pitch is the frequency of a tone, by the times at which it crosses zero upwards within its middle
-// half.
+// pitch returns the frequency of a tone, from the times of its upward zero crossings within the
+// middle half.
 func pitch(wave []float32, rate int) float64 {
 	var crossings []float64
 	for i := len(wave) / 4; i < 3*len(wave)/4; i++ {
@@ -81,8 +81,8 @@ func clicks(rate, n int) []float32 {
 	return wave
 }
 
-// An attack that is stretched stays an attack: nearly all of its energy lies in the first part of
-// what belongs to it.
+// Attacks stay sharp when stretched: nearly all of the energy of a click lies at the start of its
+// period.
 func TestAttacksStaySharp(t *testing.T) {
 	t.Parallel()
 	const rate = 16000
@@ -90,7 +90,7 @@ func TestAttacksStaySharp(t *testing.T) {
 		out := Stretch(clicks(rate, rate), by, rate)
 		period := int(rate / 10 / by)
 		best := 0.0
-		for lag := range period { // where the attacks lie, to within a period
+		for lag := range period { // offset of the attacks within a period
 			var near, all float64
 			for i := period; i < len(out)-2*period; i++ {
 				e := float64(out[i]) * float64(out[i])

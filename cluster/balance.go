@@ -21,25 +21,25 @@ type Cost struct {
 	Note     string  `json:"note,omitempty"`   // why it was not measured
 }
 
-func (c Cost) whole() float64 { return c.Open + c.Samples + c.Scores }
+func (c Cost) total() float64 { return c.Open + c.Samples + c.Scores }
 
 func (c Cost) shardSeconds(k int) float64 { return c.Open + (c.Samples+c.Scores)/float64(k) }
 
-// shards returns the smallest number of shards that keep to a limit, or the largest possible
-// number if none does.
+// shards returns the smallest number of shards of at most limit seconds each, or the largest
+// possible number.
 func (c Cost) shards(limit float64) int {
-	if c.whole() <= limit {
+	if c.total() <= limit {
 		return 1
 	}
-	most := max(1, c.Blocks)
+	maxShards := max(1, c.Blocks)
 	if c.Open >= limit {
-		return most
+		return maxShards
 	}
 	k := math.Ceil((c.Samples + c.Scores) / (limit - c.Open) * (1 - 1e-12))
-	return int(max(1, min(float64(most), k)))
+	return int(max(1, min(float64(maxShards), k)))
 }
 
-// A Task is one element of a job array: one run of some whole models, or of a share of one model's
+// A Task is one element of a job array: a run of some whole models, or of a shard of one model's
 // samples.
 type Task struct {
 	Models []string    `json:"models"`
@@ -53,9 +53,9 @@ type Task struct {
 // Estimate returns Seconds as a duration.
 func (t Task) Estimate() time.Duration { return time.Duration(t.Seconds * float64(time.Second)) }
 
-// Balance divides models into at most n tasks of about equal cost, as the package comment says.
-// The longest tasks come first, so that a job array of limited width does not end with them. The
-// result depends on the costs alone.
+// Balance divides models into at most n tasks of about equal cost, by the method of the package
+// comment. The longest tasks come first, so that a job array of limited width does not end with
+// them. The result depends on the costs only.
 func Balance(costs []Cost, n int) []Task {
 	if len(costs) == 0 {
 		return nil
@@ -63,10 +63,10 @@ func Balance(costs []Cost, n int) []Task {
 	n = max(1, n)
 	var total float64
 	for _, c := range costs {
-		total += c.whole()
+		total += c.total()
 	}
 	// Packing is not monotonic in the limit, but bisection ends at one that was tried and fits.
-	low, high := total/float64(n)/2, total*(1+1e-9) // everything in one task, however the sum is rounded
+	low, high := total/float64(n)/2, total*(1+1e-9) // one task with everything, also after rounding
 	best := divide(costs, high)
 	for range 60 {
 		limit := (low + high) / 2
@@ -81,13 +81,14 @@ func Balance(costs []Cost, n int) []Task {
 	return best
 }
 
-// divide returns the tasks for a limit. Their Seconds hold the cost, whatever its unit.
+// divide returns the tasks for a limit. Their Seconds hold the cost, also if it has no
+// unit.
 func divide(costs []Cost, limit float64) []Task {
 	var tasks []Task
 	var small []Cost
 	for _, c := range costs {
 		k := c.shards(limit)
-		if k == 1 && c.whole() <= limit {
+		if k == 1 && c.total() <= limit {
 			small = append(small, c)
 			continue
 		}
@@ -106,12 +107,12 @@ func divide(costs []Cost, limit float64) []Task {
 // with room for it.
 func pack(costs []Cost, limit float64) []Task {
 	costs = slices.Clone(costs)
-	slices.SortStableFunc(costs, func(a, b Cost) int { return cmp.Compare(b.whole(), a.whole()) })
+	slices.SortStableFunc(costs, func(a, b Cost) int { return cmp.Compare(b.total(), a.total()) })
 	var tasks []Task
 	for _, c := range costs {
 		best := -1
 		for i, t := range tasks {
-			if t.Seconds+c.whole() <= limit && (best < 0 || t.Seconds > tasks[best].Seconds) {
+			if t.Seconds+c.total() <= limit && (best < 0 || t.Seconds > tasks[best].Seconds) {
 				best = i
 			}
 		}
@@ -121,25 +122,25 @@ func pack(costs []Cost, limit float64) []Task {
 		}
 		t := &tasks[best]
 		t.Models = append(t.Models, c.Model)
-		t.Seconds += c.whole()
+		t.Seconds += c.total()
 		t.Memory = max(t.Memory, c.Memory)
 	}
 	return tasks
 }
 
-// finish sorts the models of each task as the study has them, and clears times and memory that
+// finish sorts the models of each task in the order of the study, and clears times and memory that
 // were not measured.
 func finish(tasks []Task, costs []Cost) {
-	place := map[string]int{}
+	order := map[string]int{}
 	for i, c := range costs {
-		place[c.Model] = i
+		order[c.Model] = i
 	}
 	for i := range tasks {
 		t := &tasks[i]
-		slices.SortFunc(t.Models, func(a, b string) int { return cmp.Compare(place[a], place[b]) })
+		slices.SortFunc(t.Models, func(a, b string) int { return cmp.Compare(order[a], order[b]) })
 		for _, m := range t.Models {
-			c := costs[place[m]]
-			if c.whole() == 0 {
+			c := costs[order[m]]
+			if c.total() == 0 {
 				continue // nothing is left to do, or the model cannot be opened
 			}
 			if !c.Measured {
@@ -160,7 +161,7 @@ func TasksOf(costs []Cost, each time.Duration) int {
 		if !c.Measured {
 			return len(costs)
 		}
-		total += c.whole()
+		total += c.total()
 	}
 	return max(1, int(math.Ceil(total/each.Seconds())))
 }

@@ -74,7 +74,7 @@ func TestBalanceIsBalanced(t *testing.T) {
 		var total float64
 		for i := range costs {
 			costs[i].Open, costs[i].Blocks = 0, 1e6
-			total += costs[i].whole()
+			total += costs[i].total()
 		}
 		n := rapid.IntRange(1, 200).Draw(t, "tasks")
 		var longest float64

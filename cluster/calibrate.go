@@ -13,7 +13,7 @@ const trialSamples = 64
 
 // Calibrate measures the cost of a model on this machine, with the threads of o. It runs the first
 // samples of each data set under the first value of the first transformation. When ctx ends it
-// returns the cost by what was measured so far, or an error if nothing was.
+// returns the cost estimated from the measurements so far, or an error if there are none.
 func Calibrate(ctx context.Context, s *study.Study, work study.Work, o study.Options) (Cost, error) {
 	dir, err := os.MkdirTemp("", "noether-calibrate-")
 	if err != nil {
@@ -41,17 +41,17 @@ type stopwatch struct {
 	began, last  time.Time
 	pass         int
 	done         int64
-	first        time.Duration // from the start to the first batch's end
-	firstN       int64         // samples of that batch
-	feeding      time.Duration // between batches of one pass
-	fed          int64         // samples of those
+	first        time.Duration // from the start to the end of the first batch
+	firstN       int64         // samples of the first batch
+	batches      time.Duration // between batches of one pass
+	batchSamples int64         // samples of these batches
 	between      time.Duration // from the last batch of a pass to the first of the next, or to the end
 	betweenFirst int64         // samples of the first batches of later passes
 }
 
 func (w *stopwatch) start() { w.began = time.Now() }
 
-// tick is called after each batch has been run and fed to the measures.
+// tick is called after each batch has been run and passed to the measures.
 func (w *stopwatch) tick(p study.Progress) {
 	now := time.Now()
 	n := p.Done - w.done
@@ -59,8 +59,8 @@ func (w *stopwatch) tick(p study.Progress) {
 	case w.last.IsZero():
 		w.first, w.firstN = now.Sub(w.began), n
 	case p.Pass == w.pass:
-		w.feeding += now.Sub(w.last)
-		w.fed += n
+		w.batches += now.Sub(w.last)
+		w.batchSamples += n
 	default:
 		w.between += now.Sub(w.last)
 		w.betweenFirst += n
@@ -76,8 +76,8 @@ func (w *stopwatch) end() {
 
 // rate returns the seconds of a forward pass of one sample; 0 if nothing was measured.
 func (w *stopwatch) rate() float64 {
-	if w.fed > 0 {
-		return w.feeding.Seconds() / float64(w.fed)
+	if w.batchSamples > 0 {
+		return w.batches.Seconds() / float64(w.batchSamples)
 	}
 	if w.firstN > 0 {
 		return w.first.Seconds() / float64(w.firstN) // one batch, with the time to open the model: an upper bound
@@ -85,8 +85,8 @@ func (w *stopwatch) rate() float64 {
 	return 0
 }
 
-// cost extrapolates from a trial of a number of cells to all the work of a model. cells is 0 if the
-// trial was interrupted.
+// cost extrapolates from a trial run of some cells to all work of a model. cells is 0 if the trial
+// was interrupted.
 func (w *stopwatch) cost(work study.Work, cells int) Cost {
 	out := Cost{Model: work.Model, Blocks: work.Blocks, Measured: true}
 	out.Open = max(0, w.first.Seconds()-w.rate()*float64(w.firstN))
@@ -97,7 +97,7 @@ func (w *stopwatch) cost(work study.Work, cells int) Cost {
 	return out
 }
 
-// Guess returns a cost without a unit: parameters times input elements times forward passes.
+// Guess returns a cost without a unit: parameters times input size times forward passes.
 func Guess(w study.Work) Cost {
 	return Cost{Model: w.Model, Blocks: w.Blocks,
 		Samples: float64(max(1, w.Parameters)) * float64(max(1, w.InputBytes/4)) * float64(w.Forwards)}
@@ -124,16 +124,16 @@ func Costs(ctx context.Context, work []study.Work, calibrate func(context.Contex
 		}
 		out[i] = measured
 	}
-	toScale(out, guesses)
+	scaleGuesses(out, guesses)
 	return out, nil
 }
 
-// toScale scales guesses to seconds, by the ratio of the totals over the models that were measured.
-func toScale(costs, guesses []Cost) {
+// scaleGuesses converts guesses to seconds, by the ratio of the totals over the measured models.
+func scaleGuesses(costs, guesses []Cost) {
 	var measured, guessed float64
 	for i, c := range costs {
 		if c.Measured {
-			measured += c.whole()
+			measured += c.total()
 			guessed += guesses[i].Samples
 		}
 	}

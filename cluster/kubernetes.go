@@ -45,18 +45,18 @@ func field(key string, v any) yaml.MapItem { return yaml.MapItem{Key: key, Value
 func (Kubernetes) Manifest(run, study string, s *Submission) (string, error) {
 	k := s.Profile.Kubernetes
 	mount := filepath.Clean(k.Mount)
-	inside, err := filepath.Rel(mount, run)
+	relativePath, err := filepath.Rel(mount, run)
 	switch {
 	case k.Image == "" || k.Claim == "" || k.Mount == "":
-		return "", errors.New("kubernetes needs image, claim and mount: give them in a profile, under kubernetes")
-	case err != nil || inside == ".." || strings.HasPrefix(inside, "../"):
-		return "", fmt.Errorf("the run folder %s is not under %s, where the claim %s is mounted: pods would not find it", run, mount, k.Claim)
+		return "", errors.New("kubernetes needs image, claim and mount: set them in a profile, under kubernetes")
+	case err != nil || relativePath == ".." || strings.HasPrefix(relativePath, "../"):
+		return "", fmt.Errorf("the run folder %s is not under %s, where the claim %s is mounted: choose a folder under it", run, mount, k.Claim)
 	}
 	name := fmt.Sprintf("%s-%d", jobName(study), s.Number)
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Written by noether cluster submit. Change what you like, then: kubectl apply -f %s\n", Manifest(run, s.Number))
-	b.WriteString("# Pods that are preempted or evicted start again and go on from what they saved; so do those that are killed, a few\n" +
-		"# times. A task that fails by itself would fail again, and does not. To retry: delete the jobs and apply this again.\n")
+	fmt.Fprintf(&b, "# Written by noether cluster submit. Edit it if needed, then run: kubectl apply -f %s\n", Manifest(run, s.Number))
+	b.WriteString("# Pods that are preempted, evicted or killed start again and resume from their saved state; killed ones at most a few\n" +
+		"# times. A task that fails with an error is not repeated. To retry: delete the jobs and apply this file again.\n")
 	for _, job := range []fields{s.taskJob(run, name), s.mergeJob(run, name+"-merge")} {
 		raw, err := yaml.MarshalWithOptions(job, yaml.Indent(2), yaml.IndentSequence(true))
 		if err != nil {
@@ -155,7 +155,7 @@ func (s *Submission) container(name string, args ...string) fields {
 		out = append(out, field("env", env))
 	}
 	resources := fields{field("cpu", strconv.Itoa(p.CPUs))}
-	if m := s.askMemory(); m > 0 {
+	if m := s.memoryRequest(); m > 0 {
 		resources = append(resources, field("memory", fmt.Sprintf("%dMi", (m+mebibyte-1)/mebibyte)))
 	}
 	limits := slices.DeleteFunc(slices.Clone(resources), func(i yaml.MapItem) bool { return i.Key == "cpu" }) // a CPU limit would throttle the task

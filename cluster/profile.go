@@ -18,45 +18,45 @@ import (
 // A Profile holds the settings of a cluster that do not change from study to study. Flags of the
 // command take precedence.
 type Profile struct {
-	Partition   string            `key:"partition" json:"partition,omitempty" doc:"Slurm's partition; the cluster's default where not given"`
+	Partition   string            `key:"partition" json:"partition,omitempty" doc:"Slurm partition; default: the cluster's default"`
 	Account     string            `key:"account" json:"account,omitempty" doc:"account to charge"`
 	QOS         string            `key:"qos" json:"qos,omitempty" doc:"quality of service"`
-	Time        Duration          `key:"time" json:"time,omitempty" doc:"limit of a task, such as 2h or 1-12:00:00; twice the measured cost and ten minutes where not given"`
-	Memory      spec.Size         `key:"memory" json:"memory,omitempty" doc:"of a task, such as 8GiB; half as much again as was measured and 512MiB where not given"`
+	Time        Duration          `key:"time" json:"time,omitempty" doc:"time limit of a task, such as 2h or 1-12:00:00; default: twice the measured cost plus ten minutes"`
+	Memory      spec.Size         `key:"memory" json:"memory,omitempty" doc:"memory of a task, such as 8GiB; default: 1.5 times the measured peak plus 512MiB"`
 	CPUs        int               `key:"cpus-per-task" json:"cpus_per_task,omitempty" default:"4" min:"1" max:"4096" doc:"cores of a task"`
-	GPUs        string            `key:"gpus" json:"gpus,omitempty" doc:"of a task: a number, or a kind and a number such as a100:1"`
+	GPUs        string            `key:"gpus" json:"gpus,omitempty" doc:"GPUs of a task: a number, or a type and a number such as a100:1"`
 	Device      string            `key:"device" json:"device,omitempty" enum:"cpu|cuda|tensorrt|openvino" default:"cpu" doc:"device of the engine"`
-	Tasks       int               `key:"tasks" json:"tasks,omitempty" min:"1" max:"100000" doc:"how many tasks; as many as make each about an hour where not given"`
-	Throttle    int               `key:"throttle" json:"throttle,omitempty" min:"1" doc:"tasks that run at once"`
-	Program     string            `key:"program" json:"program,omitempty" doc:"path of noether on the nodes; this program's path where not given"`
-	Container   string            `key:"container" json:"container,omitempty" doc:"words before the program, such as apptainer exec --nv noether.sif"`
-	Modules     []string          `key:"modules" json:"modules,omitempty" doc:"loaded before the program runs"`
-	Setup       []string          `key:"setup" json:"setup,omitempty" doc:"lines of shell before the program runs"`
-	Environment map[string]string `key:"environment" json:"environment,omitempty" doc:"variables of the program"`
-	Directives  []string          `key:"directives" json:"directives,omitempty" doc:"further #SBATCH lines, such as --exclusive"`
-	Warning     Duration          `key:"warning" json:"warning,omitempty" doc:"how long before the time limit a task is told to save and queue itself again; 2m where not given"`
-	SaveEvery   Duration          `key:"save-every" json:"save_every,omitempty" doc:"how often a task saves its state; 1m where not given"`
-	Tries       int               `key:"tries" json:"tries,omitempty" default:"3" min:"1" max:"100" doc:"how often a task that is killed starts in its allocation"`
-	Requeues    int               `key:"requeues" json:"requeues,omitempty" default:"20" min:"1" max:"1000" doc:"how often a task that runs out of time queues itself again"`
+	Tasks       int               `key:"tasks" json:"tasks,omitempty" min:"1" max:"100000" doc:"number of tasks; default: tasks of about an hour each"`
+	Throttle    int               `key:"throttle" json:"throttle,omitempty" min:"1" doc:"largest number of tasks that run at once"`
+	Program     string            `key:"program" json:"program,omitempty" doc:"path of noether on the nodes; default: the path of this program"`
+	Container   string            `key:"container" json:"container,omitempty" doc:"command before the program, such as apptainer exec --nv noether.sif"`
+	Modules     []string          `key:"modules" json:"modules,omitempty" doc:"environment modules to load before the program runs"`
+	Setup       []string          `key:"setup" json:"setup,omitempty" doc:"shell commands to run before the program"`
+	Environment map[string]string `key:"environment" json:"environment,omitempty" doc:"environment variables of the program"`
+	Directives  []string          `key:"directives" json:"directives,omitempty" doc:"additional sbatch options, such as --exclusive"`
+	Warning     Duration          `key:"warning" json:"warning,omitempty" doc:"time before the time limit at which a task gets the signal to save and queue itself again; default: 2m"`
+	SaveEvery   Duration          `key:"save-every" json:"save_every,omitempty" doc:"interval at which a task saves its state; default: 1m"`
+	Tries       int               `key:"tries" json:"tries,omitempty" default:"3" min:"1" max:"100" doc:"number of times that a task starts in its allocation if it is killed"`
+	Requeues    int               `key:"requeues" json:"requeues,omitempty" default:"20" min:"1" max:"1000" doc:"number of times that a task queues itself again when it reaches its time limit"`
 	Kubernetes  KubernetesProfile `key:"kubernetes" json:"kubernetes,omitzero" doc:"settings of Kubernetes"`
 }
 
 // A KubernetesProfile holds the settings that only Kubernetes has.
 type KubernetesProfile struct {
-	Image          string            `key:"image" json:"image,omitempty" doc:"container image that has noether"`
-	Namespace      string            `key:"namespace" json:"namespace,omitempty" doc:"where the jobs run"`
+	Image          string            `key:"image" json:"image,omitempty" doc:"container image that contains noether"`
+	Namespace      string            `key:"namespace" json:"namespace,omitempty" doc:"namespace of the jobs"`
 	Claim          string            `key:"claim" json:"claim,omitempty" doc:"persistent volume claim (ReadWriteMany) that holds models, data and the run folder"`
-	Mount          string            `key:"mount" json:"mount,omitempty" doc:"where the claim is mounted; the same path as on the machine that submits"`
-	ServiceAccount string            `key:"service-account" json:"service_account,omitempty" doc:"of the pods"`
-	PullSecret     string            `key:"pull-secret" json:"pull_secret,omitempty" doc:"of the image"`
+	Mount          string            `key:"mount" json:"mount,omitempty" doc:"path at which the claim is mounted; it must be the same on the machine that submits"`
+	ServiceAccount string            `key:"service-account" json:"service_account,omitempty" doc:"service account of the pods"`
+	PullSecret     string            `key:"pull-secret" json:"pull_secret,omitempty" doc:"pull secret of the image"`
 	NodeSelector   map[string]string `key:"node-selector" json:"node_selector,omitempty" doc:"labels of the nodes"`
 }
 
 // LoadProfile reads a profile. If path is empty it reads noether/cluster.yaml in the user's
 // configuration folder, if there is one.
 func LoadProfile(path string) (Profile, error) {
-	own := path == ""
-	if own {
+	isDefault := path == ""
+	if isDefault {
 		dir, err := os.UserConfigDir()
 		if err != nil {
 			return ParseProfile("", nil)
@@ -64,7 +64,7 @@ func LoadProfile(path string) (Profile, error) {
 		path = filepath.Join(dir, "noether", "cluster.yaml")
 	}
 	data, err := config.ReadFile(path)
-	if own && errors.Is(err, fs.ErrNotExist) {
+	if isDefault && errors.Is(err, fs.ErrNotExist) {
 		return ParseProfile("", nil)
 	}
 	if err != nil {
@@ -95,7 +95,7 @@ var (
 	variable = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 )
 
-// Check reports values that would change the meaning of the script for the scheduler.
+// Check returns an error for values that would change the structure of the script.
 func (p Profile) Check() error {
 	for key, v := range map[string]string{"partition": p.Partition, "account": p.Account, "qos": p.QOS,
 		"kubernetes: namespace": p.Kubernetes.Namespace, "kubernetes: claim": p.Kubernetes.Claim, "kubernetes: service-account": p.Kubernetes.ServiceAccount,
@@ -116,7 +116,7 @@ func (p Profile) Check() error {
 	lines = append(append(lines, p.Modules...), p.Setup...)
 	for _, v := range lines {
 		if strings.ContainsAny(v, "\n\r\x00") {
-			return fmt.Errorf("%q has more than one line: give each its own entry", v)
+			return fmt.Errorf("%q has more than one line: write one entry for each line", v)
 		}
 	}
 	for _, d := range p.Directives {

@@ -9,25 +9,25 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// A Change overrides resources that the script asks for.
+// A Change overrides resources that the script requests.
 type Change struct {
-	Memory spec.Size // of a task; 0: as before
-	Time   Duration  // limit of a task; 0: as before
+	Memory spec.Size // of a task; 0: unchanged
+	Time   Duration  // limit of a task; 0: unchanged
 }
 
 // ErrNothingToRetry is returned by Retry if no task has failed.
 var ErrNothingToRetry = errors.New("every task is done, queued or running")
 
-// Retry submits the tasks that are neither done, queued nor running, with the scripts that are now
-// in the run folder, and a merge after them. They resume from their saved states. If only the merge
-// has ended without a result, Retry submits it alone. It returns the numbers of the tasks.
+// Retry submits the tasks that are neither done, queued nor running, with the scripts that are
+// now in the run folder, and a merge after them. They resume from their saved states. If only the
+// merge has ended without a result, Retry submits it alone. It returns the numbers of the tasks.
 func (c Slurm) Retry(ctx context.Context, run string, r *Record, s *Submission, change Change) ([]int, error) {
 	status, err := Find(ctx, run, s)
 	if err != nil {
 		return nil, err
 	}
 	if status.Note != "" && status.Count(Unknown)+status.Count(Running) > 0 {
-		return nil, errors.New(status.Note) // running tasks could be taken for failed ones
+		return nil, errors.New(status.Note) // running tasks could be mistaken for failed tasks
 	}
 	var tasks []int
 	for _, t := range status.Tasks {
@@ -54,8 +54,8 @@ func (c Slurm) Retry(ctx context.Context, run string, r *Record, s *Submission, 
 // ErrMergeEnded is the error of Wait if the merge has ended without a result.
 var ErrMergeEnded = errors.New("the merge has ended without a result")
 
-// Wait waits until no task of a submission, nor its merge, is queued or running, and returns the
-// status. The error is ErrMergeEnded if the merge has ended without a result.
+// Wait waits until no task of a submission, nor its merge, is queued or running, and returns
+// the status. The error is ErrMergeEnded if the merge has ended without a result.
 func Wait(ctx context.Context, run string, s *Submission, every time.Duration) (*Status, error) {
 	ended := false
 	for {
@@ -66,7 +66,7 @@ func Wait(ctx context.Context, run string, s *Submission, every time.Duration) (
 		switch {
 		case status.MergeEnded() && ended:
 			return status, ErrMergeEnded
-		case status.MergeEnded(): // its record may appear late on a file server: look twice
+		case status.MergeEnded(): // its record may appear late on a file server: check twice
 			ended = true
 		case !status.Active():
 			return status, nil

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// mebibyte is the unit in which Slurm counts memory.
+// mebibyte is the unit of memory of Slurm.
 const mebibyte = 1 << 20
 
-// askTime returns the time limit of the tasks; 0: the default of the partition.
-func (s *Submission) askTime() time.Duration {
+// timeLimit returns the time limit of the tasks; 0: the default of the partition.
+func (s *Submission) timeLimit() time.Duration {
 	if s.Profile.Time > 0 {
 		return time.Duration(s.Profile.Time)
 	}
@@ -27,8 +27,8 @@ func (s *Submission) askTime() time.Duration {
 	return time.Duration(2*most*float64(time.Second)) + 10*time.Minute
 }
 
-// askMemory returns the memory that a task asks for, in bytes; 0: the default of the cluster.
-func (s *Submission) askMemory() int64 {
+// memoryRequest returns the requested memory of a task, in bytes; 0: the default of the cluster.
+func (s *Submission) memoryRequest() int64 {
 	if s.Profile.Memory > 0 {
 		return int64(s.Profile.Memory)
 	}
@@ -57,10 +57,10 @@ func (s *Submission) taskScript(run, studyName string) (string, error) {
 		"--array="+array,
 		"--requeue",
 		fmt.Sprintf("--signal=B:USR1@%d", int(p.Warning.Or(2*time.Minute).Seconds())))
-	if d := s.askTime(); d > 0 {
+	if d := s.timeLimit(); d > 0 {
 		head = append(head, "--time="+slurmDuration(d))
 	}
-	if m := s.askMemory(); m > 0 {
+	if m := s.memoryRequest(); m > 0 {
 		head = append(head, fmt.Sprintf("--mem=%dM", (m+mebibyte-1)/mebibyte))
 	}
 	if p.GPUs != "" {
@@ -102,21 +102,21 @@ func (s *Submission) mergeScript(run, studyName string) (string, error) {
 		return "", err
 	}
 	head = append(head, "--requeue")
-	if m := s.askMemory(); m > 0 {
+	if m := s.memoryRequest(); m > 0 {
 		head = append(head, fmt.Sprintf("--mem=%dM", (m+mebibyte-1)/mebibyte))
 	}
 	if s.Profile.Time > 0 {
 		head = append(head, "--time="+slurmDuration(time.Duration(s.Profile.Time)))
 	}
 	var b strings.Builder
-	s.writeHead(&b, head, "Runs when every task has ended, done or not: what is missing is listed. Running it again is harmless.")
+	s.writeHead(&b, head, "Runs after all tasks have ended, and lists missing work. It can be run again.")
 	fmt.Fprintf(&b, `
 exec "${noether[@]}" merge %s --threads "${SLURM_CPUS_PER_TASK:-%d}"
 `, quote(run), s.Profile.CPUs)
 	return b.String(), nil
 }
 
-// head returns the options of sbatch that both scripts share.
+// head returns the sbatch options of a script.
 func (s *Submission) head(run, name, log string, cpus int) ([]string, error) {
 	if strings.ContainsAny(run, "%\"'\\`$\n\r") {
 		return nil, fmt.Errorf("the path %q has a character that #SBATCH lines do not allow: rename the folder", run)
@@ -138,13 +138,14 @@ func (s *Submission) head(run, name, log string, cpus int) ([]string, error) {
 	return append(out, p.Directives...), nil
 }
 
-// writeHead writes a script up to the point where it does something of its own.
-func (s *Submission) writeHead(b *strings.Builder, head []string, what string) {
+// writeHead writes the beginning of a script: the sbatch options, a comment, modules, environment
+// and setup.
+func (s *Submission) writeHead(b *strings.Builder, head []string, comment string) {
 	b.WriteString("#!/bin/bash\n")
 	for _, line := range head {
 		b.WriteString("#SBATCH " + line + "\n")
 	}
-	fmt.Fprintf(b, "\n# %s\n# Change what you like, and submit it by sbatch.\n\n", what)
+	fmt.Fprintf(b, "\n# %s\n# Edit it if needed, and submit it with sbatch.\n\n", comment)
 	p := s.Profile
 	for _, m := range p.Modules {
 		fmt.Fprintf(b, "module load %s\n", quote(m))
@@ -162,7 +163,7 @@ func (s *Submission) writeHead(b *strings.Builder, head []string, what string) {
 	fmt.Fprintf(b, "noether=(%s)\n", program)
 }
 
-// quote makes one word of the shell of any text.
+// quote returns text as one word of the shell.
 func quote(text string) string {
 	if text != "" && word.MatchString(text) {
 		return text
@@ -170,7 +171,8 @@ func quote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// jobName makes a name that every scheduler takes of the name of a study: lower-case letters, digits and hyphens.
+// jobName converts the name of a study to a name that all schedulers accept: lower-case letters,
+// digits and hyphens.
 func jobName(study string) string {
 	var b strings.Builder
 	b.WriteString("noether")

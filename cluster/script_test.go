@@ -161,12 +161,12 @@ func executable(t *testing.T, path, body string) {
 	}
 }
 
-// waitFor waits until is() is true, for at most half a minute.
-func waitFor(t *testing.T, what string, is func() bool) {
+// waitFor waits until condition() is true, for at most half a minute.
+func waitFor(t *testing.T, event string, condition func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !condition(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("timed out waiting for " + what)
+			t.Fatal("timed out waiting for " + event)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // Slurm uses the commands sbatch, squeue, scancel and scontrol, which must be on the PATH. Their
-// output is not trusted: sites wrap these commands and print greetings.
+// output is parsed leniently, since sites wrap these commands and print additional lines.
 type Slurm struct{}
 
 // commandTimeout bounds one command of Slurm. A busy controller answers within seconds.
@@ -111,7 +111,7 @@ func (c Slurm) Submit(ctx context.Context, run string, r *Record, s *Submission)
 // queue submits some of the tasks, and a merge that waits for them. options override those of the
 // script.
 func (c Slurm) queue(ctx context.Context, run string, r *Record, s *Submission, tasks []int, options []string) error {
-	if err := r.write(run); err != nil { // which the first task reads as soon as it starts
+	if err := r.write(run); err != nil { // the first task reads it when it starts
 		return err
 	}
 	array := ranges(tasks)
@@ -126,10 +126,10 @@ func (c Slurm) queue(ctx context.Context, run string, r *Record, s *Submission, 
 	s.Jobs = append(s.Jobs, Job{ID: id, Tasks: tasks, Submitted: time.Now().UTC()})
 	s.Cancelled = nil
 	if err := r.write(run); err != nil {
-		return fmt.Errorf("job %s is submitted but could not be recorded: %w", id, err)
+		return fmt.Errorf("job %s was submitted but could not be recorded: %w", id, err)
 	}
 	if err := c.queueMerge(ctx, run, r, s, "--dependency=afterany:"+id); err != nil {
-		return fmt.Errorf("job %s is submitted but its merge is not (noether cluster retry submits it): %w", id, err)
+		return fmt.Errorf("job %s was submitted but its merge was not (noether cluster retry submits it): %w", id, err)
 	}
 	return nil
 }
@@ -190,20 +190,20 @@ func ranges(numbers []int) string {
 	return strings.Join(out, ",")
 }
 
-// A queued is the entry of a job, or of a task of an array, in the queue.
-type queued struct {
+// A queueEntry is the entry of a job, or of a task of a job array, in the queue.
+type queueEntry struct {
 	State  string // PENDING, RUNNING, ...
 	Reason string
 }
 
-// A jobTask identifies a task of a job array. Task 0 is a job that is no array.
+// A jobTask identifies a task of a job array. Task 0 stands for a job that is not an array.
 type jobTask struct {
 	job  string
 	task int
 }
 
 // Queue returns the jobs of the user that have not ended.
-func (Slurm) Queue(ctx context.Context) (map[jobTask]queued, error) {
+func (Slurm) Queue(ctx context.Context) (map[jobTask]queueEntry, error) {
 	who, err := user.Current()
 	if err != nil {
 		return nil, err
@@ -216,8 +216,8 @@ func (Slurm) Queue(ctx context.Context) (map[jobTask]queued, error) {
 }
 
 // parseQueue parses the output of squeue. It ignores lines of another form.
-func parseQueue(out string) map[jobTask]queued {
-	jobs := map[jobTask]queued{}
+func parseQueue(out string) map[jobTask]queueEntry {
+	jobs := map[jobTask]queueEntry{}
 	for line := range strings.Lines(out) {
 		f := strings.SplitN(strings.TrimSpace(line), "|", 4)
 		if len(f) != 4 || !isNumber(f[0]) || !isState(f[2]) {
@@ -229,7 +229,7 @@ func parseQueue(out string) map[jobTask]queued {
 		} else if f[1] != "N/A" {
 			continue
 		}
-		jobs[at] = queued{State: f[2], Reason: printable(f[3])}
+		jobs[at] = queueEntry{State: f[2], Reason: printable(f[3])}
 	}
 	return jobs
 }
@@ -239,8 +239,8 @@ func isState(s string) bool {
 	return s != "" && len(s) < 40 && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
 }
 
-// Endings returns how the tasks of a job have ended: from the accounting database if there is one,
-// else from the memory of the controller, which forgets.
+// Endings returns the final states of the tasks of a job: from the accounting database if there is
+// one, else from the controller, which removes old jobs.
 func (Slurm) Endings(ctx context.Context, job string) map[int]string {
 	if out, err := command(ctx, "sacct", "--noheader", "--parsable2", "--allocations", "--jobs="+job, "--format=JobID,State"); err == nil {
 		if e := parseAccounts(out, job); len(e) > 0 {
@@ -254,7 +254,8 @@ func (Slurm) Endings(ctx context.Context, job string) map[int]string {
 	return parseShow(out, job)
 }
 
-// parseAccounts parses the output of sacct: 12_3|CANCELLED by 1000. A job that is no array is task 0.
+// parseAccounts parses the output of sacct: 12_3|CANCELLED by 1000. A job that is not an array is
+// task 0.
 func parseAccounts(out, job string) map[int]string {
 	ends := map[int]string{}
 	for line := range strings.Lines(out) {
@@ -319,7 +320,8 @@ func parseMaxTasks(out string) int {
 	return 0
 }
 
-// Cancel removes the jobs of a submission from the queue and ends those that run. They save first.
+// Cancel removes the jobs of a submission from the queue and ends those that run. Running tasks
+// save their state first.
 func (Slurm) Cancel(ctx context.Context, run string, r *Record, s *Submission) error {
 	now := time.Now().UTC()
 	s.Cancelled = &now

@@ -16,11 +16,11 @@ import (
 
 // States of a task that Find determines.
 const (
-	Queued    = "queued"    // by the scheduler
-	Killed    = "killed"    // it ran, did not end by itself, and is no longer known to the scheduler
-	Lost      = "lost"      // it never ran, and is no longer known to the scheduler
+	Queued    = "queued"    // waits in the queue of the scheduler
+	Killed    = "killed"    // it started, wrote no final state, and is no longer known to the scheduler
+	Lost      = "lost"      // it never started, and is no longer known to the scheduler
 	Cancelled = "cancelled" // by Cancel
-	Unknown   = "unknown"   // the scheduler does not answer
+	Unknown   = "unknown"   // the scheduler did not answer
 )
 
 // A TaskStatus is the status of a task.
@@ -34,7 +34,7 @@ type TaskStatus struct {
 	TaskState
 }
 
-// Unfinished reports whether the task has to be submitted again.
+// Unfinished reports whether the task must be submitted again.
 func (t TaskStatus) Unfinished() bool {
 	return !slices.Contains([]string{Done, Running, Queued, Unknown}, t.State)
 }
@@ -44,8 +44,8 @@ type Status struct {
 	Submission int          `json:"submission"`
 	Scheduler  string       `json:"scheduler"`
 	Tasks      []TaskStatus `json:"tasks"`
-	// Merge is queued, running, done, missing (cells), waiting, or, if it has ended without a result,
-	// cancelled, failed, killed or lost.
+	// Merge is queued, running, done, missing (cells), waiting, or, if it has ended without a
+	// result, cancelled, failed, killed or lost.
 	Merge string `json:"merge"`
 	Note  string `json:"note,omitempty"` // a remark on the whole submission
 	Cells int    `json:"cells"`          // of the study; 0 if no record has been written
@@ -63,7 +63,8 @@ func (s *Status) Count(state string) int {
 	return n
 }
 
-// Active reports whether tasks are queued, running or unknown, or the merge is queued or running.
+// Active reports whether tasks are queued, running or unknown, or the merge is queued or
+// running.
 func (s *Status) Active() bool {
 	return s.tasksActive() || s.Merge == Queued || s.Merge == Running
 }
@@ -72,54 +73,54 @@ func (s *Status) tasksActive() bool {
 	return s.Count(Queued)+s.Count(Running)+s.Count(Unknown) > 0
 }
 
-// MergeEnded reports whether the merge has ended without a result, so that it has to be submitted
+// MergeEnded reports whether the merge has ended without a result, so that it must be submitted
 // again.
 func (s *Status) MergeEnded() bool {
 	return slices.Contains([]string{Cancelled, Failed, Killed, Lost}, s.Merge)
 }
 
-// lostAfter is the time without a heartbeat after which a task is taken for dead, where there is no
-// scheduler to ask. An error is harmless: two tasks that do the same work give the same scores.
+// lostAfter is the time without a heartbeat after which a task counts as killed if there is no
+// scheduler to query. An error is harmless: two tasks that do the same work give the same scores.
 const lostAfter = 15 * time.Minute
 
 // Find determines the status of a submission from the state files of its tasks and the queue of the
 // scheduler.
 func Find(ctx context.Context, run string, s *Submission) (*Status, error) {
 	out := &Status{Submission: s.Number, Scheduler: s.Scheduler}
-	look := lookup{submission: s, jobs: map[int]string{}}
+	l := lookup{submission: s, jobs: map[int]string{}}
 	for _, j := range s.Jobs { // the last job of a task is the one that counts
 		for _, n := range j.Tasks {
-			look.jobs[n] = j.ID
+			l.jobs[n] = j.ID
 		}
 	}
 	if s.Scheduler == "slurm" {
 		var err error
-		if look.queue, err = (Slurm{}).Queue(ctx); err != nil {
+		if l.queue, err = (Slurm{}).Queue(ctx); err != nil {
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
-			out.Note = "the scheduler does not answer, so this is what tasks say of themselves: " + err.Error()
+			out.Note = "the scheduler does not answer; the states are those that the tasks have written: " + err.Error()
 		}
-		look.ends = func(job string) map[int]string { return Slurm{}.Endings(ctx, job) }
+		l.ends = func(job string) map[int]string { return Slurm{}.Endings(ctx, job) }
 	}
 	var err error
-	if look.now, err = atomicfile.Clock(folder(run, s.Number, "tasks")); err != nil {
+	if l.now, err = atomicfile.Clock(folder(run, s.Number, "tasks")); err != nil {
 		return nil, fmt.Errorf("the run folder: %w", err)
 	}
 	for i, task := range s.Tasks {
 		t := TaskStatus{Number: i + 1, Task: task}
-		said, at, err := readTask(taskFile(run, s.Number, i+1))
+		state, at, err := readTask(taskFile(run, s.Number, i+1))
 		switch {
 		case err == nil:
-			t.TaskState = said
+			t.TaskState = state
 		case !isMissing(err):
 			t.Note = err.Error()
 		}
-		look.setState(&t, err == nil, at)
+		l.setState(&t, err == nil, at)
 		out.Tasks = append(out.Tasks, t)
 	}
 	var note string
-	out.Merge, note = look.merge(out.tasksActive())
+	out.Merge, note = l.merge(out.tasksActive())
 	if r, err := scores.ReadRecord(filepath.Join(run, "run.json")); err == nil {
 		out.Cells, out.Done = r.Cells, r.Done
 		switch {
@@ -137,18 +138,18 @@ func Find(ctx context.Context, run string, s *Submission) (*Status, error) {
 	return out, nil
 }
 
-// A lookup holds what the scheduler and the submission say about tasks.
+// A lookup holds the information of the scheduler and the submission about tasks.
 type lookup struct {
 	submission *Submission
 	jobs       map[int]string              // the last job that was submitted for a task
-	queue      map[jobTask]queued          // nil if the scheduler was not asked or does not answer
+	queue      map[jobTask]queueEntry      // nil if the scheduler was not queried or does not answer
 	ends       func(string) map[int]string // nil if there is no scheduler to ask
 	ended      map[string]map[int]string   // cached results of ends, by job
 	now        time.Time
 }
 
-// setState determines the state of a task. reported tells whether the task has written its state,
-// and at when.
+// setState determines the state of a task. reported is true if the task has written its state, at
+// the time at.
 func (l *lookup) setState(t *TaskStatus, reported bool, at time.Time) {
 	t.State = t.TaskState.State
 	t.Note = t.Error
@@ -170,14 +171,14 @@ func (l *lookup) setState(t *TaskStatus, reported bool, at time.Time) {
 	case t.State == Failed:
 	case l.submission.Cancelled != nil && (l.queue != nil || job == ""):
 		t.State = Cancelled
-	case l.submission.Scheduler != "slurm": // only the tasks can be asked
+	case l.submission.Scheduler != "slurm": // only the states that tasks write are known
 		switch {
 		case !reported:
 			t.State = Queued
 		case t.State == Stopped && l.now.Sub(at) <= lostAfter:
 			t.State, t.Note = Queued, "stopped; starts again" // the pod was evicted; the merge waits for its successor
 		case t.State == Running && l.now.Sub(at) > lostAfter:
-			t.State, t.Note = Killed, fmt.Sprintf("no sign of life for %v", l.now.Sub(at).Round(time.Second))
+			t.State, t.Note = Killed, fmt.Sprintf("no heartbeat for %v", l.now.Sub(at).Round(time.Second))
 		}
 	case job == "":
 		t.State, t.Note = Lost, "it was not submitted"
@@ -192,7 +193,7 @@ func (l *lookup) setState(t *TaskStatus, reported bool, at time.Time) {
 	}
 }
 
-// ending returns how a task has ended, in the words of the scheduler.
+// ending returns the final state of a task as reported by the scheduler.
 func (l *lookup) ending(job string, task int) string {
 	if l.ends == nil {
 		return ""
@@ -200,14 +201,14 @@ func (l *lookup) ending(job string, task int) string {
 	if l.ended == nil {
 		l.ended = map[string]map[int]string{}
 	}
-	if _, asked := l.ended[job]; !asked {
+	if _, known := l.ended[job]; !known {
 		l.ended[job] = l.ends(job)
 	}
 	return strings.ToLower(strings.ReplaceAll(l.ended[job][task], "_", " "))
 }
 
 // merge returns the state of the last merge, and how it has ended if it is no longer in the queue.
-// tasksActive tells whether tasks are queued or running.
+// tasksActive is true if tasks are queued or running.
 func (l *lookup) merge(tasksActive bool) (state, note string) {
 	for _, j := range slices.Backward(l.submission.Jobs) {
 		if q, ok := l.queue[jobTask{job: j.Merge}]; ok && j.Merge != "" {
@@ -233,8 +234,8 @@ func (l *lookup) merge(tasksActive bool) (state, note string) {
 	}
 }
 
-// state translates the state of the scheduler.
-func (q queued) state() string {
+// state converts the state of the scheduler.
+func (q queueEntry) state() string {
 	switch q.State {
 	case "PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD", "SUSPENDED", "STOPPED":
 		return Queued

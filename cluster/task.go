@@ -21,8 +21,8 @@ import (
 const (
 	Running = "running"
 	Done    = "done"
-	Failed  = "failed"  // with an error that would occur again
-	Stopped = "stopped" // by a signal; it has saved, and resumes when it is started again
+	Failed  = "failed"  // with an error that would occur again in a retry
+	Stopped = "stopped" // by a signal; its state is saved, and it resumes when it is started again
 )
 
 // A TaskState is the content of tasks/NUMBER.json, which a task rewrites while it runs.
@@ -39,17 +39,17 @@ type TaskState struct {
 	Error   string    `json:"error,omitempty"`
 }
 
-// ErrStopped is the error of a task that was interrupted and has saved. Programs exit with
-// ExitStopped for it.
+// ErrStopped is the error of a task that was interrupted and has saved its state. Programs exit
+// with ExitStopped for it.
 var ErrStopped = errors.New("stopped; the state is saved, and starting the task again resumes from it")
 
-// ExitStopped is the exit code of a task that has more to do: EX_TEMPFAIL of sysexits.h.
+// ExitStopped is the exit code of an unfinished task: EX_TEMPFAIL of sysexits.h.
 const ExitStopped = 75
 
 // heartbeat is the interval at which a running task rewrites its state.
 const heartbeat = 20 * time.Second
 
-// OwnTask returns the number of the task for which the scheduler has started this program, from the
+// OwnTask returns the number of the task for which the scheduler started this program, from the
 // environment; 0: none.
 func OwnTask() int {
 	if n, err := strconv.Atoi(os.Getenv("SLURM_ARRAY_TASK_ID")); err == nil && n > 0 {
@@ -79,7 +79,7 @@ func RunTask(ctx context.Context, run string, submission, number int, o study.Op
 	}
 	d := newStateFile(run, s.Number, number)
 	o.Progress = d.follow(o.Progress)
-	stop := d.keep()
+	stop := d.startHeartbeat()
 	err = runTask(ctx, run, task, o)
 	stop()
 	if err != nil && ctx.Err() != nil {
@@ -98,11 +98,11 @@ func runTask(ctx context.Context, run string, task Task, o study.Options) error 
 	return err
 }
 
-// A stateFile keeps the file of a task's state up to date.
+// A stateFile updates the file of a task's state.
 type stateFile struct {
-	path string
-	mu   sync.Mutex
-	now  TaskState
+	path  string
+	mu    sync.Mutex
+	state TaskState
 }
 
 func taskFile(run string, submission, number int) string {
@@ -113,7 +113,7 @@ func newStateFile(run string, submission, number int) *stateFile {
 	d := &stateFile{path: taskFile(run, submission, number)}
 	before, _, _ := readTask(d.path) // if it cannot be read, this is the first start
 	host, _ := os.Hostname()
-	d.now = TaskState{State: Running, Job: slurmJob(), Host: host, PID: os.Getpid(), Start: before.Start + 1, Started: time.Now().UTC()}
+	d.state = TaskState{State: Running, Job: slurmJob(), Host: host, PID: os.Getpid(), Start: before.Start + 1, Started: time.Now().UTC()}
 	return d
 }
 
@@ -121,7 +121,7 @@ func newStateFile(run string, submission, number int) *stateFile {
 func (d *stateFile) follow(next func(study.Progress)) func(study.Progress) {
 	return func(p study.Progress) {
 		d.mu.Lock()
-		d.now.Done, d.now.Total = p.Done, p.Total
+		d.state.Done, d.state.Total = p.Done, p.Total
 		d.mu.Unlock()
 		if next != nil {
 			next(p)
@@ -129,9 +129,9 @@ func (d *stateFile) follow(next func(study.Progress)) func(study.Progress) {
 	}
 }
 
-// keep writes the state now and at every heartbeat until stop is called. It ignores errors: a run
-// that cannot write its folder fails by itself.
-func (d *stateFile) keep() (stop func()) {
+// startHeartbeat writes the state at once and at every heartbeat until stop is called. It ignores
+// errors, since a run that cannot write its folder fails with an error of its own.
+func (d *stateFile) startHeartbeat() (stop func()) {
 	d.write()
 	quit := make(chan struct{})
 	var wait sync.WaitGroup
@@ -157,19 +157,19 @@ func (d *stateFile) keep() (stop func()) {
 func (d *stateFile) close(err error) error {
 	switch {
 	case errors.Is(err, ErrStopped):
-		d.now.State = Stopped
+		d.state.State = Stopped
 	case err != nil:
-		d.now.State, d.now.Error = Failed, printable(err.Error())
+		d.state.State, d.state.Error = Failed, printable(err.Error())
 	default:
-		d.now.State = Done
+		d.state.State = Done
 	}
 	return d.write()
 }
 
 func (d *stateFile) write() error {
 	d.mu.Lock()
-	d.now.Updated = time.Now().UTC()
-	raw, err := json.Marshal(d.now)
+	d.state.Updated = time.Now().UTC()
+	raw, err := json.Marshal(d.state)
 	d.mu.Unlock()
 	if err != nil {
 		return err
@@ -201,5 +201,5 @@ func readTask(path string) (TaskState, time.Time, error) {
 	return s, info.ModTime(), nil
 }
 
-// isMissing reports whether an error says that a task has not written its state yet.
+// isMissing reports whether err is the error for a task that has not written its state yet.
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

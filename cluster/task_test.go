@@ -64,8 +64,7 @@ func prepared(t *testing.T, scheduler string, tasks ...Task) (run string, s *Sub
 
 var smallTasks = []Task{{Models: []string{"a"}}, {Models: []string{"b"}, Shard: study.Shard{Index: 1, Of: 2}}, {Models: []string{"b"}, Shard: study.Shard{Index: 2, Of: 2}}}
 
-// TestTasksWithoutAScheduler checks that the pods of an Indexed Job, and the merge that waits for
-// them.
+// TestTasksWithoutAScheduler runs the tasks of an Indexed Job and the merge that waits for them.
 func TestTasksWithoutAScheduler(t *testing.T) {
 	run, s, o := prepared(t, "kubernetes", smallTasks...)
 	if err := (Kubernetes{}).Submit(run, &Record{Version: recordVersion, Study: "small", Submissions: []Submission{*s}}, s); err != nil {
@@ -109,7 +108,7 @@ func TestTasksWithoutAScheduler(t *testing.T) {
 	}
 }
 
-func TestStoppedTaskSaysSoAndGoesOn(t *testing.T) {
+func TestStoppedTaskResumes(t *testing.T) {
 	t.Parallel()
 	run, s, o := prepared(t, "kubernetes", smallTasks...)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -120,14 +119,14 @@ func TestStoppedTaskSaysSoAndGoesOn(t *testing.T) {
 		}
 	}
 	if err := RunTask(ctx, run, 1, 1, stopped); !errors.Is(err, ErrStopped) {
-		t.Fatalf("a task that was told to stop: %v", err)
+		t.Fatalf("a stopped task: error %v", err)
 	}
 	status, err := Find(t.Context(), run, s)
 	if one := status.Tasks[0]; err != nil || one.TaskState.State != Stopped || one.State != Queued || !status.Active() {
 		t.Fatalf("%+v, %v", status.Tasks[0], err)
 	}
 	if work := workOf(t, run, o); work[0].Forwards == 0 || work[0].Forwards >= 900 || work[1].Forwards != 900 {
-		t.Errorf("the work that is left is %+v", work)
+		t.Errorf("the remaining work is %+v", work)
 	}
 	left := o
 	var total int64
@@ -136,14 +135,14 @@ func TestStoppedTaskSaysSoAndGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if total == 0 || total >= 900 {
-		t.Errorf("it has %d samples left of 900: nothing was kept", total)
+		t.Errorf("%d of 900 samples are left: the stopped task saved nothing", total)
 	}
 	if status, _ = Find(t.Context(), run, s); status.Tasks[0].State != Done || status.Tasks[0].Start != 2 {
 		t.Errorf("%+v", status.Tasks[0])
 	}
 }
 
-// workOf returns what is left to do of a run folder's study.
+// workOf returns the remaining work of a run folder's study.
 func workOf(t *testing.T, run string, o study.Options) []study.Work {
 	t.Helper()
 	st, err := study.Load(filepath.Join(run, "study.yaml"), nil)
@@ -162,7 +161,7 @@ func workOf(t *testing.T, run string, o study.Options) []study.Work {
 	return work
 }
 
-func TestTaskThatFailsSaysWhy(t *testing.T) {
+func TestFailedTaskRecordsError(t *testing.T) {
 	t.Parallel()
 	run, s, o := prepared(t, "kubernetes", smallTasks...)
 	if err := os.WriteFile(filepath.Join(filepath.Dir(run), "b.onnx"), []byte("no model"), 0o666); err != nil {
@@ -185,77 +184,77 @@ func TestTaskThatFailsSaysWhy(t *testing.T) {
 	}
 }
 
-// TestStates checks that what is said of tasks follows from what they say and what the scheduler
-// says, whichever is there.
+// TestStates checks the states of tasks that follow from the states that tasks write and those of
+// the scheduler, either of which may be missing.
 func TestStates(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	job := []Job{{ID: "7", Tasks: []int{1}, Merge: "8"}}
-	running := map[jobTask]queued{{"7", 1}: {State: "RUNNING"}}
-	pending := map[jobTask]queued{{"7", 1}: {State: "PENDING", Reason: "Priority"}}
+	running := map[jobTask]queueEntry{{"7", 1}: {State: "RUNNING"}}
+	pending := map[jobTask]queueEntry{{"7", 1}: {State: "PENDING", Reason: "Priority"}}
 	ends := func(string) map[int]string { return map[int]string{1: "OUT_OF_MEMORY"} }
 	cancelled := &now
 	for name, c := range map[string]struct {
 		scheduler string
 		jobs      []Job
 		cancelled *time.Time
-		queue     map[jobTask]queued
-		said      string // "": nothing
+		queue     map[jobTask]queueEntry
+		written   string // "": none
 		ago       time.Duration
 		want      string
 		note      string
 	}{
-		"not submitted":               {"slurm", nil, nil, map[jobTask]queued{}, "", 0, Lost, "not submitted"},
-		"waits":                       {"slurm", job, nil, pending, "", 0, Queued, "Priority"},
-		"runs":                        {"slurm", job, nil, running, Running, 0, Running, ""},
-		"waits to go on":              {"slurm", job, nil, pending, Stopped, 0, Queued, "Priority"},
-		"waits after failing":         {"slurm", job, nil, pending, Failed, 0, Queued, "Priority"},
-		"done and still in the queue": {"slurm", job, nil, running, Done, 0, Done, ""},
-		"killed":                      {"slurm", job, nil, map[jobTask]queued{}, Running, 0, Killed, "out of memory"},
-		"died before it spoke":        {"slurm", job, nil, map[jobTask]queued{}, "", 0, Lost, "out of memory"},
-		"stopped":                     {"slurm", job, nil, map[jobTask]queued{}, Stopped, 0, Stopped, ""},
-		"failed":                      {"slurm", job, nil, map[jobTask]queued{}, Failed, 0, Failed, "because"},
-		"cancelled":                   {"slurm", job, cancelled, map[jobTask]queued{}, Stopped, 0, Cancelled, ""},
-		"being cancelled":             {"slurm", job, cancelled, running, Running, 0, Running, ""},
-		"silent controller":           {"slurm", job, nil, nil, "", 0, Unknown, ""},
-		"silent controller, running":  {"slurm", job, nil, nil, Running, time.Hour, Running, ""},
-		"pod to come":                 {"kubernetes", nil, nil, nil, "", 0, Queued, ""},
-		"pod that runs":               {"kubernetes", nil, nil, nil, Running, time.Minute, Running, ""},
-		"pod that was evicted":        {"kubernetes", nil, nil, nil, Stopped, time.Minute, Queued, "starts again"},
-		"pod that nobody restarts":    {"kubernetes", nil, nil, nil, Stopped, time.Hour, Stopped, ""},
-		"pod that is silent":          {"kubernetes", nil, nil, nil, Running, time.Hour, Killed, "no sign of life for 1h0m0s"},
+		"not submitted":                     {"slurm", nil, nil, map[jobTask]queueEntry{}, "", 0, Lost, "not submitted"},
+		"waits":                             {"slurm", job, nil, pending, "", 0, Queued, "Priority"},
+		"runs":                              {"slurm", job, nil, running, Running, 0, Running, ""},
+		"queued again after a stop":         {"slurm", job, nil, pending, Stopped, 0, Queued, "Priority"},
+		"queued again after a failure":      {"slurm", job, nil, pending, Failed, 0, Queued, "Priority"},
+		"done and still in the queue":       {"slurm", job, nil, running, Done, 0, Done, ""},
+		"killed":                            {"slurm", job, nil, map[jobTask]queueEntry{}, Running, 0, Killed, "out of memory"},
+		"killed before its first heartbeat": {"slurm", job, nil, map[jobTask]queueEntry{}, "", 0, Lost, "out of memory"},
+		"stopped":                           {"slurm", job, nil, map[jobTask]queueEntry{}, Stopped, 0, Stopped, ""},
+		"failed":                            {"slurm", job, nil, map[jobTask]queueEntry{}, Failed, 0, Failed, "because"},
+		"cancelled":                         {"slurm", job, cancelled, map[jobTask]queueEntry{}, Stopped, 0, Cancelled, ""},
+		"being cancelled":                   {"slurm", job, cancelled, running, Running, 0, Running, ""},
+		"silent controller":                 {"slurm", job, nil, nil, "", 0, Unknown, ""},
+		"silent controller, running":        {"slurm", job, nil, nil, Running, time.Hour, Running, ""},
+		"pod not started":                   {"kubernetes", nil, nil, nil, "", 0, Queued, ""},
+		"pod that runs":                     {"kubernetes", nil, nil, nil, Running, time.Minute, Running, ""},
+		"pod that was evicted":              {"kubernetes", nil, nil, nil, Stopped, time.Minute, Queued, "starts again"},
+		"pod that is not restarted":         {"kubernetes", nil, nil, nil, Stopped, time.Hour, Stopped, ""},
+		"pod without heartbeat":             {"kubernetes", nil, nil, nil, Running, time.Hour, Killed, "no heartbeat for 1h0m0s"},
 	} {
 		l := lookup{submission: &Submission{Scheduler: c.scheduler, Jobs: c.jobs, Cancelled: c.cancelled}, queue: c.queue, ends: ends, now: now, jobs: map[int]string{}}
 		for _, j := range c.jobs {
 			l.jobs[1] = j.ID
 		}
-		task := TaskStatus{Number: 1, TaskState: TaskState{State: c.said}}
-		if c.said == Failed {
+		task := TaskStatus{Number: 1, TaskState: TaskState{State: c.written}}
+		if c.written == Failed {
 			task.Error = "because"
 		}
-		l.setState(&task, c.said != "", now.Add(-c.ago))
+		l.setState(&task, c.written != "", now.Add(-c.ago))
 		if task.State != c.want || !strings.Contains(task.Note, c.note) || c.note == "" && task.Note != "" {
 			t.Errorf("%s: %s (%s), not %s (%s)", name, task.State, task.Note, c.want, c.note)
 		}
 	}
 }
 
-// TestMergeStates checks that a merge that has ended without a result is not taken for one to come.
+// TestMergeStates checks that a merge that has ended without a result does not count as waiting.
 func TestMergeStates(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	job := []Job{{ID: "7", Tasks: []int{1}, Merge: "8"}}
-	none := map[jobTask]queued{}
+	none := map[jobTask]queueEntry{}
 	for name, c := range map[string]struct {
 		jobs      []Job
 		cancelled *time.Time
-		queue     map[jobTask]queued
+		queue     map[jobTask]queueEntry
 		end       string
 		active    bool
 		want      string
 	}{
-		"in the queue":      {job, nil, map[jobTask]queued{{job: "8"}: {State: "PENDING"}}, "", false, Queued},
-		"runs":              {job, nil, map[jobTask]queued{{job: "8"}: {State: "RUNNING"}}, "", false, Running},
+		"in the queue":      {job, nil, map[jobTask]queueEntry{{job: "8"}: {State: "PENDING"}}, "", false, Queued},
+		"runs":              {job, nil, map[jobTask]queueEntry{{job: "8"}: {State: "RUNNING"}}, "", false, Running},
 		"after its tasks":   {job, nil, none, "", true, "waiting"},
 		"no answer":         {job, nil, nil, "", false, "waiting"},
 		"not submitted":     {[]Job{{ID: "7", Tasks: []int{1}}}, nil, none, "", false, Lost},
@@ -325,8 +324,8 @@ func FuzzRecord(f *testing.F) {
 			}
 			l := lookup{submission: s}
 			l.merge(false)
-			s.askMemory()
-			s.askTime()
+			s.memoryRequest()
+			s.timeLimit()
 		}
 	})
 }
@@ -361,7 +360,7 @@ func TestCalibrate(t *testing.T) {
 	}
 	costs, err := Costs(t.Context(), work, func(ctx context.Context, w study.Work) (Cost, error) {
 		if w.Model == "b" {
-			return Cost{}, errors.New("not today")
+			return Cost{}, errors.New("no measurement")
 		}
 		return Calibrate(ctx, st, w, o)
 	})
@@ -370,11 +369,11 @@ func TestCalibrate(t *testing.T) {
 	}
 	a, b := costs[0], costs[1]
 	if !a.Measured || a.Samples <= 0 || a.Samples > 60 || a.Blocks != 20 {
-		t.Errorf("what was measured: %+v", a)
+		t.Errorf("measured cost: %+v", a)
 	}
-	// Both models are of one size: the guess has the scale of what was measured.
-	if b.Measured || b.Note != "not today" || b.Samples < a.whole()*0.99 || b.Samples > a.whole()*1.01 {
-		t.Errorf("what was guessed: %+v beside %+v", b, a)
+	// Both models have the same size: the guess is scaled to the measured cost.
+	if b.Measured || b.Note != "no measurement" || b.Samples < a.total()*0.99 || b.Samples > a.total()*1.01 {
+		t.Errorf("guessed cost: %+v, measured %+v", b, a)
 	}
 	if left, _ := filepath.Glob(filepath.Join(run, "cells", "*")); len(left) > 0 {
 		t.Errorf("a calibration leaves %v in the run folder", left)
@@ -389,7 +388,7 @@ func TestCalibrate(t *testing.T) {
 // TestWatch checks that a watch adds up a trial of two passes: opening, batches, scores.
 func TestWatch(t *testing.T) {
 	t.Parallel()
-	w := stopwatch{first: 3 * time.Second, firstN: 10, feeding: 2 * time.Second, fed: 20, between: 5 * time.Second, betweenFirst: 10}
+	w := stopwatch{first: 3 * time.Second, firstN: 10, batches: 2 * time.Second, batchSamples: 20, between: 5 * time.Second, betweenFirst: 10}
 	got := w.cost(study.Work{Model: "m", Forwards: 1000, Cells: 8, Blocks: 5}, 2)
 	// A sample takes 0.1 s, so opening took 2 of the first 3 seconds, and scores 4 of the 5
 	// between, for 2 cells of 8.

@@ -23,7 +23,7 @@ type npyArray struct {
 	bytes  int  // of one value
 	order  binary.ByteOrder
 
-	columns bool // the first axis varies fastest
+	columns bool // column-major: the first axis varies fastest
 }
 
 // maxNPYHeader bounds the size of the header. NumPy's own headers have about a hundred bytes.

@@ -111,8 +111,8 @@ func openMember(ctx context.Context, b fileData, f *zip.File) (fileData, error) 
 	return decompress(contextReader{ctx, r}, limit)
 }
 
-// imagesKey returns the key of the images if none is set: the only array, or the first of the usual
-// names.
+// imagesKey returns the key of the images if none is set: that of the only array, or the first
+// usual name that the file has.
 func (a archive) imagesKey() (string, error) {
 	if a.members == nil {
 		return "", nil

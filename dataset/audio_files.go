@@ -58,7 +58,8 @@ type audioItem struct{ file, part int }
 //
 // Each file has the factor duration, in seconds, unless the CSV file has a column of that name.
 //
-// An item is Length seconds of a file. Fit says what happens to files of another length:
+// An item is Length seconds of a file. Fit selects how files of another length are
+// treated:
 //
 //	pad    a longer file is cropped at its centre, a shorter one is padded with zeros at its end
 //	crop   a longer file is cropped at its centre, a shorter one is a BadSample
@@ -184,7 +185,7 @@ func (s *Audio) splitItems() error {
 // note records files that are left out.
 func (s *Audio) note(names []string, why string) {
 	if len(names) > 0 {
-		s.notes = append(s.notes, fmt.Sprintf("%d of %d audio files are left out, being %s: %s", len(names), len(s.files), why, someNames(names)))
+		s.notes = append(s.notes, fmt.Sprintf("%d of %d audio files are left out because they are %s: %s", len(names), len(s.files), why, someNames(names)))
 	}
 }
 

@@ -100,9 +100,9 @@ func TestWhere(t *testing.T) {
 		}
 	}
 	for want, bad := range map[string]map[string]Condition{
-		`no factor is called "mood"`: {"mood": {}},
-		`there is no "anna"`:         {"speaker": {Values: []string{"anna"}}},
-		`"first" is no number`:       {"take": {Values: []string{"first"}}},
+		`unknown factor "mood"`:   {"mood": {}},
+		`unknown value "anna"`:    {"speaker": {Values: []string{"anna"}}},
+		`"first" is not a number`: {"take": {Values: []string{"first"}}},
 	} {
 		if _, err := Where(t.Context(), s, bad); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", bad, err, want)
@@ -146,7 +146,7 @@ func TestAudioFit(t *testing.T) {
 		}
 	}
 	s := openAudio(t, AudioOptions{Dir: dir, Length: 0.1, Fit: "split"})
-	if got := fmt.Sprint(Notes(Limit(s, 2))); got != "[1 of 4 audio files are left out, being shorter than an item of 0.1 s: 0_lucas_0.wav]" {
+	if got := fmt.Sprint(Notes(Limit(s, 2))); got != "[1 of 4 audio files are left out because they are shorter than an item of 0.1 s: 0_lucas_0.wav]" {
 		t.Errorf("notes %s", got)
 	}
 	if got := s.Describe(1); got.Name != "0_lucas_2.wav#1" || got.Index != 1 {
@@ -207,12 +207,12 @@ func TestLibriSpeech(t *testing.T) {
 	if want := []string{"0 3 3 19", "0 1 0.5 19", "1 2 2 26"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if want := "[2 of 5 audio files are left out, being without a transcript: 26/495/26-495-0001.wav, 26/496/26-496-0000.wav]"; fmt.Sprint(s.Notes()) != want {
+	if want := "[2 of 5 audio files are left out because they are without a transcript: 26/495/26-495-0001.wav, 26/496/26-496-0000.wav]"; fmt.Sprint(s.Notes()) != want {
 		t.Errorf("notes %v, want %v", s.Notes(), want)
 	}
 }
 
-func TestAudioRefused(t *testing.T) {
+func TestOpenAudioErrors(t *testing.T) {
 	t.Parallel()
 	dir := digits(t)
 	table := filepath.Join(t.TempDir(), "t.csv")

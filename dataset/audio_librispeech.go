@@ -74,8 +74,8 @@ func (s *Audio) readTranscript(name string, words map[string]int) error {
 	return nil
 }
 
-// labelSpeakers makes factors of speaker and chapter, and a label of one of them if the options say
-// so.
+// labelSpeakers sets the factors speaker and chapter, and sets the label to one of them if the
+// options select it.
 func (s *Audio) labelSpeakers(speakers, chapters []string) error {
 	columns := map[string][]string{"speaker": speakers, "chapter": chapters}
 	if label := s.options.Label; label != "" {

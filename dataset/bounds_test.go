@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// TestDecodingIsBounded checks that an image waits while others of the bound's pixels are decoded.
+// TestDecodingIsBounded checks that an image is not decoded while the limit of pixels is in use.
 func TestDecodingIsBounded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -33,15 +33,15 @@ import (
 // NoLabel is the label of a sample that has none.
 const NoLabel = -1
 
-// A Sample is one input with what is known about it.
+// A Sample is one input of a model with its label and factors.
 type Sample struct {
-	Index    int                // index in the original source, which selections and shuffles keep
-	Name     string             // for messages: a file name, or "test_batch.bin#17"
-	Input    tensor.Tensor      // an image, c x h x w in [0, 1], or audio, 1 x n in [-1, 1], in the frame
-	Waveform *Waveform          // the whole waveform that Input is cut from; nil for images
-	Moved    *tensor.Tensor     // the transformed half of a ready-made pair, in the same frame; otherwise nil
-	Label    int                // index into the source's classes, or NoLabel
-	Factors  map[string]float64 // named factors of variation, in the units that the source documents
+	Index       int                // index in the original source, which selections and shuffles keep
+	Name        string             // for messages: a file name, or "test_batch.bin#17"
+	Input       tensor.Tensor      // an image, c x h x w in [0, 1], or audio, 1 x n in [-1, 1], in the frame
+	Waveform    *Waveform          // the whole waveform that Input is cut from; nil for images
+	Transformed *tensor.Tensor     // transformed sample of a ready-made pair, in the same frame; otherwise nil
+	Label       int                // index into the source's classes, or NoLabel
+	Factors     map[string]float64 // named factors of variation, in the units that the source documents
 }
 
 // A Source is a finite, ordered set of samples. Its methods may be called by several goroutines at

@@ -10,7 +10,7 @@ import (
 // A Describer is a Source that knows the name, label and factors of its samples without reading
 // them.
 type Describer interface {
-	// Describe returns sample i without Input and Moved.
+	// Describe returns sample i without Input and Transformed.
 	Describe(i int) Sample
 }
 
@@ -37,6 +37,6 @@ func Describe(ctx context.Context, src Source, i int) (Sample, error) {
 		return src.describe(ctx, i)
 	}
 	s, err := src.At(ctx, i, Frame{})
-	s.Input, s.Moved = tensor.Tensor{}, nil
+	s.Input, s.Transformed = tensor.Tensor{}, nil
 	return s, err
 }

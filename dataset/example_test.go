@@ -52,11 +52,11 @@ func ExampleRestrict() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("outputs that stay:", keep)
+	fmt.Println("selected outputs:", keep)
 	fmt.Println("classes:", src.Classes())
-	fmt.Println("a label is a place among these:", sample.Label < len(keep))
+	fmt.Println("a label is an index into these:", sample.Label < len(keep))
 	// Output:
-	// outputs that stay: [1 3]
+	// selected outputs: [1 3]
 	// classes: [square triangle]
-	// a label is a place among these: true
+	// a label is an index into these: true
 }

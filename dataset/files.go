@@ -17,7 +17,7 @@ import (
 // A fileList is a list of the files of a folder, with their labels and factors.
 type fileList struct {
 	dir        string
-	what       string // "images" or "audio files", for messages
+	what       string // "images" or "audio files", for error messages
 	extensions []string
 	files      []fileEntry
 	classes    []string
@@ -122,7 +122,7 @@ func (l *fileList) danglingNotes() []string {
 	return []string{fmt.Sprintf("left out links to files that do not exist: %s", names)}
 }
 
-// maxNamed is the largest number of dangling links that a note names.
+// maxNamed is the largest number of dangling links that a note lists.
 const maxNamed = 20
 
 // filesBeneath lists the files of a folder that have a matching extension, by name, followed by
@@ -254,8 +254,8 @@ func (l *fileList) labelBySynset() error {
 	return nil
 }
 
-// fingerprinted is the largest number of files whose bytes are part of the fingerprint.
-const fingerprinted = 10_000
+// maxHashedFiles is the largest number of files whose bytes are part of the fingerprint.
+const maxHashedFiles = 10_000
 
 // hash adds the files, their labels and factors, and the ends of their content to a digest.
 func (l *fileList) hash(ctx context.Context, d digest) error {
@@ -272,7 +272,7 @@ func (l *fileList) hash(ctx context.Context, d digest) error {
 	for _, name := range slices.Sorted(maps.Keys(l.categories)) {
 		d.add(name, l.categories[name])
 	}
-	n := min(len(l.files), fingerprinted)
+	n := min(len(l.files), maxHashedFiles)
 	for i := range n {
 		if err := l.hashEnds(ctx, d, l.files[i*len(l.files)/n]); err != nil {
 			return err

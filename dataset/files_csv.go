@@ -236,7 +236,7 @@ func (l *fileList) label(texts []string) {
 // setFactors sets the factors of the files. texts has a row for each file and a column for each
 // name. A factor whose texts are all numbers has those values. A factor without numbers has
 // categories, and its value is an index into their sorted names.
-func (l *fileList) setFactors(names []string, texts [][]string, place func(i int) string) error {
+func (l *fileList) setFactors(names []string, texts [][]string, position func(i int) string) error {
 	for c, name := range names {
 		column := make([]string, len(texts))
 		for i, row := range texts {
@@ -244,7 +244,7 @@ func (l *fileList) setFactors(names []string, texts [][]string, place func(i int
 		}
 		values, categories, bad := factorValues(column)
 		if bad >= 0 {
-			return fmt.Errorf("%s: factor %s is %q, not a number", place(bad), name, column[bad])
+			return fmt.Errorf("%s: factor %s is %q, not a number", position(bad), name, column[bad])
 		}
 		if categories != nil {
 			if l.categories == nil {

@@ -10,10 +10,10 @@ import (
 
 // A namePattern extracts the label and factors from file names: "{label}_{speaker}_{take}.wav".
 type namePattern struct {
-	text   string
-	whole  bool // it matches paths relative to the folder; otherwise names
-	regexp *regexp.Regexp
-	fields []string
+	text        string
+	matchesPath bool // whether it matches paths relative to the folder; otherwise file names
+	regexp      *regexp.Regexp
+	fields      []string
 }
 
 var patternField = regexp.MustCompile(`\{([^{}]*)\}`)
@@ -21,7 +21,7 @@ var patternField = regexp.MustCompile(`\{([^{}]*)\}`)
 // parsePattern parses a pattern. A field matches the shortest text that lets the rest match,
 // without slashes. There must be text between two fields. A field with an empty name is ignored.
 func parsePattern(text string) (namePattern, error) {
-	p := namePattern{text: text, whole: strings.Contains(text, "/")}
+	p := namePattern{text: text, matchesPath: strings.Contains(text, "/")}
 	var expression strings.Builder
 	at := 0
 	for _, m := range patternField.FindAllStringSubmatchIndex(text, -1) {
@@ -50,7 +50,7 @@ func parsePattern(text string) (namePattern, error) {
 
 // match returns the text of each field, or nil.
 func (p namePattern) match(name string) []string {
-	if !p.whole {
+	if !p.matchesPath {
 		name = path.Base(name)
 	}
 	if m := p.regexp.FindStringSubmatch(name); m != nil {

@@ -84,7 +84,7 @@ func (f Frame) Tensor(t tensor.Tensor) (tensor.Tensor, error) {
 		return tensor.Tensor{}, fmt.Errorf("frame: an image has shape channels x height x width, not %v", t.Shape)
 	}
 	c, h, w := t.Shape[0], t.Shape[1], t.Shape[2]
-	if f.keeps(c, h, w) {
+	if f.isIdentity(c, h, w) {
 		return t, nil
 	}
 	return frameImage(f, interleavePlanes(t.Data, c, h, w), exact)
@@ -92,7 +92,7 @@ func (f Frame) Tensor(t tensor.Tensor) (tensor.Tensor, error) {
 
 // fromBytes returns an 8-bit image in the frame, given as c planes of h x w.
 func (f Frame) fromBytes(planes []uint8, c, h, w int) (tensor.Tensor, error) {
-	if !f.keeps(c, h, w) {
+	if !f.isIdentity(c, h, w) {
 		return frameImage(f, interleavePlanes(planes, c, h, w), round8)
 	}
 	t := tensor.New(c, h, w)
@@ -102,8 +102,8 @@ func (f Frame) fromBytes(planes []uint8, c, h, w int) (tensor.Tensor, error) {
 	return t, nil
 }
 
-// keeps reports whether the frame leaves an image of the given shape unchanged.
-func (f Frame) keeps(c, h, w int) bool {
+// isIdentity reports whether the frame leaves an image of the given shape unchanged.
+func (f Frame) isIdentity(c, h, w int) bool {
 	return (f.Channels == 0 || f.Channels == c) && f.window(h, w) == window{h, w, 0, 0, h, w}
 }
 

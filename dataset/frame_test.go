@@ -99,7 +99,7 @@ func TestFrameCropsWhatItResizes(t *testing.T) {
 	})
 }
 
-func TestFrameRefuses(t *testing.T) {
+func TestFrameErrors(t *testing.T) {
 	t.Parallel()
 	grey := tensor.New(1, 4, 4)
 	cases := []struct {

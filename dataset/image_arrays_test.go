@@ -121,7 +121,7 @@ func TestOneImageAsArray(t *testing.T) {
 	}
 }
 
-func TestArraysRefused(t *testing.T) {
+func TestOpenArraysErrors(t *testing.T) {
 	t.Parallel()
 	whole, err := os.ReadFile(arrayFile("nhwc-f4.npy"))
 	if err != nil {

@@ -106,7 +106,7 @@ func TestCIFAR100(t *testing.T) {
 	}
 }
 
-func TestCIFARRefused(t *testing.T) {
+func TestOpenCIFARErrors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := func(name string, data []byte) string {

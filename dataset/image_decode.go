@@ -28,14 +28,14 @@ var imageExtensions = []string{".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", 
 // Bounds on image files, most of which reject decompression bombs.
 const (
 	maxPixels = 1 << 27   // of an image
-	anyPixels = 1 << 24   // always accepted, however short the file is
+	anyPixels = 1 << 24   // accepted for files of any length
 	perByte   = 1 << 14   // pixels per byte that are accepted above anyPixels: more than deflate can compress
 	maxFile   = 512 << 20 // bytes of a file
 	rowPixels = 1 << 22   // PNG images of more pixels are decoded row by row
 )
 
-// decoding bounds the pixels of the images that goroutines decode at the same time to those of the
-// largest image. Without it, the memory of images before they are resized would grow with the cores.
+// decoding limits the total number of pixels that goroutines decode at the same time to maxPixels.
+// Without it, the memory for images before they are resized would grow with the number of cores.
 var decoding = semaphore.NewWeighted(maxPixels)
 
 // frameFile decodes an image file and returns it in a frame.
@@ -154,8 +154,8 @@ func decodeImage(data []byte) (image.Image, error) {
 // folders with WebP files.
 const webpVersion = 2
 
-// fromWebP corrects a decoded WebP picture: the decoder hands out lossy ones as if their luma
-// spanned all 8 bits.
+// fromWebP corrects a decoded WebP image. The decoder returns lossy images as full-range YCbCr,
+// while WebP uses the limited range.
 func fromWebP(img image.Image) image.Image {
 	var lossy *image.YCbCr
 	switch img := img.(type) {

@@ -67,7 +67,7 @@ func TestFolderLayouts(t *testing.T) {
 	}{
 		{"flat", []string{"b.png", "a.PNG", "notes.txt", ".hidden.png"}, "", []string{"a.PNG -", "b.png -"}},
 		{"nested as flat", []string{"b.png", "x/a.png"}, "flat", []string{"b.png -", "x/a.png -"}},
-		{"a class a folder", []string{"dog/2.png", "dog/1.png", "cat/3.png", "empty/readme.md", ".git/x.png"}, "",
+		{"a folder for each class", []string{"dog/2.png", "dog/1.png", "cat/3.png", "empty/readme.md", ".git/x.png"}, "",
 			[]string{"cat/3.png cat", "dog/1.png dog", "dog/2.png dog"}},
 		{"deep", []string{"dog/young/1.png", "dog/old/2.png", "dog/3.png", "cat/a/b/c.png"}, "",
 			[]string{"cat/a/b/c.png cat", "dog/3.png dog", "dog/old/2.png dog", "dog/young/1.png dog"}},
@@ -153,7 +153,7 @@ func TestFolderWithCSV(t *testing.T) {
 	}
 }
 
-func TestFolderRefused(t *testing.T) {
+func TestOpenFolderErrors(t *testing.T) {
 	t.Parallel()
 	mixed, empty := dots(t, "a.png", "dog/b.png"), t.TempDir()
 	cases := []struct {
@@ -256,9 +256,9 @@ func TestFolderBadSample(t *testing.T) {
 	}
 }
 
-// TestDecodeRefusesBombs checks that a few bytes that claim an image of many gigabytes are
-// rejected.
-func TestDecodeRefusesBombs(t *testing.T) {
+// TestDecodeRejectsBombs checks that a short file whose header declares an image of many gigabytes
+// is rejected.
+func TestDecodeRejectsBombs(t *testing.T) {
 	t.Parallel()
 	bomb := append([]byte("GIF89a\xff\xff\xff\xff\x00\x00\x00"), make([]byte, 8)...)
 	if _, err := decodeImage(bomb); err == nil || !strings.Contains(err.Error(), "65535 x 65535 pixels") {

@@ -89,12 +89,12 @@ func idxPaths(o IDXOptions) ([]string, error) {
 	if !info.IsDir() {
 		return []string{o.Images}, nil
 	}
-	halves, err := partOf(o.Part, []string{"*train-images?idx3-ubyte"}, []string{"*t10k-images?idx3-ubyte", "*test-images?idx3-ubyte"})
+	parts, err := partOf(o.Part, []string{"*train-images?idx3-ubyte"}, []string{"*t10k-images?idx3-ubyte", "*test-images?idx3-ubyte"})
 	if err != nil {
 		return nil, err
 	}
 	var paths []string
-	for _, patterns := range halves {
+	for _, patterns := range parts {
 		path, err := onlyFile(o.Images, patterns)
 		if err != nil {
 			return nil, err

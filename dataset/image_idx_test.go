@@ -99,12 +99,12 @@ func TestIDX(t *testing.T) {
 	}
 }
 
-func TestIDXRefused(t *testing.T) {
+func TestOpenIDXErrors(t *testing.T) {
 	t.Parallel()
 	images := idxImages(3)
 	whole := gzipped(t, images)
 	dir := folderOf(t, map[string][]byte{
-		"short": images[:len(images)-1], "head": images[:9], "text": []byte("these are not the images you seek"), "labels": idxLabels(1, 2),
+		"short": images[:len(images)-1], "head": images[:9], "text": []byte("text, not images"), "labels": idxLabels(1, 2),
 		"floats": append([]byte{0, 0, 13}, images[3:]...), "huge": append([]byte{0, 0, 8, 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}, images...),
 		"none": {0, 0, 8, 3, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 3}, "good": images, "cut.gz": whole[:len(whole)-9], "not.gz": images,
 	})

@@ -50,12 +50,12 @@ type span struct{ lo, hi int }
 
 // tapsFor returns the taps of a range of outputs on a side resized from in to out pixels (PIL's
 // Resample.c). Integer weights are in units of 2^-22.
-func tapsFor[A int32 | float32](in, out int, seen span, f filter) []taps[A] {
+func tapsFor[A int32 | float32](in, out int, outputs span, f filter) []taps[A] {
 	scale := float64(in) / float64(out)
 	stretch := max(scale, 1)
 	support := f.support * stretch
-	all := make([]taps[A], 0, seen.hi-seen.lo)
-	for x := seen.lo; x < seen.hi; x++ {
+	all := make([]taps[A], 0, outputs.hi-outputs.lo)
+	for x := outputs.lo; x < outputs.hi; x++ {
 		mid := (float64(x) + 0.5) * scale
 		first, last := max(0, int(mid-support+0.5)), min(in, int(mid+support+0.5))
 		w := make([]float64, last-first)
@@ -86,12 +86,12 @@ func quantise[A int32 | float32](w float64) A {
 
 // nearest returns the source pixels of a range of outputs. Coordinates are accumulated as in PIL,
 // so that they round the same way.
-func nearest(in, out int, seen span) []int {
+func nearest(in, out int, outputs span) []int {
 	scale := float64(in) / float64(out)
-	all := make([]int, 0, seen.hi-seen.lo)
+	all := make([]int, 0, outputs.hi-outputs.lo)
 	at := scale * 0.5
-	for x := range seen.hi {
-		if x >= seen.lo {
+	for x := range outputs.hi {
+		if x >= outputs.lo {
 			all = append(all, min(int(at), in-1))
 		}
 		at += scale

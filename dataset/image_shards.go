@@ -306,7 +306,7 @@ func (s *Shards) hash(ctx context.Context, d digest) error {
 	for _, p := range s.samples {
 		d.add(path.Base(p.name), p.size, p.label)
 	}
-	n := min(len(s.samples), fingerprinted)
+	n := min(len(s.samples), maxHashedFiles)
 	var open *os.File
 	defer func() {
 		if open != nil {

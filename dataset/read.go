@@ -19,7 +19,7 @@ type ReadOptions struct {
 //
 // A sample that cannot be read is yielded in its position, with its name and a *BadSample, and
 // reading continues. Any other error, including that of a cancelled context, ends the sequence.
-// When the loop ends, no goroutine is left.
+// No goroutine is left when the loop ends.
 func Read(ctx context.Context, src Source, indices []int, f Frame, o ReadOptions) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		if len(indices) == 0 {
@@ -68,8 +68,8 @@ func (r readResult) yield(yield func(Sample, error) bool) bool {
 
 func (r readResult) bytes() int64 {
 	n := r.sample.Input.Len()
-	if r.sample.Moved != nil {
-		n += r.sample.Moved.Len()
+	if r.sample.Transformed != nil {
+		n += r.sample.Transformed.Len()
 	}
 	if r.sample.Waveform != nil {
 		n += len(r.sample.Waveform.Data)
@@ -83,7 +83,7 @@ func (r readResult) bytes() int64 {
 func prefetch(ctx context.Context, group *sync.WaitGroup, src Source, indices []int, f Frame, o ReadOptions, bytes int64) <-chan chan readResult {
 	workers, depth := o.bounds(bytes)
 	jobs := make(chan job)
-	order := make(chan chan readResult, depth-1) // one more waits to enter
+	order := make(chan chan readResult, depth-1) // plus one that waits to be sent
 	group.Go(func() {
 		defer close(order)
 		defer close(jobs)

@@ -30,7 +30,7 @@ func newSlow(n int, wait func(i int) time.Duration) slow {
 	return slow{listed{labels: make([]int, n), bad: map[int]error{}}, wait, new(atomic.Int64)}
 }
 
-func TestReadKeepsOrderWithinItsBound(t *testing.T) {
+func TestReadKeepsOrderAndBound(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		delays := rapid.SliceOfN(rapid.IntRange(0, 50), 1, 30).Draw(r, "delays")
@@ -112,7 +112,7 @@ func TestReadStops(t *testing.T) {
 				}
 			}
 			if n := src.begun.Load(); n > 15 {
-				t.Errorf("%d samples were begun for six", n)
+				t.Errorf("%d samples were started, for six that were used", n)
 			}
 		})
 	})

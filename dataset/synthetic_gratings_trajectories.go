@@ -46,11 +46,11 @@ func symmetric(n int, step float64) []float64 {
 	return out
 }
 
-func (s *Gratings) trajectories(name string, amounts []float64, move func(Grating, float64) Grating) *GratingTrajectories {
+func (s *Gratings) trajectories(name string, amounts []float64, vary func(Grating, float64) Grating) *GratingTrajectories {
 	w := &GratingTrajectories{base: s, amounts: amounts, steps: make([][]int, s.Len()),
 		fingerprint: syntheticFingerprint("gratings along "+name, gratingsVersion, s.options)}
 	at := map[[3]int64]int{}
-	place := func(g Grating) int {
+	indexOf := func(g Grating) int {
 		key := g.key()
 		i, known := at[key]
 		if !known {
@@ -66,7 +66,7 @@ func (s *Gratings) trajectories(name string, amounts []float64, move func(Gratin
 			w.gratings = append(w.gratings, g)
 			continue
 		}
-		place(g)
+		indexOf(g)
 	}
 	for i := range w.steps {
 		for _, by := range amounts {
@@ -74,7 +74,7 @@ func (s *Gratings) trajectories(name string, amounts []float64, move func(Gratin
 				w.steps[i] = append(w.steps[i], i)
 				continue
 			}
-			w.steps[i] = append(w.steps[i], place(move(s.Grating(i), by)))
+			w.steps[i] = append(w.steps[i], indexOf(vary(s.Grating(i), by)))
 		}
 	}
 	return w

@@ -7,41 +7,41 @@ import (
 	"testing"
 )
 
-// TestGratingTrajectoriesOfThePaper checks every step of the trajectories around the paper's grid.
+// TestGratingTrajectoriesOfThePaper checks every step of the trajectories of the paper's grid.
 func TestGratingTrajectoriesOfThePaper(t *testing.T) {
 	t.Parallel()
 	base := must(OpenGratings(GratingsOptions{Size: 8, Channels: 1}))
 	phase, turn := base.AlongPhase(), base.AlongOrientation()
 	for _, c := range []struct {
 		name         string
-		walk         *GratingTrajectories
+		trajectories *GratingTrajectories
 		steps, total int
-		move         func(*Grating, float64)
+		vary         func(*Grating, float64)
 	}{
 		{"phase", phase, 41, 1764, func(g *Grating, by float64) { g.Phase += by }},
 		// Between the grid's orientations, phases that differ by a wavelength give the same image.
 		{"orientation", turn, 81, 1764 + (20+10+20+5)*59, func(g *Grating, by float64) { g.Orientation += by }},
 	} {
-		if c.walk.Len() != c.total || len(c.walk.Amounts()) != c.steps {
-			t.Errorf("%s: %d gratings and %d steps, want %d and %d", c.name, c.walk.Len(), len(c.walk.Amounts()), c.total, c.steps)
+		if c.trajectories.Len() != c.total || len(c.trajectories.Amounts()) != c.steps {
+			t.Errorf("%s: %d gratings and %d steps, want %d and %d", c.name, c.trajectories.Len(), len(c.trajectories.Amounts()), c.total, c.steps)
 		}
 		for i := 0; i < base.Len(); i += 37 {
-			steps := c.walk.Trajectory(i)
-			if steps[c.steps/2] != i || c.walk.Grating(i) != base.Grating(i) {
+			steps := c.trajectories.Trajectory(i)
+			if steps[c.steps/2] != i || c.trajectories.Grating(i) != base.Grating(i) {
 				t.Fatalf("%s: the middle of the trajectory of %d is %d", c.name, i, steps[c.steps/2])
 			}
-			for k, by := range c.walk.Amounts() {
+			for k, by := range c.trajectories.Amounts() {
 				want := base.Grating(i)
-				c.move(&want, by)
-				got, drawn := drawnGrating(t, c.walk.Grating(steps[k]), 8), drawnGrating(t, want, 8)
+				c.vary(&want, by)
+				got, drawn := drawnGrating(t, c.trajectories.Grating(steps[k]), 8), drawnGrating(t, want, 8)
 				for p := range got.Data {
 					if math.Abs(float64(got.Data[p]-drawn.Data[p])) > 1e-6 {
-						t.Fatalf("%s: step %v from %+v shows %+v", c.name, by, base.Grating(i), c.walk.Grating(steps[k]))
+						t.Fatalf("%s: step %v from %+v shows %+v", c.name, by, base.Grating(i), c.trajectories.Grating(steps[k]))
 					}
 				}
 			}
 		}
-		if c.walk.Trajectory(base.Len()) != nil || c.walk.Trajectory(-1) != nil {
+		if c.trajectories.Trajectory(base.Len()) != nil || c.trajectories.Trajectory(-1) != nil {
 			t.Errorf("%s: samples outside the base have trajectories", c.name)
 		}
 	}
@@ -58,10 +58,10 @@ func TestGratingTrajectoriesOfThePaper(t *testing.T) {
 func TestGratingTrajectoriesOfAnyGrid(t *testing.T) {
 	t.Parallel()
 	base := must(OpenGratings(GratingsOptions{Size: 6, Channels: 1, Frequencies: []float64{1, 3}, Orientations: []float64{10}, Phases: []float64{0.1}}))
-	walk := base.AlongPhase()
+	trajectories := base.AlongPhase()
 	for i := range base.Len() {
-		for k, p := range walk.Trajectory(i) {
-			if got, want := walk.Grating(p).Phase, 0.1+walk.Amounts()[k]; math.Abs(math.Sin(base.Grating(i).Frequency*(got-want)/2)) > 1e-9 {
+		for k, p := range trajectories.Trajectory(i) {
+			if got, want := trajectories.Grating(p).Phase, 0.1+trajectories.Amounts()[k]; math.Abs(math.Sin(base.Grating(i).Frequency*(got-want)/2)) > 1e-9 {
 				t.Errorf("step %d of grating %d has the phase %v, want %v", k, i, got, want)
 			}
 		}

@@ -150,14 +150,14 @@ func (s *Shapes) Fingerprint() string { return s.fingerprint }
 // Figure returns the figure of sample i and its label.
 func (s *Shapes) Figure(i int) (f Figure, label int) {
 	r := seed.Rand(s.options.Seed, "shapes", i)
-	within := func(ends []float64) float64 { return ends[0] + (ends[1]-ends[0])*r.Float64() }
+	draw := func(ends []float64) float64 { return ends[0] + (ends[1]-ends[0])*r.Float64() }
 	label = r.IntN(len(s.options.Kinds))
 	f.Kind = s.options.Kinds[label]
-	f.Scale = within(s.options.Scale)
-	f.Rotation = within(s.options.Rotation)
-	f.X = within(s.options.X)
-	f.Y = within(s.options.Y)
-	f.Hue = within(s.options.Hue)
+	f.Scale = draw(s.options.Scale)
+	f.Rotation = draw(s.options.Rotation)
+	f.X = draw(s.options.X)
+	f.Y = draw(s.options.Y)
+	f.Hue = draw(s.options.Hue)
 	return f, label
 }
 

@@ -88,7 +88,7 @@ func box(x, y, w, h float64) []point {
 	return []point{{x - w, y - h}, {x + w, y - h}, {x + w, y + h}, {x - w, y + h}}
 }
 
-// cross returns a plus sign whose arms reach to l and are 2 w wide.
+// cross returns a plus sign whose arms extend to l and are 2 w wide.
 func cross(l, w float64) []point {
 	return []point{{w, -l}, {w, -w}, {l, -w}, {l, w}, {w, w}, {w, l}, {-w, l}, {-w, w}, {-l, w}, {-l, -w}, {-w, -w}, {-w, -l}}
 }
@@ -108,8 +108,8 @@ func wheel(n int, even, odd float64) []point {
 	return corners
 }
 
-// placed returns the outline scaled by a radius in pixels and rotated by an angle in degrees.
-func (o outline) placed(radius, degrees float64) outline {
+// scaled returns the outline scaled to a radius in pixels and rotated by an angle in degrees.
+func (o outline) scaled(radius, degrees float64) outline {
 	sin, cos := math.Sincos(degrees * math.Pi / 180)
 	sin, cos = sin*radius, cos*radius
 	contours := make([][]point, len(o.contours))
@@ -187,17 +187,17 @@ func (f Figure) fill(dst tensor.Tensor, o outline, colour []float32) {
 	side := float64(min(h, w))
 	radius := side * f.Scale / 2
 	cx, cy := float64(w)/2+side*f.X, float64(h)/2+side*f.Y
-	o = o.placed(radius, f.Rotation)
-	reach := radius + 1
-	for i := max(0, int(cy-reach)); i < min(h, int(cy+reach)+1); i++ {
-		for j := max(0, int(cx-reach)); j < min(w, int(cx+reach)+1); j++ {
+	o = o.scaled(radius, f.Rotation)
+	maxDistance := radius + 1
+	for i := max(0, int(cy-maxDistance)); i < min(h, int(cy+maxDistance)+1); i++ {
+		for j := max(0, int(cx-maxDistance)); j < min(w, int(cx+maxDistance)+1); j++ {
 			p := point{float64(j) + 0.5 - cx, cy - float64(i) - 0.5}
-			if p.x*p.x+p.y*p.y > reach*reach {
+			if p.x*p.x+p.y*p.y > maxDistance*maxDistance {
 				continue
 			}
-			cover := float32(min(1, max(0, 0.5-o.distance(p))))
+			coverage := float32(min(1, max(0, 0.5-o.distance(p))))
 			for c, v := range colour {
-				dst.Data[(c*h+i)*w+j] = v * cover
+				dst.Data[(c*h+i)*w+j] = v * coverage
 			}
 		}
 	}
@@ -208,8 +208,8 @@ func (f Figure) fill(dst tensor.Tensor, o outline, colour []float32) {
 func hueColour(degrees float64) []float32 {
 	rgb := make([]float32, 3)
 	for c := range rgb {
-		away := math.Abs(math.Remainder(degrees-120*float64(c), 360))
-		rgb[c] = float32(min(1, max(0, 2-away/60)))
+		distance := math.Abs(math.Remainder(degrees-120*float64(c), 360))
+		rgb[c] = float32(min(1, max(0, 2-distance/60)))
 	}
 	return rgb
 }

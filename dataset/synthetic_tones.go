@@ -113,9 +113,9 @@ func (s *Tones) Fingerprint() string { return s.fingerprint }
 // Tone returns the factors of sample i.
 func (s *Tones) Tone(i int) Tone {
 	r := seed.Rand(s.options.Seed, "tones", i)
-	within := func(ends []float64) float64 { return ends[0] + (ends[1]-ends[0])*r.Float64() }
-	octaves := within([]float64{math.Log2(s.options.Pitch[0]), math.Log2(s.options.Pitch[1])})
-	return Tone{math.Exp2(octaves), within(s.options.Loudness), within(s.options.Beats), within(s.options.Bright)}
+	draw := func(ends []float64) float64 { return ends[0] + (ends[1]-ends[0])*r.Float64() }
+	octaves := draw([]float64{math.Log2(s.options.Pitch[0]), math.Log2(s.options.Pitch[1])})
+	return Tone{math.Exp2(octaves), draw(s.options.Loudness), draw(s.options.Beats), draw(s.options.Bright)}
 }
 
 // Describe returns sample i without its waveform.
@@ -140,15 +140,15 @@ func (s *Tones) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 		return Sample{}, fmt.Errorf("tones have %d samples and the model takes %d: set length: %v", n, frame.Length, float64(frame.Length)/float64(s.options.Rate))
 	}
 	out := s.Describe(i)
-	wave := s.Tone(i).play(s.options.Rate, n)
+	wave := s.Tone(i).waveform(s.options.Rate, n)
 	out.Waveform.Data = wave
 	out.Input = tensor.Tensor{Shape: []int{1, n}, Data: slices.Clone(wave)}
 	return out, nil
 }
 
-// play returns n samples of the repeated tone. Each tone rises in 5 ms and is held for half of its
-// period.
-func (m Tone) play(rate, n int) []float32 {
+// waveform returns n samples of the repeated tone. Each tone has attack and release ramps of 5 ms
+// and lasts half of its period.
+func (m Tone) waveform(rate, n int) []float32 {
 	var weights []float64
 	var power float64
 	for k := 1; float64(k)*m.Pitch < float64(rate)/2 && k <= 16; k++ {
@@ -177,6 +177,6 @@ func (m Tone) play(rate, n int) []float32 {
 func (m Tone) envelope(t float64) float64 {
 	const rise = 0.005
 	at := math.Mod(t, 1/m.Beats)
-	held := 0.5 / m.Beats
-	return max(0, min(1, at/rise, (held-at)/rise))
+	duration := 0.5 / m.Beats
+	return max(0, min(1, at/rise, (duration-at)/rise))
 }

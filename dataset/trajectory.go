@@ -62,20 +62,20 @@ func inverse(picks []int) func() map[int]int {
 func (s subset) amounts() []float64 { return Amounts(s.Source) }
 
 func (s subset) trajectory(i int) []int {
-	inner := Trajectory(s.Source, s.places[i])
+	inner := Trajectory(s.Source, s.indices[i])
 	if inner == nil {
 		return nil
 	}
 	at, out := s.positions(), make([]int, len(inner))
 	for j, p := range inner {
-		place, ok := at[p]
+		position, ok := at[p]
 		switch {
-		case p == s.places[i]:
-			place = i
+		case p == s.indices[i]:
+			position = i
 		case !ok:
 			return nil
 		}
-		out[j] = place
+		out[j] = position
 	}
 	return out
 }

@@ -7,12 +7,13 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// line is a source of frames in scenes of five. A trajectory has the frames before and after.
-type line struct{ Source }
+// scenesOfFive is a source of frames in scenes of five. A trajectory holds a frame and its two
+// neighbours.
+type scenesOfFive struct{ Source }
 
-func (line) Amounts() []float64 { return []float64{-1, 0, 1} }
+func (scenesOfFive) Amounts() []float64 { return []float64{-1, 0, 1} }
 
-func (line) Trajectory(i int) []int {
+func (scenesOfFive) Trajectory(i int) []int {
 	if i%5 == 0 || i%5 == 4 {
 		return nil
 	}
@@ -25,7 +26,7 @@ func TestTrajectoriesThroughSubsets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src := Source(line{shapes})
+	src := Source(scenesOfFive{shapes})
 	if got := Trajectory(Corrupt(src, transform.Corrupt{Kind: "fog"}, 1, "x"), 7); !slices.Equal(got, []int{6, 7, 8}) {
 		t.Errorf("the trajectory of sample 7 is %v", got)
 	}
@@ -37,15 +38,15 @@ func TestTrajectoriesThroughSubsets(t *testing.T) {
 		t.Errorf("with a factor that is measured, the trajectory of sample 7 is %v", got)
 	}
 	shuffled := Shuffle(src, 1)
-	picks := shuffled.(subset).places
+	picks := shuffled.(subset).indices
 	for i, p := range picks {
-		got, want := Trajectory(shuffled, i), src.(line).Trajectory(p)
+		got, want := Trajectory(shuffled, i), src.(scenesOfFive).Trajectory(p)
 		if (got == nil) != (want == nil) {
-			t.Fatalf("place %d, sample %d: trajectory %v where the source has %v", i, p, got, want)
+			t.Fatalf("position %d, sample %d: trajectory %v where the source has %v", i, p, got, want)
 		}
 		for j := range got {
 			if picks[got[j]] != want[j] {
-				t.Errorf("place %d, sample %d: trajectory %v leads to sample %d, not %d", i, p, got, picks[got[j]], want[j])
+				t.Errorf("position %d, sample %d: trajectory %v leads to sample %d, not %d", i, p, got, picks[got[j]], want[j])
 			}
 		}
 	}
@@ -55,7 +56,7 @@ func TestTrajectoriesThroughSubsets(t *testing.T) {
 	}
 	for i, want := range [][]int{nil, nil, {1, 2, 0}, nil, nil} {
 		if got := Trajectory(chosen, i); !slices.Equal(got, want) {
-			t.Errorf("place %d of some samples has the trajectory %v, not %v", i, got, want)
+			t.Errorf("position %d of some samples has the trajectory %v, not %v", i, got, want)
 		}
 	}
 	if Amounts(chosen) == nil || Amounts(shapes) != nil || Trajectory(shapes, 3) != nil {

@@ -23,7 +23,7 @@ func MapClasses(src Source, to []int, classes []string) (Source, error) {
 	}
 	for l, output := range to {
 		if output < NoLabel || output >= len(classes) {
-			return nil, fmt.Errorf("classes: class %q is to be output %d, and the model has %d", src.Classes()[l], output, len(classes))
+			return nil, fmt.Errorf("classes: class %q is mapped to output %d, and the model has %d", src.Classes()[l], output, len(classes))
 		}
 	}
 	d := newDigest("classes")
@@ -33,7 +33,8 @@ func MapClasses(src Source, to []int, classes []string) (Source, error) {
 
 // Restrict is MapClasses for data with some of a model's classes only, such as ImageNet-A and -R
 // with 200 of 1,000. keep lists the outputs that stay, in ascending order, and the labels are
-// positions in keep. The caller leaves out the model's other outputs before the softmax.
+// positions in keep. The caller must remove the model's other outputs before the
+// softmax.
 func Restrict(src Source, to []int, classes []string) (restricted Source, keep []int, err error) {
 	all, err := MapClasses(src, to, classes)
 	if err != nil {
@@ -46,15 +47,15 @@ func Restrict(src Source, to []int, classes []string) (restricted Source, keep [
 	}
 	slices.Sort(keep)
 	keep = slices.Compact(keep)
-	place := make([]int, len(classes))
-	for i := range place {
-		place[i] = NoLabel
+	newLabel := make([]int, len(classes))
+	for i := range newLabel {
+		newLabel[i] = NoLabel
 	}
 	names := make([]string, len(keep))
 	for i, output := range keep {
-		place[output], names[i] = i, classes[output]
+		newLabel[output], names[i] = i, classes[output]
 	}
-	restricted, err = MapClasses(all, place, names)
+	restricted, err = MapClasses(all, newLabel, names)
 	return restricted, keep, err
 }
 
@@ -71,7 +72,7 @@ func MatchClasses(names, outputs []string) ([]int, error) {
 	for i, n := range names {
 		output, ok := at[n]
 		if !ok {
-			return nil, fmt.Errorf("classes: the data have a class %q, and no output of the model is called so", n)
+			return nil, fmt.Errorf("classes: no output of the model has the name of class %q of the data", n)
 		}
 		to[i] = output
 	}

@@ -32,13 +32,13 @@ type Concatenation struct {
 
 // Concat concatenates sources in the order given, each under a name. The samples carry the factors
 // that all parts have, and the factor part. Classes and names of categories are those of the first
-// part, followed by further ones of later parts. If a part has no classes, no sample has a label,
-// and Notes says so. The index of a sample is its position, and its name starts with the name of
+// part, followed by new ones of later parts. If a part has no classes, no sample has a label, and
+// Notes explains this. The index of a sample is its position, and its name starts with the name of
 // its part.
 func Concat(names []string, parts []Source) (*Concatenation, error) {
 	j := &Concatenation{names: slices.Clone(names), parts: slices.Clone(parts), starts: []int{0}, categories: map[string][]string{PartFactor: slices.Clone(names)}}
 	if len(names) != len(parts) || len(parts) < 2 {
-		return nil, fmt.Errorf("joining: %d names and %d parts: it wants two parts or more, each with a name", len(names), len(parts))
+		return nil, fmt.Errorf("joining: %d names and %d parts: need two parts or more, each with a name", len(names), len(parts))
 	}
 	d := newDigest("joined")
 	for i, src := range parts {
@@ -61,11 +61,11 @@ func Concat(names []string, parts []Source) (*Concatenation, error) {
 
 // mergeClasses numbers the classes of all parts together.
 func (j *Concatenation) mergeClasses() {
-	bare := slices.IndexFunc(j.parts, func(s Source) bool { return s.Classes() == nil })
-	some := slices.IndexFunc(j.parts, func(s Source) bool { return s.Classes() != nil })
-	if bare >= 0 {
-		if some >= 0 {
-			j.notes = append(j.notes, fmt.Sprintf("the labels of %s are left out, since %s has none", j.names[some], j.names[bare]))
+	unlabelled := slices.IndexFunc(j.parts, func(s Source) bool { return s.Classes() == nil })
+	labelled := slices.IndexFunc(j.parts, func(s Source) bool { return s.Classes() != nil })
+	if unlabelled >= 0 {
+		if labelled >= 0 {
+			j.notes = append(j.notes, fmt.Sprintf("the labels of %s are left out, since %s has none", j.names[labelled], j.names[unlabelled]))
 		}
 		return
 	}
@@ -86,7 +86,7 @@ func (j *Concatenation) mergeFactors() error {
 		for i, src := range j.parts {
 			names := Categories(src, name)
 			if (names == nil) != (Categories(j.parts[0], name) == nil) {
-				return fmt.Errorf("joining: the factor %s is a number in %s or %s, and a name in the other", name, j.names[0], j.names[i])
+				return fmt.Errorf("joining: the factor %s is a number in one of %s and %s, and a category in the other", name, j.names[0], j.names[i])
 			}
 			if names == nil {
 				continue
@@ -164,7 +164,7 @@ func (j *Concatenation) describe(ctx context.Context, i int) (Sample, error) {
 	k := j.partOf(i)
 	s, err := Describe(ctx, j.parts[k], i-j.starts[k])
 	s = j.adapt(s, k, i)
-	s.Input, s.Moved = tensor.Tensor{}, nil
+	s.Input, s.Transformed = tensor.Tensor{}, nil
 	return s, err
 }
 

@@ -9,24 +9,24 @@ import (
 	"testing"
 )
 
-// stated is a source of samples given as values.
-type stated struct {
+// sampleList is a source of the given samples.
+type sampleList struct {
 	samples    []Sample
 	classes    []string
 	factors    []string
 	categories map[string][]string
 }
 
-func (l stated) Len() int              { return len(l.samples) }
-func (l stated) Classes() []string     { return l.classes }
-func (l stated) Factors() []string     { return l.factors }
-func (l stated) Notes() []string       { return []string{"one note"} }
-func (l stated) Describe(i int) Sample { return l.samples[i] }
-func (l stated) Fingerprint() string {
+func (l sampleList) Len() int              { return len(l.samples) }
+func (l sampleList) Classes() []string     { return l.classes }
+func (l sampleList) Factors() []string     { return l.factors }
+func (l sampleList) Notes() []string       { return []string{"one note"} }
+func (l sampleList) Describe(i int) Sample { return l.samples[i] }
+func (l sampleList) Fingerprint() string {
 	return fmt.Sprint(l.samples, l.classes)
 }
-func (l stated) factorCategories(name string) []string { return l.categories[name] }
-func (l stated) At(_ context.Context, i int, _ Frame) (Sample, error) {
+func (l sampleList) factorCategories(name string) []string { return l.categories[name] }
+func (l sampleList) At(_ context.Context, i int, _ Frame) (Sample, error) {
 	if l.samples[i].Name == "bad" {
 		return l.samples[i], &BadSample{Name: "bad", Err: errors.New("damaged")}
 	}
@@ -47,10 +47,10 @@ func TestCategoriesOfPairs(t *testing.T) {
 	}
 }
 
-func twoParts() (a, b stated) {
-	a = stated{classes: []string{"cat", "dog"}, factors: []string{"only", "speaker", "x"}, categories: map[string][]string{"speaker": {"ann", "bob"}},
+func twoParts() (a, b sampleList) {
+	a = sampleList{classes: []string{"cat", "dog"}, factors: []string{"only", "speaker", "x"}, categories: map[string][]string{"speaker": {"ann", "bob"}},
 		samples: []Sample{{Index: 7, Name: "a", Label: 1, Factors: map[string]float64{"only": 1, "speaker": 1, "x": 0.5}}, {Index: 3, Name: "b", Label: NoLabel, Factors: map[string]float64{"only": 1, "speaker": 0, "x": 2}}}}
-	b = stated{classes: []string{"dog", "emu"}, factors: []string{"speaker", "x"}, categories: map[string][]string{"speaker": {"bob", "cy"}},
+	b = sampleList{classes: []string{"dog", "emu"}, factors: []string{"speaker", "x"}, categories: map[string][]string{"speaker": {"bob", "cy"}},
 		samples: []Sample{{Index: 7, Name: "a", Label: 1, Factors: map[string]float64{"speaker": 1, "x": 4}}, {Index: 1, Name: "bad", Label: 0, Factors: map[string]float64{"speaker": 0, "x": 5}}}}
 	return a, b
 }
@@ -117,7 +117,7 @@ func TestConcatErrors(t *testing.T) {
 		`a factor "part" of their`: {a, own},
 	} {
 		if _, err := Concat([]string{"one", "two"}[:len(parts)], parts); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want %q, have %v", want, err)
+			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
 	if _, err := Concat([]string{"one", "one"}, []Source{a, b}); err == nil || !strings.Contains(err.Error(), "called") {

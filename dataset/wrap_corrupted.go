@@ -9,25 +9,25 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A corrupted source applies a corruption to each image, with draws of its own.
+// A corrupted source applies a corruption to each image, with random numbers for each sample.
 type corrupted struct {
 	Source
-	how         transform.Corrupt
+	corruption  transform.Corrupt
 	seed        uint64
 	name        string
 	fingerprint string
 }
 
-// Corrupt returns a source with the samples of src, corrupted after they were brought to the frame:
-// a test set like the 75 of ImageNet-C. The draws are keyed by the seed, the name and the sample's
-// index, so a sample is corrupted in the same way whenever it is read.
-func Corrupt(src Source, how transform.Corrupt, seed uint64, name string) Source {
+// Corrupt returns a source with the samples of src, corrupted after resizing to the frame: a test
+// set like the 75 of ImageNet-C. The seed, the name and the sample's index determine the random
+// numbers, so a sample is corrupted in the same way whenever it is read.
+func Corrupt(src Source, corruption transform.Corrupt, seed uint64, name string) Source {
 	d := newDigest("corrupted")
-	d.add(src.Fingerprint(), corruptionKey(how), seed, name)
-	if v := transform.Version(how); v > 1 { // version 1 has no suffix, so that older fingerprints stay valid
+	d.add(src.Fingerprint(), corruptionKey(corruption), seed, name)
+	if v := transform.Version(corruption); v > 1 { // version 1 has no suffix, so that older fingerprints stay valid
 		d.add(v)
 	}
-	return corrupted{src, how, seed, name, d.String()}
+	return corrupted{src, corruption, seed, name, d.String()}
 }
 
 // corruptionKey identifies a corruption in a fingerprint. The text must not change, whatever the
@@ -46,12 +46,12 @@ func (c corrupted) At(ctx context.Context, i int, f Frame) (Sample, error) {
 		return s, err
 	}
 	if s.Input.Rank() != 3 {
-		return s, fmt.Errorf("%s: corruptions are of images", s.Name)
+		return s, fmt.Errorf("%s: corruptions apply to images only", s.Name)
 	}
-	op := c.how.Draw(seed.Rand(c.seed, "corruption", c.name, s.Index))
-	damaged := tensor.New(s.Input.Shape...)
-	op.Apply(damaged, s.Input)
-	s.Input = damaged
+	op := c.corruption.Draw(seed.Rand(c.seed, "corruption", c.name, s.Index))
+	output := tensor.New(s.Input.Shape...)
+	op.Apply(output, s.Input)
+	s.Input = output
 	return s, nil
 }
 

@@ -51,7 +51,7 @@ func ComputeFactors(src Source, names []string) (Source, error) {
 	for i, name := range names {
 		switch {
 		case factorFunctions[name] == nil:
-			return nil, fmt.Errorf("factor %q cannot be computed: there are %s", name, strings.Join(slices.Sorted(maps.Keys(factorFunctions)), ", "))
+			return nil, fmt.Errorf("unknown factor %q: use one of %s", name, strings.Join(slices.Sorted(maps.Keys(factorFunctions)), ", "))
 		case slices.Contains(src.Factors(), name):
 			return nil, fmt.Errorf("the data have a factor %q of their own", name)
 		case slices.Contains(names[:i], name):
@@ -88,7 +88,7 @@ func (m computed) At(ctx context.Context, i int, f Frame) (Sample, error) {
 
 func (m computed) describe(ctx context.Context, i int) (Sample, error) {
 	s, err := m.At(ctx, i, Frame{})
-	s.Input, s.Moved = tensor.Tensor{}, nil
+	s.Input, s.Transformed = tensor.Tensor{}, nil
 	if s.Waveform != nil {
 		described := *s.Waveform
 		described.Data = nil
@@ -101,7 +101,7 @@ func (m computed) describe(ctx context.Context, i int) (Sample, error) {
 func hsvMean(component int) func(tensor.Tensor) (float64, error) {
 	return func(t tensor.Tensor) (float64, error) {
 		if t.Rank() != 3 || t.Shape[0] != 1 && t.Shape[0] != 3 {
-			return 0, errors.New("it is of images with 1 or 3 channels")
+			return 0, errors.New("the factor is for images of 1 or 3 channels")
 		}
 		n := t.Shape[1] * t.Shape[2]
 		at := func(c, i int) float64 {

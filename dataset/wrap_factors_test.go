@@ -64,7 +64,7 @@ func TestComputeFactors(t *testing.T) {
 	if v := s.Factors["value"]; v < 5 || v > 100 || s.Factors["hue"] != 120 || s.Factors["saturation"] < v-1 {
 		t.Errorf("factors %v", s.Factors)
 	}
-	for want, names := range map[string][]string{"cannot be computed: there are hue, level, saturation, value": {"mood"}, `a factor "hue" of their own`: {"hue"}, "is listed twice": {"value", "value"}} {
+	for want, names := range map[string][]string{"use one of hue, level, saturation, value": {"mood"}, `a factor "hue" of their own`: {"hue"}, "is listed twice": {"value", "value"}} {
 		if _, err := ComputeFactors(shapes, names); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v", names, err)
 		}

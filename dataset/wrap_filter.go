@@ -85,7 +85,7 @@ func Where(ctx context.Context, src Source, conditions map[string]Condition) (So
 	return newSubset(src, places), nil
 }
 
-// test returns the predicate of the condition on a factor.
+// test returns a function that reports whether a sample meets the condition on a factor.
 func (c Condition) test(src Source, factor string) (func(Sample) bool, error) {
 	names := Categories(src, factor)
 	value := func(s Sample) (float64, bool) { v, ok := s.Factors[factor]; return v, ok }
@@ -93,7 +93,7 @@ func (c Condition) test(src Source, factor string) (func(Sample) bool, error) {
 		names = src.Classes()
 		value = func(s Sample) (float64, bool) { return float64(s.Label), s.Label != NoLabel }
 	} else if !slices.Contains(src.Factors(), factor) {
-		return nil, fmt.Errorf("no factor is called %q: there are label, %s", factor, strings.Join(src.Factors(), ", "))
+		return nil, fmt.Errorf("unknown factor %q: use one of label, %s", factor, strings.Join(src.Factors(), ", "))
 	}
 	if c.Values == nil {
 		return func(s Sample) bool {
@@ -122,9 +122,9 @@ func numbersOf(values, names []string) ([]float64, error) {
 		v, err := strconv.ParseFloat(text, 64)
 		switch {
 		case len(names) > 0:
-			return nil, fmt.Errorf("there is no %q among %s", text, someNames(names))
+			return nil, fmt.Errorf("unknown value %q: use one of %s", text, someNames(names))
 		case err != nil:
-			return nil, fmt.Errorf("%q is no number, and there is no name among its values", text)
+			return nil, fmt.Errorf("%q is not a number, and the factor has no categories", text)
 		}
 		out = append(out, v)
 	}

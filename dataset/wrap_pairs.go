@@ -12,60 +12,60 @@ import (
 )
 
 // Pairs is a source of ready-made pairs: each sample of one source with its transformed version
-// from another. They replace a transformation.
+// from another. They are used instead of a transformation.
 type Pairs struct {
 	Source             // the clean samples
-	moved       Source // the transformed samples
-	partner     []int  // indices into moved
+	transformed Source // the transformed samples
+	partner     []int  // indices into transformed
 	fingerprint string
 }
 
 // Pair matches two sources by "row", the i-th with the i-th, or by "name", file names without
 // extension. The default is "name" for two folders and "row" otherwise. Names, labels and factors
 // are those of clean.
-func Pair(ctx context.Context, clean, moved Source, by string) (*Pairs, error) {
-	partner, err := match(ctx, clean, moved, by)
+func Pair(ctx context.Context, clean, transformed Source, by string) (*Pairs, error) {
+	partner, err := match(ctx, clean, transformed, by)
 	if err != nil {
 		return nil, fmt.Errorf("pairing: %w", err)
 	}
 	d := newDigest("pairs")
-	d.add(clean.Fingerprint(), moved.Fingerprint(), partner)
-	return &Pairs{clean, moved, partner, d.String()}, nil
+	d.add(clean.Fingerprint(), transformed.Fingerprint(), partner)
+	return &Pairs{clean, transformed, partner, d.String()}, nil
 }
 
-func match(ctx context.Context, clean, moved Source, by string) ([]int, error) {
+func match(ctx context.Context, clean, transformed Source, by string) ([]int, error) {
 	if by == "" {
 		by = "row"
 		_, a := clean.(*Folder)
-		if _, b := moved.(*Folder); a && b {
+		if _, b := transformed.(*Folder); a && b {
 			by = "name"
 		}
 	}
 	switch by {
 	case "row":
-		if clean.Len() != moved.Len() {
-			return nil, fmt.Errorf("%d clean samples and %d moved ones do not match row by row", clean.Len(), moved.Len())
+		if clean.Len() != transformed.Len() {
+			return nil, fmt.Errorf("%d clean and %d transformed samples do not match row by row", clean.Len(), transformed.Len())
 		}
 		return Indices(clean.Len()), nil
 	case "name":
-		return matchNames(ctx, clean, moved)
+		return matchNames(ctx, clean, transformed)
 	}
-	return nil, fmt.Errorf("by %q is not known: name or row", by)
+	return nil, fmt.Errorf("unknown by %q: use name or row", by)
 }
 
-func matchNames(ctx context.Context, clean, moved Source) ([]int, error) {
+func matchNames(ctx context.Context, clean, transformed Source) ([]int, error) {
 	names, err := stems(ctx, clean)
 	if err != nil {
 		return nil, err
 	}
-	others, err := stems(ctx, moved)
+	others, err := stems(ctx, transformed)
 	if err != nil {
 		return nil, err
 	}
 	at := make(map[string]int, len(others))
 	for i, n := range others {
 		if before, twice := at[n]; twice {
-			return nil, fmt.Errorf("moved samples %d and %d are both called %s", before, i, n)
+			return nil, fmt.Errorf("transformed samples %d and %d are both called %s", before, i, n)
 		}
 		at[n] = i
 	}
@@ -73,12 +73,12 @@ func matchNames(ctx context.Context, clean, moved Source) ([]int, error) {
 	for i, n := range names {
 		j, ok := at[n]
 		if !ok {
-			return nil, fmt.Errorf("clean sample %s has no moved one of its name", n)
+			return nil, fmt.Errorf("clean sample %s has no transformed sample of the same name", n)
 		}
 		partner[i] = j
 	}
 	if used := slices.Compact(slices.Sorted(slices.Values(partner))); len(used) < len(others) {
-		return nil, fmt.Errorf("no clean sample has the name of %s", plural.Of(len(others)-len(used), "moved sample"))
+		return nil, fmt.Errorf("no clean sample has the name of %s", plural.Of(len(others)-len(used), "transformed sample"))
 	}
 	return partner, nil
 }
@@ -100,7 +100,7 @@ func stems(ctx context.Context, src Source) ([]string, error) {
 func (p *Pairs) Fingerprint() string { return p.fingerprint }
 
 // Close closes the files of both sources.
-func (p *Pairs) Close() error { return errors.Join(Close(p.Source), Close(p.moved)) }
+func (p *Pairs) Close() error { return errors.Join(Close(p.Source), Close(p.transformed)) }
 
 // At reads both halves of pair i.
 func (p *Pairs) At(ctx context.Context, i int, f Frame) (Sample, error) {
@@ -108,14 +108,14 @@ func (p *Pairs) At(ctx context.Context, i int, f Frame) (Sample, error) {
 	if err != nil {
 		return s, err
 	}
-	other, err := p.moved.At(ctx, p.partner[i], f)
+	other, err := p.transformed.At(ctx, p.partner[i], f)
 	if err != nil {
 		return s, err
 	}
 	if !slices.Equal(s.Input.Shape, other.Input.Shape) {
-		return s, &BadSample{Name: s.Name, Err: fmt.Errorf("shape %v, and %v moved: set a size", s.Input.Shape, other.Input.Shape)}
+		return s, &BadSample{Name: s.Name, Err: fmt.Errorf("its shape is %v, and that of the transformed sample %v: set a size", s.Input.Shape, other.Input.Shape)}
 	}
-	s.Moved = &other.Input
+	s.Transformed = &other.Input
 	return s, nil
 }
 

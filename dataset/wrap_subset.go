@@ -13,40 +13,40 @@ import (
 // A subset is a selection of a source's samples. A sample keeps its index in the source.
 type subset struct {
 	Source
-	places      []int
-	positions   func() map[int]int // maps indices of the source to positions in places
+	indices     []int
+	positions   func() map[int]int // maps indices of the source to positions in indices
 	fingerprint string
 }
 
 // Subset returns the samples of a source at the given indices, in that order.
-func Subset(src Source, places []int) (Source, error) {
-	for _, p := range places {
+func Subset(src Source, indices []int) (Source, error) {
+	for _, p := range indices {
 		if p < 0 || p >= src.Len() {
 			return nil, fmt.Errorf("there is no sample %d among %d", p, src.Len())
 		}
 	}
-	return newSubset(src, slices.Clone(places)), nil
+	return newSubset(src, slices.Clone(indices)), nil
 }
 
-func newSubset(src Source, places []int) Source {
+func newSubset(src Source, indices []int) Source {
 	d := newDigest("subset")
-	d.add(src.Fingerprint(), places)
-	return subset{src, places, inverse(places), d.String()}
+	d.add(src.Fingerprint(), indices)
+	return subset{src, indices, inverse(indices), d.String()}
 }
 
-func (s subset) Len() int            { return len(s.places) }
+func (s subset) Len() int            { return len(s.indices) }
 func (s subset) Fingerprint() string { return s.fingerprint }
 func (s subset) Close() error        { return Close(s.Source) }
 
 func (s subset) At(ctx context.Context, i int, f Frame) (Sample, error) {
-	if err := checkAccess(ctx, "subset", i, len(s.places)); err != nil {
+	if err := checkAccess(ctx, "subset", i, len(s.indices)); err != nil {
 		return Sample{}, err
 	}
-	return s.Source.At(ctx, s.places[i], f)
+	return s.Source.At(ctx, s.indices[i], f)
 }
 
 func (s subset) describe(ctx context.Context, i int) (Sample, error) {
-	return Describe(ctx, s.Source, s.places[i])
+	return Describe(ctx, s.Source, s.indices[i])
 }
 
 // Limit returns the first n samples of a source, or the source itself if it has fewer.
@@ -57,7 +57,7 @@ func Limit(src Source, n int) Source {
 	return newSubset(src, Indices(max(0, n)))
 }
 
-// Shuffle returns the samples of a source in a random order, keyed by the seed.
+// Shuffle returns the samples of a source in a random order that the seed determines.
 func Shuffle(src Source, base uint64) Source {
 	return newSubset(src, seed.Rand(base, "dataset: shuffle").Perm(src.Len()))
 }
@@ -65,28 +65,28 @@ func Shuffle(src Source, base uint64) Source {
 // SplitOptions are the options of Split and RandomSubset.
 type SplitOptions struct {
 	Seed       uint64
-	Stratified bool // each class keeps its share, up to whole samples
+	Stratified bool // keep the proportions of the classes, up to rounding
 }
 
-// Split returns the share of a source between two fractions in [0, 1]. Samples are put into a
-// random order keyed by the seed, and those from round(from n) to round(to n) are kept, in the
-// order of the source. Disjoint shares have no sample in common, and adjoining shares leave none
-// out: part i of k is the share i/k to (i+1)/k.
+// Split returns the part of a source between two fractions in [0, 1]. Samples are put into a random
+// order that the seed determines, and those from round(from n) to round(to n) are selected, in the
+// order of the source. Disjoint intervals have no sample in common, and adjacent intervals leave
+// none out: part i of k is the interval i/k to (i+1)/k.
 //
-// A stratified order distributes the classes evenly, so the number of samples of a class in a share
+// A stratified order distributes the classes evenly, so the number of samples of a class in a part
 // differs from the class's proportion by one or two; with many classes of one or two samples each,
 // by up to the number of classes. It needs the labels: a source that is not a Describer is read
 // once.
 func Split(ctx context.Context, src Source, from, to float64, d SplitOptions) (Source, error) {
 	if !(0 <= from && from < to && to <= 1) {
-		return nil, fmt.Errorf("splitting: share %v to %v: it starts at 0 or later, and ends later and by 1", from, to)
+		return nil, fmt.Errorf("splitting: part from %v to %v: it needs 0 <= from < to <= 1", from, to)
 	}
 	n := float64(src.Len())
 	return splitRange(ctx, src, int(math.Round(from*n)), int(math.Round(to*n)), d)
 }
 
-// RandomSubset returns n random samples, keyed by the seed, in the order of the source; all if it
-// has fewer.
+// RandomSubset returns n random samples, which the seed determines, in the order of the source; all
+// if it has fewer.
 func RandomSubset(ctx context.Context, src Source, n int, d SplitOptions) (Source, error) {
 	if n >= src.Len() {
 		return src, nil
@@ -103,9 +103,9 @@ func splitRange(ctx context.Context, src Source, from, to int, d SplitOptions) (
 		}
 		interleaveClasses(order, labels)
 	}
-	places := slices.Clone(order[from:to])
-	slices.Sort(places)
-	return newSubset(src, places), nil
+	indices := slices.Clone(order[from:to])
+	slices.Sort(indices)
+	return newSubset(src, indices), nil
 }
 
 // interleaveClasses reorders samples so that any interval has nearly the proportions of the
@@ -115,13 +115,13 @@ func interleaveClasses(order, labels []int) {
 	for _, l := range labels {
 		sizes[l]++
 	}
-	way := make([]float64, len(labels))
+	position := make([]float64, len(labels))
 	for _, i := range order {
 		l := labels[i]
-		way[i] = (seen[l] + 0.5) / sizes[l]
+		position[i] = (seen[l] + 0.5) / sizes[l]
 		seen[l]++
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(way[a], way[b]) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(position[a], position[b]) })
 }
 
 // Labels returns the label of every sample.

@@ -85,19 +85,19 @@ func TestSplitPartitions(t *testing.T) {
 	})
 }
 
-// checkBalance checks that each class has its share, to within a sample at either end or the number
-// of classes.
+// checkBalance checks that the number of samples of each class is proportional, up to two samples
+// or the number of classes.
 func checkBalance(t *rapid.T, labels, got []int, share float64) {
-	have, due := map[int]float64{}, map[int]float64{}
+	have, want := map[int]float64{}, map[int]float64{}
 	for _, l := range labels {
-		due[l] += share
+		want[l] += share
 	}
 	for _, i := range got {
 		have[labels[i]]++
 	}
-	for l := range due {
-		if math.Abs(have[l]-due[l]) > max(2, float64(len(due))) { // many classes of one sample each can fall on one index
-			t.Fatalf("class %d has %v samples where %v are due", l, have[l], due[l])
+	for l := range want {
+		if math.Abs(have[l]-want[l]) > max(2, float64(len(want))) { // many classes of one sample each can fall on one index
+			t.Fatalf("class %d has %v samples, want about %v", l, have[l], want[l])
 		}
 	}
 }
@@ -114,7 +114,7 @@ func TestSubsets(t *testing.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
 		shuffled := sourceIndices(t, Shuffle(src, seed))
 		if again := sourceIndices(t, Shuffle(src, seed)); !slices.Equal(shuffled, again) {
-			t.Fatalf("one seed gives %v and %v", shuffled, again)
+			t.Fatalf("Shuffle with the same seed: %v and %v", shuffled, again)
 		}
 		sorted := slices.Sorted(slices.Values(shuffled))
 		if !slices.Equal(sorted, Indices(src.Len())) {
@@ -213,7 +213,7 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-func TestClassesRefused(t *testing.T) {
+func TestClassesErrors(t *testing.T) {
 	t.Parallel()
 	src := listed{labels: []int{7}, classes: []string{"a", "b"}}
 	if _, err := MatchClasses(src.classes, []string{"a", "c"}); err == nil || !strings.Contains(err.Error(), `"b"`) {
@@ -253,7 +253,7 @@ func TestPairs(t *testing.T) {
 	}
 	for i, want := range []float32{2, 1, 0} { // the pixel values of a, b, c in moved
 		s, err := byName.At(t.Context(), i, Frame{})
-		if err != nil || s.Input.Data[0] != float32(i)/255 || s.Moved.Data[0] != want/255 || s.Label != i/2 {
+		if err != nil || s.Input.Data[0] != float32(i)/255 || s.Transformed.Data[0] != want/255 || s.Label != i/2 {
 			t.Errorf("pair %d is %+v, %v", i, s, err)
 		}
 	}
@@ -261,17 +261,17 @@ func TestPairs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err := byRow.At(t.Context(), 1, Frame{}); err != nil || s.Label != 2 || s.Moved.Data[0] != 1 {
+	if s, err := byRow.At(t.Context(), 1, Frame{}); err != nil || s.Label != 2 || s.Transformed.Data[0] != 1 {
 		t.Errorf("pair 1 is %+v, %v", s, err)
 	}
 	if d, err := Describe(t.Context(), Limit(byRow, 1), 0); err != nil || d.Label != 1 {
 		t.Errorf("described as %+v, %v", d, err)
 	}
 	for want, pair := range map[string][2]Source{
-		"clean sample y/c has no moved one":              {clean, open(dots(t, "x/a.png", "x/b.png"))},
-		"no clean sample has the name of 1 moved sample": {clean, open(dots(t, "x/a.png", "x/b.png", "y/c.png", "y/d.png"))},
-		"are both called x/a":                            {clean, open(dots(t, "x/a.png", "x/b.png", "y/c.png", "x/a.jpg"))},
-		"3 clean samples and 2 moved":                    {clean, listed{labels: []int{0, 0}}},
+		"clean sample y/c has no transformed sample":           {clean, open(dots(t, "x/a.png", "x/b.png"))},
+		"no clean sample has the name of 1 transformed sample": {clean, open(dots(t, "x/a.png", "x/b.png", "y/c.png", "y/d.png"))},
+		"are both called x/a":                                  {clean, open(dots(t, "x/a.png", "x/b.png", "y/c.png", "x/a.jpg"))},
+		"3 clean and 2 transformed samples":                    {clean, listed{labels: []int{0, 0}}},
 	} {
 		if _, err := Pair(t.Context(), pair[0], pair[1], ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
@@ -291,7 +291,7 @@ func TestPairs(t *testing.T) {
 	if _, err := sizes.At(t.Context(), 0, Frame{}); !errors.As(err, new(*BadSample)) {
 		t.Errorf("error %v, want a bad sample: the halves differ in size", err)
 	}
-	if s, err := sizes.At(t.Context(), 0, Frame{Height: 4, Width: 4, Channels: 3}); err != nil || s.Moved.Len() != s.Input.Len() {
+	if s, err := sizes.At(t.Context(), 0, Frame{Height: 4, Width: 4, Channels: 3}); err != nil || s.Transformed.Len() != s.Input.Len() {
 		t.Errorf("framed alike: %v", err)
 	}
 }

@@ -1,5 +1,6 @@
-// Package features extracts representations of samples once and stores them on disk: the activations
-// of a model's layers on samples, clean or transformed, pooled over space, time or tokens.
+// Package features extracts representations of samples once and stores them on disk: the
+// activations of a model's layers on clean or transformed samples, pooled over space, time or
+// tokens.
 //
 // A Store is a folder of content-addressed files with a bounded size; the least recently used file
 // is removed first. Files are replaced atomically and have a checksum, so processes can share a

@@ -26,29 +26,30 @@ type Request struct {
 	N    int    // number of samples
 	// Read reads the samples at the given positions of the source, in order, framed as f. It may leave
 	// out those that cannot be read.
-	Read func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error)
+	Read func(ctx context.Context, positions []int, f dataset.Frame) ([]dataset.Sample, error)
 
-	// View identifies the transformations that Move returns; "": the samples are not transformed.
-	View string
-	Move func(sample dataset.Sample) transform.Op // nil: no transformation
+	// View identifies the transformations that Transform returns; "": the samples are not
+	// transformed.
+	View      string
+	Transform func(sample dataset.Sample) transform.Op // nil: no transformation
 
-	Places   []int         // positions of the requested samples in the source, ascending; nil: all
-	Memory   int64         // bytes; a larger table stays on disk
-	Progress func(n int64) // called with the number of samples after each forward pass; may be nil
+	Positions []int         // positions of the requested samples in the source, ascending; nil: all
+	Memory    int64         // bytes; a larger table stays on disk
+	Progress  func(n int64) // called with the number of samples after each forward pass; may be nil
 }
 
 // key returns the key of a layer's representation in the store.
-func (r *Request) key(l onnx.Layer, places []int) (string, error) {
+func (r *Request) key(l onnx.Layer, positions []int) (string, error) {
 	identity := r.Identity
 	if identity == "" {
 		identity = r.Model.SHA256()
 	}
-	return keyOf([]any{"layer", 1, identity, r.Engine, r.Data, r.N, fmt.Sprint(r.Model.Frame()), l.Name, l.Axes, r.Pool, r.View, places})
+	return keyOf([]any{"layer", 1, identity, r.Engine, r.Data, r.N, fmt.Sprint(r.Model.Frame()), l.Name, l.Axes, r.Pool, r.View, positions})
 }
 
 // Layers returns a table for each layer of the request, in order. It runs the model once for all
-// tables that the store does not have. If the request has Places and the store has all samples, the
-// table has all samples: see Table.Places.
+// tables that the store does not have. If the request has Positions and the store has all samples,
+// the table has all samples: see Table.Positions.
 func (s *Store) Layers(ctx context.Context, r Request) ([]*Table, error) {
 	tables := make([]*Table, len(r.Layers))
 	missing, err := s.openTables(&r, tables)
@@ -77,11 +78,11 @@ func (s *Store) openTables(r *Request, tables []*Table) (missing []int, err erro
 		if err := r.Pool.Check(l); err != nil {
 			return nil, err
 		}
-		for _, places := range [][]int{nil, r.Places} {
+		for _, positions := range [][]int{nil, r.Positions} {
 			if tables[i] != nil {
 				continue
 			}
-			key, err := r.key(l, places)
+			key, err := r.key(l, positions)
 			if err != nil {
 				return nil, err
 			}
@@ -101,14 +102,14 @@ func (s *Store) extract(ctx context.Context, r *Request, which []int) error {
 	e := &extraction{Request: r, store: s}
 	var keys []string
 	for _, i := range which {
-		key, err := r.key(r.Layers[i], r.Places)
+		key, err := r.key(r.Layers[i], r.Positions)
 		if err != nil {
 			return err
 		}
 		e.layers, keys = append(e.layers, r.Layers[i]), append(keys, key)
 		e.pools = append(e.pools, newPool(r.Pool, r.Layers[i]))
 	}
-	if r.View == "" && r.Places == nil {
+	if r.View == "" && r.Positions == nil {
 		e.samples = &Samples{}
 	}
 	return s.writeAll(keys, nil, func(to []io.Writer) error { return e.run(ctx, to) })
@@ -138,9 +139,9 @@ const (
 
 // A sampleBatch holds samples with their positions, or the error of reading them.
 type sampleBatch struct {
-	places  []int
-	samples []dataset.Sample
-	err     error
+	positions []int
+	samples   []dataset.Sample
+	err       error
 }
 
 func (e *extraction) run(ctx context.Context, to []io.Writer) error {
@@ -168,7 +169,7 @@ func (e *extraction) run(ctx context.Context, to []io.Writer) error {
 		}
 		for at := 0; at < len(l.samples); at += batch {
 			end := min(at+batch, len(l.samples))
-			if err := e.runBatch(ctx, session, buf, l.places[at:end], l.samples[at:end], writers); err != nil {
+			if err := e.runBatch(ctx, session, buf, l.positions[at:end], l.samples[at:end], writers); err != nil {
 				return err
 			}
 		}
@@ -189,18 +190,18 @@ func (e *extraction) run(ctx context.Context, to []io.Writer) error {
 
 // read reads the samples in the background until the context ends.
 func (r *Request) read(ctx context.Context, f dataset.Frame) <-chan sampleBatch {
-	places := r.Places
-	if places == nil {
-		places = make([]int, r.N)
-		for i := range places {
-			places[i] = i
+	positions := r.Positions
+	if positions == nil {
+		positions = make([]int, r.N)
+		for i := range positions {
+			positions[i] = i
 		}
 	}
 	out := make(chan sampleBatch, 1)
 	go func() {
 		defer close(out)
-		for at := 0; at < len(places); at += readSize {
-			l := r.load(ctx, places[at:min(at+readSize, len(places))], f)
+		for at := 0; at < len(positions); at += readSize {
+			l := r.load(ctx, positions[at:min(at+readSize, len(positions))], f)
 			select {
 			case out <- l:
 			case <-ctx.Done():
@@ -215,32 +216,32 @@ func (r *Request) read(ctx context.Context, f dataset.Frame) <-chan sampleBatch 
 }
 
 // load reads some samples. If some cannot be read, it reads them one by one to find out which.
-func (r *Request) load(ctx context.Context, places []int, f dataset.Frame) sampleBatch {
-	samples, err := r.Read(ctx, places, f)
-	if err != nil || len(samples) == len(places) {
-		return sampleBatch{places, samples, err}
+func (r *Request) load(ctx context.Context, positions []int, f dataset.Frame) sampleBatch {
+	samples, err := r.Read(ctx, positions, f)
+	if err != nil || len(samples) == len(positions) {
+		return sampleBatch{positions, samples, err}
 	}
 	var l sampleBatch
-	for i := range places {
-		one, err := r.Read(ctx, places[i:i+1], f)
+	for i := range positions {
+		one, err := r.Read(ctx, positions[i:i+1], f)
 		if err != nil {
 			return sampleBatch{err: err}
 		}
 		if len(one) == 1 {
-			l.places, l.samples = append(l.places, places[i]), append(l.samples, one[0])
+			l.positions, l.samples = append(l.positions, positions[i]), append(l.samples, one[0])
 		}
 	}
 	return l
 }
 
 // runBatch runs the model on a batch and writes the rows of every layer.
-func (e *extraction) runBatch(ctx context.Context, session *model.Session, buf *model.Buffers, places []int, samples []dataset.Sample, to []*writer) error {
+func (e *extraction) runBatch(ctx context.Context, session *model.Session, buf *model.Buffers, positions []int, samples []dataset.Sample, to []*writer) error {
 	inputs := make([]tensor.Tensor, len(samples))
 	for i, s := range samples {
 		inputs[i] = s.Input
-		if e.Move != nil {
+		if e.Transform != nil {
 			var err error
-			if inputs[i], err = s.Apply(e.Move(s)); err != nil {
+			if inputs[i], err = s.Apply(e.Transform(s)); err != nil {
 				return err
 			}
 		}
@@ -255,19 +256,19 @@ func (e *extraction) runBatch(ctx context.Context, session *model.Session, buf *
 			one := z.At(i)
 			if one.FirstNonFinite() >= 0 {
 				view := "clean"
-				if e.Move != nil {
-					view = "moved"
+				if e.Transform != nil {
+					view = "transformed"
 				}
 				return fmt.Errorf("layer %s: %w", e.layers[k].Name, &measure.NonFinite{View: view, Index: s.Index, Name: s.Name})
 			}
 			p.apply(row, one.Data)
-			if err := to[k].add(places[i], row); err != nil {
+			if err := to[k].add(positions[i], row); err != nil {
 				return err
 			}
 		}
 	}
 	if e.samples != nil {
-		e.samples.add(places, samples)
+		e.samples.add(positions, samples)
 	}
 	if e.Progress != nil {
 		e.Progress(int64(len(samples)))

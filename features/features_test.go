@@ -24,7 +24,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// reader counts the samples that are read. It leaves out the samples at bad places.
+// A reader counts the samples that are read. It leaves out the samples at bad positions.
 type reader struct {
 	src  dataset.Source
 	bad  []int
@@ -32,9 +32,9 @@ type reader struct {
 	mu   sync.Mutex
 }
 
-func (r *reader) Read(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error) {
+func (r *reader) Read(ctx context.Context, positions []int, f dataset.Frame) ([]dataset.Sample, error) {
 	var out []dataset.Sample
-	for _, p := range places {
+	for _, p := range positions {
 		r.mu.Lock()
 		r.read++
 		r.mu.Unlock()
@@ -85,7 +85,7 @@ func mustLayers(t *testing.T, s *Store, r Request) []*Table {
 
 func same(t *testing.T, a, b *Table) {
 	t.Helper()
-	if a.Dim != b.Dim || !slices.Equal(a.Places, b.Places) {
+	if a.Dim != b.Dim || !slices.Equal(a.Positions, b.Positions) {
 		t.Fatalf("%d x %d and %d x %d", a.Len(), a.Dim, b.Len(), b.Dim)
 	}
 	x, y := make([]float32, a.Dim), make([]float32, b.Dim)
@@ -160,7 +160,7 @@ func TestExtractedOnce(t *testing.T) {
 		"pooling": func(r *Request) { r.Pool = Max },
 		"engine":  func(r *Request) { r.Engine = "cuda" },
 		"view": func(r *Request) {
-			r.View, r.Move = "grey", func(dataset.Sample) transform.Op { return transform.Grayscale{} }
+			r.View, r.Transform = "grey", func(dataset.Sample) transform.Op { return transform.Grayscale{} }
 		},
 	} {
 		other := r
@@ -178,13 +178,13 @@ func TestUnreadableAndSelectedSamples(t *testing.T) {
 	reader.bad = []int{3, 150}
 	s := store(t)
 	part := r
-	part.Places = []int{1, 3, 7, 199}
+	part.Positions = []int{1, 3, 7, 199}
 	table := mustLayers(t, s, part)[0]
-	if !slices.Equal(table.Places, []int{1, 7, 199}) {
-		t.Fatalf("of the places %v there are %v", part.Places, table.Places)
+	if !slices.Equal(table.Positions, []int{1, 7, 199}) {
+		t.Fatalf("positions %v of the table, want %v", part.Positions, table.Positions)
 	}
 	whole := mustLayers(t, s, r)[0]
-	if whole.Len() != 198 || slices.Contains(whole.Places, 150) {
+	if whole.Len() != 198 || slices.Contains(whole.Positions, 150) {
 		t.Fatalf("%d rows", whole.Len())
 	}
 	reader.read = 0
@@ -227,8 +227,7 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// Concurrent extractions give the same tables. An extraction that is stopped leaves no file that
-// looks complete.
+// Concurrent extractions give the same tables. A stopped extraction leaves no complete file.
 func TestConcurrentAndStoppedExtraction(t *testing.T) {
 	t.Parallel()
 	r, _ := request(t, 100)
@@ -240,7 +239,7 @@ func TestConcurrentAndStoppedExtraction(t *testing.T) {
 		t.Fatal(err)
 	}
 	if files, _ := filepath.Glob(filepath.Join(s.Dir, "*", "*")); len(files) > 0 {
-		t.Fatalf("what was stopped leaves %v", files)
+		t.Fatalf("a stopped extraction leaves %v", files)
 	}
 	var wg sync.WaitGroup
 	for range 4 {
@@ -300,13 +299,13 @@ func TestEviction(t *testing.T) {
 		t.Errorf("stored representations = %v, want a, c and d", kept)
 	}
 	if _, err := os.Stat(old); err == nil {
-		t.Error("what a killed process left is still there")
+		t.Error("the temporary file of a killed process was not removed")
 	}
 	if err := s.Save("large", make([]byte, 5000)); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := s.Load("large"); len(got) != 5000 {
-		t.Error("what was written just now is gone")
+		t.Error("the newest file was removed")
 	}
 }
 
@@ -363,30 +362,30 @@ func TestPooling(t *testing.T) {
 func pooled(p Pooling, l onnx.Layer, z []float32) []float64 {
 	groups := map[int][]float64{}
 	for e, v := range z {
-		rest, place, first := e, 0, true
+		rest, position, first := e, 0, true
 		at := make([]int, len(l.Shape))
 		for i := len(l.Shape) - 1; i >= 0; i-- {
 			at[i], rest = rest%l.Shape[i], rest/l.Shape[i]
 		}
 		for i, n := range l.Shape {
 			if p == Flatten || !strings.Contains("HWT", string(l.Axes[i+1:i+2])) {
-				place = place*n + at[i]
+				position = position*n + at[i]
 			} else if at[i] > 0 {
 				first = false
 			}
 		}
 		if p != Class || first {
-			groups[place] = append(groups[place], float64(v))
+			groups[position] = append(groups[position], float64(v))
 		}
 	}
 	out := make([]float64, len(groups))
-	for place, values := range groups {
+	for position, values := range groups {
 		switch p {
 		case Max:
-			out[place] = slices.Max(values)
+			out[position] = slices.Max(values)
 		default:
 			for _, v := range values {
-				out[place] += v / float64(len(values))
+				out[position] += v / float64(len(values))
 			}
 		}
 	}

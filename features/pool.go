@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Pooling is a way to turn a layer's activation on a sample into a vector.
+// A Pooling selects how the activation of a layer on a sample is converted to a vector.
 type Pooling string
 
 // Values of Pooling. They pool the axes of height, width, time and tokens, but not channels and
@@ -68,15 +68,15 @@ func newPool(p Pooling, l onnx.Layer) *pool {
 	out := &pool{kind: p, dim: p.Dim(l), targets: make([]int32, tensor.Size(l.Shape))}
 	at := make([]int, len(l.Shape))
 	for e := range out.targets {
-		place, left := 0, false
+		stride, left := 0, false
 		for i, n := range l.Shape {
 			if p.pools(l, i) {
 				left = left || p == Class && at[i] > 0
 			} else {
-				place = place*n + at[i]
+				stride = stride*n + at[i]
 			}
 		}
-		if out.targets[e] = int32(place); left {
+		if out.targets[e] = int32(stride); left {
 			out.targets[e] = -1
 		}
 		for i := len(at) - 1; i >= 0; i-- {

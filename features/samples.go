@@ -12,16 +12,16 @@ import (
 
 // Samples holds the indices, labels and factors of samples.
 type Samples struct {
-	Places  []int // in the source, ascending
-	Index   []int
-	Label   []int // dataset.NoLabel where there is none
-	Factors map[string][]float64
+	Positions []int // in the source, ascending
+	Index     []int
+	Label     []int // dataset.NoLabel: no label
+	Factors   map[string][]float64
 }
 
 // Len returns the number of samples.
-func (s *Samples) Len() int { return len(s.Places) }
+func (s *Samples) Len() int { return len(s.Positions) }
 
-func (s *Samples) add(places []int, samples []dataset.Sample) {
+func (s *Samples) add(positions []int, samples []dataset.Sample) {
 	for i, one := range samples {
 		if s.Factors == nil {
 			s.Factors = map[string][]float64{}
@@ -29,7 +29,7 @@ func (s *Samples) add(places []int, samples []dataset.Sample) {
 				s.Factors[name] = nil
 			}
 		}
-		s.Places, s.Index, s.Label = append(s.Places, places[i]), append(s.Index, one.Index), append(s.Label, one.Label)
+		s.Positions, s.Index, s.Label = append(s.Positions, positions[i]), append(s.Index, one.Index), append(s.Label, one.Label)
 		for name := range s.Factors {
 			s.Factors[name] = append(s.Factors[name], one.Factors[name])
 		}
@@ -49,7 +49,7 @@ func (r *Request) samplesName() string {
 
 func (s *Store) saveSamples(r *Request, found *Samples) error {
 	w := state.NewWriter(samplesKind, samplesVersion)
-	w.Ints(found.Places)
+	w.Ints(found.Positions)
 	w.Ints(found.Index)
 	w.Ints(found.Label)
 	names := slices.Sorted(maps.Keys(found.Factors))
@@ -77,12 +77,12 @@ func (s *Store) Samples(ctx context.Context, r Request) (*Samples, error) {
 	defer cancel()
 	found := &Samples{}
 	all := r
-	all.Places = nil
+	all.Positions = nil
 	for l := range all.read(ctx, r.Model.Frame()) {
 		if l.err != nil {
 			return nil, l.err
 		}
-		found.add(l.places, l.samples)
+		found.add(l.positions, l.samples)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -95,10 +95,10 @@ func decodeSamples(raw []byte) (*Samples, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Samples{Places: r.Ints(), Index: r.Ints(), Label: r.Ints(), Factors: map[string][]float64{}}
-	n := len(out.Places)
+	out := &Samples{Positions: r.Ints(), Index: r.Ints(), Label: r.Ints(), Factors: map[string][]float64{}}
+	n := len(out.Positions)
 	if len(out.Index) != n || len(out.Label) != n {
-		r.Fail(fmt.Errorf("%d places, %d indices and %d labels", n, len(out.Index), len(out.Label)))
+		r.Fail(fmt.Errorf("%d positions, %d indices and %d labels", n, len(out.Index), len(out.Label)))
 	}
 	for range min(r.Int(), 1<<16) {
 		name := r.String()

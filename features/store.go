@@ -47,7 +47,7 @@ func Default() (*Store, error) {
 	return s, nil
 }
 
-// keyOf returns a hash of the JSON encoding of a value.
+// keyOf returns the hash of the JSON encoding of a value.
 func keyOf(on any) (string, error) {
 	raw, err := json.Marshal(on)
 	if err != nil {

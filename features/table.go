@@ -15,25 +15,26 @@ import (
 
 // A Table holds one vector for each of n samples: n x d. It is safe for concurrent reading.
 type Table struct {
-	Places []int // position of each row's sample in the source
-	Dim    int
+	Positions []int // position of each row's sample in the source
+	Dim       int
 
 	data []float32 // n x d; nil if the rows are on disk
 	file *os.File
 }
 
-// NewTable returns a table in memory that uses data, n x d. If places is nil, they are 0 to n - 1.
-func NewTable(places []int, dim int, data []float32) *Table {
-	if places == nil {
+// NewTable returns a table in memory that uses data, n x d. If positions is nil, they are 0 to n -
+// 1.
+func NewTable(positions []int, dim int, data []float32) *Table {
+	if positions == nil {
 		for i := range len(data) / max(1, dim) {
-			places = append(places, i)
+			positions = append(positions, i)
 		}
 	}
-	return &Table{Places: places, Dim: dim, data: data}
+	return &Table{Positions: positions, Dim: dim, data: data}
 }
 
 // Len returns the number of samples.
-func (t *Table) Len() int { return len(t.Places) }
+func (t *Table) Len() int { return len(t.Positions) }
 
 // Row copies the vector of the i-th sample to dst.
 func (t *Table) Row(dst []float32, i int) error {
@@ -65,7 +66,7 @@ func bytesOf(v []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), 4*len(v))
 }
 
-// The file of a table, all numbers little endian: magic, d (8 bytes); n x d float32; n places (8
+// The file of a table, all numbers little endian: magic, d (8 bytes); n x d float32; n positions (8
 // bytes each); n (8 bytes), CRC-32C of all before (4 bytes).
 const (
 	magic    = "noether\x02"
@@ -77,10 +78,10 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // A writer writes a table row by row.
 type writer struct {
-	to     *bufio.Writer
-	sum    hash.Hash32
-	dim    int
-	places []int
+	to        *bufio.Writer
+	sum       hash.Hash32
+	dim       int
+	positions []int
 }
 
 func newWriter(to io.Writer, dim int) (*writer, error) {
@@ -94,19 +95,19 @@ func (w *writer) write(b []byte) error {
 	return err
 }
 
-// add writes the vector of the sample at a place.
-func (w *writer) add(place int, row []float32) error {
-	w.places = append(w.places, place)
+// add writes the vector of the sample at a position.
+func (w *writer) add(position int, row []float32) error {
+	w.positions = append(w.positions, position)
 	return w.write(bytesOf(row))
 }
 
 // finish writes the tail of the file.
 func (w *writer) finish() error {
 	var b []byte
-	for _, p := range w.places {
+	for _, p := range w.positions {
 		b = binary.LittleEndian.AppendUint64(b, uint64(p))
 	}
-	b = binary.LittleEndian.AppendUint64(b, uint64(len(w.places)))
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(w.positions)))
 	if err := w.write(b); err != nil {
 		return err
 	}
@@ -174,9 +175,9 @@ func (t *Table) readTail(in io.Reader, sum hash.Hash32, n int64) error {
 	if _, err := io.ReadFull(in, b); err != nil {
 		return err
 	}
-	t.Places = make([]int, n)
-	for i := range t.Places {
-		t.Places[i] = int(binary.LittleEndian.Uint64(b[8*i:]))
+	t.Positions = make([]int, n)
+	for i := range t.Positions {
+		t.Positions[i] = int(binary.LittleEndian.Uint64(b[8*i:]))
 	}
 	want := sum.Sum32()
 	last := make([]byte, 4)

@@ -189,7 +189,7 @@ func (s *stepBuilder) project(x onnx.Value, ball Ball) onnx.Value {
 }
 
 // inputs returns the inputs in the order in which the graph declares them.
-func (s *stepBuilder) inputs(declared []onnx.Port) ([]tensorInfo, error) {
+func (s *stepBuilder) inputs(declared []onnx.ValueInfo) ([]tensorInfo, error) {
 	var list []tensorInfo
 	all := slices.Concat(s.state, s.schedule, s.constants)
 	for _, d := range declared {

@@ -21,7 +21,7 @@ func (o Options) wantsAudio() bool {
 }
 
 // audioLayout returns the layout in which an input takes a waveform, or "".
-func audioLayout(in onnx.Port) onnx.Axes {
+func audioLayout(in onnx.ValueInfo) onnx.Axes {
 	switch {
 	case in.Type != onnx.Float && in.Type != onnx.Double:
 	case len(in.Shape) == 2:
@@ -32,26 +32,26 @@ func audioLayout(in onnx.Port) onnx.Axes {
 	return ""
 }
 
-// tooShort reports whether an input has too few values for a waveform, fewer than a thirtieth of a
-// second at the lowest usual rate. It returns false if the preprocessing is one for audio.
-func tooShort(in onnx.Port) bool {
+// tooShort reports whether an input has too few values for a waveform: fewer than a thirtieth of a
+// second at the lowest usual rate. It returns false if the preprocessing is for audio.
+func tooShort(in onnx.ValueInfo) bool {
 	n := in.Shape[len(in.Shape)-1].Size
 	return 0 < n && n < 256
 }
 
 // newAudioInput determines the length of the waveforms.
-func newAudioInput(port onnx.Port, layout onnx.Axes, o Options) (input, error) {
-	p := input{port: port, layout: layout, audio: true, channels: 1, height: 1, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
-	n := port.Shape[len(port.Shape)-1].Size
+func newAudioInput(info onnx.ValueInfo, layout onnx.Axes, o Options) (input, error) {
+	p := input{info: info, layout: layout, audio: true, channels: 1, height: 1, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
+	n := info.Shape[len(info.Shape)-1].Size
 	var err error
-	if p.width, err = reconcile("length", n, p.frame.Length, port); err != nil {
+	if p.width, err = reconcile("length", n, p.frame.Length, info); err != nil {
 		return p, err
 	}
 	if p.width == 0 {
 		p.width = o.Samples
 	}
 	if p.width <= 0 {
-		return p, fmt.Errorf("input %s does not fix the length of waveforms: set preprocess: {length: 16000}, in samples, or the length of the data", describePort(port))
+		return p, fmt.Errorf("input %s does not fix the length of waveforms: set preprocess: {length: 16000}, in samples, or the length of the data", describeInput(info))
 	}
 	if s := o.Preprocess.Features; s != nil {
 		if p.frame.Rate, err = featureRate(*s, p.frame.Rate); err != nil {
@@ -79,11 +79,11 @@ func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, er
 	if s.Rate, err = featureRate(s, o.Preprocess.Frame.Rate); err != nil {
 		return nil, err
 	}
-	port, err := featureInput(graph.Inputs(), o)
+	info, err := featureInput(graph.Inputs(), o)
 	if err != nil {
 		return nil, err
 	}
-	turned, err := orient(port, &s)
+	framesFirst, err := orient(info, &s)
 	if err != nil {
 		return nil, &KeyError{Key: "features", Err: err}
 	}
@@ -94,26 +94,26 @@ func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, er
 	} else if o.Samples > 0 {
 		n = o.Samples
 	}
-	wave := b.Input("sound", onnx.Float, slices.Concat([]int{port.Shape[0].Size}, channel, []int{n})...)
+	wave := b.Input("sound", onnx.Float, slices.Concat([]int{info.Shape[0].Size}, channel, []int{n})...)
 	features, err := s.Graph(b.Scope("log-mel"), wave)
 	if err != nil {
 		return nil, &KeyError{Key: "features", Err: err}
 	}
-	if turned {
+	if framesFirst {
 		features = b.Transpose(features, 0, 2, 1)
 	}
-	if len(port.Shape) == 4 {
+	if len(info.Shape) == 4 {
 		features = b.Unsqueeze(features, 1)
 	}
-	if port.Type != onnx.Float {
-		features = b.Cast(features, port.Type)
+	if info.Type != onnx.Float {
+		features = b.Cast(features, info.Type)
 	}
-	if err := checkFrames(port, turned, s, n); err != nil {
+	if err := checkFrames(info, framesFirst, s, n); err != nil {
 		return nil, err
 	}
-	inputs := map[string]onnx.Value{port.Name: features}
+	inputs := map[string]onnx.Value{info.Name: features}
 	for _, in := range graph.Inputs() {
-		if in.Name != port.Name {
+		if in.Name != info.Name {
 			inputs[in.Name] = b.Input(in.Name, in.Type, in.Sizes()...)
 		}
 	}
@@ -136,25 +136,25 @@ func WithFeatures(graph *onnx.Model, p Preprocess, samples int) (*onnx.Model, er
 
 // featureInput returns the input that takes features: the one of the options, or the only one
 // without fixed values.
-func featureInput(inputs []onnx.Port, o Options) (onnx.Port, error) {
-	var found []onnx.Port
+func featureInput(inputs []onnx.ValueInfo, o Options) (onnx.ValueInfo, error) {
+	var found []onnx.ValueInfo
 	for _, in := range inputs {
 		if _, fixed := o.Inputs[in.Name]; o.Input == in.Name || o.Input == "" && !fixed {
 			found = append(found, in)
 		}
 	}
 	if len(found) != 1 || (len(found[0].Shape) != 3 && len(found[0].Shape) != 4) || (found[0].Type != onnx.Float && found[0].Type != onnx.Double) {
-		return onnx.Port{}, settingError(fmt.Errorf("it needs exactly one input for features (float of rank 3 or 4), and has %s", list(inputs)), "preprocess", "features")
+		return onnx.ValueInfo{}, settingError(fmt.Errorf("the model needs exactly one input for features (float of rank 3 or 4), and has %s", list(inputs)), "preprocess", "features")
 	}
 	return found[0], nil
 }
 
 // orient returns whether the frames come before the bands, and sets the number of bands if the
 // settings leave it out.
-func orient(port onnx.Port, s *logmel.Settings) (turned bool, err error) {
-	sizes := port.Sizes()
+func orient(info onnx.ValueInfo, s *logmel.Settings) (framesFirst bool, err error) {
+	sizes := info.Sizes()
 	if len(sizes) == 4 && sizes[1] != 1 && sizes[1] >= 0 {
-		return false, fmt.Errorf("input %s takes %d channels; a spectrogram has one", describePort(port), sizes[1])
+		return false, fmt.Errorf("input %s takes %d channels; a spectrogram has one", describeInput(info), sizes[1])
 	}
 	first, last := sizes[len(sizes)-2], sizes[len(sizes)-1]
 	switch {
@@ -163,7 +163,7 @@ func orient(port onnx.Port, s *logmel.Settings) (turned bool, err error) {
 	case s.Mels == 0 && last > 0:
 		s.Mels = last
 	case s.Mels == 0:
-		return false, fmt.Errorf("input %s does not fix the number of bands: set features: {log-mel: {mels: 64}}", describePort(port))
+		return false, fmt.Errorf("input %s does not fix the number of bands: set features: {log-mel: {mels: 64}}", describeInput(info))
 	}
 	switch {
 	case first == s.Mels:
@@ -175,32 +175,32 @@ func orient(port onnx.Port, s *logmel.Settings) (turned bool, err error) {
 	case last < 0:
 		return true, nil
 	}
-	return false, fmt.Errorf("no axis of input %s has the size %d, the number of bands of the features", describePort(port), s.Mels)
+	return false, fmt.Errorf("no axis of input %s has the size %d, the number of bands of the features", describeInput(info), s.Mels)
 }
 
 // checkFrames checks the number of frames against the number that the model fixes.
-func checkFrames(port onnx.Port, turned bool, s logmel.Settings, n int) error {
-	frames := port.Sizes()[len(port.Shape)-1]
-	if turned {
-		frames = port.Sizes()[len(port.Shape)-2]
+func checkFrames(info onnx.ValueInfo, framesFirst bool, s logmel.Settings, n int) error {
+	frames := info.Sizes()[len(info.Shape)-1]
+	if framesFirst {
+		frames = info.Sizes()[len(info.Shape)-2]
 	}
 	if n < 0 || frames < 0 || s.Frames(n) == frames {
 		return nil
 	}
-	return &KeyError{Key: "length", Err: fmt.Errorf("preprocess: waveforms of %d samples have %d frames, and input %s takes %d", n, s.Frames(n), describePort(port), frames)}
+	return &KeyError{Key: "length", Err: fmt.Errorf("preprocess: waveforms of %d samples have %d frames, and input %s takes %d", n, s.Frames(n), describeInput(info), frames)}
 }
 
 // TakesAudio reports whether the model takes audio rather than images.
 func (m *Model) TakesAudio() bool { return m.input.audio }
 
 // findAudioInput returns the input that can take a waveform.
-func findAudioInput(inputs []onnx.Port, o Options) (onnx.Port, onnx.Axes, bool) {
-	candidates := slices.DeleteFunc(slices.Clone(inputs), func(in onnx.Port) bool {
+func findAudioInput(inputs []onnx.ValueInfo, o Options) (onnx.ValueInfo, onnx.Axes, bool) {
+	candidates := slices.DeleteFunc(slices.Clone(inputs), func(in onnx.ValueInfo) bool {
 		_, fixed := o.Inputs[in.Name]
 		return fixed || audioLayout(in) == "" || o.Input != "" && o.Input != in.Name
 	})
 	if len(candidates) != 1 {
-		return onnx.Port{}, "", false
+		return onnx.ValueInfo{}, "", false
 	}
 	return candidates[0], audioLayout(candidates[0]), true
 }

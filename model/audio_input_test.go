@@ -95,15 +95,15 @@ func TestAudioModels(t *testing.T) {
 				break
 			}
 		}
-		grafted := graft(t, rt, m, x)
-		if !slices.EqualFunc(grafted, got.At(0).Data, func(a, b float32) bool { return math.Abs(float64(a-b)) < 1e-5 }) {
-			t.Errorf("%s: grafted %v, want %v", name, grafted, got.At(0).Data)
+		included := runIncludedAudio(t, rt, m, x)
+		if !slices.EqualFunc(included, got.At(0).Data, func(a, b float32) bool { return math.Abs(float64(a-b)) < 1e-5 }) {
+			t.Errorf("%s: included %v, want %v", name, included, got.At(0).Data)
 		}
 	}
 }
 
-// graft runs the model as a part of another graph.
-func graft(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Tensor) []float32 {
+// runIncludedAudio runs the model as a part of another graph.
+func runIncludedAudio(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Tensor) []float32 {
 	t.Helper()
 	b := onnx.NewBuilder(m.Opset())
 	y, err := m.Include(b, b.Input("sounds", onnx.Float, 1, 1, x.Shape[1]), 1, m.Layers()[0].Name)
@@ -207,11 +207,11 @@ func TestAudioModelErrors(t *testing.T) {
 		o     model.Options
 	}{
 		"does not fix the length of waveforms":      {[]int{-1, -1}, model.Options{}},
-		"makes sounds of length 5":                  {[]int{-1, 3}, model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Length: 5}}}},
-		"sizes and channels are of images":          {[]int{-1, 1000}, model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Height: 5}}}},
-		"mean is of the 3 channels of images":       {[]int{-1, 1000}, model.Options{Preprocess: model.Preprocess{Mean: []float32{1, 2, 3}}}},
-		"std is of the 3 channels of images":        {[]int{-1, 1000}, model.Options{Preprocess: model.Preprocess{Std: []float32{1, 2, 3}}}},
-		"features are of sounds, and the model":     {[]int{-1, 3, 8, 8}, model.Options{Preprocess: model.Preprocess{Standardise: true}}},
+		"makes audio of length 5":                   {[]int{-1, 3}, model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Length: 5}}}},
+		"sizes and channels are for images":         {[]int{-1, 1000}, model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Height: 5}}}},
+		"mean has 3 values":                         {[]int{-1, 1000}, model.Options{Preprocess: model.Preprocess{Mean: []float32{1, 2, 3}}}},
+		"std has 3 values":                          {[]int{-1, 1000}, model.Options{Preprocess: model.Preprocess{Std: []float32{1, 2, 3}}}},
+		"features are for audio, and the model":     {[]int{-1, 3, 8, 8}, model.Options{Preprocess: model.Preprocess{Standardise: true}}},
 		"has the size 12, the number of bands":      {[]int{-1, 10, 11}, features(logmel.Settings{Mels: 12}, 800)},
 		"800 samples have 11 frames":                {[]int{-1, 12, 10}, features(logmel.Settings{Mels: 12}, 800)},
 		"takes 3 channels":                          {[]int{-1, 3, 12, 11}, features(logmel.Settings{Mels: 12}, 800)},

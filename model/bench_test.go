@@ -18,11 +18,12 @@ import (
 )
 
 // envModel names the environment variable that holds the path of the model that the benchmarks run,
-// for instance ResNet-18 at 224 as export.py of the peers writes it.
+// for instance a ResNet-18 at 224 x 224.
 const envModel = "NOETHER_BENCH_MODEL"
 
 // Environment variables for the images of a run, 8 where it is unset, for their side, 224, for the
-// engine's threads, one for each core, and for the patterns of the layers that BenchmarkTaps reads.
+// engine's threads, one for each core, and for the patterns of the layers that BenchmarkLayers
+// reads.
 const (
 	envBatch   = "NOETHER_BENCH_BATCH"
 	envSize    = "NOETHER_BENCH_SIZE"
@@ -30,11 +31,11 @@ const (
 	envLayers  = "NOETHER_BENCH_LAYERS"
 )
 
-// setting returns the number in an environment variable, or otherwise if it is unset.
-func setting(b *testing.B, name string, otherwise int) int {
+// setting returns the number in an environment variable, or fallback if it is unset.
+func setting(b *testing.B, name string, fallback int) int {
 	text := os.Getenv(name)
 	if text == "" {
-		return otherwise
+		return fallback
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
@@ -43,8 +44,8 @@ func setting(b *testing.B, name string, otherwise int) int {
 	return n
 }
 
-// benchmarkTaps measures a run that reads the layers of a pattern, in images per second.
-func benchmarkTaps(b *testing.B, scores bool, layers ...string) {
+// benchmarkLayers measures a run that reads the layers of a pattern, in images per second.
+func benchmarkLayers(b *testing.B, scores bool, layers ...string) {
 	path := os.Getenv(envModel)
 	if path == "" {
 		b.Skipf("%s is not set: no model to measure", envModel)
@@ -144,20 +145,21 @@ func BenchmarkEngine(b *testing.B) {
 	b.ReportMetric(float64(batch*b.N)/b.Elapsed().Seconds(), "images/s")
 }
 
-// BenchmarkBare reads the output only.
-func BenchmarkBare(b *testing.B) { benchmarkTaps(b, true) }
+// BenchmarkOutput reads the output only.
+func BenchmarkOutput(b *testing.B) { benchmarkLayers(b, true) }
 
-// BenchmarkTapsRelu reads the outputs of all ReLUs.
-func BenchmarkTapsRelu(b *testing.B) { benchmarkTaps(b, false, "op:Relu") }
+// BenchmarkLayersRelu reads the outputs of all ReLUs.
+func BenchmarkLayersRelu(b *testing.B) { benchmarkLayers(b, false, "op:Relu") }
 
-// BenchmarkTaps reads the layers of the patterns in NOETHER_BENCH_LAYERS, with commas between them.
-func BenchmarkTaps(b *testing.B) {
+// BenchmarkLayers reads the layers of the patterns in NOETHER_BENCH_LAYERS, with commas between
+// them.
+func BenchmarkLayers(b *testing.B) {
 	pattern := os.Getenv(envLayers)
 	if pattern == "" {
 		b.Skipf("%s is not set: no layers to read", envLayers)
 	}
-	benchmarkTaps(b, false, strings.Split(pattern, ",")...)
+	benchmarkLayers(b, false, strings.Split(pattern, ",")...)
 }
 
-// BenchmarkTapsAll reads every tensor.
-func BenchmarkTapsAll(b *testing.B) { benchmarkTaps(b, false, "all") }
+// BenchmarkLayersAll reads every tensor.
+func BenchmarkLayersAll(b *testing.B) { benchmarkLayers(b, false, "all") }

@@ -15,11 +15,11 @@ import (
 )
 
 // TestModelAbove2GB checks a model with more than 2 GB of weights, the limit of protobuf, in a file
-// beside it. The weights are a hole in that file: zeros except for the last row, which the model
+// beside it. The file is sparse: all weights are zero except for the last row, which the model
 // adds to its input.
 func TestModelAbove2GB(t *testing.T) {
 	if testing.Short() {
-		t.Skip("reads a file of 2.2 GB, a hole for the most part")
+		t.Skip("reads a sparse file of 2.2 GB")
 	}
 	const width, rows = 16, 35_000_000
 	const size = 4 * width * rows
@@ -37,7 +37,7 @@ func TestModelAbove2GB(t *testing.T) {
 		copy(last[4*i:], []byte{0, 0, 0x40, 0x40}) // 3
 	}
 	if _, err := weights.WriteAt(last, size-int64(len(last))); err != nil {
-		t.Skipf("the file system has no room for a hole: %v", err)
+		t.Skipf("the file system cannot hold a sparse file: %v", err)
 	}
 	path := filepath.Join(dir, "big.onnx")
 	if err := os.WriteFile(path, bigModel(t, width, rows), 0o666); err != nil {

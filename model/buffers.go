@@ -84,7 +84,7 @@ func (b *Buffers) bind() error {
 		b.outputs = append(b.outputs, tensor.Tensor{Shape: shape, Data: make([]float32, tensor.Size(shape))})
 	}
 	names := b.session.session.Inputs()
-	b.image = slices.Index(names, b.session.model.input.port.Name)
+	b.image = slices.Index(names, b.session.model.input.info.Name)
 	for k := range runs {
 		p := part{n: b.size}
 		var err error

@@ -12,12 +12,12 @@ import (
 
 // A constantInput is an additional input with the same values in every run.
 type constantInput struct {
-	port   onnx.Port
+	info   onnx.ValueInfo
 	values []float64
 }
 
 // constantInputs returns all inputs but the image's, with their values.
-func constantInputs(inputs []onnx.Port, image string, values map[string][]float64) ([]constantInput, error) {
+func constantInputs(inputs []onnx.ValueInfo, image string, values map[string][]float64) ([]constantInput, error) {
 	var fixed []constantInput
 	known := map[string]bool{}
 	for _, in := range inputs {
@@ -27,9 +27,9 @@ func constantInputs(inputs []onnx.Port, image string, values map[string][]float6
 		known[in.Name] = true
 		v, ok := values[in.Name]
 		if !ok {
-			return nil, fmt.Errorf("input %s needs values: set them in inputs", describePort(in))
+			return nil, fmt.Errorf("input %s needs values: set them in inputs", describeInput(in))
 		}
-		f := constantInput{port: in, values: v}
+		f := constantInput{info: in, values: v}
 		if _, err := f.shape(1); err != nil {
 			return nil, err
 		}
@@ -46,7 +46,7 @@ func constantInputs(inputs []onnx.Port, image string, values map[string][]float6
 // shape returns the shape of the input for n images. A first axis of any size is the batch, and all
 // its slices have the same values. The size of another such axis follows from the number of values.
 func (f constantInput) shape(n int) ([]int, error) {
-	shape := f.port.Sizes()
+	shape := f.info.Sizes()
 	one := shape // the part that the values fill
 	if len(shape) > 0 && shape[0] < 0 {
 		shape[0] = n
@@ -60,16 +60,16 @@ func (f constantInput) shape(n int) ([]int, error) {
 		case open < 0:
 			open = i
 		default:
-			return nil, fmt.Errorf("input %s does not fix several sizes besides the batch: export the model with fixed sizes", describePort(f.port))
+			return nil, fmt.Errorf("input %s does not fix several sizes besides the batch: export the model with fixed sizes", describeInput(f.info))
 		}
 	}
 	switch given := len(f.values); {
 	case given == 0:
-		return nil, fmt.Errorf("input %s has no values: set them in inputs", describePort(f.port))
+		return nil, fmt.Errorf("input %s has no values: set them in inputs", describeInput(f.info))
 	case open < 0 && given != size && given != 1:
-		return nil, fmt.Errorf("input %s has %d values: set %d, or one for all", describePort(f.port), given, size)
+		return nil, fmt.Errorf("input %s has %d values: set %d, or one for all", describeInput(f.info), given, size)
 	case open >= 0 && (size == 0 || given%size != 0):
-		return nil, fmt.Errorf("input %s has %d values: set a multiple of %d", describePort(f.port), given, size)
+		return nil, fmt.Errorf("input %s has %d values: set a multiple of %d", describeInput(f.info), given, size)
 	case open >= 0:
 		one[open] = given / size
 	}
@@ -82,13 +82,13 @@ func (f constantInput) value(rt *ort.Runtime, n int) (*ort.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := rt.NewValue(f.port.Type, shape...)
+	v, err := rt.NewValue(f.info.Type, shape...)
 	if err != nil {
-		return nil, fmt.Errorf("input %s: %w", describePort(f.port), err)
+		return nil, fmt.Errorf("input %s: %w", describeInput(f.info), err)
 	}
 	at := func(i int) float64 { return f.values[i%len(f.values)] }
 	size := tensor.Size(shape)
-	switch f.port.Type {
+	switch f.info.Type {
 	case onnx.Float:
 		fillValues(ort.Data[float32](v), size, at)
 	case onnx.Double:
@@ -107,7 +107,7 @@ func (f constantInput) value(rt *ort.Runtime, n int) (*ort.Value, error) {
 		}
 	default:
 		v.Close()
-		return nil, fmt.Errorf("input %s: values of this type are not supported", describePort(f.port))
+		return nil, fmt.Errorf("input %s: values of this type are not supported", describeInput(f.info))
 	}
 	return v, nil
 }

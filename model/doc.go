@@ -1,10 +1,10 @@
-// Package model runs networks: it takes images and returns layers and class scores.
+// Package model runs neural networks on images or audio and returns the activations of their layers
+// and their class scores.
 //
-// An ONNX file does not say everything that a measurement must know: which input takes the image,
-// whether its channels come first or last, how many images a run takes, which tensors belong to
-// single samples and their shapes, and whether the output scores classes, as logits or as
-// probabilities. Open determines these from the graph or from runs on dummy inputs. Options
-// override each of them:
+// An ONNX file lacks information that a measurement needs: which input takes the image, whether its
+// channels come first or last, how many images a run takes, the shape of each layer for one sample,
+// and whether the output holds class scores, as logits or as probabilities. Open determines these
+// from the graph and from runs on dummy inputs. Options override each of them:
 //
 //	m, err := model.Open(rt, "resnet44.onnx", model.Options{
 //		Layers:     []string{"op:Relu", "penultimate"},
@@ -20,12 +20,12 @@
 //
 //	s, err := m.NewSession(m.Layers(), true)
 //	buf, err := s.NewBuffers(32)
-//	err = s.Run(ctx, images, buf) // at most 32 images of c x h x w, values in [0, 1], framed as m.Frame() says
+//	err = s.Run(ctx, images, buf) // at most 32 images of c x h x w, values in [0, 1], in the frame m.Frame()
 //	z := buf.Layer(0)               // n x ...
 //	p, err := buf.LogProbs(nil)     // n x classes
 //
 // On the processor a session uses native operators for groups of convolutions, ReLUs and sums where
 // they are faster. Layers then change by about 1e-6 of their largest value.
 //
-// Models with a fixed number of images, channels last, bytes or float64 need no special treatment.
+// Models with a fixed number of images, channels last, or inputs of bytes or float64 are supported.
 package model

@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 )
 
-// TestHugeInput checks that a model whose input no machine can hold is an error of one line, where
-// it exhausted the memory.
+// TestHugeInput checks that opening a model with an input that is too large for memory is an error
+// of one line.
 func TestHugeInput(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)

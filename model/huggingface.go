@@ -13,8 +13,8 @@ import (
 // ReadPreprocessorConfig reads the preprocessor_config.json of a model of the Transformers library.
 // Missing keys have the library's defaults. An option that changes the image and that a Preprocess
 // cannot represent is an error. For audio it supports Wav2Vec2FeatureExtractor and
-// WhisperFeatureExtractor. Transformers rounds the start of an odd centre crop down and torchvision
-// to even, so crops may differ by a pixel.
+// WhisperFeatureExtractor. Transformers rounds the start of a centre crop down, torchvision to
+// even, so a crop with an odd margin may differ by a pixel.
 func ReadPreprocessorConfig(path string) (Preprocess, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *configSize) check() error {
 }
 
 func parseHuggingFace(data []byte) (Preprocess, error) {
-	if ofSound, err := isAudioConfig(data); err != nil || ofSound {
+	if isAudio, err := isAudioConfig(data); err != nil || isAudio {
 		if err != nil {
 			return Preprocess{}, err
 		}
@@ -257,9 +257,9 @@ func (c processorConfig) values(p *Preprocess) error {
 	return nil
 }
 
-func orElse(v *bool, otherwise bool) bool {
+func orElse(v *bool, fallback bool) bool {
 	if v == nil {
-		return otherwise
+		return fallback
 	}
 	return *v
 }

@@ -17,8 +17,7 @@ import (
 // which has the model's operator set. images are n x c x h x w with values in [0, 1], in the frame
 // that Frame returns. The normalisation (mean, deviation, order and layout of the channels) becomes
 // part of the graph, so gradients with respect to the images include it. n must equal Batch if that
-// is not 0. Include returns the tensors in order. follow. n must be what the model takes, where it
-// takes a fixed number: see Batch. It returns the tensors in order.
+// is not 0. Include returns the tensors in order.
 func (m *Model) Include(b *onnx.Builder, images onnx.Value, n int, tensors ...string) ([]onnx.Value, error) {
 	values, err := m.include(b, images, n, tensors)
 	if err != nil {
@@ -39,16 +38,16 @@ func (m *Model) include(b *onnx.Builder, images onnx.Value, n int, tensors []str
 	if err != nil {
 		return nil, err
 	}
-	inputs := map[string]onnx.Value{m.input.port.Name: m.input.normalise(b, images)}
+	inputs := map[string]onnx.Value{m.input.info.Name: m.input.normalise(b, images)}
 	for _, f := range m.constants {
-		if !slices.ContainsFunc(part.Inputs(), func(p onnx.Port) bool { return p.Name == f.port.Name }) {
+		if !slices.ContainsFunc(part.Inputs(), func(p onnx.ValueInfo) bool { return p.Name == f.info.Name }) {
 			continue
 		}
 		t, err := f.constant(m.rt, n)
 		if err != nil {
 			return nil, err
 		}
-		inputs[f.port.Name] = b.Initializer(t)
+		inputs[f.info.Name] = b.Initializer(t)
 	}
 	values := b.Include(part, inputs)
 	return values, b.Err()
@@ -110,8 +109,8 @@ func (p input) normalise(b *onnx.Builder, x onnx.Value) onnx.Value {
 	if p.layout == "NHWC" {
 		x = b.Transpose(x, 0, 2, 3, 1)
 	}
-	if p.port.Type != onnx.Float {
-		x = b.Cast(x, p.port.Type)
+	if p.info.Type != onnx.Float {
+		x = b.Cast(x, p.info.Type)
 	}
 	return x
 }
@@ -134,8 +133,8 @@ func (p input) normaliseAudio(b *onnx.Builder, x onnx.Value) onnx.Value {
 	if p.layout == layoutWave {
 		x = b.Squeeze(x, 1)
 	}
-	if p.port.Type != onnx.Float {
-		x = b.Cast(x, p.port.Type)
+	if p.info.Type != onnx.Float {
+		x = b.Cast(x, p.info.Type)
 	}
 	return x
 }

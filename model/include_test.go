@@ -13,9 +13,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestGraftComputesWhatASessionDoes checks that a model included in a graph computes the same as a
+// TestIncludeEqualsSession checks that a model included in a graph computes the same as a
 // session, for all types of inputs and preprocessings.
-func TestGraftComputesWhatASessionDoes(t *testing.T) {
+func TestIncludeEqualsSession(t *testing.T) {
 	rt := orttest.Load(t)
 	rapid.Check(t, func(r *rapid.T) {
 		f := form{
@@ -50,7 +50,7 @@ func TestGraftComputesWhatASessionDoes(t *testing.T) {
 		if err := s.Run(t.Context(), split(x), buf); err != nil {
 			r.Fatal(err)
 		}
-		got := grafted(t, rt, m, x, "doubled")
+		got := runIncluded(t, rt, m, x, "doubled")
 		for i, want := range buf.Layer(0).Data {
 			if math.Abs(float64(got[i]-want)) > 1e-5*math.Max(1, math.Abs(float64(want))) {
 				r.Fatalf("value %d is %v, in a session %v", i, got[i], want)
@@ -59,8 +59,8 @@ func TestGraftComputesWhatASessionDoes(t *testing.T) {
 	})
 }
 
-// grafted runs a graph of images and an included model only.
-func grafted(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Tensor, name string) []float32 {
+// runIncluded runs a graph of images and an included model only.
+func runIncluded(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Tensor, name string) []float32 {
 	t.Helper()
 	b := onnx.NewBuilder(m.Opset())
 	in := b.Input("pictures", onnx.Float, x.Shape...)
@@ -91,9 +91,9 @@ func grafted(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Tensor, nam
 	return append([]float32(nil), ort.Data[float32](out[0])...)
 }
 
-// TestGraftOfFurtherInputs checks that additional inputs become constants, and that a fixed batch
+// TestIncludeFurtherInputs checks that additional inputs become constants, and that a fixed batch
 // is enforced.
-func TestGraftOfFurtherInputs(t *testing.T) {
+func TestIncludeFurtherInputs(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
 	path := save(t, func(b *onnx.Builder) {
@@ -107,7 +107,7 @@ func TestGraftOfFurtherInputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := tensor.Tensor{Shape: []int{2, 1, 2, 2}, Data: []float32{1, 2, 3, 4, 5, 6, 7, 8}}
-	got := grafted(t, rt, m, x, "y")
+	got := runIncluded(t, rt, m, x, "y")
 	for i, want := range []float32{3, 6, 9, 12, -15, -18, -21, -24} {
 		if got[i] != want {
 			t.Errorf("value %d is %v, want %v", i, got[i], want)

@@ -17,7 +17,7 @@ import (
 // An input is the input that takes images or waveforms. A waveform has one channel and the height
 // 1.
 type input struct {
-	port                    onnx.Port
+	info                    onnx.ValueInfo
 	layout                  onnx.Axes // "NCHW" or "NHWC"; "NT" or "NCT"
 	audio                   bool
 	channels, height, width int
@@ -64,40 +64,40 @@ func (p input) values() float64 {
 func (m *Model) findInputs() error {
 	o := m.options
 	if o.Preprocess.Features != nil {
-		o.Input = "" // it is a tensor behind the features
+		o.Input = "" // it names the input for features, which is no longer an input
 	}
-	port, layout, isSound := findAudioInput(m.graph.Inputs(), o)
+	info, layout, isAudio := findAudioInput(m.graph.Inputs(), o)
 	construct := newAudioInput
-	if !isSound || !o.wantsAudio() {
+	if !isAudio || !o.wantsAudio() {
 		found, axes, err := findImageInput(m.graph.Inputs(), o)
 		switch {
 		case err == nil:
-			port, layout, construct = found, axes, newImageInput
-		case !isSound || tooShort(port) && !o.wantsAudio():
+			info, layout, construct = found, axes, newImageInput
+		case !isAudio || tooShort(info) && !o.wantsAudio():
 			return err
 		}
 	}
 	var err error
-	m.batch = max(port.Shape[0].Size, 0)
-	if m.input, err = construct(port, layout, o); err != nil {
+	m.batch = max(info.Shape[0].Size, 0)
+	if m.input, err = construct(info, layout, o); err != nil {
 		return settingError(err, "preprocess")
 	}
 	if values := m.input.values(); values > maxInputValues {
-		return fmt.Errorf("input %s takes %.3g values of one sample: the limit is %d", describePort(port), values, maxInputValues)
+		return fmt.Errorf("input %s takes %.3g values of one sample: the limit is %d", describeInput(info), values, maxInputValues)
 	}
-	m.constants, err = constantInputs(m.graph.Inputs(), port.Name, m.options.Inputs)
+	m.constants, err = constantInputs(m.graph.Inputs(), info.Name, m.options.Inputs)
 	return settingError(err, "inputs")
 }
 
 // findImageInput returns the input that can take an image, and its layout.
-func findImageInput(inputs []onnx.Port, o Options) (onnx.Port, onnx.Axes, error) {
+func findImageInput(inputs []onnx.ValueInfo, o Options) (onnx.ValueInfo, onnx.Axes, error) {
 	if l := o.Layout; l != "" && l != "NCHW" && l != "NHWC" {
-		return onnx.Port{}, "", settingError(fmt.Errorf("unknown layout %q: use NCHW or NHWC", l), "layout")
+		return onnx.ValueInfo{}, "", settingError(fmt.Errorf("unknown layout %q: use NCHW or NHWC", l), "layout")
 	}
 	if len(inputs) == 0 {
-		return onnx.Port{}, "", errors.New("it has no input")
+		return onnx.ValueInfo{}, "", errors.New("the model has no input")
 	}
-	var found []onnx.Port
+	var found []onnx.ValueInfo
 	for _, in := range inputs {
 		_, fixed := o.Inputs[in.Name]
 		if o.Input == "" && !fixed && layoutOf(in, onnx.Axes(o.Layout)) != "" || in.Name == o.Input {
@@ -106,22 +106,22 @@ func findImageInput(inputs []onnx.Port, o Options) (onnx.Port, onnx.Axes, error)
 	}
 	switch {
 	case len(found) > 1:
-		return onnx.Port{}, "", fmt.Errorf("several inputs can take an image (%s): set input to one of them, and inputs to the values of the others", list(found))
+		return onnx.ValueInfo{}, "", fmt.Errorf("several inputs can take an image (%s): set input to one of them, and inputs to the values of the others", list(found))
 	case len(found) == 0 && o.Input != "":
-		return onnx.Port{}, "", settingError(fmt.Errorf("unknown input %q: it has %s", o.Input, list(inputs)), "input")
+		return onnx.ValueInfo{}, "", settingError(fmt.Errorf("unknown input %q: it has %s", o.Input, list(inputs)), "input")
 	case len(found) == 0:
-		return onnx.Port{}, "", fmt.Errorf("no input takes an image (float, double or uint8 of rank 4 with 1 or 3 channels) or a waveform (float of rank 2, or 3 with 1 channel): it has %s", list(inputs))
+		return onnx.ValueInfo{}, "", fmt.Errorf("no input takes an image (float, double or uint8 of rank 4 with 1 or 3 channels) or a waveform (float of rank 2, or 3 with 1 channel): it has %s", list(inputs))
 	}
 	layout := layoutOf(found[0], onnx.Axes(o.Layout))
 	if layout == "" {
-		return onnx.Port{}, "", fmt.Errorf("input %s does not take an image: it must be float, double or uint8 of rank 4 with 1 or 3 channels%s", describePort(found[0]), textIf(o.Layout != "", " in layout "+o.Layout))
+		return onnx.ValueInfo{}, "", fmt.Errorf("input %s does not take an image: it must be float, double or uint8 of rank 4 with 1 or 3 channels%s", describeInput(found[0]), textIf(o.Layout != "", " in layout "+o.Layout))
 	}
 	return found[0], layout, nil
 }
 
-// layoutOf returns the layout in which an input can take an image, or "". asked is the requested
-// layout, or "" for both.
-func layoutOf(in onnx.Port, asked onnx.Axes) onnx.Axes {
+// layoutOf returns the layout in which an input can take an image, or "". requested is the
+// requested layout, or "" for both.
+func layoutOf(in onnx.ValueInfo, requested onnx.Axes) onnx.Axes {
 	switch in.Type {
 	case onnx.Float, onnx.Double, onnx.Uint8:
 	default:
@@ -132,11 +132,11 @@ func layoutOf(in onnx.Port, asked onnx.Axes) onnx.Axes {
 	}
 	first, last := channelAxis(in.Shape[1]), channelAxis(in.Shape[3])
 	switch {
-	case asked == "NCHW" && first != no, asked == "" && first == yes, asked == "" && first == maybe && last == no:
+	case requested == "NCHW" && first != no, requested == "" && first == yes, requested == "" && first == maybe && last == no:
 		return "NCHW"
-	case asked == "NHWC" && last != no, asked == "" && last == yes, asked == "" && last == maybe && first == no:
+	case requested == "NHWC" && last != no, requested == "" && last == yes, requested == "" && last == maybe && first == no:
 		return "NHWC"
-	case asked == "" && first == maybe:
+	case requested == "" && first == maybe:
 		return "NCHW" // no axis is fixed: the layout of PyTorch, which exports such graphs
 	}
 	return ""
@@ -162,25 +162,25 @@ func channelAxis(d onnx.Dim) answer {
 }
 
 // newImageInput determines the size of the images and their frame.
-func newImageInput(port onnx.Port, layout onnx.Axes, o Options) (input, error) {
-	p := input{port: port, layout: layout, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
-	dims := port.Sizes()
+func newImageInput(info onnx.ValueInfo, layout onnx.Axes, o Options) (input, error) {
+	p := input{info: info, layout: layout, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
+	dims := info.Sizes()
 	c, h, w := dims[1], dims[2], dims[3]
 	if layout == "NHWC" {
 		h, w, c = dims[1], dims[2], dims[3]
 	}
 	var err error
-	if p.channels, err = reconcile("channels", c, p.frame.Channels, port); err != nil {
+	if p.channels, err = reconcile("channels", c, p.frame.Channels, info); err != nil {
 		return p, err
 	}
 	if p.channels == 0 {
 		p.channels = 3
 	}
 	p.frame.Channels = p.channels
-	if p.frame.Height, err = reconcile("height", h, p.frame.Height, port); err != nil {
+	if p.frame.Height, err = reconcile("height", h, p.frame.Height, info); err != nil {
 		return p, err
 	}
-	if p.frame.Width, err = reconcile("width", w, p.frame.Width, port); err != nil {
+	if p.frame.Width, err = reconcile("width", w, p.frame.Width, info); err != nil {
 		return p, err
 	}
 	if p.frame.Square && p.frame.Height == 0 && p.frame.Width == 0 {
@@ -194,9 +194,9 @@ func newImageInput(port onnx.Port, layout onnx.Axes, o Options) (input, error) {
 		p.width = o.Size[1]
 	}
 	if p.height <= 0 || p.width <= 0 {
-		return p, fmt.Errorf("input %s does not fix the size of images: set preprocess: {crop: 224}, or another size", describePort(port))
+		return p, fmt.Errorf("input %s does not fix the size of images: set preprocess: {crop: 224}, or another size", describeInput(info))
 	}
-	if port.Type == onnx.Uint8 && p.preprocess.Range == [2]float32{} {
+	if info.Type == onnx.Uint8 && p.preprocess.Range == [2]float32{} {
 		p.preprocess.Range = [2]float32{0, 255}
 	}
 	return p, p.preprocess.Check(p.channels)
@@ -204,21 +204,21 @@ func newImageInput(port onnx.Port, layout onnx.Axes, o Options) (input, error) {
 
 // reconcile returns the size on which the model (-1: any) and the preprocessing (0: any) agree, or
 // 0 if both leave it open.
-func reconcile(what string, model, preprocess int, port onnx.Port) (int, error) {
+func reconcile(what string, model, preprocess int, info onnx.ValueInfo) (int, error) {
 	switch {
 	case model < 0:
 		return preprocess, nil
 	case model == 0:
-		return 0, fmt.Errorf("input %s has an axis of size 0", describePort(port))
+		return 0, fmt.Errorf("input %s has an axis of size 0", describeInput(info))
 	case preprocess != 0 && preprocess != model:
 		key, made := "crop", "images"
 		switch what {
 		case "channels":
 			key = what
 		case "length":
-			key, made = what, "sounds"
+			key, made = what, "audio"
 		}
-		return 0, &KeyError{Key: key, Err: fmt.Errorf("preprocess makes %s of %s %d, and input %s takes %d: set preprocess: {..., %s: %d}", made, what, preprocess, describePort(port), model, key, model)}
+		return 0, &KeyError{Key: key, Err: fmt.Errorf("preprocess makes %s of %s %d, and input %s takes %d: set preprocess: {..., %s: %d}", made, what, preprocess, describeInput(info), model, key, model)}
 	}
 	return model, nil
 }
@@ -241,13 +241,13 @@ func (p input) fill(images []tensor.Tensor, dst *ort.Value) {
 // fillOne writes one image at index i of the batch.
 func (p input) fillOne(t tensor.Tensor, dst *ort.Value, i int) {
 	n := t.Len()
-	if p.port.Type == onnx.Float && p.layout != "NHWC" {
+	if p.info.Type == onnx.Float && p.layout != "NHWC" {
 		p.preprocess.Normalise(ort.Data[float32](dst)[i*n:(i+1)*n], t)
 		return
 	}
 	normal := make([]float32, n)
 	p.preprocess.Normalise(normal, t)
-	switch p.port.Type {
+	switch p.info.Type {
 	case onnx.Float:
 		convertLayout(ort.Data[float32](dst)[i*n:(i+1)*n], normal, p, func(v float32) float32 { return v })
 	case onnx.Double:
@@ -291,7 +291,7 @@ func shapeText(shape []int) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", " x ")
 }
 
-func list(ports []onnx.Port) string {
+func list(ports []onnx.ValueInfo) string {
 	texts := make([]string, len(ports))
 	for i, p := range ports {
 		texts[i] = p.String()
@@ -306,7 +306,7 @@ func textIf(condition bool, text string) string {
 	return ""
 }
 
-// describePort formats the name, the type and the shape of an input or output.
-func describePort(p onnx.Port) string {
+// describeInput formats the name, the type and the shape of an input or output.
+func describeInput(p onnx.ValueInfo) string {
 	return fmt.Sprintf("%q (%s)", p.Name, strings.TrimPrefix(p.String(), p.Name+" "))
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A form is a type and layout of the image input.
+// A form is the type, layout, batch and channels of an image input.
 type form struct {
 	typ      onnx.Type
 	layout   string

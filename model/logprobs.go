@@ -25,12 +25,12 @@ func (s scores) logProbs(row []float32) error {
 //
 // computed in float64 relative to the largest logit. src and dst may be the same.
 func logSoftmax(dst, z []float32) {
-	top := float64(slices.Max(z))
+	largest := float64(slices.Max(z))
 	sum := 0.0
 	for _, v := range z {
-		sum += math.Exp(float64(v) - top)
+		sum += math.Exp(float64(v) - largest)
 	}
-	shift := top + math.Log(sum)
+	shift := largest + math.Log(sum)
 	for k, v := range z {
 		dst[k] = float32(float64(v) - shift)
 	}

@@ -30,7 +30,7 @@ type Options struct {
 	Threads       int                  // threads of the engine; 0: one for each core
 	Device        string               // device of the engine; "": cpu
 	Spin          bool                 // the engine's threads wait busily, for runs in close succession
-	ReloadWeights bool                 // free the weights after opening, and read them again for each session, for many models at once
+	ReloadWeights bool                 // free the weights after opening and read them again for each session, to save memory with many models
 }
 
 // A Model is an opened network. It does not change and may be used by several goroutines.
@@ -50,15 +50,15 @@ type Model struct {
 	sha256        string
 }
 
-// Open reads a model, determines what the package comment lists, and runs it on dummy inputs to
-// learn the shapes of its layers. Patterns with a wildcard, "all" and "op:TYPE" skip layers whose
-// first axis is not the batch, such as the windows of a Swin transformer. Naming such a layer is an
-// error. Errors are one line that contains the file's name.
+// Open reads a model and determines the properties that the package comment lists. It runs the
+// model on dummy inputs to determine the shapes of its layers. Patterns with a wildcard, "all" and
+// "op:TYPE" skip layers whose first axis is not the batch, such as the windows of a Swin
+// transformer. Naming such a layer is an error. Errors are one line that contains the file's name.
 func Open(rt *ort.Runtime, path string, o Options) (*Model, error) {
 	return OpenContext(context.Background(), rt, path, o)
 }
 
-// OpenContext is Open with a context that ends the runs on dummy inputs.
+// OpenContext is Open with a context that can cancel the runs on dummy inputs.
 func OpenContext(ctx context.Context, rt *ort.Runtime, path string, o Options) (*Model, error) {
 	file, err := read(path)
 	if err != nil {
@@ -85,7 +85,7 @@ func open(ctx context.Context, rt *ort.Runtime, file *onnx.Model, o Options) (m 
 		return nil, err
 	}
 	if !m.TakesAudio() {
-		m.normalisation = findNormalisation(m.graph, m.input.port.Name, m.input.channels)
+		m.normalisation = findNormalisation(m.graph, m.input.info.Name, m.input.channels)
 	}
 	axes, err := infer.Axes(m.graph, m.axes())
 	if err != nil {
@@ -144,7 +144,7 @@ func read(path string) (*onnx.Model, error) {
 
 // axes returns the axes that the options set and those of the image.
 func (m *Model) axes() map[string]onnx.Axes {
-	axes := map[string]onnx.Axes{m.input.port.Name: m.input.layout}
+	axes := map[string]onnx.Axes{m.input.info.Name: m.input.layout}
 	for name, a := range m.options.Axes {
 		axes[name] = a
 	}
@@ -169,7 +169,7 @@ func (m *Model) Output() string { return m.scores.output }
 func (m *Model) Frame() dataset.Frame { return m.input.frame }
 
 // Input describes the input that takes images or waveforms, for instance "x float[batch 3 32 32]".
-func (m *Model) Input() onnx.Port { return m.input.port }
+func (m *Model) Input() onnx.ValueInfo { return m.input.info }
 
 // Path returns the model's file.
 func (m *Model) Path() string { return m.path }
@@ -181,13 +181,14 @@ func (m *Model) Graph() *onnx.Model { return m.graph }
 // SHA256 returns the hash of the model's files, in hexadecimal.
 func (m *Model) SHA256() string { return m.sha256 }
 
-// Opset returns the version of the operator set that the model is written in.
+// Opset returns the version of the operator set of the model.
 func (m *Model) Opset() int { return m.graph.Opset() }
 
 // InputBytes returns the size of one image as a tensor of float32.
 func (m *Model) InputBytes() int64 { return 4 * int64(tensor.Size(m.input.shape())) }
 
-// ActivationBytes returns the size of all activations of one image, which a gradient needs at once.
+// ActivationBytes returns the total size of the input and all activations of one image, which a
+// gradient needs at once.
 func (m *Model) ActivationBytes() int64 { return 4*m.totalElements + m.InputBytes() }
 
 // WorkingBytes estimates the memory that the engine needs for one image, besides the bound outputs.

@@ -17,10 +17,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// save writes the graph that make builds to a file.
-func save(t testing.TB, make func(b *onnx.Builder)) string {
+// save builds a graph with build and writes it to a file.
+func save(t testing.TB, build func(b *onnx.Builder)) string {
 	t.Helper()
-	return saveOpset(t, onnx.DefaultOpset, make)
+	return saveOpset(t, onnx.DefaultOpset, build)
 }
 
 // openLayer opens a model at one layer, with a session that ends with the test.
@@ -38,14 +38,14 @@ func openLayer(t testing.TB, rt *ort.Runtime, path, layer string) (*model.Model,
 	return m, s
 }
 
-func saveOpset(t testing.TB, opset int, make func(b *onnx.Builder)) string {
+func saveOpset(t testing.TB, opset int, build func(b *onnx.Builder)) string {
 	t.Helper()
 	b := onnx.NewBuilder(opset)
-	make(b)
+	build(b)
 	return testmodel.Save(t, filepath.Join(t.TempDir(), "net.onnx"), b)
 }
 
-// TestClaimedBatch opens a model that declares a batch of any size and reshapes to one image.
+// TestClaimedBatch opens a model that declares a batch of any size but works for one image only.
 func TestClaimedBatch(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -92,7 +92,7 @@ func TestWindows(t *testing.T) {
 		}
 	}
 	if _, err := model.Open(rt, path, model.Options{Layers: []string{"wind*"}}); err == nil {
-		t.Error("a pattern that leaves no layer is accepted")
+		t.Error("Open with a pattern that matches no usable layer: no error")
 	}
 }
 
@@ -171,7 +171,7 @@ func TestOpenErrors(t *testing.T) {
 		"text":           {text, model.Options{}, "text file"},
 		"foreign op":     {foreign, model.Options{}, "the engine does not support an operator of the model: com.example:Frobnicate"},
 		"unknown op":     {unknown, model.Options{}, "the engine does not support an operator of the model: Frobnicate"},
-		"newer opset":    {newer, model.Options{}, "it uses opset 99 of ai.onnx, and this ONNX Runtime supports up to "},
+		"newer opset":    {newer, model.Options{}, "the model uses opset 99 of ai.onnx, and this ONNX Runtime supports up to "},
 		"tokens":         {tokens, model.Options{}, "no input takes an image (float, double or uint8 of rank 4 with 1 or 3 channels) or a waveform (float of rank 2, or 3 with 1 channel): it has tokens int64[batch 128]"},
 		"tokens chosen":  {tokens, model.Options{Input: "tokens"}, "does not take an image"},
 		"two images":     {pair, model.Options{}, "several inputs can take an image (left float[batch 3 4 4], right float[batch 3 4 4])"},
@@ -225,9 +225,9 @@ func TestOpenSize(t *testing.T) {
 	}
 }
 
-// TestPartsOfABatchSideBySide checks that parts of a batch that run in parallel give the same
+// TestParallelParts checks that parts of a batch that run in parallel give the same
 // layers as parts in sequence, for any number of parts and images.
-func TestPartsOfABatchSideBySide(t *testing.T) {
+func TestParallelParts(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
 	path := save(t, network(form{onnx.Float, "NCHW", -1, 3}))
@@ -292,10 +292,10 @@ func TestRunErrors(t *testing.T) {
 		t.Errorf("an image of the wrong size: %v", err)
 	}
 	if err := s.Run(context.Background(), []tensor.Tensor{good, good, good}, buf); err == nil {
-		t.Error("three images fit buffers for two")
+		t.Error("Run of three images with buffers for two: no error")
 	}
 	if _, err := buf.LogProbs(nil); err == nil {
-		t.Error("a session without scores has log-probabilities")
+		t.Error("LogProbs of a session without scores: no error")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -303,13 +303,13 @@ func TestRunErrors(t *testing.T) {
 		t.Errorf("a run under a cancelled context: %v", err)
 	}
 	if _, err := s.NewBuffers(0); err == nil {
-		t.Error("buffers for no image are made")
+		t.Error("NewBuffers(0): no error")
 	}
 	if _, err := m.NewSession([]onnx.Layer{{Name: "scores"}}, false); err == nil {
-		t.Error("a layer that was not chosen is read")
+		t.Error("NewSession of a layer that was not chosen: no error")
 	}
 	if _, err := m.NewSession(nil, false); err == nil {
-		t.Error("a session of nothing is made")
+		t.Error("NewSession without layers and scores: no error")
 	}
 	if _, err := m.NewSession(nil, true); err == nil || !strings.Contains(err.Error(), "scores classes") {
 		t.Errorf("scores of an output that is a feature map: %v", err)

@@ -18,7 +18,7 @@ type Normalisation struct {
 
 // findNormalisation follows the input of a model through nodes that scale and shift it by
 // constants: Sub, Div, Mul, Add and BatchNormalization. It returns nil if there are none, or if
-// what they return is not near zero for images in [0, 1] or in [0, 255].
+// the result is not near zero for images in [0, 1] or in [0, 255].
 func findNormalisation(graph *onnx.Model, input string, channels int) *Normalisation {
 	w := affineWalk{graph: graph, channels: channels, scale: fill(channels, 1), shift: fill(channels, 0)}
 	readers := map[string][]*pb.NodeProto{}
@@ -47,8 +47,8 @@ func fill(n int, v float64) []float64 {
 	return out
 }
 
-// An affineWalk is the affine function of a value x of channel c that the nodes so far compute: x
-// scale[c] + shift[c].
+// An affineWalk accumulates the affine function that the first nodes compute: x scale[c] + shift[c]
+// for a value x of channel c.
 type affineWalk struct {
 	graph        *onnx.Model
 	info         *infer.Info // nil until needed
@@ -56,7 +56,7 @@ type affineWalk struct {
 	scale, shift []float64
 }
 
-// apply follows one node. It reports whether the node only moves, converts, scales or shifts
+// apply includes one node. It reports whether the node only rearranges, converts, scales or shifts
 // values.
 func (w *affineWalk) apply(n *pb.NodeProto, x string) bool {
 	switch op := n.GetOpType(); op {
@@ -135,10 +135,10 @@ func (w *affineWalk) perChannel(name string) ([]float64, bool) {
 	return nil, false
 }
 
-// normalisation computes mean and deviation from scale and shift, for the range of values that they
-// bring closer to zero. Normalised values must lie around zero, with a spread from 0.5 to 16 unless
-// only a mean is subtracted. The affine maps before GoogLeNet and Inception v3, whose images are
-// normalised already, are not normalisations.
+// normalisation computes mean and deviation from scale and shift, for the range of input values,
+// [0, 1] or [0, 255], whose results are closer to zero. Normalised values must lie around zero,
+// with a spread from 0.5 to 16 unless only a mean is subtracted. The affine maps before GoogLeNet
+// and Inception v3, whose images are normalised already, are not normalisations.
 func (w *affineWalk) normalisation() *Normalisation {
 	var out *Normalisation
 	nearest := math.Inf(1)
@@ -162,7 +162,7 @@ func (w *affineWalk) normalisation() *Normalisation {
 	return out
 }
 
-// changes reports whether the nodes so far change values.
+// changes reports whether the accumulated function changes values.
 func (w *affineWalk) changes() bool {
 	differs := func(want float64) func(float64) bool {
 		return func(v float64) bool { return math.Abs(v-want) > 1e-4 }
@@ -170,8 +170,7 @@ func (w *affineWalk) changes() bool {
 	return slices.ContainsFunc(w.scale, differs(1)) || slices.ContainsFunc(w.shift, differs(0))
 }
 
-// Normalisation returns what the first nodes of the model do to images, or nil if they do not
-// normalise.
+// Normalisation returns the normalisation by the first nodes of the model, or nil if there is none.
 func (m *Model) Normalisation() *Normalisation { return m.normalisation }
 
 // PreprocessConflict describes how the preprocessing contradicts the normalisation by the model's

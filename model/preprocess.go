@@ -87,7 +87,7 @@ func (p Preprocess) Check(channels int) error {
 		return err
 	}
 	if p.Frame.Rate > 0 || p.Frame.Length > 0 || p.Standardise || p.Features != nil {
-		return keyError("rate", "preprocess: rate, length, standardise and features are of sounds, and the model takes images")
+		return keyError("rate", "preprocess: rate, length, standardise and features are for audio, and the model takes images")
 	}
 	if err := p.checkNumbers(channels); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (p Preprocess) Check(channels int) error {
 			return keyError("order", "preprocess: order bgr needs 3 channels and the model takes %d", channels)
 		}
 	default:
-		return keyError("order", "preprocess: order %q is not known: rgb or bgr", p.Order)
+		return keyError("order", "preprocess: unknown order %q: use rgb or bgr", p.Order)
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func (p Preprocess) checkNumbers(channels int) error {
 		return keyError("std", "preprocess: std[%d] is 0, and values are divided by it", i)
 	}
 	if low, high := p.Bounds(); !(low < high) || math.IsInf(float64(high-low), 0) {
-		return keyError("range", "preprocess: range [%v, %v] is empty: low comes before high", low, high)
+		return keyError("range", "preprocess: range [%v, %v] is empty: low must be below high", low, high)
 	}
 	return nil
 }
@@ -141,8 +141,7 @@ func (p Preprocess) Bounds() (low, high float32) {
 
 // Normalise writes to dst the model's input for src, an image of c x h x w with values in [0, 1] or
 // a waveform of 1 x n. dst has the same length and may be src.Data itself unless the order is bgr.
-// The preprocessing has passed Check(c). room for as many values and may be src.Data itself unless
-// the order is bgr. The preprocessing has passed Check(c).
+// Check must have accepted the number of channels.
 func (p Preprocess) Normalise(dst []float32, src tensor.Tensor) {
 	if src.Rank() == 2 {
 		p.normaliseAudio(dst, src.Data)
@@ -186,13 +185,13 @@ func ChannelValue(v []float32, c int, none float32) float32 {
 func (p Preprocess) CheckAudio() error {
 	switch {
 	case p.Frame.ForImages():
-		return keyError("crop", "preprocess: sizes and channels are of images, and the model takes sounds")
+		return keyError("crop", "preprocess: sizes and channels are for images, and the model takes audio")
 	case p.Order != "":
-		return keyError("order", "preprocess: order is of the channels of images, and the model takes sounds")
+		return keyError("order", "preprocess: order is for images, and the model takes audio")
 	case len(p.Mean) > 1:
-		return keyError("mean", "preprocess: mean is of the %d channels of images, and the model takes sounds", len(p.Mean))
+		return keyError("mean", "preprocess: mean has %d values, and audio has one channel", len(p.Mean))
 	case len(p.Std) > 1:
-		return keyError("std", "preprocess: std is of the %d channels of images, and the model takes sounds", len(p.Std))
+		return keyError("std", "preprocess: std has %d values, and audio has one channel", len(p.Std))
 	}
 	if err := p.Frame.Check(); err != nil {
 		return err

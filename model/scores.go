@@ -22,10 +22,10 @@ type scores struct {
 	output  string // tensor
 	typ     onnx.Type
 	kind    string
-	classes int // 0 before the probe, and if there are none
+	classes int // 0 until inferShapes has run, and if there are no classes
 }
 
-// findScores determines the output that scores classes and its content. The probe sets the number
+// findScores determines the output that scores classes and its content. inferShapes sets the number
 // of classes.
 func (m *Model) findScores() error {
 	switch m.options.Scores {
@@ -35,11 +35,11 @@ func (m *Model) findScores() error {
 	}
 	outputs := m.graph.Outputs()
 	if len(outputs) == 0 {
-		return fmt.Errorf("it has no output")
+		return fmt.Errorf("the model has no output")
 	}
 	i := 0
 	if name := m.options.Output; name != "" {
-		if i = slices.IndexFunc(outputs, func(p onnx.Port) bool { return p.Name == name }); i < 0 {
+		if i = slices.IndexFunc(outputs, func(p onnx.ValueInfo) bool { return p.Name == name }); i < 0 {
 			return settingError(fmt.Errorf("unknown output %q: it has %s", name, list(outputs)), "output")
 		}
 	}
@@ -58,12 +58,12 @@ func (m *Model) findScores() error {
 	return nil
 }
 
-// findScoresOutput returns the index of the output that most likely scores classes. It is float, of
-// two axes, and neither an embedding nor boxes. Its name, a softmax before or after it, and a size
-// other than the four coordinates of a box raise its rating. The first of equal outputs wins. If no
-// output qualifies, it returns the first with two axes, or 0.
+// findScoresOutput returns the index of the output that most likely scores classes. It is
+// float, of two axes, and neither an embedding nor boxes. Its name, a softmax before or after it,
+// and a size other than the four coordinates of a box raise its rating. The first of equal outputs
+// wins. If no output qualifies, it returns the first with two axes, or 0.
 func findScoresOutput(graph *onnx.Model) int {
-	best, most, fallback := -1, -1, -1
+	best, bestRating, fallback := -1, -1, -1
 	for i, p := range graph.Outputs() {
 		sizes := p.Sizes()
 		if len(sizes) != 2 || sizes[1] == 0 || sizes[1] == 1 || p.Type != onnx.Float && p.Type != onnx.Double {
@@ -76,7 +76,7 @@ func findScoresOutput(graph *onnx.Model) int {
 			continue
 		}
 		rating := 0
-		if named(p.Name, "logit", "prob", "class", "score", "cls", "label", "softmax", "pred") {
+		if containsAny(p.Name, "logit", "prob", "class", "score", "cls", "label", "softmax", "pred") {
 			rating += 4
 		}
 		for _, n := range graph.Nodes() {
@@ -91,8 +91,8 @@ func findScoresOutput(graph *onnx.Model) int {
 		if sizes[1] > 0 && sizes[1] != 4 {
 			rating++
 		}
-		if rating > most {
-			best, most = i, rating
+		if rating > bestRating {
+			best, bestRating = i, rating
 		}
 	}
 	if best < 0 {
@@ -101,8 +101,8 @@ func findScoresOutput(graph *onnx.Model) int {
 	return best
 }
 
-// named reports whether a name contains one of the words.
-func named(name string, words ...string) bool {
+// containsAny reports whether a name contains one of the words.
+func containsAny(name string, words ...string) bool {
 	name = strings.ToLower(name)
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(name, word) })
 }
@@ -127,19 +127,19 @@ func feedsClassifier(graph *onnx.Model, output string) bool {
 			}
 		}
 	}
-	return slices.ContainsFunc(graph.Outputs(), func(p onnx.Port) bool { return layered[p.Name] })
+	return slices.ContainsFunc(graph.Outputs(), func(p onnx.ValueInfo) bool { return layered[p.Name] })
 }
 
 // setClasses sets the number of classes from the shape of one sample of the output, nil if its
 // first axis is not the batch. An output that is not one number for each of at least two classes
 // scores none, unless the options say otherwise.
-func (s *scores) setClasses(shape []int, stated bool) error {
+func (s *scores) setClasses(shape []int, explicit bool) error {
 	number := s.typ == onnx.Float || s.typ == onnx.Double
 	switch {
 	case s.kind == none:
 	case number && len(shape) > 0 && shape[0] > 1 && tensor.Size(shape) == shape[0]:
 		s.classes = shape[0]
-	case stated:
+	case explicit:
 		return settingError(fmt.Errorf("output %q is set to %s of classes, but a sample is %v of shape %v, not one number per class", s.output, s.kind, s.typ, shape), "scores")
 	default:
 		s.kind = none
@@ -151,19 +151,19 @@ func (s *scores) setClasses(shape []int, stated bool) error {
 // any other vector, so the default is logits, unless the output is scaled to unit length or its
 // name is that of an embedding or of positions in the image.
 func guessScores(graph *onnx.Model, output string) string {
-	makers := map[string]*pb.NodeProto{}
+	producers := map[string]*pb.NodeProto{}
 	for _, n := range graph.Nodes() {
 		for _, out := range n.Output {
-			makers[out] = n
+			producers[out] = n
 		}
 	}
-	if named(output, "embed", "feature", "hidden", "pooler", "box", "coord", "landmark", "keypoint") {
+	if containsAny(output, "embed", "feature", "hidden", "pooler", "box", "coord", "landmark", "keypoint") {
 		return none
 	}
 	// The graph has been checked for cycles, and every operator in this loop has the inputs that
 	// are read.
 	for name := output; ; {
-		n := makers[name]
+		n := producers[name]
 		if n == nil {
 			return logits
 		}
@@ -173,7 +173,7 @@ func guessScores(graph *onnx.Model, output string) string {
 		case "LpNormalization":
 			return none
 		case "Div":
-			if isNorm(n.Input[1], makers) {
+			if isNorm(n.Input[1], producers) {
 				return none
 			}
 			return logits
@@ -186,9 +186,9 @@ func guessScores(graph *onnx.Model, output string) string {
 }
 
 // isNorm follows a divisor to a norm. Exporters write x / max(|x|, epsilon).
-func isNorm(name string, makers map[string]*pb.NodeProto) bool {
+func isNorm(name string, producers map[string]*pb.NodeProto) bool {
 	for {
-		n := makers[name]
+		n := producers[name]
 		if n == nil {
 			return false
 		}

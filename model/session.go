@@ -42,8 +42,8 @@ func (m *Model) NewSession(layers []onnx.Layer, withScores bool) (*Session, erro
 }
 
 // NewBatchSession returns a session for batches of the given size. For large batches it runs parts
-// of a batch in parallel, each on some of the cores: operators are short, and cores that share one
-// wait for each other at its end.
+// of a batch in parallel, each on some of the cores. This is faster, since cores that share an
+// operator wait for each other at its end.
 func (m *Model) NewBatchSession(layers []onnx.Layer, withScores bool, batch int) (*Session, error) {
 	return m.newSessionOf(layers, withScores, m.workersFor(batch))
 }
@@ -56,16 +56,16 @@ const minPartImages = 8
 // images for every part. It returns 1 if the model takes a fixed number of images.
 func (m *Model) workersFor(batch int) int {
 	cores := m.Workers()
-	for lanes := cores; lanes > 1 && m.batch == 0; lanes-- {
-		if cores%lanes == 0 && batch >= lanes*minPartImages {
-			return lanes
+	for parallel := cores; parallel > 1 && m.batch == 0; parallel-- {
+		if cores%parallel == 0 && batch >= parallel*minPartImages {
+			return parallel
 		}
 	}
 	return 1
 }
 
-func (m *Model) newSessionOf(layers []onnx.Layer, withScores bool, lanes int) (*Session, error) {
-	s := &Session{model: m, layers: len(layers), scores: -1, workers: lanes}
+func (m *Model) newSessionOf(layers []onnx.Layer, withScores bool, parallel int) (*Session, error) {
+	s := &Session{model: m, layers: len(layers), scores: -1, workers: parallel}
 	if err := s.plan(layers, withScores); err != nil {
 		return nil, m.wrap(err)
 	}
@@ -74,8 +74,8 @@ func (m *Model) newSessionOf(layers []onnx.Layer, withScores bool, lanes int) (*
 		return nil, m.wrap(err)
 	}
 	threads := m.options.Threads
-	if lanes > 1 {
-		threads = m.Workers() / lanes
+	if parallel > 1 {
+		threads = m.Workers() / parallel
 	}
 	if s.session, err = m.newSession(graph, threads, false); err != nil {
 		return nil, m.wrap(err)
@@ -99,7 +99,7 @@ func (s *Session) plan(layers []onnx.Layer, withScores bool) error {
 	}
 	if withScores {
 		if s.model.scores.classes == 0 {
-			return errors.New("it has no output that scores classes: measures of predictions do not apply")
+			return errors.New("the model has no output that scores classes: measures of predictions do not apply")
 		}
 		name := s.model.scores.output
 		s.scores = slices.IndexFunc(s.outputs, func(o output) bool { return o.name == name })
@@ -117,11 +117,11 @@ func (s *Session) plan(layers []onnx.Layer, withScores bool) error {
 // sessionGraph returns the part of the graph that the session's outputs need. Every output is
 // float32 and has its planned rank.
 func (m *Model) sessionGraph(s *Session) (*onnx.Model, error) {
-	whole, err := m.fullGraph()
+	full, err := m.fullGraph()
 	if err != nil {
 		return nil, err
 	}
-	b := onnx.Extend(whole)
+	b := onnx.Extend(full)
 	names := make([]string, len(s.outputs))
 	for i, o := range s.outputs {
 		names[i] = o.name
@@ -171,15 +171,15 @@ func (s *Session) runParts(ctx context.Context, images []tensor.Tensor, buf *Buf
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(s.workers)
 	for at, k := 0, 0; at < len(images) && running.Err() == nil; k++ {
-		own := images[at:min(at+buf.size, len(images))]
-		at += len(own)
-		part, err := buf.part(k, len(own))
+		batch := images[at:min(at+buf.size, len(images))]
+		at += len(batch)
+		part, err := buf.part(k, len(batch))
 		if err != nil {
 			_ = group.Wait() // runs still use the buffers
 			return err
 		}
 		group.Go(func() error {
-			buf.fill(own, part.inputs[buf.image])
+			buf.fill(batch, part.inputs[buf.image])
 			return s.session.Run(running, part.inputs, part.outputs)
 		})
 	}

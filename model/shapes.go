@@ -14,8 +14,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// probe runs the model on dummy inputs to learn the shapes of its tensors and whether their first
-// axis is the batch. It sets the layers, the classes and the batch. axes are those of the tensors.
+// inferShapes runs the model on dummy inputs to determine the shapes of its tensors and whether
+// their first axis is the batch. It sets the layers, the classes and the batch. axes are the axes
+// of the tensors.
 func (m *Model) inferShapes(ctx context.Context, axes map[string]onnx.Axes) error {
 	all := m.dependentLayers()
 	for i := range all {
@@ -46,7 +47,7 @@ func (m *Model) dependentLayers() []onnx.Layer {
 	if len(m.constants) == 0 {
 		return all
 	}
-	dependent := map[string]bool{m.input.port.Name: true}
+	dependent := map[string]bool{m.input.info.Name: true}
 	for _, n := range m.graph.Nodes() {
 		if slices.ContainsFunc(onnx.Reads(n), func(name string) bool { return dependent[name] }) {
 			for _, out := range n.Output {
@@ -91,8 +92,8 @@ func (m *Model) selectLayers(all []onnx.Layer, shapes map[string][]int) ([]onnx.
 }
 
 // sampleShapes returns the shapes of one sample of the layers and of the output with scores.
-// Tensors that are empty or whose first axis is not the batch have none. A model that declares any
-// number of images but fails with two is one that takes one.
+// Tensors that are empty or whose first axis is not the batch have none. A model that declares a
+// batch of any size but fails with two images takes one image.
 func (m *Model) sampleShapes(ctx context.Context, layers []onnx.Layer) (map[string][]int, error) {
 	names := onnx.Names(layers)
 	if !slices.Contains(names, m.scores.output) {
@@ -142,8 +143,8 @@ func perSample(names []string, a, b [][]int, sizeA, sizeB int) map[string][]int 
 }
 
 // A shapeReader runs the graph and returns the shapes of tensors, without copying activations. It
-// runs the graph verbatim, since an optimiser would take shapes that a file declares without
-// computing the tensors.
+// runs the graph verbatim, since an optimiser would return the declared shapes without computing
+// the tensors.
 type shapeReader struct {
 	model   *Model
 	session *ort.Session
@@ -156,8 +157,8 @@ func (p *shapeReader) close() { p.session.Close() }
 func (m *Model) newShapeReader(names []string) (*shapeReader, error) {
 	b := onnx.Extend(m.graph)
 	outputs := make([]string, len(names))
-	// The engine executes last nodes first: in this order it frees an activation once its shape is
-	// known, in the other one it holds all of them.
+	// The engine prefers nodes that were added last. In this order it frees an activation once its
+	// shape is known; in the opposite order it would hold all activations.
 	for i, name := range slices.Backward(names) {
 		outputs[i] = "shape of " + name
 		b.Output(outputs[i], b.Shape(onnx.Value(name)))
@@ -176,15 +177,14 @@ func (m *Model) newShapeReader(names []string) (*shapeReader, error) {
 			return p, nil
 		}
 	}
-	// An operator may need constant weights.
+	// Shapes of some operators depend on constant weights.
 	if p.session, err = m.newSession(graph, m.options.Threads, true); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// shapeByValues reports whether the shape of what a node returns may depend on the values of
-// weights.
+// shapeByValues reports whether the shapes of a node's outputs may depend on the values of weights.
 func shapeByValues(n *pb.NodeProto) bool {
 	switch n.GetOpType() {
 	case "NonZero", "NonMaxSuppression", "Unique", "Compress", "If", "Loop", "Scan":
@@ -193,7 +193,7 @@ func shapeByValues(n *pb.NodeProto) bool {
 	return false
 }
 
-// newSession opens a session of the engine. Its errors name operators as users know them.
+// newSession opens a session of the engine. Its errors are those of explainError.
 func (m *Model) newSession(graph *onnx.Model, threads int, verbatim bool) (*ort.Session, error) {
 	s, err := m.rt.NewSession(graph, ort.Options{Threads: threads, Device: m.options.Device, Verbatim: verbatim, Spin: m.options.Spin})
 	if err != nil {
@@ -214,21 +214,21 @@ func explainError(err error) error {
 		return fmt.Errorf("the engine does not support an operator of the model: %s", m[1])
 	}
 	if m := newOpset.FindStringSubmatch(text); m != nil {
-		return fmt.Errorf("it uses opset %s of %s, and this ONNX Runtime supports up to %s: export it for a supported opset, or set --onnxruntime to a newer library", m[1], m[2], m[3])
+		return fmt.Errorf("the model uses opset %s of %s, and this ONNX Runtime supports up to %s: export it for a supported opset, or set --onnxruntime to a newer library", m[1], m[2], m[3])
 	}
 	return err
 }
 
-// shapes returns the shapes of the tensors in a run of n black images. The error of a run that fails
-// is that of the model's own graph.
+// shapes returns the shapes of the tensors in a run of n black images. If a run of the ShapesOnly
+// graph fails, the error is that of the model's own graph.
 func (p *shapeReader) shapes(ctx context.Context, n int) ([][]int, error) {
 	shapes, err := p.run(ctx, n)
 	if expired := (*ort.TimeoutError)(nil); err == nil || p.full == nil || ctx.Err() != nil || errors.As(err, &expired) {
 		return shapes, err
 	}
-	session, opening := p.model.newSession(p.full, p.model.options.Threads, true)
-	if opening != nil {
-		return nil, opening
+	session, openErr := p.model.newSession(p.full, p.model.options.Threads, true)
+	if openErr != nil {
+		return nil, openErr
 	}
 	p.close()
 	p.session, p.full = session, nil
@@ -261,12 +261,12 @@ func (m *Model) inputValues(names []string, n int) ([]*ort.Value, error) {
 	for _, name := range names {
 		var v *ort.Value
 		var err error
-		if name == m.input.port.Name {
-			v, err = m.rt.NewValue(m.input.port.Type, m.input.batchShape(n)...)
-		} else if i := slices.IndexFunc(m.constants, func(f constantInput) bool { return f.port.Name == name }); i >= 0 {
+		if name == m.input.info.Name {
+			v, err = m.rt.NewValue(m.input.info.Type, m.input.batchShape(n)...)
+		} else if i := slices.IndexFunc(m.constants, func(f constantInput) bool { return f.info.Name == name }); i >= 0 {
 			v, err = m.constants[i].value(m.rt, n)
 		} else {
-			err = errors.New("the graph has an input " + name + " that it was not opened with")
+			err = fmt.Errorf("the graph has an unexpected input %q", name)
 		}
 		if err != nil {
 			return values, err

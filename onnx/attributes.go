@@ -23,7 +23,7 @@ func AttrsOf(n *pb.NodeProto) Attrs {
 	return attrs
 }
 
-// protos are the attributes in the order of their names, so that equal graphs have equal bytes.
+// protos returns the attributes sorted by name, so that equal graphs have equal bytes.
 func (a Attrs) protos() ([]*pb.AttributeProto, error) {
 	list := make([]*pb.AttributeProto, 0, len(a))
 	for _, name := range slices.Sorted(maps.Keys(a)) {
@@ -83,31 +83,31 @@ func attribute(name string, value any) (*pb.AttributeProto, error) {
 	return a, nil
 }
 
-// AttrInt is an integer attribute of a node, or otherwise, its default.
-func AttrInt(n *pb.NodeProto, name string, otherwise int) int {
+// AttrInt returns an integer attribute of a node, or fallback if it is absent.
+func AttrInt(n *pb.NodeProto, name string, fallback int) int {
 	if a := find(n, name); a != nil {
 		return int(a.GetI())
 	}
-	return otherwise
+	return fallback
 }
 
-// AttrFloat is a number attribute of a node, or otherwise, its default.
-func AttrFloat(n *pb.NodeProto, name string, otherwise float32) float32 {
+// AttrFloat returns a float attribute of a node, or fallback if it is absent.
+func AttrFloat(n *pb.NodeProto, name string, fallback float32) float32 {
 	if a := find(n, name); a != nil {
 		return a.GetF()
 	}
-	return otherwise
+	return fallback
 }
 
-// AttrString is a text attribute of a node, or otherwise, its default.
-func AttrString(n *pb.NodeProto, name, otherwise string) string {
+// AttrString returns a string attribute of a node, or fallback if it is absent.
+func AttrString(n *pb.NodeProto, name, fallback string) string {
 	if a := find(n, name); a != nil {
 		return string(a.GetS())
 	}
-	return otherwise
+	return fallback
 }
 
-// AttrInts is an attribute of a node that lists integers, nil where it is absent.
+// AttrInts returns a list of integers, an attribute of a node; nil if it is absent.
 func AttrInts(n *pb.NodeProto, name string) []int {
 	if a := find(n, name); a != nil {
 		return pbutil.Ints(a.Ints)
@@ -115,7 +115,7 @@ func AttrInts(n *pb.NodeProto, name string) []int {
 	return nil
 }
 
-// AttrFloats is an attribute of a node that lists numbers, nil where it is absent.
+// AttrFloats returns a list of floats, an attribute of a node; nil if it is absent.
 func AttrFloats(n *pb.NodeProto, name string) []float32 {
 	if a := find(n, name); a != nil {
 		return a.Floats
@@ -123,7 +123,7 @@ func AttrFloats(n *pb.NodeProto, name string) []float32 {
 	return nil
 }
 
-// AttrStrings is an attribute of a node that lists texts, nil where it is absent.
+// AttrStrings returns a list of strings, an attribute of a node; nil if it is absent.
 func AttrStrings(n *pb.NodeProto, name string) []string {
 	a := find(n, name)
 	if a == nil {
@@ -136,10 +136,10 @@ func AttrStrings(n *pb.NodeProto, name string) []string {
 	return list
 }
 
-// AttrTensor is a tensor attribute of a node, nil where it is absent.
+// AttrTensor returns a tensor attribute of a node, nil if it is absent.
 func AttrTensor(n *pb.NodeProto, name string) *pb.TensorProto { return find(n, name).GetT() }
 
-// AttrGraph is a graph attribute of a node, nil where it is absent.
+// AttrGraph returns a graph attribute of a node, nil if it is absent.
 func AttrGraph(n *pb.NodeProto, name string) *pb.GraphProto { return find(n, name).GetG() }
 
 func find(n *pb.NodeProto, name string) *pb.AttributeProto {

@@ -13,37 +13,38 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Value is a tensor of a graph that is being built: its name. The empty Value stands for an
-// optional input that is left out. Tensors of a model that is being extended are Values by their
-// names: onnx.Value("conv1_out").
+// A Value is the name of a tensor of a graph that is being built. The empty Value stands for an
+// absent optional input. A tensor of a model that is being extended is the Value of its name:
+// onnx.Value("conv1_out").
 type Value string
 
-// A Builder makes a graph node by node, each after those whose outputs it reads. After the first
-// error every call does nothing, so that calls need no checks; Model and Err return that error.
+// A Builder builds a graph node by node, in topological order. After the first error all calls have
+// no effect, so that the caller need not check each one; Model and Err return the error.
 //
-// Names that the builder chooses are "scope/Op", with a number where that is taken.
+// Automatic names are "scope/Op", with a number added if that name is in use.
 type Builder struct {
 	*build
-	scope string // with a slash at its end, or empty
-	share bool   // equal nodes are one
+	scope string // ends with a slash, or is empty
+	share bool   // add equal nodes only once
 }
 
-// build is what the scopes of one builder share.
+// build is the state that the scopes of one builder share.
 type build struct {
 	model     *Model
 	opset     int
-	tensors   map[string]bool    // the names that are taken
-	nodes     map[string]bool    // the names of nodes that are taken
-	own       map[string]bool    // what nodes of this builder make
-	constants map[string]Value   // small constants, by their values
-	renamed   map[Value]Value    // what Output has renamed, possibly several times
-	outputs   map[string]bool    // the names of the outputs
-	next      map[string]int     // the number to try next for a name
-	made      map[string][]Value // the outputs of nodes that may be shared, by what they compute
+	tensors   map[string]bool    // names of tensors in use
+	nodes     map[string]bool    // names of nodes in use
+	local     map[string]bool    // outputs of nodes of this builder
+	constants map[string]Value   // small constants by their values
+	renamed   map[Value]Value    // new names of tensors that Output has renamed, possibly several times
+	outputs   map[string]bool    // names of the outputs
+	next      map[string]int     // next number to try for a name
+	made      map[string][]Value // outputs of nodes that may be shared, by their signature
 	err       error
 }
 
-// NewBuilder starts an empty graph that uses a version of the standard operator set.
+// NewBuilder returns a builder of an empty graph with the given version of the standard operator
+// set.
 func NewBuilder(opset int) *Builder {
 	p := &pb.ModelProto{
 		IrVersion:    pbutil.Ptr(irVersion(opset)),
@@ -58,8 +59,9 @@ func NewBuilder(opset int) *Builder {
 	return b
 }
 
-// Extend starts from the graph of a model, which stays as it is: new nodes may read its tensors,
-// and its inputs and outputs are kept. WithOutputs on the result leaves out what is not wanted.
+// Extend returns a builder that adds nodes to a copy of the graph of a model. New nodes may read
+// its tensors. Its inputs and outputs are kept; rewrite.WithOutputs removes those that are not
+// needed.
 func Extend(m *Model) *Builder {
 	b := newBuilder(m.copy(), m.Opset())
 	g := b.model.proto.Graph
@@ -69,7 +71,7 @@ func Extend(m *Model) *Builder {
 	return b
 }
 
-// reserveNames marks the names of the graph's tensors and nodes as taken.
+// reserveNames marks the names of the graph's tensors and nodes as in use.
 func (b *Builder) reserveNames() {
 	for name := range b.model.ElementTypes() {
 		b.tensors[name] = true
@@ -85,13 +87,13 @@ func (b *Builder) reserveNames() {
 
 func newBuilder(m *Model, opset int) *Builder {
 	return &Builder{build: &build{
-		model: m, opset: opset, tensors: map[string]bool{}, nodes: map[string]bool{}, own: map[string]bool{},
+		model: m, opset: opset, tensors: map[string]bool{}, nodes: map[string]bool{}, local: map[string]bool{},
 		constants: map[string]Value{}, renamed: map[Value]Value{}, next: map[string]int{},
 		made: map[string][]Value{}, outputs: map[string]bool{},
 	}}
 }
 
-// irVersion is the version of the file format that came with an operator set.
+// irVersion returns the version of the file format that was released with an operator set.
 func irVersion(opset int) int64 {
 	switch {
 	case opset <= 18:
@@ -113,7 +115,7 @@ func (b *Builder) Scope(name string) *Builder {
 // earlier one of a sharing builder is not added; its outputs are those of the earlier one.
 func (b *Builder) Sharing() *Builder { return &Builder{b.build, b.scope, true} }
 
-// Opset is the version of the standard operator set that the graph uses.
+// Opset returns the version of the standard operator set of the graph.
 func (b *Builder) Opset() int { return b.opset }
 
 // Err returns the first error, or nil.
@@ -124,7 +126,8 @@ func (b *Builder) Err() error {
 	return fmt.Errorf("building a graph: %w", b.err)
 }
 
-// Model checks the graph and returns it. The builder may go on; what it adds is not in the model.
+// Model checks the graph and returns it. The builder can still be used; nodes added later are not
+// in the model.
 func (b *Builder) Model() (*Model, error) {
 	if b.err != nil {
 		return nil, b.Err()
@@ -140,17 +143,18 @@ func (b *Builder) Model() (*Model, error) {
 	return m, nil
 }
 
-// typeOutputs declares the element types of outputs that have none and whose type can be told.
+// typeOutputs declares the element types of outputs without a declared type, if they can be
+// inferred.
 func (m *Model) typeOutputs() {
 	types := m.ElementTypes()
 	for i, out := range m.proto.Graph.Output {
 		if t := types[out.GetName()]; out.Type == nil && t != Undefined {
-			m.proto.Graph.Output[i] = Port{Name: out.GetName(), Type: t}.Proto()
+			m.proto.Graph.Output[i] = ValueInfo{Name: out.GetName(), Type: t}.Proto()
 		}
 	}
 }
 
-// Input declares an input. A dimension of -1 is free; if it is the first it is called "batch".
+// Input declares an input. A dimension of -1 is free; a free first dimension is named "batch".
 func (b *Builder) Input(name string, t Type, shape ...int) Value {
 	dims := make([]Dim, len(shape))
 	for i, d := range shape {
@@ -159,11 +163,11 @@ func (b *Builder) Input(name string, t Type, shape ...int) Value {
 			dims[i].Symbol = "batch"
 		}
 	}
-	return b.InputPort(Port{Name: name, Type: t, Shape: dims})
+	return b.InputInfo(ValueInfo{Name: name, Type: t, Shape: dims})
 }
 
-// InputPort declares an input of any declared shape.
-func (b *Builder) InputPort(p Port) Value {
+// InputInfo declares an input with the name, type and shape of info.
+func (b *Builder) InputInfo(p ValueInfo) Value {
 	if !b.take(p.Name) {
 		return ""
 	}
@@ -172,7 +176,7 @@ func (b *Builder) InputPort(p Port) Value {
 	return Value(p.Name)
 }
 
-// Const adds weights. An empty name is chosen automatically.
+// Const adds a float32 initializer. If name is empty, a name is chosen.
 func (b *Builder) Const(name string, t tensor.Tensor) Value {
 	if tensor.Size(t.Shape) != len(t.Data) {
 		b.Fail("constant %q has shape %v but %d values", name, t.Shape, len(t.Data))
@@ -181,8 +185,8 @@ func (b *Builder) Const(name string, t tensor.Tensor) Value {
 	return b.Initializer(TensorProto(name, t))
 }
 
-// Initializer adds weights of any type, and takes the message over. If it has no name one is
-// chosen.
+// Initializer adds an initializer of any type. The caller must not use the message afterwards. If
+// it has no name, a name is chosen.
 func (b *Builder) Initializer(t *pb.TensorProto) Value {
 	if b.err != nil {
 		return ""
@@ -197,21 +201,20 @@ func (b *Builder) Initializer(t *pb.TensorProto) Value {
 	return Value(t.GetName())
 }
 
-// Scalar is a float32 constant of rank 0; equal ones are one tensor.
+// Scalar returns a float32 constant of rank 0. Equal constants are one tensor.
 func (b *Builder) Scalar(v float32) Value {
 	return b.shared(fmt.Sprintf("float %b", v), TensorProto("", tensor.Tensor{Shape: []int{}, Data: []float32{v}}))
 }
 
-// Int is an int64 constant of rank 0; equal ones are one tensor.
+// Int returns an int64 constant of rank 0. Equal constants are one tensor.
 func (b *Builder) Int(v int) Value {
 	return b.shared(fmt.Sprintf("int %d", v), intProto("", nil, []int{v}))
 }
 
-// maxFull is how many elements a constant of one number may have: kernels of ones have as many as
-// kernels.
+// maxFull is the largest number of elements of a constant that Full returns.
 const maxFull = 1 << 26
 
-// Full is a float32 constant all of whose elements are one number; equal ones are one tensor.
+// Full returns a float32 constant whose elements are all v. Equal constants are one tensor.
 func (b *Builder) Full(v float32, shape ...int) Value {
 	if n, err := pbutil.Elements(pbutil.Int64s(shape)); err != nil || n > maxFull {
 		b.Fail("a constant of shape %v is too large", shape)
@@ -224,7 +227,8 @@ func (b *Builder) Full(v float32, shape ...int) Value {
 	return b.shared(fmt.Sprintf("full %b %d", v, shape), TensorProto("", t))
 }
 
-// Ints is an int64 constant of rank 1: shapes, axes, indices. Equal ones are one tensor.
+// Ints returns an int64 constant of rank 1, such as a shape, axes or indices. Equal constants are
+// one tensor.
 func (b *Builder) Ints(v ...int) Value {
 	return b.shared(fmt.Sprintf("ints %d", v), intProto("", []int{len(v)}, v))
 }
@@ -234,7 +238,7 @@ func (b *Builder) shared(key string, t *pb.TensorProto) Value {
 		return v
 	}
 	t.Name = nil
-	top := Builder{build: b.build} // a constant that scopes share has no scope in its name
+	top := Builder{build: b.build} // shared constants have no scope in their names
 	v := top.Initializer(t)
 	if b.err == nil {
 		b.constants[key] = v
@@ -252,7 +256,8 @@ func (b *Builder) Ops(op string, outputs int, attrs Attrs, inputs ...Value) []Va
 	return b.Node("", op, outputs, attrs, inputs...)
 }
 
-// Node adds a node of any operator domain ("" is the standard one); NeedDomain declares the others.
+// Node adds a node of any operator domain. "" is the standard domain; other domains must be
+// declared with NeedDomain.
 func (b *Builder) Node(domain, op string, outputs int, attrs Attrs, inputs ...Value) []Value {
 	values := make([]Value, outputs)
 	if b.err != nil {
@@ -289,7 +294,7 @@ func (b *Builder) Node(domain, op string, outputs int, attrs Attrs, inputs ...Va
 			name = fmt.Sprintf("%s:%d", name, i)
 		}
 		name = b.unique(b.tensors, name)
-		b.own[name] = true
+		b.local[name] = true
 		n.Output = append(n.Output, name)
 		values[i] = Value(name)
 	}
@@ -300,8 +305,8 @@ func (b *Builder) Node(domain, op string, outputs int, attrs Attrs, inputs ...Va
 	return values
 }
 
-// signature says what a node computes, apart from its names; empty where two equal nodes may
-// differ.
+// signature identifies the computation of a node without its names. It is empty for a node whose
+// copies may have different results.
 func signature(n *pb.NodeProto, outputs int) string {
 	if strings.HasPrefix(n.GetOpType(), "Random") || slices.Contains([]string{"Bernoulli", "Multinomial", "Dropout"}, n.GetOpType()) {
 		return ""
@@ -329,14 +334,14 @@ func (b *Builder) NeedDomain(domain string, version int) {
 	p.OpsetImport = append(slices.Clip(p.OpsetImport), &pb.OperatorSetIdProto{Domain: &domain, Version: pbutil.Ptr(int64(version))})
 }
 
-// Fail records an error. Only the first one is kept.
+// Fail records an error, unless there is one already.
 func (b *Builder) Fail(format string, args ...any) {
 	if b.err == nil {
 		b.err = fmt.Errorf(format, args...)
 	}
 }
 
-// take reserves a name for a tensor that the caller has chosen.
+// take reserves a name that the caller has chosen for a tensor. It reports whether that succeeded.
 func (b *Builder) take(name string) bool {
 	switch {
 	case b.err != nil:
@@ -352,7 +357,7 @@ func (b *Builder) take(name string) bool {
 	return true
 }
 
-// unique reserves name, or name_1, name_2 ... where it is taken.
+// unique reserves name, or name_1, name_2 and so on if it is in use, and returns the reserved name.
 func (b *Builder) unique(taken map[string]bool, name string) string {
 	free := name
 	for taken[free] {

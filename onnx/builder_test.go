@@ -82,7 +82,7 @@ func TestBuilderErrors(t *testing.T) {
 		if b.Err() != nil {
 			b.Add("later", "mistakes")
 			if v := b.Relu("x"); v != "" {
-				t.Errorf("%s: after it a node is made: %s", c.name, v)
+				t.Errorf("%s: a node is added after the error: %s", c.name, v)
 			}
 		}
 		if _, err := b.Model(); err == nil || !strings.Contains(err.Error(), "building a graph: ") || !strings.Contains(err.Error(), c.want) {
@@ -91,7 +91,7 @@ func TestBuilderErrors(t *testing.T) {
 	}
 }
 
-// Naming an output changes no model returned before, and the old name can still be used.
+// Output does not change models that were returned before, and the old name can still be used.
 func TestOutputRenames(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(onnx.DefaultOpset)

@@ -8,7 +8,7 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Snapshot returns the graph as it is now, without the checks of Model. It may have no output yet.
+// Snapshot returns the current graph without the checks of Model. It may have no outputs.
 func (b *Builder) Snapshot() *Model {
 	m := b.model.copy()
 	g := m.proto.Graph
@@ -17,8 +17,8 @@ func (b *Builder) Snapshot() *Model {
 	return m
 }
 
-// Apply replaces the graph by what a rewrite makes of it. The rewrite must keep the names of all
-// tensors that the caller goes on using. Its error is that of the builder.
+// Apply replaces the graph by the result of a function. The function must keep the names of all
+// tensors that the caller still uses. Its error becomes the error of the builder.
 func (b *Builder) Apply(rewrite func(m *Model) (*Model, error)) {
 	if b.err != nil {
 		return
@@ -32,14 +32,13 @@ func (b *Builder) Apply(rewrite func(m *Model) (*Model, error)) {
 	b.reserveNames()
 }
 
-// Nodes are the nodes so far, each after those whose outputs it reads. They are shared: do not
-// change them.
+// Nodes returns the current nodes in topological order. The caller must not change them.
 func (b *Builder) Nodes() []*pb.NodeProto { return slices.Clip(b.model.proto.Graph.Node) }
 
-// Inputs are the inputs so far.
-func (b *Builder) Inputs() []Port { return b.model.Inputs() }
+// Inputs returns the current inputs.
+func (b *Builder) Inputs() []ValueInfo { return b.model.Inputs() }
 
-// Outputs are the names of the outputs so far.
+// Outputs returns the names of the current outputs.
 func (b *Builder) Outputs() []Value {
 	list := make([]Value, 0, len(b.model.proto.Graph.Output))
 	for _, o := range b.model.proto.Graph.Output {
@@ -48,15 +47,15 @@ func (b *Builder) Outputs() []Value {
 	return list
 }
 
-// Find is a tensor under the name that it has now, after Output may have renamed it; ok is false if
-// there is none.
-func (b *Builder) Find(v Value) (now Value, ok bool) {
+// Find returns the current name of a tensor, which Output may have renamed. ok is false if there is
+// no such tensor.
+func (b *Builder) Find(v Value) (current Value, ok bool) {
 	v = b.current(v)
 	return v, b.tensors[string(v)]
 }
 
-// AddOutput is the i-th output of a node that is in the graph: an optional output that nobody has
-// asked for so far gets a name. The node is the one that makes the tensor first.
+// AddOutput returns the i-th output of the node whose first output is first. An optional output
+// that the node does not have yet is added.
 func (b *Builder) AddOutput(first Value, i int) Value {
 	if b.err != nil {
 		return ""
@@ -72,11 +71,11 @@ func (b *Builder) AddOutput(first Value, i int) Value {
 		n = pbutil.Shallow(n)
 		n.Output = append(slices.Clone(n.Output), make([]string, max(0, i+1-len(n.Output)))...)
 		n.Output[i] = b.unique(b.tensors, fmt.Sprintf("%s:%d", first, i))
-		b.own[n.Output[i]] = true
+		b.local[n.Output[i]] = true
 		b.model.proto.Graph.Node = slices.Clone(b.model.proto.Graph.Node)
 		b.model.proto.Graph.Node[at] = n
 		return Value(n.Output[i])
 	}
-	b.Fail("no node makes %q first", first)
+	b.Fail("no node has %q as its first output", first)
 	return ""
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Output declares an output and gives it a name; an empty one keeps the tensor's own. The value can
-// still be used under its old name. What this builder has made is renamed; other tensors (inputs,
+// Output declares v an output of the given name. With an empty name it keeps its own name. v can still
+// be used under its old name. A tensor that this builder has added is renamed. Other tensors (inputs,
 // weights, those of a model that is being extended) keep their names and are copied to the output.
 func (b *Builder) Output(name string, v Value) {
 	v = b.current(v)
@@ -40,8 +40,8 @@ func (b *Builder) Output(name string, v Value) {
 	g.Output = append(g.Output, &pb.ValueInfoProto{Name: &name})
 }
 
-// OutputPort is Output with a declared type and shape. The output is named p.Name.
-func (b *Builder) OutputPort(p Port, v Value) {
+// OutputInfo is Output with a declared type and shape. The output is named info.Name.
+func (b *Builder) OutputInfo(p ValueInfo, v Value) {
 	b.Output(p.Name, v)
 	if b.err == nil {
 		g := b.model.proto.Graph
@@ -51,19 +51,19 @@ func (b *Builder) OutputPort(p Port, v Value) {
 	}
 }
 
-// current returns a tensor under the name that it has now.
+// current returns the current name of a tensor.
 func (b *Builder) current(v Value) Value {
 	for {
-		now, ok := b.renamed[v]
+		current, ok := b.renamed[v]
 		if !ok {
 			return v
 		}
-		v = now
+		v = current
 	}
 }
 
-// users calls f for the index of every node that may make or read a tensor of this builder, from
-// the last to the one that makes it: no node before that one can read it.
+// users calls f for the nodes that may produce or read a tensor of this builder, from the last node
+// to the one that produces it. No node before that one can read it.
 func (b *Builder) users(name string, f func(i int, n *pb.NodeProto)) {
 	for i, n := range slices.Backward(b.model.proto.Graph.Node) {
 		made := slices.Contains(n.Output, name)
@@ -74,21 +74,21 @@ func (b *Builder) users(name string, f func(i int, n *pb.NodeProto)) {
 	}
 }
 
-// renamable reports whether a tensor is of this builder, and neither an output already nor read
-// inside a subgraph.
+// renamable reports whether this builder added a tensor that is neither an output nor read inside a
+// subgraph.
 func (b *Builder) renamable(name string) bool {
-	if !b.own[name] || b.outputs[name] {
+	if !b.local[name] || b.outputs[name] {
 		return false
 	}
-	inside := false
+	inSubgraph := false
 	b.users(name, func(_ int, n *pb.NodeProto) {
-		inside = inside || !slices.Contains(n.Input, name) && slices.Contains(Reads(n), name)
+		inSubgraph = inSubgraph || !slices.Contains(n.Input, name) && slices.Contains(Reads(n), name)
 	})
-	return !inside
+	return !inSubgraph
 }
 
-// rename gives a tensor of this builder another name, wherever it is used. Nodes are replaced, not
-// changed: a model that was returned before may hold them.
+// rename renames a tensor of this builder in all nodes. Nodes are replaced, not changed, since
+// models that were returned before share them.
 func (b *Builder) rename(from, to Value) {
 	swap := func(names []string) []string {
 		names = slices.Clone(names)
@@ -106,7 +106,7 @@ func (b *Builder) rename(from, to Value) {
 			nodes[i].Input, nodes[i].Output = swap(n.Input), swap(n.Output)
 		}
 	})
-	b.own[string(to)] = true
+	b.local[string(to)] = true
 	delete(b.renamed, to)
 	b.renamed[from] = to
 }

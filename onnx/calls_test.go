@@ -11,9 +11,9 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// TestFunctionsThatExplode checks that functions are refused that call themselves, or that call one
-// another so often that the engine would replace a small file by millions of nodes.
-func TestFunctionsThatExplode(t *testing.T) {
+// TestFunctionExpansion checks that functions are rejected that call themselves, or that expand to
+// too many nodes.
+func TestFunctionExpansion(t *testing.T) {
 	t.Parallel()
 	call := func(op, in, out string) *pb.NodeProto {
 		return &pb.NodeProto{OpType: &op, Domain: proto.String("f"), Input: []string{in}, Output: []string{out}}
@@ -23,7 +23,7 @@ func TestFunctionsThatExplode(t *testing.T) {
 			OpsetImport: []*pb.OperatorSetIdProto{{Domain: proto.String(""), Version: proto.Int64(18)}}}
 	}
 	relu := &pb.NodeProto{OpType: proto.String("Relu"), Input: []string{"a"}, Output: []string{"b"}}
-	doubling := func(depth int) []*pb.FunctionProto { // the i-th stands for 2^i nodes at least
+	doubling := func(depth int) []*pb.FunctionProto { // the i-th expands to at least 2^i nodes
 		list := []*pb.FunctionProto{function("f0", relu)}
 		for i := 1; i < depth; i++ {
 			before := fmt.Sprint("f", i-1)
@@ -35,7 +35,7 @@ func TestFunctionsThatExplode(t *testing.T) {
 		name, called, want string
 		functions          []*pb.FunctionProto
 	}{
-		{"two to the 60", "f60", "make more than 65536 nodes", doubling(61)},
+		{"two to the 60", "f60", "expand to more than 65536 nodes", doubling(61)},
 		{"within the bound", "f10", "", doubling(11)},
 		{"itself", "f", `function "f" calls itself`, []*pb.FunctionProto{function("f", call("f", "a", "b"))}},
 		{"one another", "f", `function "f" calls itself`, []*pb.FunctionProto{function("f", call("g", "a", "b")), function("g", call("f", "a", "b"))}},

@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// check finds what would make a run fail or mislead, with an error that says where it is.
+// check returns an error if a model is malformed, so that a run would fail or give wrong results.
+// The error names the node or tensor.
 func check(m *Model) error {
 	g := m.proto.Graph
 	switch v := opset(m.proto); {
@@ -19,7 +20,7 @@ func check(m *Model) error {
 	case len(g.Node) == 0 && len(g.Output) == 0:
 		return errors.New("has an empty graph")
 	case v == 0 && usesStandard(g):
-		return errors.New("does not say which operator set (opset) it uses")
+		return errors.New("does not declare its operator set (opset)")
 	case v != 0 && v < MinOpset:
 		return fmt.Errorf("uses opset %d, and ONNX Runtime supports %d and later: convert it with onnx.version_converter", v, MinOpset)
 	}
@@ -41,11 +42,12 @@ func usesStandard(g *pb.GraphProto) bool {
 	return false
 }
 
-// MaxCalled bounds the nodes that calls of functions stand for, since a small file of functions that
-// call functions makes exponentially many. The engine and package rewrite replace all calls.
+// MaxCalled is the largest number of nodes after all calls of functions are replaced by their
+// bodies, as the engine and package rewrite do. A small file of nested functions can have
+// exponentially many.
 const MaxCalled = 1 << 16
 
-// checkCalls returns an error for functions that call themselves, or that stand for more than
+// checkCalls returns an error for functions that call themselves, or that expand to more than
 // MaxCalled nodes.
 func checkCalls(p *pb.ModelProto) error {
 	if len(p.Functions) == 0 {
@@ -79,7 +81,7 @@ func checkCalls(p *pb.ModelProto) error {
 				total += size
 			}
 			if total > MaxCalled {
-				return 0, fmt.Errorf("%s: functions that call functions make more than %d nodes", Label(n), MaxCalled)
+				return 0, fmt.Errorf("%s: nested functions expand to more than %d nodes", Label(n), MaxCalled)
 			}
 		}
 		return total, nil
@@ -88,10 +90,10 @@ func checkCalls(p *pb.ModelProto) error {
 	return err
 }
 
-// IsStandard reports whether a node is of the standard operator set.
+// IsStandard reports whether a node belongs to the standard operator set.
 func IsStandard(n *pb.NodeProto) bool { return n.GetDomain() == "" || n.GetDomain() == "ai.onnx" }
 
-// checkTensors looks at the data of every tensor of the model and lists the external files.
+// checkTensors checks the data of every tensor of the model and lists the external files.
 func checkTensors(m *Model) error {
 	files := map[string]int64{}
 	err := eachTensor(m.proto, func(t *pb.TensorProto, where string) error {
@@ -104,8 +106,8 @@ func checkTensors(m *Model) error {
 	return err
 }
 
-// checkTensor compares what a tensor claims with what is there, before anybody allocates what it
-// claims.
+// checkTensor compares the declared shape and type of a tensor with its data, before memory of the
+// declared size is allocated.
 func checkTensor(t *pb.TensorProto, dir string, files map[string]int64) error {
 	n, err := pbutil.Elements(t.Dims)
 	if err != nil {
@@ -127,8 +129,8 @@ func checkTensor(t *pb.TensorProto, dir string, files map[string]int64) error {
 	return nil
 }
 
-// typedLen is the number of elements in the field that holds a tensor of that type when it is not
-// raw bytes.
+// typedLen returns the number of elements in the typed field of a tensor whose data are not raw
+// bytes.
 func typedLen(t *pb.TensorProto) (n int, known bool) {
 	switch Type(t.GetDataType()) {
 	case Float:
@@ -147,54 +149,53 @@ func typedLen(t *pb.TensorProto) (n int, known bool) {
 	return 0, false
 }
 
-// checkOrder makes sure that every tensor has one source and that nodes read only what is there
-// before them.
+// checkOrder checks that every tensor has one source and that the nodes are in topological order.
 func checkOrder(g *pb.GraphProto) error {
-	made := initializers(g)
+	produced := initializers(g)
 	for _, in := range g.Input {
-		made[in.GetName()] = true
+		produced[in.GetName()] = true
 	}
 	for i, n := range g.Node {
 		for _, name := range Reads(n) {
-			if !made[name] {
-				return unmade(g.Node, i, name)
+			if !produced[name] {
+				return missingTensorError(g.Node, i, name)
 			}
 		}
 		for _, out := range n.Output {
-			if out != "" && made[out] {
+			if out != "" && produced[out] {
 				return fmt.Errorf("%s produces tensor %q, which exists already", Label(n), out)
 			}
-			made[out] = true
+			produced[out] = true
 		}
 	}
 	for _, out := range g.Output {
-		if !made[out.GetName()] {
+		if !produced[out.GetName()] {
 			return fmt.Errorf("output %q is produced by no node", out.GetName())
 		}
 	}
 	return nil
 }
 
-// unmade says why tensor name is not there when node i reads it.
-func unmade(nodes []*pb.NodeProto, i int, name string) error {
-	makers := map[string]int{}
+// missingTensorError returns the error for a tensor that does not exist when node i reads it.
+func missingTensorError(nodes []*pb.NodeProto, i int, name string) error {
+	producers := map[string]int{}
 	for j, n := range nodes {
 		for _, out := range n.Output {
-			makers[out] = j
+			producers[out] = j
 		}
 	}
-	maker, ok := makers[name]
+	producer, ok := producers[name]
 	if !ok {
 		return fmt.Errorf("%s reads tensor %q, which no node produces", Label(nodes[i]), name)
 	}
-	if reaches(nodes, makers, maker, i) {
-		return fmt.Errorf("%s and %s form a cycle through tensor %q", Label(nodes[i]), Label(nodes[maker]), name)
+	if reaches(nodes, producers, producer, i) {
+		return fmt.Errorf("%s and %s form a cycle through tensor %q", Label(nodes[i]), Label(nodes[producer]), name)
 	}
-	return fmt.Errorf("%s reads tensor %q before %s produces it: the nodes are not in topological order", Label(nodes[i]), name, Label(nodes[maker]))
+	return fmt.Errorf("%s reads tensor %q before %s produces it: the nodes are not in topological order", Label(nodes[i]), name, Label(nodes[producer]))
 }
 
 // reaches reports whether node from depends on node to.
-func reaches(nodes []*pb.NodeProto, makers map[string]int, from, to int) bool {
+func reaches(nodes []*pb.NodeProto, producers map[string]int, from, to int) bool {
 	seen := map[int]bool{}
 	stack := []int{from}
 	for len(stack) > 0 {
@@ -208,7 +209,7 @@ func reaches(nodes []*pb.NodeProto, makers map[string]int, from, to int) bool {
 		}
 		seen[i] = true
 		for _, name := range Reads(nodes[i]) {
-			if j, ok := makers[name]; ok {
+			if j, ok := producers[name]; ok {
 				stack = append(stack, j)
 			}
 		}

@@ -8,8 +8,8 @@ import (
 )
 
 // CompatibleWith returns nil if every node of the model has the same meaning in a later operator
-// set, so that the model can be included in a graph of that set. Otherwise the error names a node
-// that has not. It supports operator sets 11 to 18.
+// set, so that the model can be included in a graph of that set. Otherwise the error names the
+// first node with another meaning. It supports operator sets 11 to 18.
 func (m *Model) CompatibleWith(opset int) error {
 	own := m.Opset()
 	switch {
@@ -28,7 +28,7 @@ func (m *Model) CompatibleWith(opset int) error {
 	return nil
 }
 
-// changed is the first node of a graph that has another meaning, or none, in a later operator set.
+// changed returns the first node of a graph whose meaning differs in a later operator set, or nil.
 func changed(g *pb.GraphProto, from, to int) *pb.NodeProto {
 	for _, n := range g.Node {
 		for _, c := range changes[n.GetOpType()] {
@@ -45,14 +45,15 @@ func changed(g *pb.GraphProto, from, to int) *pb.NodeProto {
 	return nil
 }
 
-// A change is an operator set in which some nodes of an operator have another meaning than before.
+// A change is a version of the operator set in which some nodes of an operator changed their
+// meaning.
 type change struct {
 	since  int
 	breaks func(n *pb.NodeProto) bool
 }
 
-// changes between the operator sets 11 and 18. All others add types, or attributes and inputs whose
-// defaults mean what was before.
+// changes between the operator sets 11 and 18. All other changes add types, or attributes
+// and inputs whose defaults give the earlier behaviour.
 var changes = map[string][]change{
 	"Dropout": {{12, has("ratio")}},
 	"Squeeze": {{13, has("axes")}}, "Unsqueeze": {{13, has("axes")}}, "ReduceSum": {{13, has("axes")}},
@@ -69,5 +70,5 @@ func has(attribute string) func(n *pb.NodeProto) bool {
 	return func(n *pb.NodeProto) bool { return find(n, attribute) != nil }
 }
 
-// coerced reports a softmax over all axes from one on, unless that is the last.
+// coerced reports whether a softmax before opset 13 normalises over several axes: all from axis on.
 func coerced(n *pb.NodeProto) bool { return AttrInt(n, "axis", 1) != -1 }

@@ -14,11 +14,11 @@ const (
 	fieldRawData     = 9 // of TensorProto
 )
 
-// minShared is the least size, in bytes, of raw data that are shared with the file.
+// minShared is the smallest size, in bytes, of raw data that share the memory of the file.
 const minShared = 1 << 12
 
-// decode decodes a message. The raw data of large initializers of the main graph share the memory of
-// the bytes, which the caller gives away: proto.Unmarshal would hold all weights twice.
+// decode decodes a message. The raw data of large initializers of the main graph share the memory
+// of data, which the caller must not use afterwards. proto.Unmarshal would hold all weights twice.
 func decode(data []byte) (*pb.ModelProto, error) {
 	p := new(pb.ModelProto)
 	var s sharedWeights
@@ -65,7 +65,7 @@ func (s *sharedWeights) initializer(tensor []byte) (out []byte, ok bool) {
 }
 
 // replaceField returns a serialised message in which a function has replaced the values of a field
-// of bytes. ok is false if it is not a message or if the function says so.
+// of bytes. ok is false if it is not a message or if the function returns false.
 func replaceField(message []byte, field protowire.Number, f func(value []byte) ([]byte, bool)) (out []byte, ok bool) {
 	for len(message) > 0 {
 		number, kind, head := protowire.ConsumeTag(message)
@@ -76,17 +76,17 @@ func replaceField(message []byte, field protowire.Number, f func(value []byte) (
 		if size < 0 {
 			return nil, false
 		}
-		whole := message[:head+size]
+		entry := message[:head+size]
 		message = message[head+size:]
 		if number != field || kind != protowire.BytesType {
-			out = append(out, whole...)
+			out = append(out, entry...)
 			continue
 		}
-		value, _ := protowire.ConsumeBytes(whole[head:])
+		value, _ := protowire.ConsumeBytes(entry[head:])
 		if value, ok = f(value); !ok {
 			return nil, false
 		}
-		out = protowire.AppendBytes(append(out, whole[:head]...), value)
+		out = protowire.AppendBytes(append(out, entry[:head]...), value)
 	}
 	return out, true
 }

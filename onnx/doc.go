@@ -16,7 +16,7 @@
 //	cut, err := rewrite.WithOutputs(m, onnx.Names(relus))
 //	data, err := cut.Bytes() // for a session of a runtime
 //
-// A Builder makes a graph node by node, from nothing or on top of a Model that exists:
+// A Builder builds a graph node by node, either empty or on top of an existing Model:
 //
 //	b := onnx.NewBuilder(onnx.DefaultOpset)
 //	x := b.Input("x", onnx.Float, -1, 3, 32, 32)
@@ -24,6 +24,6 @@
 //	b.Output("y", y)
 //	m, err := b.Model()
 //
-// Weights that a model keeps in files beside it stay there: the graph is rewritten without loading
-// them. Every model above 2 GB keeps its weights so (external data).
+// Weights in separate files (external data) stay there: the graph is rewritten without loading
+// them. Models above 2 GB must have external data.
 package onnx

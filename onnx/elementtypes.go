@@ -8,12 +8,12 @@ import (
 )
 
 // ElementTypes returns the element type of each tensor of the main graph, by its name. It is
-// Undefined where it cannot be told from the file.
+// Undefined if it cannot be inferred from the file.
 func (m *Model) ElementTypes() map[string]Type {
 	g := m.proto.Graph
 	types := map[string]Type{}
 	for _, in := range g.Input {
-		types[in.GetName()] = PortOf(in).Type
+		types[in.GetName()] = ValueInfoOf(in).Type
 	}
 	for _, t := range g.Initializer {
 		types[t.GetName()] = Type(t.GetDataType())
@@ -26,7 +26,7 @@ func (m *Model) ElementTypes() map[string]Type {
 		}
 	}
 	for _, v := range g.ValueInfo {
-		if t := PortOf(v).Type; t != Undefined {
+		if t := ValueInfoOf(v).Type; t != Undefined {
 			types[v.GetName()] = t
 		}
 	}
@@ -34,7 +34,7 @@ func (m *Model) ElementTypes() map[string]Type {
 }
 
 // outputType returns the element type of the i-th output of a node. It is that of the first input,
-// except where the definition of the operator says otherwise.
+// except where the definition of the operator says fallback.
 func outputType(n *pb.NodeProto, i int, types map[string]Type) Type {
 	input := func(i int) Type {
 		if i < len(n.Input) {
@@ -42,7 +42,7 @@ func outputType(n *pb.NodeProto, i int, types map[string]Type) Type {
 		}
 		return Undefined
 	}
-	attribute := func(name string, otherwise Type) Type { return Type(AttrInt(n, name, int(otherwise))) }
+	attribute := func(name string, fallback Type) Type { return Type(AttrInt(n, name, int(fallback))) }
 	switch n.GetOpType() {
 	case "Shape", "Size", "ArgMax", "ArgMin", "NonZero", "NonMaxSuppression":
 		return Int64
@@ -110,15 +110,15 @@ func constantType(n *pb.NodeProto) Type {
 	return String
 }
 
-// bodyType is the type that the subgraph of an If, Loop or Scan declares for its output. The first
-// output of a Loop's body is its condition, which the node does not return.
+// bodyType returns the type that the subgraph of an If, Loop or Scan declares for output i of the
+// node. The first output of a Loop's body is its condition, which the node does not return.
 func bodyType(n *pb.NodeProto, i int) Type {
 	if n.GetOpType() == "Loop" {
 		i++
 	}
 	for _, g := range pbutil.Subgraphs(n) {
 		if i < len(g.Output) {
-			return PortOf(g.Output[i]).Type
+			return ValueInfoOf(g.Output[i]).Type
 		}
 	}
 	return Undefined

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// How a network is exported from the frameworks whose files are taken for ONNX models.
+// Instructions for exporting a network from other frameworks, for the errors of their files.
 const (
 	exportPyTorch = `export the network from Python:
   model.eval()
@@ -27,8 +27,8 @@ const (
   onnx.save_model(to_onnx(model, [("B", 224, 224, 3)]), "model.onnx")`
 )
 
-// Foreign returns an error that says which framework wrote a file or folder and how its network is
-// exported to ONNX. It returns nil if no framework is recognised.
+// Foreign returns an error that names the framework that wrote a file or folder and tells how to
+// export its network to ONNX. It returns nil if no framework is recognised.
 func Foreign(path string) error {
 	head := make([]byte, 4096)
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -57,13 +57,13 @@ func Foreign(path string) error {
 	case len(head) > 8 && string(head[4:8]) == "TFL3":
 		return fmt.Errorf("is a TensorFlow Lite file, not an ONNX model; "+exportTensorFlow, "--tflite", path)
 	case extension == ".msgpack", extension == ".orbax":
-		return errors.New("is a file of JAX, not an ONNX model; " + exportJAX)
+		return errors.New("is a JAX file, not an ONNX model; " + exportJAX)
 	}
 	return nil
 }
 
-// notONNX describes a file that is not an ONNX model: by its framework if that is recognised, else
-// as err does, with the export from PyTorch unless the file is named as an ONNX model.
+// notONNX returns the error for a file that is not an ONNX model: that of Foreign if the framework
+// is recognised, else err, with instructions for PyTorch unless the file name ends in .onnx.
 func notONNX(path string, err error) error {
 	if foreign := Foreign(path); foreign != nil {
 		return foreign

@@ -18,10 +18,10 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A span is where the data of an external tensor lie in their file.
+// A span is the position of the data of an external tensor in their file.
 type span struct {
 	file           string // relative to the model's folder
-	offset, length int64  // length is -1 where the file does not say
+	offset, length int64  // length is -1 if it is not given
 }
 
 func spanOf(t *pb.TensorProto) (span, error) {
@@ -49,8 +49,8 @@ func spanOf(t *pb.TensorProto) (span, error) {
 	return s, nil
 }
 
-// checkExternal makes sure that the n elements of an external tensor are in its file. files holds
-// the sizes of the files seen so far.
+// checkExternal checks that the n elements of an external tensor are in its file. files caches the
+// sizes of files.
 func checkExternal(t *pb.TensorProto, n int64, dir string, files map[string]int64) error {
 	s, err := spanOf(t)
 	if err != nil {
@@ -77,8 +77,8 @@ func checkExternal(t *pb.TensorProto, n int64, dir string, files map[string]int6
 	return nil
 }
 
-// fileSize is the size of a regular file in a folder. Links are followed wherever they lead:
-// download caches keep their files behind links.
+// fileSize returns the size of a regular file in a folder. It follows links, also out of the
+// folder, as in the caches of model hubs.
 func fileSize(dir, name string) (int64, error) {
 	info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name)))
 	if err != nil {
@@ -90,8 +90,8 @@ func fileSize(dir, name string) (int64, error) {
 	return info.Size(), nil
 }
 
-// ExternalDir is the folder that the model's external files are relative to; empty where it has
-// none.
+// ExternalDir returns the folder to which the names of the model's external files are relative, or
+// "" if it has none.
 func (m *Model) ExternalDir() string {
 	if len(m.files) == 0 {
 		return ""
@@ -99,12 +99,12 @@ func (m *Model) ExternalDir() string {
 	return m.dir
 }
 
-// ExternalFiles are the names of the files, relative to ExternalDir, that hold weights of the
-// model; sorted.
+// ExternalFiles returns the sorted names of the files with weights of the model, relative to
+// ExternalDir.
 func (m *Model) ExternalFiles() []string { return slices.Clone(m.files) }
 
-// ListExternal lists the files, relative to its folder, that the model in a file keeps weights in,
-// sorted. It does not want them to be there: it is for whoever is to bring them.
+// ListExternal returns the sorted names of the external files of the model in a file, relative to
+// its folder. The external files need not exist, so that a caller can download them.
 func ListExternal(path string) ([]string, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -129,9 +129,9 @@ func ListExternal(path string) ([]string, error) {
 	return slices.Sorted(maps.Keys(files)), err
 }
 
-// SHA256 is the hash, in hexadecimal, of the model's file followed by its external files in the
-// order of their names. It is that of the files: a model that was cut or extended has the hash of
-// the one it stems from. For a model from memory it is the hash of Bytes.
+// SHA256 returns the hexadecimal hash of the model's file followed by its external files in the
+// order of their names. A model that was rewritten has the hash of the file from which the original
+// model was read. For a model from memory it is the hash of Bytes.
 func (m *Model) SHA256() (string, error) {
 	h := sha256.New()
 	if m.path == "" {

@@ -59,7 +59,7 @@ func FuzzParse(f *testing.F) {
 			return // names that are not UTF-8
 		}
 		if _, err := onnx.Parse(out); err != nil && len(layers) > 0 {
-			t.Errorf("what was read cannot be read again: %v", err)
+			t.Errorf("a serialised model cannot be parsed: %v", err)
 		}
 	})
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Include adds a model to the graph: its nodes, weights and functions. Names get the builder's scope
-// as a prefix, and a number where they are taken. inputs maps each input of the model to a Value.
-// Include returns the Values of the model's outputs, in order. Other tensors of the model cannot be
-// referred to; make them outputs first, by rewrite.WithOutputs.
+// Include adds a model to the graph: its nodes, weights and functions. Names get the builder's
+// scope as a prefix, and a number if they are in use. inputs maps each input of the model to a
+// Value. Include returns the Values of the model's outputs, in order. To use other tensors of the
+// model, make them outputs first with rewrite.WithOutputs.
 //
 // The model must be compatible with the operator set of the graph: see Model.CompatibleWith.
-// Weights in external files stay there as long as all of the graph's are in one folder. Otherwise
-// they are loaded.
+// Weights in external files stay there if all external files of the graph are in one folder.
+// Otherwise they are loaded.
 func (b *Builder) Include(m *Model, inputs map[string]Value) []Value {
 	values := make([]Value, len(m.proto.Graph.Output))
 	if b.err != nil {
@@ -35,10 +35,10 @@ func (b *Builder) Include(m *Model, inputs map[string]Value) []Value {
 	return values
 }
 
-// An inclusion gives the tensors of a model their names in another graph.
+// An inclusion maps the tensors of a model to their names in another graph.
 type inclusion struct {
 	b     *Builder
-	names map[string]string // what the tensors of the model are called now
+	names map[string]string // new names of the tensors of the model
 }
 
 func (in *inclusion) include(m *Model, inputs map[string]Value) error {
@@ -48,13 +48,13 @@ func (in *inclusion) include(m *Model, inputs map[string]Value) error {
 	if err := in.domains(m); err != nil {
 		return err
 	}
-	for _, port := range m.Inputs() {
-		v, ok := inputs[port.Name]
+	for _, info := range m.Inputs() {
+		v, ok := inputs[info.Name]
 		v = in.b.current(v)
 		if !ok || !in.b.tensors[string(v)] {
-			return fmt.Errorf("its input %q is given no tensor of the graph", port.Name)
+			return fmt.Errorf("no tensor of the graph is given for its input %q", info.Name)
 		}
-		in.names[port.Name] = string(v)
+		in.names[info.Name] = string(v)
 	}
 	weights, err := in.weights(m)
 	if err != nil {
@@ -74,13 +74,13 @@ func (in *inclusion) include(m *Model, inputs map[string]Value) error {
 	}
 	for _, v := range from.ValueInfo {
 		if _, known := in.names[v.GetName()]; known && given[v.GetName()] == "" {
-			g.ValueInfo = append(slices.Clip(g.ValueInfo), in.info(v))
+			g.ValueInfo = append(slices.Clip(g.ValueInfo), in.valueInfo(v))
 		}
 	}
 	return nil
 }
 
-// domains takes over the operator sets and functions that the model uses.
+// domains adds the operator sets and functions of the model to the graph.
 func (in *inclusion) domains(m *Model) error {
 	p := in.b.model.proto
 	for _, o := range m.proto.OpsetImport {
@@ -106,8 +106,8 @@ func (in *inclusion) domains(m *Model) error {
 	return nil
 }
 
-// weights are the initializers under their new names. Models of two folders cannot both keep
-// external data.
+// weights returns the initializers under their new names. It loads external data unless all
+// external files of the graph are in one folder.
 func (in *inclusion) weights(m *Model) ([]*pb.TensorProto, error) {
 	into := in.b.model
 	stay := len(m.files) == 0 || into.dir == "" || into.dir == m.dir
@@ -131,18 +131,18 @@ func (in *inclusion) weights(m *Model) ([]*pb.TensorProto, error) {
 	return list, nil
 }
 
-// define gives a tensor that the model makes a name in the graph.
+// define chooses the name of a tensor of the model in the graph.
 func (in *inclusion) define(name string) string {
 	if name == "" {
 		return ""
 	}
-	now := in.b.unique(in.b.tensors, in.b.scope+name)
-	in.names[name] = now
-	return now
+	newName := in.b.unique(in.b.tensors, in.b.scope+name)
+	in.names[name] = newName
+	return newName
 }
 
-// node is a copy under new names. What its subgraphs define is renamed too: no two tensors of a
-// graph share a name, wherever they are.
+// node returns a copy of a node with new names. Tensors of its subgraphs are renamed too, since
+// names must be unique in the whole graph.
 func (in *inclusion) node(n *pb.NodeProto) *pb.NodeProto {
 	n = pbutil.Shallow(n)
 	n.Input = in.all(n.Input, in.use)
@@ -176,13 +176,13 @@ func (in *inclusion) all(names []string, f func(string) string) []string {
 }
 
 func (in *inclusion) use(name string) string {
-	if now, ok := in.names[name]; ok {
-		return now
+	if newName, ok := in.names[name]; ok {
+		return newName
 	}
 	return name
 }
 
-// subgraph renames a branch or a body, whose names do not reach outside.
+// subgraph returns a copy of a subgraph with new names. Its names are not visible outside.
 func (in *inclusion) subgraph(g *pb.GraphProto) *pb.GraphProto {
 	inner := &inclusion{b: in.b, names: maps.Clone(in.names)}
 	g = pbutil.Shallow(g)
@@ -190,7 +190,7 @@ func (in *inclusion) subgraph(g *pb.GraphProto) *pb.GraphProto {
 		out := make([]*pb.ValueInfoProto, len(list))
 		for i, v := range list {
 			inner.define(v.GetName())
-			out[i] = inner.info(v)
+			out[i] = inner.valueInfo(v)
 		}
 		return out
 	}
@@ -205,22 +205,22 @@ func (in *inclusion) subgraph(g *pb.GraphProto) *pb.GraphProto {
 	for i, n := range g.Node {
 		g.Node[i] = inner.node(n)
 	}
-	g.ValueInfo = inner.infos(g.ValueInfo)
-	g.Output = inner.infos(g.Output)
+	g.ValueInfo = inner.valueInfos(g.ValueInfo)
+	g.Output = inner.valueInfos(g.Output)
 	return g
 }
 
-// info is the declaration of a tensor under its new name.
-func (in *inclusion) info(v *pb.ValueInfoProto) *pb.ValueInfoProto {
+// valueInfo returns the declaration of a tensor with its new name.
+func (in *inclusion) valueInfo(v *pb.ValueInfoProto) *pb.ValueInfoProto {
 	v = pbutil.Shallow(v)
 	v.Name = pbutil.Ptr(in.use(v.GetName()))
 	return v
 }
 
-func (in *inclusion) infos(list []*pb.ValueInfoProto) []*pb.ValueInfoProto {
+func (in *inclusion) valueInfos(list []*pb.ValueInfoProto) []*pb.ValueInfoProto {
 	out := make([]*pb.ValueInfoProto, len(list))
 	for i, v := range list {
-		out[i] = in.info(v)
+		out[i] = in.valueInfo(v)
 	}
 	return out
 }

@@ -103,8 +103,8 @@ func TestIncludeErrors(t *testing.T) {
 	}{
 		"opset":   {scaled(t, 18, 2), map[string]onnx.Value{"x": "x"}, "uses opset 18, which is later than 17"},
 		"meaning": {softmax(t), map[string]onnx.Value{"x": "x"}, `uses opset 12, and node "even/Softmax" (Softmax) has another meaning in 17: convert it`},
-		"missing": {scaled(t, 17, 2), nil, `its input "x" is given no tensor`},
-		"unknown": {scaled(t, 17, 2), map[string]onnx.Value{"x": "nothing"}, `its input "x" is given no tensor`},
+		"missing": {scaled(t, 17, 2), nil, `no tensor of the graph is given for its input "x"`},
+		"unknown": {scaled(t, 17, 2), map[string]onnx.Value{"x": "nothing"}, `no tensor of the graph is given for its input "x"`},
 	} {
 		b := onnx.NewBuilder(17)
 		b.Input("x", onnx.Float, -1, 2)

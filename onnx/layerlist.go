@@ -2,9 +2,9 @@ package onnx
 
 import "github.com/noether-ml/noether/onnx/pb"
 
-// Layers lists every float32 tensor that depends on the values of an input, in the order of
-// computation. What depends only on an input's shape is left out, and so are the insides of
-// subgraphs. Shapes are left to a runtime and Axes to package infer.
+// Layers returns the float32 tensors that depend on the values of an input, in the order of
+// computation. Tensors that depend only on an input's shape and those inside subgraphs are left
+// out. Shape and Axes are not set: a runtime returns shapes, and package infer returns axes.
 func (m *Model) Layers() []Layer {
 	types := m.ElementTypes()
 	depth := m.depths()
@@ -21,8 +21,8 @@ func (m *Model) Layers() []Layer {
 	return layers
 }
 
-// depths is, for each tensor that depends on the values of an input, the number of nodes on the
-// longest path to it.
+// depths returns, for each tensor that depends on the values of an input, the number of nodes on
+// the longest path to it.
 func (m *Model) depths() map[string]int {
 	depth := map[string]int{}
 	for _, in := range m.proto.Graph.Input {
@@ -59,7 +59,7 @@ func ReadsShapeOnly(n *pb.NodeProto) bool {
 	return false
 }
 
-// Names are the names of layers, in their order.
+// Names returns the names of layers, in order.
 func Names(layers []Layer) []string {
 	names := make([]string, len(layers))
 	for i, l := range layers {

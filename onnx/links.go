@@ -8,9 +8,9 @@ import (
 )
 
 // followLinks replaces the names of external files that are links out of the model's folder by the
-// names of the files that they lead to, relative to a folder above all of them. ONNX Runtime refuses
-// such links. The caches of model hubs have them: snapshots/X/model.onnx_data leads to
-// ../../blobs/HASH. The order of the files stays, because SHA256 depends on it.
+// names of their targets, relative to a common parent folder. ONNX Runtime rejects such links. The
+// caches of model hubs have them: snapshots/X/model.onnx_data links to ../../blobs/HASH. The order
+// of the files is kept, because SHA256 depends on it.
 func (m *Model) followLinks() error {
 	if len(m.files) == 0 {
 		return nil
@@ -20,14 +20,14 @@ func (m *Model) followLinks() error {
 		return err
 	}
 	targets := make([]string, len(m.files))
-	leaves := false
+	outside := false
 	for i, name := range m.files {
 		if targets[i], err = realPath(filepath.Join(m.dir, filepath.FromSlash(name))); err != nil {
 			return err
 		}
-		leaves = leaves || !isBelow(dir, targets[i])
+		outside = outside || !isBelow(dir, targets[i])
 	}
-	if !leaves {
+	if !outside {
 		return nil
 	}
 	root := filepath.Dir(targets[0])

@@ -47,9 +47,9 @@ func ReadMetadata(path, key string) (string, error) {
 	return value, nil
 }
 
-var errNoMessage = errors.New("is not an ONNX model, or it is truncated")
+var errNotONNX = errors.New("is not an ONNX model, or it is truncated")
 
-// metadata looks for a key among the fields of a message.
+// metadata returns the value of a metadata key in a serialised model, or "".
 func metadata(r io.ReaderAt, key string) (value string, err error) {
 	var head [2 * 10]byte // tag and length, or tag and number
 	for at := int64(0); ; {
@@ -61,26 +61,26 @@ func metadata(r io.ReaderAt, key string) (value string, err error) {
 		}
 		number, kind, tag := protowire.ConsumeTag(head[:n])
 		if tag < 0 {
-			return "", errNoMessage
+			return "", errNotONNX
 		}
 		if kind != protowire.BytesType {
 			size := protowire.ConsumeFieldValue(number, kind, head[tag:n])
 			if size < 0 {
-				return "", errNoMessage
+				return "", errNotONNX
 			}
 			at += int64(tag + size)
 			continue
 		}
 		length, size := protowire.ConsumeVarint(head[tag:n])
 		if size < 0 || length > maxBytes {
-			return "", errNoMessage
+			return "", errNotONNX
 		}
 		at += int64(tag + size)
 		if number == fieldMetadata && length <= maxMetadata {
 			raw := make([]byte, length)
 			var e pb.StringStringEntryProto
 			if _, err := r.ReadAt(raw, at); err != nil && err != io.EOF || proto.Unmarshal(raw, &e) != nil {
-				return "", errNoMessage
+				return "", errNotONNX
 			}
 			if e.GetKey() == key {
 				value = e.GetValue()

@@ -16,28 +16,26 @@ import (
 )
 
 const (
-	// DefaultOpset is the version of the operator set that a new graph should use unless something
-	// speaks against it.
+	// DefaultOpset is the recommended version of the operator set for new graphs.
 	DefaultOpset = 18
 	// MinOpset is the oldest version of the operator set that ONNX Runtime supports.
 	MinOpset = 7
-	// maxBytes is the size that a protocol buffer message cannot exceed.
+	// maxBytes is the largest size of a protocol buffer message.
 	maxBytes = math.MaxInt32
 )
 
 // A Model is an ONNX graph that has been checked, with its weights or references to them. A Model
-// does not change: what cuts or extends it returns another one, which shares the weights.
+// is immutable: functions that change it return another Model, which shares the weights.
 type Model struct {
-	proto *pb.ModelProto
-	path  string   // of the file; empty for a model that comes from memory
-	dir   string   // that external data is relative to
-	files []string // that hold external data, in dir
-	final string   // the output that the classifier ends in, where the caller has said so
+	proto            *pb.ModelProto
+	path             string   // of the file; "" for a model from memory
+	dir              string   // folder of the external files
+	files            []string // names of the external files, relative to dir
+	classifierOutput string   // output of the classifier, if WithClassifier has set it
 }
 
-// Read loads and checks the model in a file. Weights in external files are checked to be there and
-// stay there. The error begins with the path.
-// For a file of another framework it says how to export the network.
+// Read reads and checks the model in a file. External files must exist and are not loaded. Errors
+// contain the path. For a file of another framework the error tells how to export the network.
 func Read(path string) (*Model, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -57,7 +55,7 @@ func Read(path string) (*Model, error) {
 	return m, nil
 }
 
-// Parse is Read for a model in memory, which cannot refer to external files.
+// Parse is Read for a model in memory, which must not refer to external files.
 func Parse(data []byte) (*Model, error) {
 	m, err := parse(data, "", func(data []byte) (*pb.ModelProto, error) {
 		p := new(pb.ModelProto)
@@ -81,20 +79,20 @@ func readFile(path string) ([]byte, error) {
 		}
 		return nil, errors.New("is a folder, not an ONNX file")
 	case info.Mode()&fs.ModeDevice != 0:
-		return nil, errors.New("is a device, not an ONNX file") // and may never end
+		return nil, errors.New("is a device, not an ONNX file") // which may have no end
 	case info.Size() > maxBytes:
-		return nil, fmt.Errorf("has %d bytes, and an ONNX file cannot exceed 2 GB: keep its weights as external data", info.Size())
+		return nil, fmt.Errorf("has %d bytes, and an ONNX file cannot exceed 2 GB: save its weights as external data", info.Size())
 	}
 	data, err := os.ReadFile(path)
 	return data, bare(err)
 }
 
-// A formatError is an error in bytes that are not a message of ONNX.
+// A formatError is the error of data that are not an ONNX message.
 type formatError string
 
 func (e formatError) Error() string { return string(e) }
 
-// bare takes the path out of an error of the file system, for errors that name the path already.
+// bare removes the path from an error of the file system, for errors that name the path already.
 func bare(err error) error {
 	if pathError := (*os.PathError)(nil); errors.As(err, &pathError) {
 		return pathError.Err
@@ -107,7 +105,7 @@ func parse(data []byte, dir string, decode func([]byte) (*pb.ModelProto, error))
 		return nil, errors.New("is empty")
 	}
 	if isText(data) {
-		return nil, formatError("is a text file, not an ONNX model (a pointer of Git LFS? then run: git lfs pull)")
+		return nil, formatError("is a text file, not an ONNX model (if it is a Git LFS pointer, run: git lfs pull)")
 	}
 	p, err := decode(data)
 	if err != nil {
@@ -116,7 +114,7 @@ func parse(data []byte, dir string, decode func([]byte) (*pb.ModelProto, error))
 	return wrap(p, dir)
 }
 
-// wrap checks a message, which it takes over, and makes it a model.
+// wrap checks a message and returns it as a model. The caller must not use the message afterwards.
 func wrap(p *pb.ModelProto, dir string) (*Model, error) {
 	m := &Model{proto: p, dir: dir}
 	if err := check(m); err != nil {
@@ -126,7 +124,8 @@ func wrap(p *pb.ModelProto, dir string) (*Model, error) {
 	return m, nil
 }
 
-// isText tells prose from protocol buffers, whose first bytes include control characters.
+// isText reports whether data are text rather than a protocol buffer, whose first bytes include
+// control characters.
 func isText(data []byte) bool {
 	head := data[:min(len(data), 256)]
 	for len(head) > 0 {
@@ -139,8 +138,8 @@ func isText(data []byte) bool {
 	return true
 }
 
-// fixDefaults makes initializers constant. Up to IR version 3 every initializer was also an input,
-// whose value it was by default; a runtime cannot fold such weights, and nobody feeds them.
+// fixDefaults removes initializers from the inputs, so that they are constant. Up to IR version 3
+// every initializer was also an input with a default, which a runtime cannot fold.
 func fixDefaults(p *pb.ModelProto) {
 	g := p.Graph
 	weights := initializers(g)
@@ -154,15 +153,15 @@ func fixDefaults(p *pb.ModelProto) {
 	p.IrVersion = pbutil.Ptr(max(p.GetIrVersion(), 4))
 }
 
-// Path is the file that the model was read from, or empty.
+// Path returns the file that the model was read from, or "".
 func (m *Model) Path() string { return m.path }
 
-// Proto is the message beneath the model. It is shared with other models: read it, do not change
+// Proto returns the message of the model. The caller must not change it, since other models share
 // it.
 func (m *Model) Proto() *pb.ModelProto { return m.proto }
 
-// WithProto returns a model with another message, which the caller has made from that of m and
-// gives away. Its external files are those of m. The message is not checked.
+// WithProto returns a model with another message, which the caller must not use afterwards. Its
+// external files are those of m. The message is not checked.
 func (m *Model) WithProto(p *pb.ModelProto) *Model {
 	c := *m
 	c.proto = p
@@ -176,7 +175,7 @@ func (m *Model) WithGraph(g *pb.GraphProto) *Model {
 	return c
 }
 
-// copy returns a model whose message and graph are its own, so that their lists can be replaced.
+// copy returns a model with a copy of the message and graph, so that their lists can be replaced.
 // The elements of the lists are shared.
 func (m *Model) copy() *Model {
 	c := *m
@@ -185,32 +184,30 @@ func (m *Model) copy() *Model {
 	return &c
 }
 
-// Nodes are the nodes of the main graph, each after those whose outputs it reads. They are shared:
-// do not change them.
+// Nodes returns the nodes of the main graph in topological order. The caller must not change them.
 func (m *Model) Nodes() []*pb.NodeProto { return m.proto.Graph.Node }
 
-// Opset is the version of the standard operator set that the model is written in.
+// Opset returns the version of the standard operator set of the model.
 func (m *Model) Opset() int { return opset(m.proto) }
 
-// Inputs are what a run must be fed.
-func (m *Model) Inputs() []Port { return ports(m.proto.Graph.Input) }
+// Inputs returns the inputs of the graph.
+func (m *Model) Inputs() []ValueInfo { return valueInfos(m.proto.Graph.Input) }
 
-// Outputs are what a run returns.
-func (m *Model) Outputs() []Port { return ports(m.proto.Graph.Output) }
+// Outputs returns the outputs of the graph.
+func (m *Model) Outputs() []ValueInfo { return valueInfos(m.proto.Graph.Output) }
 
-func ports(values []*pb.ValueInfoProto) []Port {
-	list := make([]Port, len(values))
+func valueInfos(values []*pb.ValueInfoProto) []ValueInfo {
+	list := make([]ValueInfo, len(values))
 	for i, v := range values {
-		list[i] = PortOf(v)
+		list[i] = ValueInfoOf(v)
 	}
 	return list
 }
 
-// Bytes serialises the model for a session from memory. External weights stay references, relative
-// to ExternalDir.
+// Bytes returns the serialised model. External weights stay references relative to ExternalDir.
 func (m *Model) Bytes() ([]byte, error) {
 	if size := proto.Size(m.proto); size > maxBytes {
-		return nil, fmt.Errorf("serialising a model: it has %d bytes, and a message cannot exceed 2 GB: keep its weights as external data", size)
+		return nil, fmt.Errorf("serialising a model: it has %d bytes, and a message cannot exceed 2 GB: save its weights as external data", size)
 	}
 	data, err := proto.Marshal(m.proto)
 	if err != nil {
@@ -219,7 +216,7 @@ func (m *Model) Bytes() ([]byte, error) {
 	return data, nil
 }
 
-// Parameters is the number of weights: the elements of all floating-point initializers.
+// Parameters returns the number of elements of all floating-point initializers.
 func (m *Model) Parameters() int64 {
 	var n int64
 	for _, t := range m.proto.Graph.Initializer {
@@ -231,7 +228,7 @@ func (m *Model) Parameters() int64 {
 	return n
 }
 
-// opset is 0 where the standard operator set is not imported.
+// opset returns the version of the standard operator set, 0 if it is not imported.
 func opset(p *pb.ModelProto) int {
 	for _, o := range p.OpsetImport {
 		if o.GetDomain() == "" || o.GetDomain() == "ai.onnx" {

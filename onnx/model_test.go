@@ -90,9 +90,9 @@ func TestReadErrors(t *testing.T) {
 		{"empty graph", changed(t, func(p *pb.ModelProto) { p.Graph = &pb.GraphProto{} }), "empty graph"},
 		{"no opset", changed(t, func(p *pb.ModelProto) { p.OpsetImport = nil }), "opset"},
 		{"old opset", changed(t, func(p *pb.ModelProto) { *p.OpsetImport[0].Version = 6 }), "opset 6"},
-		{"two makers", node(1, func(n *pb.NodeProto) { n.Output[0] = "MatMul" }), `node "Add" (Add) produces tensor "MatMul", which exists already`},
-		{"a node that makes an input", node(1, func(n *pb.NodeProto) { n.Output[0] = "x" }), `tensor "x", which exists already`},
-		{"no maker", node(0, func(n *pb.NodeProto) { n.Input[1] = "v" }), `node "MatMul" (MatMul) reads tensor "v", which no node produces`},
+		{"two producers", node(1, func(n *pb.NodeProto) { n.Output[0] = "MatMul" }), `node "Add" (Add) produces tensor "MatMul", which exists already`},
+		{"a node that produces an input", node(1, func(n *pb.NodeProto) { n.Output[0] = "x" }), `tensor "x", which exists already`},
+		{"no producer", node(0, func(n *pb.NodeProto) { n.Input[1] = "v" }), `node "MatMul" (MatMul) reads tensor "v", which no node produces`},
 		{"cycle", node(0, func(n *pb.NodeProto) { n.Input[0] = "y" }), `node "MatMul" (MatMul) and node "Relu" (Relu) form a cycle through tensor "y"`},
 		{"itself", node(0, func(n *pb.NodeProto) { n.Input[0] = "MatMul" }), "form a cycle"},
 		{"order", changed(t, func(p *pb.ModelProto) {
@@ -121,7 +121,7 @@ func TestReadErrors(t *testing.T) {
 		case err == nil:
 			t.Errorf("%s: no error", c.name)
 		case !strings.HasPrefix(err.Error(), "reading model "+path+": ") || !strings.Contains(err.Error(), c.want):
-			t.Errorf("%s: %q does not say %q", c.name, err, c.want)
+			t.Errorf("%s: error %q, want one with %q", c.name, err, c.want)
 		case strings.Contains(err.Error(), "\n"):
 			t.Errorf("%s: more than one line: %q", c.name, err)
 		}
@@ -137,7 +137,7 @@ func TestExternalData(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	weights := make([]byte, 30)
-	copy(weights[6:], []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40}) // 1 and 2, after six bytes of something else
+	copy(weights[6:], []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40}) // 1 and 2, after an offset of six bytes
 	file := filepath.Join(dir, "sub", "weights")
 	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func TestExternalData(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after, err := m.SHA256(); err != nil || after == before {
-		t.Errorf("another weight, the same hash (%v)", err)
+		t.Errorf("the hash does not change with a weight (%v)", err)
 	}
 }
 
@@ -242,7 +242,7 @@ func TestDefaultsAreNotInputs(t *testing.T) {
 		t.Errorf("the inputs are %v", in)
 	}
 	if m.Proto().GetIrVersion() < 4 {
-		t.Errorf("IR version %d: the runtime would want the weights as inputs", m.Proto().GetIrVersion())
+		t.Errorf("IR version %d: the weights are still inputs", m.Proto().GetIrVersion())
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// RandomNodes returns the labels of the nodes that draw random numbers, also within subgraphs and
-// functions. The engine draws them anew in every run, so that outputs differ from run to run.
+// RandomNodes returns the labels of the nodes that draw random numbers, also those in subgraphs and
+// functions. Outputs that depend on them differ from run to run.
 func (m *Model) RandomNodes() []string {
 	var list []string
 	_ = pbutil.EachGraph(m.proto, func(g *pb.GraphProto) error {

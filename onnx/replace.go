@@ -6,9 +6,9 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Replace replaces the nodes of a standard operator. write adds nodes to the builder and returns
-// replacements for the outputs of a node, which take over the names. If it returns nothing, the
-// node stays. Subgraphs are not changed.
+// Replace replaces the nodes of a standard operator. write adds nodes to the builder and
+// returns replacements for the outputs of a node, which get the names of the outputs. If it returns
+// nothing, the node stays. Subgraphs are not changed.
 func (b *Builder) Replace(op string, write func(n *pb.NodeProto) []Value) {
 	b.Rewrite(func(n *pb.NodeProto) []Value {
 		if n.GetOpType() != op || !IsStandard(n) {
@@ -42,8 +42,8 @@ func (b *Builder) replaceOutputs(n *pb.NodeProto, values []Value) {
 		switch {
 		case name == "" || b.err != nil:
 		case i >= len(values) || values[i] == "":
-			b.Fail("%s: its output %d has no replacement", Label(n), i)
-		case b.own[string(values[i])] && !slices.Contains(values[:i], values[i]):
+			b.Fail("%s: output %d has no replacement", Label(n), i)
+		case b.local[string(values[i])] && !slices.Contains(values[:i], values[i]):
 			b.rename(values[i], Value(name))
 		default:
 			b.copyTo(name, values[i])

@@ -85,6 +85,6 @@ func TestReplace(t *testing.T) {
 	b := onnx.Extend(chain(t))
 	b.Replace("Relu", func(*pb.NodeProto) []onnx.Value { return []onnx.Value{""} })
 	if err := b.Err(); err == nil || !strings.Contains(err.Error(), "output 0") {
-		t.Errorf("an output that nothing stands for: %v", err)
+		t.Errorf("an output without replacement: error %v", err)
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// residual are the sums that end residual blocks: of two branches, each of which comes from layers
-// with weights and not both from the same ones. So neither the sum with a bias is one, nor that
-// inside the approximation of GELU by tanh, x + 0.0447 x³.
+// residual returns the sums that end residual blocks: sums of two branches that each come from
+// layers with weights, not both from the same layers. This excludes the sum with a bias and that
+// inside the tanh approximation of GELU, x + 0.0447 x³.
 func (m *Model) residual(layers []Layer) ([]string, error) {
 	depth := m.depths()
-	from := map[string]map[string]bool{} // of a tensor, the layers with weights and the residual sums that come right before it
+	from := map[string]map[string]bool{} // for a tensor, the closest layers with weights and residual sums before it
 	sums := map[string]bool{}
 	for _, n := range m.proto.Graph.Node {
 		var branches []map[string]bool
@@ -23,7 +23,7 @@ func (m *Model) residual(layers []Layer) ([]string, error) {
 			}
 		}
 		op := n.GetOpType()
-		sum := (op == "Add" || op == "Sum") && apart(branches)
+		sum := (op == "Add" || op == "Sum") && fromDifferentLayers(branches)
 		for _, out := range n.Output {
 			if from[out] = before; sum || weighted(n) {
 				from[out] = map[string]bool{out: true}
@@ -33,14 +33,14 @@ func (m *Model) residual(layers []Layer) ([]string, error) {
 	}
 	names := slices.DeleteFunc(Names(layers), func(name string) bool { return !sums[name] })
 	if len(names) == 0 {
-		return nil, fmt.Errorf(`no layer matches "residual": nothing is the sum of two branches with weights`)
+		return nil, fmt.Errorf(`no layer matches "residual": the model has no sum of two branches with weights`)
 	}
 	return names, nil
 }
 
-// apart reports whether there are several branches, none of them without layers, that do not all
-// come from the same.
-func apart(branches []map[string]bool) bool {
+// fromDifferentLayers reports whether there are several branches, each with layers, that do not all
+// come from the same layers.
+func fromDifferentLayers(branches []map[string]bool) bool {
 	differ := false
 	for _, b := range branches {
 		if len(b) == 0 {

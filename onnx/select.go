@@ -9,17 +9,17 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Select chooses layers: the union of what the patterns match, in the order of computation. A
-// pattern is
+// Select returns the layers that match any of the patterns, in the order of computation. A pattern
+// is
 //
 //	all           every layer
-//	op:TYPE       what operators of the type produce, for instance op:Relu; case does not matter
-//	residual      the sums that end residual blocks
-//	penultimate   the representation that the final classifier reads: see WithClassifier
+//	op:TYPE       outputs of operators of the type, for instance op:Relu; case does not matter
+//	residual      sums that end residual blocks
+//	penultimate   input of the final classifier: see WithClassifier
 //	output        the model's outputs
-//	a name        of a tensor, where * stands for any characters (also "/") and ? for one
+//	a name        the tensor of this name, where * stands for any characters (also "/") and ? for one
 //
-// A pattern that matches nothing is an error that names what is near.
+// A pattern that matches nothing is an error that suggests similar names.
 func (m *Model) Select(patterns ...string) ([]Layer, error) {
 	layers := m.Layers()
 	chosen := map[string]bool{}
@@ -59,8 +59,8 @@ func (m *Model) match(layers []Layer, pattern string) ([]string, error) {
 	return names, err
 }
 
-// matching are the names of the layers that match; if none does, an error that offers the nearest
-// words.
+// matching returns the names of the layers that match. If none does, the error suggests the most
+// similar words.
 func matching(layers []Layer, match func(Layer) bool, pattern, prefix string, word func(Layer) string) ([]string, error) {
 	var names, words []string
 	for _, l := range layers {
@@ -70,12 +70,12 @@ func matching(layers []Layer, match func(Layer) bool, pattern, prefix string, wo
 		}
 	}
 	if names == nil {
-		return nil, fmt.Errorf("no layer matches %q%s", pattern, offer(strings.TrimPrefix(pattern, prefix), prefix, words))
+		return nil, fmt.Errorf("no layer matches %q%s", pattern, suggest(strings.TrimPrefix(pattern, prefix), prefix, words))
 	}
 	return names, nil
 }
 
-// outputLayers are the layers among the model's outputs.
+// outputLayers returns the names of the layers that are outputs of the model.
 func (m *Model) outputLayers(layers []Layer) ([]string, error) {
 	var names []string
 	for _, out := range m.proto.Graph.Output {
@@ -89,24 +89,24 @@ func (m *Model) outputLayers(layers []Layer) ([]string, error) {
 	return names, nil
 }
 
-// WithClassifier returns a model whose penultimate layer is looked for before the named output.
-// Without it, it is that of the first output that has one: of an embedding that is scaled to unit
-// length there is none.
+// WithClassifier returns a model whose classifier ends in the named output; "penultimate" then
+// selects the input of this classifier. By default it is the first output with a classifier. An
+// embedding that is scaled to unit length has none.
 func (m *Model) WithClassifier(output string) (*Model, error) {
 	if !slices.ContainsFunc(m.proto.Graph.Output, func(out *pb.ValueInfoProto) bool { return out.GetName() == output }) {
 		return nil, fmt.Errorf("the model has no output %q", output)
 	}
 	c := *m
-	c.final = output
+	c.classifierOutput = output
 	return &c, nil
 }
 
-// penultimate is what the classifier before the chosen output reads, else the first output that has
-// one.
+// penultimate returns the input of the classifier that ends in the output of WithClassifier, or
+// else in the first output that has a classifier.
 func (m *Model) penultimate(layers []Layer) ([]string, error) {
 	outputs, err := m.outputLayers(layers)
-	if m.final != "" {
-		outputs = []string{m.final}
+	if m.classifierOutput != "" {
+		outputs = []string{m.classifierOutput}
 	} else if err != nil {
 		return nil, err
 	}
@@ -115,21 +115,21 @@ func (m *Model) penultimate(layers []Layer) ([]string, error) {
 			return []string{name}, nil
 		}
 	}
-	return nil, fmt.Errorf("no classifier is found before output %q, so there is no penultimate layer: choose it by name", outputs[0])
+	return nil, fmt.Errorf("output %q has no classifier, so there is no penultimate layer: select a layer by name", outputs[0])
 }
 
-// readByClassifier walks back from an output, past what only reshapes, pools, scales or squashes,
-// to the last operator with weights (Gemm, MatMul, Conv), and takes what it reads; "" where there
-// is no such operator.
+// readByClassifier goes back from an output, over operators that only reshape, pool, scale or
+// squash, to the last operator with weights (Gemm, MatMul, Conv), and returns its input. It returns
+// "" if there is no such operator.
 func (m *Model) readByClassifier(layers []Layer, name string) string {
 	depth := m.depths()
-	makers := map[string]*pb.NodeProto{}
+	producers := map[string]*pb.NodeProto{}
 	for _, n := range m.proto.Graph.Node {
 		for _, out := range n.Output {
-			makers[out] = n
+			producers[out] = n
 		}
 	}
-	for n := makers[name]; n != nil; n = makers[name] {
+	for n := producers[name]; n != nil; n = producers[name] {
 		data := slices.DeleteFunc(slices.Clone(n.Input), func(in string) bool { _, ok := depth[in]; return !ok })
 		if len(data) != 1 {
 			break
@@ -150,9 +150,9 @@ func weighted(n *pb.NodeProto) bool {
 	return false
 }
 
-// glob reports whether a name fits a pattern in which * stands for any characters and ? for one.
+// glob reports whether a name matches a pattern in which * stands for any characters and ? for one.
 func glob(pattern, name string) bool {
-	star, mark := -1, 0 // where the last * is, and where in name its match ends
+	star, mark := -1, 0 // position of the last *, and of the end of its match in name
 	p, s := 0, 0
 	for s < len(name) {
 		switch {
@@ -172,8 +172,9 @@ func glob(pattern, name string) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// offer phrases which of the words are nearest to one that was not found.
-func offer(word, prefix string, words []string) string {
+// suggest returns the words that are most similar to one that was not found, as the end of an
+// error.
+func suggest(word, prefix string, words []string) string {
 	if len(words) == 0 {
 		return ": the model has no layers"
 	}
@@ -181,5 +182,5 @@ func offer(word, prefix string, words []string) string {
 	for i, w := range words {
 		words[i] = fmt.Sprintf("%q", prefix+w)
 	}
-	return "; near it: " + strings.Join(words, ", ")
+	return "; similar names: " + strings.Join(words, ", ")
 }

@@ -98,9 +98,9 @@ func TestSelectSuggestsNames(t *testing.T) {
 	t.Parallel()
 	m := twoBlocks(t)
 	for _, c := range []struct{ pattern, want string }{
-		{"op:Relo", `choosing layers: no layer matches "op:Relo"; near it: "op:Relu", `},
-		{"blokc1*", `choosing layers: no layer matches "blokc1*"; near it: "block1/`},
-		{"block1/relu", `near it: "block1/Relu", `},
+		{"op:Relo", `choosing layers: no layer matches "op:Relo"; similar names: "op:Relu", `},
+		{"blokc1*", `choosing layers: no layer matches "blokc1*"; similar names: "block1/`},
+		{"block1/relu", `similar names: "block1/Relu", `},
 		{"x", "no layer matches"}, // an input is not a layer
 	} {
 		if _, err := m.Select(c.pattern); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -119,7 +119,7 @@ func TestNoPenultimate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Select("penultimate"); err == nil || !strings.Contains(err.Error(), "no classifier") {
+	if _, err := m.Select("penultimate"); err == nil || !strings.Contains(err.Error(), "has no classifier") {
 		t.Error(err)
 	}
 }
@@ -140,24 +140,24 @@ func TestPenultimateOfSeveralOutputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for output, want := range map[string]Value{"": first, "a": first, "b": second} {
-		of := m
+		model := m
 		if output != "" {
-			if of, err = m.WithClassifier(output); err != nil {
+			if model, err = m.WithClassifier(output); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if got, err := of.Select("penultimate"); err != nil || len(got) != 1 || got[0].Name != string(want) {
+		if got, err := model.Select("penultimate"); err != nil || len(got) != 1 || got[0].Name != string(want) {
 			t.Errorf("before %q: %v, %v; want %s", output, got, err, want)
 		}
 	}
-	of, err := m.WithClassifier("embedding")
+	model, err := m.WithClassifier("embedding")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := of.Select("penultimate"); err == nil || !strings.Contains(err.Error(), `no classifier is found before output "embedding"`) {
+	if _, err := model.Select("penultimate"); err == nil || !strings.Contains(err.Error(), `output "embedding" has no classifier`) {
 		t.Errorf("an embedding has the error %v", err)
 	}
 	if _, err := m.WithClassifier("none"); err == nil {
-		t.Error("an output that is not there is none")
+		t.Error("WithClassifier of an unknown output: no error")
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A Type is the type of a tensor's elements, numbered as in the ONNX schema.
+// A Type is the element type of a tensor, numbered as in the ONNX schema.
 type Type int32
 
-// The element types that graphs of networks use. Others keep their number and print as such.
+// The supported element types. Other types keep their number and are printed as "type N".
 const (
 	Undefined Type = 0
 	Float     Type = 1
@@ -31,7 +31,7 @@ const (
 	BFloat16  Type = 16
 )
 
-// String is the name that ONNX gives the type, in lower case.
+// String returns the name of the type in ONNX, in lower case.
 func (t Type) String() string {
 	if name, ok := pb.TensorProto_DataType_name[int32(t)]; ok {
 		return strings.ToLower(name)
@@ -45,8 +45,8 @@ func (t Type) Half() bool { return t == Float16 || t == BFloat16 }
 // IsFloat reports whether the type is one of the floating-point types.
 func (t Type) IsFloat() bool { return t == Float || t == Double || t.Half() }
 
-// Size is the number of bytes of one element, 0 where elements have no fixed whole number of bytes
-// (strings, 4-bit integers, types that this package does not know).
+// Size returns the number of bytes of one element. It is 0 for strings, 4-bit integers and unknown
+// types.
 func (t Type) Size() int {
 	switch t {
 	case Uint8, Int8, Bool:
@@ -63,11 +63,11 @@ func (t Type) Size() int {
 
 // A Dim is one dimension of a tensor as the file declares it.
 type Dim struct {
-	Size   int    // -1 where it is not fixed
-	Symbol string // its name, for instance "batch", where it is not fixed and has one
+	Size   int    // -1 if it is not fixed
+	Symbol string // name of a free dimension, for instance "batch"; "": none
 }
 
-// Dims returns the dimensions of a shape that is fixed.
+// Dims returns the dimensions of a fixed shape.
 func Dims(shape []int64) []Dim {
 	dims := make([]Dim, len(shape))
 	for i, d := range shape {
@@ -76,7 +76,7 @@ func Dims(shape []int64) []Dim {
 	return dims
 }
 
-// String is the size, or the symbol, or "?".
+// String returns the size, the symbol, or "?".
 func (d Dim) String() string {
 	switch {
 	case d.Size >= 0:
@@ -87,15 +87,15 @@ func (d Dim) String() string {
 	return "?"
 }
 
-// A Port is an input or output of a model.
-type Port struct {
+// A ValueInfo describes an input, output or initializer of a model: ONNX's ValueInfoProto.
+type ValueInfo struct {
 	Name  string
 	Type  Type
-	Shape []Dim // nil where the file does not declare a shape
+	Shape []Dim // nil if the file does not declare a shape
 }
 
-// Sizes is the shape with -1 where a dimension is not fixed.
-func (p Port) Sizes() []int {
+// Sizes returns the shape, with -1 for dimensions that are not fixed.
+func (p ValueInfo) Sizes() []int {
 	if p.Shape == nil {
 		return nil
 	}
@@ -106,8 +106,8 @@ func (p Port) Sizes() []int {
 	return sizes
 }
 
-// String is for instance "x float[batch 3 32 32]".
-func (p Port) String() string {
+// String returns the name, type and shape: "x float[batch 3 32 32]".
+func (p ValueInfo) String() string {
 	if p.Shape == nil {
 		return fmt.Sprintf("%s %v", p.Name, p.Type)
 	}
@@ -118,10 +118,10 @@ func (p Port) String() string {
 	return fmt.Sprintf("%s %v[%s]", p.Name, p.Type, strings.Join(dims, " "))
 }
 
-// PortOf returns what a graph declares about a tensor.
-func PortOf(v *pb.ValueInfoProto) Port {
+// ValueInfoOf returns the declaration of a tensor in a graph.
+func ValueInfoOf(v *pb.ValueInfoProto) ValueInfo {
 	tensor := v.GetType().GetTensorType()
-	p := Port{Name: v.GetName(), Type: Type(tensor.GetElemType())}
+	p := ValueInfo{Name: v.GetName(), Type: Type(tensor.GetElemType())}
 	if tensor.GetShape() == nil {
 		return p
 	}
@@ -135,9 +135,9 @@ func PortOf(v *pb.ValueInfoProto) Port {
 	return p
 }
 
-// Proto returns the declaration of the tensor in a graph: of rank 0 if Shape is empty, without a
-// shape if it is nil.
-func (p Port) Proto() *pb.ValueInfoProto {
+// Proto returns the declaration as a message: of rank 0 if Shape is empty, without a shape if it is
+// nil.
+func (p ValueInfo) Proto() *pb.ValueInfoProto {
 	tensor := &pb.TypeProto_Tensor{ElemType: pbutil.Ptr(int32(p.Type))}
 	if p.Shape != nil {
 		tensor.Shape = &pb.TensorShapeProto{}

@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Tensor returns the values of a constant of the model: a float32 initializer, wherever its data
-// lie, or the output of a Constant node. It copies them.
+// Tensor returns a copy of the values of a constant of the model: a float32 initializer, also with
+// external data, or the output of a Constant node.
 func (m *Model) Tensor(name string) (tensor.Tensor, error) {
 	t := m.constant(name)
 	if t == nil {
@@ -33,18 +33,19 @@ func (m *Model) Tensor(name string) (tensor.Tensor, error) {
 	return v, nil
 }
 
-// Weights lists the float32 initializers, in the order of the file.
-func (m *Model) Weights() []Port {
-	var list []Port
+// Weights returns the float32 initializers, in the order of the file.
+func (m *Model) Weights() []ValueInfo {
+	var list []ValueInfo
 	for _, t := range m.proto.Graph.Initializer {
 		if Type(t.GetDataType()) == Float {
-			list = append(list, Port{Name: t.GetName(), Type: Float, Shape: Dims(t.Dims)})
+			list = append(list, ValueInfo{Name: t.GetName(), Type: Float, Shape: Dims(t.Dims)})
 		}
 	}
 	return list
 }
 
-// constant finds an initializer or the value of a Constant node by the name of the tensor.
+// constant returns an initializer or the value of a Constant node by the name of the tensor, or
+// nil.
 func (m *Model) constant(name string) *pb.TensorProto {
 	for _, t := range m.proto.Graph.Initializer {
 		if t.GetName() == name {
@@ -59,7 +60,7 @@ func (m *Model) constant(name string) *pb.TensorProto {
 	return nil
 }
 
-// load is an external tensor with its data in memory.
+// load returns an external tensor with its data in memory.
 func (m *Model) load(t *pb.TensorProto) (*pb.TensorProto, error) {
 	s, err := spanOf(t)
 	if err != nil {
@@ -93,8 +94,7 @@ func floats(t *pb.TensorProto) (tensor.Tensor, error) {
 	return tensor.From(data, pbutil.Ints(t.Dims)...)
 }
 
-// TensorProto returns the message that holds a tensor as raw bytes, which every reader parses
-// fastest.
+// TensorProto returns the message of a tensor, with its data as raw bytes.
 func TensorProto(name string, t tensor.Tensor) *pb.TensorProto {
 	raw := make([]byte, 4*len(t.Data))
 	for i, v := range t.Data {

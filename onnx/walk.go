@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Reads returns the tensors that a node needs: its inputs, and what its subgraphs take from around
-// them.
+// Reads returns the tensors that a node reads: its inputs, and outer tensors that its subgraphs
+// read.
 func Reads(n *pb.NodeProto) []string {
 	var names []string
 	for _, in := range n.Input {
@@ -22,7 +22,7 @@ func Reads(n *pb.NodeProto) []string {
 	return names
 }
 
-// captured are the tensors that a subgraph reads and does not define.
+// captured returns the outer tensors that a subgraph reads.
 func captured(g *pb.GraphProto) []string {
 	own := initializers(g)
 	for _, in := range g.Input {
@@ -31,7 +31,7 @@ func captured(g *pb.GraphProto) []string {
 	var names []string
 	take := func(name string) {
 		if !own[name] {
-			own[name] = true // once is enough
+			own[name] = true // list it once
 			names = append(names, name)
 		}
 	}
@@ -49,8 +49,8 @@ func captured(g *pb.GraphProto) []string {
 	return names
 }
 
-// eachTensor calls f for every tensor that a model holds, initializers and constants in attributes,
-// with a phrase that says where it is.
+// eachTensor calls f for every initializer and every constant in an attribute of a model, with a
+// phrase that describes its position.
 func eachTensor(p *pb.ModelProto, f func(t *pb.TensorProto, where string) error) error {
 	return pbutil.EachGraph(p, func(g *pb.GraphProto) error {
 		for _, t := range g.Initializer {
@@ -72,7 +72,7 @@ func eachTensor(p *pb.ModelProto, f func(t *pb.TensorProto, where string) error)
 	})
 }
 
-// Label returns how an error names a node: by its name or by its first output, with its operator.
+// Label describes a node in errors: its name, or its first output, with its operator.
 func Label(n *pb.NodeProto) string {
 	if n.GetName() != "" {
 		return fmt.Sprintf("node %q (%s)", n.GetName(), n.GetOpType())

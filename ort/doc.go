@@ -1,5 +1,5 @@
-// Package ort executes ONNX graphs with ONNX Runtime. It finds the library and provides sessions,
-// tensors in place and cancellation.
+// Package ort executes ONNX graphs with ONNX Runtime. It finds and loads the library, and provides
+// sessions that read and write tensors in Go memory and can be cancelled.
 //
 // Find looks for the library in the usual places, and Load loads it, once per process:
 //

@@ -11,14 +11,14 @@ import (
 // EnvLibrary names the environment variable that holds the path of the ONNX Runtime library.
 const EnvLibrary = "ONNXRUNTIME_LIB"
 
-// ErrNotFound is the error of Find if the library is in none of the places.
+// ErrNotFound is the error of Find if the library is in none of the searched folders.
 var ErrNotFound = errors.New("the ONNX Runtime library was not found: run 'npm ci --ignore-scripts' in the folder runtime of the checkout, 'pip install onnxruntime' in a Python environment, or set --onnxruntime or " + EnvLibrary + " to the path of a library")
 
 // Find returns the path of the ONNX Runtime library for the CPU. See FindFor.
 func Find(explicit string) (path string, tried []string, err error) { return FindFor(explicit, "cpu") }
 
-// FindFor returns the path of the ONNX Runtime library for a device and the places that it tried, in
-// order:
+// FindFor returns the path of the ONNX Runtime library for a device, and the paths that it tried,
+// in order:
 //
 //   - explicit, if it is not empty: a file, or the folder of the library;
 //   - the environment variable ONNXRUNTIME_LIB, likewise;

@@ -16,14 +16,14 @@ import (
 
 // A Runtime is the loaded ONNX Runtime library.
 type Runtime struct {
-	path, version string
-	providers     []string
-	starting      sync.Mutex                   // held while the first session is created
-	started       atomic.Bool                  // a session has been created
-	plain         atomic.Bool                  // sessions use no native operators
-	limit         atomic.Int64                 // of one run of later sessions, in nanoseconds; 0: none
-	opening       sync.Mutex                   // held while a session takes its allocator from the environment
-	free          atomic.Pointer[func() int64] // returns the memory limit of a session in bytes, 0 for none; may be nil
+	path, version  string
+	providers      []string
+	starting       sync.Mutex                   // held while the first session is created
+	started        atomic.Bool                  // a session has been created
+	noAcceleration atomic.Bool                  // sessions use no native operators
+	limit          atomic.Int64                 // of one run of later sessions, in nanoseconds; 0: none
+	opening        sync.Mutex                   // held while a session takes its allocator from the environment
+	free           atomic.Pointer[func() int64] // returns the memory limit of a session in bytes, 0 for none; may be nil
 }
 
 // loaded is the library of the process. There can be only one, since its environment is global.
@@ -71,7 +71,7 @@ func Load(path string) (*Runtime, error) {
 
 // DisableAcceleration makes later sessions use standard operators only, as Options.NoAcceleration
 // does.
-func (r *Runtime) DisableAcceleration() { r.plain.Store(true) }
+func (r *Runtime) DisableAcceleration() { r.noAcceleration.Store(true) }
 
 // LimitRuns ends every run of later sessions that takes longer than limit, with a TimeoutError, and
 // likewise sessions that take longer to open. The engine ends a run between operators. A single

@@ -6,7 +6,7 @@ import (
 	binding "github.com/yalue/onnxruntime_go"
 )
 
-// A rank0 transfers the element of a scalar to the engine and back. The binding copies a scalar
+// A rank0 copies the element of a scalar to the engine and back. The binding copies a scalar
 // into its own memory, which cannot be written later, so each run creates a new one.
 type rank0 interface {
 	enter() (binding.Value, error)

@@ -72,7 +72,7 @@ func (r *Runtime) NewSession(m *onnx.Model, o Options) (*Session, error) {
 		o.ExternalDir = m.ExternalDir()
 	}
 	var err error
-	if (o.Device == "" || o.Device == "cpu") && !o.Verbatim && !o.NoAcceleration && !r.plain.Load() {
+	if (o.Device == "" || o.Device == "cpu") && !o.Verbatim && !o.NoAcceleration && !r.noAcceleration.Load() {
 		if m, err = accel.Rewrite(m); err != nil {
 			return nil, fmt.Errorf("making a session: %w", err)
 		}
@@ -84,7 +84,7 @@ func (r *Runtime) NewSession(m *onnx.Model, o Options) (*Session, error) {
 	return r.NewSessionFromBytes(data, names(m.Inputs()), names(m.Outputs()), o)
 }
 
-func names(ports []onnx.Port) []string {
+func names(ports []onnx.ValueInfo) []string {
 	list := make([]string, len(ports))
 	for i, p := range ports {
 		list[i] = p.Name

@@ -15,15 +15,15 @@ import (
 // interval of a mean needs.
 type Cell struct {
 	Model      string
-	OtherModel string // "" where the measure concerns one model
+	OtherModel string // "" if the measure is of one model
 	Data       string
 	Transform  string
-	// "" where the transformation has a single value or a range, and for the mean over values.
+	// "" if the transformation has a single value or a range, and for the mean over values.
 	Parameter string
-	// Drawn are the values that the transformation drew for the trial, where all samples share them;
-	// else "". Rows have them as their parameter where there is no other.
+	// Drawn holds the values that the transformation drew for the trial, if all samples share them;
+	// else "". It is the parameter of rows that have no other.
 	Drawn   string
-	Trial   int // 0, 1, ...; MeanOverTrials for what is derived over trials
+	Trial   int // 0, 1, ...; MeanOverTrials for means over trials
 	Measure string
 	Layers  []Layer // one with no name for scores of the whole model
 	// Peak memory of the process, in bytes, while it computed the cell and the other cells of the
@@ -80,10 +80,10 @@ func Table(study string, cells []Cell, failed ...Failure) []Row {
 func Derived(cells []Cell, failed ...Failure) []Cell {
 	values := overValues(cells)
 	trials := append(overTrials(cells), overTrials(values)...)
-	lacking := meansOf(failed)
+	incomplete := meansOf(failed)
 	all := slices.Clone(cells)
 	for _, c := range append(values, trials...) {
-		if !lacking[c.identity()] {
+		if !incomplete[c.identity()] {
 			all = append(all, c)
 		}
 	}

@@ -132,8 +132,8 @@ func TestMeanOfSharedScores(t *testing.T) {
 	got := scores.OverValues([]scores.Cell{
 		cell("90", 0, p("ei", 1), p("kl", math.NaN()), p("js", 1)),
 		cell("180", 0, p("kl", 2), p("ei", 2)),
-		cell("90", 1, p("ei", 5)), // a trial without company
-		other,                     // a model without company
+		cell("90", 1, p("ei", 5)), // the only trial of its value
+		other,                     // the only cell of its model
 		cell("", 0, p("ei", 9)),   // not one of several values
 	})
 	if len(got) != 1 {
@@ -144,7 +144,7 @@ func TestMeanOfSharedScores(t *testing.T) {
 		t.Errorf("derived %+v", s)
 	}
 	if s[0].Replicates != nil || !math.IsNaN(s[0].Low) {
-		t.Errorf("an interval from nothing: %+v", s[0])
+		t.Errorf("an interval without replicates: %+v", s[0])
 	}
 }
 

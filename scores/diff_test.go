@@ -125,7 +125,7 @@ func TestCondition(t *testing.T) {
 	}
 	c, _ := ParseCondition("seis.equivariance < 0")
 	if _, err := c.Failing(differences); err == nil || !strings.Contains(err.Error(), "effective-invariance.ei") {
-		t.Errorf("a condition on nothing: %v", err)
+		t.Errorf("a condition without matching scores: error %v", err)
 	}
 	for _, text := range []string{"", "ei < 1", "a.b", "a.b < x", "a.b < NaN", "a.b = 3", "< 1"} {
 		if c, err := ParseCondition(text); err == nil {
@@ -169,7 +169,7 @@ func TestConditionOnValues(t *testing.T) {
 	}
 	c, _ := ParseCondition("stir.other < 1")
 	if _, err := c.FailingValues(rows); err == nil || !strings.Contains(err.Error(), "stir.stir") {
-		t.Errorf("a name that no row bears: %v", err)
+		t.Errorf("a name that no row has: error %v", err)
 	}
 }
 

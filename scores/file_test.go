@@ -123,7 +123,7 @@ func TestCSVErrors(t *testing.T) {
 	}
 	for name, c := range cases {
 		if _, err := scores.ReadCSV(strings.NewReader(c.file)); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error %v does not say %q", name, err, c.want)
+			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
 		}
 	}
 }
@@ -323,33 +323,33 @@ func TestDamagedCellIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused := func(name, content, want string) {
+	checkError := func(name, content, want string) {
 		t.Helper()
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		_, err := scores.ReadCell(path)
 		if err == nil || !strings.Contains(err.Error(), "reading "+path) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v does not say %q", name, err, want)
+			t.Errorf("%s: error %v, want one with %q", name, err, want)
 		}
 	}
 	whole := string(data)
 	for n := range len(whole) - 1 { // the last byte is a line feed
-		refused("truncated", whole[:n], "truncated")
+		checkError("truncated", whole[:n], "truncated")
 	}
-	refused("zeros", strings.Repeat("\x00", len(whole)), "invalid character")
-	refused("twice", whole+whole, "unexpected data after the end")
-	refused("an empty object", "{}", "format 0")
-	refused("null", "null", "format 0")
-	refused("another format", strings.Replace(whole, `"format":1`, `"format":2`, 1), "format 2; this version reads format 1")
-	refused("no model", strings.Replace(whole, `"model":"m"`, `"model":""`, 1), "incomplete cell: its measure")
-	refused("no layers", strings.Replace(whole, `"layers":[`, `"layers":null,"x":[`, 1), `unknown field "x"`)
-	refused("unknown key", strings.Replace(whole, `"value"`, `"valu"`, 1), `unknown field "valu"`)
-	refused("missing value", strings.Replace(whole, `"value":2,`, ``, 1), `layer "conv1", statistic "l2": missing number`)
-	refused("text for a number", strings.Replace(whole, `"value":2`, `"value":"2"`, 1), "cannot unmarshal")
-	refused("replicates", strings.Replace(whole, `"left":[20,20]`, `"left":[20]`, 1), "count or replicates")
-	refused("another digit", strings.Replace(whole, `"value":2`, `"value":3`, 1), "the file was altered")
-	refused("another checksum", strings.Replace(whole, `"crc32c":"`, `"crc32c":"x`, 1), "the file was altered")
+	checkError("zeros", strings.Repeat("\x00", len(whole)), "invalid character")
+	checkError("twice", whole+whole, "unexpected data after the end")
+	checkError("an empty object", "{}", "format 0")
+	checkError("null", "null", "format 0")
+	checkError("another format", strings.Replace(whole, `"format":1`, `"format":2`, 1), "format 2; this version reads format 1")
+	checkError("no model", strings.Replace(whole, `"model":"m"`, `"model":""`, 1), "incomplete cell: its measure")
+	checkError("no layers", strings.Replace(whole, `"layers":[`, `"layers":null,"x":[`, 1), `unknown field "x"`)
+	checkError("unknown key", strings.Replace(whole, `"value"`, `"valu"`, 1), `unknown field "valu"`)
+	checkError("missing value", strings.Replace(whole, `"value":2,`, ``, 1), `layer "conv1", statistic "l2": missing number`)
+	checkError("text for a number", strings.Replace(whole, `"value":2`, `"value":"2"`, 1), "cannot unmarshal")
+	checkError("replicates", strings.Replace(whole, `"left":[20,20]`, `"left":[20]`, 1), "count or replicates")
+	checkError("another digit", strings.Replace(whole, `"value":2`, `"value":3`, 1), "the file was altered")
+	checkError("another checksum", strings.Replace(whole, `"crc32c":"`, `"crc32c":"x`, 1), "the file was altered")
 	bare := whole[:strings.Index(whole, `,"crc32c"`)] + "}\n" // as older programs wrote it
 	if err := os.WriteFile(path, []byte(bare), 0o600); err != nil {
 		t.Fatal(err)

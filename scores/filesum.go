@@ -32,8 +32,8 @@ func SumOf(content []byte) FileSum {
 
 // Verify returns an error unless the file has the size and the checksum.
 func (s FileSum) Verify(path string) error {
-	is, err := SumFile(path)
-	if err == nil && is != s {
+	actual, err := SumFile(path)
+	if err == nil && actual != s {
 		err = fmt.Errorf("%s: the file was altered: its checksum does not match", path)
 	}
 	return err

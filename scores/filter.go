@@ -74,8 +74,8 @@ func matches(pattern, name string) bool {
 	if pattern == name {
 		return true
 	}
-	flat := strings.NewReplacer("/", "\x01")
-	ok, _ := path.Match(flat.Replace(pattern), flat.Replace(name))
+	escape := strings.NewReplacer("/", "\x01")
+	ok, _ := path.Match(escape.Replace(pattern), escape.Replace(name))
 	return ok
 }
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// WithoutFormulas returns the rows with an apostrophe in front of every text that a spreadsheet would
-// take for a formula. Names of models, layers and data come from files that others have made.
+// WithoutFormulas returns the rows with an apostrophe before every text that a spreadsheet would
+// parse as a formula. Names of models, layers and data may come from untrusted files.
 func WithoutFormulas(rows []Row) []Row {
 	rows = slices.Clone(rows)
 	for i := range rows {

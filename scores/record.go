@@ -81,7 +81,7 @@ type LayerRecord struct {
 	Depth int    `json:"depth"`
 	Shape []int  `json:"shape"` // of one sample
 	Axes  string `json:"axes"`
-	// Branch says that the layer lies inside a branch, which a shortcut passes by.
+	// Branch is true for a layer inside a branch that a shortcut bypasses.
 	Branch bool `json:"branch,omitempty"`
 }
 
@@ -92,7 +92,7 @@ type DataRecord struct {
 	N           int      `json:"n"`
 	Fingerprint string   `json:"fingerprint"`
 	Unreadable  []string `json:"unreadable,omitempty"` // names of samples that could not be decoded
-	// Corruption is the kind of corruption of the samples, whatever its severity. Records of earlier
+	// Corruption is the kind of corruption of the samples, without its severity. Records of earlier
 	// versions have none.
 	Corruption string `json:"corruption,omitempty"`
 }

@@ -24,10 +24,10 @@ type Selector struct {
 // ParseSelector parses a selector.
 func ParseSelector(text string) (Selector, error) {
 	rest, layer, _ := strings.Cut(text, "/")
-	rest, where, at := strings.Cut(rest, "@")
+	rest, transformPart, hasTransform := strings.Cut(rest, "@")
 	name, statistic, ok := strings.Cut(rest, ".")
-	transform, parameter, _ := strings.Cut(where, "=")
-	if !ok || name == "" || statistic == "" || at && transform == "" {
+	transform, parameter, _ := strings.Cut(transformPart, "=")
+	if !ok || name == "" || statistic == "" || hasTransform && transform == "" {
 		return Selector{}, fmt.Errorf("invalid score %q: write MEASURE.STATISTIC, MEASURE.STATISTIC@TRANSFORM or "+
 			"MEASURE.STATISTIC@TRANSFORM=PARAMETER, for instance effective-invariance.ei@rotation", text)
 	}

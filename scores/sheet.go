@@ -1,12 +1,12 @@
 package scores
 
-// A Sheet describes an image that is a contact sheet: a line for each sample, which has the sample
-// as it is and then transformed with each value of the parameter. All images on it have the same
-// size, with gaps between and around them.
+// A Sheet describes a contact sheet: a row for each sample, with the clean sample and then the
+// sample transformed with each value of the parameter. All images have the same size, with gaps
+// between and around them.
 type Sheet struct {
 	Data       string   `json:"data"`
 	Transform  string   `json:"transform"`
 	Parameters []string `json:"parameters"` // "" for a transformation without a list of values
-	Samples    []int    `json:"samples"`    // indices in the data set, a line each
+	Samples    []int    `json:"samples"`    // indices in the data set, one for each row
 	Gap        int      `json:"gap"`        // pixels
 }

@@ -24,7 +24,7 @@ func TestModelSettingErrorsHaveTheirPosition(t *testing.T) {
 		{"", "input: z", "study.yaml:4:40: ", `unknown input "z"`},
 		{"", "output: z", "study.yaml:4:41: ", `unknown output "z"`},
 		{"", "inputs: {z: 1}", "study.yaml:4:42: ", `unknown input "z"`},
-		{"", "axes: {conv: NCZZ}", "study.yaml:4:40: ", "other letters"},
+		{"", "axes: {conv: NCZZ}", "study.yaml:4:40: ", "letters other than"},
 		{", classes: [a, b]", "layers: [conv]", "study.yaml:2:76: ", "classes"},
 	} {
 		s := parseIn(t, dir, `name: place
@@ -70,7 +70,7 @@ transforms: [{name: turned, rotate: 90}]
 measures: [distance]
 `
 	_, err := NewPlan(t.Context(), parseIn(t, dir, text), options(t))
-	if err == nil || !strings.Contains(err.Error(), "data small are 16 x 16, of data large 24 x 24: choose one by preprocess: {crop: 16}") {
+	if err == nil || !strings.Contains(err.Error(), "data small are 16 x 16 and those of data large are 24 x 24: set one size with preprocess: {crop: 16}") {
 		t.Errorf("error %v", err)
 	}
 	p, err := NewPlan(t.Context(), parseIn(t, dir, strings.Replace(text, "free.onnx}", "free.onnx, preprocess: {crop: 16}}", 1)), options(t))

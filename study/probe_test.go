@@ -164,11 +164,11 @@ func TestSeparateTestData(t *testing.T) {
 		t.Errorf("%v, want %s", err, want)
 	}
 	for change, want := range map[string]string{
-		"train: {shapes: -> train: {name: x, shapes:":                                                                     "leave name out",
-		"train: {shapes: -> train: {classes: [1], shapes:":                                                                "classes is not for a part",
+		"train: {shapes: -> train: {name: x, shapes:":                                                                     "leave out name",
+		"train: {shapes: -> train: {classes: [1], shapes:":                                                                "classes cannot be set for a part",
 		"train: {shapes: -> train: {shape:":                                                                               "shape",
-		"train: {shapes: {n: 50, size: 16, seed: 2}} -> train: photos":                                                    "a part is an entry",
-		"    train: {shapes: {n: 50, size: 16, seed: 2}}\n    dev: {shapes: {n: 12, size: 16, seed: 3}, limit: 11}\n -> ": "two entries of data or more",
+		"train: {shapes: {n: 50, size: 16, seed: 2}} -> train: photos":                                                    "a part must be a data entry",
+		"    train: {shapes: {n: 50, size: 16, seed: 2}}\n    dev: {shapes: {n: 12, size: 16, seed: 3}, limit: 11}\n -> ": "two or more data entries",
 	} {
 		from, to, _ := strings.Cut(change, " -> ")
 		text := strings.Replace(joinText, from, to, 1)

@@ -99,14 +99,14 @@ func TestAudioStudyErrors(t *testing.T) {
 	for want, change := range map[string][]string{
 		"have 8000 samples per second and the model takes 16000: set rate: 16000": {"{rate: 8000,", "{rate: 16000,"},
 		"does not fix the length of waveforms":                                    {", length: 0.2", ""},
-		`no factor is called "tale": there are label, duration, take`:             {"where: {take", "where: {tale"},
-		"no sample is like that":                                                  {"[0, 2]", "[7, 9]"},
-		"the range [2, 1] runs backwards":                                         {"[0, 2]", "[2, 1]"},
+		`unknown factor "tale": use one of label, duration, take`:                 {"where: {take", "where: {tale"},
+		"no sample meets the conditions":                                          {"[0, 2]", "[7, 9]"},
+		"the range [2, 1] has its ends exchanged":                                 {"[0, 2]", "[2, 1]"},
 		"transformation rotate applies to images, but model listener takes audio": {"[identity]", "[{rotate: 20}]"},
 		"takes audio, but data tones are images":                                  {`sound: {folder: tones, pattern: "{label}_{take}.wav", length: 0.2}, where: {take: [0, 2]}`, "shapes: {n: 9, size: 8}", "rate: 8000", "rate: 8000, length: 1600"},
-		"features need a rate beside them":                                        {"rate: 8000, ", ""},
+		"features need rate":                                                      {"rate: 8000, ", ""},
 		"fields {digit}":                                                          {`"{label}_{take}.wav"`, `"{label}_{take}.wav", label: digit`},
-		"a rate is a whole number of samples a second, or model":                  {"length: 0.2", "length: 0.2, rate: fast"},
+		"a rate is an integer number of samples per second, or model":             {"length: 0.2", "length: 0.2, rate: fast"},
 	} {
 		if !strings.Contains(soundStudy, change[0]) {
 			t.Fatalf("%q is not in the study", change[0])
@@ -184,7 +184,7 @@ func TestTransformationsOfAudio(t *testing.T) {
 		t.Errorf("transformed tones are still classified correctly: %v", moved)
 	}
 	record, err := os.ReadFile(filepath.Join(dir, "whole", "run.json"))
-	if err == nil && !strings.Contains(string(record), "values drawn for room cannot be had, and were drawn again") {
+	if err == nil && !strings.Contains(string(record), "values drawn for room were invalid and were drawn again") {
 		t.Error("the record does not count the reverberation times that were drawn again")
 	}
 }

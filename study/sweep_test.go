@@ -108,7 +108,7 @@ func TestProceduresWithTransformations(t *testing.T) {
 		t.Error("both trials have the same random draws")
 	}
 	skipped := slices.ContainsFunc(result.Record.Skipped, func(s scores.Skip) bool {
-		return s.Measure == "dimming" && s.Why == "it moves inputs, and maps is of activations"
+		return s.Measure == "dimming" && s.Why == "it transforms inputs, and maps transforms activations"
 	})
 	if !skipped {
 		t.Errorf("skipped are %v", result.Record.Skipped)
@@ -191,7 +191,7 @@ func TestSweepsDependOnTheirValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	if len(p.Skips) != 1 || p.Skips[0].Why != "the study names no transformation" {
+	if len(p.Skips) != 1 || p.Skips[0].Why != "the study has no transformation" {
 		t.Errorf("skipped are %v", p.Skips)
 	}
 }

@@ -82,10 +82,10 @@ func (r *fitter) read(raw io.Reader) error {
 		return err
 	}
 	if n, batch, seed := in.Int(), in.Int(), in.Int(); n != r.train.Len() || batch != r.Batch || uint64(seed) != r.Seed {
-		return fmt.Errorf("it is of another training: %d samples in batches of %d with seed %d", n, batch, uint64(seed))
+		return fmt.Errorf("it belongs to another training: %d samples in batches of %d with seed %d", n, batch, uint64(seed))
 	}
 	if identity := in.String(); identity != r.Identity {
-		return errors.New("it is of another training, with other settings")
+		return errors.New("it belongs to another training, with other settings")
 	}
 	epochs := make([]Epoch, 0)
 	for i := range in.Int() {
@@ -103,13 +103,13 @@ func (r *fitter) read(raw io.Reader) error {
 			break
 		}
 	}
-	done, undone, scale := in.Int(), in.Int(), in.Float()
+	done, rolledBack, scale := in.Int(), in.Int(), in.Float()
 	slots := r.t.program.stateTensors()
 	values := make([][]float32, len(slots))
 	for i, s := range slots {
 		name, shape := in.String(), in.Ints()
 		if name != s.name || !slices.Equal(shape, s.shape) {
-			return fmt.Errorf("it is of another network: it has %q of shape %v in place of %q of shape %v", name, shape, s.name, s.shape)
+			return fmt.Errorf("it belongs to another network: it has %q of shape %v, want %q of shape %v", name, shape, s.name, s.shape)
 		}
 		values[i] = make([]float32, len(ort.Data[float32](r.t.state[0][i])))
 		in.Float32sInto(values[i])
@@ -125,7 +125,7 @@ func (r *fitter) read(raw io.Reader) error {
 		copy(ort.Data[float32](r.t.state[0][i]), v)
 	}
 	r.epochs, r.best = epochs, best
-	r.t.done, r.t.rolledBack, r.t.rateScale = done, undone, scale
+	r.t.done, r.t.rolledBack, r.t.rateScale = done, rolledBack, scale
 	if r.Resumed != nil {
 		return r.Resumed(epochs)
 	}

@@ -17,17 +17,16 @@ type ConvNet struct {
 	Classes int
 	Widths  []int // channels of each stage
 	Depth   int   // convolutions in each stage; 0: 2
-	// Halve gives the first stage stride 2 too, which makes the network four times as fast on
-	// images.
+	// Halve gives the first stage stride 2 too. On images this divides the operations by about
+	// four.
 	Halve   bool
 	Dropout float64 // before the linear layer
 	Seed    uint64  // of the weights
 }
 
 // Build returns the network with random weights. Its input is "x", batch x Shape, and its output
-// "y", batch x Classes. Weights are named after their layers: "stage1.conv1.weight",
-// "stage1.norm1.scale", "linear.weight" and so on. Activations are named after theirs:
-// "stage1/conv1/Relu".
+// "y", batch x Classes. Weights and activations are named after their layers:
+// "stage1.conv1.weight", "stage1.norm1.scale", "linear.weight", "stage1/conv1/Relu" and so on.
 func (n ConvNet) Build() (*onnx.Model, error) {
 	if n.Depth == 0 {
 		n.Depth = 2

@@ -13,7 +13,7 @@
 //
 // MLP, FlattenedMLP, ConvNet and ResNet build networks with random weights. With Spec.TrainingMode
 // BatchNormalization uses the statistics of the batch and Dropout is active, as in PyTorch's
-// train(). Without it both are frozen.
+// train(). Without it BatchNormalization uses its running statistics and Dropout does nothing.
 //
 // Fit trains for several epochs, with validation samples, early stopping and checkpoints. Its
 // samples are in memory (Arrays), or read from a data set and augmented while training runs

@@ -59,10 +59,11 @@ type FitOptions struct {
 	// restored, and the learning rate is multiplied by RollbackFactor from then on. 0: no epoch is
 	// rolled back.
 	RollbackFactor float64
-	// RollbackByLoss compares the validation loss without the penalty instead.
+	// RollbackByLoss compares Epoch.Validation, the loss without the penalty, instead.
 	RollbackByLoss bool
-	// KeepLast keeps the weights of the last epoch. Otherwise, with validation samples, those of
-	// the best epoch are kept.
+	// KeepLast keeps the weights of the last epoch that was not rolled back. Without it, if there
+	// are validation samples, Fit restores the weights of the epoch with the smallest validation
+	// loss.
 	KeepLast bool
 	// Checkpoint stores the state after each epoch, so that an interrupted training resumes with
 	// the same results. If it has a method Due() bool, the state is saved only when that returns
@@ -83,10 +84,10 @@ type FitOptions struct {
 // A StepProgress is the progress within an epoch.
 type StepProgress struct {
 	Epoch   int
-	Samples int // of the epoch that were used so far
-	// samples of the epoch
+	Samples int // number of samples of the epoch used so far
+	// number of samples of the epoch
 	Total   int
-	Metrics // the means so far
+	Metrics // means over the samples used so far
 }
 
 // A Checkpoint stores the state of work that can be interrupted: a training, a search (package
@@ -110,7 +111,7 @@ type Epoch struct {
 	// Objective is the validation loss plus the mean of the penalty over batches of validation
 	// samples. NaN without validation samples.
 	Objective  float64
-	RolledBack bool // the loss had increased, and the state before the epoch was restored
+	RolledBack bool // the objective had increased, and the state before the epoch was restored
 
 	TrainAccuracy, ValidationAccuracy float64 // NaN if targets are not classes
 
@@ -118,15 +119,15 @@ type Epoch struct {
 	Seconds float64 // duration
 }
 
-// Fit trains for several epochs. validation may be nil; otherwise the weights of the best epoch are
-// kept.
+// Fit trains for several epochs and returns their results. validation may be nil. Otherwise the
+// trainer ends with the weights of the best epoch, unless KeepLast is set.
 func (t *Trainer) Fit(ctx context.Context, train, validation Source, f FitOptions) ([]Epoch, error) {
 	if f.Batch == 0 {
 		f.Batch = 32
 	}
 	switch {
 	case f.Epochs < 1 || f.Batch < 1 || f.Patience < 0:
-		return nil, fmt.Errorf("training: %d epochs in batches of %d with a patience of %d: at least 1, 1 and 0 are needed", f.Epochs, f.Batch, f.Patience)
+		return nil, fmt.Errorf("training: %d epochs in batches of %d with patience %d: they must be at least 1, 1 and 0", f.Epochs, f.Batch, f.Patience)
 	case train.Len() == 0:
 		return nil, errors.New("training: there are no samples")
 	case f.Patience > 0 && validation == nil:
@@ -270,7 +271,7 @@ func (r *fitter) trainOnce(ctx context.Context, epoch int, order []int) (mean Me
 	return sum.dividedBy(seen), ctx.Err()
 }
 
-// dividedBy divides sums by a number of samples.
+// dividedBy returns sums divided by a number of samples.
 func (m Metrics) dividedBy(n int) Metrics {
 	return Metrics{m.Loss / float64(n), m.Accuracy / float64(n)}
 }

@@ -17,7 +17,7 @@ type layers struct {
 	axes int // number of spatial axes
 }
 
-// scope returns the layers of a part of the network, whose tensors are named "name/...".
+// scope returns layers whose tensors are named "name/...".
 func (l *layers) scope(format string, values ...any) *layers {
 	return &layers{l.Scope(fmt.Sprintf(format, values...)), l.seed, l.axes}
 }
@@ -68,13 +68,14 @@ func (l *layers) pool(x onnx.Value) onnx.Value {
 	return l.Flatten(l.Op("GlobalAveragePool", nil, x), 1)
 }
 
-// newLayers starts a network for samples of a shape, and returns its input.
+// newLayers starts a network for samples of a shape, and returns its layers and its input. ratio is
+// the dropout ratio.
 func newLayers(seed uint64, shape []int, classes int, ratio float64) (*layers, onnx.Value, error) {
 	switch {
 	case len(shape) < 2 || len(shape) > 4 || slices.Min(shape) < 1:
 		return nil, "", fmt.Errorf("samples have the shape %v: it must be channels and one to three spatial axes", shape)
 	case classes < 1:
-		return nil, "", fmt.Errorf("%d outputs: at least one is needed", classes)
+		return nil, "", fmt.Errorf("the number of outputs is %d: it must be at least 1", classes)
 	case !(ratio >= 0 && ratio < 1):
 		return nil, "", fmt.Errorf("dropout is %g: it must be at least 0 and below 1", ratio)
 	}

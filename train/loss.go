@@ -32,7 +32,7 @@ var (
 		soft := b.Log(b.Add(b.Exp(b.Neg(b.Abs(y))), b.Scalar(1)))
 		return perSample(b, b.Add(b.Sub(b.Relu(y), b.Mul(y, t)), soft))
 	}}
-	// CosineDistance is 1 - cos(y, t) of the flattened vectors of a sample. Lengths below 1e-8
+	// CosineDistance is 1 - cos(y, t) of the flattened vectors of a sample. Norms below 1e-8
 	// count as 1e-8.
 	CosineDistance = Loss{"cosine-distance", onnx.Float, func(b *onnx.Builder, y, t onnx.Value) onnx.Value {
 		y, t = b.Flatten(y, 1), b.Flatten(t, 1)

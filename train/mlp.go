@@ -39,12 +39,12 @@ func MLP(seed uint64, sizes ...int) (*onnx.Model, error) {
 // linear returns x W + c. W is inputs x outputs, the layout that a matrix product reads fastest.
 func linear(b *onnx.Builder, x onnx.Value, name string, base uint64, in, out int) onnx.Value {
 	bound := 1 / math.Sqrt(float64(in))
-	uniform := func(what string, shape ...int) onnx.Value {
-		r, t := seed.Rand(base, "train: weights", name, what), tensor.New(shape...)
+	uniform := func(part string, shape ...int) onnx.Value {
+		r, t := seed.Rand(base, "train: weights", name, part), tensor.New(shape...)
 		for i := range t.Data {
 			t.Data[i] = float32(bound * (2*r.Float64() - 1))
 		}
-		return b.Const(name+"."+what, t)
+		return b.Const(name+"."+part, t)
 	}
 	return b.Gemm(x, uniform("weight", in, out), uniform("bias", out), nil)
 }

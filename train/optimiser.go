@@ -16,18 +16,19 @@ type Optimiser interface {
 	baseRate() float64
 	// update writes the nodes that update a parameter p with gradient g, and returns the updated p.
 	update(s *updater, p, g onnx.Value) onnx.Value
-	// rates returns the rates of step t (from 1), given the learning rate. update reads them by
-	// index.
-	rates(t int, rate float64) []float64
+	// scalars returns the scalars of step t (from 1) that update reads by index, given the learning
+	// rate: step sizes and bias corrections.
+	scalars(t int, rate float64) []float64
 }
 
-// An updater gives an optimiser access to the graph, the rates, and the state of one parameter.
+// An updater gives an optimiser access to the graph, the scalars of the step, and the state of one
+// parameter.
 type updater struct {
-	b    *onnx.Builder
-	rate func(i int) onnx.Value
+	b      *onnx.Builder
+	scalar func(i int) onnx.Value
 	// state declares a tensor of the optimiser's state with the shape of the parameter. It returns
 	// its value and a function that sets its next value.
-	state func(name string) (now onnx.Value, becomes func(onnx.Value))
+	state func(name string) (current onnx.Value, setNext func(onnx.Value))
 }
 
 // SGD is stochastic gradient descent, optionally with momentum.
@@ -72,21 +73,21 @@ func (o SGD) check() error {
 
 func (o SGD) baseRate() float64 { return o.Rate }
 
-func (o SGD) rates(_ int, rate float64) []float64 { return []float64{rate} }
+func (o SGD) scalars(_ int, rate float64) []float64 { return []float64{rate} }
 
 func (o SGD) update(s *updater, p, g onnx.Value) onnx.Value {
 	b := s.b
 	g = decayed(b, g, p, o.WeightDecay)
 	if o.Momentum > 0 {
-		v, becomes := s.state("velocity")
-		now := b.Add(b.Mul(v, b.Scalar(float32(o.Momentum))), g)
-		becomes(now)
+		v, setNext := s.state("velocity")
+		next := b.Add(b.Mul(v, b.Scalar(float32(o.Momentum))), g)
+		setNext(next)
 		if o.Nesterov {
-			now = b.Add(g, b.Mul(now, b.Scalar(float32(o.Momentum))))
+			next = b.Add(g, b.Mul(next, b.Scalar(float32(o.Momentum))))
 		}
-		g = now
+		g = next
 	}
-	return b.Sub(p, b.Mul(g, s.rate(0)))
+	return b.Sub(p, b.Mul(g, s.scalar(0)))
 }
 
 // complete returns the options with defaults filled in.
@@ -113,37 +114,37 @@ func (o Adam) baseRate() float64  { return o.Rate }
 func (o AdamW) baseRate() float64 { return o.Rate }
 
 // update holds m / (1 - b1) and v / (1 - b2) as its state, which saves two passes over the weights.
-// rates include the bias correction and these factors:
+// scalars returns s and e, which include the bias correction and these factors:
 //
 //	p - s M / (sqrt V + e),  s = a (1 - b1) / (1 - b1^t) / c,  e = eps / c,  c = sqrt((1 - b2) / (1 - b2^t)).
 func (o Adam) update(s *updater, p, g onnx.Value) onnx.Value {
 	o = o.complete()
 	b := s.b
 	g = decayed(b, g, p, o.WeightDecay)
-	m, mBecomes := s.state("mean")
-	v, vBecomes := s.state("square")
+	m, mSetNext := s.state("mean")
+	v, vSetNext := s.state("square")
 	mean := b.Add(b.Mul(m, b.Scalar(float32(o.Beta1))), g)
 	square := b.Add(b.Mul(v, b.Scalar(float32(o.Beta2))), b.Mul(g, g))
-	mBecomes(mean)
-	vBecomes(square)
-	return b.Sub(p, b.Mul(b.Div(mean, b.Add(b.Sqrt(square), s.rate(1))), s.rate(0)))
+	mSetNext(mean)
+	vSetNext(square)
+	return b.Sub(p, b.Mul(b.Div(mean, b.Add(b.Sqrt(square), s.scalar(1))), s.scalar(0)))
 }
 
-func (o Adam) rates(t int, rate float64) []float64 {
+func (o Adam) scalars(t int, rate float64) []float64 {
 	o = o.complete()
 	c := math.Sqrt((1 - o.Beta2) / (1 - math.Pow(o.Beta2, float64(t))))
 	return []float64{rate * (1 - o.Beta1) / (1 - math.Pow(o.Beta1, float64(t))) / c, o.Epsilon / c}
 }
 
-func (o AdamW) rates(t int, rate float64) []float64 {
-	return append(Adam(o).rates(t, rate), 1-rate*o.WeightDecay)
+func (o AdamW) scalars(t int, rate float64) []float64 {
+	return append(Adam(o).scalars(t, rate), 1-rate*o.WeightDecay)
 }
 
 func (o AdamW) update(s *updater, p, g onnx.Value) onnx.Value {
 	decay := o.WeightDecay
 	o.WeightDecay = 0
 	if decay > 0 {
-		p = s.b.Mul(p, s.rate(2))
+		p = s.b.Mul(p, s.scalar(2))
 	}
 	return Adam(o).update(s, p, g)
 }

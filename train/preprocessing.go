@@ -10,15 +10,15 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// WithPreprocessing returns a network that applies a preprocessing itself: its input is an image
-// with values in [0, 1], or a waveform, before mean, standard deviation and spectrogram. shape is
-// that of a sample. A network on spectrograms takes them as b x bands x frames or b x 1 x bands x
-// frames. The input is named "input"; outputs are the new names of the outputs (none: they keep
-// their names). Weights keep their names.
+// WithPreprocessing returns a network that includes its preprocessing. Its input is an image with
+// values in [0, 1] or a waveform, of the given shape; it applies mean, standard deviation and
+// spectrogram itself. A network on spectrograms takes them as b x bands x frames or b x 1 x bands x
+// frames. The input is named "input"; outputs are the new names of the outputs; without them the
+// outputs keep their names. Weights keep their names.
 func WithPreprocessing(p model.Preprocess, shape []int, m *onnx.Model, outputs ...string) (*onnx.Model, error) {
 	out, err := prepended(p, shape, m, outputs)
 	if err != nil {
-		return nil, fmt.Errorf("putting a preprocessing before a network: %w", err)
+		return nil, fmt.Errorf("adding the preprocessing to a network: %w", err)
 	}
 	return out, nil
 }
@@ -28,9 +28,9 @@ func prepended(p model.Preprocess, shape []int, m *onnx.Model, names []string) (
 	inputs := m.Inputs()
 	switch {
 	case len(inputs) != 1 || len(shape) < 2:
-		return nil, fmt.Errorf("it has %d inputs, and samples have shape %v: one input, channels and at least one spatial axis are needed", len(inputs), shape)
+		return nil, fmt.Errorf("the network has %d inputs and samples have shape %v: want one input, and samples of channels and at least one spatial axis", len(inputs), shape)
 	case len(names) > 0 && len(names) != len(m.Outputs()):
-		return nil, fmt.Errorf("it has %d outputs, and %d names are given", len(m.Outputs()), len(names))
+		return nil, fmt.Errorf("the network has %d outputs, and %d names are given", len(m.Outputs()), len(names))
 	case p.Order == "bgr":
 		return nil, errors.New("the order bgr is not supported in a trained network: leave it out")
 	case p.Standardise:

@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
-// prefix separates the tensors of training from the model's: no exporter writes names with spaces.
+// prefix starts the names of the tensors of training. Exporters do not usually write names with
+// spaces, so these names do not collide with the model's.
 const prefix = "train "
 
 const (
@@ -21,7 +22,7 @@ const (
 	penaltyName = prefix + "penalty"
 )
 
-func rateName(i int) string         { return fmt.Sprintf("%srate %d", prefix, i) }
+func scalarName(i int) string       { return fmt.Sprintf("%sscalar %d", prefix, i) }
 func nextName(tensor string) string { return prefix + "next " + tensor }
 func unrolledName(step int, name string) string {
 	return fmt.Sprintf("%sstep %d %s", prefix, step, name)
@@ -43,10 +44,10 @@ type program struct {
 	optimiserState []stateTensor
 	norms          []batchNorm // in the graph of a step
 	masks          []mask
-	inputs         []onnx.Port // of the model
+	inputs         []onnx.ValueInfo // of the model
 	output         onnx.Value
-	// number of rates of the optimiser
-	rates   int
+	// number of the optimiser's scalars
+	scalars int
 	classes int // number of classes of the output; -1 if unknown
 }
 
@@ -61,9 +62,9 @@ func newProgram(spec Spec) (*program, error) {
 	case len(outputs) == 1:
 		p.output = onnx.Value(outputs[0].Name)
 	default:
-		return nil, fmt.Errorf("the model has %d outputs: name the one that the loss is computed from", len(outputs))
+		return nil, fmt.Errorf("the model has %d outputs: set the output that the loss is computed from", len(outputs))
 	}
-	p.rates = len(spec.Optimiser.rates(1, 1))
+	p.scalars = len(spec.Optimiser.scalars(1, 1))
 	p.classes = -1
 	if shape := infer.Analyze(spec.Model).Shape(string(p.output)); len(shape) == 2 {
 		p.classes = shape[1]
@@ -90,7 +91,7 @@ func Parameters(m *onnx.Model, output string) ([]string, error) {
 func (p *program) checkClasses(classes []int) error {
 	for _, k := range classes {
 		if k < 0 || p.classes >= 0 && k >= p.classes {
-			return fmt.Errorf("a sample has class %d, and the output %q has classes 0 to %d", k, p.output, p.classes-1)
+			return fmt.Errorf("a sample has class %d, but the output %q has classes 0 to %d", k, p.output, p.classes-1)
 		}
 	}
 	return nil
@@ -119,9 +120,9 @@ func (p *program) chooseParameters() error {
 		}
 	}
 	for i, name := range names {
-		at := slices.IndexFunc(weights, func(w onnx.Port) bool { return w.Name == name })
+		at := slices.IndexFunc(weights, func(w onnx.ValueInfo) bool { return w.Name == name })
 		if at < 0 {
-			return fmt.Errorf("the output depends on no weights %q", name)
+			return fmt.Errorf("unknown parameter %q: the output %q depends on no weight of this name", name, p.output)
 		}
 		if isStatistic(name) {
 			return fmt.Errorf("the weights %q are running statistics, which have no gradient", name)
@@ -225,20 +226,20 @@ func (p *program) step() (*onnx.Model, error) {
 	if p.spec.Clip > 0 {
 		gradients = clipped(b, gradients, p.spec.Clip)
 	}
-	rates := make([]onnx.Value, p.rates)
-	for i := range rates {
-		rates[i] = b.Input(rateName(i), onnx.Float)
+	scalars := make([]onnx.Value, p.scalars)
+	for i := range scalars {
+		scalars[i] = b.Input(scalarName(i), onnx.Float)
 	}
 	p.optimiserState = nil
 	outputs := []string{metricsName}
 	for i, s := range p.parameters {
-		slots := &updater{b: b, rate: func(i int) onnx.Value { return rates[i] }, state: func(name string) (onnx.Value, func(onnx.Value)) {
+		u := &updater{b: b, scalar: func(i int) onnx.Value { return scalars[i] }, state: func(name string) (onnx.Value, func(onnx.Value)) {
 			m := stateTensor{prefix + name + " " + s.name, s.shape}
 			p.optimiserState = append(p.optimiserState, m)
 			now := b.Input(m.name, onnx.Float, m.shape...)
 			return now, func(v onnx.Value) { infer.OutputLike(b, nextName(m.name), v, now) }
 		}}
-		infer.OutputLike(b, nextName(s.name), p.spec.Optimiser.update(slots, parameters[i], gradients[i]), parameters[i])
+		infer.OutputLike(b, nextName(s.name), p.spec.Optimiser.update(u, parameters[i], gradients[i]), parameters[i])
 	}
 	for _, n := range p.norms {
 		mean, variance := n.updatedStatistics(b)
@@ -284,8 +285,8 @@ func clipped(b *onnx.Builder, gradients []onnx.Value, maxNorm float64) []onnx.Va
 	return out
 }
 
-// unrolled returns the graph of k steps in sequence, each with its own batch and rates. The metrics
-// of the steps are concatenated.
+// unrolled returns the graph of k steps in sequence, each with its own batch and scalars. The
+// metrics of the steps are concatenated.
 func (p *program) unrolled(step *onnx.Model, k int) (*onnx.Model, error) {
 	b := onnx.NewBuilder(step.Opset())
 	current := map[string]onnx.Value{}
@@ -295,11 +296,11 @@ func (p *program) unrolled(step *onnx.Model, k int) (*onnx.Model, error) {
 	var metrics []onnx.Value
 	for i := range k {
 		inputs := map[string]onnx.Value{}
-		for _, port := range step.Inputs() {
-			if v, ok := current[port.Name]; ok {
-				inputs[port.Name] = v
+		for _, input := range step.Inputs() {
+			if v, ok := current[input.Name]; ok {
+				inputs[input.Name] = v
 			} else {
-				inputs[port.Name] = b.Input(unrolledName(i, port.Name), port.Type, port.Sizes()...)
+				inputs[input.Name] = b.Input(unrolledName(i, input.Name), input.Type, input.Sizes()...)
 			}
 		}
 		values := b.Scope(fmt.Sprintf("step %d", i)).Include(step, inputs)

@@ -46,13 +46,13 @@ func (r *fitter) rollbackLoss(e Epoch) float64 {
 	return e.Objective
 }
 
-// rollBack restores a snapshot and reduces the learning rate. The schedule continues as if the
-// steps had been taken.
-func (r *fitter) rollBack(to *snapshot) {
-	for i, v := range to.state {
+// rollBack restores a snapshot and reduces the learning rate. The schedule counts the steps that
+// were rolled back.
+func (r *fitter) rollBack(s *snapshot) {
+	for i, v := range s.state {
 		copy(ort.Data[float32](r.t.state[0][i]), v)
 	}
-	r.t.rolledBack += r.t.done - to.done
-	r.t.done = to.done
+	r.t.rolledBack += r.t.done - s.done
+	r.t.done = s.done
 	r.t.rateScale *= r.RollbackFactor
 }

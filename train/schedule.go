@@ -22,12 +22,12 @@ func Cosine(warmup int) Schedule {
 	}
 }
 
-// MultiStep returns a schedule that multiplies the rate by a factor at each of some fractions of
-// the training.
-func MultiStep(factor float64, at ...float64) Schedule {
+// MultiStep returns a schedule that multiplies the rate by factor at each of the given fractions of
+// the steps.
+func MultiStep(factor float64, fractions ...float64) Schedule {
 	return func(t, total int) float64 {
 		rate := 1.0
-		for _, f := range at {
+		for _, f := range fractions {
 			if float64(t-1) >= f*float64(total) {
 				rate *= factor
 			}

@@ -33,19 +33,18 @@ type Spec struct {
 	// Clip is the largest norm of the gradients of all parameters together. Larger gradients are
 	// scaled down. 0: no clipping.
 	Clip float64
-	// StepsPerRun is the number of steps in one run of the engine; 0: 1. Several make small
+	// StepsPerRun is the number of steps in one run of the engine; 0: 1. More steps make small
 	// networks faster and the graph larger. Results are the same.
 	StepsPerRun int
 	// Engine holds the options of the sessions.
 	Engine ort.Options
 }
 
-// A Batch is a number of samples. Inputs are the values of the model's inputs, in order, each b x
-// ....
+// A Batch holds b samples. Inputs are the values of the model's inputs, in order, each b x ....
 type Batch struct {
 	Inputs  []tensor.Tensor
-	Target  tensor.Tensor // targets of a loss of numbers, b x ...
-	Classes []int         // targets of a loss of classes, b of them
+	Target  tensor.Tensor // targets of a loss with TargetType Float, b x ...
+	Classes []int         // b targets of a loss with TargetType Int64
 }
 
 // len returns the number of samples.
@@ -59,6 +58,6 @@ func (b *Batch) len() int {
 // Metrics are the loss and the accuracy of a network on some samples.
 type Metrics struct {
 	Loss float64 // mean over samples
-	// share of samples for which the largest output is the class; NaN if targets are not classes
+	// fraction of samples for which the largest output is the class; NaN if targets are not classes
 	Accuracy float64
 }

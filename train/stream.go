@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -17,14 +18,14 @@ import (
 // other goroutines while training runs, within bounded memory.
 type Stream struct {
 	Data dataset.Source
-	// Preprocess brings samples to their frame; mean and standard deviation are applied after
-	// Augment.
+	// Preprocess holds the frame in which samples are read. Its mean and standard deviation are
+	// applied after Augment.
 	Preprocess model.Preprocess
 	// Augment transforms each sample. Draws depend on the seed, the epoch and the sample.
 	// Evaluation does not augment. Optional.
 	Augment transform.Transform
 	Seed    uint64
-	// Factor is the factor of variation that is the target, b x 1; "": the labels are.
+	// Factor is the factor of variation used as the target, b x 1; "": the labels are the targets.
 	Factor string
 	Read   dataset.ReadOptions
 
@@ -39,10 +40,11 @@ func (s *Stream) Batch(ctx context.Context, indices []int) (Batch, error) {
 	for b, err := range s.Batches(ctx, 0, indices, len(indices)) {
 		return b, err
 	}
-	return Batch{}, fmt.Errorf("a batch has no samples")
+	return Batch{}, errors.New("the batch has no samples")
 }
 
-// Batches yields batches of samples, see FitOptions. Epochs count from 1; epoch 0 does not augment.
+// Batches yields the samples with the given indices, in order, in batches of the given size. The
+// next batch overwrites the last. Epochs count from 1; epoch 0 does not augment.
 func (s *Stream) Batches(ctx context.Context, epoch int, indices []int, size int) iter.Seq2[Batch, error] {
 	var src dataset.Source = s.Data
 	if s.Augment != nil && epoch > 0 {

@@ -174,13 +174,13 @@ func TestFit(t *testing.T) {
 
 var errStop = errors.New("stop")
 
-// A stopped checkpoint stops the training when it is saved for the at-th time.
-type stopped struct {
+// A stoppingCheckpoint stops the training when it is saved for the at-th time.
+type stoppingCheckpoint struct {
 	checkpoint.Memory
 	at int
 }
 
-func (s *stopped) Save(write func(io.Writer) error) error {
+func (s *stoppingCheckpoint) Save(write func(io.Writer) error) error {
 	if err := s.Memory.Save(write); err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func TestResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	saved := &stopped{at: 3}
+	saved := &stoppingCheckpoint{at: 3}
 	fitting.Checkpoint = saved
 	if _, _, err := fit(fitting); !errors.Is(err, errStop) {
 		t.Fatalf("the training did not stop: %v", err)

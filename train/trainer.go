@@ -28,7 +28,8 @@ type Trainer struct {
 	evaluation *boundSession   // of the losses alone
 }
 
-// New prepares training.
+// New prepares training: it builds the graphs, opens their sessions and copies the weights. Close
+// the trainer after use.
 func New(rt *ort.Runtime, spec Spec) (*Trainer, error) {
 	t, err := newTrainer(rt, spec)
 	if err != nil {
@@ -66,7 +67,7 @@ func newTrainer(rt *ort.Runtime, spec Spec) (*Trainer, error) {
 	return t, nil
 }
 
-// open creates the engines and the state.
+// open creates the sessions and the state.
 func (t *Trainer) open() error {
 	step, err := t.program.step()
 	if err != nil {
@@ -104,10 +105,10 @@ func (t *Trainer) open() error {
 }
 
 // Restart resets the trainer to the state after New, with the weights of another model of the same
-// form. It is much faster than New, since the graphs stay.
+// architecture. It is faster than New, since the graphs and sessions stay.
 func (t *Trainer) Restart(m *onnx.Model) error {
 	if err := t.setParameters(m.Tensor); err != nil {
-		return fmt.Errorf("starting training again: %w", err)
+		return fmt.Errorf("restarting training: %w", err)
 	}
 	for i := len(t.program.weights()); i < len(t.state[0]); i++ {
 		clear(ort.Data[float32](t.state[0][i]))
@@ -139,8 +140,8 @@ func (t *Trainer) Close() error {
 			errs = append(errs, e.close())
 		}
 	}
-	for _, side := range t.state {
-		for _, v := range side {
+	for _, buffers := range t.state {
+		for _, v := range buffers {
 			errs = append(errs, v.Close())
 		}
 	}
@@ -180,7 +181,7 @@ func sameSize(batches []Batch) bool {
 	return !slices.ContainsFunc(batches, func(b Batch) bool { return b.len() != batches[0].len() })
 }
 
-// run takes the steps of one run of an engine.
+// run takes the steps of one run of a session.
 func (t *Trainer) run(ctx context.Context, e *boundSession, batches []Batch) ([]Metrics, error) {
 	for i := range batches {
 		step := -1

@@ -37,13 +37,13 @@ type mask struct {
 
 // findStatistics lists the running statistics of the BatchNormalization nodes. In training mode
 // each must be a weight that no other node uses.
-func (p *program) findStatistics(nodes []*pb.NodeProto, weights []onnx.Port) error {
+func (p *program) findStatistics(nodes []*pb.NodeProto, weights []onnx.ValueInfo) error {
 	for _, n := range nodes {
 		if n.GetOpType() != "BatchNormalization" || len(n.Input) < 5 {
 			continue
 		}
 		for _, name := range n.Input[3:5] {
-			at := slices.IndexFunc(weights, func(w onnx.Port) bool { return w.Name == name })
+			at := slices.IndexFunc(weights, func(w onnx.ValueInfo) bool { return w.Name == name })
 			if at < 0 && p.spec.TrainingMode {
 				return fmt.Errorf("%s: the running statistics %q are not float32 weights and cannot be updated: leave out training mode", onnx.Label(n), name)
 			}

@@ -28,7 +28,7 @@ type PitchShift struct {
 //	level  20 log10(rms(noise)) in dBFS
 //
 // The sum is not clipped. Silence has no power, so an SNR adds no noise to it. Draw seeds the
-// noise, which is drawn sample by sample from the start.
+// noise. Its samples are drawn in order, so a longer waveform starts with the same noise.
 type WhiteNoise struct {
 	audioOnly
 	SNR      Distribution // dB
@@ -49,10 +49,10 @@ type Filter struct {
 	High      bool
 }
 
-// Reverb convolves audio with the impulse response of the room of Plachouras et al. 2025 at a
+// Reverb convolves audio with the impulse response of the room of Plachouras et al. 2025 with a
 // reverberation time. The result has the length of the audio; the direct sound keeps its level and
-// its time. A time that the room cannot have, below Room.ShortestTime, is drawn again;
-// RejectedDraws returns how often.
+// its time. A drawn time below Room.ShortestTime, which the room cannot have, is
+// rejected and drawn again; RejectedDraws returns the number of rejected values.
 type Reverb struct {
 	audioOnly
 	RT60 Distribution // seconds
@@ -234,4 +234,4 @@ func (gainOp) Apply(dst, src tensor.Tensor)       { panicAudioOnly() }
 func (filterOp) Apply(dst, src tensor.Tensor)     { panicAudioOnly() }
 func (reverbOp) Apply(dst, src tensor.Tensor)     { panicAudioOnly() }
 
-func panicAudioOnly() { panic("transform: an audio transform is applied to an image; see OnImages") }
+func panicAudioOnly() { panic("transform: Apply of an audio transform to an image; see OnImages") }

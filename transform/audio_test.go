@@ -37,7 +37,7 @@ func applyAudio(t *testing.T, tr Transform, base uint64, wave []float32) []float
 	return out
 }
 
-// Every kind of sound, with its least and largest values, gives finite values for sounds of any
+// Every kind of audio transform gives finite values at the ends of its ranges, for audio of any
 // length.
 func TestAudioKindsAreFinite(t *testing.T) {
 	t.Parallel()
@@ -119,7 +119,7 @@ func TestGain(t *testing.T) {
 	}
 }
 
-// Times below what the room can have are drawn again, and that is counted: 3.5 % of 0 to 3 s.
+// Times that the room cannot have are drawn again and counted: 3.5 % of those from 0 to 3 s.
 func TestReverbRejectsDraws(t *testing.T) {
 	t.Parallel()
 	tr := Reverb{RT60: Uniform(0, 3)}
@@ -136,7 +136,7 @@ func TestReverbRejectsDraws(t *testing.T) {
 	}
 }
 
-// The direct sound stays where and as loud as it was.
+// The direct sound keeps its time and its level.
 func TestReverbDirectSound(t *testing.T) {
 	t.Parallel()
 	wave := make([]float32, 2000)
@@ -157,7 +157,7 @@ func TestCropPosition(t *testing.T) {
 	op := TimeStretch{Rate: Fixed(0.5)}.Draw(seed.Rand(1))
 	renewed := Renew(op, seed.Rand(2))
 	if v, _ := Parameter(renewed); CropPosition(op) == CropPosition(renewed) || v != 0.5 {
-		t.Errorf("places %v and %v, rate %v", CropPosition(op), CropPosition(renewed), v)
+		t.Errorf("crop positions %v and %v, rate %v", CropPosition(op), CropPosition(renewed), v)
 	}
 	if CropPosition(Gain{}.Draw(nil)) != 0 || CropPosition(Sequence{Gain{}, TimeStretch{Rate: Fixed(0.5)}}.Draw(seed.Rand(1))) != CropPosition(op) {
 		t.Error("a sequence takes its item where its member does")

@@ -12,7 +12,7 @@ func Example() {
 		1, 2,
 		3, 4,
 	}, 1, 2, 2)
-	moved := tensor.New(1, 2, 2)
+	rotated := tensor.New(1, 2, 2)
 
 	rotate, _ := transform.Lookup("rotate")
 	quarter, err := rotate.Make(transform.Args{"angle": transform.Fixed(90)})
@@ -20,8 +20,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	quarter.Draw(nil).Apply(moved, image) // nothing to draw: the angle is fixed
-	fmt.Println(moved.Data)
+	quarter.Draw(nil).Apply(rotated, image) // nothing to draw: the angle is fixed
+	fmt.Println(rotated.Data)
 
 	_, err = rotate.Make(transform.Args{"angle": transform.Fixed(400)})
 	fmt.Println(err)

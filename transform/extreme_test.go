@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// ends are the numbers at and near the ends of what a parameter allows.
+// ends returns the numbers at and near the ends of the range of a parameter.
 func ends(p Param) []float64 {
 	var out []float64
 	for _, v := range []float64{p.Min, math.Nextafter(p.Min, math.Inf(1)), -maxMagnitude, -1, 0, math.SmallestNonzeroFloat64, 1e-30, 1, maxMagnitude, math.Nextafter(p.Max, math.Inf(-1)), p.Max} {
@@ -20,7 +20,7 @@ func ends(p Param) []float64 {
 	return out
 }
 
-// Whatever number a parameter allows, an image or a sound stays finite.
+// Results are finite for all numbers that a parameter allows.
 func TestExtremesStayFinite(t *testing.T) {
 	t.Parallel()
 	for _, k := range Kinds() {
@@ -41,7 +41,7 @@ func TestExtremesStayFinite(t *testing.T) {
 				}
 				tr, err := k.Make(args)
 				if err != nil {
-					continue // it does not go together with the others
+					continue // it excludes another parameter
 				}
 				if i, out := firstInfinite(tr); i >= 0 {
 					t.Errorf("%s: %s = %g gives %g", k.Name, p.Name, v, out[i])
@@ -51,8 +51,8 @@ func TestExtremesStayFinite(t *testing.T) {
 	}
 }
 
-// firstInfinite applies a transformation to an image or a sound, and returns the place of the first
-// value that is not finite, -1 where there is none.
+// firstInfinite applies a transformation to an image or audio, and returns the index of the first
+// value that is not finite, -1 if there is none, and the result.
 func firstInfinite(tr Transform) (int, []float32) {
 	op := tr.Draw(rand.New(rand.NewPCG(1, 2)))
 	src := tensor.New(3, 9, 9)
@@ -72,7 +72,7 @@ func firstInfinite(tr Transform) (int, []float32) {
 	return out.FirstNonFinite(), out.Data
 }
 
-func TestNumbersBeyondFloat32AreRefused(t *testing.T) {
+func TestMakeRejectsNumbersBeyondFloat32(t *testing.T) {
 	t.Parallel()
 	k, _ := Lookup("brightness")
 	for _, v := range []float64{1e40, -1e40} {

@@ -11,7 +11,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// goldenCase is a line of testdata/golden.json: what torchvision makes of an image. See
+// A goldenCase is a line of testdata/golden.json: a transformation of an image by torchvision. See
 // testdata/golden.py.
 type goldenCase struct {
 	Golden string
@@ -74,7 +74,7 @@ func mustMake(t testing.TB, kind string, args Args) Transform {
 	t.Helper()
 	k, ok := Lookup(kind)
 	if !ok {
-		t.Fatalf("there is no kind %q", kind)
+		t.Fatalf("unknown kind %q", kind)
 	}
 	tr, err := k.Make(args)
 	if err != nil {
@@ -83,7 +83,8 @@ func mustMake(t testing.TB, kind string, args Args) Transform {
 	return tr
 }
 
-// apply applies op to a destination full of NaN, so that what Apply leaves out shows.
+// apply applies op to a destination full of NaN, so that values that Apply does not write are
+// found.
 func apply(op Op, src tensor.Tensor) tensor.Tensor {
 	dst := tensor.New(src.Shape...)
 	for i := range dst.Data {
@@ -93,7 +94,7 @@ func apply(op Op, src tensor.Tensor) tensor.Tensor {
 	return dst
 }
 
-// distance is the largest absolute difference; NaN where either holds NaN.
+// distance returns the largest absolute difference, NaN if a tensor contains NaN.
 func distance(a, b tensor.Tensor) float64 {
 	var d float64
 	for i := range a.Data {

@@ -6,7 +6,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Identity leaves the input as it is.
+// Identity returns the input unchanged.
 type Identity struct{}
 
 // Draw implements Transform. Identity is its own Op.

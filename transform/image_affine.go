@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Rotate turns an image about its centre, counter-clockwise, within its frame: torchvision's
+// Rotate rotates an image about its centre, counter-clockwise, and keeps the size: torchvision's
 // rotate. Multiples of 90 degrees of a square image, and of 180 degrees of any, permute pixels
 // without interpolation.
 type Rotate struct {
@@ -18,14 +18,14 @@ type Rotate struct {
 	Sampling
 }
 
-// Translate shifts an image by fractions of its sides, to the right and down, not rounded to whole
-// pixels.
+// Translate shifts an image by fractions of its sides, to the right and down, not rounded to
+// rounded pixels.
 type Translate struct {
 	X, Y Distribution
 	Sampling
 }
 
-// Scale magnifies an image about its centre by a factor of lengths above 0.
+// Scale enlarges (factor above 1) or shrinks an image about its centre and keeps the size.
 type Scale struct {
 	Factor Distribution
 	Sampling
@@ -185,12 +185,12 @@ func (o affineOp) inverse(h, w int) matrix {
 	return m
 }
 
-// pixels returns a fraction of a side in pixels. A shift that is whole up to rounding error (0.07
-// of 100 pixels) is rounded, so that it needs no interpolation.
+// pixels returns a fraction of a side in pixels. A result that is an integer up to rounding error
+// (0.07 of 100 pixels) is rounded, so that the shift needs no interpolation.
 func pixels(fraction float64, side int) float64 {
 	v := fraction * float64(side)
-	if whole := math.Round(v); math.Abs(v-whole) < 1e-9 {
-		return whole
+	if rounded := math.Round(v); math.Abs(v-rounded) < 1e-9 {
+		return rounded
 	}
 	return v
 }

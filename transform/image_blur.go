@@ -13,10 +13,9 @@ const (
 	maxKernel = 1001
 )
 
-// GaussianBlur averages every pixel with its neighbours under a Gaussian, each channel on its own:
-// torchvision's gaussian_blur. The weights exp(-k^2 / (2 sigma^2)) at whole k are cut at the
-// kernel's side and sum to 1. Beyond its border the image is reflected about the border pixels'
-// centres: c b | a b c | b a.
+// GaussianBlur convolves each channel with a Gaussian: torchvision's gaussian_blur. The weights
+// exp(-k^2 / (2 sigma^2)) at whole k are cut at the kernel's side and sum to 1. Beyond its border
+// the image is reflected about the border pixels' centres: c b | a b c | b a.
 type GaussianBlur struct {
 	Sigma Distribution // pixels, above 0
 	// Kernel is the side of the kernel in pixels, odd; 0: 2 ceil(3 sigma) + 1, which has 99.7 % of
@@ -106,8 +105,8 @@ func gatherElements(dst, src []float32, indices []int) {
 func convolveRow(dst, padded, kernel []float32) {
 	clear(dst)
 	for k, weight := range kernel {
-		part := padded[k:][:len(dst)]
-		for j, v := range part {
+		window := padded[k:][:len(dst)]
+		for j, v := range window {
 			dst[j] += weight * v
 		}
 	}
@@ -118,8 +117,8 @@ func convolveRow(dst, padded, kernel []float32) {
 func convolveColumn(dst, plane []float32, rows []int, kernel []float32) {
 	clear(dst)
 	for k, weight := range kernel {
-		part := plane[rows[k]*len(dst):][:len(dst)]
-		for j, v := range part {
+		window := plane[rows[k]*len(dst):][:len(dst)]
+		for j, v := range window {
 			dst[j] += weight * v
 		}
 	}

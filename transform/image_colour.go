@@ -7,8 +7,8 @@ import (
 )
 
 // Grayscale sets every channel to the image's grey, 0.2989 R + 0.587 G + 0.114 B: torchvision's
-// rgb_to_grayscale with as many channels as before. An image of one channel is unchanged. With
-// neither one nor three channels grey is their mean.
+// rgb_to_grayscale with as many channels as before. An image of one channel is unchanged. For other
+// numbers of channels grey is their mean.
 type Grayscale struct{}
 
 // Brightness multiplies an image by a factor and clips to [0, 1]: torchvision's adjust_brightness.

@@ -37,7 +37,7 @@ type corruption struct {
 	apply        func(p canvas, s settings, r *rand.Rand)
 }
 
-// settings are the numbers of one severity, in the order of the original code.
+// settings are the parameters of one severity, in the order of the original code.
 type settings []float64
 
 // corruptions are all fifteen. Lengths are in pixels of images with sides of 32 and 224.
@@ -148,10 +148,10 @@ func (o corruptOp) Apply(dst, src tensor.Tensor) {
 // interpolated returns the settings at a severity, by linear interpolation.
 func interpolated(levels [5]settings, severity float64) settings {
 	lower := min(int(severity), 4) - 1
-	part := severity - float64(lower+1)
+	fraction := severity - float64(lower+1)
 	s := make(settings, len(levels[lower]))
 	for i, v := range levels[lower] {
-		s[i] = (1-part)*v + part*levels[lower+1][i]
+		s[i] = (1-fraction)*v + fraction*levels[lower+1][i]
 	}
 	return s
 }

@@ -18,17 +18,17 @@ func defocusBlur(p canvas, s settings, _ *rand.Rand) {
 
 // disk returns a square kernel of sum 1: a disk of a radius, blurred by a small Gaussian.
 func disk(radius, blur float64) (kernel []float32, side int) {
-	reach, blurRadius := 8, 1
+	margin, blurRadius := 8, 1
 	if radius > 8 {
-		reach, blurRadius = int(math.Ceil(radius)), 2
+		margin, blurRadius = int(math.Ceil(radius)), 2
 	}
-	side = 2*reach + 1
+	side = 2*margin + 1
 	aliased := make([]float64, side*side)
 	var inside float64
-	for y := -reach; y <= reach; y++ {
-		for x := -reach; x <= reach; x++ {
+	for y := -margin; y <= margin; y++ {
+		for x := -margin; x <= margin; x++ {
 			if float64(x*x+y*y) <= radius*radius {
-				aliased[(y+reach)*side+x+reach] = 1
+				aliased[(y+margin)*side+x+margin] = 1
 				inside++
 			}
 		}
@@ -90,8 +90,8 @@ func gaussianKernel(sigma float64, radius int) []float64 {
 // convolve convolves a plane with a kernel. The plane is reflected at its border, the border pixel
 // once.
 func convolve(dst, src []float32, h, w int, kernel []float32, side int) {
-	reach := side / 2
-	rows, columns := reflected(h, reach), reflected(w, reach)
+	margin := side / 2
+	rows, columns := reflected(h, margin), reflected(w, margin)
 	padded := make([]float32, len(columns))
 	for y := range h {
 		row := dst[y*w:][:w]
@@ -111,17 +111,17 @@ func convolve(dst, src []float32, h, w int, kernel []float32, side int) {
 }
 
 // smooth blurs a plane by a Gaussian that is truncated after cut deviations. border maps the
-// indices from -reach to n - 1 + reach into [0, n).
-func smooth(plane []float32, h, w int, sigma, cut float64, border func(n, reach int) []int) {
-	reach := int(cut*sigma + 0.5)
-	if sigma <= 0 || reach == 0 {
+// indices from -margin to n - 1 + margin into [0, n).
+func smooth(plane []float32, h, w int, sigma, cut float64, border func(n, margin int) []int) {
+	margin := int(cut*sigma + 0.5)
+	if sigma <= 0 || margin == 0 {
 		return
 	}
 	var kernel []float32
-	for _, v := range gaussianKernel(sigma, reach) {
+	for _, v := range gaussianKernel(sigma, margin) {
 		kernel = append(kernel, float32(v))
 	}
-	rows, columns := border(h, reach), border(w, reach)
+	rows, columns := border(h, margin), border(w, margin)
 	padded, half := make([]float32, len(columns)), make([]float32, h*w)
 	for y := range h {
 		gatherElements(padded, plane[y*w:][:w], columns)
@@ -133,19 +133,19 @@ func smooth(plane []float32, h, w int, sigma, cut float64, border func(n, reach 
 }
 
 // repeated extends a side by its border pixel: a a | a b c | c c.
-func repeated(n, reach int) []int {
-	indices := make([]int, n+2*reach)
+func repeated(n, margin int) []int {
+	indices := make([]int, n+2*margin)
 	for k := range indices {
-		indices[k] = min(max(k-reach, 0), n-1)
+		indices[k] = min(max(k-margin, 0), n-1)
 	}
 	return indices
 }
 
 // mirrored extends a side by its mirror image, the border pixel twice: b a | a b c | c b.
-func mirrored(n, reach int) []int {
-	indices := make([]int, n+2*reach)
+func mirrored(n, margin int) []int {
+	indices := make([]int, n+2*margin)
 	for k := range indices {
-		i := (k - reach) % (2 * n)
+		i := (k - margin) % (2 * n)
 		if i < 0 {
 			i += 2 * n
 		}
@@ -154,9 +154,9 @@ func mirrored(n, reach int) []int {
 	return indices
 }
 
-// glassBlur blurs, swaps each pixel with a random neighbour several times, and blurs again.
+// glassBlur blurs, swaps each pixel several times with a random pixel nearby, and blurs again.
 func glassBlur(p canvas, s settings, r *rand.Rand) {
-	sigma, reach := s[0]*p.scale, max(1, int(math.Round(s[1]*p.scale)))
+	sigma, margin := s[0]*p.scale, max(1, int(math.Round(s[1]*p.scale)))
 	blur := func() {
 		for k := range p.c {
 			smooth(p.plane(k), p.h, p.w, sigma, 4, repeated)
@@ -164,9 +164,9 @@ func glassBlur(p canvas, s settings, r *rand.Rand) {
 	}
 	blur()
 	for range int(math.Round(s[2])) {
-		for y := p.h - reach; y > reach; y-- {
-			for x := p.w - reach; x > reach; x-- {
-				dx, dy := r.IntN(2*reach)-reach, r.IntN(2*reach)-reach
+		for y := p.h - margin; y > margin; y-- {
+			for x := p.w - margin; x > margin; x-- {
+				dx, dy := r.IntN(2*margin)-margin, r.IntN(2*margin)-margin
 				p.swap(y, x, y+dy, x+dx)
 			}
 		}

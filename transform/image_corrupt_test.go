@@ -13,7 +13,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// The corruptions that draw nothing agree with scipy and PIL: testdata/corrupt.py.
+// The corruptions without random numbers agree with SciPy and PIL: testdata/corrupt.py.
 func TestCorruptGolden(t *testing.T) {
 	t.Parallel()
 	arrays, err := npz.Open("testdata/corrupt.npz")
@@ -32,15 +32,15 @@ func TestCorruptGolden(t *testing.T) {
 			x.Data[i] = float32(b) / 255
 		}
 		grey := tensor.Tensor{Shape: []int{1, x.Shape[1], x.Shape[2]}, Data: x.At(0).Data}
-		sampled(t, arrays, size+"-grey", apply(Corrupt{"jpeg-compression", Fixed(3)}.Draw(rand.New(rand.NewPCG(1, 2))), grey), 2.1/255, 0.2/255)
+		compareSampled(t, arrays, size+"-grey", apply(Corrupt{"jpeg-compression", Fixed(3)}.Draw(rand.New(rand.NewPCG(1, 2))), grey), 2.1/255, 0.2/255)
 		for _, kind := range []string{"defocus-blur", "zoom-blur", "brightness", "contrast", "pixelate", "jpeg-compression"} {
 			for _, severity := range []int{1, 3, 5} {
 				name := fmt.Sprintf("%s-%s-%d", size, kind, severity)
 				got := apply(Corrupt{kind, Fixed(float64(severity))}.Draw(rand.New(rand.NewPCG(1, 2))), x)
 				if kind == "jpeg-compression" { // encoders differ in rounding
-					sampled(t, arrays, name, got, 0.13, 0.003)
+					compareSampled(t, arrays, name, got, 0.13, 0.003)
 				} else {
-					sampled(t, arrays, name, got, 2e-5, 2e-6)
+					compareSampled(t, arrays, name, got, 2e-5, 2e-6)
 				}
 				checked++
 			}
@@ -51,8 +51,9 @@ func TestCorruptGolden(t *testing.T) {
 	}
 }
 
-// sampled compares every 13th value with a golden array.
-func sampled(t *testing.T, r *npz.Reader, name string, got tensor.Tensor, mostWorst, mostMean float64) {
+// compareSampled compares every 13th value with a golden array. It fails if the largest or the mean
+// difference exceeds its limit.
+func compareSampled(t *testing.T, r *npz.Reader, name string, got tensor.Tensor, maxWorst, maxMean float64) {
 	t.Helper()
 	var want []float32
 	if err := r.Read(name+".npy", &want); err != nil {
@@ -66,7 +67,7 @@ func sampled(t *testing.T, r *npz.Reader, name string, got tensor.Tensor, mostWo
 		d := math.Abs(float64(got.Data[13*i] - v))
 		worst, mean = max(worst, d), mean+d/float64(len(want))
 	}
-	if !(worst <= mostWorst && mean <= mostMean) {
+	if !(worst <= maxWorst && mean <= maxMean) {
 		t.Errorf("%s: off by %g, %g in the mean", name, worst, mean)
 	}
 }
@@ -83,8 +84,8 @@ func smoothImage(c, h, w int) tensor.Tensor {
 	return x
 }
 
-// Every corruption stays within [0, 1], is the same each time that one Op is applied, and damages
-// more at 5 than at 1.
+// Every corruption gives values in [0, 1], is deterministic for one Op, and changes an image more
+// at severity 5 than at 1.
 func TestCorruptions(t *testing.T) {
 	t.Parallel()
 	for _, kind := range Corruptions() {
@@ -118,7 +119,7 @@ func TestCorruptions(t *testing.T) {
 	}
 }
 
-// The noises have the moments that they are named for.
+// Noise has the expected mean and standard deviation.
 func TestCorruptNoise(t *testing.T) {
 	t.Parallel()
 	x := tensor.New(3, 128, 128)
@@ -139,7 +140,7 @@ func TestCorruptNoise(t *testing.T) {
 	for kind, want := range map[string]float64{
 		"gaussian-noise": 0.08,
 		"shot-noise":     math.Sqrt(0.5 / 60),   // Poisson(30) / 60
-		"impulse-noise":  math.Sqrt(0.03) * 0.5, // a part of 0.03 is half a range away
+		"impulse-noise":  math.Sqrt(0.03) * 0.5, // a fraction of 0.03 of the values changes by 0.5
 	} {
 		mean, deviation := moments(kind)
 		if math.Abs(mean-0.5) > 0.003 || math.Abs(deviation-want) > 0.03*want {

@@ -66,12 +66,12 @@ func (o cropOp) box(h, w int) (top, left, bh, bw int) {
 	if !o.crop.Side {
 		side = math.Sqrt(o.size)
 	}
-	part := func(n int) int { return min(max(int(math.RoundToEven(side*float64(n))), 1), n) }
-	bh, bw = part(h), part(w)
+	boxSide := func(n int) int { return min(max(int(math.RoundToEven(side*float64(n))), 1), n) }
+	bh, bw = boxSide(h), boxSide(w)
 	if o.crop.Moving {
 		return int(o.down * float64(h-bh+1)), int(o.right * float64(w-bw+1)), bh, bw
 	}
-	half := func(room int) int { return int(math.RoundToEven(float64(room) / 2)) } // as Python rounds
+	half := func(margin int) int { return int(math.RoundToEven(float64(margin) / 2)) } // as Python rounds
 	return half(h - bh), half(w - bw), bh, bw
 }
 

@@ -55,13 +55,13 @@ func (o hueOp) Apply(dst, src tensor.Tensor) {
 
 // shiftHue shifts the hue of one colour. Its largest and smallest values stay.
 func shiftHue(r, g, b float32, shift float64) (float32, float32, float32) {
-	top, low := max(r, g, b), min(r, g, b)
-	span := float64(top - low)
+	high, low := max(r, g, b), min(r, g, b)
+	span := float64(high - low)
 	if span == 0 {
 		return r, g, b
 	}
 	var sextant float64 // 0 to 6: 0 red, 2 green, 4 blue
-	switch top {
+	switch high {
 	case r:
 		sextant = float64(g-b) / span
 	case g:
@@ -70,22 +70,22 @@ func shiftHue(r, g, b float32, shift float64) (float32, float32, float32) {
 		sextant = 4 + float64(r-g)/span
 	}
 	sextant = math.Mod(sextant+6*shift+12, 6)
-	whole := math.Floor(sextant)
-	part := sextant - whole
-	rising, falling := low+float32(span*part), top-float32(span*part)
-	switch int(whole) % 6 {
+	sector := math.Floor(sextant)
+	fraction := sextant - sector
+	rising, falling := low+float32(span*fraction), high-float32(span*fraction)
+	switch int(sector) % 6 {
 	case 0:
-		return top, rising, low
+		return high, rising, low
 	case 1:
-		return falling, top, low
+		return falling, high, low
 	case 2:
-		return low, top, rising
+		return low, high, rising
 	case 3:
-		return low, falling, top
+		return low, falling, high
 	case 4:
-		return rising, low, top
+		return rising, low, high
 	}
-	return top, low, falling
+	return high, low, falling
 }
 
 // Apply implements Op.

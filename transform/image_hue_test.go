@@ -59,14 +59,14 @@ func TestHueAndSaturationOfGreyImages(t *testing.T) {
 	}
 }
 
-// A turn of the circle and back is nothing, up to rounding.
+// A shift of the hue and the opposite shift cancel up to rounding.
 func TestHueIsInvertible(t *testing.T) {
 	t.Parallel()
 	src := randomImage(3, 3, 9, 9)
 	for _, shift := range []float64{0.1, 0.25, 0.5} {
 		shifted := apply(Hue{Fixed(shift)}.Draw(nil), src)
 		if d := distance(apply(Hue{Fixed(-shift)}.Draw(nil), shifted), src); d > 1e-5 {
-			t.Errorf("%v there and back: off by %v", shift, d)
+			t.Errorf("Hue %v and back: off by %v", shift, d)
 		}
 	}
 }

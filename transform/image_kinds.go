@@ -9,7 +9,7 @@ import (
 func identityKind() Kind {
 	return Kind{
 		Name:  "identity",
-		Doc:   "Leaves the input as it is: the control of an experiment.",
+		Doc:   "Returns the input unchanged: the control of an experiment.",
 		build: func(values) (Transform, error) { return Identity{}, nil },
 	}
 }

@@ -6,15 +6,15 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Sampling is how an image is read between and beyond its pixels. The zero Sampling is bilinear
-// with zeros outside, as torchvision does with fill=None.
+// Sampling describes how values between pixels and beyond the border of an image are computed. The
+// zero Sampling interpolates bilinearly with zeros outside, like torchvision with fill=None.
 type Sampling struct {
 	Nearest bool // nearest-neighbour instead of bilinear interpolation
 	Outside Outside
 	Fill    float64 // with Filled
 }
 
-// Outside is what lies beyond the border of an image.
+// Outside selects the values beyond the border of an image.
 type Outside int
 
 const (
@@ -35,8 +35,8 @@ const (
 // OnMaps is true: resampling applies to feature maps too.
 func (s Sampling) OnMaps() bool { return true }
 
-// A stencil is what one pixel of the result is computed from: four pixels of a plane, their weights
-// and a constant. It is the same for all channels.
+// A stencil describes the computation of one pixel of the result: four pixels of a plane, their
+// weights and a constant. It is the same for all channels.
 type stencil struct {
 	index  [4]int32
 	weight [4]float32
@@ -95,7 +95,7 @@ func (s *Sampling) set(t *stencil, x, y float64, h, w int) {
 	t.bias = 0
 }
 
-// setBorder is set for points of which not all four pixels need lie inside the plane.
+// setBorder is set for points whose four pixels may lie outside the plane.
 func (s *Sampling) setBorder(t *stencil, x, y float64, h, w int) {
 	switch s.Outside {
 	case Reflection:

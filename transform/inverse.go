@@ -6,9 +6,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Inverse returns the inverse of an Op, up to what interpolation and borders have lost, and whether
-// there is one. Identity, flips, rotations, translations, scalings, shears and sequences of them
-// have one. An Op without a method Inverse() (Op, bool) has none.
+// Inverse returns the inverse of an Op and whether there is one. The inverse does not restore what
+// interpolation and borders have lost. Identity, flips, rotations, translations, scalings, shears
+// and sequences of them have one. An Op without a method Inverse() (Op, bool) has none.
 func Inverse(op Op) (Op, bool) {
 	i, ok := op.(interface{ Inverse() (Op, bool) })
 	if !ok {
@@ -23,7 +23,7 @@ func (t Identity) Inverse() (Op, bool) { return t, true }
 // Inverse is t itself.
 func (t Flip) Inverse() (Op, bool) { return t, true }
 
-// Inverse inverts the members in reverse order. There is one where every member has one.
+// Inverse inverts the members in reverse order. There is an inverse if every member has one.
 func (o sequenceOp) Inverse() (Op, bool) {
 	inverses := make(sequenceOp, len(o))
 	for i, op := range o {
@@ -36,7 +36,7 @@ func (o sequenceOp) Inverse() (Op, bool) {
 	return inverses, true
 }
 
-// Inverse is the inverse affine map. There is none where the scale is 0.
+// Inverse is the inverse affine map. There is none if the scale is 0.
 func (o affineOp) Inverse() (Op, bool) {
 	return inverseOp{o}, o.scale != 0 && math.Abs(o.shearX) < 90 && math.Abs(o.shearY) < 90
 }

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A smooth blob in the middle of an image comes back: what moves it about loses little of it.
+// A transformation and its inverse restore a smooth blob in the middle of an image.
 func TestInverse(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -48,7 +48,8 @@ func TestInverse(t *testing.T) {
 	})
 }
 
-// blob is a smooth bump, off the centre, with another beside it that tells left from right.
+// blob returns a smooth bump off the centre, with a smaller bump beside it so that the image has no
+// symmetry.
 func blob(side int) tensor.Tensor {
 	x := tensor.New(1, side, side)
 	for i := range side {
@@ -73,10 +74,10 @@ func TestInverseOfQuarterTurnsIsExact(t *testing.T) {
 		op.Apply(there, x)
 		back.Apply(here, there)
 		if !slices.Equal(here.Data, x.Data) {
-			t.Errorf("a turn by %v is not undone", angle)
+			t.Errorf("the inverse of a rotation by %v does not restore the image", angle)
 		}
 		if again, ok := Inverse(back); !ok || again != op.(rotateOp).affineOp {
-			t.Errorf("the inverse of the inverse of a turn by %v is another", angle)
+			t.Errorf("the inverse of the inverse of a rotation by %v differs from the rotation", angle)
 		}
 	}
 }

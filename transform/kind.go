@@ -9,26 +9,26 @@ import (
 	"strings"
 )
 
-// A Kind describes one kind of transform and its parameters. Study files, their schema and the
-// documentation are made from the table of Kinds.
+// A Kind describes one kind of transform and its parameters. Study files are parsed, and their
+// schema and the documentation are generated, from the Kinds.
 type Kind struct {
 	Name   string   // as in study files, for instance "gaussian-blur"
 	Doc    string   // one sentence
 	Params []Param  // in the order in which they are drawn
 	Short  []string // the parameters that a bare value sets: `rotate: 30`, `translate: [-0.1, 0.1]`; may be empty
-	Audio  bool     // it applies to audio, not to images
+	Audio  bool     // whether it applies to audio, not to images
 
 	build func(v values) (Transform, error)
 }
 
-// A Param is a parameter of a Kind: a number that follows a Distribution or, where Options is not
-// nil, one of a few words.
+// A Param is a parameter of a Kind: a number with a Distribution or, if Options is not nil, one of
+// several words.
 type Param struct {
 	Name     string
 	Doc      string
-	Unit     string   // of a number, for instance "degrees"; "" where it has none
+	Unit     string   // of a number, for instance "degrees"; "": none
 	Options  []string // the words to choose from; nil for a number
-	Default  Arg      // nil: there is none, and Doc describes what happens then
+	Default  Arg      // nil: no default; Doc describes the behaviour if the parameter is not set
 	Required bool
 	Min, Max float64 // of a number, both included; infinite where there is no bound
 	Above    bool    // Min is excluded
@@ -43,7 +43,7 @@ type Option string
 
 func (Option) arg() {}
 
-// Args are arguments by the name of the parameter. Those left out take their default.
+// Args maps names of parameters to arguments. A missing parameter has its default.
 type Args map[string]Arg
 
 // Kinds returns every kind of transform that a study file can name. A Sequence combines them.
@@ -158,7 +158,7 @@ func (p Param) checkDistribution(d Distribution) error {
 		}
 	}
 	if d.Low > d.High {
-		return fmt.Errorf("%s: the range %v runs backwards", p.Name, d)
+		return fmt.Errorf("%s: the range %v has its ends exchanged", p.Name, d)
 	}
 	if p.Constant && !d.Fixed() {
 		return fmt.Errorf("%s must be one number, not the range %v", p.Name, d)
@@ -194,17 +194,17 @@ func (p Param) Range() string {
 // Title returns the name of a number with its unit, for an axis: "angle (degrees)" or "x (to the
 // right, as a fraction of the width)".
 func (p Param) Title() string {
-	about, _, _ := strings.Cut(p.Doc, ";")
-	if about = cmp.Or(p.Unit, about); about == "" || about == p.Name {
+	doc, _, _ := strings.Cut(p.Doc, ";")
+	if doc = cmp.Or(p.Unit, doc); doc == "" || doc == p.Name {
 		return p.Name
 	}
-	return p.Name + " (" + about + ")"
+	return p.Name + " (" + doc + ")"
 }
 
 // values are checked arguments, with defaults filled in.
 type values map[string]Arg
 
-// dist returns the distribution of a number; fixed at 0 where it has none.
+// dist returns the distribution of a number, fixed at 0 if the parameter is not set.
 func (v values) dist(name string) Distribution {
 	d, _ := v[name].(Distribution)
 	return d

@@ -11,7 +11,7 @@ func TestKindsAreComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range Kinds() {
 		if seen[k.Name] {
-			t.Errorf("%s is there twice", k.Name)
+			t.Errorf("%s is listed twice", k.Name)
 		}
 		seen[k.Name] = true
 		if !strings.HasSuffix(k.Doc, ".") || strings.Contains(k.Doc, "\n") {
@@ -19,7 +19,7 @@ func TestKindsAreComplete(t *testing.T) {
 		}
 		for _, name := range k.Short {
 			if _, ok := k.Param(name); !ok {
-				t.Errorf("%s: the short form sets %q, which is no parameter", k.Name, name)
+				t.Errorf("%s: the short form sets %q, which is not a parameter", k.Name, name)
 			}
 		}
 		for _, p := range k.Params {
@@ -27,14 +27,14 @@ func TestKindsAreComplete(t *testing.T) {
 				t.Errorf("%s: %s has no doc", k.Name, p.Name)
 			}
 			if p.Default != nil && p.Check(p.Default) != nil {
-				t.Errorf("%s: the default of %s is refused: %v", k.Name, p.Name, p.Check(p.Default))
+				t.Errorf("%s: Check of the default of %s: %v", k.Name, p.Name, p.Check(p.Default))
 			}
 		}
 	}
 	for _, name := range strings.Fields("rotate translate scale shear affine flip crop grayscale brightness contrast" +
 		" gaussian-blur gaussian-noise identity replace") {
 		if !seen[name] {
-			t.Errorf("there is no %s", name)
+			t.Errorf("kind %s is missing", name)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func TestMakeReadsEveryParameter(t *testing.T) {
 	}
 }
 
-func TestMakeRefuses(t *testing.T) {
+func TestMakeErrors(t *testing.T) {
 	t.Parallel()
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, c := range []struct {
@@ -106,7 +106,7 @@ func TestMakeRefuses(t *testing.T) {
 		{"rotate", Args{"angle": Uniform(0, 400)}, "rotate: angle must be between -360 and 360 degrees, not 400"},
 		{"rotate", Args{"angle": Fixed(nan)}, "rotate: angle must be a finite number, not NaN"},
 		{"rotate", Args{"angle": Uniform(0, inf)}, "rotate: angle must be a finite number, not +Inf"},
-		{"rotate", Args{"angle": Uniform(15, -15)}, "rotate: angle: the range [15, -15] runs backwards"},
+		{"rotate", Args{"angle": Uniform(15, -15)}, "rotate: angle: the range [15, -15] has its ends exchanged"},
 		{"rotate", Args{"angle": Option("left")}, `rotate: angle must be a number, not "left"`},
 		{"rotate", Args{"angle": nil}, "rotate: angle has no value"},
 		{"rotate", Args{"angle": Fixed(1), "interpolation": Option("cubic")}, `rotate: interpolation must be bilinear or nearest, not "cubic"`},
@@ -138,7 +138,7 @@ func TestMakeRefuses(t *testing.T) {
 		}
 	}
 	if _, ok := Lookup("spin"); ok {
-		t.Error("there is a kind spin")
+		t.Error("Lookup of the unknown kind spin succeeds")
 	}
 }
 

@@ -29,8 +29,8 @@ func Version(t Transform) int {
 }
 
 // OnMaps reports whether the transform applies to feature maps, which have any number of channels
-// and any values: geometric ones, blur, identity and replacement by noise. Those that recolour or
-// clip an image do not. It is false for a transform without a method OnMaps() bool.
+// and any values: geometric ones, blur, identity and replacement by noise. Transforms that change
+// colours or clip values do not. It is false for a transform without a method OnMaps() bool.
 func OnMaps(t Transform) bool {
 	m, ok := t.(interface{ OnMaps() bool })
 	return ok && m.OnMaps()
@@ -51,9 +51,9 @@ func OnImages(t Transform) bool {
 }
 
 // Permutes reports whether the Op permutes the pixels of an h x w image without interpolation:
-// identity, flips, and rotations of a square by multiples of 90 degrees. Canonical correlations
-// then tie exactly, and canonical vectors are not unique. It is false for an Op without a method
-// Permutes(h, w int) bool.
+// identity, flips, and rotations of a square by multiples of 90 degrees. Canonical correlations can
+// then be exactly equal, so that canonical vectors are not unique. It is false for an Op without a
+// method Permutes(h, w int) bool.
 func Permutes(op Op, h, w int) bool {
 	p, ok := op.(interface{ Permutes(h, w int) bool })
 	return ok && p.Permutes(h, w)
@@ -104,8 +104,8 @@ func CropPosition(op Op) float64 {
 // Renew returns the Op with the same parameters and new noise, for another sample. An Op without a
 // method Renew(*rand.Rand) Op has no noise; it is returned unchanged and r is not used.
 //
-// With per: trial one draw of the parameters serves many samples. Their noise must still be
-// independent: statistics over samples would not see noise that is the same for all.
+// With per: trial, one draw of the parameters is used for many samples. Their noise must still be
+// independent, since statistics over samples cannot detect noise that is the same for all.
 func Renew(op Op, r *rand.Rand) Op {
 	if n, ok := op.(interface{ Renew(*rand.Rand) Op }); ok {
 		return n.Renew(r)
@@ -118,8 +118,8 @@ func anyRandom(params ...Distribution) bool {
 	return slices.ContainsFunc(params, func(d Distribution) bool { return !d.Fixed() })
 }
 
-// dims returns the common shape c x h x w of dst and src. It panics where they differ, which is an
-// error of the program.
+// dims returns the common shape c x h x w of dst and src. It panics if they differ, which is a
+// programming error.
 func dims(dst, src tensor.Tensor) (c, h, w int) {
 	if len(src.Shape) != 3 || !slices.Equal(dst.Shape, src.Shape) {
 		panic(fmt.Sprintf("transform: Apply from shape %v to %v; both must be the same c x h x w", src.Shape, dst.Shape))

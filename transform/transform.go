@@ -1,17 +1,18 @@
-// Package transform rotates, shifts, blurs or recolours images, as the torchvision functions of the
-// same name do, and stretches, shifts and filters audio.
+// Package transform provides transformations of images and audio. It rotates, shifts, blurs and
+// changes the colours of images like the torchvision functions of the same names. It stretches
+// audio, shifts its pitch, filters it and adds noise.
 //
-// A Transform is a family T_theta with a distribution of its parameter. Draw returns one member, an
-// Op, which is a function of tensors. Images are c x h x w with values in [0, 1], after resize and
-// crop and before normalisation by mean and deviation. Geometric Ops also apply to feature maps
-// with any number of channels and any values; OnMaps reports which transforms do.
+// A Transform is a family T_theta with a distribution of its parameter theta. Draw returns an Op,
+// the transformation of one drawn parameter. Images are c x h x w with values in [0, 1], after
+// resize and crop and before normalisation by mean and deviation. Geometric Ops also apply to
+// feature maps with any number of channels and any values; OnMaps reports which transforms do.
 //
 // Angles are degrees counter-clockwise; translations are fractions of the side, to the right and
 // down; grey is 0.2989 R + 0.587 G + 0.114 B.
 //
-// Transforms are Go values, such as Rotate{Angle: Uniform(-15, 15)}, or made by name from the table
-// of Kinds, which checks every parameter. The fields of Go values are not checked: they must lie in
-// the ranges given there.
+// Transforms are Go values, such as Rotate{Angle: Uniform(-15, 15)}, or made by name with
+// Kind.Make, which checks every parameter. The fields of Go values are not checked; they must lie
+// in the ranges that the Kind gives.
 package transform
 
 import (
@@ -31,7 +32,7 @@ type Op interface {
 type AudioOp interface {
 	Op
 	// ApplyAudio returns T of a waveform of rate samples a second, which may have another length.
-	// It does not change wave, and returns wave itself only where T is the identity.
+	// It does not change wave, and returns wave itself only if T is the identity.
 	ApplyAudio(wave []float32, rate int) []float32
 }
 

@@ -15,9 +15,9 @@ func checkCommand(engine *engineFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check RUN",
 		Short: "Find damaged, foreign and left-over files in a run folder, and repair it",
-		Long: `Looks at every file of a run folder. With --fix what is wrong is moved into its folder aside, what
-is of no more use is removed, and tables are written again; a good cell is never touched. Running the
-study again then does what is missing. Exits with 1 if something is wrong and was not mended.`,
+		Long: `Checks every file of a run folder. With --fix damaged files are moved into the folder aside, left-over
+files are removed, and tables are written again. Valid cells are never changed. Run the study again to
+compute missing cells. The exit code is 1 if damaged files were found and not repaired.`,
 		Example: "  noether check runs/one\n  noether check runs/one --fix",
 		Args:    usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -43,38 +43,38 @@ study again then does what is missing. Exits with 1 if something is wrong and wa
 			return unrepaired(args[0], found)
 		},
 	}
-	c.Flags().BoolVar(&fix, "fix", false, "mend what is found")
+	c.Flags().BoolVar(&fix, "fix", false, "repair the folder")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
 // unrepaired returns an error if damaged files were found and not repaired.
 func unrepaired(dir string, found []study.Finding) error {
-	wrong := 0
+	damaged := 0
 	for _, f := range found {
 		if !f.Note && f.Mended == "" {
-			wrong++
+			damaged++
 		}
 	}
-	if wrong == 0 {
+	if damaged == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d files of %s are damaged: noether check --fix repairs the folder", wrong, dir)
+	return fmt.Errorf("%d files of %s are damaged: noether check --fix repairs the folder", damaged, dir)
 }
 
 func printFound(found []study.Finding) error {
 	if len(found) == 0 {
-		fmt.Println("everything is as it should be")
+		fmt.Println("no problems were found")
 		return nil
 	}
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "file\tkind\twhy\tmended")
+	fmt.Fprintln(t, "file\tkind\treason\trepair")
 	for _, f := range found {
-		mended := f.Mended
+		repair := f.Mended
 		if f.Note {
-			mended = "harmless"
+			repair = "harmless"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", f.File, f.Kind, oneLine(f.Why), mended)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", f.File, f.Kind, oneLine(f.Why), repair)
 	}
 	return t.Flush()
 }

@@ -22,9 +22,9 @@ func clusterCommand(engine *engineFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cluster",
 		Short: "Run a study on Slurm or Kubernetes",
-		Long: `Divides a study into tasks of about equal cost, writes a script that you can read and change, and
-submits it as one job array with a merge job after it. Tasks that are killed, preempted or out of
-time go on from what they saved.`,
+		Long: `Divides a study into tasks of about equal cost, writes a script that can be edited, and submits it as
+one job array followed by a merge job. Tasks that are killed, preempted or reach their time limit
+resume from their saved state.`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -70,8 +70,8 @@ func clusterStatusCommand() *cobra.Command {
 			return printStatus(status, all)
 		},
 	}
-	c.Flags().IntVar(&number, "submission", 0, "which submission (default: the last)")
-	c.Flags().BoolVar(&all, "all", false, "list every task, those too that are queued or done")
+	c.Flags().IntVar(&number, "submission", 0, "number of the submission (default: the last)")
+	c.Flags().BoolVar(&all, "all", false, "list all tasks, including queued and finished ones")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
@@ -86,14 +86,14 @@ func printStatus(s *cluster.Status, all bool) error {
 			continue
 		}
 		listed++
-		progress, took := "", ""
+		progress, duration := "", ""
 		if task.Total > 0 {
 			progress = fmt.Sprintf("%d %%", 100*task.Done/task.Total)
 		}
 		if !task.Started.IsZero() {
-			took = task.Updated.Sub(task.Started).Round(time.Second).String()
+			duration = task.Updated.Sub(task.Started).Round(time.Second).String()
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", task.Number, task.State, task.Job, task.Host, progress, took, taskTitle(task.Task), task.Note)
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", task.Number, task.State, task.Job, task.Host, progress, duration, taskTitle(task.Task), task.Note)
 	}
 	if listed > 0 {
 		if err := t.Flush(); err != nil {
@@ -137,8 +137,8 @@ func clusterRetryCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "retry RUN",
 		Short: "Submit unfinished tasks again",
-		Long: `Submits the tasks that failed, were killed or lost, with the scripts as they are in the run folder
-now. They go on from what they saved; what is done is not done again.`,
+		Long: `Submits the tasks that failed, were killed or lost again, with the current scripts in the run folder.
+They resume from their saved state.`,
 		Example: "  noether cluster retry runs/big --mem 16GiB",
 		Args:    usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -174,9 +174,9 @@ now. They go on from what they saved; what is done is not done again.`,
 		},
 	}
 	f := c.Flags()
-	f.IntVar(&number, "submission", 0, "which submission (default: the last)")
-	f.StringVar(&memory, "mem", "", "memory of a task in place of what the script says, such as 16GiB")
-	f.StringVar(&limit, "time", "", "time limit of a task in place of what the script says, such as 4h")
+	f.IntVar(&number, "submission", 0, "number of the submission (default: the last)")
+	f.StringVar(&memory, "mem", "", "memory of a task instead of that in the script, such as 16GiB")
+	f.StringVar(&limit, "time", "", "time limit of a task instead of that in the script, such as 4h")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
@@ -202,11 +202,11 @@ func clusterCancelCommand() *cobra.Command {
 			if asJSON {
 				return printJSON(s.Jobs)
 			}
-			fmt.Printf("cancelled submission %d; noether cluster retry %s goes on from what was saved\n", s.Number, args[0])
+			fmt.Printf("cancelled submission %d; noether cluster retry %s resumes it\n", s.Number, args[0])
 			return nil
 		},
 	}
-	c.Flags().IntVar(&number, "submission", 0, "which submission (default: the last)")
+	c.Flags().IntVar(&number, "submission", 0, "number of the submission (default: the last)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
@@ -241,9 +241,9 @@ func clusterWaitCommand() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.IntVar(&number, "submission", 0, "which submission (default: the last)")
-	f.DurationVar(&every, "every", 10*time.Second, "how often to look")
-	f.DurationVar(&timeout, "timeout", 0, "give up after so long (default: never)")
+	f.IntVar(&number, "submission", 0, "number of the submission (default: the last)")
+	f.DurationVar(&every, "every", 10*time.Second, "interval between queries")
+	f.DurationVar(&timeout, "timeout", 0, "give up after this time (default: never)")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
@@ -255,9 +255,9 @@ func clusterTaskCommand(engine *engineFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "task RUN [NUMBER]",
 		Short: "Run one task of a submission; called by its scripts",
-		Long: `Does one task: what "noether cluster status --all" lists under its number, which the scheduler's
-environment tells where it is not given. Exit code 75 says that it was told to stop, has saved, and
-has more to do.`,
+		Long: `Runs the task of the given number in "noether cluster status --all". Without a number it runs the task
+that the environment of the scheduler selects. Exit code 75: the task was stopped, and its state is
+saved.`,
 		Args: usageArgs(cobra.RangeArgs(1, 2)),
 		RunE: func(c *cobra.Command, args []string) error {
 			task := cluster.OwnTask()
@@ -265,7 +265,7 @@ has more to do.`,
 				task, _ = strconv.Atoi(args[1])
 			}
 			if task < 1 {
-				return usagef(c, "task wants the number of a task, from 1")
+				return usagef(c, "task needs the number of a task, from 1")
 			}
 			run, err := filepath.Abs(args[0])
 			if err != nil {
@@ -286,7 +286,7 @@ has more to do.`,
 			return err
 		},
 	}
-	c.Flags().IntVar(&number, "submission", 0, "which submission (default: the last)")
-	c.Flags().DurationVar(&every, "save-every", time.Minute, "how often unfinished work is saved: what a kill can cost")
+	c.Flags().IntVar(&number, "submission", 0, "number of the submission (default: the last)")
+	c.Flags().DurationVar(&every, "save-every", time.Minute, "interval at which unfinished work is saved")
 	return c
 }

@@ -75,7 +75,7 @@ measures: [distance]
 		{[]string{"cluster", "retry", run}, 1, "delete its jobs"},
 		{[]string{"cluster", "cancel", run}, 1, "kubectl delete"},
 		{[]string{"merge", run}, 0, ""},
-		{append(submit, "--kubernetes", "--profile", profile), 1, "nothing is left to do"},
+		{append(submit, "--kubernetes", "--profile", profile), 1, "all cells are finished"},
 	} {
 		if code, said := call(t, c.args...); code != c.code || !strings.Contains(said, c.want) {
 			t.Errorf("%v exits with %d and says %q; want %d and %q", c.args, code, said, c.code, c.want)

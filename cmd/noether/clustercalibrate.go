@@ -50,8 +50,8 @@ func clusterCalibrateCommand(engine *engineFlags) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringArrayVar(&vars, "var", nil, "NAME=VALUE for ${NAME} in the study")
-	f.StringVar(&model, "model", "", "the model")
-	f.StringVar(&memory, "memory", "", "bound on what accumulators hold at once")
-	f.DurationVar(&most, "for", 20*time.Second, "how long at most")
+	f.StringVar(&model, "model", "", "name of the model")
+	f.StringVar(&memory, "memory", "", "memory bound of accumulators")
+	f.DurationVar(&most, "for", 20*time.Second, "largest duration")
 	return c
 }

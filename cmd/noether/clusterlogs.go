@@ -53,9 +53,9 @@ func clusterLogsCommand() *cobra.Command {
 	}
 	f := c.Flags()
 	f.IntVar(&number, "submission", 0, "which submission (default: the last)")
-	f.IntSliceVar(&tasks, "task", nil, "of these tasks")
-	f.BoolVar(&merge, "merge", false, "of the merge")
-	f.IntVar(&lines, "lines", 20, "how many lines from the end of each")
+	f.IntSliceVar(&tasks, "task", nil, "numbers of the tasks")
+	f.BoolVar(&merge, "merge", false, "print the log of the merge")
+	f.IntVar(&lines, "lines", 20, "number of lines from the end of each log")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
@@ -70,7 +70,7 @@ func printLogs(logs []cluster.Log) error {
 		fmt.Fprintln(out)
 	}
 	if len(logs) == 0 {
-		fmt.Fprintln(out, "no task has failed; --task and --merge ask for others")
+		fmt.Fprintln(out, "no task has failed; use --task or --merge for other logs")
 	}
 	return out.Flush()
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// plan opens the study, finds what its models cost, and divides it. Unless nothing is to be
-// written, the run folder is made and holds the resolved study afterwards.
+// plan opens the study, determines the costs of its models, and divides it into tasks. Without
+// --dry-run it creates the run folder and writes the resolved study into it.
 func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *study.Study, path, run string, p cluster.Profile) (*cluster.Submission, error) {
 	engine.device = p.Device
 	o, err := engine.open()
@@ -35,7 +35,7 @@ func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *study.St
 		return nil, err
 	}
 	if len(plan.Failed()) == 0 && !slices.ContainsFunc(work, func(w study.Work) bool { return w.Cells > 0 }) {
-		return nil, fmt.Errorf("nothing is left to do: noether merge %s writes the scores", f.out)
+		return nil, fmt.Errorf("all cells are finished: noether merge %s writes the scores", f.out)
 	}
 	if !f.dry {
 		if err := study.Prepare(plan, run, o); err != nil {
@@ -68,12 +68,12 @@ func (f *submitFlags) calibrator(engine *engineFlags, path string, p cluster.Pro
 	}
 }
 
-// withFailed adds models that cannot be opened here: a task tries them again.
+// withFailed adds models that cannot be opened here. A task tries to open them again.
 func withFailed(costs []cluster.Cost, failed []scores.Failure) []cluster.Cost {
 	for _, one := range failed {
-		note(one.Describe() + " fails here, and probably there: " + one.Error)
+		note(one.Describe() + " failed here and will probably fail on the cluster: " + one.Error)
 		if one.Model != "" && !slices.ContainsFunc(costs, func(c cluster.Cost) bool { return c.Model == one.Model }) {
-			costs = append(costs, cluster.Cost{Model: one.Model, Note: "it does not open here"})
+			costs = append(costs, cluster.Cost{Model: one.Model, Note: "it cannot be opened here"})
 		}
 	}
 	return costs
@@ -86,18 +86,18 @@ func (f *submitFlags) taskCount(ctx context.Context, costs []cluster.Cost, p clu
 		n = cluster.TasksOf(costs, time.Hour)
 	}
 	if f.slurm && !f.dry {
-		if most := (cluster.Slurm{}).MaxTasks(ctx); most > 0 && n > most {
-			note(fmt.Sprintf("this cluster's arrays have at most %d tasks, not %d", most, n))
-			n = most
+		if limit := (cluster.Slurm{}).MaxTasks(ctx); limit > 0 && n > limit {
+			note(fmt.Sprintf("job arrays of this cluster have at most %d tasks: using %[1]d instead of %[2]d", limit, n))
+			n = limit
 		}
 	}
 	return n
 }
 
-// measure calibrates a model in a process of its own, so that its memory is its own and a crash of
-// the engine ends nothing else.
+// measure calibrates a model in a separate process, to measure its memory and to survive a crash of
+// the engine.
 func (f *submitFlags) measure(ctx context.Context, engine *engineFlags, path string, w study.Work, p cluster.Profile) (cluster.Cost, error) {
-	self, err := os.Executable()
+	program, err := os.Executable()
 	if err != nil {
 		return cluster.Cost{}, err
 	}
@@ -106,10 +106,10 @@ func (f *submitFlags) measure(ctx context.Context, engine *engineFlags, path str
 	for _, v := range f.vars {
 		args = append(args, "--var", v)
 	}
-	ctx, cancel := context.WithTimeout(ctx, f.calibrate+5*time.Minute) // for opening what is large
+	ctx, cancel := context.WithTimeout(ctx, f.calibrate+5*time.Minute) // additional time to open large models
 	defer cancel()
 	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(ctx, self, args...)
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
 		lines := bytes.Split(bytes.TrimSpace(errs.Bytes()), []byte("\n"))
@@ -120,7 +120,7 @@ func (f *submitFlags) measure(ctx context.Context, engine *engineFlags, path str
 		return cost, err
 	}
 	if peak := peakMemory(cmd.ProcessState); peak > 0 {
-		cost.Memory = peak + w.Bytes // the trial held the accumulators of one transformation, not of all that fit a pass
+		cost.Memory = peak + w.Bytes // the trial had the accumulators of one transformation, not of all in a pass
 	}
 	return cost, nil
 }

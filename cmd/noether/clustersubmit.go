@@ -33,16 +33,16 @@ func clusterSubmitCommand(engine *engineFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "submit STUDY",
 		Short: "Divide a study into tasks and submit them",
-		Long: `Opens the study, measures what each model takes on a few samples, divides the work into tasks of
-about equal cost, and submits them: to Slurm as one job array with a merge job after it, or as a
-manifest for kubectl apply. Flags go before what the profile says.`,
+		Long: `Opens the study, measures the cost of each model on a few samples, divides the work into tasks of
+about equal cost, and submits them: to Slurm as one job array followed by a merge job, or as a
+manifest for kubectl apply. Flags override the profile.`,
 		Example: `  noether cluster submit study.yaml --slurm -o runs/big --dry-run
   noether cluster submit study.yaml --slurm -o runs/big --tasks 100 --partition cpu --time 4h
   noether cluster submit study.yaml --kubernetes --profile k8s.yaml -o /mnt/shared/runs/big`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if f.slurm == f.kubernetes {
-				return usagef(c, "submit wants --slurm or --kubernetes")
+				return usagef(c, "submit needs --slurm or --kubernetes")
 			}
 			p, err := f.loadProfile(c)
 			if err != nil {
@@ -54,25 +54,25 @@ manifest for kubectl apply. Flags go before what the profile says.`,
 	s := c.Flags()
 	s.BoolVar(&f.slurm, "slurm", false, "submit to Slurm")
 	s.BoolVar(&f.kubernetes, "kubernetes", false, "write a manifest for kubectl apply")
-	s.StringVarP(&f.out, "out", "o", "", "the run folder, on a file system that the nodes share (default: runs/NAME)")
-	s.StringVar(&f.profile, "profile", "", "what the cluster wants, as a YAML file (default: noether/cluster.yaml in the user's configuration, if there is one)")
+	s.StringVarP(&f.out, "out", "o", "", "run folder, on a file system that the nodes share (default: runs/NAME)")
+	s.StringVar(&f.profile, "profile", "", "YAML file with the settings of the cluster (default: noether/cluster.yaml in the user's configuration folder, if it exists)")
 	s.StringArrayVar(&f.vars, "var", nil, "NAME=VALUE for ${NAME} in the study; may be repeated")
-	s.BoolVar(&f.dry, "dry-run", false, "print the tasks and the script, and submit nothing")
-	s.BoolVar(&f.again, "again", false, "submit although tasks of an earlier submission are on their way")
+	s.BoolVar(&f.dry, "dry-run", false, "print the tasks and the script without submitting them")
+	s.BoolVar(&f.again, "again", false, "submit even if tasks of an earlier submission are queued or running")
 	s.BoolVar(&f.asJSON, "json", false, "print JSON")
-	s.DurationVar(&f.calibrate, "calibrate", 20*time.Second, "how long to measure each model at most; 0: balance by parameters times inputs")
-	s.StringVar(&f.memory, "memory", "", "bound on what accumulators hold at once, such as 512MiB")
-	s.IntVar(&f.tasks, "tasks", 0, "how many tasks (default: as many as make each about an hour)")
-	s.IntVar(&f.throttle, "throttle", 0, "how many tasks run at once")
+	s.DurationVar(&f.calibrate, "calibrate", 20*time.Second, "largest time to measure each model; 0: balance by parameters times input size")
+	s.StringVar(&f.memory, "memory", "", "memory bound of accumulators, such as 512MiB")
+	s.IntVar(&f.tasks, "tasks", 0, "number of tasks (default: tasks of about an hour each)")
+	s.IntVar(&f.throttle, "throttle", 0, "largest number of tasks that run at once")
 	s.StringVar(&f.partition, "partition", "", "Slurm's partition")
-	s.StringVar(&f.account, "account", "", "who is charged")
+	s.StringVar(&f.account, "account", "", "account to charge")
 	s.StringVar(&f.qos, "qos", "", "quality of service")
-	s.StringVar(&f.limit, "time", "", "time limit of a task, such as 4h or 1-12:00:00 (default: twice what was measured)")
-	s.StringVar(&f.mem, "mem", "", "memory of a task, such as 8GiB (default: half as much again as was measured)")
+	s.StringVar(&f.limit, "time", "", "time limit of a task, such as 4h or 1-12:00:00 (default: twice the measured time plus ten minutes)")
+	s.StringVar(&f.mem, "mem", "", "memory of a task, such as 8GiB (default: 1.5 times the measured peak plus 512MiB)")
 	s.IntVar(&f.cpus, "cpus-per-task", 0, "cores of a task (default: 4)")
 	s.StringVar(&f.gpus, "gpus", "", "GPUs of a task: 1, or a100:1; with --device cuda")
-	s.StringVar(&f.program, "program", "", "noether as the nodes find it (default: this program's path)")
-	s.StringVar(&f.container, "container", "", "words before the program, such as 'apptainer exec noether.sif'")
+	s.StringVar(&f.program, "program", "", "path of noether on the nodes (default: the path of this program)")
+	s.StringVar(&f.container, "container", "", "command before the program, such as 'apptainer exec noether.sif'")
 	return c
 }
 
@@ -193,7 +193,7 @@ func (f *submitFlags) submit(c *cobra.Command, engine *engineFlags, path string,
 	return nil
 }
 
-// refuseTwice prevents a study from being submitted twice by mistake, which would waste time.
+// refuseTwice returns an error if tasks of an earlier submission are queued or running.
 func (f *submitFlags) refuseTwice(ctx context.Context, run string) error {
 	r, err := cluster.Read(run)
 	if errors.Is(err, fs.ErrNotExist) || f.again || f.dry {
@@ -204,14 +204,14 @@ func (f *submitFlags) refuseTwice(ctx context.Context, run string) error {
 	}
 	last, err := r.Submission(0)
 	if err != nil {
-		return nil // there is none
+		return nil // there is no submission
 	}
 	status, err := cluster.Find(ctx, run, last)
 	if err != nil {
 		return err
 	}
 	if n := status.Count(cluster.Queued) + status.Count(cluster.Running); n > 0 && last.Cancelled == nil {
-		return fmt.Errorf("%d tasks of submission %d are queued or running: noether cluster cancel %s ends them, --again submits in addition", n, last.Number, f.out)
+		return fmt.Errorf("%d tasks of submission %d are queued or running: cancel them with noether cluster cancel %s, or submit in addition with --again", n, last.Number, f.out)
 	}
 	return nil
 }

@@ -31,9 +31,9 @@ type compareFlags struct {
 	seed       uint64
 }
 
-// usual returns the default statistics: one of each kind, and none that takes minutes on large
-// arrays.
-func usual() []string {
+// defaultStatistics returns the default statistics: one of each kind, without those that take
+// minutes on large arrays.
+func defaultStatistics() []string {
 	return []string{
 		similarity.LinearCKA, similarity.DebiasedCKA, similarity.SVCCA, similarity.PWCCA, similarity.Procrustes, similarity.MutualKNN,
 	}
@@ -46,8 +46,8 @@ func compareCommand() *cobra.Command {
 		Use:   "compare X Y [X2 Y2 ...]",
 		Short: "Compare arrays of activations from any framework",
 		Long: `Compares arrays of activations of the same inputs, from any framework: row i of both is input i.
-An array is an .npy file, or one in an .npz file: FILE.npz:KEY. A single .npz file compares all of its arrays with each other.
-Arrays of more than two axes are n x c x ...; each row is taken as one vector, or averaged over the axes after c (--pool mean).
+An array is an .npy file, or an array in an .npz file: FILE.npz:KEY. With a single .npz file all pairs of its arrays are compared.
+Arrays of more than two axes are n x c x ...; each row is flattened to a vector, or averaged over the axes after c (--pool mean).
 
 Statistics: ` + strings.Join(similarity.Names(), ", ") + `;
 all of them: --measure all. With --measure seis, the second array is the same layer on T(x), both b x c x h x w or b x c x t.`,
@@ -82,10 +82,10 @@ all of them: --measure all. With --measure seis, the second array is the same la
 		},
 	}
 	f := c.Flags()
-	f.StringSliceVar(&flags.measures, "measure", nil, "what to compute: statistics, all, or seis (default "+strings.Join(usual(), ",")+")")
+	f.StringSliceVar(&flags.measures, "measure", nil, "what to compute: names of statistics, all, or seis (default "+strings.Join(defaultStatistics(), ",")+")")
 	f.StringSliceVar(&flags.measures, "statistic", nil, "the same as --measure")
 	f.StringVar(&flags.similarity.Pool, "pool", flags.similarity.Pool, "arrays of more than two axes: none (flattened) or mean (over the axes after the second)")
-	f.Float64Var(&flags.similarity.Variance, "variance", flags.similarity.Variance, "svcca, seis: part of the variance that the leading components hold")
+	f.Float64Var(&flags.similarity.Variance, "variance", flags.similarity.Variance, "svcca, seis: fraction of the variance that the leading components explain")
 	f.Float64Var(&flags.similarity.Bandwidth, "bandwidth", flags.similarity.Bandwidth, "rbf-cka: the kernel's width, as a fraction of the median distance")
 	f.IntVar(&flags.similarity.Neighbours, "neighbours", flags.similarity.Neighbours, "statistics of nearest neighbours: how many of a sample")
 	f.IntVar(&flags.similarity.Samples, "samples", flags.similarity.Samples, "statistics of n x n values: samples at most; memory and time grow with the square")
@@ -99,7 +99,7 @@ all of them: --measure all. With --measure seis, the second array is the same la
 	f.IntVar(&flags.similarity.Folds, "folds", flags.similarity.Folds, "ridge-predictivity: folds")
 	f.Float64Var(&flags.similarity.Ridge, "ridge", flags.similarity.Ridge, "ridge-predictivity: penalty, as a part of the mean variance of the variables")
 	f.IntVar(&flags.seis.Positions, "positions", flags.seis.Positions, "seis: positions to which larger layers are average-pooled")
-	f.StringVar(&flags.memory, "memory", "1GiB", "bound on what is held at once")
+	f.StringVar(&flags.memory, "memory", "1GiB", "memory bound")
 	f.Uint64Var(&flags.seed, "seed", 0, "seed of the groups and the shuffles")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
@@ -109,7 +109,7 @@ all of them: --measure all. With --measure seis, the second array is the same la
 func (f *compareFlags) resolve(c *cobra.Command) error {
 	switch {
 	case len(f.measures) == 0 || slices.Equal(f.measures, []string{"similarity"}):
-		f.measures = usual()
+		f.measures = defaultStatistics()
 	case slices.Equal(f.measures, []string{"all"}):
 		f.measures = similarity.Names()
 	case slices.Equal(f.measures, []string{"seis"}):
@@ -119,15 +119,15 @@ func (f *compareFlags) resolve(c *cobra.Command) error {
 	known := append([]string{"all", "seis", "similarity"}, similarity.Names()...)
 	for _, name := range f.measures {
 		if !slices.Contains(known, name) {
-			return usagef(c, "--measure: there is no %q; there are %s", name, strings.Join(known, ", "))
+			return usagef(c, "--measure: unknown statistic %q: use one of %s", name, strings.Join(known, ", "))
 		}
 		if slices.Contains(known[:3], name) {
-			return usagef(c, "--measure %s stands alone", name)
+			return usagef(c, "--measure %s cannot be combined with other statistics", name)
 		}
 	}
 	f.similarity.Statistics = f.measures
 	if f.similarity.Pool != "none" && f.similarity.Pool != "mean" {
-		return usagef(c, "--pool is none or mean, not %q", f.similarity.Pool)
+		return usagef(c, "--pool is %q: it must be none or mean", f.similarity.Pool)
 	}
 	return nil
 }
@@ -225,7 +225,7 @@ func (f *compareFlags) compareSimilarity(ctx context.Context, p arrayPair) ([]me
 	if err != nil {
 		return nil, fmt.Errorf("--memory: %w", err)
 	}
-	debug.SetMemoryLimit(int64(memory)) // near it garbage is collected at once
+	debug.SetMemoryLimit(int64(memory)) // the garbage collector works harder near the limit
 	var sources [2]similarity.Source
 	for i, name := range p {
 		a, err := dataset.OpenArrayFile(ctx, name.path, name.key)
@@ -277,26 +277,26 @@ func printComparison(found []measure.Score) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	for _, w := range gathered(warnings) {
+	for _, w := range joinWarnings(warnings) {
 		fmt.Println("warning:", w)
 	}
 	return nil
 }
 
-// gathered joins warnings "subject: text" that have the same text.
-func gathered(warnings []string) []string {
+// joinWarnings joins warnings "subject: text" that have the same text.
+func joinWarnings(warnings []string) []string {
 	var order []string
-	who := map[string][]string{}
+	subjects := map[string][]string{}
 	for _, w := range warnings {
-		name, what, _ := strings.Cut(w, ": ")
-		if who[what] == nil {
-			order = append(order, what)
+		name, text, _ := strings.Cut(w, ": ")
+		if subjects[text] == nil {
+			order = append(order, text)
 		}
-		who[what] = append(who[what], name)
+		subjects[text] = append(subjects[text], name)
 	}
 	var out []string
-	for _, what := range order {
-		out = append(out, strings.Join(who[what], ", ")+": "+what)
+	for _, text := range order {
+		out = append(out, strings.Join(subjects[text], ", ")+": "+text)
 	}
 	return out
 }

@@ -128,9 +128,9 @@ func TestCompareErrors(t *testing.T) {
 		{"no such file", []string{good, filepath.Join(dir, "none.npy")}},
 		{"takes pairs", []string{good}},
 		{"takes pairs", []string{good, good, good}},
-		{`there is no "cka"`, []string{good, good, "--measure", "cka"}},
-		{"stands alone", []string{good, good, "--measure", "seis,rsa"}},
-		{"--pool is none or mean", []string{good, good, "--pool", "max"}},
+		{`unknown statistic "cka"`, []string{good, good, "--measure", "cka"}},
+		{"cannot be combined", []string{good, good, "--measure", "seis,rsa"}},
+		{"it must be none or mean", []string{good, good, "--pool", "max"}},
 		{"--memory", []string{good, good, "--memory", "much"}},
 		{"neighbours is 0", []string{good, good, "--neighbours", "0"}},
 	} {

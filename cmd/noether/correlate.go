@@ -30,11 +30,11 @@ func correlateCommand() *cobra.Command {
 		Use:   "correlate RUN [RUN...]",
 		Short: "Relate a score to accuracy, and predict the accuracy of unlabelled data",
 		Long: `Relates two scores over many models on one test set (--by model), or over many test sets for one
-model (--by data): Pearson's and Spearman's correlation, a robust line, and how far a line through all others misses each
-point. Models or data that have the score but no accuracy get a prediction with its interval.
+model (--by data): Pearson's and Spearman's correlation, a robust line, and the error of predicting each point from a line
+fitted to the others. Models or data with the score but without accuracy get a prediction with its interval.
 
-A score is written MEASURE.STATISTIC@TRANSFORM; several runs are taken together. Several --x are set beside each other, r / rho
-in a column for each.`,
+A score is written MEASURE.STATISTIC@TRANSFORM. The scores of several runs are combined. With several --x the table has a
+column of r / rho for each.`,
 		Example: "  noether correlate runs/zoo --x effective-invariance.ei@rotation --by model --group family\n" +
 			"  noether correlate runs/zoo --x effective-invariance.ei@rotation --x prediction-divergence.js@rotation\n" +
 			"  noether correlate runs/corrupted --x effective-invariance.ei@gray --by data",
@@ -67,15 +67,15 @@ in a column for each.`,
 			case asJSON:
 				return printJSON(results)
 			case len(relations) > 1:
-				return printBeside(results)
+				return printColumns(results)
 			}
 			return printCorrelations(results)
 		},
 	}
 	f := c.Flags()
 	flags.add(f)
-	f.StringArrayVar(&filter.Model, "model", nil, "keep the scores of this model, or of a pattern such as 'resnet*'; may be repeated")
-	f.StringArrayVar(&filter.Data, "data", nil, "keep the scores on this data set, or on those of a pattern; may be repeated")
+	f.StringArrayVar(&filter.Model, "model", nil, "use only the scores of this model, or of a pattern such as 'resnet*'; may be repeated")
+	f.StringArrayVar(&filter.Data, "data", nil, "use only the scores on this data set, or on those of a pattern; may be repeated")
 	f.StringVar(&csv, "csv", "", "write the results as scores, with the columns of scores.csv, to this file")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
@@ -90,17 +90,17 @@ type relationFlags struct {
 }
 
 func (r *relationFlags) add(f *pflag.FlagSet) {
-	f.StringArrayVar(&r.x, "x", []string{"effective-invariance.ei"}, "the score; may be given several times")
-	f.StringVar(&r.y, "y", "accuracy.clean", "what it is to tell")
-	f.StringVar(&r.by, "by", "model", "what the points are: model or data")
+	f.StringArrayVar(&r.x, "x", []string{"effective-invariance.ei"}, "the score X; may be repeated")
+	f.StringVar(&r.y, "y", "accuracy.clean", "the score Y to predict")
+	f.StringVar(&r.by, "by", "model", "kind of the points: model or data")
 	f.StringVar(&r.group, "group", "", "a tag of the models, shown beside each point")
-	f.BoolVar(&r.aboveNull, "above-null", false, "take from the score what chance alone gives, its null")
-	f.BoolVar(&r.linear, "linear", false, "leave the accuracy as it is, instead of on the logit scale")
+	f.BoolVar(&r.aboveNull, "above-null", false, "subtract the null, the value by chance, from the score")
+	f.BoolVar(&r.linear, "linear", false, "do not transform the accuracy to the logit scale")
 	f.IntVar(&r.options.Bootstrap, "bootstrap", 1000, "resamples for intervals")
-	f.Uint64Var(&r.options.Seed, "seed", 1, "of the resampling")
+	f.Uint64Var(&r.options.Seed, "seed", 1, "seed of the resampling")
 }
 
-// assign tells a relation the groups of models, which share a colour, and the independent units.
+// assign sets the groups of models, which share a colour, and the independent units of a relation.
 func (r *relationFlags) assign(relation *correlation.Relation, known *runDetails) {
 	if r.group != "" {
 		relation.Group = func(model string) string { return known.tags[model][r.group] }
@@ -117,7 +117,7 @@ func (r *relationFlags) read(c *cobra.Command) ([]correlation.Relation, correlat
 		return nil, options, usagef(c, "--y: %v", err)
 	}
 	if r.by != string(correlation.ByModel) && r.by != string(correlation.ByData) {
-		return nil, options, usagef(c, "--by is model or data, not %q", r.by)
+		return nil, options, usagef(c, "--by is %q: it must be model or data", r.by)
 	}
 	var relations []correlation.Relation
 	for _, text := range r.x {
@@ -137,7 +137,7 @@ type runDetails struct {
 	units map[correlation.By]map[string]string
 }
 
-// readRuns reads the scores of several runs and what is known of their models and data sets.
+// readRuns reads the scores of several runs, and the tags and units of their models and data sets.
 func readRuns(dirs []string) (rows []scores.Row, known *runDetails, err error) {
 	known = &runDetails{tags: map[string]map[string]string{}, units: map[correlation.By]map[string]string{correlation.ByModel: {}, correlation.ByData: {}}}
 	for _, dir := range dirs {
@@ -200,8 +200,8 @@ func (n number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(n))
 }
 
-// correlate analyses each relation on each of its sets. It prints what fails on some sets, and
-// returns an error if all fail.
+// correlate analyses each relation on each of its sets. It prints the errors of sets, and returns
+// an error if all fail.
 func correlate(relations []correlation.Relation, rows []scores.Row, o correlation.Options) ([]correlationResult, error) {
 	var results []correlationResult
 	var failed []string
@@ -264,8 +264,8 @@ func nameOf(r correlation.Relation) string {
 
 func printCorrelations(results []correlationResult) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Printf("%s against %s, over %s\n", results[0].X, results[0].Y, overWhat(results[0]))
-	fmt.Fprintf(t, "%s\tn\tunits\tPearson\t\tSpearman\t\terror of a prediction\t\n", ofWhat(results[0]))
+	fmt.Printf("%s against %s, over %s\n", results[0].X, results[0].Y, pointsTitle(results[0]))
+	fmt.Fprintf(t, "%s\tn\tunits\tPearson\t\tSpearman\t\terror of a prediction\t\n", subjectTitle(results[0]))
 	for _, r := range results {
 		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t\n", r.Of, r.N, r.Units, coefficient(r.Pearson), r.Pearson.bounds(),
 			coefficient(r.Spearman), r.Spearman.bounds(), digits(float64(r.MeanAbsoluteError)))
@@ -298,9 +298,9 @@ func coefficient(c interval) string {
 	return fmt.Sprintf("%+.3f", float64(c.Value))
 }
 
-// printBeside prints several scores as Table 1 of Deng et al. 2022: a line for each test set or
+// printColumns prints several scores like Table 1 of Deng et al. 2022: a row for each test set or
 // model, a column for each score, with Pearson's r / Spearman's rho.
-func printBeside(results []correlationResult) error {
+func printColumns(results []correlationResult) error {
 	var sets, columns []string
 	cells := map[[2]string]string{}
 	for _, r := range results {
@@ -313,8 +313,8 @@ func printBeside(results []correlationResult) error {
 		cells[[2]string{r.Of, r.X}] = coefficient(r.Pearson) + " / " + coefficient(r.Spearman)
 	}
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Printf("Pearson's r / Spearman's rho with %s, over %s\n", results[0].Y, overWhat(results[0]))
-	fmt.Fprintf(t, "%s\t%s\t\n", ofWhat(results[0]), strings.Join(columns, "\t"))
+	fmt.Printf("Pearson's r / Spearman's rho with %s, over %s\n", results[0].Y, pointsTitle(results[0]))
+	fmt.Fprintf(t, "%s\t%s\t\n", subjectTitle(results[0]), strings.Join(columns, "\t"))
 	for _, set := range sets {
 		line := []string{set}
 		for _, x := range columns {
@@ -325,15 +325,16 @@ func printBeside(results []correlationResult) error {
 	return t.Flush()
 }
 
-// ofWhat returns what each line stands for; overWhat returns what its points are.
-func ofWhat(r correlationResult) string {
+// subjectTitle returns the title of the first column of the table, and pointsTitle that of its
+// points.
+func subjectTitle(r correlationResult) string {
 	if r.By == string(correlation.ByData) {
 		return "model"
 	}
 	return "data"
 }
 
-func overWhat(r correlationResult) string {
+func pointsTitle(r correlationResult) string {
 	if r.By == string(correlation.ByData) {
 		return "data sets"
 	}

@@ -25,10 +25,10 @@ func demoCommand(engine *engineFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Compare three small trained networks under rotation, shift and noise",
-		Long: `Measures three small classifiers of synthetic shapes, which come with the program: one trained on
-upright shapes, one trained on rotated shapes too, and one that is equivariant under quarter turns
-by construction. Nothing is downloaded. The demo writes a report, says what to look at in it, and
-opens it where there is a desktop.`,
+		Long: `Measures three small classifiers of synthetic shapes that are included in the program: one trained on
+upright shapes, one also trained on rotated shapes, and one that is equivariant under quarter turns by
+construction. Nothing is downloaded. The demo writes a report, prints a summary of it, and opens it if
+there is a desktop.`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			o, err := engine.open()

@@ -141,7 +141,7 @@ func TestCorrelateErrors(t *testing.T) {
 		{[]string{run}, 1, "no score matches effective-invariance.ei; available: accuracy.clean"},
 		{[]string{run, "--x", "accuracy.moved"}, 1, "too few points"},
 		{[]string{run, "--x", "accuracy"}, 2, "--x"},
-		{[]string{run, "--by", "layer"}, 2, "--by is model or data"},
+		{[]string{run, "--by", "layer"}, 2, "it must be model or data"},
 		{[]string{dir}, 1, "no run folder"},
 	} {
 		code, message := call(t, append([]string{"correlate"}, c.args...)...)

@@ -30,10 +30,10 @@ type stirFlags struct {
 }
 
 func (s *stirFlags) add(f *pflag.FlagSet) {
-	f.BoolVar(&s.on, "stir", false, "measure the invariances that the models share too, in both directions")
+	f.BoolVar(&s.on, "stir", false, "also measure the invariances that the models share, in both directions")
 	f.StringVar(&s.layer, "stir-layer", "", "with --stir: a layer of both models, or a pattern (default: the penultimate)")
 	f.StringSliceVar(&s.data, "stir-data", nil, "with --stir: names or patterns of data that both runs have (default: the first)")
-	f.IntVar(&s.images, "stir-images", 100, "with --stir: images at most")
+	f.IntVar(&s.images, "stir-images", 100, "with --stir: largest number of images")
 	f.IntVar(&s.steps, "stir-steps", 150, "with --stir: steps of an inversion")
 }
 
@@ -41,21 +41,20 @@ func (s *stirFlags) check(c *cobra.Command) error {
 	if !s.on {
 		for _, name := range []string{"stir-layer", "stir-data", "stir-images", "stir-steps"} {
 			if c.Flags().Changed(name) {
-				return usagef(c, "--%s wants --stir", name)
+				return usagef(c, "--%s needs --stir", name)
 			}
 		}
 	}
 	if s.images < 2 {
-		return usagef(c, "--stir-images is %d; a similarity wants two images at least", s.images)
+		return usagef(c, "--stir-images is %d: it must be at least 2", s.images)
 	}
 	if s.steps < 1 {
-		return usagef(c, "--stir-steps is %d; take one step at least", s.steps)
+		return usagef(c, "--stir-steps is %d: it must be at least 1", s.steps)
 	}
 	return nil
 }
 
-// run measures STIR between models of two run folders: a study of its own, in a folder that is
-// removed afterwards.
+// run measures STIR between models of two run folders by a separate study in a temporary folder.
 func (s *stirFlags) run(ctx context.Context, engine *engineFlags, dirs []string, models [][2]string) (*study.Result, error) {
 	shared, err := s.study(dirs, models)
 	if err != nil {
@@ -97,10 +96,9 @@ func (s *stirFlags) study(dirs []string, models [][2]string) (*study.Study, erro
 	return spec.Share(studies[0], studies[1], spec.Sharing{Models: models, Data: s.data, Layer: s.layer, Images: s.images, Steps: s.steps})
 }
 
-// printShared prints a line for each direction, layer and data set, and below them what warnings
-// they carry.
+// printShared prints a line for each direction, layer and data set, and the warnings below them.
 func printShared(r *study.Result) error {
-	fmt.Println("STIR: is what is the same to the first the same to the other?")
+	fmt.Println("STIR: the similarity, in the second model, of images that are the same in the first")
 	columns := []string{"stir", "cka", "agreement", "representation-distance"}
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "of\tSTIR\t\tnull\tCKA\tagreement\tdistance\t")

@@ -20,7 +20,7 @@ import (
 type finding struct {
 	What   string `json:"what"`
 	Found  string `json:"found,omitempty"`
-	Mend   string `json:"mend,omitempty"` // what to do where something is missing
+	Mend   string `json:"mend,omitempty"` // how to install what is missing
 	Needed bool   `json:"needed"`
 }
 
@@ -28,7 +28,7 @@ func doctorCommand(engine *engineFlags) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Print what was found on this machine, and how to install what is missing",
+		Short: "Print which libraries and programs this machine has, and how to install missing ones",
 		Args:  usageArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			found := examine(engine)
@@ -65,9 +65,9 @@ func examine(engine *engineFlags) []finding {
 func examineMemory() string {
 	limit := machine.MemoryLimit()
 	if limit == 0 {
-		return "no bound is set"
+		return "no limit"
 	}
-	return mebibytes(limit) + " may be used"
+	return mebibytes(limit) + " limit"
 }
 
 func examineRuntime(engine *engineFlags) finding {
@@ -90,7 +90,7 @@ func examineAcceleration(engine *engineFlags) finding {
 	state := fmt.Sprintf("on, with vectors of %d floats", accel.Width())
 	switch {
 	case !accel.Included:
-		state = "not in this program (built with the tag noaccel, or not for amd64)"
+		state = "not included in this program (built with the tag noaccel, or not for amd64)"
 	case accel.Width() == 0:
 		state = "off: this processor lacks AVX2"
 	case !engine.accelerate:
@@ -102,7 +102,7 @@ func examineAcceleration(engine *engineFlags) finding {
 func examineBLAS() finding {
 	blas := linalg.LoadBackend()
 	if blas.Hint != "" {
-		return finding{What: "BLAS", Mend: strings.TrimSpace(blas.Hint + " (it works without, several times slower) " + blas.Problem)}
+		return finding{What: "BLAS", Mend: strings.TrimSpace(blas.Hint + " (without it, linear algebra is several times slower) " + blas.Problem)}
 	}
 	return finding{What: "BLAS", Found: strings.TrimSpace(blas.String() + " " + blas.Version)}
 }
@@ -135,6 +135,6 @@ func schemaCommand() *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().BoolVar(&ofTraining, "training", false, "of training files")
+	c.Flags().BoolVar(&ofTraining, "training", false, "print the schema of training files")
 	return c
 }

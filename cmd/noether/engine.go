@@ -20,7 +20,7 @@ import (
 
 // engineFlags are the flags of the commands that run models.
 type engineFlags struct {
-	command    *cobra.Command // that they belong to
+	command    *cobra.Command // command of the flags
 	library    string
 	device     string
 	threads    int
@@ -28,22 +28,22 @@ type engineFlags struct {
 	timeout    time.Duration // of one run of the engine; 0: none
 }
 
-// defaultTimeout is the default of --timeout. A batch takes seconds, and for the largest networks
-// on one core minutes, so that a run of an hour is one that never ends.
+// defaultTimeout is the default of --timeout. A batch takes seconds, or minutes for the largest
+// networks on one core, so a run that takes an hour does not terminate.
 const defaultTimeout = time.Hour
 
 func addEngineFlags(c *cobra.Command) *engineFlags {
 	e := &engineFlags{command: c}
 	f := c.PersistentFlags()
-	f.StringVar(&e.library, "onnxruntime", "", "the ONNX Runtime library, where it is not found by itself")
-	f.StringVar(&e.device, "device", "cpu", "cpu, cuda, coreml, tensorrt, openvino or directml, where the library has it")
-	f.IntVar(&e.threads, "threads", 0, "threads of the engine and of the BLAS (default: the cores that the scheduler or a container grants)")
-	f.BoolVar(&e.accelerate, "accelerate", true, "native operators where these are faster on the processor; the scores are the same to rounding")
-	f.DurationVar(&e.timeout, "timeout", defaultTimeout, "largest time of one run of a network on a batch, such as 10m; 0: none")
+	f.StringVar(&e.library, "onnxruntime", "", "path of the ONNX Runtime library (default: see noether doctor)")
+	f.StringVar(&e.device, "device", "cpu", "cpu, cuda, coreml, tensorrt, openvino or directml, if the library supports it")
+	f.IntVar(&e.threads, "threads", 0, "threads of the engine and of the BLAS (default: the cores that the scheduler or container allows)")
+	f.BoolVar(&e.accelerate, "accelerate", true, "use native operators that are faster on the processor; scores are the same up to rounding")
+	f.DurationVar(&e.timeout, "timeout", defaultTimeout, "time limit of one forward pass of a batch, such as 10m; 0: none")
 	return e
 }
 
-// open loads the runtime library and a fast BLAS, and notes once if there is none.
+// open loads the runtime library and a fast BLAS. It prints a note if there is no fast BLAS.
 func (e *engineFlags) open() (study.Options, error) {
 	if e.threads < 0 {
 		return study.Options{}, usagef(e.command, "--threads is %d; it must be a number of threads, or 0 for all cores", e.threads)
@@ -52,14 +52,14 @@ func (e *engineFlags) open() (study.Options, error) {
 		return study.Options{}, usagef(e.command, "--timeout is %v; it must be a time such as 10m, or 0 for no limit", e.timeout)
 	}
 	if known := []string{"cpu", "cuda", "coreml", "tensorrt", "openvino", "directml"}; !slices.Contains(known, e.device) {
-		return study.Options{}, usagef(e.command, "--device is %q; known are %s", e.device, strings.Join(known, ", "))
+		return study.Options{}, usagef(e.command, "--device is %q: it must be one of %s", e.device, strings.Join(known, ", "))
 	}
 	threads := e.threads
 	if threads <= 0 {
 		threads = machine.Cores()
 	}
 	if limit := machine.MemoryLimit(); limit > 0 {
-		debug.SetMemoryLimit(limit / 4 * 3) // collect rather than be killed
+		debug.SetMemoryLimit(limit / 4 * 3) // collect garbage before the limit is reached
 	}
 	blas := linalg.LoadBackend()
 	blas.SetThreads(threads)

@@ -29,9 +29,9 @@ func exportCommand() *cobra.Command {
 	e := &exportFlags{}
 	c := &cobra.Command{
 		Use:   "export RUN [RUN...]",
-		Short: "Write scores as CSV, Parquet, JSON, or as tables in LaTeX or Markdown; or log them to MLflow",
+		Short: "Write scores as CSV, Parquet, JSON, or as LaTeX or Markdown tables; or log them to MLflow",
 		Long: `Writes the scores of one or several runs. --csv, --parquet and --json have a row for each score, with the columns of
-scores.csv; --latex and --markdown, and --csv with --wide, have a line for each model and a column for each statistic under each
+scores.csv; --latex and --markdown, and --csv with --wide, have a row for each model and a column for each statistic under each
 transformation, with 95 % intervals. Filters take names or patterns such as 'resnet*'.
 
 --mlflow logs a run to an MLflow tracking server: scores as metrics, layers as steps, the study and figures as artifacts. It
@@ -48,12 +48,12 @@ reads MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PAS
 	f.BoolVar(&e.json, "json", false, "write JSON")
 	f.BoolVar(&e.latex, "latex", false, "write a LaTeX table (booktabs)")
 	f.BoolVar(&e.markdown, "markdown", false, "write a Markdown table")
-	f.BoolVar(&e.wide, "wide", false, "with --csv: a table as of --markdown")
+	f.BoolVar(&e.wide, "wide", false, "with --csv: the table of --markdown")
 	f.BoolVar(&e.table.Plain, "plain", false, "tables without intervals")
-	f.BoolVar(&e.csvSafe, "csv-safe", false, "CSV in which no name is a formula to a spreadsheet: those that start with =, +, - or @ get an apostrophe in front")
-	f.StringVarP(&e.out, "out", "o", "", "the file to write (default: the standard output); its extension sets the format if no flag does")
+	f.BoolVar(&e.csvSafe, "csv-safe", false, "CSV without formulas: names that start with =, +, - or @ get an apostrophe in front")
+	f.StringVarP(&e.out, "out", "o", "", "output file (default: standard output); its extension sets the format if no flag does")
 	f.StringVar(&e.mlflow, "mlflow", "", "log to the MLflow tracking server at this address, such as http://localhost:5000")
-	f.BoolVar(&e.wandb, "wandb", false, "print how to log to Weights & Biases, which takes its own Python package")
+	f.BoolVar(&e.wandb, "wandb", false, "print how to log to Weights & Biases, which needs its Python package")
 	f.StringVar(&e.experiment, "experiment", "", "with --mlflow: the experiment (default: the study's name)")
 	addFilter(f, &e.filter)
 	return c
@@ -66,13 +66,13 @@ func (e *exportFlags) run(c *cobra.Command, dirs []string) error {
 	e.formatOfFile()
 	if e.csvSafe {
 		if e.parquet || e.json || e.latex || e.markdown || e.mlflow != "" {
-			return usagef(c, "--csv-safe writes CSV: it does not go with another format")
+			return usagef(c, "--csv-safe cannot be combined with a format other than CSV")
 		}
 		e.csv = true
 	}
 	formats := 0
-	for _, asked := range []bool{e.csv, e.parquet, e.json, e.latex, e.markdown, e.mlflow != ""} {
-		if asked {
+	for _, set := range []bool{e.csv, e.parquet, e.json, e.latex, e.markdown, e.mlflow != ""} {
+		if set {
 			formats++
 		}
 	}
@@ -88,7 +88,7 @@ func (e *exportFlags) run(c *cobra.Command, dirs []string) error {
 		return nil
 	}
 	if e.parquet && e.out == "" && term.IsTerminal(int(os.Stdout.Fd())) {
-		return usagef(c, "Parquet is binary and cannot be shown on a terminal: name a file by -o")
+		return usagef(c, "Parquet is binary and cannot be printed on a terminal: set a file with -o")
 	}
 	rows, err := e.rows(dirs)
 	if err != nil {

@@ -134,7 +134,7 @@ measures: [distance]
 	if raw, err := os.ReadFile(file); err != nil || !strings.Contains(string(raw), "'=HYPERLINK") {
 		t.Errorf("%v: %s", err, raw)
 	}
-	if code, message := call(t, "export", run, "--csv-safe", "--json"); code != 2 || !strings.Contains(message, "does not go with another format") {
+	if code, message := call(t, "export", run, "--csv-safe", "--json"); code != 2 || !strings.Contains(message, "cannot be combined") {
 		t.Errorf("exit %d: %s", code, message)
 	}
 }

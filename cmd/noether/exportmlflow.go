@@ -93,15 +93,15 @@ func (l *mlflowLog) study(ctx context.Context) error {
 	}
 	for _, name := range []string{"study.yaml", "run.json", "scores.csv", "scores.parquet", "report.html"} {
 		if err := l.file(ctx, name); err != nil {
-			return l.bearable(err)
+			return l.ignoreArtifactError(err)
 		}
 	}
-	return l.bearable(l.figures(ctx))
+	return l.ignoreArtifactError(l.figures(ctx))
 }
 
-// bearable ignores the error of a server that takes no artifacts, and notes it once: the scores are
-// logged nevertheless.
-func (l *mlflowLog) bearable(err error) error {
+// ignoreArtifactError ignores the error of a server that does not store artifacts, and prints it
+// once. The scores are logged nevertheless.
+func (l *mlflowLog) ignoreArtifactError(err error) error {
 	if errors.Is(err, mlflow.ErrArtifacts) {
 		note(err.Error() + "; scores are logged, files and figures are not")
 		return nil
@@ -112,7 +112,7 @@ func (l *mlflowLog) bearable(err error) error {
 func (l *mlflowLog) file(ctx context.Context, name string) error {
 	file, err := os.Open(filepath.Join(l.dir, name))
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // a run on its way has no scores.csv yet
+		return nil // an unfinished run has no scores.csv
 	}
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ const gradLong = `Differentiates a model: writes an ONNX model that computes the
 the gradients of a tensor by inputs, weights or intermediate tensors. It runs in any ONNX runtime.
 
 Unless the tensor has one element, the new model has one more input, the cotangent: the derivative of
-a loss by each element of the tensor. With --sum it is 1 for all elements, and no input.`
+a loss by each element of the tensor. With --sum it is 1 for all elements and not an input.`
 
 func gradCommand() *cobra.Command {
 	var out string
@@ -52,7 +52,7 @@ func gradCommand() *cobra.Command {
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if out == "" {
-				return usagef(c, "no output file: give one by -o")
+				return usagef(c, "the output file is missing: set it with -o")
 			}
 			if sum && o.Cotangent != "" {
 				return usagef(c, "--sum and --cotangent exclude each other")
@@ -72,9 +72,9 @@ func gradCommand() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVarP(&out, "output", "o", "", "where to write the model")
+	f.StringVarP(&out, "output", "o", "", "output file")
 	f.StringVar(&o.Of, "of", "", "the tensor to differentiate (default: the model's only output)")
-	f.StringSliceVar(&o.By, "by", nil, "what to differentiate by: inputs, weights, intermediate tensors (default: the model's only input)")
+	f.StringSliceVar(&o.By, "by", nil, "tensors to differentiate by: inputs, weights, intermediate tensors (default: the model's only input)")
 	f.StringVar(&o.Cotangent, "cotangent", "", `a new input, or a tensor of the model, that weights the elements (default: a new input "cotangent/TENSOR")`)
 	f.BoolVar(&sum, "sum", false, "differentiate the sum of the elements")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
@@ -123,7 +123,7 @@ func differentiate(path, out string, o grad.Options, sum bool) (*gradientModel, 
 	return written, nil
 }
 
-// outputNames returns names for gradients whose default name is taken, as in a model that already
+// outputNames returns names for gradients whose default name is in use, as in a model that already
 // computes gradients.
 func outputNames(m *onnx.Model, o grad.Options) map[string]string {
 	names := map[string]string{}
@@ -159,7 +159,7 @@ func checkOutputPath(m *onnx.Model, path, out string) error {
 	if to, err := os.Stat(out); err == nil && os.SameFile(from, to) {
 		return fmt.Errorf("%s is the model itself: write to another file", out)
 	} else if err == nil && to.IsDir() {
-		return fmt.Errorf("%s is a folder: name a file in it", out)
+		return fmt.Errorf("%s is a folder: set a file", out)
 	}
 	if m.ExternalDir() == "" {
 		return nil

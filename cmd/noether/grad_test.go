@@ -72,7 +72,7 @@ func TestDependsOn(t *testing.T) {
 }
 
 func portsOf(m *onnx.Model) string {
-	names := func(ports []onnx.Port) string {
+	names := func(ports []onnx.ValueInfo) string {
 		var list []string
 		for _, p := range ports {
 			list = append(list, p.Name)
@@ -112,7 +112,7 @@ func TestGradErrors(t *testing.T) {
 		{model, 2, "-o"},
 		{model + " -o " + out + " --sum --cotangent r", 2, "exclude"},
 		{model + " -o " + out + " --forward float64", 2, "unknown flag"},
-		{model + " -o " + out + " --of logitz", 1, `near it: ["logits"`},
+		{model + " -o " + out + " --of logitz", 1, `similar names: ["logits"`},
 		{model + " -o " + model, 1, "another file"},
 		{model + " -o " + dir, 1, "is a folder"},
 		{filepath.Join(dir, "none.onnx") + " -o " + out, 1, "no such file"},

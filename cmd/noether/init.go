@@ -64,20 +64,20 @@ func initCommand(engine *engineFlags) *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().StringVarP(&out, "out", "o", "", "file to write (default: print it)")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: the file's name and its text")
-	c.Flags().BoolVar(&force, "force", false, "write over a file that exists")
+	c.Flags().StringVarP(&out, "out", "o", "", "output file (default: standard output)")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON with the name of the file and its text")
+	c.Flags().BoolVar(&force, "force", false, "overwrite an existing file")
 	return c
 }
 
 // written is the JSON output of init.
 type written struct {
-	File  string `json:"file,omitempty"` // none where it is printed only
+	File  string `json:"file,omitempty"` // "" if it is only printed
 	Study string `json:"study"`          // the text
 }
 
-// guessStudy opens the model to see what can be measured of it, and the data to see that there are
-// any. Paths are made relative to the study's folder.
+// guessStudy opens the model to determine its layers and preprocessing, and the data to determine
+// their kind and classes. Paths are made relative to the study's folder.
 func guessStudy(ctx context.Context, engine *engineFlags, address, dataPath, folder string) (spec.Guess, error) {
 	dataHere, err := spec.UnpackedData(ctx, dataPath)
 	if err != nil {
@@ -87,7 +87,7 @@ func guessStudy(ctx context.Context, engine *engineFlags, address, dataPath, fol
 	if err != nil {
 		return spec.Guess{}, err
 	}
-	defer dataset.Close(data) // read from alone
+	defer dataset.Close(data) // data are only read
 	modelPath, err := spec.ModelFile(ctx, address, note)
 	if err != nil {
 		return spec.Guess{}, err
@@ -96,13 +96,13 @@ func guessStudy(ctx context.Context, engine *engineFlags, address, dataPath, fol
 	if err != nil {
 		return spec.Guess{}, err
 	}
-	rate := spec.RateOf(dataHere) // 0: the data are no sounds
+	rate := spec.RateOf(dataHere) // 0: the data are not audio
 	m, err := model.OpenContext(ctx, o.Runtime, modelPath, model.Options{Layers: []string{"all"}, Size: [2]int{224, 224}, Samples: rate, Threads: o.Threads, Device: o.Device})
 	if err != nil {
 		return spec.Guess{}, err
 	}
 	if m.TakesAudio() != (rate > 0) {
-		return spec.Guess{}, fmt.Errorf("%s takes %s, and %s holds others", address, takes(m), dataPath)
+		return spec.Guess{}, fmt.Errorf("%s takes %s, which %s does not contain", address, takes(m), dataPath)
 	}
 	labels := data.Classes()
 	names, err := model.ReadClassNames(modelPath, m.Classes())
@@ -114,7 +114,7 @@ func guessStudy(ctx context.Context, engine *engineFlags, address, dataPath, fol
 		Samples: data.Len(),
 		Name:    spec.NameOf(address), Model: relative(folder, address), Data: relative(folder, dataPath), DataHere: dataHere,
 		Classes: m.Classes(), Channels: m.Frame().Channels, Rate: rate, Length: m.Frame().Length, Layers: layers,
-		Labels: labels, Unplaced: m.Classes() > 0 && len(labels) > 0 && !spec.Placed(labels, m.Classes(), names),
+		Labels: labels, UnknownOutputs: m.Classes() > 0 && len(labels) > 0 && !spec.HasOutputs(labels, m.Classes(), names),
 	}
 	for _, l := range m.Layers() {
 		g.Space = g.Space || strings.ContainsAny(string(l.Axes), "HT")
@@ -144,8 +144,8 @@ func guessStudy(ctx context.Context, engine *engineFlags, address, dataPath, fol
 	return g, nil
 }
 
-// layersOf returns the layers that show a model's depth: the ends of its blocks and what its
-// classifier reads.
+// layersOf returns the layers for a template: the ends of the model's blocks and the input of its
+// classifier.
 func layersOf(m *model.Model) (out []spec.GuessedLayer, chosen []onnx.Layer) {
 	for _, l := range blocks.Choose(m.Graph(), m.Input().Name, m.Output(), m.Layers()) {
 		out = append(out, spec.GuessedLayer{Pattern: l.Name, Comment: fmt.Sprintf("%s (%s)", l.Role, extent(l.Layer))})

@@ -20,8 +20,8 @@ type imageSizes struct {
 	short         int  // the median of their shorter sides
 }
 
-// sizesOf returns the sizes of sixteen images from all over the data. Images that cannot be decoded
-// are left to the run.
+// sizesOf returns the sizes of sixteen images, evenly spaced in the data. It ignores images that
+// cannot be decoded.
 func sizesOf(ctx context.Context, data dataset.Source) (imageSizes, error) {
 	sizes := imageSizes{same: true}
 	var short []int
@@ -48,9 +48,9 @@ func sizesOf(ctx context.Context, data dataset.Source) (imageSizes, error) {
 	return sizes, nil
 }
 
-// guessPreprocess returns the preprocessing, as YAML, that networks of a model's input are mostly
-// trained with: a resize that keeps the proportions of images, a centre crop of the size that the
-// model takes, and mean and deviation unless the model has them inside.
+// guessPreprocess returns the usual preprocessing for a model's input, as YAML: a resize that keeps
+// the aspect ratio, a centre crop to the size that the model takes, and mean and deviation unless
+// the model normalises its input.
 func guessPreprocess(m *model.Model, sizes imageSizes) string {
 	preset := "none"
 	height, width := m.Frame().Height, m.Frame().Width // 0: any
@@ -72,7 +72,7 @@ func guessPreprocess(m *model.Model, sizes imageSizes) string {
 	if fits := sizes.same && sizes.height == height && sizes.width == width; !fits || preset == "imagenet" {
 		resize := max(height, width)
 		if height == width && preset == "imagenet" && !fits {
-			resize = (height*256 + 112) / 224 // the part of an image that ImageNet's networks see
+			resize = (height*256 + 112) / 224 // the usual ratio of resize and crop for ImageNet
 		}
 		keys = append(keys, fmt.Sprintf("resize: %d", resize), "crop: "+side(height, width))
 	}

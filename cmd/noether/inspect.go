@@ -20,7 +20,7 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// A inspection is what inspect tells of a model.
+// An inspection is the result of inspect.
 type inspection struct {
 	Path       string        `json:"path"`
 	SHA256     string        `json:"sha256"`
@@ -29,15 +29,15 @@ type inspection struct {
 	Half       string        `json:"half,omitempty"`
 	Inputs     []port        `json:"inputs"`
 	Outputs    []port        `json:"outputs"`
-	Takes      string        `json:"takes,omitempty"`               // "images 3 x 32 x 32", or "sounds of 16000 samples"
+	Takes      string        `json:"takes,omitempty"`               // "images 3 x 32 x 32", or "audio of 16000 samples"
 	Classes    int           `json:"classes"`                       // 0: the model gives no class scores
 	ClassNames []string      `json:"class_names,omitempty"`         // by output, where a config.json names them
 	Scores     string        `json:"scores,omitempty"`              // "logits" or "probabilities"
 	Output     string        `json:"scores_output,omitempty"`       // the output that holds them
-	Config     string        `json:"preprocessor_config,omitempty"` // the file that says how images are preprocessed
-	Preprocess *imageValues  `json:"preprocess,omitempty"`          // what it says of images
+	Config     string        `json:"preprocessor_config,omitempty"` // file with the preprocessing of images
+	Preprocess *imageValues  `json:"preprocess,omitempty"`          // preprocessing of images in that file
 	Layers     []layerOfList `json:"layers"`
-	Problem    string        `json:"problem,omitempty"` // why the model cannot be measured as it is
+	Problem    string        `json:"problem,omitempty"` // why the model cannot be measured
 }
 
 // imageValues is a preprocessing of images, with the keys of a study file.
@@ -95,13 +95,13 @@ func inspectCommand(engine *engineFlags) *cobra.Command {
 		Use:   "inspect MODEL",
 		Short: "List a model's inputs, outputs and layers",
 		Long: `Lists a model's inputs, outputs and layers: every tensor that can be measured, with the operator
-that makes it, its depth, the shape of one sample and its axes (N batch, C channel, H and W space,
-T token or time). The names and operators are what layers: in a study file takes.`,
+that produces it, its depth, the shape of one sample and its axes (N batch, C channel, H and W space,
+T token or time). Names and operators can be used as layers in a study file.`,
 		Example: "  noether inspect resnet18.onnx --layers op:Conv\n  noether inspect vit.onnx --layers 'penultimate,*attn*' --json\n  noether inspect hf://ORGANISATION/NAME",
 		Args:    usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if size < 0 || length < 0 {
-				return usagef(c, "--size and --length are above 0")
+				return usagef(c, "--size and --length must be above 0")
 			}
 			found, err := inspect(c.Context(), engine, args[0], patterns, size, length)
 			if err != nil {
@@ -115,13 +115,13 @@ T token or time). The names and operators are what layers: in a study file takes
 	}
 	c.Flags().StringSliceVar(&patterns, "layers", []string{"all"}, "all, op:TYPE, a glob on tensor names, residual, penultimate, output")
 	c.Flags().IntVar(&size, "size", 0, "side of the images, for a model of free size")
-	c.Flags().IntVar(&length, "length", 0, "samples of the sounds, for a model that takes them at any length")
+	c.Flags().IntVar(&length, "length", 0, "number of audio samples, for a model that takes any length")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
-// inspect opens a model as a study would. A model that cannot be measured is listed all the same,
-// without shapes.
+// inspect opens a model as a study would. A model that cannot be measured is listed without
+// shapes.
 func inspect(ctx context.Context, engine *engineFlags, address string, patterns []string, size, length int) (*inspection, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20)) // a model may be most of the memory
 	path, err := spec.ModelFile(ctx, address, note)
@@ -186,15 +186,15 @@ func inspect(ctx context.Context, engine *engineFlags, address string, patterns 
 	return out, nil
 }
 
-// takes says what a model is fed.
+// takes describes the input of a model.
 func takes(m *model.Model) string {
 	if m.TakesAudio() {
-		return fmt.Sprintf("sounds of %d samples", m.Frame().Length)
+		return fmt.Sprintf("audio of %d samples", m.Frame().Length)
 	}
 	return "images " + sizes(m.ImageShape())
 }
 
-func ports(in []onnx.Port) []port {
+func ports(in []onnx.ValueInfo) []port {
 	var out []port
 	for _, p := range in {
 		dims := make([]string, len(p.Shape))
@@ -218,7 +218,7 @@ func printInspection(w io.Writer, in *inspection) error {
 	for _, p := range in.Outputs {
 		fmt.Fprintf(t, "output\t%s  %s  %s\n", p.Name, p.Type, p.Shape)
 	}
-	if strings.HasPrefix(in.Takes, "sounds") {
+	if strings.HasPrefix(in.Takes, "audio") {
 		fmt.Fprintf(t, "takes\t%s\n", in.Takes)
 	}
 	if in.Config != "" {
@@ -230,7 +230,7 @@ func printInspection(w io.Writer, in *inspection) error {
 	case in.Classes > 0:
 		fmt.Fprintf(t, "classes\t%d (%s of output %s)%s\n", in.Classes, in.Scores, in.Output, firstNames(in.ClassNames))
 	default:
-		fmt.Fprintf(t, "classes\tnone: an embedding; measures of the prediction are skipped\n")
+		fmt.Fprintf(t, "classes\tnone: measures of predictions are skipped\n")
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// interruptGrace is the time that the program has to end by itself after an interrupt. It leaves
-// half a second of the two within which every interrupt ends the program. Files are written
-// atomically, so that the end may come at any moment.
+// interruptGrace is the time after an interrupt at which the program is ended if it has not ended
+// normally. An interrupt should end the program within two seconds. Files are written atomically,
+// so the program can be ended at any time.
 const interruptGrace = 1500 * time.Millisecond
 
 // interruptible returns a context that ends at SIGINT or SIGTERM, and a function that ends the
-// handling of both. A second signal ends the program at once. After SIGINT, which a person waits
-// for, the program ends after interruptGrace wherever it is. After SIGTERM, which schedulers send
-// some time before they kill, it saves what is unfinished, however long that takes.
+// handling of both. A second signal ends the program at once. After SIGINT, which users send, the
+// program ends within interruptGrace. After SIGTERM, which schedulers send some time before they
+// kill a process, it saves unfinished work without a time limit.
 func interruptible() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
@@ -28,7 +28,7 @@ func interruptible() (context.Context, func()) {
 		cancel()
 		if first == os.Interrupt {
 			time.Sleep(interruptGrace)
-			fmt.Fprintln(os.Stderr, "noether: stopped; what was saved is kept, and running it again goes on from there")
+			fmt.Fprintln(os.Stderr, "noether: stopped; run it again to resume from the saved state")
 			os.Exit(1)
 		}
 	}()

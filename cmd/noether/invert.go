@@ -42,17 +42,18 @@ func invertCommand(engine *engineFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "invert MODEL",
 		Short: "Find images that a model maps to the same representation",
-		Long: `Finds, for each image x, another one x' that a layer of the model maps to the same representation,
-starting from noise: what the layer ignores is left as noise (Nanda et al. 2022, equation 4). Writes into a
-folder: contact.png, each x beside its x'; x.npy and inverted.npy, n x c x h x w; distances.npy; summary.json.
+		Long: `Finds for each image x an image x' that a layer of the model maps to the same representation. The search
+starts from noise, and image content that the layer ignores stays noise (Nanda et al. 2022, equation 4).
+It writes into a folder: contact.png, each x beside its x'; x.npy and inverted.npy, n x c x h x w;
+distances.npy; summary.json.
 
-With --against a second model, x' is also to be as different as can be to that one; --controversial starts
-from x itself. A search that is stopped goes on where it was when the command is given again.`,
+With --against, the search also maximises the distance in a second model; --controversial starts near x.
+A stopped search resumes when the command is run again.`,
 		Example: "  noether invert resnet18.onnx --data photos/ --preprocess imagenet -o inverted\n" +
 			"  noether invert a.onnx --data test_batch.bin --against b.onnx --controversial -o stimuli",
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := f.idle(c.Flags().Changed)
+			err := f.checkUnused(c.Flags().Changed)
 			if err == nil {
 				err = f.check()
 			}
@@ -63,24 +64,24 @@ from x itself. A search that is stopped goes on where it was when the command is
 		},
 	}
 	p := c.Flags()
-	p.StringVar(&f.data, "data", "", "pictures: a folder of images, CIFAR (.bin), IDX, npy or npz")
-	p.StringVarP(&f.out, "out", "o", "", "folder to write to")
-	p.StringVar(&f.layer, "layer", "penultimate", "the layer whose representation x' is to have; see noether inspect")
+	p.StringVar(&f.data, "data", "", "images: a folder, CIFAR (.bin), IDX, npy or npz")
+	p.StringVarP(&f.out, "out", "o", "", "output folder")
+	p.StringVar(&f.layer, "layer", "penultimate", "layer whose representation is matched; see noether inspect")
 	p.StringVar(&f.preprocess, "preprocess", "", "imagenet, cifar10, clip, none, a preprocessor_config.json, or a mapping such as '{resize: 256, crop: 224}' (default: the one beside the model)")
 	p.IntVar(&f.size, "size", 0, "side of the images, for a model of free size")
-	p.IntVar(&f.limit, "limit", 16, "images, drawn at random")
-	p.Uint64Var(&f.seed, "seed", 1, "of every random draw")
-	p.StringVar(&f.start, "start", string(invert.Noise), "noise (integers 0 to 255), normal (N(0, 1)), white, black, one (noise), shuffled, near (x and a little noise)")
-	p.StringVar(&f.optimiser, "optimiser", string(invert.Adam), "adam, or paper: steps of one length along the gradient")
-	p.IntVar(&f.steps, "steps", 0, "default: 150, or 1000 with the paper's optimiser")
-	p.Float64Var(&f.stepSize, "step-size", 0, "default: 0.01, the change of a pixel; 0.5, a length, with the paper's optimiser")
+	p.IntVar(&f.limit, "limit", 16, "number of images, selected at random")
+	p.Uint64Var(&f.seed, "seed", 1, "seed of all random numbers")
+	p.StringVar(&f.start, "start", string(invert.Noise), "noise (integers 0 to 255), normal (N(0, 1)), white, black, one (the same noise for all), shuffled, near (x with little noise)")
+	p.StringVar(&f.optimiser, "optimiser", string(invert.Adam), "adam, or paper: steps of fixed length along the gradient")
+	p.IntVar(&f.steps, "steps", 0, "number of steps (default: 150; 1000 with --optimiser paper)")
+	p.Float64Var(&f.stepSize, "step-size", 0, "step size (default: 0.01 per pixel; a length of 0.5 with --optimiser paper)")
 	p.StringVar(&f.norm, "norm", "", "l2 or linf: keep x' in a ball around x")
-	p.Float64Var(&f.radius, "radius", 0, "of the ball; images have values from 0 to 1")
-	p.StringVar(&f.against, "against", "", "a second model, to which x' is to be different")
-	p.StringVar(&f.againstLayer, "against-layer", "penultimate", "its layer")
-	p.StringVar(&f.againstPreprocess, "against-preprocess", "", "its preprocessing (default: the one beside it, else that of the first model)")
-	p.BoolVar(&f.controversial, "controversial", false, "start from x and a little noise")
-	p.BoolVar(&f.normalised, "normalised", false, "with --against: relative distances, the second weighted by --beta")
+	p.Float64Var(&f.radius, "radius", 0, "radius of the ball; images have values from 0 to 1")
+	p.StringVar(&f.against, "against", "", "second model, in which the distance is maximised")
+	p.StringVar(&f.againstLayer, "against-layer", "penultimate", "layer of the second model")
+	p.StringVar(&f.againstPreprocess, "against-preprocess", "", "preprocessing of the second model (default: the one beside it, else that of the first model)")
+	p.BoolVar(&f.controversial, "controversial", false, "start from x with little noise")
+	p.BoolVar(&f.normalised, "normalised", false, "with --against: relative distances, with the second weighted by --beta")
 	p.Float64Var(&f.beta, "beta", 0.1, "weight of the second distance, with --normalised")
 	p.BoolVar(&f.json, "json", false, "print the summary as JSON")
 	return c
@@ -115,8 +116,8 @@ func (f *invertFlags) check() error {
 	return nil
 }
 
-// idle returns an error for a flag that has no effect beside the others, or is zero.
-func (f *invertFlags) idle(given func(flag string) bool) error {
+// checkUnused returns an error for a flag that has no effect with the other flags, or is zero.
+func (f *invertFlags) checkUnused(given func(flag string) bool) error {
 	for _, pair := range [][2]string{
 		{"against-layer", "against"}, {"against-preprocess", "against"}, {"beta", "normalised"}, {"radius", "norm"},
 	} {
@@ -202,17 +203,17 @@ func (f *invertFlags) open(ctx context.Context, o study.Options, address, layer,
 		return nil, onnx.Layer{}, err
 	}
 	if preprocess == "" && file == "" {
-		note(fmt.Sprintf("no preprocessing is known for %s: it gets images with values from 0 to 1; say --preprocess", path))
+		note(fmt.Sprintf("no preprocessing is known for %s: it gets images with values from 0 to 1; set --preprocess", path))
 	}
 	m, err := model.OpenContext(ctx, o.Runtime, path, model.Options{Layers: []string{layer}, Preprocess: pre, Size: [2]int{f.size, f.size}, Threads: o.Threads, Device: o.Device})
 	if err != nil {
 		return nil, onnx.Layer{}, err
 	}
 	if n := len(m.Layers()); n != 1 {
-		return nil, onnx.Layer{}, fmt.Errorf("model %s: layer %q matches %d layers; name one: see noether inspect", path, layer, n)
+		return nil, onnx.Layer{}, fmt.Errorf("model %s: %q matches %d layers: set one layer, see noether inspect", path, layer, n)
 	}
 	if shape := m.ImageShape(); f.size > 0 && (shape[1] != f.size || shape[2] != f.size) {
-		note(fmt.Sprintf("%s takes images of %d x %d: --size %d is for models of free size", path, shape[1], shape[2], f.size))
+		note(fmt.Sprintf("%s takes images of %d x %d: --size %d has no effect", path, shape[1], shape[2], f.size))
 	}
 	return m, m.Layers()[0], nil
 }
@@ -224,13 +225,13 @@ func (f *invertFlags) read(ctx context.Context, frame dataset.Frame) ([]dataset.
 		return nil, err
 	}
 	defer dataset.Close(src)
-	drawn, err := dataset.RandomSubset(ctx, src, f.limit, dataset.SplitOptions{Seed: f.seed})
+	subset, err := dataset.RandomSubset(ctx, src, f.limit, dataset.SplitOptions{Seed: f.seed})
 	if err != nil {
 		return nil, err
 	}
-	places := dataset.Indices(drawn.Len())
+	indices := dataset.Indices(subset.Len())
 	var samples []dataset.Sample
-	for s, err := range dataset.Read(ctx, drawn, places, frame, dataset.ReadOptions{}) {
+	for s, err := range dataset.Read(ctx, subset, indices, frame, dataset.ReadOptions{}) {
 		if err != nil {
 			return nil, err
 		}
@@ -241,7 +242,7 @@ func (f *invertFlags) read(ctx context.Context, frame dataset.Frame) ([]dataset.
 	}
 	for _, s := range samples {
 		if !slices.Equal(s.Input.Shape, samples[0].Input.Shape) {
-			return nil, fmt.Errorf("%s: images of different sizes, %v and %v: say --preprocess or --size", f.data, samples[0].Input.Shape, s.Input.Shape)
+			return nil, fmt.Errorf("%s: images have different sizes, %v and %v: set --preprocess or --size", f.data, samples[0].Input.Shape, s.Input.Shape)
 		}
 	}
 	return samples, nil

@@ -51,9 +51,9 @@ func (s *inversionSummary) caption() report.ImageText {
 	model := spec.NameOf(s.Model)
 	what := fmt.Sprintf("Each x beside an x' that %s maps to the same representation at %s, found from %s in %s.", model, s.Layer, s.Start, plural.Of(s.Steps, "step"))
 	if s.Against != "" {
-		what = fmt.Sprintf("Each x beside an x' that is the same to %s at %s and as different as can be to %s.", model, s.Layer, spec.NameOf(s.Against))
+		what = fmt.Sprintf("Each x beside an x' with the same representation in %s at %s and a different one in %s.", model, s.Layer, spec.NameOf(s.Against))
 	}
-	return report.ImageText{Title: "Inversions of " + model, Caption: what + " What the layer ignores is left as it was.", Model: model, Measure: "stir"}
+	return report.ImageText{Title: "Inversions of " + model, Caption: what + " Image content that the layer ignores stays as in the start image.", Model: model, Measure: "stir"}
 }
 
 func (f *invertFlags) summarise(ctx context.Context, path string, objective invert.Distances, samples []dataset.Sample, x tensor.Tensor, found *invert.Result) (*inversionSummary, error) {
@@ -67,7 +67,7 @@ func (f *invertFlags) summarise(ctx context.Context, path string, objective inve
 		s.Against, s.Other = f.against, objective[1].Layer.Name
 	}
 	for i, sample := range samples {
-		one := inversionOfOne{Name: sample.Name, Index: sample.Index, Input: apart(x.At(i).Data, found.Images.At(i).Data)}
+		one := inversionOfOne{Name: sample.Name, Index: sample.Index, Input: distance(x.At(i).Data, found.Images.At(i).Data)}
 		if sample.Label != dataset.NoLabel {
 			one.Label = &samples[i].Label
 		}
@@ -87,7 +87,7 @@ func (f *invertFlags) summarise(ctx context.Context, path string, objective inve
 		}
 		for i := range s.Samples {
 			one := &s.Samples[i]
-			d, norm := apart(want.At(i).Data, got.At(i).Data), apart(want.At(i).Data, make([]float32, len(want.At(i).Data)))
+			d, norm := distance(want.At(i).Data, got.At(i).Data), distance(want.At(i).Data, make([]float32, len(want.At(i).Data)))
 			var relative *float64
 			if r := d / norm; !math.IsNaN(r) && !math.IsInf(r, 0) {
 				relative = &r
@@ -105,8 +105,8 @@ func (f *invertFlags) summarise(ctx context.Context, path string, objective inve
 	return s, nil
 }
 
-// apart returns the l2 distance between two vectors.
-func apart(v, w []float32) float64 {
+// distance returns the l2 distance between two vectors.
+func distance(v, w []float32) float64 {
 	var sum float64
 	for i := range v {
 		d := float64(v[i]) - float64(w[i])

@@ -1,5 +1,5 @@
-// Command noether measures what each layer of a neural network keeps, moves or throws away when its
-// input is transformed.
+// Command noether measures how each layer of a neural network changes when its input is
+// transformed.
 //
 //	noether demo                        compares three small trained networks that come with the program
 //	noether init MODEL DATA > study.yaml
@@ -41,7 +41,7 @@ func newRoot() *cobra.Command {
 		Short: "Measure what each layer of a neural network keeps, moves or throws away when its input is transformed",
 		Long: `Noether measures what each layer of a neural network keeps, moves or throws away when its
 input is transformed: how invariant and equivariant it is, and how stable the predictions are.
-It takes any ONNX model and real data, and gives scores with intervals, tables and a report.`,
+It takes ONNX models and data, and writes scores with intervals, tables and a report.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          usageArgs(cobra.NoArgs),
@@ -79,7 +79,7 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 			for _, sub := range c.Commands() {
 				names = append(names, sub.Name())
 			}
-			return usagef(c, "there is no command %q; %s", args[0], config.Suggest(args[0], names))
+			return usagef(c, "unknown command %q; %s", args[0], config.Suggest(args[0], names))
 		}
 		if operands := strings.TrimPrefix(c.Use, c.Name()); operands != "" {
 			return usagef(c, "%s takes%s", c.Name(), operands)
@@ -100,13 +100,13 @@ func exitCode(err error) int {
 		return cluster.ExitStopped
 	case errors.As(err, &logged):
 		if errors.Is(err, context.Canceled) {
-			logged.log.Warn("stopped; what was done is kept, and running it again goes on from there")
+			logged.log.Warn("stopped; run it again to resume from the saved state")
 		} else {
 			logged.log.Error(oneLine(err.Error()))
 		}
 		return 1
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(os.Stderr, "noether: stopped; what was done is kept, and running it again goes on from there")
+		fmt.Fprintln(os.Stderr, "noether: stopped; run it again to resume from the saved state")
 		return 1
 	case errors.As(err, &usage):
 		fmt.Fprintf(os.Stderr, "noether: %s (see %s --help)\n", oneLine(err.Error()), usage.command.CommandPath())

@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// manualsCommand writes what packages of the program install beside it.
+// manualsCommand writes the manual pages and shell completions that packages install.
 func manualsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "manuals DIR",
-		Short:  "Write the manual pages and shell completions, as they are installed in a folder share",
+		Short:  "Write the manual pages and shell completions in the layout of a folder share",
 		Args:   usageArgs(cobra.ExactArgs(1)),
 		Hidden: true,
 		RunE:   func(c *cobra.Command, args []string) error { return writeManuals(c.Root(), args[0]) },

@@ -21,9 +21,9 @@ func mergeCommand(engine *engineFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "merge RUN [RUN...]",
 		Short: "Complete a run from its shards",
-		Long: `Merges what the shards of a study have left in one run folder, or in several, and writes the
-scores of the whole into the first. The scores are those of a run that was never divided. Where
-shards are missing, what is complete is written, the rest is listed, and the exit code is 1.`,
+		Long: `Merges the results of the shards of a study from one or several run folders, and writes the scores
+into the first folder. The scores equal those of a run without shards. If shards are missing, the
+complete cells are written, the others are listed, and the exit code is 1.`,
 		Example: "  noether merge runs/one\n  noether merge runs/one /mnt/b/runs/one /mnt/c/runs/one",
 		Args:    usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, dirs []string) error {

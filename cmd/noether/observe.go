@@ -23,15 +23,15 @@ type observeFlags struct {
 func addObserveFlags(c *cobra.Command) *observeFlags {
 	o := &observeFlags{}
 	f := c.Flags()
-	f.StringVar(&o.log, "log", "", "log to the standard error as text or json, in place of the progress bar")
+	f.StringVar(&o.log, "log", "", "log to standard error as text or json, instead of the progress bar")
 	f.StringVar(&o.level, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics and profiles at this address, such as localhost:9090")
-	f.StringSliceVar(&o.hosts, "metrics-host", nil, "a further name by which the metrics are asked for, such as that of a service")
+	f.StringSliceVar(&o.hosts, "metrics-host", nil, "additional host name of requests for metrics, such as that of a service")
 	return o
 }
 
-// start starts the logs, metrics and traces that the flags and the environment ask for. stop ends
-// them; it takes the error of the run and returns it.
+// start starts the logs, metrics and traces that the flags and the environment select. stop ends
+// them, and returns the error of the run.
 func (f *observeFlags) start(c *cobra.Command, o *study.Options) (stop func(error) error, err error) {
 	if f.log != "" {
 		if o.Log, err = observe.NewLogger(os.Stderr, f.log, f.level); err != nil {

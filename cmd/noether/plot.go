@@ -33,12 +33,12 @@ func plotCommand() *cobra.Command {
 	p := &plotFlags{}
 	c := &cobra.Command{
 		Use:   "plot RUN [RUN...]",
-		Short: "Draw a figure for a paper, as PDF, SVG or PNG",
-		Long: `Draws a figure of the scores of one or several runs, without a browser. The format is that of the file's name.
+		Short: "Draw a figure as PDF, SVG or PNG",
+		Long: `Draws a figure of the scores of one or several runs, without a browser. The format is that of the file extension.
 
 The charts: depth (curves over layers), parameter (curves over a transformation's values), bars, heat (a matrix), distribution
 (histograms of per-sample values, of runs with samples: true), scatter (a score against accuracy, as noether correlate).
-Filters take names or patterns such as 'resnet*', and may be given several times.`,
+Filters are names or patterns such as 'resnet*', and may be repeated.`,
 		Example: "  noether plot runs/first --chart depth --measure seis -o depth.pdf\n" +
 			"  noether plot runs/first --chart parameter --statistic ei --columns 2 -o curve.svg\n" +
 			"  noether plot runs/zoo --chart scatter --x effective-invariance.ei@rotation --group family -o zoo.pdf",
@@ -46,21 +46,21 @@ Filters take names or patterns such as 'resnet*', and may be given several times
 		RunE: func(c *cobra.Command, dirs []string) error { return p.run(c, dirs) },
 	}
 	f := c.Flags()
-	f.StringVarP(&p.out, "out", "o", "", "the file to write: NAME.pdf, NAME.svg or NAME.png")
+	f.StringVarP(&p.out, "out", "o", "", "output file: NAME.pdf, NAME.svg or NAME.png")
 	f.StringVar(&p.chart, "chart", "depth", chartNames())
-	f.IntVar(&p.options.Columns, "columns", 1, "of the page that the figure spans: 1 (85 mm) or 2 (175 mm)")
-	f.Float64Var(&p.options.Width, "width", 0, "in mm, in place of --columns")
-	f.Float64Var(&p.options.Height, "height", 0, "in mm (default: from the width)")
+	f.IntVar(&p.options.Columns, "columns", 1, "columns of the page that the figure spans: 1 (85 mm) or 2 (175 mm)")
+	f.Float64Var(&p.options.Width, "width", 0, "width in mm, instead of --columns")
+	f.Float64Var(&p.options.Height, "height", 0, "height in mm (default: derived from the width)")
 	f.StringVar(&p.font, "font", "sans", "sans or serif")
-	f.StringVar(&p.options.Title, "title", "", "a line above the figure")
+	f.StringVar(&p.options.Title, "title", "", "title above the figure")
 	f.BoolVar(&p.relative, "relative", false, "depth from 0, the first layer measured, to 1, the last (default: if models differ in depth)")
-	f.BoolVar(&p.options.Zoom, "zoom", false, "axes span the values, rather than the statistic's whole range")
+	f.BoolVar(&p.options.Zoom, "zoom", false, "axes show the range of the values instead of that of the statistic")
 	fields := strings.Join(report.FieldNames(), ", ")
-	f.StringVar((*string)(&p.options.Colour), "colour", "", "the field that colours tell: "+fields)
-	f.StringVar((*string)(&p.options.Panel), "panel", "", "a field that has a panel for each value")
-	f.StringVar((*string)(&p.options.Across), "across", "", "the field along a heat map's foot, or of the categories of bars")
-	f.StringVar((*string)(&p.options.Down), "down", "", "the field down a heat map's side")
-	f.BoolVar(&p.options.Labels, "labels", false, "name the points of a scatter")
+	f.StringVar((*string)(&p.options.Colour), "colour", "", "field that colours show: "+fields)
+	f.StringVar((*string)(&p.options.Panel), "panel", "", "field with a panel for each value")
+	f.StringVar((*string)(&p.options.Across), "across", "", "field of the columns of a heat map, or of the categories of bars")
+	f.StringVar((*string)(&p.options.Down), "down", "", "field of the rows of a heat map")
+	f.BoolVar(&p.options.Labels, "labels", false, "label the points of a scatter")
 	addFilter(f, &p.filter)
 	p.relation.add(f)
 	return c
@@ -72,7 +72,7 @@ func addFilter(flags *pflag.FlagSet, f *scores.Filter) {
 		"measure": &f.Measure, "statistic": &f.Statistic, "model": &f.Model, "data": &f.Data, "transform": &f.Transform,
 		"parameter": &f.Parameter, "layer": &f.Layer, "variant": &f.Variant, "factor": &f.Factor,
 	} {
-		flags.StringArrayVar(list, name, nil, "keep the scores of this "+name)
+		flags.StringArrayVar(list, name, nil, "use only the scores of this "+name)
 	}
 }
 
@@ -88,15 +88,15 @@ func (p *plotFlags) run(c *cobra.Command, dirs []string) error {
 	format := strings.TrimPrefix(filepath.Ext(p.out), ".")
 	switch {
 	case p.out == "":
-		return usagef(c, "-o says which file to write: NAME.pdf, NAME.svg or NAME.png")
+		return usagef(c, "the output file is missing: set -o to NAME.pdf, NAME.svg or NAME.png")
 	case !slices.Contains(figure.Formats, format):
-		return usagef(c, "-o %s: a figure is a file of %s", p.out, strings.Join(figure.Formats, ", "))
+		return usagef(c, "-o is %s: the extension must be one of %s", p.out, strings.Join(figure.Formats, ", "))
 	case p.font != "sans" && p.font != "serif":
-		return usagef(c, "--font is sans or serif, not %q", p.font)
+		return usagef(c, "--font is %q: it must be sans or serif", p.font)
 	case p.options.Columns != 1 && p.options.Columns != 2:
-		return usagef(c, "--columns is 1 or 2, not %d", p.options.Columns)
+		return usagef(c, "--columns is %d: it must be 1 or 2", p.options.Columns)
 	case !slices.Contains(figure.Charts, figure.Chart(p.chart)):
-		return usagef(c, "--chart is one of %s, not %q", chartNames(), p.chart)
+		return usagef(c, "--chart must be one of %s, not %q", chartNames(), p.chart)
 	}
 	p.options.Chart, p.options.Serif = figure.Chart(p.chart), p.font == "serif"
 	if c.Flags().Changed("relative") {

@@ -29,9 +29,9 @@ func TestPlot(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{run}, 2, "-o says"},
+		{[]string{run}, 2, "the output file is missing"},
 		{[]string{run, "-o", "x.gif"}, 2, "pdf, svg, png"},
-		{[]string{run, "-o", out, "--chart", "pie"}, 2, "--chart is one of depth"},
+		{[]string{run, "-o", out, "--chart", "pie"}, 2, "--chart must be one of depth"},
 		{[]string{run, "-o", out, "--columns", "7"}, 2, "1 or 2"},
 		{[]string{run, "-o", out, "--font", "comic"}, 2, "sans or serif"},
 		{[]string{run, "-o", out, "--model", "nobody"}, 1, `no score has the model "nobody"`},

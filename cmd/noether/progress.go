@@ -39,7 +39,7 @@ func bar(w io.Writer) (func(study.Progress), func()) {
 	}
 	return update, func() {
 		if b != nil {
-			b.Abort(false) // a bar that stopped half-way stays as it is
+			b.Abort(false) // an unfinished bar stays on the terminal
 		}
 		container.Wait()
 	}
@@ -78,11 +78,11 @@ func plainLines(w io.Writer) func(study.Progress) {
 
 // progressLine describes the progress of a run that has taken some time. The percentage is that of
 // all forward passes, as is that of the bar.
-func progressLine(p study.Progress, took time.Duration) string {
+func progressLine(p study.Progress, duration time.Duration) string {
 	if p.Scorings > 0 {
 		return subject(p)
 	}
-	rate := float64(p.Done) / took.Seconds()
+	rate := float64(p.Done) / duration.Seconds()
 	left := time.Duration(float64(p.Total-p.Done) / rate * float64(time.Second)).Round(time.Second)
 	what := ""
 	if p.Of > 0 {

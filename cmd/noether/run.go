@@ -30,9 +30,9 @@ func runCommand(engine *engineFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run STUDY",
 		Short: "Run a study",
-		Long: `Runs a study and fills the run folder: a record for each finished cell, scores.csv, scores.parquet
-and report.html. What the folder holds already is not done again, so a run that was stopped goes
-on where it was, and a study that has grown costs what is new.`,
+		Long: `Runs a study and writes the run folder: a record for each finished cell, scores.csv, scores.parquet
+and report.html. Cells that the folder already has are not computed again, so a stopped run resumes,
+and an extended study computes only its new cells.`,
 		Example: `  noether run study.yaml -o runs/one
   noether run study.yaml --dry-run
   noether run study.yaml --var DATA=/data/cifar10 -o runs/one
@@ -57,15 +57,15 @@ type runFlags struct {
 func (r *runFlags) add(c *cobra.Command) {
 	r.watching = addObserveFlags(c)
 	f := c.Flags()
-	f.StringVarP(&r.out, "out", "o", "", "the run folder (default: runs/NAME)")
+	f.StringVarP(&r.out, "out", "o", "", "run folder (default: runs/NAME)")
 	f.StringArrayVar(&r.vars, "var", nil, "NAME=VALUE for ${NAME} in the study; a path is relative to the working directory; may be repeated")
-	f.BoolVar(&r.dry, "dry-run", false, "print the plan and what is left of it to do, with its cost, and stop")
+	f.BoolVar(&r.dry, "dry-run", false, "print the remaining work and its estimated cost, without running it")
 	f.StringVar(&r.shard, "shard", "", "run one shard of the samples, such as 3/16")
-	f.StringArrayVar(&r.only, "only", nil, "run the cells of this model alone and leave the scores to noether merge; may be repeated")
-	f.BoolVar(&r.complete, "complete", false, "with --shard: finish the cells whose other shards are in the folder already")
-	f.StringVar(&r.memory, "memory", "", "bound on what accumulators hold at once, such as 512MiB")
-	f.DurationVar(&r.every, "save-every", time.Minute, "least time between saves of unfinished work, which take at most a twentieth of the time: what a kill can cost")
-	f.BoolVar(&r.failFast, "fail-fast", false, "stop at the first cell, model or data set that fails, instead of going on with the rest")
+	f.StringArrayVar(&r.only, "only", nil, "run only the cells of this model, and write scores with noether merge; may be repeated")
+	f.BoolVar(&r.complete, "complete", false, "with --shard: finish the cells whose other shards are already in the folder")
+	f.StringVar(&r.memory, "memory", "", "memory bound of accumulators, such as 512MiB")
+	f.DurationVar(&r.every, "save-every", time.Minute, "smallest time between saves of unfinished work; saving takes at most a twentieth of the time")
+	f.BoolVar(&r.failFast, "fail-fast", false, "stop at the first failure of a cell, model or data set, instead of continuing with the others")
 	f.BoolVar(&r.replace, "replace", false, "if the folder holds the run of another study, remove that run")
 	r.printing.add(f)
 }
@@ -103,7 +103,7 @@ func (r *runFlags) parseShard(c *cobra.Command) (study.Shard, error) {
 	case r.every < 0:
 		return study.Shard{}, usagef(c, "--save-every is %v; it must be a time such as 1m", r.every)
 	case r.complete && r.shard == "":
-		return study.Shard{}, usagef(c, "--complete goes with --shard")
+		return study.Shard{}, usagef(c, "--complete needs --shard")
 	case r.shard == "":
 		return study.Shard{}, nil
 	}
@@ -114,8 +114,8 @@ func (r *runFlags) parseShard(c *cobra.Command) (study.Shard, error) {
 	return shard, nil
 }
 
-// defaultFolder returns the run folder of a study where none is given: a folder in runs, whatever
-// the study calls itself.
+// defaultFolder returns the default run folder of a study: a folder in runs with a name that is
+// safe for any name of a study.
 func defaultFolder(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r == '/' || r == '\\' || r == 0 {
@@ -132,7 +132,7 @@ func variables(c *cobra.Command, vars []string) (map[string]string, error) {
 	for _, v := range vars {
 		name, value, ok := strings.Cut(v, "=")
 		if !ok || name == "" {
-			return nil, usagef(c, "--var wants NAME=VALUE, not %q", v)
+			return nil, usagef(c, "--var is %q: it must be NAME=VALUE", v)
 		}
 		// A path on the command line is relative to the working directory, not to the study file.
 		if abs, err := filepath.Abs(value); err == nil && looksLikePath(value) && exists(value) {
@@ -185,18 +185,18 @@ func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, 
 				return err
 			}
 		}
-		what := "what was asked for"
+		what := "the requested part"
 		if !o.Shard.Whole() {
 			what = fmt.Sprintf("shard %d/%d", o.Shard.Index, o.Shard.Of)
 		}
-		fmt.Fprintf(os.Stderr, "noether: %s is in %s; when all are there: noether merge %s\n", what, out, out)
+		fmt.Fprintf(os.Stderr, "noether: %s is in %s; when all parts are there, run: noether merge %s\n", what, out, out)
 		return err
 	}
 	return errors.Join(show(result, out, p), err)
 }
 
-// show writes the report into the run folder and prints the scores, which a report that cannot be
-// written does not keep back.
+// show writes the report into the run folder and prints the scores, also if the report cannot be
+// written.
 func show(result *study.Result, out string, p printing) error {
 	file := filepath.Join(out, "report.html")
 	attachments := report.ReadAttachments(out)
@@ -214,7 +214,7 @@ func show(result *study.Result, out string, p printing) error {
 	return errors.Join(printScores(result, out, p, failed == nil), failed)
 }
 
-// printing tells how the scores of a run are printed.
+// printing holds the flags for printing the scores of a run.
 type printing struct{ json, all bool }
 
 func (p *printing) add(f *pflag.FlagSet) {
@@ -241,7 +241,7 @@ func printScores(result *study.Result, out string, p printing, reported bool) er
 	return nil
 }
 
-// terminalSize tells how wide a file's terminal is and whether it takes colours.
+// terminalSize returns the width of a file's terminal and whether it supports colours.
 func terminalSize(f *os.File) (width int, colour bool) {
 	if !term.IsTerminal(int(f.Fd())) {
 		return 100, false

@@ -211,7 +211,7 @@ func TestCheckExitsByWhatItLeaves(t *testing.T) {
 	if code, message := call(t, "run", study, "-o", run); code != 0 {
 		t.Fatal(message)
 	}
-	if text, err := output(t, "check", run); err != nil || !strings.Contains(text, "as it should be") {
+	if text, err := output(t, "check", run); err != nil || !strings.Contains(text, "no problems were found") {
 		t.Errorf("%v: %s", err, text)
 	}
 	write(t, run, "cells/nonsense", nil)

@@ -21,26 +21,26 @@ func serveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve DIR [DIR...]",
 		Short: "Show folders of runs in the browser, with a JSON interface",
-		Long: `Serves the runs in some folders, at any depth: a list that can be searched, each run with its report and, while it goes
-on, its progress, several runs or models side by side, and the scores as JSON, CSV and Parquet.
+		Long: `Serves the runs in folders, at any depth: a searchable list, the report and the progress of each run, comparisons of runs
+or models, and the scores as JSON, CSV and Parquet.
 
-It listens on this machine alone. Where --listen says otherwise every request must bear a token: NOETHER_TOKEN from the
-environment, or a new one, which is printed.`,
+By default it listens on this machine only. With another --listen address every request needs a token: NOETHER_TOKEN from
+the environment, or a new one, which is printed.`,
 		Example: "  noether serve runs\n  NOETHER_TOKEN=... noether serve runs --listen :7410",
 		Args:    usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, dirs []string) error {
 			if _, _, err := net.SplitHostPort(listen); err != nil {
-				return usagef(c, "--listen %s: it is HOST:PORT, such as 127.0.0.1:7410", listen)
+				return usagef(c, "--listen is %s: it must be HOST:PORT, such as 127.0.0.1:7410", listen)
 			}
 			return runServe(c, dirs, listen, hosts)
 		},
 	}
-	c.Flags().StringVar(&listen, "listen", "127.0.0.1:7410", "where to listen; port 0: any free one")
-	c.Flags().StringSliceVar(&hosts, "host", nil, "a further name by which browsers call this server, such as that of a proxy; may be repeated")
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:7410", "address to listen on; port 0: any free port")
+	c.Flags().StringSliceVar(&hosts, "host", nil, "additional host name of this server, such as that of a proxy; may be repeated")
 	return c
 }
 
-// minToken is the least length of a token.
+// minToken is the smallest length of a token.
 const minToken = 16
 
 func runServe(c *cobra.Command, dirs []string, listen string, hosts []string) error {

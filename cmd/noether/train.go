@@ -24,11 +24,11 @@ func trainCommand(engine *engineFlags) *cobra.Command {
 	var vars []string
 	c := &cobra.Command{
 		Use:   "train TRAINING.yaml",
-		Short: "Train a network, or train a model further, as a training file says",
-		Long: `Trains what a training file describes: data, network (built here, or any ONNX model), optimiser, schedule,
-epochs, augmentation, validation. Writes into a folder: model.onnx, log.csv (a row an epoch), summary.json and,
-with --checkpoints, the networks of single epochs. Training that was stopped or killed goes on where its last
-epoch ended when the command is given again, and ends with the same weights.`,
+		Short: "Train a network or fine-tune a model, as described by a training file",
+		Long: `Trains a network as described by a training file: data, network (a new one or an ONNX model), optimiser, schedule,
+epochs, augmentation, validation. It writes into a folder: model.onnx, log.csv (a row for each epoch), summary.json
+and, with --checkpoints, the networks of single epochs. A stopped training resumes after its last epoch when the
+command is run again, and gives the same weights.`,
 		Example: "  noether train train.yaml -o networks/one\n  noether train train.yaml -o networks/one --checkpoints 5",
 		Args:    usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -57,8 +57,8 @@ epoch ended when the command is given again, and ends with the same weights.`,
 		},
 	}
 	p := c.Flags()
-	p.StringVarP(&out, "out", "o", "", "folder to write to (default: networks/NAME-OF-THE-FILE)")
-	p.IntVar(&every, "checkpoints", 0, "keep the network of the first epoch and of every so many as an ONNX model")
+	p.StringVarP(&out, "out", "o", "", "output folder (default: networks/NAME-OF-THE-FILE)")
+	p.IntVar(&every, "checkpoints", 0, "save the networks of the first epoch and of every N-th epoch as ONNX models")
 	p.StringArrayVar(&vars, "var", nil, "NAME=VALUE for ${NAME} in the file; a path is relative to the working directory; may be repeated")
 	p.BoolVar(&asJSON, "json", false, "print the summary as JSON")
 	return c
@@ -69,7 +69,7 @@ func runTraining(c *cobra.Command, f *recipe.File, out string, o study.Options, 
 	s, err := recipe.Run(c.Context(), f, out, recipe.Options{
 		Runtime: o.Runtime, Threads: o.Threads, Device: o.Device,
 		Progress: func(p recipe.Progress) {
-			progress(study.Progress{Done: p.Done, Total: p.Total, Model: f.Name, Data: fmt.Sprintf("epoch %d of %d", p.Epoch, p.Epochs), Note: marksText(p.Metrics)})
+			progress(study.Progress{Done: p.Done, Total: p.Total, Model: f.Name, Data: fmt.Sprintf("epoch %d of %d", p.Epoch, p.Epochs), Note: metricsText(p.Metrics)})
 		},
 	})
 	done()
@@ -82,8 +82,8 @@ func runTraining(c *cobra.Command, f *recipe.File, out string, o study.Options, 
 	return printTraining(os.Stdout, s, out)
 }
 
-// marksText returns a loss and, for classes, an accuracy as text.
-func marksText(m train.Metrics) string {
+// metricsText returns a loss and, for classes, an accuracy as text.
+func metricsText(m train.Metrics) string {
 	if math.IsNaN(m.Accuracy) {
 		return fmt.Sprintf("loss %.4g", m.Loss)
 	}
@@ -105,7 +105,7 @@ func printTraining(w io.Writer, s *recipe.Summary, out string) error {
 		if part.Accuracy != nil {
 			accuracy = *part.Accuracy
 		}
-		fmt.Fprintf(w, "  %-11s %s on %s\n", part.name, marksText(train.Metrics{Loss: part.Loss, Accuracy: accuracy}), plural.Of(part.Samples, "sample"))
+		fmt.Fprintf(w, "  %-11s %s on %s\n", part.name, metricsText(train.Metrics{Loss: part.Loss, Accuracy: accuracy}), plural.Of(part.Samples, "sample"))
 	}
 	_, err := fmt.Fprintf(w, "the network of epoch %d is %s\n", s.Kept, filepath.Join(out, s.Model))
 	return err

@@ -15,9 +15,9 @@ func varyCommand() *cobra.Command {
 	var p rewrite.Perturbation
 	c := &cobra.Command{
 		Use:   "vary MODEL",
-		Short: "Write a model with pruned, noisy or coarser weights",
+		Short: "Write a model with pruned, noisy or quantised weights",
 		Long: `Writes an ONNX model whose weights are degraded by a known amount, for studies that need many models over a wide range
-of accuracy. It changes the weights of convolutions, matrix products and recurrent layers, each tensor by itself, and not biases
+of accuracy. It changes the weights of convolutions, matrix products and recurrent layers, each tensor separately, but not biases
 and normalisation layers. Noise is added first, then weights are pruned, then rounded.`,
 		Example: "  noether vary resnet20.onnx --prune 0.5 -o resnet20-half.onnx\n" +
 			"  noether vary resnet20.onnx --noise 0.2 --seed 3 -o resnet20-noisy.onnx",
@@ -27,15 +27,15 @@ and normalisation layers. Noise is added first, then weights are pruned, then ro
 			case err != nil:
 				return &usageError{c, err}
 			case out == "":
-				return usagef(c, "no output file: give one by -o")
+				return usagef(c, "the output file is missing: set it with -o")
 			case p.Noise == 0 && p.Prune == 0 && p.Bits == 0:
-				return usagef(c, "nothing to change: give --noise, --prune or --bits")
+				return usagef(c, "no change is selected: set --noise, --prune or --bits")
 			}
 			return vary(args[0], out, p)
 		},
 	}
 	f := c.Flags()
-	f.StringVarP(&out, "output", "o", "", "where to write the model")
+	f.StringVarP(&out, "output", "o", "", "output file")
 	f.Float64Var(&p.Noise, "noise", 0, "standard deviation of the normal noise to add, relative to that of each tensor")
 	f.Float64Var(&p.Prune, "prune", 0, "fraction of each tensor to set to 0, the elements of the smallest magnitude")
 	f.IntVar(&p.Bits, "bits", 0, "round weights to this number of bits, 2 to 16")

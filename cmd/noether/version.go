@@ -11,15 +11,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// releaseNumber is the version of the program, of the wheel and of the archives. Between releases it
-// is that of the next one with -dev.
+// releaseNumber is the version of the program, the wheel and the archives. Between releases it is
+// the version of the next release with -dev.
 const releaseNumber = "0.1.0-dev"
 
-// commit is what the program was built from: 12 digits, with .dirty if files were changed. make sets
-// it by -ldflags "-X main.commit=...".
+// commit is the commit that the program was built from: 12 digits, with .dirty if files were
+// changed. make sets it with -ldflags "-X main.commit=...".
 var commit string
 
-// version returns the version with the commit, where that is known: "0.1.0-dev+5e7a483c71f0".
+// version returns the version with the commit, if known: "0.1.0-dev+5e7a483c71f0".
 func version() string {
 	if c := builtFrom(); c != "" {
 		return releaseNumber + "+" + c
@@ -27,7 +27,8 @@ func version() string {
 	return releaseNumber
 }
 
-// builtFrom returns the commit, of a program that make has not built by the record of the Go command.
+// builtFrom returns commit or, for a program not built by make, the commit that the go command
+// recorded.
 func builtFrom() string {
 	info, ok := debug.ReadBuildInfo()
 	if commit != "" || !ok {

@@ -22,29 +22,29 @@ type clip struct {
 // A builder reads frames and writes patches.
 type builder struct {
 	Patches
-	cuts     float64 // change of the histogram that starts a new scene; above 1: none
-	most     int     // largest number of frames of a clip; 0: all
-	src      *Source
-	filter   *whitener
-	scratch  []float32
-	previous histogram
+	cuts      float64 // change of the histogram that starts a new scene; above 1: none
+	maxFrames int     // largest number of frames of a clip; 0: all
+	src       *Source
+	filter    *whitener
+	scratch   []float32
+	previous  histogram
 }
 
 // build reads the clips in order.
-func build(ctx context.Context, p Patches, cuts float64, most int, clips []clip) (*Source, error) {
-	kept, err := newSpool(p.Channels * p.Size * p.Size)
+func build(ctx context.Context, p Patches, cuts float64, maxFrames int, clips []clip) (*Source, error) {
+	spool, err := newSpool(p.Channels * p.Size * p.Size)
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{Patches: p, cuts: cuts, most: most, src: &Source{patches: p, spool: kept}}
+	b := &builder{Patches: p, cuts: cuts, maxFrames: maxFrames, src: &Source{patches: p, spool: spool}}
 	for i, c := range clips {
 		if err := b.clip(ctx, i, c); err != nil {
-			kept.close()
+			spool.close()
 			return nil, err
 		}
 	}
-	if err := kept.out.Flush(); err != nil {
-		kept.close()
+	if err := spool.out.Flush(); err != nil {
+		spool.close()
 		return nil, fmt.Errorf("writing the temporary file of patches: %w", err)
 	}
 	return b.src, nil
@@ -58,16 +58,16 @@ func (b *builder) clip(ctx context.Context, number int, c clip) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
-		now := [2]int{frame.Shape[1], frame.Shape[2]}
-		if n > 0 && now != size {
+		current := [2]int{frame.Shape[1], frame.Shape[2]}
+		if n > 0 && current != size {
 			return fmt.Errorf("%s: frame %d is %d x %d pixels and the earlier ones %d x %d: all frames of a sequence must have one size",
-				c.name, n+1, now[1], now[0], size[1], size[0])
+				c.name, n+1, current[1], current[0], size[1], size[0])
 		}
-		size = now
+		size = current
 		if err := b.frame(c.name, number, n, frame); err != nil {
 			return fmt.Errorf("%s: frame %d: %w", c.name, n+1, err)
 		}
-		if n++; n == b.most {
+		if n++; n == b.maxFrames {
 			break
 		}
 	}
@@ -129,8 +129,8 @@ func (b *builder) put(sc *scene, frame tensor.Tensor) error {
 	return nil
 }
 
-// startScene draws the places of a scene. The seed's key is the index of the clip and the first
-// frame of the scene.
+// startScene draws the positions of the patches of a scene. The seed, the index of the clip and the
+// first frame of the scene determine them.
 func (b *builder) startScene(name string, clip, frame, h, w int) error {
 	top, left, height, width := b.area(h, w)
 	if b.Size > height || b.Size > width {

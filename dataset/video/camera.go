@@ -38,7 +38,7 @@ type CameraOptions struct {
 func OpenCamera(ctx context.Context, o CameraOptions) (*Source, error) {
 	src, err := openCamera(ctx, o)
 	if err != nil {
-		return nil, fmt.Errorf("moving a camera: %w", err)
+		return nil, fmt.Errorf("simulating a camera: %w", err)
 	}
 	return src, nil
 }
@@ -129,21 +129,21 @@ func (o CameraOptions) clip(ctx context.Context, i int) clip {
 	}}
 }
 
-// oversampled is the number of samples per pixel of a frame, along each side. Without oversampling
+// oversampling is the number of samples per pixel of a frame, along each side. Without oversampling
 // a frame would be sharp where it meets the image's pixel grid and blurred elsewhere.
-const oversampled = 2
+const oversampling = 2
 
 // canvas resizes an image for the camera: a quarter larger than the frame, and at a higher
 // resolution.
 func (o CameraOptions) canvas(image tensor.Tensor) (tensor.Tensor, error) {
 	h, w := image.Shape[1], image.Shape[2]
-	short := covering(h, w, oversampled*o.Height*5/4, oversampled*o.Width*5/4)
+	short := covering(h, w, oversampling*o.Height*5/4, oversampling*o.Width*5/4)
 	return dataset.Frame{Resize: short}.Tensor(image)
 }
 
 func (o CameraOptions) film(ctx context.Context, i int, canvas tensor.Tensor, yield func(tensor.Tensor, error) bool) {
 	draw := seed.Rand(o.Seed, "video: camera", i)
-	way := 2 * math.Pi * draw.Float64()
+	direction := 2 * math.Pi * draw.Float64()
 	speed := o.Speed
 	if draw.IntN(2) == 1 {
 		speed = -speed
@@ -154,7 +154,7 @@ func (o CameraOptions) film(ctx context.Context, i int, canvas tensor.Tensor, yi
 			return
 		}
 		amount := speed * (float64(t) - float64(o.Frames-1)/2)
-		if !yield(o.view(canvas, o.motion(amount, way)), nil) {
+		if !yield(o.view(canvas, o.motion(amount, direction)), nil) {
 			return
 		}
 	}
@@ -165,9 +165,9 @@ func (o CameraOptions) film(ctx context.Context, i int, canvas tensor.Tensor, yi
 type view func(x, y float64) (float64, float64)
 
 // motion returns the view after the camera has moved by an amount in pixels or degrees.
-func (o CameraOptions) motion(amount, way float64) view {
+func (o CameraOptions) motion(amount, direction float64) view {
 	sin, cos := math.Sincos(amount * math.Pi / 180)
-	dy, dx := math.Sincos(way)
+	dy, dx := math.Sincos(direction)
 	switch o.Motion {
 	case "turn":
 		return func(x, y float64) (float64, float64) { return x*cos - y*sin, x*sin + y*cos }
@@ -192,18 +192,18 @@ func orbit(sin, cos, dx, dy, f float64) view {
 }
 
 // view renders a frame.
-func (o CameraOptions) view(canvas tensor.Tensor, see view) tensor.Tensor {
+func (o CameraOptions) view(canvas tensor.Tensor, project view) tensor.Tensor {
 	c, h, w := canvas.Shape[0], canvas.Shape[1], canvas.Shape[2]
 	out := tensor.New(c, o.Height, o.Width)
-	const share = 1.0 / (oversampled * oversampled)
-	for i := range oversampled * o.Height {
-		y := (float64(i)+0.5)/oversampled - float64(o.Height)/2
-		for j := range oversampled * o.Width {
-			x := (float64(j)+0.5)/oversampled - float64(o.Width)/2
-			u, v := see(x, y)
-			at := around(u*oversampled+float64(w)/2-0.5, v*oversampled+float64(h)/2-0.5, w, h)
+	const share = 1.0 / (oversampling * oversampling)
+	for i := range oversampling * o.Height {
+		y := (float64(i)+0.5)/oversampling - float64(o.Height)/2
+		for j := range oversampling * o.Width {
+			x := (float64(j)+0.5)/oversampling - float64(o.Width)/2
+			u, v := project(x, y)
+			at := cornersOf(u*oversampling+float64(w)/2-0.5, v*oversampling+float64(h)/2-0.5, w, h)
 			for k := range c {
-				out.Data[(k*o.Height+i/oversampled)*o.Width+j/oversampled] += share * at.read(canvas.Data[k*h*w:(k+1)*h*w])
+				out.Data[(k*o.Height+i/oversampling)*o.Width+j/oversampling] += share * at.read(canvas.Data[k*h*w:(k+1)*h*w])
 			}
 		}
 	}
@@ -216,9 +216,9 @@ type corners struct {
 	weight [4]float32
 }
 
-// around returns the pixels and weights of bilinear interpolation. The image is mirrored at its
-// border.
-func around(x, y float64, w, h int) corners {
+// cornersOf returns the pixels and weights of bilinear interpolation at a point. The image is
+// mirrored at its border.
+func cornersOf(x, y float64, w, h int) corners {
 	fx, fy := math.Floor(x), math.Floor(y)
 	p, q := float32(x-fx), float32(y-fy)
 	x0, x1 := mirrored(int(fx), w), mirrored(int(fx)+1, w)

@@ -28,7 +28,7 @@ func TestViewsInvertTheProjection(t *testing.T) {
 				z := f + cross*sin
 				u, v := orbit(sin, cos, dx, dy, f)(f*x/z, f*y/z)
 				if math.Hypot(u-p[0], v-p[1]) > 1e-9 {
-					t.Errorf("%g degrees about %g: the point %v is seen as %g, %g", angle, way, p, u, v)
+					t.Errorf("%g degrees about %g: the point %v maps to %g, %g", angle, way, p, u, v)
 				}
 			}
 		}
@@ -41,16 +41,16 @@ func ramp(o CameraOptions, side int) tensor.Tensor {
 	t := tensor.New(1, side, side)
 	for i := range side {
 		for j := range side {
-			x, y := (float64(j)+0.5-float64(side)/2)/oversampled, (float64(i)+0.5-float64(side)/2)/oversampled
+			x, y := (float64(j)+0.5-float64(side)/2)/oversampling, (float64(i)+0.5-float64(side)/2)/oversampling
 			t.Data[i*side+j] = float32(0.5 + (x+2*y)/1000)
 		}
 	}
 	return t
 }
 
-// TestFramesShowWhatTheViewSays checks on a linear ramp that each pixel of a frame has the value of
+// TestFramesShowView checks on a linear ramp that each pixel of a frame has the value of
 // the point that the view returns.
-func TestFramesShowWhatTheViewSays(t *testing.T) {
+func TestFramesShowView(t *testing.T) {
 	t.Parallel()
 	for _, motion := range []string{"pan", "turn", "still"} {
 		o, err := CameraOptions{Motion: motion, Patches: Patches{Width: 24, Height: 16, Size: 4}}.complete()
@@ -94,7 +94,7 @@ func TestMirrored(t *testing.T) {
 	t.Parallel()
 	for i, want := range []int{0, 0, 1, 2, 2, 1, 0, 0, 1, 2, 2, 1, 0, 0} {
 		if got := mirrored(i-7, 3); got != want {
-			t.Errorf("place %d of 3 is %d, not %d", i-7, got, want)
+			t.Errorf("mirrored(%d, 3) = %d, want %d", i-7, got, want)
 		}
 	}
 }
@@ -129,7 +129,7 @@ func TestCameraOverRealImages(t *testing.T) {
 	}
 }
 
-func TestCameraRefused(t *testing.T) {
+func TestOpenCameraErrors(t *testing.T) {
 	t.Parallel()
 	shapes, err := dataset.OpenShapes(dataset.ShapesOptions{N: 1, Size: 32})
 	if err != nil {
@@ -147,7 +147,7 @@ func TestCameraRefused(t *testing.T) {
 		{CameraOptions{Images: shapes, Motion: "turn", Speed: math.NaN()}, "at a speed of NaN"},
 	} {
 		if _, err := OpenCamera(t.Context(), c.o); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: %v; it should say %q", c.o.Motion, err, c.want)
+			t.Errorf("%+v: error %v, want one with %q", c.o.Motion, err, c.want)
 		}
 	}
 }

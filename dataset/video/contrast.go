@@ -14,28 +14,28 @@ import (
 //
 // so each frame uses nearly all of the range of an image, and the factor varies smoothly over time.
 const (
-	within     = 0.99
-	smoothness = 10.0 // frames, the Gaussian's standard deviation
-	leastScale = 1e-3 // as a fraction of an image's range: a blank frame stays mid-grey
+	extentQuantile = 0.99
+	smoothness     = 10.0 // frames, the Gaussian's standard deviation
+	leastScale     = 1e-3 // as a fraction of an image's range: a blank frame stays mid-grey
 )
 
-// extent returns the magnitude that the fraction within of the values does not exceed. It reorders
-// scratch, which is as long as values.
+// extent returns the quantile extentQuantile of the magnitudes of values. It overwrites scratch,
+// which has the length of values.
 func extent(values, scratch []float32) float64 {
 	for i, v := range values {
 		scratch[i] = float32(math.Abs(float64(v)))
 	}
-	k := int(within * float64(len(scratch)-1))
+	k := int(extentQuantile * float64(len(scratch)-1))
 	return float64(quickselect.Nth(scratch, k))
 }
 
 // smoothed returns the scales of the frames of a scene from their extents.
 func smoothed(extents []float64) []float64 {
-	reach := int(3 * smoothness)
+	radius := int(3 * smoothness)
 	scales := make([]float64, len(extents))
 	for t := range extents {
 		var sum, weights float64
-		for u := max(0, t-reach); u <= min(len(extents)-1, t+reach); u++ {
+		for u := max(0, t-radius); u <= min(len(extents)-1, t+radius); u++ {
 			d := float64(u-t) / smoothness
 			weight := math.Exp(-d * d / 2)
 			sum, weights = sum+weight*extents[u], weights+weight

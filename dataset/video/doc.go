@@ -1,19 +1,18 @@
-// Package video makes samples of videos: small patches that change from frame to frame as the scene
-// moves.
+// Package video provides samples of videos: small patches that change from frame to frame.
 //
 // It implements the natural video test of Goodfellow et al. (2009, section 6). Frames are reduced
 // to 320 x 180 and whitened with a band-pass filter. Their contrast is scaled by a factor that
-// varies smoothly over time. A sample is a patch of a frame. The samples at one place of a scene
+// varies smoothly over time. A sample is a patch of a frame. The samples at one position of a scene
 // are a trajectory,
 //
-//	tau(x, gamma) = the patch at the place of x, gamma frames later,  gamma = -5..5,
+//	tau(x, gamma) = the patch at the position of x, gamma frames later,  gamma = -5..5,
 //
-// and all samples together are P(x), uniform over places and frames. Each file has at least one
+// and all samples together are P(x), uniform over positions and frames. Each file has at least one
 // scene. Within a file a new scene starts where the image changes abruptly (see Cuts).
 //
 //	src, err := video.Open(ctx, video.Options{Paths: []string{"bikes.mp4"}, Patches: video.Patches{Size: 14, Places: 32}})
 //	defer src.Close()
-//	around := src.Trajectory(2000) // indices of 11 samples, or nil near the ends of a scene
+//	trajectory := src.Trajectory(2000) // indices of 11 samples, or nil near the ends of a scene
 //
 // Open reads video files with the ffmpeg program, animated GIFs, and folders of frames. OpenCamera
 // moves a camera over still images: sideways, in a rotation, or around them. Every frame is decoded

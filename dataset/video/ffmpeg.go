@@ -59,8 +59,8 @@ func decode(ctx context.Context, program, path string, yield func(tensor.Tensor)
 	cmd := exec.CommandContext(ctx, program, "-nostdin", "-v", "error", "-xerror", "-protocol_whitelist", "file,pipe",
 		"-i", "file:"+path, "-map", "0:v:0", "-fps_mode", "passthrough", "-sws_flags", "accurate_rnd+full_chroma_int+bitexact",
 		"-pix_fmt", "rgb24", "-f", "image2pipe", "-c:v", "ppm", "pipe:1")
-	var complaint tail
-	cmd.Stderr = &complaint
+	var stderrTail tail
+	cmd.Stderr = &stderrTail
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -72,14 +72,14 @@ func decode(ctx context.Context, program, path string, yield func(tensor.Tensor)
 	if err != nil || !more {
 		cancel() // ends the program
 	}
-	ended := cmd.Wait()
+	exitErr := cmd.Wait()
 	switch {
 	case !more:
 		return nil
 	case ctx.Err() != nil && err == nil:
 		return ctx.Err()
-	case ended != nil || err != nil || n == 0:
-		return fmt.Errorf("ffmpeg failed after frame %d: %s", n, cmp.Or(complaint.last(path), text(err), text(ended), "it has no images"))
+	case exitErr != nil || err != nil || n == 0:
+		return fmt.Errorf("ffmpeg failed after frame %d: %s", n, cmp.Or(stderrTail.last(path), text(err), text(exitErr), "it has no images"))
 	}
 	return nil
 }
@@ -149,16 +149,16 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// speaker matches the prefix of a line of ffmpeg: "[h264 @ 0x563cb4490b00] ".
-var speaker = regexp.MustCompile(`^(\[[^\]]* @ 0x[0-9a-f]+\] )+`)
+// logPrefix matches the prefix of a line of ffmpeg: "[h264 @ 0x563cb4490b00] ".
+var logPrefix = regexp.MustCompile(`^(\[[^\]]* @ 0x[0-9a-f]+\] )+`)
 
 // last returns the last line without its prefix and without the path, which the error contains
 // already.
 func (t *tail) last(path string) string {
 	if strings.Contains(string(t.text), "matches no streams") { // the rest is advice on calling ffmpeg
-		return "it has sound or subtitles alone, and no images"
+		return "it has only audio or subtitles and no images"
 	}
 	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
 	line := strings.ReplaceAll(lines[len(lines)-1], "file:"+path+": ", "")
-	return strings.TrimSpace(speaker.ReplaceAllString(line, ""))
+	return strings.TrimSpace(logPrefix.ReplaceAllString(line, ""))
 }

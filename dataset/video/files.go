@@ -73,7 +73,7 @@ func frameFiles(dir string) ([]string, error) {
 
 // byNumber compares names, with runs of digits compared as numbers.
 func byNumber(a, b string) int {
-	whole := strings.Compare(a, b)
+	order := strings.Compare(a, b)
 	for a != "" && b != "" {
 		p, q := digits(a), digits(b)
 		if p > 0 && q > 0 {
@@ -89,7 +89,7 @@ func byNumber(a, b string) int {
 		}
 		a, b = a[1:], b[1:]
 	}
-	return cmp.Or(cmp.Compare(len(a), len(b)), whole)
+	return cmp.Or(cmp.Compare(len(a), len(b)), order)
 }
 
 // digits returns the number of digits at the start of a text.

@@ -124,17 +124,17 @@ func TestTrajectoryFollowsThePlace(t *testing.T) {
 				t.Fatalf("sample %d, value %d: %g, the frame has %g", i, j, v, want)
 			}
 		}
-		around := src.Trajectory(i)
-		if (around == nil) != (frame < 2 || frame > 11) {
-			t.Fatalf("sample %d of frame %d has the trajectory %v", i, frame, around)
+		trajectory := src.Trajectory(i)
+		if (trajectory == nil) != (frame < 2 || frame > 11) {
+			t.Fatalf("sample %d of frame %d has the trajectory %v", i, frame, trajectory)
 		}
-		for g, k := range around {
+		for g, k := range trajectory {
 			s := src.Describe(k)
 			if s.Factors["x"] != at.Factors["x"] || s.Factors["y"] != at.Factors["y"] || int(s.Factors["frame"]) != frame+g-2 {
 				t.Fatalf("sample %d: %d frames later is %v", i, g-2, s.Factors)
 			}
 		}
-		if around != nil {
+		if trajectory != nil {
 			complete++
 		}
 	}
@@ -143,7 +143,7 @@ func TestTrajectoryFollowsThePlace(t *testing.T) {
 	}
 }
 
-func TestScenesAreKeptApart(t *testing.T) {
+func TestTrajectoriesStayInScenes(t *testing.T) {
 	t.Parallel()
 	src := opened(t, Options{Paths: []string{saved(t, moving(12, 30, 30, 5)), saved(t, moving(6, 30, 30, 0))}, Patches: Patches{Size: 5, Places: 4, Reach: 1}})
 	if _, frames := src.Scenes(); !slices.Equal(frames, []int{5, 7, 6}) {
@@ -236,7 +236,7 @@ func TestGIFFramesAreComposed(t *testing.T) {
 const silence = "RIFF\x44\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x00\x00\x80\x3e\x00\x00\x02\x00\x10\x00data\x20\x00\x00\x00" +
 	"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 
-func TestRefused(t *testing.T) {
+func TestOpenErrors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -258,7 +258,7 @@ func TestRefused(t *testing.T) {
 		want string
 	}{
 		{"no video", Options{Paths: []string{write("a.mp4", "this is no video")}}, "a.mp4: ffmpeg failed after frame 0"},
-		{"sound alone", Options{Paths: []string{write("s.mp4", silence)}}, "s.mp4: ffmpeg failed after frame 0: it has sound or subtitles alone, and no images"},
+		{"only audio", Options{Paths: []string{write("s.mp4", silence)}}, "s.mp4: ffmpeg failed after frame 0: it has only audio or subtitles and no images"},
 		{"no ffmpeg", Options{Paths: []string{write("b.mp4", "x")}, FFmpeg: filepath.Join(dir, "none")}, "animated GIFs and folders of frames do not need it"},
 		{"a damaged GIF", Options{Paths: []string{write("c.gif", "GIF89a\x04\x00\x04\x00\x80\x00\x00")}}, "c.gif: damaged gif"},
 		{"one frame", Options{Paths: []string{saved(t, moving(1, 20, 20, 0))}}, "there is only one frame"},
@@ -272,7 +272,7 @@ func TestRefused(t *testing.T) {
 		{"cuts", Options{Paths: []string{few}, Cuts: 2}, "from 0 to 1"},
 		{"channels", Options{Paths: []string{few}, Patches: Patches{Channels: 2}}, "2 channels"},
 	} {
-		if c.name == "no video" || c.name == "sound alone" {
+		if c.name == "no video" || c.name == "only audio" {
 			if _, err := FindFFmpeg(""); err != nil {
 				continue
 			}

@@ -30,10 +30,10 @@ func BenchmarkTwentyProbes(b *testing.B) {
 		want.value[i] = rng.NormFloat64()
 	}
 	table := features.NewTable(nil, d, data)
-	in := newProbeInput("bench", table.Places, table)
+	in := newProbeInput("bench", table.Positions, table)
 	var probes []*probeSpec
 	for k := range count {
-		p := &probeSpec{name: fmt.Sprint(k), kind: MLP, hidden: []int{512, 256}, seed: uint64(k), input: in, target: want, train: table.Places[:n-64], validation: table.Places[n-64:]}
+		p := &probeSpec{name: fmt.Sprint(k), kind: MLP, hidden: []int{512, 256}, seed: uint64(k), input: in, target: want, train: table.Positions[:n-64], validation: table.Positions[n-64:]}
 		probes = append(probes, p)
 	}
 	reportSpeed := func(b *testing.B, before time.Duration) {

@@ -59,7 +59,7 @@ func (m *disentanglement) Run(ctx context.Context, j *procedure.Job) ([]measure.
 func (r *run) testPlaces() []int {
 	var out []int
 	for _, i := range r.split.test {
-		out = append(out, r.samples.Places[i])
+		out = append(out, r.samples.Positions[i])
 	}
 	return out
 }

@@ -155,7 +155,7 @@ func decodeWeights(raw []byte, net *onnx.Model) (map[string]tensor.Tensor, error
 	for range known {
 		name := r.String()
 		shape := r.Ints()
-		i := slices.IndexFunc(known, func(p onnx.Port) bool { return p.Name == name })
+		i := slices.IndexFunc(known, func(p onnx.ValueInfo) bool { return p.Name == name })
 		if i < 0 || !slices.Equal(known[i].Sizes(), shape) {
 			return nil, fmt.Errorf("unexpected weights %q of shape %v", name, shape)
 		}

@@ -25,7 +25,7 @@ func newProbeInput(id string, places []int, tables ...*features.Table) *probeInp
 	f := &probeInput{id: id, tables: tables}
 	for _, t := range tables {
 		at := make(map[int]int, t.Len())
-		for row, place := range t.Places {
+		for row, place := range t.Positions {
 			at[place] = row
 		}
 		rows := make([]int, len(places))

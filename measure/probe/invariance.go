@@ -50,7 +50,7 @@ func (m *invariance) Run(ctx context.Context, j *procedure.Job) ([]measure.PairS
 // newPairDistances compares every sample's z with its z' and with another sample's z'. The columns
 // are cosine, l2, cosine of shuffled pairs, l2 of shuffled pairs.
 func (r *run) newPairDistances(_ context.Context, clean, transformed *features.Table) (sampleColumns, error) {
-	a, b := newProbeInput("", r.samples.Places, clean), newProbeInput("", r.samples.Places, transformed)
+	a, b := newProbeInput("", r.samples.Positions, clean), newProbeInput("", r.samples.Positions, transformed)
 	out := r.newSampleColumns(a, b, 4)
 	k := r.job.Key
 	partner := cyclicPartners(seed.Rand(k.Seed, "probe: strangers", k.Data, k.Trial).Perm(len(out.samples)))

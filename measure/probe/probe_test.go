@@ -64,10 +64,10 @@ func runOf(t testing.TB, training *Training, d int, data []float32) (*run, *prob
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{training: training, checkpoint: k, store: &features.Store{Dir: t.TempDir()}, samples: &features.Samples{Places: make([]int, n)},
+	r := &run{training: training, checkpoint: k, store: &features.Store{Dir: t.TempDir()}, samples: &features.Samples{Positions: make([]int, n)},
 		job: &procedure.Job{Runtime: orttest.Load(t), Progress: func(int64, string) {}, A: procedure.Subject{Model: linearModel(t, identity())}}}
 	for i := range n {
-		r.samples.Places[i] = i
+		r.samples.Positions[i] = i
 		switch {
 		case i < 400:
 			r.split.train = append(r.split.train, i)
@@ -77,7 +77,7 @@ func runOf(t testing.TB, training *Training, d int, data []float32) (*run, *prob
 			r.split.test = append(r.split.test, i)
 		}
 	}
-	return r, newProbeInput("golden", r.samples.Places, features.NewTable(nil, d, data))
+	return r, newProbeInput("golden", r.samples.Positions, features.NewTable(nil, d, data))
 }
 
 // Ridge regression finds the weights of an exactly linear target.
@@ -136,7 +136,7 @@ func TestSplit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(20, 300).Draw(t, "n")
-		s := &features.Samples{Places: make([]int, n), Label: make([]int, n), Factors: map[string][]float64{"take": make([]float64, n)}}
+		s := &features.Samples{Positions: make([]int, n), Label: make([]int, n), Factors: map[string][]float64{"take": make([]float64, n)}}
 		for i := range n {
 			s.Factors["take"][i] = float64(i % 10)
 		}
@@ -333,7 +333,7 @@ func TestSkipAndErrors(t *testing.T) {
 // A constant factor, classes with one sample and unknown values give warnings.
 func TestTargetWarnings(t *testing.T) {
 	t.Parallel()
-	samples := &features.Samples{Places: make([]int, 100), Label: make([]int, 100), Factors: map[string][]float64{"same": make([]float64, 100), "rare": make([]float64, 100), "gaps": make([]float64, 100)}}
+	samples := &features.Samples{Positions: make([]int, 100), Label: make([]int, 100), Factors: map[string][]float64{"same": make([]float64, 100), "rare": make([]float64, 100), "gaps": make([]float64, 100)}}
 	r := &run{samples: samples}
 	for i := range 100 {
 		samples.Label[i] = dataset.NoLabel
@@ -392,7 +392,7 @@ func TestNullIsAMeanOverSeeds(t *testing.T) {
 	if s := e.score(); math.Abs(s.Value-0.1) > 1e-12 || math.Abs(s.Null+0.2) > 1e-12 {
 		t.Errorf("value %v and null %v, want 0.1 and -0.2", s.Value, s.Null)
 	}
-	r := &run{training: &Training{Seeds: 3}, job: &procedure.Job{}, samples: &features.Samples{Places: make([]int, 30)}}
+	r := &run{training: &Training{Seeds: 3}, job: &procedure.Job{}, samples: &features.Samples{Positions: make([]int, 30)}}
 	seeds, nulls := r.seedsAndNulls(probeSpec{name: "p", kind: MLP, train: dataset.Indices(30)}, "x")
 	if len(seeds) != 3 || len(nulls) != 3 {
 		t.Fatalf("%d probes and %d nulls", len(seeds), len(nulls))

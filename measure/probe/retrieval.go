@@ -52,7 +52,7 @@ func (m *retrieval) Run(ctx context.Context, j *procedure.Job) ([]measure.PairSc
 // retrieve ranks the clean vectors for every transformed one. The columns are the terms of the three
 // statistics, and their values by chance.
 func (r *run) retrieve(ctx context.Context, clean, transformed *features.Table) (sampleColumns, error) {
-	a, b := newProbeInput("", r.samples.Places, clean), newProbeInput("", r.samples.Places, transformed)
+	a, b := newProbeInput("", r.samples.Positions, clean), newProbeInput("", r.samples.Positions, transformed)
 	a.unit, b.unit = true, true
 	out := r.newSampleColumns(a, b, 6)
 	ranks, err := rankOwn(ctx, a, b, out.samples, r.job.Memory)

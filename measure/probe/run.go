@@ -63,7 +63,7 @@ func newRun(ctx context.Context, j *procedure.Job, rep *Representation, t *Train
 func (r *run) request(v sampleTransform) features.Request {
 	j := r.job
 	out := features.Request{Model: j.A.Model, Identity: j.A.Identity, Engine: strings.TrimSpace(j.Runtime.Version() + " " + j.Device),
-		Pool: features.Pooling(r.representation.Pool), Data: j.Data.Fingerprint(), N: j.Data.Len(), Read: j.Read, View: v.id, Move: v.op,
+		Pool: features.Pooling(r.representation.Pool), Data: j.Data.Fingerprint(), N: j.Data.Len(), Read: j.Read, View: v.id, Transform: v.op,
 		Progress: r.addWork}
 	for _, i := range r.representation.layers(j) {
 		out.Layers = append(out.Layers, j.A.Layers[i])
@@ -75,7 +75,7 @@ func (r *run) request(v sampleTransform) features.Request {
 // at places (nil: all).
 func (r *run) extract(ctx context.Context, v sampleTransform, places []int) error {
 	request := r.request(v)
-	request.Places = places
+	request.Positions = places
 	tables, err := r.store.Layers(ctx, request)
 	for _, t := range tables {
 		t.Close()
@@ -86,7 +86,7 @@ func (r *run) extract(ctx context.Context, v sampleTransform, places []int) erro
 // open opens the representation of one layer.
 func (r *run) open(ctx context.Context, layer onnx.Layer, v sampleTransform, places []int) (*features.Table, error) {
 	request := r.request(v)
-	request.Layers, request.Places, request.Memory = []onnx.Layer{layer}, places, r.job.Memory/4
+	request.Layers, request.Positions, request.Memory = []onnx.Layer{layer}, places, r.job.Memory/4
 	tables, err := r.store.Layers(ctx, request)
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (r *run) open(ctx context.Context, layer onnx.Layer, v sampleTransform, pla
 func (r *run) newInput(layer onnx.Layer, id string, tables ...*features.Table) *probeInput {
 	q := r.request(sampleTransform{})
 	full := fmt.Sprintf("%q %q %q %q %q %q %q %s", q.Identity, r.job.A.Model.SHA256(), q.Engine, q.Data, layer.Name, layer.Axes, q.Pool, id)
-	return newProbeInput(full, r.samples.Places, tables...)
+	return newProbeInput(full, r.samples.Positions, tables...)
 }
 
 // seed returns the seed of the s-th network of a kind for a target. It does not depend on the

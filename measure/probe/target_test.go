@@ -29,7 +29,7 @@ func TestFactorKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &features.Samples{Places: []int{0, 1, 2}, Label: []int{-1, -1, -1}, Factors: map[string][]float64{"speaker": {0, 0, 1}, "take": {1, 3, 2}}}
+	s := &features.Samples{Positions: []int{0, 1, 2}, Label: []int{-1, -1, -1}, Factors: map[string][]float64{"speaker": {0, 0, 1}, "take": {1, 3, 2}}}
 	var all Targets
 	speaker, err := all.target(src, s, "speaker")
 	if err != nil || speaker.classes != 2 || !slices.Equal(speaker.class, []int{0, 0, 1}) {

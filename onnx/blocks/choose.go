@@ -9,10 +9,10 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A Layer is a layer that shows where in its network it is.
+// A Layer is a chosen layer with a description of its position in the network.
 type Layer struct {
 	onnx.Layer
-	Role string // for people: "stage 2, block 1"
+	Role string // position in the network, for example "stage 2, block 1"
 }
 
 // The fewest and the most layers that Choose returns where the network has as many.
@@ -33,8 +33,8 @@ func Choose(g *onnx.Model, input, output string, layers []onnx.Layer) []Layer {
 	c := &chooser{path: findPath(g, input, output), layers: measurable, added: map[string]bool{}}
 	c.addBlocks()
 	c.markParts()
-	if whole := slices.DeleteFunc(slices.Clone(c.found), func(f candidate) bool { return f.part }); len(whole) >= fewest-1 {
-		c.found = whole
+	if blocks := slices.DeleteFunc(slices.Clone(c.found), func(f candidate) bool { return f.part }); len(blocks) >= fewest-1 {
+		c.found = blocks
 	}
 	if len(c.found) < fewest-1 {
 		c.addJoins()
@@ -46,7 +46,7 @@ func Choose(g *onnx.Model, input, output string, layers []onnx.Layer) []Layer {
 	c.assignStages()
 	last := penultimate(g, layers)
 	if last.Name != "" {
-		// What lies behind it belongs to the classifier.
+		// Layers after it belong to the classifier.
 		c.found = slices.DeleteFunc(c.found, func(f candidate) bool { return f.layer.Depth > last.Depth })
 	}
 	repeats := slices.ContainsFunc(c.found, func(f candidate) bool { return f.layer.Name == last.Name })
@@ -82,7 +82,7 @@ type candidate struct {
 	layer onnx.Layer
 	node  int  // on the path
 	kind  kind // of the block that it ends
-	part  bool // it does not end a block, but a part of one
+	part  bool // it ends a part of a block, not a whole block
 	stage int  // number of its stage, from 1; 0 for the stem
 	role  string
 }
@@ -117,8 +117,8 @@ func (c *chooser) add(tensor string, node int, k kind) {
 	c.found = append(c.found, candidate{layer: l, node: node, kind: k})
 }
 
-// addBlocks adds the cuts that end blocks. A block without a residual connection, as those of
-// MobileNet that change the size, ends where a residual block begins.
+// addBlocks adds the cuts that end blocks. A block without a residual connection, such as those of
+// MobileNet that change the size, ends at the start of a residual block.
 func (c *chooser) addBlocks() {
 	cuts := c.path.cuts
 	end := -1 // index of the last cut that belongs to a block
@@ -161,28 +161,28 @@ func (c *chooser) addStart(end, start int, next step) {
 // blockEnd returns the index of the last cut that follows the join at index i by activation functions
 // and other arrangements of the same values only.
 func (c *chooser) blockEnd(i int) int {
-	for i+1 < len(c.path.cuts) && c.path.cuts[i+1].step.keeps() {
+	for i+1 < len(c.path.cuts) && c.path.cuts[i+1].step.keepsValues() {
 		i++
 	}
 	return i
 }
 
-// best returns the index of the cut from first to last that represents a block: after its activation
-// function, and with axes that say where positions and channels are.
+// best returns the index of the cut from first to last that represents a block: after its
+// activation function, and with known axes of positions and channels.
 func (c *chooser) best(first, last int) int {
 	best := first
 	for i := first + 1; i <= last; i++ {
-		clear := c.clear(c.path.cuts[i].tensor)
-		if !c.clear(c.path.cuts[best].tensor) && clear || c.path.cuts[i].step.activates() && clear {
+		hasAxes := c.hasClearAxes(c.path.cuts[i].tensor)
+		if !c.hasClearAxes(c.path.cuts[best].tensor) && hasAxes || c.path.cuts[i].step.activates() && hasAxes {
 			best = i
 		}
 	}
 	return best
 }
 
-// clear reports whether a tensor can be measured and has one axis of channels beside those of
-// positions.
-func (c *chooser) clear(tensor string) bool {
+// hasClearAxes reports whether a tensor can be measured and has one channel axis besides the axes
+// of positions.
+func (c *chooser) hasClearAxes(tensor string) bool {
 	l, ok := c.layers[tensor]
 	return ok && (strings.Contains("NCHW NHWC NTC NCT", string(l.Axes)) && len(l.Axes) > 1)
 }
@@ -218,7 +218,7 @@ func (c *chooser) mixed(f candidate) bool {
 func (c *chooser) addJoins() {
 	cuts := c.cutNames()
 	for _, j := range c.path.joins() {
-		if c.clear(j.tensor) && !cuts[j.tensor] {
+		if c.hasClearAxes(j.tensor) && !cuts[j.tensor] {
 			c.add(j.tensor, j.node, block)
 		}
 	}
@@ -247,7 +247,7 @@ func (c *chooser) addActivations() {
 	for i, n := range c.path.nodes {
 		tensor := n.Output[0]
 		gate := positions(c.layers[tensor]) == 1 && len(c.layers[tensor].Axes) > 2 // weighs channels
-		if !activations[n.GetOpType()] || !c.clear(tensor) || gate || chain && !cuts[tensor] {
+		if !activations[n.GetOpType()] || !c.hasClearAxes(tensor) || gate || chain && !cuts[tensor] {
 			continue
 		}
 		k := activation
@@ -272,7 +272,7 @@ func (c *chooser) addStem() {
 		if cut.node >= c.found[0].node {
 			return
 		}
-		if cut.step.activates() && c.clear(cut.tensor) {
+		if cut.step.activates() && c.hasClearAxes(cut.tensor) {
 			c.found = slices.Insert(c.found, 0, candidate{layer: c.layers[cut.tensor], node: cut.node, kind: stem})
 			return
 		}
@@ -355,9 +355,9 @@ func positions(l onnx.Layer) int {
 	return n
 }
 
-// thin returns the stem and, of each stage, the last layer and every s-th before it, with the
-// smallest s that leaves no more than room layers.
-func thin(found []candidate, room int) []candidate {
+// thin returns the stem and, of each stage, the last layer and every s-th layer before it, with the
+// smallest s that leaves at most limit layers.
+func thin(found []candidate, limit int) []candidate {
 	var stages [][]candidate
 	for i, f := range found {
 		if i == 0 || found[i-1].stage != f.stage {
@@ -372,7 +372,7 @@ func thin(found []candidate, room int) []candidate {
 		for _, stage := range stages {
 			left += (len(stage) + i) / (i + 1)
 		}
-		return left <= room
+		return left <= limit
 	})
 	var out []candidate
 	for _, stage := range stages {

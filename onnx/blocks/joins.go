@@ -8,8 +8,8 @@ type join struct {
 	node   int
 }
 
-// joins lists the sums and concatenations on the path whose branches come from different layers with
-// weights. Neither the sum with a bias is one, nor a sum inside of an activation function.
+// joins returns the sums and concatenations on the path whose branches come from different layers
+// with weights. This excludes the sum with a bias and sums inside an activation function.
 func (p *path) joins() []join {
 	origins := map[string]map[string]bool{} // of a tensor, the layers with weights and joins right before it
 	var out []join
@@ -21,7 +21,7 @@ func (p *path) joins() []join {
 			maps.Copy(before, origins[in])
 		}
 		op := n.GetOpType()
-		joins := (op == "Add" || op == "Sum" || op == "Concat") && apart(branches)
+		joins := (op == "Add" || op == "Sum" || op == "Concat") && fromDifferentLayers(branches)
 		for _, name := range n.Output {
 			origins[name] = before
 			if joins || products[op] {
@@ -35,9 +35,9 @@ func (p *path) joins() []join {
 	return out
 }
 
-// apart reports whether there are several branches, none without weights, and not all from the same
-// layers.
-func apart(branches []map[string]bool) bool {
+// fromDifferentLayers reports whether there are several branches, all with weights, that do not all
+// come from the same layers.
+func fromDifferentLayers(branches []map[string]bool) bool {
 	differ := false
 	for _, b := range branches {
 		if len(b) == 0 {

@@ -22,9 +22,9 @@ type cut struct {
 	step   step
 }
 
-// InBranches returns the layers that lie inside a branch: there is a way from the input to the output
-// past them, such as a shortcut. The others lie on the residual stream, or in a network without
-// branches. Layers off every path are not returned.
+// InBranches returns the layers inside a branch: layers that a path from the input to the output,
+// such as a shortcut, bypasses. Layers on the residual stream or of a network without branches, and
+// layers on no path, are not returned.
 func InBranches(g *onnx.Model, input, output string, layers []onnx.Layer) map[string]bool {
 	p := findPath(g, input, output)
 	cuts, out := map[string]bool{}, map[string]bool{}
@@ -113,7 +113,7 @@ func (p *path) findCuts(input string, needed map[string]bool) {
 	}
 }
 
-// A step is what lies between a cut and the one before it.
+// A step describes the nodes between a cut and the previous cut.
 type step struct {
 	op        string // operator of the last node
 	products  int    // nodes that multiply by weights, or two tensors
@@ -153,8 +153,8 @@ func (s step) activates() bool {
 	return activations[s.op]
 }
 
-// keeps reports whether the step only arranges values in another way, or is an activation function.
-func (s step) keeps() bool { return s.activates() || !s.parallel && arranges[s.op] }
+// keepsValues reports whether the step only rearranges values or is an activation function.
+func (s step) keepsValues() bool { return s.activates() || !s.parallel && arranges[s.op] }
 
 var (
 	products    = set("Conv", "ConvTranspose", "ConvInteger", "QLinearConv", "Gemm", "MatMul", "Einsum", "MatMulInteger", "QLinearMatMul", "LSTM", "GRU", "RNN")

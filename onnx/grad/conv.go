@@ -308,8 +308,8 @@ func (op *operation) reshapeAny(x onnx.Value, sizes []int, computed func() onnx.
 	return op.ReshapeTo(x, computed())
 }
 
-// cropTaps crops the kernel gradient g to the taps of each axis. Positions of x that no window
-// reads make more.
+// cropTaps crops the kernel gradient g to the taps of each axis. It has more taps if some positions
+// of x are read by no window.
 func (op *operation) cropTaps(g onnx.Value, f filter, x onnx.Value, taps []int) onnx.Value {
 	for i, k := range taps {
 		if !op.usesAll(f, x, i) {
@@ -319,8 +319,8 @@ func (op *operation) cropTaps(g onnx.Value, f filter, x onnx.Value, taps []int) 
 	return g
 }
 
-// usesAll reports whether so few positions at the end of a spatial axis of x are left over, fewer
-// than a dilation, that they make no further taps. It is false where that is unknown.
+// usesAll reports whether fewer positions than a dilation remain unused at the end of a spatial
+// axis of x, so that the kernel gradient has no additional taps. It is false if that is unknown.
 func (op *operation) usesAll(f filter, x onnx.Value, i int) bool {
 	shape := op.shape(x)
 	if len(shape) != len(f.kernel)+2 || shape[2+i] < 1 || f.lead != "" || f.kernel[i] < 1 {

@@ -6,7 +6,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// maxConstant is how many elements a constant may have that has one for each position of an axis.
+// maxConstant is the largest number of elements of a constant with one element for each position of
+// an axis.
 const maxConstant = 1 << 20
 
 // output = data at indices along an axis: ddata is the sum of the slices of doutput, each at the

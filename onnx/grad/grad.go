@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/onnx/infer"
 )
 
-// Options are the tensors that Add differentiates, and those that it differentiates by.
+// Options select the tensor that Add differentiates and the tensors that it differentiates by.
 type Options struct {
 	// Of is the tensor to differentiate. If it is empty, it is the model's only output.
 	Of string
@@ -67,7 +67,7 @@ func (o Options) Name(by string) string {
 }
 
 // names joins the names of inputs or outputs.
-func names(ports []onnx.Port) string {
+func names(ports []onnx.ValueInfo) string {
 	list := make([]string, len(ports))
 	for i, p := range ports {
 		list[i] = p.Name
@@ -81,14 +81,14 @@ func (o Options) Defaults(m *onnx.Model) (Options, error) {
 	if o.Of == "" {
 		outputs := m.Outputs()
 		if len(outputs) != 1 {
-			return o, fmt.Errorf("of: the model has %d outputs (%s): say which one to differentiate", len(outputs), names(outputs))
+			return o, fmt.Errorf("of: the model has %d outputs (%s): set the one to differentiate", len(outputs), names(outputs))
 		}
 		o.Of = outputs[0].Name
 	}
 	if len(o.By) == 0 {
 		inputs := m.Inputs()
 		if len(inputs) != 1 {
-			return o, fmt.Errorf("by: the model has %d inputs (%s): say what to differentiate by", len(inputs), names(inputs))
+			return o, fmt.Errorf("by: the model has %d inputs (%s): set the tensors to differentiate by", len(inputs), names(inputs))
 		}
 		o.By = []string{inputs[0].Name}
 	}
@@ -101,8 +101,8 @@ func (o Options) Defaults(m *onnx.Model) (Options, error) {
 }
 
 // Of adds the gradients of y by each of the tensors in by to a graph that is being built, and
-// returns them. They have the shapes of the tensors in by. The graph may grow further, and be
-// differentiated again.
+// returns them. They have the shapes of the tensors in by. More nodes can be added to the graph,
+// and it can be differentiated again.
 //
 // dy has the shape of y and weights its elements: the gradients are those of sum(y * dy). If dy is
 // empty, they are those of sum(y): of y itself for a loss of one element, and of each loss for a

@@ -66,8 +66,8 @@ func TestAddErrors(t *testing.T) {
 	}{
 		{grad.Options{By: []string{"x"}}, "3 outputs"},
 		{grad.Options{Of: "y", By: []string{"x", "x"}}, "twice"},
-		{grad.Options{Of: "yy", Cotangent: "r", By: []string{"x"}}, `near it: ["y"`},
-		{grad.Options{Of: "y", By: []string{"weigths"}}, `near it: ["weights"`},
+		{grad.Options{Of: "yy", Cotangent: "r", By: []string{"x"}}, `similar names: ["y"`},
+		{grad.Options{Of: "y", By: []string{"weigths"}}, `similar names: ["weights"`},
 		{grad.Options{Of: "best", By: []string{"x"}}, "holds int64"},
 		{grad.Options{Of: "y", By: []string{"best"}}, "holds int64"},
 		{grad.Options{Of: "y", By: []string{"x"}, Names: map[string]string{"x": "y"}}, "exists already"},

@@ -43,7 +43,7 @@ func (op *operation) maxPoolIndices() onnx.Value {
 	return op.Ops("MaxPool", 2, attrs, op.x(0))[1]
 }
 
-// maxUnfolded is how many elements a window may have that is unfolded.
+// maxUnfolded is the largest number of elements of a window that is unfolded.
 const maxUnfolded = 1 << 11
 
 // maxPoolUnfolded unfolds the windows by a convolution with an output channel for each tap, finds

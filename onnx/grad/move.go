@@ -115,7 +115,7 @@ func split(op *operation) onnx.Value {
 			continue
 		}
 		if op.y(i) == "" {
-			op.fail("its output %d is left out: give it a name", i)
+			op.fail("output %d has no name: name it", i)
 		}
 		parts[i] = op.filled(0, op.y(i))
 	}

@@ -7,12 +7,12 @@ import (
 	"github.com/noether-ml/noether/onnx/internal/recurrence"
 )
 
-// recurrent is the rule of LSTM, GRU and RNN. It writes the node out step by step and
+// recurrent is the rule of LSTM, GRU and RNN. It unrolls the node into its time steps and
 // differentiates the steps.
 func recurrent(op *operation) {
 	out, err := recurrence.Unroll(op.Builder, op.node, op.info)
 	if err != nil {
-		op.fail("gradients need it written out step by step: %v", err)
+		op.fail("it cannot be unrolled for its gradients: %v", err)
 	}
 	var y, dy, by []onnx.Value
 	for i := range op.node.Output {

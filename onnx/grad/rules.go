@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Operators returns the names of the operators that gradients flow through, sorted.
+// Operators returns the sorted names of the operators with a gradient rule.
 func Operators() []string { return slices.Sorted(maps.Keys(rules)) }
 
-// rules are the rules of the operators that gradients flow through.
+// rules are the gradient rules, by operator.
 var rules = map[string]rule{
 	// activation.go
 	"Celu": unary(celu), "Clip": clip, "Elu": unary(elu), "Gelu": chain(geluSlope), "HardSigmoid": unary(hardSigmoid),

@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
-// A tape walks from the differentiated tensors of a graph back to those that they are
-// differentiated by, and holds the gradients so far.
+// A tape is the state of reverse-mode differentiation of a graph. It holds the gradients that have
+// been computed so far.
 type tape struct {
 	b         *onnx.Builder
 	info      *infer.Info
@@ -31,7 +31,7 @@ type tape struct {
 	blocked map[onnx.Value]bool // gradients that a runtime keeps in blocks of channels: see blocked.go
 	concats map[string]int      // indices of Concat nodes: see concatsOf
 
-	// pullback is Pullback, for rules that write a node out and differentiate that.
+	// pullback is Pullback, for rules that replace a node by several nodes and differentiate those.
 	pullback func(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error)
 }
 
@@ -68,8 +68,8 @@ func newTape(b *onnx.Builder, y, by []onnx.Value) (*tape, error) {
 
 // current is the present name of a tensor that the caller may know by an older one.
 func (t *tape) current(v onnx.Value) onnx.Value {
-	now, _ := t.b.Find(v)
-	return now
+	name, _ := t.b.Find(v)
+	return name
 }
 
 // checkDifferentiable returns an error if a tensor does not exist or has no gradient.
@@ -85,7 +85,7 @@ func (t *tape) checkDifferentiable(v onnx.Value, role string) error {
 
 // errNoTensor is the error for a tensor that the graph does not have.
 func errNoTensor(role, name string, info *infer.Info) error {
-	return fmt.Errorf("%s %q: the graph has no such tensor; near it: %q", role, name, spelling.Nearest(name, info.Names(), 3))
+	return fmt.Errorf("%s %q: the graph has no such tensor; similar names: %q", role, name, spelling.Nearest(name, info.Names(), 3))
 }
 
 // checkCotangent returns an error if a cotangent does not have the shape of its tensor.

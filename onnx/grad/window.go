@@ -90,9 +90,10 @@ func (op *operation) samePads(f *filter, x onnx.Value, lower bool) {
 	}
 }
 
-// padsRuntime computes the padding when the graph runs. It is what the windows at all positions of
-// the tensor short, strides apart, read beyond the tensor long, plus extra, divided evenly. Of an
-// odd number the larger part comes before if largerBefore is set.
+// padsRuntime computes the padding when the graph runs. Windows at all positions of the tensor
+// short, strides apart, extend beyond the tensor long by this padding plus extra, which is divided
+// evenly between both ends. Of an odd number the larger part is at the start if largerBefore is
+// set.
 func (op *operation) padsRuntime(f *filter, short, long onnx.Value, extra []int, largerBefore bool) {
 	n := len(f.kernel)
 	f.before, f.after = make([]int, n), make([]int, n)

@@ -12,9 +12,9 @@ import (
 // Axes returns the axes of every tensor of the main graph, by name. They are empty for a tensor of
 // unknown rank.
 //
-// stated are axes of some tensors that the caller knows better than the inference, such as those of
-// an input whose channels are last. The axes of what is computed from these tensors follow. It is
-// an error to state axes of a tensor that does not exist, or for another rank.
+// stated overrides the inferred axes of some tensors, for example of an input whose channels are
+// last. Axes of tensors that are computed from these follow. It is an error if a tensor of stated
+// does not exist or has another rank.
 func Axes(m *onnx.Model, stated map[string]onnx.Axes) (map[string]onnx.Axes, error) {
 	known := infer(m, nil, false).facts
 	for _, name := range slices.Sorted(maps.Keys(stated)) {
@@ -23,7 +23,7 @@ func Axes(m *onnx.Model, stated map[string]onnx.Axes) (map[string]onnx.Axes, err
 		case !ok:
 			return nil, fmt.Errorf("setting axes: the model has no tensor %q", name)
 		case axes == "" || strings.Trim(string(axes), "NCHWT?") != "":
-			return nil, fmt.Errorf("setting axes of %q: %q has other letters than N, C, H, W, T and ?", name, axes)
+			return nil, fmt.Errorf("setting axes of %q: %q has letters other than N, C, H, W, T and ?", name, axes)
 		case f.layout != nil && len(f.layout) != len(axes):
 			return nil, fmt.Errorf("setting axes of %q: %q names %d axes, and the tensor has %d", name, axes, len(axes), len(f.layout))
 		}

@@ -159,7 +159,7 @@ func broadcast(operands ...layout) layout {
 	return out
 }
 
-// isMoreSpecific reports whether axis a says more about a broadcast axis than b.
+// isMoreSpecific reports whether axis a determines a broadcast axis rather than b.
 func isMoreSpecific(a, b axis) bool {
 	if (a.size() == 1) != (b.size() == 1) {
 		return b.size() == 1

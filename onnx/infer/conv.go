@@ -104,7 +104,7 @@ func (op *operation) resize(x layout) layout {
 	return out
 }
 
-// depthToSpace moves channels into space, or back.
+// depthToSpace is the rule of DepthToSpace (toSpace) and SpaceToDepth.
 func (op *operation) depthToSpace(x layout, toSpace bool) layout {
 	block := onnx.AttrInt(op.node, "blocksize", 1)
 	if len(x) != 4 || block < 1 || block > 1<<10 {

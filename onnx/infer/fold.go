@@ -47,7 +47,7 @@ func (op *operation) outputValue(output int, shape []int) *array {
 		if x == nil {
 			return nil
 		}
-		if f := op.move(x, output); f != nil {
+		if f := op.rearranged(x, output); f != nil {
 			return generate(shape, f)
 		}
 		return op.compute(x, shape)
@@ -87,9 +87,9 @@ func (op *operation) concatValue(shape []int) *array {
 	})
 }
 
-// move returns, for an operator that moves the elements of x, the output element at an index. It is
-// nil for other operators.
-func (op *operation) move(x *array, output int) func(index []int) float64 {
+// rearranged returns, for an operator that rearranges the elements of x, a function from an index
+// to the output element. It is nil for other operators.
+func (op *operation) rearranged(x *array, output int) func(index []int) float64 {
 	switch op.node.GetOpType() {
 	case "Identity", "Expand":
 		return x.at

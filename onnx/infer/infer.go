@@ -47,7 +47,7 @@ func infer(m *onnx.Model, stated map[string]onnx.Axes, distinctSizes bool) *infe
 		in.set(t.GetName(), fact{layout: unlabelled(pbutil.Ints(t.Dims)...), value: constantArray(t)})
 	}
 	for _, v := range g.Input {
-		in.set(v.GetName(), fact{layout: in.inputLayout(g, onnx.PortOf(v)), data: true})
+		in.set(v.GetName(), fact{layout: in.inputLayout(g, onnx.ValueInfoOf(v)), data: true})
 	}
 	declared := map[string]*pb.ValueInfoProto{}
 	for _, v := range slices.Concat(g.ValueInfo, g.Output) {
@@ -112,7 +112,7 @@ func (in *inference) node(n *pb.NodeProto, declared map[string]*pb.ValueInfoProt
 		if i < len(layouts) {
 			inferred = layouts[i]
 		}
-		f := fact{data: data, layout: in.agree(inferred, declared[name])}
+		f := fact{data: data, layout: in.mergeDeclared(inferred, declared[name])}
 		if !data {
 			f.value = op.outputValue(i, inferred.sizes())
 		}
@@ -120,12 +120,12 @@ func (in *inference) node(n *pb.NodeProto, declared map[string]*pb.ValueInfoProt
 	}
 }
 
-// agree completes an inferred layout by what the file declares: the rank, and unknown sizes.
-func (in *inference) agree(l layout, v *pb.ValueInfoProto) layout {
+// mergeDeclared completes an inferred layout with the rank and the sizes that the file declares.
+func (in *inference) mergeDeclared(l layout, v *pb.ValueInfoProto) layout {
 	if v == nil || v.GetType().GetTensorType().GetShape() == nil {
 		return l
 	}
-	shape := onnx.PortOf(v).Shape
+	shape := onnx.ValueInfoOf(v).Shape
 	if len(shape) != len(l) || l == nil {
 		l = make(layout, len(shape))
 		for i := range l {
@@ -149,7 +149,7 @@ func (in *inference) agree(l layout, v *pb.ValueInfoProto) layout {
 }
 
 // inputLayout is the layout of an input, by the stated axes or else by its rank.
-func (in *inference) inputLayout(g *pb.GraphProto, p onnx.Port) layout {
+func (in *inference) inputLayout(g *pb.GraphProto, p onnx.ValueInfo) layout {
 	if p.Shape == nil {
 		return nil
 	}
@@ -191,7 +191,7 @@ func (in *inference) assumedSize(symbol string, letter byte) int {
 // inputAxes guesses the axes of an input. Channels come before space, unless only the last axis of
 // an image has a size that channels can have. Integers of rank 2 are tokens. See sequenceAxes for
 // rank 3.
-func inputAxes(g *pb.GraphProto, p onnx.Port) onnx.Axes {
+func inputAxes(g *pb.GraphProto, p onnx.ValueInfo) onnx.Axes {
 	isChannels := func(d onnx.Dim) bool { return d.Size == 1 || d.Size == 3 || d.Size == 4 }
 	switch rank := len(p.Shape); {
 	case rank == 1:

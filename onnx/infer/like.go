@@ -14,7 +14,7 @@ func InputLike(b *onnx.Builder, name string, v onnx.Value) onnx.Value {
 		b.Fail("input %q: tensor %q, whose shape it takes, does not exist", name, v)
 		return ""
 	}
-	return b.InputPort(portLike(b, name, like))
+	return b.InputInfo(infoLike(b, name, like))
 }
 
 // OutputLike declares v an output, as Builder.Output does, with the type and shape of another
@@ -25,12 +25,12 @@ func OutputLike(b *onnx.Builder, name string, v, like onnx.Value) {
 		b.Fail("output %q: tensor %q, whose shape it takes, does not exist", name, like)
 		return
 	}
-	b.OutputPort(portLike(b, name, like), v)
+	b.OutputInfo(infoLike(b, name, like), v)
 }
 
-// portLike describes a tensor of the type and shape of v. Free dimensions keep the names that the
+// infoLike describes a tensor of the type and shape of v. Free dimensions keep the names that the
 // graph declares.
-func portLike(b *onnx.Builder, name string, v onnx.Value) onnx.Port {
+func infoLike(b *onnx.Builder, name string, v onnx.Value) onnx.ValueInfo {
 	for _, p := range slices.Concat(b.Inputs(), b.Snapshot().Outputs()) {
 		if p.Name == string(v) && p.Shape != nil {
 			p.Name = name
@@ -38,7 +38,7 @@ func portLike(b *onnx.Builder, name string, v onnx.Value) onnx.Port {
 		}
 	}
 	s := Analyze(b.Snapshot())
-	p := onnx.Port{Name: name, Type: s.Type(string(v))}
+	p := onnx.ValueInfo{Name: name, Type: s.Type(string(v))}
 	if shape := s.Shape(string(v)); shape != nil {
 		p.Shape = make([]onnx.Dim, len(shape))
 		for i, d := range shape {

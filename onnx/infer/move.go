@@ -6,7 +6,7 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// The layouts of operators that move elements without computing with them.
+// The layouts of operators that rearrange elements without arithmetic.
 
 func (op *operation) transpose(x layout) layout {
 	perm := onnx.AttrInts(op.node, "perm")

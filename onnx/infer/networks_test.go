@@ -208,7 +208,7 @@ func TestStatedAxes(t *testing.T) {
 	if err != nil || len(layers) != 2 || axes[layers[0].Name] != "NCT" || axes[layers[1].Name] != "NCT" {
 		t.Errorf("%v (%v)", layers, err)
 	}
-	for stated, want := range map[onnx.Axes]string{"NHW": "", "NCHW": "names 4 axes, and the tensor has 3", "NXY": "other letters", "": "other letters"} {
+	for stated, want := range map[onnx.Axes]string{"NHW": "", "NCHW": "names 4 axes, and the tensor has 3", "NXY": "letters other than", "": "letters other than"} {
 		_, err := infer.Axes(m, map[string]onnx.Axes{"/encoder/Add_output_0": stated})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", stated, err)

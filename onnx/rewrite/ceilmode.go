@@ -9,13 +9,13 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// FixCeilMode rewrites pools with ceil_mode whose last window on some axis, at the sizes that are
-// known, would begin in the padding at the end. Runtimes leave such a window out, as the standard
-// says since opset 22. For earlier operator sets they infer a size that counts it, and refuse a
-// graph in which the two sizes meet.
+// FixCeilMode rewrites pools with ceil_mode whose last window on some axis of known size would
+// start in the padding at the end. Runtimes leave out such a window, as the standard requires since
+// opset 22. For earlier operator sets their shape inference counts it, and they reject a graph in
+// which the two sizes conflict.
 //
-// What no other window reads is taken away from such a pool: padding, and the end of the input
-// where strides are longer than kernels.
+// In such a pool, padding that no other window reads is removed, and the input is cropped where no
+// other window reads it.
 func FixCeilMode(m *onnx.Model) (*onnx.Model, error) {
 	ceils := func(n *pb.NodeProto) bool {
 		return onnx.IsStandard(n) && slices.Contains([]string{"MaxPool", "AveragePool", "LpPool"}, n.GetOpType()) &&
@@ -34,8 +34,8 @@ func FixCeilMode(m *onnx.Model) (*onnx.Model, error) {
 	return b.Snapshot(), b.Err()
 }
 
-// fixCeilMode writes a pool of an input of shape x without what is read only by windows that are
-// left out. It returns nothing where the pool needs no change.
+// fixCeilMode writes a pool of an input of shape x without padding and input elements that only a
+// left-out window would read. It returns nothing if the pool needs no change.
 func fixCeilMode(b *onnx.Builder, n *pb.NodeProto, x []int) []onnx.Value {
 	kernel := onnx.AttrInts(n, "kernel_shape")
 	rank := len(kernel)
@@ -50,11 +50,11 @@ func fixCeilMode(b *onnx.Builder, n *pb.NodeProto, x []int) []onnx.Value {
 			return nil
 		}
 		size, tail := x[2+i], w.Pad-w.Begin
-		places := w.Output(size)
-		unread := size + w.Pad - ((places-1)*w.Stride + w.Dilation*(k-1) + 1) // negative where the last window ends beyond the padding
+		positions := w.Output(size)
+		unread := size + w.Pad - ((positions-1)*w.Stride + w.Dilation*(k-1) + 1) // negative where the last window ends beyond the padding
 		pads[i], pads[rank+i] = w.Begin, tail
 		longer[i], longer[rank+i] = w.Begin, tail-min(unread, 0)
-		if places < w.OutputCeil(size) {
+		if positions < w.OutputCeil(size) {
 			leftOut = true
 			pads[rank+i], cut[i] = max(tail-unread, 0), max(unread-tail, 0)
 		}
@@ -63,7 +63,7 @@ func fixCeilMode(b *onnx.Builder, n *pb.NodeProto, x []int) []onnx.Value {
 	switch {
 	case !leftOut:
 		return nil
-	case slices.Max(cut) > 0 && len(n.Output) > 1: // indices of maxima count what would be cut, but padding never
+	case slices.Max(cut) > 0 && len(n.Output) > 1: // cropping would change the indices of maxima; padding does not
 		return poolWith(b, n, in, longer, 0)
 	}
 	for i, c := range cut {

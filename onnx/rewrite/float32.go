@@ -14,9 +14,9 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// maxEmbedded is the number of bytes of half-precision weights up to which they are converted in
-// the message. More might exceed the size limit of a message in float32, so they keep their type
-// and are read through a Cast.
+// maxEmbedded is the largest total size in bytes of half-precision weights that are converted in
+// the message. Larger weights could exceed the size limit of a message in float32, so they keep
+// their type and are read through a Cast.
 const maxEmbedded = 900 << 20
 
 // ReadFloat32 reads a model as Read does, and rewrites it by ToFloat32.
@@ -31,9 +31,9 @@ func ReadFloat32(path string) (*onnx.Model, error) {
 	return m, nil
 }
 
-// ToFloat32 returns a model in which float16 and bfloat16 have become float32 everywhere, since the
-// CPU kernels of ONNX Runtime are complete for float32 only. A model without half precision is
-// returned as it is.
+// ToFloat32 returns a model in which float16 and bfloat16 are replaced by float32, since the CPU
+// kernels of ONNX Runtime are complete for float32 only. A model without half precision is returned
+// unchanged.
 func ToFloat32(m *onnx.Model) (*onnx.Model, error) {
 	if HalfPrecision(m) == onnx.Undefined {
 		return m, nil
@@ -46,7 +46,8 @@ func ToFloat32(m *onnx.Model) (*onnx.Model, error) {
 	return m.WithProto(p), nil
 }
 
-// mutable copies a message but for the values of the main graph's weights, which may be large.
+// mutable returns a copy of a message that shares the values of the main graph's weights, which may
+// be large.
 func mutable(p *pb.ModelProto) *pb.ModelProto {
 	g := pbutil.Shallow(p.Graph)
 	weights := g.Initializer
@@ -60,8 +61,8 @@ func mutable(p *pb.ModelProto) *pb.ModelProto {
 	return p
 }
 
-// HalfPrecision returns the half-precision type, Float16 or BFloat16, that a model uses first, and
-// Undefined if it uses none.
+// HalfPrecision returns the first half-precision type, Float16 or BFloat16, that a model uses, or
+// Undefined.
 func HalfPrecision(m *onnx.Model) onnx.Type {
 	found := onnx.Undefined
 	note := func(t onnx.Type) {
@@ -157,8 +158,8 @@ func (w widener) graph(g *pb.GraphProto) error {
 	return nil
 }
 
-// castOf renames a half-precision weight and returns the node that makes the float32 tensor of the
-// old name from it. A runtime evaluates it once, when it loads the model.
+// castOf renames a half-precision weight and returns a Cast node from it to a float32 tensor of the
+// old name. A runtime evaluates the node once, when it loads the model.
 func castOf(t *pb.TensorProto) *pb.NodeProto {
 	wide := t.GetName()
 	t.Name = pbutil.Ptr(wide + "/" + onnx.Type(t.GetDataType()).String())

@@ -50,9 +50,9 @@ func halfModel(half onnx.Type, w *pb.TensorProto) *pb.ModelProto {
 		Graph: &pb.GraphProto{
 			Name:        pbutil.Ptr("half"),
 			Initializer: []*pb.TensorProto{w},
-			Input:       []*pb.ValueInfoProto{onnx.Port{Name: "x", Type: half, Shape: []onnx.Dim{{Size: 1}}}.Proto()},
-			Output:      []*pb.ValueInfoProto{onnx.Port{Name: "y", Type: half, Shape: []onnx.Dim{{Size: 1}}}.Proto()},
-			ValueInfo:   []*pb.ValueInfoProto{onnx.Port{Name: "xw", Type: half, Shape: []onnx.Dim{{Size: 1}}}.Proto()},
+			Input:       []*pb.ValueInfoProto{onnx.ValueInfo{Name: "x", Type: half, Shape: []onnx.Dim{{Size: 1}}}.Proto()},
+			Output:      []*pb.ValueInfoProto{onnx.ValueInfo{Name: "y", Type: half, Shape: []onnx.Dim{{Size: 1}}}.Proto()},
+			ValueInfo:   []*pb.ValueInfoProto{onnx.ValueInfo{Name: "xw", Type: half, Shape: []onnx.Dim{{Size: 1}}}.Proto()},
 			Node: []*pb.NodeProto{
 				node("Constant", "c", []*pb.AttributeProto{{Name: pbutil.Ptr("value"), Type: pb.AttributeProto_TENSOR.Enum(), T: constant}}),
 				node("Add", "xw", nil, "x", "w"),

@@ -13,12 +13,11 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// maxNested bounds the calls inside calls of functions.
+// maxNested is the largest depth of nested function calls.
 const maxNested = 64
 
-// Inline returns a model without calls of its own functions, and without an If whose condition is
-// known before anything runs. Their nodes stand in the main graph instead. Tensors of the main
-// graph keep their names.
+// Inline returns a model in which calls of its own functions, and Ifs with constant conditions, are
+// replaced by their nodes. Tensors of the main graph keep their names.
 func Inline(m *onnx.Model) (*onnx.Model, error) {
 	for depth := 0; ; depth++ {
 		next, err := inlineOnce(m)
@@ -26,14 +25,14 @@ func Inline(m *onnx.Model) (*onnx.Model, error) {
 			return m, err
 		}
 		if depth == maxNested {
-			return nil, fmt.Errorf("inlining: its functions call one another more than %d times", maxNested)
+			return nil, fmt.Errorf("inlining: functions are nested deeper than %d calls", maxNested)
 		}
 		m = next
 	}
 }
 
-// inlineOnce replaces the function calls of the main graph, or if there are none the Ifs. It
-// returns nil where there is nothing to replace.
+// inlineOnce replaces the function calls of the main graph or, if there are none, the Ifs. It
+// returns nil if there is nothing to replace.
 func inlineOnce(m *onnx.Model) (*onnx.Model, error) {
 	in := newInliner(m)
 	changed, err := in.replace(in.functionBody)
@@ -51,7 +50,7 @@ func inlineOnce(m *onnx.Model) (*onnx.Model, error) {
 
 func isIf(n *pb.NodeProto) bool { return n.GetOpType() == "If" && onnx.IsStandard(n) }
 
-// An inliner replaces nodes of a message by the nodes that they stand for.
+// An inliner replaces nodes of a message by their bodies.
 type inliner struct {
 	proto     *pb.ModelProto
 	functions map[pbutil.Function]*pb.FunctionProto
@@ -73,10 +72,10 @@ func newInliner(m *onnx.Model) *inliner {
 	return in
 }
 
-// A nameSet holds the names that are taken.
+// A nameSet holds the names in use.
 type nameSet map[string]bool
 
-// free takes a name, with a number behind it if it is taken already.
+// free adds a name to the set and returns it. If the name is in use, a number is appended.
 func (s nameSet) free(name string) string {
 	free := name
 	for i := 1; s[free]; i++ {
@@ -86,7 +85,7 @@ func (s nameSet) free(name string) string {
 	return free
 }
 
-// A body is the nodes that a node stands for, in names of their own.
+// A body is the nodes that replace a node, with their own names.
 type body struct {
 	nodes        []*pb.NodeProto
 	initializers []*pb.TensorProto
@@ -111,15 +110,15 @@ func (in *inliner) replace(bodyOf func(*pb.NodeProto) (*body, error)) (changed b
 		changed = true
 		nodes = append(nodes, in.unfold(n, inner)...)
 		if len(nodes) > onnx.MaxCalled {
-			return false, fmt.Errorf("%s: functions that call functions make more than %d nodes", onnx.Label(n), onnx.MaxCalled)
+			return false, fmt.Errorf("%s: nested functions expand to more than %d nodes", onnx.Label(n), onnx.MaxCalled)
 		}
 	}
 	g.Node = nodes
 	return changed, nil
 }
 
-// unfold returns the nodes of a body under names that are free, with the outputs named as the
-// node's.
+// unfold returns the nodes of a body with unused names. Its outputs get the names of the node's
+// outputs.
 func (in *inliner) unfold(n *pb.NodeProto, inner *body) []*pb.NodeProto {
 	r := renamer{in: in, scope: n.GetName(), names: map[string]string{}, attributes: inner.attributes}
 	if r.scope == "" {
@@ -149,7 +148,7 @@ func (in *inliner) unfold(n *pb.NodeProto, inner *body) []*pb.NodeProto {
 	}
 	for _, t := range inner.initializers {
 		t = pbutil.Shallow(t)
-		t.Name = pbutil.Ptr(r.own(t.GetName()))
+		t.Name = pbutil.Ptr(r.define(t.GetName()))
 		in.proto.Graph.Initializer = append(in.proto.Graph.Initializer, t)
 	}
 	var nodes []*pb.NodeProto
@@ -162,8 +161,7 @@ func (in *inliner) unfold(n *pb.NodeProto, inner *body) []*pb.NodeProto {
 	return append(nodes, copies...)
 }
 
-// functionBody returns what a call of one of the model's functions stands for, nil for another
-// node.
+// functionBody returns the body of a call of one of the model's functions, or nil for another node.
 func (in *inliner) functionBody(n *pb.NodeProto) (*body, error) {
 	f := in.function(n)
 	if f == nil {
@@ -185,7 +183,7 @@ func (in *inliner) functionBody(n *pb.NodeProto) (*body, error) {
 	for _, raw := range pbutil.Unknown(f, functionDefaults) {
 		a := new(pb.AttributeProto)
 		if err := proto.Unmarshal(raw, a); err != nil {
-			return nil, errors.New("the function has a default that cannot be read")
+			return nil, errors.New("a default attribute of the function cannot be decoded")
 		}
 		inner.attributes[a.GetName()] = a
 	}
@@ -197,8 +195,8 @@ func (in *inliner) functionBody(n *pb.NodeProto) (*body, error) {
 
 func (in *inliner) function(n *pb.NodeProto) *pb.FunctionProto { return in.functions[pbutil.Called(n)] }
 
-// functionDefaults is the field of a function's defaults, which came to the schema later than what is
-// generated here.
+// functionDefaults is the field number of a function's default attributes, which package pb does
+// not have yet.
 const functionDefaults = 11
 
 // importOpsets adds the operator sets of a function to those of the model.
@@ -216,7 +214,7 @@ func (in *inliner) importOpsets(sets []*pb.OperatorSetIdProto) error {
 	return nil
 }
 
-// branchTaken returns a function that finds what an If stands for whose condition is known.
+// branchTaken returns a function that returns the body of an If whose condition is known, or nil.
 func branchTaken(info *infer.Info) func(*pb.NodeProto) (*body, error) {
 	return func(n *pb.NodeProto) (*body, error) {
 		if !isIf(n) || len(n.Input) != 1 {
@@ -231,7 +229,7 @@ func branchTaken(info *infer.Info) func(*pb.NodeProto) (*body, error) {
 			branch = onnx.AttrGraph(n, "then_branch")
 		}
 		if branch == nil || len(branch.Output) != len(n.Output) {
-			return nil, errors.New("its branches are missing, or have another number of outputs than it has")
+			return nil, errors.New("a branch is missing or has a different number of outputs")
 		}
 		inner := &body{nodes: branch.Node, initializers: branch.Initializer}
 		for _, out := range branch.Output {
@@ -241,7 +239,7 @@ func branchTaken(info *infer.Info) func(*pb.NodeProto) (*body, error) {
 	}
 }
 
-// A renamer gives what a body defines names that are free in the graph.
+// A renamer gives the tensors and nodes of a body names that are unused in the graph.
 type renamer struct {
 	in         *inliner
 	scope      string
@@ -249,22 +247,22 @@ type renamer struct {
 	attributes map[string]*pb.AttributeProto
 }
 
-// own is the new name of something that the body defines.
-func (r *renamer) own(name string) string {
+// define returns the new name of a tensor that the body defines.
+func (r *renamer) define(name string) string {
 	if name == "" {
 		return ""
 	}
-	if now, ok := r.names[name]; ok {
-		return now
+	if newName, ok := r.names[name]; ok {
+		return newName
 	}
 	r.names[name] = r.in.tensors.free(r.scope + "/" + name)
 	return r.names[name]
 }
 
-// use is the name of a tensor that the body reads.
+// use returns the name of a tensor that the body reads.
 func (r *renamer) use(name string) string {
-	if now, ok := r.names[name]; ok {
-		return now
+	if newName, ok := r.names[name]; ok {
+		return newName
 	}
 	return name
 }
@@ -277,7 +275,7 @@ func (r *renamer) node(n *pb.NodeProto) *pb.NodeProto {
 		n.Input[i] = r.use(in)
 	}
 	for i, out := range n.Output {
-		n.Output[i] = r.own(out)
+		n.Output[i] = r.define(out)
 	}
 	var attributes []*pb.AttributeProto
 	for _, a := range n.Attribute {
@@ -289,8 +287,8 @@ func (r *renamer) node(n *pb.NodeProto) *pb.NodeProto {
 	return n
 }
 
-// attribute puts the value that a function is called with in place of a reference; nil where there
-// is none.
+// attribute returns an attribute, in which a reference is replaced by the value of the call; nil if
+// there is no value.
 func (r *renamer) attribute(a *pb.AttributeProto) *pb.AttributeProto {
 	if ref := a.GetRefAttrName(); ref != "" {
 		value := r.attributes[ref]
@@ -315,17 +313,16 @@ func (r *renamer) attribute(a *pb.AttributeProto) *pb.AttributeProto {
 	return a
 }
 
-// graph renames a graph inside the body. What it defines hides what is outside, and is renamed with
-// the rest.
+// graph returns a renamed copy of a subgraph of the body. Its definitions shadow outer ones.
 func (r *renamer) graph(g *pb.GraphProto) *pb.GraphProto {
 	inner := &renamer{in: r.in, scope: r.scope, attributes: r.attributes, names: map[string]string{}}
-	for name, now := range r.names {
-		inner.names[name] = now
+	for name, newName := range r.names {
+		inner.names[name] = newName
 	}
 	g = pbutil.Shallow(g)
 	hide := func(name string) string {
 		delete(inner.names, name)
-		return inner.own(name)
+		return inner.define(name)
 	}
 	g.Input, g.Initializer, g.Output = slices.Clone(g.Input), slices.Clone(g.Initializer), slices.Clone(g.Output)
 	for i, v := range g.Input {

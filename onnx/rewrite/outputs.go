@@ -32,7 +32,7 @@ func WithOutputs(m *onnx.Model, names []string) (*onnx.Model, error) {
 		case t == onnx.Undefined:
 			outputs = append(outputs, &pb.ValueInfoProto{Name: &name}) // the runtime infers it
 		default:
-			outputs = append(outputs, onnx.Port{Name: name, Type: t}.Proto())
+			outputs = append(outputs, onnx.ValueInfo{Name: name, Type: t}.Proto())
 		}
 		taken[name] = true
 	}
@@ -58,7 +58,7 @@ func Prune(m *onnx.Model) *onnx.Model {
 	return m.WithGraph(g)
 }
 
-// prune removes from a graph what its outputs do not need.
+// prune removes nodes, weights and declarations that the outputs of a graph do not need.
 func prune(g *pb.GraphProto) {
 	needed := map[string]bool{}
 	for _, out := range g.Output {
@@ -76,21 +76,21 @@ func prune(g *pb.GraphProto) {
 	}
 	slices.Reverse(kept)
 	g.Node = kept
-	// What a kept node makes besides what is needed must keep its declaration.
+	// Unneeded outputs of a kept node must keep their declarations.
 	for _, n := range kept {
 		for _, out := range n.Output {
 			needed[out] = true
 		}
 	}
-	g.Input = named(g.Input, needed)
-	g.Initializer = named(g.Initializer, needed)
-	g.ValueInfo = named(g.ValueInfo, needed)
+	g.Input = filterNeeded(g.Input, needed)
+	g.Initializer = filterNeeded(g.Initializer, needed)
+	g.ValueInfo = filterNeeded(g.ValueInfo, needed)
 	g.SparseInitializer = slices.DeleteFunc(slices.Clone(g.SparseInitializer), func(t *pb.SparseTensorProto) bool {
 		return !needed[t.GetValues().GetName()]
 	})
 }
 
-// named are the items whose name is needed, in a list of its own.
-func named[T interface{ GetName() string }](list []T, needed map[string]bool) []T {
+// filterNeeded returns a new list of the items whose name is needed.
+func filterNeeded[T interface{ GetName() string }](list []T, needed map[string]bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(t T) bool { return !needed[t.GetName()] })
 }

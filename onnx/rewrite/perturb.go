@@ -14,8 +14,8 @@ import (
 
 // A Perturbation degrades the weights of a model by a known amount, for studies that need many
 // models over a wide range of accuracy. It changes the weights of convolutions, matrix products and
-// recurrent layers, each tensor by itself, and not biases and normalisation layers. Noise is added
-// first, then weights are pruned, then rounded.
+// recurrent layers, each tensor separately, and does not change biases and normalisation layers.
+// Noise is added first, then weights are pruned, then rounded.
 type Perturbation struct {
 	// Noise is the standard deviation of the normal noise to add, relative to that of the tensor: w
 	// becomes w + Noise sd(w) N(0, 1).

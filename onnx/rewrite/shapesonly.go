@@ -10,11 +10,11 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// ShapesOnly returns a model whose tensors have the shapes of the model's, and not its values. Large
-// float32 initializers are zeros that are made when it runs. Products with them and convolutions
-// contract one channel in place of all, after a Split that fails where the model's would. So a run
-// takes a fraction of the memory and of the operations. A model of an opset below 9 is returned as
-// it is.
+// ShapesOnly returns a model that computes tensors of the same shapes with other values, in a
+// fraction of the memory and the operations. Large float32 initializers are replaced by zeros that
+// are created when it runs. Products with them and convolutions sum over one channel instead of
+// all; a Split before them fails if the number of channels is wrong, as the original operator
+// would. A model with an opset below 9 is returned unchanged.
 func ShapesOnly(m *onnx.Model) *onnx.Model {
 	if m.Opset() < 9 {
 		return m
@@ -51,7 +51,7 @@ func ShapesOnly(m *onnx.Model) *onnx.Model {
 	return m.WithGraph(g)
 }
 
-// shapesOnly is the graph that ShapesOnly makes, so far.
+// shapesOnly is the graph that ShapesOnly builds.
 type shapesOnly struct {
 	opset   int
 	weights map[string][]int64 // shapes of the large initializers
@@ -59,7 +59,7 @@ type shapesOnly struct {
 	graph   *pb.GraphProto
 }
 
-// zeros adds a node that makes a tensor of zeros, unless there is one.
+// zeros adds a node that produces a tensor of zeros, unless it exists.
 func (r *shapesOnly) zeros(name string, dims []int64) {
 	if r.made[name] {
 		return
@@ -75,22 +75,22 @@ func (r *shapesOnly) ints(name string, values []int64) string {
 	return name
 }
 
-// contractOne returns a node that contracts one channel of its first input with one of its weights,
-// where the given node contracts all with a large initializer. It adds the nodes that make both.
-// Another node is returned as it is.
+// contractOne returns a node that sums over one channel instead of all, if the given node sums over
+// the channels of its input and a large initializer. It adds the nodes that produce the inputs.
+// Another node is returned unchanged.
 func (r *shapesOnly) contractOne(n *pb.NodeProto) *pb.NodeProto {
 	if len(n.Input) < 2 || len(n.Output) == 0 || !onnx.IsStandard(n) || n.Input[0] == n.Input[1] {
 		return n
 	}
 	dims := r.weights[n.Input[1]]
-	axis, of, ok := contracted(n, len(dims))
-	if !ok || dims[of] < 2 {
+	axis, weightAxis, ok := contracted(n, len(dims))
+	if !ok || dims[weightAxis] < 2 {
 		return n
 	}
-	channels := dims[of]
+	channels := dims[weightAxis]
 	dims = slices.Clone(dims)
-	dims[of] = 1
-	weight := fmt.Sprintf("one of axis %d of %s", of, n.Input[1])
+	dims[weightAxis] = 1
+	weight := fmt.Sprintf("one of axis %d of %s", weightAxis, n.Input[1])
 	r.zeros(weight, dims)
 	split := &pb.NodeProto{
 		OpType: pbutil.Ptr("Split"), Input: []string{n.Input[0]},
@@ -109,9 +109,9 @@ func (r *shapesOnly) contractOne(n *pb.NodeProto) *pb.NodeProto {
 	return n
 }
 
-// contracted returns the axis of its first input, and that of its weights of the given rank, over
-// which a node sums. ok is false for nodes that do not.
-func contracted(n *pb.NodeProto, rank int) (axis, of int, ok bool) {
+// contracted returns the axes over which a node sums: axis of its first input, and weightAxis of
+// its weights, which have the given rank. ok is false for other nodes.
+func contracted(n *pb.NodeProto, rank int) (axis, weightAxis int, ok bool) {
 	switch n.GetOpType() {
 	case "MatMul":
 		return -1, 0, rank == 2

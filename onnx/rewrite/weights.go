@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// WeightsAsInputs returns a model in which the named initializers are inputs instead, after those
-// that it has: their values are fed to it, as in training. WithWeights is the way back.
+// WeightsAsInputs returns a model in which the named initializers are additional inputs, as in
+// training. WithWeights is the inverse.
 func WeightsAsInputs(m *onnx.Model, names ...string) (*onnx.Model, error) {
 	g := pbutil.Shallow(m.Proto().Graph)
 	g.Input, g.Initializer = slices.Clone(g.Input), slices.Clone(g.Initializer)
@@ -24,14 +24,14 @@ func WeightsAsInputs(m *onnx.Model, names ...string) (*onnx.Model, error) {
 		t := g.Initializer[i]
 		g.Initializer = slices.Delete(g.Initializer, i, i+1)
 		if !slices.ContainsFunc(g.Input, func(v *pb.ValueInfoProto) bool { return v.GetName() == name }) {
-			g.Input = append(g.Input, onnx.Port{Name: name, Type: onnx.Type(t.GetDataType()), Shape: onnx.Dims(t.Dims)}.Proto())
+			g.Input = append(g.Input, onnx.ValueInfo{Name: name, Type: onnx.Type(t.GetDataType()), Shape: onnx.Dims(t.Dims)}.Proto())
 		}
 	}
 	return m.WithGraph(g), nil
 }
 
 // WithWeights returns a model with other values of initializers, or of inputs, which become
-// initializers. A value has the shape of what it replaces.
+// initializers. A value must have the shape of the tensor that it replaces.
 func WithWeights(m *onnx.Model, values map[string]tensor.Tensor) (*onnx.Model, error) {
 	g := pbutil.Shallow(m.Proto().Graph)
 	g.Input, g.Initializer = slices.Clone(g.Input), slices.Clone(g.Initializer)
@@ -39,12 +39,12 @@ func WithWeights(m *onnx.Model, values map[string]tensor.Tensor) (*onnx.Model, e
 		t := values[name]
 		at := slices.IndexFunc(g.Initializer, func(t *pb.TensorProto) bool { return t.GetName() == name })
 		in := slices.IndexFunc(g.Input, func(v *pb.ValueInfoProto) bool { return v.GetName() == name })
-		var old onnx.Port
+		var old onnx.ValueInfo
 		switch {
 		case at >= 0:
 			old.Shape = onnx.Dims(g.Initializer[at].Dims)
 		case in >= 0:
-			old = onnx.PortOf(g.Input[in])
+			old = onnx.ValueInfoOf(g.Input[in])
 		default:
 			return nil, fmt.Errorf("setting weights: the model has neither an initializer nor an input %q", name)
 		}
@@ -62,7 +62,7 @@ func WithWeights(m *onnx.Model, values map[string]tensor.Tensor) (*onnx.Model, e
 	return m.WithGraph(g), nil
 }
 
-// fits reports whether a shape is one that dimensions, some of them free, allow.
+// fits reports whether a shape agrees with dimensions, some of which may be free.
 func fits(shape []int, dims []onnx.Dim) bool {
 	if len(shape) != len(dims) {
 		return false

@@ -8,8 +8,8 @@ import (
 )
 
 // WithoutWeights returns a model whose large initializers are empty. Their names, types and shapes
-// remain, and so do the small ones that shape inference reads. Everything that asks for the form of
-// the graph answers as before, in a fraction of the memory. The result cannot be run.
+// remain, and so do small initializers, which shape inference reads. Analyses of the graph give the
+// same results with a fraction of the memory. The result cannot be run.
 func WithoutWeights(m *onnx.Model) *onnx.Model {
 	p, g := m.Proto(), m.Proto().Graph
 	bare := &pb.ModelProto{

@@ -56,7 +56,8 @@ func (g *graph) variableConv(n *pb.NodeProto) (nativeNode, bool) {
 	return nativeNode{conv, w.attrs(), n.Input}, ok
 }
 
-// variableConvTranspose matches the gradient of a convolution with strides by its input.
+// variableConvTranspose matches the gradient of a convolution with strides with respect to its
+// input.
 func (g *graph) variableConvTranspose(n *pb.NodeProto) (nativeNode, bool) {
 	if !isOp(n, "ConvTranspose") || !g.variable(n.Input[1]) {
 		return nativeNode{}, false
@@ -65,8 +66,8 @@ func (g *graph) variableConvTranspose(n *pb.NodeProto) (nativeNode, bool) {
 	return nativeNode{convTranspose, w.attrs(), n.Input}, ok
 }
 
-// mirroredConv matches the gradient by the input of a convolution without strides: a convolution
-// with the weights transposed and reversed.
+// mirroredConv matches the gradient of a convolution without strides with respect to its input: a
+// convolution with transposed and reversed weights.
 func (g *graph) mirroredConv(n *pb.NodeProto) (nativeNode, bool) {
 	if !isOp(n, "Conv") || len(n.Input) != 2 {
 		return nativeNode{}, false
@@ -159,9 +160,9 @@ func (g *graph) uncropped(x string) (string, bool) {
 	}
 }
 
-// kernelGradient matches the gradient of a convolution by its kernel. Package grad writes it as a
-// convolution of one image with n channels, height x (width * channels), whose kernel is the
-// gradient by the result.
+// kernelGradient matches the gradient of a convolution with respect to its kernel. Package grad
+// writes it as a convolution of one image with n channels, height x (width * channels), whose
+// kernel is the gradient by the result.
 func (g *graph) kernelGradient(n *pb.NodeProto) (nativeNode, bool) {
 	none := nativeNode{}
 	if !isOp(n, "Transpose") {

@@ -75,7 +75,8 @@ func (g *graph) product(tensor string) (x, scalar string, ok bool) {
 	return g.operands(tensor, "Mul", g.isScalar)
 }
 
-// operands returns the two inputs of a commutative operator, the one that matches second.
+// operands returns the two inputs of a commutative operator. The second result is the one that
+// matches.
 func (g *graph) operands(tensor, op string, matches func(string) bool) (other, matched string, ok bool) {
 	n, ok := g.producer(tensor, op)
 	switch {

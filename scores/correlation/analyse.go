@@ -10,13 +10,13 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 )
 
-// A Point is a model (if points are models) or a data set (if points are data sets) with two
-// scores.
+// A Point is a model or a data set with two scores.
 type Point struct {
 	Label string `json:"label"`           // the name of the model or data set
 	Group string `json:"group,omitempty"` // group for colouring, for instance the value of a tag; may be empty
-	// Unit names the independent unit that the point belongs to, such as a training of which it is a
-	// checkpoint, or a corruption of which it is a severity. A point without a unit is one of its own.
+	// Unit names the independent unit that the point belongs to, such as a training of which it is
+	// a checkpoint, or a corruption of which it is a severity. A point without a unit is an
+	// independent unit.
 	Unit string  `json:"unit,omitempty"`
 	X    float64 `json:"x"` // the score, for instance effective invariance
 	Y    float64 `json:"y"` // the score to predict, for instance accuracy in [0, 1]

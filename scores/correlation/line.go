@@ -56,10 +56,10 @@ func huber(x, y []float64) (Line, error) {
 		}
 		next := leastSquares(x, y, weights)
 		next.Scale = line.Scale
-		moved := math.Abs(next.Intercept-line.Intercept) + math.Abs(next.Slope-line.Slope)
+		change := math.Abs(next.Intercept-line.Intercept) + math.Abs(next.Slope-line.Slope)
 		size := math.Abs(line.Intercept) + math.Abs(line.Slope)
 		line = next
-		if moved <= 1e-12*size {
+		if change <= 1e-12*size {
 			break
 		}
 	}

@@ -103,14 +103,14 @@ func (r Relation) Rows(set Set, fit *Fit) []scores.Row {
 	nan := math.NaN()
 	base := scores.Row{Depth: scores.NoDepth, Transform: r.X.Transform, Parameter: r.X.Parameter, Trial: scores.MeanOverTrials, Measure: measureName,
 		Variant: r.name(), Low: nan, High: nan, Null: nan, N: fit.Units, Warning: strings.Join(fit.Warnings, "; ")}
-	place := func(row scores.Row, of, label string) scores.Row {
+	withSubject := func(row scores.Row, of, label string) scores.Row {
 		row.Data, row.Model = of, label
 		if r.By == ByData {
 			row.Model, row.Data = of, label
 		}
 		return row
 	}
-	base = place(base, set.Name, "")
+	base = withSubject(base, set.Name, "")
 	var rows []scores.Row
 	add := func(row scores.Row, statistic string, v Value) {
 		row.Statistic, row.Value, row.Low, row.High = statistic, v.Value, v.Low, v.High
@@ -123,7 +123,7 @@ func (r Relation) Rows(set Set, fit *Fit) []scores.Row {
 	add(base, "scale", Value{fit.Line.Scale, nan, nan})
 	add(base, "leave-one-out-error", Value{fit.MeanAbsoluteError(), nan, nan})
 	for _, p := range set.Unlabelled {
-		add(place(base, set.Name, p.Label), "predicted", fit.Predict(p.X))
+		add(withSubject(base, set.Name, p.Label), "predicted", fit.Predict(p.X))
 	}
 	return rows
 }

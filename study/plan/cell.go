@@ -66,10 +66,10 @@ func (c *Cell) ModelNames() string {
 	return c.Model.Entry.Name + ", " + c.other.Entry.Name
 }
 
-// A Cell is the unit of work that one record holds: a measure for a model, a data set, a value of a
-// transformation and a trial.
+// A Cell is the work whose results one record holds: a measure for a model, a data set, a value of
+// a transformation and a trial.
 type Cell struct {
-	Key    string // hash of all that the cell depends on
+	Key    string // hash of all inputs of the cell
 	Model  *Model
 	other  *Model // the model that Model is compared with, possibly Model itself; nil for measures of one model
 	Data   *Data
@@ -83,7 +83,7 @@ type Cell struct {
 
 	Failed bool // it failed in this run
 
-	drawn string // values of the transformation that all samples share and that were drawn; else ""
+	drawn string // values of the transformation that were drawn for all samples of the trial; else ""
 }
 
 // Classes returns the names of the classes that a cell of predictions has, in the order of the
@@ -102,7 +102,7 @@ func (c *Cell) Classes() []string {
 // one, or the one that was drawn for the trial.
 func (c *Cell) Parameter() string { return cmp.Or(c.View.Parameter, c.drawn) }
 
-// HasUnsaved reports whether the run folder lacks something that the cell's tasks have gathered.
+// HasUnsaved reports whether a task of the cell has results that are not saved in the run folder.
 func (c *Cell) HasUnsaved() bool { return slices.ContainsFunc(c.Tasks, (*Task).hasUnsaved) }
 
 // A View is one way of transforming the input: a transformation with one value of its parameter, in
@@ -123,8 +123,8 @@ type View struct {
 func (v View) Redraws() bool { return redraws(v.Transform) }
 
 // redraws reports whether a transformation may reject drawn values and draw again.
-func redraws(law transform.Transform) bool {
-	_, ok := law.(transform.Reverb)
+func redraws(t transform.Transform) bool {
+	_, ok := t.(transform.Reverb)
 	return ok
 }
 

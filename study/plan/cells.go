@@ -75,7 +75,7 @@ func (p *Plan) addCellsOf(m *Model, raw *Data) error {
 		case measure.Measure:
 			err = forEachView(views, func(v View) error { return p.addMeasure(m, d, v, method) })
 		case measure.Comparison:
-			err = forEachView(views, func(v View) error { p.addMoved(m, d, v, method); return nil })
+			err = forEachView(views, func(v View) error { p.addCleanTransformed(m, d, v, method); return nil })
 		case procedure.Procedure:
 			err = forEachView(procedureViews(p.Study, method, raw), func(v View) error { return p.addProcedure(m, nil, raw, v, spec) })
 		}
@@ -163,10 +163,10 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 			p.skip(c, layer.Name, why)
 			continue
 		}
-		target := &siteTarget{measure: meas, model: m, site: site, moved: v.Name != ""}
+		target := &siteTarget{measure: meas, model: m, site: site, transformed: v.Name != ""}
 		t := &Task{target: target, Cell: c, FullCost: meas.Cost(site)}
 		if p.stored {
-			site.Store = noStore{} // stands for the store that a pass will have
+			site.Store = noStore{} // placeholder for the store of a pass
 		}
 		t.cost = meas.Cost(site)
 		if b, ok := meas.(measure.Borrower); ok {
@@ -186,19 +186,19 @@ const FirstSamples = 500
 // are projected to a plane for the report.
 const projectedSamples = 48
 
-// unmetNeed returns why a requirement of a measure is not met, or "" if all are met.
+// unmetNeed returns the requirement of a measure that is not met, or "" if all are met.
 func unmetNeed(needs measure.Needs, m *Model, d *Data, v View) string {
 	switch {
 	case needs.Labels && d.Source.Classes() == nil:
 		return "the data have no labels"
 	case needs.Transformed && !needs.CleanServes && v.Name == "":
-		return "the study names no transformation"
+		return "the study has no transformation"
 	case needs.Prediction && needs.OtherModel && m.Net.Classes() == 0:
 		return "model " + m.Entry.Name + " has no class scores"
 	case needs.Prediction && m.Net.Classes() == 0:
 		return "the model has no class scores"
 	case needs.Prediction && v.On == "activations":
-		return "a transformation of activations leaves the prediction as it is"
+		return "a transformation of activations does not change the prediction"
 	}
 	return ""
 }
@@ -207,7 +207,7 @@ func unmetNeed(needs measure.Needs, m *Model, d *Data, v View) string {
 // it transforms inputs.
 func (v View) activationSkip(layer onnx.Layer) string {
 	if v.On == "activations" && layer.Axes != "NCHW" && layer.Axes != "NHWC" {
-		return "a transformation of activations wants feature maps, and its axes are " + string(layer.Axes)
+		return "a transformation of activations needs feature maps, and the axes of the layer are " + string(layer.Axes)
 	}
 	return ""
 }

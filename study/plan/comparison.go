@@ -12,11 +12,11 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// addMoved adds a cell that compares each layer on x with the same layer on T(x).
-func (p *Plan) addMoved(m *Model, d *Data, v View, comparison measure.Comparison) {
+// addCleanTransformed adds a cell that compares each layer on x with the same layer on T(x).
+func (p *Plan) addCleanTransformed(m *Model, d *Data, v View, comparison measure.Comparison) {
 	c := &Cell{Model: m, Data: d, View: v, Method: comparison}
 	if v.Name == "" {
-		p.skip(c, "", "the study names no transformation; between: compares models, or the layers of one")
+		p.skip(c, "", "the study has no transformation; set between to compare models, or the layers of one model")
 		return
 	}
 	var layers []onnx.Layer
@@ -37,15 +37,15 @@ func (p *Plan) addBetween(a, b *Model, d *Data, v View, spec spec.MeasureSpec) e
 	comparison := spec.Method.(measure.Comparison)
 	c := &Cell{Model: a, other: b, Data: d, View: v, Method: comparison}
 	if v.On == "activations" {
-		p.skip(c, "", "a transformation of activations is left out between models")
+		p.skip(c, "", "a transformation of activations does not apply between models")
 		return nil
 	}
 	layersA, layersB, pairs, err := pairLayers(spec, a, b)
 	if err != nil {
 		return err
 	}
-	moved := v.Name != ""
-	whole := gridTarget{comparison: comparison, sides: [2]side{{a, moved}, {b, moved}}, named: true}
+	transformed := v.Name != ""
+	whole := gridTarget{comparison: comparison, sides: [2]side{{a, transformed}, {b, transformed}}, named: true}
 	whole.grid = p.grid(c, layersA, layersB, pairs)
 	whole.grid.Self = a == b
 	if whole.grid.Self && !comparison.Directional() {
@@ -142,8 +142,8 @@ type gridTarget struct {
 
 // A side is one side of a grid: a model on clean or transformed inputs.
 type side struct {
-	model *Model
-	moved bool
+	model       *Model
+	transformed bool
 }
 
 // names returns the names of a pair of layers in scores.
@@ -154,8 +154,8 @@ func (g *gridTarget) names(i, j int) [2]string {
 	return [2]string{g.grid.A[i].Name, g.grid.B[j].Name}
 }
 
-// Name returns a hash of the pairs, because the split of a grid depends on the costs that
-// comparisons declare.
+// Name returns a hash of the pairs. Positions are not used, because the split of a grid depends on
+// the costs that comparisons declare.
 func (g *gridTarget) Name() string {
 	sum := sha256.Sum256([]byte(strings.Join(g.depends(), "\n")))
 	return "grid " + hex.EncodeToString(sum[:6])
@@ -192,7 +192,7 @@ func (g *gridTarget) Readings() []Reading {
 	var out []Reading
 	for s, layers := range [][]onnx.Layer{g.grid.A, g.grid.B} {
 		for _, l := range layers {
-			out = append(out, Reading{g.sides[s].model, l, g.sides[s].moved})
+			out = append(out, Reading{g.sides[s].model, l, g.sides[s].transformed})
 		}
 	}
 	return out

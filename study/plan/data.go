@@ -16,10 +16,10 @@ type Data struct {
 	Entry  spec.Data
 	Source dataset.Source
 	Layout measure.Layout
-	Order  []int // a keyed permutation: Order[place] is an index into the source
+	Order  []int // a keyed permutation: Order[position] is an index into the source
 
 	Outputs    []int    // outputs of the model that are kept before the softmax; nil: all
-	labels     []string // the model's names of its classes; nil if they are not known
+	labels     []string // names of the model's classes; nil if unknown
 	mismatch   error    // why the labels cannot be mapped to the model's outputs; nil if they can
 	Unreadable *UnreadableSamples
 	Redrawn    *RedrawCounts
@@ -40,9 +40,9 @@ func newOpenData(spec spec.Data, src dataset.Source, studySeed uint64) *Data {
 		Order: seed.Rand(studySeed, "order", spec.Name).Perm(n), Unreadable: &UnreadableSamples{n: n, data: spec.Name}, Redrawn: &RedrawCounts{}, described: new(map[int]Described)}
 }
 
-// sound returns the properties of the audio that are known before it is read, or nil if the data
-// are images.
-func (d *Data) sound(ctx context.Context) *dataset.Waveform {
+// audioInfo returns the properties of the audio that are known before it is read, or nil if the
+// data are images.
+func (d *Data) audioInfo(ctx context.Context) *dataset.Waveform {
 	s, err := dataset.Describe(ctx, d.Source, 0)
 	if err != nil {
 		return nil
@@ -53,7 +53,7 @@ func (d *Data) sound(ctx context.Context) *dataset.Waveform {
 // size returns the height and width of the first readable image, in pixels. It is zero for audio,
 // and if no image can be read.
 func (d *Data) size(ctx context.Context) [2]int {
-	if d.sound(ctx) != nil {
+	if d.audioInfo(ctx) != nil {
 		return [2]int{}
 	}
 	s, err := d.Source.At(ctx, 0, dataset.Frame{})

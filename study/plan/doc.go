@@ -1,12 +1,12 @@
-// Package plan opens the models and the data of a study and lists the cells that it asks for.
+// Package plan opens the models and data of a study and lists its cells, the units of work.
 //
-// A cell is what one record of a run holds: a measure for a model, data, a value of a
-// transformation and a trial. Its key is a hash of all that its scores depend on. Cells whose
-// measures accumulate have tasks, one for each layer; Passes groups these into walks over the data
-// whose accumulators fit the memory bound. Cells of a procedure work by themselves.
+// A cell is a measure for one model, data set, value of a transformation and trial; its scores are
+// stored in one record. Its key is a hash of all inputs that its scores depend on. A cell of a
+// measure with accumulators has a task for each layer. Passes groups tasks into passes over the
+// data, so that their accumulators fit the memory bound. A cell of a procedure has no tasks.
 //
 //	p, err := plan.New(ctx, study, plan.Options{Runtime: rt})
 //	costs, err := p.Cost(ctx, options)
 //
-// A plan runs nothing but the batches by which Cost measures the speed of the engine.
+// A plan does not run the study. Cost runs a few batches to measure the speed of the engine.
 package plan

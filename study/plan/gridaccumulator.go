@@ -35,7 +35,7 @@ func (a *gridAccumulator) Feed(at SampleIDs, z []tensor.Tensor) error {
 		i := l.index + int(l.side)*n
 		z[i] = tensor.New(z[i].Shape...)
 	}
-	return a.Update(&measure.PairBatch{Place: at.Place, Index: at.Index, Label: at.Label, A: z[:n], B: z[n:]})
+	return a.Update(&measure.PairBatch{Place: at.Position, Index: at.Index, Label: at.Label, A: z[:n], B: z[n:]})
 }
 
 // lose gives up a layer, on both sides if they are the same activations, and reports whether a pair

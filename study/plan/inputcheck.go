@@ -20,7 +20,7 @@ func (p *Plan) checkImageSizes(ctx context.Context, m *Model) error {
 		if size == first || size == [2]int{} || first == [2]int{} {
 			continue
 		}
-		return m.Entry.Errorf("preprocess", "model %s takes images of any size, and those of data %s are %s, of data %s %s: choose one by preprocess: {crop: %s}, or a study for each",
+		return m.Entry.Errorf("preprocess", "model %s takes images of any size, but those of data %s are %s and those of data %s are %s: set one size with preprocess: {crop: %s}, or write a study for each",
 			m.Entry.Name, p.Data[0].Entry.Name, sizeText(first), d.Entry.Name, sizeText(size), cropText(first))
 	}
 	return nil
@@ -29,7 +29,7 @@ func (p *Plan) checkImageSizes(ctx context.Context, m *Model) error {
 // sizeText formats a size as height x width.
 func sizeText(size [2]int) string { return fmt.Sprintf("%d x %d", size[0], size[1]) }
 
-// cropText formats a size as the key crop takes it.
+// cropText formats a size as a value of the key crop.
 func cropText(size [2]int) string {
 	if size[0] == size[1] {
 		return fmt.Sprint(size[0])
@@ -41,7 +41,7 @@ func cropText(size [2]int) string {
 // transformation does not apply to it.
 func (p *Plan) checkInputs(ctx context.Context, m *Model) error {
 	for _, d := range p.Data {
-		waveform := d.sound(ctx)
+		waveform := d.audioInfo(ctx)
 		switch {
 		case waveform != nil && !m.Net.TakesAudio():
 			return m.Entry.Errorf("", "model %s takes images, but data %s are audio", m.Entry.Name, d.Entry.Name)

@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-func TestLabelsOfSamplesAreTheModelsOwn(t *testing.T) {
+func TestLabelsAreModelOutputs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
@@ -42,7 +42,7 @@ measures: [accuracy]
 	}
 	for i := range 20 {
 		if got[i].Label != 7-plain[i].Label {
-			t.Fatalf("sample %d has label %d, and %d under a model that counts backwards", i, plain[i].Label, got[i].Label)
+			t.Fatalf("sample %d has label %d, and %d for a model with reversed outputs", i, plain[i].Label, got[i].Label)
 		}
 	}
 }

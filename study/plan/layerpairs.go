@@ -19,7 +19,7 @@ func pairLayers(m spec.MeasureSpec, a, b *Model) (layersA, layersB []onnx.Layer,
 			return a.layers, b.layers, pairs, nil
 		}
 		if len(a.layers) != len(b.layers) {
-			return nil, nil, nil, m.Errorf("layers: same wants as many layers of each model, and %s has %d and %s %d: choose layers of the models that correspond, or write layers: grid",
+			return nil, nil, nil, m.Errorf("layers: same needs the same number of layers of both models, but %s has %d and %s has %d: select corresponding layers, or write layers: grid",
 				a.Entry.Name, len(a.layers), b.Entry.Name, len(b.layers))
 		}
 		return a.layers, b.layers, diagonal(len(a.layers)), nil

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	maxBatch         = 64       // larger batches gain nothing: activations no longer fit the cache
+	maxBatch         = 64       // larger batches are not faster: activations no longer fit the cache
 	activationMemory = 64 << 20 // bytes for the outputs of a clean and a transformed batch
 	imageMemory      = 96 << 20 // bytes for images that wait for the engine
 	minWorkingMemory = 8 << 10  // bytes per sample that the engine uses internally
@@ -24,7 +24,7 @@ type memoryShares struct {
 
 const (
 	baseMemory = 192 << 20 // bytes for the program, its libraries and a model of moderate size
-	minBuffer  = 4 << 20   // bytes; a smaller batch costs more than it saves
+	minBuffer  = 4 << 20   // bytes; smaller buffers slow down the run more than they save memory
 )
 
 // ShareMemory divides the memory of a pass between accumulators, activations and images. Under a
@@ -55,13 +55,13 @@ func MemoryWarning(s *spec.Study, limit int64) string {
 	if limit <= 0 || int64(s.Memory) <= available(limit) {
 		return ""
 	}
-	return fmt.Sprintf("the study lets accumulators hold %d MiB, and this process may hold %d MiB in all: if it is killed, ask for more, or set memory: lower",
+	return fmt.Sprintf("the study lets accumulators use %d MiB, and this process is limited to %d MiB: if it is killed, request more memory, or set a lower memory in the study",
 		s.Memory>>20, limit>>20)
 }
 
 // BatchSize returns how many samples the engine runs at once: the most that the buffers of all
 // models allow. Only speed and memory depend on it.
-func BatchSize(s *spec.Study, p *Pass, room memoryShares) int {
+func BatchSize(s *spec.Study, p *Pass, shares memoryShares) int {
 	if s.Batch > 0 {
 		return max(1, min(s.Batch, p.Hi-p.lo))
 	}
@@ -75,7 +75,7 @@ func BatchSize(s *spec.Study, p *Pass, room memoryShares) int {
 		activations += max(2*bound, 2*m.Net.WorkingBytes(), minWorkingMemory)
 		images += 6 * m.Net.InputBytes()
 	}
-	batch := min(maxBatch, room.activations/activations, room.images/max(images, 1))
+	batch := min(maxBatch, shares.activations/activations, shares.images/max(images, 1))
 	if block := int64(p.Data().Layout.Block); batch > block {
 		batch -= batch % block // a multiple of the block, so that measures that work on blocks need not buffer parts
 	}

@@ -6,22 +6,22 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-func TestMemoryIsSharedOut(t *testing.T) {
+func TestShareMemory(t *testing.T) {
 	t.Parallel()
 	s := &spec.Study{Memory: spec.DefaultMemory}
 	wide, narrow := ShareMemory(s, &Options{}), ShareMemory(s, &Options{Memory: 64 << 20})
 	if wide.Accumulators != spec.DefaultMemory || wide.activations != activationMemory || wide.images != imageMemory {
-		t.Errorf("without a limit the room is %+v", wide)
+		t.Errorf("without a limit the shares are %+v", wide)
 	}
 	if narrow.Accumulators != 8<<20 || narrow.activations != minBuffer || narrow.images != minBuffer {
-		t.Errorf("with 64 MiB the room is %+v", narrow)
+		t.Errorf("with 64 MiB the shares are %+v", narrow)
 	}
 	if MemoryWarning(s, 64<<20) == "" || MemoryWarning(s, 4<<30) != "" || MemoryWarning(s, 0) != "" {
-		t.Error("the warning comes at the wrong time")
+		t.Error("MemoryWarning returns a wrong result")
 	}
 }
 
-func TestStudyWithoutBoundTakesFreeMemory(t *testing.T) {
+func TestMemoryWithoutBound(t *testing.T) {
 	t.Parallel()
 	free := &Options{Free: 16 << 30}
 	unbounded, bounded := &spec.Study{Memory: spec.DefaultMemory}, &spec.Study{}

@@ -48,7 +48,7 @@ func openModel(ctx context.Context, s *spec.Study, entry spec.Model, size [2]int
 		Inputs: inputs, Output: entry.Output, Scores: entry.Scores, Preprocess: pre, Size: size, Samples: samplesOf(waveform, pre), Threads: o.Threads, Device: o.Device,
 		ReloadWeights: len(s.Models) > 1})
 	if err != nil {
-		return nil, entry.Place(err)
+		return nil, entry.AddPosition(err)
 	}
 	if entry.SHA256 != "" && entry.SHA256 != m.SHA256() {
 		return nil, entry.ONNX.Errorf("%s has the SHA-256 %s, not %s: the model differs from the one recorded in the study", path, m.SHA256(), entry.SHA256)
@@ -62,7 +62,7 @@ func openModel(ctx context.Context, s *spec.Study, entry spec.Model, size [2]int
 	if text := guessedTokens(m.Layers()); text != "" {
 		o.Warnf("model %s: %s", entry.Name, text)
 	}
-	if text := stretch(m.Frame(), size); text != "" {
+	if text := stretchWarning(m.Frame(), size); text != "" {
 		o.Warnf("model %s: %s", entry.Name, text)
 	}
 	labels, bad := model.ReadClassNames(path, m.Classes())
@@ -88,7 +88,7 @@ func RandomWarning(m *model.Model) string {
 	if len(nodes) > 1 {
 		text = fmt.Sprintf("%s and %d more nodes", nodes[0], len(nodes)-1)
 	}
-	return text + ": random numbers are drawn, so that scores differ from run to run: export the model for inference"
+	return text + ": the model draws random numbers, so scores differ from run to run: export the model for inference"
 }
 
 // guessedTokens describes layers of tokens whose layout is not known, or returns "".
@@ -107,9 +107,9 @@ func guessedTokens(layers []onnx.Layer) string {
 	return ""
 }
 
-// stretch describes how a frame changes the proportions of images of the given height and width, or
-// returns "".
-func stretch(f dataset.Frame, size [2]int) string {
+// stretchWarning returns a warning if a frame changes the aspect ratio of images of the given
+// height and width, else "".
+func stretchWarning(f dataset.Frame, size [2]int) string {
 	h, w := f.Height, f.Width
 	resized := f.Resize == 0 && h > 0 && w > 0
 	if f.Square {
@@ -118,7 +118,7 @@ func stretch(f dataset.Frame, size [2]int) string {
 	if !resized || size[0] == 0 || math.Abs(math.Log(float64(h*size[1])/float64(w*size[0]))) < 0.02 {
 		return ""
 	}
-	return fmt.Sprintf("images of %d x %d are stretched to %d x %d: preprocess: {..., resize: %d, crop: [%d, %d]} keeps their proportions",
+	return fmt.Sprintf("images of %d x %d are stretched to %d x %d: preprocess: {..., resize: %d, crop: [%d, %d]} keeps their aspect ratio",
 		size[0], size[1], h, w, max(h, w), f.Height, f.Width)
 }
 

@@ -27,7 +27,7 @@ func (d *Data) forModel(classes int, labels []string) *Data {
 		}
 	}
 	if err != nil {
-		out.mismatch = d.Entry.Place(err)
+		out.mismatch = d.Entry.AddPosition(err)
 		out.Source, err = dataset.MapClasses(d.Source, slices.Repeat([]int{dataset.NoLabel}, len(names)), spec.OutputNames(nil, nil, classes, labels))
 		if err != nil {
 			panic(err) // cannot happen: a missing label is always accepted

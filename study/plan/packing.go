@@ -31,8 +31,8 @@ func Passes(cells []*Cell, b Limits, shard Shard) []*Pass {
 	return out
 }
 
-// MemoryHint returns a sentence that says how much memory the passes of one model and data set
-// would need to be one, or "" if each is one already.
+// MemoryHint returns a sentence with the memory at which each model and data set would need one
+// pass only, or "" if each has one already.
 func (p *Plan) MemoryHint(o *Options) string {
 	passes := Passes(p.Cells, LimitsOf(p.Study, o), o.Shard)
 	least := Passes(p.Cells, Limits{math.MaxInt64, o.Workers()}, o.Shard)
@@ -47,7 +47,7 @@ func (p *Plan) MemoryHint(o *Options) string {
 	for _, pass := range passes {
 		forwards += pass.Forwards()
 	}
-	return fmt.Sprintf("with memory: %dMiB the passes would be %d instead of %d, and the samples through the engine %d instead of %d",
+	return fmt.Sprintf("with memory: %dMiB there would be %d passes instead of %d, and %d samples in forward passes instead of %d",
 		bytes>>20+1, len(least), len(passes), fewer, forwards)
 }
 
@@ -123,8 +123,8 @@ func engineWork(passes []*Pass) (sum float64) {
 	return sum
 }
 
-// graphShare returns the share of a model's graph that a pass runs, by the depth of the deepest
-// layer that it reads.
+// graphShare returns the fraction of a model's graph that a pass runs, estimated from the depth of
+// the deepest layer that it reads.
 func (p *Pass) graphShare(m *Model) float64 {
 	layers, prediction := p.Layers(m)
 	if prediction {
@@ -186,16 +186,16 @@ func (v View) draw() int {
 // large for one pass is split by layers.
 func pack(out []*Pass, g *viewTasks, b Limits, shard Shard) []*Pass {
 	slices.SortStableFunc(g.tasks, func(a, b *Task) int { return a.Depth() - b.Depth() })
-	whole := weigh(g.tasks).bytes(b.Cores) <= b.Memory
+	fits := weigh(g.tasks).bytes(b.Cores) <= b.Memory
 	var p *Pass
 	if n := len(out); n > 0 && out[n-1].owner == g.owner && out[n-1].packed.and(weigh(g.tasks)).bytes(b.Cores) <= b.Memory && out[n-1].canRun(g.tasks...) {
 		p = out[n-1]
 	}
 	var used memoryDemand
 	for _, t := range g.tasks {
-		if p == nil || used.tasks > 0 && (!whole && used.with(t).bytes(b.Cores) > b.Memory || !p.canRun(t)) {
+		if p == nil || used.tasks > 0 && (!fits && used.with(t).bytes(b.Cores) > b.Memory || !p.canRun(t)) {
 			p = &Pass{owner: g.owner, cores: b.Cores}
-			p.lo, p.Hi = shard.Places(g.owner.data.Layout)
+			p.lo, p.Hi = shard.Positions(g.owner.data.Layout)
 			out = append(out, p)
 			used = memoryDemand{}
 		}

@@ -15,7 +15,7 @@ type Pass struct {
 	Models []*Model
 	Views  []View
 	Tasks  [][]*Task // Tasks[i] are those of Views[i]
-	lo, Hi int       // half-open range of places
+	lo, Hi int       // half-open range of positions
 	Batch  int       // samples that the engine runs at once
 	cores  int       // goroutines that feed accumulators
 	Seed   uint64
@@ -130,7 +130,7 @@ func (p *Pass) Title() string {
 	return strings.Join(names, ", ")
 }
 
-// Start returns the first place that some task has not been fed.
+// Start returns the first position that some task has not been fed.
 func (p *Pass) Start() int {
 	at := p.Hi
 	for _, t := range p.AllTasks() {
@@ -148,16 +148,16 @@ const CleanView = -1
 // Runs reports whether the engine must run a model on the batch under a view, or on the clean batch
 // for CleanView.
 func (p *Pass) Runs(m *Model, view int) bool {
-	wants := func(i int, moved bool) bool {
+	reads := func(i int, transformed bool) bool {
 		return slices.ContainsFunc(p.Tasks[i], func(t *Task) bool {
-			return slices.ContainsFunc(t.Readings(), func(r Reading) bool { return r.Model == m && r.Moved == moved })
+			return slices.ContainsFunc(t.Readings(), func(r Reading) bool { return r.Model == m && r.Transformed == transformed })
 		})
 	}
 	if view != CleanView {
-		return p.Views[view].Moves() && wants(view, true)
+		return p.Views[view].TransformsInput() && reads(view, true)
 	}
 	for i, v := range p.Views {
-		if wants(i, false) || v.On == "activations" && wants(i, true) {
+		if reads(i, false) || v.On == "activations" && reads(i, true) {
 			return true
 		}
 	}
@@ -173,8 +173,8 @@ func (p *Pass) Forwards() int64 {
 	return sum
 }
 
-// Moves reports whether the view needs a forward pass besides the clean one.
-func (v View) Moves() bool { return v.Name != "" && v.On != "activations" }
+// TransformsInput reports whether the view needs a forward pass on transformed inputs.
+func (v View) TransformsInput() bool { return v.Name != "" && v.On != "activations" }
 
 // Layers returns the layers of a model that the pass reads, and reports whether it reads class
 // scores.

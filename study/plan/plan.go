@@ -93,10 +93,10 @@ func (p *Plan) openData(ctx context.Context, o Options) error {
 
 // openModels opens the wanted models, with failures handled as in openData.
 func (p *Plan) openModels(ctx context.Context, o Options) error {
-	var size [2]int // that of the first data: a model of free input size is measured at one size
+	var size [2]int // size of the first data set, used for all data by models of free input size
 	var waveform *dataset.Waveform
 	if p.Data[0].Entry.Name == p.Study.Data[0].Name {
-		size, waveform = p.Data[0].size(ctx), p.Data[0].sound(ctx)
+		size, waveform = p.Data[0].size(ctx), p.Data[0].audioInfo(ctx)
 	}
 	for _, m := range p.Study.Models {
 		if err := ctx.Err(); err != nil {

@@ -38,7 +38,7 @@ func (p *Plan) addPredictions(a, b *Model, d *Data, v View, meas measure.Measure
 		p.skip(c, "", why)
 		return nil
 	}
-	target := &siteTarget{measure: meas, model: a, other: b, joint: joint, site: site, moved: v.Name != ""}
+	target := &siteTarget{measure: meas, model: a, other: b, joint: joint, site: site, transformed: v.Name != ""}
 	cost := meas.Cost(site)
 	c.Tasks = []*Task{{target: target, Cell: c, cost: cost, FullCost: cost}}
 	p.add(c)

@@ -67,11 +67,11 @@ func (p *Plan) addProcedure(a, b *Model, raw *Data, v View, spec spec.MeasureSpe
 func (v View) procedureSkip() string {
 	switch {
 	case v.Name == "":
-		return "the study names no transformation"
+		return "the study has no transformation"
 	case v.allValues == nil:
-		return "ready-made pairs are no transformation that could be drawn"
+		return "ready-made pairs do not define a transformation"
 	case v.On == "activations":
-		return "it moves inputs, and " + v.Name + " is of activations"
+		return "it transforms inputs, and " + v.Name + " transforms activations"
 	}
 	return ""
 }
@@ -152,8 +152,8 @@ func (p *Plan) procedures() []*Cell {
 	return slices.DeleteFunc(slices.Clone(p.Cells), func(c *Cell) bool { return c.Procedure == nil })
 }
 
-// includesProcedure reports whether the shard runs the i-th procedure. A procedure is not divided
-// between parts.
+// includesProcedure reports whether the shard runs the i-th procedure. A procedure is not
+// divided between shards.
 func (s Shard) includesProcedure(i int) bool { return s.Whole() || i%s.Of == s.Index-1 }
 
 // Gather groups scores by layer, in the order in which the layers first appear.
@@ -182,7 +182,7 @@ func (w *ProcedureRun) Gather(found []measure.PairScore) ([]scores.Layer, error)
 func (w *ProcedureRun) Layer(a, b int) (scores.Layer, error) {
 	out := scores.Layer{Depth: scores.NoDepth}
 	if a >= len(w.Job.A.Layers) || b >= len(w.Job.B.Layers) && w.Job.B.Model != nil {
-		return out, fmt.Errorf("scores of the layers %d and %d, which are not among those measured", a, b)
+		return out, fmt.Errorf("scores of unknown layers %d and %d", a, b)
 	}
 	if a >= 0 {
 		out.Name, out.Depth = w.Job.A.Layers[a].Name, w.Job.A.Layers[a].Depth

@@ -26,7 +26,7 @@ func ParseShard(text string) (Shard, error) {
 // Whole reports whether the shard is all samples.
 func (s Shard) Whole() bool { return s.Of <= 1 }
 
-// String returns the shard as it stands in file names, such as "3of16", or "all".
+// String returns the shard as used in file names, such as "3of16", or "all".
 func (s Shard) String() string {
 	if s.Whole() {
 		return "all"
@@ -34,9 +34,10 @@ func (s Shard) String() string {
 	return fmt.Sprintf("%dof%d", s.Index, s.Of)
 }
 
-// Places returns the half-open range [lo, hi) of the shard's places. It consists of whole blocks, so
-// that the accumulators of every shard see the same blocks as an undivided run.
-func (s Shard) Places(l measure.Layout) (lo, hi int) {
+// Positions returns the half-open range [lo, hi) of the positions of the shard. It consists of
+// whole blocks, so that the accumulators of every shard process the same blocks as an undivided
+// run.
+func (s Shard) Positions(l measure.Layout) (lo, hi int) {
 	if s.Whole() {
 		return 0, l.N
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestParts(t *testing.T) {
+func TestParseShard(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]Shard{"3/16": {3, 16}, "1/1": {1, 1}, "0/3": {}, "4/3": {}, "1/": {}, "x": {}, "1/2/3": {}, "-1/2": {}} {
 		if got, err := ParseShard(text); got != want || (err != nil) != (want == Shard{}) {

@@ -24,7 +24,7 @@ type Task struct {
 	Borrowed int64 // further bytes that it uses while it is fed
 	FullCost int64 // bytes that the accumulator may hold without a store
 
-	Seen        int         // number of places, from 0, that have been fed
+	Seen        int         // number of positions, from 0, that have been fed
 	Saved       int         // value of Seen in the state saved in the run folder; 0 if there is none
 	Scored      *TaskScores // set when the task is finished
 	SavedScores bool        // the state saved in the run folder holds Scored
@@ -65,14 +65,14 @@ func (t *Task) NonFiniteLayer(err error) (model, layer string) {
 	return t.Cell.Model.Entry.Name, t.ScoredLayer().Name
 }
 
-// hasUnsaved reports whether the run folder lacks something that the task has gathered.
+// hasUnsaved reports whether the task has results that are not saved in the run folder.
 func (t *Task) hasUnsaved() bool {
 	return t.Scored == nil && t.Seen != t.Saved || t.Scored != nil && !t.SavedScores
 }
 
-// Shape describes what the time of a task depends on besides the number of samples: the measure,
-// its settings, the sizes of the layers, and the memory, because a measure may work in another way
-// on few samples.
+// Shape identifies tasks that take the same time for each sample: it describes the measure, its
+// settings, the sizes of the layers, and the memory bound, because a measure may use another
+// algorithm on few samples.
 func (t *Task) Shape() string {
 	var layers []string
 	for _, r := range t.Readings() {
@@ -90,7 +90,7 @@ type target interface {
 	Open(s measure.Store) (Accumulator, error) // an empty accumulator; s may be nil
 	LayerCount() int                           // number of layers, or pairs of layers, with scores
 	depends() []string                         // part of the cell's key: layers and their axes
-	where(err error) string                    // where an error of the accumulator arose
+	where(err error) string                    // describes the layer and model of an error
 }
 
 // An Accumulator computes the scores of a task batch by batch. Join merges the accumulator of a
@@ -103,21 +103,21 @@ type Accumulator interface {
 	encoding.BinaryUnmarshaler
 }
 
-// SampleIDs are the places, source indices and labels of the samples of a batch, and their
+// SampleIDs are the positions, source indices and labels of the samples of a batch, and their
 // transformations.
 type SampleIDs struct {
-	Place []int // position in the order of the layout
-	Index []int // in the source
-	Label []int
-	Ops   []transform.Op // empty for clean inputs, and for data that are pairs
+	Position []int // position in the order of the layout
+	Index    []int // in the source
+	Label    []int
+	Ops      []transform.Op // empty for clean inputs, and for data that are pairs
 }
 
 // A Reading is one tensor that a pass reads: activations of a layer or log-probabilities, on the
 // clean input x or on T(x).
 type Reading struct {
-	Model *Model
-	Layer onnx.Layer // the zero Layer: log-probabilities
-	Moved bool
+	Model       *Model
+	Layer       onnx.Layer // the zero Layer: log-probabilities
+	Transformed bool
 }
 
 // IsPrediction reports whether the reading is of log-probabilities.
@@ -162,12 +162,12 @@ func (t *Task) Compute(acc Accumulator) (*TaskScores, error) {
 // A siteTarget is the target of a measure at a layer, of the prediction, or of the predictions of two
 // models.
 type siteTarget struct {
-	measure measure.Measure
-	model   *Model
-	other   *Model        // the second model, where predictions of two are compared; else nil
-	joint   *jointClasses // of the two models
-	site    measure.Site
-	moved   bool // the cell has a transformation
+	measure     measure.Measure
+	model       *Model
+	other       *Model        // the second model, where predictions of two are compared; else nil
+	joint       *jointClasses // of the two models
+	site        measure.Site
+	transformed bool // the cell has a transformation
 }
 
 func (s *siteTarget) Name() string    { return s.site.Layer.Name }
@@ -192,18 +192,18 @@ func (s *siteTarget) depends() []string {
 
 func (s *siteTarget) Readings() []Reading {
 	if s.other != nil {
-		return []Reading{{Model: s.model, Moved: s.moved}, {Model: s.other, Moved: s.moved}}
+		return []Reading{{Model: s.model, Transformed: s.transformed}, {Model: s.other, Transformed: s.transformed}}
 	}
 	clean := Reading{Model: s.model}
 	if !s.measure.Needs().Prediction {
 		clean.Layer = s.site.Layer
 	}
-	if !s.moved {
+	if !s.transformed {
 		return []Reading{clean}
 	}
-	moved := clean
-	moved.Moved = true
-	return []Reading{clean, moved}
+	transformed := clean
+	transformed.Transformed = true
+	return []Reading{clean, transformed}
 }
 
 func (s *siteTarget) Open(store measure.Store) (Accumulator, error) {
@@ -236,7 +236,7 @@ type siteAccumulator struct {
 }
 
 func (a *siteAccumulator) Feed(at SampleIDs, z []tensor.Tensor) error {
-	b := measure.Batch{Place: at.Place, Index: at.Index, Label: at.Label, Clean: z[0], Ops: at.Ops}
+	b := measure.Batch{Place: at.Position, Index: at.Index, Label: at.Label, Clean: z[0], Ops: at.Ops}
 	if len(z) > 1 {
 		b.Transformed = z[1]
 	}

@@ -60,18 +60,18 @@ func (d *Data) NoteUnreadable(ctx context.Context, bad *dataset.BadSample, f dat
 }
 
 const (
-	namedUnreadable = 20   // unreadable samples that an error names
-	soughtAmong     = 2000 // samples that are read to find so many
+	maxNamedUnreadable = 20   // unreadable samples that an error names
+	maxSearched        = 2000 // samples that are read to find them
 )
 
 // findUnreadable reads samples until as many unreadable ones are known as an error names, so that
-// they can be mended at once.
+// all can be repaired at once.
 func (d *Data) findUnreadable(ctx context.Context, f dataset.Frame) {
-	places := d.Order[:min(len(d.Order), soughtAmong)]
-	for _, err := range dataset.Read(ctx, d.Source, places, f, dataset.ReadOptions{}) {
+	positions := d.Order[:min(len(d.Order), maxSearched)]
+	for _, err := range dataset.Read(ctx, d.Source, positions, f, dataset.ReadOptions{}) {
 		if bad := (*dataset.BadSample)(nil); errors.As(err, &bad) {
 			d.Unreadable.add(bad.Name, bad.Err)
-			if len(d.Unreadable.Names()) >= namedUnreadable {
+			if len(d.Unreadable.Names()) >= maxNamedUnreadable {
 				return
 			}
 		}
@@ -92,17 +92,17 @@ func (u *UnreadableSamples) TooMany() error {
 	if n := len(names); n == 0 || n < u.n && n <= max(1, u.n/100) {
 		return nil
 	}
-	var said []string
+	var causes []string
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for _, name := range names[:min(len(names), namedUnreadable)] {
+	for _, name := range names[:min(len(names), maxNamedUnreadable)] {
 		if cause := u.by[name]; cause != nil {
 			name += ": " + cause.Error()
 		}
-		said = append(said, name)
+		causes = append(causes, name)
 	}
-	text := strings.Join(said, "; ")
-	if len(names) >= namedUnreadable {
+	text := strings.Join(causes, "; ")
+	if len(names) >= maxNamedUnreadable {
 		text += "; there may be more"
 	}
 	return fmt.Errorf("%d of %d samples cannot be read, more than 1 %%: %s", len(names), u.n, text)
@@ -165,7 +165,7 @@ func (r *RedrawCounts) Warnings(data string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(r.by)) {
 		if n := r.by[name]; n[0] > 0 {
-			out = append(out, fmt.Sprintf("data %s: %d of %d values drawn for %s cannot be had, and were drawn again", data, n[0], n[1], name))
+			out = append(out, fmt.Sprintf("data %s: %d of %d values drawn for %s were invalid and were drawn again", data, n[0], n[1], name))
 		}
 	}
 	return out

@@ -41,7 +41,7 @@ func TestTooManyUnreadable(t *testing.T) {
 	}
 }
 
-func TestUnreadableSampleHasALogLine(t *testing.T) {
+func TestUnreadableSampleIsLogged(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	d := &Data{Entry: spec.Data{Name: "photos"}, Unreadable: &UnreadableSamples{n: 1000, data: "photos", log: slog.New(slog.NewTextHandler(&out, nil))}}

@@ -214,7 +214,7 @@ func (f *feeder) updateTask(t *plan.Task, it *batch) (lost []error, err error) {
 		for _, r := range t.Readings() {
 			z = append(z, f.reader(r).tensor(r, f.Views[it.view]).Slice(from, end))
 		}
-		at, acc := plan.SampleIDs{Place: it.place[from:], Index: it.index[from:], Label: it.label[from:]}, f.accs[t]
+		at, acc := plan.SampleIDs{Position: it.place[from:], Index: it.index[from:], Label: it.label[from:]}, f.accs[t]
 		if len(it.ops) > 0 {
 			at.Ops = it.ops[from:]
 		}
@@ -241,7 +241,7 @@ func (f *feeder) transformActivations(it *batch) {
 	done := map[key]bool{}
 	for _, t := range f.Tasks[it.view] {
 		for _, r := range t.Readings() {
-			if k := (key{f.reader(r), r.Layer.Name}); r.Moved && !done[k] {
+			if k := (key{f.reader(r), r.Layer.Name}); r.Transformed && !done[k] {
 				done[k] = true
 				k.reader.transformActivation(r.Layer, it.ops)
 			}

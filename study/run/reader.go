@@ -75,11 +75,11 @@ func (r *reader) run(ctx context.Context, images []tensor.Tensor, moved bool) er
 func (r *reader) tensor(what plan.Reading, v plan.View) tensor.Tensor {
 	switch {
 	case what.IsPrediction():
-		return r.logs[what.Moved]
-	case what.Moved && v.On == "activations":
+		return r.logs[what.Transformed]
+	case what.Transformed && v.On == "activations":
 		return r.scratch[what.Layer.Name]
 	}
-	return r.buffers(what.Moved).Layer(r.index[what.Layer.Name])
+	return r.buffers(what.Transformed).Layer(r.index[what.Layer.Name])
 }
 
 // transformActivation transforms the clean feature maps of a layer, with one Op per sample.

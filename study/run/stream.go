@@ -235,7 +235,7 @@ func (f *feeder) transformBatch(samples [][]dataset.Sample, clean *batch, view i
 			it.ops = append(it.ops, f.Draw(v, s.Index))
 		}
 	}
-	if !v.Moves() {
+	if !v.TransformsInput() {
 		return it, nil
 	}
 	var err error
@@ -257,10 +257,10 @@ func (f *feeder) transformSamples(samples []dataset.Sample, ops []transform.Op, 
 	group.SetLimit(f.cores)
 	for i, s := range samples {
 		if v.Transform == nil {
-			if s.Moved == nil {
+			if s.Transformed == nil {
 				return nil, fmt.Errorf("data %s: sample %s has no transformed partner: remove it from the data, or add its pair", f.Data().Entry.Name, s.Name)
 			}
-			out[i] = *s.Moved
+			out[i] = *s.Transformed
 			continue
 		}
 		group.Go(func() error {

@@ -109,7 +109,7 @@ func (f *feeder) feedTrials(trials []*trial, b *batch, k, batches int, last bool
 		n := min(len(b.place), end-at)
 		ids := plan.SampleIDs{Index: b.index[:n], Label: b.label[:n]}
 		for j := range n {
-			ids.Place = append(ids.Place, at+j)
+			ids.Position = append(ids.Position, at+j)
 		}
 		for view := range f.Views {
 			f.feedView(trials, view, ids, 1-float32(i)/1024)
@@ -140,7 +140,7 @@ func (f *feeder) feedView(trials []*trial, view int, ids plan.SampleIDs, scale f
 	var inputs [][]tensor.Tensor
 	for _, t := range trials {
 		if t.view == view && t.fail == nil {
-			fed, inputs = append(fed, t), append(inputs, t.scaled(len(ids.Place), scale))
+			fed, inputs = append(fed, t), append(inputs, t.scaled(len(ids.Position), scale))
 		}
 	}
 	clock, walls := startClock(), make([]time.Duration, len(fed))
@@ -151,10 +151,10 @@ func (f *feeder) feedView(trials []*trial, view int, ids plan.SampleIDs, scale f
 			start := time.Now()
 			ids := ids
 			if len(t.ops) > 0 {
-				ids.Ops = t.ops[:len(ids.Place)]
+				ids.Ops = t.ops[:len(ids.Position)]
 			}
 			t.fail = guard.Run(func() error { return t.acc.Feed(ids, inputs[i]) })
-			t.n += len(ids.Place)
+			t.n += len(ids.Position)
 			walls[i] = time.Since(start)
 			return nil
 		})

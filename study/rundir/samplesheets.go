@@ -611,10 +611,10 @@ func (r *Writer) drawSamples(ctx context.Context, s *sampled, sheet *scores.Samp
 // movedSample returns a sample under the view of a cell.
 func (r *Writer) movedSample(c *plan.Cell, sample dataset.Sample) (tensor.Tensor, error) {
 	if c.View.Transform == nil {
-		if sample.Moved == nil {
+		if sample.Transformed == nil {
 			return sample.Input, nil
 		}
-		return *sample.Moved, nil
+		return *sample.Transformed, nil
 	}
 	key := measure.Key{Seed: r.Plan.Study.Seed, Data: c.Data.Entry.Name, Transform: c.View.Name}
 	return sample.Apply(procedure.Draw(c.View.Transform, c.View.Per == "trial", key, sample.Index))

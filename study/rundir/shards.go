@@ -104,7 +104,7 @@ func openParts(c *plan.Cell, files map[int]string, of int) (parts []*stateFile, 
 	var missing []string
 	for i := 1; i <= of; i++ {
 		shard := plan.Shard{Index: i, Of: of}
-		lo, hi := shard.Places(c.Data.Layout)
+		lo, hi := shard.Positions(c.Data.Layout)
 		if lo == hi {
 			continue
 		}
@@ -142,7 +142,7 @@ func holdsShard(c *plan.Cell, file string, shard plan.Shard) bool {
 
 // isComplete reports whether a shard holds every layer of the cell up to its end.
 func isComplete(c *plan.Cell, f *stateFile, shard plan.Shard) bool {
-	_, hi := shard.Places(c.Data.Layout)
+	_, hi := shard.Positions(c.Data.Layout)
 	if f.Cell != c.Key || f.N != c.Data.Layout.N || f.Shard != shard {
 		return false
 	}

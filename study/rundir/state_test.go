@@ -95,7 +95,7 @@ func TestPartsCoverEveryPlaceOnceInWholeBlocks(t *testing.T) {
 		of := rapid.IntRange(1, 40).Draw(t, "of")
 		next := 0
 		for i := 1; i <= of; i++ {
-			lo, hi := plan.Shard{Index: i, Of: of}.Places(l)
+			lo, hi := plan.Shard{Index: i, Of: of}.Positions(l)
 			if lo != next || hi < lo || lo != l.N && lo%l.Block != 0 {
 				t.Fatalf("part %d of %d of %+v is %d to %d after %d", i, of, l, lo, hi, next)
 			}

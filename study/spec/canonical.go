@@ -16,8 +16,8 @@ func CanonicalJSON(v any) string {
 	return string(raw)
 }
 
-// Within prefixes an error with where it arose. An error with a position in the study file keeps
-// it.
+// Within prefixes an error with its context. An error with a position in the study file keeps the
+// position.
 func Within(where string, err error) error {
 	if placed, ok := err.(*config.Error); ok {
 		e := *placed

@@ -12,8 +12,8 @@ import (
 
 // corruptKeys are the keys of corruptions, which apply to the samples before any transformation.
 type corruptKeys struct {
-	Kinds      []string `key:"kinds,required" short:"true" doc:"common corruptions of ImageNet-C, such as fog and jpeg-compression; or the one word all"`
-	Severities []int    `key:"severities" min:"1" max:"5" doc:"1 to 5; all five where not given. Each kind at each severity is a data set of its own, named NAME/KIND-SEVERITY"`
+	Kinds      []string `key:"kinds,required" short:"true" doc:"common corruptions of ImageNet-C, such as fog and jpeg-compression, or all"`
+	Severities []int    `key:"severities" min:"1" max:"5" doc:"severities, 1 to 5; default: all five. Each kind at each severity is a separate data set, named NAME/KIND-SEVERITY"`
 }
 
 // expandCorruptions replaces every entry of data with several corruptions by one entry for each.
@@ -62,13 +62,13 @@ func expandEntry(entry *config.Node) ([]*config.Node, error) {
 			if name := entry.Get("name"); name != nil {
 				one.Set("name", fmt.Sprintf("%s/%s-%d", name.Text, kind, severity))
 			}
-			how := at.Clone()
-			how.Kind, how.Items, how.Pairs = config.Map, nil, nil
-			how.Set("kinds", kind)
-			how.SetInt("severities", int64(severity))
+			corruption := at.Clone()
+			corruption.Kind, corruption.Items, corruption.Pairs = config.Map, nil, nil
+			corruption.Set("kinds", kind)
+			corruption.SetInt("severities", int64(severity))
 			for i := range one.Pairs {
 				if one.Pairs[i].Key.Text == "corrupt" {
-					one.Pairs[i].Value = how
+					one.Pairs[i].Value = corruption
 				}
 			}
 			out = append(out, one)
@@ -85,7 +85,7 @@ func (k *corruptKeys) complete(at *config.Node) error {
 	}
 	for _, kind := range k.Kinds {
 		if !slices.Contains(known, kind) {
-			return at.Errorf("there is no corruption %q: there are %s, or all", kind, strings.Join(known, ", "))
+			return at.Errorf("unknown corruption %q: use %s, or all", kind, strings.Join(known, ", "))
 		}
 	}
 	if len(k.Severities) == 0 {
@@ -93,7 +93,7 @@ func (k *corruptKeys) complete(at *config.Node) error {
 	}
 	for _, s := range k.Severities {
 		if s < 1 || s > 5 {
-			return at.Errorf("a severity is 1 to 5, not %d", s)
+			return at.Errorf("the severity is %d: it must be 1 to 5", s)
 		}
 	}
 	return nil
@@ -104,6 +104,6 @@ func (d Data) corrupt(src dataset.Source, seed uint64) dataset.Source {
 	if d.Corrupt == nil {
 		return src
 	}
-	how := transform.Corrupt{Kind: d.Corrupt.Kinds[0], Severity: transform.Fixed(float64(d.Corrupt.Severities[0]))}
-	return dataset.Corrupt(src, how, seed, d.Name)
+	corruption := transform.Corrupt{Kind: d.Corrupt.Kinds[0], Severity: transform.Fixed(float64(d.Corrupt.Severities[0]))}
+	return dataset.Corrupt(src, corruption, seed, d.Name)
 }

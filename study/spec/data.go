@@ -11,77 +11,77 @@ type Data struct {
 
 	CIFAR10  *cifar10Keys  `key:"cifar10" doc:"CIFAR-10 in its binary layout: a file, several files, or the folder"`
 	CIFAR100 *cifar100Keys `key:"cifar100" doc:"CIFAR-100 in its binary layout"`
-	IDX      *idxKeys      `key:"idx" doc:"MNIST and its kin: the file of images (.gz too)"`
+	IDX      *idxKeys      `key:"idx" doc:"MNIST and data sets in its format: the file of images, also compressed (.gz)"`
 	Sound    *soundKeys    `key:"sound" doc:"a folder of WAV and FLAC files, labelled by folders, by a pattern of their names, or by a CSV"`
-	Libri    *libriKeys    `key:"librispeech" doc:"LibriSpeech as it is published: SPEAKER/CHAPTER/*.flac with transcripts, from which comes words-per-second"`
-	Images   *imagesKeys   `key:"images" doc:"a folder of images, or an archive of one, with a class a folder, synset names, or a CSV of labels"`
+	Libri    *libriKeys    `key:"librispeech" doc:"LibriSpeech as published: SPEAKER/CHAPTER/*.flac with transcripts, which give the factor words-per-second"`
+	Images   *imagesKeys   `key:"images" doc:"a folder of images or its archive; labels come from a folder for each class, from synset names, or from a CSV file"`
 	Arrays   *arraysKeys   `key:"arrays" doc:"npy or npz: N x C x H x W or N x H x W x C"`
 	Shards   *shardsKeys   `key:"webdataset" doc:"tar shards of a WebDataset: files, ranges such as val-{000..049}.tar, patterns, URLs, or a folder of them"`
 	Parquet  *parquetKeys  `key:"parquet" doc:"Parquet files with a column of encoded images, as Hugging Face datasets stores them"`
-	Pairs    *pairsKeys    `key:"pairs" doc:"ready-made pairs, which stand in for a transformation"`
-	Join     *joinKeys     `key:"join" doc:"several entries of data, one behind the other, each under a name of its own: {train: {...}, test: {...}}; the factor part tells them apart"`
-	Shapes   *shapesKeys   `key:"shapes" doc:"synthetic figures whose factors are known"`
-	Tones    *tonesKeys    `key:"tones" doc:"synthetic audio whose factors are known"`
+	Pairs    *pairsKeys    `key:"pairs" doc:"ready-made pairs of clean and transformed images, instead of a transformation"`
+	Join     *joinKeys     `key:"join" doc:"several data entries joined in order, each with a name: {train: {...}, test: {...}}; the factor part identifies them"`
+	Shapes   *shapesKeys   `key:"shapes" doc:"synthetic figures with known factors"`
+	Tones    *tonesKeys    `key:"tones" doc:"synthetic audio with known factors"`
 	Gratings *gratingsKeys `key:"gratings" doc:"sinusoidal gratings of Goodfellow et al. 2009"`
 	Video    *videoKeys    `key:"video" doc:"patches of video files, animated GIFs or folders of frames, with trajectories over time"`
-	Camera   *cameraKeys   `key:"camera" doc:"patches of still images that a simulated camera moves over, with trajectories over time"`
+	Camera   *cameraKeys   `key:"camera" doc:"patches of still images under a simulated moving camera, with trajectories over time"`
 
 	Where       map[string]factorValues `key:"where" doc:"only samples whose factors (or label) have these values: {take: [0, 4], speaker: {values: [theo, lucas]}}"`
 	Factors     []string                `key:"factors" doc:"factors that are computed from the samples: hue, saturation, value (means, in OpenCV's 8 bits), level (of audio, dBFS)"`
 	Corrupt     *corruptKeys            `key:"corrupt" doc:"corrupts the samples as in ImageNet-C and CIFAR-10-C; transformations are applied to the corrupted samples"`
-	Split       *splitKeys              `key:"split" doc:"a part of the samples, by a keyed shuffle stratified by label"`
-	Shuffle     bool                    `key:"shuffle" doc:"shuffle before the limit is taken, keyed by the study's seed"`
+	Split       *splitKeys              `key:"split" doc:"a part of the samples, selected at random and stratified by label"`
+	Shuffle     bool                    `key:"shuffle" doc:"shuffle before the limit is applied; the seed of the study determines the order"`
 	Limit       int                     `key:"limit" min:"1" doc:"use only the first N samples"`
-	Stratified  bool                    `key:"stratified" doc:"the limit takes as many samples of each class"`
-	Classes     []string                `key:"classes" doc:"which of the model's outputs each class of the data is, in order: indices, or ImageNet synsets; or the one word present, where the classes are synsets. The other outputs are left out before the softmax"`
-	SHA256      string                  `key:"sha256" doc:"SHA-256 of the data file, if the entry is a single file; another hash is an error"`
-	Fingerprint string                  `key:"fingerprint" doc:"hash of the samples; another hash is an error. A run writes it into the resolved study"`
+	Stratified  bool                    `key:"stratified" doc:"the limit selects the same number of samples of each class"`
+	Classes     []string                `key:"classes" doc:"the model's output for each class of the data, in order: indices or ImageNet synsets; or present, if the classes are synsets. The other outputs are removed before the softmax"`
+	SHA256      string                  `key:"sha256" doc:"SHA-256 of the data file, if the entry is a single file; a different hash is an error"`
+	Fingerprint string                  `key:"fingerprint" doc:"hash of the samples; a different hash is an error. A run writes it into the resolved study"`
 
 	node *config.Node // the entry in the file
 }
 
 type cifar10Keys struct {
-	Files  []Path `key:"files,required" short:"true" doc:"binary files, in order, or the folder that holds them"`
-	Part   string `key:"part" enum:"test|train|all" doc:"of a folder; test by default"`
-	Labels string `key:"labels" enum:"fine|coarse" default:"fine" doc:"of CIFAR-100"`
+	Files  []Path `key:"files,required" short:"true" doc:"binary files, in order, or the folder that contains them"`
+	Part   string `key:"part" enum:"test|train|all" doc:"part of a folder; default: test"`
+	Labels string `key:"labels" enum:"fine|coarse" default:"fine" doc:"labels of CIFAR-100"`
 }
 
 type cifar100Keys cifar10Keys
 
 type idxKeys struct {
-	Images Path   `key:"images,required" short:"true" doc:"file of images, or the folder that holds it under its usual name"`
-	Labels *Path  `key:"labels" doc:"file of labels; found by the usual names beside the images"`
-	Part   string `key:"part" enum:"test|train|all" doc:"of a folder; test by default"`
+	Images Path   `key:"images,required" short:"true" doc:"file of images, or the folder that contains it under its usual name"`
+	Labels *Path  `key:"labels" doc:"file of labels; default: the file with the usual name beside the images"`
+	Part   string `key:"part" enum:"test|train|all" doc:"part of a folder; default: test"`
 }
 
 type imagesKeys struct {
 	Folder  Path   `key:"folder,required" short:"true" doc:"folder of images"`
-	Labels  *Path  `key:"labels" doc:"CSV with the columns file and label, and factors"`
-	Layout  string `key:"layout" enum:"classes|flat|synsets" doc:"a class a folder, no classes, or file names that start with a synset; inferred if not given"`
-	Pattern string `key:"pattern" doc:"of file names: in {label}_{camera}.jpg the fields are the label and factors"`
-	Label   string `key:"label" doc:"the column of the CSV, or the field of the pattern, that is the label; label where not given"`
+	Labels  *Path  `key:"labels" doc:"CSV file with the columns file and label; other columns are factors"`
+	Layout  string `key:"layout" enum:"classes|flat|synsets" doc:"a folder for each class, no classes, or file names that start with a synset; default: inferred"`
+	Pattern string `key:"pattern" doc:"pattern of file names: the fields of {label}_{camera}.jpg are the label and factors"`
+	Label   string `key:"label" doc:"column of the CSV file or field of the pattern with the label; default: label"`
 }
 
 type soundKeys struct {
 	Folder  Path   `key:"folder,required" short:"true" doc:"folder of WAV and FLAC files"`
-	Labels  *Path  `key:"labels" doc:"CSV with the columns file and label, and factors"`
-	Label   string `key:"label" doc:"the column of the CSV, or the field of the pattern, that is the label; label where not given"`
-	Pattern string `key:"pattern" doc:"of file names: in {label}_{speaker}_{take}.wav the fields are the label and factors"`
-	Layout  string `key:"layout" enum:"classes|flat" doc:"a class a folder, or no classes; inferred if not given"`
+	Labels  *Path  `key:"labels" doc:"CSV file with the columns file and label; other columns are factors"`
+	Label   string `key:"label" doc:"column of the CSV file or field of the pattern with the label; default: label"`
+	Pattern string `key:"pattern" doc:"pattern of file names: the fields of {label}_{speaker}_{take}.wav are the label and factors"`
+	Layout  string `key:"layout" enum:"classes|flat" doc:"a folder for each class, or no classes; default: inferred"`
 	itemKeys
 }
 
 type libriKeys struct {
-	Folder Path   `key:"folder,required" short:"true" doc:"folder of the archive, or any above it"`
-	Label  string `key:"label" enum:"speaker|chapter" doc:"what the classes are; none where not given"`
+	Folder Path   `key:"folder,required" short:"true" doc:"folder of the archive, or a parent of it"`
+	Label  string `key:"label" enum:"speaker|chapter" doc:"classes of the samples; default: none"`
 	itemKeys
 }
 
-// itemKeys say how audio is divided into items of one rate and length.
+// itemKeys set the rate and the length of the items that audio is divided into.
 type itemKeys struct {
 	Rate   sampleRate `key:"rate" doc:"samples per second that audio is resampled to, or model: the rate of each model. Without it, the audio must have the rate of the model"`
-	Length float64    `key:"length" min:"0" doc:"seconds of an item; what the model takes where not given"`
-	Fit    string     `key:"fit" enum:"pad|crop|split" doc:"pad (default): shorter files are padded with zeros; crop: they are left out as unreadable; split: files are cut into as many items as they hold. Longer ones are cropped at their middle"`
+	Length float64    `key:"length" min:"0" doc:"seconds of an item; default: the length that the model takes, else whole files"`
+	Fit    string     `key:"fit" enum:"pad|crop|split" doc:"pad (default): shorter files are padded with zeros; crop: they are left out as unreadable; split: files are cut into several items. With pad and crop, longer files are cropped at their centre"`
 }
 
 // A sampleRate is a number of samples per second, or dataset.ModelRate.
@@ -95,7 +95,7 @@ func (r *sampleRate) DecodeNode(n *config.Node) error {
 	}
 	v, err := n.Number()
 	if err != nil || v < 1 || v != float64(int(v)) {
-		return n.Errorf("a rate is a whole number of samples a second, or model")
+		return n.Errorf("a rate is an integer number of samples per second, or model")
 	}
 	*r = sampleRate(v)
 	return nil
@@ -132,10 +132,10 @@ func (w *factorValues) DecodeNode(n *config.Node) error {
 		return nil
 	}
 	if n.Kind == config.List {
-		law, err := decodeRange(n)
-		w.Low, w.High = law.Low, law.High
-		if err == nil && law.Low > law.High {
-			err = n.Errorf("the range %v runs backwards", law)
+		limits, err := decodeRange(n)
+		w.Low, w.High = limits.Low, limits.High
+		if err == nil && limits.Low > limits.High {
+			err = n.Errorf("the range %v has its ends exchanged", limits)
 		}
 		return err
 	}
@@ -157,8 +157,8 @@ type arraysKeys struct {
 	Key      string  `key:"key" doc:"name of the array in an npz"`
 	Labels   *Path   `key:"labels" doc:"npy or npz of labels"`
 	LabelKey string  `key:"label-key" doc:"name of the labels in an npz"`
-	Layout   string  `key:"layout" enum:"NCHW|NHWC|NHW" doc:"found out by the number of channels where not given"`
-	Max      float64 `key:"max" min:"0" doc:"the value that stands for white; 255 for uint8, else 1"`
+	Layout   string  `key:"layout" enum:"NCHW|NHWC|NHW" doc:"default: inferred from the number of channels"`
+	Max      float64 `key:"max" min:"0" doc:"value of white; default: 255 for uint8, else 1"`
 }
 
 type shardsKeys struct {
@@ -176,47 +176,47 @@ type parquetKeys struct {
 
 type pairsKeys struct {
 	Clean Path   `key:"clean,required" doc:"folder of images, or npy"`
-	Moved Path   `key:"moved,required" doc:"their partners"`
-	By    string `key:"by" enum:"name|row" doc:"how partners are found; by name in folders, by row in arrays"`
+	Moved Path   `key:"moved,required" doc:"folder of the transformed images, or npy"`
+	By    string `key:"by" enum:"name|row" doc:"how clean and transformed samples are matched; default: by name in folders, by row in arrays"`
 }
 
 type shapesKeys struct {
 	N        int       `key:"n" default:"1000" min:"1" doc:"samples"`
 	Size     int       `key:"size" default:"32" min:"4" max:"4096" doc:"side in pixels"`
 	Channels int       `key:"channels" default:"3" min:"1" max:"3" doc:"3: colour, 1: white on black"`
-	Seed     uint64    `key:"seed" default:"1" doc:"of every draw"`
-	Kinds    []string  `key:"kinds" doc:"figures; all where not given"`
-	Scale    []float64 `key:"scale" doc:"[low, high]: diameter in sides"`
+	Seed     uint64    `key:"seed" default:"1" doc:"seed of the random factors"`
+	Kinds    []string  `key:"kinds" doc:"kinds of figures; default: all"`
+	Scale    []float64 `key:"scale" doc:"[low, high]: diameter, as a fraction of the side"`
 	Rotation []float64 `key:"rotation" doc:"[low, high]: degrees"`
-	X        []float64 `key:"x" doc:"[low, high]: to the right, in sides"`
-	Y        []float64 `key:"y" doc:"[low, high]: down, in sides"`
+	X        []float64 `key:"x" doc:"[low, high]: offset to the right, as a fraction of the side"`
+	Y        []float64 `key:"y" doc:"[low, high]: offset downwards, as a fraction of the side"`
 	Hue      []float64 `key:"hue" doc:"[low, high]: degrees"`
 }
 
 type tonesKeys struct {
 	N        int       `key:"n" default:"1000" min:"1" doc:"samples"`
-	Rate     int       `key:"rate" default:"16000" min:"1000" doc:"samples a second"`
+	Rate     int       `key:"rate" default:"16000" min:"1000" doc:"samples per second"`
 	Length   float64   `key:"length" default:"1" min:"0" doc:"seconds"`
-	Seed     uint64    `key:"seed" default:"1" doc:"of every draw"`
-	Pitch    []float64 `key:"pitch" doc:"[low, high]: Hz, even on a logarithmic scale"`
-	Loudness []float64 `key:"loudness" doc:"[low, high]: dBFS while a tone sounds"`
-	Beats    []float64 `key:"beats" doc:"[low, high]: strokes a second"`
-	Bright   []float64 `key:"bright" doc:"[low, high]: weight of each harmonic relative to the one before"`
+	Seed     uint64    `key:"seed" default:"1" doc:"seed of the random factors"`
+	Pitch    []float64 `key:"pitch" doc:"[low, high]: Hz, uniform on a logarithmic scale"`
+	Loudness []float64 `key:"loudness" doc:"[low, high]: dBFS during a tone"`
+	Beats    []float64 `key:"beats" doc:"[low, high]: tones per second"`
+	Bright   []float64 `key:"bright" doc:"[low, high]: amplitude of each harmonic relative to the one below it"`
 }
 
 type gratingsKeys struct {
 	Size         int       `key:"size" default:"32" min:"4" max:"4096" doc:"side in pixels"`
 	Channels     int       `key:"channels" default:"3" min:"1" max:"3" doc:"3 or 1"`
-	Frequencies  []float64 `key:"frequencies" doc:"radians per unit of length, the side being pi; 2, 4, 6, 8"`
-	Orientations []float64 `key:"orientations" doc:"degrees; 21 of them"`
-	Phases       []float64 `key:"phases" doc:"units of length, the side being pi; 21 of them"`
+	Frequencies  []float64 `key:"frequencies" doc:"radians per unit of length, where the side is pi; default: 2, 4, 6, 8"`
+	Orientations []float64 `key:"orientations" doc:"degrees; default: 21 values from 0 to 180"`
+	Phases       []float64 `key:"phases" doc:"units of length, where the side is pi; default: 21 values from 0 to pi"`
 }
 
 type splitKeys struct {
 	Part     int     `key:"part" min:"1" doc:"number of the part, from 1"`
 	Of       int     `key:"of" min:"2" doc:"number of equal, disjoint parts"`
-	Fraction float64 `key:"fraction" min:"0" max:"1" doc:"in place of part and of: this share of the samples"`
-	Seed     uint64  `key:"seed" default:"1" doc:"of the shuffle: one seed gives parts that do not overlap"`
+	Fraction float64 `key:"fraction" min:"0" max:"1" doc:"fraction of the samples, instead of part and of"`
+	Seed     uint64  `key:"seed" default:"1" doc:"seed of the shuffle; parts of the same seed do not overlap"`
 }
 
 // check returns an error for keys that cannot be combined.
@@ -225,7 +225,7 @@ func (d Data) check() error {
 		return d.node.Get("stratified").Errorf("stratified needs a limit")
 	}
 	if d.Corrupt != nil && d.Pairs != nil {
-		return d.node.Get("corrupt").Errorf("ready-made pairs cannot be corrupted: one half would not match the other")
+		return d.node.Get("corrupt").Errorf("ready-made pairs cannot be corrupted: clean and transformed samples would no longer match")
 	}
 	if k := d.Split; k != nil {
 		at := d.node.Get("split")

@@ -50,7 +50,7 @@ func Families() []Family {
 	}
 }
 
-// Descriptors returns the descriptors of Families, for scores whose run has kept none.
+// Descriptors returns the descriptors of Families, for the scores of runs whose record has none.
 func Descriptors() []measure.Descriptor {
 	var out []measure.Descriptor
 	for _, f := range Families() {

@@ -31,17 +31,17 @@ type Study struct {
 	path    string       // of the study file; relative paths are relative to its folder
 	node    *config.Node // the file as it was read
 
-	cache   *fetch.Cache // of what the study names by URL
-	noCache error        // why there is none
+	cache   *fetch.Cache // download cache for URLs of the study
+	noCache error        // why there is no cache
 
-	pinned map[string]string // addresses of models of the hub with their commits
+	pinned map[string]string // addresses with commits of models on the hub, by their addresses in the study
 }
 
 // DefaultMemory is the default bound on accumulators, in bytes.
 const DefaultMemory = 256 << 20
 
 // maxCells is the largest number of cells of a study. A larger number is usually a mistake in a
-// list of values, and would make too many files in one folder.
+// list of values, and would create too many files in one folder.
 const maxCells = 100_000
 
 // Load reads a study file. vars are looked up before the environment for ${NAME} in the file.
@@ -136,7 +136,7 @@ func (s *Study) checkSize(n *config.Node) error {
 	}
 	cells := float64(len(s.Data)) * subjects * float64(max(1, values)) * float64(s.Trials)
 	if cells > maxCells {
-		return n.Errorf("this study needs %.0f cells (%d data x %.0f models or pairs of models, over all measures, x %d transformation values x %d trials); at most %d: shorten a list of values, or split the study",
+		return n.Errorf("this study needs %.0f cells (%d data x %.0f models or pairs of models, over all measures, x %d transformation values x %d trials); the limit is %d: shorten a list of values, or split the study",
 			cells, len(s.Data), subjects, max(1, values), s.Trials, maxCells)
 	}
 	return nil
@@ -153,7 +153,8 @@ func unique(n *config.Node, name func(int) string, count int) error {
 	return nil
 }
 
-// item returns entry i of a list. A list of one entry may be written as the entry alone.
+// item returns entry i of a list, or n itself if it is not a list: a list of one entry may be
+// written as the entry.
 func item(n *config.Node, i int) *config.Node {
 	if n.Kind == config.List {
 		return n.Items[i]
@@ -205,12 +206,12 @@ func ParseSize(text string) (Size, error) {
 	var unit string
 	var rest string
 	if k, _ := fmt.Sscan(strings.TrimSpace(sizeUnit.ReplaceAllString(text, " $0")), &number, &unit, &rest); k < 1 || k > 2 {
-		return 0, fmt.Errorf("%q is not a size: write 512MiB, say", text)
+		return 0, fmt.Errorf("%q is not a size: write 512MiB, for example", text)
 	}
 	factor, ok := map[string]float64{"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
 		"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}[unit]
 	if !ok || !(number*factor >= 1) || number*factor > 1<<50 {
-		return 0, fmt.Errorf("%q is not a size: write 512MiB, say", text)
+		return 0, fmt.Errorf("%q is not a size: write 512MiB, for example", text)
 	}
 	return Size(number * factor), nil
 }

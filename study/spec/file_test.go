@@ -25,7 +25,7 @@ transforms:
 measures: [accuracy, effective-invariance: {per-class: true}, prediction-divergence, distance, seis]
 `
 
-// variables stand for the folders that the studies of the papers want.
+// variables are values for the variables of the studies of the papers.
 var variables = map[string]string{"CIFAR10": "cifar10", "MODELS": "models", "CLIPS": "clips", "PICTURES": "photos", "VARIANTS": "variants", "NETWORK": "network.onnx", "NETWORKS": "networks", "FSDD": "fsdd"}
 
 // everyStudy yields the study files of the repository, and the one in the README.
@@ -103,7 +103,7 @@ func TestStudiesParseAndFitTheSchema(t *testing.T) {
 	}
 }
 
-func TestSchemaAndParserRefuseTheSame(t *testing.T) {
+func TestSchemaAndParserRejectTheSame(t *testing.T) {
 	t.Parallel()
 	schema := compiledSchema(t)
 	for _, change := range [][2]string{
@@ -121,15 +121,15 @@ func TestSchemaAndParserRefuseTheSame(t *testing.T) {
 			t.Fatalf("nothing changes by %q", change)
 		}
 		if _, err := Parse("s.yaml", []byte(text), nil); err == nil {
-			t.Errorf("the parser takes %q", change[1])
+			t.Errorf("the parser accepts %q", change[1])
 		}
 		if validate(t, schema, []byte(text)) == nil {
-			t.Errorf("the schema takes %q", change[1])
+			t.Errorf("the schema accepts %q", change[1])
 		}
 	}
 }
 
-func TestPublishedSchemaIsTheProgramsOwn(t *testing.T) {
+func TestPublishedSchema(t *testing.T) {
 	t.Parallel()
 	published, err := os.ReadFile("../../docs/study.schema.json")
 	if err != nil {
@@ -169,7 +169,7 @@ func TestStudyErrors(t *testing.T) {
 			continue
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "s.yaml:") || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%q gives %v, want %q with its place in one line", c.to, err, c.want)
+			t.Errorf("%q gives %v, want one line with a position and %q", c.to, err, c.want)
 		}
 	}
 }

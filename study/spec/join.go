@@ -14,14 +14,14 @@ type joinKeys struct{ Parts []Data }
 // DecodeNode implements config.Decoder. The name of a part is that of its key.
 func (k *joinKeys) DecodeNode(n *config.Node) error {
 	if n.Kind != config.Map || len(n.Pairs) < 2 {
-		return n.Errorf("join is of two entries of data or more, each under a name: {train: {...}, test: {...}}")
+		return n.Errorf("join needs two or more data entries, each with a name: {train: {...}, test: {...}}")
 	}
 	for _, p := range n.Pairs {
 		if p.Value.Kind != config.Map {
-			return p.Value.Errorf("a part is an entry of data, such as {cifar10: data_batch_1.bin}")
+			return p.Value.Errorf("a part must be a data entry, such as {cifar10: data_batch_1.bin}")
 		}
 		if name := p.Value.Get("name"); name != nil {
-			return name.Errorf("a part has its name already, %s: leave name out", p.Key.Text)
+			return name.Errorf("the name of a part is its key, %s: leave out name", p.Key.Text)
 		}
 		key := *p.Key
 		key.Text = "name"
@@ -44,7 +44,7 @@ func (k *joinKeys) DecodeNode(n *config.Node) error {
 func (d Data) checkPart() error {
 	for _, key := range []string{"classes", "pairs", "join"} {
 		if at := d.node.Get(key); at != nil {
-			return at.Errorf("%s is not for a part of joined data", key)
+			return at.Errorf("%s cannot be set for a part of joined data", key)
 		}
 	}
 	return d.check()

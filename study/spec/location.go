@@ -15,7 +15,7 @@ import (
 func (s *Study) localPath(ctx context.Context, p Path, sum string) (string, error) {
 	path := s.resolve(p.text)
 	if fetch.IsURL(path) {
-		return s.fetched(ctx, p, func() (string, error) {
+		return s.withPosition(ctx, p, func() (string, error) {
 			if fetch.IsArchive(path) {
 				return s.cache.Tree(ctx, path, sum)
 			}
@@ -31,13 +31,13 @@ func (s *Study) localPath(ctx context.Context, p Path, sum string) (string, erro
 	case sum == "" && (info.IsDir() || !fetch.IsArchive(path)):
 		return path, nil
 	case info.IsDir():
-		return "", p.Errorf("%s is a folder; sha256 can be given only for a file", path)
+		return "", p.Errorf("%s is a folder: sha256 can be set for a file only", path)
 	}
-	return s.fetched(ctx, p, func() (string, error) { return s.cache.Local(ctx, path, sum) })
+	return s.withPosition(ctx, p, func() (string, error) { return s.cache.Local(ctx, path, sum) })
 }
 
-// fetched calls get, and adds the position in the study file to its errors.
-func (s *Study) fetched(ctx context.Context, p Path, get func() (string, error)) (string, error) {
+// withPosition calls get, and adds the position in the study file to its error.
+func (s *Study) withPosition(ctx context.Context, p Path, get func() (string, error)) (string, error) {
 	if s.noCache != nil {
 		return "", p.Errorf("%v", s.noCache)
 	}
@@ -67,14 +67,14 @@ func (s *Study) FindModel(ctx context.Context, spec Model) (string, error) {
 		}
 		return path, err
 	}
-	path, err := s.fetched(ctx, p, func() (string, error) { return s.cache.Model(ctx, address, spec.SHA256, onnx.ListExternal) })
+	path, err := s.withPosition(ctx, p, func() (string, error) { return s.cache.Model(ctx, address, spec.SHA256, onnx.ListExternal) })
 	if pinned := fetch.Pinned(address, path); err == nil && pinned != address {
 		s.pin(address, pinned)
 	}
 	return path, err
 }
 
-// pin sets what the resolved study has in place of an address.
+// pin sets the address with a commit that the resolved study contains instead of an address.
 func (s *Study) pin(address, pinned string) {
 	if s.pinned == nil {
 		s.pinned = map[string]string{}
@@ -82,7 +82,7 @@ func (s *Study) pin(address, pinned string) {
 	s.pinned[address] = pinned
 }
 
-// modelIn returns the path of the model in a folder, or the path of a file as it is.
+// modelIn returns the path of the model in a folder, or the path itself if it is a file.
 func modelIn(path string) (string, error) {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return path, nil // a missing file is an error when it is opened

@@ -33,12 +33,12 @@ func withoutError[S any, M measure.Method](make func(S) M) func(S) (M, error) {
 	return func(s S) (M, error) { return make(s), nil }
 }
 
-// A MeasureSpec is an entry of measures: `seis`, or `seis: {variance: 0.95}`; for what compares
-// models, with the pairs that it compares: `similarity: {between: [a, b], layers: same}`.
+// A MeasureSpec is an entry of measures: `seis`, or `seis: {variance: 0.95}`. For measures that
+// compare models it has the pairs to compare: `similarity: {between: [a, b], layers: same}`.
 type MeasureSpec struct {
 	measure.Method
 	Between Between
-	Pairing string // how layers of two models are paired; "": as the method prefers
+	Pairing string // how layers of two models are paired; "": the default of the method
 
 	node     *config.Node // its name in the file
 	settings *config.Node
@@ -105,11 +105,11 @@ func (m *MeasureSpec) decode(f Family, settings *config.Node) error {
 	}
 	switch {
 	case use >= pairsRequired && !m.Between.Given():
-		return m.node.Errorf("%s compares two models: name them, {between: [a, b]}, or all pairs, {between: all}", f.Name)
+		return m.node.Errorf("%s compares two models: set {between: [a, b]}, or {between: all} for all pairs", f.Name)
 	case m.Pairing != "" && use == pairsOfPredictions:
 		return settings.Errorf("layers is not a setting of %s, which compares predictions", f.Name)
 	case m.Pairing != "" && !m.Between.Given():
-		return settings.Errorf("layers sets how layers are paired between models, and needs between: [a, b]")
+		return settings.Errorf("layers pairs the layers of two models: set between: [a, b] too")
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (m *MeasureSpec) takePairs(settings *config.Node) (*config.Node, error) {
 
 // JSONSchema implements config.Schemer.
 func (MeasureSpec) JSONSchema() map[string]any {
-	var names []string // that may stand alone
+	var names []string // names that may be written without settings
 	settings := map[string]any{}
 	for _, f := range Families() {
 		s := f.schema()
@@ -157,7 +157,7 @@ func (MeasureSpec) JSONSchema() map[string]any {
 	}}
 }
 
-// A pairUse says whether a method compares pairs of models.
+// A pairUse is whether a method compares pairs of models.
 type pairUse int
 
 const (
@@ -171,7 +171,7 @@ const (
 func (f Family) between() pairUse {
 	method, err := f.decode(&config.Node{})
 	if err != nil {
-		return pairsNever // no method without settings of its own
+		return pairsNever // the method has required settings
 	}
 	switch m := method.(type) {
 	case measure.Comparison:

@@ -37,7 +37,7 @@ func (b *Between) DecodeNode(n *config.Node) error {
 		return nil
 	}
 	if n.Kind != config.List || len(n.Items) == 0 {
-		return n.Errorf("between names models: [a, b], [[a, b], [a, c]] or all")
+		return n.Errorf("between must be [a, b], [[a, b], [a, c]] or all")
 	}
 	if n.Items[0].Kind != config.List {
 		pair, err := decodePair(n)
@@ -69,8 +69,8 @@ func decodePair(n *config.Node) (modelPair, error) {
 	return modelPair{names[0], names[1]}, nil
 }
 
-// identity returns the name that must be unique among the measures. A method may be named twice,
-// once between models and once between clean and transformed layers.
+// identity returns the name that must be unique among the measures. A method may occur twice, once
+// between models and once between clean and transformed layers.
 func (m MeasureSpec) identity() string {
 	if m.Between.Given() {
 		return m.Name() + " between models"
@@ -81,7 +81,7 @@ func (m MeasureSpec) identity() string {
 // check returns an error for unknown models and repeated pairs.
 func (b Between) check(models []Model) error {
 	if b.All && len(models) < 2 {
-		return b.node.Errorf("between: all needs at least two models; [%s, %[1]s] compares the layers of one", models[0].Name)
+		return b.node.Errorf("between: all needs at least two models; [%s, %[1]s] compares the layers of one model", models[0].Name)
 	}
 	var names []string
 	for _, m := range models {
@@ -104,7 +104,7 @@ func (b Between) check(models []Model) error {
 }
 
 // ModelPairs returns the pairs of models that an entry compares, as indices. For all, each pair
-// comes once, or in both orders if the method is directional.
+// occurs once, or in both orders if the method is directional.
 func (m MeasureSpec) ModelPairs(models []Model) [][2]int {
 	var out [][2]int
 	if m.Between.All {
@@ -196,7 +196,7 @@ func addPairs(schema map[string]any, use pairUse) {
 	}
 	if use != pairsOfPredictions {
 		layers := config.Words(pairings)
-		layers["description"] = "how layers of two models are paired: each with each, by name or position, or the penultimate ones alone"
+		layers["description"] = "how layers of two models are paired: all pairs (grid), by name or position (same), or the penultimate layers"
 		keys["layers"] = layers
 	}
 	if use >= pairsRequired {

@@ -12,18 +12,18 @@ import (
 // A Model is an entry of models.
 type Model struct {
 	Name       string                `key:"name,required" doc:"name in the scores"`
-	ONNX       Path                  `key:"onnx,required" doc:"the model's file, a folder that holds it, or its URL: https, s3, gs, file, or hf://org/name"`
-	SHA256     string                `key:"sha256" doc:"SHA-256 of the file; another hash is an error. A run writes it into the resolved study"`
-	Preprocess Preprocess            `key:"preprocess" doc:"how an image with values in [0, 1] becomes the model's input"`
+	ONNX       Path                  `key:"onnx,required" doc:"file of the model, a folder that contains it, or its URL: https, s3, gs, file, or hf://org/name"`
+	SHA256     string                `key:"sha256" doc:"SHA-256 of the file; a different hash is an error. A run writes it into the resolved study"`
+	Preprocess Preprocess            `key:"preprocess" doc:"conversion of an image with values in [0, 1] to the model's input"`
 	Layers     []string              `key:"layers" doc:"all | op:TYPE | a glob on tensor names | residual | penultimate | output"`
-	Tags       map[string]string     `key:"tags" doc:"keys and values, copied to the report and run.json"`
+	Tags       map[string]string     `key:"tags" doc:"keys and values that the report and run.json contain"`
 	Input      string                `key:"input" doc:"name of the image input, if there are several"`
-	Inputs     map[string]inputValue `key:"inputs" doc:"values of the model's further inputs: a number or a list"`
-	Layout     string                `key:"layout" enum:"NCHW|NHWC" doc:"layout of the image input; inferred if not given"`
-	Axes       map[string]string     `key:"axes" doc:"axes of tensors, where they are inferred wrongly, for instance {/features/out: NHWC}"`
-	Tokens     *Tokens               `key:"tokens" doc:"how tokens are laid out; inferred if not given"`
-	Output     string                `key:"output" doc:"name of the output with the class scores; inferred if not given"`
-	Scores     string                `key:"scores" enum:"logits|probabilities|none" doc:"what the class scores are; inferred if not given"`
+	Inputs     map[string]inputValue `key:"inputs" doc:"values of the other inputs of the model: a number or a list"`
+	Layout     string                `key:"layout" enum:"NCHW|NHWC" doc:"layout of the image input; default: inferred"`
+	Axes       map[string]string     `key:"axes" doc:"axes of tensors that are inferred wrongly, for example {/features/out: NHWC}"`
+	Tokens     *Tokens               `key:"tokens" doc:"layout of the tokens; default: inferred"`
+	Output     string                `key:"output" doc:"name of the output with the class scores; default: inferred"`
+	Scores     string                `key:"scores" enum:"logits|probabilities|none" doc:"kind of class scores; default: inferred"`
 
 	node *config.Node
 }
@@ -31,7 +31,7 @@ type Model struct {
 // Tokens is the layout of a model's tokens.
 type Tokens struct {
 	Prefix int   `key:"prefix" default:"0" min:"0" doc:"number of leading tokens without a place: class, distillation, registers"`
-	Grid   []int `key:"grid,required" doc:"rows and columns of the other tokens, for instance [14, 14]"`
+	Grid   []int `key:"grid,required" doc:"rows and columns of the other tokens, for example [14, 14]"`
 }
 
 // TokenLayout returns the layout of the entry's tokens, or nil if it is not given.
@@ -45,7 +45,7 @@ func (m Model) TokenLayout() (*onnx.Tokens, error) {
 	return &onnx.Tokens{Prefix: m.Tokens.Prefix, Height: m.Tokens.Grid[0], Width: m.Tokens.Grid[1]}, nil
 }
 
-// An inputValue is the constant for a further input of a model: a number, or a list of numbers.
+// An inputValue is the value of another input of a model: a number, or a list of numbers.
 type inputValue []float64
 
 // DecodeNode implements config.Decoder.
@@ -70,9 +70,9 @@ func (inputValue) JSONSchema() map[string]any {
 	return map[string]any{"type": []string{"number", "array"}}
 }
 
-// Place adds the position in the study file to an error of model.Open: that of the offending key if
-// it is known, else that of the entry.
-func (m Model) Place(err error) error {
+// AddPosition adds the position in the study file to an error of model.Open: that of the key that
+// caused it if known, else that of the entry.
+func (m Model) AddPosition(err error) error {
 	var from *model.SettingError
 	if !errors.As(err, &from) || m.node == nil {
 		return err

@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/dataset"
 )
 
-// Place adds the position of classes, or else of the entry, to an error.
-func (d Data) Place(err error) error {
+// AddPosition adds the position of classes, or else of the entry, to an error.
+func (d Data) AddPosition(err error) error {
 	at := d.node
 	if at == nil {
 		return err
@@ -51,18 +51,18 @@ func (d Data) Outputs(names []string, classes int, labels []string) (to []int, r
 		}
 		return to, false, nil
 	}
-	return nil, false, fmt.Errorf("the data have %d classes and the model %d: say with classes: which output each class is (%s, ...)", len(names), classes, names[0])
+	return nil, false, fmt.Errorf("the data have %d classes and the model has %d: set classes to the output of each class (%s, ...)", len(names), classes, names[0])
 }
 
-// Placed reports whether the model's output for each class of the data can be found without the key
-// classes.
-func Placed(names []string, classes int, labels []string) bool {
+// HasOutputs reports whether the model's output for each class of the data can be inferred without
+// the key classes.
+func HasOutputs(names []string, classes int, labels []string) bool {
 	_, _, err := Data{}.Outputs(names, classes, labels)
 	return err == nil
 }
 
-// matchLabels returns the output whose label each name is, or nil if no name is a label. Some names
-// without a label are an error, since the others may not be in the order of the outputs.
+// matchLabels returns the index of the label that each name matches, or nil if no name matches a
+// label. It is an error if only some names match.
 func matchLabels(names, labels []string) ([]int, error) {
 	var to []int
 	missing := ""
@@ -76,34 +76,34 @@ func matchLabels(names, labels []string) ([]int, error) {
 	if len(to) == 0 || missing == "" {
 		return to, nil
 	}
-	return nil, fmt.Errorf("class %q of the data is none of the model's labels, and %d of %d classes are: say with classes: which output each class is",
+	return nil, fmt.Errorf("class %q of the data is not a label of the model, but %d of %d classes are: set classes to the output of each class",
 		missing, len(to), len(names))
 }
 
-// labelIndex returns the index of the label that a name is, or -1 if it is none or that of several.
-// Case does not count, and _ and - count as spaces. Of a label with alternatives, such as "tabby,
-// tabby cat", a name is one of them or the whole.
+// labelIndex returns the index of the only label that a name matches, or -1. Case is ignored, and _
+// and - count as spaces. A label with alternatives, such as "tabby, tabby cat", matches each of
+// them and the whole text.
 func labelIndex(labels []string, name string) int {
 	plain := func(s string) string {
 		return strings.ToLower(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" _-", r) }), " "))
 	}
 	name = plain(name)
-	whole, part, parts := -1, -1, 0
+	exact, alternative, alternatives := -1, -1, 0
 	for i, label := range labels {
 		if plain(label) == name {
-			if whole >= 0 {
+			if exact >= 0 {
 				return -1
 			}
-			whole = i
+			exact = i
 		}
 		if slices.ContainsFunc(strings.Split(label, ","), func(s string) bool { return plain(s) == name }) {
-			part, parts = i, parts+1
+			alternative, alternatives = i, alternatives+1
 		}
 	}
-	if whole < 0 && parts == 1 {
-		return part
+	if exact < 0 && alternatives == 1 {
+		return alternative
 	}
-	return whole
+	return exact
 }
 
 func (d Data) listedOutputs(names, synsets, labels []string) ([]int, error) {

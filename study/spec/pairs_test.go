@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// comparison is a comparison that is only asked whether the order of its models matters.
+// comparison is a comparison of which only Directional is called.
 type comparison struct {
 	measure.Comparison
 	directional bool
@@ -25,7 +25,7 @@ func decodePairs(entry string) (m MeasureSpec, err error) {
 	return m, err
 }
 
-func TestOrderedPairsOfWhatIsDirectional(t *testing.T) {
+func TestPairsOfDirectionalMeasures(t *testing.T) {
 	t.Parallel()
 	models := []Model{{Name: "a"}, {Name: "b"}, {Name: "c"}}
 	for _, c := range []struct {
@@ -49,14 +49,14 @@ func TestPairErrors(t *testing.T) {
 	for entry, want := range map[string]string{
 		"between: [one]":                            "a pair is two models",
 		"between: [one, two, big]":                  "a pair is two models, such as [a, b]; several pairs are [[a, b], [a, c]]",
-		"between: one":                              "between names models",
-		"between: []":                               "between names models",
+		"between: one":                              "between must be",
+		"between: []":                               "between must be",
 		"between: [[one, two], one]":                "a pair is two models",
 		"between: [one, tow]":                       `unknown model "tow"; did you mean "two"?`,
 		"between: [[one, two], [one, two]]":         "the pair [one, two] occurs twice",
 		"between: [one, two], layers: diagonal":     "unknown way to pair layers",
 		"between: [one, two], layers: sam":          `did you mean "same"?`,
-		"layers: same":                              "needs between",
+		"layers: same":                              "set between",
 		"between: [one, {}]":                        "expected text",
 		"between: [one, two], betwen: [one, two]":   `unknown key "betwen"`,
 		"between: [[one, two], [two, one], [1, 2]]": `unknown model "1"`,

@@ -17,20 +17,20 @@ type Preprocess struct {
 }
 
 type preprocessKeys struct {
-	Preset        string    `key:"preset" doc:"imagenet | cifar10 | clip | none: what the other keys then change"`
+	Preset        string    `key:"preset" doc:"imagenet | cifar10 | clip | none; the other keys override it"`
 	Resize        int       `key:"resize" min:"1" doc:"length of the short side after resizing"`
 	Crop          []int     `key:"crop" doc:"side of the centre crop, or [height, width]"`
 	Channels      int       `key:"channels" min:"1" max:"3" doc:"3: colour, 1: grey"`
-	Interpolation string    `key:"interpolation" enum:"bilinear|bicubic|nearest" doc:"when resizing"`
+	Interpolation string    `key:"interpolation" enum:"bilinear|bicubic|nearest" doc:"interpolation of the resizing"`
 	Mean          []float32 `key:"mean" doc:"one for each channel, or one for all"`
 	Std           []float32 `key:"std" doc:"standard deviation, likewise"`
-	Order         string    `key:"order" enum:"rgb|bgr" doc:"of the channels, as the model takes them"`
-	Range         []float32 `key:"range" doc:"[low, high]: what black and white (of audio -1 and 1) are before mean and deviation; default [0, 1], of audio [-1, 1]"`
+	Order         string    `key:"order" enum:"rgb|bgr" doc:"order of the channels in the model's input"`
+	Range         []float32 `key:"range" doc:"[low, high]: values of black and white (audio: of -1 and 1) before mean and deviation; default: [0, 1], audio: [-1, 1]"`
 
-	Rate        int           `key:"rate" min:"1" doc:"of audio: samples per second that the model was trained on"`
-	Length      int           `key:"length" min:"1" doc:"of audio: samples that the model takes, where its file leaves that open"`
-	Standardise bool          `key:"standardise" doc:"of audio: each is brought to mean 0 and deviation 1, as for wav2vec 2.0"`
-	Features    *featuresKeys `key:"features" doc:"of audio: the model takes a spectrogram, which is then computed as part of its graph"`
+	Rate        int           `key:"rate" min:"1" doc:"audio: samples per second of the model"`
+	Length      int           `key:"length" min:"1" doc:"audio: number of samples that the model takes, if its file does not fix it"`
+	Standardise bool          `key:"standardise" doc:"audio: standardise each waveform to mean 0 and deviation 1, as for wav2vec 2.0"`
+	Features    *featuresKeys `key:"features" doc:"audio: the model takes a spectrogram, which is computed as part of its graph"`
 }
 
 type featuresKeys struct {
@@ -38,26 +38,26 @@ type featuresKeys struct {
 }
 
 type logMelKeys struct {
-	FFT    int     `key:"n-fft" min:"2" doc:"samples of a frame; the window's length where not given"`
-	Window int     `key:"window" min:"1" doc:"samples of the Hann window; 25 ms where not given"`
-	Hop    int     `key:"hop" min:"1" doc:"samples between frames; 10 ms where not given"`
-	Mels   int     `key:"mels" min:"1" doc:"bands; what the model takes where not given"`
-	Low    float64 `key:"fmin" min:"0" doc:"Hz: where the first band starts"`
-	High   float64 `key:"fmax" min:"0" doc:"Hz: where the last band ends; half the rate where not given"`
-	Scale  string  `key:"scale" enum:"htk|slaney" default:"htk" doc:"of the bands: torchaudio's default, or librosa's"`
-	Norm   string  `key:"norm" enum:"none|slaney" default:"none" doc:"of the bands: equal height (torchaudio), or equal area (librosa)"`
+	FFT    int     `key:"n-fft" min:"2" doc:"samples of a frame; default: the length of the window"`
+	Window int     `key:"window" min:"1" doc:"samples of the Hann window; default: 25 ms"`
+	Hop    int     `key:"hop" min:"1" doc:"samples between frames; default: 10 ms"`
+	Mels   int     `key:"mels" min:"1" doc:"number of bands; default: that of the model's input"`
+	Low    float64 `key:"fmin" min:"0" doc:"start of the first band in Hz"`
+	High   float64 `key:"fmax" min:"0" doc:"end of the last band in Hz; default: half the rate"`
+	Scale  string  `key:"scale" enum:"htk|slaney" default:"htk" doc:"scale of the bands: the default of torchaudio (htk) or of librosa (slaney)"`
+	Norm   string  `key:"norm" enum:"none|slaney" default:"none" doc:"normalisation of the bands: equal height (torchaudio) or equal area (librosa)"`
 	Power  float64 `key:"power" default:"2" min:"1" max:"2" doc:"1: magnitudes, 2: powers"`
-	Pad    string  `key:"pad" enum:"reflect|zeros|none" default:"reflect" doc:"values beyond the ends of the audio; none: frames begin and end with it"`
-	Log    string  `key:"log" enum:"natural|log10|db" default:"natural" doc:"the logarithm"`
-	Offset float64 `key:"offset" min:"0" doc:"added before the logarithm; 1e-6 where not given"`
-	Clamp  bool    `key:"clamp" doc:"the larger of value and offset is taken, in place of their sum"`
-	Range  float64 `key:"range" min:"0" doc:"values further than this below the loudest one are raised to it, in the unit of the logarithm"`
+	Pad    string  `key:"pad" enum:"reflect|zeros|none" default:"reflect" doc:"values beyond the ends of the audio; none: all frames lie within it"`
+	Log    string  `key:"log" enum:"natural|log10|db" default:"natural" doc:"kind of logarithm"`
+	Offset float64 `key:"offset" min:"0" doc:"added before the logarithm; default: 1e-6"`
+	Clamp  bool    `key:"clamp" doc:"use the larger of value and offset instead of their sum"`
+	Range  float64 `key:"range" min:"0" doc:"raise values that are further than this below the largest value, in the unit of the logarithm"`
 	Mean   float64 `key:"mean" doc:"subtracted from the logarithm"`
-	Std    float64 `key:"std" doc:"what the result is divided by; 1"`
-	Drop   bool    `key:"drop-last" doc:"the last frame is left out, as Whisper has it"`
+	Std    float64 `key:"std" doc:"divisor of the result; default: 1"`
+	Drop   bool    `key:"drop-last" doc:"leave out the last frame, as Whisper does"`
 }
 
-// settings are those of the spectrogram of sounds of a rate.
+// settings returns the settings of the spectrogram for a sampling rate.
 func (k logMelKeys) settings(rate int) *logmel.Settings {
 	return &logmel.Settings{Rate: rate, FFT: k.FFT, Window: k.Window, Hop: k.Hop, Mels: k.Mels, Low: k.Low, High: k.High, Scale: k.Scale,
 		Area: k.Norm == "slaney", Power: k.Power, Pad: k.Pad, Log: k.Log, Offset: k.Offset, Clamp: k.Clamp, Range: k.Range, Mean: k.Mean, Std: k.Std, DropLast: k.Drop}
@@ -126,9 +126,9 @@ func (p *Preprocess) set(n *config.Node, k preprocessKeys) error {
 		}
 		p.Range = [2]float32{k.Range[0], k.Range[1]}
 	}
-	p.setSound(k)
+	p.setAudio(k)
 	if p.Features != nil && p.Frame.Rate == 0 {
-		return n.Get("features").Errorf("features need a rate beside them: samples per second")
+		return n.Get("features").Errorf("features need rate: set the samples per second")
 	}
 	if err := p.Frame.Check(); err != nil {
 		return n.Errorf("%w", err)
@@ -136,8 +136,8 @@ func (p *Preprocess) set(n *config.Node, k preprocessKeys) error {
 	return nil
 }
 
-// setSound overrides the preset with the given keys of audio.
-func (p *Preprocess) setSound(k preprocessKeys) {
+// setAudio overrides the preset with the given keys for audio.
+func (p *Preprocess) setAudio(k preprocessKeys) {
 	if k.Rate > 0 {
 		p.Frame.Rate = k.Rate
 	}

@@ -10,8 +10,8 @@ import (
 const preprocessorConfig = "preprocessor_config.json"
 
 // Preprocessing returns the preprocessing of the entry. If it has none, preprocessor_config.json
-// beside the model is read, if it exists; see model.ConfigBeside. Else the metadata of the model say
-// it, if noether train wrote the file.
+// beside the model is read, if it exists; see model.ConfigBeside. Otherwise the preprocessing in
+// the metadata of the model is used, if noether train wrote the file.
 func (s *Study) Preprocessing(ctx context.Context, spec Model, path string, warn func(string)) (model.Preprocess, error) {
 	switch beside := model.ConfigBeside(path, preprocessorConfig); {
 	case spec.Preprocess.config != nil:
@@ -26,11 +26,11 @@ func (s *Study) Preprocessing(ctx context.Context, spec Model, path string, warn
 		if beside == "" {
 			p, text, found, err := RecordedPreprocess(path)
 			if found && text != "none" && err == nil {
-				warn(fmt.Sprintf("model %s: preprocessing as its metadata say: %s", spec.Name, text))
+				warn(fmt.Sprintf("model %s: using the preprocessing of its metadata: %s", spec.Name, text))
 			}
 			return p, err
 		}
-		warn(fmt.Sprintf("model %s: preprocessing as %s says", spec.Name, beside))
+		warn(fmt.Sprintf("model %s: using the preprocessing of %s", spec.Name, beside))
 		p, err := model.ReadPreprocessorConfig(beside)
 		if err != nil {
 			return p, fmt.Errorf("%w; set preprocess in the study to ignore that file", err)

@@ -14,8 +14,8 @@ import (
 // writes it.
 const PreprocessKey = "noether.preprocess"
 
-// PreprocessText returns a preprocessing as the YAML that a study file takes. ok is false if there
-// are no keys for it: a spectrogram, and a resize of both sides.
+// PreprocessText returns a preprocessing as the YAML that a study file takes. ok is false if a
+// study file has no keys for it: for a spectrogram, and a resize of both sides.
 func PreprocessText(p model.Preprocess) (text string, ok bool) {
 	if p.Features != nil || p.Frame.Square {
 		return "", false
@@ -59,7 +59,7 @@ func numbers(values []float32) string {
 func RecordedPreprocess(path string) (p model.Preprocess, text string, found bool, err error) {
 	text, err = onnx.ReadMetadata(path, PreprocessKey)
 	if err != nil || text == "" {
-		return p, "", false, nil // opening the model reports what is wrong with the file
+		return p, "", false, nil // opening the model reports the error
 	}
 	var keys Preprocess
 	node, err := config.Parse(path, []byte(text), nil)

@@ -20,11 +20,11 @@ func (d Data) chooseSamples(ctx context.Context, src dataset.Source, seed uint64
 	return d.measure(src, last)
 }
 
-// orderFactors returns the factors to compute before the selection, which where needs, and those to
-// compute after it.
+// orderFactors returns the factors to compute before the selection, because where uses them, and
+// those to compute after it.
 func (d Data) orderFactors() (first, last []string) {
 	for _, name := range d.Factors {
-		if _, asked := d.Where[name]; asked {
+		if _, used := d.Where[name]; used {
 			first = append(first, name)
 		} else {
 			last = append(last, name)
@@ -49,7 +49,7 @@ func (d Data) selectSamples(ctx context.Context, src dataset.Source, seed uint64
 			return nil, d.node.Get("where").Errorf("where: %w", err)
 		}
 		if src.Len() == 0 {
-			return nil, d.node.Get("where").Errorf("where: no sample is like that")
+			return nil, d.node.Get("where").Errorf("where: no sample meets the conditions")
 		}
 	}
 	if k := d.Split; k != nil {

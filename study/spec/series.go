@@ -58,7 +58,7 @@ func (s *Study) findFiles(ctx context.Context, p Path, extension string) ([]stri
 		return files, nil
 	}
 	if fetch.IsURL(path) {
-		file, err := s.fetched(ctx, p, func() (string, error) { return s.cache.File(ctx, path, "") })
+		file, err := s.withPosition(ctx, p, func() (string, error) { return s.cache.File(ctx, path, "") })
 		return []string{file}, err
 	}
 	switch info, err := os.Stat(path); {

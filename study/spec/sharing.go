@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/internal/fetch"
 )
 
-// Sharing says between which models of two studies to measure shared invariances, and how.
+// Sharing holds the settings of Share: the models of two studies whose shared invariances to
+// measure.
 type Sharing struct {
 	Models [][2]string // pairs of a model of the first study and one of the second
 	Data   []string    // names, or patterns of them, of data that both have; nil: the first that both have
@@ -38,12 +39,12 @@ func Share(a, b *Study, s Sharing) (*Study, error) {
 		if err := study.checkModelFile(study.Models[i]); err != nil {
 			return "", err
 		}
-		called := name + " (" + side + ")"
-		if !seen[called] {
-			models = append(models, s.model(study.Models[i].node, called))
+		newName := name + " (" + side + ")"
+		if !seen[newName] {
+			models = append(models, s.model(study.Models[i].node, newName))
 		}
-		seen[called] = true
-		return called, nil
+		seen[newName] = true
+		return newName, nil
 	}
 	for _, pair := range s.Models {
 		first, err := add(a, pair[0], "A")
@@ -73,7 +74,7 @@ func (s *Study) checkModelFile(m Model) error {
 		return nil
 	}
 	if _, err := os.Stat(path); err != nil {
-		return fmt.Errorf("%s: the file of model %s is gone, and what models share cannot be measured without them: %w", s.path, m.Name, err)
+		return fmt.Errorf("%s: the file of model %s, which STIR needs, no longer exists: %w", s.path, m.Name, err)
 	}
 	return nil
 }
@@ -95,7 +96,7 @@ func (s Sharing) data(a, b *Study) ([]*config.Node, error) {
 	case len(common) == 0:
 		return nil, fmt.Errorf("%s and %s have no data of the same name", a.path, b.path)
 	case len(out) == 0:
-		return nil, fmt.Errorf("no data that both runs have are called %q; there are %q", s.Data, common)
+		return nil, fmt.Errorf("no data of both runs match %q; use one of %q", s.Data, common)
 	}
 	return out, nil
 }
@@ -106,9 +107,9 @@ func matches(pattern, name string) bool {
 }
 
 // model returns an entry of models with another name and the one selected layer.
-func (s Sharing) model(entry *config.Node, called string) *config.Node {
+func (s Sharing) model(entry *config.Node, newName string) *config.Node {
 	m := entry.Clone()
-	m.Set("name", called)
+	m.Set("name", newName)
 	m.Pairs = slices.DeleteFunc(m.Pairs, func(p config.Pair) bool { return p.Key.Text == "layers" || p.Key.Text == "tags" })
 	if s.Layer != "" {
 		m.Pairs = append(m.Pairs, config.Pair{Key: text("layers"), Value: list(text(s.Layer))})

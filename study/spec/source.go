@@ -24,10 +24,10 @@ func (s *Study) OpenData(ctx context.Context, d Data) (dataset.Source, error) {
 	}
 	src = d.corrupt(src, s.Seed)
 	if src.Len() == 0 {
-		return nil, d.node.Errorf("there are no samples")
+		return nil, d.node.Errorf("the data have no samples")
 	}
 	if f := src.Fingerprint(); d.Fingerprint != "" && d.Fingerprint != f {
-		return nil, d.node.Get("fingerprint").Errorf("fingerprint differs from the study's: the samples now have %s, since the data changed, or another version read them; remove \"fingerprint\" to accept the new data", f)
+		return nil, d.node.Get("fingerprint").Errorf("the fingerprint of the samples is %s and differs from that of the study: the data changed, or another version reads them; remove \"fingerprint\" to accept the new data", f)
 	}
 	return src, nil
 }
@@ -37,11 +37,11 @@ func (s *Study) openSource(ctx context.Context, d Data) (dataset.Source, error) 
 	kinds, sources := d.sources()
 	switch len(sources) {
 	case 0:
-		return nil, d.node.Errorf("an entry of data names one kind of source, such as cifar10 or images; this names none")
+		return nil, d.node.Errorf("an entry of data names one kind of source, such as cifar10 or images; this entry names none")
 	case 1:
 		return sources[0].open(ctx, s, d)
 	}
-	return nil, d.node.Errorf("an entry of data names one kind of source, such as cifar10 or images; this names %s", strings.Join(kinds, " and "))
+	return nil, d.node.Errorf("an entry of data names one kind of source, such as cifar10 or images; this entry names %s", strings.Join(kinds, " and "))
 }
 
 // sources returns the kinds of source that the entry names, and their keys.
@@ -189,7 +189,7 @@ func asSource[S dataset.Source](s S, err error) (dataset.Source, error) {
 // findAll returns the local paths of required files, then those of optional ones, "" if not named.
 func (s *Study) findAll(ctx context.Context, d Data, paths []Path, optional ...*Path) ([]string, error) {
 	if d.SHA256 != "" && len(paths) != 1 {
-		return nil, d.node.Get("sha256").Errorf("sha256 is of one file, and this entry names %d: write #sha256=... behind each URL", len(paths))
+		return nil, d.node.Get("sha256").Errorf("sha256 is for one file, and this entry names %d: append #sha256=... to each URL", len(paths))
 	}
 	var out []string
 	for _, p := range paths {

@@ -19,16 +19,16 @@ import (
 type Guess struct {
 	Name       string // of the study
 	Model      string // path
-	Data       string // path, as the study is to name it
-	DataHere   string // the same path, relative to the working directory; of an archive, its folder
+	Data       string // path as written in the study
+	DataHere   string // path relative to the working directory; for an archive, the folder it is unpacked into
 	Classes    int    // 0: the model gives no class scores
 	Channels   int
 	Space      bool // some layer has positions
-	Rate       int  // of the sounds; 0: the data are images
-	Length     int  // samples of a sound that the model takes
+	Rate       int  // sampling rate of the audio; 0: the data are images
+	Length     int  // number of audio samples that the model takes
 	Layers     []GuessedLayer
 	Preprocess string // a value as YAML, or a file; see PreprocessIsFile
-	Normalises string // what the model's first nodes do to values; "" if they do not normalise
+	Normalises string // normalisation by the model's first nodes; "" if they do not normalise
 	Recorded   bool   // Preprocess is what noether train recorded in the model
 	// PreprocessIsFile says that Preprocess is the path of a preprocessor_config.json, which a run
 	// finds beside the model.
@@ -36,14 +36,14 @@ type Guess struct {
 
 	Limit     int    // samples to measure; 0: 1,000 at most
 	Samples   int    // of the data
-	Time      string // that the study takes with this limit, such as "1m30s"
+	Time      string // estimated time of the study with this limit, such as "1m30s"
 	Positions int    // largest number of positions of a map that seis does not pool; 0: its default
 
-	Labels   []string // the classes of the data; none: they have no labels
-	Unplaced bool     // it is not known which of the model's outputs the labels are
+	Labels         []string // the classes of the data; none: they have no labels
+	UnknownOutputs bool     // the outputs of the classes are unknown
 }
 
-// A GuessedLayer is a layer that shows the depth of a model.
+// A GuessedLayer is an entry of layers in the template.
 type GuessedLayer struct {
 	Pattern string
 	Comment string
@@ -79,9 +79,9 @@ func Template(g Guess) (string, error) {
 	study := template.New("study").Funcs(template.FuncMap{"quote": quote})
 	err = template.Must(study.Parse(studyTemplate)).Execute(&b, map[string]any{
 		"G": g, "Kind": kind, "ModelName": NameOf(g.Model), "DataName": NameOf(g.Data),
-		"Width":   layerWidth(g.Layers),
-		"Seconds": float64(g.Length) / float64(max(g.Rate, 1)),
-		"Places":  numberedNames(len(g.Labels)), "FirstLabels": firstLabels(g.Labels),
+		"Width":      layerWidth(g.Layers),
+		"Seconds":    float64(g.Length) / float64(max(g.Rate, 1)),
+		"OutputList": numberedNames(len(g.Labels)), "FirstLabels": firstLabels(g.Labels),
 	})
 	return b.String(), err
 }
@@ -226,8 +226,8 @@ data:
 {{- else}}
     # shuffle: true          # before the limit is taken; without it, the first samples {{if eq .Kind "images" "sound"}}by name{{else}}of the file{{end}}
 {{- end}}
-{{- if .G.Unplaced}}
-    # classes: [{{.Places}}]   # which of the model's {{.G.Classes}} outputs each of the {{len .G.Labels}} classes is, in order: {{.FirstLabels}}
+{{- if .G.UnknownOutputs}}
+    # classes: [{{.OutputList}}]   # which of the model's {{.G.Classes}} outputs each of the {{len .G.Labels}} classes is, in order: {{.FirstLabels}}
 {{- end}}
 
 models:
@@ -272,7 +272,7 @@ transforms:
 {{- end}}
 
 measures:
-{{- if and .G.Classes .G.Unplaced}}
+{{- if and .G.Classes .G.UnknownOutputs}}
   # - accuracy               # is the class right, on x and on T(x)? It needs the classes: entry above
 {{- else if and .G.Classes .G.Labels}}
   - accuracy                 # is the class right, on x and on T(x)?

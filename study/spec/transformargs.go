@@ -16,7 +16,7 @@ type choice struct {
 }
 
 // decodeArgs reads the arguments of a transformation: nothing; a number, word or range for its
-// short parameters; or a mapping of parameters, in which values and range stand for the short ones.
+// short parameters; or a mapping of parameters, in which values and range set the short parameters.
 func decodeArgs(k transform.Kind, n *config.Node) ([]choice, error) {
 	out := []choice{{args: transform.Args{}}}
 	if n.Kind == config.Null {
@@ -28,7 +28,7 @@ func decodeArgs(k transform.Kind, n *config.Node) ([]choice, error) {
 	}
 	if n.Kind != config.Map {
 		if len(k.Short) == 0 {
-			return nil, n.Errorf("%s has no short form: name its parameters (%s)", k.Name, strings.Join(paramNames(k), ", "))
+			return nil, n.Errorf("%s has no short form: set its parameters by name (%s)", k.Name, strings.Join(paramNames(k), ", "))
 		}
 		values, err := decodeArg(principal, n)
 		return combine(out, k.Short, principal.Title(), values), err
@@ -83,11 +83,11 @@ func decodeArg(p transform.Param, n *config.Node) ([]listedArg, error) {
 		}
 		return nil, n.Errorf("%s is a number, a range [low, high], or {values: [...]}", p.Name)
 	case config.List:
-		law, err := decodeRange(n)
+		d, err := decodeRange(n)
 		if err != nil {
 			return nil, err
 		}
-		return checked(p, n, listedArg{arg: law})
+		return checked(p, n, listedArg{arg: d})
 	}
 	a, err := decodeScalar(n)
 	if err != nil {
@@ -180,8 +180,8 @@ func combine(out []choice, names []string, title string, values []listedArg) []c
 func canonicalArgs(args transform.Args) map[string]any {
 	out := map[string]any{}
 	for name, a := range args {
-		if law, ok := a.(transform.Distribution); ok {
-			out[name] = []float64{law.Low, law.High}
+		if d, ok := a.(transform.Distribution); ok {
+			out[name] = []float64{d.Low, d.High}
 		} else {
 			out[name] = a
 		}

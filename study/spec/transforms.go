@@ -31,7 +31,7 @@ type TransformCell struct {
 	Transform transform.Transform
 	Canonical any // encoded in the cell's key
 
-	number *transform.Distribution // what transform.Parameter of a draw lies within; nil where there is no such number
+	number *transform.Distribution // range of transform.Parameter of a draw; nil: no such number
 }
 
 var transformKeys = []string{"name", "per", "on"}
@@ -62,13 +62,13 @@ func (t *Transform) DecodeNode(n *config.Node) error {
 				return err
 			}
 		case kind != nil:
-			return p.Key.Errorf("a second transformation, %q beside %q: write sequence: [...] for one after the other", key, kind.Text)
+			return p.Key.Errorf("two transformations, %q and %q: write sequence: [...] to apply them in order", key, kind.Text)
 		default:
 			kind, value = p.Key, p.Value
 		}
 	}
 	if kind == nil {
-		return n.Errorf("the transformation itself is missing: one of sequence, %s", strings.Join(kindNames(), ", "))
+		return n.Errorf("the transformation is missing: add one of sequence, %s", strings.Join(kindNames(), ", "))
 	}
 	if t.Name == "" {
 		t.Name = kind.Text
@@ -105,10 +105,10 @@ func (t *Transform) setCells(n, kind, value *config.Node) error {
 	}
 	t.Listed = strings.Join(variants[0].titles, ", ")
 	for _, v := range variants {
-		if t.On == "activations" && !transform.OnMaps(v.law) {
-			return n.Errorf("%s cannot be applied to activations: it is about images, not about places", kind.Text)
+		if t.On == "activations" && !transform.OnMaps(v.transform) {
+			return n.Errorf("%s cannot be applied to activations: it is not geometric", kind.Text)
 		}
-		t.Cells = append(t.Cells, TransformCell{Parameter: strings.Join(v.parameter, ","), Transform: v.law, Canonical: v.canonical, number: v.number})
+		t.Cells = append(t.Cells, TransformCell{Parameter: strings.Join(v.parameter, ","), Transform: v.transform, Canonical: v.canonical, number: v.number})
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (t *Transform) setCells(n, kind, value *config.Node) error {
 type variant struct {
 	parameter []string
 	titles    []string // of the listed parameters
-	law       transform.Transform
+	transform transform.Transform
 	canonical any
 	number    *transform.Distribution
 }
@@ -138,23 +138,23 @@ func decodeKind(kind, value *config.Node) ([]variant, error) {
 	}
 	var out []variant
 	for _, c := range choices {
-		law, err := k.Make(c.args)
+		t, err := k.Make(c.args)
 		if err != nil {
 			return nil, errorAt(value, kind).Errorf("%w", err)
 		}
 		canonical := []any{k.Name, canonicalArgs(c.args)}
-		if v := transform.Version(law); v > 1 { // version 1 has no entry, so that older keys stay valid
+		if v := transform.Version(t); v > 1 { // version 1 has no entry, so that older keys stay valid
 			canonical = append(canonical, v)
 		}
-		out = append(out, variant{c.parameter, c.titles, law, canonical, numberOf(k, c.args, law)})
+		out = append(out, variant{c.parameter, c.titles, t, canonical, numberOf(k, c.args, t)})
 	}
 	return out, nil
 }
 
 // numberOf returns the distribution of the number that describes a draw: that of the first short
 // parameter. It is nil if draws have no such number.
-func numberOf(k transform.Kind, args transform.Args, law transform.Transform) *transform.Distribution {
-	if _, ok := transform.Parameter(law.Draw(rand.New(rand.NewPCG(1, 1)))); !ok || len(k.Short) == 0 {
+func numberOf(k transform.Kind, args transform.Args, t transform.Transform) *transform.Distribution {
+	if _, ok := transform.Parameter(t.Draw(rand.New(rand.NewPCG(1, 1)))); !ok || len(k.Short) == 0 {
 		return nil
 	}
 	p, _ := k.Param(k.Short[0])
@@ -174,8 +174,8 @@ func (t *Transform) AllValues() *procedure.Transform {
 	for _, c := range t.Cells {
 		out.Values = append(out.Values, procedure.Value{Parameter: c.Parameter, Transform: c.Transform})
 		if out.Range != nil && c.number != nil {
-			wide := transform.Uniform(min(out.Range.Low, c.number.Low), max(out.Range.High, c.number.High))
-			out.Range = &wide
+			union := transform.Uniform(min(out.Range.Low, c.number.Low), max(out.Range.High, c.number.High))
+			out.Range = &union
 		} else {
 			out.Range = nil
 		}
@@ -196,7 +196,7 @@ func decodeSequence(value *config.Node) ([]variant, error) {
 		return nil, value.Errorf("a sequence is a list of transformations, such as [{rotate: 15}, {gaussian-blur: 1}]")
 	}
 	out := []variant{{canonical: []any{}}}
-	laws := [][]transform.Transform{nil}
+	sequences := [][]transform.Transform{nil}
 	for _, item := range value.Items {
 		kind, arg := item, &config.Node{}
 		if item.Kind == config.Map && len(item.Pairs) == 1 {
@@ -212,7 +212,7 @@ func decodeSequence(value *config.Node) ([]variant, error) {
 			return nil, item.Errorf("this sequence has more than %d combinations of values", maxCells)
 		}
 		var next []variant
-		var nextLaws [][]transform.Transform
+		var nextSequences [][]transform.Transform
 		for i, v := range out {
 			for _, s := range steps {
 				next = append(next, variant{
@@ -220,13 +220,13 @@ func decodeSequence(value *config.Node) ([]variant, error) {
 					titles:    append(slices.Clip(v.titles), s.titles...),
 					canonical: append(slices.Clip(v.canonical.([]any)), s.canonical),
 				})
-				nextLaws = append(nextLaws, append(slices.Clip(laws[i]), s.law))
+				nextSequences = append(nextSequences, append(slices.Clip(sequences[i]), s.transform))
 			}
 		}
-		out, laws = next, nextLaws
+		out, sequences = next, nextSequences
 	}
 	for i := range out {
-		out[i].law = transform.Sequence(laws[i])
+		out[i].transform = transform.Sequence(sequences[i])
 	}
 	return out, nil
 }

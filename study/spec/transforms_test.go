@@ -49,7 +49,7 @@ func TestTransformForms(t *testing.T) {
 	}
 }
 
-func TestTransformsThatDifferHaveKeysThatDiffer(t *testing.T) {
+func TestDifferentTransformsHaveDifferentKeys(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
 	for _, src := range []string{"{rotate: 30}", "{rotate: 31}", "{rotate: [30, 31]}", "{scale: 30}", "{rotate: {angle: 30, interpolation: nearest}}",
@@ -91,13 +91,13 @@ func TestTransformErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ src, want string }{
 		{"{rotat: 30}", `unknown transformation "rotat"; did you mean "rotate"?`},
-		{"{name: x}", "the transformation itself is missing"},
+		{"{name: x}", "the transformation is missing"},
 		{"{rotate: 30, scale: 2}", "write sequence"},
 		{"{rotate: {anlge: 3}}", `did you mean "angle"?`},
 		{"{rotate: {values: []}}", "values is a list"},
 		{"{rotate: {values: [90, 90]}}", "occurs twice"},
 		{"{rotate: [1, 2, 3]}", "two ends"},
-		{"{rotate: [15, -15]}", "runs backwards"},
+		{"{rotate: [15, -15]}", "has its ends exchanged"},
 		{"{rotate: left}", "must be a number"},
 		{"{scale: 0}", "above 0"},
 		{"{flip: sideways}", "horizontal or vertical"},

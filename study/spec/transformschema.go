@@ -5,15 +5,15 @@ import "github.com/noether-ml/noether/transform"
 // JSONSchema implements config.Schemer.
 func (Transform) JSONSchema() map[string]any {
 	kinds := map[string]any{"sequence": map[string]any{
-		"type": "array", "description": "transformations, one after the other", "minItems": 1,
+		"type": "array", "description": "transformations that are applied in order", "minItems": 1,
 		"items": map[string]any{"type": []string{"object", "string"}, "maxProperties": 1},
 	}}
 	for _, k := range transform.Kinds() {
 		kinds[k.Name] = kindSchema(k)
 	}
 	kinds["name"] = map[string]any{"type": "string", "description": "name in the scores"}
-	kinds["per"] = map[string]any{"enum": []string{"sample", "trial"}, "description": "draw anew for each sample (default), or once for a trial (as seis needs)"}
-	kinds["on"] = map[string]any{"enum": []string{"input", "activations"}, "description": "what is moved: the input (default), or the feature maps themselves"}
+	kinds["per"] = map[string]any{"enum": []string{"sample", "trial"}, "description": "draw for each sample (default), or once for each trial (as seis needs)"}
+	kinds["on"] = map[string]any{"enum": []string{"input", "activations"}, "description": "what is transformed: the input (default), or the feature maps"}
 	return map[string]any{"anyOf": []any{
 		map[string]any{"type": "object", "properties": kinds, "additionalProperties": false, "minProperties": 1},
 		map[string]any{"enum": kindNames()},
@@ -38,8 +38,8 @@ func kindSchema(k transform.Kind) map[string]any {
 }
 
 var (
-	rangeOfNumbers = map[string]any{"type": "array", "items": map[string]any{"type": "number"}, "minItems": 2, "maxItems": 2, "title": "range", "description": "drawn evenly between two ends"}
-	listOfValues   = map[string]any{"type": "array", "items": map[string]any{"type": []string{"number", "string"}}, "minItems": 1, "title": "values", "description": "a cell for each"}
+	rangeOfNumbers = map[string]any{"type": "array", "items": map[string]any{"type": "number"}, "minItems": 2, "maxItems": 2, "title": "range", "description": "uniform between two ends"}
+	listOfValues   = map[string]any{"type": "array", "items": map[string]any{"type": []string{"number", "string"}}, "minItems": 1, "title": "values", "description": "list of values, each with its own scores"}
 )
 
 func paramSchema(p transform.Param) map[string]any {

@@ -10,32 +10,32 @@ import (
 // videoKeys are patches of videos.
 type videoKeys struct {
 	Files  []Path  `key:"files,required" short:"true" doc:"video files, animated GIFs, folders of frames, or folders of these"`
-	Frames int     `key:"frames" min:"1" doc:"at most so many frames of each file; all where not given"`
-	Cuts   float64 `key:"cuts" default:"0.2" min:"0" max:"1" doc:"a scene ends where so large a share of the pixels takes another grey from a frame to the next; 1: each file is one scene"`
+	Frames int     `key:"frames" min:"1" doc:"largest number of frames of each file; default: all"`
+	Cuts   float64 `key:"cuts" default:"0.2" min:"0" max:"1" doc:"change of the grey histogram between two frames, from 0 to 1, that starts a new scene; 1: each file is one scene"`
 	patchKeys
 }
 
 // cameraKeys are patches of still images under a moving camera.
 type cameraKeys struct {
 	Folder Path    `key:"folder,required" short:"true" doc:"folder of images"`
-	Motion string  `key:"motion" enum:"pan|turn|orbit|still" default:"pan" doc:"sideways; about the line of sight; around the image, in perspective; not at all"`
+	Motion string  `key:"motion" enum:"pan|turn|orbit|still" default:"pan" doc:"pan: sideways; turn: rotation about the line of sight; orbit: around the image, in perspective; still: no motion"`
 	Frames int     `key:"frames" min:"1" default:"31" doc:"frames of each image"`
-	Speed  float64 `key:"speed" min:"0" doc:"pixels (pan) or degrees (turn, orbit) a frame; 2, 4 and 3 where not given"`
-	Part   int     `key:"part" min:"1" default:"1" doc:"which part of the images, from 1"`
-	Of     int     `key:"of" min:"1" default:"1" doc:"of so many equal parts"`
+	Speed  float64 `key:"speed" min:"0" doc:"pixels (pan) or degrees (turn, orbit) per frame; default: 2, 4 and 3"`
+	Part   int     `key:"part" min:"1" default:"1" doc:"number of the part of the images, from 1"`
+	Of     int     `key:"of" min:"1" default:"1" doc:"number of equal parts"`
 	patchKeys
 }
 
-// patchKeys say what patches are cut out of frames.
+// patchKeys set the patches that are cut from frames.
 type patchKeys struct {
-	Frame    []int  `key:"frame" doc:"[width, height] that frames are reduced to; [320, 180] where not given"`
+	Frame    []int  `key:"frame" doc:"[width, height] of the reduced frames; default: [320, 180]"`
 	Patch    int    `key:"patch" default:"14" min:"1" max:"4096" doc:"side of a patch in pixels"`
-	Places   int    `key:"places" default:"32" min:"1" max:"65536" doc:"places of patches in each scene, drawn uniformly"`
-	Crop     int    `key:"crop" min:"1" doc:"patches lie within the square of so many pixels in the middle of the frame; anywhere where not given, and in two patches' width for turn and orbit"`
+	Places   int    `key:"places" default:"32" min:"1" max:"65536" doc:"number of patch positions in each scene, drawn uniformly"`
+	Crop     int    `key:"crop" min:"1" doc:"side in pixels of the central square that contains all patches; default: the whole frame; for turn and orbit, twice the side of a patch"`
 	Channels int    `key:"channels" default:"1" min:"1" max:"3" doc:"1: grey, 3: colour"`
-	Raw      bool   `key:"raw" doc:"frames are not whitened, nor is their contrast scaled"`
-	Gamma    int    `key:"gamma" default:"5" min:"1" max:"1000" doc:"trajectories reach from so many frames before to so many after"`
-	Seed     uint64 `key:"seed" default:"1" doc:"of the places, and of the camera's ways"`
+	Raw      bool   `key:"raw" doc:"skip whitening and contrast scaling"`
+	Gamma    int    `key:"gamma" default:"5" min:"1" max:"1000" doc:"trajectories extend from this number of frames before to this number after"`
+	Seed     uint64 `key:"seed" default:"1" doc:"seed of the positions and the camera motion"`
 }
 
 // patches converts the keys to video.Patches.

@@ -38,19 +38,19 @@ func matrix(rows [][]float32) tensor.Tensor {
 	return t
 }
 
-func near(t *testing.T, what string, got, want []float32, tolerance float64) {
+func near(t *testing.T, name string, got, want []float32, tolerance float64) {
 	t.Helper()
 	if len(got) != len(want) {
-		t.Fatalf("%s has %d values, not %d", what, len(got), len(want))
+		t.Fatalf("%s has %d values, want %d", name, len(got), len(want))
 	}
 	for i := range got {
 		if d := math.Abs(float64(got[i] - want[i])); !(d <= tolerance) {
-			t.Fatalf("%s: value %d is %g, not %g", what, i, got[i], want[i])
+			t.Fatalf("%s: value %d is %g, want %g", name, i, got[i], want[i])
 		}
 	}
 }
 
-// Five steps agree with numpy, whose gradients are written by hand.
+// Five steps agree with a NumPy implementation with explicit gradients.
 func TestStepsGolden(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/layer.json")
@@ -79,7 +79,7 @@ func TestStepsGolden(t *testing.T) {
 	near(t, "b2", l.B2.Data, g.B2, 2e-5)
 	for i, p := range l.Curve {
 		if math.Abs(p.Validation-g.Curve[i]) > 1e-4 {
-			t.Errorf("epoch %d: the reconstruction is off by %g, not %g", i+1, p.Validation, g.Curve[i])
+			t.Errorf("epoch %d: validation error %g, want %g", i+1, p.Validation, g.Curve[i])
 		}
 	}
 }
@@ -97,8 +97,8 @@ func random(m, n int, size float64, seed uint64) *Layer {
 	return &Layer{W1: fill(m, n), B1: fill(m), W2: fill(n, m), B2: fill(n)}
 }
 
-// applied returns tanh(W1 x + b1).
-func applied(l *Layer, x []float32) []float32 {
+// activations returns tanh(W1 x + b1).
+func activations(l *Layer, x []float32) []float32 {
 	out := make([]float32, l.W1.Shape[0])
 	for i := range out {
 		sum := float64(l.B1.Data[i])
@@ -138,10 +138,10 @@ func TestModelBranches(t *testing.T) {
 	if err := s.Run(t.Context(), []*ort.Value{x}, out); err != nil {
 		t.Fatal(err)
 	}
-	h := applied(bottom, ort.Data[float32](x))
+	h := activations(bottom, ort.Data[float32](x))
 	near(t, "a/layer1", ort.Data[float32](out[0]), h, 1e-6)
-	near(t, "a/layer2", ort.Data[float32](out[1]), applied(a, h), 1e-6)
-	near(t, "b/layer2", ort.Data[float32](out[2]), applied(b, h), 1e-6)
+	near(t, "a/layer2", ort.Data[float32](out[1]), activations(a, h), 1e-6)
+	near(t, "b/layer2", ort.Data[float32](out[2]), activations(b, h), 1e-6)
 	in := tensor.New(1, 9)
 	copy(in.Data, ort.Data[float32](x))
 	encoded, err := Encode(t.Context(), rt, bottom, in)
@@ -181,7 +181,7 @@ func TestImagesAreDerivatives(t *testing.T) {
 	for i := range third.B1.Data {
 		third.B1.Data[i] = 0
 	}
-	do := func(x []float32) []float32 { return applied(third, applied(second, applied(first, x))) }
+	do := func(x []float32) []float32 { return activations(third, activations(second, activations(first, x))) }
 	images := Images(2, 1, first, second, third)
 	base := do(make([]float32, 4))
 	for j := range 4 {
@@ -210,15 +210,15 @@ func TestTrainErrors(t *testing.T) {
 		{tensor.New(0, 3), x, Settings{Units: 2}, "no patterns are given"},
 		{x, x, Settings{}, "units is 0"},
 		{x, x, Settings{Units: 2, Decay: -1}, "at least 0"},
-		{x, x, Settings{Units: 2, Weight: 1, Target: -1}, "lies between -1 and 1"},
+		{x, x, Settings{Units: 2, Weight: 1, Target: -1}, "must lie between -1 and 1"},
 		{wild, x, Settings{Units: 2}, "pattern 1 has the value NaN"},
 	} {
 		if _, err := Train(t.Context(), rt, c.x, c.held, c.s); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v; it should say %q", err, c.want)
+			t.Errorf("error %v, want one with %q", err, c.want)
 		}
 	}
 	if _, err := Model(3, 1, Branch{"a", []*Layer{random(5, 8, 1, 1)}}); err == nil {
-		t.Error("a layer of 8 values stands on a patch of 9 pixels")
+		t.Error("a layer of 8 inputs on patches of 9 pixels: no error")
 	}
 }
 
@@ -261,7 +261,7 @@ func TestTrainNaturalPatches(t *testing.T) {
 	}
 	for i := 1; i < len(l.Curve); i++ {
 		if l.Curve[i].Validation > l.Curve[i-1].Validation {
-			t.Errorf("after epoch %d the error is %g, before it %g", i+1, l.Curve[i].Validation, l.Curve[i-1].Validation)
+			t.Errorf("the validation error increases in epoch %d: %g, before %g", i+1, l.Curve[i].Validation, l.Curve[i-1].Validation)
 		}
 	}
 	if len(epochs) != len(l.Curve) {
@@ -286,6 +286,6 @@ func TestTrainNaturalPatches(t *testing.T) {
 	}
 	t.Logf("%d of 25 filters are fitted better than the best noise (%.2f); the error went from %.2f to %.2f", better, most, l.Curve[0].Validation, l.Curve[len(l.Curve)-1].Validation)
 	if better < 20 {
-		t.Errorf("%d of 25 filters are fitted better than noise", better)
+		t.Errorf("Gabor functions fit only %d of 25 filters better than noise", better)
 	}
 }

@@ -11,10 +11,10 @@
 //	J = mean of |x - y|^2 + decay (|W1|^2 + |W2|^2) + weight sum over units of (target - mean of h)^2.
 //
 // The last term is the sparsity penalty of Lee, Ekanadham and Ng (2008) on the mean activation of a
-// unit, here over a batch. The paper gives neither its weight decays nor its number of units.
+// unit, here over a batch. The paper does not give its weight decays or its number of units.
 // Inputs lie in [-1, 1].
 //
-//	first, err := autoencoder.Train(ctx, rt, patches, held, autoencoder.Settings{Units: 100, Decay: 1e-3})
+//	first, err := autoencoder.Train(ctx, rt, patches, validation, autoencoder.Settings{Units: 100, Decay: 1e-3})
 //	inner, err := autoencoder.Encode(ctx, rt, first, patches)
 //	second, err := autoencoder.Train(ctx, rt, inner, ...)
 //	model, err := autoencoder.Model(14, 1, autoencoder.Branch{Name: "stack", Layers: []*autoencoder.Layer{first, second}})

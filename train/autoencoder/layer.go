@@ -57,20 +57,20 @@ func (s Settings) complete() Settings {
 }
 
 // check checks settings and patterns.
-func (s Settings) check(x, held tensor.Tensor) error {
+func (s Settings) check(x, validation tensor.Tensor) error {
 	switch {
-	case x.Rank() != 2 || held.Rank() != 2 || x.Shape[1] != held.Shape[1]:
-		return fmt.Errorf("patterns have the shape %v, and validation patterns %v: both must be n x values", x.Shape, held.Shape)
-	case x.Shape[0] == 0 || held.Shape[0] == 0:
+	case x.Rank() != 2 || validation.Rank() != 2 || x.Shape[1] != validation.Shape[1]:
+		return fmt.Errorf("patterns have the shape %v, and validation patterns %v: both must be n x values", x.Shape, validation.Shape)
+	case x.Shape[0] == 0 || validation.Shape[0] == 0:
 		return errors.New("no patterns are given")
 	case s.Units < 1:
 		return fmt.Errorf("units is %d: at least 1 is needed", s.Units)
 	case !(s.Decay >= 0) || !(s.Weight >= 0) || math.IsInf(s.Decay+s.Weight, 0):
 		return fmt.Errorf("decay is %g and sparsity weight %g: both must be at least 0", s.Decay, s.Weight)
 	case s.Weight > 0 && !(s.Target > -1 && s.Target < 1):
-		return fmt.Errorf("target activation is %g: that of tanh lies between -1 and 1", s.Target)
+		return fmt.Errorf("target activation is %g: it must lie between -1 and 1", s.Target)
 	}
-	for _, t := range []tensor.Tensor{x, held} {
+	for _, t := range []tensor.Tensor{x, validation} {
 		for i, v := range t.Data {
 			if !(v >= -1 && v <= 1) {
 				return fmt.Errorf("pattern %d has the value %g: values must lie in [-1, 1]", i/t.Shape[1], v)
@@ -101,21 +101,21 @@ const (
 	hidden         = "h"
 )
 
-// Train trains a layer on patterns, p x n, and validates it on held-out patterns, q x n.
-func Train(ctx context.Context, rt *ort.Runtime, patterns, held tensor.Tensor, s Settings) (*Layer, error) {
+// Train trains a layer on patterns, p x n, and validates it on validation patterns, q x n.
+func Train(ctx context.Context, rt *ort.Runtime, patterns, validation tensor.Tensor, s Settings) (*Layer, error) {
 	s = s.complete()
-	if err := s.check(patterns, held); err != nil {
+	if err := s.check(patterns, validation); err != nil {
 		return nil, fmt.Errorf("training an autoencoder: %w", err)
 	}
 	network, err := network(patterns.Shape[1], s)
 	if err != nil {
 		return nil, err
 	}
-	return fit(ctx, rt, network, patterns, held, s)
+	return fit(ctx, rt, network, patterns, validation, s)
 }
 
 // fit trains a network from its current weights.
-func fit(ctx context.Context, rt *ort.Runtime, network *onnx.Model, patterns, held tensor.Tensor, s Settings) (*Layer, error) {
+func fit(ctx context.Context, rt *ort.Runtime, network *onnx.Model, patterns, validation tensor.Tensor, s Settings) (*Layer, error) {
 	s = s.complete()
 	n := patterns.Shape[1]
 	t, err := train.New(rt, train.Spec{Model: network, Output: "y", Loss: train.SquaredError, Optimiser: s.Optimiser,
@@ -125,7 +125,7 @@ func fit(ctx context.Context, rt *ort.Runtime, network *onnx.Model, patterns, he
 	}
 	defer t.Close()
 	source := func(x tensor.Tensor) train.Source { return &train.Arrays{Inputs: []tensor.Tensor{x}, Target: x} }
-	epochs, err := t.Fit(ctx, source(patterns), source(held), train.FitOptions{Epochs: s.Epochs, Batch: s.Batch, Patience: s.Patience, Seed: s.Seed,
+	epochs, err := t.Fit(ctx, source(patterns), source(validation), train.FitOptions{Epochs: s.Epochs, Batch: s.Batch, Patience: s.Patience, Seed: s.Seed,
 		RollbackFactor: s.RollbackFactor, RollbackByLoss: s.RollbackByLoss, KeepLast: !s.Best, Checkpoint: s.Checkpoint, Identity: s.Identity, AfterEpoch: s.AfterEpoch, Resumed: s.Resumed})
 	if err != nil {
 		return nil, err
@@ -133,8 +133,8 @@ func fit(ctx context.Context, rt *ort.Runtime, network *onnx.Model, patterns, he
 	return layer(t.Weights(), epochs, n), nil
 }
 
-// layer returns the trained layer. The loss of the trainer is the mean over the n values, and its
-// weights are inputs x outputs.
+// layer returns the trained layer. It multiplies losses by n, since the trainer's loss is the mean
+// over the n values, and transposes the weights, which the trainer stores as inputs x outputs.
 func layer(w map[string]tensor.Tensor, epochs []train.Epoch, n int) *Layer {
 	l := &Layer{W1: transposed(w[w1]), B1: w[b1], W2: transposed(w[w2]), B2: w[b2]}
 	for _, e := range epochs {

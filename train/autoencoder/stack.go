@@ -11,7 +11,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Branch is a named stack of layers, the first on the input. Branches may share lower layers.
+// A Branch is a values stack of layers, the first on the input. Branches may share lower layers.
 type Branch struct {
 	Name   string
 	Layers []*Layer
@@ -19,27 +19,27 @@ type Branch struct {
 
 // Model returns an ONNX model of branches. Its input "x" is b x channels x side x side, with values
 // in [-1, 1]. Each layer I, counted from 1, has an output NAME/layerI, b x units, or layerI for a
-// branch without a name. A shared layer is named after its first branch.
+// branch without a name. A shared layer is values after its first branch.
 func Model(side, channels int, branches ...Branch) (*onnx.Model, error) {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Flatten(b.Input("x", onnx.Float, -1, channels, side, side), 1)
-	named := map[*Layer]onnx.Value{}
+	values := map[*Layer]onnx.Value{}
 	for _, branch := range branches {
 		below, width := x, channels*side*side
 		for i, l := range branch.Layers {
 			if l.W1.Shape[1] != width {
-				return nil, fmt.Errorf("stacking %s: layer %d takes %d values, and the layer below gives %d", branch.Name, i+1, l.W1.Shape[1], width)
+				return nil, fmt.Errorf("stacking %s: layer %d takes %d values, but its input has %d", branch.Name, i+1, l.W1.Shape[1], width)
 			}
-			if _, ok := named[l]; !ok {
+			if _, ok := values[l]; !ok {
 				name := strings.TrimPrefix(fmt.Sprintf("%s/layer%d", branch.Name, i+1), "/")
 				b.Output(name, b.Tanh(b.Gemm(below, b.Const(name+".weight", transposed(l.W1)), b.Const(name+".bias", l.B1), nil)))
-				named[l] = onnx.Value(name)
+				values[l] = onnx.Value(name)
 			}
-			below, width = named[l], l.W1.Shape[0]
+			below, width = values[l], l.W1.Shape[0]
 		}
 	}
-	if len(named) == 0 {
-		return nil, errors.New("stacking: no layers are given")
+	if len(values) == 0 {
+		return nil, errors.New("stacking: at least one layer is needed")
 	}
 	return b.Model()
 }
@@ -65,10 +65,10 @@ func Encode(ctx context.Context, rt *ort.Runtime, l *Layer, patterns tensor.Tens
 
 // encode runs a session batch by batch.
 func encode(ctx context.Context, rt *ort.Runtime, s *ort.Session, x, h tensor.Tensor) error {
-	const piece = 4096
+	const batchSize = 4096
 	n, m := x.Shape[1], h.Shape[1]
-	for at := 0; at < x.Shape[0]; at += piece {
-		rows := min(piece, x.Shape[0]-at)
+	for at := 0; at < x.Shape[0]; at += batchSize {
+		rows := min(batchSize, x.Shape[0]-at)
 		in, err := rt.NewValue(onnx.Float, rows, n)
 		if err != nil {
 			return err
@@ -78,7 +78,7 @@ func encode(ctx context.Context, rt *ort.Runtime, s *ort.Session, x, h tensor.Te
 			copy(ort.Data[float32](in), x.Data[at*n:])
 			if err = s.Run(ctx, []*ort.Value{in}, []*ort.Value{out}); err == nil {
 				for i, v := range ort.Data[float32](out) {
-					h.Data[at*m+i] = min(max(v, -1), 1) // the engine's tanh rounds to a little more than 1 here and there
+					h.Data[at*m+i] = min(max(v, -1), 1) // the engine's tanh can round to slightly more than 1
 				}
 			}
 			out.Close()

@@ -27,19 +27,19 @@ type golden struct {
 	}
 }
 
-func near(t *testing.T, what string, got, want []float32, tolerance float64) {
+func near(t *testing.T, name string, got, want []float32, tolerance float64) {
 	t.Helper()
 	if len(got) != len(want) {
-		t.Fatalf("%s has %d values, not %d", what, len(got), len(want))
+		t.Fatalf("%s has %d values, want %d", name, len(got), len(want))
 	}
 	for i := range got {
 		if d := math.Abs(float64(got[i] - want[i])); !(d <= tolerance) {
-			t.Fatalf("%s: value %d is %g, not %g", what, i, got[i], want[i])
+			t.Fatalf("%s: value %d is %g, want %g", name, i, got[i], want[i])
 		}
 	}
 }
 
-// Two steps with given draws agree with numpy, which loops over positions.
+// Two steps with given random numbers agree with a NumPy implementation that loops over positions.
 func TestStepsGolden(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/step.json")
@@ -69,7 +69,7 @@ func TestStepsGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			if math.Abs(p.Error-c.Error[i]) > 1e-4 || math.Abs(p.Activity-c.Activity[i]) > 1e-6 {
-				t.Errorf("step %d: error %g and activity %g, not %g and %g", i+1, p.Error, p.Activity, c.Error[i], c.Activity[i])
+				t.Errorf("step %d: error %g and activity %g, want %g and %g", i+1, p.Error, p.Activity, c.Error[i], c.Activity[i])
 			}
 		}
 		for name, values := range c.End {
@@ -116,8 +116,8 @@ func run(t *testing.T, m *onnx.Model, x tensor.Tensor) []tensor.Tensor {
 	return tensors
 }
 
-// The probability of a pooling unit is that of any unit of its block being on. Two layers pool
-// twice.
+// The probability of a pooling unit is the probability that a unit of its block is on. The second
+// layer pools the result of the first.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	l := random(3, 2, 3, 1)
@@ -145,7 +145,7 @@ func TestModel(t *testing.T) {
 					none += math.Exp(input)
 				}
 				if v, want := got.Data[(k*2+by)*2+bx], 1-1/none; math.Abs(float64(v)-want) > 1e-6 {
-					t.Errorf("unit %d of block %d, %d: %g, not %g", k, by, bx, v, want)
+					t.Errorf("unit %d of block %d, %d: %g, want %g", k, by, bx, v, want)
 				}
 			}
 		}
@@ -159,7 +159,7 @@ func TestModel(t *testing.T) {
 		t.Errorf("on 31 x 31 the second layer has the shape %v: its receptive field is 31", s)
 	}
 	if _, err := Model(first, random(5, 3, 10, 4)); err == nil {
-		t.Error("a layer of 3 channels stands on 4 groups")
+		t.Error("a layer of 3 channels on a layer of 4 groups: no error")
 	}
 	loud := random(2, 1, 3, 5)
 	for i := range loud.B.Data {
@@ -175,12 +175,12 @@ func TestModel(t *testing.T) {
 	}
 }
 
-func TestImagesArePositioned(t *testing.T) {
+func TestImagesShiftFilters(t *testing.T) {
 	t.Parallel()
 	first, second := random(2, 1, 3, 1), random(1, 2, 2, 2)
 	image := Images(first, second)[0]
 	if image.Shape[1] != 5 || image.Shape[2] != 5 {
-		t.Fatalf("the image is %v: filters of 3, two of them two pixels apart", image.Shape)
+		t.Fatalf("the image has the shape %v, want sides of 5: filters of side 3, 2 pixels apart", image.Shape)
 	}
 	for i, got := range image.Data {
 		var want float64
@@ -191,7 +191,7 @@ func TestImagesArePositioned(t *testing.T) {
 			}
 		}
 		if math.Abs(float64(got)-want) > 1e-6 {
-			t.Errorf("pixel %d is %g, not %g", i, got, want)
+			t.Errorf("pixel %d is %g, want %g", i, got, want)
 		}
 	}
 }
@@ -271,7 +271,7 @@ func TestTrainErrors(t *testing.T) {
 		{x, Settings{Units: 2, Rate: 1e6, Steps: 200}, "lower the rate"},
 	} {
 		if _, err := Train(t.Context(), rt, c.x, c.s); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v; it should say %q", err, c.want)
+			t.Errorf("error %v, want one with %q", err, c.want)
 		}
 	}
 }

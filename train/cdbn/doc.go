@@ -1,6 +1,6 @@
 // Package cdbn trains convolutional deep belief networks. Each layer is a set of filters that are
-// convolved with an image, followed by pooling units that are on if the filter matched anywhere
-// within a small block.
+// convolved with an image, followed by pooling units. A pooling unit is on if a hidden unit
+// of its block is on.
 //
 // It is the network of Lee, Grosse, Ranganath and Ng (2009) that section 3.2 of Goodfellow et al.
 // (2009) tests. A layer is a restricted Boltzmann machine. The hidden units of group k share the

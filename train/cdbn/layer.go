@@ -31,7 +31,7 @@ type Settings struct {
 	AfterStep func(Point) error
 }
 
-// A Point holds what a step measured before its update.
+// A Point holds the measurements of a step before its update.
 type Point struct {
 	Step int // from 1
 	// mean squared difference between visible units and their reconstruction
@@ -62,8 +62,8 @@ func (s Settings) check(x tensor.Tensor) error {
 		return fmt.Errorf("sparsity target is %g: at most one of the %d units of a block is on", s.Target, s.Block*s.Block)
 	}
 	for axis, side := range x.Shape[2:] {
-		if places := side - s.Filter + 1; places < s.Block || places%s.Block != 0 {
-			return fmt.Errorf("images are %v: along axis %d filters of %d have %d positions, not a multiple of the block size %d", x.Shape[2:], axis+2, s.Filter, places, s.Block)
+		if positions := side - s.Filter + 1; positions < s.Block || positions%s.Block != 0 {
+			return fmt.Errorf("images are %v: along axis %d filters of %d have %d positions, not a multiple of the block size %d", x.Shape[2:], axis+2, s.Filter, positions, s.Block)
 		}
 	}
 	for i, v := range x.Data {

@@ -16,14 +16,14 @@ import (
 // below. Rows and columns that fill no block are left out.
 func Model(layers ...*Layer) (*onnx.Model, error) {
 	if len(layers) == 0 {
-		return nil, errors.New("stacking: no layers are given")
+		return nil, errors.New("stacking: at least one layer is needed")
 	}
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, -1, layers[0].W.Shape[1], -1, -1)
 	channels := layers[0].W.Shape[1]
 	for i, l := range layers {
 		if l.W.Shape[1] != channels {
-			return nil, fmt.Errorf("stacking: layer %d takes %d channels, and the layer below gives %d", i+1, l.W.Shape[1], channels)
+			return nil, fmt.Errorf("stacking: layer %d takes %d channels, but the layer below has %d", i+1, l.W.Shape[1], channels)
 		}
 		name := fmt.Sprintf("layer%d", i+1)
 		b.Output(name, l.pooled(b, x, name))
@@ -66,18 +66,18 @@ func Encode(ctx context.Context, rt *ort.Runtime, l *Layer, images tensor.Tensor
 			return out, err
 		}
 		copy(ort.Data[float32](in), images.At(i).Data)
-		found := []*ort.Value{nil}
-		err = s.Run(ctx, []*ort.Value{in}, found)
+		outputs := []*ort.Value{nil}
+		err = s.Run(ctx, []*ort.Value{in}, outputs)
 		in.Close()
 		if err != nil {
 			return out, err
 		}
-		t := found[0].Tensor()
+		t := outputs[0].Tensor()
 		if i == 0 {
 			out = tensor.New(append([]int{images.Shape[0]}, t.Shape[1:]...)...)
 		}
 		copy(out.At(i).Data, t.Data)
-		found[0].Close()
+		outputs[0].Close()
 	}
 	return out, nil
 }
@@ -106,12 +106,12 @@ func Images(layers ...*Layer) []tensor.Tensor {
 func spread(filter tensor.Tensor, images []tensor.Tensor, step int) tensor.Tensor {
 	c, side, f := images[0].Shape[0], images[0].Shape[1], filter.Shape[1]
 	out := tensor.New(c, side+(f-1)*step, side+(f-1)*step)
-	whole := out.Shape[1]
+	outSide := out.Shape[1]
 	for i, w := range filter.Data {
 		image, y, x := images[i/(f*f)], i/f%f*step, i%f*step
 		for k := range c {
 			for r := range side {
-				row := out.Data[(k*whole+y+r)*whole+x:][:side]
+				row := out.Data[(k*outSide+y+r)*outSide+x:][:side]
 				for j, v := range image.Data[(k*side+r)*side:][:side] {
 					row[j] += w * v
 				}

@@ -25,7 +25,7 @@ func (m *layerGraph) hiddenGiven(v, w, bias onnx.Value) onnx.Value {
 	b, k := m.b, m.Block*m.Block
 	units := m.blocks(b.Conv(v, w, bias, nil))
 	none := b.Full(0, m.Batch, m.Units, m.height/m.Block, m.width/m.Block, 1)
-	return m.places(b.Slice(b.Softmax(b.Concat(4, units, none), 4), 4, 0, k, 1))
+	return m.unblocks(b.Slice(b.Softmax(b.Concat(4, units, none), 4), 4, 0, k, 1))
 }
 
 // blocks reshapes b x K x h x w to b x K x block rows x block columns x units of a block.
@@ -35,8 +35,8 @@ func (m *layerGraph) blocks(h onnx.Value) onnx.Value {
 	return b.Reshape(split, m.Batch, m.Units, m.height/k, m.width/k, k*k)
 }
 
-// places is the inverse of blocks.
-func (m *layerGraph) places(h onnx.Value) onnx.Value {
+// unblocks is the inverse of blocks.
+func (m *layerGraph) unblocks(h onnx.Value) onnx.Value {
 	b, k := m.b, m.Block
 	split := b.Reshape(h, m.Batch, m.Units, m.height/k, m.width/k, k, k)
 	return b.Reshape(b.Transpose(split, 0, 1, 2, 4, 3, 5), m.Batch, m.Units, m.height, m.width)
@@ -46,11 +46,11 @@ func (m *layerGraph) places(h onnx.Value) onnx.Value {
 // block.
 func (m *layerGraph) sampled(q, u onnx.Value) onnx.Value {
 	b := m.b
-	share := m.blocks(q)
-	upper := b.Op("CumSum", nil, share, b.Int(4))
-	lower := b.Sub(upper, share)
+	probability := m.blocks(q)
+	upper := b.Op("CumSum", nil, probability, b.Int(4))
+	lower := b.Sub(upper, probability)
 	on := b.Op("And", nil, b.Op("LessOrEqual", nil, lower, u), b.Op("Less", nil, u, upper))
-	return m.places(b.Cast(on, onnx.Float))
+	return m.unblocks(b.Cast(on, onnx.Float))
 }
 
 // visible returns the mean of the visible units given the hidden ones.
@@ -79,24 +79,24 @@ var parameters = []string{"W", "b", "c"}
 func (m *layerGraph) graph(shape []int) (*onnx.Model, error) {
 	b := m.b
 	in := map[string]onnx.Value{}
-	for _, p := range m.ports(shape) {
+	for _, p := range m.inputs(shape) {
 		in[p.name] = b.Input(p.name, onnx.Float, p.shape...)
 	}
 	w, bias, c := in["W"], in["b"], in["c"]
 	q := m.hiddenGiven(in["v"], w, bias)
-	seen := m.visible(m.sampled(q, in["u"]), w, c)
-	again := m.hiddenGiven(seen, w, bias)
+	reconstruction := m.visible(m.sampled(q, in["u"]), w, c)
+	qReconstruction := m.hiddenGiven(reconstruction, w, bias)
 
 	activity := b.ReduceMean(q, false, 0, 2, 3)
 	sparsity := b.Mul(b.Sub(b.Scalar(float32(m.Target)), activity), b.Scalar(float32(m.Weight)))
 	change := map[string]onnx.Value{
-		"W": b.Sub(b.Sub(m.correlation(in["v"], q), m.correlation(seen, again)), b.Mul(w, b.Scalar(float32(m.Decay)))),
-		"b": b.Add(b.Sub(activity, b.ReduceMean(again, false, 0, 2, 3)), sparsity),
-		"c": b.ReduceMean(b.Sub(in["v"], seen), false, 0, 2, 3),
+		"W": b.Sub(b.Sub(m.correlation(in["v"], q), m.correlation(reconstruction, qReconstruction)), b.Mul(w, b.Scalar(float32(m.Decay)))),
+		"b": b.Add(b.Sub(activity, b.ReduceMean(qReconstruction, false, 0, 2, 3)), sparsity),
+		"c": b.ReduceMean(b.Sub(in["v"], reconstruction), false, 0, 2, 3),
 	}
-	off := b.Sub(in["v"], seen)
+	difference := b.Sub(in["v"], reconstruction)
 	outputs := []string{"error", "activity"}
-	b.Output("error", b.ReduceMean(b.Mul(off, off), false))
+	b.Output("error", b.ReduceMean(b.Mul(difference, difference), false))
 	b.Output("activity", b.ReduceMean(activity, false))
 	for _, name := range parameters {
 		velocity := b.Add(b.Mul(in["velocity "+name], in["momentum"]), b.Mul(change[name], b.Scalar(float32(m.Rate))))
@@ -111,16 +111,16 @@ func (m *layerGraph) graph(shape []int) (*onnx.Model, error) {
 	return rewrite.WithOutputs(graph, outputs)
 }
 
-// A port is an input of the graph.
-type port struct {
+// A tensorInfo is the name and the shape of a tensor of the graph.
+type tensorInfo struct {
 	name  string
 	shape []int
 }
 
-// ports returns the inputs of the graph for images of a shape.
-func (m *layerGraph) ports(shape []int) []port {
+// inputs returns the inputs of the graph for images of a shape.
+func (m *layerGraph) inputs(shape []int) []tensorInfo {
 	filters := []int{m.Units, m.channels, m.Filter, m.Filter}
-	return []port{
+	return []tensorInfo{
 		{"v", append([]int{m.Batch}, shape...)}, {"u", []int{m.Batch, m.Units, m.height / m.Block, m.width / m.Block, 1}}, {"momentum", nil},
 		{"W", filters}, {"b", []int{m.Units}}, {"c", []int{m.channels}},
 		{"velocity W", filters}, {"velocity b", []int{m.Units}}, {"velocity c", []int{m.channels}},
@@ -145,7 +145,7 @@ func newEngine(rt *ort.Runtime, s Settings, shape []int) (*engine, error) {
 	if e.session, err = rt.NewSession(graph, s.Engine); err != nil {
 		return nil, err
 	}
-	values := append(m.ports(shape), port{name: "error"}, port{name: "activity"})
+	values := append(m.inputs(shape), tensorInfo{name: "error"}, tensorInfo{name: "activity"})
 	for _, p := range values {
 		if e.in[p.name], err = rt.NewValue(onnx.Float, p.shape...); err != nil {
 			e.close()
@@ -191,11 +191,11 @@ func (e *engine) initialise(images tensor.Tensor) {
 
 // channelMeans returns the channel means of images, n x channels x height x width.
 func channelMeans(images tensor.Tensor) []float64 {
-	n, c, places := images.Shape[0], images.Shape[1], images.Shape[2]*images.Shape[3]
+	n, c, positions := images.Shape[0], images.Shape[1], images.Shape[2]*images.Shape[3]
 	means := make([]float64, c)
 	for i := range n * c {
-		for _, v := range images.Data[i*places : (i+1)*places] {
-			means[i%c] += float64(v) / float64(n*places)
+		for _, v := range images.Data[i*positions : (i+1)*positions] {
+			means[i%c] += float64(v) / float64(n*positions)
 		}
 	}
 	return means
@@ -225,8 +225,8 @@ func (e *engine) step(ctx context.Context) (Point, error) {
 func (e *engine) value(name string) tensor.Tensor { return e.in[name].Tensor().Clone() }
 
 func (e *engine) close() {
-	for _, side := range []map[string]*ort.Value{e.in, e.out} {
-		for _, v := range side {
+	for _, values := range []map[string]*ort.Value{e.in, e.out} {
+		for _, v := range values {
 			if v != nil {
 				v.Close()
 			}

@@ -1,4 +1,5 @@
-// Package filters draws learned filters, and measures how well a Gabor function describes one.
+// Package filters measures how well a Gabor function fits a learned filter, and draws filters as
+// contact sheets.
 //
 // A Gabor function is a plane wave under a Gaussian window,
 //
@@ -7,7 +8,7 @@
 //
 // It is localised, oriented and of one frequency, like the receptive fields of simple cells in the
 // visual cortex (Daugman 1985) and of many units that are trained on natural images. Fit finds the
-// closest Gabor function by least squares, with the share of the filter's energy that it explains.
-// Since a function of eight parameters explains a part of any filter, Noise returns what is
-// explained of noise of the same size.
+// closest Gabor function by least squares, and the fraction of the filter's energy that it
+// explains. A function of eight parameters explains a part of any filter. For comparison, Noise
+// returns the fractions that are explained of noise of the same size.
 package filters

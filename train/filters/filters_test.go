@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// drawn returns a Gabor function with noise as a filter, side x side.
-func drawn(g Gabor, side int, noise float64, r *rand.Rand) tensor.Tensor {
+// noisyFilter returns a Gabor function with noise as a filter, side x side.
+func noisyFilter(g Gabor, side int, noise float64, r *rand.Rand) tensor.Tensor {
 	t := tensor.New(side, side)
 	for i := range t.Data {
 		t.Data[i] = float32(g.At(float64(i%side), float64(i/side)) + noise*r.NormFloat64())
@@ -18,35 +18,35 @@ func drawn(g Gabor, side int, noise float64, r *rand.Rand) tensor.Tensor {
 	return t
 }
 
-// Fit recovers the parameters of a Gabor function, and with noise its share of the energy.
+// Fit recovers the parameters of a Gabor function, and with noise its fraction of the energy.
 func TestFit(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 3))
 	for i := range 6 {
 		want := Gabor{X: 4 + 6*r.Float64(), Y: 4 + 6*r.Float64(), Along: 1.5 + 1.5*r.Float64(), Across: 1.5 + 2*r.Float64(),
 			Frequency: 0.1 + 0.2*r.Float64(), Orientation: math.Pi * (r.Float64() - 0.5), Amplitude: 1 + r.Float64(), Phase: 2 * math.Pi * (r.Float64() - 0.5)}
-		got, err := Fit(drawn(want, 14, 0, r))
+		got, err := Fit(noisyFilter(want, 14, 0, r))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got.Explained < 0.9999 {
-			t.Errorf("filter %d: %.5f of %+v is explained by %+v", i, got.Explained, want, got)
+			t.Errorf("filter %d: the fraction %.5f of %+v is explained by %+v", i, got.Explained, want, got)
 			continue
 		}
 		turn := math.Abs(math.Remainder(got.Orientation-want.Orientation, math.Pi))
 		if math.Hypot(got.X-want.X, got.Y-want.Y) > 0.1 || math.Abs(got.Frequency-want.Frequency) > 0.01 || turn > 0.05 ||
 			math.Abs(got.Along-want.Along) > 0.1 || math.Abs(got.Across-want.Across) > 0.1 {
-			t.Errorf("filter %d: %+v was found for %+v", i, got, want)
+			t.Errorf("filter %d: Fit = %+v, want %+v", i, got, want)
 		}
 		for p := range 14 {
 			x, y := float64(p), float64(13-p)
 			if math.Abs(got.At(x, y)-want.At(x, y)) > 0.02*want.Amplitude {
-				t.Errorf("filter %d: %g at %g, %g, not %g", i, got.At(x, y), x, y, want.At(x, y))
+				t.Errorf("filter %d: %g at %g, %g, want %g", i, got.At(x, y), x, y, want.At(x, y))
 			}
 		}
 	}
 	g := Gabor{X: 6.5, Y: 6.5, Along: 2, Across: 3, Frequency: 0.15, Amplitude: 1}
-	noisy := drawn(g, 14, 0.2, r)
+	noisy := noisyFilter(g, 14, 0.2, r)
 	got, err := Fit(noisy)
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestFit(t *testing.T) {
 		left, all = left+d*d, all+float64(v)*float64(v)
 	}
 	if want := 1 - left/all; math.Abs(got.Explained-want) > 1e-6 {
-		t.Errorf("%g of a noisy filter is said to be explained; it is %g", got.Explained, want)
+		t.Errorf("Explained of a noisy filter = %g, want %g", got.Explained, want)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestNoise(t *testing.T) {
 	}
 	for _, v := range shares {
 		if v < 0.02 || v > 0.25 {
-			t.Errorf("%g of white noise is explained", v)
+			t.Errorf("Explained of white noise = %g, which is too large", v)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func TestFitErrors(t *testing.T) {
 	nan.Data[3] = float32(math.NaN())
 	for _, f := range []tensor.Tensor{tensor.New(5, 5), nan, tensor.New(2, 2), tensor.New(1, 5, 5)} {
 		if _, err := Fit(f); err == nil {
-			t.Errorf("a filter of shape %v was fitted", f.Shape)
+			t.Errorf("Fit of a filter of shape %v: no error", f.Shape)
 		}
 	}
 }
@@ -94,17 +94,17 @@ func TestSheet(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := img.Bounds().Size(); got.X != 2*8+2 || got.Y != 2*8+2 {
-		t.Errorf("the sheet is %v", got)
+		t.Errorf("bounds of the sheet: %v", got)
 	}
 	for _, c := range []struct {
 		x, y int
 		want uint8
 	}{{2, 2, 255}, {4, 4, 255}, {5, 2, 0}, {2, 5, 128}, {5, 5, 191}, {0, 0, 255}, {10, 2, 128}, {2, 10, 255}} {
 		if got := img.At(c.x, c.y).(color.NRGBA).R; got != c.want {
-			t.Errorf("pixel %d, %d is %d, not %d", c.x, c.y, got, c.want)
+			t.Errorf("pixel %d, %d is %d, want %d", c.x, c.y, got, c.want)
 		}
 	}
 	if _, err := Sheet([]tensor.Tensor{a, tensor.New(1, 3, 2)}, 2, 1); err == nil {
-		t.Error("filters of two shapes are on one sheet")
+		t.Error("a sheet of filters of two shapes: no error")
 	}
 }

@@ -87,7 +87,7 @@ func (f *target) gabor(p []float64) Gabor {
 		Frequency: min(0.7, math.Hypot(p[4], p[5])/10), Orientation: math.Atan2(p[5], p[4])}
 }
 
-// error returns the share of the energy that is not explained.
+// error returns the fraction of the energy that is not explained.
 func (f *target) error(p []float64) float64 { return 1 - f.solved(p).Explained }
 
 // solved returns the function with the best amplitude and phase: g = c C + s S, where C and S are
@@ -133,8 +133,8 @@ func (f *target) starts() [][]float64 {
 	return out
 }
 
-// peakFrequencies returns the frequencies of most power, in cycles per pixel right and down,
-// without direct neighbours of a stronger one.
+// peakFrequencies returns the n frequencies of the largest power, in cycles per pixel right and
+// down. It leaves out direct neighbours of a stronger frequency.
 func (f *target) peakFrequencies(n int) [][2]float64 {
 	type peak struct{ power, fx, fy float64 }
 	var peaks []peak
@@ -149,11 +149,11 @@ func (f *target) peakFrequencies(n int) [][2]float64 {
 	for len(out) < n {
 		best := peak{power: -1}
 		for _, p := range peaks {
-			apart := true
+			separate := true
 			for _, o := range out {
-				apart = apart && math.Hypot(p.fx-o[0], p.fy-o[1]) > 1.5/float64(min(f.h, f.w))
+				separate = separate && math.Hypot(p.fx-o[0], p.fy-o[1]) > 1.5/float64(min(f.h, f.w))
 			}
-			if apart && p.power > best.power {
+			if separate && p.power > best.power {
 				best = p
 			}
 		}
@@ -175,8 +175,8 @@ func (f *target) power(fx, fy float64) float64 {
 	return re*re + im*im
 }
 
-// Noise returns the share of energy that Gabor functions explain of n filters of white Gaussian
-// noise, h x w each, in the order of drawing.
+// Noise returns the fraction of energy that Gabor functions explain of n filters of white Gaussian
+// noise, h x w each.
 func Noise(h, w, n int, r *rand.Rand) ([]float64, error) {
 	out := make([]float64, n)
 	for i := range out {

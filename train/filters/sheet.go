@@ -15,7 +15,7 @@ import (
 // black or white.
 func Sheet(filters []tensor.Tensor, columns, scale int) (image.Image, error) {
 	if len(filters) == 0 || columns < 1 || scale < 1 {
-		return nil, errors.New("a sheet needs at least one filter, one column and a scale of one pixel")
+		return nil, errors.New("a contact sheet needs at least one filter, one column and a scale of 1")
 	}
 	shape := filters[0].Shape
 	if len(shape) != 3 || shape[0] != 1 && shape[0] != 3 {

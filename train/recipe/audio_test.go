@@ -57,7 +57,7 @@ func TestAugmentationKind(t *testing.T) {
 			_, err = Run(t.Context(), f, t.TempDir(), options(t))
 		}
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("want %q, have %v", want, err)
+			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
 }
@@ -85,7 +85,7 @@ func TestModelOfFeatures(t *testing.T) {
 	must(t, parse(t, text), bare)
 	a, b := models(t, whole), models(t, bare)
 	if in := b.Inputs(); len(in) != 1 || len(in[0].Shape) != 3 || in[0].Shape[1].Size != 20 {
-		t.Errorf("the network that is kept takes %v", in)
+		t.Errorf("the inputs of the saved network are %v", in)
 	}
 	for _, w := range net.Weights() {
 		x, errA := a.Tensor(w.Name)

@@ -16,10 +16,10 @@ func (l *layerTraining) trainAutoencoders(ctx context.Context, x, held tensor.Te
 	if l.shape[2] != side {
 		return nil, l.node.Get("data").Errorf("images are %d x %d: autoencoders take square images", side, l.shape[2])
 	}
-	flat := func(t tensor.Tensor) tensor.Tensor {
+	flatten := func(t tensor.Tensor) tensor.Tensor {
 		return tensor.Tensor{Shape: []int{t.Shape[0], t.Len() / t.Shape[0]}, Data: t.Data}
 	}
-	x, held = flat(x), flat(held)
+	x, held = flatten(x), flatten(held)
 	out := &layerResult{}
 	var stack []*autoencoder.Layer
 	keys := l.Network.Autoencoder.Layers
@@ -49,7 +49,7 @@ func (l *layerTraining) trainAutoencoders(ctx context.Context, x, held tensor.Te
 func (l *layerTraining) trainAutoencoder(ctx context.Context, i int, k autoencoderLayerKeys, x, held tensor.Tensor) (*autoencoder.Layer, Layer, error) {
 	layers, width := len(l.Network.Autoencoder.Layers), float64(x.Shape[1])
 	best := l.node.Get("keep") != nil && l.Keep == "best"
-	back, byLoss := l.Rollback.options()
+	rollbackFactor, byLoss := l.Rollback.options()
 	afterEpoch := func(e train.Epoch) error {
 		row := logRow{epoch: e.Number, train: width * e.Train, validation: width * e.Validation, objective: width * e.Objective, rolledBack: e.RolledBack, rate: e.Rate, time: e.Seconds}
 		return l.recordEpoch(i, layers, row)
@@ -57,7 +57,7 @@ func (l *layerTraining) trainAutoencoder(ctx context.Context, i int, k autoencod
 	trained, err := autoencoder.Train(ctx, l.Runtime, x, held, autoencoder.Settings{
 		Units: k.Units, Decay: k.Decay, Target: k.Target, Weight: k.Weight, Epochs: l.Epochs, Batch: l.Batch, Seed: l.Seed + uint64(i),
 		Optimiser: l.Optimiser.optimiser(), Schedule: l.Schedule.schedule((x.Shape[0] + l.Batch - 1) / l.Batch), Clip: l.Clip,
-		Best: best, RollbackFactor: back, RollbackByLoss: byLoss, Patience: l.Patience,
+		Best: best, RollbackFactor: rollbackFactor, RollbackByLoss: byLoss, Patience: l.Patience,
 		Engine: ort.Options{Threads: l.Threads, Device: l.Device}, Checkpoint: l.checkpoint(i), Identity: fmt.Sprint(l.identity, " layer ", i+1),
 		AfterEpoch: afterEpoch, Resumed: func(epochs []train.Epoch) error {
 			for _, e := range epochs {
@@ -75,7 +75,7 @@ func (l *layerTraining) trainAutoencoder(ctx context.Context, i int, k autoencod
 }
 
 // autoencoderResult returns the result of a layer: of its best epoch, or of the last that was not
-// undone.
+// rolled back.
 func autoencoderResult(units int, curve []autoencoder.Point, best bool) Layer {
 	out := Layer{Units: units, Epochs: len(curve), Start: curve[0].Validation, End: curve[0].Validation}
 	for _, p := range curve {

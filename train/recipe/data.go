@@ -12,7 +12,7 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// datasets holds the sources of a training.
+// datasets holds the data of a training.
 type datasets struct {
 	train, validation, test dataset.Source // validation and test may be nil
 	shape                   []int          // of a sample in its frame
@@ -28,7 +28,7 @@ func (f *File) open(ctx context.Context, p model.Preprocess) (*datasets, error) 
 	}
 	o.train = src
 	if f.Target == "" && src.Classes() == nil && !f.Network.layerwise() {
-		return nil, f.node.Get("data").Errorf("the samples have no labels: name one of their factors as target")
+		return nil, f.node.Get("data").Errorf("the samples have no labels: set target to one of their factors")
 	}
 	o.classes = src.Classes()
 	if err := f.holdOut(ctx, o); err != nil {
@@ -71,16 +71,16 @@ func (f *File) holdOut(ctx context.Context, o *datasets) (err error) {
 		return err
 	}
 	if o.validation.Len() == 0 || o.train.Len() == 0 {
-		return f.node.Get("validation").Errorf("a share of %g of %d samples leaves %d for validation and %d for training", v.Share, src.Len(), o.validation.Len(), o.train.Len())
+		return f.node.Get("validation").Errorf("the fraction %g of %d samples leaves %d for validation and %d for training", v.Share, src.Len(), o.validation.Len(), o.train.Len())
 	}
 	return nil
 }
 
 // checkClasses checks that validation and test data have no more classes than the training data.
 func (o *datasets) checkClasses() error {
-	for what, src := range map[string]dataset.Source{"validation": o.validation, "test": o.test} {
+	for name, src := range map[string]dataset.Source{"validation": o.validation, "test": o.test} {
 		if src != nil && o.classes != nil && len(src.Classes()) > len(o.classes) {
-			return fmt.Errorf("the data for %s have %d classes, and the training data %d", what, len(src.Classes()), len(o.classes))
+			return fmt.Errorf("the data for %s have %d classes, and the training data %d", name, len(src.Classes()), len(o.classes))
 		}
 	}
 	return nil
@@ -98,9 +98,9 @@ func (o *datasets) close() error {
 }
 
 // stream returns the batches of a source, with augmentation for training data.
-func (f *File) stream(src dataset.Source, p model.Preprocess, learning bool) *train.Stream {
+func (f *File) stream(src dataset.Source, p model.Preprocess, training bool) *train.Stream {
 	s := &train.Stream{Data: src, Preprocess: p, Seed: f.Seed, Factor: f.Target}
-	if learning {
+	if training {
 		s.Augment = f.Augment.Transform
 	}
 	return s

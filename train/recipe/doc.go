@@ -1,12 +1,11 @@
-// Package recipe trains networks as training files say: data, network, optimiser and schedule in,
-// an ONNX model out.
+// Package recipe trains networks that are described by training files. A training file names the
+// data, the network, the optimiser and the schedule; the result is an ONNX model.
 //
 //	f, err := recipe.Load("train.yaml", nil)
 //	result, err := recipe.Run(ctx, f, "networks/one", recipe.Options{Runtime: rt})
 //
-// A training file names the training, validation and test data, the network (built here, or any
-// ONNX model), the augmentation, the optimiser and the schedule. Unknown keys are errors, as in a
-// study file. The output folder holds
+// The network is built by package train or read from an ONNX model. Unknown keys of the file are
+// errors, as in a study file. The output folder holds
 //
 //	model.onnx        the network, which takes images with values in [0, 1]
 //	log.csv           a row for each epoch: losses, accuracies, learning rate, seconds
@@ -16,6 +15,6 @@
 //	model.pictures/   contact sheets of the filters of networks that are trained without labels
 //	checkpoint.bin    the state of an interrupted training; removed at the end
 //
-// A training that was interrupted resumes after its last epoch when it is run again, and ends with
-// the same weights.
+// An interrupted training resumes after its last saved epoch when it is run again. Its final
+// weights are those of an uninterrupted training.
 package recipe

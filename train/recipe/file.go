@@ -61,11 +61,11 @@ func (f *File) check() error {
 	validated := f.Validation.given
 	switch {
 	case f.Patience > 0 && !validated:
-		return f.node.Get("patience").Errorf("patience needs validation: a share such as 0.1, or data")
+		return f.node.Get("patience").Errorf("patience needs validation: set it to a fraction such as 0.1, or to a data entry")
 	case f.Rollback != nil && !validated:
-		return f.node.Get("take-back").Errorf("take-back needs validation: a share such as 0.1, or data")
+		return f.node.Get("take-back").Errorf("take-back needs validation: set it to a fraction such as 0.1, or to a data entry")
 	case f.Rollback != nil && !(f.Rollback.Factor > 0 && f.Rollback.Factor < 1):
-		return f.node.Get("take-back").Errorf("the factor is %g: it multiplies the rate and must lie between 0 and 1", f.Rollback.Factor)
+		return f.node.Get("take-back").Errorf("the factor of the rate is %g: it must lie between 0 and 1", f.Rollback.Factor)
 	case f.Loss == "cross-entropy" && f.Target != "":
 		return f.node.Get("loss").Errorf("cross-entropy needs classes, and the target %q is a factor: use squared-error", f.Target)
 	case f.Loss != "" && f.Loss != "cross-entropy" && f.Target == "":

@@ -27,7 +27,7 @@ func TestParseErrors(t *testing.T) {
 	for change, want := range map[string]string{
 		"epochs: 3 -> epochs: 0":                       "epochs",
 		"epochs: 3 -> epoch: 3":                        "epochs",
-		"validation: 0.2 -> validation: 2":             "share between 0 and 1",
+		"validation: 0.2 -> validation: 2":             "fraction between 0 and 1",
 		"validation: 0.2 -> validation: {shapes: 3}":   "name",
 		"convnet: -> vgg:":                             "vgg",
 		"{convnet: -> {mlp: 3, convnet:":               "one of convnet",

@@ -33,7 +33,7 @@ const (
 type folder struct {
 	path       string
 	finished   *Summary // summary of the same training, if it has finished
-	preprocess string   // what is done to a sample before the network, for its metadata; "": not recorded
+	preprocess string   // preprocessing of samples before the network, for its metadata; "": not recorded
 }
 
 // openFolder creates the folder, or opens that of the same training.
@@ -54,7 +54,7 @@ func openFolder(path string, f *File, identity string) (*folder, error) {
 			return nil, fmt.Errorf("%s is not the summary of a training: %w", d.in(summaryFile), err)
 		}
 		if s.Identity != identity {
-			return nil, fmt.Errorf("%s holds a training with other settings, data or weights: choose another folder", path)
+			return nil, fmt.Errorf("%s holds a training with other settings, data or initial weights: choose another folder", path)
 		}
 		d.finished = &s
 		return d, nil
@@ -73,8 +73,8 @@ func (d *folder) writeLog(epochs []train.Epoch) error {
 		c := csv.NewWriter(w)
 		c.Write([]string{"epoch", "train_loss", "train_accuracy", "validation_loss", "validation_accuracy", "rate", "seconds", "objective", "taken_back"})
 		for _, e := range epochs {
-			c.Write([]string{strconv.Itoa(e.Number), number(e.Train), number(e.TrainAccuracy), number(e.Validation), number(e.ValidationAccuracy),
-				number(e.Rate), strconv.FormatFloat(e.Seconds, 'f', 1, 64), number(e.Objective), mark(e.RolledBack)})
+			c.Write([]string{strconv.Itoa(e.Number), formatFloat(e.Train), formatFloat(e.TrainAccuracy), formatFloat(e.Validation), formatFloat(e.ValidationAccuracy),
+				formatFloat(e.Rate), strconv.FormatFloat(e.Seconds, 'f', 1, 64), formatFloat(e.Objective), formatBool(e.RolledBack)})
 		}
 		c.Flush()
 		return c.Error()
@@ -103,18 +103,18 @@ func (l layerLog) seconds() (sum float64) {
 
 // writeLayerLog writes a row for each epoch of each layer.
 func (d *folder) writeLayerLog(log layerLog) error {
-	some := func(v float64) string {
+	optional := func(v float64) string {
 		if v == 0 {
 			return ""
 		}
-		return number(v)
+		return formatFloat(v)
 	}
 	return atomicfile.WriteFunc(d.in(logFile), func(w io.Writer) error {
 		c := csv.NewWriter(w)
 		c.Write([]string{"layer", "epoch", "train_error", "validation_error", "activation", "rate", "seconds", "objective", "taken_back"})
 		for _, r := range log {
-			c.Write([]string{strconv.Itoa(r.layer), strconv.Itoa(r.epoch), number(r.train), some(r.validation), some(r.activity), number(r.rate),
-				strconv.FormatFloat(r.time, 'f', 1, 64), some(r.objective), mark(r.rolledBack)})
+			c.Write([]string{strconv.Itoa(r.layer), strconv.Itoa(r.epoch), formatFloat(r.train), optional(r.validation), optional(r.activity), formatFloat(r.rate),
+				strconv.FormatFloat(r.time, 'f', 1, 64), optional(r.objective), formatBool(r.rolledBack)})
 		}
 		c.Flush()
 		return c.Error()
@@ -129,16 +129,16 @@ func (d *folder) summary() *Summary {
 	return d.finished
 }
 
-// mark returns "1" for true and "" for false.
-func mark(yes bool) string {
+// formatBool returns "1" for true and "" for false.
+func formatBool(yes bool) string {
 	if yes {
 		return "1"
 	}
 	return ""
 }
 
-// number formats a value; NaN gives "".
-func number(v float64) string {
+// formatFloat formats a value; NaN gives "".
+func formatFloat(v float64) string {
 	if math.IsNaN(v) {
 		return ""
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// Validation is a share of the data, or data.
+// Validation is a fraction of the data, or separate data.
 type Validation struct {
 	Share float64
 	Data  *spec.Data
@@ -27,7 +27,7 @@ func (v *Validation) DecodeNode(n *config.Node) error {
 	}
 	share, err := n.Number()
 	if err == nil && !(share > 0 && share < 1) {
-		err = n.Errorf("validation must be a share between 0 and 1, or an entry of data")
+		err = n.Errorf("validation must be a fraction between 0 and 1, or a data entry")
 	}
 	v.Share = share
 	return err
@@ -206,13 +206,14 @@ func (k *Optimiser) optimiser() train.Optimiser {
 	return train.AdamW(adam(k.AdamW))
 }
 
-// rollbackKeys say which epochs are undone.
+// rollbackKeys are the settings of rollback.
 type rollbackKeys struct {
 	Factor float64 `key:"factor,required" short:"true" doc:"factor by which the rate is multiplied after an epoch is undone, between 0 and 1"`
 	By     string  `key:"by" enum:"objective|loss" default:"objective" doc:"what must not increase: the objective with penalties, or the validation loss alone"`
 }
 
-// options returns the factor, 0 if no epoch is undone, and whether the loss alone counts.
+// options returns the factor, 0 without rollback, and whether epochs are compared by the loss
+// alone.
 func (k *rollbackKeys) options() (factor float64, byLoss bool) {
 	if k == nil {
 		return 0, false

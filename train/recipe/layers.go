@@ -29,7 +29,7 @@ type Layer struct {
 	Units      int      `json:"units"`
 	Epochs     int      `json:"epochs"`
 	Start      float64  `json:"start"` // reconstruction error after the first epoch, as in log.csv
-	End        float64  `json:"end"`   // the same of the network that is kept
+	End        float64  `json:"end"`   // reconstruction error of the network that is saved
 	Activation *float64 `json:"activation,omitempty"`
 }
 
@@ -139,7 +139,7 @@ func (l *layerTraining) finish(data *datasets, p model.Preprocess, out *layerRes
 	if err != nil {
 		return nil, l.node.Errorf("%w", err)
 	}
-	if err := l.draw(out.images); err != nil {
+	if err := l.writeSheets(out.images); err != nil {
 		return nil, err
 	}
 	last := out.layers[len(out.layers)-1]
@@ -161,9 +161,9 @@ func (l *layerTraining) finish(data *datasets, p model.Preprocess, out *layerRes
 	return s, l.dropCheckpoints(len(out.layers))
 }
 
-// draw writes a contact sheet for each layer: model.pictures/layer1.png and so on. Reports show
-// them. It writes none for inputs of other than 1 or 3 channels.
-func (l *layerTraining) draw(images [][]tensor.Tensor) error {
+// writeSheets writes a contact sheet for each layer: model.pictures/layer1.png and so on. Reports
+// show them. It writes none unless inputs have 1 or 3 channels.
+func (l *layerTraining) writeSheets(images [][]tensor.Tensor) error {
 	if c := l.shape[0]; c != 1 && c != 3 {
 		return nil
 	}
@@ -190,9 +190,9 @@ func (l *layerTraining) draw(images [][]tensor.Tensor) error {
 
 // caption returns the caption of a sheet in a report.
 func (l *layerTraining) caption(layer, units int) map[string]string {
-	text := fmt.Sprintf("What the %d units of layer %d see, each normalised by itself: 0 is grey.", units, layer+1)
+	text := fmt.Sprintf("Filters of the %d units of layer %d, each normalised separately: 0 is grey.", units, layer+1)
 	if layer > 0 {
-		text += " Each is a linear combination of what the layer below sees."
+		text += " Each is a linear combination of the filters of the layer below."
 	}
 	return map[string]string{"title": fmt.Sprintf("Filters of %s, layer %d", l.Name, layer+1), "caption": text, "alt": fmt.Sprintf("Sheet of %d filters.", units)}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// A network is the graph to train and how samples enter it.
+// A network is the graph to train, with the preprocessing of its samples.
 type network struct {
 	model *onnx.Model
 	// the network to write at the end, if model has a spectrogram prepended; nil: model
@@ -121,7 +121,7 @@ func (f *File) readNetwork(o *datasets, p model.Preprocess) (*network, error) {
 			}
 		}
 		if !found {
-			return nil, at.Get("parameters").Errorf("no weights are called %s; there are %s", glob, someOf(m.Weights()))
+			return nil, at.Get("parameters").Errorf("no weights match %q; the weights are %s", glob, firstNames(m.Weights()))
 		}
 	}
 	if p.Features != nil {
@@ -155,8 +155,8 @@ func (n *network) trained(t *train.Trainer) (*onnx.Model, error) {
 	return rewrite.WithWeights(n.exported, t.Weights())
 }
 
-// someOf lists the first weights.
-func someOf(weights []onnx.Port) string {
+// firstNames joins the names of the first weights.
+func firstNames(weights []onnx.ValueInfo) string {
 	var names []string
 	for _, w := range weights {
 		if len(names) == 5 {

@@ -42,7 +42,7 @@ type Summary struct {
 	Parameters int64    `json:"parameters"`
 	Samples    int      `json:"samples"` // training samples
 	Epochs     int      `json:"epochs"`
-	Kept       int      `json:"kept"` // epoch of the network that was kept
+	Kept       int      `json:"kept"` // epoch of the network that was saved
 	Train      Result   `json:"train"`
 	Validation *Result  `json:"validation,omitempty"`
 	Test       *Result  `json:"test,omitempty"`
@@ -148,8 +148,8 @@ type run struct {
 
 // train trains the network and writes the results.
 func (r *run) train(ctx context.Context) (s *Summary, err error) {
-	learn := r.stream(r.data.train, r.network.feed, true)
-	perEpoch := (learn.Len() + r.Batch - 1) / r.Batch
+	samples := r.stream(r.data.train, r.network.feed, true)
+	perEpoch := (samples.Len() + r.Batch - 1) / r.Batch
 	r.trainer, err = train.New(r.Runtime, train.Spec{
 		Model: r.network.model, Output: r.network.output, Parameters: r.network.parameters, TrainingMode: r.network.trainingMode,
 		Seed: r.Seed, Loss: r.loss(), Optimiser: r.Optimiser.optimiser(), Schedule: r.Schedule.schedule(perEpoch), Clip: r.Clip,
@@ -163,10 +163,10 @@ func (r *run) train(ctx context.Context) (s *Summary, err error) {
 	if r.data.validation != nil {
 		validation = r.stream(r.data.validation, r.network.feed, false)
 	}
-	back, byLoss := r.Rollback.options()
-	epochs, err := r.trainer.Fit(ctx, learn, validation, train.FitOptions{
-		Epochs: r.Epochs, Batch: r.Batch, Patience: r.Patience, Seed: r.Seed, RollbackFactor: back, RollbackByLoss: byLoss, KeepLast: r.Keep == "last", Checkpoint: r.dir.checkpoint(),
-		Identity: r.identity, Resumed: func(e []train.Epoch) error { r.log = e; return nil }, AfterStep: r.stepped, AfterEpoch: r.epoch,
+	rollbackFactor, byLoss := r.Rollback.options()
+	epochs, err := r.trainer.Fit(ctx, samples, validation, train.FitOptions{
+		Epochs: r.Epochs, Batch: r.Batch, Patience: r.Patience, Seed: r.Seed, RollbackFactor: rollbackFactor, RollbackByLoss: byLoss, KeepLast: r.Keep == "last", Checkpoint: r.dir.checkpoint(),
+		Identity: r.identity, Resumed: func(e []train.Epoch) error { r.log = e; return nil }, AfterStep: r.reportStep, AfterEpoch: r.recordEpoch,
 	})
 	if err != nil {
 		return nil, err
@@ -188,19 +188,19 @@ func (r *run) loss() train.Loss {
 			return l
 		}
 	}
-	panic("the schema allows a loss that there is not: " + name)
+	panic("unknown loss in the schema: " + name)
 }
 
-// stepped reports the progress.
-func (r *run) stepped(s train.StepProgress) {
+// reportStep reports the progress after a step.
+func (r *run) reportStep(s train.StepProgress) {
 	if r.Options.Progress != nil {
 		n := int64(s.Total)
 		r.Options.Progress(Progress{Done: int64(s.Epoch-1)*n + int64(s.Samples), Total: int64(r.Epochs) * n, Epoch: s.Epoch, Epochs: r.Epochs, Metrics: s.Metrics})
 	}
 }
 
-// epoch records the results of an epoch.
-func (r *run) epoch(e train.Epoch) error {
+// recordEpoch records the results of an epoch.
+func (r *run) recordEpoch(e train.Epoch) error {
 	r.log = append(r.log, e)
 	if err := r.dir.writeLog(r.log); err != nil {
 		return err
@@ -253,7 +253,7 @@ func (r *run) finish(ctx context.Context, epochs []train.Epoch) (*Summary, error
 	return s, r.dir.finish(s, m)
 }
 
-// lastKeptEpoch returns the number of the last epoch that was not undone.
+// lastKeptEpoch returns the number of the last epoch that was not rolled back.
 func lastKeptEpoch(epochs []train.Epoch) int {
 	n := len(epochs)
 	for n > 1 && epochs[n-1].RolledBack {

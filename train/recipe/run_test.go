@@ -66,7 +66,7 @@ func TestRun(t *testing.T) {
 	}
 	kept, _ := filepath.Glob(filepath.Join(dir, epochsFolder, "*.onnx"))
 	if len(kept) != 2 {
-		t.Errorf("the networks of epochs are %v", kept)
+		t.Errorf("networks of single epochs: %v", kept)
 	}
 	if _, err := os.Stat(filepath.Join(dir, checkpointFile)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the checkpoint remains: %v", err)
@@ -154,8 +154,8 @@ func TestFineTuning(t *testing.T) {
 			t.Errorf("%s: unchanged: %v", w.Name, same)
 		}
 	}
-	if _, err := Run(t.Context(), parse(t, text, "linear.* -> conv9.*"), t.TempDir(), options(t)); err == nil || !strings.Contains(err.Error(), "no weights are called conv9") {
-		t.Errorf("weights that there are not: %v", err)
+	if _, err := Run(t.Context(), parse(t, text, "linear.* -> conv9.*"), t.TempDir(), options(t)); err == nil || !strings.Contains(err.Error(), "no weights match") {
+		t.Errorf("unknown weights: error %v", err)
 	}
 }
 

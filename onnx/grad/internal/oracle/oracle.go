@@ -1,5 +1,6 @@
-// Package oracle rewrites float32 graphs to compute in float64 where rounding could change the
-// result much. It supports the tests of package grad, which compare gradients with its results.
+// Package oracle rewrites float32 graphs to compute in float64 where rounding errors could change
+// the result considerably. It supports the tests of package grad, which compare gradients with its
+// results.
 //
 // A relu whose input is within rounding of 0 may be on or off, and a gradient jumps with it. In the
 // model that InFloat64 returns, discontinuous operators (comparisons, signs, positions of maxima)
