@@ -170,7 +170,7 @@ func TestCheckWithoutTheModels(t *testing.T) {
 	if len(found) != 1 || !found[0].Note || found[0].Kind != rundir.Unknown || !strings.Contains(found[0].Why, "small.onnx") {
 		t.Errorf("%+v", found)
 	}
-	if _, err := Check(t.Context(), dir, false, o); err == nil || !strings.Contains(err.Error(), "no run folder") {
+	if _, err := Check(t.Context(), dir, false, o); err == nil || !strings.Contains(err.Error(), "not a run folder") {
 		t.Errorf("a folder of something else: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

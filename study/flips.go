@@ -32,7 +32,7 @@ func CompareRuns(dirs [2]string, models [][2]string) ([]scores.Row, error) {
 	for i, dir := range dirs {
 		var err error
 		if records[i], err = scores.ReadRecord(filepath.Join(dir, "run.json")); err != nil {
-			return nil, fmt.Errorf("%s is no run folder: %w", dir, err)
+			return nil, fmt.Errorf("%s is not a run folder: %w", dir, err)
 		}
 		if runs[i], err = readPredictions(dir); err != nil {
 			return nil, err

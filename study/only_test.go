@@ -101,7 +101,7 @@ func TestRunsOfSingleModelsAreMergedByTheirFolder(t *testing.T) {
 	if result, err := merge(one); result == nil || err == nil || !strings.Contains(err.Error(), "model small lack every shard; run the study for them") {
 		t.Errorf("merging without a model: %v", err)
 	}
-	if _, err := ReadResult(a); err == nil || !strings.Contains(err.Error(), "no run folder") {
+	if _, err := ReadResult(a); err == nil || !strings.Contains(err.Error(), "not a run folder") {
 		t.Errorf("reading an empty folder: %v", err)
 	}
 	run(one, "small")

@@ -28,9 +28,9 @@ func diffCommand(engine *engineFlags) *cobra.Command {
 (the same data and seed) the interval is that of the paired difference. With --fail-if it exits with 1 if a difference B - A
 beyond chance meets the condition. A condition that ends in ! also counts differences within chance: 'accuracy.moved < -0.01!'.
 
-Where both runs have per-sample predictions (samples: true, with accuracy or effective-invariance) it also compares the
-predictions of each sample: negative flips are samples that A has right and B wrong. Conditions on prediction-agreement are then
-on these scores, not on differences.
+Where both runs have the measure accuracy or effective-invariance it also compares the predictions that both have kept, of the
+first 500 samples or, with samples: true in the studies, of all: negative flips are samples that A has right and B wrong.
+Conditions on prediction-agreement are then on these scores, not on differences.
 
 With --stir it also asks, of the models themselves, whether the second ignores what the first ignores and the reverse: conditions
 on stir are then on the scores, not on differences.`,

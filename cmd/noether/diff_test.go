@@ -46,7 +46,7 @@ func TestDiff(t *testing.T) {
 		{[]string{a, b, "--models", "x"}, 2, "A=B"},
 		{[]string{a, b, "--models", "x=y"}, 1, "a has no model \"x\"; it has m"},
 		{[]string{a, b, "--models", "m=y"}, 1, "b has no model \"y\"; it has m"},
-		{[]string{a, dir}, 1, "no run folder"},
+		{[]string{a, dir}, 1, "not a run folder"},
 		{[]string{a}, 2, "takes RUN_A RUN_B"},
 	} {
 		code, message := call(t, append([]string{"diff"}, c.args...)...)
@@ -142,7 +142,7 @@ func TestCorrelateErrors(t *testing.T) {
 		{[]string{run, "--x", "accuracy.moved"}, 1, "too few points"},
 		{[]string{run, "--x", "accuracy"}, 2, "--x"},
 		{[]string{run, "--by", "layer"}, 2, "it must be model or data"},
-		{[]string{dir}, 1, "no run folder"},
+		{[]string{dir}, 1, "not a run folder"},
 	} {
 		code, message := call(t, append([]string{"correlate"}, c.args...)...)
 		if code != c.code || !strings.Contains(message, c.want) {
@@ -156,7 +156,7 @@ func TestDiffOfPredictions(t *testing.T) {
 	dir := brokenFolder(t)
 	text := broken{measures: "accuracy"}.study()
 	a, b, without := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "without")
-	for run, text := range map[string]string{a: text + "\nsamples: true\n", b: text + "\nsamples: true\n", without: text} {
+	for run, text := range map[string]string{a: text + "\nsamples: true\n", b: text, without: broken{measures: "distance"}.study()} {
 		if code, message := call(t, "run", write(t, dir, "study.yaml", []byte(text)), "-o", run); code != 0 {
 			t.Fatal(message)
 		}
@@ -192,8 +192,8 @@ func TestDiffOfPredictions(t *testing.T) {
 		{[]string{a, b, "--fail-if", gate + " > 0.01"}, 0, ""},
 		{[]string{a, b, "--fail-if", gate + " < 0.5"}, 1, "scores, the worst 0"},
 		{[]string{a, b, "--fail-if", "prediction-agreement.flips > 0.01"}, 1, "available: prediction-agreement.disagreement"},
-		{[]string{a, without, "--fail-if", gate + " > 0.01"}, 1, "set samples: true"},
-		{[]string{a, without, "--flips"}, 1, "set samples: true"},
+		{[]string{a, without, "--fail-if", gate + " > 0.01"}, 1, "no predictions of the same samples"},
+		{[]string{a, without, "--flips"}, 1, "no predictions of the same samples"},
 		{[]string{a, without}, 0, ""},
 	} {
 		code, message := call(t, append([]string{"diff"}, c.args...)...)

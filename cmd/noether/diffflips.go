@@ -12,7 +12,7 @@ import (
 const agreementMeasure = "prediction-agreement"
 
 // noFlips is the error where predictions cannot be compared.
-const noFlips = "the runs have no predictions of the same samples to compare: set samples: true, with the measure accuracy or effective-invariance, in both studies"
+const noFlips = "the runs have no predictions of the same samples to compare: both studies need the measure accuracy or effective-invariance on the same data"
 
 // printFlips prints a line for each model, data set and transformation.
 func printFlips(rows []scores.Row) error {

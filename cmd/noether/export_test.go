@@ -75,7 +75,7 @@ func TestExport(t *testing.T) {
 		{[]string{run, "--csv", "--json"}, 2, "give one format"},
 		{[]string{run, "--csv", "--statistic", "eii"}, 1, `no score has the statistic "eii"`},
 		{[]string{run, "--mlflow", "somewhere"}, 2, "no address"},
-		{[]string{filepath.Dir(run), "--csv"}, 1, "no run folder"},
+		{[]string{filepath.Dir(run), "--csv"}, 1, "not a run folder"},
 	} {
 		if code, message := call(t, append([]string{"export"}, c.args...)...); code != c.code || !strings.Contains(message, c.want) {
 			t.Errorf("%q: exit %d, %q; want %d, %q", c.args, code, message, c.code, c.want)

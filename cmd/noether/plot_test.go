@@ -38,7 +38,7 @@ func TestPlot(t *testing.T) {
 		{[]string{run, "-o", out, "--chart", "parameter"}, 1, "list of numbers"},
 		{[]string{run, "-o", out, "--chart", "scatter", "--x", "seis"}, 2, "--x"},
 		{[]string{run, "-o", out, "--chart", "scatter", "--x", "distance.cosine"}, 1, "too few points"},
-		{[]string{dir, "-o", out}, 1, "no run folder"},
+		{[]string{dir, "-o", out}, 1, "not a run folder"},
 		{[]string{"-o", out}, 2, "takes"},
 	} {
 		code, message := call(t, append([]string{"plot"}, c.args...)...)

@@ -225,7 +225,7 @@ func TestCheckExitsByWhatItLeaves(t *testing.T) {
 	if code, message := call(t, "check", run); code != 0 {
 		t.Error(message)
 	}
-	if code, message := call(t, "check", dir); code != 1 || !strings.Contains(message, "no run folder") {
+	if code, message := call(t, "check", dir); code != 1 || !strings.Contains(message, "not a run folder") {
 		t.Errorf("exit %d: %s", code, message)
 	}
 }
