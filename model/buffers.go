@@ -58,6 +58,10 @@ func (s *Session) NewBuffers(batch int) (*Buffers, error) {
 	return b, nil
 }
 
+// smallBuffers is the size of buffers, in bytes, that are allocated however little memory is free: the
+// program itself takes more.
+const smallBuffers = 64 << 20
+
 // checkMemory returns an error if the buffers would take more than half of the free memory: a layer
 // may be large enough for that with a single image.
 func (b *Buffers) checkMemory() error {
@@ -69,8 +73,8 @@ func (b *Buffers) checkMemory() error {
 		}
 		need += values
 	}
-	if free := b.session.model.rt.FreeMemory(); free > 0 && need > float64(free)/2 {
-		return fmt.Errorf("the layers that are read take %.1f GiB for a batch of %d images, and %.1f GiB of memory are free: choose fewer or smaller layers",
+	if free := b.session.model.rt.FreeMemory(); free > 0 && need > max(float64(free)/2, smallBuffers) {
+		return fmt.Errorf("the layers that are read take %.1f GiB for a batch of %d images, and %.1f GiB of memory are free: choose fewer or smaller layers, or give the program more memory",
 			need/(1<<30), b.batch, float64(free)/(1<<30))
 	}
 	return nil

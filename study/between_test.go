@@ -184,7 +184,7 @@ func TestSameLayersOfModelsThatDiffer(t *testing.T) {
 	dir := t.TempDir()
 	writePairs(t, dir)
 	_, err := NewPlan(t.Context(), pairsStudy(t, dir, "", correlation{}, "between: [one, two], layers: same"), options(t))
-	if err == nil || !strings.Contains(err.Error(), "study.yaml:1:1") || !strings.Contains(err.Error(), "one has 3 and two 2") {
+	if err == nil || !strings.Contains(err.Error(), "study.yaml:1:1") || !strings.Contains(err.Error(), "one has 3 and two has 2") {
 		t.Errorf("error %v", err)
 	}
 }

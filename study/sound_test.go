@@ -206,7 +206,7 @@ func TestRedrawnForProbes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said = append(said, regexp.MustCompile(`data tones: (\d+) of (\d+) values drawn for room cannot be had`).FindString(string(record)))
+		said = append(said, regexp.MustCompile(`data tones: (\d+) of (\d+) values drawn for room were invalid`).FindString(string(record)))
 		var again, all int
 		if _, err := fmt.Sscanf(said[len(said)-1], "data tones: %d of %d", &again, &all); err != nil || again == 0 || all != 30+again {
 			t.Errorf("%s run: %q: %d of %d", run, said[len(said)-1], again, all)
@@ -229,7 +229,7 @@ func TestTonesAndFactorsInStudies(t *testing.T) {
 		t.Errorf("%d of 40 tones are chosen", n)
 	}
 	bad := parseIn(t, dir, strings.Replace(text, "[level], where: {level: [-30, 0], pitch: [110, 500]}", "[mood]", 1))
-	if _, err := Run(t.Context(), bad, filepath.Join(dir, "bad"), options(t)); err == nil || !strings.Contains(err.Error(), `factor "mood" cannot be computed`) {
+	if _, err := Run(t.Context(), bad, filepath.Join(dir, "bad"), options(t)); err == nil || !strings.Contains(err.Error(), `unknown factor "mood"`) {
 		t.Errorf("an unknown factor: %v", err)
 	}
 }

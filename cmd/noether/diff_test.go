@@ -109,8 +109,8 @@ func TestDiffWithSTIR(t *testing.T) {
 		{append(common, "--fail-if", "stir.stir > 0.5"), 1, "2 scores, the worst"},
 		{append(common, "--fail-if", "stir.nothing > 0.5"), 1, "available:"},
 		{[]string{"diff", a, b, "--stir-images", "3"}, 2, "--stir"},
-		{[]string{"diff", a, b, "--stir", "--stir-images", "1"}, 2, "two images"},
-		{[]string{"diff", a, b, "--stir", "--stir-steps", "0"}, 2, "one step"},
+		{[]string{"diff", a, b, "--stir", "--stir-images", "1"}, 2, "must be at least 2"},
+		{[]string{"diff", a, b, "--stir", "--stir-steps", "0"}, 2, "must be at least 1"},
 		{[]string{"diff", a, b, "--stir", "--stir-layer", "nolayer"}, 1, "nolayer"},
 	} {
 		code, message := call(t, c.args...)
@@ -154,7 +154,7 @@ func TestCorrelateErrors(t *testing.T) {
 // TestDiffOfPredictions checks flips between two runs of the same model, and gates on them.
 func TestDiffOfPredictions(t *testing.T) {
 	dir := brokenFolder(t)
-	text := broken{measures: "accuracy"}.study()
+	text := broken{measures: "accuracy, distance"}.study()
 	a, b, without := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "without")
 	for run, text := range map[string]string{a: text + "\nsamples: true\n", b: text, without: broken{measures: "distance"}.study()} {
 		if code, message := call(t, "run", write(t, dir, "study.yaml", []byte(text)), "-o", run); code != 0 {

@@ -154,7 +154,7 @@ func TestInvertErrors(t *testing.T) {
 		{[]string{model, "--data", data, "-o", out, "--against", model, "--controversial", "--start", "white"}, 2, "starts near x"},
 		{[]string{model, "--data", dir + "/nothing", "-o", out, "--preprocess", "none"}, 1, "no such file"},
 		{[]string{model, "--data", data, "-o", out, "--preprocess", "none", "--layer", "con"}, 1, "con"},
-		{[]string{model, "--data", data, "-o", out, "--preprocess", "none", "--layer", "all"}, 1, "name one"},
+		{[]string{model, "--data", data, "-o", out, "--preprocess", "none", "--layer", "all"}, 1, "set one layer"},
 		{[]string{model, "--data", data, "-o", out, "--preprocess", "cub"}, 1, `unknown preset "cub"`},
 		{[]string{model, "--data", data, "-o", out, "--preprocess", "none", "--against", dir + "/b.onnx"}, 1, "b.onnx"},
 	} {

@@ -96,7 +96,7 @@ func TestEachMistakeIsOneClearLine(t *testing.T) {
 		"labels outside":        {broken{data: "idx: t10k-images-idx3-ubyte", model: "three.onnx"}, []string{"10 classes", "3"}},
 		"mean of wrong length":  {broken{preprocess: ", preprocess: {mean: [0.5, 0.5]}"}, []string{"mean", "2", "3"}},
 		"NaN in a layer":        {broken{model: "nan.onnx"}, []string{"layer conv", "NaN", "sample"}},
-		"too many cells":        {broken{more: "trials: 1000000"}, []string{"2000000 cells", "at most"}},
+		"too many cells":        {broken{more: "trials: 1000000"}, []string{"2000000 cells", "the limit is 100000"}},
 		"unknown key":           {broken{more: "seeed: 3"}, []string{"study.yaml:6:1", `did you mean "seed"?`}},
 		"unknown measure":       {broken{measures: "seys"}, []string{"study.yaml:5:", `did you mean "seis"?`}},
 		"no image of size":      {broken{data: "shapes: {n: 40, size: 20}", preprocess: ", preprocess: {crop: 20}"}, []string{"16", "20"}},

@@ -28,7 +28,7 @@ func TestVaryCommand(t *testing.T) {
 	}{
 		{[]string{good, "--prune", "2", "-o", out}, 2, "0 to 1"},
 		{[]string{good, "--prune", "0.5"}, 2, "-o"},
-		{[]string{good, "-o", out}, 2, "nothing to change"},
+		{[]string{good, "-o", out}, 2, "no change is selected"},
 		{[]string{good, "--bits", "4", "-o", good}, 1, "is the model itself"},
 		{[]string{filepath.Join(dir, "cut.onnx"), "--bits", "4", "-o", out}, 1, "truncated"},
 	} {

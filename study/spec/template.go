@@ -67,7 +67,7 @@ func quote(name string) string {
 }
 
 // plainName matches names without characters that YAML gives a meaning.
-var plainName = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./-]*$`)
+var plainName = regexp.MustCompile(`^([a-z0-9]+://)?[A-Za-z_/][A-Za-z0-9_./@%-]*$`)
 
 // Template returns a commented study file for a model and data, ready to run and to edit.
 func Template(g Guess) (string, error) {
@@ -234,7 +234,7 @@ models:
   - name: {{quote .ModelName}}
     onnx: {{quote .G.Model}}
 {{- if .G.PreprocessIsFile}}
-    # preprocess: found in {{quote .G.Preprocess}}
+    # preprocess: found in {{.G.Preprocess}}
 {{- else if .G.Rate}}
     # What the model was trained on; features: {log-mel: {mels: 40}} where it takes a spectrogram
     preprocess: {rate: {{.G.Rate}}}
