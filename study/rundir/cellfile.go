@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,7 +48,11 @@ func readFinished(t *plan.Task, raw []byte) (*plan.TaskScores, error) {
 	return &plan.TaskScores{Layers: file.Cell.Layers, Samples: samples}, err
 }
 
+// packSamples returns the values of each statistic in the order of the samples, so that two processes
+// that merge one cell write the same file.
 func packSamples(samples []measure.SampleScore) []sampleFile {
+	samples = slices.Clone(samples)
+	slices.SortStableFunc(samples, func(a, b measure.SampleScore) int { return cmp.Compare(a.Index, b.Index) })
 	var out []sampleFile
 	for _, s := range samples {
 		if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {

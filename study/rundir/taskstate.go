@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/noether-ml/noether/study/plan"
 )
@@ -14,6 +15,11 @@ func (r *Writer) SaveCell(c *plan.Cell, accs map[*plan.Task]plan.Accumulator) er
 	if r.Folder.HasCell(c) { // a concurrent run has finished it and removed its states
 		c.Done = true
 		return nil
+	}
+	if slices.ContainsFunc(c.Tasks, func(t *plan.Task) bool { return t.Scored == nil && accs[t] == nil }) {
+		// Tasks of other passes are copied from the current file. What a concurrent run of the shard saves
+		// between reading and writing would be lost.
+		defer r.Folder.lockStates()()
 	}
 	path := r.Folder.state(c, r.Options.Shard)
 	old, err := openState(path)

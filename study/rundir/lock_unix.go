@@ -1,0 +1,27 @@
+//go:build unix
+
+package rundir
+
+import (
+	"os"
+	"syscall"
+	"time"
+)
+
+// lockStates locks the folder of states against other processes and runs that save at the same time,
+// and returns a function that ends the lock. It waits for at most lockTimeout: a process that was
+// stopped may hold the lock. Where the file system has no locks, there is none.
+func (f Folder) lockStates() (unlock func()) {
+	d, err := os.Open(f.Path("states"))
+	if err != nil {
+		return func() {} // the first save creates the folder
+	}
+	for end := time.Now().Add(lockTimeout); ; time.Sleep(2 * time.Millisecond) {
+		err := syscall.Flock(int(d.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil || err != syscall.EWOULDBLOCK && err != syscall.EINTR || time.Now().After(end) {
+			return func() { d.Close() }
+		}
+	}
+}
+
+const lockTimeout = 5 * time.Second
