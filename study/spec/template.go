@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"text/template"
+	"unicode"
 
 	"github.com/noether-ml/noether/audio"
 	"github.com/noether-ml/noether/internal/config"
@@ -66,6 +67,14 @@ func quote(name string) string {
 	return strconv.Quote(name)
 }
 
+// comment returns a text for a comment of one line.
+func comment(text string) string {
+	if strings.ContainsFunc(text, unicode.IsControl) {
+		return strconv.Quote(text)
+	}
+	return text
+}
+
 // plainName matches names without characters that YAML gives a meaning.
 var plainName = regexp.MustCompile(`^([a-z0-9]+://)?[A-Za-z_/][A-Za-z0-9_./@%-]*$`)
 
@@ -76,7 +85,7 @@ func Template(g Guess) (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	study := template.New("study").Funcs(template.FuncMap{"quote": quote})
+	study := template.New("study").Funcs(template.FuncMap{"quote": quote, "comment": comment})
 	err = template.Must(study.Parse(studyTemplate)).Execute(&b, map[string]any{
 		"G": g, "Kind": kind, "ModelName": NameOf(g.Model), "DataName": NameOf(g.Data),
 		"Width":      layerWidth(g.Layers),
@@ -234,7 +243,7 @@ models:
   - name: {{quote .ModelName}}
     onnx: {{quote .G.Model}}
 {{- if .G.PreprocessIsFile}}
-    # preprocess: found in {{.G.Preprocess}}
+    # preprocess: found in {{comment .G.Preprocess}}
 {{- else if .G.Rate}}
     # What the model was trained on; features: {log-mel: {mels: 40}} where it takes a spectrogram
     preprocess: {rate: {{.G.Rate}}}
