@@ -31,7 +31,7 @@ def test_run(run, tmp_path):
     assert "scores" in repr(run)
     page = run._repr_html_()
     assert page.startswith('<iframe sandbox="allow-scripts allow-downloads" srcdoc="&lt;!') and "<td>effective-invariance</td>" in page
-    with pytest.raises(noether.Error, match="no run folder"):
+    with pytest.raises(noether.Error, match="not a run folder"):
         noether.load(tmp_path)
 
 
