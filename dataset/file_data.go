@@ -44,6 +44,20 @@ func (b fileData) Close() error {
 	return b.file.Close()
 }
 
+// openSized opens a file and returns its size in bytes.
+func openSized(path string) (*os.File, int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
+}
+
 // openData opens a file. A file that ends in .gz is decompressed into memory.
 func openData(ctx context.Context, path string) (fileData, error) {
 	f, err := os.Open(path)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"os"
 )
 
 // A digest computes the hash of a source. Each part is written with its length, so different lists
@@ -38,18 +37,14 @@ const (
 // addFile hashes a file: its size and, up to 256 MiB, all its bytes. Of a larger file it hashes
 // 4,096 evenly spaced blocks of 64 KiB, including the first and the last.
 func (d digest) addFile(ctx context.Context, path string) error {
-	f, err := os.Open(path)
+	f, size, err := openSized(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	d.add(info.Size())
-	if info.Size() > wholeFile {
-		return d.addBlocks(ctx, f, info.Size(), blocks)
+	d.add(size)
+	if size > wholeFile {
+		return d.addBlocks(ctx, f, size, blocks)
 	}
 	_, err = io.Copy(d, contextReader{ctx, f})
 	return err

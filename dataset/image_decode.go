@@ -10,7 +10,6 @@ import (
 	_ "image/jpeg"
 	_ "image/png"
 	"io"
-	"os"
 
 	_ "golang.org/x/image/bmp"
 	_ "golang.org/x/image/tiff"
@@ -40,16 +39,12 @@ var decoding = semaphore.NewWeighted(maxPixels)
 
 // frameFile decodes an image file and returns it in a frame.
 func frameFile(ctx context.Context, path string, frame Frame) (tensor.Tensor, error) {
-	f, err := os.Open(path)
+	f, size, err := openSized(path)
 	if err != nil {
 		return tensor.Tensor{}, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return tensor.Tensor{}, err
-	}
-	return frameEncoded(ctx, f, info.Size(), frame)
+	return frameEncoded(ctx, f, size, frame)
 }
 
 // frameEncoded decodes an encoded image of a number of bytes and returns it in a frame. Until then the

@@ -168,15 +168,11 @@ type shardGroup struct {
 }
 
 func (r *shardReader) read(ctx context.Context, file string) error {
-	f, err := os.Open(file)
+	f, size, err := openSized(file)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
 	var magic [2]byte
 	if n, _ := f.ReadAt(magic[:], 0); n == 2 && string(magic[:]) == "\x1f\x8b" {
 		return errors.New("the shard is compressed, so samples cannot be read in any order: decompress it (gunzip)")
@@ -197,8 +193,8 @@ func (r *shardReader) read(ctx context.Context, file string) error {
 			return r.finish()
 		case err != nil || seekErr != nil:
 			return fmt.Errorf("the shard is damaged: %w", errors.Join(err, seekErr))
-		case h.Size > info.Size()-at:
-			return fmt.Errorf("%s has %d bytes, and %d are left in the shard: is it truncated?", h.Name, h.Size, info.Size()-at)
+		case h.Size > size-at:
+			return fmt.Errorf("%s has %d bytes, and %d are left in the shard: is it truncated?", h.Name, h.Size, size-at)
 		}
 		end = at + (h.Size+511)/512*512
 		if h.Typeflag != tar.TypeReg {

@@ -1,0 +1,233 @@
+package dataset
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// parquetColumns are the columns that are read of each file.
+type parquetColumns struct {
+	image   int
+	label   labelColumn
+	factors []factorColumn
+}
+
+type labelColumn struct {
+	name    string // "": none
+	index   int
+	classes []string // nil: not named
+}
+
+type factorColumn struct {
+	name   string
+	index  int
+	values []float64
+	gaps   bool
+}
+
+// same returns an error if the columns of another file differ.
+func (c *parquetColumns) same(other parquetColumns) error {
+	equal := c.image == other.image && c.label.name == other.label.name && slices.Equal(c.label.classes, other.label.classes) &&
+		slices.EqualFunc(c.factors, other.factors, func(a, b factorColumn) bool { return a.name == b.name && a.index == b.index })
+	if !equal {
+		return errors.New("its columns or classes differ from those of the first file")
+	}
+	return nil
+}
+
+// findColumns finds the columns of images, labels and factors.
+func findColumns(f *parquet.File, o ParquetOptions) (c parquetColumns, err error) {
+	var images, leaves []string
+	s := f.Schema()
+	for _, path := range s.Columns() {
+		leaf, _ := s.Lookup(path...)
+		name := strings.Join(path, ".")
+		leaves = append(leaves, name)
+		kind := leaf.Node.Type().Kind()
+		if leaf.MaxRepetitionLevel > 0 {
+			continue
+		}
+		encoded := kind == parquet.ByteArray && (len(path) == 2 && path[1] == "bytes" || len(path) == 1 && leaf.Node.Type().LogicalType() == nil)
+		if o.Image == "" && encoded || o.Image != "" && (name == o.Image || name == o.Image+".bytes") {
+			if kind != parquet.ByteArray {
+				return c, fmt.Errorf("column %s holds %v, not encoded images", name, leaf.Node.Type())
+			}
+			images, c.image = append(images, name), leaf.ColumnIndex
+		}
+	}
+	switch {
+	case len(images) == 0 && o.Image != "":
+		return c, fmt.Errorf("no column %q of images: the columns are %s", o.Image, strings.Join(leaves, ", "))
+	case len(images) == 0:
+		return c, fmt.Errorf("no column holds encoded images: the columns are %s", strings.Join(leaves, ", "))
+	case len(images) > 1:
+		return c, fmt.Errorf("images are in one column, and these can hold them: %s; set image to one of them", strings.Join(images, ", "))
+	}
+	if c.label, err = findLabels(f, o.Label, leaves); err != nil {
+		return c, err
+	}
+	for _, path := range s.Columns() {
+		leaf, _ := s.Lookup(path...)
+		kind := leaf.Node.Type().Kind()
+		numbers := kind == parquet.Int32 || kind == parquet.Int64 || kind == parquet.Float || kind == parquet.Double
+		if numbers && len(path) == 1 && path[0] != c.label.name && leaf.MaxRepetitionLevel == 0 {
+			c.factors = append(c.factors, factorColumn{name: path[0], index: leaf.ColumnIndex})
+		}
+	}
+	slices.SortFunc(c.factors, func(a, b factorColumn) int { return strings.Compare(a.name, b.name) })
+	return c, nil
+}
+
+// findLabels finds the column of labels. No column is no error, unless one is asked for.
+func findLabels(f *parquet.File, name string, leaves []string) (labelColumn, error) {
+	named := classLabels(f)
+	if name == "" {
+		for _, usual := range []string{"label", "fine_label"} {
+			if slices.Contains(leaves, usual) {
+				name = usual
+				break
+			}
+		}
+	}
+	if name == "" && len(named) == 1 {
+		for name = range named {
+		}
+	}
+	if name == "" {
+		return labelColumn{}, nil
+	}
+	leaf, ok := f.Schema().Lookup(name)
+	switch kind := parquet.Kind(-1); {
+	case !ok:
+		return labelColumn{}, fmt.Errorf("no column %q of labels: the columns are %s", name, strings.Join(leaves, ", "))
+	default:
+		kind = leaf.Node.Type().Kind()
+		if leaf.MaxRepetitionLevel > 0 || kind != parquet.Int32 && kind != parquet.Int64 && kind != parquet.ByteArray {
+			return labelColumn{}, fmt.Errorf("column %s holds %v: labels are whole numbers or text", name, leaf.Node.Type())
+		}
+	}
+	return labelColumn{name: name, index: leaf.ColumnIndex, classes: named[name]}, nil
+}
+
+// classLabels returns the names of the classes of each column that the metadata of Hugging Face
+// datasets call a ClassLabel.
+func classLabels(f *parquet.File) map[string][]string {
+	text, _ := f.Lookup("huggingface")
+	var metadata struct {
+		Info struct {
+			Features map[string]json.RawMessage `json:"features"`
+		} `json:"info"`
+	}
+	if json.Unmarshal([]byte(text), &metadata) != nil {
+		return nil // no metadata: the labels have no names
+	}
+	out := map[string][]string{}
+	for name, raw := range metadata.Info.Features {
+		var feature struct {
+			Type  string   `json:"_type"`
+			Names []string `json:"names"`
+		}
+		if json.Unmarshal(raw, &feature) == nil && feature.Type == "ClassLabel" {
+			out[name] = feature.Names
+		}
+	}
+	return out
+}
+
+// read appends the labels of a row group to texts ("" where there is none), and the values of the
+// factors.
+func (c *parquetColumns) read(ctx context.Context, g parquet.RowGroup, texts *[]string) error {
+	rows, before := int(g.NumRows()), len(*texts)
+	if c.label.name == "" {
+		*texts = append(*texts, make([]string, rows)...)
+	} else if err := eachValue(ctx, g.ColumnChunks()[c.label.index], func(v parquet.Value) { *texts = append(*texts, labelText(v)) }); err != nil {
+		return fmt.Errorf("column %s: %w", c.label.name, err)
+	}
+	if got := len(*texts) - before; got != rows {
+		return fmt.Errorf("the file is damaged: column %s has %d values in %d rows", c.label.name, got, rows)
+	}
+	for i := range c.factors {
+		f := &c.factors[i]
+		if err := eachValue(ctx, g.ColumnChunks()[f.index], f.add); err != nil {
+			return fmt.Errorf("column %s: %w", f.name, err)
+		}
+	}
+	return nil
+}
+
+func labelText(v parquet.Value) string {
+	switch v.Kind() {
+	case parquet.Int32, parquet.Int64:
+		return strconv.FormatInt(v.Int64(), 10)
+	case parquet.ByteArray:
+		return strings.Clone(string(v.ByteArray()))
+	}
+	return "" // null
+}
+
+// add appends a value, unless there was a gap: null, or not finite.
+func (f *factorColumn) add(v parquet.Value) {
+	x := math.NaN()
+	switch v.Kind() {
+	case parquet.Int32, parquet.Int64:
+		x = float64(v.Int64())
+	case parquet.Float:
+		x = float64(v.Float())
+	case parquet.Double:
+		x = v.Double()
+	}
+	if f.gaps = f.gaps || math.IsNaN(x) || math.IsInf(x, 0); f.gaps {
+		f.values = nil
+		return
+	}
+	f.values = append(f.values, x)
+}
+
+// eachValue calls use for each value of a column chunk. A value is valid during the call.
+func eachValue(ctx context.Context, chunk parquet.ColumnChunk, use func(parquet.Value)) error {
+	pages := chunk.Pages()
+	defer pages.Close()
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		page, err := pages.ReadPage()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		err = pageValues(page, use)
+		parquet.Release(page)
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func pageValues(page parquet.Page, use func(parquet.Value)) error {
+	values := page.Values()
+	var buffer [64]parquet.Value
+	for {
+		n, err := values.ReadValues(buffer[:])
+		for _, v := range buffer[:n] {
+			use(v)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

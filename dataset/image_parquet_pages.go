@@ -1,0 +1,117 @@
+package dataset
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"sort"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// A parquetGroup is a row group of one of the files.
+type parquetGroup struct {
+	file   string              // its name, for messages
+	row    int                 // of its first sample, in the file
+	first  int                 // index of its first sample
+	images parquet.ColumnChunk // the encoded images
+}
+
+// A parquetPage holds the images of consecutive samples, as they are encoded.
+type parquetPage struct {
+	first  int
+	images [][]byte // nil: the row has none
+	size   int
+}
+
+// Bounds of the pages that are kept: several workers read neighbouring rows.
+const (
+	keptPages = 8
+	keptBytes = 256 << 20
+)
+
+// encoded returns the bytes of image i.
+func (p *Parquet) encoded(i int) ([]byte, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for k, page := range p.pages {
+		if page.first <= i && i < page.first+len(page.images) {
+			p.pages = slices.Insert(slices.Delete(p.pages, k, k+1), 0, page)
+			return page.at(i)
+		}
+	}
+	var page parquetPage
+	err := guardParquet(func() (err error) {
+		page, err = p.readPage(i)
+		return err
+	})
+	if err != nil {
+		p.closeReader()
+		return nil, err
+	}
+	p.pages = slices.Insert(p.pages, 0, page)
+	size := 0
+	for k := range p.pages {
+		if size += p.pages[k].size; k > 0 && (k >= keptPages || size > keptBytes) {
+			p.pages = slices.Delete(p.pages, k, len(p.pages))
+			break
+		}
+	}
+	return page.at(i)
+}
+
+func (g parquetPage) at(i int) ([]byte, error) {
+	if data := g.images[i-g.first]; data != nil {
+		return data, nil
+	}
+	return nil, errors.New("the row has no image")
+}
+
+// locate returns the index of the row group of sample i.
+func (p *Parquet) locate(i int) int {
+	return sort.Search(len(p.groups), func(k int) bool { return p.groups[k].first > i }) - 1
+}
+
+// readPage reads the page with sample i. It reads on where the sample is the next one, else it seeks.
+func (p *Parquet) readPage(i int) (parquetPage, error) {
+	if p.reader == nil || p.next != i || i >= p.last {
+		p.closeReader()
+		k := p.locate(i)
+		p.reader = p.groups[k].images.Pages()
+		p.last = len(p.labels)
+		if k+1 < len(p.groups) {
+			p.last = p.groups[k+1].first
+		}
+		if err := p.reader.SeekToRow(int64(i - p.groups[k].first)); err != nil {
+			return parquetPage{}, err
+		}
+	}
+	page, err := p.reader.ReadPage()
+	if errors.Is(err, io.EOF) {
+		err = errors.New("the file is damaged: a row group ends too early")
+	}
+	if err != nil {
+		return parquetPage{}, err
+	}
+	defer parquet.Release(page)
+	out := parquetPage{first: i, size: int(page.Size())}
+	err = pageValues(page, func(v parquet.Value) {
+		var data []byte
+		if !v.IsNull() {
+			data = append([]byte{}, v.ByteArray()...)
+		}
+		out.images = append(out.images, data)
+	})
+	if err == nil && len(out.images) == 0 {
+		err = errors.New("the file is damaged: a page has no rows")
+	}
+	p.next = i + len(out.images)
+	return out, err
+}
+
+func (p *Parquet) closeReader() {
+	if p.reader != nil {
+		p.reader.Close()
+		p.reader = nil
+	}
+}
