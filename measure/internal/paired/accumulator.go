@@ -1,0 +1,217 @@
+package paired
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/measure"
+)
+
+// An accumulator sums the columns of a Spec at a site. It implements measure.Accumulator and
+// measure.Sampler.
+type accumulator struct {
+	spec        *Spec
+	site        measure.Site
+	action      Action     // nil: Spec.Pair serves
+	rows        *sync.Pool // of the method, for an Action
+	width       int        // values in a row; 0 until the first batch
+	transformed bool       // whether there is a transformed view; set by the first batch
+
+	values  table
+	classes []int // number of clean samples by predicted class; nil unless Needs.Prediction
+	null    table
+	dropped bool              // whether the null is omitted, to stay within the budget
+	open    map[int]*openPair // by block; blocks that are complete are removed
+	out     []float64         // scratch
+
+	leftOut int // number of samples that the Action has left out
+
+	index []int     // indices of the samples whose values are stored
+	kept  []float64 // len(index) x samplesKept
+
+	projection *projection // nil unless the site asks for it
+}
+
+// newAccumulator returns an empty accumulator. If the null would exceed the site's budget, there is no
+// null, and the scores have a warning.
+func newAccumulator(spec *Spec, site measure.Site) *accumulator {
+	parts, groups, columns := spec.parts(site), site.Layout.Groups, len(spec.Columns)
+	a := &accumulator{spec: spec, site: site, values: newTable(parts, groups, columns), out: make([]float64, columns)}
+	if spec.projects(site) {
+		a.projection = newProjection(site.Layer)
+	}
+	if spec.Needs.Prediction {
+		a.classes = make([]int, len(site.Classes))
+	}
+	if spec.hasNull() {
+		a.dropped = site.Budget > 0 && spec.cost(site) > site.Budget
+		if !a.dropped {
+			a.null = newTable(parts, groups, columns)
+			a.open = map[int]*openPair{}
+		}
+	}
+	return a
+}
+
+// Update adds the samples of a batch.
+func (a *accumulator) Update(b *measure.Batch) error {
+	if len(b.Place) == 0 {
+		return nil
+	}
+	if err := a.check(b); err != nil {
+		return err
+	}
+	next, free := a.borrowRows()
+	defer free()
+	var latest *openPair // of the block of the latest sample; nil if it is complete
+	for i := range b.Place {
+		row := next(b, i)
+		err := a.addSample(b, i, row)
+		if err != nil && err != ErrLeftOut {
+			return err
+		}
+		if a.open == nil || !a.transformed {
+			continue
+		}
+		if latest != nil && latest.last/a.site.Layout.Block != b.Place[i]/a.site.Layout.Block {
+			latest.own()
+		}
+		if err == ErrLeftOut {
+			if latest, err = a.passOver(b.Place[i]); latest != nil {
+				latest.own() // the next sample may use its row
+			}
+		} else {
+			latest, err = a.shuffle(b, i, row)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if latest != nil {
+		latest.own()
+	}
+	return nil
+}
+
+// borrowRows returns a function that returns the row of sample i that is paired, and a function that
+// frees the memory. A row is valid during the next call of the first one too. It is the clean row,
+// or room for tau z.
+func (a *accumulator) borrowRows() (next func(b *measure.Batch, i int) []float32, free func()) {
+	if a.action == nil {
+		return func(b *measure.Batch, i int) []float32 { return b.Clean.At(i).Data }, func() {}
+	}
+	n := a.action.Len()
+	rows, _ := a.rows.Get().(*[]float32)
+	if rows == nil || cap(*rows) < 2*n {
+		rows = new([]float32)
+		*rows = make([]float32, 2*n)
+	}
+	two := (*rows)[:2*n]
+	next = func(_ *measure.Batch, i int) []float32 { return two[i%2*n : i%2*n+n] }
+	return next, func() { a.rows.Put(rows) }
+}
+
+// check checks that a batch is valid and has the shape of the batches before it.
+func (a *accumulator) check(b *measure.Batch) error {
+	n, transformed := len(b.Place), b.Transformed.Len() > 0
+	if b.Clean.Rank() == 0 || b.Clean.Shape[0] != n || len(b.Index) != n || len(b.Label) != n {
+		return fmt.Errorf("a batch of %d places has %d indices, %d labels and activations of shape %v", n, len(b.Index), len(b.Label), b.Clean.Shape)
+	}
+	if transformed && !slices.Equal(b.Clean.Shape, b.Transformed.Shape) {
+		return fmt.Errorf("the clean view has shape %v, but the transformed view has shape %v", b.Clean.Shape, b.Transformed.Shape)
+	}
+	if !transformed && a.spec.Needs.OtherModel {
+		return fmt.Errorf("%s compares two models, but the batch has the predictions of one", a.spec.Descriptor.Name)
+	}
+	if a.action != nil && len(b.Ops) != n {
+		return fmt.Errorf("%s needs the transformation of each sample, but the batch has %d of %d", a.spec.Descriptor.Name, len(b.Ops), n)
+	}
+	if !transformed && !a.spec.Needs.CleanServes {
+		return fmt.Errorf("%s compares two views, but the batch has no transformed view", a.spec.Descriptor.Name)
+	}
+	width := b.Clean.Len() / n
+	if width == 0 {
+		return fmt.Errorf("activations of shape %v are empty", b.Clean.Shape)
+	}
+	if classes := len(a.site.Classes); a.spec.Needs.Prediction && width != classes {
+		return fmt.Errorf("a prediction of %d values for a model of %d classes", width, classes)
+	}
+	if a.width == 0 {
+		a.width, a.transformed = width, transformed
+	}
+	if a.width != width || a.transformed != transformed {
+		return fmt.Errorf("a sample of %d values (transformed view: %v) after samples of %d (transformed view: %v)", width, transformed, a.width, a.transformed)
+	}
+	for i, p := range b.Place {
+		if p < 0 || p >= a.site.Layout.N || i > 0 && p <= b.Place[i-1] {
+			return fmt.Errorf("place %d in a layout of %d samples: places must be ascending and in its range", p, a.site.Layout.N)
+		}
+	}
+	return nil
+}
+
+// addSample adds sample i of a batch to the sums. With an Action it writes tau z to row; else row is
+// the clean row.
+func (a *accumulator) addSample(b *measure.Batch, i int, row []float32) error {
+	label, classes := b.Label[i], len(a.site.Classes)
+	if a.spec.Needs.Labels && label == dataset.NoLabel {
+		return fmt.Errorf("sample %d has no label, but %s needs one", b.Index[i], a.spec.Descriptor.Name)
+	}
+	if (a.spec.Needs.Labels || a.values.parts > 1 || a.spec.usesLabels()) && label != dataset.NoLabel && (label < 0 || label >= classes) {
+		return fmt.Errorf("sample %d has label %d; the model has %d classes, so labels must be 0 to %d", b.Index[i], label, classes, classes-1)
+	}
+	var transformed []float32
+	if a.transformed {
+		transformed = b.Transformed.At(i).Data
+	}
+	if err := a.compute(b, i, label, row, transformed); err != nil {
+		if err == ErrLeftOut {
+			a.leftOut++
+			return err
+		}
+		var bad *measure.NonFinite
+		if errors.As(err, &bad) {
+			return &measure.NonFinite{View: bad.View, Index: b.Index[i]}
+		}
+		return fmt.Errorf("sample %d: %w", b.Index[i], err)
+	}
+	a.addTo(&a.values, a.site.Layout.Group(b.Place[i]), label)
+	if a.classes != nil {
+		row := b.Clean.At(i).Data
+		a.classes[slices.Index(row, slices.Max(row))]++
+	}
+	if a.projection != nil && b.Place[i] < a.site.Project && transformed != nil {
+		a.projection.add(b.Index[i], b.Clean.At(i).Data, transformed)
+	}
+	if a.site.KeepSamples && (a.site.KeepBelow == 0 || b.Place[i] < a.site.KeepBelow) {
+		a.index = append(a.index, b.Index[i])
+		for c, column := range a.spec.Columns {
+			if column.Sample != "" {
+				a.kept = append(a.kept, a.out[c])
+			}
+		}
+	}
+	return nil
+}
+
+// compute computes the columns of sample i of a batch.
+func (a *accumulator) compute(b *measure.Batch, i, label int, row, transformed []float32) error {
+	if a.action == nil {
+		return a.spec.Pair(a.out, label, row, transformed)
+	}
+	if err := a.action.Act(row, a.out, b.Clean.At(i).Data, b.Ops[i]); err != nil {
+		return err
+	}
+	return a.action.Pair(a.out, row, transformed)
+}
+
+// addTo adds the columns in a.out to all samples' sums and to those of the label's class.
+func (a *accumulator) addTo(t *table, group, label int) {
+	t.add(0, group, a.out)
+	if t.parts > 1 && label != dataset.NoLabel {
+		t.add(1+label, group, a.out)
+	}
+}

@@ -1,0 +1,99 @@
+package paired
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/measure"
+)
+
+// An openPair holds the rows of an incomplete block that are not yet paired for the null.
+type openPair struct {
+	last        int       // place of the latest sample
+	count       int       // samples so far
+	label       int       // of the latest sample
+	clean       []float32 // the latest sample's clean row, or tau z
+	transformed []float32 // the first sample's transformed row
+	// The rows are memory that is valid during Update only.
+	cleanBorrowed, transformedBorrowed bool
+	copied                             []float32 // memory for a copy of clean
+}
+
+// own copies rows that are valid during Update only.
+func (o *openPair) own() {
+	if o.cleanBorrowed {
+		o.copied = append(o.copied[:0], o.clean...)
+		o.clean, o.cleanBorrowed = o.copied, false
+	}
+	if o.transformedBorrowed {
+		o.transformed, o.transformedBorrowed = slices.Clone(o.transformed), false
+	}
+}
+
+// shuffle adds the shuffled pair of sample i of a batch and the sample before it in its block, whose
+// rows it replaces. It returns the open pair, or nil if the block is complete.
+func (a *accumulator) shuffle(b *measure.Batch, i int, row []float32) (*openPair, error) {
+	place := b.Place[i]
+	block := place / a.site.Layout.Block
+	o := a.open[block]
+	if o == nil {
+		o = &openPair{transformed: b.Transformed.At(i).Data, transformedBorrowed: true}
+		a.open[block] = o
+	} else {
+		if place <= o.last {
+			return nil, fmt.Errorf("place %d of block %d comes after place %d", place, block, o.last)
+		}
+		if err := a.addShuffled(&a.null, block, o.label, o.clean, b.Transformed.At(i).Data); err != nil {
+			return nil, err
+		}
+	}
+	o.count++
+	o.last, o.label, o.clean, o.cleanBorrowed = place, b.Label[i], row, true
+	return a.advance(o, block)
+}
+
+// passOver notes that the sample at a place has no columns. It returns the open pair of its block,
+// or nil if there is none or the block is complete.
+func (a *accumulator) passOver(place int) (*openPair, error) {
+	block := place / a.site.Layout.Block
+	o := a.open[block]
+	if o == nil {
+		return nil, nil
+	}
+	if place <= o.last {
+		return nil, fmt.Errorf("place %d of block %d comes after place %d", place, block, o.last)
+	}
+	o.last = place
+	return a.advance(o, block)
+}
+
+// advance closes a block after its last sample. It returns the open pair, or nil if it was closed.
+func (a *accumulator) advance(o *openPair, block int) (*openPair, error) {
+	if o.last < min((block+1)*a.site.Layout.Block, a.site.Layout.N)-1 {
+		return o, nil
+	}
+	delete(a.open, block)
+	return nil, a.closeBlock(&a.null, block, o)
+}
+
+// closeBlock pairs a block's last clean row with its first transformed row.
+func (a *accumulator) closeBlock(t *table, block int, o *openPair) error {
+	if o.count < 2 {
+		return nil
+	}
+	return a.addShuffled(t, block, o.label, o.clean, o.transformed)
+}
+
+func (a *accumulator) addShuffled(t *table, block, label int, clean, transformed []float32) error {
+	var err error
+	if a.action != nil {
+		err = a.action.Pair(a.out, clean, transformed)
+	} else {
+		err = a.spec.Pair(a.out, label, clean, transformed)
+	}
+	if err != nil {
+		return err
+	}
+	a.addTo(t, a.site.Layout.Group(block*a.site.Layout.Block), label)
+	return nil
+}
