@@ -73,7 +73,6 @@ type Needs struct {
 	Prediction  bool // the model's class scores, for one accumulator; else every chosen layer, for one accumulator each
 	Labels      bool // labels of the samples
 	Transformed bool // the activations on T(x), in addition to those on x
-	PerTrial    bool // a transformation that is drawn once for each trial
 	// CleanServes reports whether the measure, for example accuracy, can also be used without
 	// transformations. Then Batch.Transformed is empty, and statistics that need it have no scores.
 	CleanServes bool

@@ -61,7 +61,7 @@ func (*method) Name() string                   { return "latent-operator" }
 func (*method) Descriptor() measure.Descriptor { return Descriptor() }
 func (*method) Version() int                   { return 1 }
 func (m *method) Settings() any                { return m.settings }
-func (*method) Needs() measure.Needs           { return measure.Needs{Transformed: true, PerTrial: true} }
+func (*method) Needs() measure.Needs           { return measure.Needs{Transformed: true} }
 
 // A shape is what is measured of a layer.
 type shape struct {

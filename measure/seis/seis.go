@@ -61,7 +61,7 @@ func (*seis) Version() int { return 5 }
 
 func (m *seis) Settings() any { return m.settings }
 
-func (*seis) Needs() measure.Needs { return measure.Needs{Transformed: true, PerTrial: true} }
+func (*seis) Needs() measure.Needs { return measure.Needs{Transformed: true} }
 
 func (m *seis) Skip(s measure.Site) string {
 	_, why := featureMapsOf(s.Layer, m.settings.Positions)
