@@ -166,7 +166,7 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 		target := &siteTarget{measure: meas, model: m, site: site, transformed: v.Name != ""}
 		t := &Task{target: target, Cell: c, FullCost: meas.Cost(site)}
 		if p.stored {
-			site.Store = noStore{} // placeholder for the store of a pass
+			site.Store = costStore{} // the run gives each pass its own
 		}
 		t.cost = meas.Cost(site)
 		if b, ok := meas.(measure.Borrower); ok {
@@ -217,5 +217,6 @@ func (p *Plan) key(c *Cell) measure.Key {
 	return measure.Key{Seed: p.Study.Seed, Data: c.Data.Entry.Name, Transform: c.View.Name, Trial: c.View.Trial}
 }
 
-// noStore is a placeholder for the store of a pass where only the cost of a measure is computed.
-type noStore struct{ measure.Store }
+// costStore tells Measure.Cost that there is a store, so that what it holds does not count. It is
+// never written.
+type costStore struct{ measure.Store }
