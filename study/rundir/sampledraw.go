@@ -1,0 +1,86 @@
+package rundir
+
+import (
+	"bytes"
+	"context"
+	"image"
+	"image/jpeg"
+	"image/png"
+
+	"golang.org/x/image/draw"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/contactsheet"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/plan"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// drawSamples returns the image of a sheet and the ending of its name, and sets the size of its
+// tiles. It returns nil for data that are not images.
+func (r *Writer) drawSamples(ctx context.Context, s *sampled, sheet *scores.SampleSheet) ([]byte, string, error) {
+	first := s.cells[0]
+	frame := first.Model.Net.Frame()
+	var out *image.NRGBA
+	for line, chosen := range sheet.Samples {
+		sample, err := first.Data.Source.At(ctx, s.samples[chosen.Index].At, frame)
+		if ctx.Err() != nil {
+			return nil, "", ctx.Err()
+		}
+		if err != nil || !isImage(sample) {
+			return nil, "", nil // such as audio, or a file that has gone since
+		}
+		tiles := []tensor.Tensor{sample.Input}
+		for _, c := range s.cells {
+			moved, err := r.movedSample(c, sample)
+			if err != nil {
+				return nil, "", err
+			}
+			tiles = append(tiles, moved)
+		}
+		if out == nil {
+			w, h := thumbSize(sample.Input.Shape[2], sample.Input.Shape[1])
+			up := func(n int) int { return (n + sheetBlock - 1) / sheetBlock * sheetBlock }
+			sheet.Tile = &scores.SheetTile{Width: w, Height: h, Right: up(w), Down: up(h)}
+			out = contactsheet.Blank(len(tiles)*up(w), len(sheet.Samples)*up(h))
+		}
+		for column, t := range tiles {
+			full := contactsheet.Blank(t.Shape[2], t.Shape[1])
+			contactsheet.Paint(full, 0, 0, 1, t)
+			left, top := column*sheet.Tile.Right, line*sheet.Tile.Down
+			draw.CatmullRom.Scale(out, image.Rect(left, top, left+sheet.Tile.Width, top+sheet.Tile.Height), full, full.Bounds(), draw.Src, nil)
+		}
+	}
+	if out == nil {
+		return nil, "", nil
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, out); err != nil || b.Len() <= pngBytes {
+		return b.Bytes(), ".png", err
+	}
+	b.Reset()
+	err := jpeg.Encode(&b, out, &jpeg.Options{Quality: 85})
+	return b.Bytes(), ".jpg", err
+}
+
+// movedSample returns a sample under the view of a cell.
+func (r *Writer) movedSample(c *plan.Cell, sample dataset.Sample) (tensor.Tensor, error) {
+	if c.View.Transform == nil {
+		if sample.Transformed == nil {
+			return sample.Input, nil
+		}
+		return *sample.Transformed, nil
+	}
+	key := measure.Key{Seed: r.Plan.Study.Seed, Data: c.Data.Entry.Name, Transform: c.View.Name}
+	return sample.Apply(procedure.Draw(c.View.Transform, c.View.Per == "trial", key, sample.Index))
+}
+
+// thumbSize returns the size of an image that is reduced to at most thumbSide.
+func thumbSize(w, h int) (int, int) {
+	if long := max(w, h); long > thumbSide {
+		return max(1, w*thumbSide/long), max(1, h*thumbSide/long)
+	}
+	return w, h
+}
