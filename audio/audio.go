@@ -10,8 +10,12 @@
 // integers, from which 128 is subtracted first. Floats are not scaled and may exceed 1. NaN and
 // infinity are errors.
 //
-// Resample changes the rate by a polyphase filter, a windowed sinc. Hann and Mel are the window and
-// the filter bank of spectrograms.
+// Resample changes the rate by a polyphase filter, a windowed sinc. Stretch changes the tempo and
+// ShiftPitch the pitch. A Room computes impulse responses, for reverberation. Hann and Mel are the
+// window and the filter bank of spectrograms.
+//
+//	clip, err := audio.Read("speech.flac")
+//	wave, err := audio.Resample(clip.Wave, clip.Rate, 16000)
 package audio
 
 import (

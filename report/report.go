@@ -6,6 +6,11 @@
 // of a transformation's parameter, for each trial, for each class. Overviews show the rows that
 // summarise them, the means over values and over trials.
 //
+//	shown := report.Overview(result.Rows)
+//	for _, sentence := range report.Conclusions(result.Rows, result.Record, nil) {
+//		fmt.Println(sentence)
+//	}
+//
 // Names of models, layers and transformations come from untrusted files and are shown as plain
 // text. They are escaped in the page, where a content security policy also forbids all requests and
 // all scripts except the report's own. Control characters are removed in the terminal.

@@ -1,5 +1,17 @@
-// Package scores reads and writes the scores of a study as CSV and Parquet. It also derives scores
-// from them: means over the values of a transformation, and means and intervals over trials.
+// Package scores holds the scores of a study and reads and writes their files.
+//
+// A Cell is what a run stores: the scores of one measure for one model, data set, value of a
+// transformation and trial. A Row is one score with everything that identifies it, a line of
+// scores.csv. Table turns cells into rows and adds derived ones: means over the values of a
+// transformation, and means and intervals over trials.
+//
+//	rows, err := scores.ReadCSV(file)
+//	rows, err = scores.Filter{Model: []string{"resnet*"}}.Rows(rows)
+//	err = scores.WriteParquet(out, rows)
+//
+// A Record describes the run that the scores are from. A Comparison computes the differences between
+// two runs, with intervals, and a Condition tests rows or differences, as for a gate in continuous
+// integration.
 package scores
 
 import "strings"

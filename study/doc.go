@@ -1,17 +1,20 @@
-// Package study measures models on data under transformations as a study file says, and keeps what
-// it finds in a run folder.
+// Package study measures models on data under transformations as a study file says, and stores the
+// results in a run folder.
 //
 //	s, err := study.Load("study.yaml", nil)
 //	result, err := study.Run(ctx, s, "runs/first", study.Options{Runtime: rt})
+//	for _, row := range result.Rows {
+//		fmt.Println(row.Model, row.Layer, row.Transform, row.Statistic, row.Value)
+//	}
 //
-// A study names data, models, transformations and measures. A *cell* is what one record holds: a
-// measure for a model, data, a value of a transformation and a trial. Its key is a hash of all that
-// its scores depend on, so that a run that was stopped, or a study that has grown, does what is
-// missing and nothing else.
+// A study names data, models, transformations and measures. A cell is a measure for one model, data
+// set, value of a transformation and trial; its scores are stored in one record. Its key is a hash of
+// all that its scores depend on. So a run that was stopped, or a study that was extended, computes only
+// what is missing.
 //
 // # How a run goes
 //
-//	Load, Parse    the file, strictly: each mistake with its line and column
+//	Load, Parse    read the file strictly: each mistake is an error with its line and column
 //	NewPlan        opens models and data, lists the cells, and records what does not apply
 //	Run            groups the cells of measures into passes that fit the memory bound. A pass reads
 //	               each sample once, runs the clean batch once for all transformations and measures,
@@ -28,13 +31,16 @@
 //	run.json           what was run, skipped, unreadable and failed
 //	cells/KEY.json     a finished cell, written whole or not at all
 //	states/            accumulators and checkpoints of unfinished cells
-//	failures/          what failed, and why; the rest of the study goes on
+//	failures/          what failed, and why; the rest of the study is still computed
 //	scores.csv, scores.parquet, samples.parquet, units.parquet, curves.parquet
 //
 // ReadResult and ReadCells read it; Check finds damaged files.
 //
 // # Without a file
 //
-// Measure feeds measures with a model and data, and Compare comparisons with two models, for
-// numbers at once and without a folder.
+// Measure computes measures of a model, and Compare comparisons of two models, in memory and without a
+// run folder:
+//
+//	quarter := transform.Rotate{Angle: transform.Fixed(90)}
+//	found, err := study.Measure(ctx, m, data, quarter, seis.New(seis.Defaults()))
 package study

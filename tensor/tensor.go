@@ -1,5 +1,8 @@
 // Package tensor defines dense float32 tensors in row-major order, which the packages of Noether
 // exchange: an image is c x h x w, a batch of feature maps b x c x h x w.
+//
+//	z, err := tensor.From(values, 8, 64, 7, 7) // 8 samples of 64 channels
+//	z.At(3)                                    // 64 x 7 x 7: the fourth sample, not copied
 package tensor
 
 import (

@@ -3,16 +3,21 @@
 // audio, shifts its pitch, filters it and adds noise.
 //
 // A Transform is a family T_theta with a distribution of its parameter theta. Draw returns an Op,
-// the transformation of one drawn parameter. Images are c x h x w with values in [0, 1], after
-// resize and crop and before normalisation by mean and deviation. Geometric Ops also apply to
-// feature maps with any number of channels and any values; OnMaps reports which transforms do.
+// the transformation of one drawn parameter:
+//
+//	rotate := transform.Rotate{Angle: transform.Uniform(-15, 15)}
+//	rotate.Draw(random).Apply(rotated, image) // c x h x w, by an angle that is drawn from random
+//
+// Images are c x h x w with values in [0, 1], after resize and crop and before normalisation by mean
+// and deviation. Geometric Ops also apply to feature maps with any number of channels and any
+// values; OnMaps reports which transforms do.
 //
 // Angles are degrees counter-clockwise; translations are fractions of the side, to the right and
 // down; grey is 0.2989 R + 0.587 G + 0.114 B.
 //
-// Transforms are Go values, such as Rotate{Angle: Uniform(-15, 15)}, or made by name with
-// Kind.Make, which checks every parameter. The fields of Go values are not checked; they must lie
-// in the ranges that the Kind gives.
+// Kinds lists the transformations by name. Kind.Make makes one of them and checks every parameter.
+// The fields of Go values such as Rotate are not checked; they must lie in the ranges that the Kind
+// gives.
 package transform
 
 import (

@@ -3,6 +3,9 @@
 // Package slurmtest runs a real Slurm on this machine for a test: a controller, a node and an
 // authentication service, in a folder of the test and on free ports. The test is skipped if that is
 // impossible, or if NOETHER_SLURM is "off".
+//
+//	c := slurmtest.Start(t)
+//	t.Setenv("SLURM_CONF", c.Conf) // sbatch and the others now use this cluster
 package slurmtest
 
 import (

@@ -1,16 +1,18 @@
-// Package logmel builds logarithmic mel spectrograms as ONNX graphs, so that a network that takes features can be fed
-// waveforms: the spectrogram is computed by whatever runs the network, and gradients flow through it.
+// Package logmel builds logarithmic mel spectrograms as ONNX graphs, so that a network that takes
+// features can be fed waveforms: the spectrogram is computed by the engine that runs the network, and
+// gradients flow through it.
 //
-// A sound x of n samples becomes frames of FFT samples, Hop apart, each under a Hann window w. With X the discrete Fourier
-// transform of a frame and M the mel bank of package sound,
+// A waveform x of n samples becomes frames of FFT samples, Hop apart, each under a Hann window w. With
+// X the discrete Fourier transform of a frame and M the mel filter bank of package audio,
 //
 //	X[k, t] = sum over i of w[i] x[t Hop + i] exp(-2 pi j k i / FFT)
 //	S[m, t] = sum over k of M[m, k] |X[k, t]|^Power
 //	y[m, t] = (log(S[m, t] + Offset) - Mean) / Std
 //
-// The transform is one convolution by the cosines and sines of all frequencies. With the sound padded by FFT / 2 on both sides
-// ("reflect", "zeros"), frame t is centred at sample t Hop and there are floor(n / Hop) + 1 frames. These are the conventions
-// of torch.stft and of librosa; Scale and Area choose between torchaudio's default bank and librosa's.
+// The transform is one convolution by the cosines and sines of all frequencies. With the waveform
+// padded by FFT / 2 on both sides ("reflect", "zeros"), frame t is centred at sample t Hop and there
+// are floor(n / Hop) + 1 frames. These are the conventions of torch.stft and of librosa; Scale and
+// Area choose between torchaudio's default bank and librosa's.
 //
 //	s := logmel.Settings{Rate: 8000, Mels: 40}
 //	features, err := s.Graph(b, wave) // wave: b x n or b x 1 x n; features: b x mels x frames

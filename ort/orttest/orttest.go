@@ -1,4 +1,6 @@
-// Package orttest gives tests the ONNX Runtime library.
+// Package orttest loads ONNX Runtime for tests.
+//
+//	rt := orttest.Load(t)
 package orttest
 
 import (
@@ -7,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/ort"
 )
 
-// Load returns the runtime of the test's process. Where no library is found, or it does not fit, the test fails with what
-// to install: nearly everything rests on it.
+// Load returns the runtime of the test process. If no library is found, or its version does not fit,
+// the test fails with a message that says what to install.
 func Load(t testing.TB) *ort.Runtime {
 	t.Helper()
 	path, tried, err := ort.Find("")

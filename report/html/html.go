@@ -1,5 +1,10 @@
 // Package html writes the report of a run as a single HTML file that works without a network.
 //
+//	result, err := study.ReadResult("runs/first")
+//	page := html.Run{Rows: result.Rows, Record: result.Record}
+//	page.Attachments = report.ReadAttachments("runs/first")
+//	err = page.WritePage(file, "")
+//
 // Names of models, layers and transformations come from untrusted files and are shown as plain
 // text. They are escaped in the page, where a content security policy also forbids all requests and
 // all scripts except the report's own.

@@ -2,6 +2,11 @@
 // and its progress, and comparisons of runs or models. The same data are available as JSON, CSV and
 // Parquet.
 //
+//	s, err := serve.New(serve.Options{Dirs: []string{"runs"}})
+//	defer s.Close()
+//	l, err := net.Listen("tcp", "localhost:8080")
+//	err = s.Serve(ctx, l, "localhost:8080")
+//
 // The server only reads. It serves nothing but the runs within its folders: files are opened
 // through os.Root, which does not follow "..", absolute paths or symbolic links out of the folder,
 // and URLs identify runs by a hash, not by a path. A request must use one of the server's host

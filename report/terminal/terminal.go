@@ -1,5 +1,7 @@
 // Package terminal prints the scores of a run as text tables.
 //
+//	err := terminal.Write(os.Stdout, result.Rows, result.Record, terminal.Options{Width: 120})
+//
 // Names of models, layers and transformations come from untrusted files; control characters are
 // removed from them.
 package terminal

@@ -1,8 +1,10 @@
-// Package run executes plans: it feeds batches to models and accumulators, scores what they
-// gathered, and runs procedures.
+// Package run executes plans: it feeds batches to models and accumulators, computes the scores, and
+// runs procedures.
 //
-// A pass reads each sample once. Samples are decoded and transformed on goroutines beside the
-// engine; each model runs the clean batch once and the batch under each view; the tasks of a view
-// share the cores. States are saved now and then, so that a run that is stopped goes on where it
-// was. A cell that fails is given up, and the rest goes on.
+//	result, err := run.Run(ctx, study, "runs/first", plan.Options{Runtime: rt})
+//
+// A pass reads each sample once. Goroutines decode and transform samples while the engine runs. Each
+// model runs on the clean batch once, and on the batch under each view. The tasks of a view share the
+// cores. States are saved at intervals, so that a stopped run can be resumed. A cell that fails is
+// recorded, and the run continues with the others.
 package run

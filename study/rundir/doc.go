@@ -1,5 +1,5 @@
-// Package rundir reads and writes run folders: records of cells, states of what is unfinished,
-// failures, tables and the record of the run.
+// Package rundir reads and writes run folders: records of cells, states of unfinished cells, failures,
+// tables and the record of the run.
 //
 //	study.yaml         the study as resolved, with the hashes of models and data
 //	run.json           what was run, skipped, unreadable and failed
@@ -8,6 +8,9 @@
 //	failures/          what failed, and why
 //	scores.csv, scores.parquet, samples.parquet, units.parquet, curves.parquet
 //
-// A Writer keeps what a run finds; Merge completes a folder from the states of shards; Check finds
-// what is wrong with one; ReadResult and ReadCells read it.
+// A Writer writes the folder of a run, and Merge completes one from the states of shards. Check finds
+// damaged and foreign files. ReadResult returns scores as rows, and ReadCells as cells:
+//
+//	result, err := rundir.ReadResult("runs/first")
+//	cells, record, err := rundir.ReadCells("runs/first")
 package rundir
