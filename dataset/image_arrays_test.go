@@ -76,7 +76,7 @@ func TestArrays(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkBatch(t, src, c.channels, c.tolerance)
-			labels, err := Labels(t.Context(), src)
+			labels, err := sampleLabels(t.Context(), src)
 			if err != nil {
 				t.Fatal(err)
 			}

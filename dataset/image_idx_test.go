@@ -81,7 +81,7 @@ func TestIDX(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			labels, err := Labels(t.Context(), src)
+			labels, err := sampleLabels(t.Context(), src)
 			if err != nil || !slices.Equal(labels, c.labels) || len(src.Classes()) != slices.Max(c.labels)+1 {
 				t.Errorf("labels %v of %v (%v), want %v", labels, src.Classes(), err, c.labels)
 			}

@@ -33,20 +33,6 @@ func ShapeKinds() []string {
 	return kinds
 }
 
-// ShapeArea returns the area of a kind whose circumscribed circle has radius 1: a Figure covers
-// ShapeArea * (Scale / 2)^2 of the image. It is 0 for an unknown kind.
-func ShapeArea(kind string) float64 {
-	o, _ := findOutline(kind)
-	area := math.Pi * (o.outer*o.outer - o.inner*o.inner)
-	for _, c := range o.contours {
-		for i, p := range c {
-			q := c[(i+1)%len(c)]
-			area += (p.x*q.y - q.x*p.y) / 2
-		}
-	}
-	return area
-}
-
 // A point is a position in pixels relative to a figure's centre, x to the right and y up, unless a
 // comment says otherwise.
 type point struct{ x, y float64 }

@@ -11,9 +11,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// PartFactor is the factor that holds the source of a concatenated sample: a category with the
+// partFactor is the factor that holds the source of a concatenated sample: a category with the
 // names of the parts.
-const PartFactor = "part"
+const partFactor = "part"
 
 // A Concatenation is several sources, one after the other, for instance the training, validation
 // and test sets of a corpus.
@@ -36,7 +36,7 @@ type Concatenation struct {
 // Notes explains this. The index of a sample is its position, and its name starts with the name of
 // its part.
 func Concat(names []string, parts []Source) (*Concatenation, error) {
-	j := &Concatenation{names: slices.Clone(names), parts: slices.Clone(parts), starts: []int{0}, categories: map[string][]string{PartFactor: slices.Clone(names)}}
+	j := &Concatenation{names: slices.Clone(names), parts: slices.Clone(parts), starts: []int{0}, categories: map[string][]string{partFactor: slices.Clone(names)}}
 	if len(names) != len(parts) || len(parts) < 2 {
 		return nil, fmt.Errorf("joining: %d names and %d parts: need two parts or more, each with a name", len(names), len(parts))
 	}
@@ -45,8 +45,8 @@ func Concat(names []string, parts []Source) (*Concatenation, error) {
 		if slices.Contains(names[:i], names[i]) {
 			return nil, fmt.Errorf("joining: two parts are called %q", names[i])
 		}
-		if slices.Contains(src.Factors(), PartFactor) {
-			return nil, fmt.Errorf("joining: the samples of %s have a factor %q of their own", names[i], PartFactor)
+		if slices.Contains(src.Factors(), partFactor) {
+			return nil, fmt.Errorf("joining: the samples of %s have a factor %q of their own", names[i], partFactor)
 		}
 		j.starts = append(j.starts, j.starts[i]+src.Len())
 		d.add(names[i], src.Fingerprint())
@@ -77,7 +77,7 @@ func (j *Concatenation) mergeClasses() {
 // mergeFactors keeps the factors that all parts have.
 func (j *Concatenation) mergeFactors() error {
 	j.values = make([]map[string][]int, len(j.parts))
-	j.factors = []string{PartFactor}
+	j.factors = []string{partFactor}
 	for _, name := range j.parts[0].Factors() {
 		if slices.ContainsFunc(j.parts, func(s Source) bool { return !slices.Contains(s.Factors(), name) }) {
 			continue
@@ -195,7 +195,7 @@ func (j *Concatenation) adapt(s Sample, k, i int) Sample {
 			factors[name] = float64(to[int(v)])
 		}
 	}
-	factors[PartFactor] = float64(k)
+	factors[partFactor] = float64(k)
 	s.Factors = factors
 	return s
 }

@@ -68,7 +68,7 @@ func TestConcat(t *testing.T) {
 	if got := Categories(Limit(j, 3), "speaker"); !slices.Equal(got, []string{"ann", "bob", "cy"}) {
 		t.Errorf("speakers are %v", got)
 	}
-	if got := Categories(j, PartFactor); !slices.Equal(got, []string{"train", "test"}) {
+	if got := Categories(j, partFactor); !slices.Equal(got, []string{"train", "test"}) {
 		t.Errorf("parts are %v", got)
 	}
 	for i, want := range []Sample{
@@ -98,7 +98,7 @@ func TestConcat(t *testing.T) {
 	if err != nil || turned.Fingerprint() == j.Fingerprint() {
 		t.Errorf("the other way round it has the same fingerprint, %v", err)
 	}
-	chosen, err := Where(t.Context(), j, map[string]Condition{PartFactor: {Values: []string{"test"}}})
+	chosen, err := Where(t.Context(), j, map[string]Condition{partFactor: {Values: []string{"test"}}})
 	if err != nil || chosen.Len() != 2 {
 		t.Errorf("%v, %v", chosen, err)
 	}

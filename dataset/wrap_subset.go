@@ -97,7 +97,7 @@ func RandomSubset(ctx context.Context, src Source, n int, d SplitOptions) (Sourc
 func splitRange(ctx context.Context, src Source, from, to int, d SplitOptions) (Source, error) {
 	order := seed.Rand(d.Seed, "dataset: split").Perm(src.Len())
 	if d.Stratified {
-		labels, err := Labels(ctx, src)
+		labels, err := sampleLabels(ctx, src)
 		if err != nil {
 			return nil, fmt.Errorf("stratifying: %w", err)
 		}
@@ -124,8 +124,8 @@ func interleaveClasses(order, labels []int) {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(position[a], position[b]) })
 }
 
-// Labels returns the label of every sample.
-func Labels(ctx context.Context, src Source) ([]int, error) {
+// sampleLabels returns the label of every sample.
+func sampleLabels(ctx context.Context, src Source) ([]int, error) {
 	labels := make([]int, src.Len())
 	for i := range labels {
 		if err := ctx.Err(); err != nil {

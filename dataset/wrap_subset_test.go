@@ -192,7 +192,7 @@ func TestClasses(t *testing.T) {
 		"restricted": {restricted, []int{2, 0, 1, NoLabel, 0}},
 		"limited":    {Limit(restricted, 2), []int{2, 0}},
 	} {
-		labels, err := Labels(t.Context(), c.src)
+		labels, err := sampleLabels(t.Context(), c.src)
 		if err != nil || !slices.Equal(labels, c.want) {
 			t.Errorf("%s: labels %v (%v), want %v", name, labels, err, c.want)
 		}
@@ -208,7 +208,7 @@ func TestClasses(t *testing.T) {
 	// For a class that is not an output of the model, Restrict removes the samples' labels and the
 	// output.
 	partly, keep, err := Restrict(src, []int{NoLabel, 1, 3}, outputs)
-	if labels, _ := Labels(t.Context(), partly); err != nil || !slices.Equal(labels, []int{NoLabel, 0, 1, NoLabel, 0}) || len(keep) != 2 {
+	if labels, _ := sampleLabels(t.Context(), partly); err != nil || !slices.Equal(labels, []int{NoLabel, 0, 1, NoLabel, 0}) || len(keep) != 2 {
 		t.Errorf("labels %v, kept %v, %v", labels, keep, err)
 	}
 }

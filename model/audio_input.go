@@ -65,7 +65,7 @@ func newAudioInput(info onnx.ValueInfo, layout onnx.Axes, o Options) (input, err
 // featureRate returns the rate of the spectrogram, which must equal that of the waveforms.
 func featureRate(s logmel.Settings, rate int) (int, error) {
 	if rate > 0 && s.Rate > 0 && rate != s.Rate {
-		return 0, &KeyError{Key: "rate", Err: fmt.Errorf("preprocess: rate %d differs from that of the features, %d samples per second", rate, s.Rate)}
+		return 0, &preprocessError{Key: "rate", Err: fmt.Errorf("preprocess: rate %d differs from that of the features, %d samples per second", rate, s.Rate)}
 	}
 	return max(rate, s.Rate), nil
 }
@@ -85,7 +85,7 @@ func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, er
 	}
 	framesFirst, err := orient(info, &s)
 	if err != nil {
-		return nil, &KeyError{Key: "features", Err: err}
+		return nil, &preprocessError{Key: "features", Err: err}
 	}
 	b := onnx.NewBuilder(graph.Opset())
 	n := -1
@@ -97,7 +97,7 @@ func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, er
 	wave := b.Input("sound", onnx.Float, slices.Concat([]int{info.Shape[0].Size}, channel, []int{n})...)
 	features, err := s.Graph(b.Scope("log-mel"), wave)
 	if err != nil {
-		return nil, &KeyError{Key: "features", Err: err}
+		return nil, &preprocessError{Key: "features", Err: err}
 	}
 	if framesFirst {
 		features = b.Transpose(features, 0, 2, 1)
@@ -187,7 +187,7 @@ func checkFrames(info onnx.ValueInfo, framesFirst bool, s logmel.Settings, n int
 	if n < 0 || frames < 0 || s.Frames(n) == frames {
 		return nil
 	}
-	return &KeyError{Key: "length", Err: fmt.Errorf("preprocess: waveforms of %d samples have %d frames, and input %s takes %d", n, s.Frames(n), describeInput(info), frames)}
+	return &preprocessError{Key: "length", Err: fmt.Errorf("preprocess: waveforms of %d samples have %d frames, and input %s takes %d", n, s.Frames(n), describeInput(info), frames)}
 }
 
 // TakesAudio reports whether the model takes audio rather than images.

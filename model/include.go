@@ -121,7 +121,7 @@ func (p input) normaliseAudio(b *onnx.Builder, x onnx.Value) onnx.Value {
 	if pre.Standardise {
 		x = b.Sub(x, b.ReduceMean(x, true, 2))
 		variance := b.ReduceMean(b.Mul(x, x), true, 2)
-		x = b.Div(x, b.Sqrt(b.Add(variance, b.Scalar(StandardiseOffset))))
+		x = b.Div(x, b.Sqrt(b.Add(variance, b.Scalar(standardiseOffset))))
 	}
 	scale, shift := pre.AudioScale()
 	if scale != 1 {

@@ -218,7 +218,7 @@ func reconcile(what string, model, preprocess int, info onnx.ValueInfo) (int, er
 		case "length":
 			key, made = what, "audio"
 		}
-		return 0, &KeyError{Key: key, Err: fmt.Errorf("preprocess makes %s of %s %d, and input %s takes %d: set preprocess: {..., %s: %d}", made, what, preprocess, describeInput(info), model, key, model)}
+		return 0, &preprocessError{Key: key, Err: fmt.Errorf("preprocess makes %s of %s %d, and input %s takes %d: set preprocess: {..., %s: %d}", made, what, preprocess, describeInput(info), model, key, model)}
 	}
 	return model, nil
 }

@@ -66,18 +66,18 @@ func Preset(name string) (Preprocess, error) {
 	return p, nil
 }
 
-// A KeyError is an error that is caused by one key of a preprocessing.
-type KeyError struct {
+// A preprocessError is an error that is caused by one key of a preprocessing.
+type preprocessError struct {
 	Key string // as in study files, for instance "mean"
 	Err error
 }
 
-func (e *KeyError) Error() string { return e.Err.Error() }
+func (e *preprocessError) Error() string { return e.Err.Error() }
 
-func (e *KeyError) Unwrap() error { return e.Err }
+func (e *preprocessError) Unwrap() error { return e.Err }
 
 func keyError(key, format string, args ...any) error {
-	return &KeyError{Key: key, Err: fmt.Errorf(format, args...)}
+	return &preprocessError{Key: key, Err: fmt.Errorf(format, args...)}
 }
 
 // Check returns an error if the preprocessing does not fit images with the given number of
@@ -207,13 +207,13 @@ func (p Preprocess) CheckAudio() error {
 		s.Rate = p.Frame.Rate
 	}
 	if err := s.Check(); err != nil {
-		return &KeyError{Key: "features", Err: err}
+		return &preprocessError{Key: "features", Err: err}
 	}
 	return nil
 }
 
-// StandardiseOffset is added to the variance of a waveform.
-const StandardiseOffset = 1e-7
+// standardiseOffset is added to the variance of a waveform.
+const standardiseOffset = 1e-7
 
 // AudioScale returns the factor and the offset that range, mean and deviation apply to a waveform.
 func (p Preprocess) AudioScale() (scale, shift float32) {
@@ -237,7 +237,7 @@ func (p Preprocess) normaliseAudio(dst, src []float32) {
 		for _, v := range src {
 			squares += (float64(v) - mean) * (float64(v) - mean)
 		}
-		inverse := 1 / math.Sqrt(squares/float64(len(src))+StandardiseOffset)
+		inverse := 1 / math.Sqrt(squares/float64(len(src))+standardiseOffset)
 		for i, v := range src {
 			dst[i] = float32((float64(v)-mean)*inverse)*scale + shift
 		}

@@ -21,7 +21,7 @@ func settingError(err error, path ...string) error {
 	if err == nil {
 		return nil
 	}
-	var key *KeyError
+	var key *preprocessError
 	if errors.As(err, &key) {
 		path = append(path, key.Key)
 	}

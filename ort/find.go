@@ -8,11 +8,11 @@ import (
 	"runtime"
 )
 
-// EnvLibrary names the environment variable that holds the path of the ONNX Runtime library.
-const EnvLibrary = "ONNXRUNTIME_LIB"
+// envLibrary names the environment variable that holds the path of the ONNX Runtime library.
+const envLibrary = "ONNXRUNTIME_LIB"
 
-// ErrNotFound is the error of Find if the library is in none of the searched folders.
-var ErrNotFound = errors.New("the ONNX Runtime library was not found: run 'npm ci --ignore-scripts' in the folder runtime of the checkout, 'pip install onnxruntime' in a Python environment, or set --onnxruntime or " + EnvLibrary + " to the path of a library")
+// errNotFound is the error of Find if the library is in none of the searched folders.
+var errNotFound = errors.New("the ONNX Runtime library was not found: run 'npm ci --ignore-scripts' in the folder runtime of the checkout, 'pip install onnxruntime' in a Python environment, or set --onnxruntime or " + envLibrary + " to the path of a library")
 
 // Find returns the path of the ONNX Runtime library for the CPU. See FindFor.
 func Find(explicit string) (path string, tried []string, err error) { return FindFor(explicit, "cpu") }
@@ -34,7 +34,7 @@ func Find(explicit string) (path string, tried []string, err error) { return Fin
 //
 // If explicit or the environment variable is set, the library must be there: no other place is tried.
 func FindFor(explicit, device string) (path string, tried []string, err error) {
-	for _, named := range []struct{ by, path string }{{"--onnxruntime", explicit}, {EnvLibrary, os.Getenv(EnvLibrary)}} {
+	for _, named := range []struct{ by, path string }{{"--onnxruntime", explicit}, {envLibrary, os.Getenv(envLibrary)}} {
 		if named.path == "" {
 			continue
 		}
@@ -71,7 +71,7 @@ func FindFor(explicit, device string) (path string, tried []string, err error) {
 			return name, tried, nil
 		}
 	}
-	return "", tried, ErrNotFound
+	return "", tried, errNotFound
 }
 
 // libraryAt returns path itself if it is a file, and the library in it if it is a folder.

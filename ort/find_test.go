@@ -27,7 +27,7 @@ func TestFindNamed(t *testing.T) {
 	dir := t.TempDir()
 	lib := put(t, dir)
 	other := put(t, filepath.Join(dir, "other"))
-	t.Setenv(EnvLibrary, other)
+	t.Setenv(envLibrary, other)
 	for _, c := range []struct{ explicit, want string }{{lib, lib}, {dir, lib}, {"", other}} {
 		if got, tried, err := Find(c.explicit); err != nil || got != c.want || len(tried) != 1 {
 			t.Errorf("Find(%q) = %q, %q, %v, want %q", c.explicit, got, tried, err, c.want)
@@ -39,14 +39,14 @@ func TestFindNamed(t *testing.T) {
 			t.Errorf("Find(%q) returns error %v", explicit, err)
 		}
 	}
-	t.Setenv(EnvLibrary, filepath.Join(dir, "none"))
-	if _, _, err := Find(""); err == nil || !strings.Contains(err.Error(), EnvLibrary) {
-		t.Errorf("Find with a wrong %s returns error %v", EnvLibrary, err)
+	t.Setenv(envLibrary, filepath.Join(dir, "none"))
+	if _, _, err := Find(""); err == nil || !strings.Contains(err.Error(), envLibrary) {
+		t.Errorf("Find with a wrong %s returns error %v", envLibrary, err)
 	}
 }
 
 func TestFindSearches(t *testing.T) {
-	t.Setenv(EnvLibrary, "")
+	t.Setenv(envLibrary, "")
 	root, cache := t.TempDir(), t.TempDir()
 	root, err := filepath.EvalSymlinks(root)
 	if err != nil {
@@ -64,7 +64,7 @@ func TestFindSearches(t *testing.T) {
 
 	if _, tried, err := Find(""); err == nil {
 		t.Log("the system has the library")
-	} else if !errors.Is(err, ErrNotFound) || !slices.Contains(tried, filepath.Join(below, npm)) || !slices.Contains(tried, filepath.Join(root, npm)) {
+	} else if !errors.Is(err, errNotFound) || !slices.Contains(tried, filepath.Join(below, npm)) || !slices.Contains(tried, filepath.Join(root, npm)) {
 		t.Errorf("tried %q, %v", tried, err)
 	}
 	cacheDir, err := os.UserCacheDir()
@@ -107,7 +107,7 @@ func TestCheckVersion(t *testing.T) {
 }
 
 func TestFindInEnvironment(t *testing.T) {
-	t.Setenv(EnvLibrary, "")
+	t.Setenv(envLibrary, "")
 	root := t.TempDir()
 	t.Setenv("VIRTUAL_ENV", root)
 	t.Setenv("CONDA_PREFIX", "")

@@ -18,22 +18,22 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// EnvFFmpeg names the environment variable that holds the path of the ffmpeg program.
-const EnvFFmpeg = "NOETHER_FFMPEG"
+// envFFmpeg names the environment variable that holds the path of the ffmpeg program.
+const envFFmpeg = "NOETHER_FFMPEG"
 
-// FindFFmpeg returns the path of the ffmpeg program: explicit if it is not empty, otherwise the
+// findFFmpeg returns the path of the ffmpeg program: explicit if it is not empty, otherwise the
 // value of NOETHER_FFMPEG, otherwise the one in the search path.
-func FindFFmpeg(explicit string) (string, error) {
-	path, err := exec.LookPath(cmp.Or(explicit, os.Getenv(EnvFFmpeg), "ffmpeg"))
+func findFFmpeg(explicit string) (string, error) {
+	path, err := exec.LookPath(cmp.Or(explicit, os.Getenv(envFFmpeg), "ffmpeg"))
 	if err != nil {
-		return "", fmt.Errorf("the ffmpeg program, which decodes videos, was not found: install it (Debian: apt-get install ffmpeg; macOS: brew install ffmpeg) or set %s to its path; animated GIFs and folders of frames do not need it", EnvFFmpeg)
+		return "", fmt.Errorf("the ffmpeg program, which decodes videos, was not found: install it (Debian: apt-get install ffmpeg; macOS: brew install ffmpeg) or set %s to its path; animated GIFs and folders of frames do not need it", envFFmpeg)
 	}
 	return path, nil
 }
 
 // videoClip returns the frames of a video file, which ffmpeg decodes into a pipe of PPM images.
 func videoClip(path, explicit string) (clip, error) {
-	program, err := FindFFmpeg(explicit)
+	program, err := findFFmpeg(explicit)
 	if err != nil {
 		return clip{}, fmt.Errorf("%s: %w", filepath.Base(path), err)
 	}

@@ -26,7 +26,8 @@ type Options struct {
 	// Cuts is the change of the grey histogram from one frame to the next, 0 to 1, that starts a
 	// new scene; 0: 0.2. At 1 every file is one scene.
 	Cuts float64
-	// FFmpeg is the path of the program that decodes videos; "": see FindFFmpeg.
+	// FFmpeg is the path of the ffmpeg program, which decodes videos; "": the value of the
+	// environment variable NOETHER_FFMPEG, else the one in the search path.
 	FFmpeg string `json:"-"`
 	Patches
 }

@@ -165,7 +165,7 @@ func TestSameSamplesFromEveryKindOfFile(t *testing.T) {
 	frames := moving(12, 36, 48, 7)
 	folder := saved(t, frames)
 	paths := []string{folder, savedGIF(t, frames)}
-	if ffmpeg, err := FindFFmpeg(""); err == nil {
+	if ffmpeg, err := findFFmpeg(""); err == nil {
 		out := filepath.Join(t.TempDir(), "frames.mkv")
 		if text, err := exec.Command(ffmpeg, "-v", "error", "-i", filepath.Join(folder, "frame%d.png"), "-c:v", "ffv1", "-pix_fmt", "gray", out).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, text)
@@ -273,7 +273,7 @@ func TestOpenErrors(t *testing.T) {
 		{"channels", Options{Paths: []string{few}, Patches: Patches{Channels: 2}}, "2 channels"},
 	} {
 		if c.name == "no video" || c.name == "only audio" {
-			if _, err := FindFFmpeg(""); err != nil {
+			if _, err := findFFmpeg(""); err != nil {
 				continue
 			}
 		}
@@ -323,7 +323,7 @@ func TestCutsOfRealClips(t *testing.T) {
 	if testing.Short() {
 		t.Skip("decodes two clips")
 	}
-	if _, err := FindFFmpeg(""); err != nil {
+	if _, err := findFFmpeg(""); err != nil {
 		t.Skip(err)
 	}
 	src := opened(t, Options{Paths: []string{testdata.Path(t, "video", "bikes.mp4"), testdata.Path(t, "video", "carphone_pristine.mp4")}, Patches: Patches{Places: 4}})

@@ -163,13 +163,13 @@ func (r *run) storeFullStats(g group, p trajectory) error {
 			i := c.lo + u
 			if m.plain != nil {
 				tv, sv := m.plain.transformational(u, n), m.plain.sample(u, n)
-				f.statistic(statTransformational)[i], f.statistic(statSample)[i], f.statistic(statNormalised)[i] = tv, sv, VarianceRatio(tv, sv)
+				f.statistic(statTransformational)[i], f.statistic(statSample)[i], f.statistic(statNormalised)[i] = tv, sv, varianceRatio(tv, sv)
 			}
 			if m.inverted != nil {
-				f.statistic(statSame)[i] = VarianceRatio(m.inverted.transformational(u, n), m.inverted.sample(u, n))
+				f.statistic(statSame)[i] = varianceRatio(m.inverted.transformational(u, n), m.inverted.sample(u, n))
 			}
 			if m.threshold != nil {
-				f.statistic(statNormal)[i] = VarianceRatio(m.local[u]/float64(m.images), m.base[u]/float64(n))
+				f.statistic(statNormal)[i] = varianceRatio(m.local[u]/float64(m.images), m.base[u]/float64(n))
 			}
 		}
 	}

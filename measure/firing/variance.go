@@ -71,8 +71,8 @@ func (v *variances) sample(u, samples int) float64 {
 	return sum / float64(v.steps)
 }
 
-// VarianceRatio returns a / b as tmeasures defines it: 1 if both are 0, infinite if only b is.
-func VarianceRatio(a, b float64) float64 {
+// varianceRatio returns a / b as tmeasures defines it: 1 if both are 0, infinite if only b is.
+func varianceRatio(a, b float64) float64 {
 	switch {
 	case b > 0:
 		return a / b

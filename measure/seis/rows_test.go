@@ -70,8 +70,11 @@ func sameScores(t *testing.T, what string, got, want []measure.Score) {
 
 // fewPatterns returns maps that are mixtures of ten patterns, and the same with mixtures of five
 // others added: fewer patterns than observations, so that canonical correlations do not tie.
-func fewPatterns(n, c, h, w int) (z, zt tensor.Tensor) {
-	const own, further = 10, 5
+func fewPatterns(n, c, h, w int) (z, zt tensor.Tensor) { return patterned(n, c, h, w, 10, 5) }
+
+// patterned returns maps that are mixtures of own patterns, and the same with mixtures of further
+// ones added.
+func patterned(n, c, h, w, own, further int) (z, zt tensor.Tensor) {
 	d := h * w
 	patterns, g := smooth(1, own+further, 1, h, w), rand.New(rand.NewPCG(2, 0))
 	z, zt = tensor.New(n, c, h, w), tensor.New(n, c, h, w)
@@ -193,9 +196,14 @@ func TestRowsWithoutSomeSamples(t *testing.T) {
 
 func TestRowsKeepThePromisesOfAnAccumulator(t *testing.T) {
 	t.Parallel()
-	z, zt := fewPatterns(45, 1, 14, 14)
+	z, zt := patterned(27, 1, 11, 11, 3, 2)
 	site := siteOf("NCHW", z)
-	site.Layout = measure.Layout{N: 45, Block: 4, Groups: 11}
+	site.Layout = measure.Layout{N: 27, Block: 2, Groups: 11}
+	if a := feed(t, Defaults(), site, z, zt, 7); len(scoresOf(t, Defaults(), site, z, zt)["equivariance"].Replicates) == 0 {
+		t.Fatalf("no replicates of a %T", a)
+	} else if _, rows := a.(*rowAccumulator); !rows {
+		t.Fatalf("%d observations are held in a %T", 27, a)
+	}
 	measuretest.Run(t, measuretest.Case{Measure: New(Defaults()), Site: site, Clean: z, Transformed: zt})
 }
 

@@ -15,7 +15,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	linalg.LoadBackend() // tests are to pass with and without a fast library; see linalg.LoadBackend
+	b := linalg.LoadBackend() // tests are to pass with and without a fast library; see linalg.LoadBackend
+	b.SetThreads(1)           // tests run in parallel
 	os.Exit(m.Run())
 }
 

@@ -250,16 +250,16 @@ func TestPooling(t *testing.T) {
 // The others are computed.
 func TestBudget(t *testing.T) {
 	t.Parallel()
-	const n = 200
-	shapes := [][]int{{3, 7, 7}}
+	const n, whole = 100, 4 * 100 * 2 * 48 // bytes of both sides
+	shapes := [][]int{{3, 4, 4}}
 	a, b := tensors(9, n, shapes...), tensors(10, n, shapes...)
 	g := measure.Grid{A: layers("NCHW", "a", shapes...), B: layers("NCHW", "b", shapes...), Pairs: everyPair(1, 1), Layout: measure.NewLayout(n)}
 	s := allStatistics()
-	for _, budget := range []int64{0, 4 * n * 294, 4*n*294 - 1} {
+	for _, budget := range []int64{0, whole, whole - 1} {
 		scores := scoresOf(t, newMeasure(t, s), bounded(g, budget), a, b)[[2]int{0, 0}]
 		for _, name := range Names() {
 			refused := math.IsNaN(scores[name].Value)
-			if want := budget == 4*n*294-1 && name != MinibatchCKA; refused != want {
+			if want := budget == whole-1 && name != MinibatchCKA; refused != want {
 				t.Errorf("%s within %d bytes: %+v", name, budget, scores[name])
 			}
 			if refused && !strings.Contains(strings.Join(scores[name].Warnings, ""), "pool: mean") {

@@ -49,8 +49,15 @@ func openAt(t *testing.T, run Run, width, height int64, fragment string) *visit 
 func openUntil(t *testing.T, run Run, width, height int64, fragment, condition string) *visit {
 	t.Helper()
 	chromium(t)
+	return openPage(t, renderRun(t, run), width, height, fragment, condition)
+}
+
+// openPage shows a page that has been rendered.
+func openPage(t *testing.T, page string, width, height int64, fragment, condition string) *visit {
+	t.Helper()
+	chromium(t)
 	path := filepath.Join(t.TempDir(), "report.html")
-	if err := os.WriteFile(path, []byte(renderRun(t, run)), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := chromedp.NewContext(theBrowser())

@@ -53,7 +53,7 @@ type Fit struct {
 // Analyse computes the relation of X and Y over at least four points.
 func Analyse(points []Point, o Options) (*Fit, error) {
 	if len(points) < 4 {
-		return nil, fmt.Errorf("%w for a correlation: %d; at least 4 are needed", ErrTooFew, len(points))
+		return nil, fmt.Errorf("%w for a correlation: %d; at least 4 are needed", errTooFew, len(points))
 	}
 	f := &Fit{Points: points, logit: o.Logit, n: medianN(points)}
 	x, y, err := f.coordinates()

@@ -54,7 +54,7 @@ func pearsonOf(x, y []float64, units int) Coefficient { return fisher(pearson(x,
 func Spearman(x, y []float64) Coefficient { return spearmanOf(x, y, len(x)) }
 
 func spearmanOf(x, y []float64, units int) Coefficient {
-	rho := pearson(Ranks(x), Ranks(y))
+	rho := pearson(ranks(x), ranks(y))
 	return fisher(rho, units, 1+rho*rho/2)
 }
 
@@ -83,25 +83,25 @@ func fisher(r float64, n int, factor float64) Coefficient {
 	return c
 }
 
-// Ranks returns the ranks of the values, starting at 1; equal values share their mean rank.
-func Ranks(x []float64) []float64 {
+// ranks returns the ranks of the values, starting at 1; equal values share their mean rank.
+func ranks(x []float64) []float64 {
 	order := make([]int, len(x))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
-	ranks := make([]float64, len(x))
+	out := make([]float64, len(x))
 	for i := 0; i < len(order); {
 		j := i
 		for j < len(order) && x[order[j]] == x[order[i]] {
 			j++
 		}
 		for _, at := range order[i:j] {
-			ranks[at] = float64(i+j+1) / 2
+			out[at] = float64(i+j+1) / 2
 		}
 		i = j
 	}
-	return ranks
+	return out
 }
 
 // Logit returns log p / (1 - p) with p = (k + 1/2) / (n + 1) and k = n accuracy for n observations,
@@ -123,5 +123,5 @@ func InverseLogit(l float64, n int) float64 {
 	return min(1, max(0, p))
 }
 
-// ErrTooFew is returned if there are fewer points than a line and its intervals need.
-var ErrTooFew = errors.New("too few points")
+// errTooFew is returned if there are fewer points than a line and its intervals need.
+var errTooFew = errors.New("too few points")

@@ -189,7 +189,7 @@ func TestBadInput(t *testing.T) {
 		}
 		return p
 	}
-	if _, err := Analyse(at(1, 2, 3, 4), Options{}); !errors.Is(err, ErrTooFew) {
+	if _, err := Analyse(at(1, 2, 3, 4), Options{}); !errors.Is(err, errTooFew) {
 		t.Errorf("two points: %v", err)
 	}
 	for name, c := range map[string]struct {

@@ -33,7 +33,7 @@ func huber(x, y []float64) (Line, error) {
 		return Line{}, fmt.Errorf("%d values of x and %d of y", len(x), len(y))
 	}
 	if len(x) < 2 {
-		return Line{}, fmt.Errorf("a line through %d points: %w", len(x), ErrTooFew)
+		return Line{}, fmt.Errorf("a line through %d points: %w", len(x), errTooFew)
 	}
 	for i := range x {
 		if !finite(x[i]) || !finite(y[i]) {
