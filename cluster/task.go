@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/unsaved"
 	"github.com/noether-ml/noether/study"
 )
 
@@ -77,6 +78,7 @@ func RunTask(ctx context.Context, run string, submission, number int, o study.Op
 	if err != nil {
 		return err
 	}
+	defer unsaved.Hold(ctx)() // the task's state, written last
 	d := newStateFile(run, s.Number, number)
 	o.Progress = d.follow(o.Progress)
 	stop := d.startHeartbeat()

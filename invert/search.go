@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/noether-ml/noether/internal/unsaved"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
@@ -172,6 +173,7 @@ func (s *Search) Run(ctx context.Context, p Problem) (*Result, error) {
 	}
 	r := newRun(s, p, constants)
 	defer r.free()
+	defer unsaved.Hold(ctx)()
 	if err := r.run(ctx); err != nil {
 		return nil, s.wrapError(ctx, err)
 	}

@@ -1,6 +1,7 @@
 package ort_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -61,4 +62,43 @@ func TestLimitWhileOpening(t *testing.T) { // alone: the limit holds for all ses
 		t.Errorf("error %v", err)
 	}
 	open(t, "affine", []string{"x"}, []string{"y", "z"})
+}
+
+// TestCancelWithinAnOperator checks that a run ends soon after its context within an operator that
+// takes seconds, that another run with the same values waits for the operator, and that the session
+// can be closed meanwhile.
+func TestCancelWithinAnOperator(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	m, err := onnx.Read(testmodel.WriteSlow(t, t.TempDir(), "slow", 400))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := rt.NewSession(m, ort.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := rt.NewValue(onnx.Float, 1, 3, 16, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	if err := s.Run(ctx, []*ort.Value{x}, []*ort.Value{nil}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error is %v", err)
+	}
+	if took := time.Since(start); took > 3*time.Second {
+		t.Errorf("the run ended %v after its start", took)
+	}
+	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := s.Run(short, []*ort.Value{x}, []*ort.Value{nil}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a run with values in use: error is %v", err)
+	}
+	for range 2 {
+		if err := errors.Join(x.Close(), s.Close()); err != nil {
+			t.Error(err)
+		}
+	}
 }

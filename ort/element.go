@@ -2,6 +2,7 @@ package ort
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	binding "github.com/yalue/onnxruntime_go"
 
@@ -95,5 +96,5 @@ func (k of[T]) adopt(t onnx.Type, b binding.Value) *Value {
 	for i, d := range bound.GetShape() {
 		shape[i] = int(d)
 	}
-	return &Value{typ: t, shape: shape, kind: k, data: bound.GetData(), bound: bound}
+	return &Value{typ: t, shape: shape, kind: k, data: bound.GetData(), bound: bound, busy: new(atomic.Int32)}
 }

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -43,7 +43,10 @@ type Session struct {
 	inputs, outputs []string
 	session         *binding.DynamicAdvancedSession
 	limit           time.Duration // of one run; 0: none
-	abandoned       atomic.Int32  // runs that were abandoned and have not ended
+
+	closing   sync.Mutex
+	closed    bool
+	abandoned int // runs that were abandoned and have not ended
 }
 
 // A TimeoutError is the error of a run, or of a graph that was prepared for runs, which took longer
@@ -60,9 +63,9 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("running a graph: it did not end within the time limit of %v", e.Limit)
 }
 
-// abandonAfter is the time that the engine has to end a run when the time limit is over. It ends
-// runs between operators. A run that is still within an operator then is abandoned: it goes on, and
-// what it uses stays allocated.
+// abandonAfter is the time that the engine has to end a run when its context or the time limit ends.
+// It ends runs between operators. A run that is still within an operator then is abandoned: it goes
+// on, and what it uses stays allocated.
 const abandonAfter = time.Second
 
 // NewSession returns a session for a graph in memory or read from a file. Its inputs and outputs
@@ -231,26 +234,37 @@ func (s *Session) Inputs() []string { return slices.Clone(s.inputs) }
 // Outputs returns the names of the outputs, in the order of Run.
 func (s *Session) Outputs() []string { return slices.Clone(s.outputs) }
 
-// Close frees the session. No run may be in progress, other than those that ended with a
-// TimeoutError: while the engine is still busy with one, the session stays allocated.
+// Close frees the session. No call of Run may be in progress. While the engine is still within an
+// operator of a run that was stopped, the session stays allocated.
 func (s *Session) Close() error {
-	if s == nil || s.session == nil || s.abandoned.Load() > 0 {
+	if s == nil {
 		return nil
 	}
-	err := s.session.Destroy()
-	s.session = nil
-	return err
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	if s.abandoned > 0 {
+		return nil // the last of these runs frees it
+	}
+	return s.session.Destroy()
 }
 
 // Run executes the graph once. It reads inputs and writes outputs in place. For a nil output it
 // stores a new Value, which the caller closes. When ctx ends, the run ends with the context's
-// error, and the content of the outputs is undefined.
+// error, and the content of the outputs is undefined: the engine may write to them until the end of
+// an operator that it is in. Another run with these values waits for that.
 func (s *Session) Run(ctx context.Context, inputs, outputs []*Value) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if len(inputs) != len(s.inputs) || len(outputs) != len(s.outputs) {
 		return fmt.Errorf("running a graph of %d inputs and %d outputs with %d and %d tensors", len(s.inputs), len(s.outputs), len(inputs), len(outputs))
+	}
+	if err := awaitUnused(ctx, inputs, outputs); err != nil {
+		return err
 	}
 	in, err := enter(inputs, s.inputs)
 	defer release(inputs, in)
@@ -262,7 +276,7 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []*Value) error {
 	if err != nil {
 		return fmt.Errorf("running a graph: %w", err)
 	}
-	if err := s.run(ctx, in, out, usedBy(inputs, outputs)); err != nil {
+	if err := s.run(ctx, in, out, notNil(inputs, outputs)); err != nil {
 		return err
 	}
 	// The engine holds addresses only, so this keeps the memory alive until here.
@@ -311,16 +325,30 @@ func leave(values []*Value, list []binding.Value, names []string) error {
 	return nil
 }
 
-// usedBy returns the values that are not nil.
-func usedBy(lists ...[]*Value) (used []*Value) {
+// notNil returns the values that are not nil.
+func notNil(lists ...[]*Value) (values []*Value) {
 	for _, list := range lists {
 		for _, v := range list {
 			if v != nil {
-				used = append(used, v)
+				values = append(values, v)
 			}
 		}
 	}
-	return used
+	return values
+}
+
+// awaitUnused waits until no abandoned run uses the values, or until ctx ends.
+func awaitUnused(ctx context.Context, lists ...[]*Value) error {
+	for _, v := range notNil(lists...) {
+		for v.busy.Load() > 0 {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}
+	return nil
 }
 
 // release frees the values that enter created for one run, unless the engine is still busy with it.
@@ -332,8 +360,8 @@ func release(values []*Value, list []binding.Value) {
 	}
 }
 
-// run executes the graph and stops when ctx or the time limit ends. If it returns a TimeoutError, the
-// engine may still use the values, which are then marked.
+// run executes the graph and stops when ctx or the time limit ends. The engine may then still use the
+// values, which are marked.
 func (s *Session) run(ctx context.Context, in, out []binding.Value, used []*Value) error {
 	if s.limit > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, s.limit, &TimeoutError{Limit: s.limit})
@@ -361,16 +389,12 @@ func (s *Session) run(ctx context.Context, in, out []binding.Value, used []*Valu
 	return nil
 }
 
-// await waits for the end of a run that was told to stop because ctx ended, and returns the cause,
-// or nil if the run was complete. A run that exceeds the time limit and does not stop is abandoned:
-// its values are marked until the engine is done with them.
+// await waits for the end of a run that was told to stop because ctx ended. It returns a TimeoutError
+// or the context's error, or nil if the run was complete. A run that does not stop is abandoned.
 func (s *Session) await(ctx context.Context, done <-chan error, used []*Value) error {
-	var expired *TimeoutError
-	if !errors.As(context.Cause(ctx), &expired) {
-		if err := <-done; err == nil {
-			return nil
-		}
-		return ctx.Err()
+	cause := ctx.Err()
+	if expired := (*TimeoutError)(nil); errors.As(context.Cause(ctx), &expired) {
+		cause = expired
 	}
 	timer := time.NewTimer(abandonAfter)
 	defer timer.Stop()
@@ -379,21 +403,34 @@ func (s *Session) await(ctx context.Context, done <-chan error, used []*Value) e
 		if err == nil {
 			return nil
 		}
-		return expired
 	case <-timer.C:
+		s.abandon(done, used)
 	}
-	s.abandoned.Add(1)
-	for _, v := range used {
+	return cause
+}
+
+// abandon marks values, and keeps the session allocated, until the engine is done with a run.
+func (s *Session) abandon(done <-chan error, used []*Value) {
+	elements := make([]any, len(used)) // a closed Value no longer refers to its own
+	for i, v := range used {
 		v.busy.Add(1)
+		elements[i] = v.data
 	}
+	s.closing.Lock()
+	s.abandoned++
+	s.closing.Unlock()
 	go func() {
 		<-done
+		runtime.KeepAlive(elements)
 		for _, v := range used {
 			v.busy.Add(-1)
 		}
-		s.abandoned.Add(-1)
+		s.closing.Lock()
+		defer s.closing.Unlock()
+		if s.abandoned--; s.abandoned == 0 && s.closed {
+			_ = s.session.Destroy()
+		}
 	}()
-	return expired
 }
 
 // flag returns a switch in the syntax of the engine's configuration.

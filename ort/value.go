@@ -20,8 +20,8 @@ type Value struct {
 	kind   kind
 	data   any // []T
 	bound  binding.Value
-	scalar rank0        // replaces bound for a tensor without axes
-	busy   atomic.Int32 // abandoned runs that use it
+	scalar rank0         // replaces bound for a tensor without axes
+	busy   *atomic.Int32 // abandoned runs that use its elements
 }
 
 // NewValue returns a Value of zeros.
@@ -63,11 +63,15 @@ func (v *Value) First(n int) (*Value, error) {
 	}
 	shape := slices.Clone(v.shape)
 	shape[0] = n
-	return v.kind.first(v, shape)
+	out, err := v.kind.first(v, shape)
+	if err == nil {
+		out.busy = v.busy
+	}
+	return out, err
 }
 
-// Close frees the memory of the engine for v, unless a run that ended with a TimeoutError still uses
-// it. The elements are Go memory and stay valid.
+// Close frees the memory of the engine for v, unless a run that was stopped still uses it. The
+// elements are Go memory and stay valid.
 func (v *Value) Close() error {
 	if v == nil {
 		return nil
@@ -86,7 +90,7 @@ func wrap[T Element](t onnx.Type, data []T, shape []int) (*Value, error) {
 	if n := tensor.Size(shape); n != len(data) {
 		return nil, fmt.Errorf("making a tensor: shape %v needs %d elements, not %d", shape, n, len(data))
 	}
-	v := &Value{typ: t, shape: slices.Clone(shape), kind: of[T]{}, data: data}
+	v := &Value{typ: t, shape: slices.Clone(shape), kind: of[T]{}, data: data, busy: new(atomic.Int32)}
 	if len(shape) == 0 {
 		if t.Half() {
 			return nil, fmt.Errorf("making a tensor: a scalar of %v is not supported", t)

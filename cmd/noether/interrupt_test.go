@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -22,9 +21,9 @@ import (
 // for a machine whose cores are shared.
 const promised = 2 * time.Second
 
-// interrupt starts a command, sends it SIGINT after a pause and returns how long it took to end. It
+// interrupt starts a command, sends it a signal after a pause and returns how long it took to end. It
 // returns 0 if it ended before.
-func interrupt(t *testing.T, pause time.Duration, program string, args ...string) time.Duration {
+func interrupt(t *testing.T, signal syscall.Signal, pause time.Duration, program string, args ...string) time.Duration {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)
 	var messages bytes.Buffer
@@ -43,13 +42,13 @@ func interrupt(t *testing.T, pause time.Duration, program string, args ...string
 	case <-time.After(pause):
 	}
 	start := time.Now()
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+	if err := cmd.Process.Signal(signal); err != nil {
 		return 0
 	}
 	select {
 	case err := <-ended:
 		took := time.Since(start)
-		if err != nil && !strings.Contains(messages.String(), "stopped") && cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGINT {
+		if err != nil && !strings.Contains(messages.String(), "stopped") && cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != signal {
 			t.Errorf("%s after %v: %v: %s", args, pause, err, &messages)
 		}
 		return max(took, 1)
@@ -61,13 +60,14 @@ func interrupt(t *testing.T, pause time.Duration, program string, args ...string
 			_ = cmd.Process.Kill()
 			<-ended
 		}
-		t.Errorf("%s has not ended %v after the interrupt, which came after %v: %.3000s", args, 2*promised, pause, &messages)
+		t.Errorf("%s has not ended %v after %v, which came after %v: %.3000s", args, 2*promised, signal, pause, &messages)
 		return 2 * promised
 	}
 }
 
-// TestInterrupt checks that SIGINT ends the program in reads that never return, in runs of the
-// engine that never end, and at random moments of a study of every kind of work.
+// TestInterrupt checks that SIGINT and SIGTERM end the program in reads that never return, in runs of
+// the engine that never end, and within an operator of hours, and SIGINT at random moments of a study
+// of every kind of work.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -78,13 +78,18 @@ func TestInterrupt(t *testing.T) {
 	}
 	endless := testmodel.WriteEndless(t, dir, "endless")
 	slow := testmodel.WriteSlow(t, dir, "slow", 2000)
+	testmodel.WriteSlowUnlessBlack(t, dir, "bright", 2000)
 	testmodel.Write(t, dir, "good", testmodel.Options{})
 	testmodel.Write(t, dir, "other", testmodel.Options{})
-	waiting := write(t, dir, "waiting.yaml", []byte(`name: waiting
+	studyOf := func(model string) string {
+		return write(t, dir, model+".yaml", []byte(`name: waiting
 data: [{name: shapes, shapes: {n: 6, size: 16}}]
-models: [{name: m, onnx: endless.onnx, layers: [all]}]
-measures: [firing]
+models: [{name: m, onnx: `+model+`.onnx, layers: [all]}]
+transforms: [{rotate: {values: [10]}}]
+measures: [distance]
 `))
+	}
+	waiting, within := studyOf("endless"), studyOf("bright")
 	study := write(t, dir, "study.yaml", []byte(`name: interrupted
 data: [{name: shapes, shapes: {n: 150, size: 16}}]
 models: [{name: m, onnx: good.onnx, layers: [all]}, {name: other, onnx: other.onnx, layers: [all]}]
@@ -97,18 +102,21 @@ samples: true
 		{"inspect", endless},
 		{"inspect", slow},
 		{"run", waiting, "-o", filepath.Join(dir, "run")},
+		{"run", within, "-o", filepath.Join(dir, "within")},
 		{"run", waiting, "--dry-run"},
 	} {
-		if took := interrupt(t, 500*time.Millisecond, program, args...); took == 0 {
-			t.Errorf("%s ended by itself", args)
+		for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+			if took := interrupt(t, signal, 500*time.Millisecond, program, args...); took == 0 {
+				t.Errorf("%s ended by itself", args)
+			}
 		}
 	}
 	runWithTimeout(t, program, dir)
 	start := time.Now()
-	interrupt(t, time.Hour, program, "run", study, "-o", filepath.Join(dir, "whole"))
+	interrupt(t, syscall.SIGINT, time.Hour, program, "run", study, "-o", filepath.Join(dir, "whole"))
 	length, longest := time.Since(start), time.Duration(0)
 	for i := range 6 {
-		took := interrupt(t, rand.N(length+1), program, "run", study, "-o", filepath.Join(dir, fmt.Sprint("run", i)))
+		took := interrupt(t, syscall.SIGINT, rand.N(length+1), program, "run", study, "-o", filepath.Join(dir, fmt.Sprint("run", i)))
 		longest = max(longest, took)
 	}
 	t.Logf("a run of %v; the longest end took %v", length.Round(time.Millisecond), longest.Round(time.Millisecond))

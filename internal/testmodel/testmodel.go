@@ -109,8 +109,23 @@ func WriteExpanding(t testing.TB, dir, name string, side int, known bool) string
 func WriteSlow(t testing.TB, dir, name string, window int) string {
 	t.Helper()
 	b := onnx.NewBuilder(17)
+	return savePooling(t, dir, name, window, b, b.Input("x", onnx.Float, -1, 3, 16, 16), b.Ints(1, 1, 2*window, 2*window))
+}
+
+// WriteSlowUnlessBlack is like WriteSlow, but makes some window^2 comparisons for black images.
+func WriteSlowUnlessBlack(t testing.TB, dir, name string, window int) string {
+	t.Helper()
+	b := onnx.NewBuilder(17)
 	x := b.Input("x", onnx.Float, -1, 3, 16, 16)
-	wide := b.Op("Expand", nil, b.ReduceMean(x, true, 1, 2, 3), b.Ints(1, 1, 2*window, 2*window))
+	bright := b.Cast(b.Op("Ceil", nil, b.Op("ReduceMax", onnx.Attrs{"keepdims": 0}, x)), onnx.Int64) // 0 or 1
+	size := b.Add(b.Ints(1, 1, window, window), b.Mul(bright, b.Ints(0, 0, window, window)))
+	return savePooling(t, dir, name, window, b, x, size)
+}
+
+// savePooling saves a model that expands the means of its images x to a size and pools over windows.
+func savePooling(t testing.TB, dir, name string, window int, b *onnx.Builder, x, size onnx.Value) string {
+	t.Helper()
+	wide := b.Op("Expand", nil, b.ReduceMean(x, true, 1, 2, 3), size)
 	pooled := b.Op("MaxPool", onnx.Attrs{"kernel_shape": []int{window, window}}, wide)
 	b.Output("y", b.ReduceMean(pooled, false, 2, 3))
 	return Save(t, filepath.Join(dir, name+".onnx"), b)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/features"
+	"github.com/noether-ml/noether/internal/unsaved"
 	"github.com/noether-ml/noether/study/internal/guard"
 	"github.com/noether-ml/noether/study/internal/telemetry"
 	"github.com/noether-ml/noether/study/plan"
@@ -42,6 +43,7 @@ func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 	ctx, work := telemetry.Span(ctx, "procedure", attribute.String("what", c.String()))
 	defer work.End()
 	worked := r.Stats.During(telemetry.Procedures)
+	defer unsaved.Hold(ctx)()
 	units := r.NewUnitFiles(c)
 	job.Units, job.Curves = units.AddUnits, units.AddCurves
 	err := guard.Run(func() error {

@@ -2,9 +2,11 @@ package run
 
 import (
 	"context"
-	"go.opentelemetry.io/otel/attribute"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/noether-ml/noether/internal/unsaved"
 	"github.com/noether-ml/noether/study/internal/guard"
 	"github.com/noether-ml/noether/study/internal/telemetry"
 	"github.com/noether-ml/noether/study/plan"
@@ -91,6 +93,7 @@ func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Opt
 func (r *runner) runPass(ctx context.Context, p *plan.Pass) (err error) {
 	ctx, pass := telemetry.Span(ctx, "pass", attribute.String("models", p.Title()), attribute.String("data", p.Data().Entry.Name))
 	defer func() { telemetry.EndSpan(pass, err) }()
+	defer unsaved.Hold(ctx)()
 	r.StartPass()
 	defer func() { r.store.Close() }()
 	after := r.progress.Done + p.Forwards()

@@ -1,0 +1,38 @@
+//go:build unix
+
+package filelock
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Shared takes a shared lock on a file or a folder. It returns nil if that fails: another process
+// has an exclusive lock, or the file system has no locks.
+func Shared(path string) io.Closer {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	if unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil {
+		f.Close()
+		return nil
+	}
+	return f
+}
+
+// TryExclusive takes an exclusive lock on a file or a folder. free is false if another lock is held.
+// A file that does not exist is free and has no lock.
+func TryExclusive(path string) (lock io.Closer, free bool) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, os.IsNotExist(err)
+	}
+	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		f.Close()
+		return nil, false
+	}
+	return f, true
+}

@@ -1,0 +1,67 @@
+// Package tempfolder makes temporary folders. The next call removes those of killed processes.
+package tempfolder
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/noether-ml/noether/internal/filelock"
+)
+
+// mark is the file that tells the folders of this package from others of the same name. A process
+// that uses a folder holds a shared lock on it.
+const mark = ".noether-temporary"
+
+// unmarkedFor bounds the time between making a folder and locking its mark.
+const unmarkedFor = time.Minute
+
+// New makes a temporary folder for a purpose, named in lower case. The function remove removes it.
+// New removes folders for the same purpose whose process has ended.
+func New(purpose string) (dir string, remove func(), err error) {
+	prefix := "noether-" + purpose + "-"
+	sweep(prefix)
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("making a temporary folder: %w", err)
+		}
+	}()
+	root, err := os.MkdirTemp("", prefix)
+	if err != nil {
+		return "", nil, err
+	}
+	dir = filepath.Join(root, "files")
+	marked := filepath.Join(root, mark)
+	if err := errors.Join(os.Mkdir(dir, 0o777), os.WriteFile(marked, nil, 0o666)); err != nil {
+		os.RemoveAll(root)
+		return "", nil, err
+	}
+	lock := filelock.Shared(marked)
+	return dir, func() {
+		if lock != nil {
+			lock.Close()
+		}
+		os.RemoveAll(root)
+	}, nil
+}
+
+// sweep removes the folders with a prefix that no process uses. Errors are ignored: another user may
+// own the folder.
+func sweep(prefix string) {
+	found, _ := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*", mark))
+	for _, marked := range found {
+		if info, err := os.Lstat(marked); err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) < unmarkedFor {
+			continue
+		}
+		lock, free := filelock.TryExclusive(marked)
+		if !free {
+			continue
+		}
+		os.RemoveAll(filepath.Dir(marked))
+		if lock != nil {
+			lock.Close()
+		}
+	}
+}
