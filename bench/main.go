@@ -51,7 +51,7 @@ func run(ctx context.Context, rounds int, folder, remark string, names []string)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(r.work)
+	defer r.remove()
 	for _, t := range chosen {
 		stored, err := t.measure(ctx, r, rounds)
 		if err != nil {

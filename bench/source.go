@@ -13,14 +13,17 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/noether-ml/noether/internal/tempfolder"
 )
 
 // A runner builds benchmarks and runs them.
 type runner struct {
-	work  string          // a temporary folder of test binaries, models and arrays
-	data  string          // NOETHER_TESTDATA
-	peers string          // PEERS; "" means that there are none
-	built map[string]bool // of the files in work
+	work   string          // a temporary folder of test binaries, models and arrays
+	remove func()          // removes work
+	data   string          // NOETHER_TESTDATA
+	peers  string          // PEERS; "" means that there are none
+	built  map[string]bool // of the files in work
 }
 
 func newRunner() (*runner, error) {
@@ -28,8 +31,8 @@ func newRunner() (*runner, error) {
 	if data == "" {
 		return nil, fmt.Errorf("set NOETHER_TESTDATA to the folder of test data")
 	}
-	work, err := os.MkdirTemp("", "noether-bench-")
-	return &runner{work: work, data: data, peers: os.Getenv("PEERS"), built: map[string]bool{}}, err
+	work, remove, err := tempfolder.New("bench")
+	return &runner{work: work, remove: remove, data: data, peers: os.Getenv("PEERS"), built: map[string]bool{}}, err
 }
 
 // once runs a command that creates a file in the work folder, unless it has run.

@@ -2,9 +2,9 @@ package cluster
 
 import (
 	"context"
-	"os"
 	"time"
 
+	"github.com/noether-ml/noether/internal/tempfolder"
 	"github.com/noether-ml/noether/study"
 )
 
@@ -15,11 +15,11 @@ const trialSamples = 64
 // samples of each data set under the first value of the first transformation. When ctx ends it
 // returns the cost estimated from the measurements so far, or an error if there are none.
 func Calibrate(ctx context.Context, s *study.Study, work study.Work, o study.Options) (Cost, error) {
-	dir, err := os.MkdirTemp("", "noether-calibrate-")
+	dir, remove, err := tempfolder.New("calibrate")
 	if err != nil {
 		return Cost{}, err
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	var w stopwatch
 	o.Only, o.Shard, o.SaveInterval = []string{work.Model}, study.Shard{}, time.Hour
 	o.Progress = w.tick

@@ -97,10 +97,10 @@ func TestCheckRepairsFolder(t *testing.T) {
 	write(state, out, "states", stateOf) // of a finished cell
 	write([]byte("x"), out, "failures", nobody+".json")
 	write([]byte("{}"), out, "failures", plain[2]+".json")
-	write(nil, out, "states", ".x.bin.1.tmp")
-	write(nil, out, "states", ".young.bin.1.tmp")
+	write(nil, out, "states", ".x.bin.0123456789abcdef.tmp")
+	write(nil, out, "states", ".young.bin.0123456789abcdef.tmp")
 	past := time.Now().Add(-2 * time.Hour)
-	os.Chtimes(filepath.Join(out, "states", ".x.bin.1.tmp"), past, past)
+	os.Chtimes(filepath.Join(out, "states", ".x.bin.0123456789abcdef.tmp"), past, past)
 
 	expected := map[string]string{
 		"cells/" + plain[0] + ".json":                    rundir.Damaged,
@@ -114,7 +114,7 @@ func TestCheckRepairsFolder(t *testing.T) {
 		"states/" + stateOf:                              rundir.Unwanted,
 		"failures/" + nobody + ".json":                   rundir.Damaged,
 		"failures/" + plain[2] + ".json":                 rundir.Unwanted,
-		"states/.x.bin.1.tmp":                            rundir.Temporary,
+		"states/.x.bin.0123456789abcdef.tmp":             rundir.Temporary,
 	}
 	compare := func(what string, got map[string]string) {
 		t.Helper()
@@ -140,7 +140,7 @@ func TestCheckRepairsFolder(t *testing.T) {
 		t.Error("a valid cell was changed")
 	}
 	read(out, "aside", "cells", plain[0]+".json")
-	read(out, "states", ".young.bin.1.tmp")
+	read(out, "states", ".young.bin.0123456789abcdef.tmp")
 	if left := wrongOf(mustCheck(t, out, false, o)); len(left) > 0 {
 		t.Errorf("after the repair: %v", left)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/noether-ml/noether/internal/tempfolder"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study"
 	"github.com/noether-ml/noether/study/spec"
@@ -64,11 +65,11 @@ func (s *stirFlags) run(ctx context.Context, engine *engineFlags, dirs []string,
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "noether-stir-*")
+	dir, remove, err := tempfolder.New("stir")
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	o.FailFast = true
 	done := follow(&o)
 	result, err := study.Run(ctx, shared, dir, o)

@@ -28,7 +28,8 @@ func Write(path string, data []byte) error {
 
 // WriteFunc writes to path what f writes, replacing what is there. If f or the disk fails, path is
 // unchanged. A symbolic link stays, and its target is replaced. Devices and FIFOs are written to
-// directly, as cp does.
+// directly, as cp does. The first call of a process for a folder also removes the temporary files
+// that killed processes left in the folder.
 func WriteFunc(path string, f func(io.Writer) error) (err error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -60,6 +61,7 @@ func WriteFunc(path string, f func(io.Writer) error) (err error) {
 		return err
 	}
 	filesys.SyncDir(dir)
+	sweepOnce(path)
 	return nil
 }
 

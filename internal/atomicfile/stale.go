@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/noether-ml/noether/internal/filesys"
@@ -12,10 +13,11 @@ import (
 // StaleAfter is the age from which a temporary file belongs to no process that still writes it.
 const StaleAfter = time.Hour
 
-// IsTemporary reports whether a file name is one that this package gives to unfinished files.
+// IsTemporary reports whether a file name is one that this program gives to temporary files: to
+// unfinished files, to probes of Clock, and to files of CreateTemp with the pattern ".WORD-*.tmp".
 func IsTemporary(name string) bool { return temporary.MatchString(name) }
 
-var temporary = regexp.MustCompile(`^\..*\.tmp$|^\.writable-`)
+var temporary = regexp.MustCompile(`^\..+\.[0-9a-f]{16}\.tmp$|^\.[a-z]+-[0-9]+\.tmp$|^\.writable-[0-9]+$`)
 
 // Clock returns the time by the clock that stamps the files of a folder, which may differ from the
 // local clock by hours. It returns an error if the folder cannot be written.
@@ -52,14 +54,24 @@ func Stale(dir string, now time.Time) []string {
 	return out
 }
 
-// RemoveStale removes the temporary files of a folder that processes which were killed have left.
-// Errors are ignored.
-func RemoveStale(dir string) {
-	now, err := Clock(dir)
+// swept are the folders that sweepOnce has been called for, by absolute path.
+var swept sync.Map
+
+// sweepOnce removes the stale temporary files of the folder of a file that was just written, once per
+// process and folder. The file's time is that of the folder's clock. Errors are ignored.
+func sweepOnce(path string) {
+	dir, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {
 		return
 	}
-	for _, file := range Stale(dir, now) {
+	if _, done := swept.LoadOrStore(dir, true); done {
+		return
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return
+	}
+	for _, file := range Stale(dir, info.ModTime()) {
 		filesys.Remove(file)
 	}
 }

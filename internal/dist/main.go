@@ -17,6 +17,8 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/tempfolder"
 )
 
 func main() {
@@ -32,11 +34,11 @@ func main() {
 
 // build builds the command and what contains it, and prints the paths of what it wrote.
 func build(out, commit string, withArchive bool) error {
-	made, err := os.MkdirTemp("", "dist")
+	made, remove, err := tempfolder.New("dist")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(made)
+	defer remove()
 	name := "noether"
 	if runtime.GOOS == "windows" {
 		name += ".exe"

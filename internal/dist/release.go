@@ -5,12 +5,15 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
 // A release is what an archive is made of.
@@ -49,32 +52,30 @@ func writeArchive(out string, r release) (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(out, name+".tar.gz")
-	f, err := os.Create(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	zipped := gzip.NewWriter(f)
+	return path, atomicfile.WriteFunc(path, func(w io.Writer) error { return writeMembers(w, name, members) })
+}
+
+// writeMembers writes a compressed archive of files in a folder.
+func writeMembers(w io.Writer, folder string, members map[string]member) error {
+	zipped := gzip.NewWriter(w)
 	archive := tar.NewWriter(zipped)
 	for _, file := range slices.Sorted(maps.Keys(members)) {
 		m := members[file]
-		header := &tar.Header{Name: name + "/" + file, Mode: 0o644, Size: int64(len(m.content)), Format: tar.FormatPAX}
+		header := &tar.Header{Name: folder + "/" + file, Mode: 0o644, Size: int64(len(m.content)), Format: tar.FormatPAX}
 		if m.executable {
 			header.Mode = 0o755
 		}
 		if err := archive.WriteHeader(header); err != nil {
-			return "", err
+			return err
 		}
 		if _, err := archive.Write(m.content); err != nil {
-			return "", err
+			return err
 		}
 	}
-	for _, closing := range []func() error{archive.Close, zipped.Close, f.Close} {
-		if err := closing(); err != nil {
-			return "", err
-		}
+	if err := archive.Close(); err != nil {
+		return err
 	}
-	return path, nil
+	return zipped.Close()
 }
 
 // writeSums writes SHA256SUMS, as sha256sum --check takes it.
@@ -88,5 +89,5 @@ func writeSums(out string, files ...string) (string, error) {
 		fmt.Fprintf(&text, "%x  %s\n", sha256.Sum256(raw), filepath.Base(file))
 	}
 	path := filepath.Join(out, "SHA256SUMS")
-	return path, os.WriteFile(path, []byte(text.String()), 0o666)
+	return path, atomicfile.Write(path, []byte(text.String()))
 }

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
 //go:embed onnxruntime-LICENSE.txt
@@ -64,7 +66,7 @@ func writeWheel(folder string, w wheel) (string, error) {
 		return "", err
 	}
 	file := filepath.Join(folder, "noether-"+w.version+"-"+w.tag+".whl")
-	return file, os.WriteFile(file, raw.Bytes(), 0o666)
+	return file, atomicfile.Write(file, raw.Bytes())
 }
 
 // info is the folder of a wheel's metadata.

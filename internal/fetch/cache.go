@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/filelock"
 )
 
 // The folder of a cache:
@@ -40,9 +41,9 @@ func (c *Cache) prepare() error {
 	return nil
 }
 
-// sweep removes downloads untouched for a day, and the remains of interrupted evictions.
+// sweep removes downloads untouched for a day, and what killed processes left.
 func (c *Cache) sweep() {
-	for _, pattern := range []string{"parts/*", "content/*.old", "content/*/.unpacking-*", "content/*/tree.old-*"} {
+	for _, pattern := range []string{"parts/*", "urls/.*.tmp", "content/*.old", "content/*/.*.tmp", "content/*/.unpacking-*", "content/*/tree.old-*"} {
 		files, _ := filepath.Glob(c.path(pattern))
 		for _, f := range files {
 			if info, err := os.Stat(f); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
@@ -125,7 +126,7 @@ func (c *Cache) hold(sum string) {
 	if held.locks[used] != nil {
 		return
 	}
-	if lock := lockShared(used); lock != nil {
+	if lock := filelock.Shared(used); lock != nil {
 		if held.locks == nil {
 			held.locks = map[string]io.Closer{}
 		}
@@ -261,7 +262,7 @@ func (c *Cache) evict() {
 // remove removes a content that no process uses. It renames the folder first, so that no process
 // finds it half removed.
 func remove(one content) bool {
-	lock, free := tryLock(filepath.Join(one.dir, "used"))
+	lock, free := filelock.TryExclusive(filepath.Join(one.dir, "used"))
 	if !free {
 		return false
 	}

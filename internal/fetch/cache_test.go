@@ -134,3 +134,37 @@ func TestExternalFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestCacheRemovesLeftovers checks that the cache removes what killed processes left in it, unless it
+// was modified within a day.
+func TestCacheRemovesLeftovers(t *testing.T) {
+	t.Parallel()
+	c := newCache(t)
+	s := serve(t, c, func(w http.ResponseWriter, _ *http.Request) { w.Write(content1) })
+	now := time.Now()
+	old, young := now.Add(-25*time.Hour), now.Add(-23*time.Hour)
+	content, other := "content/"+hexSum([]byte("one")), "content/"+hexSum([]byte("other"))
+	left := map[string]time.Time{ // files and folders, which end in a slash
+		"parts/0": old, "parts/1": young,
+		"urls/.0.json.0123456789abcdef.tmp": old, "urls/.1.json.0123456789abcdef.tmp": now,
+		content + ".old/": old, other + ".old/": young,
+		content + "/.tree.sha256.0123456789abcdef.tmp": old, content + "/.tree.sha256.0123456789abcdee.tmp": young,
+		content + "/.unpacking-0/": old, content + "/.unpacking-1/": young,
+		content + "/tree.old-0/": old, content + "/tree.old-1/": young,
+	}
+	for name, modified := range left {
+		file := c.path(name)
+		if strings.HasSuffix(name, "/") {
+			file = filepath.Join(file, "a")
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), os.WriteFile(file, []byte("x"), 0o666), os.Chtimes(c.path(name), modified, modified)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(t, c, s.URL+"/x", "", content1)
+	for name, modified := range left {
+		if _, err := os.Stat(c.path(name)); (err == nil) != (modified != old) {
+			t.Errorf("%s, modified %v: %v", name, modified, err)
+		}
+	}
+}

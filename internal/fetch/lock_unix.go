@@ -4,7 +4,6 @@ package fetch
 
 import (
 	"context"
-	"io"
 	"os"
 	"time"
 
@@ -24,31 +23,4 @@ func lockFor(ctx context.Context, path string) (unlock func()) {
 			return func() { f.Close() }
 		}
 	}
-}
-
-// lockShared takes a shared lock, held until the file is closed or the process ends. It returns nil if
-// that fails.
-func lockShared(path string) io.Closer {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil
-	}
-	if unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil {
-		f.Close()
-		return nil
-	}
-	return f
-}
-
-// tryLock takes an exclusive lock if no process holds the file.
-func tryLock(path string) (lock io.Closer, free bool) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, os.IsNotExist(err)
-	}
-	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
-		f.Close()
-		return nil, false
-	}
-	return f, true
 }

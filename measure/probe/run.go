@@ -3,7 +3,6 @@ package probe
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +10,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/features"
 	"github.com/noether-ml/noether/internal/seed"
+	"github.com/noether-ml/noether/internal/tempfolder"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/onnx"
@@ -36,11 +36,11 @@ type run struct {
 func newRun(ctx context.Context, j *procedure.Job, rep *Representation, t *Training) (r *run, end func(), err error) {
 	r, end = &run{representation: rep, training: t, job: j, store: j.Store}, func() {}
 	if r.store == nil {
-		dir, err := os.MkdirTemp("", "noether-representations-*")
+		dir, remove, err := tempfolder.New("representations")
 		if err != nil {
-			return nil, nil, fmt.Errorf("making a folder for representations: %w", err)
+			return nil, nil, err
 		}
-		r.store, end = &features.Store{Dir: dir}, func() { os.RemoveAll(dir) }
+		r.store, end = &features.Store{Dir: dir}, remove
 	}
 	if err = r.extract(ctx, sampleTransform{}, nil); err == nil {
 		r.samples, err = r.store.Samples(ctx, r.request(sampleTransform{}))

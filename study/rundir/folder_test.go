@@ -22,7 +22,7 @@ func TestSweepSparesWhatIsAlive(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := time.Now().Add(-30 * time.Hour) // the file server's clock
-	for name, age := range map[string]time.Duration{"states/.alive.bin.1.tmp": 10 * time.Minute, "states/.dead.bin.1.tmp": 2 * time.Hour, "cells/old.json": 200 * time.Hour} {
+	for name, age := range map[string]time.Duration{"states/.alive.bin.0123456789abcdef.tmp": 10 * time.Minute, "states/.dead.bin.0123456789abcdef.tmp": 2 * time.Hour, "cells/old.json": 200 * time.Hour} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, nil, 0o666); err != nil {
 			t.Fatal(err)
@@ -34,7 +34,7 @@ func TestSweepSparesWhatIsAlive(t *testing.T) {
 	for _, file := range f.staleFiles(server) {
 		os.Remove(f.Path(file))
 	}
-	for name, stays := range map[string]bool{"states/.alive.bin.1.tmp": true, "states/.dead.bin.1.tmp": false, "cells/old.json": true} {
+	for name, stays := range map[string]bool{"states/.alive.bin.0123456789abcdef.tmp": true, "states/.dead.bin.0123456789abcdef.tmp": false, "cells/old.json": true} {
 		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != stays {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -130,10 +130,10 @@ func TestSweepRemovesWhatKilledRunsLeft(t *testing.T) {
 	if _, err := Create(dir, t.Logf); err != nil {
 		t.Fatal(err)
 	}
-	young := filepath.Join(dir, "cells", ".b.json.2.tmp")
+	young := filepath.Join(dir, "cells", ".b.json.0123456789abcdef.tmp")
 	var old []string
 	for _, sub := range []string{"", "states", "failures", "shared", "pictures/views", "pictures/models", "cluster/1", "cluster/1/tasks"} {
-		old = append(old, filepath.Join(dir, sub, ".a.1.tmp"))
+		old = append(old, filepath.Join(dir, sub, ".a.0123456789abcdef.tmp"))
 	}
 	past := time.Now().Add(-2 * atomicfile.StaleAfter)
 	for _, f := range append(old, young) {

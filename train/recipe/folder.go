@@ -41,7 +41,6 @@ func openFolder(path string, f *File, identity string) (*folder, error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, err
 	}
-	atomicfile.RemoveStale(path)
 	d := &folder{path: path}
 	raw, err := os.ReadFile(d.in(summaryFile))
 	switch {

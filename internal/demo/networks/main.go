@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 
 	"github.com/noether-ml/noether/internal/seed"
+	"github.com/noether-ml/noether/internal/tempfolder"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
@@ -47,11 +48,11 @@ func run(ctx context.Context, names []string, files, out, library string) error 
 	if err != nil {
 		return err
 	}
-	temporary, err := os.MkdirTemp("", "demo-networks-")
+	temporary, remove, err := tempfolder.New("demo")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temporary)
+	defer remove()
 	start := filepath.Join(temporary, "start.onnx")
 	if err := writeSymmetric(start); err != nil {
 		return err
