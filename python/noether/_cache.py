@@ -14,6 +14,11 @@ from typing import Iterator
 
 from ._command import Error
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 # Models and arrays that are kept, in bytes, unless NOETHER_CACHE_SIZE says otherwise.
 KEPT = 16 << 30
 
@@ -41,17 +46,55 @@ def folder(kind: str) -> Path:
 def temporary(kind: str) -> Iterator[Path]:
     """Give a new folder on the disk of the cache, and remove it."""
     at = folder(kind)
+    _remove_left(at)
     try:
-        for old in at.glob(".tmp-*"):  # of a process that was killed
-            if time.time() - old.stat().st_mtime > 86400:
-                shutil.rmtree(old, ignore_errors=True)
         path = Path(tempfile.mkdtemp(prefix=".tmp-", dir=at))
     except OSError as e:
         raise Error(f"the cache cannot be written: {e}; set NOETHER_CACHE to a folder that can be") from None
+    lock = _lock(path)
     try:
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def _lock(path: Path) -> int | None:
+    """Lock a folder until the returned descriptor is closed, or this process ends.
+
+    Returns None where there are no locks. Raises BlockingIOError if another process holds the lock.
+    """
+    if fcntl is None:
+        return None
+    descriptor = None
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return descriptor
+    except OSError as e:
+        if descriptor is not None:
+            os.close(descriptor)
+        if isinstance(e, BlockingIOError):
+            raise
+        return None
+
+
+def _remove_left(at: Path) -> None:
+    """Remove the temporary folders that killed processes left.
+
+    They have no lock; where there are no locks they are untouched for a day.
+    """
+    for old in at.glob(".tmp-*"):
+        try:
+            age = time.time() - old.stat().st_mtime
+            lock = _lock(old)
+        except OSError:  # another process uses it, or has removed it
+            continue
+        if age > (60 if lock is not None else 86400):  # a process locks its folder right after making it
+            shutil.rmtree(old, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
 
 
 def keep(kind: str, made: Path, key: str) -> Path:

@@ -1,8 +1,10 @@
 """Data in all their forms give the same scores, and bad data one line."""
 
+import os
 import subprocess
 import sys
 import textwrap
+import time
 
 import networks
 import numpy
@@ -10,7 +12,7 @@ import pytest
 import torch
 
 import noether
-from noether import _data
+from noether import _cache, _data
 
 MEAN, STD = [0.4, 0.5, 0.6], [0.2, 0.25, 0.3]
 OPTIONS = dict(transforms=[{"flip": "horizontal"}], measures=["effective-invariance", "distance"], layers=["relu"], quiet=True)
@@ -119,6 +121,21 @@ def test_the_cache_is_bounded(images, cache, monkeypatch):
     for i in range(5):
         _data.prepare(images + numpy.uint8(i))
     assert 1 <= len(list((cache / "python" / "data").iterdir())) <= 4
+
+
+def test_folders_of_killed_processes_are_removed(images, cache):
+    data = cache / "python" / "data"
+    past = time.time() - 3600
+    with _cache.temporary("data") as used:
+        for name, modified in (("killed", past), ("young", time.time()), (used.name, past)):
+            folder = data / name if name == used.name else data / f".tmp-{name}"
+            folder.mkdir(exist_ok=True)
+            (folder / "inputs.npy").write_bytes(b"x")
+            os.utime(folder, (modified, modified))
+        _data.prepare(images)
+        assert {p.name for p in data.glob(".tmp-*")} == {".tmp-young", used.name}
+    (data / ".tmp-young" / "inputs.npy").unlink()
+    (data / ".tmp-young").rmdir()
 
 
 def test_two_processes_with_one_cache(cache):
