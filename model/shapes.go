@@ -149,28 +149,23 @@ type shapeReader struct {
 	model   *Model
 	session *ort.Session
 	full    *onnx.Model // the graph, if the session is that of rewrite.ShapesOnly; else nil
-	outputs int
+	tensors int
 }
 
 func (p *shapeReader) close() { p.session.Close() }
 
 func (m *Model) newShapeReader(names []string) (*shapeReader, error) {
 	b := onnx.Extend(m.graph)
-	outputs := make([]string, len(names))
-	// The engine prefers nodes that were added last. In this order it frees an activation once its
-	// shape is known; in the opposite order it would hold all activations.
-	for i, name := range slices.Backward(names) {
-		outputs[i] = "shape of " + name
-		b.Output(outputs[i], b.Shape(onnx.Value(name)))
-	}
+	output := "shapes of the layers"
+	b.Output(output, joinShapes(b, names))
 	graph, err := b.Model()
 	if err != nil {
 		return nil, err
 	}
-	if graph, err = rewrite.WithOutputs(graph, outputs); err != nil {
+	if graph, err = rewrite.WithOutputs(graph, []string{output}); err != nil {
 		return nil, err
 	}
-	p := &shapeReader{model: m, outputs: len(names)}
+	p := &shapeReader{model: m, tensors: len(names)}
 	if !slices.ContainsFunc(graph.Nodes(), shapeByValues) {
 		if p.session, err = m.newSession(rewrite.ShapesOnly(graph), m.options.Threads, true); err == nil {
 			p.full = graph
@@ -182,6 +177,27 @@ func (m *Model) newShapeReader(names []string) (*shapeReader, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// joinedShapes is the number of inputs of a node that joins shapes.
+const joinedShapes = 128
+
+// joinShapes adds nodes that join the shapes of tensors, each followed by -1. They are one output,
+// since the engine looks up every tensor among the outputs one by one. It computes the last node
+// first of those that it could compute next. In this order it frees an activation once its shape is
+// known; in the opposite order it would hold all activations.
+func joinShapes(b *onnx.Builder, names []string) onnx.Value {
+	end := b.Ints(-1)
+	groups := slices.Collect(slices.Chunk(names, joinedShapes))
+	joined := make([]onnx.Value, len(groups))
+	for i, group := range slices.Backward(groups) {
+		parts := make([]onnx.Value, 2*len(group))
+		for j, name := range slices.Backward(group) {
+			parts[2*j], parts[2*j+1] = b.Shape(onnx.Value(name)), end
+		}
+		joined[i] = b.Concat(0, parts...)
+	}
+	return b.Concat(0, joined...)
 }
 
 // shapeByValues reports whether the shapes of a node's outputs may depend on the values of weights.
@@ -241,16 +257,21 @@ func (p *shapeReader) run(ctx context.Context, n int) ([][]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	outputs := make([]*ort.Value, p.outputs)
+	outputs := []*ort.Value{nil}
 	defer closeAll(outputs)
 	if err := p.session.Run(ctx, inputs, outputs); err != nil {
 		return nil, fmt.Errorf("a run of %d black images of %s failed: %w", n, shapeText(p.model.input.shape()), err)
 	}
-	shapes := make([][]int, p.outputs)
-	for i, out := range outputs {
-		for _, d := range ort.Data[int64](out) {
-			shapes[i] = append(shapes[i], int(d))
+	shapes := make([][]int, 1, p.tensors+1)
+	for _, d := range ort.Data[int64](outputs[0]) {
+		if last := len(shapes) - 1; d >= 0 {
+			shapes[last] = append(shapes[last], int(d))
+		} else {
+			shapes = append(shapes, nil)
 		}
+	}
+	if shapes = shapes[:len(shapes)-1]; len(shapes) != p.tensors {
+		return nil, fmt.Errorf("%d shapes of %d tensors", len(shapes), p.tensors)
 	}
 	return shapes, nil
 }
