@@ -66,27 +66,36 @@ func subject(p study.Progress) string {
 const linesEvery = 10 * time.Second
 
 func plainLines(w io.Writer) func(study.Progress) {
-	start := time.Now()
-	last := start
+	var first study.Progress // the first that was reported; models were opened before, and a resumed run begins in the middle
+	var start, last time.Time
 	return func(p study.Progress) {
-		if now := time.Now(); now.Sub(last) >= linesEvery {
+		now := time.Now()
+		if start.IsZero() {
+			first, start, last = p, now, now
+		}
+		if now.Sub(last) >= linesEvery {
 			last = now
-			fmt.Fprintln(w, progressLine(p, now.Sub(start)))
+			fmt.Fprintln(w, progressLine(p, p.Done-first.Done, now.Sub(start)))
 		}
 	}
 }
 
-// progressLine describes the progress of a run that has taken some time. The percentage is that of
-// all forward passes, as is that of the bar.
-func progressLine(p study.Progress, duration time.Duration) string {
+// progressLine describes the progress of a run that has done some forward passes in some time. The
+// percentage is that of all forward passes, as is that of the bar. The time left is stated once 2 %
+// are done, since the first batches are slower than the others.
+func progressLine(p study.Progress, done int64, duration time.Duration) string {
 	if p.Scorings > 0 {
 		return subject(p)
 	}
-	rate := float64(p.Done) / duration.Seconds()
-	left := time.Duration(float64(p.Total-p.Done) / rate * float64(time.Second)).Round(time.Second)
 	what := ""
 	if p.Of > 0 {
 		what = " of the forward passes"
 	}
-	return fmt.Sprintf("%s, %.0f %%%s, %.0f/s, %s left", subject(p), 100*float64(p.Done)/float64(max(1, p.Total)), what, rate, left)
+	line := fmt.Sprintf("%s, %.0f %%%s", subject(p), 100*float64(p.Done)/float64(max(1, p.Total)), what)
+	if done <= 0 || 50*done < p.Total {
+		return line
+	}
+	rate := float64(done) / duration.Seconds()
+	left := time.Duration(float64(p.Total-p.Done) / rate * float64(time.Second)).Round(time.Second)
+	return fmt.Sprintf("%s, %.0f/s, %s left", line, rate, left)
 }
