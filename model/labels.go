@@ -31,8 +31,24 @@ func ConfigBeside(modelPath, name string) string {
 // the config.json beside it. Names that only number the classes (LABEL_0, LABEL_1) are left out. It
 // returns nil if there are none.
 func ReadClassNames(modelPath string, n int) ([]string, error) {
+	if n == 0 {
+		return nil, nil
+	}
+	names, err := readLabels(modelPath)
+	if err == nil && names != nil && len(names) != n {
+		err = fmt.Errorf("%s: id2label names %d classes, and the model has %d", ConfigBeside(modelPath, "config.json"), len(names), n)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return names, nil
+}
+
+// readLabels returns the names in id2label of the config.json beside a model, in the order of their
+// numbers from 0, or nil if there are none.
+func readLabels(modelPath string) ([]string, error) {
 	file := ConfigBeside(modelPath, "config.json")
-	if file == "" || n == 0 {
+	if file == "" {
 		return nil, nil
 	}
 	raw, err := os.ReadFile(file)
@@ -48,13 +64,13 @@ func ReadClassNames(modelPath string, n int) ([]string, error) {
 	if len(config.Labels) == 0 {
 		return nil, nil
 	}
-	names := make([]string, n)
+	names := make([]string, len(config.Labels))
 	numbered := true
 	for i := range names {
 		id := strconv.Itoa(i)
 		name, ok := config.Labels[id]
-		if !ok || len(config.Labels) != n {
-			return nil, fmt.Errorf("%s: id2label names %d classes, and the model has %d", file, len(config.Labels), n)
+		if !ok {
+			return nil, fmt.Errorf("%s: id2label names %d classes, but none has the number %d", file, len(names), i)
 		}
 		names[i] = name
 		numbered = numbered && strings.EqualFold(name, "label_"+id)

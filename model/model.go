@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/model/output"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/rewrite"
@@ -24,6 +25,7 @@ type Options struct {
 	Inputs        map[string][]float64 // values of the other inputs, the last axis varying fastest; one value fills the input
 	Output        string               // name of the output that scores classes; "": the most likely one
 	Scores        string               // content of that output: "logits", "probabilities" or "none"
+	Decode        output.Setting       // how outputs with a place in the image are decoded
 	Preprocess    Preprocess           // from images in [0, 1] to the values of the model's input
 	Size          [2]int               // height and width of the images, if neither the model nor Preprocess fixes them
 	Samples       int                  // length of the waveforms, likewise; above 0, the model takes audio
@@ -44,9 +46,10 @@ type Model struct {
 	batch         int // images of a run; 0: any number
 	layers        []onnx.Layer
 	scores        scores
-	normalisation *Normalisation // nil if the first nodes do not normalise
-	largestLayer  int64          // elements of one sample in the largest layer of the graph
-	totalElements int64          // elements of one sample in all layers
+	decoder       *output.Decoder // nil if no output is decoded
+	normalisation *Normalisation  // nil if the first nodes do not normalise
+	largestLayer  int64           // elements of one sample in the largest layer of the graph
+	totalElements int64           // elements of one sample in all layers
 	sha256        string
 }
 
@@ -125,10 +128,11 @@ func (m *Model) fullGraph() (*onnx.Model, error) {
 	return withPreprocessing(file, m.options)
 }
 
-// withPreprocessing adds the features of the preprocessing in front of the graph.
+// withPreprocessing adds the features of the preprocessing in front of the graph, or the axis for the
+// batch that the input of a detector lacks.
 func withPreprocessing(file *onnx.Model, o Options) (*onnx.Model, error) {
 	if o.Preprocess.Features == nil {
-		return file, nil
+		return withBatchAxis(file, o)
 	}
 	return withFeatures(file, o)
 }

@@ -20,7 +20,7 @@ import (
 type Session struct {
 	model   *Model
 	session *ort.Session
-	outputs []output
+	outputs []sessionOutput
 	layers  int
 	scores  int // index of the scores among the outputs, or -1
 	workers int // parts of a batch that run in parallel
@@ -29,14 +29,15 @@ type Session struct {
 	buffers []*Buffers
 }
 
-// An output is a tensor that a session returns, with the shape of one sample.
-type output struct {
+// A sessionOutput is a tensor that a session returns, with the shape of one sample.
+type sessionOutput struct {
 	name  string
 	shape []int
 }
 
 // NewSession returns a session for the given layers, in that order, and for the class scores if
-// withScores is set. The layers must be elements of m.Layers().
+// withScores is set. The layers must be elements of m.Layers(),
+// or m.DecodedLayer().
 func (m *Model) NewSession(layers []onnx.Layer, withScores bool) (*Session, error) {
 	return m.newSessionOf(layers, withScores, 1)
 }
@@ -91,21 +92,24 @@ func (s *Session) plan(layers []onnx.Layer, withScores bool) error {
 	for _, l := range s.model.layers {
 		chosen[l.Name] = l.Shape
 	}
+	if s.model.decoder != nil {
+		chosen[decodedName] = s.model.decoder.Format.Shape()
+	}
 	for _, l := range layers {
 		if shape, ok := chosen[l.Name]; !ok || !slices.Equal(shape, l.Shape) {
 			return fmt.Errorf("layer %q was not chosen when the model was opened", l.Name)
 		}
-		s.outputs = append(s.outputs, output{l.Name, l.Shape})
+		s.outputs = append(s.outputs, sessionOutput{l.Name, l.Shape})
 	}
 	if withScores {
 		if s.model.scores.classes == 0 {
 			return errors.New("the model has no output that scores classes: measures of predictions do not apply")
 		}
 		name := s.model.scores.output
-		s.scores = slices.IndexFunc(s.outputs, func(o output) bool { return o.name == name })
+		s.scores = slices.IndexFunc(s.outputs, func(o sessionOutput) bool { return o.name == name })
 		if s.scores < 0 {
 			s.scores = len(s.outputs)
-			s.outputs = append(s.outputs, output{name, []int{s.model.scores.classes}})
+			s.outputs = append(s.outputs, sessionOutput{name, []int{s.model.scores.classes}})
 		}
 	}
 	if len(s.outputs) == 0 {
@@ -128,6 +132,9 @@ func (m *Model) sessionGraph(s *Session) (*onnx.Model, error) {
 		if i == s.scores && i >= s.layers {
 			names[i] = "scores of classes"
 			b.Output(names[i], b.Reshape(b.Cast(onnx.Value(o.name), onnx.Float), -1, m.scores.classes))
+		}
+		if o.name == decodedName {
+			b.Output(o.name, m.decoder.Build(b))
 		}
 	}
 	graph, err := b.Model()
@@ -163,6 +170,7 @@ func (s *Session) Run(ctx context.Context, images []tensor.Tensor, buf *Buffers)
 		return s.model.wrap(err)
 	}
 	buf.n = len(images)
+	s.complete(buf)
 	return nil
 }
 

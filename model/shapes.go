@@ -29,6 +29,9 @@ func (m *Model) inferShapes(ctx context.Context, axes map[string]onnx.Axes) erro
 	if err := m.scores.setClasses(shapes[m.scores.output], m.options.Scores != ""); err != nil {
 		return err
 	}
+	if err := m.findDecoder(shapes, axes); err != nil {
+		return err
+	}
 	for _, l := range all {
 		if shape := shapes[l.Name]; shape != nil {
 			m.largestLayer = max(m.largestLayer, int64(tensor.Size(shape)))
@@ -91,13 +94,15 @@ func (m *Model) selectLayers(all []onnx.Layer, shapes map[string][]int) ([]onnx.
 	return layers, nil
 }
 
-// sampleShapes returns the shapes of one sample of the layers and of the output with scores.
+// sampleShapes returns the shapes of one sample of the layers and of the outputs.
 // Tensors that are empty or whose first axis is not the batch have none. A model that declares a
 // batch of any size but fails with two images takes one image.
 func (m *Model) sampleShapes(ctx context.Context, layers []onnx.Layer) (map[string][]int, error) {
 	names := onnx.Names(layers)
-	if !slices.Contains(names, m.scores.output) {
-		names = append(names, m.scores.output)
+	for _, name := range append(m.readableOutputs(), m.scores.output) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
 	}
 	p, err := m.newShapeReader(names)
 	if err != nil {

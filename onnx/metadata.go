@@ -32,6 +32,16 @@ func (m *Model) WithMetadata(key, value string) *Model {
 	return c
 }
 
+// Metadata returns an entry of the model's metadata, or "" if there is none.
+func (m *Model) Metadata(key string) string {
+	for _, e := range m.proto.MetadataProps {
+		if e.GetKey() == key {
+			return e.GetValue()
+		}
+	}
+	return ""
+}
+
 // ReadMetadata returns an entry of the metadata of the model in a file, or "" if there is none. It
 // does not read the graph.
 func ReadMetadata(path, key string) (string, error) {

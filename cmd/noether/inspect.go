@@ -22,22 +22,64 @@ import (
 
 // An inspection is the result of inspect.
 type inspection struct {
-	Path       string        `json:"path"`
-	SHA256     string        `json:"sha256"`
-	Opset      int           `json:"opset"`
-	Parameters int64         `json:"parameters"`
-	Half       string        `json:"half,omitempty"`
-	Inputs     []port        `json:"inputs"`
-	Outputs    []port        `json:"outputs"`
-	Takes      string        `json:"takes,omitempty"`               // "images 3 x 32 x 32", or "audio of 16000 samples"
-	Classes    int           `json:"classes"`                       // 0: the model gives no class scores
-	ClassNames []string      `json:"class_names,omitempty"`         // by output, where a config.json names them
-	Scores     string        `json:"scores,omitempty"`              // "logits" or "probabilities"
-	Output     string        `json:"scores_output,omitempty"`       // the output that holds them
-	Config     string        `json:"preprocessor_config,omitempty"` // file with the preprocessing of images
-	Preprocess *imageValues  `json:"preprocess,omitempty"`          // preprocessing of images in that file
-	Layers     []layerOfList `json:"layers"`
-	Problem    string        `json:"problem,omitempty"` // why the model cannot be measured
+	Path       string         `json:"path"`
+	SHA256     string         `json:"sha256"`
+	Opset      int            `json:"opset"`
+	Parameters int64          `json:"parameters"`
+	Half       string         `json:"half,omitempty"`
+	Inputs     []port         `json:"inputs"`
+	Outputs    []port         `json:"outputs"`
+	Takes      string         `json:"takes,omitempty"`               // "images 3 x 32 x 32", or "audio of 16000 samples"
+	Classes    int            `json:"classes"`                       // 0: the model gives no class scores
+	ClassNames []string       `json:"class_names,omitempty"`         // by output, where a config.json names them
+	Scores     string         `json:"scores,omitempty"`              // "logits" or "probabilities"
+	Output     string         `json:"scores_output,omitempty"`       // the output that holds them
+	Decoded    *decodedValues `json:"decoded,omitempty"`             // output with a place in the image
+	Config     string         `json:"preprocessor_config,omitempty"` // file with the preprocessing of images
+	Preprocess *imageValues   `json:"preprocess,omitempty"`          // preprocessing of images in that file
+	Layers     []layerOfList  `json:"layers"`
+	Problem    string         `json:"problem,omitempty"` // why the model cannot be measured
+}
+
+// decodedValues is how outputs with a place in the image are decoded.
+type decodedValues struct {
+	Kind     string   `json:"kind"`   // "class-map", "boxes" or "values", as in a study file
+	Layout   string   `json:"layout"` // for instance "yolov8"
+	Outputs  []string `json:"outputs"`
+	Shape    []int    `json:"shape"`             // of one sample: channels, height, width; or boxes, columns
+	Classes  int      `json:"classes,omitempty"` // 0: unknown
+	Names    []string `json:"class_names,omitempty"`
+	Suppress float64  `json:"suppress,omitempty"` // intersection over union above which boxes are suppressed
+}
+
+// decoded describes the decoded output of a model, or returns nil.
+func decoded(m *model.Model) *decodedValues {
+	f, _ := m.Decoded()
+	if f == nil {
+		return nil
+	}
+	out := &decodedValues{Kind: string(f.Kind), Layout: f.Layout, Outputs: f.Outputs, Shape: f.Shape(), Classes: f.Classes, Names: f.Names}
+	if f.Suppress < 1 {
+		out.Suppress = f.Suppress
+	}
+	return out
+}
+
+// String describes the decoded output in a line.
+func (d *decodedValues) String() string {
+	text := fmt.Sprintf("{%s: %s} of %s, ", d.Kind, d.Layout, strings.Join(d.Outputs, ", "))
+	if d.Kind == "boxes" {
+		text += fmt.Sprintf("at most %d boxes", d.Shape[0])
+		if d.Suppress > 0 {
+			text += fmt.Sprintf(", suppressed at %g", d.Suppress)
+		}
+	} else {
+		text += sizes(d.Shape[1:])
+	}
+	if d.Classes > 0 {
+		text += fmt.Sprintf(", %d classes%s", d.Classes, firstNames(d.Names))
+	}
+	return text
 }
 
 // imageValues is a preprocessing of images, with the keys of a study file.
@@ -173,6 +215,7 @@ func inspect(ctx context.Context, engine *engineFlags, address string, patterns 
 		if out.Classes, out.Scores, out.Takes = m.Classes(), m.Scores(), takes(m); out.Classes > 0 {
 			out.Output = m.Output()
 		}
+		out.Decoded = decoded(m)
 		if err := out.preprocessing(path); err != nil {
 			note(err.Error())
 		}
@@ -229,6 +272,8 @@ func printInspection(w io.Writer, in *inspection) error {
 		fmt.Fprintf(t, "problem\t%s\n", in.Problem)
 	case in.Classes > 0:
 		fmt.Fprintf(t, "classes\t%d (%s of output %s)%s\n", in.Classes, in.Scores, in.Output, firstNames(in.ClassNames))
+	case in.Decoded != nil:
+		fmt.Fprintf(t, "output\t%s\n", in.Decoded)
 	default:
 		fmt.Fprintf(t, "classes\tnone: measures of predictions are skipped\n")
 	}

@@ -44,8 +44,12 @@ func openModel(ctx context.Context, s *spec.Study, entry spec.Model, size [2]int
 	if err != nil {
 		return nil, err
 	}
+	decode, err := entry.Setting()
+	if err != nil {
+		return nil, err
+	}
 	m, err := model.OpenContext(ctx, o.Runtime, path, model.Options{Layers: wanted, Axes: axes, Tokens: tokens, Input: entry.Input, Layout: entry.Layout,
-		Inputs: inputs, Output: entry.Output, Scores: entry.Scores, Preprocess: pre, Size: size, Samples: samplesOf(waveform, pre), Threads: o.Threads, Device: o.Device,
+		Inputs: inputs, Output: entry.Output.Scores, Scores: entry.Scores, Decode: decode, Preprocess: pre, Size: size, Samples: samplesOf(waveform, pre), Threads: o.Threads, Device: o.Device,
 		ReloadWeights: len(s.Models) > 1})
 	if err != nil {
 		return nil, entry.AddPosition(err)
@@ -146,7 +150,7 @@ func matchLayers(m *model.Model, patterns ...string) ([]onnx.Layer, error) {
 
 // canonical returns the properties of a model that its scores depend on.
 func (m *Model) canonical() any {
-	return []any{m.Net.SHA256(), m.preprocess, m.Entry.Inputs, m.Entry.Input, m.Entry.Layout, m.Entry.Output, m.Entry.Scores}
+	return []any{m.Net.SHA256(), m.preprocess, m.Entry.Inputs, m.Entry.Input, m.Entry.Layout, m.Entry.Output.Scores, m.Entry.Scores}
 }
 
 // A Model is an opened model of the study.

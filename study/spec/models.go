@@ -6,6 +6,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/model/output"
 	"github.com/noether-ml/noether/onnx"
 )
 
@@ -22,7 +23,7 @@ type Model struct {
 	Layout     string                `key:"layout" enum:"NCHW|NHWC" doc:"layout of the image input; default: inferred"`
 	Axes       map[string]string     `key:"axes" doc:"axes of tensors that are inferred wrongly, for example {/features/out: NHWC}"`
 	Tokens     *Tokens               `key:"tokens" doc:"layout of the tokens; default: inferred"`
-	Output     string                `key:"output" doc:"name of the output with the class scores; default: inferred"`
+	Output     Output                `key:"output" doc:"name of the output with the class scores, or the layout of outputs with a place in the image, for example {boxes: yolov8}; default: inferred"`
 	Scores     string                `key:"scores" enum:"logits|probabilities|none" doc:"kind of class scores; default: inferred"`
 
 	node *config.Node
@@ -43,6 +44,41 @@ func (m Model) TokenLayout() (*onnx.Tokens, error) {
 		return nil, m.Errorf("tokens", "grid is %v: it must be two numbers of at least 1, the rows and the columns", g)
 	}
 	return &onnx.Tokens{Prefix: m.Tokens.Prefix, Height: m.Tokens.Grid[0], Width: m.Tokens.Grid[1]}, nil
+}
+
+// Output says which output of a model has class scores, or how outputs with a place in the image are
+// decoded.
+type Output struct {
+	Scores      string   `key:"scores" short:"true" doc:"name of the output with the class scores"`
+	Boxes       string   `key:"boxes" enum:"torchvision|efficient-nms|detr|deformable-detr|suppressed|yolov10|yolov8|yolov5" doc:"layout of boxes"`
+	ClassMap    string   `key:"class-map" enum:"logits|probabilities|labels" doc:"a map of scores of classes, or of class numbers"`
+	Values      string   `key:"values" enum:"image|depth|map" doc:"a map of values"`
+	Names       []string `key:"names" doc:"names of the outputs that are decoded; default: inferred"`
+	Classes     int      `key:"classes" min:"1" max:"100000" doc:"number of classes, if the file does not have it"`
+	Confidence  float64  `key:"confidence" min:"0" max:"1" doc:"boxes of a lower score are removed; default: 0.01"`
+	Suppress    float64  `key:"suppress" min:"0" max:"1" doc:"intersection over union with a stronger box of the class above which a box is removed; 1: none is. Default: 0.7 for layouts without suppression, else 1"`
+	Most        int      `key:"most" min:"1" max:"2000" doc:"boxes of an image that are kept; default: 300"`
+	Coordinates string   `key:"coordinates" enum:"pixels|fractions" doc:"of boxes: pixels of the model's image, or fractions of its sides; default: fractions for detr and deformable-detr, else pixels"`
+}
+
+// Setting returns how outputs with a place in the image are decoded.
+func (m Model) Setting() (output.Setting, error) {
+	o := m.Output
+	s := output.Setting{ClassMap: o.ClassMap, Boxes: o.Boxes, Values: o.Values, Outputs: o.Names, Classes: o.Classes, Confidence: o.Confidence, Suppress: o.Suppress, Most: o.Most}
+	kinds := 0
+	for _, kind := range []string{o.Boxes, o.ClassMap, o.Values} {
+		if kind != "" {
+			kinds++
+		}
+	}
+	if kinds > 1 {
+		return s, m.Errorf("output", "set one of boxes, class-map and values")
+	}
+	if o.Coordinates != "" {
+		fractions := o.Coordinates == "fractions"
+		s.Fractions = &fractions
+	}
+	return s, nil
 }
 
 // An inputValue is the value of another input of a model: a number, or a list of numbers.

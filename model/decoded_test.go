@@ -1,0 +1,322 @@
+package model_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/model/output"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+)
+
+const imageSide = 32 // of the images of these tests: 16 + 4 + 1 = 21 cells of the strides 8, 16 and 32
+
+// A constant is a tensor that a graph returns for every image, plus the mean of the image.
+type constant struct {
+	name   string
+	shape  []int // of one image
+	values []float32
+	typ    onnx.Type // 0: float
+	free   bool      // without an axis for the batch
+}
+
+// writeConstants writes a model that returns constants, and returns its path.
+func writeConstants(t *testing.T, batch int, metadata map[string]string, constants ...constant) string {
+	t.Helper()
+	b := onnx.NewBuilder(17)
+	x := b.Input("x", onnx.Float, batch, 3, imageSide, imageSide)
+	mean := b.ReduceMean(x, false, 1, 2, 3) // batch
+	for _, c := range constants {
+		var y onnx.Value
+		if c.free {
+			// Rows of a positive score, so that their number depends on the image.
+			rows := b.Const("", tensor.Tensor{Shape: c.shape, Data: c.values})
+			y = b.Add(rows, b.ReduceMean(mean, false))
+		} else {
+			ones := slices.Repeat([]int{1}, len(c.shape))
+			value := b.Const("", tensor.Tensor{Shape: append([]int{1}, c.shape...), Data: c.values})
+			y = b.Add(value, b.Reshape(mean, append([]int{-1}, ones...)...))
+		}
+		info := onnx.ValueInfo{Name: c.name, Type: onnx.Float}
+		if c.typ != 0 {
+			info.Type, y = c.typ, b.Cast(y, c.typ)
+		}
+		if c.free {
+			info.Shape = []onnx.Dim{{Size: -1, Symbol: "n"}}
+			for _, d := range c.shape[1:] {
+				info.Shape = append(info.Shape, onnx.Dim{Size: d})
+			}
+		} else {
+			info.Shape = []onnx.Dim{{Size: batch, Symbol: "batch"}}
+			for _, d := range c.shape {
+				info.Shape = append(info.Shape, onnx.Dim{Size: d})
+			}
+		}
+		b.OutputInfo(info, y)
+	}
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range metadata {
+		m = m.WithMetadata(key, value)
+	}
+	path := filepath.Join(t.TempDir(), "net.onnx")
+	raw, err := m.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// decode runs two black images, and returns the decoded output of both.
+func decode(t *testing.T, path string, s output.Setting) (*output.Format, tensor.Tensor) {
+	t.Helper()
+	m, err := model.Open(orttest.Load(t), path, model.Options{Decode: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, guessed := m.Decoded()
+	if f == nil {
+		t.Fatal("no output is decoded")
+	}
+	if guessed == s.IsSet() {
+		t.Errorf("the layout was inferred: %v", guessed)
+	}
+	return f, run(t, m)
+}
+
+func run(t *testing.T, m *model.Model) tensor.Tensor {
+	t.Helper()
+	session, err := m.NewSession([]onnx.Layer{m.DecodedLayer()}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { session.Close() })
+	buf, err := session.NewBuffers(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	images := []tensor.Tensor{tensor.New(3, imageSide, imageSide), tensor.New(3, imageSide, imageSide)}
+	if err := session.Run(context.Background(), images, buf); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Layer(0)
+}
+
+// text formats boxes in pixels: left, top, right, bottom, class and score.
+func text(f *output.Format, row []float32) string {
+	boxes, finite := f.Boxes(nil, row)
+	if !finite {
+		return "not finite"
+	}
+	var out []string
+	for _, b := range boxes {
+		one := fmt.Sprintf("%.4g %.4g %.4g %.4g %s %.2f", b.Left*imageSide, b.Top*imageSide, b.Right*imageSide, b.Bottom*imageSide, f.ClassName(b.Class), b.Score)
+		for _, p := range b.Keypoints {
+			one += fmt.Sprintf(" (%.4g %.4g %v)", p.X*imageSide, p.Y*imageSide, p.Visible)
+		}
+		out = append(out, one)
+	}
+	return strings.Join(out, "; ")
+}
+
+// anchors returns the values of 21 anchors of which the given columns are those of the first, or the
+// transpose.
+func anchors(columns int, first bool, rows ...[]float32) []float32 {
+	out := make([]float32, 21*columns)
+	for i := range 21 {
+		for c := range columns {
+			v := float32(0)
+			if i < len(rows) {
+				v = rows[i][c]
+			}
+			if first {
+				out[c*21+i] = v
+			} else {
+				out[i*columns+c] = v
+			}
+		}
+	}
+	return out
+}
+
+func logOdds(p float64) float32 { return float32(math.Log(p / (1 - p))) }
+
+func TestBoxLayouts(t *testing.T) {
+	t.Parallel()
+	names := map[string]string{"names": `{0: 'cat', 1: "driver's cab", 2: 'owl'}`, "stride": "32"}
+	// Two cats of which the second is suppressed, an owl at the same place, and a weak one.
+	v8 := anchors(7, true, []float32{10, 8, 8, 8, .6, .1, 0}, []float32{10, 8, 8, 8.5, .9, .1, 0}, []float32{10, 8, 8, 8, 0, 0, .5}, []float32{20, 20, 2, 2, 0, .005, 0})
+	v5 := anchors(8, false, []float32{10, 8, 8, 8, .5, .6, .1, 0}, []float32{10, 8, 8, 8.5, 1, .9, .1, 0}, []float32{10, 8, 8, 8, .5, 0, 0, 1}, []float32{20, 20, 2, 2, .004, 0, 1, 0})
+	const yoloBoxes = "6 3.75 14 12.25 cat 0.90; 6 4 14 12 owl 0.50"
+	pose := anchors(11, true, []float32{10, 8, 8, 8, .75, 9, 9, 1, 11, 10, 0})
+	for name, c := range map[string]struct {
+		setting   output.Setting
+		metadata  map[string]string
+		batch     int
+		constants []constant
+		layout    string
+		want      string
+	}{
+		"yolov8":            {metadata: names, batch: -1, constants: []constant{{name: "output0", shape: []int{7, 21}, values: v8}}, layout: "yolov8", want: yoloBoxes},
+		"yolov8, one image": {batch: 1, constants: []constant{{name: "output0", shape: []int{7, 21}, values: v8}}, layout: "yolov8", want: strings.NewReplacer("cat", "0", "owl", "2").Replace(yoloBoxes)},
+		"yolov5":            {metadata: names, batch: -1, constants: []constant{{name: "output", shape: []int{21, 8}, values: v5}}, layout: "yolov5", want: yoloBoxes},
+		"yolov5 of columns": {setting: output.Setting{Boxes: "yolov8"}, metadata: names, batch: -1, layout: "yolov8",
+			constants: []constant{{name: "output", shape: []int{21, 7}, values: anchors(7, false, []float32{10, 8, 8, 8, .6, .1, 0})}}, want: "6 4 14 12 cat 0.60"},
+		"pose": {metadata: map[string]string{"names": "{0: 'person'}", "kpt_shape": "[2, 3]"}, batch: -1, constants: []constant{{name: "output0", shape: []int{11, 21}, values: pose}},
+			layout: "yolov8", want: "6 4 14 12 person 0.75 (9 9 true) (11 10 false)"},
+		"masks": {metadata: names, batch: -1, layout: "yolov8", want: "6 4 14 12 cat 0.60",
+			constants: []constant{{name: "output0", shape: []int{9, 21}, values: anchors(9, true, []float32{10, 8, 8, 8, .6, .1, 0, 7, 7})}, {name: "output1", shape: []int{2, 8, 8}, values: make([]float32, 128)}}},
+		"no suppression": {setting: output.Setting{Boxes: "yolov8", Suppress: 1, Confidence: .55}, metadata: names, batch: -1, constants: []constant{{name: "output0", shape: []int{7, 21}, values: v8}},
+			layout: "yolov8", want: "6 3.75 14 12.25 cat 0.90; 6 4 14 12 cat 0.60"},
+		"most": {setting: output.Setting{Boxes: "yolov8", Most: 1}, batch: -1, constants: []constant{{name: "output0", shape: []int{7, 21}, values: v8}}, layout: "yolov8", want: "6 3.75 14 12.25 0 0.90"},
+		"yolov10": {setting: output.Setting{Boxes: "yolov10"}, metadata: names, batch: -1, layout: "yolov10", want: "6 4 14 12 owl 0.90; 6 4 14 12 owl 0.80",
+			constants: []constant{{name: "output0", shape: []int{3, 6}, values: []float32{6, 4, 14, 12, .8, 2, 6, 4, 14, 12, .9, 2, 1, 1, 2, 2, 0, 0}}}},
+		"yolov10, raw": {setting: output.Setting{Boxes: "yolov10"}, metadata: names, batch: -1, layout: "yolov10", want: "6 3.75 14 12.25 cat 0.90; 6 4 14 12 cat 0.60; 6 4 14 12 owl 0.50",
+			constants: []constant{{name: "output0", shape: []int{7, 21}, values: v8}}},
+		"suppressed": {batch: -1, layout: "suppressed", want: "6 4 14 12 1 0.90",
+			constants: []constant{{name: "output0", shape: []int{2, 6}, values: []float32{1, 1, 2, 2, 0, 0, 6, 4, 14, 12, .9, 1}}}},
+		"suppressed, fractions": {setting: output.Setting{Boxes: "suppressed", Fractions: new(bool)}, batch: -1, layout: "suppressed", want: "6 4 14 12 1 0.90",
+			constants: []constant{{name: "output0", shape: []int{1, 6}, values: []float32{6, 4, 14, 12, .9, 1}}}},
+		"suppressed, image in front": {batch: 1, layout: "suppressed", want: "6 4 14 12 3 0.90; 6 4 14 12 4 0.20",
+			constants: []constant{{name: "output", shape: []int{2, 7}, values: []float32{0, 6, 4, 14, 12, 4, .2, 0, 6, 4, 14, 12, 3, .9}, free: true}}},
+		"efficient-nms": {batch: -1, layout: "efficient-nms", want: "6 4 14 12 2 0.90; 1 1 2 2 0 0.30", constants: []constant{
+			{name: "num_dets", shape: []int{1}, values: []float32{2}, typ: onnx.Int32}, {name: "det_boxes", shape: []int{3, 4}, values: []float32{6, 4, 14, 12, 1, 1, 2, 2, 5, 5, 9, 9}},
+			{name: "det_scores", shape: []int{3}, values: []float32{.9, .3, .99}}, {name: "det_classes", shape: []int{3}, values: []float32{2, 0, 1}, typ: onnx.Int32}}},
+		"detr": {batch: -1, layout: "detr", want: "6 4 14 12 1 0.67", constants: []constant{
+			{name: "pred_logits", shape: []int{2, 3}, values: []float32{0, float32(math.Log(4)), 0, 0, 0, 9}}, {name: "pred_boxes", shape: []int{2, 4}, values: []float32{10. / imageSide, 8. / imageSide, 8. / imageSide, 8. / imageSide, .5, .5, 1, 1}}}},
+		"deformable-detr": {setting: output.Setting{Boxes: "deformable-detr", Confidence: .1}, batch: -1, layout: "deformable-detr", want: "6 4 14 12 1 0.80", constants: []constant{
+			{name: "logits", shape: []int{2, 2}, values: []float32{logOdds(.3), logOdds(.8), -9, -9}}, {name: "pred_boxes", shape: []int{2, 4}, values: []float32{10. / imageSide, 8. / imageSide, 8. / imageSide, 8. / imageSide, .5, .5, 1, 1}}}},
+		"torchvision": {batch: 1, layout: "torchvision", want: "6 4 14 12 18 0.90; 1 1 2 2 3 0.40", constants: []constant{
+			{name: "4321", shape: []int{2, 4}, values: []float32{1, 1, 2, 2, 6, 4, 14, 12}, free: true}, {name: "1234", shape: []int{2}, values: []float32{3, 18}, typ: onnx.Int64, free: true},
+			{name: "77", shape: []int{2}, values: []float32{.4, .9}, free: true}}},
+		"torchvision without boxes": {batch: 1, layout: "torchvision", want: "", constants: []constant{
+			{name: "boxes", shape: []int{0, 4}, free: true}, {name: "scores", shape: []int{0}, free: true}, {name: "labels", shape: []int{0}, typ: onnx.Int64, free: true}}},
+		"keypoints": {batch: 1, layout: "torchvision", want: "6 4 14 12 1 0.90 (7 8 true) (9 9 false)", constants: []constant{
+			{name: "boxes", shape: []int{1, 4}, values: []float32{6, 4, 14, 12}, free: true}, {name: "labels", shape: []int{1}, values: []float32{1}, typ: onnx.Int64, free: true}, {name: "scores", shape: []int{1}, values: []float32{.9}, free: true},
+			{name: "keypoints", shape: []int{1, 2, 3}, values: []float32{7, 8, 1, 9, 9, 0}, free: true}, {name: "keypoints_scores", shape: []int{1, 2}, values: []float32{3, 4}, free: true}}},
+		"NaN": {batch: -1, layout: "yolov8", want: "not finite", constants: []constant{{name: "output0", shape: []int{7, 21}, values: anchors(7, true, []float32{10, 8, 8, 8, .6, .1, 0}, []float32{10, 8, 8, 8, float32(math.NaN()), 0, 0})}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, rows := decode(t, writeConstants(t, c.batch, c.metadata, c.constants...), c.setting)
+			if f.Layout != c.layout {
+				t.Errorf("the layout is %s, want %s", f.Layout, c.layout)
+			}
+			for i := range 2 {
+				if got := text(f, rows.At(i).Data); got != c.want {
+					t.Errorf("image %d: %s\nwant %s", i, got, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestMapLayouts(t *testing.T) {
+	t.Parallel()
+	// Two classes beat the third at two of 16 positions.
+	logits := make([]float32, 4*16)
+	for p := range 16 {
+		logits[(p%4)*16+p] = float32(math.Log(3)) // against three of 1: a probability of 1/2
+	}
+	classes := func(f *output.Format, row []float32) string { return fmt.Sprint(row[:f.Height*f.Width]) }
+	for name, c := range map[string]struct {
+		setting   output.Setting
+		constants []constant
+		layout    string
+		kind      output.Kind
+		want      string
+		certain   float32 // probability of the class at the first position
+	}{
+		"logits": {constants: []constant{{name: "aux", shape: []int{4, 4, 4}, values: make([]float32, 64)}, {name: "out", shape: []int{4, 4, 4}, values: logits}},
+			layout: "logits", kind: output.ClassMap, want: "[0 1 2 3 0 1 2 3 0 1 2 3 0 1 2 3]", certain: .5},
+		"one logit": {setting: output.Setting{ClassMap: "logits"}, constants: []constant{{name: "mask", shape: []int{1, 2, 2}, values: []float32{logOdds(.75), -1, 1, -1}}},
+			layout: "logits", kind: output.ClassMap, want: "[1 0 1 0]", certain: .75},
+		"probabilities": {setting: output.Setting{ClassMap: "probabilities"}, constants: []constant{{name: "out", shape: []int{2, 1, 2}, values: []float32{.3, .6, .7, .4}}},
+			layout: "probabilities", kind: output.ClassMap, want: "[1 0]", certain: .7},
+		"labels": {constants: []constant{{name: "out", shape: []int{4, 4}, values: []float32{0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5}, typ: onnx.Int64}},
+			layout: "labels", kind: output.ClassMap, want: "[0 1 2 0 0 0 0 0 0 0 0 0 0 0 0 5]"},
+		"depth": {constants: []constant{{name: "predicted_depth", shape: []int{4, 4}, values: logits[:16]}}, layout: "depth", kind: output.ValueMap, want: classes(&output.Format{Height: 4, Width: 4}, logits)},
+		"image": {constants: []constant{{name: "y", shape: []int{3, imageSide, imageSide}, values: make([]float32, 3*imageSide*imageSide)}}, layout: "image", kind: output.ValueMap},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, rows := decode(t, writeConstants(t, -1, nil, c.constants...), c.setting)
+			if f.Layout != c.layout || f.Kind != c.kind {
+				t.Errorf("the output is %s %s, want %s %s", f.Kind, f.Layout, c.kind, c.layout)
+			}
+			row := rows.At(1).Data
+			if got := classes(f, row); c.want != "" && got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+			if c.certain > 0 && math.Abs(float64(row[f.Height*f.Width]-c.certain)) > 1e-6 {
+				t.Errorf("probability %v, want %v", row[f.Height*f.Width], c.certain)
+			}
+		})
+	}
+}
+
+// A detector that takes a single image without an axis for the batch is run image by image.
+func TestDetectorOfOneImage(t *testing.T) {
+	t.Parallel()
+	b := onnx.NewBuilder(17)
+	x := b.Input("image", onnx.Float, 3, imageSide, imageSide)
+	b.OutputInfo(onnx.ValueInfo{Name: "boxes", Type: onnx.Float, Shape: []onnx.Dim{{Size: -1}, {Size: 4}}},
+		b.Add(b.Const("", tensor.Tensor{Shape: []int{1, 4}, Data: []float32{6, 4, 14, 12}}), b.ReduceMean(x, false)))
+	b.OutputInfo(onnx.ValueInfo{Name: "labels", Type: onnx.Int64, Shape: []onnx.Dim{{Size: -1}}}, b.Ints(5))
+	b.OutputInfo(onnx.ValueInfo{Name: "scores", Type: onnx.Float, Shape: []onnx.Dim{{Size: -1}}}, b.Const("", tensor.Tensor{Shape: []int{1}, Data: []float32{.9}}))
+	path := testmodel.Save(t, filepath.Join(t.TempDir(), "net.onnx"), b)
+	f, rows := decode(t, path, output.Setting{})
+	if got := text(f, rows.At(1).Data); got != "6 4 14 12 5 0.90" {
+		t.Error(got)
+	}
+}
+
+func TestDecoderErrors(t *testing.T) {
+	t.Parallel()
+	zeros := func(name string, shape ...int) constant {
+		return constant{name: name, shape: shape, values: make([]float32, tensor.Size(shape))}
+	}
+	for name, c := range map[string]struct {
+		setting   output.Setting
+		constants []constant
+		want      string
+	}{
+		"does not fit":   {output.Setting{Boxes: "detr"}, []constant{zeros("y", 10, 6)}, "boxes: detr needs the outputs logits [batch, queries, classes + 1] and boxes [batch, queries, 4]; the model has y float[batch 10 6]"},
+		"another output": {output.Setting{Boxes: "yolov8", Outputs: []string{"z"}}, []constant{zeros("y", 7, 21)}, `unknown output "z": the model has y`},
+		"unknown layout": {output.Setting{Boxes: "yolo"}, []constant{zeros("y", 7, 21)}, `boxes: unknown layout "yolo": use torchvision, `},
+		"1 x 1":          {output.Setting{ClassMap: "logits"}, []constant{zeros("y", 21, 1, 1)}, "output y has maps of 1 x 1: a single position has no place in the image"},
+		"classes":        {output.Setting{Boxes: "yolov8", Classes: 80}, []constant{zeros("y", 7, 21)}, "classes is 80, and output y has 3"},
+		"too many boxes": {output.Setting{Boxes: "yolov8"}, []constant{zeros("y", 6, 1_000_001)}, "output y has 1000001 boxes for an image, more than 1000000"},
+		"a vector":       {output.Setting{Values: "depth"}, []constant{zeros("y", 7)}, "values: depth needs the outputs one map of floats"},
+	} {
+		_, err := model.Open(orttest.Load(t), writeConstants(t, -1, nil, c.constants...), model.Options{Decode: c.setting})
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v\nwant %s", name, err, c.want)
+		}
+	}
+	for name, c := range map[string][]constant{
+		"vectors": {zeros("y", 10)}, "tokens": {zeros("y", 17, 12)}, "features": {zeros("y", 512, 2, 2)}, "single": {zeros("y", 12, 1, 1)},
+	} {
+		m, err := model.Open(orttest.Load(t), writeConstants(t, -1, nil, c...), model.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, _ := m.Decoded(); f != nil {
+			t.Errorf("%s are taken for %s (%s)", name, f.Kind, f.Layout)
+		}
+	}
+}

@@ -1,0 +1,378 @@
+package output
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// The matrices that bring four coordinates to corners: a row of coordinates times the matrix.
+var (
+	corners = [4][4]float32{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}       // left, top, right, bottom
+	centred = [4][4]float32{{1, 0, 1, 0}, {0, 1, 0, 1}, {-.5, 0, .5, 0}, {0, -.5, 0, .5}} // centre x, centre y, width, height
+)
+
+// maxRows is the largest number of candidates that are read from the engine. The strongest are kept.
+const maxRows = 2000
+
+// A boxSource is where the nodes of a layout leave its boxes: batch x n x 4, batch x n x 1 twice, and
+// batch x n x 3 k, in the file's coordinates.
+type boxSource struct {
+	boxes, scores, classes, keypoints onnx.Value
+}
+
+// newBoxes returns the decoder of a layout of boxes. candidates is their number for an image, -1:
+// free. fractions says whether coordinates usually are fractions of the image.
+func (q *query) newBoxes(f Format, candidates int, coordinates [4][4]float32, fractions bool, source func(b *onnx.Builder) boxSource) *Decoder {
+	if q.setting.Fractions != nil {
+		fractions = *q.setting.Fractions
+	}
+	f.Kind, f.Height, f.Width = BoxList, q.about.Height, q.about.Width
+	f.Candidates = maxRows
+	if candidates >= 0 {
+		f.Candidates = min(maxRows, candidates)
+	}
+	if f.Suppress == 0 {
+		f.Suppress = 1
+	}
+	scale := [2]float32{1, 1} // of x and y
+	if !fractions {
+		scale = [2]float32{1 / float32(f.Width), 1 / float32(f.Height)}
+	}
+	for i := range coordinates {
+		for j := range coordinates[i] {
+			coordinates[i][j] *= scale[j%2]
+		}
+	}
+	return &Decoder{Format: f, boxes: candidates, build: func(b *onnx.Builder) onnx.Value {
+		b = b.Scope("decoded")
+		if b.Opset() < 11 {
+			b.Fail("decoding boxes needs opset 11, and the graph uses %d", b.Opset())
+			return ""
+		}
+		s := source(b)
+		parts := []onnx.Value{b.MatMul(s.boxes, b.Const("", matrix(coordinates))), poisoned(b, s.scores), s.classes}
+		if f.Keypoints > 0 {
+			parts = append(parts, b.Mul(s.keypoints, b.Const("", keypointScale(f.Keypoints, scale))))
+		}
+		rows := b.Concat(2, parts...)
+		if candidates < 0 {
+			rows = b.Concat(1, rows, b.Full(-1, 1, f.Candidates, f.Columns()))
+		}
+		return strongest(b, rows, f)
+	}}
+}
+
+func matrix(m [4][4]float32) tensor.Tensor {
+	t := tensor.New(4, 4)
+	for i, row := range m {
+		copy(t.Data[4*i:], row[:])
+	}
+	return t
+}
+
+func keypointScale(k int, scale [2]float32) tensor.Tensor {
+	return tensor.Tensor{Shape: []int{1, 1, 3 * k}, Data: slices.Repeat([]float32{scale[0], scale[1], 1}, k)}
+}
+
+// poisoned returns scores that are all NaN if one of an image is NaN or infinite, so that the selection
+// of the strongest does not hide it.
+func poisoned(b *onnx.Builder, scores onnx.Value) onnx.Value {
+	return b.Add(scores, b.Mul(b.ReduceSum(scores, true, 1, 2), b.Scalar(0)))
+}
+
+// strongest returns the rows with the highest scores, in descending order.
+func strongest(b *onnx.Builder, rows onnx.Value, f Format) onnx.Value {
+	scores := b.Squeeze(b.Slice(rows, 2, 4, 5, 1), 2)
+	at := b.Ops("TopK", 2, onnx.Attrs{"axis": 1}, scores, b.Ints(f.Candidates))[1]
+	index := b.Expand(b.Unsqueeze(at, 2), b.Ints(1, 1, f.Columns()))
+	return b.Op("GatherElements", onnx.Attrs{"axis": 1}, rows, index)
+}
+
+// column returns columns [from, to) of batch x n x c values.
+func column(b *onnx.Builder, x onnx.Value, from, to int) onnx.Value {
+	return b.Slice(x, 2, from, to, 1)
+}
+
+func float(b *onnx.Builder, name string) onnx.Value { return b.Cast(onnx.Value(name), onnx.Float) }
+
+// best returns the largest of each row of class scores, and its class: batch x n x 1 each.
+func best(b *onnx.Builder, scores onnx.Value) (top, class onnx.Value) {
+	class = b.Cast(b.Op("ArgMax", onnx.Attrs{"axis": 2, "keepdims": 1}, scores), onnx.Float)
+	return b.ReduceMax(scores, true, 2), class
+}
+
+// findTorchvision finds the outputs of torchvision's detectors: boxes, labels and scores in any order,
+// perhaps with keypoints, of a single image.
+func findTorchvision(q *query, _ bool) *Decoder {
+	list := func(p *Port, words ...string) bool {
+		return len(p.Sizes) == 1 || len(p.Sizes) == 0 && p.named(words...)
+	}
+	boxes := q.only(func(p *Port) bool {
+		return p.isFloat() && (len(p.Sizes) == 2 && p.Sizes[1] == 4 || (len(p.Sizes) == 0 || p.unbatched(2, 4)) && p.named("box"))
+	})
+	labels := q.only(func(p *Port) bool { return p.Type == onnx.Int64 && list(p, "label") })
+	scores := q.only(func(p *Port) bool { return p.isFloat() && list(p, "score") && !p.named("keypoint") })
+	if boxes == nil || labels == nil || scores == nil {
+		return nil
+	}
+	keypoints := q.only(func(p *Port) bool { return p.isFloat() && p.unbatched(3, 3) && p.Sizes[1] > 0 && p.Sizes[2] == 3 })
+	f := Format{Outputs: []string{boxes.Name, labels.Name, scores.Name}}
+	if keypoints != nil {
+		f.Keypoints = keypoints.Sizes[1]
+		f.Outputs = append(f.Outputs, keypoints.Name)
+	}
+	d := q.newBoxes(f, -1, corners, false, func(b *onnx.Builder) boxSource {
+		s := boxSource{
+			boxes:   b.Unsqueeze(float(b, boxes.Name), 0),
+			scores:  b.Unsqueeze(float(b, scores.Name), 0, 2),
+			classes: b.Unsqueeze(float(b, labels.Name), 0, 2),
+		}
+		if keypoints != nil {
+			s.keypoints = b.ReshapeTo(float(b, keypoints.Name), b.Ints(1, -1, 3*f.Keypoints))
+		}
+		return s
+	})
+	d.Unbatched = true
+	return d
+}
+
+// findEfficientNMS finds the outputs of TensorRT's EfficientNMS: how many boxes count, and boxes,
+// scores and classes.
+func findEfficientNMS(q *query, _ bool) *Decoder {
+	of := func(rank, last int, integer bool, words ...string) *Port {
+		fits := func(p *Port) bool {
+			return len(p.Sample) == rank && (last == 0 || p.Sample[rank-1] == last) && p.isInteger() == integer
+		}
+		if p := q.only(func(p *Port) bool { return fits(p) && p.named(words...) }); p != nil {
+			return p
+		}
+		return q.only(fits)
+	}
+	count, boxes := of(1, 1, true, "num"), of(2, 4, false, "box")
+	scores, classes := of(1, 0, false, "score"), q.only(func(p *Port) bool { return len(p.Sample) == 1 && p.named("class", "label") })
+	if count == nil || boxes == nil || scores == nil || classes == nil || count == classes {
+		return nil
+	}
+	n := boxes.Sample[0]
+	if scores.Sample[0] != n || classes.Sample[0] != n {
+		return nil
+	}
+	f := Format{Outputs: []string{count.Name, boxes.Name, scores.Name, classes.Name}}
+	return q.newBoxes(f, n, corners, false, func(b *onnx.Builder) boxSource {
+		places := tensor.New(1, n)
+		for i := range n {
+			places.Data[i] = float32(i)
+		}
+		counted := b.Op("Less", nil, b.Const("", places), float(b, count.Name))
+		return boxSource{
+			boxes:   float(b, boxes.Name),
+			scores:  b.Unsqueeze(b.Where(counted, float(b, scores.Name), b.Scalar(-1)), 2),
+			classes: b.Unsqueeze(float(b, classes.Name), 2),
+		}
+	})
+}
+
+// detrPorts returns the logits and the boxes of a transformer's queries, or nil.
+func detrPorts(q *query) (logits, boxes *Port) {
+	boxes = q.only(func(p *Port) bool {
+		return p.isFloat() && len(p.Sample) == 2 && p.Sample[1] == 4 && (p.named("box") || !p.named("logit", "class", "score"))
+	})
+	if boxes == nil {
+		return nil, nil
+	}
+	fits := func(p *Port) bool {
+		return p != boxes && p.isFloat() && len(p.Sample) == 2 && p.Sample[0] == boxes.Sample[0] && p.Sample[1] >= 1
+	}
+	if logits = q.only(func(p *Port) bool { return fits(p) && p.named("logit", "class", "score", "label") }); logits == nil {
+		logits = q.only(fits)
+	}
+	return logits, boxes
+}
+
+// sigmoidQueries is the number of queries from which a transformer's class scores are taken for
+// sigmoids: DETR has 100 queries and a softmax, Deformable DETR, RT-DETR and DINO have 300 or more.
+const sigmoidQueries = 300
+
+// findDETR finds the outputs of DETR: the softmax over classes and one more, that of no object.
+func findDETR(q *query, guess bool) *Decoder {
+	logits, boxes := detrPorts(q)
+	if logits == nil || logits.Sample[1] < 2 || guess && boxes.Sample[0] >= sigmoidQueries {
+		return nil
+	}
+	f := Format{Outputs: []string{logits.Name, boxes.Name}, Classes: logits.Sample[1] - 1}
+	return q.newBoxes(f, boxes.Sample[0], centred, true, func(b *onnx.Builder) boxSource {
+		z := float(b, logits.Name)
+		e := b.Exp(b.Sub(z, b.ReduceMax(z, true, 2)))
+		p := b.Div(column(b, e, 0, f.Classes), b.ReduceSum(e, true, 2))
+		s := boxSource{boxes: float(b, boxes.Name)}
+		s.scores, s.classes = best(b, p)
+		return s
+	})
+}
+
+// findDeformableDETR finds the outputs of transformers whose class scores are sigmoids.
+func findDeformableDETR(q *query, _ bool) *Decoder {
+	logits, boxes := detrPorts(q)
+	if logits == nil {
+		return nil
+	}
+	f := Format{Outputs: []string{logits.Name, boxes.Name}, Classes: logits.Sample[1]}
+	return q.newBoxes(f, boxes.Sample[0], centred, true, func(b *onnx.Builder) boxSource {
+		s := boxSource{boxes: float(b, boxes.Name)}
+		s.scores, s.classes = best(b, b.Sigmoid(float(b, logits.Name)))
+		return s
+	})
+}
+
+// findSuppressed finds rows of corners, score and class that are already suppressed.
+func findSuppressed(q *query, guess bool) *Decoder {
+	fits := func(p *Port) bool {
+		if !p.isFloat() {
+			return false
+		}
+		if len(p.Sample) == 2 && p.Sample[1] == boxColumns && len(p.Sizes) == 3 {
+			return !guess || len(q.ports) == 1 && p.Sample[0] <= 1000
+		}
+		return len(p.Sizes) == 2 && (p.Sizes[1] == 6 || p.Sizes[1] == 7) && p.Sizes[0] < 0 && (!guess || p.Sizes[1] == 7 || q.metadata("names") != "")
+	}
+	p := q.only(fits)
+	if p == nil {
+		return nil
+	}
+	f := Format{Outputs: []string{p.Name}}
+	if len(p.Sizes) == 3 {
+		return q.newBoxes(f, p.Sample[0], corners, false, func(b *onnx.Builder) boxSource {
+			x := float(b, p.Name)
+			return boxSource{boxes: column(b, x, 0, 4), scores: column(b, x, 4, 5), classes: column(b, x, 5, 6)}
+		})
+	}
+	d := q.newBoxes(f, -1, corners, false, func(b *onnx.Builder) boxSource {
+		x := b.Unsqueeze(float(b, p.Name), 0)
+		if p.Sizes[1] == 7 { // image, corners, class, score
+			return boxSource{boxes: column(b, x, 1, 5), scores: column(b, x, 6, 7), classes: column(b, x, 5, 6)}
+		}
+		return boxSource{boxes: column(b, x, 0, 4), scores: column(b, x, 4, 5), classes: column(b, x, 5, 6)}
+	})
+	d.Unbatched = true
+	return d
+}
+
+// findYOLOv10 finds suppressed rows, or the anchors of a network that needs no suppression.
+func findYOLOv10(q *query, guess bool) *Decoder {
+	if guess {
+		return nil
+	}
+	if d := findSuppressed(q, guess); d != nil {
+		return d
+	}
+	d := findYOLOv8(q, guess)
+	if d != nil {
+		d.Format.Suppress = 1
+	}
+	return d
+}
+
+// defaultSuppress is the default of Format.Suppress for layouts that are not suppressed.
+const defaultSuppress = 0.7
+
+// anchors returns the output with the anchors of a YOLO network, their number, the number of columns,
+// and whether the columns come first. To guess, the number of anchors must be that of the cells of the
+// strides 8, 16 and 32 (and 64), once or three times, or the file must name its classes and strides.
+func (q *query) anchors(guess bool) (p *Port, n, columns int, first bool) {
+	p = q.only(func(p *Port) bool { return p.isFloat() && len(p.Sample) == 2 && min(p.Sample[0], p.Sample[1]) > 4 })
+	if p == nil {
+		return nil, 0, 0, false
+	}
+	first = p.Sample[0] < p.Sample[1]
+	if cells := q.perCell(p.Sample[1]); (cells > 0) != (q.perCell(p.Sample[0]) > 0) {
+		first = cells > 0
+	}
+	n, columns = p.Sample[0], p.Sample[1]
+	if first {
+		n, columns = columns, n
+	}
+	if guess && q.perCell(n) == 0 && (q.metadata("names") == "" || q.metadata("stride") == "") {
+		return nil, 0, 0, false
+	}
+	return p, n, columns, first
+}
+
+// perCell returns the number of anchors in each cell of the strides 8, 16 and 32, or of those and 64:
+// 1 or 3, or 0 if n is not such a number of anchors.
+func (q *query) perCell(n int) int {
+	cells := 0
+	for _, stride := range []int{8, 16, 32, 64} {
+		cells += (q.about.Height / stride) * (q.about.Width / stride)
+		if stride >= 32 && cells > 0 {
+			for _, each := range []int{1, 3} {
+				if n == each*cells {
+					return each
+				}
+			}
+		}
+	}
+	return 0
+}
+
+// findYOLOv8 finds columns of centre, size and class scores, perhaps with keypoints or coefficients of
+// masks, for each anchor.
+func findYOLOv8(q *query, guess bool) *Decoder {
+	p, n, columns, first := q.anchors(guess)
+	if p == nil || guess && !first {
+		return nil
+	}
+	return q.newYOLO(p, n, columns, first, 4)
+}
+
+// findYOLOv5 finds the same with a column that says whether there is an object, before the classes.
+func findYOLOv5(q *query, guess bool) *Decoder {
+	p, n, columns, first := q.anchors(guess)
+	if p == nil || columns < 6 {
+		return nil
+	}
+	return q.newYOLO(p, n, columns, first, 5)
+}
+
+// newYOLO returns the decoder of n anchors, of which the class scores start at a column.
+func (q *query) newYOLO(p *Port, n, columns int, first bool, start int) *Decoder {
+	f := Format{Outputs: []string{p.Name}, Suppress: defaultSuppress, Classes: columns - start}
+	if len(q.ports) > 1 || q.metadata("kpt_shape") != "" { // coefficients of masks or keypoints follow the classes
+		if known := max(q.setting.Classes, len(q.names())); known > 0 && known <= f.Classes {
+			f.Classes = known
+		}
+	}
+	if k, ok := keypointsOf(q.metadata("kpt_shape")); ok && f.Classes+3*k == columns-start {
+		f.Keypoints = k
+	}
+	return q.newBoxes(f, n, centred, false, func(b *onnx.Builder) boxSource {
+		x := float(b, p.Name)
+		if first {
+			x = b.Transpose(x, 0, 2, 1)
+		}
+		end := start + f.Classes
+		s := boxSource{boxes: column(b, x, 0, 4)}
+		s.scores, s.classes = best(b, column(b, x, start, end))
+		if start == 5 {
+			s.scores = b.Mul(s.scores, column(b, x, 4, 5))
+		}
+		if f.Keypoints > 0 {
+			s.keypoints = column(b, x, end, end+3*f.Keypoints)
+		}
+		return s
+	})
+}
+
+// keypointsOf reads the entry kpt_shape of Ultralytics, such as "[17, 3]", and reports whether there
+// is one with visibilities.
+func keypointsOf(text string) (int, bool) {
+	parts := strings.Split(strings.Trim(text, "[] "), ",")
+	if len(parts) != 2 || strings.TrimSpace(parts[1]) != "3" {
+		return 0, false
+	}
+	k, err := strconv.Atoi(strings.TrimSpace(parts[0]))
+	return k, err == nil && k > 0 && k < 1000
+}

@@ -1,0 +1,260 @@
+package output
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/onnx"
+)
+
+// A layout is a way in which files hold outputs that can be decoded.
+type layout struct {
+	name  string
+	needs string // what the file must have, for errors
+	// several says that there are several outputs, which hardly anything else has.
+	several bool
+	// find returns a decoder for the ports, without the settings of boxes, or nil if they do not fit.
+	// With guess set, it must be sure enough that nothing else fits.
+	find func(q *query, guess bool) *Decoder
+}
+
+// A query is a search among the outputs of a model.
+type query struct {
+	about   *About
+	setting Setting
+	ports   []Port
+}
+
+// boxLayouts are the layouts of boxes, the most specific first.
+var boxLayouts = []layout{
+	{"torchvision", "boxes [n, 4], labels (int64) [n] and scores [n]", true, findTorchvision},
+	{"efficient-nms", "counts [batch, 1], boxes [batch, n, 4], scores [batch, n] and classes [batch, n]", true, findEfficientNMS},
+	{"detr", "logits [batch, queries, classes + 1] and boxes [batch, queries, 4]", true, findDETR},
+	{"deformable-detr", "logits [batch, queries, classes] and boxes [batch, queries, 4]", true, findDeformableDETR},
+	{"suppressed", "rows [batch, n, 6] or [n, 6] of corners, score and class, or [n, 7] with the index of the image in front and the class before the score", false, findSuppressed},
+	{"yolov10", "rows [batch, n, 6] of corners, score and class, or [batch, 4 + classes, anchors]", false, findYOLOv10},
+	{"yolov8", "[batch, 4 + classes, anchors], or its transpose", false, findYOLOv8},
+	{"yolov5", "[batch, anchors, 5 + classes], or its transpose", false, findYOLOv5},
+}
+
+// BoxLayouts returns the names of the layouts of boxes.
+func BoxLayouts() []string {
+	var names []string
+	for _, l := range boxLayouts {
+		names = append(names, l.name)
+	}
+	return names
+}
+
+var classMapLayouts = []layout{
+	{"logits", "one map of floats [batch, classes, height, width]", false, findLogits},
+	{"probabilities", "one map of floats [batch, classes, height, width]", false, findProbabilities},
+	{"labels", "one map of integers [batch, height, width] or [batch, 1, height, width]", false, findLabels},
+}
+
+var valueLayouts = []layout{
+	{"image", "one map of floats [batch, channels, height, width]", false, findImage},
+	{"depth", "one map of floats [batch, height, width] or [batch, 1, height, width]", false, findDepth},
+	{"map", "one map of floats [batch, channels, height, width] or [batch, height, width]", false, findMap},
+}
+
+// Find returns the decoder of a model's outputs. It is nil without an error if the setting names no
+// kind and no layout is recognised.
+func Find(about About, s Setting) (*Decoder, error) {
+	q := &query{about: &about, setting: s, ports: about.Ports}
+	if len(s.Outputs) > 0 {
+		q.ports = nil
+		for _, name := range s.Outputs {
+			i := slices.IndexFunc(about.Ports, func(p Port) bool { return p.Name == name })
+			if i < 0 {
+				return nil, fmt.Errorf("unknown output %q: the model has %s", name, listPorts(about.Ports))
+			}
+			q.ports = append(q.ports, about.Ports[i])
+		}
+	}
+	var d *Decoder
+	var err error
+	if s.IsSet() {
+		d, err = q.named()
+	} else {
+		d = q.guess()
+	}
+	if d == nil || err != nil {
+		return nil, err
+	}
+	return d, q.finish(d)
+}
+
+// named returns the decoder that the setting names.
+func (q *query) named() (*Decoder, error) {
+	for _, group := range []struct {
+		key, name string
+		layouts   []layout
+	}{{"boxes", q.setting.Boxes, boxLayouts}, {"class-map", q.setting.ClassMap, classMapLayouts}, {"values", q.setting.Values, valueLayouts}} {
+		if group.name == "" {
+			continue
+		}
+		i := slices.IndexFunc(group.layouts, func(l layout) bool { return l.name == group.name })
+		if i < 0 {
+			var names []string
+			for _, l := range group.layouts {
+				names = append(names, l.name)
+			}
+			return nil, fmt.Errorf("%s: unknown layout %q: use %s", group.key, group.name, strings.Join(names, ", "))
+		}
+		l := group.layouts[i]
+		if d := l.find(q, false); d != nil {
+			d.Format.Layout = l.name
+			return d, nil
+		}
+		return nil, fmt.Errorf("%s: %s needs the outputs %s; the model has %s", group.key, l.name, l.needs, listPorts(q.ports))
+	}
+	return nil, nil
+}
+
+// guess returns the decoder of the first layout that is recognised, or nil. If an output may score
+// classes, only layouts of several outputs are sure enough.
+func (q *query) guess() *Decoder {
+	layouts := slices.Concat(boxLayouts, classMapLayouts, valueLayouts)
+	if q.about.Scored {
+		layouts = slices.DeleteFunc(layouts, func(l layout) bool { return !l.several })
+	}
+	for _, l := range layouts {
+		if d := l.find(q, true); d != nil {
+			d.Format.Layout, d.Guessed = l.name, true
+			return d
+		}
+	}
+	return nil
+}
+
+// maxCandidates is the largest number of boxes of an image that is decoded.
+const maxCandidates = 1_000_000
+
+// finish completes a decoder from the settings, and checks it.
+func (q *query) finish(d *Decoder) error {
+	f, s := &d.Format, q.setting
+	if f.Kind != BoxList {
+		if f.Height*f.Width < 2 {
+			return fmt.Errorf("output %s has maps of %d x %d: a single position has no place in the image", f.Outputs[0], f.Height, f.Width)
+		}
+		return q.nameClasses(f)
+	}
+	if d.boxes > maxCandidates {
+		return fmt.Errorf("output %s has %d boxes for an image, more than %d: export the model with suppression", f.Outputs[0], d.boxes, maxCandidates)
+	}
+	if f.Confidence = s.Confidence; f.Confidence == 0 {
+		f.Confidence = 0.01
+	}
+	if s.Suppress > 0 {
+		f.Suppress = s.Suppress
+	}
+	if f.Most = s.Most; f.Most == 0 {
+		f.Most = 300
+	}
+	return q.nameClasses(f)
+}
+
+// nameClasses sets the names of the classes, and their number if the layout does not have it.
+func (q *query) nameClasses(f *Format) error {
+	if f.Kind == ValueMap {
+		return nil
+	}
+	names := q.names()
+	if n := q.setting.Classes; n > 0 {
+		if f.Classes > 0 && f.Classes != n {
+			return fmt.Errorf("output: classes is %d, and output %s has %d", n, f.Outputs[0], f.Classes)
+		}
+		f.Classes = n
+	}
+	if f.Classes == 0 {
+		f.Classes = len(names)
+	}
+	if len(names) == f.Classes {
+		f.Names = names
+	}
+	return nil
+}
+
+// names returns the names of the classes in the metadata of the file or beside it, or nil.
+func (q *query) names() []string {
+	if q.about.Metadata != nil {
+		if names := parseNames(q.about.Metadata("names")); names != nil {
+			return names
+		}
+	}
+	return q.about.Names
+}
+
+// metadata returns an entry of the metadata of the file.
+func (q *query) metadata(key string) string {
+	if q.about.Metadata == nil {
+		return ""
+	}
+	return q.about.Metadata(key)
+}
+
+// only returns the port that satisfies a condition, or nil if there is none or more than one.
+func (q *query) only(fits func(p *Port) bool) *Port {
+	var found *Port
+	for i := range q.ports {
+		if !fits(&q.ports[i]) {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = &q.ports[i]
+	}
+	return found
+}
+
+func (p *Port) isFloat() bool { return p.Type == onnx.Float || p.Type == onnx.Double }
+
+func (p *Port) isInteger() bool {
+	switch p.Type {
+	case onnx.Int64, onnx.Int32, onnx.Uint8, onnx.Int8:
+		return true
+	}
+	return false
+}
+
+// named reports whether the name of the port contains one of the words.
+func (p *Port) named(words ...string) bool {
+	name := strings.ToLower(p.Name)
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(name, word) })
+}
+
+// unbatched reports whether the port has the declared rank and no axis for the batch, with the last
+// size given unless it is 0.
+func (p *Port) unbatched(rank, last int) bool {
+	if len(p.Sizes) != rank {
+		return false
+	}
+	return last == 0 || p.Sizes[rank-1] == last || p.Sizes[rank-1] < 0
+}
+
+func listPorts(ports []Port) string {
+	if len(ports) == 0 {
+		return "none"
+	}
+	var texts []string
+	for _, p := range ports {
+		info := onnx.ValueInfo{Name: p.Name, Type: p.Type}
+		if p.Sizes == nil && p.Sample != nil {
+			p.Sizes = append([]int{-1}, p.Sample...)
+		}
+		for i, d := range p.Sizes {
+			dim := onnx.Dim{Size: d}
+			if i > 0 && len(p.Sample) == len(p.Sizes)-1 {
+				dim.Size = p.Sample[i-1]
+			} else if i == 0 && d < 0 && p.Sample != nil {
+				dim.Symbol = "batch"
+			}
+			info.Shape = append(info.Shape, dim)
+		}
+		texts = append(texts, info.String())
+	}
+	return strings.Join(texts, ", ")
+}

@@ -1,0 +1,166 @@
+package output
+
+import (
+	"math"
+
+	"github.com/noether-ml/noether/onnx"
+)
+
+// A mapPort is an output that is a map: c x h x w, or h x w x c, or h x w.
+type mapPort struct {
+	*Port
+	channels, height, width int
+	last                    bool // the channels come last
+	flat                    bool // there is no axis for channels
+}
+
+// maps returns the outputs that are maps.
+func (q *query) maps(integers bool) (out []mapPort) {
+	for i := range q.ports {
+		p := &q.ports[i]
+		if p.isInteger() != integers || !integers && !p.isFloat() {
+			continue
+		}
+		s := p.Sample
+		switch {
+		case len(s) == 2:
+			out = append(out, mapPort{p, 1, s[0], s[1], false, true})
+		case len(s) == 3 && p.Axes == "NHWC":
+			out = append(out, mapPort{p, s[2], s[0], s[1], true, false})
+		case len(s) == 3:
+			out = append(out, mapPort{p, s[0], s[1], s[2], false, false})
+		}
+	}
+	return out
+}
+
+// value returns the map in a graph: batch x channels x height x width.
+func (m mapPort) value(b *onnx.Builder) onnx.Value {
+	x := float(b, m.Name)
+	switch {
+	case m.flat:
+		return b.Unsqueeze(x, 1)
+	case m.last:
+		return b.Transpose(x, 0, 3, 1, 2)
+	}
+	return x
+}
+
+// coversImage reports whether a map has the aspect ratio of the image, and at least one position for
+// each 8 x 8 pixels.
+func (q *query) coversImage(m mapPort) bool {
+	ratio := float64(m.height*q.about.Width) / float64(m.width*q.about.Height)
+	return math.Abs(math.Log(ratio)) < 0.05 && 8*m.height >= q.about.Height && m.height*m.width > 1
+}
+
+// oneMap returns the only map that satisfies a condition; among several, the only one that is not
+// auxiliary, and then the first that is named like a result.
+func oneMap(maps []mapPort, fits func(mapPort) bool) *mapPort {
+	var found []mapPort
+	for _, m := range maps {
+		if fits(m) {
+			found = append(found, m)
+		}
+	}
+	if len(found) > 1 {
+		var main []mapPort
+		for _, m := range found {
+			if !m.named("aux") {
+				main = append(main, m)
+			}
+		}
+		found = main
+	}
+	for i, m := range found {
+		if len(found) == 1 || m.named("out", "logit", "seg", "mask", "sem", "pred") {
+			return &found[i]
+		}
+	}
+	return nil
+}
+
+// maxGuessedClasses is the largest number of channels that are taken for classes.
+const maxGuessedClasses = 256
+
+// findLogits finds a map with a score for each class. With one channel, class 1 is where the score is
+// above 0, and class 0 elsewhere.
+func findLogits(q *query, guess bool) *Decoder {
+	m := oneMap(q.maps(false), func(m mapPort) bool {
+		return !m.flat && (!guess || m.channels >= 2 && m.channels <= maxGuessedClasses && m.channels != 3 && q.coversImage(m))
+	})
+	if m == nil {
+		return nil
+	}
+	return newClassMap(*m, max(m.channels, 2), 2, func(b *onnx.Builder) onnx.Value {
+		z := m.value(b)
+		if m.channels == 1 {
+			z = b.Concat(1, b.Mul(z, b.Scalar(0)), z)
+		}
+		// The probability of the most likely class, by operators that are the same in every opset.
+		top := b.ReduceMax(z, true, 1)
+		p := b.Op("Reciprocal", nil, b.ReduceSum(b.Exp(b.Sub(z, top)), true, 1))
+		return b.Concat(1, classOf(b, z), p)
+	})
+}
+
+// findProbabilities finds a map with a probability for each class. With one channel it is that of
+// class 1.
+func findProbabilities(q *query, guess bool) *Decoder {
+	m := oneMap(q.maps(false), func(m mapPort) bool { return !guess && !m.flat })
+	if m == nil {
+		return nil
+	}
+	return newClassMap(*m, max(m.channels, 2), 2, func(b *onnx.Builder) onnx.Value {
+		p := m.value(b)
+		if m.channels == 1 {
+			p = b.Concat(1, b.Sub(b.Scalar(1), p), p)
+		}
+		return b.Concat(1, classOf(b, p), b.ReduceMax(p, true, 1))
+	})
+}
+
+// findLabels finds a map of class numbers.
+func findLabels(q *query, guess bool) *Decoder {
+	m := oneMap(q.maps(true), func(m mapPort) bool {
+		return m.channels == 1 && (!guess || q.coversImage(m) && m.height > 1 && m.width > 1)
+	})
+	if m == nil {
+		return nil
+	}
+	return newClassMap(*m, 0, 1, m.value)
+}
+
+// classOf returns the class with the highest score at each position, batch x 1 x h x w.
+func classOf(b *onnx.Builder, scores onnx.Value) onnx.Value {
+	// A score that is not finite spreads to the class.
+	bad := b.Mul(b.ReduceSum(scores, true, 1), b.Scalar(0))
+	return b.Add(b.Cast(b.Op("ArgMax", onnx.Attrs{"axis": 1, "keepdims": 1}, scores), onnx.Float), bad)
+}
+
+func newClassMap(m mapPort, classes, planes int, build func(b *onnx.Builder) onnx.Value) *Decoder {
+	f := Format{Kind: ClassMap, Outputs: []string{m.Name}, Height: m.height, Width: m.width, Channels: planes, Classes: classes}
+	return &Decoder{Format: f, build: func(b *onnx.Builder) onnx.Value { return build(b.Scope("decoded")) }}
+}
+
+func findImage(q *query, guess bool) *Decoder {
+	return findValues(q, func(m mapPort) bool {
+		return !m.flat && (!guess || m.channels == q.about.Channels && m.height == q.about.Height && m.width == q.about.Width)
+	})
+}
+
+func findDepth(q *query, guess bool) *Decoder {
+	return findValues(q, func(m mapPort) bool { return m.channels == 1 && (!guess || q.coversImage(m)) })
+}
+
+func findMap(q *query, guess bool) *Decoder {
+	return findValues(q, func(mapPort) bool { return !guess })
+}
+
+func findValues(q *query, fits func(mapPort) bool) *Decoder {
+	m := oneMap(q.maps(false), fits)
+	if m == nil {
+		return nil
+	}
+	f := Format{Kind: ValueMap, Outputs: []string{m.Name}, Height: m.height, Width: m.width, Channels: m.channels}
+	return &Decoder{Format: f, build: func(b *onnx.Builder) onnx.Value { return b.Identity(m.value(b.Scope("decoded"))) }}
+}

@@ -1,0 +1,146 @@
+// Package output decodes outputs of models whose values have a place in the image: class maps,
+// boxes with keypoints, and maps of values such as depth.
+//
+// Find recognises the layout of a model's outputs from their names, types and shapes, or takes it
+// from a Setting. It returns a Decoder, which adds nodes to the model's graph that bring the outputs
+// to one tensor of float32 with a fixed shape for each sample:
+//
+//	class map   2 x h x w         the class of each position, and its probability (1 x h x w: without)
+//	boxes       n x (6 + 3 k)     left, top, right, bottom as fractions of the image; score; class;
+//	                              then x, y and visibility of each of k keypoints
+//	values      c x h x w         as the model computes them
+//
+// Boxes are ordered by score. A row whose score is negative ends them. Complete removes weak boxes
+// and, where the file does not, suppresses those that overlap a stronger box of their class:
+//
+//	d, err := output.Find(about, output.Setting{Boxes: "yolov8"})
+//	row := d.Build(b)               // batch x n x 6, in a graph under construction
+//	d.Format.Complete(values)       // after a run, for each sample
+//	boxes := d.Format.Boxes(nil, values)
+package output
+
+import (
+	"strconv"
+
+	"github.com/noether-ml/noether/onnx"
+)
+
+// A Kind is what a decoded output holds.
+type Kind string
+
+// The kinds.
+const (
+	ClassMap Kind = "class-map"
+	BoxList  Kind = "boxes"
+	ValueMap Kind = "values"
+)
+
+// A Format describes the decoded output of one sample.
+type Format struct {
+	Kind    Kind
+	Layout  string   // of the file's outputs, such as "detr" or "logits"
+	Outputs []string // names of the file's outputs that are decoded
+	// Height and Width are the size of a map, or, for boxes, of the model's image in pixels.
+	Height, Width int
+	Channels      int      // of a map: planes
+	Candidates    int      // rows of boxes
+	Keypoints     int      // of each box
+	Classes       int      // number of classes; 0: unknown
+	Names         []string // of the classes; nil: unknown
+	Confidence    float64  // boxes of a lower score are removed
+	Suppress      float64  // intersection over union above which the weaker of two boxes of a class is removed; 1: none is
+	Most          int      // boxes that are kept
+}
+
+// Shape returns the shape of the decoded output of one sample.
+func (f *Format) Shape() []int {
+	if f.Kind == BoxList {
+		return []int{f.Candidates, f.Columns()}
+	}
+	return []int{f.Channels, f.Height, f.Width}
+}
+
+// Columns returns the number of columns of a box.
+func (f *Format) Columns() int { return boxColumns + 3*f.Keypoints }
+
+// boxColumns is the number of columns of a box before its keypoints: corners, score and class.
+const boxColumns = 6
+
+// assumedClasses is the number of classes where neither the file nor the settings say it.
+const assumedClasses = 256
+
+// ClassLimit returns the number of classes that a decoded output may have.
+func (f *Format) ClassLimit() int {
+	if f.Classes > 0 {
+		return f.Classes
+	}
+	return assumedClasses
+}
+
+// ClassName returns the name of a class, or its number.
+func (f *Format) ClassName(k int) string {
+	if k >= 0 && k < len(f.Names) {
+		return f.Names[k]
+	}
+	return strconv.Itoa(k)
+}
+
+// ClassNames returns the names of all classes.
+func (f *Format) ClassNames() []string {
+	out := make([]string, f.ClassLimit())
+	for k := range out {
+		out[k] = f.ClassName(k)
+	}
+	return out
+}
+
+// A Setting says how a model's outputs are decoded. The zero Setting infers everything. At most one
+// of ClassMap, Boxes and Values is set.
+type Setting struct {
+	ClassMap   string   // "logits", "probabilities" or "labels"
+	Boxes      string   // one of BoxLayouts
+	Values     string   // "depth", "image" or "map"
+	Outputs    []string // names of the outputs, in the order of the layout; empty: inferred
+	Classes    int      // number of classes, where the file does not have it; 0: inferred
+	Confidence float64  // of Format; 0: 0.01
+	Suppress   float64  // of Format; 0: 0.7 where the file does not suppress, else 1
+	Most       int      // of Format; 0: 300
+	Fractions  *bool    // whether the coordinates of boxes are fractions of the image rather than pixels; nil: as usual for the layout
+}
+
+// IsSet reports whether the setting names a kind of output.
+func (s Setting) IsSet() bool { return s.ClassMap != "" || s.Boxes != "" || s.Values != "" }
+
+// A Port is an output of a model.
+type Port struct {
+	Name   string
+	Type   onnx.Type
+	Sizes  []int // as declared, with the batch; -1: free. Nil: unknown
+	Sample []int // shape of one sample; nil if the first axis is not the batch
+	Axes   onnx.Axes
+}
+
+// About is what Find knows of a model.
+type About struct {
+	Ports         []Port
+	Height, Width int                     // of its image, in pixels
+	Channels      int                     // of its image
+	Scored        bool                    // an output may score classes of the whole image
+	Metadata      func(key string) string // of the file
+	Names         []string                // of its classes, from another file; may be nil
+}
+
+// A Decoder adds the decoding of a model's outputs to its graph.
+type Decoder struct {
+	Format Format
+	// Unbatched reports whether the outputs have no axis for the batch, so that a run takes one image.
+	Unbatched bool
+	// Guessed reports whether the layout was inferred.
+	Guessed bool
+	boxes   int // number of boxes of an image in the file's outputs; -1: free
+	build   func(b *onnx.Builder) onnx.Value
+}
+
+// Build adds nodes to a graph that has the model's outputs as tensors. The result is batch x
+// Format.Shape().
+func (d *Decoder) Build(b *onnx.Builder) onnx.Value { return d.build(b) }
