@@ -11,6 +11,8 @@
 //	OpenArrays                 npy and npz arrays
 //	OpenShards                 images in the tar shards of a WebDataset
 //	OpenParquet                encoded images in Parquet files, as Hugging Face datasets stores them
+//	OpenCOCO                   images with the boxes of an annotation file in COCO's format
+//	WithMasks                  a folder of images with the class of each pixel
 //	OpenShapes, OpenGratings   synthetic images with known factors
 //	OpenTones                  synthetic audio with known factors
 //	OpenAudio                  WAV and FLAC files, labelled by folder, file name or CSV file; LibriSpeech
@@ -42,6 +44,7 @@ type Sample struct {
 	Transformed *tensor.Tensor     // transformed sample of a ready-made pair, in the same frame; otherwise nil
 	Label       int                // index into the source's classes, or NoLabel
 	Factors     map[string]float64 // named factors of variation, in the units that the source documents
+	Truth       *Truth             // labelled boxes or masks, in the frame; nil without
 }
 
 // A Source is a finite, ordered set of samples. Its methods may be called by several goroutines at

@@ -103,14 +103,14 @@ var order = strings.Fields(`
 
 	transform
 	dataset dataset/video
-	model/logmel
+	model/logmel model/output
 	model
 
 	measure
 	measure/resample
 	features
 	measure/internal/paired measure/internal/action
-	measure/seis measure/similarity measure/distance measure/equivariance measure/latent measure/prediction
+	measure/seis measure/similarity measure/distance measure/equivariance measure/latent measure/prediction measure/dense
 
 	train train/autoencoder train/cdbn train/filters
 	invert

@@ -25,6 +25,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/model/output"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
@@ -70,6 +72,10 @@ type Borrower interface {
 
 // Needs describes the input that the accumulators of a measure need.
 type Needs struct {
+	// Truth asks for the labelled boxes or masks of the samples (Site.Truth).
+	Truth bool
+	// Decoded asks for the model's decoded output (Site.Output), for one accumulator.
+	Decoded     bool
 	Prediction  bool // the model's class scores, for one accumulator; else every chosen layer, for one accumulator each
 	Labels      bool // labels of the samples
 	Transformed bool // the activations on T(x), in addition to those on x
@@ -90,6 +96,10 @@ type Site struct {
 	// Classes holds the names of the model's classes, or their numbers if they have no names. A
 	// prediction has len(Classes) values. Nil: the model has no class scores.
 	Classes []string
+	// Output describes the decoded output, which the activations are for Needs.Decoded; else nil.
+	Output *output.Format
+	// Truth describes the labelled boxes or masks, for Needs.Truth.
+	Truth Truth
 	// PerSample reports whether the transformation is drawn separately for each sample.
 	PerSample bool
 	// Transform is the transformation T; nil: there is none, or the data are pairs of x and T(x).
@@ -111,6 +121,12 @@ type Site struct {
 	Store Store
 	// Key seeds the random draws of the accumulator.
 	Key Key
+}
+
+// Truth describes the labelled boxes or masks of data.
+type Truth struct {
+	Masks   bool  // the data have masks, else boxes
+	Classes []int // the model's class of each class of the data, -1: none; nil: they are the same
 }
 
 // A Store is storage outside of memory, usually a file, that several accumulators may use
@@ -163,10 +179,11 @@ type Batch struct {
 	Place []int         // positions of the samples in the layout's order
 	Index []int         // indices of the samples in the data set
 	Label []int         // labels; dataset.NoLabel: none
-	Clean tensor.Tensor // b x ...: the activations on x; for Needs.Prediction log-probabilities (natural), b x classes
+	Clean tensor.Tensor // b x ...: the activations on x; for Needs.Prediction log-probabilities (natural), b x classes; for Needs.Decoded b x Site.Output.Shape()
 	// Transformed holds the same on T(x). It is empty unless Needs.Transformed is set; see also
 	// Needs.CleanServes.
 	Transformed tensor.Tensor
+	Truth       []*dataset.Truth // for Needs.Truth: labelled boxes or masks, in the frame of the model
 	// Ops are the draws of T for the samples. It is empty if there is no Site.Transform.
 	Ops []transform.Op
 }

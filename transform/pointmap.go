@@ -55,6 +55,16 @@ func (p PointMap) Source(i, j int) (row, column float64) {
 	return p.m.d*x + (p.m.e*y + p.m.f + cy), p.m.a*x + (p.m.b*y + p.m.c + cx)
 }
 
+// SourceOf is Source for a position between those of the map.
+func (p PointMap) SourceOf(i, j float64) (row, column float64) {
+	cx, cy := float64(p.w-1)/2, float64(p.h-1)/2
+	x, y := j-cx, i-cy
+	return p.m.d*x + (p.m.e*y + p.m.f + cy), p.m.a*x + (p.m.b*y + p.m.c + cx)
+}
+
+// Mirrors reports whether the map turns a figure into its mirror image.
+func (p PointMap) Mirrors() bool { return p.m.a*p.m.e-p.m.b*p.m.d < 0 }
+
 // Inverse returns the inverse map of positions, and whether there is one.
 func (p PointMap) Inverse() (PointMap, bool) {
 	det := p.m.a*p.m.e - p.m.b*p.m.d

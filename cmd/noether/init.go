@@ -116,6 +116,9 @@ func guessStudy(ctx context.Context, engine *engineFlags, address, dataPath, fol
 		Classes: m.Classes(), Channels: m.Frame().Channels, Rate: rate, Length: m.Frame().Length, Layers: layers,
 		Labels: labels, UnknownOutputs: m.Classes() > 0 && len(labels) > 0 && !spec.HasOutputs(labels, m.Classes(), names),
 	}
+	if f, _ := m.Decoded(); f != nil {
+		g.Decoded = fmt.Sprintf("{%s: %s}", f.Kind, f.Layout)
+	}
 	for _, l := range m.Layers() {
 		g.Space = g.Space || strings.ContainsAny(string(l.Axes), "HT")
 	}

@@ -15,10 +15,11 @@ import (
 type Case struct {
 	Measure     measure.Measure
 	Site        measure.Site
-	Clean       tensor.Tensor // Layout.N x ...
-	Transformed tensor.Tensor // the same, or empty
-	Label       []int         // nil: no labels
-	Tolerance   float64       // largest difference of values, relative to the larger of 1 and their size; 0: 1e-9
+	Clean       tensor.Tensor    // Layout.N x ...
+	Transformed tensor.Tensor    // the same, or empty
+	Label       []int            // nil: no labels
+	Truth       []*dataset.Truth // labelled boxes or masks; nil: none
+	Tolerance   float64          // largest difference of values, relative to the larger of 1 and their size; 0: 1e-9
 }
 
 // Run checks the case. The layout should have several blocks with an incomplete last one. A pass
@@ -42,6 +43,11 @@ func (s *siteSubject) update(places []int) error {
 	if t := s.c.Site.Transform; t != nil {
 		for _, p := range places {
 			b.Ops = append(b.Ops, t.Draw(rand.New(rand.NewPCG(uint64(p), 1))))
+		}
+	}
+	for _, p := range places {
+		if s.c.Truth != nil {
+			b.Truth = append(b.Truth, s.c.Truth[p])
 		}
 	}
 	err := s.Update(b)

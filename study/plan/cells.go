@@ -6,6 +6,7 @@ import (
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/model/output"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study/spec"
@@ -140,19 +141,31 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 	}
 	classes := d.classNames(m.Net.Classes())
 	layers := m.layers
-	if needs.Prediction {
+	var format *output.Format
+	var truth measure.Truth
+	switch {
+	case needs.Prediction:
 		layers = []onnx.Layer{{Depth: scores.NoDepth, Shape: []int{len(classes)}, Axes: "NC"}}
+	case needs.Decoded:
+		format = decodes(m)
+		layers = []onnx.Layer{{Depth: scores.NoDepth, Shape: format.Shape()}}
+	}
+	if needs.Truth {
+		var err error
+		if truth, err = d.truth(format); err != nil {
+			return p.failCell(c, err)
+		}
 	}
 	for i, layer := range layers {
 		site := measure.Site{
 			Layer: layer, Layout: d.Layout, Classes: classes,
 			PerSample: v.Transform != nil && v.Per == "sample" && transform.Random(v.Transform), Transform: v.Transform, KeepSamples: p.Study.Samples,
-			Budget: int64(p.Study.Memory), Key: p.key(c),
+			Budget: int64(p.Study.Memory), Key: p.key(c), Output: format, Truth: truth,
 		}
 		if !p.Study.Samples && i == len(layers)-1 { // a prediction, or the last layer
 			site.KeepSamples, site.KeepBelow = true, FirstSamples
 		}
-		if p.Study.Images > 0 && v.Trial == 0 && v.Name != "" && slices.Contains([]int{0, len(layers) / 2, len(layers) - 1}, i) {
+		if p.Study.Images > 0 && v.Trial == 0 && v.Name != "" && format == nil && slices.Contains([]int{0, len(layers) / 2, len(layers) - 1}, i) {
 			site.Project = projectedSamples
 		}
 		why := v.activationSkip(layer)
@@ -191,16 +204,28 @@ func unmetNeed(needs measure.Needs, m *Model, d *Data, v View) string {
 	switch {
 	case needs.Labels && d.Source.Classes() == nil:
 		return "the data have no labels"
+	case needs.Truth && !d.hasTruth():
+		return "the data have no labelled boxes or masks"
 	case needs.Transformed && !needs.CleanServes && v.Name == "":
 		return "the study has no transformation"
 	case needs.Prediction && needs.OtherModel && m.Net.Classes() == 0:
 		return "model " + m.Entry.Name + " has no class scores"
 	case needs.Prediction && m.Net.Classes() == 0:
 		return "the model has no class scores"
+	case needs.Decoded && decodes(m) == nil:
+		return "no output of the model is recognised as a class map, boxes or a map of values: set output, for example output: {boxes: yolov8}"
+	case needs.Decoded && v.On == "activations":
+		return "a transformation of activations does not change the decoded output"
 	case needs.Prediction && v.On == "activations":
 		return "a transformation of activations does not change the prediction"
 	}
 	return ""
+}
+
+// decodes returns how the output of a model is decoded, or nil.
+func decodes(m *Model) *output.Format {
+	format, _ := m.Net.Decoded()
+	return format
 }
 
 // activationSkip returns why a view cannot transform a layer's activations, or "" if it can or if

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/scores"
@@ -109,7 +110,8 @@ type SampleIDs struct {
 	Position []int // position in the order of the layout
 	Index    []int // in the source
 	Label    []int
-	Ops      []transform.Op // empty for clean inputs, and for data that are pairs
+	Truth    []*dataset.Truth // labelled boxes or masks, in the frame of the task's model; empty without
+	Ops      []transform.Op   // empty for clean inputs, and for data that are pairs
 }
 
 // A Reading is one tensor that a pass reads: activations of a layer or log-probabilities, on the
@@ -178,6 +180,9 @@ func (s *siteTarget) depends() []string {
 	if s.other != nil {
 		return s.joint.depends()
 	}
+	if f := s.site.Output; f != nil {
+		return []string{spec.CanonicalJSON(f), spec.CanonicalJSON(s.site.Truth)}
+	}
 	l := s.site.Layer
 	out := []string{l.Name + " " + string(l.Axes)}
 	unknown := l
@@ -195,7 +200,10 @@ func (s *siteTarget) Readings() []Reading {
 		return []Reading{{Model: s.model, Transformed: s.transformed}, {Model: s.other, Transformed: s.transformed}}
 	}
 	clean := Reading{Model: s.model}
-	if !s.measure.Needs().Prediction {
+	switch {
+	case s.site.Output != nil:
+		clean.Layer = s.model.Net.DecodedLayer()
+	case !s.measure.Needs().Prediction:
 		clean.Layer = s.site.Layer
 	}
 	if !s.transformed {
@@ -236,7 +244,7 @@ type siteAccumulator struct {
 }
 
 func (a *siteAccumulator) Feed(at SampleIDs, z []tensor.Tensor) error {
-	b := measure.Batch{Place: at.Position, Index: at.Index, Label: at.Label, Clean: z[0], Ops: at.Ops}
+	b := measure.Batch{Place: at.Position, Index: at.Index, Label: at.Label, Clean: z[0], Ops: at.Ops, Truth: at.Truth}
 	if len(z) > 1 {
 		b.Transformed = z[1]
 	}

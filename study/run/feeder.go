@@ -218,6 +218,9 @@ func (f *feeder) updateTask(t *plan.Task, it *batch) (lost []error, err error) {
 		if len(it.ops) > 0 {
 			at.Ops = it.ops[from:]
 		}
+		if len(it.truth) > 0 {
+			at.Truth = it.truth[slices.Index(f.Models, t.Readings()[0].Model)][from:]
+		}
 		for cause := acc.Feed(at, z); cause != nil; cause = acc.Feed(at, z) {
 			lost = append(lost, t.Explain(it.nameSample(cause)))
 			if f.lost == nil || !t.LoseLayer(acc, cause) {

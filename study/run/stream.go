@@ -27,9 +27,10 @@ type batch struct {
 	index  []int
 	label  []int
 	names  []string
-	inputs [][]tensor.Tensor // for each model of the pass; nil if it need not run
-	ops    []transform.Op    // of the samples under the view, one each; nil for clean inputs and for pairs
-	end    int               // all places below this have been processed, unreadable samples included
+	truth  [][]*dataset.Truth // for each model of the pass: labelled boxes or masks of the samples; nil without
+	inputs [][]tensor.Tensor  // for each model of the pass; nil if it need not run
+	ops    []transform.Op     // of the samples under the view, one each; nil for clean inputs and for pairs
+	end    int                // all places below this have been processed, unreadable samples included
 }
 
 // nameSample adds the name of the sample to a NonFinite error.
@@ -169,6 +170,7 @@ func (w *sampleReader) collect(at, end int) ([][]dataset.Sample, *batch, error) 
 		it.label = append(it.label, sample[0].Label)
 		it.names = append(it.names, sample[0].Name)
 	}
+	it.truth = w.truths(samples)
 	it.inputs = w.inputs(plan.CleanView, func(frame int) []tensor.Tensor {
 		var images []tensor.Tensor
 		for _, s := range samples[frame] {
@@ -177,6 +179,20 @@ func (w *sampleReader) collect(at, end int) ([][]dataset.Sample, *batch, error) 
 		return images
 	})
 	return samples, it, nil
+}
+
+// truths returns the labelled boxes or masks of samples, read in every frame, for each model.
+func (w *sampleReader) truths(samples [][]dataset.Sample) [][]*dataset.Truth {
+	if _, ok := dataset.TruthClasses(w.Data().Source); !ok {
+		return nil
+	}
+	out := make([][]*dataset.Truth, len(w.Models))
+	for i, m := range w.Models {
+		for _, s := range samples[slices.Index(w.frames, m.Net.Frame())] {
+			out[i] = append(out[i], s.Truth)
+		}
+	}
+	return out
 }
 
 // sample reads the next sample in every frame. It is bad if it is bad in any frame.
@@ -225,7 +241,7 @@ func (f *feeder) inputs(view int, images func(frame int) []tensor.Tensor) [][]te
 // transformBatch prepares a batch under a view. The argument samples holds the clean samples in every
 // frame.
 func (f *feeder) transformBatch(samples [][]dataset.Sample, clean *batch, view int) (*batch, error) {
-	it := &batch{view: view, place: clean.place, index: clean.index, label: clean.label, names: clean.names, end: clean.end}
+	it := &batch{view: view, place: clean.place, index: clean.index, label: clean.label, names: clean.names, truth: clean.truth, end: clean.end}
 	v := f.Views[view]
 	switch {
 	case v.Name == "":

@@ -9,12 +9,14 @@ import (
 )
 
 // lower reports whether a lower value means a larger change.
-func (s *sampled) lower() bool { return s.predicted }
+func (s *sampled) lower() bool { return s.predicted || s.falls }
 
 // change returns how much sample i changes in a view: a class that changes with confidence is the
 // largest change.
 func (s *sampled) change(m *sampledModel, v *sampledView, i int) float64 {
 	switch {
+	case !s.predicted && s.falls:
+		return 1 - v.value[i]
 	case !s.predicted:
 		return v.value[i]
 	case v.moved[i] == m.clean[i]:

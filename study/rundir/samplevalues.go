@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/prediction"
 	"github.com/noether-ml/noether/study/plan"
 )
@@ -21,6 +22,7 @@ type sampled struct {
 	statistic  string
 	title      string // of the statistic
 	predicted  bool
+	falls      bool     // a lower value of the statistic means a larger change
 	classes    []string // interned
 	classPlace map[string]int
 	labels     []int // of index, interned; -1: unknown
@@ -46,7 +48,8 @@ type valueSource struct {
 }
 
 // valueSources are in order of preference.
-var valueSources = []valueSource{{"predicted-moved", "ei"}, {"js", "js"}, {"cosine", "cosine"}}
+var valueSources = []valueSource{{"predicted-moved", "ei"}, {"js", "js"}, {"pixel-agreement", "pixel-agreement"}, {"matched", "matched"},
+	{"cosine", "cosine"}, {"relative-error", "relative-error"}}
 
 // sampledOf reads the per-sample values of the cells of one transformation. It returns nil if there
 // are none.
@@ -119,11 +122,12 @@ func (r *Writer) readValues(cells []*plan.Cell, source valueSource) (*sourceValu
 	return v, nil
 }
 
-// complete reports whether each cell of the models has a value of the sample.
+// complete reports whether each cell of the models has a value of the sample. An image without boxes
+// has none of their statistics.
 func (v *sourceValues) complete(index int) bool {
 	for _, m := range v.models {
 		for _, p := range v.parameters {
-			if _, ok := v.values[cellPlace{m, p}][v.source.sample][index]; !ok {
+			if x, ok := v.values[cellPlace{m, p}][v.source.sample][index]; !ok || math.IsNaN(x) {
 				return false
 			}
 		}
@@ -138,7 +142,7 @@ func newSampled(v *sourceValues, samples map[int]plan.Described) *sampled {
 		descriptor = prediction.EffectiveInvarianceDescriptor()
 	}
 	about, _ := descriptor.Statistic(s.statistic)
-	s.measure, s.title = descriptor.Name, about.Title
+	s.measure, s.title, s.falls = descriptor.Name, about.Title, about.Direction == measure.Higher
 	for _, p := range v.parameters {
 		s.cells = append(s.cells, v.cells[cellPlace{v.models[0], p}])
 	}

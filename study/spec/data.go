@@ -15,6 +15,7 @@ type Data struct {
 	Sound    *soundKeys    `key:"sound" doc:"a folder of WAV and FLAC files, labelled by folders, by a pattern of their names, or by a CSV"`
 	Libri    *libriKeys    `key:"librispeech" doc:"LibriSpeech as published: SPEAKER/CHAPTER/*.flac with transcripts, which give the factor words-per-second"`
 	Images   *imagesKeys   `key:"images" doc:"a folder of images or its archive; labels come from a folder for each class, from synset names, or from a CSV file"`
+	COCO     *cocoKeys     `key:"coco" doc:"images with labelled boxes, in COCO's format"`
 	Arrays   *arraysKeys   `key:"arrays" doc:"npy or npz: N x C x H x W or N x H x W x C"`
 	Shards   *shardsKeys   `key:"webdataset" doc:"tar shards of a WebDataset: files, ranges such as val-{000..049}.tar, patterns, URLs, or a folder of them"`
 	Parquet  *parquetKeys  `key:"parquet" doc:"Parquet files with a column of encoded images, as Hugging Face datasets stores them"`
@@ -60,6 +61,13 @@ type imagesKeys struct {
 	Layout  string `key:"layout" enum:"classes|flat|synsets" doc:"a folder for each class, no classes, or file names that start with a synset; default: inferred"`
 	Pattern string `key:"pattern" doc:"pattern of file names: the fields of {label}_{camera}.jpg are the label and factors"`
 	Label   string `key:"label" doc:"column of the CSV file or field of the pattern with the label; default: label"`
+	Masks   *Path  `key:"masks" doc:"folder of masks with the class of each pixel: a PNG for each image, with its name"`
+	Ignore  *int   `key:"ignore" min:"-1" max:"65535" doc:"value of pixels of a mask that have no class, -1: none; default: 255"`
+}
+
+type cocoKeys struct {
+	Annotations Path `key:"annotations,required" doc:"JSON file in COCO's format: images, annotations with boxes, categories"`
+	Images      Path `key:"images,required" doc:"folder of the images"`
 }
 
 type soundKeys struct {

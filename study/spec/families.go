@@ -3,6 +3,7 @@ package spec
 import (
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/dense"
 	"github.com/noether-ml/noether/measure/distance"
 	"github.com/noether-ml/noether/measure/equivariance"
 	"github.com/noether-ml/noether/measure/firing"
@@ -36,6 +37,8 @@ func Families() []Family {
 		family(seis.Descriptor(), withoutError(seis.New)),
 		family(distance.Descriptor(), withoutError(distance.New)),
 		family(equivariance.Descriptor(), withoutError(equivariance.New)),
+		family(dense.Descriptor(), withoutError(dense.New)),
+		family(dense.AccuracyDescriptor(), withoutError(func(struct{}) measure.Measure { return dense.Accuracy() })),
 		family(latent.Descriptor(), latent.New),
 		family(similarity.Descriptor(), similarity.New),
 		family(stir.Descriptor(), stir.New),

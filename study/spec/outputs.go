@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/model/output"
 )
 
 // AddPosition adds the position of classes, or else of the entry, to an error.
@@ -104,6 +105,39 @@ func labelIndex(labels []string, name string) int {
 		return alternative
 	}
 	return exact
+}
+
+// TruthOutputs returns the class of a model's decoded output for each class of labelled boxes, -1: none. Classes
+// are matched by name if the model has names, else by order if there are equally many, else by number.
+func (d Data) TruthOutputs(classes []dataset.TruthClass, f *output.Format) ([]int, error) {
+	var names []string
+	largest := 0
+	for _, c := range classes {
+		names = append(names, c.Name)
+		largest = max(largest, c.ID)
+	}
+	to := make([]int, len(classes))
+	switch {
+	case d.Classes != nil:
+		return d.listedOutputs(names, nil, f.Names)
+	case f.Names != nil:
+		for i, name := range names {
+			if to[i] = labelIndex(f.Names, name); to[i] < 0 {
+				return nil, fmt.Errorf("category %q of the data is not a class of the model (%s, ...): set classes to the class of each category", name, f.Names[0])
+			}
+		}
+	case f.Classes == len(classes):
+		for i := range to {
+			to[i] = i
+		}
+	case largest < f.ClassLimit():
+		for i, c := range classes {
+			to[i] = c.ID
+		}
+	default:
+		return nil, fmt.Errorf("the data have %d categories, with numbers up to %d, and the model has %d classes without names: set classes to the class of each category", len(classes), largest, f.ClassLimit())
+	}
+	return to, nil
 }
 
 func (d Data) listedOutputs(names, synsets, labels []string) ([]int, error) {

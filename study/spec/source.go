@@ -84,11 +84,27 @@ func (k *idxKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, e
 }
 
 func (k *imagesKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
-	paths, err := s.findAll(ctx, d, []Path{k.Folder}, k.Labels)
+	paths, err := s.findAll(ctx, d, []Path{k.Folder}, k.Labels, k.Masks)
 	if err != nil {
 		return nil, err
 	}
-	return asSource(dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: paths[0], Labels: paths[1], Layout: k.Layout, Pattern: k.Pattern, Label: k.Label}))
+	folder, err := dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: paths[0], Labels: paths[1], Layout: k.Layout, Pattern: k.Pattern, Label: k.Label})
+	if err != nil || k.Masks == nil {
+		return asSource(folder, err)
+	}
+	o := dataset.MasksOptions{Dir: paths[2], Ignore: 255}
+	if k.Ignore != nil {
+		o.Ignore = *k.Ignore
+	}
+	return dataset.WithMasks(ctx, folder, o)
+}
+
+func (k *cocoKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
+	paths, err := s.findAll(ctx, d, []Path{k.Annotations, k.Images})
+	if err != nil {
+		return nil, err
+	}
+	return asSource(dataset.OpenCOCO(ctx, dataset.COCOOptions{Annotations: paths[0], Images: paths[1]}))
 }
 
 func (k *soundKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {

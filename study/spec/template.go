@@ -23,6 +23,7 @@ type Guess struct {
 	Data       string // path as written in the study
 	DataHere   string // path relative to the working directory; for an archive, the folder it is unpacked into
 	Classes    int    // 0: the model gives no class scores
+	Decoded    string // what the output with a place in the image is, such as "{boxes: yolov8}"; "": there is none
 	Channels   int
 	Space      bool // some layer has positions
 	Rate       int  // sampling rate of the audio; 0: the data are images
@@ -289,6 +290,9 @@ measures:
 {{- if .G.Classes}}
   - effective-invariance     # does the prediction hold, with confidence?
   - prediction-divergence    # how far do the probabilities move?
+{{- end}}
+{{- if .G.Decoded}}
+  - dense-equivariance       # are the same things found at the moved places? The output is read as {{.G.Decoded}}
 {{- end}}
   - distance                 # how far does each layer's activation move?
   # - similarity             # how alike are a layer's representations of x and T(x)?

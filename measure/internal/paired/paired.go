@@ -60,10 +60,13 @@ type Column struct {
 // delete-group jackknife.
 type Derived struct {
 	Statistic string
+	Factor    string                        // of its scores; usually empty
+	Optional  bool                          // it has no score where it is undefined
+	Shuffled  bool                          // its null is Of the means over shuffled pairs
 	Labelled  bool                          // uses columns that are Labelled
 	Of        func(means []float64) float64 // NaN: undefined
-	Undefined string                        // the warning where it is undefined
-	Null      func(means []float64) float64 // nil: none
+	Undefined string                        // the warning where it is undefined and not Optional
+	Null      func(means []float64) float64 // the null; nil: none, unless Shuffled
 	// Extreme returns an interval where the value is the same without each group, for instance where
 	// two predictions agree on all of n samples; nil: none is needed.
 	Extreme func(means []float64, n int) (low, high float64)

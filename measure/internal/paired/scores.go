@@ -45,7 +45,7 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 			scores = append(scores, s)
 		}
 		for _, d := range a.spec.Derived {
-			if s, ok := a.derive(d, part); ok {
+			if s, ok := a.derive(d, part, &null); ok {
 				scores = append(scores, s)
 			}
 		}
@@ -57,8 +57,8 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 }
 
 // derive returns the score of a derived statistic, and whether the samples have the labels that it
-// needs.
-func (a *accumulator) derive(d Derived, part int) (measure.Score, bool) {
+// needs, and it is defined or not optional.
+func (a *accumulator) derive(d Derived, part int, null *table) (measure.Score, bool) {
 	means, n := a.values.means(-1, part), a.values.n(part)
 	for c, column := range a.spec.Columns {
 		if d.Labelled && column.Labelled && math.IsNaN(means[c]) {
@@ -68,12 +68,20 @@ func (a *accumulator) derive(d Derived, part int) (measure.Score, bool) {
 	s := measure.Plain(d.Statistic, d.Of(means), n)
 	described, _ := a.spec.Descriptor.Statistic(d.Statistic)
 	s.Min, s.Max, s.Factor = described.Range.Low, described.Range.High, a.factor(part)
+	if d.Factor != "" {
+		s.Factor = d.Factor
+	}
 	if math.IsNaN(s.Value) {
 		s.Warnings = append(s.Warnings, d.Undefined)
-		return s, true
+		return s, !d.Optional
 	}
-	if d.Null != nil {
+	switch {
+	case d.Null != nil:
 		s.Null = d.Null(means)
+	case d.Shuffled && a.dropped:
+		s.Warnings = append(s.Warnings, noNull)
+	case d.Shuffled:
+		s.Null = d.Of(null.means(-1, part))
 	}
 	for g := range a.values.groups {
 		if left := a.values.count[part*a.values.groups+g]; left > 0 && left < n {
@@ -146,6 +154,9 @@ func (a *accumulator) completeNull() (table, error) {
 	return null, nil
 }
 
+// noNull is the warning of scores whose null does not fit into memory.
+const noNull = "no null: it would exceed the memory bound"
+
 func (a *accumulator) score(null *table, part, column int) measure.Score {
 	c, n := a.spec.Columns[column], a.values.n(part)
 	s := measure.Plain(c.Statistic, a.values.mean(part, column), n)
@@ -167,7 +178,7 @@ func (a *accumulator) score(null *table, part, column int) measure.Score {
 		s.Null = c.Null(a.values.means(-1, part))
 	case d.Null == "":
 	case a.dropped:
-		s.Warnings = append(s.Warnings, "no null: it would exceed the memory bound")
+		s.Warnings = append(s.Warnings, noNull)
 	default:
 		s.Null = null.mean(part, column)
 	}

@@ -1,0 +1,305 @@
+package dataset
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// COCOOptions are the options of OpenCOCO.
+type COCOOptions struct {
+	Annotations string // JSON file
+	Images      string // folder of the images
+}
+
+// COCO is a source over the images of an annotation file in COCO's format, with labelled boxes.
+type COCO struct {
+	fileList
+	images      []cocoImage
+	categories  []TruthClass
+	fingerprint string
+}
+
+// A cocoImage is an image of the file, with its objects in pixels.
+type cocoImage struct {
+	height, width int
+	objects       []Object
+}
+
+// OpenCOCO opens an annotation file in COCO's format: an object with the lists images (id, file_name,
+// height, width), annotations (image_id, category_id, bbox of left, top, width and height in pixels,
+// area, iscrowd) and categories (id, name). Other keys are ignored. The samples are the images in the
+// order of their numbers; those without annotations are samples too.
+//
+// The fingerprint hashes the images as that of OpenFolder does, and all objects.
+func OpenCOCO(ctx context.Context, o COCOOptions) (*COCO, error) {
+	c, err := openCOCO(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("reading annotations %s: %w", o.Annotations, err)
+	}
+	return c, nil
+}
+
+func openCOCO(ctx context.Context, o COCOOptions) (*COCO, error) {
+	file, err := os.Open(o.Annotations)
+	if err != nil {
+		return nil, errors.Unwrap(err)
+	}
+	defer file.Close()
+	parsed, err := parseCOCO(bufio.NewReaderSize(contextReader{ctx, file}, 1<<20))
+	if err != nil {
+		return nil, err
+	}
+	c := &COCO{fileList: fileList{dir: o.Images, what: "images"}}
+	if err := c.fill(parsed); err != nil {
+		return nil, err
+	}
+	d := newDigest("coco")
+	if err := c.hash(ctx, d); err != nil {
+		return nil, err
+	}
+	for _, k := range c.categories {
+		d.add(k.ID, k.Name)
+	}
+	for _, m := range c.images {
+		d.add(m.height, m.width, len(m.objects))
+		for _, b := range m.objects {
+			d.add(b.Left, b.Top, b.Right, b.Bottom, b.Area, b.Class, b.Crowd)
+		}
+	}
+	c.fingerprint = d.String()
+	return c, nil
+}
+
+// cocoFile is the content of an annotation file.
+type cocoFile struct {
+	images      []cocoImageEntry
+	annotations []cocoAnnotation
+	categories  []TruthClass
+}
+
+type cocoImageEntry struct {
+	ID     *int64 `json:"id"`
+	File   string `json:"file_name"`
+	Height int    `json:"height"`
+	Width  int    `json:"width"`
+}
+
+type cocoAnnotation struct {
+	ID       int64     `json:"id"`
+	Image    *int64    `json:"image_id"`
+	Category *int      `json:"category_id"`
+	Box      []float64 `json:"bbox"`
+	Area     *float64  `json:"area"`
+	Crowd    int       `json:"iscrowd"`
+}
+
+// parseCOCO reads an annotation file entry by entry: polygons, which make up most of it, are not kept.
+func parseCOCO(r io.Reader) (*cocoFile, error) {
+	dec := json.NewDecoder(r)
+	out := &cocoFile{}
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil, cocoSyntax(dec, err, "it is not a JSON object with images, annotations and categories")
+	}
+	seen := map[string]bool{}
+	for dec.More() {
+		t, err := dec.Token()
+		if err != nil {
+			return nil, cocoSyntax(dec, err, "")
+		}
+		key, _ := t.(string)
+		if seen[key] {
+			return nil, fmt.Errorf("the key %q occurs twice", key)
+		}
+		seen[key] = true
+		switch key {
+		case "images":
+			err = each(dec, key, func(e cocoImageEntry) { out.images = append(out.images, e) })
+		case "annotations":
+			err = each(dec, key, func(e cocoAnnotation) { out.annotations = append(out.annotations, e) })
+		case "categories":
+			err = each(dec, key, func(e TruthClass) { out.categories = append(out.categories, e) })
+		default:
+			var other json.RawMessage
+			err = cocoSyntax(dec, dec.Decode(&other), "")
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if _, err := dec.Token(); err != nil {
+		return nil, cocoSyntax(dec, err, "")
+	}
+	for _, key := range []string{"images", "annotations", "categories"} {
+		if !seen[key] {
+			return nil, fmt.Errorf("it has no %s: annotations in COCO's format have images, annotations and categories", key)
+		}
+	}
+	return out, nil
+}
+
+// each decodes the entries of a list.
+func each[T any](dec *json.Decoder, key string, f func(T)) error {
+	if t, err := dec.Token(); err != nil || t != json.Delim('[') {
+		return cocoSyntax(dec, err, key+" is not a list")
+	}
+	for i := 0; dec.More(); i++ {
+		var e T
+		if err := dec.Decode(&e); err != nil {
+			return fmt.Errorf("%s[%d]: %w", key, i, cocoSyntax(dec, err, ""))
+		}
+		f(e)
+	}
+	_, err := dec.Token()
+	return cocoSyntax(dec, err, "")
+}
+
+// cocoSyntax describes an error of the decoder, with its position in bytes; else it returns the text as
+// an error, or nil without one.
+func cocoSyntax(dec *json.Decoder, err error, text string) error {
+	var kind *json.UnmarshalTypeError
+	switch {
+	case err == nil && text == "":
+		return nil
+	case err == nil:
+		return errors.New(text)
+	case errors.As(err, &kind):
+		return fmt.Errorf("%s is a %s", kind.Field, kind.Value)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("it is truncated, or empty")
+	}
+	return fmt.Errorf("byte %d: %w", dec.InputOffset(), err)
+}
+
+// fill sets images, objects and classes from a file.
+func (c *COCO) fill(f *cocoFile) error {
+	classOf := map[int]int{}
+	slices.SortStableFunc(f.categories, func(a, b TruthClass) int { return a.ID - b.ID })
+	for i, k := range f.categories {
+		if _, twice := classOf[k.ID]; twice {
+			return fmt.Errorf("two categories have the id %d", k.ID)
+		}
+		classOf[k.ID] = i
+	}
+	c.categories = f.categories
+	placeOf, err := c.fillImages(f.images)
+	if err != nil {
+		return err
+	}
+	for i, a := range f.annotations {
+		fail := func(format string, args ...any) error {
+			return fmt.Errorf("annotations[%d] (id %d): "+format, append([]any{i, a.ID}, args...)...)
+		}
+		if a.Image == nil || a.Category == nil {
+			return fail("it lacks image_id or category_id")
+		}
+		at, ok := placeOf[*a.Image]
+		if !ok {
+			return fail("no image has the id %d", *a.Image)
+		}
+		class, ok := classOf[*a.Category]
+		if !ok {
+			return fail("no category has the id %d", *a.Category)
+		}
+		if len(a.Box) != 4 || a.Box[2] < 0 || a.Box[3] < 0 {
+			return fail("bbox is %v, not [left, top, width, height] in pixels", a.Box)
+		}
+		o := Object{Left: a.Box[0], Top: a.Box[1], Right: a.Box[0] + a.Box[2], Bottom: a.Box[1] + a.Box[3], Area: a.Box[2] * a.Box[3], Class: class, Crowd: a.Crowd != 0}
+		if a.Area != nil {
+			o.Area = *a.Area
+		}
+		c.images[at].objects = append(c.images[at].objects, o)
+	}
+	return nil
+}
+
+// fillImages sets the images and returns their places by number.
+func (c *COCO) fillImages(entries []cocoImageEntry) (placeOf map[int64]int, err error) {
+	if len(entries) == 0 {
+		return nil, errors.New("it has no images")
+	}
+	for i, e := range entries {
+		switch {
+		case e.ID == nil || e.File == "":
+			return nil, fmt.Errorf("images[%d] lacks id or file_name", i)
+		case e.Height <= 0 || e.Width <= 0:
+			return nil, fmt.Errorf("images[%d] (%s) has height %d and width %d", i, e.File, e.Height, e.Width)
+		case !filepath.IsLocal(filepath.FromSlash(e.File)):
+			return nil, fmt.Errorf("images[%d]: %s is outside of the folder of the images", i, e.File)
+		}
+	}
+	entries = slices.Clone(entries)
+	slices.SortStableFunc(entries, func(a, b cocoImageEntry) int {
+		switch {
+		case *a.ID < *b.ID:
+			return -1
+		case *a.ID > *b.ID:
+			return 1
+		}
+		return strings.Compare(a.File, b.File)
+	})
+	placeOf = make(map[int64]int, len(entries))
+	for i, e := range entries {
+		if _, twice := placeOf[*e.ID]; twice {
+			return nil, fmt.Errorf("two images have the id %d", *e.ID)
+		}
+		placeOf[*e.ID] = i
+		info, err := os.Stat(filepath.Join(c.dir, e.File))
+		if err != nil {
+			return nil, fmt.Errorf("image %s in %s: %w", e.File, c.dir, errors.Unwrap(err))
+		}
+		c.files = append(c.files, fileEntry{name: e.File, size: info.Size(), label: NoLabel})
+		c.images = append(c.images, cocoImage{height: e.Height, width: e.Width})
+	}
+	return placeOf, nil
+}
+
+// Len returns the number of images.
+func (c *COCO) Len() int { return len(c.images) }
+
+// Classes is nil: an image has no single label. TruthClasses returns the categories.
+func (c *COCO) Classes() []string { return nil }
+
+// Factors is nil.
+func (c *COCO) Factors() []string { return nil }
+
+// Fingerprint returns the fingerprint that OpenCOCO describes.
+func (c *COCO) Fingerprint() string { return c.fingerprint }
+
+// Describe returns image i without its pixels.
+func (c *COCO) Describe(i int) Sample { return c.describe(i) }
+
+func (c *COCO) truthClasses() []TruthClass { return c.categories }
+
+// At decodes image i, with its objects in the frame.
+func (c *COCO) At(ctx context.Context, i int, frame Frame) (Sample, error) {
+	if err := checkAccess(ctx, "folder "+c.dir, i, len(c.files)); err != nil {
+		return Sample{}, err
+	}
+	s, m := c.Describe(i), c.images[i]
+	file := filepath.Join(c.dir, s.Name)
+	h, w, err := imageSize(file)
+	if err == nil && (h != m.height || w != m.width) {
+		err = fmt.Errorf("the image has %d x %d pixels, and the annotations say %d x %d", w, h, m.width, m.height)
+	}
+	if err == nil {
+		s.Input, err = frameFile(ctx, file, frame)
+	}
+	if err != nil {
+		return s, asBadSample(ctx, s.Name, err)
+	}
+	s.Truth = &Truth{Objects: make([]Object, len(m.objects)), Area: frame.area(h, w)}
+	for k, o := range m.objects {
+		o.Left, o.Top = frame.place(o.Left, o.Top, h, w)
+		o.Right, o.Bottom = frame.place(o.Right, o.Bottom, h, w)
+		s.Truth.Objects[k] = o
+	}
+	return s, nil
+}

@@ -1,0 +1,471 @@
+package dense
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/state"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/resample"
+	"github.com/noether-ml/noether/model/output"
+	"github.com/noether-ml/noether/transform"
+)
+
+// Accuracy returns the measure dense-accuracy: how right a model's boxes or class maps are, on x and on
+// T(x), where the labels move as the image does.
+//
+//   - clean-map and moved-map are COCO's mean average precision of boxes: see Precision. A labelled box
+//     of which less than half is visible need not be found.
+//   - clean-miou and moved-miou are the mean over classes of intersection over union, each summed over
+//     all samples, over the pixels that have a class.
+//   - map-drop and miou-drop are their differences.
+func Accuracy() measure.Measure { return accuracy{} }
+
+type accuracy struct{}
+
+func (accuracy) Name() string                   { return AccuracyDescriptor().Name }
+func (accuracy) Descriptor() measure.Descriptor { return AccuracyDescriptor() }
+func (accuracy) Version() int                   { return 1 }
+func (accuracy) Settings() any                  { return struct{}{} }
+
+func (accuracy) Needs() measure.Needs {
+	return measure.Needs{Decoded: true, Truth: true, Transformed: true, CleanServes: true}
+}
+
+func (accuracy) Skip(s measure.Site) string {
+	switch {
+	case s.Output == nil || s.Output.Kind == output.ValueMap:
+		return "the model's output is neither boxes nor a class map"
+	case (s.Output.Kind == output.ClassMap) != s.Truth.Masks:
+		return fmt.Sprintf("the model's output is a %s, and the data are labelled with %s", s.Output.Kind, map[bool]string{true: "masks", false: "boxes"}[s.Truth.Masks])
+	}
+	return ""
+}
+
+// Cost assumes the most boxes of a class in each image.
+func (accuracy) Cost(s measure.Site) int64 {
+	classes, groups := int64(s.Output.ClassLimit()), int64(s.Layout.Groups)
+	if s.Output.Kind == output.ClassMap {
+		return 2*8*3*classes*groups + 4096
+	}
+	boxes := int64(min(s.Output.Candidates, s.Output.Most, 300))
+	return 2*(8*classes*groups*int64(len(areaRanges))+2*40*boxes*int64(s.Layout.N)+48*classes) + 4096
+}
+
+func (accuracy) New(s measure.Site) (measure.Accumulator, error) {
+	a := &accuracyAccumulator{site: s}
+	for v := range a.views {
+		a.views[v] = newEvaluation(s)
+	}
+	return a, nil
+}
+
+// An evaluation compares the outputs of one view, clean or transformed, with the labels.
+type evaluation struct {
+	regions   []int      // group x class x (intersection, found, labelled)
+	precision *Precision // nil for class maps
+}
+
+func newEvaluation(s measure.Site) evaluation {
+	if s.Output.Kind == output.ClassMap {
+		return evaluation{regions: make([]int, s.Layout.Groups*s.Output.ClassLimit()*3)}
+	}
+	return evaluation{precision: NewPrecision(s.Output.ClassLimit(), s.Layout.Groups)}
+}
+
+// The views.
+const (
+	cleanView = iota
+	movedView
+)
+
+type accuracyAccumulator struct {
+	site  measure.Site
+	n     int
+	moved bool // there is a transformed view
+	views [2]evaluation
+}
+
+// Update implements measure.Accumulator.
+func (a *accuracyAccumulator) Update(b *measure.Batch) error {
+	moved := b.Transformed.Len() > 0
+	if len(b.Truth) != len(b.Place) {
+		return fmt.Errorf("dense-accuracy needs labelled boxes or masks of each sample, but the batch has %d of %d", len(b.Truth), len(b.Place))
+	}
+	if a.n > 0 && moved != a.moved {
+		return errors.New("some samples have a transformed view, and some do not")
+	}
+	a.moved = moved
+	for i, truth := range b.Truth {
+		group := a.site.Layout.Group(b.Place[i])
+		err := a.add(cleanView, b.Index[i], group, b.Clean.At(i).Data, truth, transform.Identity{}.Draw(nil))
+		if err == nil && moved && len(b.Ops) != len(b.Place) {
+			err = errors.New("how places move from x to T(x) is not known")
+		} else if err == nil && moved {
+			err = a.add(movedView, b.Index[i], group, b.Transformed.At(i).Data, truth, b.Ops[i])
+		}
+		var bad *measure.NonFinite
+		switch {
+		case errors.As(err, &bad):
+			return &measure.NonFinite{View: bad.View, Index: b.Index[i]}
+		case err != nil:
+			return fmt.Errorf("sample %d: %w", b.Index[i], err)
+		}
+		a.n++
+	}
+	return nil
+}
+
+// add adds the output of a sample under an Op.
+func (a *accuracyAccumulator) add(view, index, group int, row []float32, truth *dataset.Truth, op transform.Op) error {
+	name := map[int]string{cleanView: "clean", movedView: "transformed"}[view]
+	if truth == nil {
+		return errors.New("it has no labelled boxes or masks")
+	}
+	if a.views[view].precision == nil {
+		return a.addMap(a.views[view].regions[group*a.site.Output.ClassLimit()*3:], row, truth, op, name)
+	}
+	boxes := &boxAction{format: a.site.Output}
+	found, err := boxes.read(row, name)
+	if err != nil {
+		return err
+	}
+	labelled, err := a.labelled(truth, op)
+	if err != nil {
+		return err
+	}
+	a.views[view].precision.Add(index, group, found, labelled, truth.Area)
+	return nil
+}
+
+// class returns the model's class of a class of the labels, or -1.
+func (a *accuracyAccumulator) class(k int) int {
+	switch to := a.site.Truth.Classes; {
+	case to == nil && k < a.site.Output.ClassLimit():
+		return k
+	case k >= 0 && k < len(to):
+		return to[k]
+	}
+	return -1
+}
+
+// labelled returns the labelled boxes of a sample, moved by an Op.
+func (a *accuracyAccumulator) labelled(truth *dataset.Truth, op transform.Op) ([]Labelled, error) {
+	m, err := newMotion(op, a.site.Output.Height, a.site.Output.Width)
+	if err != nil {
+		return nil, err
+	}
+	var out []Labelled
+	for _, o := range truth.Objects {
+		b := output.Box{Left: o.Left, Top: o.Top, Right: o.Right, Bottom: o.Bottom, Class: a.class(o.Class)}
+		moved, visible := m.box(b, false)
+		if b.Class < 0 || visible == 0 && b.Area() > 0 {
+			continue
+		}
+		out = append(out, Labelled{Box: moved, Area: o.Area, Crowd: o.Crowd, Ignored: visible < 0.5})
+	}
+	return out, nil
+}
+
+// addMap adds the pixels of a class map, at each of which it is compared with the class of the mask at the
+// place that T moves there.
+func (a *accuracyAccumulator) addMap(regions []int, row []float32, truth *dataset.Truth, op transform.Op, view string) error {
+	mask := truth.Mask
+	if mask.Rank() != 2 {
+		return errors.New("it has no mask")
+	}
+	h, w := mask.Shape[0], mask.Shape[1]
+	maps := &mapAction{format: &output.Format{Height: h, Width: w}}
+	p, ok := transform.PointMapOf(op, h, w)
+	if !ok {
+		return errors.New("how T moves places is not known")
+	}
+	maps.read(p)
+	f := a.site.Output
+	for at, from := range maps.sources {
+		if from < 0 || mask.Data[from] < 0 {
+			continue
+		}
+		want := a.class(int(mask.Data[from]))
+		if want < 0 && a.site.Truth.Classes != nil {
+			continue
+		}
+		if want < 0 {
+			return fmt.Errorf("the mask has class %d, outside of the model's 0 to %d: set ignore, or classes of the data", int(mask.Data[from]), f.ClassLimit()-1)
+		}
+		i, j := (2*(at/w)+1)*f.Height/(2*h), (2*(at%w)+1)*f.Width/(2*w)
+		v := row[i*f.Width+j]
+		if !(v >= 0 && v < float32(f.ClassLimit())) {
+			if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+				return &measure.NonFinite{View: view}
+			}
+			return classError(int(v), f)
+		}
+		regions[3*int(v)+1]++
+		regions[3*want+2]++
+		if int(v) == want {
+			regions[3*want]++
+		}
+	}
+	return nil
+}
+
+var errOtherSite = errors.New("the state belongs to another model or study: its numbers of classes or groups differ")
+
+// Merge implements measure.Accumulator.
+func (a *accuracyAccumulator) Merge(other measure.Accumulator) error {
+	o, ok := other.(*accuracyAccumulator)
+	if !ok || o.site.Layout != a.site.Layout || o.n > 0 && a.n > 0 && o.moved != a.moved {
+		return errOtherSite
+	}
+	a.n += o.n
+	a.moved = a.moved || o.moved
+	for v := range a.views {
+		x, y := &a.views[v], &o.views[v]
+		if len(x.regions) != len(y.regions) || (x.precision == nil) != (y.precision == nil) {
+			return errOtherSite
+		}
+		for i, n := range y.regions {
+			x.regions[i] += n
+		}
+		if x.precision == nil {
+			continue
+		}
+		if len(x.precision.positives) != len(y.precision.positives) {
+			return errOtherSite
+		}
+		for i, n := range y.precision.positives {
+			x.precision.positives[i] += n
+		}
+		for k, all := range y.precision.detections {
+			x.precision.detections[k] = append(x.precision.detections[k], all...)
+		}
+	}
+	return nil
+}
+
+// stateVersion is the version of serialised states.
+const stateVersion = 1
+
+// MarshalBinary implements encoding.BinaryMarshaler.
+func (a *accuracyAccumulator) MarshalBinary() ([]byte, error) {
+	w := state.NewWriter("dense-accuracy", stateVersion)
+	w.Int(a.n)
+	w.Bool(a.moved)
+	for _, v := range a.views {
+		w.Ints(v.regions)
+		if v.precision != nil {
+			v.precision.write(w)
+		}
+	}
+	return w.Bytes(), nil
+}
+
+// UnmarshalBinary implements encoding.BinaryUnmarshaler.
+func (a *accuracyAccumulator) UnmarshalBinary(data []byte) error {
+	r, err := state.NewReader(data, "dense-accuracy", stateVersion)
+	if err != nil {
+		return err
+	}
+	b := &accuracyAccumulator{site: a.site, n: r.Int(), moved: r.Bool()}
+	if b.n < 0 || b.n > a.site.Layout.N {
+		r.Fail(errOtherSite)
+	}
+	for v := range b.views {
+		b.views[v] = newEvaluation(a.site)
+		regions := r.Ints()
+		if len(regions) != len(b.views[v].regions) {
+			r.Fail(errOtherSite)
+		}
+		copy(b.views[v].regions, regions)
+		if p := b.views[v].precision; p != nil {
+			p.read(r)
+		}
+	}
+	if err := r.Close(); err != nil {
+		return err
+	}
+	*a = *b
+	return nil
+}
+
+func (p *Precision) write(w *state.Writer) {
+	w.Ints(p.positives)
+	for _, all := range p.detections {
+		scores := make([]float64, len(all))
+		var rest []int
+		for i, d := range all {
+			scores[i] = d.score
+			rest = append(rest, d.order, d.group, int(d.matched), int(d.ignored))
+		}
+		w.Floats(scores)
+		w.Ints(rest)
+	}
+}
+
+func (p *Precision) read(r *state.Reader) {
+	positives := r.Ints()
+	if len(positives) != len(p.positives) {
+		r.Fail(errOtherSite)
+		return
+	}
+	copy(p.positives, positives)
+	for k := range p.detections {
+		scores, rest := r.Floats(), r.Ints()
+		if len(rest) != 4*len(scores) {
+			r.Fail(errOtherSite)
+			return
+		}
+		for i, score := range scores {
+			d := rest[4*i:]
+			if d[1] < 0 || d[1] >= p.groups {
+				r.Fail(errOtherSite)
+				return
+			}
+			p.detections[k] = append(p.detections[k], detection{score, d[0], d[1], uint64(d[2]), uint64(d[3])})
+		}
+	}
+}
+
+// Scores implements measure.Accumulator.
+func (a *accuracyAccumulator) Scores() ([]measure.Score, error) {
+	if a.n == 0 {
+		return nil, measure.ErrTooFew
+	}
+	statistic, part := "miou", a.meanIoU
+	if a.views[0].precision != nil {
+		statistic, part = "map", a.meanPrecision
+		for _, v := range a.views {
+			v.precision.sort()
+		}
+	}
+	var out []measure.Score
+	for _, f := range a.factors() {
+		value := [2]func(without int) float64{}
+		for v := range value {
+			value[v] = func(without int) float64 { return part(v, f, without) }
+		}
+		drop := func(without int) float64 { return value[cleanView](without) - value[movedView](without) }
+		for _, s := range []struct {
+			name string
+			of   func(without int) float64
+			low  float64
+			used bool
+		}{{"clean-" + statistic, value[cleanView], 0, true}, {"moved-" + statistic, value[movedView], 0, a.moved}, {statistic + "-drop", drop, -1, a.moved}} {
+			if !s.used {
+				continue
+			}
+			score := a.score(s.name, s.low, s.of, f.name == "")
+			if score.Factor = f.name; f.name != "" && math.IsNaN(score.Value) {
+				continue
+			}
+			out = append(out, score)
+		}
+	}
+	return out, nil
+}
+
+// A factor is a part of the classes, thresholds and areas.
+type factor struct {
+	name            string
+	class           int // -1: all
+	threshold, area int // threshold -1: all; area 0: all
+}
+
+// factors returns all, and those parts that have scores of their own.
+func (a *accuracyAccumulator) factors() []factor {
+	out := []factor{{class: -1, threshold: -1}}
+	if a.views[0].precision != nil {
+		out = append(out, factor{"iou=0.50", -1, 0, 0}, factor{"iou=0.75", -1, 5, 0})
+		for i, size := range sizes {
+			out = append(out, factor{"size=" + size, -1, -1, i + 1})
+		}
+	}
+	for k := range a.site.Output.ClassLimit() {
+		out = append(out, factor{"class=" + a.site.Output.ClassName(k), k, -1, 0})
+	}
+	return out
+}
+
+// score returns a score with the replicates of the jackknife if interval is set.
+func (a *accuracyAccumulator) score(name string, low float64, of func(without int) float64, interval bool) measure.Score {
+	s := measure.Plain(name, of(-1), a.n)
+	s.Min, s.Max = low, 1
+	if math.IsNaN(s.Value) {
+		s.Warnings = append(s.Warnings, "no sample has a label that the model's classes include")
+		return s
+	}
+	if !interval {
+		return s
+	}
+	counts := make([]int, a.site.Layout.Groups)
+	for place := range a.site.Layout.N {
+		counts[a.site.Layout.Group(place)]++
+	}
+	for g := range a.site.Layout.Groups {
+		v := of(g)
+		if math.IsNaN(v) || a.n != a.site.Layout.N {
+			return s // a group has all labels, or samples could not be read
+		}
+		s.Replicates = append(s.Replicates, measure.Replicate{Value: v, Left: counts[g]})
+	}
+	if lower, upper := resample.Jackknife(s.Value, a.n, s.Replicates); !math.IsNaN(lower) {
+		s.Low, s.High = max(lower, s.Min), min(upper, s.Max)
+	}
+	return s
+}
+
+// meanIoU returns the mean IoU of a view over the classes that the labels have.
+func (a *accuracyAccumulator) meanIoU(view int, f factor, without int) float64 {
+	classes := a.site.Output.ClassLimit()
+	sum, n := 0., 0
+	for k := range classes {
+		var both, found, labelled int
+		for g := range a.site.Layout.Groups {
+			if g != without {
+				at := (g*classes + k) * 3
+				r := a.views[view].regions[at : at+3]
+				both, found, labelled = both+r[0], found+r[1], labelled+r[2]
+			}
+		}
+		if labelled == 0 || f.class >= 0 && k != f.class {
+			continue
+		}
+		sum += float64(both) / float64(found+labelled-both)
+		n++
+	}
+	return sum / float64(n)
+}
+
+// meanPrecision returns the mean average precision of a view.
+func (a *accuracyAccumulator) meanPrecision(view int, f factor, without int) float64 {
+	p := a.views[view].precision
+	classes, thresholds := []int{f.class}, []int{f.threshold}
+	if f.class < 0 {
+		classes = p.classes()
+	}
+	if f.threshold < 0 {
+		thresholds = allThresholds()
+	}
+	return p.mean(classes, thresholds, f.area, without)
+}
+
+// AccuracyDescriptor describes the measure dense-accuracy.
+func AccuracyDescriptor() measure.Descriptor {
+	drop := measure.MinusOneToOne
+	return measure.Descriptor{
+		Name: "dense-accuracy", Title: "Accuracy of boxes and class maps", Level: measure.ModelLevel, Resampled: "sample",
+		Question: "Are the model's boxes or class maps right, on x and on T(x)?",
+		Reading:  "Mean average precision as COCO computes it, or mean intersection over union. The labels move as the image does. A drop near 0 means that the transformation costs no accuracy.",
+		Statistics: []measure.StatisticDescriptor{
+			{Name: "clean-map", Title: "mAP", About: "Boxes: COCO's mean average precision over classes and thresholds of IoU from 0.50 to 0.95. With a factor: of a class, a size, or a threshold.", Range: measure.ZeroToOne, Direction: measure.Higher, Untransformed: true},
+			{Name: "moved-map", Title: "mAP on T(x)", About: "The same on the transformed images, whose labels are moved.", Range: measure.ZeroToOne, Direction: measure.Higher},
+			{Name: "map-drop", Title: "loss of mAP", About: "clean-map less moved-map.", Range: drop, Direction: measure.Lower},
+			{Name: "clean-miou", Title: "mean IoU", About: "Class maps: the mean over classes of the intersection over union with the labels. With a factor: that of a class.", Range: measure.ZeroToOne, Direction: measure.Higher, Untransformed: true},
+			{Name: "moved-miou", Title: "mean IoU on T(x)", About: "The same on the transformed images, whose masks are moved.", Range: measure.ZeroToOne, Direction: measure.Higher},
+			{Name: "miou-drop", Title: "loss of mean IoU", About: "clean-miou less moved-miou.", Range: drop, Direction: measure.Lower},
+		},
+	}
+}

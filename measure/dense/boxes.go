@@ -1,0 +1,259 @@
+package dense
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/internal/paired"
+	"github.com/noether-ml/noether/model/output"
+	"github.com/noether-ml/noether/transform"
+)
+
+// The columns of a pair of lists of boxes. Those of the samples come first, then sums, then two each
+// (boxes in pairs, boxes) for sizes, confidences and classes.
+const (
+	sampleMatched = iota
+	sampleIoU
+	sampleFlips
+	sampleChange
+	sampleDistance
+	inPairs
+	allBoxes
+	pairCount
+	iouSum
+	flipSum
+	changeSum
+	distanceSum
+	distanceCount
+	boxSums
+)
+
+// sizes are the classes of area of COCO, in pixels of the model's image.
+var sizes = []string{"small", "medium", "large"}
+
+// sizeOf returns the index of the size of a box in an image of h x w pixels.
+func sizeOf(b output.Box, h, w int) int {
+	switch area := b.Area() * float64(h) * float64(w); {
+	case area < 32*32:
+		return 0
+	case area < 96*96:
+		return 1
+	}
+	return 2
+}
+
+// steps are the confidences of curves: 0.1 to 0.9.
+const steps = 9
+
+func confidenceOf(step int) float64 { return float64(step+1) / 10 }
+
+func confidenceFactor(step int) string { return fmt.Sprintf("confidence=%.1f", confidenceOf(step)) }
+
+// addBoxes adds the columns and the statistics of boxes to a spec.
+func addBoxes(spec *paired.Spec, f *output.Format, s Settings) {
+	columns := make([]paired.Column, boxSums)
+	for c, name := range map[int]string{sampleMatched: "matched", sampleIoU: "iou", sampleFlips: "class-flips", sampleChange: "confidence-change"} {
+		columns[c] = paired.Column{Sample: name, Transformed: true}
+	}
+	if f.Keypoints > 0 {
+		columns[sampleDistance] = paired.Column{Sample: "keypoint-distance", Transformed: true}
+	}
+	none := fmt.Sprintf("no image has a box of a score of at least %g that counts: set a lower confidence, or check preprocess and output", s.Confidence)
+	const noPair = "no box is matched"
+	spec.Derived = []paired.Derived{
+		share(ratio("matched", "", 1, inPairs, allBoxes, none)),
+		ratio("iou", "", 1, iouSum, pairCount, noPair),
+		share(ratio("class-flips", "", 1, flipSum, pairCount, noPair)),
+		ratio("confidence-change", "", 1, changeSum, pairCount, noPair),
+	}
+	if f.Keypoints > 0 {
+		spec.Derived = append(spec.Derived, ratio("keypoint-distance", "", 1, distanceSum, distanceCount, "no keypoint of a pair is visible"))
+	}
+	curve := func(factor string) {
+		at := len(columns)
+		columns = append(columns, paired.Column{}, paired.Column{})
+		spec.Derived = append(spec.Derived, share(ratio("matched", factor, 1, at, at+1, "")))
+	}
+	for _, size := range sizes {
+		curve("size=" + size)
+	}
+	for step := range steps {
+		curve(confidenceFactor(step))
+	}
+	for k := range f.ClassLimit() {
+		curve("class=" + f.ClassName(k))
+	}
+	spec.Columns = columns
+	spec.Action = func(measure.Site) (paired.Action, error) { return &boxAction{format: f, settings: s}, nil }
+}
+
+// A boxAction compares boxes. A row of tau f(x) is the row of the moved boxes, then 1 for each box that
+// counts, then the corners of the moved image.
+type boxAction struct {
+	format   *output.Format
+	settings Settings
+}
+
+// Len implements paired.Action.
+func (a *boxAction) Len() int {
+	return a.format.Candidates*a.format.Columns() + a.format.Candidates + 8
+}
+
+// split returns the parts of a row of tau f(x).
+func (a *boxAction) split(row []float32) (boxes, counts, frame []float32) {
+	n := a.format.Candidates * a.format.Columns()
+	return row[:n], row[n : n+a.format.Candidates], row[n+a.format.Candidates:]
+}
+
+// Act implements paired.Action.
+func (a *boxAction) Act(dst []float32, _ []float64, z []float32, op transform.Op) error {
+	f := a.format
+	m, err := newMotion(op, f.Height, f.Width)
+	if err != nil {
+		return err
+	}
+	boxes, err := a.read(z, "clean")
+	if err != nil {
+		return err
+	}
+	rows, counts, frame := a.split(dst)
+	clear(counts)
+	for i := range boxes {
+		var visible float64
+		boxes[i], visible = m.box(boxes[i], a.settings.Extent == "ellipse")
+		if visible >= a.settings.Visible {
+			counts[i] = 1
+		}
+	}
+	f.SetBoxes(rows, boxes)
+	for i, p := range m.frame() {
+		frame[2*i], frame[2*i+1] = float32(p.x), float32(p.y)
+	}
+	return nil
+}
+
+// read returns the boxes of a row, or an error for values that are not finite or classes out of range.
+func (a *boxAction) read(row []float32, view string) ([]output.Box, error) {
+	boxes, finite := a.format.Boxes(nil, row)
+	if !finite {
+		return nil, &measure.NonFinite{View: view}
+	}
+	for _, b := range boxes {
+		if b.Class < 0 || b.Class >= a.format.ClassLimit() {
+			return nil, classError(b.Class, a.format)
+		}
+	}
+	return boxes, nil
+}
+
+func classError(class int, f *output.Format) error {
+	return fmt.Errorf("output %s has class %d, outside of 0 to %d: set output: {..., classes: %d} to their number", f.Outputs[0], class, f.ClassLimit()-1, class+1)
+}
+
+// Pair implements paired.Action.
+func (a *boxAction) Pair(out []float64, acted, transformed []float32) error {
+	found, err := a.read(transformed, "transformed")
+	if err != nil {
+		return err
+	}
+	rows, counts, corners := a.split(acted)
+	moved, _ := a.format.Boxes(nil, rows)
+	var frame [4]point
+	for i := range frame {
+		frame[i] = point{float64(corners[2*i]), float64(corners[2*i+1])}
+	}
+	x, y := side{boxes: moved, counts: make([]bool, len(moved))}, side{boxes: found, counts: make([]bool, len(found))}
+	for i := range moved {
+		x.counts[i] = counts[i] != 0
+	}
+	for i, b := range found {
+		y.counts[i] = shown(b, frame) >= a.settings.Visible-1e-6
+	}
+	a.sums(out, x, y)
+	return nil
+}
+
+// sums sets the columns for the boxes of two sides.
+func (a *boxAction) sums(out []float64, x, y side) {
+	clear(out)
+	all := candidates(x.boxes, y.boxes, a.settings.IoU)
+	m := compare(x, y, all, a.settings.Confidence)
+	for _, p := range m.pairs {
+		b, c := x.boxes[p.A], y.boxes[p.B]
+		out[pairCount]++
+		out[iouSum] += p.IoU
+		out[changeSum] += c.Score - b.Score
+		if b.Class != c.Class {
+			out[flipSum]++
+		}
+		addDistances(out, b, c, a.format)
+	}
+	byClass := boxSums + 2*(len(sizes)+steps)
+	a.count(x, y, m, func(s, o output.Box, paired bool) {
+		add := func(column int, in bool) {
+			out[column+1]++
+			if in {
+				out[column]++
+			}
+		}
+		add(inPairs, paired)
+		add(boxSums+2*sizeOf(s, a.format.Height, a.format.Width), paired)
+		add(byClass+2*s.Class, paired && s.Class == o.Class)
+	})
+	for step := range steps {
+		at := boxSums + 2*(len(sizes)+step)
+		a.count(x, y, compare(x, y, all, confidenceOf(step)), func(_, _ output.Box, paired bool) {
+			out[at+1]++
+			if paired {
+				out[at]++
+			}
+		})
+	}
+	quotient := func(c, a, b int) {
+		if out[c] = math.NaN(); out[b] > 0 {
+			out[c] = out[a] / out[b]
+		}
+	}
+	quotient(sampleMatched, inPairs, allBoxes)
+	quotient(sampleIoU, iouSum, pairCount)
+	quotient(sampleFlips, flipSum, pairCount)
+	quotient(sampleChange, changeSum, pairCount)
+	quotient(sampleDistance, distanceSum, distanceCount)
+}
+
+// count calls f for each box that counts, of both sides, with its partner.
+func (a *boxAction) count(x, y side, m matching, f func(b, partner output.Box, paired bool)) {
+	partnerOfX, partnerOfY := map[int]int{}, map[int]int{}
+	for _, p := range m.pairs {
+		partnerOfX[p.A], partnerOfY[p.B] = p.B, p.A
+	}
+	one := func(s, o side, counted []bool, partner map[int]int) {
+		for i, b := range s.boxes {
+			if !counted[i] {
+				continue
+			}
+			if j, ok := partner[i]; ok {
+				f(b, o.boxes[j], true)
+			} else {
+				f(b, output.Box{}, false)
+			}
+		}
+	}
+	one(x, y, m.countedA, partnerOfX)
+	one(y, x, m.countedB, partnerOfY)
+}
+
+// addDistances adds the distances of the keypoints that are visible in both boxes, in units of the
+// square root of the area of the first, measured in pixels.
+func addDistances(out []float64, b, c output.Box, f *output.Format) {
+	h, w := float64(f.Height), float64(f.Width)
+	unit := math.Sqrt(b.Area() * h * w)
+	for k := range b.Keypoints {
+		p, q := b.Keypoints[k], c.Keypoints[k]
+		if p.Visible && q.Visible && unit > 0 {
+			out[distanceSum] += math.Hypot((p.X-q.X)*w, (p.Y-q.Y)*h) / unit
+			out[distanceCount]++
+		}
+	}
+}

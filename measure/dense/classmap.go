@@ -1,0 +1,220 @@
+package dense
+
+import (
+	"math"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/internal/paired"
+	"github.com/noether-ml/noether/model/output"
+	"github.com/noether-ml/noether/transform"
+)
+
+// The columns of a pair of class maps. Those of the samples come first, then sums, then two each for
+// confidences (positions that agree, positions) and for classes (intersection, union).
+const (
+	sampleAgreement = iota
+	sampleMeanIoU
+	agreeing
+	positions
+	mapSums
+)
+
+// addClassMap adds the columns and the statistics of class maps to a spec.
+func addClassMap(spec *paired.Spec, f *output.Format, s Settings) {
+	columns := make([]paired.Column, mapSums)
+	columns[sampleAgreement] = paired.Column{Sample: "pixel-agreement", Transformed: true}
+	columns[sampleMeanIoU] = paired.Column{Sample: "miou", Transformed: true}
+	classes := mapSums
+	if f.Channels > 1 {
+		classes += 2 * steps
+	}
+	spec.Derived = []paired.Derived{
+		share(ratio("pixel-agreement", "", 1, agreeing, positions, "no position is visible")),
+		share(paired.Derived{Statistic: "miou", Shuffled: true, Undefined: "no position is visible", Of: func(m []float64) float64 { return meanIoU(m[classes:]) }}),
+	}
+	for step := range (classes - mapSums) / 2 {
+		at := len(columns)
+		columns = append(columns, paired.Column{}, paired.Column{})
+		spec.Derived = append(spec.Derived, share(ratio("pixel-agreement", confidenceFactor(step), 1, at, at+1, "")))
+	}
+	for k := range f.ClassLimit() {
+		at := len(columns)
+		columns = append(columns, paired.Column{}, paired.Column{})
+		spec.Derived = append(spec.Derived, share(ratio("miou", "class="+f.ClassName(k), 1, at, at+1, "")))
+	}
+	spec.Columns = columns
+	spec.Action = func(measure.Site) (paired.Action, error) {
+		return &mapAction{format: f, settings: s, classes: classes, regions: NewRegions(f.ClassLimit())}, nil
+	}
+}
+
+// meanIoU returns the mean of intersection over union of the classes that have a union, from both
+// numbers of each class. It is NaN if no class has.
+func meanIoU(m []float64) float64 {
+	sum, n := 0.0, 0
+	for k := 0; k < len(m); k += 2 {
+		if m[k+1] > 0 {
+			sum += m[k] / m[k+1]
+			n++
+		}
+	}
+	if n == 0 {
+		return math.NaN()
+	}
+	return sum / float64(n)
+}
+
+// Regions counts the positions of the classes of two class maps.
+type Regions struct {
+	Intersection, A, B []int // positions with the class in both, in the first, and in the second
+}
+
+// NewRegions returns counts of a number of classes.
+func NewRegions(classes int) *Regions {
+	return &Regions{make([]int, classes), make([]int, classes), make([]int, classes)}
+}
+
+// Clear sets the counts to 0.
+func (r *Regions) Clear() {
+	clear(r.Intersection)
+	clear(r.A)
+	clear(r.B)
+}
+
+// Union returns the number of positions with a class in either map.
+func (r *Regions) Union(class int) int { return r.A[class] + r.B[class] - r.Intersection[class] }
+
+// A mapAction compares class maps. A row of tau f(x) holds the moved map, with class -1 where tau reads
+// from outside.
+type mapAction struct {
+	format   *output.Format
+	settings Settings
+	classes  int // first column of the classes
+	regions  *Regions
+	points   transform.PointMap // of the last sample
+	sources  []int32            // the position that each position is read from, or -1
+}
+
+// Len implements paired.Action.
+func (a *mapAction) Len() int { return a.format.Channels * a.format.Height * a.format.Width }
+
+// Act implements paired.Action.
+func (a *mapAction) Act(dst []float32, _ []float64, z []float32, op transform.Op) error {
+	f := a.format
+	p, ok := transform.PointMapOf(op, f.Height, f.Width)
+	if !ok {
+		return paired.ErrLeftOut
+	}
+	a.read(p)
+	n, visible := f.Height*f.Width, false
+	for at, from := range a.sources {
+		if from < 0 {
+			dst[at] = -1
+			continue
+		}
+		visible = true
+		dst[at] = z[from]
+		if f.Channels > 1 {
+			dst[n+at] = z[n+int(from)]
+		}
+	}
+	if !visible {
+		return paired.ErrLeftOut
+	}
+	for _, v := range z[:n] {
+		if err := a.check(v, "clean"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *mapAction) check(v float32, view string) error {
+	if v >= 0 && v < float32(len(a.regions.A)) {
+		return nil
+	}
+	if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+		return &measure.NonFinite{View: view}
+	}
+	return classError(int(v), a.format)
+}
+
+// read finds the position that each position is read from: the nearest.
+func (a *mapAction) read(p transform.PointMap) {
+	if a.sources != nil && p == a.points {
+		return
+	}
+	h, w := a.format.Height, a.format.Width
+	a.points, a.sources = p, make([]int32, h*w)
+	top, left := a.settings.Margin*float64(h), a.settings.Margin*float64(w)
+	inside := func(i, j float64) bool {
+		return i >= top-0.5 && i < float64(h)-top-0.5 && j >= left-0.5 && j < float64(w)-left-0.5
+	}
+	for at := range a.sources {
+		i, j := at/w, at%w
+		row, column := p.Source(i, j)
+		if p.Wrap {
+			row, column = modulo(row, h), modulo(column, w)
+		}
+		// Ties, as of a translation by half a position, are read from above and left.
+		row, column = math.Ceil(tidy(row)-0.5), math.Ceil(tidy(column)-0.5)
+		if p.Wrap {
+			row, column = modulo(row, h), modulo(column, w)
+		}
+		a.sources[at] = -1
+		if inside(float64(i), float64(j)) && inside(row, column) && row >= 0 && row < float64(h) && column >= 0 && column < float64(w) {
+			a.sources[at] = int32(int(row)*w + int(column))
+		}
+	}
+}
+
+func modulo(x float64, n int) float64 {
+	if x = math.Mod(x, float64(n)); x < 0 {
+		x += float64(n)
+	}
+	return x
+}
+
+// Pair implements paired.Action.
+func (a *mapAction) Pair(out []float64, acted, transformed []float32) error {
+	clear(out)
+	a.regions.Clear()
+	r, n := a.regions, a.format.Height*a.format.Width
+	var agree, count [steps + 1]int // by tenths of confidence; the first is below 0.1
+	for at, v := range acted[:n] {
+		if v < 0 {
+			continue
+		}
+		u := transformed[at]
+		if err := a.check(u, "transformed"); err != nil {
+			return err
+		}
+		bin := 0
+		if a.format.Channels > 1 {
+			bin = min(max(int(10*acted[n+at]+1e-5), 0), steps)
+		}
+		count[bin]++
+		r.A[int(v)]++
+		r.B[int(u)]++
+		if v == u {
+			r.Intersection[int(v)]++
+			agree[bin]++
+		}
+	}
+	if a.format.Channels > 1 {
+		for step := steps - 1; step >= 0; step-- {
+			at := mapSums + 2*step
+			out[at], out[at+1] = float64(agree[step+1]), float64(count[step+1])
+			if step < steps-1 {
+				out[at], out[at+1] = out[at]+out[at+2], out[at+1]+out[at+3]
+			}
+		}
+	}
+	for k := range r.A {
+		out[a.classes+2*k], out[a.classes+2*k+1] = float64(r.Intersection[k]), float64(r.Union(k))
+		out[agreeing] += float64(r.Intersection[k])
+		out[positions] += float64(r.A[k])
+	}
+	out[sampleAgreement], out[sampleMeanIoU] = out[agreeing]/out[positions], meanIoU(out[a.classes:])
+	return nil
+}

@@ -1,0 +1,147 @@
+// Package dense measures whether a model finds the same things at the moved places: whether its class
+// maps, boxes, keypoints or maps of values move as the input does.
+//
+// Let f(x) be the decoded output of a model (see package model/output) and tau f(x) the same moved by
+// the transformation T. For class maps, over the positions that tau reads from inside the map,
+//
+//	pixel-agreement   share of positions with the same class in f(Tx) and tau f(x)
+//	miou              mean over classes of intersection / union of the regions of the class
+//
+// Both are ratios of sums over all samples. For boxes, those of a score of at least Settings.Confidence
+// are matched one to one, by descending IoU of at least Settings.IoU, those of the same class first:
+//
+//	matched           2 pairs / (boxes of tau f(x) + boxes of f(Tx))    (an F1 score)
+//	iou               mean IoU of the pairs
+//	class-flips       share of the pairs whose classes differ
+//	confidence-change mean over the pairs of the score in f(Tx) less that in tau f(x)
+//	keypoint-distance mean distance of the keypoints of the pairs, in units of the root of the box's area
+//
+// A moved box is the smallest upright box around the moved corners, cut at the border of the image. It
+// counts if at least Settings.Visible of its area is inside, and a box of f(Tx) if that much of it shows
+// the image x and not what fills in around it. A box that does not count may still be matched, after
+// the others, and its partner then does not count either: a detector may find half a thing, or not.
+//
+// For maps of values, such as depth,
+//
+//	relative-error    |f(Tx) - tau f(x)| / |tau f(x)|, as in package equivariance; a mean over samples
+//	psnr              10 log10(peak^2 / mean squared difference), in dB
+//
+// which for translations and rotations of images are EQ-T and EQ-R of Karras et al. 2021 (StyleGAN3).
+// The null pairs tau f(x) with f(Tx) of another sample.
+//
+// Match and Regions are the statistics of one sample:
+//
+//	pairs := dense.Match(moved, found, 0.5)
+package dense
+
+import (
+	"math"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/internal/action"
+	"github.com/noether-ml/noether/measure/internal/paired"
+	"github.com/noether-ml/noether/measure/resample"
+	"github.com/noether-ml/noether/model/output"
+)
+
+// Settings configure the measure.
+type Settings struct {
+	Confidence float64 `key:"confidence" json:"confidence" default:"0.5" min:"0" max:"1" doc:"boxes: the least score of boxes that are compared"`
+	IoU        float64 `key:"iou" json:"iou" default:"0.5" min:"0.01" max:"1" doc:"boxes: the least intersection over union of a pair"`
+	Visible    float64 `key:"visible" json:"visible" default:"0.5" min:"0" max:"1" doc:"boxes: the part of a box that must lie in the image before and after the transformation, for it to count"`
+	Extent     string  `key:"extent" json:"extent" default:"corners" enum:"corners|ellipse" doc:"boxes: the moved box is drawn around its moved corners, or around the ellipse inside them, which is closer to round objects that are rotated"`
+	Margin     float64 `key:"margin" json:"margin" default:"0" min:"0" max:"0.45" doc:"maps: fraction of the sides that is left out at the border"`
+	Peak       float64 `key:"peak" json:"peak" default:"1" min:"0.000001" doc:"maps of values: the range of the values, for psnr"`
+}
+
+// New returns the measure dense-equivariance.
+func New(s Settings) measure.Measure { return method{s} }
+
+type method struct{ settings Settings }
+
+func (m method) Name() string                   { return Descriptor().Name }
+func (m method) Descriptor() measure.Descriptor { return Descriptor() }
+func (m method) Version() int                   { return 1 }
+func (m method) Settings() any                  { return m.settings }
+func (m method) Needs() measure.Needs           { return measure.Needs{Decoded: true, Transformed: true} }
+
+func (m method) Skip(s measure.Site) string {
+	switch {
+	case s.Output == nil:
+		return "no output of the model is decoded"
+	case s.Transform == nil:
+		return "how places move from x to T(x) is not known where the data are pairs"
+	}
+	return ""
+}
+
+func (m method) Cost(s measure.Site) int64 { return paired.New(m.spec(s)).Cost(s) }
+func (m method) Borrowed(s measure.Site) int64 {
+	return paired.New(m.spec(s)).(measure.Borrower).Borrowed(s)
+}
+
+func (m method) New(s measure.Site) (measure.Accumulator, error) {
+	return paired.New(m.spec(s)).New(s)
+}
+
+// spec returns the sums and the statistics of the kind of output of a site.
+func (m method) spec(s measure.Site) paired.Spec {
+	spec := paired.Spec{Descriptor: Descriptor(), Version: 1, StateVersion: 1, Settings: m.settings, Needs: m.Needs(),
+		LeftOut: "no position lies inside the image before and after the transformation"}
+	switch s.Output.Kind {
+	case output.ClassMap:
+		addClassMap(&spec, s.Output, m.settings)
+	case output.BoxList:
+		addBoxes(&spec, s.Output, m.settings)
+	default:
+		addValues(&spec, s.Output, m.settings, &action.Cache{})
+	}
+	return spec
+}
+
+// ratio returns a derived statistic that is a sum divided by another: factor times column a over column
+// b. It is undefined where b is 0.
+func ratio(statistic, factor string, scale float64, a, b int, undefined string) paired.Derived {
+	of := func(m []float64) float64 {
+		if m[b] == 0 {
+			return math.NaN()
+		}
+		return scale * m[a] / m[b]
+	}
+	return paired.Derived{Statistic: statistic, Factor: factor, Optional: factor != "", Shuffled: true, Of: of, Undefined: undefined}
+}
+
+// share is a ratio that is a share: if all of n samples have the same value, 0 or 1, the interval is
+// Wilson's.
+func share(d paired.Derived) paired.Derived {
+	of := d.Of
+	d.Extreme = func(m []float64, n int) (low, high float64) {
+		v := of(m)
+		if v == 0 || v == 1 {
+			return resample.Wilson(v, n)
+		}
+		return v, v
+	}
+	return d
+}
+
+// Descriptor describes the measure.
+func Descriptor() measure.Descriptor {
+	const null = "shuffled pairs"
+	return measure.Descriptor{
+		Name: "dense-equivariance", Title: "Equivariance of class maps, boxes and maps", Level: measure.ModelLevel, Resampled: "sample",
+		Question: "Does the model find the same things, at the moved places, in the transformed image?",
+		Reading:  "The output of the transformed image is compared with the transformed output of the clean image, without labels. 1 means that every pixel keeps its class, or every box is found again. The null is the agreement of unrelated images: with a large background it can be high.",
+		Statistics: []measure.StatisticDescriptor{
+			{Name: "pixel-agreement", Title: "pixel agreement", About: "Class maps: the share of positions whose class is the same. With a factor confidence: of the positions with at least that probability on the clean image.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null, PerSample: true},
+			{Name: "miou", Title: "mean IoU", About: "Class maps: the mean over classes of the intersection over union of their regions. With a factor class: that of the class.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null, PerSample: true},
+			{Name: "matched", Title: "matched boxes", About: "Boxes: twice the number of pairs divided by the number of boxes of both images. With a factor: of the boxes of that class, size or least confidence.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null, PerSample: true},
+			{Name: "iou", Title: "IoU of pairs", About: "Boxes: the mean intersection over union of the pairs.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null, PerSample: true},
+			{Name: "class-flips", Title: "class flips", About: "Boxes: the share of the pairs whose classes differ.", Range: measure.ZeroToOne, Direction: measure.Lower, Null: null, PerSample: true},
+			{Name: "confidence-change", Title: "change of confidence", About: "Boxes: the mean over the pairs of the score in the transformed image less that in the clean one.", Range: measure.MinusOneToOne, Null: null, PerSample: true},
+			{Name: "keypoint-distance", Title: "distance of keypoints", About: "Keypoints: the mean distance of those of the pairs, in units of the square root of the area of the object's box.", Range: measure.NotNegative, Direction: measure.Lower, Null: null, PerSample: true},
+			{Name: "relative-error", Title: "relative error", About: "Maps of values: the norm of the difference divided by that of the transformed map.", Range: measure.NotNegative, Direction: measure.Lower, Null: null, PerSample: true},
+			{Name: "psnr", Title: "PSNR", About: "Maps of values: the peak signal-to-noise ratio, from the mean squared difference over all samples.", Range: measure.AnyNumber, Unit: "dB", Direction: measure.Higher, Null: null, PerSample: true},
+		},
+	}
+}

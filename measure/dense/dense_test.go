@@ -1,0 +1,422 @@
+package dense_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/dense"
+	"github.com/noether-ml/noether/measure/measuretest"
+	"github.com/noether-ml/noether/model/output"
+	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/transform"
+)
+
+// defaults are the settings of a study that sets none.
+func defaults() dense.Settings {
+	return dense.Settings{Confidence: 0.5, IoU: 0.5, Visible: 0.5, Extent: "corners", Peak: 1}
+}
+
+func boxFormat() *output.Format {
+	return &output.Format{Kind: output.BoxList, Outputs: []string{"boxes"}, Height: 120, Width: 160, Candidates: 40, Classes: 3}
+}
+
+func mapFormat(classes, size int) *output.Format {
+	return &output.Format{Kind: output.ClassMap, Outputs: []string{"out"}, Height: size, Width: size, Channels: 1, Classes: classes}
+}
+
+// boxRows returns rows of boxes: n x the shape of the format.
+func boxRows(f *output.Format, images ...[]output.Box) tensor.Tensor {
+	t := tensor.New(append([]int{len(images)}, f.Shape()...)...)
+	for i, boxes := range images {
+		f.SetBoxes(t.At(i).Data, boxes)
+	}
+	return t
+}
+
+// measured returns the scores and the per-sample values of clean and transformed outputs under an
+// Op, by statistic and factor, such as "matched class=1".
+func measured(t *testing.T, f *output.Format, s dense.Settings, tr transform.Transform, clean, moved tensor.Tensor) (map[string]measure.Score, []measure.SampleScore) {
+	t.Helper()
+	a, err := update(f, s, tr, clean, moved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores, err := a.Scores()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]measure.Score{}
+	for _, s := range scores {
+		name := strings.TrimSpace(s.Statistic + " " + s.Factor)
+		if _, twice := out[name]; twice {
+			t.Errorf("two scores of %q", name)
+		}
+		out[name] = s
+	}
+	return out, a.(measure.Sampler).Samples()
+}
+
+func update(f *output.Format, s dense.Settings, tr transform.Transform, clean, moved tensor.Tensor) (measure.Accumulator, error) {
+	n := clean.Shape[0]
+	a, err := dense.New(s).New(measure.Site{Layout: measure.NewLayout(n), Output: f, Transform: tr, KeepSamples: true})
+	if err != nil {
+		return nil, err
+	}
+	b := &measure.Batch{Clean: clean, Transformed: moved}
+	for i := range n {
+		b.Place, b.Index, b.Label = append(b.Place, i), append(b.Index, i), append(b.Label, dataset.NoLabel)
+		b.Ops = append(b.Ops, tr.Draw(rand.New(rand.NewPCG(1, uint64(i)))))
+	}
+	return a, a.Update(b)
+}
+
+func near(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= 1e-6) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+type golden struct {
+	Height, Width int
+	Boxes         []struct {
+		Transform string
+		Value     any
+		Samples   []struct{ Clean, Found [][6]float64 }
+		Scores    map[string]float64
+	}
+	Maps []struct {
+		Quarters     int
+		Clean, Found [][][]float64
+		Scores       map[string]float64
+	}
+}
+
+func boxesOf(rows [][6]float64) (out []output.Box) {
+	for _, r := range rows {
+		out = append(out, output.Box{Left: r[0], Top: r[1], Right: r[2], Bottom: r[3], Score: r[4], Class: int(r[5])})
+	}
+	return out
+}
+
+// The golden values are those of testdata/boxes.py, which uses NumPy.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("testdata/golden.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g golden
+	if err := json.Unmarshal(raw, &g); err != nil {
+		t.Fatal(err)
+	}
+	check := func(t *testing.T, got map[string]measure.Score, want map[string]float64) {
+		t.Helper()
+		for name, v := range want {
+			near(t, name, got[name].Value, v)
+		}
+		for name, s := range got {
+			if _, ok := want[name]; !ok && !math.IsNaN(s.Value) {
+				t.Errorf("%s is %v, and the script has none", name, s.Value)
+			}
+		}
+	}
+	for _, c := range g.Boxes {
+		t.Run(fmt.Sprint(c.Transform, c.Value), func(t *testing.T) {
+			t.Parallel()
+			f := boxFormat()
+			f.Height, f.Width = g.Height, g.Width
+			var clean, found [][]output.Box
+			for _, s := range c.Samples {
+				clean, found = append(clean, boxesOf(s.Clean)), append(found, boxesOf(s.Found))
+			}
+			got, _ := measured(t, f, defaults(), transformOf(c.Transform, c.Value), boxRows(f, clean...), boxRows(f, found...))
+			check(t, got, c.Scores)
+		})
+	}
+	for _, c := range g.Maps {
+		f := mapFormat(4, len(c.Clean[0]))
+		rows := func(images [][][]float64) tensor.Tensor {
+			x := tensor.New(len(images), 1, f.Height, f.Width)
+			for i, v := range slices.Concat(slices.Concat(images...)...) {
+				x.Data[i] = float32(v)
+			}
+			return x
+		}
+		turn := transform.Rotate{Angle: transform.Fixed(float64(90 * c.Quarters))}
+		got, samples := measured(t, f, defaults(), turn, rows(c.Clean), rows(c.Found))
+		check(t, got, c.Scores)
+		mean := 0.0
+		for _, s := range samples {
+			if s.Statistic == "pixel-agreement" {
+				mean += s.Value / float64(len(c.Clean))
+			}
+		}
+		near(t, "mean of the samples", mean, c.Scores["pixel-agreement"])
+	}
+}
+
+func transformOf(name string, value any) transform.Transform {
+	number := func() transform.Distribution { return transform.Fixed(value.(float64)) }
+	switch name {
+	case "rotate":
+		return transform.Rotate{Angle: number()}
+	case "flip":
+		return transform.Flip{}
+	case "scale":
+		return transform.Scale{Factor: number()}
+	}
+	xy := value.([]any)
+	return transform.Translate{X: transform.Fixed(xy[0].(float64)), Y: transform.Fixed(xy[1].(float64))}
+}
+
+// A box at left, top, right, bottom in tenths of the image, of class 0 with a score of 0.9.
+func box(left, top, right, bottom float64) output.Box {
+	return output.Box{Left: left / 10, Top: top / 10, Right: right / 10, Bottom: bottom / 10, Score: 0.9}
+}
+
+func TestBoxesByHand(t *testing.T) {
+	t.Parallel()
+	f := boxFormat()
+	f.Height = f.Width
+	with := func(b output.Box, class int, score float64) output.Box {
+		b.Class, b.Score = class, score
+		return b
+	}
+	identity, right := transform.Identity{}, transform.Translate{X: transform.Fixed(0.3)}
+	for name, c := range map[string]struct {
+		transform   transform.Transform
+		clean, then []output.Box
+		want        map[string]float64
+	}{
+		"the same": {identity, []output.Box{box(1, 1, 4, 4), with(box(5, 5, 9, 9), 1, 0.6)}, []output.Box{with(box(5, 5, 9, 9), 1, 0.6), box(1, 1, 4, 4)},
+			map[string]float64{"matched": 1, "iou": 1, "class-flips": 0, "confidence-change": 0, "matched class=0": 1, "matched class=1": 1, "matched confidence=0.9": 1}},
+		"another class": {identity, []output.Box{box(1, 1, 4, 4)}, []output.Box{with(box(1, 1, 4, 4), 2, 0.7)},
+			map[string]float64{"matched": 1, "class-flips": 1, "confidence-change": -0.2, "matched class=0": 0, "matched class=2": 0}},
+		"the same class first": {identity, []output.Box{with(box(1, 1, 4, 4), 1, 0.9)}, []output.Box{box(1, 1, 4, 4), with(box(1, 1, 4, 3), 1, 0.9)},
+			map[string]float64{"matched": 2. / 3, "iou": 2. / 3, "class-flips": 0}},
+		"lost and new": {identity, []output.Box{box(1, 1, 4, 4), box(5, 1, 9, 4)}, []output.Box{box(1, 1, 4, 4), box(5, 5, 9, 9)}, map[string]float64{"matched": 0.5}},
+		"too weak":     {identity, []output.Box{with(box(1, 1, 4, 4), 0, 0.45), box(5, 5, 9, 9)}, []output.Box{box(1, 1, 4, 4), box(5, 5, 9, 9)}, map[string]float64{"matched": 2. / 3, "matched confidence=0.4": 1}},
+		"moved out":    {right, []output.Box{box(8, 1, 10, 4), box(1, 1, 4, 4)}, []output.Box{box(4, 1, 7, 4)}, map[string]float64{"matched": 1}},
+		// A third of the first box stays in the image. It may be found or not.
+		"cut and found":     {right, []output.Box{box(6, 1, 9, 4), box(1, 1, 4, 4)}, []output.Box{box(9, 1, 10, 4), box(4, 1, 7, 4)}, map[string]float64{"matched": 1, "iou": 1}},
+		"cut and not found": {right, []output.Box{box(6, 1, 9, 4), box(1, 1, 4, 4)}, []output.Box{box(4, 1, 7, 4)}, map[string]float64{"matched": 1}},
+		"in the fill":       {right, []output.Box{box(1, 1, 4, 4)}, []output.Box{box(0, 5, 2, 9), box(4, 1, 7, 4)}, map[string]float64{"matched": 1}},
+		"half in the fill":  {right, []output.Box{box(1, 1, 4, 4)}, []output.Box{box(2, 5, 4, 9), box(4, 1, 7, 4)}, map[string]float64{"matched": 2. / 3}},
+		// The halves of a box that a circular shift cuts count where its centre goes.
+		"around": {transform.Translate{X: transform.Fixed(0.5), Sampling: transform.Sampling{Outside: transform.Wrapped}}, []output.Box{box(6, 1, 9, 4)}, []output.Box{box(1, 1, 4, 4)}, map[string]float64{"matched": 1, "iou": 1}},
+		"small":  {identity, []output.Box{box(1, 1, 2, 2), box(2, 2, 9, 9)}, []output.Box{box(1, 1, 2, 2)}, map[string]float64{"matched": 2. / 3, "matched size=small": 1, "matched size=large": 0}},
+	} {
+		got, _ := measured(t, f, defaults(), c.transform, boxRows(f, c.clean), boxRows(f, c.then))
+		for statistic, want := range c.want {
+			s, ok := got[statistic]
+			if !ok {
+				t.Errorf("%s: there is no %s", name, statistic)
+			}
+			near(t, name+": "+statistic, s.Value, want)
+		}
+	}
+}
+
+// A detector that moves its boxes as the image has all boxes matched, under transformations that take
+// upright boxes to upright boxes, and with any of which the box around a circle is the same.
+func TestMovedBoxesAreMatched(t *testing.T) {
+	t.Parallel()
+	f := boxFormat()
+	f.Height = f.Width
+	r := rand.New(rand.NewPCG(4, 4))
+	var clean, turned []output.Box
+	for range 20 {
+		w, h := 0.05+0.3*r.Float64(), 0.05+0.3*r.Float64()
+		x, y := (1-w)*r.Float64(), (1-h)*r.Float64()
+		b := output.Box{Left: x, Top: y, Right: x + w, Bottom: y + h, Score: 0.9, Class: r.IntN(3)}
+		clean = append(clean, b)
+		b.Left, b.Top, b.Right, b.Bottom = b.Top, 1-b.Right, b.Bottom, 1-b.Left // counter-clockwise
+		turned = append(turned, b)
+	}
+	got, _ := measured(t, f, defaults(), transform.Rotate{Angle: transform.Fixed(90)}, boxRows(f, clean), boxRows(f, turned))
+	near(t, "matched", got["matched"].Value, 1)
+	near(t, "iou", got["iou"].Value, 1)
+
+	s := defaults()
+	round := []output.Box{box(4, 4, 6, 6)}
+	turn := transform.Rotate{Angle: transform.Fixed(45)}
+	if got, _ = measured(t, f, s, turn, boxRows(f, round), boxRows(f, round)); math.Abs(got["iou"].Value-0.5) > 1e-5 {
+		t.Errorf("the IoU of a square and the square around it, turned by 45 degrees, is %v", got["iou"].Value)
+	}
+	s.Extent = "ellipse"
+	got, _ = measured(t, f, s, turn, boxRows(f, round), boxRows(f, round))
+	near(t, "iou of a circle", got["iou"].Value, 1)
+}
+
+func TestKeypoints(t *testing.T) {
+	t.Parallel()
+	f := boxFormat()
+	f.Height, f.Keypoints = f.Width, 17
+	person := box(2, 2, 6, 6)
+	for k := range f.Keypoints {
+		person.Keypoints = append(person.Keypoints, output.Keypoint{X: 0.2 + 0.02*float64(k), Y: 0.3, Visible: k != 3})
+	}
+	mirrored := box(4, 2, 8, 6)
+	for k := range f.Keypoints {
+		from := k // left and right are exchanged
+		if k > 0 {
+			from = (k - 1) ^ 1 + 1
+		}
+		p := person.Keypoints[from]
+		p.X = 1 - p.X
+		mirrored.Keypoints = append(mirrored.Keypoints, p)
+	}
+	got, _ := measured(t, f, defaults(), transform.Flip{}, boxRows(f, []output.Box{person}), boxRows(f, []output.Box{mirrored}))
+	near(t, "keypoint-distance", got["keypoint-distance"].Value, 0)
+	mirrored.Keypoints[0].X += 0.1 // a quarter of the side of the box, for one of 16
+	got, _ = measured(t, f, defaults(), transform.Flip{}, boxRows(f, []output.Box{person}), boxRows(f, []output.Box{mirrored}))
+	near(t, "keypoint-distance", got["keypoint-distance"].Value, 0.25/16)
+}
+
+func TestConfidenceOfMaps(t *testing.T) {
+	t.Parallel()
+	f := mapFormat(2, 2)
+	f.Channels = 2
+	clean := tensor.Tensor{Shape: []int{1, 2, 2, 2}, Data: []float32{0, 1, 0, 1, 0.55, 0.95, 0.7, 0.8}}
+	then := tensor.Tensor{Shape: []int{1, 2, 2, 2}, Data: []float32{1, 1, 0, 0, 0.5, 0.5, 0.5, 0.5}}
+	got, _ := measured(t, f, defaults(), transform.Identity{}, clean, then)
+	for name, want := range map[string]float64{"pixel-agreement": 0.5, "pixel-agreement confidence=0.5": 0.5, "pixel-agreement confidence=0.6": 2. / 3,
+		"pixel-agreement confidence=0.7": 2. / 3, "pixel-agreement confidence=0.8": 0.5, "pixel-agreement confidence=0.9": 1, "miou": 1. / 3, "miou class=0": 1. / 3, "miou class=1": 1. / 3} {
+		near(t, name, got[name].Value, want)
+	}
+}
+
+func TestOnlyVisiblePositionsCount(t *testing.T) {
+	t.Parallel()
+	f := mapFormat(3, 4)
+	clean, then := tensor.New(1, 1, 4, 4), tensor.New(1, 1, 4, 4)
+	for i := range 16 {
+		clean.Data[i], then.Data[i] = float32(i%4%3), 2
+		if i%4 > 0 {
+			then.Data[i] = float32((i%4 - 1) % 3)
+		}
+	}
+	got, _ := measured(t, f, defaults(), transform.Translate{X: transform.Fixed(0.25)}, clean, then)
+	near(t, "pixel-agreement", got["pixel-agreement"].Value, 1)
+	got, _ = measured(t, f, defaults(), transform.Translate{X: transform.Fixed(0.25), Sampling: transform.Sampling{Outside: transform.Wrapped}}, clean, then)
+	near(t, "pixel-agreement", got["pixel-agreement"].Value, 0.75)
+}
+
+func TestValues(t *testing.T) {
+	t.Parallel()
+	f := &output.Format{Kind: output.ValueMap, Outputs: []string{"depth"}, Height: 4, Width: 4, Channels: 2}
+	r := rand.New(rand.NewPCG(1, 2))
+	clean, turned := tensor.New(3, 2, 4, 4), tensor.New(3, 2, 4, 4)
+	for i := range clean.Data {
+		clean.Data[i] = r.Float32()
+	}
+	tr := transform.Rotate{Angle: transform.Fixed(90)}
+	for i := range 3 {
+		tr.Draw(nil).Apply(turned.At(i), clean.At(i))
+	}
+	got, _ := measured(t, f, defaults(), tr, clean, turned)
+	near(t, "relative-error", got["relative-error"].Value, 0)
+	if s := got["psnr"]; !math.IsNaN(s.Value) || !strings.Contains(s.Warnings[0], "infinite") {
+		t.Errorf("psnr of equal maps: %+v", s)
+	}
+	for i := range turned.Data {
+		turned.Data[i] += 0.1
+	}
+	s := defaults()
+	s.Peak = 2
+	got, _ = measured(t, f, s, tr, clean, turned)
+	near(t, "psnr", got["psnr"].Value, 10*math.Log10(4/0.01))
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	f := boxFormat()
+	nan, far := box(1, 1, 4, 4), box(1, 1, 4, 4)
+	nan.Left, far.Class = math.NaN(), 7
+	good := boxRows(f, []output.Box{box(1, 1, 4, 4)})
+	labels := mapFormat(2, 2)
+	zeros, three, bad := tensor.New(1, 1, 2, 2), tensor.New(1, 1, 2, 2), tensor.New(1, 1, 2, 2)
+	three.Data[1], bad.Data[2] = 3, float32(math.Inf(1))
+	for name, c := range map[string]struct {
+		format       *output.Format
+		clean, moved tensor.Tensor
+		want         string
+	}{
+		"NaN":              {f, good, boxRows(f, []output.Box{nan}), "NaN or infinity in the activations of sample 0 (transformed view)"},
+		"clean NaN":        {f, boxRows(f, []output.Box{nan}), good, "(clean view)"},
+		"class of a box":   {f, good, boxRows(f, []output.Box{far}), "output boxes has class 7, outside of 0 to 2: set output: {..., classes: 8}"},
+		"class of a map":   {labels, zeros, three, "output out has class 3, outside of 0 to 1"},
+		"infinity":         {labels, bad, zeros, "NaN or infinity"},
+		"infinity, moved":  {labels, zeros, bad, "(transformed view)"},
+		"negative classes": {labels, tensor.Tensor{Shape: []int{1, 1, 2, 2}, Data: []float32{0, 0, -1, 0}}, zeros, "class -1"},
+	} {
+		_, err := update(c.format, defaults(), transform.Identity{}, c.clean, c.moved)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+	got, _ := measured(t, f, defaults(), transform.Identity{}, boxRows(f, nil, nil, nil), boxRows(f, nil, nil, nil))
+	if s := got["matched"]; !math.IsNaN(s.Value) || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "no image has a box of a score of at least 0.5") {
+		t.Errorf("matched without boxes: %+v", s)
+	}
+	for name, site := range map[string]measure.Site{"no output is decoded": {}, "places move": {Output: f}, "": {Output: f, Transform: transform.Flip{}}} {
+		if name == "no output is decoded" {
+			name = "no output of the model is decoded"
+		}
+		if got := dense.New(defaults()).Skip(site); !strings.Contains(got, name) || name == "" && got != "" {
+			t.Errorf("Skip: %q, want %q", got, name)
+		}
+	}
+}
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	const n = 70
+	r := rand.New(rand.NewPCG(3, 9))
+	f := boxFormat()
+	f.Candidates = 5
+	var clean, moved [][]output.Box
+	for range n {
+		var a, b []output.Box
+		for range r.IntN(4) {
+			x, y := 0.7*r.Float64(), 0.7*r.Float64()
+			one := output.Box{Left: x, Top: y, Right: x + 0.3, Bottom: y + 0.3, Score: r.Float64(), Class: r.IntN(3)}
+			a = append(a, one)
+			one.Left, one.Right, one.Score = 1-one.Right, 1-one.Left, r.Float64()
+			b = append(b, one)
+		}
+		clean, moved = append(clean, a), append(moved, b)
+	}
+	labels := mapFormat(3, 4)
+	values := &output.Format{Kind: output.ValueMap, Outputs: []string{"y"}, Height: 4, Width: 4, Channels: 1}
+	random := func(limit int) tensor.Tensor {
+		x := tensor.New(n, 1, 4, 4)
+		for i := range x.Data {
+			x.Data[i] = float32(r.IntN(limit))
+		}
+		return x
+	}
+	for name, c := range map[string]struct {
+		format       *output.Format
+		clean, moved tensor.Tensor
+	}{
+		"boxes":  {f, boxRows(f, clean...), boxRows(f, moved...)},
+		"labels": {labels, random(3), random(3)},
+		"values": {values, random(9), random(9)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			measuretest.Run(t, measuretest.Case{Measure: dense.New(defaults()), Clean: c.clean, Transformed: c.moved,
+				Site: measure.Site{Layout: measure.NewLayout(n), Output: c.format, Transform: transform.Flip{}, KeepSamples: true}})
+		})
+	}
+}

@@ -1,0 +1,89 @@
+package dense
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/noether-ml/noether/model/output"
+)
+
+// A Pair is a pair of matched boxes: their indices in two lists, and their IoU.
+type Pair struct {
+	A, B int
+	IoU  float64
+}
+
+// Match returns pairs of boxes of two lists, each box in at most one, with an IoU of at least least.
+// Pairs of the same class are formed first, then others, each by descending IoU.
+func Match(a, b []output.Box, least float64) []Pair {
+	return assign(candidates(a, b, least), func(Pair) bool { return true }, make([]bool, len(a)), make([]bool, len(b)))
+}
+
+// candidates returns all pairs of an IoU of at least least, in the order of Match.
+func candidates(a, b []output.Box, least float64) []Pair {
+	var all []Pair
+	for i, x := range a {
+		for j, y := range b {
+			if v := output.IoU(x, y); v >= least && v > 0 {
+				all = append(all, Pair{i, j, v})
+			}
+		}
+	}
+	differ := func(p Pair) int {
+		if a[p.A].Class != b[p.B].Class {
+			return 1
+		}
+		return 0
+	}
+	slices.SortFunc(all, func(p, q Pair) int {
+		return cmp.Or(differ(p)-differ(q), cmp.Compare(q.IoU, p.IoU), p.A-q.A, p.B-q.B)
+	})
+	return all
+}
+
+// assign takes candidates in order, where both boxes are free and the pair is allowed. It marks their
+// boxes as used.
+func assign(all []Pair, allowed func(Pair) bool, usedA, usedB []bool) []Pair {
+	var out []Pair
+	for _, p := range all {
+		if !usedA[p.A] && !usedB[p.B] && allowed(p) {
+			usedA[p.A], usedB[p.B] = true, true
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// A side holds the boxes of an image and which of them count.
+type side struct {
+	boxes  []output.Box
+	counts []bool
+}
+
+// A matching is the comparison of the boxes of two images.
+type matching struct {
+	pairs              []Pair
+	countedA, countedB []bool // boxes that count, in pairs or alone
+}
+
+// compare matches the boxes of two sides that have a score of at least confidence. all are their
+// candidates. Pairs of two boxes that count come first. Boxes that do not count then take partners
+// among the rest, which do not count either.
+func compare(a, b side, all []Pair, confidence float64) matching {
+	strong := func(s side, i int) bool { return float32(s.boxes[i].Score) >= float32(confidence) } // as rows hold them
+	both := func(p Pair) bool { return strong(a, p.A) && strong(b, p.B) }
+	usedA, usedB := make([]bool, len(a.boxes)), make([]bool, len(b.boxes))
+	var m matching
+	m.pairs = assign(all, func(p Pair) bool { return both(p) && a.counts[p.A] && b.counts[p.B] }, usedA, usedB)
+	m.countedA, m.countedB = make([]bool, len(a.boxes)), make([]bool, len(b.boxes))
+	for i := range a.boxes {
+		m.countedA[i] = strong(a, i) && a.counts[i]
+	}
+	for i := range b.boxes {
+		m.countedB[i] = strong(b, i) && b.counts[i]
+	}
+	for _, p := range assign(all, func(p Pair) bool { return both(p) && a.counts[p.A] != b.counts[p.B] }, usedA, usedB) {
+		m.countedA[p.A], m.countedB[p.B] = false, false
+	}
+	return m
+}

@@ -1,0 +1,167 @@
+package dense
+
+import (
+	"math"
+
+	"github.com/noether-ml/noether/measure/internal/paired"
+	"github.com/noether-ml/noether/model/output"
+	"github.com/noether-ml/noether/transform"
+)
+
+// A point is a place in the image, in fractions of its sides.
+type point struct{ x, y float64 }
+
+// A motion is how a transformation moves places of the image: an affine map of fractions.
+type motion struct {
+	origin, right, down point // where (0, 0) goes, and the steps of (1, 0) and (0, 1)
+	fixed, wrap, mirror bool
+}
+
+// newMotion returns how an Op moves the places of an image of h x w pixels.
+func newMotion(op transform.Op, h, w int) (motion, error) {
+	p, ok := transform.PointMapOf(op, h, w)
+	if !ok {
+		return motion{}, paired.ErrLeftOut
+	}
+	if p.Fixed() {
+		return motion{right: point{x: 1}, down: point{y: 1}, fixed: true}, nil
+	}
+	back, ok := p.Inverse()
+	if !ok {
+		return motion{}, paired.ErrLeftOut
+	}
+	at := func(x, y float64) point { // the centre of a pixel is half a pixel from its corner
+		row, column := back.SourceOf(y*float64(h)-0.5, x*float64(w)-0.5)
+		return point{tidy((column + 0.5) / float64(w)), tidy((row + 0.5) / float64(h))}
+	}
+	m := motion{origin: at(0, 0), wrap: p.Wrap, mirror: p.Mirrors()}
+	right, down := at(1, 0), at(0, 1)
+	m.right, m.down = point{right.x - m.origin.x, right.y - m.origin.y}, point{down.x - m.origin.x, down.y - m.origin.y}
+	return m, nil
+}
+
+// tidy rounds away the rounding errors of a coordinate.
+func tidy(x float64) float64 { return math.Round(x*1e12) / 1e12 }
+
+func (m motion) apply(p point) point {
+	if m.fixed {
+		return p
+	}
+	return point{m.origin.x + p.x*m.right.x + p.y*m.down.x, m.origin.y + p.x*m.right.y + p.y*m.down.y}
+}
+
+// frame returns the corners of the moved image.
+func (m motion) frame() [4]point {
+	if m.wrap {
+		return unitSquare
+	}
+	return [4]point{m.apply(point{0, 0}), m.apply(point{1, 0}), m.apply(point{1, 1}), m.apply(point{0, 1})}
+}
+
+var unitSquare = [4]point{{0, 0}, {1, 0}, {1, 1}, {0, 1}}
+
+// box returns a moved box, cut at the border of the image, and the part of it that is inside.
+func (m motion) box(b output.Box, ellipse bool) (moved output.Box, visible float64) {
+	corners := [4]point{
+		m.apply(point{b.Left, b.Top}), m.apply(point{b.Right, b.Top}),
+		m.apply(point{b.Right, b.Bottom}), m.apply(point{b.Left, b.Bottom}),
+	}
+	centre := point{(corners[0].x + corners[2].x) / 2, (corners[0].y + corners[2].y) / 2}
+	shift := point{}
+	if m.wrap {
+		shift = point{math.Floor(centre.x), math.Floor(centre.y)}
+	}
+	for i := range corners {
+		corners[i].x, corners[i].y = corners[i].x-shift.x, corners[i].y-shift.y
+	}
+	moved = b
+	moved.Left, moved.Top, moved.Right, moved.Bottom = bounds(corners)
+	if ellipse {
+		centre = point{centre.x - shift.x, centre.y - shift.y}
+		half := func(a, b float64) float64 { return math.Hypot(a, b) / 2 }
+		rx := half(corners[1].x-corners[0].x, corners[3].x-corners[0].x)
+		ry := half(corners[1].y-corners[0].y, corners[3].y-corners[0].y)
+		moved.Left, moved.Top, moved.Right, moved.Bottom = centre.x-rx, centre.y-ry, centre.x+rx, centre.y+ry
+	}
+	if whole := polygonArea(corners[:]); whole > 0 {
+		visible = polygonArea(clip(corners[:], output.Box{Right: 1, Bottom: 1})) / whole
+	}
+	moved.Left, moved.Top = max(moved.Left, 0), max(moved.Top, 0)
+	moved.Right, moved.Bottom = min(moved.Right, 1), min(moved.Bottom, 1)
+	moved.Keypoints = m.keypoints(b.Keypoints, shift)
+	return moved, visible
+}
+
+// cocoSides are the keypoints of people in COCO that a mirror image exchanges.
+var cocoSides = [][2]int{{1, 2}, {3, 4}, {5, 6}, {7, 8}, {9, 10}, {11, 12}, {13, 14}, {15, 16}}
+
+// keypoints returns moved keypoints. Left and right of the 17 of COCO are exchanged in mirror images.
+func (m motion) keypoints(points []output.Keypoint, shift point) []output.Keypoint {
+	if len(points) == 0 {
+		return nil
+	}
+	out := make([]output.Keypoint, len(points))
+	for i, p := range points {
+		at := m.apply(point{p.X, p.Y})
+		out[i] = output.Keypoint{X: at.x - shift.x, Y: at.y - shift.y, Visible: p.Visible}
+	}
+	if m.mirror && len(points) == 17 {
+		for _, pair := range cocoSides {
+			out[pair[0]], out[pair[1]] = out[pair[1]], out[pair[0]]
+		}
+	}
+	return out
+}
+
+func bounds(corners [4]point) (left, top, right, bottom float64) {
+	left, top, right, bottom = corners[0].x, corners[0].y, corners[0].x, corners[0].y
+	for _, p := range corners[1:] {
+		left, top = min(left, p.x), min(top, p.y)
+		right, bottom = max(right, p.x), max(bottom, p.y)
+	}
+	return left, top, right, bottom
+}
+
+// polygonArea returns the area of a polygon.
+func polygonArea(p []point) float64 {
+	sum := 0.0
+	for i, a := range p {
+		b := p[(i+1)%len(p)]
+		sum += a.x*b.y - b.x*a.y
+	}
+	return math.Abs(sum) / 2
+}
+
+// clip returns the part of a convex polygon inside a box (Sutherland and Hodgman 1974).
+func clip(p []point, b output.Box) []point {
+	for _, edge := range []func(point) float64{ // not negative inside
+		func(q point) float64 { return q.x - b.Left },
+		func(q point) float64 { return b.Right - q.x },
+		func(q point) float64 { return q.y - b.Top },
+		func(q point) float64 { return b.Bottom - q.y },
+	} {
+		var out []point
+		for i, a := range p {
+			c := p[(i+1)%len(p)]
+			da, dc := edge(a), edge(c)
+			if da >= 0 {
+				out = append(out, a)
+			}
+			if da > 0 && dc < 0 || da < 0 && dc > 0 {
+				t := da / (da - dc)
+				out = append(out, point{a.x + t*(c.x-a.x), a.y + t*(c.y-a.y)})
+			}
+		}
+		p = out
+	}
+	return p
+}
+
+// shown returns the part of a box that shows the moved image.
+func shown(b output.Box, frame [4]point) float64 {
+	area := b.Area()
+	if area == 0 {
+		return 0
+	}
+	return polygonArea(clip(frame[:], b)) / area
+}

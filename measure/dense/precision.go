@@ -1,0 +1,265 @@
+package dense
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/model/output"
+)
+
+// The parameters of COCO's evaluation.
+const (
+	overlaps     = 10  // thresholds of IoU, 0.50 to 0.95
+	recallSteps  = 101 // recalls at which precision is read, 0 to 1
+	mostDetected = 100 // boxes of a class of an image
+)
+
+// overlap returns a threshold of IoU, rounded as numpy.linspace(0.5, 0.95, 10) does.
+func overlap(i int) float64 {
+	low, high := 0.5, 0.95
+	if i == overlaps-1 {
+		return high
+	}
+	return low + float64(i)*((high-low)/(overlaps-1))
+}
+
+// areaRanges are the ranges of the area of objects: all, small, medium, large, in square pixels.
+var areaRanges = [][2]float64{{0, 1e10}, {0, 32 * 32}, {32 * 32, 96 * 96}, {96 * 96, 1e10}}
+
+// A Labelled is a labelled box.
+type Labelled struct {
+	output.Box
+	Area    float64 // of the object, in square pixels
+	Crowd   bool    // the box surrounds a group, which any number of boxes may find
+	Ignored bool    // the object need not be found
+}
+
+// A detection is a box that was found, evaluated. Bit a * overlaps + t of its flags is for the range a of
+// areas and the threshold t.
+type detection struct {
+	score   float64
+	order   int // of the image and of the box in it, for equal scores
+	group   int // jackknife group of the image
+	matched uint64
+	ignored uint64
+}
+
+// A Precision accumulates COCO's average precision of boxes, class by class: the mean over ten
+// thresholds of IoU, 0.50 to 0.95, of the mean over 101 recalls of the largest precision at that recall
+// or a higher one. It is what pycocotools computes with its default parameters.
+type Precision struct {
+	groups     int
+	positives  []int // class x range x group: objects to be found
+	detections [][]detection
+}
+
+// NewPrecision returns an empty Precision of a number of classes, of samples in jackknife groups.
+func NewPrecision(classes, groups int) *Precision {
+	return &Precision{groups, make([]int, classes*len(areaRanges)*groups), make([][]detection, classes)}
+}
+
+// Add adds an image: the boxes that were found, in descending order of scores, and the labelled ones. The
+// index of the image orders boxes of equal scores. pixels is the area of the image, which the area of a
+// found box is a fraction of, in square pixels.
+func (p *Precision) Add(index, group int, found []output.Box, labelled []Labelled, pixels float64) {
+	for class := range p.detections {
+		var boxes []output.Box
+		for _, b := range found {
+			if b.Class == class && len(boxes) < mostDetected {
+				boxes = append(boxes, b)
+			}
+		}
+		var objects []Labelled
+		for _, o := range labelled {
+			if o.Class == class {
+				objects = append(objects, o)
+			}
+		}
+		if len(boxes)+len(objects) > 0 {
+			p.addClass(class, index, group, boxes, objects, pixels)
+		}
+	}
+}
+
+// addClass adds the boxes of one class.
+func (p *Precision) addClass(class, index, group int, found []output.Box, labelled []Labelled, pixels float64) {
+	at := len(p.detections[class])
+	for rank, b := range found {
+		p.detections[class] = append(p.detections[class], detection{score: b.Score, order: index<<16 | rank, group: group})
+	}
+	all := p.detections[class][at:]
+	iou := make([][]float64, len(found))
+	for i, b := range found {
+		iou[i] = make([]float64, len(labelled))
+		for j, o := range labelled {
+			iou[i][j] = overlapOf(b, o)
+		}
+	}
+	for r, limits := range areaRanges {
+		outside := func(area float64) bool { return area < limits[0] || area > limits[1] }
+		ignored, order := make([]bool, len(labelled)), make([]int, len(labelled))
+		for j, o := range labelled {
+			ignored[j], order[j] = o.Crowd || o.Ignored || outside(o.Area), j
+			if !ignored[j] {
+				p.positives[(class*len(areaRanges)+r)*p.groups+group]++
+			}
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return boolInt(ignored[a]) - boolInt(ignored[b]) })
+		for t := range overlaps {
+			bit := uint64(1) << (r*overlaps + t)
+			taken := make([]bool, len(labelled))
+			for i, b := range found {
+				j := bestObject(iou[i], overlap(t), order, ignored, taken, labelled)
+				if j >= 0 {
+					taken[j] = true
+					all[i].matched |= bit
+				}
+				if j >= 0 && ignored[j] || j < 0 && outside(b.Area()*pixels) {
+					all[i].ignored |= bit
+				}
+			}
+		}
+	}
+}
+
+// bestObject returns the free object that a box finds: that of the highest IoU of at least least, but
+// one that need not be found only if there is no other; or -1.
+func bestObject(iou []float64, least float64, order []int, ignored, taken []bool, labelled []Labelled) int {
+	best, value := -1, min(least, 1-1e-10)
+	for _, j := range order {
+		if taken[j] && !labelled[j].Crowd {
+			continue
+		}
+		if best >= 0 && !ignored[best] && ignored[j] {
+			break
+		}
+		if iou[j] >= value {
+			best, value = j, iou[j]
+		}
+	}
+	return best
+}
+
+// overlapOf returns the IoU of a box and an object; for a group, the part of the box inside it.
+func overlapOf(b output.Box, o Labelled) float64 {
+	if !o.Crowd {
+		return output.IoU(b, o.Box)
+	}
+	w, h := min(b.Right, o.Right)-max(b.Left, o.Left), min(b.Bottom, o.Bottom)-max(b.Top, o.Top)
+	if w <= 0 || h <= 0 {
+		return 0
+	}
+	return w * h / b.Area()
+}
+
+func boolInt(v bool) int {
+	if v {
+		return 1
+	}
+	return 0
+}
+
+// sort orders the detections by score.
+func (p *Precision) sort() {
+	for _, all := range p.detections {
+		slices.SortFunc(all, func(a, b detection) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.order, b.order)) })
+	}
+}
+
+// average returns the average precision of a class over objects of a range of areas (0: all, 1: small, 2:
+// medium, 3: large) at a threshold of IoU, 0 to 9. It is NaN if there are no such objects. Images of one
+// group are left out; -1: none is.
+func (p *Precision) average(class, area, threshold, without int) float64 {
+	positives := 0
+	for g := range p.groups {
+		if g != without {
+			positives += p.positives[(class*len(areaRanges)+area)*p.groups+g]
+		}
+	}
+	if positives == 0 {
+		return math.NaN()
+	}
+	bit := uint64(1) << (area*overlaps + threshold)
+	var recalls, precisions []float64
+	right, wrong := 0., 0.
+	for i := range p.detections[class] {
+		d := &p.detections[class][i]
+		switch {
+		case d.group == without || d.ignored&bit != 0:
+			continue // as in pycocotools, it would repeat the point before it
+		case d.matched&bit != 0:
+			right++
+		default:
+			wrong++
+		}
+		recalls, precisions = append(recalls, right/float64(positives)), append(precisions, right/(right+wrong+epsilon))
+	}
+	for i := len(precisions) - 1; i > 0; i-- {
+		precisions[i-1] = max(precisions[i-1], precisions[i])
+	}
+	sum := 0.
+	at := 0
+	for step := range recallSteps {
+		for at < len(recalls) && recalls[at] < recallAt(step) {
+			at++
+		}
+		if at == len(recalls) {
+			break
+		}
+		sum += precisions[at]
+	}
+	return sum / recallSteps
+}
+
+// epsilon is the spacing of floats at 1, as in pycocotools.
+const epsilon = 0x1p-52
+
+// recallAt returns a step of recall, rounded as numpy.linspace(0, 1, 101) does.
+func recallAt(step int) float64 {
+	if step == recallSteps-1 {
+		return 1
+	}
+	return float64(step) * 0.01
+}
+
+// mean returns the mean of the average precision over the given classes and thresholds, without those
+// that are not defined. It is NaN if none is.
+func (p *Precision) mean(classes, thresholds []int, area, without int) float64 {
+	sum, n := 0., 0
+	for _, k := range classes {
+		for _, t := range thresholds {
+			if v := p.average(k, area, t, without); !math.IsNaN(v) {
+				sum += v
+				n++
+			}
+		}
+	}
+	return sum / float64(n)
+}
+
+// Mean returns the mean average precision over all classes and thresholds (COCO's AP), and that at the
+// threshold 0.5. Both are NaN if there are no objects.
+func (p *Precision) Mean() (all, half float64) {
+	p.sort()
+	return p.mean(p.classes(), allThresholds(), 0, -1), p.mean(p.classes(), []int{0}, 0, -1)
+}
+
+// classes returns the classes that have objects.
+func (p *Precision) classes() (out []int) {
+	for k := range p.detections {
+		from := k * len(areaRanges) * p.groups
+		if slices.ContainsFunc(p.positives[from:from+p.groups], func(n int) bool { return n > 0 }) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+func allThresholds() []int {
+	out := make([]int, overlaps)
+	for t := range out {
+		out[t] = t
+	}
+	return out
+}

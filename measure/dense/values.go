@@ -1,0 +1,106 @@
+package dense
+
+import (
+	"math"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/internal/action"
+	"github.com/noether-ml/noether/measure/internal/paired"
+	"github.com/noether-ml/noether/model/output"
+	"github.com/noether-ml/noether/transform"
+)
+
+// The columns of a pair of maps of values.
+const (
+	relativeError = iota
+	samplePSNR
+	squares // the mean squared difference
+	valueSums
+)
+
+// addValues adds the columns and the statistics of maps of values to a spec.
+func addValues(spec *paired.Spec, f *output.Format, s Settings, fields *action.Cache) {
+	spec.Columns = make([]paired.Column, valueSums)
+	spec.Columns[relativeError] = paired.Column{Statistic: "relative-error", Sample: "relative-error", Transformed: true}
+	spec.Columns[samplePSNR] = paired.Column{Sample: "psnr", Transformed: true}
+	spec.Derived = []paired.Derived{{Statistic: "psnr", Shuffled: true, Undefined: "the maps are equal, so the ratio is infinite",
+		Of: func(m []float64) float64 { return psnr(m[squares], s.Peak) }}}
+	spec.Action = func(measure.Site) (paired.Action, error) {
+		return &valueAction{format: f, settings: s, fields: fields}, nil
+	}
+}
+
+// psnr returns the peak signal-to-noise ratio in dB, NaN for no noise.
+func psnr(squares, peak float64) float64 {
+	if squares == 0 {
+		return math.NaN()
+	}
+	return 10 * math.Log10(peak*peak/squares)
+}
+
+// A valueAction compares maps of values. A row of tau f(x) is the moved map, then 1 for each position
+// that counts.
+type valueAction struct {
+	format   *output.Format
+	settings Settings
+	fields   *action.Cache
+}
+
+// Len implements paired.Action.
+func (a *valueAction) Len() int { return (a.format.Channels + 1) * a.format.Height * a.format.Width }
+
+// Act implements paired.Action.
+func (a *valueAction) Act(dst []float32, _ []float64, z []float32, op transform.Op) error {
+	f := a.format
+	points, ok := transform.PointMapOf(op, f.Height, f.Width)
+	if !ok {
+		return paired.ErrLeftOut
+	}
+	field := a.fields.Of(points, action.Grid{Height: f.Height, Width: f.Width, Margin: a.settings.Margin})
+	if field.N == 0 {
+		return paired.ErrLeftOut
+	}
+	n := len(z)
+	counted := dst[n:]
+	clear(counted)
+	for _, r := range field.Counted {
+		for at := r.From; at < r.To; at++ {
+			counted[at] = 1
+		}
+	}
+	field.Act(dst[:n], z, action.Layout{Channels: f.Channels, Planes: true}, nil, nil)
+	return nil
+}
+
+// Pair implements paired.Action.
+func (a *valueAction) Pair(out []float64, acted, transformed []float32) error {
+	n, plane := len(transformed), a.format.Height*a.format.Width
+	counted := acted[n:]
+	var difference, norm, other float64
+	count := 0
+	for i, v := range transformed {
+		if counted[i%plane] == 0 {
+			continue
+		}
+		x, y := float64(acted[i]), float64(v)
+		difference += (x - y) * (x - y)
+		norm += x * x
+		other += y * y
+		count++
+	}
+	switch {
+	case math.IsNaN(norm) || math.IsInf(norm, 0):
+		return &measure.NonFinite{View: "clean"}
+	case math.IsNaN(other) || math.IsInf(other, 0):
+		return &measure.NonFinite{View: "transformed"}
+	case difference == 0:
+		out[relativeError] = 0
+	case norm == 0:
+		out[relativeError] = 1
+	default:
+		out[relativeError] = math.Sqrt(difference / norm)
+	}
+	out[squares] = difference / float64(count)
+	out[samplePSNR] = psnr(out[squares], a.settings.Peak)
+	return nil
+}

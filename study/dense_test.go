@@ -1,0 +1,238 @@
+package study
+
+import (
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// ramp returns the numbers of columns or rows of an image of n x n: 1 x 1 x 1 x n or 1 x 1 x n x 1.
+func ramp(b *onnx.Builder, n int, columns bool, offset float32) onnx.Value {
+	t := tensor.New(1, 1, n, 1)
+	if columns {
+		t.Shape = []int{1, 1, 1, n}
+	}
+	for i := range t.Data {
+		t.Data[i] = float32(i) + offset
+	}
+	return b.Const("", t)
+}
+
+// writeDetector writes a model that returns, for an image of n x n with one coloured figure on black,
+// its box and its colour: the class is red, green or blue, whichever is strongest. With column set, it
+// calls what is in the left half another class.
+func writeDetector(t *testing.T, path string, n int, column bool) {
+	saveGraph(t, path, func(b *onnx.Builder) {
+		x := b.Input("x", onnx.Float, -1, 3, n, n)
+		inside := b.Op("Greater", nil, b.ReduceMax(x, true, 1), b.Scalar(0.5)) // batch x 1 x n x n
+		corner := func(columns, last bool) onnx.Value {
+			offset, outside := float32(0), float32(n)
+			if last {
+				offset, outside = 1, 0
+			}
+			places := b.Where(inside, ramp(b, n, columns, offset), b.Scalar(outside))
+			if last {
+				return b.ReduceMax(places, false, 2, 3) // batch x 1
+			}
+			return b.Neg(b.ReduceMax(b.Neg(places), false, 2, 3))
+		}
+		class := b.Cast(b.Op("ArgMax", onnx.Attrs{"axis": 1, "keepdims": 1}, b.ReduceSum(x, false, 2, 3)), onnx.Float)
+		left := corner(true, false)
+		if column {
+			class = b.Where(b.Op("Less", nil, left, b.Scalar(float32(n)/3)), b.Mul(class, b.Scalar(0)), class)
+		}
+		score := b.Add(b.Mul(class, b.Scalar(0)), b.Scalar(0.9))
+		rows := b.Concat(1, left, corner(false, false), corner(true, true), corner(false, true), score, class)
+		b.OutputInfo(onnx.ValueInfo{Name: "output0", Type: onnx.Float, Shape: []onnx.Dim{{Size: -1, Symbol: "batch"}, {Size: 1}, {Size: 6}}}, b.Reshape(rows, -1, 1, 6))
+	})
+}
+
+// byName returns the rows of dense-equivariance by transformation, parameter, statistic and factor.
+func byName(r *Result) map[string]scores.Row {
+	out := map[string]scores.Row{}
+	for _, row := range r.Rows {
+		out[strings.Join(strings.Fields(strings.Join([]string{row.Transform, row.Parameter, row.Statistic, row.Factor}, " ")), " ")] = row
+	}
+	return out
+}
+
+// A detector that finds the coloured squares of shapes finds them where quarter turns move them.
+func TestDetectorUnderQuarterTurns(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeDetector(t, filepath.Join(dir, "exact.onnx"), 32, false)
+	writeDetector(t, filepath.Join(dir, "biased.onnx"), 32, true)
+	r := mustRun(t, parseIn(t, dir, `name: boxes
+samples: true
+data: [{name: shapes, shapes: {n: 120, size: 32, kinds: [square]}}]
+models:
+  - {name: exact, onnx: exact.onnx, output: {boxes: suppressed, classes: 3}}
+transforms:
+  - {name: turn, rotate: {values: [90, 180, 270]}}
+  - {name: flip, flip: horizontal}
+  - {name: darker, brightness: 0.9}
+measures: [dense-equivariance, distance]
+`), filepath.Join(dir, "run"), options(t))
+	got := byName(r)
+	for _, view := range []string{"turn 90", "turn 180", "turn 270", "flip", "darker"} {
+		for statistic, want := range map[string]float64{"matched": 1, "iou": 1, "class-flips": 0, "confidence-change": 0, "matched class=0": 1, "matched class=2": 1, "matched confidence=0.9": 1} {
+			row, ok := got[view+" "+statistic]
+			if view == "darker" && statistic == "iou" {
+				want = row.Value // the threshold cuts pixels at the border of the figure
+			}
+			if !ok || math.Abs(row.Value-want) > 1e-6 || row.Layer != "" || row.N != 120 {
+				t.Errorf("%s %s: %+v, want %v", view, statistic, row, want)
+			}
+		}
+		if row := got[view+" matched"]; !(row.Low > 0.9 && row.Low < 1) || !(row.Null < 0.9) {
+			t.Errorf("%s: interval from %v, null %v", view, row.Low, row.Null)
+		}
+	}
+	r = mustRun(t, parseIn(t, dir, `name: biased
+data: [{name: shapes, shapes: {n: 120, size: 32, kinds: [square]}}]
+models: [{name: biased, onnx: biased.onnx, output: {boxes: suppressed, classes: 3}}]
+transforms: [{name: flip, flip: horizontal}]
+measures: [dense-equivariance]
+`), filepath.Join(dir, "biased"), options(t))
+	if row := byName(r)["flip class-flips"]; !(row.Value > 0.1) {
+		t.Errorf("a class that depends on the place is not seen: %+v", row)
+	}
+}
+
+// A segmenter that works point by point is equivariant; one that adds a ramp is not.
+func TestSegmenterUnderQuarterTurns(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, slope := range map[string]float32{"pointwise": 0, "ramp": 0.1} {
+		saveGraph(t, filepath.Join(dir, name+".onnx"), func(b *onnx.Builder) {
+			x := b.Input("x", onnx.Float, -1, 3, 16, 16)
+			background := b.Add(b.Mul(b.ReduceMax(x, true, 1), b.Scalar(0)), b.Scalar(0.25))
+			logits := b.Concat(1, b.Add(background, b.Mul(ramp(b, 16, true, 0), b.Scalar(slope))), x)
+			b.OutputInfo(onnx.ValueInfo{Name: "out", Type: onnx.Float, Shape: []onnx.Dim{{Size: -1, Symbol: "batch"}, {Size: 4}, {Size: 16}, {Size: 16}}}, logits)
+		})
+	}
+	r := mustRun(t, parseIn(t, dir, `name: maps
+data: [{name: shapes, shapes: {n: 60, size: 16}}]
+models: [{name: pointwise, onnx: pointwise.onnx}, {name: ramp, onnx: ramp.onnx}]
+transforms: [{name: turn, rotate: 90}]
+measures: [dense-equivariance]
+`), filepath.Join(dir, "run"), options(t))
+	for _, row := range r.Rows {
+		switch {
+		case row.Model == "pointwise" && row.Statistic == "pixel-agreement" && row.Value != 1:
+			t.Errorf("pointwise: %+v", row)
+		case row.Model == "ramp" && row.Statistic == "pixel-agreement" && row.Factor == "" && !(row.Value < 0.98):
+			t.Errorf("ramp: %+v", row)
+		}
+	}
+	if len(r.Rows) < 20 {
+		t.Errorf("%d rows", len(r.Rows))
+	}
+}
+
+func TestDenseEquivarianceNeedsADecodedOutput(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "net", testmodel.Options{})
+	study := func(output string) string {
+		return `name: none
+data: [{name: shapes, shapes: {n: 20, size: 16}}]
+models: [{name: net, onnx: net.onnx` + output + `}]
+transforms: [{name: turn, rotate: 90}]
+measures: [dense-equivariance]
+`
+	}
+	for output, want := range map[string]string{
+		"":                          "there is nothing to measure: dense-equivariance: no output of the model is recognised",
+		", output: {boxes: yolov8}": "study.yaml:3:47: model ",
+		", output: {boxes: yolov8, class-map: labels}": "set one of boxes, class-map and values",
+		", output: {boxes: yolo}":                      `unknown boxes "yolo"; did you mean "yolov10"?`,
+	} {
+		s, err := Parse(filepath.Join(dir, "study.yaml"), []byte(study(output)), nil)
+		if err == nil {
+			_, err = NewPlan(t.Context(), s, options(t))
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %q", output, err, want)
+		}
+	}
+}
+
+// A perfect detector has a mAP of 1 on shapes with their boxes, and keeps it under flips. A detector of
+// another class has a mAP of 0.
+func TestAccuracyOfADetector(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeDetector(t, filepath.Join(dir, "net.onnx"), 32, false)
+	shapes, err := dataset.OpenShapes(dataset.ShapesOptions{N: 30, Size: 32, Kinds: []string{"square"}, Hue: []float64{0, 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var images, annotations []string
+	for i := range shapes.Len() {
+		s, err := shapes.At(t.Context(), i, dataset.Frame{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		left, top, right, bottom := 32, 32, 0, 0
+		img := image.NewRGBA(image.Rect(0, 0, 32, 32))
+		for p := range 32 * 32 {
+			x, y, at := p%32, p/32, func(c int) uint8 { return uint8(s.Input.Data[c*32*32+p]*255 + 0.5) }
+			img.SetRGBA(x, y, color.RGBA{at(0), at(1), at(2), 255})
+			if at(0) > 127 {
+				left, top, right, bottom = min(left, x), min(top, y), max(right, x+1), max(bottom, y+1)
+			}
+		}
+		name := fmt.Sprintf("%02d.png", i)
+		f, err := os.Create(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := png.Encode(f, img); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		images = append(images, fmt.Sprintf(`{"id": %d, "file_name": %q, "height": 32, "width": 32}`, i, name))
+		annotations = append(annotations, fmt.Sprintf(`{"id": %d, "image_id": %d, "category_id": 7, "bbox": [%d, %d, %d, %d]}`, i+1, i, left, top, right-left, bottom-top))
+	}
+	text := fmt.Sprintf(`{"images": [%s], "annotations": [%s], "categories": [{"id": 7, "name": "red"}]}`, strings.Join(images, ", "), strings.Join(annotations, ", "))
+	if err := os.WriteFile(filepath.Join(dir, "boxes.json"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for class, want := range map[string]float64{"0": 1, "2": 0} {
+		r := mustRun(t, parseIn(t, dir, `name: labelled
+data: [{name: squares, coco: {annotations: boxes.json, images: .}, classes: [`+class+`]}]
+models: [{name: net, onnx: net.onnx, output: {boxes: suppressed, classes: 3}}]
+transforms: [{name: flip, flip: horizontal}, {name: half, translate: {x: 0.5}}]
+measures: [dense-accuracy, dense-equivariance]
+`), filepath.Join(dir, "run"+class), options(t))
+		got := byName(r)
+		for _, statistic := range []string{"flip clean-map", "flip moved-map", "flip clean-map class=" + class, "half clean-map"} {
+			if row, ok := got[statistic]; !ok || math.Abs(row.Value-want) > 1e-6 {
+				t.Errorf("class %s: %s is %+v, want %v", class, statistic, row, want)
+			}
+		}
+	}
+	_, err = Run(t.Context(), parseIn(t, dir, `name: unmatched
+data: [{name: squares, coco: {annotations: boxes.json, images: .}}]
+models: [{name: net, onnx: net.onnx, output: {boxes: suppressed, classes: 3}}]
+measures: [dense-accuracy]
+`), filepath.Join(dir, "unmatched"), options(t))
+	if err == nil || !strings.Contains(err.Error(), "the data have 1 categories, with numbers up to 7, and the model has 3 classes without names: set classes") {
+		t.Errorf("categories that do not match: %v", err)
+	}
+}

@@ -1,0 +1,26 @@
+package plan
+
+import (
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/model/output"
+)
+
+// hasTruth reports whether the samples have labelled boxes or masks.
+func (d *Data) hasTruth() bool {
+	_, ok := dataset.TruthClasses(d.Source)
+	return ok
+}
+
+// truth describes the labelled boxes or masks for a model's decoded output.
+func (d *Data) truth(f *output.Format) (measure.Truth, error) {
+	classes, _ := dataset.TruthClasses(d.Source)
+	if classes == nil {
+		return measure.Truth{Masks: true}, nil
+	}
+	to, err := d.Entry.TruthOutputs(classes, f)
+	if err != nil {
+		return measure.Truth{}, d.Entry.AddPosition(err)
+	}
+	return measure.Truth{Classes: to}, nil
+}
