@@ -72,6 +72,17 @@ type ModelRecord struct {
 	Opset  int               `json:"opset"`
 	Layers []LayerRecord     `json:"layers"`
 	Tags   map[string]string `json:"tags,omitempty"`
+	// Graph has the operations between the input and the output in the order of computation. Records of
+	// earlier versions have none.
+	Graph []OperationRecord `json:"graph,omitempty"`
+}
+
+// An OperationRecord describes an operation of a model.
+type OperationRecord struct {
+	Tensor string `json:"tensor"` // its output; the name of the layer if the layer is measured
+	Op     string `json:"op"`
+	Reads  []int  `json:"reads"` // indices of the operations whose outputs it reads; empty at the input
+	Group  int    `json:"group"` // of the operations that a drawing folds; reads groups of smaller numbers
 }
 
 // A LayerRecord describes a measured layer.

@@ -44,9 +44,9 @@ func InBranches(g *onnx.Model, input, output string, layers []onnx.Layer) map[st
 	return out
 }
 
-// findPath follows the values of the input forwards and the output backwards. What depends only on
+// findPath follows the values of the input forwards and the outputs backwards. What depends only on
 // the shape of the input is not on the path.
-func findPath(g *onnx.Model, input, output string) *path {
+func findPath(g *onnx.Model, input string, outputs ...string) *path {
 	nodes := g.Nodes()
 	forward := map[string]bool{input: true}
 	for _, n := range nodes {
@@ -62,7 +62,7 @@ func findPath(g *onnx.Model, input, output string) *path {
 			}
 		}
 	}
-	needed := map[string]bool{output: true}
+	needed := set(outputs...)
 	on := make([]bool, len(nodes))
 	for i := len(nodes) - 1; i >= 0; i-- {
 		for _, out := range nodes[i].Output {

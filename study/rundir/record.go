@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/noether-ml/noether/dataset"
@@ -120,13 +121,18 @@ func (r *Writer) Record(done bool) scores.Record {
 }
 
 // descriptors returns the descriptors of the measures of the study, each once, in the order of
-// Families; measures that are not among Families come last, in the order of the study.
+// Families; measures that are not among Families come last, in the order of the study. Where settings
+// of one measure differ, its text tells those of each.
 func descriptors(p *plan.Plan) []measure.Descriptor {
 	var out []measure.Descriptor
 	for _, m := range p.Study.Measures {
 		d := m.Descriptor()
-		if !slices.ContainsFunc(out, func(o measure.Descriptor) bool { return o.Name == d.Name }) {
+		i := slices.IndexFunc(out, func(o measure.Descriptor) bool { return o.Name == d.Name })
+		switch {
+		case i < 0:
 			out = append(out, d)
+		case !strings.Contains(out[i].Reading, d.Reading):
+			out[i].Reading += " With other settings: " + d.Reading
 		}
 	}
 	place := func(d measure.Descriptor) int {
@@ -143,6 +149,13 @@ func descriptors(p *plan.Plan) []measure.Descriptor {
 func modelRecord(m *plan.Model) scores.ModelRecord {
 	out := scores.ModelRecord{Name: m.Entry.Name, Path: redactURL(m.Entry.ONNX.String()), SHA256: m.Net.SHA256(), Opset: m.Net.Opset(), Tags: m.Entry.Tags}
 	inside := blocks.InBranches(m.Net.Graph(), m.Net.Input().Name, m.Net.Output(), m.Net.Layers())
+	var outputs []string
+	for _, o := range m.Net.Graph().Outputs() {
+		outputs = append(outputs, o.Name)
+	}
+	for _, o := range blocks.Outline(m.Net.Graph(), m.Net.Input().Name, outputs...) {
+		out.Graph = append(out.Graph, scores.OperationRecord(o))
+	}
 	for _, l := range m.Net.Layers() {
 		out.Layers = append(out.Layers, scores.LayerRecord{Name: l.Name, Op: l.Op, Depth: l.Depth, Shape: l.Shape, Axes: string(l.Axes), Branch: inside[l.Name]})
 	}

@@ -1,0 +1,114 @@
+package blocks
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/noether-ml/noether/onnx"
+)
+
+// An Operation is a node of a graph on a path of data from the input to the output of a network.
+type Operation struct {
+	Tensor string // its first output on the path
+	Op     string // operator, such as "Conv"
+	Reads  []int  // indices of the operations whose outputs it reads, in increasing order
+	Group  int    // number of its group, from 0
+}
+
+// mostInBlock is the largest number of operations of a block that stays one group.
+const mostInBlock = 64
+
+// Outline returns the operations between the input and the outputs of a network in the order of
+// computation, in groups for a drawing that shows them folded. A block whose branches join is a group.
+// Elsewhere, and in blocks of more than 64 operations, a group is an operation with weights and those
+// that follow it. An operation reads only from its own group and from groups with smaller numbers.
+func Outline(g *onnx.Model, input string, outputs ...string) []Operation {
+	p := findPath(g, input, outputs...)
+	groups := p.groups()
+	index := map[string]int{} // of the operation that computes a tensor
+	read := set(outputs...)
+	for _, reads := range p.reads {
+		maps.Copy(read, reads)
+	}
+	out := make([]Operation, len(p.nodes))
+	for i, n := range p.nodes {
+		o := Operation{Op: n.GetOpType(), Group: groups[i], Reads: []int{}}
+		for name := range p.reads[i] {
+			if from, ok := index[name]; ok {
+				o.Reads = append(o.Reads, from)
+			}
+		}
+		slices.Sort(o.Reads)
+		o.Reads = slices.Compact(o.Reads)
+		for _, name := range n.Output {
+			if !read[name] {
+				continue
+			}
+			index[name] = i
+			if o.Tensor == "" {
+				o.Tensor = name
+			}
+		}
+		out[i] = o
+	}
+	return out
+}
+
+// groups returns the number of the group of each node.
+func (p *path) groups() []int {
+	c := &chooser{path: p}
+	of := make([]int, len(p.nodes))
+	next, from := 0, 0
+	// chain divides the nodes before an index, from the end of the last block on, at nodes with weights.
+	chain := func(to int) {
+		next += p.units(of[from:to], from, next)
+		from = to
+	}
+	for i := 0; i < len(p.cuts); i++ {
+		if !p.cuts[i].step.joins() {
+			continue
+		}
+		start := 0
+		if i > 0 {
+			start = p.cuts[i-1].node + 1
+		}
+		chain(start)
+		i = c.blockEnd(i)
+		end := p.cuts[i].node + 1
+		if end-start > mostInBlock {
+			chain(end)
+			continue
+		}
+		for k := start; k < end; k++ {
+			of[k] = next
+		}
+		next, from = next+1, end
+	}
+	chain(len(p.nodes))
+	return of
+}
+
+// units sets of[i] to the group of node from + i, with numbers from first on, and returns how many
+// groups there are. A node with weights starts a group; others belong to the last group that they
+// read.
+func (p *path) units(of []int, from, first int) int {
+	produced := map[string]int{}
+	next := first
+	for i := range of {
+		n, group := p.nodes[from+i], -1
+		for name := range p.reads[from+i] {
+			if g, ok := produced[name]; ok {
+				group = max(group, g)
+			}
+		}
+		if group < 0 || products[n.GetOpType()] {
+			group = next
+			next++
+		}
+		of[i] = group
+		for _, name := range n.Output {
+			produced[name] = group
+		}
+	}
+	return next - first
+}
