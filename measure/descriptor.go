@@ -32,7 +32,7 @@ type StatisticDescriptor struct {
 	Title     string    `json:"title"`               // for use in a sentence, such as "effective invariance"
 	About     string    `json:"about"`               // definition, one or two sentences
 	Range     Range     `json:"range"`               // of its values
-	Unit      string    `json:"unit,omitempty"`      // such as "nats"; empty: a pure number
+	Unit      string    `json:"unit,omitempty"`      // such as "nats" or ActivationScale; empty: a pure number
 	Direction Direction `json:"direction,omitempty"` // which end is more invariant, equivariant, similar or accurate
 	// Null describes the null of a score, such as "shuffled pairs". Empty: the score has none.
 	Null string `json:"null,omitempty"`
@@ -43,6 +43,18 @@ type StatisticDescriptor struct {
 	Untransformed bool `json:"untransformed,omitempty"`
 	PerSample     bool `json:"per_sample,omitempty"` // a mean over samples; samples: true stores its terms
 	PerUnit       bool `json:"per_unit,omitempty"`   // units.parquet contains its value for each unit of a layer
+}
+
+// Units of statistics that grow with the activations of a layer, or with the values of a factor.
+const (
+	ActivationScale = "scale of the activations"
+	FactorScale     = "scale of the factor"
+)
+
+// HasScale reports whether the values depend on a scale that differs between layers or factors, so
+// that they cannot be compared across these.
+func (s StatisticDescriptor) HasScale() bool {
+	return s.Unit == ActivationScale || s.Unit == FactorScale
 }
 
 // A Level is the kind of object that one score of a measure describes.

@@ -84,20 +84,20 @@ func ranked(found []finding) []finding {
 	return found
 }
 
-// AcrossLayers returns the statistics that can be compared across layers. A statistic without an
-// upper bound depends on the scale of each layer's activations, so it is used only if there is no
-// other. Baselines are excluded, because others are compared with them.
+// AcrossLayers returns the statistics that can be compared across layers: those that do not depend
+// on the scale of activations or factors, or all if each does. Baselines are excluded, because
+// others are compared with them.
 func AcrossLayers(all []measure.StatisticDescriptor) []measure.StatisticDescriptor {
-	var bounded []measure.StatisticDescriptor
+	var free []measure.StatisticDescriptor
 	for _, s := range all {
-		if !math.IsInf(s.Range.High, 1) && !strings.HasPrefix(s.Name, "baseline-") {
-			bounded = append(bounded, s)
+		if !s.HasScale() && !strings.HasPrefix(s.Name, "baseline-") {
+			free = append(free, s)
 		}
 	}
-	if bounded == nil {
+	if free == nil {
 		return all
 	}
-	return bounded
+	return free
 }
 
 // A wording specifies which names a sentence must contain to be unambiguous.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -183,5 +184,50 @@ func TestDepthsDiffer(t *testing.T) {
 	}
 	if !DepthsDiffer(rows) || DepthsDiffer(rows[:3]) || DepthsDiffer(nil) {
 		t.Error("depths of models are compared wrongly")
+	}
+}
+
+// TestBranches tells layers of the residual stream from those that a shortcut bypasses. A model of
+// which nearly all layers lie in branches has no stream.
+func TestBranches(t *testing.T) {
+	t.Parallel()
+	model := func(name string, stream int) scores.ModelRecord {
+		m := scores.ModelRecord{Name: name, Layers: []scores.LayerRecord{{Name: "inside", Branch: true}}}
+		for i := range stream {
+			m.Layers = append(m.Layers, scores.LayerRecord{Name: fmt.Sprint("stream", i)})
+		}
+		return m
+	}
+	branch := Branches([]scores.ModelRecord{model("residual", 3), model("dense", 2)})
+	for row, want := range map[[2]string]bool{{"residual", "inside"}: true, {"residual", "stream1"}: false, {"dense", "inside"}: false, {"other", "inside"}: false} {
+		if got := branch(&scores.Row{Model: row[0], Layer: row[1]}); got != want {
+			t.Errorf("layer %s of model %s is in a branch: %v, want %v", row[1], row[0], got, want)
+		}
+	}
+}
+
+// TestHeadlineOfEquivarianceError checks that the error itself, which has no upper bound, summarises
+// the measure, and that distances in the scale of the activations do not summarise theirs.
+func TestHeadlineOfEquivarianceError(t *testing.T) {
+	t.Parallel()
+	var rows []scores.Row
+	for _, of := range [][2]string{{"equivariance-error", "cosine"}, {"equivariance-error", "relative-error"}, {"equivariance-error", "floor"}, {"distance", "l2"}, {"distance", "cosine"}} {
+		for depth := range 3 {
+			rows = append(rows, scores.Row{Model: "m", Layer: fmt.Sprint(depth), Depth: depth, Data: "d", Transform: "t", Measure: of[0], Statistic: of[1], Value: 0.1 * float64(depth), Low: nan, High: nan, Null: 1.2})
+		}
+	}
+	got := map[string]string{}
+	for _, m := range Matrices(rows, reporttest.Measures()) {
+		got[m.Section] = m.Statistic
+	}
+	if got["equivariance-error"] != "relative-error" || got["distance"] != "cosine" {
+		t.Errorf("the headlines are %v", got)
+	}
+	var panels []string
+	for _, p := range CurvePanels(rows, reporttest.Measures()) {
+		panels = append(panels, p.Section+"."+p.Statistic)
+	}
+	if want := []string{"distance.cosine", "equivariance-error.relative-error", "equivariance-error.cosine"}; !slices.Equal(panels, want) {
+		t.Errorf("the curves of the first screen are %q, want %q", panels, want)
 	}
 }

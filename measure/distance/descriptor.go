@@ -4,7 +4,7 @@ import "github.com/noether-ml/noether/measure"
 
 // Descriptor describes the measure.
 func Descriptor() measure.Descriptor {
-	const units, null = "scale of the activations", "shuffled pairs"
+	const units, null = measure.ActivationScale, "shuffled pairs"
 	fixed := measure.Range{Low: 0, High: 2}
 	return measure.Descriptor{
 		Name: "distance", Title: "Distance between representations", Level: measure.LayerLevel, Resampled: "sample",

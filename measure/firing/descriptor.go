@@ -1,17 +1,21 @@
 package firing
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/noether-ml/noether/measure"
 )
 
-// Descriptor describes the measure.
-func Descriptor() measure.Descriptor {
+// Descriptor describes the measure with its default settings.
+func Descriptor() measure.Descriptor { return descriptor(Defaults().Rate) }
+
+// descriptor describes the measure with a global firing rate.
+func descriptor(rate float64) measure.Descriptor {
 	return measure.Descriptor{
 		Name: "firing", Title: "Firing-rate invariance", Level: measure.LayerLevel, Resampled: "channel",
 		Question: "Does a single unit still fire for its feature when the input is transformed?",
-		Reading:  "A unit fires for about one input in a hundred. Invariance is the ratio of the firing rate on transformed versions of the inputs that activate the unit most to this global rate. 1 is chance, and the largest value is the reciprocal of the global rate, about 100. The null uses random inputs in place of the strongest ones.",
+		Reading:  fmt.Sprintf("A unit fires for %.4g %% of the inputs, its global rate. Invariance is the ratio of the firing rate on transformed versions of the inputs that activate the unit most to this rate. 1 is chance, and the largest value is the reciprocal of the global rate, %.4g. Units with tied values fire more often. The null uses random inputs in place of the strongest ones.", 100*rate, 1/rate),
 		Statistics: []measure.StatisticDescriptor{
 			{Name: statInvariance, Title: "firing-rate invariance", About: "Ratio of local to global firing rate; the mean over the best units of a layer (the fraction is the setting top).", Range: measure.NotNegative, Direction: measure.Higher, Null: "trajectories around inputs drawn at random", PerUnit: true},
 			{Name: statLocal, Title: "local firing rate", About: "The fraction of transformed versions of their strongest inputs at which these units fire.", Range: measure.ZeroToOne, PerUnit: true},
@@ -21,8 +25,8 @@ func Descriptor() measure.Descriptor {
 			{Name: statSame, Title: "same-equivariance", About: "The normalised variance after the inverse transformation of the feature maps: 0 if they transform like the input.", Range: measure.NotNegative, Direction: measure.Lower, PerUnit: true},
 			{Name: statNormal, Title: "invariance by a normal threshold", About: "Ratio of the firing rate on the trajectories of all inputs to that on the inputs, with thresholds from mean and standard deviation.", Range: measure.NotNegative, Direction: measure.Higher, PerUnit: true},
 			{Name: statInformation, Title: "information about the class", About: "Mutual information between firing and class, in nats; the mean over the best units of a layer.", Range: measure.Range{High: math.Ln2}, Unit: "nats", Null: "shuffled labels", PerUnit: true},
-			{Name: statTransformational, Title: "transformational variance", About: "Standard deviation over transformations, in the scale of the activations.", Range: measure.NotNegative, Unit: "scale of the activations", PerUnit: true},
-			{Name: statSample, Title: "sample variance", About: "Standard deviation over samples, in the scale of the activations.", Range: measure.NotNegative, Unit: "scale of the activations", PerUnit: true},
+			{Name: statTransformational, Title: "transformational variance", About: "Standard deviation over transformations, in the scale of the activations.", Range: measure.NotNegative, Unit: measure.ActivationScale, PerUnit: true},
+			{Name: statSample, Title: "sample variance", About: "Standard deviation over samples, in the scale of the activations.", Range: measure.NotNegative, Unit: measure.ActivationScale, PerUnit: true},
 		},
 	}
 }

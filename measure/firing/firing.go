@@ -20,7 +20,7 @@ type firing struct{ settings Settings }
 
 func (*firing) Name() string { return "firing" }
 
-func (*firing) Descriptor() measure.Descriptor { return Descriptor() }
+func (m *firing) Descriptor() measure.Descriptor { return descriptor(m.settings.Rate) }
 
 func (*firing) Version() int { return 1 }
 

@@ -314,3 +314,22 @@ func TestNonFinite(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestDescriptorStatesTheRate checks that the text of the measure has the global rate of the
+// settings and the largest invariance that follows from it.
+func TestDescriptorStatesTheRate(t *testing.T) {
+	t.Parallel()
+	for rate, want := range map[float64][2]string{0.01: {"for 1 % of the inputs", "global rate, 100."}, 0.05: {"for 5 % of the inputs", "global rate, 20."}} {
+		s := firing.Defaults()
+		s.Rate = rate
+		m, err := firing.New(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range want {
+			if text := m.Descriptor().Reading; !strings.Contains(text, part) {
+				t.Errorf("rate %v: no %q in %q", rate, part, text)
+			}
+		}
+	}
+}

@@ -15,7 +15,7 @@ func InformativenessDescriptor() measure.Descriptor {
 		Reading:  "A probe is trained to predict the factor from the layer's vectors, and tested on other samples. What an MLP probe predicts and a linear probe (slp) does not is encoded, but not linearly. The null is a probe trained on shuffled targets: a score near its null is no better than chance.",
 		Statistics: []measure.StatisticDescriptor{
 			{Name: "r2", Title: "R²", About: "The fraction of the factor's variance that the probe explains; negative if the probe predicts worse than the mean does.", Range: measure.AtMostOne, Null: shuffledTargets},
-			{Name: "rmse", Title: "error of the probe", About: "Root mean squared error, after the factor is divided by the setting scale.", Range: measure.NotNegative, Null: shuffledTargets},
+			{Name: "rmse", Title: "error of the probe", About: "Root mean squared error, after the factor is divided by the setting scale.", Range: measure.NotNegative, Unit: measure.FactorScale, Null: shuffledTargets},
 			{Name: "accuracy", Title: "accuracy of the probe", About: "The fraction of samples whose class the probe predicts.", Range: measure.ZeroToOne, Null: shuffledTargets},
 			{Name: "f1", Title: "F1 of the probe", About: "Macro F1: the mean of F1 over the classes.", Range: measure.ZeroToOne, Null: shuffledTargets},
 			{Name: "baseline-rmse", Title: "error of predicting the mean", About: "The RMSE of always predicting the mean of the factor over the training samples.", Range: measure.NotNegative},
@@ -65,7 +65,7 @@ func InvarianceDescriptor() measure.Descriptor {
 		Reading:  "A cosine of 1: the direction of the vector does not change. The null pairs unrelated samples. After a ReLU its cosine is far from 0, so compare a cosine with its null.",
 		Statistics: []measure.StatisticDescriptor{
 			{Name: "cosine", Title: "cosine", About: "Between the clean and the transformed vector; the mean over samples.", Range: measure.MinusOneToOne, Direction: measure.Higher, Null: "shuffled pairs"},
-			{Name: "l2", Title: "distance", About: "Euclidean distance between the clean and the transformed vector, in the scale of the activations.", Range: measure.NotNegative, Unit: "scale of the activations", Direction: measure.Lower, Null: "shuffled pairs"},
+			{Name: "l2", Title: "distance", About: "Euclidean distance between the clean and the transformed vector, in the scale of the activations.", Range: measure.NotNegative, Unit: measure.ActivationScale, Direction: measure.Lower, Null: "shuffled pairs"},
 		},
 	}
 }
