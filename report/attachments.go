@@ -11,6 +11,7 @@ type Attachments struct {
 	Images        []Image
 	SheetValues   []SheetValue // of the samples on contact sheets
 	SampleSheets  []SampleSheet
+	MapSheets     []MapSheet
 	Replicates    *Replicates // for intervals of differences; nil if unknown
 	Notes         []string    // what is left out and why; shown among the warnings of the page
 }
@@ -48,6 +49,8 @@ func AttachmentsIn(root *os.Root) Attachments {
 	a.Images, notes, err = readImages(root)
 	note(notes, err)
 	a.SampleSheets, notes, err = readSampleSheets(root)
+	note(notes, err)
+	a.MapSheets, notes, err = readMapSheets(root)
 	note(notes, err)
 	a.SheetValues, err = readSheetValues(root, a.Images)
 	note(nil, err)

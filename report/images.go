@@ -55,7 +55,7 @@ func readImages(root *os.Root) (images []Image, notes []string, err error) {
 		}
 		names = append(names, found...)
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return path.Dir(name) == sampleSheets })
+	names = slices.DeleteFunc(names, func(name string) bool { return path.Dir(name) == sampleSheets || path.Dir(name) == mapSheets })
 	room := maxTotalImageBytes
 	for _, name := range names {
 		p, err := readImage(root, name)

@@ -170,3 +170,24 @@ func Between(maps onnx.Maps, op transform.Op, s Settings, clean, transformed []f
 	err := a.Pair(out, row, transformed)
 	return Errors{out[relativeError], out[cosine], out[floor]}, err
 }
+
+// Act returns tau f(x) of one sample for drawings: f(x) are the values of a layer with the given maps.
+// The result has the values of the positions in the order of the layer's values, from the first
+// position on. counted says for each position whether it counts; the others may hold values from
+// outside the map. It returns an error if no position counts.
+func Act(maps onnx.Maps, op transform.Op, s Settings, clean []float32) (acted []float32, counted []bool, err error) {
+	if s.Channels.Cyclic == 0 {
+		s.Channels.Cyclic = 1
+	}
+	a := &layerAction{maps: maps, settings: s, fields: &action.Cache{}}
+	row := make([]float32, a.Len())
+	if err := a.Act(row, make([]float64, columns), clean, op); err != nil {
+		return nil, nil, err
+	}
+	n := maps.Channels * maps.Positions()
+	counted = make([]bool, maps.Positions())
+	for i, v := range row[n:] {
+		counted[i] = v != 0
+	}
+	return row[:n], counted, nil
+}

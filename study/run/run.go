@@ -82,6 +82,9 @@ func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Opt
 			return nil, err
 		}
 	}
+	if err := r.writeFeatureMaps(ctx); err != nil {
+		return nil, err
+	}
 	if !o.Shard.Whole() || o.Only != nil {
 		return &rundir.Result{Record: r.Record(false)}, r.Outcome()
 	}

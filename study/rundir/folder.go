@@ -47,7 +47,7 @@ func Create(dir string, warnf func(format string, args ...any)) (Folder, error) 
 }
 
 // writtenFolders are the subfolders in which a run writes files; "" is the folder itself.
-var writtenFolders = []string{"", "cells", "states", "failures", "shared", sheetFolder, sampleFolder, modelImages}
+var writtenFolders = []string{"", "cells", "states", "failures", "shared", sheetFolder, sampleFolder, mapFolder, modelImages}
 
 // An obstacle stands in the place of a file or a folder of a run and is something else.
 type obstacle struct{ path, why string } // the path is relative to the run folder
@@ -100,6 +100,7 @@ var ownFiles = map[string]func(name string) bool{
 	"shared":     func(name string) bool { return strings.HasSuffix(name, ".bin") },
 	sheetFolder:  isSheet,
 	sampleFolder: isSheet,
+	mapFolder:    isSheet,
 }
 
 // isSheet reports whether a file name is that of a contact sheet or of its description.

@@ -105,7 +105,7 @@ func (r *Writer) writeSheet(ctx context.Context, name string, cells []*plan.Cell
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
-		if err != nil || !isImage(sample) {
+		if err != nil || !IsImage(sample) {
 			continue // unreadable samples are among the run's warnings
 		}
 		line := []tensor.Tensor{sample.Input}
@@ -133,7 +133,8 @@ func (r *Writer) writeSheet(ctx context.Context, name string, cells []*plan.Cell
 	return err == nil, err
 }
 
-func isImage(s dataset.Sample) bool {
+// IsImage reports whether a sample is an image that a contact sheet can show.
+func IsImage(s dataset.Sample) bool {
 	shape := s.Input.Shape
 	return s.Waveform == nil && len(shape) == 3 && (shape[0] == 1 || shape[0] == 3)
 }

@@ -34,7 +34,7 @@ func (f Folder) CheckStudy(p *plan.Plan, replace bool) error {
 // clear removes the files of a run. Files that no run writes stay.
 func (f Folder) clear() error {
 	var errs []error
-	for _, name := range []string{"cells", "states", "shared", "failures", sheetFolder, sampleFolder, modelImages, "study.yaml", "run.json", "report.html"} {
+	for _, name := range []string{"cells", "states", "shared", "failures", sheetFolder, sampleFolder, mapFolder, modelImages, "study.yaml", "run.json", "report.html"} {
 		errs = append(errs, filesys.RemoveAll(f.Path(name)))
 	}
 	for _, pattern := range []string{"*.csv", "*.parquet"} {

@@ -47,6 +47,9 @@ func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	if err := r.writeSampleSheets(ctx); err != nil {
 		return nil, err
 	}
+	if err := r.collectMaps(); err != nil {
+		return nil, err
+	}
 	if err := r.copyModelImages(); err != nil {
 		return nil, err
 	}
@@ -99,7 +102,7 @@ var tables = []string{"scores.csv", "scores.parquet", "samples.parquet", "units.
 func (f Folder) sumFiles() (map[string]scores.FileSum, error) {
 	sums := map[string]scores.FileSum{}
 	names := slices.Clone(tables)
-	for _, pictures := range []string{sheetFolder, sampleFolder, modelImages} {
+	for _, pictures := range []string{sheetFolder, sampleFolder, mapFolder, modelImages} {
 		files, err := f.list(pictures, "", "")
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err

@@ -29,7 +29,7 @@ func (r *Writer) drawSamples(ctx context.Context, s *sampled, sheet *scores.Samp
 		if ctx.Err() != nil {
 			return nil, "", ctx.Err()
 		}
-		if err != nil || !isImage(sample) {
+		if err != nil || !IsImage(sample) {
 			return nil, "", nil // such as audio, or a file that has gone since
 		}
 		tiles := []tensor.Tensor{sample.Input}

@@ -1,0 +1,82 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image/png"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// A MapSheet holds feature maps of a run folder. See scores.MapSheet.
+type MapSheet struct {
+	scores.MapSheet
+	Type  string `json:"type"` // media type of the image
+	Image []byte `json:"image"`
+}
+
+const (
+	mapSheets        = "pictures/maps"
+	maxTotalMapBytes = 3 << 19 // of all images
+)
+
+// readMapSheets reads the feature maps of a run folder in the order of their names. A sheet that
+// cannot be used, or for which there is no room in a page, is left out with a note.
+func readMapSheets(root *os.Root) (sheets []MapSheet, notes []string, err error) {
+	names, err := fs.Glob(root.FS(), mapSheets+"/*.json")
+	if err != nil {
+		return nil, nil, fmt.Errorf("listing the feature maps: %w", err)
+	}
+	room, left := maxTotalMapBytes, 0
+	for _, name := range names {
+		s, err := readMapSheet(root, name)
+		switch {
+		case err != nil:
+			notes = append(notes, fmt.Sprintf("reading %s: %v", name, err))
+		case len(s.Image) > room:
+			left++
+		default:
+			room -= len(s.Image)
+			sheets = append(sheets, s)
+		}
+	}
+	if left > 0 {
+		notes = append(notes, fmt.Sprintf("%d of %d sheets of feature maps are left out of the report, which holds at most %s of them; they are in %s", left, len(names), Mebibytes(maxTotalMapBytes), mapSheets))
+	}
+	return sheets, notes, nil
+}
+
+func readMapSheet(root *os.Root, name string) (MapSheet, error) {
+	var s MapSheet
+	raw, err := readSmall(root, name)
+	if err == nil {
+		err = json.Unmarshal(raw, &s.MapSheet)
+	}
+	if err != nil {
+		return s, err
+	}
+	s.Type = "image/png"
+	if s.Image, err = readSmall(root, strings.TrimSuffix(name, ".json")+".png"); err != nil {
+		return s, err
+	}
+	header, err := png.DecodeConfig(bytes.NewReader(s.Image))
+	if err != nil {
+		return s, err
+	}
+	lines := 0
+	if s.HasInput {
+		lines++
+	}
+	for _, l := range s.Layers {
+		lines += len(l.Channels)
+	}
+	if t := s.Tile; t.Width < 1 || t.Height < 1 || t.Right < t.Width || t.Down < t.Height || t.Right > 1<<12 || t.Down > 1<<12 || header.Width < 4*t.Right || header.Height < lines*t.Down || lines == 0 {
+		return s, errors.New("its lines do not fit its image")
+	}
+	return s, nil
+}

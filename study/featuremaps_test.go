@@ -1,0 +1,167 @@
+package study
+
+import (
+	"encoding/json"
+	"image"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/scores"
+)
+
+var mapsText = strings.Replace(studyText, "distance, seis]", "equivariance-error]", 1)
+
+// TestFeatureMaps compares the feature maps of a run with their definition: under a half turn, T of
+// f(x) is f(x) turned.
+func TestFeatureMaps(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	out := filepath.Join(dir, "run")
+	mustRun(t, parseIn(t, dir, mapsText), out, options(t))
+	sheets := readMaps(t, out)
+	if len(sheets) != 2 || sheets["quarter"] == nil || sheets["tilt"] == nil {
+		t.Fatalf("sheets of %v, not of quarter and tilt", sheets)
+	}
+	quarter := sheets["quarter"]
+	if quarter.Parameter != "180" || quarter.Measure != "equivariance-error" || !quarter.HasInput || len(quarter.Layers) < 2 {
+		t.Errorf("%+v", quarter.MapSheet)
+	}
+	if t1 := quarter.Tile; !quarter.same(0, 0, 1, t1.Width, t1.Height) {
+		t.Error("T(x) is not x turned")
+	}
+	line := 1
+	for _, l := range quarter.Layers {
+		for _, c := range l.Channels {
+			if !quarter.same(line, 0, 2, quarter.Tile.Width, quarter.Tile.Height) {
+				t.Errorf("channel %d of %s: T of f(x) is not f(x) turned", c.Channel, l.Layer)
+			}
+			if c.High <= c.Low || c.Error < 0 || math.IsNaN(float64(c.Error)) {
+				t.Errorf("channel %d of %s: %+v", c.Channel, l.Layer, c)
+			}
+			line++
+		}
+	}
+	if size := quarter.image.Bounds().Size(); size.Y != line*quarter.Tile.Down || size.X != 4*quarter.Tile.Right {
+		t.Errorf("an image of %v for %d lines", size, line)
+	}
+
+	file := filepath.Join(out, "pictures", "maps", quarter.file)
+	before := modified(t, file)
+	mustRun(t, parseIn(t, dir, mapsText), out, options(t))
+	if modified(t, file) != before {
+		t.Error("a run that is finished draws its maps again")
+	}
+	mustRun(t, parseIn(t, dir, strings.Replace(mapsText, "seed: 2", "seed: 5", 1)), out, options(t))
+	if again := readMaps(t, out); len(again) != 2 || again["quarter"].file == quarter.file {
+		t.Errorf("sheets %v of other data", again)
+	}
+	mustRun(t, parseIn(t, dir, mapsText+"pictures: 0\n"), filepath.Join(dir, "none"), options(t))
+	if none := readMaps(t, filepath.Join(dir, "none")); len(none) != 0 {
+		t.Errorf("%d sheets with pictures: 0", len(none))
+	}
+}
+
+// TestFeatureMapsOfShards merges two shards of a run in folders of their own.
+func TestFeatureMapsOfShards(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	var dirs []string
+	for i := range 2 {
+		o := options(t)
+		o.Shard = Shard{Index: i + 1, Of: 2}
+		dirs = append(dirs, filepath.Join(dir, o.Shard.String()))
+		mustRun(t, parseIn(t, dir, mapsText), dirs[i], o)
+		if n := len(readMaps(t, dirs[i])); n != 2*(1-i) {
+			t.Errorf("shard %d has %d sheets", i+1, n)
+		}
+	}
+	slices.Reverse(dirs) // the first folder has no maps
+	if _, err := Merge(t.Context(), parseIn(t, dir, mapsText), dirs, options(t)); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(readMaps(t, dirs[0])); n != 2 {
+		t.Errorf("the merged run has %d sheets", n)
+	}
+}
+
+// TestGraphIsRecorded checks that the record holds the operations of a model, with those of its
+// layers.
+func TestGraphIsRecorded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	out := filepath.Join(dir, "run")
+	mustRun(t, parseIn(t, dir, mapsText), out, options(t))
+	record, err := scores.ReadRecord(filepath.Join(out, "run.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := record.Models[0]
+	for _, l := range m.Layers {
+		i := slices.IndexFunc(m.Graph, func(o scores.OperationRecord) bool { return o.Tensor == l.Name })
+		if i < 0 || m.Graph[i].Op != l.Op {
+			t.Errorf("layer %s is not among the operations", l.Name)
+		}
+	}
+	if len(m.Graph) < len(m.Layers) || len(m.Graph[0].Reads) != 0 || len(m.Graph[1].Reads) == 0 {
+		t.Errorf("%+v", m.Graph)
+	}
+}
+
+// A mapSheet is a sheet of feature maps with its image.
+type mapSheet struct {
+	scores.MapSheet
+	file  string
+	image image.Image
+}
+
+// same reports whether a tile equals another one of its line, turned by 180 degrees.
+func (s *mapSheet) same(line, a, b, w, h int) bool {
+	left, top := s.Tile.Right, line*s.Tile.Down
+	for y := range h {
+		for x := range w {
+			if s.image.At(a*left+x, top+y) != s.image.At(b*left+w-1-x, top+h-1-y) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// readMaps returns the sheets of feature maps of a run by their transformations.
+func readMaps(t *testing.T, dir string) map[string]*mapSheet {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "pictures", "maps", "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]*mapSheet{}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		s := &mapSheet{file: filepath.Base(file), image: readPNG(t, strings.TrimSuffix(file, ".json")+".png")}
+		if err == nil {
+			err = json.Unmarshal(raw, &s.MapSheet)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[s.Transform] = s
+	}
+	return out
+}
+
+func modified(t *testing.T, file string) int64 {
+	t.Helper()
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.ModTime().UnixNano()
+}

@@ -1,0 +1,223 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"image"
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/equivariance"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/plan"
+	"github.com/noether-ml/noether/study/rundir"
+	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/transform"
+)
+
+const (
+	mapLayers   = 4 // of a sheet, spread over the depth
+	mapChannels = 3 // of a layer
+)
+
+// writeFeatureMaps draws the feature maps of the first sample for the cells that lack them. Of the
+// shards of a run the first does. A model that cannot be run again has none, with a warning.
+func (r *runner) writeFeatureMaps(ctx context.Context) error {
+	if r.Options.Shard.Index > 1 {
+		return nil
+	}
+	type owner struct {
+		model *plan.Model
+		data  *plan.Data
+	}
+	cells := map[owner][]*plan.Cell{}
+	var order []owner
+	for _, c := range r.MapCells() {
+		o := owner{c.Model, c.Data}
+		if r.HasMaps(c) {
+			continue
+		}
+		if cells[o] == nil {
+			order = append(order, o)
+		}
+		cells[o] = append(cells[o], c)
+	}
+	for _, o := range order {
+		err := r.mapsOf(ctx, cells[o])
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case rundir.IsSaveError(err):
+			return err
+		case err != nil:
+			r.Options.Warnf("no feature maps are drawn of model %s on %s: %v", o.model.Entry.Name, o.data.Entry.Name, err)
+		}
+	}
+	return nil
+}
+
+// mapsOf draws the feature maps of cells of one model and data set.
+func (r *runner) mapsOf(ctx context.Context, cells []*plan.Cell) error {
+	m, d := cells[0].Model, cells[0].Data
+	sample, ok, err := firstSample(ctx, d, m)
+	if !ok || err != nil {
+		return err
+	}
+	var layers []onnx.Layer
+	for _, c := range cells {
+		for _, l := range mappedLayers(c) {
+			if !slices.ContainsFunc(layers, func(o onnx.Layer) bool { return o.Name == l.Name }) {
+				layers = append(layers, l)
+			}
+		}
+	}
+	if len(layers) == 0 {
+		return nil
+	}
+	reader, err := newReader(m, d, layers, false, 1)
+	if err != nil {
+		return err
+	}
+	defer reader.session.Close()
+	if err := reader.run(ctx, []tensor.Tensor{sample.Input}, false); err != nil {
+		return err
+	}
+	for _, c := range cells {
+		key := measure.Key{Seed: r.Plan.Study.Seed, Data: d.Entry.Name, Transform: c.View.Name, Trial: c.View.Trial}
+		op := procedure.Draw(c.View.Transform, c.View.Per == "trial", key, sample.Index)
+		moved, err := sample.Apply(op)
+		if err == nil {
+			err = reader.run(ctx, []tensor.Tensor{moved}, true)
+		}
+		if err != nil {
+			return err
+		}
+		sheet, img, err := drawMaps(c, reader, op, sample, moved)
+		if err != nil || sheet == nil {
+			return err
+		}
+		if err := r.WriteMaps(c, sheet, img); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// firstSample returns the first sample in the order of a study that can be read.
+func firstSample(ctx context.Context, d *plan.Data, m *plan.Model) (dataset.Sample, bool, error) {
+	for _, place := range d.Order {
+		s, err := d.Source.At(ctx, place, m.Net.Frame())
+		if err == nil || ctx.Err() != nil {
+			return s, err == nil, err
+		}
+	}
+	return dataset.Sample{}, false, nil // unreadable samples are among the run's warnings
+}
+
+// mappedLayers returns layers of a cell with maps of two dimensions, spread evenly over its layers.
+func mappedLayers(c *plan.Cell) []onnx.Layer {
+	var all []onnx.Layer
+	for _, t := range c.Tasks {
+		l := t.ScoredLayer()
+		maps, why := l.Maps()
+		if why != "" || t.NonFinite {
+			continue
+		}
+		if _, _, plane := maps.Size(); plane {
+			all = append(all, l)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b onnx.Layer) int { return cmp.Compare(a.Depth, b.Depth) })
+	if len(all) <= mapLayers {
+		return all
+	}
+	out := make([]onnx.Layer, mapLayers)
+	for i := range out {
+		out[i] = all[i*(len(all)-1)/(mapLayers-1)]
+	}
+	return out
+}
+
+// drawMaps draws the maps of a cell's layers of the last batch of a reader. The sheet is nil if no
+// layer has maps to draw.
+func drawMaps(c *plan.Cell, reader *reader, op transform.Op, sample dataset.Sample, moved tensor.Tensor) (*scores.MapSheet, []byte, error) {
+	settings, _ := rundir.MapSettings(c)
+	sheet := &scores.MapSheet{Model: c.Model.Entry.Name, Data: c.Data.Entry.Name, Transform: c.View.Name, Parameter: c.View.Parameter,
+		Measure: c.Method.Name(), Sample: sample.Index, Name: sample.Name}
+	var lines [][]image.Image
+	if rundir.IsImage(sample) {
+		sheet.HasInput = true
+		lines = append(lines, []image.Image{picture(sample.Input), picture(moved)})
+	}
+	for _, l := range mappedLayers(c) {
+		z := layerMaps{clean: reader.clean.Layer(reader.index[l.Name]).Data, transformed: reader.moved.Layer(reader.index[l.Name]).Data}
+		z.Maps, _ = l.Maps()
+		var err error
+		if z.acted, z.counted, err = equivariance.Act(z.Maps, op, settings, z.clean); err != nil {
+			continue // no position counts, or a value is not finite
+		}
+		h, w, _ := z.Size()
+		layer := scores.MapLayer{Layer: l.Name, Depth: l.Depth, Height: h, Width: w}
+		for _, channel := range z.mostVaried(mapChannels) {
+			about, tiles := z.draw(channel)
+			layer.Channels, lines = append(layer.Channels, about), append(lines, tiles)
+		}
+		if len(layer.Channels) > 0 {
+			sheet.Layers = append(sheet.Layers, layer)
+		}
+	}
+	if len(sheet.Layers) == 0 {
+		return nil, nil, nil
+	}
+	h, w := sheet.Layers[0].Height, sheet.Layers[0].Width
+	if sheet.HasInput {
+		h, w = sample.Input.Shape[1], sample.Input.Shape[2]
+	}
+	raw, tile, err := encodeTiles(lines, h, w)
+	if err != nil {
+		return nil, nil, fmt.Errorf("drawing feature maps: %w", err)
+	}
+	sheet.Tile = tile
+	return sheet, raw, nil
+}
+
+// layerMaps holds the values of one sample at a layer.
+type layerMaps struct {
+	onnx.Maps
+	clean, transformed []float32 // f(x) and f(T(x)), as the layer has them
+	acted              []float32 // tau f(x), from the first position on
+	counted            []bool    // positions of acted that count
+}
+
+// at returns the index of a channel's value at a position, from the first position on.
+func (z *layerMaps) at(channel, position int) int {
+	return channel*z.ChannelStep + position*z.PositionStep
+}
+
+// mostVaried returns the channels whose f(x) has the largest variance over positions, in increasing
+// order. Constant channels and those with values that are not finite are left out.
+func (z *layerMaps) mostVaried(n int) []int {
+	variance := make([]float64, z.Channels)
+	var all []int
+	for c := range z.Channels {
+		var sum, squares float64
+		for p := range z.Positions() {
+			v := float64(z.clean[z.Base+z.at(c, p)])
+			sum, squares = sum+v, squares+v*v
+			squares += 0 * float64(z.transformed[z.Base+z.at(c, p)]) // NaN if it is not finite
+		}
+		k := float64(z.Positions())
+		if variance[c] = squares/k - sum/k*sum/k; variance[c] > 0 && !math.IsInf(variance[c], 0) {
+			all = append(all, c)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(variance[b], variance[a]) })
+	all = all[:min(n, len(all))]
+	slices.Sort(all)
+	return all
+}
