@@ -128,3 +128,32 @@ func TestLogitTicks(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// TestNarrowScatter checks that points which differ by 0.006 do not span the axes, and that error
+// bars lie within them.
+func TestNarrowScatter(t *testing.T) {
+	t.Parallel()
+	var points []correlation.Point
+	for i := range 4 {
+		x, y := 0.5+0.002*float64(i), 0.995+0.001*float64(i)
+		points = append(points, correlation.Point{X: x, Y: y, N: 500, YInterval: correlation.Interval{Low: y - 0.004, High: min(1, y+0.004)}})
+	}
+	for _, logit := range []bool{true, false} {
+		s := NewScatter(points, nil, "", "x", "y", logit)
+		if s.Right-s.Left < 0.06 || s.Left > 0.5 || s.Right < 0.506 {
+			t.Errorf("logit %v: the horizontal axis is from %v to %v", logit, s.Left, s.Right)
+		}
+		low, high := s.Low, s.High
+		if logit {
+			low, high = correlation.InverseLogit(low, 0), correlation.InverseLogit(high, 0)
+		}
+		if high-low < 0.055 || low > 0.95 {
+			t.Errorf("logit %v: the vertical axis is from %v to %v", logit, low, high)
+		}
+		for _, p := range s.Points {
+			if p.Low >= p.At || p.High < p.At || p.Low < s.Low || p.High > s.High || p.Left != p.X || p.Right != p.X {
+				t.Errorf("logit %v: the bars of %+v on an axis from %v to %v", logit, p, s.Low, s.High)
+			}
+		}
+	}
+}

@@ -14,6 +14,8 @@ type Scatter struct {
 	Title  string         `json:"title"`
 	X      string         `json:"x"` // titles of the axes
 	Y      string         `json:"y"`
+	Left   float64        `json:"left"` // range of the horizontal axis
+	Right  float64        `json:"right"`
 	Low    float64        `json:"low"` // range of the vertical axis
 	High   float64        `json:"high"`
 	Ticks  []Tick         `json:"ticks,omitempty"` // of the vertical axis; none on a linear scale
@@ -28,10 +30,15 @@ type Tick struct {
 	Label string  `json:"label"`
 }
 
-// A ScatterPoint is a point with its position on the vertical axis.
+// A ScatterPoint is a point with its position on the vertical axis, and the ends of its error bars,
+// which equal the position if there are none.
 type ScatterPoint struct {
 	correlation.Point
-	At float64 `json:"at"`
+	At    float64 `json:"at"`
+	Left  float64 `json:"left"`
+	Right float64 `json:"right"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
 }
 
 // A LinePoint is a point of the fitted line; Low and High bound the band, or equal At if there is
@@ -54,14 +61,35 @@ func NewScatter(points []correlation.Point, fit *correlation.Fit, title, x, y st
 		}
 		return correlation.Logit(min(1-1e-6, max(1e-6, v)), n)
 	}
-	s := Scatter{Title: title, X: x, Y: y, Low: math.Inf(1), High: math.Inf(-1)}
+	s := Scatter{Title: title, X: x, Y: y, Left: math.Inf(1), Right: math.Inf(-1), Low: math.Inf(1), High: math.Inf(-1)}
 	left, right := points[0].X, points[0].X
+	bottom, top := points[0].Y, points[0].Y
 	for _, p := range points {
 		at := scale(p.Y, p.N)
-		s.Points = append(s.Points, ScatterPoint{p, at})
-		s.Low, s.High = min(s.Low, at), max(s.High, at)
+		q := ScatterPoint{p, at, p.X, p.X, at, at}
+		if i := p.XInterval; i != (correlation.Interval{}) {
+			q.Left, q.Right = i.Low, i.High
+		}
+		if i := p.YInterval; i != (correlation.Interval{}) {
+			q.Low, q.High = scale(i.Low, p.N), scale(i.High, p.N)
+		}
+		s.Points = append(s.Points, q)
+		s.Left, s.Right, s.Low, s.High = min(s.Left, q.Left), max(s.Right, q.Right), min(s.Low, q.Low), max(s.High, q.High)
 		left, right = min(left, p.X), max(right, p.X)
+		bottom, top = min(bottom, p.Y), max(top, p.Y)
 	}
+	s.Left, s.Right = atLeast(s.Left, s.Right)
+	low, high := atLeast(bottom, top)
+	if logit { // 0 and 1 are infinitely far
+		switch {
+		case high > 1-(1-top)/3:
+			low, high = min(bottom, top-narrowest), top
+		case low < bottom/3:
+			low, high = bottom, max(top, bottom+narrowest)
+		}
+		low, high = scale(low, 0), scale(high, 0)
+	}
+	s.Low, s.High = min(s.Low, low), max(s.High, high)
 	if fit != nil {
 		s.Notes = []string{coefficient("r", fit.Pearson), coefficient("ρ", fit.Spearman)}
 		for i := range lineSteps + 1 {
@@ -75,16 +103,37 @@ func NewScatter(points []correlation.Point, fit *correlation.Fit, title, x, y st
 			s.Low, s.High = min(s.Low, at.At), max(s.High, at.At)
 		}
 	}
-	margin := max(0.08*(s.High-s.Low), 1e-9)
-	if logit {
-		margin = max(margin, 0.05)
-	}
-	s.Low, s.High = s.Low-margin, s.High+margin
+	margin, side := max(0.06*(s.High-s.Low), 1e-9), 0.04*(s.Right-s.Left)
+	s.Low, s.High, s.Left, s.Right = s.Low-margin, s.High+margin, s.Left-side, s.Right+side
 	if logit {
 		s.Y += " (logit scale)"
 		s.Ticks = logitTicks(s.Low, s.High)
 	}
 	return s
+}
+
+// narrowest is the smallest range of an axis: on a scale from 0 to 1 this many units, otherwise this
+// fraction of the values. Differences that are too small to matter do not span the chart.
+const narrowest = 0.06
+
+// atLeast returns the range of an axis for values from low to high.
+func atLeast(low, high float64) (from, to float64) {
+	least := narrowest
+	if low < 0 || high > 1 {
+		least *= max(math.Abs(low), math.Abs(high))
+	}
+	if high-low >= least {
+		return low, high
+	}
+	from, to = (low+high-least)/2, (low+high+least)/2
+	switch {
+	case low < 0 || high > 1:
+	case from < 0:
+		from, to = 0, least
+	case to > 1:
+		from, to = 1-least, 1
+	}
+	return from, to
 }
 
 func coefficient(name string, c correlation.Coefficient) string {
@@ -114,7 +163,7 @@ func logitTicks(low, high float64) []Tick {
 	var out []Tick
 	for _, p := range at {
 		l := correlation.Logit(p, 0)
-		if len(out) == 0 || l-out[len(out)-1].At > 0.07*(high-low) {
+		if len(out) == 0 || l-out[len(out)-1].At > 0.1*(high-low) {
 			out = append(out, Tick{l, fmt.Sprintf("%.6g%%", 100*p)})
 		}
 	}

@@ -60,6 +60,7 @@ Filters are names or patterns such as 'resnet*', and may be repeated.`,
 	f.StringVar((*string)(&p.options.Panel), "panel", "", "field with a panel for each value")
 	f.StringVar((*string)(&p.options.Across), "across", "", "field of the columns of a heat map, or of the categories of bars")
 	f.StringVar((*string)(&p.options.Down), "down", "", "field of the rows of a heat map")
+	f.StringVar(&p.options.Highlight, "highlight", "", "the one model, or other value that colours show, in colour; the others are grey")
 	f.BoolVar(&p.options.Labels, "labels", false, "label the points of a scatter")
 	addFilter(f, &p.filter)
 	p.relation.add(f)

@@ -81,12 +81,18 @@ func category(rows []scores.Row, o Options) Field {
 	if slices.ContainsFunc(rows, func(r scores.Row) bool { return r.Factor == "" }) {
 		sides = sides[1:]
 	}
-	for _, s := range sides {
+	found := Field("model")
+	for _, s := range slices.Backward(sides) {
 		if f := s.Down; f != "parameter" && f != o.Colour && f != o.Panel && len(f.Distinct(o.measures, rows)) > 1 {
-			return f
+			found = f
 		}
 	}
-	return "model"
+	for _, s := range sides { // what has too many values for a colour each
+		if f := s.Down; f != "parameter" && f != o.Colour && f != o.Panel && len(f.Distinct(o.measures, rows)) > maxColours && len(found.Distinct(o.measures, rows)) <= maxColours {
+			found = f
+		}
+	}
+	return found
 }
 
 // swapAxes swaps the axes of a panel: categories on the vertical axis, values on the horizontal
@@ -118,9 +124,9 @@ func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 	band := 0.84 / float64(b.series)
 	for _, m := range b.group.series {
-		l := lookOf(m.look)
+		l := m.look
 		for _, r := range m.rows {
-			at := -float64(slices.Index(b.names, b.by.Of(b.measures, &r))) + 0.42 - (float64(m.look)+0.5)*band
+			at := -float64(slices.Index(b.names, b.by.Of(b.measures, &r))) + 0.42 - (float64(m.place)+0.5)*band
 			middle, half := y(at), (y(at+band*0.42) - y(at))
 			c.SetColor(l.withOpacity(0.75))
 			c.Fill(vg.Rectangle{Min: vg.Point{X: x(min(0, r.Value)), Y: middle - half}, Max: vg.Point{X: x(max(0, r.Value)), Y: middle + half}}.Path())

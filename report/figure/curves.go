@@ -157,7 +157,7 @@ func extent(g group) (low, high float64) {
 func addCurve(p *plot.Plot, m member, x func(*scores.Row) float64, about measure.StatisticDescriptor) error {
 	rows := slices.Clone(m.rows)
 	slices.SortStableFunc(rows, func(a, b scores.Row) int { return cmp.Compare(x(&a), x(&b)) })
-	l := lookOf(m.look)
+	l, grey := m.look, m.look.colour == greyLook.colour
 	var value, low, high, null plotter.XYs
 	for i := range rows {
 		r, at := &rows[i], x(&rows[i])
@@ -169,11 +169,13 @@ func addCurve(p *plot.Plot, m member, x func(*scores.Row) float64, about measure
 			null = append(null, plotter.XY{X: at, Y: r.Null})
 		}
 	}
-	if err := addNull(p, null, l, about); err != nil {
-		return err
-	}
-	if err := addBand(p, low, high, l, 0.2); err != nil {
-		return err
+	if !grey { // bands of many lines would hide them
+		if err := addNull(p, null, l, about); err != nil {
+			return err
+		}
+		if err := addBand(p, low, high, l, 0.2); err != nil {
+			return err
+		}
 	}
 	line, err := plotter.NewLine(value)
 	if err != nil {
@@ -181,7 +183,7 @@ func addCurve(p *plot.Plot, m member, x func(*scores.Row) float64, about measure
 	}
 	line.LineStyle = l.line(1)
 	p.Add(line)
-	if len(value) <= 60 {
+	if len(value) <= 60 && !grey {
 		marks, err := plotter.NewScatter(value)
 		if err != nil {
 			return err

@@ -66,7 +66,7 @@ func bounds(g group, o Options) (low, high float64) {
 
 func addHistogram(p *plot.Plot, m member, low, high float64) error {
 	shares := histogram(m.rows, low, high)
-	l := lookOf(m.look)
+	l := m.look
 	var outline plotter.XYs
 	for i, v := range shares {
 		from, to := low+(high-low)*float64(i)/bins, low+(high-low)*float64(i+1)/bins

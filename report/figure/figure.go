@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -67,6 +68,9 @@ type Options struct {
 	Across Field // columns of a heat map; "" means chosen from the rows
 	Down   Field // rows of a heat map
 	Labels bool  // label the points of a scatter
+	// Highlight is the only value of the field of colours that is drawn in colour, above the others in
+	// grey. "" means the first of more than 12 values, and none of fewer.
+	Highlight string
 	// Descriptors of the rows' measures. A measure without one is shown by its name.
 	Measures []measure.Descriptor
 	// Every draws all statistics of the rows, not only those with a direction.
@@ -235,8 +239,57 @@ func (f *Figure) drawPanels(c draw.Canvas) {
 	for i, p := range f.panels {
 		tile := tiles.At(c, i%f.across, i/f.across)
 		own := marginsOf(p, tile)
+		data := tile.Size()
+		p.X.Tick.Marker = spaced{p.X.Tick.Marker, data.X - most.left - most.right, func(label string) vg.Length { return f.style.wide(p.X.Tick.Label.Font, label)*unrotated(&p.X) + 3 }}
+		p.Y.Tick.Marker = spaced{p.Y.Tick.Marker, data.Y - most.bottom - most.top, func(string) vg.Length { return p.Y.Tick.Label.Font.Size }}
 		p.Draw(draw.Crop(tile, most.left-own.left, own.right-most.right, most.bottom-own.bottom, own.top-most.top))
 	}
+}
+
+// A spaced ticker leaves out labels of another one until the others keep apart.
+type spaced struct {
+	plot.Ticker
+	room   vg.Length                    // length of the axis
+	extent func(label string) vg.Length // that a label takes along the axis, with a gap
+}
+
+// Ticks implements plot.Ticker. Of the labelled ticks it keeps all, every second, every fifth and so
+// on; a tick at 0 stays.
+func (s spaced) Ticks(low, high float64) []plot.Tick {
+	all := slices.DeleteFunc(s.Ticker.Ticks(low, high), func(t plot.Tick) bool { return t.Label == "" })
+	zero := max(0, slices.IndexFunc(all, func(t plot.Tick) bool { return t.Value == 0 }))
+	for _, every := range []int{1, 2, 5, 10, 20, 50} {
+		var kept []plot.Tick
+		for i, t := range all {
+			if (i-zero)%every == 0 {
+				kept = append(kept, t)
+			}
+		}
+		if len(kept) < 2 || s.apart(kept, high-low) {
+			return kept
+		}
+	}
+	return nil
+}
+
+// apart reports whether the labels of ticks have a gap between them.
+func (s spaced) apart(ticks []plot.Tick, span float64) bool {
+	for i, t := range ticks[1:] {
+		distance := vg.Length(math.Abs(t.Value-ticks[i].Value)/span) * s.room
+		if distance < (s.extent(t.Label)+s.extent(ticks[i].Label))/2 {
+			return false
+		}
+	}
+	return true
+}
+
+// unrotated is the share of a label's width that it takes along the axis: 0 for a rotated one, beneath
+// which the next begins.
+func unrotated(a *plot.Axis) vg.Length {
+	if a.Tick.Label.Rotation != 0 {
+		return 0
+	}
+	return 1
 }
 
 // margins is the space for axes, labels and titles around the data area of a panel.

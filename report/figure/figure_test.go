@@ -200,7 +200,9 @@ func TestBadOptions(t *testing.T) {
 		"must be": func() (*Figure, error) {
 			return Draw(study(), Options{Measures: reporttest.Measures(), Chart: Depth, Width: 1e9})
 		},
-		"a colour each": func() (*Figure, error) { return Draw(many, Options{Measures: reporttest.Measures(), Chart: Depth}) },
+		"to highlight": func() (*Figure, error) {
+			return Draw(many, Options{Measures: reporttest.Measures(), Chart: Depth, Highlight: "n"})
+		},
 		"is the maximum": func() (*Figure, error) {
 			return Draw(many, Options{Measures: reporttest.Measures(), Chart: Depth, Colour: "data", Panel: "model"})
 		},

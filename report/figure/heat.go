@@ -2,6 +2,7 @@ package figure
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"image/color"
 	"math"
@@ -19,8 +20,17 @@ import (
 // maxCells is the maximum number of columns and of rows of a heat map.
 const maxCells = 400
 
-// drawHeat draws heat maps.
+// drawHeat draws heat maps. Layers of more models than there can be panels are drawn by model.
 func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
+	f, err := heatMaps(rows, o)
+	if errors.Is(err, errPanels) && o.Across == "" && o.Down == "" {
+		o.Down, o.Across = "layer", "model"
+		return heatMaps(rows, o)
+	}
+	return f, err
+}
+
+func heatMaps(rows []scores.Row, o Options) (*Figure, error) {
 	all := report.OverTrials(rows)
 	if o.Across == "" && o.Down == "" {
 		sides := report.HeatSides(all, o.measures)
@@ -37,9 +47,9 @@ func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
 	if len(rows) == 0 {
 		return nil, errEmpty
 	}
-	if slices.ContainsFunc([]Field{across, down}, func(f Field) bool { return f == "layer" || f == "depth" }) { // rows of whole models have no layer
+	ofLayers := slices.ContainsFunc([]Field{across, down}, func(f Field) bool { return f == "layer" || f == "depth" })
+	if ofLayers { // rows of whole models have no layer
 		rows = slices.DeleteFunc(rows, func(r scores.Row) bool { return r.Layer == "" })
-		slices.SortStableFunc(rows, func(a, b scores.Row) int { return cmp.Compare(a.Depth, b.Depth) })
 	}
 	if down == "pair" {
 		o.across = 2 // because its names are long
@@ -57,6 +67,9 @@ func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
 	each, beside := matrixHeight(parts, down, o), panelsAcross(len(parts.groups), o)
 	var panels []*plot.Plot
 	for _, g := range parts.groups {
+		if ofLayers {
+			slices.SortStableFunc(g.series[0].rows, func(a, b scores.Row) int { return cmp.Compare(a.Depth, b.Depth) })
+		}
 		m, err := newMatrix(o.measures, g.series[0].rows, across, down, scale)
 		if err != nil {
 			return nil, err

@@ -27,8 +27,9 @@ func DrawScatter(charts []report.Scatter, o Options) (*Figure, error) {
 		return nil, fmt.Errorf("the scores need %d panels, but %d is the maximum: select fewer with --model or --data", len(charts), maxPanels)
 	}
 	groups := groupsOf(charts)
-	if len(groups) > maxColours {
-		return nil, fmt.Errorf("%d groups would have a colour each, but %d is the maximum (%s)", len(groups), maxColours, firstNames(groups))
+	lit, err := highlighted(groups, o.Highlight)
+	if err != nil {
+		return nil, err
 	}
 	s := newStyle(o)
 	room := panelRoom(o, len(charts))
@@ -39,14 +40,21 @@ func DrawScatter(charts []report.Scatter, o Options) (*Figure, error) {
 			title = s.fit(s.label, c.Title, room) + "\n" + title
 		}
 		p := s.panel(title, s.fold(s.label, c.X, room), clean(c.Y))
-		if err := s.addScatter(p, c, groups, o.Labels); err != nil {
+		looks := make([]look, len(groups))
+		for i := range groups {
+			looks[i] = lookAt(i, lit)
+		}
+		if err := s.addScatter(p, c, groups, looks); err != nil {
 			return nil, err
+		}
+		if o.Labels {
+			p.Add(&pointNames{chart: c, style: s})
 		}
 		panels = append(panels, p)
 	}
-	var legend []entry
-	for i, g := range groups {
-		legend = append(legend, entry{name: clean(g), look: lookOf(i), dots: true})
+	legend := legendOf(groups, lit)
+	for i := range legend {
+		legend[i].dots = true
 	}
 	f := newFigure(panels, legend, o, s)
 	if o.Height == 0 {
@@ -67,15 +75,24 @@ func groupsOf(charts []report.Scatter) []string {
 	return groups
 }
 
-func (s style) addScatter(p *plot.Plot, c report.Scatter, groups []string, labels bool) error {
+func (s style) addScatter(p *plot.Plot, c report.Scatter, groups []string, looks []look) error {
 	if err := s.addFit(p, c.Line); err != nil {
 		return err
 	}
-	var all plotter.XYs
 	of := make([]plotter.XYs, len(groups))
 	for _, q := range c.Points {
-		at, i := plotter.XY{X: q.X, Y: q.At}, slices.Index(groups, q.Group)
-		all, of[i] = append(all, at), append(of[i], at)
+		i := slices.Index(groups, q.Group)
+		of[i] = append(of[i], plotter.XY{X: q.X, Y: q.At})
+		for _, bar := range []plotter.XYs{{{X: q.Left, Y: q.At}, {X: q.Right, Y: q.At}}, {{X: q.X, Y: q.Low}, {X: q.X, Y: q.High}}} {
+			l, err := plotter.NewLine(bar)
+			if err != nil {
+				return err
+			}
+			l.LineStyle = draw.LineStyle{Color: looks[i].withOpacity(0.5), Width: vg.Points(0.6)}
+			if bar[0] != bar[1] {
+				p.Add(l)
+			}
+		}
 	}
 	for i, at := range of {
 		if len(at) == 0 {
@@ -85,18 +102,11 @@ func (s style) addScatter(p *plot.Plot, c report.Scatter, groups []string, label
 		if err != nil {
 			return err
 		}
-		marks.GlyphStyle = lookOf(i).mark(1.9)
-		marks.GlyphStyle.Color = lookOf(i).withOpacity(0.85)
+		marks.GlyphStyle = looks[i].mark(1.9)
+		marks.GlyphStyle.Color = looks[i].withOpacity(0.85)
 		p.Add(marks)
 	}
-	if labels {
-		if err := s.addNames(p, c, all); err != nil {
-			return err
-		}
-	}
-	low, high, _, _ := plotter.XYRange(all)
-	pad := 0.04 * max(high-low, 1e-9)
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = low-pad, high+pad, c.Low, c.High
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = c.Left, c.Right, c.Low, c.High
 	if len(c.Ticks) > 0 {
 		var ticks plot.ConstantTicks
 		for _, t := range c.Ticks {
@@ -129,20 +139,56 @@ func (s style) addFit(p *plot.Plot, fit []report.LinePoint) error {
 	return nil
 }
 
-func (s style) addNames(p *plot.Plot, c report.Scatter, at plotter.XYs) error {
-	labels := plotter.XYLabels{XYs: at}
-	for _, q := range c.Points {
-		labels.Labels = append(labels.Labels, s.fit(s.small, q.Label, 24*vg.Millimeter))
+// A pointNames plotter writes the names of points beside them.
+type pointNames struct {
+	chart report.Scatter
+	style style
+}
+
+// Plot implements plot.Plotter. A name stands right, left, above or below its point: where it lies
+// within the panel and over as few points as possible. One that would lie over another name is left
+// out.
+func (n *pointNames) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	t := n.style.text(n.style.small, left, centre)
+	t.Font.Size, t.Color = vg.Points(5.5), n.style.muted
+	const gap = 3 // points
+	var taken, names []vg.Rectangle
+	for _, q := range n.chart.Points {
+		at := vg.Point{X: x(q.X), Y: y(q.At)}
+		taken = append(taken, vg.Rectangle{Min: at.Sub(vg.Point{X: 2, Y: 2}), Max: at.Add(vg.Point{X: 2, Y: 2})})
 	}
-	names, err := plotter.NewLabels(labels)
-	if err != nil {
-		return err
+	for _, q := range n.chart.Points {
+		at := vg.Point{X: x(q.X), Y: y(q.At)}
+		name := n.style.fit(t.Font, q.Label, 24*vg.Millimeter)
+		w, h := t.Width(name), t.Font.Size
+		best, least := vg.Rectangle{}, -1
+		for _, corner := range []vg.Point{
+			{X: at.X + gap, Y: at.Y - h/2}, {X: at.X - gap - w, Y: at.Y - h/2}, {X: at.X - w/2, Y: at.Y + gap}, {X: at.X - w/2, Y: at.Y - gap - h},
+			{X: at.X + gap, Y: at.Y + gap}, {X: at.X + gap, Y: at.Y - gap - h}, {X: at.X - gap - w, Y: at.Y + gap}, {X: at.X - gap - w, Y: at.Y - gap - h},
+		} {
+			box := vg.Rectangle{Min: corner, Max: corner.Add(vg.Point{X: w, Y: h})}
+			if box.Min.X < c.Min.X || box.Max.X > c.Max.X || box.Min.Y < c.Min.Y || box.Max.Y > c.Max.Y ||
+				slices.ContainsFunc(names, func(other vg.Rectangle) bool { return overlap(box, other) }) {
+				continue
+			}
+			over := 0
+			for _, other := range taken {
+				if overlap(box, other) {
+					over++
+				}
+			}
+			if least < 0 || over < least {
+				best, least = box, over
+			}
+		}
+		if least >= 0 {
+			names = append(names, best)
+			c.FillText(t, vg.Point{X: best.Min.X, Y: best.Min.Y + h/2}, name)
+		}
 	}
-	for i := range names.TextStyle {
-		names.TextStyle[i] = s.text(s.small, left, centre)
-		names.TextStyle[i].Font.Size, names.TextStyle[i].Color = vg.Points(5.5), s.muted
-	}
-	names.Offset = vg.Point{X: vg.Points(3)}
-	p.Add(names)
-	return nil
+}
+
+func overlap(a, b vg.Rectangle) bool {
+	return a.Min.X < b.Max.X && b.Min.X < a.Max.X && a.Min.Y < b.Max.Y && b.Min.Y < a.Max.Y
 }

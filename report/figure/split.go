@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,7 +22,8 @@ const (
 )
 
 var (
-	errEmpty = errors.New("no score to draw")
+	errEmpty  = errors.New("no score to draw")
+	errPanels = errors.New("too many panels")
 )
 
 // A group holds the rows of one panel, divided by colour.
@@ -32,9 +34,10 @@ type group struct {
 }
 
 type member struct {
-	name string
-	look int // index in the legend
-	rows []scores.Row
+	name  string
+	place int // index among the names
+	look  look
+	rows  []scores.Row
 }
 
 // A split assigns rows to panels and series.
@@ -42,6 +45,7 @@ type split struct {
 	measures report.Measures
 	colour   Field
 	names    []string // names of the colours, in order of appearance
+	lit      int      // index of the only name with a colour; -1 if each has one
 	groups   []group
 }
 
@@ -51,13 +55,14 @@ func divide(rows []scores.Row, o Options, order []Field, keep ...Field) (*split,
 	if len(rows) == 0 {
 		return nil, errEmpty
 	}
+	var err error
 	var differing []Field
 	for _, f := range order {
 		if !slices.Contains(keep, f) && len(f.Distinct(o.measures, rows)) > 1 {
 			differing = append(differing, f)
 		}
 	}
-	s := &split{measures: o.measures, colour: o.Colour}
+	s := &split{measures: o.measures, colour: o.Colour, lit: -1}
 	if o.Chart == Heat { // colours show values
 		s.colour = ""
 	} else if s.colour == "" {
@@ -83,11 +88,37 @@ func divide(rows []scores.Row, o Options, order []Field, keep ...Field) (*split,
 	} else {
 		s.names = s.colour.Distinct(o.measures, rows)
 	}
-	if len(s.names) > maxColours {
-		return nil, fmt.Errorf("%d values of %s would have a colour each, but %d is the maximum: select fewer (%s)",
-			len(s.names), s.colour, maxColours, firstNames(s.names))
+	if s.lit, err = highlighted(s.names, o.Highlight); err != nil {
+		return nil, err
 	}
 	return s, s.fill(rows, panels)
+}
+
+// highlighted returns the index of the only name that is drawn in colour: the asked one, or the first
+// of more than maxColours names. It returns -1 if each has a colour.
+func highlighted(names []string, asked string) (int, error) {
+	if asked == "" {
+		if len(names) > maxColours {
+			return 0, nil
+		}
+		return -1, nil
+	}
+	i := slices.Index(names, asked)
+	if i < 0 {
+		return 0, fmt.Errorf("there is no %q to highlight: want one of %s", asked, firstNames(names))
+	}
+	return i, nil
+}
+
+// lookAt returns the look of the name of an index.
+func lookAt(i, lit int) look {
+	switch lit {
+	case -1:
+		return lookOf(i)
+	case i:
+		return lookOf(0)
+	}
+	return greyLook
 }
 
 func (s *split) fill(rows []scores.Row, panels []Field) error {
@@ -110,12 +141,39 @@ func (s *split) fill(rows []scores.Row, panels []Field) error {
 		s.groups[i].add(s, r)
 	}
 	if len(s.groups) > maxPanels {
-		return fmt.Errorf("the scores need %d panels, but %d is the maximum: select fewer statistics, transformations or models", len(s.groups), maxPanels)
+		return fmt.Errorf("%w: the scores need %d panels, but %d is the maximum: select fewer statistics, transformations or models", errPanels, len(s.groups), maxPanels)
+	}
+	s.sort(rows, panels)
+	return nil
+}
+
+// sort puts the panels in the order of their fields, so that those of one model are together, and the
+// highlighted series above the others.
+func (s *split) sort(rows []scores.Row, panels []Field) {
+	places := make([]map[string]int, len(panels))
+	for i, f := range panels {
+		places[i] = map[string]int{}
+		for k, v := range f.Distinct(s.measures, rows) {
+			places[i][v] = k
+		}
+	}
+	slices.SortStableFunc(s.groups, func(a, b group) int {
+		for i, f := range panels {
+			if d := places[i][f.Of(s.measures, &a.series[0].rows[0])] - places[i][f.Of(s.measures, &b.series[0].rows[0])]; d != 0 {
+				return d
+			}
+		}
+		return 0
+	})
+	above := func(m member) int {
+		if m.place == s.lit {
+			return 1
+		}
+		return 0
 	}
 	for _, g := range s.groups {
-		slices.SortStableFunc(g.series, func(a, b member) int { return a.look - b.look })
+		slices.SortStableFunc(g.series, func(a, b member) int { return cmp.Or(above(a)-above(b), a.place-b.place) })
 	}
-	return nil
 }
 
 func (g *group) add(s *split, r scores.Row) {
@@ -126,19 +184,22 @@ func (g *group) add(s *split, r scores.Row) {
 	i := slices.IndexFunc(g.series, func(m member) bool { return m.name == name })
 	if i < 0 {
 		i = len(g.series)
-		g.series = append(g.series, member{name: name, look: slices.Index(s.names, name)})
+		place := slices.Index(s.names, name)
+		g.series = append(g.series, member{name: name, place: place, look: lookAt(place, s.lit)})
 	}
 	g.series[i].rows = append(g.series[i].rows, r)
 }
 
 // legend returns an entry for each colour.
-func (s *split) legend() []entry {
+func (s *split) legend() []entry { return legendOf(s.names, s.lit) }
+
+func legendOf(names []string, lit int) []entry {
+	if lit >= 0 {
+		return []entry{{name: clean(names[lit]), look: lookAt(lit, lit)}, {name: fmt.Sprintf("%d others", len(names)-1), look: greyLook}}
+	}
 	var out []entry
-	for i, name := range s.names {
-		if name == "" {
-			name = "none"
-		}
-		out = append(out, entry{name: clean(name), look: lookOf(i)})
+	for i, name := range names {
+		out = append(out, entry{name: clean(cmp.Or(name, "none")), look: lookOf(i)})
 	}
 	return out
 }
@@ -156,17 +217,12 @@ func firstNames(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// headlines returns the rows of the statistics with a direction, and with bounds if any has them,
-// so that they are comparable. Rows of a single statistic are returned unchanged.
+// headlines returns the rows of the statistics with a direction that can be compared across layers.
+// Rows of a single statistic are returned unchanged.
 func headlines(rows []scores.Row, measures report.Measures) []scores.Row {
 	keep := map[string]bool{}
 	for _, m := range report.Describe(rows, measures) {
-		shown := report.Headline(m)
-		bounded := slices.DeleteFunc(slices.Clone(shown), func(s measure.StatisticDescriptor) bool { return !s.Range.Bounded() })
-		if len(bounded) > 0 {
-			shown = bounded
-		}
-		for _, s := range shown {
+		for _, s := range report.AcrossLayers(report.Headline(m)) {
 			keep[m.Name+"."+s.Name] = true
 		}
 	}

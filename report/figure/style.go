@@ -215,6 +215,9 @@ func lookOf(i int) look {
 	return l
 }
 
+// greyLook is the look of series beside a highlighted one.
+var greyLook = look{colour: report.Colour("#b4b9bf").RGBA(), glyph: draw.CircleGlyph{}}
+
 func (l look) line(width float64) draw.LineStyle {
 	return draw.LineStyle{Color: l.colour, Width: vg.Points(width), Dashes: l.dashes}
 }

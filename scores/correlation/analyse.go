@@ -21,7 +21,13 @@ type Point struct {
 	X    float64 `json:"x"` // the score, for instance effective invariance
 	Y    float64 `json:"y"` // the score to predict, for instance accuracy in [0, 1]
 	N    int     `json:"n"` // number of observations of Y, for the logit
+	// XInterval and YInterval are the 95 % intervals of X and Y for drawings; zero if there are none.
+	XInterval Interval `json:"-"`
+	YInterval Interval `json:"-"`
 }
+
+// An Interval is a range of values. The zero Interval stands for none.
+type Interval struct{ Low, High float64 }
 
 // Options are the options of Analyse.
 type Options struct {

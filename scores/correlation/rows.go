@@ -70,25 +70,36 @@ func (r Relation) Sets(rows []scores.Row) ([]Set, error) {
 			at[name] = i
 			sets = append(sets, Set{Name: name})
 		}
-		p := Point{Label: label, X: x.Value}
+		p := Point{Label: label, X: x.Value, XInterval: intervalOf(&x)}
 		if r.AboveNull {
 			if math.IsNaN(x.Null) {
 				return nil, fmt.Errorf("%s of model %s on %s has no null value to subtract", r.X, x.Model, x.Data)
 			}
 			p.X -= x.Null
+			if p.XInterval != (Interval{}) {
+				p.XInterval = Interval{p.XInterval.Low - x.Null, p.XInterval.High - x.Null}
+			}
 		}
 		if r.Group != nil {
 			p.Group = r.Group(x.Model)
 		}
 		p.Unit = r.Units[label]
 		if y, ok := known[subject{x.Model, x.Data}]; ok {
-			p.Y, p.N = y.Value, y.N
+			p.Y, p.N, p.YInterval = y.Value, y.N, intervalOf(&y)
 			sets[i].Points = append(sets[i].Points, p)
 		} else {
 			sets[i].Unlabelled = append(sets[i].Unlabelled, p)
 		}
 	}
 	return sets, nil
+}
+
+// intervalOf returns the interval of a row that contains its value, or none.
+func intervalOf(r *scores.Row) Interval {
+	if r.Low <= r.Value && r.Value <= r.High && !math.IsInf(r.High-r.Low, 0) {
+		return Interval{r.Low, r.High}
+	}
+	return Interval{}
 }
 
 // measureName is the measure name of the rows that Relation.Rows returns.

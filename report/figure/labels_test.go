@@ -1,0 +1,239 @@
+package figure
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/recorder"
+
+	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/report/internal/reporttest"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/scores/correlation"
+)
+
+// A label is a text of a figure with the corners of its digits and capitals.
+type label struct {
+	text    string
+	corners [4]vg.Point
+}
+
+// labels returns the texts of a figure where they are drawn.
+func labels(f *Figure) []label {
+	var rec recorder.Canvas
+	rec.KeepCaller = false
+	f.draw(draw.NewCanvas(&rec, f.width, f.height))
+	type frame [6]float64 // x' = a x + c y + e, y' = b x + d y + f
+	now, stack := frame{1, 0, 0, 1, 0, 0}, []frame{}
+	apply := func(m frame) {
+		n := now
+		now = frame{n[0]*m[0] + n[2]*m[1], n[1]*m[0] + n[3]*m[1], n[0]*m[2] + n[2]*m[3], n[1]*m[2] + n[3]*m[3],
+			n[0]*m[4] + n[2]*m[5] + n[4], n[1]*m[4] + n[3]*m[5] + n[5]}
+	}
+	var out []label
+	for _, a := range rec.Actions {
+		switch a := a.(type) {
+		case *recorder.Push:
+			stack = append(stack, now)
+		case *recorder.Pop:
+			now, stack = stack[len(stack)-1], stack[:len(stack)-1]
+		case *recorder.Translate:
+			apply(frame{1, 0, 0, 1, float64(a.Point.X), float64(a.Point.Y)})
+		case *recorder.Scale:
+			apply(frame{a.X, 0, 0, a.Y, 0, 0})
+		case *recorder.Rotate:
+			sin, cos := math.Sincos(a.Angle)
+			apply(frame{cos, sin, -sin, cos, 0, 0})
+		case *recorder.FillString:
+			w, h := f.style.wide(a.Font, a.String), a.Size*0.7
+			l := label{text: a.String}
+			for i, by := range []vg.Point{{}, {X: w}, {X: w, Y: h}, {Y: h}} {
+				x, y := float64(a.Point.X+by.X), float64(a.Point.Y+by.Y)
+				l.corners[i] = vg.Point{X: vg.Length(now[0]*x + now[2]*y + now[4]), Y: vg.Length(now[1]*x + now[3]*y + now[5])}
+			}
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// touches reports whether two texts overlap: no line along a side of one has them on two sides.
+func (l label) touches(o label) bool {
+	for _, of := range []label{l, o} {
+		for i := range 2 {
+			a, b := of.corners[i], of.corners[i+1]
+			side := vg.Point{X: a.Y - b.Y, Y: b.X - a.X}
+			span := func(q label) (low, high vg.Length) {
+				low, high = vg.Inch*1e6, -vg.Inch*1e6
+				for _, c := range q.corners {
+					v := c.X*side.X + c.Y*side.Y
+					low, high = min(low, v), max(high, v)
+				}
+				return low, high
+			}
+			low1, high1 := span(l)
+			low2, high2 := span(o)
+			if high1 <= low2 || high2 <= low1 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// checkLabels reports texts that overlap or leave the figure.
+func checkLabels(t *testing.T, f *Figure) {
+	t.Helper()
+	all := labels(f)
+	if len(all) < 3 {
+		t.Errorf("%d texts", len(all))
+	}
+	const slack = 0.3 // points
+	for i, l := range all {
+		for _, c := range l.corners {
+			if c.X < -slack || c.X > f.width+slack || c.Y < -slack || c.Y > f.height+slack {
+				t.Errorf("%q leaves the figure", l.text)
+				break
+			}
+		}
+		for _, o := range all[:i] {
+			if l.touches(o) {
+				t.Errorf("%q and %q overlap", o.text, l.text)
+			}
+		}
+	}
+}
+
+// zoo makes the rows of many models: predictions under two transformations, one with values, and
+// layers.
+func zoo(models, layers int, name string) []scores.Row {
+	var rows []scores.Row
+	for m := range models {
+		model := fmt.Sprintf("%s%02d", name, m)
+		add := func(r scores.Row) {
+			r.Model, r.Data, r.N = model, "cifar10", 100
+			r.Low, r.High = r.Value-0.03, r.Value+0.03
+			rows = append(rows, r)
+		}
+		for _, transform := range []string{"rotate", "elastic-transform-of-the-image"} {
+			for _, p := range []string{"-40", "-20", "0", "20", "40", ""} {
+				if transform == "rotate" || p == "" {
+					add(scores.Row{Depth: scores.NoDepth, Transform: transform, Parameter: p, Measure: "accuracy", Statistic: "drop",
+						Value: 0.3 - 0.011*float64(m*(1+len(p)%2)), Null: math.NaN()})
+				}
+			}
+			for l := range layers {
+				add(scores.Row{Layer: fmt.Sprintf("/features/block%d/conv%d/Conv_output_0", l/3, l), Depth: 3 * l, Transform: transform, Measure: "seis",
+					Statistic: "equivariance", Value: 1 - 0.8*float64(l)/float64(layers), Null: 0.1})
+			}
+		}
+	}
+	return rows
+}
+
+// TestLabelsKeepApart draws every kind of chart at one and at two columns and looks for texts that
+// overlap or leave the figure.
+func TestLabelsKeepApart(t *testing.T) {
+	t.Parallel()
+	for name, rows := range map[string][]scores.Row{
+		"small": study(), "three models": zoo(3, 20, "resnet-"), "long names": zoo(3, 12, "a-very-long-name-of-a-model-trained-on-"+strings.Repeat("x", 30)), "40 models": zoo(40, 6, "m"),
+		"300 layers": zoo(1, 300, "deep"), "one layer": zoo(2, 1, "flat"),
+	} {
+		for _, chart := range []Chart{Depth, Parameter, Bars, Heat, Distribution} {
+			for columns := 1; columns <= 2; columns++ {
+				t.Run(fmt.Sprintf("%s, %s, %d", name, chart, columns), func(t *testing.T) {
+					t.Parallel()
+					f, err := Draw(rows, Options{Measures: reporttest.Measures(), Chart: chart, Columns: columns})
+					if err != nil && strings.Contains(err.Error(), "select fewer") {
+						t.Skip(err)
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					checkLabels(t, f)
+				})
+			}
+		}
+	}
+	var charts []report.Scatter
+	for k := range 2 {
+		var points []correlation.Point
+		for i := range 12 {
+			x, y := 0.4+0.03*float64(i%5), 0.9+0.004*float64(i*(k+1)%7)
+			points = append(points, correlation.Point{Label: fmt.Sprint("network-", i), X: x, Y: y, N: 1000,
+				XInterval: correlation.Interval{Low: x - 0.01, High: x + 0.01}, YInterval: correlation.Interval{Low: y - 0.01, High: y + 0.01}})
+		}
+		charts = append(charts, report.NewScatter(points, nil, fmt.Sprint("data ", k), "effective invariance under rotation", "accuracy", k == 0))
+	}
+	for columns := 1; columns <= 2; columns++ {
+		f, err := DrawScatter(charts, Options{Columns: columns, Labels: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkLabels(t, f)
+	}
+}
+
+// TestManyModels draws 40 models: one in colour, by default the first, and the others in grey.
+func TestManyModels(t *testing.T) {
+	t.Parallel()
+	rows := zoo(40, 6, "m")
+	for _, chart := range []Chart{Depth, Parameter, Distribution} {
+		for asked, want := range map[string]string{"": "m00", "m17": "m17"} {
+			parts := words(t, svg(t, rows, Options{Measures: reporttest.Measures(), Chart: chart, Highlight: asked}))
+			if !slices.Contains(parts, want) || !slices.Contains(parts, "39 others") {
+				t.Errorf("%s: %q", chart, parts)
+			}
+		}
+	}
+	if got := words(t, svg(t, rows, Options{Measures: reporttest.Measures(), Chart: Bars})); !slices.Contains(got, "m00") || !slices.Contains(got, "m39") {
+		t.Errorf("bars: %q", got)
+	}
+	_, err := Draw(rows, Options{Measures: reporttest.Measures(), Chart: Depth, Highlight: "m99"})
+	if err == nil || !strings.Contains(err.Error(), `no "m99" to highlight`) {
+		t.Errorf("highlighting what is not there: %v", err)
+	}
+}
+
+// TestPanelsOfOneModel checks the order of panels of models whose layers differ in depth.
+func TestPanelsOfOneModel(t *testing.T) {
+	t.Parallel()
+	var rows []scores.Row
+	for m, model := range []string{"b", "a"} {
+		for l := range 4 {
+			for _, transform := range []string{"t", "s"} {
+				rows = append(rows, scores.Row{Model: model, Layer: fmt.Sprint("l", l), Depth: 5*l - 3*m*(l%2), Data: "d", Transform: transform, Measure: "seis",
+					Statistic: "equivariance", Value: 0.5, Low: math.NaN(), High: math.NaN(), Null: math.NaN()})
+			}
+		}
+	}
+	slices.SortStableFunc(rows, func(x, y scores.Row) int { return x.Depth - y.Depth })
+	f, err := Draw(rows, Options{Measures: reporttest.Measures(), Chart: Heat, Down: "layer", Across: "statistic"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var titles []string
+	for _, p := range f.panels {
+		titles = append(titles, p.Title.Text)
+	}
+	if want := []string{"b, t", "b, s", "a, t", "a, s"}; !slices.Equal(titles, want) {
+		t.Errorf("panels %q, want %q", titles, want)
+	}
+}
+
+// TestSignedValues checks that values of both signs have colours on two sides of 0.
+func TestSignedValues(t *testing.T) {
+	t.Parallel()
+	f, err := Draw(zoo(40, 1, "m"), Options{Measures: reporttest.Measures(), Chart: Heat, Down: "model", Across: "transform"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := f.scale; !s.Signed || s.Low != -s.High {
+		t.Errorf("the scale of values from -0.56 to 0.3 is %+v", s)
+	}
+}
