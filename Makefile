@@ -6,6 +6,8 @@ WEB := report/html/web/node_modules/vega/package.json
 # What the version names: 12 digits of the commit, and .dirty if files were changed. The version itself is in cmd/noether/version.go.
 COMMIT := $(shell git describe --always --exclude '*' --abbrev=12 --dirty=.dirty 2>/dev/null)
 NPM := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+# Packages of another checkout, to which node_modules may be a link, stay as they are.
+INSTALL := { test -L node_modules || $(NPM); }
 
 .PHONY: build demo demo-networks wheel release test lint bench fuzz torture vulncheck fixtures generate clean
 
@@ -17,7 +19,7 @@ bin/noether: $(RUNTIME)
 
 # The ONNX Runtime library, pinned by the lock file.
 $(RUNTIME): runtime/package-lock.json
-	cd runtime && $(NPM)
+	cd runtime && $(INSTALL)
 	@touch $@
 
 demo: build
@@ -29,7 +31,7 @@ demo-networks: $(RUNTIME)
 
 # The report's packages, whose licences go into what is built for users.
 $(WEB):
-	cd report/html/web && $(NPM)
+	cd report/html/web && $(INSTALL)
 
 # The Python wheel, with the command and ONNX Runtime, into dist/.
 wheel: $(RUNTIME) $(WEB)
@@ -83,7 +85,7 @@ vulncheck:
 # the schemas of study and training files.
 generate: build
 	$(GO) generate ./...
-	cd report/html/web && $(NPM) && npm run build
+	cd report/html/web && $(INSTALL) && npm run build
 	bin/noether schema > docs/study.schema.json
 	bin/noether schema --training > docs/training.schema.json
 
