@@ -33,7 +33,7 @@ func Foreign(path string) error {
 	head := make([]byte, 4096)
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		if _, err := os.Stat(filepath.Join(path, "saved_model.pb")); err == nil {
-			return fmt.Errorf("this is a TensorFlow SavedModel, not an ONNX file; "+exportTensorFlow, "--saved-model", path)
+			return fmt.Errorf("is a TensorFlow SavedModel, not an ONNX file; "+exportTensorFlow, "--saved-model", path)
 		}
 		return nil
 	}
@@ -49,15 +49,15 @@ func Foreign(path string) error {
 	switch {
 	case has("PK\x03\x04") && (bytes.Contains(head, []byte("/data.pkl")) || bytes.Contains(head, []byte("/byteorder"))),
 		has("\x80\x02") || has("\x80\x04"), extension == ".pt", extension == ".pth", extension == ".ckpt":
-		return errors.New("this is a PyTorch file, not an ONNX model; " + exportPyTorch)
+		return errors.New("is a PyTorch file, not an ONNX model; " + exportPyTorch)
 	case len(head) > 8 && head[8] == '{' && extension == ".safetensors":
-		return errors.New("this file holds weights without a network (safetensors), not an ONNX model; load them in PyTorch and " + exportPyTorch)
+		return errors.New("holds weights without a network (safetensors), not an ONNX model; load them in PyTorch and " + exportPyTorch)
 	case has("\x89HDF"), has("PK\x03\x04") && extension == ".keras":
-		return fmt.Errorf("this is a Keras file, not an ONNX model; "+exportKeras, path)
+		return fmt.Errorf("is a Keras file, not an ONNX model; "+exportKeras, path)
 	case len(head) > 8 && string(head[4:8]) == "TFL3":
-		return fmt.Errorf("this is a TensorFlow Lite file, not an ONNX model; "+exportTensorFlow, "--tflite", path)
+		return fmt.Errorf("is a TensorFlow Lite file, not an ONNX model; "+exportTensorFlow, "--tflite", path)
 	case extension == ".msgpack", extension == ".orbax":
-		return errors.New("this is a JAX file, not an ONNX model; " + exportJAX)
+		return errors.New("is a JAX file, not an ONNX model; " + exportJAX)
 	}
 	return nil
 }

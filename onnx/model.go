@@ -77,9 +77,9 @@ func readFile(path string) ([]byte, error) {
 		if err := Foreign(path); err != nil {
 			return nil, err
 		}
-		return nil, errors.New("this is a folder, not an ONNX file")
+		return nil, errors.New("is a folder, not an ONNX file")
 	case info.Mode()&fs.ModeDevice != 0:
-		return nil, errors.New("this is a device, not an ONNX file") // which may have no end
+		return nil, errors.New("is a device, not an ONNX file") // which may have no end
 	case info.Size() > maxBytes:
 		return nil, fmt.Errorf("has %d bytes, and an ONNX file cannot exceed 2 GB: save its weights as external data", info.Size())
 	}
@@ -102,14 +102,14 @@ func bare(err error) error {
 
 func parse(data []byte, dir string, decode func([]byte) (*pb.ModelProto, error)) (*Model, error) {
 	if len(data) == 0 {
-		return nil, errors.New("the file is empty")
+		return nil, errors.New("is empty")
 	}
 	if isText(data) {
-		return nil, formatError("this is a text file, not an ONNX model (if it is a Git LFS pointer, run: git lfs pull)")
+		return nil, formatError("is a text file, not an ONNX model (if it is a Git LFS pointer, run: git lfs pull)")
 	}
 	p, err := decode(data)
 	if err != nil {
-		return nil, formatError("this is not an ONNX model, or it is truncated")
+		return nil, formatError("is not an ONNX model, or it is truncated")
 	}
 	return wrap(p, dir)
 }

@@ -55,7 +55,7 @@ func TestReadDevice(t *testing.T) {
 	if info, err := os.Stat("/dev/zero"); err != nil || info.Mode()&os.ModeDevice == 0 {
 		t.Skip("there is no /dev/zero here")
 	}
-	if _, err := onnx.Read("/dev/zero"); err == nil || err.Error() != "reading model /dev/zero: this is a device, not an ONNX file" {
+	if _, err := onnx.Read("/dev/zero"); err == nil || err.Error() != "reading model /dev/zero: is a device, not an ONNX file" {
 		t.Errorf("error %v", err)
 	}
 }

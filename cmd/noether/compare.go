@@ -159,7 +159,7 @@ func parseArrayName(arg string) arrayName {
 func checkArrays(args []string) error {
 	for _, path := range args {
 		if err := onnx.Foreign(path); err != nil && !strings.HasSuffix(path, ".npz") {
-			return fmt.Errorf("compare takes arrays (.npy, .npz), such as activations written by numpy.save; two networks are compared by a study (noether init) once they are ONNX files: %s: %w", path, err)
+			return fmt.Errorf("compare takes arrays (.npy, .npz), such as activations written by numpy.save; two networks are compared by a study (noether init) once they are ONNX files: %s %w", path, err)
 		}
 		if filepath.Ext(path) == ".onnx" {
 			return fmt.Errorf("compare takes arrays (.npy, .npz), and %s is a network: write a study (noether init) with both models and the measure similarity: {between: all}", path)

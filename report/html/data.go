@@ -1,6 +1,7 @@
 package html
 
 import (
+	"cmp"
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
@@ -38,6 +39,9 @@ type pageData struct {
 
 	Sheets []report.SampleSheet          `json:"sheets"`
 	Scales map[string]report.ColourScale `json:"scales"` // of classes
+
+	Networks []networkData     `json:"networks"`
+	Maps     []report.MapSheet `json:"maps"`
 }
 
 // A tableData is a table stored by column, with texts as indices into their distinct values: 100,000
@@ -133,6 +137,7 @@ func newPageData(r Run) pageData {
 		}
 		p.Samples = append(p.Samples, v)
 	}
+	p.Networks, p.Maps = packNetworks(rows, rec.Models), printableMaps(r.MapSheets, &rec)
 	p.Sheets, p.Scales = printableSheets(r.SampleSheets), classScales(r.SampleSheets)
 	for _, t := range rec.Transforms {
 		p.Transforms[report.Printable(t.Name)] = report.Printable(t.Parameter)
@@ -205,6 +210,31 @@ func printableSheets(sheets []report.SampleSheet) []report.SampleSheet {
 		}
 		for k := range s.Models {
 			s.Models[k].Model = report.Printable(s.Models[k].Model)
+		}
+	}
+	return out
+}
+
+// printableMaps returns feature maps with printable names, in the order of the study.
+func printableMaps(sheets []report.MapSheet, rec *scores.Record) []report.MapSheet {
+	out := slices.Clone(sheets)
+	slices.SortStableFunc(out, func(a, b report.MapSheet) int {
+		place := func(s report.MapSheet) (transform, model int) {
+			return slices.IndexFunc(rec.Transforms, func(t scores.TransformRecord) bool { return t.Name == s.Transform }),
+				slices.IndexFunc(rec.Models, func(m scores.ModelRecord) bool { return m.Name == s.Model })
+		}
+		transform, model := place(a)
+		otherTransform, otherModel := place(b)
+		return cmp.Or(transform-otherTransform, model-otherModel)
+	})
+	for i := range out {
+		s := &out[i]
+		for _, text := range []*string{&s.Model, &s.Data, &s.Transform, &s.Parameter, &s.Measure, &s.Name} {
+			*text = report.Printable(*text)
+		}
+		s.Layers = slices.Clone(s.Layers)
+		for k := range s.Layers {
+			s.Layers[k].Layer = report.Printable(s.Layers[k].Layer)
 		}
 	}
 	return out

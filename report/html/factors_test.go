@@ -60,6 +60,9 @@ func TestOneFactorAtATime(t *testing.T) {
 			if len(titles) != 1 || !strings.Contains(titles[0], factor) {
 				t.Errorf("%s of %s has the charts %q", kind, factor, titles)
 			}
+			if axes := v.texts(t, "section.measure .role-axis-title"); kind == "tuning" && !slices.Contains(axes, "change of "+factor) {
+				t.Errorf("the axes of tuning curves along the %s are %q", factor, axes)
+			}
 		}
 		v.do(t, script(`(() => { const s = document.querySelector("select[name=data]"); s.value = "clips"; s.dispatchEvent(new Event("change")) })()`), until(complete))
 		if n := evaluate[int](t, v, `document.querySelectorAll("main figure .role-mark path").length`); n == 0 || len(v.texts(t, "select[name=factor]")) != 0 {

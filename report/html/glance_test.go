@@ -107,7 +107,7 @@ func TestMatrixFollowsTheReader(t *testing.T) {
 // TestLength is about the page of a study of three models as it is opened.
 func TestLength(t *testing.T) {
 	t.Parallel()
-	v := openAt(t, studyOfThree(), 1440, 900, "")
+	v := openAt(t, withNetworks(withSamples(studyOfThree(), threeModels, true), threeModels), 1440, 900, "")
 	if n := evaluate[int](t, v, "document.documentElement.scrollHeight"); n > 6000 {
 		t.Errorf("the page has %d pixels", n)
 	}

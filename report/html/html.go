@@ -88,8 +88,9 @@ type page struct {
 	Warnings  []report.Note
 	Empty     bool
 
-	Relations, Images, Summary, Samples, Classes, Space bool // whether there are any
-	Folded                                              bool // all images are contact sheets, which the first screen shows
+	Relations, Images, Summary, Samples, Classes, Space, Networks bool // whether there are any
+	Fitted                                                        bool // a relation has a line
+	Folded                                                        bool // all images are contact sheets, which the first screen shows
 }
 
 // A section is the text of one measure.
@@ -97,6 +98,7 @@ type section struct {
 	measure.Descriptor
 	ID   string
 	Note report.Sentence
+	Maps bool // whether there are feature maps
 }
 
 func (r Run) page(source string) (*page, error) {
@@ -111,9 +113,12 @@ func (r Run) page(source string) (*page, error) {
 	p.Samples = len(data.Sheets) > 0
 	p.Classes = slices.ContainsFunc(data.Sheets, report.SampleSheet.HasClasses)
 	p.Space = slices.ContainsFunc(data.Sheets, func(s report.SampleSheet) bool { return len(s.Projections) > 0 })
+	p.Fitted = slices.ContainsFunc(data.Relations, func(r relationData) bool { return len(r.Chart.Line) > 0 })
+	p.Networks = len(data.Networks) > 0
 	p.Folded = !slices.ContainsFunc(data.Images, func(i report.Image) bool { return i.Sheet == nil })
 	for i, s := range report.Sections(r.Rows, rec.Measures) {
-		p.Measures = append(p.Measures, section{Descriptor: s.Descriptor, ID: fmt.Sprintf("measure-%d", i), Note: report.SectionNote(s, r.Rows)})
+		maps := slices.ContainsFunc(r.MapSheets, func(m report.MapSheet) bool { return m.Measure == s.Name })
+		p.Measures = append(p.Measures, section{Descriptor: s.Descriptor, ID: fmt.Sprintf("measure-%d", i), Note: report.SectionNote(s, r.Rows), Maps: maps})
 	}
 	if source != "" {
 		return p, nil

@@ -124,6 +124,10 @@ func TestClasses(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, withSamples(studyOfThree(), threeModels, false), 1440, 900, "")
 	const heat, bars = "#classes figure:first-child", "#classes figure:last-child"
+	if n := evaluate[int](t, v, `document.querySelectorAll("#classes figure").length`); n != 0 {
+		t.Errorf("%d charts of classes before the section is unfolded", n)
+	}
+	v.do(t, script(`document.querySelector("#classes summary").click()`), until(`document.querySelectorAll("#classes figure").length === 2 && `+complete))
 	// 100 of 125 are right as they are; cat loses most at every value.
 	if got := v.texts(t, heat+" .role-axis-label:first-of-type, "+heat+" .mark-text.role-mark text"); !slices.Contains(got, "0.60") {
 		t.Errorf("the tiles are %q", got)

@@ -51,6 +51,8 @@ func (f FakeRun) Name(kind string, i int) string {
 		return pick(transformNames)
 	case "class":
 		return pick(classNames)
+	case "tensor":
+		return fmt.Sprintf("/block%d/conv%d/Conv_output_0", i/6, i)
 	case "data":
 		return []string{"cifar10", "cifar10-c"}[i%2]
 	default:

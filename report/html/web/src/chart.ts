@@ -13,6 +13,7 @@ import {
   type Table,
 } from './data';
 import { capital, shorten } from './format';
+import type { Chosen } from './layer';
 import { byNumber, dimensionTitle, labelOf, parameter, type Series } from './series';
 
 /** What a chart is made from. */
@@ -26,6 +27,7 @@ export interface Context {
   series: Series;
   choice: (name: string) => string; // what the reader has chosen; '' where nothing is
   angle: (transform: string) => string; // the value that the reader looks at; '' where none is
+  layer: () => Chosen | undefined; // the layer that the reader looks at
 }
 
 export interface Panel {
@@ -302,6 +304,17 @@ function xOf(c: Context): (row: number) => number | string {
   const { field } = axisX(c);
   if (field === 'parameter') return (row) => parameter(t.text(field, row));
   return (row) => t.number(field, row) ?? 0;
+}
+
+/** The place of the chosen layer on the axis of a chart over depth; '' where rows lack the layer. */
+export function layerPlace(c: Context, rows: number[]): string {
+  const at = c.layer();
+  const row =
+    at &&
+    rows.find(
+      (r) => c.table.text('layer', r) === at.layer && c.table.text('model', r) === at.model,
+    );
+  return row === undefined ? '' : String(xOf(c)(row));
 }
 
 /** Whether depth is relative: where it is chosen, or where models differ in depth. */

@@ -41,6 +41,11 @@ export class Classes {
     private readonly filter: Filter,
   ) {
     this.sheets = (scores.packed.sheets ?? []).filter(hasClasses);
+    const folded = root.querySelector('details')!;
+    folded.open = ['statistic', 'data', 'model', 'class', 'transform'].some(
+      (k) => state.get(`classes.${k}`) !== '',
+    );
+    folded.addEventListener('toggle', () => this.update());
     onAngle(() => this.update());
   }
 
@@ -72,6 +77,7 @@ export class Classes {
     for (const figure of this.figures) figure.remove();
     this.figures = [];
     this.root.hidden = this.sheets.length === 0;
+    if (!this.root.querySelector('details')!.open) return;
     if (models.length === 0) {
       this.part('controls').replaceChildren();
       this.part('charts').replaceChildren();

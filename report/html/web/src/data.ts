@@ -92,6 +92,40 @@ export interface ByClass {
   mean: number;
 }
 
+/** Feature maps of one sample. See scores/mapsheet.go. */
+export interface MapSheet {
+  model: string;
+  data: string;
+  transform: string;
+  parameter: string;
+  measure: string;
+  sample: number;
+  name: string;
+  has_input: boolean;
+  layers:
+    | {
+        layer: string;
+        depth: number;
+        height: number;
+        width: number;
+        channels: { channel: number; low: number; high: number; error: number }[];
+      }[]
+    | null;
+  tile?: { width: number; height: number; right: number; down: number };
+  type: string;
+  image?: string; // base64
+}
+
+/** The operations of a model between input and output, by column. See report.Network. */
+export interface NetworkGraph {
+  model: string;
+  names: string[]; // of groups
+  tensors: string[];
+  ops: TextColumn;
+  groups: number[];
+  reads: number[][];
+}
+
 /** A field of scores, or of another table, that charts show. */
 export type Field = string;
 
@@ -162,11 +196,26 @@ export interface Scatter {
   title: string;
   x: string;
   y: string;
+  left: number; // range of the horizontal axis
+  right: number;
   low: number;
   high: number;
   ticks: { at: number; label: string }[];
-  points: { label: string; x: number; y: number; n: number; at: number }[];
+  points: ScatterPoint[];
   line?: { x: number; at: number; low: number; high: number }[];
+}
+
+/** A point with the ends of its error bars, which equal its position where there are none. */
+export interface ScatterPoint {
+  label: string;
+  x: number;
+  y: number;
+  n: number;
+  at: number; // on the vertical axis
+  left: number;
+  right: number;
+  low: number;
+  high: number;
 }
 
 /** A sentence about some rows, for beneath a chart that shows them. */
@@ -253,6 +302,8 @@ export interface Packed extends PackedTable {
   transforms: Record<string, string>; // titles of their parameters, by name
   sheets: SampleSheet[] | null;
   scales: Record<'drop' | 'share', ColourScale>; // of classes
+  networks: NetworkGraph[] | null;
+  maps: MapSheet[] | null;
 }
 
 /** How far a row stands for others. */

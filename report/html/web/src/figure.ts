@@ -4,7 +4,6 @@
 import type { Spec } from './vega';
 import { draw } from './vega';
 import { element } from './dom';
-import { onAngle } from './angle';
 import { marker, markerOf } from './marks';
 import { queue } from './queue';
 import { fileName, savePNG, saveSVG, type Drawable } from './save';
@@ -19,7 +18,8 @@ export interface Content {
   // No chart where there is no number. Show draws what is no chart.
   build: () => { spec?: Spec; show?: (into: HTMLElement) => Drawable; text: string };
   describe: Describe;
-  angle?: string; // the transformation of a chart over its parameter
+  // Calls mark with where the reader looks at, until the returned function is called.
+  follow?: (mark: (place: string) => void) => () => void;
   data: () => Source;
 }
 
@@ -30,7 +30,7 @@ export class Figure {
   private readonly tools: HTMLElement;
   private view?: Drawable;
   private data?: HTMLElement;
-  private leave = () => {}; // stops following the angle
+  private leave = () => {}; // stops following the reader
 
   constructor(private readonly content: Content) {
     this.tools = element(
@@ -84,11 +84,8 @@ export class Figure {
     const view = await draw(this.chart, spec, this.content.description, this.content.describe);
     this.view = view;
     this.chart.classList.add('drawn');
-    const { angle } = this.content;
-    if (angle)
-      this.leave = onAngle((transform, value) => {
-        if (transform === angle) void view.data(marker, markerOf(value)).runAsync();
-      });
+    this.leave =
+      this.content.follow?.((place) => void view.data(marker, markerOf(place)).runAsync()) ?? this.leave;
   }
 
   // fail reports that there is no chart, and lets the others be drawn.

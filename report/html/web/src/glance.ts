@@ -15,6 +15,7 @@ import {
 import { element } from './dom';
 import type { Filter } from './filters';
 import { interval, number, shorten } from './format';
+import { layerOf, onLayer } from './layer';
 import { small } from './marks';
 import { node, swatch } from './palette';
 import { queue } from './queue';
@@ -49,6 +50,10 @@ export class Glance {
     onAngle(() => {
       const m = this.matrix();
       if (m?.across === 'name') this.images(m, this.column(m));
+    });
+    onLayer(() => {
+      this.drawn = '';
+      this.follow();
     });
   }
 
@@ -338,6 +343,7 @@ export class Glance {
       series: this.looks,
       choice,
       angle: () => '',
+      layer: () => layerOf(this.state),
     };
   }
 

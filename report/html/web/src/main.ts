@@ -7,6 +7,8 @@ import { element } from './dom';
 import { Filter, FilterBar } from './filters';
 import { Glance } from './glance';
 import { Images } from './images';
+import { FeatureMaps } from './maps';
+import { Network } from './network';
 import { queue } from './queue';
 import { Relations } from './relations';
 import { Samples } from './samples';
@@ -30,6 +32,10 @@ function build(scores: Scores): void {
     const measure = scores.measures[Number(root.dataset.measure)];
     return new Section(root, scores, measure, rows.get(measure.key) ?? [], state, filter, update);
   });
+  for (const root of document.querySelectorAll<HTMLDetailsElement>('details.maps')) {
+    const { name } = scores.measures[Number(root.closest<HTMLElement>('section')!.dataset.measure)];
+    parts.push(new FeatureMaps(root, scores, name, state, filter));
+  }
   const showSamples = (sheet: SampleSheet) => {
     state.set('samples.data', sheet.data);
     state.set('samples.transform', sheet.transform);
@@ -43,6 +49,8 @@ function build(scores: Scores): void {
     classes = document.getElementById('classes');
   if (samples) parts.push(new Samples(samples, scores, state, filter));
   if (classes) parts.push(new Classes(classes, scores, state, filter));
+  const network = document.getElementById('network');
+  if (network) parts.push(new Network(network, scores, state, filter));
   const space = document.getElementById('space');
   if (space) parts.push(new Space(space, scores, state, filter));
   const relations = document.getElementById('relations'),

@@ -1,8 +1,8 @@
 // Charts as Vega-Lite specifications: one for each kind of mark.
 
-import { axisX, fill, isJoined, named, points, sides, type Context, type Point } from './chart';
+import { axisX, fill, isJoined, layerPlace, named, points, sides, type Context, type Point } from './chart';
 import type { Axis, Field, Scatter } from './data';
-import { number } from './format';
+import { number, shorten } from './format';
 import { colourOf } from './palette';
 import { textOf, type Text } from './sentences';
 import { byNumber, dimensionTitle, parameter, type Series } from './series';
@@ -116,7 +116,7 @@ function curves(c: Context, drawn: Point[], lines: number) {
   const x = {
     field: 'x',
     type: numeric ? 'quantitative' : 'ordinal',
-    title: parameterTitle(c, drawn) || axis.title,
+    title: parameterTitle(c, drawn) || amountTitle(c, drawn) || axis.title,
     sort: null,
     scale: numeric
       ? { nice: false, zero: false, padding: 10, ...(axis.percent && { domain: [0, 1] }) }
@@ -216,11 +216,17 @@ function curves(c: Context, drawn: Point[], lines: number) {
       },
     },
   });
-  if (c.chart.x.field === 'parameter')
+  if (isMarked(c))
     layer.push({
       data: {
         name: marker,
-        values: markerOf(c.angle(transformOf(c, drawn.map((p) => p.id))), drawn[0].x),
+        values: markerOf(
+          markedAt(
+            c,
+            drawn.map((p) => p.id),
+          ),
+          drawn[0].x,
+        ),
       },
       mark: { type: 'rule', strokeWidth: 1.5, color: 'var(--text)' },
       encoding: {
@@ -231,16 +237,26 @@ function curves(c: Context, drawn: Point[], lines: number) {
   return { data: { values: drawn }, layer };
 }
 
-/** The data set of a chart over the parameter that holds the value which the reader looks at. */
+/** Whether a chart has a marker: over the parameter at a value, over depth at a layer. */
+export function isMarked(c: Context): boolean {
+  return c.chart.mark === 'line' && ['parameter', 'depth'].includes(c.chart.x.field);
+}
+
+/** Where the reader looks at in a chart of some rows; '' for nowhere. */
+export function markedAt(c: Context, rows: number[]): string {
+  return c.chart.x.field === 'parameter' ? c.angle(transformOf(c, rows)) : layerPlace(c, rows);
+}
+
+/** The data set of a chart that holds where the reader looks at. */
 export const marker = 'marker';
 
-/** The marker at a value, or a hidden one where no value is chosen. */
+/** The marker at a place, or a hidden one where there is none. */
 export const markerOf = (value: string, hidden: number | string = 0) => [
   value === '' ? { x: hidden, on: false } : { x: parameter(value), on: true },
 ];
 
-/** The transformation of some rows; '' if there are several. */
-export function transformOf(c: Context, rows: number[]): string {
+// transformOf is the transformation of some rows; '' if there are several.
+function transformOf(c: Context, rows: number[]): string {
   const names = c.table.distinct('transform', rows);
   return names.length === 1 ? names[0] : '';
 }
@@ -251,6 +267,20 @@ function parameterTitle(c: Context, drawn: Point[]): string {
   if (c.chart.x.field !== 'parameter' || names.size !== 1) return '';
   const [name] = names;
   return c.scores.packed.transforms[name] || `value of ${name}`;
+}
+
+// amountTitle is the title of the position along the trajectories of tuning curves: the parameter of
+// their transformation, or the factor that they vary.
+function amountTitle(c: Context, drawn: Point[]): string {
+  if (c.chart.x.field !== 'amount') return '';
+  const name = (field: string) => {
+    const names = new Set(drawn.map((p) => c.table.text(field, p.id)));
+    return names.size === 1 ? [...names][0] : '';
+  };
+  const transform = name('transform'),
+    factor = name('factor');
+  if (transform) return c.scores.packed.transforms[transform] || `step of ${transform}`;
+  return factor && `change of ${factor}`;
 }
 
 /** Histograms as steps, those of few series with the area beneath. */
@@ -491,7 +521,7 @@ export function scatter(
     field: 'x',
     type: 'quantitative',
     title: chart.x,
-    scale: { zero: false, nice: false, padding: 14 },
+    scale: { domain: [chart.left, chart.right], zero: false, nice: false },
     axis: { tickCount: 6, grid: false },
   };
   const y = {
@@ -522,15 +552,57 @@ export function scatter(
       encoding: { x, y },
     },
   ];
+  const named = shown.length <= namesUpTo ? nameSides(chart, shown) : [];
+  const values = shown.map((p, id) => ({ ...p, id, series: group(p.label), ...named[id] }));
+  const bar = { type: 'rule', strokeWidth: 1.2, opacity: 0.45 };
   const layer = [
     ...fit.filter((l) => l.data.values.length > 0),
     {
-      data: {
-        values: shown.map((p, id) => ({ id, series: group(p.label), x: p.x, at: p.at })),
+      data: { values: values.filter((p) => p.left < p.right) },
+      mark: bar,
+      encoding: { x: { ...x, field: 'left' }, x2: { field: 'right' }, y, color },
+    },
+    {
+      data: { values: values.filter((p) => p.low < p.high) },
+      mark: bar,
+      encoding: { x, y: { ...y, field: 'low' }, y2: { field: 'high' }, color },
+    },
+    ...[1, -1].map((side) => ({
+      data: { values: values.filter((p) => p.side === side) },
+      mark: {
+        type: 'text',
+        align: side > 0 ? 'left' : 'right',
+        dx: 8 * side,
+        dy: { expr: 'datum.shift' },
+        fontSize: 11,
+        color: 'var(--muted)',
       },
+      encoding: { x, y, text: { field: 'name', type: 'nominal' } },
+    })),
+    {
+      data: { values },
       mark: { type: 'point', filled: true, size: 75, opacity: 0.9 },
       encoding: { x, y, color, shape, tooltip: tip },
     },
   ];
   return sized({ height: 340, layer });
+}
+
+const namesUpTo = 15; // points with their names beside them
+
+// nameSides puts the names of points on the side of the middle, below or above those that are near.
+function nameSides(chart: Scatter, shown: Scatter['points']) {
+  const middle = (chart.left + chart.right) / 2;
+  const across = (a: number, b: number) => Math.abs(a - b) / (chart.right - chart.left),
+    up = (a: number, b: number) => Math.abs(a - b) / (chart.high - chart.low);
+  const placed: { p: Scatter['points'][number]; side: number; shift: number }[] = [];
+  return shown.map((p) => {
+    const side = p.x > middle ? -1 : 1;
+    const near = placed.filter(
+      (q) => q.side === side && across(q.p.x, p.x) < 0.2 && up(q.p.at, p.at) < 0.05,
+    );
+    const shift = [0, -12, 12, -24, 24].find((s) => near.every((q) => q.shift !== s)) ?? 0;
+    placed.push({ p, side, shift });
+    return { side, shift, name: shorten(p.label, 24) };
+  });
 }

@@ -28,6 +28,9 @@ export class Relations {
     this.all = scores.packed.relations ?? [];
     this.legend = new Legend(filter, changed, (d, value) => state.set(`highlight.${d}`, value));
     this.part('legend').append(this.legend.root);
+    const folded = this.part('view') as HTMLDetailsElement;
+    folded.open ||= ['score', 'of', 'by', 'points'].some((k) => state.get(`relation.${k}`) !== '');
+    folded.addEventListener('toggle', () => this.update());
   }
 
   private part(name: string): HTMLElement {
@@ -43,6 +46,7 @@ export class Relations {
   }
 
   update(): void {
+    if (!(this.part('view') as HTMLDetailsElement).open) return;
     const by =
       (['model', 'data'] as const).find(
         (b) => b === this.state.get('relation.points') && this.all.some((r) => r.by === b),

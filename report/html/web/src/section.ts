@@ -19,7 +19,7 @@ import {
   type Fixed,
   type Panel,
 } from './chart';
-import { angleOf } from './angle';
+import { angleOf, onAngle } from './angle';
 import { chooser, segments, type Option } from './controls';
 import { Shown, type Chart, type Measure, type Scores, type Statistic } from './data';
 import { element } from './dom';
@@ -27,7 +27,8 @@ import { Figure } from './figure';
 import type { Filter } from './filters';
 import { count, shorten } from './format';
 import { Legend } from './legend';
-import { drawing, transformOf } from './marks';
+import { layerOf, onLayer } from './layer';
+import { drawing, isMarked, markedAt } from './marks';
 import { describe, overview, sourceOf, ScoreTable } from './scoretable';
 import { byNumber, dimensionTitle, Series, type Dimension } from './series';
 import type { State } from './state';
@@ -41,6 +42,7 @@ export class Section {
   private readonly legend: Legend;
   private figures: Figure[] = [];
   private showing = panelsAtOnce;
+  private atLayer = false; // whether the charts show one layer
 
   constructor(
     private readonly root: HTMLElement,
@@ -68,6 +70,9 @@ export class Section {
     folded.open = ['find', 'sort', 'every'].some((k) => state.get(`${measure.key}.${k}`) !== '');
     folded.addEventListener('toggle', () => {
       this.fill();
+    });
+    onLayer(() => {
+      if (this.atLayer && !this.root.hidden) this.redraw();
     });
   }
 
@@ -139,6 +144,7 @@ export class Section {
       ),
       choice: (name: string) => this.choice(name),
       angle: (transform: string) => angleOf(this.state, transform),
+      layer: () => layerOf(this.state),
     };
     this.part('controls').replaceChildren(
       ...this.choices(statistics, statistic, chart),
@@ -222,6 +228,7 @@ export class Section {
         sidesName(at),
       );
     const shown = shownBy(c);
+    this.atLayer = this.measure.layered && !shown.has('layer');
     for (const name of fixed)
       if (!shown.has(name) && (name !== 'layer' || this.measure.layered))
         add(
@@ -328,7 +335,13 @@ export class Section {
         return drawn;
       },
       describe: (row) => describe(c.table, row),
-      angle: c.chart.x.field === 'parameter' ? transformOf(c, panel.rows) : undefined,
+      follow: isMarked(c)
+        ? (mark) => {
+            const move = () => mark(markedAt(c, panel.rows));
+            const leave = [onAngle(move), onLayer(move)];
+            return () => leave.forEach((stop) => stop());
+          }
+        : undefined,
       data: () => sourceOf(c.table, panel.rows, `Data of the chart: ${title}`),
     });
   }

@@ -7,6 +7,7 @@ import type { SampleSheet, Scores } from './data';
 import { Figure } from './figure';
 import type { Filter } from './filters';
 import { number, shorten } from './format';
+import { layerOf, onLayer } from './layer';
 import { sized } from './marks';
 import { colourOf } from './palette';
 import { labelOf } from './series';
@@ -29,6 +30,13 @@ export class Space {
     folded.open = ['data', 'transform', 'model', 'layer'].some((k) => state.get(`space.${k}`) !== '');
     folded.addEventListener('toggle', () => this.update());
     onAngle(() => this.draw());
+    onLayer(() => {
+      const at = layerOf(state);
+      if (!at || !this.sheets.some((s) => s.projections!.some((p) => p.model === at.model && p.layer === at.layer))) return;
+      state.set('space.model', at.model);
+      state.set('space.layer', at.layer);
+      this.update();
+    });
   }
 
   private part(name: string): HTMLElement {

@@ -1,17 +1,24 @@
-// Images of samples, cut out of the image of their sheet.
+// Images cut out of a sheet of tiles.
 
-import type { SampleSheet } from './data';
+/** A sheet of tiles in a page. */
+export interface TileSheet {
+  tile?: { width: number; height: number; right: number; down: number };
+  type: string; // media type
+  image?: string; // base64
+}
 
-const sheets = new Map<SampleSheet, Promise<HTMLImageElement>>();
-const cut = new Map<string, Promise<string>>();
+const sheets = new WeakMap<TileSheet, Promise<HTMLImageElement>>();
+const cut = new WeakMap<TileSheet, Map<string, Promise<string>>>();
 
 /** Whether a sheet has images. */
-export const hasImages = (sheet: SampleSheet) => Boolean(sheet.tile && sheet.image);
+export const hasImages = (sheet: TileSheet) => Boolean(sheet.tile && sheet.image);
 
-/** The image of a sample as a data URL: as it is (column 0), or under a value of the parameter. */
-export function tile(sheet: SampleSheet, line: number, column: number): Promise<string> {
-  const key = `${sheet.data}\0${sheet.transform}\0${line}\0${column}`;
-  let url = cut.get(key);
+/** The tile of a line and a column as a data URL. */
+export function tile(sheet: TileSheet, line: number, column: number): Promise<string> {
+  const urls = cut.get(sheet) ?? new Map<string, Promise<string>>();
+  cut.set(sheet, urls);
+  const key = `${line} ${column}`;
+  let url = urls.get(key);
   if (!url) {
     url = whole(sheet).then((image) => {
       const { width, height, right, down } = sheet.tile!;
@@ -23,12 +30,12 @@ export function tile(sheet: SampleSheet, line: number, column: number): Promise<
         .drawImage(image, column * right, line * down, width, height, 0, 0, width, height);
       return canvas.toDataURL('image/png');
     });
-    cut.set(key, url);
+    urls.set(key, url);
   }
   return url;
 }
 
-function whole(sheet: SampleSheet): Promise<HTMLImageElement> {
+function whole(sheet: TileSheet): Promise<HTMLImageElement> {
   let image = sheets.get(sheet);
   if (!image) {
     const loading = new Image();

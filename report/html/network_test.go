@@ -1,0 +1,221 @@
+package html
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/report/internal/reporttest"
+	"github.com/noether-ml/noether/scores"
+)
+
+// withNetworks gives the models of a run the graphs of a generated run.
+func withNetworks(run Run, f reporttest.FakeRun) Run {
+	for i := range run.Record.Models {
+		run.Record.Models[i].Graph = f.Graph()
+	}
+	return run
+}
+
+const networkSection = `document.getElementById("network")`
+
+// boxes counts the boxes of the first network.
+const boxes = networkSection + `.querySelector("[role=tree]")?.querySelectorAll("[role=treeitem]").length`
+
+// TestNetwork unfolds a block, chooses a layer by mouse and keyboard, and looks for markers, the
+// representation space and charts of one layer to follow.
+func TestNetwork(t *testing.T) {
+	t.Parallel()
+	v := openAt(t, withNetworks(withSamples(studyOfThree(), threeModels, false), threeModels), 1440, 900, "")
+	if n := evaluate[int](t, v, networkSection+`.querySelectorAll("[role=tree]").length`); n != 3 {
+		t.Errorf("%d networks", n)
+	}
+	const groups = 1 + 7 + 1 // the first operation, blocks of three layers, and the last two
+	if n := evaluate[int](t, v, boxes); n != groups {
+		t.Fatalf("%d boxes, want %d", n, groups)
+	}
+	if got := v.texts(t, "#network .sentences")[0]; !strings.HasPrefix(got, "50 operations in 9 blocks, 20 of them measured: from ") {
+		t.Errorf("the text is %q", got)
+	}
+	second := networkSection + `.querySelectorAll("[role=treeitem]")[1]`
+	if got := evaluate[string](t, v, second+`.getAttribute("aria-label")`); !strings.Contains(got, "7 operations, equivariance 0.") {
+		t.Errorf("the second box is %q", got)
+	}
+	markers := seisSection + `.querySelectorAll("figure:first-child .mark-rule.role-mark line:not([opacity='0'])").length`
+	if n := evaluate[int](t, v, markers); n != 0 {
+		t.Errorf("%d markers before a layer is chosen", n)
+	}
+	click := func(e string) chromedp.Action[chromedp.Void] {
+		return script(e + `.dispatchEvent(new MouseEvent("click", {bubbles: true}))`)
+	}
+	v.do(t, click(second), until(fmt.Sprintf("%s === %d", boxes, groups+7)), until(markers+" === 1"))
+	if got := evaluate[string](t, v, "new URLSearchParams(location.hash.slice(1)).get('layer.name') + ' ' + new URLSearchParams(location.hash.slice(1)).get('network.open')"); got != "/layer1/layer1.1/relu1/Relu_output_0 resnet20/1" {
+		t.Errorf("the address holds %q", got)
+	}
+	if n := evaluate[int](t, v, networkSection+`.querySelectorAll("[aria-selected=true]").length`); n != 2 { // the block, and the layer in it
+		t.Errorf("%d boxes are selected", n)
+	}
+
+	// Two steps to the right and Enter: the first measured layer of the block.
+	v.do(t, script(second+`.focus()`), chromedp.SendKeys(chromedp.CSS("#network [role=treeitem][tabindex='0']"), kb.ArrowRight+kb.ArrowRight+"\r"),
+		until(`location.hash.includes("layer.name=%2Flayer1%2Flayer1.0%2Frelu1%2F")`))
+	if got := evaluate[string](t, v, "document.activeElement.getAttribute('aria-label')"); !strings.HasPrefix(got, "Relu, ") {
+		t.Errorf("the focus is on %q", got)
+	}
+	v.do(t, script(`document.querySelector("#space summary").click()`), until(complete))
+	if got := v.texts(t, "#space figcaption span:first-child")[0]; !strings.Contains(got, "/layer1/layer1.0/relu1/Relu:") {
+		t.Errorf("the representation space shows %q", got)
+	}
+	v.do(t, press("network-score", "distance.cosine"), until(complete))
+	if got := v.texts(t, "#network figcaption span:first-child")[0]; got != "resnet20: cosine distance under quarter" {
+		t.Errorf("the title is %q", got)
+	}
+	v.do(t, click(second), until(fmt.Sprintf("%s === %d", boxes, groups)))
+	v.quiet(t)
+}
+
+// TestNetworkIsSaved saves a network as SVG and PNG, and shows its data.
+func TestNetworkIsSaved(t *testing.T) {
+	t.Parallel()
+	run := Run{}
+	run.Rows, run.Record = attackedRun()
+	v := openAt(t, withNetworks(run, attacked), 1280, 900, "")
+	v.do(t, script(`window.saved = []; HTMLAnchorElement.prototype.click = () => {}; URL.createObjectURL = b => { b.text().then(t => window.saved.push(t)); return "#" }`))
+	for i := range 2 {
+		v.do(t, script(fmt.Sprintf(`%s.querySelectorAll(".actions button")[%d].click()`, networkSection, i)), until(fmt.Sprintf("window.saved.length === %d", i+1)))
+	}
+	text := evaluate[string](t, v, "window.saved[0]")
+	if !strings.HasPrefix(text, "<svg") || strings.Contains(text, "var(--") || strings.Contains(text, "tabindex") || strings.Count(text, "<rect") < 4 {
+		t.Errorf("the SVG is %.200s", text)
+	}
+	if n := evaluate[int](t, v, "window.saved[1].length"); n < 1000 {
+		t.Errorf("the PNG has %d characters", n)
+	}
+	v.do(t, script(networkSection+`.querySelector("button[aria-expanded]").click()`))
+	if rows := v.texts(t, "#network tbody tr"); len(rows) == 0 || !strings.HasPrefix(rows[0], "1") {
+		t.Errorf("the data are %q", rows)
+	}
+}
+
+// TestLargeNetwork draws 703 operations and unfolds all 102 groups.
+func TestLargeNetwork(t *testing.T) {
+	t.Parallel()
+	large := reporttest.FakeRun{Models: 1, Layers: 300, Transforms: 1}
+	run := Run{}
+	run.Rows, run.Record = large.Rows()
+	v := openAt(t, withNetworks(run, large), 1440, 900, "")
+	if n := evaluate[int](t, v, boxes); n != 102 {
+		t.Errorf("%d groups", n)
+	}
+	milliseconds := evaluate[float64](t, v, `(() => { const start = performance.now();
+		const box = `+networkSection+`.querySelectorAll("[role=treeitem]")[50];
+		box.dispatchEvent(new MouseEvent("click", {bubbles: true})); `+networkSection+`.querySelector("svg").getBoundingClientRect();
+		return performance.now() - start })()`)
+	t.Logf("unfolding one of 102 groups took %.0f ms", milliseconds)
+	if milliseconds > 2000 {
+		t.Errorf("unfolding a group took %.0f ms", milliseconds)
+	}
+	open := ""
+	for g := range 102 {
+		open += fmt.Sprintf("&network.open=resnet20/%d", g)
+	}
+	v.do(t, script(fmt.Sprintf("location.hash = %q", "#"+open[1:])), until(boxes+" > 703"))
+	if wide := evaluate[int](t, v, "document.documentElement.scrollWidth"); wide > 1440 {
+		t.Errorf("the page is %d pixels wide", wide)
+	}
+	v.quiet(t)
+}
+
+// mapSheet returns feature maps of two layers of a model.
+func mapSheet(f reporttest.FakeRun, model, transform int) report.MapSheet {
+	const side = 64
+	s := report.MapSheet{MapSheet: scores.MapSheet{Model: f.Name("model", model), Data: f.Name("data", 0), Transform: f.Name("transform", transform), Parameter: "90",
+		Measure: "seis", Sample: 4, Name: f.Name("sample", 4), HasInput: true, Tile: scores.SheetTile{Width: side, Height: side, Right: side, Down: side}}}
+	for l := range 2 {
+		layer := scores.MapLayer{Layer: f.Name("layer", l), Depth: 3 + 5*l, Height: 8, Width: 8}
+		for c := range 3 {
+			layer.Channels = append(layer.Channels, scores.MapChannel{Channel: 5 * c, Low: -1, High: 2, Error: 0.125 * float32(c+1)})
+		}
+		s.Layers = append(s.Layers, layer)
+	}
+	s.Type, s.Image = "image/png", reporttest.Checkerboard(4*side, 7*side)
+	return s
+}
+
+const mapsPart = `document.querySelector("details.maps")`
+
+// TestFeatureMaps unfolds the feature maps of a measure. They follow the chosen transformation and
+// the chosen layer.
+func TestFeatureMaps(t *testing.T) {
+	t.Parallel()
+	run := withNetworks(studyOfThree(), threeModels)
+	for model := range 3 {
+		for transform := range 2 {
+			run.MapSheets = append(run.MapSheets, mapSheet(threeModels, model, transform))
+		}
+	}
+	v := openAt(t, run, 1440, 900, "")
+	images := mapsPart + `.querySelectorAll("image").length`
+	if n := evaluate[int](t, v, images); n != 0 {
+		t.Errorf("%d images before the maps are unfolded", n)
+	}
+	const each = 2 + 2*3*4
+	v.do(t, script(mapsPart+`.querySelector("summary").click()`), until(fmt.Sprintf("%s === %d && %s", images, 3*each, complete)),
+		until(fmt.Sprintf(`%s.querySelectorAll("image[href^='data:image/png']").length === %d`, mapsPart, 3*each)))
+	if got := v.texts(t, ".maps figcaption span:first-child")[0]; got != "resnet20 under quarter 90" {
+		t.Errorf("the title is %q", got)
+	}
+	v.do(t, press("maps", "gray 90"), until(mapsPart+`.querySelector("figcaption span").textContent === "resnet20 under gray 90" && `+complete))
+	if !evaluate[bool](t, v, `location.hash.includes("seis.maps=gray+90")`) {
+		t.Error("the address lacks the transformation of the maps")
+	}
+	v.do(t, script(networkSection+`.querySelectorAll("[role=treeitem]")[1].dispatchEvent(new MouseEvent("click", {bubbles: true}))`),
+		script(networkSection+`.querySelectorAll("[role=treeitem]")[3].dispatchEvent(new MouseEvent("click", {bubbles: true}))`),
+		until(fmt.Sprintf("%s === %d", images, 2+3*4+2*each)))
+	v.do(t, script(mapsPart+`.querySelector("button[aria-expanded]").click()`))
+	if rows := v.texts(t, ".maps tbody tr"); len(rows) != 3 || !strings.HasSuffix(rows[2], "8 × 810-1.0002.0000.375") {
+		t.Errorf("the data are %q", rows)
+	}
+	v.quiet(t)
+}
+
+// TestNetworkViews looks at networks and feature maps on a phone, in the dark and on paper, with
+// ordinary and hostile names, and asks axe-core for serious issues.
+func TestNetworkViews(t *testing.T) {
+	t.Parallel()
+	axe, err := os.ReadFile("web/node_modules/axe-core/axe.min.js")
+	if err != nil {
+		t.Skip("axe-core is not installed: npm ci --ignore-scripts in report/html/web")
+	}
+	run := Run{}
+	run.Rows, run.Record = attackedRun()
+	for name, c := range map[string]struct {
+		run Run
+		of  reporttest.FakeRun
+	}{"ordinary": {studyOfThree(), threeModels}, "hostile": {run, attacked}} {
+		t.Run(name, func(t *testing.T) {
+			run := withNetworks(c.run, c.of)
+			run.MapSheets = []report.MapSheet{mapSheet(c.of, 0, 0)}
+			v := openAt(t, run, 390, 844, "#seis.maps=x")
+			v.do(t, media("screen", "dark"), script(networkSection+`.querySelectorAll("[role=treeitem]")[1].dispatchEvent(new MouseEvent("click", {bubbles: true}))`), until(complete))
+			if wide := evaluate[int](t, v, "document.documentElement.scrollWidth"); wide > 390 {
+				t.Errorf("the page is %d pixels wide", wide)
+			}
+			if n := evaluate[int](t, v, `document.querySelectorAll("script:not([type]), iframe, svg[onload], img[onerror], [onmouseover]").length`); n != 1 {
+				t.Errorf("%d elements that run something, not one script", n)
+			}
+			v.do(t, script(string(axe)))
+			v.accessible(t)
+			v.do(t, media("print", "light"))
+			if n := evaluate[float64](t, v, `Math.max(...[...document.querySelectorAll("#network svg")].map(s => s.getBoundingClientRect().right)) - innerWidth`); n > 0 {
+				t.Errorf("on paper a network is %.0f pixels too wide", n)
+			}
+			v.quiet(t)
+		})
+	}
+}

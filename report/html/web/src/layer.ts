@@ -1,0 +1,39 @@
+// The layer that a reader looks at, chosen in the drawing of a network. Charts of one layer, markers
+// in charts over depth, the representation space and feature maps follow it.
+
+import type { Scores } from './data';
+import type { State } from './state';
+
+export interface Chosen {
+  model: string;
+  layer: string;
+}
+
+const listeners = new Set<() => void>();
+
+/** Calls back when a layer was chosen, until the returned function is called. */
+export function onLayer(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** The chosen layer, if there is one. */
+export function layerOf(state: State): Chosen | undefined {
+  const layer = state.get('layer.name');
+  return layer === '' ? undefined : { model: state.get('layer.model'), layer };
+}
+
+/** Chooses a layer, or none. Sections with scores of it show them where they show one layer. */
+export function chooseLayer(state: State, scores: Scores, chosen?: Chosen): void {
+  const before = layerOf(state);
+  state.set('layer.model', chosen?.model ?? '');
+  state.set('layer.name', chosen?.layer ?? '');
+  for (const { key, layered } of scores.measures) {
+    if (!layered) continue;
+    const rows = scores.bySection().get(key) ?? [];
+    if (chosen && rows.some((row) => scores.text('layer', row) === chosen.layer))
+      state.set(`${key}.layer`, chosen.layer);
+    else if (before && state.get(`${key}.layer`) === before.layer) state.set(`${key}.layer`, '');
+  }
+  for (const listener of listeners) listener();
+}

@@ -1,0 +1,202 @@
+// Feature maps of one sample: those of x and of T(x), T of those of x, and the difference.
+
+import { chooser } from './controls';
+import type { MapSheet, Scores } from './data';
+import { Figure } from './figure';
+import type { Filter } from './filters';
+import { number, shorten } from './format';
+import { layerOf, onLayer } from './layer';
+import { node } from './palette';
+import type { Drawable } from './save';
+import { labelOf } from './series';
+import type { State } from './state';
+import type { Source } from './table';
+import { tile } from './tiles';
+
+const sheetsAtOnce = 6;
+
+export class FeatureMaps {
+  private readonly sheets: MapSheet[];
+  private figures: Figure[] = [];
+
+  constructor(
+    private readonly root: HTMLDetailsElement,
+    private readonly scores: Scores,
+    private readonly measure: string,
+    private readonly state: State,
+    private readonly filter: Filter,
+  ) {
+    this.sheets = (scores.packed.maps ?? []).filter((s) => s.measure === measure);
+    root.open = state.get(`${measure}.maps`) !== '';
+    root.addEventListener('toggle', () => this.update());
+    onLayer(() => this.update());
+  }
+
+  update(): void {
+    const asked = this.state.get(`${this.measure}.maps`);
+    const shown = this.sheets.filter((s) =>
+      this.filter.passes({ model: s.model, transform: s.transform, data: s.data }),
+    );
+    this.root.hidden = shown.length === 0;
+    if (!this.root.open || shown.length === 0) return;
+    for (const figure of this.figures) figure.remove();
+    const name = (s: MapSheet) => [s.transform, s.parameter].filter(Boolean).join(' ');
+    const all = [...new Set(shown.map(name))];
+    const at = all.includes(asked) ? asked : all[0];
+    this.root.querySelector('.choices')!.replaceChildren(
+      ...(all.length > 1
+        ? [
+            chooser(
+              'Transformation',
+              'maps',
+              all.map((value) => ({ value, title: shorten(value, 48) })),
+              at,
+              (v) => {
+                this.state.set(`${this.measure}.maps`, v);
+                this.update();
+                this.root.querySelector<HTMLElement>('select')?.focus();
+              },
+            ),
+          ]
+        : []),
+    );
+    this.figures = shown
+      .filter((s) => name(s) === at)
+      .slice(0, sheetsAtOnce)
+      .map((s) => this.figure(s, at));
+    this.root.querySelector('.figures')!.replaceChildren(...this.figures.map((f) => f.root));
+  }
+
+  private figure(sheet: MapSheet, under: string): Figure {
+    const chosen = layerOf(this.state);
+    const lines = linesOf(sheet),
+      ofLayer = lines.filter((l) => chosen?.model === sheet.model && l.layer === chosen.layer),
+      drawn = ofLayer.length > 0 ? ofLayer : lines;
+    const title = `${sheet.model} under ${under}`;
+    const sample = sheet.name || String(sheet.sample);
+    return new Figure({
+      title,
+      description: `Feature maps of ${title}`,
+      build: () => ({
+        show: (into) => {
+          const svg = draw(this.scores, sheet, drawn, `Feature maps of ${sample}: ${title}`);
+          into.append(svg);
+          return saved(svg);
+        },
+        text: `Sample ${shorten(sample, 40)}. The channels are those that vary most over positions. Grey: from the least to the largest value of a channel; difference: blue for less, orange for more. Positions that do not count are left blank.`,
+      }),
+      describe: () => [],
+      data: () => sourceOf(`Feature maps of ${title}`, this.scores, drawn),
+    });
+  }
+}
+
+/** A line of tiles: the maps of a channel. */
+interface Line {
+  at: number; // line of the sheet
+  layer: string;
+  depth: number;
+  size: string; // of the maps
+  first: boolean; // of its layer
+  channel: number;
+  error: number;
+  low: number;
+  high: number;
+}
+
+function linesOf(sheet: MapSheet): Line[] {
+  let at = sheet.has_input ? 1 : 0;
+  return (sheet.layers ?? []).flatMap(({ layer, depth, height, width, channels }) =>
+    channels.map((c, i) => ({
+      at: at++,
+      layer,
+      depth,
+      size: `${height} × ${width}`,
+      first: i === 0,
+      ...c,
+    })),
+  );
+}
+
+const headings = ['f(x)', 'f(T(x))', 'T of f(x)', 'difference'];
+const gap = 4;
+const labelWidth = 96;
+
+function draw(scores: Scores, sheet: MapSheet, lines: Line[], about: string): SVGSVGElement {
+  const { width: w, height: h } = sheet.tile!;
+  const total = labelWidth + 4 * (w + gap);
+  const svg = node('svg', { role: 'img', 'aria-label': about, 'font-family': 'system-ui, sans-serif' });
+  const write = (text: string, x: number, y: number, more: Record<string, string> = {}) => {
+    const t = node('text', { x: String(x), y: String(y), 'font-size': '11', fill: 'var(--muted)', ...more });
+    t.textContent = text;
+    svg.append(t);
+  };
+  const paint = (line: number, column: number, place: number, y: number) => {
+    const image = node('image', {
+      x: String(labelWidth + place * (w + gap)),
+      y: String(y),
+      width: String(w),
+      height: String(h),
+      'image-rendering': 'pixelated',
+    });
+    svg.append(image);
+    void tile(sheet, line, column).then((url) => image.setAttribute('href', url));
+  };
+  const centred = (place: number) => labelWidth + place * (w + gap) + w / 2;
+  let y = 0;
+  if (sheet.has_input) {
+    ['x', 'T(x)'].forEach((text, i) => {
+      write(text, centred(i), 11, { 'text-anchor': 'middle' });
+      paint(0, i, i, 15);
+    });
+    y = 15 + h + 6;
+  }
+  headings.forEach((text, i) => write(text, centred(i), y + 11, { 'text-anchor': 'middle' }));
+  y += 15;
+  for (const line of lines) {
+    if (line.first || lines.length <= 3) {
+      const name = labelOf(scores, 'layer', line.layer);
+      write(shorten(name, 16), 0, y + 11, { fill: 'var(--text)' });
+      write(`depth ${line.depth}, ${line.size}`, 0, y + 25, { 'font-size': '10' });
+    }
+    write(`channel ${line.channel}`, 0, y + h - 16, { 'font-size': '10' });
+    write(`error ${number(line.error)}`, 0, y + h - 4, { 'font-size': '10' });
+    headings.forEach((_, i) => paint(line.at, i, i, y));
+    y += h + gap;
+  }
+  for (const [name, value] of Object.entries({ width: total, height: y, viewBox: `0 0 ${total} ${y}` }))
+    svg.setAttribute(name, String(value));
+  return svg as SVGSVGElement;
+}
+
+const saved = (svg: SVGSVGElement): Drawable => ({
+  finalize: () => {},
+  toSVG: async () => new XMLSerializer().serializeToString(svg),
+});
+
+function sourceOf(title: string, scores: Scores, lines: Line[]): Source {
+  const columns: [string, boolean, (l: Line) => string | number][] = [
+    ['layer', false, (l) => labelOf(scores, 'layer', l.layer)],
+    ['depth', true, (l) => l.depth],
+    ['maps', false, (l) => l.size],
+    ['channel', true, (l) => l.channel],
+    ['least value', true, (l) => l.low],
+    ['largest value', true, (l) => l.high],
+    ['relative error', true, (l) => l.error],
+  ];
+  const whole = ['depth', 'channel'];
+  return {
+    title,
+    rows: lines.map((_, i) => i),
+    columns: columns.map(([name, numeric, get]) => ({
+      title: name,
+      numeric,
+      cell: (i) => {
+        const v = get(lines[i]);
+        return typeof v === 'number' && !whole.includes(name) ? number(v) : String(v);
+      },
+      key: (i) => get(lines[i]),
+    })),
+    csv: (rows) => [columns.map(([name]) => name), ...rows.map((i) => columns.map(([, , get]) => get(lines[i])))],
+  };
+}

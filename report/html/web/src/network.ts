@@ -1,0 +1,602 @@
+// The networks: their operations from the input to the output, those of a block folded, coloured by a
+// statistic of the layers.
+
+import { chooser } from './controls';
+import { Shown, type ColourScale, type Measure, type NetworkGraph, type Scores, type Statistic } from './data';
+import { element } from './dom';
+import { Figure } from './figure';
+import type { Filter } from './filters';
+import { count, number, shorten } from './format';
+import { chooseLayer, layerOf, onLayer } from './layer';
+import { layout, type Edge, type Item } from './layout';
+import { node } from './palette';
+import type { Drawable } from './save';
+import { describe } from './scoretable';
+import { labelOf } from './series';
+import type { State } from './state';
+import type { Source } from './table';
+import { tooltip } from './tooltip';
+
+const modelsAtOnce = 4;
+
+/** The statistic that colours layers. */
+interface Shade {
+  measure: Measure;
+  statistic: Statistic;
+  rows: number[];
+}
+
+export class Network {
+  private figures: Figure[] = [];
+  private drawings: Drawing[] = [];
+
+  constructor(
+    private readonly root: HTMLElement,
+    private readonly scores: Scores,
+    private readonly state: State,
+    private readonly filter: Filter,
+  ) {
+    onLayer(() => {
+      for (const d of this.drawings) d.select();
+    });
+  }
+
+  private part(name: string): HTMLElement {
+    return this.root.querySelector<HTMLElement>(`.${name}`)!;
+  }
+
+  private choose(name: string, value: string): void {
+    this.state.set(`network.${name}`, value);
+    this.update();
+    this.part('controls').querySelector<HTMLElement>(`select[name="network-${name}"]`)?.focus();
+  }
+
+  update(): void {
+    const asked = (name: string) => this.state.get(`network.${name}`);
+    for (const figure of this.figures) figure.remove();
+    this.figures = this.drawings = [];
+    const all = (this.scores.packed.networks ?? []).filter((n) => this.filter.passes({ model: n.model }));
+    const shades = this.shades();
+    const [first] = this.scores.packed.curves ?? [];
+    const shade =
+      shades.find((s) => nameOf(s) === asked('score')) ??
+      shades.find((s) => s.measure.key === first?.section && s.statistic.name === first.statistic) ??
+      shades[0];
+    if (!shade || all.length === 0) {
+      this.part('controls').replaceChildren();
+      this.part('charts').replaceChildren(this.scores.packed.notices.hidden);
+      this.part('reading').textContent = '';
+      return;
+    }
+    const list = (name: string, title: string, options: [string, string][], value: string) =>
+      options.length > 1
+        ? [
+            chooser(
+              title,
+              `network-${name}`,
+              options.map(([o, t]) => ({ value: o, title: shorten(t, 48) })),
+              value,
+              (v) => this.choose(name, v),
+            ),
+          ]
+        : [];
+    const of = (field: string, rows: number[]): [string[], string] => {
+      const values = this.scores.distinct(field, rows);
+      return [values, values.includes(asked(field)) ? asked(field) : values[0]];
+    };
+    const same = (field: string) => (v: string): [string, string] => [v, labelOf(this.scores, field, v)];
+    const [data, dataAt] = of('data', shade.rows);
+    const ofData = shade.rows.filter((row) => this.scores.text('data', row) === dataAt);
+    const [transforms, transform] = of('transform', ofData);
+    const rows = ofData.filter((row) => this.scores.text('transform', row) === transform);
+    const shown = all.some((n) => n.model === asked('model'))
+      ? all.filter((n) => n.model === asked('model'))
+      : all.slice(0, modelsAtOnce);
+    this.part('controls').replaceChildren(
+      ...list(
+        'score',
+        'Colour',
+        shades.map((s) => [nameOf(s), `${s.measure.name}: ${s.statistic.title}`]),
+        nameOf(shade),
+      ),
+      ...list('data', 'Data', data.map(same('data')), dataAt),
+      ...list('transform', 'Transformation', transforms.map(same('transform')), transform),
+      ...(all.length > modelsAtOnce
+        ? list(
+            'model',
+            'Model',
+            [['', `the first ${modelsAtOnce} of ${all.length}`], ...all.map((n) => same('model')(n.model))],
+            shown.length === 1 ? shown[0].model : '',
+          )
+        : []),
+    );
+    const under = transform ? ` under ${labelOf(this.scores, 'transform', transform)}` : '';
+    this.part('reading').textContent =
+      `From left to right, from the input to the output: a box is a block, or an operation with weights and what follows it; press it to unfold it. ` +
+      `Its colour and number are the ${shade.statistic.title}${under} of its last measured layer; dashed boxes have none. ${shade.measure.toward[shade.statistic.name] ?? ''}`;
+    this.figures = shown.map((n) => this.figure(n, shade, rows, under));
+    this.part('charts').classList.toggle('several', this.figures.length > 1);
+    this.part('charts').replaceChildren(...this.figures.map((f) => f.root));
+  }
+
+  // shades are the statistics that layers have.
+  private shades(): Shade[] {
+    const s = this.scores;
+    return s.measures
+      .filter((m) => m.layered)
+      .flatMap((measure) => {
+        const rows = this.filter
+          .passing(s.bySection().get(measure.key) ?? [])
+          .filter(
+            (row) =>
+              s.shown(row) === Shown.overview &&
+              s.text('layer', row) !== '' &&
+              s.text('compared', row) === '' &&
+              s.number('value', row) !== null,
+          );
+        const [one] = rows;
+        const alike = rows.filter((row) =>
+          ['variant', 'factor'].every((f) => s.text(f, row) === s.text(f, one)),
+        );
+        return measure.statistics.map((statistic) => ({
+          measure,
+          statistic,
+          rows: alike.filter((row) => s.text('statistic', row) === statistic.name),
+        }));
+      })
+      .filter((shade) => shade.rows.length > 0);
+  }
+
+  private figure(graph: NetworkGraph, shade: Shade, all: number[], under: string): Figure {
+    const rows = new Map<string, number>(); // by layer
+    for (const row of all)
+      if (this.scores.text('model', row) === graph.model) rows.set(this.scores.text('layer', row), row);
+    const title = `${graph.model}: ${shade.statistic.title}${under}`;
+    return new Figure({
+      title,
+      description: `Network of ${title}`,
+      wide: true,
+      build: () => ({
+        show: (into) => {
+          const drawing = new Drawing(into, graph, rows, shade, this.scores, this.state);
+          this.drawings.push(drawing);
+          return drawing;
+        },
+        text: summary(graph, rows, this.scores),
+      }),
+      describe: () => [],
+      data: () => sourceOf(title, graph, rows, this.scores),
+    });
+  }
+}
+
+const nameOf = (s: Shade) => `${s.measure.key}.${s.statistic.name}`;
+
+const opOf = (g: NetworkGraph, i: number) => g.ops.values[g.ops.codes.length ? g.ops.codes[i] : 0];
+
+// summary is the drawing in words.
+function summary(g: NetworkGraph, rows: Map<string, number>, scores: Scores): string {
+  const value = (i: number) => scores.number('value', rows.get(g.tensors[i])!)!;
+  const measured = g.tensors.flatMap((t, i) => (rows.has(t) ? [i] : []));
+  const what = `${count(g.tensors.length)} operations in ${count(g.names.length)} blocks, ${count(measured.length)} of them measured`;
+  if (measured.length === 0) return `${what}.`;
+  const least = measured.reduce((a, b) => (value(b) < value(a) ? b : a)),
+    most = measured.reduce((a, b) => (value(b) > value(a) ? b : a));
+  const at = (i: number) => `${number(value(i))} at ${shorten(labelOf(scores, 'layer', g.tensors[i]), 48)}`;
+  return `${what}: from ${at(least)} to ${at(most)}.`;
+}
+
+interface Box {
+  group: number;
+  operation: number; // -1: a group
+  layer: string; // that it stands for; '' where none is measured
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+  open: boolean;
+  folds: boolean; // whether there is something to unfold
+}
+
+const size = { box: 36, least: 34, most: 84, gap: 9, operation: 22, operationWidth: 62, header: 17, inset: 9 };
+
+/** The drawing of one network. */
+class Drawing implements Drawable {
+  private svg = node('svg', {}) as SVGSVGElement;
+  private boxes: Box[] = [];
+  private marks: SVGElement[] = [];
+  private at = 0; // the box with the focus
+  private readonly members: number[][] = []; // operations of each group
+  private readonly scale: ColourScale;
+  private readonly scroll: HTMLElement;
+
+  constructor(
+    into: HTMLElement,
+    private readonly graph: NetworkGraph,
+    private readonly rows: Map<string, number>,
+    private readonly shade: Shade,
+    private readonly scores: Scores,
+    private readonly state: State,
+  ) {
+    this.scale = shade.measure.colours.scores[shade.statistic.name];
+    graph.names.forEach(() => this.members.push([]));
+    graph.groups.forEach((g, i) => this.members[g].push(i));
+    this.scroll = element('div', { class: 'network' });
+    into.append(this.scroll);
+    this.draw(into.clientWidth);
+  }
+
+  finalize(): void {}
+
+  async toSVG(): Promise<string> {
+    const copy = this.svg.cloneNode(true) as SVGSVGElement;
+    for (const e of [copy, ...copy.querySelectorAll('*')])
+      for (const name of ['tabindex', 'role', 'class', 'aria-selected', 'aria-expanded', 'aria-level'])
+        e.removeAttribute(name);
+    return new XMLSerializer().serializeToString(copy);
+  }
+
+  // opened are the groups that are unfolded, which the address holds as MODEL/GROUP.
+  private opened(): Set<number> {
+    const start = `${this.graph.model}/`;
+    return new Set(
+      this.state
+        .list('network.open')
+        .filter((v) => v.startsWith(start))
+        .map((v) => Number(v.slice(start.length))),
+    );
+  }
+
+  private toggle(group: number): void {
+    const name = `${this.graph.model}/${group}`,
+      now = this.state.list('network.open');
+    this.state.setList(
+      'network.open',
+      now.includes(name) ? now.filter((v) => v !== name) : [...now, name],
+    );
+  }
+
+  private draw(width: number): void {
+    const { graph, members } = this;
+    const opened = this.opened();
+    const insides = members.map((of, g) => (opened.has(g) && of.length > 1 ? inside(graph, of) : undefined));
+    const reads = members.map((of, g) => [
+      ...new Set(of.flatMap((i) => graph.reads[i].map((r) => graph.groups[r])).filter((r) => r !== g)),
+    ]);
+    const items = (side: number): Item[] =>
+      members.map((_, g) => {
+        const open = insides[g];
+        return {
+          reads: reads[g].sort((a, b) => a - b),
+          width: open ? open.width + 2 * size.inset : side,
+          height: open ? open.height + size.header + 2 * size.inset : size.box,
+        };
+      });
+    // Folded boxes are as wide as there is room for.
+    const columns = layout(items(1), 0, 0).centers,
+      steps = new Set(columns.map(([x]) => x)).size,
+      wide = insides.reduce((sum, l) => sum + (l ? l.width + 2 * size.inset : 0), 0),
+      narrow = steps - insides.filter(Boolean).length;
+    const side = Math.max(
+      size.least,
+      Math.min(size.most, (width - wide - (steps - 1) * size.gap - 4) / Math.max(1, narrow)),
+    );
+    const placed = layout(items(side), size.gap, 6);
+    const margin = 3,
+      top = 3 + legendHeight;
+    const sheet = items(side);
+    this.boxes = [];
+    this.marks = [];
+    const shapes: SVGElement[] = placed.edges.map((e) => line(e, margin, top));
+    members.forEach((of, g) => {
+      const [x, y] = placed.centers[g],
+        { width: w, height: h } = sheet[g],
+        left = margin + x - w / 2,
+        upper = top + y - h / 2,
+        open = insides[g];
+      const layer = [...of].reverse().find((i) => this.rows.has(graph.tensors[i]));
+      const box: Box = {
+        group: g,
+        operation: of.length === 1 ? of[0] : -1,
+        layer: layer === undefined ? '' : graph.tensors[layer],
+        x: left,
+        y: upper,
+        width: w,
+        height: h,
+        open: Boolean(open),
+        folds: of.length > 1,
+      };
+      shapes.push(this.mark(box));
+      if (!open) return;
+      const dx = left + size.inset,
+        dy = upper + size.inset + size.header;
+      shapes.push(...open.edges.map((e) => line(e, dx, dy)));
+      of.forEach((i, k) => {
+        const [cx, cy] = open.centers[k + 1];
+        shapes.push(
+          this.mark({
+            group: g,
+            operation: i,
+            layer: this.rows.has(graph.tensors[i]) ? graph.tensors[i] : '',
+            x: dx + cx - size.operationWidth / 2,
+            y: dy + cy - size.operation / 2,
+            width: size.operationWidth,
+            height: size.operation,
+            open: false,
+            folds: false,
+          }),
+        );
+      });
+    });
+    const w = Math.ceil(Math.max(placed.width + 2 * margin, legendWidth)),
+      h = Math.ceil(placed.height + top + 3);
+    const svg = node('svg', {
+      width: String(w),
+      height: String(h),
+      viewBox: `0 0 ${w} ${h}`,
+      role: 'tree',
+      'aria-orientation': 'horizontal',
+      'aria-label': `Network of ${graph.model}`,
+      'font-family': 'system-ui, sans-serif',
+    }) as SVGSVGElement;
+    svg.append(legend(this.scale), ...shapes);
+    svg.addEventListener('keydown', (e) => this.press(e));
+    this.svg = svg;
+    this.scroll.replaceChildren(svg);
+    this.at = Math.min(this.at, this.marks.length - 1);
+    this.marks[this.at]?.setAttribute('tabindex', '0');
+    this.select();
+  }
+
+  // mark draws a box and adds it to those that keys reach.
+  private mark(box: Box): SVGElement {
+    const { graph } = this;
+    const index = this.boxes.length;
+    const row = box.layer === '' ? undefined : this.rows.get(box.layer)!,
+      value = row === undefined ? null : this.scores.number('value', row);
+    const name = box.operation >= 0 && !this.folded(box) ? opOf(graph, box.operation) : graph.names[box.group];
+    const fits = Math.max(2, Math.floor((box.width - 5) / 5.7)),
+      middle = box.y + box.height / 2;
+    // The lines in the box: their text, height, size and weight.
+    const lines: [string, number, string, string][] = box.open
+      ? [[`− ${tail(name, fits - 2)}`, box.y + 14, '10', '400']]
+      : !this.folded(box)
+        ? [[tail(name, fits), middle + 3.5, '10', '400']]
+        : [
+            [tail(name, fits), box.y + 14, '10', '400'],
+            [value === null ? '–' : brief(value), box.y + 28, '11', '600'],
+          ];
+    const about = [
+      lines.map(([text]) => text).join(' '), // first, since it is seen
+      lines[0][0].endsWith(name) ? '' : name,
+      box.operation < 0 ? `${this.members[box.group].length} operations` : '',
+      value === null ? 'not measured' : `${this.shade.statistic.title} ${number(value)}`,
+    ];
+    const g = node('g', {
+      role: 'treeitem',
+      tabindex: '-1',
+      class: 'box',
+      'aria-level': this.folded(box) ? '1' : '2',
+      'aria-label': about.filter(Boolean).join(', '),
+      ...(box.folds && { 'aria-expanded': String(box.open) }),
+    });
+    const filled = value !== null && !box.open;
+    const ink = filled ? inkOf(this.scale, value) : 'var(--text)';
+    g.append(
+      node('rect', {
+        x: box.x.toFixed(1),
+        y: box.y.toFixed(1),
+        width: box.width.toFixed(1),
+        height: box.height.toFixed(1),
+        rx: '5',
+        fill: filled ? colourOf(this.scale, value) : box.open ? 'var(--ground)' : 'var(--panel)',
+        stroke: 'var(--control)',
+        ...(value === null && { 'stroke-dasharray': '3 3' }),
+      }),
+    );
+    const text = node('text', { 'text-anchor': 'middle', fill: ink });
+    for (const [content, y, size, weight] of lines) {
+      const line = node('tspan', {
+        x: (box.x + box.width / 2).toFixed(1),
+        y: y.toFixed(1),
+        'font-size': size,
+        'font-weight': weight,
+      });
+      line.textContent = content;
+      text.append(line, ' ');
+    }
+    g.append(text);
+    const tip = tooltip(() =>
+      row === undefined
+        ? [
+            ['operation', box.operation < 0 ? name : `${opOf(graph, box.operation)} ${graph.tensors[box.operation]}`],
+            ['', 'not measured'],
+          ]
+        : describe(this.scores, row),
+    );
+    g.addEventListener('pointermove', (e) => tip(null, e as MouseEvent, null, 0));
+    g.addEventListener('pointerleave', (e) => tip(null, e as MouseEvent, null, null));
+    g.addEventListener('click', () => this.act(index));
+    this.boxes.push(box);
+    this.marks.push(g);
+    return g;
+  }
+
+  // folded reports whether a box is a group, and not an operation within one.
+  private folded(box: Box): boolean {
+    return box.operation < 0 || this.members[box.group].length === 1;
+  }
+
+  private press(e: KeyboardEvent): void {
+    const last = this.marks.length - 1;
+    const to: Record<string, number> = {
+      ArrowRight: Math.min(last, this.at + 1),
+      ArrowDown: Math.min(last, this.at + 1),
+      ArrowLeft: Math.max(0, this.at - 1),
+      ArrowUp: Math.max(0, this.at - 1),
+      Home: 0,
+      End: last,
+    };
+    if (e.key in to) this.focus(to[e.key]);
+    else if (e.key === 'Enter' || e.key === ' ') this.act(this.at);
+    else return;
+    e.preventDefault();
+  }
+
+  private focus(index: number): void {
+    this.marks[this.at]?.setAttribute('tabindex', '-1');
+    this.at = index;
+    const mark = this.marks[index];
+    mark.setAttribute('tabindex', '0');
+    mark.focus();
+  }
+
+  // act unfolds or folds a group, and chooses the layer of a box.
+  private act(index: number): void {
+    const box = this.boxes[index];
+    const focused = this.scroll.contains(document.activeElement);
+    const { model } = this.graph,
+      chosen = layerOf(this.state);
+    const same = chosen?.model === model && chosen.layer === box.layer;
+    if (box.folds) {
+      this.toggle(box.group);
+      const at = this.scroll.scrollLeft;
+      this.at = index;
+      this.draw(this.scroll.parentElement!.clientWidth);
+      this.scroll.scrollLeft = at;
+      if (focused) this.focus(index);
+    } else if (focused) this.focus(index);
+    if (box.layer !== '' && !(same && box.folds))
+      chooseLayer(this.state, this.scores, same ? undefined : { model, layer: box.layer });
+  }
+
+  /** Marks the chosen layer. */
+  select(): void {
+    const chosen = layerOf(this.state);
+    this.boxes.forEach((box, i) => {
+      const on = chosen?.model === this.graph.model && chosen.layer === box.layer;
+      this.marks[i].setAttribute('aria-selected', String(on));
+      const rect = this.marks[i].querySelector('rect')!;
+      rect.setAttribute('stroke', on ? 'var(--accent)' : 'var(--control)');
+      rect.setAttribute('stroke-width', on ? '3' : '1');
+    });
+  }
+}
+
+// inside lays out the operations of a group, after an entry and before an exit without size.
+function inside(g: NetworkGraph, of: number[]) {
+  const place = new Map(of.map((i, k) => [i, k + 1]));
+  const items: Item[] = [{ reads: [], width: 0, height: 0 }];
+  const read = new Set<number>();
+  for (const i of of) {
+    const reads = g.reads[i].flatMap((r) => place.get(r) ?? []);
+    reads.forEach((r) => read.add(r));
+    const outside = g.reads[i].length === 0 || reads.length < g.reads[i].length;
+    items.push({
+      reads: outside ? [0, ...reads] : reads,
+      width: size.operationWidth,
+      height: size.operation,
+    });
+  }
+  const ends = of.map((_, k) => k + 1).filter((k) => !read.has(k));
+  const used = new Set<number>(ends);
+  g.reads.forEach((reads, i) => {
+    if (!place.has(i)) for (const r of reads) if (place.has(r)) used.add(place.get(r)!);
+  });
+  items.push({ reads: [...used].sort((a, b) => a - b), width: 0, height: 0 });
+  return layout(items, 14, 6);
+}
+
+function line(e: Edge, dx: number, dy: number): SVGElement {
+  return node('path', {
+    d: e.path,
+    transform: `translate(${dx.toFixed(1)} ${dy.toFixed(1)})`,
+    fill: 'none',
+    stroke: 'var(--control)',
+    'stroke-width': '1.2',
+    'aria-hidden': 'true',
+  });
+}
+
+const legendHeight = 24;
+const legendWidth = 190;
+
+// legend shows the colours of the scale with the values at its ends.
+function legend({ stops, colours }: ColourScale): SVGElement {
+  const g = node('g', { 'aria-hidden': 'true', 'font-size': '11', fill: 'var(--muted)' });
+  const write = (text: string, x: number, anchor: string) => {
+    const t = node('text', { x: String(x), y: '14', 'text-anchor': anchor });
+    t.textContent = text;
+    g.append(t);
+  };
+  const from = 46,
+    each = 98 / colours.length;
+  write(brief(stops[0]), from - 5, 'end');
+  colours.forEach((c, i) =>
+    g.append(node('rect', { x: (from + i * each).toFixed(1), y: '5', width: (each + 0.4).toFixed(1), height: '10', fill: c })),
+  );
+  write(brief(stops[stops.length - 1]), from + 98 + 5, 'start');
+  return g;
+}
+
+// place is where a value lies on a scale, from 0 to the number of colours less 1.
+function placeOf({ stops, colours }: ColourScale, v: number): number {
+  const share = (v - stops[0]) / (stops[stops.length - 1] - stops[0]);
+  return Math.max(0, Math.min(1, share)) * (colours.length - 1);
+}
+
+function colourOf(scale: ColourScale, v: number): string {
+  const at = placeOf(scale, v),
+    i = Math.min(Math.floor(at), scale.colours.length - 2);
+  const mix = [1, 3, 5].map((k) => {
+    const [a, b] = [scale.colours[i], scale.colours[i + 1]].map((c) => Number.parseInt(c.slice(k, k + 2), 16));
+    return Math.round(a + (at - i) * (b - a));
+  });
+  return `rgb(${mix.join(' ')})`;
+}
+
+const inkOf = (scale: ColourScale, v: number) => scale.inks[Math.round(placeOf(scale, v))];
+
+/** A number in four characters or so. */
+function brief(v: number): string {
+  const size = Math.abs(v);
+  if (size >= 1e4 || (size > 0 && size < 0.005)) return v.toExponential(0);
+  return size >= 100 ? v.toFixed(0) : size >= 10 ? v.toFixed(1) : v.toFixed(2);
+}
+
+// tail keeps the end of a name, where the names of blocks differ.
+function tail(name: string, length: number): string {
+  return name.length <= length ? name : `…${name.slice(name.length - Math.max(1, length - 1))}`;
+}
+
+function sourceOf(title: string, g: NetworkGraph, rows: Map<string, number>, scores: Scores): Source {
+  const value = (name: string) => (i: number) => {
+    const row = rows.get(g.tensors[i]);
+    return row === undefined ? null : scores.number(name, row);
+  };
+  const columns: [string, boolean, (i: number) => string | number | null][] = [
+    ['operation', true, (i) => i + 1],
+    ['block', false, (i) => g.names[g.groups[i]]],
+    ['operator', false, (i) => opOf(g, i)],
+    ['tensor', false, (i) => labelOf(scores, 'layer', g.tensors[i])],
+    ['reads', false, (i) => g.reads[i].map((r) => r + 1).join(' ')],
+    ['value', true, value('value')],
+    ['low', true, value('low')],
+    ['high', true, value('high')],
+    ['null', true, value('null')],
+  ];
+  return {
+    title: `Data of the network: ${title}`,
+    rows: g.tensors.map((_, i) => i),
+    columns: columns.map(([name, numeric, get]) => ({
+      title: name,
+      numeric,
+      cell: (i) => {
+        const v = get(i);
+        return typeof v === 'string' ? v : name === 'operation' ? String(v) : number(v);
+      },
+      key: get,
+    })),
+    csv: (all) => [columns.map(([name]) => name), ...all.map((i) => columns.map(([, , get]) => get(i)))],
+  };
+}
