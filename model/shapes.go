@@ -154,15 +154,29 @@ type shapeReader struct {
 	model   *Model
 	session *ort.Session
 	full    *onnx.Model // the graph, if the session is that of rewrite.ShapesOnly; else nil
-	tensors int
+	sources []string    // the tensors whose shapes the graph returns
+	source  []int       // index of a tensor's source
 }
 
 func (p *shapeReader) close() { p.session.Close() }
 
 func (m *Model) newShapeReader(names []string) (*shapeReader, error) {
+	p := &shapeReader{model: m}
+	index, equal := map[string]int{}, shapeSources(m.graph)
+	for _, name := range names {
+		source := equal[name]
+		if source == "" {
+			source = name
+		}
+		if _, ok := index[source]; !ok {
+			index[source] = len(p.sources)
+			p.sources = append(p.sources, source)
+		}
+		p.source = append(p.source, index[source])
+	}
 	b := onnx.Extend(m.graph)
 	output := "shapes of the layers"
-	b.Output(output, joinShapes(b, names))
+	b.Output(output, joinShapes(b, p.sources))
 	graph, err := b.Model()
 	if err != nil {
 		return nil, err
@@ -170,7 +184,6 @@ func (m *Model) newShapeReader(names []string) (*shapeReader, error) {
 	if graph, err = rewrite.WithOutputs(graph, []string{output}); err != nil {
 		return nil, err
 	}
-	p := &shapeReader{model: m, tensors: len(names)}
 	if !slices.ContainsFunc(graph.Nodes(), shapeByValues) {
 		if p.session, err = m.newSession(rewrite.ShapesOnly(graph), m.options.Threads, true); err == nil {
 			p.full = graph
@@ -267,16 +280,25 @@ func (p *shapeReader) run(ctx context.Context, n int) ([][]int, error) {
 	if err := p.session.Run(ctx, inputs, outputs); err != nil {
 		return nil, fmt.Errorf("a run of %d black images of %s failed: %w", n, shapeText(p.model.input.shape()), err)
 	}
-	shapes := make([][]int, 1, p.tensors+1)
-	for _, d := range ort.Data[int64](outputs[0]) {
-		if last := len(shapes) - 1; d >= 0 {
-			shapes[last] = append(shapes[last], int(d))
+	return p.split(ort.Data[int64](outputs[0]))
+}
+
+// split returns the shapes of the tensors from the joined shapes of their sources.
+func (p *shapeReader) split(joined []int64) ([][]int, error) {
+	read := make([][]int, 1, len(p.sources)+1)
+	for _, d := range joined {
+		if last := len(read) - 1; d >= 0 {
+			read[last] = append(read[last], int(d))
 		} else {
-			shapes = append(shapes, nil)
+			read = append(read, nil)
 		}
 	}
-	if shapes = shapes[:len(shapes)-1]; len(shapes) != p.tensors {
-		return nil, fmt.Errorf("%d shapes of %d tensors", len(shapes), p.tensors)
+	if len(read) != len(p.sources)+1 {
+		return nil, fmt.Errorf("the engine returned %d shapes of %d tensors", len(read)-1, len(p.sources))
+	}
+	shapes := make([][]int, len(p.source))
+	for i, source := range p.source {
+		shapes[i] = read[source]
 	}
 	return shapes, nil
 }
