@@ -23,7 +23,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A visit is a page opened in a browser, with all that it complained of and asked for.
+// A visit is a page opened in a browser, with the problems that it reported and its requests.
 type visit struct {
 	ctx context.Context
 
@@ -70,8 +70,8 @@ func openPage(t *testing.T, page string, width, height int64, fragment, conditio
 	return v
 }
 
-// patience is how long the browser and a page may take for one thing: seconds by themselves,
-// minutes where a machine is busy.
+// patience limits each wait for the browser or a page. They take seconds on an idle machine, and may
+// take minutes on a busy one.
 const patience = 5 * time.Minute
 
 // until waits for a condition to hold.
@@ -99,7 +99,7 @@ func chromiumPath() string {
 	return ""
 }
 
-// theBrowser is one for all tests, each of which has a tab of its own in it. TestMain closes it.
+// theBrowser is one browser for all tests, each of which opens a tab. TestMain closes it.
 var theBrowser = sync.OnceValue(func() context.Context {
 	profile, err := os.MkdirTemp("", "noether-browser")
 	if err != nil {
@@ -179,7 +179,7 @@ func (v *visit) texts(t *testing.T, selector string) []string {
 	return evaluate[[]string](t, v, fmt.Sprintf("[...document.querySelectorAll(%q)].map(e => e.textContent)", selector))
 }
 
-// quiet checks that the page complained of nothing and asked for nothing but itself.
+// quiet checks that the page reported no problem and requested nothing but itself.
 func (v *visit) quiet(t *testing.T) {
 	t.Helper()
 	v.mu.Lock()
@@ -268,7 +268,7 @@ func TestTableSortsAndFilters(t *testing.T) {
 		t.Errorf("not descending: %v", down)
 	}
 	if sort := evaluate[int](t, v, fmt.Sprintf(`document.querySelectorAll("%sth[aria-sort=descending]").length`, root)); sort != 1 {
-		t.Errorf("%d headers say that they sort", sort)
+		t.Errorf("%d headers are marked as sorted in descending order, want 1", sort)
 	}
 	v.do(t, chromedp.SendKeys(chromedp.CSS(root+"input[type=search]"), "resnet56 gray invariance"))
 	if at := v.texts(t, root+".pager span"); len(at) != 1 || at[0] != "1 to 12 of 20" {
@@ -293,7 +293,7 @@ func TestAttackedPageStaysQuiet(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestPagesOfAnyShape draws what is empty, small and large, in a window as wide as a phone.
+// TestPagesOfAnyShape draws empty, small and large runs in a window as wide as a phone.
 func TestPagesOfAnyShape(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

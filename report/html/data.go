@@ -158,7 +158,7 @@ func newPageData(r Run) pageData {
 	for _, section := range sections {
 		m, a := section.Descriptor, r.Attachments
 		if section.Key != m.Name {
-			a = report.Attachments{} // those of the other section
+			a = report.Attachments{} // the measure's main section shows them
 		}
 		of := section.Of(rows)
 		colours, ofUnits := map[string]report.ColourScale{}, map[string]report.ColourScale{}

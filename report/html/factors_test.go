@@ -72,11 +72,11 @@ func TestOneFactorAtATime(t *testing.T) {
 	}
 	said := v.texts(t, "main figure .sentences")
 	if len(said) != 1 || !strings.Contains(said[0], "33 % of the steps") {
-		t.Errorf("%q", said)
+		t.Errorf("the tuning curves have the sentences %q, want one with 33 %% of the steps", said)
 	}
 	v.do(t, script(`document.querySelector("input[value=distribution]").click()`), until(complete))
 	if said = v.texts(t, "main figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "net has its mean at 59.50, and half of its units lie between") || strings.Contains(said[0], "most") {
-		t.Errorf("%q", said)
+		t.Errorf("the histogram has the sentences %q", said)
 	}
 	v.quiet(t)
 }
@@ -124,10 +124,10 @@ func TestLayersBesideEachOther(t *testing.T) {
 		t.Errorf("%d lines join layers that lie beside each other", n)
 	}
 	if said := v.texts(t, "main figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "is highest at branch3/layer2 (41) and lowest at branch0/layer0 (30)") {
-		t.Errorf("%q", said)
+		t.Errorf("the chart over depth has the sentences %q", said)
 	}
 	if said := v.texts(t, "main .reading"); !strings.HasPrefix(said[0], "A point for each layer, a tick for what chance gives.") {
-		t.Errorf("%q", said)
+		t.Errorf("the chart over depth is to be read so: %q", said)
 	}
 	v.do(t, script(`document.querySelector("input[value=bars]").click()`), until(complete))
 	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .layer_0_marks path").length`); n != 2 {
@@ -136,7 +136,7 @@ func TestLayersBesideEachOther(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestNothingToDraw says that a page is complete whose charts have nothing to show.
+// TestNothingToDraw checks that a page is marked as complete if its filters leave nothing to draw.
 func TestNothingToDraw(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.UsualRun.Rows()

@@ -104,7 +104,7 @@ func TestMatrixFollowsTheReader(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestLength is about the page of a study of three models as it is opened.
+// TestLength checks that the page of a study of three models is not too long when it is opened.
 func TestLength(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, withNetworks(withSamples(studyOfThree(), threeModels, true), threeModels), 1440, 900, "")

@@ -171,7 +171,8 @@ func TestHTMLLoadsNothing(t *testing.T) {
 	}
 }
 
-// TestAssetsSurviveInlining checks what would end a script or a style early, or change its hash.
+// TestAssetsSurviveInlining checks that the assets contain nothing that would end a script or style
+// element early, or change its hash.
 func TestAssetsSurviveInlining(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"script": frontEnd, "style": Style} {
@@ -281,7 +282,7 @@ func TestDataComesBack(t *testing.T) {
 	rows[0].Value, rows[1].Low, rows[2].High = math.NaN(), math.Inf(-1), math.Inf(1)
 	p := unpacked(t, render(t, rows, rec))
 	if p.Rows != len(rows) || len(p.Shown) != len(rows) {
-		t.Fatalf("%d rows and %d marks of %d", p.Rows, len(p.Shown), len(rows))
+		t.Fatalf("the page has %d rows and %d levels, want %d of each", p.Rows, len(p.Shown), len(rows))
 	}
 	text := func(name string, i int) string {
 		c := p.Texts[name]
@@ -313,7 +314,7 @@ func TestDataComesBack(t *testing.T) {
 }
 
 // TestDataFromAServer checks that a page with a source holds no data, may fetch them from its own
-// server and from nowhere else, and that they are those that a page of its own would hold.
+// server and from nowhere else, and that they equal the data of a page that contains them.
 func TestDataFromAServer(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.UsualRun.Rows()
@@ -389,6 +390,6 @@ func TestWriteErrorsAreReturned(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.UsualRun.Rows()
 	if err := (Run{Rows: rows, Record: rec}).WritePage(broken{}, ""); err == nil {
-		t.Error("HTML lost the error")
+		t.Error("WritePage to a failing writer returns no error")
 	}
 }

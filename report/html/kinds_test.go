@@ -44,8 +44,8 @@ func TestEachKindOfChart(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestFactorsByTransformations draws what each transformation does to each factor as a matrix first
-// of all, with colours that part at 0.
+// TestFactorsByTransformations checks that the first chart of disentanglement is a matrix of factors
+// by transformations, with colours that diverge at 0.
 func TestFactorsByTransformations(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row
@@ -60,10 +60,10 @@ func TestFactorsByTransformations(t *testing.T) {
 		t.Errorf("%d tiles", n)
 	}
 	if said := v.texts(t, "main figure .sentences"); len(said) != 1 || said[0] != "It is highest for size under shift (0.200) and lowest for hue under stretch (-0.150)." {
-		t.Errorf("%q", said)
+		t.Errorf("the matrix has the sentences %q", said)
 	}
 	if said := v.texts(t, "main .reading"); len(said) != 1 || said[0] != "Orange is above 0, blue below." {
-		t.Errorf("%q", said)
+		t.Errorf("the matrix is to be read so: %q", said)
 	}
 	if kinds := v.texts(t, ".segments:first-child label"); !slices.Equal(kinds, []string{"Heat map", "Bars"}) {
 		t.Errorf("kinds %q", kinds)

@@ -108,7 +108,7 @@ func TestProbeCharts(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestProbeChartsOtherwise takes other lines, other charts and one factor.
+// TestProbeChartsOtherwise chooses lines, charts and a factor other than the defaults.
 func TestProbeChartsOtherwise(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, probeRun(), 1280, 900, "#informativeness.lines=layer&informativeness.by=model&disentanglement.chart=parameter&parameter-equivariance.layer=stage1")
@@ -149,7 +149,7 @@ func (v *visit) values(t *testing.T, selector string) []string {
 	return evaluate[[]string](t, v, fmt.Sprintf("[...document.querySelectorAll(%q)].map(i => i.value)", selector))
 }
 
-// TestProbeChartsOnAPhone fits them.
+// TestProbeChartsOnAPhone checks that the charts fit a narrow window.
 func TestProbeChartsOnAPhone(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, probeRun(), 390, 844, "")

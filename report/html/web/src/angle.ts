@@ -1,5 +1,5 @@
-// The value of a transformation's parameter that a reader looks at. Images, predictions and markers in
-// charts over the parameter follow it.
+// The value of a transformation's parameter that the reader has chosen, such as an angle. Images,
+// predictions and the markers in charts over the parameter show it.
 
 import type { SampleSheet, Scores } from './data';
 import { element } from './dom';
@@ -9,7 +9,7 @@ type Listener = (transform: string, value: string) => void;
 
 const listeners = new Set<Listener>();
 
-/** Calls back when a value was chosen, until the returned function is called. */
+/** Registers a callback for the choice of a value. The returned function removes it. */
 export function onAngle(listener: Listener): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
@@ -25,7 +25,10 @@ function choose(state: State, transform: string, value: string): void {
   for (const listener of listeners) listener(transform, value);
 }
 
-/** The place of the chosen value of a sheet, else of the one that changes most predictions. */
+/**
+ * The index of the chosen value among those of a sheet. Without a choice it is the value with the
+ * largest mean change, by the statistic of the sheet, summed over models.
+ */
 export function placeOf(state: State, sheet: SampleSheet): number {
   const chosen = sheet.parameters.indexOf(angleOf(state, sheet.transform));
   if (chosen >= 0) return chosen;

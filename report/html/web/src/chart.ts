@@ -39,22 +39,22 @@ export interface Panel {
 export interface Point {
   id: number; // its row
   series: string;
-  line: string; // what it is joined with
+  line: string; // points with the same text are joined by a line
   x: number | string;
   x2: number | null; // where it ends, for bins
   value: number;
   low: number | null;
   high: number | null;
   null: number | null;
-  branch: boolean; // of a layer inside a branch, which a shortcut passes by
+  branch: boolean; // of a layer inside a residual branch
   fires: boolean;
 }
 
-/** The fields of which a chart shows one value, where it does not spread them out. */
+/** Fields that are fixed to one value, unless the axes, series or panels of a chart show them. */
 export const fixed = ['data', 'variant', 'parameter', 'factor', 'layer'] as const;
 export type Fixed = (typeof fixed)[number];
 
-/** Which end of a network is meant where no layer is chosen. */
+/** The choices of a layer by its depth, for models whose layers have different names. */
 export const layerEnds = { '': 'the deepest', first: 'the shallowest' };
 
 /** The texts of a description with its names filled in; panel and layer are of some rows. */
@@ -328,8 +328,8 @@ export function axisX(c: Context) {
   return (isRelative(c) && c.chart.relative) || c.chart.x;
 }
 
-// lineOfBars is the name of a line: of a transformation with its value, where no mean stands for
-// the values.
+// lineOfBars is the name of a line of bars. That of a transformation includes the value of the
+// parameter, except if the row is a mean over values.
 function lineOfBars(c: Context, row: number): string {
   const { down } = sides(c)!;
   const value =
@@ -339,7 +339,7 @@ function lineOfBars(c: Context, row: number): string {
   return [named(c, down, c.table.text(down, row)), value].filter(Boolean).join(' ');
 }
 
-/** Whether points make lines. Layers that lie beside each other, several at a depth, do not. */
+/** Whether points are joined by lines. They are not if most depths have several layers. */
 export function isJoined(points: Point[]): boolean {
   return points.length < 2 * new Set(points.map((p) => `${p.line}\0${p.x}`)).size;
 }

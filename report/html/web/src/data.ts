@@ -39,15 +39,15 @@ export interface SampleSheet {
   data: string;
   transform: string;
   parameters: string[];
-  of: number;
+  of: number; // number of samples among which these were chosen
   measure: string;
   statistic: string;
-  lower: boolean;
+  lower: boolean; // a lower value means a larger change
   title: string; // of the statistic
   classes: string[] | null;
   samples: { index: number; name: string; label: number }[];
   models: SheetModel[];
-  partings?: { a: number; b: number; counts: number[]; samples: number[] }[];
+  partings?: { a: number; b: number; counts: number[]; samples: number[] }[]; // model a right, b wrong
   projected?: { index: number; name: string; label: number }[];
   projections?: {
     model: string;
@@ -55,8 +55,8 @@ export interface SampleSheet {
     depth: number;
     views: { clean: [number, number][]; moved: [number, number][] }[];
   }[];
-  tile?: { width: number; height: number; right: number; down: number };
-  type: string;
+  tile?: { width: number; height: number; right: number; down: number }; // pixels; right, down: steps
+  type: string; // media type of the image
   image?: string; // base64
 }
 
@@ -129,7 +129,7 @@ export interface NetworkGraph {
 /** A field of scores, or of another table, that charts show. */
 export type Field = string;
 
-/** A kind of chart: what it draws, by which fields, and all its words. See report/chart.go. */
+/** A kind of chart: its mark, its fields and all its texts. See report/chart.go. */
 export interface Chart {
   name: string;
   title: string;
@@ -182,7 +182,7 @@ export interface Look {
   dashes: number[];
 }
 
-/** A score against accuracy, with the chart of it. */
+/** The relation of a score to accuracy, with its chart. */
 export interface Relation {
   score: string;
   name: string;
@@ -222,7 +222,7 @@ export interface ScatterPoint {
 export interface Statement {
   kind: 'curve' | 'gap' | 'extremes';
   text: string;
-  weight: number; // how much happens in it
+  weight: number; // how much the values change; large ones are shown first
   rows: number[]; // the first, then the steps from each to the next, until unpacked
 }
 
@@ -306,7 +306,10 @@ export interface Packed extends PackedTable {
   maps: MapSheet[] | null;
 }
 
-/** How far a row stands for others. */
+/**
+ * How far a row summarises others, as report.Level: a detail does not, trials is over all trials, and
+ * overview also over the values of the parameter and the classes, where there are such rows.
+ */
 export const Shown = { detail: 0, trials: 1, overview: 2 };
 
 /** A table gives the fields of a row by its number: '' and null where it has no such column. */
@@ -325,7 +328,7 @@ export class Table {
     return column ? column[column.length === 1 ? 0 : row] : null;
   }
 
-  /** How far a row stands for others. */
+  /** How far a row summarises others. */
   shown(_row: number): number {
     return Shown.overview;
   }

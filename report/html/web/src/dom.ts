@@ -1,5 +1,5 @@
-// Elements in one line. Text is always set as text, never as HTML: names in a report come from
-// other people's files.
+// Makes elements. Text is always set as text, never as HTML: names in a report come from untrusted
+// files.
 
 export function element<K extends keyof HTMLElementTagNameMap>(
   tag: K,

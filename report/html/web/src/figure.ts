@@ -15,7 +15,7 @@ export interface Content {
   title: string;
   description: string; // for those who do not see the chart
   wide?: boolean;
-  // No chart where there is no number. Show draws what is no chart.
+  // Without spec and show there is nothing to draw. Show draws content that is no Vega chart.
   build: () => { spec?: Spec; show?: (into: HTMLElement) => Drawable; text: string };
   describe: Describe;
   // Calls mark with where the reader looks at, until the returned function is called.
@@ -58,7 +58,7 @@ export class Figure {
     queue.add(this.root, () => this.draw().catch((problem: unknown) => this.fail(problem)));
   }
 
-  /** Frees what the chart holds. */
+  /** Releases the chart. */
   remove(): void {
     queue.remove(this.root);
     this.leave();

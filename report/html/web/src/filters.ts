@@ -28,7 +28,7 @@ export class Filter {
     return this.state.get('layers').toLowerCase().split(/\s+/).filter(Boolean);
   }
 
-  /** The rows among some that pass. A layer passes that holds one of the words asked for. */
+  /** The rows that pass. A layer passes if its name contains one of the words of the search field. */
   passing(rows: number[], s: Table = this.scores): number[] {
     const columns = ['model', 'transform', 'data', 'variant', 'factor', 'parameter']
       .map((name) => [name, this.hidden(name)] as const)
@@ -53,7 +53,7 @@ export class Filter {
     );
   }
 
-  /** Whether something that is no row passes, by its columns; '' is a column that it has not. */
+  /** Whether something other than a row passes, by its columns; '' for a column that it lacks. */
   passes(columns: Record<string, string>): boolean {
     const words = this.layers,
       layer = (columns.layer ?? '').toLowerCase();

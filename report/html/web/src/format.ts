@@ -1,4 +1,4 @@
-// Numbers as people read them, as text.go writes them.
+// Numbers for readers, in the format of report/text.go.
 
 export function number(v: number | null): string {
   if (v === null) return '–';

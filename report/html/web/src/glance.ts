@@ -364,8 +364,8 @@ export class Glance {
     );
   }
 
-  // valueOf is the place of the value that the images show: the one that was chosen, or that changes
-  // most predictions, or the last.
+  // valueOf is the index of the value that the images show: that of placeOf, or the last if there is
+  // no sample sheet.
   private valueOf(m: Matrix, transform: string, p: ContactSheet): number {
     const { parameters } = p.sheet!;
     const samples = (this.scores.packed.sheets ?? []).find(
@@ -437,8 +437,8 @@ export class Glance {
 
 const linesUpTo = 4; // models with a line of values beneath the images
 
-// pairs shows the samples of a contact sheet: as they are, and beneath under a value of the
-// transformation.
+// pairs shows the samples of a contact sheet in two lines: as they are, and under a value of the
+// transformation's parameter.
 function pairs(p: ContactSheet, values: HTMLElement[], at: number): HTMLElement {
   const { parameters, samples, gap, transform } = p.sheet!;
   const columns = parameters.length + 1,

@@ -76,7 +76,8 @@ function build(scores: Scores): void {
 
 const complete = () => document.documentElement.dataset.complete === 'true';
 
-// contents keeps what is chosen where a reader goes to a measure by the list of contents.
+// contents makes the links of the list of contents keep the reader's choices, which the address
+// holds.
 function contents(state: State): void {
   for (const link of document.querySelectorAll<HTMLAnchorElement>(
     'nav a[href^="#"]',

@@ -56,7 +56,7 @@ export function sized(spec: Record<string, unknown>): Spec {
   return { width: 'container', height: 230, autosize, ...spec } as unknown as Spec;
 }
 
-/** Encodings by series: what is drawn of one looks the same in every chart. */
+/** Encodings of series by colour, marker and dashes, which are the same in every chart. */
 function looks(series: Series, values = series.values, legend: object | null = null) {
   const by = (range: unknown[]) => ({
     field: 'series',
@@ -72,8 +72,8 @@ function looks(series: Series, values = series.values, legend: object | null = n
   };
 }
 
-// valueAxis spans 0 to 1 where that is the statistic's range, so that charts compare at a glance;
-// else it includes 0, unless the range is free.
+// valueAxis spans 0 to 1 if that is the statistic's range, so that charts can be compared. Otherwise
+// it includes 0, unless the description says that the axis is free.
 function valueAxis(c: Context, rows: number[], domain?: [number, number]) {
   const axis = c.chart.mark === 'bar' ? c.chart.x : c.chart.y;
   const unit = axis.field === 'value' && !axis.free && isUnit(c);
@@ -319,7 +319,7 @@ function steps(c: Context, drawn: Point[], lines: number) {
   };
 }
 
-const barsUpTo = 120; // lines of bars in one panel; more are cut
+const barsUpTo = 120; // lines of bars in one panel; further ones are left out
 
 /** Bars side by side, with interval rules and a tick at the null. */
 function bars(c: Context, all: Point[], _lines: number, domain?: [number, number]) {
@@ -381,9 +381,9 @@ const pairSide = 34; // a tile beside a name of two lines
 const writtenUpTo = 8; // tiles along a side in which numbers fit
 
 /**
- * Tiles for pairs of values, or columns of them where the vertical axis is one of numbers. Layers
- * lie in order of depth, the first at the bottom as in a network's picture; their axes show depths,
- * since names of layers are too long for them, and the tooltip has the names.
+ * Draws a tile for each pair of values, or columns of tiles if the vertical axis has numbers. Layers
+ * are in order of depth, the first at the bottom. Their axes show depths, since the names of layers
+ * are too long; the tooltip has the names.
  */
 function tiles(c: Context, rows: number[]): Drawing {
   const t = c.table,
@@ -464,8 +464,8 @@ function tiles(c: Context, rows: number[]): Drawing {
 // isLayer reports whether an axis shows layers, by their depths.
 const isLayer = (field: Field) => field === 'layer' || field === 'other';
 
-// tileName is the key of a row on an axis. The name tells layers of the same depth apart; the axis
-// shows what is before the blank.
+// tileName is the key of a row on an axis. For layers it is the depth, a blank and the name, which
+// distinguishes layers of the same depth; the axis shows the depth alone.
 function tileName(c: Context, field: Field, row: number): string {
   const text = c.table.text(field, row);
   if (!isLayer(field)) return named(c, field, text);

@@ -1,5 +1,5 @@
-// Charts are drawn when they come into view, one after the other; the rest follow while nothing
-// else is to do, so that a page that is printed or searched is whole.
+// Charts are drawn when they come into view, one after the other. The rest are drawn while the browser
+// is idle, so that a page is complete when it is printed or searched.
 
 interface Job {
   draw: () => Promise<void>;
@@ -13,7 +13,7 @@ class Queue {
     rootMargin: '400px',
   });
 
-  /** Has an element drawn when its turn comes. */
+  /** Queues an element for drawing. */
   add(element: Element, draw: () => Promise<void>): void {
     this.waiting.set(element, { draw, near: false });
     this.watcher.observe(element);
@@ -21,19 +21,19 @@ class Queue {
     void this.work();
   }
 
-  /** Marks that all is drawn once it is, be there nothing to draw. */
+  /** Starts the queue, so that a page without charts is marked as complete, too. */
   settle(): void {
     void this.work();
   }
 
-  /** Draws all that waits, whether it is in view or not. */
+  /** Draws all queued elements, in view or not. */
   async all(): Promise<void> {
     for (const job of this.waiting.values()) job.near = true;
     void this.work();
     while (document.documentElement.dataset.complete !== 'true') await frame();
   }
 
-  /** Forgets an element that has left the page. */
+  /** Removes an element from the queue. */
   remove(element: Element): void {
     this.watcher.unobserve(element);
     this.waiting.delete(element);
@@ -57,7 +57,7 @@ class Queue {
   private async work(): Promise<void> {
     if (this.busy) return;
     this.busy = true;
-    await frame(); // the observer has spoken by then
+    await frame(); // by then the observer has reported which elements are in view
     await frame();
     while (this.waiting.size > 0) {
       let next = [...this.waiting].find(([, job]) => job.near);

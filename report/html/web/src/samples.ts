@@ -1,5 +1,5 @@
 // The samples that a transformation changes most and least, as pairs of images with the predictions of
-// a model, and those on which two models part.
+// a model, and those that one model classifies correctly and another does not.
 
 import { placeOf, slider } from './angle';
 import { chooser, segments } from './controls';
@@ -24,7 +24,7 @@ type Kind = keyof typeof kinds;
 
 const cardsUpTo = 10;
 
-/** What a model makes of a sample under the chosen value. */
+/** A model's predictions of a sample, as it is and under the chosen value. */
 interface Card {
   line: number;
   name: string;
@@ -52,7 +52,7 @@ export class Samples {
     this.sheets = scores.packed.sheets ?? [];
   }
 
-  /** Whether there are samples that a transformation makes models fail on, for a link to them. */
+  /** The sheet of a transformation and data, if there is one. */
   has(transform: string, data: string): SampleSheet | undefined {
     return this.sheets.find((s) => s.transform === transform && s.data === data);
   }
@@ -233,8 +233,8 @@ export class Samples {
   }
 }
 
-// worst is the sheet whose transformation changes most predictions, so that a report opens with
-// images that fail.
+// worst is the sheet with the largest number of samples that a model classifies correctly as they
+// are and wrongly transformed, so that a report opens with failures.
 function worst(sheets: SampleSheet[]): SampleSheet | undefined {
   const failed = (s: SampleSheet) =>
     Math.max(...s.models.flatMap((m) => m.views.map((v) => v.failed)), 0);
@@ -267,7 +267,7 @@ function cardOf(sheet: SampleSheet, model: SheetModel, line: number, k: number):
 
 const mark = (right: boolean | null) => (right === null ? '' : right ? '✓ ' : '✗ ');
 
-// spoken is a prediction in words.
+// spoken is a prediction in words, for screen readers.
 function spoken(name: string, sure: number | null, right: boolean | null): string {
   const verdict = right === null ? '' : right ? ', right' : ', wrong';
   return `predicted ${name}${sure === null ? '' : ` with ${Math.round(100 * sure)} %`}${verdict}`;
@@ -318,7 +318,7 @@ function cardElement(sheet: SampleSheet, c: Card, k: number, under: string): HTM
   );
 }
 
-// aboutOf is the value of a card, with the class where no prediction of the card is it.
+// aboutOf is the value of a card, with the class of the sample if neither prediction is correct.
 function aboutOf(sheet: SampleSheet, c: Card): string {
   const known = c.label === '' || c.rightBefore || c.rightAfter;
   return `${known ? '' : `${shorten(c.label, 16)}; `}${sheet.title} ${number(c.value)}`;

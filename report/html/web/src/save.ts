@@ -7,7 +7,7 @@ export interface Drawable {
   finalize(): void;
 }
 
-/** The chart as a file of its own: colours written out, on the page's ground. */
+/** The chart as a complete SVG file: without style variables, on the page's background. */
 export async function svgOf(view: Drawable): Promise<string> {
   return onGround(written(await view.toSVG()));
 }
@@ -47,7 +47,7 @@ function written(svg: string): string {
   );
 }
 
-// onGround lays the page's background beneath a picture.
+// onGround adds the page's background behind a drawing.
 function onGround(svg: string): string {
   const ground = getComputedStyle(document.documentElement).getPropertyValue('--ground').trim();
   return svg.replace(/^(<svg[^>]*>)/, `$1<rect width="100%" height="100%" fill="${ground}"/>`);
@@ -83,7 +83,7 @@ export async function copy(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    // where the browser keeps the clipboard from pages of files
+    // some browsers deny the clipboard to pages opened from a file
     const area = document.createElement('textarea');
     area.value = text;
     document.body.append(area);

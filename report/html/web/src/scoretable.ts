@@ -33,7 +33,7 @@ function said(t: Rows, name: string, row: number): string {
   return t.has(name) ? t.text(name, row) : number(t.number(name, row));
 }
 
-/** The table of a measure: what stands for others first, everything where it is asked for. */
+/** The table of a measure: the summarising rows, or all rows if the reader asks for them. */
 export class ScoreTable {
   readonly root: HTMLElement;
   private readonly table: Table;
@@ -81,8 +81,8 @@ export class ScoreTable {
 }
 
 /**
- * The rows that stand for those of single values, trials and classes. Where a statistic has factors
- * alone, of a model on some data, none of them stands for the others: all do.
+ * The rows that summarise those of single values, trials and classes. If a statistic of a model on
+ * some data has only rows of factors, all of these.
  */
 export function overview(scores: Scores, rows: number[]): number[] {
   const shown = rows.filter((row) => scores.shown(row) === Shown.overview);

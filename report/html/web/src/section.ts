@@ -112,7 +112,7 @@ export class Section {
     if (again) this.part('controls').querySelector<HTMLElement>(again)?.focus();
   }
 
-  // redraw makes controls, legend and charts anew for what is chosen.
+  // redraw replaces controls, legend and charts according to the reader's choices.
   private redraw(): void {
     const statistics = this.measure.statistics.filter((s) =>
       this.filter.shows(this.measure.key, s.name),
@@ -369,7 +369,7 @@ const fixedTitles = {
   layer: 'Layer',
 };
 
-// selectorOf finds a control again after it was made anew.
+// selectorOf is a CSS selector that finds a control again after it was replaced.
 function selectorOf(control: HTMLInputElement): string {
   if (control.tagName === 'SELECT') return `select[name="${control.name}"]`;
   return `input[value="${CSS.escape(control.value)}"]`;

@@ -10,11 +10,11 @@ export interface Text {
   text: string;
 }
 
-const most = 3; // curves that are spoken of one by one
+const most = 3; // curves that are described one by one
 
 /**
- * The sentences of a chart that draws some rows and has some things: lines, points, interval, null,
- * signed, unsigned.
+ * The sentences of a chart of some rows. has lists what the chart has, for the conditions of the
+ * reading: lines, points, branch, interval, null, signed, unsigned.
  */
 export function textOf(c: Context, rows: number[], has: string[]): Text {
   const parts = c.chart.reading.filter((part) =>
@@ -45,8 +45,8 @@ function textsOf(c: Context, rows: number[]): string[] {
 }
 
 /**
- * What a chart of curves shows: how each runs, or of many the one that changes most and the one
- * that changes least.
+ * What a chart of curves shows: how each changes, or if there are many, the one that changes most and
+ * the one that changes least.
  */
 function ofCurves(c: Context, rows: number[]): string {
   const all = holding(c, rows, 'curve').sort((a, b) => b.weight - a.weight);

@@ -65,7 +65,7 @@ export class Series {
   }
 }
 
-/** What a reader is told that a value is called. */
+/** The label of a value for readers. */
 export function labelOf(scores: Scores, field: Field, value: string): string {
   const text =
     field === 'layer' || field === 'other'
@@ -76,7 +76,7 @@ export function labelOf(scores: Scores, field: Field, value: string): string {
   return text || (scores.packed.fields[field]?.empty ?? 'none');
 }
 
-/** Numbers by size, before what is no number. */
+/** Compares numbers by size; they come before texts. */
 export function byNumber(a: string, b: string): number {
   const x = parameter(a),
     y = parameter(b);

@@ -1,5 +1,5 @@
-// Where the data come from: out of the page itself, which is then one file that works offline, or
-// from the server that the page comes from.
+// Loads the data: from the page itself, which is then one file that works offline, or from the server
+// of the page.
 
 import type { Packed } from './data';
 

@@ -1,5 +1,5 @@
-// What a reader has chosen lives in the address after the #, so that a view can be kept, and sent
-// to somebody.
+// The reader's choices are kept in the address after the #, so that a view can be bookmarked and sent
+// to others.
 
 type Listener = () => void;
 
@@ -27,7 +27,7 @@ export class State {
     return this.values.get(key) ?? '';
   }
 
-  /** Sets a choice; '' takes it back. */
+  /** Sets a choice; '' removes it. */
   set(key: string, value: string): void {
     if (value === this.get(key)) return;
     if (value === '') this.values.delete(key);
@@ -45,7 +45,7 @@ export class State {
     this.write();
   }
 
-  /** Takes back all choices whose key satisfies a condition. */
+  /** Removes all choices whose key satisfies a condition. */
   clear(condition: (key: string) => boolean): void {
     for (const key of [...this.values.keys()]) if (condition(key)) this.values.delete(key);
     this.write();
@@ -53,7 +53,7 @@ export class State {
 
   private read(): void {
     const text = window.location.hash.slice(1);
-    // a plain anchor chooses nothing
+    // a plain anchor, without "=", holds no choices
     this.values = new URLSearchParams(text.includes('=') ? text : '');
   }
 

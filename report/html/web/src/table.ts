@@ -1,5 +1,5 @@
-// A table that sorts by any column, filters by text, shows a page at a time, so that 100,000 rows
-// are as quick as ten, and copies as CSV.
+// A table that sorts by any column, filters by text and copies as CSV. It shows a page at a time, so
+// that 100,000 rows are as quick as ten.
 
 import { csv } from './csv';
 import { element } from './dom';
@@ -14,7 +14,7 @@ export interface Column {
   key: (row: number) => string | number | null; // what it sorts by
 }
 
-/** What a table shows: rows by number, and how they are told. */
+/** What a table shows: rows by number, and the columns that format them. */
 export interface Source {
   title: string;
   rows: number[];

@@ -1,5 +1,5 @@
-// The box beside the pointer. Vega's own writes HTML and a style element; this one sets text, and
-// lives under the policy of the page.
+// The tooltip beside the pointer. Vega's own writes HTML and a style element; this one sets text only,
+// as the page's content security policy demands.
 
 import { element } from './dom';
 

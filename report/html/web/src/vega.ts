@@ -1,4 +1,4 @@
-// How charts get onto the page: what all of them have in common.
+// Draws Vega-Lite specifications, with the settings that all charts share.
 
 import embed, { type Result, type VisualizationSpec } from 'vega-embed';
 import { expressionInterpreter } from 'vega-interpreter';
