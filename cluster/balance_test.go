@@ -109,6 +109,6 @@ func TestBalanceByHand(t *testing.T) {
 		t.Errorf("no models give %v", got)
 	}
 	if got := Balance([]Cost{{Model: "m", Samples: math.MaxFloat64 / 4, Blocks: 3}}, 1000); len(got) != 3 {
-		t.Errorf("three blocks give %d tasks", len(got))
+		t.Errorf("three blocks give %d tasks, want 3", len(got))
 	}
 }

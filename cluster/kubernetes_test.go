@@ -44,7 +44,7 @@ func decodeJobs(t *testing.T, text string) (tasks, merge batch.Job) {
 	t.Helper()
 	docs := strings.Split(text, "---\n")
 	if len(docs) != 3 {
-		t.Fatalf("%d documents", len(docs))
+		t.Fatalf("%d documents, want 3", len(docs))
 	}
 	for i, job := range []*batch.Job{&tasks, &merge} {
 		if err := yaml.UnmarshalStrict([]byte(docs[i+1]), job); err != nil {

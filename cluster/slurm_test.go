@@ -44,7 +44,7 @@ func TestParseEndings(t *testing.T) {
 		t.Errorf("%v, want %s", show, want)
 	}
 	if n := parseMaxTasks("MailProg = /bin/mail\nMaxArraySize            = 1001\nMaxJobCount = 10000\n"); n != 1000 {
-		t.Errorf("at most %d tasks", n)
+		t.Errorf("at most %d tasks, want 1000", n)
 	}
 	if n := parseMaxTasks("MaxArraySize = many\n"); n != 0 {
 		t.Errorf("at most %d tasks", n)

@@ -49,7 +49,7 @@ func TestAudioByPattern(t *testing.T) {
 	t.Parallel()
 	s := openAudio(t, AudioOptions{Dir: digits(t), Pattern: "{label}_{speaker}_{take}.wav"})
 	if got := fmt.Sprint(s.Classes(), s.Factors(), Categories(s, "speaker"), Categories(s, "take")); got != "[0 1 2 3] [duration speaker take] [lucas theo] []" {
-		t.Errorf("classes, factors, categories: %s", got)
+		t.Errorf("classes, factors, categories: %s, want %s", got, "[0 1 2 3] [duration speaker take] [lucas theo] []")
 	}
 	for i := range s.Len() {
 		got, err := s.At(t.Context(), i, Frame{})
@@ -147,7 +147,7 @@ func TestAudioFit(t *testing.T) {
 	}
 	s := openAudio(t, AudioOptions{Dir: dir, Length: 0.1, Fit: "split"})
 	if got := fmt.Sprint(Notes(Limit(s, 2))); got != "[1 of 4 audio files are left out because they are shorter than an item of 0.1 s: 0_lucas_0.wav]" {
-		t.Errorf("notes %s", got)
+		t.Errorf("notes %s, want %s", got, "[1 of 4 audio files are left out because they are shorter than an item of 0.1 s: 0_lucas_0.wav]")
 	}
 	if got := s.Describe(1); got.Name != "0_lucas_2.wav#1" || got.Index != 1 {
 		t.Errorf("%+v", got)
@@ -197,7 +197,7 @@ func TestLibriSpeech(t *testing.T) {
 	})
 	s := openAudio(t, AudioOptions{Dir: dir, Layout: "librispeech", Label: "speaker"})
 	if got := fmt.Sprint(s.Classes(), s.Factors()); got != "[19 26] [chapter duration speaker words words-per-second]" {
-		t.Errorf("classes and factors: %s", got)
+		t.Errorf("classes and factors: %s, want %s", got, "[19 26] [chapter duration speaker words words-per-second]")
 	}
 	var got []string
 	for i := range s.Len() {

@@ -300,7 +300,7 @@ func TestRunErrors(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := s.Run(ctx, []tensor.Tensor{good}, buf); err != context.Canceled {
-		t.Errorf("a run under a cancelled context: %v", err)
+		t.Errorf("a run under a cancelled context: %v, want %v", err, context.Canceled)
 	}
 	if _, err := s.NewBuffers(0); err == nil {
 		t.Error("NewBuffers(0): no error")

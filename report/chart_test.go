@@ -79,7 +79,7 @@ func TestLooks(t *testing.T) {
 		seen[fmt.Sprint(l)] = true
 	}
 	if got := (Colour("#0072b2")).RGBA(); got != (color.RGBA{0, 0x72, 0xb2, 255}) {
-		t.Errorf("%v", got)
+		t.Errorf("%v, want %v", got, (color.RGBA{0, 0x72, 0xb2, 255}))
 	}
 }
 

@@ -254,7 +254,7 @@ func TestWeightsAreFinite(t *testing.T) {
 	t.Parallel()
 	about := measure.StatisticDescriptor{Range: measure.NotNegative}
 	if w := 0.5 / width(about, -0.5, 0); w != 1 {
-		t.Errorf("the weight of a fall from 0 to -0.5 is %v", w)
+		t.Errorf("the weight of a fall from 0 to -0.5 is %v, want %v", w, 1)
 	}
 	rows := []scores.Row{
 		{Model: "m", Layer: "a", Depth: 1, Measure: "mine", Statistic: "own", Value: -0.5, Low: nan, High: nan, Null: nan},

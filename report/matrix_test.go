@@ -109,7 +109,7 @@ func TestPairedEvidence(t *testing.T) {
 	rows := scores.Table("s", cells)
 	var none *Replicates
 	if got := none.evidence(&rows[0], &rows[1]); got != within {
-		t.Errorf("without replicates the evidence is %d", got)
+		t.Errorf("without replicates the evidence is %d, want %d", got, within)
 	}
 	paired := NewReplicates(cells)
 	if got := paired.evidence(&rows[0], &rows[1]); got != certain {

@@ -21,7 +21,7 @@ func TestNumber(t *testing.T) {
 		}
 	}
 	if got := Number(nan); got != "–" {
-		t.Errorf("number(NaN) = %q", got)
+		t.Errorf("number(NaN) = %q, want %q", got, "–")
 	}
 }
 

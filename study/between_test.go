@@ -99,7 +99,7 @@ func TestRequestedPairs(t *testing.T) {
 		t.Errorf("pairs of one and two: %s, want %s", got, grid)
 	}
 	if got := layers(rowsOf(r, "one", "two", "quarter")); got != grid {
-		t.Errorf("pairs of one and two under a rotation, mean over its values: %s", got)
+		t.Errorf("pairs of one and two under a rotation, mean over its values: %s, want %s", got, grid)
 	}
 	if got := rowsOf(r, "one", "two", "shift"); len(got) > 0 {
 		t.Errorf("a transformation of activations between models has the scores %v", got)

@@ -51,7 +51,7 @@ func TestEstimateCountsTheWork(t *testing.T) {
 	}
 	mustRun(t, parseIn(t, dir, studyText), out, options(t))
 	if done := estimate(0); done != (Cost{}) {
-		t.Errorf("work that remains after the run: %+v", done)
+		t.Errorf("work that remains after the run: %+v, want %+v", done, (Cost{}))
 	}
 }
 

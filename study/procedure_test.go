@@ -272,7 +272,7 @@ func TestDamagedCheckpointStartsAgain(t *testing.T) {
 	}
 	mustRun(t, procedureStudy(t, dir, &brightness{}), out, o)
 	if warned != 1 {
-		t.Errorf("%d warnings of a damaged checkpoint", warned)
+		t.Errorf("%d warnings of a damaged checkpoint, want 1", warned)
 	}
 }
 

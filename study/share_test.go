@@ -61,7 +61,7 @@ func TestShareMeasuresBetweenRuns(t *testing.T) {
 			}
 		}
 		if got := strings.Join(directions, ", "); got != "net (A) net (B), net (B) net (A)" {
-			t.Errorf("directions %q", got)
+			t.Errorf("directions %q, want %q", got, "net (A) net (B), net (B) net (A)")
 		}
 	}
 }

@@ -144,7 +144,7 @@ func TestProceduresDrawAsPassesDo(t *testing.T) {
 		}
 	}
 	if compared != 4 {
-		t.Errorf("%d draws were compared", compared)
+		t.Errorf("%d draws were compared, want 4", compared)
 	}
 }
 

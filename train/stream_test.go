@@ -47,7 +47,7 @@ func TestStream(t *testing.T) {
 	s := &Stream{Data: src, Augment: rotate, Seed: 4}
 	a, classes := collect(t, s, 1, 4, 3, 1, 2, 7, 9, 11, 0)
 	if len(classes) != 7 {
-		t.Fatalf("%d classes", len(classes))
+		t.Fatalf("%d classes, want 7", len(classes))
 	}
 	b, _ := collect(t, &Stream{Data: src, Augment: rotate, Seed: 4, Read: dataset.ReadOptions{Workers: 1}}, 1, 3, 3, 1, 2, 7, 9, 11, 0)
 	if !slices.Equal(a, b) {

@@ -107,7 +107,7 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(cases) != 9 {
-		t.Fatalf("%d cases", len(cases))
+		t.Fatalf("%d cases, want 9", len(cases))
 	}
 	for _, c := range cases {
 		for _, spec := range []Spec{{StepsPerRun: 1}, {StepsPerRun: 3}, {StepsPerRun: 3, Engine: ort.Options{NoAcceleration: true}}} {

@@ -47,7 +47,7 @@ func TestCorruptGolden(t *testing.T) {
 		}
 	}
 	if checked != 36 {
-		t.Errorf("%d cases", checked)
+		t.Errorf("%d cases, want 36", checked)
 	}
 }
 

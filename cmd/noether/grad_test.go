@@ -24,7 +24,7 @@ func TestGrad(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := portsOf(g); got != "x, cotangent/logits -> logits, grad/x" {
-		t.Errorf("by default: %s", got)
+		t.Errorf("by default: %s, want %s", got, "x, cotangent/logits -> logits, grad/x")
 	}
 	if code, message := call(t, "grad", model, "-o", out, "--of", "conv", "--by", "w,b", "--sum", "--json"); code != 0 {
 		t.Fatalf("exit %d: %s", code, message)
@@ -33,7 +33,7 @@ func TestGrad(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := portsOf(g); got != "x -> logits, grad/w, grad/b" {
-		t.Errorf("of a layer by weights: %s", got)
+		t.Errorf("of a layer by weights: %s, want %s", got, "x -> logits, grad/w, grad/b")
 	}
 }
 
@@ -53,7 +53,7 @@ func TestGradAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := portsOf(g); got != "x, cotangent/grad/x -> logits, grad/x, grad/grad/x/x, grad/w" {
-		t.Errorf("second derivatives: %s", got)
+		t.Errorf("second derivatives: %s, want %s", got, "x, cotangent/grad/x -> logits, grad/x, grad/grad/x/x, grad/w")
 	}
 }
 

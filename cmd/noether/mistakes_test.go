@@ -110,7 +110,7 @@ func TestEachMistakeIsOneClearLine(t *testing.T) {
 			path := write(t, dir, "study.yaml", []byte(c.broken.study()))
 			code, message := call(t, "run", path, "-o", filepath.Join(t.TempDir(), "run"))
 			if code != 1 {
-				t.Errorf("exit %d", code)
+				t.Errorf("exit %d, want 1", code)
 			}
 			if strings.Contains(message, "\n") {
 				t.Errorf("more than one line: %q", message)

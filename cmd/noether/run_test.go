@@ -182,7 +182,7 @@ func TestLogIsJSONToItsLastLine(t *testing.T) {
 	study := write(t, dir, "study.yaml", []byte(text))
 	log, code := caught(t, "run", study, "-o", filepath.Join(dir, "run"), "--log", "json", "--metrics", "localhost:0")
 	if code != 1 {
-		t.Errorf("exit %d", code)
+		t.Errorf("exit %d, want 1", code)
 	}
 	seen := map[string]string{}
 	for line := range strings.Lines(log) {

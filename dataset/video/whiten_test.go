@@ -42,7 +42,7 @@ func TestScalesAreSmooth(t *testing.T) {
 	}
 	for _, v := range smoothed([]float64{0, 0}) {
 		if v != leastScale {
-			t.Errorf("blank frames have the scale %g", v)
+			t.Errorf("blank frames have the scale %g, want %g", v, leastScale)
 		}
 	}
 	step := make([]float64, 200)

@@ -41,7 +41,7 @@ func TestFIFO(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := <-read; got != "scores" {
-		t.Errorf("read %q", got)
+		t.Errorf("read %q, want %q", got, "scores")
 	}
 }
 

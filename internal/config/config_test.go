@@ -248,7 +248,7 @@ func TestVariableTypes(t *testing.T) {
 		}
 	}
 	if v := n.Get("a").Int; v != 12 {
-		t.Errorf("a is %d", v)
+		t.Errorf("a is %d, want 12", v)
 	}
 }
 

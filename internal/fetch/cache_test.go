@@ -67,12 +67,12 @@ func TestEvictsLeastRecentlyUsed(t *testing.T) {
 	c.evict()
 	left, _ := filepath.Glob(c.path("content", "*", "data"))
 	if len(left) != 2 {
-		t.Errorf("%d contents are left of 4 that are two too many", len(left))
+		t.Errorf("%d contents are left of 4 in a cache with room for 2, want 2", len(left))
 	}
 	c.Size = 1
 	c.evict()
 	if left, _ := filepath.Glob(c.path("content", "*", "data")); len(left) != 1 {
-		t.Errorf("%d contents are left; the one in use should be", len(left))
+		t.Errorf("%d contents are left, want 1, which is in use", len(left))
 	}
 }
 

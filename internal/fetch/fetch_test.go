@@ -89,7 +89,7 @@ func TestFileIsFetchedOnceAndVerified(t *testing.T) {
 	want(t, c, url+"#sha256="+hexSum(content1), "", content1)
 	want(t, c, s.URL+"/elsewhere.onnx", hexSum(content1), content1)
 	if n := gets.Load(); n != 1 {
-		t.Errorf("%d requests for a content that is known", n)
+		t.Errorf("%d requests for a content that is known, want 1", n)
 	}
 	want(t, c, url, "", content1) // the server answers: not modified
 	s.Close()

@@ -109,7 +109,7 @@ func TestHubLayout(t *testing.T) {
 	wantModel(t, c, "hf://org/net@refs/pr/1/onnx/model_fp16.onnx", content1[:1000])
 	wantModel(t, c, "hf://org/net@refs%2Fpr%2F1", content1)
 	if got := Pinned("hf://org/net/onnx/model.onnx", path); got != "hf://org/net@"+hubtest.Commit+"/onnx/model.onnx" {
-		t.Errorf("pinned: %s", got)
+		t.Errorf("pinned: %s, want %s", got, "hf://org/net@"+hubtest.Commit+"/onnx/model.onnx")
 	}
 }
 
@@ -299,7 +299,7 @@ func TestHubTogether(t *testing.T) {
 		}
 	}
 	if fetched != 1 {
-		t.Errorf("the model was fetched %d times", fetched)
+		t.Errorf("the model was fetched %d times, want 1", fetched)
 	}
 }
 

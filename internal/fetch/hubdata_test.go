@@ -45,7 +45,7 @@ func TestDataOfTheHub(t *testing.T) {
 		t.Errorf("files are in %s, want %s", filepath.Dir(files[0]), in)
 	}
 	if got := Pinned("hf://datasets/org/net/data/test-*.parquet", files[0]); got != "hf://datasets/org/net@"+hubtest.Commit+"/data/test-*.parquet" {
-		t.Errorf("pinned: %s", got)
+		t.Errorf("pinned: %s, want %s", got, "hf://datasets/org/net@"+hubtest.Commit+"/data/test-*.parquet")
 	}
 	refuse("hf://datasets/org/net", "several splits: data/test-*.parquet, data/train-*.parquet; add one to the address")
 	refuse("hf://datasets/org/net/data", "several splits")

@@ -39,7 +39,7 @@ func TestObserve(t *testing.T) {
 	}
 	SyncDir(in("run/cells"))
 	if err := Remove(in("run/cells/b")); err != no {
-		t.Errorf("error %v of an observer", err)
+		t.Errorf("error %v of an observer, want %v", err, no)
 	}
 	if got, err := os.ReadFile(in("run/cells/b")); err != nil || string(got) != "abc" {
 		t.Errorf("%q, %v", got, err)

@@ -77,7 +77,7 @@ func TestGolden(t *testing.T) {
 		}
 	}
 	if len(golden) != 33 {
-		t.Errorf("%d golden values", len(golden))
+		t.Errorf("%d golden values, want 33", len(golden))
 	}
 }
 

@@ -152,7 +152,7 @@ func BenchmarkMillion(b *testing.B) {
 				j.Progress = logProgress(c.inputs)
 				runJob(b, s, j)
 				if rows != 1_000_000 {
-					b.Fatalf("%d units", rows)
+					b.Fatalf("%d units, want %d", rows, 1_000_000)
 				}
 			}
 			reportPeak(b)

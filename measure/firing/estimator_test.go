@@ -38,7 +38,7 @@ func TestThreshold(t *testing.T) {
 		}
 	}
 	if k := rankOf(700, 0.01); k != 7 {
-		t.Errorf("1 %% of 700 is %d", k)
+		t.Errorf("1 %% of 700 is %d, want 7", k)
 	}
 }
 
@@ -199,7 +199,7 @@ func TestScore(t *testing.T) {
 		t.Errorf("a unit that always fires on its trajectory scores %v", s)
 	}
 	if s := Score(1, 1); s != 1 {
-		t.Errorf("a constant unit scores %v", s)
+		t.Errorf("a constant unit scores %v, want %v", s, 1)
 	}
 }
 

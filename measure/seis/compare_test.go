@@ -19,7 +19,7 @@ func TestCompareGivesTheScoresOfAnAccumulator(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(got) != 5 {
-		t.Fatalf("%d scores", len(got))
+		t.Fatalf("%d scores, want 5", len(got))
 	}
 	for _, s := range got {
 		// Another order of the samples: another null and other groups, the same scores.

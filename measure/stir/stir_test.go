@@ -240,7 +240,7 @@ func TestLayerGrid(t *testing.T) {
 		}
 	}
 	if len(seen) != 6 {
-		t.Errorf("%d of 6 pairs of layers have a score", len(seen))
+		t.Errorf("%d of 6 pairs of layers have a score, want 6", len(seen))
 	}
 }
 
@@ -336,7 +336,7 @@ func TestSharedInversion(t *testing.T) {
 		}
 	}
 	if len(files) != 1 {
-		t.Errorf("%d files are shared", len(files))
+		t.Errorf("%d files are shared, want 1", len(files))
 	}
 }
 

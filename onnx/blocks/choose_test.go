@@ -262,7 +262,7 @@ func TestInBranches(t *testing.T) {
 		if branch {
 			inside++
 			if name != string(inner) {
-				t.Errorf("%s is said to lie inside a branch", name)
+				t.Errorf("%s is said to lie inside a branch, want %s", name, string(inner))
 			}
 		}
 	}

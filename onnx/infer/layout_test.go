@@ -19,17 +19,17 @@ func TestReshapeToWindowsAndBack(t *testing.T) {
 	x := layout{newAxis('N', 997), newAxis('H', 16), newAxis('W', 16), newAxis('C', 24)}
 	grid := x.reshape([]int{997, 4, 4, 4, 4, 24})
 	if got := grid.axes(); got != "NHHWWC" {
-		t.Fatalf("the grid is %s", got)
+		t.Fatalf("the grid is %s, want %s", got, "NHHWWC")
 	}
 	grid[2], grid[3] = grid[3], grid[2]
 	tokens := grid.reshape([]int{997 * 16, 16, 24})
 	if got := tokens.axes(); got != "?TC" {
-		t.Fatalf("windows of tokens are %s", got)
+		t.Fatalf("windows of tokens are %s, want %s", got, "?TC")
 	}
 	back := tokens.reshape([]int{997, 4, 4, 4, 4, 24})
 	back[2], back[3] = back[3], back[2]
 	if got := back.reshape([]int{997, 16, 16, 24}).axes(); got != "NHWC" {
-		t.Fatalf("joined again, the image is %s", got)
+		t.Fatalf("joined again, the image is %s, want %s", got, "NHWC")
 	}
 }
 

@@ -193,7 +193,7 @@ func TestParameters(t *testing.T) {
 	// ResNet-20 has 270,000 weights; folding each BatchNorm into its convolution leaves one bias
 	// for each channel.
 	if got := readNet(t, "cifar_resnet20").Parameters(); got != 269034 {
-		t.Errorf("%d", got)
+		t.Errorf("%d, want 269034", got)
 	}
 }
 

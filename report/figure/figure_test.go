@@ -283,7 +283,7 @@ func TestTicks(t *testing.T) {
 		}
 	})
 	if got := fmt.Sprint(niceTicks(0, 1)); got != "[{0 0.0} {0.2 0.2} {0.4 0.4} {0.6000000000000001 0.6} {0.8 0.8} {1 1.0}]" {
-		t.Errorf("ticks from 0 to 1: %s", got)
+		t.Errorf("ticks from 0 to 1: %s, want %s", got, "[{0 0.0} {0.2 0.2} {0.4 0.4} {0.6000000000000001 0.6} {0.8 0.8} {1 1.0}]")
 	}
 }
 

@@ -38,7 +38,7 @@ func TestMatrixOfQuarters(t *testing.T) {
 	}
 	rows := inParts(disturbed())
 	if len(rows) != 16 {
-		t.Fatalf("%d rows of parts", len(rows))
+		t.Fatalf("%d rows of parts, want 16", len(rows))
 	}
 	for i, r := range rows {
 		if want := []string{"– –", "–", "+", "+ +"}[i/4]; r.Parameter != want {

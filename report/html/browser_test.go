@@ -205,7 +205,7 @@ func TestChartsAreDrawn(t *testing.T) {
 	// Bars for each of three measures of predictions, and curves for each of three transformations
 	// for each of two measures of layers.
 	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .chart svg").length`); n != 3+2*3 {
-		t.Errorf("%d charts", n)
+		t.Errorf("%d charts, want %d", n, 3+2*3)
 	}
 	if n := evaluate[int](t, v, `[...document.querySelectorAll("main figure .chart")].filter(c => c.querySelectorAll("path").length < 4).length`); n > 0 {
 		t.Errorf("%d charts are all but empty", n)
@@ -224,7 +224,7 @@ func TestChoosing(t *testing.T) {
 	v := open(t, rows, rec, 1280, 900)
 	seis := `document.querySelector("section.measure[data-measure='3']")`
 	if got := evaluate[string](t, v, seis+`.querySelector(".chart [role=graphics-document], .chart[role=graphics-document]").getAttribute("aria-label") ?? ""`); got != "equivariance, quarter" {
-		t.Errorf("at first the chart is of %q", got)
+		t.Errorf("at first the chart is of %q, want %q", got, "equivariance, quarter")
 	}
 	v.do(t, script(seis+`.querySelector("input[value=rank]").click()`),
 		until(seis+`.querySelector(".chart [role=graphics-document], .chart[role=graphics-document]")?.getAttribute("aria-label") === "rank, quarter"`))
@@ -282,7 +282,7 @@ func TestAttackedPageStaysQuiet(t *testing.T) {
 	rows, rec := attackedRun()
 	v := open(t, rows, rec, 1280, 900)
 	if n := evaluate[int](t, v, `document.querySelectorAll("script:not([type])").length`); n != 1 {
-		t.Errorf("%d scripts", n)
+		t.Errorf("%d scripts, want 1", n)
 	}
 	if n := evaluate[int](t, v, `document.querySelectorAll("img, svg[onload], iframe").length`); n != 0 {
 		t.Errorf("%d elements came in through names", n)

@@ -39,13 +39,13 @@ func TestFirstScreen(t *testing.T) {
 		t.Run(fmt.Sprint(size[0]), func(t *testing.T) {
 			v := openAt(t, studyOfThree(), size[0], size[1], "")
 			if n := evaluate[int](t, v, `document.querySelectorAll(".matrix tbody button.cell").length`); n != 12 {
-				t.Errorf("%d cells", n)
+				t.Errorf("%d cells, want 12", n)
 			}
 			if n := evaluate[int](t, v, `document.querySelectorAll(".curves svg").length`); n != 4 {
-				t.Errorf("%d charts of curves", n)
+				t.Errorf("%d charts of curves, want 4", n)
 			}
 			if n := evaluate[int](t, v, `document.querySelectorAll(".strip canvas").length`); n != 6 {
-				t.Errorf("%d images", n)
+				t.Errorf("%d images, want 6", n)
 			}
 			for _, part := range []string{".findings", ".matrix", ".strip", ".curves figure .chart"} {
 				if bottom := evaluate[float64](t, v, fmt.Sprintf("document.querySelector(%q).getBoundingClientRect().bottom", part)); bottom > float64(size[1]) {
@@ -53,10 +53,10 @@ func TestFirstScreen(t *testing.T) {
 				}
 			}
 			if got := strings.Join(v.texts(t, ".strip .value"), " "); got != "0.00 0.25 0.75 0.00 0.25 0.75" {
-				t.Errorf("the images have the values %q", got)
+				t.Errorf("the images have the values %q, want %q", got, "0.00 0.25 0.75 0.00 0.25 0.75")
 			}
 			if n := evaluate[int](t, v, `document.querySelectorAll(".strip .value.chance").length`); n != 2 {
-				t.Errorf("%d values are hatched", n)
+				t.Errorf("%d values are hatched, want 2", n)
 			}
 			if n := evaluate[int](t, v, `document.querySelectorAll(".findings li").length`); n < 1 || n > 3 {
 				t.Errorf("%d sentences", n)
@@ -140,7 +140,7 @@ func TestManyModels(t *testing.T) {
 	}
 	v.do(t, script(seisSection+`.querySelectorAll(".legend button")[7].click()`), until("location.hash.includes('highlight.model=') && "+complete))
 	if n := evaluate[int](t, v, seisSection+`.querySelectorAll(".legend button[aria-pressed=true]").length`); n != 1 {
-		t.Errorf("%d models are highlighted", n)
+		t.Errorf("%d models are highlighted, want 1", n)
 	}
 	v.quiet(t)
 }
@@ -181,7 +181,7 @@ func TestPrintingWaits(t *testing.T) {
 		window.dispatchEvent(new KeyboardEvent("keydown", { key: "p", ctrlKey: true, cancelable: true }))`),
 		until("document.documentElement.dataset.printed !== undefined || "+complete))
 	if n := evaluate[string](t, v, `document.documentElement.dataset.printed ?? "0"`); n != "0" {
-		t.Errorf("printed with %s charts missing", n)
+		t.Errorf("printed with %s charts missing, want none", n)
 	}
 	if n := evaluate[int](t, v, `document.querySelectorAll("main .chart:not(.drawn)").length`); n != 0 {
 		t.Errorf("%d charts are missing when the page says that it is complete", n)

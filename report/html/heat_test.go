@@ -15,7 +15,7 @@ func TestHeatMaps(t *testing.T) {
 		t.Errorf("charts of %q", got)
 	}
 	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .mark-rect.role-mark path").length`); n != 2*5*5 {
-		t.Errorf("%d tiles", n)
+		t.Errorf("%d tiles, want %d", n, 2*5*5)
 	}
 	colours := evaluate[[]string](t, v, `[...document.querySelectorAll("main figure .mark-rect.role-mark path")].slice(0, 25).map(p => p.getAttribute("fill"))`)
 	if len(colours) != 25 || colours[0] != colours[6] || colours[0] == colours[4] {

@@ -57,7 +57,7 @@ func TestFactorsByTransformations(t *testing.T) {
 	}
 	v := open(t, rows, scores.Record{Study: "s", Measures: reporttest.Measures()}, 1280, 900)
 	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .mark-rect.role-mark path").length`); n != 6 {
-		t.Errorf("%d tiles", n)
+		t.Errorf("%d tiles, want 6", n)
 	}
 	if said := v.texts(t, "main figure .sentences"); len(said) != 1 || said[0] != "It is highest for size under shift (0.200) and lowest for hue under stretch (-0.150)." {
 		t.Errorf("the matrix has the sentences %q", said)

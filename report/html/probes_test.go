@@ -116,7 +116,7 @@ func TestProbeChartsOtherwise(t *testing.T) {
 		return strings.Join(v.texts(t, probeSection(measure)+"figcaption > span:first-child"), ",")
 	}
 	if got := titles("informativeness"); got != "hue,saturation,value" {
-		t.Errorf("layers by models: %q", got)
+		t.Errorf("layers by models: %q, want %q", got, "hue,saturation,value")
 	}
 	if lines := v.texts(t, probeSection("informativeness")+"figure:first-child .role-axis-label text"); !slices.Contains(lines, "stage1") || !slices.Contains(lines, "penultimate") {
 		t.Errorf("layers by models have the lines %q", lines)

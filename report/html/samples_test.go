@@ -51,13 +51,13 @@ func TestFailuresFromTheFirstScreen(t *testing.T) {
 		t.Fatalf("the link says %q", got)
 	}
 	v.do(t, chromedp.SendKeys(chromedp.CSS(".go"), "\r"), until(`document.activeElement.id === "samples-title"`), until(complete))
-	// The value that changes most predictions is the last one, where the first model fails on samples
-	// from 6 on.
+	// The value with the largest change is the last one, where the first model fails on samples from 6
+	// on.
 	if n := evaluate[int](t, v, samplesSection+`.querySelectorAll(".card").length`); n != 6 {
-		t.Errorf("%d cards", n)
+		t.Errorf("%d cards, want 6", n)
 	}
 	if got := evaluate[string](t, v, samplesSection+`.querySelector(".card .wrong").title`); got != "predicted airplane with 94 %, wrong" {
-		t.Errorf("the most confident error is %q", got)
+		t.Errorf("the most confident error is %q, want %q", got, "predicted airplane with 94 %, wrong")
 	}
 	if got := v.texts(t, "#samples .reading")[0]; !strings.HasPrefix(got, "Under quarter 270, resnet20 gets 200 of 400 samples (50 %) wrong that it gets right as they are.") {
 		t.Errorf("the text is %q", got)
@@ -69,7 +69,7 @@ func TestFailuresFromTheFirstScreen(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestSampleChoices goes through the lists of samples, the models that part, classes and the filters.
+// TestSampleChoices chooses each list of samples, another model, a class and filters.
 func TestSampleChoices(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, withSamples(studyOfThree(), threeModels, true), 1440, 900, "")
@@ -79,7 +79,7 @@ func TestSampleChoices(t *testing.T) {
 	v.do(t, press("samples-class", ""), press("samples", "least"), until(samplesSection+`.querySelector(".card .say")?.textContent === "effective invariance 0.900"`))
 	v.do(t, press("samples-model", "resnet56"), press("samples", "parts"), until(cards+" === 2"))
 	if got := v.texts(t, "#samples .reading")[0]; got != "Under quarter 270, resnet56 is right and resnet20 wrong on 37 of 500 samples (7 %)." {
-		t.Errorf("the text is %q", got)
+		t.Errorf("the text is %q, want %q", got, "Under quarter 270, resnet56 is right and resnet20 wrong on 37 of 500 samples (7 %).")
 	}
 	v.do(t, script(`location.hash = "#hide.transform=quarter"`), until(samplesSection+`.querySelectorAll("select[name=samples-transform]").length === 0 && `+complete))
 	if got := v.texts(t, "#samples figcaption span:first-child")[0]; !strings.HasSuffix(got, "under gray") {
@@ -100,7 +100,7 @@ func TestAngle(t *testing.T) {
 		t.Errorf("%d markers before a value is chosen", n)
 	}
 	if got := evaluate[string](t, v, slider+".value + ' ' + "+slider+".getAttribute('aria-valuetext')"); got != "2 270" {
-		t.Errorf("the slider is at %q", got)
+		t.Errorf("the slider is at %q, want %q", got, "2 270")
 	}
 	before := `document.querySelector("#samples .card img:last-of-type").src`
 	v.do(t, until(before+" !== ''"), chromedp.SendKeys(chromedp.CSS("#samples input[type=range]"), kb.ArrowLeft), until(`location.hash.includes("value.quarter=180")`), until(markers+" === 1"))
@@ -119,7 +119,7 @@ func TestAngle(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestClasses looks at the heat map of classes and at what is predicted for one of them.
+// TestClasses checks the heat map of classes and the predictions for one of them.
 func TestClasses(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, withSamples(studyOfThree(), threeModels, false), 1440, 900, "")
@@ -136,7 +136,7 @@ func TestClasses(t *testing.T) {
 		t.Errorf("the text is %q", got)
 	}
 	if got := v.texts(t, bars+" figcaption span:first-child")[0]; got != "Predictions for cat under quarter 270, resnet20" {
-		t.Errorf("the confusion is of %q", got)
+		t.Errorf("the confusion is of %q, want %q", got, "Predictions for cat under quarter 270, resnet20")
 	}
 	v.do(t, press("classes-class", "bird"), until(complete), script(`document.querySelector("`+bars+` button[aria-expanded]").click()`))
 	if got := strings.Join(v.texts(t, bars+" tbody tr"), ";"); got != "catas it is25;catunder quarter 27085;birdas it is100;birdunder quarter 27040" {
@@ -158,11 +158,11 @@ func TestSpace(t *testing.T) {
 	v.do(t, script(space+`.querySelector("summary").click()`), until(points+" === 24 && "+complete))
 	title := func() string { return v.texts(t, "#space figcaption span:first-child")[0] }
 	if got := title(); got != "resnet20, /layer1/layer1.0/relu2/Relu: clean and under quarter 270" {
-		t.Errorf("the title is %q", got)
+		t.Errorf("the title is %q, want %q", got, "resnet20, /layer1/layer1.0/relu2/Relu: clean and under quarter 270")
 	}
 	v.do(t, press("space-layer", "/layer1/layer1.0/relu1/Relu_output_0"), until(complete), chromedp.SendKeys(chromedp.CSS("#space input[type=range]"), kb.ArrowLeft), until(complete))
 	if got := title(); got != "resnet20, /layer1/layer1.0/relu1/Relu: clean and under quarter 180" {
-		t.Errorf("the title is %q", got)
+		t.Errorf("the title is %q, want %q", got, "resnet20, /layer1/layer1.0/relu1/Relu: clean and under quarter 180")
 	}
 	v.do(t, script(space+`.querySelector("button[aria-expanded]").click()`))
 	if rows := v.texts(t, "#space tbody tr"); len(rows) == 0 || !strings.HasSuffix(rows[1], "airplaneunder quarter 1800.0002.000") {
@@ -182,7 +182,7 @@ func TestSamplesAreSaved(t *testing.T) {
 	for i := range 2 {
 		v.do(t, script(fmt.Sprintf(`%s.querySelectorAll(".actions button")[%d].click()`, samplesSection, i)), until(fmt.Sprintf("window.saved.length === %d", i+1)))
 	}
-	var picture struct {
+	var drawing struct {
 		Images []struct {
 			Href string `xml:"href,attr"`
 		} `xml:"image"`
@@ -192,10 +192,10 @@ func TestSamplesAreSaved(t *testing.T) {
 		} `xml:",any"`
 	}
 	text := evaluate[string](t, v, "window.saved[0]")
-	if err := xml.Unmarshal([]byte(text), &picture); err != nil || len(picture.Images) != 12 || !strings.HasPrefix(picture.Images[0].Href, "data:image/png;base64,") {
-		t.Errorf("%d images, %v", len(picture.Images), err)
+	if err := xml.Unmarshal([]byte(text), &drawing); err != nil || len(drawing.Images) != 12 || !strings.HasPrefix(drawing.Images[0].Href, "data:image/png;base64,") {
+		t.Errorf("the SVG has %d images, want 12 PNG images; error %v", len(drawing.Images), err)
 	}
-	for _, o := range picture.Other {
+	for _, o := range drawing.Other {
 		if o.XMLName.Local != "rect" {
 			t.Errorf("the SVG holds an element %s", o.XMLName.Local)
 		}

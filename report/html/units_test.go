@@ -12,7 +12,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// TestUnitsOfARun reads what a study writes of units, and draws them.
+// TestUnitsOfARun reads the files of units and tuning curves that a study writes, and draws them.
 func TestUnitsOfARun(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
@@ -57,37 +57,37 @@ func TestUnitsOfARun(t *testing.T) {
 	}
 	a := report.ReadAttachments(dir)
 	if len(a.Curves) != 1 || len(a.Curves[0].Values) != 9 || a.Curves[0].Values[4] != 1 || a.Curves[0].Amounts[0] != -4 {
-		t.Fatalf("%+v", a.Curves)
+		t.Fatalf("read curves %+v", a.Curves)
 	}
 	if len(a.Notes) != 0 || len(a.Distributions) != 3*3 {
 		t.Fatalf("%d distributions, notes %q", len(a.Distributions), a.Notes)
 	}
 	first := a.Distributions[0]
 	if first.Of != "unit" || first.Statistic != "invariance" || first.Layer != "a" || first.Low != 0 || first.High != 4.9 {
-		t.Errorf("%+v", first)
+		t.Errorf("the first distribution is %+v", first)
 	}
 	rec := scores.Record{Study: "s", Measures: reporttest.Measures(), Models: []scores.ModelRecord{{Name: "m", Layers: []scores.LayerRecord{{Name: "a"}, {Name: "b", Depth: 1}, {Name: "c", Depth: 2}}}}}
 	v := openAt(t, Run{Rows: rows, Record: rec, Attachments: a}, 1280, 900, "#firing.chart=units")
 	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .mark-rect.role-mark path").length`); n != 3*40 {
-		t.Errorf("%d tiles", n)
+		t.Errorf("%d tiles, want %d", n, 3*40)
 	}
 	// The colours span the values of units, which lie below the scores of their layers.
 	if n := evaluate[int](t, v, `new Set([...document.querySelectorAll("main figure .mark-rect.role-mark path")].map(p => p.getAttribute("fill"))).size`); n < 60 {
 		t.Errorf("%d colours", n)
 	}
 	if said := v.texts(t, "main figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "The middle unit is highest at c (4.4") {
-		t.Errorf("%q", said)
+		t.Errorf("the heat map of units has the sentences %q", said)
 	}
 	v.do(t, script(`location.hash = "#firing.chart=distribution&firing.layer=first"`), until(`document.querySelector("input[value=distribution]").checked && `+complete))
 	if said := v.texts(t, "main figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "mean at 2.450") {
-		t.Errorf("%q", said)
+		t.Errorf("the histogram of the first layer has the sentences %q", said)
 	}
 	v.do(t, script(`location.hash = "#firing.chart=tuning"`), until(`document.querySelector("input[value=tuning]").checked && `+complete))
 	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .mark-symbol.role-mark path").length`); n != 9 {
-		t.Errorf("%d points of the curve", n)
+		t.Errorf("%d points of the curve, want 9", n)
 	}
 	if said := v.texts(t, "main figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "Unit 7 fires on 56 % of the steps of its trajectory.") {
-		t.Errorf("%q", said)
+		t.Errorf("the tuning curve has the sentences %q", said)
 	}
 	v.quiet(t)
 }

@@ -27,8 +27,7 @@ func call[P any](command func(context.Context, P) error, params P) chromedp.Acti
 	}
 }
 
-// media has the page believe that the reader prefers light or dark, and the medium to be the screen
-// or paper.
+// media emulates a medium, "screen" or "print", and the reader's preference, "light" or "dark".
 func media(medium, scheme string) chromedp.Action[chromedp.Void] {
 	return call(func(ctx context.Context, p emulation.SetEmulatedMediaParams) error {
 		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, p)
@@ -75,12 +74,12 @@ func TestFilters(t *testing.T) {
 	}
 	v.do(t, script(`[...document.querySelectorAll(".filters button")].at(-1).click()`), until("location.hash === '' && "+complete))
 	if after := evaluate[int](t, v, lines); after != before {
-		t.Errorf("%d lines after all filters were taken back, %d before", after, before)
+		t.Errorf("%d lines after all filters were removed, want %d, as before", after, before)
 	}
 	v.quiet(t)
 }
 
-// TestLegend switches a model off and on by the legend of one measure, in all.
+// TestLegend hides and shows a model by the legend of one measure, which applies to all measures.
 func TestLegend(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 4, Transforms: 2}.Rows()
@@ -92,10 +91,10 @@ func TestLegend(t *testing.T) {
 	button := seisSection + `.querySelector(".legend button")`
 	v.do(t, script(button+".click()"), until(button+`.getAttribute("aria-pressed") === "false" && `+complete))
 	if points(seisSection) != seis/2 || points(eiSection) != ei/2 {
-		t.Errorf("%d of %d and %d of %d points are left of one of two models", points(seisSection), seis, points(eiSection), ei)
+		t.Errorf("%d of %d and %d of %d points are left after one of two models is hidden, want half", points(seisSection), seis, points(eiSection), ei)
 	}
 	if focused := evaluate[string](t, v, "document.activeElement.textContent"); focused != "resnet20" {
-		t.Errorf("the focus is on %q", focused)
+		t.Errorf("the focus is on %q, want %q", focused, "resnet20")
 	}
 	v.do(t, script(button+".click()"), until(button+`.getAttribute("aria-pressed") === "true" && `+complete))
 	if points(seisSection) != seis {
@@ -121,12 +120,12 @@ func TestDeepLink(t *testing.T) {
 		"another measure's heat map": eiSection + `.querySelectorAll(".mark-rect path").length > 0`,
 	} {
 		if !evaluate[bool](t, v, condition) {
-			t.Errorf("not as the link says: %s", what)
+			t.Errorf("the page does not follow the link: %s", what)
 		}
 	}
 	v.do(t, script(`location.hash = "#seis.statistic=rank"`), until(seisSection+`.querySelector("input[value=rank]").checked && `+complete))
 	if !evaluate[bool](t, v, eiSection+`.querySelector("input[value=bars]").checked`) {
-		t.Error("the heat map is left of the view before")
+		t.Error("the heat map of the previous address is still shown")
 	}
 	v.quiet(t)
 }
@@ -196,7 +195,7 @@ func TestHover(t *testing.T) {
 func TestAccessibility(t *testing.T) {
 	t.Parallel()
 	axe, err := os.ReadFile("web/node_modules/axe-core/axe.min.js")
-	if err != nil && os.Getenv("NOETHER_TESTDATA") != "" { // where all that tests want is installed
+	if err != nil && os.Getenv("NOETHER_TESTDATA") != "" { // set where everything that tests need is installed
 		t.Fatal("axe-core is not installed: npm ci --ignore-scripts in report/html/web")
 	}
 	if err != nil {
@@ -226,8 +225,8 @@ func (v *visit) accessible(t *testing.T) {
 	}
 }
 
-// TestHostileAddress opens a page whose names are hostile at an address that is, with images and
-// distributions that are.
+// TestHostileAddress opens a page with hostile names, in its images and distributions too, at a
+// hostile address.
 func TestHostileAddress(t *testing.T) {
 	t.Parallel()
 	rows, rec := attackedRun()
@@ -253,7 +252,8 @@ func TestHostileAddress(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestColours lays over each other what a tag, a value or a transformation tells apart.
+// TestColours chooses a tag, the parameter, the transformation and the model as series, which are
+// then lines in the same panel.
 func TestColours(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 4, Layers: 4, Transforms: 2}.Rows()
@@ -316,7 +316,7 @@ func TestMissingNumbers(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestPrinting looks at the page as paper has it.
+// TestPrinting checks the page in print.
 func TestPrinting(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.UsualRun.Rows()
@@ -328,9 +328,9 @@ func TestPrinting(t *testing.T) {
 		}
 	}
 	if ground := evaluate[string](t, v, "getComputedStyle(document.body).backgroundColor"); ground != "rgb(255, 255, 255)" {
-		t.Errorf("the paper is %s", ground)
+		t.Errorf("the paper is %s, want %s", ground, "rgb(255, 255, 255)")
 	}
-	v.do(t, chromedp.EmulateViewport(700, 990)) // what is left of an A4 page
+	v.do(t, chromedp.EmulateViewport(700, 990)) // an A4 page without its margins
 	if wider := evaluate[int](t, v, `document.documentElement.scrollWidth - innerWidth`); wider > 0 {
 		t.Errorf("the page is %d pixels wider than the paper", wider)
 	}
@@ -353,10 +353,7 @@ func TestHundredThousandScores(t *testing.T) {
 	t.Logf("%d scores, %d bytes, the first view after %.0f ms", len(rows), len(page), evaluate[float64](t, v, "performance.now()"))
 	v.do(t, unfolded...)
 	if n := evaluate[int](t, v, `document.querySelectorAll("section.measure .score-table tbody tr").length`); n != 5*12 {
-		t.Errorf("%d rows of tables", n)
+		t.Errorf("%d rows of tables, want %d", n, 5*12)
 	}
 	v.quiet(t)
 }
-
-// BenchmarkFirstView takes the time from navigating to a run of 100,000 scores until all in view is
-// drawn.

@@ -34,18 +34,18 @@ func TestCacheEvictsLeastRecentlyUsed(t *testing.T) {
 	get("a", "1", 4) // cached
 	get("b", "1", 4) // made again, evicts c
 	if got := get("a", "2", 4); got != "2222" {
-		t.Errorf("after the files changed the text is still %q", got)
+		t.Errorf("after the files changed the text is still %q, want %q", got, "2222")
 	}
 	get("d", "1", 11) // too large to keep anything else
 	get("d", "1", 11)
 	if made != "abcbadd" {
-		t.Errorf("made in the order %s", made)
+		t.Errorf("made in the order %s, want %s", made, "abcbadd")
 	}
 	if _, err := k.get("e", "1", func() ([]byte, error) { return nil, errors.New("no") }); err == nil {
 		t.Error("no error")
 	}
 	if got := get("e", "1", 1); got != "1" {
-		t.Errorf("after an error: %q", got)
+		t.Errorf("after an error: %q, want %q", got, "1")
 	}
 }
 

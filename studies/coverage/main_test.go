@@ -57,7 +57,7 @@ func TestSetsShareNoImage(t *testing.T) {
 		}
 	}
 	if len(seen) != 12 {
-		t.Errorf("%d of 12 images", len(seen))
+		t.Errorf("%d of 12 images, want 12", len(seen))
 	}
 	if err := run([]string{"sets", "-n", "5", "-sets", "3", "-o", out, file}, nil); err == nil {
 		t.Error("no error where there are too few images")

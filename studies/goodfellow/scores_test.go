@@ -18,7 +18,7 @@ func TestStack(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	if path(got) != "decays0.01,0" {
-		t.Errorf("the stack is named %s", path(got))
+		t.Errorf("the stack is named %s, want %s", path(got), "decays0.01,0")
 	}
 	for _, bad := range []string{"decays0.01/layer2", "decays/layer1", "target-0.9/decay0/layer1", "decays0.1"} {
 		if got, err := stack(bad); err == nil {

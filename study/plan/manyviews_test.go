@@ -34,7 +34,7 @@ func TestPackManyViews(t *testing.T) { // alone: it measures what the process al
 		t.Fatalf("%d passes", len(passes))
 	}
 	if more := packAll(groups, Limits{Memory: 8*views - 1, Cores: 2}, Shard{}); len(more) != 2 {
-		t.Errorf("%d passes with one byte less than all tasks need", len(more))
+		t.Errorf("%d passes with one byte less than all tasks need, want 2", len(more))
 	}
 	if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 100<<20 {
 		t.Errorf("packing allocates %d MiB", bytes>>20)

@@ -124,7 +124,7 @@ func TestModelBranches(t *testing.T) {
 	}
 	defer s.Close()
 	if got := strings.Join(s.Outputs(), " "); got != "a/layer1 a/layer2 b/layer2" {
-		t.Fatalf("outputs %s", got)
+		t.Fatalf("outputs %s, want %s", got, "a/layer1 a/layer2 b/layer2")
 	}
 	x, err := rt.NewValue(onnx.Float, 1, 1, 3, 3)
 	if err != nil {
