@@ -31,15 +31,15 @@ type accumulator struct {
 	scratch linalg.Scratch
 }
 
-// A pendingBlock holds the samples of a block whose other samples have not come yet.
+// A pendingBlock holds the samples of a block of the layout that is not complete yet.
 type pendingBlock struct {
-	places []int
+	places []int       // positions of the samples in the order of the layout
 	rows   [][]float32 // for each layer
 }
 
 // storedRows holds the values of the first samples of the order.
 type storedRows struct {
-	limit  []int       // for each layer: the samples of places below it are stored
+	limit  []int       // for each layer: samples at places below it are stored
 	places []int       // of all samples that are stored for at least one layer
 	rows   [][]float32 // for each layer
 }
@@ -54,7 +54,7 @@ func newAccumulator(f *comparison, g measure.Grid) *accumulator {
 	if len(f.settings.selected(minibatchInput)) > 0 {
 		a.minibatches = newMinibatchTotals(n, len(g.Pairs), g.Layout.Groups)
 	}
-	groups := make([]int, n) // whose moments are gathered of a layer
+	groups := make([]int, n) // for each layer: number of groups whose moments are gathered
 	for i := range g.Pairs {
 		p := f.planOf(g, i)
 		a.plans = append(a.plans, p)
@@ -148,7 +148,7 @@ func outOfOrder(place, before int) error {
 	return fmt.Errorf("similarity: the sample at place %d comes after that at place %d", place, before)
 }
 
-// flush adds the pending block to everything that is gathered.
+// flush adds the pending block to the moments, sums and stored values.
 func (a *accumulator) flush() {
 	if len(a.pending.places) == 0 {
 		return

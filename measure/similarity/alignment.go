@@ -78,9 +78,9 @@ func procrustesDistance(v *sides) (float64, error) {
 	return 0, nil
 }
 
-// alignedCosine returns the mean cosine between a sample in y and the sample in x after the rotation
-// of orthogonal Procrustes (Hamilton et al. 2016). Samples at the origin of a representation are left
-// out.
+// alignedCosine returns the mean cosine between a sample in y and the sample in x after the
+// rotation of orthogonal Procrustes (Hamilton et al. 2016). Samples at the origin of a
+// representation are left out.
 func alignedCosine(v *sides) (float64, error) {
 	x, y, m, err := v.coordinates(v.form())
 	if err != nil {
@@ -93,7 +93,7 @@ func alignedCosine(v *sides) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var p, q mat.Dense // of both, along the axes that the rotation joins
+	var p, q mat.Dense // coordinates of the samples of x and y along the axes that the rotation matches
 	p.Mul(scaledBoth(ones(v.n()), x.u, x.s), a)
 	q.Mul(scaledBoth(ones(v.n()), y.u, y.s), b)
 	var sum, used float64
@@ -161,8 +161,8 @@ func gulp(v *sides) (float64, error) {
 	return math.Sqrt(d), nil
 }
 
-// eigenspaceOverlap returns |Uxᵀ Uy|^2 / max(p, q) for orthonormal bases of the column spaces (May et
-// al. 2019).
+// eigenspaceOverlap returns |Uxᵀ Uy|^2 / max(p, q) for orthonormal bases of the column spaces (May
+// et al. 2019).
 func eigenspaceOverlap(v *sides) (float64, error) {
 	x, y, m, err := v.coordinates(v.form())
 	if err != nil || m == nil {
@@ -172,8 +172,8 @@ func eigenspaceOverlap(v *sides) (float64, error) {
 	return floats.Dot(data, data) / float64(max(x.p, y.p)), nil
 }
 
-// effectiveRankDifference returns the absolute difference of the effective ranks (RankMe, Garrido et
-// al. 2023): the exponential of the entropy of the singular values.
+// effectiveRankDifference returns the absolute difference of the effective ranks (RankMe, Garrido
+// et al. 2023): the exponential of the entropy of the singular values.
 func effectiveRankDifference(v *sides) (float64, error) {
 	x, y, _, err := v.coordinates(raw)
 	if err != nil {
@@ -192,9 +192,9 @@ func effectiveRank(s []float64) float64 {
 }
 
 // ridgePredictivity returns R^2 of x predicted from y by ridge regression on samples that the fit
-// leaves out: 1 - sum |x - fit|^2 / sum |x - mean|^2 over k folds, with the mean of the other folds.
-// The penalty is Settings.Ridge times the mean variance of the variables of y, times the number of
-// samples.
+// leaves out: 1 - sum |x - fit|^2 / sum |x - mean|^2 over k folds, with the mean of the other
+// folds. The penalty is Settings.Ridge times the mean variance of the variables of y, times the
+// number of samples.
 func ridgePredictivity(v *sides) (float64, error) {
 	x, y, _, err := v.coordinates(centred)
 	if err != nil {
@@ -256,7 +256,7 @@ func ridge(x, y *mat.Dense, penalty float64) (*mat.Dense, error) {
 	}
 	err := c.SolveTo(&out, &cross)
 	if _, ill := err.(mat.Condition); ill {
-		err = nil // small directions matter little to the prediction
+		err = nil // errors along directions of small variance hardly change the prediction
 	}
 	return &out, err
 }

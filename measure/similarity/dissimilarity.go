@@ -138,8 +138,8 @@ func pearson(a, b []float64) float64 {
 	return sums.correlation()
 }
 
-// kendall returns Kendall's tau-b, by the merge sort of Knight (1966). It is NaN if one of the lists is
-// constant.
+// kendall returns Kendall's tau-b, by the merge sort of Knight (1966). It is NaN if one of the
+// lists is constant.
 func kendall(a, b []float64) float64 {
 	n := len(a)
 	order := identityOrder(n)
@@ -234,8 +234,8 @@ func magnitudeDifference(v *sides) (float64, error) {
 	return math.Abs(v.x.unit()*sqrt(floats.Sum(x.data))-v.y.unit()*sqrt(floats.Sum(y.data))) / n, nil
 }
 
-// concentricityDifference returns the absolute difference of the concentricities: the mean cosine of
-// a sample and the mean of all samples.
+// concentricityDifference returns the absolute difference of the concentricities: the mean cosine
+// of a sample and the mean of all samples.
 func concentricityDifference(v *sides) (float64, error) {
 	x, y, err := v.each(func(s *side) (pairMatrix, error) { return s.gram(v.ctx, raw) })
 	if err != nil {
@@ -257,8 +257,8 @@ func (s pairMatrix) concentricity() float64 {
 	return sum / float64(s.n)
 }
 
-// uniformityDifference returns the absolute difference of the uniformities, log mean exp(-2 d^2) over
-// all pairs of samples (Wang and Isola 2020).
+// uniformityDifference returns the absolute difference of the uniformities, log mean exp(-2 d^2)
+// over all pairs of samples (Wang and Isola 2020).
 func uniformityDifference(v *sides) (float64, error) {
 	x, y, err := v.distances(true)
 	if err != nil {
@@ -266,7 +266,7 @@ func uniformityDifference(v *sides) (float64, error) {
 	}
 	a, b := x.kernelSum(), y.kernelSum()
 	if n := float64(v.n()); min(a, b) < 1.01*n { // the sum over each sample with itself is n
-		v.warn("distances are large against 1, so that hardly more than the pairs of a sample with itself count: divide the activations by a constant")
+		v.warn("distances are far above 1, so that almost only the pairs of a sample with itself contribute: divide the activations by a constant")
 	}
 	return math.Abs(math.Log(a) - math.Log(b)), nil
 }
@@ -294,10 +294,10 @@ func intrinsicDimensionDifference(v *sides) (float64, error) {
 	return math.Abs(a - b), nil
 }
 
-// twoNN returns the intrinsic dimension: the slope of -log(1 - F) against log mu, through the origin,
-// where mu is the ratio of the distances to the second and the first neighbour and F its empirical
-// distribution. The tenth of the samples with the largest ratios is left out, as in the paper, and so
-// are samples that equal another one.
+// twoNN returns the intrinsic dimension: the slope of -log(1 - F) against log mu, through the
+// origin, where mu is the ratio of the distances to the second and the first neighbour and F its
+// empirical distribution. The tenth of the samples with the largest ratios is left out, as in the
+// paper, and so are samples that equal another one.
 func (s pairMatrix) twoNN() float64 {
 	var logs []float64
 	for i := range s.n {

@@ -1,8 +1,8 @@
-// Package similarity measures the similarity of two representations of the same inputs. These may be
-// of two layers, two models, two checkpoints, or one layer on x and on T(x).
+// Package similarity measures the similarity of two representations of the same inputs. These may
+// be of two layers, two models, two checkpoints, or one layer on x and on T(x).
 //
-// Let X (n x p) and Y (n x q) be the activations of both on the same n samples, with the mean of each
-// column subtracted, and
+// Let X (n x p) and Y (n x q) be the activations of both on the same n samples, with the mean of
+// each column subtracted, and
 //
 //	Sxx = Xᵀ X,  Syy = Yᵀ Y,  Sxy = Xᵀ Y     (p x p, q x q, p x q)
 //	K = X Xᵀ,    L = Y Yᵀ                    (n x n)
@@ -25,11 +25,12 @@
 // shapes, matches of single variables, further statistics of neighbours, and differences of what
 // describes one representation. Each is a function in this package, listed in statistics.
 //
-// All statistics above are at most 1, and X with itself gives 1; mutual-knn gives less where distances
-// tie, since ties are broken at random and independently in X and in Y. Where both representations are constant
-// the similarity is 1, and where one of them is, 0. pwcca and linear-regression depend on which of
-// the two is X. cca ignores invertible linear maps of X and Y, and pwcca and linear-regression
-// those of Y. The other statistics above ignore rotations, reflections and a scale only.
+// All statistics above are at most 1, and X with itself gives 1; mutual-knn gives less where
+// distances tie, since ties are broken at random and independently in X and in Y. Where both
+// representations are constant the similarity is 1, and where one of them is, 0. pwcca and
+// linear-regression depend on which of the two is X. cca ignores invertible linear maps of X and Y,
+// and pwcca and linear-regression those of Y. The other statistics above ignore rotations,
+// reflections and a scale only.
 //
 // Value returns one statistic of two matrices, and Compare several with intervals and nulls:
 //
@@ -45,8 +46,9 @@
 // passes over the observations find, so that nearly dependent variables cost no digits. Directions
 // below the rounding of float64 are left out. With fewer samples than variables, the spans of cca,
 // pwcca and linear-regression come from Gram matrices of variables scaled to unit variance.
-// Directions below 1e-7 of the largest are left out then, with a warning. rbf-cka, rsa and mutual-knn need n x n values. Beyond
-// Settings.Samples samples they take a random part of them, and a warning says so.
+// Directions below 1e-7 of the largest are left out then, with a warning. rbf-cka, rsa and
+// mutual-knn need n x n values. Beyond Settings.Samples samples they take a random part of them,
+// and a warning says so.
 //
 // # Intervals and nulls
 //

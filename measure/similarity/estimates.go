@@ -265,8 +265,8 @@ func dependenceWarnings(p int, w whitening, which string) []string {
 	return []string{fmt.Sprintf("%d of the %d variables of the %s representation are constant or sums of others, and add no direction", p-w.rank, p, which)}
 }
 
-// projectionWeights returns the weighting of pwcca by the variables of original, or by those of x if
-// original is nil. The argument conditioned is the well-conditioned form of x.
+// projectionWeights returns the weighting of pwcca by the variables of original, or by those of x
+// if original is nil. The argument conditioned is the well-conditioned form of x.
 func projectionWeights(ctx context.Context, x, conditioned, original *representation) (weighting, error) {
 	var t weighting
 	if original == nil {

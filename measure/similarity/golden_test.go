@@ -67,7 +67,7 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(scores) != len(g.Values)+1 {
-				t.Errorf("%d scores of %d statistics", len(scores), len(g.Values)+1)
+				t.Errorf("%d scores, want %d", len(scores), len(g.Values)+1)
 			}
 			for _, score := range scores {
 				if want, ok := g.Values[score.Statistic]; ok && !(math.Abs(score.Value-want) <= 1e-6*math.Abs(want)) {

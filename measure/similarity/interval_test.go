@@ -113,12 +113,12 @@ func TestReplicates(t *testing.T) {
 		order := shuffled(0, size.n, size.n)
 		for _, name := range Names() {
 			if size.p > 100 && statisticOf(name).of != nil {
-				continue // they take no other way with more variables
+				continue // these are computed in the same way if there are more variables
 			}
 			replicates := got[name].Replicates
 			groups := len(replicates)
 			if groups != measure.MaxGroups {
-				t.Errorf("%s: %d replicates", name, groups)
+				t.Errorf("%s: %d replicates, want %d", name, groups, measure.MaxGroups)
 				continue
 			}
 			// The largest error of a replicate, and the largest difference of exact replicates from
@@ -140,7 +140,7 @@ func TestReplicates(t *testing.T) {
 			}
 			most, ok := tolerance[name]
 			if statisticOf(name).of != nil {
-				most, ok = 1e-6*max(1, math.Abs(got[name].Value)), name != RidgePredictivity // whose folds are others
+				most, ok = 1e-6*max(1, math.Abs(got[name].Value)), name != RidgePredictivity // whose folds differ
 			}
 			if !ok {
 				most = 0.8*spread + 1e-9
@@ -162,14 +162,14 @@ func TestIntervalWidths(t *testing.T) {
 	g := rand.New(rand.NewPCG(23, 1))
 	wx, wy := normal(g, 3, 12), normal(g, 3, 9)
 	values, widths := map[string][]float64{}, map[string]float64{}
-	const sets, few = 50, 20 // few for the list, which takes longer
-	older := allStatistics()
-	older.Statistics = slices.DeleteFunc(Names(), func(name string) bool { return statisticOf(name).of != nil })
+	const sets, few = 50, 20 // few for statistics of a function of sides, which take longer
+	quick := allStatistics()
+	quick.Statistics = slices.DeleteFunc(Names(), func(name string) bool { return statisticOf(name).of != nil })
 	for i := range sets {
 		x, y := sharing(g, 240, wx, wy)
 		s := allStatistics()
 		if i >= few {
-			s = older
+			s = quick
 		}
 		for name, score := range compared(t, x, y, s) {
 			values[name] = append(values[name], score.Value)
@@ -237,7 +237,7 @@ func TestSubsampleWarnings(t *testing.T) {
 			wantN, wantWarnings = 100, 1
 		}
 		if score.N != wantN || len(score.Warnings) != wantWarnings {
-			t.Errorf("%s: n %d, warnings %v", name, score.N, score.Warnings)
+			t.Errorf("%s: n %d, warnings %q; want n %d and %d warnings", name, score.N, score.Warnings, wantN, wantWarnings)
 		}
 	}
 	// Where moments do not fit, Gram matrices of a part of the samples are used. Where groups do
@@ -250,7 +250,7 @@ func TestSubsampleWarnings(t *testing.T) {
 			t.Fatal(err)
 		}
 		if scores[0].N != want[0] || len(scores[0].Replicates) != want[1] || (memory < 1<<30) != (len(scores[0].Warnings) > 0) {
-			t.Errorf("within %d bytes: n %d, %d replicates, warnings %v", memory, scores[0].N, len(scores[0].Replicates), scores[0].Warnings)
+			t.Errorf("within %d bytes: n and number of replicates %d %d, want %d; warnings %q", memory, scores[0].N, len(scores[0].Replicates), want, scores[0].Warnings)
 		}
 	}
 }

@@ -14,8 +14,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestList compares with testdata/list.py: the definitions of the papers, of ReSi and of netrep.
-func TestList(t *testing.T) {
+// TestGoldenSides compares statistics that are functions of sides with testdata/list.py: the
+// definitions of the papers, of ReSi and of netrep.
+func TestGoldenSides(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/list.json")
 	if err != nil {
@@ -51,7 +52,7 @@ func TestList(t *testing.T) {
 	}
 	for _, k := range statistics() {
 		if k.of != nil && !compared[k.name] {
-			t.Errorf("%s is compared with no other program", k.name)
+			t.Errorf("testdata/list.json has no values of %s", k.name)
 		}
 	}
 }
@@ -77,7 +78,7 @@ func TestTransport(t *testing.T) {
 		})
 		for _, units := range []int{1, 3} {
 			if got := transport(cost, units, units); math.Abs(got-float64(units)*best) > 1e-9 {
-				t.Fatalf("%v, the best permutation costs %v", got/float64(units), best)
+				t.Fatalf("the least cost is %v, want %v, that of the best permutation", got/float64(units), best)
 			}
 		}
 		q := rapid.IntRange(n, 9).Draw(t, "q")
@@ -88,13 +89,13 @@ func TestTransport(t *testing.T) {
 		}
 		got := transport(wide, q, n)
 		if got > even+1e-9 {
-			t.Fatalf("%v, but an even plan costs %v", got, even)
+			t.Fatalf("the least cost is %v, but a plan that spreads each row evenly costs %v", got, even)
 		}
 		// With each row q times and each column n times, it is a permutation of n q.
 		many := mat.NewDense(n*q, n*q, nil)
 		many.Apply(func(i, j int, _ float64) float64 { return wide.At(i/q, j/n) }, many)
 		if want := transport(many, 1, 1); math.Abs(got-want) > 1e-8 {
-			t.Fatalf("%v, but %v with copies", got, want)
+			t.Fatalf("the least cost is %v, want %v, that with copies of rows and columns", got, want)
 		}
 	})
 }
@@ -133,7 +134,7 @@ func TestKendall(t *testing.T) {
 		}
 		want := sum / math.Sqrt(na*nb)
 		if got := kendall(a, b); math.Abs(got-want) > 1e-12 || math.IsNaN(got) != math.IsNaN(want) {
-			t.Fatalf("%v, want %v", got, want)
+			t.Fatalf("kendall of %v and %v is %v, want %v", a, b, got, want)
 		}
 	})
 }
@@ -148,7 +149,8 @@ func sign(v float64) float64 {
 	return 0
 }
 
-// Settings at their defaults identify scores as before there were more of them.
+// Settings that earlier versions lacked are left out of the encoding where they have their
+// defaults, so that scores of earlier studies stay valid.
 func TestSettingsOfEarlierStudies(t *testing.T) {
 	t.Parallel()
 	encode := func(s Settings) string {
@@ -176,14 +178,14 @@ func TestSettingsOfEarlierStudies(t *testing.T) {
 		s := Defaults()
 		change(&s)
 		if got := encode(s); seen[got] {
-			t.Errorf("%+v is encoded as other settings are: %s", s, got)
+			t.Errorf("%+v has the same encoding as other settings: %s", s, got)
 		} else {
 			seen[got] = true
 		}
 	}
 }
 
-func TestInvalidSettingsOfTheList(t *testing.T) {
+func TestInvalidSettings(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*Settings){
 		"unknown metric": func(s *Settings) { s.Metric = "manhattan" }, "unknown centre": func(s *Settings) { s.Centre = "rows" },
@@ -194,7 +196,7 @@ func TestInvalidSettingsOfTheList(t *testing.T) {
 		s := Defaults()
 		change(&s)
 		if _, err := New(s); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v does not contain %q", err, want)
+			t.Errorf("error %v does not contain %q", err, want)
 		}
 	}
 	s := Defaults()
@@ -205,8 +207,8 @@ func TestInvalidSettingsOfTheList(t *testing.T) {
 	}
 }
 
-// Constant representations are alike, or have a distance, without NaN.
-func TestConstantRepresentationsOfTheList(t *testing.T) {
+// Two constant representations have the similarity 1 or the difference 0, and one has no NaN.
+func TestConstantRepresentationsBySides(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(4, 4))
 	x, flat := normal(g, 40, 5), mat.NewDense(40, 3, slices.Repeat([]float64{2}, 120))
@@ -220,7 +222,7 @@ func TestConstantRepresentationsOfTheList(t *testing.T) {
 			want = [2]float64{0, one}
 		}
 		if both != want[0] || one != want[1] || math.IsNaN(one) {
-			t.Errorf("%s: %v of two constant representations, %v of one", k.name, both, one)
+			t.Errorf("%s: %v of two constant representations, %v of one; want %v", k.name, both, one, want)
 		}
 	}
 }

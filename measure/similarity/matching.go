@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// variables are the inner products of the variables of two representations: p x q, and their squared
-// norms.
+// variables are the inner products of the variables of two representations: p x q, and their
+// squared norms.
 type variables struct {
 	cross *mat.Dense
 	x, y  []float64
@@ -60,8 +60,9 @@ func (w variables) correlations() {
 	}, w.cross)
 }
 
-// hardCorrelationMatch returns the mean correlation of variables that are matched one to one, so that
-// it is largest (Li et al. 2015). Of the wider representation some variables stay without a match.
+// hardCorrelationMatch returns the mean correlation of variables that are matched one to one, so
+// that it is largest (Li et al. 2015). Of the wider representation some variables stay without a
+// match.
 func hardCorrelationMatch(v *sides) (float64, error) {
 	w, err := v.variables(centred)
 	if err != nil {
@@ -72,8 +73,8 @@ func hardCorrelationMatch(v *sides) (float64, error) {
 	return -assign(w.cross, -1) / float64(min(p, q)), nil
 }
 
-// softCorrelationMatch returns the mean over variables of the largest correlation with a variable of
-// the other representation, and the mean of both directions (Li et al. 2015).
+// softCorrelationMatch returns the mean over variables of the largest correlation with a variable
+// of the other representation, and the mean of both directions (Li et al. 2015).
 func softCorrelationMatch(v *sides) (float64, error) {
 	w, err := v.variables(centred)
 	if err != nil {
@@ -96,8 +97,8 @@ func softCorrelationMatch(v *sides) (float64, error) {
 	return (rows + floats.Sum(best)/float64(q)) / 2, nil
 }
 
-// permutationProcrustes returns min |X P - Y| over the permutations P of the variables, with columns
-// of zeros added to the narrower representation (Williams et al. 2021).
+// permutationProcrustes returns min |X P - Y| over the permutations P of the variables, with
+// columns of zeros added to the narrower representation (Williams et al. 2021).
 func permutationProcrustes(v *sides) (float64, error) {
 	w, err := v.variables(v.form())
 	if err != nil {
@@ -111,9 +112,9 @@ func permutationProcrustes(v *sides) (float64, error) {
 	return 0, nil
 }
 
-// softMatching returns the soft matching distance (Khosla and Williams 2024): the square root of the
-// least cost of transport between the variables, with the squared distance of two variables as the
-// cost of moving one to the other. Each of p variables has the mass 1 / p.
+// softMatching returns the soft matching distance (Khosla and Williams 2024): the square root of
+// the least cost of transport between the variables, with the squared distance of two variables as
+// the cost of moving one to the other. Each of p variables has the mass 1 / p.
 func softMatching(v *sides) (float64, error) {
 	w, err := v.variables(centred)
 	if err != nil {
@@ -144,9 +145,9 @@ func assign(m *mat.Dense, sign float64) float64 {
 	return transport(c, 1, 1)
 }
 
-// transport returns the least cost of moving supply units from each row to columns that take at most
-// demand units each. cost is p x q with p supply <= q demand. It augments along shortest paths of
-// reduced costs (the Hungarian algorithm with capacities).
+// transport returns the least cost of moving supply units from each row to columns that take at
+// most demand units each. cost is p x q with p supply <= q demand. It augments along shortest paths
+// of reduced costs (the Hungarian algorithm with capacities).
 func transport(cost *mat.Dense, supply, demand int) float64 {
 	p, q := cost.Dims()
 	flow := make([]int, p*q)
@@ -197,9 +198,9 @@ func transport(cost *mat.Dense, supply, demand int) float64 {
 	return total
 }
 
-// shortestPath finds the cheapest path from a row to a column with room, over columns that have a flow
-// from a row back to that row, and updates the prices. It returns the column. from has the row before
-// each column of the path, and rowFrom the column before each row.
+// shortestPath finds the cheapest path from a row to a column with room, over columns that have a
+// flow from a row back to that row, and updates the prices. It returns the column. from has the row
+// before each column of the path, and rowFrom the column before each row.
 func shortestPath(cost *mat.Dense, flow, free []int, start int, rowPrice, columnPrice, near []float64, from []int, done []bool, rowNear []float64, rowFrom []int) int {
 	q := len(near)
 	for j := range near {

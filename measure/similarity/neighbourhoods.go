@@ -38,8 +38,8 @@ func (v *sides) neighbourhoods() (x, y neighbourhood, err error) {
 	return x, y, nil
 }
 
-// neighbourDissimilarities returns a new matrix that neighbours are chosen by, and the squared norms
-// that rounding is relative to: squared Euclidean distances, or cosine dissimilarities.
+// neighbourDissimilarities returns a new matrix that neighbours are chosen by, and the squared
+// norms that rounding is relative to: squared Euclidean distances, or cosine dissimilarities.
 func (s Settings) neighbourDissimilarities(gram func(form int) (pairMatrix, error)) (pairMatrix, []float64, error) {
 	form := centred
 	if s.Metric == "cosine" && s.Centre == "none" {
@@ -163,8 +163,8 @@ func secondOrderCosine(v *sides) (float64, error) {
 	}), nil
 }
 
-// rankSimilarity returns how well the ranks of common neighbours agree (Klabunde et al. 2025). With r
-// and s the ranks of a common neighbour j and K their number, a sample has
+// rankSimilarity returns how well the ranks of common neighbours agree (Klabunde et al. 2025). With
+// r and s the ranks of a common neighbour j and K their number, a sample has
 //
 //	sum_j 2 / ((1 + |r - s|) (r + s)) / sum_{k <= K} 1 / k.
 func rankSimilarity(v *sides) (float64, error) {

@@ -250,8 +250,8 @@ const manyTies = 0.05
 // neighbourOverlap returns the mean part of the k nearest neighbours that two representations have
 // in common (Huh et al. 2024). Ties are broken at random and independently in both representations,
 // and the expected part is taken. So unrelated representations with many ties share no more than
-// others, and the mean over all shuffles of the pairs is k / (n - 1). A replicate leaves a group out
-// as samples and as neighbours of other samples.
+// others, and the mean over all shuffles of the pairs is k / (n - 1). A replicate leaves a group
+// out as samples and as neighbours of other samples.
 func neighbourOverlap(x, y neighbourLists, n, k int, cuts []int) estimate {
 	value, shared := meanOverlap(x, y, n, k, 0, 0)
 	e := estimate{value: value, null: float64(k) / float64(n-1)}

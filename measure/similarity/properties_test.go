@@ -78,8 +78,8 @@ func related(t *rapid.T) (g *rand.Rand, x, y *mat.Dense) {
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-7*max(1, math.Abs(a)) }
 
-// dependence says what a statistic of the list depends on besides the shape: the axes, the unit, or the
-// origin.
+// dependence says what else than angles and relative distances a statistic depends on: the axes,
+// the unit, the origin, or the number of variables (width).
 func dependence(name string) string {
 	switch name {
 	case PermutationProcrustes, SoftMatching:
@@ -98,8 +98,8 @@ func dependence(name string) string {
 	return ""
 }
 
-// No statistic depends on the origin, the scale or the orientation of the axes, but for some of the
-// list.
+// No statistic depends on the origin, the scale or the orientation of the axes, except for those of
+// dependence.
 func TestInvarianceToOrthogonalMapsScaleAndOrigin(t *testing.T) {
 	t.Parallel()
 	for _, name := range Names() {
@@ -260,8 +260,8 @@ func TestNearlyDependentVariables(t *testing.T) {
 	}
 }
 
-// Columns of very different scales cost no direction where there are fewer samples than columns, and
-// directions that are lost to rounding cause a warning.
+// Columns of very different scales cost no direction where there are fewer samples than columns,
+// and directions that are lost to rounding cause a warning.
 func TestBadlyScaledGramMatrices(t *testing.T) {
 	t.Parallel()
 	const n, p = 40, 60
@@ -272,7 +272,7 @@ func TestBadlyScaledGramMatrices(t *testing.T) {
 		return x
 	}
 	x, y := scaled(), scaled()
-	near := mat.NewDense(n, p, nil) // 20 directions, and further ones of 1e-9 of them
+	near := mat.NewDense(n, p, nil) // 20 directions, and further ones that are 1e-9 times as large
 	near.Apply(func(i, j int, _ float64) float64 {
 		return x.At(i, j%20)*math.Pow(10, float64(j%20)/4) + 1e-9*x.At(i, j)
 	}, near)
@@ -300,7 +300,7 @@ func TestConstantRepresentations(t *testing.T) {
 		other := normal(g, 40, 4)
 		for _, name := range Names() {
 			if statisticOf(name).difference {
-				continue // see TestConstantRepresentationsOfTheList
+				continue // see TestConstantRepresentationsBySides
 			}
 			for _, c := range []struct {
 				x, y *mat.Dense

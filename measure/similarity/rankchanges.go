@@ -35,7 +35,7 @@ func (m *pairMoments) addRankChanges(e *estimate, x, y whitening) error {
 	return nil
 }
 
-// influence returns by how much a group raises the fractional number of leading components.
+// influence returns by how much a group increases the fractional number of leading components.
 func (s *ownMoments) influence(g int, w whitening) float64 {
 	squares := quadratic(fullMatrix(s.groups[g]), s.removal(g), w.t, w.t)
 	for i, v := range w.cut.Values[:w.rank] {

@@ -220,7 +220,8 @@ func (r *representation) gram(ctx context.Context) (pairMatrix, error) {
 	return cached(&r.gramMatrix, func() (pairMatrix, error) { return gram(ctx, r.centredSample) })
 }
 
-// distances returns a new matrix of the squared Euclidean distances between samples.
+// distances returns a new matrix of the squared Euclidean distances between samples, in scaled
+// units.
 func (r *representation) distances(ctx context.Context) (pairMatrix, error) {
 	k, err := r.gram(ctx)
 	if err == nil {
@@ -274,9 +275,9 @@ func (r *representation) neighbours(ctx context.Context) (neighbourLists, error)
 	})
 }
 
-// release frees what a single statistic needed where no other pair will ask for it.
+// release frees values that a single statistic needed, if no other pair needs them.
 func (r *representation) release() {
-	r.rawGram = nil // of few statistics, and as large as the Gram matrix
+	r.rawGram = nil // few statistics need it, and it is as large as the Gram matrix
 	if r.calculator.single {
 		r.rbf, r.rankList, r.nearestLists = nil, nil, nil
 	}

@@ -12,15 +12,15 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// sides are two representations of the same samples, as the functions of the registry get them:
-// those of all samples, without a group, or with shuffled pairs.
+// sides are two representations of the same samples, the argument of statistic.of: all samples, the
+// samples without a group, or shuffled pairs.
 type sides struct {
 	ctx      context.Context
 	settings Settings
 	x, y     *side
 	place    []int    // of each sample in the order of all samples
 	seed     uint64   // for ties among neighbours
-	warnings []string // why the value is NaN, or what to know of it
+	warnings []string // of the value, or why it is NaN
 }
 
 // warn notes a warning.
@@ -116,8 +116,8 @@ func (s pairMatrix) centre() {
 	}
 }
 
-// distances returns new matrices of the Euclidean distances of the samples of both sides, in units of
-// the source or scaled.
+// distances returns new matrices of the Euclidean distances of the samples of both sides, in units
+// of the source or scaled.
 func (v *sides) distances(units bool) (x, y pairMatrix, err error) {
 	return v.each(func(s *side) (pairMatrix, error) {
 		k, err := s.gram(v.ctx, centred)
@@ -214,8 +214,8 @@ func (s *side) coordinates(ctx context.Context, form int) (*coordinates, error) 
 	})
 }
 
-// coordinates returns the principal coordinates of both sides and their products: m = Uxᵀ Uy, nil if
-// one is constant.
+// coordinates returns the principal coordinates of both sides and their products: m = Uxᵀ Uy, nil
+// if one is constant.
 func (v *sides) coordinates(form int) (x, y *coordinates, m *mat.Dense, err error) {
 	if x, err = v.x.coordinates(v.ctx, form); err != nil {
 		return nil, nil, nil, err
@@ -238,8 +238,8 @@ func (r *calculator) chosen(ctx context.Context, x, y *representation, at, shuff
 	return v
 }
 
-// resampled returns the estimate of a statistic that a function of the registry computes. Replicates
-// are the statistic without each group, and the null is its mean over drawn shuffles.
+// resampled returns the estimate of a statistic that statistic.of computes. Replicates are the
+// statistic without each group, and the null is its mean over drawn shuffles.
 func (r *calculator) resampled(ctx context.Context, k statistic, x, y *representation) (estimate, error) {
 	if k.columns && max(x.n*x.p, x.n*y.p, x.p*y.p) > maxPoints {
 		return undefinedEstimate(fmt.Sprintf("%d samples of %d and %d variables are too many for %s: set pool: mean, or a smaller limit", x.n, x.p, y.p, k.name)), nil

@@ -81,7 +81,7 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 		r.Fail(fmt.Errorf("the state has %d samples", a.n))
 	}
 	a.readBlock(r)
-	a.readKept(r)
+	a.readStored(r)
 	if a.minibatches != nil {
 		if n := r.Ints(); len(n) == len(a.minibatches.n) && slices.Min(n) >= 0 {
 			a.minibatches.n = n
@@ -113,24 +113,24 @@ func (a *accumulator) readBlock(r *state.Reader) {
 	size := a.grid.Layout.Block
 	for i, place := range a.pending.places {
 		if place < 0 || place >= a.grid.Layout.N || place/size != a.pending.places[0]/size || i > 0 && place <= a.pending.places[i-1] {
-			r.Fail(fmt.Errorf("a block of the places %v", a.pending.places))
+			r.Fail(fmt.Errorf("the state has a block of the places %v, which do not fit the layout", a.pending.places))
 			return
 		}
 	}
 	for u, layer := range a.layers {
 		a.pending.rows[u] = r.Float32s()
 		if len(a.pending.rows[u]) != len(a.pending.places)*layer.p {
-			r.Fail(fmt.Errorf("a block of %d samples with %d values", len(a.pending.places), len(a.pending.rows[u])))
+			r.Fail(fmt.Errorf("the state has %d values of a block of %d samples", len(a.pending.rows[u]), len(a.pending.places)))
 		}
 	}
 }
 
-func (a *accumulator) readKept(r *state.Reader) {
+func (a *accumulator) readStored(r *state.Reader) {
 	a.stored.places = r.Ints()
 	seen := map[int]bool{}
 	for _, place := range a.stored.places {
 		if place < 0 || place >= slices.Max(a.stored.limit) || seen[place] {
-			r.Fail(fmt.Errorf("values of a sample at place %d", place))
+			r.Fail(fmt.Errorf("the state has values of a sample at place %d, which does not fit the layout", place))
 			return
 		}
 		seen[place] = true
@@ -138,7 +138,7 @@ func (a *accumulator) readKept(r *state.Reader) {
 	for u, layer := range a.layers {
 		a.stored.rows[u] = r.Float32s()
 		if n := a.stored.count(u); len(a.stored.rows[u]) != n*layer.p {
-			r.Fail(fmt.Errorf("%d values of %d samples", len(a.stored.rows[u]), n))
+			r.Fail(fmt.Errorf("the state has %d values of %d samples", len(a.stored.rows[u]), n))
 		}
 	}
 }

@@ -52,13 +52,13 @@ type statistic struct {
 	double     bool // products in float64, since small eigenvalues matter
 	drawnNull  bool // the null has no closed form: it is a mean over drawn shuffles
 
-	// of computes the statistic of some samples; nil: it has code of its own. The fields below are
-	// for statistics with it; see resampled.
+	// of computes the statistic of some samples; see resampled. It is nil for statistics with faster
+	// replicates or nulls of their own, which use none of the fields below except neighbours.
 	of         func(*sides) (float64, error)
 	cost       func(n, p, q float64) float64 // multiplications, roughly
 	neighbours bool                          // it needs more samples than Settings.Neighbours
 	columns    bool                          // it needs n x p and p x q values in memory
-	difference bool                          // 0: the two are alike
+	difference bool                          // 0 if the two are equal, rather than 1
 	unpaired   bool                          // it does not depend on how samples are paired: there is no null
 	zeroNull   func(Settings) bool           // whether the mean over all shuffles is 0; nil: shuffles are drawn
 	grows      float64                       // it grows as this power of the number of samples
@@ -154,7 +154,8 @@ type Settings struct {
 }
 
 // encoded is the form of the settings that scores are identified by. Settings that earlier versions
-// lacked are left out where they have their defaults, so that the scores of earlier studies stay valid.
+// lacked are left out where they have their defaults, so that the scores of earlier studies stay
+// valid.
 type encoded struct {
 	Statistics []string       `json:"statistics"`
 	Pool       string         `json:"pool"`

@@ -76,8 +76,8 @@ func scaledColumns(m *mat.Dense, values []float64) *mat.Dense {
 	return out
 }
 
-// noise is a fraction of the largest eigenvalue of a correlation matrix in float64. Eigenvalues below
-// it are rounding errors.
+// noise is a fraction of the largest eigenvalue of a correlation matrix in float64. Eigenvalues
+// below it are rounding errors.
 const noise = 1e-11
 
 // deviations holds the square root of each variable's sum of squares about its mean.

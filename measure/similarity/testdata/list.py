@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden values for the list of statistics, with numpy and scipy from the definitions of the papers and of ReSi, netrep and scipy.
+"""Golden values for the statistics that are functions of sides, with numpy and scipy from the definitions of the papers and of ReSi, netrep and scipy.
 
 Each statistic is written as its definition says, on the arrays themselves. The Go code takes other routes: Gram matrices, singular
 values, an assignment algorithm of its own. Writes list.json beside itself.
