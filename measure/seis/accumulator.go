@@ -19,8 +19,8 @@ type accumulator struct {
 	segments segments
 
 	total   *linalg.Scatter[float64]      // of all observations or, with an interval, of the group that is open
-	null    *linalg.CrossScatter[float64] // of pairs that do not belong together; nil where no null is wanted
-	groups  *groups                       // of the interval; none where there is no interval
+	null    *linalg.CrossScatter[float64] // of shuffled pairs; nil if the settings ask for no null
+	groups  *groups                       // of the interval; empty if there is no interval
 	segment segment
 	clean   *cleanView // shared with the layer's other accumulators
 
@@ -28,7 +28,7 @@ type accumulator struct {
 	pendingGroup int
 }
 
-// A segment is the samples that are to be multiplied at once.
+// A segment holds consecutive samples whose products are computed at once.
 type segment struct {
 	from, to int       // places; nothing is pending where to is 0
 	last     int       // place of the last sample
@@ -57,7 +57,7 @@ func (a *accumulator) Update(b *measure.Batch) error {
 	}
 	a.clean.makeRoom(len(b.Place)/a.segments.size + 1)
 	for i, place := range b.Place {
-		if a.segment.samples > 0 && place >= a.segment.to { // the sample before could not be read
+		if a.segment.samples > 0 && place >= a.segment.to { // the last samples of the segment could not be read
 			if err := a.flush(); err != nil {
 				return err
 			}
@@ -137,7 +137,7 @@ func (a *accumulator) rowsOf(samples int) int {
 	return samples * a.maps.channels * 2 * a.maps.positions()
 }
 
-// add adds the samples of a segment to the moments; their rows are used up.
+// add adds the samples of a segment to the moments. It overwrites their rows.
 func (a *accumulator) add(c segment) error {
 	if c.samples == 0 {
 		return nil
@@ -151,8 +151,7 @@ func (a *accumulator) add(c segment) error {
 	return nil
 }
 
-// multiply adds the samples of a segment to the moments of all, to the null, and to a part if there
-// is one.
+// multiply adds the samples of a segment to the total and the null, and to part unless it is nil.
 func (a *accumulator) multiply(c segment, part *linalg.Scatter[float32]) {
 	memory, ok := a.measure.scratch.Get().(*scratch)
 	if !ok {

@@ -10,9 +10,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// structured fills a batch with square maps of white noise blurred by 1 3 3 1 along rows and
-// columns, for a spectrum that decays: the rank at 32 x 32 is then about that of a trained ResNet's
-// first layers.
+// structured fills a batch with square maps of white noise blurred by (1 3 3 1) along rows and
+// columns. Their spectrum decays, so that the rank at 32 x 32 is about that of the first layers of
+// a trained ResNet.
 func structured(g *rand.Rand, z tensor.Tensor, side int) {
 	for m := 0; m < len(z.Data); m += side * side {
 		plane := z.Data[m : m+side*side]
@@ -28,7 +28,7 @@ func structured(g *rand.Rand, z tensor.Tensor, side int) {
 	}
 }
 
-// blur weighs a value with the three that follow it, around the edge as well.
+// blur replaces each value by a weighted sum of it and the three that follow, in a circle.
 func blur(x []float32, step, n int) {
 	line := make([]float32, n)
 	for i := range n {

@@ -86,7 +86,7 @@ func TestCosinesAreTakenInTheCommonSpace(t *testing.T) {
 	w, v := mat.NewDense(2, 1, []float64{math.Cos(math.Pi / 6), math.Sin(math.Pi / 6)}), mat.NewDense(2, 1, []float64{-2, 0})
 	overlap := mat.NewDense(2, 2, []float64{1, 0, 0, 0})
 	if got := cosines(w, v, overlap)[0]; math.Abs(got-math.Cos(math.Pi/6)) > 1e-15 {
-		t.Errorf("cosine %v", got)
+		t.Errorf("cosine %v, want that of 30 degrees", got)
 	}
 }
 
@@ -95,14 +95,14 @@ func TestDependentVariablesAreAnError(t *testing.T) {
 	one := mat.NewDense(2, 2, []float64{1, 1, 1, 1})
 	m := singleMoments{xx: toSingle(one), yy: toSingle(mat.NewDense(1, 1, []float64{1})), xy: toSingle(mat.NewDense(2, 1, []float64{0.5, 0.5})), work: new(workspace)}
 	if _, _, err := m.correlations(); err == nil || errors.Is(err, linalg.ErrNotConverged) {
-		t.Errorf("error %v", err)
+		t.Errorf("error %v, want one of a scatter that is not positive definite", err)
 	}
 }
 
-// At the ranks that the subspaces have, atRanks is leading in single precision.
+// At the ranks of the subspaces, atRanks equals leading in single precision.
 func TestAtRanksIsLeading(t *testing.T) {
 	t.Parallel()
-	whole, _ := framed(t, decaying(200, 6), 6, 0.95)
+	whole, _ := coordinatesOf(t, decaying(200, 6), 6, 0.95)
 	want, exact, err := whole.leading().correlations()
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestAtRanksIsLeading(t *testing.T) {
 func TestShuffledIsLeadingInSinglePrecision(t *testing.T) {
 	t.Parallel()
 	const n, d = 200, 6
-	whole, all := framed(t, decaying(n, d), d, 0.95)
+	whole, all := coordinatesOf(t, decaying(n, d), d, 0.95)
 	want, exact, err := whole.leading().correlations()
 	if err != nil {
 		t.Fatal(err)
@@ -138,8 +138,8 @@ func TestShuffledIsLeadingInSinglePrecision(t *testing.T) {
 	equal(t, "cosines", cos, exact, 1e-4)
 }
 
-// The three ways to correlations agree: by Cholesky factors, by scaling what is diagonal, and in
-// float32.
+// The implementations of correlations agree: by Cholesky factors, by scaling diagonal scatters, and
+// both in float32.
 func TestCorrelationsAgree(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -155,7 +155,7 @@ func TestCorrelationsAgree(t *testing.T) {
 		xy.Mul(x.T(), y)
 		overlap := normal(g, p, q)
 		overlap.Scale(0.1, overlap)
-		for i := range p { // as unequal as the patterns of a layer are
+		for i := range p { // variances differ as those of the patterns of a layer do
 			scaleRow(&xy, i, math.Exp(-float64(i)))
 		}
 		diagonal := principalMoments{xx: make([]float64, p), yy: make([]float64, q), xy: &xy, overlap: overlap}
@@ -188,7 +188,7 @@ func TestCorrelationsAgree(t *testing.T) {
 		equal(t, "correlations by scaling", rho2, rho, 1e-9)
 		equal(t, "correlations by scaling in float32", rho4, rho, 1e-4)
 		equal(t, "correlations in float32", rho3, rho, 1e-4)
-		for i := range rho { // a vector is as clear as its correlation is apart from its neighbours
+		for i := range rho { // the vectors of close correlations are ill-conditioned
 			if gap := apart(rho, i); gap > 1e-3 && rho[i] > 1e-2 {
 				equal(t, "cosine by scaling", cos2[i:i+1], cos[i:i+1], 1e-8)
 				equal(t, "cosine in float32", cos3[i:i+1], cos[i:i+1], 1e-4/gap/rho[i])
@@ -204,7 +204,7 @@ func scaleRow(m *mat.Dense, i int, by float64) {
 	}
 }
 
-// apart is how far a correlation is from the others, 1 where there are none.
+// apart returns the distance of a correlation to the nearest other one, at most 1.
 func apart(values []float64, i int) float64 {
 	gap := 1.0
 	for j, v := range values {

@@ -51,15 +51,15 @@ func (c *cleanView) use(b block, f func(products []float32)) {
 	f(s.products)
 }
 
-// makeRoom makes use keep the products of so many segments.
+// makeRoom raises the number of segments whose products are kept.
 func (c *cleanView) makeRoom(segments int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.room = max(c.room, segments)
 }
 
-// A cleanKey names a layer. Layers of two models may have the same key: the hash tells their
-// observations apart.
+// A cleanKey identifies a layer. Layers of two models may have the same key; the hashes of their
+// observations differ.
 type cleanKey struct {
 	layer       string
 	channels, d int

@@ -10,16 +10,16 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Compare returns the scores of activations that come from elsewhere: z on some inputs and zt on
-// the transformed ones, both b x c x h x w or, for maps of one dimension, b x c x t. They may come
-// in any order: partners for the null and groups for the interval are drawn at random.
+// Compare returns the scores of activations in memory: z on some inputs and zt on the transformed
+// ones, both b x c x h x w or, for maps of one dimension, b x c x t. The inputs may be in any
+// order: partners for the null and groups for the interval are drawn at random.
 func Compare(z, zt tensor.Tensor, s Settings) ([]measure.Score, error) {
 	axes := map[int]onnx.Axes{4: "NCHW", 3: "NCT"}[z.Rank()]
 	if axes == "" {
-		return nil, fmt.Errorf("seis wants activations of shape b x c x h x w or b x c x t, not %v", z.Shape)
+		return nil, fmt.Errorf("seis needs activations of shape b x c x h x w or b x c x t, not %v", z.Shape)
 	}
 	if !slices.Equal(z.Shape, zt.Shape) {
-		return nil, fmt.Errorf("seis wants activations of one shape, not %v and %v", z.Shape, zt.Shape)
+		return nil, fmt.Errorf("seis needs activations of one shape, not %v and %v", z.Shape, zt.Shape)
 	}
 	n := z.Shape[0]
 	site := measure.Site{

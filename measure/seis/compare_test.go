@@ -22,7 +22,7 @@ func TestCompareGivesTheScoresOfAnAccumulator(t *testing.T) {
 		t.Fatalf("%d scores, want 5", len(got))
 	}
 	for _, s := range got {
-		// Another order of the samples: another null and other groups, the same scores.
+		// Compare draws another order of the samples: the null and the groups differ, the scores do not.
 		tolerance := 1e-6
 		if strings.HasPrefix(s.Statistic, "null-") {
 			tolerance = 0.05

@@ -8,18 +8,18 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// bases are the principal subspaces of the clean positions x and of the moved positions y, with
-// what it takes to compute the scatters of coordinates in them. One goroutine at a time may use
-// them.
+// bases are the principal subspaces of the clean feature maps x and of the transformed ones y, with
+// memory for computing the scatters of coordinates in them. Let d be the number of positions, and K
+// the dimension of a subspace. One goroutine at a time may use them.
 type bases struct {
 	x, y     subspace
-	u, v     blas32.General // the bases, margins included, in the float32 that parts are kept in
-	overlap  *mat.Dense     // between the bases
+	u, v     blas32.General // the bases, margins included, in float32
+	overlap  *mat.Dense     // inner products of the vectors of both bases
 	overlap1 blas32.General // the same in float32
-	square   []float32      // D x D and D x (K + margin): what reduce works with
-	half     []float32
-	clean    *cleanScores // where x is from
-	work     workspace    // what comes of one group of observations after the other
+	square   []float32      // memory for a d x d matrix
+	half     []float32      // memory for a d x (K + margin) matrix
+	clean    *cleanScores   // the results of the clean view, which x belongs to
+	work     workspace      // for the results of one group of observations at a time
 }
 
 // newBases returns the bases of two subspaces of one space, neither of dimension 0.
@@ -34,7 +34,7 @@ func newBases(clean *cleanScores, y subspace) *bases {
 // coordinates are the scatters of the coordinates of all observations in both bases, margins
 // included.
 type coordinates struct {
-	xx, yy []float64  // diagonals: what is off them is zero
+	xx, yy []float64  // diagonals; the other values of these scatters are zero
 	xy     *mat.Dense // between the two
 	bases  *bases
 }
@@ -60,8 +60,8 @@ func (c coordinates) leading() principalMoments {
 }
 
 // shuffled returns coordinates(cross).leading() in float32, where cross is the scatter of shuffled
-// pairs, multiplied by a factor. A few digits of such correlations are enough. It is valid until the bases
-// are used again.
+// pairs, multiplied by a factor. A few digits of such correlations are enough. It is valid until
+// the bases are used again.
 func (f *bases) shuffled(cross []float64, factor float64) principalSingleMoments {
 	d, p, q := f.u.Rows, f.x.K, f.y.K
 	between := blas32.General{Rows: d, Cols: d, Stride: d, Data: grow(&f.square, d*d)}
@@ -117,13 +117,13 @@ func (f *bases) halfOf(rows, cols int) blas32.General {
 	return blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: grow(&f.half, rows*cols)}
 }
 
-// strip is the number of rows of a triangle that are multiplied at once, with what lies right of
-// their first diagonal element: narrow enough to leave out most of the zeros.
+// strip is the number of rows of an upper triangle that are multiplied at once, from the diagonal
+// element of the first row on. Few rows waste few products with the zeros below the diagonal.
 const strip = 128
 
-// reduceSquare returns Uᵀ S U for the scatter S of the variables from lo on among themselves. With T the
-// upper triangle of S and half the diagonal, S = T + Tᵀ, so Uᵀ S U is Uᵀ T U and its transpose. The
-// upper triangle of the result is valid.
+// reduceSquare returns Uᵀ S U for the scatter S of the variables from lo on among themselves. With
+// T the upper triangle of S and half the diagonal, S = T + Tᵀ, so Uᵀ S U is Uᵀ T U and its
+// transpose. The upper triangle of the result is valid.
 func (f *bases) reduceSquare(s *linalg.Scatter[float32], lo int, u blas32.General) blas32.General {
 	d := u.Rows
 	half := f.halfOf(d, u.Cols)

@@ -16,8 +16,7 @@ import (
 
 // BenchmarkCost measures a layer of 64 channels from 14 x 14 to 56 x 56 positions on 100 to 10,000
 // images, for the table of docs/reference/measures/seis.md: processor time of updates and of
-// scores, and the most memory that the process has had, so that each line wants a process of its
-// own.
+// scores, and the peak memory of the process. Run each line in a process of its own.
 func BenchmarkCost(b *testing.B) {
 	const channels, batch = 64, 32
 	for _, side := range []int{14, 28, 56} {

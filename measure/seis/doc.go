@@ -1,7 +1,7 @@
-// Package seis measures whether a layer preserves spatial information when its input is transformed,
-// and whether it does so at the same positions. It computes the Subspace-based Equivariance and
-// Invariance Scores of Lin, Farrahi and Cai ("SEIS: Subspace-based Equivariance and Invariance Scores
-// for Neural Representations").
+// Package seis measures whether a layer preserves spatial information when its input is
+// transformed, and whether it does so at the same positions. It computes the Subspace-based
+// Equivariance and Invariance Scores of Lin, Farrahi and Cai ("SEIS: Subspace-based Equivariance
+// and Invariance Scores for Neural Representations").
 //
 // Let z (b x c x h x w) be the activations of a layer on b inputs, and z' those on the transformed
 // inputs. Each channel of each sample is one observation of d = h w positions. So A is d x n with n

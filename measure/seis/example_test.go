@@ -10,9 +10,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A layer's activations before and after the image is mirrored, for a layer whose maps are mirrored
-// with it: all the information is there (equivariance 1), but no longer in the same place
-// (invariance well below).
+// The feature maps of this layer are mirrored if the image is mirrored. All information is
+// preserved (equivariance 1), but no longer at the same positions (invariance well below 1).
 func ExampleCompare() {
 	const b, c, side = 100, 4, 6
 	g := rand.New(rand.NewPCG(1, 1))

@@ -9,12 +9,13 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A featureMaps says where the observations of a sample lie: channel c at position i is value base
-// + c chStep + i posStep of the sample, positions being numbered over the grid, row by row.
+// A featureMaps says where the observations of a sample lie. Channel c at position i is the value
+// of the sample with the index base + c channelStep + i positionStep. Positions are numbered over
+// the grid, row by row.
 type featureMaps struct {
 	channels                        int
 	grid                            []int // h, w or the length
-	pooled                          []int // the grid after pooling; grid itself where there is none
+	pooled                          []int // the grid after pooling; equal to grid without pooling
 	base, channelStep, positionStep int
 }
 
@@ -43,7 +44,7 @@ func product(n []int) int {
 }
 
 // featureMapsOf finds the feature maps of a layer from its axes, pooled to at most limit positions,
-// or says why there is none.
+// or says why it has none.
 func featureMapsOf(l onnx.Layer, limit int) (p featureMaps, why string) {
 	m, why := l.Maps()
 	if why != "" {

@@ -23,14 +23,14 @@ func resultOf(m moments) (result, error) {
 	return s, nil
 }
 
-// ties reports whether canonical correlations, descending, tie more often than rounding would have
-// it. Neighbours of real data lie about 1 / r apart; those of a flip, a translation by whole
-// positions or an identity are all 1 but for rounding.
+// ties reports whether more than one in twenty canonical correlations, given in descending order,
+// tie with the one before. Successive correlations of real data lie about 1 / r apart; those of a
+// flip, a translation by whole positions or an identity are all 1 but for rounding.
 func ties(rho []float64) bool {
-	const resolution, counts, share = 1e-6, 0.01, 20
+	const resolution, least, share = 1e-6, 0.01, 20
 	tied := 0
 	for i := 1; i < len(rho); i++ {
-		if rho[i] > counts && rho[i-1]-rho[i] < resolution {
+		if rho[i] > least && rho[i-1]-rho[i] < resolution {
 			tied++
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// A golden is a case of testdata/golden.json, which golden.py computed.
 type golden struct {
 	Name                           string
 	Axes                           onnx.Axes
@@ -62,6 +63,8 @@ func TestAgreesWithSingularValueDecompositions(t *testing.T) {
 	}
 }
 
+// images returns a layer of four channels on n CIFAR-10 images, and on the same images averaged
+// over 2 x 2 pixels, which moves them by half a pixel. golden.py computes the same.
 func images(t testing.TB, n int) (z, zt tensor.Tensor) {
 	t.Helper()
 	data, err := os.ReadFile(testdata.Path(t, "cifar10", "test_batch.bin"))
@@ -86,6 +89,8 @@ func images(t testing.TB, n int) (z, zt tensor.Tensor) {
 	return z, zt
 }
 
+// edges fills the four channels of an image x: red, edges of red along rows, edges of green along
+// columns, blue.
 func edges(dst, x []float32) {
 	const side, area = 32, 32 * 32
 	copy(dst, x[:area])

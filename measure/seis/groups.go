@@ -8,19 +8,19 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// groups holds the moments of the groups of samples that the interval is made of, in a Store. Those
-// of all samples are their sum. A group is a run of places, so one group is open at a time. Memory
+// groups holds the moments of the groups of samples for the interval, in a Store. The moments of
+// all samples are their sum. A group is a range of places, so one group is open at a time. Memory
 // holds the moments of that group alone; they are stored when the next group begins. A complete
-// group is stored in float32. A group that a shard or a saved state ends in is stored in float64
+// group is stored in float32. A group in which a shard or a saved state ends is stored in float64
 // until its other samples are added, so that the result is the same.
 type groups struct {
 	store   measure.Store
 	current *linalg.Scatter[float64] // of the open group
-	open    int                      // which that is; negative: none
+	open    int                      // index of the open group; negative: none
 	sizes   []int                    // observations of each group, if all samples can be read
 	stored  []storedScatter
 
-	closing sync.Mutex // a run that is stopped saves what is being scored
+	closing sync.Mutex // a run that is stopped saves accumulators while they are being scored
 }
 
 // newGroups returns n empty groups of a layout.
@@ -36,8 +36,8 @@ func newGroups(n int, l measure.Layout, channels int, now *linalg.Scatter[float6
 	return g
 }
 
-// groupOf returns the group, one of n, that the sample at a place belongs to. The order of places is
-// random, so a group may be a run of blocks.
+// groupOf returns the group, one of n, that the sample at a place belongs to. The order of places
+// is random, so a group may be a run of blocks.
 func groupOf(place, n int, l measure.Layout) int { return place / l.Block * n / l.Blocks() }
 
 // placesOf returns the half-open range of places of a group.
@@ -48,8 +48,8 @@ func placesOf(group, n int, l measure.Layout) (from, to int) {
 
 func (g *groups) len() int { return len(g.stored) }
 
-// begin makes ready for observations of a group. A group that was stored before it was complete, when
-// a state was saved, is loaded: its sums go on in the order that they have without the save.
+// begin opens a group for observations. A group that was stored before it was complete, when a
+// state was saved, is loaded, so that its sums are added in the same order as without the save.
 func (g *groups) begin(group int) error {
 	if group == g.open {
 		return nil
@@ -68,14 +68,14 @@ func (g *groups) begin(group int) error {
 	return err
 }
 
-// allocate makes sure of memory for the open group, which total may have taken.
+// allocate allocates memory for the open group, if total has taken it.
 func (g *groups) allocate() {
 	if g.current.Data == nil {
 		g.current.Data = linalg.NewScatter[float64](g.current.P).Data
 	}
 }
 
-// close puts away what the open group has, if there is one.
+// close stores the moments of the open group, if there is one.
 func (g *groups) close() error {
 	g.closing.Lock()
 	defer g.closing.Unlock()
@@ -134,7 +134,7 @@ func (g *groups) addTo(group int, part *linalg.Scatter[float64]) error {
 	return save(g.store, s, part)
 }
 
-// merge adds the groups of others.
+// merge adds the moments of the groups of o.
 func (g *groups) merge(o *groups) error {
 	if err := g.close(); err != nil {
 		return err

@@ -14,23 +14,22 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A drawer is a Store that may be full.
-type drawer struct {
+// A boundedStore is a Store in memory with a largest size.
+type boundedStore struct {
 	memoryStore
-	holds int64 // bytes that it has room for; 0: any
+	limit int64 // bytes; 0: none
 }
 
-var errFull = errors.New("the drawer is full")
+var errFull = errors.New("the store is full")
 
-func (s *drawer) WriteAt(p []byte, at int64) (int, error) {
-	if s.holds > 0 && at+int64(len(p)) > s.holds {
+func (s *boundedStore) WriteAt(p []byte, at int64) (int, error) {
+	if s.limit > 0 && at+int64(len(p)) > s.limit {
 		return 0, errFull
 	}
 	return s.memoryStore.WriteAt(p, at)
 }
 
-// Groups in a Store give the interval that groups in memory give, and leave the other scores as
-// they are.
+// The scores and intervals are the same with groups in a Store and with groups in memory.
 func TestGroupsInAStoreGiveTheSameInterval(t *testing.T) {
 	t.Parallel()
 	z, zt := smooth(1, 300, 3, 9, 9), smooth(2, 300, 3, 9, 9)
@@ -40,7 +39,7 @@ func TestGroupsInAStoreGiveTheSameInterval(t *testing.T) {
 	s := Settings{Variance: 0.95, Positions: 100, Null: true, Interval: true}
 	want := scoresOf(t, s, siteOf("NCHW", z), z, zt)
 	site := siteOf("NCHW", z)
-	store := new(drawer)
+	store := new(boundedStore)
 	site.Store = store
 	got := scoresOf(t, s, site, z, zt)
 	for name, w := range want {
@@ -62,13 +61,13 @@ func TestGroupsInAStoreGiveTheSameInterval(t *testing.T) {
 	}
 }
 
-// An accumulator with a Store takes the states of one without, and the other way round.
-func TestStatesDoNotTellWhereGroupsWere(t *testing.T) {
+// An accumulator with a Store reads the states of one without, and the reverse.
+func TestStatesDoNotDependOnTheStore(t *testing.T) {
 	t.Parallel()
 	z, zt := smooth(1, 60, 2, 4, 4), smooth(2, 60, 2, 4, 4)
 	plain := siteOf("NCHW", z)
 	stored := plain
-	stored.Store = new(drawer)
+	stored.Store = new(boundedStore)
 	for name, sites := range map[string][2]measure.Site{"into a store": {plain, stored}, "out of a store": {stored, plain}, "from store to store": {stored, stored}} {
 		raw, err := feed(t, Defaults(), sites[0], z, zt, 7).MarshalBinary()
 		if err != nil {
@@ -83,13 +82,14 @@ func TestStatesDoNotTellWhereGroupsWere(t *testing.T) {
 		}
 		again, err := a.MarshalBinary()
 		if err != nil || string(again) != string(raw) {
-			t.Errorf("%s: a state that was read is written as another (%v)", name, err)
+			t.Errorf("%s: the state differs after it was read and written (error %v)", name, err)
 		}
 	}
 }
 
-// A group that came in parts, as shards and saved states have it, has the moments of one that came
-// at once to the last digit but one: where canonical correlations tie, replicates tell more.
+// A group that was gathered in parts, by shards or from a saved state, has the moments of one that
+// was gathered at once, up to rounding. Moments are compared, since replicates amplify rounding
+// where canonical correlations tie.
 func TestGroupsInPartsAreThoseOfTheWhole(t *testing.T) {
 	t.Parallel()
 	z, zt := smooth(1, 300, 3, 6, 6), smooth(2, 300, 3, 6, 6)
@@ -97,13 +97,13 @@ func TestGroupsInPartsAreThoseOfTheWhole(t *testing.T) {
 	whole := feed(t, Defaults(), site, z, zt, 16).(*accumulator)
 	for _, cut := range []int{15, 40 * 3, 15 * 7, 15 * 19} {
 		merged, rest := empty(t, site), empty(t, site)
-		give(t, merged, z, zt, 0, cut)
-		give(t, rest, z, zt, cut, 300)
+		feedRange(t, merged, z, zt, 0, cut)
+		feedRange(t, rest, z, zt, cut, 300)
 		if err := merged.Merge(rest); err != nil {
 			t.Fatal(err)
 		}
 		saved := empty(t, site)
-		give(t, saved, z, zt, 0, cut)
+		feedRange(t, saved, z, zt, 0, cut)
 		raw, err := saved.MarshalBinary()
 		if err != nil {
 			t.Fatal(err)
@@ -112,8 +112,8 @@ func TestGroupsInPartsAreThoseOfTheWhole(t *testing.T) {
 		if err := resumed.UnmarshalBinary(raw); err != nil {
 			t.Fatal(err)
 		}
-		give(t, resumed, z, zt, cut, 300)
-		give(t, saved, z, zt, cut, 300)
+		feedRange(t, resumed, z, zt, cut, 300)
+		feedRange(t, saved, z, zt, cut, 300)
 		want := groupsOf(t, whole)
 		for name, a := range map[string]*accumulator{"merged": merged, "resumed": resumed, "carried on": saved} {
 			for i, got := range groupsOf(t, a) {
@@ -141,8 +141,8 @@ func empty(t *testing.T, site measure.Site) *accumulator {
 	return a.(*accumulator)
 }
 
-// give feeds the samples from lo to hi.
-func give(t *testing.T, a measure.Accumulator, z, zt tensor.Tensor, lo, hi int) {
+// feedRange feeds the samples from lo to hi (exclusive).
+func feedRange(t *testing.T, a measure.Accumulator, z, zt tensor.Tensor, lo, hi int) {
 	t.Helper()
 	b := &measure.Batch{Clean: z.Slice(lo, hi), Transformed: zt.Slice(lo, hi)}
 	for i := lo; i < hi; i++ {
@@ -165,7 +165,7 @@ func groupsOf(t *testing.T, a *accumulator) (out []*linalg.Scatter[float32]) {
 	return out
 }
 
-// Every place is in the group that its places say.
+// groupOf and placesOf agree, and the groups cover all places.
 func TestGroupsPartitionPlaces(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -179,7 +179,7 @@ func TestGroupsPartitionPlaces(t *testing.T) {
 			}
 			for p := from; p < to; p++ {
 				if groupOf(p, n, l) != g {
-					t.Fatalf("place %d is in group %d, and group %d is %d to %d", p, groupOf(p, n, l), g, from, to)
+					t.Fatalf("place %d is in group %d, want %d, which is %d to %d", p, groupOf(p, n, l), g, from, to)
 				}
 			}
 			at = to
@@ -190,7 +190,7 @@ func TestGroupsPartitionPlaces(t *testing.T) {
 	})
 }
 
-func TestKeepsThePromisesOfAnAccumulatorWithAStore(t *testing.T) {
+func TestAccumulatorContractWithAStore(t *testing.T) {
 	t.Parallel()
 	z, zt := smooth(1, 77, 3, 2, 3), smooth(2, 77, 3, 2, 3)
 	for i := range zt.Data {
@@ -198,21 +198,21 @@ func TestKeepsThePromisesOfAnAccumulatorWithAStore(t *testing.T) {
 	}
 	site := siteOf("NCHW", z)
 	site.Layout = measure.Layout{N: 77, Block: 8, Groups: 10}
-	site.Store = new(drawer)
+	site.Store = new(boundedStore)
 	m := New(Settings{Variance: 0.95, Positions: 100, Null: true, Interval: true})
 	measuretest.Run(t, measuretest.Case{Measure: m, Site: site, Clean: z, Transformed: zt, Tolerance: 1e-5})
 }
 
-// What a Store says when it fails is what the accumulator says.
+// The error of a Store is returned by the accumulator.
 func TestAFullStoreIsAnError(t *testing.T) {
 	t.Parallel()
 	z := smooth(1, 60, 2, 4, 4)
-	whole := new(drawer)
+	whole := new(boundedStore)
 	site := siteOf("NCHW", z)
 	site.Store = whole
 	scoresOf(t, Defaults(), site, z, z)
 	for full := int64(1); full < whole.end; full += whole.end / 7 {
-		site.Store = &drawer{holds: full}
+		site.Store = &boundedStore{limit: full}
 		if err := fill(site, z.Shape[0], &measure.Batch{Clean: z, Transformed: z}); !errors.Is(err, errFull) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v with room for %d bytes", err, full)
 		}
@@ -235,8 +235,8 @@ func fill(site measure.Site, n int, b *measure.Batch) error {
 	return err
 }
 
-// The sum of the groups, which are kept in float32, is what is gathered without an interval, to
-// seven digits.
+// The sum of the groups, which are kept in float32, equals the moments gathered without an interval
+// to seven digits.
 func TestGroupsAddUpToAll(t *testing.T) {
 	t.Parallel()
 	z, zt := smooth(1, 300, 3, 6, 6), smooth(2, 300, 3, 6, 6)

@@ -8,17 +8,17 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// errSingular is returned where a half of the samples has no scores.
+// errSingular is returned if a half of the samples has no scores.
 var errSingular = errors.New(warnSingular)
 
 // A replicate is the scores of half of the groups in the subspaces of all samples.
 type replicate struct {
 	result
 	left int            // observations left out
-	move resample.Ranks // what it changes the fractional ranks by
+	move resample.Ranks // by how much its fractional ranks differ from those of all samples
 }
 
-// interval computes the replicates, and how far other ranks would shift them.
+// interval computes the replicates, and how far the change of the ranks would shift them.
 func (a *accumulator) interval(c coordinates, t *table) error {
 	replicates, err := a.replicates(c.bases)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// Where the subspaces are the whole space, replicates are the scores of halves of the samples.
+// If the subspaces are the whole space, replicates are the scores of halves of the samples.
 func TestReplicatesAreScoresOfHalves(t *testing.T) {
 	t.Parallel()
 	z, zt := smooth(1, 200, 3, 4, 4), smooth(2, 200, 3, 4, 4)
@@ -51,8 +51,8 @@ func TestReplicatesAreScoresOfHalves(t *testing.T) {
 	}
 }
 
-// Intervals are as wide as scores of fresh samples spread, and hold the mean of these: where ranks
-// are few and jump, and where canonical correlations are so many that their vectors mix.
+// Intervals have the width that the spread of scores of new samples suggests, and contain their
+// mean: for few ranks, which jump, and for many canonical correlations, whose vectors mix.
 func TestIntervalsAreAsWideAsTheyShouldBe(t *testing.T) {
 	t.Parallel()
 	const sets = 40
@@ -80,15 +80,15 @@ func TestIntervalsAreAsWideAsTheyShouldBe(t *testing.T) {
 				}
 			}
 			ratio := widths[name] / (2.262 * sd)
-			t.Logf("%d x %d, %s: %.4f +- %.4f, %.2f times as wide, %d of %d hold it", c.side, c.side, name, mean, sd, ratio, covered, sets)
+			t.Logf("%d x %d, %s: %.4f +- %.4f, intervals %.2f times as wide, %d of %d contain the mean", c.side, c.side, name, mean, sd, ratio, covered, sets)
 			if !(ratio > 0.6 && ratio < 1.4) || covered < 34 {
-				t.Errorf("%d x %d: intervals of %s are %.2f times as wide as they should be, and %d of %d hold the mean", c.side, c.side, name, ratio, covered, sets)
+				t.Errorf("%d x %d: intervals of %s are %.2f times as wide as they should be, and %d of %d contain the mean", c.side, c.side, name, ratio, covered, sets)
 			}
 		}
 	}
 }
 
-// Ties are told by their number, so that rounding, which is amplified where a pattern has little
+// Ties are detected by their number, so that rounding, which is amplified for patterns of little
 // variance, does not hide them.
 func TestAFlipOfRealMapsIsFoundToTie(t *testing.T) {
 	t.Parallel()
@@ -96,6 +96,6 @@ func TestAFlipOfRealMapsIsFoundToTie(t *testing.T) {
 	got := scoresOf(t, Settings{Variance: 0.99, Positions: 32 * 32}, siteOf("NCHW", z), z, moved(z, flipped(32, 32)))
 	near(t, "equivariance", got["equivariance"].Value, 1, 1e-4)
 	if !has(got["invariance"], "tie") {
-		t.Errorf("warnings %q", got["invariance"].Warnings)
+		t.Errorf("warnings %q, want one of ties", got["invariance"].Warnings)
 	}
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// A scatter and a cross that are added to together are those that are added to one by one, to
-// float32's rounding.
-func TestPairedBlocksAreThoseOneByOne(t *testing.T) {
+// The scatter of (x, y) and that of shuffled pairs, which addPairs computes together, equal those
+// of linalg.Scatter.Add and linalg.CrossScatter.Add, to rounding in float32.
+func TestAddPairsEqualsSeparateScatters(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		pairedIsOneByOne(t, g, rapid.IntRange(1, 40).Draw(t, "d"), rapid.IntRange(1, 12).Draw(t, "quarter"))
+		addPairsEqualsSeparateScatters(t, g, rapid.IntRange(1, 40).Draw(t, "d"), rapid.IntRange(1, 12).Draw(t, "quarter"))
 	})
 	for _, d := range []int{tile - 1, tile + 30} { // of one tile and of several
-		pairedIsOneByOne(t, rand.New(rand.NewPCG(uint64(d), 0)), d, 2)
+		addPairsEqualsSeparateScatters(t, rand.New(rand.NewPCG(uint64(d), 0)), d, 2)
 	}
 }
 
-func pairedIsOneByOne(t rapid.TB, g *rand.Rand, d, quarter int) {
+func addPairsEqualsSeparateScatters(t rapid.TB, g *rand.Rand, d, quarter int) {
 	t.Helper()
 	var memory scratch
 	s, c, wantS, wantC := linalg.NewScatter[float64](2*d), linalg.NewCrossScatter[float64](d, d), linalg.NewScatter[float64](2*d), linalg.NewCrossScatter[float64](d, d)
@@ -36,7 +36,7 @@ func pairedIsOneByOne(t rapid.TB, g *rand.Rand, d, quarter int) {
 		wantC.Add(b.Columns(0, d), b.Columns(d, 2*d).Permuted(p.order), nil, &memory.own)
 	}
 	if s.N != 8*quarter || c.N != 8*quarter {
-		t.Fatalf("%d observations and %d pairs of %d", s.N, c.N, 8*quarter)
+		t.Fatalf("%d observations and %d pairs, want %d", s.N, c.N, 8*quarter)
 	}
 	equal(t, "mean", s.Mean, wantS.Mean, 1e-12)
 	equal(t, "mean of pairs", slices.Concat(c.MeanX, c.MeanY), slices.Concat(wantC.MeanX, wantC.MeanY), 1e-12)
@@ -60,7 +60,7 @@ func involution(g *rand.Rand, n int) []int {
 		out[i] = i
 	}
 	order := g.Perm(n)
-	for i := 0; i+1 < n; i += 1 + g.IntN(2)*2 { // some stay alone
+	for i := 0; i+1 < n; i += 1 + g.IntN(2)*2 { // some are mapped to themselves
 		a, b := order[i], order[i+1]
 		if out[a] == a && out[b] == b {
 			out[a], out[b] = b, a
@@ -76,18 +76,18 @@ func TestCyclesOfFourAreCyclesOfFour(t *testing.T) {
 		at := i
 		for step := 1; step <= 4; step++ {
 			if at = p.order[at]; (at == i) != (step == 4) {
-				t.Fatalf("observation %d is back after %d steps: %v", i, step, p.order)
+				t.Fatalf("after %d steps from observation %d: %d, but the cycle should have four steps: %v", step, i, at, p.order)
 			}
 		}
 		if p.order[i]/3 != (i/3+1)%4 {
-			t.Fatalf("the partner of %d is %d, of another quarter than the next", i, p.order[i])
+			t.Fatalf("the partner of %d is %d, which is not in the next quarter", i, p.order[i])
 		}
 	}
 	for _, bad := range [][]int{{1, 2, 0}, {3, 1, 2}, {-1}} {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("a match of %v was taken", bad)
+					t.Errorf("cyclesOfFour(%v) does not panic", bad)
 				}
 			}()
 			cyclesOfFour(bad)
@@ -95,8 +95,8 @@ func TestCyclesOfFourAreCyclesOfFour(t *testing.T) {
 	}
 }
 
-// With its own view the pairs of a block are no more symmetric than those of unrelated ones: as
-// many products of partners one way around as the other.
+// If y equals x, the scatter of shuffled pairs is no more symmetric than that of unrelated x and y:
+// no two observations are each other's partners.
 func TestCyclesOfFourOfAViewWithItselfAreNotSymmetric(t *testing.T) {
 	t.Parallel()
 	const d, quarter = 30, 500
@@ -116,7 +116,7 @@ func TestCyclesOfFourOfAViewWithItselfAreNotSymmetric(t *testing.T) {
 		}
 	}
 	if ratio := even / odd; ratio < 0.6 || ratio > 1.6 { // 435 values of either: the deviation is about a tenth
-		t.Errorf("the symmetric part of the products has %v times the square of the other", ratio)
+		t.Errorf("the squared norm of the symmetric part is %v times that of the antisymmetric part, want about 1", ratio)
 	}
 }
 
@@ -128,7 +128,7 @@ func gaussian(g *rand.Rand, n, p int, offset float32) []float32 {
 	return x
 }
 
-// The scatter of shuffled pairs is the textbook's scatter of x with the y that the order gives.
+// The scatter of shuffled pairs equals its definition: that of x with the y that the order gives.
 func TestNullPairsByTheGivenPermutation(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

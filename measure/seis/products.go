@@ -14,7 +14,7 @@ const tile = 1024
 type scratch struct {
 	own      linalg.Scratch
 	shuffled []float32 // products of shuffled pairs
-	rows     []float32 // observations that are made from those of a block
+	rows     []float32 // permuted or transformed observations of a block
 }
 
 // scratchSize returns the bytes of a scratch for blocks of n observations of (x, y), d variables
@@ -107,8 +107,8 @@ func (b block) permutedProducts(order []int, memory *scratch) pairProducts {
 }
 
 // cycleProducts pairs the observations of cycles of four. For their Fourier transform (see
-// transformCycles) the step to the next observation is a product. Let a, b, c and e be the transformed
-// observations, and u wᵀ the product of the x of u with the y of w. Then
+// transformCycles) the step to the next observation is a product. Let a, b, c and e be the
+// transformed observations, and u wᵀ the product of the x of u with the y of w. Then
 //
 //	x with y            = a aᵀ + b bᵀ + c cᵀ + e eᵀ
 //	x with the next's y = a aᵀ - b bᵀ + c eᵀ - e cᵀ.

@@ -115,15 +115,15 @@ func (a *rowAccumulator) MarshalBinary() ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-// UnmarshalBinary replaces the samples by those of a state. After an error the accumulator is not to
-// be used.
+// UnmarshalBinary replaces the samples by those of a state. After an error the accumulator is not
+// to be used.
 func (a *rowAccumulator) UnmarshalBinary(data []byte) error {
 	r, err := state.NewReader(data, rowState, a.measure.Version())
 	if err != nil {
 		return fmt.Errorf("seis: %w", err)
 	}
 	if header := r.Ints(); !slices.Equal(header, a.header()) {
-		r.Fail(fmt.Errorf("a state of channels, variables, samples, block and groups %v where %v are wanted", header, a.header()))
+		r.Fail(fmt.Errorf("the state has channels, variables, samples, block and groups %v, not %v", header, a.header()))
 		return fmt.Errorf("seis: %w", r.Close())
 	}
 	a.samples = map[int][]float32{}
@@ -132,7 +132,7 @@ func (a *rowAccumulator) UnmarshalBinary(data []byte) error {
 		rows := r.Float32s()
 		switch {
 		case len(rows) != a.size():
-			r.Fail(fmt.Errorf("a state with a sample of %d values where %d are wanted", len(rows), a.size()))
+			r.Fail(fmt.Errorf("the state has a sample of %d values, not %d", len(rows), a.size()))
 		case i > 0 && place <= places[i-1]:
 			r.Fail(outOfOrder(place, places[i-1]))
 		default:
@@ -212,8 +212,8 @@ func (a *rowAccumulator) coordinates(places []int) (tensor.Tensor, error) {
 // rounding: the square of what float32 resolves.
 const gramFloor = 1e-14
 
-// standardise centres rows of d values and scales them to a sum of squares of 1, unless all rows are
-// equal.
+// standardise centres rows of d values and scales them to a sum of squares of 1, unless all rows
+// are equal.
 func standardise(rows []float64, d int) error {
 	linalg.Centre64(rows, d)
 	all := blas64.Vector{N: len(rows), Inc: 1, Data: rows}

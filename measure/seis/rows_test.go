@@ -20,7 +20,7 @@ func byMoments(t *testing.T, s Settings, site measure.Site, z, zt tensor.Tensor)
 		t.Fatal(why)
 	}
 	a := newAccumulator(m, site, p, m.clean.of(site, p))
-	give(t, a, z, zt, 0, z.Shape[0])
+	feedRange(t, a, z, zt, 0, z.Shape[0])
 	scores, err := a.Scores()
 	if err != nil {
 		t.Fatal(err)
@@ -28,8 +28,8 @@ func byMoments(t *testing.T, s Settings, site measure.Site, z, zt tensor.Tensor)
 	return scores
 }
 
-// sameScores fails the test unless scores differ by at most 1e-6, and replicates, which are computed
-// in float32, by 1e-5.
+// sameScores fails the test unless scores differ by at most 1e-6, and replicates, which are
+// computed in float32, by 1e-5.
 func sameScores(t *testing.T, what string, got, want []measure.Score) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -151,7 +151,7 @@ func TestRowsGiveTheScoresOfMoments(t *testing.T) {
 			site.PerSample, site.Budget = c.perSample, c.budget
 			a := feed(t, s, site, z, zt, 7)
 			if _, ok := a.(*rowAccumulator); !ok {
-				t.Fatalf("%d observations are held in a %T", c.n*c.channels, a)
+				t.Fatalf("the accumulator of %d observations is a %T, want a *rowAccumulator", c.n*c.channels, a)
 			}
 			got, err := a.Scores()
 			if err != nil {
@@ -165,7 +165,7 @@ func TestRowsGiveTheScoresOfMoments(t *testing.T) {
 	}
 }
 
-// Samples that could not be read are missing in both forms.
+// The scores of both accumulators are equal if some samples could not be read.
 func TestRowsWithoutSomeSamples(t *testing.T) {
 	t.Parallel()
 	z, zt := fewPatterns(80, 1, 20, 20)
@@ -194,7 +194,7 @@ func TestRowsWithoutSomeSamples(t *testing.T) {
 	sameScores(t, "without some samples", got, want)
 }
 
-func TestRowsKeepThePromisesOfAnAccumulator(t *testing.T) {
+func TestRowAccumulatorContract(t *testing.T) {
 	t.Parallel()
 	z, zt := patterned(27, 1, 11, 11, 3, 2)
 	site := siteOf("NCHW", z)
@@ -228,7 +228,7 @@ func TestMergedRowsAreThoseOfOneRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		give(t, part, z, zt, p[0], p[1])
+		feedRange(t, part, z, zt, p[0], p[1])
 		raw, err := part.MarshalBinary()
 		if err != nil {
 			t.Fatal(err)
@@ -250,7 +250,7 @@ func TestMergedRowsAreThoseOfOneRun(t *testing.T) {
 	}
 	for i, g := range got {
 		if w := want[i]; fmt.Sprint(g) != fmt.Sprint(w) {
-			t.Errorf("of shards %v, want %v", g, w)
+			t.Errorf("merged from shards: %v, want %v", g, w)
 		}
 	}
 }
@@ -270,13 +270,13 @@ func TestRowsAreForFewObservations(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, rows := a.(*rowAccumulator); rows != c.rows {
-			t.Errorf("%v is held in a %T", z.Shape, a)
+			t.Errorf("the accumulator of %v is a %T; want a *rowAccumulator: %t", z.Shape, a, c.rows)
 		}
 		if want := int64(4 * 2 * len(z.Data)); c.rows && m.Cost(site) != want {
 			t.Errorf("%v: %d bytes, want %d", z.Shape, m.Cost(site), want)
 		}
 		if borrowed := m.(measure.Borrower).Borrowed(site); (borrowed == 0) != c.rows {
-			t.Errorf("%v: %d bytes are borrowed", z.Shape, borrowed)
+			t.Errorf("%v: %d bytes are borrowed; want 0: %t", z.Shape, borrowed, c.rows)
 		}
 	}
 }
@@ -293,7 +293,7 @@ func TestRowsOfLargeValues(t *testing.T) {
 	}
 	for name, s := range scoresOf(t, Defaults(), site, z, zt) {
 		if s.Value != want[name].Value {
-			t.Errorf("%s is %v, and %v of smaller values", name, s.Value, want[name].Value)
+			t.Errorf("%s is %v, want %v, as of smaller values", name, s.Value, want[name].Value)
 		}
 	}
 }

@@ -16,7 +16,7 @@ const (
 	warnConstant  = "the layer does not vary over these samples: nothing to correlate"
 	warnFew       = "fewer observations than patterns: correlations are 1 by chance, compare the null"
 	warnNoNull    = "no null: no sample has another to be paired with"
-	warnNoMemory  = "no interval: its groups of samples count %d MiB, more than the memory bound"
+	warnNoMemory  = "no interval: its groups of samples need %d MiB, more than the memory bound"
 	warnNoGroups  = "no interval: too few samples for ten groups"
 	warnSingular  = "no interval: half of the samples do not span the layer's patterns"
 )
@@ -99,13 +99,13 @@ func (a *accumulator) nullScores(f *bases, t *table) (err error) {
 		t.warnings = append(t.warnings, warnNoNull)
 		t.null = result{math.NaN(), math.NaN(), false}
 	default:
-		// A sample that is alone in its segment has no partner; the others stand for it.
+		// A sample that is alone in its segment has no partner, so the sums are scaled up to all samples.
 		t.null, err = resultOf(f.shuffled(a.null.Data, float64(a.total.N)/float64(a.null.N)))
 	}
 	return err
 }
 
-// A table is what the scores are made of.
+// A table holds the numbers that the scores report.
 type table struct {
 	n, rank      int
 	scores, null result
@@ -114,7 +114,7 @@ type table struct {
 	warnings     []string
 }
 
-// rows lays the table out as scores, those of the null only if there is one.
+// rows returns the table as scores. Those of shuffled pairs are included if there is a null.
 func (t table) rows(null bool) []measure.Score {
 	nan := math.NaN()
 	equivariance := t.row("equivariance", t.shifts[0], func(r result) float64 { return r.equivariance })

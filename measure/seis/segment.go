@@ -8,12 +8,12 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// segmentRows is the number of observations that a segment should have: enough for a matrix product
-// to be fast and for adding it up to be cheap beside.
+// segmentRows is the number of observations that a segment should have: enough for matrix products
+// to be fast, and to take much longer than adding them to the moments.
 const segmentRows = 1024
 
-// minSegment is the fewest samples in a segment of a full block, so that partners for the null do
-// not come in pairs.
+// minSegment is the smallest number of samples in a segment of a full block. With two samples, each
+// would be the other's partner for the null.
 const minSegment = 4
 
 // segments cuts the blocks of a layout into segments of consecutive samples, which are multiplied
@@ -53,8 +53,9 @@ func (c segments) longestOf(block int) int { return block - (max(1, block/c.size
 
 // partners pairs the observations of a segment, its samples' channels one after the other, with
 // those of other samples and other channels, for the null, or returns nil for a single sample. The
-// draw is keyed by the study and the segment. Where samples come in fours and channels in twos they
-// are cycles of four, which cost less: samples are in random order already.
+// random numbers depend on the key of the study and on the segment. If the number of samples is a
+// multiple of four and that of channels even, the pairs form cycles of four, which cost less. That
+// is random enough, since the samples are in random order already.
 func partners(key measure.Key, from, samples, channels int) *shuffledPairs {
 	if samples < 2 {
 		return nil
@@ -67,9 +68,9 @@ func partners(key measure.Key, from, samples, channels int) *shuffledPairs {
 	return &shuffledPairs{order: unrelated(g, samples, channels)}
 }
 
-// unrelated returns a random permutation of observations, of each sample's channels one after the
-// other, that leaves none in its sample and, with several channels, none in its channel. As in
-// matching, the channels of a sample go to several samples.
+// unrelated returns a random permutation of observations, which are ordered by sample and then by
+// channel. It pairs none with an observation of its sample or, with several channels, of its
+// channel. As in matching, the channels of a sample are paired with several samples.
 func unrelated(g *rand.Rand, samples, channels int) []int {
 	n := samples * channels
 	p := g.Perm(n)
@@ -89,7 +90,7 @@ func unrelated(g *rand.Rand, samples, channels int) []int {
 	return p
 }
 
-// cycles is unrelated, and pairs a sample with one other sample in all channels.
+// cycles is like unrelated, but pairs all channels of a sample with the same other sample.
 func cycles(g *rand.Rand, samples, channels int) (order []int) {
 	other, channel := resample.Cycle(g, samples), resample.Cycle(g, channels)
 	for s := range samples {
@@ -108,7 +109,7 @@ func matching(g *rand.Rand, n, channels int) []int {
 	order, out := g.Perm(n), make([]int, n)
 	alike := func(i, j int) bool { return order[i]%channels == order[j]%channels }
 	for i := 0; i < n; i += 2 {
-		for k := 0; alike(i, i+1); k++ { // ends: at most half are of a channel, so some pair has none of it
+		for k := 0; alike(i, i+1); k++ { // ends: at most half of the observations are of one channel, so some pair has none of it
 			if !alike(i, k) && !alike(i, k^1) {
 				order[i+1], order[k] = order[k], order[i+1]
 			}

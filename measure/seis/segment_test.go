@@ -10,9 +10,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Chunks cut every block into consecutive runs, of at least size samples unless the block is
+// Segments cut every block into consecutive ranges of at least size samples, unless the block is
 // shorter, and of less than twice as many.
-func TestChunksPartitionBlocks(t *testing.T) {
+func TestSegmentsPartitionBlocks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		l := measure.Layout{N: rapid.IntRange(1, 300).Draw(t, "n"), Block: rapid.IntRange(1, 40).Draw(t, "block"), Groups: 3}
@@ -20,16 +20,16 @@ func TestChunksPartitionBlocks(t *testing.T) {
 		for from := 0; from < l.N; {
 			f, to := c.of(from)
 			if f != from || to <= from || to > l.N {
-				t.Fatalf("the chunk of place %d is %d to %d", from, f, to)
+				t.Fatalf("the segment of place %d is %d to %d", from, f, to)
 			}
 			for p := from; p < to; p++ {
 				if a, b := c.of(p); a != from || b != to || p/l.Block != from/l.Block {
-					t.Fatalf("place %d of the chunk %d to %d is said to lie in %d to %d, blocks of %d", p, from, to, a, b, l.Block)
+					t.Fatalf("place %d is in the segment %d to %d, want %d to %d, in blocks of %d", p, a, b, from, to, l.Block)
 				}
 			}
 			block := min(l.Block, l.N-from/l.Block*l.Block)
 			if n := to - from; n < min(c.size, block) || n >= 2*c.size || n > c.longest() {
-				t.Fatalf("a chunk of %d samples; size %d, longest %d, block of %d", n, c.size, c.longest(), block)
+				t.Fatalf("a segment of %d samples; size %d, longest %d, block of %d", n, c.size, c.longest(), block)
 			}
 			from = to
 		}
@@ -59,17 +59,17 @@ func TestPartnersAreOtherSamplesAndOtherChannels(t *testing.T) {
 			}
 		}
 		if again := partners(key, 64, samples, channels); !slices.Equal(pairs, again.order) {
-			t.Fatal("another draw for the same key")
+			t.Fatal("two draws for the same key differ")
 		}
 	})
 	many := func(seed uint64, from int) []int {
 		return partners(measure.Key{Seed: seed}, from, 32, 16).order
 	}
 	if slices.Equal(many(1, 0), many(2, 0)) || slices.Equal(many(1, 0), many(1, 32)) {
-		t.Error("the draw does not depend on the seed and the chunk")
+		t.Error("the draw does not depend on the seed and the segment")
 	}
 	if partners(measure.Key{}, 0, 1, 5) != nil {
-		t.Error("a sample alone has a partner")
+		t.Error("a single sample has a partner, want none")
 	}
 }
 

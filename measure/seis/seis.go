@@ -40,10 +40,10 @@ type seis struct {
 	settings Settings
 	scratch  sync.Pool // of *scratch: accumulators need one only while they multiply
 	clean    shared
-	rows     sync.Pool // of *[]float32: accumulators need rows only while a segment of theirs is not full
+	rows     sync.Pool // of *[]float32: accumulators need rows only while they fill a segment
 }
 
-// takeRows returns memory for n values, which may hold anything.
+// takeRows returns memory for n values, with undefined contents.
 func (m *seis) takeRows(n int) []float32 {
 	if r, ok := m.rows.Get().(*[]float32); ok && cap(*r) >= n {
 		return (*r)[:n]
@@ -68,9 +68,9 @@ func (m *seis) Skip(s measure.Site) string {
 	return why
 }
 
-// Cost counts the moments, the groups of the interval where the budget allows them and no Store
-// takes them, and the segment that is being filled; or, with few observations, these. Computing the
-// scores takes some ten d x d matrices of float64 more for a moment.
+// Cost counts the moments, the groups of the interval if the budget allows them and no Store holds
+// them, and the segment that is being filled. With few observations it counts the observations.
+// Computing the scores takes about ten d x d matrices of float64 more, for a short time.
 func (m *seis) Cost(s measure.Site) int64 {
 	p, why := featureMapsOf(s.Layer, m.settings.Positions)
 	if why != "" || s.Layout.Block < 1 {
@@ -86,7 +86,7 @@ func (m *seis) Cost(s measure.Site) int64 {
 	return need.base
 }
 
-// Borrowed counts what multiplying a segment takes.
+// Borrowed counts the memory for multiplying a segment.
 func (m *seis) Borrowed(s measure.Site) int64 {
 	p, why := featureMapsOf(s.Layer, m.settings.Positions)
 	if why != "" || s.Layout.Block < 1 || fewRows(s, p) {
@@ -95,8 +95,8 @@ func (m *seis) Borrowed(s measure.Site) int64 {
 	return m.bytes(s, p).scratch
 }
 
-// A need is what an accumulator holds in any case, what the groups of the interval add, and what a
-// segment is multiplied in.
+// A need is the bytes that an accumulator holds in any case, those of the groups of the interval,
+// and those for multiplying a segment.
 type need struct{ base, groups, scratch int64 }
 
 func (n need) all() int64 { return n.base + n.groups + n.scratch }
@@ -120,8 +120,8 @@ func (m *seis) bytes(s measure.Site, p featureMaps) need {
 	return b
 }
 
-// groups returns the number of groups that the accumulator of a site keeps for the interval. It is
-// 0 where they do not fit.
+// groups returns the number of groups that the accumulator of a site keeps for the interval, 0 if
+// they do not fit.
 func (m *seis) groups(s measure.Site, p featureMaps) int {
 	n := intervalGroups(s.Layout)
 	if !m.settings.Interval || n == 0 || s.Budget > 0 && m.bytes(s, p).all() > s.Budget {
@@ -130,8 +130,8 @@ func (m *seis) groups(s measure.Site, p featureMaps) int {
 	return n
 }
 
-// maxGroups is the number of groups that halves are made of, fewer than a Layout's, since each has
-// moments of its own.
+// maxGroups is the number of groups that halves consist of. It is smaller than that of a Layout,
+// since the moments of each group are kept.
 const maxGroups = resample.HalfGroups
 
 // intervalGroups returns maxGroups, or 0 where there are too few samples for so many.

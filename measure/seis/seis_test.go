@@ -69,11 +69,7 @@ func near(t testing.TB, what string, got, want, tolerance float64) {
 	}
 }
 
-// golden is a case of testdata/golden.json. images is a layer of four channels on CIFAR-10 images,
-// and the same on the images averaged over 2 x 2 pixels and so moved by half a pixel: what
-// golden.py makes of them. edges fills the four channels of a picture: red, edges of red along
-// rows, edges of green along columns, blue. smooth is b x c maps of h x w positions with a decaying
-// spectrum: sums of random waves.
+// smooth returns b x c maps of h x w positions with a decaying spectrum: sums of random waves.
 func smooth(seed uint64, b, c, h, w int) tensor.Tensor {
 	g := rand.New(rand.NewPCG(seed, 0))
 	z := tensor.New(b, c, h, w)
@@ -151,7 +147,7 @@ func TestMovingOneSideDoesNotChangeEquivariance(t *testing.T) {
 	after := scoresOf(t, Defaults(), site, z, moved(zt, rand.New(rand.NewPCG(3, 3)).Perm(25)))
 	near(t, "equivariance", after["equivariance"].Value, before["equivariance"].Value, 1e-6)
 	if has(before["invariance"], "tie") {
-		t.Errorf("data without symmetry: %q", before["invariance"].Warnings)
+		t.Errorf("data without symmetry have a warning of ties: %q", before["invariance"].Warnings)
 	}
 	if after["invariance"].Value > 0.8*before["invariance"].Value {
 		t.Errorf("invariance is %v after and %v before the positions were shuffled", after["invariance"].Value, before["invariance"].Value)
@@ -285,7 +281,7 @@ func TestWarnings(t *testing.T) {
 		{"constant", z, constant, nil, "does not vary"},
 		{"per sample", z, z, func(_ *Settings, s *measure.Site) { s.PerSample = true }, "per sample"},
 		{"pooled", z, z, func(s *Settings, _ *measure.Site) { s.Positions = 9 }, "from 4 x 4 to 3 x 3"},
-		{"budget", z, z, func(_ *Settings, s *measure.Site) { s.Budget = 1 }, "count 1 MiB, more than the memory bound"},
+		{"budget", z, z, func(_ *Settings, s *measure.Site) { s.Budget = 1 }, "need 1 MiB, more than the memory bound"},
 		{"few", small, small, nil, "by chance"},
 		{"one group", z, z, func(_ *Settings, s *measure.Site) { s.Layout = measure.Layout{N: 60, Block: 60, Groups: 1} }, "too few samples"},
 		{"alone", z.Slice(0, 1), z.Slice(0, 1), nil, "no null"},
@@ -310,16 +306,16 @@ func TestAConstantLayerHasNoScores(t *testing.T) {
 	z := tensor.New(60, 2, 4, 4)
 	got := scoresOf(t, Defaults(), siteOf("NCHW", z), z, z)
 	if len(got) != 5 || got["rank"].Value != 0 {
-		t.Fatalf("%+v", got)
+		t.Fatalf("%d scores %+v, want 5 with rank 0", len(got), got)
 	}
 	for name, s := range got {
 		if name != "rank" && !math.IsNaN(s.Value) {
-			t.Errorf("%s is %v", name, s.Value)
+			t.Errorf("%s is %v, want NaN", name, s.Value)
 		}
 	}
 }
 
-// Two live positions of sixteen: rank 2, and nothing fails although the scatter is singular.
+// Two of sixteen positions vary: the rank is 2, and nothing fails although the scatter is singular.
 func TestALayerOfLowRank(t *testing.T) {
 	t.Parallel()
 	z := smooth(1, 60, 2, 4, 4)

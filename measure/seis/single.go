@@ -26,9 +26,9 @@ type singleMoments struct {
 //
 //	L⁻ᵀ xy M⁻¹ = P diag(rho) Qᵀ,  W = L⁻¹ P,  V = M⁻¹ Q.
 //
-// The variables are scaled to unit variance first, so that rounding is as small beside a pattern of
-// little variance as beside one of much. xx, yy and xy are overwritten. It is an error if a scatter
-// is not positive definite.
+// The variables are scaled to unit variance first, so that relative rounding errors are as small
+// for patterns of little variance as for others. xx, yy and xy are overwritten. It is an error if a
+// scatter is not positive definite.
 func (p singleMoments) correlations() (rho, cos []float64, err error) {
 	sx, sy := scales(p.xx), scales(p.yy)
 	l, okx := factorSingle(scaleTriangle(p.xx, sx))
@@ -50,7 +50,7 @@ func (p singleMoments) correlations() (rho, cos []float64, err error) {
 	return rho, cos, nil
 }
 
-// principalSingleMoments are principalMoments in float32, but for the diagonals.
+// principalSingleMoments are principalMoments in float32, except for the diagonals.
 type principalSingleMoments struct {
 	xx, yy      []float64
 	xy, overlap blas32.General
@@ -90,8 +90,8 @@ func scaledBack(left blas32.General, rho []float64, right blas32.General, sx, sy
 	return rho, cos
 }
 
-// decomposeSingle does what linalg.Decompose does in float32, with the singular values ascending and the
-// vectors as rows: r x rows and r x cols.
+// decomposeSingle does what linalg.Decompose does in float32, with the singular values ascending
+// and the vectors as rows: r x rows and r x cols.
 func decomposeSingle(k blas32.General, work *workspace) (p blas32.General, rho []float64, q blas32.General, err error) {
 	wide := k.Rows < k.Cols
 	inner, outer := blas.Trans, blas.Trans
@@ -114,8 +114,8 @@ func decomposeSingle(k blas32.General, work *workspace) (p blas32.General, rho [
 	return large, rho, small, nil
 }
 
-// unscale divides rows by the roots of their squared lengths, ascending, and returns the roots.
-// Rows that are too short to have a direction become zero.
+// unscale divides rows by their lengths and returns the lengths. squares holds the squared lengths,
+// ascending. Rows that are too short to have a direction become zero.
 func unscale(rows blas32.General, squares []float32) []float64 {
 	lengths := make([]float64, len(squares))
 	for i, v := range squares {

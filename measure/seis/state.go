@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// MarshalBinary returns the state, the samples of a segment that is not full among it.
+// MarshalBinary returns the state, including the samples of a segment that is not full.
 func (a *accumulator) MarshalBinary() ([]byte, error) {
 	var out bytes.Buffer
 	err := a.WriteState(&out)
@@ -51,7 +51,7 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 	want := []int{a.maps.channels, a.total.P, a.groups.len(), a.site.Layout.N, a.site.Layout.Block, a.site.Layout.Groups}
 	null := r.Bool()
 	if fmt.Sprint(header) != fmt.Sprint(want) || null != (a.null != nil) {
-		r.Fail(fmt.Errorf("a state of channels, variables, groups, samples, block and groups %v (null: %v) where %v (%v) are wanted", header, null, want, a.null != nil))
+		r.Fail(fmt.Errorf("the state has channels, variables, groups, samples, block and groups of the layout %v (null: %v), not %v (%v)", header, null, want, a.null != nil))
 		return fmt.Errorf("seis: %w", r.Close())
 	}
 	if a.groups.len() == 0 {
@@ -83,7 +83,7 @@ func (a *accumulator) readSegment(r *state.Reader) {
 	rows := r.Float32s()
 	size := a.maps.channels * a.total.P
 	if samples < 0 || samples > a.segments.longest() || len(rows) != samples*size || last < 0 || last >= a.site.Layout.N {
-		r.Fail(fmt.Errorf("a state with a chunk of %d samples of which the last is at place %d", samples, last))
+		r.Fail(fmt.Errorf("the state has a segment of %d samples of which the last is at place %d, which does not fit the layout", samples, last))
 		return
 	}
 	a.segment = segment{last: last, samples: samples, rows: make([]float32, a.rowsOf(a.segments.longest())), sum: make([]float64, a.total.P)}
@@ -104,7 +104,7 @@ func writeNull(w *state.Writer, null *linalg.CrossScatter[float64]) {
 // readNull reads what writeNull wrote.
 func readNull(r *state.Reader, null *linalg.CrossScatter[float64]) {
 	if null.N = r.Int(); null.N < 0 {
-		r.Fail(fmt.Errorf("a state with %d shuffled pairs", null.N))
+		r.Fail(fmt.Errorf("the state has %d shuffled pairs", null.N))
 		return
 	}
 	mean := make([]float64, null.P+null.Q)

@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// FuzzUnmarshal feeds damaged states: an error or a state that gives scores or an error, never a
-// panic.
+// FuzzUnmarshal reads damaged states. Each must be refused with an error, or be written again as it
+// was, and none may cause a panic.
 func FuzzUnmarshal(f *testing.F) {
 	z := smooth(1, 20, 2, 2, 3)
 	for _, n := range []int{0, 3, 20} {
@@ -30,7 +30,7 @@ func FuzzUnmarshal(f *testing.F) {
 		}
 		again, err := a.MarshalBinary()
 		if err != nil || string(again) != string(data) {
-			t.Fatalf("a state that was read is written as another: %v", err)
+			t.Fatalf("the state differs after it was read and written (error %v)", err)
 		}
 	})
 }
@@ -88,8 +88,8 @@ func TestBatchesThatDoNotFitAreErrors(t *testing.T) {
 	}
 }
 
-// Groups that are in a Store count as if they were in memory, so that a score does not depend on
-// where it is computed.
+// Groups in a Store count for the budget as if they were in memory, so that scores do not depend on
+// where they are computed.
 func TestCostKeepsToTheBudget(t *testing.T) {
 	t.Parallel()
 	z := smooth(1, 60, 4, 8, 8)
@@ -99,13 +99,13 @@ func TestCostKeepsToTheBudget(t *testing.T) {
 	need := m.(*seis).bytes(site, p)
 	for budget, groups := range map[int64]int{need.base + need.groups + need.scratch - 1: 0, need.base + need.groups + need.scratch: maxGroups} {
 		site.Budget = budget
-		for _, site.Store = range []measure.Store{nil, new(drawer)} {
+		for _, site.Store = range []measure.Store{nil, new(boundedStore)} {
 			cost := m.Cost(site)
 			if groups == 0 && cost != lean.Cost(site) || groups > 0 && site.Store != nil && cost != lean.Cost(site) || groups > 0 && site.Store == nil && cost < lean.Cost(site)+need.groups {
-				t.Errorf("%d bytes for %d groups, where %d are allowed", cost, groups, budget)
+				t.Errorf("the cost of %d groups is %d bytes, within a budget of %d", groups, cost, budget)
 			}
 			if got := scoresOf(t, Defaults(), site, z, z); len(got["equivariance"].Replicates) != groups {
-				t.Errorf("%d groups, want %d where %d bytes are allowed", len(got["equivariance"].Replicates), groups, budget)
+				t.Errorf("%d groups within %d bytes, want %d", len(got["equivariance"].Replicates), budget, groups)
 			}
 		}
 	}

@@ -55,7 +55,7 @@ func saveSingle(store measure.Store, s *storedScatter, x *linalg.Scatter[float64
 	return nil
 }
 
-// load reads a scatter from a stored scatter, of whichever width it is.
+// load reads a scatter from a stored scatter of either width.
 func load[T float32 | float64](store measure.Store, s *storedScatter, x *linalg.Scatter[T]) error {
 	x.N = s.n
 	if s.n == 0 {
@@ -89,7 +89,7 @@ func loadAs[S, T float32 | float64](store measure.Store, s *storedScatter, dst [
 	return nil
 }
 
-// mergeStored adds what is in a stored scatter to a scatter.
+// mergeStored adds a stored scatter to a scatter.
 func mergeStored(store measure.Store, s *storedScatter, x *linalg.Scatter[float64]) error {
 	switch {
 	case s.n == 0:

@@ -6,9 +6,9 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// subsets gathers the scatters of coordinates for several sets of observations at once, such as
-// halves of all. The observations come in groups, each of which belongs to some of the sets. The
-// subspaces are those of all observations. One goroutine at a time may use it.
+// subsets gathers the scatters of coordinates of several sets of observations at once, such as
+// halves of all observations. The observations are added in groups, each of which belongs to some
+// of the sets. The subspaces are those of all observations. One goroutine at a time may use it.
 type subsets struct {
 	bases *bases
 	all   *linalg.Scatter[float64]
@@ -24,7 +24,7 @@ type coordinateSum struct {
 	x, y   []float32
 }
 
-// newSubsets returns a number of empty sets. all is the scatter that the bases were found from.
+// newSubsets returns empty sets. all is the scatter that the bases were computed from.
 func (f *bases) newSubsets(all *linalg.Scatter[float64], sets int) *subsets {
 	h := &subsets{bases: f, all: all, sums: make([]coordinateSum, sets)}
 	p, q := f.x.K, f.y.K
@@ -38,9 +38,9 @@ func (f *bases) newSubsets(all *linalg.Scatter[float64], sets int) *subsets {
 	return h
 }
 
-// add adds a group of observations to the sets that belongs names. It returns the
-// first-order change of the fractional ranks of x and of y (see resample.Cutoff) if the group counted
-// twice. The influences of all groups sum to zero.
+// add adds a group of observations to the sets for which belongs returns true. It returns the
+// influence of the group on x and on y: how the fractional ranks (see resample.Cutoff) would
+// change, to first order, if the group counted twice. The influences of all groups sum to zero.
 func (h *subsets) add(part *linalg.Scatter[float32], belongs func(set int) bool) (x, y float64) {
 	f, m := h.bases, float32(part.N)
 	delta := make([]float32, h.all.P)
@@ -73,9 +73,9 @@ func (h *subsets) add(part *linalg.Scatter[float32], belongs func(set int) bool)
 	return f.x.Influence(diagonalOfTriangle(xx, len(dx)), tx), f.y.Influence(diagonalOf(yy), ty)
 }
 
-// take returns the scatters of the coordinates of a set, about its mean, and the number of its
-// observations. It releases the memory of the set: call it once for each set, after the last add. The
-// result is valid until the next call of take.
+// take returns the scatters of the coordinates of set i about its mean, and the number of its
+// observations. It releases the memory of the set, so call it once for each set, after the last
+// add. The result is valid until the bases are used again.
 func (h *subsets) take(i int) (p singleMoments, n int) {
 	s := h.sums[i]
 	h.sums[i] = coordinateSum{}
@@ -90,8 +90,8 @@ func (h *subsets) take(i int) (p singleMoments, n int) {
 	return singleMoments{xx: xx, yy: yy, xy: s.xy, overlap: submatrix(f.overlap1, 0, f.x.K, 0, f.y.K), work: &f.work}, s.n
 }
 
-// variancesAbout returns the summed variance of x and of y of a part, about a mean from which its
-// own differs by delta.
+// variancesAbout returns the sums of squares of the x and of the y of a part about another mean.
+// delta is the mean of the part minus the other mean.
 func variancesAbout(part *linalg.Scatter[float32], delta []float32) (x, y float64) {
 	for i, v := range part.Variances() {
 		v := float64(v) + float64(part.N)*float64(delta[i])*float64(delta[i])
@@ -148,8 +148,8 @@ func addTriangle(sum []float32, m blas32.General) {
 	}
 }
 
-// squareOf unpacks a triangle, given row after row, into the upper triangle of m. It sets the values
-// below the diagonal to 0.
+// squareOf unpacks a triangle, given row after row, into the upper triangle of m. It sets the
+// values below the diagonal to 0.
 func squareOf(triangle []float32, m blas32.General) blas32.General {
 	for i := range m.Rows {
 		row := rowOf(m, i)
@@ -165,7 +165,8 @@ func addAll(dst, src []float32, factor float32) {
 	blas32.Axpy(factor, blas32.Vector{N: n, Inc: 1, Data: src[:n]}, blas32.Vector{N: n, Inc: 1, Data: dst})
 }
 
-// submatrix returns the rows top to bottom and columns left to right of a matrix, sharing its memory.
+// submatrix returns the rows top to bottom and columns left to right of a matrix, sharing its
+// memory.
 func submatrix(m blas32.General, top, bottom, left, right int) blas32.General {
 	return blas32.General{Rows: bottom - top, Cols: right - left, Stride: m.Stride, Data: m.Data[top*m.Stride+left:]}
 }

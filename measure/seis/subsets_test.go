@@ -11,7 +11,9 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-func framed(t *testing.T, rows []float32, d int, fraction float64) (coordinates, *linalg.Scatter[float64]) {
+// coordinatesOf returns the coordinates of observations of (x, y), d variables each, in their
+// leading subspaces, and their scatter.
+func coordinatesOf(t *testing.T, rows []float32, d int, fraction float64) (coordinates, *linalg.Scatter[float64]) {
 	t.Helper()
 	s := linalg.NewScatter[float64](2 * d)
 	s.Add(linalg.Centre(append([]float32(nil), rows...), 2*d), nil, new(linalg.Scratch))
@@ -50,7 +52,7 @@ func TestASetHasTheCorrelationsOfItsObservations(t *testing.T) {
 	cuts := []int{0, 30, 35, 120, n}
 	member := func(set, part int) bool { return set&(1<<part) != 0 } // every choice of the four parts
 	for _, fraction := range []float64{0.8, 0.95, 1} {
-		whole, all := framed(t, rows, d, fraction)
+		whole, all := coordinatesOf(t, rows, d, fraction)
 		h := whole.bases.newSubsets(all, 16)
 		for i := range 4 {
 			h.add(scatterOf(rows[cuts[i]*2*d:cuts[i+1]*2*d], 2*d), func(set int) bool { return member(set, i) })
@@ -86,7 +88,8 @@ func scatterOf(rows []float32, p int) *linalg.Scatter[float32] {
 	return s
 }
 
-// projectedCorrelations are those of coordinates, in float64 and from the observations themselves.
+// projectedCorrelations returns the correlations of coordinates in float64, computed from the
+// observations themselves.
 func projectedCorrelations(t *testing.T, w coordinates, rows []float32, d int) (rho, cos []float64) {
 	t.Helper()
 	n := len(rows) / (2 * d)
@@ -158,13 +161,13 @@ func centre(x *mat.Dense) {
 	}
 }
 
-// The influence of a group is the derivative of the fractional rank by its weight. All groups
-// together change nothing.
+// The influence of a group is the derivative of the fractional rank with respect to its weight. The
+// influence of all observations is 0.
 func TestInfluenceIsADerivative(t *testing.T) {
 	t.Parallel()
 	const n, d, more = 200, 6, 0.01
 	rows := decaying(n, d)
-	whole, all := framed(t, rows, d, 0.95)
+	whole, all := coordinatesOf(t, rows, d, 0.95)
 	h := whole.bases.newSubsets(all, 1)
 	var sum float64
 	for from := 0; from < n; from += 50 {
@@ -174,16 +177,17 @@ func TestInfluenceIsADerivative(t *testing.T) {
 		for i, got := range []float64{x, y} {
 			want := (rankWith(t, rows, part, d, i, more) - rankWith(t, rows, part, d, i, -more)) / (2 * more)
 			if math.Abs(got-want) > 0.01+0.02*math.Abs(want) {
-				t.Errorf("the part from %d on changes side %d by %v, want %v", from, i, got, want)
+				t.Errorf("the part from %d on has the influence %v on side %d, want %v", from, got, i, want)
 			}
 		}
 	}
 	if x, _ := whole.bases.newSubsets(all, 1).add(scatterOf(rows, 2*d), func(int) bool { return true }); math.Abs(x) > 1e-4*sum {
-		t.Errorf("all observations have an influence of %v", x)
+		t.Errorf("all observations have the influence %v, want 0", x)
 	}
 }
 
-// rankWith returns the fractional rank of one half of the variables with a part weighing more.
+// rankWith returns the fractional rank of one side of the variables if the weight of a part is
+// increased by more.
 func rankWith(t *testing.T, rows, part []float32, d, side int, more float64) float64 {
 	t.Helper()
 	var sum []float64
@@ -222,13 +226,13 @@ func TestASetWithoutVarianceIsAnError(t *testing.T) {
 	for i := range 30 * 2 * d {
 		rows[i+10*2*d] = 1 // only the first ten observations vary
 	}
-	whole, all := framed(t, rows, d, 0.99)
+	whole, all := coordinatesOf(t, rows, d, 0.99)
 	h := whole.bases.newSubsets(all, 2)
 	h.add(scatterOf(rows[:10*2*d], 2*d), func(set int) bool { return set == 0 })
 	h.add(scatterOf(rows[10*2*d:], 2*d), func(set int) bool { return set == 1 })
 	p, _ := h.take(1)
 	if _, _, err := p.correlations(); err == nil {
-		t.Error("no error where nothing varies")
+		t.Error("a set of constant observations has correlations, want an error")
 	}
 }
 

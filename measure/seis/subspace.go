@@ -84,7 +84,7 @@ func (a *accumulator) subspaces() (x *cleanScores, y subspace, err error) {
 		return nil, y, fmt.Errorf("seis, clean view: %w", err)
 	}
 	if y, err = leading(a.total.Square(d, 2*d), d, a.measure.settings.Variance); err != nil {
-		return nil, y, fmt.Errorf("seis, moved view: %w", err)
+		return nil, y, fmt.Errorf("seis, transformed view: %w", err)
 	}
 	if !margin {
 		y = y.withoutMargin()

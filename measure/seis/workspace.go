@@ -5,24 +5,25 @@ import (
 )
 
 // A workspace is memory for the matrices of a computation that is repeated with nearly the same
-// sizes. Fresh memory would be zeroed and faulted in each time. The zero workspace is ready.
+// sizes. New memory would have to be zeroed and mapped each time. The zero workspace is ready for
+// use.
 type workspace struct {
 	slices [][]float32
-	given  int // how many of the slices are in use
+	used   int // number of slices in use
 }
 
-// reset takes back all that has been given.
-func (w *workspace) reset() { w.given = 0 }
+// reset marks all memory as free. Matrices that were returned before must no longer be used.
+func (w *workspace) reset() { w.used = 0 }
 
 // values returns n values of undefined contents.
 func (w *workspace) values(n int) []float32 {
-	if w.given == len(w.slices) {
+	if w.used == len(w.slices) {
 		w.slices = append(w.slices, nil)
 	}
-	s := &w.slices[w.given]
-	w.given++
+	s := &w.slices[w.used]
+	w.used++
 	if cap(*s) < n {
-		*s = make([]float32, n+n/32) // a rank that is one or two higher next time is to fit too
+		*s = make([]float32, n+n/32) // with room for a rank that is one or two higher next time
 	}
 	return (*s)[:n]
 }

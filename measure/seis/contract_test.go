@@ -7,10 +7,10 @@ import (
 	"github.com/noether-ml/noether/measure/measuretest"
 )
 
-// The scores come from moments in float64 that do not depend on how the samples came; those of the
-// interval's groups are kept in float32, so merging them in another order moves intervals in the
+// Scores are computed from moments in float64, which do not depend on batches. The moments of the
+// groups of the interval are kept in float32, so another order of merging changes intervals in the
 // sixth digit.
-func TestKeepsThePromisesOfAnAccumulator(t *testing.T) {
+func TestAccumulatorContract(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name      string
@@ -19,7 +19,7 @@ func TestKeepsThePromisesOfAnAccumulator(t *testing.T) {
 		tolerance float64
 	}{
 		{"scores and null", Settings{Variance: 0.95, Positions: 100, Null: true}, 3, 1e-9},
-		{"several chunks in a block", Settings{Variance: 0.95, Positions: 100, Null: true}, 260, 1e-9},
+		{"several segments in a block", Settings{Variance: 0.95, Positions: 100, Null: true}, 260, 1e-9},
 		{"interval", Settings{Variance: 0.95, Positions: 100, Interval: true}, 3, 1e-5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
