@@ -125,8 +125,8 @@ func (r *run) read(f *state.Reader) {
 	}
 }
 
-// readGathered reads the accumulators of the current group. Each list is empty or has an element for
-// every chunk.
+// readGathered reads the accumulators of the current group. Each list is empty or has an element
+// for every chunk.
 func (r *run) readGathered(f *state.Reader, g group) {
 	if r.sized(f, g) {
 		for _, c := range g {
@@ -175,6 +175,7 @@ func (r *run) sized(f *state.Reader, g group) bool {
 	return n > 0 && n == len(g)
 }
 
+// alsoNames are the statistics of layerResult.also, in the order of checkpoints and scores.
 var alsoNames = []string{statTransformational, statSample, statNormalised, statSame, statNormal}
 
 func (f *layerResult) write(w *state.Writer) {

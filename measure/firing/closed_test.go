@@ -144,7 +144,7 @@ func TestLargestScore(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got[0].Global != 18./1764 || math.Abs(got[0].Score-98) > 1e-12 {
-		t.Errorf("a unit that fires at 18 gratings and all along its trajectory: %+v", got[0])
+		t.Errorf("a unit that fires at 18 gratings and all along its trajectory: %+v, want G = 18/1764 and S = 98", got[0])
 	}
 }
 
@@ -169,7 +169,7 @@ func TestScoreUnitsErrors(t *testing.T) {
 		r, s := good(), firing.Defaults()
 		c.spoil(&r, &s)
 		if _, err := firing.ScoreUnits(r, s); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
 		}
 	}
 }

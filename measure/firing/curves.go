@@ -11,10 +11,10 @@ import (
 func (r *run) reportUnits(ctx context.Context) error {
 	if r.job.Units != nil {
 		for layer := range r.results {
-			for path := range r.trajectories {
+			for kind := range r.trajectories {
 				// in parts, since the rows of a million units would take 200 MB
 				for n, lo := r.results[layer].units.count(), 0; lo < n; lo += maxPart {
-					if err := r.job.Units(r.table(layer, path, lo, min(n, lo+maxPart))); err != nil {
+					if err := r.job.Units(r.table(layer, kind, lo, min(n, lo+maxPart))); err != nil {
 						return err
 					}
 				}
@@ -24,8 +24,8 @@ func (r *run) reportUnits(ctx context.Context) error {
 	if r.job.Curves == nil || r.settings.Curves == 0 {
 		return nil
 	}
-	for path := range r.trajectories {
-		rows, err := r.curves(ctx, path)
+	for kind := range r.trajectories {
+		rows, err := r.curves(ctx, kind)
 		if err == nil {
 			err = r.job.Curves(rows)
 		}
@@ -46,18 +46,18 @@ type curve struct {
 type point struct{ curve, step int }
 
 // curves runs the trajectories of the best units again and records their values.
-func (r *run) curves(ctx context.Context, path int) ([]measure.UnitResponse, error) {
-	p := r.trajectories[path]
+func (r *run) curves(ctx context.Context, kind int) ([]measure.UnitResponse, error) {
+	p := r.trajectories[kind]
 	var all []curve
 	var g group
 	at := map[int][]point{}
 	for layer, f := range r.results {
-		units := r.bestUnits(layer, path)
+		units := r.bestUnits(layer, kind)
 		if len(units) > 0 {
 			g = append(g, chunk{layer, 0, f.units.count()})
 		}
 		for _, u := range units {
-			v := f.score(u, path, len(r.readable), r.referenceCount()*len(p.amounts))
+			v := f.score(u, kind, len(r.readable), r.referenceCount()*len(p.amounts))
 			c := curve{layer: layer, unit: u, side: v.side, rows: make([]measure.UnitResponse, len(p.amounts))}
 			for step, number := range p.images(r.places.place(f.strongest[v.side][u])) {
 				at[number] = append(at[number], point{len(all), step})
@@ -83,7 +83,7 @@ func (r *run) curves(ctx context.Context, path int) ([]measure.UnitResponse, err
 			for _, pt := range at[image.number] {
 				c := &all[pt.curve]
 				rows := s.values[c.layer]
-				c.rows[pt.step] = r.response(c, path, pt.step, rows.data[i*rows.n+c.unit])
+				c.rows[pt.step] = r.response(c, kind, pt.step, rows.data[i*rows.n+c.unit])
 			}
 		}
 		return nil
@@ -95,9 +95,9 @@ func (r *run) curves(ctx context.Context, path int) ([]measure.UnitResponse, err
 	return out, err
 }
 
-func (r *run) response(c *curve, path, step int, value float32) measure.UnitResponse {
+func (r *run) response(c *curve, kind, step int, value float32) measure.UnitResponse {
 	f := r.results[c.layer]
-	return measure.UnitResponse{Layer: c.layer, Factor: r.trajectories[path].factor, Unit: c.unit, Sign: int(signs[c.side]),
+	return measure.UnitResponse{Layer: c.layer, Factor: r.trajectories[kind].factor, Unit: c.unit, Sign: int(signs[c.side]),
 		Threshold: float64(signs[c.side] * f.q[c.side][c.unit]), Strongest: int(f.strongest[c.side][c.unit]),
-		Step: step, Amount: r.trajectories[path].amounts[step], Value: float64(value)}
+		Step: step, Amount: r.trajectories[kind].amounts[step], Value: float64(value)}
 }

@@ -18,9 +18,9 @@
 // proportion p of its units (Inv_p).
 //
 // Inputs that tie with the threshold fire, so q_i is the largest threshold with a global rate of at
-// least 1 %. (The paper's sentence on ties has the opposite inequality.) S is at most N / k, and about
-// 1 for a unit whose firing is unrelated to its feature. A unit that is constant on P(x) fires at
-// every input: G = L = S = 1. It is not selective.
+// least 1 %. (The paper's sentence on ties has the opposite inequality.) S is at most N / k, and
+// about 1 for a unit whose firing is unrelated to its feature. A unit that is constant on P(x)
+// fires at every input: G = L = S = 1. It is not selective.
 //
 // For example, scoring the responses of some units to gratings:
 //

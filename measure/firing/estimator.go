@@ -73,8 +73,8 @@ func (g *ThresholdEstimator) Update(responses tensor.Tensor, inputs []Input) err
 }
 
 // updateUnits adds the responses of the units lo to hi (exclusive) to inputs. Row i of responses
-// starts at i stride, with the value of unit lo. Disjoint ranges of units may be updated in parallel.
-// After all of them, count must be called.
+// starts at i stride, with the value of unit lo. Disjoint ranges of units may be updated in
+// parallel. After all of them, count must be called.
 func (g *ThresholdEstimator) updateUnits(responses []float32, stride, lo, hi int, inputs []Input) {
 	eligible := g.eligible(inputs)
 	block := g.blockSize()
@@ -127,8 +127,8 @@ func (g *ThresholdEstimator) Len() int { return g.sides[0].n }
 func (g *ThresholdEstimator) References() int { return g.sides[0].eligible }
 
 // Threshold returns the threshold q of unit u for a sign of 1 or -1: the unit fires where sign h >=
-// q. global is the fraction of inputs at which it fires. With a sketch it is NaN, and must be counted
-// in a second pass over the inputs.
+// q. global is the fraction of inputs at which it fires. With a sketch it is NaN, and must be
+// counted in a second pass over the inputs.
 func (g *ThresholdEstimator) Threshold(u, sign int) (q float32, global float64) {
 	t := g.side(sign)
 	q, count := t.threshold(u)

@@ -38,7 +38,7 @@ func TestThreshold(t *testing.T) {
 		}
 	}
 	if k := rankOf(700, 0.01); k != 7 {
-		t.Errorf("1 %% of 700 is %d, want 7", k)
+		t.Errorf("rankOf(700, 0.01) = %d, want 7", k)
 	}
 }
 
@@ -196,7 +196,7 @@ func TestThresholdEstimatorErrors(t *testing.T) {
 func TestScore(t *testing.T) {
 	t.Parallel()
 	if s := Score(1, 0.01); math.Abs(s-100) > 1e-12 {
-		t.Errorf("a unit that always fires on its trajectory scores %v", s)
+		t.Errorf("a unit that always fires on its trajectory scores %v, want 100", s)
 	}
 	if s := Score(1, 1); s != 1 {
 		t.Errorf("a constant unit scores %v, want %v", s, 1)
@@ -233,17 +233,17 @@ func TestGroups(t *testing.T) {
 			size := 0
 			for _, c := range g {
 				if c.lo != next[c.layer] || c.hi <= c.lo {
-					t.Fatalf("chunk %+v after %d", c, next[c.layer])
+					t.Fatalf("chunk %+v, want one that begins at unit %d", c, next[c.layer])
 				}
 				next[c.layer] = c.hi
 				size += c.count()
 			}
 			if size > most {
-				t.Fatalf("a group of %d units, of at most %d", size, most)
+				t.Fatalf("a group of %d units, want at most %d", size, most)
 			}
 		}
 		if !slices.Equal(next, counts) {
-			t.Fatalf("%v of %v units are assigned", next, counts)
+			t.Fatalf("%v units are assigned, want %v", next, counts)
 		}
 	})
 }

@@ -8,12 +8,14 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// fullStats accumulates the statistics of tmeasures for a chunk, over the trajectories of all samples.
+// fullStats accumulates the statistics of tmeasures for a chunk, over the trajectories of all
+// samples.
 type fullStats struct {
 	images          int        // number of images so far, trajectory by trajectory and step by step
 	plain, inverted *variances // of the units, and of the units after the inverse transformation; nil if not needed
 	threshold       []float64  // of each unit, from a normal distribution; nil if not needed
-	// number of images at which each unit exceeds its threshold: of the samples, and of the trajectories
+	// number of images at which each unit exceeds its threshold: of the samples, and of the
+	// trajectories
 	base, local []float64
 }
 

@@ -20,7 +20,7 @@ import (
 
 // golden holds the values that testdata/golden.py computed with numpy and PyTorch.
 type golden struct {
-	Units []map[string]struct{ Sign, Threshold, Global, Local, Score float64 } // by the path
+	Units []map[string]struct{ Sign, Threshold, Global, Local, Score float64 } // by factor: phase, orientation
 	// statistics of layers
 	Layers map[string]map[string]float64
 }
@@ -62,8 +62,8 @@ func TestUnitsGolden(t *testing.T) {
 	}
 	s := firing.Defaults()
 	s.References = 1
-	for name, paths := range map[string]*dataset.GratingTrajectories{"phase": base.AlongPhase(), "orientation": base.AlongOrientation()} {
-		got, err := firing.ScoreUnits(respond(paths, base.Len(), units...), s)
+	for name, trajectories := range map[string]*dataset.GratingTrajectories{"phase": base.AlongPhase(), "orientation": base.AlongOrientation()} {
+		got, err := firing.ScoreUnits(respond(trajectories, base.Len(), units...), s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestLayersGolden(t *testing.T) {
 			}
 		}
 		if len(g.Layers[l.Name]) < 6 || tensor.Size(l.Shape) == 0 {
-			t.Errorf("layer %s has %d golden values", l.Name, len(g.Layers[l.Name]))
+			t.Errorf("layer %s has %d golden values, want 6 or more", l.Name, len(g.Layers[l.Name]))
 		}
 	}
 }

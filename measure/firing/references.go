@@ -2,8 +2,8 @@ package firing
 
 import "slices"
 
-// A placeIndex finds the place of a sample, its position in the order of the run (measure.Layout), by
-// its index in the data set.
+// A placeIndex finds the place of a sample, its position in the order of the run (measure.Layout),
+// by its index in the data set.
 type placeIndex struct {
 	sampleOf []int32 // sample index of each place, or the constant unread
 	byIndex  []int32 // places, sorted by sample index
@@ -25,8 +25,8 @@ func (p placeIndex) place(index int32) int {
 }
 
 // referenceUnits maps reference stimuli to units. The null takes, for each unit, random inputs in
-// the place of its references. For each chunk of a group and each reference, referenceUnits lists the
-// units that it activates most, and the units for which it is a random input of the null.
+// place of its references. For each chunk of a group and each reference, referenceUnits lists the
+// units that have it as a reference, and the units for which it is a random input of the null.
 type referenceUnits struct {
 	places []int // places of the references, ascending
 	chunks []unitsByReference
@@ -87,8 +87,8 @@ func newReferenceUnits(g group, globals []*ThresholdEstimator, where placeIndex,
 	return f
 }
 
-// assignUnits lists the units of a chunk by reference (a counting sort). of returns the number of the
-// reference with a sample index, and null that of a random input of a unit.
+// assignUnits lists the units of a chunk by reference (a counting sort). of returns the number of
+// the reference with a sample index, and null that of a random input of a unit.
 func assignUnits(references int, c chunk, g *ThresholdEstimator, of func(index int32) int32, null func(unit, slot int) int32) unitsByReference {
 	out := unitsByReference{start: make([]int32, references+1)}
 	visit := func(each func(r int32, w assignment)) {
@@ -152,9 +152,9 @@ func newTrajectoryImages(p trajectory, places, nulls []int) trajectoryImages {
 	return t
 }
 
-// exclusiveImages returns the images of trajectories without common images. References themselves are
-// read only if they are random inputs of the null: the threshold stage has counted the firing of
-// units at their own references.
+// exclusiveImages returns the images of trajectories without common images. References themselves
+// are read only if they are random inputs of the null: the threshold stage has counted the firing
+// of units at their own references.
 func exclusiveImages(p trajectory, places, nulls []int) trajectoryImages {
 	isNull := map[int]bool{}
 	for _, place := range nulls {
@@ -176,8 +176,8 @@ func exclusiveImages(p trajectory, places, nulls []int) trajectoryImages {
 	return t
 }
 
-// countFiring counts the units that fire at an image, among the units of the references to which
-// the image belongs.
+// countFiring counts the units that fire at an image, among the units of the references whose
+// trajectories it is on. kind is the index of the kind of trajectory.
 func (f unitsByReference) countFiring(row []float32, memberships []membership, c chunk, result *layerResult, kind int) {
 	q, t := result.q, &result.trajectories[kind]
 	for _, v := range memberships {

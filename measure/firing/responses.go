@@ -30,8 +30,8 @@ type Unit struct {
 }
 
 // ScoreUnits returns the scores of units from their responses. Of the settings it uses Rate,
-// References (default 10) and whether Sparse is empty. The measure computes the same without storing
-// the responses. Responses of another shape, too few inputs or NaN are an error.
+// References (default 10) and whether Sparse is empty. The measure computes the same without
+// storing the responses. Responses of another shape, too few inputs or NaN are an error.
 func ScoreUnits(r Responses, s Settings) ([]Unit, error) {
 	if r.Inputs.Rank() != 2 || r.Images.Rank() != 2 || r.Inputs.Shape[1] != r.Images.Shape[1] {
 		return nil, fmt.Errorf("firing: responses have shapes %v (inputs) and %v (images): they must be inputs x units and images x units", r.Inputs.Shape, r.Images.Shape)

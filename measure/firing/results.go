@@ -6,11 +6,11 @@ import "math"
 // sign: s = 1, then s = -1.
 type layerResult struct {
 	units           *unitSet
-	q               [2][]float32 // thresholds of s h
-	fires           [2][]int32   // number of inputs at which a unit fires
-	largest         [2][]float32 // largest s h
-	strongest       [2][]int32   // index of the strongest input
-	trajectories    []trajectoryCounts
+	q               [2][]float32         // thresholds of s h
+	fires           [2][]int32           // number of inputs at which a unit fires
+	largest         [2][]float32         // largest s h
+	strongest       [2][]int32           // index of the strongest input
+	trajectories    []trajectoryCounts   // for each kind of trajectory
 	also            map[string][]float64 // the statistics of Settings.Also, NaN if undefined
 	information     [2][]float64         // mutual information of firing and class, nats
 	informationNull [2][]float64
@@ -22,10 +22,10 @@ type trajectoryCounts struct {
 	null  [2][]int32 // the same for trajectories of random inputs
 }
 
-func newLayerResult(u *unitSet, sides, paths int) *layerResult {
+func newLayerResult(u *unitSet, sides, kinds int) *layerResult {
 	f := &layerResult{units: u, also: map[string][]float64{}}
 	n := u.count()
-	f.trajectories = make([]trajectoryCounts, paths)
+	f.trajectories = make([]trajectoryCounts, kinds)
 	for s := range sides {
 		f.q[s], f.largest[s], f.fires[s], f.strongest[s] = make([]float32, n), make([]float32, n), make([]int32, n), make([]int32, n)
 		for p := range f.trajectories {
@@ -83,14 +83,14 @@ type unitScore struct {
 
 // score scores unit u on a kind of trajectory. inputs is N; images is the number of images on the
 // unit's trajectories.
-func (f *layerResult) score(u, path, inputs, images int) unitScore {
+func (f *layerResult) score(u, kind, inputs, images int) unitScore {
 	best := unitScore{score: math.Inf(-1), null: math.Inf(-1), always: true}
 	for side := range f.sides() {
 		global := float64(f.fires[side][u]) / float64(inputs)
-		local := float64(f.trajectories[path].fires[side][u]) / float64(images)
+		local := float64(f.trajectories[kind].fires[side][u]) / float64(images)
 		best.always = best.always && int(f.fires[side][u]) == inputs
 		best.rare = best.rare || f.largest[side][u] > f.q[side][u]
-		best.null = math.Max(best.null, Score(float64(f.trajectories[path].null[side][u])/float64(images), global))
+		best.null = math.Max(best.null, Score(float64(f.trajectories[kind].null[side][u])/float64(images), global))
 		if s := Score(local, global); s > best.score {
 			best.side, best.global, best.local, best.score = side, global, local, s
 		}

@@ -43,7 +43,7 @@ func divideAndResume(t *testing.T, s firing.Settings) {
 		j := newOne(&k)
 		j.Memory = bytes
 		if got := runJob(t, s, j); !same(got, want) || !same(k, whole) {
-			t.Errorf("with %d bytes: other scores", bytes)
+			t.Errorf("within %d bytes the scores differ from those without a bound", bytes)
 		}
 		return &k
 	}
@@ -65,17 +65,17 @@ func divideAndResume(t *testing.T, s firing.Settings) {
 		}
 		_, err := method.Run(ctx, j)
 		if err == nil && stop > 12 {
-			break // it was done before
+			break // the run had ended before
 		}
 		if !errors.Is(err, context.Canceled) {
-			t.Fatalf("stopped at %d: %v", stop, err)
+			t.Fatalf("stopped at %d: error %v, want context.Canceled", stop, err)
 		}
 		state := j.Checkpoint
 		j = newOne(&k)
 		j.Checkpoint = state
 		k = recorder{}
 		if got := runJob(t, s, j); !same(got, want) || !same(k, whole) {
-			t.Errorf("stopped at %d: other scores after resuming", stop)
+			t.Errorf("stopped at %d and resumed: the scores differ from those of an uninterrupted run", stop)
 		}
 	}
 }
@@ -106,6 +106,6 @@ func TestSketchedThresholds(t *testing.T) {
 		}
 	}
 	if rms := math.Sqrt(squares); rms > 0.2 || rms == 0 {
-		t.Errorf("rates differ by %v in the root mean square", rms)
+		t.Errorf("rates differ by %v in the root mean square, want at most 0.2, and more than 0", rms)
 	}
 }

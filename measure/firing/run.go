@@ -28,7 +28,7 @@ type run struct {
 
 	// current group and stage, and the number of images of the stage that are done
 	group, stage, seen int
-	done               int64
+	done               int64 // images of all stages and groups that are done
 	lastSave           time.Time
 	saveTime           time.Duration // duration of the last save
 
@@ -103,8 +103,8 @@ func (r *run) stages(g group) []stage {
 	if sketched(r.rank, r.settings.tolerance()) {
 		out = append(out, r.rateStage(g))
 	}
-	for p := range r.trajectories {
-		out = append(out, r.localStage(g, p))
+	for kind := range r.trajectories {
+		out = append(out, r.localStage(g, kind))
 	}
 	for _, p := range r.trajectories {
 		if r.needsFullTrajectories() && p.tmeasures {
@@ -319,21 +319,21 @@ func (r *run) indexSamples() {
 const maxNulls = 100
 
 // localStage counts firing on the images of one kind of trajectory.
-func (r *run) localStage(g group, p int) stage {
+func (r *run) localStage(g group, kind int) stage {
 	var f *referenceUnits
 	var t trajectoryImages
 	return stage{
 		name: "trajectories",
 		prepare: func() {
 			f = newReferenceUnits(g, r.estimators, r.places, r.nulls)
-			t = newTrajectoryImages(r.trajectories[p], f.places, r.nulls)
+			t = newTrajectoryImages(r.trajectories[kind], f.places, r.nulls)
 		},
 		numbers: func() []int { return t.numbers },
-		read:    r.trajectories[p].read,
+		read:    r.trajectories[kind].read,
 		each: func(s *activations) error {
 			g.forEachChunk(func(at int, c chunk) {
 				for i, image := range s.images {
-					f.chunks[at].countFiring(s.values[c.layer].row(i, c), t.memberships(image.number), c, r.results[c.layer], p)
+					f.chunks[at].countFiring(s.values[c.layer].row(i, c), t.memberships(image.number), c, r.results[c.layer], kind)
 				}
 			})
 			return nil

@@ -73,12 +73,12 @@ func checkCurves(t *testing.T, k recorder) {
 		}
 	}
 	if len(steps) != 4*4*2 {
-		t.Errorf("%d curves, want 4 of each of 4 layers along 2 paths", len(steps))
+		t.Errorf("%d curves, want %d: 4 of each of 4 layers along 2 kinds of trajectory", len(steps), 4*4*2)
 	}
 	for _, u := range k.units {
 		if i := (id{u.Layer, u.Unit, u.Factor}); steps[i] > 0 {
 			if got := float64(fires[i]) / float64(steps[i]); math.Abs(got-u.Local) > 1e-12 {
-				t.Errorf("the curve of %+v fires on %v of its steps", u, got)
+				t.Errorf("unit %+v fires on %v of the steps of its curve, want its local rate %v", u, got, u.Local)
 			}
 		}
 	}
@@ -170,7 +170,7 @@ func TestSilentLayers(t *testing.T) {
 	}
 	for _, u := range k.units {
 		if u.Score != 1 || u.Selective {
-			t.Fatalf("a constant unit: %+v", u)
+			t.Fatalf("a constant unit is reported as %+v, want score 1 and not selective", u)
 		}
 	}
 }
@@ -202,8 +202,8 @@ func (ramp) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error
 	return dataset.Sample{Index: i, Input: x, Label: dataset.NoLabel}, nil
 }
 
-// A sparse unit that is above 0 for fewer inputs than the rate is counted apart from constant units,
-// and more references than inputs at which a unit fires cause a warning.
+// A sparse unit that is above 0 for fewer inputs than the rate is counted apart from constant
+// units, and more references than inputs at which a unit fires cause a warning.
 func TestRareUnits(t *testing.T) {
 	t.Parallel()
 	s := firing.Defaults()
@@ -254,10 +254,10 @@ func (halfBright) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample,
 	return dataset.Sample{Index: i, Input: x, Label: dataset.NoLabel}, nil
 }
 
-// nameless is a source with classes and without labels.
-type nameless struct{ dataset.Source }
+// unlabelled is a source with classes and without labels.
+type unlabelled struct{ dataset.Source }
 
-func (n nameless) At(ctx context.Context, i int, f dataset.Frame) (dataset.Sample, error) {
+func (n unlabelled) At(ctx context.Context, i int, f dataset.Frame) (dataset.Sample, error) {
 	s, err := n.Source.At(ctx, i, f)
 	s.Label = dataset.NoLabel
 	return s, err
@@ -270,15 +270,15 @@ func TestInformationWithoutLabels(t *testing.T) {
 	s := firing.Defaults()
 	s.Also = []string{firing.MutualInformation}
 	var k recorder
-	j := newJob(m, nameless{shapes(t, 100)}, &k)
+	j := newJob(m, unlabelled{shapes(t, 100)}, &k)
 	j.Transform = turns(10)
 	got := find(t, runJob(t, s, j), 0, "", "mutual-information")
 	if !math.IsNaN(got.Value) || !math.IsNaN(got.Null) || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "two classes") {
-		t.Errorf("%+v", got)
+		t.Errorf("mutual information without labels is %+v, want NaN with a warning", got)
 	}
 	for _, u := range k.units {
 		if !math.IsNaN(u.MutualInformation) {
-			t.Fatalf("unit %+v", u)
+			t.Fatalf("without labels unit %+v has mutual information, want NaN", u)
 		}
 	}
 }
@@ -294,7 +294,7 @@ func TestSkip(t *testing.T) {
 	few.Transform, identity.Transform = turns(10), turns(0)
 	for want, j := range map[string]*procedure.Job{"at least 100 are needed": few, "names no transformation": bare, "no value but the identity": identity} {
 		if got := method.Skip(j); !strings.Contains(got, want) {
-			t.Errorf("%q, want %q", got, want)
+			t.Errorf("skipped because of %q, want %q", got, want)
 		}
 	}
 }
@@ -311,7 +311,7 @@ func TestNonFinite(t *testing.T) {
 	_, err = method.Run(t.Context(), j)
 	var bad *measure.NonFinite
 	if !errors.As(err, &bad) || !strings.HasPrefix(err.Error(), `layer "conv": NaN or infinity`) {
-		t.Errorf("%v", err)
+		t.Errorf("error %v, want NaN or infinity in layer conv", err)
 	}
 }
 

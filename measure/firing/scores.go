@@ -30,9 +30,9 @@ func (r *run) scores() []measure.PairScore {
 	var out []measure.PairScore
 	for layer, f := range r.results {
 		var all []measure.Score
-		for p, path := range r.trajectories {
-			for _, s := range r.firingScores(f, p) {
-				s.Factor = path.factor
+		for kind, t := range r.trajectories {
+			for _, s := range r.firingScores(f, kind) {
+				s.Factor = t.factor
 				all = append(all, s)
 			}
 		}
@@ -45,11 +45,11 @@ func (r *run) scores() []measure.PairScore {
 }
 
 // unitScores returns the scores of all units of a layer on one kind of trajectory.
-func (r *run) unitScores(f *layerResult, path int) []unitScore {
+func (r *run) unitScores(f *layerResult, kind int) []unitScore {
 	out := make([]unitScore, f.units.count())
-	images := r.referenceCount() * len(r.trajectories[path].amounts)
+	images := r.referenceCount() * len(r.trajectories[kind].amounts)
 	for u := range out {
-		out[u] = f.score(u, path, len(r.readable), images)
+		out[u] = f.score(u, kind, len(r.readable), images)
 	}
 	return out
 }
@@ -66,8 +66,8 @@ func (r *run) referenceCount() int {
 }
 
 // firingScores returns the scores of a layer on one kind of trajectory.
-func (r *run) firingScores(f *layerResult, path int) []measure.Score {
-	units := r.unitScores(f, path)
+func (r *run) firingScores(f *layerResult, kind int) []measure.Score {
+	units := r.unitScores(f, kind)
 	n := len(units)
 	by := func(of func(v unitScore) float64) []float64 {
 		out := make([]float64, n)
@@ -185,7 +185,7 @@ func (r *run) interval(f *layerResult, v []float64, best []int, full float64) (l
 // alsoScores returns the means over units of the statistics of Settings.Also.
 func (r *run) alsoScores(layer int, f *layerResult) []measure.Score {
 	var out []measure.Score
-	for _, name := range []string{statTransformational, statSample, statNormalised, statSame, statNormal} {
+	for _, name := range alsoNames {
 		if v := f.also[name]; v != nil {
 			out = append(out, meanOfUnits(name, v))
 		}
@@ -226,8 +226,8 @@ func meanOfUnits(statistic string, v []float64) measure.Score {
 	return s
 }
 
-// informationScore returns the mean mutual information with the class over the best units. It is NaN
-// if the inputs have fewer than two classes.
+// informationScore returns the mean mutual information with the class over the best units. It is
+// NaN if the inputs have fewer than two classes.
 func (r *run) informationScore(f *layerResult) measure.Score {
 	if math.IsNaN(f.information[0][0]) {
 		s := measure.Plain(statInformation, math.NaN(), 0)
@@ -247,10 +247,10 @@ func (r *run) informationScore(f *layerResult) measure.Score {
 }
 
 // table returns the scores of the units lo to hi of a layer on one kind of trajectory.
-func (r *run) table(layer, path, lo, hi int) []measure.UnitScore {
+func (r *run) table(layer, kind, lo, hi int) []measure.UnitScore {
 	f := r.results[layer]
 	out := make([]measure.UnitScore, hi-lo)
-	images := r.referenceCount() * len(r.trajectories[path].amounts)
+	images := r.referenceCount() * len(r.trajectories[kind].amounts)
 	also := func(name string, u int) float64 {
 		if v := f.also[name]; v != nil {
 			return v[u]
@@ -259,10 +259,10 @@ func (r *run) table(layer, path, lo, hi int) []measure.UnitScore {
 	}
 	for i := range out {
 		u := lo + i
-		v := f.score(u, path, len(r.readable), images)
+		v := f.score(u, kind, len(r.readable), images)
 		sign := int(signs[v.side])
 		row := measure.UnitScore{
-			Layer: layer, Factor: r.trajectories[path].factor, Unit: u, Sign: sign, Threshold: float64(signs[v.side] * f.q[v.side][u]),
+			Layer: layer, Factor: r.trajectories[kind].factor, Unit: u, Sign: sign, Threshold: float64(signs[v.side] * f.q[v.side][u]),
 			Global: v.global, Local: v.local, Score: v.score, Null: v.null, Selective: !v.always, Strongest: int(f.strongest[v.side][u]),
 			TransformationalVariance: also(statTransformational, u), SampleVariance: also(statSample, u), NormalisedVariance: also(statNormalised, u),
 			SameEquivariance: also(statSame, u), GoodfellowNormal: also(statNormal, u), MutualInformation: math.NaN(),
@@ -277,8 +277,8 @@ func (r *run) table(layer, path, lo, hi int) []measure.UnitScore {
 }
 
 // bestUnits returns the units of a layer whose tuning curves are recorded: the best selective ones.
-func (r *run) bestUnits(layer, path int) []int {
-	units := r.unitScores(r.results[layer], path)
+func (r *run) bestUnits(layer, kind int) []int {
+	units := r.unitScores(r.results[layer], kind)
 	values := make([]float64, len(units))
 	for i, v := range units {
 		values[i] = v.score

@@ -9,12 +9,13 @@ import (
 )
 
 // A sketch stores, for each unit, a sample of its largest values from which the k-th largest can be
-// found with a given error. It is a quantile sketch as in Karnin, Lang and Liberty, "Optimal quantile
-// approximation in streams" (2016), for the upper tail only. Like the sketches of Cormode et al.,
-// "Relative error streaming quantiles" (2021), it does not compact the larger half of a level.
+// found with a given error. It is a quantile sketch as in Karnin, Lang and Liberty, "Optimal
+// quantile approximation in streams" (2016), for the upper tail only. Like the sketches of Cormode
+// et al., "Relative error streaming quantiles" (2021), it does not compact the larger half of a
+// level.
 //
-// Values at or below the bound are dropped. The others are added to level 0. When level 0 is full it
-// is sorted, and of each 2^step values of its lower half one is moved to level 1; the others are
+// Values at or below the bound are dropped. The others are added to level 0. When level 0 is full
+// it is sorted, and of each 2^step values of its lower half one is moved to level 1; the others are
 // dropped. A value at level h > 0 represents 2^(step+h-1) values. When such a level is full, every
 // second value of its lower half is moved to the next level. A hash chooses which one, and the next
 // time the choice is reversed.
@@ -82,8 +83,8 @@ func levels(k int, relative float64) (capacities []int, step int) {
 	return capacities, 1
 }
 
-// perError is the product of the capacity of the last level and the resulting relative error. It was
-// measured for values in many orders.
+// perError is the product of the capacity of the last level and the resulting relative error. It
+// was measured for values in many orders.
 const perError = 4.2
 
 func even(v float64) int { return 2 * int(math.Ceil(v/2)) }
@@ -189,8 +190,8 @@ func (s *sketch) compact(u, h int) {
 // level above.
 func (s *sketch) compactionShift(h int) int { return s.shift(h+1) - s.shift(h) }
 
-// moveUp moves values of the lower half of a level to the level above, which must have room, and drops
-// the others of that half.
+// moveUp moves values of the lower half of a level to the level above, which must have room, and
+// drops the others of that half.
 func (s *sketch) moveUp(u, h int) {
 	v := s.level(u, h)
 	slices.Sort(v)
@@ -244,8 +245,8 @@ func (s *sketch) trim(u int) {
 	}
 }
 
-// valueAt returns the value of a rank, counted from the highest, and whether the total weight reaches
-// that rank. It sorts the levels.
+// valueAt returns the value of a rank, counted from the highest, and whether the total weight
+// reaches that rank. It sorts the levels.
 func (s *sketch) valueAt(u, rank int) (v float32, reached bool) {
 	var heads [32]int
 	for h := range s.levels() {

@@ -87,7 +87,7 @@ func TestSketchBytes(t *testing.T) {
 	t.Parallel()
 	small, large := sketchBytes(1_000, 0.05), sketchBytes(1_000_000, 0.05)
 	if small >= 1_100 || large > 2*small {
-		t.Errorf("a sketch takes %d bytes for rank 1,000 and %d for rank 1,000,000", small, large)
+		t.Errorf("a sketch takes %d bytes for rank 1,000 and %d for rank 1,000,000, want less than 1,100 and at most twice as many", small, large)
 	}
 	for _, k := range []int{1, 17, 100, 1_000, 1 << 20} {
 		for _, e := range []float64{0, 0.001, 0.01, 0.1, 0.5} {
@@ -95,7 +95,7 @@ func TestSketchBytes(t *testing.T) {
 			exact := o
 			exact.Error = 0
 			if o.bytes() > exact.bytes() {
-				t.Errorf("rank %d, error %v: %d bytes, and exactly %d", k, e, o.bytes(), exact.bytes())
+				t.Errorf("rank %d, error %v: %d bytes, more than the %d of exact values", k, e, o.bytes(), exact.bytes())
 			}
 		}
 	}
@@ -113,7 +113,7 @@ func TestSketchState(t *testing.T) {
 		for i := range n {
 			in[i] = Input{Index: i, Reference: true}
 			z.Data[i*units] = float32(r.NormFloat64())
-			z.Data[i*units+1] = max(0, float32(r.NormFloat64()-3)) // 0 but for one in 740
+			z.Data[i*units+1] = max(0, float32(r.NormFloat64()-3)) // 0 except for one value in 740
 			z.Data[i*units+2] = 5
 		}
 		o := ThresholdOptions{Units: units, Rank: rankOf(n, 0.03), References: 2, Error: relative}
@@ -131,13 +131,13 @@ func TestSketchState(t *testing.T) {
 		for _, sign := range []int{1, -1} {
 			q, global := whole.Threshold(0, sign)
 			if got := firingRate(column(z, 0, sign), q); math.Abs(got-0.03) > 0.03*5*relative || !math.IsNaN(global) {
-				t.Fatalf("sign %d: the rate is %v, and %v as reported", sign, got, global)
+				t.Fatalf("sign %d: the rate is %v, want about 0.03; the reported rate is %v, want NaN", sign, got, global)
 			}
 			if q, _ := whole.Threshold(1, sign); q != 0 && q != float32(math.Copysign(0, -1)) {
-				t.Fatalf("sign %d: a threshold of %v where nearly all are 0", sign, q)
+				t.Fatalf("sign %d: the threshold is %v, want 0, since nearly all values are 0", sign, q)
 			}
 			if q, _ := whole.Threshold(2, sign); q != float32(5*sign) {
-				t.Fatalf("sign %d: a threshold of %v where all are 5", sign, q)
+				t.Fatalf("sign %d: the threshold is %v, want %d, since all values are 5", sign, q, 5*sign)
 			}
 			for u := range units {
 				if got, want := whole.Strongest(u, sign), strongestOf(column(z, u, sign), in, 2); !slices.Equal(got, want) {

@@ -138,7 +138,7 @@ func TestSketchBatches(t *testing.T) {
 			normaliseState(single)
 		}
 		if !bytes.Equal(marshal(whole), marshal(single)) {
-			t.Fatal("adding values one by one gives another state")
+			t.Fatal("the state differs if values are added one by one")
 		}
 		stopped := NewThresholdEstimator(o)
 		half := rapid.IntRange(0, n).Draw(t, "stop")
@@ -149,7 +149,7 @@ func TestSketchBatches(t *testing.T) {
 			normaliseState(stopped)
 		}
 		if !bytes.Equal(marshal(whole), marshal(stopped)) {
-			t.Fatal("writing and reading gives another state")
+			t.Fatal("the state differs if it is written and read in between")
 		}
 	})
 }
@@ -190,6 +190,6 @@ func TestSketchNaN(t *testing.T) {
 		}
 	}
 	if q, _ := g.Threshold(0, 1); !(q > 600 && q < 800) || g.Strongest(0, 1)[0] != 998 {
-		t.Errorf("the threshold is %v and the strongest input %v", q, g.Strongest(0, 1))
+		t.Errorf("the threshold is %v, want 600 to 800, and the strongest input %v, want 998", q, g.Strongest(0, 1))
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// topValues stores, for each unit, the k largest values (or a sketch of them), the number of further
-// values that equal the smallest of them, and the inputs with the largest values.
+// topValues stores, for each unit, the k largest values (or a sketch of them), the number of
+// further values that equal the smallest of them, and the inputs with the largest values.
 type topValues struct {
 	units, rank, references int
 	n                       int // number of inputs so far

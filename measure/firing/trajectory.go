@@ -179,8 +179,8 @@ func (m *firing) transformTrajectory(j *procedure.Job) trajectory {
 	return p
 }
 
-// inverses returns a function from images to the inverses of their transformations. It returns nil if
-// a step has no inverse.
+// inverses returns a function from images to the inverses of their transformations. It returns nil
+// if a step has no inverse.
 func inverses(list []step) func(image) transform.Op {
 	for _, m := range list {
 		if _, ok := transform.Inverse(m.op(0)); !ok {
@@ -259,8 +259,8 @@ const noiseRate = 8000
 var errNoTrajectory = errors.New("the study names no transformation, and the data have no trajectories, as gratings and video have")
 
 // eligible reports whether the sample at a place can be a reference: its trajectories are complete.
-func eligible(paths []trajectory, place int) bool {
-	for _, p := range paths {
+func eligible(kinds []trajectory, place int) bool {
+	for _, p := range kinds {
 		if p.images(place) == nil {
 			return false
 		}

@@ -106,8 +106,8 @@ func (u *unitSet) flat(i int) int {
 	return u.picked[i/u.channels]*u.channels + i%u.channels
 }
 
-// place returns the channel, row and column of unit i. Row and column are -1 if the layer has none. A
-// position in time, or of a token, is a row.
+// place returns the channel, row and column of unit i. Row and column are -1 if the layer has none.
+// A position in time, or of a token, is a row.
 func (u *unitSet) place(i int) (channel, row, column int) {
 	if u.maxima {
 		return i, -1, -1

@@ -47,12 +47,12 @@ func TestUnitPositions(t *testing.T) {
 				c, row, column := u.place(i)
 				if positions == "channels" {
 					if row != -1 || column != -1 || v != float32(100*c+34) {
-						t.Errorf("%s: the maximum of channel %d is %v at %d, %d", axes, c, v, row, column)
+						t.Errorf("%s: the maximum of channel %d is %v at %d, %d; want %d at -1, -1", axes, c, v, row, column, 100*c+34)
 					}
 					continue
 				}
 				if v != float32(100*c+10*row+column) {
-					t.Errorf("%s, positions %s: unit %d is at %d, %d, %d and has the value %v", axes, positions, i, c, row, column, v)
+					t.Errorf("%s, positions %s: unit %d at %d, %d, %d has the value %v, want %d", axes, positions, i, c, row, column, v, 100*c+10*row+column)
 				}
 			}
 		}
@@ -90,6 +90,6 @@ func TestRandomPositions(t *testing.T) {
 	s.Positions = "9"
 	a, b, c := newUnitSet(l, s, 1), newUnitSet(l, s, 1), newUnitSet(l, s, 2)
 	if !slices.Equal(a.picked, b.picked) || slices.Equal(a.picked, c.picked) || !slices.IsSorted(a.picked) {
-		t.Errorf("positions %v, %v and %v", a.picked, b.picked, c.picked)
+		t.Errorf("positions %v, %v and %v: want the first two equal, the third different, and all sorted", a.picked, b.picked, c.picked)
 	}
 }

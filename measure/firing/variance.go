@@ -90,8 +90,8 @@ func (v *variances) all() [][]float64 {
 	return [][]float64{v.mean, v.m2, v.within, v.w2, v.sum}
 }
 
-// moments accumulates the mean and standard deviation of units over the inputs, for a threshold from
-// a normal distribution.
+// moments accumulates the mean and standard deviation of units over the inputs, for a threshold
+// from a normal distribution.
 type moments struct {
 	n        int
 	mean, m2 []float64
