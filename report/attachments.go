@@ -16,9 +16,9 @@ type Attachments struct {
 	Notes         []string    // what is left out and why; shown among the warnings of the page
 }
 
-// ReadAttachments reads the attachments of a run folder, but for Replicates, which come from its cells
-// (see NewReplicates). A file that cannot be read results in a
-// note instead of an error, so that a damaged image does not prevent the report.
+// ReadAttachments reads the attachments of a run folder except for Replicates, which come from its
+// cells (see NewReplicates). A file that cannot be read results in a note instead of an error, so
+// that a damaged image does not prevent the report.
 func ReadAttachments(dir string) Attachments {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -28,8 +28,8 @@ func ReadAttachments(dir string) Attachments {
 	return AttachmentsIn(root)
 }
 
-// AttachmentsIn reads the attachments of an open run folder, but for Replicates. Symbolic links that lead out of the
-// folder are not followed.
+// AttachmentsIn reads the attachments of an open run folder except for Replicates. Symbolic links
+// that lead out of the folder are not followed.
 func AttachmentsIn(root *os.Root) Attachments {
 	var a Attachments
 	note := func(notes []string, err error) {

@@ -18,9 +18,9 @@ const (
 	StepMark Mark = "step" // histograms
 )
 
-// A Chart describes a kind of chart as data: what it draws, by which fields, and all its words. The
-// report page and package figure draw it. The texts Titled and Untitled may hold {statistic},
-// {panel}, {layer}, {down} and {across}.
+// A Chart describes a kind of chart as data: its mark, its fields and all its texts. The report
+// page and package figure draw it. In the texts Titled and Untitled, {statistic}, {panel}, {layer},
+// {down} and {across} are replaced by their values.
 type Chart struct {
 	Name     string `json:"name"`
 	Title    string `json:"title"`
@@ -96,15 +96,16 @@ var (
 		Legend: "chart", Reading: tuningReading, Statements: "text", Texts: 1}
 )
 
-// Bars of what probes read show models or layers first, and have panels for factors and
+// Bars of the scores of probes show models or layers first, and have panels for factors and
 // transformations.
 var (
 	barSides      = []Sides{{Down: "transform"}, {Down: "factor"}, {Down: "data"}, {Down: "variant"}, {Down: "parameter"}, {Down: "model"}, {Down: "layer"}}
 	probeBarSides = []Sides{{Down: "model"}, {Down: "layer"}, {Down: "factor"}, {Down: "transform"}, {Down: "data"}, {Down: "variant"}, {Down: "parameter"}}
 )
 
-// Layers by layers come before models by models, and both before other heat maps. A factor with a
-// transformation against the parts of that one's range is Figure 8 of Plachouras et al. 2025.
+// Layers by layers come before models by models, and both before most other heat maps. The pairs of
+// factor and transformation by the parts of the transformation's range come first, as in Figure 8
+// of Plachouras et al. 2025.
 var tileSides = []Sides{
 	{"pair", "part"}, {"layer", "other"}, {"reference", "compared"}, {"factor", "transform"}, {"layer", "transform"}, {"layer", "parameter"},
 	{"layer", "model"}, {"factor", "layer"}, {"model", "transform"}, {"model", "factor"}, {"model", "data"}, {"data", "transform"},
@@ -174,8 +175,8 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 	return out
 }
 
-// HeatSides returns the first sides of a heat map that suit rows, which trials do not divide. Factors
-// are a side only if no row is over all samples.
+// HeatSides returns the first sides of a heat map that suit rows, which trials do not divide.
+// Factors are a side only if no row is over all samples.
 func HeatSides(rows []scores.Row, measures Measures) Sides {
 	layered := slices.ContainsFunc(measures, func(m measure.Descriptor) bool { return Layered(rows, m.Name) })
 	for _, s := range tileSides {
@@ -223,8 +224,9 @@ func everyFactor(rows []scores.Row) bool {
 	return !slices.ContainsFunc(rows, func(r scores.Row) bool { return r.Factor == "" })
 }
 
-// DepthsDiffer reports whether the deepest layers of the models have different depths. Then depth is
-// relative by default, because at the same absolute depth a deeper model has done less of its work.
+// DepthsDiffer reports whether the deepest layers of the models have different depths. Then depth
+// is relative by default, because at the same absolute depth a deeper model has done less of its
+// work.
 func DepthsDiffer(rows []scores.Row) bool {
 	high := map[string]int{}
 	for _, r := range rows {

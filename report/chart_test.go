@@ -74,12 +74,12 @@ func TestLooks(t *testing.T) {
 	seen := map[string]bool{}
 	for _, l := range Looks() {
 		if seen[fmt.Sprint(l)] {
-			t.Errorf("%v twice", l)
+			t.Errorf("the look %v occurs twice", l)
 		}
 		seen[fmt.Sprint(l)] = true
 	}
 	if got := (Colour("#0072b2")).RGBA(); got != (color.RGBA{0, 0x72, 0xb2, 255}) {
-		t.Errorf("%v, want %v", got, (color.RGBA{0, 0x72, 0xb2, 255}))
+		t.Errorf("#0072b2 is %v, want {0 114 178 255}", got)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestColourScale(t *testing.T) {
 	} {
 		s := NewColourScale(c.values, c.of)
 		if s.Low != c.low || s.High != c.high || s.Signed != c.signed {
-			t.Errorf("%v in %v: %+v", c.values, c.of, s)
+			t.Errorf("%v in %v: scale %+v, want %g to %g, signed %t", c.values, c.of, s, c.low, c.high, c.signed)
 		}
 		if s.At(s.Low) != s.colours()[0].RGBA() || s.At(s.High+1) != s.colours()[len(s.colours())-1].RGBA() {
 			t.Errorf("%v: the ends are coloured %v and %v", c.values, s.At(s.Low), s.At(s.High))
@@ -108,7 +108,7 @@ func TestColourScale(t *testing.T) {
 	}
 }
 
-// TestLogitTicks looks for two to ten ticks at round proportions on any part of the scale.
+// TestLogitTicks looks for 2 to 15 ticks on any part of the scale.
 func TestLogitTicks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -116,7 +116,7 @@ func TestLogitTicks(t *testing.T) {
 		high := low + rapid.Float64Range(0.1, 6).Draw(t, "size")
 		ticks := logitTicks(low, high)
 		if len(ticks) < 2 || len(ticks) > 15 {
-			t.Fatalf("%d ticks between %g and %g", len(ticks), low, high)
+			t.Fatalf("%d ticks between %g and %g, want 2 to 15", len(ticks), low, high)
 		}
 		for _, k := range ticks {
 			if k.At < low-1e-9 || k.At > high+1e-9 {
@@ -125,7 +125,7 @@ func TestLogitTicks(t *testing.T) {
 		}
 	})
 	if got := logitTicks(correlation.Logit(0.52, 0), correlation.Logit(0.58, 0)); fmt.Sprint(got[0].Label, got[1].Label) != "52%53%" {
-		t.Errorf("%v", got)
+		t.Errorf("ticks between 52 %% and 58 %%: %v, want 52 %%, 53 %%, ...", got)
 	}
 }
 

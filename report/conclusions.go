@@ -33,10 +33,10 @@ func plainSentence(format string, args ...any) Sentence {
 	return Sentence{{Text: fmt.Sprintf(format, args...)}}
 }
 
-// Conclusions returns at most three sentences for the first screen of a report. Which model is the
-// more robust, and is that more than chance? Under which transformation are scores worst? At which
-// depth do the layers change? The sentences follow from the scores by fixed rules. All compare scores
-// by the intervals of their differences; see Replicates.
+// Conclusions returns at most three sentences for the first screen of a report. They answer: Which
+// model is the most robust, and is the difference more than chance? Under which transformation are
+// scores worst? At which depth do the scores of layers fall? The sentences follow from the scores
+// by fixed rules. All compare scores by the intervals of their differences; see Replicates.
 func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) []Sentence {
 	var out []Sentence
 	if all := Matrices(rows, rec.Measures); len(all) > 0 {
@@ -64,8 +64,8 @@ func (m Matrix) byQuality(cells []MatrixCell) []MatrixCell {
 	return cells
 }
 
-// ranking returns a sentence on the model that is best, or worst, under most transformations, or nil
-// if there is nothing to compare.
+// ranking returns a sentence on the model that is best, or worst, under most transformations, or
+// nil if there is nothing to compare.
 func (m Matrix) ranking(replicates *Replicates) Sentence {
 	if m.Across != "name" || m.about.Direction == measure.Neutral {
 		return nil
@@ -329,8 +329,8 @@ func lossOf(s Series, d measure.Direction) (loss, bool) {
 }
 
 // SectionNote returns a sentence that a section shows beside its charts, or nil: of SEIS, the layer
-// of each model whose equivariance exceeds its invariance most, on average over transformations. Such
-// a layer preserves position.
+// of each model whose equivariance exceeds its invariance most, on average over transformations.
+// Such a layer preserves position.
 func SectionNote(s Section, rows []scores.Row) Sentence {
 	shown := s.Of(Overview(rows))
 	best := make(map[string]*candidate)
@@ -385,7 +385,7 @@ func candidates(shown []scores.Row) []*candidate {
 	at := make(map[place]*candidate)
 	var all []*candidate
 	for _, r := range shown {
-		still, known := invariance[viewOf(r)]
+		value, known := invariance[viewOf(r)]
 		if !is(r, "equivariance") || !known {
 			continue
 		}
@@ -394,7 +394,7 @@ func candidates(shown []scores.Row) []*candidate {
 			at[p] = &candidate{row: r}
 			all = append(all, at[p])
 		}
-		at[p].add(r, still)
+		at[p].add(r, value)
 	}
 	return all
 }

@@ -17,7 +17,7 @@ func conclude(rows []scores.Row) []string {
 	return out
 }
 
-func TestAnswers(t *testing.T) {
+func TestConclusions(t *testing.T) {
 	t.Parallel()
 	ei := func(model, transform string, value float64) scores.Row {
 		return predictionRow(model, transform, "effective-invariance", "ei", value, 0.01)

@@ -151,8 +151,8 @@ func evenly[T any](items []T, n int) []T {
 	return out
 }
 
-// widenRange returns a non-empty range for the bins if all values are equal, and [0, 1] for a range
-// that nearly fills it.
+// widenRange returns the range of the bins: [0, 1] for values within it whose largest exceeds 0.5,
+// a range of length 1 if all values are equal, otherwise the range of the values.
 func widenRange(low, high float64) (float64, float64) {
 	if low >= 0 && high <= 1 && high > 0.5 {
 		return 0, 1

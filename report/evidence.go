@@ -41,9 +41,9 @@ func NewReplicates(cells []scores.Cell) *Replicates {
 	return out
 }
 
-// Difference returns the difference b - a of two scores of a run with its 95 % interval. If both are
-// of the same data and have replicates, the interval is that of the paired difference. Otherwise the
-// scores are treated as independent, and half widths add in quadrature.
+// Difference returns the difference b - a of two scores of a run with its 95 % interval. If both
+// are of the same data and have replicates, the interval is that of the paired difference.
+// Otherwise the scores are treated as independent, and half widths add in quadrature.
 func (p *Replicates) Difference(a, b *scores.Row) scores.Difference {
 	score := func(r *scores.Row) measure.Score {
 		s := measure.Score{Value: r.Value, Low: r.Low, High: r.High, N: r.N}
@@ -66,8 +66,8 @@ const (
 	certain                 // the interval of the difference excludes 0
 )
 
-// evidence returns how certain it is that two scores differ. This is the rule for all sentences of a
-// report.
+// evidence returns how certain it is that two scores differ. This is the rule for all sentences of
+// a report.
 func (p *Replicates) evidence(a, b *scores.Row) evidence {
 	d := p.Difference(a, b)
 	switch {

@@ -43,12 +43,12 @@ func TestDistribute(t *testing.T) {
 		t.Errorf("from %g to %g, mean %g", a.Low, a.High, a.Mean)
 	}
 	if b.Low != a.Low || b.High != a.High || b.N() != 1 || b.Counts[10] != 1 || b.Mean != 10 {
-		t.Errorf("b shares the bins of a, and holds one value: %+v", b)
+		t.Errorf("b is %+v, want the bins of a with one value", b)
 	}
 }
 
-// TestDistributionsAreSampledEvenly shows distributions of all models, and the same layers of each, if
-// there are too many.
+// TestDistributionsAreSampledEvenly shows distributions of all models, and the same layers of each,
+// if there are too many.
 func TestDistributionsAreSampledEvenly(t *testing.T) {
 	t.Parallel()
 	const layers = 1200
@@ -65,13 +65,13 @@ func TestDistributionsAreSampledEvenly(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(found) > maxDistributions || len(found) < maxDistributions-4 {
-		t.Errorf("%d distributions", len(found))
+		t.Errorf("%d distributions, want nearly %d", len(found), maxDistributions)
 	}
 	of := map[string][]string{}
 	for _, d := range found {
 		of[d.Model+d.Measure] = append(of[d.Model+d.Measure], d.Layer)
 		if d.N() != 1 {
-			t.Fatalf("%d values", d.N())
+			t.Fatalf("a distribution of %d values, want 1", d.N())
 		}
 	}
 	first := of["adistance"]
@@ -98,7 +98,7 @@ func TestDistributionsOfOneValue(t *testing.T) {
 		return nil
 	})
 	if err != nil || len(found) != 1 || !(found[0].Low < 7 && 7 < found[0].High) || found[0].N() != 1 {
-		t.Errorf("%+v, %v", found, err)
+		t.Errorf("distributions %+v, error %v; want one of one value, inside its range", found, err)
 	}
 }
 
@@ -126,7 +126,7 @@ func TestReadAttachments(t *testing.T) {
 	write("pictures/inversion/contact.png", reporttest.Checkerboard(4, 4))
 	write("pictures/broken.png", []byte("no image"))
 	write("pictures/cut.png", reporttest.Checkerboard(8, 4)[:20])
-	write("pictures/note.txt", []byte("none of ours"))
+	write("pictures/note.txt", []byte("not an image"))
 	write("pictures/badly.png", reporttest.Checkerboard(4, 4))
 	write("pictures/badly.json", []byte(`{"title":`))
 	write("samples.parquet", []byte("no Parquet"))
@@ -135,10 +135,10 @@ func TestReadAttachments(t *testing.T) {
 	}
 	a := ReadAttachments(dir)
 	if len(a.Images) != 2 || a.Images[0].Title != "A <b>" || a.Images[0].Width != 8 || a.Images[1].Title != "inversion/contact" {
-		t.Errorf("pictures: %+v", a.Images)
+		t.Errorf("images %+v, want a.png with its title and inversion/contact.png", a.Images)
 	}
 	if len(a.Notes) != 5 {
-		t.Errorf("notes: %q", a.Notes)
+		t.Errorf("notes %q, want 5", a.Notes)
 	}
 	for _, note := range a.Notes {
 		if strings.Contains(note, "\n") {
@@ -159,11 +159,11 @@ func TestImagesWithinBounds(t *testing.T) {
 	}
 	a := ReadAttachments(dir)
 	if len(a.Images) != 0 || len(a.Notes) != 1 || !strings.Contains(a.Notes[0], "more than 4 MiB") {
-		t.Errorf("%d images, %q", len(a.Images), a.Notes)
+		t.Errorf("%d images, notes %q; want none, and a note on the size", len(a.Images), a.Notes)
 	}
 }
 
-// TestSamplesOfARun reads what a study writes.
+// TestSamplesOfARun reads the file of per-sample values that a study writes.
 func TestSamplesOfARun(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
@@ -184,7 +184,7 @@ func TestSamplesOfARun(t *testing.T) {
 	a := ReadAttachments(dir)
 	found := a.Distributions
 	if len(a.Notes) != 0 || len(found) != 1 || found[0].N() != 10 || found[0].Parameter != "90" || found[0].Low != 0 || found[0].High != 1 {
-		t.Errorf("%+v, %q", found, a.Notes)
+		t.Errorf("distributions %+v, notes %q; want one distribution of 10 values from 0 to 1", found, a.Notes)
 	}
 }
 
@@ -204,11 +204,11 @@ func TestRelations(t *testing.T) {
 	record := &scores.Record{Measures: reporttest.Measures()}
 	found := Relations(rows, record)
 	if len(found) != 1 || found[0].By != "model" || found[0].Of != "d" || len(found[0].Points) != 8 {
-		t.Fatalf("%+v", found)
+		t.Fatalf("relations %+v, want one of 8 models on d", found)
 	}
 	fit := found[0].Fit
 	if fit == nil || fit.Spearman.Value != 1 || fit.Pearson.Value < 0.99 {
-		t.Fatalf("%+v", fit)
+		t.Fatalf("the fit is %+v, want a Spearman correlation of 1", fit)
 	}
 	if few := Relations(rows[:6], record); len(few) != 1 || few[0].Fit != nil {
 		t.Errorf("three points: %+v", few)

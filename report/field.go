@@ -21,7 +21,7 @@ type FieldLabel struct {
 // fields holds the labels of all fields and their values in a row.
 var fields = map[Field]struct {
 	FieldLabel
-	of func(*scores.Row) string // nil for the model; see Field.Of
+	of func(*scores.Row) string // the value of the field in a row; nil for the model, see Field.Of
 }{
 	"model":     {FieldLabel{"model", "none"}, nil},
 	"reference": {FieldLabel{"model", "none"}, byModel},
@@ -64,8 +64,9 @@ func FieldNames() []string {
 // Title returns the title of the field, such as "transformation".
 func (f Field) Title() string { return fields[f].Title }
 
-// Of returns the value of a field in a row. That of "transform" includes the value of the parameter,
-// that of "name" does not. The argument measures says how two compared models are labelled.
+// Of returns the value of a field in a row. That of "transform" includes the value of the
+// parameter, that of "name" does not. The argument measures says how two compared models are
+// labelled.
 func (f Field) Of(measures Measures, r *scores.Row) string {
 	if f == "model" {
 		return measures.ModelLabel(r)
@@ -96,9 +97,9 @@ func (f Field) varies(measures Measures, rows []scores.Row) bool {
 var quarterNames = []string{"– –", "–", "+", "+ +"}
 
 // Parts returns for each row the name of its part of the range of its transformation, or "" for a
-// row without a parameter. The parts of four values are named by quarterNames, those of other numbers
-// "1", "2" and so on. Transformations with different ranges share names. order holds all names that
-// can occur.
+// row without a parameter. The parts of four values are named by quarterNames, those of other
+// numbers "1", "2" and so on. Transformations with different ranges share names. order holds all
+// names that can occur.
 func Parts(rows []scores.Row) (parts, order []string) {
 	type scale struct{ measure, transform string }
 	of := func(r *scores.Row) scale { return scale{r.Measure, r.Transform} }

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	steadyRange = 0.05 // share of a statistic's range; a curve that varies less is called steady
-	minTrend    = 0.6  // smallest Spearman correlation with depth for a curve to rise or fall
+	minSpan  = 0.05 // share of a statistic's range; a curve that varies less is described as constant
+	minTrend = 0.6  // smallest Spearman correlation with depth for a curve to rise or fall
 
 	maxNameWidth = 48
 )
@@ -22,7 +22,7 @@ const (
 type finding struct {
 	text     string
 	weight   float64  // size of the effect relative to the statistic's range
-	evidence evidence // of the difference
+	evidence evidence // that the compared scores differ
 	rank     int      // by evidence and weight, among the findings on one statistic
 }
 
@@ -46,8 +46,8 @@ func Findings(rows []scores.Row, known []measure.Descriptor, replicates *Replica
 	return sentences
 }
 
-// findingsOf returns the findings on one measure, the clearest and largest first for each statistic.
-// The rows are those of an overview.
+// findingsOf returns the findings on one measure, the clearest and largest first for each
+// statistic. The rows are those of an overview.
 func findingsOf(rows []scores.Row, m measure.Descriptor, replicates *Replicates) []finding {
 	w := wording{models: len(distinct(rows, Measures{m}.ModelLabel)) > 1, data: len(distinct(rows, byData)) > 1, replicates: replicates}
 	var found []finding
@@ -64,7 +64,7 @@ func findingsOf(rows []scores.Row, m measure.Descriptor, replicates *Replicates)
 		found = ranked(w.accuracy(rows, m))
 	}
 	if found == nil {
-		s := Headline(m)[0] // the other statistics are similar
+		s := Headline(m)[0] // the other statistics say much the same
 		found = ranked(w.predictions(SeriesOf(rows, m, s.Name), s))
 	}
 	slices.SortStableFunc(found, func(a, b finding) int {
@@ -168,7 +168,7 @@ func (w wording) depth(s Series, about measure.StatisticDescriptor) finding {
 		said = fmt.Sprintf("is %s at %s", Number(first.Value), layer(first))
 	case Number(low.Value) == Number(high.Value):
 		said = fmt.Sprintf("is %s at all %d %s", Number(low.Value), len(s.Rows), w.noun())
-	case span <= steadyRange*width(about, low.Value, high.Value):
+	case span <= minSpan*width(about, low.Value, high.Value):
 		said = fmt.Sprintf("stays between %s and %s at all %d %s", Number(low.Value), Number(high.Value), len(s.Rows), w.noun())
 	case w.replicates.evidence(&low, &high) == within:
 		span = 0

@@ -55,7 +55,7 @@ func TestFindings(t *testing.T) {
 		{"a distance below that of unrelated samples", distances, []string{"Cosine distance under turn is highest at a (0.900) and lowest at b (0.100)."}},
 		{"falls", depthRows("equivariance", 0.91, 0.8, 0.38), []string{"Equivariance under turn falls from 0.910 at a to 0.380 at c."}},
 		{"rises", depthRows("invariance", 0.1, 0.2, 0.38), []string{"Invariance under turn rises from 0.100 at a to 0.380 at c."}},
-		{"steady", depthRows("equivariance", 0.91, 0.90, 0.92), []string{"Equivariance under turn stays between 0.900 and 0.920 at all 3 layers."}},
+		{"constant", depthRows("equivariance", 0.91, 0.90, 0.92), []string{"Equivariance under turn stays between 0.900 and 0.920 at all 3 layers."}},
 		{"neither", depthRows("equivariance", 0.5, 0.9, 0.1, 0.5), []string{"Equivariance under turn is highest at b (0.900) and lowest at c (0.100)."}},
 		{"one layer", depthRows("equivariance", 0.5), []string{"Equivariance under turn is 0.500 at a."}},
 		{"no numbers", depthRows("equivariance", nan, nan), nil},
@@ -108,8 +108,8 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// TestChanceHasADirection checks the side of the null: a distance is no better than chance where it
-// is as large as that of unrelated samples.
+// TestChanceHasADirection checks the side of the null: a distance is no better than chance if it is
+// as large as that of unrelated samples.
 func TestChanceHasADirection(t *testing.T) {
 	t.Parallel()
 	row := scores.Row{Value: 0.5, Low: 0.4, High: 0.6}
@@ -123,12 +123,12 @@ func TestChanceHasADirection(t *testing.T) {
 	} {
 		row.Null = c.null
 		if got := atChance(row, c.direction); got != c.want {
-			t.Errorf("null %g, direction %q: %t", c.null, c.direction, got)
+			t.Errorf("null %g, direction %q: at chance is %t, want %t", c.null, c.direction, got, c.want)
 		}
 	}
 }
 
-func TestOverviewPrefersWhatIsDerived(t *testing.T) {
+func TestOverviewPrefersMeans(t *testing.T) {
 	t.Parallel()
 	row := func(transform, parameter, factor string, trial int) scores.Row {
 		return scores.Row{Model: "m", Transform: transform, Parameter: parameter, Factor: factor, Trial: trial, Measure: "x", Statistic: "s"}
@@ -144,8 +144,8 @@ func TestOverviewPrefersWhatIsDerived(t *testing.T) {
 	}
 }
 
-// TestFindingsOfFactors looks for sentences on measures whose rows all have factors: of what probes
-// read by the statistic that has an upper bound, and of single units along each movement of
+// TestFindingsOfFactors looks for sentences on measures whose rows all have factors: on probes, by
+// the statistic that has an upper bound, and on the firing of units along each parameter of
 // gratings.
 func TestFindingsOfFactors(t *testing.T) {
 	t.Parallel()
@@ -169,7 +169,7 @@ func TestFindingsOfFactors(t *testing.T) {
 	got := Findings(rows, reporttest.Measures(), nil)
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
-		t.Errorf("%q", got)
+		t.Errorf("findings %q, want %q", got, want)
 	}
 	shown := Overview(rows)
 	for _, m := range Describe(shown, reporttest.Measures()) {
@@ -182,7 +182,7 @@ func TestFindingsOfFactors(t *testing.T) {
 		}
 		want := []string{want[2], "Accuracy of the probe for shape is 0.500 at all 3 layers.", "R² for scale falls from 0.500 at first to 0.300 at third."}
 		if !slices.Equal(said, want) {
-			t.Errorf("%q", said)
+			t.Errorf("findings on informativeness %q, want %q", said, want)
 		}
 	}
 }
@@ -196,11 +196,11 @@ func TestFindingsOfSingleLayers(t *testing.T) {
 	}
 	rows := []scores.Row{row("oriented", "energy", 2, 0.66), row("invariant", "strongest", 3, 0.99)}
 	if got := Findings(rows, reporttest.Measures(), nil); len(got) != 1 || got[0] != "Equivariance under turn (v) is highest for invariant (0.990) and lowest for oriented (0.660)." {
-		t.Errorf("%q", got)
+		t.Errorf("findings on two models with one layer each: %q", got)
 	}
 	rows = append(rows, row("oriented", "pooled", 3, 0.2))
 	if got := Findings(rows, reporttest.Measures(), nil); len(got) != 1 || !strings.HasPrefix(got[0], "Equivariance of oriented under turn (v) is highest at energy (0.660) and lowest at pooled (0.200)") {
-		t.Errorf("%q", got)
+		t.Errorf("findings on models with one and with two layers: %q", got)
 	}
 }
 
@@ -239,11 +239,11 @@ func TestInfiniteValuesAreNotSaid(t *testing.T) {
 	said := slices.Concat(conclude(rows), Findings(rows, reporttest.Measures(), nil))
 	for _, sentence := range said {
 		if strings.Contains(sentence, "Inf") || strings.Contains(sentence, "NaN") {
-			t.Error(sentence)
+			t.Errorf("the sentence %q names a value that is not finite", sentence)
 		}
 	}
 	if len(said) < 4 {
-		t.Errorf("little is said: %q", said)
+		t.Errorf("%d sentences, want 4 or more: %q", len(said), said)
 	}
 }
 

@@ -32,7 +32,7 @@ type Matrix struct {
 
 	about    measure.StatisticDescriptor
 	rows     []scores.Row
-	question string // what tells the section from another one of the measure; usually ""
+	question string // the second part of the section's title, if the measure has two sections
 }
 
 // A MatrixCell is a score of a matrix.
@@ -69,7 +69,7 @@ func Matrices(rows []scores.Row, known []measure.Descriptor) []Matrix {
 			out = append(out, newMatrix(s, about, rows, group))
 		}
 	}
-	nameApart(out)
+	distinguishTitles(out)
 	rank := func(m Matrix) int {
 		n := 0
 		if m.Null == "" {
@@ -87,8 +87,8 @@ func Matrices(rows []scores.Row, known []measure.Descriptor) []Matrix {
 	return out
 }
 
-// nameApart gives matrices of one statistic in two sections of a measure different titles.
-func nameApart(all []Matrix) {
+// distinguishTitles gives matrices of one statistic in two sections of a measure different titles.
+func distinguishTitles(all []Matrix) {
 	sections := map[string]string{}
 	twice := map[string]bool{}
 	for _, m := range all {
@@ -104,8 +104,8 @@ func nameApart(all []Matrix) {
 	}
 }
 
-// headlineOf returns the statistic that summarises a section: one with a direction, at best with a
-// null and from 0 to 1 where higher is better.
+// headlineOf returns the statistic that summarises a section: one with a direction, preferably with
+// a null, and preferably from 0 to 1 with higher values better.
 func headlineOf(s Section, rows []scores.Row, of []int) (measure.StatisticDescriptor, bool) {
 	var best measure.StatisticDescriptor
 	most := -1
@@ -134,8 +134,8 @@ func newMatrix(s Section, about measure.StatisticDescriptor, rows []scores.Row, 
 	_, m.question, _ = strings.Cut(s.Title, ": ")
 	measures := Measures{s.Descriptor}
 	down := Field("model")
-	// One score for each place: of all samples, of the first variant, of the first value where no mean
-	// stands for the values, of the deepest layer.
+	// One score for each cell: of all samples, the first variant, the mean over values or, without a
+	// mean, the first value, and the deepest layer.
 	of = keepFirst(of, func(i int) string { return rows[i].Variant })
 	if slices.ContainsFunc(of, func(i int) bool { return rows[i].Layer != "" }) {
 		m.Layer = Layered(rows, s.Name)

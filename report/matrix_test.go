@@ -11,7 +11,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// TestMatrices checks which statistic becomes the headline, and the matrix of it.
+// TestMatrices checks the order of the matrices, and the cells of the first one.
 func TestMatrices(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.UsualRun.Rows()
@@ -31,7 +31,7 @@ func TestMatrices(t *testing.T) {
 	for _, c := range m.Cells {
 		r := rows[c.Row]
 		if r.Parameter != "" || r.Measure != "effective-invariance" || r.Model != m.Models[c.Model] || r.Transform != m.Columns[c.Column] {
-			t.Errorf("cell %d, %d is of %+v", c.Model, c.Column, r)
+			t.Errorf("the cell of %s under %s has the row %+v", m.Models[c.Model], m.Columns[c.Column], r)
 		}
 		if want := (r.Value - r.Null) / (1 - r.Null); math.Abs(c.Shade-want) > 1e-12 || c.Chance {
 			t.Errorf("shade %g, want %g", c.Shade, want)
@@ -40,7 +40,7 @@ func TestMatrices(t *testing.T) {
 	// Of layers, the deepest of each model.
 	for _, c := range all[3].Cells {
 		if r := rows[c.Row]; r.Layer != reporttest.UsualRun.Name("layer", 19) || !all[3].Layer {
-			t.Errorf("the cell is of layer %q", r.Layer)
+			t.Errorf("the cell is of layer %q, want the deepest one", r.Layer)
 		}
 	}
 }
@@ -53,10 +53,10 @@ func TestMatrixAtChance(t *testing.T) {
 	low.Null = 0.52
 	cells := Matrices([]scores.Row{r, low}, reporttest.Measures())[0].Cells
 	if !cells[0].Chance || cells[0].Shade != 0 {
-		t.Errorf("a divergence at its null: %+v", cells[0])
+		t.Errorf("the cell of a divergence at its null is %+v, want chance and shade 0", cells[0])
 	}
 	if cells[1].Chance || math.Abs(cells[1].Shade-0.75) > 1e-12 { // (0.13 - 0.52) / (0 - 0.52)
-		t.Errorf("a divergence of a quarter of its null: %+v", cells[1])
+		t.Errorf("the cell of a divergence of a quarter of its null is %+v, want shade 0.75", cells[1])
 	}
 }
 
@@ -68,7 +68,7 @@ func TestMatrixOfPairs(t *testing.T) {
 	}
 	m := Matrices([]scores.Row{pair("a", "b", 0.9), pair("b", "a", 0.4)}, reporttest.Measures())[0]
 	if m.Across != "compared" || len(m.Cells) != 2 || m.Models[m.Cells[1].Model] != "b" || m.Columns[m.Cells[1].Column] != "a" {
-		t.Errorf("%+v", m)
+		t.Errorf("the matrix of pairs is %+v", m)
 	}
 }
 
@@ -122,8 +122,8 @@ func TestPairedEvidence(t *testing.T) {
 	}
 }
 
-// TestFindingsByEvidence puts a clear difference before larger ones that are within their intervals or
-// at their null.
+// TestFindingsByEvidence puts a clear difference before larger ones that are within their intervals
+// or at their null.
 func TestFindingsByEvidence(t *testing.T) {
 	t.Parallel()
 	rows := []scores.Row{

@@ -36,7 +36,7 @@ func TestFindingsOfPairs(t *testing.T) {
 	}{
 		{"grid", grid("a", "b", 0.9, 0.3, 0.5, 0.6), "Linear CKA is highest between x and x (0.900) and lowest between x and y (0.300)."},
 		{"chance", chance, "Linear CKA is highest between x and x (0.900) and lowest between x and y (0.300); at 1 of 4 pairs it is no better than chance."},
-		{"steady grid", grid("a", "b", 0.9, 0.89, 0.91, 0.9), "Linear CKA stays between 0.890 and 0.910 for all 4 pairs of layers."},
+		{"constant grid", grid("a", "b", 0.9, 0.89, 0.91, 0.9), "Linear CKA stays between 0.890 and 0.910 for all 4 pairs of layers."},
 		{"itself", grid("a", "a", 1, 0.3, 0.5, 1), "Linear CKA is highest between y and x (0.500) and lowest between x and y (0.300)."},
 		{"one partner each", []scores.Row{pairRow("a", "b", "x", "u", 0, 0.9), pairRow("a", "b", "y", "v", 1, 0.7), pairRow("a", "b", "z", "w", 2, 0.2)},
 			"Linear CKA falls from 0.900 at x to 0.200 at z."},
@@ -66,7 +66,7 @@ func TestLabelsOfModels(t *testing.T) {
 	}
 }
 
-// Models that are compared at one layer each stand in one table, as in STIR's table 1.
+// Models that are compared at one layer each are compared in one sentence, as in Table 1 of STIR.
 func TestPairsAtOneLayer(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row
@@ -82,7 +82,8 @@ func TestPairsAtOneLayer(t *testing.T) {
 	}
 }
 
-// TestTiesCountForNeitherSeries checks the sentence on how often one of two models is above the other.
+// TestTiesCountForNeitherSeries checks the sentence on how often one of two models is above the
+// other.
 func TestTiesCountForNeitherSeries(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

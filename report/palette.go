@@ -22,16 +22,17 @@ func (c Colour) RGBA() color.RGBA {
 	return out
 }
 
-// SeriesColours are the colours of series on a light and on a dark background: six of Okabe and Ito,
-// shifted for contrast, and two more. The report draws further series in grey but for one.
+// SeriesColours are the colours of series on a light and on a dark background: six of Okabe and
+// Ito, shifted for contrast, and two more. With more series than colours, the page draws all but
+// one in grey, and figures repeat the colours with other markers and dashes.
 var SeriesColours = []struct{ Light, Dark Colour }{
 	{"#0072b2", "#56b4e9"}, {"#c65300", "#f0935a"}, {"#00805d", "#35c596"},
 	{"#a8447f", "#e58fc0"}, {"#8f6400", "#e3c63c"}, {"#4d5a94", "#a9b3f2"},
 	{"#b3202c", "#ff8f8f"}, {"#56700a", "#bcd35f"},
 }
 
-// Markers and Dashes tell series apart without colour. Markers have the names of Vega's symbols;
-// dashes alternate lengths of line and gap in points.
+// Markers and Dashes distinguish series without colour. Markers have the names of Vega's symbols;
+// dashes are the lengths of line and gap in turn, in points.
 var (
 	Markers = []string{"circle", "square", "triangle-up", "diamond", "triangle-down", "cross"}
 	Dashes  = [][]float64{{1, 0}, {6, 3}, {2, 2}, {8, 3, 2, 3}}

@@ -15,8 +15,8 @@ type Places struct {
 	of map[[2]string]string
 }
 
-// NewPlaces returns the places of the layers in rows: their order among the layers of the model that
-// have scores.
+// NewPlaces returns the places of the layers in rows: their order among the layers of the model
+// that have scores.
 func NewPlaces(rows []scores.Row) Places {
 	type place struct {
 		name  string
@@ -45,12 +45,13 @@ func NewPlaces(rows []scores.Row) Places {
 	return p
 }
 
-// minStream is the smallest number of layers of a model outside of branches for which branches are
-// drawn on their own.
+// minStream is the smallest number of layers outside of branches for which the layers of branches
+// are drawn as curves of their own.
 const minStream = 3
 
-// Branches returns a function that reports whether a row is of a layer inside a branch. It returns
-// false for all layers of a model of which nearly all lie in branches, such as a DenseNet.
+// Branches returns a function that reports whether a row is of a layer inside a branch. The
+// function returns false for all layers of a model in which nearly all layers are in branches, such
+// as a DenseNet.
 func Branches(models []scores.ModelRecord) func(*scores.Row) bool {
 	inside := map[[2]string]bool{}
 	for _, m := range models {

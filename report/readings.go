@@ -1,9 +1,9 @@
 package report
 
 // A ReadingPart is a part of the sentence that explains how to read a chart. It is included if the
-// chart has everything listed in When, separated by spaces: lines or points, intervals, nulls,
-// values of both signs. Names in braces are replaced by the names of the series, the items or the
-// statistic.
+// chart has everything listed in When, separated by spaces: "lines" or "points", "branch", "null",
+// "interval", "signed" (values of both signs) or "unsigned". Names in braces are replaced by the
+// names of the series, the items or the statistic.
 type ReadingPart struct {
 	Text string `json:"text"`
 	When string `json:"when,omitempty"`
@@ -20,7 +20,7 @@ var (
 	barReading = []ReadingPart{{"A bar for each {series}", ""}, {", with its 95 % interval", "interval"},
 		{"; the tick alone is what chance gives", "null"}, {".", ""}}
 	tileReading         = []ReadingPart{{"Orange is above 0, blue below.", "signed"}, {"The brighter, the higher.", "unsigned"}}
-	distributionReading = []ReadingPart{{"How many {item}s have which value: a narrow hill is {item}s that are alike, two hills are two kinds.", ""}}
+	distributionReading = []ReadingPart{{"How many {item}s have which value. One narrow peak: the {item}s are alike; two peaks: there are two kinds.", ""}}
 	unitsReading        = []ReadingPart{{"A column for each layer, its units from the lowest to the highest; the brighter, the higher their {statistic}.", ""}}
 	tuningReading       = []ReadingPart{{"A line for each of the best units; it fires where the points are large. " +
 		"A broad top is invariance, a narrow one selectivity.", ""}}

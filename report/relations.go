@@ -130,7 +130,7 @@ func (r Relation) Sentence() string {
 	read := fmt.Sprintf("A point for each %s; right: %s is higher, up: more accurate.", points, r.Title)
 	switch {
 	case r.Fit == nil && len(r.Points) < 4:
-		return read + " A line wants at least four points."
+		return read + " A line needs at least four points."
 	case r.Fit == nil:
 		return read + " No line is drawn through these points."
 	}

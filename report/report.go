@@ -86,8 +86,8 @@ func Overview(rows []scores.Row) []scores.Row {
 func overviewIndices(rows []scores.Row) []int {
 	type subject struct{ measure, statistic, model, other, data, transform, variant string }
 	type standing struct {
-		place int // position of its first row
-		whole bool
+		place int  // position of its first row
+		whole bool // it has a row over all samples
 	}
 	of := make([]*standing, len(rows))
 	subjects := map[subject]*standing{}

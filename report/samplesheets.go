@@ -49,8 +49,8 @@ const (
 	maxTotalSheetBytes = 4 << 20 // of all images
 )
 
-// readSampleSheets reads the sample sheets of a run folder in the order of their names. A sheet that
-// cannot be used is left out with a note.
+// readSampleSheets reads the sample sheets of a run folder in the order of their names. A sheet
+// that cannot be used is left out with a note.
 func readSampleSheets(root *os.Root) (sheets []SampleSheet, notes []string, err error) {
 	names, err := fs.Glob(root.FS(), sampleSheets+"/*.json")
 	if err != nil {
@@ -114,9 +114,9 @@ func readSmall(root *os.Root, name string) ([]byte, error) {
 	return root.ReadFile(name)
 }
 
-var errSheet = errors.New("its lists disagree in length, or name what is not there")
+var errSheet = errors.New("its lists differ in length, or have indices out of range")
 
-// check checks the indices and the lengths of all lists, so that whoever draws the sheet need not.
+// check checks the indices and the lengths of all lists, on which the page relies.
 func (s *SampleSheet) check() error {
 	n, ok := len(s.Samples), true
 	class := func(all []int) {

@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// TestSampleSheets reads the sheets of a run folder. Those that are damaged are left out with a note,
-// and an image that was removed is not missed.
+// TestSampleSheets reads the sheets of a run folder. Damaged sheets are left out with a note. A
+// sheet whose image was removed is shown without images.
 func TestSampleSheets(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -63,7 +63,7 @@ func TestSampleSheets(t *testing.T) {
 	}
 	a := report.ReadAttachments(dir)
 	if len(a.SampleSheets) != 3 || len(a.Images) != 0 {
-		t.Fatalf("%d sheets and %d other images", len(a.SampleSheets), len(a.Images))
+		t.Fatalf("%d sheets and %d other images, want 3 and 0", len(a.SampleSheets), len(a.Images))
 	}
 	for i, want := range []string{"image/png 01.png true", "image/jpeg 02.jpg true", "  false"} {
 		s := a.SampleSheets[i]
@@ -78,6 +78,6 @@ func TestSampleSheets(t *testing.T) {
 		}
 	}
 	if len(a.Notes) != len(damage)+1 {
-		t.Errorf("%d notes: %q", len(a.Notes), notes)
+		t.Errorf("%d notes, want %d: %q", len(a.Notes), len(damage)+1, notes)
 	}
 }

@@ -52,8 +52,8 @@ type LinePoint struct {
 
 const lineSteps = 40
 
-// NewScatter describes points, at least one, and their fit, which may be nil. x and y are the titles
-// of the axes. logit specifies that the vertical axis is on the logit scale.
+// NewScatter describes points, at least one, and their fit, which may be nil. x and y are the
+// titles of the axes. logit specifies that the vertical axis is on the logit scale.
 func NewScatter(points []correlation.Point, fit *correlation.Fit, title, x, y string, logit bool) Scatter {
 	scale := func(v float64, n int) float64 {
 		if !logit {

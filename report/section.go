@@ -7,9 +7,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A Section is a part of a report: a measure, or one of the two questions of a measure that compares
-// representations. These are: does a layer represent x and T(x) alike, and do two models represent x
-// alike?
+// A Section is a part of a report: a measure, or one of the two questions of a measure that
+// compares representations. These are: does a layer represent x and T(x) alike, and do two models
+// represent x alike?
 type Section struct {
 	measure.Descriptor
 	Key string // unique; the name of the measure if it has one section

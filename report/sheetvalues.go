@@ -23,8 +23,9 @@ type SheetValue struct {
 // maxSheetValues bounds the values, and with them the size of a page.
 const maxSheetValues = 20_000
 
-// readSheetValues returns the per-sample values of predictions for the samples on contact sheets, of
-// the first trial, from samples.parquet. There are none if the study did not keep per-sample values.
+// readSheetValues returns the per-sample values of predictions for the samples on contact sheets,
+// of the first trial, from samples.parquet. There are none if the study did not keep per-sample
+// values.
 func readSheetValues(root *os.Root, images []Image) ([]SheetValue, error) {
 	var sheets []*scores.Sheet
 	for _, i := range images {

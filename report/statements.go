@@ -20,7 +20,7 @@ type Statement struct {
 
 // The kinds of statements.
 const (
-	CurveStatement = "curve" // how one curve runs; for charts that draw all of its rows
+	CurveStatement = "curve" // how one curve changes; for charts that draw all of its rows
 	// Where two curves differ most; for charts that draw only these two.
 	GapStatement = "gap"
 	// Which rows are highest and lowest; for charts that draw only these rows.
@@ -177,9 +177,9 @@ var statementFields = []Field{"variant", "model", "layer", "other", "data", "fac
 var besideLayers = []Field{"other", "model", "factor", "name", "parameter"}
 
 // extremes adds a statement for each set of rows that differ in one or two fields, as in bar charts
-// and heat maps. If layer is not one of the fields, the deepest layer of each model is used. Factor,
-// transformation and parameter together are one set of three fields: the parts of the ranges of
-// several transformations.
+// and heat maps. If layer is not one of the fields, the deepest layer of each model is used.
+// Factor, transformation and parameter together are one set of three fields: the parts of the
+// ranges of several transformations.
 func (b *statementBuilder) extremes(indices []int, m measure.Descriptor, s measure.StatisticDescriptor, layers bool) {
 	if len(indices) == 0 {
 		return

@@ -17,11 +17,11 @@ func TestNumber(t *testing.T) {
 		8000: "8,000", 567.89: "567.9", 1234.56: "1,235", -1234.56: "-1,235", 1e7: "10,000,000", 123456.7: "123,457", 1.23456e12: "1.235e+12", math.Inf(1): "+Inf",
 	} {
 		if got := Number(v); got != want {
-			t.Errorf("number(%g) = %q, not %q", v, got, want)
+			t.Errorf("Number(%g) = %q, want %q", v, got, want)
 		}
 	}
 	if got := Number(nan); got != "–" {
-		t.Errorf("number(NaN) = %q, want %q", got, "–")
+		t.Errorf("Number(NaN) = %q, want %q", got, "–")
 	}
 }
 
@@ -29,7 +29,7 @@ func TestCount(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -100: "-100"} {
 		if got := Count(n); got != want {
-			t.Errorf("count(%d) = %q, not %q", n, got, want)
+			t.Errorf("Count(%d) = %q, want %q", n, got, want)
 		}
 	}
 }
@@ -45,19 +45,19 @@ func TestShorten(t *testing.T) {
 		{"AA\u0600Aः", 4, "A…"},
 	} {
 		if got := Shorten(c.name, c.width); got != c.want {
-			t.Errorf("shorten(%q, %d) = %q, not %q", c.name, c.width, got, c.want)
+			t.Errorf("Shorten(%q, %d) = %q, want %q", c.name, c.width, got, c.want)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		name, width := rapid.String().Draw(t, "name"), rapid.IntRange(3, 40).Draw(t, "width")
 		if got := Shorten(name, width); ansi.StringWidth(got) > width {
-			t.Fatalf("shorten(%q, %d) = %q takes %d cells", name, width, got, ansi.StringWidth(got))
+			t.Fatalf("Shorten(%q, %d) = %q takes %d cells", name, width, got, ansi.StringWidth(got))
 		}
 	})
 }
 
-// Lines are as full as they can be, and words are whole unless they are longer than a line.
-func TestFolded(t *testing.T) {
+// Fold fills lines as far as possible, and breaks a word only if it is longer than a line.
+func TestFold(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		text  string
@@ -69,14 +69,14 @@ func TestFolded(t *testing.T) {
 		{"in /models/vit-tiny/model.onnx", 16, []string{"in", "/models/vit-", "tiny/model.onnx"}},
 	} {
 		if got := Fold(c.text, c.width); !slices.Equal(got, c.want) {
-			t.Errorf("folded(%q, %d) = %q, not %q", c.text, c.width, got, c.want)
+			t.Errorf("Fold(%q, %d) = %q, want %q", c.text, c.width, got, c.want)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`([a-z/-]{1,12} ){0,9}[a-z長-]{1,6}`).Draw(t, "text")
 		lines := Fold(text, 12)
 		if got := strings.Join(lines, " "); got != text {
-			t.Fatalf("%q becomes %q", text, lines)
+			t.Fatalf("the lines of %q are %q, which is another text", text, lines)
 		}
 		for i, l := range lines {
 			if ansi.StringWidth(l) > 12 {
@@ -100,7 +100,7 @@ func TestTrend(t *testing.T) {
 		{[]float64{1, 1, 1, 1, 1}, 0}, {[]float64{1, 2}, 0},
 	} {
 		if got := (Series{Rows: depthRows("equivariance", c.values...)}).trend(); math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("%v: %g, not %g", c.values, got, c.want)
+			t.Errorf("the trend of %v is %g, want %g", c.values, got, c.want)
 		}
 	}
 }

@@ -17,8 +17,7 @@ const (
 	maxBars   = 200
 )
 
-// drawBars draws a bar for each row, grouped by category: the factors if there are any, otherwise
-// the first field that differs.
+// drawBars draws a bar for each row, grouped by the field that category returns.
 func drawBars(rows []scores.Row, o Options) (*Figure, error) {
 	rows = numbersOnly(summary(rows))
 	if !o.Every {

@@ -69,16 +69,16 @@ func parameter(r *scores.Row) float64 {
 	return v
 }
 
-// curves draws lines over x. The fields in told are shown by the x axis and get no colour.
-func curves(rows []scores.Row, o Options, x func(*scores.Row) float64, title string, told ...Field) (*Figure, error) {
+// curves draws lines over x. The fields in onAxis are shown by the x axis and get no colour.
+func curves(rows []scores.Row, o Options, x func(*scores.Row) float64, title string, onAxis ...Field) (*Figure, error) {
 	if !o.Every {
 		rows = headlines(rows, o.measures)
 	}
 	order := slices.Clone(curveOrder)
-	if slices.Contains(told, "parameter") {
+	if slices.Contains(onAxis, "parameter") {
 		order = append(order, "name")
 	}
-	parts, err := divide(rows, o, order, told...)
+	parts, err := divide(rows, o, order, onAxis...)
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +112,8 @@ func valueAxisLength(o Options, panels int) vg.Length {
 	return panelHeight(panels, o) - 11*vg.Millimeter
 }
 
-// setValueRange sets the range of the value axis to that of the statistic if it is [0, 1], so that figures
-// are comparable. Otherwise the axis includes 0 and all values.
+// setValueRange sets the range of the value axis to that of the statistic if it is [0, 1], so that
+// figures are comparable. Otherwise the axis includes 0 and all values.
 func (s style) setValueRange(p *plot.Plot, g group, o Options) {
 	low, high := extent(g)
 	switch {

@@ -6,7 +6,7 @@
 //
 // Rows, for instance those selected by a scores.Filter, are divided among colours and panels.
 // Unless the options specify otherwise, the first field in which they differ (model,
-// transformation, statistic, data, ...) determines the colour, and the others the panel. Bands and
+// transformation, data, ...) determines the colour, and the others the panel. Bands and
 // error bars show the rows' 95 % intervals. The null is a shaded area if higher values are more
 // invariant, otherwise a dotted line.
 package figure
@@ -56,11 +56,11 @@ type Options struct {
 	Height  float64 // in mm; 0 means computed from the width and the number of panels
 	Serif   bool    // a serif font, for papers set in Times
 	Title   string
-	// Depth is "relative" (0 is the first measured layer of a model, 1 the last), "absolute", or "" for
-	// relative if models differ in depth.
+	// Depth is "relative" (0 is the first measured layer of a model, 1 the last), "absolute", or ""
+	// for relative if models differ in depth.
 	Depth string
-	// Run holds all rows of the run, from which relative depth follows, as in the report; nil means the
-	// rows that are drawn.
+	// Run holds all rows of the run, from which relative depth follows, as in the report; nil means
+	// the rows that are drawn.
 	Run    []scores.Row
 	Zoom   bool  // axes span the values instead of the statistic's range
 	Colour Field // field shown by colour; "" means the first field that differs

@@ -21,8 +21,8 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// study makes the rows of a small study: two models with layers, two transformations, one of them
-// with values.
+// study returns the rows of a small study: two models with layers, and two transformations, one of
+// them with a list of values.
 func study() []scores.Row {
 	nan := math.NaN()
 	var rows []scores.Row
@@ -54,8 +54,8 @@ func svg(t *testing.T, rows []scores.Row, o Options) string {
 	return b.String()
 }
 
-// words are the texts of an SVG; that it is well-formed is checked on the way.
-func words(t *testing.T, text string) []string {
+// textsOf returns the texts of an SVG, and checks that it is well-formed.
+func textsOf(t *testing.T, text string) []string {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(text))
 	var out []string
@@ -106,16 +106,16 @@ func TestChartsSayWhatTheyShow(t *testing.T) {
 		{Options{Measures: reporttest.Measures(), Chart: Heat}, pairs, []string{"l0", "k2", "linear CKA", "0.75"}, nil},
 		{Options{Measures: reporttest.Measures(), Chart: Distribution, Title: "Two models"}, study(), []string{"Two models", "share"}, nil},
 	} {
-		got := words(t, svg(t, c.rows, c.o))
+		got := textsOf(t, svg(t, c.rows, c.o))
 		all := "\n" + strings.Join(got, "\n") + "\n"
 		for _, w := range c.want {
 			if !strings.Contains(all, w) {
-				t.Errorf("%s does not say %q: %q", c.o.Chart, w, got)
+				t.Errorf("%s lacks the text %q: %q", c.o.Chart, w, got)
 			}
 		}
 		for _, w := range c.not {
 			if strings.Contains(all, "\n"+w+"\n") {
-				t.Errorf("%s says %q", c.o.Chart, w)
+				t.Errorf("%s has the text %q, want none", c.o.Chart, w)
 			}
 		}
 	}
@@ -141,15 +141,15 @@ func TestFormatsAndSizes(t *testing.T) {
 		}
 		b.Reset()
 		if err := f.Write(&b, "pdf"); err != nil || !bytes.HasPrefix(b.Bytes(), []byte("%PDF-")) {
-			t.Errorf("the PDF: %v, %q", err, b.Bytes()[:min(b.Len(), 8)])
+			t.Errorf("the PDF begins with %q, error %v", b.Bytes()[:min(b.Len(), 8)], err)
 		}
 		if err := f.Write(&b, "gif"); err == nil {
-			t.Error("a GIF was written")
+			t.Error("writing a GIF: no error")
 		}
 	}
 }
 
-// Names from other people's files are text and nothing else.
+// Hostile names are shown as text.
 func TestHostileNamesAreInert(t *testing.T) {
 	t.Parallel()
 	rows := study()
@@ -158,13 +158,13 @@ func TestHostileNamesAreInert(t *testing.T) {
 			rows[i].Model = "</text><script>alert(1)</script>&\x1b[31m"
 		}
 	}
-	got := strings.Join(words(t, svg(t, rows, Options{Measures: reporttest.Measures(), Chart: Depth, Columns: 2})), "\n")
+	got := strings.Join(textsOf(t, svg(t, rows, Options{Measures: reporttest.Measures(), Chart: Depth, Columns: 2})), "\n")
 	if !strings.Contains(got, "<script>") || strings.Contains(got, "\x1b") {
 		t.Errorf("the name is not shown as text: %q", got)
 	}
 }
 
-// Points that are no numbers are left out, and a figure of nothing is an error.
+// Values that are not finite are left out, and a figure without values is an error.
 func TestMissingValues(t *testing.T) {
 	t.Parallel()
 	rows := study()
@@ -211,12 +211,12 @@ func TestBadOptions(t *testing.T) {
 		},
 	} {
 		if _, err := call(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want %q: %v", want, err)
+			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
 }
 
-// All panels of a figure have data areas of one size, so that curves compare by eye.
+// All panels of a figure have data areas of the same size, so that curves can be compared.
 func TestPanelsAlign(t *testing.T) {
 	t.Parallel()
 	f, err := Draw(study(), Options{Measures: reporttest.Measures(), Chart: Depth, Every: true, Columns: 2})
@@ -232,7 +232,7 @@ func TestPanelsAlign(t *testing.T) {
 		cropped := draw.Crop(tile, m.left-own.left, own.right-m.right, m.bottom-own.bottom, own.top-m.top)
 		data := f.panels[i].DataCanvas(cropped)
 		if got := data.Max.X - data.Min.X; math.Abs(float64(got-(tile.Max.X-tile.Min.X-m.left-m.right))) > 0.5 {
-			t.Errorf("panel %d is %v wide", i, got)
+			t.Errorf("the data area of panel %d is %v wide, want %v", i, got, tile.Max.X-tile.Min.X-m.left-m.right)
 		}
 	}
 }
@@ -256,14 +256,14 @@ func TestScatter(t *testing.T) {
 	if err := f.Write(&b, "svg"); err != nil {
 		t.Fatal(err)
 	}
-	got := strings.Join(words(t, b.String()), "\n")
+	got := strings.Join(textsOf(t, b.String()), "\n")
 	for _, w := range []string{"invariance", "accuracy", "old", "new", "m7", fmt.Sprintf("r = %.2f", fit.Pearson.Value)} {
 		if !strings.Contains(got, w) {
 			t.Errorf("no %q in %q", w, got)
 		}
 	}
 	if _, err := DrawScatter(nil, Options{}); !errors.Is(err, errEmpty) {
-		t.Errorf("a scatter of nothing: %v", err)
+		t.Errorf("a scatter without charts: error %v, want %v", err, errEmpty)
 	}
 }
 
@@ -274,7 +274,7 @@ func TestTicks(t *testing.T) {
 		high := low + math.Pow(10, rapid.Float64Range(-4, 6).Draw(t, "size"))
 		ticks := niceTicks(low, high)
 		if len(ticks) < 2 || len(ticks) > 7 {
-			t.Fatalf("%d ticks between %g and %g", len(ticks), low, high)
+			t.Fatalf("%d ticks between %g and %g, want 2 to 7", len(ticks), low, high)
 		}
 		for _, k := range ticks {
 			if k.Value < low-1e-6*(high-low) || k.Value > high+1e-6*(high-low) {
@@ -299,7 +299,7 @@ func TestHistogram(t *testing.T) {
 			sum += share
 		}
 		if math.Abs(sum-1) > 1e-9 {
-			t.Fatalf("the shares add up to %g", sum)
+			t.Fatalf("the shares add up to %g, want 1", sum)
 		}
 	})
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// disturbed are what probes for two factors lose in the quarters of two transformations' ranges,
-// and over all of each.
+// disturbed returns scores of disentanglement: the change of the error of probes for two factors in
+// each quarter of the ranges of two transformations, and over each whole range.
 func disturbed() []scores.Row {
 	var rows []scores.Row
 	for f, factor := range []string{"hue", "value"} {
@@ -25,11 +25,11 @@ func disturbed() []scores.Row {
 	return rows
 }
 
-// A matrix of factors under transformations has the quarters of each one's own range side by side,
-// in order of their numbers.
+// A matrix of factors under transformations has a column for each quarter of the range of the
+// transformation, in numerical order.
 func TestMatrixOfQuarters(t *testing.T) {
 	t.Parallel()
-	text := words(t, svg(t, disturbed(), Options{Measures: reporttest.Measures(), Chart: Heat, Columns: 2}))
+	text := textsOf(t, svg(t, disturbed(), Options{Measures: reporttest.Measures(), Chart: Heat, Columns: 2}))
 	all := strings.Join(text, "|")
 	for _, want := range []string{"hue under hue-shift", "value under hue-shift", "hue under gain", "value under gain", "part of the range", "– –|–|+|+ +"} {
 		if !strings.Contains(all, want) {
@@ -48,19 +48,19 @@ func TestMatrixOfQuarters(t *testing.T) {
 	// -30, which comes second in the rows, is the lowest quarter of gain.
 	i := slices.IndexFunc(rows, func(r scores.Row) bool { return r.Transform == "gain" && r.Factor == "hue" })
 	if r := rows[i]; fmt.Sprintf("%.2f", r.Value) != "0.12" {
-		t.Errorf("the lowest quarter of gain has the value %v", r.Value)
+		t.Errorf("the lowest quarter of gain has the value %v, want 0.12", r.Value)
 	}
 	three := slices.DeleteFunc(disturbed(), func(r scores.Row) bool { return r.Parameter == "30" || r.Parameter == "0.1" })
 	if rows = inParts(three); rows[0].Parameter != "1" || rows[len(rows)-1].Parameter != "3" {
-		t.Errorf("three parts go from %q to %q", rows[0].Parameter, rows[len(rows)-1].Parameter)
+		t.Errorf("three parts are named from %q to %q, want 1 to 3", rows[0].Parameter, rows[len(rows)-1].Parameter)
 	}
 }
 
-// Other heat maps of factors stay as they are asked for.
+// Heat maps with other sides, which the options name, are not divided into parts.
 func TestMatrixOfFactorsByTransformations(t *testing.T) {
 	t.Parallel()
-	text := words(t, svg(t, disturbed(), Options{Measures: reporttest.Measures(), Chart: Heat, Across: "transform", Down: "factor", Columns: 2}))
+	text := textsOf(t, svg(t, disturbed(), Options{Measures: reporttest.Measures(), Chart: Heat, Across: "transform", Down: "factor", Columns: 2}))
 	if slices.Contains(text, "+ +") || !slices.Contains(text, "hue") {
-		t.Errorf("%q", text)
+		t.Errorf("the figure has the texts %q, want factors and no parts", text)
 	}
 }

@@ -78,13 +78,13 @@ func (s style) fitAll(f font.Font, names []string, room vg.Length) []string {
 		return out
 	}
 	labels := short(names)
-	if slices.Equal(labels, names) || unlike(labels) == unlike(names) {
+	if slices.Equal(labels, names) || countDistinct(labels) == countDistinct(names) {
 		return labels
 	}
 	return short(trimCommon(names))
 }
 
-func unlike(names []string) int { return len(slices.Compact(slices.Sorted(slices.Values(names)))) }
+func countDistinct(names []string) int { return len(slices.Compact(slices.Sorted(slices.Values(names)))) }
 
 // trimCommon removes the common prefix and suffix of all names.
 func trimCommon(names []string) []string {

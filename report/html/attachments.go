@@ -91,8 +91,8 @@ func stepTable(all []report.TuningCurve, models []scores.ModelRecord) tableData 
 	return t
 }
 
-// subjectColumns returns the columns that the tables of all attachments have. Readers see those that
-// are named.
+// subjectColumns returns the columns that the tables of all attachments have. Readers see those
+// that are named.
 func subjectColumns[T any](models []scores.ModelRecord, subject func(T) *report.Subject, shown ...string) []column[T] {
 	depth := depths(models)
 	columns := []column[T]{

@@ -70,8 +70,8 @@ func openPage(t *testing.T, page string, width, height int64, fragment, conditio
 	return v
 }
 
-// patience limits each wait for the browser or a page. They take seconds on an idle machine, and may
-// take minutes on a busy one.
+// patience limits each wait for the browser or a page. They take seconds on an idle machine, and
+// may take minutes on a busy one.
 const patience = 5 * time.Minute
 
 // until waits for a condition to hold.

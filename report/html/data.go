@@ -44,8 +44,8 @@ type pageData struct {
 	Maps     []report.MapSheet `json:"maps"`
 }
 
-// A tableData is a table stored by column, with texts as indices into their distinct values: 100,000
-// rows take a few megabytes and are decoded quickly.
+// A tableData is a table stored by column, with texts as indices into their distinct values:
+// 100,000 rows take a few megabytes and are decoded quickly.
 type tableData struct {
 	Rows    int                   `json:"rows"`
 	Texts   map[string]textColumn `json:"texts"`

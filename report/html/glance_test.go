@@ -69,8 +69,8 @@ func TestFirstScreen(t *testing.T) {
 	}
 }
 
-// TestMatrixFollowsTheReader moves the pointer and the focus over the matrix, and opens a section by
-// a cell.
+// TestMatrixFollowsTheReader moves the pointer and the focus over the matrix, and opens a section
+// by a cell.
 func TestMatrixFollowsTheReader(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, studyOfThree(), 1440, 900, "")

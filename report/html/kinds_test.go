@@ -44,8 +44,8 @@ func TestEachKindOfChart(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestFactorsByTransformations checks that the first chart of disentanglement is a matrix of factors
-// by transformations, with colours that diverge at 0.
+// TestFactorsByTransformations checks that the first chart of disentanglement is a matrix of
+// factors by transformations, with colours that diverge at 0.
 func TestFactorsByTransformations(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row

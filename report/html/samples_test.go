@@ -208,8 +208,8 @@ func TestSamplesAreSaved(t *testing.T) {
 	}
 }
 
-// TestSampleViews looks at the sections on a phone, with and without images, with hostile names, and
-// asks axe-core for serious issues.
+// TestSampleViews looks at the sections on a phone, with and without images, with hostile names,
+// and asks axe-core for serious issues.
 func TestSampleViews(t *testing.T) {
 	t.Parallel()
 	axe, err := os.ReadFile("web/node_modules/axe-core/axe.min.js")

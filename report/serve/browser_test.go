@@ -51,7 +51,7 @@ type tab struct {
 	problems []string
 }
 
-// enough is the time limit of a browser test: it takes seconds, or minutes on a busy machine.
+// enough is the time limit of a browser test, which takes seconds, or minutes on a busy machine.
 const enough = 5 * time.Minute
 
 // newTab starts a browser. Requests to other addresses than url are errors.

@@ -26,8 +26,8 @@ const (
 	maxReplicates = 4 // runs
 )
 
-// A cache holds values with least-recently-used eviction. A value is valid as long as its stamp, made
-// from the files that it depends on, does not change.
+// A cache holds values with least-recently-used eviction. A value is valid as long as its stamp,
+// made from the files that it depends on, does not change.
 type cache[T any] struct {
 	limit int
 	bytes func(T) int // the size of a value
@@ -95,7 +95,8 @@ func (k *cache[T]) put(name string, m *cacheEntry[T], stamp string, value T) {
 	}
 }
 
-// dropUnmade removes an entry whose value could not be made, so that wrong requests leave nothing.
+// dropUnmade removes an entry whose value could not be made, so that invalid requests leave no
+// entries.
 func (k *cache[T]) dropUnmade(name string, m *cacheEntry[T]) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -208,8 +209,8 @@ type response struct {
 }
 
 // send answers a request with the text that write writes, compressed if the client can decompress
-// it. Texts are cached, compressed, until the stamp changes: a client may ask for a hundred thousand
-// rows, and many clients for the same.
+// it. Texts are cached, compressed, until the stamp changes: a client may ask for a hundred
+// thousand rows, and many clients for the same.
 func (s *Server) send(w http.ResponseWriter, r *http.Request, a response, write func(w io.Writer) error) error {
 	text, err := s.pages.get(r.URL.Path+"?"+r.URL.Query().Encode(), a.stamp, func() ([]byte, error) {
 		var b bytes.Buffer

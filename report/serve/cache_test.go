@@ -34,7 +34,7 @@ func TestCacheEvictsLeastRecentlyUsed(t *testing.T) {
 	get("a", "1", 4) // cached
 	get("b", "1", 4) // made again, evicts c
 	if got := get("a", "2", 4); got != "2222" {
-		t.Errorf("after the files changed the text is still %q, want %q", got, "2222")
+		t.Errorf("after the files changed the text is %q, want %q", got, "2222")
 	}
 	get("d", "1", 11) // too large to keep anything else
 	get("d", "1", 11)
@@ -42,7 +42,7 @@ func TestCacheEvictsLeastRecentlyUsed(t *testing.T) {
 		t.Errorf("made in the order %s, want %s", made, "abcbadd")
 	}
 	if _, err := k.get("e", "1", func() ([]byte, error) { return nil, errors.New("no") }); err == nil {
-		t.Error("no error")
+		t.Error("a value that cannot be made: no error")
 	}
 	if got := get("e", "1", 1); got != "1" {
 		t.Errorf("after an error: %q, want %q", got, "1")
@@ -62,7 +62,7 @@ func TestCacheIsBounded(t *testing.T) {
 				name, stamp := fmt.Sprint(n), fmt.Sprint(i%3)
 				text, err := k.get(name, stamp, func() ([]byte, error) { return []byte(strings.Repeat(name+stamp+" ", 3*n)), nil })
 				if err != nil || string(text) != strings.Repeat(name+stamp+" ", 3*n) {
-					rt.Errorf("%q, %v", text, err)
+					rt.Errorf("text %q, error %v; want %q", text, err, strings.Repeat(name+stamp+" ", 3*n))
 				}
 			})
 		}
@@ -72,13 +72,13 @@ func TestCacheIsBounded(t *testing.T) {
 			held += len(m.value)
 		}
 		if held != k.size || held > 50 {
-			rt.Errorf("%d bytes are held, counted as %d", held, k.size)
+			rt.Errorf("%d bytes are held, counted as %d, want at most 50", held, k.size)
 		}
 	})
 }
 
-// TestPagesAreCachedWhileFilesAreUnchanged checks that the page of a run and its report are made once while
-// times and sizes of the files stay the same, and again when one changes.
+// TestPagesAreCachedWhileFilesAreUnchanged checks that the page of a run and its report are made
+// once while times and sizes of the files stay the same, and again when one changes.
 func TestPagesAreCachedWhileFilesAreUnchanged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -116,8 +116,8 @@ func TestManyClients(t *testing.T) { // alone, because of the latencies
 }
 
 // open returns the body of an answer, which it checks. It asks for compressed answers, as browsers
-// do, and leaves them compressed: 200 clients would spend more time on decompressing than the server
-// has for all of them.
+// do, and leaves them compressed: 200 clients would spend more time on decompressing than the
+// server has for all of them.
 func open(t *testing.T, client *http.Client, url string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -139,8 +139,8 @@ func open(t *testing.T, client *http.Client, url string) string {
 	return string(body)
 }
 
-// TestAnswersWithoutCompression checks that a client that accepts no compression gets the same text as
-// one that does.
+// TestAnswersWithoutCompression checks that a client that accepts no compression gets the same text
+// as one that does.
 func TestAnswersWithoutCompression(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

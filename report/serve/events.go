@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// keepAliveInterval is the interval after which an idle stream sends a comment to keep the connection open.
+// keepAliveInterval is the interval after which an idle stream sends a comment to keep the
+// connection open.
 const keepAliveInterval = 15 * time.Second
 
 // events streams the progress of runs as server-sent events: of the runs that the query names, or

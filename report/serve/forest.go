@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A forestLine is a difference with its place in the forest plot: coordinates from 0 to 100, with 50
-// at no difference. Lines of one statistic share a scale.
+// A forestLine is a difference with its place in the forest plot: coordinates from 0 to 100, with
+// 50 at no difference. Lines of one statistic share a scale.
 type forestLine struct {
 	scores.Difference
 	Low100, High100, At100 float64
@@ -89,8 +89,8 @@ func overviewOnly(all []scores.Difference, known []measure.Descriptor) []scores.
 
 // matchLayers renames the layers of b's cells to those of a that lie at the nearest relative depth,
 // so that models of different depth can be compared. Layers with the same name at the same relative
-// depth match first. It returns the original names by the new ones, or nil if the models have the same
-// layers.
+// depth match first. It returns the original names by the new ones, or nil if the models have the
+// same layers.
 func matchLayers(a, b scores.ModelRecord, cells []scores.Cell) ([]scores.Cell, map[string]string) {
 	same := len(a.Layers) == len(b.Layers)
 	for i := range min(len(a.Layers), len(b.Layers)) {
@@ -109,8 +109,8 @@ func matchLayers(a, b scores.ModelRecord, cells []scores.Cell) ([]scores.Cell, m
 		}
 		return float64(m.Layers[i].Depth-first) / float64(last-first)
 	}
-	// Each layer of a takes the nearest layer of b of the same kind, inside a branch or not, and of the
-	// same operator if there is one.
+	// Each layer of a takes the nearest layer of b of the same kind, inside a branch or not, and of
+	// the same operator if there is one.
 	to, original := map[string]string{}, map[string]string{}
 	for i, la := range a.Layers {
 		best, least := -1, math.Inf(1)

@@ -314,8 +314,8 @@ const (
 	stopped  = "stopped"
 )
 
-// stoppedAfter is the time without writes after which an unfinished run counts as stopped. Unfinished
-// work is saved every minute.
+// stoppedAfter is the time without writes after which an unfinished run counts as stopped.
+// Unfinished work is saved every minute.
 const stoppedAfter = 3 * time.Minute
 
 // Progress is the progress of a run.

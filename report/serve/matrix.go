@@ -12,8 +12,8 @@ import (
 // maxMatrixRuns is the maximum number of runs, the latest, whose scores the first page shows.
 const maxMatrixRuns = 24
 
-// A runMatrix shows one statistic of the models of several runs on a data set: a line for each model
-// of a run, and a column for each transformation.
+// A runMatrix shows one statistic of the models of several runs on a data set: a line for each
+// model of a run, and a column for each transformation.
 type runMatrix struct {
 	Title   string // of the statistic
 	About   string
@@ -117,8 +117,8 @@ func keyOf(m report.Matrix) string {
 	return fmt.Sprintf("%s.%s on %s", m.Section, m.Statistic, m.Data)
 }
 
-// overview returns the matrix of the latest runs that a key names, else the one that most runs have,
-// and what the others show. It returns nil if no run has scores under transformations.
+// overview returns the matrix of the latest runs that a key names, else the one that most runs
+// have, and what the others show. It returns nil if no run has scores under transformations.
 func (s *Server) overview(runs []runJSON, key string) (*runMatrix, []matrixChoice) {
 	type found struct {
 		run    runJSON

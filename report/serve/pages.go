@@ -192,8 +192,8 @@ func (s *Server) comparePage(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// showComparison returns what a page shows of a comparison: all differences, or those over all values
-// that are significant.
+// showComparison returns what a page shows of a comparison: all differences, or those over all
+// values that are significant.
 func showComparison(c comparison, all bool) shownComparison {
 	line := shownComparison{A: c.A.label(), B: c.B.label(), Compared: len(c.Differences), Beyond: c.Beyond, ByChance: c.byChance()}
 	shown := c.Differences

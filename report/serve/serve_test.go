@@ -146,8 +146,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestReportOfTwoRunsSeparatesModels checks that models with the same name in two runs stay separate
-// in a report of both.
+// TestReportOfTwoRunsSeparatesModels checks that models with the same name in two runs stay
+// separate in a report of both.
 func TestReportOfTwoRunsSeparatesModels(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

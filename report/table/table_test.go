@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// study has two models and two transformations; what is accurate on clean data stands beside both.
+// study returns scores of two models under two transformations, and their accuracy on untransformed
+// data, which is the same under both.
 func study() []scores.Row {
 	nan := math.NaN()
 	var rows []scores.Row
@@ -79,11 +80,11 @@ func TestCSV(t *testing.T) {
 	got := written(t, study(), Options{Measures: reporttest.Measures()}, func(t *Table, b *strings.Builder) error { return t.CSV(b) })
 	lines, err := csv.NewReader(strings.NewReader(got)).ReadAll()
 	if err != nil || len(lines) != 3 || lines[2][3] != "0.610 [0.400, 0.700]" {
-		t.Errorf("%v: %q", err, lines)
+		t.Errorf("error %v, lines %q; want 3 lines", err, lines)
 	}
 }
 
-// Names of other people are text in each format, and what is missing is a dash.
+// Hostile names are escaped in each format, and a missing score is a dash.
 func TestHostileAndMissing(t *testing.T) {
 	t.Parallel()
 	rows := study()
@@ -102,11 +103,11 @@ func TestHostileAndMissing(t *testing.T) {
 		t.Errorf("LaTeX: %q", tex)
 	}
 	if _, err := Of(nil, Options{Measures: reporttest.Measures()}); err == nil {
-		t.Error("a table of nothing")
+		t.Error("a table without scores: no error")
 	}
 }
 
-// Layers make lines where there is nothing of whole models.
+// Layers are the lines if there are no scores of whole models.
 func TestLayers(t *testing.T) {
 	t.Parallel()
 	rows, err := scores.Filter{Measure: []string{"distance"}}.Rows(study())
@@ -116,6 +117,6 @@ func TestLayers(t *testing.T) {
 	rows[1].Layer = "relu2"
 	table, err := Of(rows, Options{Measures: reporttest.Measures()})
 	if err != nil || strings.Join(table.Labels, ",") != "model,layer" || len(table.Lines) != 3 {
-		t.Errorf("%v: %+v", err, table)
+		t.Errorf("error %v, table %+v; want 3 lines labelled by model and layer", err, table)
 	}
 }

@@ -123,7 +123,7 @@ func (c Cell) latex() string {
 	return value + " {\\footnotesize " + number(c.Interval) + "}"
 }
 
-// number typesets the minus sign, and a missing number as a dash.
+// number typesets the minus sign, and the dash of a missing number.
 func number(text string) string {
 	return strings.NewReplacer("-", "$-$", none, "--").Replace(text)
 }

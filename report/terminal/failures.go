@@ -60,8 +60,8 @@ func (p *printer) failed(failed []scores.Failure) {
 	}
 }
 
-// affectedWork describes the work that an error affected, for instance "seis of model a on data d under
-// tilt 15, and 4 more".
+// affectedWork describes the work that an error affected, for instance "seis of model a on data d
+// under tilt 15, and 4 more".
 func affectedWork(n report.Note) string {
 	text := strings.Join(n.Where[:min(len(n.Where), 1)], "")
 	if n.Count > 1 {

@@ -27,7 +27,7 @@ func TestTerminalOfPairs(t *testing.T) {
 	}
 }
 
-// Models that are compared at one layer each stand in one table, as in STIR's table 1.
+// Models that are compared at one layer each are shown in one table, as in Table 1 of STIR.
 func TestPairsOfOneLayer(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row

@@ -36,8 +36,8 @@ const (
 	maxColumns = 5
 )
 
-// Write prints the overview of a run: for each measure a matrix of models by transformations, of the
-// statistic that summarises it, then skipped measures and warnings. With Options.All, tables of
+// Write prints the overview of a run: for each measure a matrix of models by transformations, of
+// the statistic that summarises it, then skipped measures and warnings. With Options.All, tables of
 // every statistic follow the matrices.
 func Write(w io.Writer, rows []scores.Row, rec scores.Record, o Options) error {
 	if o.Width <= 0 {

@@ -40,15 +40,15 @@ func TestTerminal(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, "\x1b") {
-		t.Error("plain text holds escape sequences")
+		t.Error("plain text contains escape sequences")
 	}
 	if !strings.Contains(printed(t, rows, rec, Options{Width: 120, All: true, Colour: true}), "\x1b[1m") {
 		t.Error("coloured text has no bold")
 	}
 }
 
-// TestMatrix checks that the overview is a matrix of models by transformations for each measure, and
-// that one too wide for the terminal is divided.
+// TestMatrix checks that the overview is a matrix of models by transformations for each measure,
+// and that one too wide for the terminal is divided.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 3, Transforms: 12}.Rows()
@@ -59,10 +59,10 @@ func TestMatrix(t *testing.T) {
 	}
 	wide, narrow := printed(t, rows, rec, Options{Width: 300}), printed(t, rows, rec, Options{Width: 80})
 	if n := strings.Count(wide, "0.250* [0.200, 0.300]"); n != 24 {
-		t.Errorf("%d scores of 2 models and 12 transformations in\n%s", n, wide)
+		t.Errorf("%d scores of 2 models and 12 transformations, want 24, in\n%s", n, wide)
 	}
 	if n := strings.Count(narrow, "0.250*"); n != 24 {
-		t.Errorf("%d scores of 2 models and 12 transformations in\n%s", n, narrow)
+		t.Errorf("%d scores of 2 models and 12 transformations, want 24, in\n%s", n, narrow)
 	}
 	if !strings.Contains(wide, "deepest layer") || !strings.Contains(wide, "--all") || strings.Contains(wide, "best layer") {
 		t.Error(wide)
@@ -88,10 +88,8 @@ func TestBestAndWorst(t *testing.T) {
 	}
 }
 
-// TestTerminalKeepsOrder checks that a transformation with a list of values, whose mean is among
-// the last scores of a run, has its place of the study.
-// TestTiesAreNoRanking checks that layers with equal values are not named as best and worst, and that
-// statistics which depend on a layer's scale are left out.
+// TestTiesAreNoRanking checks that layers with equal values are not named as best and worst, and
+// that statistics which depend on a layer's scale are left out.
 func TestTiesAreNoRanking(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row
@@ -120,6 +118,8 @@ func TestNullOfPredictions(t *testing.T) {
 	}
 }
 
+// TestTerminalKeepsOrder checks that a transformation with a list of values keeps its position in
+// the study, although its mean is among the last scores of a run.
 func TestTerminalKeepsOrder(t *testing.T) {
 	t.Parallel()
 	at := func(transform, parameter string) scores.Row {
@@ -133,12 +133,12 @@ func TestTerminalKeepsOrder(t *testing.T) {
 		}
 	}
 	if got := strings.Join(order, " "); got != "gray turn blur" {
-		t.Errorf("the rows are of %s in\n%s", got, text)
+		t.Errorf("the rows are of %s, want gray, turn, blur, in\n%s", got, text)
 	}
 }
 
-// TestTerminalFits checks that no line is wider than asked for, for runs of any shape, and that
-// nothing in a name reaches the terminal as an order.
+// TestTerminalFits checks that no line is wider than the given width, for runs of any shape, and
+// that no control character of a name reaches the terminal.
 func TestTerminalFits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -171,8 +171,8 @@ func TestTerminalOfNothing(t *testing.T) {
 	}
 }
 
-// A measure whose scores all have factors is shown by factor; single classes of one that has whole
-// scores are not.
+// A measure whose scores all have factors is shown by factor. If there are scores over all samples,
+// those of single classes are not shown.
 func TestTerminalOfFactors(t *testing.T) {
 	t.Parallel()
 	row := func(measure, statistic, factor string, value float64) scores.Row {
@@ -193,7 +193,7 @@ func TestTerminalOfFactors(t *testing.T) {
 	}
 }
 
-// TestOneErrorOfManyCells prints an error once, with how many cells it befell.
+// TestOneErrorOfManyCells checks that an error is printed once, with the number of affected cells.
 func TestOneErrorOfManyCells(t *testing.T) {
 	t.Parallel()
 	var failed []scores.Failure
@@ -211,7 +211,7 @@ func TestOneErrorOfManyCells(t *testing.T) {
 		}
 	}
 	if strings.Count(b.String(), "the data have 5 classes") != 1 || strings.Contains(b.String(), "failures has a file") {
-		t.Errorf("it prints\n%s", b.String())
+		t.Errorf("the error is not printed exactly once, or a folder of failures is named, in\n%s", b.String())
 	}
 }
 

@@ -34,6 +34,7 @@ var (
 	classNames     = []string{"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"}
 )
 
+// Name returns the name of the i-th "model", "transform", "class", "data" or "layer".
 func (f FakeRun) Name(kind string, i int) string {
 	if f.NameOf != nil {
 		return f.NameOf(kind, i)
@@ -201,6 +202,7 @@ func (f FakeRun) record() scores.Record {
 // UsualRun is the default run of tests.
 var UsualRun = FakeRun{Models: 2, Layers: 20, Transforms: 3}
 
+// Checkerboard returns a PNG of w x h pixels with black and white squares of 4 x 4 pixels.
 func Checkerboard(w, h int) []byte {
 	m := image.NewGray(image.Rect(0, 0, w, h))
 	for y := range h {

@@ -3,8 +3,8 @@ package reporttest
 import "github.com/noether-ml/noether/scores"
 
 // SampleSheet returns a sample sheet of 12 samples of 4 classes under a transformation of the
-// generated run. Sample i is of class i mod 4 and is as far from its class as i. At the last value of
-// the parameter, model m gets all samples from 6 + 2m on wrong. Without values there is one
+// generated run. Sample i is of class i mod 4, and its value falls with i. At the last value of the
+// parameter, model m classifies all samples from 6 + 2m on wrongly. Without values there is one
 // parameter, "".
 func (f FakeRun) SampleSheet(transform int, values ...string) scores.SampleSheet {
 	if len(values) == 0 {

@@ -308,7 +308,7 @@ export interface Packed extends PackedTable {
 
 /**
  * How far a row summarises others, as report.Level: a detail does not, trials is over all trials, and
- * overview also over the values of the parameter and the classes, where there are such rows.
+ * overview also over all values of the parameter, if there is such a mean.
  */
 export const Shown = { detail: 0, trials: 1, overview: 2 };
 
