@@ -177,7 +177,7 @@ func TestMissingValues(t *testing.T) {
 	for _, c := range []Chart{Depth, Parameter, Bars, Heat, Distribution} {
 		svg(t, rows, Options{Measures: reporttest.Measures(), Chart: c})
 		if _, err := Draw(nil, Options{Measures: reporttest.Measures(), Chart: c}); !errors.Is(err, errEmpty) {
-			t.Errorf("%s of nothing: %v", c, err)
+			t.Errorf("%s without rows: error %v, want %v", c, err, errEmpty)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func TestMatrixOfQuarters(t *testing.T) {
 	}
 	for i, r := range rows {
 		if want := []string{"– –", "–", "+", "+ +"}[i/4]; r.Parameter != want {
-			t.Errorf("row %d is of part %q, not %q", i, r.Parameter, want)
+			t.Errorf("row %d is of part %q, want %q", i, r.Parameter, want)
 		}
 	}
 	// -30, which comes second in the rows, is the lowest quarter of gain.

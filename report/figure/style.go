@@ -84,7 +84,9 @@ func (s style) fitAll(f font.Font, names []string, room vg.Length) []string {
 	return short(trimCommon(names))
 }
 
-func countDistinct(names []string) int { return len(slices.Compact(slices.Sorted(slices.Values(names)))) }
+func countDistinct(names []string) int {
+	return len(slices.Compact(slices.Sorted(slices.Values(names))))
+}
 
 // trimCommon removes the common prefix and suffix of all names.
 func trimCommon(names []string) []string {

@@ -126,7 +126,7 @@ func get(t *testing.T, url string) (int, string, http.Header) {
 	return r.StatusCode, string(body), r.Header
 }
 
-// page returns the text of a page. It fails if the page does not exist.
+// good returns the text of the page at url. The test fails unless the page exists.
 func good(t *testing.T, url string) string {
 	t.Helper()
 	status, body, _ := get(t, url)

@@ -58,12 +58,12 @@ func openLibrary(dirs []string, measures []measure.Descriptor) (*library, error)
 		}
 		l.roots = append(l.roots, root{measures, abs, filepath.Base(abs), open})
 	}
-	l.nameApart()
+	l.distinguishNames()
 	return l, nil
 }
 
-// nameApart gives folders of equal names the names of their parents as well.
-func (l *library) nameApart() {
+// distinguishNames puts the names of their parents in front of equal names of folders.
+func (l *library) distinguishNames() {
 	names := map[string]int{}
 	for _, r := range l.roots {
 		names[r.name]++

@@ -226,7 +226,7 @@ func (s *Server) compareReport(w http.ResponseWriter, r *http.Request) error {
 		}
 		rows, record, err := mergeSides(sides)
 		if err != nil {
-			return html.Run{}, fmt.Errorf("putting the runs together: %w", err)
+			return html.Run{}, fmt.Errorf("merging the runs: %w", err)
 		}
 		return html.Run{Rows: rows, Record: record, Home: "/"}, nil
 	})

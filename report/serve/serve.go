@@ -176,7 +176,7 @@ func (s *Server) authorised(next http.Handler) http.Handler {
 			return
 		}
 		w.Header().Set("WWW-Authenticate", `Bearer realm="noether"`)
-		fail(w, r, problemf(http.StatusUnauthorized, "this server wants its token: open the address that it printed, with ?token= at its end"))
+		fail(w, r, problemf(http.StatusUnauthorized, "this server needs its token: open the address that it printed, with ?token= at its end"))
 	})
 }
 

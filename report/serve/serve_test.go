@@ -43,7 +43,7 @@ func TestAnswersMeetTheirSchema(t *testing.T) {
 	url := site(t, Options{Dirs: []string{dir}})
 	found := ids(t, url, "")
 	if len(found) != 2 || found["runs/first"] == "" || found["runs/deep/second"] == "" {
-		t.Fatalf("the runs are %v", found)
+		t.Fatalf("the runs are %v, want runs/first and runs/deep/second", found)
 	}
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(good(t, url+"/api/v1/openapi.json"))))
 	if err != nil {
@@ -68,7 +68,7 @@ func TestAnswersMeetTheirSchema(t *testing.T) {
 		}
 		status, body, header := get(t, url+"/api/v1"+call)
 		if (status == http.StatusOK) == (schema == "Error") || header.Get("Content-Type") != "application/json" {
-			t.Errorf("%s: %d %s", call, status, header.Get("Content-Type"))
+			t.Errorf("%s: status %d and content type %s, want an answer in JSON of schema %s", call, status, header.Get("Content-Type"), schema)
 		}
 		got, err := jsonschema.UnmarshalJSON(strings.NewReader(body))
 		if err == nil {
@@ -94,12 +94,12 @@ func TestDownloads(t *testing.T) {
 	want := scores.Table(f.record.Study, f.cells)
 	csv, err := scores.ReadCSV(strings.NewReader(good(t, url+"/api/v1/runs/"+id+"/scores.csv")))
 	if err != nil || len(csv) != len(want) {
-		t.Errorf("CSV: %d rows, not %d: %v", len(csv), len(want), err)
+		t.Errorf("CSV: %d rows and error %v, want %d rows", len(csv), err, len(want))
 	}
 	raw := good(t, url+"/api/v1/runs/"+id+"/scores.parquet?model=small")
 	parquet, err := scores.ReadParquet(strings.NewReader(raw), int64(len(raw)))
 	if err != nil || len(parquet) != len(want)/2 || parquet[0].Model != "small" {
-		t.Errorf("Parquet: %d rows, not %d: %v", len(parquet), len(want)/2, err)
+		t.Errorf("Parquet: %d rows and error %v, want %d rows of small", len(parquet), err, len(want)/2)
 	}
 }
 
@@ -132,11 +132,11 @@ func TestCompare(t *testing.T) {
 	}
 	c := got.Comparisons[0]
 	if c.Compared != 4 || c.Beyond != 1 || len(c.Differences) != 1 || !c.Differences[0].Paired || *c.Differences[0].Value < 0.299 || *c.Differences[0].Low < 0.29 {
-		t.Errorf("%+v", c)
+		t.Errorf("comparison %+v, want one of four paired differences, 0.3, beyond its interval", c)
 	}
 	page := good(t, url+"/compare"+query)
 	if !strings.Contains(page, "1 of 4 scores differ by more than their 95 % interval") || !strings.Contains(page, "&#43;0.300") || strings.Contains(page, "tilt") {
-		t.Errorf("the page differs: %s", page)
+		t.Errorf("want one of four scores, +0.300, and no tilt on the page: %s", page)
 	}
 	if page = good(t, url+"/compare"+query+"&all=1"); !strings.Contains(page, "tilt") {
 		t.Error("the page does not have every score")
@@ -158,7 +158,7 @@ func TestReportOfTwoRunsSeparatesModels(t *testing.T) {
 	report := good(t, url+"/compare/report?run="+found["a"]+"&run="+found["b"])
 	for _, want := range []string{"net (a)", "net (b)"} {
 		if !strings.Contains(report, want) {
-			t.Errorf("no %q", want)
+			t.Errorf("no %q in the report of both runs", want)
 		}
 	}
 }
@@ -170,20 +170,20 @@ func TestListAndSearch(t *testing.T) {
 	newFolder(t, filepath.Join(dir, "one"), "resnet").finish()
 	url := site(t, Options{Dirs: []string{dir}})
 	if page := good(t, url+"/?q=resnet+one"); !strings.Contains(page, "/one</a>") || !strings.Contains(page, "1 of 1 runs") {
-		t.Errorf("the list: %s", page)
+		t.Errorf("want run one of 1 in the list: %s", page)
 	}
 	if page := good(t, url+"/?q=vgg"); !strings.Contains(page, "No run has all of these words") {
-		t.Errorf("a search for nothing: %s", page)
+		t.Errorf("want no run in the list: %s", page)
 	}
 	id := ids(t, url, "")[filepath.Base(dir)+"/one"]
 	if page := good(t, url+"/runs/"+id); !strings.Contains(page, "finished, 2 of 2 cells") || !strings.Contains(page, ">Findings<") {
-		t.Errorf("the run: %s", page)
+		t.Errorf("want 2 of 2 cells, finished, and findings of the run: %s", page)
 	}
 	if page := good(t, url+"/runs/"+id+"/report"); !strings.Contains(page, "Noether report") {
 		t.Error("no report")
 	}
 	if empty := good(t, site(t, Options{Dirs: []string{t.TempDir()}})); !strings.Contains(empty, "There is no run") {
-		t.Errorf("an empty folder: %s", empty)
+		t.Errorf("want no run of an empty folder: %s", empty)
 	}
 }
 
@@ -195,7 +195,7 @@ func TestProgressIsStreamed(t *testing.T) {
 	f := newFolder(t, dir, "net")
 	url := site(t, Options{Dirs: []string{dir}})
 	if page := good(t, url); !strings.Contains(page, "running, 0 of 2 cells") || !strings.Contains(page, "data-live") {
-		t.Fatalf("the list: %s", page)
+		t.Fatalf("want a running run without finished cells in the list: %s", page)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), enough)
 	defer cancel()
@@ -232,10 +232,10 @@ func TestProgressIsStreamed(t *testing.T) {
 	}
 	last := seen[len(seen)-1]
 	if seen[0].Done != 0 || seen[0].State != running || last.Done != 2 || last.State != finished {
-		t.Errorf("the progress was %+v", seen)
+		t.Errorf("the progress was %+v, want none of the cells first and 2, finished, last", seen)
 	}
 	if !slices.ContainsFunc(seen, func(p Progress) bool { return p.Done == 1 && p.State == running }) {
-		t.Errorf("the progress was %+v", seen)
+		t.Errorf("the progress was %+v, want one cell, running, among it", seen)
 	}
 }
 
@@ -254,10 +254,10 @@ func TestUnfinishedRun(t *testing.T) {
 	url := site(t, Options{Dirs: []string{dir}})
 	id := ids(t, url, "")[filepath.Base(dir)]
 	if page := good(t, url+"/runs/"+id); !strings.Contains(page, "stopped, 1 of 2 cells") {
-		t.Errorf("the run: %s", page)
+		t.Errorf("want a stopped run with 1 of 2 cells: %s", page)
 	}
 	if report := good(t, url+"/runs/"+id+"/report"); !strings.Contains(report, "tilt") {
-		t.Error("the report lacks what is done")
+		t.Error("the report lacks the finished cell")
 	}
 }
 
@@ -287,10 +287,10 @@ func TestStopsGracefully(t *testing.T) {
 	select {
 	case err := <-done:
 		if err != nil {
-			t.Errorf("it ended with %v", err)
+			t.Errorf("the server ended with error %v, want none", err)
 		}
 	case <-time.After(enough):
-		t.Fatal("it does not stop")
+		t.Fatal("the server does not stop")
 	}
 }
 
@@ -302,17 +302,17 @@ func TestForest(t *testing.T) {
 	}
 	lines := forest([]scores.Difference{difference(0.4, 0.4), difference(-0.1, 0.01), difference(0.2, 0.1)}, nil)
 	if lines[0].Value != -0.1 || lines[1].Value != 0.2 || lines[2].Value != 0.4 {
-		t.Errorf("the order is %g, %g, %g", lines[0].Value, lines[1].Value, lines[2].Value)
+		t.Errorf("the order is %g, %g, %g, want -0.1, 0.2, 0.4", lines[0].Value, lines[1].Value, lines[2].Value)
 	}
 	if lines[2].Low100 != 50 || lines[2].High100 != 98 || lines[2].At100 != 74 {
-		t.Errorf("the widest line spans %g to %g around %g", lines[2].Low100, lines[2].High100, lines[2].At100)
+		t.Errorf("the widest line spans %g to %g around %g, want 50 to 98 around 74", lines[2].Low100, lines[2].High100, lines[2].At100)
 	}
 	kept := overviewOnly([]scores.Difference{
 		{A: scores.Row{Measure: "distance", Statistic: "l2", Layer: "a"}}, {A: scores.Row{Measure: "distance", Statistic: "cosine", Layer: "a"}},
 		{A: scores.Row{Measure: "distance", Statistic: "cosine", Layer: "a", Factor: "class=1"}},
 	}, reporttest.Measures())
 	if len(kept) != 1 || kept[0].A.Statistic != "cosine" || kept[0].A.Factor != "" {
-		t.Errorf("kept %+v", kept)
+		t.Errorf("kept %+v, want the row of cosine alone", kept)
 	}
 	record := func(branch bool, names ...string) (m scores.ModelRecord) {
 		for i, n := range names {
@@ -327,7 +327,7 @@ func TestForest(t *testing.T) {
 		names = append(names, l.Name)
 	}
 	if !slices.Equal(names, []string{"a", "b", "c"}) || original["b"] != "r" || original["c"] != "t" {
-		t.Errorf("the layers are %q, for %v", names, original)
+		t.Errorf("the layers are %q, for %v, want a, b and c, for r and t", names, original)
 	}
 	if cells, original = matchLayers(record(false, "a"), record(false, "a"), []scores.Cell{cell}); original != nil || len(cells[0].Layers) != 5 {
 		t.Error("layers of the same names are renamed")
