@@ -122,11 +122,12 @@ func (e *estimator) addPass(ctx context.Context, p *plan.Pass) error {
 	return nil
 }
 
-// timingLimit is the time after which passes that are like an earlier one are no longer timed.
+// timingLimit is the time after which passes of models and data that were timed once are no longer
+// timed.
 const timingLimit = 30 * time.Second
 
-// passTime times a pass. After timingLimit it returns the times of an earlier pass of the same models
-// on the same data, if there is one.
+// passTime times a pass. After timingLimit it returns the times of an earlier pass of the same
+// models on the same data, if there is one.
 func (e *estimator) passTime(ctx context.Context, p *plan.Pass) (passTime, error) {
 	key := p.Title() + "\x00" + p.Data().Entry.Name
 	layers := ""

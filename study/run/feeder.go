@@ -28,7 +28,7 @@ type feeder struct {
 	// lost warns that a comparison of many layers goes on without one whose activations are not
 	// finite. If it is nil, the comparison fails instead.
 	lost    func(t *plan.Task, cause error)
-	end     int      // all places below this have been fed
+	end     int      // all samples before this place in the order have been fed
 	current []string // names of the samples in progress
 }
 
@@ -234,8 +234,8 @@ func (f *feeder) updateTask(t *plan.Task, it *batch) (lost []error, err error) {
 
 func (f *feeder) reader(r plan.Reading) *reader { return f.readers[slices.Index(f.Models, r.Model)] }
 
-// transformActivations applies the view's transformations to the clean feature maps of each layer that
-// its tasks read.
+// transformActivations applies the view's transformations to the clean feature maps of each layer
+// that its tasks read.
 func (f *feeder) transformActivations(it *batch) {
 	type key struct {
 		reader *reader

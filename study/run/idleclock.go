@@ -6,8 +6,8 @@ import (
 	"github.com/noether-ml/noether/internal/machine"
 )
 
-// An idleClock takes the time that work would take if no other program used the cores. The time by
-// the wall clock is an upper bound; the processor time of the process is another one.
+// An idleClock estimates the time that work would take if no other program used the cores. The
+// elapsed time is an upper bound; the processor time of the process is another one.
 type idleClock struct {
 	start time.Time
 	used  time.Duration // processor time at the start; 0: not known
@@ -25,15 +25,15 @@ func (c idleClock) cpu() time.Duration {
 	return machine.CPUTime() - c.used
 }
 
-// engineIdle is the ratio of the engine's time on idle cores to its processor time over the cores,
-// which it does not keep busy all the time.
+// engineIdle is the time that the engine takes on idle cores, relative to its processor time
+// divided by the number of cores. It exceeds 1 because the engine does not keep all cores busy.
 const engineIdle = 1.2
 
-// shares returns the idle times of goroutines that ran beside each other for the given times and did
-// all the work of the process.
+// shares estimates the times of goroutines on idle cores from the times for which they ran beside
+// each other. They did all the work of the process.
 func (c idleClock) shares(walls []time.Duration) []time.Duration { return scaleTo(walls, c.cpu()) }
 
-// scaleTo scales times down so that their sum is at most cpu; 0: not known.
+// scaleTo scales times down so that their sum is at most cpu, unless cpu is 0: not known.
 func scaleTo(walls []time.Duration, cpu time.Duration) []time.Duration {
 	var sum time.Duration
 	for _, d := range walls {

@@ -13,14 +13,15 @@ import (
 
 // A reader runs one model of a pass and holds the activations of the last batch.
 type reader struct {
-	model        *plan.Model
-	keep         []int // outputs of the model that are kept before the softmax; nil: all
-	session      *model.Session
-	index        map[string]int // index of each layer in the session
-	prediction   bool
-	clean, moved *model.Buffers
-	logs         map[bool]tensor.Tensor   // log-probabilities; the key says whether the input is transformed
-	scratch      map[string]tensor.Tensor // transformed activations, for on: activations
+	model       *plan.Model
+	keep        []int // outputs of the model that are kept before the softmax; nil: all
+	session     *model.Session
+	index       map[string]int // index of each layer in the session
+	prediction  bool
+	clean       *model.Buffers           // of the clean inputs
+	transformed *model.Buffers           // of the transformed inputs
+	logs        map[bool]tensor.Tensor   // log-probabilities; the key says whether the input is transformed
+	scratch     map[string]tensor.Tensor // transformed activations, for on: activations
 }
 
 // newReader opens a session that reads layers of a model and, if prediction is set, its class
@@ -36,7 +37,7 @@ func newReader(m *plan.Model, d *plan.Data, layers []onnx.Layer, prediction bool
 		return nil, &modelError{m, r.wrap(err)}
 	}
 	if r.clean, err = r.session.NewBuffers(batch); err == nil {
-		r.moved, err = r.session.NewBuffers(batch)
+		r.transformed, err = r.session.NewBuffers(batch)
 	}
 	if err != nil {
 		r.session.Close()
@@ -47,16 +48,16 @@ func newReader(m *plan.Model, d *plan.Data, layers []onnx.Layer, prediction bool
 
 func (r *reader) wrap(err error) error { return fmt.Errorf("model %s: %w", r.model.Entry.Name, err) }
 
-func (r *reader) buffers(moved bool) *model.Buffers {
-	if moved {
-		return r.moved
+func (r *reader) buffers(transformed bool) *model.Buffers {
+	if transformed {
+		return r.transformed
 	}
 	return r.clean
 }
 
 // run runs the model on a batch of clean or transformed images.
-func (r *reader) run(ctx context.Context, images []tensor.Tensor, moved bool) error {
-	b := r.buffers(moved)
+func (r *reader) run(ctx context.Context, images []tensor.Tensor, transformed bool) error {
+	b := r.buffers(transformed)
 	if err := r.session.Run(ctx, images, b); err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func (r *reader) run(ctx context.Context, images []tensor.Tensor, moved bool) er
 	if err != nil {
 		return r.wrap(err)
 	}
-	r.logs[moved] = z
+	r.logs[transformed] = z
 	return nil
 }
 
@@ -103,10 +104,11 @@ func applyToMaps(op transform.Op, dst, src tensor.Tensor, channelsLast bool) {
 		op.Apply(dst, src)
 		return
 	}
-	first, moved := tensor.New(src.Shape[2], src.Shape[0], src.Shape[1]), tensor.New(src.Shape[2], src.Shape[0], src.Shape[1])
-	toChannelsFirst(first, src)
-	op.Apply(moved, first)
-	toChannelsLast(dst, moved)
+	c, h, w := src.Shape[2], src.Shape[0], src.Shape[1]
+	maps, transformed := tensor.New(c, h, w), tensor.New(c, h, w)
+	toChannelsFirst(maps, src)
+	op.Apply(transformed, maps)
+	toChannelsLast(dst, transformed)
 }
 
 func toChannelsFirst(dst, src tensor.Tensor) { // dst: c x h x w, src: h x w x c

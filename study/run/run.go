@@ -16,8 +16,8 @@ import (
 
 // Run computes the missing cells of a study in a run folder, then writes scores.csv, scores.parquet
 // and run.json. If it is interrupted (a cancelled context, a full disk, a kill), finished work
-// stays, what was done since the last save is lost, and the next Run continues from there. With a part of
-// the samples it writes states for Merge, and no scores.
+// stays, what was done since the last save is lost, and the next Run continues from there. With a
+// part of the samples it writes states for Merge, and no scores.
 //
 // A failed model, data set or cell does not end the run. Run then returns a *Failures beside the
 // Result.

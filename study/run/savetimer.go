@@ -3,8 +3,8 @@ package run
 import "time"
 
 // A saveTimer decides when states are saved: not more often than an interval, and so seldom that
-// saving takes at most a share of the time. Time is lost twice otherwise: states of some gigabytes
-// take longer to write than the work that they protect.
+// saving takes at most a share of the time. States of some gigabytes can take longer to write than
+// the work takes that a save protects.
 type saveTimer struct {
 	every time.Duration // least time between saves
 	share float64       // largest share of the time that saving may take
@@ -46,8 +46,8 @@ func (t *saveTimer) due(bytes int64) bool {
 	return t.now().Sub(t.last) >= wait
 }
 
-// trialDue reports whether the disk is to be timed: a save of so many bytes would be due if the disk
-// were fast, and no speed is known.
+// trialDue reports whether the disk is to be timed: a save of so many bytes would be due if the
+// disk were fast, and no speed is known.
 func (t *saveTimer) trialDue(bytes int64) bool {
 	return t.bytes == 0 && bytes > trialBytes && t.now().Sub(t.last) >= t.every
 }

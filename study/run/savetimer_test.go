@@ -52,13 +52,13 @@ func TestSaveTimerKeepsToItsShare(t *testing.T) {
 				}
 			}
 			if float64(saving) > 0.051*float64(total) && saves > 1 {
-				t.Errorf("%d MiB at %d MiB/s: %v of %v in %d saves", bytes>>20, speed>>20, saving, total, saves)
+				t.Errorf("%d MiB at %d MiB/s: %d saves took %v of %v, want a twentieth at most", bytes>>20, speed>>20, saves, saving, total)
 			}
 			if wait := max(saveInterval, 20*took) + 2*time.Second; saves > 0 && first > wait {
 				t.Errorf("%d MiB at %d MiB/s: the first save after %v, want %v at most", bytes>>20, speed>>20, first, wait)
 			}
 			if took < 3*time.Second && saves < 58 {
-				t.Errorf("%d MiB at %d MiB/s: %d saves in an hour", bytes>>20, speed>>20, saves)
+				t.Errorf("%d MiB at %d MiB/s: %d saves in an hour, want 58 at least", bytes>>20, speed>>20, saves)
 			}
 		}
 	}
@@ -98,10 +98,10 @@ func TestLargeStatesTimeTheDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		if timed := r.timer.bytes == trialBytes && r.timer.took > 0; timed != (clock.at.Sub(r.timer.last) >= saveInterval) {
-			t.Errorf("after %v: %d bytes in %v", clock.at.Sub(r.timer.last), r.timer.bytes, r.timer.took)
+			t.Errorf("after %v: timed %d bytes in %v, want %d bytes timed after the interval alone", clock.at.Sub(r.timer.last), r.timer.bytes, r.timer.took, trialBytes)
 		}
 	}
 	if left, err := os.ReadDir(folder.Path("states")); err != nil || len(left) > 0 || cell.Tasks[0].Saved > 0 {
-		t.Errorf("%v, %v; saved %d", left, err, cell.Tasks[0].Saved)
+		t.Errorf("files %v, error %v, %d samples saved; want nothing left or saved", left, err, cell.Tasks[0].Saved)
 	}
 }

@@ -21,7 +21,8 @@ func (r *runner) score(ctx context.Context, p *plan.Pass) error {
 	if err != nil {
 		return err
 	}
-	// The BLAS rounds by its number of threads. So this must not depend on which task ends first.
+	// Rounding in the BLAS depends on its number of threads, which therefore must not depend on
+	// which task ends first.
 	workers := min(r.Options.Workers(), len(tasks))
 	r.Options.ShareBLAS(workers)
 	r.progress.Scored, r.progress.Scorings = 0, len(tasks)
@@ -44,8 +45,8 @@ func (r *runner) score(ctx context.Context, p *plan.Pass) error {
 	return r.saveIncomplete(p)
 }
 
-// unscored returns the tasks of a pass that have no scores. Cells without such tasks, because a
-// layer was given up last, are completed.
+// unscored returns the tasks of a pass that have no scores. It completes cells that have no such
+// task, because their last one was given up.
 func (r *runner) unscored(p *plan.Pass) (out []*plan.Task, err error) {
 	for _, t := range p.AllTasks() {
 		switch {

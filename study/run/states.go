@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/study/rundir"
 )
 
-// longSave is the time of a last save from which the user is told to wait.
+// longSave is the duration from which the user is told that the save at the end of a pass takes
+// long.
 const longSave = 2 * time.Second
 
 // saveAfter saves a pass that ended early with err, unless err is a failure to save. If saving
@@ -45,9 +46,9 @@ func (r *runner) saveIncomplete(p *plan.Pass) error {
 	return nil
 }
 
-// saveIfDue saves the pass if the timer says so. The record of the run is written at every interval,
-// so that others see that the run goes on. The first save of large states waits for the time that
-// they take on this disk, not for that on a slow one.
+// saveIfDue saves the pass if the timer says so. The record of the run is written at every
+// interval, so that other programs see that the run goes on. Before the first save of large states
+// it times the disk: without that the save would wait as on a slow disk.
 func (r *runner) saveIfDue(p *plan.Pass) error {
 	bytes := r.unsavedBytes(p)
 	if !r.timer.due(bytes) && r.timer.trialDue(bytes) {

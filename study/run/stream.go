@@ -23,8 +23,8 @@ import (
 // A batch holds the prepared inputs of one forward pass: clean, or under one view.
 type batch struct {
 	view   int   // plan.CleanView, or index of the view
-	place  []int // of the samples that could be read, ascending
-	index  []int
+	place  []int // in the order of the pass, ascending, of the samples that could be read
+	index  []int // of these samples in the data set
 	label  []int
 	names  []string
 	truth  [][]*dataset.Truth // for each model of the pass: labelled boxes or masks of the samples; nil without
@@ -146,7 +146,7 @@ func (w *sampleReader) stop() {
 	}
 }
 
-// collect reads the samples of the places [at, end), each in every frame.
+// collect reads the samples at the places [at, end) of the order, each in every frame.
 func (w *sampleReader) collect(at, end int) ([][]dataset.Sample, *batch, error) {
 	it := &batch{view: plan.CleanView, end: end}
 	samples := make([][]dataset.Sample, len(w.frames))
@@ -238,8 +238,8 @@ func (f *feeder) inputs(view int, images func(frame int) []tensor.Tensor) [][]te
 	return out
 }
 
-// transformBatch prepares a batch under a view. The argument samples holds the clean samples in every
-// frame.
+// transformBatch prepares a batch under a view. The argument samples holds the clean samples in
+// every frame.
 func (f *feeder) transformBatch(samples [][]dataset.Sample, clean *batch, view int) (*batch, error) {
 	it := &batch{view: view, place: clean.place, index: clean.index, label: clean.label, names: clean.names, truth: clean.truth, end: clean.end}
 	v := f.Views[view]

@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// TestDataThatEndEarly checks the error where a data set gives fewer samples than it has places, with
-// and without a cancelled context.
+// TestDataThatEndEarly checks the error where a data set gives fewer samples than it has places,
+// with and without a cancelled context.
 func TestDataThatEndEarly(t *testing.T) {
 	t.Parallel()
 	cancelled, cancel := context.WithCancelCause(t.Context())
@@ -29,7 +29,7 @@ func TestDataThatEndEarly(t *testing.T) {
 		r := &sampleReader{feeder: f, ctx: c.ctx, next: []func() (dataset.Sample, error, bool){end}}
 		_, err := r.sample()
 		if !errors.Is(err, c.want) || c.want != stopped && !strings.Contains(err.Error(), "data photos") {
-			t.Errorf("%v, want %v", err, c.want)
+			t.Errorf("error %v, want %v", err, c.want)
 		}
 	}
 }

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	timedSamples = 32              // samples of a pass that are run, if they take no longer than timedEngine
-	timedEngine  = 4 * time.Second // for the batches of a pass, beyond two, and for their views
-	timedBlocks  = 20              // blocks of the layout that accumulators are fed: those of all groups
+	timedSamples = 32              // samples of a pass that are run; at least two batches
+	timedEngine  = 4 * time.Second // after it no batch but the second, and no further view, is timed
+	timedBlocks  = 20              // blocks of the layout that accumulators are fed: one of each jackknife group
 )
 
-// A passTime is what was timed of a pass. All times but open are for a sample.
+// A passTime holds the times of a pass. All but open are for one sample.
 type passTime struct {
 	open   time.Duration // opening the sessions
 	read   time.Duration // decoding a sample, and transforming it for each view
@@ -132,14 +132,14 @@ func (f *feeder) readBatches(ctx context.Context, out *passTime) (batches []time
 	out.read = time.Since(start) / time.Duration(n)
 	clock := startClock()
 	first := batches[0]
-	moved := 0
-	for ; moved < len(f.Views) && clock.wall() < timedEngine; moved++ {
-		if _, err := f.transformBatch(first.samples, first.clean, moved); err != nil {
+	view := 0
+	for ; view < len(f.Views) && clock.wall() < timedEngine; view++ {
+		if _, err := f.transformBatch(first.samples, first.clean, view); err != nil {
 			return nil, err
 		}
 	}
-	all := float64(len(f.Views)) / float64(max(1, moved)) // the other views are taken to be like these
-	took := idleTime(clock.wall(), clock.cpu())           // transforming needs nothing but the processor
+	all := float64(len(f.Views)) / float64(max(1, view)) // the other views are assumed to take as long
+	took := idleTime(clock.wall(), clock.cpu())          // transforming needs nothing but the processor
 	out.read += time.Duration(float64(took) * all / float64(len(first.clean.place)))
 	return batches, nil
 }

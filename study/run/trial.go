@@ -32,7 +32,7 @@ type trial struct {
 	acc     plan.Accumulator
 	z       []tensor.Tensor // for each of the task's readings, of the current batch
 	ops     []transform.Op  // of its samples
-	scratch []tensor.Tensor // of scaled
+	scratch []tensor.Tensor // what scaled returned last
 	n       int             // samples fed
 	took    time.Duration   // feeding
 	score   time.Duration
@@ -96,8 +96,8 @@ func (f *feeder) keepReadings(trials []*trial, view int, ops []transform.Op) {
 	}
 }
 
-// feedTrials feeds a batch, the k-th of so many, to the trials. Its samples stand for those of
-// several places, so that every group of an interval is fed.
+// feedTrials feeds the k-th of so many batches to the trials. It feeds the samples several times,
+// each time at other places of the order, so that every jackknife group is fed.
 func (f *feeder) feedTrials(trials []*trial, b *batch, k, batches int, last bool) {
 	starts := trialStarts(f.Data().Layout, f.Batch)
 	from, to := k*len(starts)/batches, (k+1)*len(starts)/batches
