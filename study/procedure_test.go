@@ -266,7 +266,7 @@ func TestDamagedCheckpointStartsAgain(t *testing.T) {
 	}
 	warned := 0
 	o.Warn = func(text string) {
-		if strings.Contains(text, "is done afresh") {
+		if strings.Contains(text, "is computed again") {
 			warned++
 		}
 	}

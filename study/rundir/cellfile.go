@@ -48,8 +48,8 @@ func readFinished(t *plan.Task, raw []byte) (*plan.TaskScores, error) {
 	return &plan.TaskScores{Layers: file.Cell.Layers, Samples: samples}, err
 }
 
-// packSamples returns the values of each statistic in the order of the samples, so that two processes
-// that merge one cell write the same file.
+// packSamples returns the values of each statistic in the order of the samples, so that two
+// processes that merge one cell write the same file.
 func packSamples(samples []measure.SampleScore) []sampleFile {
 	samples = slices.Clone(samples)
 	slices.SortStableFunc(samples, func(a, b measure.SampleScore) int { return cmp.Compare(a.Index, b.Index) })
@@ -153,8 +153,8 @@ func (f Folder) readCell(c *plan.Cell) (scores.Cell, error) {
 	return got, nil
 }
 
-// verifyCellFile verifies a file of a cell against the cell's record. A file that the record does not
-// name, because an earlier version wrote it, has to be readable.
+// verifyCellFile verifies a file of a cell against the cell's record. A file that the record does
+// not name, because an earlier version wrote it, has to be readable.
 func (f Folder) verifyCellFile(record scores.Cell, key, suffix string) error {
 	path := f.Path("cells", key+suffix)
 	if sum, known := record.Files[suffix]; known {

@@ -37,7 +37,7 @@ const (
 	Unwanted  = "unwanted"  // belongs to finished work
 	Lacking   = "lacking"   // missing, or different from the cells that it is made from
 	Old       = "old"       // valid, but of no cell of the current study
-	Unknown   = "unknown"   // cannot be checked, because the study cannot be opened
+	Unknown   = "unknown"   // not checked, because the study cannot be opened
 )
 
 // Check examines every file of a run folder. It reports damaged and foreign records, states and
@@ -47,8 +47,8 @@ const (
 // unwanted files are removed, and tables are written again. It never touches a valid cell. Running
 // the study again computes what is missing.
 //
-// Check opens the folder's study to know which cells are wanted. If that fails, it examines the
-// files alone and notes this.
+// Check opens the folder's study to know the keys of its cells. If that fails, it notes this and
+// examines the files by themselves.
 func Check(ctx context.Context, dir string, fix bool, o plan.Options) ([]Finding, error) {
 	c := &checker{folder: Folder{dir}, fix: fix}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -85,8 +85,8 @@ func Check(ctx context.Context, dir string, fix bool, o plan.Options) ([]Finding
 type checker struct {
 	folder Folder
 	fix    bool
-	plan   *plan.Plan // nil if the study cannot be opened
-	wanted map[string]*plan.Cell
+	plan   *plan.Plan             // nil if the study cannot be opened
+	wanted map[string]*plan.Cell  // the cells of the study, by key
 	good   map[string]scores.Cell // the valid records, by key
 	found  []Finding
 }
@@ -129,7 +129,8 @@ func (c *checker) note(file, kind, why string) {
 	c.found = append(c.found, Finding{File: file, Kind: kind, Why: why, Note: true})
 }
 
-// report adds a finding and, with fix, calls mend to repair the file. A file has one finding.
+// report adds a finding and, with fix, calls mend to repair the file. Only the first finding of a
+// file is kept, besides notes.
 func (c *checker) report(file, kind, why string, mend func(file string) (string, error)) error {
 	if slices.ContainsFunc(c.found, func(f Finding) bool { return f.File == file && !f.Note }) {
 		return nil
@@ -150,7 +151,7 @@ func (c *checker) remove(file string) (string, error) {
 	return "removed", err
 }
 
-// obstacles reports what stands in the place of a file or a folder of the run.
+// obstacles reports files and folders that have the name of one of the run but are something else.
 func (c *checker) obstacles() error {
 	for _, o := range c.folder.obstacles() {
 		if err := c.report(o.path, Damaged, o.why, c.moveAside); err != nil {
@@ -255,7 +256,7 @@ func (c *checker) cell(name string) error {
 			return c.report(file, Foreign, "it is the record of another cell than its name says", c.moveAside)
 		}
 	case c.plan != nil:
-		c.note(file, Old, "of no cell of the study as it stands: of an older study, or of another version of a measure")
+		c.note(file, Old, "of an older study, or of another version of a measure: the current study has no such cell")
 	}
 	for _, suffix := range cellSuffixes {
 		if _, has := record.Files[suffix]; has {
@@ -310,7 +311,7 @@ func (c *checker) state(name string) error {
 		return c.report(file, Foreign, "it is not a state of a cell", c.moveAside)
 	}
 	f, err := openState(c.folder.Path(file))
-	if errors.Is(err, fs.ErrNotExist) { // a run that goes on has finished it
+	if errors.Is(err, fs.ErrNotExist) { // a run in progress has finished it
 		return nil
 	}
 	if err != nil {
@@ -326,7 +327,7 @@ func (c *checker) state(name string) error {
 	case c.isGood(m[1]):
 		return c.report(file, Unwanted, "its cell is done", c.remove)
 	case c.plan != nil && cell == nil:
-		c.note(file, Old, "of no cell of the study as it stands: of an older study, or of another version of a measure")
+		c.note(file, Old, "of an older study, or of another version of a measure: the current study has no such cell")
 	case cell != nil && cell.Procedure == nil:
 		if err := checkState(cell, f); err != nil {
 			return c.report(file, Damaged, trimPath(err, c.folder.Path(file)), c.moveAside)
@@ -344,7 +345,7 @@ func (c *checker) shared() error {
 		}
 		file := filepath.Join("shared", name)
 		f, bad := openState(c.folder.Path(file))
-		if errors.Is(bad, fs.ErrNotExist) { // a run that goes on has removed it
+		if errors.Is(bad, fs.ErrNotExist) { // a run in progress has removed it
 			continue
 		}
 		if bad == nil {

@@ -26,7 +26,7 @@ func (k *checkpoint) Load() (io.ReadCloser, error) {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, nil
 	case errors.Is(err, errDamaged):
-		k.r.Options.Warnf("%v; what it held is done afresh", err)
+		k.r.Options.Warnf("%v; what it held is computed again", err)
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -42,7 +42,7 @@ func (k *checkpoint) Load() (io.ReadCloser, error) {
 		if !errors.Is(err, errDamaged) {
 			return nil, err
 		}
-		k.r.Options.Warnf("%v; what it held is done afresh", err)
+		k.r.Options.Warnf("%v; what it held is computed again", err)
 		return nil, nil
 	}
 	return struct {
@@ -58,8 +58,8 @@ func (k *checkpoint) Save(state func(io.Writer) error) error {
 		return writeState(k.path, index, func(w io.Writer, _ *stateEntry) error { return state(w) })
 	}
 	err := write()
-	// The folder of what is shared is made when something is, and goes with every run of the study
-	// that ends.
+	// The folder of shared checkpoints is made by the first of them, and removed by every run of the
+	// study that ends.
 	for tries := 0; errors.Is(err, os.ErrNotExist) && tries < 10; tries++ {
 		if err = filesys.MkdirAll(filepath.Dir(k.path), 0o777); err == nil {
 			err = write()

@@ -13,8 +13,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// tables checks the tables of a finished run: against the cells where all are at hand, else against
-// their checksums.
+// tables checks the tables of a finished run: against the records of the cells if every cell has
+// one, else against their checksums.
 func (c *checker) tables() error {
 	record, err := scores.ReadRecord(c.folder.Path("run.json"))
 	rows, complete := c.rows()
@@ -43,8 +43,8 @@ func (c *checker) tables() error {
 	return scores.WriteRecord(c.folder.Path("run.json"), record)
 }
 
-// missingCells notes the cells that a finished run lacks. A folder without any cell is one whose
-// cells the user has removed.
+// missingCells notes the cells that a finished run lacks. If no cell has a record, the user has
+// removed them, which needs no note.
 func (c *checker) missingCells(record scores.Record) {
 	failed := map[string]bool{}
 	for _, f := range record.Failed {
@@ -59,7 +59,7 @@ func (c *checker) missingCells(record scores.Record) {
 	}
 }
 
-// rows returns the rows that the cells give, and whether all cells of the study are at hand.
+// rows returns the rows of the cells, and whether every cell of the study has a valid record.
 func (c *checker) rows() ([]scores.Row, bool) {
 	if c.plan == nil {
 		return nil, false
@@ -81,11 +81,11 @@ func (c *checker) scoreTable(rows []scores.Row) error {
 	if err := scores.WriteCSV(&want, rows); err != nil {
 		return err
 	}
-	is, err := os.ReadFile(c.folder.Path("scores.csv"))
-	if err == nil && bytes.Equal(is, want.Bytes()) {
+	got, err := os.ReadFile(c.folder.Path("scores.csv"))
+	if err == nil && bytes.Equal(got, want.Bytes()) {
 		return nil
 	}
-	return c.report("scores.csv", Lacking, "it does not say what the cells say", c.rewrite(rows))
+	return c.report("scores.csv", Lacking, "it differs from the records of the cells", c.rewrite(rows))
 }
 
 // table verifies a table or a picture against the checksum in the record.

@@ -106,8 +106,8 @@ func (f Folder) RemoveFailures(key string) {
 	}
 }
 
-// clearFinished removes the failures and states of all finished cells. A run that is killed may leave
-// them.
+// clearFinished removes the failures and states of all finished cells. A run that is killed may
+// leave them.
 func (f Folder) clearFinished(cells []*plan.Cell) {
 	files, _ := f.list("failures", "", ".json")
 	states, _ := f.list("states", "", ".bin")

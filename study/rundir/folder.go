@@ -20,8 +20,9 @@ import (
 // A Folder is a run folder.
 type Folder struct{ dir string }
 
-// Create makes the folder and checks, before any work is done, that it can be written. What stands
-// in the place of a file or a folder of a run is moved aside, with a warning.
+// Create makes the folder and checks, before any work is done, that it can be written. Files that
+// have the name of a folder of a run, and folders that have the name of a file, are moved aside
+// with a warning.
 func Create(dir string, warnf func(format string, args ...any)) (Folder, error) {
 	f := Folder{dir}
 	for _, o := range f.obstacles() {
@@ -49,10 +50,10 @@ func Create(dir string, warnf func(format string, args ...any)) (Folder, error) 
 // writtenFolders are the subfolders in which a run writes files; "" is the folder itself.
 var writtenFolders = []string{"", "cells", "states", "failures", "shared", sheetFolder, sampleFolder, mapFolder, modelImages}
 
-// An obstacle stands in the place of a file or a folder of a run and is something else.
+// An obstacle has the name of a file or a folder of a run but is something else.
 type obstacle struct{ path, why string } // the path is relative to the run folder
 
-// obstacles returns the obstacles in the folder. A symbolic link is what it leads to.
+// obstacles returns the obstacles in the folder. A symbolic link counts as what it leads to.
 func (f Folder) obstacles() []obstacle {
 	var out []obstacle
 	for _, sub := range append([]string{"pictures"}, writtenFolders[1:]...) {
@@ -76,8 +77,8 @@ func (f Folder) obstacles() []obstacle {
 	return out
 }
 
-// mode returns the mode of a file, that of its target for a symbolic link. It returns false if there
-// is none.
+// mode returns the mode of a file, that of its target for a symbolic link. It returns false if
+// there is none.
 func (f Folder) mode(file string) (fs.FileMode, bool) {
 	info, err := os.Stat(f.Path(file))
 	switch {
@@ -130,8 +131,8 @@ func (f Folder) moveAside(file string) (string, error) {
 	return "moved to " + filepath.ToSlash(to), err
 }
 
-// staleFiles returns the temporary files of killed runs, relative to the folder. The time now is by
-// the clock of the folder.
+// staleFiles returns the temporary files of killed runs, relative to the folder. The time now is
+// that of the file system, whose clock may differ from this machine's.
 func (f Folder) staleFiles(now time.Time) []string {
 	var out []string
 	folders := slices.Clone(writtenFolders)

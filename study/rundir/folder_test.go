@@ -12,9 +12,9 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// TestSweepSparesWhatIsAlive checks that what is old is decided by the clock that stamps the files,
-// whatever this machine's says.
-func TestSweepSparesWhatIsAlive(t *testing.T) {
+// TestStaleFilesByTheClockOfTheFileSystem checks that the age of a temporary file is measured by
+// the clock that sets the times of files, whatever this machine's clock says.
+func TestStaleFilesByTheClockOfTheFileSystem(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	f, err := Create(dir, t.Logf)
@@ -36,13 +36,13 @@ func TestSweepSparesWhatIsAlive(t *testing.T) {
 	}
 	for name, stays := range map[string]bool{"states/.alive.bin.0123456789abcdef.tmp": true, "states/.dead.bin.0123456789abcdef.tmp": false, "cells/old.json": true} {
 		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != stays {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error %v; it exists: %t, want %t", name, err, err == nil, stays)
 		}
 	}
 }
 
-// TestSharedIsRemovedWhileAnotherRunSaves checks that a run that ends removes what its procedures
-// had in common while another run of the study saves there.
+// TestSharedIsRemovedWhileAnotherRunSaves checks that a run that ends can remove the folder of
+// shared checkpoints while another run of the study saves one there.
 func TestSharedIsRemovedWhileAnotherRunSaves(t *testing.T) {
 	t.Parallel()
 	f, err := Create(t.TempDir(), t.Logf)
@@ -70,10 +70,10 @@ func TestTimeWriteLeavesNoFile(t *testing.T) {
 	}
 	took, err := f.TimeWrite(1 << 20)
 	if err != nil || took <= 0 || took > time.Minute {
-		t.Errorf("%v, %v", took, err)
+		t.Errorf("writing took %v, error %v; want a positive time below a minute", took, err)
 	}
 	if left, err := os.ReadDir(f.Path("states")); err != nil || len(left) > 0 {
-		t.Errorf("%v, %v", left, err)
+		t.Errorf("files %v, error %v; want none", left, err)
 	}
 	if err := os.RemoveAll(f.Path("states")); err != nil {
 		t.Fatal(err)

@@ -24,8 +24,8 @@ import (
 )
 
 // A contact sheet of a transformation has a line for each of the first samples of the data: the
-// image as it is, then under each value of the transformation, as the first model sees it before
-// its mean and deviation. The report shows it.
+// image as it is, then under each value of the transformation, at the size of the first model's
+// input, before it is normalized by a mean and a deviation. The report shows it.
 
 const (
 	maxValues  = 7  // values of a transformation on a sheet
@@ -111,11 +111,11 @@ func (r *Writer) writeSheet(ctx context.Context, name string, cells []*plan.Cell
 		line := []tensor.Tensor{sample.Input}
 		for _, c := range cells {
 			key := measure.Key{Seed: r.Plan.Study.Seed, Data: c.Data.Entry.Name, Transform: c.View.Name}
-			moved, err := sample.Apply(procedure.Draw(c.View.Transform, c.View.Per == "trial", key, sample.Index))
+			transformed, err := sample.Apply(procedure.Draw(c.View.Transform, c.View.Per == "trial", key, sample.Index))
 			if err != nil {
 				return false, err
 			}
-			line = append(line, moved)
+			line = append(line, transformed)
 		}
 		lines, samples = append(lines, line), append(samples, sample.Index)
 	}

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// lockStates locks the folder of states against other processes and runs that save at the same time,
-// and returns a function that ends the lock. It waits for at most lockTimeout: a process that was
-// stopped may hold the lock. Where the file system has no locks, there is none.
+// lockStates locks the folder of states against other processes and runs that save at the same
+// time, and returns a function that ends the lock. It waits for at most lockTimeout: a process that
+// was stopped may hold the lock. Where the file system has no locks, there is none.
 func (f Folder) lockStates() (unlock func()) {
 	d, err := os.Open(f.Path("states"))
 	if err != nil {

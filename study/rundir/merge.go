@@ -60,9 +60,9 @@ func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (*
 	return r.Finish(ctx)
 }
 
-// CompleteCells finishes the cells whose other parts are in the folder by now. The shard that ends
-// last finishes a cell. Shards that end together start at different cells; work done twice is
-// harmless.
+// CompleteCells finishes the cells of which all other shards are in the folder by now, so that the
+// shard that ends last finishes a cell. Shards that end together start at different cells; work
+// done twice is harmless.
 func (r *Writer) CompleteCells(ctx context.Context) error {
 	var err error
 	if r.states, err = listStates([]string{r.Folder.dir}); err != nil {
@@ -94,8 +94,8 @@ func (r *Writer) mergeOrFail(ctx context.Context, c *plan.Cell, lack *Incomplete
 	if !errors.As(err, &missing) {
 		return r.FailCell(c, "", nil, err)
 	}
-	if said := r.shardErrors(c); len(said) > 0 && r.Options.Shard.Whole() {
-		return r.FailCell(c, "", nil, fmt.Errorf("%s lacks %s: %s", c, missing.shards(), firstNames(said, 2)))
+	if causes := r.shardErrors(c); len(causes) > 0 && r.Options.Shard.Whole() {
+		return r.FailCell(c, "", nil, fmt.Errorf("%s lacks %s: %s", c, missing.shards(), firstNames(causes, 2)))
 	}
 	lack.add(err)
 	return nil
@@ -127,7 +127,8 @@ func (r *Writer) mergeUnlessDone(ctx context.Context, c *plan.Cell) error {
 	return r.removeStates(c)
 }
 
-// mergeCell merges the parts of a cell in the order of the samples and writes its record.
+// mergeCell merges the states that the shards left of a cell, in the order of the samples, and
+// writes its record.
 func (r *Writer) mergeCell(ctx context.Context, c *plan.Cell) error {
 	if c.Procedure != nil {
 		return r.copyProcedureCell(c)
@@ -135,7 +136,7 @@ func (r *Writer) mergeCell(ctx context.Context, c *plan.Cell) error {
 	defer r.Stats.During(telemetry.Merging)()
 	parts, err := findParts(c, r.states)
 	if missing := (*MissingShards)(nil); errors.As(err, &missing) {
-		if adopted, failed := r.copyRecord(c); adopted || failed != nil {
+		if copied, failed := r.copyRecord(c); copied || failed != nil {
 			return failed
 		}
 	}
@@ -227,7 +228,8 @@ func (r *Writer) mergeTasks(ctx context.Context, c *plan.Cell, parts []*stateFil
 	return context.Cause(ctx)
 }
 
-// A damagedShard is the error of a state that cannot be merged. A run of its shard computes it again.
+// A damagedShard is the error of a state that cannot be merged. A run of its shard computes it
+// again.
 type damagedShard struct {
 	error
 	shard plan.Shard

@@ -13,14 +13,14 @@ import (
 	"github.com/noether-ml/noether/internal/filesys"
 )
 
-// Images of a model, such as sheets of its filters, stand beside it: MODEL.onnx has PNG files in
-// MODEL.pictures, each with what it shows in a JSON file of the same name, if anything. A run takes
-// them along for its report.
+// Images of a model, such as sheets of its filters, are PNG files in a folder beside it:
+// MODEL.pictures for MODEL.onnx. A JSON file of the same name may hold the title and the caption of
+// an image. A run copies them for its report.
 
 const (
 	modelImages    = "pictures/models" // in the run folder
 	maxModelImages = 60                // images of one model
-	mostImageBytes = 4 << 20
+	maxImageBytes  = 4 << 20
 )
 
 // copyModelImages copies the images of every model into the run folder.
@@ -51,7 +51,7 @@ func escapeGlob(path string) string {
 // copyModelImage copies one image and writes its caption with the model's name. Images too large
 // for a report are skipped.
 func (r *Writer) copyModelImage(model, file string) error {
-	if info, err := os.Stat(file); err != nil || info.Size() > mostImageBytes {
+	if info, err := os.Stat(file); err != nil || info.Size() > maxImageBytes {
 		return err
 	}
 	png, err := os.ReadFile(file)
@@ -84,7 +84,7 @@ func (r *Writer) copyModelImage(model, file string) error {
 	})
 }
 
-// fileNameOf returns the name with the characters replaced that file names cannot have.
+// fileNameOf returns the name with hyphens for the characters that file names cannot have.
 func fileNameOf(name string) string {
 	return strings.Map(func(c rune) rune {
 		if strings.ContainsRune(`/\:*?"<>|`, c) {

@@ -7,11 +7,12 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// projected is the beginning of the names of the per-sample values that are projections.
+// projected is the prefix of the names of per-sample values that are projections of a layer onto
+// two axes.
 const projected = "projection-"
 
-// addProjections adds the projections of layers that the cells of a transformation hold to its sheet.
-// Only layers and samples with projections in all views of a model are added.
+// addProjections adds to the sheet of a transformation the projections of layers that its cells
+// hold. Only samples with a projection in every layer and view are added.
 func (r *Writer) addProjections(s *sampled, sheet *scores.SampleSheet, cells []*plan.Cell) error {
 	type key struct{ model, layer string }
 	type point struct {
@@ -49,7 +50,7 @@ func (r *Writer) addProjections(s *sampled, sheet *scores.SampleSheet, cells []*
 			}
 		}
 	}
-	var all []int // positions in s.index
+	var all []int // positions in s.index of the samples with every projection
 	for i, index := range s.index {
 		missing := slices.ContainsFunc(order, func(k key) bool {
 			return slices.ContainsFunc(sheet.Parameters, func(p string) bool { return found[k][point{slices.Index(sheet.Parameters, p), index}] == nil })

@@ -184,7 +184,7 @@ func dataWarnings(d *plan.Data) []string {
 	return out
 }
 
-// redactURL returns a path for display: of a URL the parts that may be secret are removed.
+// redactURL returns a path for display: a URL without the parts that may be secret.
 func redactURL(path string) string {
 	if fetch.IsURL(path) {
 		return fetch.Redact(path)

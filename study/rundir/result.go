@@ -124,8 +124,8 @@ func (f Folder) sumFiles() (map[string]scores.FileSum, error) {
 	return sums, nil
 }
 
-// verifyFiles returns an error if a table or a picture was altered since the run finished. Files other
-// than the scores may have been removed.
+// verifyFiles returns an error if a table or a picture was altered since the run finished. Files
+// other than the scores may have been removed.
 func (f Folder) verifyFiles(r scores.Record) error {
 	if r.Finished == nil {
 		return nil
@@ -228,7 +228,7 @@ func (f Folder) readCells(r scores.Record) ([]scores.Cell, []scores.Failure, err
 	if err != nil {
 		return nil, nil, err
 	}
-	order := make(map[string]int, len(r.Keys)) // that of the study
+	order := make(map[string]int, len(r.Keys)) // place of each cell in the study, by key
 	for i, key := range r.Keys {
 		order[key] = i
 	}
@@ -255,7 +255,7 @@ func (f Folder) readCells(r scores.Record) ([]scores.Cell, []scores.Failure, err
 // finished nor failed.
 func incompleteMeans(r scores.Record, done map[string]scores.Cell) []scores.Failure {
 	if len(r.Means) != len(r.Keys) {
-		return nil // by a program that did not write them
+		return nil // the record is of a version that did not write them
 	}
 	failed := map[string]bool{}
 	for _, f := range r.Failed {

@@ -18,7 +18,8 @@ func resetCell(c *plan.Cell) {
 	}
 }
 
-// Resume marks what the folder already holds: finished cells, and the saved states of the others.
+// Resume marks in the plan what the folder already holds: finished cells, and the saved states of
+// the others.
 func (r *Writer) Resume() error {
 	r.readUnreadable()
 	for _, c := range r.Plan.Cells {

@@ -140,7 +140,7 @@ func holdsShard(c *plan.Cell, file string, shard plan.Shard) bool {
 	return isComplete(c, f, shard) && f.isIntact()
 }
 
-// isComplete reports whether a shard holds every layer of the cell up to its end.
+// isComplete reports whether a state file holds every layer of the cell up to the end of its shard.
 func isComplete(c *plan.Cell, f *stateFile, shard plan.Shard) bool {
 	_, hi := shard.Positions(c.Data.Layout)
 	if f.Cell != c.Key || f.N != c.Data.Layout.N || f.Shard != shard {

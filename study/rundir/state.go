@@ -15,9 +15,9 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// A state file (states/KEY.SHARD.bin) holds what a cell has gathered in one shard of the samples: for
-// each layer either the serialised accumulator with the place that it has reached, or its scores
-// where the layer is finished.
+// A state file (states/KEY.SHARD.bin) holds what a cell has gathered in one shard of the samples:
+// for each unfinished layer the serialised accumulator and the place in the order of the samples up
+// to which it was fed, for each finished layer its scores.
 //
 // Layout: magic, payloads one after another, a JSON index, the index's length (8 bytes, little
 // endian), the index's CRC-32C (4 bytes). The index stands last so that payloads can be written as
@@ -36,7 +36,7 @@ type stateIndex struct {
 // A stateEntry describes the payload of one task of a cell.
 type stateEntry struct {
 	Layer  string `json:"layer"`
-	Seen   int    `json:"seen"` // number of places, from 0, that have been fed; those below the shard's start count too
+	Seen   int    `json:"seen"` // place in the order of the samples up to which the task was fed
 	Scored bool   `json:"scored,omitempty"`
 	Offset int64  `json:"offset"`
 	Size   int64  `json:"size"`
@@ -100,8 +100,8 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// errDamaged is the error of a truncated or altered state file. Its cell is computed from the
-// start.
+// errDamaged is the error of a truncated or altered state file. A run then computes its cell from
+// the start.
 var errDamaged = errors.New("the state file is damaged")
 
 // A stateFile is an open state file.

@@ -49,7 +49,7 @@ func TestStateFileRoundTrip(t *testing.T) {
 	for layer, want := range map[string]string{"a": "state of a", "b": "scores of b", "empty": ""} {
 		got, err := f.bytes(f.entry(layer))
 		if err != nil || string(got) != want {
-			t.Errorf("%s holds %q, %v", layer, got, err)
+			t.Errorf("%s holds %q, error %v; want %q", layer, got, err, want)
 		}
 	}
 	if f.Cell != "c" || f.Shard != (plan.Shard{Index: 2, Of: 3}) || f.N != 7 || f.entry("b").Seen != 7 || !f.entry("b").Scored || f.entry("none") != nil {
@@ -69,7 +69,7 @@ func TestDamagedStateFilesAreErrors(t *testing.T) {
 	for name, data := range damaged {
 		var index stateIndex
 		if err := readStateIndex(bytes.NewReader(data), int64(len(data)), &index); !errors.Is(err, errDamaged) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error %v, want %v", name, err, errDamaged)
 		}
 	}
 }
@@ -81,14 +81,14 @@ func TestFailedWriteLeavesTheOldStateFile(t *testing.T) {
 	full := errors.New("no space left on device")
 	err := writeState(path, &stateIndex{Entries: []stateEntry{{}}}, func(io.Writer, *stateEntry) error { return full })
 	if !errors.Is(err, full) {
-		t.Errorf("error %v", err)
+		t.Errorf("error %v, want %v", err, full)
 	}
 	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("the old file is gone: %v", err)
+		t.Errorf("the old file is %q, error %v; want it unchanged", got, err)
 	}
 }
 
-func TestPartsCoverEveryPlaceOnceInWholeBlocks(t *testing.T) {
+func TestShardsCoverEveryPlaceOnceInWholeBlocks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		l := measure.NewLayout(rapid.IntRange(1, 5000).Draw(t, "n"))
@@ -97,12 +97,12 @@ func TestPartsCoverEveryPlaceOnceInWholeBlocks(t *testing.T) {
 		for i := 1; i <= of; i++ {
 			lo, hi := plan.Shard{Index: i, Of: of}.Positions(l)
 			if lo != next || hi < lo || lo != l.N && lo%l.Block != 0 {
-				t.Fatalf("part %d of %d of %+v is %d to %d after %d", i, of, l, lo, hi, next)
+				t.Fatalf("shard %d of %d of %+v is %d to %d, want whole blocks from %d", i, of, l, lo, hi, next)
 			}
 			next = hi
 		}
 		if next != l.N {
-			t.Fatalf("%d parts of %+v end at %d", of, l, next)
+			t.Fatalf("%d shards of %+v end at %d, want %d", of, l, next, l.N)
 		}
 	})
 }
@@ -124,7 +124,7 @@ func FuzzReadStateIndex(f *testing.F) {
 	})
 }
 
-func TestSweepRemovesWhatKilledRunsLeft(t *testing.T) {
+func TestCreateRemovesTemporaryFilesOfKilledRuns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if _, err := Create(dir, t.Logf); err != nil {
@@ -153,6 +153,6 @@ func TestSweepRemovesWhatKilledRunsLeft(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(young); err != nil {
-		t.Errorf("one that may still be written is gone: %v", err)
+		t.Errorf("the temporary file that a run may still write is gone: %v", err)
 	}
 }

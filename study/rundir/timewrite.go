@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TimeWrite returns the time that a file of so many bytes in the folder of the states takes until it
-// is on the disk. The file is removed. Its bytes are random, since file systems may compress.
+// TimeWrite writes a file of so many bytes in the folder of the states, removes it, and returns the
+// time until it was on the disk. Its bytes are random, since file systems may compress.
 func (f Folder) TimeWrite(bytes int) (took time.Duration, err error) {
 	dir := f.Path("states")
 	defer func() {

@@ -24,7 +24,7 @@ type unitFiles struct {
 	curveWriter   *scores.CurveWriter
 }
 
-// NewUnitFiles returns the empty unit files of a procedure's cell.
+// NewUnitFiles returns the collector of the unit scores and curves of a procedure's cell.
 func (r *Writer) NewUnitFiles(c *plan.Cell) *unitFiles { return &unitFiles{r: r, c: c} }
 
 // AddUnits adds scores of units. It is the Job.Units of a cell.
