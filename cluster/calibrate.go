@@ -8,8 +8,8 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// trialSamples is the number of samples of each data set in a calibration: two blocks.
-const trialSamples = 64
+// calibrationSamples is the number of samples of each data set in a calibration: two blocks.
+const calibrationSamples = 64
 
 // Calibrate measures the cost of a model on this machine, with the threads of o. It runs the first
 // samples of each data set under the first value of the first transformation. When ctx ends it
@@ -24,7 +24,7 @@ func Calibrate(ctx context.Context, s *study.Study, work study.Work, o study.Opt
 	o.Only, o.Shard, o.SaveInterval = []string{work.Model}, study.Shard{}, time.Hour
 	o.Progress = w.tick
 	w.start()
-	result, err := study.Run(ctx, s.Trial(trialSamples), dir, o)
+	result, err := study.Run(ctx, s.Reduced(calibrationSamples), dir, o)
 	w.end()
 	if err != nil && (ctx.Err() == nil || w.rate() == 0) {
 		return Cost{}, err

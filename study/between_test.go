@@ -122,10 +122,10 @@ func TestRequestedPairs(t *testing.T) {
 		}
 	}
 	if got, want := layers(rowsOf(r, "one", "", "quarter")), "conv> "+relu+"> logits>"; got != want {
-		t.Errorf("clean against moved: %s, want %s", got, want)
+		t.Errorf("clean with transformed layers: %s, want %s", got, want)
 	}
 	if got, want := layers(rowsOf(r, "one", "", "shift")), "conv> "+relu+">"; got != want {
-		t.Errorf("clean against moved activations: %s, want %s", got, want)
+		t.Errorf("clean layers with transformed activations: %s, want %s", got, want)
 	}
 }
 

@@ -25,7 +25,7 @@ func (c correlation) Directional() bool            { return c.directed }
 
 func (c correlation) Skip(g measure.Grid) string {
 	if len(g.Pairs) != 1 || len(g.A) != 1 || len(g.B) != 1 {
-		panic("Skip wants a grid of one pair")
+		panic("Skip needs a grid of one pair")
 	}
 	if c.skip != "" && strings.Contains(g.A[0].Name, c.skip) {
 		return "its name is " + c.skip

@@ -55,8 +55,8 @@ func TestEstimateCountsTheWork(t *testing.T) {
 	}
 }
 
-// TestEstimateCountsSavesOfWholePass saves without pause, so that saving takes as long as everything
-// else in a pass.
+// TestEstimateCountsSavesOfWholePass saves without pause, so that saving takes as long as
+// everything else in a pass.
 func TestEstimateCountsSavesOfWholePass(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -63,7 +63,7 @@ func TestFullDisk(t *testing.T) {
 			remount("size=64m", 0)
 			sameScores(t, want.Rows, mustRun(t, parseIn(t, models, studyText), out, o).Rows, 1e-5)
 			for _, f := range mustCheck(t, out, false, o) {
-				t.Errorf("in the end there is %+v", f)
+				t.Errorf("after another run there is %+v", f)
 			}
 		})
 	}

@@ -95,17 +95,17 @@ measures: [distance]
 	o.Progress = nil
 	sum := strings.Repeat("0", 64)
 	for name, c := range map[string][2]string{
-		"endless model":  {strings.Replace(fmt.Sprintf(text, server.URL, ""), "small.onnx", "endless.onnx", 1), "exceeds the bound"},
-		"no such model":  {strings.Replace(fmt.Sprintf(text, server.URL, ""), "small.onnx", "none.onnx", 1), "404"},
-		"other model":    {strings.Replace(fmt.Sprintf(text, server.URL, ""), "small, onnx", "small, sha256: "+sum+", onnx", 1), "a different file"},
-		"other archive":  {strings.Replace(fmt.Sprintf(text, server.URL, ""), "photos, images", "photos, sha256: "+sum+", images", 1), "a different file"},
-		"no archive":     {strings.Replace(fmt.Sprintf(text, server.URL, ""), "photos.zip", "photos/", 1), "names no file"},
-		"other file":     {strings.Replace(fmt.Sprintf(text, dir, ""), "photos, images", "photos, sha256: "+sum+", images", 1), "a different file"},
-		"hash of nobody": {strings.Replace(fmt.Sprintf(text, server.URL, ""), "photos, images", "photos, sha256: x, images", 1), "is not a SHA-256"},
+		"endless model": {strings.Replace(fmt.Sprintf(text, server.URL, ""), "small.onnx", "endless.onnx", 1), "exceeds the bound"},
+		"no such model": {strings.Replace(fmt.Sprintf(text, server.URL, ""), "small.onnx", "none.onnx", 1), "404"},
+		"other model":   {strings.Replace(fmt.Sprintf(text, server.URL, ""), "small, onnx", "small, sha256: "+sum+", onnx", 1), "a different file"},
+		"other archive": {strings.Replace(fmt.Sprintf(text, server.URL, ""), "photos, images", "photos, sha256: "+sum+", images", 1), "a different file"},
+		"no archive":    {strings.Replace(fmt.Sprintf(text, server.URL, ""), "photos.zip", "photos/", 1), "names no file"},
+		"other file":    {strings.Replace(fmt.Sprintf(text, dir, ""), "photos, images", "photos, sha256: "+sum+", images", 1), "a different file"},
+		"no hash":       {strings.Replace(fmt.Sprintf(text, server.URL, ""), "photos, images", "photos, sha256: x, images", 1), "is not a SHA-256"},
 	} {
 		_, err := Run(t.Context(), parse(c[0]), filepath.Join(t.TempDir(), "run"), o)
 		if err == nil || !strings.Contains(err.Error(), c[1]) || !strings.Contains(err.Error(), "study.yaml:") || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v, want %q with its place", name, err, c[1])
+			t.Errorf("%s: %v, want %q with its position", name, err, c[1])
 		}
 	}
 }

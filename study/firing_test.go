@@ -82,7 +82,8 @@ func TestInformationNeedsNoClassScores(t *testing.T) {
 	}
 }
 
-// The units of a layer in the folder's table add up to the score of the layer.
+// checkUnits checks the tables of units and curves of a run folder: the score of each unit is its
+// local rate divided by its global one, and no layer lacks units.
 func checkUnits(t *testing.T, dir string) {
 	t.Helper()
 	units, curves := map[string]int{}, 0
@@ -106,7 +107,8 @@ func checkUnits(t *testing.T, dir string) {
 	}
 }
 
-// A changed table of units is found, and its cell computed again.
+// checkDamagedUnits truncates a table of units, and checks that it is found and its cell computed
+// again.
 func checkDamagedUnits(t *testing.T, out, dir string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(out, "cells", "*.units.parquet"))
@@ -128,7 +130,7 @@ func checkDamagedUnits(t *testing.T, out, dir string) {
 	mustRun(t, parseIn(t, dir, firingText), out, options(t))
 	checkUnits(t, out)
 	if found, err := Check(t.Context(), out, false, options(t)); err != nil || len(found) != 0 {
-		t.Errorf("after it was mended: %+v, %v", found, err)
+		t.Errorf("after another run: findings %+v, error %v; want none", found, err)
 	}
 }
 

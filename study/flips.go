@@ -17,14 +17,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// CompareRuns returns the scores of prediction-agreement between models of two run folders, from the
-// per-sample values of accuracy or effective-invariance. models are names of models in the first and
-// the second run; in the rows they end in " (A)" and " (B)".
+// CompareRuns returns the scores of prediction-agreement between models of two run folders, from
+// the per-sample values of accuracy or effective-invariance. models are names of models in the
+// first and the second run; in the rows they end in " (A)" and " (B)".
 //
-// Predictions are paired by the index of the sample, for data that have the same fingerprint in both
-// runs: clean ones, and, if the runs have the same seed, those under each transformation. Statistics
-// of probabilities and of the number of classes are left out. There are no rows if a run has no
-// per-sample values.
+// Predictions are paired by the index of the sample, for data that have the same fingerprint in
+// both runs: clean ones, and, if the runs have the same seed, those under each transformation.
+// Statistics of probabilities and of the number of classes are left out. There are no rows if a run
+// has no per-sample values.
 func CompareRuns(dirs [2]string, models [][2]string) ([]scores.Row, error) {
 	var records [2]scores.Record
 	var runs [2]map[inputView]map[int]classOf
@@ -73,7 +73,7 @@ type inputView struct {
 	trial                             int
 }
 
-// A classOf is a predicted class, and the label or a negative number.
+// A classOf is the predicted class of a sample and its label, negative if it has none.
 type classOf struct{ predicted, label int }
 
 // readPredictions returns the predicted classes of each sample in samples.parquet, by its index, or
@@ -153,7 +153,7 @@ func comparePredictions(a, b map[int]classOf, key measure.Key) ([]measure.Score,
 	if err != nil {
 		return nil, err
 	}
-	// The order and the groups are those of a run, so that the intervals are, too.
+	// The order and the groups are those of a run, and therefore also the intervals.
 	order := seed.Rand(key.Seed, "order", key.Data).Perm(len(index))
 	for from := 0; from < len(order); from += layout.Block {
 		batch := measure.Batch{}

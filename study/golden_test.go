@@ -17,7 +17,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-var everyLayer = flag.Bool("every-layer", false, "hold SEIS against golden.json at every layer, which takes minutes")
+var everyLayer = flag.Bool("every-layer", false, "compare SEIS with golden.json at every layer, which takes minutes")
 
 // golden is testdata/cifar/golden.json: values for two ResNets on CIFAR-10, computed by golden.py
 // with PyTorch and numpy in float64 from the definitions, independently of this program.

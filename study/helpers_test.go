@@ -26,7 +26,7 @@ func options(t *testing.T) Options {
 	return Options{Runtime: orttest.Load(t), Threads: 2}
 }
 
-// parseIn parses a study as if it were in a folder, with replacements in its text.
+// parseIn parses a study as if it were in a folder.
 func parseIn(t *testing.T, dir, text string) *Study {
 	t.Helper()
 	s, err := Parse(filepath.Join(dir, "study.yaml"), []byte(text), nil)
@@ -49,7 +49,7 @@ func mustRun(t *testing.T, s *Study, dir string, o Options) *Result {
 func sameScores(t *testing.T, want, got []scores.Row, tolerance float64) {
 	t.Helper()
 	if len(want) == 0 || len(want) != len(got) {
-		t.Fatalf("%d rows against %d", len(got), len(want))
+		t.Fatalf("%d rows, want %d, and some", len(got), len(want))
 	}
 	close := func(a, b float64) bool {
 		return math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) <= tolerance*max(1, math.Abs(a))
@@ -57,13 +57,13 @@ func sameScores(t *testing.T, want, got []scores.Row, tolerance float64) {
 	for i, w := range want {
 		g := got[i]
 		if !close(w.Value, g.Value) || !close(w.Null, g.Null) || !close(w.Low, g.Low) || !close(w.High, g.High) {
-			t.Errorf("row %d: %s %s %s %s %s: %v [%v, %v] null %v against %v [%v, %v] null %v", i, w.Measure, w.Statistic, w.Layer, w.Transform, w.Parameter,
+			t.Errorf("row %d: %s %s %s %s %s: %v [%v, %v] null %v, want %v [%v, %v] null %v", i, w.Measure, w.Statistic, w.Layer, w.Transform, w.Parameter,
 				g.Value, g.Low, g.High, g.Null, w.Value, w.Low, w.High, w.Null)
 		}
 		w.Value, w.Null, w.Low, w.High = 0, 0, 0, 0
 		g.Value, g.Null, g.Low, g.High = 0, 0, 0, 0
 		if w != g {
-			t.Errorf("row %d: %+v against %+v", i, g, w)
+			t.Errorf("row %d is %+v, want %+v", i, g, w)
 		}
 	}
 }

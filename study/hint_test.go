@@ -8,8 +8,9 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// TestMemoryHintIsTrue checks that a study whose passes are several is told a memory that makes
-// them as few as the hint says, that a little less does not, and that one pass gets no hint.
+// TestMemoryHintIsTrue checks that a study of several passes gets a hint, that with the memory of
+// the hint there are as few passes as it says and with 1 MiB less more, and that then there is no
+// hint.
 func TestMemoryHintIsTrue(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -37,12 +38,12 @@ func TestMemoryHintIsTrue(t *testing.T) {
 		t.Fatalf("hint %q: %v", hint, err)
 	}
 	if from != many || all != forwards || least >= many || fewer >= forwards {
-		t.Errorf("%d passes of %d samples are hinted: %q", many, forwards, hint)
+		t.Errorf("%d passes of %d samples have the hint %q, want their numbers and smaller ones", many, forwards, hint)
 	}
 	if n, count, again := passes(mebibytes << 20); n != least || count != fewer || again != "" {
-		t.Errorf("with %d MiB there are %d passes of %d samples, and the hint %q; before: %q", mebibytes, n, count, again, hint)
+		t.Errorf("with %d MiB there are %d passes of %d samples and the hint %q, want no hint and the numbers of %q", mebibytes, n, count, again, hint)
 	}
 	if n, _, _ := passes((mebibytes - 1) << 20); mebibytes > 1 && n <= least {
-		t.Errorf("%d MiB less one are enough for %d passes: %q", mebibytes, n, hint)
+		t.Errorf("with 1 MiB less than %d there are still %d passes: %q", mebibytes, n, hint)
 	}
 }

@@ -24,13 +24,13 @@ func TestContactSheets(t *testing.T) {
 	mustRun(t, parseIn(t, dir, studyText+"pictures: 3\n"), out, options(t))
 	files, err := filepath.Glob(filepath.Join(out, "pictures", "views", "*"))
 	if err != nil || len(files) != 4 {
-		t.Fatalf("%q, %v", files, err)
+		t.Fatalf("files %q, error %v; want the sheets and captions of quarter and tilt", files, err)
 	}
 	sheet := readPNG(t, files[1])
 	const sheetGap = 4
 	const side = 64 // 16 x 16, enlarged
 	if want := image.Rect(0, 0, 3*(side+sheetGap)+sheetGap, 3*(side+sheetGap)+sheetGap); sheet.Bounds() != want {
-		t.Fatalf("the sheet is %v, not %v", sheet.Bounds(), want)
+		t.Fatalf("the sheet is %v, want %v", sheet.Bounds(), want)
 	}
 	tile := func(column, x, y int) any { return sheet.At(sheetGap+column*(side+sheetGap)+x, sheetGap+y) }
 	colours := map[any]bool{}
@@ -51,7 +51,7 @@ func TestContactSheets(t *testing.T) {
 		err = json.Unmarshal(text, &caption)
 	}
 	if err != nil || caption["title"] != "quarter of shapes" || caption["caption"] != "Each of 3 lines is an image, from left to right as it is and at 90, 180." {
-		t.Errorf("%q, %v", caption, err)
+		t.Errorf("caption %q, error %v", caption, err)
 	}
 	mustRun(t, parseIn(t, dir, studyText+"pictures: 0\n"), out, options(t)) // sheets stay if a later run does not request them
 	if _, err := os.Stat(files[0]); err != nil {
@@ -80,7 +80,7 @@ func TestModelImages(t *testing.T) {
 		"small-layer2.png": "two", "small-layer2.json": `{"model":"small","title":"layer2 of small"}`} {
 		got, err := os.ReadFile(filepath.Join(out, "pictures", "models", name))
 		if err != nil || strings.TrimSpace(string(got)) != want {
-			t.Errorf("%s holds %q, %v", name, got, err)
+			t.Errorf("%s holds %q, error %v; want %q", name, got, err, want)
 		}
 	}
 	if err := os.WriteFile(filepath.Join(beside, "layer1.json"), []byte("{"), 0o666); err != nil {
@@ -142,7 +142,7 @@ func TestSampleSheets(t *testing.T) {
 	}
 	sheet := readSampleSheet(t, filepath.Join(out, "pictures", "samples", "01.json"))
 	if sheet.Transform != "quarter" || sheet.Statistic != "ei" || sheet.Of != len(labels) || len(sheet.Models) != 1 || len(sheet.Parameters) != 2 {
-		t.Fatalf("%+v", sheet)
+		t.Fatalf("the sheet is %+v, want one of effective invariance under quarter, of 1 model and 2 angles", sheet)
 	}
 	m := sheet.Models[0]
 	for k, parameter := range sheet.Parameters {
@@ -216,7 +216,7 @@ func TestSampleSheets(t *testing.T) {
 	picture := readPNG(t, filepath.Join(out, "pictures", "samples", "01.png"))
 	tile := sheet.Tile
 	if want := image.Rect(0, 0, 3*tile.Right, len(sheet.Samples)*tile.Down); picture.Bounds() != want || tile.Width != 16 {
-		t.Fatalf("the sheet is %v, not %v, with tiles of %+v", picture.Bounds(), want, tile)
+		t.Fatalf("the sheet is %v, want %v, with tiles of %+v", picture.Bounds(), want, tile)
 	}
 	for y := range tile.Height {
 		for x := range tile.Width {

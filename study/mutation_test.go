@@ -124,8 +124,8 @@ func (d *disturbedStudy) mutate(t *testing.T, folder, file string, m mutation, f
 	os.RemoveAll(out)
 }
 
-// TestEveryMutationIsMended damages every file of a finished and of two unfinished runs in every way,
-// and runs the study again.
+// TestEveryMutationIsMended damages every file of a finished and of two unfinished runs in every
+// way, and runs the study again.
 func TestEveryMutationIsMended(t *testing.T) {
 	t.Parallel()
 	d := disturb(t, fullText)

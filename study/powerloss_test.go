@@ -27,9 +27,9 @@ batch: 12
 `
 
 // A disturbedStudy is a study whose run folder is damaged and completed again. The scores and
-// intervals must be those of an undisturbed run to the bit. So all runs use gonum's BLAS, also those of
-// the program: with OpenBLAS, which rounds in another order, the intervals of SEIS on 24 samples differ
-// by 1e-5.
+// intervals must be those of an undisturbed run to the bit. So all runs use gonum's BLAS, also
+// those of the program: with OpenBLAS, which rounds in another order, the intervals of SEIS on 24
+// samples differ by 1e-5.
 type disturbedStudy struct {
 	dir, text string
 	o         Options

@@ -37,8 +37,8 @@ func valueIn(t *testing.T, rows []scores.Row, model, other, transform, statistic
 	return scores.Row{}
 }
 
-// Flips are what accuracy loses and gains, clean and under each transformation, and the same from
-// the per-sample values of two runs.
+// TestPredictionAgreement checks that negative minus positive flips are the difference of accuracy,
+// clean and under a transformation, and that CompareRuns gives the scores of a run.
 func TestPredictionAgreement(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -103,6 +103,6 @@ func TestPredictionAgreementOfOtherClasses(t *testing.T) {
 	s := parseIn(t, dir, strings.ReplaceAll(strings.ReplaceAll(agreementText, ", [one, copy]", ""), "  - accuracy\n", ""))
 	_, err := Run(t.Context(), s, filepath.Join(dir, "run"), options(t))
 	if err == nil || !strings.Contains(err.Error(), "model one has 8 classes and model two 9") {
-		t.Errorf("%v", err)
+		t.Errorf("error %v, want one with both numbers of classes", err)
 	}
 }

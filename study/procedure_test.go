@@ -71,7 +71,7 @@ func (b *brightness) Needs() procedure.Needs {
 
 func (b *brightness) Skip(j *procedure.Job) string {
 	if j.Data.Len() < 3 {
-		return "it wants three samples"
+		return "it needs three samples"
 	}
 	return ""
 }
@@ -317,7 +317,7 @@ func TestProcedureErrors(t *testing.T) {
 	writePairs(t, dir)
 	o := options(t)
 	_, err := Run(t.Context(), procedureStudy(t, dir, &brightness{pair: true, images: 2}), filepath.Join(dir, "few"), o)
-	if err == nil || !strings.Contains(err.Error(), "there is nothing to measure: brightness: it wants three samples") {
+	if err == nil || !strings.Contains(err.Error(), "there is nothing to measure: brightness: it needs three samples") {
 		t.Errorf("a study of too few samples: %v", err)
 	}
 	_, err = Run(t.Context(), procedureStudy(t, dir, &brightness{pair: true, fail: errors.New("it broke")}), filepath.Join(dir, "broken"), o)

@@ -89,7 +89,7 @@ func TestShareReportsWhatIsMissing(t *testing.T) {
 		{a, a, spec.Sharing{Models: [][2]string{{"net", "nett"}}}, "no model nett"},
 	} {
 		if _, err := spec.Share(c.a, c.b, c.s); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%v, not %q", err, c.want)
+			t.Errorf("error %v, want %q", err, c.want)
 		}
 	}
 	if s, err := spec.Share(a, a, sharing("*")); err != nil || len(s.Data) != 2 {

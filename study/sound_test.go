@@ -199,21 +199,21 @@ func TestRedrawnForProbes(t *testing.T) {
 		"[identity]", "[{name: room, reverb: [0, 0.2]}]", "[accuracy, effective-invariance, distance]", "[invariance, {parameter-equivariance: {probe: ridge}}]").Replace(soundStudy)
 	o := options(t)
 	o.FeatureCache = &features.Store{Dir: filepath.Join(dir, "store")}
-	var said []string
+	var warnings []string
 	for _, run := range []string{"first", "kept"} {
 		mustRun(t, parseIn(t, dir, text), filepath.Join(dir, run), o)
 		record, err := os.ReadFile(filepath.Join(dir, run, "run.json"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		said = append(said, regexp.MustCompile(`data tones: (\d+) of (\d+) values drawn for room were invalid`).FindString(string(record)))
+		warnings = append(warnings, regexp.MustCompile(`data tones: (\d+) of (\d+) values drawn for room were invalid`).FindString(string(record)))
 		var again, all int
-		if _, err := fmt.Sscanf(said[len(said)-1], "data tones: %d of %d", &again, &all); err != nil || again == 0 || all != 30+again {
-			t.Errorf("%s run: %q: %d of %d", run, said[len(said)-1], again, all)
+		if _, err := fmt.Sscanf(warnings[len(warnings)-1], "data tones: %d of %d", &again, &all); err != nil || again == 0 || all != 30+again {
+			t.Errorf("%s run: warning %q of %d draws again, %d in all; want 30 more in all", run, warnings[len(warnings)-1], again, all)
 		}
 	}
-	if said[0] != said[1] {
-		t.Errorf("%q", said)
+	if warnings[0] != warnings[1] {
+		t.Errorf("the warnings of the runs are %q, want equal ones", warnings)
 	}
 }
 

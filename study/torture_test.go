@@ -23,9 +23,9 @@ var (
 	tortureTable = flag.String("torture-table", "", "the JSON file for the counts of TestTorture")
 )
 
-// A torment is a way to disturb a run. It ends the test if another run does not give the same scores
-// and intervals, or if the folder is not in order then.
-type torment struct {
+// A disturbance is a way to disturb a run. It ends the test if another run does not give the same
+// scores and intervals, or if the folder is not in order then.
+type disturbance struct {
 	name    string
 	disturb func(t *testing.T, r *rand.Rand)
 	count   int
@@ -37,7 +37,7 @@ func TestTorture(t *testing.T) {
 		t.Skip("no -torture duration is given: make torture gives one")
 	}
 	small, full := disturb(t, smallText), disturb(t, fullText)
-	torments := []*torment{
+	disturbances := []*disturbance{
 		{name: "SIGKILL of a run, at a random moment", disturb: full.killer(t, "run")},
 		{name: "SIGKILL of a shard, at a random moment", disturb: full.killer(t, "shard")},
 		{name: "SIGKILL of a merge, at a random moment", disturb: full.killer(t, "merge")},
@@ -54,7 +54,7 @@ func TestTorture(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	start := time.Now()
 	for i := 0; time.Since(start) < *tortureTime && !t.Failed(); i++ {
-		one := torments[i%len(torments)]
+		one := disturbances[i%len(disturbances)]
 		if one.disturb == nil {
 			continue
 		}
@@ -69,7 +69,7 @@ func TestTorture(t *testing.T) {
 	}{Columns: []string{"disturbance", "times"}, Date: time.Now().UTC().Format(time.DateOnly),
 		Machine: fmt.Sprintf("%s on %d cores", time.Since(start).Round(time.Second), runtime.NumCPU())}
 	all := 0
-	for _, one := range torments {
+	for _, one := range disturbances {
 		t.Logf("%6d  %s", one.count, one.name)
 		table.Rows = append(table.Rows, map[string]cell{"disturbance": {one.name}, "times": {strconv.Itoa(one.count)}})
 		all += one.count
@@ -102,7 +102,7 @@ func (d *disturbedStudy) program(t *testing.T) string {
 	return program
 }
 
-// killer returns a torment that kills the program in a stage, a few times in one folder.
+// killer returns a disturbance that kills the program in a stage, a few times in one folder.
 func (d *disturbedStudy) killer(t *testing.T, stage string) func(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	program := d.program(t)
@@ -168,8 +168,8 @@ func (d *disturbedStudy) killer(t *testing.T, stage string) func(t *testing.T, r
 	}
 }
 
-// afterwards checks a folder after a disturbance. A folder that was damaged on purpose may still hold
-// what check --fix has not reached.
+// afterwards checks a folder after a disturbance. A folder that was damaged on purpose may still
+// hold what check --fix has not reached.
 func (d *disturbedStudy) afterwards(t *testing.T, out, what string, damaged bool) {
 	t.Helper()
 	again := func(o Options) (*Result, error) { return Run(t.Context(), parseIn(t, d.dir, d.text), out, o) }
@@ -183,8 +183,8 @@ func (d *disturbedStudy) afterwards(t *testing.T, out, what string, damaged bool
 	d.resumes(t, out, what)
 }
 
-// failingCalls returns a torment that makes a system call of the program fail by strace, or nil if
-// strace does not work here.
+// failingCalls returns a disturbance that makes a system call of the program fail by strace, or nil
+// if strace does not work here.
 func (d *disturbedStudy) failingCalls(t *testing.T) func(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	if err := exec.Command("strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "true").Run(); err != nil {
@@ -222,7 +222,7 @@ func (d *disturbedStudy) failingChanges(t *testing.T, r *rand.Rand) {
 	d.failThenRun(t, 1+r.IntN(600), r.IntN(2) == 0, causes[r.IntN(len(causes))])
 }
 
-// powerLosses returns a torment that replays a recorded run up to a random change.
+// powerLosses returns a disturbance that replays a recorded run up to a random change.
 func (d *disturbedStudy) powerLosses(t *testing.T) func(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	recorded := filepath.Join(d.dir, "recorded")
@@ -244,7 +244,7 @@ func (d *disturbedStudy) powerLosses(t *testing.T) func(t *testing.T, r *rand.Ra
 	}
 }
 
-// mutations returns a torment that mutates a random file of a finished run or of a stopped one.
+// mutations returns a disturbance that mutates a random file of a finished run or of a stopped one.
 func (d *disturbedStudy) mutations(t *testing.T) func(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	folders := []string{d.finished(t), d.stopped(t, "feeding", func(p Progress) bool { return p.Samples >= 16 })}

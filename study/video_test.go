@@ -59,7 +59,7 @@ func TestVideoInStudies(t *testing.T) {
 			continue
 		}
 		if d.Len() != samples {
-			t.Errorf("%s: %d samples, not %d", entry, d.Len(), samples)
+			t.Errorf("%s: %d samples, want %d", entry, d.Len(), samples)
 		}
 		if still := strings.Contains(entry, "still"); still != (dataset.Amounts(d) == nil) {
 			t.Errorf("%s: trajectories over %v", entry, dataset.Amounts(d))
@@ -79,7 +79,7 @@ func TestVideoInStudies(t *testing.T) {
 	} {
 		_, err := open(entry)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "s.yaml:3:") {
-			t.Errorf("%s: %v; it should say %q, and where", entry, err, want)
+			t.Errorf("%s: error %v, want %q with its position", entry, err, want)
 		}
 	}
 }

@@ -195,8 +195,8 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 // values of predictions and of the last layer without samples: true.
 const FirstSamples = 500
 
-// projectedSamples is the number of samples whose vectors at the first, the middle and the last layer
-// are projected to a plane for the report.
+// projectedSamples is the number of samples whose vectors at the first, the middle and the last
+// layer are projected to a plane for the report.
 const projectedSamples = 48
 
 // unmetNeed returns the requirement of a measure that is not met, or "" if all are met.

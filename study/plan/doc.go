@@ -6,7 +6,6 @@
 // data, so that their accumulators fit the memory bound. A cell of a procedure has no tasks.
 //
 //	p, err := plan.New(ctx, study, plan.Options{Runtime: rt})
-//	costs, err := p.Cost(ctx, options)
 //
-// A plan does not run the study. Cost runs a few batches to measure the speed of the engine.
+// A plan does not run the study; package run does.
 package plan

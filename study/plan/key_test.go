@@ -30,6 +30,6 @@ measures: [invariance]
 	}
 	defer plan.Close()
 	if got, want := plan.Cells[0].Key, "67895c8f13b32745d42e83d2"; got != want {
-		t.Errorf("the key of %s is %s, not %s", plan.Cells[0], got, want)
+		t.Errorf("the key of %s is %s, want %s", plan.Cells[0], got, want)
 	}
 }

@@ -28,8 +28,9 @@ const (
 )
 
 // ShareMemory divides the memory of a pass between accumulators, activations and images. Under a
-// limit of the process accumulators get at most half of the available memory, and each kind of
-// buffer a quarter. Where the study sets no bound, accumulators get a quarter of the free memory.
+// limit of the process accumulators get at most half of the available memory, and activations and
+// images an eighth each. Where the study sets no bound, accumulators get a quarter of the free
+// memory if that exceeds the default.
 func ShareMemory(s *spec.Study, o *Options) memoryShares {
 	memory := int64(s.Memory)
 	out := memoryShares{memory, min(activationMemory, max(memory/4, minBuffer)), min(imageMemory, max(memory/8*3, minBuffer))}

@@ -11,10 +11,10 @@ func TestShareMemory(t *testing.T) {
 	s := &spec.Study{Memory: spec.DefaultMemory}
 	wide, narrow := ShareMemory(s, &Options{}), ShareMemory(s, &Options{Memory: 64 << 20})
 	if wide.Accumulators != spec.DefaultMemory || wide.activations != activationMemory || wide.images != imageMemory {
-		t.Errorf("without a limit the shares are %+v", wide)
+		t.Errorf("without a limit the shares are %+v, want the defaults", wide)
 	}
 	if narrow.Accumulators != 8<<20 || narrow.activations != minBuffer || narrow.images != minBuffer {
-		t.Errorf("with 64 MiB the shares are %+v", narrow)
+		t.Errorf("with 64 MiB the shares are %+v, want 8 MiB for accumulators and the least for buffers", narrow)
 	}
 	if MemoryWarning(s, 64<<20) == "" || MemoryWarning(s, 4<<30) != "" || MemoryWarning(s, 0) != "" {
 		t.Error("MemoryWarning returns a wrong result")

@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// newPlan returns an empty plan without a study file. It ends at the first failure, and its memory
-// bound is too large to matter.
+// newPlan returns an empty plan without a study file. Its first failure is an error, and its memory
+// bound is too large to have an effect.
 func newPlan() *Plan {
 	return &Plan{Study: &spec.Study{Name: "measure", Seed: 1, Trials: 1, Memory: 1 << 40}, failFast: true, Stats: &telemetry.Stats{}}
 }

@@ -39,8 +39,8 @@ type Options struct {
 	Version      string              // of this program, for run.json
 }
 
-// Progress is the progress of a run. Done and Total count samples of forward passes: a sample counts
-// once for the clean input and once for each view, in each pass.
+// Progress is the progress of a run. Done and Total count samples of forward passes: a sample
+// counts once for the clean input and once for each view, in each pass.
 type Progress struct {
 	Done, Total      int64
 	Pass, Passes     int // each procedure counts as a pass
@@ -50,7 +50,8 @@ type Progress struct {
 	Note             string // status text of a procedure, such as the distance reached
 }
 
-// Workers returns the number of goroutines that compute in parallel: Threads, or the number of cores.
+// Workers returns the number of goroutines that compute in parallel: Threads, or the number of
+// cores.
 func (o *Options) Workers() int {
 	if o.Threads > 0 {
 		return o.Threads

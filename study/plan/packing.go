@@ -9,9 +9,9 @@ import (
 )
 
 // Passes groups unfinished tasks into passes whose accumulators fit the limits. Each view of a pass
-// costs one forward pass per sample, and each pass one more for the clean input; a forward pass ends
-// at the deepest layer that is read. Of several ways to divide the tasks, Passes takes the one with
-// the least estimated engine time.
+// costs one forward pass per sample, and each pass one more for the clean input; a forward pass
+// ends at the deepest layer that is read. Of several ways to divide the tasks, Passes takes the one
+// with the least estimated engine time.
 func Passes(cells []*Cell, b Limits, shard Shard) []*Pass {
 	var out []*Pass
 	groups := groupByView(cells)

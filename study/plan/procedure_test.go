@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// Each trial of stir takes images of its own until the data end; then images are repeated, and the
-// job says so.
+// TestTrialsTakeNewImages checks that each trial of stir takes images that no other trial takes
+// while there are such, and that a job with repeated images has Repeated set.
 func TestTrialsTakeNewImages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -38,7 +38,7 @@ trials: 3
 		for _, c := range plan.Cells {
 			job := c.Procedure.Job
 			if job.Data.Len() != 30 || job.Repeated != repeated[c.View.Trial] {
-				t.Errorf("%d samples, trial %d: %d images, repeated %v", n, c.View.Trial, job.Data.Len(), job.Repeated)
+				t.Errorf("%d samples, trial %d: %d images, repeated %v; want 30, %v", n, c.View.Trial, job.Data.Len(), job.Repeated, repeated[c.View.Trial])
 			}
 			for i := range job.Data.Len() {
 				sample, err := dataset.Describe(t.Context(), job.Data, i)
@@ -52,7 +52,7 @@ trials: 3
 			}
 		}
 		if len(taken) != min(n, 90) {
-			t.Errorf("three trials take %d different samples of %d", len(taken), n)
+			t.Errorf("three trials take %d different samples of %d, want %d", len(taken), n, min(n, 90))
 		}
 	}
 }

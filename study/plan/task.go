@@ -25,7 +25,7 @@ type Task struct {
 	Borrowed int64 // further bytes that it uses while it is fed
 	FullCost int64 // bytes that the accumulator may hold without a store
 
-	Seen        int         // number of positions, from 0, that have been fed
+	Seen        int         // position in the order of the samples up to which the task was fed
 	Saved       int         // value of Seen in the state saved in the run folder; 0 if there is none
 	Scored      *TaskScores // set when the task is finished
 	SavedScores bool        // the state saved in the run folder holds Scored
@@ -161,8 +161,8 @@ func (t *Task) Compute(acc Accumulator) (*TaskScores, error) {
 	return out, nil
 }
 
-// A siteTarget is the target of a measure at a layer, of the prediction, or of the predictions of two
-// models.
+// A siteTarget is the target of a measure at a layer, of the prediction, or of the predictions of
+// two models.
 type siteTarget struct {
 	measure     measure.Measure
 	model       *Model
@@ -274,8 +274,8 @@ func (a *siteAccumulator) Finish() (*TaskScores, error) {
 	return out, nil
 }
 
-// Label returns the label of a sample as the task's per-sample values have it: the model's output, or
-// the position among the classes of two models.
+// Label returns the label of a sample as the task's per-sample values have it: the model's output,
+// or the position among the classes of two models.
 func (t *Task) Label(l int) int {
 	if s, ok := t.target.(*siteTarget); ok && s.joint != nil {
 		return s.joint.label(l)

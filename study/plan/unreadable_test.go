@@ -51,6 +51,6 @@ func TestUnreadableSampleIsLogged(t *testing.T) {
 		}
 	}
 	if text := out.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, `data=photos sample=3.png error="cut short"`) {
-		t.Errorf("%q", text)
+		t.Errorf("the log is %q, want one line with the sample and its error", text)
 	}
 }

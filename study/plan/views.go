@@ -16,8 +16,8 @@ func forEachView(views []View, f func(View) error) error {
 	return nil
 }
 
-// procedureViews returns the views of a procedure: one for each trial, and one for each
-// transformation if it takes one.
+// procedureViews returns the views of a procedure: one for each trial, of each transformation if
+// the procedure takes one.
 func procedureViews(s *spec.Study, method procedure.Procedure, d *Data) []View {
 	subjects := []View{{}}
 	switch {

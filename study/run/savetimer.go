@@ -10,15 +10,15 @@ type saveTimer struct {
 	share float64       // largest share of the time that saving may take
 	now   func() time.Time
 	last  time.Time     // end of the last save, or start of the run
-	took  time.Duration // of the last save, or of a trial of the disk
+	took  time.Duration // of the last save, or of a test of the disk
 	bytes int64         // that took this long; 0: not timed yet
 }
 
 const (
-	saveShare    = 1. / 20
-	saveInterval = time.Minute
-	saveSpeed    = 100 << 20 // bytes per second, until the disk has been timed
-	trialBytes   = 32 << 20  // written to time the disk
+	saveShare      = 1. / 20
+	saveInterval   = time.Minute
+	saveSpeed      = 100 << 20 // bytes per second, until the disk has been timed
+	speedTestBytes = 32 << 20  // written to time the disk
 )
 
 // newSaveTimer returns a timer that starts now. A zero interval or share is the default.
@@ -46,14 +46,14 @@ func (t *saveTimer) due(bytes int64) bool {
 	return t.now().Sub(t.last) >= wait
 }
 
-// trialDue reports whether the disk is to be timed: a save of so many bytes would be due if the
+// speedTestDue reports whether the disk is to be timed: a save of so many bytes would be due if the
 // disk were fast, and no speed is known.
-func (t *saveTimer) trialDue(bytes int64) bool {
-	return t.bytes == 0 && bytes > trialBytes && t.now().Sub(t.last) >= t.every
+func (t *saveTimer) speedTestDue(bytes int64) bool {
+	return t.bytes == 0 && bytes > speedTestBytes && t.now().Sub(t.last) >= t.every
 }
 
-// tried records that writing so many bytes takes a time.
-func (t *saveTimer) tried(bytes int64, took time.Duration) { t.bytes, t.took = bytes, took }
+// speedTested records that writing so many bytes takes a time.
+func (t *saveTimer) speedTested(bytes int64, took time.Duration) { t.bytes, t.took = bytes, took }
 
 // saved records a save of so many bytes that began at start and ends now.
 func (t *saveTimer) saved(start time.Time, bytes int64) {

@@ -32,12 +32,12 @@ func TestSaveTimerKeepsToItsShare(t *testing.T) {
 			for total < time.Hour {
 				clock.advance(batch)
 				total += batch
-				if !timer.due(bytes) && timer.trialDue(bytes) {
-					trial := time.Duration(float64(trialBytes) / float64(speed) * float64(time.Second))
-					clock.advance(trial)
-					timer.tried(trialBytes, trial)
-					saving += trial
-					total += trial
+				if !timer.due(bytes) && timer.speedTestDue(bytes) {
+					test := time.Duration(float64(speedTestBytes) / float64(speed) * float64(time.Second))
+					clock.advance(test)
+					timer.speedTested(speedTestBytes, test)
+					saving += test
+					total += test
 				}
 				if timer.due(bytes) {
 					if saves == 0 {
@@ -97,8 +97,8 @@ func TestLargeStatesTimeTheDisk(t *testing.T) {
 		if err := r.saveIfDue(pass); err != nil {
 			t.Fatal(err)
 		}
-		if timed := r.timer.bytes == trialBytes && r.timer.took > 0; timed != (clock.at.Sub(r.timer.last) >= saveInterval) {
-			t.Errorf("after %v: timed %d bytes in %v, want %d bytes timed after the interval alone", clock.at.Sub(r.timer.last), r.timer.bytes, r.timer.took, trialBytes)
+		if timed := r.timer.bytes == speedTestBytes && r.timer.took > 0; timed != (clock.at.Sub(r.timer.last) >= saveInterval) {
+			t.Errorf("after %v: timed %d bytes in %v, want %d bytes timed after the interval alone", clock.at.Sub(r.timer.last), r.timer.bytes, r.timer.took, speedTestBytes)
 		}
 	}
 	if left, err := os.ReadDir(folder.Path("states")); err != nil || len(left) > 0 || cell.Tasks[0].Saved > 0 {

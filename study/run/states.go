@@ -51,12 +51,12 @@ func (r *runner) saveIncomplete(p *plan.Pass) error {
 // it times the disk: without that the save would wait as on a slow disk.
 func (r *runner) saveIfDue(p *plan.Pass) error {
 	bytes := r.unsavedBytes(p)
-	if !r.timer.due(bytes) && r.timer.trialDue(bytes) {
-		took, err := r.Folder.TimeWrite(trialBytes)
+	if !r.timer.due(bytes) && r.timer.speedTestDue(bytes) {
+		took, err := r.Folder.TimeWrite(speedTestBytes)
 		if err != nil {
 			return rundir.SaveError(err)
 		}
-		r.timer.tried(trialBytes, took)
+		r.timer.speedTested(speedTestBytes, took)
 	}
 	switch {
 	case r.timer.due(bytes):

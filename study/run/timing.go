@@ -44,18 +44,18 @@ func (e *estimator) timePass(ctx context.Context, p *plan.Pass) (passTime, error
 	if err != nil {
 		return out, err
 	}
-	trials, err := e.newTrials(p)
+	tasks, err := e.newTimedTasks(p)
 	out.open = time.Since(start)
 	if err == nil {
-		err = f.timeBatches(ctx, trials, &out)
+		err = f.timeBatches(ctx, tasks, &out)
 	}
 	f.close() // scoring begins without the sessions, as in a run
 	if err != nil {
 		return out, err
 	}
-	e.scoreTrials(ctx, trials)
+	e.scoreTimedTasks(ctx, tasks)
 	var held int64
-	for _, t := range trials {
+	for _, t := range tasks {
 		held += t.task.Cost()
 		if t.fail == nil {
 			e.addTime(t)
@@ -65,14 +65,14 @@ func (e *estimator) timePass(ctx context.Context, p *plan.Pass) (passTime, error
 	return out, ctx.Err()
 }
 
-// timeBatches reads a few batches and runs them, clean and under the views of the trials.
-func (f *feeder) timeBatches(ctx context.Context, trials []*trial, out *passTime) error {
+// timeBatches reads a few batches and runs them, clean and under the views of the tasks.
+func (f *feeder) timeBatches(ctx context.Context, tasks []*timedTask, out *passTime) error {
 	batches, err := f.readBatches(ctx, out)
 	if err != nil {
 		return err
 	}
 	views := []int{plan.CleanView}
-	for _, t := range trials {
+	for _, t := range tasks {
 		if !slices.Contains(views, t.view) {
 			views = append(views, t.view)
 		}
@@ -96,9 +96,9 @@ func (f *feeder) timeBatches(ctx context.Context, trials []*trial, out *passTime
 			if err := f.runTimed(ctx, it, &tally); err != nil {
 				return err
 			}
-			f.keepReadings(trials, view, it.ops)
+			f.keepReadings(tasks, view, it.ops)
 		}
-		f.feedTrials(trials, b.clean, k, len(batches), last)
+		f.feedTimedTasks(tasks, b.clean, k, len(batches), last)
 		if last {
 			break
 		}

@@ -38,8 +38,9 @@ func UnpackedData(ctx context.Context, path string) (string, error) {
 	return folder, err
 }
 
-// OpenPath opens the data at a path. It determines the kind from names and sizes: a folder or an archive
-// of images or audio, CIFAR-10 or -100, IDX files such as MNIST, npy or npz, tar shards, Parquet.
+// OpenPath opens the data at a path. It determines the kind from names and sizes: a folder or an
+// archive of images or audio, CIFAR-10 or -100, IDX files such as MNIST, npy or npz, tar shards,
+// Parquet.
 func OpenPath(ctx context.Context, path string) (dataset.Source, error) {
 	path, err := UnpackedData(ctx, path)
 	if err != nil {

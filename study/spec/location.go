@@ -9,9 +9,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// localPath returns the local path of a file or folder of the study. URLs are downloaded and archives
-// unpacked. If sum is not empty, it is the SHA-256 that the file must have. Errors have the position
-// in the study file.
+// localPath returns the local path of a file or folder of the study. URLs are downloaded and
+// archives unpacked. If sum is not empty, it is the SHA-256 that the file must have. Errors have
+// the position in the study file.
 func (s *Study) localPath(ctx context.Context, p Path, sum string) (string, error) {
 	path := s.resolve(p.text)
 	if fetch.IsURL(path) {
@@ -117,8 +117,8 @@ func (s *Study) OpenCache(warn func(string)) {
 	}
 }
 
-// absolute returns the absolute form of a path of the study, for a study file in another folder. URLs
-// are returned unchanged, but for the revision of a model of the hub, which becomes a commit.
+// absolute returns the absolute form of a path of the study, for a study file in another folder.
+// URLs are returned unchanged, but for the revision of a model of the hub, which becomes a commit.
 func (s *Study) absolute(path string) string {
 	path = s.resolve(path)
 	if fetch.IsURL(path) {

@@ -28,11 +28,11 @@ func TestOutputsByLabel(t *testing.T) {
 	for _, c := range cases {
 		got, restrict, err := Data{Classes: c.explicit}.Outputs(c.data, len(labels), labels)
 		if err == nil && (!slices.Equal(got, c.want) || restrict != (c.explicit != nil)) || (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
-			t.Errorf("%s: %v %v, %v", c.name, got, restrict, err)
+			t.Errorf("%s: outputs %v, restricted %v, error %v; want %v, error %q", c.name, got, restrict, err, c.want, c.err)
 		}
 	}
 	if names := OutputNames([]string{"pie"}, []int{3}, 5, labels); !slices.Equal(names, []string{"tabby, tabby cat", "crane", "crane", "pie", "hot dog"}) {
-		t.Errorf("names %q", names)
+		t.Errorf("the names are %q, want the labels, with pie for the fourth", names)
 	}
 }
 

@@ -66,7 +66,7 @@ func TestPairErrors(t *testing.T) {
 			err = m.Between.check([]Model{{Name: "one"}, {Name: "two"}, {Name: "big"}})
 		}
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "study.yaml:1:") {
-			t.Errorf("%s gives %v, want %q with its place", entry, err, want)
+			t.Errorf("%s gives %v, want %q with its position", entry, err, want)
 		}
 	}
 	alone, err := decodePairs("between: all")

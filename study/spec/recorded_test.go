@@ -49,7 +49,7 @@ func TestRecordedPreprocess(t *testing.T) {
 		path := writeRecorded(t, text)
 		got, read, found, err := RecordedPreprocess(path)
 		if err != nil || !found || read != text {
-			t.Fatalf("%s: %v, %t, %q", text, err, found, read)
+			t.Fatalf("%s: error %v, found %t, text %q; want the text that was written", text, err, found, read)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %s", text, diff)
@@ -60,17 +60,17 @@ func TestRecordedPreprocess(t *testing.T) {
 			t.Errorf("%s: %v, %s", text, err, diff)
 		}
 		if (len(warnings) == 1 && strings.Contains(warnings[0], text)) == (text == "none") {
-			t.Errorf("%s: %q", text, warnings)
+			t.Errorf("%s: warnings %q, want one with the text unless it is none", text, warnings)
 		}
 		given := Model{Preprocess: Preprocess{Preprocess: model.Preprocess{Order: "rgb"}, given: true}}
 		if p, err := new(Study).Preprocessing(t.Context(), given, path, func(text string) { t.Error(text) }); err != nil || p.Order != "rgb" {
-			t.Errorf("the study's own preprocessing: %+v, %v", p, err)
+			t.Errorf("the study's own preprocessing is %+v, error %v; want the order rgb", p, err)
 		}
 	}
 	if _, ok := PreprocessText(model.Preprocess{Frame: dataset.Frame{Resize: 8, Square: true}}); ok {
-		t.Error("a square resize has no keys")
+		t.Error("PreprocessText has keys for a resize to a square, want none")
 	}
 	if _, _, _, err := RecordedPreprocess(writeRecorded(t, "{resize: -3}")); err == nil || !strings.Contains(err.Error(), "metadata") {
-		t.Errorf("a negative size: %v", err)
+		t.Errorf("a negative size: error %v, want one about the metadata", err)
 	}
 }

@@ -61,7 +61,8 @@ func TestFindFiles(t *testing.T) {
 	}
 }
 
-// A data set of the hub is read, and the resolved study names its commit.
+// TestShardsOfTheHub checks that shards of a data set on the hub are read, and that the resolved
+// study names the commit of the data set.
 func TestShardsOfTheHub(t *testing.T) {
 	t.Parallel()
 	var picture, shard bytes.Buffer

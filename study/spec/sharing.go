@@ -10,8 +10,7 @@ import (
 	"github.com/noether-ml/noether/internal/fetch"
 )
 
-// Sharing holds the settings of Share: the models of two studies whose shared invariances to
-// measure.
+// Sharing holds the settings of Share: which models of two studies are compared, and how.
 type Sharing struct {
 	Models [][2]string // pairs of a model of the first study and one of the second
 	Data   []string    // names, or patterns of them, of data that both have; nil: the first that both have

@@ -59,7 +59,7 @@ func TestTemplateComments(t *testing.T) {
 		_, data, _ := strings.Cut(text, "\ndata:\n")
 		data, _, _ = strings.Cut(data, "\nmodels:\n")
 		if !strings.Contains(data, c.has) || strings.Contains(data, c.lack) {
-			t.Errorf("%v: wants %q and no %q in\n%s", c.labels, c.has, c.lack, data)
+			t.Errorf("%v: want %q and no %q in\n%s", c.labels, c.has, c.lack, data)
 		}
 	}
 }
@@ -102,8 +102,8 @@ func writeEmpty(t *testing.T, dir, name string) {
 	}
 }
 
-// TestOpenPathOfArchive opens a tar.gz of two images in folders of their classes, and one that holds
-// files that are not unpacked.
+// TestOpenPathOfArchive opens a tar.gz of two images in folders of their classes, and one that
+// holds files that are not unpacked.
 func TestOpenPathOfArchive(t *testing.T) {
 	t.Setenv("NOETHER_CACHE", t.TempDir())
 	var picture bytes.Buffer
@@ -136,10 +136,10 @@ func TestOpenPathOfArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	if src.Len() != 2 || fmt.Sprint(src.Classes()) != "[cat dog]" {
-		t.Errorf("%d images of the classes %v", src.Len(), src.Classes())
+		t.Errorf("%d images of the classes %v, want 2 of cat and dog", src.Len(), src.Classes())
 	}
 	_, err = OpenPath(t.Context(), archive("shards.TGZ", "", "a.tar"))
 	if err == nil || !strings.Contains(err.Error(), "unpack it and give the folder") {
-		t.Error(err)
+		t.Errorf("an archive of shards: error %v, want advice to unpack it", err)
 	}
 }

@@ -44,7 +44,7 @@ func TestTransformForms(t *testing.T) {
 			parameters = append(parameters, cell.Parameter)
 		}
 		if got.Name != c.name || got.Per != c.per || got.On != c.on || strings.Join(parameters, "|") != c.parameters {
-			t.Errorf("%s gives %q %s %s %q", c.src, got.Name, got.Per, got.On, parameters)
+			t.Errorf("%s gives %q %s %s %q, want %q %s %s %q", c.src, got.Name, got.Per, got.On, parameters, c.name, c.per, c.on, c.parameters)
 		}
 	}
 }
@@ -66,8 +66,8 @@ func TestDifferentTransformsHaveDifferentKeys(t *testing.T) {
 	}
 }
 
-// TestTransformVersionsAreInKeys checks that a transformation of version 1 has the key that it had
-// before there were versions.
+// TestTransformVersionsAreInKeys checks that a key contains the version of a transformation, unless
+// that is 1: keys without a version stay valid.
 func TestTransformVersionsAreInKeys(t *testing.T) {
 	t.Parallel()
 	for src, want := range map[string]string{
@@ -109,7 +109,7 @@ func TestTransformErrors(t *testing.T) {
 	} {
 		_, err := decodeTransform(t, c.src)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "s.yaml:1:") {
-			t.Errorf("%s gives %v, want %q with its place", c.src, err, c.want)
+			t.Errorf("%s gives %v, want %q with its position", c.src, err, c.want)
 		}
 	}
 }

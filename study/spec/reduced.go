@@ -4,9 +4,9 @@ import (
 	"slices"
 )
 
-// Trial returns a small version of the study for estimating the cost of the whole: the given number
-// of samples of each data set, the first value of the first transformation, and one trial.
-func (s *Study) Trial(samples int) *Study {
+// Reduced returns a small version of the study for estimating the cost of the whole: the given
+// number of samples of each data set, the first value of the first transformation, and one trial.
+func (s *Study) Reduced(samples int) *Study {
 	out := *s
 	out.Data = slices.Clone(s.Data)
 	for i := range out.Data {

@@ -24,8 +24,8 @@ type taskTime struct {
 // further ones. A measure may share what it computes of the clean layer between views.
 type shapeTimes [2]taskTime
 
-// A trial is a task whose accumulator is fed a few batches to time it.
-type trial struct {
+// A timedTask is a task whose accumulator is fed a few batches to time it.
+type timedTask struct {
 	task    *plan.Task
 	turn    int // 0 under the first view of the layer, 1 under another
 	view    int
@@ -39,8 +39,8 @@ type trial struct {
 	fail    error
 }
 
-// addTime adds what was timed of a trial.
-func (e *estimator) addTime(t *trial) {
+// addTime adds the times of a task to those of its shape.
+func (e *estimator) addTime(t *timedTask) {
 	shape, name := t.task.Shape(), t.task.Cell.Method.Name()
 	was, timed := e.tasks[shape]
 	now := taskTime{t.took / time.Duration(max(1, t.n)), t.score}
@@ -54,10 +54,10 @@ func (e *estimator) addTime(t *trial) {
 	}
 }
 
-// newTrials opens accumulators for each shape of task that has not been timed: of one layer under
-// two views.
-func (e *estimator) newTrials(p *plan.Pass) (trials []*trial, err error) {
-	first := map[string]*trial{}
+// newTimedTasks opens accumulators for each shape of task that has not been timed: of one layer
+// under two views.
+func (e *estimator) newTimedTasks(p *plan.Pass) (out []*timedTask, err error) {
+	first := map[string]*timedTask{}
 	turns := map[string]int{}
 	for view, tasks := range p.Tasks {
 		for _, t := range tasks {
@@ -67,7 +67,7 @@ func (e *estimator) newTrials(p *plan.Pass) (trials []*trial, err error) {
 			if timed || was != nil && (turns[shape] == 2 || was.view == view || was.task.Name() != t.Name()) {
 				continue
 			}
-			one := &trial{task: t, turn: turns[shape], view: view}
+			one := &timedTask{task: t, turn: turns[shape], view: view}
 			if err := guard.Run(func() (err error) { one.acc, err = t.Open(e.storeOf()); return err }); err != nil {
 				return nil, t.Explain(err)
 			}
@@ -75,16 +75,16 @@ func (e *estimator) newTrials(p *plan.Pass) (trials []*trial, err error) {
 				first[shape] = one
 			}
 			turns[shape]++
-			trials = append(trials, one)
+			out = append(out, one)
 		}
 	}
-	return trials, nil
+	return out, nil
 }
 
-// keepReadings copies what the trials of a view read of the last batch, whose samples were
+// keepReadings copies what the tasks of a view read of the last batch, whose samples were
 // transformed by ops.
-func (f *feeder) keepReadings(trials []*trial, view int, ops []transform.Op) {
-	for _, t := range trials {
+func (f *feeder) keepReadings(tasks []*timedTask, view int, ops []transform.Op) {
+	for _, t := range tasks {
 		if t.view != view {
 			continue
 		}
@@ -96,10 +96,10 @@ func (f *feeder) keepReadings(trials []*trial, view int, ops []transform.Op) {
 	}
 }
 
-// feedTrials feeds the k-th of so many batches to the trials. It feeds the samples several times,
-// each time at other places of the order, so that every jackknife group is fed.
-func (f *feeder) feedTrials(trials []*trial, b *batch, k, batches int, last bool) {
-	starts := trialStarts(f.Data().Layout, f.Batch)
+// feedTimedTasks feeds the k-th of so many batches to the tasks. It feeds the samples several
+// times, each time at other places of the order, so that every jackknife group is fed.
+func (f *feeder) feedTimedTasks(tasks []*timedTask, b *batch, k, batches int, last bool) {
+	starts := timedStarts(f.Data().Layout, f.Batch)
 	from, to := k*len(starts)/batches, (k+1)*len(starts)/batches
 	if last {
 		to = len(starts)
@@ -112,14 +112,14 @@ func (f *feeder) feedTrials(trials []*trial, b *batch, k, batches int, last bool
 			ids.Position = append(ids.Position, at+j)
 		}
 		for view := range f.Views {
-			f.feedView(trials, view, ids, 1-float32(i)/1024)
+			f.feedView(tasks, view, ids, 1-float32(i)/1024)
 		}
 	}
 }
 
-// trialStarts returns the ranges of places that trials are fed, one for each call: those of all
+// timedStarts returns the ranges of places that tasks are fed, one for each call: those of all
 // batches if the data are few, else the beginnings of the first blocks.
-func trialStarts(l measure.Layout, batch int) (ranges [][2]int) {
+func timedStarts(l measure.Layout, batch int) (ranges [][2]int) {
 	if l.N <= timedBlocks*l.Block {
 		for at := 0; at < l.N; at += batch {
 			ranges = append(ranges, [2]int{at, min(at+batch, l.N)})
@@ -133,12 +133,12 @@ func trialStarts(l measure.Layout, batch int) (ranges [][2]int) {
 	return ranges
 }
 
-// feedView feeds the first samples of a batch to the trials of a view, in parallel, and times them.
+// feedView feeds the first samples of a batch to the tasks of a view, in parallel, and times them.
 // The activations are scaled, because a measure may recognise numbers that it has seen.
-func (f *feeder) feedView(trials []*trial, view int, ids plan.SampleIDs, scale float32) {
-	var fed []*trial
+func (f *feeder) feedView(tasks []*timedTask, view int, ids plan.SampleIDs, scale float32) {
+	var fed []*timedTask
 	var inputs [][]tensor.Tensor
-	for _, t := range trials {
+	for _, t := range tasks {
 		if t.view == view && t.fail == nil {
 			fed, inputs = append(fed, t), append(inputs, t.scaled(len(ids.Position), scale))
 		}
@@ -165,9 +165,9 @@ func (f *feeder) feedView(trials []*trial, view int, ids plan.SampleIDs, scale f
 	}
 }
 
-// scaled returns the first n samples of what the trial reads, times a factor. They are valid until
+// scaled returns the first n samples of what the task reads, times a factor. They are valid until
 // the next call.
-func (t *trial) scaled(n int, factor float32) []tensor.Tensor {
+func (t *timedTask) scaled(n int, factor float32) []tensor.Tensor {
 	for len(t.scratch) < len(t.z) {
 		t.scratch = append(t.scratch, tensor.Tensor{})
 	}
@@ -181,21 +181,21 @@ func (t *trial) scaled(n int, factor float32) []tensor.Tensor {
 	return t.scratch
 }
 
-// scoreTrials computes the scores of the trials, as many at once as there are cores: those of the
-// first views, then the others, which may use what the first have computed.
-func (e *estimator) scoreTrials(ctx context.Context, trials []*trial) {
+// scoreTimedTasks computes the scores of the tasks, as many at once as there are cores: those of
+// the first views, then the others, which may use what the first have computed.
+func (e *estimator) scoreTimedTasks(ctx context.Context, tasks []*timedTask) {
 	for turn := range 2 {
-		e.scoreTurn(ctx, slices.DeleteFunc(slices.Clone(trials), func(t *trial) bool { return t.turn != turn || t.fail != nil }))
+		e.scoreTurn(ctx, slices.DeleteFunc(slices.Clone(tasks), func(t *timedTask) bool { return t.turn != turn || t.fail != nil }))
 	}
 }
 
-func (e *estimator) scoreTurn(ctx context.Context, trials []*trial) {
-	workers := max(1, min(e.Options.Workers(), len(trials)))
+func (e *estimator) scoreTurn(ctx context.Context, tasks []*timedTask) {
+	workers := max(1, min(e.Options.Workers(), len(tasks)))
 	e.Options.ShareBLAS(workers)
-	clock, walls := startClock(), make([]time.Duration, len(trials))
+	clock, walls := startClock(), make([]time.Duration, len(tasks))
 	var group errgroup.Group
 	group.SetLimit(workers)
-	for i, t := range trials {
+	for i, t := range tasks {
 		group.Go(func() error {
 			if ctx.Err() != nil {
 				return nil
@@ -208,6 +208,6 @@ func (e *estimator) scoreTurn(ctx context.Context, trials []*trial) {
 	}
 	group.Wait()
 	for i, d := range clock.shares(walls) {
-		trials[i].score = d
+		tasks[i].score = d
 	}
 }

@@ -6,16 +6,16 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// TestTrialsFeedEveryGroup checks that every group of the layout is fed, in ascending order, for
-// any number of samples.
-func TestTrialsFeedEveryGroup(t *testing.T) {
+// TestTimedTasksFeedEveryGroup checks that every group of the layout is fed, in ascending order,
+// for any number of samples.
+func TestTimedTasksFeedEveryGroup(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 5, 60, 200, 640, 50_000} {
 		for _, batch := range []int{1, 7, 64} {
 			l := measure.NewLayout(n)
 			groups := map[int]bool{}
 			last, fed := -1, 0
-			for _, r := range trialStarts(l, batch) {
+			for _, r := range timedStarts(l, batch) {
 				if r[0] <= last || r[1] <= r[0] || r[1] > n {
 					t.Fatalf("%d samples, batch %d: places %v after %d", n, batch, r, last)
 				}
