@@ -41,16 +41,16 @@ measures: [distance]
 		{append(submit, "--slurm", "--dry-run"), 0, ""},
 		{append(submit, "--kubernetes", "--profile", profile, "--dry-run", "--json"), 0, ""},
 	} {
-		if code, said := call(t, c.args...); code != c.code || !strings.Contains(said, c.want) {
-			t.Errorf("%v exits with %d and says %q; want %d and %q", c.args, code, said, c.code, c.want)
+		if code, message := call(t, c.args...); code != c.code || !strings.Contains(message, c.want) {
+			t.Errorf("%v exits with %d and says %q; want %d and %q", c.args, code, message, c.code, c.want)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(run, "cluster.json")); err == nil {
 		t.Error("a dry run submits jobs")
 	}
 
-	if code, said := call(t, append(submit, "--kubernetes", "--profile", profile)...); code != 0 {
-		t.Fatal(said)
+	if code, message := call(t, append(submit, "--kubernetes", "--profile", profile)...); code != 0 {
+		t.Fatal(message)
 	}
 	if _, err := os.Stat(cluster.Manifest(run, 1)); err != nil {
 		t.Error(err)
@@ -77,8 +77,8 @@ measures: [distance]
 		{[]string{"merge", run}, 0, ""},
 		{append(submit, "--kubernetes", "--profile", profile), 1, "all cells are finished"},
 	} {
-		if code, said := call(t, c.args...); code != c.code || !strings.Contains(said, c.want) {
-			t.Errorf("%v exits with %d and says %q; want %d and %q", c.args, code, said, c.code, c.want)
+		if code, message := call(t, c.args...); code != c.code || !strings.Contains(message, c.want) {
+			t.Errorf("%v exits with %d and says %q; want %d and %q", c.args, code, message, c.code, c.want)
 		}
 	}
 }

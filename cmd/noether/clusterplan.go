@@ -120,7 +120,7 @@ func (f *submitFlags) measure(ctx context.Context, engine *engineFlags, path str
 		return cost, err
 	}
 	if peak := peakMemory(cmd.ProcessState); peak > 0 {
-		cost.Memory = peak + w.Bytes // the trial had the accumulators of one transformation, not of all in a pass
+		cost.Memory = peak + w.Bytes // the model was measured with the accumulators of one transformation, not of all in a pass
 	}
 	return cost, nil
 }

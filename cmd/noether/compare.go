@@ -87,10 +87,10 @@ all of them: --measure all. With --measure seis, the second array is the same la
 	f.StringVar(&flags.similarity.Pool, "pool", flags.similarity.Pool, "arrays of more than two axes: none (flattened) or mean (over the axes after the second)")
 	f.Float64Var(&flags.similarity.Variance, "variance", flags.similarity.Variance, "svcca, seis: fraction of the variance that the leading components explain")
 	f.Float64Var(&flags.similarity.Bandwidth, "bandwidth", flags.similarity.Bandwidth, "rbf-cka: the kernel's width, as a fraction of the median distance")
-	f.IntVar(&flags.similarity.Neighbours, "neighbours", flags.similarity.Neighbours, "statistics of nearest neighbours: how many of a sample")
+	f.IntVar(&flags.similarity.Neighbours, "neighbours", flags.similarity.Neighbours, "statistics of nearest neighbours: number of neighbours of a sample")
 	f.IntVar(&flags.similarity.Samples, "samples", flags.similarity.Samples, "statistics of n x n values: samples at most; memory and time grow with the square")
 	f.StringVar(&flags.similarity.Metric, "metric", flags.similarity.Metric, "statistics of nearest neighbours: euclidean or cosine")
-	f.StringVar(&flags.similarity.Centre, "centre", flags.similarity.Centre, "columns: less their means; none: rsa, cosine neighbours, aligned-cosine, permutation-procrustes and eigenspace-overlap about the origin")
+	f.StringVar(&flags.similarity.Centre, "centre", flags.similarity.Centre, "columns: subtract the mean of each column; none: do not, for rsa, cosine neighbours, aligned-cosine, permutation-procrustes and eigenspace-overlap")
 	f.StringVar(&flags.similarity.Dissimilarity, "dissimilarity", flags.similarity.Dissimilarity, "rsa: cosine, correlation, euclidean or squared-euclidean")
 	f.StringVar(&flags.similarity.Comparison, "comparison", flags.similarity.Comparison, "rsa: spearman, pearson, kendall or cosine")
 	f.StringVar(&flags.similarity.Norm, "norm", flags.similarity.Norm, "rsm-norm-difference: frobenius or spectral")
@@ -105,7 +105,7 @@ all of them: --measure all. With --measure seis, the second array is the same la
 	return c
 }
 
-// resolve checks the names of the statistics.
+// resolve replaces all, or nothing, by names of statistics, and checks the names.
 func (f *compareFlags) resolve(c *cobra.Command) error {
 	switch {
 	case len(f.measures) == 0 || slices.Equal(f.measures, []string{"similarity"}):

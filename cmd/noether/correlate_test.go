@@ -34,7 +34,7 @@ func TestCorrelateOverModels(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(got), "\n")
 	if len(lines) != 3 || !strings.HasPrefix(lines[1], "data") || strings.Count(lines[2], "/") != 2 {
-		t.Errorf("%q", got)
+		t.Errorf("the table is %q, want one row with two columns", got)
 	}
 	file, err := os.Open(csv)
 	if err != nil {

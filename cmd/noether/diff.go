@@ -41,7 +41,7 @@ on stir are then on the scores, not on differences.`,
 			"  noether diff runs/approved runs/candidate --stir --fail-if 'stir.stir < 0.5'",
 		Args: usageArgs(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, dirs []string) error {
-			gates, err := parseGates(c, failIf)
+			conditions, err := parseConditions(c, failIf)
 			if err != nil {
 				return err
 			}
@@ -68,7 +68,7 @@ on stir are then on the scores, not on differences.`,
 			if err != nil {
 				return err
 			}
-			return checkGates(gates, d)
+			return checkConditions(conditions, d)
 		},
 	}
 	f := c.Flags()
@@ -81,16 +81,16 @@ on stir are then on the scores, not on differences.`,
 	return c
 }
 
-func parseGates(c *cobra.Command, texts []string) ([]scores.Condition, error) {
-	var gates []scores.Condition
+func parseConditions(c *cobra.Command, texts []string) ([]scores.Condition, error) {
+	var conditions []scores.Condition
 	for _, text := range texts {
-		gate, err := scores.ParseCondition(text)
+		condition, err := scores.ParseCondition(text)
 		if err != nil {
 			return nil, usagef(c, "--fail-if: %v", err)
 		}
-		gates = append(gates, gate)
+		conditions = append(conditions, condition)
 	}
-	return gates, nil
+	return conditions, nil
 }
 
 // A runsDifference holds the differences between two runs.
@@ -183,15 +183,15 @@ func modelNames(r scores.Record) string {
 	return strings.Join(names, ", ")
 }
 
-func checkGates(gates []scores.Condition, d runsDifference) error {
+func checkConditions(conditions []scores.Condition, d runsDifference) error {
 	var failed []string
-	for _, gate := range gates {
-		why, err := checkGate(gate, d)
+	for _, condition := range conditions {
+		why, err := checkCondition(condition, d)
 		if err != nil {
 			return err
 		}
 		if why != "" {
-			failed = append(failed, fmt.Sprintf("%s: %s", gate, why))
+			failed = append(failed, fmt.Sprintf("%s: %s", condition, why))
 		}
 	}
 	if len(failed) > 0 {
@@ -200,25 +200,25 @@ func checkGates(gates []scores.Condition, d runsDifference) error {
 	return nil
 }
 
-// checkGate returns why a condition of --fail-if is met; "" if it is not.
-func checkGate(gate scores.Condition, d runsDifference) (string, error) {
+// checkCondition returns why a condition of --fail-if is met; "" if it is not.
+func checkCondition(condition scores.Condition, d runsDifference) (string, error) {
 	var rows []scores.Row // whose values, instead of differences, the condition is on
-	switch measure := gate.Selector.Measure; {
+	switch measure := condition.Selector.Measure; {
 	case d.stir != nil && measure == stirMeasure:
 		rows = d.stir.Rows
 	case measure == agreementMeasure && len(d.agreement) > 0:
 		rows = d.agreement
 	case measure == agreementMeasure && !slices.ContainsFunc(d.scores, func(s scores.Difference) bool { return s.A.Measure == measure }):
-		return "", errors.New(gate.String() + ": " + noFlips)
+		return "", errors.New(condition.String() + ": " + noFlips)
 	}
 	if rows != nil {
-		found, err := gate.FailingValues(rows)
+		found, err := condition.FailingValues(rows)
 		if err != nil || len(found) == 0 {
 			return "", err
 		}
 		return fmt.Sprintf("%s, the worst %.4g (%s)", plural.Of(len(found), "score"), found[0].Value, found[0].Describe()), nil
 	}
-	found, err := gate.Failing(d.scores)
+	found, err := condition.Failing(d.scores)
 	found = scores.Distinct(found, untransformed)
 	if err != nil || len(found) == 0 {
 		return "", err

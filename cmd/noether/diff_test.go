@@ -56,7 +56,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestDiffWithSTIR checks that STIR is near 1 between two runs of the same model, and that a gate
+// TestDiffWithSTIR checks that STIR is near 1 between two runs of the same model, and that a condition
 // on it passes.
 func TestDiffWithSTIR(t *testing.T) {
 	dir := brokenFolder(t)
@@ -151,7 +151,7 @@ func TestCorrelateErrors(t *testing.T) {
 	}
 }
 
-// TestDiffOfPredictions checks flips between two runs of the same model, and gates on them.
+// TestDiffOfPredictions checks flips between two runs of the same model, and conditions on them.
 func TestDiffOfPredictions(t *testing.T) {
 	dir := brokenFolder(t)
 	text := broken{measures: "accuracy, distance"}.study()
@@ -183,16 +183,16 @@ func TestDiffOfPredictions(t *testing.T) {
 	if text, err = output(t, "diff", a, b); err != nil || !strings.Contains(text, "negative flips") {
 		t.Errorf("%v: %s", err, text)
 	}
-	const gate = "prediction-agreement.negative-flips"
+	const flips = "prediction-agreement.negative-flips"
 	for _, c := range []struct {
 		args []string
 		code int
 		want string
 	}{
-		{[]string{a, b, "--fail-if", gate + " > 0.01"}, 0, ""},
-		{[]string{a, b, "--fail-if", gate + " < 0.5"}, 1, "scores, the worst 0"},
+		{[]string{a, b, "--fail-if", flips + " > 0.01"}, 0, ""},
+		{[]string{a, b, "--fail-if", flips + " < 0.5"}, 1, "scores, the worst 0"},
 		{[]string{a, b, "--fail-if", "prediction-agreement.flips > 0.01"}, 1, "available: prediction-agreement.disagreement"},
-		{[]string{a, without, "--fail-if", gate + " > 0.01"}, 1, "no predictions of the same samples"},
+		{[]string{a, without, "--fail-if", flips + " > 0.01"}, 1, "no predictions of the same samples"},
 		{[]string{a, without, "--flips"}, 1, "no predictions of the same samples"},
 		{[]string{a, without}, 0, ""},
 	} {

@@ -43,7 +43,7 @@ func TestExport(t *testing.T) {
 	text, err := output(t, "export", run, "--json")
 	var asJSON []map[string]any
 	if err != nil || json.Unmarshal([]byte(text), &asJSON) != nil || len(asJSON) != len(rows) {
-		t.Errorf("JSON has %d rows, not %d: %v", len(asJSON), len(rows), err)
+		t.Errorf("JSON has %d rows, want %d: %v", len(asJSON), len(rows), err)
 	}
 	file := filepath.Join(t.TempDir(), "x.parquet")
 	if code, message := call(t, "export", run, "--parquet", "-o", file); code != 0 {
@@ -56,7 +56,7 @@ func TestExport(t *testing.T) {
 	defer f.Close()
 	info, _ := f.Stat()
 	if got, err := scores.ReadParquet(f, info.Size()); err != nil || len(got) != len(rows) {
-		t.Errorf("Parquet has %d rows, not %d: %v", len(got), len(rows), err)
+		t.Errorf("Parquet has %d rows, want %d: %v", len(got), len(rows), err)
 	}
 	for format, want := range map[string]string{"--latex": `\begin{tabular}`, "--markdown": "| model |"} {
 		if got, err := output(t, "export", run, format); err != nil || !strings.Contains(got, want) || strings.Contains(got, "cosine") {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// longRun is the time up to which a study measures all samples. Estimates are right within half.
+	// longRun is the time up to which a study measures all samples. Estimates are right to within 50 %.
 	longRun       = 80 * time.Second
 	fewestSamples = 20
 	// seisOperations bounds the floating-point operations of seis at its default resolution, some
@@ -24,7 +24,7 @@ const (
 )
 
 // fitFirstRun returns the study of a guess and its estimated time. If that is long, the study gets
-// fewer samples: a first run is to end while its user waits.
+// fewer samples, so that the user can wait for the first run.
 func fitFirstRun(ctx context.Context, engine *engineFlags, g *spec.Guess, folder string) (string, time.Duration, error) {
 	text, cost, err := estimated(ctx, engine, *g, folder)
 	if err != nil {

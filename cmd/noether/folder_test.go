@@ -17,7 +17,7 @@ func TestDefaultFolderStaysInRuns(t *testing.T) {
 		`a\..\b`: `a-..-b`, ".hidden": "hidden",
 	} {
 		if got := defaultFolder(name); got != filepath.Join("runs", want) {
-			t.Errorf("%q runs in %s", name, got)
+			t.Errorf("the folder of study %q is %s, want %s in runs", name, got, want)
 		}
 	}
 }
@@ -32,13 +32,13 @@ func TestEarlyErrorsAreLogged(t *testing.T) {
 	}
 	var logged *loggedError
 	if got := (&observeFlags{log: "json", level: "info"}).logged(err); !asLogged(got, &logged) || !logged.log.Enabled(t.Context(), slog.LevelError) || !strings.Contains(got.Error(), "none.yaml") {
-		t.Errorf("with a log: %v", got)
+		t.Errorf("with a log: error %v, want a loggedError that names the file", got)
 	}
 	if got := (&observeFlags{level: "info"}).logged(err); asLogged(got, &logged) {
-		t.Errorf("without a log: %v", got)
+		t.Errorf("without a log: error %v, want no loggedError", got)
 	}
 	if got := (&observeFlags{log: "json", level: "info"}).logged(&usageError{nil, err}); asLogged(got, &logged) {
-		t.Errorf("a wrong call: %v", got)
+		t.Errorf("wrong usage: error %v, want no loggedError", got)
 	}
 }
 

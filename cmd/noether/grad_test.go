@@ -66,7 +66,7 @@ func TestDependsOn(t *testing.T) {
 		{"logits", "x"}: true, {"logits", "w"}: true, {"conv", "w"}: true, {"x", "x"}: true, {"x", "logits"}: false, {"conv", "logits"}: false, {"x", "w"}: false,
 	} {
 		if got := dependsOn(m, pair[0], pair[1]); got != want {
-			t.Errorf("%s depends on %s: %v", pair[0], pair[1], got)
+			t.Errorf("%s depends on %s: %v, want %v", pair[0], pair[1], got, want)
 		}
 	}
 }

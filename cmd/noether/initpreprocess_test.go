@@ -82,6 +82,6 @@ func TestSizesOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := sizesOf(t.Context(), data); err != nil || got != (imageSizes{height: 300, width: 400, short: 280}) {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("the sizes are %+v, error %v; want the first size and the median of the shorter sides, 280", got, err)
 	}
 }

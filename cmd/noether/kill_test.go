@@ -133,7 +133,7 @@ func sameRows(t *testing.T, want, got string) {
 	t.Helper()
 	a, b := readScores(t, want), readScores(t, got)
 	if len(a) != len(b) {
-		t.Fatalf("%d rows against %d", len(b), len(a))
+		t.Fatalf("%d rows, want %d", len(b), len(a))
 	}
 	same := func(x, y float64) bool {
 		return math.IsNaN(x) && math.IsNaN(y) || x == y
@@ -142,7 +142,7 @@ func sameRows(t *testing.T, want, got string) {
 	for i := range a {
 		x, y := a[i], b[i]
 		if !same(x.Value, y.Value) || !same(x.Low, y.Low) || !same(x.High, y.High) || !same(x.Null, y.Null) || x.N != y.N {
-			t.Errorf("%s %s of %q: %v [%v, %v] null %v n %d against %v [%v, %v] null %v n %d", x.Measure, x.Statistic, x.Layer,
+			t.Errorf("%s %s of %q: %v [%v, %v] null %v n %d, want %v [%v, %v] null %v n %d", x.Measure, x.Statistic, x.Layer,
 				y.Value, y.Low, y.High, y.Null, y.N, x.Value, x.Low, x.High, x.Null, x.N)
 		}
 		if !math.IsNaN(x.Low) {
@@ -198,7 +198,7 @@ func whileWriting(n int) func(states string) bool {
 	}
 }
 
-// temporary returns the names of the temporary files of a folder that are states in the making.
+// temporary returns the names of the temporary files of a folder into which states are being written.
 func temporary(dir string) []string {
 	var out []string
 	entries, _ := os.ReadDir(dir)

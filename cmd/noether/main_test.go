@@ -23,7 +23,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestMain removes what buildProgram has built.
+// TestMain removes the program that buildProgram has built.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if programDir != "" {
@@ -161,7 +161,7 @@ func TestInitFitsModelAndData(t *testing.T) {
 	}
 }
 
-// image returns a grey square as a PNG.
+// img returns a grey square as a PNG.
 func img(t *testing.T, side, seed int) []byte {
 	t.Helper()
 	m := image.NewGray(image.Rect(0, 0, side, side))
@@ -232,7 +232,7 @@ func TestCancelledRunSaysSo(t *testing.T) {
 	dir := brokenFolder(t)
 	path := write(t, dir, "study.yaml", []byte(broken{}.study()))
 	if err := execute(ctx, []string{"run", path, "-o", filepath.Join(dir, "run")}); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
+		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
 }
 
@@ -277,8 +277,8 @@ func TestJSONIsJSON(t *testing.T) {
 	}
 }
 
-// caught runs the command and returns its standard error.
-func caught(t *testing.T, args ...string) (string, int) {
+// errorOutput runs the command and returns its standard error and its exit code.
+func errorOutput(t *testing.T, args ...string) (string, int) {
 	t.Helper()
 	file, err := os.CreateTemp(t.TempDir(), "err")
 	if err != nil {

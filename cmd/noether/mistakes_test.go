@@ -140,12 +140,12 @@ func TestUsageExitsWithTwo(t *testing.T) {
 		{"run", "s.yaml", "--complete"}, {"run", "s.yaml", "--save-every", "-5s"}, {"inspect", "m.onnx", "--size", "-1"},
 		{"invert", "m.onnx"}, {"invert", "m.onnx", "--data", "d", "-o", "out", "--size", "-5"}} {
 		if code, message := call(t, args...); code != 2 {
-			t.Errorf("%q exits with %d: %s", args, code, message)
+			t.Errorf("%q exits with %d, want 2: %s", args, code, message)
 		}
 	}
 }
 
-func TestOutsideAStudyToo(t *testing.T) {
+func TestErrorsOutsideAStudyAreOneLine(t *testing.T) {
 	dir := brokenFolder(t)
 	for _, args := range [][]string{
 		{"run", filepath.Join(dir, "none.yaml")}, {"inspect", filepath.Join(dir, "text.onnx")}, {"inspect", filepath.Join(dir, "none.onnx")},
@@ -154,7 +154,7 @@ func TestOutsideAStudyToo(t *testing.T) {
 	} {
 		code, message := call(t, args...)
 		if code != 1 || strings.Contains(message, "\n") || len(message) < 20 {
-			t.Errorf("%q exits with %d: %q", args, code, message)
+			t.Errorf("%q exits with %d and prints %q, want 1 and one line of at least 20 characters", args, code, message)
 		}
 	}
 }

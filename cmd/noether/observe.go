@@ -31,7 +31,7 @@ func addObserveFlags(c *cobra.Command) *observeFlags {
 }
 
 // start starts the logs, metrics and traces that the flags and the environment select. stop ends
-// them, and returns the error of the run.
+// them, and returns the error of the run, as a loggedError if there is a log.
 func (f *observeFlags) start(c *cobra.Command, o *study.Options) (stop func(error) error, err error) {
 	if f.log != "" {
 		if o.Log, err = observe.NewLogger(os.Stderr, f.log, f.level); err != nil {
@@ -64,7 +64,7 @@ func (f *observeFlags) start(c *cobra.Command, o *study.Options) (stop func(erro
 	}, nil
 }
 
-// logged writes an error from before start into the log, if there is one.
+// logged returns an error from before start as one for the log, if there is one.
 func (f *observeFlags) logged(err error) error {
 	var usage *usageError
 	if f.log == "" || errors.As(err, &usage) {
@@ -77,7 +77,7 @@ func (f *observeFlags) logged(err error) error {
 	return &loggedError{err, log}
 }
 
-// A loggedError has been written to the log and is not printed.
+// A loggedError is written to the log at the end of the program, instead of standard error.
 type loggedError struct {
 	error
 	log *slog.Logger

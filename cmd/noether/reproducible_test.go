@@ -55,8 +55,8 @@ func firstDifference(a, b []byte) string {
 	x, y := bytes.Split(a, []byte("\n")), bytes.Split(b, []byte("\n"))
 	for i := range min(len(x), len(y)) {
 		if !bytes.Equal(x[i], y[i]) {
-			return fmt.Sprintf("line %d is\n%s\nand not\n%s", i+1, x[i], y[i])
+			return fmt.Sprintf("line %d is\n%s\nwant\n%s", i+1, x[i], y[i])
 		}
 	}
-	return fmt.Sprintf("%d lines and not %d", len(x), len(y))
+	return fmt.Sprintf("%d lines, want %d", len(x), len(y))
 }

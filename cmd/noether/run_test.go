@@ -141,7 +141,7 @@ func TestSkipsAreGroupedByTheirReason(t *testing.T) {
 		"accuracy of net on d: the data have no labels",
 	}
 	if got := skipLines(skips); !slices.Equal(got, want) {
-		t.Errorf("%q", got)
+		t.Errorf("the lines are %q, want %q", got, want)
 	}
 }
 
@@ -180,7 +180,7 @@ func TestLogIsJSONToItsLastLine(t *testing.T) {
 	dir := brokenFolder(t)
 	text := strings.Replace(broken{}.study(), "models: [", "models: [{name: nan, onnx: nan.onnx, layers: conv}, ", 1)
 	study := write(t, dir, "study.yaml", []byte(text))
-	log, code := caught(t, "run", study, "-o", filepath.Join(dir, "run"), "--log", "json", "--metrics", "localhost:0")
+	log, code := errorOutput(t, "run", study, "-o", filepath.Join(dir, "run"), "--log", "json", "--metrics", "localhost:0")
 	if code != 1 {
 		t.Errorf("exit %d, want 1", code)
 	}
@@ -196,11 +196,11 @@ func TestLogIsJSONToItsLastLine(t *testing.T) {
 		t.Errorf("the log lacks something:\n%s", log)
 	}
 	for _, flags := range [][]string{{"--log", "xml"}, {"--log", "json", "--log-level", "loud"}} {
-		if _, code := caught(t, append([]string{"run", study}, flags...)...); code != 2 {
+		if _, code := errorOutput(t, append([]string{"run", study}, flags...)...); code != 2 {
 			t.Errorf("%v exits with %d", flags, code)
 		}
 	}
-	if text, code := caught(t, "run", study, "--metrics", "nowhere:x"); code != 1 || !strings.Contains(text, "metrics") {
+	if text, code := errorOutput(t, "run", study, "--metrics", "nowhere:x"); code != 1 || !strings.Contains(text, "metrics") {
 		t.Errorf("exit %d: %s", code, text)
 	}
 }

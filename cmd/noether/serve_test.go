@@ -33,7 +33,7 @@ func TestServe(t *testing.T) {
 	for address == "" {
 		select {
 		case err := <-done:
-			t.Fatalf("it ends before it serves: %v", err)
+			t.Fatalf("the server ends before it has printed its address: %v", err)
 		case <-time.After(10 * time.Millisecond):
 		}
 		if raw, _ := os.ReadFile(file); strings.HasSuffix(string(raw), "\n") {
@@ -46,7 +46,7 @@ func TestServe(t *testing.T) {
 	}
 	stop()
 	if err := <-done; err != nil {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("the server ended with error %v, want none", err)
 	}
 }
 
@@ -57,10 +57,10 @@ func TestServeNeedsTokenForOtherHosts(t *testing.T) {
 	}
 	defer l.Close()
 	if got := addressOf(l, "127.0.0.1:0", ""); strings.Contains(got, "token") {
-		t.Error(got)
+		t.Errorf("the address is %s, want one without a token", got)
 	}
 	if got := addressOf(l, ":0", "abc"); !strings.HasSuffix(got, "/?token=abc") || strings.Contains(got, "0.0.0.0") {
-		t.Error(got)
+		t.Errorf("the address is %s, want one with ?token=abc and the name of this host", got)
 	}
 	t.Setenv("NOETHER_TOKEN", "short")
 	for _, c := range []struct {
@@ -74,7 +74,7 @@ func TestServeNeedsTokenForOtherHosts(t *testing.T) {
 		{[]string{"serve", filepath.Join(t.TempDir(), "none")}, 1, "characters"},
 	} {
 		if code, message := call(t, c.args...); code != c.code || !strings.Contains(message, c.want) {
-			t.Errorf("%q: exit %d, %q", c.args, code, message)
+			t.Errorf("%q: exit %d, %q; want %d, %q", c.args, code, message, c.code, c.want)
 		}
 	}
 	t.Setenv("NOETHER_TOKEN", "")

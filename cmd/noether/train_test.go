@@ -30,7 +30,7 @@ func TestTrain(t *testing.T) {
 		Model           string
 	}
 	if err := json.Unmarshal([]byte(text), &s); err != nil || s.Epochs != 2 || s.Samples != 48 {
-		t.Errorf("%+v, %v", s, err)
+		t.Errorf("the summary is %+v, error %v; want 2 epochs of 48 samples", s, err)
 	}
 	for _, name := range []string{s.Model, "log.csv", "summary.json", "training.yaml", "epochs/001.onnx", "epochs/002.onnx"} {
 		if _, err := os.Stat(filepath.Join(out, name)); err != nil {
@@ -39,7 +39,7 @@ func TestTrain(t *testing.T) {
 	}
 	text, err = output(t, "train", file, "-o", out)
 	if err != nil || !strings.Contains(text, "small: ") || !strings.Contains(text, "validation  loss") {
-		t.Errorf("given again: %q, %v", text, err)
+		t.Errorf("run again: %q, error %v", text, err)
 	}
 }
 
@@ -60,7 +60,7 @@ func TestTrainErrors(t *testing.T) {
 	} {
 		code, message := call(t, strings.Fields(c.args)...)
 		if code != c.code || !strings.Contains(message, c.want) || strings.Count(strings.TrimSpace(message), "\n") > 0 {
-			t.Errorf("%s: exit %d: %s", c.args, code, message)
+			t.Errorf("%s: exit %d, %q; want %d, %q in one line", c.args, code, message, c.code, c.want)
 		}
 	}
 }

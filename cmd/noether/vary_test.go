@@ -19,7 +19,7 @@ func TestVaryCommand(t *testing.T) {
 	before, _ := os.ReadFile(good)
 	after, _ := os.ReadFile(out)
 	if len(after) == 0 || string(before) == string(after) {
-		t.Error("the image is unchanged")
+		t.Error("the model is unchanged")
 	}
 	for _, c := range []struct {
 		args []string
@@ -33,7 +33,7 @@ func TestVaryCommand(t *testing.T) {
 		{[]string{filepath.Join(dir, "cut.onnx"), "--bits", "4", "-o", out}, 1, "truncated"},
 	} {
 		if code, message := call(t, append([]string{"vary"}, c.args...)...); code != c.code || !strings.Contains(message, c.want) {
-			t.Errorf("%q: exit %d, %q", c.args, code, message)
+			t.Errorf("%q: exit %d, %q; want %d, %q", c.args, code, message, c.code, c.want)
 		}
 	}
 }

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// A release is listed in the changelog; between releases the releaseNumber ends in -dev.
-func TestNumberIsInTheChangelog(t *testing.T) {
+// TestReleaseIsInTheChangelog checks that the changelog has a section of the release, or of unreleased
+// changes if releaseNumber ends in -dev.
+func TestReleaseIsInTheChangelog(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../CHANGELOG.md")
 	if err != nil {
