@@ -18,7 +18,7 @@ func content(t *testing.T, path, want string) {
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(entries) != 1 {
-		t.Errorf("the folder holds %v (%v)", entries, err)
+		t.Errorf("the folder holds %v (%v), want the file alone", entries, err)
 	}
 }
 
@@ -47,7 +47,7 @@ func TestFailureLeavesTheOldFile(t *testing.T) {
 		return full
 	})
 	if !errors.Is(err, full) || !strings.Contains(err.Error(), "writing "+path) {
-		t.Errorf("error is %v", err)
+		t.Errorf("error %v, want %v with the path", err, full)
 	}
 	content(t, path, "old")
 }
@@ -56,7 +56,7 @@ func TestNoSuchFolder(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "none", "x")
 	if err := Write(path, nil); !errors.Is(err, os.ErrNotExist) || err.Error() != "writing "+path+": no such file or directory" {
-		t.Errorf("error is %v", err)
+		t.Errorf("error %v, want %v with the path", err, os.ErrNotExist)
 	}
 }
 
@@ -68,8 +68,8 @@ func TestNameWithoutFolder(t *testing.T) {
 	content(t, "cell.json", "x")
 }
 
-// A file has the permissions that the user's umask gives any new file, not those of a private
-// temporary one.
+// TestPermissions checks that a file has the permissions that the user's umask gives any new file, not
+// those of a private temporary one.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -100,7 +100,7 @@ func TestFolderInTheWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := Write(path, nil); err == nil || err.Error() != "writing "+path+": it is a folder" {
-		t.Errorf("error is %v", err)
+		t.Errorf("error %v, want one that says that %s is a folder", err, path)
 	}
 	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 1 {
 		t.Errorf("left behind: %v", left)

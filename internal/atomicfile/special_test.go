@@ -16,7 +16,7 @@ func TestDevice(t *testing.T) {
 		t.Skip("this system has no /dev/full")
 	}
 	if err := Write("/dev/full", []byte("x")); !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("error is %v", err)
+		t.Errorf("error %v, want %v", err, syscall.ENOSPC)
 	}
 	if info, err := os.Stat("/dev/full"); err != nil || info.Mode()&os.ModeDevice == 0 {
 		t.Fatalf("the device was replaced: %v, %v", info.Mode(), err)

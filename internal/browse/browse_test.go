@@ -29,7 +29,7 @@ func TestOpener(t *testing.T) {
 	}
 }
 
-// The opener gets the file's whole path as one argument.
+// TestOpen checks that the opener gets the file's whole path as one argument.
 func TestOpen(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the opener of this system cannot be replaced")

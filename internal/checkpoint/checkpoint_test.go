@@ -36,7 +36,7 @@ func TestSaveAndLoad(t *testing.T) {
 		}
 		got, err := io.ReadAll(f)
 		if err != nil || f.Close() != nil || string(got) != "second" {
-			t.Errorf("%s: %q, %v", name, got, err)
+			t.Errorf("%s: state %q, error %v; want the second", name, got, err)
 		}
 	}
 }

@@ -12,7 +12,7 @@ func TestStudy(t *testing.T) {
 	text := "name: x\nseed: 12\n"
 	sealed := Prepend(text)
 	if got, err := Check(sealed); err != nil || got != text {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("text %q, error %v; want %q", got, err, text)
 	}
 	if got, err := Check(text); err != nil || got != text {
 		t.Errorf("without a checksum: %q, %v", got, err)

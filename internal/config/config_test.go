@@ -80,7 +80,7 @@ func TestShortForm(t *testing.T) {
 	}
 }
 
-func TestErrorsNameThePlace(t *testing.T) {
+func TestErrorsNameThePosition(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, src, want string }{
 		{"unknown key", "name: a\nlimt: 3\n", `s.yaml:2:1: unknown key "limt"; did you mean "limit"?`},
@@ -126,7 +126,7 @@ func TestErrorsKeepTheirCause(t *testing.T) {
 	}
 	got := n.Get("a").Errorf("where: %w", fs.ErrNotExist)
 	if !errors.Is(got, fs.ErrNotExist) || got.Error() != "s.yaml:1:4: where: file does not exist" {
-		t.Errorf("%v", got)
+		t.Errorf("error %v, want its position and its cause", got)
 	}
 	if got := n.Errorf("nothing %s", "else"); errors.Unwrap(got) != nil {
 		t.Errorf("%v has a cause", got)

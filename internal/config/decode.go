@@ -31,17 +31,17 @@ func decode(n *Node, v reflect.Value) error {
 		return decode(n, v.Elem())
 	case reflect.Bool:
 		if n.Kind != Bool {
-			return n.wants("true or false")
+			return n.expected("true or false")
 		}
 		v.SetBool(n.Bool)
 	case reflect.Int, reflect.Int64:
 		if n.Kind != Int {
-			return n.wants("a whole number")
+			return n.expected("a whole number")
 		}
 		v.SetInt(n.Int)
 	case reflect.Uint64:
 		if n.Kind != Int || n.Int < 0 {
-			return n.wants("a whole number from 0")
+			return n.expected("a whole number from 0")
 		}
 		v.SetUint(uint64(n.Int))
 	case reflect.Float64, reflect.Float32:
@@ -71,7 +71,7 @@ func decode(n *Node, v reflect.Value) error {
 // Number returns the node's value as a finite number.
 func (n *Node) Number() (float64, error) {
 	if n.Kind != Int && n.Kind != Float {
-		return 0, n.wants("a number")
+		return 0, n.expected("a number")
 	}
 	if math.IsNaN(n.Float) || math.IsInf(n.Float, 0) {
 		return 0, n.Errorf("%s is not a finite number", n.Text)
@@ -83,12 +83,12 @@ func (n *Node) Number() (float64, error) {
 // written.
 func (n *Node) Scalar() (string, error) {
 	if n.Kind == Null || n.Kind == List || n.Kind == Map {
-		return "", n.wants("text")
+		return "", n.expected("text")
 	}
 	return n.Text, nil
 }
 
-func (n *Node) wants(what string) error {
+func (n *Node) expected(what string) error {
 	got := n.Kind.String()
 	if n.Kind == String {
 		got = strconv.Quote(n.Text)
@@ -102,7 +102,7 @@ func decodeList(n *Node, v reflect.Value) error {
 	if n.Kind != List {
 		// A single value is read as a list of one if it has no other meaning.
 		if n.Kind == Null || n.Kind == Map && v.Type().Elem().Kind() != reflect.Struct {
-			return n.wants("a list")
+			return n.expected("a list")
 		}
 		n = &Node{Kind: List, Items: []*Node{n}, file: n.file, line: n.line, col: n.col}
 	}
@@ -118,7 +118,7 @@ func decodeList(n *Node, v reflect.Value) error {
 
 func decodeMap(n *Node, v reflect.Value) error {
 	if n.Kind != Map {
-		return n.wants("a mapping")
+		return n.expected("a mapping")
 	}
 	out := reflect.MakeMap(v.Type())
 	for _, p := range n.Pairs {
@@ -169,7 +169,7 @@ func decodeStruct(n *Node, v reflect.Value) error {
 		n = n.under(fields[i].key)
 	}
 	if n.Kind != Map {
-		return n.wants("a mapping")
+		return n.expected("a mapping")
 	}
 	keys := make([]string, len(fields))
 	for i, f := range fields {

@@ -6,8 +6,8 @@ import "bytes"
 const maxNesting = 500
 
 // deepLine returns the number of the first line at which a YAML text may be nested deeper than
-// maxNesting, or 0. It counts brackets, dashes and indentation without parsing: brackets in quotes
-// count too, of which a file of settings has no such surplus.
+// maxNesting, or 0. It counts brackets, dashes and indentation without parsing. Brackets in quotes
+// count too, but settings do not have hundreds of these that are not closed.
 func deepLine(data []byte) int {
 	open, number := 0, 0
 	for line := range bytes.Lines(data) {

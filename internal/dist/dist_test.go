@@ -102,7 +102,7 @@ func TestParts(t *testing.T) {
 	}
 	notices, err := all.notices()
 	if err != nil || !strings.Contains(string(notices), "vega 6.4.0\n\nCopyright of Vega\n") || !strings.Contains(string(notices), "Notice of a") || strings.Contains(string(notices), "code") {
-		t.Errorf("%s, %v", notices, err)
+		t.Errorf("the notices are %s, error %v; want both licences and no code", notices, err)
 	}
 	raw, err := all.sbom("1.2.3")
 	var bom cdx.BOM
@@ -118,7 +118,7 @@ func TestParts(t *testing.T) {
 	}
 	slices.Sort(purls)
 	if want := []string{"pkg:npm/%40d3/a@1.0.0", "pkg:npm/vega@6.4.0"}; !slices.Equal(purls, want) || bom.Metadata.Component.Version != "1.2.3" {
-		t.Errorf("%q of %v", purls, bom.Metadata.Component)
+		t.Errorf("the list of %v has %q, want %q of version 1.2.3", bom.Metadata.Component, purls, want)
 	}
 	if _, err := (parts{{name: "a", folder: t.TempDir()}}).notices(); err == nil {
 		t.Error("no error for a part without a licence")

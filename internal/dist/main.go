@@ -1,7 +1,7 @@
 // Command dist builds what users install: the Python wheel, and with -archive the archive of a release
 // with its checksums. Both hold the command, the library of ONNX Runtime, manual pages, shell
-// completions, the licences of what is within, and a list of it (CycloneDX). It runs in the root of a
-// checkout and builds for the system that it runs on.
+// completions, and the licences and a list (CycloneDX) of third-party software in them. It runs in the
+// root of a checkout and builds for the system that it runs on.
 //
 //	go run ./internal/dist -o dist -commit 5e7a483c71f0
 package main
@@ -23,7 +23,7 @@ import (
 
 func main() {
 	out := flag.String("o", "dist", "the folder to write to")
-	commit := flag.String("commit", "", "what the version names as the commit")
+	commit := flag.String("commit", "", "the commit that the version contains")
 	archive := flag.Bool("archive", false, "write the archive of a release too, and SHA256SUMS of all files")
 	flag.Parse()
 	if err := build(*out, *commit, *archive); err != nil {
@@ -118,7 +118,7 @@ func output(name string, args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// A library is that of ONNX Runtime, as npm has installed it.
+// A library is the library of ONNX Runtime that npm has installed.
 type library struct {
 	path, name, version string // name is that of the file as it is installed
 }

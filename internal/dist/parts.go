@@ -15,10 +15,10 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// A part is something of others that the program or its packages contain.
+// A part is third-party software that the program or its packages contain.
 type part struct {
 	name, version string
-	purl          string // its address as a package
+	purl          string // its package URL, such as pkg:npm/vega@6.4.0
 	licence       string // the SPDX identifier, where its package states one
 	folder        string // with the texts of its licence; "": text
 	text          []byte
@@ -27,7 +27,8 @@ type part struct {
 // parts are all parts, sorted by name.
 type parts []part
 
-// within lists what is in the program (modules of Go, packages of npm in the report) and beside it.
+// within lists the third-party software in the program (modules of Go, packages of npm in the report)
+// and beside it.
 func within(info *buildinfo.BuildInfo, onnxruntime string) (parts, error) {
 	golang := strings.TrimPrefix(info.GoVersion, "go")
 	root, err := output("go", "env", "GOROOT")
@@ -112,7 +113,7 @@ func (p part) texts() ([]byte, error) {
 	}
 	entries, err := os.ReadDir(p.folder)
 	if err != nil {
-		return nil, fmt.Errorf("the licence of %s: %w (npm ci in report/html/web brings packages of npm)", p.name, err)
+		return nil, fmt.Errorf("the licence of %s: %w (npm ci in report/html/web installs packages of npm)", p.name, err)
 	}
 	var out []byte
 	for _, e := range entries {

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// allowed are the libraries that every system of a manylinux tag has, of those that are needed here.
+// allowed are the libraries that the program may need because every system of a manylinux tag has
+// them.
 var allowed = []string{
 	"libc.so.6", "libm.so.6", "libdl.so.2", "librt.so.1", "libpthread.so.0", "libstdc++.so.6", "libgcc_s.so.1",
 	"ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1",

@@ -28,7 +28,7 @@ type wheel struct {
 	module, readme, licence string            // the folder of the module, and files
 	binaries                map[string]string // files of the folder noether/bin, by name
 	share                   string            // a folder of manuals and completions; "": none
-	notices, sbom           []byte            // licences of what is within, and its list; nil: none
+	notices, sbom           []byte            // licences and list of third-party software; nil: none
 }
 
 // A member is a file of a wheel.

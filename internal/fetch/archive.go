@@ -57,22 +57,22 @@ func (c *Cache) Tree(ctx context.Context, address, sum string) (string, error) {
 // Local checks a file of this machine against a SHA-256, which may be "", and returns its path. For an
 // archive it returns the folder with the archive's files.
 func (c *Cache) Local(ctx context.Context, file, sum string) (string, error) {
-	is, err := hashOf(file)
+	got, err := hashOf(file)
 	switch {
 	case err != nil:
 		return "", err
-	case sum != "" && !strings.EqualFold(sum, is):
-		return "", fmt.Errorf("%s %w", file, otherHash(is, sum))
+	case sum != "" && !strings.EqualFold(sum, got):
+		return "", fmt.Errorf("%s %w", file, otherHash(got, sum))
 	case !IsArchive(file):
 		return file, nil
 	}
 	if err := c.prepare(); err != nil {
 		return "", err
 	}
-	if err := c.enter(is); err != nil {
+	if err := c.enter(got); err != nil {
 		return "", err
 	}
-	dir, err := c.unpacked(ctx, is, file, filepath.Base(file))
+	dir, err := c.unpacked(ctx, got, file, filepath.Base(file))
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", file, err)
 	}

@@ -89,7 +89,7 @@ func TestArchives(t *testing.T) {
 		t.Fatal(err)
 	}
 	if files, _ := os.ReadDir(dir); len(files) != 2 {
-		t.Errorf("%v", files)
+		t.Errorf("the folder holds %v, want 2 files", files)
 	}
 	if _, err := c.Tree(t.Context(), s.URL+"/p.rar", ""); err == nil || !strings.Contains(err.Error(), "not an archive") {
 		t.Errorf("an archive of another kind: %v", err)

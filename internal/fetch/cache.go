@@ -100,10 +100,10 @@ func (c *Cache) has(sum string) bool {
 	}
 	c.hold(sum)
 	data := c.path("content", sum, "data")
-	switch is, err := isIntact(data, sum); {
+	switch intact, err := isIntact(data, sum); {
 	case errors.Is(err, fs.ErrNotExist):
 		return false
-	case !is:
+	case !intact:
 		c.log("the copy in the cache of the content with the SHA-256 %s is damaged; it is removed", sum)
 		os.Remove(data)
 		return false
@@ -117,6 +117,7 @@ var held struct {
 	locks map[string]io.Closer
 }
 
+// hold records the use of a content and locks it for this process.
 func (c *Cache) hold(sum string) {
 	used := c.path("content", sum, "used")
 	now := time.Now()
@@ -192,9 +193,9 @@ func (c *Cache) named(sum, name string) (string, error) {
 // provide puts a stored content at path, unless an intact copy is there.
 func (c *Cache) provide(sum, path string) error {
 	data := c.path("content", sum, "data")
-	if is, err := os.Stat(path); err == nil {
+	if info, err := os.Stat(path); err == nil {
 		stored, err := os.Stat(data)
-		if err == nil && os.SameFile(is, stored) {
+		if err == nil && os.SameFile(info, stored) {
 			return nil
 		}
 		if ok, _ := isIntact(path, sum); ok {

@@ -34,7 +34,7 @@ func TestManyProcessesFetchOnce(t *testing.T) {
 	}
 	wait.Wait()
 	if gets.Load() != 1 {
-		t.Errorf("%d downloads", gets.Load())
+		t.Errorf("%d downloads, want 1", gets.Load())
 	}
 }
 
@@ -107,12 +107,12 @@ func TestExternalFiles(t *testing.T) {
 		return string(raw)
 	}
 	if beside(path) != "weights 1" || filepath.Base(path) != "net.onnx" {
-		t.Errorf("%s", path)
+		t.Errorf("the path is %s, want net.onnx with its weights", path)
 	}
 	weights = "weights 2" // the same graph with other weights is a second model; the first stays
 	second, err := c.Model(t.Context(), s.URL+"/m/net.onnx", "", list("data/net.bin"))
 	if err != nil || beside(second) != "weights 2" || beside(path) != "weights 1" {
-		t.Errorf("%v", err)
+		t.Errorf("error %v, want both models with weights of their own", err)
 	}
 	if _, err := c.Model(t.Context(), s.URL+"/m/alone.onnx", hexSum([]byte("alone")), list()); err != nil {
 		t.Error(err)
@@ -130,7 +130,7 @@ func TestExternalFiles(t *testing.T) {
 	}
 	for _, name := range []string{"../x", "/etc/passwd", `a\b`, "none.bin"} {
 		if _, err := c.Model(t.Context(), s.URL+"/m/net.onnx", "", list(name)); err == nil {
-			t.Errorf("weights in %s are had", name)
+			t.Errorf("a model with weights in %s has no error", name)
 		}
 	}
 }

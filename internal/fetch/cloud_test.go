@@ -36,7 +36,7 @@ func TestBuckets(t *testing.T) {
 	}
 	path, err := c.File(t.Context(), "mem://store/models/net.onnx?region=x", "")
 	if err != nil || opened != "mem://store?region=x" {
-		t.Fatalf("%v, opened %q", err, opened)
+		t.Fatalf("error %v, opened %q, want mem://store?region=x", err, opened)
 	}
 	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, content1) {
 		t.Error("the content differs")

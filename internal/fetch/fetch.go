@@ -206,7 +206,8 @@ func (c *Cache) download(ctx context.Context, t target, known entry) (got entry,
 	return got, err
 }
 
-// retry calls do until it succeeds or fails for good, pausing between the tries.
+// retry calls do until it succeeds, fails with a permanent error, or was tried often enough. It pauses
+// between the tries.
 func (c *Cache) retry(ctx context.Context, text string, do func() error) error {
 	pause := c.pause()
 	for try := 1; ; try++ {
@@ -323,7 +324,7 @@ func (c *Cache) tooLarge() error {
 	return &permanent{fmt.Errorf("the file exceeds the bound of %d bytes", c.maxFile())}
 }
 
-// A permanent error is one that a retry would meet again.
+// A permanent error is one that a retry would not change.
 type permanent struct{ error }
 
 func (p *permanent) Unwrap() error { return p.error }

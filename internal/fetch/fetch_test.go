@@ -130,11 +130,12 @@ func TestDownloadResumes(t *testing.T) {
 	})
 	want(t, c, s.URL+"/x", "", content1)
 	if len(ranges) != 2 || ranges[0] != "" || !strings.HasPrefix(ranges[1], "bytes=") || ranges[1] == "bytes=0-" {
-		t.Errorf("asked for %q", ranges)
+		t.Errorf("the ranges of the requests are %q, want none and then the rest", ranges)
 	}
 }
 
-// A process killed after the last byte leaves a complete part file, for which the server answers 416.
+// TestCompletePartIsRenewed checks that a download succeeds where a process that was killed after the
+// last byte has left a complete part file, for which the server answers 416.
 func TestCompletePartIsRenewed(t *testing.T) {
 	t.Parallel()
 	for name, part := range map[string][]byte{"whole": content1, "longer than the file is now": append(bytes.Clone(content1), "more"...)} {
@@ -270,7 +271,7 @@ func TestBadURLs(t *testing.T) {
 	} {
 		_, err := c.File(t.Context(), url, "")
 		if err == nil || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: %v", url, err)
+			t.Errorf("%s: error %v, want one without the secret", url, err)
 		} else if !strings.Contains(err.Error(), says) && says != "no URL" {
 			t.Errorf("%s: %v does not say %q", url, err, says)
 		}

@@ -29,7 +29,7 @@ import (
 
 const (
 	maxValues  = 7  // values of a transformation on a sheet
-	minSide    = 64 // pixels of an image; smaller ones are enlarged, pixel by pixel
+	minSide    = 64 // pixels; the shorter side of a smaller image is enlarged up to this by a whole factor
 	sheetGap   = 4
 	mostSheets = 48
 

@@ -95,7 +95,7 @@ func writeSymmetric(path string) error {
 // convolution is computed with its kernels in four rotations, of which the network takes the
 // maximum at each position. Rotating the input permutes the four and rotates the map, so the
 // maximum rotates with the input. Average pooling between the stages commutes with quarter turns,
-// as convolutions of stride 2 do not; the mean over the last map forgets the rotation.
+// as convolutions of stride 2 do not; the mean over the last map does not depend on the rotation.
 func symmetric(widths []int, depth, classes int) (*onnx.Model, error) {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Add(b.Mul(b.Input("input", onnx.Float, -1, 3, 32, 32), b.Scalar(4)), b.Scalar(-0.4))
