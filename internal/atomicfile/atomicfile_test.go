@@ -68,8 +68,8 @@ func TestNameWithoutFolder(t *testing.T) {
 	content(t, "cell.json", "x")
 }
 
-// TestPermissions checks that a file has the permissions that the user's umask gives any new file, not
-// those of a private temporary one.
+// TestPermissions checks that a file has the permissions that the user's umask gives any new file,
+// not those of a private temporary one.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

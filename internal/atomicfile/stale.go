@@ -19,9 +19,9 @@ func IsTemporary(name string) bool { return temporary.MatchString(name) }
 
 var temporary = regexp.MustCompile(`^\..+\.[0-9a-f]{16}\.tmp$|^\.[a-z]+-[0-9]+\.tmp$|^\.writable-[0-9]+$`)
 
-// Clock returns the time by the clock that sets the times of files in a folder, such as that of a file
-// server, which may differ from the local clock by hours. It returns an error if the folder cannot be
-// written.
+// Clock returns the time by the clock that sets the times of files in a folder, such as that of a
+// file server, which may differ from the local clock by hours. It returns an error if the folder
+// cannot be written.
 func Clock(dir string) (time.Time, error) {
 	probe, err := os.CreateTemp(dir, ".writable-*")
 	if err != nil {
@@ -39,8 +39,8 @@ func Clock(dir string) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// Stale returns the temporary files that killed processes have left in a folder. The time now is that
-// of Clock. A folder that cannot be read has none.
+// Stale returns the temporary files that killed processes have left in a folder. The time now is
+// that of Clock. A folder that cannot be read has none.
 func Stale(dir string, now time.Time) []string {
 	entries, _ := os.ReadDir(dir)
 	var out []string

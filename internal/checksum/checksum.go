@@ -1,7 +1,7 @@
 // Package checksum adds checksums to text files, so that an altered file is recognised.
 //
-// A study has its checksum as a comment in the first line. A page has it as a comment after its end,
-// since a page must begin with its type.
+// A study has its checksum as a comment in the first line. A page has it as a comment after its
+// end, since a page must begin with its type.
 package checksum
 
 import (

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestDeepNestingIsAnError checks that deep nesting, for which the parser would take all memory of the
-// machine, is an error with its position.
+// TestDeepNestingIsAnError checks that deep nesting, for which the parser would take all memory of
+// the machine, is an error with its position.
 func TestDeepNestingIsAnError(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{

@@ -16,8 +16,8 @@ func Blank(width, height int) *image.NRGBA {
 	return sheet
 }
 
-// Zoom returns the largest integer factor with which the shorter side of an h x w image has at most a
-// number of pixels, and 1 for larger images.
+// Zoom returns the largest integer factor with which the shorter side of an h x w image has at most
+// a number of pixels, and 1 for larger images.
 func Zoom(h, w, most int) int { return max(1, most/max(1, min(h, w))) }
 
 // Paint draws an image, c x h x w with values in [0, 1], at a position of the sheet, enlarged by

@@ -17,7 +17,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// TestNetworks tests the claims of the package comment on 300 shapes that no network was trained on.
+// TestNetworks tests the claims of the package comment on 300 shapes that no network was trained
+// on.
 func TestNetworks(t *testing.T) {
 	rt := orttest.Load(t)
 	study, err := Write(filepath.Join(t.TempDir(), "new", "folder"))

@@ -1,7 +1,7 @@
-// Command dist builds what users install: the Python wheel, and with -archive the archive of a release
-// with its checksums. Both hold the command, the library of ONNX Runtime, manual pages, shell
-// completions, and the licences and a list (CycloneDX) of third-party software in them. It runs in the
-// root of a checkout and builds for the system that it runs on.
+// Command dist builds what users install: the Python wheel, and with -archive the archive of a
+// release with its checksums. Both hold the command, the library of ONNX Runtime, manual pages,
+// shell completions, and the licences and a list (CycloneDX) of third-party software in them. It
+// runs in the root of a checkout and builds for the system that it runs on.
 //
 //	go run ./internal/dist -o dist -commit 5e7a483c71f0
 package main

@@ -27,8 +27,8 @@ type part struct {
 // parts are all parts, sorted by name.
 type parts []part
 
-// within lists the third-party software in the program (modules of Go, packages of npm in the report)
-// and beside it.
+// within lists the third-party software in the program (modules of Go, packages of npm in the
+// report) and beside it.
 func within(info *buildinfo.BuildInfo, onnxruntime string) (parts, error) {
 	golang := strings.TrimPrefix(info.GoVersion, "go")
 	root, err := output("go", "env", "GOROOT")

@@ -29,8 +29,8 @@ var glibcOf = []struct {
 	{"CXXABI_1.3.", 13, 34}, {"CXXABI_1.3.", 14, 38}, {"CXXABI_1.3.", 15, 39},
 }
 
-// platformTag returns the tag of the oldest systems on which files run: on Linux by the versions of the
-// symbols that they import, on macOS by the version that they state.
+// platformTag returns the tag of the oldest systems on which files run: on Linux by the versions of
+// the symbols that they import, on macOS by the version that they state.
 func platformTag(goos, goarch string, files ...string) (string, error) {
 	switch goos {
 	case "windows":

@@ -37,7 +37,8 @@ type member struct {
 	executable bool
 }
 
-// writeWheel writes a wheel into a folder and returns its path. The same content makes the same file.
+// writeWheel writes a wheel into a folder and returns its path. The same content makes the same
+// file.
 func writeWheel(folder string, w wheel) (string, error) {
 	members, err := w.members()
 	if err != nil {

@@ -30,11 +30,11 @@ func IsArchive(name string) bool {
 	return false
 }
 
-// Tree returns the path of a folder with the files of an archive: a tar, tar.gz, tgz or zip at a URL.
-// If the archive has a single top folder, Tree returns the path of that folder.
+// Tree returns the path of a folder with the files of an archive: a tar, tar.gz, tgz or zip at a
+// URL. If the archive has a single top folder, Tree returns the path of that folder.
 //
-// An archive is not trusted. Only files and folders are unpacked. Links, devices and names that lead
-// outside the folder are errors, as are more files or bytes than the bounds.
+// An archive is not trusted. Only files and folders are unpacked. Links, devices and names that
+// lead outside the folder are errors, as are more files or bytes than the bounds.
 func (c *Cache) Tree(ctx context.Context, address, sum string) (string, error) {
 	t, err := parse(address, sum)
 	if err != nil {
@@ -54,8 +54,8 @@ func (c *Cache) Tree(ctx context.Context, address, sum string) (string, error) {
 	return dir, nil
 }
 
-// Local checks a file of this machine against a SHA-256, which may be "", and returns its path. For an
-// archive it returns the folder with the archive's files.
+// Local checks a file of this machine against a SHA-256, which may be "", and returns its path. For
+// an archive it returns the folder with the archive's files.
 func (c *Cache) Local(ctx context.Context, file, sum string) (string, error) {
 	got, err := hashOf(file)
 	switch {

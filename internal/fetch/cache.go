@@ -92,8 +92,8 @@ func (c *Cache) note(t target, e entry) error {
 	return atomicfile.Write(c.path("urls", key(t)+".json"), append(raw, '\n'))
 }
 
-// has reports whether the cache stores a content, which it verifies against its hash. A damaged copy
-// is removed. If the cache has the content, it is locked for this process.
+// has reports whether the cache stores a content, which it verifies against its hash. A damaged
+// copy is removed. If the cache has the content, it is locked for this process.
 func (c *Cache) has(sum string) bool {
 	if sum == "" {
 		return false
@@ -181,7 +181,8 @@ func hashOf(file string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// named returns the path of a content under a file name, since some readers depend on the extension.
+// named returns the path of a content under a file name, since some readers depend on the
+// extension.
 func (c *Cache) named(sum, name string) (string, error) {
 	if slices.Contains([]string{"data", "used", "tree", "tree.sha256"}, name) {
 		name += ".file"

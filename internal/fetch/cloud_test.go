@@ -54,8 +54,8 @@ func TestBuckets(t *testing.T) {
 	refuse(t, files, "file://"+filepath.ToSlash(dir)+"/none.npy", "", "there is no such file")
 }
 
-// TestGCS reads an object from a server that implements the parts of Google Cloud Storage and of its
-// token endpoint that reading takes.
+// TestGCS reads an object from a server that implements the parts of Google Cloud Storage and of
+// its token endpoint that reading takes.
 func TestGCS(t *testing.T) {
 	var tokens atomic.Int64
 	c := newCache(t)

@@ -51,8 +51,8 @@ type Cache struct {
 	Log    func(message string)                                            // receives a line for each download; may be nil
 }
 
-// Default returns the user's cache: the folder NOETHER_CACHE, by default noether/files in the user's
-// cache folder, of at most NOETHER_CACHE_SIZE bytes.
+// Default returns the user's cache: the folder NOETHER_CACHE, by default noether/files in the
+// user's cache folder, of at most NOETHER_CACHE_SIZE bytes.
 func Default() (*Cache, error) {
 	dir := os.Getenv("NOETHER_CACHE")
 	if dir == "" {
@@ -76,7 +76,8 @@ var scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]+)://`)
 // IsURL reports whether text is a URL rather than a path.
 func IsURL(text string) bool { return scheme.MatchString(text) }
 
-// Redact returns a URL without its secrets: user, password, and the query, which may hold a signature.
+// Redact returns a URL without its secrets: user, password, and the query, which may hold a
+// signature.
 func Redact(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -137,9 +138,9 @@ func plainName(name string) bool {
 }
 
 // File returns the path of a file with the content of a URL, under the URL's file name. sum is its
-// expected SHA-256, or ""; the URL may give it too, as #sha256=HEX. A file of known hash is downloaded
-// once. For others the server is asked whether they changed; if it cannot be reached, the stored copy
-// is used.
+// expected SHA-256, or ""; the URL may give it too, as #sha256=HEX. A file of known hash is
+// downloaded once. For others the server is asked whether they changed; if it cannot be reached,
+// the stored copy is used.
 func (c *Cache) File(ctx context.Context, address, sum string) (string, error) {
 	t, err := parse(address, sum)
 	if err != nil {
@@ -191,8 +192,8 @@ func (c *Cache) content(ctx context.Context, t target) (sum string, err error) {
 	return fresh.SHA256, nil
 }
 
-// download stores a URL's content in the cache. known is the stored copy, which stays if the content
-// did not change.
+// download stores a URL's content in the cache. known is the stored copy, which stays if the
+// content did not change.
 func (c *Cache) download(ctx context.Context, t target, known entry) (got entry, err error) {
 	part := c.path("parts", key(t))
 	err = c.retry(ctx, t.text, func() error {
@@ -206,8 +207,8 @@ func (c *Cache) download(ctx context.Context, t target, known entry) (got entry,
 	return got, err
 }
 
-// retry calls do until it succeeds, fails with a permanent error, or was tried often enough. It pauses
-// between the tries.
+// retry calls do until it succeeds, fails with a permanent error, or was tried often enough. It
+// pauses between the tries.
 func (c *Cache) retry(ctx context.Context, text string, do func() error) error {
 	pause := c.pause()
 	for try := 1; ; try++ {

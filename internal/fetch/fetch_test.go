@@ -134,8 +134,8 @@ func TestDownloadResumes(t *testing.T) {
 	}
 }
 
-// TestCompletePartIsRenewed checks that a download succeeds where a process that was killed after the
-// last byte has left a complete part file, for which the server answers 416.
+// TestCompletePartIsRenewed checks that a download succeeds where a process that was killed after
+// the last byte has left a complete part file, for which the server answers 416.
 func TestCompletePartIsRenewed(t *testing.T) {
 	t.Parallel()
 	for name, part := range map[string][]byte{"whole": content1, "longer than the file is now": append(bytes.Clone(content1), "more"...)} {

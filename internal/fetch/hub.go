@@ -16,7 +16,8 @@ import (
 	"strings"
 )
 
-// A Hub is a server with the interface of the Hugging Face hub, and the cache that its clients share.
+// A Hub is a server with the interface of the Hugging Face hub, and the cache that its clients
+// share.
 type Hub struct {
 	Address string // such as https://huggingface.co
 	Dir     string // the cache: a folder models--ORG--NAME for each repository
@@ -374,8 +375,8 @@ func (h *Hub) explain(a hubAddress, err error) error {
 	return err
 }
 
-// isPrivate reports whether nobody else can read what is sent to the hub: it is sent by https, or to
-// this machine.
+// isPrivate reports whether nobody else can read what is sent to the hub: it is sent by https, or
+// to this machine.
 func (h *Hub) isPrivate() bool {
 	u, err := url.Parse(h.Address)
 	if err != nil {

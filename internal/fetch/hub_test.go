@@ -54,7 +54,7 @@ func wantModel(t *testing.T, c *Cache, address string, data []byte) string {
 	return path
 }
 
-// refuseModel fetches a model that cannot be had, with one line that contains the given texts.
+// refuseModel fetches a model, which must fail with one line that contains the given texts.
 func refuseModel(t *testing.T, c *Cache, address string, wants ...string) {
 	t.Helper()
 	path, err := c.Model(t.Context(), address, "", noWeights)
@@ -251,12 +251,12 @@ func TestHubOffline(t *testing.T) {
 	}
 
 	c.Hub.Offline = false
-	var said []string
-	c.Log = func(m string) { said = append(said, m) }
+	var logged []string
+	c.Log = func(m string) { logged = append(logged, m) }
 	h.Close()
 	wantModel(t, c, "hf://org/net", content1)
-	if last := said[len(said)-1]; !strings.Contains(last, "using the copy of commit 0123456") {
-		t.Errorf("it said %q", said)
+	if last := logged[len(logged)-1]; !strings.Contains(last, "using the copy of commit 0123456") {
+		t.Errorf("the log is %q, want a last line about the copy of a commit", logged)
 	}
 	refuseModel(t, c, "hf://org/net/onnx/model_fp16.onnx", "connection refused", "tried 3 times")
 }
@@ -270,7 +270,7 @@ func TestHubFollowsTheRevision(t *testing.T) {
 	second := wantModel(t, c, "hf://org/net", []byte("a newer one"))
 	wantModel(t, c, "hf://org/net@"+hubtest.Commit, content1)
 	if !strings.Contains(second, commit2) {
-		t.Errorf("the second is at %s", second)
+		t.Errorf("the newer model is at %s, want a path with commit %s", second, commit2)
 	}
 	h.Requests()
 	c.Hub.Offline = true
@@ -345,7 +345,7 @@ func TestTokenNeedsEncryption(t *testing.T) {
 	for address, want := range map[string]bool{"https://huggingface.co": true, "http://localhost:1": true, "http://127.0.0.1": true, "http://[::1]:2": true,
 		"http://hub.example": false, "http://10.0.0.1": false} {
 		if got := (&Hub{Address: address}).isPrivate(); got != want {
-			t.Errorf("%s: %v", address, got)
+			t.Errorf("%s is private: %v, want %v", address, got, want)
 		}
 	}
 }

@@ -125,8 +125,8 @@ func chooseData(files []string, a hubAddress, extension string) ([]string, error
 
 var numberedShard = regexp.MustCompile(`^(.*?)-\d+(?:-of-(\d+))?$`)
 
-// splitPattern returns the pattern of the files of one split: those that are numbered alike, or that
-// are in one folder.
+// splitPattern returns the pattern of the files of one split: those that are numbered alike, or
+// that are in one folder.
 func splitPattern(file string) string {
 	extension := path.Ext(file)
 	if match := numberedShard.FindStringSubmatch(strings.TrimSuffix(file, extension)); match != nil {

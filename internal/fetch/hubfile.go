@@ -67,7 +67,7 @@ func (c *Cache) lookUp(ctx context.Context, h *Hub, a hubAddress) (*snapshot, er
 	return s, nil
 }
 
-// hubFile brings a file of a commit into the hub's cache.
+// hubFile downloads a file of a commit into the hub's cache, unless the cache has it.
 func (c *Cache) hubFile(ctx context.Context, s *snapshot, name string) error {
 	if s.has(name) {
 		return nil
@@ -131,8 +131,8 @@ type blobInfo struct {
 
 var hubHash = regexp.MustCompile(`^(?:W/)?"?([0-9a-f]{64}|[0-9a-f]{40})"?$`)
 
-// describe asks the hub for the hash and size of a file. The hub's answer may lead to another server,
-// which is not asked.
+// describe asks the hub for the hash and size of a file. The hub's answer may lead to another
+// server, which is not asked.
 func (c *Cache) describe(ctx context.Context, h *Hub, address *url.URL) (blobInfo, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.stall(), fmt.Errorf("no answer within %v", c.stall()))
 	defer cancel()
@@ -177,8 +177,8 @@ func (c *Cache) describe(ctx context.Context, h *Hub, address *url.URL) (blobInf
 	return blobInfo{match[1], size}, nil
 }
 
-// downloadBlob downloads a file to blob and verifies it. It resumes what an interrupted download has
-// left.
+// downloadBlob downloads a file to blob and verifies it. It resumes what an interrupted download
+// has left.
 func (c *Cache) downloadBlob(ctx context.Context, h *Hub, address *url.URL, text string, about blobInfo, blob string) error {
 	if about.size > c.maxFile() {
 		return c.tooLarge()
@@ -201,25 +201,26 @@ func (c *Cache) downloadBlob(ctx context.Context, h *Hub, address *url.URL, text
 				return err
 			}
 		}
-		is, err := hubHashOf(part, about.hash)
+		got, err := hubHashOf(part, about.hash)
 		switch {
 		case err != nil:
 			return &permanent{err}
-		case is == about.hash:
+		case got == about.hash:
 			if err := os.Rename(part, blob); err != nil {
 				return &permanent{err}
 			}
 			return nil
 		}
 		os.Remove(part)
-		if err := fmt.Errorf("has the hash %s, and the hub says %s", is, about.hash); !resumed {
+		if err := fmt.Errorf("has the hash %s, and the hub says %s", got, about.hash); !resumed {
 			return &permanent{err}
 		}
 		return errors.New("what an earlier download had left is damaged") // start again
 	})
 }
 
-// hubHashOf returns the hash of a file, of the kind of another: SHA-256, or Git's SHA-1 of a blob.
+// hubHashOf returns the hash of a file, of the same kind as another hash: SHA-256, or Git's SHA-1
+// of a blob.
 func hubHashOf(file, like string) (string, error) {
 	if len(like) == 2*sha256.Size {
 		return hashOf(file)

@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// Model returns the path of a model's file, with its external weight files in the same folder. These
-// are downloaded from the folder of the model's URL; external lists them, given the model's file.
-// sum is the SHA-256 of the model's file if it has no external files. Otherwise sum covers all files,
-// and whoever opens the model verifies it, as that of a model of hf://.
+// Model returns the path of a model's file, with its external weight files in the same folder.
+// These are downloaded from the folder of the model's URL; external lists them, given the model's
+// file. sum is the SHA-256 of the model's file if it has no external files. Otherwise sum covers
+// all files and is verified when the model is opened, as for models of hf://.
 func (c *Cache) Model(ctx context.Context, address, sum string, external func(file string) ([]string, error)) (string, error) {
 	if IsHub(address) {
 		return c.hubModel(ctx, address, external)
@@ -54,8 +54,8 @@ func (c *Cache) Model(ctx context.Context, address, sum string, external func(fi
 	return c.bundle(ctx, t, main, names)
 }
 
-func otherHash(is, want string) error {
-	return fmt.Errorf("has the SHA-256 %s, not %s: it is a different file, or damaged", is, want)
+func otherHash(got, want string) error {
+	return fmt.Errorf("has the SHA-256 %s, not %s: it is a different file, or damaged", got, want)
 }
 
 // mustList lists the external files, or none if the model cannot be read.

@@ -138,7 +138,8 @@ func strongTag(h http.Header) string {
 	return ""
 }
 
-// contentRange parses the header Content-Range, such as "bytes 100-199/200". The size is -1 if unknown.
+// contentRange parses the header Content-Range, such as "bytes 100-199/200". The size is -1 if
+// unknown.
 func contentRange(text string) (from, size int64, err error) {
 	rest, ok := strings.CutPrefix(text, "bytes ")
 	span, whole, ok2 := strings.Cut(rest, "/")
@@ -167,7 +168,8 @@ func waitAsAsked(ctx context.Context, after string, err error) error {
 	return err
 }
 
-// plainHTTPError removes the URL, which may hold a secret, from an error. Errors of certificates are permanent.
+// plainHTTPError removes the URL, which may hold a secret, from an error. Errors of certificates
+// are permanent.
 func plainHTTPError(err error) error {
 	var in *url.Error
 	if errors.As(err, &in) {

@@ -24,8 +24,8 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
-// intact are the files and folders that this process has verified, by path and hash. One whose inode,
-// size or time has changed since is verified again.
+// intact are the files and folders that this process has verified, by path and hash. One whose
+// inode, size or time has changed since is verified again.
 var intact struct {
 	sync.Mutex
 	files map[string]os.FileInfo
@@ -41,8 +41,8 @@ func isIntact(path, sum string) (bool, error) {
 	if remembersIntact(path, sum, info) {
 		return true, nil
 	}
-	is, err := hashOf(path)
-	if err != nil || is != sum {
+	got, err := hashOf(path)
+	if err != nil || got != sum {
 		return false, err
 	}
 	rememberIntact(path, sum)
@@ -69,8 +69,8 @@ func rememberIntact(path, sum string) {
 	intact.files[sum+" "+path] = info
 }
 
-// serves reports whether the cache has what is needed of a content: the content itself, or the files
-// of an archive.
+// serves reports whether the cache has what is needed of a content: the content itself, or the
+// files of an archive.
 func (c *Cache) serves(ctx context.Context, t target, sum string) bool {
 	return sum != "" && t.tree && c.treeIsIntact(ctx, sum) || c.has(sum)
 }
@@ -115,8 +115,8 @@ func (c *Cache) readTreeSums(sum string) (treeSums, error) {
 // rememberTree remembers that the files of an archive are intact.
 func (c *Cache) rememberTree(sum string) { rememberIntact(c.path("content", sum, "tree"), sum) }
 
-// treeIsIntact reports whether the cache holds exactly the files of an archive. Each process verifies
-// them once.
+// treeIsIntact reports whether the cache holds exactly the files of an archive. Each process
+// verifies them once.
 func (c *Cache) treeIsIntact(ctx context.Context, sum string) bool {
 	c.hold(sum)
 	tree := c.path("content", sum, "tree")
@@ -153,8 +153,8 @@ func verifyTree(ctx context.Context, tree string, sums treeSums) error {
 			return fmt.Errorf("%s is not of the archive", path)
 		}
 		files.Go(func() error {
-			is, err := hashOf(path)
-			if err == nil && is != hex.EncodeToString(sum[:]) {
+			got, err := hashOf(path)
+			if err == nil && got != hex.EncodeToString(sum[:]) {
 				err = fmt.Errorf("%s is damaged", path)
 			}
 			seen.Add(1)

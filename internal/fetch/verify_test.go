@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// forget makes this process verify again, as a new process does.
+// forget makes this process verify files again, as a new process does.
 func forget() {
 	intact.Lock()
 	defer intact.Unlock()
@@ -119,7 +119,7 @@ func TestDamagedTreeIsUnpackedAgain(t *testing.T) {
 		}
 	}
 	if gets.Load() != 1 {
-		t.Errorf("%d downloads", gets.Load())
+		t.Errorf("%d downloads, want 1", gets.Load())
 	}
 	if left, _ := filepath.Glob(c.path("content", "*", "tree.old-*")); len(left) > 0 {
 		t.Errorf("%v is left", left)
@@ -138,7 +138,7 @@ func TestDamagedExternalFileIsFetchedAgain(t *testing.T) {
 		}
 		weights := filepath.Join(filepath.Dir(path), "net.bin")
 		if raw, err := os.ReadFile(weights); err != nil || string(raw) != "content of /m/net.bin" {
-			t.Fatalf("%q, %v", raw, err)
+			t.Fatalf("the weights are %q, error %v", raw, err)
 		}
 		flip(t, weights)
 		forget()

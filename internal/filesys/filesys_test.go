@@ -42,7 +42,7 @@ func TestObserve(t *testing.T) {
 		t.Errorf("error %v of an observer, want %v", err, no)
 	}
 	if got, err := os.ReadFile(in("run/cells/b")); err != nil || string(got) != "abc" {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("the file holds %q, error %v; want abc", got, err)
 	}
 	if err := errors.Join(RemoveAll(in("run/cells")), RemoveAll(in("run/none"))); err != nil {
 		t.Error(err)
@@ -65,6 +65,6 @@ func TestFileInTheWayOfAFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := MkdirAll(filepath.Join(path, "y"), 0o777); err == nil {
-		t.Error("a folder in a file")
+		t.Error("MkdirAll makes a folder below a file, want an error")
 	}
 }

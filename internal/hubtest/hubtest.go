@@ -1,5 +1,6 @@
-// Package hubtest is a server for tests that speaks the parts of the Hugging Face hub's interface that
-// reading a model takes: revisions, files with their hashes, and large files on a second server.
+// Package hubtest is a server for tests that speaks the parts of the Hugging Face hub's interface
+// that reading a model takes: revisions, files with their hashes, and large files on a second
+// server.
 package hubtest
 
 import (
@@ -21,14 +22,14 @@ import (
 // Commit is the commit of the repository of a new server.
 const Commit = "0123456789abcdef0123456789abcdef01234567"
 
-// A Server has one repository, org/net, whose revisions main and refs/pr/1 are one commit. Files whose
-// names end in .onnx or _data are large files, which a second server holds. The fields change between
-// requests only.
+// A Server has one repository, org/net, whose revisions main and refs/pr/1 are one commit. Files
+// whose names end in .onnx or _data are large files, which a second server holds. The fields change
+// between requests only.
 type Server struct {
 	*httptest.Server
 	Files  map[string][]byte
 	Token  string // needed, if not ""
-	Gated  bool   // why a request without the token is refused
+	Gated  bool   // requests without the token are refused as to a gated repository, not a private one
 	Commit string
 	Kind   string // of the repository: models, or datasets
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// unlimited is at most what cgroups version 1 report without a limit.
+// unlimited is a bound above which a limit in cgroups version 1 means that there is none.
 const unlimited = 1 << 62
 
 // groups returns the folders of the cgroup of the process and of its ancestors, for a controller of

@@ -80,8 +80,8 @@ func memoryLimit(e environment) int64 {
 	return limit
 }
 
-// statusBytes returns the value of a key in kB of a file such as /proc/meminfo, in bytes; 0 if there is
-// none.
+// statusBytes returns the value of a key in kB of a file such as /proc/meminfo, in bytes; 0 if
+// there is none.
 func statusBytes(status, key string) int64 {
 	_, rest, ok := strings.Cut(status, key)
 	fields := strings.Fields(rest)

@@ -30,7 +30,7 @@ const (
 )
 
 // ErrArtifacts is returned if the server does not take artifacts itself.
-var ErrArtifacts = errors.New("the server keeps artifacts in a store that it does not pass them on to")
+var ErrArtifacts = errors.New("the server stores artifacts elsewhere and takes no uploads of them")
 
 // A Client is a client of one server.
 type Client struct {
@@ -201,7 +201,7 @@ func (c *Client) do(req *http.Request, answer any) error {
 		return nil
 	}
 	if err := json.Unmarshal(raw, answer); err != nil {
-		return fmt.Errorf("the MLflow server at %s answers no JSON: is it one? %w", c.base, err)
+		return fmt.Errorf("the MLflow server at %s answers no JSON: is it an MLflow server? %w", c.base, err)
 	}
 	return nil
 }

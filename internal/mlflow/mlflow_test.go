@@ -128,7 +128,7 @@ func (s *server) post(w http.ResponseWriter, call string, raw []byte) {
 			}
 		}
 		if q.Start < 1e12 {
-			s.t.Errorf("start_time %d is in no milliseconds", q.Start)
+			s.t.Errorf("start_time %d is not in milliseconds", q.Start)
 		}
 		id := fmt.Sprintf("run%d", len(s.runs))
 		s.runs[id] = run
@@ -169,7 +169,7 @@ func (s *server) batch(raw []byte) {
 	}
 	run.batches++
 	if len(q.Metrics) > 1000 || len(q.Params) > 100 || len(q.Tags) > 100 || len(q.Metrics)+len(q.Params)+len(q.Tags) > 1000 {
-		s.t.Errorf("a batch of %d metrics, %d params, %d tags", len(q.Metrics), len(q.Params), len(q.Tags))
+		s.t.Errorf("a batch of %d metrics, %d params, %d tags, want 1000, 100, 100 and 1000 in all at most", len(q.Metrics), len(q.Params), len(q.Tags))
 	}
 	for _, m := range q.Metrics {
 		s.checkName(m.Key)
@@ -194,14 +194,14 @@ func (s *server) batch(raw []byte) {
 func (s *server) checkName(name string) {
 	clean := path.Clean(name)
 	if name == "" || len(name) > 250 || !validName.MatchString(name) || clean != name || clean == "." || strings.HasPrefix(clean, "..") || strings.HasPrefix(clean, "/") {
-		s.t.Errorf("the name %q", name)
+		s.t.Errorf("the name %q is not allowed", name)
 	}
 }
 
 func (s *server) checkPair(p pair, most int) {
 	s.checkName(p.Key)
 	if len(p.Value) > most {
-		s.t.Errorf("%s has %d characters", p.Key, len(p.Value))
+		s.t.Errorf("%s has %d characters, want %d at most", p.Key, len(p.Value), most)
 	}
 }
 
@@ -256,13 +256,14 @@ func TestLogsARun(t *testing.T) {
 	}
 	got := s.runs[child.ID]
 	if len(got.metrics) != 2501 || len(got.params) != 232 || got.tags["family"] != "resnet" || got.parent != parent.ID || got.batches < 3 {
-		t.Errorf("%d metrics, %d params, %v, parent %s, %d batches", len(got.metrics), len(got.params), got.tags, got.parent, got.batches)
+		t.Errorf("%d metrics, %d params, tags %v, parent %s, %d batches; want 2501, 232, the family, %s and at least 3",
+			len(got.metrics), len(got.params), got.tags, got.parent, got.batches, parent.ID)
 	}
 	if got.metrics[2500].Key == got.metrics[0].Key {
 		t.Error("two metrics became one")
 	}
 	if got.files["figures/depth curve.png"] != "picture" || got.status != "FINISHED" || s.runs[parent.ID].status != "FAILED" {
-		t.Errorf("%v %s", got.files, got.status)
+		t.Errorf("files %v, status %s; want the figure, FINISHED, and FAILED for the parent", got.files, got.status)
 	}
 }
 
@@ -287,7 +288,7 @@ func TestErrors(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"", "localhost:5000", "ftp://x", "http://", "::"} {
 		if _, err := New(address, Credentials{}); err == nil {
-			t.Errorf("%q is an address", address)
+			t.Errorf("New accepts the address %q", address)
 		}
 	}
 	_, c := newServer(t)
@@ -304,7 +305,7 @@ func TestErrors(t *testing.T) {
 	}))
 	defer invalid.Close()
 	o, _ := New(invalid.URL, Credentials{Token: "t"})
-	if _, err := o.Experiment(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "is it one?") {
+	if _, err := o.Experiment(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "is it an MLflow server?") {
 		t.Errorf("no MLflow: %v", err)
 	}
 	if _, err := o.Start(t.Context(), "1", "n", "", time.Now()); err == nil || !strings.Contains(err.Error(), "302") {
@@ -317,7 +318,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestNamesAreTaken(t *testing.T) {
+func TestNamesAreValid(t *testing.T) {
 	t.Parallel()
 	s := &server{t: t}
 	rapid.Check(t, func(t *rapid.T) { s.checkName(Name(rapid.String().Draw(t, "key"))) })

@@ -148,7 +148,7 @@ func Trace(ctx context.Context, version string, warn func(string)) (stop func(),
 	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
 		return nil, fmt.Errorf("sending traces: %w", err)
 	}
-	var warned sync.Once // what sends spans and what stops it have goroutines of their own
+	var warned sync.Once // errors come from several goroutines
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		warned.Do(func() { warn("traces are lost: " + err.Error()) })
 	}))

@@ -65,7 +65,7 @@ func TestMetricsAndProfilesAreServed(t *testing.T) {
 		t.Errorf("Serve at an address in use: %v, want an error with the address", err)
 	}
 	if problems, err := testutil.CollectAndLint(&collector{&study.Stats{}}); err != nil || len(problems) > 0 {
-		t.Errorf("%v %v", problems, err)
+		t.Errorf("problems of the metrics: %v, error %v; want none", problems, err)
 	}
 }
 
@@ -80,7 +80,7 @@ func TestLogs(t *testing.T) {
 	log.Warn("this", "model", "a\nb")
 	var line struct{ Level, Msg, Model string }
 	if err := json.Unmarshal(out.Bytes(), &line); err != nil || line.Level != "WARN" || line.Msg != "this" || line.Model != "a\nb" {
-		t.Errorf("%q %+v %v", out.String(), line, err)
+		t.Errorf("the log is %q, read as %+v, error %v; want the warning alone", out.String(), line, err)
 	}
 	for _, bad := range [][2]string{{"yaml", "info"}, {"json", "loud"}} {
 		if _, err := NewLogger(&out, bad[0], bad[1]); err == nil {

@@ -29,8 +29,8 @@ type Log struct {
 	Changes []filesys.Change
 }
 
-// Record records the changes below a folder until stop is called. The folder may not exist yet; what
-// it holds now counts as synced.
+// Record records the changes below a folder until stop is called. The folder may not exist yet;
+// what it holds now counts as synced.
 func Record(dir string) (log *Log, stop func(), err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, nil, err

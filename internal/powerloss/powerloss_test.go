@@ -106,7 +106,8 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestAtomicFileSurvives checks that a file of atomicfile is the old or the new one after every loss.
+// TestAtomicFileSurvives checks that a file of atomicfile is the old or the new one after every
+// loss.
 func TestAtomicFileSurvives(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -146,6 +147,6 @@ func TestAtomicFileSurvives(t *testing.T) {
 		}
 	}
 	if !seen["old"] || !seen["new"] {
-		t.Errorf("seen %v", seen)
+		t.Errorf("the losses left %v, want both the old and the new file", seen)
 	}
 }

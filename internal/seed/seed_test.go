@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Scores depend on random draws, so the draws of a key must not change. The values are those of
-// version 0.1.0.
+// TestRandIsPinned checks that the draws of a key do not change, since scores depend on them. The
+// values are those of version 0.1.0.
 func TestRandIsPinned(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -29,8 +29,8 @@ func TestRandIsPinned(t *testing.T) {
 	}
 }
 
-// The standard library guarantees the bits of a source, but not the results of its methods. This
-// test fails with a version of Go that changes them, which would change scores.
+// TestMethodsArePinned fails with a version of Go that changes the methods of rand.Rand, which
+// would change scores. The standard library guarantees the bits of a source only.
 func TestMethodsArePinned(t *testing.T) {
 	t.Parallel()
 	r := Rand(1, "methods")

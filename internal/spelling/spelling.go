@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Nearest are up to n of the words, those nearest to one that was not found: the ones that contain it, or nearly, come first,
-// the shortest of these before the others. Case does not matter.
+// Nearest returns the n words, or fewer, that are nearest to a word: by its SubstringDistance to
+// them and then by its Distance, so that words that contain it come first, the shortest of these
+// before the others. Case does not matter.
 func Nearest(word string, words []string, n int) []string {
 	words = slices.Clone(words)
 	slices.Sort(words)
@@ -26,7 +27,8 @@ func Nearest(word string, words []string, n int) []string {
 	return words[:min(n, len(words))]
 }
 
-// Distance is Levenshtein's: the least number of insertions, deletions and replacements, of bytes, that turn a into b.
+// Distance returns the Levenshtein distance: the least number of insertions, deletions and
+// replacements of bytes that turn a into b.
 func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -36,14 +38,15 @@ func Distance(a, b string) int {
 	return row[len(b)]
 }
 
-// SubstringDistance is the Distance from a to that part of b which is nearest to it.
+// SubstringDistance returns the Distance from a to the substring of b that is nearest to it.
 func SubstringDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	fill(row, a, b)
 	return slices.Min(row)
 }
 
-// fill takes the row of distances from nothing to the prefixes of b to that from a to them.
+// fill turns a row of distances from the empty text to each prefix of b into the distances from a
+// to these prefixes.
 func fill(row []int, a, b string) {
 	for i := range len(a) {
 		diagonal := row[0]

@@ -57,7 +57,8 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// Stream writes the same bytes as a Writer in memory, for states of any length.
+// TestStream checks that Stream writes the same bytes as a Writer in memory, for states of any
+// length, and that Open reads them.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -111,7 +112,7 @@ func TestStream(t *testing.T) {
 				}
 			}
 			if inside := r.Raw(); !bytes.Equal(inside, inner) {
-				t.Fatal("what is within was read wrong")
+				t.Fatal("the nested bytes that were read are not those that were written")
 			}
 			if err := r.Close(); err != nil {
 				t.Fatal(err)
@@ -172,11 +173,12 @@ func TestNaNAndInfinity(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v := r.Floats(); !math.IsNaN(v[0]) || !math.IsInf(v[1], -1) {
-		t.Errorf("read %v", v)
+		t.Errorf("read %v, want NaN and -Inf", v)
 	}
 }
 
-// The format must not change, because states are on disk. This one is written by hand.
+// TestLayout compares a state with one written by hand: the format must not change, because states
+// are on disk.
 func TestLayout(t *testing.T) {
 	t.Parallel()
 	w := NewWriter("k", 2)
@@ -309,8 +311,8 @@ func follow(r *Reader, script []byte) (read int) {
 	return read
 }
 
-// The fuzzer supplies the payload. The test adds a valid checksum, without which every state would
-// be refused.
+// FuzzReader reads states with a random payload and a valid checksum, without which every state
+// would be refused.
 func FuzzReader(f *testing.F) {
 	f.Add(example()[:60], []byte("ifsFgGbI"))
 	f.Add([]byte{}, []byte("FFFF"))

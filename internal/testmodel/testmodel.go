@@ -57,8 +57,8 @@ func Write(t testing.TB, dir, name string, o Options) string {
 	return Save(t, filepath.Join(dir, name+".onnx"), b, "logits")
 }
 
-// WriteEndless writes NAME.onnx into a folder and returns its path. The model takes images of 3 x 16
-// x 16 and adds 1 to them in a Loop that never ends, each pass of which takes microseconds.
+// WriteEndless writes NAME.onnx into a folder and returns its path. The model takes images of 3 x
+// 16 x 16 and adds 1 to them in a Loop that never ends, each pass of which takes microseconds.
 func WriteEndless(t testing.TB, dir, name string) string {
 	t.Helper()
 	scalar := func(name string, typ onnx.Type) *pb.ValueInfoProto {
@@ -87,9 +87,9 @@ func WriteEndless(t testing.TB, dir, name string) string {
 	return Save(t, filepath.Join(dir, name+".onnx"), b)
 }
 
-// WriteExpanding writes NAME.onnx into a folder and returns its path. The model takes images of 3 x 16
-// x 16 and expands their mean to 3 x side x side, which it averages again: 12 side^2 bytes. Unless
-// known is set, the size follows from the values of the image.
+// WriteExpanding writes NAME.onnx into a folder and returns its path. The model takes images of 3 x
+// 16 x 16 and expands their mean to 3 x side x side, which it averages again: 12 side^2 bytes.
+// Unless known is set, the size follows from the values of the image.
 func WriteExpanding(t testing.TB, dir, name string, side int, known bool) string {
 	t.Helper()
 	b := onnx.NewBuilder(17)
@@ -104,8 +104,9 @@ func WriteExpanding(t testing.TB, dir, name string, side int, known bool) string
 	return Save(t, filepath.Join(dir, name+".onnx"), b)
 }
 
-// WriteSlow writes NAME.onnx into a folder and returns its path. The model takes images of 3 x 16 x 16.
-// Its only slow operator is a pooling with some window^4 comparisons, which the engine cannot stop.
+// WriteSlow writes NAME.onnx into a folder and returns its path. The model takes images of 3 x 16 x
+// 16. Its only slow operator is a pooling with some window^4 comparisons, which the engine cannot
+// stop.
 func WriteSlow(t testing.TB, dir, name string, window int) string {
 	t.Helper()
 	b := onnx.NewBuilder(17)

@@ -58,7 +58,7 @@ func TestHandler(t *testing.T) {
 		w := httptest.NewRecorder()
 		guarded.ServeHTTP(w, r)
 		if w.Code != want || want != 200 && strings.Contains(w.Body.String(), "secret") {
-			t.Errorf("%s: %d %s", host, w.Code, w.Body)
+			t.Errorf("%s: status %d, body %s; want %d", host, w.Code, w.Body, want)
 		}
 	}
 }
