@@ -5,9 +5,9 @@
 //
 //	x' <- P(x' - alpha u(grad L)).
 //
-// P projects onto the Ball around x, if there is one, and clips to [0, 1]. u divides the gradient of
-// each sample by its norm. Alternatives are the sign of the gradient in an linf ball, and Adam. These
-// functions return objectives with a loss L:
+// P projects onto the Ball around x, if there is one, and clips to [0, 1]. u divides the gradient
+// of each sample by its norm. Alternatives are the sign of the gradient in an linf ball, and Adam.
+// These functions return objectives with a loss L:
 //
 //	Match         |m(x') - m(x)|_2                              representation inversion: Nanda et al. 2022, equation 4
 //	Contrast      |m1(x') - m1(x)|_2 - |m2(x') - m2(x)|_2       adversarial inversion and controversial stimuli: section 2.3, equation 8

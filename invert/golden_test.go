@@ -55,14 +55,14 @@ func goldenStart(shape []int) tensor.Tensor {
 	return t
 }
 
-// A goldenCase is the result of a search: the smallest criterion of each sample after each step, and
-// every Stride-th value of the best images.
+// A goldenCase is the result of a search: the smallest criterion of each sample after each step,
+// and every Stride-th value of the best images.
 type goldenCase struct {
 	Criterion [][]float64 `json:"keys"`
 	Best      []float64   `json:"best"`
 }
 
-// Searches agree with the same searches by PyTorch in float64.
+// TestGolden checks that searches agree with the same searches by PyTorch in float64.
 func TestGolden(t *testing.T) {
 	raw, err := os.ReadFile("testdata/golden.json")
 	if err != nil {

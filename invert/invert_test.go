@@ -72,7 +72,8 @@ var (
 	startImages  = images(0.5, 0.5, 0.5, 0.5, 0.9, 0.1, 0.2, 0.7)
 )
 
-// The inversion of an injective representation is the image itself.
+// TestInvertibleLayer checks that the inversion of an injective representation is the image
+// itself.
 func TestInvertibleLayer(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
@@ -88,7 +89,8 @@ func TestInvertibleLayer(t *testing.T) {
 	}
 }
 
-// Pixels that a layer does not depend on keep the values of the start exactly.
+// TestNullSpace checks that pixels that a layer does not depend on keep the values of the start
+// exactly.
 func TestNullSpace(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
@@ -107,7 +109,8 @@ func TestNullSpace(t *testing.T) {
 	}
 }
 
-// For a constant layer the start is a solution. That it has no gradient is not an error.
+// TestConstantLayer checks that the start is a solution for a constant layer, and that it is no
+// error that the layer has no gradient.
 func TestConstantLayer(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Mul(b.Flatten(x, 1), b.Scalar(0)) })
@@ -117,7 +120,8 @@ func TestConstantLayer(t *testing.T) {
 	}
 }
 
-// A search that starts at the solution, where the gradient is 0/0, does not change the images.
+// TestStartAtSolution checks that a search that starts at the solution, where the gradient is 0/0,
+// does not change the images.
 func TestStartAtSolution(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) })
@@ -129,7 +133,8 @@ func TestStartAtSolution(t *testing.T) {
 	}
 }
 
-// A sample whose loss becomes NaN is dropped. The others are not affected.
+// TestNonFinite checks that a sample whose loss becomes NaN is dropped and that the others are not
+// affected.
 func TestNonFinite(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
@@ -146,9 +151,8 @@ func TestNonFinite(t *testing.T) {
 	}
 }
 
-// For a linear classifier with two classes the margin decreases by radius times |w0 - w1|_2 in an
-// l2 ball, and by radius times |w0 - w1|_1 in an linf ball.
-// A search whose loss becomes NaN returns the best image before that step.
+// TestBestBeforeNonFinite checks that a search whose loss becomes NaN returns the best image before
+// that step.
 func TestBestBeforeNonFinite(t *testing.T) {
 	t.Parallel()
 	// The layer is the first pixel, and NaN below 0.4.
@@ -164,6 +168,9 @@ func TestBestBeforeNonFinite(t *testing.T) {
 	}
 }
 
+// TestLinearClassifier checks by how much an attack decreases the margin of a linear classifier
+// with two classes: by radius times |w0 - w1|_2 in an l2 ball, and by radius times |w0 - w1|_1 in
+// an linf ball.
 func TestLinearClassifier(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
@@ -180,7 +187,7 @@ func TestLinearClassifier(t *testing.T) {
 	}
 }
 
-// An attack ignores the classes that Outputs leaves out.
+// TestOutputs checks that an attack ignores the classes that Outputs leaves out.
 func TestOutputs(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
@@ -194,7 +201,7 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-// Results lie in the ball and in [0, 1], for any optimiser and start.
+// TestProjection checks that results lie in the ball and in [0, 1], for any optimiser and start.
 func TestProjection(t *testing.T) {
 	m := open(t, testmodel.Write(t, t.TempDir(), "net", testmodel.Options{}), "logits")
 	rapid.Check(t, func(r *rapid.T) {
@@ -233,7 +240,8 @@ func random(r *rand.Rand, shape ...int) tensor.Tensor {
 	return t
 }
 
-// A resumed search gives identical results, at whichever step it was interrupted.
+// TestResume checks that a resumed search gives identical results, at whichever step it was
+// interrupted.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	m := open(t, testmodel.Write(t, t.TempDir(), "net", testmodel.Options{}), "conv")
@@ -274,7 +282,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// The checkpoint of another search is ignored. A damaged checkpoint is an error.
+// TestCheckpoint checks that the checkpoint of another search is ignored and that a damaged
+// checkpoint is an error.
 func TestCheckpoint(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) })
@@ -314,7 +323,8 @@ func TestCheckpoint(t *testing.T) {
 	}
 }
 
-// A model with a fixed batch size gives the same results as one with a variable batch size.
+// TestFixedBatch checks that a model with a fixed batch size gives the same results as one with a
+// variable batch size.
 func TestFixedBatch(t *testing.T) {
 	t.Parallel()
 	linear := func(b *onnx.Builder, x onnx.Value) onnx.Value {

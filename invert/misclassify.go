@@ -10,10 +10,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Misclassification is the objective of an attack on a classifier. Its loss is the log probability
-// of the correct class, log p_y with p = softmax(m(x')). The best image is the one with the smallest
-// margin, log p_y - max over k != y of log p_k. It is negative for a wrong prediction. Result.Loss
-// holds the margins.
+// A Misclassification is the objective of an attack on a classifier. Its loss is the log
+// probability of the correct class, log p_y with p = softmax(m(x')). The best image is the one with
+// the smallest margin, log p_y - max over k != y of log p_k. It is negative for a wrong prediction.
+// Result.Loss holds the margins.
 type Misclassification struct {
 	Model *model.Model
 	// Outputs selects the model's outputs that are classes. Labels are indices into Outputs. Nil: all

@@ -61,7 +61,8 @@ func Contrast(a *model.Model, layerA onnx.Layer, b *model.Model, layerB onnx.Lay
 }
 
 // NormalisedContrast returns the loss in the code of Nanda et al.: Contrast with each distance
-// divided by the norm of the representation of x, and the second weighted by beta (0.1 in that code).
+// divided by the norm of the representation of x, and the second weighted by beta (0.1 in that
+// code).
 func NormalisedContrast(a *model.Model, layerA onnx.Layer, b *model.Model, layerB onnx.Layer, beta float64) Distances {
 	return Distances{
 		{Model: a, Layer: layerA, Weight: 1, Relative: true},
@@ -167,6 +168,6 @@ func (d Distances) write(s *stepBuilder) (losses, error) {
 	return out, nil
 }
 
-// minLength is the smallest divisor that is used for a distance or a probability, so that nothing is
-// divided by zero.
+// minLength is the smallest divisor that is used for a distance or a probability, so that nothing
+// is divided by zero.
 const minLength = 1e-30

@@ -38,8 +38,8 @@ func (s *stepBuilder) updateAdam(g onnx.Value) onnx.Value {
 	return b.Sub(s.x, b.Mul(b.Div(m, root), s.addSchedule("length")))
 }
 
-// scheduleAt returns the value of a scheduled scalar in a step, counted from 0: the step length (with
-// Adam, corrected for the bias of the mean), or Adam's correction of the variance.
+// scheduleAt returns the value of a scheduled scalar in a step, counted from 0: the step length
+// (with Adam, corrected for the bias of the mean), or Adam's correction of the variance.
 func (o Options) scheduleAt(name string, step int) float32 {
 	t := float64(step + 1)
 	switch {

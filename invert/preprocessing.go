@@ -11,8 +11,8 @@ import (
 )
 
 // FrameImages returns images[from:to], each c x h x w with the size and channels that the model
-// takes. images is n x c x h x w. It resizes without cropping, with the interpolation of the model's
-// preprocessing.
+// takes. images is n x c x h x w. It resizes without cropping, with the interpolation of the
+// model's preprocessing.
 func FrameImages(m *model.Model, images tensor.Tensor, from, to int) ([]tensor.Tensor, error) {
 	list := make([]tensor.Tensor, to-from)
 	for i := range list {

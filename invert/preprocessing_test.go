@@ -29,8 +29,8 @@ func flat(t *testing.T, opset int, interpolation string, c, h, w int) *model.Mod
 	return opened
 }
 
-// The graph of a search resizes images like dataset.Frame, for models of different sizes, channels
-// and operator sets. By its gradient the loss decreases.
+// TestModelInput checks that the graph of a search resizes images like dataset.Frame, for models of
+// different sizes, channels and operator sets, and that the loss decreases along its gradient.
 func TestModelInput(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -32,8 +32,8 @@ type run struct {
 }
 
 // A shard holds the inputs and outputs of one of the concurrent runs of the engine: its rows of the
-// tensors. The first element is for even steps, which read the first copy of the state and write the
-// second one; the second element is for odd steps.
+// tensors. The first element is for even steps, which read the first copy of the state and write
+// the second one; the second element is for odd steps.
 type shard struct{ in, out [2][]*ort.Value }
 
 func newRun(s *Search, p Problem, constants []tensor.Tensor) *run {
@@ -162,8 +162,8 @@ func (r *run) copyConstants() {
 	}
 }
 
-// copyRows copies the rows of the current batch. It fills up a smaller last batch with copies of its
-// last row.
+// copyRows copies the rows of the current batch. It fills up a smaller last batch with copies of
+// its last row.
 func (r *run) copyRows(dst []float32, src tensor.Tensor) {
 	from, to := r.rows()
 	n := copy(dst, src.Slice(from, to).Data)
@@ -267,9 +267,9 @@ func (r *run) stateTensor(name string, parity int) []float32 {
 	return nil
 }
 
-// storeBatch stores the results of the current batch. Once the loss or gradient norm of a sample is NaN
-// or infinite, its image does not change any more. So the values of the last step decide whether the
-// sample is dropped.
+// storeBatch stores the results of the current batch. Once the loss or gradient norm of a sample is
+// NaN or infinite, its image does not change any more. So the values of the last step decide
+// whether the sample is dropped.
 func (r *run) storeBatch() {
 	from, to := r.rows()
 	parity := (r.s.options.Steps + 1) % 2

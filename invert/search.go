@@ -159,7 +159,8 @@ func (s *Search) open(n, shards int) error {
 // batch returns the number of samples that are processed together.
 func (s *Search) batch() int { return s.n * s.shards }
 
-// Run runs the search. If the context ends, it saves the checkpoint and returns the context's error.
+// Run runs the search. If the context ends, it saves the checkpoint and returns the context's
+// error.
 func (s *Search) Run(ctx context.Context, p Problem) (*Result, error) {
 	if err := s.check(p); err != nil {
 		return nil, fmt.Errorf("searching: %w", err)

@@ -20,8 +20,8 @@ type stridedShortcut struct {
 }
 
 // replaceShortcuts replaces each stridedShortcut by a convolution. For Slice and Pad the engine
-// converts the memory layout of feature maps, in the forward and the backward pass. For a convolution
-// it does not.
+// converts the memory layout of feature maps, in the forward and the backward pass. For a
+// convolution it does not.
 func (s *stepBuilder) replaceShortcuts() {
 	b := s.b
 	g := graphInfo{static: infer.Analyze(b.Snapshot()), producers: map[string]*pb.NodeProto{}}
@@ -49,10 +49,10 @@ type graphInfo struct {
 	producers map[string]*pb.NodeProto // the node that computes each tensor
 }
 
-// shortcutOf returns the shortcut that ends with the Pad node n, and whether n ends one: n pads only
-// channels, with constant zeros, after one or more Slice nodes that take every k-th position of
-// height or width. The feature map is float and has at most maxShortcutChannels channels with the
-// padding.
+// shortcutOf returns the shortcut that ends with the Pad node n, and whether n ends one: n pads
+// only channels, with constant zeros, after one or more Slice nodes that take every k-th position
+// of height or width. The feature map is float and has at most maxShortcutChannels channels with
+// the padding.
 func (g *graphInfo) shortcutOf(n *pb.NodeProto) (stridedShortcut, bool) {
 	s := stridedShortcut{strides: []int{1, 1}}
 	pads, ok := g.ints(n, 1)
@@ -83,8 +83,8 @@ func (g *graphInfo) shortcutOf(n *pb.NodeProto) (stridedShortcut, bool) {
 // the convolution grows with their square.
 const maxShortcutChannels = 1024
 
-// multiplyStrides multiplies strides by the steps of a Slice. It returns false if the Slice does more
-// than take every k-th position of height and width; strides are then undefined.
+// multiplyStrides multiplies strides by the steps of a Slice. It returns false if the Slice does
+// more than take every k-th position of height and width; strides are then undefined.
 func (g *graphInfo) multiplyStrides(n *pb.NodeProto, strides []int) bool {
 	starts, okStarts := g.ints(n, 1)
 	ends, okEnds := g.ints(n, 2)
@@ -115,7 +115,7 @@ func (g *graphInfo) ints(n *pb.NodeProto, i int) ([]int, bool) {
 	return slices.Clone(list), ok
 }
 
-// zero reports whether a tensor is a constant 0.
+// isZero reports whether a tensor is a constant 0.
 func (g *graphInfo) isZero(name string) bool {
 	v, ok := g.static.Values(name)
 	return ok && len(v) == 1 && v[0] == 0

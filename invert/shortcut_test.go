@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 )
 
-// Parameter-free shortcuts are replaced by convolutions with the same results. Similar nodes that
-// are not shortcuts remain.
+// TestReplaceShortcuts checks that shortcuts without parameters are replaced by convolutions with
+// the same results and that similar nodes that are not shortcuts remain.
 func TestReplaceShortcuts(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)

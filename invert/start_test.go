@@ -81,7 +81,7 @@ func TestStarts(t *testing.T) {
 	}
 }
 
-// The noise of a sample does not depend on the other samples.
+// TestStartIndependence checks that the noise of a sample does not depend on the other samples.
 func TestStartIndependence(t *testing.T) {
 	t.Parallel()
 	x := random(seed.Rand(1), 3, 1, 4, 4)

@@ -13,13 +13,13 @@ import (
 
 // A stepBuilder builds the graph of one step of a search, for n samples.
 //
-// The graph reads and writes the state of the search: state tensor t is the input "search t" and the
-// output "search next t". The state consists of x, the current images; best, the best images so far;
-// criterion, their value of losses.criterion; and the state of the optimiser. Further inputs are the
-// schedule, scalars that change from step to step (step length, Adam's correction), and constants,
-// which do not. Further outputs are the loss at x, and the norm of its gradient up to the positive
-// factors of losses.cotangents. Exporters do not usually write names with spaces, so these names do
-// not collide with the models'.
+// The graph reads and writes the state of the search: state tensor t is the input "search t" and
+// the output "search next t". The state consists of x, the current images; best, the best images so
+// far; criterion, their value of losses.criterion; and the state of the optimiser. Further inputs
+// are the schedule, scalars that change from step to step (step length, Adam's correction), and
+// constants, which do not. Further outputs are the loss at x, and the norm of its gradient up to
+// the positive factors of losses.cotangents. Exporters do not usually write names with spaces, so
+// these names do not collide with the models'.
 type stepBuilder struct {
 	b      *onnx.Builder
 	n      int
@@ -103,14 +103,14 @@ func (s *stepBuilder) addState(name string, shape ...int) onnx.Value {
 // setNext sets the next value of a tensor of the state.
 func (s *stepBuilder) setNext(name string, v onnx.Value) { s.b.Output(prefix+"next "+name, v) }
 
-// addTarget declares an input that is constant over steps, n x shape.
+// addConstant declares an input that is constant over steps, n x shape.
 func (s *stepBuilder) addConstant(name string, shape ...int) onnx.Value {
 	shape = append([]int{s.n}, shape...)
 	s.constants = append(s.constants, tensorInfo{name, shape})
 	return s.b.Input(prefix+name, onnx.Float, shape...)
 }
 
-// addRate declares a scalar that changes from step to step.
+// addSchedule declares a scalar that changes from step to step.
 func (s *stepBuilder) addSchedule(name string) onnx.Value {
 	s.schedule = append(s.schedule, tensorInfo{name, []int{1}})
 	return s.b.Input(prefix+name, onnx.Float, 1)
@@ -149,8 +149,8 @@ func (s *stepBuilder) castLike(v, z onnx.Value) onnx.Value {
 // perImage reshapes n x 1 for broadcasting over n x c x h x w.
 func (s *stepBuilder) perImage(v onnx.Value) onnx.Value { return s.b.Reshape(v, s.n, 1, 1, 1) }
 
-// normalise divides the gradient of each sample by its norm, and leaves a zero gradient unchanged. It
-// first divides by the largest magnitude, so that squares of small gradients do not underflow.
+// normalise divides the gradient of each sample by its norm, and leaves a zero gradient unchanged.
+// It first divides by the largest magnitude, so that squares of small gradients do not underflow.
 func (s *stepBuilder) normalise(g onnx.Value) (direction, norm onnx.Value) {
 	b := s.b
 	flat := b.Reshape(g, s.n, -1)
@@ -170,8 +170,9 @@ func (s *stepBuilder) finite(v onnx.Value) onnx.Value {
 	return s.b.Op("Less", nil, s.b.Abs(v), s.b.Scalar(3.4e38))
 }
 
-// project projects images onto the ball around the centre and clips them to [0, 1]. Since the values
-// of the centre are in [0, 1], clipping does not leave the ball. For the zero Ball it only clips.
+// project projects images onto the ball around the centre and clips them to [0, 1]. Since the
+// values of the centre are in [0, 1], clipping does not leave the ball. For the zero Ball it only
+// clips.
 func (s *stepBuilder) project(x onnx.Value, ball Ball) onnx.Value {
 	b := s.b
 	centreImage, radius := onnx.Value(prefix+centre), b.Scalar(float32(ball.Radius))

@@ -61,8 +61,8 @@ func LoadBackend() Backend {
 	return Backend{Name: "gonum", Threads: 1, Hint: hint(), Problem: problem}
 }
 
-// SetThreads sets the number of threads of the library. It has no effect on gonum, Apple's Accelerate
-// and unknown libraries.
+// SetThreads sets the number of threads of the library. It has no effect on gonum, Apple's
+// Accelerate and unknown libraries.
 func (b *Backend) SetThreads(n int) {
 	if n < 1 || b.setThreads == nil {
 		return

@@ -199,7 +199,7 @@ func TestEigenvectorsReconstruct(t *testing.T) {
 			}
 		}
 		values := make([]float64, n)
-		short := max(1, 3*n-1) // gonum's own minimum, less than dsyevd wants
+		short := max(1, 3*n-1) // gonum's own minimum, less than dsyevd needs
 		slow.Dsyev(lapack.EVNone, ul, n, clone(a), lda, values, make([]float64, short), short)
 		checkEqual(t, "eigenvalues", w, values, 1e-11)
 		fast.Dsyev(lapack.EVNone, ul, n, a, lda, w, make([]float64, short), short)
@@ -207,7 +207,8 @@ func TestEigenvectorsReconstruct(t *testing.T) {
 	})
 }
 
-// Both implementations return orthonormal eigenvectors of the largest eigenvalues.
+// TestLeadingEigenvectors checks that both implementations return orthonormal eigenvectors of the
+// largest eigenvalues.
 func TestLeadingEigenvectors(t *testing.T) {
 	t.Parallel()
 	for name, leading := range map[string]func([]float64, int, func([]float64) int) ([]float64, *mat.Dense, error){
@@ -346,7 +347,7 @@ func TestLoadBackend(t *testing.T) {
 	if before := b.Threads; before > 1 {
 		b.SetThreads(1)
 		if got := b.String(); !strings.Contains(got, "1 threads") {
-			t.Errorf("with one thread: String() = %q", got)
+			t.Errorf("with one thread: String() = %q, want 1 threads", got)
 		}
 		b.SetThreads(before)
 	}

@@ -11,7 +11,8 @@ import (
 //
 // gonum's matrices are row-major, and those of the library column-major. In memory, a row-major
 // matrix equals its transpose in column-major order. So the library is called for the transpose of
-// each operation: the operands of a product are swapped, upper becomes lower, and left becomes right.
+// each operation: the operands of a product are swapped, upper becomes lower, and left becomes
+// right.
 type fastBLAS struct {
 	gonum.Implementation
 	lib *library
@@ -21,8 +22,8 @@ type fastBLAS struct {
 // argument.
 const charLen = 1
 
-// checkSize panics, as gonum does, if a slice is shorter than its row-major matrix. The library would
-// write beyond its end.
+// checkSize panics, as gonum does, if a slice is shorter than its row-major matrix. The library
+// would write beyond its end.
 func checkSize[T any](what string, data []T, rows, cols, stride int) {
 	switch {
 	case rows < 0 || cols < 0:

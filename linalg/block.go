@@ -16,8 +16,8 @@ type Block struct {
 	mean   []float64 // p values: the mean that was subtracted
 }
 
-// A Scratch is memory for products, reused by successive calls. The zero Scratch is ready to use. It
-// grows to ScratchSize.
+// A Scratch is memory for products, reused by successive calls. The zero Scratch is ready to use.
+// It grows to ScratchSize.
 type Scratch struct {
 	products   []float32
 	products64 []float64
@@ -37,8 +37,8 @@ func ScratchSize(p int) int64 {
 	return 4 * side * side
 }
 
-// grow returns the first n values of a slice, which it reallocates if it is too small. Their contents
-// are undefined.
+// grow returns the first n values of a slice, which it reallocates if it is too small. Their
+// contents are undefined.
 func grow[T float32 | float64](s *[]T, n int) []T {
 	if cap(*s) < n {
 		*s = make([]T, n)
@@ -46,9 +46,9 @@ func grow[T float32 | float64](s *[]T, n int) []T {
 	return (*s)[:n]
 }
 
-// Centre subtracts the mean from observations in place and returns them as a block, which shares the
-// memory of rows. rows is n x p, row-major. The mean of a variable is NaN or infinite if and only if
-// one of its observations is.
+// Centre subtracts the mean from observations in place and returns them as a block, which shares
+// the memory of rows. rows is n x p, row-major. The mean of a variable is NaN or infinite if and
+// only if one of its observations is.
 func Centre(rows []float32, p int) Block {
 	return Block{n: len(rows) / p, p: p, stride: p, rows: rows, mean: centre(rows, p)}
 }
@@ -58,8 +58,8 @@ func Centre64(rows []float64, p int) Block {
 	return Block{n: len(rows) / p, p: p, stride: p, rows64: rows, mean: centre(rows, p)}
 }
 
-// CentreSummed is Centre for observations whose sum over rows is known, as from SumRows. It does not
-// change sum.
+// CentreSummed is Centre for observations whose sum over rows is known, as from SumRows. It does
+// not change sum.
 func CentreSummed(rows []float32, sum []float64) Block {
 	p := len(sum)
 	mean := subtractMean(rows, append([]float64(nil), sum...))
@@ -90,8 +90,8 @@ func subtractMean[T float32 | float64](rows []T, sum []float64) (mean []float64)
 	return sum
 }
 
-// SumRows adds the rows of a matrix of len(sum) columns to sum. For a column with NaN or infinity the
-// sum is NaN or infinite.
+// SumRows adds the rows of a matrix of len(sum) columns to sum. For a column with NaN or infinity
+// the sum is NaN or infinite.
 func SumRows[T float32 | float64](sum []float64, rows []T) {
 	p := len(sum)
 	for ; len(rows) >= 4*p; rows = rows[4*p:] {

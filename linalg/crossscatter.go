@@ -27,8 +27,8 @@ func NewCrossScatter[T float32 | float64](p, q int) *CrossScatter[T] {
 }
 
 // Add adds blocks of the same observations of x and y, also to part unless it is nil. The products
-// are computed once. Both blocks must be in float32, or both in float64. It panics if the numbers of
-// variables or observations do not match.
+// are computed once. Both blocks must be in float32, or both in float64. It panics if the numbers
+// of variables or observations do not match.
 func (c *CrossScatter[T]) Add(x, y Block, part *CrossScatter[float32], scratch *Scratch) {
 	if x.p != c.P || y.p != c.Q || x.n != y.n || (x.rows64 == nil) != (y.rows64 == nil) {
 		panic(fmt.Sprintf("linalg: adding blocks of %d x %d and %d x %d to a scatter between %d and %d variables", x.n, x.p, y.n, y.p, c.P, c.Q))
@@ -57,9 +57,9 @@ func (c *CrossScatter[T]) Add(x, y Block, part *CrossScatter[float32], scratch *
 	own.End()
 }
 
-// multiply returns the products of rows variables of x, from variable top on, with cols variables of
-// y, from variable left on, summed over observations: rows x cols. The result is valid until scratch
-// is used again.
+// multiply returns the products of rows variables of x, from variable top on, with cols variables
+// of y, from variable left on, summed over observations: rows x cols. The result is valid until
+// scratch is used again.
 func multiply(x, y Block, top, rows, left, cols int, scratch *Scratch) []float32 {
 	products := scratch.Values(rows * cols)
 	a := blas32.General{Rows: x.n, Cols: rows, Stride: x.stride, Data: x.rows[top:]}
@@ -77,8 +77,8 @@ func multiply64(x, y Block, top, rows, left, cols int, scratch *Scratch) []float
 	return products
 }
 
-// Merge adds the observations of another CrossScatter of the same variables. It panics if the variables
-// differ.
+// Merge adds the observations of another CrossScatter of the same variables. It panics if the
+// variables differ.
 func (c *CrossScatter[T]) Merge(o *CrossScatter[T]) {
 	if c.P != o.P || c.Q != o.Q {
 		panic(fmt.Sprintf("linalg: merging scatters between %d and %d variables and %d and %d", c.P, c.Q, o.P, o.Q))

@@ -26,9 +26,9 @@ func Eigen(a []float64, n int) (values []float64, vectors *mat.Dense, err error)
 	return reversed(values), leadingColumns(a, n, n), nil
 }
 
-// LeadingEigen returns all eigenvalues of a symmetric n x n matrix, descending, and the eigenvectors
-// of the k largest as columns, n x k. k is the result of count, which is called with all
-// eigenvalues. vectors is nil for k = 0. a is row-major, upper triangle; it is overwritten.
+// LeadingEigen returns all eigenvalues of a symmetric n x n matrix, descending, and the
+// eigenvectors of the k largest as columns, n x k. k is the result of count, which is called with
+// all eigenvalues. vectors is nil for k = 0. a is row-major, upper triangle; it is overwritten.
 func LeadingEigen(a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error) {
 	return leadingEigen(a, n, count)
 }
@@ -127,8 +127,8 @@ func eigen(a []float64, n int) ([]float64, error) {
 	return values, nil
 }
 
-// leadingColumns returns the last k columns of an n x n matrix in reverse order: the eigenvectors of
-// the k largest eigenvalues, descending, from those of eigen.
+// leadingColumns returns the last k columns of an n x n matrix in reverse order: the eigenvectors
+// of the k largest eigenvalues, descending, from those of eigen.
 func leadingColumns(columns []float64, n, k int) *mat.Dense {
 	out := mat.NewDense(n, k, nil)
 	for i := range n {

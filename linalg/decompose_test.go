@@ -35,7 +35,8 @@ func TestDecomposeReconstructs(t *testing.T) {
 	})
 }
 
-// The float32 decompositions of a library agree with those in float64.
+// TestSingleDecompositionsAgree checks that the float32 decompositions of a library agree with
+// those in float64.
 func TestSingleDecompositionsAgree(t *testing.T) {
 	t.Parallel()
 	fast := fastLAPACK{lib: fastLibrary(t)}

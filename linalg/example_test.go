@@ -7,8 +7,9 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// The third of three variables is the sum of the others, so all variance is in two directions. The
-// observations are added in two blocks and are not stored.
+// This example finds the principal components of three variables. The third is the sum of the
+// others, so all variance is in two directions. The observations are added in two blocks and are
+// not stored.
 func Example() {
 	scatter := linalg.NewScatter[float64](3)
 	var scratch linalg.Scratch

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// chooseKernels does not change OPENBLAS_CORETYPE if the user has set it. Otherwise it sets one of
-// two values, or none.
+// TestChooseKernels checks that chooseKernels does not change OPENBLAS_CORETYPE if the user has set
+// it, and that it sets one of two values, or none, otherwise.
 func TestChooseKernels(t *testing.T) {
 	const variable = "OPENBLAS_CORETYPE"
 	t.Setenv(variable, "Nehalem")

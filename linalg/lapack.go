@@ -29,8 +29,8 @@ func (f fastLAPACK) Dpotrf(ul blas.Uplo, n int, a []float64, lda int) (ok bool) 
 }
 
 // Dsyev computes the eigenvalues of a symmetric matrix in ascending order and, with EVCompute, its
-// eigenvectors as the columns of a. It calls LAPACK's dsyevd, which needs more workspace than dsyev:
-// if work is too short, it allocates its own.
+// eigenvectors as the columns of a. It calls LAPACK's dsyevd, which needs more workspace than
+// dsyev: if work is too short, it allocates its own.
 func (f fastLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64, lwork int) (ok bool) {
 	lw, li := 2*n+1, 1
 	if jobz == lapack.EVCompute {
@@ -56,10 +56,10 @@ func (f fastLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, l
 	return info == 0
 }
 
-// leading implements LeadingEigen. It reduces the matrix to tridiagonal form, solves the tridiagonal
-// problem by divide and conquer, and transforms only the k leading eigenvectors back. Unlike LAPACK's
-// dsyevd it does not scale matrices with values above 1e146 or below 1e-146. Sums of squares of
-// float32 values are not that large or small.
+// leading implements LeadingEigen. It reduces the matrix to tridiagonal form, solves the
+// tridiagonal problem by divide and conquer, and transforms only the k leading eigenvectors back.
+// Unlike LAPACK's dsyevd it does not scale matrices with values above 1e146 or below 1e-146. Sums
+// of squares of float32 values are not that large or small.
 func (f fastLAPACK) leading(a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error) {
 	checkSize("A", a, n, n, n)
 	values, z, work := make([]float64, n), make([]float64, n*n), make([]float64, n*n+64*n)

@@ -26,8 +26,8 @@ func (s *Scatter[T]) Row(i, j int) []T {
 	return s.Data[end-(s.P-j) : end]
 }
 
-// Square returns the upper triangle of the scatter of the variables lo to hi (exclusive), as a copy:
-// (hi-lo) x (hi-lo), row-major, with zeros below the diagonal.
+// Square returns the upper triangle of the scatter of the variables lo to hi (exclusive), as a
+// copy: (hi-lo) x (hi-lo), row-major, with zeros below the diagonal.
 func (s *Scatter[T]) Square(lo, hi int) []T {
 	n := hi - lo
 	out := make([]T, n*n)

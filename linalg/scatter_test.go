@@ -146,7 +146,8 @@ func TestStateRoundTrip(t *testing.T) {
 	}
 }
 
-// A scatter of more variables than fit in a tile agrees with the textbook formula.
+// TestScattersOfSeveralTiles checks that a scatter of more variables than fit in a tile agrees with
+// the textbook formula.
 func TestScattersOfSeveralTiles(t *testing.T) {
 	t.Parallel()
 	const d, n = tile/2 + 30, 4
@@ -182,7 +183,8 @@ func compareScatters(t *testing.T, s *Scatter[float64], part *Scatter[float32], 
 	}
 }
 
-// Add also supports a scatter in float32, not only in float64.
+// TestScattersInSinglePrecision checks that Add also supports a scatter in float32, not only in
+// float64.
 func TestScattersInSinglePrecision(t *testing.T) {
 	t.Parallel()
 	const p, n = 30, 100
@@ -201,8 +203,8 @@ func TestScattersInSinglePrecision(t *testing.T) {
 	}
 }
 
-// A cross scatter of more variables than fit in a tile agrees with the textbook formula. The
-// observations of y are permuted.
+// TestCrossScattersOfSeveralTiles checks that a cross scatter of more variables than fit in a tile
+// agrees with the textbook formula. The observations of y are permuted.
 func TestCrossScattersOfSeveralTiles(t *testing.T) {
 	t.Parallel()
 	const d, n = tile + 30, 3

@@ -44,9 +44,9 @@ func (s *Scatter[T]) Begin(n int, mean []float64) Update[T] {
 	return Update[T]{s, newStep(s.N, s.Mean, n, mean)}
 }
 
-// AddProducts adds one tile of the sums of products of the new observations about their mean: of the
-// variables top to bottom with the variables left to right (exclusive), row-major. Values below the
-// diagonal are ignored.
+// AddProducts adds one tile of the sums of products of the new observations about their mean: of
+// the variables top to bottom with the variables left to right (exclusive), row-major. Values below
+// the diagonal are ignored.
 func AddProducts[S, E float32 | float64](u Update[S], products []E, top, bottom, left, right int) {
 	if u.s == nil {
 		return
@@ -68,7 +68,8 @@ func (u Update[T]) End() {
 	}
 }
 
-// A CrossUpdate adds observations to a CrossScatter tile by tile. The zero CrossUpdate has no effect.
+// A CrossUpdate adds observations to a CrossScatter tile by tile. The zero CrossUpdate has no
+// effect.
 type CrossUpdate[T float32 | float64] struct {
 	c    *CrossScatter[T]
 	x, y meanStep

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// MergeStored gives the same scatter as Merge, in both precisions.
+// TestMergeStored checks that MergeStored gives the same scatter as Merge, in both precisions.
 func TestMergeStored(t *testing.T) {
 	t.Parallel()
 	const p, n = 500, 20 // two bands

@@ -28,10 +28,10 @@ import (
 // input, before it is normalized by a mean and a deviation. The report shows it.
 
 const (
-	maxValues  = 7  // values of a transformation on a sheet
-	minSide    = 64 // pixels; the shorter side of a smaller image is enlarged up to this by a whole factor
-	sheetGap   = 4
-	mostSheets = 48
+	maxValues    = 7  // values of a transformation on a sheet
+	enlargedSide = 64 // pixels that the shorter side of an enlarged image has at most
+	sheetGap     = 4  // pixels between images
+	mostSheets   = 48 // in a folder
 
 	sheetFolder = "pictures/views" // other files in pictures/ belong to the user
 )
@@ -160,7 +160,7 @@ func captionOf(cells []*plan.Cell, samples []int) map[string]any {
 // contactSheet arranges images of one size in lines. Each image is c x h x w with values in [0, 1].
 func contactSheet(lines [][]tensor.Tensor) *image.NRGBA {
 	h, w := lines[0][0].Shape[1], lines[0][0].Shape[2]
-	zoom := contactsheet.Zoom(h, w, minSide)
+	zoom := contactsheet.Zoom(h, w, enlargedSide)
 	columns := len(lines[0])
 	out := contactsheet.Blank(columns*(w*zoom+sheetGap)+sheetGap, len(lines)*(h*zoom+sheetGap)+sheetGap)
 	for i, line := range lines {
