@@ -80,7 +80,7 @@ func TestAlgebra(t *testing.T) {
 		case math.Abs(ab.L1-ba.L1)+math.Abs(ab.L2-ba.L2)+math.Abs(ab.Cosine-ba.Cosine)+math.Abs(ab.RelativeL2-ba.RelativeL2) > 1e-9:
 			t.Fatalf("not symmetric: %+v and %+v", ab, ba)
 		case ac.L1 > (ab.L1+bc.L1)*(1+1e-12) || ac.L2 > (ab.L2+bc.L2)*(1+1e-12):
-			t.Fatalf("triangle inequality: %+v, %+v, %+v", ab, bc, ac)
+			t.Fatalf("triangle inequality fails: from a to b %+v, from b to c %+v, from a to c %+v", ab, bc, ac)
 		case ab.L2 > ab.L1*(1+1e-12) || ab.L1 > ab.L2*math.Sqrt(float64(n))*(1+1e-12):
 			t.Fatalf("l2 <= l1 <= sqrt(n) l2 fails: %+v", ab)
 		case ab.Cosine < 0 || ab.Cosine > 2 || ab.RelativeL2 < 0 || ab.RelativeL2 > 2+1e-12:
@@ -93,12 +93,12 @@ func TestAlgebra(t *testing.T) {
 		scaled := distance.Between(a, b)
 		if math.Abs(scaled.Cosine-ab.Cosine) > 1e-9 || math.Abs(scaled.RelativeL2-ab.RelativeL2) > 1e-9 ||
 			math.Abs(scaled.L2-float64(factor)*ab.L2) > 1e-9*scaled.L2 {
-			t.Fatalf("with a common factor %v: %+v and %+v", factor, ab, scaled)
+			t.Fatalf("distances %+v become %+v with a common factor %v: want the same, and l2 times the factor", ab, scaled, factor)
 		}
 	})
 }
 
-// The golden values are those of testdata/golden.py, which uses NumPy and SciPy.
+// TestGolden checks that scores agree with those of testdata/golden.py, which uses NumPy and SciPy.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/golden.json")
@@ -178,24 +178,25 @@ func TestNonFinite(t *testing.T) {
 			bad.Data[7] = float32(v)
 			var e *measure.NonFinite
 			if err := a.Update(b); !errors.As(err, &e) || e.View != view || e.Index != 101 {
-				t.Errorf("%v in the %s view of sample 101: error %v", v, view, err)
+				t.Errorf("%v in the %s view of sample 101: error %v, want one that names the view and the sample", v, view, err)
 			}
 		}
 	}
 }
 
-// If two vectors of the layer exceed the budget, there is no null, and the scores have a warning.
+// TestBudget checks that there is no null, and that the scores have a warning, if two vectors of the
+// layer exceed the budget.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layer: onnx.Layer{Shape: []int{1000}}, Layout: measure.NewLayout(40)}
 	site.Budget = distance.New(distance.Settings{}).Cost(site)
 	clean, transformed := random(1, 40, 1000), random(2, 40, 1000)
 	if s := measured(t, site, clean, transformed)[0]; math.IsNaN(s.Null) || len(s.Warnings) > 0 {
-		t.Errorf("within the budget: %+v", s)
+		t.Errorf("within the budget: %+v, want a null and no warning", s)
 	}
 	site.Budget--
 	if s := measured(t, site, clean, transformed)[0]; !math.IsNaN(s.Null) || len(s.Warnings) != 1 {
-		t.Errorf("beyond the budget: %+v", s)
+		t.Errorf("beyond the budget: %+v, want no null and a warning", s)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/noether-ml/noether/measure/distance"
 )
 
-// A vector and its double have the same direction.
+// This example compares a vector with its double, which has the same direction.
 func ExampleBetween() {
 	d := distance.Between([]float32{3, 4}, []float32{6, 8})
 	fmt.Printf("cosine %.2f, l1 %.0f, l2 %.0f, relative l2 %.2f\n", d.Cosine, d.L1, d.L2, d.RelativeL2)

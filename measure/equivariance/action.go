@@ -146,7 +146,7 @@ func (a *layerAction) eachRun(acted, transformed []float32, f func(x, y []float3
 	}
 }
 
-// findCounted finds the runs of positions that count, which are not 0.
+// findCounted finds the runs of positions that count: those whose marks are not 0.
 func (a *layerAction) findCounted(marks []float32) {
 	a.counted = a.counted[:0]
 	for at := 0; at < len(marks); at++ {

@@ -51,8 +51,8 @@ func between(t testing.TB, op transform.Op, s equivariance.Settings, clean, tran
 	return e
 }
 
-// convolve returns the convolution of x, c x h x w, with kernels of k x c x 3 x 3 and circular
-// padding, divided by the stride in both directions.
+// convolve returns the convolution of x, c x h x w, with kernels of k x c x 3 x 3: k x h x w. The
+// padding is circular or zero.
 func convolve(x, kernels tensor.Tensor, circular bool) tensor.Tensor {
 	c, h, w := x.Shape[0], x.Shape[1], x.Shape[2]
 	out := tensor.New(kernels.Shape[0], h, w)
@@ -87,11 +87,11 @@ func TestCircularConvolutionUnderCircularShifts(t *testing.T) {
 		op := transform.Translate{X: transform.Fixed(shift[0]), Y: transform.Fixed(shift[1]), Sampling: transform.Sampling{Outside: transform.Wrapped}}.Draw(nil)
 		e := between(t, op, equivariance.Settings{}, convolve(x, kernels, true), convolve(apply(op, x), kernels, true))
 		if e.RelativeError != 0 || e.Floor != 0 || math.Abs(e.Cosine-1) > 1e-6 {
-			t.Errorf("circular padding, shift %v: %+v", shift, e)
+			t.Errorf("circular padding, shift %v: %+v, want no error, cosine 1 and floor 0", shift, e)
 		}
 		e = between(t, op, equivariance.Settings{}, convolve(x, kernels, false), convolve(apply(op, x), kernels, false))
 		if e.RelativeError < 0.1 {
-			t.Errorf("zero padding, shift %v: the error %v is too small", shift, e.RelativeError)
+			t.Errorf("zero padding, shift %v: the error is %v, want at least 0.1", shift, e.RelativeError)
 		}
 	}
 }
@@ -120,8 +120,9 @@ func lift(kernels tensor.Tensor) tensor.Tensor {
 	return out
 }
 
-// regular returns kernels of 4 k x 4 c x 3 x 3 of a further group convolution, of those of
-// k x 4 c x 3 x 3: by r steps the kernels rotate, and the channels of each field of the input move.
+// regular returns the kernels of a further layer of a group convolution, 4 k x 4 c x 3 x 3, given
+// those of its first rotation, k x 4 c x 3 x 3. For a rotation by r quarter turns the kernels rotate,
+// and the four channels of each field of the input move by r.
 func regular(kernels tensor.Tensor) tensor.Tensor {
 	k, in := kernels.Shape[0], kernels.Shape[1]
 	out := tensor.New(4*k, in, 3, 3)
@@ -154,21 +155,21 @@ func TestGroupConvolutionUnderQuarterTurns(t *testing.T) {
 		z, zt := network(x), network(apply(op, x))
 		with := between(t, op, equivariance.Settings{Channels: equivariance.Channels{Cyclic: 4}}, z, zt)
 		if with.RelativeError > 1e-6 || with.Cosine < 1-1e-6 || with.Floor != 0 {
-			t.Errorf("angle %v with its permutation of channels: %+v", angle, with)
+			t.Errorf("angle %v with its permutation of channels: %+v, want no error, cosine 1 and floor 0", angle, with)
 		}
 		for name, c := range map[string]equivariance.Channels{"none": {}, "outer": {Cyclic: 4, Order: "outer"}} {
 			if e := between(t, op, equivariance.Settings{Channels: c}, z, zt); e.RelativeError < 0.3 {
-				t.Errorf("angle %v with another permutation (%s): %+v", angle, name, e)
+				t.Errorf("angle %v with another permutation (%s): %+v, want an error of at least 0.3", angle, name, e)
 			}
 		}
 		backward := between(t, op, equivariance.Settings{Channels: equivariance.Channels{Cyclic: 4, Sense: "backward"}}, z, zt)
 		if exact := backward.RelativeError < 1e-6; exact != (angle == 180) {
-			t.Errorf("angle %v backward: %+v", angle, backward)
+			t.Errorf("angle %v backward: %+v, want an error of 0 for 180 degrees only", angle, backward)
 		}
 		last := tensor.Tensor{Shape: []int{7, 7, 8}, Data: channelsLast(z)}
 		e, err := equivariance.Between(mapsOf(t, "NHWC", 7, 7, 8), op, equivariance.Settings{Channels: equivariance.Channels{Cyclic: 4}}, last.Data, channelsLast(zt))
 		if err != nil || e.RelativeError > 1e-6 {
-			t.Errorf("channels last, angle %v: %+v, error %v", angle, e, err)
+			t.Errorf("channels last, angle %v: %+v, error %v; want no relative error", angle, e, err)
 		}
 	}
 }
@@ -185,8 +186,9 @@ func channelsLast(z tensor.Tensor) []float32 {
 	return out
 }
 
-// Average pooling of a row of 8 pixels by 2, under a shift by one pixel, is half a position: tau
-// takes means of neighbours.
+// TestAveragePoolingUnderHalfStride checks the statistics of an average pooling by 2 of a row of 8
+// pixels under a shift by one pixel. That is half a position of the map, so tau takes means of
+// neighbours.
 func TestAveragePoolingUnderHalfStride(t *testing.T) {
 	t.Parallel()
 	row := []float64{1, 5, 2, 8, 3, 0, 7, 4}
@@ -232,16 +234,16 @@ func TestConstantMaps(t *testing.T) {
 	for name, tr := range everyTransform() {
 		op := tr.Draw(rand.New(rand.NewPCG(1, 1)))
 		if e := between(t, op, equivariance.Settings{}, constant, constant); e.RelativeError != 0 || e.Floor != 0 || math.Abs(e.Cosine-1) > 1e-6 {
-			t.Errorf("%s of constant maps: %+v", name, e)
+			t.Errorf("%s of constant maps: %+v, want no error, cosine 1 and floor 0", name, e)
 		}
 		if e := between(t, op, equivariance.Settings{}, zero, zero); e != (equivariance.Errors{Cosine: 1}) {
-			t.Errorf("%s of zeros: %+v", name, e)
+			t.Errorf("%s of zeros: %+v, want no error and cosine 1", name, e)
 		}
 		if e := between(t, op, equivariance.Settings{}, zero, constant); e != (equivariance.Errors{RelativeError: 1}) {
-			t.Errorf("%s of zeros, compared with constants: %+v", name, e)
+			t.Errorf("%s of zeros, compared with constants: %+v, want error 1 and cosine 0", name, e)
 		}
 		if e := between(t, op, equivariance.Settings{}, constant, zero); e.RelativeError != 1 || e.Cosine != 0 {
-			t.Errorf("%s of constants, compared with zeros: %+v", name, e)
+			t.Errorf("%s of constants, compared with zeros: %+v, want error 1 and cosine 0", name, e)
 		}
 	}
 }
@@ -261,8 +263,9 @@ func everyTransform() map[string]transform.Transform {
 	}
 }
 
-// Where tau applies to the maps themselves as T does, the error is that of rounding. The statistics
-// of maps do not depend on the order of axes, and the tokens of a grid are maps.
+// TestTransformedMaps checks that the error is that of rounding where T is applied to the maps
+// themselves, that the statistics do not depend on the order of axes, and that the tokens of a grid
+// are maps.
 func TestTransformedMaps(t *testing.T) {
 	t.Parallel()
 	for name, tr := range everyTransform() {
@@ -270,7 +273,7 @@ func TestTransformedMaps(t *testing.T) {
 		zt := random(5, 3, 12, 12)
 		if transform.OnMaps(tr) && name != "crop" && name != "moving crop" { // crops round their box
 			if e := between(t, op, equivariance.Settings{}, z, apply(op, z)); e.RelativeError > 1e-6 || e.Cosine < 1-1e-6 {
-				t.Errorf("%s: %+v", name, e)
+				t.Errorf("%s: %+v, want no error and cosine 1", name, e)
 			}
 		}
 		for _, c := range []equivariance.Settings{{}, {Margin: 0.1}} {
@@ -292,7 +295,8 @@ func near(a, b equivariance.Errors) bool {
 	return math.Abs(a.RelativeError-b.RelativeError) < 1e-6 && math.Abs(a.Cosine-b.Cosine) < 1e-6 && math.Abs(a.Floor-b.Floor) < 1e-6
 }
 
-// Multiplying both maps by a number changes no statistic, however large or small it is.
+// TestScaleFree checks that multiplying both maps by a number changes no statistic, however large or
+// small the number is.
 func TestScaleFree(t *testing.T) {
 	t.Parallel()
 	z, zt := random(6, 4, 9, 8), random(7, 4, 9, 8)
@@ -341,7 +345,8 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// Without a position that counts there is no value, and a warning says why.
+// TestNoPosition checks that there is no value without a position that counts, and that a warning says
+// why.
 func TestNoPosition(t *testing.T) {
 	t.Parallel()
 	far := transform.Translate{X: transform.Fixed(0.9)}
@@ -359,11 +364,11 @@ func TestNoPosition(t *testing.T) {
 	}
 	scores, err := a.Scores()
 	if err != nil || len(scores) != 3 {
-		t.Fatalf("%d scores, error %v", len(scores), err)
+		t.Fatalf("%d scores, error %v; want 3 scores", len(scores), err)
 	}
 	for _, s := range scores {
 		if !math.IsNaN(s.Value) || s.N != 0 || len(s.Warnings) != 1 || !strings.HasPrefix(s.Warnings[0], "3 of 3 samples are left out") {
-			t.Errorf("%+v", s)
+			t.Errorf("%+v, want no value and a warning that 3 of 3 samples are left out", s)
 		}
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// The map of a layer that moves with the input, and of one that ignores it.
+// This example compares a layer whose map moves with the input with one that ignores the
+// transformation.
 func ExampleBetween() {
 	maps, _ := onnx.Layer{Shape: []int{1, 2, 2}, Axes: "NCHW"}.Maps()
 	turn := transform.Rotate{Angle: transform.Fixed(90)}.Draw(nil)

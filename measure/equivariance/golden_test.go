@@ -17,7 +17,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// The transformations of testdata/golden.py.
+// goldenTransforms returns the transformations of testdata/golden.py.
 func goldenTransforms() map[string]transform.Transform {
 	f := transform.Fixed
 	return map[string]transform.Transform{
@@ -27,8 +27,8 @@ func goldenTransforms() map[string]transform.Transform {
 	}
 }
 
-// The scores of layers of a ResNet-20 agree with an implementation in NumPy and PyTorch:
-// testdata/golden.py.
+// TestGolden checks that the scores of layers of a ResNet-20 agree with an implementation in NumPy and
+// PyTorch, testdata/golden.py.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/golden.json")
@@ -137,9 +137,9 @@ func (r *reader) layers(tr transform.Transform) map[string]tensor.Tensor {
 	}
 	var inputs []tensor.Tensor
 	for _, x := range r.images {
-		moved := tensor.New(x.Shape...)
-		tr.Draw(nil).Apply(moved, x)
-		inputs = append(inputs, moved)
+		input := tensor.New(x.Shape...)
+		tr.Draw(nil).Apply(input, x)
+		inputs = append(inputs, input)
 	}
 	if err := s.Run(r.t.Context(), inputs, buffers); err != nil {
 		r.t.Fatal(err)

@@ -241,10 +241,10 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 	if a.samples() == 0 && a.leftOut == 0 {
 		return nil, measure.ErrTooFew
 	}
-	operators := []operator{{name: "identity", at: sameMoments}, {name: "channels", at: sameMoments, fitted: true}}
+	operators := []operator{{name: "identity", moments: sameMoments}, {name: "channels", moments: sameMoments, fitted: true}}
 	if a.moves {
-		operators = slices.Insert(operators, 1, operator{name: "place", at: movedMoments})
-		operators = append(operators, operator{name: "both", at: movedMoments, fitted: true})
+		operators = slices.Insert(operators, 1, operator{name: "place", moments: movedMoments})
+		operators = append(operators, operator{name: "both", moments: movedMoments, fitted: true})
 	}
 	var out []measure.Score
 	for _, o := range operators {

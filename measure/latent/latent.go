@@ -63,7 +63,7 @@ func (*method) Version() int                   { return 1 }
 func (m *method) Settings() any                { return m.settings }
 func (*method) Needs() measure.Needs           { return measure.Needs{Transformed: true} }
 
-// A shape is what is measured of a layer.
+// A shape describes the maps of a layer and how they are measured.
 type shape struct {
 	maps   onnx.Maps
 	moves  bool // positions move, so that there are four operators

@@ -67,7 +67,7 @@ func measured(t *testing.T, s latent.Settings, layer onnx.Layer, tr transform.Tr
 	return out
 }
 
-// The golden values are those of testdata/golden.py, which uses NumPy.
+// TestGolden checks that scores agree with those of testdata/golden.py, which uses NumPy.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/golden.json")
@@ -109,7 +109,7 @@ func TestGolden(t *testing.T) {
 	}
 	for name, want := range golden {
 		if got := found[name]; math.Abs(got.Value-want) > 1e-6 || !(got.Low < got.Value && got.Value < got.High) || got.N != n {
-			t.Errorf("%s: %+v, want %v", name, got, want)
+			t.Errorf("%s: %+v, want the value %v within its interval, of %d samples", name, got, want, n)
 		}
 	}
 }
@@ -140,8 +140,8 @@ func turned(z tensor.Tensor) tensor.Tensor {
 	return out
 }
 
-// Maps that are made by an operator are explained by it, and by those that include it. What is
-// independent of the clean maps is not explained.
+// TestKnownOperators checks that maps that are made by an operator are explained by it, and by those
+// that include it, and that maps that are independent of the clean maps are not explained.
 func TestKnownOperators(t *testing.T) {
 	t.Parallel()
 	const n, c = 60, 6
@@ -165,13 +165,14 @@ func TestKnownOperators(t *testing.T) {
 				explains = explains || e == name
 			}
 			if s := found[name]; explains && !(s.Value > 1-1e-6) || !explains && !(s.Value < 0.1) {
-				t.Errorf("maps made by %s: r2 of %s is %v", k.name, name, s.Value)
+				t.Errorf("maps made by %s: r2 of %s is %v, want about 1: %t", k.name, name, s.Value, explains)
 			}
 		}
 	}
 }
 
-// The order of axes does not matter, tokens of a grid are maps, and vectors have one position.
+// TestLayouts checks that the order of axes does not matter, that tokens of a grid are maps, and that
+// vectors have one position.
 func TestLayouts(t *testing.T) {
 	t.Parallel()
 	const n, c, side = 40, 4, 5
@@ -198,17 +199,17 @@ func TestLayouts(t *testing.T) {
 		}
 	}
 	if len(want) != 4 || !(want["identity"].Value > 0.8) {
-		t.Errorf("%+v", want)
+		t.Errorf("%+v, want four operators, and an r2 of identity above 0.8", want)
 	}
 	for name, tr := range map[string]transform.Transform{"colour": colour, "pairs": nil} {
 		found := measured(t, defaults, onnx.Layer{Shape: []int{c, side, side}, Axes: "NCHW"}, tr, z, zt)
 		if len(found) != 2 || math.Abs(found["identity"].Value-want["identity"].Value) > 1e-6 {
-			t.Errorf("%s: %+v", name, found)
+			t.Errorf("%s: %+v, want two operators, and the r2 %v of identity", name, found, want["identity"].Value)
 		}
 	}
 	v, vt := tensor.Tensor{Shape: []int{n, 100}, Data: z.Data}, tensor.Tensor{Shape: []int{n, 100}, Data: zt.Data}
 	if found := measured(t, defaults, onnx.Layer{Shape: []int{100}, Axes: "NC"}, quarter, v, vt); len(found) != 2 || !(found["identity"].Value > 0.8) {
-		t.Errorf("vectors: %+v", found)
+		t.Errorf("vectors: %+v, want two operators, and an r2 of identity above 0.8", found)
 	}
 }
 
@@ -217,16 +218,16 @@ func TestConstantMaps(t *testing.T) {
 	constant := tensor.New(40, 2, 4, 4)
 	for name, s := range measured(t, defaults, onnx.Layer{Shape: []int{2, 4, 4}, Axes: "NCHW"}, quarter, constant, constant) {
 		if !math.IsNaN(s.Value) || len(s.Warnings) != 1 {
-			t.Errorf("%s: %+v", name, s)
+			t.Errorf("%s: %+v, want no value and a warning", name, s)
 		}
 	}
-	// A channel that is constant does not spoil the fit.
+	// A constant channel does not change the fit of the others.
 	z := random(1, 40, 2, 4, 4)
 	for i := range z.Shape[0] {
 		clear(z.At(i).Data[:16])
 	}
 	if s := measured(t, latent.Settings{Folds: 5}, onnx.Layer{Shape: []int{2, 4, 4}, Axes: "NCHW"}, quarter, z, z)["channels"]; !(s.Value > 1-1e-6) {
-		t.Errorf("a constant channel: %+v", s)
+		t.Errorf("a constant channel: %+v, want an r2 of 1", s)
 	}
 }
 
@@ -273,7 +274,7 @@ func TestSkip(t *testing.T) {
 		"no memory":    {measure.Site{Layer: maps, Layout: measure.NewLayout(10), Transform: quarter, Budget: 1000}, true},
 	} {
 		if why := m.Skip(c.site); (why != "") != c.skip {
-			t.Errorf("%s: %q", name, why)
+			t.Errorf("%s: Skip returns %q, want a reason: %t", name, why, c.skip)
 		}
 	}
 	for _, s := range []latent.Settings{{Folds: 1}, {Folds: 21}, {Folds: 5, Ridge: math.NaN()}} {

@@ -25,8 +25,8 @@ type GridCase struct {
 func RunGrid(t *testing.T, c GridCase) {
 	t.Helper()
 	c.contract().check(t)
-	t.Run("cut grids", c.cut)
-	t.Run("batches are read only", c.readOnly)
+	t.Run("single pairs", c.checkSinglePairs)
+	t.Run("batches are read only", c.checkReadOnly)
 }
 
 func (c GridCase) contract() contract {
@@ -36,8 +36,9 @@ func (c GridCase) contract() contract {
 	}}
 }
 
-// cut compares the scores of each pair in a grid of its own with those of the whole grid.
-func (c GridCase) cut(t *testing.T) {
+// checkSinglePairs compares the scores of each pair in a grid of its own with those of the whole
+// grid.
+func (c GridCase) checkSinglePairs(t *testing.T) {
 	all := make([]int, c.Grid.Layout.N)
 	for p := range all {
 		all[p] = p
@@ -67,8 +68,8 @@ func (c GridCase) cut(t *testing.T) {
 	}
 }
 
-// readOnly checks that Update does not write to a batch, whose sides may share memory.
-func (c GridCase) readOnly(t *testing.T) {
+// checkReadOnly checks that Update does not write to a batch, whose sides may share memory.
+func (c GridCase) checkReadOnly(t *testing.T) {
 	s, err := c.contract().open()
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,8 @@ func (s faulty) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, e
 	return dataset.Sample{Index: i, Input: tensor.New(1)}, s[i]
 }
 
-// A job leaves out bad samples and keeps the order of the others. Any other error is returned.
+// TestJobReads checks that a job leaves out bad samples and keeps the order of the others, and that it
+// returns any other error.
 func TestJobReads(t *testing.T) {
 	t.Parallel()
 	bad := faulty{1: &dataset.BadSample{Err: errors.New("no image")}}
@@ -32,7 +33,7 @@ func TestJobReads(t *testing.T) {
 		at = append(at, s.Index)
 	}
 	if err != nil || !slices.Equal(at, []int{2, 0}) {
-		t.Errorf("read samples %v, error %v", at, err)
+		t.Errorf("read samples %v, error %v; want samples 2 and 0", at, err)
 	}
 	diskError := errors.New("disk failure")
 	if _, err := Job(procedure.Subject{}, faulty{2: diskError}).Read(t.Context(), []int{0, 1, 2}, dataset.Frame{}); !errors.Is(err, diskError) {

@@ -9,8 +9,9 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// TestConstantPredictions checks that every score of a model that predicts one class has a warning,
-// also after its state was written and read, and that a drop of 0 has an interval.
+// TestConstantPredictions checks that every score of a model that predicts one class for all samples
+// but one has a warning, also after its state was written and read, and that a drop of 0 has an
+// interval.
 func TestConstantPredictions(t *testing.T) {
 	t.Parallel()
 	const n, k = 40, 4
@@ -45,10 +46,10 @@ func TestConstantPredictions(t *testing.T) {
 		}
 		for _, s := range scores {
 			if len(s.Warnings) == 0 || !strings.Contains(s.Warnings[0], `class "c2" for`) {
-				t.Errorf("%s %s: warnings %q", m.Name(), s.Statistic, s.Warnings)
+				t.Errorf("%s %s: warnings %q, want one about class c2", m.Name(), s.Statistic, s.Warnings)
 			}
 			if guess := strings.Contains(strings.Join(s.Warnings, " "), "a guess among 4 classes"); guess != (s.Statistic == "clean") {
-				t.Errorf("%s %s at chance: warnings %q", m.Name(), s.Statistic, s.Warnings)
+				t.Errorf("%s %s: warnings %q, want one about a guess only for the statistic clean", m.Name(), s.Statistic, s.Warnings)
 			}
 			if _, high := resample.Wilson(0, n); s.Statistic == "drop" && (s.Value != 0 || s.High != high || s.Low != -high) {
 				t.Errorf("drop %v [%v, %v], want 0 [%v, %v]", s.Value, s.Low, s.High, -high, high)

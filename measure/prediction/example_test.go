@@ -9,9 +9,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Three images and their rotated versions. The model recognises the first one twice with
-// confidence, the second one with less confidence when rotated, and the third one only when not
-// rotated.
+// This example measures the effective invariance of a model on three images and their rotated
+// versions. The model recognises the first image with the same confidence when it is rotated, the
+// second with less confidence, and the third only when it is not rotated.
 func Example() {
 	p := []float64{0.9, 0.1, 0.8, 0.2, 0.7, 0.3}
 	q := []float64{0.9, 0.1, 0.6, 0.4, 0.2, 0.8}

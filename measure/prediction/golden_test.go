@@ -22,7 +22,7 @@ type golden struct {
 	Samples     map[string][]float64
 }
 
-// The golden values are those of testdata/golden.py, which uses PyTorch and SciPy.
+// TestGolden checks that scores agree with those of testdata/golden.py, which uses PyTorch and SciPy.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/golden.json")
@@ -63,7 +63,7 @@ func TestGolden(t *testing.T) {
 		}
 		for name, n := range count {
 			if n != g.N {
-				t.Errorf("%d samples of %s", n, name)
+				t.Errorf("%d samples of %s, want %d", n, name, g.N)
 			}
 		}
 	}

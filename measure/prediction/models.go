@@ -19,8 +19,8 @@ const (
 	disagreementColumn = iota
 	jsColumn
 	l2Column
-	negativeColumn // share of samples that only the first model has right
-	positiveColumn // share of samples that only the second model has right
+	negativeColumn // fraction of samples that only the first model classifies correctly
+	positiveColumn // fraction of samples that only the second model classifies correctly
 	firstColumn    // accuracy of the first model
 	secondColumn   // accuracy of the second model
 )
@@ -30,20 +30,20 @@ const (
 //
 //   - disagreement is the fraction of samples for which the predicted classes differ, and js and l2
 //     are the divergences of Diverge. They need no labels.
-//   - negative-flips is the fraction of samples that the first model has right and the second wrong,
-//     and positive-flips the reverse.
+//   - negative-flips is the fraction of samples that the first model classifies correctly and the
+//     second does not, and positive-flips the reverse.
 //   - expected-disagreement is the disagreement of independent models of accuracies a and b whose
 //     errors are spread evenly over the other K - 1 classes:
 //     a (1 - b) + b (1 - a) + (1 - a)(1 - b)(K - 2) / (K - 1).
 //   - normalised-disagreement is (disagreement - low) / (high - low), where low = |a - b| and high =
 //     min(2 - a - b, 1) are the bounds that the accuracies set (Klabunde and Lemmerich 2023; Klabunde
 //     et al. 2025, min-max-normalised disagreement).
-//   - error-consistency is Cohen's kappa of being right: (o - e) / (1 - e), where o is the fraction
-//     of samples that both have right or both have wrong, and e = a b + (1 - a)(1 - b) (Geirhos, Meding
-//     and Wichmann 2020).
+//   - error-consistency is Cohen's kappa of being correct: (o - e) / (1 - e), where o is the fraction
+//     of samples for which both are correct or both are wrong, and e = a b + (1 - a)(1 - b) (Geirhos,
+//     Meding and Wichmann 2020).
 //
-// The null of disagreement, js and l2 is that of shuffled pairs, and the null of the others the value
-// for independent errors. The per-sample values are disagreement, js, l2, negative-flips,
+// The null of disagreement, js and l2 is that of shuffled pairs. The null of the others is the value
+// for independent errors; expected-disagreement has none. The per-sample values are disagreement, js, l2, negative-flips,
 // positive-flips, correct-first, correct-second, predicted-first, predicted-second (classes as
 // numbers), confidence-first and confidence-second.
 func ModelAgreement(s ModelSettings) measure.Measure {
@@ -101,8 +101,8 @@ func agreementPair(out []float64, label int, first, second []float32) error {
 	return nil
 }
 
-// errorConsistency returns Cohen's kappa of being right, NaN if both models are right on all samples
-// or both wrong.
+// errorConsistency returns Cohen's kappa of being correct. It is NaN if both models are correct for
+// all samples, or both wrong for all.
 func errorConsistency(m []float64) float64 {
 	expected := expectedConsistency(m)
 	if expected >= 1 {
@@ -111,14 +111,15 @@ func errorConsistency(m []float64) float64 {
 	return 1 - (m[negativeColumn]+m[positiveColumn])/(1-expected)
 }
 
-// expectedConsistency returns the fraction of samples that both models have right or both have wrong
-// if their errors are independent.
+// expectedConsistency returns the fraction of samples for which both models are correct or both are
+// wrong, if their errors are independent.
 func expectedConsistency(m []float64) float64 {
 	a, b := m[firstColumn], m[secondColumn]
 	return a*b + (1-a)*(1-b)
 }
 
-// consistencyExtreme returns Wilson's bound for n samples of which none flips.
+// consistencyExtreme returns the interval of the error consistency if both models are correct for the
+// same n samples: Wilson's for no flip of n. If there are flips, both bounds are the value itself.
 func consistencyExtreme(m []float64, n int) (low, high float64) {
 	k := errorConsistency(m)
 	if m[negativeColumn]+m[positiveColumn] > 0 {
@@ -150,7 +151,8 @@ func disagreementBounds(m []float64) (low, high float64) {
 	return math.Abs(a - b), min(2-a-b, 1)
 }
 
-// normalisedExtreme returns Wilson's bound for n samples on which the models agree.
+// normalisedExtreme returns the interval of the normalised disagreement if the models agree for all n
+// samples: Wilson's for no disagreement of n. If they disagree, both bounds are the value itself.
 func normalisedExtreme(m []float64, n int) (low, high float64) {
 	if m[disagreementColumn] > 0 {
 		v := normalisedDisagreement(m)

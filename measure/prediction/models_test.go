@@ -78,7 +78,8 @@ func TestModelAgreementContract(t *testing.T) {
 	}
 }
 
-// The golden values are those of testdata/models.py, which uses NumPy and SciPy.
+// TestModelAgreementGolden checks that scores agree with those of testdata/models.py, which uses NumPy
+// and SciPy.
 func TestModelAgreementGolden(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/models.json")
@@ -107,7 +108,7 @@ func TestModelAgreementGolden(t *testing.T) {
 		if null, ok := g.Null[s.Statistic]; ok {
 			near(t, s.Statistic+" null", s.Null, null)
 		} else if !math.IsNaN(s.Null) {
-			t.Errorf("%s has the null %v", s.Statistic, s.Null)
+			t.Errorf("%s has the null %v, want none", s.Statistic, s.Null)
 		}
 		for i, r := range s.Replicates {
 			near(t, s.Statistic+" replicate", r.Value, g.Replicates[s.Statistic][i])
@@ -120,7 +121,7 @@ func TestModelAgreementGolden(t *testing.T) {
 	}
 	for name := range g.Samples {
 		if seen[name] != g.N {
-			t.Errorf("%d samples of %s", seen[name], name)
+			t.Errorf("%d samples of %s, want %d", seen[name], name, g.N)
 		}
 	}
 }
@@ -140,13 +141,13 @@ func TestIdenticalModels(t *testing.T) {
 	// No flip in n samples does not exclude some in others: the intervals are not points.
 	for _, statistic := range []string{"disagreement", "negative-flips", "error-consistency", "normalised-disagreement"} {
 		if s := got[statistic]; !(s.High-s.Low > 1e-3 && s.High-s.Low < .1) {
-			t.Errorf("%s has the interval %v to %v", statistic, s.Low, s.High)
+			t.Errorf("%s has the interval %v to %v, want a width of 0.001 to 0.1", statistic, s.Low, s.High)
 		}
 	}
 }
 
-// Predictions that are independent of each other have a kappa near 0, and the disagreement and flips
-// that the accuracies alone give.
+// TestIndependentModels checks that predictions that are independent of each other have a kappa near
+// 0, and the disagreement and flips that the accuracies alone give.
 func TestIndependentModels(t *testing.T) {
 	t.Parallel()
 	const n, k = 4000, 10
@@ -196,12 +197,13 @@ func TestModelsWithoutLabels(t *testing.T) {
 			warnings += len(s.Warnings)
 		}
 		if w := got["disagreement"].Warnings; warnings != 1 || len(w) != 1 || !strings.Contains(w[0], "no label") {
-			t.Errorf("%s: %d warnings, of disagreement %q", name, warnings, w)
+			t.Errorf("%s: %d warnings, of disagreement %q; want one, about labels", name, warnings, w)
 		}
 	}
 }
 
-// Where accuracies leave no room, statistics are undefined, with a reason.
+// TestPerfectModels checks that statistics are undefined, with a reason, where the accuracies
+// determine them.
 func TestPerfectModels(t *testing.T) {
 	t.Parallel()
 	var label []int
@@ -212,20 +214,22 @@ func TestPerfectModels(t *testing.T) {
 	got := agreement(t, right, right, label, 3)
 	for _, statistic := range []string{"error-consistency", "normalised-disagreement"} {
 		if s := got[statistic]; !math.IsNaN(s.Value) || len(s.Warnings) != 1 {
-			t.Errorf("%s: %+v", statistic, s)
+			t.Errorf("%s: %+v, want no value and a warning", statistic, s)
 		}
 	}
 	if s := got["expected-disagreement"]; s.Value != 0 {
-		t.Errorf("expected-disagreement: %+v", s)
+		t.Errorf("expected-disagreement: %+v, want 0", s)
 	}
 }
 
-// A 95 % interval of error consistency contains the true value in about 95 % of studies.
+// TestCoverageOfErrorConsistency checks that a 95 % interval contains the true value in about 95 % of
+// studies.
 func TestCoverageOfErrorConsistency(t *testing.T) {
 	t.Parallel()
 	const studies, n, k = 300, 200, 3
 	r := rand.New(rand.NewPCG(6, 6))
-	// A sample is hard with probability 0.4: models are right on hard ones with 0.3, on others with 0.9.
+	// A sample is hard with probability 0.4. A model is correct for a hard one with probability 0.3, and
+	// for another with 0.9.
 	accuracy, both := .4*.3+.6*.9, .4*.09+.6*.81
 	neither := .4*.49 + .6*.01
 	expected := accuracy*accuracy + (1-accuracy)*(1-accuracy)
@@ -255,7 +259,7 @@ func TestCoverageOfErrorConsistency(t *testing.T) {
 	}
 	for statistic := range truth {
 		if share := float64(covered[statistic]) / studies; share < .91 || share > .985 {
-			t.Errorf("the interval of %s contains the true value in %.1f %% of studies", statistic, 100*share)
+			t.Errorf("the interval of %s contains the true value in %.1f %% of studies, want about 95 %%", statistic, 100*share)
 		}
 	}
 }

@@ -36,12 +36,12 @@ func predict(logp []float32, view string) (Prediction, error) {
 	return Prediction{best, math.Exp(float64(logp[best]))}, nil
 }
 
-// predictBoth returns the predictions of both views.
-func predictBoth(clean, transformed []float32) (c, m Prediction, err error) {
-	if c, err = predict(clean, "clean"); err == nil {
-		m, err = predict(transformed, "transformed")
+// predictBoth returns the predictions for x and for T(x).
+func predictBoth(clean, transformed []float32) (p, q Prediction, err error) {
+	if p, err = predict(clean, "clean"); err == nil {
+		q, err = predict(transformed, "transformed")
 	}
-	return c, m, err
+	return p, q, err
 }
 
 // EI returns the effective invariance of a pair: sqrt(p q) for the probabilities p and q of the
@@ -79,14 +79,14 @@ func Diverge(clean, transformed []float32) Divergences {
 		p, logp := probability(clean[i])
 		q, logq := probability(transformed[i])
 		if p == q {
-			continue // both are 0, and so are all three terms
+			continue // the terms are 0; if p and q are 0, logm is not finite
 		}
 		logm := math.Log((p + q) / 2)
 		d.JS += (p*(logp-logm) + q*(logq-logm)) / 2
 		d.KL += p * (logp - logq)
 		d.L2 += (p - q) * (p - q)
 	}
-	// In float32 the probabilities add up to 1 only to eight digits, so a divergence may be a
+	// In float32 the probabilities add up to 1 only to about seven digits, so a divergence may be a
 	// little outside its range.
 	return Divergences{JS: min(max(d.JS, 0), math.Ln2), KL: max(d.KL, 0), L2: min(math.Sqrt(d.L2), math.Sqrt2)}
 }

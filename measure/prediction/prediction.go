@@ -96,33 +96,33 @@ func Divergence(s Settings) measure.Measure {
 // accuracyPair computes the columns of Accuracy. Those of the transformed view are zero if there is
 // none.
 func accuracyPair(out []float64, label int, clean, transformed []float32) error {
-	c, err := predict(clean, "clean")
+	p, err := predict(clean, "clean")
 	if err != nil {
 		return err
 	}
-	var m Prediction
+	var q Prediction
 	if transformed != nil {
-		if m, err = predict(transformed, "transformed"); err != nil {
+		if q, err = predict(transformed, "transformed"); err != nil {
 			return err
 		}
 	}
-	right, still := oneIf(c.Class == label), oneIf(m.Class == label)
-	copy(out, []float64{right, still, right - still, float64(c.Class), float64(m.Class), c.Confidence, m.Confidence})
+	before, after := oneIf(p.Class == label), oneIf(q.Class == label)
+	copy(out, []float64{before, after, before - after, float64(p.Class), float64(q.Class), p.Confidence, q.Confidence})
 	return nil
 }
 
 func invariancePair(out []float64, _ int, clean, transformed []float32) error {
-	c, m, err := predictBoth(clean, transformed)
-	copy(out, []float64{EI(c, m), float64(c.Class), float64(m.Class), c.Confidence, m.Confidence})
+	p, q, err := predictBoth(clean, transformed)
+	copy(out, []float64{EI(p, q), float64(p.Class), float64(q.Class), p.Confidence, q.Confidence})
 	return err
 }
 
 func divergencePair(out []float64, _ int, clean, transformed []float32) error {
-	c, m, err := predictBoth(clean, transformed)
+	p, q, err := predictBoth(clean, transformed)
 	if err != nil {
 		return err
 	}
 	d := Diverge(clean, transformed)
-	copy(out, []float64{d.JS, d.KL, d.L2, Agreement(c, m)})
+	copy(out, []float64{d.JS, d.KL, d.L2, Agreement(p, q)})
 	return nil
 }

@@ -90,8 +90,8 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// Figure 1 of Deng et al. 2022 has the statistics of four pairs, but no numbers for the vectors.
-// These vectors are made up, and their values computed by hand.
+// TestPairsByHand checks the statistics of vectors that are made up, against values computed by hand.
+// Figure 1 of Deng et al. 2022 has the statistics of four pairs, but not the vectors.
 func TestPairsByHand(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -143,11 +143,11 @@ func TestAlgebraOfDivergences(t *testing.T) {
 		case d.JS < 0 || d.JS > math.Ln2 || d.KL < 0 || d.L2 < 0 || d.L2 > math.Sqrt2:
 			t.Fatalf("out of range: %+v", d)
 		case math.Abs(d.JS-back.JS) > 1e-12 || math.Abs(d.L2-back.L2) > 1e-12:
-			t.Fatalf("js and l2 are symmetric, yet %+v and %+v", d, back)
+			t.Fatalf("js and l2 of (p, q) and (q, p) differ: %+v and %+v", d, back)
 		case d.JS > d.KL/2+back.KL/2+1e-6: // half the Jeffreys divergence bounds it
 			t.Fatalf("js exceeds half the symmetrised kl: %+v and %+v", d, back)
 		case prediction.Diverge(p, p) != prediction.Divergences{}:
-			t.Fatal("a distribution diverges from itself")
+			t.Fatal("the divergences of a distribution from itself are not 0")
 		}
 	})
 }
@@ -197,13 +197,14 @@ func TestErrors(t *testing.T) {
 			}
 			var bad *measure.NonFinite
 			if errors.As(err, &bad) != strings.HasPrefix(c.want, "NaN or infinity") {
-				t.Errorf("%v is a NonFinite: %v", err, bad)
+				t.Errorf("error %v is a *NonFinite: %t, want the reverse", err, bad != nil)
 			}
 		})
 	}
 }
 
-// Samples without labels count in statistics that need no labels, and belong to no class.
+// TestUnlabelledSamples checks that samples without labels count in statistics that need no labels,
+// and belong to no class.
 func TestUnlabelledSamples(t *testing.T) {
 	t.Parallel()
 	a, err := prediction.EffectiveInvariance(prediction.Settings{PerClass: true}).New(measure.Site{Layout: measure.NewLayout(2), Classes: classes(2)})
@@ -220,13 +221,14 @@ func TestUnlabelledSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(scores) != 2 || scores[0].N != 2 || scores[1].Factor != "class=c1" || scores[1].N != 1 {
-		t.Fatalf("%+v", scores)
+		t.Fatalf("scores %+v, want one of two samples and one of the class c1", scores)
 	}
 	near(t, "all", scores[0].Value, .75)
 	near(t, "the labelled one", scores[1].Value, 1)
 }
 
-// The agreement of a random model equals its null, and that of an invariant model does not.
+// TestNullOfRandomModel checks that the agreement of a random model equals its null, and that that of
+// an invariant model is 1.
 func TestNullOfRandomModel(t *testing.T) {
 	t.Parallel()
 	const n, k = 4000, 10
@@ -242,8 +244,8 @@ func TestNullOfRandomModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Clean classes cycle with the sample, so an unrelated prediction is one whose cycle is out
-		// of step.
+		// The class of sample i is mostly i mod k for both, so unrelated predictions are those of
+		// shuffled samples.
 		transformed := c.transformed
 		if c.name == "unrelated" {
 			transformed = transformed.Clone()
@@ -260,18 +262,18 @@ func TestNullOfRandomModel(t *testing.T) {
 		scores, _ := a.Scores()
 		s := scores[3]
 		if s.Statistic != "agreement" || s.Null > .13 {
-			t.Errorf("%s: %+v", c.name, s)
+			t.Errorf("%s: %+v, want the agreement with a null of about 0.1", c.name, s)
 		}
 		if c.name == "invariant" && (s.Value != 1 || s.High != 1 || s.Low < .998) {
-			t.Errorf("%s: %+v", c.name, s)
+			t.Errorf("%s: %+v, want 1", c.name, s)
 		}
 		if c.name == "unrelated" && math.Abs(s.Value-.1) > .02 {
-			t.Errorf("%s: %+v", c.name, s)
+			t.Errorf("%s: %+v, want about 0.1", c.name, s)
 		}
 	}
 }
 
-// A 95 % interval contains the true value in about 95 % of studies.
+// TestCoverage checks that a 95 % interval contains the true value in about 95 % of studies.
 func TestCoverage(t *testing.T) {
 	t.Parallel()
 	const studies, n = 400, 160
@@ -305,7 +307,7 @@ func TestCoverage(t *testing.T) {
 	}
 	for _, name := range []string{"ei", "agreement", "moved", "drop"} {
 		if share := float64(covered[name]) / studies; share < .91 || share > .985 {
-			t.Errorf("the interval of %s contains the true value in %.1f %% of studies", name, 100*share)
+			t.Errorf("the interval of %s contains the true value in %.1f %% of studies, want about 95 %%", name, 100*share)
 		}
 	}
 }
@@ -314,7 +316,7 @@ func TestSkip(t *testing.T) {
 	t.Parallel()
 	m := prediction.Accuracy(prediction.Settings{})
 	if m.Skip(measure.Site{}) == "" || m.Skip(measure.Site{Classes: classes(1)}) == "" || m.Skip(measure.Site{Classes: classes(2)}) != "" {
-		t.Error("a model without several classes is to be skipped, one with two is not")
+		t.Error("Skip is wrong, want a reason for models of no class and of one class, and none for a model of two")
 	}
 }
 

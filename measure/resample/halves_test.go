@@ -2,8 +2,8 @@ package resample
 
 import "testing"
 
-// Any two groups are in the same half about as often as in different halves. Every half has five
-// groups, and every group is in five halves.
+// TestHalfSamplesAreBalanced checks that any two groups are in the same half about as often as in
+// different halves, that every half has five groups, and that every group is in five halves.
 func TestHalfSamplesAreBalanced(t *testing.T) {
 	t.Parallel()
 	sign := func(half, group int) int {

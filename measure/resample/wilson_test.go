@@ -7,7 +7,7 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// The bounds are scipy's binomtest(count, n).proportion_ci(method="wilson").
+// TestWilson compares the bounds with SciPy's binomtest(count, n).proportion_ci(method="wilson").
 func TestWilson(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -312,7 +312,7 @@ func (c attackCheckpoint) Load() (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(c.r.attackState)), nil
 }
 
-func (c attackCheckpoint) Save(now func(io.Writer) error) error {
+func (c attackCheckpoint) Save(write func(io.Writer) error) error {
 	c.r.attackState = nil // the attack has read it
 	if c.r.job.Checkpoint == nil {
 		return nil
@@ -325,7 +325,7 @@ func (c attackCheckpoint) Save(now func(io.Writer) error) error {
 			w.Bool(c.r.dropped[i])
 		}
 		w.Int(c.r.round)
-		if err := w.Nested(now); err != nil {
+		if err := w.Nested(write); err != nil {
 			return err
 		}
 		return w.Close()
@@ -336,22 +336,22 @@ func (r *run) restore() error {
 	if r.job.Checkpoint == nil {
 		return nil
 	}
-	withstood, dropped, round, now := make([]bool, len(r.withstood)), make([]bool, len(r.withstood)), -1, []byte(nil)
+	withstood, dropped, round, attack := make([]bool, len(r.withstood)), make([]bool, len(r.withstood)), -1, []byte(nil)
 	err := state.Load(r.job.Checkpoint, stateKind, stateVersion, func(f *state.Reader) bool {
 		if f.Int() != len(withstood) {
-			return false // other samples, since other ones could be read
+			return false // of other samples, since others could be read
 		}
 		for i := range withstood {
 			withstood[i], dropped[i] = f.Bool(), f.Bool()
 		}
-		round, now = f.Int(), f.Raw()
+		round, attack = f.Int(), f.Raw()
 		if round < 0 || round >= r.settings.Restarts {
 			f.Fail(fmt.Errorf("attack %d of %d", round, r.settings.Restarts))
 		}
 		return true
 	})
 	if err == nil && round >= 0 {
-		r.withstood, r.dropped, r.round, r.attackState = withstood, dropped, round, now
+		r.withstood, r.dropped, r.round, r.attackState = withstood, dropped, round, attack
 	}
 	return err
 }

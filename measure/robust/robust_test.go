@@ -74,8 +74,8 @@ func run(t testing.TB, s robust.Settings, j *procedure.Job) (robustScore, clean 
 	return scores[0].Score, scores[1].Score
 }
 
-// A linear classifier of two classes is robust for exactly the images whose margin is above radius
-// |w0 - w1|, with the l1 norm for an linf ball, as long as no pixel reaches 0 or 1.
+// TestLinearClassifier checks that a linear classifier of two classes is robust for exactly the images
+// whose margin is above radius |w0 - w1|, with the l1 norm for an linf ball. No pixel reaches 0 or 1.
 func TestLinearClassifier(t *testing.T) {
 	t.Parallel()
 	m := linear(t)
@@ -117,12 +117,12 @@ func TestLinearClassifier(t *testing.T) {
 			t.Errorf("%s: %d of 200 are robust, want %d", norm, got, holds)
 		}
 		if !(robustScore.Low < robustScore.Value && robustScore.Value < robustScore.High && robustScore.N == 200) {
-			t.Errorf("%s: %+v", norm, robustScore)
+			t.Errorf("%s: %+v, want an interval around the value, of 200 samples", norm, robustScore)
 		}
 	}
 }
 
-// Robust accuracy decreases with the radius and with the number of restarts.
+// TestStrongerAttacks checks that robust accuracy decreases with the radius.
 func TestStrongerAttacks(t *testing.T) {
 	t.Parallel()
 	path := testdata.Path(t, "models", "resnet20-cifar10.onnx")
@@ -142,7 +142,7 @@ func TestStrongerAttacks(t *testing.T) {
 		s.Radius = radius
 		robustScore, clean := run(t, s, job(m, src))
 		if robustScore.Value > min(last, clean.Value) || radius == 0.5 && robustScore.Value > 0.1 {
-			t.Errorf("radius %v: robust accuracy %v, previously %v, clean %v", radius, robustScore.Value, last, clean.Value)
+			t.Errorf("radius %v: robust accuracy %v, want at most that of the smaller radius, %v, and the clean accuracy %v", radius, robustScore.Value, last, clean.Value)
 		}
 		last = robustScore.Value
 	}
@@ -151,7 +151,7 @@ func TestStrongerAttacks(t *testing.T) {
 	}
 }
 
-// A resumed job gives identical scores.
+// TestResume checks that a resumed job gives identical scores.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	m := linear(t)
@@ -177,7 +177,7 @@ func TestResume(t *testing.T) {
 			}
 		}
 		if _, err := method.Run(ctx, j); !errors.Is(err, context.Canceled) {
-			t.Fatalf("stopped at %d: %v", stop, err)
+			t.Fatalf("stopped at %d: error %v, want %v", stop, err, context.Canceled)
 		}
 		j.Progress = func(int64, string) {}
 		if got, _ := run(t, s, j); got.Value != want.Value {
@@ -186,8 +186,9 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// A sample that an attack has fooled stays fooled, though a later step meets NaN.
-func TestFooledBeforeNaN(t *testing.T) {
+// TestSuccessBeforeNaN checks that a sample that an attack has made misclassified counts so, though a
+// later step gives NaN.
+func TestSuccessBeforeNaN(t *testing.T) {
 	t.Parallel()
 	// The margin is 3 v - 1 for the first pixel v, and NaN below 0.2.
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
@@ -207,7 +208,8 @@ func TestFooledBeforeNaN(t *testing.T) {
 	}
 }
 
-// The warning counts the samples of which any attack ended in NaN, not those of the last one alone.
+// TestDroppedInAnyRestart checks that the warning counts the samples of which any attack ended in NaN,
+// not only those of the last attack.
 func TestDroppedInAnyRestart(t *testing.T) {
 	t.Parallel()
 	const n = 60
@@ -226,7 +228,7 @@ func TestDroppedInAnyRestart(t *testing.T) {
 		s.Radius, s.Restarts, s.Steps = 0.2, restarts, 3
 		got, _ := run(t, s, job(m, source{x, make([]int, n)}))
 		if got.Value != 1 || len(got.Warnings) != 1 {
-			t.Fatalf("robust %v, warnings %q", got.Value, got.Warnings)
+			t.Fatalf("robust %v, warnings %q; want 1 and one warning", got.Value, got.Warnings)
 		}
 		if _, err := fmt.Sscanf(got.Warnings[0], "attacks on %d samples ended", &dropped); err != nil {
 			t.Fatal(err)
@@ -234,7 +236,7 @@ func TestDroppedInAnyRestart(t *testing.T) {
 		return dropped
 	}
 	if one, four := count(1), count(4); one == 0 || one > n/2 || four <= n/2 {
-		t.Errorf("%d of %d samples dropped by one attack, %d by four", one, n, four)
+		t.Errorf("%d of %d samples dropped by one attack, %d by four; want fewer than half and more", one, n, four)
 	}
 }
 
@@ -265,12 +267,12 @@ func TestErrors(t *testing.T) {
 	}
 	embedding := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.ReduceMean(b.Flatten(x, 1), true, 1) })
 	if why := m.Skip(job(embedding, source{x, nil})); !strings.Contains(why, "no output of class scores") {
-		t.Errorf("Skip of a model without class scores = %q", why)
+		t.Errorf("Skip of a model without class scores = %q, want a reason", why)
 	}
 	infinite := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.Log(b.Sub(b.Flatten(x, 1), b.Scalar(2)))
 	})
 	if _, err := m.Run(t.Context(), job(infinite, source{x, []int{0, 1, 2}})); err == nil || !strings.Contains(err.Error(), "class scores of image 0 contain NaN") {
-		t.Errorf("Run on class scores with NaN: error %v", err)
+		t.Errorf("Run on class scores with NaN: error %v, want one that names the image", err)
 	}
 }

@@ -62,7 +62,7 @@ func (k *jobCheckpoint) Load() (io.ReadCloser, error) {
 }
 
 // Save replaces the state of the current search.
-func (k *jobCheckpoint) Save(now func(io.Writer) error) error {
+func (k *jobCheckpoint) Save(write func(io.Writer) error) error {
 	k.current = nil // the search has read it
 	if k.store == nil {
 		return nil
@@ -75,7 +75,7 @@ func (k *jobCheckpoint) Save(now func(io.Writer) error) error {
 			w.String(name)
 			writeFound(w, k.done[name])
 		}
-		if err := w.Nested(now); err != nil {
+		if err := w.Nested(write); err != nil {
 			return err
 		}
 		return w.Close()

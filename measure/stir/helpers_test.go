@@ -17,7 +17,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// build opens a model of grey images of 6 x 6 whose output "z" make writes.
+// build opens a model of grey images of 6 x 6 pixels whose output "z" is what make returns.
 func build(t testing.TB, name string, make func(b *onnx.Builder, x onnx.Value) onnx.Value) procedure.Subject {
 	t.Helper()
 	return buildOf(t, name, onnx.DefaultOpset, side, make)
@@ -40,7 +40,7 @@ func open(t testing.TB, name, path string, layers ...string) procedure.Subject {
 	return procedure.Subject{Name: name, Model: m, Layers: m.Layers()}
 }
 
-// linear returns a random linear map from some pixels to d numbers.
+// linear returns a random linear map from the pixels from to to (exclusive) to d numbers.
 func linear(name string, from, to, d int) func(b *onnx.Builder, x onnx.Value) onnx.Value {
 	return func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		r := seed.Rand(1, name)

@@ -21,7 +21,7 @@ import (
 
 const side = 6
 
-// A model shares its own invariances.
+// TestModelWithItself checks that a model shares its own invariances.
 func TestModelWithItself(t *testing.T) {
 	t.Parallel()
 	m := build(t, "m", linear("m", 0, 36, 5))
@@ -31,27 +31,28 @@ func TestModelWithItself(t *testing.T) {
 		}
 		scores := between(t, m, m, random(40), s)
 		if v := value(t, scores, "stir", ""); v.Value < 0.999 || v.N != 40 {
-			t.Errorf("%s: STIR of a model with itself is %v", s.Optimiser, v)
+			t.Errorf("%s: STIR of a model with itself is %v, want about 1", s.Optimiser, v)
 		}
 		if v := value(t, scores, "cka", "").Value; math.Abs(v-1) > 1e-6 {
-			t.Errorf("CKA of a model with itself is %v", v)
+			t.Errorf("CKA of a model with itself is %v, want 1", v)
 		}
 		if d := value(t, scores, "representation-distance", ""); d.Value > 0.1 || !(d.Low < d.Value && d.Value < d.High) {
-			t.Errorf("representation distance %v", d)
+			t.Errorf("representation distance %v, want at most 0.1, within its interval", d)
 		}
 		if v := value(t, scores, "missed", ""); v.Value != 0 {
-			t.Errorf("%v of the samples missed delta", v.Value)
+			t.Errorf("%v of the samples missed delta, want 0", v.Value)
 		}
 		if v := value(t, scores, "agreement", ""); v.Value != 1 {
-			t.Errorf("a model agrees with itself on %v", v.Value)
+			t.Errorf("a model agrees with itself on %v of the samples, want 1", v.Value)
 		}
 		if v := value(t, scores, "input-distance", ""); v.Value < 1 || v.Value > 6 {
-			t.Errorf("input distance %v: pixels that the model ignores should keep their noise", v.Value)
+			t.Errorf("input distance %v, want 1 to 6: pixels that the model ignores should keep their noise", v.Value)
 		}
 	}
 }
 
-// A constant model shares every invariance of any other model, but not the reverse.
+// TestConstantModel checks that a constant model shares every invariance of any other model, but not
+// the reverse.
 func TestConstantModel(t *testing.T) {
 	t.Parallel()
 	m, c := build(t, "m", linear("m", 0, 36, 5)), build(t, "c", constant)
@@ -61,18 +62,18 @@ func TestConstantModel(t *testing.T) {
 	}
 	back := between(t, c, m, x, adam())
 	if v := value(t, back, "stir", ""); v.Value > 0.5 {
-		t.Errorf("STIR(m | constant) is %v: m should distinguish noise from x", v.Value)
+		t.Errorf("STIR(m | constant) is %v, want at most 0.5: m should distinguish noise from x", v.Value)
 	}
 	if v := value(t, back, "representation-distance", ""); v.Value != 0 {
-		t.Errorf("the distance for a constant model is %v", v.Value)
+		t.Errorf("the distance for a constant model is %v, want 0", v.Value)
 	}
 	if v := value(t, back, "cka", ""); v.Value != 0 {
 		t.Errorf("CKA with a constant model is %v, want 0", v.Value)
 	}
 }
 
-// Models of different pixels share no invariance. A model of some pixels shares the invariances of
-// a model of all, but not the reverse.
+// TestNestedInvariances checks that models of different pixels share no invariance, and that a model
+// of some pixels shares the invariances of a model of all, but not the reverse.
 func TestNestedInvariances(t *testing.T) {
 	t.Parallel()
 	all, half, other := build(t, "all", linear("a", 0, 36, 36)), build(t, "half", linear("h", 0, 18, 18)), build(t, "other", linear("o", 18, 36, 18))
@@ -85,12 +86,13 @@ func TestNestedInvariances(t *testing.T) {
 	down := value(t, between(t, half, all, x, s), "stir", "").Value
 	apart := value(t, between(t, half, other, x, s), "stir", "").Value
 	if down > 0.9 || apart > 0.6 || apart > down {
-		t.Errorf("STIR(all | half) is %v and STIR(other | half) %v", down, apart)
+		t.Errorf("STIR(all | half) is %v, want at most 0.9, and STIR(other | half) %v, want at most 0.6", down, apart)
 	}
 }
 
-// Adversarial inversion finds other images than arbitrary inversion, at the same distance from the
-// reference model's representation, and controversial stimuli are near x.
+// TestAdversarialInversion checks that adversarial inversion finds other images than arbitrary
+// inversion, at the same distance from the reference model's representation, and that controversial
+// stimuli are near x.
 func TestAdversarialInversion(t *testing.T) {
 	t.Parallel()
 	a, b := build(t, "a", linear("a", 0, 36, 12)), build(t, "b", linear("b", 0, 36, 12))
@@ -100,24 +102,25 @@ func TestAdversarialInversion(t *testing.T) {
 	s.Normalised, s.Beta = true, 0.1
 	scores := between(t, a, b, random(60), s)
 	if arbitrary, adversarial := value(t, scores, "stir", ""), value(t, scores, "stir-adversarial", ""); arbitrary.Value == adversarial.Value {
-		t.Errorf("STIR is %v with either inversion", arbitrary.Value)
+		t.Errorf("STIR is %v with either inversion, want different values", arbitrary.Value)
 	}
 	if d := value(t, scores, "representation-distance", stir.Adversarial).Value; d > 0.15 {
-		t.Errorf("adversarial images are %v from the reference model's representation", d)
+		t.Errorf("adversarial images are %v from the reference model's representation, want at most 0.15", d)
 	}
 	if near, far := value(t, scores, "input-distance", stir.Controversial).Value, value(t, scores, "input-distance", stir.Adversarial).Value; near <= 0 || near >= far {
-		t.Errorf("controversial stimuli are %v from x, adversarial ones %v", near, far)
+		t.Errorf("controversial stimuli are %v from x, want less than the adversarial ones, %v", near, far)
 	}
 	// Without normalisation the second term is not bounded, and dominates with equal weights.
 	s.Normalised, s.Inversions = false, []string{stir.Adversarial}
 	plain := between(t, a, b, random(60), s)
 	d := value(t, plain, "representation-distance", stir.Adversarial)
 	if w := value(t, plain, "stir-adversarial", ""); d.Value < 0.1 || len(w.Warnings) == 0 || !strings.Contains(strings.Join(w.Warnings, " "), "did not get within 0.1") {
-		t.Errorf("representation distance %v, warnings %q", d.Value, w.Warnings)
+		t.Errorf("representation distance %v, warnings %q; want more than 0.1 and a warning", d.Value, w.Warnings)
 	}
 }
 
-// As in the paper, for two networks that were trained alike CKA is high and STIR much lower.
+// TestTrainedNetworks checks that CKA is high and STIR much lower for two networks that were trained
+// alike, as in the paper.
 func TestTrainedNetworks(t *testing.T) {
 	t.Parallel()
 	a, b := resnet(t, "resnet20"), resnet(t, "resnet32")
@@ -126,14 +129,15 @@ func TestTrainedNetworks(t *testing.T) {
 	scores := between(t, a, b, cifar(t, 16), s)
 	cka, shared := value(t, scores, "cka", "").Value, value(t, scores, "stir", "").Value
 	if !(cka > 0.8 && shared < cka-0.2) {
-		t.Errorf("CKA is %v, STIR %v", cka, shared)
+		t.Errorf("CKA is %v, STIR %v; want more than 0.8, and 0.2 less", cka, shared)
 	}
 	if v := value(t, scores, "missed", "").Value; v > 0.1 {
-		t.Errorf("%v of the images are far from the reference model's representation", v)
+		t.Errorf("%v of the images are far from the reference model's representation, want at most 0.1", v)
 	}
 }
 
-// With too few steps there is a warning with the share of images.
+// TestMissedDelta checks that a warning has the fraction of images that miss delta after too few
+// steps.
 func TestMissedDelta(t *testing.T) {
 	t.Parallel()
 	m := build(t, "m", linear("m", 0, 36, 5))
@@ -143,11 +147,12 @@ func TestMissedDelta(t *testing.T) {
 	missed := value(t, scores, "missed", "").Value
 	w := value(t, scores, "stir", "").Warnings
 	if missed == 0 || len(w) == 0 || !strings.Contains(w[len(w)-1], "did not get within 0.1") {
-		t.Errorf("missed %v, warnings %q", missed, w)
+		t.Errorf("missed %v, warnings %q; want some, and a warning at the end", missed, w)
 	}
 }
 
-// Samples whose loss becomes NaN are left out, and a warning names the first.
+// TestDroppedSamples checks that samples whose loss becomes NaN are left out, and that a warning names
+// the first.
 func TestDroppedSamples(t *testing.T) {
 	t.Parallel()
 	m := build(t, "m", func(b *onnx.Builder, x onnx.Value) onnx.Value {
@@ -164,11 +169,11 @@ func TestDroppedSamples(t *testing.T) {
 	scores := between(t, m, m, x, s)
 	v := value(t, scores, "stir", "")
 	if v.N >= 30 || v.N < 10 || len(v.Warnings) == 0 || !strings.Contains(v.Warnings[0], "images are left out: their loss became NaN or infinite (the first is image ") {
-		t.Errorf("n = %d, warnings %q", v.N, v.Warnings)
+		t.Errorf("n = %d, warnings %q; want 10 to 29 and a warning", v.N, v.Warnings)
 	}
 }
 
-// Images for which a model gives NaN are left out of every score.
+// TestNonFiniteImages checks that images for which a model gives NaN are left out of every score.
 func TestNonFiniteImages(t *testing.T) {
 	t.Parallel()
 	flat := func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) }
@@ -190,18 +195,18 @@ func TestNonFiniteImages(t *testing.T) {
 	for _, name := range []string{"cka", "stir", "missed", "input-distance"} {
 		v, want := value(t, got, name, ""), value(t, whole, name, "")
 		if v.N != 30 || !strings.Contains(strings.Join(v.Warnings, "; "), "3 of 33 images are left out: a model gives NaN or infinity for them (the first is image 30)") {
-			t.Errorf("%s: n = %d, warnings %q", name, v.N, v.Warnings)
+			t.Errorf("%s: n = %d, warnings %q; want 30 and a warning about 3 of 33 images", name, v.N, v.Warnings)
 		}
 		if math.Abs(v.Value-want.Value) > 1e-4 {
-			t.Errorf("%s is %v, and %v without those images", name, v.Value, want.Value)
+			t.Errorf("%s is %v, want %v, as without those images", name, v.Value, want.Value)
 		}
 	}
 	if _, err := stir.Compare(t.Context(), plain, rooted, tensor.New(5, 1, side, side), adam(), 1); err == nil || !strings.Contains(err.Error(), "NaN or infinity") {
-		t.Errorf("NaN for all images: %v", err)
+		t.Errorf("NaN for all images: error %v, want one about NaN", err)
 	}
 }
 
-// Images are resized for a model of another size.
+// TestDifferentSizes checks that images are resized for a model of another size.
 func TestDifferentSizes(t *testing.T) {
 	t.Parallel()
 	small := build(t, "small", linear("s", 0, 36, 36))
@@ -218,7 +223,7 @@ func TestDifferentSizes(t *testing.T) {
 	}
 }
 
-// Every layer of one model is scored with every layer of the other.
+// TestLayerGrid checks that every layer of one model is scored with every layer of the other.
 func TestLayerGrid(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -235,16 +240,16 @@ func TestLayerGrid(t *testing.T) {
 		if score.Statistic == "stir" {
 			seen[[2]int{score.A, score.B}] = true
 			if !(score.Value >= 0 && score.Value <= 1) {
-				t.Errorf("STIR of layers %d and %d is %v", score.A, score.B, score.Value)
+				t.Errorf("STIR of layers %d and %d is %v, want 0 to 1", score.A, score.B, score.Value)
 			}
 		}
 	}
 	if len(seen) != 6 {
-		t.Errorf("%d of 6 pairs of layers have a score, want 6", len(seen))
+		t.Errorf("%d pairs of layers have a score, want 6", len(seen))
 	}
 }
 
-// A resumed job gives identical scores and repeats no finished work.
+// TestResume checks that a resumed job gives identical scores and repeats no finished work.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	a, b := build(t, "a", linear("a", 0, 36, 12)), build(t, "b", linear("b", 0, 36, 12))
@@ -266,15 +271,15 @@ func TestResume(t *testing.T) {
 			}
 		}
 		if _, err := m.Run(ctx, j); !errors.Is(err, context.Canceled) {
-			t.Fatalf("stopped at %d: %v", stop, err)
+			t.Fatalf("stopped at %d: error %v, want %v", stop, err, context.Canceled)
 		}
 		j.Progress = func(done int64, _ string) { ticks++ }
 		got, err := m.Run(t.Context(), j)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ticks > 30-int(stop)/100 {
-			t.Errorf("stopped at %d: the rest took %d steps", stop, ticks)
+		if most := 30 - int(stop)/100; ticks > most { // a whole job takes about 30 steps
+			t.Errorf("stopped at %d: the rest took %d steps, want at most %d", stop, ticks, most)
 		}
 		for i := range want {
 			if got[i].Value != want[i].Value || got[i].Statistic != want[i].Statistic {
@@ -300,7 +305,8 @@ func (s source) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, e
 	return dataset.Sample{Index: i, Input: s.x.At(i), Label: i % 3}, nil
 }
 
-// Jobs with different second models share the inversion of the first model.
+// TestSharedInversion checks that jobs with different second models share the inversion of the first
+// model.
 func TestSharedInversion(t *testing.T) {
 	t.Parallel()
 	a, b, c := build(t, "a", linear("a", 0, 36, 12)), build(t, "b", linear("b", 0, 36, 12)), build(t, "c", linear("c", 0, 36, 12))
@@ -327,11 +333,11 @@ func TestSharedInversion(t *testing.T) {
 			t.Fatal(err)
 		}
 		if other.Name == "c" && ticks > 3 {
-			t.Errorf("the inversion was not shared: %d steps", ticks)
+			t.Errorf("the inversion was not shared: %d steps, want at most 3", ticks)
 		}
 		for i, want := range between(t, a, other, x, s) {
 			if got[i].Value != want.Value {
-				t.Errorf("%s: shared %v, alone %v", other.Name, got[i], want)
+				t.Errorf("%s: %v with a shared inversion, want %v", other.Name, got[i], want)
 			}
 		}
 	}
@@ -359,7 +365,7 @@ func TestSettingsErrors(t *testing.T) {
 		s := stir.Defaults()
 		change(&s)
 		if _, err := stir.New(s); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
+			t.Errorf("New: error %v, want %q in it", err, want)
 		}
 	}
 }
@@ -368,27 +374,27 @@ func TestErrors(t *testing.T) {
 	t.Parallel()
 	m := build(t, "m", linear("m", 0, 36, 5))
 	if _, err := stir.Compare(t.Context(), m, m, random(1), adam(), 1); err == nil || !strings.Contains(err.Error(), "needs at least two images") {
-		t.Errorf("one image: %v", err)
+		t.Errorf("one image: error %v, want one about two images", err)
 	}
 	if _, err := stir.Compare(t.Context(), m, m, tensor.New(4, 3, 6, 6), adam(), 1); err == nil || !strings.Contains(err.Error(), "takes n x [1 6 6]") {
-		t.Errorf("images of another shape: %v", err)
+		t.Errorf("images of another shape: error %v, want one about the shape", err)
 	}
 	rounded := build(t, "rounded", func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.Cast(b.Cast(b.Mul(b.Flatten(x, 1), b.Scalar(9)), onnx.Int64), onnx.Float)
 	})
 	if _, err := stir.Compare(t.Context(), rounded, m, random(5), adam(), 1); err == nil || !strings.Contains(err.Error(), "has no gradient with respect to the image") {
-		t.Errorf("a layer without a gradient: %v", err)
+		t.Errorf("a layer without a gradient: error %v, want one about the gradient", err)
 	}
 	old := buildOf(t, "old", 12, side, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Op("Softmax", nil, b.Flatten(x, 1)) })
 	s := adam()
 	s.Inversions = []string{stir.Adversarial}
 	if _, err := stir.Compare(t.Context(), m, old, random(5), s, 1); err == nil || !strings.Contains(err.Error(), "opset 12, and node") {
-		t.Errorf("two operator sets: %v", err)
+		t.Errorf("two operator sets: error %v, want one about opset 12", err)
 	}
 	infinite := build(t, "infinite", func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.Log(b.Sub(b.Flatten(x, 1), b.Scalar(2)))
 	})
 	if _, err := stir.Compare(t.Context(), m, infinite, random(5), adam(), 1); err == nil || !strings.Contains(err.Error(), `model infinite, layer "z": NaN or infinity`) {
-		t.Errorf("NaN in a layer: %v", err)
+		t.Errorf("NaN in a layer: error %v, want one that names the layer", err)
 	}
 }

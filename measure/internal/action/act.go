@@ -19,11 +19,11 @@ func (f *Field) Act(dst, z []float32, l Layout, to []int32, floor *FloorSums) {
 
 func (f *Field) actOnPlanes(dst, z []float32, positions int, to []int32, floor *FloorSums) {
 	for c := range len(z) / positions {
-		plane, moved := z[c*positions:(c+1)*positions], c
+		plane, target := z[c*positions:(c+1)*positions], c
 		if to != nil {
-			moved = int(to[c])
+			target = int(to[c])
 		}
-		result := dst[moved*positions : (moved+1)*positions]
+		result := dst[target*positions : (target+1)*positions]
 		if f.Still {
 			copy(result, plane)
 			continue

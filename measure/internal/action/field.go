@@ -35,9 +35,9 @@ type Run struct{ From, To int }
 // last three are a step to the right, a step down, and both; or those listed in corners.
 type taps struct {
 	runs        []Run
-	at          []int32
-	fx, fy      []float32
-	right, down int
+	at          []int32    // the first of the positions that are read
+	fx, fy      []float32  // the fractions, in columns and in rows; nil without fractions
+	right, down int        // the steps: 1 and the width; 0 if there is one column or one row
 	corners     [][3]int32 // nil unless positions are counted around the border
 }
 
@@ -51,8 +51,8 @@ type Grid struct {
 //
 // A position counts if it lies inside the map less the margin, and so do the position that tau reads
 // it from and the one that tau moves it to. If positions are counted around the border, and tau
-// permutes the axes, nothing lies outside: every position counts, unless there is a margin. There may
-// be none. For the floor, tau^-1 may read a position at the border that tau reads from outside; the
+// permutes the axes, nothing lies outside: every position counts, unless there is a margin. It may be
+// that no position counts. For the floor, tau^-1 may read a position at the border that tau reads from outside; the
 // nearest value inside takes its place.
 func New(p transform.PointMap, g Grid) *Field {
 	inverse, ok := p.Inverse()
