@@ -67,8 +67,8 @@ const (
 	PairLevel  Level = "pair"  // two layers, of one model or of two
 )
 
-// A Direction is the end of a statistic's range that is better: more invariant, equivariant, similar
-// or accurate.
+// A Direction is the end of a statistic's range that is better: more invariant, equivariant,
+// similar or accurate.
 type Direction string
 
 // The directions.
@@ -78,8 +78,8 @@ const (
 	Lower   Direction = "lower"  // lower is better
 )
 
-// A Range is the interval of values that a statistic can have. A bound may be infinite. In JSON it is
-// an array of two numbers, with null for an infinite bound.
+// A Range is the interval of values that a statistic can have. A bound may be infinite. In JSON it
+// is an array of two numbers, with null for an infinite bound.
 type Range struct{ Low, High float64 }
 
 // Bounded reports whether both ends of the range are finite.

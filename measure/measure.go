@@ -62,8 +62,8 @@ type Measure interface {
 	New(s Site) (Accumulator, error)
 }
 
-// A Borrower is a Measure whose accumulators use memory from a shared pool during Update. That memory
-// is needed once for each core, not for each accumulator.
+// A Borrower is a Measure whose accumulators use memory from a shared pool during Update. That
+// memory is needed once for each core, not for each accumulator.
 type Borrower interface {
 	// Borrowed returns an upper bound on the memory that an accumulator of the site uses from the
 	// pool, in bytes. Cost does not include it.
@@ -159,8 +159,8 @@ type Layout struct {
 // MaxGroups is the number of jackknife groups if there are enough samples.
 const MaxGroups = 20
 
-// NewLayout returns the layout of n samples. A block has 32 samples, or fewer if n is small, so that
-// every group has a block.
+// NewLayout returns the layout of n samples. A block has 32 samples, or fewer if n is small, so
+// that every group has a block.
 func NewLayout(n int) Layout {
 	block := min(32, max(2, n/MaxGroups))
 	blocks := (n + block - 1) / block
@@ -174,7 +174,8 @@ func (l Layout) Blocks() int { return (l.N + l.Block - 1) / l.Block }
 func (l Layout) Group(place int) int { return place / l.Block % l.Groups }
 
 // A Batch holds one layer's activations on b samples x and on T(x). The tensors are valid during
-// Update only. Places are ascending. The samples of a block are in order, in one batch or in several.
+// Update only. Places are ascending. The samples of a block are in order, in one batch or in
+// several.
 type Batch struct {
 	Place []int         // positions of the samples in the layout's order
 	Index []int         // indices of the samples in the data set
@@ -189,8 +190,8 @@ type Batch struct {
 }
 
 // An Accumulator accumulates sufficient statistics. Update and Merge may be called in any order in
-// which the samples of each block are in order; the scores agree up to rounding. After an error from
-// either the accumulator must not be used.
+// which the samples of each block are in order; the scores agree up to rounding. After an error
+// from either the accumulator must not be used.
 type Accumulator interface {
 	// Update adds a batch of samples.
 	Update(b *Batch) error

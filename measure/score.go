@@ -48,7 +48,8 @@ type SampleScore struct {
 	Value     float64
 }
 
-// A Sampler is an accumulator of means over samples that stores the terms if Site.KeepSamples is set.
+// A Sampler is an accumulator of means over samples that stores the terms if Site.KeepSamples is
+// set.
 type Sampler interface {
 	// Samples returns the terms in the order of the sample indices.
 	Samples() []SampleScore

@@ -1,7 +1,7 @@
 package measure
 
-// A UnitScore holds the results for a single unit of a layer: a row of units.parquet. Values that do
-// not apply are NaN.
+// A UnitScore holds the results for a single unit of a layer: a row of units.parquet. Values that
+// do not apply are NaN.
 type UnitScore struct {
 	Layer  int    // index into the measured layers
 	Factor string // as in a Score

@@ -1,25 +1,26 @@
 // Package distance measures how much a layer's activations change when the input is transformed.
 //
-// Let z be the activations of one layer on x and z' those on T(x), each flattened to one vector. The
-// statistics are means over samples:
+// Let z be the activations of one layer on x and z' those on T(x), each flattened to one vector.
+// The statistics are means over samples:
 //
 //	cosine       1 - z.z' / (|z| |z'|)                      0 to 2: 0 same direction, 2 opposite
 //	l1           sum |z_i - z'_i|
 //	l2           |z - z'|
 //	relative-l2  |z - z'| / sqrt((|z|^2 + |z'|^2) / 2)      0 to 2; sqrt 2 for vectors of equal length at right angles
 //
-// l1 and l2 depend on the scale of the activations, so they are comparable only between layers of the
-// same scale. cosine does not depend on the lengths of the vectors, and relative-l2 not on a common
-// factor. The denominator of relative-l2 has both lengths, so that it is finite if one vector is
-// zero. Two zero vectors have distance 0. A zero vector has cosine distance 1 from any other.
+// l1 and l2 depend on the scale of the activations, so they are comparable only between layers of
+// the same scale. cosine does not depend on the lengths of the vectors, and relative-l2 not on a
+// common factor. The denominator of relative-l2 has both lengths, so that it is finite if one
+// vector is zero. Two zero vectors have distance 0. A zero vector has cosine distance 1 from any
+// other.
 //
 // The null is the same mean over shuffled pairs, x of one sample with T(x) of another. Compare a
-// distance with it. After a ReLU all activations are at least 0, so even unrelated images may have a
-// distance of only 0.2.
+// distance with it. After a ReLU all activations are at least 0, so even unrelated images may have
+// a distance of only 0.2.
 //
-// Distance 0 means invariance. A large distance does not mean that information is lost: feature maps
-// that rotate with the image are far from the original ones. Package measure/seis distinguishes the
-// two cases.
+// Distance 0 means invariance. A large distance does not mean that information is lost: feature
+// maps that rotate with the image are far from the original ones. Package measure/seis
+// distinguishes the two cases.
 //
 // Between returns the distances of two vectors:
 //

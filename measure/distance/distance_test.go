@@ -184,8 +184,8 @@ func TestNonFinite(t *testing.T) {
 	}
 }
 
-// TestBudget checks that there is no null, and that the scores have a warning, if two vectors of the
-// layer exceed the budget.
+// TestBudget checks that there is no null, and that the scores have a warning, if two vectors of
+// the layer exceed the budget.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layer: onnx.Layer{Shape: []int{1000}}, Layout: measure.NewLayout(40)}

@@ -2,16 +2,17 @@ package distance
 
 import "math"
 
-// pairSums holds sums over the components of two vectors a and b, from which distances are computed.
+// pairSums holds sums over the components of two vectors a and b, from which distances are
+// computed.
 type pairSums struct {
 	dot      float64 // sum a b
 	aa, bb   float64 // sum a^2, sum b^2
 	abs, sqr float64 // sum |a - b|, sum (a - b)^2
 }
 
-// newPairSums returns the sums of two vectors. All sums are in float64, since a distance near zero is
-// a small difference of large numbers. There are two sums of each kind, so that the processor can add
-// in parallel.
+// newPairSums returns the sums of two vectors. All sums are in float64, since a distance near zero
+// is a small difference of large numbers. There are two sums of each kind, so that the processor
+// can add in parallel.
 func newPairSums(a, b []float32) pairSums {
 	var dot, aa, bb, abs, sqr float64
 	var dot1, aa1, bb1, abs1, sqr1 float64

@@ -11,9 +11,9 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A layerAction computes the statistics of samples at a layer. It implements paired.Action. A row of
-// tau z has the values of tau z in the order of the layer's values, without those before the first
-// position, and then for each position 1 if it counts and 0 otherwise.
+// A layerAction computes the statistics of samples at a layer. It implements paired.Action. A row
+// of tau z has the values of tau z in the order of the layer's values, without those before the
+// first position, and then for each position 1 if it counts and 0 otherwise.
 type layerAction struct {
 	maps     onnx.Maps
 	settings Settings
@@ -70,8 +70,8 @@ func (a *layerAction) Act(dst []float32, out []float64, z []float32, op transfor
 	return nil
 }
 
-// Pair implements paired.Action. A shuffled pair of two consecutive samples with the same T needs one
-// product for each value: the norms are known.
+// Pair implements paired.Action. A shuffled pair of two consecutive samples with the same T needs
+// one product for each value: the norms are known.
 func (a *layerAction) Pair(out []float64, acted, transformed []float32) error {
 	var s action.Sums
 	var dot float64
@@ -173,7 +173,8 @@ func relative(difference, norm float64) float64 {
 	return math.Sqrt(difference / norm)
 }
 
-// cosineOf returns the cosine of the angle between two rows with a dot product: 1 if both are 0, 0 if one is.
+// cosineOf returns the cosine of the angle between two rows with a dot product: 1 if both are 0, 0
+// if one is.
 func cosineOf(s action.Sums, dot float64) float64 {
 	switch {
 	case s.AA == 0 && s.BB == 0:

@@ -19,9 +19,9 @@
 //
 // The sums are over the positions p of the map, less a margin at each side, for which the position
 // that tau reads p from and the one that tau moves p to lie there too. So no value from outside the
-// map enters tau f(x). All three statistics are of the same positions. Where tau^-1 reads a position
-// that tau reads from outside, the nearest value inside takes its place. A translation with outside:
-// wrap is a circular shift, for which every position counts.
+// map enters tau f(x). All three statistics are of the same positions. Where tau^-1 reads a
+// position that tau reads from outside, the nearest value inside takes its place. A translation
+// with outside: wrap is a circular shift, for which every position counts.
 //
 // A sample with tau f(x) = 0 has error 0 and cosine 1 if f(Tx) = 0 too, else error 1 and cosine 0.
 // The null pairs tau f(x) with f(Tx) of another sample.

@@ -121,8 +121,8 @@ func lift(kernels tensor.Tensor) tensor.Tensor {
 }
 
 // regular returns the kernels of a further layer of a group convolution, 4 k x 4 c x 3 x 3, given
-// those of its first rotation, k x 4 c x 3 x 3. For a rotation by r quarter turns the kernels rotate,
-// and the four channels of each field of the input move by r.
+// those of its first rotation, k x 4 c x 3 x 3. For a rotation by r quarter turns the kernels
+// rotate, and the four channels of each field of the input move by r.
 func regular(kernels tensor.Tensor) tensor.Tensor {
 	k, in := kernels.Shape[0], kernels.Shape[1]
 	out := tensor.New(4*k, in, 3, 3)
@@ -295,8 +295,8 @@ func near(a, b equivariance.Errors) bool {
 	return math.Abs(a.RelativeError-b.RelativeError) < 1e-6 && math.Abs(a.Cosine-b.Cosine) < 1e-6 && math.Abs(a.Floor-b.Floor) < 1e-6
 }
 
-// TestScaleFree checks that multiplying both maps by a number changes no statistic, however large or
-// small the number is.
+// TestScaleFree checks that multiplying both maps by a number changes no statistic, however large
+// or small the number is.
 func TestScaleFree(t *testing.T) {
 	t.Parallel()
 	z, zt := random(6, 4, 9, 8), random(7, 4, 9, 8)
@@ -345,8 +345,8 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestNoPosition checks that there is no value without a position that counts, and that a warning says
-// why.
+// TestNoPosition checks that there is no value without a position that counts, and that a warning
+// says why.
 func TestNoPosition(t *testing.T) {
 	t.Parallel()
 	far := transform.Translate{X: transform.Fixed(0.9)}

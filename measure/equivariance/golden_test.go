@@ -27,8 +27,8 @@ func goldenTransforms() map[string]transform.Transform {
 	}
 }
 
-// TestGolden checks that the scores of layers of a ResNet-20 agree with an implementation in NumPy and
-// PyTorch, testdata/golden.py.
+// TestGolden checks that the scores of layers of a ResNet-20 agree with an implementation in NumPy
+// and PyTorch, testdata/golden.py.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/golden.json")

@@ -25,8 +25,8 @@ type accumulator struct {
 	acted   []float32 // tau f(x) of a sample
 }
 
-// A fold holds the moments of the observations of its samples: of (f(x)_p, f(Tx)_p) and, if positions
-// move, of ((tau f(x))_p, f(Tx)_p).
+// A fold holds the moments of the observations of its samples: of (f(x)_p, f(Tx)_p) and, if
+// positions move, of ((tau f(x))_p, f(Tx)_p).
 type fold struct {
 	samples     int
 	same, moved *linalg.Scatter[float64]

@@ -2,9 +2,9 @@
 // input, after Lenc and Vedaldi 2015, "Understanding image representations by measuring their
 // equivariance and equivalence".
 //
-// Let f(x) be the feature maps of a layer, with the vector f(x)_p of all channels at position p, and
-// tau the action of the transformation T on positions, as in package measure/equivariance. The maps
-// of T(x) are predicted in up to four ways:
+// Let f(x) be the feature maps of a layer, with the vector f(x)_p of all channels at position p,
+// and tau the action of the transformation T on positions, as in package measure/equivariance. The
+// maps of T(x) are predicted in up to four ways:
 //
 //	identity  f(x)_p                   nothing changes
 //	place     (tau f(x))_p             values move with the input
@@ -17,8 +17,9 @@
 //	r2 = 1 - sum |f(Tx)_p - prediction|^2 / sum |f(Tx)_p - mean|^2,
 //
 // with the mean over the samples of the fit, and the sums over positions that count, samples and
-// folds. Folds consist of whole jackknife groups of the layout, and each is left out of one fit. The
-// sufficient statistics of a fold are the second moments of channels, so samples are not stored.
+// folds. Folds consist of whole jackknife groups of the layout, and each is left out of one fit.
+// The sufficient statistics of a fold are the second moments of channels, so samples are not
+// stored.
 //
 // Where T moves no positions, or positions do not form a grid of rows and columns, there are the
 // operators identity and channels only. A layer without positions has one position.

@@ -140,8 +140,8 @@ func turned(z tensor.Tensor) tensor.Tensor {
 	return out
 }
 
-// TestKnownOperators checks that maps that are made by an operator are explained by it, and by those
-// that include it, and that maps that are independent of the clean maps are not explained.
+// TestKnownOperators checks that maps that are made by an operator are explained by it, and by
+// those that include it, and that maps that are independent of the clean maps are not explained.
 func TestKnownOperators(t *testing.T) {
 	t.Parallel()
 	const n, c = 60, 6
@@ -171,8 +171,8 @@ func TestKnownOperators(t *testing.T) {
 	}
 }
 
-// TestLayouts checks that the order of axes does not matter, that tokens of a grid are maps, and that
-// vectors have one position.
+// TestLayouts checks that the order of axes does not matter, that tokens of a grid are maps, and
+// that vectors have one position.
 func TestLayouts(t *testing.T) {
 	t.Parallel()
 	const n, c, side = 40, 4, 5

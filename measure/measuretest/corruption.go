@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// refusesTruncated checks that a truncated or extended state is an error. It tries about 300 lengths
-// of a long state.
+// refusesTruncated checks that a truncated or extended state is an error. It tries about 300
+// lengths of a long state.
 func (c contract) refusesTruncated(t *testing.T, state []byte) {
 	t.Helper()
 	for n := 0; n < len(state); n += 1 + len(state)/300 {

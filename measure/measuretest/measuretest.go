@@ -96,10 +96,10 @@ func (c contract) parts(t *rapid.T) {
 	c.same(t, whole, c.feed(t, seen, len(seen)))
 }
 
-// resuming stops after some samples, perhaps within a block, continues from the serialised state, and
-// compares the scores with those of an uninterrupted pass. A call of Scores in between must not change the state.
-// With the same batches the scores must be equal to the bit, because the times at which a run saves
-// its states vary.
+// resuming stops after some samples, perhaps within a block, continues from the serialised state,
+// and compares the scores with those of an uninterrupted pass. A call of Scores in between must not
+// change the state. With the same batches the scores must be equal to the bit, because the times at
+// which a run saves its states vary.
 func (c contract) resuming(t *rapid.T) {
 	seen := c.readable(t)
 	cut := rapid.IntRange(0, len(seen)).Draw(t, "samples before the stop")

@@ -9,9 +9,9 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// TestConstantPredictions checks that every score of a model that predicts one class for all samples
-// but one has a warning, also after its state was written and read, and that a drop of 0 has an
-// interval.
+// TestConstantPredictions checks that every score of a model that predicts one class for all
+// samples but one has a warning, also after its state was written and read, and that a drop of 0
+// has an interval.
 func TestConstantPredictions(t *testing.T) {
 	t.Parallel()
 	const n, k = 40, 4

@@ -22,7 +22,8 @@ type golden struct {
 	Samples     map[string][]float64
 }
 
-// TestGolden checks that scores agree with those of testdata/golden.py, which uses PyTorch and SciPy.
+// TestGolden checks that scores agree with those of testdata/golden.py, which uses PyTorch and
+// SciPy.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/golden.json")

@@ -42,10 +42,10 @@ const (
 //     of samples for which both are correct or both are wrong, and e = a b + (1 - a)(1 - b) (Geirhos,
 //     Meding and Wichmann 2020).
 //
-// The null of disagreement, js and l2 is that of shuffled pairs. The null of the others is the value
-// for independent errors; expected-disagreement has none. The per-sample values are disagreement, js, l2, negative-flips,
-// positive-flips, correct-first, correct-second, predicted-first, predicted-second (classes as
-// numbers), confidence-first and confidence-second.
+// The null of disagreement, js and l2 is that of shuffled pairs. The null of the others is the
+// value for independent errors; expected-disagreement has none. The per-sample values are
+// disagreement, js, l2, negative-flips, positive-flips, correct-first, correct-second,
+// predicted-first, predicted-second (classes as numbers), confidence-first and confidence-second.
 func ModelAgreement(s ModelSettings) measure.Measure {
 	return paired.New(paired.Spec{
 		Descriptor: ModelAgreementDescriptor(), Version: 1, StateVersion: 1, Settings: s, PerClass: s.PerClass, Pair: agreementPair,
@@ -118,8 +118,9 @@ func expectedConsistency(m []float64) float64 {
 	return a*b + (1-a)*(1-b)
 }
 
-// consistencyExtreme returns the interval of the error consistency if both models are correct for the
-// same n samples: Wilson's for no flip of n. If there are flips, both bounds are the value itself.
+// consistencyExtreme returns the interval of the error consistency if both models are correct for
+// the same n samples: Wilson's for no flip of n. If there are flips, both bounds are the value
+// itself.
 func consistencyExtreme(m []float64, n int) (low, high float64) {
 	k := errorConsistency(m)
 	if m[negativeColumn]+m[positiveColumn] > 0 {
@@ -151,8 +152,8 @@ func disagreementBounds(m []float64) (low, high float64) {
 	return math.Abs(a - b), min(2-a-b, 1)
 }
 
-// normalisedExtreme returns the interval of the normalised disagreement if the models agree for all n
-// samples: Wilson's for no disagreement of n. If they disagree, both bounds are the value itself.
+// normalisedExtreme returns the interval of the normalised disagreement if the models agree for all
+// n samples: Wilson's for no disagreement of n. If they disagree, both bounds are the value itself.
 func normalisedExtreme(m []float64, n int) (low, high float64) {
 	if m[disagreementColumn] > 0 {
 		v := normalisedDisagreement(m)

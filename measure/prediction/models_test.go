@@ -78,8 +78,8 @@ func TestModelAgreementContract(t *testing.T) {
 	}
 }
 
-// TestModelAgreementGolden checks that scores agree with those of testdata/models.py, which uses NumPy
-// and SciPy.
+// TestModelAgreementGolden checks that scores agree with those of testdata/models.py, which uses
+// NumPy and SciPy.
 func TestModelAgreementGolden(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/models.json")
@@ -146,8 +146,8 @@ func TestIdenticalModels(t *testing.T) {
 	}
 }
 
-// TestIndependentModels checks that predictions that are independent of each other have a kappa near
-// 0, and the disagreement and flips that the accuracies alone give.
+// TestIndependentModels checks that predictions that are independent of each other have a kappa
+// near 0, and the disagreement and flips that the accuracies alone give.
 func TestIndependentModels(t *testing.T) {
 	t.Parallel()
 	const n, k = 4000, 10
@@ -222,14 +222,14 @@ func TestPerfectModels(t *testing.T) {
 	}
 }
 
-// TestCoverageOfErrorConsistency checks that a 95 % interval contains the true value in about 95 % of
-// studies.
+// TestCoverageOfErrorConsistency checks that a 95 % interval contains the true value in about 95 %
+// of studies.
 func TestCoverageOfErrorConsistency(t *testing.T) {
 	t.Parallel()
 	const studies, n, k = 300, 200, 3
 	r := rand.New(rand.NewPCG(6, 6))
-	// A sample is hard with probability 0.4. A model is correct for a hard one with probability 0.3, and
-	// for another with 0.9.
+	// A sample is hard with probability 0.4. A model is correct for a hard one with probability 0.3,
+	// and for another with 0.9.
 	accuracy, both := .4*.3+.6*.9, .4*.09+.6*.81
 	neither := .4*.49 + .6*.01
 	expected := accuracy*accuracy + (1-accuracy)*(1-accuracy)

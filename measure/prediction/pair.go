@@ -15,8 +15,8 @@ type Prediction struct {
 }
 
 // Predict returns the prediction for natural log-probabilities of K classes. Minus infinity is a
-// probability of zero. NaN or plus infinity is an error (*measure.NonFinite). It is also an error if
-// the sum of the probabilities differs from 1 by more than 0.01, for instance for logits.
+// probability of zero. NaN or plus infinity is an error (*measure.NonFinite). It is also an error
+// if the sum of the probabilities differs from 1 by more than 0.01, for instance for logits.
 func Predict(logp []float32) (Prediction, error) { return predict(logp, "") }
 
 func predict(logp []float32, view string) (Prediction, error) {
@@ -63,8 +63,8 @@ func oneIf(b bool) float64 {
 	return 0
 }
 
-// Divergences are the differences between two distributions p (clean) and q (transformed) over the same
-// classes.
+// Divergences are the differences between two distributions p (clean) and q (transformed) over the
+// same classes.
 type Divergences struct {
 	JS float64 // Jensen-Shannon divergence, (KL(p | m) + KL(q | m)) / 2 with m = (p + q) / 2: 0 to ln 2
 	KL float64 // Kullback-Leibler divergence of transformed from clean, sum p ln(p / q): at least 0
@@ -94,8 +94,8 @@ func Diverge(clean, transformed []float32) Divergences {
 // logTiny is the logarithm of 2^-149, the smallest positive float32.
 const logTiny = -149 * math.Ln2
 
-// probability returns e^logp and its logarithm. A softmax may return exactly 0 for a probability that
-// is too small for float32. Its logarithm is then logTiny, so that divergences are finite.
+// probability returns e^logp and its logarithm. A softmax may return exactly 0 for a probability
+// that is too small for float32. Its logarithm is then logTiny, so that divergences are finite.
 func probability(logp float32) (p, log float64) {
 	log = float64(logp)
 	if math.IsInf(log, -1) {

@@ -21,8 +21,8 @@
 // tenth of such pairs.
 //
 // Intervals are Wilson's for proportions (clean, moved, agreement) and a delete-group jackknife for
-// the other statistics, clipped to their ranges. If the correctness of no sample changes, drop is 0.
-// Its interval is then symmetric, with Wilson's upper bound of the fraction of samples whose
+// the other statistics, clipped to their ranges. If the correctness of no sample changes, drop is
+// 0. Its interval is then symmetric, with Wilson's upper bound of the fraction of samples whose
 // correctness changes.
 //
 // Predict, EI and Diverge compute the terms for a single sample:

@@ -48,8 +48,8 @@ func classes(k int) []string {
 	return out
 }
 
-// random returns predictions of n samples over k classes and labels. The transformed predictions are near
-// the clean ones, and the labels are often the predicted classes.
+// random returns predictions of n samples over k classes and labels. The transformed predictions
+// are near the clean ones, and the labels are often the predicted classes.
 func random(n, k int, seed uint64) (clean, transformed tensor.Tensor, label []int) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	a, b := make([]float32, n*k), make([]float32, n*k)
@@ -90,8 +90,8 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// TestPairsByHand checks the statistics of vectors that are made up, against values computed by hand.
-// Figure 1 of Deng et al. 2022 has the statistics of four pairs, but not the vectors.
+// TestPairsByHand checks the statistics of vectors that are made up, against values computed by
+// hand. Figure 1 of Deng et al. 2022 has the statistics of four pairs, but not the vectors.
 func TestPairsByHand(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -227,8 +227,8 @@ func TestUnlabelledSamples(t *testing.T) {
 	near(t, "the labelled one", scores[1].Value, 1)
 }
 
-// TestNullOfRandomModel checks that the agreement of a random model equals its null, and that that of
-// an invariant model is 1.
+// TestNullOfRandomModel checks that the agreement of a random model equals its null, and that that
+// of an invariant model is 1.
 func TestNullOfRandomModel(t *testing.T) {
 	t.Parallel()
 	const n, k = 4000, 10

@@ -18,12 +18,12 @@ import (
 type jobCheckpoint struct {
 	mutex sync.Mutex
 	store train.Checkpoint // may be nil
-	// identifies the job among those of its cell; a checkpoint with another value is ignored
+	// job identifies the job among those of its cell. A checkpoint with another value is ignored.
 	job      string
-	done     map[string]outcome
-	training map[string][]byte
-	saved    time.Time
-	dirty    bool
+	done     map[string]outcome // by probe name
+	training map[string][]byte  // states, by probe name
+	saved    time.Time          // when it was last saved
+	dirty    bool               // whether it has changed since
 }
 
 const (

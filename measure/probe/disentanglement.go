@@ -81,7 +81,7 @@ func (r *run) disentanglementScores(ctx context.Context, layer onnx.Layer, targe
 	if err != nil {
 		return nil, err
 	}
-	transformedInput := r.newInput(layer, "moved", transformedTable)
+	transformedInput := r.newInput(layer, "moved", transformedTable) // "moved" is part of the identity of stored vectors
 	transformedInput.mean, transformedInput.scale = in.mean, in.scale
 	var sets []*probeSet
 	for _, t := range targets {

@@ -23,9 +23,9 @@
 // used. The loss is the squared error for quantities and the cross-entropy for classes.
 //
 // A score is the mean over networks that differ in their seed. Its interval combines the spread
-// over seeds with a jackknife over groups of test samples, half widths added in quadrature. Its null
-// is the score of the same probe trained on shuffled targets. A baseline score is that of always
-// predicting the mean, or the most frequent class.
+// over seeds with a jackknife over groups of test samples, half widths added in quadrature. Its
+// null is the score of the same probe trained on shuffled targets. A baseline score is that of
+// always predicting the mean, or the most frequent class.
 //
 // For example, ridge regression for every factor of the data, as a measure for study.Measure:
 //

@@ -43,8 +43,8 @@ func agree(t *testing.T, what string, got float64, golden map[string]goldenValue
 	}
 }
 
-// With the same data and settings the mean over seeds agrees with that of probes trained by PyTorch:
-// 3 seeds of the slp and 40 of a narrow mlp.
+// TestProbesGolden checks that the mean over seeds agrees with that of probes trained by PyTorch
+// with the same data and settings: 3 seeds of the slp and 40 of a narrow mlp.
 func TestProbesGolden(t *testing.T) {
 	t.Parallel()
 	golden := readGolden(t, "testdata/golden.json")
@@ -62,9 +62,10 @@ func TestProbesGolden(t *testing.T) {
 	}
 }
 
-// Probes also agree with PyTorch on representations of photographs, with the mean hue and the mean
-// value as factors. The slp is not tested on value: it has not converged after 100 epochs of 13
-// steps, and its rmse varies by 8 % over seeds.
+// TestImageProbesGolden checks that probes also agree with PyTorch on representations of
+// photographs, with the mean hue and the mean value (brightness) as factors. The slp is not tested
+// on value: it has not converged after 100 epochs of 13 steps, and its rmse varies by 8 % over
+// seeds.
 func TestImageProbesGolden(t *testing.T) {
 	t.Parallel()
 	golden := readGolden(t, "testdata/cifar.json")

@@ -125,8 +125,8 @@ func (e estimate) score() measure.Score {
 	return out
 }
 
-// replicates returns the jackknife replicates: the statistic without one group of samples, as a mean
-// over networks. It returns nil if one of them is NaN.
+// replicates returns the jackknife replicates: the statistic without one group of samples, as a
+// mean over networks. It returns nil if one of them is NaN.
 func (e estimate) replicates() []measure.Replicate {
 	groups := min(maxGroups, e.n/2)
 	var out []measure.Replicate

@@ -17,8 +17,8 @@ type EquivarianceSettings struct {
 
 // ParameterEquivariance returns the measure parameter-equivariance: rmse, r2 and baseline-rmse of
 // the transformation's parameter, scaled to [0, 1] over its range. The probe predicts it from the
-// concatenation of z and z'. If the values of the transformation are not numbers, the statistics are
-// accuracy, f1 and baseline-accuracy.
+// concatenation of z and z'. If the values of the transformation are not numbers, the statistics
+// are accuracy, f1 and baseline-accuracy.
 func ParameterEquivariance(s EquivarianceSettings) (procedure.Procedure, error) {
 	if len(s.Hidden) == 0 {
 		s.Hidden = []int{512, 256}

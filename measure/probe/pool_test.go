@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// Probes that are trained in parallel by pooled trainers have the weights of probes trained alone.
+// TestTrainerPool checks that probes that are trained in parallel by pooled trainers have the
+// weights of probes trained alone.
 func TestTrainerPool(t *testing.T) {
 	t.Parallel()
 	training := defaultTraining()

@@ -80,7 +80,7 @@ func runOf(t testing.TB, training *Training, d int, data []float32) (*run, *prob
 	return r, newProbeInput("golden", r.samples.Positions, features.NewTable(nil, d, data))
 }
 
-// Ridge regression finds the weights of an exactly linear target.
+// TestRidge checks that ridge regression finds the weights of an exactly linear target.
 func TestRidge(t *testing.T) {
 	t.Parallel()
 	training := defaultTraining()
@@ -130,8 +130,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// For any fractions each sample is in exactly one part. The parts do not depend on the
-// transformation.
+// TestSplit checks that each sample is in exactly one part, for any fractions, and that the parts
+// do not depend on the transformation.
 func TestSplit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -179,8 +179,9 @@ func TestSplit(t *testing.T) {
 	})
 }
 
-// A resumed job gives the scores of an uninterrupted one, with another store and number of threads,
-// and continues the training of the interrupted probe. A truncated checkpoint is an error.
+// TestResume checks that a resumed job gives the scores of an uninterrupted one, with another store
+// and number of threads, that it continues the training of the interrupted probe, and that a
+// truncated checkpoint is an error.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	s := quickSettings()
@@ -203,7 +204,7 @@ func TestResume(t *testing.T) {
 		}
 	}
 	if _, err := m.Run(ctx, j); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
+		t.Fatalf("Run with a cancelled context: error %v, want %v", err, context.Canceled)
 	}
 	if saved.State == nil {
 		t.Fatal("the interrupted job has not saved a checkpoint")
@@ -229,12 +230,12 @@ func TestResume(t *testing.T) {
 	}
 	for cut := 0; cut < len(saved.State); cut += 1 + len(saved.State)/20 {
 		if _, err := loadCheckpoint(&checkpoint.Memory{State: saved.State[:cut]}, "300 samples, 1 layers"); err == nil && cut > 0 {
-			t.Fatalf("loadCheckpoint accepted %d of %d bytes", cut, len(saved.State))
+			t.Fatalf("loadCheckpoint accepted %d of %d bytes, want an error", cut, len(saved.State))
 		}
 	}
 }
 
-// Measures share trained probes through the store.
+// TestSharedProbes checks that measures share trained probes through the store.
 func TestSharedProbes(t *testing.T) {
 	t.Parallel()
 	s := quickSettings()
@@ -294,7 +295,7 @@ func TestSkipAndErrors(t *testing.T) {
 	s.Factors = []string{"depth"}
 	inf, _ = Informativeness(s)
 	if _, err := inf.Run(t.Context(), factorJob(t, 50, net, nil)); err == nil || !strings.Contains(err.Error(), `no factor "depth": they have hue, rotation, x, y, label`) {
-		t.Error(err)
+		t.Errorf("Run with an unknown factor: error %v, want one that lists the factors", err)
 	}
 	s.Factors = []string{Label}
 	inf, _ = Informativeness(s)
@@ -308,12 +309,12 @@ func TestSkipAndErrors(t *testing.T) {
 		return samples, err
 	}
 	if _, err := inf.Run(t.Context(), unlabelled); err == nil || !strings.Contains(err.Error(), "no sample has a label") {
-		t.Error(err)
+		t.Errorf("Run on samples without labels: error %v, want one about labels", err)
 	}
 	s.Factors, s.Test = []string{"x"}, Part{Factor: "label", Values: []float64{7}}
 	inf, _ = Informativeness(s)
 	if _, err := inf.Run(t.Context(), factorJob(t, 50, net, nil)); !errors.Is(err, measure.ErrTooFew) {
-		t.Error(err)
+		t.Errorf("Run without test samples: error %v, want %v", err, measure.ErrTooFew)
 	}
 	e := equivarianceDefaults()
 	par, _ := ParameterEquivariance(e)
@@ -330,7 +331,8 @@ func TestSkipAndErrors(t *testing.T) {
 	}
 }
 
-// A constant factor, classes with one sample and unknown values give warnings.
+// TestTargetWarnings checks that a constant factor, classes with one sample and unknown values give
+// warnings.
 func TestTargetWarnings(t *testing.T) {
 	t.Parallel()
 	samples := &features.Samples{Positions: make([]int, 100), Label: make([]int, 100), Factors: map[string][]float64{"same": make([]float64, 100), "rare": make([]float64, 100), "gaps": make([]float64, 100)}}
@@ -369,7 +371,8 @@ func TestTargetWarnings(t *testing.T) {
 	}
 }
 
-// A constant factor gives a warning, and fewer samples than a batch are accepted.
+// TestConstantFactor checks that a constant factor gives a warning, and that fewer samples than a
+// batch are accepted.
 func TestConstantFactor(t *testing.T) {
 	t.Parallel()
 	s := quickSettings()
@@ -385,7 +388,8 @@ func TestConstantFactor(t *testing.T) {
 	}
 }
 
-// The null is a mean over as many networks as the statistic, each with its own shuffle.
+// TestNullIsAMeanOverSeeds checks that the null is a mean over as many networks as the statistic,
+// each with its own shuffle.
 func TestNullIsAMeanOverSeeds(t *testing.T) {
 	t.Parallel()
 	e := estimate{name: "r2", n: 40, seeds: 3, max: 1, of: func(network int, _ []int) float64 { return 0.1 * float64(network) }}
@@ -395,11 +399,11 @@ func TestNullIsAMeanOverSeeds(t *testing.T) {
 	r := &run{training: &Training{Seeds: 3}, job: &procedure.Job{}, samples: &features.Samples{Positions: make([]int, 30)}}
 	seeds, nulls := r.seedsAndNulls(probeSpec{name: "p", kind: MLP, train: dataset.Indices(30)}, "x")
 	if len(seeds) != 3 || len(nulls) != 3 {
-		t.Fatalf("%d probes and %d nulls", len(seeds), len(nulls))
+		t.Fatalf("%d probes and %d nulls, want 3 of each", len(seeds), len(nulls))
 	}
 	for i, p := range nulls {
 		if p.seed != seeds[i].seed || slices.Equal(p.targetSample, nulls[(i+1)%3].targetSample) || seeds[i].targetSample != nil {
-			t.Errorf("null %d has the seed %d and the targets %v", i, p.seed, p.targetSample)
+			t.Errorf("null %d has the seed %d and the targets %v, want the seed %d and its own shuffle", i, p.seed, p.targetSample, seeds[i].seed)
 		}
 	}
 }

@@ -99,7 +99,7 @@ func (r *run) equivarianceScores(ctx context.Context, layer onnx.Layer) ([]measu
 			return nil, err
 		}
 	}
-	return equivarianceScores(sets, found, same), nil
+	return vectorScores(sets, found, same), nil
 }
 
 // vectorErrors holds the mean squared errors and the cosines of predicted vectors, by test sample.
@@ -140,8 +140,9 @@ func cosine(a, b []float32) float64 {
 
 func mean(values []float64) float64 { return stat.Mean(values, nil) }
 
-// equivarianceScores returns the scores of every probe, and those of predicting z itself (same).
-func equivarianceScores(sets []*probeSet, found map[string]outcome, same vectorErrors) []measure.Score {
+// vectorScores returns the scores of every probe, and those of predicting z itself, whose errors
+// are same.
+func vectorScores(sets []*probeSet, found map[string]outcome, same vectorErrors) []measure.Score {
 	var out []measure.Score
 	for _, d := range sets {
 		column := func(c int) func(int, []int) float64 {

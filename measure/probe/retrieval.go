@@ -49,8 +49,8 @@ func (m *retrieval) Run(ctx context.Context, j *procedure.Job) ([]measure.PairSc
 	})
 }
 
-// retrieve ranks the clean vectors for every transformed one. The columns are the terms of the three
-// statistics, and their values by chance.
+// retrieve ranks the clean vectors for every transformed one. The columns are the terms of the
+// three statistics, and their values by chance.
 func (r *run) retrieve(ctx context.Context, clean, transformed *features.Table) (sampleColumns, error) {
 	a, b := newProbeInput("", r.samples.Positions, clean), newProbeInput("", r.samples.Positions, transformed)
 	a.unit, b.unit = true, true
@@ -105,9 +105,9 @@ const (
 	rankColumns, rankRows = 1024, 256
 )
 
-// rankOwn returns the rank of each sample's candidate among the candidates of all samples, ordered by
-// the cosine with the sample's query. Rows of both inputs are of unit length, or zero. A quarter of
-// memory, in bytes, holds queries; there are as many passes over the candidates as that takes.
+// rankOwn returns the rank of each sample's candidate among the candidates of all samples, ordered
+// by the cosine with the sample's query. Rows of both inputs are of unit length, or zero. A quarter
+// of memory, in bytes, holds queries; there are as many passes over the candidates as that takes.
 func rankOwn(ctx context.Context, candidates, queries *probeInput, samples []int, memory int64) ([]rank, error) {
 	d := candidates.dim()
 	held := len(samples)
@@ -148,8 +148,8 @@ func rankOwn(ctx context.Context, candidates, queries *probeInput, samples []int
 	return ranks, nil
 }
 
-// count adds candidates with the given cosines. self is the number of the own one among them, which
-// need not be there.
+// count adds candidates with the given cosines. self is the index of the sample's own among them,
+// or outside their range if it is not one of them.
 func (r *rank) count(cosines []float32, own float32, self int) {
 	above, below := own+tieTolerance, own-tieTolerance
 	for j, v := range cosines {

@@ -25,7 +25,8 @@ func vectors(n, d int, data []float32) *probeInput {
 	return in
 }
 
-// The ranks agree with NumPy, however many queries are in memory: testdata/retrieval.py.
+// TestRetrievalGolden checks that the ranks agree with those of NumPy (testdata/retrieval.py),
+// however many queries are in memory.
 func TestRetrievalGolden(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/retrieval.json")
@@ -37,22 +38,22 @@ func TestRetrievalGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	const n, d = 150, 7
-	clean, moved := make([]float32, n*d), make([]float32, n*d)
+	clean, transformed := make([]float32, n*d), make([]float32, n*d)
 	for i := range n {
 		for j := range d {
 			x, y := float64(i), float64(j)
 			clean[i*d+j] = float32(math.Sin(1.7*x + 0.9*y + 0.1*x*y))
-			moved[i*d+j] = float32(float64(clean[i*d+j]) + 0.9*math.Cos(2.3*x-1.1*y))
+			transformed[i*d+j] = float32(float64(clean[i*d+j]) + 0.9*math.Cos(2.3*x-1.1*y))
 		}
 	}
 	for i := 21; i < 26; i++ {
 		copy(clean[i*d:(i+1)*d], clean[20*d:21*d])
 	}
 	clear(clean[30*d : 31*d])
-	clear(moved[40*d : 41*d])
-	copy(moved[20*d:21*d], clean[20*d:21*d])
+	clear(transformed[40*d : 41*d])
+	copy(transformed[20*d:21*d], clean[20*d:21*d])
 	for _, memory := range []int64{0, 1} {
-		ranks, err := rankOwn(t.Context(), vectors(n, d, clean), vectors(n, d, moved), dataset.Indices(n), memory)
+		ranks, err := rankOwn(t.Context(), vectors(n, d, clean), vectors(n, d, transformed), dataset.Indices(n), memory)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +76,7 @@ func TestRetrievalGolden(t *testing.T) {
 	}
 }
 
-// The values of a tied group are means over its orders.
+// TestRanksInExpectation checks that the values of tied vectors are means over their orders.
 func TestRanksInExpectation(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -95,8 +96,9 @@ func TestRanksInExpectation(t *testing.T) {
 	})
 }
 
-// More vectors than one block of queries and of candidates, in several passes. Each query is its own
-// candidate, so all are found; with the candidates in another order, none is.
+// TestRetrievalInBlocks checks the ranks of more vectors than one block of queries and of
+// candidates, in several passes. Each query is its own candidate, so all are found; with the
+// candidates in another order, none is.
 func TestRetrievalInBlocks(t *testing.T) {
 	t.Parallel()
 	const n, d = 2*rankColumns + 3, 16
@@ -104,26 +106,26 @@ func TestRetrievalInBlocks(t *testing.T) {
 	for i := range data {
 		data[i] = float32(math.Sin(float64(i) * float64(i%1009)))
 	}
-	turned := append(append([]float32(nil), data[d:]...), data[:d]...)
+	shifted := append(append([]float32(nil), data[d:]...), data[:d]...)
 	for _, memory := range []int64{0, 16 * 300 * d} {
 		same, err := rankOwn(t.Context(), vectors(n, d, data), vectors(n, d, data), dataset.Indices(n), memory)
 		if err != nil {
 			t.Fatal(err)
 		}
-		other, err := rankOwn(t.Context(), vectors(n, d, turned), vectors(n, d, data), dataset.Indices(n), memory)
+		other, err := rankOwn(t.Context(), vectors(n, d, shifted), vectors(n, d, data), dataset.Indices(n), memory)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range n {
 			if same[i] != (rank{tied: 1}) || other[i].better == 0 {
-				t.Fatalf("sample %d: %+v, and %+v with other candidates", i, same[i], other[i])
+				t.Fatalf("sample %d: %+v, and %+v with other candidates; want no better one, and at least one", i, same[i], other[i])
 			}
 		}
 	}
 }
 
-// Shifts of one number by nothing find every vector, and large ones find none but those that were
-// nearest already. The curve has a row for each value, and one over all.
+// TestRetrievalCurve checks that every vector is found without a shift of one number, and few with
+// a large shift. The curve has a row for each value, and one over all.
 func TestRetrievalCurve(t *testing.T) {
 	t.Parallel()
 	m, err := Retrieval(retrievalDefaults())
@@ -131,15 +133,15 @@ func TestRetrievalCurve(t *testing.T) {
 	found := mustRun(t, m, err, factorJob(t, 300, linearModel(t, identity()), list))
 	still, far, all := found["recall-1 0"], found["recall-1 1000"], found["recall-1"]
 	if still.Value != 1 || still.N != 300 || math.Abs(still.Null-1./300) > 1e-12 {
-		t.Errorf("without a shift: %+v", still)
+		t.Errorf("without a shift: %+v, want 1 with the null 1/300", still)
 	}
 	if far.Value > 0.02 || math.Abs(all.Value-(still.Value+far.Value)/2) > 1e-12 {
-		t.Errorf("with a large shift: %+v; over both %+v", far, all)
+		t.Errorf("with a large shift: %+v, want at most 0.02; over both %+v, want the mean", far, all)
 	}
 	if r := found["recall-10 1000"]; r.Value < far.Value || !(r.Low <= r.Value && r.Value <= r.High) {
-		t.Errorf("recall at 10: %+v", r)
+		t.Errorf("recall at 10: %+v, want at least that at 1, within its interval", r)
 	}
 	if r := found["mean-reciprocal-rank 0"]; r.Value != 1 || math.Abs(r.Null-newHarmonic(300)[300]/300) > 1e-12 {
-		t.Errorf("mean reciprocal rank: %+v", r)
+		t.Errorf("mean reciprocal rank: %+v, want 1", r)
 	}
 }

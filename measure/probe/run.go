@@ -109,8 +109,8 @@ func (r *run) seed(target, kind string, s int) uint64 {
 	return seed.Rand(k.Seed, "probe: start", k.Data, k.Trial, target, kind, s).Uint64()
 }
 
-// shuffle returns, for each sample, the sample whose target it gets in the s-th null: a random one of
-// the same part.
+// shuffle returns, for each sample, the sample whose target it gets in the s-th null: a random one
+// of the same part.
 func (r *run) shuffle(target string, s int, parts ...[]int) []int {
 	k := r.job.Key
 	partner := dataset.Indices(r.samples.Len())
@@ -141,8 +141,8 @@ func (r *run) setStatus(text string) {
 // A layerScorer computes the scores of a measure for one layer.
 type layerScorer func(onnx.Layer) ([]measure.Score, error)
 
-// scoreLayers starts a run, calls prepare once, and calls the function that prepare returns for each
-// layer in order. If the context ends it returns the context's error: the run can be resumed.
+// scoreLayers starts a run, calls prepare once, and calls the function that prepare returns for
+// each layer in order. If the context ends it returns the context's error: the run can be resumed.
 func scoreLayers(ctx context.Context, j *procedure.Job, rep *Representation, t *Training, prepare func(*run) (layerScorer, error)) (out []measure.PairScore, err error) {
 	defer func() {
 		if err != nil && ctx.Err() != nil {
@@ -198,9 +198,9 @@ func (r *run) seedsAndNulls(p probeSpec, target string) (seeds, nulls []*probeSp
 	return seeds, nulls
 }
 
-// trainingWork estimates the work of training a probe, in forward passes of the model. It assumes at
-// most 30 epochs. The multiplications of a forward pass are estimated as the number of parameters
-// plus 25 for each byte of activations.
+// trainingWork estimates the work of training a probe, in forward passes of the model. It assumes
+// at most 30 epochs. The multiplications of a forward pass are estimated as the number of
+// parameters plus 25 for each byte of activations.
 func (r *run) trainingWork(p *probeSpec) int64 {
 	return trainingWork(r.job, r.training, p.kind, p.hidden, p.input.width(), p.outputs(), len(p.train))
 }

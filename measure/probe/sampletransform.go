@@ -45,7 +45,8 @@ func (r *run) value(index int) int {
 	return seed.Rand(k.Seed, "probe: value", k.Data, k.Transform, k.Trial, index).IntN(n)
 }
 
-// parameters returns the parameter of each sample's transformation, scaled to [0, 1] over the range.
+// parameters returns the parameter of each sample's transformation, scaled to [0, 1] over the
+// range.
 func (r *run) parameters() []float64 {
 	j := r.job
 	width := j.Transform.Range.High - j.Transform.Range.Low

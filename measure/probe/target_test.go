@@ -12,7 +12,8 @@ import (
 	"github.com/noether-ml/noether/features"
 )
 
-// A factor whose values are names becomes classes, and a factor of numbers a quantity.
+// TestFactorKinds checks that a factor whose values are names is predicted as classes, and a factor
+// of numbers as a quantity.
 func TestFactorKinds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A Checker is a Procedure that can check, before its job runs, whether the data have the factors and
-// values that its settings name.
+// A Checker is a Procedure that can check, before its job runs, whether the data have the factors
+// and values that its settings name.
 type Checker interface {
 	// Check returns an *Unknown, or nil. Like Skip it reads no samples.
 	Check(j *Job) error

@@ -23,8 +23,9 @@ type Value struct {
 	Transform transform.Transform
 }
 
-// Draw returns the Op of a value for the sample with the given index in the data. It is the same that
-// is applied for accumulators with the same key. All values of a list use the same random numbers.
+// Draw returns the Op of a value for the sample with the given index in the data. It is the same
+// that is applied for accumulators with the same key. All values of a list use the same random
+// numbers.
 func (t *Transform) Draw(k measure.Key, value, index int) transform.Op {
 	return Draw(t.Values[value].Transform, t.PerTrial, k, index)
 }

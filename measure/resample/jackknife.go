@@ -8,16 +8,16 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// Jackknife returns a 95 % interval around full, the statistic of all n observations, from its values
-// without a group of observations, or without half of them. It is the delete-m_j jackknife for
-// groups of unequal size (Busing, Meijer and van der Leeden 1999, equations 6 to 8):
+// Jackknife returns a 95 % interval around full, the statistic of all n observations, from its
+// values without a group of observations, or without half of them. It is the delete-m_j jackknife
+// for groups of unequal size (Busing, Meijer and van der Leeden 1999, equations 6 to 8):
 //
 //	h_j = n / m_j,  pseudo_j = h_j full - (h_j - 1) replicate_j,
 //	variance = 1/g sum_j (pseudo_j - mean pseudo)^2 / (h_j - 1),
 //
-// where replicate j leaves out m_j observations, with Student's t with g - 1 degrees of freedom. The
-// interval is centred on full, not on the bias-corrected mean. Replicates that are NaN are ignored.
-// Both bounds are NaN if there are fewer than two replicates.
+// where replicate j leaves out m_j observations, with Student's t with g - 1 degrees of freedom.
+// The interval is centred on full, not on the bias-corrected mean. Replicates that are NaN are
+// ignored. Both bounds are NaN if there are fewer than two replicates.
 func Jackknife(full float64, n int, replicates []measure.Replicate) (low, high float64) {
 	var valid []measure.Replicate
 	for _, r := range replicates {

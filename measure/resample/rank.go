@@ -93,10 +93,11 @@ func NewRankSlope(p, q, maxP int, full float64, nearby [2]float64) RankSlope {
 	return RankSlope{Smaller: slopes[0], Larger: slopes[1]}
 }
 
-// NearbyRanks returns two pairs of ranks near p and q, at which NewRankSlope needs the score. In the
-// first pair the smaller of p and q (q if they are equal) is reduced by a fiftieth, but at least 1.
-// In the second pair the larger one is reduced, but not below the smaller one. If they are equal, p
-// is increased instead, to at most maxP. A pair is p and q themselves if there is no such rank.
+// NearbyRanks returns two pairs of ranks near p and q, at which NewRankSlope needs the score. In
+// the first pair the smaller of p and q (q if they are equal) is reduced by a fiftieth, but at
+// least 1. In the second pair the larger one is reduced, but not below the smaller one. If they are
+// equal, p is increased instead, to at most maxP. A pair is p and q themselves if there is no such
+// rank.
 func NearbyRanks(p, q, maxP int) [2][2]int {
 	step := max(1, min(p, q)/50)
 	out := [2][2]int{{p, q - step}, {p + min(step, maxP-p), q}}
@@ -120,9 +121,9 @@ type RankSpread struct {
 	coord [][2]float64 // z and z' of the replicates
 }
 
-// NewRankSpread returns the spread of the fractional ranks of all n observations. Replicate i leaves
-// out left[i] observations, which changes the ranks by changes[i]. The replicates are weighted as by
-// Jackknife.
+// NewRankSpread returns the spread of the fractional ranks of all n observations. Replicate i
+// leaves out left[i] observations, which changes the ranks by changes[i]. The replicates are
+// weighted as by Jackknife.
 func NewRankSpread(ranks Ranks, changes []Ranks, left []int, n int) RankSpread {
 	s := RankSpread{ranks: ranks}
 	count := float64(len(changes))
@@ -165,8 +166,8 @@ func (s RankSpread) at(z, z1 float64) Ranks {
 // Shifts returns corrections to add to the replicates of a score, so that its interval includes the
 // variation of the integer ranks over samples. Ranks of other samples differ from these ranks with
 // twice the variance of the spread, since these ranks vary too. From the variance of the score at
-// the rounded ranks Shifts subtracts that at the fractional ranks (with the variance of the spread),
-// which the replicates already have.
+// the rounded ranks Shifts subtracts that at the fractional ranks (with the variance of the
+// spread), which the replicates already have.
 func (s RankSpread) Shifts(score RankSlope) []float64 {
 	const points = 61
 	var z [points]float64 // quantiles of the normal distribution

@@ -9,10 +9,10 @@ import (
 )
 
 // TestShiftsHaveTheVarianceOfRanks checks that shifts have the variance by which that of a rounded
-// rank exceeds that of the fractional rank. If the fractional rank spreads over several integers, this
-// is about its variance (which is doubled for other samples) plus 1/12, the variance of rounding. If
-// the fractional rank is far from an integer, it is 0. If it is near one, it is the variance of a
-// choice between two integers.
+// rank exceeds that of the fractional rank. If the fractional rank spreads over several integers,
+// this is about its variance (which is doubled for other samples) plus 1/12, the variance of
+// rounding. If the fractional rank is far from an integer, it is 0. If it is near one, it is the
+// variance of a choice between two integers.
 func TestShiftsHaveTheVarianceOfRanks(t *testing.T) {
 	t.Parallel()
 	var changes []Ranks
@@ -50,8 +50,8 @@ func TestShiftsHaveTheVarianceOfRanks(t *testing.T) {
 	}
 }
 
-// TestNewRankSlope checks that the slope of a score that is linear in the smaller and the larger rank
-// consists of its coefficients.
+// TestNewRankSlope checks that the slope of a score that is linear in the smaller and the larger
+// rank consists of its coefficients.
 func TestNewRankSlope(t *testing.T) {
 	t.Parallel()
 	score := func(p, q int) float64 { return 2*float64(min(p, q)) - 3*float64(max(p, q)) }

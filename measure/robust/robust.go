@@ -1,5 +1,5 @@
-// Package robust measures accuracy under attack: the fraction of samples for which an attack finds no
-// misclassified image in a ball around x.
+// Package robust measures accuracy under attack: the fraction of samples for which an attack finds
+// no misclassified image in a ball around x.
 //
 // The attack is projected gradient descent on the cross-entropy (Madry et al. 2018) by package
 // invert, which returns the image with the smallest margin of all steps:
@@ -7,10 +7,10 @@
 //	x' <- P(x' + alpha u(grad -log p_y(x'))),
 //
 // where P projects onto the ball and u divides each sample's gradient by its norm (l2 ball) or
-// takes its sign (linf ball). It starts from a random point in the ball. Restarts are for the samples
-// for which all attacks so far have failed. The result is an upper bound of the accuracy under a
-// stronger attack (more steps, more restarts). The defaults are those of Table 2 of Nanda et al. 2022:
-// l2, radius 1.
+// takes its sign (linf ball). It starts from a random point in the ball. Restarts are for the
+// samples for which all attacks so far have failed. The result is an upper bound of the accuracy
+// under a stronger attack (more steps, more restarts). The defaults are those of Table 2 of Nanda
+// et al. 2022: l2, radius 1.
 //
 // For example, as a measure of a study:
 //
@@ -210,8 +210,8 @@ func isArgmax(v []float32, at int) bool {
 	return true
 }
 
-// attack runs the attacks, Settings.Restarts in all, on the samples that have withstood the previous
-// ones.
+// attack runs the attacks, Settings.Restarts in all, on the samples that have withstood the
+// previous ones.
 func (r *run) attack(ctx context.Context) error {
 	s, err := invert.New(invert.Misclassify(r.job.A.Model, r.job.A.Outputs), r.settings.options())
 	if err != nil {

@@ -74,8 +74,9 @@ func run(t testing.TB, s robust.Settings, j *procedure.Job) (robustScore, clean 
 	return scores[0].Score, scores[1].Score
 }
 
-// TestLinearClassifier checks that a linear classifier of two classes is robust for exactly the images
-// whose margin is above radius |w0 - w1|, with the l1 norm for an linf ball. No pixel reaches 0 or 1.
+// TestLinearClassifier checks that a linear classifier of two classes is robust for exactly the
+// images whose margin is above radius |w0 - w1|, with the l1 norm for an linf ball. No pixel
+// reaches 0 or 1.
 func TestLinearClassifier(t *testing.T) {
 	t.Parallel()
 	m := linear(t)
@@ -186,8 +187,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestSuccessBeforeNaN checks that a sample that an attack has made misclassified counts so, though a
-// later step gives NaN.
+// TestSuccessBeforeNaN checks that a sample that an attack has made misclassified counts so, though
+// a later step gives NaN.
 func TestSuccessBeforeNaN(t *testing.T) {
 	t.Parallel()
 	// The margin is 3 v - 1 for the first pixel v, and NaN below 0.2.
@@ -208,8 +209,8 @@ func TestSuccessBeforeNaN(t *testing.T) {
 	}
 }
 
-// TestDroppedInAnyRestart checks that the warning counts the samples of which any attack ended in NaN,
-// not only those of the last attack.
+// TestDroppedInAnyRestart checks that the warning counts the samples of which any attack ended in
+// NaN, not only those of the last attack.
 func TestDroppedInAnyRestart(t *testing.T) {
 	t.Parallel()
 	const n = 60

@@ -111,8 +111,8 @@ const (
 	sharedVersion = 2
 )
 
-// loadShared reads an inversion that a job with a different second model has saved. It returns nil if
-// there is none.
+// loadShared reads an inversion that a job with a different second model has saved. It returns nil
+// if there is none.
 func loadShared(from train.Checkpoint, shape []int) (found *invert.Result, err error) {
 	err = state.Load(from, sharedKind, sharedVersion, func(r *state.Reader) bool {
 		if !slices.Equal(r.Ints(), shape) {

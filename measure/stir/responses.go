@@ -33,8 +33,8 @@ func (v *responses) selectRows(rows []int) *responses {
 	return some
 }
 
-// finiteRows returns the rows, out of n, for which all layers but the lost ones are finite. If there
-// are fewer than two, the error names the layer.
+// finiteRows returns the rows, out of n, for which all layers but the lost ones are finite. If
+// there are fewer than two, the error names the layer.
 func (r *run) finiteRows(n int, a, b *responses) (rows []int, err error) {
 	for i := range n {
 		good := true
@@ -58,8 +58,8 @@ func (r *run) finiteRows(n int, a, b *responses) (rows []int, err error) {
 	return rows, err
 }
 
-// loseLayers gives up the layers that have NaN or infinity for more than half of the images, and the
-// pairs with them, unless no pair is left.
+// loseLayers gives up the layers that have NaN or infinity for more than half of the images, and
+// the pairs with them, unless no pair is left.
 func (r *run) loseLayers(a, b *responses) {
 	n := len(r.samples)
 	for side, v := range []*responses{a, b} {

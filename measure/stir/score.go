@@ -254,8 +254,8 @@ func average(v []float64) float64 {
 	return sum / float64(len(v))
 }
 
-// leaveGroupsOut returns the jackknife replicates of the mean: each leaves out one group of successive
-// samples. Samples are in random order.
+// leaveGroupsOut returns the jackknife replicates of the mean: each leaves out one group of
+// successive samples. Samples are in random order.
 func leaveGroupsOut(v []float64) []measure.Replicate {
 	groups := min(measure.MaxGroups, len(v))
 	var out []measure.Replicate

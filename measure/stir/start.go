@@ -9,8 +9,8 @@ import (
 )
 
 // startImages returns the images from which an inversion starts. The noise of an image depends only
-// on the key and the image, so STIR(m2 | m1), STIR(m1 | m2) and all layers of a study start from the
-// same noise.
+// on the key and the image, so STIR(m2 | m1), STIR(m1 | m2) and all layers of a study start from
+// the same noise.
 func (r *run) startImages(kind string) (tensor.Tensor, error) {
 	start := invert.StartKind(r.settings.Start)
 	if kind == Controversial {

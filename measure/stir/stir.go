@@ -15,7 +15,8 @@ import (
 )
 
 // New returns the measure stir. Its statistics are stir, stir-adversarial, cka, similarity (for
-// similarities other than linear CKA), agreement, representation-distance, missed and input-distance.
+// similarities other than linear CKA), agreement, representation-distance, missed and
+// input-distance.
 func New(s Settings) (procedure.Procedure, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -99,8 +100,8 @@ type inversion struct {
 // name returns a name that is unique among the inversions of a job.
 func (v inversion) name() string { return fmt.Sprintf("%s %d %d", v.kind, v.a, v.b) }
 
-// inversions returns the inversions of a job: one for each layer of the reference model, or for each
-// pair of layers if the other model is used as well.
+// inversions returns the inversions of a job: one for each layer of the reference model, or for
+// each pair of layers if the other model is used as well.
 func (m *stir) inversions(j *procedure.Job) []inversion {
 	var list []inversion
 	for _, kind := range m.settings.Inversions {
@@ -262,8 +263,8 @@ func (r *run) invert(ctx context.Context, v inversion) (*invert.Result, error) {
 	return found, r.checkpoint.add(v.name(), found)
 }
 
-// shared returns the checkpoint that jobs share for an inversion, or nil if the inversion depends on
-// the second model.
+// shared returns the checkpoint that jobs share for an inversion, or nil if the inversion depends
+// on the second model.
 func (r *run) shared(v inversion, o invert.Options) train.Checkpoint {
 	if v.kind != Arbitrary || r.job.Shared == nil {
 		return nil

@@ -51,8 +51,8 @@ func TestModelWithItself(t *testing.T) {
 	}
 }
 
-// TestConstantModel checks that a constant model shares every invariance of any other model, but not
-// the reverse.
+// TestConstantModel checks that a constant model shares every invariance of any other model, but
+// not the reverse.
 func TestConstantModel(t *testing.T) {
 	t.Parallel()
 	m, c := build(t, "m", linear("m", 0, 36, 5)), build(t, "c", constant)
@@ -72,8 +72,8 @@ func TestConstantModel(t *testing.T) {
 	}
 }
 
-// TestNestedInvariances checks that models of different pixels share no invariance, and that a model
-// of some pixels shares the invariances of a model of all, but not the reverse.
+// TestNestedInvariances checks that models of different pixels share no invariance, and that a
+// model of some pixels shares the invariances of a model of all, but not the reverse.
 func TestNestedInvariances(t *testing.T) {
 	t.Parallel()
 	all, half, other := build(t, "all", linear("a", 0, 36, 36)), build(t, "half", linear("h", 0, 18, 18)), build(t, "other", linear("o", 18, 36, 18))
@@ -119,8 +119,8 @@ func TestAdversarialInversion(t *testing.T) {
 	}
 }
 
-// TestTrainedNetworks checks that CKA is high and STIR much lower for two networks that were trained
-// alike, as in the paper.
+// TestTrainedNetworks checks that CKA is high and STIR much lower for two networks that were
+// trained alike, as in the paper.
 func TestTrainedNetworks(t *testing.T) {
 	t.Parallel()
 	a, b := resnet(t, "resnet20"), resnet(t, "resnet32")
@@ -151,8 +151,8 @@ func TestMissedDelta(t *testing.T) {
 	}
 }
 
-// TestDroppedSamples checks that samples whose loss becomes NaN are left out, and that a warning names
-// the first.
+// TestDroppedSamples checks that samples whose loss becomes NaN are left out, and that a warning
+// names the first.
 func TestDroppedSamples(t *testing.T) {
 	t.Parallel()
 	m := build(t, "m", func(b *onnx.Builder, x onnx.Value) onnx.Value {
@@ -305,8 +305,8 @@ func (s source) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, e
 	return dataset.Sample{Index: i, Input: s.x.At(i), Label: i % 3}, nil
 }
 
-// TestSharedInversion checks that jobs with different second models share the inversion of the first
-// model.
+// TestSharedInversion checks that jobs with different second models share the inversion of the
+// first model.
 func TestSharedInversion(t *testing.T) {
 	t.Parallel()
 	a, b, c := build(t, "a", linear("a", 0, 36, 12)), build(t, "b", linear("b", 0, 36, 12)), build(t, "c", linear("c", 0, 36, 12))

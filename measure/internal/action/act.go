@@ -6,9 +6,9 @@ type Layout struct {
 	Planes   bool // the positions of a channel follow each other; else the channels of a position do
 }
 
-// Act writes tau z to dst, for the counted positions at least. Both are in the given layout, without
-// values before the first position. Channel c is written to channel to[c], or to itself if to is nil.
-// If floor is not nil, the sums of the floor are added to it.
+// Act writes tau z to dst, for the counted positions at least. Both are in the given layout,
+// without values before the first position. Channel c is written to channel to[c], or to itself if
+// to is nil. If floor is not nil, the sums of the floor are added to it.
 func (f *Field) Act(dst, z []float32, l Layout, to []int32, floor *FloorSums) {
 	if l.Planes {
 		f.actOnPlanes(dst, z, len(z)/l.Channels, to, floor)

@@ -16,8 +16,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A Field is the action tau of a transformation on the positions of an h x w map, which are numbered
-// row by row.
+// A Field is the action tau of a transformation on the positions of an h x w map, which are
+// numbered row by row.
 type Field struct {
 	Still   bool  // tau is the identity
 	Exact   bool  // tau permutes positions
@@ -30,9 +30,9 @@ type Field struct {
 // A Run is a range of consecutive positions, To excluded.
 type Run struct{ From, To int }
 
-// taps are the positions that values are read from, for the positions of some runs in order. Without
-// fractions, a value is read from one position. Else it is interpolated between four, of which the
-// last three are a step to the right, a step down, and both; or those listed in corners.
+// taps are the positions that values are read from, for the positions of some runs in order.
+// Without fractions, a value is read from one position. Else it is interpolated between four, of
+// which the last three are a step to the right, a step down, and both; or those listed in corners.
 type taps struct {
 	runs        []Run
 	at          []int32    // the first of the positions that are read
@@ -49,11 +49,11 @@ type Grid struct {
 
 // New returns the action of a map of positions.
 //
-// A position counts if it lies inside the map less the margin, and so do the position that tau reads
-// it from and the one that tau moves it to. If positions are counted around the border, and tau
-// permutes the axes, nothing lies outside: every position counts, unless there is a margin. It may be
-// that no position counts. For the floor, tau^-1 may read a position at the border that tau reads from outside; the
-// nearest value inside takes its place.
+// A position counts if it lies inside the map less the margin, and so do the position that tau
+// reads it from and the one that tau moves it to. If positions are counted around the border, and
+// tau permutes the axes, nothing lies outside: every position counts, unless there is a margin. It
+// may be that no position counts. For the floor, tau^-1 may read a position at the border that tau
+// reads from outside; the nearest value inside takes its place.
 func New(p transform.PointMap, g Grid) *Field {
 	inverse, ok := p.Inverse()
 	if !ok {

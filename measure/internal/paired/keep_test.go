@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// TestKeepBelow stores the values of the samples at the first places only, whatever the batches, and
-// takes the states of such a site.
+// TestKeepBelow stores the values of the samples at the first places only, whatever the batches,
+// and takes the states of such a site.
 func TestKeepBelow(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}, KeepSamples: true, KeepBelow: 4}

@@ -22,8 +22,8 @@ type projection struct {
 	clean, moved []float32 // len(index) x dim
 }
 
-// sketched is the maximum length of a stored vector. Longer ones are reduced by a count sketch, which
-// keeps distances on average.
+// sketched is the maximum length of a stored vector. Longer ones are reduced by a count sketch,
+// which keeps distances on average.
 const sketched = 512
 
 func newProjection(l onnx.Layer) *projection {

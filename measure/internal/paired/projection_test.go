@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestProjection projects vectors that lie in a plane: distances in it are those of the vectors. The
-// position of a sample does not depend on batches, and only the first samples have one.
+// TestProjection projects vectors that lie in a plane: distances in it are those of the vectors.
+// The position of a sample does not depend on batches, and only the first samples have one.
 func TestProjection(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layout: measure.Layout{N: 6, Block: 3, Groups: 2}, Project: 4, Layer: onnx.Layer{Shape: []int{3}, Axes: "NC"}}
