@@ -12,11 +12,11 @@ func TestParseBenchmark(t *testing.T) {
 	t.Parallel()
 	m, err := parseBenchmark("goos: linux\nBenchmarkTapsAll-2 \t 10\t 116000000 ns/op\t 68.7 images/s\t 643 peak-MiB\nPASS\n")
 	if err != nil || !maps.Equal(m, metrics{"ns/op": 116e6, "s/op": 0.116, "images/s": 68.7, "peak-MiB": 643}) {
-		t.Errorf("%v, %v", m, err)
+		t.Errorf("%v, error %v; want the four metrics", m, err)
 	}
 	for _, out := range []string{"", "PASS", "BenchmarkA 1 2 ns/op\nBenchmarkB 1 2 ns/op\n", "BenchmarkA 1 x ns/op\n"} {
 		if m, err := parseBenchmark(out); err == nil {
-			t.Errorf("%q: %v", out, m)
+			t.Errorf("parseBenchmark(%q) = %v, want an error", out, m)
 		}
 	}
 }
@@ -36,13 +36,13 @@ func TestMeasure(t *testing.T) {
 	tab := table{columns: []string{"work"}, rows: []row{
 		{text: map[string]string{"work": "rates"}, ratio: "ratio", cells: []cell{
 			{column: "peer", from: fake(2, 4, 3), metric: "v", unit: "images/s"},
-			{column: "ours", from: fake(6, 9, 7), metric: "v", unit: "images/s", memory: "peak"}}},
+			{column: noether, from: fake(6, 9, 7), metric: "v", unit: "images/s", memory: "peak"}}},
 		{text: map[string]string{"work": "times"}, ratio: "ratio", cells: []cell{
 			{column: "peer", from: fake(30), metric: "v", unit: "s", once: true},
-			{column: "ours", from: fake(10, 10, 10), metric: "v", unit: "s"}}},
+			{column: noether, from: fake(10, 10, 10), metric: "v", unit: "s"}}},
 		{text: map[string]string{"work": "alone"}, ratio: "ratio", cells: []cell{
 			{column: "peer", from: none, metric: "v", unit: "s"},
-			{column: "ours", from: fake(1, 1, 1), metric: "v", unit: "s"}}},
+			{column: noether, from: fake(1, 1, 1), metric: "v", unit: "s"}}},
 	}}
 	got, err := tab.measure(t.Context(), nil, 3)
 	if err != nil {
@@ -50,11 +50,11 @@ func TestMeasure(t *testing.T) {
 	}
 	for i, want := range []map[string]measurement{
 		{"work": {Text: "rates"}, "rounds": {Value: "3"}, "ratio": {Value: "2.33"},
-			"peer": {Value: "3.00", Unit: "images/s", Low: "2.00", High: "4.00"},
-			"ours": {Value: "7.00", Unit: "images/s", Low: "6.00", High: "9.00", Memory: "90 MiB"}},
+			"peer":  {Value: "3.00", Unit: "images/s", Low: "2.00", High: "4.00"},
+			noether: {Value: "7.00", Unit: "images/s", Low: "6.00", High: "9.00", Memory: "90 MiB"}},
 		{"work": {Text: "times"}, "rounds": {Value: "3"}, "ratio": {Value: "3.00"},
-			"peer": {Value: "30.0", Unit: "s"}, "ours": {Value: "10.0", Unit: "s"}},
-		{"work": {Text: "alone"}, "rounds": {Value: "3"}, "ours": {Value: "1.00", Unit: "s"}},
+			"peer": {Value: "30.0", Unit: "s"}, noether: {Value: "10.0", Unit: "s"}},
+		{"work": {Text: "alone"}, "rounds": {Value: "3"}, noether: {Value: "1.00", Unit: "s"}},
 	} {
 		if !maps.Equal(got.Rows[i], want) {
 			t.Errorf("row %d: %v, want %v", i, got.Rows[i], want)
@@ -74,10 +74,10 @@ func TestDigits(t *testing.T) {
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	if all, err := choose(nil); err != nil || len(all) == 0 || len(all) == len(tables) {
-		t.Errorf("%d of %d tables, %v", len(all), len(tables), err)
+		t.Errorf("without names: %d of %d tables, error %v; want some of them", len(all), len(tables), err)
 	}
 	if one, err := choose([]string{"stir"}); err != nil || len(one) != 1 {
-		t.Errorf("%d tables, %v", len(one), err)
+		t.Errorf("%d tables, error %v; want 1", len(one), err)
 	}
 	if _, err := choose([]string{"tsaks"}); err == nil {
 		t.Error("an unknown table is accepted")
@@ -100,7 +100,7 @@ func TestTables(t *testing.T) {
 			}
 			for _, c := range r.cells {
 				if !columns[c.column] || c.from == nil || c.metric == "" {
-					t.Errorf("%s: cell %+v", tab.name, c)
+					t.Errorf("%s: cell %+v, want a column of the table, a source and a metric", tab.name, c)
 				}
 			}
 		}

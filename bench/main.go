@@ -5,9 +5,11 @@
 //	NOETHER_TESTDATA=/data PEERS=/peers go run ./bench [-rounds 3] [TABLE ...]
 //
 // Each benchmark runs in a process of its own. PEERS is the folder of bench.py and export.py, the
-// reference implementations in PyTorch and numpy; without it their columns stay empty. Noether and its
-// peer take turns. A table holds the median of the rounds, the least and the largest, and the peak
-// memory. Tables that are not named keep their stored results; the default is all but the slow ones.
+// reference implementations in PyTorch and numpy, which are not in this repository; without it
+// their columns stay empty. Noether and its peer, the reference implementation of the same task,
+// take turns. A table has the median of the rounds, the smallest and the largest value, and the
+// peak memory. By default all tables but the slow ones are measured. The others keep their stored
+// results.
 package main
 
 import (
@@ -33,7 +35,7 @@ func main() {
 	log.SetPrefix("bench: ")
 	rounds := flag.Int("rounds", 3, "how often each row is measured")
 	results := flag.String("results", "bench/results", "the folder of the stored results")
-	remark := flag.String("remark", "", "what else to say of the machine, such as \"idle\"")
+	remark := flag.String("remark", "", "a remark to store with the machine, such as \"idle\"")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -3,8 +3,8 @@
 
 usage: networks.py PEERS NAME SIZE BATCH all|CLASS [THREADS]
 PEERS: the folder of nets.py, which builds NAME. Outputs are kept of every module without children, or of the modules of a class
-(ReLU, Bottleneck, CNBlock, ...). Prints one JSON object: images a second by the median of seven runs, the least processor time of a run, which says
-something with one thread only, since others wait busily, what was kept, and peak memory.
+(ReLU, Bottleneck, CNBlock, ...). Prints one JSON object: images per second by the median of seven runs, the smallest processor time of a run
+(meaningful with one thread only, since idle threads use the processor too), the number and size of the outputs that were kept, and peak memory.
 """
 import json, resource, statistics, sys, time
 import torch

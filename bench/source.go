@@ -66,9 +66,9 @@ func python() string {
 	return "/usr/bin/python3"
 }
 
-// golang runs a Go benchmark of a package once for a count of iterations, with settings as NAME=VALUE.
-// A setting whose value is "model:NAME:SIZE" gets the path of that network, and "dir:PATH" a path in
-// which $WORK stands for the work folder.
+// golang runs a Go benchmark of a package once for a count of iterations, with settings as
+// NAME=VALUE. A setting whose value is "model:NAME:SIZE" gets the path of that network, and
+// "dir:PATH" a path in which $WORK stands for the work folder.
 func golang(pkg, benchmark string, iterations int, settings ...string) source {
 	return func(ctx context.Context, r *runner) (metrics, error) {
 		binary := strings.ReplaceAll(pkg, "/", "-") + ".test"
@@ -129,8 +129,8 @@ func parseBenchmark(out string) (metrics, error) {
 }
 
 // peer runs a Python script, which prints one JSON object with its metrics. The name is relative to
-// PEERS, or to this repository if it starts with "bench/". "$PEERS" and "$DATA" in arguments stand for
-// these folders.
+// PEERS, or to this repository if it starts with "bench/". "$PEERS" and "$DATA" in arguments stand
+// for these folders.
 func peer(script string, args ...string) source {
 	return func(ctx context.Context, r *runner) (metrics, error) {
 		if r.peers == "" {
@@ -185,9 +185,10 @@ func arrays(n, p int, then source) source {
 	}
 }
 
-// firstRun exports a network and does what a newcomer does: init, run --dry-run and run of the study
-// as it was written, on a folder of images. Its metrics are the seconds that the dry run states
-// ("stated") and those that the run takes ("s"), its processor time ("cpu-s") and peak ("MiB-peak").
+// firstRun exports a network and does what a newcomer does: init, run --dry-run and run of the
+// study as it was written, on a folder of images. Its metrics are the seconds that the dry run
+// states ("stated") and those that the run takes ("s"), its processor time ("cpu-s") and peak
+// ("MiB-peak").
 func firstRun(net string) source {
 	return func(ctx context.Context, r *runner) (metrics, error) {
 		model, err := r.model(ctx, net, "224")

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
-"""Times a whole STIR in PyTorch on two threads: 100 CIFAR-10 images, 1,000 steps, two ResNets for CIFAR.
+"""Times the computation of STIR in PyTorch on two threads: 100 CIFAR-10 images, 1,000 steps, two ResNets for CIFAR.
 
 usage: stir.py PEERS FILE REFERENCE OTHER [IMAGES STEPS [norms]]
 PEERS: the folder of nets.py; FILE: CIFAR-10 in its binary layout; REFERENCE, OTHER: ResNets for CIFAR as ONNX, whose weights are taken
 
-Where a file has its normalisations folded into the convolutions, as PyTorch's exporter does it, the networks have none either; with
-norms they do what changes nothing, so that the work is that of the network as it was before its export.
+PyTorch's exporter folds batch normalisations into convolutions. The network of such a file has none, unless norms is given: then it has
+normalisations that change nothing, so that the work is that of the network before its export.
 
-The loop of Nanda et al. 2022 as one writes it: noise, steps of length 0.5 along the gradient of |m1(x') - m1(x)| normalised for each
-image, clipping, the best image kept; then linear CKA of m2(x) and m2(x'), and of m1(x) and m2(x). Prints one JSON object.
+This is the method of Nanda et al. 2022 in plain PyTorch: start from noise, take steps of length 0.5 along the gradient of |m1(x') - m1(x)|
+normalised for each image, clip, and keep the best image; then compute linear CKA of m2(x) and m2(x'), and of m1(x) and m2(x). Prints one JSON object.
 """
 import json, resource, sys, time
 import numpy as np, onnx, torch

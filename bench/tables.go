@@ -59,7 +59,8 @@ var tables = []table{
 	}},
 }
 
-// rate returns a row that compares rates. Its peer is a script whose JSON has per_second and peak_mib.
+// rate returns a row that compares rates. Its peer is a script whose JSON has per_second and
+// peak_mib.
 func rate(work, metric string, from, by source, memory string) row {
 	peakOfPeer := ""
 	if memory != "" {
@@ -71,7 +72,7 @@ func rate(work, metric string, from, by source, memory string) row {
 	}}
 }
 
-// seis returns a row on SEIS, which only takes minutes in PyTorch, so its peer is measured once.
+// seis returns a row on SEIS. Its peer in PyTorch takes minutes, so it is measured once.
 func seis(work, benchmark string, compared bool) row {
 	r := row{text: map[string]string{"work": work}}
 	if compared {
@@ -129,8 +130,9 @@ func similarities() []row {
 
 var networkColumns = []string{"network", "every tensor: PyTorch", "every tensor: Noether", "ratio", "other outputs read", "these outputs: PyTorch", "these outputs: Noether"}
 
-// networks returns a row for each line of networks.txt: the network, its input's side, the batch, the
-// class of PyTorch modules that are read besides every tensor, and the layers that these are here.
+// networks returns a row for each line of networks.txt: the network, its input's side, the batch,
+// the class of the PyTorch modules whose outputs are read in the second comparison, and the names
+// of the same outputs in Noether.
 func networks(ofPeer, metric, unit, threads string) []row {
 	var rows []row
 	for line := range strings.Lines(networkList) {
@@ -149,8 +151,8 @@ func networks(ofPeer, metric, unit, threads string) []row {
 	return rows
 }
 
-// unitMemory returns rows on the firing rates of many units within a bound of memory. Those left out
-// make many passes over all layers.
+// unitMemory returns rows on the firing rates of many units within a bound of memory. Combinations
+// that need many passes over all layers are left out.
 func unitMemory() []row {
 	var rows []row
 	for _, group := range []struct{ units, benchmark, images string }{

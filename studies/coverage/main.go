@@ -39,7 +39,7 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	if len(args) < 2 || args[0] != "sets" && args[0] != "table" {
-		return errors.New("say sets and files of images, or table and files of scores")
+		return errors.New("usage: coverage sets [flags] IMAGES ..., or coverage table SCORES ...")
 	}
 	if args[0] == "table" {
 		rows, err := readAll(args[1:])
@@ -49,11 +49,11 @@ func run(args []string, out io.Writer) error {
 		return write(out, rows)
 	}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
-	d := dealing{}
-	flags.IntVar(&d.n, "n", 200, "images of a set")
-	flags.IntVar(&d.sets, "sets", 50, "sets")
-	flags.StringVar(&d.model, "model", "", "a CIFAR-10 model as ONNX")
-	flags.StringVar(&d.layers, "layers", "/layer2/layer2.2/Relu_1_output_0,/layer3/layer3.2/Relu_1_output_0", "with commas between")
+	d := division{}
+	flags.IntVar(&d.n, "n", 200, "number of images in a set")
+	flags.IntVar(&d.sets, "sets", 50, "number of sets")
+	flags.StringVar(&d.model, "model", "", "a CIFAR-10 model in ONNX format")
+	flags.StringVar(&d.layers, "layers", "/layer2/layer2.2/Relu_1_output_0,/layer3/layer3.2/Relu_1_output_0", "layers to measure, separated by commas")
 	flags.StringVar(&d.out, "o", "coverage", "folder of the sets and the study")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
@@ -61,15 +61,15 @@ func run(args []string, out io.Writer) error {
 	return d.write(flags.Args())
 }
 
-// A dealing holds disjoint sets of images, and a study of them.
-type dealing struct {
+// A division describes disjoint sets of images, and a study of them.
+type division struct {
 	n, sets            int
 	model, layers, out string
 }
 
 const record = 1 + 3*32*32 // a label and three planes
 
-func (d dealing) write(files []string) error {
+func (d division) write(files []string) error {
 	var images []byte
 	for _, f := range files {
 		data, err := os.ReadFile(f)
@@ -77,12 +77,12 @@ func (d dealing) write(files []string) error {
 			return err
 		}
 		if len(data)%record != 0 {
-			return fmt.Errorf("%s: %d bytes are no CIFAR-10 records of %d", f, len(data), record)
+			return fmt.Errorf("%s has %d bytes, which is not a multiple of %d, the size of a record of CIFAR-10", f, len(data), record)
 		}
 		images = append(images, data...)
 	}
 	if have := len(images) / record; d.n < 1 || d.sets < 1 || have < d.n*d.sets {
-		return fmt.Errorf("%d sets of %d from %d images", d.sets, d.n, have)
+		return fmt.Errorf("cannot make %d sets of %d images from %d images", d.sets, d.n, have)
 	}
 	model, err := filepath.Abs(d.model)
 	if err != nil {
@@ -121,8 +121,8 @@ measures:
 	return os.WriteFile(filepath.Join(d.out, "study.yaml"), study.Bytes(), 0o666)
 }
 
-// statistics returns the statistics of similarity that are measured: all but four, of which others are
-// variants.
+// statistics returns the statistics of similarity that are measured: all but four, of which others
+// are variants.
 func statistics() []string {
 	return slices.DeleteFunc(similarity.Names(), func(name string) bool {
 		return slices.Contains([]string{similarity.MinibatchCKA, similarity.RBFCKA, similarity.CCA, similarity.LinearRegression}, name)
@@ -152,8 +152,9 @@ type kind struct{ measure, statistic, layer string }
 type coverage struct {
 	sets           int
 	mean, sd       float64 // of the scores
-	width          float64 // the mean half width over 1.96 deviations
-	covered, wider float64 // shares of the intervals: that hold the mean; by which their widths vary
+	width          float64 // mean half width of the intervals / (1.96 sd)
+	widthVariation float64 // standard deviation of the half widths / their mean
+	covered        float64 // fraction of the intervals that contain the mean
 }
 
 func coverageOf(rows []scores.Row) coverage {
@@ -164,7 +165,7 @@ func coverageOf(rows []scores.Row) coverage {
 	c := coverage{sets: len(rows)}
 	c.mean, c.sd = stat.MeanStdDev(values, nil)
 	mean, sd := stat.MeanStdDev(widths, nil)
-	c.width, c.wider = mean/(1.96*c.sd), sd/mean
+	c.width, c.widthVariation = mean/(1.96*c.sd), sd/mean
 	for _, r := range rows {
 		if r.Low <= c.mean && c.mean <= r.High {
 			c.covered += 1 / float64(len(rows))
@@ -194,7 +195,7 @@ func write(out io.Writer, rows []scores.Row) error {
 			continue
 		}
 		if _, err := fmt.Fprintf(out, "| %s | %s | %s | %d | %.4f | %.5f | %.2f (varies by %.0f %%) | %.0f %% |\n",
-			k.measure, k.statistic, k.layer, c.sets, c.mean, c.sd, c.width, 100*c.wider, 100*c.covered); err != nil {
+			k.measure, k.statistic, k.layer, c.sets, c.mean, c.sd, c.width, 100*c.widthVariation, 100*c.covered); err != nil {
 			return err
 		}
 	}

@@ -34,7 +34,7 @@ func (c *curves) add(network string, layer int, decay float64, l *autoencoder.La
 	c.list = append(c.list, curve{network, layer, decay, l.Curve})
 }
 
-// save writes all curves as MODEL.curves.csv, and prints a summary.
+// curves writes all curves as MODEL.curves.csv, and prints a summary.
 func (p plan) curves(model string, c *curves) error {
 	slices.SortFunc(c.list, func(a, b curve) int {
 		return cmp.Or(cmp.Compare(a.layer, b.layer), cmp.Compare(a.decay, b.decay), cmp.Compare(a.network, b.network))
@@ -60,7 +60,7 @@ func (p plan) curves(model string, c *curves) error {
 // print prints, for each layer and decay, in how many networks the reconstruction error and J fall
 // in every epoch.
 func (c *curves) print() {
-	fmt.Println("| layer | decay | networks | epochs taken back | error always falls | largest rise | from | to | J always falls | largest rise |")
+	fmt.Println("| layer | decay | networks | epochs undone | error always falls | largest rise | from | to | J always falls | largest rise |")
 	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	for from := 0; from < len(c.list); {
 		to := from
@@ -68,29 +68,29 @@ func (c *curves) print() {
 			to++
 		}
 		same := c.list[from:to]
-		back, first, last := 0, 0.0, 0.0
+		undone, first, last := 0, 0.0, 0.0
 		for _, one := range same {
-			stand := one.stands()
-			back += len(one.points) - len(stand)
-			first += stand[0].Validation / float64(len(same))
-			last += stand[len(stand)-1].Validation / float64(len(same))
+			kept := one.kept()
+			undone += len(one.points) - len(kept)
+			first += kept[0].Validation / float64(len(same))
+			last += kept[len(kept)-1].Validation / float64(len(same))
 		}
 		errors, rise := falling(same, func(p autoencoder.Point) float64 { return p.Validation })
-		objectives, high := falling(same, func(p autoencoder.Point) float64 { return p.Objective })
-		fmt.Printf("| %d | %g | %d | %d | %d | %.4f | %.3f | %.3f | %d | %.4f |\n", same[0].layer, same[0].decay, len(same), back, errors, rise, first, last, objectives, high)
+		objectives, objectiveRise := falling(same, func(p autoencoder.Point) float64 { return p.Objective })
+		fmt.Printf("| %d | %g | %d | %d | %d | %.4f | %.3f | %.3f | %d | %.4f |\n", same[0].layer, same[0].decay, len(same), undone, errors, rise, first, last, objectives, objectiveRise)
 		from = to
 	}
 }
 
-// stands returns the epochs that were not undone.
-func (c *curve) stands() []autoencoder.Point {
+// kept returns the epochs that were not undone.
+func (c *curve) kept() []autoencoder.Point {
 	return slices.DeleteFunc(slices.Clone(c.points), func(p autoencoder.Point) bool { return p.RolledBack })
 }
 
 // falling returns how many curves fall in every epoch, and the largest rise of any.
 func falling(list []curve, of func(autoencoder.Point) float64) (fall int, rise float64) {
 	for _, one := range list {
-		points, falls := one.stands(), true
+		points, falls := one.kept(), true
 		for i := range points[1:] {
 			if d := of(points[i+1]) - of(points[i]); d > 0 {
 				falls, rise = false, max(rise, d)

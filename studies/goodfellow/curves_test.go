@@ -7,11 +7,11 @@ import (
 	"github.com/noether-ml/noether/train/autoencoder"
 )
 
-// TestFalling checks that a curve falls where every epoch that stands is below the one that stands
-// before it.
+// TestFalling checks that a curve falls if no epoch that is kept is above the previous one that is
+// kept.
 func TestFalling(t *testing.T) {
-	at := func(v float64, back bool) autoencoder.Point {
-		return autoencoder.Point{Validation: v, RolledBack: back}
+	at := func(v float64, undone bool) autoencoder.Point {
+		return autoencoder.Point{Validation: v, RolledBack: undone}
 	}
 	list := []curve{
 		{points: []autoencoder.Point{at(3, false), at(2, false), at(2.5, true), at(1, false)}},

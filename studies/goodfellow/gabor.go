@@ -13,8 +13,8 @@ import (
 	"github.com/noether-ml/noether/train/filters"
 )
 
-// gabor prints the share of energy that Gabor functions explain of the filters of a sparse layer,
-// and of one without sparsity and decay (Figure 4).
+// gabor prints the fraction of the energy of filters that Gabor functions explain (figure 4): for a
+// sparse layer, and for one without sparsity and decay.
 func (p plan) gabor(ctx context.Context) error {
 	x, err := stills(ctx, p.images, 2, side, p.pick(100, 10), 1)
 	if err != nil {
@@ -27,7 +27,7 @@ func (p plan) gabor(ctx context.Context) error {
 	}
 	slices.Sort(noise)
 	chance := stat.Quantile(0.95, stat.Empirical, noise, nil)
-	fmt.Printf("Gabor functions explain %.3f of one noise in twenty or more\n", chance)
+	fmt.Printf("For one noise image in twenty, a Gabor function explains more than %.3f\n", chance)
 	sparse, plain := p.settings(0.03, 1), p.settings(0, 1)
 	sparse.Target, sparse.Weight = -0.95, 100
 	for _, s := range []autoencoder.Settings{sparse, plain} {
@@ -40,12 +40,12 @@ func (p plan) gabor(ctx context.Context) error {
 			return err
 		}
 		mean, half := meanInterval(explained)
-		fmt.Printf("target %g, decay %g: %.3f [%.3f, %.3f] of a filter, and more than that in %d of %d\n", s.Target, s.Decay, mean, mean-half, mean+half, above(explained, chance), len(explained))
+		fmt.Printf("target %g, decay %g: it explains %.3f [%.3f, %.3f] of a filter, and more than of noise for %d of %d\n", s.Target, s.Decay, mean, mean-half, mean+half, above(explained, chance), len(explained))
 	}
 	return nil
 }
 
-// explained returns the share of each filter that a Gabor function explains.
+// explained returns the fraction of the energy of each filter that a Gabor function explains.
 func explained(images []tensor.Tensor) ([]float64, error) {
 	var out []float64
 	for _, image := range images {

@@ -39,24 +39,24 @@ type plan struct {
 	images, out string
 	scores      []string
 	copies      int
-	back        float64
+	rollback    float64
 	quick       bool
 	rt          *ort.Runtime
 }
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("say grid, ridge, depth, cdbn, copies, gabor or tables")
+		return errors.New("usage: goodfellow COMMAND [flags], with COMMAND one of grid, ridge, depth, cdbn, copies, gabor or tables")
 	}
 	var p plan
 	var list string
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
-	flags.StringVar(&p.images, "images", "", "folder of images to learn from")
+	flags.StringVar(&p.images, "images", "", "folder of images, of which the networks are trained on one half")
 	flags.StringVar(&p.out, "o", "models", "folder of the models")
-	flags.StringVar(&list, "scores", "", "scores.csv, or several with commas between")
-	flags.IntVar(&p.copies, "copies", 10, "of the best network of each depth")
-	flags.Float64Var(&p.back, "take-back", 0.7, "take epochs back that made the validation error larger, or in depth and copies J where the decay is large, and go on with this share of the rate; 0: never")
-	flags.BoolVar(&p.quick, "quick", false, "little training, to try the way through")
+	flags.StringVar(&list, "scores", "", "files scores.csv, separated by commas")
+	flags.IntVar(&p.copies, "copies", 10, "number of copies of the best network of each depth")
+	flags.Float64Var(&p.rollback, "take-back", 0.7, "undo an epoch that increases the validation error (in depth and copies, with a large decay: the objective J), and multiply the learning rate by this factor; 0: never")
+	flags.BoolVar(&p.quick, "quick", false, "train little, to test the commands")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -89,5 +89,5 @@ func run(ctx context.Context, args []string) error {
 	case "gabor":
 		return p.gabor(ctx)
 	}
-	return fmt.Errorf("%q is not known: grid, ridge, depth, cdbn, copies, gabor or tables", args[0])
+	return fmt.Errorf("unknown command %q: it must be grid, ridge, depth, cdbn, copies, gabor or tables", args[0])
 }

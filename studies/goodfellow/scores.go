@@ -65,11 +65,11 @@ func (t table) add(r scores.Row) {
 	t[r.Model][r.Layer][name] = r
 }
 
-// layers returns the layers of a model whose names meet a condition, sorted.
-func (t table) layers(model string, want func(layer string) bool) []string {
+// layers returns the layers of a model whose names meet a condition (nil: all), sorted.
+func (t table) layers(model string, condition func(layer string) bool) []string {
 	var out []string
 	for l := range t[model] {
-		if want == nil || want(l) {
+		if condition == nil || condition(l) {
 			out = append(out, l)
 		}
 	}
@@ -102,7 +102,7 @@ func stack(layer string) ([]float64, error) {
 	depth, err := strconv.Atoi(number)
 	parts := strings.Split(name, ",")
 	if !ok || err != nil || depth > len(parts) {
-		return nil, fmt.Errorf("layer %q is none of depth.onnx", layer)
+		return nil, fmt.Errorf("layer %q is not one of depth.onnx", layer)
 	}
 	var out []float64
 	for _, part := range parts[:depth] {

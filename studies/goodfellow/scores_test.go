@@ -15,14 +15,14 @@ func TestStack(t *testing.T) {
 	t.Parallel()
 	got, err := stack("decays0.01,0,0.1/layer2")
 	if err != nil || !slices.Equal(got, []float64{0.01, 0}) {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("stack = %v, error %v; want 0.01 and 0", got, err)
 	}
 	if path(got) != "decays0.01,0" {
 		t.Errorf("the stack is named %s, want %s", path(got), "decays0.01,0")
 	}
 	for _, bad := range []string{"decays0.01/layer2", "decays/layer1", "target-0.9/decay0/layer1", "decays0.1"} {
 		if got, err := stack(bad); err == nil {
-			t.Errorf("%s is read as %v", bad, got)
+			t.Errorf("stack(%q) = %v, want an error", bad, got)
 		}
 	}
 }
@@ -33,7 +33,7 @@ func TestStatistics(t *testing.T) {
 	t.Parallel()
 	near := func(what string, got, want float64) {
 		if math.Abs(got-want) > 1e-6 {
-			t.Errorf("%s is %g, not %g", what, got, want)
+			t.Errorf("%s is %g, want %g", what, got, want)
 		}
 	}
 	near("the rank correlation", rank([]float64{1, 2, 2, 5, 3}, []float64{2, 1, 4, 4, 9}), 0.605263157894737)
@@ -69,10 +69,10 @@ func TestBestOfEachDepth(t *testing.T) {
 	}
 	for d, want := range []string{"decays0.1", "decays0,0.1", "decays0,0,0"} {
 		if path(best[d]) != want {
-			t.Errorf("the best of depth %d is %s, not %s", d+1, path(best[d]), want)
+			t.Errorf("the best of depth %d is %s, want %s", d+1, path(best[d]), want)
 		}
 	}
 	if _, err := (plan{}).best(); err == nil || !strings.Contains(err.Error(), "-scores") {
-		t.Errorf("without scores: %v", err)
+		t.Errorf("without scores: error %v, want one about -scores", err)
 	}
 }

@@ -35,7 +35,7 @@ func (p plan) tables() error {
 	return nil
 }
 
-// figures12 prints the correlation of the tests over the networks of the ridge.
+// figures12 prints the correlations of tests over the networks of ridge.onnx.
 func (t table) figures12() {
 	fmt.Println("\nOver the networks of ridge.onnx (figures 1 and 2): rank correlation, 95 % interval by 2,000 resamples of networks")
 	for _, pair := range [][2]string{{"gratings phase", "pan"}, {"gratings phase", "clips"}, {"gratings orientation", "turn"}, {"pan", "turn"}, {"pan", "orbit"}, {"turn", "orbit"}, {"pan", "clips"}} {
@@ -74,6 +74,7 @@ func ranks(x []float64) []float64 {
 	return out
 }
 
+// resampled returns the 95 % bootstrap interval of the rank correlation.
 func resampled(x, y []float64) (low, high float64) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var found []float64
@@ -108,7 +109,7 @@ func (t table) figure3() {
 	}
 }
 
-// depths prints the best network of each depth.
+// depths prints the best, the median and the worst network of each depth.
 func (p plan) depths(t table) error {
 	fmt.Println("\nThe networks of depth.onnx, mean over the natural tests: the best, the median and the worst of each depth")
 	byDepth := make([][]float64, deep)
@@ -186,7 +187,7 @@ func welch(x, y []float64) float64 {
 	return 2 * distuv.StudentsT{Sigma: 1, Nu: nu}.CDF(-math.Abs(mx-my)/math.Sqrt(a+b))
 }
 
-// table1 prints the two layers of the belief network.
+// table1 prints the scores of the two layers of the belief network.
 func (t table) table1() {
 	fmt.Println("\nThe convolutional deep belief network (table 1)")
 	var tests []string

@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	side  = 14 // of patches
+	side  = 14 // of patches, in pixels
 	units = 64 // of a layer
-	deep  = 3
+	deep  = 3  // largest number of layers
 )
 
 // The hyperparameters in which the networks differ.
@@ -79,7 +79,7 @@ func (p plan) pick(usual, quick int) int {
 }
 
 func (p plan) settings(decay float64, seed uint64) autoencoder.Settings {
-	return autoencoder.Settings{Units: units, Decay: decay, Epochs: p.pick(20, 2), Rate: 0.002, Seed: seed, Engine: ort.Options{Threads: 1}, RollbackFactor: p.back, RollbackByLoss: decay <= mild}
+	return autoencoder.Settings{Units: units, Decay: decay, Epochs: p.pick(20, 2), Rate: 0.002, Seed: seed, Engine: ort.Options{Threads: 1}, RollbackFactor: p.rollback, RollbackByLoss: decay <= mild}
 }
 
 // ridge trains one layer with every target and every decay.
@@ -116,8 +116,8 @@ func (p plan) ridge(ctx context.Context, patterns, held tensor.Tensor) error {
 	return p.save("ridge.onnx")(autoencoder.Model(side, 1, branches...))
 }
 
-// A tree trains stacks with every decay at every layer. Stacks with the same lower decays share
-// their lower layers.
+// A tree trains stacks with every decay at every layer. Stacks with the same decays of their lower
+// layers share these layers.
 type tree struct {
 	plan
 	curves   curves

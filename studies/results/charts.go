@@ -19,8 +19,8 @@ type chart struct {
 	rows    func(*table) ([]scores.Row, error)
 }
 
-// charts lists the figures that are drawn from stored results. Those that need scores of every sample or model are
-// drawn by noether plot from the runs.
+// charts lists the figures that are drawn from stored results. Those that need scores of every
+// sample or model are drawn by noether plot from the runs.
 var charts = []chart{
 	{"seis-synthetic", figure.Options{Chart: figure.Bars, Columns: 2, Panel: "statistic"}, seisSynthetic},
 	{"stir-layers", figure.Options{Chart: figure.Depth, Columns: 1, Panel: "data", Colour: "statistic"}, stirLayers},

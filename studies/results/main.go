@@ -1,4 +1,5 @@
-// Results writes the tables of docs/results, and some of its charts, from the stored results of experiments and benchmarks.
+// Results writes the tables of docs/results, and some of its charts, from the stored results of
+// experiments and benchmarks.
 //
 // A page marks the place of a table by <!-- table: NAME --> and <!-- end -->. What stands between
 // them is made from studies/results/NAME.csv, or from bench/results/NAME.json.
@@ -59,7 +60,7 @@ func main() {
 
 var marker = regexp.MustCompile(`(?s)(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)`)
 
-// fill returns the text of a page with its tables written anew.
+// fill returns the text of a page with its tables made again from the stored results.
 func fill(root, page string) (string, error) {
 	var failed error
 	out := marker.ReplaceAllStringFunc(page, func(s string) string {
@@ -74,7 +75,7 @@ func fill(root, page string) (string, error) {
 	return out, failed
 }
 
-// A table has a header and rows of as many cells.
+// A table has a header and rows of at most as many cells.
 type table struct {
 	header []string
 	rows   [][]string
@@ -195,7 +196,7 @@ func (m measurement) String() string {
 	return m.Text + s
 }
 
-// markdown writes the table. A name that is that of the row above is left out.
+// markdown returns the table. A name in the first column that is that of the row above is left out.
 func (t *table) markdown() string {
 	var b strings.Builder
 	write := func(cells []string) {

@@ -26,7 +26,7 @@ func TestPagesAreUpToDate(t *testing.T) {
 			t.Fatalf("%s: %v", page, err)
 		}
 		if want != string(raw) {
-			t.Errorf("%s: its tables are not those of the stored results; make generate renews them", page)
+			t.Errorf("the tables of %s differ from the stored results: run make generate", page)
 		}
 		for _, m := range marker.FindAllStringSubmatch(want, -1) {
 			used[m[2]] = true
@@ -61,7 +61,7 @@ func TestChartsAreUpToDate(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got, want) {
-			t.Errorf("%s.svg is not drawn from the stored result; make generate renews it", c.name)
+			t.Errorf("%s.svg differs from the drawing of the stored result: run make generate", c.name)
 		}
 	}
 }
