@@ -1,9 +1,9 @@
-# make demo runs the main job on data made on the fly; make test passes the tests. Both install what they need.
+# make demo runs the demo on generated data; make test runs the tests. Both install what they need.
 
 GO ?= go
 RUNTIME := runtime/node_modules/onnxruntime-node/package.json
 WEB := report/html/web/node_modules/vega/package.json
-# What the version names: 12 digits of the commit, and .dirty if files were changed. The version itself is in cmd/noether/version.go.
+# The commit that noether version prints: 12 digits, and .dirty if files were changed. The version itself is in cmd/noether/version.go.
 COMMIT := $(shell git describe --always --exclude '*' --abbrev=12 --dirty=.dirty 2>/dev/null)
 NPM := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 # Packages of another checkout, to which node_modules may be a link, stay as they are.
@@ -25,11 +25,11 @@ $(RUNTIME): runtime/package-lock.json
 demo: build
 	bin/noether demo
 
-# Trains the three networks of the demo anew: some two minutes on two cores.
+# Trains the three networks of the demo again: about two minutes on two cores.
 demo-networks: $(RUNTIME)
 	$(GO) run ./internal/demo/networks
 
-# The report's packages, whose licences go into what is built for users.
+# The packages of the report, whose licences are part of the wheel and the archive.
 $(WEB):
 	cd report/html/web && $(INSTALL)
 
@@ -49,12 +49,12 @@ test: $(RUNTIME)
 	$(GO) tool gotestsum --format pkgname --format-hide-empty-pkg $(if $(TESTLOG),--jsonfile $(TESTLOG)) -- $(SLOW) ./...
 
 lint: $(RUNTIME)
-	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "these files want gofmt"; exit 1; }
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt on these files"; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
-# What a user feels: images a second and peak memory; see docs/results/performance.md. Needs NOETHER_TESTDATA; PEERS names the
-# folder of bench.py, to measure PyTorch and numpy beside it.
+# Speed and peak memory of typical tasks; see docs/results/performance.md. Needs NOETHER_TESTDATA. PEERS names the folder of
+# bench.py, to measure PyTorch and numpy too.
 bench: $(RUNTIME)
 	go run ./bench $(TABLES)
 
@@ -62,7 +62,7 @@ bench: $(RUNTIME)
 fixtures:
 	$(GO) run ./internal/fixtures -o fixtures
 
-# Every fuzz target for a minute.
+# Runs every fuzz target for a minute.
 FUZZTIME ?= 60s
 fuzz: $(RUNTIME)
 	@for pkg in $$($(GO) list ./...); do \
@@ -71,8 +71,8 @@ fuzz: $(RUNTIME)
 		done; \
 	done
 
-# Kills, failing system calls, power losses and mutated files, at random, for a time; TORTURE_TABLE names a JSON file for the
-# counts, such as $(CURDIR)/bench/results/torture.json for docs/results.
+# Tests studies under random kills, failing system calls, power losses and mutated files, for a time. TORTURE_TABLE names a JSON
+# file for the counts, such as $(CURDIR)/bench/results/torture.json for docs/results.
 TORTURE ?= 1h
 torture: $(RUNTIME)
 	$(GO) test ./study -run '^TestTorture$$' -v -timeout 0 -torture $(TORTURE) $(if $(TORTURE_TABLE),-torture-table $(TORTURE_TABLE))

@@ -49,9 +49,9 @@ def compare(
     memory: str | None = None,
     seed: int | None = None,
 ) -> Any:
-    """Compare two arrays of activations: row i of both is input i.
+    """Compare two arrays of activations: row i of both is for input i.
 
-    x and y are arrays, or paths of .npy files. Returns a row for each statistic, with interval and
+    x and y are arrays, or paths of .npy files. Returns a row for each statistic, with its interval and
     null: a pandas DataFrame, or a list of dicts without pandas. The options are those of
     "noether compare".
     """
@@ -95,14 +95,14 @@ def grad(
     sum: bool = False,
     input: Any = None,
 ) -> dict[str, Any]:
-    """Write an ONNX model that also computes gradients, and return what "noether grad" says of it."""
+    """Write an ONNX model that also computes gradients, and return what "noether grad --json" prints."""
     path = _models.prepare(model, input=input).path
     found: dict[str, Any] = call(["grad", path, f"--output={os.fspath(output)}", "--json", *flags(of=of, by=by, cotangent=cotangent, sum=sum)])
     return found
 
 
 class Inversion:
-    """A folder of inverted images: what "noether invert" has written."""
+    """A folder of inverted images that "noether invert" has written."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
@@ -115,12 +115,12 @@ class Inversion:
 
     @property
     def x(self) -> Any:
-        """The images, n x c x h x w between 0 and 1."""
+        """The images, n x c x h x w, with values between 0 and 1."""
         return self._array("x")
 
     @property
     def inverted(self) -> Any:
-        """The images that were found for them."""
+        """The images that were found: inverted[i] for x[i]."""
         return self._array("inverted")
 
     @property
@@ -149,14 +149,14 @@ def invert(
     quiet: bool = False,
     **options: Any,
 ) -> Inversion:
-    """Find images that a layer maps to the same representation as those of a path.
+    """Find images that a layer maps to the same representation as the images at a path.
 
     options are the flags of "noether invert", such as limit, start, optimiser, steps, seed.
     """
     prepared = _models.prepare(model, preprocess, input)
     other = _models.prepare(against, input=input).path if against is not None else None
     if isinstance(prepared.preprocess, Mapping):
-        raise Error("preprocess is imagenet, cifar10, clip, none or a preprocessor_config.json here")
+        raise Error("preprocess must be imagenet, cifar10, clip, none or a preprocessor_config.json here")
     progress = Progress(quiet)
     call(["invert", prepared.path, f"--data={os.fspath(data)}", f"--out={os.fspath(folder)}", "--json",
           *flags(layer=layer, preprocess=prepared.preprocess, against=other, **options)], progress)
@@ -165,7 +165,7 @@ def invert(
 
 def train(recipe: str | os.PathLike[str], folder: str | os.PathLike[str], *, checkpoints: int | None = None,
           quiet: bool = False, **variables: Any) -> dict[str, Any]:
-    """Train as a training file says, and return the summary. The model is FOLDER/model.onnx.
+    """Train a network as described in a training file, and return the summary. The model is FOLDER/model.onnx.
 
     variables are the values of ${NAME} in the file.
     """

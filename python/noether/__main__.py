@@ -11,7 +11,7 @@ from ._command import Error, program
 
 def main() -> None:
     try:
-        if sys.argv[1:2] == ["export-wandb"]:  # by a package of Python, which the command cannot use
+        if sys.argv[1:2] == ["export-wandb"]:  # needs a Python package, which the command cannot use
             from . import _wandb
 
             sys.exit(_wandb.main(sys.argv[2:]))

@@ -44,7 +44,7 @@ def folder(kind: str) -> Path:
 
 @contextmanager
 def temporary(kind: str) -> Iterator[Path]:
-    """Give a new folder on the disk of the cache, and remove it."""
+    """Make a new folder in the cache, and remove it at the end."""
     at = folder(kind)
     _remove_left(at)
     try:
@@ -98,9 +98,9 @@ def _remove_left(at: Path) -> None:
 
 
 def keep(kind: str, made: Path, key: str) -> Path:
-    """Move a file or folder into the cache under a key, and return where it is.
+    """Move a file or folder into the cache under a key, and return its path there.
 
-    Two processes may keep the same key: the first one's files stay.
+    If two processes use the same key at the same time, the files of the first remain.
     """
     at = folder(kind) / key
     if not at.exists():
@@ -115,7 +115,7 @@ def keep(kind: str, made: Path, key: str) -> Path:
 
 
 def _trim(kind: str, new: Path) -> None:
-    """Remove what was used longest ago, until the rest fits."""
+    """Remove the least recently used entries until the rest has the allowed size."""
     text = os.environ.get("NOETHER_CACHE_SIZE", str(KEPT))
     try:
         left = int(text)
@@ -129,7 +129,7 @@ def _trim(kind: str, new: Path) -> None:
 
 
 def hash_files(folder: Path) -> str:
-    """Return a hash of the files of a folder, their names included."""
+    """Return a hash of the files of a folder and their names."""
     total = hashlib.sha256()
     for path in sorted(folder.iterdir()):
         total.update(path.name.encode() + b"\0")

@@ -1,4 +1,4 @@
-"""The command: where it is, and how it is run."""
+"""Finding and running the command noether."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from typing import Any, Callable, Sequence
 
 
 class Error(Exception):
-    """What the command, or the preparation of its input, failed with, in one line."""
+    """An error of the command, or of the preparation of its input. Its text is one line."""
 
 
 def program() -> str:
     """Return the path of the command.
 
-    It is the first of: the environment variable NOETHER, the program in this package, that of the
-    checkout that holds this package, and the one on PATH.
+    It is the first that exists of: the path in the environment variable NOETHER, the program in this
+    package, the program of the checkout that contains this package, and the program on PATH.
     """
     name = "noether.exe" if os.name == "nt" else "noether"
     named = os.environ.get("NOETHER")
     if named:
         if not os.path.isfile(named):
-            raise Error(f"no command at {named}, named by NOETHER")
+            raise Error(f"there is no file {named}, which the environment variable NOETHER names")
         return named
     here = Path(__file__).resolve().parent
     for path in (here / "bin" / name, here.parent.parent / "bin" / name):
@@ -40,7 +40,7 @@ def program() -> str:
 
 
 def flags(**values: Any) -> list[str]:
-    """Return values as flags: None and False are left out, a list is joined by commas."""
+    """Return values as flags of the command. None and False are left out, and lists are joined by commas."""
     out: list[str] = []
     for name, value in values.items():
         flag = "--" + name.rstrip("_").replace("_", "-")
@@ -56,15 +56,15 @@ def flags(**values: Any) -> list[str]:
 
 
 def call(arguments: Sequence[str], line: Callable[[str], None] | None = None, silent: bool = False) -> Any:
-    """Run the command and return what it printed as JSON: None if it printed nothing, or silent.
+    """Run the command and return the JSON that it printed, or None if it printed nothing or silent is set.
 
     line receives each line of the standard error. On KeyboardInterrupt the command is asked to
-    stop, and saves what it has done, before the exception goes on.
+    stop, and saves its results so far, before the exception is raised again.
     """
     last = ""
     with tempfile.TemporaryFile() as output:
         try:
-            # A session of its own: Ctrl-C reaches this process alone, which passes it on once.
+            # In its own session, so that Ctrl-C reaches only this process, which passes it on once.
             process = subprocess.Popen([program(), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL if silent else output,
                                        stderr=subprocess.PIPE, start_new_session=os.name != "nt")
         except OSError as e:
@@ -82,7 +82,7 @@ def call(arguments: Sequence[str], line: Callable[[str], None] | None = None, si
             _stop(process)
             raise
         if code != 0:
-            raise Error(message(last) or f"the command ended with code {code}")
+            raise Error(message(last) or f"the command failed with exit status {code}")
         output.seek(0)
         printed = output.read()
     return json.loads(printed) if printed.strip() else None
@@ -105,7 +105,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def message(line: str) -> str:
-    """Return the message of a line that the command printed: plain, or a log record."""
+    """Return the message in a line that the command printed, which is plain text or a log record."""
     record = log_record(line)
     if record is not None:
         return str(record.get("msg", ""))
@@ -113,7 +113,7 @@ def message(line: str) -> str:
 
 
 def log_record(line: str) -> dict[str, Any] | None:
-    """Return a line of a JSON log as a record, and None for other lines."""
+    """Return the record in a line of a JSON log, or None for other lines."""
     if line.startswith("{"):
         try:
             record = json.loads(line)
@@ -125,7 +125,7 @@ def log_record(line: str) -> dict[str, Any] | None:
 
 
 class Progress:
-    """Shows the log of a run: a bar of tqdm if it is installed, else lines."""
+    """Shows the progress and the warnings of a run: a progress bar of tqdm if that is installed, else lines."""
 
     def __init__(self, quiet: bool) -> None:
         self.quiet = quiet

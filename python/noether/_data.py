@@ -1,4 +1,4 @@
-"""Data in all their forms as entries of a study."""
+"""Conversion of data of any supported form to entries of a study."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ HEADER = 128  # bytes of the header of an .npy file
 class Prepared:
     """Data as an entry of a study.
 
-    shape is that of one sample, channels first, where it is known. framed says that the samples
-    have the size that the model takes, so that resizing and cropping are done.
+    shape is that of one sample, channels first, or None if it is not known. framed is true if the
+    samples already have the size that the model takes, so that they must not be resized or cropped.
     """
 
     def __init__(self, entry: dict[str, Any], shape: tuple[int, ...] | None = None, framed: bool = False, labelled: bool = False) -> None:
@@ -37,11 +37,11 @@ def prepare(data: Any, labels: Any = None, limit: int | None = None, preprocess:
     if isinstance(data, Mapping) or isinstance(data, list) and data and all(isinstance(d, Mapping) for d in data):
         entries = [data] if isinstance(data, Mapping) else data
         if labels is not None:
-            raise Error("labels go with arrays; an entry of a study names its own")
+            raise Error("labels are for arrays only: an entry of a study has its own labels")
         return [Prepared(_entry(e, limit)) for e in entries]
     if isinstance(data, (str, os.PathLike)):
         if labels is not None:
-            raise Error("labels go with arrays; a folder has its labels in the names of its folders, or in a CSV: see the reference of data")
+            raise Error("labels are for arrays only: a folder has its labels in the names of its folders, or in a CSV; see the reference of data")
         return [Prepared(_path(Path(data), limit))]
     if isinstance(data, tuple) and len(data) == 2 and labels is None:
         data, labels = data
@@ -52,10 +52,10 @@ def prepare(data: Any, labels: Any = None, limit: int | None = None, preprocess:
     if _is_array(data):
         return [_arrays(numpy, data, labels, limit, preprocess)]
     if labels is not None:
-        raise Error("labels go with arrays; a Dataset or DataLoader gives its own, as (image, label)")
+        raise Error("labels are for arrays only: a Dataset or DataLoader returns its own, as (image, label)")
     if hasattr(data, "__iter__") or hasattr(data, "__getitem__"):
         return [_dataset(numpy, data, limit, preprocess)]
-    raise Error(f"data are a folder, an entry of a study, arrays, a Dataset or a DataLoader, not {type(data).__name__}")
+    raise Error(f"data must be a folder, an entry of a study, arrays, a Dataset or a DataLoader, not {type(data).__name__}")
 
 
 def _entry(entry: Mapping[str, Any], limit: int | None) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def _path(path: Path, limit: int | None) -> dict[str, Any]:
     if limit is not None:
         entry["limit"] = limit
         if kind == "images":
-            entry["shuffle"] = True  # folders come sorted by class
+            entry["shuffle"] = True  # the images of a folder are sorted by class
     return entry
 
 
@@ -104,21 +104,21 @@ def array(numpy: Any, data: Any, what: str = "data") -> Any:
     try:
         a = numpy.asarray(data)
     except Exception as e:
-        raise Error(f"{what} is no array of numbers: {str(e).splitlines()[0]}") from None
+        raise Error(f"{what} cannot be converted to an array of numbers: {str(e).splitlines()[0]}") from None
     if a.dtype.kind not in "buif":
-        raise Error(f"{what} holds {a.dtype}, not numbers")
+        raise Error(f"{what} contains values of type {a.dtype}, not numbers")
     return a
 
 
 def _arrays(numpy: Any, data: Any, labels: Any, limit: int | None, preprocess: Any) -> Prepared:
     x = array(numpy, data)
     if x.ndim not in (3, 4) or len(x) == 0:
-        raise Error(f"the array has the shape {x.shape}; images are N x H x W x C of uint8, N x C x H x W of floats, or N x H x W")
+        raise Error(f"the array has the shape {x.shape}: images must be N x H x W x C of uint8, N x C x H x W of floats, or N x H x W")
     y = None
     if labels is not None:
         y = array(numpy, labels, "labels")
         if y.shape != (len(x),):
-            raise Error(f"the labels have the shape {y.shape}; expected {(len(x),)}, one for each image")
+            raise Error(f"the labels have the shape {y.shape}: it must be {(len(x),)}, one label for each image")
     rows = x[:limit]
     writer = _Writer(numpy, preprocess)
     with writer:
@@ -140,7 +140,7 @@ def _dataset(numpy: Any, data: Any, limit: int | None, preprocess: Any) -> Prepa
 
 
 def _items(data: Any, limit: int | None) -> Iterator[Any]:
-    """Iterate a Dataset by its indices, and other things as they are."""
+    """Iterate over a Dataset by its indices, and over other objects directly."""
     if hasattr(data, "__getitem__") and hasattr(data, "__len__") and not hasattr(data, "dataset") or not hasattr(data, "__iter__"):
         for i in range(len(data) if limit is None else min(limit, len(data))):
             yield data[i]
@@ -149,7 +149,7 @@ def _items(data: Any, limit: int | None) -> Iterator[Any]:
 
 
 def _chunks(numpy: Any, items: Iterable[Any], limit: int | None, batched: bool) -> Iterator[tuple[Any, Any]]:
-    """Give samples in chunks, with labels where all of the chunk are whole numbers."""
+    """Yield samples in chunks, with their labels if all labels of the chunk are whole numbers."""
     images: list[Any] = []
     targets: list[Any] = []
     left = limit if limit is not None else -1
@@ -177,16 +177,16 @@ def _chunks(numpy: Any, items: Iterable[Any], limit: int | None, batched: bool) 
 
 def _pair(item: Any) -> tuple[Any, Any]:
     if isinstance(item, Mapping):
-        raise Error(f"the data set gives dicts, with the keys {', '.join(map(str, item))}: wrap it so that it gives (image, label)")
+        raise Error(f"the data set returns dicts, with the keys {', '.join(map(str, item))}: wrap it so that it returns (image, label)")
     if isinstance(item, (tuple, list)):
         if not item:
-            raise Error("the data set gives empty items")
+            raise Error("the data set returns empty items")
         return item[0], item[1] if len(item) > 1 else None
     return item, None
 
 
 def _whole(numpy: Any, values: Any, count: int) -> Any:
-    """Return labels as whole numbers, or None where they are something else."""
+    """Return labels as whole numbers, or None if they are something else."""
     try:
         y = numpy.asarray([v.item() if hasattr(v, "item") and getattr(v, "ndim", 0) == 0 else v for v in values])
     except Exception:
@@ -205,10 +205,10 @@ def _normalisation(preprocess: Any) -> tuple[Any, Any] | None:
 
 
 class _Writer:
-    """Writes samples to an array in the cache, named by its content.
+    """Writes samples to an array in the cache, whose name is a hash of its content.
 
-    Floats that are k / 255 are written as bytes. Values that were normalised are brought back to
-    0 to 1; whether they were is seen in the first chunk.
+    Floats that are multiples of 1 / 255 are written as bytes. If values of the first chunk are outside
+    0 to 1, the samples were normalised, and the normalisation is reversed.
     """
 
     def __init__(self, numpy: Any, preprocess: Any) -> None:
@@ -230,7 +230,7 @@ class _Writer:
 
     def add(self, x: Any, y: Any) -> None:
         if x.ndim not in (3, 4):
-            raise Error(f"an item of the data set has the shape {x.shape[1:]}; images are H x W x C of uint8, C x H x W of floats, or H x W")
+            raise Error(f"an item of the data set has the shape {x.shape[1:]}: images must be H x W x C of uint8, C x H x W of floats, or H x W")
         if self.count == 0:
             self.shape, self.floats = x.shape[1:], x.dtype.kind == "f"
         elif x.shape[1:] != self.shape:
@@ -253,15 +253,15 @@ class _Writer:
         if x.dtype.kind == "b":
             return x.astype(self.numpy.uint8) * 255
         if x.size and (x.min() < 0 or x.max() > 255):
-            raise Error(f"the values of the images reach from {x.min()} to {x.max()}; whole numbers are from 0 to 255")
+            raise Error(f"the values of the images are from {x.min()} to {x.max()}: whole numbers must be from 0 to 255")
         return x.astype(self.numpy.uint8, copy=False)
 
     def _unit(self, x: Any) -> Any:
-        """Return floats between 0 and 1, as bytes where that loses nothing."""
+        """Return floats between 0 and 1, as bytes if they are multiples of 1 / 255."""
         np = self.numpy
         x = x.astype(np.float32)
         if not np.isfinite(x).all():
-            raise Error("the images hold NaN or infinity")
+            raise Error("the images contain NaN or infinity")
         outside = bool(x.min() < -1e-3 or x.max() > 1 + 1e-3)
         if self.count == 0:
             self.normalised = outside and self.normalisation is not None
@@ -272,7 +272,7 @@ class _Writer:
             x = x * std + mean
             outside = bool(x.min() < -1e-3 or x.max() > 1 + 1e-3)
         if outside:
-            raise Error(f"the values of the images reach from {x.min():.4g} to {x.max():.4g}; floats are from 0 to 1, or normalised as preprocess= says with mean and std")
+            raise Error(f"the values of the images are from {x.min():.4g} to {x.max():.4g}: floats must be from 0 to 1, or normalised by the mean and std of preprocess=")
         x = x.clip(0, 1)
         if self.bytes:
             rounded = np.rint(x * 255)
@@ -281,7 +281,7 @@ class _Writer:
         return x
 
     def _widen(self) -> None:
-        """Write again as floats what was written as bytes."""
+        """Convert the samples that were written as bytes to floats."""
         path = self.folder / "wide.npy"
         with open(path, "wb") as wide:
             wide.write(bytes(HEADER))

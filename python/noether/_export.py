@@ -1,4 +1,4 @@
-"""Modules of PyTorch as ONNX models whose tensors have the names of modules."""
+"""Export of PyTorch modules to ONNX models whose tensors have the names of the modules."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ MARK = ("noether", "ModuleOutput")
 def export(module: Any, input: Any = None) -> Path:
     """Export a module to the cache and return the file.
 
-    input is an example, or the shape of one sample; the batch is of any size in the exported model.
-    Each module that is called gives its name to the tensor that it returns, the second call with
-    "_1" behind the name, and so on. Of a tuple it is the first tensor. Train mode and device stay
-    as they were.
+    input is an example, or the shape of one sample. The exported model takes batches of any size. The
+    tensor that a module returns gets the name of the module; for the second call "_1" is appended,
+    and so on. Of a tuple the first tensor gets the name. Training mode and device of the module do
+    not change.
     """
     try:
         import onnx
@@ -42,7 +42,7 @@ def export(module: Any, input: Any = None) -> Path:
 
 
 def _unwrapped(module: Any) -> Any:
-    """Return the module within wrappers for several devices and for compilation."""
+    """Return the module inside wrappers for several devices or for compilation."""
     import torch
 
     while True:
@@ -53,12 +53,12 @@ def _unwrapped(module: Any) -> Any:
         else:
             break
     if isinstance(module, torch.jit.ScriptModule):
-        raise Error("a scripted or traced module has lost its modules' calls: give the torch.nn.Module, or export it to ONNX and give the file")
+        raise Error("a scripted or traced module no longer has the calls of its modules: pass the torch.nn.Module itself, or export it to ONNX and pass the file")
     return module
 
 
 def _example(module: Any, input: Any) -> Any:
-    """Return a batch of two on the module's device and in its type."""
+    """Return a batch of two samples on the module's device and of its type."""
     import torch
 
     values = [*module.parameters(), *module.buffers()]
@@ -73,7 +73,7 @@ def _example(module: Any, input: Any) -> Any:
 
 
 def _trace(module: Any, example: Any, path: Path, onnx: Any) -> tuple[Any, list[str]]:
-    """Export a module and return the graph and the places where its code branches on tensors."""
+    """Export a module and return the graph and the lines where its code branches on values of tensors."""
     import inspect
 
     import torch
@@ -87,7 +87,7 @@ def _trace(module: Any, example: Any, path: Path, onnx: Any) -> tuple[Any, list[
         try:
             names = _outputs(module(example))
             axes = {name: {0: "batch"} for name in ["input", *names]}
-            # TrainingMode.PRESERVE keeps batch normalisation apart from the convolution before it.
+            # With TrainingMode.PRESERVE batch normalisation is not folded into the convolution before it.
             torch.onnx.export(module, (example,), str(path), input_names=["input"], output_names=names, dynamic_axes=axes,
                               training=torch.onnx.TrainingMode.PRESERVE, custom_opsets={MARK[0]: 1}, **options)
         except Error:
@@ -116,13 +116,13 @@ def _outputs(value: Any) -> list[str]:
         inner = _outputs(item) if item is not None else []
         names += [f"output.{key}{rest[len('output'):]}" for rest in inner]
     if not names:
-        raise Error(f"the module returns {type(value).__name__}, which holds no tensor")
+        raise Error(f"the module returns {type(value).__name__}, which contains no tensor")
     return names
 
 
 @contextlib.contextmanager
 def _evaluating(module: Any) -> Iterator[None]:
-    """Put a module into evaluation mode, and each of its modules back as it was."""
+    """Set a module to evaluation mode, and restore the mode of each of its modules at the end."""
     modes = [(m, m.training) for m in module.modules()]
     module.eval()
     try:
@@ -134,7 +134,7 @@ def _evaluating(module: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _marked(module: Any) -> Iterator[None]:
-    """Mark the outputs of all modules within a module."""
+    """Mark the outputs of all modules inside a module."""
     import torch
 
     class Mark(torch.autograd.Function):
@@ -169,9 +169,9 @@ def _marked(module: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_fast_path(module: Any, example: Any) -> Iterator[Any]:
-    """Keep attention from a fused operator that has no ONNX form.
+    """Prevent attention from using a fused operator that cannot be exported to ONNX.
 
-    Where PyTorch has no switch for it, gradients of the example avoid it.
+    If PyTorch has no switch for it, the example requires gradients, which also prevents it.
     """
     import torch
 
@@ -194,7 +194,7 @@ def _without_fast_path(module: Any, example: Any) -> Iterator[Any]:
 
 
 def _check_branches(module: Any, example: Any, branches: Sequence[str]) -> None:
-    """Raise an error if other values give another graph: the exported one holds one branch only."""
+    """Raise an error if other values give another graph, since the exported graph has one branch only."""
     import torch
 
     graphs = set()
@@ -205,16 +205,16 @@ def _check_branches(module: Any, example: Any, branches: Sequence[str]) -> None:
                 graph = torch.jit.trace(module, scale * example, check_trace=False, strict=False).inlined_graph
             except Exception as e:
                 raise Error(f"{type(module).__name__} cannot be exported to ONNX: {_first_line(e)}") from None
-            graphs.add(re.sub(r"__torch__[\w.]*", "", str(graph)))  # names of classes are new in each trace
+            graphs.add(re.sub(r"__torch__[\w.]*", "", str(graph)))  # the names of classes differ from trace to trace
     if len(graphs) > 1:
         raise Error(f"{type(module).__name__} cannot be exported to ONNX: its operations depend on the values of the input, at {branches[0]}")
 
 
 def _rename(model: Any) -> None:
-    """Replace marks by names: tensors are called as the modules that return them.
+    """Replace marks by names: tensors get the names of the modules that return them.
 
-    Where several modules return one tensor, the outermost gives the name that the graph goes on
-    with, and the others are copies that nothing else reads.
+    If several modules return the same tensor, it gets the name of the outermost. For the others there
+    are copies, which no other node reads.
     """
     graph = model.graph
     marks = [n for n in graph.node if (n.domain, n.op_type) == MARK]
@@ -266,7 +266,7 @@ def _identity(source: str, name: str) -> Any:
 
 
 def _rewire(graph: Any, name: Any) -> None:
-    """Rename what the nodes of a graph and of its subgraphs read and write, marks excepted."""
+    """Rename the inputs and outputs of the nodes of a graph and of its subgraphs, except marks."""
     for n in graph.node:
         if (n.domain, n.op_type) == MARK:
             continue
@@ -284,6 +284,6 @@ def _rewire(graph: Any, name: Any) -> None:
 
 
 def near(name: str, names: Sequence[str]) -> str:
-    """Return an offer of the names nearest to one, for an error message."""
+    """Return a suggestion of similar names for an error message, or an empty string."""
     found = difflib.get_close_matches(name, names, 3)
     return f" (did you mean {' or '.join(map(repr, found))}?)" if found else ""

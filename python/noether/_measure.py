@@ -1,4 +1,4 @@
-"""Measuring: a study is written for the arguments and run by the command."""
+"""The function measure, which writes a study from its arguments and runs it with the command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from . import _cache, _data, _models
 from ._command import Error, Progress, call, flags
 from ._run import Run
 
-# What is measured where nothing is said.
+# The defaults of transforms and measures.
 TRANSFORMS: list[dict[str, Any]] = [
     {"name": "quarter", "rotate": {"values": [90, 180, 270]}},
     {"name": "tilt", "rotate": {"values": [-15, -5, 5, 15]}},
@@ -51,15 +51,15 @@ def measure(
         an array (N x H x W x C of uint8, N x C x H x W of floats), a pair of images and labels, a
         Dataset or a DataLoader of PyTorch.
     transforms, measures, layers: as in a study file. Layers of a module have the names of
-        named_modules. Without layers, the ends of the blocks are measured.
-    preprocess: as in a study file. Floats, and what Datasets give as floats, have their size
-        already: of these it is the mean and the deviation alone, and it says how they were
-        normalised.
+        named_modules. Without layers, the outputs of the blocks are measured.
+    preprocess: as in a study file. Images of floats, also from Datasets, are not resized or cropped.
+        If they are normalised, preprocess must have the mean and the standard deviation that were
+        used.
     input: an example or the shape of one sample, to export a module.
-    folder: the run folder; without it, one in the cache that belongs to the arguments.
+    folder: the run folder; by default one in the cache that is determined by the arguments.
     study: further keys of a study file.
 
-    A call that was stopped goes on when it is made again.
+    A call that was interrupted continues if it is repeated.
     """
     several = isinstance(model, Mapping)
     given = dict(model) if isinstance(model, Mapping) else {name or "": model}
@@ -94,7 +94,7 @@ def measure(
 
 
 def run(study: Mapping[str, Any], folder: str | os.PathLike[str] | None, quiet: bool, **engine: Any) -> Run:
-    """Run a study, in a folder of the cache where none is given."""
+    """Run a study, by default in a folder of the cache."""
     try:
         text = json.dumps(study, indent=1, default=_plain)
     except TypeError as e:
@@ -120,7 +120,7 @@ def run(study: Mapping[str, Any], folder: str | os.PathLike[str] | None, quiet: 
 
 
 def _framed(preprocess: Any, shape: tuple[int, ...] | None) -> Any:
-    """Return a preprocessing without resizing, for samples that have their size."""
+    """Return a preprocessing without resizing, for samples that have their final size."""
     if preprocess is None:
         return None
     out = dict(preprocess) if isinstance(preprocess, Mapping) else {"preset": preprocess} if preprocess in _data.PRESETS else preprocess
@@ -138,7 +138,7 @@ def _framed(preprocess: Any, shape: tuple[int, ...] | None) -> Any:
 
 
 def _named(transforms: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return transformations with names: where one lacks it, that of its kind."""
+    """Return transformations with names. One without a name gets that of its kind."""
     out: list[dict[str, Any]] = []
     for t in transforms:
         if not isinstance(t, Mapping):
@@ -153,9 +153,9 @@ def _named(transforms: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """Return numbers and arrays of numpy as those of Python, and paths as text."""
+    """Return numbers and arrays of numpy as Python's own, and paths as text."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    raise TypeError(f"{type(value).__name__} {value!r} is no number, text, list or dict")
+    raise TypeError(f"{type(value).__name__} {value!r} is not a number, text, list or dict")

@@ -1,4 +1,4 @@
-"""Models in all their forms as entries of a study."""
+"""Conversion of models of any supported form to entries of a study."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._command import Error, call
 
 
 class Prepared:
-    """A model as a file, with its name and its preprocessing, if it is known."""
+    """The file of a model, with the model's name, and its preprocessing if that is known."""
 
     def __init__(self, path: str, name: str, preprocess: Any = None) -> None:
         self.path, self.name, self.preprocess = path, name, preprocess
@@ -23,7 +23,7 @@ class Prepared:
 def prepare(model: Any, preprocess: Any = None, input: Any = None) -> Prepared:
     """Return a model as a file.
 
-    input is an example or the shape of one sample, for modules of PyTorch.
+    input is an example or the shape of one sample, for PyTorch modules.
     """
     if isinstance(model, str) and model.startswith(("torchvision:", "timm:")):
         library, _, name = model.partition(":")
@@ -34,7 +34,7 @@ def prepare(model: Any, preprocess: Any = None, input: Any = None) -> Prepared:
         repository = re.match(r"hf://[^/]+/([^/@]+)", model)
         return Prepared(model, repository[1] if repository else Path(model.partition("?")[0]).stem, preprocess)
     if isinstance(model, (str, os.PathLike)):
-        path = Path(model).absolute()  # links stay: weights and configuration are beside them
+        path = Path(model).absolute()  # symbolic links are not resolved: weights and configuration are in the same folder
         if not path.exists():
             raise Error(f"there is no model at {model}")
         above = path.parent.parent if path.parent.name == "onnx" else path.parent
@@ -46,11 +46,11 @@ def prepare(model: Any, preprocess: Any = None, input: Any = None) -> Prepared:
     if torch is not None and isinstance(model, torch.nn.Module):
         path = _export.export(model, input if input is not None else frame(preprocess))
         return Prepared(str(path), type(model).__name__.lower(), preprocess)
-    raise Error(f"a model is a path, 'hf://ORG/NAME', 'torchvision:NAME', 'timm:NAME', an onnx.ModelProto or a torch.nn.Module, not {type(model).__name__}")
+    raise Error(f"a model must be a path, 'hf://ORG/NAME', 'torchvision:NAME', 'timm:NAME', an onnx.ModelProto or a torch.nn.Module, not {type(model).__name__}")
 
 
 def frame(preprocess: Any) -> tuple[int, ...] | None:
-    """Return the shape of a colour image after preprocessing, where that says so."""
+    """Return the shape of an image after preprocessing, or None if it is not known."""
     crops = {"imagenet": 224, "clip": 224, "cifar10": 32}
     crop: Any = None
     if isinstance(preprocess, str):
@@ -64,13 +64,13 @@ def frame(preprocess: Any) -> tuple[int, ...] | None:
 
 
 def look(path: str) -> dict[str, Any]:
-    """Return what the command says of a model."""
+    """Return what "noether inspect --json" prints for a model."""
     found: dict[str, Any] = call(["inspect", path, "--json", "--size=224"])
     return found
 
 
 def chosen_layers(found: Mapping[str, Any]) -> list[str] | None:
-    """Return the layers that show a model's depth: the ends of its blocks. None stands for all."""
+    """Return the layers that "noether init" chooses, the outputs of a model's blocks, or None for all layers."""
     return [layer["name"] for layer in found["layers"] or [] if layer.get("role")] or None
 
 
@@ -78,7 +78,7 @@ def _proto(model: Any) -> str:
     try:
         raw = model.SerializeToString()
     except Exception as e:
-        raise Error(f"the onnx.ModelProto cannot be written: {str(e).splitlines()[0]}; save it with external data and give the path") from None
+        raise Error(f"the onnx.ModelProto cannot be written: {str(e).splitlines()[0]}; save it with external data and pass the path") from None
     with _cache.temporary("models") as folder:
         (folder / "model.onnx").write_bytes(raw)
         return str(_cache.keep("models", folder, _cache.hash_files(folder)) / "model.onnx")
@@ -96,7 +96,7 @@ def _torchvision(name: str) -> tuple[Any, Any]:
     try:
         module = models.get_model(name, weights=weights)
     except Exception as e:
-        raise Error(f"torchvision:{name}: its weights cannot be had: {e}") from None
+        raise Error(f"torchvision:{name}: its weights cannot be loaded: {e}") from None
     steps = weights.transforms()
     preprocess: dict[str, Any] = {}
     for key, attribute in (("mean", "mean"), ("std", "std")):

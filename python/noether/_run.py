@@ -11,12 +11,12 @@ from typing import Any
 
 from ._command import Error, call
 
-# Columns of scores.csv that hold numbers, and those of whole numbers.
+# Columns of scores.csv that contain numbers: depth and n contain whole numbers.
 NUMBERS = ("depth", "value", "low", "high", "null", "n")
 
 
 def table(rows: list[dict[str, Any]]) -> Any:
-    """Return rows as a pandas DataFrame, or as they are where pandas is not installed."""
+    """Return rows as a pandas DataFrame, or unchanged if pandas is not installed."""
     try:
         import pandas
     except ImportError:
@@ -25,7 +25,7 @@ def table(rows: list[dict[str, Any]]) -> Any:
 
 
 class Run:
-    """A run folder: scores, report, failures."""
+    """A run folder, with its scores, its report and its failures."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
@@ -40,10 +40,10 @@ class Run:
 
     @property
     def scores(self) -> Any:
-        """The scores, a row each: a pandas DataFrame, or a list of dicts without pandas.
+        """The scores, one per row: a pandas DataFrame, or a list of dicts without pandas.
 
-        The columns are those of scores.csv. What does not apply is an empty string, or NaN (None
-        without pandas) in columns of numbers.
+        The columns are those of scores.csv. A value that does not apply is an empty string, or NaN
+        (None without pandas) in columns of numbers.
         """
         return table(self._rows())
 
@@ -61,17 +61,17 @@ class Run:
 
     @property
     def report(self) -> Path:
-        """The report, which opens in any browser."""
+        """The path of the report, which can be opened in any browser."""
         return self.folder / "report.html"
 
     @property
     def failures(self) -> list[dict[str, Any]]:
-        """What failed: models, data sets and cells, each with its error."""
+        """The models, data sets and cells that failed, each with its error."""
         return list(self.record.get("failed") or [])
 
     @property
     def samples(self) -> Any:
-        """Values of single samples as a pandas DataFrame, of runs with samples=True."""
+        """The values of single samples as a pandas DataFrame, for runs with samples=True."""
         path = self.folder / "samples.parquet"
         if not path.is_file():
             raise Error(f"{self.folder} has no values of single samples: measure with samples=True")
@@ -94,8 +94,8 @@ class Run:
     def to_wandb(self, project: str | None = None, folder: str | os.PathLike[str] | None = None, mode: str = "offline") -> list[str]:
         """Log each model as a run of Weights & Biases, and return the folders of these runs.
 
-        project is the study's name unless given. The folder wandb is made in folder, by default
-        here. mode is that of wandb.init; "wandb sync" sends runs that were logged offline.
+        project is by default the study's name. The folder wandb is made in folder, by default the
+        current one. mode is that of wandb.init; "wandb sync" sends runs that were logged offline.
         """
         from . import _wandb
 
@@ -107,7 +107,7 @@ class Run:
         return f"<noether.Run {str(self.folder)!r}: {count}{failed}>"
 
     def _repr_html_(self) -> str:
-        """The report in a frame without access to the notebook; a table where scripts are off."""
+        """The report in a frame without access to the notebook, or a table if scripts are disabled."""
         page = html.escape(self.report.read_text("utf-8"), quote=True) if self.report.is_file() else ""
         return (f'<iframe sandbox="allow-scripts allow-downloads" srcdoc="{page}" style="width:100%;height:640px;border:1px solid #ccc"></iframe>'
                 f"<noscript>{self._small_table()}</noscript>")

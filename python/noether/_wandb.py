@@ -1,4 +1,4 @@
-"""Runs as runs of Weights & Biases, by its own package."""
+"""Logging of runs to Weights & Biases with the package wandb."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _key(row: dict[str, Any], several: bool, trials: bool) -> str:
 
 
 def _artifact(name: str) -> str:
-    """Return a name with the characters that an artifact may have."""
+    """Return a name with the characters that the name of an artifact may have."""
     return "".join(c if c.isalnum() or c in "-_." else "-" for c in name)[:128]
 
 
@@ -85,8 +85,8 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m noether export-wandb", description="Log run folders to Weights & Biases.")
     parser.add_argument("run", nargs="+", help="run folders")
     parser.add_argument("--project", help="default: the study's name")
-    parser.add_argument("--dir", help="where the folder wandb is made; default: here")
-    parser.add_argument("--online", action="store_true", help="send to the server now; else wandb sync sends the folders that are printed")
+    parser.add_argument("--dir", help="where the folder wandb is made; default: the current folder")
+    parser.add_argument("--online", action="store_true", help="send to the server now; without it, send the folders that are printed with wandb sync")
     o = parser.parse_args(arguments)
     for folder in o.run:
         for made in log(Run(folder), o.project, o.dir, "online" if o.online else "offline"):

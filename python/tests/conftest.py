@@ -10,7 +10,7 @@ sys.path.insert(0, str(ROOT / "python"))
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
-    """A cache of its own for each test, which must leave no temporary files there."""
+    """A separate cache for each test, which must leave no temporary files there."""
     folder = tmp_path / "cache"
     monkeypatch.setenv("NOETHER_CACHE", str(folder))
     yield folder

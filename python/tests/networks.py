@@ -1,4 +1,4 @@
-"""Small networks with what makes naming layers hard."""
+"""Small networks whose layers are difficult to name."""
 
 import torch
 import torch.nn.functional as F
@@ -6,7 +6,7 @@ from torch import nn
 
 
 class Shared(nn.Module):
-    """A ReLU that is called twice, functional ReLUs, modules that return their input, one that is not called."""
+    """Has a ReLU that is called twice, functional ReLUs, modules that return their input, and one that is not called."""
 
     def __init__(self):
         super().__init__()
@@ -51,7 +51,7 @@ def small_resnet():
 
 
 def trained(module):
-    """Give batch normalisation statistics that differ from those of initialisation."""
+    """Set the statistics of batch normalisation to other values than those of initialisation."""
     torch.manual_seed(1)
     for m in module.modules():
         if isinstance(m, nn.BatchNorm2d):

@@ -1,4 +1,4 @@
-"""Data in all their forms give the same scores, and bad data one line."""
+"""Data of all supported forms give the same scores, and bad data an error of one line."""
 
 import os
 import subprocess
@@ -62,7 +62,7 @@ def test_order_limit_and_labels(cache, images):
     assert x.dtype == numpy.uint8 and (x == images[:7].transpose(0, 3, 1, 2)).all() and (y == labels[:7]).all()
 
 
-def test_floats_that_are_no_bytes_are_kept(images, cache):
+def test_floats_that_are_not_multiples_of_a_byte_are_kept(images, cache):
     unit = images.transpose(0, 3, 1, 2).astype(numpy.float32) / 255
     unit[9] *= 0.3333
     samples = [(unit[i],) for i in range(16)]
@@ -93,7 +93,7 @@ class Dicts(Samples):
     (7, "not int"),
     ({"name": "x", "picture": "y"}, "picture"),
 ])
-def test_bad_data_are_one_line(module, data, text):
+def test_bad_data_give_an_error_of_one_line(module, data, text):
     with pytest.raises(noether.Error, match=text) as e:
         noether.measure(module, data, input=(3, 32, 32), **OPTIONS)
     assert "\n" not in str(e.value)

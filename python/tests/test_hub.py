@@ -1,4 +1,4 @@
-"""Models of the Hugging Face hub, and folders that are laid out as there."""
+"""Models of the Hugging Face hub, and folders with the same files."""
 
 import hashlib
 import http.server
@@ -84,7 +84,7 @@ def test_hub_folder_and_file_agree(hub, files, images, tmp_path):
 
 
 def test_floats_are_not_resized(hub, images):
-    """Floats have their size: of the repository's preprocessing, mean and deviation alone are taken."""
+    """Images of floats are not resized: only the mean and deviation of the repository's preprocessing are used."""
     floats = images.transpose(0, 3, 1, 2).astype(numpy.float32) / 255
     options = dict(measures=["distance"], quiet=True, name="net")
     found = noether.measure("hf://org/net", floats, **options).scores

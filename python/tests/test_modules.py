@@ -1,4 +1,4 @@
-"""Modules of PyTorch: names, values, and modules that cannot be exported."""
+"""PyTorch modules: names and values of layers, and modules that cannot be exported."""
 
 import networks
 import numpy
@@ -13,7 +13,7 @@ FLIP = [{"name": "flip", "flip": "horizontal"}]
 
 
 def called(module, x):
-    """The first tensor that each module returns, with the names of the export."""
+    """Return the first tensor that each module returns, by the name that the export gives it."""
     found, hooks = {}, []
 
     def keep(name):
@@ -43,7 +43,7 @@ def test_each_layer_has_the_values_of_its_module(make, images):
     module = networks.trained(make())
     x = torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255
     plain, flipped = called(module, x), called(module, x.flip(3))
-    # The distance of the layers on x and on its mirror image tells them apart.
+    # The distance between the values for x and for its mirror image differs from layer to layer.
     want = {name: (plain[name] - flipped[name]).flatten(1).norm(dim=1).mean().item() for name in plain
             if plain[name].dim() > 1 and len(plain[name]) == len(x)}
     run = noether.measure(module, images, transforms=FLIP, measures=["distance"], layers=list(want), quiet=True)
@@ -59,11 +59,11 @@ def test_each_layer_has_the_values_of_its_module(make, images):
 def test_scores_are_those_of_the_exported_file(images):
     module = networks.trained(networks.small_resnet())
     options = dict(transforms=FLIP, measures=["effective-invariance", "distance", "seis"], layers=["layer1", "layer2.0.conv1"], name="net", quiet=True)
-    ours = noether.measure(module, images, **options).scores
+    of_module = noether.measure(module, images, **options).scores
     path = _export.export(module, (3, 32, 32))
-    theirs = noether.measure(path, images, **options).scores
-    assert list(ours.layer) == list(theirs.layer)
-    assert numpy.allclose(ours.value, theirs.value, rtol=0, atol=1e-6, equal_nan=True)
+    of_file = noether.measure(path, images, **options).scores
+    assert list(of_module.layer) == list(of_file.layer)
+    assert numpy.allclose(of_module.value, of_file.value, rtol=0, atol=1e-6, equal_nan=True)
 
 
 def test_mode_and_hooks_are_restored():
@@ -85,7 +85,7 @@ def test_default_layers_are_the_ends_of_blocks(images):
     assert {"layer1", "layer2", "layer3", "layer4"} <= set(run.scores.layer)
 
 
-def test_a_layer_that_is_not_there(images):
+def test_a_layer_that_does_not_exist(images):
     with pytest.raises(noether.Error, match="layer1.0.conv2") as e:
         noether.measure(networks.small_resnet(), images, layers=["layer1.0.conv7"], quiet=True)
     assert "\n" not in str(e.value)
@@ -115,7 +115,7 @@ class Failing(nn.Module):
     (Failing(), "this does not run"),
     (torch.jit.script(nn.Sequential(nn.Conv2d(3, 4, 3))), "scripted"),
 ])
-def test_what_cannot_be_exported_is_one_line(module, text, images):
+def test_a_module_that_cannot_be_exported_gives_an_error_of_one_line(module, text, images):
     torch.manual_seed(1)
     with pytest.raises(noether.Error, match=text) as e:
         noether.measure(module, images, quiet=True)

@@ -115,7 +115,7 @@ def test_train(images, tmp_path):
     assert summary["epochs"] == 1 and (tmp_path / "out" / "model.onnx").is_file()
 
 
-STOPPED = textwrap.dedent("""
+INTERRUPTIBLE = textwrap.dedent("""
     import sys; sys.path[:0] = sys.argv[2:]
     import networks, noether, numpy, torch
     torch.manual_seed(1)
@@ -131,11 +131,11 @@ STOPPED = textwrap.dedent("""
 
 def start(folder):
     paths = [p for p in sys.path if p.endswith(("python", "tests"))]
-    return subprocess.Popen([sys.executable, "-c", STOPPED, str(folder), *paths], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen([sys.executable, "-c", INTERRUPTIBLE, str(folder), *paths], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def commands(parent):
-    """The children of a process."""
+    """Return the process IDs of the children of a process."""
     with open(f"/proc/{parent}/task/{parent}/children") as f:
         return f.read().split()
 
@@ -155,9 +155,9 @@ def test_stopping_and_resuming(how, tmp_path):
         assert not os.path.exists(f"/proc/{child}")
         assert not (folder / "scores.csv").exists()
     else:
-        while os.path.exists(f"/proc/{child}"):  # it ends when it next writes a line, at most ten seconds later
+        while os.path.exists(f"/proc/{child}"):  # it ends when it writes its next line, at most ten seconds later
             time.sleep(0.1)
-        for p in (tmp_path / "cache").rglob(".tmp-*"):  # a killed process cannot remove its own
+        for p in (tmp_path / "cache").rglob(".tmp-*"):  # a killed process cannot remove its own files
             p.rename(tmp_path / p.name)
     second = start(folder)
     printed, errors = second.communicate()

@@ -1,4 +1,4 @@
-"""timm:NAME, against a stand-in with the calls of timm that are used."""
+"""timm:NAME, with a replacement of the functions of timm that are used."""
 
 import sys
 import types

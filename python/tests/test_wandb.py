@@ -1,4 +1,4 @@
-"""Logging to Weights & Biases, against a stand-in with the calls of its package that are used."""
+"""Logging to Weights & Biases, with a replacement of the functions of wandb that are used."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ from noether import _wandb
 
 
 class Logged:
-    """A run, which records what is logged and checks what the package would refuse."""
+    """A run that records what is logged, and checks values that the package would reject."""
 
     def __init__(self, options):
         self.options, self.summary, self.steps, self.metrics, self.artifacts, self.ended = options, {}, [], {}, [], None

@@ -1,4 +1,4 @@
-"""The wheel of dist/ in a fresh environment, without network."""
+"""The wheel in dist/ is installed in a new environment, without network."""
 
 import subprocess
 import sys
