@@ -16,7 +16,7 @@ func Hann(n int) []float64 {
 
 // A Mel describes a mel filter bank: triangular filters over the bins of a spectrum.
 type Mel struct {
-	Rate int     // samples a second
+	Rate int     // samples per second
 	FFT  int     // samples of a frame; its spectrum has FFT / 2 + 1 bins
 	N    int     // filters
 	Low  float64 // Hz: start of the first filter

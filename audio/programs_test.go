@@ -38,8 +38,9 @@ func (s goldenSamples) worst(wave []float32, ends float64) float64 {
 	return out
 }
 
-// Resampling, filters and gain agree with SoX sample by sample at all common rates. Resampled
-// chirps are not compared at their ends, which depend on the lengths of the filters.
+// TestAgreesWithSox checks that resampling, filters and gain agree with SoX sample by sample at all
+// common rates. Resampled chirps are not compared at their ends, which depend on the lengths of the
+// filters.
 func TestAgreesWithSox(t *testing.T) {
 	t.Parallel()
 	var cases struct {
@@ -62,7 +63,7 @@ func TestAgreesWithSox(t *testing.T) {
 	}
 	golden(t, "programs.json", &cases)
 	if len(cases.Resample) != 20 || len(cases.Filters) != 20 || len(cases.Gain) != 10 {
-		t.Fatalf("%d, %d and %d cases", len(cases.Resample), len(cases.Filters), len(cases.Gain))
+		t.Fatalf("%d, %d and %d cases, want 20, 20 and 10", len(cases.Resample), len(cases.Filters), len(cases.Gain))
 	}
 	var resampled, filtered float64
 	for _, c := range cases.Resample {
@@ -73,7 +74,7 @@ func TestAgreesWithSox(t *testing.T) {
 		worst := c.worst(got, 0.1)
 		resampled = max(resampled, worst)
 		if worst > 1e-4 {
-			t.Errorf("%d to %d: off by %.1e", c.From, c.To, worst)
+			t.Errorf("%d to %d Hz: the largest difference is %.1e, want at most 1e-4", c.From, c.To, worst)
 		}
 	}
 	for _, c := range cases.Filters {
@@ -84,7 +85,7 @@ func TestAgreesWithSox(t *testing.T) {
 		worst := c.worst(filter(chirp(c.Rate, 50, 0.45*float64(c.Rate), 0.1, 0.4), c.Hz, c.Rate), 0)
 		filtered = max(filtered, worst)
 		if worst > 1e-5 {
-			t.Errorf("%s pass at %v of %d: off by %.1e", c.Kind, c.Hz, c.Rate, worst)
+			t.Errorf("%s-pass filter at %v Hz, rate %d: the largest difference is %.1e, want at most 1e-5", c.Kind, c.Hz, c.Rate, worst)
 		}
 	}
 	for _, c := range cases.Gain {
@@ -93,14 +94,14 @@ func TestAgreesWithSox(t *testing.T) {
 			wave[i] *= float32(math.Pow(10, c.DB/20))
 		}
 		if worst := c.worst(wave, 0); worst > 1e-5 {
-			t.Errorf("%v dB at %d: off by %.1e", c.DB, c.Rate, worst)
+			t.Errorf("gain of %v dB, rate %d: the largest difference is %.1e, want at most 1e-5", c.DB, c.Rate, worst)
 		}
 	}
-	t.Logf("resampled chirps are off by %.1e at most, filtered ones by %.1e, of an amplitude of 0.4", resampled, filtered)
+	t.Logf("the largest difference is %.1e for resampled chirps and %.1e for filtered ones, which have an amplitude of 0.4", resampled, filtered)
 }
 
-// Stretched and shifted tones have the length and the pitch of Rubber Band's results within 1 %, at
-// all common rates.
+// TestTonesAgreeWithRubberband checks that stretched and shifted tones have the length and the
+// pitch of Rubber Band's results within 1 %, at all common rates.
 func TestTonesAgreeWithRubberband(t *testing.T) {
 	t.Parallel()
 	var cases struct {
@@ -112,7 +113,7 @@ func TestTonesAgreeWithRubberband(t *testing.T) {
 	}
 	golden(t, "programs.json", &cases)
 	if len(cases.Tones) != 40 {
-		t.Fatalf("%d tones", len(cases.Tones))
+		t.Fatalf("%d tones, want 40", len(cases.Tones))
 	}
 	var worst float64
 	for _, c := range cases.Tones {
@@ -120,7 +121,7 @@ func TestTonesAgreeWithRubberband(t *testing.T) {
 		length, pitchError := float64(len(got))/float64(c.Length)-1, pitch(got, c.Rate)/c.Pitch-1
 		worst = max(worst, math.Abs(length), math.Abs(pitchError))
 		if math.Abs(length) > 0.01 || math.Abs(pitchError) > 0.01 {
-			t.Errorf("%s by %v of %v Hz at %d: length off by %.4f, pitch by %.4f", c.Kind, c.By, c.HZ, c.Rate, length, pitchError)
+			t.Errorf("%s by %v of %v Hz, rate %d: the length differs by %.4f and the pitch by %.4f of the value, want at most 0.01", c.Kind, c.By, c.HZ, c.Rate, length, pitchError)
 		}
 	}
 	t.Logf("lengths and pitches are within %.2f %%", 100*worst)
@@ -134,7 +135,8 @@ func apply(wave []float32, kind string, by float64, rate int) []float32 {
 	return Stretch(wave, by, rate)
 }
 
-// A stretched or shifted chirp has the expected pitch, within 1 % over windows of 80 ms.
+// TestChirps checks that a stretched or shifted chirp has the expected pitch, within 1 % over
+// windows of 80 ms.
 func TestChirps(t *testing.T) {
 	t.Parallel()
 	const low, high, seconds = 300, 900, 1.0
@@ -202,8 +204,9 @@ func spectralDistance(a, b [][]float64) (frames, mean float64) {
 	return frames, mean
 }
 
-// Stretched and shifted spoken digits have the spectra of Rubber Band's results. The log shows the
-// distance between Rubber Band's two engines for comparison.
+// TestDigitsAgreeWithRubberband checks that stretched and shifted spoken digits have the spectra of
+// Rubber Band's results. The log shows the distance between Rubber Band's two engines for
+// comparison.
 func TestDigitsAgreeWithRubberband(t *testing.T) {
 	t.Parallel()
 	data := os.Getenv("NOETHER_TESTDATA")
@@ -226,13 +229,13 @@ func TestDigitsAgreeWithRubberband(t *testing.T) {
 		}
 		got := apply(clip.Wave, c.Kind, c.By, clip.Rate)
 		if d := math.Abs(float64(len(got))/float64(c.Length) - 1); d > 0.01 {
-			t.Errorf("%s %s by %v: %d values, Rubber Band returns %d", c.File, c.Kind, c.By, len(got), c.Length)
+			t.Errorf("%s %s by %v: %d values, want about %d, as Rubber Band returns", c.File, c.Kind, c.By, len(got), c.Length)
 		}
 		frames, average := spectralDistance(melBands(t, got, clip.Rate), c.DB)
 		t.Logf("%s %s by %v: %.2f dB, means %.2f dB; between Rubber Band's engines %.2f dB", c.File, c.Kind, c.By, frames, average, c.Engines)
 		distance, betweenEngines, mean = distance+frames/float64(len(cases)), betweenEngines+c.Engines/float64(len(cases)), mean+average/float64(len(cases))
 		if frames > 3 || average > 2 {
-			t.Errorf("%s %s by %v: off by %.2f dB a frame and band, %.2f dB on average over time", c.File, c.Kind, c.By, frames, average)
+			t.Errorf("%s %s by %v: the spectra differ by %.2f dB, want at most 3, and their means over time by %.2f dB, want at most 2", c.File, c.Kind, c.By, frames, average)
 		}
 	}
 	t.Logf("all: %.2f dB, means %.2f dB; between Rubber Band's engines %.2f dB", distance, mean, betweenEngines)

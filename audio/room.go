@@ -46,8 +46,8 @@ func (r Room) ShortestTime() float64 {
 //	P(t) = 4 pi c d0^2 / V mean_u exp(-kappa t g(u)),   g(u) = sum_i |u_i| / L_i,   kappa = -2 c ln beta
 //
 // beta is chosen so that P and the direct sound have the reverberation time: twice the time from -5
-// to -35 dB of Schroeder's integral, by linear regression. Single early reflections differ from P, so
-// that below 0.2 s responses are 8 % short in the mean and up to 15 %.
+// to -35 dB of Schroeder's integral, by linear regression. Single early reflections differ from P,
+// so that below 0.2 s responses are 8 % short in the mean and up to 15 %.
 func (r Room) Response(rt60 float64, rate, n int, noise *rand.Rand) ([]float32, error) {
 	if shortest := r.ShortestTime(); !(rt60 >= shortest) {
 		return nil, fmt.Errorf("a reverberation time of %v s: it must be at least %.3f s for this room", rt60, shortest)

@@ -17,8 +17,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// promised is the time within which an interrupt ends the program. The test grants the same again
-// for a machine whose cores are shared.
+// promised is the time within which an interrupt ends the program. The test allows twice as much, for
+// a machine whose cores are shared.
 const promised = 2 * time.Second
 
 // interrupt starts a command, sends it a signal after a pause and returns how long it took to end. It
@@ -122,9 +122,9 @@ samples: true
 	t.Logf("a run of %v; the longest end took %v", length.Round(time.Millisecond), longest.Round(time.Millisecond))
 }
 
-// runWithTimeout checks that --timeout fails the cells of a model that never ends, and of one with an
-// operator of hours, and that the memory limit fails those of models that need terabytes. The cells of
-// other models have scores.
+// runWithTimeout checks that the cells of a model that never ends, and of one with an operator that
+// takes hours, fail with --timeout, and that those of models that need terabytes fail with the memory
+// limit. The cells of the other model have scores.
 func runWithTimeout(t *testing.T, program, dir string) {
 	t.Helper()
 	testmodel.WriteExpanding(t, dir, "known", 4_000_000, true)
@@ -166,7 +166,7 @@ measures: [distance]
 	}
 	for _, r := range readScores(t, out) {
 		if r.Model != "good" {
-			t.Errorf("a score of %s", r.Model)
+			t.Errorf("there is a score of %s, want scores of good only", r.Model)
 		}
 	}
 }

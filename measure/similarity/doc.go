@@ -7,7 +7,7 @@
 //	Sxx = Xᵀ X,  Syy = Yᵀ Y,  Sxy = Xᵀ Y     (p x p, q x q, p x q)
 //	K = X Xᵀ,    L = Y Yᵀ                    (n x n)
 //
-// Norms |.| are Frobenius norms. The statistics:
+// Norms |.| are Frobenius norms, and H = I - 1 1ᵀ / n subtracts means. The statistics:
 //
 //	linear-cka         |Sxy|^2 / (|Sxx| |Syy|) = <K, L> / (|K| |L|)            Kornblith et al. 2019
 //	debiased-cka       the same with unbiased estimates of HSIC                Song et al. 2012; Nguyen et al. 2021, equation 3
@@ -22,8 +22,8 @@
 //	mutual-knn         part of the k nearest neighbours in common              Huh et al. 2024
 //
 // Others are on the page of the measure, docs/reference/measures/similarity.md: distances between
-// shapes, matches of single variables, further statistics of neighbours, and differences of what
-// describes one representation. Each is a function in this package, listed in statistics.
+// shapes, matches of single variables, further statistics of neighbours, and differences between
+// properties of the two representations. Each is a function in this package, listed in statistics.
 //
 // All statistics above are at most 1, and X with itself gives 1; mutual-knn gives less where
 // distances tie, since ties are broken at random and independently in X and in Y. Where both
@@ -43,7 +43,7 @@
 // Most statistics come from p x p moments, which are streamed, or from n x n Gram matrices where
 // those are smaller. Canonical correlations whiten by the Cholesky factor of the moments where the
 // variables are well conditioned. Otherwise they whiten by orthonormal combinations, which a few
-// passes over the observations find, so that nearly dependent variables cost no digits. Directions
+// passes over the observations find, so that nearly dependent variables cost no precision. Directions
 // below the rounding of float64 are left out. With fewer samples than variables, the spans of cca,
 // pwcca and linear-regression come from Gram matrices of variables scaled to unit variance.
 // Directions below 1e-7 of the largest are left out then, with a warning. rbf-cka, rsa and

@@ -131,9 +131,9 @@ func (op *operation) accumulate(i int, f func() onnx.Value) {
 	}
 }
 
-// accumulateUnexpanded is accumulate for a term that is expanded later. The term has as many axes as
-// the input, with size 1 along the axes still to be expanded. keepsChannels: the channel axis (the
-// second) is not one of them.
+// accumulateUnexpanded is accumulate for a term that is expanded later. The term has as many axes
+// as the input, with size 1 along the axes still to be expanded. keepsChannels: the channel axis
+// (the second) is not one of them.
 func (op *operation) accumulateUnexpanded(i int, keepsChannels bool, f func() onnx.Value) {
 	if op.wanted(i) {
 		if g := f(); g != "" {

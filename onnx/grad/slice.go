@@ -6,7 +6,7 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A span is what Slice takes of one axis.
+// A span describes the positions that Slice takes of one axis.
 type span struct {
 	axis, step         int
 	known              bool       // start and end are known before the graph runs
@@ -26,7 +26,7 @@ func slice(op *operation) onnx.Value {
 		case known && s.step == 1:
 			g = op.padAxis(g, s.axis, s.first, s.size-s.first-s.count)
 		case known && s.size <= maxConstant:
-			source := slices.Repeat([]int{s.count}, s.size) // for each position, the element of g; s.count is a zero
+			source := slices.Repeat([]int{s.count}, s.size) // for each position, an index of g; index s.count is the zero that padAxis adds
 			for i := range s.count {
 				source[s.first+i*s.step] = i
 			}
@@ -118,12 +118,12 @@ func (op *operation) pad(g onnx.Value, pads []int) onnx.Value {
 	return op.Op("Pad", nil, g, op.Ints(pads...))
 }
 
-// unsliceRuntime puts g at the positions of a span that is known only when the graph runs. They are
-// what the same Slice takes of 0, 1, 2 ...
+// unsliceRuntime puts g at the positions of a span that is known only when the graph runs. The
+// positions are the result of the same Slice applied to 0, 1, 2 ...
 func (op *operation) unsliceRuntime(g onnx.Value, s span) onnx.Value {
 	size, count := op.size(op.x(0), s.axis), op.Gather(op.Shape(g), op.Ints(s.axis), 0)
 	positions := op.Op("Slice", nil, op.countTo(size), s.startAt, s.endAt, op.Ints(0), op.Ints(s.step))
 	elements := op.countTo(count)
-	source := op.Op("ScatterElements", onnx.Attrs{"axis": 0}, op.Expand(count, size), positions, elements) // count is a zero
+	source := op.Op("ScatterElements", onnx.Attrs{"axis": 0}, op.Expand(count, size), positions, elements) // index count is the zero that padAxis adds
 	return op.Gather(op.padAxis(g, s.axis, 0, 1), source, s.axis)
 }

@@ -9,7 +9,7 @@ import (
 //
 //	m' = beta1 m + g;  v' = beta2 v + g g;  p' = k p - m' / (sqrt v' + e) s
 type adamUpdate struct {
-	p, g, m, v   string
+	p, g, m, v   string // names of tensors
 	s, e, k      string // scalars; k is empty for 1
 	beta1, beta2 float64
 	nextM, nextV string

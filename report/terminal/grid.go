@@ -39,8 +39,9 @@ func valueOf(r scores.Row) gridValue {
 	return gridValue{layer: r.Layer, other: report.Partner(&r), depth: r.Depth, value: report.Number(r.Value), interval: report.Interval(r.Low, r.High)}
 }
 
-// oneLayer removes the column of the worst layer if it is always also the best.
-func (g *grid) oneLayer() {
+// mergeLayers replaces the columns of the best and the worst layer by one. It is for curves of a
+// single layer.
+func (g *grid) mergeLayers() {
 	g.values = []string{"layer"}
 	for i := range g.rows {
 		g.rows[i].values = g.rows[i].values[:1]
@@ -70,8 +71,8 @@ func (g *grid) moveSharedLabels() {
 
 // A layout is a way to fit a grid to a width.
 type layout struct {
-	names     int  // cells for a name of a model, a transformation, a data set
-	layers    int  // cells for a name of a layer
+	names     int  // largest width, in characters, of a name of a model, a transformation or a data set
+	layers    int  // largest width of a name of a layer
 	intervals bool // show intervals
 	stacked   bool // intervals and layers below the value instead of beside it
 }
@@ -169,8 +170,8 @@ func (v gridValue) write(l layout) string {
 	return strings.Join(append(parts, name), " ")
 }
 
-// name returns the layer's name in width cells. A name that must be cut starts with the layer's
-// depth, because the names of similar blocks differ in the middle, which is removed.
+// name returns the layer's name in at most width characters. A name that must be cut starts with
+// the layer's depth, because the names of similar blocks differ in the middle, which is removed.
 func (v gridValue) name(width int) string {
 	name := report.Shorten(v.layer, width)
 	if !strings.Contains(name, "…") {

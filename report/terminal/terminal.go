@@ -213,7 +213,7 @@ func (p *printer) layers(m measure.Descriptor, s measure.StatisticDescriptor) gr
 	}
 	g.moveSharedLabels()
 	if most == 1 {
-		g.oneLayer()
+		g.mergeLayers()
 	}
 	g.caption = append(g.caption, unitsIn(fewest, most, unit), "n = "+p.observations(m, []measure.StatisticDescriptor{s}))
 	return g
