@@ -170,7 +170,7 @@ func TestModel(t *testing.T) {
 	}
 	for _, v := range run(t, m, tensor.New(1, 1, 4, 4))[0].Data {
 		if v != 1 {
-			t.Errorf("a unit with input 500 has the probability %g, want %g", v, 1)
+			t.Errorf("a unit with input 500 has the probability %g, want %g", v, 1.0)
 		}
 	}
 }
