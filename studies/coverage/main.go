@@ -39,7 +39,7 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	if len(args) < 2 || args[0] != "sets" && args[0] != "table" {
-		return errors.New("usage: coverage sets [flags] IMAGES ..., or coverage table SCORES ...")
+		return errors.New("usage: coverage sets [flags] IMAGES..., or coverage table SCORES... with files as arguments")
 	}
 	if args[0] == "table" {
 		rows, err := readAll(args[1:])
