@@ -155,7 +155,7 @@ func drawMaps(c *plan.Cell, reader *reader, op transform.Op, sample dataset.Samp
 		lines = append(lines, []image.Image{picture(sample.Input), picture(moved)})
 	}
 	for _, l := range mappedLayers(c) {
-		z := layerMaps{clean: reader.clean.Layer(reader.index[l.Name]).Data, transformed: reader.moved.Layer(reader.index[l.Name]).Data}
+		z := layerMaps{clean: reader.clean.Layer(reader.index[l.Name]).Data, transformed: reader.transformed.Layer(reader.index[l.Name]).Data}
 		z.Maps, _ = l.Maps()
 		var err error
 		if z.acted, z.counted, err = equivariance.Act(z.Maps, op, settings, z.clean); err != nil {
