@@ -185,13 +185,13 @@ func TestManyModels(t *testing.T) {
 	rows := zoo(40, 6, "m")
 	for _, chart := range []Chart{Depth, Parameter, Distribution} {
 		for asked, want := range map[string]string{"": "m00", "m17": "m17"} {
-			parts := words(t, svg(t, rows, Options{Measures: reporttest.Measures(), Chart: chart, Highlight: asked}))
+			parts := textsOf(t, svg(t, rows, Options{Measures: reporttest.Measures(), Chart: chart, Highlight: asked}))
 			if !slices.Contains(parts, want) || !slices.Contains(parts, "39 others") {
 				t.Errorf("%s: %q", chart, parts)
 			}
 		}
 	}
-	if got := words(t, svg(t, rows, Options{Measures: reporttest.Measures(), Chart: Bars})); !slices.Contains(got, "m00") || !slices.Contains(got, "m39") {
+	if got := textsOf(t, svg(t, rows, Options{Measures: reporttest.Measures(), Chart: Bars})); !slices.Contains(got, "m00") || !slices.Contains(got, "m39") {
 		t.Errorf("bars: %q", got)
 	}
 	_, err := Draw(rows, Options{Measures: reporttest.Measures(), Chart: Depth, Highlight: "m99"})
