@@ -120,7 +120,7 @@ function linesOf(sheet: MapSheet): Line[] {
 
 const headings = ['f(x)', 'f(T(x))', 'T of f(x)', 'difference'];
 const gap = 4;
-const labelWidth = 96;
+const labelWidth = 104;
 
 function draw(scores: Scores, sheet: MapSheet, lines: Line[], about: string): SVGSVGElement {
   const { width: w, height: h } = sheet.tile!;
@@ -156,7 +156,7 @@ function draw(scores: Scores, sheet: MapSheet, lines: Line[], about: string): SV
   for (const line of lines) {
     if (line.first || lines.length <= 3) {
       const name = labelOf(scores, 'layer', line.layer);
-      write(shorten(name, 16), 0, y + 11, { fill: 'var(--text)' });
+      write(shorten(name, 17), 0, y + 11, { fill: 'var(--text)' });
       write(`depth ${line.depth}, ${line.size}`, 0, y + 25, { 'font-size': '10' });
     }
     write(`channel ${line.channel}`, 0, y + h - 16, { 'font-size': '10' });

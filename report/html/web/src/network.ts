@@ -198,7 +198,7 @@ interface Box {
   folds: boolean; // whether there is something to unfold
 }
 
-const size = { box: 36, least: 34, most: 84, gap: 9, operation: 22, operationWidth: 62, header: 17, inset: 9 };
+const size = { box: 36, least: 52, most: 84, gap: 9, operation: 22, operationWidth: 62, header: 17, inset: 9 };
 
 /** The drawing of one network. */
 class Drawing implements Drawable {
