@@ -1,5 +1,7 @@
 """The wheel in dist/ is installed in a new environment, without network."""
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -29,3 +31,12 @@ def test_wheel(tmp_path):
     assert "google.golang.org/protobuf" in notices.read_text("utf-8")
     assert "3828" in run(python, "-c", "import noether; print(noether.demo())")
     assert (tmp_path / "runs" / "demo" / "report.html").is_file()
+
+
+@pytest.mark.skipif(not WHEELS, reason="run make wheel first")
+@pytest.mark.skipif(shutil.which("pipx") is None, reason="needs pipx")
+def test_pipx(tmp_path):
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PIP_NO_INDEX": "1"}
+    command = ["pipx", "run", "--python", "/usr/bin/python3", "--spec", str(WHEELS[-1]), "noether", "doctor"]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert found.returncode == 0 and "noether/bin/libonnxruntime.so" in found.stdout, found.stderr
