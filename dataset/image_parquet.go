@@ -31,19 +31,19 @@ type Parquet struct {
 	fingerprint string
 
 	mu     sync.Mutex
-	pages  []parquetPage // read last, the most recent first
+	pages  []parquetPage // those that were used last, the most recent first
 	reader parquet.Pages // of the images of one row group; nil: none
 	next   int           // index of the sample that reader reads next
 	last   int           // index after the last sample of reader's row group
 }
 
-// OpenParquet opens images in Parquet files as Hugging Face datasets stores them: a column that is a
-// group with the field bytes, or bytes itself, holds an encoded image in each row.
+// OpenParquet opens images in Parquet files, as the package datasets of Hugging Face writes them. A
+// column of bytes, or of groups with a field named bytes, contains an encoded image in each row.
 //
-// The label is the column named label or fine_label, or the only one that the files' metadata call a
-// ClassLabel; its names are the classes. Other columns of labels are numbers, which are indices of
-// the classes, or text, whose sorted values are the classes. Every other column of numbers without
-// gaps is a factor. All files have the same columns.
+// The label is the column named label or fine_label, or the only one that the files' metadata call
+// a ClassLabel; its names are the classes. Other columns of labels are numbers, which are indices
+// of the classes, or text, whose sorted values are the classes. Every other column of numbers
+// without gaps is a factor. All files have the same columns.
 //
 // Labels and factors are read when the files are opened, images when they are asked for. Files
 // without a page index are read quickly in order only.
@@ -120,7 +120,8 @@ func (p *Parquet) open(ctx context.Context, o ParquetOptions) error {
 	return nil
 }
 
-// guardParquet calls f, and returns a panic of the reader as an error: a damaged file can cause one.
+// guardParquet calls f, and returns a panic of the reader as an error: a damaged file can cause
+// one.
 func guardParquet(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -20,8 +20,8 @@ type parquetGroup struct {
 // A parquetPage holds the images of consecutive samples, as they are encoded.
 type parquetPage struct {
 	first  int
-	images [][]byte // nil: the row has none
-	size   int
+	images [][]byte // nil: the row has no image
+	size   int      // in bytes
 }
 
 // Bounds of the pages that are kept: several workers read neighbouring rows.
@@ -72,7 +72,8 @@ func (p *Parquet) locate(i int) int {
 	return sort.Search(len(p.groups), func(k int) bool { return p.groups[k].first > i }) - 1
 }
 
-// readPage reads the page with sample i. It reads on where the sample is the next one, else it seeks.
+// readPage reads the page with sample i. If the sample is the next one, it continues to read; else
+// it seeks.
 func (p *Parquet) readPage(i int) (parquetPage, error) {
 	if p.reader == nil || p.next != i || i >= p.last {
 		p.closeReader()

@@ -11,29 +11,33 @@ import (
 // lower reports whether a lower value means a larger change.
 func (s *sampled) lower() bool { return s.predicted || s.falls }
 
-// change returns how much sample i changes in a view: a class that changes with confidence is the
-// largest change.
+// change returns how much sample i changes in a view. The change is largest if the class changes
+// and both predictions are confident.
 func (s *sampled) change(m *sampledModel, v *sampledView, i int) float64 {
 	switch {
 	case !s.predicted && s.falls:
 		return 1 - v.value[i]
 	case !s.predicted:
 		return v.value[i]
-	case v.moved[i] == m.clean[i]:
+	case v.transformed[i] == m.clean[i]:
 		return 1 - v.value[i]
 	}
 	return 1 + math.Sqrt(v.confidence[i]*m.confidence[i])
 }
 
+// right reports whether the prediction for sample i is its label.
 func (s *sampled) right(m *sampledModel, i int) bool {
 	return s.predicted && s.labels[i] >= 0 && m.clean[i] == s.labels[i]
 }
 
-func (s *sampled) rightMoved(v *sampledView, i int) bool {
-	return s.predicted && s.labels[i] >= 0 && v.moved[i] == s.labels[i]
+// rightTransformed reports whether the prediction for the transformed sample i is its label.
+func (s *sampled) rightTransformed(v *sampledView, i int) bool {
+	return s.predicted && s.labels[i] >= 0 && v.transformed[i] == s.labels[i]
 }
 
-// A ranking is the samples of a model, as positions in s.index, in the order of their changes.
+// A ranking holds samples of a model, as positions in sampled.index: those that change most first,
+// those that change least first, and those that are classified correctly only without the
+// transformation.
 type ranking struct{ most, least, fails []int }
 
 func (s *sampled) rank(m *sampledModel) ranking {
@@ -43,7 +47,7 @@ func (s *sampled) rank(m *sampledModel) ranking {
 		for k := range m.views {
 			v := &m.views[k]
 			mean[i] += s.change(m, v, i) / float64(len(m.views))
-			if s.right(m, i) && !s.rightMoved(v, i) {
+			if s.right(m, i) && !s.rightTransformed(v, i) {
 				failed[i]++
 			}
 		}
@@ -62,13 +66,14 @@ func (s *sampled) rank(m *sampledModel) ranking {
 	return r
 }
 
-// parts returns where A is right and B is wrong, as positions in s.index under each value: those
-// under the last value come first.
+// parts returns the samples that model a classifies correctly and model b does not, as positions in
+// s.index, and their number for each value of the transformation. Those for the last value come
+// first.
 func (s *sampled) parts(a, b *sampledModel) (counts, samples []int) {
 	counts = make([]int, len(a.views))
 	for k := len(a.views) - 1; k >= 0; k-- {
 		for i := range s.index {
-			if s.labels[i] < 0 || !s.rightMoved(&a.views[k], i) || s.rightMoved(&b.views[k], i) {
+			if s.labels[i] < 0 || !s.rightTransformed(&a.views[k], i) || s.rightTransformed(&b.views[k], i) {
 				continue
 			}
 			counts[k]++

@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// model returns what a model makes of the chosen samples.
+// model returns the values of a model for the chosen samples.
 func (s *sampled) model(m *sampledModel, chosen []int, counted map[int]bool) scores.SheetModel {
 	out := scores.SheetModel{Model: m.name}
 	for i := range s.index {
@@ -29,16 +29,16 @@ func (s *sampled) model(m *sampledModel, chosen []int, counted map[int]bool) sco
 		view := scores.SheetView{Value: float32s(pick(v.value, chosen))}
 		for i := range s.index {
 			view.Mean += v.value[i] / float64(len(s.index))
-			if s.predicted && v.moved[i] != m.clean[i] {
+			if s.predicted && v.transformed[i] != m.clean[i] {
 				view.Changed++
 			}
-			if s.right(m, i) && !s.rightMoved(v, i) {
+			if s.right(m, i) && !s.rightTransformed(v, i) {
 				view.Failed++
 			}
 		}
 		if s.predicted {
-			view.Moved, view.Confidence = pick(v.moved, chosen), float32s(pick(v.confidence, chosen))
-			view.ByClass, view.Confusion = s.byClass(v.moved, v.value, counted)
+			view.Moved, view.Confidence = pick(v.transformed, chosen), float32s(pick(v.confidence, chosen))
+			view.ByClass, view.Confusion = s.byClass(v.transformed, v.value, counted)
 		}
 		out.Views = append(out.Views, view)
 	}

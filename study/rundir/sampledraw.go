@@ -30,15 +30,15 @@ func (r *Writer) drawSamples(ctx context.Context, s *sampled, sheet *scores.Samp
 			return nil, "", ctx.Err()
 		}
 		if err != nil || !IsImage(sample) {
-			return nil, "", nil // such as audio, or a file that has gone since
+			return nil, "", nil // for example audio, or a file that has been removed
 		}
 		tiles := []tensor.Tensor{sample.Input}
 		for _, c := range s.cells {
-			moved, err := r.movedSample(c, sample)
+			transformed, err := r.transformedSample(c, sample)
 			if err != nil {
 				return nil, "", err
 			}
-			tiles = append(tiles, moved)
+			tiles = append(tiles, transformed)
 		}
 		if out == nil {
 			w, h := thumbSize(sample.Input.Shape[2], sample.Input.Shape[1])
@@ -65,8 +65,8 @@ func (r *Writer) drawSamples(ctx context.Context, s *sampled, sheet *scores.Samp
 	return b.Bytes(), ".jpg", err
 }
 
-// movedSample returns a sample under the view of a cell.
-func (r *Writer) movedSample(c *plan.Cell, sample dataset.Sample) (tensor.Tensor, error) {
+// transformedSample returns a sample under the transformation of a cell.
+func (r *Writer) transformedSample(c *plan.Cell, sample dataset.Sample) (tensor.Tensor, error) {
 	if c.View.Transform == nil {
 		if sample.Transformed == nil {
 			return sample.Input, nil

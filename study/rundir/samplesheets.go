@@ -11,22 +11,24 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// A sample sheet has the samples that a transformation changes most and least. It is chosen from the
-// per-sample values of the finished cells, so nothing is run again.
+// A sample sheet shows the samples that a transformation changes most and least. They are chosen by
+// the per-sample values of the finished cells, so no model runs again.
 
 const (
 	sampleFolder = "pictures/samples"
 
-	mostLines   = 36 // samples on a sheet
-	mostModels  = 12 // models of a sheet
-	partModels  = 4  // models that are compared in pairs
-	mostClasses = 40 // classes with counts
-	thumbSide   = 80 // pixels of the longer side of an image; smaller ones stay as they are
-	sheetBlock  = 16 // pixels of a block of a JPEG, which two images must not share
-	pngBytes    = 256 << 10
+	mostLines   = 36        // samples on a sheet
+	mostModels  = 12        // models of a sheet
+	partModels  = 4         // models that are compared in pairs
+	mostClasses = 40        // classes with counts
+	thumbSide   = 80        // pixels that the longer side of an image has at most
+	sheetBlock  = 16        // pixels of a block of a JPEG, which two images must not share
+	pngBytes    = 256 << 10 // largest size of a PNG; a larger sheet is a JPEG
 )
 
-// samples each model contributes to a sheet, while there is room
+// shares holds the largest numbers of samples that each model contributes to a sheet: samples that
+// it misclassifies once they are transformed, samples that change most and least, and samples for
+// which a pair of models differs.
 var shares = struct{ fails, most, least, parts int }{8, 6, 3, 4}
 
 // writeSampleSheets writes a sample sheet for each transformation of each data set that has
@@ -124,7 +126,7 @@ func (s *sampled) sheet() *scores.SampleSheet {
 		for _, i := range all {
 			line, there := place[i]
 			if !there || len(lines) == most {
-				break // the next ones would skip a sample
+				break // a list must not leave out a sample between others
 			}
 			lines = append(lines, line)
 		}

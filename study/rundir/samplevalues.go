@@ -20,34 +20,36 @@ type sampled struct {
 	models     []sampledModel
 	measure    string
 	statistic  string
-	title      string // of the statistic
-	predicted  bool
-	falls      bool     // a lower value of the statistic means a larger change
-	classes    []string // interned
-	classPlace map[string]int
-	labels     []int // of index, interned; -1: unknown
+	title      string         // of the statistic
+	predicted  bool           // the values are of predictions
+	falls      bool           // a lower value of the statistic means a larger change
+	classes    []string       // names; classes and labels are stored as positions in this list
+	classPlace map[string]int // position of each name
+	labels     []int          // of the samples in index; -1: unknown
 }
 
+// A sampledModel holds the values of one model for the samples in sampled.index.
 type sampledModel struct {
 	name       string
-	clean      []int // interned classes
-	confidence []float64
+	clean      []int     // predicted classes
+	confidence []float64 // their probabilities
 	views      []sampledView
 }
 
+// A sampledView holds the values of one model under one value of the transformation.
 type sampledView struct {
-	moved      []int
-	confidence []float64
-	value      []float64
+	transformed []int     // predicted classes
+	confidence  []float64 // their probabilities
+	value       []float64 // of the statistic
 }
 
-// A valueSource is what per-sample values tell of a change: a measure, and the statistic to show.
+// A valueSource names per-sample values that show by how much samples change.
 type valueSource struct {
-	sample    string // a per-sample value that the cell must have
-	statistic string
+	sample    string // the per-sample value that a cell must have
+	statistic string // the statistic to show
 }
 
-// valueSources are in order of preference.
+// valueSources lists the sources in order of preference.
 var valueSources = []valueSource{{"predicted-moved", "ei"}, {"js", "js"}, {"pixel-agreement", "pixel-agreement"}, {"matched", "matched"},
 	{"cosine", "cosine"}, {"relative-error", "relative-error"}}
 
@@ -83,13 +85,15 @@ type sourceValues struct {
 	values     map[cellPlace]map[string]map[int]float64 // by statistic and index of the sample
 }
 
+// A cellPlace identifies a cell among those of one transformation.
 type cellPlace struct{ model, parameter string }
 
 func (v *sourceValues) firstCell() *plan.Cell {
 	return v.cells[cellPlace{v.models[0], v.parameters[0]}]
 }
 
-// readValues reads the values of the cells. It leaves out models that lack a value of the parameter.
+// readValues reads the values of the cells. It leaves out models that lack a value of the
+// parameter.
 func (r *Writer) readValues(cells []*plan.Cell, source valueSource) (*sourceValues, error) {
 	v := &sourceValues{source: source, cells: map[cellPlace]*plan.Cell{}, values: map[cellPlace]map[string]map[int]float64{}}
 	for _, c := range cells {
@@ -122,8 +126,8 @@ func (r *Writer) readValues(cells []*plan.Cell, source valueSource) (*sourceValu
 	return v, nil
 }
 
-// complete reports whether each cell of the models has a value of the sample. An image without boxes
-// has none of their statistics.
+// complete reports whether each cell of the models has a value of the sample. An image without
+// boxes has none of their statistics.
 func (v *sourceValues) complete(index int) bool {
 	for _, m := range v.models {
 		for _, p := range v.parameters {
@@ -170,14 +174,14 @@ func (s *sampled) readModel(v *sourceValues, name string) sampledModel {
 			continue
 		}
 		names := v.cells[place].Classes()
-		view := sampledView{moved: s.classesOf(values["predicted-moved"], names), confidence: s.valuesOf(values["confidence-moved"])}
+		view := sampledView{transformed: s.classesOf(values["predicted-moved"], names), confidence: s.valuesOf(values["confidence-moved"])}
 		if i == 0 {
 			model.clean = s.classesOf(values["predicted-clean"], names)
 			model.confidence = s.valuesOf(values["confidence-clean"])
 		}
 		for j := range s.index {
 			ei := 0.0
-			if view.moved[j] == model.clean[j] {
+			if view.transformed[j] == model.clean[j] {
 				ei = math.Sqrt(view.confidence[j] * model.confidence[j])
 			}
 			view.value = append(view.value, ei)
@@ -187,8 +191,8 @@ func (s *sampled) readModel(v *sourceValues, name string) sampledModel {
 	return model
 }
 
-// cellSamples returns the per-sample values of a cell by statistic and index of the sample. Of several
-// layers, they are those of the last.
+// cellSamples returns the per-sample values of a cell by statistic and index of the sample. Of
+// several layers, they are those of the last.
 func (f Folder) cellSamples(c *plan.Cell) (map[string]map[int]float64, error) {
 	byTask, err := f.readSampleFiles(c.Key)
 	if err != nil {

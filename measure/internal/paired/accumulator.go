@@ -35,8 +35,8 @@ type accumulator struct {
 	projection *projection // nil unless the site asks for it
 }
 
-// newAccumulator returns an empty accumulator. If the null would exceed the site's budget, there is no
-// null, and the scores have a warning.
+// newAccumulator returns an empty accumulator. If the null would exceed the site's budget, there is
+// no null, and the scores have a warning.
 func newAccumulator(spec *Spec, site measure.Site) *accumulator {
 	parts, groups, columns := spec.parts(site), site.Layout.Groups, len(spec.Columns)
 	a := &accumulator{spec: spec, site: site, values: newTable(parts, groups, columns), out: make([]float64, columns)}
@@ -96,9 +96,9 @@ func (a *accumulator) Update(b *measure.Batch) error {
 	return nil
 }
 
-// borrowRows returns a function that returns the row of sample i that is paired, and a function that
-// frees the memory. A row is valid during the next call of the first one too. It is the clean row,
-// or room for tau z.
+// borrowRows returns a function that returns the row of sample i that is paired, and a function
+// that frees the memory. A row is valid during the next call of the first one too. It is the clean
+// row, or room for tau z.
 func (a *accumulator) borrowRows() (next func(b *measure.Batch, i int) []float32, free func()) {
 	if a.action == nil {
 		return func(b *measure.Batch, i int) []float32 { return b.Clean.At(i).Data }, func() {}
@@ -153,8 +153,8 @@ func (a *accumulator) check(b *measure.Batch) error {
 	return nil
 }
 
-// addSample adds sample i of a batch to the sums. With an Action it writes tau z to row; else row is
-// the clean row.
+// addSample adds sample i of a batch to the sums. With an Action it writes tau z to row; else row
+// is the clean row.
 func (a *accumulator) addSample(b *measure.Batch, i int, row []float32) error {
 	label, classes := b.Label[i], len(a.site.Classes)
 	if a.spec.Needs.Labels && label == dataset.NoLabel {

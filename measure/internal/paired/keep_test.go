@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// TestKeepBelow stores the values of the samples at the first places only, whatever the batches,
-// and takes the states of such a site.
+// TestKeepBelow checks that only the values of the samples at the first places are stored, for any
+// batches, and that states of such a site can be read.
 func TestKeepBelow(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}, KeepSamples: true, KeepBelow: 4}
@@ -31,12 +31,12 @@ func TestKeepBelow(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := kept(again); !slices.Equal(got, []int{0, 2, 3}) {
-		t.Errorf("the values of samples %v are stored", got)
+		t.Errorf("the values of samples %v are stored, want 0, 2 and 3", got)
 	}
 	all := site
 	all.KeepBelow = 0
 	if got := kept(fed(t, all, 0, 2, 6)); !slices.Equal(got, []int{0, 2, 6}) {
-		t.Errorf("without a bound the values of samples %v are stored", got)
+		t.Errorf("without a bound the values of samples %v are stored, want 0, 2 and 6", got)
 	}
 	if again := newAccumulator(difference(), all); again.UnmarshalBinary(state) != nil {
 		t.Error("UnmarshalBinary refused the state of a site whose values are all stored")
@@ -49,6 +49,6 @@ func TestKeepBelow(t *testing.T) {
 		t.Error("UnmarshalBinary accepted more values than the site stores")
 	}
 	if small, large := difference().cost(site), difference().cost(all); small >= large {
-		t.Errorf("%d bytes with a bound and %d without", small, large)
+		t.Errorf("cost is %d bytes with a bound and %d without, want less with it", small, large)
 	}
 }

@@ -42,7 +42,8 @@ func fed(t testing.TB, site measure.Site, places ...int) *accumulator {
 	return a
 }
 
-// The digits of a null show which transformed rows were paired with the clean rows of the class.
+// TestNullPairs checks which transformed rows are paired with the clean rows of a class: the digits
+// of the null show them.
 func TestNullPairs(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}}
@@ -70,7 +71,7 @@ func TestNullPairs(t *testing.T) {
 			}
 			if n == 0 {
 				if !math.IsNaN(s.Null) {
-					t.Errorf("%s, %s: null %v of no pairs", c.name, s.Factor, s.Null)
+					t.Errorf("%s, %s: null %v of no pairs, want NaN", c.name, s.Factor, s.Null)
 				}
 			} else if math.Abs(s.Null*float64(n)-want[s.Factor]) > 1e-6 {
 				t.Errorf("%s, %s: the pairs of the null add up to %v, want %v", c.name, s.Factor, s.Null*float64(n), want[s.Factor])
@@ -108,7 +109,8 @@ func TestStatesOfOtherSites(t *testing.T) {
 	}
 }
 
-// Where one shard had no memory for the null, the merged state has no null and a warning.
+// TestMergeWithoutNull checks that a merged state has no null, and a warning, if one shard had no
+// memory for the null.
 func TestMergeWithoutNull(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}}
@@ -123,12 +125,12 @@ func TestMergeWithoutNull(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := scores[0]; s.N != 6 || !math.IsNaN(s.Null) || len(s.Warnings) != 1 {
-		t.Errorf("%+v", s)
+		t.Errorf("%+v, want the mean of 6 samples without a null, and a warning", s)
 	}
 }
 
-// The fuzzer changes the payload. The test adds a valid checksum, without which every state would
-// be refused.
+// FuzzState checks that no state causes a panic. The fuzzer changes the payload. The test adds a
+// valid checksum, without which every state would be refused.
 func FuzzState(f *testing.F) {
 	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}, KeepSamples: true}
 	state, err := fed(f, site, 0, 1, 2, 3).MarshalBinary()

@@ -18,8 +18,8 @@ type projection struct {
 	pooled []float32 // scratch
 	dim    int
 
-	index        []int
-	clean, moved []float32 // len(index) x dim
+	index              []int     // of the samples in the data set
+	clean, transformed []float32 // len(index) x dim
 }
 
 // sketched is the maximum length of a stored vector. Longer ones are reduced by a count sketch,
@@ -37,12 +37,13 @@ func projectionCost(l onnx.Layer, n int) int64 {
 	return int64(n)*(8+2*2*4*int64(min(dim, sketched))) + 4*int64(dim)
 }
 
-func (p *projection) add(index int, clean, moved []float32) {
+func (p *projection) add(index int, clean, transformed []float32) {
 	p.index = append(p.index, index)
 	p.clean = p.vector(p.clean, clean)
-	p.moved = p.vector(p.moved, moved)
+	p.transformed = p.vector(p.transformed, transformed)
 }
 
+// vector appends the pooled vector of a layer, reduced to dim components, to a slice.
 func (p *projection) vector(to, z []float32) []float32 {
 	p.pool(p.pooled, z)
 	if len(p.pooled) == p.dim {
@@ -60,19 +61,20 @@ func (p *projection) vector(to, z []float32) []float32 {
 }
 
 func (p *projection) merge(o *projection) {
-	p.index, p.clean, p.moved = append(p.index, o.index...), append(p.clean, o.clean...), append(p.moved, o.moved...)
+	p.index = append(p.index, o.index...)
+	p.clean, p.transformed = append(p.clean, o.clean...), append(p.transformed, o.transformed...)
 }
 
 func (p *projection) write(w *state.Writer) {
 	w.Ints(p.index)
 	w.Float32s(p.clean)
-	w.Float32s(p.moved)
+	w.Float32s(p.transformed)
 }
 
 // read reads the state of a projection of at most n samples.
 func (p *projection) read(r *state.Reader, n int) {
-	p.index, p.clean, p.moved = r.Ints(), r.Float32s(), r.Float32s()
-	if len(p.index) > n || len(p.clean) != len(p.index)*p.dim || len(p.moved) != len(p.clean) {
+	p.index, p.clean, p.transformed = r.Ints(), r.Float32s(), r.Float32s()
+	if len(p.index) > n || len(p.clean) != len(p.index)*p.dim || len(p.transformed) != len(p.clean) {
 		r.Fail(errOtherSite)
 	}
 }
@@ -93,7 +95,7 @@ func (p *projection) samples() []measure.SampleScore {
 	for i := range rows {
 		from := p.clean
 		if i >= k {
-			from = p.moved
+			from = p.transformed
 		}
 		rows[i] = make([]float64, p.dim)
 		for j, v := range from[i%k*p.dim : (i%k+1)*p.dim] {

@@ -9,14 +9,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestProjection projects vectors that lie in a plane: distances in it are those of the vectors.
-// The position of a sample does not depend on batches, and only the first samples have one.
+// TestProjection checks that the distances between the projections of vectors that lie in a plane
+// are those of the vectors, whatever the batches, and that only the first samples have projections.
 func TestProjection(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layout: measure.Layout{N: 6, Block: 3, Groups: 2}, Project: 4, Layer: onnx.Layer{Shape: []int{3}, Axes: "NC"}}
 	// (u, v) in the plane of (2, 1, 2)/3 and (-2, 2, 1)/3.
 	at := [][2]float64{{1, 0}, {4, 1}, {-2, 3}, {0, -5}, {9, 9}, {8, 8}}
-	moved := [][2]float64{{2, 0}, {4, 2}, {-2, -3}, {6, -5}, {9, 9}, {8, 8}}
+	transformed := [][2]float64{{2, 0}, {4, 2}, {-2, -3}, {6, -5}, {9, 9}, {8, 8}}
 	vector := func(p [2]float64) []float32 {
 		return []float32{float32((2*p[0] - 2*p[1]) / 3), float32((p[0] + 2*p[1]) / 3), float32((2*p[0] + p[1]) / 3)}
 	}
@@ -26,7 +26,7 @@ func TestProjection(t *testing.T) {
 		for i, p := range places {
 			b.Place, b.Index, b.Label = append(b.Place, p), append(b.Index, 10+p), append(b.Label, -1)
 			copy(b.Clean.Data[3*i:], vector(at[p]))
-			copy(b.Transformed.Data[3*i:], vector(moved[p]))
+			copy(b.Transformed.Data[3*i:], vector(transformed[p]))
 		}
 		if err := a.Update(b); err != nil {
 			t.Fatal(err)
@@ -53,7 +53,7 @@ func TestProjection(t *testing.T) {
 		got[s.Index][s.Statistic] = s.Value
 	}
 	if len(got) != 4 {
-		t.Fatalf("%d samples are projected, not 4", len(got))
+		t.Fatalf("%d samples are projected, want 4", len(got))
 	}
 	place := func(i int, side string) [2]float64 {
 		return [2]float64{got[10+i]["projection-"+side+"-1"], got[10+i]["projection-"+side+"-2"]}
@@ -66,7 +66,7 @@ func TestProjection(t *testing.T) {
 				got, want float64
 			}{
 				{"clean to clean", distance(place(i, "clean"), place(j, "clean")), distance(at[i], at[j])},
-				{"clean to moved", distance(place(i, "clean"), place(j, "moved")), distance(at[i], moved[j])},
+				{"clean to transformed", distance(place(i, "clean"), place(j, "moved")), distance(at[i], transformed[j])},
 			} {
 				if math.Abs(c.got-c.want) > 1e-5 {
 					t.Errorf("%s of samples %d and %d: %v, want %v", c.what, i, j, c.got, c.want)
@@ -75,6 +75,6 @@ func TestProjection(t *testing.T) {
 		}
 	}
 	if n := len(newAccumulator(difference(), measure.Site{Layout: site.Layout, Layer: site.Layer}).Samples()); n != 0 {
-		t.Errorf("a site without projections has %d values", n)
+		t.Errorf("a site without projections has %d values, want 0", n)
 	}
 }

@@ -30,8 +30,8 @@ func (o *openPair) own() {
 	}
 }
 
-// shuffle adds the shuffled pair of sample i of a batch and the sample before it in its block, whose
-// rows it replaces. It returns the open pair, or nil if the block is complete.
+// shuffle adds the shuffled pair of sample i of a batch and the sample before it in its block,
+// whose rows it replaces. It returns the open pair, or nil if the block is complete.
 func (a *accumulator) shuffle(b *measure.Batch, i int, row []float32) (*openPair, error) {
 	place := b.Place[i]
 	block := place / a.site.Layout.Block
