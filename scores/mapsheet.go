@@ -1,7 +1,7 @@
 package scores
 
-// A MapSheet describes feature maps of one sample: those of x, those of T(x), T of those of x, and the
-// difference of the second and the third. An image with the same name has a line of these four tiles
+// A MapSheet describes feature maps of one sample: those of x, those of T(x), T applied to those of x,
+// and the difference of the second and the third. An image with the same name has a line of these four tiles
 // for each channel in Layers, after a line with x and T(x) if HasInput is set.
 type MapSheet struct {
 	Model     string     `json:"model"`

@@ -13,8 +13,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// Accuracy returns the measure dense-accuracy: how right a model's boxes or class maps are, on x and on
-// T(x), where the labels move as the image does.
+// Accuracy returns the measure dense-accuracy: how accurate a model's boxes or class maps are, on x and
+// on T(x), where the labels move as the image does.
 //
 //   - clean-map and moved-map are COCO's mean average precision of boxes: see Precision. A labelled box
 //     of which less than half is visible need not be found.
@@ -170,7 +170,7 @@ func (a *accuracyAccumulator) labelled(truth *dataset.Truth, op transform.Op) ([
 }
 
 // addMap adds the pixels of a class map, at each of which it is compared with the class of the mask at the
-// place that T moves there.
+// position that T moves there.
 func (a *accuracyAccumulator) addMap(regions []int, row []float32, truth *dataset.Truth, op transform.Op, view string) error {
 	mask := truth.Mask
 	if mask.Rank() != 2 {
@@ -374,7 +374,7 @@ type factor struct {
 	threshold, area int // threshold -1: all; area 0: all
 }
 
-// factors returns all, and those parts that have scores of their own.
+// factors returns the whole, and the parts of it that have their own scores.
 func (a *accuracyAccumulator) factors() []factor {
 	out := []factor{{class: -1, threshold: -1}}
 	if a.views[0].precision != nil {

@@ -1,10 +1,10 @@
-// Package dense measures whether a model finds the same things at the moved places: whether its class
-// maps, boxes, keypoints or maps of values move as the input does.
+// Package dense measures whether a model finds the same objects at the transformed positions: whether
+// its class maps, boxes, keypoints or maps of values move as the input does.
 //
 // Let f(x) be the decoded output of a model (see package model/output) and tau f(x) the same moved by
 // the transformation T. For class maps, over the positions that tau reads from inside the map,
 //
-//	pixel-agreement   share of positions with the same class in f(Tx) and tau f(x)
+//	pixel-agreement   fraction of positions with the same class in f(Tx) and tau f(x)
 //	miou              mean over classes of intersection / union of the regions of the class
 //
 // Both are ratios of sums over all samples. For boxes, those of a score of at least Settings.Confidence
@@ -12,14 +12,14 @@
 //
 //	matched           2 pairs / (boxes of tau f(x) + boxes of f(Tx))    (an F1 score)
 //	iou               mean IoU of the pairs
-//	class-flips       share of the pairs whose classes differ
+//	class-flips       fraction of the pairs whose classes differ
 //	confidence-change mean over the pairs of the score in f(Tx) less that in tau f(x)
-//	keypoint-distance mean distance of the keypoints of the pairs, in units of the root of the box's area
+//	keypoint-distance mean distance of the keypoints of the pairs, in units of the square root of the box's area
 //
 // A moved box is the smallest upright box around the moved corners, cut at the border of the image. It
 // counts if at least Settings.Visible of its area is inside, and a box of f(Tx) if that much of it shows
 // the image x and not what fills in around it. A box that does not count may still be matched, after
-// the others, and its partner then does not count either: a detector may find half a thing, or not.
+// the others, and its partner then does not count either: a detector may find half an object, or not.
 //
 // For maps of values, such as depth,
 //
@@ -111,8 +111,8 @@ func ratio(statistic, factor string, scale float64, a, b int, undefined string) 
 	return paired.Derived{Statistic: statistic, Factor: factor, Optional: factor != "", Shuffled: true, Of: of, Undefined: undefined}
 }
 
-// share is a ratio that is a share: if all of n samples have the same value, 0 or 1, the interval is
-// Wilson's.
+// share is a ratio that is a proportion: if all of n samples have the same value, 0 or 1, the interval
+// is Wilson's.
 func share(d paired.Derived) paired.Derived {
 	of := d.Of
 	d.Extreme = func(m []float64, n int) (low, high float64) {

@@ -8,16 +8,16 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A point is a place in the image, in fractions of its sides.
+// A point is a position in the image, in fractions of its sides.
 type point struct{ x, y float64 }
 
-// A motion is how a transformation moves places of the image: an affine map of fractions.
+// A motion describes how a transformation moves the points of the image: it is an affine map.
 type motion struct {
 	origin, right, down point // where (0, 0) goes, and the steps of (1, 0) and (0, 1)
 	fixed, wrap, mirror bool
 }
 
-// newMotion returns how an Op moves the places of an image of h x w pixels.
+// newMotion returns how an Op moves the points of an image of h x w pixels.
 func newMotion(op transform.Op, h, w int) (motion, error) {
 	p, ok := transform.PointMapOf(op, h, w)
 	if !ok {
@@ -40,7 +40,7 @@ func newMotion(op transform.Op, h, w int) (motion, error) {
 	return m, nil
 }
 
-// tidy rounds away the rounding errors of a coordinate.
+// tidy rounds a coordinate, to remove rounding errors.
 func tidy(x float64) float64 { return math.Round(x*1e12) / 1e12 }
 
 func (m motion) apply(p point) point {
