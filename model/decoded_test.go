@@ -27,6 +27,7 @@ type constant struct {
 	values []float32
 	typ    onnx.Type // 0: float
 	free   bool      // without an axis for the batch
+	lost   bool      // the second size is not declared
 }
 
 // writeConstants writes a model that returns constants, and returns its path.
@@ -54,6 +55,9 @@ func writeConstants(t *testing.T, batch int, metadata map[string]string, constan
 			info.Shape = []onnx.Dim{{Size: -1, Symbol: "n"}}
 			for _, d := range c.shape[1:] {
 				info.Shape = append(info.Shape, onnx.Dim{Size: d})
+			}
+			if c.lost {
+				info.Shape[1].Size = -1
 			}
 		} else {
 			info.Shape = []onnx.Dim{{Size: batch, Symbol: "batch"}}
@@ -208,6 +212,10 @@ func TestBoxLayouts(t *testing.T) {
 		"keypoints": {batch: 1, layout: "torchvision", want: "6 4 14 12 1 0.90 (7 8 true) (9 9 false)", constants: []constant{
 			{name: "boxes", shape: []int{1, 4}, values: []float32{6, 4, 14, 12}, free: true}, {name: "labels", shape: []int{1}, values: []float32{1}, typ: onnx.Int64, free: true}, {name: "scores", shape: []int{1}, values: []float32{.9}, free: true},
 			{name: "keypoints", shape: []int{1, 2, 3}, values: []float32{7, 8, 1, 9, 9, 0}, free: true}, {name: "keypoints_scores", shape: []int{1, 2}, values: []float32{3, 4}, free: true}}},
+		// torchvision's exports do not declare the number of keypoints: 17, as of a person.
+		"keypoints of free number": {batch: 1, layout: "torchvision", want: "6 4 14 12 1 0.90" + strings.Repeat(" (7 8 true)", 17), constants: []constant{
+			{name: "2659", shape: []int{1, 4}, values: []float32{6, 4, 14, 12}, free: true}, {name: "2239", shape: []int{1}, values: []float32{1}, typ: onnx.Int64, free: true}, {name: "2238", shape: []int{1}, values: []float32{.9}, free: true},
+			{name: "2668", shape: []int{1, 17, 3}, values: slices.Repeat([]float32{7, 8, 1}, 17), free: true, lost: true}}},
 		"NaN": {batch: -1, layout: "yolov8", want: "not finite", constants: []constant{{name: "output0", shape: []int{7, 21}, values: anchors(7, true, []float32{10, 8, 8, 8, .6, .1, 0}, []float32{10, 8, 8, 8, float32(math.NaN()), 0, 0})}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -242,6 +250,8 @@ func TestMapLayouts(t *testing.T) {
 		certain   float32 // probability of the class at the first position
 	}{
 		"logits": {constants: []constant{{name: "aux", shape: []int{4, 4, 4}, values: make([]float32, 64)}, {name: "out", shape: []int{4, 4, 4}, values: logits}},
+			layout: "logits", kind: output.ClassMap, want: "[0 1 2 3 0 1 2 3 0 1 2 3 0 1 2 3]", certain: .5},
+		"logits and an auxiliary map without names": {constants: []constant{{name: "536", shape: []int{4, 4, 4}, values: logits}, {name: "550", shape: []int{4, 4, 4}, values: make([]float32, 64)}},
 			layout: "logits", kind: output.ClassMap, want: "[0 1 2 3 0 1 2 3 0 1 2 3 0 1 2 3]", certain: .5},
 		"one logit": {setting: output.Setting{ClassMap: "logits"}, constants: []constant{{name: "mask", shape: []int{1, 2, 2}, values: []float32{logOdds(.75), -1, 1, -1}}},
 			layout: "logits", kind: output.ClassMap, want: "[1 0 1 0]", certain: .75},

@@ -115,7 +115,7 @@ func (w wording) noun() string { return cmp.Or(w.places, "layers") }
 func (w wording) where(s Series) string {
 	var parts []string
 	if s.Factor != "" {
-		parts = append(parts, "for "+Shorten(strings.Replace(s.Factor, "class=", "class ", 1), maxNameWidth))
+		parts = append(parts, "for "+Shorten(strings.Replace(s.Factor, "=", " ", 1), maxNameWidth))
 	}
 	if w.models {
 		parts = append(parts, "of "+Shorten(s.Model, maxNameWidth))

@@ -46,9 +46,10 @@ type decodedValues struct {
 	Kind     string   `json:"kind"`   // "class-map", "boxes" or "values", as in a study file
 	Layout   string   `json:"layout"` // for instance "yolov8"
 	Outputs  []string `json:"outputs"`
-	Shape    []int    `json:"shape"`             // of one sample: channels, height, width; or boxes, columns
+	Shape    []int    `json:"shape"`             // of one sample: channels, height, width; or candidates, columns
 	Classes  int      `json:"classes,omitempty"` // 0: unknown
 	Names    []string `json:"class_names,omitempty"`
+	Most     int      `json:"most,omitempty"` // boxes of an image
 	Suppress float64  `json:"suppress,omitempty"` // intersection over union above which boxes are suppressed
 }
 
@@ -58,7 +59,7 @@ func decoded(m *model.Model) *decodedValues {
 	if f == nil {
 		return nil
 	}
-	out := &decodedValues{Kind: string(f.Kind), Layout: f.Layout, Outputs: f.Outputs, Shape: f.Shape(), Classes: f.Classes, Names: f.Names}
+	out := &decodedValues{Kind: string(f.Kind), Layout: f.Layout, Outputs: f.Outputs, Shape: f.Shape(), Classes: f.Classes, Names: f.Names, Most: min(f.Most, f.Candidates)}
 	if f.Suppress < 1 {
 		out.Suppress = f.Suppress
 	}
@@ -69,7 +70,7 @@ func decoded(m *model.Model) *decodedValues {
 func (d *decodedValues) String() string {
 	text := fmt.Sprintf("{%s: %s} of %s, ", d.Kind, d.Layout, strings.Join(d.Outputs, ", "))
 	if d.Kind == "boxes" {
-		text += fmt.Sprintf("at most %d boxes", d.Shape[0])
+		text += fmt.Sprintf("at most %d boxes", d.Most)
 		if d.Suppress > 0 {
 			text += fmt.Sprintf(", suppressed at %g", d.Suppress)
 		}

@@ -105,6 +105,9 @@ func best(b *onnx.Builder, scores onnx.Value) (top, class onnx.Value) {
 	return b.ReduceMax(scores, true, 2), class
 }
 
+// personKeypoints is the number of keypoints of a person in COCO.
+const personKeypoints = 17
+
 // findTorchvision finds the outputs of torchvision's detectors: boxes, labels and scores in any order,
 // perhaps with keypoints, of a single image.
 func findTorchvision(q *query, _ bool) *Decoder {
@@ -119,10 +122,12 @@ func findTorchvision(q *query, _ bool) *Decoder {
 	if boxes == nil || labels == nil || scores == nil {
 		return nil
 	}
-	keypoints := q.only(func(p *Port) bool { return p.isFloat() && p.unbatched(3, 3) && p.Sizes[1] > 0 && p.Sizes[2] == 3 })
+	keypoints := q.only(func(p *Port) bool { return p.isFloat() && len(p.Sizes) == 3 && p.Sizes[2] == 3 })
 	f := Format{Outputs: []string{boxes.Name, labels.Name, scores.Name}}
 	if keypoints != nil {
-		f.Keypoints = keypoints.Sizes[1]
+		if f.Keypoints = keypoints.Sizes[1]; f.Keypoints < 0 {
+			f.Keypoints = personKeypoints // the number is lost in exports of torchvision
+		}
 		f.Outputs = append(f.Outputs, keypoints.Name)
 	}
 	d := q.newBoxes(f, -1, corners, false, func(b *onnx.Builder) boxSource {

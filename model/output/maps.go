@@ -2,6 +2,7 @@ package output
 
 import (
 	"math"
+	"slices"
 
 	"github.com/noether-ml/noether/onnx"
 )
@@ -54,7 +55,8 @@ func (q *query) coversImage(m mapPort) bool {
 }
 
 // oneMap returns the only map that satisfies a condition; among several, the only one that is not
-// auxiliary, and then the first that is named like a result.
+// auxiliary, then the first that is named like a result, then the first if all have one shape, as
+// torchvision's results with an auxiliary one after them.
 func oneMap(maps []mapPort, fits func(mapPort) bool) *mapPort {
 	var found []mapPort
 	for _, m := range maps {
@@ -75,6 +77,10 @@ func oneMap(maps []mapPort, fits func(mapPort) bool) *mapPort {
 		if len(found) == 1 || m.named("out", "logit", "seg", "mask", "sem", "pred") {
 			return &found[i]
 		}
+	}
+	differs := func(m mapPort) bool { return !slices.Equal(m.Sample, found[0].Sample) }
+	if len(found) > 0 && !slices.ContainsFunc(found, differs) {
+		return &found[0]
 	}
 	return nil
 }
