@@ -235,11 +235,13 @@ func TestBoxLayouts(t *testing.T) {
 
 func TestMapLayouts(t *testing.T) {
 	t.Parallel()
-	// Two classes beat the third at two of 16 positions.
-	logits := make([]float32, 4*16)
-	for p := range 16 {
-		logits[(p%4)*16+p] = float32(math.Log(3)) // against three of 1: a probability of 1/2
+	logits := make([]float32, 4*64)
+	for p := range 64 {
+		logits[(p%4)*64+p] = float32(math.Log(3)) // against three of 1: a probability of 1/2
 	}
+	inTurn := "[" + strings.TrimSpace(strings.Repeat("0 1 2 3 ", 16)) + "]"
+	some := make([]float32, 64)
+	copy(some, []float32{0, 1, 2, 0, 5})
 	classes := func(f *output.Format, row []float32) string { return fmt.Sprint(row[:f.Height*f.Width]) }
 	for name, c := range map[string]struct {
 		setting   output.Setting
@@ -249,17 +251,17 @@ func TestMapLayouts(t *testing.T) {
 		want      string
 		certain   float32 // probability of the class at the first position
 	}{
-		"logits": {constants: []constant{{name: "aux", shape: []int{4, 4, 4}, values: make([]float32, 64)}, {name: "out", shape: []int{4, 4, 4}, values: logits}},
-			layout: "logits", kind: output.ClassMap, want: "[0 1 2 3 0 1 2 3 0 1 2 3 0 1 2 3]", certain: .5},
-		"logits and an auxiliary map without names": {constants: []constant{{name: "536", shape: []int{4, 4, 4}, values: logits}, {name: "550", shape: []int{4, 4, 4}, values: make([]float32, 64)}},
-			layout: "logits", kind: output.ClassMap, want: "[0 1 2 3 0 1 2 3 0 1 2 3 0 1 2 3]", certain: .5},
+		"logits": {constants: []constant{{name: "aux", shape: []int{4, 8, 8}, values: make([]float32, 256)}, {name: "out", shape: []int{4, 8, 8}, values: logits}},
+			layout: "logits", kind: output.ClassMap, want: inTurn, certain: .5},
+		"logits and an auxiliary map without names": {constants: []constant{{name: "536", shape: []int{4, 8, 8}, values: logits}, {name: "550", shape: []int{4, 8, 8}, values: make([]float32, 256)}},
+			layout: "logits", kind: output.ClassMap, want: inTurn, certain: .5},
 		"one logit": {setting: output.Setting{ClassMap: "logits"}, constants: []constant{{name: "mask", shape: []int{1, 2, 2}, values: []float32{logOdds(.75), -1, 1, -1}}},
 			layout: "logits", kind: output.ClassMap, want: "[1 0 1 0]", certain: .75},
 		"probabilities": {setting: output.Setting{ClassMap: "probabilities"}, constants: []constant{{name: "out", shape: []int{2, 1, 2}, values: []float32{.3, .6, .7, .4}}},
 			layout: "probabilities", kind: output.ClassMap, want: "[1 0]", certain: .7},
-		"labels": {constants: []constant{{name: "out", shape: []int{4, 4}, values: []float32{0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5}, typ: onnx.Int64}},
-			layout: "labels", kind: output.ClassMap, want: "[0 1 2 0 0 0 0 0 0 0 0 0 0 0 0 5]"},
-		"depth": {constants: []constant{{name: "predicted_depth", shape: []int{4, 4}, values: logits[:16]}}, layout: "depth", kind: output.ValueMap, want: classes(&output.Format{Height: 4, Width: 4}, logits)},
+		"labels": {constants: []constant{{name: "out", shape: []int{8, 8}, values: some, typ: onnx.Int64}},
+			layout: "labels", kind: output.ClassMap, want: fmt.Sprint(some)},
+		"depth": {constants: []constant{{name: "predicted_depth", shape: []int{8, 8}, values: logits[:64]}}, layout: "depth", kind: output.ValueMap, want: classes(&output.Format{Height: 8, Width: 8}, logits)},
 		"image": {constants: []constant{{name: "y", shape: []int{3, imageSide, imageSide}, values: make([]float32, 3*imageSide*imageSide)}}, layout: "image", kind: output.ValueMap},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -319,7 +321,7 @@ func TestDecoderErrors(t *testing.T) {
 		}
 	}
 	for name, c := range map[string][]constant{
-		"vectors": {zeros("y", 10)}, "tokens": {zeros("y", 17, 12)}, "features": {zeros("y", 512, 2, 2)}, "single": {zeros("y", 12, 1, 1)},
+		"vectors": {zeros("y", 10)}, "tokens": {zeros("y", 17, 12)}, "features": {zeros("y", 64, 4, 4)}, "many channels": {zeros("y", 512, 8, 8)}, "single": {zeros("y", 12, 1, 1)},
 	} {
 		m, err := model.Open(orttest.Load(t), writeConstants(t, -1, nil, c...), model.Options{})
 		if err != nil {

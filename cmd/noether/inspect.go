@@ -49,7 +49,7 @@ type decodedValues struct {
 	Shape    []int    `json:"shape"`             // of one sample: channels, height, width; or candidates, columns
 	Classes  int      `json:"classes,omitempty"` // 0: unknown
 	Names    []string `json:"class_names,omitempty"`
-	Most     int      `json:"most,omitempty"` // boxes of an image
+	Most     int      `json:"most,omitempty"`     // boxes of an image
 	Suppress float64  `json:"suppress,omitempty"` // intersection over union above which boxes are suppressed
 }
 

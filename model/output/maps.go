@@ -48,10 +48,10 @@ func (m mapPort) value(b *onnx.Builder) onnx.Value {
 }
 
 // coversImage reports whether a map has the aspect ratio of the image, and at least one position for
-// each 8 x 8 pixels.
+// each 4 x 4 pixels: the feature maps that a backbone returns have fewer.
 func (q *query) coversImage(m mapPort) bool {
 	ratio := float64(m.height*q.about.Width) / float64(m.width*q.about.Height)
-	return math.Abs(math.Log(ratio)) < 0.05 && 8*m.height >= q.about.Height && m.height*m.width > 1
+	return math.Abs(math.Log(ratio)) < 0.05 && 4*m.height >= q.about.Height && m.height*m.width > 1
 }
 
 // oneMap returns the only map that satisfies a condition; among several, the only one that is not

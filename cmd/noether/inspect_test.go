@@ -1,0 +1,73 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// writeBoxes writes a model of images of 64 x 64 pixels that returns one box for each image, as YOLO v10
+// does, with names of classes in its metadata.
+func writeBoxes(t *testing.T, dir string) string {
+	t.Helper()
+	b := onnx.NewBuilder(17)
+	mean := b.ReduceMean(b.Input("images", onnx.Float, -1, 3, 64, 64), true, 1, 2, 3)
+	box := b.Const("", tensor.Tensor{Shape: []int{1, 1, 6}, Data: []float32{10, 10, 30, 40, 0.9, 1}})
+	rows := b.Add(b.Mul(b.Squeeze(mean, 3), b.Scalar(0)), box)
+	b.OutputInfo(onnx.ValueInfo{Name: "output0", Type: onnx.Float, Shape: []onnx.Dim{{Size: -1, Symbol: "batch"}, {Size: 1}, {Size: 6}}}, rows)
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := m.WithMetadata("names", "{0: 'cat', 1: 'owl'}").Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return write(t, dir, "boxes.onnx", raw)
+}
+
+func TestInspectShowsHowBoxesAreDecoded(t *testing.T) {
+	path := writeBoxes(t, t.TempDir())
+	text, err := output(t, "inspect", path)
+	if want := "{boxes: suppressed} of output0, at most 1 boxes, 2 classes: cat; owl"; err != nil || !strings.Contains(text, want) {
+		t.Errorf("%v: no %q in\n%s", err, want, text)
+	}
+	text, err = output(t, "inspect", path, "--json")
+	var found inspection
+	if err != nil || json.Unmarshal([]byte(text), &found) != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	if d := found.Decoded; d == nil || d.Kind != "boxes" || d.Layout != "suppressed" || d.Classes != 2 || !slices.Equal(d.Names, []string{"cat", "owl"}) {
+		t.Errorf("decoded: %+v", d)
+	}
+}
+
+func TestInitMeasuresBoxes(t *testing.T) {
+	dir := t.TempDir()
+	path := writeBoxes(t, dir)
+	for i := range 12 {
+		write(t, dir, "photos/"+string(rune('a'+i))+".png", img(t, 64, i))
+	}
+	study := filepath.Join(dir, "study.yaml")
+	if code, message := call(t, "init", path, filepath.Join(dir, "photos"), "-o", study); code != 0 {
+		t.Fatal(message)
+	}
+	text, err := os.ReadFile(study)
+	if want := "\n  - dense-equivariance       # are the same things found at the moved places? The output is read as {boxes: suppressed}\n"; err != nil || !strings.Contains(string(text), want) {
+		t.Errorf("%v: no %q in\n%s", err, want, text)
+	}
+	run := filepath.Join(dir, "run")
+	if code, message := call(t, "run", study, "-o", run); code != 0 {
+		t.Fatal(message)
+	}
+	scores, err := os.ReadFile(filepath.Join(run, "scores.csv"))
+	if err != nil || !strings.Contains(string(scores), ",matched,") {
+		t.Errorf("%v: no matched in\n%s", err, scores)
+	}
+}
