@@ -84,7 +84,7 @@ func TestInterrupt(t *testing.T) {
 	studyOf := func(model string) string {
 		return write(t, dir, model+".yaml", []byte(`name: waiting
 data: [{name: shapes, shapes: {n: 6, size: 16}}]
-models: [{name: m, onnx: `+model+`.onnx, layers: [all]}]
+models: [{name: m, onnx: `+model+`.onnx, layers: [output]}]
 transforms: [{rotate: {values: [10]}}]
 measures: [distance]
 `))
