@@ -133,13 +133,14 @@ func (r *relationFlags) read(c *cobra.Command) ([]correlation.Relation, correlat
 // runDetails are the tags of the models of several runs, and the independent units of models and of
 // data sets, by name.
 type runDetails struct {
-	tags  map[string]map[string]string
-	units map[correlation.By]map[string]string
+	tags       map[string]map[string]string
+	units      map[correlation.By]map[string]string
+	parameters map[string]string // titles of the parameters of transformations, by name
 }
 
 // readRuns reads the scores of several runs, and the tags and units of their models and data sets.
 func readRuns(dirs []string) (rows []scores.Row, known *runDetails, err error) {
-	known = &runDetails{tags: map[string]map[string]string{}, units: map[correlation.By]map[string]string{correlation.ByModel: {}, correlation.ByData: {}}}
+	known = &runDetails{tags: map[string]map[string]string{}, parameters: map[string]string{}, units: map[correlation.By]map[string]string{correlation.ByModel: {}, correlation.ByData: {}}}
 	for _, dir := range dirs {
 		result, err := study.ReadResult(dir)
 		if err != nil {
@@ -148,6 +149,9 @@ func readRuns(dirs []string) (rows []scores.Row, known *runDetails, err error) {
 		rows = append(rows, result.Rows...)
 		for _, m := range result.Record.Models {
 			known.tags[m.Name] = m.Tags
+		}
+		for _, t := range result.Record.Transforms {
+			known.parameters[t.Name] = t.Parameter
 		}
 		models, data := result.Record.Units()
 		maps.Copy(known.units[correlation.ByModel], models)

@@ -131,11 +131,11 @@ func (p *plotFlags) rows(dirs []string) ([]scores.Row, error) {
 	if p.options.Chart == figure.Distribution {
 		return p.samples(dirs)
 	}
-	rows, _, err := readRuns(dirs)
+	rows, known, err := readRuns(dirs)
 	if err != nil {
 		return nil, err
 	}
-	p.options.Run = rows
+	p.options.Run, p.options.Parameters = rows, known.parameters
 	return p.filter.Rows(rows)
 }
 

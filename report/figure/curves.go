@@ -37,7 +37,7 @@ func drawDepth(rows []scores.Row, o Options) (*Figure, error) {
 		}
 		x, title = report.RelativeDepth(run), report.DepthChart.Relative.Title
 	}
-	return curves(rows, o, x, title, "layer")
+	return curves(rows, o, x, func(group) string { return title }, "layer")
 }
 
 func drawParameter(rows []scores.Row, o Options) (*Figure, error) {
@@ -49,9 +49,16 @@ func drawParameter(rows []scores.Row, o Options) (*Figure, error) {
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("%w over a parameter: no transformation here has a list of numbers", errEmpty)
 	}
-	title := report.ParameterChart.X.Title
-	if names := Field("name").Distinct(o.measures, rows); len(names) == 1 {
-		title = clean(names[0])
+	title := func(g group) string {
+		var of []scores.Row
+		for _, m := range g.series {
+			of = append(of, m.rows...)
+		}
+		names := Field("name").Distinct(o.measures, of)
+		if len(names) != 1 {
+			return report.ParameterChart.X.Title
+		}
+		return clean(cmp.Or(o.Parameters[names[0]], "value of "+names[0]))
 	}
 	f, err := curves(rows, o, parameter, title, "transform", "parameter")
 	if err != nil && len(Field("layer").Distinct(o.measures, rows)) > maxColours && !errors.Is(err, errEmpty) {
@@ -69,8 +76,9 @@ func parameter(r *scores.Row) float64 {
 	return v
 }
 
-// curves draws lines over x. The fields in onAxis are shown by the x axis and get no colour.
-func curves(rows []scores.Row, o Options, x func(*scores.Row) float64, title string, onAxis ...Field) (*Figure, error) {
+// curves draws lines over x, whose title may differ between panels. The fields in onAxis are shown by
+// the x axis and get no colour.
+func curves(rows []scores.Row, o Options, x func(*scores.Row) float64, title func(group) string, onAxis ...Field) (*Figure, error) {
 	if !o.Every {
 		rows = headlines(rows, o.measures)
 	}
@@ -82,10 +90,11 @@ func curves(rows []scores.Row, o Options, x func(*scores.Row) float64, title str
 	if err != nil {
 		return nil, err
 	}
+	o = parts.together(o)
 	s := newStyle(o)
 	var panels []*plot.Plot
 	for _, g := range parts.groups {
-		p := s.panel(s.fit(s.label, g.title, panelRoom(o, len(parts.groups))), title, s.valueTitle(g, valueAxisLength(o, len(parts.groups))))
+		p := s.panel(s.fit(s.label, g.title, panelRoom(o, len(parts.groups))), s.fold(s.label, title(g), panelRoom(o, len(parts.groups))), s.valueTitle(g, valueAxisLength(o, len(parts.groups))))
 		for _, m := range g.series {
 			if err := addCurve(p, m, x, g.statistic); err != nil {
 				return nil, err

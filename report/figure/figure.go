@@ -75,6 +75,9 @@ type Options struct {
 	Measures []measure.Descriptor
 	// Every draws all statistics of the rows, not only those with a direction.
 	Every bool
+	// Parameters are the titles of the parameters of transformations, such as "angle (degrees)", by
+	// name.
+	Parameters map[string]string
 
 	measures report.Measures // measures of the rows that are drawn
 	across   int             // maximum number of panels side by side; 0 means as many as fit

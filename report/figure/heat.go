@@ -62,6 +62,7 @@ func heatMaps(rows []scores.Row, o Options) (*Figure, error) {
 	if err != nil {
 		return nil, err
 	}
+	o = parts.together(o)
 	s := newStyle(o)
 	scale := colourBarOf(parts)
 	each, beside := matrixHeight(parts, down, o), panelsAcross(len(parts.groups), o)

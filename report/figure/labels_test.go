@@ -224,6 +224,26 @@ func TestPanelsOfOneModel(t *testing.T) {
 	if want := []string{"b, t", "b, s", "a, t", "a, s"}; !slices.Equal(titles, want) {
 		t.Errorf("panels %q, want %q", titles, want)
 	}
+	// Three panels would fit side by side.
+	if f, err = Draw(rows, Options{Measures: reporttest.Measures(), Chart: Heat, Down: "layer", Across: "statistic", Width: 190}); err != nil || f.across != 2 {
+		t.Errorf("%d panels side by side, want 2: %v", f.across, err)
+	}
+}
+
+// TestParameterAxes checks that the axis of each panel states the parameter of its transformation.
+func TestParameterAxes(t *testing.T) {
+	t.Parallel()
+	rows := zoo(2, 0, "m")
+	for _, r := range zoo(2, 0, "m") {
+		if r.Parameter != "" {
+			r.Transform = "blur"
+			rows = append(rows, r)
+		}
+	}
+	got := textsOf(t, svg(t, rows, Options{Measures: reporttest.Measures(), Chart: Parameter, Parameters: map[string]string{"rotate": "angle (degrees)"}}))
+	if !slices.Contains(got, "angle (degrees)") || !slices.Contains(got, "value of blur") {
+		t.Errorf("the axes are among %q", got)
+	}
 }
 
 // TestSignedValues checks that values of both signs have colours on two sides of 0.

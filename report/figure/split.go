@@ -46,6 +46,7 @@ type split struct {
 	colour   Field
 	names    []string // names of the colours, in order of appearance
 	lit      int      // index of the only name with a colour; -1 if each has one
+	each     int      // number of panels of each value of the first field of panels, such as a model; 1 if they differ
 	groups   []group
 }
 
@@ -110,6 +111,15 @@ func highlighted(names []string, asked string) (int, error) {
 	return i, nil
 }
 
+// together returns options with so few panels side by side that those of one model, or of another
+// value of the first field, do not break across lines, if a line has room for them.
+func (s *split) together(o Options) Options {
+	if most := panelsAcross(len(s.groups), o); s.each > 1 && s.each < most {
+		o.across = most - most%s.each
+	}
+	return o
+}
+
 // lookAt returns the look of the name of an index.
 func lookAt(i, lit int) look {
 	switch lit {
@@ -165,6 +175,12 @@ func (s *split) sort(rows []scores.Row, panels []Field) {
 		}
 		return 0
 	})
+	s.each = 1
+	if len(panels) > 1 && len(s.groups) > 0 {
+		if values := len(places[0]); len(s.groups)%values == 0 {
+			s.each = len(s.groups) / values
+		}
+	}
 	above := func(m member) int {
 		if m.place == s.lit {
 			return 1
