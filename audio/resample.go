@@ -43,7 +43,7 @@ func Resample(wave []float32, from, to int) ([]float32, error) {
 		up, down = up/g, down/g
 	}
 	if up > maxPhases { // rates with a small common divisor
-		return ResampleBy(wave, float64(from)/float64(to), n), nil
+		return resampleBy(wave, float64(from)/float64(to), n), nil
 	}
 	return polyphase(wave, up, down, n), nil
 }
@@ -120,10 +120,10 @@ const (
 	cut         = 1 - transition/2 // where the gain is 1/2, as a fraction of the lower Nyquist frequency
 )
 
-// ResampleBy reads a waveform at steps of any size: sample m of n is the input at position m step.
+// resampleBy reads a waveform at steps of any size: sample m of n is the input at position m step.
 // Played at the same rate, audio with a step above 1 is shorter and has a higher pitch. The filter
 // is that of Resample.
-func ResampleBy(wave []float32, step float64, n int) []float32 {
+func resampleBy(wave []float32, step float64, n int) []float32 {
 	table, widen := kernel(), math.Max(1, step)
 	halfWidth := zeroCrossings * widen
 	out := make([]float32, n)

@@ -33,7 +33,7 @@ func TestResampleAgreesWithSciPy(t *testing.T) {
 		if len(got) != len(c.Y) {
 			t.Fatalf("%d to %d: %d values, want %d", c.From, c.To, len(got), len(c.Y))
 		}
-		warped := ResampleBy(c.X, float64(c.From)/float64(c.To), len(c.Y))
+		warped := resampleBy(c.X, float64(c.From)/float64(c.To), len(c.Y))
 		for i := range got {
 			if math.Abs(float64(got[i]-c.Y[i])) > 2e-5 || math.Abs(float64(warped[i]-c.Y[i])) > 2e-5 {
 				t.Fatalf("%d to %d: value %d is %v, warped %v, want %v", c.From, c.To, i, got[i], warped[i], c.Y[i])

@@ -165,5 +165,5 @@ func (v *vocoder) findPeaks() {
 // ShiftPitch multiplies the pitch of a waveform by a factor, 2^(1/12) for a semitone, and keeps its
 // length. It stretches and then resamples.
 func ShiftPitch(wave []float32, factor float64, perSecond int) []float32 {
-	return ResampleBy(Stretch(wave, 1/factor, perSecond), factor, len(wave))
+	return resampleBy(Stretch(wave, 1/factor, perSecond), factor, len(wave))
 }

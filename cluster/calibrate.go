@@ -97,8 +97,8 @@ func (w *stopwatch) cost(work study.Work, cells int) Cost {
 	return out
 }
 
-// Guess returns a cost without a unit: parameters times input size times forward passes.
-func Guess(w study.Work) Cost {
+// guess returns a cost without a unit: parameters times input size times forward passes.
+func guess(w study.Work) Cost {
 	return Cost{Model: w.Model, Blocks: w.Blocks,
 		Samples: float64(max(1, w.Parameters)) * float64(max(1, w.InputBytes/4)) * float64(w.Forwards)}
 }
@@ -109,7 +109,7 @@ func Costs(ctx context.Context, work []study.Work, calibrate func(context.Contex
 	guesses := make([]Cost, len(work))
 	out := make([]Cost, len(work))
 	for i, w := range work {
-		guesses[i] = Guess(w)
+		guesses[i] = guess(w)
 		out[i] = guesses[i]
 		if calibrate == nil || w.Cells == 0 {
 			continue

@@ -77,7 +77,7 @@ func (s *Submission) taskJob(run, name string) fields {
 		parallel = min(n, p.Throttle)
 	}
 	task := s.container("noether", "cluster", "task", run, "--submission", strconv.Itoa(s.Number), "--device", p.Device,
-		"--threads", strconv.Itoa(p.CPUs), "--save-every", p.SaveEvery.Or(time.Minute).String())
+		"--threads", strconv.Itoa(p.CPUs), "--save-every", p.SaveEvery.or(time.Minute).String())
 	return s.job(name, fields{
 		field("completionMode", "Indexed"),
 		field("completions", n),
@@ -112,7 +112,7 @@ func (s *Submission) job(name string, spec fields, before []any, container field
 	meta = append(meta, field("labels", fields{field("app.kubernetes.io/name", "noether")}))
 	pod := fields{
 		field("restartPolicy", "Never"),
-		field("terminationGracePeriodSeconds", int(s.Profile.Warning.Or(2*time.Minute).Seconds())),
+		field("terminationGracePeriodSeconds", int(s.Profile.Warning.or(2*time.Minute).Seconds())),
 	}
 	if k.ServiceAccount != "" {
 		pod = append(pod, field("serviceAccountName", k.ServiceAccount))

@@ -181,8 +181,8 @@ func (Duration) JSONSchema() map[string]any { return map[string]any{"type": "str
 
 func (d Duration) String() string { return time.Duration(d).String() }
 
-// Or returns the duration, or other if d is not positive.
-func (d Duration) Or(other time.Duration) time.Duration {
+// or returns the duration, or other if d is not positive.
+func (d Duration) or(other time.Duration) time.Duration {
 	if d > 0 {
 		return time.Duration(d)
 	}

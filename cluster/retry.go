@@ -35,7 +35,7 @@ func (c Slurm) Retry(ctx context.Context, run string, r *Record, s *Submission, 
 			tasks = append(tasks, t.Number)
 		}
 	}
-	if len(tasks) == 0 && (status.MergeEnded() || status.Merge == "missing") {
+	if len(tasks) == 0 && (status.mergeEnded() || status.Merge == "missing") {
 		return nil, c.queueMerge(ctx, run, r, s)
 	}
 	if len(tasks) == 0 {
@@ -64,9 +64,9 @@ func Wait(ctx context.Context, run string, s *Submission, every time.Duration) (
 			return nil, err
 		}
 		switch {
-		case status.MergeEnded() && ended:
+		case status.mergeEnded() && ended:
 			return status, ErrMergeEnded
-		case status.MergeEnded(): // its record may appear late on a file server: check twice
+		case status.mergeEnded(): // its record may appear late on a file server: check twice
 			ended = true
 		case !status.Active():
 			return status, nil

@@ -56,7 +56,7 @@ func (s *Submission) taskScript(run, studyName string) (string, error) {
 	head = append(head,
 		"--array="+array,
 		"--requeue",
-		fmt.Sprintf("--signal=B:USR1@%d", int(p.Warning.Or(2*time.Minute).Seconds())))
+		fmt.Sprintf("--signal=B:USR1@%d", int(p.Warning.or(2*time.Minute).Seconds())))
 	if d := s.timeLimit(); d > 0 {
 		head = append(head, "--time="+slurmDuration(d))
 	}
@@ -91,7 +91,7 @@ if [ -n "$soon" ] && [ $code -gt 1 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt %d ]; 
 	scontrol requeue "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID" && sleep 60
 fi
 exit $code
-`, p.Tries, quote(run), s.Number, p.Device, p.CPUs, p.SaveEvery.Or(time.Minute), p.Tries, p.Requeues)
+`, p.Tries, quote(run), s.Number, p.Device, p.CPUs, p.SaveEvery.or(time.Minute), p.Tries, p.Requeues)
 	return b.String(), nil
 }
 

@@ -202,8 +202,8 @@ type jobTask struct {
 	task int
 }
 
-// Queue returns the jobs of the user that have not ended.
-func (Slurm) Queue(ctx context.Context) (map[jobTask]queueEntry, error) {
+// activeJobs returns the jobs of the user that have not ended.
+func (Slurm) activeJobs(ctx context.Context) (map[jobTask]queueEntry, error) {
 	who, err := user.Current()
 	if err != nil {
 		return nil, err
@@ -239,9 +239,9 @@ func isState(s string) bool {
 	return s != "" && len(s) < 40 && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
 }
 
-// Endings returns the final states of the tasks of a job: from the accounting database if there is
+// endings returns the final states of the tasks of a job: from the accounting database if there is
 // one, else from the controller, which removes old jobs.
-func (Slurm) Endings(ctx context.Context, job string) map[int]string {
+func (Slurm) endings(ctx context.Context, job string) map[int]string {
 	if out, err := command(ctx, "sacct", "--noheader", "--parsable2", "--allocations", "--jobs="+job, "--format=JobID,State"); err == nil {
 		if e := parseAccounts(out, job); len(e) > 0 {
 			return e

@@ -73,9 +73,9 @@ func (s *Status) tasksActive() bool {
 	return s.Count(Queued)+s.Count(Running)+s.Count(Unknown) > 0
 }
 
-// MergeEnded reports whether the merge has ended without a result, so that it must be submitted
+// mergeEnded reports whether the merge has ended without a result, so that it must be submitted
 // again.
-func (s *Status) MergeEnded() bool {
+func (s *Status) mergeEnded() bool {
 	return slices.Contains([]string{Cancelled, Failed, Killed, Lost}, s.Merge)
 }
 
@@ -95,13 +95,13 @@ func Find(ctx context.Context, run string, s *Submission) (*Status, error) {
 	}
 	if s.Scheduler == "slurm" {
 		var err error
-		if l.queue, err = (Slurm{}).Queue(ctx); err != nil {
+		if l.queue, err = (Slurm{}).activeJobs(ctx); err != nil {
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
 			out.Note = "the scheduler does not answer; the states are those that the tasks have written: " + err.Error()
 		}
-		l.ends = func(job string) map[int]string { return Slurm{}.Endings(ctx, job) }
+		l.ends = func(job string) map[int]string { return Slurm{}.endings(ctx, job) }
 	}
 	var err error
 	if l.now, err = atomicfile.Clock(folder(run, s.Number, "tasks")); err != nil {
@@ -132,7 +132,7 @@ func Find(ctx context.Context, run string, s *Submission) (*Status, error) {
 			out.Note = strings.TrimPrefix(out.Note+"; "+printable(fmt.Sprintf("the merge lacks cells of %s, such as %s", plural.Of(len(r.Missing), "model"), m.Example)), "; ")
 		}
 	}
-	if out.MergeEnded() {
+	if out.mergeEnded() {
 		out.Note = strings.TrimPrefix(out.Note+"; the merge "+note+": noether cluster retry submits it again", "; ")
 	}
 	return out, nil

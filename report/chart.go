@@ -80,7 +80,7 @@ var (
 		X: Axis{Field: "value", Title: "{statistic}"}, Colour: curveColours, Sides: barSides,
 		Titled: "{statistic} {panel} by {down}", Untitled: "{statistic} by {down}", Wide: true,
 		Legend: "page", Null: "a tick alone: the null, what chance gives", Reading: barReading, Statements: ExtremesStatement}
-	HeatChart = Chart{Name: "heat", Title: "Heat map", Mark: TileMark, Table: "scores", Sides: tileSides,
+	heatChart = Chart{Name: "heat", Title: "Heat map", Mark: TileMark, Table: "scores", Sides: tileSides,
 		Titled: "{panel}", Untitled: "{down} by {across}", Reading: tileReading, Statements: ExtremesStatement}
 	DistributionChart = Chart{Name: "distribution", Title: "Distribution", Mark: StepMark, Table: "bins",
 		X: Axis{Field: "from", End: "to", Title: "{statistic}", Free: true}, Y: Axis{Field: "share", Title: "share of {item}s", Percent: true},
@@ -125,7 +125,7 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 		return nil
 	}
 	measures, layered, grid := Measures{m}, Layered(rows, m.Name), isGrid(of)
-	bars, heat := BarsChart, HeatChart
+	bars, heat := BarsChart, heatChart
 	if m.Probes {
 		bars.Sides, bars.Titled, bars.Wide, bars.Common = probeBarSides, "{panel}", false, true
 		bars.Colour = []Field{"variant", "model", "transform", "parameter", "data", "factor"}

@@ -56,7 +56,7 @@ func TestChartsOf(t *testing.T) {
 // TestFieldsHaveTitles looks for the labels of all fields that charts name.
 func TestFieldsHaveTitles(t *testing.T) {
 	t.Parallel()
-	for _, c := range []Chart{DepthChart, ParameterChart, BarsChart, HeatChart, DistributionChart, unitsChart, tuningChart} {
+	for _, c := range []Chart{DepthChart, ParameterChart, BarsChart, heatChart, DistributionChart, unitsChart, tuningChart} {
 		fields := slices.Concat(c.Colour, c.Spread)
 		for _, s := range slices.Concat(c.Sides, probeBarSides) {
 			fields = append(fields, s.Down, s.Across)

@@ -41,10 +41,10 @@ func NewReplicates(cells []scores.Cell) *Replicates {
 	return out
 }
 
-// Difference returns the difference b - a of two scores of a run with its 95 % interval. If both
+// difference returns the difference b - a of two scores of a run with its 95 % interval. If both
 // are of the same data and have replicates, the interval is that of the paired difference.
 // Otherwise the scores are treated as independent, and half widths add in quadrature.
-func (p *Replicates) Difference(a, b *scores.Row) scores.Difference {
+func (p *Replicates) difference(a, b *scores.Row) scores.Difference {
 	score := func(r *scores.Row) measure.Score {
 		s := measure.Score{Value: r.Value, Low: r.Low, High: r.High, N: r.N}
 		if p != nil {
@@ -69,7 +69,7 @@ const (
 // evidence returns how certain it is that two scores differ. This is the rule for all sentences of
 // a report.
 func (p *Replicates) evidence(a, b *scores.Row) evidence {
-	d := p.Difference(a, b)
+	d := p.difference(a, b)
 	switch {
 	case math.IsNaN(d.Low) || math.IsNaN(d.High):
 		return unknown

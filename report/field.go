@@ -116,7 +116,7 @@ func Parts(rows []scores.Row) (parts, order []string) {
 	most := 0
 	for s, values := range known {
 		names[s] = map[string]string{}
-		for i, v := range slices.SortedFunc(maps.Keys(values), ByNumber) {
+		for i, v := range slices.SortedFunc(maps.Keys(values), byNumber) {
 			names[s][v] = fmt.Sprint(i + 1)
 			if len(values) == len(quarterNames) {
 				names[s][v] = quarterNames[i]

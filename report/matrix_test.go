@@ -113,11 +113,11 @@ func TestPairedEvidence(t *testing.T) {
 	}
 	paired := NewReplicates(cells)
 	if got := paired.evidence(&rows[0], &rows[1]); got != certain {
-		t.Errorf("with replicates the evidence is %d: %+v", got, paired.Difference(&rows[0], &rows[1]))
+		t.Errorf("with replicates the evidence is %d: %+v", got, paired.difference(&rows[0], &rows[1]))
 	}
 	other := rows[1]
 	other.Data = "e"
-	if paired.Difference(&rows[0], &other).Paired {
+	if paired.difference(&rows[0], &other).Paired {
 		t.Error("scores of different data are paired")
 	}
 }

@@ -31,11 +31,11 @@ var SeriesColours = []struct{ Light, Dark Colour }{
 	{"#b3202c", "#ff8f8f"}, {"#56700a", "#bcd35f"},
 }
 
-// Markers and Dashes distinguish series without colour. Markers have the names of Vega's symbols;
+// markers and dashes distinguish series without colour. The markers have the names of Vega's symbols;
 // dashes are the lengths of line and gap in turn, in points.
 var (
-	Markers = []string{"circle", "square", "triangle-up", "diamond", "triangle-down", "cross"}
-	Dashes  = [][]float64{{1, 0}, {6, 3}, {2, 2}, {8, 3, 2, 3}}
+	markers = []string{"circle", "square", "triangle-up", "diamond", "triangle-down", "cross"}
+	dashes  = [][]float64{{1, 0}, {6, 3}, {2, 2}, {8, 3, 2, 3}}
 )
 
 // A Look is how a series is drawn: an index of SeriesColours, a marker and dashes.
@@ -49,12 +49,12 @@ type Look struct {
 // dashes change.
 func LookOf(i int) Look {
 	round := i / len(SeriesColours)
-	return Look{i % len(SeriesColours), Markers[(i+round)%len(Markers)], Dashes[round%len(Dashes)]}
+	return Look{i % len(SeriesColours), markers[(i+round)%len(markers)], dashes[round%len(dashes)]}
 }
 
 // Looks returns all different looks, in order.
 func Looks() []Look {
-	out := make([]Look, len(SeriesColours)*len(Dashes))
+	out := make([]Look, len(SeriesColours)*len(dashes))
 	for i := range out {
 		out[i] = LookOf(i)
 	}

@@ -104,7 +104,7 @@ func (b *statementBuilder) curves(indices []int, m measure.Descriptor, s measure
 	for _, group := range groupedBy(indices, key) {
 		if over == "values" {
 			group = slices.DeleteFunc(slices.Clone(group), func(i int) bool { return b.rows[i].Parameter == "" })
-			slices.SortStableFunc(group, func(i, j int) int { return ByNumber(b.rows[i].Parameter, b.rows[j].Parameter) })
+			slices.SortStableFunc(group, func(i, j int) int { return byNumber(b.rows[i].Parameter, b.rows[j].Parameter) })
 			if len(group) < 2 {
 				continue
 			}

@@ -119,8 +119,8 @@ func Fold(text string, width int) []string {
 	return append(lines, line)
 }
 
-// ByNumber compares two strings as numbers, with non-numbers last.
-func ByNumber(a, b string) int {
+// byNumber compares two strings as numbers, with non-numbers last.
+func byNumber(a, b string) int {
 	x, badX := strconv.ParseFloat(a, 64)
 	y, badY := strconv.ParseFloat(b, 64)
 	switch {

@@ -47,7 +47,7 @@ type Cache struct {
 	Client *http.Client                                                    // nil: one that honours the proxy settings of the environment
 	Bucket func(ctx context.Context, address string) (*blob.Bucket, error) // nil: blob.OpenBucket
 	GCS    string                                                          // the address of Google Cloud Storage; "" is the public one
-	Hub    *Hub                                                            // nil: DefaultHub
+	Hub    *Hub                                                            // nil: that of the environment
 	Log    func(message string)                                            // receives a line for each download; may be nil
 }
 

@@ -25,9 +25,9 @@ type Hub struct {
 	Offline bool   // use what the cache has
 }
 
-// DefaultHub returns the hub that the environment names, by the variables of the hub's own client:
+// defaultHub returns the hub that the environment names, by the variables of the hub's own client:
 // HF_ENDPOINT, HF_HUB_CACHE, HF_HOME, HF_TOKEN, HF_TOKEN_PATH and HF_HUB_OFFLINE.
-func DefaultHub() (*Hub, error) {
+func defaultHub() (*Hub, error) {
 	home := os.Getenv("HF_HOME")
 	if home == "" {
 		cache := os.Getenv("XDG_CACHE_HOME")
@@ -257,7 +257,7 @@ func (c *Cache) hub() (*Hub, error) {
 	h := c.Hub
 	if h == nil {
 		var err error
-		if h, err = DefaultHub(); err != nil {
+		if h, err = defaultHub(); err != nil {
 			return nil, err
 		}
 	}

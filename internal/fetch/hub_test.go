@@ -324,7 +324,7 @@ func TestDefaultHub(t *testing.T) {
 	}
 	check := func(want Hub) {
 		t.Helper()
-		if h, err := DefaultHub(); err != nil || *h != want {
+		if h, err := defaultHub(); err != nil || *h != want {
 			t.Errorf("%+v, %v, want %+v", h, err, want)
 		}
 	}

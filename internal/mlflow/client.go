@@ -68,7 +68,7 @@ func (c *Client) Experiment(ctx context.Context, name string) (string, error) {
 		} `json:"experiment"`
 	}
 	err := c.call(ctx, http.MethodGet, "experiments/get-by-name?"+url.Values{"experiment_name": {name}}.Encode(), nil, &found)
-	var failed *Error
+	var failed *statusError
 	if errors.As(err, &failed) && failed.Code == "RESOURCE_DOES_NOT_EXIST" {
 		var made struct {
 			ID string `json:"experiment_id"`
@@ -141,14 +141,14 @@ func (r *Run) Artifact(ctx context.Context, path string, content io.Reader) erro
 	return r.client.do(req, nil)
 }
 
-// An Error is an error response of the server.
-type Error struct {
+// A statusError is an error response of the server.
+type statusError struct {
 	Status  int    `json:"-"`
 	Code    string `json:"error_code"`
 	Message string `json:"message"`
 }
 
-func (e *Error) Error() string {
+func (e *statusError) Error() string {
 	return fmt.Sprintf("the MLflow server answers %d %s %s", e.Status, e.Code, strings.Join(strings.Fields(cut(e.Message, 300)), " "))
 }
 
@@ -191,7 +191,7 @@ func (c *Client) do(req *http.Request, answer any) error {
 		return fmt.Errorf("the MLflow server: %w", err)
 	}
 	if res.StatusCode/100 != 2 {
-		e := &Error{Status: res.StatusCode}
+		e := &statusError{Status: res.StatusCode}
 		if json.Unmarshal(raw, e) != nil {
 			e.Message = string(raw)
 		}

@@ -99,17 +99,17 @@ func (n *namer) name(key string) string {
 	if name, known := n.of[key]; known {
 		return name
 	}
-	name := Name(key)
+	name := paramName(key)
 	for i := 2; n.taken[name]; i++ {
-		name = fmt.Sprintf("%s-%d", cut(Name(key), longestName-8), i)
+		name = fmt.Sprintf("%s-%d", cut(paramName(key), longestName-8), i)
 	}
 	n.of[key], n.taken[name] = name, true
 	return name
 }
 
-// Name returns a key in the characters that the interface allows: letters, digits, "_", "-", ".", "
+// paramName returns a key in the characters that the interface allows: letters, digits, "_", "-", ".", "
 // " and "/", as a clean relative path.
-func Name(key string) string {
+func paramName(key string) string {
 	allowed := func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("_-. /", r):

@@ -321,9 +321,9 @@ func TestErrors(t *testing.T) {
 func TestNamesAreValid(t *testing.T) {
 	t.Parallel()
 	s := &server{t: t}
-	rapid.Check(t, func(t *rapid.T) { s.checkName(Name(rapid.String().Draw(t, "key"))) })
+	rapid.Check(t, func(t *rapid.T) { s.checkName(paramName(rapid.String().Draw(t, "key"))) })
 	for key, want := range map[string]string{"/../a//b/": "a/b", "ei@rotation": "ei_rotation", "..": "_", "a b": "a b"} {
-		if got := Name(key); got != want {
+		if got := paramName(key); got != want {
 			t.Errorf("Name(%q) = %q, want %q", key, got, want)
 		}
 	}

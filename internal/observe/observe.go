@@ -29,10 +29,10 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// Formats are the formats of a log.
-var Formats = []string{"text", "json"}
+// formats are the formats of a log.
+var formats = []string{"text", "json"}
 
-// NewLogger returns a logger that writes lines in one of the Formats, from a level up: debug, info,
+// NewLogger returns a logger that writes lines in one of the formats, from a level up: debug, info,
 // warn or error.
 func NewLogger(w io.Writer, format, level string) (*slog.Logger, error) {
 	var at slog.Level
@@ -46,7 +46,7 @@ func NewLogger(w io.Writer, format, level string) (*slog.Logger, error) {
 	case "json":
 		return slog.New(slog.NewJSONHandler(w, o)), nil
 	}
-	return nil, fmt.Errorf("%q is not a log format: use %s", format, strings.Join(Formats, " or "))
+	return nil, fmt.Errorf("%q is not a log format: use %s", format, strings.Join(formats, " or "))
 }
 
 // A Server serves metrics and profiles of the process.

@@ -19,7 +19,7 @@ func Nearest(word string, words []string, n int) []string {
 	word = strings.ToLower(word)
 	for _, w := range words {
 		lower := strings.ToLower(w)
-		distances[w] = distance{within: SubstringDistance(word, lower), whole: Distance(word, lower)}
+		distances[w] = distance{within: substringDistance(word, lower), whole: Distance(word, lower)}
 	}
 	slices.SortStableFunc(words, func(a, b string) int {
 		return cmp.Or(distances[a].within-distances[b].within, distances[a].whole-distances[b].whole)
@@ -38,8 +38,8 @@ func Distance(a, b string) int {
 	return row[len(b)]
 }
 
-// SubstringDistance returns the Distance from a to the substring of b that is nearest to it.
-func SubstringDistance(a, b string) int {
+// substringDistance returns the Distance from a to the substring of b that is nearest to it.
+func substringDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	fill(row, a, b)
 	return slices.Min(row)

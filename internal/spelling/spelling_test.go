@@ -11,7 +11,7 @@ func TestDistance(t *testing.T) {
 		if d := Distance(c.a, c.b); d != c.distance {
 			t.Errorf("Distance(%q, %q) = %d, want %d", c.a, c.b, d, c.distance)
 		}
-		if d := SubstringDistance(c.a, c.b); d != c.substring {
+		if d := substringDistance(c.a, c.b); d != c.substring {
 			t.Errorf("SubstringDistance(%q, %q) = %d, want %d", c.a, c.b, d, c.substring)
 		}
 	}

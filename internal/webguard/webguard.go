@@ -58,8 +58,8 @@ func Local(listen string) bool {
 	return err == nil && address.Unmap().IsLoopback()
 }
 
-// Allows reports whether a Host header is allowed.
-func (h Hosts) Allows(header string) bool {
+// allows reports whether a Host header is allowed.
+func (h Hosts) allows(header string) bool {
 	host := header
 	if name, _, err := net.SplitHostPort(header); err == nil {
 		host = name
@@ -74,7 +74,7 @@ func (h Hosts) Allows(header string) bool {
 // Handler wraps a handler and refuses requests whose Host header is not allowed.
 func (h Hosts) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !h.Allows(r.Host) {
+		if !h.allows(r.Host) {
 			http.Error(w, "this server is not called by that name", http.StatusMisdirectedRequest)
 			return
 		}

@@ -28,12 +28,12 @@ func TestAllows(t *testing.T) {
 	} {
 		h := For(c.listen, c.more...)
 		for _, host := range c.yes {
-			if !h.Allows(host) {
+			if !h.allows(host) {
 				t.Errorf("%s at %s is refused", host, c.listen)
 			}
 		}
 		for _, host := range c.no {
-			if h.Allows(host) {
+			if h.allows(host) {
 				t.Errorf("%s at %s passes", host, c.listen)
 			}
 		}

@@ -104,7 +104,7 @@ type section struct {
 func (r Run) page(source string) (*page, error) {
 	rec := r.Record
 	p := &page{
-		Record: rec, Policy: Policy(source != ""), Style: template.CSS(Style), Script: template.JS(frontEnd), Source: source, Home: r.Home,
+		Record: rec, Policy: policyOf(source != ""), Style: template.CSS(Style), Script: template.JS(frontEnd), Source: source, Home: r.Home,
 		Extent: report.Extent(rec, r.Rows), Progress: report.Progress(rec), Took: report.Duration(rec), Empty: len(r.Rows) == 0,
 		Sentences: report.Conclusions(r.Rows, rec, r.Replicates), Skipped: report.SkipNotes(rec.Skipped), Failures: report.FailureNotes(rec.Failed), Warnings: report.WarningNotes(r.Rows, slices.Concat(rec.Warnings, r.Notes)),
 	}
@@ -128,10 +128,10 @@ func (r Run) page(source string) (*page, error) {
 	return p, err
 }
 
-// Policy returns the content security policy of a page. It allows only the report's own script and
+// policyOf returns the content security policy of a page. It allows only the report's own script and
 // style, by their hashes. No other script runs, and the page makes no request, unless fetching is
 // true, which allows requests for data to the page's own server.
-func Policy(fetching bool) string {
+func policyOf(fetching bool) string {
 	policy := fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri 'none'; form-action 'none'",
 		hash(frontEnd), hash(Style))
 	if fetching {

@@ -12,14 +12,14 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// OpenAPI describes the JSON interface (OpenAPI 3.1).
+// openAPI describes the JSON interface (OpenAPI 3.1).
 //
 //go:embed openapi.json
-var OpenAPI []byte
+var openAPI []byte
 
 func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Content-Type", "application/json")
-	_, err := w.Write(OpenAPI)
+	_, err := w.Write(openAPI)
 	return err
 }
 

@@ -50,7 +50,7 @@ func (f *Field) actOnPositions(dst, z []float32, channels int, to []int32, floor
 type FloorSums struct{ Difference, Norm float64 }
 
 func (s *FloorSums) add(restored, z []float32) {
-	p := Sum(restored, z)
+	p := sumsOf(restored, z)
 	s.Difference += p.Difference
 	s.Norm += p.BB
 }

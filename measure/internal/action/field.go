@@ -5,7 +5,7 @@
 // value from outside the map enters.
 //
 //	points, ok := transform.PointMapOf(op, h, w)
-//	f := action.New(points, action.Grid{Height: h, Width: w})
+//	f := new(action.Cache).Of(points, action.Grid{Height: h, Width: w})
 //	f.Act(dst, z, action.Layout{Channels: c, Planes: true}, nil, nil) // dst = tau z, both c x h x w
 package action
 
@@ -47,14 +47,14 @@ type Grid struct {
 	Margin        float64
 }
 
-// New returns the action of a map of positions.
+// newField returns the action of a map of positions.
 //
 // A position counts if it lies inside the map less the margin, and so do the position that tau
 // reads it from and the one that tau moves it to. If positions are counted around the border, and
 // tau permutes the axes, nothing lies outside: every position counts, unless there is a margin. It
 // may be that no position counts. For the floor, tau^-1 may read a position at the border that tau
 // reads from outside; the nearest value inside takes its place.
-func New(p transform.PointMap, g Grid) *Field {
+func newField(p transform.PointMap, g Grid) *Field {
 	inverse, ok := p.Inverse()
 	if !ok {
 		return &Field{}
@@ -239,7 +239,7 @@ func (c *Cache) Of(p transform.PointMap, g Grid) *Field {
 	if f != nil {
 		return f
 	}
-	f = New(p, g)
+	f = newField(p, g)
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.fields == nil {

@@ -6,11 +6,11 @@ type Sums struct {
 	AA, BB     float64
 }
 
-// Chunk is the number of products that are added in float32 before they are added in float64.
-const Chunk = 256
+// chunk is the number of products that are added in float32 before they are added in float64.
+const chunk = 256
 
-// Sum returns the sums over two rows of the same length.
-func Sum(a, b []float32) (s Sums) {
+// sumsOf returns the sums over two rows of the same length.
+func sumsOf(a, b []float32) (s Sums) {
 	s.Add(a, b)
 	return s
 }
@@ -18,7 +18,7 @@ func Sum(a, b []float32) (s Sums) {
 // Add adds the values of two rows of the same length.
 func (s *Sums) Add(a, b []float32) {
 	for len(a) > 0 {
-		n := min(Chunk, len(a))
+		n := min(chunk, len(a))
 		difference, aa, bb := sums(a[:n], b[:n])
 		s.Difference += difference
 		s.AA += aa
@@ -30,7 +30,7 @@ func (s *Sums) Add(a, b []float32) {
 // Dot returns sum a b. It has an error of 1e-7 of |a|^2 + |b|^2.
 func (s Sums) Dot() float64 { return (s.AA + s.BB - s.Difference) / 2 }
 
-// sums returns the sums of (a - b)^2, a^2 and b^2 of at most Chunk values. They are added in
+// sums returns the sums of (a - b)^2, a^2 and b^2 of at most chunk values. They are added in
 // float32, in two parts. If a sum overflows, or is so small that terms may vanish, it is computed
 // in float64.
 func sums(a, b []float32) (difference, aa, bb float64) {
@@ -80,11 +80,11 @@ func zero(a []float32) bool {
 	return true
 }
 
-// Dot returns the sum of a b over two rows of the same length. It is added in float32 over Chunk
+// Dot returns the sum of a b over two rows of the same length. It is added in float32 over chunk
 // values, and is NaN or infinite if a term is.
 func Dot(a, b []float32) (sum float64) {
 	for len(a) > 0 {
-		n := min(Chunk, len(a))
+		n := min(chunk, len(a))
 		x, y := a[:n], b[:n]
 		y = y[:len(x)]
 		var p0, p1, p2, p3 float32

@@ -54,11 +54,11 @@ func (t *taps) interpolateAround(row, src []float32, k int) {
 
 // differPlane adds the sums of the floor of one channel: moved is tau z, and plane is z.
 func (t *taps) differPlane(moved, plane []float32, s *FloorSums) {
-	var buffer [Chunk]float32
+	var buffer [chunk]float32
 	k := 0
 	for _, r := range t.runs {
-		for from := r.From; from < r.To; from += Chunk {
-			row := buffer[:min(Chunk, r.To-from)]
+		for from := r.From; from < r.To; from += chunk {
+			row := buffer[:min(chunk, r.To-from)]
 			switch {
 			case t.fx == nil:
 				for i := range row {
