@@ -26,7 +26,7 @@ import torch
 import torch.nn.functional as F
 import torchvision.transforms.functional as T
 
-IMAGES, SEIS_IMAGES, BATCH, VARIANCE = 500, 200, 100, 0.99
+IMAGES, SEIS_IMAGES, BATCH, VARIANCE = 200, 200, 100, 0.99
 MODELS = {"resnet20": (3, 0.8103), "resnet32": (5, 0.8256)}  # blocks in each of three stages; accuracy on all 10,000 images
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 BILINEAR = T.InterpolationMode.BILINEAR
