@@ -22,7 +22,7 @@ func TestRunsAreReproducible(t *testing.T) {
 		testmodel.Write(t, dir, name, testmodel.Options{Size: 32})
 	}
 	study := write(t, dir, "study.yaml", []byte(`name: reproducible
-data: [{name: shapes, shapes: {n: 300, size: 32}}]
+data: [{name: shapes, shapes: {n: 120, size: 32}}]
 models: [{name: one, onnx: one.onnx, layers: [all]}, {name: other, onnx: other.onnx, layers: [all]}]
 transforms: [{rotate: {values: [10, 20]}}, {translate: [-0.2, 0.2], per: trial}]
 measures: [accuracy, effective-invariance, prediction-divergence, distance, seis, firing, similarity: {between: all}]

@@ -16,7 +16,7 @@ import (
 // resize, and runs the study that init writes for it. Its accuracy is that of the training's test.
 func TestInitReadsTheTraining(t *testing.T) {
 	t.Parallel()
-	const record, samples = 1 + 3*32*32, 150
+	const record, samples = 1 + 3*32*32, 60
 	dir := t.TempDir()
 	batch, err := os.ReadFile(testdata.Path(t, "cifar10", "test_batch.bin"))
 	if err != nil {
