@@ -90,6 +90,7 @@ var order = strings.Fields(`
 
 	onnx/pb onnx/internal/einsum onnx/internal/pbutil
 	onnx
+	internal/ball
 	internal/testgraph
 	onnx/internal/window
 	onnx/infer onnx/internal/recurrence onnx/blocks

@@ -3,6 +3,8 @@ package invert
 import (
 	"fmt"
 	"time"
+
+	"github.com/noether-ml/noether/internal/ball"
 )
 
 // An Optimiser determines the step for a gradient.
@@ -27,18 +29,15 @@ const (
 )
 
 // A Norm is a norm of the difference between two images.
-type Norm string
+type Norm = ball.Norm
 
 const (
-	L2   Norm = "l2"   // Euclidean norm
-	Linf Norm = "linf" // largest absolute value
+	L2   = ball.L2   // Euclidean norm
+	Linf = ball.Linf // largest absolute value
 )
 
 // A Ball bounds the distance of an image from x. The zero Ball does not.
-type Ball struct {
-	Norm   Norm
-	Radius float64 // for images with values in [0, 1]
-}
+type Ball = ball.Ball
 
 // Options are the options of a search. The zero Options are those of Nanda et al.
 type Options struct {
@@ -85,19 +84,8 @@ func (o Options) WithDefaults() (Options, error) {
 	case o.Batch < 0:
 		return o, fmt.Errorf("batch is %d: it must be a number of samples, or 0 for the default", o.Batch)
 	}
-	return o, o.Ball.check()
+	return o, o.Ball.Check()
 }
 
-// maxStep is the largest step size and radius.
-const maxStep = 1e6
-
-func (b Ball) check() error {
-	switch {
-	case b == Ball{}:
-	case b.Norm != L2 && b.Norm != Linf:
-		return fmt.Errorf("ball with unknown norm %q: it must be %s or %s", b.Norm, L2, Linf)
-	case !(b.Radius > 0) || b.Radius > maxStep:
-		return fmt.Errorf("ball with radius %v: it must be above 0 and at most %v", b.Radius, float64(maxStep))
-	}
-	return nil
-}
+// maxStep is the largest step size.
+const maxStep = ball.MaxRadius

@@ -2,7 +2,6 @@ package invert
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 
 	"github.com/noether-ml/noether/measure/resample"
@@ -79,29 +78,3 @@ func Start(kind StartKind, x tensor.Tensor, draw func(i int) *rand.Rand) (tensor
 
 // randomByte returns a random integer from 0 to 255, divided by 255.
 func randomByte(r *rand.Rand) float32 { return float32(r.IntN(256)) / 255 }
-
-// Draw returns an image drawn uniformly from the ball around x, clipped to [0, 1]. x is c x h x w.
-func (b Ball) Draw(x tensor.Tensor, r *rand.Rand) tensor.Tensor {
-	y := tensor.New(x.Shape...)
-	shift := make([]float64, len(x.Data))
-	switch b.Norm {
-	case L2:
-		var sum float64
-		for i := range shift {
-			shift[i] = r.NormFloat64()
-			sum += shift[i] * shift[i]
-		}
-		length := b.Radius * math.Pow(r.Float64(), 1/float64(len(shift)))
-		for i := range shift {
-			shift[i] *= length / math.Sqrt(sum)
-		}
-	case Linf:
-		for i := range shift {
-			shift[i] = b.Radius * (2*r.Float64() - 1)
-		}
-	}
-	for i, v := range x.Data {
-		y.Data[i] = min(max(v+float32(shift[i]), 0), 1)
-	}
-	return y
-}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/noether-ml/noether/internal/ball"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
@@ -70,12 +71,12 @@ func buildStep(objective Objective, o Options, n int) (*onnx.Model, *stepBuilder
 	if err != nil {
 		return nil, nil, fmt.Errorf("model %s: %w", m.Graph().Path(), err)
 	}
-	direction, gradientNorm := s.normalise(gradients[0])
+	direction, gradientNorm := ball.Normalise(s.b, gradients[0], s.image)
 	finite := s.b.Op("And", nil, s.finite(l.loss), s.finite(gradientNorm))
 	better := s.b.Op("And", nil, s.finite(l.criterion), s.b.Op("Less", nil, l.criterion, criterion))
-	s.setNext("best", s.b.Where(s.perImage(better), s.x, best))
+	s.setNext("best", s.b.Where(ball.PerImage(s.b, better, s.image), s.x, best))
 	s.setNext("criterion", s.b.Where(better, l.criterion, criterion))
-	s.setNext("x", s.b.Where(s.perImage(finite), s.project(s.update(direction, o), o.Ball), s.x))
+	s.setNext("x", s.b.Where(ball.PerImage(s.b, finite, s.image), o.Ball.Project(s.b, s.update(direction, o), prefix+centre, s.image), s.x))
 	s.b.Output(prefix+"loss", l.loss)
 	s.b.Output(prefix+"gradient norm", gradientNorm)
 	graph, err := s.b.Model()
@@ -146,47 +147,10 @@ func (s *stepBuilder) castLike(v, z onnx.Value) onnx.Value {
 	return s.b.ReshapeTo(v, s.b.Shape(z))
 }
 
-// perImage reshapes n x 1 for broadcasting over n x c x h x w.
-func (s *stepBuilder) perImage(v onnx.Value) onnx.Value { return s.b.Reshape(v, s.n, 1, 1, 1) }
-
-// normalise divides the gradient of each sample by its norm, and leaves a zero gradient unchanged.
-// It first divides by the largest magnitude, so that squares of small gradients do not underflow.
-func (s *stepBuilder) normalise(g onnx.Value) (direction, norm onnx.Value) {
-	b := s.b
-	flat := b.Reshape(g, s.n, -1)
-	largest := b.ReduceMax(b.Abs(flat), true, 1)
-	scaled := b.Div(flat, b.Op("Max", nil, largest, b.Scalar(minNormal)))
-	length := b.Sqrt(b.ReduceSum(b.Mul(scaled, scaled), true, 1)) // at least 1, unless the gradient is 0 or subnormal
-	unit := b.Div(scaled, b.Op("Max", nil, length, b.Scalar(1)))
-	return b.Reshape(unit, append([]int{s.n}, s.image...)...), b.Mul(length, largest)
-}
-
-// minNormal is slightly above the smallest normal float32, 1.2e-38.
-const minNormal = 2e-38
-
 // finite reports which values have a magnitude below 3.4e38, about the largest float32. It is false
 // for NaN and infinity.
 func (s *stepBuilder) finite(v onnx.Value) onnx.Value {
 	return s.b.Op("Less", nil, s.b.Abs(v), s.b.Scalar(3.4e38))
-}
-
-// project projects images onto the ball around the centre and clips them to [0, 1]. Since the
-// values of the centre are in [0, 1], clipping does not leave the ball. For the zero Ball it only
-// clips.
-func (s *stepBuilder) project(x onnx.Value, ball Ball) onnx.Value {
-	b := s.b
-	centreImage, radius := onnx.Value(prefix+centre), b.Scalar(float32(ball.Radius))
-	switch ball.Norm {
-	case L2:
-		offset := b.Sub(x, centreImage)
-		flat := b.Reshape(offset, s.n, -1)
-		length := b.Sqrt(b.ReduceSum(b.Mul(flat, flat), true, 1))
-		factor := b.Div(radius, b.Op("Max", nil, length, radius))
-		x = b.Add(centreImage, b.Mul(offset, s.perImage(factor)))
-	case Linf:
-		x = b.Op("Max", nil, b.Op("Min", nil, x, b.Add(centreImage, radius)), b.Sub(centreImage, radius))
-	}
-	return b.Op("Max", nil, b.Op("Min", nil, x, b.Scalar(1)), b.Scalar(0))
 }
 
 // inputs returns the inputs in the order in which the graph declares them.
