@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/noether-ml/noether/internal/state"
@@ -40,6 +41,9 @@ func (r *fitter) write(to io.Writer) error {
 	for _, e := range r.epochs {
 		for _, v := range []float64{e.Train, e.Validation, e.TrainAccuracy, e.ValidationAccuracy, e.Objective, e.Rate, e.Seconds} {
 			w.Float(v)
+		}
+		if r.t.search != nil {
+			w.Float(e.ValidationRobust)
 		}
 		w.Bool(e.RolledBack)
 		w.Int(e.Best)
@@ -89,9 +93,12 @@ func (r *fitter) read(raw io.Reader) error {
 	}
 	epochs := make([]Epoch, 0)
 	for i := range in.Int() {
-		e := Epoch{Number: i + 1}
+		e := Epoch{Number: i + 1, ValidationRobust: math.NaN()}
 		for _, v := range []*float64{&e.Train, &e.Validation, &e.TrainAccuracy, &e.ValidationAccuracy, &e.Objective, &e.Rate, &e.Seconds} {
 			*v = in.Float()
+		}
+		if r.t.search != nil {
+			e.ValidationRobust = in.Float()
 		}
 		e.RolledBack = in.Bool()
 		e.Best = in.Int()

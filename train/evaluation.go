@@ -18,8 +18,16 @@ type batchResult struct {
 
 // evaluateBatch evaluates the network on a batch, in evaluation mode.
 func (t *Trainer) evaluateBatch(ctx context.Context, b Batch) (result batchResult, err error) {
+	return t.evaluateInput(ctx, b, nil)
+}
+
+// evaluateInput evaluates the network on a batch whose input is x, if that is not nil.
+func (t *Trainer) evaluateInput(ctx context.Context, b Batch, x *ort.Value) (result batchResult, err error) {
 	if err := t.feed(t.evaluation, &b, -1); err != nil {
 		return result, fmt.Errorf("evaluating: %w", err)
+	}
+	if x != nil {
+		t.evaluation.bind(t.program.inputs[0].Name, x)
 	}
 	for i, s := range t.program.weights() {
 		t.evaluation.bind(s.name, t.state[0][i])

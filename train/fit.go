@@ -114,6 +114,9 @@ type Epoch struct {
 	RolledBack bool // the objective had increased, and the state before the epoch was restored
 
 	TrainAccuracy, ValidationAccuracy float64 // NaN if targets are not classes
+	// ValidationRobust is the accuracy on adversarial examples of the validation samples, found as in
+	// training; NaN without Spec.Adversarial.
+	ValidationRobust float64
 
 	Rate    float64 // learning rate of the last step
 	Seconds float64 // duration
@@ -177,7 +180,7 @@ func (r *fitter) outOfPatience() bool {
 // runEpoch trains for one epoch and validates it.
 func (r *fitter) runEpoch(ctx context.Context) error {
 	number, began := len(r.epochs)+1, time.Now()
-	e := Epoch{Number: number, Validation: math.NaN(), ValidationAccuracy: math.NaN(), Objective: math.NaN(), Best: number}
+	e := Epoch{Number: number, Validation: math.NaN(), ValidationAccuracy: math.NaN(), Objective: math.NaN(), ValidationRobust: math.NaN(), Best: number}
 	start := r.snapshot()
 	order := seed.Rand(r.Seed, "train: order", number).Perm(r.train.Len())
 	metrics, err := r.trainOnce(ctx, number, order)
@@ -215,6 +218,11 @@ func (r *fitter) validate(ctx context.Context, e *Epoch) error {
 	e.Validation, e.ValidationAccuracy, e.Objective = metrics.Loss, metrics.Accuracy, metrics.Loss+penalty
 	if math.IsNaN(e.Validation) || math.IsInf(e.Validation, 0) {
 		return fmt.Errorf("training, epoch %d: the validation loss is %g: lower the learning rate, or clip gradients", e.Number, e.Validation)
+	}
+	if r.t.search != nil && r.t.program.metricCount() > 1 {
+		if e.ValidationRobust, err = r.t.EvaluateRobust(ctx, r.validation, r.Batch); err != nil {
+			return err
+		}
 	}
 	if best := r.bestEpoch(); best > 0 && (r.epochs[best-1].Validation <= e.Validation || r.increased(*e)) {
 		e.Best = best

@@ -42,10 +42,11 @@ type program struct {
 	// running means and variances of BatchNormalization; empty unless in training mode
 	statistics     []stateTensor
 	optimiserState []stateTensor
-	norms          []batchNorm // in the graph of a step
-	masks          []mask
-	inputs         []onnx.ValueInfo // of the model
-	output         onnx.Value
+	// in the graph of a step; with TRADES and MART those on x come before those on x'
+	norms  []batchNorm
+	masks  []mask
+	inputs []onnx.ValueInfo // of the model
+	output onnx.Value
 	// number of the optimiser's scalars
 	scalars int
 	classes int // number of classes of the output; -1 if unknown
@@ -157,6 +158,12 @@ func (p *program) lossGraph(training bool) (b *onnx.Builder, losses, correct onn
 		return nil, "", "", err
 	}
 	b = onnx.Extend(m)
+	var adversarial onnx.Value
+	if training && p.spec.Adversarial.onClean() {
+		if adversarial, err = p.includeAdversarial(b, m); err != nil {
+			return nil, "", "", err
+		}
+	}
 	if training && p.spec.TrainingMode {
 		if err := p.applyTrainingMode(b); err != nil {
 			return nil, "", "", err
@@ -168,7 +175,12 @@ func (p *program) lossGraph(training bool) (b *onnx.Builder, losses, correct onn
 	}
 	target := b.Input(targetName, p.spec.Loss.TargetType, -1)
 	equal := b.Op("Equal", nil, b.Op("ArgMax", onnx.Attrs{"axis": 1, "keepdims": 0}, p.output), target)
-	return b, p.spec.Loss.write(b, p.output, target), b.Cast(equal, onnx.Float), b.Err()
+	if adversarial != "" {
+		losses = p.spec.Adversarial.adversarialLosses(b, p.output, adversarial, target)
+	} else {
+		losses = p.spec.Loss.write(b, p.output, target)
+	}
+	return b, losses, b.Cast(equal, onnx.Float), b.Err()
 }
 
 // metricCount returns the number of metrics of a step: the mean loss and, for classes, the
@@ -241,11 +253,7 @@ func (p *program) step() (*onnx.Model, error) {
 		}}
 		infer.OutputLike(b, nextName(s.name), p.spec.Optimiser.update(u, parameters[i], gradients[i]), parameters[i])
 	}
-	for _, n := range p.norms {
-		mean, variance := n.updatedStatistics(b)
-		b.Output(nextName(n.mean), mean)
-		b.Output(nextName(n.variance), variance)
-	}
+	p.outputStatistics(b)
 	metrics := b.Reshape(loss, 1)
 	if correct != "" {
 		metrics = b.Concat(0, metrics, b.Reshape(b.ReduceMean(correct, false), 1))

@@ -28,6 +28,8 @@ type Spec struct {
 	// in each step, such as a constraint on activations. Tensors of the model keep their names.
 	// Reported losses do not include it.
 	Penalty func(b *onnx.Builder) onnx.Value
+	// Adversarial, if not nil, trains on adversarial examples.
+	Adversarial *Adversarial
 	// Schedule scales the learning rate; nil: Constant.
 	Schedule Schedule
 	// Clip is the largest norm of the gradients of all parameters together. Larger gradients are

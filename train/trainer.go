@@ -26,6 +26,10 @@ type Trainer struct {
 	single     *boundSession   // of one step
 	multi      *boundSession   // of Spec.StepsPerRun steps; nil if that is 1
 	evaluation *boundSession   // of the losses alone
+	search     *boundSession   // of a step towards adversarial examples; nil without Spec.Adversarial
+	clean      *boundSession   // of log p(x), for TRADES; else nil
+
+	fixedStart func(x tensor.Tensor) tensor.Tensor // in tests: where searches start
 }
 
 // New prepares training: it builds the graphs, opens their sessions and copies the weights. Close
@@ -51,6 +55,11 @@ func newTrainer(rt *ort.Runtime, spec Spec) (*Trainer, error) {
 	}
 	if err := spec.Optimiser.check(); err != nil {
 		return nil, err
+	}
+	if spec.Adversarial != nil {
+		if err := spec.Adversarial.check(spec); err != nil {
+			return nil, err
+		}
 	}
 	if spec.Schedule == nil {
 		spec.Schedule = Constant
@@ -91,6 +100,11 @@ func (t *Trainer) open() error {
 	}
 	if t.evaluation, err = t.newBoundSession(evaluation); err != nil {
 		return err
+	}
+	if t.program.spec.Adversarial != nil {
+		if err := t.openSearch(); err != nil {
+			return err
+		}
 	}
 	for i := range t.state {
 		for _, s := range t.program.stateTensors() {
@@ -135,7 +149,7 @@ func (t *Trainer) setParameters(value func(name string) (tensor.Tensor, error)) 
 // Close releases the engine's resources.
 func (t *Trainer) Close() error {
 	var errs []error
-	for _, e := range []*boundSession{t.single, t.multi, t.evaluation} {
+	for _, e := range []*boundSession{t.single, t.multi, t.evaluation, t.search, t.clean} {
 		if e != nil {
 			errs = append(errs, e.close())
 		}
@@ -145,7 +159,7 @@ func (t *Trainer) Close() error {
 			errs = append(errs, v.Close())
 		}
 	}
-	t.single, t.multi, t.evaluation, t.state = nil, nil, nil, [2][]*ort.Value{}
+	t.single, t.multi, t.evaluation, t.search, t.clean, t.state = nil, nil, nil, nil, nil, [2][]*ort.Value{}
 	return errors.Join(errs...)
 }
 
@@ -190,6 +204,11 @@ func (t *Trainer) run(ctx context.Context, e *boundSession, batches []Batch) ([]
 		}
 		if err := t.feed(e, &batches[i], step); err != nil {
 			return nil, err
+		}
+		if t.search != nil {
+			if err := t.bindAdversarial(ctx, &batches[i]); err != nil {
+				return nil, err
+			}
 		}
 		if err := t.feedScalarsAndMasks(e, batches[i].len(), t.done+i+1, step); err != nil {
 			return nil, err

@@ -89,22 +89,52 @@ func (p *program) applyTrainingMode(b *onnx.Builder) error {
 
 // writeBatchNorm writes the operator's own training mode. With momentum 0 its running statistics
 // have no effect, so they are zeros. updatedStatistics computes the real ones.
+//
+// The engine writes the statistics of the batch over these zeros, and merges equal nodes. So the zeros
+// of a second forward pass are computed in another way; merged with those of the first, both passes
+// would return the statistics of one of them.
 func (p *program) writeBatchNorm(b *onnx.Builder, n *pb.NodeProto) []onnx.Value {
 	in := func(i int) onnx.Value { return onnx.Value(n.Input[i]) }
+	second := slices.ContainsFunc(p.norms, func(m batchNorm) bool { return m.mean == n.Input[3] })
+	zeros := func(v onnx.Value) onnx.Value {
+		if second {
+			return b.Mul(v, b.Scalar(0))
+		}
+		return b.Sub(v, v)
+	}
 	y := b.Ops("BatchNormalization", 3, onnx.Attrs{"training_mode": 1, "momentum": 0.0, "epsilon": onnx.AttrFloat(n, "epsilon", 1e-5)},
-		in(0), in(1), in(2), b.Sub(in(3), in(3)), b.Sub(in(4), in(4)))
+		in(0), in(1), in(2), zeros(in(3)), zeros(in(4)))
 	p.norms = append(p.norms, batchNorm{n.Input[0], n.Input[3], n.Input[4], float64(onnx.AttrFloat(n, "momentum", 0.9)), y[1], y[2]})
 	return y[:1]
 }
 
-// updatedStatistics writes the running statistics after the step.
-func (m *batchNorm) updatedStatistics(b *onnx.Builder) (mean, variance onnx.Value) {
-	follow := func(running string, batch onnx.Value) onnx.Value {
-		return b.Add(b.Mul(onnx.Value(running), b.Scalar(float32(m.momentum))), b.Mul(batch, b.Scalar(float32(1-m.momentum))))
+// outputStatistics writes the running statistics after the step. Each forward pass updates them: with
+// TRADES those on x, x' and x again.
+func (p *program) outputStatistics(b *onnx.Builder) {
+	running := map[string]onnx.Value{}
+	for _, s := range p.statistics {
+		running[s.name] = onnx.Value(s.name)
+	}
+	norms := slices.DeleteFunc(slices.Clone(p.norms), func(n batchNorm) bool { return running[n.mean] == "" }) // after the output
+	if a := p.spec.Adversarial; a != nil && a.Defence == TRADES {
+		norms = slices.Concat(norms, norms[:len(norms)/2])
+	}
+	for _, n := range norms {
+		running[n.mean], running[n.variance] = n.updatedStatistics(b, running[n.mean], running[n.variance])
+	}
+	for _, s := range p.statistics {
+		b.Output(nextName(s.name), running[s.name])
+	}
+}
+
+// updatedStatistics writes the running statistics after a forward pass.
+func (m *batchNorm) updatedStatistics(b *onnx.Builder, runningMean, runningVariance onnx.Value) (mean, variance onnx.Value) {
+	follow := func(running, batch onnx.Value) onnx.Value {
+		return b.Add(b.Mul(running, b.Scalar(float32(m.momentum))), b.Mul(batch, b.Scalar(float32(1-m.momentum))))
 	}
 	n := b.Cast(b.Div(b.Op("Size", nil, onnx.Value(m.x)), b.Op("Size", nil, onnx.Value(m.mean))), onnx.Float)
 	unbiased := b.Div(n, b.Op("Max", nil, b.Sub(n, b.Scalar(1)), b.Scalar(1)))
-	return follow(m.mean, m.batchMean), follow(m.variance, b.Mul(m.batchVariance, unbiased))
+	return follow(runningMean, m.batchMean), follow(runningVariance, b.Mul(m.batchVariance, unbiased))
 }
 
 // newMask returns the mask of a Dropout node.

@@ -9,25 +9,26 @@ import (
 
 // A File is a training file. Its keys are a public contract; see docs/reference/training-file.md.
 type File struct {
-	Name       string          `key:"name,required" doc:"name of the training"`
-	Seed       uint64          `key:"seed" default:"1" doc:"seed of the weights, the order of samples, the split, dropout and augmentation"`
-	Data       spec.Data       `key:"data,required" doc:"training data: an entry as in a study"`
-	Validation Validation      `key:"validation" doc:"fraction of the data that is held out to validate each epoch, or a separate data entry"`
-	Test       *spec.Data      `key:"test" doc:"data on which the final network is tested"`
-	Target     string          `key:"target" doc:"factor of variation to predict; default: the classes"`
-	Network    Network         `key:"network,required" doc:"network: convnet, resnet, mlp, onnx, autoencoder or cdbn"`
-	Preprocess spec.Preprocess `key:"preprocess" doc:"size, mean and deviation, as in a study. They become part of a network that is built here"`
-	Augment    Augment         `key:"augment" doc:"transformations of each sample, applied in order and drawn anew in every epoch"`
-	Loss       string          `key:"loss" enum:"cross-entropy|squared-error|binary-cross-entropy|cosine-distance" doc:"default: cross-entropy for classes, squared-error for a factor"`
-	Optimiser  Optimiser       `key:"optimiser,required" doc:"sgd, adam or adamw"`
-	Schedule   Schedule        `key:"schedule" doc:"schedule of the learning rate: constant, cosine or steps"`
-	Epochs     int             `key:"epochs,required" min:"1" max:"100000" doc:"largest number of passes over the data"`
-	Batch      int             `key:"batch" default:"64" min:"1" doc:"samples in a training step"`
-	Clip       float64         `key:"clip" min:"0" doc:"largest norm of all gradients together; larger ones are scaled down"`
-	Patience   int             `key:"patience" min:"0" doc:"number of epochs without a smaller validation loss after which training stops; 0: never"`
-	Rollback   *rollbackKeys   `key:"take-back" json:"Back,omitempty" doc:"undo epochs that increase the loss on the validation samples, and reduce the rate"`
-	Keep       string          `key:"keep" enum:"best|last" default:"best" doc:"epoch whose network is saved: that with the smallest validation loss, or the last"`
-	Save       int             `key:"save-every" min:"0" doc:"write the network as an ONNX model after the first epoch and then every N epochs"`
+	Name        string           `key:"name,required" doc:"name of the training"`
+	Seed        uint64           `key:"seed" default:"1" doc:"seed of the weights, the order of samples, the split, dropout and augmentation"`
+	Data        spec.Data        `key:"data,required" doc:"training data: an entry as in a study"`
+	Validation  Validation       `key:"validation" doc:"fraction of the data that is held out to validate each epoch, or a separate data entry"`
+	Test        *spec.Data       `key:"test" doc:"data on which the final network is tested"`
+	Target      string           `key:"target" doc:"factor of variation to predict; default: the classes"`
+	Network     Network          `key:"network,required" doc:"network: convnet, resnet, mlp, onnx, autoencoder or cdbn"`
+	Preprocess  spec.Preprocess  `key:"preprocess" doc:"size, mean and deviation, as in a study. They become part of a network that is built here"`
+	Augment     Augment          `key:"augment" doc:"transformations of each sample, applied in order and drawn anew in every epoch"`
+	Loss        string           `key:"loss" enum:"cross-entropy|squared-error|binary-cross-entropy|cosine-distance" doc:"default: cross-entropy for classes, squared-error for a factor"`
+	Adversarial *adversarialKeys `key:"adversarial" json:",omitempty" doc:"train on adversarial examples, searched anew in each step"`
+	Optimiser   Optimiser        `key:"optimiser,required" doc:"sgd, adam or adamw"`
+	Schedule    Schedule         `key:"schedule" doc:"schedule of the learning rate: constant, cosine or steps"`
+	Epochs      int              `key:"epochs,required" min:"1" max:"100000" doc:"largest number of passes over the data"`
+	Batch       int              `key:"batch" default:"64" min:"1" doc:"samples in a training step"`
+	Clip        float64          `key:"clip" min:"0" doc:"largest norm of all gradients together; larger ones are scaled down"`
+	Patience    int              `key:"patience" min:"0" doc:"number of epochs without a smaller validation loss after which training stops; 0: never"`
+	Rollback    *rollbackKeys    `key:"take-back" json:"Back,omitempty" doc:"undo epochs that increase the loss on the validation samples, and reduce the rate"`
+	Keep        string           `key:"keep" enum:"best|last" default:"best" doc:"epoch whose network is saved: that with the smallest validation loss, or the last"`
+	Save        int              `key:"save-every" min:"0" doc:"write the network as an ONNX model after the first epoch and then every N epochs"`
 
 	path string
 	node *config.Node
@@ -70,6 +71,9 @@ func (f *File) check() error {
 		return f.node.Get("loss").Errorf("cross-entropy needs classes, and the target %q is a factor: use squared-error", f.Target)
 	case f.Loss != "" && f.Loss != "cross-entropy" && f.Target == "":
 		return f.node.Get("loss").Errorf("%s needs a numeric target: name a factor of the data as target", f.Loss)
+	}
+	if err := f.Adversarial.check(f); err != nil {
+		return err
 	}
 	if err := f.Network.check(f.node.Get("network")); err != nil {
 		return err

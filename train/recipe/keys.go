@@ -206,6 +206,43 @@ func (k *Optimiser) optimiser() train.Optimiser {
 	return train.AdamW(adam(k.AdamW))
 }
 
+// adversarialKeys are the settings of training on adversarial examples.
+type adversarialKeys struct {
+	Defence  string  `key:"defence" enum:"at|trades|mart" default:"at" doc:"loss: at (on the adversarial examples), trades or mart (also their divergence from the samples)"`
+	Norm     string  `key:"norm" enum:"l2|linf" default:"linf" doc:"norm of the ball"`
+	Radius   float64 `key:"radius,required" doc:"radius of the ball, for images with values in [0, 1], such as 0.031"`
+	Steps    int     `key:"steps" default:"7" min:"1" doc:"steps of a search"`
+	StepSize float64 `key:"step-size" min:"0" doc:"length of a step (linf: change of a pixel); default: 2.5 radius / steps"`
+	Random   bool    `key:"random-start" default:"true" doc:"start at a random point in the ball (trades and mart: near x), not at x"`
+	Beta     float64 `key:"beta" default:"6" min:"0" doc:"weight of the divergence, of trades and mart"`
+}
+
+// check reports settings that contradict others of the file.
+func (k *adversarialKeys) check(f *File) error {
+	at := f.node.Get("adversarial")
+	switch {
+	case k == nil:
+		return nil
+	case !(k.Radius > 0):
+		return at.Errorf("the radius is %g: it must be above 0", k.Radius)
+	case f.Network.layerwise():
+		return at.Errorf("a network that is trained layer by layer takes no adversarial examples")
+	case f.Target != "" && k.Defence != string(train.AdversarialTraining):
+		return at.Errorf("%s needs classes, and the target %q is a factor: use at", k.Defence, f.Target)
+	case !k.Random && k.Defence != string(train.AdversarialTraining):
+		return at.Errorf("%s cannot start at x, where the divergence has no gradient: leave out random-start", k.Defence)
+	}
+	return nil
+}
+
+// settings returns the settings for package train; nil without the key.
+func (k *adversarialKeys) settings() *train.Adversarial {
+	if k == nil {
+		return nil
+	}
+	return &train.Adversarial{Defence: train.Defence(k.Defence), Norm: k.Norm, Radius: k.Radius, Steps: k.Steps, StepSize: k.StepSize, AtX: !k.Random, Beta: k.Beta}
+}
+
 // rollbackKeys are the settings of rollback.
 type rollbackKeys struct {
 	Factor float64 `key:"factor,required" short:"true" doc:"factor by which the rate is multiplied after an epoch is undone, between 0 and 1"`

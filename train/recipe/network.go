@@ -16,12 +16,13 @@ import (
 // A network is the graph to train, with the preprocessing of its samples.
 type network struct {
 	model *onnx.Model
-	// the network to write at the end, if model has a spectrogram prepended; nil: model
+	// the network to write at the end, if model has a spectrogram or a normalisation prepended; nil: model
 	exported     *onnx.Model
 	output       string
 	parameters   []string
 	trainingMode bool
 	feed         model.Preprocess // preprocessing of samples outside of the network
+	recorded     model.Preprocess // preprocessing of samples for the network that is written
 }
 
 // weights returns the initial weights as bytes. For training layer by layer it is empty: settings
@@ -35,6 +36,9 @@ func (n *network) weights() ([]byte, error) {
 
 // network builds or reads the network.
 func (f *File) network(o *datasets, p model.Preprocess) (*network, error) {
+	if f.Adversarial != nil && len(o.shape) == 2 {
+		return nil, f.node.Get("adversarial").Errorf("adversarial examples are images, and the samples are audio")
+	}
 	if f.Network.ONNX != nil {
 		return f.readNetwork(o, p)
 	}
@@ -50,7 +54,7 @@ func (f *File) network(o *datasets, p model.Preprocess) (*network, error) {
 	if err != nil {
 		return nil, f.node.Get("network").Errorf("%w", err)
 	}
-	n := &network{trainingMode: true, feed: model.Preprocess{Frame: p.Frame}}
+	n := &network{trainingMode: true, feed: model.Preprocess{Frame: p.Frame}, recorded: model.Preprocess{Frame: p.Frame}}
 	for _, w := range bare.Weights() {
 		if len(w.Shape) > 0 && !isStatistic(w.Name) {
 			n.parameters = append(n.parameters, w.Name)
@@ -108,7 +112,7 @@ func (f *File) readNetwork(o *datasets, p model.Preprocess) (*network, error) {
 	if err != nil {
 		return nil, at.Errorf("%w", err)
 	}
-	n := &network{model: m, output: k.Output, trainingMode: k.Training, feed: p}
+	n := &network{model: m, output: k.Output, trainingMode: k.Training, feed: p, recorded: p}
 	for _, glob := range k.Parameters {
 		found := false
 		for _, w := range m.Weights() {
@@ -129,7 +133,26 @@ func (f *File) readNetwork(o *datasets, p model.Preprocess) (*network, error) {
 			return nil, f.node.Get("preprocess").Errorf("%w", err)
 		}
 	}
+	if f.Adversarial != nil && p.Features == nil {
+		if err := n.prependNormalisation(o.shape, p); err != nil {
+			return nil, f.node.Get("preprocess").Errorf("%w", err)
+		}
+	}
 	return n, nil
+}
+
+// prependNormalisation makes mean and standard deviation a part of the network for training, since
+// adversarial examples are images with values in [0, 1].
+func (n *network) prependNormalisation(shape []int, p model.Preprocess) (err error) {
+	n.exported = n.model
+	if len(n.parameters) == 0 {
+		if n.parameters, err = train.Parameters(n.exported, n.output); err != nil { // without the constants of the normalisation
+			return err
+		}
+	}
+	n.feed = model.Preprocess{Frame: p.Frame}
+	n.model, err = train.WithPreprocessing(p, shape, n.exported)
+	return err
 }
 
 // prependFeatures prepends the spectrogram to the network for training.

@@ -59,6 +59,7 @@ type Result struct {
 	Samples  int      `json:"samples"`
 	Loss     float64  `json:"loss"`
 	Accuracy *float64 `json:"accuracy,omitempty"`
+	Robust   *float64 `json:"robust_accuracy,omitempty"` // on adversarial examples found as in training
 }
 
 // resultOf returns metrics as a Result.
@@ -66,6 +67,14 @@ func resultOf(fingerprint string, n int, m train.Metrics) *Result {
 	r := &Result{Data: fingerprint, Samples: n, Loss: m.Loss}
 	if !math.IsNaN(m.Accuracy) {
 		r.Accuracy = &m.Accuracy
+	}
+	return r
+}
+
+// withRobust adds the accuracy on adversarial examples, unless it is NaN.
+func (r *Result) withRobust(accuracy float64) *Result {
+	if !math.IsNaN(accuracy) {
+		r.Robust = &accuracy
 	}
 	return r
 }
@@ -101,7 +110,7 @@ func Run(ctx context.Context, f *File, folder string, o Options) (*Summary, erro
 	if done := dir.finished; done != nil {
 		return done, nil
 	}
-	dir.preprocess, _ = spec.PreprocessText(n.feed)
+	dir.preprocess, _ = spec.PreprocessText(n.recorded)
 	r := &run{File: f, Options: o, data: data, network: n, dir: dir, identity: identity}
 	return r.train(ctx)
 }
@@ -153,7 +162,8 @@ func (r *run) train(ctx context.Context) (s *Summary, err error) {
 	r.trainer, err = train.New(r.Runtime, train.Spec{
 		Model: r.network.model, Output: r.network.output, Parameters: r.network.parameters, TrainingMode: r.network.trainingMode,
 		Seed: r.Seed, Loss: r.loss(), Optimiser: r.Optimiser.optimiser(), Schedule: r.Schedule.schedule(perEpoch), Clip: r.Clip,
-		Engine: ort.Options{Threads: r.Threads, Device: r.Device},
+		Adversarial: r.Adversarial.settings(),
+		Engine:      ort.Options{Threads: r.Threads, Device: r.Device},
 	})
 	if err != nil {
 		return nil, err
@@ -231,7 +241,7 @@ func (r *run) finish(ctx context.Context, epochs []train.Epoch) (*Summary, error
 	kept := epochs[s.Kept-1]
 	s.Train = *resultOf(r.data.train.Fingerprint(), s.Samples, train.Metrics{Loss: kept.Train, Accuracy: kept.TrainAccuracy})
 	if r.data.validation != nil {
-		s.Validation = resultOf(r.data.validation.Fingerprint(), r.data.validation.Len(), train.Metrics{Loss: kept.Validation, Accuracy: kept.ValidationAccuracy})
+		s.Validation = resultOf(r.data.validation.Fingerprint(), r.data.validation.Len(), train.Metrics{Loss: kept.Validation, Accuracy: kept.ValidationAccuracy}).withRobust(kept.ValidationRobust)
 	}
 	if r.data.test != nil {
 		metrics, err := r.trainer.Evaluate(ctx, r.stream(r.data.test, r.network.feed, false), r.Batch)
@@ -239,6 +249,13 @@ func (r *run) finish(ctx context.Context, epochs []train.Epoch) (*Summary, error
 			return nil, fmt.Errorf("testing the network: %w", err)
 		}
 		s.Test = resultOf(r.data.test.Fingerprint(), r.data.test.Len(), metrics)
+		if r.Adversarial != nil && s.Test.Accuracy != nil {
+			robust, err := r.trainer.EvaluateRobust(ctx, r.stream(r.data.test, r.network.feed, false), r.Batch)
+			if err != nil {
+				return nil, fmt.Errorf("testing the network on adversarial examples: %w", err)
+			}
+			s.Test.withRobust(robust)
+		}
 	}
 	for _, e := range epochs {
 		s.Seconds += e.Seconds

@@ -13,6 +13,8 @@ import (
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/study/spec"
+	"github.com/noether-ml/noether/train"
 )
 
 func parse(t *testing.T, text string, changes ...string) *File {
@@ -156,6 +158,62 @@ func TestFineTuning(t *testing.T) {
 	}
 	if _, err := Run(t.Context(), parse(t, text, "linear.* -> conv9.*"), t.TempDir(), options(t)); err == nil || !strings.Contains(err.Error(), "no weights match") {
 		t.Errorf("unknown weights: error %v", err)
+	}
+}
+
+// Training on adversarial examples logs the accuracy on them, and resumes.
+func TestAdversarial(t *testing.T) {
+	t.Parallel()
+	const change = "batch: 20 -> batch: 20\nadversarial: {defence: trades, radius: 0.05, steps: 2}"
+	dir, interrupted := t.TempDir(), t.TempDir()
+	s := must(t, parse(t, plainText, change), dir)
+	if s.Validation.Robust == nil || s.Test.Robust == nil || *s.Test.Robust > *s.Test.Accuracy {
+		t.Errorf("validation %+v, test %+v", s.Validation, s.Test)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(read(t, dir, logFile))).ReadAll()
+	if err != nil || rows[0][9] != "validation_robust_accuracy" || rows[3][9] == "" {
+		t.Errorf("the log is %v, %v", rows, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	o := options(t)
+	o.Epoch = func(e train.Epoch) {
+		if e.Number == 2 {
+			cancel()
+		}
+	}
+	if _, err := Run(ctx, parse(t, plainText, change), interrupted, o); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the training did not stop: %v", err)
+	}
+	if _, err := Run(t.Context(), parse(t, plainText, change, "radius: 0.05 -> radius: 0.06"), interrupted, options(t)); err == nil || !strings.Contains(err.Error(), "with other settings") {
+		t.Errorf("a checkpoint of another radius: %v", err)
+	}
+	must(t, parse(t, plainText, change), interrupted)
+	if !bytes.Equal(read(t, dir, modelFile), read(t, interrupted, modelFile)) {
+		t.Error("the networks differ")
+	}
+}
+
+// A model that is trained further on adversarial examples keeps its input: the normalisation of the file
+// is part of it only while it is trained.
+func TestAdversarialFineTuning(t *testing.T) {
+	t.Parallel()
+	dir, tuned := t.TempDir(), t.TempDir()
+	must(t, parse(t, plainText, "preprocess: {mean: 0.5, std: 0.25}\n -> "), dir)
+	text := strings.Replace(plainText, "{convnet: {widths: [8, 12], depth: 1, dropout: 0.2}}", "{onnx: "+filepath.Join(dir, modelFile)+"}", 1)
+	must(t, parse(t, text, "batch: 20 -> batch: 20\nadversarial: {norm: l2, radius: 0.5, steps: 1}"), tuned)
+	before, err := onnx.Read(filepath.Join(dir, modelFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := onnx.Read(filepath.Join(tuned, modelFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, a := len(onnx.Extend(before).Nodes()), len(onnx.Extend(after).Nodes()); a != b {
+		t.Errorf("%d nodes, and %d before", a, b)
+	}
+	if got := after.Metadata(spec.PreprocessKey); !strings.Contains(got, "0.25") {
+		t.Errorf("the metadata have the preprocessing %q", got)
 	}
 }
 

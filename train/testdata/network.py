@@ -86,5 +86,6 @@ def golden(widths):
 
 
 short = lambda v: float(f"{v:.9g}") if isinstance(v, float) else [short(u) for u in v] if isinstance(v, list) else {k: short(u) for k, u in v.items()} if isinstance(v, dict) else v
-for name, widths in {"network": [4, 6], "wide": [16]}.items():
-    pathlib.Path(__file__).with_name(name + ".json").write_text(json.dumps(short(golden(widths))) + "\n")
+if __name__ == "__main__":
+    for name, widths in {"network": [4, 6], "wide": [16]}.items():
+        pathlib.Path(__file__).with_name(name + ".json").write_text(json.dumps(short(golden(widths))) + "\n")
