@@ -34,7 +34,7 @@ func TestMemoryHintIsTrue(t *testing.T) {
 	var mebibytes int64
 	var least, from int
 	var fewer, all int64
-	if _, err := fmt.Sscanf(hint, "with memory: %dMiB there would be %d passes instead of %d, and %d samples in forward passes instead of %d", &mebibytes, &least, &from, &fewer, &all); err != nil {
+	if _, err := fmt.Sscanf(hint, "with memory: %dMiB the passes would be %d instead of %d, and the samples through the engine %d instead of %d", &mebibytes, &least, &from, &fewer, &all); err != nil {
 		t.Fatalf("hint %q: %v", hint, err)
 	}
 	if from != many || all != forwards || least >= many || fewer >= forwards {

@@ -47,7 +47,7 @@ func (p *Plan) MemoryHint(o *Options) string {
 	for _, pass := range passes {
 		forwards += pass.Forwards()
 	}
-	return fmt.Sprintf("with memory: %dMiB there would be %d passes instead of %d, and %d samples in forward passes instead of %d",
+	return fmt.Sprintf("with memory: %dMiB the passes would be %d instead of %d, and the samples through the engine %d instead of %d",
 		bytes>>20+1, len(least), len(passes), fewer, forwards)
 }
 
