@@ -158,3 +158,15 @@ func TestErrorsOutsideAStudyAreOneLine(t *testing.T) {
 		}
 	}
 }
+
+// TestFolderOfTensorFlow checks that the folder of a SavedModel gives the line that exports it.
+func TestFolderOfTensorFlow(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "saved_model.pb", []byte{8, 1})
+	data := numbers(t, filepath.Join(dir, "images.npy"), func(int) float32 { return 0.5 }, 2, 3, 16, 16)
+	for _, args := range [][]string{{"inspect", dir}, {"init", dir, data}} {
+		if code, message := call(t, args...); code != 1 || !strings.Contains(message, "python -m tf2onnx.convert --saved-model "+dir) {
+			t.Errorf("%q: exit %d, %q", args, code, message)
+		}
+	}
+}

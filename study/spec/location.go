@@ -2,6 +2,7 @@ package spec
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -87,7 +88,11 @@ func modelIn(path string) (string, error) {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return path, nil // a missing file is an error when it is opened
 	}
-	return fetch.ModelIn(path)
+	file, err := fetch.ModelIn(path)
+	if foreign := onnx.Foreign(path); err != nil && foreign != nil {
+		err = fmt.Errorf("%s: %w", path, foreign)
+	}
+	return file, err
 }
 
 // ModelFile returns the local path of the model that a command names: a file, a folder with one, or
