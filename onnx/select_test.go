@@ -101,6 +101,8 @@ func TestSelectSuggestsNames(t *testing.T) {
 		{"op:Relo", `choosing layers: no layer matches "op:Relo"; similar names: "op:Relu", `},
 		{"blokc1*", `choosing layers: no layer matches "blokc1*"; similar names: "block1/`},
 		{"block1/relu", `similar names: "block1/Relu", `},
+		{"penultimat", `no layer matches "penultimat": did you mean "penultimate"?`},
+		{"ouput", `did you mean "output"?`},
 		{"x", "no layer matches"}, // an input is not a layer
 	} {
 		if _, err := m.Select(c.pattern); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -45,6 +45,13 @@ func TestExport(t *testing.T) {
 	if err != nil || json.Unmarshal([]byte(text), &asJSON) != nil || len(asJSON) != len(rows) {
 		t.Errorf("JSON has %d rows, want %d: %v", len(asJSON), len(rows), err)
 	}
+	byName := filepath.Join(t.TempDir(), "x.json")
+	if message, code := caught(t, "export", run, "-o", byName); code != 0 || message != "noether: wrote "+byName+"\n" {
+		t.Errorf("exit %d, %q", code, message)
+	}
+	if raw, err := os.ReadFile(byName); err != nil || string(raw) != text {
+		t.Errorf("the format by extension: %v, %d bytes, want %d", err, len(raw), len(text))
+	}
 	file := filepath.Join(t.TempDir(), "x.parquet")
 	if code, message := call(t, "export", run, "--parquet", "-o", file); code != 0 {
 		t.Fatal(message)

@@ -66,7 +66,7 @@ func TestInvert(t *testing.T) {
 	if _, err := png.Decode(f); err != nil {
 		t.Error(err)
 	}
-	if code, message := call(t, "invert", model, "--data", data, "-o", filepath.Join(dir, "two"), "--limit", "3", "--preprocess", "none", "--steps", "5",
+	if code, message := call(t, "invert", model, "--data", data, "-o", filepath.Join(dir, "two"), "--limit", "3", "--preprocess", "{resize: 16, crop: 16}", "--steps", "5",
 		"--against", other, "--controversial", "--norm", "l2", "--radius", "1"); code != 0 {
 		t.Fatal(message)
 	}
@@ -156,6 +156,7 @@ func TestInvertErrors(t *testing.T) {
 		{[]string{model, "--data", data, "-o", out, "--preprocess", "none", "--layer", "con"}, 1, "con"},
 		{[]string{model, "--data", data, "-o", out, "--preprocess", "none", "--layer", "all"}, 1, "set one layer"},
 		{[]string{model, "--data", data, "-o", out, "--preprocess", "cub"}, 1, `unknown preset "cub"`},
+		{[]string{model, "--data", data, "-o", out, "--preprocess", "{men: [0.5]}"}, 1, `unknown key "men"; did you mean "mean"?`},
 		{[]string{model, "--data", data, "-o", out, "--preprocess", "none", "--against", dir + "/b.onnx"}, 1, "b.onnx"},
 	} {
 		code, message := call(t, append([]string{"invert"}, c.args...)...)

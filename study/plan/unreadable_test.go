@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -37,6 +39,33 @@ func TestTooManyUnreadable(t *testing.T) {
 		}
 		if c.want != "" && (err == nil || errors.Unwrap(err) == nil && err.Error() != c.want+"\n"+c.want) {
 			t.Errorf("%d of %d: %v, want %s", c.bad, c.n, err, c.want)
+		}
+	}
+}
+
+// TestUnreadableSamplesAreFound checks that an error names the unreadable samples that were not yet
+// reached too, up to 20.
+func TestUnreadableSamplesAreFound(t *testing.T) {
+	t.Parallel()
+	for bad, more := range map[int]string{5: "", 30: "; there may be more"} {
+		dir := t.TempDir()
+		for i := range bad {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%02d.png", i)), []byte("no image"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		source, err := dataset.OpenFolder(t.Context(), dataset.FolderOptions{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &Data{Entry: spec.Data{Name: "photos"}, Source: source, Order: dataset.Indices(bad), Unreadable: &UnreadableSamples{n: bad}}
+		for i := range 2 {
+			err = d.NoteUnreadable(t.Context(), &dataset.BadSample{Name: fmt.Sprintf("%02d.png", i), Err: errors.New("no image")}, dataset.Frame{})
+		}
+		named := min(bad, 20)
+		begin, last := fmt.Sprintf("data photos: %d of %d samples cannot be read", named, bad), fmt.Sprintf("; %02d.png: ", named-1)
+		if err == nil || !strings.HasPrefix(err.Error(), begin) || !strings.Contains(err.Error(), last) || strings.Count(err.Error(), ".png") != named || !strings.HasSuffix(err.Error(), more) {
+			t.Errorf("of %d: %v, want %d names", bad, err, named)
 		}
 	}
 }
