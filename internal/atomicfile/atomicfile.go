@@ -95,10 +95,28 @@ func cause(err error, temp string) error {
 	return err
 }
 
+// syncEvery is the number of bytes of a large file after which it is synced. Unwritten pages would
+// otherwise fill the memory, and the sync at the end take minutes.
+const syncEvery = 64 << 20
+
+// A syncing writes to a file and syncs it after every syncEvery bytes.
+type syncing struct {
+	file    *filesys.File
+	pending int // bytes since the last sync
+}
+
+func (s *syncing) Write(p []byte) (int, error) {
+	n, err := s.file.Write(p)
+	if s.pending += n; err == nil && s.pending >= syncEvery {
+		s.pending, err = 0, s.file.Sync()
+	}
+	return n, err
+}
+
 // fill writes what f writes, syncs the file and closes it.
 func fill(file *filesys.File, f func(io.Writer) error) error {
 	defer file.Close()
-	buffered := bufio.NewWriterSize(file, 1<<16)
+	buffered := bufio.NewWriterSize(&syncing{file: file}, 1<<16)
 	if err := f(buffered); err != nil {
 		return err
 	}

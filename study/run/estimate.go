@@ -215,8 +215,7 @@ func (e *estimator) saving(p *plan.Pass, length time.Duration) time.Duration {
 		cells[t.Cell] = true
 	}
 	one := timer.cost(bytes)
-	interval := one + max(timer.every, time.Duration(float64(one)/timer.share))
-	return one*(length/interval) + time.Duration(len(cells))*recordTime
+	return one*(length/(one+timer.wait(bytes))) + time.Duration(len(cells))*recordTime
 }
 
 // recordTime is the time to write the record of a cell.

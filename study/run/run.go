@@ -163,7 +163,7 @@ func (r *runner) closePass(ctx context.Context, p *plan.Pass) error {
 		}
 		return nil
 	}
-	if err := r.save(p); err != nil {
+	if err := r.save(context.Background(), p); err != nil {
 		return err
 	}
 	for _, t := range p.AllTasks() {

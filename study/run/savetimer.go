@@ -4,7 +4,9 @@ import "time"
 
 // A saveTimer decides when states are saved: not more often than an interval, and so seldom that
 // saving takes at most a share of the time. States of some gigabytes can take longer to write than
-// the work takes that a save protects.
+// the work takes that a save protects. The time of a save is known only roughly
+// before it: many disks take a short burst much faster than gigabytes. A save that exceeds the share
+// is given up.
 type saveTimer struct {
 	every time.Duration // least time between saves
 	share float64       // largest share of the time that saving may take
@@ -18,6 +20,7 @@ const (
 	saveShare      = 1. / 20
 	saveInterval   = time.Minute
 	saveSpeed      = 100 << 20 // bytes per second, until the disk has been timed
+	saveSlack      = 1.5       // expected times are multiplied by this, so that few saves are given up
 	speedTestBytes = 32 << 20  // written to time the disk
 )
 
@@ -42,8 +45,18 @@ func (t *saveTimer) cost(bytes int64) time.Duration {
 
 // due reports whether a save of so many bytes is due.
 func (t *saveTimer) due(bytes int64) bool {
-	wait := max(t.every, time.Duration(float64(t.cost(bytes))/t.share))
-	return t.now().Sub(t.last) >= wait
+	return t.now().Sub(t.last) >= t.wait(bytes)
+}
+
+// wait returns the time from the end of a save to the next one, of so many bytes.
+func (t *saveTimer) wait(bytes int64) time.Duration {
+	return max(t.every, time.Duration(saveSlack*float64(t.cost(bytes))/t.share))
+}
+
+// limit returns the longest time that a save may take now.
+func (t *saveTimer) limit() time.Duration {
+	const most = 1000 * time.Hour // a duration overflows after 290 years
+	return time.Duration(min(float64(t.now().Sub(t.last))*t.share, float64(most)))
 }
 
 // speedTestDue reports whether the disk is to be timed: a save of so many bytes would be due if the
@@ -54,6 +67,14 @@ func (t *saveTimer) speedTestDue(bytes int64) bool {
 
 // speedTested records that writing so many bytes takes a time.
 func (t *saveTimer) speedTested(bytes int64, took time.Duration) { t.bytes, t.took = bytes, took }
+
+// gaveUp records that a save of so many bytes, which began at start, was given up. The next one is
+// expected to take twice as long at least.
+func (t *saveTimer) gaveUp(start time.Time, bytes int64) {
+	expected := t.cost(bytes)
+	t.last = t.now()
+	t.took, t.bytes = 2*max(expected, t.last.Sub(start)), max(bytes, 1)
+}
 
 // saved records a save of so many bytes that began at start and ends now.
 func (t *saveTimer) saved(start time.Time, bytes int64) {

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -24,7 +26,7 @@ func (r *runner) saveAfter(err error, p *plan.Pass) error {
 		r.Options.Warnf("saving unfinished work, which may take up to %s; if the program is killed meanwhile, what was done since %s is lost",
 			wait.Round(time.Second), r.timer.last.Format(time.TimeOnly))
 	}
-	if saving := r.save(p); saving != nil {
+	if saving := r.save(context.Background(), p); saving != nil {
 		return saving
 	}
 	return err
@@ -41,14 +43,15 @@ func (r *runner) storeOf() measure.Store {
 // saveIncomplete saves the finished tasks of cells that later passes complete.
 func (r *runner) saveIncomplete(p *plan.Pass) error {
 	if slices.ContainsFunc(p.AllTasks(), func(t *plan.Task) bool { return !t.Cell.Done && !t.Cell.Failed }) {
-		return r.save(p)
+		return r.save(context.Background(), p)
 	}
 	return nil
 }
 
-// saveIfDue saves the pass if the timer says so. The record of the run is written at every
-// interval, so that other programs see that the run goes on. Before the first save of large states
-// it times the disk: without that the save would wait as on a slow disk.
+// saveIfDue saves the pass if the timer says so, and gives up if that takes too long. The
+// record of the run is written at every interval, so that other programs see that the run goes on.
+// Before the first save of large states it times the disk: without that the save would wait as on a
+// slow disk.
 func (r *runner) saveIfDue(p *plan.Pass) error {
 	bytes := r.unsavedBytes(p)
 	if !r.timer.due(bytes) && r.timer.speedTestDue(bytes) {
@@ -57,10 +60,13 @@ func (r *runner) saveIfDue(p *plan.Pass) error {
 			return rundir.SaveError(err)
 		}
 		r.timer.speedTested(speedTestBytes, took)
+		r.Log.Debug("disk timed", "bytes", int64(speedTestBytes), "seconds", took.Seconds())
 	}
 	switch {
 	case r.timer.due(bytes):
-		return r.save(p)
+		ctx, cancel := context.WithTimeout(context.Background(), r.timer.limit())
+		defer cancel()
+		return r.save(ctx, p)
 	case r.timer.now().Sub(r.recorded) < r.timer.every:
 		return nil
 	}
@@ -84,8 +90,9 @@ func (r *runner) unsavedBytes(p *plan.Pass) (sum int64) {
 	return sum
 }
 
-// save writes the state of every unfinished cell of the pass that has changed since it was saved.
-func (r *runner) save(p *plan.Pass) error {
+// save writes the state of every unfinished cell of the pass that has changed since it was saved,
+// until the deadline of the context. A cell that is not saved by then keeps its last state.
+func (r *runner) save(ctx context.Context, p *plan.Pass) error {
 	defer r.Stats.During(telemetry.Saving)()
 	start, bytes := r.timer.now(), r.unsavedBytes(p)
 	saved := map[*plan.Cell]bool{}
@@ -94,7 +101,12 @@ func (r *runner) save(p *plan.Pass) error {
 			continue
 		}
 		saved[t.Cell] = true
-		if err := r.SaveCell(t.Cell, r.accs); err != nil {
+		switch err := r.SaveCell(ctx, t.Cell, r.accs); {
+		case errors.Is(err, context.DeadlineExceeded):
+			r.timer.gaveUp(start, bytes)
+			r.Log.Debug("saving states was given up", "bytes", bytes, "seconds", r.timer.last.Sub(start).Seconds())
+			return r.record()
+		case err != nil:
 			return rundir.SaveError(err)
 		}
 	}
@@ -102,5 +114,6 @@ func (r *runner) save(p *plan.Pass) error {
 		return err
 	}
 	r.timer.saved(start, bytes)
+	r.Log.Debug("states saved", "bytes", bytes, "seconds", r.timer.last.Sub(start).Seconds())
 	return nil
 }

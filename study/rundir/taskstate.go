@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -10,8 +11,9 @@ import (
 )
 
 // SaveCell writes the state of an unfinished cell, unless a concurrent run has finished it or saved
-// more.
-func (r *Writer) SaveCell(c *plan.Cell, accs map[*plan.Task]plan.Accumulator) error {
+// more. If the context ends meanwhile, it returns the error of the context, and the last state
+// stays.
+func (r *Writer) SaveCell(ctx context.Context, c *plan.Cell, accs map[*plan.Task]plan.Accumulator) error {
 	if r.Folder.HasCell(c) { // a concurrent run has finished it and removed its states
 		c.Done = true
 		return nil
@@ -43,7 +45,7 @@ func (r *Writer) SaveCell(c *plan.Cell, accs map[*plan.Task]plan.Accumulator) er
 	err = writeState(path, index, func(w io.Writer, e *stateEntry) error {
 		t := kept[i]
 		i++
-		return writeTask(w, t, accs[t], old)
+		return writeTask(untilDone{ctx, w}, t, accs[t], old)
 	})
 	if err != nil {
 		return err
@@ -52,6 +54,19 @@ func (r *Writer) SaveCell(c *plan.Cell, accs map[*plan.Task]plan.Accumulator) er
 		t.Saved, t.SavedScores = index.Entries[i].Seen, index.Entries[i].Scored
 	}
 	return nil
+}
+
+// An untilDone is a writer that fails once its context has ended.
+type untilDone struct {
+	ctx context.Context
+	io.Writer
+}
+
+func (w untilDone) Write(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.Writer.Write(p)
 }
 
 // entryOf returns the entry of a task for a state file, and reports whether there is one. A task

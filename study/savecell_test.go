@@ -1,0 +1,75 @@
+package study
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/study/plan"
+	"github.com/noether-ml/noether/study/rundir"
+)
+
+// A fixedState is an accumulator with a given state.
+type fixedState struct {
+	plan.Accumulator
+	state string
+}
+
+func (f fixedState) MarshalBinary() ([]byte, error) { return []byte(f.state), nil }
+
+// TestSaveThatIsGivenUpKeepsTheState checks that a save that exceeds its time leaves the last state
+// as it was.
+func TestSaveThatIsGivenUpKeepsTheState(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	p, err := NewPlan(t.Context(), parseIn(t, dir, studyText), options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	folder, err := rundir.Create(filepath.Join(dir, "run"), t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, cell := &rundir.Writer{Plan: p, Folder: folder}, p.Cells[0]
+	save := func(ctx context.Context, state string, seen int) error {
+		accs := map[*plan.Task]plan.Accumulator{}
+		for _, task := range cell.Tasks {
+			task.Seen = seen
+			accs[task] = fixedState{state: state}
+		}
+		return w.SaveCell(ctx, cell, accs)
+	}
+	states := func() []byte {
+		files, err := os.ReadDir(folder.Path("states"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("%d files of states, %v, want 1", len(files), err)
+		}
+		raw, err := os.ReadFile(folder.Path("states", files[0].Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	if err := save(t.Context(), "the first state", 1); err != nil {
+		t.Fatal(err)
+	}
+	first := states()
+	ended, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	if err := save(ended, "the second state", 2); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v, want %v", err, context.DeadlineExceeded)
+	}
+	if !bytes.Equal(states(), first) || cell.Tasks[0].Saved != 1 {
+		t.Errorf("the first state was replaced; saved %d, want 1", cell.Tasks[0].Saved)
+	}
+	if err := save(t.Context(), "the second state", 2); err != nil || !bytes.Contains(states(), []byte("the second state")) || cell.Tasks[0].Saved != 2 {
+		t.Errorf("saving again: %v, saved %d, want 2", err, cell.Tasks[0].Saved)
+	}
+}
