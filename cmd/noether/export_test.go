@@ -46,7 +46,7 @@ func TestExport(t *testing.T) {
 		t.Errorf("JSON has %d rows, want %d: %v", len(asJSON), len(rows), err)
 	}
 	byName := filepath.Join(t.TempDir(), "x.json")
-	if message, code := caught(t, "export", run, "-o", byName); code != 0 || message != "noether: wrote "+byName+"\n" {
+	if message, code := errorOutput(t, "export", run, "-o", byName); code != 0 || message != "noether: wrote "+byName+"\n" {
 		t.Errorf("exit %d, %q", code, message)
 	}
 	if raw, err := os.ReadFile(byName); err != nil || string(raw) != text {

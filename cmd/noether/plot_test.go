@@ -16,7 +16,7 @@ func TestPlot(t *testing.T) {
 		t.Fatal(message)
 	}
 	for _, chart := range []string{"depth", "bars", "heat", "distribution"} {
-		if message, code := caught(t, "plot", run, "--chart", chart, "-o", out); code != 0 || message != "noether: wrote "+out+"\n" {
+		if message, code := errorOutput(t, "plot", run, "--chart", chart, "-o", out); code != 0 || message != "noether: wrote "+out+"\n" {
 			t.Fatalf("%s: exit %d, %q", chart, code, message)
 		}
 		if raw, err := os.ReadFile(out); err != nil || !bytes.HasPrefix(raw, []byte("%PDF-")) {
