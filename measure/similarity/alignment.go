@@ -49,7 +49,7 @@ func shapeMetric(v *sides) (float64, error) {
 	partly := func(s []float64, unit float64) []float64 {
 		out := make([]float64, len(s))
 		for i, t := range s {
-			out[i] = t * (alpha + (1-alpha)/math.Sqrt(max(t*t*unit*unit, 1e-7))/unit)
+			out[i] = t * (alpha + (1-alpha)/math.Sqrt(max(t*t*unit*unit, 1e-7)))
 		}
 		return out
 	}
