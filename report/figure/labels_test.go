@@ -148,9 +148,11 @@ func TestLabelsKeepApart(t *testing.T) {
 			for columns := 1; columns <= 2; columns++ {
 				t.Run(fmt.Sprintf("%s, %s, %d", name, chart, columns), func(t *testing.T) {
 					t.Parallel()
-					f, err := Draw(rows, Options{Measures: reporttest.Measures(), Chart: chart, Columns: columns})
-					if err != nil && strings.Contains(err.Error(), "select fewer") {
-						t.Skip(err)
+					o := Options{Measures: reporttest.Measures(), Chart: chart, Columns: columns}
+					f, err := Draw(rows, o)
+					if err != nil && strings.Contains(err.Error(), "select fewer") { // a panel for each layer
+						few := slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return r.Depth > 9 })
+						f, err = Draw(few, o)
 					}
 					if err != nil {
 						t.Fatal(err)
