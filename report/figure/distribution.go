@@ -30,7 +30,9 @@ func drawDistribution(rows []scores.Row, o Options) (*Figure, error) {
 	s := newStyle(o)
 	var panels []*plot.Plot
 	for _, g := range parts.groups {
-		p := s.panel(s.fit(s.label, g.title, panelRoom(o, len(parts.groups))), s.valueTitle(g, panelRoom(o, len(parts.groups))), strings.ReplaceAll(report.DistributionChart.Y.Title, "{item}", "sample"))
+		room := panelRoom(o, len(parts.groups))
+		shares := strings.ReplaceAll(report.DistributionChart.Y.Title, "{item}", "sample")
+		p := s.panel(s.fit(s.label, g.title, room), s.valueTitle(g, room), s.fold(s.label, shares, valueAxisLength(o, len(parts.groups))))
 		low, high := bounds(g, o)
 		for _, m := range g.series {
 			if err := addHistogram(p, m, low, high); err != nil {
