@@ -1,15 +1,16 @@
 //go:build unix
 
-// Command bench measures the rows of docs/results/performance.md and stores them in bench/results.
+// Command bench measures tables of docs/results/performance.md and stores them in bench/results.
 //
 //	NOETHER_TESTDATA=/data PEERS=/peers go run ./bench [-rounds 3] [TABLE ...]
 //
-// Each benchmark runs in a process of its own. PEERS is the folder of bench.py and export.py, the
-// reference implementations in PyTorch and numpy, which are not in this repository; without it
-// their columns stay empty. Noether and its peer, the reference implementation of the same task,
-// take turns. A table has the median of the rounds, the smallest and the largest value, and the
-// peak memory. By default all tables but the slow ones are measured. The others keep their stored
-// results.
+// Each benchmark runs in a process of its own. PEERS is a folder, not in this repository, of
+// bench.py, reference implementations in PyTorch and numpy, and export.py, which exports networks;
+// without it their columns and the rows of these networks stay empty. Noether and its peer, the
+// reference implementation of the same task, take turns. A table has the median of the rounds, the
+// smallest and the largest value, and the peak memory. Without names, all tables but stir,
+// networks-clock and networks-processor are measured. Tables that are not measured keep their
+// stored results.
 package main
 
 import (
@@ -73,7 +74,7 @@ func run(ctx context.Context, rounds int, folder, remark string, names []string)
 	return nil
 }
 
-// choose returns the tables of the given names, or those that are not slow.
+// choose returns the tables of the given names; without names, those that are not slow.
 func choose(names []string) ([]table, error) {
 	var chosen []table
 	for _, t := range tables {
@@ -93,7 +94,7 @@ func choose(names []string) ([]table, error) {
 	return chosen, nil
 }
 
-// machineText describes the processor and its cores.
+// machineText describes the processor, its logical CPUs and the version of Go.
 func machineText() string {
 	model := runtime.GOARCH
 	if f, err := os.Open("/proc/cpuinfo"); err == nil {

@@ -1,6 +1,6 @@
 // Package cluster runs a study on a cluster. It divides the study into tasks, writes a script for
-// Slurm or a manifest for Kubernetes, submits it, and reports its progress. Users can read and edit
-// the scripts.
+// Slurm or a manifest for Kubernetes, submits the script (a manifest is left to kubectl apply), and
+// reports the progress. Users can read and edit both.
 //
 // A submission is a list of tasks. Each task is one call of study.Run, for some whole models, or
 // for one shard of the samples of a model that would take too long by itself:
@@ -10,31 +10,32 @@
 //
 // Whole models are preferred because they leave nothing to merge. The shards of a divided model
 // save the states of their accumulators in the run folder, and the last shard to finish merges
-// them. The merge job at the end only writes the tables.
+// them. The merge job at the end writes the tables and lists missing work.
 //
 // # Balance
 //
 // Let o be the time in seconds to open a model, w the time that grows with the number of samples,
 // and s the time to compute scores. Divided into k shards, the model has k tasks of o + w/k + s/k
 // seconds. For a limit T, each model with o + w + s > T is divided into the smallest number of
-// shards of at most T. The other models are packed into tasks of at most T: longest first, each
-// into the fullest task with enough time left. Balance finds the smallest T with at most the
-// requested number of tasks.
+// shards of at most T, or into as many as its samples allow. The other models are packed into tasks
+// of at most T: longest first, each into the fullest task with enough time left. Balance searches
+// for a small T with at most the requested number of tasks, by bisection.
 //
-// Calibrate measures o, w and s on a few samples. Without it, w is the product of parameters, input
-// size and number of forward passes. This balances the tasks without an estimate of the
-// time.
+// Calibrate measures o, w and s on a few samples. Without it, o and s are 0, and w is the product
+// of parameters, input size and number of forward passes: tasks are balanced, and their time is not
+// estimated.
 //
 // # Failures
 //
-// A task saves its state every minute. Slurm queues a task again when it is preempted or its node
-// fails. A task that is killed, for example for memory, starts again in its allocation. A task that
-// is about to reach its time limit gets a signal, saves its state and queues itself again. Each
-// resumes from the saved state. The merge lists missing work, and Retry submits it again. The state
-// of a submission is in the run folder, in files that are replaced atomically:
+// This holds for Slurm. A task saves the state of its measures every minute by default. Slurm
+// queues a task again when it is preempted or its node fails. A task that is killed, for example
+// for memory, starts again in its allocation. A task that is about to reach its time limit gets a
+// signal, saves its state and queues itself again. Each resumes from the saved state. Restarts are
+// bounded. Retry submits the work that the merge lists as missing. A submission has these files in
+// the run folder; all but the logs are replaced atomically:
 //
 //	cluster.json               submissions, their tasks and jobs
 //	cluster/1/run.sbatch       the script that was submitted
-//	cluster/1/tasks/7.json     the state of task 7 of submission 1, written by the task itself
+//	cluster/1/tasks/7.json     the status of task 7 of submission 1, written by the task itself
 //	cluster/1/logs/7.log       its output
 package cluster

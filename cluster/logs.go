@@ -17,8 +17,8 @@ type Log struct {
 	Lines []string `json:"lines"`
 }
 
-// Logs reads the last lines of the logs of tasks, and of merges if merge is set. A task without a
-// log has no lines.
+// Logs reads at most so many last lines of each log of a run folder: those of tasks, and of merges
+// if merge is set. A task without a log has no lines.
 func Logs(run string, s *Submission, tasks []int, merge bool, lines int) ([]Log, error) {
 	var out []Log
 	for _, n := range tasks {
@@ -48,7 +48,8 @@ func Logs(run string, s *Submission, tasks []int, merge bool, lines int) ([]Log,
 	return out, nil
 }
 
-// tail returns the last n lines of a file, from its last mebibyte. Control characters are removed.
+// tail returns at most the last n lines of a file, of its last MiB. Each line is trimmed of white
+// space, cleared of control characters and cut to 300 characters.
 func tail(path string, n int) ([]string, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -45,7 +45,8 @@ directives: [--exclusive]
 	}}
 }
 
-// TestScripts compares the scripts, which users read and change, with reviewed golden files.
+// TestScripts compares the scripts with golden files. Users read and edit the scripts, so look at
+// each change.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	task, merge, err := Slurm{}.Scripts("/shared/runs/big", "Big study", exampleSubmission(t))
@@ -64,7 +65,7 @@ func TestScripts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got != string(want) {
-			t.Errorf("%s differs from its golden file (-update rewrites it); it is now\n%s", name, got)
+			t.Errorf("the generated %s differs from its golden file (go test -update accepts it):\n%s", name, got)
 		}
 		if out, err := exec.CommandContext(t.Context(), "bash", "-n", path).CombinedOutput(); err != nil {
 			t.Errorf("bash -n rejects %s: %s", path, out)
@@ -93,12 +94,12 @@ func TestQuote(t *testing.T) {
 	})
 }
 
-// TestBatchScript runs the batch script with fake noether and scontrol. It checks which tasks are
-// restarted and which are requeued.
+// TestBatchScript runs the batch script with fake noether, scontrol and sleep. It checks which
+// tasks are restarted and which are requeued.
 func TestBatchScript(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		program string // body of the fake noether; $n is the number of its starts
+		program string // body of the fake noether; $n is the number of starts, with this one
 		usr1    bool   // send SIGUSR1, Slurm's warning before the time limit
 		want    string // lines that the fake programs have written
 		code    int
@@ -118,8 +119,8 @@ func TestBatchScript(t *testing.T) {
 			program := filepath.Join(dir, "noether")
 			executable(t, program, "log="+log+"\necho start >> $log\nn=$(grep -c start $log)\n"+c.program)
 			executable(t, filepath.Join(dir, "scontrol"), "echo $1 $2 >> "+log)
-			// After a requeue the script sleeps for 60 s until Slurm ends it. This sleep returns at once
-			// for 60 s, and sleeps for any other time.
+			// After a requeue the script sleeps for 60 s until Slurm ends it. The fake sleep returns at
+			// once for 60 s, and passes other times to /bin/sleep.
 			executable(t, filepath.Join(dir, "sleep"), "[ $1 = 60 ] || exec /bin/sleep $1")
 			s := exampleSubmission(t)
 			s.Profile.Program, s.Profile.Container, s.Profile.Modules, s.Profile.GPUs = program, "", nil, ""

@@ -67,6 +67,20 @@ func TestFeatureMaps(t *testing.T) {
 	}
 }
 
+// TestFeatureMapsOutside checks that a transformation that moves all of the image out of sight has no
+// sheet, and that those after it have theirs.
+func TestFeatureMapsOutside(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	out := filepath.Join(dir, "run")
+	text := strings.Replace(mapsText, "transforms:\n", "transforms:\n  - {name: away, translate: [1, 1], per: trial}\n", 1)
+	mustRun(t, parseIn(t, dir, text), out, options(t))
+	if sheets := readMaps(t, out); len(sheets) != 2 || sheets["quarter"] == nil {
+		t.Errorf("sheets of %v, not of quarter and tilt", sheets)
+	}
+}
+
 // TestFeatureMapsOfShards merges two shards of a run in folders of their own.
 func TestFeatureMapsOfShards(t *testing.T) {
 	t.Parallel()

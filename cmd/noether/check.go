@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noether-ml/noether/internal/plural"
 	"github.com/noether-ml/noether/study"
 )
 
@@ -14,10 +15,11 @@ func checkCommand(engine *engineFlags) *cobra.Command {
 	var fix, asJSON bool
 	c := &cobra.Command{
 		Use:   "check RUN",
-		Short: "Find damaged, foreign and left-over files in a run folder, and repair it",
-		Long: `Checks every file of a run folder. With --fix damaged files are moved into the folder aside, left-over
-files are removed, and tables are written again. Valid cells are never changed. Run the study again to
-compute missing cells. The exit code is 1 if damaged files were found and not repaired.`,
+		Short: "Check the files of a run folder, and repair it with --fix",
+		Long: `Checks every file of a run folder. With --fix files that are damaged or belong to another study are
+moved to the subfolder "aside", temporary files are removed, and the tables of scores are written again.
+Valid results are never changed. Run the study again to compute missing ones. The exit code is 1 if a
+problem was found and not repaired.`,
 		Example: "  noether check runs/one\n  noether check runs/one --fix",
 		Args:    usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -48,18 +50,18 @@ compute missing cells. The exit code is 1 if damaged files were found and not re
 	return c
 }
 
-// unrepaired returns an error if damaged files were found and not repaired.
+// unrepaired returns an error if problems were found and not repaired.
 func unrepaired(dir string, found []study.Finding) error {
-	damaged := 0
+	problems := 0
 	for _, f := range found {
 		if !f.Note && f.Mended == "" {
-			damaged++
+			problems++
 		}
 	}
-	if damaged == 0 {
+	if problems == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d files of %s are damaged: noether check --fix repairs the folder", damaged, dir)
+	return fmt.Errorf("%s in %s: noether check --fix repairs the folder", plural.Of(problems, "problem"), dir)
 }
 
 func printFound(found []study.Finding) error {
@@ -72,7 +74,7 @@ func printFound(found []study.Finding) error {
 	for _, f := range found {
 		repair := f.Mended
 		if f.Note {
-			repair = "harmless"
+			repair = "none"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", f.File, f.Kind, oneLine(f.Why), repair)
 	}

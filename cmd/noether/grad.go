@@ -191,7 +191,7 @@ func printGradients(w io.Writer, m *gradientModel) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	names := map[string]string{}
 	for by, name := range m.Gradients {
-		names[name] = "gradient by " + by
+		names[name] = "gradient with respect to " + by
 	}
 	for _, p := range m.Inputs {
 		what := ""

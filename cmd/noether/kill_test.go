@@ -42,7 +42,7 @@ func TestKilledRunEndsWithTheSameScores(t *testing.T) {
 	study := write(t, dir, "study.yaml", []byte(`name: killed
 data: [{name: shapes, shapes: {n: 600, size: 16}}]
 models: [{name: m, onnx: good.onnx, layers: [conv, penultimate]}]
-transforms: [{rotate: {values: [10, 20, 30, 40]}}]
+transforms: [{rotate: {values: [10, 20, 30, 40, 50, 60, 70, 80]}}]
 measures: [accuracy, effective-invariance, distance, seis]
 samples: true
 batch: 4
@@ -59,10 +59,10 @@ batch: 4
 	const enough = 8 // half of them while a state is written
 	writing, tooFast := 0, 0
 	for kills := 0; kills < enough || writing < enough/2; {
-		if tooFast == 5 || kills == 5*enough {
+		if tooFast == 25 || kills == 5*enough {
 			t.Fatalf("%d of %d kills hit a run that was writing a state, and %d runs ended before: states are written in place, or too fast", writing, kills, tooFast)
 		}
-		cmd := run(got, "--save-every", "20ms")
+		cmd := run(got, "--save-every", "5ms")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

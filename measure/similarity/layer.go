@@ -8,8 +8,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A layer is a layer of a model with the variables that are compared: all its values, or the means
-// of its channels.
+// A layer says how the activations of a layer become the p variables that are compared: all its
+// values, or the means of its channels.
 type layer struct {
 	onnx.Layer
 	side  measure.Side
@@ -19,6 +19,8 @@ type layer struct {
 	outer, channels, inner int
 }
 
+// newLayer returns a layer. With the setting pool: mean its variables are the means of the
+// channels, if it has one channel axis.
 func newLayer(l onnx.Layer, s Settings) layer {
 	u := layer{Layer: l, p: tensor.Size(l.Shape)}
 	axes := string(l.Axes)
@@ -31,7 +33,7 @@ func newLayer(l onnx.Layer, s Settings) layer {
 	return u
 }
 
-// rows appends the variables of samples to dst.
+// rows appends the variables of b samples, b x p, to dst. z is b x the layer's shape.
 func (u layer) rows(dst []float32, z tensor.Tensor) []float32 {
 	if u.outer == 0 {
 		return append(dst, z.Data...)
@@ -51,8 +53,9 @@ func (u layer) rows(dst []float32, z tensor.Tensor) []float32 {
 	return dst
 }
 
-// layersOf returns the distinct layers of a grid. index holds the indices of the layers of either
-// side among them. Where both sides are one model, a layer on both sides is listed once.
+// layersOf returns the distinct layers of a grid. index[side][i] is the position in layers of the
+// i-th layer of that side. Where both sides are one model on the same inputs, a layer of both sides
+// is listed once.
 func layersOf(g measure.Grid, s Settings) (layers []layer, index [2][]int) {
 	known := map[string]int{}
 	for side, list := range [][]onnx.Layer{g.A, g.B} {

@@ -16,8 +16,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// This example compares a model of the mean colour with a model of the brightness. Images of the
-// same colour have the same brightness, but not the reverse.
+// This example compares a model whose output is the mean colour of an image with one whose output
+// is its brightness. Images of the same colour have the same brightness, but not the reverse.
 func Example() {
 	dir, err := os.MkdirTemp("", "stir")
 	if err != nil {
@@ -27,7 +27,8 @@ func Example() {
 	colour := openLinear(dir, "colour", []float32{1, 0, 0, 0, 1, 0, 0, 0, 1})
 	bright := openLinear(dir, "bright", []float32{0.3, 0, 0, 0.6, 0, 0, 0.1, 0, 0})
 
-	x, r := tensor.New(100, 3, 4, 4), seed.Rand(1) // one colour for all pixels of an image
+	x, r := tensor.New(100, 3, 4, 4), seed.Rand(1)
+	// Each channel of an image has one random value: all pixels have the same colour.
 	for i := range x.Data {
 		if i%16 == 0 {
 			x.Data[i] = r.Float32()
@@ -35,10 +36,11 @@ func Example() {
 			x.Data[i] = x.Data[i/16*16]
 		}
 	}
+	const seedOfStarts = 1
 	settings := stir.Defaults()
 	settings.Optimiser = "adam"
 	for _, pair := range [][2]procedure.Subject{{colour, bright}, {bright, colour}} {
-		scores, err := stir.Compare(context.Background(), pair[0], pair[1], x, settings, 1)
+		scores, err := stir.Compare(context.Background(), pair[0], pair[1], x, settings, seedOfStarts)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -53,7 +55,8 @@ func Example() {
 	// STIR(colour | bright) = 0.6
 }
 
-// openLinear writes and opens a model of the mean colour, multiplied by a 3 x 3 matrix.
+// openLinear writes and opens a model with the output mean(x) mix, where mean(x) is the 1 x 3 mean
+// colour and mix is 3 x 3, row by row.
 func openLinear(dir, name string, mix []float32) procedure.Subject {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	mean := b.ReduceMean(b.Input("x", onnx.Float, -1, 3, 4, 4), false, 2, 3)

@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// firingRun has one model whose units were measured along the phase and the orientation of
-// gratings, none of which stands for the other, and on clips, which have no factor.
+// firingRun returns a run with one model whose units were measured along the phase and the
+// orientation of gratings, two factors of equal standing, and on clips, which have no factor.
 func firingRun(t *testing.T, layers ...scores.LayerRecord) Run {
 	t.Helper()
 	run := Run{Record: scores.Record{Study: "gratings", Measures: reporttest.Measures(), Models: []scores.ModelRecord{{Name: "net", Layers: layers}}}}
@@ -46,8 +46,8 @@ func firingRun(t *testing.T, layers ...scores.LayerRecord) Run {
 	return run
 }
 
-// TestOneFactorAtATime shows each kind of chart of two factors: the factor that is chosen and no
-// other, with data whose rows have none beside them.
+// TestOneFactorAtATime checks that each kind of chart draws the chosen factor alone, and that data
+// without factors have a chart and no choice of factors.
 func TestOneFactorAtATime(t *testing.T) {
 	t.Parallel()
 	layers := []scores.LayerRecord{{Name: "first", Depth: 1}, {Name: "second", Depth: 2}, {Name: "third", Depth: 3}}
@@ -66,7 +66,7 @@ func TestOneFactorAtATime(t *testing.T) {
 		}
 		v.do(t, script(`(() => { const s = document.querySelector("select[name=data]"); s.value = "clips"; s.dispatchEvent(new Event("change")) })()`), until(complete))
 		if n := evaluate[int](t, v, `document.querySelectorAll("main figure .role-mark path").length`); n == 0 || len(v.texts(t, "select[name=factor]")) != 0 {
-			t.Errorf("%s of clips: %d marks, and a choice of factors %q", kind, n, v.texts(t, "select[name=factor]"))
+			t.Errorf("%s of clips, which have no factor: %d marks and a choice of factors %q, want marks and no choice", kind, n, v.texts(t, "select[name=factor]"))
 		}
 		v.do(t, script(`(() => { const s = document.querySelector("select[name=data]"); s.value = "gratings"; s.dispatchEvent(new Event("change")) })()`), until(complete))
 	}
@@ -81,8 +81,8 @@ func TestOneFactorAtATime(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestFactorsInTheTable looks for the rows of each factor, beside those of data that have none,
-// under a heading that says what they are.
+// TestFactorsInTheTable checks that the table has a column of factors, empty in the rows of data
+// without one, and that a table of scores by class has a column of classes.
 func TestFactorsInTheTable(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, firingRun(t, scores.LayerRecord{Name: "first", Depth: 1}, scores.LayerRecord{Name: "second", Depth: 2}), 1280, 900, "")
@@ -105,13 +105,13 @@ func TestFactorsInTheTable(t *testing.T) {
 	v = openAt(t, Run{Rows: rows, Record: rec}, 1280, 900, "#accuracy.every=1")
 	v.do(t, unfolded...)
 	if heads = v.texts(t, "section[data-measure='0'] .scores thead th"); !slices.ContainsFunc(heads, func(h string) bool { return strings.HasPrefix(h, "class") }) {
-		t.Errorf("of classes the table has the columns %q", heads)
+		t.Errorf("a table of scores by class has the columns %q, want one of classes", heads)
 	}
 }
 
-// TestLayersBesideEachOther draws layers of a branching network, several at a depth, as points, and
-// takes one of them for the deepest.
-func TestLayersBesideEachOther(t *testing.T) {
+// TestLayersOfEqualDepth checks that layers of a branching network, several at each depth, are
+// drawn as points without lines, and that bars show one of the deepest.
+func TestLayersOfEqualDepth(t *testing.T) {
 	t.Parallel()
 	var layers []scores.LayerRecord
 	for depth := range 3 {
@@ -121,17 +121,17 @@ func TestLayersBesideEachOther(t *testing.T) {
 	}
 	v := openAt(t, firingRun(t, layers...), 1280, 900, "")
 	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .mark-line").length`); n != 0 {
-		t.Errorf("%d lines join layers that lie beside each other", n)
+		t.Errorf("%d lines join layers of equal depth, want none", n)
 	}
 	if said := v.texts(t, "main figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "is highest at branch3/layer2 (41) and lowest at branch0/layer0 (30)") {
 		t.Errorf("the chart over depth has the sentences %q", said)
 	}
 	if said := v.texts(t, "main .reading"); !strings.HasPrefix(said[0], "A point for each layer, a tick for what chance gives.") {
-		t.Errorf("the chart over depth is to be read so: %q", said)
+		t.Errorf("the chart over depth explains itself by %q", said)
 	}
 	v.do(t, script(`document.querySelector("input[value=bars]").click()`), until(complete))
 	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .layer_0_marks path").length`); n != 2 {
-		t.Errorf("%d bars of the deepest layer, not one for each factor", n)
+		t.Errorf("%d bars of the deepest layer, want 2, one for each factor", n)
 	}
 	v.quiet(t)
 }

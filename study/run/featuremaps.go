@@ -21,12 +21,13 @@ import (
 )
 
 const (
-	mapLayers   = 4 // of a sheet, spread over the depth
-	mapChannels = 3 // of a layer
+	mapLayers   = 4 // layers of a sheet, at most
+	mapChannels = 3 // channels of a layer, at most
 )
 
-// writeFeatureMaps draws the feature maps of the first sample for the cells that lack them. Of the
-// shards of a run the first does. A model that cannot be run again has none, with a warning.
+// writeFeatureMaps draws the feature maps of the first sample for the cells that lack them. In a
+// sharded run only the first shard does. If drawing fails, it warns and goes on with the next model
+// or data set.
 func (r *runner) writeFeatureMaps(ctx context.Context) error {
 	if r.Options.Shard.Index > 1 {
 		return nil
@@ -55,7 +56,7 @@ func (r *runner) writeFeatureMaps(ctx context.Context) error {
 		case rundir.IsSaveError(err):
 			return err
 		case err != nil:
-			r.Options.Warnf("no feature maps are drawn of model %s on %s: %v", o.model.Entry.Name, o.data.Entry.Name, err)
+			r.Options.Warnf("drawing feature maps of model %s on %s: %v", o.model.Entry.Name, o.data.Entry.Name, err)
 		}
 	}
 	return nil
@@ -98,8 +99,11 @@ func (r *runner) mapsOf(ctx context.Context, cells []*plan.Cell) error {
 			return err
 		}
 		sheet, img, err := drawMaps(c, reader, op, sample, moved)
-		if err != nil || sheet == nil {
+		if err != nil {
 			return err
+		}
+		if sheet == nil {
+			continue
 		}
 		if err := r.WriteMaps(c, sheet, img); err != nil {
 			return err
@@ -108,7 +112,7 @@ func (r *runner) mapsOf(ctx context.Context, cells []*plan.Cell) error {
 	return nil
 }
 
-// firstSample returns the first sample in the order of a study that can be read.
+// firstSample returns the first readable sample in the study's order; false if none is readable.
 func firstSample(ctx context.Context, d *plan.Data, m *plan.Model) (dataset.Sample, bool, error) {
 	for _, place := range d.Order {
 		s, err := d.Source.At(ctx, place, m.Net.Frame())
@@ -119,7 +123,8 @@ func firstSample(ctx context.Context, d *plan.Data, m *plan.Model) (dataset.Samp
 	return dataset.Sample{}, false, nil // unreadable samples are among the run's warnings
 }
 
-// mappedLayers returns layers of a cell with maps of two dimensions, spread evenly over its layers.
+// mappedLayers returns at most mapLayers layers of a cell that have maps of two dimensions, at
+// equal steps of their order by depth.
 func mappedLayers(c *plan.Cell) []onnx.Layer {
 	var all []onnx.Layer
 	for _, t := range c.Tasks {
@@ -143,29 +148,29 @@ func mappedLayers(c *plan.Cell) []onnx.Layer {
 	return out
 }
 
-// drawMaps draws the maps of a cell's layers of the last batch of a reader. The sheet is nil if no
-// layer has maps to draw.
+// drawMaps draws the layers of a cell from the last batch of the reader. It returns the sheet and
+// its PNG; nil if no layer has maps to draw.
 func drawMaps(c *plan.Cell, reader *reader, op transform.Op, sample dataset.Sample, moved tensor.Tensor) (*scores.MapSheet, []byte, error) {
 	settings, _ := rundir.MapSettings(c)
 	sheet := &scores.MapSheet{Model: c.Model.Entry.Name, Data: c.Data.Entry.Name, Transform: c.View.Name, Parameter: c.View.Parameter,
 		Measure: c.Method.Name(), Sample: sample.Index, Name: sample.Name}
-	var lines [][]image.Image
+	var rows [][]image.Image
 	if rundir.IsImage(sample) {
 		sheet.HasInput = true
-		lines = append(lines, []image.Image{picture(sample.Input), picture(moved)})
+		rows = append(rows, []image.Image{picture(sample.Input), picture(moved)})
 	}
 	for _, l := range mappedLayers(c) {
 		z := layerMaps{clean: reader.clean.Layer(reader.index[l.Name]).Data, transformed: reader.transformed.Layer(reader.index[l.Name]).Data}
 		z.Maps, _ = l.Maps()
 		var err error
 		if z.acted, z.counted, err = equivariance.Act(z.Maps, op, settings, z.clean); err != nil {
-			continue // no position counts, or a value is not finite
+			continue // T has no action on this layer, no position stays inside the map, or a value is not finite
 		}
 		h, w, _ := z.Size()
 		layer := scores.MapLayer{Layer: l.Name, Depth: l.Depth, Height: h, Width: w}
 		for _, channel := range z.mostVaried(mapChannels) {
-			about, tiles := z.draw(channel)
-			layer.Channels, lines = append(layer.Channels, about), append(lines, tiles)
+			info, tiles := z.draw(channel)
+			layer.Channels, rows = append(layer.Channels, info), append(rows, tiles)
 		}
 		if len(layer.Channels) > 0 {
 			sheet.Layers = append(sheet.Layers, layer)
@@ -178,7 +183,7 @@ func drawMaps(c *plan.Cell, reader *reader, op transform.Op, sample dataset.Samp
 	if sheet.HasInput {
 		h, w = sample.Input.Shape[1], sample.Input.Shape[2]
 	}
-	raw, tile, err := encodeTiles(lines, h, w)
+	raw, tile, err := encodeTiles(rows, h, w)
 	if err != nil {
 		return nil, nil, fmt.Errorf("drawing feature maps: %w", err)
 	}
@@ -190,11 +195,11 @@ func drawMaps(c *plan.Cell, reader *reader, op transform.Op, sample dataset.Samp
 type layerMaps struct {
 	onnx.Maps
 	clean, transformed []float32 // f(x) and f(T(x)), as the layer has them
-	acted              []float32 // tau f(x), from the first position on
-	counted            []bool    // positions of acted that count
+	acted              []float32 // T applied to f(x), from index Base on
+	counted            []bool    // whether T of a position lies inside the map
 }
 
-// at returns the index of a channel's value at a position, from the first position on.
+// at returns the index of a channel's value at a position, relative to Base.
 func (z *layerMaps) at(channel, position int) int {
 	return channel*z.ChannelStep + position*z.PositionStep
 }

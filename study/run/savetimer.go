@@ -4,9 +4,8 @@ import "time"
 
 // A saveTimer decides when states are saved: not more often than an interval, and so seldom that
 // saving takes at most a share of the time. States of some gigabytes can take longer to write than
-// the work takes that a save protects. The time of a save is known only roughly
-// before it: many disks take a short burst much faster than gigabytes. A save that exceeds the share
-// is given up.
+// the work takes that a save protects. The time of a save is known only roughly before it: many disks
+// take a short burst much faster than gigabytes. A save that exceeds the share is given up.
 type saveTimer struct {
 	every time.Duration // least time between saves
 	share float64       // largest share of the time that saving may take
@@ -53,10 +52,12 @@ func (t *saveTimer) wait(bytes int64) time.Duration {
 	return max(t.every, time.Duration(saveSlack*float64(t.cost(bytes))/t.share))
 }
 
-// limit returns the longest time that a save may take now.
+// limit returns the longest time that a save may take now. A save of less than a second is never given
+// up: with an interval of some milliseconds the share is shorter than one sync.
 func (t *saveTimer) limit() time.Duration {
 	const most = 1000 * time.Hour // a duration overflows after 290 years
-	return time.Duration(min(float64(t.now().Sub(t.last))*t.share, float64(most)))
+	share := time.Duration(min(float64(t.now().Sub(t.last))*t.share, float64(most)))
+	return max(share, time.Second)
 }
 
 // speedTestDue reports whether the disk is to be timed: a save of so many bytes would be due if the
