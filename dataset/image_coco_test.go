@@ -147,7 +147,7 @@ func TestBadCOCO(t *testing.T) {
 func TestManyBoxes(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("reads 60 MB")
+		t.Skip("reads a file of 60 MB, which -short leaves out")
 	}
 	var text strings.Builder
 	text.WriteString(`{"categories": [{"id": 1, "name": "a"}], "images": [{"id": 1, "file_name": "a.png", "height": 20, "width": 40}], "annotations": [`)

@@ -112,7 +112,7 @@ func ListExternal(path string) ([]string, error) {
 	}
 	p := new(pb.ModelProto)
 	if err := proto.Unmarshal(data, p); err != nil {
-		return nil, fmt.Errorf("reading model %s: is not an ONNX model, or it is truncated", path)
+		return nil, fmt.Errorf("reading model %s: this is not an ONNX model, or it is truncated", path)
 	}
 	files := map[string]bool{}
 	err = eachTensor(p, func(t *pb.TensorProto, where string) error {

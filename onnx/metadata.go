@@ -57,7 +57,7 @@ func ReadMetadata(path, key string) (string, error) {
 	return value, nil
 }
 
-var errNotONNX = errors.New("is not an ONNX model, or it is truncated")
+var errNotONNX = errors.New("this is not an ONNX model, or it is truncated")
 
 // metadata returns the value of a metadata key in a serialised model, or "".
 func metadata(r io.ReaderAt, key string) (value string, err error) {

@@ -109,7 +109,7 @@ func parse(data []byte, dir string, decode func([]byte) (*pb.ModelProto, error))
 	}
 	p, err := decode(data)
 	if err != nil {
-		return nil, formatError("is not an ONNX model, or it is truncated")
+		return nil, formatError("this is not an ONNX model, or it is truncated")
 	}
 	return wrap(p, dir)
 }

@@ -2,7 +2,6 @@ package html
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -188,10 +187,7 @@ func TestFeatureMaps(t *testing.T) {
 // ordinary and hostile names, and asks axe-core for serious issues.
 func TestNetworkViews(t *testing.T) {
 	t.Parallel()
-	axe, err := os.ReadFile("web/node_modules/axe-core/axe.min.js")
-	if err != nil {
-		t.Skip("axe-core is not installed: npm ci --ignore-scripts in report/html/web")
-	}
+	axe := readAxe(t)
 	run := Run{}
 	run.Rows, run.Record = attackedRun()
 	for name, c := range map[string]struct {

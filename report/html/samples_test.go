@@ -3,7 +3,6 @@ package html
 import (
 	"encoding/xml"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -212,10 +211,7 @@ func TestSamplesAreSaved(t *testing.T) {
 // and asks axe-core for serious issues.
 func TestSampleViews(t *testing.T) {
 	t.Parallel()
-	axe, err := os.ReadFile("web/node_modules/axe-core/axe.min.js")
-	if err != nil {
-		t.Skip("axe-core is not installed: npm ci --ignore-scripts in report/html/web")
-	}
+	axe := readAxe(t)
 	run := Run{}
 	run.Rows, run.Record = attackedRun()
 	for name, run := range map[string]Run{"images": withSamples(studyOfThree(), threeModels, true), "none": withSamples(studyOfThree(), threeModels, false),

@@ -191,16 +191,25 @@ func TestHover(t *testing.T) {
 	v.quiet(t)
 }
 
+// readAxe returns the source of axe-core. Where everything that tests need is installed, it is an error
+// if that lacks.
+func readAxe(t *testing.T) []byte {
+	t.Helper()
+	axe, err := os.ReadFile("web/node_modules/axe-core/axe.min.js")
+	const lacking = "axe-core is not installed: npm ci --ignore-scripts in report/html/web"
+	if err != nil && os.Getenv("NOETHER_TESTDATA") != "" {
+		t.Fatal(lacking)
+	}
+	if err != nil {
+		t.Skip(lacking)
+	}
+	return axe
+}
+
 // TestAccessibility asks axe-core for serious issues, with everything open, light and dark.
 func TestAccessibility(t *testing.T) {
 	t.Parallel()
-	axe, err := os.ReadFile("web/node_modules/axe-core/axe.min.js")
-	if err != nil && os.Getenv("NOETHER_TESTDATA") != "" { // set where everything that tests need is installed
-		t.Fatal("axe-core is not installed: npm ci --ignore-scripts in report/html/web")
-	}
-	if err != nil {
-		t.Skip("axe-core is not installed: npm ci --ignore-scripts in report/html/web")
-	}
+	axe := readAxe(t)
 	v := openAt(t, everything(t), 1280, 900, "#at=measure-3&hide.model=resnet56&effective-invariance.chart=distribution")
 	v.do(t, script(`document.querySelector("details[data-filter=model]").open = true`), script(seisSection+`.querySelector("button[aria-expanded]").click()`), script(string(axe)))
 	v.accessible(t)
