@@ -50,6 +50,44 @@ batch: 16
 	}
 }
 
+// TestLastCellIsReproducible checks that the last cell of a resumed run has the scores of a whole run
+// to the bit: alone in its pass, it must not get more threads of the BLAS than beside others.
+func TestLastCellIsReproducible(t *testing.T) {
+	t.Parallel()
+	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "run")
+	program := buildProgram(t)
+	testmodel.Write(t, dir, "small", testmodel.Options{Size: 16})
+	study := write(t, dir, "study.yaml", []byte(`name: last
+data: [{name: shapes, shapes: {n: 600, size: 16}}]
+models: [{name: small, onnx: small.onnx, layers: [conv]}]
+transforms: [{rotate: {values: [10, 20]}}]
+measures: [seis]
+`))
+	run := func() []byte {
+		if text, err := exec.CommandContext(t.Context(), program, "run", study, "-o", out, "--threads", "2").CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		got, err := os.ReadFile(filepath.Join(out, "scores.csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	want := run()
+	cells, err := filepath.Glob(filepath.Join(out, "cells", "*.json"))
+	if err != nil || len(cells) != 2 {
+		t.Fatalf("%d cells, %v, want 2", len(cells), err)
+	}
+	for _, cell := range cells {
+		if err := os.Remove(cell); err != nil {
+			t.Fatal(err)
+		}
+		if got := run(); !bytes.Equal(got, want) {
+			t.Errorf("without %s: %s", filepath.Base(cell), firstDifference(got, want))
+		}
+	}
+}
+
 // firstDifference returns the first lines in which two texts differ.
 func firstDifference(a, b []byte) string {
 	x, y := bytes.Split(a, []byte("\n")), bytes.Split(b, []byte("\n"))

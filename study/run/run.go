@@ -46,6 +46,8 @@ func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Opt
 		return nil, err
 	}
 	r := &runner{Writer: w, accs: map[*plan.Task]plan.Accumulator{}, timer: newSaveTimer(o.SaveInterval, o.SaveShare), recorded: time.Now()}
+	limits := plan.LimitsOf(p.Study, &o)
+	r.parallel = newParallelism(plan.Passes(p.Cells, limits, o.Shard), o.Workers()) // before Resume drops what is done
 	if err := r.Resume(); err != nil {
 		return nil, err
 	}
@@ -55,7 +57,7 @@ func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Opt
 	if text := plan.MemoryWarning(p.Study, o.Memory); text != "" {
 		o.Warnf("%s", text)
 	}
-	todo := plan.Passes(p.Cells, plan.LimitsOf(p.Study, &o), o.Shard)
+	todo := plan.Passes(p.Cells, limits, o.Shard)
 	procedures := p.PendingProcedures(o.Shard)
 	r.progress.Passes = len(todo) + len(procedures)
 	for _, pass := range todo {
@@ -135,7 +137,7 @@ func (r *runner) feedPass(ctx context.Context, p *plan.Pass) (*feeder, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.shareCores(p)
+	r.Options.ShareBLAS(r.parallel.feeding)
 	r.progress.Model, r.progress.Data = p.Title(), p.Data().Entry.Name
 	r.progress.Samples, r.progress.Of, r.progress.Scored, r.progress.Scorings = 0, p.Size(), 0, 0
 	err = f.run(ctx, func(forwards int) error {
@@ -170,19 +172,6 @@ func (r *runner) closePass(ctx context.Context, p *plan.Pass) error {
 		r.Folder.RemoveFailures(t.Cell.Key + "." + r.Options.Shard.String())
 	}
 	return nil
-}
-
-// shareCores gives the BLAS the threads that are left over when the tasks of a view run in
-// parallel. Two layers on one core each are faster than one after the other on two.
-func (r *runner) shareCores(p *plan.Pass) {
-	if r.Options.BLAS == nil {
-		return
-	}
-	most := 1
-	for _, tasks := range p.Tasks {
-		most = max(most, len(tasks))
-	}
-	r.Options.ShareBLAS(min(most, r.Options.Workers()))
 }
 
 // newFeeder opens the sessions of a pass, and makes or restores its accumulators.

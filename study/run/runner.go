@@ -16,6 +16,26 @@ type runner struct {
 	timer    *saveTimer
 	recorded time.Time       // when the record of the run was last written
 	dropped  map[string]bool // layers that were given up, by model and name
+	parallel parallelism
+}
+
+// A parallelism is the number of tasks that use the BLAS at once, when they are fed and when they
+// are scored. The BLAS shares its threads between them.
+//
+// The number of threads affects rounding. A parallelism therefore follows from all tasks of a
+// study: a resumed run, which has fewer left, computes the same scores to the bit.
+type parallelism struct{ feeding, scoring int }
+
+// newParallelism returns the parallelism of passes that together hold all tasks of a study.
+func newParallelism(passes []*plan.Pass, cores int) parallelism {
+	out := parallelism{1, 1}
+	for _, p := range passes {
+		for _, tasks := range p.Tasks {
+			out.feeding = max(out.feeding, min(len(tasks), cores))
+		}
+		out.scoring = max(out.scoring, min(len(p.AllTasks()), cores))
+	}
+	return out
 }
 
 // giveUp fails a cell and frees its accumulators.

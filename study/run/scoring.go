@@ -21,12 +21,9 @@ func (r *runner) score(ctx context.Context, p *plan.Pass) error {
 	if err != nil {
 		return err
 	}
-	// Rounding in the BLAS depends on its number of threads, which therefore must not depend on
-	// which task ends first.
-	workers := min(r.Options.Workers(), len(tasks))
-	r.Options.ShareBLAS(workers)
+	r.Options.ShareBLAS(r.parallel.scoring)
 	r.progress.Scored, r.progress.Scorings = 0, len(tasks)
-	outcomes := r.compute(ctx, tasks, workers)
+	outcomes := r.compute(ctx, tasks, min(r.Options.Workers(), len(tasks)))
 	for i := range tasks {
 		var o outcome
 		start := time.Now()
