@@ -1,5 +1,5 @@
-// Package dataset provides samples: images and audio from files, arrays and folders, and synthetic
-// samples with known factors.
+// Package dataset provides samples: images, audio and ready-made arrays from files and folders, and
+// synthetic samples with known factors.
 //
 // A Source has a length, a fingerprint of its content and random access by index, so that any
 // worker can read any part in any order and gets the same samples. A Frame describes how an image
@@ -8,7 +8,8 @@
 //	OpenFolder                 JPEG, PNG, GIF, BMP, TIFF and WebP files, labelled by folder, synset or CSV file
 //	OpenCIFAR10, OpenCIFAR100  the binary version
 //	OpenIDX                    MNIST and data sets in its format, also compressed by gzip
-//	OpenArrays                 npy and npz arrays
+//	OpenArrays                 npy and npz arrays of images
+//	OpenRawArrays              npy and npz arrays that a model takes as they are, such as token ids
 //	OpenShards                 images in the tar shards of a WebDataset
 //	OpenParquet                encoded images in Parquet files, as Hugging Face datasets stores them
 //	OpenCOCO                   images with the boxes of an annotation file in COCO's format
@@ -39,8 +40,9 @@ const NoLabel = -1
 type Sample struct {
 	Index       int                // index in the original source, which selections and shuffles keep
 	Name        string             // for messages: a file name, or "test_batch.bin#17"
-	Input       tensor.Tensor      // an image, c x h x w in [0, 1], or audio, 1 x n in [-1, 1], in the frame
-	Waveform    *Waveform          // the whole waveform that Input is cut from; nil for images
+	Input       tensor.Tensor      // an image, c x h x w in [0, 1], or audio, 1 x n in [-1, 1], in the frame; or the values of Arrays
+	Waveform    *Waveform          // the whole waveform that Input is cut from; otherwise nil
+	Arrays      []Array            // the arrays of a ready-made input; otherwise nil
 	Transformed *tensor.Tensor     // transformed sample of a ready-made pair, in the same frame; otherwise nil
 	Label       int                // index into the source's classes, or NoLabel
 	Factors     map[string]float64 // named factors of variation, in the units that the source documents

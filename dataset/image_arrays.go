@@ -140,7 +140,7 @@ func layoutOf(shape []int) (string, error) {
 	case len(shape) == 3:
 		return "NHW", nil
 	case len(shape) != 4:
-		return "", fmt.Errorf("an array of shape %v does not hold images: they are N x H x W x C, N x C x H x W or N x H x W", shape)
+		return "", fmt.Errorf("an array of shape %v does not hold images, which are N x H x W x C, N x C x H x W or N x H x W: set layout: raw if the model takes the array as it is", shape)
 	case image(shape[1]) && !image(shape[3]):
 		return "NCHW", nil
 	case image(shape[3]) && !image(shape[1]):

@@ -25,12 +25,24 @@ type Pairs struct {
 // are those of clean.
 func Pair(ctx context.Context, clean, transformed Source, by string) (*Pairs, error) {
 	partner, err := match(ctx, clean, transformed, by)
+	if err == nil {
+		err = checkArrays(clean, transformed)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("pairing: %w", err)
 	}
 	d := newDigest("pairs")
 	d.add(clean.Fingerprint(), transformed.Fingerprint(), partner)
 	return &Pairs{clean, transformed, partner, d.String()}, nil
+}
+
+// checkArrays returns an error if one source has ready-made inputs and the other has others or none.
+func checkArrays(clean, transformed Source) error {
+	a, b := arraysOf(clean), arraysOf(transformed)
+	if !slices.EqualFunc(a, b, Array.Equal) {
+		return fmt.Errorf("the clean samples are %s, and the transformed samples %s", ArraysText(a), ArraysText(b))
+	}
+	return nil
 }
 
 func match(ctx context.Context, clean, transformed Source, by string) ([]int, error) {

@@ -32,6 +32,7 @@ type Request struct {
 	// transformed.
 	View      string
 	Transform func(sample dataset.Sample) transform.Op // nil: no transformation
+	Pairs     bool                                     // Sample.Transformed is the transformed sample, of ready-made pairs
 
 	Positions []int         // positions of the requested samples in the source, ascending; nil: all
 	Memory    int64         // bytes; a larger table stays on disk
@@ -239,7 +240,9 @@ func (e *extraction) runBatch(ctx context.Context, session *model.Session, buf *
 	inputs := make([]tensor.Tensor, len(samples))
 	for i, s := range samples {
 		inputs[i] = s.Input
-		if e.Transform != nil {
+		if e.Pairs {
+			inputs[i] = *s.Transformed
+		} else if e.Transform != nil {
 			var err error
 			if inputs[i], err = s.Apply(e.Transform(s)); err != nil {
 				return err
@@ -256,7 +259,7 @@ func (e *extraction) runBatch(ctx context.Context, session *model.Session, buf *
 			one := z.At(i)
 			if one.FirstNonFinite() >= 0 {
 				view := "clean"
-				if e.Transform != nil {
+				if e.Transform != nil || e.Pairs {
 					view = "transformed"
 				}
 				return fmt.Errorf("layer %s: %w", e.layers[k].Name, &measure.NonFinite{View: view, Index: s.Index, Name: s.Name})

@@ -16,7 +16,7 @@ type Buffers struct {
 	batch    int             // largest number of images of a batch
 	size     int             // images per run of the engine
 	n        int             // images of the last batch
-	image    int             // index of the image among the inputs
+	samples  []int           // indices of the inputs of samples, -1 where the session has no such input
 	outputs  []tensor.Tensor // rows x shape, in the order of the session
 	parts    []part          // complete runs of the engine
 	last     part            // a last run of fewer images, if the model allows it
@@ -88,7 +88,9 @@ func (b *Buffers) bind() error {
 		b.outputs = append(b.outputs, tensor.Tensor{Shape: shape, Data: make([]float32, tensor.Size(shape))})
 	}
 	names := b.session.session.Inputs()
-	b.image = slices.Index(names, b.session.model.input.info.Name)
+	for _, name := range b.session.model.input.names() {
+		b.samples = append(b.samples, slices.Index(names, name))
+	}
 	for k := range runs {
 		p := part{n: b.size}
 		var err error
@@ -136,12 +138,17 @@ func (b *Buffers) part(k, n int) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	image, err := b.parts[k].inputs[b.image].First(n)
-	if err != nil {
-		return part{}, err
+	for _, at := range b.samples {
+		if at < 0 {
+			continue
+		}
+		first, err := b.parts[k].inputs[at].First(n)
+		if err != nil {
+			return part{}, err
+		}
+		inputs[at].Close()
+		inputs[at] = first
 	}
-	inputs[b.image].Close()
-	inputs[b.image] = image
 	if b.last.outputs, err = b.rows(k*b.size, k*b.size+n); err != nil {
 		return part{}, err
 	}
@@ -149,14 +156,20 @@ func (b *Buffers) part(k, n int) (part, error) {
 	return b.last, nil
 }
 
-// fill normalises images into an input and pads it with the last image.
-func (b *Buffers) fill(images []tensor.Tensor, input *ort.Value) {
+// fill normalises images into the inputs of a part and pads them with the last image.
+func (b *Buffers) fill(images []tensor.Tensor, inputs []*ort.Value) {
 	if b.session.model.batch > 0 {
 		for len(images) < b.size {
 			images = append(slices.Clip(images), images[len(images)-1])
 		}
 	}
-	b.session.model.input.fill(images, input)
+	values := make([]*ort.Value, len(b.samples))
+	for k, at := range b.samples {
+		if at >= 0 {
+			values[k] = inputs[at]
+		}
+	}
+	b.session.model.input.fill(images, values)
 }
 
 // Cap returns the largest number of images of a batch.

@@ -12,22 +12,29 @@ import (
 
 // A constantInput is an additional input with the same values in every run.
 type constantInput struct {
-	info   onnx.ValueInfo
+	info   onnx.ValueInfo // free axes of a known size have it
 	values []float64
 }
 
-// constantInputs returns all inputs but the image's, with their values.
-func constantInputs(inputs []onnx.ValueInfo, image string, values map[string][]float64) ([]constantInput, error) {
+// constantInputs returns all inputs but those of the samples, with their values. sizes are known
+// sizes of free axes besides the batch, by their names.
+func constantInputs(inputs []onnx.ValueInfo, samples []string, values map[string][]float64, sizes map[string]int) ([]constantInput, error) {
 	var fixed []constantInput
 	known := map[string]bool{}
 	for _, in := range inputs {
-		if in.Name == image {
+		if slices.Contains(samples, in.Name) {
 			continue
 		}
 		known[in.Name] = true
 		v, ok := values[in.Name]
 		if !ok {
 			return nil, fmt.Errorf("input %s needs values: set them in inputs", describeInput(in))
+		}
+		in.Shape = slices.Clone(in.Shape)
+		for i, d := range in.Shape {
+			if size, known := sizes[d.Symbol]; known && d.Size < 0 && i > 0 {
+				in.Shape[i].Size = size
+			}
 		}
 		f := constantInput{info: in, values: v}
 		if _, err := f.shape(1); err != nil {

@@ -69,9 +69,9 @@ func (m *Model) readableOutputs() []string {
 // findDecoder finds how the outputs are decoded. shapes are those of one sample.
 func (m *Model) findDecoder(shapes map[string][]int, axes map[string]onnx.Axes) error {
 	set := m.options.Decode.IsSet()
-	if m.TakesAudio() {
+	if m.TakesAudio() || m.TakesArrays() {
 		if set {
-			return settingError(errors.New("a model of audio has no output with a place in an image"), "output")
+			return settingError(errors.New("only a model of images has an output with a place in an image"), "output")
 		}
 		return nil
 	}

@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -27,6 +28,9 @@ func (m *Model) Include(b *onnx.Builder, images onnx.Value, n int, tensors ...st
 }
 
 func (m *Model) include(b *onnx.Builder, images onnx.Value, n int, tensors []string) ([]onnx.Value, error) {
+	if m.TakesArrays() {
+		return nil, errors.New("takes arrays as they are; only models of images and audio can be included in a graph")
+	}
 	if m.batch > 0 && n != m.batch {
 		return nil, fmt.Errorf("takes %d images at a time, not %d", m.batch, n)
 	}
@@ -60,7 +64,8 @@ func (m *Model) ScoresTensor() string { return m.scores.output }
 // Batch returns the number of images of a run, or 0 for any number.
 func (m *Model) Batch() int { return m.batch }
 
-// ImageShape returns the shape of one image, c x h x w, or of one waveform, 1 x n.
+// ImageShape returns the shape of one image, c x h x w, of one waveform, 1 x n, or of the vector of
+// arrays.
 func (m *Model) ImageShape() []int { return m.input.shape() }
 
 // EngineOptions returns the options for sessions of graphs that include the model: its device and

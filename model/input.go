@@ -14,20 +14,25 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An input is the input that takes images or waveforms. A waveform has one channel and the height
-// 1.
+// An input is the input that takes images or waveforms, or the inputs that take ready-made arrays. A
+// waveform has one channel and the height 1, and so has the vector of all arrays of a sample.
 type input struct {
-	info                    onnx.ValueInfo
-	layout                  onnx.Axes // "NCHW" or "NHWC"; "NT" or "NCT"
+	info                    onnx.ValueInfo // of arrays, the first
+	arrays                  []arrayInput   // nil for images and waveforms
+	layout                  onnx.Axes      // "NCHW" or "NHWC"; "NT" or "NCT"
 	audio                   bool
 	channels, height, width int
 	frame                   dataset.Frame
 	preprocess              Preprocess
 }
 
-// shape returns the shape of one image, c x h x w, or of one waveform, 1 x n.
+// shape returns the shape of one image, c x h x w, of one waveform, 1 x n, or of the vector of
+// arrays.
 func (p input) shape() []int {
-	if p.audio {
+	switch {
+	case p.arrays != nil:
+		return []int{p.width}
+	case p.audio:
 		return []int{1, p.width}
 	}
 	return []int{p.channels, p.height, p.width}
@@ -63,6 +68,9 @@ func (p input) values() float64 {
 // others.
 func (m *Model) findInputs() error {
 	o := m.options
+	if o.Arrays != nil {
+		return m.findArrays()
+	}
 	if o.Preprocess.Features != nil {
 		o.Input = "" // it names the input for features, which is no longer an input
 	}
@@ -85,7 +93,7 @@ func (m *Model) findInputs() error {
 	if values := m.input.values(); values > maxInputValues {
 		return fmt.Errorf("input %s takes %.3g values of one sample: the limit is %d", describeInput(info), values, maxInputValues)
 	}
-	m.constants, err = constantInputs(m.graph.Inputs(), info.Name, m.options.Inputs)
+	m.constants, err = constantInputs(m.graph.Inputs(), []string{info.Name}, m.options.Inputs, nil)
 	return settingError(err, "inputs")
 }
 
@@ -110,7 +118,7 @@ func findImageInput(inputs []onnx.ValueInfo, o Options) (onnx.ValueInfo, onnx.Ax
 	case len(found) == 0 && o.Input != "":
 		return onnx.ValueInfo{}, "", settingError(fmt.Errorf("unknown input %q: it has %s", o.Input, list(inputs)), "input")
 	case len(found) == 0:
-		return onnx.ValueInfo{}, "", fmt.Errorf("no input takes an image (float, double or uint8 of rank 4 with 1 or 3 channels) or a waveform (float of rank 2, or 3 with 1 channel): it has %s", list(inputs))
+		return onnx.ValueInfo{}, "", fmt.Errorf("no input takes an image (float, double or uint8 of rank 4 with 1 or 3 channels) or a waveform (float of rank 2, or 3 with 1 channel): it has %s, which may take arrays as they are (layout: raw)", list(inputs))
 	}
 	layout := layoutOf(found[0], onnx.Axes(o.Layout))
 	if layout == "" {
@@ -223,15 +231,19 @@ func reconcile(what string, model, preprocess int, info onnx.ValueInfo) (int, er
 	return model, nil
 }
 
-// fill writes images to a tensor of the model's type and layout, in parallel, because the engine
-// waits for it.
-func (p input) fill(images []tensor.Tensor, dst *ort.Value) {
+// fill writes samples to the values of the inputs that names returns, in the model's types and
+// layouts. It works in parallel, because the engine waits for it.
+func (p input) fill(images []tensor.Tensor, dst []*ort.Value) {
 	workers := min(runtime.GOMAXPROCS(0), len(images))
 	var wait sync.WaitGroup
 	for w := range workers {
 		wait.Go(func() {
 			for i := w; i < len(images); i += workers {
-				p.fillOne(images[i], dst, i)
+				if p.arrays != nil {
+					p.fillArrays(images[i].Data, dst, i)
+				} else {
+					p.fillOne(images[i], dst[0], i)
+				}
 			}
 		})
 	}
@@ -280,6 +292,9 @@ func convertLayout[T float32 | float64 | uint8](dst []T, src []float32, p input,
 func (p input) check(t tensor.Tensor) error {
 	if slices.Equal(t.Shape, p.shape()) {
 		return nil
+	}
+	if p.arrays != nil {
+		return fmt.Errorf("takes samples of %d values, not of %s", p.width, shapeText(t.Shape))
 	}
 	open := !p.audio && (p.frame.Height == 0 || p.frame.Width == 0)
 	return fmt.Errorf("takes images of %s, not of %s%s", shapeText(p.shape()), shapeText(t.Shape),

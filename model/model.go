@@ -29,6 +29,7 @@ type Options struct {
 	Preprocess    Preprocess           // from images in [0, 1] to the values of the model's input
 	Size          [2]int               // height and width of the images, if neither the model nor Preprocess fixes them
 	Samples       int                  // length of the waveforms, likewise; above 0, the model takes audio
+	Arrays        []dataset.Array      // the arrays of a sample, if the model takes ready-made arrays
 	Threads       int                  // threads of the engine; 0: one for each core
 	Device        string               // device of the engine; "": cpu
 	Spin          bool                 // the engine's threads wait busily, for runs in close succession
@@ -87,7 +88,7 @@ func open(ctx context.Context, rt *ort.Runtime, file *onnx.Model, o Options) (m 
 	if err := m.findInputs(); err != nil {
 		return nil, err
 	}
-	if !m.TakesAudio() {
+	if !m.TakesAudio() && !m.TakesArrays() {
 		m.normalisation = findNormalisation(m.graph, m.input.info.Name, m.input.channels)
 	}
 	axes, err := infer.Axes(m.graph, m.axes())
@@ -131,7 +132,10 @@ func (m *Model) fullGraph() (*onnx.Model, error) {
 // withPreprocessing adds the features of the preprocessing in front of the graph, or the axis for the
 // batch that the input of a detector lacks.
 func withPreprocessing(file *onnx.Model, o Options) (*onnx.Model, error) {
-	if o.Preprocess.Features == nil {
+	switch {
+	case o.Arrays != nil:
+		return file, nil
+	case o.Preprocess.Features == nil:
 		return withBatchAxis(file, o)
 	}
 	return withFeatures(file, o)
@@ -148,7 +152,10 @@ func read(path string) (*onnx.Model, error) {
 
 // axes returns the axes that the options set and those of the image.
 func (m *Model) axes() map[string]onnx.Axes {
-	axes := map[string]onnx.Axes{m.input.info.Name: m.input.layout}
+	axes := map[string]onnx.Axes{}
+	if !m.TakesArrays() {
+		axes[m.input.info.Name] = m.input.layout
+	}
 	for name, a := range m.options.Axes {
 		axes[name] = a
 	}

@@ -172,7 +172,7 @@ func TestOpenErrors(t *testing.T) {
 		"foreign op":     {foreign, model.Options{}, "the engine does not support an operator of the model: com.example:Frobnicate"},
 		"unknown op":     {unknown, model.Options{}, "the engine does not support an operator of the model: Frobnicate"},
 		"newer opset":    {newer, model.Options{}, "the model uses opset 99 of ai.onnx, and this ONNX Runtime supports up to "},
-		"tokens":         {tokens, model.Options{}, "no input takes an image (float, double or uint8 of rank 4 with 1 or 3 channels) or a waveform (float of rank 2, or 3 with 1 channel): it has tokens int64[batch 128]"},
+		"tokens":         {tokens, model.Options{}, "no input takes an image (float, double or uint8 of rank 4 with 1 or 3 channels) or a waveform (float of rank 2, or 3 with 1 channel): it has tokens int64[batch 128], which may take arrays as they are (layout: raw)"},
 		"tokens chosen":  {tokens, model.Options{Input: "tokens"}, "does not take an image"},
 		"two images":     {pair, model.Options{}, "several inputs can take an image (left float[batch 3 4 4], right float[batch 3 4 4])"},
 		"no such input":  {plain, model.Options{Input: "z"}, `unknown input "z": it has x float[batch 3 4 4]`},

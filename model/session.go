@@ -187,7 +187,7 @@ func (s *Session) runParts(ctx context.Context, images []tensor.Tensor, buf *Buf
 			return err
 		}
 		group.Go(func() error {
-			buf.fill(batch, part.inputs[buf.image])
+			buf.fill(batch, part.inputs)
 			return s.session.Run(running, part.inputs, part.outputs)
 		})
 	}

@@ -50,7 +50,10 @@ func (m *Model) dependentLayers() []onnx.Layer {
 	if len(m.constants) == 0 {
 		return all
 	}
-	dependent := map[string]bool{m.input.info.Name: true}
+	dependent := map[string]bool{}
+	for _, name := range m.input.names() {
+		dependent[name] = true
+	}
 	for _, n := range m.graph.Nodes() {
 		if slices.ContainsFunc(onnx.Reads(n), func(name string) bool { return dependent[name] }) {
 			for _, out := range n.Output {
@@ -278,7 +281,11 @@ func (p *shapeReader) run(ctx context.Context, n int) ([][]int, error) {
 	outputs := []*ort.Value{nil}
 	defer closeAll(outputs)
 	if err := p.session.Run(ctx, inputs, outputs); err != nil {
-		return nil, fmt.Errorf("a run of %d black images of %s failed: %w", n, shapeText(p.model.input.shape()), err)
+		what := "black images"
+		if p.model.TakesArrays() {
+			what = "samples of zeros"
+		}
+		return nil, fmt.Errorf("a run of %d %s of %s failed: %w", n, what, shapeText(p.model.input.shape()), err)
 	}
 	return p.split(ort.Data[int64](outputs[0]))
 }
@@ -303,14 +310,14 @@ func (p *shapeReader) split(joined []int64) ([][]int, error) {
 	return shapes, nil
 }
 
-// inputValues returns tensors for the named inputs for n images. The image's is zero.
+// inputValues returns tensors for the named inputs for n samples. Those of the samples are zero.
 func (m *Model) inputValues(names []string, n int) ([]*ort.Value, error) {
 	var values []*ort.Value
 	for _, name := range names {
 		var v *ort.Value
 		var err error
-		if name == m.input.info.Name {
-			v, err = m.rt.NewValue(m.input.info.Type, m.input.batchShape(n)...)
+		if typ, shape, ok := m.input.port(name, n); ok {
+			v, err = m.rt.NewValue(typ, shape...)
 		} else if i := slices.IndexFunc(m.constants, func(f constantInput) bool { return f.info.Name == name }); i >= 0 {
 			v, err = m.constants[i].value(m.rt, n)
 		} else {

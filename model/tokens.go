@@ -14,6 +14,7 @@ const maxPrefix = 16
 func (m *Model) setTokens(layers []onnx.Layer, shapes map[string][]int) error {
 	given, used := m.options.Tokens, false
 	h, w, known := m.patchGrid(shapes)
+	known = known && !m.TakesArrays()
 	for i := range layers {
 		l := &layers[i]
 		if l.Axes != "NTC" || len(l.Shape) != 2 {
@@ -23,6 +24,8 @@ func (m *Model) setTokens(layers []onnx.Layer, shapes map[string][]int) error {
 			l.Tokens, used = given, true
 		} else if known {
 			l.Tokens = tokensOf(l.Shape[0], h, w)
+		} else if m.TakesArrays() { // a text
+			l.Tokens = &onnx.Tokens{Height: 1, Width: l.Shape[0]}
 		}
 	}
 	if given != nil && !used {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -29,7 +30,7 @@ type inspection struct {
 	Half       string         `json:"half,omitempty"`
 	Inputs     []port         `json:"inputs"`
 	Outputs    []port         `json:"outputs"`
-	Takes      string         `json:"takes,omitempty"`               // "images 3 x 32 x 32", or "audio of 16000 samples"
+	Takes      string         `json:"takes,omitempty"`               // "images 3 x 32 x 32", "audio of 16000 samples", or "arrays"
 	Classes    int            `json:"classes"`                       // 0: the model gives no class scores
 	ClassNames []string       `json:"class_names,omitempty"`         // by output, where a config.json names them
 	Scores     string         `json:"scores,omitempty"`              // "logits" or "probabilities"
@@ -158,7 +159,7 @@ T token or time). Names and operators can be used as layers in a study file.`,
 	}
 	c.Flags().StringSliceVar(&patterns, "layers", []string{"all"}, "all, op:TYPE, a glob on tensor names, residual, penultimate, output")
 	c.Flags().IntVar(&size, "size", 0, "side of the images, for a model of free size")
-	c.Flags().IntVar(&length, "length", 0, "number of audio samples, for a model that takes any length")
+	c.Flags().IntVar(&length, "length", 0, "number of audio samples or of tokens, for a model that takes any length")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
@@ -192,7 +193,15 @@ func inspect(ctx context.Context, engine *engineFlags, address string, patterns 
 		return nil, err
 	}
 	roles := map[string]string{}
-	m, err := model.OpenGraph(ctx, o.Runtime, graph, model.Options{ReloadWeights: true, Layers: patterns, Size: [2]int{size, size}, Samples: length, Threads: o.Threads, Device: o.Device})
+	options := model.Options{ReloadWeights: true, Layers: patterns, Size: [2]int{size, size}, Samples: length, Threads: o.Threads, Device: o.Device}
+	m, err := model.OpenGraph(ctx, o.Runtime, graph, options)
+	if err != nil && takesIntegers(graph) {
+		if options.Arrays, err = model.ArraysOf(graph, nil, length); err != nil {
+			err = fmt.Errorf("%w: set --length, the number of tokens", err)
+		} else {
+			m, err = model.OpenGraph(ctx, o.Runtime, graph, options)
+		}
+	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -235,7 +244,15 @@ func takes(m *model.Model) string {
 	if m.TakesAudio() {
 		return fmt.Sprintf("audio of %d samples", m.Frame().Length)
 	}
+	if m.TakesArrays() {
+		return "arrays"
+	}
 	return "images " + sizes(m.ImageShape())
+}
+
+// takesIntegers reports whether an input of a graph takes integers, such as token ids.
+func takesIntegers(graph *onnx.Model) bool {
+	return slices.ContainsFunc(graph.Inputs(), func(in onnx.ValueInfo) bool { return in.Type == onnx.Int64 || in.Type == onnx.Int32 })
 }
 
 func ports(in []onnx.ValueInfo) []port {
@@ -262,7 +279,7 @@ func printInspection(w io.Writer, in *inspection) error {
 	for _, p := range in.Outputs {
 		fmt.Fprintf(t, "output\t%s  %s  %s\n", p.Name, p.Type, p.Shape)
 	}
-	if strings.HasPrefix(in.Takes, "audio") {
+	if in.Takes != "" && !strings.HasPrefix(in.Takes, "images") {
 		fmt.Fprintf(t, "takes\t%s\n", in.Takes)
 	}
 	if in.Config != "" {

@@ -71,3 +71,20 @@ func TestInitMeasuresBoxes(t *testing.T) {
 		t.Errorf("%v: no matched in\n%s", err, scores)
 	}
 }
+
+// A text encoder is inspected with a number of tokens.
+func TestInspectOfTextEncoder(t *testing.T) {
+	path := filepath.Join("..", "..", "study", "testdata", "text", "encoder.onnx")
+	text, err := output(t, "inspect", path)
+	if want := `input "input_ids" (int64[batch tokens]) does not fix the size of its axes: set --length`; err != nil || !strings.Contains(text, want) {
+		t.Errorf("%v: no %q in\n%s", err, want, text)
+	}
+	text, err = output(t, "inspect", path, "--length", "12", "--json")
+	var found inspection
+	if err != nil || json.Unmarshal([]byte(text), &found) != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	if last := found.Layers[len(found.Layers)-1]; found.Takes != "arrays" || found.Classes != 3 || last.Name != "logits" || found.Layers[0].Axes != "NTC" || !slices.Equal(found.Layers[0].Shape, []int{12, 16}) {
+		t.Errorf("%+v", found)
+	}
+}

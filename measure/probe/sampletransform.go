@@ -13,14 +13,18 @@ import (
 
 // A sampleTransform transforms every sample. The zero value leaves samples unchanged.
 type sampleTransform struct {
-	id string
-	op func(dataset.Sample) transform.Op
+	id    string
+	op    func(dataset.Sample) transform.Op
+	pairs bool // take the transformed samples of ready-made pairs
 }
 
 // randomTransform transforms each sample by one draw of the transformation. With a list of values
 // each sample gets one of them at random.
 func (r *run) randomTransform() sampleTransform {
 	j := r.job
+	if j.Transform == procedure.ReadyPairs {
+		return sampleTransform{id: r.transformID("pairs"), pairs: true}
+	}
 	return sampleTransform{id: r.transformID("drawn"), op: func(s dataset.Sample) transform.Op { return j.Transform.Draw(j.Key, r.value(s.Index), s.Index) }}
 }
 

@@ -119,6 +119,13 @@ func (r *Representation) needs(transform bool) procedure.Needs {
 	return procedure.Needs{Transform: transform, Layers: procedure.Same, Samples: r.Samples}
 }
 
+// needsView returns the needs of a measure of x and T(x) that draws no transformation itself.
+func (r *Representation) needsView() procedure.Needs {
+	n := r.needs(true)
+	n.ReadyPairs = true
+	return n
+}
+
 // skip returns why a job has nothing to probe, or "".
 func (r *Representation) skip(j *procedure.Job) string {
 	if n := j.Data.Len(); n < minSamples {

@@ -51,6 +51,9 @@ type Needs struct {
 	Labels      bool // samples must have labels
 	Prediction  bool // models must have class scores
 	Transform   bool // a transformation: one job for each of the study, with all its values
+	// ReadyPairs, with Transform: data that are ready-made pairs can also be used, in one job with
+	// ReadyPairs as its Transform.
+	ReadyPairs bool
 	// OwnTrajectories, with Transform: data whose samples form trajectories, such as gratings and
 	// video, can also be used without a transformation, in one job without Job.Transform.
 	OwnTrajectories bool

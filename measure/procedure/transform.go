@@ -23,6 +23,10 @@ type Value struct {
 	Transform transform.Transform
 }
 
+// ReadyPairs stands for the transformation of ready-made pairs: T(x) is Sample.Transformed. Its only
+// value has no Transform, and nothing can be drawn.
+var ReadyPairs = &Transform{Name: "pair", Identity: "pair", PerTrial: true, Values: []Value{{}}}
+
 // Draw returns the Op of a value for the sample with the given index in the data. It is the same
 // that is applied for accumulators with the same key. All values of a list use the same random
 // numbers.

@@ -97,6 +97,8 @@ func (*robust) Skip(j *procedure.Job) string {
 	switch {
 	case j.A.Model.TakesAudio():
 		return "it takes audio, but attacks are on images"
+	case j.A.Model.TakesArrays():
+		return "it takes arrays, but attacks are on images"
 	case j.A.Model.Classes() == 0:
 		return "it has no output of class scores"
 	case j.A.Model.Input().Type == onnx.Uint8:

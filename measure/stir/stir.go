@@ -42,6 +42,8 @@ func (m *stir) Skip(j *procedure.Job) string {
 	switch {
 	case j.A.Model.TakesAudio() || j.B.Model.TakesAudio():
 		return "inversions are of images, but a model takes audio"
+	case j.A.Model.TakesArrays() || j.B.Model.TakesArrays():
+		return "inversions are of images, but a model takes arrays"
 	case j.Data.Len() < 2:
 		return "a similarity needs at least two images"
 	case j.A.Model.Input().Type == onnx.Uint8:

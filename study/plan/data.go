@@ -24,6 +24,7 @@ type Data struct {
 	Unreadable *UnreadableSamples
 	Redrawn    *RedrawCounts
 	described  *map[int]Described // by index; filled by the first call of Describe
+	info       **inputInfo        // filled by the first call of inputInfo
 }
 
 func openData(ctx context.Context, s *spec.Study, spec spec.Data) (*Data, error) {
@@ -37,30 +38,49 @@ func openData(ctx context.Context, s *spec.Study, spec spec.Data) (*Data, error)
 func newOpenData(spec spec.Data, src dataset.Source, studySeed uint64) *Data {
 	n := src.Len()
 	return &Data{Entry: spec, Source: src, Layout: measure.NewLayout(n),
-		Order: seed.Rand(studySeed, "order", spec.Name).Perm(n), Unreadable: &UnreadableSamples{n: n, data: spec.Name}, Redrawn: &RedrawCounts{}, described: new(map[int]Described)}
+		Order: seed.Rand(studySeed, "order", spec.Name).Perm(n), Unreadable: &UnreadableSamples{n: n, data: spec.Name}, Redrawn: &RedrawCounts{}, described: new(map[int]Described), info: new(*inputInfo)}
 }
 
-// audioInfo returns the properties of the audio that are known before it is read, or nil if the
-// data are images.
-func (d *Data) audioInfo(ctx context.Context) *dataset.Waveform {
+// An inputInfo describes the samples of a data set by the first one.
+type inputInfo struct {
+	size     [2]int            // height and width of an image in pixels; zero if they are not known
+	waveform *dataset.Waveform // of audio; otherwise nil
+	arrays   []dataset.Array   // of ready-made arrays; otherwise nil
+}
+
+// kind returns what the samples are.
+func (i inputInfo) kind() string {
+	switch {
+	case i.arrays != nil:
+		return "arrays"
+	case i.waveform != nil:
+		return "audio"
+	}
+	return "images"
+}
+
+// inputInfo returns what is known of the samples before all are read. It reads the first one once.
+func (d *Data) inputInfo(ctx context.Context) inputInfo {
+	if *d.info == nil {
+		*d.info = d.readInfo(ctx)
+	}
+	return **d.info
+}
+
+func (d *Data) readInfo(ctx context.Context) *inputInfo {
 	s, err := dataset.Describe(ctx, d.Source, 0)
 	if err != nil {
-		return nil
+		return &inputInfo{}
 	}
-	return s.Waveform
-}
-
-// size returns the height and width of the first readable image, in pixels. It is zero for audio,
-// and if no image can be read.
-func (d *Data) size(ctx context.Context) [2]int {
-	if d.audioInfo(ctx) != nil {
-		return [2]int{}
+	out := &inputInfo{waveform: s.Waveform, arrays: s.Arrays}
+	if out.kind() != "images" {
+		return out
 	}
-	s, err := d.Source.At(ctx, 0, dataset.Frame{})
-	if err != nil || s.Input.Rank() != 3 {
-		return [2]int{}
+	s, err = d.Source.At(ctx, 0, dataset.Frame{})
+	if err == nil && s.Input.Rank() == 3 {
+		out.size = [2]int{s.Input.Shape[1], s.Input.Shape[2]}
 	}
-	return [2]int{s.Input.Shape[1], s.Input.Shape[2]}
+	return out
 }
 
 // A Described is a sample without its input, and its position in the source.

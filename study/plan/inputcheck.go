@@ -3,20 +3,33 @@ package plan
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/transform"
 )
+
+// takes returns the kind of the samples that a model takes.
+func takes(m *Model) string {
+	switch {
+	case m.Net.TakesArrays():
+		return "arrays"
+	case m.Net.TakesAudio():
+		return "audio"
+	}
+	return "images"
+}
 
 // checkImageSizes returns an error if data have images of different sizes and neither the model nor
 // its preprocessing sets one. Sizes cannot be mixed in a batch, and the shapes of layers would
 // differ between data.
 func (p *Plan) checkImageSizes(ctx context.Context, m *Model) error {
-	if f := m.Net.Frame(); f.Height > 0 || f.Resize > 0 || m.Net.TakesAudio() {
+	if f := m.Net.Frame(); f.Height > 0 || f.Resize > 0 || takes(m) != "images" {
 		return nil
 	}
-	first := p.Data[0].size(ctx)
+	first := p.Data[0].inputInfo(ctx).size
 	for _, d := range p.Data[1:] {
-		size := d.size(ctx)
+		size := d.inputInfo(ctx).size
 		if size == first || size == [2]int{} || first == [2]int{} {
 			continue
 		}
@@ -40,19 +53,24 @@ func cropText(size [2]int) string {
 // checkInputs returns an error if a model does not take the kind of the data, or if a
 // transformation does not apply to it.
 func (p *Plan) checkInputs(ctx context.Context, m *Model) error {
+	taken, needed := takes(m), false // whether some data need transformations
 	for _, d := range p.Data {
-		waveform := d.audioInfo(ctx)
-		switch {
-		case waveform != nil && !m.Net.TakesAudio():
-			return m.Entry.Errorf("", "model %s takes images, but data %s are audio", m.Entry.Name, d.Entry.Name)
-		case waveform == nil && m.Net.TakesAudio():
-			return m.Entry.Errorf("", "model %s takes audio, but data %s are images", m.Entry.Name, d.Entry.Name)
+		info := d.inputInfo(ctx)
+		if kind := info.kind(); kind != taken {
+			return m.Entry.Errorf("", "model %s takes %s, but data %s are %s", m.Entry.Name, taken, d.Entry.Name, kind)
 		}
+		if first := p.Data[0].inputInfo(ctx); !slices.EqualFunc(info.arrays, first.arrays, dataset.Array.Equal) {
+			return m.Entry.Errorf("", "data %s are %s, and data %s %s: write a study for each", p.Data[0].Entry.Name, dataset.ArraysText(first.arrays), d.Entry.Name, dataset.ArraysText(info.arrays))
+		}
+		needed = needed || d.Entry.Pairs == nil
 	}
 	for _, t := range p.Study.Transforms {
 		for _, c := range t.Cells {
 			switch {
 			case t.On == "activations" || c.Transform == nil:
+			case taken == "arrays" && needed:
+				return fmt.Errorf("transformation %s applies to images or audio, but model %s takes arrays: give transformed arrays as pairs", t.Name, m.Entry.Name)
+			case taken == "arrays":
 			case m.Net.TakesAudio() && !transform.OnAudio(c.Transform):
 				return fmt.Errorf("transformation %s applies to images, but model %s takes audio", t.Name, m.Entry.Name)
 			case !m.Net.TakesAudio() && !transform.OnImages(c.Transform):

@@ -14,8 +14,8 @@ import (
 )
 
 // openModel opens a model entry: graph, preprocessing and layers. The size of images, and the
-// length of audio, are used if neither the model nor the preprocessing sets one.
-func openModel(ctx context.Context, s *spec.Study, entry spec.Model, size [2]int, waveform *dataset.Waveform, o Options) (*Model, error) {
+// length of audio, of the data are used if neither the model nor the preprocessing sets one.
+func openModel(ctx context.Context, s *spec.Study, entry spec.Model, data inputInfo, o Options) (*Model, error) {
 	path, err := s.FindModel(ctx, entry)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func openModel(ctx context.Context, s *spec.Study, entry spec.Model, size [2]int
 		return nil, err
 	}
 	m, err := model.OpenContext(ctx, o.Runtime, path, model.Options{Layers: wanted, Axes: axes, Tokens: tokens, Input: entry.Input, Layout: entry.Layout,
-		Inputs: inputs, Output: entry.Output.Scores, Scores: entry.Scores, Decode: decode, Preprocess: pre, Size: size, Samples: samplesOf(waveform, pre), Threads: o.Threads, Device: o.Device,
+		Inputs: inputs, Output: entry.Output.Scores, Scores: entry.Scores, Decode: decode, Preprocess: pre, Size: data.size, Samples: samplesOf(data.waveform, pre), Arrays: data.arrays, Threads: o.Threads, Device: o.Device,
 		ReloadWeights: len(s.Models) > 1})
 	if err != nil {
 		return nil, entry.AddPosition(err)
@@ -66,7 +66,7 @@ func openModel(ctx context.Context, s *spec.Study, entry spec.Model, size [2]int
 	if text := guessedTokens(m.Layers()); text != "" {
 		o.Warnf("model %s: %s", entry.Name, text)
 	}
-	if text := stretchWarning(m.Frame(), size); text != "" {
+	if text := stretchWarning(m.Frame(), data.size); text != "" {
 		o.Warnf("model %s: %s", entry.Name, text)
 	}
 	labels, bad := model.ReadClassNames(path, m.Classes())

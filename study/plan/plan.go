@@ -93,10 +93,9 @@ func (p *Plan) openData(ctx context.Context, o Options) error {
 
 // openModels opens the wanted models, with failures handled as in openData.
 func (p *Plan) openModels(ctx context.Context, o Options) error {
-	var size [2]int // size of the first data set, used for all data by models of free input size
-	var waveform *dataset.Waveform
+	var first inputInfo // of the first data set, used for all data by models of free input size
 	if p.Data[0].Entry.Name == p.Study.Data[0].Name {
-		size, waveform = p.Data[0].size(ctx), p.Data[0].audioInfo(ctx)
+		first = p.Data[0].inputInfo(ctx)
 	}
 	for _, m := range p.Study.Models {
 		if err := ctx.Err(); err != nil {
@@ -105,7 +104,7 @@ func (p *Plan) openModels(ctx context.Context, o Options) error {
 		if !p.isWanted(m.Name) {
 			continue
 		}
-		open, err := openModel(ctx, p.Study, m, size, waveform, o)
+		open, err := openModel(ctx, p.Study, m, first, o)
 		if err == nil {
 			err = p.checkInputs(ctx, open)
 		}

@@ -24,6 +24,9 @@ func procedureViews(s *spec.Study, method procedure.Procedure, d *Data) []View {
 	case !method.Needs().Transform, method.Needs().OwnTrajectories && hasTrajectories(d.Source):
 	case d.Entry.Pairs != nil:
 		subjects[0] = View{Name: "pair", On: "input", Per: "trial"}
+		if method.Needs().ReadyPairs {
+			subjects[0].allValues = procedure.ReadyPairs
+		}
 	case len(s.Transforms) > 0:
 		subjects = subjects[:0]
 		for _, t := range s.Transforms {

@@ -16,10 +16,10 @@ type Data struct {
 	Libri    *libriKeys    `key:"librispeech" doc:"LibriSpeech as published: SPEAKER/CHAPTER/*.flac with transcripts, which give the factor words-per-second"`
 	Images   *imagesKeys   `key:"images" doc:"a folder of images or its archive; labels come from a folder for each class, from synset names, or from a CSV file"`
 	COCO     *cocoKeys     `key:"coco" doc:"images with labelled boxes, in COCO's format"`
-	Arrays   *arraysKeys   `key:"arrays" doc:"npy or npz: N x C x H x W or N x H x W x C"`
+	Arrays   *arraysKeys   `key:"arrays" doc:"npy or npz: images, or with layout: raw the inputs of the model, such as token ids"`
 	Shards   *shardsKeys   `key:"webdataset" doc:"tar shards of a WebDataset: files, ranges such as val-{000..049}.tar, patterns, URLs, or a folder of them"`
 	Parquet  *parquetKeys  `key:"parquet" doc:"Parquet files with a column of encoded images, as Hugging Face datasets stores them"`
-	Pairs    *pairsKeys    `key:"pairs" doc:"ready-made pairs of clean and transformed images, instead of a transformation"`
+	Pairs    *pairsKeys    `key:"pairs" doc:"ready-made pairs of clean and transformed images or arrays, instead of a transformation"`
 	Join     *joinKeys     `key:"join" doc:"several data entries joined in order, each with a name: {train: {...}, test: {...}}; the factor part identifies them"`
 	Shapes   *shapesKeys   `key:"shapes" doc:"synthetic figures with known factors"`
 	Tones    *tonesKeys    `key:"tones" doc:"synthetic audio with known factors"`
@@ -165,7 +165,7 @@ type arraysKeys struct {
 	Key      string  `key:"key" doc:"name of the array in an npz"`
 	Labels   *Path   `key:"labels" doc:"npy or npz of labels"`
 	LabelKey string  `key:"label-key" doc:"name of the labels in an npz"`
-	Layout   string  `key:"layout" enum:"NCHW|NHWC|NHW" doc:"default: inferred from the number of channels"`
+	Layout   string  `key:"layout" enum:"NCHW|NHWC|NHW|raw" doc:"axes of images; default: inferred from the number of channels. raw: the model takes the arrays as they are; an npz has one for each input, under its name"`
 	Max      float64 `key:"max" min:"0" doc:"value of white; default: 255 for uint8, else 1"`
 }
 
@@ -183,9 +183,10 @@ type parquetKeys struct {
 }
 
 type pairsKeys struct {
-	Clean Path   `key:"clean,required" doc:"folder of images, or npy"`
-	Moved Path   `key:"moved,required" doc:"folder of the transformed images, or npy"`
-	By    string `key:"by" enum:"name|row" doc:"how clean and transformed samples are matched; default: by name in folders, by row in arrays"`
+	Clean  Path   `key:"clean,required" doc:"folder of images, or npy or npz"`
+	Moved  Path   `key:"moved,required" doc:"folder of the transformed images, or npy or npz"`
+	By     string `key:"by" enum:"name|row" doc:"how clean and transformed samples are matched; default: by name in folders, by row in arrays"`
+	Layout string `key:"layout" enum:"NCHW|NHWC|NHW|raw" doc:"of npy and npz files, as in arrays"`
 }
 
 type shapesKeys struct {

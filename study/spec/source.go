@@ -134,8 +134,17 @@ func (k *arraysKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source
 	if err != nil {
 		return nil, err
 	}
-	return asSource(dataset.OpenArrays(ctx, dataset.ArraysOptions{Images: paths[0], ImagesKey: k.Key, Labels: paths[1], LabelsKey: k.LabelKey, Layout: k.Layout, Max: k.Max}))
+	if k.Layout != rawLayout {
+		return asSource(dataset.OpenArrays(ctx, dataset.ArraysOptions{Images: paths[0], ImagesKey: k.Key, Labels: paths[1], LabelsKey: k.LabelKey, Layout: k.Layout, Max: k.Max}))
+	}
+	if k.Max != 0 {
+		return nil, d.node.Get("arrays").Get("max").Errorf("max is the value of white of images: arrays with layout: raw are not scaled")
+	}
+	return asSource(dataset.OpenRawArrays(ctx, dataset.RawArraysOptions{Inputs: paths[0], Key: k.Key, Labels: paths[1], LabelsKey: k.LabelKey}))
 }
+
+// rawLayout is the layout of arrays that a model takes as they are.
+const rawLayout = "raw"
 
 func (k *shardsKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
 	paths, err := s.findSeries(ctx, d, k.Shards, ".tar")
@@ -167,10 +176,16 @@ func (k *pairsKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source,
 	}
 	var halves [2]dataset.Source
 	for i, path := range paths {
-		if strings.HasSuffix(path, ".npy") || strings.HasSuffix(path, ".npz") {
-			halves[i], err = asSource(dataset.OpenArrays(ctx, dataset.ArraysOptions{Images: path}))
-		} else {
+		isArray := strings.HasSuffix(path, ".npy") || strings.HasSuffix(path, ".npz")
+		switch {
+		case !isArray && k.Layout != "":
+			return nil, d.node.Get("pairs").Get("layout").Errorf("layout is for npy and npz files, and %s is a folder", path)
+		case !isArray:
 			halves[i], err = asSource(dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: path}))
+		case k.Layout == rawLayout:
+			halves[i], err = asSource(dataset.OpenRawArrays(ctx, dataset.RawArraysOptions{Inputs: path}))
+		default:
+			halves[i], err = asSource(dataset.OpenArrays(ctx, dataset.ArraysOptions{Images: path, Layout: k.Layout}))
 		}
 		if err != nil {
 			return nil, err
