@@ -25,8 +25,10 @@ type gradientModel struct {
 	Path      string            `json:"path"`
 	Of        string            `json:"of"`
 	Cotangent string            `json:"cotangent,omitempty"` // empty if all weights are 1
-	Gradients map[string]string `json:"gradients"`           // names of outputs, by tensor
-	By        []string          `json:"-"`                   // the keys of Gradients, in the order of the outputs
+	Gradients map[string]string `json:"gradients,omitempty"` // names of outputs, by tensor
+	Tangents  map[string]string `json:"tangents,omitempty"`  // with --jvp: names of inputs, by tensor
+	JVP       string            `json:"jvp,omitempty"`       // with --jvp: name of the output
+	By        []string          `json:"-"`                   // the keys of Gradients or Tangents, in order
 	Nodes     int               `json:"nodes"`
 	Added     int               `json:"added"` // nodes added to the model
 	Inputs    []port            `json:"inputs"`
@@ -37,12 +39,15 @@ const gradLong = `Differentiates a model: writes an ONNX model that computes the
 the gradients of a tensor by inputs, weights or intermediate tensors. It runs in any ONNX runtime.
 
 Unless the tensor has one element, the new model has one more input, the cotangent: the derivative of
-a loss by each element of the tensor. With --sum it is 1 for all elements and not an input.`
+a loss by each element of the tensor. With --sum it is 1 for all elements and not an input.
+
+With --jvp the further output is the derivative of the tensor along a direction, its Jacobian-vector
+product. The direction is a new input, the tangent, for each tensor to differentiate by.`
 
 func gradCommand() *cobra.Command {
 	var out string
 	var o grad.Options
-	var sum, asJSON bool
+	var sum, jvp, asJSON bool
 	c := &cobra.Command{
 		Use:   "grad MODEL",
 		Short: "Write a model that also computes its gradients",
@@ -57,11 +62,14 @@ func gradCommand() *cobra.Command {
 			if sum && o.Cotangent != "" {
 				return usagef(c, "--sum and --cotangent exclude each other")
 			}
+			if jvp && (sum || o.Cotangent != "") {
+				return usagef(c, "--jvp has no cotangent: leave out --sum and --cotangent")
+			}
 			path, err := spec.ModelFile(c.Context(), args[0], note)
 			if err != nil {
 				return err
 			}
-			written, err := differentiate(path, out, o, sum)
+			written, err := differentiate(path, out, o, sum, jvp)
 			if err != nil {
 				return err
 			}
@@ -77,12 +85,14 @@ func gradCommand() *cobra.Command {
 	f.StringSliceVar(&o.By, "by", nil, "tensors to differentiate by: inputs, weights, intermediate tensors (default: the model's only input)")
 	f.StringVar(&o.Cotangent, "cotangent", "", `a new input, or a tensor of the model, that weights the elements (default: a new input "cotangent/TENSOR")`)
 	f.BoolVar(&sum, "sum", false, "differentiate the sum of the elements")
+	f.BoolVar(&jvp, "jvp", false, `add the derivative along a direction, in new inputs "tangent/TENSOR", instead of gradients`)
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
-// differentiate writes the model with gradients to out, and describes it.
-func differentiate(path, out string, o grad.Options, sum bool) (*gradientModel, error) {
+// differentiate writes the model with gradients, or with a Jacobian-vector product, to out, and
+// describes it.
+func differentiate(path, out string, o grad.Options, sum, jvp bool) (*gradientModel, error) {
 	m, err := rewrite.ReadFloat32(path)
 	if err != nil {
 		return nil, err
@@ -93,16 +103,18 @@ func differentiate(path, out string, o grad.Options, sum bool) (*gradientModel, 
 	if o, err = o.Defaults(m); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if o.Cotangent == "" && !sum && !hasOneElement(m, o.Of) {
-		o.Cotangent = "cotangent/" + o.Of
-	}
-	o.Names = outputNames(m, o)
 	for _, by := range o.By {
 		if !dependsOn(m, o.Of, by) {
-			note(fmt.Sprintf("%s does not depend on %s: that gradient is zero", o.Of, by))
+			note(fmt.Sprintf("%s does not depend on %s: that derivative is zero", o.Of, by))
 		}
 	}
-	g, err := grad.Add(m, o)
+	written := &gradientModel{Path: out, Of: o.Of, By: o.By}
+	var g *onnx.Model
+	if jvp {
+		g, err = written.addJVP(m, o)
+	} else {
+		g, err = written.addGradients(m, o, sum)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -113,14 +125,29 @@ func differentiate(path, out string, o grad.Options, sum bool) (*gradientModel, 
 	if err := atomicfile.Write(out, raw); err != nil {
 		return nil, fmt.Errorf("writing the model: %w", err)
 	}
-	written := &gradientModel{
-		Path: out, Of: o.Of, Cotangent: o.Cotangent, Gradients: map[string]string{}, Nodes: len(g.Nodes()),
-		By: o.By, Added: len(g.Nodes()) - len(m.Nodes()), Inputs: ports(g.Inputs()), Outputs: ports(g.Outputs()),
-	}
-	for _, by := range o.By {
-		written.Gradients[by] = o.Name(by)
-	}
+	written.Nodes, written.Added = len(g.Nodes()), len(g.Nodes())-len(m.Nodes())
+	written.Inputs, written.Outputs = ports(g.Inputs()), ports(g.Outputs())
 	return written, nil
+}
+
+func (w *gradientModel) addGradients(m *onnx.Model, o grad.Options, sum bool) (*onnx.Model, error) {
+	if o.Cotangent == "" && !sum && !hasOneElement(m, o.Of) {
+		o.Cotangent = "cotangent/" + o.Of
+	}
+	o.Names = outputNames(m, o)
+	w.Cotangent, w.Gradients = o.Cotangent, map[string]string{}
+	for _, by := range o.By {
+		w.Gradients[by] = o.Name(by)
+	}
+	return grad.Add(m, o)
+}
+
+func (w *gradientModel) addJVP(m *onnx.Model, o grad.Options) (*onnx.Model, error) {
+	w.JVP, w.Tangents = grad.JVPName(o.Of), map[string]string{}
+	for _, by := range o.By {
+		w.Tangents[by] = grad.TangentName(by)
+	}
+	return grad.AddJVP(m, o)
 }
 
 // outputNames returns names for gradients whose default name is in use, as in a model that already
@@ -187,18 +214,27 @@ func hasOneElement(m *onnx.Model, name string) bool {
 }
 
 func printGradients(w io.Writer, m *gradientModel) error {
-	fmt.Fprintf(w, "wrote %s: %s, %d of them for gradients of %s\n\n", m.Path, plural.Of(m.Nodes, "node"), m.Added, m.Of)
+	what := "gradients"
+	if m.JVP != "" {
+		what = "the derivative"
+	}
+	fmt.Fprintf(w, "wrote %s: %s, %d of them for %s of %s\n\n", m.Path, plural.Of(m.Nodes, "node"), m.Added, what, m.Of)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	names := map[string]string{}
 	for by, name := range m.Gradients {
 		names[name] = "gradient with respect to " + by
 	}
+	for by, name := range m.Tangents {
+		names[name] = "direction in " + by
+	}
+	if m.Cotangent != "" {
+		names[m.Cotangent] = "weights the elements of " + m.Of
+	}
+	if m.JVP != "" {
+		names[m.JVP] = "derivative of " + m.Of + " along the direction"
+	}
 	for _, p := range m.Inputs {
-		what := ""
-		if p.Name == m.Cotangent {
-			what = "weights the elements of " + m.Of
-		}
-		fmt.Fprintf(t, "input\t%s\t%s\t%s\t%s\t\n", p.Name, p.Type, p.Shape, what)
+		fmt.Fprintf(t, "input\t%s\t%s\t%s\t%s\t\n", p.Name, p.Type, p.Shape, names[p.Name])
 	}
 	for _, p := range m.Outputs {
 		fmt.Fprintf(t, "output\t%s\t%s\t%s\t%s\t\n", p.Name, p.Type, p.Shape, names[p.Name])

@@ -57,6 +57,31 @@ func TestGradAgain(t *testing.T) {
 	}
 }
 
+func TestGradJVP(t *testing.T) {
+	dir := t.TempDir()
+	model := testmodel.Write(t, dir, "m", testmodel.Options{})
+	out := filepath.Join(dir, "j.onnx")
+	if code, message := call(t, "grad", model, "-o", out, "--jvp"); code != 0 || message != "" {
+		t.Fatalf("exit %d: %s", code, message)
+	}
+	g, err := onnx.Read(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := portsOf(g); got != "x, tangent/x -> logits, jvp/logits" {
+		t.Errorf("by default: %s, want %s", got, "x, tangent/x -> logits, jvp/logits")
+	}
+	if code, message := call(t, "grad", model, "-o", out, "--jvp", "--of", "conv", "--by", "x,w", "--json"); code != 0 || message != "" {
+		t.Fatalf("exit %d: %s", code, message)
+	}
+	if g, err = onnx.Read(out); err != nil {
+		t.Fatal(err)
+	}
+	if got := portsOf(g); got != "x, tangent/x, tangent/w -> logits, jvp/conv" {
+		t.Errorf("of a layer: %s, want %s", got, "x, tangent/x, tangent/w -> logits, jvp/conv")
+	}
+}
+
 func TestDependsOn(t *testing.T) {
 	m, err := onnx.Read(testmodel.Write(t, t.TempDir(), "m", testmodel.Options{}))
 	if err != nil {
@@ -112,6 +137,9 @@ func TestGradErrors(t *testing.T) {
 		{model, 2, "-o"},
 		{model + " -o " + out + " --sum --cotangent r", 2, "exclude"},
 		{model + " -o " + out + " --forward float64", 2, "unknown flag"},
+		{model + " -o " + out + " --jvp --sum", 2, "no cotangent"},
+		{model + " -o " + out + " --jvp --of logitz", 1, `similar names: ["logits"`},
+		{model + " -o " + out + " --jvp --by pixels", 1, "no such tensor"},
 		{model + " -o " + out + " --of logitz", 1, `similar names: ["logits"`},
 		{model + " -o " + model, 1, "another file"},
 		{model + " -o " + dir, 1, "is a folder"},

@@ -11,12 +11,15 @@ import (
 	"github.com/noether-ml/noether/onnx/grad"
 )
 
-// addRandomGradient adds gradients to a model that may be malformed. It must not panic.
+// addRandomGradient adds gradients and directional derivatives to a model that may be malformed. It
+// must not panic.
 func addRandomGradient(t *rapid.T) {
 	m := testgraph.Random(t, grad.Operators())
 	n := rapid.SampledFrom(m.Nodes()).Draw(t, "of")
 	of := rapid.SampledFrom(n.Output).Draw(t, "output")
-	_, _ = grad.Add(m, grad.Options{Of: of, Cotangent: "r", By: []string{"x", "tokens", "w", "m"}})
+	o := grad.Options{Of: of, Cotangent: "r", By: []string{"x", "tokens", "w", "m"}}
+	_, _ = grad.Add(m, o)
+	_, _ = grad.AddJVP(m, o)
 }
 
 func TestRandomModels(t *testing.T) {

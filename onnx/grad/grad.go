@@ -126,12 +126,12 @@ func Pullback(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Val
 	}
 	t.pullback = Pullback
 	for i := range y {
-		if err := t.checkCotangent(t.current(dy[i]), t.current(y[i])); err != nil {
+		if err := t.checkVector("cotangent", t.current(dy[i]), t.current(y[i])); err != nil {
 			return nil, fmt.Errorf("differentiating: %w", err)
 		}
 		t.seed(t.current(y[i]), t.current(dy[i]))
 	}
-	t.walk()
+	t.walk(t.nodes)
 	gradients := make([]onnx.Value, len(by))
 	for i, v := range by {
 		gradients[i] = t.gradientOrZero(t.current(v))

@@ -91,10 +91,10 @@ func topK(op *operation) onnx.Value {
 	}
 	at, indices := op.axisOf(-1, rank), op.AddOutput(op.y(0), 1)
 	zeros := func() onnx.Value { return op.filled(0, op.x(0)) }
-	switch {
+	switch size := op.shape(op.x(0))[at]; {
 	case op.Opset() >= 11:
 		return op.Op("ScatterElements", onnx.Attrs{"axis": at}, zeros(), indices, op.dy(0))
-	case op.Opset() >= 9:
+	case op.Opset() >= 9 && size < 0:
 		return op.Op("Scatter", onnx.Attrs{"axis": at}, zeros(), indices, op.dy(0))
 	}
 	return op.addElements(at, rank, indices, op.dy(0))

@@ -88,12 +88,12 @@ func errNoTensor(role, name string, info *infer.Info) error {
 	return fmt.Errorf("%s %q: the graph has no such tensor; similar names: %q", role, name, spelling.Nearest(name, info.Names(), 3))
 }
 
-// checkCotangent returns an error if a cotangent does not have the shape of its tensor.
-func (t *tape) checkCotangent(dy, y onnx.Value) error {
+// checkVector returns an error if dy, the cotangent or tangent of y, does not have the shape of y.
+func (t *tape) checkVector(role string, dy, y onnx.Value) error {
 	if dy == "" {
 		return nil
 	}
-	if err := t.checkDifferentiable(dy, "cotangent"); err != nil {
+	if err := t.checkDifferentiable(dy, role); err != nil {
 		return err
 	}
 	a, b := t.info.Shape(string(dy)), t.info.Shape(string(y))
@@ -102,7 +102,7 @@ func (t *tape) checkCotangent(dy, y onnx.Value) error {
 		differ = a[i] >= 0 && b[i] >= 0 && a[i] != b[i]
 	}
 	if differ {
-		return fmt.Errorf("cotangent %q has shape %s, and its tensor %q has shape %s", dy, shapeString(a), y, shapeString(b))
+		return fmt.Errorf("%s %q has shape %s, and its tensor %q has shape %s", role, dy, shapeString(a), y, shapeString(b))
 	}
 	return nil
 }
@@ -211,20 +211,30 @@ func (t *tape) gradientOrZero(v onnx.Value) onnx.Value {
 	return t.operation().filled(0, v)
 }
 
-// walk applies the rule of each node through which a gradient flows, from the last to the first.
-func (t *tape) walk() {
-	for i := len(t.nodes) - 1; i >= 0 && t.err == nil; i-- {
-		n := t.nodes[i]
+// walk applies the rule of each of the nodes through which a gradient flows, from the last to the
+// first.
+func (t *tape) walk(nodes []*pb.NodeProto) {
+	for i := len(nodes) - 1; i >= 0 && t.err == nil; i-- {
+		n := nodes[i]
 		hasGradient := slices.ContainsFunc(n.Output, func(out string) bool { return t.compactGradientOf(onnx.Value(out)) != "" })
 		if !hasGradient || !t.readsActive(n) || piecewiseConstant[n.GetOpType()] {
 			continue
 		}
-		r := rules[n.GetOpType()]
-		if r == nil || !onnx.IsStandard(n) {
-			t.err = fmt.Errorf("%s: a gradient would have to flow through this operator, which has no rule", onnx.Label(n))
+		r := t.ruleOf(n)
+		if r == nil {
 			return
 		}
 		op := &operation{Builder: t.b.Scope(scopeOf(n)).Sharing(), tape: t, node: n, index: i}
 		op.apply(r)
 	}
+}
+
+// ruleOf returns the rule of a node. If there is none, it records an error.
+func (t *tape) ruleOf(n *pb.NodeProto) rule {
+	r := rules[n.GetOpType()]
+	if r == nil || !onnx.IsStandard(n) {
+		t.err = fmt.Errorf("%s: a gradient would have to flow through this operator, which has no rule", onnx.Label(n))
+		return nil
+	}
+	return r
 }

@@ -93,11 +93,12 @@ def grad(
     by: str | Sequence[str] | None = None,
     cotangent: str | None = None,
     sum: bool = False,
+    jvp: bool = False,
     input: Any = None,
 ) -> dict[str, Any]:
     """Write an ONNX model that also computes gradients, and return what "noether grad --json" prints."""
     path = _models.prepare(model, input=input).path
-    found: dict[str, Any] = call(["grad", path, f"--output={os.fspath(output)}", "--json", *flags(of=of, by=by, cotangent=cotangent, sum=sum)])
+    found: dict[str, Any] = call(["grad", path, f"--output={os.fspath(output)}", "--json", *flags(of=of, by=by, cotangent=cotangent, sum=sum, jvp=jvp)])
     return found
 
 

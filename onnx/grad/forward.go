@@ -1,0 +1,338 @@
+package grad
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// AddJVP returns a model that computes the outputs of m and, as a further output named "jvp/" and
+// the name of Of, the derivative of Of along a direction in the tensors of By. The direction has a
+// new input for each of them, named "tangent/" and the name of the tensor, of its shape. Cotangent
+// and Names are not used.
+func AddJVP(m *onnx.Model, o Options) (*onnx.Model, error) {
+	o, err := o.Defaults(m)
+	if err != nil {
+		return nil, fmt.Errorf("adding derivatives: %w", err)
+	}
+	b := onnx.Extend(m)
+	of := onnx.Value(o.Of)
+	var by, tangents []onnx.Value
+	for _, name := range o.By {
+		by = append(by, onnx.Value(name))
+		if _, ok := b.Find(onnx.Value(name)); !ok {
+			return nil, fmt.Errorf("adding derivatives: %w", errNoTensor("by", name, infer.Analyze(m)))
+		}
+		tangents = append(tangents, infer.InputLike(b, TangentName(name), onnx.Value(name)))
+	}
+	d, err := JVP(b, []onnx.Value{of}, by, tangents)
+	if err != nil {
+		return nil, err
+	}
+	infer.OutputLike(b, JVPName(o.Of), d[0], of)
+	g, err := b.Model()
+	if err != nil {
+		return nil, fmt.Errorf("adding derivatives: %w", err)
+	}
+	return g, nil
+}
+
+// TangentName returns the name of the input of AddJVP for the direction in a tensor.
+func TangentName(by string) string { return "tangent/" + by }
+
+// JVPName returns the name of the output of AddJVP for a tensor.
+func JVPName(of string) string { return "jvp/" + of }
+
+// JVP adds the Jacobian-vector products of the tensors in y along a direction to a graph that is
+// being built, and returns them: the derivatives at t = 0 of y where t dx[i] is added to each x[i].
+// They have the shapes of the tensors in y. dx[i] has the shape of x[i]. The cost of one direction
+// is about that of computing y.
+func JVP(b *onnx.Builder, y, x, dx []onnx.Value) ([]onnx.Value, error) {
+	if len(x) != len(dx) {
+		return nil, fmt.Errorf("differentiating: %d tensors have %d tangents", len(x), len(dx))
+	}
+	if err := b.Err(); err != nil {
+		return nil, err
+	}
+	check := &tape{b: b, info: infer.Analyze(b.Snapshot())}
+	at := map[onnx.Value]Tangent{}
+	for i := range x {
+		v, d := check.current(x[i]), check.current(dx[i])
+		if _, twice := at[v]; twice {
+			return nil, fmt.Errorf("differentiating: %q has two tangents", x[i])
+		}
+		if err := check.checkDifferentiable(v, "by"); err != nil {
+			return nil, fmt.Errorf("differentiating: %w", err)
+		}
+		if err := check.checkVector("tangent", d, v); err != nil {
+			return nil, fmt.Errorf("differentiating: %w", err)
+		}
+		at[v] = func(b *onnx.Builder, arriving onnx.Value) onnx.Value {
+			if arriving == "" {
+				return d
+			}
+			return b.Add(arriving, d)
+		}
+	}
+	return Pushforward(b, y, at)
+}
+
+// A Tangent returns the tangent of a tensor, given the one that results from the tangents of the
+// tensors before it. Both have the tensor's shape, or are empty for zero. It may add nodes to the
+// graph.
+type Tangent func(b *onnx.Builder, arriving onnx.Value) onnx.Value
+
+// Pushforward is JVP for directions that depend on tangents on the way. It computes the tangents of
+// the tensors in y, and replaces that of each tensor in at.
+func Pushforward(b *onnx.Builder, y []onnx.Value, at map[onnx.Value]Tangent) ([]onnx.Value, error) {
+	if err := b.Err(); err != nil {
+		return nil, err
+	}
+	// The graph is copied, since parts of what is written to it are not needed in the end.
+	written := onnx.Extend(b.Snapshot())
+	f := &forward{plain: written.Scope("jvp"), at: map[onnx.Value]Tangent{}, tangents: map[onnx.Value]onnx.Value{}, kept: map[string]bool{}}
+	for v, tangent := range at {
+		v, _ = b.Find(v)
+		f.at[v] = tangent
+	}
+	y = slices.Clone(y)
+	for i := range y {
+		y[i], _ = b.Find(y[i])
+	}
+	var err error
+	f.tape, err = newTape(written, y, slices.Sorted(maps.Keys(f.at)))
+	if err != nil {
+		return nil, fmt.Errorf("differentiating: %w", err)
+	}
+	f.b, f.concats, f.pullback = f.plain.Sharing(), nil, Pullback
+	f.weights = len(written.Snapshot().Proto().Graph.Initializer)
+	f.writeProducts(f.leadingTo(y))
+	if f.err == nil {
+		f.push()
+	}
+	if f.err != nil {
+		return nil, fmt.Errorf("differentiating: %w", f.err)
+	}
+	tangents := make([]onnx.Value, len(y))
+	for i, v := range y {
+		if tangents[i] = f.tangents[v]; tangents[i] == "" {
+			tangents[i] = f.operation().filled(0, v)
+		}
+		f.kept[string(tangents[i])] = true
+	}
+	if err := f.b.Err(); err != nil {
+		return nil, err
+	}
+	b.Apply(func(*onnx.Model) (*onnx.Model, error) { return f.pruned(), nil })
+	return tangents, b.Err()
+}
+
+// A forward is the state of forward-mode differentiation of a graph. It visits the nodes from the
+// first to the last. Given the tangents dx of its inputs, each node y = f(x) gets
+//
+//	dy = (dy/dx) dx
+//
+// An operator that is linear is applied to the tangents. Any other is differentiated by its rule
+// for reverse mode: the vector-Jacobian product g = (dy/dx)^T u is linear in u, so the gradient of
+// <g, dx> by u is the Jacobian-vector product. The nodes of g are written first, for all nodes of
+// the graph, and removed where no Jacobian-vector product reads them.
+type forward struct {
+	*tape
+	plain    *onnx.Builder // adds nodes even if they equal earlier ones
+	weights  int           // number of initializers of the graph itself
+	at       map[onnx.Value]Tangent
+	steps    []step
+	tangents map[onnx.Value]onnx.Value // empty: zero
+	kept     map[string]bool           // tensors that must not be removed
+}
+
+// A step is a node through which tangents flow. If it has products, they are transposed; else the
+// node is linear.
+type step struct {
+	op        *operation
+	outputs   []int // indices of the outputs whose tangents are needed
+	cotangent map[int]onnx.Value
+	products  map[onnx.Value]onnx.Value // by input; nil for a linear node
+	nodes     []*pb.NodeProto           // that compute the products
+}
+
+// leadingTo returns the tensors that tensors are computed from, and these.
+func (f *forward) leadingTo(y []onnx.Value) map[string]bool {
+	needed := map[string]bool{}
+	for _, v := range y {
+		needed[string(v)] = true
+	}
+	ancestors(f.nodes, needed)
+	return needed
+}
+
+// ancestors adds the tensors that the needed ones are computed from.
+func ancestors(nodes []*pb.NodeProto, needed map[string]bool) {
+	for _, n := range slices.Backward(nodes) {
+		if computes(n, needed) {
+			for _, in := range onnx.Reads(n) {
+				needed[in] = true
+			}
+		}
+	}
+}
+
+// writeProducts makes the steps, and writes the vector-Jacobian products of those that are not
+// linear.
+func (f *forward) writeProducts(needed map[string]bool) {
+	for _, n := range f.nodes {
+		if !f.readsActive(n) || piecewiseConstant[n.GetOpType()] {
+			continue
+		}
+		s := step{op: &operation{Builder: f.b.Scope(scopeOf(n)).Sharing(), tape: f.tape, node: n}}
+		for i, out := range n.Output {
+			if out != "" && needed[out] && f.active[onnx.Value(out)] {
+				s.outputs = append(s.outputs, i)
+			}
+		}
+		if len(s.outputs) == 0 {
+			continue
+		}
+		if !s.op.isLinear() {
+			f.writeProduct(&s)
+		}
+		if f.err != nil {
+			return
+		}
+		f.steps = append(f.steps, s)
+	}
+}
+
+// writeProduct writes the vector-Jacobian product of a node. The cotangents are copies of its
+// outputs: tensors of the same shape that no other node reads.
+func (f *forward) writeProduct(s *step) {
+	f.gradients, f.unexpanded = map[onnx.Value]onnx.Value{}, map[onnx.Value]onnx.Value{}
+	s.cotangent, s.products = map[int]onnx.Value{}, map[onnx.Value]onnx.Value{}
+	for _, i := range s.outputs {
+		y := s.op.y(i)
+		u := f.plain.Identity(y)
+		s.cotangent[i], f.gradients[y] = u, u
+		f.blocked[u] = f.blockable(y)
+	}
+	start := len(f.b.Nodes())
+	r := f.ruleOf(s.op.node)
+	if r == nil {
+		return
+	}
+	s.op.apply(r)
+	for _, i := range s.op.inputs() {
+		if x := s.op.x(i); f.active[x] && f.err == nil {
+			s.products[x] = f.gradientOf(x)
+		}
+	}
+	s.nodes = f.b.Nodes()[start:]
+}
+
+// push computes the tangents.
+func (f *forward) push() {
+	t := &tape{
+		b: f.b, info: infer.Analyze(f.b.Snapshot()), producers: map[onnx.Value]*pb.NodeProto{},
+		targets: map[onnx.Value]bool{}, active: map[onnx.Value]bool{}, gradients: map[onnx.Value]onnx.Value{},
+		unexpanded: map[onnx.Value]onnx.Value{}, blocked: map[onnx.Value]bool{},
+	}
+	for _, n := range f.b.Nodes() {
+		for _, out := range n.Output {
+			t.producers[onnx.Value(out)] = n
+		}
+	}
+	written := map[string]bool{} // by nodes
+	for _, n := range f.nodes {
+		for _, out := range n.Output {
+			written[out] = true
+		}
+	}
+	for v := range maps.Keys(f.at) {
+		if !written[string(v)] {
+			f.set(v, "")
+		}
+	}
+	for _, s := range f.steps {
+		if s.products == nil {
+			f.pushLinear(s.op)
+		} else {
+			f.pushTransposed(t, s)
+		}
+		if f.err != nil {
+			return
+		}
+	}
+}
+
+// set sets the tangent of a tensor.
+func (f *forward) set(v, tangent onnx.Value) {
+	if change := f.at[v]; change != nil {
+		start := len(f.b.Nodes())
+		tangent = change(f.b, tangent)
+		for _, n := range f.b.Nodes()[start:] {
+			for _, out := range n.Output {
+				f.kept[out] = true
+			}
+		}
+	}
+	if tangent != "" {
+		f.tangents[v] = tangent
+	}
+}
+
+// pushTransposed computes the tangents of the outputs of a node from its vector-Jacobian products.
+func (f *forward) pushTransposed(t *tape, s step) {
+	for _, u := range s.cotangent {
+		t.active[u] = true
+	}
+	for _, n := range s.nodes {
+		t.activate(n)
+	}
+	for _, x := range slices.Sorted(maps.Keys(s.products)) {
+		if g, dx := s.products[x], f.tangents[x]; g != "" && dx != "" {
+			t.seed(g, dx)
+		}
+	}
+	t.walk(s.nodes)
+	if f.err = t.err; f.err != nil {
+		return
+	}
+	for _, i := range s.outputs {
+		f.set(s.op.y(i), t.gradientOf(s.cotangent[i]))
+	}
+}
+
+// pruned is the graph without the nodes and constants that have been added and are not needed.
+func (f *forward) pruned() *onnx.Model {
+	m := f.b.Snapshot()
+	g := m.Proto().Graph
+	own, added := g.Node[:len(f.nodes)], g.Node[len(f.nodes):]
+	for _, n := range own {
+		for _, name := range onnx.Reads(n) {
+			f.kept[name] = true
+		}
+	}
+	ancestors(added, f.kept)
+	g.Node = slices.Clip(own)
+	for _, n := range added {
+		if computes(n, f.kept) {
+			g.Node = append(g.Node, n)
+		}
+	}
+	weights := g.Initializer
+	g.Initializer = slices.Clip(weights[:f.weights])
+	for _, w := range weights[f.weights:] {
+		if f.kept[w.GetName()] {
+			g.Initializer = append(g.Initializer, w)
+		}
+	}
+	return m
+}
+
+// computes reports whether a node computes one of some tensors.
+func computes(n *pb.NodeProto, tensors map[string]bool) bool {
+	return slices.ContainsFunc(n.Output, func(out string) bool { return out != "" && tensors[out] })
+}

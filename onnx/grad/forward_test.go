@@ -1,0 +1,339 @@
+//go:build cgo
+
+package grad_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/seed"
+	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/grad"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// pushed returns a session that computes the Jacobian-vector products of the outputs that the loss
+// reads, along inputs t0, t1 and so on; or the same by two reverse passes: the gradient of <J^T u,
+// t> by u.
+func (tc testCase) pushed(t testing.TB, op string, f form, y []tensor.Tensor, reverseTwice bool) (*session, error) {
+	t.Helper()
+	b := onnx.NewBuilder(f.opset)
+	in, out := tc.node(b, op, f)
+	var x, dx, of, d []onnx.Value
+	for i, o := range tc.operands {
+		if o.differentiable() {
+			shape := slices.Clone(o.shape)
+			for axis := range shape {
+				if f.free(i, axis) {
+					shape[axis] = -1
+				}
+			}
+			x = append(x, in[i])
+			dx = append(dx, b.Input(fmt.Sprintf("t%d", i), onnx.Float, shape...))
+		}
+	}
+	for _, i := range tc.lossOutputs() {
+		of = append(of, out[i])
+	}
+	var err error
+	if !reverseTwice {
+		d, err = grad.JVP(b, of, x, dx)
+	} else {
+		var u, g []onnx.Value
+		for k := range of {
+			u = append(u, b.Input(fmt.Sprintf("u%d", k), onnx.Float, y[k].Shape...))
+		}
+		if g, err = grad.Pullback(b, of, u, x...); err == nil {
+			d, err = grad.Pullback(b, g, dx, u...)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for k, v := range d {
+		addOutputWithShape(b, fmt.Sprintf("jvp%d", k), v)
+	}
+	return compileWith(t, build(t, b), ort.Options{Threads: 1, Verbatim: reverseTwice}), nil
+}
+
+// checkJVP compares Jacobian-vector products along a random direction of all operands with
+// differences and with two reverse passes.
+func (tc testCase) checkJVP(t *testing.T, op string, opset int, r *rand.Rand) {
+	t.Helper()
+	run := tc.forward(t, op, opset)
+	clean := run.run(t, tc.feed())
+	feed := tc.feed()
+	along := map[int][]float64{}
+	for i, o := range tc.operands {
+		if o.differentiable() {
+			along[i] = direction(len(o.floats), r)
+			feed[fmt.Sprintf("t%d", i)] = operand{shape: o.shape, floats: float32sOf(along[i]), noGradient: true}
+		}
+	}
+	if len(along) == 0 {
+		return
+	}
+	plain, err := tc.pushed(t, op, tc.plainForm(opset), clean, false)
+	if err != nil {
+		t.Fatalf("%v: %v", tc, err)
+	}
+	got := plain.run(t, feed)
+	for k, y := range clean {
+		feed[fmt.Sprintf("u%d", k)] = operand{shape: y.Shape, floats: y.Data, noGradient: true} // any values
+	}
+	slopes := func(h float64) [][]float64 {
+		up, down := tc.moved(t, run, along, h), tc.moved(t, run, along, -h)
+		list := make([][]float64, len(up))
+		for k := range up {
+			for e := range up[k].Data {
+				list[k] = append(list[k], (float64(up[k].Data[e])-float64(down[k].Data[e]))/(2*h))
+			}
+		}
+		return list
+	}
+	wide, narrow := slopes(step), slopes(step/2)
+	for k, d := range got {
+		if !slices.Equal(d.Shape, clean[k].Shape) {
+			t.Fatalf("the derivative of output %d has shape %v, and the output %v: %v", k, d.Shape, clean[k].Shape, tc)
+		}
+		var off, size, spread float64
+		for e, v := range d.Data {
+			numeric := (4*narrow[k][e] - wide[k][e]) / 3
+			off += (numeric - float64(v)) * (numeric - float64(v))
+			spread += (wide[k][e] - narrow[k][e]) * (wide[k][e] - narrow[k][e])
+			size += numeric * numeric
+		}
+		rounding := 20 * math.Sqrt(dot(clean[k].Data, clean[k].Data)) * 0x1p-23 / step
+		// Where the two steps differ, the third derivative is large; the extrapolation leaves a part.
+		if bound := 1e-3*math.Sqrt(size) + 0.02*math.Sqrt(spread) + rounding; !(math.Sqrt(off) <= bound) {
+			t.Errorf("output %d: the derivative differs from differences by %g of %g (bound %g): %v", k, math.Sqrt(off), math.Sqrt(size), bound, tc)
+		}
+	}
+	tc.checkSameJVP(t, op, "by two reverse passes", tc.plainForm(opset), true, feed, got)
+	f := tc.randomForm(opset, r)
+	for i := range along {
+		f.constants[i] = tc.operands[i].alwaysConstant
+	}
+	tc.checkSameJVP(t, op, "in another form", f, false, feed, got)
+}
+
+// checkSameJVP compares Jacobian-vector products that are computed in another way.
+func (tc testCase) checkSameJVP(t *testing.T, op, how string, f form, reverseTwice bool, feed map[string]operand, want []tensor.Tensor) {
+	t.Helper()
+	other, err := tc.pushed(t, op, f, want, reverseTwice)
+	if err != nil && op == "TopK" && f.opset < 11 && strings.Contains(err.Error(), "before opset 11") {
+		return // a free axis
+	}
+	if err != nil {
+		t.Fatalf("%s: %v: %v", how, err, tc)
+	}
+	for k, d := range other.run(t, feed) {
+		if !slices.Equal(d.Shape, want[k].Shape) {
+			t.Fatalf("%s the derivative of output %d has shape %v, else %v", how, k, d.Shape, want[k].Shape)
+		}
+		if e, size := maxDifference(d.Data, want[k].Data), maxAbs(want[k].Data); !(e <= 2e-5*size+1e-6) {
+			t.Errorf("%s the derivative of output %d differs by %g of %g: %v", how, k, e, size, tc)
+		}
+	}
+}
+
+// moved returns the outputs where h times a direction is added to the operands.
+func (tc testCase) moved(t *testing.T, run *session, along map[int][]float64, h float64) []tensor.Tensor {
+	t.Helper()
+	feed := tc.feed()
+	for i, v := range along {
+		o := tc.operands[i]
+		o.floats = slices.Clone(o.floats)
+		for e := range v {
+			o.floats[e] = float32(float64(o.floats[e]) + h*v[e])
+		}
+		feed[fmt.Sprintf("x%d", i)] = o
+	}
+	return run.run(t, feed)
+}
+
+func float32sOf(v []float64) []float32 {
+	out := make([]float32, len(v))
+	for i := range v {
+		out[i] = float32(v[i])
+	}
+	return out
+}
+
+// Jacobian-vector products of every operator equal differences and two reverse passes.
+func TestJVPOfOperators(t *testing.T) {
+	t.Parallel()
+	for _, c := range cases {
+		t.Run(c.op, func(t *testing.T) {
+			t.Parallel()
+			for _, opset := range c.opsets {
+				for i := range trials() {
+					t.Run(fmt.Sprintf("opset%d/%d", opset, i), func(t *testing.T) {
+						g := &generator{Rand: seed.Rand(11, c.op, opset, i), opset: opset, trial: i}
+						c.draw(g).checkJVP(t, c.op, opset, g.Rand)
+					})
+				}
+			}
+		})
+	}
+}
+
+// The Jacobian of a network and its transpose agree: <r, J v> = <J^T r, v>, with J^T r by PyTorch in
+// float64.
+func TestJVPOfNetworks(t *testing.T) {
+	t.Parallel()
+	folders, err := filepath.Glob(filepath.Join(testdata.Path(t, "nets"), "*", "model.onnx"))
+	if err != nil || len(folders) == 0 {
+		t.Fatal("no networks", err)
+	}
+	for _, path := range folders {
+		dir := filepath.Dir(path)
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			m, err := onnx.Read(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, err := grad.AddJVP(m, grad.Options{Of: "y", By: []string{"x"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			feed := map[string]operand{}
+			x, shape := readNpy(t, filepath.Join(dir, "x.npy"))
+			v := make([]float32, len(x))
+			random := seed.Rand(15, filepath.Base(dir))
+			for i := range v {
+				v[i] = float32(random.NormFloat64())
+			}
+			feed["x"] = operand{shape: shape, floats: x}
+			feed[grad.TangentName("x")] = operand{shape: shape, floats: v}
+			out := compileWith(t, g, ort.Options{}).runPlain(t, feed)
+			y, _ := readNpy(t, filepath.Join(dir, "y.npy"))
+			if e := relativeError(out[0], y); !(e < 1e-4) {
+				t.Errorf("y is off by %g", e)
+			}
+			r, _ := readNpy(t, filepath.Join(dir, "r.npy"))
+			dx, _ := readNpy(t, filepath.Join(dir, "dx.npy"))
+			forward, reverse := dot(r, out[1]), dot(dx, v)
+			scale := math.Sqrt(dot(dx, dx)) * math.Sqrt(dot(v, v)) / math.Sqrt(float64(len(v)))
+			if e := math.Abs(forward - reverse); !(e <= 1e-3*scale) {
+				t.Errorf("<r, J v> = %g, <J^T r, v> = %g: they differ by %g of %g", forward, reverse, e, scale)
+			}
+			t.Logf("%d nodes, %d of them added; difference %.2g", len(g.Nodes()), len(g.Nodes())-len(m.Nodes()), math.Abs(forward-reverse)/scale)
+		})
+	}
+}
+
+// A tensor in at may be changed on the way: here the tangent of a layer is doubled, and that of the
+// input is given.
+func TestPushforward(t *testing.T) {
+	t.Parallel()
+	b := onnx.NewBuilder(17)
+	x := b.Input("x", onnx.Float, 2)
+	hidden := b.Mul(x, x)
+	y := b.Add(b.Exp(hidden), x)
+	var seen int
+	d, err := grad.Pushforward(b, []onnx.Value{y, hidden}, map[onnx.Value]grad.Tangent{
+		x: func(b *onnx.Builder, arriving onnx.Value) onnx.Value {
+			if arriving != "" {
+				t.Errorf("tangent %q arrives at the input", arriving)
+			}
+			return b.Full(1, 2)
+		},
+		hidden: func(b *onnx.Builder, arriving onnx.Value) onnx.Value {
+			seen++
+			return b.Mul(arriving, b.Scalar(2))
+		},
+	})
+	if err != nil || seen != 1 {
+		t.Fatal(err, seen)
+	}
+	b.Output("dy", d[0])
+	b.Output("dh", d[1])
+	got := compile(t, build(t, b)).runPlain(t, map[string]operand{"x": {shape: []int{2}, floats: []float32{0.5, -1}}})
+	for i, x := range []float64{0.5, -1} {
+		wantHidden := 4 * x
+		want := math.Exp(x*x)*wantHidden + 1
+		if math.Abs(float64(got[0][i])-want) > 1e-5 || math.Abs(float64(got[1][i])-wantHidden) > 1e-6 {
+			t.Errorf("at %g: %g and %g, want %g and %g", x, got[0][i], got[1][i], want, wantHidden)
+		}
+	}
+}
+
+// Tangents that do not reach a tensor are zero, and nodes that no tangent needs are not added.
+func TestJVPOfIndependentTensor(t *testing.T) {
+	t.Parallel()
+	b := onnx.NewBuilder(17)
+	x, z := b.Input("x", onnx.Float, 2, 3), b.Input("z", onnx.Float, 4)
+	y := b.Sigmoid(z)
+	b.Output("y", y)
+	d, err := grad.JVP(b, []onnx.Value{y}, []onnx.Value{x}, []onnx.Value{x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Output("dy", d[0])
+	m := build(t, b)
+	got := compile(t, m).runPlain(t, map[string]operand{"x": {shape: []int{2, 3}, floats: make([]float32, 6)}, "z": {shape: []int{4}, floats: []float32{1, 2, 3, 4}}})
+	if !slices.Equal(got[1], make([]float32, 4)) {
+		t.Errorf("derivative %v, want zeros", got[1])
+	}
+	b = onnx.NewBuilder(17)
+	x = b.Input("x", onnx.Float, 1, 2, 4, 4)
+	b.Output("y", b.Relu(b.Conv(x, b.Const("w", tensor.New(3, 2, 3, 3)), "", nil)))
+	g, err := grad.AddJVP(build(t, b), grad.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var operators []string
+	for _, n := range g.Nodes()[2:] {
+		operators = append(operators, n.GetOpType())
+	}
+	if got, want := strings.Join(operators, " "), "Greater Cast Conv Mul Identity"; got != want && got != strings.TrimSuffix(want, " Identity") {
+		t.Errorf("the nodes %s are added, want %s", got, want)
+	}
+}
+
+func TestJVPErrors(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		o    grad.Options
+		want []string
+	}{
+		{"no such result", grad.Options{Of: "logit", By: []string{"pixels"}}, []string{`of "logit"`, "no such tensor", `"logits"`}},
+		{"no such input", grad.Options{Of: "logits", By: []string{"pixel"}}, []string{`by "pixel"`, "no such tensor", `"pixels"`}},
+		{"integer input", grad.Options{Of: "logits", By: []string{"ids"}}, []string{`"ids"`, "int64"}},
+		{"integer result", grad.Options{Of: "places", By: []string{"pixels"}}, []string{`"places"`, "int64"}},
+		{"no rule", grad.Options{Of: "odd", By: []string{"pixels"}}, []string{`node "Det" (Det)`, "no rule"}},
+		{"twice", grad.Options{Of: "logits", By: []string{"pixels", "pixels"}}, []string{`"pixels"`, "twice"}},
+	} {
+		_, err := grad.AddJVP(modelWithoutRule(t), c.o)
+		if err == nil {
+			t.Errorf("%s: no error", c.name)
+			continue
+		}
+		for _, want := range c.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %q does not say %q", c.name, err, want)
+			}
+		}
+	}
+	b := onnx.NewBuilder(17)
+	x, v := b.Input("x", onnx.Float, 2), b.Input("v", onnx.Float, 3)
+	y := b.Exp(x)
+	if _, err := grad.JVP(b, []onnx.Value{y}, []onnx.Value{x}, []onnx.Value{v}); err == nil || !strings.Contains(err.Error(), `tangent "v" has shape [3]`) {
+		t.Errorf("a tangent of another shape: %v", err)
+	}
+	if _, err := grad.JVP(b, []onnx.Value{y}, []onnx.Value{x, x}, []onnx.Value{x, x}); err == nil || !strings.Contains(err.Error(), "two tangents") {
+		t.Errorf("two tangents: %v", err)
+	}
+	if _, err := grad.JVP(b, []onnx.Value{y}, []onnx.Value{x}, nil); err == nil {
+		t.Error("a missing tangent is not reported")
+	}
+}
