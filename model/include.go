@@ -42,7 +42,66 @@ func (m *Model) include(b *onnx.Builder, images onnx.Value, n int, tensors []str
 	if err != nil {
 		return nil, err
 	}
-	inputs := map[string]onnx.Value{m.input.info.Name: m.input.normalise(b, images)}
+	return m.includePart(b, part, map[string]onnx.Value{m.input.info.Name: m.input.normalise(b, images)}, n)
+}
+
+// IncludeAfter adds the part of the model that computes the scores of classes from a layer to a graph
+// under construction, which has the model's operator set. z replaces the activations of the layer: n
+// x its shape. The error is a Bypassed if the scores depend on the image in other ways too.
+func (m *Model) IncludeAfter(b *onnx.Builder, layer onnx.Layer, z onnx.Value, n int) (onnx.Value, error) {
+	scores, err := m.includeAfter(b, layer, z, n)
+	if err != nil {
+		return "", m.wrap(err)
+	}
+	return scores, nil
+}
+
+func (m *Model) includeAfter(b *onnx.Builder, layer onnx.Layer, z onnx.Value, n int) (onnx.Value, error) {
+	part, err := m.partAfter(layer)
+	if err != nil {
+		return "", err
+	}
+	values, err := m.includePart(b, part, map[string]onnx.Value{layer.Name: z}, n)
+	if err != nil {
+		return "", err
+	}
+	return values[0], nil
+}
+
+// partAfter returns the part of the model that computes the scores from a layer, which is its input.
+func (m *Model) partAfter(layer onnx.Layer) (*onnx.Model, error) {
+	whole, err := m.fullGraph()
+	if err != nil {
+		return nil, err
+	}
+	if whole, err = rewrite.TensorAsInput(whole, onnx.ValueInfo{Name: layer.Name, Type: onnx.Float, Shape: append([]onnx.Dim{{Size: -1}}, sizes(layer.Shape)...)}); err != nil {
+		return nil, err
+	}
+	part, err := rewrite.WithOutputs(whole, []string{m.scores.output})
+	if err == nil && slices.ContainsFunc(part.Inputs(), func(p onnx.ValueInfo) bool { return p.Name == m.input.info.Name }) {
+		err = &Bypassed{layer.Name}
+	}
+	return part, err
+}
+
+// Bypassed is the error for a layer that does not separate a model into two parts: the scores of
+// classes depend on the image in other ways too, such as the shortcut of a residual block.
+type Bypassed struct{ Layer string }
+
+func (e *Bypassed) Error() string {
+	return fmt.Sprintf("the scores depend on the image by ways around layer %q too, such as a shortcut: take a layer at the end of a block", e.Layer)
+}
+
+func sizes(shape []int) []onnx.Dim {
+	var out []onnx.Dim
+	for _, v := range shape {
+		out = append(out, onnx.Dim{Size: v})
+	}
+	return out
+}
+
+// includePart adds a part of the model, given its inputs other than constants.
+func (m *Model) includePart(b *onnx.Builder, part *onnx.Model, inputs map[string]onnx.Value, n int) ([]onnx.Value, error) {
 	for _, f := range m.constants {
 		if !slices.ContainsFunc(part.Inputs(), func(p onnx.ValueInfo) bool { return p.Name == f.info.Name }) {
 			continue

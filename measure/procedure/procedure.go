@@ -84,7 +84,7 @@ type Job struct {
 	// not transformed: the procedure must apply the Op that Draw returns.
 	Transform *Transform
 	// Data holds the samples in the study's random order, at most Needs.Samples. Labels are indices
-	// of outputs of model A.
+	// of outputs of model A, or of model B with Needs.Pair and Needs.Labels.
 	Data dataset.Source
 	// Repeated reports whether an earlier trial uses some of the samples too, although every trial
 	// should use new ones.

@@ -3,6 +3,7 @@ package resample
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/noether-ml/noether/measure"
@@ -43,4 +44,21 @@ func Jackknife(full float64, n int, replicates []measure.Replicate) (low, high f
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: g - 1}.Quantile(0.975)
 	half := t * math.Sqrt(variance)
 	return full - half, full + half
+}
+
+// MeanWithoutGroups returns the jackknife replicates of the mean of some values: each leaves out one
+// of up to measure.MaxGroups groups of successive values, which must be in random order.
+func MeanWithoutGroups(v []float64) []measure.Replicate {
+	groups := min(measure.MaxGroups, len(v))
+	var out []measure.Replicate
+	total := floats.Sum(v)
+	for g := range groups {
+		part := v[g*len(v)/groups : (g+1)*len(v)/groups]
+		left := len(v) - len(part)
+		if left == 0 {
+			return nil
+		}
+		out = append(out, measure.Replicate{Value: (total - floats.Sum(part)) / float64(left), Left: len(part)})
+	}
+	return out
 }

@@ -157,59 +157,11 @@ func (m *robust) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
 	if len(r.samples) == 0 {
 		return nil, fmt.Errorf("%w: no sample has a label", measure.ErrTooFew)
 	}
-	if r.correct, err = correctPredictions(ctx, j.A, r.samples); err != nil {
+	if r.correct, err = procedure.CorrectPredictions(ctx, j.A, r.samples); err != nil {
 		return nil, err
 	}
 	r.withstood, r.dropped = slices.Clone(r.correct), make([]bool, len(r.samples))
 	return r, r.restore()
-}
-
-// correctPredictions reports for each sample whether the prediction is correct.
-func correctPredictions(ctx context.Context, s procedure.Subject, samples []dataset.Sample) ([]bool, error) {
-	session, err := s.Model.NewSession(nil, true)
-	if err != nil {
-		return nil, err
-	}
-	defer session.Close()
-	buf, err := session.NewBuffers(min(len(samples), 32))
-	if err != nil {
-		return nil, err
-	}
-	correct := make([]bool, len(samples))
-	for at := 0; at < len(samples); at += buf.Cap() {
-		end := min(at+buf.Cap(), len(samples))
-		var images []tensor.Tensor
-		for _, sample := range samples[at:end] {
-			images = append(images, sample.Input)
-		}
-		if err := session.Run(ctx, images, buf); err != nil {
-			return nil, err
-		}
-		logs, err := buf.LogProbs(s.Outputs)
-		if err != nil {
-			return nil, err
-		}
-		for i := range end - at {
-			row := logs.At(i)
-			if row.FirstNonFinite() >= 0 {
-				return nil, fmt.Errorf("model %s: the class scores of %s contain NaN or infinity", s.Name, samples[at+i].Name)
-			}
-			correct[at+i] = isArgmax(row.Data, samples[at+i].Label)
-		}
-	}
-	return correct, nil
-}
-
-func isArgmax(v []float32, at int) bool {
-	if at < 0 || at >= len(v) {
-		return false
-	}
-	for i, x := range v {
-		if x > v[at] || x == v[at] && i < at {
-			return false
-		}
-	}
-	return true
 }
 
 // attack runs the attacks, Settings.Restarts in all, on the samples that have withstood the

@@ -232,7 +232,7 @@ func mean(statistic string, v []float64, high float64) measure.Score {
 		s.Warnings = append(s.Warnings, "the representation of an image is zero, so the relative distance to it is infinite")
 		return s
 	}
-	s.Replicates = leaveGroupsOut(v)
+	s.Replicates = resample.MeanWithoutGroups(v)
 	if low, top := resample.Jackknife(s.Value, len(v), s.Replicates); !math.IsNaN(low) {
 		s.Low, s.High = max(low, 0), min(top, high)
 	}
@@ -252,21 +252,4 @@ func average(v []float64) float64 {
 		sum += x
 	}
 	return sum / float64(len(v))
-}
-
-// leaveGroupsOut returns the jackknife replicates of the mean: each leaves out one group of
-// successive samples. Samples are in random order.
-func leaveGroupsOut(v []float64) []measure.Replicate {
-	groups := min(measure.MaxGroups, len(v))
-	var out []measure.Replicate
-	total := average(v) * float64(len(v))
-	for g := range groups {
-		part := v[g*len(v)/groups : (g+1)*len(v)/groups]
-		left := len(v) - len(part)
-		if left == 0 {
-			return nil
-		}
-		out = append(out, measure.Replicate{Value: (total - average(part)*float64(len(part))) / float64(left), Left: len(part)})
-	}
-	return out
 }

@@ -45,6 +45,29 @@ func WithOutputs(m *onnx.Model, names []string) (*onnx.Model, error) {
 	return m.WithGraph(g), nil
 }
 
+// TensorAsInput returns a model in which a tensor is an additional input, with the name, type and
+// shape of v, and no longer computed. WithOutputs then leaves out what only that tensor needed.
+func TensorAsInput(m *onnx.Model, v onnx.ValueInfo) (*onnx.Model, error) {
+	g := pbutil.Shallow(m.Proto().Graph)
+	g.Node = slices.Clone(g.Node)
+	at := slices.IndexFunc(g.Node, func(n *pb.NodeProto) bool { return slices.Contains(n.Output, v.Name) })
+	if at < 0 {
+		return nil, fmt.Errorf("making a tensor an input: no node of the model computes %q", v.Name)
+	}
+	n := pbutil.Shallow(g.Node[at])
+	n.Output = slices.Clone(n.Output)
+	for i, out := range n.Output {
+		if out == v.Name {
+			n.Output[i] += " computed"
+		}
+	}
+	g.Node[at] = n
+	g.Input = append(slices.Clone(g.Input), v.Proto())
+	g.Output = slices.DeleteFunc(slices.Clone(g.Output), func(o *pb.ValueInfoProto) bool { return o.GetName() == v.Name })
+	g.ValueInfo = slices.DeleteFunc(slices.Clone(g.ValueInfo), func(o *pb.ValueInfoProto) bool { return o.GetName() == v.Name })
+	return m.WithGraph(g), nil
+}
+
 // Prune returns the model without the nodes and weights that no output needs. It keeps all inputs.
 func Prune(m *onnx.Model) *onnx.Model {
 	g := pbutil.Shallow(m.Proto().Graph)

@@ -95,3 +95,34 @@ func TestWithOutputsErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestTensorAsInput checks that the part behind a tensor no longer needs what computed the tensor, and
+// that a tensor which no node computes is an error.
+func TestTensorAsInput(t *testing.T) {
+	t.Parallel()
+	b := onnx.NewBuilder(17)
+	b.Output("first", b.Relu(b.Input("x", onnx.Float, -1, 4)))
+	b.Output("second", b.Neg("first"))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := onnx.ValueInfo{Name: "first", Type: onnx.Float, Shape: onnx.Dims([]int64{-1, 4})}
+	whole, err := rewrite.TensorAsInput(m, info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := rewrite.WithOutputs(whole, []string{"second"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if inputs := part.Inputs(); len(inputs) != 1 || inputs[0].Name != "first" || len(part.Proto().Graph.Node) != 1 {
+		t.Errorf("inputs %v and %d nodes, want the input first and one node", inputs, len(part.Proto().Graph.Node))
+	}
+	if len(m.Inputs()) != 1 || len(m.Outputs()) != 2 {
+		t.Error("the model itself has changed")
+	}
+	if _, err := rewrite.TensorAsInput(m, onnx.ValueInfo{Name: "x"}); err == nil {
+		t.Error("no error for a tensor that no node computes")
+	}
+}

@@ -42,8 +42,8 @@ func (p *Plan) addProcedure(a, b *Model, raw *Data, v View, spec spec.MeasureSpe
 		p.skip(c, "", fmt.Sprintf("the model %s has no class scores", b.Entry.Name))
 		return nil
 	}
-	if d.mismatch != nil && (needs.Labels || needs.Prediction && d.Entry.Classes != nil) {
-		return p.failCell(c, d.mismatch)
+	if labelled := p.labelled(c, raw); labelled.mismatch != nil && (needs.Labels || needs.Prediction && d.Entry.Classes != nil) {
+		return p.failCell(c, labelled.mismatch)
 	}
 	w := &ProcedureRun{Method: method}
 	var err error
@@ -119,12 +119,22 @@ func (p *Plan) job(c *Cell, raw *Data, spec spec.MeasureSpec) (procedure.Job, er
 		from %= len(order)
 		order = slices.Concat(order[from:], order[:from])
 	}
-	source := c.Data.Source
-	if c.Data.mismatch != nil {
+	labelled := p.labelled(c, raw)
+	source := labelled.Source
+	if labelled.mismatch != nil {
 		source = raw.Source // the labels cannot be mapped to the model's outputs, but still name classes
 	}
 	job.Data, err = dataset.Subset(source, order[:n])
 	return job, err
+}
+
+// labelled returns the data of a procedure's cell as the model sees them whose outputs the labels
+// are: the second one, or the first one if there is no other or if labels are not needed.
+func (p *Plan) labelled(c *Cell, raw *Data) *Data {
+	if c.other == nil || !c.Method.(procedure.Procedure).Needs().Labels {
+		return c.Data
+	}
+	return p.dataFor(raw, c.other)
 }
 
 func (m *Model) subject(d *Data) procedure.Subject {

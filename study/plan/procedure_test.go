@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
@@ -54,5 +55,44 @@ trials: 3
 		if len(taken) != min(n, 90) {
 			t.Errorf("three trials take %d different samples of %d, want %d", len(taken), n, min(n, 90))
 		}
+	}
+}
+
+// TestLabelsOfPairs checks that the labels of a stitching job are outputs of the second model, the
+// first of which may have other classes, and that labels which cannot be mapped to them are an error.
+func TestLabelsOfPairs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "two", testmodel.Options{Classes: 2})
+	testmodel.Write(t, dir, "eight", testmodel.Options{Classes: 8})
+	plan := func(between string) (*Plan, error) {
+		s, err := spec.Parse(filepath.Join(dir, "study.yaml"), fmt.Appendf(nil, `name: labels
+data: [{name: shapes, shapes: {n: 60, size: 16}}]
+models: [{name: two, onnx: two.onnx, layers: [conv]}, {name: eight, onnx: eight.onnx, layers: [conv]}]
+measures: [{stitching: {between: %s}}]
+`, between), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return New(t.Context(), s, Options{Runtime: orttest.Load(t), Threads: 2})
+	}
+	good, err := plan("[two, eight]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer good.Close()
+	seen := map[int]bool{}
+	for i := range 60 {
+		sample, err := dataset.Describe(t.Context(), good.Cells[0].Procedure.Job.Data, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[sample.Label] = true
+	}
+	if len(seen) != 8 || seen[dataset.NoLabel] {
+		t.Errorf("labels %v, want the eight classes of the second model", seen)
+	}
+	if _, err := plan("[eight, two]"); err == nil || !strings.Contains(err.Error(), "the data have 8 classes and the model has 2") {
+		t.Errorf("error %v, want one about the second model's two classes", err)
 	}
 }

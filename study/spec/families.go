@@ -14,6 +14,7 @@ import (
 	"github.com/noether-ml/noether/measure/seis"
 	"github.com/noether-ml/noether/measure/similarity"
 	"github.com/noether-ml/noether/measure/stir"
+	"github.com/noether-ml/noether/measure/stitching"
 )
 
 // A Family is a measure, comparison or procedure that a study file can name, with its settings,
@@ -42,6 +43,7 @@ func Families() []Family {
 		family(latent.Descriptor(), latent.New),
 		family(similarity.Descriptor(), similarity.New),
 		family(stir.Descriptor(), stir.New),
+		family(stitching.Descriptor(), stitching.New),
 		family(firing.Descriptor(), firing.New),
 		family(probe.InformativenessDescriptor(), probe.Informativeness),
 		family(probe.ParameterEquivarianceDescriptor(), probe.ParameterEquivariance),

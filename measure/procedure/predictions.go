@@ -1,0 +1,59 @@
+package procedure
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// CorrectPredictions reports for each sample whether the model predicts its label. The samples are in
+// the frame of the model, and labels are positions among Subject.Outputs.
+func CorrectPredictions(ctx context.Context, s Subject, samples []dataset.Sample) ([]bool, error) {
+	session, err := s.Model.NewSession(nil, true)
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close()
+	buf, err := session.NewBuffers(min(len(samples), 32))
+	if err != nil {
+		return nil, err
+	}
+	correct := make([]bool, len(samples))
+	for at := 0; at < len(samples); at += buf.Cap() {
+		end := min(at+buf.Cap(), len(samples))
+		var images []tensor.Tensor
+		for _, sample := range samples[at:end] {
+			images = append(images, sample.Input)
+		}
+		if err := session.Run(ctx, images, buf); err != nil {
+			return nil, err
+		}
+		logs, err := buf.LogProbs(s.Outputs)
+		if err != nil {
+			return nil, err
+		}
+		for i := range end - at {
+			row := logs.At(i)
+			if row.FirstNonFinite() >= 0 {
+				return nil, fmt.Errorf("model %s: the class scores of %s contain NaN or infinity", s.Name, samples[at+i].Name)
+			}
+			correct[at+i] = IsLargest(row.Data, samples[at+i].Label)
+		}
+	}
+	return correct, nil
+}
+
+// IsLargest reports whether v[at] is the first of the largest values.
+func IsLargest(v []float32, at int) bool {
+	if at < 0 || at >= len(v) {
+		return false
+	}
+	for i, x := range v {
+		if x > v[at] || x == v[at] && i < at {
+			return false
+		}
+	}
+	return true
+}

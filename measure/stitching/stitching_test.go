@@ -1,0 +1,336 @@
+package stitching
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/features"
+	"github.com/noether-ml/noether/internal/checkpoint"
+	"github.com/noether-ml/noether/internal/seed"
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/measuretest"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// source is a source of random images of 3 x side x side. The label of an image is the channel with
+// the largest mean.
+type source struct {
+	x      tensor.Tensor
+	labels []int
+}
+
+func newSource(n, side int) source {
+	s := source{x: tensor.New(n, 3, side, side)}
+	r := seed.Rand(3)
+	for i := range n {
+		label := r.IntN(3)
+		image := s.x.At(i)
+		for c := range 3 {
+			for j := range image.At(c).Data {
+				image.At(c).Data[j] = 0.4 + 0.2*r.Float32()
+				if c == label {
+					image.At(c).Data[j] += 0.1
+				}
+			}
+		}
+		s.labels = append(s.labels, label)
+	}
+	return s
+}
+
+func (s source) Len() int            { return s.x.Shape[0] }
+func (s source) Classes() []string   { return []string{"red", "green", "blue"} }
+func (s source) Factors() []string   { return nil }
+func (s source) Fingerprint() string { return fmt.Sprint("random ", s.x.Shape) }
+func (s source) At(_ context.Context, i int, f dataset.Frame) (dataset.Sample, error) {
+	t, err := f.Tensor(s.x.At(i).Clone())
+	return dataset.Sample{Index: i, Name: fmt.Sprint("image ", i), Input: t, Label: s.labels[i]}, err
+}
+
+// A shape describes a test network: convolution, ReLU, convolution, sum with a shortcut, mean over
+// space, linear layer. The layers are named stem, inner, block, pooled and scores.
+type shape struct {
+	side, stride, width int
+	softmax             bool
+	last                bool // the block has its channels last
+}
+
+// open returns a test network that classifies by the mean of the channels, up to random maps.
+func open(t testing.TB, name string, s shape, layers ...string) procedure.Subject {
+	t.Helper()
+	r := seed.Rand(9, name)
+	random := func(scale float64, shape ...int) tensor.Tensor {
+		w := tensor.New(shape...)
+		for i := range w.Data {
+			w.Data[i] = float32(r.NormFloat64() * scale)
+		}
+		return w
+	}
+	b := onnx.NewBuilder(17)
+	x := b.Input("x", onnx.Float, -1, 3, s.side, s.side)
+	stemWeights := random(0.01, s.width, 3, 3, 3)
+	for c := range s.width { // each channel is near a colour
+		stemWeights.Data[(c*3+c%3)*9+4] = 1
+	}
+	pads := onnx.Attrs{"pads": []int{1, 1, 1, 1}}
+	stem := b.Conv(x, b.Const("w", stemWeights), b.Const("b", tensor.New(s.width)), onnx.Attrs{"pads": []int{1, 1, 1, 1}, "strides": []int{s.stride, s.stride}})
+	b.Output("stem", b.Relu(stem))
+	b.Output("inner", b.Conv("stem", b.Const("v", random(0.01, s.width, s.width, 3, 3)), "", pads))
+	block := b.Relu(b.Add("stem", "inner"))
+	if s.last {
+		block = b.Transpose(block, 0, 2, 3, 1)
+	}
+	b.Output("block", block)
+	mean := b.ReduceMean("block", false, 2, 3)
+	if s.last {
+		mean = b.ReduceMean("block", false, 1, 2)
+	}
+	b.Output("pooled", mean)
+	readout := tensor.New(s.width, 3)
+	for c := range s.width {
+		readout.Data[3*c+c%3] = 30 / float32(s.width)
+	}
+	scores := b.MatMul("pooled", b.Const("u", readout))
+	if s.softmax {
+		scores = b.Op("Softmax", onnx.Attrs{"axis": 1}, scores)
+	}
+	b.Output("scores", scores)
+	m, err := model.Open(orttest.Load(t), testmodel.Save(t, filepath.Join(t.TempDir(), name+".onnx"), b, "scores"), model.Options{Layers: layers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return procedure.Subject{Name: name, Model: m, Layers: m.Layers()}
+}
+
+// jobOf returns a job on all pairs of layers in order.
+func jobOf(t testing.TB, a, b procedure.Subject, data dataset.Source) *procedure.Job {
+	j := measuretest.Job(a, data)
+	j.B, j.Runtime, j.Threads = b, orttest.Load(t), 1
+	for i := range min(len(a.Layers), len(b.Layers)) {
+		j.Pairs = append(j.Pairs, [2]int{i, i})
+	}
+	return j
+}
+
+func scoresOf(t testing.TB, s Settings, j *procedure.Job) []measure.PairScore {
+	t.Helper()
+	p, err := New(s)
+	return measuretest.RunJob(t, p, err, j)
+}
+
+func untrained(start string) Settings {
+	s := Defaults()
+	s.Start, s.Epochs = start, 0
+	return s
+}
+
+// TestIdentity checks the limiting case: a model that is stitched to itself by the identity gives
+// exactly its own predictions, at each layer that separates it into two parts.
+func TestIdentity(t *testing.T) {
+	t.Parallel()
+	data := newSource(120, 8)
+	for _, s := range []shape{{8, 1, 6, false, false}, {8, 2, 6, true, true}} {
+		net := open(t, "net", s, "stem", "block", "pooled", "scores")
+		j := jobOf(t, net, net, data)
+		samples, err := j.Read(t.Context(), dataset.Indices(120), net.Model.Frame())
+		if err != nil {
+			t.Fatal(err)
+		}
+		correct, err := procedure.CorrectPredictions(t.Context(), net, samples[60:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var own float64
+		for _, yes := range correct {
+			own += indicator(yes) / 60
+		}
+		scores := scoresOf(t, untrained(identity), j)
+		if len(scores) != 12 || own < 0.5 {
+			t.Fatalf("%d scores, and an accuracy of %v of the network itself", len(scores), own)
+		}
+		for _, score := range scores {
+			want := map[string]float64{"accuracy": own, "gain": 0, "penalty": 0}[score.Statistic]
+			if math.Abs(score.Value-want) > 1e-12 || score.N != 60 {
+				t.Errorf("%+v, layer %s: %s is %v of %d samples, want %v", s, net.Layers[score.A].Name, score.Statistic, score.Value, score.N, want)
+			}
+		}
+	}
+}
+
+// TestLeastSquares checks that least squares finds the map between two layers of one network: the
+// identity between a layer and itself, and the means over space between the block and the vector of
+// means. The network is then as accurate as without a stitch.
+func TestLeastSquares(t *testing.T) {
+	t.Parallel()
+	for _, s := range []shape{{4, 1, 6, false, false}, {8, 2, 6, false, true}} {
+		net := open(t, "net", s, "block", "pooled")
+		j := jobOf(t, net, net, newSource(400, s.side))
+		j.Pairs = [][2]int{{0, 0}, {1, 1}, {0, 1}}
+		for _, score := range scoresOf(t, untrained(leastSquares), j) {
+			if score.Statistic == "penalty" && math.Abs(score.Value) > 0.011 {
+				t.Errorf("%+v, layers %d and %d: the penalty is %v, want 0", s, score.A, score.B, score.Value)
+			}
+		}
+	}
+}
+
+// TestTrained checks that a trained stitch between two networks of different widths, sizes and
+// layouts is nearly as accurate as the second network, and an untrained one is not.
+func TestTrained(t *testing.T) {
+	t.Parallel()
+	data := newSource(400, 8)
+	a := open(t, "a", shape{8, 1, 6, false, false}, "block", "pooled")
+	b := open(t, "b", shape{8, 2, 9, true, true}, "block", "pooled")
+	settings := Defaults()
+	settings.Start, settings.Epochs, settings.Rate = random, 20, 0.01
+	scores := scoresOf(t, settings, jobOf(t, a, b, data))
+	for i, name := range []string{"block", "pooled"} {
+		accuracy, gain, penalty := scores[3*i], scores[3*i+1], scores[3*i+2]
+		if accuracy.Value < 0.85 || gain.Value < 0.2 || math.Abs(penalty.Value) > 0.15 {
+			t.Errorf("%s: accuracy %v, gain %v, penalty %v", name, accuracy.Value, gain.Value, penalty.Value)
+		}
+		for _, s := range []measure.PairScore{accuracy, gain, penalty} {
+			if !(s.Low <= s.Value && s.Value <= s.High && s.High-s.Low < 0.4 && s.N == 200) {
+				t.Errorf("%s: %s is %v in [%v, %v] of %d samples", name, s.Statistic, s.Value, s.Low, s.High, s.N)
+			}
+		}
+	}
+}
+
+// TestLayersThatCannotBeStitched checks that scores are undefined, with the reason, for a layer with
+// a shortcut around it, and for an identity between other numbers of channels.
+func TestLayersThatCannotBeStitched(t *testing.T) {
+	t.Parallel()
+	data := newSource(40, 8)
+	a := open(t, "a", shape{8, 1, 6, false, false}, "stem", "inner")
+	b := open(t, "b", shape{8, 1, 9, false, false}, "stem")
+	for _, c := range []struct {
+		from, to procedure.Subject
+		pair     [2]int
+		why      string
+	}{
+		{a, a, [2]int{0, 1}, "by ways around layer \"inner\""},
+		{a, b, [2]int{0, 0}, "equal numbers of channels, not 6 and 9"},
+	} {
+		j := jobOf(t, c.from, c.to, data)
+		j.Pairs = [][2]int{c.pair}
+		for _, s := range scoresOf(t, untrained(identity), j) {
+			if !math.IsNaN(s.Value) || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], c.why) {
+				t.Errorf("%s is %v with warnings %q, want no value because of %q", s.Statistic, s.Value, s.Warnings, c.why)
+			}
+		}
+	}
+}
+
+// interrupted ends a context after a number of reports of progress.
+func interrupted(t testing.TB, j *procedure.Job, reports int) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	j.Progress = func(int64, string) {
+		if reports--; reports == 0 {
+			cancel()
+		}
+	}
+	return ctx
+}
+
+// TestResume checks that an interrupted job gives the same scores when it is resumed, and that
+// trained stitches are taken from the store.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	data := newSource(160, 8)
+	a := open(t, "a", shape{8, 1, 6, false, false}, "block", "pooled")
+	b := open(t, "b", shape{8, 2, 9, false, false}, "block", "pooled")
+	settings := Defaults()
+	settings.Epochs = 6
+	m, err := New(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := scoresOf(t, settings, jobOf(t, a, b, data))
+	saved, store := &checkpoint.Memory{}, &features.Store{Dir: t.TempDir()}
+	for _, reports := range []int{8, 14} {
+		j := jobOf(t, a, b, data)
+		j.Checkpoint, j.Store = saved, store
+		if _, err := m.Run(interrupted(t, j, reports), j); !errors.Is(err, context.Canceled) {
+			t.Fatalf("error %v, want that of the cancelled context", err)
+		}
+	}
+	for range 2 {
+		j := jobOf(t, a, b, data)
+		j.Checkpoint, j.Store = saved, store
+		got := scoresOf(t, settings, j)
+		equal := slices.EqualFunc(got, want, func(a, b measure.PairScore) bool {
+			return a.A == b.A && a.Statistic == b.Statistic && a.Value == b.Value && a.Low == b.Low && a.High == b.High
+		})
+		if !equal {
+			t.Errorf("scores %v, want %v", got, want)
+		}
+		saved.State = nil // the second time all stitches come from the store
+	}
+}
+
+func TestInterpolation(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		from, to int
+		want     []float32
+	}{
+		{2, 2, []float32{1, 0, 0, 1}},
+		{2, 4, []float32{1, 0, 0.75, 0.25, 0.25, 0.75, 0, 1}},
+		{4, 2, []float32{3. / 7, 3. / 7, 1. / 7, 0, 0, 1. / 7, 3. / 7, 3. / 7}},
+	} {
+		got := interpolation(c.from, c.to)
+		for i, v := range got.Data {
+			if math.Abs(float64(v-c.want[i])) > 1e-6 {
+				t.Errorf("%d to %d: %v, want %v", c.from, c.to, got.Data, c.want)
+				break
+			}
+		}
+	}
+}
+
+func TestInvalidSettings(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(*Settings){
+		"images is 3": func(s *Settings) { s.Images = 3 }, "train is 1": func(s *Settings) { s.Train = 1 }, "unknown start": func(s *Settings) { s.Start = "zero" },
+		"epochs is -1": func(s *Settings) { s.Epochs = -1 }, "rate is 0": func(s *Settings) { s.Rate = 0 }, "batch is 0": func(s *Settings) { s.Batch = 0 },
+	} {
+		s := Defaults()
+		change(&s)
+		if _, err := New(s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v does not contain %q", err, want)
+		}
+	}
+}
+
+func TestTooFewSamples(t *testing.T) {
+	t.Parallel()
+	net := open(t, "net", shape{8, 1, 6, false, false}, "block")
+	m, err := New(Defaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why := m.Skip(jobOf(t, net, net, newSource(3, 8))); !strings.Contains(why, "3 samples are too few") {
+		t.Errorf("skipped because %q", why)
+	}
+	data := newSource(10, 8)
+	for i := range data.labels {
+		data.labels[i] = dataset.NoLabel
+	}
+	if _, err := m.Run(t.Context(), jobOf(t, net, net, data)); !errors.Is(err, measure.ErrTooFew) {
+		t.Errorf("error %v, want one that says that there are too few samples with labels", err)
+	}
+}
