@@ -100,8 +100,15 @@ func flipKind() Kind {
 		Short: []string{"direction"},
 		Params: []Param{
 			{Name: "direction", Doc: "which way the pixels move", Options: []string{"horizontal", "vertical"}, Default: Option("horizontal")},
+			{Name: "probability", Doc: "of mirroring the image; without it every image is mirrored", Constant: true, Max: 1},
 		},
-		build: func(v values) (Transform, error) { return Flip{Vertical: v.option("direction") == "vertical"}, nil },
+		build: func(v values) (Transform, error) {
+			f := Flip{Vertical: v.option("direction") == "vertical"}
+			if v.has("probability") {
+				return RandomFlip{f.Vertical, v.dist("probability").Low}, nil
+			}
+			return f, nil
+		},
 	}
 }
 
@@ -126,6 +133,16 @@ func cropKind() Kind {
 			}
 			return c, nil
 		},
+	}
+}
+
+func randomCropKind() Kind {
+	return Kind{
+		Name:   "random-crop",
+		Doc:    "Pads the image by zeros and cuts a box of its size out at a random position of whole pixels.",
+		Short:  []string{"padding"},
+		Params: []Param{{Name: "padding", Doc: "of each side, as a fraction of it, rounded to pixels: 0.125 of 32 is 4", Required: true, Constant: true, Max: 1, Above: true}},
+		build:  func(v values) (Transform, error) { return RandomCrop{v.dist("padding").Low}, nil },
 	}
 }
 

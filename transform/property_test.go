@@ -61,6 +61,9 @@ func drawArg(t *rapid.T, p Param) Arg {
 		return Option(rapid.SampledFrom(p.Options).Draw(t, p.Name))
 	}
 	low, high := max(p.Min, -1e6), min(p.Max, 1e6)
+	if p.Name == "probability" { // small ones would give the same draw nearly always
+		return Fixed(rapid.SampledFrom([]float64{0, 0.5, 1}).Draw(t, p.Name))
+	}
 	if p.Name == "kernel" {
 		return Fixed(float64(2*rapid.IntRange(0, 12).Draw(t, p.Name) + 1))
 	}
@@ -318,14 +321,14 @@ func TestTraits(t *testing.T) {
 		}
 		tr := mustMake(t, k.Name, args)
 		onMaps[k.Name] = OnMaps(tr)
-		if random := slices.Contains([]string{"gaussian-noise", "replace", "corrupt", "time-stretch", "white-noise", "reverb"}, k.Name); Random(tr) != random {
+		if random := slices.Contains([]string{"gaussian-noise", "replace", "corrupt", "random-crop", "time-stretch", "white-noise", "reverb"}, k.Name); Random(tr) != random {
 			t.Errorf("%s with fixed parameters: Random is %v; want %v", k.Name, Random(tr), random)
 		}
 		if onAudio := k.Audio || k.Name == "identity"; OnAudio(tr) != onAudio || OnImages(tr) == k.Audio {
 			t.Errorf("%s: OnAudio is %v and OnImages is %v; want %v and %v", k.Name, OnAudio(tr), OnImages(tr), onAudio, !k.Audio)
 		}
 		v, ok := Parameter(tr.Draw(seed.Rand(1)))
-		want, hasParameter := 0.5, len(k.Short) == 1 && args[k.Short[0]] != nil && k.Name != "shear"
+		want, hasParameter := 0.5, len(k.Short) == 1 && args[k.Short[0]] != nil && k.Name != "shear" && k.Name != "random-crop"
 		if k.Name == "corrupt" {
 			want, hasParameter = 1, true
 		}

@@ -1,0 +1,77 @@
+package transform
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// RandomFlip mirrors an image with a probability: torchvision's RandomHorizontalFlip or, with
+// Vertical, RandomVerticalFlip.
+type RandomFlip struct {
+	Vertical    bool
+	Probability float64 // in [0, 1]
+}
+
+// Draw implements Transform.
+func (t RandomFlip) Draw(r *rand.Rand) Op {
+	if t.Probability == 1 || t.Random() && r.Float64() < t.Probability {
+		return Flip{Vertical: t.Vertical}
+	}
+	return Identity{}
+}
+
+// Random reports whether the probability is neither 0 nor 1.
+func (t RandomFlip) Random() bool { return t.Probability > 0 && t.Probability < 1 }
+
+// OnMaps is true.
+func (t RandomFlip) OnMaps() bool { return true }
+
+// RandomCrop pads an image by zeros and cuts a box of its size out of the result, at a uniformly
+// random position of whole pixels: torchvision's RandomCrop(side, padding). Each side is padded by
+// round(Padding side) pixels, so 0.125 of 32 pixels is the 4 of He et al. 2016, section 4.2.
+type RandomCrop struct {
+	Padding float64 // in (0, 1], as a fraction of the side
+}
+
+// Draw implements Transform.
+func (t RandomCrop) Draw(r *rand.Rand) Op { return shiftOp{t.Padding, r.Float64(), r.Float64()} }
+
+// Random is true.
+func (t RandomCrop) Random() bool { return true }
+
+// OnMaps is true.
+func (t RandomCrop) OnMaps() bool { return true }
+
+// A shiftOp shifts an image by whole pixels. right and down, in [0, 1), are the position of the box.
+type shiftOp struct{ padding, right, down float64 }
+
+// offset returns by how many positions the result is read to the right of, or below, its own.
+func (o shiftOp) offset(position float64, side int) int {
+	p := int(math.RoundToEven(o.padding * float64(side)))
+	return int(position*float64(2*p+1)) - p
+}
+
+// Apply implements Op.
+func (o shiftOp) Apply(dst, src tensor.Tensor) {
+	c, h, w := dims(dst, src)
+	dy, dx := o.offset(o.down, h), o.offset(o.right, w)
+	clear(dst.Data)
+	from, to := max(0, -dx), min(w, w-dx) // columns of the result that lie within the image
+	for plane := range c {
+		for i := max(0, -dy); i < min(h, h-dy); i++ {
+			if from < to {
+				copy(dst.Data[(plane*h+i)*w+from:(plane*h+i)*w+to], src.Data[(plane*h+i+dy)*w+from+dx:])
+			}
+		}
+	}
+}
+
+// PointMap implements PointMapOf.
+func (o shiftOp) PointMap(h, w int) (PointMap, bool) {
+	p := fixedPointMap(h, w)
+	p.Nearest = true
+	p.m.c, p.m.f = float64(o.offset(o.right, w)), float64(o.offset(o.down, h))
+	return p, true
+}

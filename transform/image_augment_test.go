@@ -1,0 +1,98 @@
+package transform
+
+import (
+	"math"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/seed"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// numbered returns an image whose values are all different and not 0.
+func numbered(c, h, w int) tensor.Tensor {
+	x := tensor.New(c, h, w)
+	for i := range x.Data {
+		x.Data[i] = float32(i+1) / float32(len(x.Data)+1)
+	}
+	return x
+}
+
+// Every shift of a random crop is equally frequent, and its result is the box of the padded image.
+func TestRandomCrop(t *testing.T) {
+	t.Parallel()
+	const c, h, w, draws = 2, 8, 16, 30_000
+	crop := RandomCrop{Padding: 0.125} // 1 pixel above and below, 2 to the left and right
+	src, dst := numbered(c, h, w), tensor.New(c, h, w)
+	counts := map[[2]int]float64{}
+	for i := range draws {
+		op := crop.Draw(seed.Rand(1, "test", i)).(shiftOp)
+		dy, dx := op.offset(op.down, h), op.offset(op.right, w)
+		if counts[[2]int{dy, dx}]++; counts[[2]int{dy, dx}] > 1 {
+			continue
+		}
+		op.Apply(dst, src)
+		p, ok := PointMapOf(op, h, w)
+		for plane := range c {
+			for y := range h {
+				for x := range w {
+					var want float32
+					if sy, sx := y+dy, x+dx; sy >= 0 && sy < h && sx >= 0 && sx < w {
+						want = src.Data[(plane*h+sy)*w+sx]
+					}
+					if got := dst.Data[(plane*h+y)*w+x]; got != want {
+						t.Fatalf("shift %d, %d: row %d, column %d is %g, want %g", dy, dx, y, x, got, want)
+					}
+					if row, column := p.Source(y, x); !ok || row != float64(y+dy) || column != float64(x+dx) {
+						t.Fatalf("shift %d, %d: row %d, column %d is read from %g, %g", dy, dx, y, x, row, column)
+					}
+				}
+			}
+		}
+	}
+	if len(counts) != 15 {
+		t.Fatalf("%d shifts, want 3 x 5", len(counts))
+	}
+	var chi2 float64
+	for _, n := range counts {
+		chi2 += (n - draws/15) * (n - draws/15) / (draws / 15)
+	}
+	if chi2 > 14+4*math.Sqrt(28) {
+		t.Errorf("chi-squared of the shifts is %g over 14 degrees of freedom", chi2)
+	}
+}
+
+// A crop of padding 1 can leave nothing of the image.
+func TestRandomCropOfEverything(t *testing.T) {
+	t.Parallel()
+	src, dst := numbered(1, 3, 3), numbered(1, 3, 3)
+	shiftOp{1, 0, 0.5}.Apply(dst, src)
+	for i, v := range dst.Data {
+		if v != 0 {
+			t.Errorf("value %d is %g", i, v)
+		}
+	}
+}
+
+// The share of mirrored images is the probability.
+func TestRandomFlip(t *testing.T) {
+	t.Parallel()
+	const n = 20_000
+	for _, f := range []RandomFlip{{false, 0.5}, {true, 0.2}, {false, 0}, {true, 1}} {
+		flipped := 0.0
+		for i := range n {
+			switch op := f.Draw(seed.Rand(1, "test", i)).(type) {
+			case Flip:
+				if op.Vertical != f.Vertical {
+					t.Fatalf("%+v draws %+v", f, op)
+				}
+				flipped++
+			case Identity:
+			default:
+				t.Fatalf("%+v draws %T", f, op)
+			}
+		}
+		if p := f.Probability; math.Abs(flipped-n*p) > 4*math.Sqrt(n*p*(1-p)) {
+			t.Errorf("%+v: %g of %d images are mirrored", f, flipped, n)
+		}
+	}
+}
