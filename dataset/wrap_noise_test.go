@@ -1,0 +1,123 @@
+package dataset
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// The number of wrong labels is binomial, and wrong labels are spread evenly over the other classes.
+func TestLabelNoise(t *testing.T) {
+	t.Parallel()
+	const n, p = 20_000, 0.3
+	src := mustShapes(t, n)
+	noisy, err := LabelNoise(src, p, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := len(src.Classes())
+	changes := make([][]float64, k) // by true and given label
+	for i := range changes {
+		changes[i] = make([]float64, k)
+	}
+	labels := make([]int, n)
+	wrong := 0.0
+	for i := range n {
+		_, truth := src.Figure(i)
+		s, err := Describe(t.Context(), noisy, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		labels[i] = s.Label
+		if s.Label != truth {
+			wrong++
+			changes[truth][s.Label]++
+		}
+	}
+	if d := (wrong - n*p) / math.Sqrt(n*p*(1-p)); math.Abs(d) > 4 {
+		t.Errorf("%g of %d labels are wrong, %.1f standard deviations from %g", wrong, n, d, n*p)
+	}
+	var chi2 float64
+	want := n * p / float64(k*(k-1))
+	for truth, row := range changes {
+		for label, c := range row {
+			if label != truth {
+				chi2 += (c - want) * (c - want) / want
+			}
+		}
+	}
+	if degrees := float64(k*(k-1) - 1); chi2 > degrees+4*math.Sqrt(2*degrees) {
+		t.Errorf("chi-squared of the wrong labels is %g over %g degrees of freedom", chi2, degrees)
+	}
+
+	// A sample keeps its label in a subset, with another order of access and when it is read.
+	part, err := Subset(src, []int{19, 3, 400})
+	if err != nil {
+		t.Fatal(err)
+	}
+	noisyPart, err := LabelNoise(part, p, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, i := range []int{19, 3, 400} {
+		s, err := noisyPart.At(t.Context(), at, Frame{})
+		if err != nil || s.Label != labels[i] {
+			t.Errorf("sample %d has label %d in a subset, %d in the whole, %v", i, s.Label, labels[i], err)
+		}
+	}
+	other, _ := LabelNoise(src, p, 8)
+	if a, b := noisy.Fingerprint(), other.Fingerprint(); a == b || a == src.Fingerprint() {
+		t.Error("the fingerprint does not depend on the noise")
+	}
+}
+
+func mustShapes(t *testing.T, n int) *Shapes {
+	t.Helper()
+	s, err := OpenShapes(ShapesOptions{N: n, Size: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestLabelNoiseErrors(t *testing.T) {
+	t.Parallel()
+	one, err := OpenShapes(ShapesOptions{N: 4, Size: 8, Kinds: []string{"disc"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []float64{0, -1, 1.5, math.NaN()} {
+		if _, err := LabelNoise(mustShapes(t, 4), p, 1); err == nil || !strings.Contains(err.Error(), "probability") {
+			t.Errorf("probability %g: %v", p, err)
+		}
+	}
+	if _, err := LabelNoise(one, 0.5, 1); err == nil || !strings.Contains(err.Error(), "two are needed") {
+		t.Errorf("one class: %v", err)
+	}
+}
+
+// Subsets of one shuffle that grow contain each other, stratified or not.
+func TestGrowingSubsets(t *testing.T) {
+	t.Parallel()
+	src := mustShapes(t, 500)
+	for _, stratified := range []bool{false, true} {
+		within := map[int]bool{}
+		for _, n := range []int{400, 200, 50} {
+			part, err := RandomSubset(t.Context(), src, n, SplitOptions{Seed: 3, Stratified: stratified})
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := map[int]bool{}
+			for i := range n {
+				s, err := part.At(t.Context(), i, Frame{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if now[s.Index] = true; len(within) > 0 && !within[s.Index] {
+					t.Fatalf("stratified %v: sample %d is among %d, but not in the larger subset", stratified, s.Index, n)
+				}
+			}
+			within = now
+		}
+	}
+}
