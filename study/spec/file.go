@@ -67,6 +67,9 @@ func Parse(path string, data []byte, vars map[string]string) (*Study, error) {
 		return nil, err
 	}
 	s := &Study{path: path, node: node}
+	if err := s.expandCheckpoints(); err != nil {
+		return nil, err
+	}
 	if err := config.Decode(node, s); err != nil {
 		return nil, err
 	}

@@ -26,6 +26,10 @@ type Model struct {
 	Output     Output                `key:"output" doc:"name of the output with the class scores, or the layout of outputs with a place in the image, for example {boxes: yolov8}; default: inferred"`
 	Scores     string                `key:"scores" enum:"logits|probabilities|none" doc:"kind of class scores; default: inferred"`
 
+	// An entry with checkpoints is replaced by entries with onnx before it is decoded.
+	Checkpoints string `key:"checkpoints" doc:"in place of name and onnx: a folder of noether train. Each network in it becomes an entry with the tags run and epoch"`
+	Every       int    `key:"every" min:"1" doc:"with checkpoints: the networks of the first epoch and of every N-th; default: the final network of each training"`
+
 	node *config.Node
 }
 

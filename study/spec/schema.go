@@ -12,7 +12,16 @@ import (
 //	# yaml-language-server: $schema=PATH-OR-URL
 func Schema() ([]byte, error) {
 	s := config.Schema(reflect.TypeFor[Study]())
+	allowCheckpoints(s["properties"].(map[string]any)["models"].(map[string]any))
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["title"] = "Noether study file"
 	return config.EncodeSchema(s)
+}
+
+// allowCheckpoints changes the schema of models, whose entries have either the required keys or
+// checkpoints.
+func allowCheckpoints(models map[string]any) {
+	entry := models["anyOf"].([]any)[1].(map[string]any) // also that of items of the list
+	entry["anyOf"] = []any{map[string]any{"required": entry["required"]}, map[string]any{"required": []string{"checkpoints"}}}
+	delete(entry, "required")
 }
