@@ -42,7 +42,7 @@ func TestGoldenAdversarial(t *testing.T) {
 	if err := json.Unmarshal(raw, &golden); err != nil {
 		t.Fatal(err)
 	}
-	m, err := ResNet{Shape: []int{2, 6, 6}, Classes: 3, Widths: []int{4, 6}, Blocks: 1, Seed: 1}.Build()
+	m, err := ResNet{Shape: []int{2, 6, 6}, Classes: 3, Widths: []int{4, 6}, Blocks: []int{1}, Seed: 1}.Build()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func BenchmarkProbe(b *testing.B) {
 // docs/results/performance.md with batches of 32, and on the network of studies/training/cifar.yaml
 // with batches of 64.
 func BenchmarkSGD(b *testing.B) {
-	resnet := ResNet{Shape: []int{3, 32, 32}, Classes: 10, Widths: []int{64, 128, 256, 512}, Blocks: 2, Seed: 1}
+	resnet := ResNet{Shape: []int{3, 32, 32}, Classes: 10, Widths: []int{64, 128, 256, 512}, Blocks: []int{2}, Seed: 1}
 	plain := ConvNet{Shape: []int{3, 32, 32}, Classes: 10, Widths: []int{16, 32, 64, 128}, Dropout: 0.3, Seed: 1}
 	for _, c := range []struct {
 		name  string
@@ -99,7 +99,7 @@ func BenchmarkSGD(b *testing.B) {
 // BenchmarkAdversarial measures steps on adversarial examples that one step of a search finds, beside
 // plain steps, of the ResNet-18 for CIFAR in batches of 32.
 func BenchmarkAdversarial(b *testing.B) {
-	m, err := ResNet{Shape: []int{3, 32, 32}, Classes: 10, Widths: []int{64, 128, 256, 512}, Blocks: 2, Seed: 1}.Build()
+	m, err := ResNet{Shape: []int{3, 32, 32}, Classes: 10, Widths: []int{64, 128, 256, 512}, Blocks: []int{2}, Seed: 1}.Build()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -139,11 +139,17 @@ func (t *Trainer) feed(s *boundSession, b *Batch, unrolledIndex int) error {
 			return err
 		}
 	}
+	return t.feedTarget(s, b, inputName(unrolledIndex, targetName))
+}
+
+// feedTarget copies the targets of a batch to an input.
+func (t *Trainer) feedTarget(s *boundSession, b *Batch, input string) error {
+	n := b.len()
 	if t.program.spec.Loss.TargetType == onnx.Float {
 		if b.Target.Rank() == 0 || b.Target.Shape[0] != n {
 			return fmt.Errorf("the target has shape %v in a batch of %d samples", b.Target.Shape, n)
 		}
-		return s.setFloats(inputName(unrolledIndex, targetName), b.Target)
+		return s.setFloats(input, b.Target)
 	}
 	if len(b.Classes) != n {
 		return fmt.Errorf("%d classes in a batch of %d samples", len(b.Classes), n)
@@ -151,5 +157,5 @@ func (t *Trainer) feed(s *boundSession, b *Batch, unrolledIndex int) error {
 	if err := t.program.checkClasses(b.Classes); err != nil {
 		return err
 	}
-	return s.setInts(inputName(unrolledIndex, targetName), b.Classes)
+	return s.setInts(input, b.Classes)
 }

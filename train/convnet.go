@@ -45,9 +45,7 @@ func (n ConvNet) Build() (*onnx.Model, error) {
 			if j == 0 && (i > 0 || n.Halve) {
 				stride = 2
 			}
-			in := l.scope("stage%d/conv%d", i+1, j+1)
-			x = in.conv(x, fmt.Sprintf("stage%d.conv%d", i+1, j+1), width, out, 3, stride)
-			x = in.Relu(in.norm(x, fmt.Sprintf("stage%d.norm%d", i+1, j+1), out))
+			x = l.convNormRelu(x, fmt.Sprintf("stage%d", i+1), j+1, width, out, stride)
 			width = out
 		}
 	}

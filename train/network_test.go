@@ -49,7 +49,7 @@ func TestGoldenNetwork(t *testing.T) {
 func goldenNetworkOf(t *testing.T, name string, widths []int) {
 	t.Parallel()
 	golden, batches := readGoldenNetwork(t, name)
-	m, err := ResNet{Shape: []int{2, 6, 6}, Classes: 3, Widths: widths, Blocks: 1, Seed: 1}.Build()
+	m, err := ResNet{Shape: []int{2, 6, 6}, Classes: 3, Widths: widths, Blocks: []int{1}, Seed: 1}.Build()
 	if err != nil {
 		t.Fatal(err)
 	}

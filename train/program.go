@@ -20,6 +20,8 @@ const (
 	correctName = prefix + "correct"
 	metricsName = prefix + "metrics"
 	penaltyName = prefix + "penalty"
+	partnerName = prefix + "partner target" // t_j of Spec.Mixup
+	lambdaName  = prefix + "lambda"
 )
 
 func scalarName(i int) string       { return fmt.Sprintf("%sscalar %d", prefix, i) }
@@ -171,16 +173,27 @@ func (p *program) lossGraph(training bool) (b *onnx.Builder, losses, correct onn
 	}
 	if p.spec.Loss.TargetType == onnx.Float {
 		target := infer.InputLike(b, targetName, p.output)
-		return b, p.spec.Loss.write(b, p.output, target), "", b.Err()
+		losses = p.spec.Loss.write(b, p.output, target)
+		if p.mixes(training) {
+			partner := infer.InputLike(b, partnerName, p.output)
+			losses = mixed(b, b.Input(lambdaName, onnx.Float), losses, p.spec.Loss.write(b, p.output, partner))
+		}
+		return b, losses, "", b.Err()
 	}
 	target := b.Input(targetName, p.spec.Loss.TargetType, -1)
-	equal := b.Op("Equal", nil, b.Op("ArgMax", onnx.Attrs{"axis": 1, "keepdims": 0}, p.output), target)
+	predicted := b.Op("ArgMax", onnx.Attrs{"axis": 1, "keepdims": 0}, p.output)
+	correct = b.Cast(b.Op("Equal", nil, predicted, target), onnx.Float)
 	if adversarial != "" {
 		losses = p.spec.Adversarial.adversarialLosses(b, p.output, adversarial, target)
 	} else {
 		losses = p.spec.Loss.write(b, p.output, target)
 	}
-	return b, losses, b.Cast(equal, onnx.Float), b.Err()
+	if p.mixes(training) {
+		partner, lambda := b.Input(partnerName, p.spec.Loss.TargetType, -1), b.Input(lambdaName, onnx.Float)
+		losses = mixed(b, lambda, losses, p.spec.Loss.write(b, p.output, partner))
+		correct = mixed(b, lambda, correct, b.Cast(b.Op("Equal", nil, predicted, partner), onnx.Float))
+	}
+	return b, losses, correct, b.Err()
 }
 
 // metricCount returns the number of metrics of a step: the mean loss and, for classes, the

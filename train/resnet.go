@@ -10,16 +10,38 @@ import (
 // A ResNet is the residual network for small images of He et al. 2016, section 4.2: a convolution,
 // then stages of residual blocks with two convolutions each. From the second stage on the first
 // block has stride 2, and a 1 x 1 convolution in its shortcut. Global average pooling, Dropout and
-// a linear layer follow. ResNet-20 has stages of 16, 32 and 64 channels with 3 blocks each.
-// ResNet-18 with the first layers that are usual for CIFAR has stages of 64, 128, 256 and 512
-// channels with 2 blocks each.
+// a linear layer follow. StandardResNet returns those of a published depth.
 type ResNet struct {
 	Shape   []int // of a sample: channels, and one to three spatial axes
 	Classes int
 	Widths  []int // channels of each stage; none: 16, 32, 64
-	Blocks  int   // in each stage; 0: 3
+	Blocks  []int // of each stage, or one number for all; none: 3
 	Dropout float64
 	Seed    uint64 // of the weights
+}
+
+// StandardResNet returns the stages of a residual network of a published depth: 18 or 34 (He et al.
+// 2016, table 1, with the first layer that is usual for CIFAR, one convolution of 3 x 3), with
+// stages of w, 2 w, 4 w and 8 w channels; or 6 n + 2 (section 4.2: 20, 32, 44, 56, 110), with stages
+// of w, 2 w and 4 w channels. width is w; 0: 64 and 16.
+func StandardResNet(depth, width int) (ResNet, error) {
+	blocks, stages, byDefault := []int{(depth - 2) / 6}, 3, 16
+	switch {
+	case depth == 18:
+		blocks, stages, byDefault = []int{2}, 4, 64
+	case depth == 34:
+		blocks, stages, byDefault = []int{3, 4, 6, 3}, 4, 64
+	case depth < 8 || depth > 1202 || depth%6 != 2:
+		return ResNet{}, fmt.Errorf("a residual network has no depth of %d: it is 18, 34, or 6 n + 2, such as 20 or 56", depth)
+	}
+	if width == 0 {
+		width = byDefault
+	}
+	n := ResNet{Blocks: blocks}
+	for i := range stages {
+		n.Widths = append(n.Widths, width<<i)
+	}
+	return n, nil
 }
 
 // Build returns the network with random weights. Its input, output and names are like those of a
@@ -28,12 +50,19 @@ func (n ResNet) Build() (*onnx.Model, error) {
 	if len(n.Widths) == 0 {
 		n.Widths = []int{16, 32, 64}
 	}
-	if n.Blocks == 0 {
-		n.Blocks = 3
+	if len(n.Blocks) == 0 {
+		n.Blocks = []int{3}
+	}
+	if len(n.Blocks) == 1 {
+		n.Blocks = slices.Repeat(n.Blocks, len(n.Widths))
 	}
 	l, x, err := newLayers(n.Seed, n.Shape, n.Classes, n.Dropout)
-	if err == nil && (slices.Min(n.Widths) < 1 || n.Blocks < 1) {
-		err = fmt.Errorf("stages of %v channels with %d blocks each: at least one stage, channel and block is needed", n.Widths, n.Blocks)
+	switch {
+	case err != nil:
+	case len(n.Blocks) != len(n.Widths):
+		err = fmt.Errorf("%d stages of %v channels, and numbers of blocks for %d stages", len(n.Widths), n.Widths, len(n.Blocks))
+	case slices.Min(n.Widths) < 1 || slices.Min(n.Blocks) < 1:
+		err = fmt.Errorf("stages of %v channels with %v blocks: at least one channel and block is needed", n.Widths, n.Blocks)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("building a residual network: %w", err)
@@ -41,7 +70,7 @@ func (n ResNet) Build() (*onnx.Model, error) {
 	width := n.Widths[0]
 	x = l.Relu(l.norm(l.conv(x, "conv", n.Shape[0], width, 3, 1), "norm", width))
 	for i, out := range n.Widths {
-		for j := range n.Blocks {
+		for j := range n.Blocks[i] {
 			stride := 1
 			if i > 0 && j == 0 {
 				stride = 2

@@ -423,7 +423,7 @@ func TestAcceleratedStep(t *testing.T) {
 	if accel.Width() == 0 {
 		t.Skip("the native operators are left out, or slow on this processor")
 	}
-	m, err := ResNet{Shape: []int{3, 9, 12}, Classes: 3, Widths: []int{16, 24}, Blocks: 1, Seed: 1}.Build()
+	m, err := ResNet{Shape: []int{3, 9, 12}, Classes: 3, Widths: []int{16, 24}, Blocks: []int{1}, Seed: 1}.Build()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,6 +52,10 @@ func newTrainer(rt *ort.Runtime, spec Spec) (*Trainer, error) {
 		return nil, errors.New("there is no optimiser")
 	case spec.Clip < 0 || math.IsNaN(spec.Clip):
 		return nil, fmt.Errorf("gradients cannot be clipped at %g", spec.Clip)
+	case !(spec.Mixup >= 0) || math.IsInf(spec.Mixup, 0):
+		return nil, fmt.Errorf("the parameter of mixup is %g: it must be above 0", spec.Mixup)
+	case spec.Mixup > 0 && spec.Adversarial != nil:
+		return nil, errors.New("mixup and adversarial training cannot be combined")
 	}
 	if err := spec.Optimiser.check(); err != nil {
 		return nil, err
@@ -204,6 +208,11 @@ func (t *Trainer) run(ctx context.Context, e *boundSession, batches []Batch) ([]
 		}
 		if err := t.feed(e, &batches[i], step); err != nil {
 			return nil, err
+		}
+		if t.program.spec.Mixup > 0 {
+			if err := t.mix(e, &batches[i], t.done+i+1+t.rolledBack, step); err != nil {
+				return nil, err
+			}
 		}
 		if t.search != nil {
 			if err := t.bindAdversarial(ctx, &batches[i]); err != nil {

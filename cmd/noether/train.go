@@ -28,7 +28,10 @@ func trainCommand(engine *engineFlags) *cobra.Command {
 		Long: `Trains a network as described by a training file: data, network (a new one or an ONNX model), optimiser, schedule,
 epochs, augmentation, validation. It writes into a folder: model.onnx, log.csv (a row for each epoch), summary.json
 and, with --checkpoints, the networks of single epochs. A stopped training resumes after its last epoch when the
-command is run again, and gives the same weights.`,
+command is run again, and gives the same weights.
+
+A file with the key vary describes several trainings. Each has its own folder within that of -o, and runs.csv has a
+row for each.`,
 		Example: "  noether train train.yaml -o networks/one\n  noether train train.yaml -o networks/one --checkpoints 5",
 		Args:    usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -44,7 +47,9 @@ command is run again, and gives the same weights.`,
 				if every < 1 {
 					return usagef(c, "--checkpoints is %d; it must be a number of epochs, 1 or more", every)
 				}
-				f.Save = every
+				for _, t := range f.Trainings() {
+					t.Save = every
+				}
 			}
 			if out == "" {
 				out = filepath.Join("networks", spec.NameOf(args[0]))
@@ -66,20 +71,29 @@ command is run again, and gives the same weights.`,
 
 func runTraining(c *cobra.Command, f *recipe.File, out string, o study.Options, asJSON bool) error {
 	progress, done := watch(os.Stderr)
-	s, err := recipe.Run(c.Context(), f, out, recipe.Options{
+	summaries, err := recipe.RunAll(c.Context(), f, out, recipe.Options{
 		Runtime: o.Runtime, Threads: o.Threads, Device: o.Device,
 		Progress: func(p recipe.Progress) {
-			progress(study.Progress{Done: p.Done, Total: p.Total, Model: f.Name, Data: fmt.Sprintf("epoch %d of %d", p.Epoch, p.Epochs), Note: metricsText(p.Metrics)})
+			progress(study.Progress{Done: p.Done, Total: p.Total, Model: p.Name, Data: fmt.Sprintf("epoch %d of %d", p.Epoch, p.Epochs), Note: metricsText(p.Metrics)})
 		},
 	})
 	done()
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return printJSON(s)
+	trainings := f.Trainings()
+	switch {
+	case asJSON && len(trainings) == 1:
+		return printJSON(summaries[0])
+	case asJSON:
+		return printJSON(summaries)
 	}
-	return printTraining(os.Stdout, s, out)
+	for i, s := range summaries {
+		if err := printTraining(os.Stdout, s, filepath.Join(out, trainings[i].Folder())); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // metricsText returns a loss and, for classes, an accuracy as text.

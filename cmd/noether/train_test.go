@@ -64,3 +64,35 @@ func TestTrainErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestTrainVary trains a network from three seeds, measures the networks of all epochs, and
+// correlates two scores: the networks of a training are one unit.
+func TestTrainVary(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, "t.yaml", []byte(trainingText+"vary: {seed: [1, 2, 3]}\n"))
+	out := filepath.Join(dir, "nets")
+	text, err := output(t, "train", file, "-o", out, "--checkpoints", "1", "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s []struct {
+		Name string
+		Tags map[string]string
+	}
+	if err := json.Unmarshal([]byte(text), &s); err != nil || len(s) != 3 || s[2].Name != "small/seed-3" || s[2].Tags["seed"] != "3" {
+		t.Errorf("the summaries are %+v, error %v", s, err)
+	}
+	if text, err := output(t, "train", file, "-o", out); err != nil || strings.Count(text, "validation  loss") != 3 {
+		t.Errorf("run again: %q, error %v", text, err)
+	}
+	run := filepath.Join(dir, "run")
+	study := write(t, dir, "s.yaml", []byte("name: s\ndata: {name: d, shapes: {n: 60, size: 8}}\nmodels: {checkpoints: nets, every: 1, layers: output}\n"+
+		"transforms: {name: turn, rotate: 90}\nmeasures: [accuracy, effective-invariance]\n"))
+	if code, message := call(t, "run", study, "-o", run); code != 0 {
+		t.Fatal(message)
+	}
+	text, err = output(t, "correlate", run, "--x", "effective-invariance.ei@turn", "--bootstrap", "60", "--json")
+	if err != nil || strings.Count(text, `"unit": "nets/seed-2"`) != 2 || !strings.Contains(text, `"units": 3`) {
+		t.Errorf("%v: %s", err, text)
+	}
+}

@@ -82,7 +82,7 @@ func TestTraining(t *testing.T) {
 		t.Run(fmt.Sprintf("%T", o), func(t *testing.T) {
 			var weights []map[string]tensor.Tensor
 			for _, standard := range []bool{false, true} {
-				m, err := train.ResNet{Shape: []int{3, 9, 12}, Classes: 3, Widths: []int{16, 24}, Blocks: 1, Seed: 1}.Build()
+				m, err := train.ResNet{Shape: []int{3, 9, 12}, Classes: 3, Widths: []int{16, 24}, Blocks: []int{1}, Seed: 1}.Build()
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -165,11 +165,10 @@ def invert(
 
 
 def train(recipe: str | os.PathLike[str], folder: str | os.PathLike[str], *, checkpoints: int | None = None,
-          quiet: bool = False, **variables: Any) -> dict[str, Any]:
+          quiet: bool = False, **variables: Any) -> Any:
     """Train a network as described in a training file, and return the summary. The model is FOLDER/model.onnx.
 
-    variables are the values of ${NAME} in the file.
+    A file with the key vary gives a list of summaries, and a model in a folder for each. variables are the values of ${NAME} in the file.
     """
     values = [f"--var={name}={value}" for name, value in variables.items()]
-    found: dict[str, Any] = call(["train", os.fspath(recipe), f"--out={os.fspath(folder)}", "--json", *flags(checkpoints=checkpoints), *values], Progress(quiet))
-    return found
+    return call(["train", os.fspath(recipe), f"--out={os.fspath(folder)}", "--json", *flags(checkpoints=checkpoints), *values], Progress(quiet))

@@ -34,6 +34,11 @@ func (f *File) open(ctx context.Context, p model.Preprocess) (*datasets, error) 
 	if err := f.holdOut(ctx, o); err != nil {
 		return nil, err
 	}
+	if f.LabelNoise > 0 {
+		if o.train, err = dataset.LabelNoise(o.train, f.LabelNoise, f.Seed); err != nil {
+			return nil, f.node.Get("label-noise").Errorf("%w", err)
+		}
+	}
 	if f.Test != nil {
 		if o.test, err = spec.OpenEntry(ctx, f.path, f.node.Get("test"), f.Seed); err != nil {
 			return nil, err

@@ -15,10 +15,12 @@ type File struct {
 	Validation  Validation       `key:"validation" doc:"fraction of the data that is held out to validate each epoch, or a separate data entry"`
 	Test        *spec.Data       `key:"test" doc:"data on which the final network is tested"`
 	Target      string           `key:"target" doc:"factor of variation to predict; default: the classes"`
-	Network     Network          `key:"network,required" doc:"network: convnet, resnet, mlp, onnx, autoencoder or cdbn"`
+	Network     Network          `key:"network,required" doc:"network: convnet, resnet, vgg, mlp, onnx, autoencoder or cdbn"`
 	Preprocess  spec.Preprocess  `key:"preprocess" doc:"size, mean and deviation, as in a study. They become part of a network that is built here"`
 	Augment     Augment          `key:"augment" doc:"transformations of each sample, applied in order and drawn anew in every epoch"`
 	Loss        string           `key:"loss" enum:"cross-entropy|squared-error|binary-cross-entropy|cosine-distance" doc:"default: cross-entropy for classes, squared-error for a factor"`
+	LabelNoise  float64          `key:"label-noise" json:",omitempty" min:"0" max:"1" doc:"probability with which the label of a training sample is replaced by another class"`
+	Mixup       float64          `key:"mixup" json:",omitempty" min:"0" max:"100" doc:"train on mixtures of two samples, with weights from Beta(mixup, mixup); such as 0.2"`
 	Adversarial *adversarialKeys `key:"adversarial" json:",omitempty" doc:"train on adversarial examples, searched anew in each step"`
 	Optimiser   Optimiser        `key:"optimiser,required" doc:"sgd, adam or adamw"`
 	Schedule    Schedule         `key:"schedule" doc:"schedule of the learning rate: constant, cosine or steps"`
@@ -28,11 +30,16 @@ type File struct {
 	Patience    int              `key:"patience" min:"0" doc:"number of epochs without a smaller validation loss after which training stops; 0: never"`
 	Rollback    *rollbackKeys    `key:"take-back" json:"Back,omitempty" doc:"undo epochs that increase the loss on the validation samples, and reduce the rate"`
 	Keep        string           `key:"keep" enum:"best|last" default:"best" doc:"epoch whose network is saved: that with the smallest validation loss, or the last"`
+	Vary        Vary             `key:"vary" json:"-" doc:"keys of this file with several values each; every combination is a training: {seed: [1, 2, 3], optimiser.sgd.rate: [0.1, 0.01]}"`
 	Save        int              `key:"save-every" min:"0" doc:"write the network as an ONNX model after the first epoch and then every N epochs"`
 
 	path string
 	node *config.Node
 	text []byte
+
+	run       string            // folder of a training of vary; "" without
+	tags      map[string]string // names of the values of varied keys
+	trainings []*File           // all trainings of vary; nil without
 }
 
 // Load reads a training file. ${NAME} in the file is replaced from vars, then from the environment.
@@ -44,13 +51,22 @@ func Load(path string, vars map[string]string) (*File, error) {
 	return Parse(path, data, vars)
 }
 
-// Parse parses a training file. Relative paths start at the folder of path, which errors name.
+// Parse parses a training file. Relative paths start at the folder of path, which errors name. Of a
+// file with the key vary it returns the first training.
 func Parse(path string, data []byte, vars map[string]string) (*File, error) {
 	node, err := config.Parse(path, data, vars)
 	if err != nil {
 		return nil, err
 	}
-	f := &File{path: path, node: node, text: data}
+	if node.Get("vary") != nil {
+		return parseVaried(path, node)
+	}
+	return parseNode(path, node, data)
+}
+
+// parseNode parses the settings of one training. text is the file of its folder.
+func parseNode(path string, node *config.Node, text []byte) (*File, error) {
+	f := &File{path: path, node: node, text: text}
 	if err := config.Decode(node, f); err != nil {
 		return nil, err
 	}
@@ -61,6 +77,10 @@ func Parse(path string, data []byte, vars map[string]string) (*File, error) {
 func (f *File) check() error {
 	validated := f.Validation.given
 	switch {
+	case f.Mixup > 0 && f.Adversarial != nil:
+		return f.node.Get("mixup").Errorf("mixup cannot be combined with adversarial")
+	case f.LabelNoise > 0 && f.Target != "":
+		return f.node.Get("label-noise").Errorf("label-noise needs classes, and the target %q is a factor", f.Target)
 	case f.Patience > 0 && !validated:
 		return f.node.Get("patience").Errorf("patience needs validation: set it to a fraction such as 0.1, or to a data entry")
 	case f.Rollback != nil && !validated:

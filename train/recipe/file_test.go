@@ -29,7 +29,7 @@ func TestParseErrors(t *testing.T) {
 		"epochs: 3 -> epoch: 3":                                                       "epochs",
 		"validation: 0.2 -> validation: 2":                                            "fraction between 0 and 1",
 		"validation: 0.2 -> validation: {shapes: 3}":                                  "name",
-		"convnet: -> vgg:":                                                            "vgg",
+		"convnet: -> vit:":                                                            "vit",
 		"{convnet: -> {mlp: 3, convnet:":                                              "one of convnet",
 		"sgd: {rate: 0.05, -> sgd: {rate: 0.05, adam:":                                "adam",
 		"optimiser: {sgd -> optimiser: {adam: 1, sgd":                                 "one of sgd",

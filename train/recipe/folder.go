@@ -20,12 +20,12 @@ import (
 
 // The files of the output folder.
 const (
-	modelFile      = "model.onnx"
+	modelFile      = spec.TrainedModelFile
 	logFile        = "log.csv"
-	summaryFile    = "summary.json"
+	summaryFile    = spec.SummaryFile
 	settingsFile   = "training.yaml"
 	checkpointFile = "checkpoint.bin"
-	epochsFolder   = "epochs"
+	epochsFolder   = spec.EpochsFolder
 	imagesFolder   = "model.pictures" // shown in reports on model.onnx
 )
 

@@ -45,6 +45,7 @@ func (Validation) JSONSchema() map[string]any {
 type Network struct {
 	ConvNet *convNetKeys `key:"convnet" doc:"plain convolutions with BatchNormalization, for images, spectrograms and signals"`
 	ResNet  *resNetKeys  `key:"resnet" doc:"residual blocks, for small images"`
+	VGG     *vggKeys     `key:"vgg" json:",omitempty" doc:"VGG with BatchNormalization, as usual for CIFAR"`
 	MLP     *mlpKeys     `key:"mlp" doc:"fully connected layers"`
 	ONNX    *onnxKeys    `key:"onnx" doc:"a model to train further"`
 
@@ -88,8 +89,16 @@ type convNetKeys struct {
 }
 
 type resNetKeys struct {
-	Widths  []int   `key:"widths" doc:"channels of each stage; 16, 32, 64"`
-	Blocks  int     `key:"blocks" default:"3" min:"1" doc:"blocks of each stage, of two convolutions each"`
+	Depth   int     `key:"depth" min:"1" doc:"a published depth, in place of widths and blocks: 18 or 34 (four stages), or 20, 32, 44, 56, 110 (three stages)"`
+	Width   int     `key:"width" min:"1" doc:"with depth: channels of the first stage; default: 64 for 18 and 34, else 16"`
+	Widths  []int   `key:"widths" doc:"channels of each stage; default: 16, 32, 64"`
+	Blocks  []int   `key:"blocks" doc:"blocks of each stage, or of all, of two convolutions each; default: 3"`
+	Dropout float64 `key:"dropout" min:"0" doc:"dropout probability before the last layer"`
+}
+
+type vggKeys struct {
+	Depth   int     `key:"depth" default:"16" doc:"11, 13, 16 or 19"`
+	Width   int     `key:"width" default:"64" min:"1" doc:"channels of the first stage"`
 	Dropout float64 `key:"dropout" min:"0" doc:"dropout probability before the last layer"`
 }
 
@@ -113,7 +122,7 @@ func checkSingleKey(n *config.Node, known ...string) error {
 }
 
 func (k *Network) check(n *config.Node) error {
-	return checkSingleKey(n, "convnet", "resnet", "mlp", "onnx", "autoencoder", "cdbn")
+	return checkSingleKey(n, "convnet", "resnet", "vgg", "mlp", "onnx", "autoencoder", "cdbn")
 }
 
 // Augment is the augmentation of training samples.

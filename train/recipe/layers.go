@@ -38,7 +38,7 @@ func (f *File) checkLayered() error {
 	if !f.Network.layerwise() {
 		return nil
 	}
-	for _, key := range []string{"target", "loss", "augment", "test", "save-every"} {
+	for _, key := range []string{"target", "loss", "augment", "test", "save-every", "mixup", "label-noise"} {
 		if n := f.node.Get(key); n != nil {
 			return n.Errorf("%s has no effect on a network that is trained without labels: leave it out", key)
 		}
@@ -143,7 +143,7 @@ func (l *layerTraining) finish(data *datasets, p model.Preprocess, out *layerRes
 		return nil, err
 	}
 	last := out.layers[len(out.layers)-1]
-	s := &Summary{Name: l.Name, Identity: l.identity, Model: modelFile, Samples: l.samples, Layers: out.layers, Parameters: m.Parameters(),
+	s := &Summary{Name: l.Name, Tags: l.tags, Identity: l.identity, Model: modelFile, Samples: l.samples, Layers: out.layers, Parameters: m.Parameters(),
 		CPUSeconds: math.Round(machine.CPUTime().Seconds()), Train: *resultOf(data.train.Fingerprint(), l.samples, train.Metrics{Loss: last.End, Accuracy: math.NaN()})}
 	for _, layer := range out.layers {
 		s.Epochs += layer.Epochs
@@ -217,7 +217,7 @@ func (l *layerTraining) recordEpoch(layer, layers int, row logRow) error {
 	l.log = append(l.log, row)
 	if l.Progress != nil {
 		n := int64(l.samples)
-		l.Progress(Progress{Done: (int64(layer)*int64(l.Epochs) + int64(row.epoch)) * n, Total: int64(layers*l.Epochs) * n, Epoch: layer*l.Epochs + row.epoch, Epochs: layers * l.Epochs,
+		l.Progress(Progress{Name: l.Name, Done: (int64(layer)*int64(l.Epochs) + int64(row.epoch)) * n, Total: int64(layers*l.Epochs) * n, Epoch: layer*l.Epochs + row.epoch, Epochs: layers * l.Epochs,
 			Metrics: train.Metrics{Loss: row.train, Accuracy: math.NaN()}})
 	}
 	return l.dir.writeLayerLog(l.log)

@@ -100,9 +100,29 @@ func (f *File) build(shape []int, outputs int) (*onnx.Model, error) {
 		return train.ConvNet{Shape: shape, Classes: outputs, Widths: k.ConvNet.Widths, Depth: k.ConvNet.Depth, Halve: k.ConvNet.Halve,
 			Dropout: k.ConvNet.Dropout, Seed: f.Seed}.Build()
 	case k.ResNet != nil:
-		return train.ResNet{Shape: shape, Classes: outputs, Widths: k.ResNet.Widths, Blocks: k.ResNet.Blocks, Dropout: k.ResNet.Dropout, Seed: f.Seed}.Build()
+		r, err := k.ResNet.stages()
+		if err != nil {
+			return nil, err
+		}
+		r.Shape, r.Classes, r.Dropout, r.Seed = shape, outputs, k.ResNet.Dropout, f.Seed
+		return r.Build()
+	case k.VGG != nil:
+		return train.VGG{Shape: shape, Classes: outputs, Depth: k.VGG.Depth, Width: k.VGG.Width, Dropout: k.VGG.Dropout, Seed: f.Seed}.Build()
 	}
 	return train.FlattenedMLP{Shape: shape, Outputs: outputs, Hidden: f.Network.MLP.Hidden, Seed: f.Seed}.Build()
+}
+
+// stages returns the stages of a residual network.
+func (k *resNetKeys) stages() (train.ResNet, error) {
+	switch {
+	case k.Depth == 0 && k.Width > 0:
+		return train.ResNet{}, errors.New("width needs depth: without it set widths")
+	case k.Depth == 0:
+		return train.ResNet{Widths: k.Widths, Blocks: k.Blocks}, nil
+	case len(k.Widths) > 0 || len(k.Blocks) > 0:
+		return train.ResNet{}, errors.New("depth sets the stages: leave out widths and blocks")
+	}
+	return train.StandardResNet(k.Depth, k.Width)
 }
 
 // readNetwork reads an ONNX model.

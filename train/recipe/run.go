@@ -29,28 +29,31 @@ type Options struct {
 
 // A Progress is the progress of a training.
 type Progress struct {
-	Done, Total   int64 // samples, over all epochs
+	Name          string // of the training
+	Done, Total   int64  // samples, over all epochs
 	Epoch, Epochs int
 	train.Metrics // of the epoch so far
 }
 
 // A Summary is the content of summary.json: the results of a training.
 type Summary struct {
-	Name       string   `json:"name"`
-	Identity   string   `json:"identity"` // hash of settings, data and initial weights
-	Model      string   `json:"model"`    // name of the file
-	Parameters int64    `json:"parameters"`
-	Samples    int      `json:"samples"` // training samples
-	Epochs     int      `json:"epochs"`
-	Kept       int      `json:"kept"` // epoch of the network that was saved
-	Train      Result   `json:"train"`
-	Validation *Result  `json:"validation,omitempty"`
-	Test       *Result  `json:"test,omitempty"`
-	Layers     []Layer  `json:"layers,omitempty"` // of a network that is trained layer by layer
-	Seconds    float64  `json:"seconds"`          // duration of all epochs
-	CPUSeconds float64  `json:"cpu_seconds"`      // of the process that ended the training
-	Rate       float64  `json:"samples_per_second"`
-	Classes    []string `json:"classes,omitempty"`
+	Name string `json:"name"`
+	// Tags are the names of the values of varied keys.
+	Tags       map[string]string `json:"tags,omitempty"`
+	Identity   string            `json:"identity"` // hash of settings, data and initial weights
+	Model      string            `json:"model"`    // name of the file
+	Parameters int64             `json:"parameters"`
+	Samples    int               `json:"samples"` // training samples
+	Epochs     int               `json:"epochs"`
+	Kept       int               `json:"kept"` // epoch of the network that was saved
+	Train      Result            `json:"train"`
+	Validation *Result           `json:"validation,omitempty"`
+	Test       *Result           `json:"test,omitempty"`
+	Layers     []Layer           `json:"layers,omitempty"` // of a network that is trained layer by layer
+	Seconds    float64           `json:"seconds"`          // duration of all epochs
+	CPUSeconds float64           `json:"cpu_seconds"`      // of the process that ended the training
+	Rate       float64           `json:"samples_per_second"`
+	Classes    []string          `json:"classes,omitempty"`
 }
 
 // A Result is the performance of a network on data.
@@ -162,8 +165,8 @@ func (r *run) train(ctx context.Context) (s *Summary, err error) {
 	r.trainer, err = train.New(r.Runtime, train.Spec{
 		Model: r.network.model, Output: r.network.output, Parameters: r.network.parameters, TrainingMode: r.network.trainingMode,
 		Seed: r.Seed, Loss: r.loss(), Optimiser: r.Optimiser.optimiser(), Schedule: r.Schedule.schedule(perEpoch), Clip: r.Clip,
-		Adversarial: r.Adversarial.settings(),
-		Engine:      ort.Options{Threads: r.Threads, Device: r.Device},
+		Adversarial: r.Adversarial.settings(), Mixup: r.Mixup,
+		Engine: ort.Options{Threads: r.Threads, Device: r.Device},
 	})
 	if err != nil {
 		return nil, err
@@ -205,7 +208,7 @@ func (r *run) loss() train.Loss {
 func (r *run) reportStep(s train.StepProgress) {
 	if r.Options.Progress != nil {
 		n := int64(s.Total)
-		r.Options.Progress(Progress{Done: int64(s.Epoch-1)*n + int64(s.Samples), Total: int64(r.Epochs) * n, Epoch: s.Epoch, Epochs: r.Epochs, Metrics: s.Metrics})
+		r.Options.Progress(Progress{Name: r.Name, Done: int64(s.Epoch-1)*n + int64(s.Samples), Total: int64(r.Epochs) * n, Epoch: s.Epoch, Epochs: r.Epochs, Metrics: s.Metrics})
 	}
 }
 
@@ -233,7 +236,7 @@ func (r *run) recordEpoch(e train.Epoch) error {
 // finish tests the network and writes the results.
 func (r *run) finish(ctx context.Context, epochs []train.Epoch) (*Summary, error) {
 	last := epochs[len(epochs)-1]
-	s := &Summary{Name: r.Name, Identity: r.identity, Model: modelFile, Samples: r.data.train.Len(), Epochs: last.Number, Kept: lastKeptEpoch(epochs),
+	s := &Summary{Name: r.Name, Tags: r.tags, Identity: r.identity, Model: modelFile, Samples: r.data.train.Len(), Epochs: last.Number, Kept: lastKeptEpoch(epochs),
 		Classes: r.data.classes, CPUSeconds: math.Round(machine.CPUTime().Seconds())}
 	if r.data.validation != nil && r.Keep != "last" {
 		s.Kept = last.Best

@@ -1,0 +1,66 @@
+package train
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/noether-ml/noether/internal/seed"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// mixes reports whether the graph has the losses of Spec.Mixup.
+func (p *program) mixes(training bool) bool { return training && p.spec.Mixup > 0 }
+
+// mixed returns lambda first + (1 - lambda) second for each sample.
+func mixed(b *onnx.Builder, lambda, first, second onnx.Value) onnx.Value {
+	return b.Add(b.Mul(lambda, first), b.Mul(b.Sub(b.Scalar(1), lambda), second))
+}
+
+// mix replaces the inputs of a batch by mixtures, and binds the partners' targets and lambda. The
+// seed and the number of the step determine them.
+func (t *Trainer) mix(s *boundSession, b *Batch, step, unrolledIndex int) error {
+	lambda, partner := drawMixture(seed.Rand(t.program.spec.Seed, "train: mixup", step), t.program.spec.Mixup, b.len())
+	other := b.rows(partner)
+	for i, input := range t.program.inputs {
+		x := tensor.New(b.Inputs[i].Shape...)
+		for j, v := range b.Inputs[i].Data {
+			x.Data[j] = lambda*v + (1-lambda)*other.Inputs[i].Data[j]
+		}
+		if err := s.setFloats(inputName(unrolledIndex, input.Name), x); err != nil {
+			return err
+		}
+	}
+	if err := t.feedTarget(s, &other, inputName(unrolledIndex, partnerName)); err != nil {
+		return err
+	}
+	return s.setScalar(inputName(unrolledIndex, lambdaName), lambda)
+}
+
+// rows returns the samples with the given indices.
+func (b *Batch) rows(indices []int) Batch {
+	var out Batch
+	for _, x := range b.Inputs {
+		out.Inputs = append(out.Inputs, rows(tensor.Tensor{}, x, indices))
+	}
+	if b.Target.Rank() > 0 {
+		out.Target = rows(tensor.Tensor{}, b.Target, indices)
+	}
+	for _, i := range indices {
+		if b.Classes != nil {
+			out.Classes = append(out.Classes, b.Classes[i])
+		}
+	}
+	return out
+}
+
+// drawMixture returns lambda, of the distribution Beta(alpha, alpha), and a permutation of n samples.
+func drawMixture(r *rand.Rand, alpha float64, n int) (lambda float32, partner []int) {
+	v := distuv.Beta{Alpha: alpha, Beta: alpha, Src: r}.Rand()
+	if math.IsNaN(v) { // both gamma variates are 0, for a tiny alpha
+		v = math.Round(r.Float64())
+	}
+	return float32(v), r.Perm(n)
+}

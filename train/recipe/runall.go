@@ -1,0 +1,100 @@
+package recipe
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/study/spec"
+)
+
+// RunAll runs the trainings of a file, one after the other. Those of vary have a folder each within
+// the given one, and spec.RunsFile there has a row for each. Trainings that have finished are not
+// repeated. An error ends the first training that fails; those before it are complete.
+func RunAll(ctx context.Context, f *File, folder string, o Options) ([]*Summary, error) {
+	if f.run == "" {
+		s, err := Run(ctx, f, folder, o)
+		return []*Summary{s}, err
+	}
+	if _, err := os.Stat(filepath.Join(folder, spec.SummaryFile)); !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%s holds a single training: choose another folder for those of vary", folder)
+	}
+	trainings := f.Trainings()
+	summaries := make([]*Summary, len(trainings))
+	if err := writeRuns(folder, trainings, summaries); err != nil {
+		return nil, err
+	}
+	progress := o.Progress
+	for i, t := range trainings {
+		if progress != nil {
+			o.Progress = func(p Progress) {
+				p.Done, p.Total = p.Done+int64(i)*p.Total, p.Total*int64(len(trainings))
+				progress(p)
+			}
+		}
+		s, err := Run(ctx, t, filepath.Join(folder, t.run), o)
+		if err != nil {
+			return summaries[:i], fmt.Errorf("training %s: %w", t.run, err)
+		}
+		summaries[i] = s
+		if err := writeRuns(folder, trainings, summaries); err != nil {
+			return summaries[:i+1], err
+		}
+	}
+	return summaries, nil
+}
+
+// writeRuns writes a row for each training. Results of trainings that have not finished are empty.
+func writeRuns(folder string, trainings []*File, summaries []*Summary) error {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	tags := slices.Sorted(maps.Keys(trainings[0].tags))
+	header := slices.Concat([]string{"run"}, tags, []string{"epochs", "kept", "samples", "seconds"})
+	for _, data := range []string{"train", "validation", "test"} {
+		header = append(header, data+"_loss", data+"_accuracy", data+"_robust_accuracy")
+	}
+	return atomicfile.WriteFunc(filepath.Join(folder, spec.RunsFile), func(w io.Writer) error {
+		c := csv.NewWriter(w)
+		c.Write(header)
+		for i, t := range trainings {
+			row := []string{t.run}
+			for _, tag := range tags {
+				row = append(row, t.tags[tag])
+			}
+			if s := summaries[i]; s != nil {
+				row = append(row, strconv.Itoa(s.Epochs), strconv.Itoa(s.Kept), strconv.Itoa(s.Samples), strconv.FormatFloat(s.Seconds, 'f', 1, 64))
+				for _, r := range []*Result{&s.Train, s.Validation, s.Test} {
+					row = append(row, r.cells()...)
+				}
+			}
+			c.Write(append(row, make([]string, len(header)-len(row))...))
+		}
+		c.Flush()
+		return c.Error()
+	})
+}
+
+// cells returns loss, accuracy and robust accuracy as text; "" for those that are not known.
+func (r *Result) cells() []string {
+	if r == nil {
+		return make([]string, 3)
+	}
+	out := []string{formatFloat(r.Loss)}
+	for _, v := range []*float64{r.Accuracy, r.Robust} {
+		if v == nil {
+			out = append(out, "")
+		} else {
+			out = append(out, formatFloat(*v))
+		}
+	}
+	return out
+}

@@ -1,0 +1,201 @@
+package recipe
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/internal/config"
+)
+
+// maxTrainings is the largest number of trainings of a file.
+const maxTrainings = 1000
+
+// Vary holds keys of the file that have several values. Each combination of values is a training.
+type Vary struct{ keys []variedKey }
+
+// A variedKey is a key of the file with its values.
+type variedKey struct {
+	path   *config.Node // names of nested keys, joined by dots
+	tag    string       // last of the names
+	values []variedValue
+}
+
+// A variedValue is a value of a key. Its name is part of the folder of a training.
+type variedValue struct {
+	name string
+	node *config.Node
+}
+
+// valueName matches what may be part of the name of a folder on every system.
+var valueName = regexp.MustCompile(`^[A-Za-z0-9.+_-]{1,60}$`)
+
+// DecodeNode implements config.Decoder.
+func (v *Vary) DecodeNode(n *config.Node) error {
+	if n.Kind != config.Map || len(n.Pairs) == 0 {
+		return n.Errorf("vary is a mapping of keys to their values, such as {seed: [1, 2, 3]}")
+	}
+	trainings := 1
+	for _, p := range n.Pairs {
+		k := variedKey{path: p.Key, tag: p.Key.Text[strings.LastIndex(p.Key.Text, ".")+1:]}
+		if k.tag == "name" || k.tag == "vary" || k.tag == "" {
+			return p.Key.Errorf("%q cannot vary", p.Key.Text)
+		}
+		if slices.ContainsFunc(v.keys, func(o variedKey) bool { return o.tag == k.tag }) {
+			return p.Key.Errorf("two keys end in %q, which names the folders: vary one of them", k.tag)
+		}
+		if err := k.decodeValues(p.Value); err != nil {
+			return err
+		}
+		if trainings *= len(k.values); trainings > maxTrainings {
+			return n.Errorf("these values have more than %d combinations", maxTrainings)
+		}
+		v.keys = append(v.keys, k)
+	}
+	return nil
+}
+
+// decodeValues reads a list of numbers and words, or a mapping of names to values of any kind.
+func (k *variedKey) decodeValues(n *config.Node) error {
+	add := func(at *config.Node, name string, value *config.Node) error {
+		switch {
+		case !valueName.MatchString(name):
+			return at.Errorf("the name of the value %q becomes part of a folder: use letters, digits and . + - _", name)
+		case slices.ContainsFunc(k.values, func(o variedValue) bool { return strings.EqualFold(o.name, name) }):
+			return at.Errorf("the value %q occurs twice", name)
+		}
+		k.values = append(k.values, variedValue{name, value})
+		return nil
+	}
+	switch {
+	case n.Kind == config.List && len(n.Items) > 0:
+		for _, item := range n.Items {
+			name, err := item.Scalar()
+			if err != nil {
+				return item.Errorf("values that are not numbers or words need names: {plain: none, turned: {rotate: [-15, 15]}}")
+			}
+			if err := add(item, name, item); err != nil {
+				return err
+			}
+		}
+	case n.Kind == config.Map && len(n.Pairs) > 0:
+		for _, p := range n.Pairs {
+			if err := add(p.Key, p.Key.Text, p.Value); err != nil {
+				return err
+			}
+		}
+	default:
+		return n.Errorf("the values of %s are a list, or a mapping of names to values", k.path.Text)
+	}
+	return nil
+}
+
+// JSONSchema implements config.Schemer.
+func (Vary) JSONSchema() map[string]any {
+	return map[string]any{"type": "object", "minProperties": 1, "additionalProperties": map[string]any{"type": []string{"array", "object"}}}
+}
+
+// combinations returns the settings of a file for each combination of values; the last key varies
+// fastest.
+func (v *Vary) combinations(file *config.Node) ([]variation, error) {
+	out := []variation{{node: without(file, "vary"), tags: map[string]string{}}}
+	for _, k := range v.keys {
+		var next []variation
+		for _, c := range out {
+			for _, value := range k.values {
+				one := variation{node: c.node.Clone(), tags: map[string]string{k.tag: value.name}, parts: append(slices.Clip(c.parts), k.tag+"-"+value.name)}
+				for tag, name := range c.tags {
+					one.tags[tag] = name
+				}
+				if err := k.set(one.node, strings.Split(k.path.Text, "."), value.node); err != nil {
+					return nil, err
+				}
+				next = append(next, one)
+			}
+		}
+		out = next
+	}
+	return out, nil
+}
+
+// A variation is one combination of values.
+type variation struct {
+	node  *config.Node      // settings of the training
+	tags  map[string]string // names of the values, by key
+	parts []string          // of the folder's name
+}
+
+// set sets a key of a mapping, or of mappings in it, to a value. The word none removes the key.
+func (k *variedKey) set(n *config.Node, path []string, value *config.Node) error {
+	if n.Kind != config.Map {
+		return k.path.Errorf("%q cannot vary: the file has no mapping with the key %q", k.path.Text, path[0])
+	}
+	i := slices.IndexFunc(n.Pairs, func(p config.Pair) bool { return p.Key.Text == path[0] })
+	switch {
+	case len(path) > 1 && i < 0:
+		return k.path.Errorf("%q cannot vary: the file has no key %q", k.path.Text, path[0])
+	case len(path) > 1:
+		return k.set(n.Pairs[i].Value, path[1:], value)
+	case value.Kind == config.String && value.Text == "none":
+		*n = *without(n, path[0])
+	case i >= 0:
+		n.Pairs[i].Value = value.Clone()
+	default:
+		key := k.path.Clone()
+		key.Text = path[0]
+		n.Pairs = append(n.Pairs, config.Pair{Key: key, Value: value.Clone()})
+	}
+	return nil
+}
+
+// without returns a copy of a mapping without a key.
+func without(n *config.Node, key string) *config.Node {
+	out := n.Clone()
+	out.Pairs = slices.DeleteFunc(out.Pairs, func(p config.Pair) bool { return p.Key.Text == key })
+	return out
+}
+
+// parseVaried returns the first training of a file with the key vary. Trainings returns them all.
+func parseVaried(path string, node *config.Node) (*File, error) {
+	var v Vary
+	if err := v.DecodeNode(node.Get("vary")); err != nil {
+		return nil, err
+	}
+	variations, err := v.combinations(node)
+	if err != nil {
+		return nil, err
+	}
+	var all []*File
+	for _, c := range variations {
+		folder := strings.Join(c.parts, "-")
+		if name := c.node.Get("name"); name != nil {
+			c.node.Set("name", name.Text+"/"+folder)
+		}
+		text, err := config.Encode(c.node)
+		if err != nil {
+			return nil, node.Errorf("%w", err)
+		}
+		f, err := parseNode(path, c.node, text)
+		if err != nil {
+			return nil, err
+		}
+		f.run, f.tags = folder, c.tags
+		all = append(all, f)
+	}
+	for _, f := range all {
+		f.trainings = all
+	}
+	return all[0], nil
+}
+
+// Trainings returns the trainings of the file: one for each combination of the values of vary, or
+// the file itself.
+func (f *File) Trainings() []*File {
+	if f.trainings == nil {
+		return []*File{f}
+	}
+	return f.trainings
+}
+
+// Folder returns the name of the training's folder within that of RunAll; "" without vary.
+func (f *File) Folder() string { return f.run }
