@@ -15,6 +15,7 @@
 //	OpenCOCO                   images with the boxes of an annotation file in COCO's format
 //	WithMasks                  a folder of images with the class of each pixel
 //	OpenShapes, OpenGratings   synthetic images with known factors
+//	OpenScenes                 synthetic images of several figures with the class of each pixel
 //	OpenTones                  synthetic audio with known factors
 //	OpenAudio                  WAV and FLAC files, labelled by folder, file name or CSV file; LibriSpeech
 //	dataset/video              patches of videos, or of images under a moving camera, with trajectories

@@ -166,10 +166,20 @@ func (f Figure) Draw(dst tensor.Tensor) error {
 	return nil
 }
 
-// fill visits only the pixels within the circumscribed circle.
+// fill draws the figure on black.
 func (f Figure) fill(dst tensor.Tensor, o outline, colour []float32) {
 	clear(dst.Data)
 	h, w := dst.Shape[1], dst.Shape[2]
+	f.cover(o, h, w, func(i, j int, coverage float32) {
+		for c, v := range colour {
+			dst.Data[(c*h+i)*w+j] = v * coverage
+		}
+	})
+}
+
+// cover visits the pixels of an h x w image within the circumscribed circle, each with the fraction
+// of it that the figure covers.
+func (f Figure) cover(o outline, h, w int, visit func(i, j int, coverage float32)) {
 	side := float64(min(h, w))
 	radius := side * f.Scale / 2
 	cx, cy := float64(w)/2+side*f.X, float64(h)/2+side*f.Y
@@ -181,10 +191,7 @@ func (f Figure) fill(dst tensor.Tensor, o outline, colour []float32) {
 			if p.x*p.x+p.y*p.y > maxDistance*maxDistance {
 				continue
 			}
-			coverage := float32(min(1, max(0, 0.5-o.distance(p))))
-			for c, v := range colour {
-				dst.Data[(c*h+i)*w+j] = v * coverage
-			}
+			visit(i, j, float32(min(1, max(0, 0.5-o.distance(p)))))
 		}
 	}
 }

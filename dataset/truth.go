@@ -141,11 +141,19 @@ func (m masked) read(name string, f Frame) (tensor.Tensor, error) {
 	if err != nil {
 		return tensor.Tensor{}, err
 	}
-	// Values are raised by 1, so that what a crop adds around the image, 0, has no class.
 	for i, v := range classes.Data {
-		if classes.Data[i] = v + 1; int(v) == m.options.Ignore {
-			classes.Data[i] = 0
+		if int(v) == m.options.Ignore {
+			classes.Data[i] = -1
 		}
+	}
+	return f.mask(classes)
+}
+
+// mask returns the classes of the pixels of an image, 1 x h x w, in the frame: height x width. What a
+// crop adds around the image has no class, -1.
+func (f Frame) mask(classes tensor.Tensor) (tensor.Tensor, error) {
+	for i := range classes.Data { // what is added is 0
+		classes.Data[i]++
 	}
 	f.Channels, f.Interpolation = 0, "nearest"
 	framed, err := f.Tensor(classes)
