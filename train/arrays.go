@@ -11,6 +11,8 @@ type Arrays struct {
 	Inputs  []tensor.Tensor // n x ...
 	Target  tensor.Tensor   // n x ..., or empty
 	Classes []int           // or nil
+	Masks   tensor.Tensor   // n x h x w, or empty
+	Tasks   []Targets       // of Spec.Tasks
 
 	batch Batch
 }
@@ -39,6 +41,13 @@ func (a *Arrays) Batch(_ context.Context, indices []int) (Batch, error) {
 		if a.Classes != nil {
 			a.batch.Classes = append(a.batch.Classes, a.Classes[p])
 		}
+	}
+	if a.Masks.Rank() > 0 {
+		a.batch.Masks = rows(a.batch.Masks, a.Masks, indices)
+	}
+	a.batch.Tasks = a.batch.Tasks[:0]
+	for _, t := range a.Tasks {
+		a.batch.Tasks = append(a.batch.Tasks, t.rows(indices))
 	}
 	return a.batch, nil
 }

@@ -139,23 +139,39 @@ func (t *Trainer) feed(s *boundSession, b *Batch, unrolledIndex int) error {
 			return err
 		}
 	}
-	return t.feedTarget(s, b, inputName(unrolledIndex, targetName))
+	if len(b.Tasks) != len(t.program.spec.Tasks) {
+		return fmt.Errorf("the batch has targets for %d further tasks, and there are %d", len(b.Tasks), len(t.program.spec.Tasks))
+	}
+	for i, task := range t.program.spec.Tasks {
+		err := t.feedTargets(s, b.Tasks[i], n, task.Loss, t.program.taskClasses[i], task.Output, inputName(unrolledIndex, targetNameOf(i+1)))
+		if err != nil {
+			return err
+		}
+	}
+	return t.feedMain(s, b.main(), n, inputName(unrolledIndex, targetName))
 }
 
-// feedTarget copies the targets of a batch to an input.
-func (t *Trainer) feedTarget(s *boundSession, b *Batch, input string) error {
-	n := b.len()
-	if t.program.spec.Loss.TargetType == onnx.Float {
-		if b.Target.Rank() == 0 || b.Target.Shape[0] != n {
-			return fmt.Errorf("the target has shape %v in a batch of %d samples", b.Target.Shape, n)
+// feedMain copies targets of the main loss to an input.
+func (t *Trainer) feedMain(s *boundSession, targets Targets, n int, input string) error {
+	return t.feedTargets(s, targets, n, t.program.spec.Loss, t.program.classes, string(t.program.output), input)
+}
+
+// feedTargets copies the targets of n samples for a loss on an output to an input. classes is the
+// number of classes of the output, -1 if unknown.
+func (t *Trainer) feedTargets(s *boundSession, targets Targets, n int, l Loss, classes int, output, input string) error {
+	switch {
+	case l.perPosition:
+		return t.feedMasks(s, targets.Masks, n, classes, input)
+	case l.TargetType == onnx.Float:
+		if target := targets.Target; target.Rank() == 0 || target.Shape[0] != n {
+			return fmt.Errorf("the target has shape %v in a batch of %d samples", target.Shape, n)
 		}
-		return s.setFloats(input, b.Target)
+		return s.setFloats(input, targets.Target)
+	case len(targets.Classes) != n:
+		return fmt.Errorf("%d classes in a batch of %d samples", len(targets.Classes), n)
 	}
-	if len(b.Classes) != n {
-		return fmt.Errorf("%d classes in a batch of %d samples", len(b.Classes), n)
-	}
-	if err := t.program.checkClasses(b.Classes); err != nil {
+	if err := checkClasses(targets.Classes, classes, output); err != nil {
 		return err
 	}
-	return s.setInts(input, b.Classes)
+	return s.setInts(input, targets.Classes)
 }

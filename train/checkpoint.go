@@ -45,6 +45,9 @@ func (r *fitter) write(to io.Writer) error {
 		if r.t.search != nil {
 			w.Float(e.ValidationRobust)
 		}
+		if r.t.program.spec.Loss.perPosition {
+			w.Float(e.ValidationMeanIoU)
+		}
 		w.Bool(e.RolledBack)
 		w.Int(e.Best)
 	}
@@ -93,12 +96,15 @@ func (r *fitter) read(raw io.Reader) error {
 	}
 	epochs := make([]Epoch, 0)
 	for i := range in.Int() {
-		e := Epoch{Number: i + 1, ValidationRobust: math.NaN()}
+		e := Epoch{Number: i + 1, ValidationMeanIoU: math.NaN(), ValidationRobust: math.NaN()}
 		for _, v := range []*float64{&e.Train, &e.Validation, &e.TrainAccuracy, &e.ValidationAccuracy, &e.Objective, &e.Rate, &e.Seconds} {
 			*v = in.Float()
 		}
 		if r.t.search != nil {
 			e.ValidationRobust = in.Float()
+		}
+		if r.t.program.spec.Loss.perPosition {
+			e.ValidationMeanIoU = in.Float()
 		}
 		e.RolledBack = in.Bool()
 		e.Best = in.Int()

@@ -13,7 +13,9 @@ type batchResult struct {
 	losses []float64 // of each sample
 	// 1 where the largest output is the class, else 0; nil if targets are not classes
 	correct []float64
-	penalty float64 // Spec.Penalty
+	// classes that are predicted for the positions of masks, b x h x w; nil without masks
+	predicted []int64
+	penalty   float64 // Spec.Penalty
 }
 
 // evaluateBatch evaluates the network on a batch, in evaluation mode.
@@ -35,11 +37,14 @@ func (t *Trainer) evaluateInput(ctx context.Context, b Batch, x *ort.Value) (res
 	buffers := map[string]*ort.Value{}
 	var outputs []*ort.Value
 	for _, name := range t.evaluation.session.Outputs() {
-		n := b.len()
-		if name == penaltyName {
-			n = 1
+		shape, kind := []int{b.len()}, onnx.Float
+		switch name {
+		case penaltyName:
+			shape = []int{1}
+		case predictedName:
+			shape, kind = b.Masks.Shape, onnx.Int64
 		}
-		if buffers[name], err = t.evaluation.buffer(name, onnx.Float, n); err != nil {
+		if buffers[name], err = t.evaluation.buffer(name, kind, shape...); err != nil {
 			return result, err
 		}
 		outputs = append(outputs, buffers[name])
@@ -50,6 +55,9 @@ func (t *Trainer) evaluateInput(ctx context.Context, b Batch, x *ort.Value) (res
 	result.losses = doubles(ort.Data[float32](buffers[lossName]))
 	if v := buffers[correctName]; v != nil {
 		result.correct = doubles(ort.Data[float32](v))
+	}
+	if v := buffers[predictedName]; v != nil {
+		result.predicted = ort.Data[int64](v)
 	}
 	if v := buffers[penaltyName]; v != nil {
 		result.penalty = float64(ort.Data[float32](v)[0])

@@ -7,7 +7,6 @@ import (
 	"io"
 	"iter"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/noether-ml/noether/dataset"
@@ -114,6 +113,8 @@ type Epoch struct {
 	RolledBack bool // the objective had increased, and the state before the epoch was restored
 
 	TrainAccuracy, ValidationAccuracy float64 // NaN if targets are not classes
+	// ValidationMeanIoU is Metrics.MeanIoU of the validation samples; NaN without masks.
+	ValidationMeanIoU float64
 	// ValidationRobust is the accuracy on adversarial examples of the validation samples, found as in
 	// training; NaN without Spec.Adversarial.
 	ValidationRobust float64
@@ -180,7 +181,7 @@ func (r *fitter) outOfPatience() bool {
 // runEpoch trains for one epoch and validates it.
 func (r *fitter) runEpoch(ctx context.Context) error {
 	number, began := len(r.epochs)+1, time.Now()
-	e := Epoch{Number: number, Validation: math.NaN(), ValidationAccuracy: math.NaN(), Objective: math.NaN(), ValidationRobust: math.NaN(), Best: number}
+	e := Epoch{Number: number, Validation: math.NaN(), ValidationAccuracy: math.NaN(), Objective: math.NaN(), ValidationMeanIoU: math.NaN(), ValidationRobust: math.NaN(), Best: number}
 	start := r.snapshot()
 	order := seed.Rand(r.Seed, "train: order", number).Perm(r.train.Len())
 	metrics, err := r.trainOnce(ctx, number, order)
@@ -216,6 +217,7 @@ func (r *fitter) validate(ctx context.Context, e *Epoch) error {
 		return err
 	}
 	e.Validation, e.ValidationAccuracy, e.Objective = metrics.Loss, metrics.Accuracy, metrics.Loss+penalty
+	e.ValidationMeanIoU = metrics.MeanIoU
 	if math.IsNaN(e.Validation) || math.IsInf(e.Validation, 0) {
 		return fmt.Errorf("training, epoch %d: the validation loss is %g: lower the learning rate, or clip gradients", e.Number, e.Validation)
 	}
@@ -281,12 +283,16 @@ func (r *fitter) trainOnce(ctx context.Context, epoch int, order []int) (mean Me
 
 // dividedBy returns sums divided by a number of samples.
 func (m Metrics) dividedBy(n int) Metrics {
-	return Metrics{m.Loss / float64(n), m.Accuracy / float64(n)}
+	return Metrics{m.Loss / float64(n), m.Accuracy / float64(n), math.NaN()}
 }
 
 // clone returns a deep copy.
 func (b Batch) clone() Batch {
-	out := Batch{Target: b.Target.Clone(), Classes: slices.Clone(b.Classes)}
+	var out Batch
+	out.setMain(b.main().clone())
+	for _, t := range b.Tasks {
+		out.Tasks = append(out.Tasks, t.clone())
+	}
 	for _, x := range b.Inputs {
 		out.Inputs = append(out.Inputs, x.Clone())
 	}
@@ -304,12 +310,13 @@ func (t *Trainer) Evaluate(ctx context.Context, src Source, batch int) (Metrics,
 func (t *Trainer) evaluate(ctx context.Context, src Source, batch int) (metrics Metrics, penalty float64, err error) {
 	n := src.Len()
 	if n == 0 || batch < 1 {
-		return Metrics{math.NaN(), math.NaN()}, 0, fmt.Errorf("evaluating: %d samples in batches of %d", n, batch)
+		return Metrics{math.NaN(), math.NaN(), math.NaN()}, 0, fmt.Errorf("evaluating: %d samples in batches of %d", n, batch)
 	}
 	var sum Metrics
 	if t.program.metricCount() < 2 {
 		sum.Accuracy = math.NaN()
 	}
+	var counts regions
 	for b, err := range batches(ctx, src, 0, dataset.Indices(n), batch) {
 		if err != nil {
 			return Metrics{}, 0, err
@@ -325,6 +332,9 @@ func (t *Trainer) evaluate(ctx context.Context, src Source, batch int) (metrics 
 			}
 		}
 		penalty += seen.penalty * float64(b.len()) / float64(n)
+		counts.add(seen.predicted, b.Masks.Data)
 	}
-	return sum.dividedBy(n), penalty, ctx.Err()
+	metrics = sum.dividedBy(n)
+	metrics.MeanIoU = counts.meanIoU()
+	return metrics, penalty, ctx.Err()
 }

@@ -33,7 +33,7 @@ func (t *Trainer) mix(s *boundSession, b *Batch, step, unrolledIndex int) error 
 			return err
 		}
 	}
-	if err := t.feedTarget(s, &other, inputName(unrolledIndex, partnerName)); err != nil {
+	if err := t.feedMain(s, other.main(), b.len(), inputName(unrolledIndex, partnerName)); err != nil {
 		return err
 	}
 	return s.setScalar(inputName(unrolledIndex, lambdaName), lambda)
@@ -45,13 +45,9 @@ func (b *Batch) rows(indices []int) Batch {
 	for _, x := range b.Inputs {
 		out.Inputs = append(out.Inputs, rows(tensor.Tensor{}, x, indices))
 	}
-	if b.Target.Rank() > 0 {
-		out.Target = rows(tensor.Tensor{}, b.Target, indices)
-	}
-	for _, i := range indices {
-		if b.Classes != nil {
-			out.Classes = append(out.Classes, b.Classes[i])
-		}
+	out.setMain(b.main().rows(indices))
+	for _, t := range b.Tasks {
+		out.Tasks = append(out.Tasks, t.rows(indices))
 	}
 	return out
 }

@@ -15,13 +15,14 @@ import (
 const prefix = "train "
 
 const (
-	targetName  = prefix + "target"
-	lossName    = prefix + "loss"
-	correctName = prefix + "correct"
-	metricsName = prefix + "metrics"
-	penaltyName = prefix + "penalty"
-	partnerName = prefix + "partner target" // t_j of Spec.Mixup
-	lambdaName  = prefix + "lambda"
+	targetName    = prefix + "target"
+	lossName      = prefix + "loss"
+	correctName   = prefix + "correct"
+	metricsName   = prefix + "metrics"
+	penaltyName   = prefix + "penalty"
+	predictedName = prefix + "predicted"      // class of each position
+	partnerName   = prefix + "partner target" // t_j of Spec.Mixup
+	lambdaName    = prefix + "lambda"
 )
 
 func scalarName(i int) string       { return fmt.Sprintf("%sscalar %d", prefix, i) }
@@ -50,8 +51,9 @@ type program struct {
 	inputs []onnx.ValueInfo // of the model
 	output onnx.Value
 	// number of the optimiser's scalars
-	scalars int
-	classes int // number of classes of the output; -1 if unknown
+	scalars     int
+	classes     int   // number of classes of the output; -1 if unknown
+	taskClasses []int // those of the outputs of Spec.Tasks
 }
 
 // newProgram determines the output and the parameters.
@@ -69,8 +71,14 @@ func newProgram(spec Spec) (*program, error) {
 	}
 	p.scalars = len(spec.Optimiser.scalars(1, 1))
 	p.classes = -1
-	if shape := infer.Analyze(spec.Model).Shape(string(p.output)); len(shape) == 2 {
+	info := infer.Analyze(spec.Model)
+	if spec.Loss.perPosition {
+		p.classes = positionClasses(info, string(p.output))
+	} else if shape := info.Shape(string(p.output)); len(shape) == 2 {
 		p.classes = shape[1]
+	}
+	for _, task := range spec.Tasks {
+		p.taskClasses = append(p.taskClasses, positionClasses(info, task.Output))
 	}
 	return p, p.chooseParameters()
 }
@@ -90,11 +98,12 @@ func Parameters(m *onnx.Model, output string) ([]string, error) {
 	return names, nil
 }
 
-// checkClasses returns an error for a class that the output does not have.
-func (p *program) checkClasses(classes []int) error {
+// checkClasses returns an error for a class that an output with a number of classes, -1 if unknown,
+// does not have.
+func checkClasses(classes []int, number int, output string) error {
 	for _, k := range classes {
-		if k < 0 || p.classes >= 0 && k >= p.classes {
-			return fmt.Errorf("a sample has class %d, but the output %q has classes 0 to %d", k, p.output, p.classes-1)
+		if k < 0 || number >= 0 && k >= number {
+			return fmt.Errorf("a sample has class %d, but the output %q has classes 0 to %d", k, output, number-1)
 		}
 	}
 	return nil
@@ -103,7 +112,7 @@ func (p *program) checkClasses(classes []int) error {
 // chooseParameters sets the parameters: those that the Spec names, or all weights with at least one
 // axis that the output depends on, except running statistics.
 func (p *program) chooseParameters() error {
-	cut, err := rewrite.WithOutputs(p.spec.Model, []string{string(p.output)})
+	cut, err := rewrite.WithOutputs(p.spec.Model, p.outputs())
 	if err != nil {
 		return err
 	}
@@ -172,28 +181,32 @@ func (p *program) lossGraph(training bool) (b *onnx.Builder, losses, correct onn
 		}
 	}
 	if p.spec.Loss.TargetType == onnx.Float {
-		target := infer.InputLike(b, targetName, p.output)
-		losses = p.spec.Loss.write(b, p.output, target)
+		losses = p.spec.Loss.write(b, p.output, target(b, p.spec.Loss, targetName, p.output))
 		if p.mixes(training) {
 			partner := infer.InputLike(b, partnerName, p.output)
 			losses = mixed(b, b.Input(lambdaName, onnx.Float), losses, p.spec.Loss.write(b, p.output, partner))
 		}
-		return b, losses, "", b.Err()
+		return b, p.addTasks(b, losses), "", b.Err()
 	}
-	target := b.Input(targetName, p.spec.Loss.TargetType, -1)
+	truth := target(b, p.spec.Loss, targetName, p.output)
 	predicted := b.Op("ArgMax", onnx.Attrs{"axis": 1, "keepdims": 0}, p.output)
-	correct = b.Cast(b.Op("Equal", nil, predicted, target), onnx.Float)
-	if adversarial != "" {
-		losses = p.spec.Adversarial.adversarialLosses(b, p.output, adversarial, target)
+	if p.spec.Loss.perPosition {
+		correct = correctPositions(b, predicted, truth)
+		b.Output(predictedName, predicted)
 	} else {
-		losses = p.spec.Loss.write(b, p.output, target)
+		correct = b.Cast(b.Op("Equal", nil, predicted, truth), onnx.Float)
+	}
+	if adversarial != "" {
+		losses = p.spec.Adversarial.adversarialLosses(b, p.output, adversarial, truth)
+	} else {
+		losses = p.spec.Loss.write(b, p.output, truth)
 	}
 	if p.mixes(training) {
 		partner, lambda := b.Input(partnerName, p.spec.Loss.TargetType, -1), b.Input(lambdaName, onnx.Float)
 		losses = mixed(b, lambda, losses, p.spec.Loss.write(b, p.output, partner))
 		correct = mixed(b, lambda, correct, b.Cast(b.Op("Equal", nil, predicted, partner), onnx.Float))
 	}
-	return b, losses, correct, b.Err()
+	return b, p.addTasks(b, losses), correct, b.Err()
 }
 
 // metricCount returns the number of metrics of a step: the mean loss and, for classes, the
@@ -206,7 +219,8 @@ func (p *program) metricCount() int {
 }
 
 // evaluation returns the graph of an evaluation. Its outputs are the losses, b values; for classes,
-// b indicators of correct predictions; and the penalty, if there is one.
+// b indicators of correct predictions, or fractions of positions; for masks, the classes that are
+// predicted; and the penalty, if there is one.
 func (p *program) evaluation() (*onnx.Model, error) {
 	b, losses, correct, err := p.lossGraph(false)
 	if err != nil {
@@ -217,6 +231,9 @@ func (p *program) evaluation() (*onnx.Model, error) {
 	if correct != "" {
 		b.Output(correctName, correct)
 		outputs = append(outputs, correctName)
+	}
+	if p.spec.Loss.perPosition {
+		outputs = append(outputs, predictedName)
 	}
 	if p.spec.Penalty != nil {
 		b.Output(penaltyName, b.Reshape(p.spec.Penalty(b), 1))

@@ -44,9 +44,8 @@ func StandardResNet(depth, width int) (ResNet, error) {
 	return n, nil
 }
 
-// Build returns the network with random weights. Its input, output and names are like those of a
-// ConvNet: "stage2.block1.conv1.weight", "stage2/block1/Relu" and so on.
-func (n ResNet) Build() (*onnx.Model, error) {
+// withDefaults returns the network with its defaults filled in.
+func (n ResNet) withDefaults() (ResNet, error) {
 	if len(n.Widths) == 0 {
 		n.Widths = []int{16, 32, 64}
 	}
@@ -56,17 +55,33 @@ func (n ResNet) Build() (*onnx.Model, error) {
 	if len(n.Blocks) == 1 {
 		n.Blocks = slices.Repeat(n.Blocks, len(n.Widths))
 	}
-	l, x, err := newLayers(n.Seed, n.Shape, n.Classes, n.Dropout)
 	switch {
-	case err != nil:
 	case len(n.Blocks) != len(n.Widths):
-		err = fmt.Errorf("%d stages of %v channels, and numbers of blocks for %d stages", len(n.Widths), n.Widths, len(n.Blocks))
+		return n, fmt.Errorf("%d stages of %v channels, and numbers of blocks for %d stages", len(n.Widths), n.Widths, len(n.Blocks))
 	case slices.Min(n.Widths) < 1 || slices.Min(n.Blocks) < 1:
-		err = fmt.Errorf("stages of %v channels with %v blocks: at least one channel and block is needed", n.Widths, n.Blocks)
+		return n, fmt.Errorf("stages of %v channels with %v blocks: at least one channel and block is needed", n.Widths, n.Blocks)
 	}
+	return n, nil
+}
+
+// Build returns the network with random weights. Its input, output and names are like those of a
+// ConvNet: "stage2.block1.conv1.weight", "stage2/block1/Relu" and so on.
+func (n ResNet) Build() (*onnx.Model, error) {
+	n, err := n.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("building a residual network: %w", err)
 	}
+	l, x, err := newLayers(n.Seed, n.Shape, n.Classes, n.Dropout)
+	if err != nil {
+		return nil, fmt.Errorf("building a residual network: %w", err)
+	}
+	maps := l.encode(x, n)
+	last := len(maps) - 1
+	return l.finish(l.dropout(l.pool(maps[last]), n.Dropout), n.Widths[last], n.Classes)
+}
+
+// encode returns the outputs of the stages of a residual network.
+func (l *layers) encode(x onnx.Value, n ResNet) (maps []onnx.Value) {
 	width := n.Widths[0]
 	x = l.Relu(l.norm(l.conv(x, "conv", n.Shape[0], width, 3, 1), "norm", width))
 	for i, out := range n.Widths {
@@ -78,8 +93,9 @@ func (n ResNet) Build() (*onnx.Model, error) {
 			x = l.scope("stage%d/block%d", i+1, j+1).block(x, fmt.Sprintf("stage%d.block%d", i+1, j+1), width, out, stride)
 			width = out
 		}
+		maps = append(maps, x)
 	}
-	return l.finish(l.dropout(l.pool(x), n.Dropout), width, n.Classes)
+	return maps
 }
 
 // block returns relu(x + f(x)), where f has two convolutions.

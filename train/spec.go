@@ -24,6 +24,9 @@ type Spec struct {
 	Seed         uint64 // of the dropout masks
 	Loss         Loss
 	Optimiser    Optimiser
+	// Tasks are further losses, on other outputs. The loss of a sample is Loss plus the sum of theirs,
+	// each times its weight.
+	Tasks []Task
 	// Penalty, if not nil, writes the nodes of a scalar that is added to the mean loss of a batch
 	// in each step, such as a constraint on activations. Tensors of the model keep their names.
 	// Reported losses do not include it.
@@ -52,6 +55,8 @@ type Batch struct {
 	Inputs  []tensor.Tensor
 	Target  tensor.Tensor // targets of a loss with TargetType Float, b x ...
 	Classes []int         // b targets of a loss with TargetType Int64
+	Masks   tensor.Tensor // targets of PositionCrossEntropy, b x h x w; -1: no class
+	Tasks   []Targets     // of Spec.Tasks
 }
 
 // len returns the number of samples.
@@ -65,6 +70,10 @@ func (b *Batch) len() int {
 // Metrics are the loss and the accuracy of a network on some samples.
 type Metrics struct {
 	Loss float64 // mean over samples
-	// fraction of samples for which the largest output is the class; NaN if targets are not classes
+	// fraction of samples, or mean fraction of positions, for which the largest output is the class;
+	// NaN if targets are not classes
 	Accuracy float64
+	// MeanIoU is the mean over the classes of masks of the intersection over union of predicted and
+	// true positions, over all samples; NaN in training, and without masks.
+	MeanIoU float64
 }

@@ -26,11 +26,22 @@ type Stream struct {
 	Augment transform.Transform
 	Seed    uint64
 	// Factor is the factor of variation used as the target, b x 1; "": the labels are the targets.
+	// MaskTarget and PresenceTarget stand for targets from masks.
 	Factor string
-	Read   dataset.ReadOptions
+	Tasks  []string // targets of Spec.Tasks, as Factor
+	// MaskClasses is the number of classes of masks, for PresenceTarget.
+	MaskClasses int
+	Read        dataset.ReadOptions
 
 	batch Batch
+	main  Targets // of batch
 }
+
+// Targets that are not factors.
+const (
+	MaskTarget     = "mask"     // the class of each position
+	PresenceTarget = "presence" // whether the mask has class k, for k from 1; b x (classes - 1)
+)
 
 // Len implements Source.
 func (s *Stream) Len() int { return s.Data.Len() }
@@ -75,23 +86,32 @@ func (s *Stream) Batches(ctx context.Context, epoch int, indices []int, size int
 
 // clear empties the batch and keeps its memory.
 func (s *Stream) clear() {
-	s.batch.Classes = s.batch.Classes[:0]
-	for _, t := range s.batch.tensors() {
-		t.Data = t.Data[:0]
-		t.Shape[0] = 0
+	empty := func(t *tensor.Tensor) {
+		if t.Rank() > 0 {
+			t.Data, t.Shape[0] = t.Data[:0], 0
+		}
 	}
+	for i := range s.batch.Inputs {
+		empty(&s.batch.Inputs[i])
+	}
+	if s.batch.Tasks == nil && len(s.Tasks) > 0 {
+		s.batch.Tasks = make([]Targets, len(s.Tasks))
+	}
+	for _, t := range append(pointers(s.batch.Tasks), &s.main) {
+		t.Classes = t.Classes[:0]
+		empty(&t.Target)
+		empty(&t.Masks)
+	}
+	s.batch.setMain(s.main)
 }
 
-// tensors returns the tensors that grow with the batch.
-func (b *Batch) tensors() []*tensor.Tensor {
-	var list []*tensor.Tensor
-	for i := range b.Inputs {
-		list = append(list, &b.Inputs[i])
+// pointers returns the addresses of the elements of a list.
+func pointers(list []Targets) []*Targets {
+	var out []*Targets
+	for i := range list {
+		out = append(out, &list[i])
 	}
-	if b.Target.Rank() > 0 {
-		list = append(list, &b.Target)
-	}
-	return list
+	return out
 }
 
 // add appends a sample to the batch.
@@ -110,22 +130,52 @@ func (s *Stream) add(sample dataset.Sample, size int) error {
 		return err
 	}
 	x.Shape[0]++
-	if s.Factor == "" {
+	for i := range s.Tasks {
+		if err := s.addTarget(&b.Tasks[i], s.Tasks[i], sample); err != nil {
+			return err
+		}
+	}
+	err := s.addTarget(&s.main, s.Factor, sample)
+	b.setMain(s.main)
+	return err
+}
+
+// addTarget appends a target of a sample: its label, a factor, or one from its mask.
+func (s *Stream) addTarget(t *Targets, name string, sample dataset.Sample) error {
+	if name == MaskTarget || name == PresenceTarget {
+		if sample.Truth == nil || sample.Truth.Mask.Rank() != 2 {
+			return fmt.Errorf("%s has no mask", sample.Name)
+		}
+		if name == MaskTarget {
+			return appendRow(&t.Masks, sample.Truth.Mask, sample.Name+": the mask")
+		}
+		has := presence(sample.Truth.Mask, s.MaskClasses)
+		return appendRow(&t.Target, tensor.Tensor{Shape: []int{len(has)}, Data: has}, sample.Name)
+	}
+	if name == "" {
 		if sample.Label == dataset.NoLabel {
 			return fmt.Errorf("%s has no label", sample.Name)
 		}
-		b.Classes = append(b.Classes, sample.Label)
+		t.Classes = append(t.Classes, sample.Label)
 		return nil
 	}
-	v, ok := sample.Factors[s.Factor]
+	v, ok := sample.Factors[name]
 	if !ok {
-		return fmt.Errorf("%s has no factor %q", sample.Name, s.Factor)
+		return fmt.Errorf("%s has no factor %q", sample.Name, name)
 	}
-	if b.Target.Rank() == 0 {
-		b.Target.Shape = []int{0, 1}
+	return appendRow(&t.Target, tensor.Tensor{Shape: []int{1}, Data: []float32{float32(v)}}, sample.Name)
+}
+
+// appendRow appends x to the rows of a tensor.
+func appendRow(t *tensor.Tensor, x tensor.Tensor, name string) error {
+	if t.Rank() == 0 {
+		t.Shape = append([]int{0}, x.Shape...)
 	}
-	b.Target.Data = append(b.Target.Data, float32(v))
-	b.Target.Shape[0]++
+	if !slices.Equal(t.Shape[1:], x.Shape) {
+		return fmt.Errorf("%s has shape %v, and earlier ones %v: resize them to one size", name, x.Shape, t.Shape[1:])
+	}
+	t.Data = append(t.Data, x.Data...)
+	t.Shape[0]++
 	return nil
 }
 
@@ -161,6 +211,15 @@ func (a *augmented) At(ctx context.Context, i int, f dataset.Frame) (dataset.Sam
 	if err != nil {
 		return s, err
 	}
-	s.Input, err = s.Apply(a.transform.Draw(seed.Rand(a.seed, "train: augmentation", a.epoch, s.Index)))
+	op := a.transform.Draw(seed.Rand(a.seed, "train: augmentation", a.epoch, s.Index))
+	if s.Truth != nil && s.Truth.Mask.Rank() == 2 {
+		mask := s.Truth.Mask
+		p, ok := transform.PointMapOf(op, mask.Shape[0], mask.Shape[1])
+		if !ok {
+			return s, fmt.Errorf("%s: this augmentation does not say how it moves the mask", s.Name)
+		}
+		s.Truth = &dataset.Truth{Mask: moveMask(mask, p.Source, p.Wrap)}
+	}
+	s.Input, err = s.Apply(op)
 	return s, err
 }

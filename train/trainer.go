@@ -60,6 +60,9 @@ func newTrainer(rt *ort.Runtime, spec Spec) (*Trainer, error) {
 	if err := spec.Optimiser.check(); err != nil {
 		return nil, err
 	}
+	if err := spec.checkTasks(); err != nil {
+		return nil, err
+	}
 	if spec.Adversarial != nil {
 		if err := spec.Adversarial.check(spec); err != nil {
 			return nil, err
@@ -238,7 +241,7 @@ func (t *Trainer) run(ctx context.Context, e *boundSession, batches []Batch) ([]
 	for i := range metrics {
 		m := &metrics[i]
 		values := ort.Data[float32](out)[i*width:]
-		m.Loss, m.Accuracy = float64(values[0]), math.NaN()
+		m.Loss, m.Accuracy, m.MeanIoU = float64(values[0]), math.NaN(), math.NaN()
 		if width > 1 {
 			m.Accuracy = float64(values[1])
 		}

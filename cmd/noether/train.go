@@ -101,7 +101,11 @@ func metricsText(m train.Metrics) string {
 	if math.IsNaN(m.Accuracy) {
 		return fmt.Sprintf("loss %.4g", m.Loss)
 	}
-	return fmt.Sprintf("loss %.4g, accuracy %.1f %%", m.Loss, 100*m.Accuracy)
+	text := fmt.Sprintf("loss %.4g, accuracy %.1f %%", m.Loss, 100*m.Accuracy)
+	if !math.IsNaN(m.MeanIoU) {
+		text += fmt.Sprintf(", mean IoU %.1f %%", 100*m.MeanIoU)
+	}
+	return text
 }
 
 // printTraining prints the results of a training.
@@ -115,11 +119,14 @@ func printTraining(w io.Writer, s *recipe.Summary, out string) error {
 		if part.Result == nil {
 			continue
 		}
-		accuracy := math.NaN()
+		accuracy, meanIoU := math.NaN(), math.NaN()
 		if part.Accuracy != nil {
 			accuracy = *part.Accuracy
 		}
-		fmt.Fprintf(w, "  %-11s %s on %s\n", part.name, metricsText(train.Metrics{Loss: part.Loss, Accuracy: accuracy}), plural.Of(part.Samples, "sample"))
+		if part.MeanIoU != nil {
+			meanIoU = *part.MeanIoU
+		}
+		fmt.Fprintf(w, "  %-11s %s on %s\n", part.name, metricsText(train.Metrics{Loss: part.Loss, Accuracy: accuracy, MeanIoU: meanIoU}), plural.Of(part.Samples, "sample"))
 	}
 	_, err := fmt.Fprintf(w, "the network of epoch %d is %s\n", s.Kept, filepath.Join(out, s.Model))
 	return err

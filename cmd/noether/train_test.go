@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,4 +96,44 @@ func TestTrainVary(t *testing.T) {
 	if err != nil || strings.Count(text, `"unit": "nets/seed-2"`) != 2 || !strings.Contains(text, `"units": 3`) {
 		t.Errorf("%v: %s", err, text)
 	}
+}
+
+// TestTrainSegmenter trains a segmenter and measures it: the mean IoU of a study is that of the
+// training's test.
+func TestTrainSegmenter(t *testing.T) {
+	dir := t.TempDir()
+	data := "{n: 40, size: 16, kinds: [disc, bar], figures: [1, 2], texture: true"
+	file := write(t, dir, "t.yaml", []byte("name: scenes\ndata: {name: a, shapes: "+data+"}}\ntest: {name: b, shapes: "+data+", seed: 2}}\n"+
+		"network: {segmenter: {widths: [6, 8], blocks: 1}}\noptimiser: {adam: 0.01}\nepochs: 4\nbatch: 8\n"))
+	out := filepath.Join(dir, "net")
+	text, err := output(t, "train", file, "-o", out, "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s struct {
+		Test struct {
+			MeanIoU float64 `json:"mean_iou"`
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &s); err != nil || !(s.Test.MeanIoU > 0.1) {
+		t.Fatalf("%s, error %v", text, err)
+	}
+	if text, err := output(t, "train", file, "-o", out); err != nil || !strings.Contains(text, "mean IoU") {
+		t.Errorf("%q, error %v", text, err)
+	}
+	run := filepath.Join(dir, "run")
+	study := write(t, dir, "s.yaml", []byte("name: s\ndata: {name: b, shapes: "+data+", seed: 2}}\nmodels: {checkpoints: net, output: {class-map: logits}}\ntransforms: flip\nmeasures: [dense-accuracy, dense-equivariance]\n"))
+	if code, message := call(t, "run", study, "-o", run); code != 0 {
+		t.Fatal(message)
+	}
+	rows := readScores(t, run)
+	for _, r := range rows {
+		if r.Statistic == "clean-miou" && r.Factor == "" {
+			if math.Abs(r.Value-s.Test.MeanIoU) > 1e-6 {
+				t.Errorf("the study's mean IoU is %g, the training's %g", r.Value, s.Test.MeanIoU)
+			}
+			return
+		}
+	}
+	t.Errorf("no mean IoU among %d rows", len(rows))
 }

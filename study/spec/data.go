@@ -200,6 +200,8 @@ type shapesKeys struct {
 	X        []float64 `key:"x" doc:"[low, high]: offset to the right, as a fraction of the side"`
 	Y        []float64 `key:"y" doc:"[low, high]: offset downwards, as a fraction of the side"`
 	Hue      []float64 `key:"hue" doc:"[low, high]: degrees"`
+	Figures  []int     `key:"figures" doc:"[fewest, most] figures of an image; with this key or texture, samples have masks: the class of each pixel"`
+	Texture  bool      `key:"texture" doc:"a textured background, not black"`
 }
 
 type tonesKeys struct {

@@ -195,8 +195,12 @@ func (k *pairsKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source,
 }
 
 func (k *shapesKeys) open(context.Context, *Study, Data) (dataset.Source, error) {
-	return asSource(dataset.OpenShapes(dataset.ShapesOptions{N: k.N, Size: k.Size, Channels: k.Channels, Seed: k.Seed, Kinds: k.Kinds,
-		Scale: k.Scale, Rotation: k.Rotation, X: k.X, Y: k.Y, Hue: k.Hue}))
+	o := dataset.ShapesOptions{N: k.N, Size: k.Size, Channels: k.Channels, Seed: k.Seed, Kinds: k.Kinds,
+		Scale: k.Scale, Rotation: k.Rotation, X: k.X, Y: k.Y, Hue: k.Hue}
+	if k.Figures != nil || k.Texture {
+		return asSource(dataset.OpenScenes(dataset.ScenesOptions{ShapesOptions: o, Figures: k.Figures, Textured: k.Texture}))
+	}
+	return asSource(dataset.OpenShapes(o))
 }
 
 func (k *tonesKeys) open(context.Context, *Study, Data) (dataset.Source, error) {

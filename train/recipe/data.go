@@ -17,6 +17,7 @@ type datasets struct {
 	train, validation, test dataset.Source // validation and test may be nil
 	shape                   []int          // of a sample in its frame
 	classes                 []string
+	maskClasses             []string // of pixels; nil if they have no names
 }
 
 // open opens the data.
@@ -27,10 +28,10 @@ func (f *File) open(ctx context.Context, p model.Preprocess) (*datasets, error) 
 		return nil, err
 	}
 	o.train = src
-	if f.Target == "" && src.Classes() == nil && !f.Network.layerwise() {
+	if f.target() == "" && src.Classes() == nil && !f.Network.layerwise() {
 		return nil, f.node.Get("data").Errorf("the samples have no labels: set target to one of their factors")
 	}
-	o.classes = src.Classes()
+	o.classes, o.maskClasses = src.Classes(), dataset.MaskClasses(src)
 	if err := f.holdOut(ctx, o); err != nil {
 		return nil, err
 	}
@@ -68,7 +69,7 @@ func (f *File) holdOut(ctx context.Context, o *datasets) (err error) {
 	case v.Share == 0:
 		return nil
 	}
-	d := dataset.SplitOptions{Seed: f.Seed, Stratified: f.Target == "" && src.Classes() != nil}
+	d := dataset.SplitOptions{Seed: f.Seed, Stratified: f.target() == "" && src.Classes() != nil}
 	if o.validation, err = dataset.Split(ctx, src, 0, v.Share, d); err != nil {
 		return err
 	}
@@ -104,7 +105,10 @@ func (o *datasets) close() error {
 
 // stream returns the batches of a source, with augmentation for training data.
 func (f *File) stream(src dataset.Source, p model.Preprocess, training bool) *train.Stream {
-	s := &train.Stream{Data: src, Preprocess: p, Seed: f.Seed, Factor: f.Target}
+	s := &train.Stream{Data: src, Preprocess: p, Seed: f.Seed, Factor: f.target(), MaskClasses: f.maskClasses(src)}
+	for _, t := range f.Tasks {
+		s.Tasks = append(s.Tasks, t.stream())
+	}
 	if training {
 		s.Augment = f.Augment.Transform
 	}

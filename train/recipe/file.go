@@ -5,6 +5,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/study/spec"
+	"github.com/noether-ml/noether/train"
 )
 
 // A File is a training file. Its keys are a public contract; see docs/reference/training-file.md.
@@ -14,11 +15,12 @@ type File struct {
 	Data        spec.Data        `key:"data,required" doc:"training data: an entry as in a study"`
 	Validation  Validation       `key:"validation" doc:"fraction of the data that is held out to validate each epoch, or a separate data entry"`
 	Test        *spec.Data       `key:"test" doc:"data on which the final network is tested"`
-	Target      string           `key:"target" doc:"factor of variation to predict; default: the classes"`
-	Network     Network          `key:"network,required" doc:"network: convnet, resnet, vgg, mlp, onnx, autoencoder or cdbn"`
+	Target      string           `key:"target" doc:"factor of variation to predict; or mask, the class of each pixel, or presence, the classes that the mask has; default: the classes, of a segmenter the mask"`
+	Tasks       []taskKeys       `key:"tasks" json:",omitempty" doc:"further targets of a segmenter, each with a linear layer on its encoder and a weight"`
+	Network     Network          `key:"network,required" doc:"network: convnet, resnet, vgg, segmenter, mlp, onnx, autoencoder or cdbn"`
 	Preprocess  spec.Preprocess  `key:"preprocess" doc:"size, mean and deviation, as in a study. They become part of a network that is built here"`
 	Augment     Augment          `key:"augment" doc:"transformations of each sample, applied in order and drawn anew in every epoch"`
-	Loss        string           `key:"loss" enum:"cross-entropy|squared-error|binary-cross-entropy|cosine-distance" doc:"default: cross-entropy for classes, squared-error for a factor"`
+	Loss        string           `key:"loss" enum:"cross-entropy|position-cross-entropy|squared-error|binary-cross-entropy|cosine-distance" doc:"default: cross-entropy for classes, position-cross-entropy for masks, binary-cross-entropy for presence, squared-error for a factor"`
 	LabelNoise  float64          `key:"label-noise" json:",omitempty" min:"0" max:"1" doc:"probability with which the label of a training sample is replaced by another class"`
 	Mixup       float64          `key:"mixup" json:",omitempty" min:"0" max:"100" doc:"train on mixtures of two samples, with weights from Beta(mixup, mixup); such as 0.2"`
 	Adversarial *adversarialKeys `key:"adversarial" json:",omitempty" doc:"train on adversarial examples, searched anew in each step"`
@@ -79,23 +81,24 @@ func (f *File) check() error {
 	switch {
 	case f.Mixup > 0 && f.Adversarial != nil:
 		return f.node.Get("mixup").Errorf("mixup cannot be combined with adversarial")
-	case f.LabelNoise > 0 && f.Target != "":
-		return f.node.Get("label-noise").Errorf("label-noise needs classes, and the target %q is a factor", f.Target)
+	case f.LabelNoise > 0 && f.target() != "":
+		return f.node.Get("label-noise").Errorf("label-noise needs classes, and the target is %q", f.target())
 	case f.Patience > 0 && !validated:
 		return f.node.Get("patience").Errorf("patience needs validation: set it to a fraction such as 0.1, or to a data entry")
 	case f.Rollback != nil && !validated:
 		return f.node.Get("take-back").Errorf("take-back needs validation: set it to a fraction such as 0.1, or to a data entry")
 	case f.Rollback != nil && !(f.Rollback.Factor > 0 && f.Rollback.Factor < 1):
 		return f.node.Get("take-back").Errorf("the factor of the rate is %g: it must lie between 0 and 1", f.Rollback.Factor)
-	case f.Loss == "cross-entropy" && f.Target != "":
-		return f.node.Get("loss").Errorf("cross-entropy needs classes, and the target %q is a factor: use squared-error", f.Target)
-	case f.Loss != "" && f.Loss != "cross-entropy" && f.Target == "":
-		return f.node.Get("loss").Errorf("%s needs a numeric target: name a factor of the data as target", f.Loss)
+	case f.Mixup > 0 && (f.target() == train.MaskTarget || len(f.Tasks) > 0):
+		return f.node.Get("mixup").Errorf("mixup is for one target of a sample, not for masks or several tasks")
 	}
 	if err := f.Adversarial.check(f); err != nil {
 		return err
 	}
 	if err := f.Network.check(f.node.Get("network")); err != nil {
+		return err
+	}
+	if err := f.checkTargets(); err != nil {
 		return err
 	}
 	if err := f.Optimiser.check(f.node.Get("optimiser")); err != nil {

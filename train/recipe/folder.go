@@ -70,10 +70,10 @@ func (d *folder) checkpoint() checkpoint.File { return checkpoint.File(d.in(chec
 func (d *folder) writeLog(epochs []train.Epoch) error {
 	return atomicfile.WriteFunc(d.in(logFile), func(w io.Writer) error {
 		c := csv.NewWriter(w)
-		c.Write([]string{"epoch", "train_loss", "train_accuracy", "validation_loss", "validation_accuracy", "rate", "seconds", "objective", "taken_back", "validation_robust_accuracy"})
+		c.Write([]string{"epoch", "train_loss", "train_accuracy", "validation_loss", "validation_accuracy", "rate", "seconds", "objective", "taken_back", "validation_robust_accuracy", "validation_mean_iou"})
 		for _, e := range epochs {
 			c.Write([]string{strconv.Itoa(e.Number), formatFloat(e.Train), formatFloat(e.TrainAccuracy), formatFloat(e.Validation), formatFloat(e.ValidationAccuracy),
-				formatFloat(e.Rate), strconv.FormatFloat(e.Seconds, 'f', 1, 64), formatFloat(e.Objective), formatBool(e.RolledBack), formatFloat(e.ValidationRobust)})
+				formatFloat(e.Rate), strconv.FormatFloat(e.Seconds, 'f', 1, 64), formatFloat(e.Objective), formatBool(e.RolledBack), formatFloat(e.ValidationRobust), formatFloat(e.ValidationMeanIoU)})
 		}
 		c.Flush()
 		return c.Error()

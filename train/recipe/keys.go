@@ -46,6 +46,7 @@ type Network struct {
 	ConvNet *convNetKeys `key:"convnet" doc:"plain convolutions with BatchNormalization, for images, spectrograms and signals"`
 	ResNet  *resNetKeys  `key:"resnet" doc:"residual blocks, for small images"`
 	VGG     *vggKeys     `key:"vgg" json:",omitempty" doc:"VGG with BatchNormalization, as usual for CIFAR"`
+	Segment *segmentKeys `key:"segmenter" json:",omitempty" doc:"the stages of a resnet with a decoder: a class for each pixel"`
 	MLP     *mlpKeys     `key:"mlp" doc:"fully connected layers"`
 	ONNX    *onnxKeys    `key:"onnx" doc:"a model to train further"`
 
@@ -89,16 +90,33 @@ type convNetKeys struct {
 }
 
 type resNetKeys struct {
-	Depth   int     `key:"depth" min:"1" doc:"a published depth, in place of widths and blocks: 18 or 34 (four stages), or 20, 32, 44, 56, 110 (three stages)"`
-	Width   int     `key:"width" min:"1" doc:"with depth: channels of the first stage; default: 64 for 18 and 34, else 16"`
-	Widths  []int   `key:"widths" doc:"channels of each stage; default: 16, 32, 64"`
-	Blocks  []int   `key:"blocks" doc:"blocks of each stage, or of all, of two convolutions each; default: 3"`
+	stageKeys
 	Dropout float64 `key:"dropout" min:"0" doc:"dropout probability before the last layer"`
+}
+
+// stageKeys are the stages of a residual network.
+type stageKeys struct {
+	Depth  int   `key:"depth" min:"1" doc:"a published depth, in place of widths and blocks: 18 or 34 (four stages), or 20, 32, 44, 56, 110 (three stages)"`
+	Width  int   `key:"width" min:"1" max:"4096" doc:"with depth: channels of the first stage; default: 64 for 18 and 34, else 16"`
+	Widths []int `key:"widths" doc:"channels of each stage; default: 16, 32, 64"`
+	Blocks []int `key:"blocks" doc:"blocks of each stage, or of all, of two convolutions each; default: 3"`
+}
+
+type segmentKeys struct {
+	Decoder string `key:"decoder" enum:"unet|fcn" default:"unet" doc:"unet: with the encoder's maps of each size, fcn: from its last stage only"`
+	Classes int    `key:"classes" min:"2" max:"65535" doc:"number of classes of pixels; default: that of shapes"`
+	stageKeys
+}
+
+// taskKeys are a further task of a segmenter.
+type taskKeys struct {
+	Target string  `key:"target,required" short:"true" doc:"presence (the classes that the mask has), classes, or a factor"`
+	Weight float64 `key:"weight" default:"1" min:"0" doc:"weight of its loss; that of the masks has 1"`
 }
 
 type vggKeys struct {
 	Depth   int     `key:"depth" default:"16" doc:"11, 13, 16 or 19"`
-	Width   int     `key:"width" default:"64" min:"1" doc:"channels of the first stage"`
+	Width   int     `key:"width" default:"64" min:"1" max:"4096" doc:"channels of the first stage"`
 	Dropout float64 `key:"dropout" min:"0" doc:"dropout probability before the last layer"`
 }
 
@@ -122,7 +140,7 @@ func checkSingleKey(n *config.Node, known ...string) error {
 }
 
 func (k *Network) check(n *config.Node) error {
-	return checkSingleKey(n, "convnet", "resnet", "vgg", "mlp", "onnx", "autoencoder", "cdbn")
+	return checkSingleKey(n, "convnet", "resnet", "vgg", "segmenter", "mlp", "onnx", "autoencoder", "cdbn")
 }
 
 // Augment is the augmentation of training samples.

@@ -38,7 +38,7 @@ func (f *File) checkLayered() error {
 	if !f.Network.layerwise() {
 		return nil
 	}
-	for _, key := range []string{"target", "loss", "augment", "test", "save-every", "mixup", "label-noise"} {
+	for _, key := range []string{"target", "loss", "augment", "test", "save-every", "mixup", "label-noise", "tasks"} {
 		if n := f.node.Get(key); n != nil {
 			return n.Errorf("%s has no effect on a network that is trained without labels: leave it out", key)
 		}
@@ -144,14 +144,14 @@ func (l *layerTraining) finish(data *datasets, p model.Preprocess, out *layerRes
 	}
 	last := out.layers[len(out.layers)-1]
 	s := &Summary{Name: l.Name, Tags: l.tags, Identity: l.identity, Model: modelFile, Samples: l.samples, Layers: out.layers, Parameters: m.Parameters(),
-		CPUSeconds: math.Round(machine.CPUTime().Seconds()), Train: *resultOf(data.train.Fingerprint(), l.samples, train.Metrics{Loss: last.End, Accuracy: math.NaN()})}
+		CPUSeconds: math.Round(machine.CPUTime().Seconds()), Train: *resultOf(data.train.Fingerprint(), l.samples, train.Metrics{Loss: last.End, Accuracy: math.NaN(), MeanIoU: math.NaN()})}
 	for _, layer := range out.layers {
 		s.Epochs += layer.Epochs
 	}
 	s.Kept = s.Epochs
 	if data.validation != nil && l.Network.Autoencoder != nil {
 		s.Train.Loss = l.log.last().train
-		s.Validation = resultOf(data.validation.Fingerprint(), data.validation.Len(), train.Metrics{Loss: last.End, Accuracy: math.NaN()})
+		s.Validation = resultOf(data.validation.Fingerprint(), data.validation.Len(), train.Metrics{Loss: last.End, Accuracy: math.NaN(), MeanIoU: math.NaN()})
 	}
 	seconds := l.log.seconds()
 	s.Seconds, s.Rate = math.Round(seconds*10)/10, math.Round(float64(l.samples)*float64(s.Epochs)/max(seconds, 1e-3))
@@ -218,7 +218,7 @@ func (l *layerTraining) recordEpoch(layer, layers int, row logRow) error {
 	if l.Progress != nil {
 		n := int64(l.samples)
 		l.Progress(Progress{Name: l.Name, Done: (int64(layer)*int64(l.Epochs) + int64(row.epoch)) * n, Total: int64(layers*l.Epochs) * n, Epoch: layer*l.Epochs + row.epoch, Epochs: layers * l.Epochs,
-			Metrics: train.Metrics{Loss: row.train, Accuracy: math.NaN()}})
+			Metrics: train.Metrics{Loss: row.train, Accuracy: math.NaN(), MeanIoU: math.NaN()}})
 	}
 	return l.dir.writeLayerLog(l.log)
 }

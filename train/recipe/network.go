@@ -42,15 +42,19 @@ func (f *File) network(o *datasets, p model.Preprocess) (*network, error) {
 	if f.Network.ONNX != nil {
 		return f.readNetwork(o, p)
 	}
-	outputs := len(o.classes)
-	if f.Target != "" {
-		outputs = 1
+	outputs, err := f.outputs(o, f.target())
+	if err != nil {
+		return nil, err
 	}
 	shape, err := f.features(o.shape, &p)
 	if err != nil {
 		return nil, err
 	}
-	bare, err := f.build(shape, outputs)
+	heads, err := f.heads(o)
+	if err != nil {
+		return nil, err
+	}
+	bare, err := f.build(shape, outputs, heads)
 	if err != nil {
 		return nil, f.node.Get("network").Errorf("%w", err)
 	}
@@ -60,8 +64,15 @@ func (f *File) network(o *datasets, p model.Preprocess) (*network, error) {
 			n.parameters = append(n.parameters, w.Name)
 		}
 	}
-	if n.model, err = train.WithPreprocessing(p, o.shape, bare, "logits"); err != nil {
+	names := []string{"logits"}
+	for _, h := range heads {
+		names = append(names, h.Name)
+	}
+	if n.model, err = train.WithPreprocessing(p, o.shape, bare, names...); err != nil {
 		return nil, cmp.Or(f.node.Get("preprocess"), f.node).Errorf("%w", err)
+	}
+	if len(heads) > 0 {
+		n.output = "logits"
 	}
 	return n, nil
 }
@@ -94,7 +105,7 @@ func isStatistic(name string) bool {
 }
 
 // build builds a network for samples of a shape, with random weights.
-func (f *File) build(shape []int, outputs int) (*onnx.Model, error) {
+func (f *File) build(shape []int, outputs int, heads []train.Head) (*onnx.Model, error) {
 	switch k := f.Network; {
 	case k.ConvNet != nil:
 		return train.ConvNet{Shape: shape, Classes: outputs, Widths: k.ConvNet.Widths, Depth: k.ConvNet.Depth, Halve: k.ConvNet.Halve,
@@ -106,6 +117,13 @@ func (f *File) build(shape []int, outputs int) (*onnx.Model, error) {
 		}
 		r.Shape, r.Classes, r.Dropout, r.Seed = shape, outputs, k.ResNet.Dropout, f.Seed
 		return r.Build()
+	case k.Segment != nil:
+		r, err := k.Segment.stages()
+		if err != nil {
+			return nil, err
+		}
+		r.Shape, r.Seed = shape, f.Seed
+		return train.Segmenter{Encoder: r, Decoder: k.Segment.Decoder, Classes: outputs, Heads: heads}.Build()
 	case k.VGG != nil:
 		return train.VGG{Shape: shape, Classes: outputs, Depth: k.VGG.Depth, Width: k.VGG.Width, Dropout: k.VGG.Dropout, Seed: f.Seed}.Build()
 	}
@@ -113,7 +131,7 @@ func (f *File) build(shape []int, outputs int) (*onnx.Model, error) {
 }
 
 // stages returns the stages of a residual network.
-func (k *resNetKeys) stages() (train.ResNet, error) {
+func (k *stageKeys) stages() (train.ResNet, error) {
 	switch {
 	case k.Depth == 0 && k.Width > 0:
 		return train.ResNet{}, errors.New("width needs depth: without it set widths")

@@ -61,7 +61,8 @@ type Result struct {
 	Data     string   `json:"data,omitempty"` // fingerprint of the data
 	Samples  int      `json:"samples"`
 	Loss     float64  `json:"loss"`
-	Accuracy *float64 `json:"accuracy,omitempty"`
+	Accuracy *float64 `json:"accuracy,omitempty"`        // of masks: the mean fraction of pixels
+	MeanIoU  *float64 `json:"mean_iou,omitempty"`        // of masks
 	Robust   *float64 `json:"robust_accuracy,omitempty"` // on adversarial examples found as in training
 }
 
@@ -70,6 +71,9 @@ func resultOf(fingerprint string, n int, m train.Metrics) *Result {
 	r := &Result{Data: fingerprint, Samples: n, Loss: m.Loss}
 	if !math.IsNaN(m.Accuracy) {
 		r.Accuracy = &m.Accuracy
+	}
+	if !math.IsNaN(m.MeanIoU) {
+		r.MeanIoU = &m.MeanIoU
 	}
 	return r
 }
@@ -165,7 +169,7 @@ func (r *run) train(ctx context.Context) (s *Summary, err error) {
 	r.trainer, err = train.New(r.Runtime, train.Spec{
 		Model: r.network.model, Output: r.network.output, Parameters: r.network.parameters, TrainingMode: r.network.trainingMode,
 		Seed: r.Seed, Loss: r.loss(), Optimiser: r.Optimiser.optimiser(), Schedule: r.Schedule.schedule(perEpoch), Clip: r.Clip,
-		Adversarial: r.Adversarial.settings(), Mixup: r.Mixup,
+		Adversarial: r.Adversarial.settings(), Mixup: r.Mixup, Tasks: r.tasks(),
 		Engine: ort.Options{Threads: r.Threads, Device: r.Device},
 	})
 	if err != nil {
@@ -185,23 +189,6 @@ func (r *run) train(ctx context.Context) (s *Summary, err error) {
 		return nil, err
 	}
 	return r.finish(ctx, epochs)
-}
-
-// loss returns the loss of the file, or the default for the target.
-func (r *run) loss() train.Loss {
-	name := r.Loss
-	if name == "" {
-		name = train.CrossEntropy.Name
-		if r.Target != "" {
-			name = train.SquaredError.Name
-		}
-	}
-	for _, l := range train.Losses() {
-		if l.Name == name {
-			return l
-		}
-	}
-	panic("unknown loss in the schema: " + name)
 }
 
 // reportStep reports the progress after a step.
@@ -242,9 +229,9 @@ func (r *run) finish(ctx context.Context, epochs []train.Epoch) (*Summary, error
 		s.Kept = last.Best
 	}
 	kept := epochs[s.Kept-1]
-	s.Train = *resultOf(r.data.train.Fingerprint(), s.Samples, train.Metrics{Loss: kept.Train, Accuracy: kept.TrainAccuracy})
+	s.Train = *resultOf(r.data.train.Fingerprint(), s.Samples, train.Metrics{Loss: kept.Train, Accuracy: kept.TrainAccuracy, MeanIoU: math.NaN()})
 	if r.data.validation != nil {
-		s.Validation = resultOf(r.data.validation.Fingerprint(), r.data.validation.Len(), train.Metrics{Loss: kept.Validation, Accuracy: kept.ValidationAccuracy}).withRobust(kept.ValidationRobust)
+		s.Validation = resultOf(r.data.validation.Fingerprint(), r.data.validation.Len(), train.Metrics{Loss: kept.Validation, Accuracy: kept.ValidationAccuracy, MeanIoU: kept.ValidationMeanIoU}).withRobust(kept.ValidationRobust)
 	}
 	if r.data.test != nil {
 		metrics, err := r.trainer.Evaluate(ctx, r.stream(r.data.test, r.network.feed, false), r.Batch)

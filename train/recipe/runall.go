@@ -60,7 +60,7 @@ func writeRuns(folder string, trainings []*File, summaries []*Summary) error {
 	tags := slices.Sorted(maps.Keys(trainings[0].tags))
 	header := slices.Concat([]string{"run"}, tags, []string{"epochs", "kept", "samples", "seconds"})
 	for _, data := range []string{"train", "validation", "test"} {
-		header = append(header, data+"_loss", data+"_accuracy", data+"_robust_accuracy")
+		header = append(header, data+"_loss", data+"_accuracy", data+"_robust_accuracy", data+"_mean_iou")
 	}
 	return atomicfile.WriteFunc(filepath.Join(folder, spec.RunsFile), func(w io.Writer) error {
 		c := csv.NewWriter(w)
@@ -83,13 +83,13 @@ func writeRuns(folder string, trainings []*File, summaries []*Summary) error {
 	})
 }
 
-// cells returns loss, accuracy and robust accuracy as text; "" for those that are not known.
+// cells returns loss, accuracy, robust accuracy and mean IoU as text; "" for those that are not known.
 func (r *Result) cells() []string {
 	if r == nil {
-		return make([]string, 3)
+		return make([]string, 4)
 	}
 	out := []string{formatFloat(r.Loss)}
-	for _, v := range []*float64{r.Accuracy, r.Robust} {
+	for _, v := range []*float64{r.Accuracy, r.Robust, r.MeanIoU} {
 		if v == nil {
 			out = append(out, "")
 		} else {
