@@ -5,9 +5,10 @@ import (
 	"math"
 	"strings"
 
-	"github.com/ebitengine/purego"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/lapack"
+
+	"github.com/noether-ml/noether/internal/dynlib"
 )
 
 // A library holds the Fortran functions of a BLAS and LAPACK library. OpenBLAS, MKL and Apple's
@@ -47,12 +48,12 @@ func open(path string) (*library, error) {
 	if err := chooseKernels(); err != nil {
 		return nil, err
 	}
-	handle, err := load(path)
+	loaded, err := dynlib.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	lib := &library{}
-	lib.identify(handle)
+	lib.identify(loaded)
 	if strings.Contains(lib.version, "USE64BITINT") {
 		return nil, &unusableError{path, "it is built for 64-bit integers"}
 	}
@@ -61,11 +62,9 @@ func open(path string) (*library, error) {
 		"dpotrf_": &lib.dpotrf, "spotrf_": &lib.spotrf, "dsyevd_": &lib.dsyevd, "ssyevd_": &lib.ssyevd, "dgesdd_": &lib.dgesdd,
 		"dsytrd_": &lib.dsytrd, "dstedc_": &lib.dstedc, "dormqr_": &lib.dormqr,
 	} {
-		at, err := symbol(handle, name)
-		if err != nil {
+		if err := loaded.Bind(f, name); err != nil {
 			return nil, &unusableError{path, "it lacks " + name}
 		}
-		purego.RegisterFunc(f, at)
 	}
 	if !lib.works() {
 		return nil, &unusableError{path, "its results for a 2 x 2 problem are wrong"}
@@ -75,14 +74,8 @@ func open(path string) (*library, error) {
 
 // identify sets the name and version of the library. It recognises a library by a function that the
 // others lack.
-func (l *library) identify(handle uintptr) {
-	bind := func(f any, name string) bool {
-		at, err := symbol(handle, name)
-		if err == nil {
-			purego.RegisterFunc(f, at)
-		}
-		return err == nil
-	}
+func (l *library) identify(loaded dynlib.Library) {
+	bind := func(f any, name string) bool { return loaded.Bind(f, name) == nil }
 	var config func() string
 	var layer func(int32) int32
 	switch {

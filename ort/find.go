@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/noether-ml/noether/internal/dynlib"
 )
 
 // envLibrary names the environment variable that holds the path of the ONNX Runtime library.
@@ -66,8 +68,8 @@ func FindFor(explicit, device string) (path string, tried []string, err error) {
 	}
 	for _, name := range libraryNames() {
 		tried = append(tried, name+" (system)")
-		if handle, err := openLibrary(name); err == nil {
-			closeLibrary(handle)
+		if library, err := dynlib.Open(name); err == nil {
+			library.Close()
 			return name, tried, nil
 		}
 	}

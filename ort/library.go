@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"github.com/ebitengine/purego"
+
+	"github.com/noether-ml/noether/internal/dynlib"
 )
 
 // apiVersion is the version of the C API that the binding requests. Library 1.x offers the versions
@@ -30,19 +32,17 @@ const (
 // called before the binding loads the library: the binding cannot list providers, and for a library
 // that is too old it reports only that a function failed, while the library prints to the terminal.
 func inspectLibrary(path string) (version string, providers []string, api unsafe.Pointer, err error) {
-	handle, err := openLibrary(path)
+	loaded, err := dynlib.Open(path)
 	if err != nil && err.Error() == "" {
 		err = errors.New("is not a library that this system can load")
 	}
 	if err != nil {
 		return "", nil, nil, oneLine(err)
 	}
-	entry, err := symbol(handle, "OrtGetApiBase")
-	if err != nil {
+	var getBase func() unsafe.Pointer
+	if err := loaded.Bind(&getBase, "OrtGetApiBase"); err != nil {
 		return "", nil, nil, errors.New("is a library, but not ONNX Runtime (it lacks OrtGetApiBase)")
 	}
-	var getBase func() unsafe.Pointer
-	purego.RegisterFunc(&getBase, entry)
 	base := (*apiBase)(getBase())
 	var getVersion func() string
 	purego.RegisterFunc(&getVersion, base.getVersionString)

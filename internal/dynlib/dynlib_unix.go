@@ -1,13 +1,13 @@
 //go:build !windows
 
-package ort
+package dynlib
 
 import "github.com/ebitengine/purego"
 
-func openLibrary(name string) (uintptr, error) {
+func open(name string) (uintptr, error) {
 	return purego.Dlopen(name, purego.RTLD_LAZY|purego.RTLD_LOCAL)
 }
 
-func closeLibrary(handle uintptr) { _ = purego.Dlclose(handle) }
+func closeHandle(handle uintptr) { _ = purego.Dlclose(handle) }
 
 func symbol(handle uintptr, name string) (uintptr, error) { return purego.Dlsym(handle, name) }
