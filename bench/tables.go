@@ -7,6 +7,8 @@ import (
 	_ "embed"
 	"fmt"
 	"strings"
+
+	"github.com/noether-ml/noether/internal/turbojpeg"
 )
 
 //go:embed networks.txt
@@ -38,6 +40,10 @@ var tables = []table{
 			peer("bench.py", "probe", "768", "512,256", "2048"), golang("train", "Probe/spin=false/stepsPerRun=8$", 3), ""),
 	}},
 	{name: "first-run", columns: []string{"network", "images", "time predicted by the dry run", "time", "processor time", "peak memory"}, rows: firstRuns()},
+	{name: "decoding", columns: []string{"per second of processor time", "rounds", "PIL and torchvision", noether, "ratio"}, rows: []row{
+		photographs("200 photographs decoded, resized to 256 and cropped to 224"),
+		photographs("the same without libjpeg-turbo", turbojpeg.Env+"=none"),
+	}},
 	{name: "seis-size", columns: []string{"SEIS at the 19 convolutions of a ResNet-20", "time"}, rows: []row{
 		size("1,000 pairs, the two scores", "scores-1000"), size("10,000 pairs, the two scores", "scores-10000"),
 	}},
@@ -82,6 +88,14 @@ func seis(work, benchmark string, compared bool) row {
 	}
 	r.cells = append(r.cells, cell{column: noether, from: golang("study", "SEIS/"+benchmark+"$", 1), metric: "s/op", unit: "s", memory: "MiB-peak"})
 	return r
+}
+
+// photographs returns a row on the decoding of photographs.
+func photographs(text string, environment ...string) row {
+	return row{text: map[string]string{"per second of processor time": text}, ratio: "ratio", cells: []cell{
+		{column: "PIL and torchvision", from: peer("bench/photos.py", "$DATA/imagenet-samples"), metric: "per_second", unit: "images"},
+		{column: noether, from: golang("dataset", "Photographs$", 3, environment...), metric: "images/s", unit: "images"},
+	}}
 }
 
 func size(text, benchmark string) row {

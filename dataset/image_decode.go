@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/noether-ml/noether/internal/chroma"
+	"github.com/noether-ml/noether/internal/turbojpeg"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -128,14 +129,19 @@ func readImage(r io.Reader) (image.Image, error) {
 
 // decodeImage decodes JPEG, PNG, GIF (the first frame), BMP, TIFF or WebP.
 func decodeImage(data []byte) (image.Image, error) {
-	c, _, err := image.DecodeConfig(bytes.NewReader(data))
+	c, format, err := image.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("unknown image format: %w", err)
 	}
 	if bound := min(maxPixels, max(anyPixels, perByte*len(data))); c.Width <= 0 || c.Height <= 0 || c.Width > bound/c.Height {
 		return nil, fmt.Errorf("the image has %d x %d pixels in %d bytes: the limit is %d pixels", c.Width, c.Height, len(data), bound)
 	}
-	img, format, err := image.Decode(bytes.NewReader(data))
+	if format == "jpeg" {
+		if img, ok := turbojpeg.Decode(data, c.Width, c.Height); ok {
+			return img, nil
+		}
+	}
+	img, _, err := image.Decode(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("damaged %s: %w", format, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/noether-ml/noether/internal/chroma"
+	"github.com/noether-ml/noether/internal/turbojpeg"
 )
 
 // An interleaved is an image in the layout of decoders and PIL: rows of pixels, with the channels
@@ -123,6 +124,8 @@ func from8Bit(img image.Image) interleaved[uint8] {
 			copy(r.pix[y*w:(y+1)*w], img.Pix[img.PixOffset(b.Min.X, b.Min.Y+y):])
 		}
 		return r
+	case *turbojpeg.RGB:
+		return interleaved[uint8]{h, w, 3, img.Pix}
 	case *image.YCbCr:
 		return interleaved[uint8]{b.Dy(), b.Dx(), 3, chroma.JPEG.RGB(img)}
 	case *image.NYCbCrA:

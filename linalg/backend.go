@@ -10,6 +10,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack/lapack64"
+
+	"github.com/noether-ml/noether/internal/machine"
 )
 
 // backendEnv is the environment variable that overrides the search for a library. Its value is the
@@ -115,25 +117,8 @@ func candidates() []string {
 	return append(openblas, mkl...)
 }
 
-// hint returns the command that installs a fast library on this system, or a sentence if the system
-// is unknown.
+// hint returns how to install a fast library on this system.
 func hint() string {
-	switch runtime.GOOS {
-	case "darwin":
-		return "brew install openblas"
-	case "windows":
-		return "conda install -c conda-forge openblas"
-	}
-	for _, known := range []struct{ file, command string }{
-		{"/etc/debian_version", "apt-get install libopenblas0-pthread"},
-		{"/etc/fedora-release", "dnf install openblas-threads"},
-		{"/etc/redhat-release", "dnf install openblas-threads"},
-		{"/etc/arch-release", "pacman -S openblas"},
-		{"/etc/alpine-release", "apk add openblas"},
-	} {
-		if _, err := os.Stat(known.file); err == nil {
-			return known.command
-		}
-	}
-	return "install OpenBLAS with the system's package manager"
+	return machine.HowToInstall(machine.Packages{Library: "OpenBLAS", Debian: "libopenblas0-pthread", Fedora: "openblas-threads", Arch: "openblas",
+		Alpine: "openblas", Homebrew: "openblas", Conda: "openblas"})
 }

@@ -134,6 +134,7 @@ type EngineRecord struct {
 	ONNXRuntime string `json:"onnxruntime"`
 	Device      string `json:"device"`
 	BLAS        string `json:"blas"`
+	JPEG        string `json:"jpeg,omitempty"` // library that decodes JPEG images; "Go" for Go's decoder
 	Threads     int    `json:"threads"`
 	Machine     string `json:"machine"` // operating system and architecture
 }

@@ -45,3 +45,22 @@ func TestAnotherStudyInTheFolderIsRefused(t *testing.T) {
 		t.Errorf("a file of the user: %v", err)
 	}
 }
+
+// TestAnotherDecoderGivesAWarning checks that a run warns if it adds to the scores of a run that
+// decoded JPEG images with another library.
+func TestAnotherDecoderGivesAWarning(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	out := filepath.Join(dir, "run")
+	o := options(t)
+	for _, c := range []struct{ decoder, want string }{{"Go", ""}, {"Go", ""}, {"libturbojpeg.so.0", "from the decoder Go, further ones will be from libturbojpeg.so.0"}} {
+		var warnings []string
+		o.Warn = func(text string) { warnings = append(warnings, text) }
+		o.Record.JPEG = c.decoder
+		mustRun(t, parseIn(t, dir, threeTurns), out, o)
+		if found := strings.Join(warnings, "\n"); c.want == "" && strings.Contains(found, "decoder") || !strings.Contains(found, c.want) {
+			t.Errorf("warnings %q, want %q", warnings, c.want)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/internal/turbojpeg"
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/ort/accel"
@@ -57,6 +58,7 @@ func examine(engine *engineFlags) []finding {
 		examineRuntime(engine),
 		examineAcceleration(engine),
 		examineBLAS(),
+		examineJPEG(),
 		{What: "cores", Found: fmt.Sprint(machine.Cores())},
 		{What: "memory", Found: examineMemory()},
 	}
@@ -105,6 +107,14 @@ func examineBLAS() finding {
 		return finding{What: "BLAS", Mend: strings.TrimSpace(blas.Hint + " (without it, linear algebra is several times slower) " + blas.Problem)}
 	}
 	return finding{What: "BLAS", Found: strings.TrimSpace(blas.String() + " " + blas.Version)}
+}
+
+func examineJPEG() finding {
+	path, err := turbojpeg.Find()
+	if err != nil {
+		return finding{What: "libjpeg-turbo", Mend: turbojpeg.Hint() + " (without it, JPEG images are decoded four times slower)"}
+	}
+	return finding{What: "libjpeg-turbo", Found: path}
 }
 
 func printFindings(found []finding) {

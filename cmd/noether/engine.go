@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/internal/turbojpeg"
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/scores"
@@ -72,9 +73,17 @@ func (e *engineFlags) open() (study.Options, error) {
 	}
 	return study.Options{
 		Runtime: rt, Threads: threads, BLAS: &blas, Device: e.device, Version: version(), Warn: note, Memory: machine.MemoryLimit(),
-		Record: scores.EngineRecord{ONNXRuntime: rt.Version(), Device: e.device, BLAS: blas.String(), Threads: threads,
+		Record: scores.EngineRecord{ONNXRuntime: rt.Version(), Device: e.device, BLAS: blas.String(), JPEG: jpegDecoder(), Threads: threads,
 			Machine: runtime.GOOS + "/" + runtime.GOARCH},
 	}, nil
+}
+
+// jpegDecoder names the decoder of JPEG images in the record of a run.
+func jpegDecoder() string {
+	if path, err := turbojpeg.Find(); err == nil {
+		return path
+	}
+	return "Go"
 }
 
 func (e *engineFlags) load() (*ort.Runtime, error) {

@@ -36,6 +36,9 @@ func Run(ctx context.Context, s *spec.Study, dir string, o plan.Options) (result
 	if err := folder.CheckStudy(plan, o.Replace); err != nil {
 		return nil, err
 	}
+	if text := folder.DecoderWarning(o.Record.JPEG); text != "" {
+		o.Warnf("%s", text)
+	}
 	return execute(ctx, plan, folder, o)
 }
 

@@ -50,3 +50,14 @@ func (f Folder) clear() error {
 	_, err := Create(f.dir, func(string, ...any) {})
 	return err
 }
+
+// DecoderWarning returns a sentence if an earlier run in the folder decoded JPEG images with another
+// library than the given one, and "" else.
+func (f Folder) DecoderWarning(decoder string) string {
+	record, err := scores.ReadRecord(f.Path("run.json"))
+	if err != nil || record.Engine.JPEG == "" || decoder == "" || record.Engine.JPEG == decoder {
+		return ""
+	}
+	return fmt.Sprintf("scores of JPEG images in this folder are from the decoder %s, further ones will be from %s: pixels differ by up to 3 of 255",
+		record.Engine.JPEG, decoder)
+}
