@@ -112,38 +112,31 @@ type pair struct {
 	sums               action.Sums
 }
 
-func (a *layerAction) sums(acted, transformed []float32) (s action.Sums) {
-	a.eachRun(acted, transformed, s.Add)
-	return s
+func (a *layerAction) sums(acted, transformed []float32) action.Sums {
+	x, y, rows := a.compared(acted, transformed)
+	return action.SumsOver(x, y, rows, a.counted)
 }
 
-func (a *layerAction) dot(acted, transformed []float32) (sum float64) {
-	a.eachRun(acted, transformed, func(x, y []float32) { sum += action.Dot(x, y) })
-	return sum
+func (a *layerAction) dot(acted, transformed []float32) float64 {
+	x, y, rows := a.compared(acted, transformed)
+	return action.DotOver(x, y, rows, a.counted)
 }
 
-// eachRun calls f for each run of consecutive values of counted positions.
-func (a *layerAction) eachRun(acted, transformed []float32, f func(x, y []float32)) {
+// compared returns the values of tau z and of a transformed row as rows of which the runs in
+// a.counted count: the channels, or a single row.
+func (a *layerAction) compared(acted, transformed []float32) (x, y []float32, rows int) {
 	positions, channels := a.maps.Positions(), a.maps.Channels
 	n := channels * positions
 	a.findCounted(acted[n:])
-	transformed = transformed[a.maps.Base:][:n]
-	if !a.layout().Planes {
-		for _, r := range a.counted {
-			f(acted[r.From*channels:r.To*channels], transformed[r.From*channels:r.To*channels])
-		}
-		return
-	}
-	if len(a.counted) == 1 && a.counted[0] == (action.Run{From: 0, To: positions}) {
-		f(acted[:n], transformed)
-		return
-	}
-	for c := range channels {
-		for _, r := range a.counted {
-			from, to := c*positions+r.From, c*positions+r.To
-			f(acted[from:to], transformed[from:to])
+	x, y, rows = acted[:n], transformed[a.maps.Base:][:n], channels
+	whole := len(a.counted) == 1 && a.counted[0] == (action.Run{From: 0, To: positions})
+	if whole || !a.layout().Planes {
+		rows = 1
+		for i, r := range a.counted {
+			a.counted[i] = action.Run{From: r.From * channels, To: r.To * channels}
 		}
 	}
+	return x, y, rows
 }
 
 // findCounted finds the runs of positions that count: those whose marks are not 0.

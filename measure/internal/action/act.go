@@ -18,6 +18,10 @@ func (f *Field) Act(dst, z []float32, l Layout, to []int32, floor *FloorSums) {
 }
 
 func (f *Field) actOnPlanes(dst, z []float32, positions int, to []int32, floor *FloorSums) {
+	if native && f.interpolated() {
+		f.actNative(dst, z, len(z)/positions, positions, to, floor)
+		return
+	}
 	for c := range len(z) / positions {
 		plane, target := z[c*positions:(c+1)*positions], c
 		if to != nil {

@@ -30,15 +30,22 @@ type Field struct {
 // A Run is a range of consecutive positions, To excluded.
 type Run struct{ From, To int }
 
-// taps are the positions that values are read from, for the positions of some runs in order.
-// Without fractions, a value is read from one position. Else it is interpolated between four, of
-// which the last three are a step to the right, a step down, and both; or those listed in corners.
+// interpolated reports whether all values of tau and tau^-1 are interpolated between neighbours.
+func (f *Field) interpolated() bool {
+	fits := func(t *taps) bool { return t.fractions != nil && t.corners == nil }
+	return !f.Still && !f.Exact && fits(&f.forward) && fits(&f.back)
+}
+
+// taps are the positions that values are read from, for the positions of some runs in order. Without
+// fractions, a value is read from one position. Else it is interpolated between four, of which the
+// last three are a step to the right, a step down, and both; or those listed in corners.
 type taps struct {
 	runs        []Run
-	at          []int32    // the first of the positions that are read
-	fx, fy      []float32  // the fractions, in columns and in rows; nil without fractions
-	right, down int        // the steps: 1 and the width; 0 if there is one column or one row
-	corners     [][3]int32 // nil unless positions are counted around the border
+	place       []int32      // the positions of the runs
+	at          []int32      // the first of the positions that are read
+	fractions   [][2]float32 // between columns and between rows; nil if one position is read
+	right, down int          // the steps: 1 and the width; 0 if there is one column or one row
+	corners     [][3]int32   // nil unless positions are counted around the border
 }
 
 // A Grid is the size of a map with a margin, as a fraction of the sides.
@@ -204,9 +211,9 @@ func newTaps(runs []Run, points []point, g Grid, around bool) taps {
 			} else { // the four positions lie inside
 				i, j = min(i, max(g.Height-2, 0)), min(j, max(g.Width-2, 0))
 			}
+			t.place = append(t.place, int32(at))
 			t.at = append(t.at, int32(i*g.Width+j))
-			t.fx = append(t.fx, float32(p.column-float64(j)))
-			t.fy = append(t.fy, float32(p.row-float64(i)))
+			t.fractions = append(t.fractions, [2]float32{float32(p.column - float64(j)), float32(p.row - float64(i))})
 		}
 	}
 	return t
@@ -227,7 +234,7 @@ type fieldKey struct {
 
 func (k fieldKey) positions() int { return k.grid.Height * k.grid.Width }
 
-// maxCached is the number of positions of all fields that are held, each of some 24 bytes.
+// maxCached is the number of positions of all fields that are held, each of some 40 bytes.
 const maxCached = 1 << 20
 
 // Of returns the field of a map of positions.

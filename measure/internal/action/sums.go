@@ -6,6 +6,37 @@ type Sums struct {
 	AA, BB     float64
 }
 
+// SumsOver returns the sums over the runs of each row of a and b, which have the same number of rows
+// of the same length.
+func SumsOver(a, b []float32, rows int, runs []Run) (s Sums) {
+	if native {
+		return sumsNative(a, b, rows, runs)
+	}
+	eachRun(a, b, rows, runs, s.Add)
+	return s
+}
+
+// DotOver returns the sum of a b over the runs of each row. It is added in float32 over parts of the
+// rows, and is NaN or infinite if a term is.
+func DotOver(a, b []float32, rows int, runs []Run) (sum float64) {
+	if native {
+		return dotNative(a, b, rows, runs)
+	}
+	eachRun(a, b, rows, runs, func(x, y []float32) { sum += dot(x, y) })
+	return sum
+}
+
+// eachRun calls f for each run of each row.
+func eachRun(a, b []float32, rows int, runs []Run, f func(x, y []float32)) {
+	n := len(a) / rows
+	for row := range rows {
+		for _, r := range runs {
+			from, to := row*n+r.From, row*n+r.To
+			f(a[from:to], b[from:to])
+		}
+	}
+}
+
 // chunk is the number of products that are added in float32 before they are added in float64.
 const chunk = 256
 
@@ -80,9 +111,8 @@ func zero(a []float32) bool {
 	return true
 }
 
-// Dot returns the sum of a b over two rows of the same length. It is added in float32 over chunk
-// values, and is NaN or infinite if a term is.
-func Dot(a, b []float32) (sum float64) {
+// dot returns the sum of a b over two rows of the same length.
+func dot(a, b []float32) (sum float64) {
 	for len(a) > 0 {
 		n := min(chunk, len(a))
 		x, y := a[:n], b[:n]

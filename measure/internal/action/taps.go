@@ -8,7 +8,7 @@ func (t *taps) readPlane(dst, src []float32) {
 		n := len(row)
 		at := t.at[k : k+n]
 		switch {
-		case t.fx == nil:
+		case t.fractions == nil:
 			for i := range row {
 				row[i] = src[at[i]]
 			}
@@ -24,31 +24,26 @@ func (t *taps) readPlane(dst, src []float32) {
 // interpolate writes a row of which the first position has number k among the taps.
 func (t *taps) interpolate(row, src []float32, k int) {
 	n := len(row)
-	at, fx, fy := t.at[k:][:n], t.fx[k:][:n], t.fy[k:][:n]
+	at, fractions := t.at[k:][:n], t.fractions[k:][:n]
 	right, down := t.right, t.down
-	if right == 0 {
-		for i := range row {
-			p := int(at[i])
-			row[i] = src[p] + fy[i]*(src[p+down]-src[p])
-		}
-		return
-	}
 	for i := range row {
 		p := int(at[i])
-		top, bottom := src[p:p+2:p+2], src[p+down:p+down+2:p+down+2]
-		a := top[0] + fx[i]*(top[1]-top[0])
-		b := bottom[0] + fx[i]*(bottom[1]-bottom[0])
-		row[i] = a + fy[i]*(b-a)
+		q := p + down
+		row[i] = between(src[p], src[p+right], src[q], src[q+right], fractions[i])
 	}
+}
+
+// between interpolates between a, b to the right of it, and c and d below them.
+func between(a, b, c, d float32, fraction [2]float32) float32 {
+	a += fraction[0] * (b - a)
+	c += fraction[0] * (d - c)
+	return a + fraction[1]*(c-a)
 }
 
 func (t *taps) interpolateAround(row, src []float32, k int) {
 	for i := range row {
-		c, fx := t.corners[k+i], t.fx[k+i]
-		a, b := src[t.at[k+i]], src[c[1]]
-		a += fx * (src[c[0]] - a)
-		b += fx * (src[c[2]] - b)
-		row[i] = a + t.fy[k+i]*(b-a)
+		c := t.corners[k+i]
+		row[i] = between(src[t.at[k+i]], src[c[0]], src[c[1]], src[c[2]], t.fractions[k+i])
 	}
 }
 
@@ -60,16 +55,12 @@ func (t *taps) differPlane(moved, plane []float32, s *FloorSums) {
 		for from := r.From; from < r.To; from += chunk {
 			row := buffer[:min(chunk, r.To-from)]
 			switch {
-			case t.fx == nil:
+			case t.fractions == nil:
 				for i := range row {
 					row[i] = moved[t.at[k+i]]
 				}
 			case t.corners != nil:
 				t.interpolateAround(row, moved, k)
-			case t.right == 1:
-				s.addDifferences(t, moved, plane[from:from+len(row)], k)
-				k += len(row)
-				continue
 			default:
 				t.interpolate(row, moved, k)
 			}
@@ -96,7 +87,7 @@ func (t *taps) readRow(row, src []float32, k int, to []int32) {
 	n := len(row)
 	at := func(p int) []float32 { return src[p*n:][:n] }
 	p := int(t.at[k])
-	if t.fx == nil {
+	if t.fractions == nil {
 		scatter(row, at(p), to)
 		return
 	}
@@ -106,17 +97,15 @@ func (t *taps) readRow(row, src []float32, k int, to []int32) {
 		q = [3]int{int(c[0]), int(c[1]), int(c[2])}
 	}
 	a, b, c, d := at(p), at(q[0]), at(q[1]), at(q[2])
-	fx, fy := t.fx[k], t.fy[k]
+	fraction := t.fractions[k]
 	if to == nil {
 		for i := range row {
-			top, bottom := a[i]+fx*(b[i]-a[i]), c[i]+fx*(d[i]-c[i])
-			row[i] = top + fy*(bottom-top)
+			row[i] = between(a[i], b[i], c[i], d[i], fraction)
 		}
 		return
 	}
 	for i := range row {
-		top, bottom := a[i]+fx*(b[i]-a[i]), c[i]+fx*(d[i]-c[i])
-		row[to[i]] = top + fy*(bottom-top)
+		row[to[i]] = between(a[i], b[i], c[i], d[i], fraction)
 	}
 }
 
@@ -142,30 +131,4 @@ func (t *taps) differRows(moved, z []float32, channels int, to []int32, s *Floor
 			k++
 		}
 	}
-}
-
-// addDifferences interpolates values of moved for the positions of a row of z, of which the first
-// has number k among the taps, and adds the sums of the floor.
-func (s *FloorSums) addDifferences(t *taps, moved, z []float32, k int) {
-	n := len(z)
-	at, fx, fy := t.at[k:][:n], t.fx[k:][:n], t.fy[k:][:n]
-	down := t.down
-	var difference, norm float32
-	for i, v := range z {
-		p := int(at[i])
-		top, bottom := moved[p:p+2:p+2], moved[p+down:p+down+2:p+down+2]
-		a := top[0] + fx[i]*(top[1]-top[0])
-		b := bottom[0] + fx[i]*(bottom[1]-bottom[0])
-		d := a + fy[i]*(b-a) - v
-		difference += d * d
-		norm += v * v
-	}
-	if !precise(float64(norm)) {
-		row := make([]float32, n)
-		t.interpolate(row, moved, k)
-		s.add(row, z)
-		return
-	}
-	s.Difference += float64(difference)
-	s.Norm += float64(norm)
 }

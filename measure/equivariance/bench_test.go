@@ -1,0 +1,60 @@
+package equivariance_test
+
+import (
+	"testing"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/equivariance"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/transform"
+)
+
+// resNet18 are the sides, channels and numbers of the 49 tensors with a place of a ResNet-18 at 224.
+var resNet18 = []struct{ side, channels, tensors int }{{112, 64, 2}, {56, 64, 11}, {28, 128, 11}, {14, 256, 11}, {7, 512, 11}}
+
+// BenchmarkResNet18 measures all maps of a ResNet-18 on pairs of images.
+func BenchmarkResNet18(b *testing.B) {
+	for name, tr := range map[string]transform.Transform{
+		"quarter": transform.Rotate{Angle: transform.Fixed(90)}, "turn": transform.Rotate{Angle: transform.Fixed(20)},
+		"shift": transform.Translate{X: transform.Fixed(0.03), Y: transform.Fixed(0.05)}, "colour": transform.Brightness{Factor: transform.Fixed(1.2)},
+	} {
+		b.Run(name, func(b *testing.B) {
+			const n = 16
+			values := 0
+			type layer struct {
+				acc   measure.Accumulator
+				batch *measure.Batch
+				count int
+			}
+			var layers []layer
+			m := equivariance.New(equivariance.Settings{})
+			for _, l := range resNet18 {
+				site := measure.Site{Layer: onnx.Layer{Name: "z", Shape: []int{l.channels, l.side, l.side}, Axes: "NCHW"}, Layout: measure.NewLayout(1 << 20), Transform: tr}
+				acc, err := m.New(site)
+				if err != nil {
+					b.Fatal(err)
+				}
+				batch := &measure.Batch{Clean: random(1, n, l.channels, l.side, l.side), Transformed: random(2, n, l.channels, l.side, l.side)}
+				for i := range n {
+					batch.Place, batch.Index, batch.Label, batch.Ops = append(batch.Place, i), append(batch.Index, i), append(batch.Label, -1), append(batch.Ops, tr.Draw(nil))
+				}
+				layers = append(layers, layer{acc, batch, l.tensors})
+				values += l.tensors * l.channels * l.side * l.side * n
+			}
+			for b.Loop() {
+				for _, l := range layers {
+					for range l.count {
+						if err := l.acc.Update(l.batch); err != nil {
+							b.Fatal(err)
+						}
+						for i := range l.batch.Place {
+							l.batch.Place[i] += n
+						}
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(values), "ns/value")
+			b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N)/n, "ms/pair")
+		})
+	}
+}
