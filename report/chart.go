@@ -1,7 +1,10 @@
 package report
 
 import (
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
@@ -76,6 +79,10 @@ var (
 		X: Axis{Field: "parameter", Title: "value of the parameter"}, Y: Axis{Field: "value", Title: "{statistic}"},
 		Colour: []Field{"model", "data", "variant", "factor"}, Spread: []Field{"parameter"}, Titled: "{panel}", Untitled: "{statistic}",
 		Legend: "page", Null: "dotted: the null, what chance gives", Reading: curveReading, Statements: CurveStatement}
+	ConfidenceChart = Chart{Name: "confidence", Title: "By confidence", Mark: LineMark, Table: "scores",
+		X: Axis{Field: "confidence", Title: "least confidence"}, Y: Axis{Field: "value", Title: "{statistic}"},
+		Colour: []Field{"model", "transform", "parameter", "data", "variant"}, Spread: []Field{"factor"}, Titled: "{panel}", Untitled: "{statistic}",
+		Legend: "page", Null: "dotted: the null, what chance gives", Reading: curveReading, Statements: CurveStatement}
 	BarsChart = Chart{Name: "bars", Title: "Bars", Mark: BarMark, Table: "scores",
 		X: Axis{Field: "value", Title: "{statistic}"}, Colour: curveColours, Sides: barSides,
 		Titled: "{statistic} {panel} by {down}", Untitled: "{statistic} by {down}", Wide: true,
@@ -149,6 +156,7 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 	add(depth, layered && !grid && Field("layer").varies(measures, of))
 	add(bars, true)
 	add(ParameterChart, Field("parameter").varies(measures, withParameter(of)))
+	add(ConfidenceChart, slices.ContainsFunc(of, func(r scores.Row) bool { return !math.IsNaN(Confidence(&r)) }))
 	add(heat, len(heat.Sides) > 0)
 	distribution := DistributionChart
 	for _, o := range a.Omitted {
@@ -218,6 +226,17 @@ func inParts(rows []scores.Row) bool {
 
 func withParameter(rows []scores.Row) []scores.Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return r.Parameter == "" })
+}
+
+// Confidence returns the least confidence of a score whose factor is one, such as confidence=0.5, and
+// NaN for other scores.
+func Confidence(r *scores.Row) float64 {
+	text, ok := strings.CutPrefix(r.Factor, "confidence=")
+	v, err := strconv.ParseFloat(text, 64)
+	if !ok || err != nil || math.IsInf(v, 0) {
+		return math.NaN()
+	}
+	return v
 }
 
 func everyFactor(rows []scores.Row) bool {

@@ -25,6 +25,8 @@ func TestChartsOf(t *testing.T) {
 		r.OtherModel, r.OtherLayer, r.Transform = "n", other, ""
 		return r
 	}
+	confident := row("", 0, "")
+	confident.Factor = "confidence=0.5"
 	units := Attachments{Distributions: []Distribution{{Subject: Subject{Of: "unit", Measure: "one", Layer: "a"}}, {Subject: Subject{Of: "unit", Measure: "one", Layer: "b"}}},
 		Curves: []TuningCurve{{Measure: "one"}}}
 	for want, c := range map[string]struct {
@@ -35,6 +37,7 @@ func TestChartsOf(t *testing.T) {
 		"":                                     {measure.Descriptor{Name: "two"}, []scores.Row{row("", 0, "")}, Attachments{}},
 		"bars":                                 {measure.Descriptor{Name: "one"}, []scores.Row{row("", 0, "")}, Attachments{}},
 		"bars parameter":                       {measure.Descriptor{Name: "one"}, []scores.Row{row("", 0, "1"), row("", 0, "2")}, Attachments{}},
+		"bars confidence":                      {measure.Descriptor{Name: "one"}, []scores.Row{row("", 0, ""), confident}, Attachments{}},
 		"depth bars":                           {measure.Descriptor{Name: "one"}, []scores.Row{row("a", 0, ""), row("b", 1, "")}, Attachments{}},
 		"bars depth":                           {measure.Descriptor{Name: "one", Chart: "bars"}, []scores.Row{row("a", 0, ""), row("b", 1, "")}, Attachments{}},
 		"heat bars":                            {measure.Descriptor{Name: "one"}, []scores.Row{pair("a", "a"), pair("a", "b"), pair("b", "b")}, Attachments{}},
@@ -56,7 +59,7 @@ func TestChartsOf(t *testing.T) {
 // TestFieldsHaveTitles looks for the labels of all fields that charts name.
 func TestFieldsHaveTitles(t *testing.T) {
 	t.Parallel()
-	for _, c := range []Chart{DepthChart, ParameterChart, BarsChart, heatChart, DistributionChart, unitsChart, tuningChart} {
+	for _, c := range []Chart{DepthChart, ParameterChart, ConfidenceChart, BarsChart, heatChart, DistributionChart, unitsChart, tuningChart} {
 		fields := slices.Concat(c.Colour, c.Spread)
 		for _, s := range slices.Concat(c.Sides, probeBarSides) {
 			fields = append(fields, s.Down, s.Across)

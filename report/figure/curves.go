@@ -67,6 +67,15 @@ func drawParameter(rows []scores.Row, o Options) (*Figure, error) {
 	return f, err
 }
 
+func drawConfidence(rows []scores.Row, o Options) (*Figure, error) {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return math.IsNaN(report.Confidence(&r)) })
+	rows = numbersOnly(report.Overview(rows))
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("%w over confidence: dense-equivariance alone has scores by confidence", errEmpty)
+	}
+	return curves(rows, o, report.Confidence, func(group) string { return report.ConfidenceChart.X.Title }, "factor")
+}
+
 // parameter returns the value of a row's parameter, NaN if it has none.
 func parameter(r *scores.Row) float64 {
 	v, err := strconv.ParseFloat(r.Parameter, 64)

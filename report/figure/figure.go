@@ -38,6 +38,7 @@ type Chart string
 const (
 	Depth        Chart = "depth"        // curves over the depth of layers
 	Parameter    Chart = "parameter"    // curves over the values of a transformation's parameter
+	Confidence   Chart = "confidence"   // curves over the least confidence of boxes or positions
 	Bars         Chart = "bars"         // a bar for each model, transformation or class
 	Heat         Chart = "heat"         // a matrix in colours
 	Distribution Chart = "distribution" // histograms of the rows' values, for instance of samples
@@ -46,7 +47,7 @@ const (
 )
 
 // Charts lists all kinds of charts.
-var Charts = []Chart{Depth, Parameter, Bars, Heat, Distribution, Scatter}
+var Charts = []Chart{Depth, Parameter, Confidence, Bars, Heat, Distribution, Scatter}
 
 // Options specify the content and the appearance of a figure.
 type Options struct {
@@ -120,6 +121,8 @@ func Draw(rows []scores.Row, o Options) (*Figure, error) {
 		return drawDepth(rows, o)
 	case Parameter:
 		return drawParameter(rows, o)
+	case Confidence:
+		return drawConfidence(rows, o)
 	case Bars:
 		return drawBars(rows, o)
 	case Heat:

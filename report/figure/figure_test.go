@@ -92,6 +92,12 @@ func TestChartsSayWhatTheyShow(t *testing.T) {
 				Measure: "similarity", Statistic: "linear-cka", Value: float64(i+j) / 4, Low: math.NaN(), High: math.NaN(), Null: math.NaN()})
 		}
 	}
+	confident := []scores.Row{{Model: "net", Transform: "turn", Measure: "dense-equivariance", Statistic: "matched", Value: 0.9, Low: math.NaN(), High: math.NaN(), Null: 0.1}}
+	for i := range 3 {
+		r := confident[0]
+		r.Factor, r.Value = fmt.Sprintf("confidence=0.%d", 2+i), 0.3+float64(i)/5
+		confident = append(confident, r)
+	}
 	for _, c := range []struct {
 		o    Options
 		rows []scores.Row
@@ -102,6 +108,7 @@ func TestChartsSayWhatTheyShow(t *testing.T) {
 		{Options{Measures: reporttest.Measures(), Chart: Depth, Every: true, Columns: 2}, study(), []string{"rank", "equivariance"}, nil},
 		{Options{Measures: reporttest.Measures(), Chart: Depth, Depth: "absolute"}, study(), []string{"depth of the layer"}, nil},
 		{Options{Measures: reporttest.Measures(), Chart: Parameter}, study(), []string{"tilt", "effective invariance", "small"}, []string{"equivariance"}},
+		{Options{Chart: Confidence, Every: true}, confident, []string{"least confidence", "0.2", "0.4", "matched"}, nil},
 		{Options{Measures: reporttest.Measures(), Chart: Bars}, study(), []string{"small", "large", "effective invariance"}, []string{"equivariance"}},
 		{Options{Measures: reporttest.Measures(), Chart: Heat}, pairs, []string{"l0", "k2", "linear CKA", "0.75"}, nil},
 		{Options{Measures: reporttest.Measures(), Chart: Distribution, Title: "Two models"}, study(), []string{"Two models", "share"}, nil},

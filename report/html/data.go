@@ -344,6 +344,7 @@ func scoreTable(rows []scores.Row, measures report.Measures, sections []report.S
 		{name: "depth", number: func(r row) float64 { return float64(r.Depth) }},
 		{name: "relative", number: func(r row) float64 { return relative(r.Row) }},
 		{name: "otherDepth", number: func(r row) float64 { return float64(depth(r.OtherModel, r.OtherLayer)) }},
+		{name: "confidence", number: func(r row) float64 { return report.Confidence(r.Row) }},
 		{name: "trial", number: func(r row) float64 { return float64(r.Trial) }},
 		{name: "value", number: func(r row) float64 { return r.Value }},
 		{name: "low", number: func(r row) float64 { return r.Low }},

@@ -71,6 +71,30 @@ func TestFactorsByTransformations(t *testing.T) {
 	v.quiet(t)
 }
 
+// TestCurveOverConfidence draws the scores by confidence, and not those of classes or of all samples.
+func TestCurveOverConfidence(t *testing.T) {
+	t.Parallel()
+	var rows []scores.Row
+	for _, transform := range []string{"turn", "shift"} {
+		for i, factor := range []string{"", "class=cat", "class=owl", "confidence=0.3", "confidence=0.5", "confidence=0.7"} {
+			rows = append(rows, scores.Row{Model: "net", Data: "d", Transform: transform, Measure: "dense-equivariance", Statistic: "matched", Factor: factor,
+				Value: 0.4 + 0.1*float64(i), Low: nan, High: nan, Null: 0.1, N: 50})
+		}
+	}
+	v := open(t, rows, scores.Record{Study: "s"}, 1280, 900)
+	v.do(t, script(`document.querySelector(".segments input[value=confidence]").click()`), until("document.documentElement.dataset.complete === 'true'"))
+	if n := evaluate[int](t, v, `document.querySelectorAll("section.measure figure").length`); n != 2 {
+		t.Errorf("%d panels, want one for each transformation", n)
+	}
+	if n := evaluate[int](t, v, `document.querySelectorAll("section.measure figure .mark-symbol.role-mark path").length`); n != 6 {
+		t.Errorf("%d points, want 6", n)
+	}
+	if axis := evaluate[string](t, v, `document.querySelector("section.measure figure .role-axis-title text").textContent`); axis != "least confidence" {
+		t.Errorf("the axis is called %q", axis)
+	}
+	v.quiet(t)
+}
+
 // TestHeatMapOfOneTile draws a heat map where a statistic, or a filter, leaves nothing that varies.
 func TestHeatMapOfOneTile(t *testing.T) {
 	t.Parallel()

@@ -235,6 +235,7 @@ export function panels(c: Context): Panel[] {
       .join(' ');
   return grouped(rows, label)
     .filter(([, of]) => c.chart.x.field !== 'parameter' || t.varies('parameter', of))
+    .filter(([, of]) => of.some((row) => isOnAxis(c, row)))
     .map(([panel, of]) => {
       const text = panel ? c.chart.titled : c.chart.untitled,
         filled = fill(c, text, of, panel);
@@ -249,6 +250,11 @@ export function panels(c: Context): Panel[] {
     });
 }
 
+// isOnAxis reports whether a row has a place on the axis: only some have a confidence.
+function isOnAxis(c: Context, row: number): boolean {
+  return c.chart.x.field !== 'confidence' || c.table.number('confidence', row) !== null;
+}
+
 /** The points of lines, bars and bins. */
 export function points(c: Context, rows: number[]): Point[] {
   const t = c.table,
@@ -256,7 +262,7 @@ export function points(c: Context, rows: number[]): Point[] {
     x = xOf(c);
   const all = rows.flatMap((row) => {
     const v = t.number(value, row);
-    if (v === null) return [];
+    if (v === null || !isOnAxis(c, row)) return [];
     const series = c.series.of(row);
     const line = [series, t.text('model', row)];
     const branch = c.chart.x.field === 'depth' && t.text('branch', row) !== '';
