@@ -1,4 +1,4 @@
-//go:build amd64
+//go:build amd64 && cgo
 
 // Kernels with AVX2 for maps whose positions of a channel follow each other. See native.go.
 
