@@ -63,3 +63,37 @@ func TestTokensOfTransformer(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestTokensOfExports finds the tokens of small transformers with the structure of published ones,
+// exported from PyTorch by testdata/tokens/tokens.py. Their patches are a grid of 4 x 6.
+func TestTokensOfExports(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	for name, c := range map[string]struct{ prefix, least int }{
+		"deit": {2, 20}, "dinov2": {5, 20}, "dinov3": {5, 20}, "clip": {1, 5},
+	} {
+		m, err := Open(rt, "testdata/tokens/"+name+".onnx", Options{Layers: []string{"all"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for _, l := range m.Layers() {
+			if l.Axes != "NTC" || l.Shape[0] != c.prefix+24 {
+				continue
+			}
+			found++
+			maps, why := l.Maps()
+			if l.Tokens == nil || *l.Tokens != (onnx.Tokens{Prefix: c.prefix, Height: 4, Width: 6}) || why != "" || maps.Base != c.prefix*l.Shape[1] || maps.Positions() != 24 {
+				t.Errorf("%s: %s of shape %v: tokens %+v, maps %+v %s", name, l.Name, l.Shape, l.Tokens, maps, why)
+			}
+		}
+		if found < c.least {
+			t.Errorf("%s: %d layers of %d tokens, want at least %d", name, found, c.prefix+24, c.least)
+		}
+		for _, l := range m.Layers() {
+			if l.Axes == "NTC" && l.Shape[0] > 5 && l.Tokens == nil {
+				t.Errorf("%s: the tokens of %s, of shape %v, are not known", name, l.Name, l.Shape)
+			}
+		}
+	}
+}
