@@ -174,6 +174,49 @@ func TestGroupConvolutionUnderQuarterTurns(t *testing.T) {
 	}
 }
 
+// gaussianBank returns what a bank of n filters, the derivatives of a Gaussian in n directions from
+// 0 to 360 degrees counter-clockwise, returns for an image of Gaussian blobs: n x side x side. In
+// closed form, the derivative of a blob that is smoothed has the sum of both variances. turn rotates
+// the blobs about the centre of the image, in degrees.
+func gaussianBank(n, side int, turn float64) tensor.Tensor {
+	const variance = 9 + 4                                          // of a blob and of a filter
+	blobs := [][3]float64{{6, -3, 1}, {-5, -7, -0.7}, {-2, 8, 0.5}} // right, up, weight
+	out := tensor.New(n, side, side)
+	sin, cos := math.Sincos(turn * math.Pi / 180)
+	for k := range n {
+		v, u := math.Sincos(2 * math.Pi * float64(k) / float64(n))
+		for at := range side * side {
+			x, y := float64(at%side)-float64(side-1)/2, float64(side-1)/2-float64(at/side)
+			for _, b := range blobs {
+				dx, dy := x-(cos*b[0]-sin*b[1]), y-(sin*b[0]+cos*b[1])
+				out.Data[k*side*side+at] -= float32(b[2] * (u*dx + v*dy) / variance * math.Exp(-(dx*dx+dy*dy)/(2*variance)))
+			}
+		}
+	}
+	return out
+}
+
+// TestGaussianFilterBank checks that a bank of filters in eight directions is equivariant under
+// rotations by 45 degrees, if its channels are permuted: exactly under quarter turns, and to the
+// error of interpolation otherwise.
+func TestGaussianFilterBank(t *testing.T) {
+	t.Parallel()
+	const n, side = 8, 41
+	clean := gaussianBank(n, side, 0)
+	cyclic := equivariance.Settings{Channels: equivariance.Channels{Cyclic: n}}
+	for _, c := range []struct{ angle, most float64 }{{90, 1e-6}, {180, 1e-6}, {45, 0.02}, {-135, 0.02}} {
+		transformed := gaussianBank(n, side, c.angle)
+		op := transform.Rotate{Angle: transform.Fixed(c.angle)}.Draw(nil)
+		e := between(t, op, cyclic, clean, transformed)
+		if e.RelativeError > c.most || e.Cosine < 1-c.most || c.most < 1e-5 && e.Floor != 0 {
+			t.Errorf("%g degrees: %+v, want an error of at most %g", c.angle, e, c.most)
+		}
+		if e := between(t, op, equivariance.Settings{}, clean, transformed); e.RelativeError < 0.5 {
+			t.Errorf("%g degrees without the permutation: %+v, want a large error", c.angle, e)
+		}
+	}
+}
+
 // channelsLast returns the values of c x h x w as h x w x c.
 func channelsLast(z tensor.Tensor) []float32 {
 	c, plane := z.Shape[0], z.Len()/z.Shape[0]
