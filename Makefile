@@ -9,7 +9,7 @@ NPM := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 # Packages of another checkout, to which node_modules may be a link, stay as they are.
 INSTALL := { test -L node_modules || $(NPM); }
 
-.PHONY: build demo demo-networks wheel release test lint bench fuzz torture vulncheck fixtures generate clean
+.PHONY: build demo demo-networks screenshots wheel release test lint bench fuzz torture vulncheck fixtures generate clean
 
 build: bin/noether
 
@@ -28,6 +28,10 @@ demo: build
 # Trains the three networks of the demo again: about two minutes on two cores.
 demo-networks: $(RUNTIME)
 	$(GO) run ./internal/demo/networks
+
+# The pictures of reports in README and the tutorial; needs chromium and NOETHER_TESTDATA.
+screenshots: build
+	$(GO) run ./internal/screenshots
 
 # The packages of the report, whose licences are part of the wheel and the archive.
 $(WEB):

@@ -17,7 +17,8 @@ type Sentence []Phrase
 // A Phrase is a part of a sentence.
 type Phrase struct {
 	Text string
-	Full string // the full name; "" if Text is complete
+	// Full is the name of the tensor if Text is the place of a layer, and Model is its model.
+	Full, Model string
 }
 
 // String returns the text of the sentence.
@@ -35,8 +36,9 @@ func plainSentence(format string, args ...any) Sentence {
 
 // Conclusions returns at most three sentences for the first screen of a report. They answer: Which
 // model is the most robust, and is the difference more than chance? Under which transformation are
-// scores worst? At which depth do the scores of layers fall? The sentences follow from the scores
-// by fixed rules. All compare scores by the intervals of their differences; see Replicates.
+// scores worst? At which depth do the scores of layers fall under the first transformation? The
+// sentences follow from the scores by fixed rules. All compare scores by the intervals of their
+// differences; see Replicates.
 func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) []Sentence {
 	var out []Sentence
 	if all := Matrices(rows, rec.Measures); len(all) > 0 {
@@ -48,7 +50,6 @@ func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) [
 
 const (
 	maxNamed = 3    // maximum number of models in a sentence
-	minLoss  = 0.1  // smallest change over depth that is reported
 	minLead  = 0.01 // smallest lead of a model that is reported, as a fraction of the scale
 )
 
@@ -119,6 +120,9 @@ func (m Matrix) ranking(replicates *Replicates) Sentence {
 		}
 		slices.SortFunc(largest, func(a, b lead) int { return cmp.Or(cmp.Compare(gap(b), gap(a)), cmp.Compare(a.a.Model, b.a.Model)) })
 		a, b := largest[0], largest[1]
+		if b.a.Column < a.a.Column { // in the order of the study
+			a, b = b, a
+		}
 		return plainSentence("%s is the most robust under %s, and %s under %s, beyond the 95 %% intervals of the differences.",
 			Shorten(m.Models[a.a.Model], maxNameWidth), example(a), Shorten(m.Models[b.a.Model], maxNameWidth), example(b))
 	}
@@ -231,103 +235,6 @@ func isOrAre(n int) string {
 	return "are"
 }
 
-// depthChange returns a sentence on the layer by which each model has lost half of what it loses in
-// the first statistic of the curves over depth, under the transformation with the largest loss.
-func depthChange(rows []scores.Row, rec scores.Record, replicates *Replicates) Sentence {
-	panels := CurvePanels(rows, rec.Measures)
-	if len(panels) == 0 {
-		return nil
-	}
-	sections := Sections(rows, rec.Measures)
-	section := sections[slices.IndexFunc(sections, func(s Section) bool { return s.Key == panels[0].Section })]
-	branch := Branches(rec.Models)
-	shown := slices.DeleteFunc(section.Of(Overview(rows)), func(r scores.Row) bool { return branch(&r) })
-	about, _ := section.Statistic(panels[0].Statistic)
-	if about.Direction == measure.Neutral {
-		return nil
-	}
-	var worst []loss
-	for _, models := range byCase(SeriesOf(shown, section.Descriptor, about.Name)) {
-		var losses []loss
-		for _, s := range models {
-			if l, ok := lossOf(s, about.Direction); ok && replicates.evidence(&l.first, &l.last) != within {
-				losses = append(losses, l)
-			}
-		}
-		if largest(losses) > largest(worst) {
-			worst = losses
-		}
-	}
-	if len(worst) == 0 {
-		return nil
-	}
-	places := NewPlaces(section.Of(rows))
-	several := len(distinct(shown, byModel)) > 1
-	verb := "is half lost"
-	if about.Direction == measure.Lower {
-		verb = "has done half of its rise"
-	}
-	out := Sentence{{Text: fmt.Sprintf("%s under %s %s by ", capital(about.Title), Shorten(transformLabel(&worst[0].half), maxNameWidth), verb)}}
-	named := worst[:min(len(worst), maxNamed)]
-	for i, l := range named {
-		out = append(out, Phrase{cmp.Or(places.Of(l.half.Model, l.half.Layer), layer(l.half)), l.half.Layer})
-		text := ""
-		if several {
-			text = " in " + Shorten(l.half.Model, maxNameWidth)
-		}
-		switch i {
-		case len(named) - 1:
-			text += "."
-		case len(named) - 2:
-			text += " and "
-		default:
-			text += ", "
-		}
-		out = append(out, Phrase{Text: text})
-	}
-	return out
-}
-
-// A loss is how a curve over depth becomes worse.
-type loss struct {
-	first, last scores.Row // the best layer, and the worst one after it
-	half        scores.Row // first layer at which at least half is lost
-}
-
-func (l loss) size() float64 { return math.Abs(l.first.Value - l.last.Value) }
-
-func largest(losses []loss) float64 {
-	most := 0.0
-	for _, l := range losses {
-		most = max(most, l.size())
-	}
-	return most
-}
-
-// lossOf returns the change from the best score over depth to the worst one after it.
-func lossOf(s Series, d measure.Direction) (loss, bool) {
-	sign := 1.0
-	if d == measure.Lower {
-		sign = -1
-	}
-	quality := func(r scores.Row) float64 { return sign * r.Value }
-	top := 0
-	for i, r := range s.Rows {
-		if quality(r) > quality(s.Rows[top]) {
-			top = i
-		}
-	}
-	after := s.Rows[top:]
-	low := slices.MinFunc(after, func(a, b scores.Row) int { return cmp.Compare(quality(a), quality(b)) })
-	l := loss{first: after[0], last: low}
-	if l.size() < minLoss {
-		return l, false
-	}
-	at := slices.IndexFunc(after, func(r scores.Row) bool { return quality(r) <= (quality(l.first)+quality(l.last))/2 })
-	l.half = after[at]
-	return l, true
-}
-
 // SectionNote returns a sentence that a section shows beside its charts, or nil: of SEIS, the layer
 // of each model whose equivariance exceeds its invariance most, on average over transformations.
 // Such a layer preserves position.
@@ -358,7 +265,7 @@ func SectionNote(s Section, rows []scores.Row) Sentence {
 		if i > 0 {
 			out = append(out, Phrase{Text: " or "})
 		}
-		out = append(out, Phrase{cmp.Or(places.Of(c.row.Model, c.row.Layer), layer(c.row)), c.row.Layer})
+		out = append(out, places.phrase(c.row))
 		text := ""
 		if len(found) > 1 {
 			text = " of " + Shorten(c.row.Model, maxNameWidth)

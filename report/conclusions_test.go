@@ -28,6 +28,18 @@ func TestConclusions(t *testing.T) {
 		}
 		return rows
 	}
+	under := func(transform string, rows []scores.Row) []scores.Row {
+		for i := range rows {
+			rows[i].Transform = transform
+		}
+		return rows
+	}
+	withMeasure := func(name string, rows []scores.Row) []scores.Row {
+		for i := range rows {
+			rows[i].Measure = name
+		}
+		return rows
+	}
 	atNull := func(r scores.Row, null float64) scores.Row { r.Null = null; return r }
 	for _, c := range []struct {
 		name string
@@ -58,12 +70,21 @@ func TestConclusions(t *testing.T) {
 		{"all at chance", []scores.Row{atNull(ei("m", "turn", 0.6), 0.7), atNull(ei("k", "turn", 0.5), 0.7)},
 			[]string{"None of 2 models is clearly more robust: differences in effective invariance are within their 95 % intervals.", "2 of 2 scores are no better than chance."}},
 		{"a loss", depthRows("equivariance", 0.8, 0.9, 0.7, 0.5, 0.3),
-			[]string{"Equivariance under turn is half lost by layer 4 of 5."}},
+			[]string{"Equivariance under turn falls from 0.900 to 0.300, halfway by layer 4 of 5."}},
 		{"no loss", depthRows("equivariance", 0.8, 0.9, 0.85), nil},
 		{"a loss within intervals", withIntervals(0.3, depthRows("equivariance", 0.8, 0.9, 0.6)), nil},
 		{"losses", slices.Concat(depthRows("equivariance", 0.9, 0.5, 0.3), of("k", depthRows("equivariance", 0.9, 0.8, 0.3))),
 			[]string{"Whether one of 2 models is more robust cannot be said: the scores have no intervals.",
-				"Equivariance under turn is half lost by layer 2 of 3 in m and layer 3 of 3 in k."}},
+				"Equivariance under turn falls halfway by layer 2 of 3 in m (0.900 to 0.300) and layer 3 of 3 in k (0.900 to 0.300)."}},
+		{"the first transformation, not the one with the largest loss", slices.Concat(depthRows("equivariance", 0.9, 0.5), under("noise", depthRows("equivariance", 0.9, 0.1))),
+			[]string{"Equivariance is lowest under noise (0.100) and highest under turn (0.500).", "Equivariance under turn falls from 0.900 to 0.500, halfway by layer 2 of 2."}},
+		{"a transformation that changes nothing is passed over", slices.Concat(depthRows("equivariance", 0.9, 0.9), under("noise", depthRows("equivariance", 0.9, 0.1))),
+			[]string{"Equivariance is lowest under noise (0.100) and highest under turn (0.900).", "Equivariance under noise falls from 0.900 to 0.100, halfway by layer 2 of 2."}},
+		{"a dip", depthRows("equivariance", 0.7, 0.4, 0.75), []string{"Equivariance under turn dips at 0.400 at layer 2 of 3, from 0.700 before, and ends at 0.750."}},
+		{"a rise", under("turn", withMeasure("distance", depthRows("cosine", 0.1, 0.2, 0.7))), []string{"Cosine distance under turn rises from 0.100 to 0.700, halfway by layer 3 of 3."}},
+		{"a loss, a dip and none", slices.Concat(depthRows("equivariance", 0.9, 0.5, 0.3), of("k", depthRows("equivariance", 0.7, 0.4, 0.75)), of("l", depthRows("equivariance", 0.9, 0.9, 0.85))),
+			[]string{"Whether one of 3 models is more robust cannot be said: the scores have no intervals.",
+				"Equivariance under turn falls halfway by layer 2 of 3 in m (0.900 to 0.300), dips at layer 2 of 3 in k (0.700 to 0.400), and does not clearly fall in l."}},
 		{"no numbers", slices.Concat(depthRows("equivariance", nan, nan), depthRows("invariance", nan, nan)), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -40,7 +40,7 @@ func TestCheckFindsEveryDamage(t *testing.T) {
 	want := mustRun(t, parseIn(t, dir, text), out, o)
 	page, err := os.Create(filepath.Join(out, "report.html"))
 	if err == nil {
-		err = errors.Join(html.Run{Rows: want.Rows, Record: want.Record}.WritePage(page, ""), page.Close())
+		err = errors.Join(html.Run{Rows: want.Rows, Record: want.Record}.WritePage(page), page.Close())
 	}
 	if err != nil {
 		t.Fatal(err)

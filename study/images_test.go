@@ -2,6 +2,7 @@ package study
 
 import (
 	"encoding/json"
+	"fmt"
 	"image"
 	"image/png"
 	"math"
@@ -56,6 +57,34 @@ func TestContactSheets(t *testing.T) {
 	mustRun(t, parseIn(t, dir, studyText+"pictures: 0\n"), out, options(t)) // sheets stay if a later run does not request them
 	if _, err := os.Stat(files[0]); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestWithoutImages checks that a run warns of data that have no images, if the study asks for them.
+func TestWithoutImages(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeTones(t, filepath.Join(dir, "tones"), 8000)
+	writeListener(t, filepath.Join(dir, "listener.onnx"), 12)
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	for i, c := range []struct{ study, want string }{
+		{soundStudy, ""},
+		{soundStudy + "pictures: 0\n", ""},
+		{soundStudy + "pictures: 3\n", "pictures: none of tones, whose samples are no images of 1 or 3 channels"},
+		{strings.ReplaceAll(soundStudy, "transforms: [identity]\nmeasures: [accuracy, effective-invariance, distance]", "measures: [similarity: {between: [listener, listener], statistics: [debiased-cka], layers: penultimate}]") + "pictures: 3\n",
+			"pictures: none of tones, since no transformation changes its samples"},
+		{studyText + "pictures: 3\n", ""},
+	} {
+		r := mustRun(t, parseIn(t, dir, c.study), filepath.Join(dir, fmt.Sprint("run", i)), options(t))
+		got := ""
+		for _, w := range r.Record.Warnings {
+			if strings.HasPrefix(w, "pictures") {
+				got += w
+			}
+		}
+		if got != c.want {
+			t.Errorf("study %d: warnings %q, want %q", i, got, c.want)
+		}
 	}
 }
 

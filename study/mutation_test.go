@@ -73,7 +73,7 @@ func (d *disturbedStudy) finished(t *testing.T) string {
 	r := d.run(t, out, d.o)
 	page, err := os.Create(filepath.Join(out, "report.html"))
 	if err == nil {
-		err = errors.Join(html.Run{Rows: r.Rows, Record: r.Record}.WritePage(page, ""), page.Close())
+		err = errors.Join(html.Run{Rows: r.Rows, Record: r.Record}.WritePage(page), page.Close())
 	}
 	if err != nil {
 		t.Fatal(err)

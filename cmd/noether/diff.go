@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -231,53 +230,51 @@ func (d runsDifference) print(all, flips, asJSON bool) error {
 	if asJSON {
 		return d.printJSON(all, flips)
 	}
-	if err := printDifferences(d.scores, all); err != nil {
-		return err
-	}
+	printDifferences(d.scores, all)
 	if len(d.agreement) > 0 {
 		fmt.Println()
-		if err := printFlips(d.agreement); err != nil {
-			return err
-		}
+		printFlips(d.agreement)
 	}
-	if d.stir == nil {
-		return nil
+	if d.stir != nil {
+		fmt.Println()
+		printShared(d.stir)
 	}
-	fmt.Println()
-	return printShared(d.stir)
+	return nil
 }
 
-func printDifferences(differences []scores.Difference, all bool) error {
+func printDifferences(differences []scores.Difference, all bool) {
 	beyond := 0
-	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "score\tof\tA\tB\tB - A\t\t")
+	t := textTable{header: []string{"score", "of", "A", "B", "B - A", ""}}
+	var lows, highs, paired []string
 	for _, d := range differences {
 		if d.Significant() {
 			beyond++
 		} else if !all {
 			continue
 		}
-		fmt.Fprintf(t, "%s.%s\t%s\t%.4g\t%.4g\t%+.4g\t%s\t\n", d.A.Measure, d.A.Statistic, d.A.Describe(), d.A.Value, d.B.Value, d.Value, bounds(d))
+		t.rows = append(t.rows, []string{d.A.Measure + "." + d.A.Statistic, d.A.Describe(), fourDigits(d.A.Value), fourDigits(d.B.Value), signed(d.Value), ""})
+		lows, highs, paired = append(lows, signed(d.Low)), append(highs, signed(d.High)), append(paired, map[bool]string{true: " paired"}[d.Paired])
 	}
-	if beyond > 0 || all {
-		if err := t.Flush(); err != nil {
-			return err
+	t.align(2, 3, 4)
+	lows, highs = alignPoints(lows), alignPoints(highs)
+	for i := range t.rows {
+		if strings.TrimSpace(lows[i]) != "" {
+			t.rows[i][5] = fmt.Sprintf("[%s, %s]%s", lows[i], strings.TrimRight(highs[i], " "), paired[i])
 		}
+	}
+	if len(t.rows) > 0 || all {
+		fmt.Print(t.write(terminalWidth(os.Stdout), 1))
 	}
 	fmt.Printf("%d of %d scores differ beyond chance (95 %% intervals, not corrected for their number: about %.0f would differ by chance alone)\n",
 		beyond, len(differences), scores.ExpectedByChance(differences))
-	return nil
 }
 
-func bounds(d scores.Difference) string {
-	if math.IsNaN(d.Low) {
+// signed returns a number of four digits with its sign, or "" if it is not a number.
+func signed(v float64) string {
+	if math.IsNaN(v) {
 		return ""
 	}
-	paired := ""
-	if d.Paired {
-		paired = " paired"
-	}
-	return fmt.Sprintf("[%+.4g, %+.4g]%s", d.Low, d.High, paired)
+	return fmt.Sprintf("%+.4g", v)
 }
 
 // printJSON prints the differences as a list. With --stir or --flips it prints an object that holds

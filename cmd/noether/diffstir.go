@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -98,11 +97,10 @@ func (s *stirFlags) study(dirs []string, models [][2]string) (*study.Study, erro
 }
 
 // printShared prints a line for each direction, layer and data set, and the warnings below them.
-func printShared(r *study.Result) error {
+func printShared(r *study.Result) {
 	fmt.Println("STIR: the similarity, in the second model, of images that are the same in the first")
 	columns := []string{"stir", "cka", "agreement", "representation-distance"}
-	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "of\tSTIR\t\tnull\tCKA\tagreement\tdistance\t")
+	t := textTable{header: []string{"of", "STIR", "", "null", "CKA", "agreement", "distance"}}
 	for _, row := range r.Rows {
 		if row.Statistic != "stir" {
 			continue
@@ -117,15 +115,13 @@ func printShared(r *study.Result) error {
 			cells = append(cells, fourDigits(r.Rows[i].Value))
 		}
 		bounds := interval{number(row.Value), number(row.Low), number(row.High)}.bounds()
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t\n", between(row), cells[0], bounds, fourDigits(row.Null), strings.Join(cells[1:], "\t"))
+		t.rows = append(t.rows, append([]string{between(row), cells[0], bounds, fourDigits(row.Null)}, cells[1:]...))
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
+	t.align(1, 3, 4, 5, 6)
+	fmt.Print(t.write(terminalWidth(os.Stdout), 0))
 	for _, w := range warningsOf(r.Rows) {
 		fmt.Println("warning: " + w)
 	}
-	return nil
 }
 
 func fourDigits(v float64) string {

@@ -80,7 +80,7 @@ func gradCommand() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVarP(&out, "output", "o", "", "output file")
+	f.StringVarP(&out, "out", "o", "", "output file")
 	f.StringVar(&o.Of, "of", "", "the tensor to differentiate (default: the model's only output)")
 	f.StringSliceVar(&o.By, "by", nil, "tensors to differentiate by: inputs, weights, intermediate tensors (default: the model's only input)")
 	f.StringVar(&o.Cotangent, "cotangent", "", `a new input, or a tensor of the model, that weights the elements (default: a new input "cotangent/TENSOR")`)

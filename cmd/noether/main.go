@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/noether-ml/noether/cluster"
 	"github.com/noether-ml/noether/internal/config"
@@ -47,7 +48,13 @@ It takes ONNX models and data, and writes scores with intervals, tables and a re
 		Args:          usageArgs(cobra.NoArgs),
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{c, err} })
+	root.SetFlagErrorFunc(flagError)
+	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "output" { // another name of the flag -o, --out of all commands
+			name = "out"
+		}
+		return pflag.NormalizedName(name)
+	})
 	engine := addEngineFlags(root)
 	root.AddCommand(
 		trainCommand(engine),
@@ -56,6 +63,19 @@ It takes ONNX models and data, and writes scores with intervals, tables and a re
 	)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
+}
+
+// flagError adds the nearest flag to the error of an unknown one.
+func flagError(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		if near := config.Nearest("--"+unknown.GetSpecifiedName(), names); near != "" {
+			err = fmt.Errorf("%w; did you mean %q?", err, near)
+		}
+	}
+	return &usageError{c, err}
 }
 
 // A usageError is an error in the arguments of a command.

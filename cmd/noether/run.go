@@ -206,7 +206,7 @@ func show(result *study.Result, out string, p printing) error {
 		attachments.Notes = append(attachments.Notes, "differences are not paired by sample: "+err.Error())
 	}
 	failed := atomicfile.WriteFunc(file, func(w io.Writer) error {
-		return html.Run{Rows: result.Rows, Record: result.Record, Attachments: attachments}.WritePage(w, "")
+		return html.Run{Rows: result.Rows, Record: result.Record, Attachments: attachments}.WritePage(w)
 	})
 	if failed != nil {
 		failed = fmt.Errorf("%w; the scores are kept, and noether report %s writes the report again", failed, out)
@@ -239,6 +239,15 @@ func printScores(result *study.Result, out string, p printing, reported bool) er
 		fmt.Println("report ", filepath.Join(out, "report.html"))
 	}
 	return nil
+}
+
+// terminalWidth returns the width of a file's terminal; 0 if it is none.
+func terminalWidth(f *os.File) int {
+	if !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	width, _ := terminalSize(f)
+	return width
 }
 
 // terminalSize returns the width of a file's terminal and whether it supports colours.

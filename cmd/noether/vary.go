@@ -35,7 +35,7 @@ and normalisation layers. Noise is added first, then weights are pruned, then ro
 		},
 	}
 	f := c.Flags()
-	f.StringVarP(&out, "output", "o", "", "output file")
+	f.StringVarP(&out, "out", "o", "", "output file")
 	f.Float64Var(&p.Noise, "noise", 0, "standard deviation of the normal noise to add, relative to that of each tensor")
 	f.Float64Var(&p.Prune, "prune", 0, "fraction of each tensor to set to 0, the elements of the smallest magnitude")
 	f.IntVar(&p.Bits, "bits", 0, "round weights to this number of bits, 2 to 16")

@@ -249,20 +249,28 @@ func (n *Node) Unknown(what string, known []string) error {
 
 // Suggest returns a hint on the known words: the nearest one, or a list.
 func Suggest(word string, known []string) string {
-	best, distance := "", math.MaxInt
-	for _, k := range known {
-		if len(word) >= 3 && strings.HasPrefix(k, strings.ToLower(word)) {
-			return fmt.Sprintf("did you mean %q?", k)
-		}
-		if d := spelling.Distance(strings.ToLower(word), strings.ToLower(k)); d < distance {
-			best, distance = k, d
-		}
-	}
-	if best != "" && distance <= max(2, len(best)/3) {
+	if best := Nearest(word, known); best != "" {
 		return fmt.Sprintf("did you mean %q?", best)
 	}
 	if len(known) > 24 {
 		return fmt.Sprintf("there are %d, %s and %s among them", len(known), known[0], known[len(known)-1])
 	}
 	return "known are " + strings.Join(known, ", ")
+}
+
+// Nearest returns the known word that is probably meant by a word, or "" if none is near.
+func Nearest(word string, known []string) string {
+	best, distance := "", math.MaxInt
+	for _, k := range known {
+		if len(word) >= 3 && strings.HasPrefix(k, strings.ToLower(word)) {
+			return k
+		}
+		if d := spelling.Distance(strings.ToLower(word), strings.ToLower(k)); d < distance {
+			best, distance = k, d
+		}
+	}
+	if distance <= max(2, len(best)/3) {
+		return best
+	}
+	return ""
 }

@@ -98,7 +98,7 @@ def grad(
 ) -> dict[str, Any]:
     """Write an ONNX model that also computes gradients, and return what "noether grad --json" prints."""
     path = _models.prepare(model, input=input).path
-    found: dict[str, Any] = call(["grad", path, f"--output={os.fspath(output)}", "--json", *flags(of=of, by=by, cotangent=cotangent, sum=sum, jvp=jvp)])
+    found: dict[str, Any] = call(["grad", path, f"--out={os.fspath(output)}", "--json", *flags(of=of, by=by, cotangent=cotangent, sum=sum, jvp=jvp)])
     return found
 
 

@@ -104,6 +104,35 @@ func TestMatrixFollowsTheReader(t *testing.T) {
 	v.quiet(t)
 }
 
+// TestOrderOfModels sorts the models of the matrix by the column in focus, and follows another column.
+func TestOrderOfModels(t *testing.T) {
+	t.Parallel()
+	rows, rec := reporttest.FakeRun{Models: 6, Layers: 2, Transforms: 2}.Rows()
+	value := map[string]float64{"quarter": 0.9, "gray": 0.1}
+	for i := range rows {
+		if r := &rows[i]; r.Statistic == "ei" && value[r.Transform] > 0 && r.Parameter == "" {
+			model := slices.IndexFunc(rec.Models, func(m scores.ModelRecord) bool { return m.Name == r.Model })
+			r.Value = value[r.Transform] + map[string]float64{"quarter": -0.1, "gray": 0.1}[r.Transform]*float64(model)
+		}
+	}
+	v := openAt(t, Run{Rows: rows, Record: rec}, 1440, 900, "")
+	names := func() []string { return v.texts(t, ".matrix tbody th") }
+	study := names()
+	v.do(t, script(`{ const s = document.querySelector("select[name=glance-order]"); s.value = "best"; s.dispatchEvent(new Event("change")) }`), until("location.hash.includes('glance.order=best')"))
+	if got := names(); !slices.Equal(got, study) {
+		t.Errorf("under quarter the order is %q, want %q", got, study)
+	}
+	v.do(t, script(`document.querySelector(".matrix th[data-column=gray] button").click()`), until("location.hash.includes('glance.at=gray')"))
+	slices.Reverse(study)
+	if got := names(); !slices.Equal(got, study) {
+		t.Errorf("under gray the order is %q, want %q", got, study)
+	}
+	if on := evaluate[string](t, v, "document.activeElement.textContent"); on != "gray" {
+		t.Errorf("the focus is on %q, want %q", on, "gray")
+	}
+	v.quiet(t)
+}
+
 // TestLength checks that the page of a study of three models is not too long when it is opened.
 func TestLength(t *testing.T) {
 	t.Parallel()

@@ -3,7 +3,7 @@
 //	result, err := study.ReadResult("runs/first")
 //	page := html.Run{Rows: result.Rows, Record: result.Record}
 //	page.Attachments = report.ReadAttachments("runs/first")
-//	err = page.WritePage(file, "")
+//	err = page.WritePage(file)
 //
 // Names of models, layers and transformations come from untrusted files and are shown as plain
 // text. They are escaped in the page, where a content security policy also forbids all requests and
@@ -13,7 +13,6 @@ package html
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
@@ -37,10 +36,9 @@ type Run struct {
 }
 
 // WritePage writes the report as one page: the sentences, the study and the models as text, and a
-// script that draws the charts and tables. If source is not empty, it is the URL from which the
-// page fetches the output of WriteData. Otherwise the page contains its data and makes no request.
-func (r Run) WritePage(w io.Writer, source string) error {
-	p, err := r.page(source)
+// script that draws the charts and tables. The page contains its data and makes no request.
+func (r Run) WritePage(w io.Writer) error {
+	p, err := r.page()
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
@@ -61,21 +59,12 @@ func (r Run) WritePage(w io.Writer, source string) error {
 	return nil
 }
 
-// WriteData writes the data of the page as JSON.
-func (r Run) WriteData(w io.Writer) error {
-	if err := json.NewEncoder(w).Encode(newPageData(r)); err != nil {
-		return fmt.Errorf("writing the data of the report: %w", err)
-	}
-	return nil
-}
-
 // A page is the data of the HTML template.
 type page struct {
 	scores.Record
 	Policy    string
 	Style     template.CSS
 	Script    template.JS
-	Source    string        // URL of the data; "" if the page contains them
 	Home      string        // URL of the list of runs; "" if there is none
 	Packed    template.HTML // the data, base64
 	Extent    string
@@ -101,10 +90,10 @@ type section struct {
 	Maps bool // whether there are feature maps
 }
 
-func (r Run) page(source string) (*page, error) {
+func (r Run) page() (*page, error) {
 	rec := r.Record
 	p := &page{
-		Record: rec, Policy: policyOf(source != ""), Style: template.CSS(Style), Script: template.JS(frontEnd), Source: source, Home: r.Home,
+		Record: rec, Policy: policy(), Style: template.CSS(Style), Script: template.JS(frontEnd), Home: r.Home,
 		Extent: report.Extent(rec, r.Rows), Progress: report.Progress(rec), Took: report.Duration(rec), Empty: len(r.Rows) == 0,
 		Sentences: report.Conclusions(r.Rows, rec, r.Replicates), Skipped: report.SkipNotes(rec.Skipped), Failures: report.FailureNotes(rec.Failed), Warnings: report.WarningNotes(r.Rows, slices.Concat(rec.Warnings, r.Notes)),
 	}
@@ -120,24 +109,16 @@ func (r Run) page(source string) (*page, error) {
 		maps := slices.ContainsFunc(r.MapSheets, func(m report.MapSheet) bool { return m.Measure == s.Name })
 		p.Measures = append(p.Measures, section{Descriptor: s.Descriptor, ID: fmt.Sprintf("measure-%d", i), Note: report.SectionNote(s, r.Rows), Maps: maps})
 	}
-	if source != "" {
-		return p, nil
-	}
 	text, err := compressJSON(data)
 	p.Packed = template.HTML(text)
 	return p, err
 }
 
-// policyOf returns the content security policy of a page. It allows only the report's own script and
-// style, by their hashes. No other script runs, and the page makes no request, unless fetching is
-// true, which allows requests for data to the page's own server.
-func policyOf(fetching bool) string {
-	policy := fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri 'none'; form-action 'none'",
+// policy returns the content security policy of a page. It allows only the report's own script and
+// style, by their hashes. No other script runs, and the page makes no request.
+func policy() string {
+	return fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri 'none'; form-action 'none'",
 		hash(frontEnd), hash(Style))
-	if fetching {
-		policy += "; connect-src 'self'"
-	}
-	return policy
 }
 
 // hash returns the hash of an inline script or style in the form that a policy needs.

@@ -78,6 +78,32 @@ func TestNetwork(t *testing.T) {
 	v.quiet(t)
 }
 
+// TestLayersAreChosen chooses a layer at a point of a curve on the first screen and of a section, and
+// in a sentence. Markers in all charts over depth follow.
+func TestLayersAreChosen(t *testing.T) {
+	t.Parallel()
+	v := openAt(t, withNetworks(studyOfThree(), threeModels), 1440, 900, "")
+	chosen := `new URLSearchParams(location.hash.slice(1)).get("layer.name")`
+	markers := func(n int) string {
+		return fmt.Sprintf(`[".curves figure:first-child", "section.measure[data-measure='3'] figure:first-child"].every(s => document.querySelectorAll(s + " .mark-rule.role-mark line:not([opacity='0'])").length === %d)`, n)
+	}
+	for _, chart := range []string{".curves figure:first-child", "section.measure[data-measure='3'] figure:first-child"} {
+		// Vega listens to the events of its own element; the cell around the first point is clicked.
+		click := script(fmt.Sprintf(`{ const p = document.querySelector("%s .mark-symbol path"), b = p.getBoundingClientRect(), x = b.x + b.width / 2, y = b.y + b.height / 2;
+			for (const type of ["mousemove", "pointerdown", "mousedown", "click"]) document.elementFromPoint(x, y).dispatchEvent(new PointerEvent(type, {bubbles: true, clientX: x, clientY: y})) }`, chart))
+		seen := script(fmt.Sprintf(`document.querySelector("%s").scrollIntoView({block: "center", behavior: "instant"})`, chart))
+		v.do(t, seen, until(complete), click, until(chosen+` === "/layer1/layer1.0/relu1/Relu_output_0"`), until(markers(1)), until(complete))
+		if n := evaluate[int](t, v, networkSection+`.querySelectorAll("[aria-selected=true]").length`); n == 0 {
+			t.Errorf("no box of the networks is selected after a click in %s", chart)
+		}
+		v.do(t, seen, until(complete), click, until(chosen+" === null"), until(markers(0)), until(complete))
+	}
+	place := `document.querySelector(".findings button.name")`
+	layer := evaluate[string](t, v, place+".title")
+	v.do(t, script(place+".click()"), until(fmt.Sprintf("%s === %q && %s.getAttribute('aria-pressed') === 'true'", chosen, layer, place)), until(markers(1)))
+	v.quiet(t)
+}
+
 // TestNetworkIsSaved saves a network as SVG and PNG, and shows its data.
 func TestNetworkIsSaved(t *testing.T) {
 	t.Parallel()

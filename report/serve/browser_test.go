@@ -115,8 +115,8 @@ func (b *tab) quiet(t *testing.T) {
 	}
 }
 
-// TestInABrowser checks in a real browser that the list is filtered, an unfinished run is followed,
-// two runs are compared, and the content security policy blocks nothing.
+// TestInABrowser checks in a real browser that the list is filtered, an unfinished run is followed
+// and its scores appear, two runs are compared, and the content security policy blocks nothing.
 func TestInABrowser(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -130,6 +130,10 @@ func TestInABrowser(t *testing.T) {
 	b.do(t, chromedp.SendKeys("#q", "vgg"), until(visible+" === 1"))
 	going.do(0)
 	b.do(t, until(`document.querySelector('.state.running .said').textContent === 'running, 1 of 2 cells, 50 %'`))
+	b.do(t, until(`[...document.querySelectorAll('.overview th[scope=row]')].some((t) => t.textContent === 'vgg')`)) // without a reload
+	if on := evaluate[string](t, b, `document.querySelector('#q').value`); on != "vgg" {
+		t.Errorf("the search is %q after scores came, want %q", on, "vgg")
+	}
 	going.finish()
 	b.do(t, until(`document.querySelectorAll('.state.finished').length === 3`))
 	b.do(t, until(`document.readyState === 'complete' && document.querySelector('#q').value === ''`)) // the page has reloaded

@@ -154,7 +154,7 @@ func (s *Server) sendReport(w http.ResponseWriter, r *http.Request, stamp string
 		if err != nil {
 			return err
 		}
-		return run.WritePage(w, "")
+		return run.WritePage(w)
 	})
 }
 

@@ -1,5 +1,6 @@
 'use strict';
-// The list narrows down while one types, and runs that are going on say how far they are.
+// The list narrows down while one types. Runs that are going on say how far they are, and their scores
+// are shown as they come.
 
 const search = document.querySelector('#q');
 const rows = [...document.querySelectorAll('table.runs tbody tr')];
@@ -28,9 +29,39 @@ function show(progress) {
   }
 }
 
+// refresh replaces the parts of the page that show scores, except one with the focus.
+async function refresh() {
+  const answer = await fetch(location.href).catch(() => undefined);
+  if (!answer?.ok) return;
+  const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  for (const part of document.querySelectorAll('[data-follow]')) {
+    const now = page.querySelector(`[data-follow="${part.dataset.follow}"]`);
+    if (now && !part.contains(document.activeElement) && now.innerHTML !== part.innerHTML) part.replaceWith(now);
+  }
+}
+
+const pause = 1000; // milliseconds between two refreshes, at least
+const done = new Map(); // cells of each run, when it was last heard of
+let waiting = 0;
+
+// follow refreshes the scores when a run has finished a cell.
+function follow(progress) {
+  const before = done.get(progress.run);
+  done.set(progress.run, progress.done);
+  if (before === undefined || before === progress.done || waiting) return;
+  waiting = setTimeout(() => {
+    waiting = 0;
+    void refresh();
+  }, pause);
+}
+
 if ('live' in document.body.dataset) {
   const runs = [...document.querySelectorAll('.state.running')].map((s) => `run=${encodeURIComponent(s.dataset.run)}`);
   const stream = new EventSource(`/api/v1/events?${runs.join('&')}`);
-  stream.addEventListener('progress', (e) => show(JSON.parse(e.data)));
+  stream.addEventListener('progress', (e) => {
+    const progress = JSON.parse(e.data);
+    show(progress);
+    follow(progress);
+  });
   stream.addEventListener('end', () => { stream.close(); location.reload(); });
 }

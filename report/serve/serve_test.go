@@ -187,6 +187,34 @@ func TestListAndSearch(t *testing.T) {
 	}
 }
 
+// TestWaysThroughTheSite checks that a report leads back to the list, that unknown pages look like the
+// others, and that runs of the same name in two folders are told apart.
+func TestWaysThroughTheSite(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, parent := range []string{"x", "y"} {
+		newFolder(t, filepath.Join(dir, parent, "runs", "first"), "net").finish()
+	}
+	url := site(t, Options{Dirs: []string{filepath.Join(dir, "x", "runs"), filepath.Join(dir, "y", "runs")}})
+	found := ids(t, url, "")
+	if len(found) != 2 || found["x/runs/first"] == "" || found["y/runs/first"] == "" {
+		t.Errorf("the runs are %v, want x/runs/first and y/runs/first", found)
+	}
+	const back = `<a href="/">`
+	pair := "/compare/report?run=" + found["x/runs/first"] + "&run=" + found["y/runs/first"]
+	for _, page := range []string{"/runs/" + found["x/runs/first"] + "/report", pair} {
+		if text := good(t, url+page); !strings.Contains(text, back+"All runs</a>") {
+			t.Errorf("%s has no way back to the list", page)
+		}
+	}
+	for _, page := range []string{"/nothing", "/runs/0123", "/runs/0123/report"} {
+		status, text, header := get(t, url+page)
+		if status != http.StatusNotFound || !strings.Contains(text, back+"Noether runs</a>") || !strings.Contains(text, "not found") && !strings.Contains(text, "there is no page /nothing") || header.Get("Content-Type") != htmlType {
+			t.Errorf("%s: status %d, %s", page, status, text)
+		}
+	}
+}
+
 // TestProgressIsStreamed checks that the progress of a run in another process is streamed from its
 // files.
 func TestProgressIsStreamed(t *testing.T) {

@@ -61,8 +61,9 @@ func (r *Writer) writeImages(ctx context.Context) error {
 		}
 		views[s] = append(views[s], c)
 	}
-	written := map[string]bool{}
+	written, drawn, subjects := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for i, s := range order[:min(len(order), mostSheets)] {
+		subjects[s.data.Entry.Name] = true
 		name := fmt.Sprintf("%02d", i+1)
 		wrote, err := r.writeSheet(ctx, sheetFolder+"/"+name, views[s])
 		if err != nil {
@@ -70,6 +71,17 @@ func (r *Writer) writeImages(ctx context.Context) error {
 		}
 		if wrote {
 			written[name+".png"], written[name+".json"] = true, true
+			drawn[s.data.Entry.Name] = true
+		}
+	}
+	r.imageless = nil
+	for _, d := range r.Plan.Data {
+		switch name := d.Entry.Name; {
+		case !r.Plan.Study.AsksForImages() || drawn[name]:
+		case subjects[name]:
+			r.imageless = append(r.imageless, fmt.Sprintf("pictures: none of %s, whose samples are no images of 1 or 3 channels", name))
+		default:
+			r.imageless = append(r.imageless, fmt.Sprintf("pictures: none of %s, since no transformation changes its samples", name))
 		}
 	}
 	return r.Folder.removeSheets(sheetFolder, written)

@@ -103,6 +103,7 @@ func (r *Writer) Record(done bool) scores.Record {
 	for _, m := range r.missing {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("missing: %s of model %s, for lack of %s", plural.Of(m.Cells, "cell"), m.Model, (&MissingShards{Shards: m.Shards}).shards()))
 	}
+	out.Warnings = append(out.Warnings, r.imageless...)
 	out.Measures = descriptors(p)
 	for _, m := range p.Models {
 		if text := plan.RandomWarning(m.Net); text != "" {

@@ -23,6 +23,8 @@ type Writer struct {
 	states     stateFiles       // states in the merged folders; nil unless merging
 	mergedDirs []string         // folders that a merge reads; nil unless merging
 
+	imageless []string // why data sets have no contact sheet, if the study asks for images
+
 	described map[*plan.Data]map[int]plan.Described // the first samples; see describeSamples
 }
 

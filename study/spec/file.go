@@ -28,6 +28,7 @@ type Study struct {
 	Memory     Size          `key:"memory" doc:"bytes that accumulators of a layer, and those of a pass over the data, may hold, for instance 512MiB. If not given: 256MiB for a layer, and for a pass a quarter of the free memory if that is more"`
 
 	bounded bool         // the memory has been set
+	imaged  bool         // the number of images has been set
 	path    string       // of the study file; relative paths are relative to its folder
 	node    *config.Node // the file as it was read
 
@@ -79,7 +80,7 @@ func Parse(path string, data []byte, vars map[string]string) (*Study, error) {
 	for i := range s.Models {
 		s.Models[i].node = item(node.Get("models"), i)
 	}
-	s.bounded = s.Memory != 0
+	s.bounded, s.imaged = s.Memory != 0, node.Get("pictures") != nil
 	if s.Memory == 0 {
 		s.Memory = DefaultMemory
 	}
@@ -92,6 +93,9 @@ func (s *Study) SetMemory(bytes Size) { s.Memory, s.bounded = bytes, true }
 // BoundsMemory reports whether the study sets a bound on accumulators. If not, Memory is the
 // default, which decides which intervals are computed, and a pass may hold more.
 func (s *Study) BoundsMemory() bool { return s.bounded || s.Memory != DefaultMemory }
+
+// AsksForImages reports whether the study sets a number of images above 0 itself.
+func (s *Study) AsksForImages() bool { return s.imaged && s.Images > 0 }
 
 // check validates the keys against each other: unique names, and options that can be combined.
 func (s *Study) check(n *config.Node) error {

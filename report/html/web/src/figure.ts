@@ -2,7 +2,7 @@
 // data.
 
 import type { Spec } from './vega';
-import { draw } from './vega';
+import { draw, onRow } from './vega';
 import { element } from './dom';
 import { marker, markerOf } from './marks';
 import { queue } from './queue';
@@ -20,6 +20,7 @@ export interface Content {
   describe: Describe;
   // Calls mark with where the reader looks at, until the returned function is called.
   follow?: (mark: (place: string) => void) => () => void;
+  choose?: (row: number) => void; // called with the row of a mark that the reader clicks
   data: () => Source;
 }
 
@@ -84,6 +85,10 @@ export class Figure {
     const view = await draw(this.chart, spec, this.content.description, this.content.describe);
     this.view = view;
     this.chart.classList.add('drawn');
+    if (this.content.choose) {
+      onRow(view, this.content.choose);
+      this.chart.classList.add('choosing');
+    }
     this.leave =
       this.content.follow?.((place) => void view.data(marker, markerOf(place)).runAsync()) ?? this.leave;
   }

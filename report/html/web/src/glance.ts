@@ -15,15 +15,16 @@ import {
 import { element } from './dom';
 import type { Filter } from './filters';
 import { interval, number, shorten } from './format';
-import { layerOf, onLayer } from './layer';
+import { layerOf, onLayer, toggleLayer } from './layer';
 import { small } from './marks';
 import { node, swatch } from './palette';
 import { queue } from './queue';
 import { describe } from './scoretable';
 import { labelOf, Series } from './series';
 import type { State } from './state';
-import { draw, type View } from './vega';
+import { draw, onRow, type View } from './vega';
 
+const orderedFrom = 4; // models from which on their order can be chosen
 const settle = 80; // milliseconds for which the pointer rests on a column before curves follow
 
 export class Glance {
@@ -126,6 +127,19 @@ export class Glance {
           choose('data'),
         ),
       );
+    if (m.models.length >= orderedFrom)
+      controls.push(
+        chooser(
+          'Order',
+          'glance-order',
+          [
+            { value: '', title: 'of the study' },
+            { value: 'best', title: 'best first' },
+          ],
+          this.state.get('glance.order'),
+          choose('order'),
+        ),
+      );
     return [
       element('div', { class: 'head' }, text, element('div', { class: 'choices' }, ...controls)),
     ];
@@ -147,7 +161,8 @@ export class Glance {
       th.addEventListener('pointerenter', () => this.point(c));
       return th;
     });
-    const rows = m.models.flatMap((model, i) => {
+    const rows = this.lines(m).flatMap((i) => {
+      const model = m.models[i];
       if (hidden.has(model)) return [];
       const cells = columns.map((c) => {
         const cell = m.cells.find((x) => x.model === i && m.columns[x.column] === c);
@@ -177,6 +192,20 @@ export class Glance {
       { class: 'scroll', role: 'region', 'aria-label': 'Scores of the models', tabindex: '0' },
       table,
     );
+  }
+
+  // lines are the indices of the models in the chosen order: that of the study, or the best first
+  // under the chosen column.
+  private lines(m: Matrix): number[] {
+    const all = m.models.map((_, i) => i);
+    if (this.state.get('glance.order') !== 'best') return all;
+    const at = m.columns.indexOf(this.column(m));
+    const value = (i: number) => {
+      const cell = m.cells.find((x) => x.model === i && x.column === at);
+      const v = cell ? this.scores.number('value', cell.row) : null;
+      return v === null ? -Infinity : m.lower ? -v : v;
+    };
+    return all.sort((a, b) => value(b) - value(a));
   }
 
   private cell(m: Matrix, cell: MatrixCell, model: string, column: string): HTMLElement {
@@ -250,6 +279,12 @@ export class Glance {
   private pin(column: string): void {
     this.state.set('glance.at', column);
     this.pointed = column;
+    const m = this.matrix();
+    if (m && this.state.get('glance.order') === 'best') {
+      const button = `th[data-column="${CSS.escape(column)}"] button`;
+      this.scoreBox.querySelector('table')?.replaceWith(this.table(m).querySelector('table')!);
+      this.scoreBox.querySelector<HTMLElement>(button)?.focus();
+    }
     this.follow();
   }
 
@@ -295,7 +330,11 @@ export class Glance {
       queue.add(box, async () => {
         if (!box.isConnected) return;
         const view = await draw(chart, small(c, c.rows), title, (row) => describe(c.table, row));
-        chart.classList.add('drawn');
+        chart.classList.add('drawn', 'choosing');
+        const at = (name: string, row: number) => this.scores.text(name, row);
+        onRow(view, (row) =>
+          toggleLayer(this.state, this.scores, { model: at('model', row), layer: at('layer', row) }),
+        );
         this.views.push(view);
       });
     }

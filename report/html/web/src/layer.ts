@@ -1,7 +1,9 @@
-// The layer that a reader looks at, chosen in the drawing of a network. Charts of one layer, markers
-// in charts over depth, the representation space and feature maps follow it.
+// The layer that a reader looks at, chosen in the drawing of a network, at a point of a curve over
+// depth, or in a sentence. Charts of one layer, markers in charts over depth, the representation space
+// and feature maps follow it.
 
 import type { Scores } from './data';
+import { element } from './dom';
 import type { State } from './state';
 
 export interface Chosen {
@@ -21,6 +23,36 @@ export function onLayer(listener: () => void): () => void {
 export function layerOf(state: State): Chosen | undefined {
   const layer = state.get('layer.name');
   return layer === '' ? undefined : { model: state.get('layer.model'), layer };
+}
+
+/** Chooses a layer, or takes the choice back if it is the chosen one. */
+export function toggleLayer(state: State, scores: Scores, { model, layer }: Chosen): void {
+  const now = layerOf(state);
+  const again = now?.layer === layer && now.model === model;
+  chooseLayer(state, scores, again ? undefined : { model, layer });
+}
+
+/** The places of layers in sentences, as buttons that choose them. */
+export class Places {
+  private readonly marks: (() => void)[] = []; // each shows whether its layer is chosen
+
+  constructor(state: State, scores: Scores) {
+    for (const place of document.querySelectorAll<HTMLElement>('.name[data-layer]')) {
+      const { model = '', layer = '' } = place.dataset;
+      const button = element('button', { type: 'button', class: 'name', title: place.title }, place.textContent!);
+      button.addEventListener('click', () => toggleLayer(state, scores, { model, layer }));
+      place.replaceWith(button);
+      this.marks.push(() => {
+        const now = layerOf(state);
+        button.setAttribute('aria-pressed', String(now?.layer === layer && now.model === model));
+      });
+    }
+    onLayer(() => this.update());
+  }
+
+  update(): void {
+    for (const mark of this.marks) mark();
+  }
 }
 
 /** Chooses a layer, or none. Sections with scores of it show them where they show one layer. */

@@ -7,13 +7,14 @@ import { element } from './dom';
 import { Filter, FilterBar } from './filters';
 import { Glance } from './glance';
 import { Images } from './images';
+import { Places } from './layer';
 import { FeatureMaps } from './maps';
 import { Network } from './network';
 import { queue } from './queue';
 import { Relations } from './relations';
 import { Samples } from './samples';
 import { Section } from './section';
-import { load } from './source';
+import { unzip } from './source';
 import { Space } from './space';
 import { State } from './state';
 
@@ -57,6 +58,7 @@ function build(scores: Scores): void {
     pictures = document.getElementById('pictures');
   if (relations) parts.push(new Relations(relations, scores, state, filter, update));
   if (pictures) parts.push(new Images(pictures, scores, filter));
+  parts.push(new Places(state, scores));
   document.getElementById('filters')?.replaceWith(bar.root);
   update();
   contents(state);
@@ -152,7 +154,7 @@ function arrive(state: State): void {
 async function main(): Promise<void> {
   const holder = document.getElementById('data')!;
   try {
-    build(new Scores(await load(holder)));
+    build(new Scores(await unzip(holder.textContent ?? '')));
   } catch (problem) {
     const text = problem instanceof Error ? problem.message : String(problem);
     document

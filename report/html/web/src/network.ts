@@ -470,11 +470,13 @@ class Drawing implements Drawable {
       chooseLayer(this.state, this.scores, same ? undefined : { model, layer: box.layer });
   }
 
-  /** Marks the chosen layer. */
+  /** Marks the box of the chosen layer, or the folded box that holds it. */
   select(): void {
     const chosen = layerOf(this.state);
+    const at = chosen?.model === this.graph.model ? this.graph.tensors.indexOf(chosen.layer) : -1;
     this.boxes.forEach((box, i) => {
-      const on = chosen?.model === this.graph.model && chosen.layer === box.layer;
+      const holds = box.operation < 0 && !box.open && this.graph.groups[at] === box.group;
+      const on = at >= 0 && (holds || chosen!.layer === box.layer);
       this.marks[i].setAttribute('aria-selected', String(on));
       const rect = this.marks[i].querySelector('rect')!;
       rect.setAttribute('stroke', on ? 'var(--accent)' : 'var(--control)');

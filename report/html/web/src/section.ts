@@ -21,13 +21,13 @@ import {
 } from './chart';
 import { angleOf, onAngle } from './angle';
 import { chooser, segments, type Option } from './controls';
-import { Shown, type Chart, type Measure, type Scores, type Statistic } from './data';
+import { Shown, type Chart, type Measure, type Scores, type Statistic, type Table } from './data';
 import { element } from './dom';
 import { Figure } from './figure';
 import type { Filter } from './filters';
 import { count, shorten } from './format';
 import { Legend } from './legend';
-import { layerOf, onLayer } from './layer';
+import { layerOf, onLayer, toggleLayer } from './layer';
 import { drawing, isMarked, markedAt } from './marks';
 import { describe, overview, sourceOf, ScoreTable } from './scoretable';
 import { byNumber, dimensionTitle, Series, type Dimension } from './series';
@@ -342,6 +342,10 @@ export class Section {
             return () => leave.forEach((stop) => stop());
           }
         : undefined,
+      choose:
+        isMarked(c) && c.chart.x.field === 'depth'
+          ? (row) => toggleLayer(this.state, this.scores, chosenAt(c.table, row))
+          : undefined,
       data: () => sourceOf(c.table, panel.rows, `Data of the chart: ${title}`),
     });
   }
@@ -368,6 +372,9 @@ const fixedTitles = {
   factor: 'Class or factor',
   layer: 'Layer',
 };
+
+// chosenAt is the layer of a row.
+const chosenAt = (t: Table, row: number) => ({ model: t.text('model', row), layer: t.text('layer', row) });
 
 // selectorOf is a CSS selector that finds a control again after it was replaced.
 function selectorOf(control: HTMLInputElement): string {

@@ -27,6 +27,16 @@ const axis = {
   titleFont: font,
 };
 
+/** Calls back with the row of a mark that the reader clicks, or of the nearest point. */
+export function onRow(view: View, chosen: (row: number) => void): void {
+  view.addEventListener('click', (_event, item) => {
+    // The datum of a cell around a point is the mark of the point.
+    const datum = item?.datum as { id?: number; datum?: { id?: number } } | undefined;
+    const row = datum?.datum?.id ?? datum?.id;
+    if (typeof row === 'number') chosen(row);
+  });
+}
+
 /**
  * Draws a chart into an element, with the expressions interpreted: the page's policy forbids code
  * made at run time.

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/noether-ml/noether/report"
+)
+
+// alignPoints pads numbers to one width, with their decimal points below each other. Numbers
+// without one end where the others have it.
+func alignPoints(numbers []string) []string {
+	point := func(text string) int {
+		if at := strings.IndexAny(text, ".e"); at >= 0 {
+			return at
+		}
+		return len(text)
+	}
+	before, after := 0, 0
+	for _, n := range numbers {
+		before, after = max(before, point(n)), max(after, len(n)-point(n))
+	}
+	out := make([]string, len(numbers))
+	for i, n := range numbers {
+		at := point(n)
+		out[i] = strings.Repeat(" ", before-at) + n + strings.Repeat(" ", after-len(n)+at)
+	}
+	return out
+}
+
+// A textTable is a table of texts and numbers.
+type textTable struct {
+	header []string
+	rows   [][]string
+}
+
+// align aligns the numbers of some columns at their decimal points, and their headings to the right.
+func (t *textTable) align(columns ...int) {
+	for _, c := range columns {
+		numbers := make([]string, len(t.rows))
+		for i, row := range t.rows {
+			numbers[i] = row[c]
+		}
+		for i, text := range alignPoints(numbers) {
+			t.rows[i][c] = text
+			if i == 0 {
+				t.header[c] = fmt.Sprintf("%*s", len(text), t.header[c])
+			}
+		}
+	}
+}
+
+// write returns the table in columns. If that is wider than width, a column of names is written
+// below each row instead, shortened in the middle; 0 is no limit.
+func (t *textTable) write(width, names int) string {
+	widths := make([]int, len(t.header))
+	for _, row := range append([][]string{t.header}, t.rows...) {
+		for i, text := range row {
+			widths[i] = max(widths[i], ansi.StringWidth(text))
+		}
+	}
+	total := -2
+	for _, w := range widths {
+		total += w + 2
+	}
+	below := width > 0 && total > width
+	var b strings.Builder
+	for i, row := range append([][]string{t.header}, t.rows...) {
+		line := ""
+		for c, text := range row {
+			if c != names || !below {
+				line += text + strings.Repeat(" ", widths[c]-ansi.StringWidth(text)+2)
+			}
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		if below && i > 0 {
+			b.WriteString("  " + report.Shorten(row[names], width-2) + "\n")
+		}
+	}
+	return b.String()
+}
