@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -112,7 +113,15 @@ func curves(rows []scores.Row, o Options, x func(*scores.Row) float64, title fun
 		s.setValueRange(p, g, o)
 		panels = append(panels, p)
 	}
-	return newFigure(panels, parts.legend(), o, s), nil
+	f := newFigure(panels, parts.legend(), o, s)
+	if o.Height == 0 { // further lines of titles leave the data their height
+		lines := 1
+		for _, p := range panels {
+			lines = max(lines, 1+strings.Count(p.X.Label.Text, "\n"))
+		}
+		f.height += vg.Length(f.down()*(lines-1)) * s.label.Size * 1.2
+	}
+	return f, nil
 }
 
 // panelRoom returns the width available to the title of a panel.

@@ -150,6 +150,9 @@ func TestFormatsAndSizes(t *testing.T) {
 		if err := f.Write(&b, "pdf"); err != nil || !bytes.HasPrefix(b.Bytes(), []byte("%PDF-")) {
 			t.Errorf("the PDF begins with %q, error %v", b.Bytes()[:min(b.Len(), 8)], err)
 		}
+		if !bytes.Contains(b.Bytes(), []byte("/FontFile2")) {
+			t.Error("the PDF does not embed its font")
+		}
 		if err := f.Write(&b, "gif"); err == nil {
 			t.Error("writing a GIF: no error")
 		}

@@ -230,14 +230,19 @@ func (m *matrix) axes(p *plot.Plot, room, high vg.Length) {
 	if labels := m.style.fitAll(m.style.small, m.down, room*0.42); m.depths != nil && countDistinct(labels) < len(labels) {
 		p.Y.Tick.Marker, p.Y.Label.Text = m.ticks(m.depths, -1, room, int(high/nameHeight+0.5)), Field("depth").Title()
 	}
-	if longNames(m.across) {
+	if m.rotates(room) {
 		p.X.Tick.Label.Rotation, p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = math.Pi/4, right, above
 	}
 	p.X.Tick.Length, p.Y.Tick.Length, p.X.LineStyle.Width, p.Y.LineStyle.Width = 0, 0, 0, 0
 }
 
-func longNames(names []string) bool {
-	return slices.ContainsFunc(names, func(n string) bool { return utf8.RuneCountInString(n) > 4 })
+// rotates reports whether the names of columns are too long to stand side by side in a panel of the
+// given width, of which the names of rows may take 0.42.
+func (m *matrix) rotates(room vg.Length) bool {
+	each := 0.5 * room / vg.Length(len(m.across))
+	return slices.ContainsFunc(m.across, func(n string) bool {
+		return utf8.RuneCountInString(n) > 4 && m.style.wide(m.style.small, n) > each
+	})
 }
 
 // ticks labels every column, or only some at equal steps if not all labels fit.

@@ -259,3 +259,35 @@ func TestSignedValues(t *testing.T) {
 		t.Errorf("the scale of values from -0.56 to 0.3 is %+v", s)
 	}
 }
+
+// TestTitlesAreNotCut checks that a long title of an axis or of a colour bar is folded, not shortened,
+// and that names of columns that fit stand upright.
+func TestTitlesAreNotCut(t *testing.T) {
+	t.Parallel()
+	rows := append(study(), zoo(3, 0, "model-")...)
+	const title = "sigma (standard deviation, in the image's range of 0 to 1)"
+	f, err := Draw(rows, Options{Measures: reporttest.Measures(), Chart: Parameter, Parameters: map[string]string{"rotate": title, "tilt": title}, Columns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range f.panels {
+		if got := strings.ReplaceAll(p.X.Label.Text, "\n", " "); got != title {
+			t.Errorf("the title of the axis is %q", got)
+		}
+	}
+	checkLabels(t, f)
+	f, err = Draw(study()[:6], Options{Measures: reporttest.Measures(), Chart: Heat, Down: "model", Across: "transform", Columns: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, l := range labels(f) {
+		texts = append(texts, l.text)
+		if l.text == "tilt" && l.corners[0].Y != l.corners[1].Y {
+			t.Error("the name of a column that fits is rotated")
+		}
+	}
+	if !slices.Contains(texts, "effective invariance") {
+		t.Errorf("the title of the colour bar is cut: %q", texts)
+	}
+}

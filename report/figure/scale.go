@@ -53,5 +53,5 @@ func (s *colourBar) draw(c draw.Canvas, style style) {
 	}
 	t := style.text(style.small, middle, above)
 	t.Rotation = math.Pi / 2
-	c.FillText(t, vg.Point{X: x + 8*vg.Millimeter, Y: (low + high) / 2}, style.fit(style.small, s.title, high-low))
+	c.FillText(t, vg.Point{X: x + 8*vg.Millimeter, Y: (c.Min.Y + c.Max.Y) / 2}, style.fit(style.small, s.title, c.Max.Y-c.Min.Y))
 }

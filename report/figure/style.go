@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	xfont "golang.org/x/image/font"
 	"gonum.org/v1/plot"
@@ -118,8 +119,8 @@ func trimCommon(names []string) []string {
 	return out
 }
 
-// fold breaks words into two lines if they are wider than room, and shortens lines that are too
-// wide.
+// fold breaks words into two lines if they are wider than room, or into up to maxLines if these are
+// too wide, and shortens lines that still are.
 func (s style) fold(f font.Font, words string, room vg.Length) string {
 	words = clean(words)
 	if s.wide(f, words) <= room {
@@ -137,7 +138,30 @@ func (s style) fold(f font.Font, words string, room vg.Length) string {
 	if cut < 0 {
 		return s.fit(f, words, room)
 	}
+	if best > room {
+		return s.wrap(f, words, room)
+	}
 	return s.fit(f, words[:cut], room) + "\n" + s.fit(f, words[cut+1:], room)
+}
+
+// maxLines is the maximum number of lines of a folded title.
+const maxLines = 3
+
+// wrap breaks words into at most maxLines lines that are filled one after the other.
+func (s style) wrap(f font.Font, words string, room vg.Length) string {
+	var lines []string
+	for _, word := range strings.Fields(words) {
+		last := len(lines) - 1
+		if last >= 0 && (len(lines) == maxLines || s.wide(f, lines[last]+" "+word) <= room) {
+			lines[last] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	for i := range lines {
+		lines[i] = s.fit(f, lines[i], room)
+	}
+	return strings.Join(lines, "\n")
 }
 
 func clean(words string) string { return report.Printable(words) }
