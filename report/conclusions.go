@@ -16,7 +16,8 @@ type Sentence []Phrase
 
 // A Phrase is a part of a sentence.
 type Phrase struct {
-	Text string
+	Text  string
+	Aside string // follows Text; narrow screens leave it out
 	// Full is the name of the tensor if Text is the place of a layer, and Model is its model.
 	Full, Model string
 }
@@ -25,7 +26,7 @@ type Phrase struct {
 func (s Sentence) String() string {
 	var b strings.Builder
 	for _, p := range s {
-		b.WriteString(p.Text)
+		b.WriteString(p.Text + p.Aside)
 	}
 	return b.String()
 }

@@ -3,6 +3,7 @@
 
 import type { SampleSheet, Scores } from './data';
 import { element } from './dom';
+import { shorten } from './format';
 import type { State } from './state';
 
 type Listener = (transform: string, value: string) => void;
@@ -57,7 +58,7 @@ export function slider(
   const output = element('output');
   const say = () => {
     const value = parameters[Number(input.value)];
-    output.textContent = value;
+    output.textContent = shorten(value, 24);
     input.setAttribute('aria-valuetext', value);
   };
   input.value = String(placeOf(state, sheet));
@@ -68,5 +69,5 @@ export function slider(
     follow();
   });
   const title = scores.packed.transforms[transform] || `value of ${transform}`;
-  return [element('label', { class: 'slider' }, element('span', {}, title), input, output)];
+  return [element('label', { class: 'slider' }, element('span', { title }, shorten(title, 48)), input, output)];
 }
