@@ -172,16 +172,8 @@ func eigenspaceOverlap(v *sides) (float64, error) {
 	return floats.Dot(data, data) / float64(max(x.p, y.p)), nil
 }
 
-// effectiveRankDifference returns the absolute difference of the effective ranks (RankMe, Garrido
-// et al. 2023): the exponential of the entropy of the singular values.
-func effectiveRankDifference(v *sides) (float64, error) {
-	x, y, _, err := v.coordinates(raw)
-	if err != nil {
-		return 0, err
-	}
-	return math.Abs(effectiveRank(x.s) - effectiveRank(y.s)), nil
-}
-
+// effectiveRank returns the exponential of the entropy of the singular values (RankMe, Garrido et al.
+// 2023).
 func effectiveRank(s []float64) float64 {
 	var entropy float64
 	total := floats.Sum(s)
@@ -192,13 +184,22 @@ func effectiveRank(s []float64) float64 {
 }
 
 // ridgePredictivity returns R^2 of x predicted from y by ridge regression on samples that the fit
-// leaves out: 1 - sum |x - fit|^2 / sum |x - mean|^2 over k folds, with the mean of the other
-// folds. The penalty is Settings.Ridge times the mean variance of the variables of y, times the
+// leaves out. The penalty is Settings.Ridge times the mean variance of the variables of y, times the
 // number of samples.
 func ridgePredictivity(v *sides) (float64, error) {
+	return v.predictivity(func(x, y *mat.Dense) (*mat.Dense, error) { return ridge(x, y, v.settings.Ridge/float64(v.y.of.p)) })
+}
+
+// predictivity returns 1 - sum |x - fit|^2 / sum |x - mean|^2 over k folds, with the fit and the mean
+// of the other folds. fit returns the coefficients (q x p) from centred values of x and y, or nil if
+// there is nothing to predict from. Values are along principal axes, which change no fit.
+func (v *sides) predictivity(fit func(x, y *mat.Dense) (*mat.Dense, error)) (float64, error) {
 	x, y, _, err := v.coordinates(centred)
 	if err != nil {
 		return 0, err
+	}
+	if len(x.s) == 0 || len(y.s) == 0 {
+		return 0, nil
 	}
 	a, b := scaledBoth(ones(v.n()), x.u, x.s), scaledBoth(ones(v.n()), y.u, y.s)
 	var residual, total float64
@@ -221,14 +222,14 @@ func ridgePredictivity(v *sides) (float64, error) {
 		fitY, meanY := rowsLess(b, train, nil)
 		testX, _ := rowsLess(a, test, meanX)
 		testY, _ := rowsLess(b, test, meanY)
-		map_, err := ridge(fitX, fitY, v.settings.Ridge/float64(y.p))
+		coefficients, err := fit(fitX, fitY)
 		if err != nil {
 			return 0, err
 		}
 		total += sumOfSquares(testX.RawMatrix().Data)
-		if map_ != nil {
+		if coefficients != nil {
 			var predicted mat.Dense
-			predicted.Mul(testY, map_)
+			predicted.Mul(testY, coefficients)
 			testX.Sub(testX, &predicted)
 		}
 		residual += sumOfSquares(testX.RawMatrix().Data)

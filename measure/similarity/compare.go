@@ -207,7 +207,10 @@ func (r *calculator) compute(ctx context.Context, x, y Source, order []int, name
 // score returns the estimate of a statistic as a score of n samples.
 func (e estimate) score(name string, n int) measure.Score {
 	s := measure.Plain(name, e.value, n)
-	d, _ := Descriptor().Statistic(name)
+	d, ok := Descriptor().Statistic(name)
+	if !ok {
+		d, _ = GeometryDescriptor().Statistic(name)
+	}
 	s.Null, s.Min, s.Max, s.Warnings = e.null, d.Range.Low, d.Range.High, e.warnings
 	s.Replicates = e.replicates
 	low, high := resample.Jackknife(e.value, n, e.replicates)

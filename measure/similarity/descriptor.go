@@ -40,6 +40,7 @@ func Descriptor() measure.Descriptor {
 			{Name: SoftCorrelationMatch, Title: "soft correlation match", About: "The mean over variables of the largest correlation with a variable of the other representation.", Range: measure.MinusOneToOne, Direction: measure.Higher, Null: null},
 			{Name: SoftMatching, Title: "soft matching distance", About: "The square root of the least cost of transport between the variables of both; it depends on units and on the number of samples.", Range: measure.NotNegative, Unit: measure.ActivationScale, Direction: measure.Lower, Null: null},
 			{Name: RidgePredictivity, Title: "ridge predictivity", About: "R² of the first representation predicted from the second by ridge regression, on samples that the fit leaves out.", Range: measure.AtMostOne, Direction: measure.Higher, Null: null, Directional: true},
+			{Name: PLSPredictivity, Title: "PLS predictivity", About: "R² of the first representation predicted from the second by partial least squares, on samples that the fit leaves out.", Range: measure.AtMostOne, Direction: measure.Higher, Null: null, Directional: true},
 			{Name: GULP, Title: "GULP distance", About: "How far predictions of ridge regressions on the two representations can differ.", Range: measure.NotNegative, Direction: measure.Lower, Null: null},
 			{Name: EigenspaceOverlap, Title: "eigenspace overlap", About: "The overlap of the spans of both, relative to the larger number of variables.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null},
 			{Name: MagnitudeDifference, Title: "difference in magnitude", About: "The difference of the lengths of the mean representations.", Range: measure.NotNegative, Unit: measure.ActivationScale, Direction: measure.Lower},
@@ -47,6 +48,22 @@ func Descriptor() measure.Descriptor {
 			{Name: UniformityDifference, Title: "difference in uniformity", About: "The difference of the logarithms of the mean of exp(-2 d²) over pairs of samples; it depends on units.", Range: measure.NotNegative, Unit: measure.ActivationScale, Direction: measure.Lower},
 			{Name: IntrinsicDimensionDifference, Title: "difference in intrinsic dimension", About: "The difference of the intrinsic dimensions by TwoNN.", Range: measure.NotNegative, Direction: measure.Lower},
 			{Name: EffectiveRankDifference, Title: "difference in effective rank", About: "The difference of the effective ranks (RankMe).", Range: measure.NotNegative, Direction: measure.Lower},
+		},
+	}
+}
+
+// GeometryDescriptor describes the measure geometry.
+func GeometryDescriptor() measure.Descriptor {
+	return measure.Descriptor{
+		Name: "geometry", Title: "Geometry of a representation", Level: measure.LayerLevel, Resampled: "sample",
+		Question: "How are the representations of the samples by one layer distributed: how far, how spread, in how many dimensions?",
+		Reading:  "Each statistic describes one layer on its own, on x and, with the variant moved, on T(x). A small effective rank or intrinsic dimension means that the layer uses few directions; a concentricity near 1 that all samples point the same way. Magnitude and uniformity depend on the scale of the activations: compare them within one layer.",
+		Statistics: []measure.StatisticDescriptor{
+			{Name: Magnitude, Title: "magnitude", About: "The length of the mean representation.", Range: measure.NotNegative, Unit: measure.ActivationScale},
+			{Name: Concentricity, Title: "concentricity", About: "The mean cosine of a sample and the mean representation.", Range: measure.MinusOneToOne},
+			{Name: Uniformity, Title: "uniformity", About: "The logarithm of the mean of exp(-2 d²) over all pairs of samples, with distances d: lower where samples are spread.", Range: measure.Range{Low: math.Inf(-1), High: 0}, Unit: measure.ActivationScale},
+			{Name: IntrinsicDimension, Title: "intrinsic dimension", About: "The dimension of the set of samples by the ratio of the distances to the second and the first neighbour (TwoNN).", Range: measure.NotNegative},
+			{Name: EffectiveRank, Title: "effective rank", About: "The exponential of the entropy of the singular values (RankMe).", Range: measure.NotNegative},
 		},
 	}
 }

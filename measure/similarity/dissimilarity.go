@@ -223,27 +223,6 @@ func distanceCorrelation(v *sides) (float64, error) {
 	return sqrt(ratio(floats.Dot(x.data, y.data), sumOfSquares(x.data), sumOfSquares(y.data))), nil
 }
 
-// magnitudeDifference returns the absolute difference of the lengths of the mean representation
-// (Klabunde et al. 2025).
-func magnitudeDifference(v *sides) (float64, error) {
-	x, y, err := v.each(func(s *side) (pairMatrix, error) { return s.gram(v.ctx, raw) })
-	if err != nil {
-		return 0, err
-	}
-	n := float64(v.n())
-	return math.Abs(v.x.unit()*sqrt(floats.Sum(x.data))-v.y.unit()*sqrt(floats.Sum(y.data))) / n, nil
-}
-
-// concentricityDifference returns the absolute difference of the concentricities: the mean cosine
-// of a sample and the mean of all samples.
-func concentricityDifference(v *sides) (float64, error) {
-	x, y, err := v.each(func(s *side) (pairMatrix, error) { return s.gram(v.ctx, raw) })
-	if err != nil {
-		return 0, err
-	}
-	return math.Abs(x.concentricity() - y.concentricity()), nil
-}
-
 // concentricity returns the mean cosine of a sample and the mean, 0 for a sample or a mean at the
 // origin. s is a Gram matrix about the origin.
 func (s pairMatrix) concentricity() float64 {
@@ -257,20 +236,6 @@ func (s pairMatrix) concentricity() float64 {
 	return sum / float64(s.n)
 }
 
-// uniformityDifference returns the absolute difference of the uniformities, log mean exp(-2 d^2)
-// over all pairs of samples (Wang and Isola 2020).
-func uniformityDifference(v *sides) (float64, error) {
-	x, y, err := v.distances(true)
-	if err != nil {
-		return 0, err
-	}
-	a, b := x.kernelSum(), y.kernelSum()
-	if n := float64(v.n()); min(a, b) < 1.01*n { // the sum over each sample with itself is n
-		v.warn("distances are far above 1, so that almost only the pairs of a sample with itself contribute: divide the activations by a constant")
-	}
-	return math.Abs(math.Log(a) - math.Log(b)), nil
-}
-
 // kernelSum returns the sum of exp(-2 d^2) over all pairs, for distances d.
 func (s pairMatrix) kernelSum() float64 {
 	var sum float64
@@ -278,20 +243,6 @@ func (s pairMatrix) kernelSum() float64 {
 		sum += math.Exp(-2 * d * d)
 	}
 	return sum
-}
-
-// intrinsicDimensionDifference returns the absolute difference of the intrinsic dimensions (TwoNN,
-// Facco et al. 2017).
-func intrinsicDimensionDifference(v *sides) (float64, error) {
-	x, y, err := v.distances(false)
-	if err != nil {
-		return 0, err
-	}
-	a, b := x.twoNN(), y.twoNN()
-	if math.IsNaN(a) || math.IsNaN(b) {
-		return v.undefined("the intrinsic dimension is undefined: too few samples are at different distances")
-	}
-	return math.Abs(a - b), nil
 }
 
 // twoNN returns the intrinsic dimension: the slope of -log(1 - F) against log mu, through the

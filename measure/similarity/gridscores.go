@@ -30,9 +30,9 @@ func (a *accumulator) Scores() ([]measure.PairScore, error) {
 		if err := a.estimate(i, all, part, found, used); err != nil {
 			return nil, fmt.Errorf("similarity of %s and %s: %w", a.grid.A[layers[0]].Name, a.grid.B[layers[1]].Name, err)
 		}
-		for _, name := range Names() {
-			if e, ok := found[name]; ok {
-				out = append(out, measure.PairScore{A: layers[0], B: layers[1], Score: e.score(name, used[name])})
+		for _, k := range a.comparison.settings.selected() {
+			if e, ok := found[k.name]; ok {
+				out = append(out, measure.PairScore{A: layers[0], B: layers[1], Score: e.score(k.name, used[k.name])})
 			}
 		}
 	}

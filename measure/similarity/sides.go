@@ -119,28 +119,32 @@ func (s pairMatrix) centre() {
 // distances returns new matrices of the Euclidean distances of the samples of both sides, in units
 // of the source or scaled.
 func (v *sides) distances(units bool) (x, y pairMatrix, err error) {
-	return v.each(func(s *side) (pairMatrix, error) {
-		k, err := s.gram(v.ctx, centred)
-		if err != nil {
-			return k, err
-		}
-		k.data = slices.Clone(k.data)
-		norms, unit := k.diagonal(), 1.
-		if units {
-			unit = s.unit()
-		}
-		k.squaredDistances()
-		for i := range k.n {
-			row := k.row(i)
-			for j, d := range row {
-				if d <= tieTolerance*(norms[i]+norms[j]) { // equal samples but for rounding
-					d = 0
-				}
-				row[j] = math.Sqrt(d) * unit
+	return v.each(func(s *side) (pairMatrix, error) { return s.distances(v.ctx, units) })
+}
+
+// distances returns a new matrix of the Euclidean distances of the samples, in units of the source or
+// scaled.
+func (s *side) distances(ctx context.Context, units bool) (pairMatrix, error) {
+	k, err := s.gram(ctx, centred)
+	if err != nil {
+		return k, err
+	}
+	k.data = slices.Clone(k.data)
+	norms, unit := k.diagonal(), 1.
+	if units {
+		unit = s.unit()
+	}
+	k.squaredDistances()
+	for i := range k.n {
+		row := k.row(i)
+		for j, d := range row {
+			if d <= tieTolerance*(norms[i]+norms[j]) { // equal samples but for rounding
+				d = 0
 			}
+			row[j] = math.Sqrt(d) * unit
 		}
-		return k, nil
-	})
+	}
+	return k, nil
 }
 
 // each calls f for both sides.

@@ -35,6 +35,7 @@ const (
 	SoftCorrelationMatch         = "soft-correlation-match"
 	SoftMatching                 = "soft-matching"
 	RidgePredictivity            = "ridge-predictivity"
+	PLSPredictivity              = "pls-predictivity"
 	GULP                         = "gulp"
 	EigenspaceOverlap            = "eigenspace-overlap"
 	MagnitudeDifference          = "magnitude-difference"
@@ -102,13 +103,14 @@ func statistics() []statistic {
 		{name: SoftCorrelationMatch, minSamples: 3, input: pairwiseInput, of: softCorrelationMatch, cost: perProduct, columns: true},
 		{name: SoftMatching, minSamples: 3, input: pairwiseInput, of: softMatching, cost: perVariable, columns: true, difference: true, grows: 0.5},
 		{name: RidgePredictivity, minSamples: 4, input: pairwiseInput, of: ridgePredictivity, cost: perAxis, columns: true},
+		{name: PLSPredictivity, minSamples: 4, input: pairwiseInput, of: plsPredictivity, cost: perComponent, columns: true},
 		{name: GULP, minSamples: 3, input: pairwiseInput, of: gulp, cost: perAxis, columns: true, difference: true},
 		{name: EigenspaceOverlap, minSamples: 3, input: pairwiseInput, of: eigenspaceOverlap, cost: perAxis, columns: true},
-		{name: MagnitudeDifference, minSamples: 2, input: pairwiseInput, of: magnitudeDifference, cost: perPair, difference: true, unpaired: true},
-		{name: ConcentricityDifference, minSamples: 2, input: pairwiseInput, of: concentricityDifference, cost: perPair, difference: true, unpaired: true},
-		{name: UniformityDifference, minSamples: 2, input: pairwiseInput, of: uniformityDifference, cost: perPair, difference: true, unpaired: true},
-		{name: IntrinsicDimensionDifference, minSamples: 3, input: pairwiseInput, of: intrinsicDimensionDifference, cost: perPair, difference: true, unpaired: true},
-		{name: EffectiveRankDifference, minSamples: 2, input: pairwiseInput, of: effectiveRankDifference, cost: perAxis, columns: true, difference: true, unpaired: true},
+		{name: MagnitudeDifference, minSamples: 2, input: pairwiseInput, of: differenceOf(magnitude), cost: perPair, difference: true, unpaired: true},
+		{name: ConcentricityDifference, minSamples: 2, input: pairwiseInput, of: differenceOf(concentricity), cost: perPair, difference: true, unpaired: true},
+		{name: UniformityDifference, minSamples: 2, input: pairwiseInput, of: differenceOf(uniformity), cost: perPair, difference: true, unpaired: true},
+		{name: IntrinsicDimensionDifference, minSamples: 3, input: pairwiseInput, of: differenceOf(intrinsicDimension), cost: perPair, difference: true, unpaired: true},
+		{name: EffectiveRankDifference, minSamples: 2, input: pairwiseInput, of: differenceOf(rankOf), cost: perAxis, columns: true, difference: true, unpaired: true},
 	}
 }
 
@@ -117,6 +119,10 @@ func perPair(n, _, _ float64) float64     { return 10 * n * n }
 func perProduct(n, p, q float64) float64  { return n * p * q }
 func perVariable(n, p, q float64) float64 { return n*p*q + 4*p*q*min(p, q) }
 func perAxis(n, p, q float64) float64     { return 8*n*p*min(n, p) + 8*n*q*min(n, q) }
+func perComponent(n, p, q float64) float64 { // of the default numbers of folds and components
+	a, b := min(n, p), min(n, q)
+	return perAxis(n, p, q) + 5*25*(4*a*b*min(a, b)+2*n*(a+b))
+}
 
 // chosenRSAStatistic is rsa with another dissimilarity or comparison than the default ones.
 func chosenRSAStatistic() statistic {
@@ -131,6 +137,13 @@ func Names() []string {
 		out = append(out, s.name)
 	}
 	return out
+}
+
+// notComputed says why statistics of Klabunde et al. 2025 are not among those here, and what to take.
+var notComputed = map[string]string{
+	"imd":            "the multi-scale intrinsic distance needs heat kernels of neighbour graphs; take intrinsic-dimension-difference or cknna",
+	"rtd":            "the representation topology divergence needs persistent homology; take rsa or rank-similarity",
+	"geometry-score": "it needs persistent homology; take intrinsic-dimension-difference or uniformity-difference",
 }
 
 // Settings configure the measure, and comparisons of arrays.
@@ -149,8 +162,9 @@ type Settings struct {
 	Norm          string  `key:"norm" json:"norm" default:"frobenius" enum:"frobenius|spectral" doc:"rsm-norm-difference: norm of the difference"`
 	Alpha         float64 `key:"alpha" json:"alpha" default:"1" min:"0" max:"1" doc:"shape-metric: 1 compares up to rotations, 0 up to invertible linear maps"`
 	Lambda        float64 `key:"lambda" json:"lambda" default:"0" min:"0" doc:"gulp: regularisation, relative to a total variance of 1"`
-	Folds         int     `key:"folds" json:"folds" default:"5" min:"2" doc:"ridge-predictivity: number of folds"`
+	Folds         int     `key:"folds" json:"folds" default:"5" min:"2" doc:"ridge-predictivity, pls-predictivity: number of folds"`
 	Ridge         float64 `key:"ridge" json:"ridge" default:"0.01" min:"0" doc:"ridge-predictivity: penalty, as a fraction of the mean variance of the variables"`
+	Components    int     `key:"components" json:"components" default:"25" min:"1" doc:"pls-predictivity: largest number of components"`
 }
 
 // encoded is the form of the settings that scores are identified by. Settings that earlier versions
@@ -171,7 +185,7 @@ func (s Settings) encode() encoded {
 	for name, pair := range map[string][2]any{
 		"metric": {s.Metric, d.Metric}, "centre": {s.Centre, d.Centre}, "dissimilarity": {s.Dissimilarity, d.Dissimilarity},
 		"comparison": {s.Comparison, d.Comparison}, "norm": {s.Norm, d.Norm}, "alpha": {s.Alpha, d.Alpha}, "lambda": {s.Lambda, d.Lambda},
-		"folds": {s.Folds, d.Folds}, "ridge": {s.Ridge, d.Ridge},
+		"folds": {s.Folds, d.Folds}, "ridge": {s.Ridge, d.Ridge}, "components": {s.Components, d.Components},
 	} {
 		if pair[0] != pair[1] {
 			others[name] = pair[0]
@@ -183,7 +197,7 @@ func (s Settings) encode() encoded {
 // Defaults returns the default settings.
 func Defaults() Settings {
 	return Settings{Statistics: []string{MinibatchCKA}, Pool: "none", Variance: 0.99, Bandwidth: 0.4, Neighbours: 10, Samples: 4096,
-		Metric: "euclidean", Centre: "columns", Dissimilarity: "cosine", Comparison: "spearman", Norm: "frobenius", Alpha: 1, Folds: 5, Ridge: 0.01}
+		Metric: "euclidean", Centre: "columns", Dissimilarity: "cosine", Comparison: "spearman", Norm: "frobenius", Alpha: 1, Folds: 5, Ridge: 0.01, Components: 25}
 }
 
 // check returns an error that names the first invalid setting.
@@ -193,6 +207,9 @@ func (s Settings) check() error {
 		return fmt.Errorf("no statistics: name some of %s", strings.Join(names, ", "))
 	}
 	for i, name := range s.Statistics {
+		if why := notComputed[name]; why != "" {
+			return fmt.Errorf("the statistic %s is not computed: %s", name, why)
+		}
 		if !slices.Contains(names, name) {
 			return fmt.Errorf("unknown statistic %q: there are %s", name, strings.Join(names, ", "))
 		}
@@ -222,6 +239,8 @@ func (s Settings) check() error {
 		return fmt.Errorf("lambda is %v; it must be at least 0", s.Lambda)
 	case !(s.Ridge >= 0) || math.IsInf(s.Ridge, 0):
 		return fmt.Errorf("ridge is %v; it must be at least 0", s.Ridge)
+	case s.Components < 1:
+		return fmt.Errorf("components is %d; it must be at least 1", s.Components)
 	case s.Folds < 2:
 		return fmt.Errorf("folds is %d; it must be at least 2", s.Folds)
 	case !(s.Variance > 0 && s.Variance <= 1):
@@ -244,7 +263,7 @@ func (s Settings) usualRSA() bool {
 // selected returns the chosen statistics that have one of the given inputs, or any input where none
 // is given, in the order in which they are reported.
 func (s Settings) selected(inputs ...input) []statistic {
-	return slices.DeleteFunc(statistics(), func(k statistic) bool {
+	return slices.DeleteFunc(append(statistics(), descriptive()...), func(k statistic) bool {
 		return !slices.Contains(s.Statistics, k.name) || len(inputs) > 0 && !slices.Contains(inputs, k.input)
 	})
 }

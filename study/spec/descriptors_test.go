@@ -47,7 +47,7 @@ func TestDirectionalStatistics(t *testing.T) {
 			}
 		}
 	}
-	if got := directional["similarity"]; !slices.Equal(got, []string{"pwcca", "linear-regression", "ridge-predictivity"}) {
+	if got := directional["similarity"]; !slices.Equal(got, []string{"pwcca", "linear-regression", "ridge-predictivity", "pls-predictivity"}) {
 		t.Errorf("of similarity %v are directional", got)
 	}
 	if slices.Contains(directional["stir"], "cka") || !slices.Contains(directional["stir"], "stir") {

@@ -41,6 +41,7 @@ func Families() []Family {
 		family(dense.Descriptor(), withoutError(dense.New)),
 		family(dense.AccuracyDescriptor(), withoutError(func(struct{}) measure.Measure { return dense.Accuracy() })),
 		family(latent.Descriptor(), latent.New),
+		family(similarity.GeometryDescriptor(), similarity.NewGeometry),
 		family(similarity.Descriptor(), similarity.New),
 		family(stir.Descriptor(), stir.New),
 		family(stitching.Descriptor(), stitching.New),

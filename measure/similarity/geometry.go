@@ -1,0 +1,259 @@
+package similarity
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/noether-ml/noether/internal/state"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// The names of the statistics of one representation, of the measure geometry.
+const (
+	Magnitude          = "magnitude"
+	Concentricity      = "concentricity"
+	Uniformity         = "uniformity"
+	IntrinsicDimension = "intrinsic-dimension"
+	EffectiveRank      = "effective-rank"
+)
+
+// descriptive returns the statistics of one representation. Their functions read the first side only.
+func descriptive() []statistic {
+	out := []statistic{
+		{name: Magnitude, minSamples: 2, cost: perPair, of: func(v *sides) (float64, error) { return magnitude(v, v.x) }},
+		{name: Concentricity, minSamples: 2, cost: perPair, of: func(v *sides) (float64, error) { return concentricity(v, v.x) }},
+		{name: Uniformity, minSamples: 2, cost: perPair, of: func(v *sides) (float64, error) { return uniformity(v, v.x) }},
+		{name: IntrinsicDimension, minSamples: 3, cost: perPair, of: func(v *sides) (float64, error) { return intrinsicDimension(v, v.x) }},
+		{name: EffectiveRank, minSamples: 2, cost: perAxis, columns: true, of: func(v *sides) (float64, error) { return rankOf(v, v.x) }},
+	}
+	for i := range out {
+		out[i].input, out[i].difference, out[i].unpaired = pairwiseInput, true, true
+	}
+	return out
+}
+
+// GeometrySettings configure the measure geometry.
+type GeometrySettings struct {
+	Pool    string `key:"pool" json:"pool" default:"none" enum:"none|mean" doc:"variables of feature maps: none, every channel at every position; mean, the mean of each channel over positions"`
+	Samples int    `key:"samples" json:"samples" default:"4096" min:"4" max:"32768" doc:"largest number of samples, taken in random order; memory grows with the square"`
+}
+
+// Moved is the variant of the scores of geometry on transformed inputs.
+const Moved = "moved"
+
+// NewGeometry returns the measure geometry, statistics of the representation by one layer, on x and
+// on T(x).
+func NewGeometry(s GeometrySettings) (measure.Measure, error) {
+	settings := Defaults()
+	settings.Pool, settings.Samples = s.Pool, s.Samples
+	if err := settings.check(); err != nil {
+		return nil, err
+	}
+	settings.Statistics = nil
+	for _, k := range descriptive() {
+		settings.Statistics = append(settings.Statistics, k.name)
+	}
+	return &geometry{s, &comparison{settings}}, nil
+}
+
+type geometry struct {
+	settings   GeometrySettings
+	comparison *comparison
+}
+
+func (*geometry) Name() string { return "geometry" }
+
+func (*geometry) Descriptor() measure.Descriptor { return GeometryDescriptor() }
+
+func (*geometry) Version() int { return 1 }
+
+func (m *geometry) Settings() any { return m.settings }
+
+func (*geometry) Needs() measure.Needs { return measure.Needs{Transformed: true, CleanServes: true} }
+
+func (m *geometry) Skip(s measure.Site) string { return m.comparison.Skip(gridOf(s)) }
+
+// Cost is that of two representations, on x and on T(x).
+func (m *geometry) Cost(s measure.Site) int64 { return 2 * m.comparison.Cost(gridOf(s)) }
+
+func (m *geometry) New(s measure.Site) (measure.Accumulator, error) {
+	out := &geometryAccumulator{site: s}
+	for i := range out.views {
+		g, err := m.comparison.New(gridOf(s))
+		if err != nil {
+			return nil, err
+		}
+		out.views[i] = g.(*accumulator)
+	}
+	return out, nil
+}
+
+// gridOf returns the grid of a layer and itself.
+func gridOf(s measure.Site) measure.Grid {
+	layers := []onnx.Layer{s.Layer}
+	return measure.Grid{A: layers, B: layers, Pairs: [][2]int{{0, 0}}, Layout: s.Layout, Self: true, Budget: s.Budget / 2, Key: s.Key}
+}
+
+// A geometryAccumulator holds the samples on x and on T(x), each as a comparison of a layer with
+// itself.
+type geometryAccumulator struct {
+	site  measure.Site
+	views [2]*accumulator
+}
+
+// Update adds the samples of a batch.
+func (a *geometryAccumulator) Update(b *measure.Batch) error {
+	for i, z := range []tensor.Tensor{b.Clean, b.Transformed} {
+		if z.Len() == 0 && i == 1 {
+			continue // there is no transformation
+		}
+		p := &measure.PairBatch{Place: b.Place, Index: b.Index, Label: b.Label, A: []tensor.Tensor{z}, B: []tensor.Tensor{z}}
+		if err := a.views[i].Update(p); err != nil {
+			if n, ok := err.(*measure.NonFiniteIn); ok {
+				return &measure.NonFinite{View: [2]string{"clean", "transformed"}[i], Index: n.Index}
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// Merge adds the state of an accumulator of other blocks.
+func (a *geometryAccumulator) Merge(other measure.Accumulator) error {
+	o, ok := other.(*geometryAccumulator)
+	if !ok {
+		return fmt.Errorf("geometry: merging a state of %T", other)
+	}
+	for i, v := range a.views {
+		if err := v.Merge(o.views[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Scores returns the statistics on x and, with the variant Moved, on T(x).
+func (a *geometryAccumulator) Scores() ([]measure.Score, error) {
+	var out []measure.Score
+	for i, v := range a.views {
+		if i == 1 && v.n == 0 && len(v.pending.places) == 0 {
+			break
+		}
+		found, err := v.Scores()
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range found {
+			if i == 1 {
+				s.Variant = Moved
+			}
+			out = append(out, s.Score)
+		}
+	}
+	return out, nil
+}
+
+// MarshalBinary returns the states of both views.
+func (a *geometryAccumulator) MarshalBinary() ([]byte, error) {
+	w := state.NewWriter("geometry", 1)
+	for _, v := range a.views {
+		raw, err := v.MarshalBinary()
+		if err != nil {
+			return nil, err
+		}
+		if err := w.Nested(func(to io.Writer) error { _, err := to.Write(raw); return err }); err != nil {
+			return nil, err
+		}
+	}
+	return w.Bytes(), nil
+}
+
+// UnmarshalBinary replaces the states of both views.
+func (a *geometryAccumulator) UnmarshalBinary(data []byte) error {
+	r, err := state.NewReader(data, "geometry", 1)
+	if err != nil {
+		return err
+	}
+	states := [2][]byte{r.Raw(), r.Raw()}
+	if err := r.Close(); err != nil {
+		return err
+	}
+	for i, v := range a.views {
+		if err := v.UnmarshalBinary(states[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// magnitude returns the length of the mean representation (Klabunde et al. 2025).
+func magnitude(v *sides, s *side) (float64, error) {
+	k, err := s.gram(v.ctx, raw)
+	if err != nil {
+		return 0, err
+	}
+	return s.unit() * sqrt(floats.Sum(k.data)) / float64(v.n()), nil
+}
+
+// concentricity returns the mean cosine of a sample and the mean of all samples.
+func concentricity(v *sides, s *side) (float64, error) {
+	k, err := s.gram(v.ctx, raw)
+	if err != nil {
+		return 0, err
+	}
+	return k.concentricity(), nil
+}
+
+// uniformity returns log mean exp(-2 d^2) over all pairs of samples (Wang and Isola 2020).
+func uniformity(v *sides, s *side) (float64, error) {
+	d, err := s.distances(v.ctx, true)
+	if err != nil {
+		return 0, err
+	}
+	n, sum := float64(v.n()), d.kernelSum()
+	if sum < 1.01*n { // the sum over each sample with itself is n
+		v.warn("distances are far above 1, so that almost only the pairs of a sample with itself contribute: divide the activations by a constant")
+	}
+	return math.Log(sum) - 2*math.Log(n), nil
+}
+
+// intrinsicDimension returns the intrinsic dimension by TwoNN (Facco et al. 2017).
+func intrinsicDimension(v *sides, s *side) (float64, error) {
+	d, err := s.distances(v.ctx, false)
+	if err != nil {
+		return 0, err
+	}
+	dimension := d.twoNN()
+	if math.IsNaN(dimension) {
+		return v.undefined("the intrinsic dimension is undefined: too few samples are at different distances")
+	}
+	return dimension, nil
+}
+
+// rankOf returns the effective rank (RankMe, Garrido et al. 2023).
+func rankOf(v *sides, s *side) (float64, error) {
+	c, err := s.coordinates(v.ctx, raw)
+	if err != nil {
+		return 0, err
+	}
+	return effectiveRank(c.s), nil
+}
+
+// differenceOf returns the statistic that is the absolute difference of a property of both sides.
+func differenceOf(property func(*sides, *side) (float64, error)) func(*sides) (float64, error) {
+	return func(v *sides) (float64, error) {
+		a, err := property(v, v.x)
+		if err != nil || math.IsNaN(a) {
+			return a, err
+		}
+		b, err := property(v, v.y)
+		v.warnings = slices.Compact(v.warnings) // both sides may have the same
+		return math.Abs(a - b), err
+	}
+}

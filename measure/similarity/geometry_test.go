@@ -1,0 +1,172 @@
+package similarity
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/measuretest"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A more holds the values of testdata/more.py for a case of testdata/list.json.
+type more struct {
+	PLS []struct {
+		Folds, Components int
+		Value             float64
+	}
+	Geometry map[string]float64
+}
+
+// TestGoldenMore compares pls-predictivity and the statistics of one representation with
+// testdata/more.py.
+func TestGoldenMore(t *testing.T) {
+	t.Parallel()
+	var cases []struct {
+		Name string
+		N    int
+		P, Q int
+		X, Y []float32
+	}
+	var want []more
+	for name, v := range map[string]any{"list": &cases, "more": &want} {
+		raw, err := os.ReadFile("testdata/" + name + ".json")
+		if err == nil {
+			err = json.Unmarshal(raw, v)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, c := range cases {
+		for _, v := range want[i].PLS {
+			s := Defaults()
+			s.Folds, s.Components = v.Folds, v.Components
+			got, err := Value(context.Background(), PLSPredictivity, source(t, c.X, c.P), source(t, c.Y, c.Q), s)
+			if err != nil || !(math.Abs(got-v.Value) <= 1e-6*max(1, math.Abs(v.Value))) {
+				t.Errorf("%s, %d folds, %d components: %.10f, %v; want %.10f", c.Name, v.Folds, v.Components, got, err, v.Value)
+			}
+		}
+		scores := geometryOf(t, tensor.Tensor{Shape: []int{c.N, c.P}, Data: c.X}, tensor.Tensor{})
+		if len(scores) != 5 {
+			t.Errorf("%s: %d scores", c.Name, len(scores))
+		}
+		for _, s := range scores {
+			if v := want[i].Geometry[s.Statistic]; !(math.Abs(s.Value-v) <= 1e-6*max(1e-2, math.Abs(v))) {
+				t.Errorf("%s, %s: %.10f, want %.10f", c.Name, s.Statistic, s.Value, v)
+			}
+		}
+	}
+}
+
+func geometryMeasure(t testing.TB) measure.Measure {
+	t.Helper()
+	m, err := NewGeometry(GeometrySettings{Pool: "none", Samples: 4096})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func vectorSite(n, p int) measure.Site {
+	return measure.Site{Layer: onnx.Layer{Name: "z", Shape: []int{p}, Axes: "NC"}, Layout: measure.NewLayout(n), Key: measure.Key{Seed: 1, Data: "d"}}
+}
+
+// geometryOf returns the scores of representations on x and on T(x), n x p each. moved may be empty.
+func geometryOf(t testing.TB, z, moved tensor.Tensor) []measure.Score {
+	t.Helper()
+	acc, err := geometryMeasure(t).New(vectorSite(z.Shape[0], z.Shape[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &measure.Batch{Clean: z, Transformed: moved}
+	for i := range z.Shape[0] {
+		b.Place, b.Index, b.Label = append(b.Place, i), append(b.Index, i), append(b.Label, 0)
+	}
+	if err := acc.Update(b); err != nil {
+		t.Fatal(err)
+	}
+	scores, err := acc.Scores()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scores
+}
+
+// TestGeometryContract checks the contract of accumulators.
+func TestGeometryContract(t *testing.T) {
+	t.Parallel()
+	const n, p = 75, 4
+	g := rand.New(rand.NewPCG(2, 3))
+	z, moved := tensor.New(n, p), tensor.New(n, p)
+	for i := range z.Data {
+		z.Data[i], moved.Data[i] = float32(g.NormFloat64()), float32(g.NormFloat64()+1)
+	}
+	measuretest.Run(t, measuretest.Case{Measure: geometryMeasure(t), Site: vectorSite(n, p), Clean: z, Transformed: moved})
+}
+
+// TestGeometryOfKnownSets checks sets of known geometry: samples of a plane in five dimensions, far
+// from the origin in one case, on x; and of a line on T(x).
+func TestGeometryOfKnownSets(t *testing.T) {
+	t.Parallel()
+	const n = 400
+	g := rand.New(rand.NewPCG(5, 5))
+	z, moved := tensor.New(n, 5), tensor.New(n, 5)
+	for i := range n {
+		z.At(i).Data[0], z.At(i).Data[1] = float32(g.Float64()), float32(g.Float64())
+		z.At(i).Data[4] = 100
+		moved.At(i).Data[2] = float32(g.Float64() - 0.5)
+	}
+	found := map[[2]string]measure.Score{}
+	for _, s := range geometryOf(t, z, moved) {
+		found[[2]string{s.Variant, s.Statistic}] = s
+		if !(s.Low <= s.Value && s.Value <= s.High) || !math.IsNaN(s.Null) {
+			t.Errorf("%s %s is %v in [%v, %v], null %v", s.Variant, s.Statistic, s.Value, s.Low, s.High, s.Null)
+		}
+	}
+	for _, c := range []struct {
+		variant, statistic string
+		want, within       float64
+	}{
+		{"", Magnitude, 100, 0.1}, {"", Concentricity, 1, 1e-3}, {"", IntrinsicDimension, 2, 0.4}, {"", EffectiveRank, 1, 0.1},
+		{Moved, Magnitude, 0, 0.05}, {Moved, IntrinsicDimension, 1, 0.2}, {Moved, EffectiveRank, 1, 1e-9}, {Moved, Concentricity, 0, 0.15},
+	} {
+		if got := found[[2]string{c.variant, c.statistic}].Value; math.Abs(got-c.want) > c.within {
+			t.Errorf("%s %s is %v, want %v", c.variant, c.statistic, got, c.want)
+		}
+	}
+}
+
+// TestPLSWithAllComponents checks limiting cases: with as many components as variables it is least
+// squares, the limit of ridge regression; and y that contains x predicts it wholly.
+func TestPLSWithAllComponents(t *testing.T) {
+	t.Parallel()
+	g := rand.New(rand.NewPCG(8, 8))
+	x, y := normal(g, 60, 3), normal(g, 60, 4)
+	s := Defaults()
+	s.Ridge = 0
+	of := func(name string, a, b *mat.Dense) float64 {
+		_, p := a.Dims()
+		_, q := b.Dims()
+		v, err := Value(context.Background(), name, source(t, a.RawMatrix().Data, p), source(t, b.RawMatrix().Data, q), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	if a, b := of(PLSPredictivity, x, y), of(RidgePredictivity, x, y); math.Abs(a-b) > 1e-9 {
+		t.Errorf("PLS with all components is %v, least squares %v", a, b)
+	}
+	var both mat.Dense
+	both.Augment(y, x)
+	if v := of(PLSPredictivity, x, &both); math.Abs(v-1) > 1e-9 {
+		t.Errorf("PLS from variables that contain x is %v, want 1", v)
+	}
+}

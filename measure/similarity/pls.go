@@ -1,0 +1,72 @@
+package similarity
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/noether-ml/noether/linalg"
+)
+
+// plsPredictivity returns R^2 of x predicted from y by partial least squares on samples that the fit
+// leaves out, over the same folds as ridgePredictivity (Yamins et al. 2014; Schrimpf et al. 2018).
+func plsPredictivity(v *sides) (float64, error) {
+	return v.predictivity(func(x, y *mat.Dense) (*mat.Dense, error) {
+		return partialLeastSquares(x, y, v.settings.Components)
+	})
+}
+
+// partialLeastSquares returns the coefficients (q x p) of the regression of centred targets x (n x p)
+// on centred predictors y (n x q) by at most the given number of components, or nil if there is
+// nothing to predict from. A component is t = y w, where w is the leading left singular vector of yᵀ
+// x, and y is replaced by its residuals from t before the next one (NIPALS with regression mode,
+// Wegelin 2000):
+//
+//	l = yᵀ t / |t|^2,  y <- y - t lᵀ,  coefficients W (Lᵀ W)^-1 Cᵀ with c = xᵀ t / |t|^2.
+func partialLeastSquares(x, y *mat.Dense, components int) (*mat.Dense, error) {
+	n, p := x.Dims()
+	_, q := y.Dims()
+	y = mat.DenseCopyOf(y)
+	var cross mat.Dense // yᵀ x, with y as it is now
+	cross.Mul(y.T(), x)
+	most := min(components, n-1, q)
+	w, l, c := mat.NewDense(q, most, nil), mat.NewDense(q, most, nil), mat.NewDense(p, most, nil)
+	size := math.Sqrt(sumOfSquares(cross.RawMatrix().Data))
+	found := 0
+	for ; found < most; found++ {
+		u, s, _, err := linalg.SVD(mat.DenseCopyOf(&cross))
+		if err != nil {
+			return nil, err
+		}
+		if !(s[0] > 1e-12*size) { // the rest is rounding
+			break
+		}
+		weight := mat.NewVecDense(q, mat.Col(nil, 0, u))
+		var t, load, target mat.VecDense
+		t.MulVec(y, weight)
+		square := mat.Dot(&t, &t)
+		load.MulVec(y.T(), &t)
+		load.ScaleVec(1/square, &load)
+		target.MulVec(x.T(), &t)
+		target.ScaleVec(1/square, &target)
+		blas64.Ger(-1, t.RawVector(), load.RawVector(), y.RawMatrix())
+		blas64.Ger(-square, load.RawVector(), target.RawVector(), cross.RawMatrix())
+		w.SetCol(found, weight.RawVector().Data)
+		l.SetCol(found, load.RawVector().Data)
+		c.SetCol(found, target.RawVector().Data)
+	}
+	if found == 0 {
+		return nil, nil
+	}
+	w, l, c = w.Slice(0, q, 0, found).(*mat.Dense), l.Slice(0, q, 0, found).(*mat.Dense), c.Slice(0, p, 0, found).(*mat.Dense)
+	var lw, right, out mat.Dense
+	lw.Mul(l.T(), w)
+	if err := right.Solve(&lw, c.T()); err != nil {
+		if _, ill := err.(mat.Condition); !ill {
+			return nil, err
+		}
+	}
+	out.Mul(w, &right)
+	return &out, nil
+}
