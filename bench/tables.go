@@ -48,6 +48,7 @@ var tables = []table{
 		size("1,000 pairs, the two scores", "scores-1000"), size("10,000 pairs, the two scores", "scores-10000"),
 	}},
 	{name: "similarity", columns: []string{"arrays of float32", "statistic", "numpy", noether}, rows: similarities()},
+	{name: "grid", columns: []string{gridWork, "numpy", noether, "ratio"}, slow: true, rows: grids("5000", "50")},
 	{name: "stir", columns: []string{"STIR of a ResNet-20 and a ResNet-32, 1,000 steps", "PyTorch", noether, "ratio"}, slow: true, rows: []row{{
 		text: map[string]string{"STIR of a ResNet-20 and a ResNet-32, 1,000 steps": "one run"}, ratio: "ratio",
 		cells: []cell{
@@ -138,6 +139,28 @@ func similarities() []row {
 				{column: noether, from: arrays(n, p, golang("measure/similarity", "Value/^"+statistic+"$", 3, "NOETHER_BENCH_ARRAYS=dir:"+dir)), metric: "s/op", unit: "s"},
 			}})
 		}
+	}
+	return rows
+}
+
+const gridWork = "50 x 50 layers of pooled maps, 5,000 samples"
+
+// grids returns rows for all pairs of layers of two networks, each with the same statistics as its
+// peer.
+func grids(samples, layers string) []row {
+	var rows []row
+	for _, r := range [][3]string{
+		{"`minibatch-cka`, as torch_cka", "torch_cka", "minibatch-cka"}, {"`linear-cka`, as ReSi", "resi", "linear-cka"},
+		{"`linear-cka`, `cca`, `svcca`, `procrustes`, `linear-regression`, as ReSi", "resi-all", "moments"},
+		{"the same, with intervals and nulls", "", "moments-with-intervals"},
+	} {
+		cells := []cell{{column: noether, from: golang("measure/similarity", "Grid/"+r[2]+"$", 1, "NOETHER_BENCH_GRID="+samples+","+layers), metric: "s/op", unit: "s", memory: "MiB-held"}}
+		out := row{text: map[string]string{gridWork: r[0]}, cells: cells}
+		if r[1] != "" {
+			out.ratio = "ratio"
+			out.cells = append([]cell{{column: "numpy", from: peer("bench/grid.py", r[1], samples, layers), metric: "seconds", unit: "s", memory: "peak_mib", once: true}}, cells...)
+		}
+		rows = append(rows, out)
 	}
 	return rows
 }

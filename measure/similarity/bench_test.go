@@ -11,6 +11,9 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
 )
 
 var accelerate = sync.OnceFunc(func() { linalg.LoadBackend() })
@@ -88,5 +91,62 @@ func BenchmarkValue(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// BenchmarkGrid measures all pairs of layers of two networks, from activations to scores. The layers
+// are pooled maps of a ResNet-56. NOETHER_BENCH_GRID is the number of samples and of layers of a
+// network, such as 5000,50.
+func BenchmarkGrid(b *testing.B) {
+	accelerate()
+	n, count := 500, 10
+	if text := os.Getenv("NOETHER_BENCH_GRID"); text != "" {
+		if _, err := fmt.Sscanf(text, "%d,%d", &n, &count); err != nil {
+			b.Fatal(err)
+		}
+	}
+	g := measure.Grid{Layout: measure.NewLayout(n)}
+	batch := &measure.PairBatch{}
+	for i := range count {
+		p := 16 << (3 * i / count)
+		x, y := correlated(uint64(i), n, p, p)
+		layer := onnx.Layer{Name: fmt.Sprint("layer", i), Shape: []int{p}, Axes: "NC"}
+		g.A, g.B = append(g.A, layer), append(g.B, layer)
+		batch.A, batch.B = append(batch.A, tensor.Tensor{Shape: []int{n, p}, Data: x}), append(batch.B, tensor.Tensor{Shape: []int{n, p}, Data: y})
+		for j := range count {
+			g.Pairs = append(g.Pairs, [2]int{i, j})
+		}
+	}
+	for i := range n {
+		batch.Place, batch.Index, batch.Label = append(batch.Place, i), append(batch.Index, i), append(batch.Label, 0)
+	}
+	moments := []string{LinearCKA, CCA, SVCCA, Procrustes, LinearRegression}
+	for _, c := range []struct {
+		name       string
+		statistics []string
+		interval   bool
+	}{{"minibatch-cka", []string{MinibatchCKA}, false}, {"linear-cka", []string{LinearCKA}, false}, {"moments", moments, false}, {"moments-with-intervals", moments, true}} {
+		s := Defaults()
+		s.Statistics, s.Interval, s.Null = c.statistics, c.interval, c.interval
+		m, err := New(s)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				acc, err := m.New(g)
+				if err == nil {
+					err = acc.Update(batch)
+				}
+				if err == nil {
+					_, err = acc.Scores()
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/op")
+			b.ReportMetric(float64(m.Cost(g))/(1<<20), "MiB-held")
+		})
 	}
 }

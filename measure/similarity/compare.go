@@ -47,8 +47,10 @@ func Compare(ctx context.Context, x, y Source, o Options) ([]measure.Score, erro
 			}
 		}
 		r := o.calculator(selected, x, y)
-		r.null = true
-		r.cuts = cutEvenly(used[in], o.groups(used[in], size))
+		r.null = o.Null
+		if o.Interval || in == minibatchInput { // minibatches lie within groups
+			r.cuts = cutEvenly(used[in], o.groups(used[in], size))
+		}
 		if err := r.compute(ctx, x, y, shuffled(o.Seed, n, used[in]), o.names(), selected, found); err != nil {
 			return nil, err
 		}
@@ -59,7 +61,7 @@ func Compare(ctx context.Context, x, y Source, o Options) ([]measure.Score, erro
 		if w := warnings[k.input]; w != "" {
 			e.warnings = append(e.warnings, w)
 		}
-		out = append(out, e.score(k.name, used[k.input]))
+		out = append(out, e.score(k.name, used[k.input], o.Interval))
 	}
 	return out, nil
 }
@@ -204,14 +206,18 @@ func (r *calculator) compute(ctx context.Context, x, y Source, order []int, name
 	return err
 }
 
-// score returns the estimate of a statistic as a score of n samples.
-func (e estimate) score(name string, n int) measure.Score {
+// score returns the estimate of a statistic as a score of n samples. Without interval it has none,
+// though minibatch CKA has replicates in any case.
+func (e estimate) score(name string, n int, interval bool) measure.Score {
 	s := measure.Plain(name, e.value, n)
 	d, ok := Descriptor().Statistic(name)
 	if !ok {
 		d, _ = GeometryDescriptor().Statistic(name)
 	}
 	s.Null, s.Min, s.Max, s.Warnings = e.null, d.Range.Low, d.Range.High, e.warnings
+	if !interval {
+		return s
+	}
 	s.Replicates = e.replicates
 	low, high := resample.Jackknife(e.value, n, e.replicates)
 	if !math.IsNaN(low) {

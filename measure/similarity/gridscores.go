@@ -32,7 +32,7 @@ func (a *accumulator) Scores() ([]measure.PairScore, error) {
 		}
 		for _, k := range a.comparison.settings.selected() {
 			if e, ok := found[k.name]; ok {
-				out = append(out, measure.PairScore{A: layers[0], B: layers[1], Score: e.score(k.name, used[k.name])})
+				out = append(out, measure.PairScore{A: layers[0], B: layers[1], Score: e.score(k.name, used[k.name], a.comparison.settings.Interval)})
 			}
 		}
 	}
@@ -118,7 +118,7 @@ func (a *accumulator) fromMoments(m *pairMoments, selected []statistic, out esti
 func (a *accumulator) calculator(cuts []int) *calculator {
 	k, p := a.grid.Key, a.plans[0]
 	seed := seed.Rand(k.Seed, "similarity", k.Data, k.Transform, k.Trial).Uint64()
-	return &calculator{settings: a.comparison.settings, cuts: cuts, double: p.double(), debiased: p.debiased(), null: true, seed: seed}
+	return &calculator{settings: a.comparison.settings, cuts: cuts, double: p.double(), debiased: p.debiased(), null: a.comparison.settings.Null, seed: seed}
 }
 
 // groupedRows are stored samples in an order in which the groups of the jackknife follow each
@@ -147,7 +147,7 @@ func (a *accumulator) rowsBelow(limit int) *groupedRows {
 			cuts = append(cuts, i)
 		}
 	}
-	if len(cuts) >= fewestGroups {
+	if len(cuts) >= fewestGroups && a.comparison.settings.Interval {
 		cuts = append(cuts, len(out.order))
 	} else {
 		cuts = nil

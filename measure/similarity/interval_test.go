@@ -309,3 +309,29 @@ func TestTiedNeighbours(t *testing.T) {
 		t.Errorf("warnings without ties: %q", score.Warnings)
 	}
 }
+
+// TestWithoutIntervalAndNull checks that the settings interval and null leave out both and change no
+// value.
+func TestWithoutIntervalAndNull(t *testing.T) {
+	t.Parallel()
+	g := rand.New(rand.NewPCG(6, 6))
+	x := normal(g, 60, 4)
+	y := product(x, normal(g, 4, 5))
+	s := Defaults()
+	s.Statistics = Names()
+	with := compared(t, x, y, s)
+	s.Interval, s.Null = false, false
+	without := compared(t, x, y, s)
+	for _, name := range Names() {
+		a, b := with[name], without[name]
+		if math.Abs(a.Value-b.Value) > 1e-9*max(1, math.Abs(a.Value)) || a.N != b.N {
+			t.Errorf("%s is %v, and %v without interval and null", name, a.Value, b.Value)
+		}
+		if math.IsNaN(a.Low) || !math.IsNaN(b.Low) || !math.IsNaN(b.High) || b.Replicates != nil || len(b.Warnings) > len(a.Warnings) {
+			t.Errorf("%s: %+v, want no interval", name, b)
+		}
+		if k := statisticOf(name); (k.of != nil || k.drawnNull) && !math.IsNaN(b.Null) {
+			t.Errorf("%s has the null %v, want none", name, b.Null)
+		}
+	}
+}

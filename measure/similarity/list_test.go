@@ -173,7 +173,7 @@ func TestSettingsOfEarlierStudies(t *testing.T) {
 	for _, change := range []func(*Settings){
 		func(s *Settings) { s.Metric = "cosine" }, func(s *Settings) { s.Centre = "none" }, func(s *Settings) { s.Dissimilarity = "correlation" },
 		func(s *Settings) { s.Comparison = "kendall" }, func(s *Settings) { s.Norm = "spectral" }, func(s *Settings) { s.Alpha = 0 },
-		func(s *Settings) { s.Components = 3 }, func(s *Settings) { s.Lambda = 1 }, func(s *Settings) { s.Folds = 3 }, func(s *Settings) { s.Ridge = 0 },
+		func(s *Settings) { s.Components = 3 }, func(s *Settings) { s.Interval = false }, func(s *Settings) { s.Null = false }, func(s *Settings) { s.Lambda = 1 }, func(s *Settings) { s.Folds = 3 }, func(s *Settings) { s.Ridge = 0 },
 	} {
 		s := Defaults()
 		change(&s)

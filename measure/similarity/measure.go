@@ -120,7 +120,7 @@ func (p *plan) chooseMoments(fits func(int64) bool) {
 	n := p.layout.N
 	stored := p.storedBytes(n)
 	if max(p.p, p.q) < n-1 {
-		p.moments, p.groups = true, true
+		p.moments, p.groups = true, p.settings.Interval
 		if bytes := p.momentBytes(); bytes <= stored && fits(bytes) {
 			return
 		}
@@ -186,5 +186,5 @@ func (p plan) debiased() bool { return slices.Contains(p.settings.Statistics, De
 func (p plan) double() bool { return len(inDouble(p.settings.selected())) > 0 }
 
 func (p plan) drawsNull() bool {
-	return slices.ContainsFunc(p.settings.selected(), func(k statistic) bool { return k.drawnNull })
+	return p.settings.Null && slices.ContainsFunc(p.settings.selected(), func(k statistic) bool { return k.drawnNull })
 }

@@ -165,6 +165,9 @@ type Settings struct {
 	Folds         int     `key:"folds" json:"folds" default:"5" min:"2" doc:"ridge-predictivity, pls-predictivity: number of folds"`
 	Ridge         float64 `key:"ridge" json:"ridge" default:"0.01" min:"0" doc:"ridge-predictivity: penalty, as a fraction of the mean variance of the variables"`
 	Components    int     `key:"components" json:"components" default:"25" min:"1" doc:"pls-predictivity: largest number of components"`
+
+	Interval bool `key:"interval" json:"interval" default:"true" doc:"compute intervals, which takes up to twenty times as long as the values"`
+	Null     bool `key:"null" json:"null" default:"true" doc:"shuffle pairs for the nulls that have no closed form"`
 }
 
 // encoded is the form of the settings that scores are identified by. Settings that earlier versions
@@ -185,7 +188,7 @@ func (s Settings) encode() encoded {
 	for name, pair := range map[string][2]any{
 		"metric": {s.Metric, d.Metric}, "centre": {s.Centre, d.Centre}, "dissimilarity": {s.Dissimilarity, d.Dissimilarity},
 		"comparison": {s.Comparison, d.Comparison}, "norm": {s.Norm, d.Norm}, "alpha": {s.Alpha, d.Alpha}, "lambda": {s.Lambda, d.Lambda},
-		"folds": {s.Folds, d.Folds}, "ridge": {s.Ridge, d.Ridge}, "components": {s.Components, d.Components},
+		"folds": {s.Folds, d.Folds}, "ridge": {s.Ridge, d.Ridge}, "components": {s.Components, d.Components}, "interval": {s.Interval, d.Interval}, "null": {s.Null, d.Null},
 	} {
 		if pair[0] != pair[1] {
 			others[name] = pair[0]
@@ -197,7 +200,7 @@ func (s Settings) encode() encoded {
 // Defaults returns the default settings.
 func Defaults() Settings {
 	return Settings{Statistics: []string{MinibatchCKA}, Pool: "none", Variance: 0.99, Bandwidth: 0.4, Neighbours: 10, Samples: 4096,
-		Metric: "euclidean", Centre: "columns", Dissimilarity: "cosine", Comparison: "spearman", Norm: "frobenius", Alpha: 1, Folds: 5, Ridge: 0.01, Components: 25}
+		Metric: "euclidean", Centre: "columns", Dissimilarity: "cosine", Comparison: "spearman", Norm: "frobenius", Alpha: 1, Folds: 5, Ridge: 0.01, Components: 25, Interval: true, Null: true}
 }
 
 // check returns an error that names the first invalid setting.
