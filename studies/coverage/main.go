@@ -4,10 +4,14 @@
 //	go run ./studies/coverage sets -n 200 -sets 50 -model resnet20.onnx -o c200 test_batch.bin data_batch_1.bin data_batch_2.bin
 //	noether run c200/study.yaml -o c200/run
 //	go run ./studies/coverage table c200/run/scores.csv ...
+//	go run ./studies/coverage procedures -n 200 -sets 40 -networks networks/coverage -o procedures
+//	go run ./studies/coverage correlation -samples 2000
 //
 // The images of the binary files of CIFAR-10 are divided at random into disjoint sets of n. Each
 // set is an entry of data in a study. An interval should contain the mean of the scores of all
-// sets, an estimate of the expected score of n images, in 95 of 100 sets.
+// sets, an estimate of the expected score of n images, in 95 of 100 sets. procedures writes a study of
+// measures that take longer, on sets of shapes and networks of studies/training/coverage.yaml.
+// correlation draws points of units with a known correlation.
 package main
 
 import (
@@ -38,17 +42,34 @@ func main() {
 }
 
 func run(args []string, out io.Writer) error {
-	if len(args) < 2 || args[0] != "sets" && args[0] != "table" {
-		return errors.New("usage: coverage sets [flags] IMAGES..., or coverage table SCORES... with files as arguments")
+	if len(args) < 2 || !slices.Contains([]string{"sets", "table", "procedures", "correlation"}, args[0]) {
+		return errors.New("usage: coverage sets [flags] IMAGES..., coverage procedures [flags], coverage correlation -samples N, or coverage table SCORES...")
 	}
-	if args[0] == "table" {
+	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	switch args[0] {
+	case "table":
 		rows, err := readAll(args[1:])
 		if err != nil {
 			return err
 		}
 		return write(out, rows)
+	case "procedures":
+		var p procedureStudy
+		flags.IntVar(&p.n, "n", 200, "number of images in a set")
+		flags.IntVar(&p.sets, "sets", 40, "number of sets")
+		flags.StringVar(&p.networks, "networks", "networks/coverage", "folder of the trainings of studies/training/coverage.yaml")
+		flags.StringVar(&p.out, "o", "coverage", "folder of the study")
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		return p.write()
+	case "correlation":
+		samples := flags.Int("samples", 2000, "number of samples of each population")
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		return correlations(out, *samples)
 	}
-	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	d := division{}
 	flags.IntVar(&d.n, "n", 200, "number of images in a set")
 	flags.IntVar(&d.sets, "sets", 50, "number of sets")
@@ -148,6 +169,16 @@ func readAll(files []string) (rows []scores.Row, err error) {
 // A kind identifies a score of each set.
 type kind struct{ measure, statistic, layer string }
 
+// kindOf returns the kind of a score. Variant and factor are part of the statistic, and models and
+// layers that are compared part of the layer.
+func kindOf(r scores.Row) kind {
+	k := kind{r.Measure, strings.TrimSpace(r.Statistic + " " + r.Variant + " " + r.Factor), r.Layer}
+	if r.OtherModel != "" {
+		k.layer = r.Model + " " + r.Layer + " - " + r.OtherModel + " " + r.OtherLayer
+	}
+	return k
+}
+
 // A coverage holds the results of the intervals of a kind.
 type coverage struct {
 	sets           int
@@ -178,8 +209,7 @@ func coverageOf(rows []scores.Row) coverage {
 func write(out io.Writer, rows []scores.Row) error {
 	kinds := map[kind][]scores.Row{}
 	for _, r := range rows {
-		if !math.IsNaN(r.Low) {
-			k := kind{r.Measure, r.Statistic, r.Layer}
+		if k := kindOf(r); !math.IsNaN(r.Low) {
 			kinds[k] = append(kinds[k], r)
 		}
 	}

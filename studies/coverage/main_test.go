@@ -63,3 +63,39 @@ func TestSetsShareNoImage(t *testing.T) {
 		t.Error("no error where there are too few images")
 	}
 }
+
+// Intervals of correlations contain the population's value in about 95 of 100 samples, also where
+// units have several points.
+func TestCorrelationsCover(t *testing.T) {
+	t.Parallel()
+	const samples = 400 // standard error 1.1 %
+	for _, p := range []population{{8, 1, 0.5, 0.3}, {10, 3, 0, 0.3}} {
+		pearson, spearman, err := p.covered(samples)
+		if err != nil || pearson < 0.91 || pearson > 0.99 || spearman < 0.91 || spearman > 0.995 {
+			t.Errorf("%+v: %.3f of the intervals of r and %.3f of those of rho hold, %v", p, pearson, spearman, err)
+		}
+	}
+	r, rho := population{8, 1, 1, 0}.values()
+	if math.Abs(r-1) > 1e-12 || math.Abs(rho-1) > 1e-12 {
+		t.Errorf("a perfect relation has r = %g and rho = %g", r, rho)
+	}
+	var out bytes.Buffer
+	if err := run([]string{"correlation", "-samples", "2"}, &out); err != nil || strings.Count(out.String(), "\n") != 14 {
+		t.Errorf("%v: %s", err, out.String())
+	}
+}
+
+func TestProcedureStudy(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := run([]string{"procedures", "-n", "40", "-sets", "3", "-networks", "nets", "-o", dir}, nil); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "study.yaml"))
+	if err != nil || strings.Count(string(text), "shapes: {n: 40") != 3 || !strings.Contains(string(text), "seed: 1002") {
+		t.Errorf("%v: %s", err, text)
+	}
+	if err := run([]string{"procedures", "-n", "4", "-o", dir}, nil); err == nil {
+		t.Error("sets of 4 images are accepted")
+	}
+}
