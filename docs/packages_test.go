@@ -116,7 +116,7 @@ var order = strings.Fields(`
 	train train/autoencoder train/cdbn train/filters
 	invert
 	measure/procedure measure/measuretest
-	measure/firing measure/probe measure/stir measure/stitching measure/robust
+	measure/firing measure/lie measure/probe measure/stir measure/stitching measure/robust
 
 	scores scores/correlation
 

@@ -111,3 +111,15 @@ func grey(dst, src []float32, c int) {
 }
 
 func clip(v float32) float32 { return min(max(v, 0), 1) }
+
+// GreyWeights returns the weights of c channels in grey, as in Grayscale.
+func GreyWeights(c int) []float32 {
+	if c == 3 {
+		return []float32{0.2989, 0.587, 0.114}
+	}
+	weights := make([]float32, c)
+	for i := range weights {
+		weights[i] = 1 / float32(c)
+	}
+	return weights
+}

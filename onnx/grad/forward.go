@@ -83,46 +83,59 @@ func JVP(b *onnx.Builder, y, x, dx []onnx.Value) ([]onnx.Value, error) {
 
 // A Tangent returns the tangent of a tensor, given the one that results from the tangents of the
 // tensors before it. Both have the tensor's shape, or are empty for zero. It may add nodes to the
-// graph.
+// graph. They stay there, as the arriving tangent does, whether or not a result needs them.
 type Tangent func(b *onnx.Builder, arriving onnx.Value) onnx.Value
 
 // Pushforward is JVP for directions that depend on tangents on the way. It computes the tangents of
 // the tensors in y, and replaces that of each tensor in at.
 func Pushforward(b *onnx.Builder, y []onnx.Value, at map[onnx.Value]Tangent) ([]onnx.Value, error) {
+	tangents, err := Pushforwards(b, y, []map[onnx.Value]Tangent{at})
+	if err != nil {
+		return nil, err
+	}
+	return tangents[0], nil
+}
+
+// Pushforwards is Pushforward for several directions, which share what does not depend on them. It
+// returns the tangents of y for each direction.
+func Pushforwards(b *onnx.Builder, y []onnx.Value, directions []map[onnx.Value]Tangent) ([][]onnx.Value, error) {
 	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	// The graph is copied, since parts of what is written to it are not needed in the end.
 	written := onnx.Extend(b.Snapshot())
-	f := &forward{plain: written.Scope("jvp"), at: map[onnx.Value]Tangent{}, tangents: map[onnx.Value]onnx.Value{}, kept: map[string]bool{}}
-	for v, tangent := range at {
-		v, _ = b.Find(v)
-		f.at[v] = tangent
+	f := &forward{plain: written.Scope("jvp"), kept: map[string]bool{}}
+	changed := map[onnx.Value]bool{}
+	current := make([]map[onnx.Value]Tangent, len(directions))
+	for i, at := range directions {
+		current[i] = map[onnx.Value]Tangent{}
+		for v, tangent := range at {
+			v, _ = b.Find(v)
+			current[i][v], changed[v] = tangent, true
+		}
 	}
 	y = slices.Clone(y)
 	for i := range y {
 		y[i], _ = b.Find(y[i])
 	}
 	var err error
-	f.tape, err = newTape(written, y, slices.Sorted(maps.Keys(f.at)))
+	f.tape, err = newTape(written, y, slices.Sorted(maps.Keys(changed)))
 	if err != nil {
 		return nil, fmt.Errorf("differentiating: %w", err)
 	}
 	f.b, f.concats, f.pullback = f.plain.Sharing(), nil, Pullback
 	f.weights = len(written.Snapshot().Proto().Graph.Initializer)
-	f.writeProducts(f.leadingTo(y))
-	if f.err == nil {
-		f.push()
+	f.needed = f.leadingTo(y)
+	f.writeProducts()
+	info := infer.Analyze(written.Snapshot())
+	tangents := make([][]onnx.Value, len(directions))
+	for i, at := range current {
+		if f.err == nil {
+			tangents[i] = f.push(at, info, y)
+		}
 	}
 	if f.err != nil {
 		return nil, fmt.Errorf("differentiating: %w", f.err)
-	}
-	tangents := make([]onnx.Value, len(y))
-	for i, v := range y {
-		if tangents[i] = f.tangents[v]; tangents[i] == "" {
-			tangents[i] = f.operation().filled(0, v)
-		}
-		f.kept[string(tangents[i])] = true
 	}
 	if err := f.b.Err(); err != nil {
 		return nil, err
@@ -142,11 +155,12 @@ func Pushforward(b *onnx.Builder, y []onnx.Value, at map[onnx.Value]Tangent) ([]
 // the graph, and removed where no Jacobian-vector product reads them.
 type forward struct {
 	*tape
-	plain    *onnx.Builder // adds nodes even if they equal earlier ones
-	weights  int           // number of initializers of the graph itself
-	at       map[onnx.Value]Tangent
+	plain    *onnx.Builder   // adds nodes even if they equal earlier ones
+	weights  int             // number of initializers of the graph itself
+	needed   map[string]bool // tensors that results are computed from
 	steps    []step
-	tangents map[onnx.Value]onnx.Value // empty: zero
+	at       map[onnx.Value]Tangent    // of the present direction
+	tangents map[onnx.Value]onnx.Value // of the present direction; empty: zero
 	kept     map[string]bool           // tensors that must not be removed
 }
 
@@ -183,14 +197,14 @@ func ancestors(nodes []*pb.NodeProto, needed map[string]bool) {
 
 // writeProducts makes the steps, and writes the vector-Jacobian products of those that are not
 // linear.
-func (f *forward) writeProducts(needed map[string]bool) {
+func (f *forward) writeProducts() {
 	for _, n := range f.nodes {
 		if !f.readsActive(n) || piecewiseConstant[n.GetOpType()] {
 			continue
 		}
 		s := step{op: &operation{Builder: f.b.Scope(scopeOf(n)).Sharing(), tape: f.tape, node: n}}
 		for i, out := range n.Output {
-			if out != "" && needed[out] && f.active[onnx.Value(out)] {
+			if out != "" && f.needed[out] && f.active[onnx.Value(out)] {
 				s.outputs = append(s.outputs, i)
 			}
 		}
@@ -232,26 +246,21 @@ func (f *forward) writeProduct(s *step) {
 	s.nodes = f.b.Nodes()[start:]
 }
 
-// push computes the tangents.
-func (f *forward) push() {
+// push returns the tangents of y for one direction. info describes the graph with the products.
+func (f *forward) push(at map[onnx.Value]Tangent, info *infer.Info, y []onnx.Value) []onnx.Value {
+	f.at, f.tangents = at, map[onnx.Value]onnx.Value{}
 	t := &tape{
-		b: f.b, info: infer.Analyze(f.b.Snapshot()), producers: map[onnx.Value]*pb.NodeProto{},
-		targets: map[onnx.Value]bool{}, active: map[onnx.Value]bool{}, gradients: map[onnx.Value]onnx.Value{},
-		unexpanded: map[onnx.Value]onnx.Value{}, blocked: map[onnx.Value]bool{},
+		b: f.b, info: info, producers: f.producers, targets: map[onnx.Value]bool{}, active: map[onnx.Value]bool{},
+		gradients: map[onnx.Value]onnx.Value{}, unexpanded: map[onnx.Value]onnx.Value{}, blocked: map[onnx.Value]bool{},
 	}
-	for _, n := range f.b.Nodes() {
-		for _, out := range n.Output {
-			t.producers[onnx.Value(out)] = n
+	arrives := map[onnx.Value]bool{} // tensors that a step computes a tangent of
+	for _, s := range f.steps {
+		for _, i := range s.outputs {
+			arrives[s.op.y(i)] = true
 		}
 	}
-	written := map[string]bool{} // by nodes
-	for _, n := range f.nodes {
-		for _, out := range n.Output {
-			written[out] = true
-		}
-	}
-	for v := range maps.Keys(f.at) {
-		if !written[string(v)] {
+	for _, v := range slices.Sorted(maps.Keys(at)) {
+		if !arrives[v] && f.needed[string(v)] {
 			f.set(v, "")
 		}
 	}
@@ -262,15 +271,24 @@ func (f *forward) push() {
 			f.pushTransposed(t, s)
 		}
 		if f.err != nil {
-			return
+			return nil
 		}
 	}
+	tangents := make([]onnx.Value, len(y))
+	for i, v := range y {
+		if tangents[i] = f.tangents[v]; tangents[i] == "" {
+			tangents[i] = f.operation().filled(0, v)
+		}
+		f.kept[string(tangents[i])] = true
+	}
+	return tangents
 }
 
 // set sets the tangent of a tensor.
 func (f *forward) set(v, tangent onnx.Value) {
 	if change := f.at[v]; change != nil {
 		start := len(f.b.Nodes())
+		f.kept[string(tangent)] = true
 		tangent = change(f.b, tangent)
 		for _, n := range f.b.Nodes()[start:] {
 			for _, out := range n.Output {

@@ -266,6 +266,40 @@ func TestPushforward(t *testing.T) {
 	}
 }
 
+// A direction in an intermediate tensor is added to the tangent that arrives there, if any.
+func TestJVPByIntermediateTensor(t *testing.T) {
+	t.Parallel()
+	for _, withInput := range []bool{false, true} {
+		b := onnx.NewBuilder(17)
+		x := b.Input("x", onnx.Float, 3)
+		hidden := b.Exp(x)
+		y := b.Mul(b.Tanh(hidden), x)
+		by, along := []onnx.Value{hidden}, []onnx.Value{b.Full(2, 3)}
+		if withInput {
+			by, along = append(by, x), append(along, b.Full(1, 3))
+		}
+		d, err := grad.JVP(b, []onnx.Value{y, hidden}, by, along)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Output("dy", d[0])
+		b.Output("dh", d[1])
+		values := []float32{0.5, -1, 0.2}
+		got := compile(t, build(t, b)).runPlain(t, map[string]operand{"x": {shape: []int{3}, floats: values}})
+		for i, v := range values {
+			x := float64(v)
+			dx, dh := 0.0, 2.0
+			if withInput {
+				dx, dh = 1, 2+math.Exp(x)
+			}
+			tanh := math.Tanh(math.Exp(x))
+			if dy := (1-tanh*tanh)*dh*x + tanh*dx; math.Abs(float64(got[0][i])-dy) > 1e-5 || math.Abs(float64(got[1][i])-dh) > 1e-5 {
+				t.Errorf("with the input %v, at %g: %g and %g, want %g and %g", withInput, x, got[0][i], got[1][i], dy, dh)
+			}
+		}
+	}
+}
+
 // Tangents that do not reach a tensor are zero, and nodes that no tangent needs are not added.
 func TestJVPOfIndependentTensor(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"github.com/noether-ml/noether/measure/equivariance"
 	"github.com/noether-ml/noether/measure/firing"
 	"github.com/noether-ml/noether/measure/latent"
+	"github.com/noether-ml/noether/measure/lie"
 	"github.com/noether-ml/noether/measure/prediction"
 	"github.com/noether-ml/noether/measure/probe"
 	"github.com/noether-ml/noether/measure/robust"
@@ -40,6 +41,7 @@ func Families() []Family {
 		family(equivariance.Descriptor(), withoutError(equivariance.New)),
 		family(dense.Descriptor(), withoutError(dense.New)),
 		family(dense.AccuracyDescriptor(), withoutError(func(struct{}) measure.Measure { return dense.Accuracy() })),
+		family(lie.Descriptor(), lie.New),
 		family(latent.Descriptor(), latent.New),
 		family(similarity.GeometryDescriptor(), similarity.NewGeometry),
 		family(similarity.Descriptor(), similarity.New),

@@ -1,0 +1,18 @@
+package lie
+
+import "github.com/noether-ml/noether/measure"
+
+// Descriptor describes the measure.
+func Descriptor() measure.Descriptor {
+	const null = "shuffled pairs"
+	return measure.Descriptor{
+		Name: "lie-derivative", Title: "Lie derivative", Level: measure.LayerLevel, Resampled: "sample",
+		Question: "How fast does a layer depart from moving as the input does, for infinitely small transformations?",
+		Reading:  "0 means that the maps move exactly as the input does, or, for vectors, do not change. The null is that of maps that move as another image's would. The contributions say in which layers the change of the prediction arises.",
+		Statistics: []measure.StatisticDescriptor{
+			{Name: "lee", Title: "local equivariance error", About: "The mean over samples of the squared norm of the Lie derivative of the layer, divided by its number of values.", Range: measure.NotNegative, Unit: measure.ActivationScale, Direction: measure.Lower, Null: null},
+			{Name: "relative", Title: "relative Lie derivative", About: "The norm of the Lie derivative divided by that of the activation: the relative error for each unit of the transformation.", Range: measure.NotNegative, Direction: measure.Lower, Null: null},
+			{Name: "contribution", Title: "contribution to the output's error", About: "The local equivariance error of the model's output that arises between the chosen layers before this one and this one: the Lie derivative of that part alone, carried to the output.", Range: measure.NotNegative, Direction: measure.Lower},
+		},
+	}
+}

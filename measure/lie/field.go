@@ -1,0 +1,157 @@
+package lie
+
+import (
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/transform"
+)
+
+// A field is where the positions of a layer lie: maps of h x w, or none.
+type field struct {
+	maps onnx.Maps
+	axes onnx.Axes
+	h, w int // 0: a vector, which no transformation moves
+}
+
+// fieldOf returns the field of a layer, and whether the layer can be measured.
+func fieldOf(l onnx.Layer) (field, bool) {
+	f := field{axes: l.Axes}
+	if string(l.Axes) == "NC" {
+		return f, true
+	}
+	maps, why := l.Maps()
+	if why != "" {
+		single := len(maps.Grid) == 2 && maps.Positions() == 1
+		return f, single
+	}
+	var plane bool
+	f.maps = maps
+	f.h, f.w, plane = maps.Size()
+	return f, plane
+}
+
+// imageField is the field of images of c x h x w.
+func imageField(shape []int) field {
+	return field{maps: onnx.Maps{Channels: shape[0], Grid: shape[1:]}, axes: "NCHW", h: shape[1], w: shape[2]}
+}
+
+// generate adds X z, the generator applied to a batch of n maps. It is empty for zero.
+func (f field) generate(b *onnx.Builder, g transform.Generator, slopes string, n int, z onnx.Value) onnx.Value {
+	if g.Velocity == nil || f.h == 0 {
+		return ""
+	}
+	switch string(f.axes) {
+	case "NHWC":
+		return b.Transpose(f.along(b, *g.Velocity, slopes, b.Transpose(z, 0, 3, 1, 2)), 0, 2, 3, 1)
+	case "NTC":
+		c := f.maps.Channels
+		prefix := f.maps.Base / c
+		tokens := z
+		if prefix > 0 {
+			tokens = b.Slice(z, 1, prefix, prefix+f.h*f.w, 1)
+		}
+		planes := b.Transpose(b.Reshape(tokens, n, f.h, f.w, c), 0, 3, 1, 2)
+		out := b.Reshape(b.Transpose(f.along(b, *g.Velocity, slopes, planes), 0, 2, 3, 1), n, f.h*f.w, c)
+		if prefix > 0 { // tokens without a place do not move
+			out = b.Concat(1, b.Full(0, n, prefix, c), out)
+		}
+		return out
+	}
+	return f.along(b, *g.Velocity, slopes, z)
+}
+
+// along adds the derivative of planes z, n x c x h x w, along the velocity v: v_x dz/dx + v_y
+// dz/dy. An axis is differentiated by a product with a matrix.
+func (f field) along(b *onnx.Builder, v [6]float64, slopes string, z onnx.Value) onnx.Value {
+	var sum onnx.Value
+	if v[0] != 0 || v[1] != 0 || v[2] != 0 {
+		d := b.MatMul(z, b.Const("", slopeMatrix(slopes, f.w, true)))
+		sum = b.Mul(d, b.Const("", f.speed(v[0], v[1], v[2], slopes, f.w)))
+	}
+	if v[3] != 0 || v[4] != 0 || v[5] != 0 {
+		d := b.MatMul(b.Const("", slopeMatrix(slopes, f.h, false)), z)
+		d = b.Mul(d, b.Const("", f.speed(v[3], v[4], v[5], slopes, f.h)))
+		if sum != "" {
+			d = b.Add(sum, d)
+		}
+		sum = d
+	}
+	return sum
+}
+
+// speed returns a component of the velocity, a x + b y + c side, in positions, as h x w. With forward
+// slopes coordinates run from -1 to 1 between the centres of the outermost positions, as with
+// align_corners in PyTorch, and a translation by 1 is half of that.
+func (f field) speed(a, b, c float64, slopes string, side int) tensor.Tensor {
+	t := tensor.New(f.h, f.w)
+	cx, cy := float64(f.w-1)/2, float64(f.h-1)/2
+	for i := range f.h {
+		for j := range f.w {
+			x, y := float64(j)-cx, float64(i)-cy
+			v := a*x + b*y + c*float64(side)
+			if slopes == Forward {
+				v = (a*ratio(x, cx) + b*ratio(y, cy) + c) * float64(side-1) / 2
+			}
+			t.Data[i*f.w+j] = float32(v)
+		}
+	}
+	return t
+}
+
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}
+
+// slopeMatrix returns the n x n matrix D that differentiates an axis of n positions: D z, or z D if
+// transposed.
+func slopeMatrix(slopes string, n int, transposed bool) tensor.Tensor {
+	t := tensor.New(n, n)
+	set := func(at, from int, weight float32) {
+		if transposed {
+			at, from = from, at
+		}
+		t.Data[at*n+from] += weight
+	}
+	for i := range n {
+		low, high := i-1, i+1
+		switch {
+		case n == 1:
+			continue
+		case slopes == Circular:
+			low, high = (low+n)%n, high%n
+		case slopes == Forward:
+			low = i
+			if high == n { // the map is reflected about its last position
+				high = n - 2
+			}
+		default:
+			low, high = max(low, 0), min(high, n-1)
+		}
+		weight := float32(0.5)
+		if slopes == Forward || slopes == Central && high-low == 1 {
+			weight = 1
+		}
+		set(i, high, weight)
+		set(i, low, -weight)
+	}
+	return t
+}
+
+// generateImage adds X x of a batch of images with values in [0, 1], before their normalisation.
+func generateImage(b *onnx.Builder, g transform.Generator, slopes string, n int, shape []int, x onnx.Value) onnx.Value {
+	if g.Velocity != nil {
+		return imageField(shape).generate(b, g, slopes, n, x)
+	}
+	if g.Stays == transform.Black {
+		return x
+	}
+	c := shape[0]
+	grey := b.Conv(x, b.Const("", tensor.Tensor{Shape: []int{1, c, 1, 1}, Data: transform.GreyWeights(c)}), "", nil)
+	if g.Stays == transform.MeanGrey {
+		grey = b.ReduceMean(grey, true, 1, 2, 3)
+	}
+	return b.Sub(x, grey)
+}

@@ -1,0 +1,182 @@
+package lie_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/noether-ml/noether/measure/lie"
+	"github.com/noether-ml/noether/measure/measuretest"
+	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// formulaWeight returns the values of a weight, as testdata/lie_deriv.py does.
+func formulaWeight(name string, shape []int64) []float32 {
+	n, bytes := 1, 0
+	for _, d := range shape {
+		n *= int(d)
+	}
+	for _, c := range []byte(name) {
+		bytes += int(c)
+	}
+	values := make([]float32, n)
+	for i := range values {
+		v := math.Sin(7*float64(bytes) + 0.61*float64(i) + 0.013*float64(i%97))
+		switch {
+		case strings.HasSuffix(name, "running_var"):
+			v = 1 + 0.5*v
+		case len(shape) == 1 && strings.HasSuffix(name, "weight"):
+			v = 1 + 0.25*v
+		case len(shape) == 1:
+			v *= 0.1
+		default:
+			v *= math.Sqrt(2*float64(shape[0])/float64(n)) * 1.4
+		}
+		values[i] = float32(v)
+	}
+	return values
+}
+
+// formulaImage returns the image of testdata/lie_deriv.py.
+func formulaImage(side int) tensor.Tensor {
+	t := tensor.New(1, 3, side, side)
+	i := 0
+	for c := range 3 {
+		for y := range side {
+			for x := range side {
+				c, x, y := float64(c), float64(x), float64(y)
+				v := 0.5 + 0.2*math.Sin(0.31*x+0.17*y+c) + 0.2*math.Sin(0.07*x*(1+0.3*c)-0.23*y)
+				if math.Abs(x-20) < 9 && math.Abs(y-40) < 7 {
+					v += 0.1
+				}
+				t.Data[i] = float32(v)
+				i++
+			}
+		}
+	}
+	return t
+}
+
+// openFormulaNetwork opens a graph of testdata with the weights of the formula.
+func openFormulaNetwork(t *testing.T, name string) *model.Model {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("testdata", name+".onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p pb.ModelProto
+	if err := proto.Unmarshal(raw, &p); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range p.Graph.Initializer {
+		w.FloatData = formulaWeight(w.GetName(), w.Dims)
+	}
+	if raw, err = proto.Marshal(&p); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), name+".onnx")
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"all"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestLieDeriv compares with the paper's own code (testdata/lie_deriv.py) on torchvision's ResNet and
+// ViT: the Lie derivative of the probabilities and of the network up to each module, and the
+// contribution of each module.
+func TestLieDeriv(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("testdata/lie_deriv.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type network struct {
+		Layers []struct {
+			Module, Tensor string
+			Lee, Terms     map[string]float64
+		}
+		Output  map[string]float64
+		Between []string
+	}
+	var golden map[string]network
+	if err := json.Unmarshal(raw, &golden); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range golden {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := openFormulaNetwork(t, name)
+			var layers []onnx.Layer
+			chosen := slices.Clone(want.Between) // sums, so that each module is a part of its own
+			for _, l := range want.Layers {
+				chosen = append(chosen, l.Tensor)
+			}
+			for _, l := range m.Layers() {
+				if slices.Contains(chosen, l.Name) {
+					layers = append(layers, l)
+				}
+			}
+			scores := map[string]float64{}
+			run := func(s lie.Settings, generators ...string) {
+				s.Generators, s.Slopes = generators, lie.Forward
+				p, err := lie.New(s)
+				j := measuretest.Job(procedure.Subject{Name: name, Model: m, Layers: layers}, images{formulaImage(65)})
+				for _, one := range measuretest.RunJob(t, p, err, j) {
+					layer := "output"
+					if one.A >= 0 {
+						layer = layers[one.A].Name
+					}
+					scores[layer+" "+one.Factor+" "+one.Statistic] = one.Value
+				}
+			}
+			run(lie.Defaults(), "translate-x", "rotate", "scale")
+			plain := lie.Defaults()
+			plain.Contributions = false
+			run(plain, "translate-y", "shear-x", "shear-y", "brightness")
+			compared := 0
+			largest := map[string]float64{} // terms of modules that are equivariant are 0 up to rounding
+			for _, l := range want.Layers {
+				for g, v := range l.Terms {
+					largest[g] = max(largest[g], v)
+				}
+			}
+			compare := func(key string, got, want, zero float64) {
+				compared++
+				if !(math.Abs(got-want) <= 1e-3*want+zero) {
+					t.Errorf("%s: %g, by lie-deriv %g", key, got, want)
+				}
+			}
+			for g, v := range want.Output {
+				compare("output "+g, scores["output "+g+" lee"], v, 0)
+			}
+			for _, l := range want.Layers {
+				if !slices.ContainsFunc(layers, func(x onnx.Layer) bool { return x.Name == l.Tensor }) {
+					t.Errorf("%s: the model has no layer %s", l.Module, l.Tensor)
+					continue
+				}
+				for g, v := range l.Lee {
+					compare(l.Module+" lee "+g, scores[l.Tensor+" "+g+" lee"], v, 0)
+				}
+				for theirs, ours := range map[string]string{"translation": "translate-x", "rotation": "rotate", "scale": "scale"} {
+					compare(l.Module+" contribution "+ours, scores[l.Tensor+" "+ours+" contribution"], l.Terms[theirs]/10, 1e-7*largest[theirs])
+				}
+			}
+			t.Logf("%d values of %d modules", compared, len(want.Layers))
+		})
+	}
+}

@@ -1,0 +1,48 @@
+package transform
+
+// A Generator is the derivative of a family of transformations T_t by its parameter t at t = 0, where
+// T_0 changes nothing. It is a linear map of images, and acts on feature maps too.
+type Generator struct {
+	Name string
+	Doc  string // what the family does, and the unit of t
+	// Of a family that moves positions, position p of the result is read from p + t v(p), with p in
+	// pixels to the right and down from the centre of a map of w x h:
+	//
+	//	v(p) = (a x + b y + c w, d x + e y + f h)
+	//
+	// so the generator is the derivative along v. Nil: it moves no positions.
+	Velocity *[6]float64 // a, b, c, d, e, f
+	// Of a family that changes colours, the generator is x less what stays: nothing, the grey of the
+	// pixel, or the mean grey of the image.
+	Stays Stays
+}
+
+// Stays is the part of an image that a change of colour by a factor leaves as it is.
+type Stays int
+
+const (
+	Black     Stays = iota // nothing stays
+	PixelGrey              // the grey of each pixel
+	MeanGrey               // the mean grey of the image
+)
+
+// Generators returns the generators by name: of the affine transformations and of the changes of
+// colour by a factor of 1 + t.
+func Generators() []Generator {
+	moving := func(name, doc string, a, b, c, d, e, f float64) Generator {
+		return Generator{Name: name, Doc: doc, Velocity: &[6]float64{a, b, c, d, e, f}}
+	}
+	return []Generator{
+		moving("translate-x", "to the right, t: fraction of the width", 0, 0, -1, 0, 0, 0),
+		moving("translate-y", "down, t: fraction of the height", 0, 0, 0, 0, 0, -1),
+		moving("rotate", "counter-clockwise about the centre, t: radians", 0, -1, 0, 1, 0, 0),
+		moving("scale", "enlarges about the centre by a factor of 1 + t", -1, 0, 0, 0, -1, 0),
+		moving("stretch-x", "widens by a factor of 1 + t", -1, 0, 0, 0, 0, 0),
+		moving("stretch-y", "heightens by a factor of 1 + t", 0, 0, 0, 0, -1, 0),
+		moving("shear-x", "moves the top to the right, t: tangent of the angle", 0, 1, 0, 0, 0, 0),
+		moving("shear-y", "moves the left side down, t: tangent of the angle", 0, 0, 0, 1, 0, 0),
+		{Name: "brightness", Doc: "multiplies the image by 1 + t"},
+		{Name: "contrast", Doc: "multiplies the distance from the image's mean grey by 1 + t", Stays: MeanGrey},
+		{Name: "saturation", Doc: "multiplies the distance from each pixel's grey by 1 + t", Stays: PixelGrey},
+	}
+}

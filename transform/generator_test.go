@@ -1,0 +1,88 @@
+package transform_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/transform"
+)
+
+// TestGenerators checks that a generator is the derivative of its transformation: on an image that is
+// linear in its coordinates, by bilinear interpolation, (T_t x - x) / t differs from it by order t.
+func TestGenerators(t *testing.T) {
+	t.Parallel()
+	const h, w, step = 24, 30, 1e-3
+	degrees := func(tangent float64) float64 { return math.Atan(tangent) * 180 / math.Pi }
+	fixed := func(v float64) transform.Distribution { return transform.Fixed(v) }
+	families := map[string]transform.Transform{
+		"translate-x": transform.Translate{X: fixed(step), Y: fixed(0)},
+		"translate-y": transform.Translate{X: fixed(0), Y: fixed(step)},
+		"rotate":      transform.Rotate{Angle: fixed(step * 180 / math.Pi)},
+		"scale":       transform.Scale{Factor: fixed(1 + step)},
+		"shear-x":     transform.Shear{X: fixed(degrees(step)), Y: fixed(0)},
+		"shear-y":     transform.Shear{X: fixed(0), Y: fixed(degrees(step))},
+		"brightness":  transform.Brightness{Factor: fixed(1 + step)},
+		"contrast":    transform.Contrast{Factor: fixed(1 + step)},
+		"saturation":  transform.Saturation{Factor: fixed(1 + step)},
+	}
+	x := tensor.New(3, h, w)
+	for c := range 3 {
+		for i := range h {
+			for j := range w {
+				x.Data[(c*h+i)*w+j] = float32(0.3 + 0.1*float64(c) + 0.002*float64(c+1)*float64(j) - 0.003*float64(i))
+			}
+		}
+	}
+	grey := func(i, j int) (sum float64) {
+		for c, weight := range transform.GreyWeights(3) {
+			sum += float64(weight) * float64(x.Data[(c*h+i)*w+j])
+		}
+		return sum
+	}
+	var mean float64
+	for at := range h * w {
+		mean += grey(at/w, at%w) / (h * w)
+	}
+	var names []string
+	for _, g := range transform.Generators() {
+		names = append(names, g.Name)
+		family := families[g.Name]
+		if family == nil {
+			continue // stretches, which no transformation of its own makes
+		}
+		moved := tensor.New(3, h, w)
+		family.Draw(nil).Apply(moved, x)
+		for c := range 3 {
+			for i := 3; i < h-3; i++ {
+				for j := 3; j < w-3; j++ {
+					value := float64(x.Data[(c*h+i)*w+j])
+					want := (float64(moved.Data[(c*h+i)*w+j]) - value) / step
+					var got float64
+					switch v := g.Velocity; {
+					case v != nil:
+						px, py := float64(j)-float64(w-1)/2, float64(i)-float64(h-1)/2
+						vx := v[0]*px + v[1]*py + v[2]*w
+						vy := v[3]*px + v[4]*py + v[5]*h
+						got = vx*0.002*float64(c+1) - vy*0.003
+					case g.Stays == transform.PixelGrey:
+						got = value - grey(i, j)
+					case g.Stays == transform.MeanGrey:
+						got = value - mean
+					default:
+						got = value
+					}
+					if math.Abs(got-want) > 2e-3 {
+						t.Fatalf("%s at channel %d, (%d, %d): generator %g, difference %g", g.Name, c, i, j, got, want)
+					}
+				}
+			}
+		}
+	}
+	for name := range families {
+		if !slices.Contains(names, name) {
+			t.Errorf("there is no generator %s", name)
+		}
+	}
+}
