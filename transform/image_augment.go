@@ -53,25 +53,16 @@ func (o shiftOp) offset(position float64, side int) int {
 	return int(position*float64(2*p+1)) - p
 }
 
+// at returns the shift of an image of h x w pixels.
+func (o shiftOp) at(h, w int) pixelShift {
+	return pixelShift{right: o.offset(o.right, w), down: o.offset(o.down, h)}
+}
+
 // Apply implements Op.
 func (o shiftOp) Apply(dst, src tensor.Tensor) {
-	c, h, w := dims(dst, src)
-	dy, dx := o.offset(o.down, h), o.offset(o.right, w)
-	clear(dst.Data)
-	from, to := max(0, -dx), min(w, w-dx) // columns of the result that lie within the image
-	for plane := range c {
-		for i := max(0, -dy); i < min(h, h-dy); i++ {
-			if from < to {
-				copy(dst.Data[(plane*h+i)*w+from:(plane*h+i)*w+to], src.Data[(plane*h+i+dy)*w+from+dx:])
-			}
-		}
-	}
+	_, h, w := dims(dst, src)
+	o.at(h, w).Apply(dst, src)
 }
 
 // PointMap implements PointMapOf.
-func (o shiftOp) PointMap(h, w int) (PointMap, bool) {
-	p := fixedPointMap(h, w)
-	p.Nearest = true
-	p.m.c, p.m.f = float64(o.offset(o.right, w)), float64(o.offset(o.down, h))
-	return p, true
-}
+func (o shiftOp) PointMap(h, w int) (PointMap, bool) { return o.at(h, w).PointMap(h, w) }

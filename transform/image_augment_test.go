@@ -1,7 +1,11 @@
 package transform
 
 import (
+	"encoding/json"
+	"maps"
 	"math"
+	"os"
+	"slices"
 	"testing"
 
 	"github.com/noether-ml/noether/internal/seed"
@@ -94,5 +98,91 @@ func TestRandomFlip(t *testing.T) {
 		if p := f.Probability; math.Abs(flipped-n*p) > 4*math.Sqrt(n*p*(1-p)) {
 			t.Errorf("%+v: %g of %d images are mirrored", f, flipped, n)
 		}
+	}
+}
+
+// The changes of TrivialAugment are those of torchvision (testdata/trivialaugment.py).
+func TestTrivialAugmentAgreesWithTorchvision(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("testdata/trivialaugment.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var golden struct {
+		Shape []int
+		Image []float32
+		Cases []struct {
+			Change   string
+			Level    int
+			Negative bool
+			Strength float64
+			Values   []float32
+		}
+	}
+	if err := json.Unmarshal(raw, &golden); err != nil {
+		t.Fatal(err)
+	}
+	src := tensor.New(golden.Shape...)
+	for i, v := range golden.Image {
+		src.Data[i] = v / 255
+	}
+	seen := map[string]bool{}
+	for _, c := range golden.Cases {
+		o := augmentOp{slices.IndexFunc(augmentations, func(a augmentation) bool { return a.name == c.Change }), c.Level, c.Negative}
+		seen[c.Change] = true
+		if math.Abs(o.strength()-c.Strength) > 1e-5 {
+			t.Errorf("%s at level %d: strength %g, want %g", c.Change, c.Level, o.strength(), c.Strength)
+		}
+		dst := tensor.New(golden.Shape...)
+		o.Apply(dst, src)
+		wrong := 0
+		for i, v := range dst.Data {
+			if math.Abs(float64(v-c.Values[i])) > 7e-5 {
+				wrong++
+			}
+		}
+		allowed := 0
+		if c.Change == "rotate" { // at 135 degrees positions lie halfway between two others, up to rounding
+			allowed = len(dst.Data) / 50
+		}
+		if wrong > allowed {
+			t.Errorf("%s: %d of %d values differ", o.Describe(), wrong, len(dst.Data))
+		}
+	}
+	if len(seen) != len(augmentations) || len(golden.Cases) < 40 {
+		t.Errorf("%d cases of %d changes", len(golden.Cases), len(seen))
+	}
+}
+
+// Changes, levels and signs are uniform and independent.
+func TestTrivialAugmentDistribution(t *testing.T) {
+	t.Parallel()
+	const draws = 60_000
+	var changes [14]float64
+	levels := map[int]float64{} // and signs, of changes that have both
+	signed := 0.0
+	for i := range draws {
+		o := TrivialAugment{}.Draw(seed.Rand(1, "test", i)).(augmentOp)
+		changes[o.change]++
+		if augmentations[o.change].signed {
+			signed++
+			at := o.level
+			if o.negative {
+				at += augmentLevels
+			}
+			levels[at]++
+		}
+	}
+	chi2 := func(counts []float64, want float64) (sum float64) {
+		for _, n := range counts {
+			sum += (n - want) * (n - want) / want
+		}
+		return sum
+	}
+	if v := chi2(changes[:], draws/14.); v > 13+4*math.Sqrt(26) {
+		t.Errorf("chi-squared of the changes is %g over 13 degrees of freedom", v)
+	}
+	if v := chi2(slices.Collect(maps.Values(levels)), signed/62); len(levels) != 62 || v > 61+4*math.Sqrt(122) {
+		t.Errorf("chi-squared of %d levels and signs is %g over 61 degrees of freedom", len(levels), v)
 	}
 }

@@ -146,6 +146,14 @@ func randomCropKind() Kind {
 	}
 }
 
+func trivialAugmentKind() Kind {
+	return Kind{
+		Name:  "trivial-augment",
+		Doc:   "Applies one of 14 changes of place or colour at one of 31 strengths, drawn uniformly (Müller and Hutter 2021).",
+		build: func(values) (Transform, error) { return TrivialAugment{}, nil },
+	}
+}
+
 func grayscaleKind() Kind {
 	return Kind{
 		Name:  "grayscale",

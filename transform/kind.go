@@ -50,7 +50,7 @@ type Args map[string]Arg
 func Kinds() []Kind {
 	return []Kind{
 		identityKind(),
-		rotateKind(), translateKind(), scaleKind(), shearKind(), affineKind(), flipKind(), cropKind(), randomCropKind(),
+		rotateKind(), translateKind(), scaleKind(), shearKind(), affineKind(), flipKind(), cropKind(), randomCropKind(), trivialAugmentKind(),
 		grayscaleKind(), brightnessKind(), contrastKind(), gaussianBlurKind(),
 		gaussianNoiseKind(), replaceKind(), corruptKind(),
 		hueKind(), saturationKind(), jpegKind(),

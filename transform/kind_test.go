@@ -68,6 +68,7 @@ func TestMakeReadsEveryParameter(t *testing.T) {
 		{"flip", Args{"probability": Fixed(0.5)}, RandomFlip{Probability: 0.5}},
 		{"flip", Args{"probability": Fixed(0), "direction": Option("vertical")}, RandomFlip{Vertical: true}},
 		{"random-crop", Args{"padding": Fixed(0.125)}, RandomCrop{0.125}},
+		{"trivial-augment", nil, TrivialAugment{}},
 		{"grayscale", nil, Grayscale{}},
 		{"brightness", Args{"factor": Fixed(0)}, Brightness{Fixed(0)}},
 		{"contrast", Args{"factor": Fixed(2)}, Contrast{Fixed(2)}},

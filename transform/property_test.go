@@ -321,7 +321,7 @@ func TestTraits(t *testing.T) {
 		}
 		tr := mustMake(t, k.Name, args)
 		onMaps[k.Name] = OnMaps(tr)
-		if random := slices.Contains([]string{"gaussian-noise", "replace", "corrupt", "random-crop", "time-stretch", "white-noise", "reverb"}, k.Name); Random(tr) != random {
+		if random := slices.Contains([]string{"gaussian-noise", "replace", "corrupt", "random-crop", "trivial-augment", "time-stretch", "white-noise", "reverb"}, k.Name); Random(tr) != random {
 			t.Errorf("%s with fixed parameters: Random is %v; want %v", k.Name, Random(tr), random)
 		}
 		if onAudio := k.Audio || k.Name == "identity"; OnAudio(tr) != onAudio || OnImages(tr) == k.Audio {
@@ -338,7 +338,7 @@ func TestTraits(t *testing.T) {
 	}
 	for name, got := range onMaps {
 		kind, _ := Lookup(name)
-		notOnMaps := kind.Audio || slices.Contains([]string{"grayscale", "brightness", "contrast", "gaussian-noise", "corrupt", "hue", "saturation", "jpeg"}, name)
+		notOnMaps := kind.Audio || slices.Contains([]string{"grayscale", "brightness", "contrast", "gaussian-noise", "corrupt", "hue", "saturation", "jpeg", "trivial-augment"}, name)
 		if got == notOnMaps {
 			t.Errorf("%s: OnMaps is %v; want %v", name, got, !notOnMaps)
 		}

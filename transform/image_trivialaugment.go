@@ -1,0 +1,252 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/noether-ml/noether/tensor"
+)
+
+// TrivialAugment applies one of 14 changes of place or colour, with a strength of one of 31 levels,
+// each with the same probability: TrivialAugment (Wide) of Müller and Hutter 2021, in the form of
+// torchvision's TrivialAugmentWide with nearest interpolation and black outside. Colours are those
+// of torchvision for float images; posterize and equalize round to 8 bits.
+type TrivialAugment struct{}
+
+// Draw implements Transform.
+func (t TrivialAugment) Draw(r *rand.Rand) Op {
+	o := augmentOp{change: r.IntN(len(augmentations)), level: r.IntN(augmentLevels)}
+	o.negative = r.IntN(2) == 1
+	return o.normal()
+}
+
+// Random is true.
+func (t TrivialAugment) Random() bool { return true }
+
+// augmentLevels is the number of levels of a strength, from 0.
+const augmentLevels = 31
+
+// An augmentation is one of the changes of TrivialAugment.
+type augmentation struct {
+	name     string
+	strength func(fraction float64) float64 // at a fraction of the largest level; nil: none
+	signed   bool
+	op       func(strength float64, h, w int) Op
+}
+
+// upTo returns strengths that grow linearly.
+func upTo(largest float64) func(float64) float64 {
+	return func(fraction float64) float64 { return fraction * largest }
+}
+
+var augmentations = []augmentation{
+	{"identity", nil, false, func(float64, int, int) Op { return Identity{} }},
+	{"shear-x", upTo(0.99), true, func(v float64, h, w int) Op {
+		return nearestAffine(Affine{ShearX: Fixed(degrees(v)), X: Fixed(-v * float64(h) / 2 / float64(w))})
+	}},
+	{"shear-y", upTo(0.99), true, func(v float64, h, w int) Op {
+		return nearestAffine(Affine{ShearY: Fixed(degrees(v)), Y: Fixed(-v * float64(w) / 2 / float64(h))})
+	}},
+	{"translate-x", upTo(32), true, func(v float64, _, _ int) Op { return pixelShift{right: -int(v)} }},
+	{"translate-y", upTo(32), true, func(v float64, _, _ int) Op { return pixelShift{down: -int(v)} }},
+	{"rotate", upTo(135), true, func(v float64, _, _ int) Op {
+		return Rotate{Angle: Fixed(v), Sampling: Sampling{Nearest: true}}.Draw(nil)
+	}},
+	{"brightness", upTo(0.99), true, func(v float64, _, _ int) Op { return Brightness{Fixed(1 + v)}.Draw(nil) }},
+	{"saturation", upTo(0.99), true, func(v float64, _, _ int) Op { return Saturation{Fixed(1 + v)}.Draw(nil) }},
+	{"contrast", upTo(0.99), true, func(v float64, _, _ int) Op { return Contrast{Fixed(1 + v)}.Draw(nil) }},
+	{"sharpness", upTo(0.99), true, func(v float64, _, _ int) Op { return sharpness(1 + v) }},
+	{"posterize", func(f float64) float64 { return 8 - math.RoundToEven(6*f) }, false, func(v float64, _, _ int) Op { return posterize(v) }},
+	{"solarize", func(f float64) float64 { return 255 * (1 - f) }, false, func(v float64, _, _ int) Op { return solarize(v) }},
+	{"auto-contrast", nil, false, func(float64, int, int) Op { return autoContrast{} }},
+	{"equalize", nil, false, func(float64, int, int) Op { return equalize{} }},
+}
+
+// degrees returns the angle of a shear by a number of pixels for each pixel.
+func degrees(slope float64) float64 { return math.Atan(slope) * 180 / math.Pi }
+
+// nearestAffine returns the operation of a fixed Affine with nearest interpolation.
+func nearestAffine(t Affine) Op {
+	t.Scale, t.Nearest = Fixed(1), true
+	return t.Draw(nil)
+}
+
+// An augmentOp is a draw of TrivialAugment.
+type augmentOp struct {
+	change, level int
+	negative      bool
+}
+
+// normal returns the draw without a level or a sign where the change has none, so that equal changes
+// are equal.
+func (o augmentOp) normal() augmentOp {
+	a := augmentations[o.change]
+	if a.strength == nil {
+		o.level = 0
+	}
+	o.negative = o.negative && a.signed
+	return o
+}
+
+// strength returns the strength of the change.
+func (o augmentOp) strength() float64 {
+	a := augmentations[o.change]
+	if a.strength == nil {
+		return 0
+	}
+	v := a.strength(float64(o.level) / (augmentLevels - 1))
+	if o.negative {
+		return -v
+	}
+	return v
+}
+
+func (o augmentOp) op(h, w int) Op { return augmentations[o.change].op(o.strength(), h, w) }
+
+// Apply implements Op.
+func (o augmentOp) Apply(dst, src tensor.Tensor) {
+	_, h, w := dims(dst, src)
+	o.op(h, w).Apply(dst, src)
+}
+
+// Describe returns the name of the change and its strength.
+func (o augmentOp) Describe() string {
+	if augmentations[o.change].strength == nil {
+		return augmentations[o.change].name
+	}
+	return fmt.Sprintf("%s %.3g", augmentations[o.change].name, o.strength())
+}
+
+// PointMap implements PointMapOf.
+func (o augmentOp) PointMap(h, w int) (PointMap, bool) { return PointMapOf(o.op(h, w), h, w) }
+
+// A pixelShift reads every pixel from a position that is right and down of its own, by whole pixels. Those
+// outside are black.
+type pixelShift struct{ right, down int }
+
+// Apply implements Op.
+func (o pixelShift) Apply(dst, src tensor.Tensor) {
+	c, h, w := dims(dst, src)
+	clear(dst.Data)
+	from, to := max(0, -o.right), min(w, w-o.right) // columns of the result that lie within the image
+	for plane := range c {
+		for i := max(0, -o.down); i < min(h, h-o.down); i++ {
+			if from < to {
+				copy(dst.Data[(plane*h+i)*w+from:(plane*h+i)*w+to], src.Data[(plane*h+i+o.down)*w+from+o.right:])
+			}
+		}
+	}
+}
+
+// PointMap implements PointMapOf.
+func (o pixelShift) PointMap(h, w int) (PointMap, bool) {
+	p := fixedPointMap(h, w)
+	p.Nearest = true
+	p.m.c, p.m.f = float64(o.right), float64(o.down)
+	return p, true
+}
+
+// sharpness mixes an image with a blurred one by a factor: 1 is the image itself, 0 the blurred one.
+// The kernel is 3 x 3, with 5 at its centre and 1 elsewhere, over 13; border pixels stay.
+type sharpness float64
+
+// Apply implements Op.
+func (o sharpness) Apply(dst, src tensor.Tensor) {
+	c, h, w := dims(dst, src)
+	copy(dst.Data, src.Data)
+	for plane := range c {
+		for i := 1; i < h-1; i++ {
+			for j := 1; j < w-1; j++ {
+				at := (plane*h+i)*w + j
+				var sum float32
+				for _, row := range []int{at - w, at, at + w} {
+					sum += src.Data[row-1] + src.Data[row] + src.Data[row+1]
+				}
+				blurred := (sum + 4*src.Data[at]) / 13
+				dst.Data[at] = clip(float32(o)*src.Data[at] + (1-float32(o))*blurred)
+			}
+		}
+	}
+}
+
+// eightBits rounds a value in [0, 1] to one of 256 levels.
+func eightBits(v float32) int { return int(math.Round(255 * float64(clip(v)))) }
+
+// posterize keeps this number of leading bits of 8.
+type posterize int
+
+// Apply implements Op.
+func (o posterize) Apply(dst, src tensor.Tensor) {
+	dims(dst, src)
+	mask := -1 << (8 - int(o))
+	for i, v := range src.Data {
+		dst.Data[i] = float32(eightBits(v)&mask) / 255
+	}
+}
+
+// solarize inverts values at or above a threshold, in levels of 0 to 255.
+type solarize float64
+
+// Apply implements Op.
+func (o solarize) Apply(dst, src tensor.Tensor) {
+	dims(dst, src)
+	const rounding = 1e-4 // of values that are multiples of 1/255
+	for i, v := range src.Data {
+		if dst.Data[i] = v; 255*float64(v) >= float64(o)-rounding {
+			dst.Data[i] = 1 - v
+		}
+	}
+}
+
+// autoContrast stretches each channel to the range from 0 to 1. A constant channel stays.
+type autoContrast struct{}
+
+// Apply implements Op.
+func (o autoContrast) Apply(dst, src tensor.Tensor) {
+	c, h, w := dims(dst, src)
+	for plane := range c {
+		in, out := src.Data[plane*h*w:(plane+1)*h*w], dst.Data[plane*h*w:]
+		if len(in) == 0 {
+			return
+		}
+		low, high := slices.Min(in), slices.Max(in)
+		scale := 1 / (high - low)
+		if high == low || math.IsInf(float64(scale), 0) {
+			low, scale = 0, 1
+		}
+		for i, v := range in {
+			out[i] = clip((v - low) * scale)
+		}
+	}
+}
+
+// equalize maps the 256 levels of each channel so that they are about equally frequent, as PIL does.
+type equalize struct{}
+
+// Apply implements Op.
+func (o equalize) Apply(dst, src tensor.Tensor) {
+	c, h, w := dims(dst, src)
+	for plane := range c {
+		in, out := src.Data[plane*h*w:(plane+1)*h*w], dst.Data[plane*h*w:]
+		var count [256]int
+		last := 0 // the highest level that occurs
+		for _, v := range in {
+			level := eightBits(v)
+			count[level]++
+			last = max(last, level)
+		}
+		step := (len(in) - count[last]) / 255
+		var table [256]int
+		for level, below := 0, 0; level < 256; level++ {
+			if table[level] = level; step > 0 {
+				table[level] = min((below+step/2)/step, 255)
+			}
+			below += count[level]
+		}
+		for i, v := range in {
+			out[i] = float32(table[eightBits(v)]) / 255
+		}
+	}
+}
