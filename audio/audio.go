@@ -29,7 +29,7 @@ import (
 // A Clip is a waveform of one channel.
 type Clip struct {
 	Rate int       // samples a second
-	Wave []float32 // values, full scale being 1
+	Wave []float32 // full scale is 1
 }
 
 // Seconds returns the duration of the clip.
@@ -51,7 +51,7 @@ const (
 	maxValues   = 1 << 28 // 1 GiB of float32: 4 hours 39 minutes at 16 kHz
 )
 
-// check rejects headers with impossible values.
+// check returns an error if a value of the header is out of bounds.
 func (i Info) check() error {
 	switch {
 	case i.Rate < 1 || i.Rate > maxRate:
@@ -59,7 +59,7 @@ func (i Info) check() error {
 	case i.Channels < 1 || i.Channels > maxChannels:
 		return fmt.Errorf("%d channels: there must be 1 to %d", i.Channels, maxChannels)
 	case i.Frames < 0 || i.Frames > maxValues/i.Channels:
-		return fmt.Errorf("%d values of %d channels are too many: split the file", i.Frames, i.Channels)
+		return fmt.Errorf("%d values of %d channels are too many, %d in all at most: split the file", i.Frames, i.Channels, maxValues)
 	}
 	return nil
 }

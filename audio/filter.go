@@ -18,7 +18,7 @@ func HighPass(wave []float32, hz float64, rate int) []float32 {
 	return cascade(wave, hz, rate, true)
 }
 
-// cascade applies the two sections.
+// cascade applies the two sections of a low-pass or high-pass filter.
 func cascade(wave []float32, hz float64, rate int, high bool) []float32 {
 	out := make([]float32, len(wave))
 	if hz >= float64(rate)/2 {
@@ -41,9 +41,13 @@ func cascade(wave []float32, hz float64, rate int, high bool) []float32 {
 }
 
 // section filters x in place by a section of order 2 with the cutoff w in radians per sample and
-// the quality factor q:
+// the quality factor q. With alpha = sin w / (2 q), its coefficients are
 //
-//	low   b = (1 - cos w) / 2 (1, 2, 1),  high  b = (1 + cos w) / 2 (1, -2, 1),  a = (1 + alpha, -2 cos w, 1 - alpha),  alpha = sin w / (2 q)
+//	low-pass   b = (1 - cos w) / 2 (1, 2, 1)
+//	high-pass  b = (1 + cos w) / 2 (1, -2, 1)
+//	both       a = (1 + alpha, -2 cos w, 1 - alpha)
+//
+// as in Bristow-Johnson's Audio EQ Cookbook.
 func section(x []float64, w, q float64, high bool) {
 	sin, cos := math.Sincos(w)
 	alpha := sin / (2 * q)

@@ -13,7 +13,7 @@ import (
 
 func isFLAC(data []byte) bool { return len(data) >= 4 && string(data[:4]) == "fLaC" }
 
-// probeFLAC reads the stream information, or decodes the file where that lacks the length.
+// probeFLAC reads the stream information, and decodes the file if that lacks the length.
 func probeFLAC(r io.Reader, path string) (info Info, err error) {
 	defer recoverError(&err)
 	stream, err := flac.New(bufio.NewReader(r))
@@ -28,6 +28,7 @@ func probeFLAC(r io.Reader, path string) (info Info, err error) {
 	return info, err
 }
 
+// infoOf checks and converts the stream information of a FLAC file.
 func infoOf(s *meta.StreamInfo) (Info, error) {
 	if s.NSamples > maxValues {
 		return Info{}, fmt.Errorf("%d values are too many: split the file", s.NSamples)
@@ -50,7 +51,7 @@ func decodeFLAC(data []byte) (clip Clip, err error) {
 	if err != nil {
 		return Clip{}, err
 	}
-	scale := 1 / float64(int64(info.Channels)<<(stream.Info.BitsPerSample-1))
+	scale := 1 / float64(int64(info.Channels)<<(stream.Info.BitsPerSample-1)) // of a sum of channels
 	var wave []float32
 	for {
 		frame, err := stream.ParseNext()

@@ -17,12 +17,16 @@ func Hann(n int) []float64 {
 // A Mel describes a mel filter bank: triangular filters over the bins of a spectrum.
 type Mel struct {
 	Rate int     // samples per second
-	FFT  int     // samples of a frame; its spectrum has FFT / 2 + 1 bins
-	N    int     // filters
+	FFT  int     // number of samples of a frame; its spectrum has FFT / 2 + 1 bins
+	N    int     // number of filters
 	Low  float64 // Hz: start of the first filter
 	High float64 // Hz: end of the last filter; 0: half the rate
-	HTK  bool    // mel = 2595 log10(1 + f / 700); else Slaney's scale: linear below 1 kHz, logarithmic above
-	Area bool    // each filter is divided by half its width in Hz (Slaney's normalisation); else its peak is 1
+	// HTK selects the scale mel = 2595 log10(1 + f / 700) with f in Hz. Otherwise it is Slaney's
+	// scale, linear below 1 kHz and logarithmic above.
+	HTK bool
+	// Area divides each filter by half its width in Hz (Slaney's normalisation). Otherwise its peak
+	// is 1.
+	Area bool
 }
 
 // Bank returns the matrix of the filters, N x (FFT / 2 + 1), as librosa's filters.mel and
@@ -39,9 +43,9 @@ func (m Mel) Bank() ([][]float64, error) {
 		return nil, fmt.Errorf("mel bank: from %v to %v Hz: the range must be in 0 to %v, half the rate", m.Low, high, float64(m.Rate)/2)
 	}
 	edges := make([]float64, m.N+2) // Hz
-	low, top := m.mel(m.Low), m.mel(high)
+	lowMel, highMel := m.mel(m.Low), m.mel(high)
 	for i := range edges {
-		edges[i] = m.hz(low + (top-low)*float64(i)/float64(m.N+1))
+		edges[i] = m.hz(lowMel + (highMel-lowMel)*float64(i)/float64(m.N+1))
 	}
 	bank := make([][]float64, m.N)
 	for b := range bank {
@@ -51,7 +55,7 @@ func (m Mel) Bank() ([][]float64, error) {
 }
 
 // triangle returns a row of the bank: the filter with the given edges and peak in Hz.
-func (m Mel) triangle(left, top, right float64) []float64 {
+func (m Mel) triangle(left, peak, right float64) []float64 {
 	row := make([]float64, m.FFT/2+1)
 	scale := 1.0
 	if m.Area {
@@ -59,7 +63,7 @@ func (m Mel) triangle(left, top, right float64) []float64 {
 	}
 	for k := range row {
 		f := float64(k) * float64(m.Rate) / float64(m.FFT)
-		row[k] = scale * max(0, min((f-left)/(top-left), (right-f)/(right-top)))
+		row[k] = scale * max(0, min((f-left)/(peak-left), (right-f)/(right-peak)))
 	}
 	return row
 }
@@ -68,6 +72,7 @@ func (m Mel) triangle(left, top, right float64) []float64 {
 // mel for a factor of 6.4.
 const slaneyHz, slaneyMel = 1000, 15
 
+// mel converts a frequency in Hz to mel.
 func (m Mel) mel(hz float64) float64 {
 	switch {
 	case m.HTK:
@@ -78,6 +83,7 @@ func (m Mel) mel(hz float64) float64 {
 	return slaneyMel + math.Log(hz/slaneyHz)*27/math.Log(6.4)
 }
 
+// hz converts a frequency in mel to Hz.
 func (m Mel) hz(mel float64) float64 {
 	switch {
 	case m.HTK:

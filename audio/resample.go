@@ -13,16 +13,17 @@ import (
 //	pass band   0 to 0.92, within 0.01 dB
 //	stop band   from 1, at -80 dB
 //
-// The window has 64 zero crossings on each side. The delay is compensated.
+// The window covers 64 zero crossings of the sinc on each side. The delay is compensated.
 const (
 	zeroCrossings = 64
 	stopBand      = 80 // dB
 	// transition is the width of Kaiser's transition band, as a fraction of the lower Nyquist
 	// frequency, for a window of 2 x 64 zero crossings: (A - 7.95) / 14.36 / length.
 	transition = (stopBand - 7.95) / 14.36 / zeroCrossings
-	maxPhases  = 4096
+	maxPhases  = 4096 // largest number of filters of a bank; other ratios use resampleBy
 )
 
+// kaiserBeta is Kaiser's beta for the attenuation of the stop band.
 var kaiserBeta = 0.1102 * (stopBand - 8.7)
 
 // Resample converts a waveform from one rate to another. n samples become ceil(n to / from). The
@@ -48,13 +49,13 @@ func Resample(wave []float32, from, to int) ([]float32, error) {
 	return polyphase(wave, up, down, n), nil
 }
 
-// polyphase resamples a waveform by the ratio up / down to n samples.
+// polyphase resamples a waveform by the ratio up / down to n samples, with a bank of filters.
 func polyphase(wave []float32, up, down, n int) []float32 {
-	bank := filters(up, down)
+	bank := bankOf(up, down)
 	out := make([]float32, n)
 	for m := range out {
-		at := m * down
-		k, phase := at/up, at%up
+		position := m * down
+		k, phase := position/up, position%up
 		taps := bank.taps[phase]
 		out[m] = dot(taps, wave, k-bank.half+1)
 	}
@@ -75,19 +76,20 @@ func dot(taps []float32, wave []float32, from int) float32 {
 	return sum
 }
 
-// A bank holds a filter for each phase p / up. taps[p][i] is the weight of the input sample at
-// offset i - half + 1 from the output position.
+// A bank holds a filter for each phase p / up, the fraction of an output position beyond the input
+// sample before it. taps[p][i] is the weight of the input sample at offset i - half + 1 from that
+// sample.
 type bank struct {
 	half int
 	taps [][]float32
 }
 
-var banks sync.Map // of ratios to banks
+var bankCache sync.Map // from [2]int{up, down} to *bank
 
-// filters returns the bank of a ratio and caches it.
-func filters(up, down int) *bank {
+// bankOf returns the bank of the ratio up / down and caches it.
+func bankOf(up, down int) *bank {
 	key := [2]int{up, down}
-	if b, ok := banks.Load(key); ok {
+	if b, ok := bankCache.Load(key); ok {
 		return b.(*bank)
 	}
 	widen := math.Max(1, float64(down)/float64(up)) // a lower rate needs a wider filter
@@ -96,11 +98,11 @@ func filters(up, down int) *bank {
 		taps := make([]float32, 2*b.half)
 		for i := range taps {
 			t := (float64(p)/float64(up) - float64(i-b.half+1)) / widen
-			taps[i] = float32(cut / widen * sinc(cut*t) * kaiser(t/zeroCrossings))
+			taps[i] = float32(cutoff / widen * sinc(cutoff*t) * kaiser(t/zeroCrossings))
 		}
 		b.taps[p] = taps
 	}
-	banks.Store(key, b)
+	bankCache.Store(key, b)
 	return b
 }
 
@@ -110,14 +112,16 @@ var kernel = sync.OnceValue(func() []float32 {
 	table := make([]float32, zeroCrossings*kernelSteps+2)
 	for i := range table {
 		t := float64(i) / kernelSteps
-		table[i] = float32(cut * sinc(cut*t) * kaiser(t/zeroCrossings))
+		table[i] = float32(cutoff * sinc(cutoff*t) * kaiser(t/zeroCrossings))
 	}
 	return table
 })
 
 const (
-	kernelSteps = 1024
-	cut         = 1 - transition/2 // where the gain is 1/2, as a fraction of the lower Nyquist frequency
+	kernelSteps = 1024 // values of the table per input sample
+	// cutoff is the frequency at which the gain is 1/2, as a fraction of the lower Nyquist
+	// frequency.
+	cutoff = 1 - transition/2
 )
 
 // resampleBy reads a waveform at steps of any size: sample m of n is the input at position m step.
@@ -128,11 +132,11 @@ func resampleBy(wave []float32, step float64, n int) []float32 {
 	halfWidth := zeroCrossings * widen
 	out := make([]float32, n)
 	for m := range out {
-		at := float64(m) * step
-		lo, hi := max(0, int(math.Ceil(at-halfWidth))), min(len(wave)-1, int(math.Floor(at+halfWidth)))
+		position := float64(m) * step
+		lo, hi := max(0, int(math.Ceil(position-halfWidth))), min(len(wave)-1, int(math.Floor(position+halfWidth)))
 		var sum float64
 		for k := lo; k <= hi; k++ {
-			u := math.Abs(at-float64(k)) / widen * kernelSteps
+			u := math.Abs(position-float64(k)) / widen * kernelSteps
 			i := int(u)
 			f := float32(u - float64(i))
 			sum += float64(((1-f)*table[i] + f*table[i+1]) * wave[k])

@@ -36,18 +36,21 @@ func (r Room) ShortestTime() float64 {
 }
 
 // Response returns n samples of the impulse response of the room with a reverberation time rt60 in
-// seconds. The direct sound is 1 at sample 0.
+// seconds. The direct sound is 1 at sample 0. noise is the source of random numbers.
 //
 // Up to 30 ms it is computed by the image-source method (Allen and Berkley 1979). With the
 // reflection coefficient beta, an image at distance d after k reflections arrives at (d - d0) / c
-// with amplitude beta^k d0 / d. After that it is Gaussian noise with the mean power of the images
-// over directions u (Lehmann and Johansson 2010):
+// with amplitude beta^k d0 / d, where d0 is the distance from source to microphone and c the speed
+// of sound. After that it is Gaussian noise with the mean power of the images over directions u
+// (Lehmann and Johansson 2010), in a room of volume V and sides L_i:
 //
-//	P(t) = 4 pi c d0^2 / V mean_u exp(-kappa t g(u)),   g(u) = sum_i |u_i| / L_i,   kappa = -2 c ln beta
+//	P(t)  = 4 pi c d0^2 / V mean_u exp(-kappa t g(u))
+//	g(u)  = sum_i |u_i| / L_i
+//	kappa = -2 c ln beta
 //
-// beta is chosen so that P and the direct sound have the reverberation time: twice the time from -5
-// to -35 dB of Schroeder's integral, by linear regression. Single early reflections differ from P,
-// so that below 0.2 s responses are 8 % short in the mean and up to 15 %.
+// beta is chosen so that P and the direct sound have the reverberation time, as ReverberationTime
+// measures it. Single early reflections differ from P, so below 0.2 s the reverberation time of a
+// response is 8 % too short in the mean, and at most 15 %.
 func (r Room) Response(rt60 float64, rate, n int, noise *rand.Rand) ([]float32, error) {
 	if shortest := r.ShortestTime(); !(rt60 >= shortest) {
 		return nil, fmt.Errorf("a reverberation time of %v s: it must be at least %.3f s for this room", rt60, shortest)
@@ -64,8 +67,8 @@ func (r Room) Response(rt60 float64, rate, n int, noise *rand.Rand) ([]float32, 
 	return out, nil
 }
 
-// direct returns the distance of the microphone from the source.
-func (r Room) direct() float64 {
+// directDistance returns the distance of the microphone from the source in metres.
+func (r Room) directDistance() float64 {
 	var sum float64
 	for i := range r.Source {
 		sum += (r.Source[i] - r.Microphone[i]) * (r.Source[i] - r.Microphone[i])
@@ -73,14 +76,14 @@ func (r Room) direct() float64 {
 	return math.Sqrt(sum)
 }
 
-// addImages adds the direct sound and the early reflections.
+// addImages adds the direct sound and the early reflections to the impulse response h.
 func (r Room) addImages(h []float64, beta float64, rate int) {
-	maxDistance := early*speedOfSound + r.direct()
+	maxDistance := early*speedOfSound + r.directDistance()
 	var axes [3][]image
 	for i := range axes {
 		axes[i] = r.images(i, maxDistance)
 	}
-	d0 := r.direct()
+	d0 := r.directDistance()
 	for _, x := range axes[0] {
 		for _, y := range axes[1] {
 			for _, z := range axes[2] {
@@ -96,8 +99,10 @@ func (r Room) addImages(h []float64, beta float64, rate int) {
 // An image is one coordinate of an image source.
 type image struct {
 	offset      float64 // from the microphone, in metres
-	reflections int
+	reflections int     // at the two walls of the axis
 }
+
+// images returns the coordinates of the image sources along an axis, up to a distance in metres.
 
 func (r Room) images(axis int, maxDistance float64) []image {
 	size, source, microphone := r.Size[axis], r.Source[axis], r.Microphone[axis]
@@ -110,8 +115,8 @@ func (r Room) images(axis int, maxDistance float64) []image {
 
 func abs(v int) int { return max(v, -v) }
 
-// addImpulse adds an impulse at a fractional sample: a sinc with a Hann window of 16 samples on
-// each side.
+// addImpulse adds an impulse to h at a fractional sample: a sinc with a Hann window of 16 samples
+// on each side.
 func addImpulse(h []float64, at, amplitude float64) {
 	const half = 16
 	for k := max(0, int(math.Ceil(at-half))); k < min(len(h), int(at+half)+1); k++ {
@@ -120,17 +125,17 @@ func addImpulse(h []float64, at, amplitude float64) {
 	}
 }
 
-// addTail adds the noise after the early reflections.
+// addTail adds the noise after the early reflections to the impulse response h.
 func (r Room) addTail(h []float64, kappa float64, rate int, noise *rand.Rand) {
 	bins := directions(r.Size)
-	d0 := r.direct()
+	d0 := r.directDistance()
 	power := 4 * math.Pi * speedOfSound * d0 * d0 / (r.Size[0] * r.Size[1] * r.Size[2]) / float64(rate)
 	const step = 32 // samples of the same power
 	for from := int(early * float64(rate)); from < len(h); from += step {
 		t := (float64(from)+step/2)/float64(rate) + d0/speedOfSound
 		var mean float64
 		for _, b := range bins {
-			mean += b.share * math.Exp(-kappa*t*b.g)
+			mean += b.fraction * math.Exp(-kappa*t*b.g)
 		}
 		sigma := math.Sqrt(power * mean)
 		for i := from; i < min(from+step, len(h)); i++ {
@@ -139,15 +144,18 @@ func (r Room) addTail(h []float64, kappa float64, rate int, noise *rand.Rand) {
 	}
 }
 
-// A wallDirection is a bin of the histogram of g, the number of reflections per metre, over
-// directions: share is the fraction of directions in it.
-type wallDirection struct{ g, share float64 }
+// A wallDirection is a bin of the histogram of g, the number of reflections per metre, over all
+// directions.
+type wallDirection struct {
+	g        float64 // mean of the directions in the bin
+	fraction float64 // of all directions
+}
 
-var allDirections sync.Map // by the size of the room
+var directionCache sync.Map // from the size of a room to []wallDirection
 
-// directions returns a histogram of g over all directions, of 64 bins.
+// directions returns the bins of a histogram of g, of 64 bins, that have directions.
 func directions(size [3]float64) []wallDirection {
-	if known, ok := allDirections.Load(size); ok {
+	if known, ok := directionCache.Load(size); ok {
 		return known.([]wallDirection)
 	}
 	const steps, count = 200, 64
@@ -161,25 +169,25 @@ func directions(size [3]float64) []wallDirection {
 			g := ring*cos/size[0] + ring*sin/size[1] + z/size[2]
 			b := &bins[min(count-1, max(0, int((g-lowest)/(highest-lowest)*count)))]
 			b.g += g
-			b.share++
+			b.fraction++
 		}
 	}
 	nonEmpty := bins[:0]
 	for _, b := range bins {
-		if b.share > 0 {
-			nonEmpty = append(nonEmpty, wallDirection{b.g / b.share, b.share / (steps * steps)})
+		if b.fraction > 0 {
+			nonEmpty = append(nonEmpty, wallDirection{b.g / b.fraction, b.fraction / (steps * steps)})
 		}
 	}
-	allDirections.Store(size, nonEmpty)
+	directionCache.Store(size, nonEmpty)
 	return nonEmpty
 }
 
-// decay returns the kappa that gives a reverberation time, by bisection.
+// decay returns the kappa of a reverberation time, by bisection.
 func (r Room) decay(rt60 float64) float64 {
 	low, high := 1e-3, 1e5
 	for range 32 {
 		middle := math.Sqrt(low * high)
-		if r.expected(middle, rt60) > rt60 {
+		if r.expectedTime(middle, rt60) > rt60 {
 			low = middle
 		} else {
 			high = middle
@@ -188,10 +196,10 @@ func (r Room) decay(rt60 float64) float64 {
 	return math.Sqrt(low * high)
 }
 
-// expected returns the reverberation time that kappa gives. It evaluates the decay at 200 points up
-// to twice the time rt60.
-func (r Room) expected(kappa, rt60 float64) float64 {
-	d0 := r.direct()
+// expectedTime returns the reverberation time of P and the direct sound for a kappa. It evaluates
+// Schroeder's integral at 200 points up to 2 rt60.
+func (r Room) expectedTime(kappa, rt60 float64) float64 {
+	d0 := r.directDistance()
 	gain := 4 * math.Pi * speedOfSound * d0 * d0 / (r.Size[0] * r.Size[1] * r.Size[2])
 	bins := directions(r.Size)
 	const points = 200
@@ -200,7 +208,7 @@ func (r Room) expected(kappa, rt60 float64) float64 {
 	for i := range energy {
 		t := float64(i)*step + d0/speedOfSound
 		for _, b := range bins {
-			energy[i] += gain * b.share / (kappa * b.g) * math.Exp(-kappa*b.g*t)
+			energy[i] += gain * b.fraction / (kappa * b.g) * math.Exp(-kappa*b.g*t)
 		}
 		if i == 0 {
 			energy[i]++ // the direct sound
@@ -221,8 +229,8 @@ func ReverberationTime(response []float32, rate int) float64 {
 	return fitDecay(energy, 1/float64(rate))
 }
 
-// fitDecay returns the time for 60 dB of a decay, given the energy every step seconds. It is
-// infinite where there is no decay.
+// fitDecay returns the time of a decay by 60 dB in seconds, given the remaining energy every step
+// seconds, by linear regression between -5 and -35 dB. It is infinite if there is no decay.
 func fitDecay(energy []float64, step float64) float64 {
 	var n, st, sy, stt, sty float64
 	for i, e := range energy {
@@ -265,6 +273,7 @@ func Convolve(wave, response []float32) []float32 {
 	return out
 }
 
+// spectrumOf returns the Fourier transform of a waveform that is padded to size.
 func spectrumOf(fft *fourier.FFT, wave []float32, size int) []complex128 {
 	x := make([]float64, size)
 	for i, v := range wave {

@@ -11,22 +11,24 @@ import (
 // Stretch makes a waveform of perSecond samples a second faster (rate above 1) or slower and keeps
 // its pitch: n samples become round(n / rate).
 //
-// It is a phase vocoder with identity phase locking (Laroche and Dolson 1999). Output frames are Hs
-// = N / 4 apart, where N is the power of two nearest to 50 ms. Frame k has the spectrum X of the
-// input at k Hs rate, with phases that continue those of the last output frame Y. With X' the
-// spectrum Hs before X,
+// It is a phase vocoder with identity phase locking (Laroche and Dolson 1999). Frames have N
+// samples, the power of two nearest to 50 ms, and output frames are Hs = N / 4 samples apart.
+// Output frame k has the spectrum X of the input frame at sample k Hs rate, with phases that
+// continue those of the output frame before it. With X' the spectrum of the input Hs samples
+// earlier,
 //
 //	Y[k] = X exp(j arg(Y[k-1, p] conj(X'[p])))
 //
 // where p is the spectral peak that a bin belongs to. No frequency is estimated, and rate 1 returns
-// the input. At an attack, where more than three quarters of the energy of a frame is
-// new, the phases are those of the input, so that the attack stays sharp.
+// the input. At an attack, where more than three quarters of the energy of a frame is new since X',
+// the phases are those of the input, so that the attack stays sharp.
 func Stretch(wave []float32, rate float64, perSecond int) []float32 {
 	n := int(math.Round(float64(len(wave)) / rate))
 	if len(wave) == 0 || n == 0 {
 		return nil
 	}
 	v := newVocoder(wave, frameLength(perSecond))
+	// The output is divided by the sum of the squared windows that overlap.
 	out, weight := make([]float64, n+2*v.n), make([]float64, n+2*v.n)
 	for at := 0; at < n+v.n/2; at += v.hop {
 		v.frame(int(math.Round(float64(at)*rate)), at == 0)
@@ -43,7 +45,8 @@ func Stretch(wave []float32, rate float64, perSecond int) []float32 {
 	return result
 }
 
-// frameLength returns the power of two nearest to 50 ms, at least 64.
+// frameLength returns the number of samples of a frame: the power of two nearest to 50 ms, at least
+// 64.
 func frameLength(perSecond int) int {
 	want := float64(perSecond) * 0.05
 	below := 1 << max(6, bits.Len(uint(want))-1)
@@ -55,24 +58,24 @@ func frameLength(perSecond int) int {
 
 // A vocoder holds the state and buffers of Stretch for one waveform.
 type vocoder struct {
-	wave              []float32
-	n, hop            int
+	wave              []float32 // the input
+	n, hop            int       // samples of a frame, and from one output frame to the next
 	window            []float64
 	fft               *fourier.FFT
-	time              []float64    // of one frame
+	time              []float64    // samples of one frame
 	current, previous []complex128 // spectra of the input at the frame, and a hop before
 	out               []complex128 // spectrum of the last output frame
-	size              []float64    // |current|
-	peaks, bounds     []int
+	magnitude         []float64    // |current|
+	peaks, ends       []int        // bins of the peaks, and the end of the region of each, exclusive
 }
 
 func newVocoder(wave []float32, n int) *vocoder {
 	bins := n/2 + 1
 	return &vocoder{wave: wave, n: n, hop: n / 4, window: Hann(n), fft: fourier.NewFFT(n), time: make([]float64, n),
-		current: make([]complex128, bins), previous: make([]complex128, bins), out: make([]complex128, bins), size: make([]float64, bins)}
+		current: make([]complex128, bins), previous: make([]complex128, bins), out: make([]complex128, bins), magnitude: make([]float64, bins)}
 }
 
-// spectrum writes the spectrum of the input around sample at to dst.
+// spectrum writes the spectrum of the input frame with centre at to dst.
 func (v *vocoder) spectrum(dst []complex128, at int) {
 	from := at - v.n/2
 	for i, w := range v.window {
@@ -84,17 +87,18 @@ func (v *vocoder) spectrum(dst []complex128, at int) {
 	v.fft.Coefficients(dst, v.time)
 }
 
-// frame writes the output frame for the input around sample at to time.
+// frame writes the output frame of the input frame with centre at to v.time. The first one has the
+// phases of the input.
 func (v *vocoder) frame(at int, first bool) {
 	v.spectrum(v.current, at)
 	v.spectrum(v.previous, at-v.hop)
 	for k, x := range v.current {
-		v.size[k] = cmplx.Abs(x)
+		v.magnitude[k] = cmplx.Abs(x)
 	}
 	if first || v.attack() {
 		copy(v.out, v.current)
 	} else {
-		v.lock()
+		v.lockPhases()
 	}
 	v.fft.Sequence(v.time, v.out)
 	for i := range v.time {
@@ -102,24 +106,24 @@ func (v *vocoder) frame(at int, first bool) {
 	}
 }
 
-// attack reports whether more than three quarters of the energy of the frame is new since the
-// previous hop.
+// attack reports whether more than three quarters of the energy of the frame is new since the frame
+// a hop before.
 func (v *vocoder) attack() bool {
-	var all, added float64
-	for k, size := range v.size {
+	var total, added float64
+	for k, size := range v.magnitude {
 		energy, before := size*size, real(v.previous[k])*real(v.previous[k])+imag(v.previous[k])*imag(v.previous[k])
-		all += energy
+		total += energy
 		added += max(0, energy-before)
 	}
-	return added > 0.75*all
+	return added > 0.75*total
 }
 
-// lock rotates the phases of the region of each peak by one angle.
-func (v *vocoder) lock() {
+// lockPhases rotates the phases of all bins in the region of a peak by the angle of the peak.
+func (v *vocoder) lockPhases() {
 	v.findPeaks()
 	lo := 0
 	for i, p := range v.peaks {
-		hi := v.bounds[i]
+		hi := v.ends[i]
 		rotation := v.out[p] * cmplx.Conj(v.previous[p])
 		if size := cmplx.Abs(rotation); size > 0 {
 			rotation /= complex(size, 0)
@@ -133,15 +137,15 @@ func (v *vocoder) lock() {
 	}
 }
 
-// findPeaks lists the bins that are larger than two neighbours on each side, and the end of the
-// region of each: the smallest bin before the next peak.
+// findPeaks lists the bins that are larger than two neighbours on each side, the peaks. The region
+// of a peak ends after the smallest bin before the next peak.
 func (v *vocoder) findPeaks() {
-	v.peaks, v.bounds = v.peaks[:0], v.bounds[:0]
-	bins := len(v.size)
+	v.peaks, v.ends = v.peaks[:0], v.ends[:0]
+	bins := len(v.magnitude)
 	for k := range bins {
 		isPeak := true
 		for d := 1; d <= 2 && isPeak; d++ {
-			isPeak = (k-d < 0 || v.size[k] > v.size[k-d]) && (k+d >= bins || v.size[k] >= v.size[k+d])
+			isPeak = (k-d < 0 || v.magnitude[k] > v.magnitude[k-d]) && (k+d >= bins || v.magnitude[k] >= v.magnitude[k+d])
 		}
 		if isPeak {
 			v.peaks = append(v.peaks, k)
@@ -153,17 +157,17 @@ func (v *vocoder) findPeaks() {
 	for i := range v.peaks[1:] {
 		lowest := v.peaks[i]
 		for k := v.peaks[i]; k < v.peaks[i+1]; k++ {
-			if v.size[k] < v.size[lowest] {
+			if v.magnitude[k] < v.magnitude[lowest] {
 				lowest = k
 			}
 		}
-		v.bounds = append(v.bounds, lowest+1)
+		v.ends = append(v.ends, lowest+1)
 	}
-	v.bounds = append(v.bounds, bins)
+	v.ends = append(v.ends, bins)
 }
 
-// ShiftPitch multiplies the pitch of a waveform by a factor, 2^(1/12) for a semitone, and keeps its
-// length. It stretches and then resamples.
+// ShiftPitch multiplies the pitch of a waveform of perSecond samples a second by a factor, 2^(1/12)
+// for a semitone, and keeps its length. It stretches the waveform and then resamples it.
 func ShiftPitch(wave []float32, factor float64, perSecond int) []float32 {
 	return resampleBy(Stretch(wave, 1/factor, perSecond), factor, len(wave))
 }

@@ -19,17 +19,17 @@ const (
 // A wavHeader is the format and the position of the samples of a WAV file.
 type wavHeader struct {
 	Info
-	format     int // wavInteger or wavFloat
-	bits       int // of a sample
-	data, size int64
+	format     int   // wavInteger or wavFloat
+	bits       int   // of a sample
+	data, size int64 // offset and length of the samples, in bytes
 }
 
 func isWAV(data []byte) bool {
 	return len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WAVE"
 }
 
-// parseWAV reads the chunks of a file up to its data and skips unknown ones. Chunks start at even
-// offsets.
+// parseWAV reads the chunks of a file of size bytes up to its data and skips unknown chunks. Chunks
+// start at even offsets.
 func parseWAV(r io.ReaderAt, size int64) (wavHeader, error) {
 	var h wavHeader
 	for at := int64(12); ; {
@@ -54,7 +54,7 @@ func parseWAV(r io.ReaderAt, size int64) (wavHeader, error) {
 	}
 }
 
-// parseFormat reads the fmt chunk.
+// parseFormat reads the fmt chunk, length bytes at an offset.
 func (h *wavHeader) parseFormat(r io.ReaderAt, at, length, size int64) error {
 	if length < 16 || at+length > size {
 		return fmt.Errorf("a WAV format chunk of %d bytes: is the file truncated?", length)
@@ -87,7 +87,8 @@ func (h *wavHeader) parseFormat(r io.ReaderAt, at, length, size int64) error {
 	return h.Info.check()
 }
 
-// setData sets the position of the samples. Programs that do not know the length write all ones.
+// setData sets the position of the samples. A length of all ones, which programs write that do not
+// know it, extends to the end of the file.
 func (h *wavHeader) setData(at, length, size int64) error {
 	if h.bits == 0 {
 		return errors.New("the WAV file has no format chunk before its data")
@@ -114,11 +115,11 @@ func decodeWAV(data []byte) (Clip, error) {
 	raw := data[h.data : h.data+h.size]
 	wave := make([]float32, h.Frames)
 	step := h.bits / 8
-	value := h.reader()
+	decode := h.decoder()
 	for i := range wave {
 		var sum float64
 		for c := range h.Channels {
-			sum += value(raw[(i*h.Channels+c)*step:])
+			sum += decode(raw[(i*h.Channels+c)*step:])
 		}
 		v := float32(sum / float64(h.Channels))
 		if v-v != 0 { // a 64-bit float may also be too large for 32 bits
@@ -129,8 +130,8 @@ func decodeWAV(data []byte) (Clip, error) {
 	return Clip{h.Rate, wave}, nil
 }
 
-// reader returns a function that decodes one sample.
-func (h wavHeader) reader() func(b []byte) float64 {
+// decoder returns a function that decodes one sample.
+func (h wavHeader) decoder() func(b []byte) float64 {
 	le := binary.LittleEndian
 	switch {
 	case h.format == wavFloat && h.bits == 32:

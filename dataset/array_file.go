@@ -18,12 +18,12 @@ type ArrayFile struct {
 	npy  npyArray
 }
 
-// maxPreloaded is the largest number of bytes of an array that is read into memory at once. Rows in
-// random order then need no reads of the file.
+// maxPreloaded is the largest size in bytes of an array that OpenArrayFile reads into memory whole.
+// Rows then reads no file.
 const maxPreloaded = 64 << 20
 
 // OpenArrayFile opens the array of an .npy file, or the array of a key in an .npz file. The key ""
-// is the only array of a file.
+// selects the only array of a file.
 func OpenArrayFile(ctx context.Context, path, key string) (*ArrayFile, error) {
 	file, a, err := openArray(ctx, path, key)
 	if err != nil {
@@ -89,23 +89,23 @@ func (a *ArrayFile) Single() bool {
 // Rows reads the rows with the given indices into dst, in that order. dst has len(index) times the
 // number of values of a row.
 func (a *ArrayFile) Rows(index []int, dst []float64) error {
-	width := a.npy.row()
-	for at := 0; at < len(index); {
-		run := 1 // rows that are also adjacent in the file
-		for at+run < len(index) && index[at+run] == index[at]+run {
+	width := a.npy.rowLen()
+	for done := 0; done < len(index); {
+		run := 1 // number of rows that are adjacent in the file, too: one read covers them
+		for done+run < len(index) && index[done+run] == index[done]+run {
 			run++
 		}
-		raw, err := a.npy.read(index[at]*width, run*width)
+		raw, err := a.npy.read(index[done]*width, run*width)
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", a.file.path, err)
 		}
-		a.npy.decode(raw, dst[at*width:(at+run)*width])
-		at += run
+		a.npy.decode(raw, dst[done*width:(done+run)*width])
+		done += run
 	}
 	return nil
 }
 
-// decode converts bytes to numbers.
+// decode converts the bytes of len(dst) values to float64.
 func (a *npyArray) decode(raw []byte, dst []float64) {
 	little := a.order == binary.ByteOrder(binary.LittleEndian)
 	switch {

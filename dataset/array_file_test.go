@@ -114,7 +114,7 @@ func FuzzOpenArray(f *testing.F) {
 			return
 		}
 		defer a.Close()
-		width := a.npy.row()
+		width := a.npy.rowLen()
 		if width > 1<<20 {
 			return
 		}

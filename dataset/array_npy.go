@@ -17,13 +17,13 @@ import (
 // An npyArray is an array in NumPy's npy format whose values are read on demand.
 type npyArray struct {
 	fileData
-	offset int64 // of the first value
+	offset int64 // of the first value, in bytes
 	shape  []int
-	kind   byte // 'u', 'i', 'f' or 'b'
-	bytes  int  // of one value
-	order  binary.ByteOrder
+	kind   byte             // of number, in NumPy's letters: 'u', 'i', 'f' or 'b'
+	bytes  int              // of one value
+	order  binary.ByteOrder // of the bytes of one value
 
-	columns bool // column-major: the first axis varies fastest
+	columnMajor bool // column-major: the first axis varies fastest
 }
 
 // maxNPYHeader bounds the size of the header. NumPy's own headers have about a hundred bytes.
@@ -36,8 +36,8 @@ var (
 )
 
 // openNPY reads the header of an array (numpy.lib.format, versions 1 to 3) and checks that all
-// values are present. It does not read them. The npyio module reads whole arrays of at most two
-// dimensions.
+// values are present. It does not read them. (The npyio module cannot be used: it reads whole
+// arrays, of at most two dimensions.)
 func openNPY(b fileData) (npyArray, error) {
 	text, offset, err := npyHeader(b)
 	if err != nil {
@@ -50,17 +50,17 @@ func openNPY(b fileData) (npyArray, error) {
 	if err := a.parseShape(text); err != nil {
 		return a, err
 	}
-	if err := a.checkSize(); err != nil || !a.columns {
+	if err := a.checkSize(); err != nil || !a.columnMajor {
 		return a, err
 	}
-	return a, a.toRows()
+	return a, a.toRowMajor()
 }
 
 // maxTransposed is the largest number of bytes of a column-major array that is read and transposed.
 const maxTransposed = 256 << 20
 
 // toRows reads a column-major array into memory and converts it to row-major order.
-func (a *npyArray) toRows() error {
+func (a *npyArray) toRowMajor() error {
 	n := tensor.Size(a.shape)
 	if n > maxTransposed/a.bytes {
 		return fmt.Errorf("column-major array larger than %d MiB: save numpy.ascontiguousarray(a)", maxTransposed>>20)
@@ -69,25 +69,25 @@ func (a *npyArray) toRows() error {
 	if err != nil {
 		return err
 	}
-	steps := make([]int, len(a.shape)) // of an axis, in values of the result
+	strides := make([]int, len(a.shape)) // of each axis of the result, in values
 	step := 1
-	for i := len(steps) - 1; i >= 0; i-- {
-		steps[i] = step
+	for i := len(strides) - 1; i >= 0; i-- {
+		strides[i] = step
 		step *= a.shape[i]
 	}
-	to, place, at := make([]byte, len(from)), make([]int, len(steps)), 0
+	to, index, target := make([]byte, len(from)), make([]int, len(strides)), 0
 	for i := range n {
-		copy(to[at*a.bytes:(at+1)*a.bytes], from[i*a.bytes:])
-		for k := range place {
-			at += steps[k]
-			if place[k]++; place[k] < a.shape[k] {
+		copy(to[target*a.bytes:(target+1)*a.bytes], from[i*a.bytes:])
+		for k := range index {
+			target += strides[k]
+			if index[k]++; index[k] < a.shape[k] {
 				break
 			}
-			at -= steps[k] * a.shape[k]
-			place[k] = 0
+			target -= strides[k] * a.shape[k]
+			index[k] = 0
 		}
 	}
-	a.ReaderAt, a.offset, a.columns = bytes.NewReader(to), 0, false
+	a.ReaderAt, a.offset, a.columnMajor = bytes.NewReader(to), 0, false
 	return nil
 }
 
@@ -101,20 +101,20 @@ func npyHeader(b fileData) (string, int64, error) {
 	if n < 10 || string(start[:6]) != "\x93NUMPY" {
 		return "", 0, fmt.Errorf("not an npy array: it does not start with \\x93NUMPY")
 	}
-	at, length := int64(10), int64(binary.LittleEndian.Uint16(start[8:]))
+	offset, length := int64(10), int64(binary.LittleEndian.Uint16(start[8:]))
 	if version := start[6]; version == 2 || version == 3 {
-		at, length = 12, int64(binary.LittleEndian.Uint32(start[8:]))
+		offset, length = 12, int64(binary.LittleEndian.Uint32(start[8:]))
 	} else if version != 1 {
 		return "", 0, fmt.Errorf("unknown npy version %d: versions 1 to 3 are supported", version)
 	}
-	if length > maxNPYHeader || at+length > b.size {
+	if length > maxNPYHeader || offset+length > b.size {
 		return "", 0, fmt.Errorf("the npy header claims %d bytes: the file is damaged", length)
 	}
 	text := make([]byte, length)
-	if _, err := b.ReadAt(text, at); err != nil && err != io.EOF {
+	if _, err := b.ReadAt(text, offset); err != nil && err != io.EOF {
 		return "", 0, err
 	}
-	return string(text), at + length, nil
+	return string(text), offset + length, nil
 }
 
 func (a *npyArray) parseType(header string) error {
@@ -150,19 +150,19 @@ func (a *npyArray) parseShape(header string) error {
 		}
 		a.shape = append(a.shape, d)
 	}
-	a.columns = order[1] == "True" && len(a.shape) > 1
+	a.columnMajor = order[1] == "True" && len(a.shape) > 1
 	return nil
 }
 
-// checkSize checks the number of bytes against the shape.
+// checkSize returns an error if the array is empty or the file too short for its shape.
 func (a *npyArray) checkSize() error {
-	room := (a.size - a.offset) / int64(a.bytes)
+	available := (a.size - a.offset) / int64(a.bytes)
 	n := int64(1)
 	if slices.Contains(a.shape, 0) {
 		return fmt.Errorf("the array of shape %v is empty", a.shape)
 	}
 	for _, d := range a.shape {
-		if n > room/int64(d) {
+		if n > available/int64(d) {
 			return fmt.Errorf("%d bytes are too few for shape %v: is the file truncated?", a.size, a.shape)
 		}
 		n *= int64(d)
@@ -171,7 +171,7 @@ func (a *npyArray) checkSize() error {
 }
 
 // row returns the number of values of one slice along the first axis.
-func (a *npyArray) row() int {
+func (a *npyArray) rowLen() int {
 	n := 1
 	for _, d := range a.shape[1:] {
 		n *= d
@@ -211,6 +211,7 @@ func (a *npyArray) value(raw []byte) float64 {
 	return float64(bits)
 }
 
+// float returns the value of an IEEE 754 number of 2, 4 or 8 bytes.
 func float(bits uint64, size int) float64 {
 	switch size {
 	case 2:

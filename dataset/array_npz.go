@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// An archive holds arrays by key: one for an npy file, several for an npz file.
+// An archive is an open npz file, which holds arrays by key, or an open npy file, which holds one
+// array without a key.
 type archive struct {
 	path    string
 	data    fileData
@@ -128,8 +129,8 @@ func (a archive) imagesKey() (string, error) {
 	return "", fmt.Errorf("%s: the array of images is ambiguous: set the key to one of %s", a.path, strings.Join(a.keys, ", "))
 }
 
-// labelsKey returns the key of the labels that belong to the images of a key (y_test to x_test,
-// labels to images), or "".
+// labelsKey returns the key of the labels of the images with key images: y_test for x_test, labels
+// for images. It returns "" if the file has no such key.
 func (a archive) labelsKey(images string) string {
 	words := strings.Split(images, "_")
 	for i, w := range words {

@@ -16,8 +16,9 @@ func WriteNPY(w io.Writer, t tensor.Tensor) error {
 		dims[i] = fmt.Sprintf("%d,", d)
 	}
 	header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }", strings.Join(dims, " "))
-	const before = 10 // magic, version and length
-	header += strings.Repeat(" ", 63-(before+len(header))%64) + "\n"
+	const prefix = 10 // bytes of magic, version and length
+	// NumPy aligns values to 64 bytes.
+	header += strings.Repeat(" ", 63-(prefix+len(header))%64) + "\n"
 	if len(header) > 0xffff {
 		return fmt.Errorf("writing an array: too many axes (%d)", len(t.Shape))
 	}

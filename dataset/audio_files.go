@@ -16,15 +16,19 @@ import (
 const ModelRate = -1
 
 // AudioOptions are the options of OpenAudio: which files to read, their labels, and the length of
-// items.
+// an item, which is a file or an excerpt of it.
 type AudioOptions struct {
-	Dir     string
-	Labels  string // CSV file of file, label and columns of factors; the files are relative to Dir
-	Label   string // the column of the CSV file, or the field of Pattern, that holds the label; "": label
+	Dir     string // the folder
+	Labels  string // CSV file with columns file (relative to Dir) and label; others are factors
+	Label   string // column of the CSV file, or field of Pattern, with the label; "": label
 	Pattern string // of file names: "{label}_{speaker}_{take}.wav"
-	Layout  string // "classes" (a folder a class), "flat" or "librispeech"; "": classes where there are folders, else flat
+	// Layout is "classes" (a folder for each class), "flat" or "librispeech". The default is
+	// classes if there are folders, and flat otherwise.
+	Layout string
 
-	Rate   int     // samples per second to resample to, or ModelRate; 0: the rate of the files, which must be one for all
+	// Rate is the number of samples per second to resample to, or ModelRate. If it is 0, files are
+	// not resampled and must all have the same rate.
+	Rate   int
 	Length float64 // seconds of an item; 0: the length that the model takes, or else whole files
 	Fit    string  // "pad" (default), "crop" or "split": see OpenAudio
 }
@@ -40,7 +44,8 @@ type Audio struct {
 	fingerprint string
 }
 
-// An audioItem is a sample: a file, or one part of it.
+// An audioItem is one sample of the source: a part of the file with an index. Only Fit "split" has
+// parts other than part 0.
 type audioItem struct{ file, part int }
 
 // OpenAudio opens a folder of WAV and FLAC files. Labels and factors come from a CSV file, from a
@@ -84,7 +89,7 @@ func (s *Audio) open(ctx context.Context) error {
 		if err := s.find(ctx); err != nil {
 			return err
 		}
-	} else if err := s.list(ctx, labelSource{s.options.Labels, s.options.Label, s.options.Pattern, s.options.Layout}); err != nil {
+	} else if err := s.findAndLabel(ctx, labelSource{s.options.Labels, s.options.Label, s.options.Pattern, s.options.Layout}); err != nil {
 		return err
 	}
 	if err := s.readHeaders(ctx); err != nil {
@@ -105,7 +110,7 @@ func (s *Audio) open(ctx context.Context) error {
 	return err
 }
 
-// Bounds of waveforms.
+// Upper bounds of AudioOptions.Rate and AudioOptions.Length.
 const (
 	MaxRate    = 768_000   // samples per second
 	MaxSeconds = 24 * 3600 // length of an item
@@ -182,21 +187,21 @@ func (s *Audio) splitItems() error {
 	return nil
 }
 
-// note records files that are left out.
+// note adds a note on files that are left out.
 func (s *Audio) note(names []string, why string) {
 	if len(names) > 0 {
-		s.notes = append(s.notes, fmt.Sprintf("%d of %d audio files are left out because they are %s: %s", len(names), len(s.files), why, someNames(names)))
+		s.notes = append(s.notes, fmt.Sprintf("%d of %d audio files are left out because they are %s: %s", len(names), len(s.files), why, firstNames(names)))
 	}
 }
 
-// someNames joins the first names.
-func someNames(names []string) string {
-	const most = 5
+// firstNames joins the first five names, and says how many more there are.
+func firstNames(names []string) string {
+	const listed = 5
 	text := ""
 	for i, n := range names {
 		switch {
-		case i == most:
-			return fmt.Sprintf("%s and %d more", text, len(names)-most)
+		case i == listed:
+			return fmt.Sprintf("%s and %d more", text, len(names)-listed)
 		case i > 0:
 			text += ", "
 		}
@@ -213,7 +218,7 @@ func (s *Audio) rate(i int) int {
 	return s.info[i].Rate
 }
 
-// itemLength returns the length of an item in samples.
+// itemLength returns the number of audio samples of an item at a rate.
 func (s *Audio) itemLength(rate int) int {
 	return max(1, int(math.Round(s.options.Length*float64(rate))))
 }
@@ -278,7 +283,8 @@ func (s *Audio) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	return out, nil
 }
 
-// target returns the rate of a file under a frame, and the length in samples; 0 is the whole file.
+// target returns the rate that a file is resampled to for a frame, and the number of audio samples
+// of an item; 0: those of the whole file.
 func (s *Audio) target(file int, frame Frame) (rate, length int, err error) {
 	if frame.ForImages() {
 		return 0, 0, fmt.Errorf("audio files %s: the model takes images", s.dir)
@@ -298,7 +304,8 @@ func (s *Audio) target(file int, frame Frame) (rate, length int, err error) {
 	return rate, max(length, frame.Length), nil
 }
 
-// fit cuts an item out of a waveform.
+// fit cuts an item of length audio samples out of a resampled waveform and sets the Input and the
+// Waveform of out.
 func (s *Audio) fit(out *Sample, wave []float32, rate, length, part int) error {
 	n := len(wave)
 	switch {

@@ -11,10 +11,10 @@ import (
 
 // readTranscripts sets the factors of LibriSpeech files, and leaves out files without a transcript.
 func (s *Audio) readTranscripts() error {
-	words := map[string]int{} // by the path of an utterance without its extension
-	read := map[string]bool{} // the transcripts
+	words := map[string]int{} // number of words, by the path of an utterance without its extension
+	read := map[string]bool{} // transcripts that have been read
 	var missing []string
-	kept := 0
+	kept := 0 // number of files with a transcript so far; they move to the front of s.files
 	var speakers, chapters []string
 	for i, f := range s.files {
 		folder, stem := path.Dir(f.name), strings.TrimSuffix(path.Base(f.name), path.Ext(f.name))
@@ -94,9 +94,10 @@ func (s *Audio) labelSpeakers(speakers, chapters []string) error {
 	return s.setFactors([]string{"speaker", "chapter"}, rows, func(i int) string { return s.files[i].name })
 }
 
+// namePrefix is any text that makes a number a name.
 const namePrefix = "s"
 
-// prefixed adds a prefix to texts, so that they are not parsed as numbers.
+// prefixed adds namePrefix to texts, so that they are not parsed as numbers.
 func prefixed(texts []string) []string {
 	out := make([]string, len(texts))
 	for i, t := range texts {

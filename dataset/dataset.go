@@ -39,15 +39,15 @@ const NoLabel = -1
 
 // A Sample is one input of a model with its label and factors.
 type Sample struct {
-	Index       int                // index in the original source, which selections and shuffles keep
+	Index       int                // index in the original source, before any selection or shuffle
 	Name        string             // for messages: a file name, or "test_batch.bin#17"
-	Input       tensor.Tensor      // an image, c x h x w in [0, 1], or audio, 1 x n in [-1, 1], in the frame; or the values of Arrays
+	Input       tensor.Tensor      // image, c x h x w in [0, 1], or audio, 1 x n in [-1, 1]; see Arrays
 	Waveform    *Waveform          // the whole waveform that Input is cut from; otherwise nil
-	Arrays      []Array            // the arrays of a ready-made input; otherwise nil
-	Transformed *tensor.Tensor     // transformed sample of a ready-made pair, in the same frame; otherwise nil
+	Arrays      []Array            // arrays of a ready-made input, whose values are Input; otherwise nil
+	Transformed *tensor.Tensor     // transformed sample of a ready-made pair (see Pair), or nil
 	Label       int                // index into the source's classes, or NoLabel
-	Factors     map[string]float64 // named factors of variation, in the units that the source documents
-	Truth       *Truth             // labelled boxes or masks, in the frame; nil without
+	Factors     map[string]float64 // factors of variation by name, in units that the source documents
+	Truth       *Truth             // labelled boxes or masks, in the frame; nil if there are none
 }
 
 // A Source is a finite, ordered set of samples. Its methods may be called by several goroutines at

@@ -14,7 +14,8 @@ type Describer interface {
 	Describe(i int) Sample
 }
 
-// A contextDescriber is a source that wraps others, which may not be Describers.
+// A contextDescriber is a source that wraps other sources. Its describe reads a sample only if the
+// wrapped source is not a Describer.
 type contextDescriber interface {
 	describe(ctx context.Context, i int) (Sample, error)
 }
@@ -27,8 +28,8 @@ func Close(src Source) error {
 	return nil
 }
 
-// Describe returns sample i of any source without its Input. It reads the sample only if the source
-// is not a Describer.
+// Describe returns sample i of any source without Input and Transformed. It reads the sample only
+// if the source is not a Describer.
 func Describe(ctx context.Context, src Source, i int) (Sample, error) {
 	switch src := src.(type) {
 	case Describer:

@@ -13,8 +13,8 @@ import (
 	"github.com/noether-ml/noether/internal/machine"
 )
 
-// maxDecompressed bounds the decompressed size of a file, which is kept in memory. On a machine or in
-// a container with less memory the bound is half of it.
+// maxDecompressed bounds the size in bytes of a decompressed file, which is held in memory. The
+// bound is lower where half of the memory of the machine or container is less.
 const maxDecompressed = 8 << 30
 
 // decompressedLimit returns the largest decompressed size of a file, in bytes.

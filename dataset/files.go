@@ -22,8 +22,8 @@ type fileList struct {
 	files      []fileEntry
 	classes    []string
 	factors    []string            // sorted
-	categories map[string][]string // the names of factors that are categories, in the order of their numbers
-	dangling   []string            // links with a matching extension to files that do not exist
+	categories map[string][]string // by factor: the names of its categories; its value is an index
+	dangling   []string            // symbolic links with a matching extension whose target is missing
 }
 
 type fileEntry struct {
@@ -46,13 +46,13 @@ func (l *fileList) hasExtension(name string) bool {
 	return slices.Contains(l.extensions, strings.ToLower(path.Ext(name)))
 }
 
-// has reports whether there are files with an extension.
-func (l *fileList) has(ending string) bool {
-	return slices.ContainsFunc(l.files, func(f fileEntry) bool { return strings.EqualFold(path.Ext(f.name), ending) })
+// containsExtension reports whether the list has a file with an extension.
+func (l *fileList) containsExtension(extension string) bool {
+	return slices.ContainsFunc(l.files, func(f fileEntry) bool { return strings.EqualFold(path.Ext(f.name), extension) })
 }
 
 // list finds the files and sets their labels.
-func (l *fileList) list(ctx context.Context, by labelSource) error {
+func (l *fileList) findAndLabel(ctx context.Context, by labelSource) error {
 	if by.table != "" {
 		switch {
 		case by.layout != "":
@@ -76,7 +76,7 @@ func (l *fileList) list(ctx context.Context, by labelSource) error {
 	}
 	layout, err := by.layout, error(nil)
 	if layout == "" {
-		if layout, err = l.detect(); err != nil {
+		if layout, err = l.detectLayout(); err != nil {
 			return err
 		}
 	}
@@ -126,7 +126,8 @@ func (l *fileList) danglingNotes() []string {
 const maxNamed = 20
 
 // filesBeneath lists the files of a folder that have a matching extension, by name, followed by
-// those of its folders, by name. Links are followed. Dangling links are left out and recorded.
+// those of its folders, by name. Symbolic links are followed. Dangling ones are left out and
+// recorded.
 func (l *fileList) filesBeneath(ctx context.Context, dir string) ([]fileEntry, error) {
 	root, wanted := l.dir, l.hasExtension
 	const maxDepth = 32 // deeper than any dataset: a link to a parent folder
@@ -178,7 +179,9 @@ func statEntry(root, name string, e fs.DirEntry) (fs.FileInfo, error) {
 	return e.Info()
 }
 
-func (l *fileList) detect() (string, error) {
+// detect returns the layout of the files: "classes" if all are in subfolders, "synsets" if all
+// names start with a synset, and "flat" otherwise.
+func (l *fileList) detectLayout() (string, error) {
 	nested := func(p fileEntry) bool { return strings.Contains(p.name, "/") }
 	synset := func(p fileEntry) bool { return synsetOf(p.name) != "" }
 	switch i := slices.IndexFunc(l.files, nested); {

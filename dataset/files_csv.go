@@ -34,10 +34,12 @@ type labelRow struct {
 // columns are the indices of the columns of a row; -1: no such column.
 type columns struct {
 	file, label int
-	factors     []int // into names
-	names       []string
+	factors     []int
+	names       []string // of the factors, in the order of the indices
 }
 
+// readLabelTable reads a table. label is the name of the column of labels; "": label or class.
+// isFile reports whether a text is the name of a file, so that the first line is not a header.
 func readLabelTable(r io.Reader, label string, isFile func(string) bool) (labelTable, error) {
 	buffered := bufio.NewReader(r)
 	if mark, err := buffered.Peek(3); err == nil && string(mark) == "\xef\xbb\xbf" {
@@ -136,11 +138,11 @@ func (c columns) withoutHeader(width int, label string) (columns, bool, error) {
 }
 
 // assign records that column i is the file or the label.
-func (c columns) assign(at *int, i int, what string) error {
-	if *at >= 0 {
-		return fmt.Errorf("line 1: columns %d and %d both name the %s", *at+1, i+1, what)
+func (c columns) assign(column *int, i int, what string) error {
+	if *column >= 0 {
+		return fmt.Errorf("line 1: columns %d and %d both name the %s", *column+1, i+1, what)
 	}
-	*at = i
+	*column = i
 	return nil
 }
 
@@ -152,14 +154,14 @@ func (c columns) row(record []string) (labelRow, error) {
 	if c.label >= 0 {
 		row.label = strings.TrimSpace(record[c.label])
 	}
-	for _, at := range c.factors {
-		row.factors = append(row.factors, strings.TrimSpace(record[at]))
+	for _, column := range c.factors {
+		row.factors = append(row.factors, strings.TrimSpace(record[column]))
 	}
 	return row, nil
 }
 
-// labelsOf converts labels to indices, and empty ones to NoLabel. If all are whole numbers, they
-// are the indices. Otherwise the classes are the sorted names.
+// labelsOf converts labels to indices, and empty labels to NoLabel. If all are whole numbers, the
+// numbers are the indices. Otherwise an index is into classes, the sorted names.
 func labelsOf(texts []string) (labels []int, classes []string) {
 	if labels, highest, ok := wholeNumbers(texts); ok {
 		return labels, numberNames(highest)
@@ -181,6 +183,8 @@ func labelsOf(texts []string) (labels []int, classes []string) {
 	return labels, classes
 }
 
+// wholeNumbers parses labels that are all empty or whole numbers from NoLabel to maxLabel. ok is
+// false if one is neither.
 func wholeNumbers(texts []string) (labels []int, highest int, ok bool) {
 	highest = NoLabel
 	for _, text := range texts {
@@ -235,7 +239,8 @@ func (l *fileList) label(texts []string) {
 
 // setFactors sets the factors of the files. texts has a row for each file and a column for each
 // name. A factor whose texts are all numbers has those values. A factor without numbers has
-// categories, and its value is an index into their sorted names.
+// categories, and its value is an index into their sorted names. position says where texts[i] was
+// read, for errors.
 func (l *fileList) setFactors(names []string, texts [][]string, position func(i int) string) error {
 	for c, name := range names {
 		column := make([]string, len(texts))

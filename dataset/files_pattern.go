@@ -48,7 +48,7 @@ func parsePattern(text string) (namePattern, error) {
 	return p, err
 }
 
-// match returns the text of each field, or nil.
+// match returns the text of each field in a name, or nil if the name does not match.
 func (p namePattern) match(name string) []string {
 	if !p.matchesPath {
 		name = path.Base(name)
@@ -59,34 +59,34 @@ func (p namePattern) match(name string) []string {
 	return nil
 }
 
-// labelByPattern sets labels and factors from file names. label is the field that holds the label;
-// "": label.
+// labelByPattern sets labels and factors from file names. label is the name of the field that holds
+// the label. If it is "", the field {label} does, if there is one.
 func (l *fileList) labelByPattern(text, label string) error {
 	p, err := parsePattern(text)
 	if err != nil {
 		return err
 	}
-	labelled := label
+	labelName := label
 	if label == "" {
-		labelled = "label"
+		labelName = "label"
 	}
-	at := slices.Index(p.fields, labelled)
-	if at < 0 && label != "" {
+	labelField := slices.Index(p.fields, labelName)
+	if labelField < 0 && label != "" {
 		return fmt.Errorf("pattern %q has no field {%s} for the label", text, label)
 	}
-	rows, err := l.matches(p)
+	rows, err := l.matchAll(p)
 	if err != nil {
 		return err
 	}
 	labels, factors := make([]string, len(rows)), make([][]string, len(rows))
 	var names []string
 	for c, name := range p.fields {
-		if c != at && name != "" {
+		if c != labelField && name != "" {
 			names = append(names, name)
 		}
 		for i, row := range rows {
 			switch {
-			case c == at:
+			case c == labelField:
 				labels[i] = row[c]
 			case name != "":
 				factors[i] = append(factors[i], row[c])
@@ -98,16 +98,16 @@ func (l *fileList) labelByPattern(text, label string) error {
 }
 
 // matches returns the texts of the fields for every file.
-func (l *fileList) matches(p namePattern) ([][]string, error) {
+func (l *fileList) matchAll(p namePattern) ([][]string, error) {
 	rows := make([][]string, len(l.files))
-	var others []string
+	var unmatched []string
 	for i, f := range l.files {
 		if rows[i] = p.match(f.name); rows[i] == nil {
-			others = append(others, f.name)
+			unmatched = append(unmatched, f.name)
 		}
 	}
-	if len(others) > 0 {
-		return nil, fmt.Errorf("%d of %d %s do not match the pattern %q; the first is %s", len(others), len(l.files), l.what, p.text, others[0])
+	if len(unmatched) > 0 {
+		return nil, fmt.Errorf("%d of %d %s do not match the pattern %q; the first is %s", len(unmatched), len(l.files), l.what, p.text, unmatched[0])
 	}
 	return rows, nil
 }

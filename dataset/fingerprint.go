@@ -13,6 +13,7 @@ import (
 // of parts have different hashes.
 type digest struct{ hash.Hash }
 
+// newDigest returns the digest of a source of a kind.
 func newDigest(kind string) digest {
 	d := digest{sha256.New()}
 	d.add(kind)
@@ -29,9 +30,9 @@ func (d digest) add(parts ...any) {
 func (d digest) String() string { return hex.EncodeToString(d.Sum(nil)) }
 
 const (
-	wholeFile = 256 << 20 // files up to this size are hashed completely
-	blockSize = 64 << 10
-	blocks    = 4096 // number of evenly spaced blocks of a larger file
+	wholeFile = 256 << 20 // bytes; files up to this size are hashed completely
+	blockSize = 64 << 10  // bytes
+	blocks    = 4096      // number of evenly spaced blocks of a larger file
 )
 
 // addFile hashes a file: its size and, up to 256 MiB, all its bytes. Of a larger file it hashes

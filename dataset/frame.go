@@ -18,11 +18,17 @@ import (
 // image. 8-bit images are resampled in 8 bits, exactly as PIL does. A crop larger than the image is
 // padded with zeros. As with PIL, transparency is dropped and the orientation in EXIF is ignored.
 type Frame struct {
-	Resize        int    // length of the short side after resizing; 0: no resizing before the crop
-	Square        bool   // resize both sides to Resize, ignoring the aspect ratio
-	Height, Width int    // of the centre crop; 0: unchanged. An image of another size is resized to this if Resize is 0
-	Channels      int    // 3: colour, where grey is repeated; 1: grey, 0.2989 R + 0.587 G + 0.114 B; 0: unchanged
-	Interpolation string // "bilinear" (default; area-weighted when shrinking, as PIL does), "bicubic" or "nearest"
+	Resize int  // length of the short side after resizing, in pixels; 0: no resizing before the crop
+	Square bool // resize both sides to Resize, ignoring the aspect ratio
+	// Height and Width are the size of the centre crop, in pixels; 0: unchanged. If Resize is 0,
+	// they are the size that the image is resized to.
+	Height, Width int
+	// Channels is 3 for colour (grey is repeated), 1 for grey (0.2989 R + 0.587 G + 0.114 B), or 0
+	// for the channels of the image.
+	Channels int
+	// Interpolation is "bilinear" (the default), "bicubic" or "nearest". Like PIL's, the first two
+	// widen their filter when shrinking, so that every pixel counts.
+	Interpolation string
 
 	Rate   int `json:",omitzero"` // audio: samples per second that the model takes; 0: unchanged
 	Length int `json:",omitzero"` // audio: number of samples that the model takes; 0: unchanged
@@ -31,11 +37,11 @@ type Frame struct {
 // ForImages reports whether the frame sets a size or channels, which only images have.
 func (f Frame) ForImages() bool { return f.Resize > 0 || f.Height > 0 || f.Width > 0 || f.Channels > 0 }
 
-// maxValues bounds the values of one framed image (1 GiB of float32), so that an image of extreme
-// aspect ratio is an error and does not exhaust memory.
+// maxValues bounds the number of values of one framed image (1 GiB of float32), so that an image of
+// extreme aspect ratio is an error and does not exhaust memory.
 const maxValues = 1 << 28
 
-// Check returns an error if the frame is contradictory.
+// Check returns an error if a field is invalid or two fields contradict each other.
 func (f Frame) Check() error {
 	switch {
 	case f.Resize < 0 || f.Height < 0 || f.Width < 0:
@@ -55,7 +61,7 @@ func (f Frame) Check() error {
 // 1 for a grey image and 3 otherwise. Images of 16 bits per channel keep their precision.
 func (f Frame) Image(img image.Image) (tensor.Tensor, error) {
 	if deep, ok := from16Bit(img); ok {
-		return frameImage(f, deep, exact)
+		return frameImage(f, deep, keepFloat)
 	}
 	return frameImage(f, from8Bit(img), round8)
 }
@@ -72,7 +78,7 @@ func (f Frame) imageStrips(images iter.Seq2[image.Image, error], h, w int) (tens
 		return frameStrips(f, convertStrips(deep, h, w, next, func(img image.Image) interleaved[float32] {
 			deep, _ := from16Bit(img)
 			return deep
-		}), exact)
+		}), keepFloat)
 	}
 	return frameStrips(f, convertStrips(from8Bit(first), h, w, next, from8Bit), round8)
 }
@@ -87,7 +93,7 @@ func (f Frame) Tensor(t tensor.Tensor) (tensor.Tensor, error) {
 	if f.isIdentity(c, h, w) {
 		return t, nil
 	}
-	return frameImage(f, interleavePlanes(t.Data, c, h, w), exact)
+	return frameImage(f, interleavePlanes(t.Data, c, h, w), keepFloat)
 }
 
 // fromBytes returns an 8-bit image in the frame, given as c planes of h x w.
@@ -107,7 +113,8 @@ func (f Frame) isIdentity(c, h, w int) bool {
 	return (f.Channels == 0 || f.Channels == c) && f.window(h, w) == window{h, w, 0, 0, h, w}
 }
 
-// A window is the crop of a resized image. It may extend beyond the image on all sides.
+// A window is the crop of a resized image, in pixels of it. It may extend beyond the image on all
+// sides.
 type window struct {
 	resizedH, resizedW int
 	top, left          int
@@ -126,8 +133,8 @@ func (f Frame) window(h, w int) window {
 	return win
 }
 
-// resized returns the size before the crop. The long side is truncated to an integer, as in
-// torchvision.
+// resized returns the height and the width before the crop. The long side is truncated to an
+// integer, as in torchvision.
 func (f Frame) resized(h, w int) (int, int) {
 	short := float64(min(h, w))
 	switch {
@@ -148,8 +155,9 @@ func (f Frame) resized(h, w int) (int, int) {
 	}
 }
 
-// centre returns the start of a centre crop on a side. Halves round to even, as in Python. A crop
-// larger than the side has the odd pixel of padding at its end.
+// centre returns the start of a centre crop on a side, in pixels. Halves round to even, as in
+// Python. If the crop is larger than the side by an odd number, the end gets the extra pixel of
+// padding.
 func centre(side, crop int) int {
 	if crop > side {
 		return -((crop - side) / 2)
@@ -185,11 +193,11 @@ func frameStrips[T uint8 | float32, A int32 | float32](f Frame, r strips[T], rou
 	if err != nil {
 		return tensor.Tensor{}, err
 	}
-	return channels(toPlanes(framed, win), f.Channels), nil
+	return convertChannels(toPlanes(framed, win), f.Channels), nil
 }
 
-// toPlanes copies the visible part of an image into its window, as planes of values in [0, 1], with
-// zeros around it.
+// toPlanes converts the part of an image inside a window to planes of values in [0, 1], and pads it
+// with zeros to the size of the window.
 func toPlanes[T uint8 | float32](r interleaved[T], win window) tensor.Tensor {
 	t := tensor.New(r.c, win.height, win.width)
 	top, left := max(0, -win.top), max(0, -win.left)
@@ -198,14 +206,14 @@ func toPlanes[T uint8 | float32](r interleaved[T], win window) tensor.Tensor {
 		at := (y+top)*win.width + left
 		for c := range r.c {
 			plane := t.Data[c*win.height*win.width+at:][:r.w]
-			unit(plane, row[c:], r.c)
+			copyUnit(plane, row[c:], r.c)
 		}
 	}
 	return t
 }
 
-// channels converts between grey and colour.
-func channels(t tensor.Tensor, want int) tensor.Tensor {
+// convertChannels converts an image between grey and colour; want is 0, 1 or 3.
+func convertChannels(t tensor.Tensor, want int) tensor.Tensor {
 	have, n := t.Shape[0], t.Shape[1]*t.Shape[2]
 	if want == 0 || want == have {
 		return t

@@ -13,28 +13,34 @@ import (
 
 // ArraysOptions are the options of OpenArrays: the NumPy arrays that hold images and labels.
 type ArraysOptions struct {
-	Images    string  // an .npy or .npz file of N x H x W x C, N x C x H x W or N x H x W
-	ImagesKey string  // of an npz file; "": its only array, or "images", "x", "data", "test_images", "x_test"
-	Labels    string  // an .npy or .npz file of N integers; "": the array that matches ImagesKey, if there is one
-	LabelsKey string  // of an npz file
-	Layout    string  // "NHWC", "NCHW" or "NHW"; "": the channels are the axis of size 1 or 3. An array of H x W x 3 is one image
-	Max       float64 // the value of white; 0: 255 for uint8, 1 for other types
-	Raw       bool    // values outside 0..Max are accepted; otherwise they are an error
+	Images string // an .npy or .npz file of N x H x W x C, N x C x H x W or N x H x W
+	// ImagesKey is the array of images in an npz file. If it is "", it is the only array, or the
+	// first of images, x, data, test_images and x_test that the file has.
+	ImagesKey string
+	// Labels is an .npy or .npz file of N integers. If it and LabelsKey are "", labels are read
+	// from the file of images, if that has an array such as y_test for x_test.
+	Labels    string
+	LabelsKey string // the array of labels in an npz file
+	// Layout is "NHWC", "NCHW" or "NHW". If it is "", the axis of size 1 or 3 holds the channels,
+	// and an array of H x W x 3 is one image.
+	Layout string
+	Max    float64 // the value of white; 0: 255 for uint8, 1 for other types
+	Raw    bool    // accept values outside 0..Max, which are an error otherwise
 }
 
 // An Arrays is a source over NumPy arrays. Arrays in npy files and in uncompressed npz files stay
 // in the file and are read image by image.
 type Arrays struct {
-	file        archive
-	name        string
-	images      npyArray
-	c, h, w     int
-	last        bool // the channels are the last axis
-	max         float64
-	raw         bool
-	labels      []int // nil: no labels
-	classes     []string
-	fingerprint string
+	file         archive
+	name         string
+	images       npyArray
+	c, h, w      int
+	channelsLast bool // whether the channels are the last axis
+	max          float64
+	raw          bool
+	labels       []int // nil: no labels
+	classes      []string
+	fingerprint  string
 }
 
 // OpenArrays opens images and their labels, if there are any. The classes are the numbers from "0"
@@ -71,7 +77,7 @@ func (a *Arrays) open(ctx context.Context, o ArraysOptions) error {
 	if a.images, err = a.file.open(ctx, key); err != nil {
 		return err
 	}
-	if err := a.arrange(o.Layout); err != nil {
+	if err := a.setLayout(o.Layout); err != nil {
 		return fmt.Errorf("%s: %w", o.Images, err)
 	}
 	if a.max == 0 {
@@ -95,16 +101,16 @@ func (a *Arrays) open(ctx context.Context, o ArraysOptions) error {
 // hash computes the fingerprint from the file of images, the options of decoding and the labels.
 func (a *Arrays) hash(ctx context.Context, o ArraysOptions, key string) error {
 	d := newDigest("arrays")
-	d.add(a.name, key, a.c, a.h, a.w, a.last, a.max, a.raw, a.labels)
+	d.add(a.name, key, a.c, a.h, a.w, a.channelsLast, a.max, a.raw, a.labels)
 	err := d.addFile(ctx, o.Images)
 	a.fingerprint = d.String()
 	return err
 }
 
-// arrange determines the channels, height and width of an image.
-func (a *Arrays) arrange(layout string) error {
+// setLayout sets the channels, height and width of an image; "": they are detected.
+func (a *Arrays) setLayout(layout string) error {
 	s := a.images.shape
-	if layout == "" && len(s) == 3 && s[2] == 3 && s[1] > 3 { // one colour image rather than images of width 3
+	if layout == "" && len(s) == 3 && s[2] == 3 && s[1] > 3 { // one image, not images of width 3
 		s = append([]int{1}, s...)
 		a.images.shape = s
 	}
@@ -121,13 +127,13 @@ func (a *Arrays) arrange(layout string) error {
 	case "NHW":
 		a.c, a.h, a.w = 1, s[1], s[2]
 	case "NHWC":
-		a.h, a.w, a.c, a.last = s[1], s[2], s[3], true
+		a.h, a.w, a.c, a.channelsLast = s[1], s[2], s[3], true
 	case "NCHW":
 		a.c, a.h, a.w = s[1], s[2], s[3]
 	default:
 		return fmt.Errorf("unknown layout %q: use NHWC, NCHW or NHW", layout)
 	}
-	if a.images.row() > maxValues {
+	if a.images.rowLen() > maxValues {
 		return fmt.Errorf("images of shape %v are too large", s[1:])
 	}
 	return nil
@@ -180,12 +186,12 @@ func openLabels(ctx context.Context, o ArraysOptions, images archive, imagesKey 
 	return labels, nil
 }
 
-// maxLabel bounds integer labels, since each number up to the largest is a class.
+// maxLabel bounds integer labels, since each number from 0 to the largest is a class.
 const maxLabel = 1 << 20
 
 // integers reads n labels from an array of shape n or n x 1.
 func (a *npyArray) integers(n int) ([]int, error) {
-	if len(a.shape) == 0 || a.shape[0] != n || a.row() != 1 {
+	if len(a.shape) == 0 || a.shape[0] != n || a.rowLen() != 1 {
 		return nil, fmt.Errorf("shape %v does not match %d images", a.shape, n)
 	}
 	raw, err := a.read(0, n)
@@ -196,7 +202,7 @@ func (a *npyArray) integers(n int) ([]int, error) {
 	for i := range labels {
 		v := a.value(raw[i*a.bytes:])
 		if v != math.Trunc(v) || v < NoLabel || v > maxLabel {
-			return nil, fmt.Errorf("label %d is %v: labels are whole numbers of at least 0, or -1 for none", i, v)
+			return nil, fmt.Errorf("label %d is %v: labels are whole numbers from 0 to %d, or -1 for none", i, v, maxLabel)
 		}
 		labels[i] = int(v)
 	}
@@ -236,7 +242,8 @@ func (a *Arrays) Describe(i int) Sample {
 	return s
 }
 
-// At reads image i. Bytes are resampled as PIL does, other types in float32.
+// At reads image i. An image of uint8 with white at 255 is resampled in 8 bits, as PIL does, and
+// others in float32.
 func (a *Arrays) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "arrays", i, a.Len()); err != nil {
 		return Sample{}, err
@@ -248,19 +255,19 @@ func (a *Arrays) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 		return s, fmt.Errorf("reading %s: %w", s.Name, err)
 	}
 	if a.images.kind == 'u' && a.images.bytes == 1 && a.max == 255 {
-		s.Input, err = frame.fromBytes(planes(raw, a.c, a.h, a.w, a.last), a.c, a.h, a.w)
+		s.Input, err = frame.fromBytes(planes(raw, a.c, a.h, a.w, a.channelsLast), a.c, a.h, a.w)
 		return s, err
 	}
 	t := tensor.New(a.c, a.h, a.w)
 	if err := a.decode(t.Data, raw); err != nil {
 		return s, &BadSample{Name: s.Name, Err: err}
 	}
-	t.Data = planes(t.Data, a.c, a.h, a.w, a.last)
+	t.Data = planes(t.Data, a.c, a.h, a.w, a.channelsLast)
 	s.Input, err = frame.Tensor(t)
 	return s, err
 }
 
-// decode scales values to [0, 1].
+// decode divides values by that of white.
 func (a *Arrays) decode(dst []float32, raw []byte) error {
 	for i := range dst {
 		v := a.images.value(raw[i*a.images.bytes:])
@@ -276,8 +283,8 @@ func (a *Arrays) decode(dst []float32, raw []byte) error {
 }
 
 // planes converts values to c x h x w if the channels are the last axis.
-func planes[T uint8 | float32](v []T, c, h, w int, last bool) []T {
-	if !last || c == 1 {
+func planes[T uint8 | float32](v []T, c, h, w int, channelsLast bool) []T {
+	if !channelsLast || c == 1 {
 		return v
 	}
 	out := make([]T, len(v))

@@ -14,14 +14,14 @@ import (
 
 // CIFAROptions are the options of OpenCIFAR10 and OpenCIFAR100, which read the binary version.
 type CIFAROptions struct {
-	Paths  []string // files, in order; or one folder, of which Part is read
-	Part   string   // part of a folder: "test" (default), "train" or "all" (train, then test)
+	Paths  []string // files, in order; or one folder
+	Part   string   // files of the folder: "test" (default), "train" or "all" (train, then test)
 	Coarse bool     // CIFAR-100: the 20 superclasses as labels instead of the 100 classes
 }
 
 const (
 	cifarSide   = 32
-	cifarPixels = 3 * cifarSide * cifarSide
+	cifarPixels = 3 * cifarSide * cifarSide // bytes of an image
 )
 
 // A CIFAR is a source over CIFAR's binary files. A record is its labels, a byte each, followed by
@@ -37,8 +37,8 @@ type CIFAR struct {
 type cifarFile struct {
 	name   string
 	file   *os.File
-	first  int // index of its first sample
-	labels []uint8
+	first  int     // index of its first sample
+	labels []uint8 // of each record
 }
 
 // OpenCIFAR10 opens CIFAR-10, which has ten classes.
@@ -57,6 +57,8 @@ func OpenCIFAR100(ctx context.Context, o CIFAROptions) (*CIFAR, error) {
 	return openCIFAR(ctx, o, "CIFAR-100", 2, 1, cifar100Fine)
 }
 
+// openCIFAR opens files whose records start with labelBytes bytes of labels. The label is that at
+// index label.
 func openCIFAR(ctx context.Context, o CIFAROptions, kind string, labelBytes, label int, classes []string) (*CIFAR, error) {
 	paths, err := cifarPaths(o, labelBytes)
 	if err != nil {
@@ -78,7 +80,7 @@ func openCIFAR(ctx context.Context, o CIFAROptions, kind string, labelBytes, lab
 	return c, nil
 }
 
-// cifarPaths returns the files to read, by their names in the published archives.
+// cifarPaths returns the files to read. In a folder they have the names of the published archives.
 func cifarPaths(o CIFAROptions, labelBytes int) ([]string, error) {
 	if len(o.Paths) == 0 {
 		return nil, fmt.Errorf("no file and no folder")
@@ -103,7 +105,7 @@ func cifarPaths(o CIFAROptions, labelBytes int) ([]string, error) {
 	}
 	var paths []string
 	for _, p := range patterns {
-		found, err := filesLike(o.Paths[0], p)
+		found, err := matchingFiles(o.Paths[0], p)
 		if err != nil {
 			return nil, err
 		}
@@ -115,8 +117,8 @@ func cifarPaths(o CIFAROptions, labelBytes int) ([]string, error) {
 	return paths, nil
 }
 
-// filesLike lists the files of a folder whose names match a pattern of filepath.Match, sorted.
-func filesLike(dir, pattern string) ([]string, error) {
+// matchingFiles lists the files of a folder whose names match a pattern of filepath.Match, sorted.
+func matchingFiles(dir, pattern string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -158,6 +160,7 @@ func (c *CIFAR) open(ctx context.Context, path, kind string, label int, d digest
 	return f, nil
 }
 
+// imageCount returns a number of images in words.
 func imageCount(n int64) string {
 	if n == 1 {
 		return "1 image"
@@ -165,7 +168,8 @@ func imageCount(n int64) string {
 	return plural.Of(int(n), "image")
 }
 
-// readLabels reads a file once. It keeps and checks the labels and hashes all bytes.
+// readLabels reads a file of records of a number of bytes. It checks and stores the labels, which
+// are at byte label of a record, and hashes all bytes.
 func (f *cifarFile) readLabels(ctx context.Context, kind string, record, label, classes int, d digest) error {
 	info, err := f.file.Stat()
 	if err != nil {
@@ -199,6 +203,7 @@ func (f *cifarFile) readLabels(ctx context.Context, kind string, record, label, 
 	return nil
 }
 
+// record returns the length of a record in bytes.
 func (c *CIFAR) record() int { return c.labelBytes + cifarPixels }
 
 // Close closes the files.
@@ -244,7 +249,7 @@ func (c *CIFAR) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	return s, err
 }
 
-// locate finds the file of image i and the record in it.
+// locate returns the file of image i and the index of its record there.
 func (c *CIFAR) locate(i int) (*cifarFile, int) {
 	n, _ := slices.BinarySearchFunc(c.files, i, func(f cifarFile, i int) int { return f.first + len(f.labels) - 1 - i })
 	return &c.files[n], i - c.files[n].first

@@ -27,16 +27,16 @@ type COCO struct {
 	fingerprint string
 }
 
-// A cocoImage is an image of the file, with its objects in pixels.
+// A cocoImage has the size of an image and its objects, in pixels.
 type cocoImage struct {
 	height, width int
 	objects       []Object
 }
 
-// OpenCOCO opens an annotation file in COCO's format: an object with the lists images (id, file_name,
-// height, width), annotations (image_id, category_id, bbox of left, top, width and height in pixels,
-// area, iscrowd) and categories (id, name). Other keys are ignored. The samples are the images in the
-// order of their numbers; those without annotations are samples too.
+// OpenCOCO opens an annotation file in COCO's format: an object with the lists images (id,
+// file_name, height, width), annotations (image_id, category_id, bbox of left, top, width and
+// height in pixels, area, iscrowd) and categories (id, name). Other keys are ignored. The samples
+// are the images in the order of their ids. An image without annotations is a sample, too.
 //
 // The fingerprint hashes the images as that of OpenFolder does, and all objects.
 func OpenCOCO(ctx context.Context, o COCOOptions) (*COCO, error) {
@@ -101,7 +101,8 @@ type cocoAnnotation struct {
 	Crowd    int       `json:"iscrowd"`
 }
 
-// parseCOCO reads an annotation file entry by entry: polygons, which make up most of it, are not kept.
+// parseCOCO reads an annotation file entry by entry, so that its polygons, which are most of its
+// bytes, never fill memory.
 func parseCOCO(r io.Reader) (*cocoFile, error) {
 	dec := json.NewDecoder(r)
 	out := &cocoFile{}
@@ -121,11 +122,11 @@ func parseCOCO(r io.Reader) (*cocoFile, error) {
 		seen[key] = true
 		switch key {
 		case "images":
-			err = each(dec, key, func(e cocoImageEntry) { out.images = append(out.images, e) })
+			err = decodeList(dec, key, func(e cocoImageEntry) { out.images = append(out.images, e) })
 		case "annotations":
-			err = each(dec, key, func(e cocoAnnotation) { out.annotations = append(out.annotations, e) })
+			err = decodeList(dec, key, func(e cocoAnnotation) { out.annotations = append(out.annotations, e) })
 		case "categories":
-			err = each(dec, key, func(e TruthClass) { out.categories = append(out.categories, e) })
+			err = decodeList(dec, key, func(e TruthClass) { out.categories = append(out.categories, e) })
 		default:
 			var other json.RawMessage
 			err = cocoSyntax(dec, dec.Decode(&other), "")
@@ -145,8 +146,8 @@ func parseCOCO(r io.Reader) (*cocoFile, error) {
 	return out, nil
 }
 
-// each decodes the entries of a list.
-func each[T any](dec *json.Decoder, key string, f func(T)) error {
+// decodeList decodes a list, the value of a key, and calls f for each entry.
+func decodeList[T any](dec *json.Decoder, key string, f func(T)) error {
 	if t, err := dec.Token(); err != nil || t != json.Delim('[') {
 		return cocoSyntax(dec, err, key+" is not a list")
 	}
@@ -161,8 +162,8 @@ func each[T any](dec *json.Decoder, key string, f func(T)) error {
 	return cocoSyntax(dec, err, "")
 }
 
-// cocoSyntax describes an error of the decoder, with its position in bytes; else it returns the text as
-// an error, or nil without one.
+// cocoSyntax describes an error of the decoder, with its position in bytes. If err is nil, it
+// returns text as an error, or nil if text is empty.
 func cocoSyntax(dec *json.Decoder, err error, text string) error {
 	var kind *json.UnmarshalTypeError
 	switch {
@@ -189,7 +190,7 @@ func (c *COCO) fill(f *cocoFile) error {
 		classOf[k.ID] = i
 	}
 	c.categories = f.categories
-	placeOf, err := c.fillImages(f.images)
+	indexOf, err := c.fillImages(f.images)
 	if err != nil {
 		return err
 	}
@@ -200,7 +201,7 @@ func (c *COCO) fill(f *cocoFile) error {
 		if a.Image == nil || a.Category == nil {
 			return fail("it lacks image_id or category_id")
 		}
-		at, ok := placeOf[*a.Image]
+		index, ok := indexOf[*a.Image]
 		if !ok {
 			return fail("no image has the id %d", *a.Image)
 		}
@@ -215,13 +216,13 @@ func (c *COCO) fill(f *cocoFile) error {
 		if a.Area != nil {
 			o.Area = *a.Area
 		}
-		c.images[at].objects = append(c.images[at].objects, o)
+		c.images[index].objects = append(c.images[index].objects, o)
 	}
 	return nil
 }
 
-// fillImages sets the images and returns their places by number.
-func (c *COCO) fillImages(entries []cocoImageEntry) (placeOf map[int64]int, err error) {
+// fillImages sets the images, in the order of their ids, and returns the index of each id.
+func (c *COCO) fillImages(entries []cocoImageEntry) (indexOf map[int64]int, err error) {
 	if len(entries) == 0 {
 		return nil, errors.New("it has no images")
 	}
@@ -245,12 +246,12 @@ func (c *COCO) fillImages(entries []cocoImageEntry) (placeOf map[int64]int, err 
 		}
 		return strings.Compare(a.File, b.File)
 	})
-	placeOf = make(map[int64]int, len(entries))
+	indexOf = make(map[int64]int, len(entries))
 	for i, e := range entries {
-		if _, twice := placeOf[*e.ID]; twice {
+		if _, twice := indexOf[*e.ID]; twice {
 			return nil, fmt.Errorf("two images have the id %d", *e.ID)
 		}
-		placeOf[*e.ID] = i
+		indexOf[*e.ID] = i
 		info, err := os.Stat(filepath.Join(c.dir, e.File))
 		if err != nil {
 			return nil, fmt.Errorf("image %s in %s: %w", e.File, c.dir, errors.Unwrap(err))
@@ -258,7 +259,7 @@ func (c *COCO) fillImages(entries []cocoImageEntry) (placeOf map[int64]int, err 
 		c.files = append(c.files, fileEntry{name: e.File, size: info.Size(), label: NoLabel})
 		c.images = append(c.images, cocoImage{height: e.Height, width: e.Width})
 	}
-	return placeOf, nil
+	return indexOf, nil
 }
 
 // Len returns the number of images.

@@ -29,9 +29,12 @@ var imageExtensions = []string{".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", 
 const (
 	maxPixels = 1 << 27   // of an image
 	anyPixels = 1 << 24   // accepted for files of any length
-	perByte   = 1 << 14   // pixels per byte that are accepted above anyPixels: more than deflate can compress
 	maxFile   = 512 << 20 // bytes of a file
-	rowPixels = 1 << 22   // PNG images of more pixels are decoded row by row
+	rowPixels = 1 << 22   // PNG images of more pixels are decoded in strips of rows
+
+	// perByte is the accepted number of pixels per byte of a file, above anyPixels. Deflate, which
+	// shrinks data at most 1,032 times, has at most 8,256 pixels of one bit in a byte.
+	perByte = 1 << 14
 )
 
 // decoding limits the total number of pixels that goroutines decode at the same time to maxPixels.
@@ -48,18 +51,18 @@ func frameFile(ctx context.Context, path string, frame Frame) (tensor.Tensor, er
 	return frameEncoded(ctx, f, size, frame)
 }
 
-// frameEncoded decodes an encoded image of a number of bytes and returns it in a frame. Until then the
-// pixels that memory holds count in decoding. Large PNG images are decoded row by row.
+// frameEncoded decodes an image of size bytes and returns it in a frame. While its pixels are in
+// memory, they are acquired from decoding. Large PNG images are decoded in strips of rows.
 func frameEncoded(ctx context.Context, r io.ReadSeeker, size int64, frame Frame) (tensor.Tensor, error) {
 	c, format, err := image.DecodeConfig(r)
 	if err != nil || c.Width <= 0 || c.Height <= 0 {
-		c = image.Config{Width: 0, Height: 1} // reading the image returns the error
+		c = image.Config{Width: 0, Height: 1} // readImage returns the error
 	}
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return tensor.Tensor{}, err
 	}
 	if format == "png" && isLarge(c, size) {
-		pixels := int64(min(2*max(stripPixels, c.Width), maxPixels))
+		pixels := int64(min(2*max(stripPixels, c.Width), maxPixels)) // a strip, before and after decoding
 		if err := decoding.Acquire(ctx, pixels); err != nil {
 			return tensor.Tensor{}, err
 		}
@@ -90,8 +93,8 @@ func isLarge(c image.Config, size int64) bool {
 	return c.Width > 0 && c.Width <= maxPixels/c.Height && c.Width*c.Height > rowPixels && size <= maxFile && int64(c.Width*c.Height) <= perByte*size
 }
 
-// fromPNG returns a PNG image of h x w in the frame, and false for an interlaced one, whose rows are
-// not in order.
+// fromPNG returns a PNG image of h x w in the frame. ok is false for an interlaced image, which it
+// does not decode, since its rows are not in order.
 func (f Frame) fromPNG(file io.Reader, h, w int) (t tensor.Tensor, ok bool, err error) {
 	images, ok, err := pngRows(file, stripPixels)
 	if err == nil && ok {
@@ -103,8 +106,8 @@ func (f Frame) fromPNG(file io.Reader, h, w int) (t tensor.Tensor, ok bool, err 
 	return t, ok, nil
 }
 
-// asBadSample returns the error of reading one sample as a *BadSample, or the context's error once it
-// is done.
+// asBadSample returns an error in reading one sample as a *BadSample. Once the context is done it
+// returns the error of the context.
 func asBadSample(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

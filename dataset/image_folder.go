@@ -8,13 +8,13 @@ import (
 
 // FolderOptions are the options of OpenFolder: the folder and its labels.
 type FolderOptions struct {
-	Dir    string
-	Labels string // CSV file with the columns file (relative to Dir) and label; other columns are factors
-	Layout string // "classes", "synsets" or "flat" (see OpenFolder); "": detected from the folder's contents
+	Dir    string // the folder
+	Labels string // CSV file with columns file (relative to Dir) and label; others are factors
+	Layout string // "classes", "synsets" or "flat" (see OpenFolder); "": detected
 	// Pattern is the pattern of the file names, such as "{label}_{camera}.jpg": its fields are the
 	// label and factors. See OpenAudio.
 	Pattern string
-	Label   string // the column of the CSV file, or the field of Pattern, that holds the label; "": label
+	Label   string // column of the CSV file, or field of Pattern, with the label; "": label
 }
 
 // A Folder is a source over image files: JPEG, PNG, GIF (the first frame), BMP, TIFF and WebP.
@@ -26,12 +26,14 @@ type Folder struct {
 // OpenFolder opens a folder of images. With a CSV file of labels, the samples are the files that it
 // lists, in its order. Otherwise the layout defines the labels:
 //
-//	classes  one folder per class, images in it at any depth (ImageNet, torchvision's ImageFolder); classes sorted by name
-//	synsets  no folders, and file names that start with a WordNet synset, such as n01440764_tench.JPEG; classes sorted
+//	classes  one folder per class, with images at any depth, as for torchvision's ImageFolder;
+//	         the classes are sorted by name
+//	synsets  no folders, and file names that start with a WordNet synset, such as
+//	         n01440764_tench.JPEG; the classes are the sorted synsets
 //	flat     no labels, images at any depth
 //
-// Without a layout it is "classes" if the folder has folders, "synsets" if every name starts with a
-// synset ID, else "flat". Names that start with a dot are ignored.
+// The default layout is "classes" if all images are in subfolders, "synsets" if every name starts
+// with a synset, else "flat". Names that start with a dot are ignored.
 //
 // The fingerprint hashes the names, sizes, labels and factors of all files, and the first and last
 // 64 KiB of up to 10,000 of them, evenly spaced: reading every byte of ImageNet would take longer
@@ -39,12 +41,12 @@ type Folder struct {
 // decoding changes.
 func OpenFolder(ctx context.Context, o FolderOptions) (*Folder, error) {
 	f := &Folder{fileList: fileList{dir: o.Dir, what: "images", extensions: imageExtensions}}
-	err := f.list(ctx, labelSource{table: o.Labels, column: o.Label, pattern: o.Pattern, layout: o.Layout})
+	err := f.findAndLabel(ctx, labelSource{table: o.Labels, column: o.Label, pattern: o.Pattern, layout: o.Layout})
 	d := newDigest("folder")
 	if err == nil {
 		err = f.hash(ctx, d)
 	}
-	if f.has(".webp") {
+	if f.containsExtension(".webp") {
 		d.add("webp", webpVersion)
 	}
 	if err != nil {
@@ -64,7 +66,8 @@ func (f *Folder) Notes() []string { return f.danglingNotes() }
 // Classes returns the names of the labels, sorted; nil if the folder has no labels.
 func (f *Folder) Classes() []string { return f.classes }
 
-// Factors returns the further columns of the CSV file, or the further fields of Pattern.
+// Factors returns the columns of the CSV file or the fields of Pattern that are neither file nor
+// label.
 func (f *Folder) Factors() []string { return f.factors }
 
 // Fingerprint returns the fingerprint that OpenFolder describes.

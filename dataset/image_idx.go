@@ -15,24 +15,25 @@ import (
 // Files may end in .gz.
 type IDXOptions struct {
 	Images string // the file of images, or the folder that holds it under its published name
-	Labels string // the file of labels; "": the file beside Images with the published name, if it exists
-	Part   string // part of a folder: "test" (default), "train" or "all"
+	Labels string // the file of labels; "": that beside Images with the published name, if any
+	Part   string // files of a folder: "test" (default), "train" or "all"
 }
 
 // An IDX is a source over grey images in the IDX format, one byte per pixel. Images are returned as
-// stored; those of EMNIST are stored transposed.
+// stored: those of EMNIST are transposed.
 type IDX struct {
 	parts       []idxPart
-	size        int
+	size        int // number of samples
 	classes     []string
 	fingerprint string
 }
 
+// An idxPart is a file of images with its labels.
 type idxPart struct {
 	name   string
 	images fileData
-	head   idxHeader
-	first  int
+	header idxHeader
+	first  int     // index of its first sample
 	labels []uint8 // nil: no labels
 }
 
@@ -65,7 +66,7 @@ func (x *IDX) openAll(ctx context.Context, o IDXOptions) error {
 	return err
 }
 
-// nameClasses returns the names of the classes. Either all parts have labels or none.
+// nameClasses returns the names of the classes. It is an error if only some parts have labels.
 func (x *IDX) nameClasses() ([]string, error) {
 	highest := NoLabel
 	for _, p := range x.parts {
@@ -104,22 +105,23 @@ func idxPaths(o IDXOptions) ([]string, error) {
 	return paths, nil
 }
 
-// onlyFile returns the one file of a folder that matches one of the patterns, with or without .gz.
+// onlyFile returns the file of a folder that matches one of the patterns, or, without such a file,
+// the one that does so with .gz. Two files are an error.
 func onlyFile(dir string, patterns []string) (string, error) {
 	for _, ending := range []string{"", ".gz"} {
-		var all []string
+		var paths []string
 		for _, p := range patterns {
-			found, err := filesLike(dir, p+ending)
+			found, err := matchingFiles(dir, p+ending)
 			if err != nil {
 				return "", err
 			}
-			all = append(all, found...)
+			paths = append(paths, found...)
 		}
-		if len(all) > 1 {
-			return "", fmt.Errorf("%s contains %s and %s: set the path of the file", dir, filepath.Base(all[0]), filepath.Base(all[1]))
+		if len(paths) > 1 {
+			return "", fmt.Errorf("%s contains %s and %s: set the path of the file", dir, filepath.Base(paths[0]), filepath.Base(paths[1]))
 		}
-		if len(all) == 1 {
-			return all[0], nil
+		if len(paths) == 1 {
+			return paths[0], nil
 		}
 	}
 	return "", fmt.Errorf("%s: no file %s, with .gz or without", dir, strings.Join(patterns, " or "))
@@ -127,12 +129,12 @@ func onlyFile(dir string, patterns []string) (string, error) {
 
 // open adds a file of images and its labels.
 func (x *IDX) open(ctx context.Context, path, labels string, d digest) error {
-	images, head, err := openIDXFile(ctx, path, 3)
+	images, header, err := openIDXFile(ctx, path, 3)
 	if err != nil {
 		return err
 	}
-	x.parts = append(x.parts, idxPart{name: filepath.Base(path), images: images, head: head, first: x.size})
-	x.size += head.dims[0]
+	x.parts = append(x.parts, idxPart{name: filepath.Base(path), images: images, header: header, first: x.size})
+	x.size += header.dims[0]
 	d.add(filepath.Base(path))
 	if err := d.addFile(ctx, path); err != nil {
 		return err
@@ -144,7 +146,7 @@ func (x *IDX) open(ctx context.Context, path, labels string, d digest) error {
 		return nil
 	}
 	p := &x.parts[len(x.parts)-1]
-	if p.labels, err = readIDXLabels(ctx, labels, head.dims[0]); err != nil {
+	if p.labels, err = readIDXLabels(ctx, labels, header.dims[0]); err != nil {
 		return err
 	}
 	d.Write(p.labels)
@@ -152,22 +154,23 @@ func (x *IDX) open(ctx context.Context, path, labels string, d digest) error {
 }
 
 func readIDXLabels(ctx context.Context, path string, images int) ([]uint8, error) {
-	file, head, err := openIDXFile(ctx, path, 1)
+	file, header, err := openIDXFile(ctx, path, 1)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	if head.dims[0] != images {
-		return nil, fmt.Errorf("%s has %d labels for %d images", path, head.dims[0], images)
+	if header.dims[0] != images {
+		return nil, fmt.Errorf("%s has %d labels for %d images", path, header.dims[0], images)
 	}
 	labels := make([]uint8, images)
-	if _, err := file.ReadAt(labels, head.length()); err != nil && err != io.EOF {
+	if _, err := file.ReadAt(labels, header.length()); err != nil && err != io.EOF {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return labels, nil
 }
 
-// idxLabelsBeside returns the file of labels that belongs to a file of images, or "".
+// idxLabelsBeside returns the file of labels beside a file of images, by the published names, or
+// "".
 func idxLabelsBeside(images string) string {
 	dir, name := filepath.Split(images)
 	name = strings.Replace(strings.Replace(name, "images", "labels", 1), "idx3", "idx1", 1)
@@ -183,13 +186,15 @@ func idxLabelsBeside(images string) string {
 	return ""
 }
 
-// An idxHeader is two zero bytes, the type of the values, the rank, and the dimensions as
-// big-endian 32-bit numbers.
+// An idxHeader is the header of an IDX file: two zero bytes, the type of the values, the rank, and
+// the dimensions as big-endian 32-bit numbers.
 type idxHeader struct{ dims []int }
 
+// length returns the number of bytes before the values.
 func (h idxHeader) length() int64 { return int64(4 + 4*len(h.dims)) }
 
-// openIDXFile opens a file of bytes of the given rank and checks its size against its header.
+// openIDXFile opens an array of bytes with the given rank, and checks the size of the file against
+// the dimensions.
 func openIDXFile(ctx context.Context, path string, rank int) (fileData, idxHeader, error) {
 	b, err := openData(ctx, path)
 	if err != nil {
@@ -276,9 +281,9 @@ func (x *IDX) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 		return Sample{}, err
 	}
 	s, p := x.Describe(i), x.locate(i)
-	h, w := p.head.dims[1], p.head.dims[2]
+	h, w := p.header.dims[1], p.header.dims[2]
 	pixels := make([]byte, h*w)
-	if _, err := p.images.ReadAt(pixels, p.head.length()+int64(i-p.first)*int64(h*w)); err != nil && err != io.EOF {
+	if _, err := p.images.ReadAt(pixels, p.header.length()+int64(i-p.first)*int64(h*w)); err != nil && err != io.EOF {
 		return s, fmt.Errorf("reading %s: %w", s.Name, err)
 	}
 	var err error
@@ -286,6 +291,7 @@ func (x *IDX) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	return s, err
 }
 
+// locate returns the part that contains image i.
 func (x *IDX) locate(i int) *idxPart {
 	n := len(x.parts) - 1
 	for i < x.parts[n].first {

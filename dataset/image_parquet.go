@@ -15,38 +15,39 @@ import (
 
 // ParquetOptions are the options of OpenParquet.
 type ParquetOptions struct {
-	Paths []string // files of one schema, in order
-	Image string   // column of the encoded images; "": the only one that can hold them
+	Paths []string // files with the same columns, in order
+	Image string   // column of the encoded images; "": the only column that can hold them
 	Label string   // column of the labels; "": see OpenParquet
 }
 
 // Parquet is a source over encoded images in Parquet files.
 type Parquet struct {
 	files       []*os.File
-	groups      []parquetGroup // those with rows
+	groups      []parquetGroup // row groups that have rows
 	labels      []int
 	classes     []string
 	factors     []string
-	values      [][]float64 // of factors, by sample
+	values      [][]float64 // values[k][i] is factor k of sample i
 	fingerprint string
 
 	mu     sync.Mutex
-	pages  []parquetPage // those that were used last, the most recent first
+	pages  []parquetPage // a cache, with the page that was used last first
 	reader parquet.Pages // of the images of one row group; nil: none
 	next   int           // index of the sample that reader reads next
-	last   int           // index after the last sample of reader's row group
+	end    int           // index after the last sample of reader's row group
 }
 
 // OpenParquet opens images in Parquet files, as the package datasets of Hugging Face writes them. A
 // column of bytes, or of groups with a field named bytes, contains an encoded image in each row.
 //
-// The label is the column named label or fine_label, or the only one that the files' metadata call
-// a ClassLabel; its names are the classes. Other columns of labels are numbers, which are indices
-// of the classes, or text, whose sorted values are the classes. Every other column of numbers
-// without gaps is a factor. All files have the same columns.
+// The label is the column named label or fine_label, or the only column that the metadata of
+// Hugging Face datasets declare a ClassLabel. The metadata of a ClassLabel name the classes.
+// Without them a label is a number, the index of a class, or a text, and the classes are the sorted
+// texts. Every other column of numbers is a factor if it has a finite number in each row. All files
+// must have the same columns.
 //
-// Labels and factors are read when the files are opened, images when they are asked for. Files
-// without a page index are read quickly in order only.
+// Labels and factors are read when the files are opened, images when At is called. If the files
+// have no page index, it is slow to read images in another order than theirs.
 //
 // The fingerprint hashes the labels, the factors and the content of the files (of a file above 256
 // MiB, evenly spaced blocks).
@@ -75,7 +76,7 @@ func (p *Parquet) open(ctx context.Context, o ParquetOptions) error {
 			}
 			if i == 0 {
 				columns = c
-			} else if err := columns.same(c); err != nil {
+			} else if err := columns.checkSame(c); err != nil {
 				return err
 			}
 			row := 0
@@ -120,8 +121,8 @@ func (p *Parquet) open(ctx context.Context, o ParquetOptions) error {
 	return nil
 }
 
-// guardParquet calls f, and returns a panic of the reader as an error: a damaged file can cause
-// one.
+// guardParquet calls f, and returns a panic as an error: package parquet can panic on a damaged
+// file.
 func guardParquet(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -131,7 +132,7 @@ func guardParquet(f func() error) (err error) {
 	return f()
 }
 
-// openFile opens a file, which Close closes.
+// openFile opens a file, which p.Close closes.
 func (p *Parquet) openFile(path string) (*parquet.File, error) {
 	file, size, err := openSized(path)
 	if err != nil {
@@ -157,7 +158,8 @@ func (p *Parquet) Factors() []string { return p.factors }
 // Fingerprint returns the fingerprint that OpenParquet describes.
 func (p *Parquet) Fingerprint() string { return p.fingerprint }
 
-// Describe returns image i without its pixels. Its name is the file's and the row, from 0.
+// Describe returns image i without its pixels. Its name is that of the file and the number of the
+// row, from 0.
 func (p *Parquet) Describe(i int) Sample {
 	g := p.groups[p.locate(i)]
 	s := Sample{Index: i, Name: fmt.Sprintf("%s#%d", g.file, g.row+i-g.first), Label: p.labels[i]}

@@ -16,26 +16,26 @@ import (
 
 // parquetColumns are the columns that are read of each file.
 type parquetColumns struct {
-	image   int
+	image   int // index of the column
 	label   labelColumn
 	factors []factorColumn
 }
 
 type labelColumn struct {
-	name    string // "": none
+	name    string // "": no labels
 	index   int
-	classes []string // nil: not named
+	classes []string // names of the classes in the metadata; nil: none
 }
 
 type factorColumn struct {
 	name   string
 	index  int
-	values []float64
-	gaps   bool
+	values []float64 // of the rows that are read so far, if there are no gaps
+	gaps   bool      // whether a row has no finite number
 }
 
-// same returns an error if the columns of another file differ.
-func (c *parquetColumns) same(other parquetColumns) error {
+// checkSame returns an error if the columns of another file differ.
+func (c *parquetColumns) checkSame(other parquetColumns) error {
 	equal := c.image == other.image && c.label.name == other.label.name && slices.Equal(c.label.classes, other.label.classes) &&
 		slices.EqualFunc(c.factors, other.factors, func(a, b factorColumn) bool { return a.name == b.name && a.index == b.index })
 	if !equal {
@@ -87,7 +87,8 @@ func findColumns(f *parquet.File, o ParquetOptions) (c parquetColumns, err error
 	return c, nil
 }
 
-// findLabels finds the column of labels. No column is no error, unless one is asked for.
+// findLabels finds the column of labels. It is an error if a named column does not exist, but not
+// if there are no labels.
 func findLabels(f *parquet.File, name string, leaves []string) (labelColumn, error) {
 	named := classLabels(f)
 	if name == "" {
@@ -152,8 +153,8 @@ func (c *parquetColumns) read(ctx context.Context, g parquet.RowGroup, texts *[]
 	} else if err := eachValue(ctx, g.ColumnChunks()[c.label.index], func(v parquet.Value) { *texts = append(*texts, labelText(v)) }); err != nil {
 		return fmt.Errorf("column %s: %w", c.label.name, err)
 	}
-	if got := len(*texts) - before; got != rows {
-		return fmt.Errorf("the file is damaged: column %s has %d values in %d rows", c.label.name, got, rows)
+	if n := len(*texts) - before; n != rows {
+		return fmt.Errorf("the file is damaged: column %s has %d values in %d rows", c.label.name, n, rows)
 	}
 	for i := range c.factors {
 		f := &c.factors[i]
@@ -174,7 +175,7 @@ func labelText(v parquet.Value) string {
 	return "" // null
 }
 
-// add appends a value, unless there was a gap: null, or not finite.
+// add appends the number of the next row. A gap, null or a number that is not finite, drops all.
 func (f *factorColumn) add(v parquet.Value) {
 	x := math.NaN()
 	switch v.Kind() {
@@ -192,7 +193,7 @@ func (f *factorColumn) add(v parquet.Value) {
 	f.values = append(f.values, x)
 }
 
-// eachValue calls use for each value of a column chunk. A value is valid during the call.
+// eachValue calls use for each value of a column chunk. A value is valid only during the call.
 func eachValue(ctx context.Context, chunk parquet.ColumnChunk, use func(parquet.Value)) error {
 	pages := chunk.Pages()
 	defer pages.Close()

@@ -11,23 +11,23 @@ import (
 
 // A parquetGroup is a row group of one of the files.
 type parquetGroup struct {
-	file   string              // its name, for messages
-	row    int                 // of its first sample, in the file
-	first  int                 // index of its first sample
+	file   string              // name of the file, for messages
+	row    int                 // number of its first row in the file, from 0
+	first  int                 // index of the sample in its first row
 	images parquet.ColumnChunk // the encoded images
 }
 
 // A parquetPage holds the images of consecutive samples, as they are encoded.
 type parquetPage struct {
-	first  int
+	first  int      // index of the first sample
 	images [][]byte // nil: the row has no image
 	size   int      // in bytes
 }
 
-// Bounds of the pages that are kept: several workers read neighbouring rows.
+// Bounds of the cache of pages, which serves workers that read neighbouring rows.
 const (
-	keptPages = 8
-	keptBytes = 256 << 20
+	cachedPages = 8
+	cachedBytes = 256 << 20
 )
 
 // encoded returns the bytes of image i.
@@ -37,7 +37,7 @@ func (p *Parquet) encoded(i int) ([]byte, error) {
 	for k, page := range p.pages {
 		if page.first <= i && i < page.first+len(page.images) {
 			p.pages = slices.Insert(slices.Delete(p.pages, k, k+1), 0, page)
-			return page.at(i)
+			return page.image(i)
 		}
 	}
 	var page parquetPage
@@ -52,16 +52,17 @@ func (p *Parquet) encoded(i int) ([]byte, error) {
 	p.pages = slices.Insert(p.pages, 0, page)
 	size := 0
 	for k := range p.pages {
-		if size += p.pages[k].size; k > 0 && (k >= keptPages || size > keptBytes) {
+		if size += p.pages[k].size; k > 0 && (k >= cachedPages || size > cachedBytes) {
 			p.pages = slices.Delete(p.pages, k, len(p.pages))
 			break
 		}
 	}
-	return page.at(i)
+	return page.image(i)
 }
 
-func (g parquetPage) at(i int) ([]byte, error) {
-	if data := g.images[i-g.first]; data != nil {
+// image returns the encoded image of sample i.
+func (page parquetPage) image(i int) ([]byte, error) {
+	if data := page.images[i-page.first]; data != nil {
 		return data, nil
 	}
 	return nil, errors.New("the row has no image")
@@ -72,16 +73,16 @@ func (p *Parquet) locate(i int) int {
 	return sort.Search(len(p.groups), func(k int) bool { return p.groups[k].first > i }) - 1
 }
 
-// readPage reads the page with sample i. If the sample is the next one, it continues to read; else
-// it seeks.
+// readPage reads the page from sample i on. It seeks, unless i is the sample after the last page
+// that was read.
 func (p *Parquet) readPage(i int) (parquetPage, error) {
-	if p.reader == nil || p.next != i || i >= p.last {
+	if p.reader == nil || p.next != i || i >= p.end {
 		p.closeReader()
 		k := p.locate(i)
 		p.reader = p.groups[k].images.Pages()
-		p.last = len(p.labels)
+		p.end = len(p.labels)
 		if k+1 < len(p.groups) {
-			p.last = p.groups[k+1].first
+			p.end = p.groups[k+1].first
 		}
 		if err := p.reader.SeekToRow(int64(i - p.groups[k].first)); err != nil {
 			return parquetPage{}, err

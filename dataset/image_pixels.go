@@ -20,7 +20,7 @@ func newInterleaved[T uint8 | float32](h, w, c int) interleaved[T] {
 	return interleaved[T]{h, w, c, make([]T, h*w*c)}
 }
 
-// strips are the rows of an image of h x w with c channels, from the top, in parts of at least one
+// strips are the rows of an image of h x w with c channels, from the top, in strips of at least one
 // row.
 type strips[T uint8 | float32] struct {
 	h, w, c int
@@ -32,7 +32,8 @@ func oneStrip[T uint8 | float32](r interleaved[T]) strips[T] {
 	return strips[T]{r.h, r.w, r.c, func(yield func(interleaved[T], error) bool) { yield(r, nil) }}
 }
 
-// convertStrips returns the strips of an image of h x w: the first, and those that next returns.
+// convertStrips returns the strips of an image of h x w: the first, and those that next returns,
+// converted.
 func convertStrips[T uint8 | float32](first interleaved[T], h, w int, next func() (image.Image, error, bool), convert func(image.Image) interleaved[T]) strips[T] {
 	return strips[T]{h, w, first.c, func(yield func(interleaved[T], error) bool) {
 		if !yield(first, nil) {
@@ -64,7 +65,7 @@ func interleavePlanes[T uint8 | float32](planes []T, c, h, w int) interleaved[T]
 	return r
 }
 
-// unit8 contains v / 255 in float32, as torchvision's ToTensor computes it.
+// unit8[v] is v / 255 in float32, as torchvision's ToTensor computes it.
 var unit8 = func() (table [256]float32) {
 	for i := range table {
 		table[i] = float32(i) / 255
@@ -72,8 +73,8 @@ var unit8 = func() (table [256]float32) {
 	return table
 }()
 
-// unit copies every stride-th value to dst. Bytes become fractions of 255.
-func unit[T uint8 | float32](dst []float32, src []T, stride int) {
+// copyUnit copies every stride-th value of src to dst. It divides bytes by 255.
+func copyUnit[T uint8 | float32](dst []float32, src []T, stride int) {
 	switch src := any(src).(type) {
 	case []uint8:
 		for i := range dst {
@@ -175,7 +176,7 @@ func fromCMYK(h, w int, row func(y int) []uint8) interleaved[uint8] {
 			white := 255 - uint32(src[x*4+3])
 			for c := range 3 {
 				ink := uint32(src[x*4+c])*white + 128
-				dst[x*3+c] = uint8(white - (ink+ink>>8)>>8)
+				dst[x*3+c] = uint8(white - (ink+ink>>8)>>8) // white - round(product / 255)
 			}
 		}
 	}

@@ -15,18 +15,17 @@ import (
 	"iter"
 )
 
-// stripPixels is about the number of pixels of a large PNG file that are decoded at once.
+// stripPixels is the approximate number of pixels of a strip of a large PNG file.
 const stripPixels = 1 << 19
 
 const pngSignature = "\x89PNG\r\n\x1a\n"
 
-// pngHeader is the length of the data of a header chunk.
+// pngHeader is the number of bytes of data in the header chunk, IHDR.
 const pngHeader = 13
 
-// pngRows returns the rows of a PNG file from the top, in strips of about the given number of pixels
-// and at least one row, and an error for a damaged file. A strip is the image that package png decodes
-// from its rows. Memory holds one strip, not the image. ok is false if the rows are interlaced, so that
-// they are not in order.
+// pngRows returns the rows of a PNG file from the top, in strips of about the given number of
+// pixels and at least one row. Package png decodes each strip. Memory holds one strip at a time. ok
+// is false for an interlaced image, whose rows are not in order.
 func pngRows(file io.Reader, pixels int) (strips iter.Seq2[image.Image, error], ok bool, err error) {
 	r := &pngReader{chunks: bufio.NewReaderSize(file, 1<<16)}
 	if err := r.readHeader(); err != nil {
@@ -56,10 +55,10 @@ type pngReader struct {
 	width, height int
 	tables        bytes.Buffer  // the chunks with the palette and the transparent colour
 	pixels        io.ReadCloser // decompressed: for each row, its filter and its bytes
-	data          *pngData
-	pixelBytes    int    // of a pixel, at least 1
-	row, above    []byte // the filter and the bytes of a row, and of the one before
-	encoded       bytes.Buffer
+	data          *pngData      // compressed, the source of pixels
+	pixelBytes    int           // bytes of a pixel; 1 if it has fewer than 8 bits
+	row, above    []byte        // the filter and the bytes of a row, and of the one before
+	encoded       bytes.Buffer  // the PNG file of one strip
 }
 
 // readHeader reads the chunks before the pixels.
@@ -103,7 +102,7 @@ func (r *pngReader) readHeader() error {
 // openPixels starts reading the pixels, whose first chunk has the given length.
 func (r *pngReader) openPixels(length uint32) error {
 	if r.width <= 0 || r.height <= 0 || r.width > maxPixels {
-		return fmt.Errorf("%d x %d pixels", r.width, r.height)
+		return fmt.Errorf("the header states %d x %d pixels", r.width, r.height)
 	}
 	depth, colour := int(r.header[8]), r.header[9]
 	channels := map[byte]int{0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
@@ -117,8 +116,8 @@ func (r *pngReader) openPixels(length uint32) error {
 	return noEOF(err)
 }
 
-// strip decodes the next n rows. Package png converts them: it gets a file of these rows alone, with
-// their filters undone and without compression.
+// strip decodes the next n rows. It writes a PNG file of these rows alone, without filters and
+// compression, which package png decodes.
 func (r *pngReader) strip(n int) (image.Image, error) {
 	r.encoded.Reset()
 	r.encoded.WriteString(pngSignature)
@@ -152,7 +151,7 @@ func (r *pngReader) strip(n int) (image.Image, error) {
 	return png.Decode(bytes.NewReader(r.encoded.Bytes()))
 }
 
-// finish checks the end of the file behind the last row.
+// finish checks what follows the last row, up to the end of the file.
 func (r *pngReader) finish() error {
 	var one [1]byte
 	if n, err := io.ReadFull(r.pixels, one[:]); n > 0 || err != io.EOF {
@@ -172,8 +171,8 @@ func (r *pngReader) finish() error {
 	}
 }
 
-// undoFilter replaces the filtered bytes of a row by its bytes and its filter by 0, none. above is the
-// row before, or zeros. See section 9 of the PNG specification.
+// undoFilter replaces the filtered bytes of a row by the unfiltered ones, and the type of its
+// filter by 0, none. above is the row before, or zeros. See section 9 of the PNG specification.
 func undoFilter(row, above []byte, pixelBytes int) error {
 	filter := row[0]
 	row[0] = 0
@@ -210,7 +209,7 @@ func undoFilter(row, above []byte, pixelBytes int) error {
 	return nil
 }
 
-// paeth returns which of three neighbours is nearest to left + above - corner.
+// paeth returns the neighbour that is nearest to left + above - corner: the Paeth predictor of PNG.
 func paeth(left, above, corner byte) byte {
 	a, b, c := int(left), int(above), int(corner)
 	toLeft, toAbove := max(b-c, c-b), max(a-c, c-a)
@@ -224,7 +223,7 @@ func paeth(left, above, corner byte) byte {
 	return corner
 }
 
-// A pngData reads the data of successive chunks of pixels as one stream, and checks each checksum.
+// A pngData reads the data of successive IDAT chunks as one stream, and checks their checksums.
 type pngData struct {
 	chunks *bufio.Reader
 	kind   string // of the chunk
@@ -309,7 +308,8 @@ func writeChunk(b *bytes.Buffer, kind string, data []byte) {
 	endChunk(b, kind, start)
 }
 
-// endChunk completes the chunk whose length and kind have 8 bytes of room at start.
+// endChunk completes the chunk at start: it fills in length and kind, 8 bytes, and appends the
+// checksum.
 func endChunk(b *bytes.Buffer, kind string, start int) {
 	chunk := b.Bytes()[start:]
 	binary.BigEndian.PutUint32(chunk, uint32(len(chunk)-8))
@@ -317,7 +317,8 @@ func endChunk(b *bytes.Buffer, kind string, start int) {
 	b.Write(binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(chunk[4:])))
 }
 
-// noEOF returns an error for an end of file within a structure.
+// noEOF returns io.ErrUnexpectedEOF for io.EOF, where the file must not end, and other errors as
+// they are.
 func noEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

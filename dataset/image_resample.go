@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// A filter is a resampling kernel that extends to support on either side at scale 1. It is
-// stretched when an image shrinks.
+// A filter is a resampling kernel. Its unit of length is a pixel of the larger image, which
+// stretches it over several source pixels when an image shrinks.
 type filter struct {
-	support float64 // 0: nearest neighbour
+	support float64 // the weight is 0 farther from the centre; 0: nearest neighbour
 	weight  func(x float64) float64
 }
 
@@ -41,20 +41,20 @@ func cubic(x float64) float64 {
 
 // taps are the weights of the source pixels of one output pixel.
 type taps[A int32 | float32] struct {
-	first   int
+	first   int // index of the first source pixel
 	weights []A
 }
 
 // A span is a range of rows or columns, hi exclusive.
 type span struct{ lo, hi int }
 
-// tapsFor returns the taps of a range of outputs on a side resized from in to out pixels (PIL's
-// Resample.c). Integer weights are in units of 2^-22.
+// tapsFor returns the taps of a range of output pixels on a side that is resized from in to out
+// pixels, as PIL's Resample.c computes them. Integer weights are in units of 2^-fractionBits.
 func tapsFor[A int32 | float32](in, out int, outputs span, f filter) []taps[A] {
 	scale := float64(in) / float64(out)
 	stretch := max(scale, 1)
 	support := f.support * stretch
-	all := make([]taps[A], 0, outputs.hi-outputs.lo)
+	result := make([]taps[A], 0, outputs.hi-outputs.lo)
 	for x := outputs.lo; x < outputs.hi; x++ {
 		mid := (float64(x) + 0.5) * scale
 		first, last := max(0, int(mid-support+0.5)), min(in, int(mid+support+0.5))
@@ -68,35 +68,37 @@ func tapsFor[A int32 | float32](in, out int, outputs span, f filter) []taps[A] {
 		for i := range w {
 			t.weights[i] = quantise[A](w[i] / sum)
 		}
-		all = append(all, t)
+		result = append(result, t)
 	}
-	return all
+	return result
 }
 
-// fraction is the number of fractional bits of an integer weight.
-const fraction = 32 - 8 - 2
+// fractionBits is the number of fractional bits of an integer weight, PIL's PRECISION_BITS: 32 bits
+// less 8 of a pixel, one of a sum that exceeds 255, and the sign.
+const fractionBits = 32 - 8 - 2
 
+// quantise converts a weight to type A. Integers are rounded in fixed point.
 func quantise[A int32 | float32](w float64) A {
 	var a A
 	if _, fixed := any(a).(int32); fixed {
-		return A(math.Trunc(w*(1<<fraction) + math.Copysign(0.5, w)))
+		return A(math.Trunc(w*(1<<fractionBits) + math.Copysign(0.5, w)))
 	}
 	return A(w)
 }
 
-// nearest returns the source pixels of a range of outputs. Coordinates are accumulated as in PIL,
-// so that they round the same way.
+// nearest returns the index of the nearest source pixel for each output pixel of a range.
+// Coordinates are accumulated as in PIL, so that they round the same way.
 func nearest(in, out int, outputs span) []int {
 	scale := float64(in) / float64(out)
-	all := make([]int, 0, outputs.hi-outputs.lo)
-	at := scale * 0.5
+	pixels := make([]int, 0, outputs.hi-outputs.lo)
+	position := scale * 0.5
 	for x := range outputs.hi {
 		if x >= outputs.lo {
-			all = append(all, min(int(at), in-1))
+			pixels = append(pixels, min(int(position), in-1))
 		}
-		at += scale
+		position += scale
 	}
-	return all
+	return pixels
 }
 
 // A rounding converts a row of weighted sums to pixels.
@@ -105,15 +107,16 @@ type rounding[T uint8 | float32, A int32 | float32] func(dst []T, sums []A)
 // round8 converts sums of fixed-point products to 8 bits.
 func round8(dst []uint8, sums []int32) {
 	for i, s := range sums {
-		dst[i] = clamp((s + 1<<(fraction-1)) >> fraction)
+		dst[i] = clamp((s + 1<<(fractionBits-1)) >> fractionBits)
 	}
 }
 
-// exact copies the sums of float32 images.
-func exact(dst, sums []float32) { copy(dst, sums) }
+// keepFloat copies the sums of float32 images.
+func keepFloat(dst, sums []float32) { copy(dst, sums) }
 
-// resample resizes an image and returns the part inside the window. Rows are resized before columns,
-// each only if the size changes, and only for the pixels that are needed. It reads all strips.
+// resample resizes an image and returns the part inside the window. It changes the width before the
+// height, each only if it differs, and computes only the pixels inside the window. It reads all
+// strips.
 func resample[T uint8 | float32, A int32 | float32](r strips[T], win window, f filter, round rounding[T, A]) (interleaved[T], error) {
 	rows := span{max(0, win.top), min(win.resizedH, win.top+win.height)}
 	cols := span{max(0, win.left), min(win.resizedW, win.left+win.width)}
@@ -137,8 +140,8 @@ func resample[T uint8 | float32, A int32 | float32](r strips[T], win window, f f
 		horizontal = tapsFor[A](r.w, win.resizedW, cols, f)
 	}
 	narrow, err := joinStrips(r, cols.hi-cols.lo, func(part interleaved[T], at int) interleaved[T] {
-		own := span{min(max(read.lo-at, 0), part.h), min(max(read.hi-at, 0), part.h)}
-		return resampleRows(part, own, cols, horizontal, round)
+		needed := span{min(max(read.lo-at, 0), part.h), min(max(read.hi-at, 0), part.h)}
+		return resampleRows(part, needed, cols, horizontal, round)
 	})
 	if err != nil || vertical == nil {
 		return narrow, err
@@ -148,26 +151,26 @@ func resample[T uint8 | float32, A int32 | float32](r strips[T], win window, f f
 
 // joinStrips calls f with each strip and the index of its first row, and returns the rows of the
 // results, which have the given width, as one image.
-func joinStrips[T uint8 | float32](r strips[T], width int, f func(part interleaved[T], at int) interleaved[T]) (interleaved[T], error) {
+func joinStrips[T uint8 | float32](r strips[T], width int, f func(part interleaved[T], first int) interleaved[T]) (interleaved[T], error) {
 	out := interleaved[T]{w: width, c: r.c}
-	at := 0
+	first := 0
 	for part, err := range r.rows {
 		if err != nil {
 			return out, err
 		}
-		made := f(part, at)
-		at += part.h
-		out.h += made.h
-		if out.pix == nil && at == r.h {
-			return made, nil // the image is one strip
+		rows := f(part, first)
+		first += part.h
+		out.h += rows.h
+		if out.pix == nil && first == r.h {
+			return rows, nil // the image is one strip
 		}
-		out.pix = append(out.pix, made.pix...)
+		out.pix = append(out.pix, rows.pix...)
 	}
 	return out, nil
 }
 
-// selectPixels returns the given rows and columns of an image whose row with index first is row 0 of
-// r.
+// selectPixels returns the given rows and columns of an image whose row with index first is row 0
+// of r.
 func selectPixels[T uint8 | float32](r interleaved[T], first int, rows, cols []int) interleaved[T] {
 	out := newInterleaved[T](len(rows), len(cols), r.c)
 	at := 0
@@ -180,8 +183,8 @@ func selectPixels[T uint8 | float32](r interleaved[T], first int, rows, cols []i
 	return out
 }
 
-// resampleRows resizes the given rows and returns the given columns, of which horizontal are the
-// taps; nil: the width stays.
+// resampleRows changes the width of the given rows and returns the given columns of the result.
+// horizontal are the taps of these columns; nil: the width stays.
 func resampleRows[T uint8 | float32, A int32 | float32](r interleaved[T], rows, cols span, horizontal []taps[A], round rounding[T, A]) interleaved[T] {
 	out := newInterleaved[T](rows.hi-rows.lo, cols.hi-cols.lo, r.c)
 	if horizontal == nil {
@@ -229,7 +232,7 @@ func rowAnyChannels[T uint8 | float32, A int32 | float32](sums []A, row []T, all
 	}
 }
 
-// resampleColumns resizes columns. Row 0 of r is row first of the image that the taps refer to.
+// resampleColumns changes the height. Row 0 of r is row first of the image that the taps refer to.
 func resampleColumns[T uint8 | float32, A int32 | float32](r interleaved[T], first int, vertical []taps[A], round rounding[T, A]) interleaved[T] {
 	out := newInterleaved[T](len(vertical), r.w, r.c)
 	n := r.w * r.c
@@ -247,7 +250,8 @@ func resampleColumns[T uint8 | float32, A int32 | float32](r interleaved[T], fir
 	return out
 }
 
-// clamp limits v to 0..255. The branch is rarely taken and faster than two conditional moves.
+// clamp limits v to 0..255. The second return is rare, so its branch is faster than two conditional
+// moves.
 func clamp(v int32) uint8 {
 	if uint32(v) <= 255 {
 		return uint8(v)

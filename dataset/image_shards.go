@@ -18,11 +18,14 @@ import (
 // ShardsOptions are the options of OpenShards.
 type ShardsOptions struct {
 	Paths []string // tar files, in order
-	Image string   // extension of the member that is the image, such as "left.jpg"; "": the only one with an image's extension
+	// Image is the extension of the member that is the image, such as "left.jpg". If it is "", the
+	// only member with an extension of images is used.
+	Image string
 	// Label is the extension of the member that holds the label as text, such as "cls", or
-	// "json.KEY" for a field of the member with extension json. "": cls, where there is one.
+	// "json.KEY" for a field of the member with extension json. If it is "", the label is that of
+	// the member cls, if there is one.
 	Label string
-	Names string // text file with the name of class i in line i + 1; "": the labels themselves
+	Names string // text file with the name of class i in line i + 1; "": the labels are the names
 }
 
 // Shards is a source over the tar shards of a WebDataset.
@@ -34,11 +37,11 @@ type Shards struct {
 	fingerprint string
 }
 
-// A shardSample is the image of one sample: a part of a shard.
+// A shardSample is one sample, whose image is a part of a shard.
 type shardSample struct {
 	shard        int // index of the path
 	name         string
-	offset, size int64
+	offset, size int64 // of the image, in bytes
 	label        int
 }
 
@@ -46,16 +49,16 @@ type shardSample struct {
 // are equal up to the first dot of the file name are one sample, and the rest of the name says what
 // a member is, such as jpg or cls. Members without an image are left out, with a note.
 //
-// Labels that are all whole numbers are indices of the classes. Otherwise the classes are the sorted
-// labels. Only headers and labels are read when the shards are opened, so that the images are read
-// once, in any order. A compressed shard, a truncated one, and one that has a name twice are errors.
+// Labels that are all whole numbers are indices of the classes. Otherwise the classes are the
+// sorted labels. Only headers and labels are read when the shards are opened; At reads the images,
+// in any order. A shard that is compressed, is truncated or contains a name twice is an error.
 //
-// The fingerprint hashes the names, sizes and labels of all images, and the first and last 64 KiB of
-// up to 10,000 of them, evenly spaced.
+// The fingerprint hashes the names, sizes and labels of all images, and the first and last 64 KiB
+// of up to 10,000 of them, evenly spaced.
 func OpenShards(ctx context.Context, o ShardsOptions) (*Shards, error) {
 	s := &Shards{paths: o.Paths}
 	var labels []string
-	without := 0
+	withoutImage := 0
 	for i, p := range o.Paths {
 		r := shardReader{index: i, name: filepath.Base(p), image: strings.ToLower(o.Image), label: strings.ToLower(o.Label), seen: map[string]bool{}}
 		if key, ok := strings.CutPrefix(o.Label, "json."); ok {
@@ -66,13 +69,13 @@ func OpenShards(ctx context.Context, o ShardsOptions) (*Shards, error) {
 		}
 		s.samples = append(s.samples, r.samples...)
 		labels = append(labels, r.labels...)
-		without += r.without
+		withoutImage += r.withoutImage
 	}
 	if len(s.samples) == 0 {
 		return nil, fmt.Errorf("opening shards: no images (%s) in %s", strings.Join(imageExtensions, ", "), strings.Join(o.Paths, ", "))
 	}
-	if without > 0 {
-		s.notes = append(s.notes, fmt.Sprintf("left out %d samples of the shards that have no image", without))
+	if withoutImage > 0 {
+		s.notes = append(s.notes, fmt.Sprintf("left out %d samples of the shards that have no image", withoutImage))
 	}
 	if err := s.setLabels(labels, o); err != nil {
 		return nil, err
@@ -126,18 +129,18 @@ func (s *Shards) setLabels(texts []string, o ShardsOptions) error {
 
 // readLines returns the lines of a short text file, without empty ones at its end.
 func readLines(file string) ([]string, error) {
-	const most = 16 << 20
+	const maxBytes = 16 << 20
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	text, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(text) > most {
-		return nil, fmt.Errorf("%s has more than %d bytes: a list of class names is expected", file, most)
+	if len(text) > maxBytes {
+		return nil, fmt.Errorf("%s has more than %d bytes: a list of class names is expected", file, maxBytes)
 	}
 	lines := strings.Split(strings.TrimRight(string(text), "\r\n"), "\n")
 	for i := range lines {
@@ -148,25 +151,27 @@ func readLines(file string) ([]string, error) {
 
 // A shardReader collects the samples of one shard.
 type shardReader struct {
-	index               int
-	name                string
-	image, label, field string
+	index        int    // of the shard
+	name         string // of its file
+	image, label string // extensions of the members with image and label; "": the default
+	field        string // of the JSON in the label's member; "": the label is the whole text
 
-	samples []shardSample
-	labels  []string // of samples; "": none
-	without int      // samples without an image
-	seen    map[string]bool
-	group   shardGroup
+	samples      []shardSample
+	labels       []string // of samples; "": none
+	withoutImage int      // number of samples without an image
+	seen         map[string]bool
+	group        shardGroup
 }
 
 // A shardGroup is the members of one sample.
 type shardGroup struct {
-	key    string
+	key    string   // path up to the first dot of the file name
 	kinds  []string // extensions
 	images []shardSample
 	label  string
 }
 
+// read reads the headers and labels of a shard.
 func (r *shardReader) read(ctx context.Context, file string) error {
 	f, size, err := openSized(file)
 	if err != nil {
@@ -178,7 +183,7 @@ func (r *shardReader) read(ctx context.Context, file string) error {
 		return errors.New("the shard is compressed, so samples cannot be read in any order: decompress it (gunzip)")
 	}
 	t := tar.NewReader(f)
-	end := int64(0) // of the members read, without the end mark
+	end := int64(0) // offset after the last member, where the end mark starts
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -249,9 +254,9 @@ func (r *shardReader) add(t io.Reader, h *tar.Header, offset int64) error {
 
 // readLabel reads a label from a member: its text, or a field of its JSON.
 func (r *shardReader) readLabel(t io.Reader, h *tar.Header) (string, error) {
-	const most = 1 << 20
-	if h.Size > most {
-		return "", fmt.Errorf("%s has %d bytes: a label is expected", h.Name, h.Size)
+	const maxBytes = 1 << 20
+	if h.Size > maxBytes {
+		return "", fmt.Errorf("%s has %d bytes: a label is expected, of at most %d", h.Name, h.Size, maxBytes)
 	}
 	text, err := io.ReadAll(t)
 	if err != nil {
@@ -284,7 +289,7 @@ func (r *shardReader) finish() error {
 	switch {
 	case g.key == "":
 	case len(g.images) == 0:
-		r.without++
+		r.withoutImage++
 	case len(g.images) > 1:
 		return fmt.Errorf("%s has several images (%s): set image to one of these extensions", g.key, strings.Join(g.kinds, ", "))
 	default:
@@ -352,15 +357,15 @@ func (s *Shards) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "shards", i, len(s.samples)); err != nil {
 		return Sample{}, err
 	}
-	sample, at := s.Describe(i), s.samples[i]
-	data, err := readPart(s.paths[at.shard], at.offset, at.size)
+	sample, image := s.Describe(i), s.samples[i]
+	data, err := readPart(s.paths[image.shard], image.offset, image.size)
 	if err == nil {
 		sample.Input, err = frameEncoded(ctx, bytes.NewReader(data), int64(len(data)), frame)
 	}
 	return sample, asBadSample(ctx, sample.Name, err)
 }
 
-// readPart reads a part of a file.
+// readPart reads size bytes of a file from an offset.
 func readPart(file string, offset, size int64) ([]byte, error) {
 	if size > maxFile {
 		return nil, fmt.Errorf("the image has %d bytes; the limit is %d MiB", size, maxFile>>20)

@@ -141,12 +141,12 @@ func (a *RawArrays) add(key string, one npyArray) error {
 		return fmt.Errorf("%s is a number: its first axis must count the samples", named)
 	case len(a.arrays) > 0 && one.shape[0] != a.Len():
 		return fmt.Errorf("%s has %d rows, and array %q has %d: save one row for each sample", named, one.shape[0], a.described[0].Name, a.Len())
-	case one.row() > maxValues-a.values:
+	case one.rowLen() > maxValues-a.values:
 		return fmt.Errorf("%s of shape %v has too many values for a sample: at most %d", named, one.shape, maxValues)
 	}
 	a.arrays = append(a.arrays, one)
 	a.described = append(a.described, Array{Name: key, Shape: slices.Clone(one.shape[1:]), Integer: one.kind != 'f'})
-	a.values += one.row()
+	a.values += one.rowLen()
 	return nil
 }
 
@@ -184,7 +184,7 @@ func (a *RawArrays) At(ctx context.Context, i int, _ Frame) (Sample, error) {
 	from := 0
 	for k := range a.arrays {
 		one := &a.arrays[k]
-		n := one.row()
+		n := one.rowLen()
 		raw, err := one.read(i*n, n)
 		if err != nil {
 			return s, fmt.Errorf("reading %s: %w", s.Name, err)

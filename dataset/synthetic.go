@@ -34,7 +34,8 @@ func checkAccess(ctx context.Context, source string, i, n int) error {
 func syntheticFingerprint(source string, version int, options any) string {
 	text, err := json.Marshal(options)
 	if err != nil {
-		panic(fmt.Sprintf("dataset: options of %s do not encode: %v", source, err)) // NaN, which the checks reject
+		// Only NaN and infinities fail, which the sources have rejected.
+		panic(fmt.Sprintf("dataset: options of %s do not encode: %v", source, err))
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %s", source, version, text))
 	return hex.EncodeToString(sum[:])

@@ -16,9 +16,9 @@ import (
 // The origin is the centre of the image, x points right and y up. The side of the image is pi, so
 // an image shows Frequency / 2 cycles. Both b and a are 1/2, so values fill [0, 1].
 type Grating struct {
-	Frequency   float64 // omega: radians per unit of length, where the side is pi; 2 is one cycle
-	Orientation float64 // theta in degrees, counter-clockwise: the direction of the wave. 0 gives vertical stripes
-	Phase       float64 // phi: shift along the direction of the wave, in units of length; pi is one side
+	Frequency   float64 // omega: radians per unit of length; 2 is one cycle over the side, pi
+	Orientation float64 // theta: direction of the wave, degrees counter-clockwise; 0: vertical stripes
+	Phase       float64 // phi: shift in the direction of the wave, in units of length; pi is the side
 }
 
 // Draw draws the grating on dst, c x h x w, the same in every channel. The unit of length refers to
@@ -46,10 +46,11 @@ func (g Grating) Draw(dst tensor.Tensor) error {
 	return nil
 }
 
+// A wave holds the sine and cosine of one angle.
 type wave struct{ sin, cos float64 }
 
-// waves returns the sine and cosine at the centres of n pixels, counted from their middle, at a
-// step in radians.
+// waves returns the sine and cosine of step d + shift, in radians, for n pixels whose centres lie d
+// pixels from the middle.
 func waves(n int, step, shift float64) []wave {
 	out := make([]wave, n)
 	for i := range out {
@@ -63,9 +64,10 @@ type GratingsOptions struct {
 	Size     int // side of the square image in pixels; 0: 32
 	Channels int // 3 (with equal values) or 1; 0: 3
 
-	Frequencies  []float64 // radians per unit of length, where the side is pi; nil: 2, 4, 6, 8
-	Orientations []float64 // degrees counter-clockwise; nil: 0 to 180 in steps of 9 (21 values)
-	Phases       []float64 // units of length, where the side is pi; nil: 0 to pi in steps of pi/20 (21 values)
+	// The lists are in the units of Grating, where the side has length pi.
+	Frequencies  []float64 // nil: 2, 4, 6, 8
+	Orientations []float64 // nil: 0 to 180 in steps of 9 (21 values)
+	Phases       []float64 // nil: 0 to pi in steps of pi/20 (21 values)
 }
 
 // gratingsVersion changes when the same options give different samples.
@@ -78,9 +80,9 @@ type Gratings struct {
 }
 
 // OpenGratings returns the gratings of all combinations of frequency, orientation and phase. The
-// phase varies fastest and the frequency slowest. Empty lists take the values of the paper's
-// footnote 1: 4 x 21 x 21 = 1,764 gratings. As in the paper, both ends of a range are included, so
-// theta = 0 and theta = pi show the same stripes, mirrored.
+// phase varies fastest and the frequency slowest. A list that is nil has the values of footnote 1
+// of Goodfellow et al. (2009): 4 x 21 x 21 = 1,764 gratings in all. As in the paper, both ends of a
+// range are included, so theta = 0 and theta = pi show the same stripes, mirrored.
 //
 // Each sample has the factors frequency, orientation and phase, in the units of Grating, and no
 // label.
@@ -132,7 +134,7 @@ func (o GratingsOptions) check() error {
 			return fmt.Errorf("%s has %d values: list 1 to %d, or remove it for the values of the paper", l.name, len(l.list), maxGrid)
 		}
 		for _, v := range l.list {
-			if v-v != 0 {
+			if v-v != 0 { // NaN or infinite
 				return fmt.Errorf("%s contains %v: use finite numbers", l.name, v)
 			}
 		}

@@ -13,7 +13,7 @@ type GratingTrajectories struct {
 	base        *Gratings
 	gratings    []Grating
 	amounts     []float64
-	steps       [][]int // for each sample of base
+	steps       [][]int // indices of the gratings on the trajectory of each sample of base
 	fingerprint string
 }
 
@@ -46,23 +46,26 @@ func symmetric(n int, step float64) []float64 {
 	return out
 }
 
+// trajectories returns the trajectories that vary each grating of s by the amounts. Gratings that
+// look the same share a sample, so that each is run once.
 func (s *Gratings) trajectories(name string, amounts []float64, vary func(Grating, float64) Grating) *GratingTrajectories {
 	w := &GratingTrajectories{base: s, amounts: amounts, steps: make([][]int, s.Len()),
 		fingerprint: syntheticFingerprint("gratings along "+name, gratingsVersion, s.options)}
-	at := map[[3]int64]int{}
+	indices := map[[3]int64]int{}
 	indexOf := func(g Grating) int {
 		key := g.key()
-		i, known := at[key]
+		i, known := indices[key]
 		if !known {
 			i = len(w.gratings)
-			at[key] = i
+			indices[key] = i
 			w.gratings = append(w.gratings, g)
 		}
 		return i
 	}
 	for i := range s.Len() {
 		g := s.Grating(i)
-		if _, known := at[g.key()]; known { // the grid contains the same image twice, for instance at both ends of the phases
+		// The grid may contain the same image twice, for instance at both ends of the phases.
+		if _, known := indices[g.key()]; known {
 			w.gratings = append(w.gratings, g)
 			continue
 		}
@@ -83,7 +86,7 @@ func (s *Gratings) trajectories(name string, amounts []float64, vary func(Gratin
 // key returns equal values for gratings that differ by rounding, by a full rotation or by a shift
 // of one wavelength.
 func (g Grating) key() [3]int64 {
-	const unit = 1e9
+	const unit = 1e9 // per unit of each value, beyond rounding errors
 	round := func(v, period float64) int64 {
 		if period > 0 && !math.IsInf(period, 0) {
 			v = math.Mod(math.Mod(v, period)+period, period)

@@ -19,10 +19,11 @@ type ShapesOptions struct {
 	Seed     uint64   // of every draw
 	Kinds    []string // names of ShapeKinds; a label is an index into this list. nil: all kinds
 
-	Scale    []float64 // diameter of the circumscribed circle, as a fraction of the side; nil: 0.35 to 0.55
-	Rotation []float64 // degrees counter-clockwise; nil: 0 to 360
-	X, Y     []float64 // offset of the figure's centre, right and down, as fractions of the side; nil: -0.15 to 0.15
-	Hue      []float64 // degrees; nil: 0 to 360
+	// The ranges of the factors, in the units that OpenShapes documents.
+	Scale    []float64 // nil: 0.35 to 0.55
+	Rotation []float64 // nil: 0 to 360
+	X, Y     []float64 // nil: -0.15 to 0.15
+	Hue      []float64 // nil: 0 to 360
 }
 
 // maxSynthetic is the largest number of samples of a synthetic source. A random order of samples
@@ -43,7 +44,7 @@ type Shapes struct {
 //
 //	shape     the label, an index into Kinds
 //	scale     diameter of the circumscribed circle, as a fraction of the side
-//	rotation  degrees counter-clockwise from the kind's upright position
+//	rotation  degrees counter-clockwise from the position in which the kind is defined
 //	x, y      the figure's centre relative to the image's, right and down, as fractions of the side
 //	hue       degrees: 0 red, 120 green, 240 blue; only with three channels
 //
@@ -52,7 +53,7 @@ type Shapes struct {
 // With the default ranges a figure stays inside the circle inscribed in the image. The background
 // is black, so a rotated image that is filled with black shows a rotated figure.
 //
-// The rotation is drawn from the full circle for every kind. Kinds with a symmetry look the same at
+// The rotation is drawn from the same range for every kind. Kinds with a symmetry look the same at
 // several rotations: a square at four, a disc at all. To predict the rotation, choose other Kinds
 // or a smaller range.
 func OpenShapes(o ShapesOptions) (*Shapes, error) {
@@ -107,25 +108,26 @@ func (o ShapesOptions) check() error {
 		}
 	}
 	for _, r := range []struct {
-		name             string
-		ends             []float64
-		smallest, widest float64
+		name            string
+		ends            []float64
+		lowest, highest float64
 	}{
 		{"scale", o.Scale, 0.01, 2}, {"rotation", o.Rotation, -3600, 3600}, {"x", o.X, -1, 1}, {"y", o.Y, -1, 1}, {"hue", o.Hue, -360, 360},
 	} {
-		if err := checkRange(r.name, r.ends, r.smallest, r.widest); err != nil {
+		if err := checkRange(r.name, r.ends, r.lowest, r.highest); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func checkRange(name string, r []float64, smallest, widest float64) error {
+// checkRange returns an error unless r is a range within two bounds.
+func checkRange(name string, r []float64, lowest, highest float64) error {
 	if len(r) != 2 || !(r[0] <= r[1]) {
 		return fmt.Errorf("%s is %v: a range is [low, high]", name, r)
 	}
-	if r[0] < smallest || r[1] > widest {
-		return fmt.Errorf("%s is %v: it must be within %g to %g", name, r, smallest, widest)
+	if r[0] < lowest || r[1] > highest {
+		return fmt.Errorf("%s is %v: it must be within %g to %g", name, r, lowest, highest)
 	}
 	return nil
 }

@@ -18,8 +18,8 @@ type Figure struct {
 	Kind     string  // a name of ShapeKinds
 	Scale    float64 // diameter of the circumscribed circle, as a fraction of the side
 	Rotation float64 // degrees, counter-clockwise
-	X, Y     float64 // the figure's centre relative to the image's, right and down, in fractions of the side
-	Hue      float64 // degrees on the colour circle: 0 red, 120 green, 240 blue; saturation and value are 1
+	X, Y     float64 // offset from the image's centre, right and down, in fractions of the side
+	Hue      float64 // degrees: 0 red, 120 green, 240 blue; saturation and value are 1
 }
 
 // ShapeKinds returns the names of the kinds of figures. They differ in the directions of their
@@ -42,10 +42,10 @@ type point struct{ x, y float64 }
 type outline struct {
 	kind         string
 	contours     [][]point
-	outer, inner float64
+	outer, inner float64 // radii of a disc or a ring; 0: none
 }
 
-// The order is that of the labels, and part of the fingerprint.
+// outlines are the kinds of figures. Their order is that of the labels.
 var outlines = []outline{
 	{kind: "bar", contours: [][]point{box(0, 0, 4/math.Sqrt(17), 1/math.Sqrt(17))}},
 	{kind: "cross", contours: [][]point{cross(3/math.Sqrt(10), 1/math.Sqrt(10))}},
@@ -69,7 +69,7 @@ func findOutline(kind string) (outline, bool) {
 	return outlines[i], true
 }
 
-// box returns a rectangle with the given centre and half its width and height.
+// box returns a rectangle with centre (x, y) that is 2 w wide and 2 h high.
 func box(x, y, w, h float64) []point {
 	return []point{{x - w, y - h}, {x + w, y - h}, {x + w, y + h}, {x - w, y + h}}
 }
@@ -80,7 +80,7 @@ func cross(l, w float64) []point {
 }
 
 // wheel returns a polygon of n corners at equal angles from the top. Their distances from the
-// centre alternate.
+// centre alternate between even and odd.
 func wheel(n int, even, odd float64) []point {
 	corners := make([]point, n)
 	for i := range corners {
@@ -155,6 +155,7 @@ func (f Figure) Draw(dst tensor.Tensor) error {
 	if dst.Rank() != 3 || dst.Shape[0] != 1 && dst.Shape[0] != 3 {
 		return fmt.Errorf("a figure needs a tensor of 1 or 3 channels x height x width, not %v", dst.Shape)
 	}
+	// A sum with NaN or an infinity less itself is NaN.
 	if sum := f.Scale + f.Rotation + f.X + f.Y + f.Hue; !(f.Scale > 0) || sum-sum != 0 {
 		return fmt.Errorf("the scale must be above 0 and the factors finite, not %+v", f)
 	}
@@ -166,7 +167,7 @@ func (f Figure) Draw(dst tensor.Tensor) error {
 	return nil
 }
 
-// fill draws the figure on black.
+// fill draws an outline in a colour on black.
 func (f Figure) fill(dst tensor.Tensor, o outline, colour []float32) {
 	clear(dst.Data)
 	h, w := dst.Shape[1], dst.Shape[2]

@@ -13,15 +13,16 @@ import (
 // TonesOptions are the options of OpenTones. A range is a low and a high end. Each factor of a
 // sample is drawn from its range, independently of the others. Equal ends fix a factor.
 type TonesOptions struct {
-	N      int     // number of samples
-	Rate   int     // samples per second; 0: 16,000
+	N      int     // number of samples of the source
+	Rate   int     // audio samples per second; 0: 16,000
 	Length float64 // seconds; 0: 1
 	Seed   uint64  // of every draw
 
-	Pitch    []float64 // Hz, uniform on a logarithmic scale; nil: 110 to 880
-	Loudness []float64 // dBFS, the root mean square during a tone; nil: -30 to -12
-	Beats    []float64 // tones per second; nil: 1 to 6
-	Bright   []float64 // amplitude of a harmonic relative to the one below it, 0 to 1; 0 is a sine; nil: 0 to 0.7
+	// The ranges of the factors, in the units of Tone.
+	Pitch    []float64 // drawn uniformly on a logarithmic scale; nil: 110 to 880
+	Loudness []float64 // nil: -30 to -12
+	Beats    []float64 // nil: 1 to 6
+	Bright   []float64 // nil: 0 to 0.7
 }
 
 // tonesVersion changes when the same options give different samples.
@@ -35,21 +36,21 @@ type Tones struct {
 
 // A Tone holds the factors of one sample: a tone of one pitch, repeated at a constant rate.
 type Tone struct {
-	Pitch    float64 // Hz
-	Loudness float64 // dBFS
+	Pitch    float64 // fundamental frequency in Hz
+	Loudness float64 // root mean square during a tone, in dB relative to an amplitude of 1
 	Beats    float64 // repetitions per second
-	Bright   float64 // amplitude of a harmonic relative to the one below it
+	Bright   float64 // amplitude of a harmonic relative to the one below it, 0 to 1; 0: a sine
 }
 
 // OpenTones returns a source of audio. Each sample carries the factors that were drawn for it:
 //
-//	pitch     Hz
-//	loudness  dBFS
+//	pitch     fundamental frequency in Hz
+//	loudness  root mean square during a tone, in dB relative to an amplitude of 1
 //	beats     repetitions per second, the counterpart of the speech rate
 //	bright    amplitude of a harmonic relative to the one below it
 //
-// Sample i depends on the seed and i only. Its factors do not depend on rate and length. Harmonics
-// above half the rate are left out. There are no labels.
+// A tone has 16 harmonics, except those above half the rate. The factors of sample i depend on the
+// seed and i only, not on rate and length. There are no labels.
 func OpenTones(o TonesOptions) (*Tones, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {
@@ -59,7 +60,7 @@ func OpenTones(o TonesOptions) (*Tones, error) {
 }
 
 func (o TonesOptions) withDefaults() TonesOptions {
-	or := func(r []float64, low, high float64) []float64 {
+	orRange := func(r []float64, low, high float64) []float64 {
 		if r == nil {
 			return []float64{low, high}
 		}
@@ -71,7 +72,10 @@ func (o TonesOptions) withDefaults() TonesOptions {
 	if o.Length == 0 {
 		o.Length = 1
 	}
-	o.Pitch, o.Loudness, o.Beats, o.Bright = or(o.Pitch, 110, 880), or(o.Loudness, -30, -12), or(o.Beats, 1, 6), or(o.Bright, 0, 0.7)
+	o.Pitch = orRange(o.Pitch, 110, 880)
+	o.Loudness = orRange(o.Loudness, -30, -12)
+	o.Beats = orRange(o.Beats, 1, 6)
+	o.Bright = orRange(o.Bright, 0, 0.7)
 	return o
 }
 
@@ -85,13 +89,13 @@ func (o TonesOptions) check() error {
 		return fmt.Errorf("length %v is not above 0 and at most 60 seconds", o.Length)
 	}
 	for _, r := range []struct {
-		name             string
-		ends             []float64
-		smallest, widest float64
+		name            string
+		ends            []float64
+		lowest, highest float64
 	}{
 		{"pitch", o.Pitch, 20, float64(o.Rate) / 2}, {"loudness", o.Loudness, -100, 0}, {"beats", o.Beats, 0.1, 50}, {"bright", o.Bright, 0, 1},
 	} {
-		if err := checkRange(r.name, r.ends, r.smallest, r.widest); err != nil {
+		if err := checkRange(r.name, r.ends, r.lowest, r.highest); err != nil {
 			return err
 		}
 	}
@@ -146,12 +150,13 @@ func (s *Tones) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	return out, nil
 }
 
-// waveform returns n samples of the repeated tone. Each tone has attack and release ramps of 5 ms
-// and lasts half of its period.
+// waveform returns n audio samples of the repeated tone. A tone lasts half of the time from one to
+// the next. It rises and falls in 5 ms.
 func (m Tone) waveform(rate, n int) []float32 {
-	var weights []float64
+	const harmonics = 16
+	var weights []float64 // amplitudes of the harmonics
 	var power float64
-	for k := 1; float64(k)*m.Pitch < float64(rate)/2 && k <= 16; k++ {
+	for k := 1; float64(k)*m.Pitch < float64(rate)/2 && k <= harmonics; k++ {
 		w := math.Pow(m.Bright, float64(k-1))
 		weights = append(weights, w)
 		power += w * w / 2
@@ -175,7 +180,7 @@ func (m Tone) waveform(rate, n int) []float32 {
 
 // envelope returns the amplitude at second t, between 0 and 1.
 func (m Tone) envelope(t float64) float64 {
-	const rise = 0.005
+	const rise = 0.005 // seconds
 	at := math.Mod(t, 1/m.Beats)
 	duration := 0.5 / m.Beats
 	return max(0, min(1, at/rise, (duration-at)/rise))

@@ -16,7 +16,7 @@ type Trajectories interface {
 	Trajectory(i int) []int
 }
 
-// A trajectoryWrapper is a source made of others, which may have trajectories.
+// A trajectoryWrapper is a source that wraps another, which may have trajectories.
 type trajectoryWrapper interface {
 	amounts() []float64
 	trajectory(i int) []int
@@ -47,15 +47,15 @@ func Trajectory(src Source, i int) []int {
 	return nil
 }
 
-// inverse returns a function that maps indices of a source to positions among the picks, computed
-// at the first call. Of an index picked twice it is the last position.
-func inverse(picks []int) func() map[int]int {
+// inverse returns a function that maps each value of indices to its position in them. It computes
+// the map at its first call. A value that occurs twice has the last position.
+func inverse(indices []int) func() map[int]int {
 	return sync.OnceValue(func() map[int]int {
-		at := make(map[int]int, len(picks))
-		for i, p := range picks {
-			at[p] = i
+		positions := make(map[int]int, len(indices))
+		for position, i := range indices {
+			positions[i] = position
 		}
-		return at
+		return positions
 	})
 }
 
@@ -66,9 +66,9 @@ func (s subset) trajectory(i int) []int {
 	if inner == nil {
 		return nil
 	}
-	at, out := s.positions(), make([]int, len(inner))
+	positions, out := s.positions(), make([]int, len(inner))
 	for j, p := range inner {
-		position, ok := at[p]
+		position, ok := positions[p]
 		switch {
 		case p == s.indices[i]:
 			position = i

@@ -14,10 +14,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Truth is what an image is labelled with, place by place: objects, or the class of each pixel.
+// A Truth is the annotation of an image: objects with their boxes, or the class of each pixel.
 type Truth struct {
 	Objects []Object // nil without boxes
-	// Area is the area of the framed image in pixels of the file, for Object.Area.
+	// Area is the area of the framed image in pixels of the file, the unit of Object.Area.
 	Area float64
 	// Mask holds the class of each pixel of the framed image, height x width; -1: none. It is empty
 	// without masks.
@@ -26,20 +26,20 @@ type Truth struct {
 
 // An Object is a labelled box.
 type Object struct {
-	Left, Top, Right, Bottom float64 // fractions of the framed image; outside of it where it is cropped
+	Left, Top, Right, Bottom float64 // fractions of the framed image; outside [0, 1] if cropped
 	Area                     float64 // of the object, in pixels of the file
-	Class                    int     // index into the classes of the truth
-	Crowd                    bool    // the box surrounds a group, which any number of boxes may find
+	Class                    int     // index into the classes that TruthClasses returns
+	Crowd                    bool    // a group, which any number of predicted boxes may match
 }
 
 // A TruthClass is a class of objects or pixels.
 type TruthClass struct {
-	ID   int // number in the file
+	ID   int // in the annotation file
 	Name string
 }
 
 // TruthClasses returns the classes of a source whose samples have a Truth, and reports whether they
-// do. The classes of masks have no names: class k has the number k.
+// do. It returns no classes for masks, whose pixel values are the classes.
 func TruthClasses(src Source) (classes []TruthClass, ok bool) {
 	for {
 		switch s := src.(type) {
@@ -53,14 +53,14 @@ func TruthClasses(src Source) (classes []TruthClass, ok bool) {
 	}
 }
 
-// place returns the fractions of the framed image at which a point of an image of h x w pixels lies.
+// place converts a point of an image of h x w pixels to fractions of the framed image.
 func (f Frame) place(x, y float64, h, w int) (fx, fy float64) {
 	win := f.window(h, w)
 	return (x*float64(win.resizedW)/float64(w) - float64(win.left)) / float64(win.width),
 		(y*float64(win.resizedH)/float64(h) - float64(win.top)) / float64(win.height)
 }
 
-// area returns the area of the framed image in pixels of an image of h x w pixels.
+// area returns how many pixels of an image of h x w pixels the framed image covers.
 func (f Frame) area(h, w int) float64 {
 	win := f.window(h, w)
 	return float64(win.height) * float64(h) / float64(win.resizedH) * float64(win.width) * float64(w) / float64(win.resizedW)
@@ -72,9 +72,10 @@ type MasksOptions struct {
 	Ignore int    // value of pixels that have no class; -1: all have one
 }
 
-// WithMasks returns the images of a folder with the class of each pixel, from a folder of masks: PNG
-// files of 8 or 16 bits, grey or with a palette, of the size of the image. The value of a pixel, or its
-// index in the palette, is its class.
+// WithMasks returns the images of a folder with the class of each pixel, from a folder of masks:
+// PNG files of 8 or 16 bits, grey or with a palette, of the size of the image. The value of a
+// pixel, or its index in the palette, is its class. Factors, labels and names stay those of the
+// folder.
 func WithMasks(ctx context.Context, f *Folder, o MasksOptions) (Source, error) {
 	d := newDigest("masks")
 	d.add(f.Fingerprint(), o.Ignore)
@@ -149,10 +150,10 @@ func (m masked) read(name string, f Frame) (tensor.Tensor, error) {
 	return f.mask(classes)
 }
 
-// mask returns the classes of the pixels of an image, 1 x h x w, in the frame: height x width. What a
-// crop adds around the image has no class, -1.
+// mask returns the classes of the pixels of an image, 1 x h x w, in the frame: height x width. What
+// a crop adds around the image has no class, -1.
 func (f Frame) mask(classes tensor.Tensor) (tensor.Tensor, error) {
-	for i := range classes.Data { // what is added is 0
+	for i := range classes.Data { // raised by 1, since the frame pads with 0
 		classes.Data[i]++
 	}
 	f.Channels, f.Interpolation = 0, "nearest"
@@ -167,8 +168,8 @@ func (f Frame) mask(classes tensor.Tensor) (tensor.Tensor, error) {
 	return out, nil
 }
 
-// pixelClasses returns the values of the pixels of a grey image, or their indices in the palette: 1 x
-// h x w.
+// pixelClasses returns the values of the pixels of a grey image, or their indices in the palette: 1
+// x h x w.
 func pixelClasses(img image.Image) (tensor.Tensor, error) {
 	b := img.Bounds()
 	out := tensor.New(1, b.Dy(), b.Dx())
@@ -191,6 +192,7 @@ func pixelClasses(img image.Image) (tensor.Tensor, error) {
 	return out, nil
 }
 
+// modelName returns a word for a colour model that masks cannot have.
 func modelName(m color.Model) string {
 	switch m {
 	case color.RGBAModel, color.NRGBAModel, color.RGBA64Model, color.NRGBA64Model, color.YCbCrModel:

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// A relabelled source has a model's outputs as labels.
+// A relabelled source has indices of a model's outputs as labels.
 type relabelled struct {
 	Source
-	to          []int // by label of the source
+	to          []int // the new label for each label of the source
 	classes     []string
 	fingerprint string
 }
@@ -32,8 +32,8 @@ func MapClasses(src Source, to []int, classes []string) (Source, error) {
 }
 
 // Restrict is MapClasses for data with some of a model's classes only, such as ImageNet-A and -R
-// with 200 of 1,000. keep lists the outputs that stay, in ascending order, and the labels are
-// positions in keep. The caller must remove the model's other outputs before the
+// with 200 of 1,000. keep lists the outputs of these classes, in ascending order, and the new
+// labels are positions in keep. The caller must remove the model's other outputs before the
 // softmax.
 func Restrict(src Source, to []int, classes []string) (restricted Source, keep []int, err error) {
 	all, err := MapClasses(src, to, classes)
@@ -61,16 +61,16 @@ func Restrict(src Source, to []int, classes []string) (restricted Source, keep [
 
 // MatchClasses returns the index of each name among the names of a model's outputs.
 func MatchClasses(names, outputs []string) ([]int, error) {
-	at := make(map[string]int, len(outputs))
+	indices := make(map[string]int, len(outputs))
 	for i, o := range outputs {
-		if _, twice := at[o]; twice {
+		if _, twice := indices[o]; twice {
 			return nil, fmt.Errorf("classes: %q names two outputs of the model", o)
 		}
-		at[o] = i
+		indices[o] = i
 	}
 	to := make([]int, len(names))
 	for i, n := range names {
-		output, ok := at[n]
+		output, ok := indices[n]
 		if !ok {
 			return nil, fmt.Errorf("classes: no output of the model has the name of class %q of the data", n)
 		}

@@ -24,17 +24,17 @@ type Concatenation struct {
 	classes     []string
 	labels      [][]int // for each part, the indices of its labels in classes
 	factors     []string
-	categories  map[string][]string
-	values      []map[string][]int // for each part and category, the indices of its names in categories
+	categories  map[string][]string // by factor: the names of its categories
+	values      []map[string][]int  // for each part and factor, the indices in categories of its names
 	notes       []string
 	fingerprint string
 }
 
-// Concat concatenates sources in the order given, each under a name. The samples carry the factors
-// that all parts have, and the factor part. Classes and names of categories are those of the first
-// part, followed by new ones of later parts. If a part has no classes, no sample has a label, and
-// Notes explains this. The index of a sample is its position, and its name starts with the name of
-// its part.
+// Concat concatenates sources, the parts, in the order given, each under a name. The samples carry
+// the factors that all parts have, and the factor part. Classes and names of categories are those
+// of the first part, followed by new names of later parts. If a part has no classes, no sample has
+// a label, and Notes explains this. The index of a sample is its position in the concatenation, and
+// its name starts with the name of its part.
 func Concat(names []string, parts []Source) (*Concatenation, error) {
 	j := &Concatenation{names: slices.Clone(names), parts: slices.Clone(parts), starts: []int{0}, categories: map[string][]string{partFactor: slices.Clone(names)}}
 	if len(names) != len(parts) || len(parts) < 2 {
@@ -59,7 +59,7 @@ func Concat(names []string, parts []Source) (*Concatenation, error) {
 	return j, j.mergeFactors()
 }
 
-// mergeClasses numbers the classes of all parts together.
+// mergeClasses makes one list of the classes of all parts.
 func (j *Concatenation) mergeClasses() {
 	unlabelled := slices.IndexFunc(j.parts, func(s Source) bool { return s.Classes() == nil })
 	labelled := slices.IndexFunc(j.parts, func(s Source) bool { return s.Classes() != nil })
@@ -74,7 +74,7 @@ func (j *Concatenation) mergeClasses() {
 	}
 }
 
-// mergeFactors keeps the factors that all parts have.
+// mergeFactors finds the factors that all parts have, and makes one list of the categories of each.
 func (j *Concatenation) mergeFactors() error {
 	j.values = make([]map[string][]int, len(j.parts))
 	j.factors = []string{partFactor}
@@ -103,7 +103,7 @@ func (j *Concatenation) mergeFactors() error {
 	return nil
 }
 
-// mergeNames returns the index of each name in a list, to which it appends missing names.
+// mergeNames appends the names that a list lacks to it, and returns the index of each name in it.
 func mergeNames(all *[]string, names []string) []int {
 	out := make([]int, len(names))
 	for i, name := range names {
@@ -127,7 +127,7 @@ func (j *Concatenation) Factors() []string { return j.factors }
 // Fingerprint hashes the names and the fingerprints of the parts.
 func (j *Concatenation) Fingerprint() string { return j.fingerprint }
 
-// Notes returns the notes of the parts.
+// Notes returns the notes of the parts, and one if labels are left out.
 func (j *Concatenation) Notes() []string { return j.notes }
 
 func (j *Concatenation) factorCategories(factor string) []string {
@@ -168,7 +168,7 @@ func (j *Concatenation) describe(ctx context.Context, i int) (Sample, error) {
 	return s, err
 }
 
-// partOf returns the part of sample i.
+// partOf returns the index of the part that contains sample i.
 func (j *Concatenation) partOf(i int) int {
 	k := len(j.parts) - 1
 	for j.starts[k] > i {

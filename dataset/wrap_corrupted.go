@@ -14,7 +14,7 @@ type corrupted struct {
 	Source
 	corruption  transform.Corrupt
 	seed        uint64
-	name        string
+	name        string // part of the key of the random numbers
 	fingerprint string
 }
 
@@ -24,7 +24,7 @@ type corrupted struct {
 func Corrupt(src Source, corruption transform.Corrupt, seed uint64, name string) Source {
 	d := newDigest("corrupted")
 	d.add(src.Fingerprint(), corruptionKey(corruption), seed, name)
-	if v := transform.Version(corruption); v > 1 { // version 1 has no suffix, so that older fingerprints stay valid
+	if v := transform.Version(corruption); v > 1 { // older fingerprints, of version 1, have no version
 		d.add(v)
 	}
 	return corrupted{src, corruption, seed, name, d.String()}

@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -101,21 +100,21 @@ func (m computed) describe(ctx context.Context, i int) (Sample, error) {
 func hsvMean(component int) func(tensor.Tensor) (float64, error) {
 	return func(t tensor.Tensor) (float64, error) {
 		if t.Rank() != 3 || t.Shape[0] != 1 && t.Shape[0] != 3 {
-			return 0, errors.New("the factor is for images of 1 or 3 channels")
+			return 0, fmt.Errorf("the factor is for images of 1 or 3 channels, not for shape %v", t.Shape)
 		}
 		n := t.Shape[1] * t.Shape[2]
-		at := func(c, i int) float64 {
+		channel := func(c, i int) float64 {
 			return math.RoundToEven(255 * float64(min(max(t.Data[min(c, t.Shape[0]-1)*n+i], 0), 1)))
 		}
 		var sum float64
 		for i := range n {
-			sum += hsv(at(0, i), at(1, i), at(2, i))[component]
+			sum += hsv(channel(0, i), channel(1, i), channel(2, i))[component]
 		}
 		return sum / float64(n), nil
 	}
 }
 
-// hsv returns hue, saturation and value of an 8-bit colour.
+// hsv returns hue, saturation and value of an 8-bit colour, as ComputeFactors defines them.
 func hsv(r, g, b float64) [3]float64 {
 	top, low := max(r, g, b), min(r, g, b)
 	span := top - low
@@ -137,12 +136,13 @@ func hsv(r, g, b float64) [3]float64 {
 	return [3]float64{hue, math.Round(255 * span / top), top}
 }
 
-// silence is the level of a waveform of zeros.
+// silence is the level of a waveform of zeros, in dBFS.
 const silence = -200
 
+// levelOf returns the level of a waveform in dBFS.
 func levelOf(t tensor.Tensor) (float64, error) {
 	if t.Rank() != 2 {
-		return 0, errors.New("the factor is for audio")
+		return 0, fmt.Errorf("the factor is for audio, not for shape %v", t.Shape)
 	}
 	var sum float64
 	for _, v := range t.Data {

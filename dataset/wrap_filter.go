@@ -58,8 +58,8 @@ type Condition struct {
 }
 
 // Where returns the samples whose factors meet all conditions, in the order of the source. The
-// factor "label" matches the name and the number of the label. A source that is not a Describer is
-// read once.
+// factor "label" matches the name and the number of the label. If the source is not a Describer,
+// Where reads all its samples.
 func Where(ctx context.Context, src Source, conditions map[string]Condition) (Source, error) {
 	var tests []func(Sample) bool
 	for factor, c := range conditions {
@@ -69,7 +69,7 @@ func Where(ctx context.Context, src Source, conditions map[string]Condition) (So
 		}
 		tests = append(tests, test)
 	}
-	var places []int
+	var indices []int
 	for i := range src.Len() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -79,10 +79,10 @@ func Where(ctx context.Context, src Source, conditions map[string]Condition) (So
 			return nil, err
 		}
 		if !slices.ContainsFunc(tests, func(test func(Sample) bool) bool { return !test(s) }) {
-			places = append(places, i)
+			indices = append(indices, i)
 		}
 	}
-	return newSubset(src, places), nil
+	return newSubset(src, indices), nil
 }
 
 // test returns a function that reports whether a sample meets the condition on a factor.
@@ -101,17 +101,18 @@ func (c Condition) test(src Source, factor string) (func(Sample) bool, error) {
 			return ok && c.Low <= v && v <= c.High
 		}, nil
 	}
-	wanted, err := numbersOf(c.Values, names)
+	values, err := numbersOf(c.Values, names)
 	if err != nil {
 		return nil, fmt.Errorf("factor %s: %w", factor, err)
 	}
 	return func(s Sample) bool {
 		v, ok := value(s)
-		return ok && slices.Contains(wanted, v)
+		return ok && slices.Contains(values, v)
 	}, nil
 }
 
-// numbersOf parses values as names of categories or as numbers.
+// numbersOf returns the values of a factor: the indices of categories with these names, or, for a
+// factor without categories, numbers.
 func numbersOf(values, names []string) ([]float64, error) {
 	var out []float64
 	for _, text := range values {
@@ -122,7 +123,7 @@ func numbersOf(values, names []string) ([]float64, error) {
 		v, err := strconv.ParseFloat(text, 64)
 		switch {
 		case len(names) > 0:
-			return nil, fmt.Errorf("unknown value %q: use one of %s", text, someNames(names))
+			return nil, fmt.Errorf("unknown value %q: use one of %s", text, firstNames(names))
 		case err != nil:
 			return nil, fmt.Errorf("%q is not a number, and the factor has no categories", text)
 		}

@@ -16,7 +16,7 @@ import (
 type Pairs struct {
 	Source             // the clean samples
 	transformed Source // the transformed samples
-	partner     []int  // indices into transformed
+	partner     []int  // index in transformed of the partner of each clean sample
 	fingerprint string
 }
 
@@ -45,6 +45,7 @@ func checkArrays(clean, transformed Source) error {
 	return nil
 }
 
+// match returns the index in transformed of the partner of each clean sample.
 func match(ctx context.Context, clean, transformed Source, by string) ([]int, error) {
 	if by == "" {
 		by = "row"
@@ -74,16 +75,16 @@ func matchNames(ctx context.Context, clean, transformed Source) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := make(map[string]int, len(others))
+	indices := make(map[string]int, len(others))
 	for i, n := range others {
-		if before, twice := at[n]; twice {
+		if before, twice := indices[n]; twice {
 			return nil, fmt.Errorf("transformed samples %d and %d are both called %s", before, i, n)
 		}
-		at[n] = i
+		indices[n] = i
 	}
 	partner := make([]int, len(names))
 	for i, n := range names {
-		j, ok := at[n]
+		j, ok := indices[n]
 		if !ok {
 			return nil, fmt.Errorf("clean sample %s has no transformed sample of the same name", n)
 		}

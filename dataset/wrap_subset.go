@@ -75,8 +75,8 @@ type SplitOptions struct {
 //
 // A stratified order distributes the classes evenly, so the number of samples of a class in a part
 // differs from the class's proportion by one or two; with many classes of one or two samples each,
-// by up to the number of classes. It needs the labels: a source that is not a Describer is read
-// once.
+// by up to the number of classes. It needs the labels: if the source is not a Describer, Split
+// reads all its samples.
 func Split(ctx context.Context, src Source, from, to float64, d SplitOptions) (Source, error) {
 	if !(0 <= from && from < to && to <= 1) {
 		return nil, fmt.Errorf("splitting: part from %v to %v: it needs 0 <= from < to <= 1", from, to)
@@ -85,8 +85,8 @@ func Split(ctx context.Context, src Source, from, to float64, d SplitOptions) (S
 	return splitRange(ctx, src, int(math.Round(from*n)), int(math.Round(to*n)), d)
 }
 
-// RandomSubset returns n random samples, which the seed determines, in the order of the source; all
-// if it has fewer.
+// RandomSubset returns n random samples, which the seed determines, in the order of the source. It
+// returns the source itself if that has no more than n.
 func RandomSubset(ctx context.Context, src Source, n int, d SplitOptions) (Source, error) {
 	if n >= src.Len() {
 		return src, nil
@@ -94,6 +94,7 @@ func RandomSubset(ctx context.Context, src Source, n int, d SplitOptions) (Sourc
 	return splitRange(ctx, src, 0, max(0, n), d)
 }
 
+// splitRange returns the samples from to to-1 of the random order, in the order of the source.
 func splitRange(ctx context.Context, src Source, from, to int, d SplitOptions) (Source, error) {
 	order := seed.Rand(d.Seed, "dataset: split").Perm(src.Len())
 	if d.Stratified {

@@ -22,15 +22,15 @@ type clip struct {
 // A builder reads frames and writes patches.
 type builder struct {
 	Patches
-	cuts      float64 // change of the histogram that starts a new scene; above 1: none
+	cuts      float64 // change of the histogram that starts a new scene (see change); above 1: none
 	maxFrames int     // largest number of frames of a clip; 0: all
 	src       *Source
 	filter    *whitener
-	scratch   []float32
-	previous  histogram
+	scratch   []float32 // of extent
+	previous  histogram // of the last frame
 }
 
-// build reads the clips in order.
+// build returns the patches of the clips, in order. Its parameters are those of builder.
 func build(ctx context.Context, p Patches, cuts float64, maxFrames int, clips []clip) (*Source, error) {
 	spool, err := newSpool(p.Channels * p.Size * p.Size)
 	if err != nil {
@@ -38,7 +38,7 @@ func build(ctx context.Context, p Patches, cuts float64, maxFrames int, clips []
 	}
 	b := &builder{Patches: p, cuts: cuts, maxFrames: maxFrames, src: &Source{patches: p, spool: spool}}
 	for i, c := range clips {
-		if err := b.clip(ctx, i, c); err != nil {
+		if err := b.addClip(ctx, i, c); err != nil {
 			spool.close()
 			return nil, err
 		}
@@ -50,8 +50,8 @@ func build(ctx context.Context, p Patches, cuts float64, maxFrames int, clips []
 	return b.src, nil
 }
 
-// clip reads the frames of one clip, which starts a new scene.
-func (b *builder) clip(ctx context.Context, number int, c clip) error {
+// addClip reads the frames of one clip, which starts a new scene.
+func (b *builder) addClip(ctx context.Context, number int, c clip) error {
 	n := 0
 	var size [2]int
 	for frame, err := range c.frames(ctx) {
@@ -64,7 +64,7 @@ func (b *builder) clip(ctx context.Context, number int, c clip) error {
 				c.name, n+1, current[1], current[0], size[1], size[0])
 		}
 		size = current
-		if err := b.frame(c.name, number, n, frame); err != nil {
+		if err := b.addFrame(c.name, number, n, frame); err != nil {
 			return fmt.Errorf("%s: frame %d: %w", c.name, n+1, err)
 		}
 		if n++; n == b.maxFrames {
@@ -78,8 +78,9 @@ func (b *builder) clip(ctx context.Context, number int, c clip) error {
 	return ctx.Err()
 }
 
-// frame processes frame n of a clip.
-func (b *builder) frame(name string, clip, n int, full tensor.Tensor) error {
+// addFrame reduces and filters frame n of a clip, starts a new scene at a cut, and writes the
+// patches.
+func (b *builder) addFrame(name string, clip, n int, full tensor.Tensor) error {
 	frame, err := b.reduce(full)
 	if err != nil {
 		return err
@@ -113,10 +114,11 @@ func (b *builder) whiten(frame tensor.Tensor) float64 {
 	return extent(frame.Data, b.scratch)
 }
 
+// put writes the patches of a frame.
 func (b *builder) put(sc *scene, frame tensor.Tensor) error {
 	patch := make([]float32, b.src.spool.values)
 	for _, at := range sc.places {
-		cut(patch, frame, at, b.Size)
+		copyPatch(patch, frame, at, b.Size)
 		for _, v := range patch {
 			if v != v || math.IsInf(float64(v), 0) {
 				return errors.New("it contains values that are not finite")
@@ -145,16 +147,17 @@ func (b *builder) startScene(name string, clip, frame, h, w int) error {
 	return nil
 }
 
+// endScene computes the scales of the last scene.
 func (b *builder) endScene() {
 	if k := len(b.src.scenes); k > 0 && !b.Raw {
 		if sc := &b.src.scenes[k-1]; sc.scales == nil {
-			sc.scales = smoothed(sc.extents)
+			sc.scales = scalesOf(sc.extents)
 		}
 	}
 }
 
 // longest returns the number of frames of the longest scene.
-func (s *Source) longest() int {
+func (s *Source) longestScene() int {
 	longest := 0
 	for _, sc := range s.scenes {
 		longest = max(longest, sc.frames)

@@ -43,6 +43,7 @@ func OpenCamera(ctx context.Context, o CameraOptions) (*Source, error) {
 	return src, nil
 }
 
+// complete returns the options with their defaults, or an error if they are invalid.
 func (o CameraOptions) complete() (CameraOptions, error) {
 	o.Patches = o.Patches.complete()
 	if o.Frames == 0 {
@@ -75,7 +76,7 @@ func openCamera(ctx context.Context, o CameraOptions) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	farthest := math.Abs(o.Speed) * float64(o.Frames-1) / 2
+	farthest := math.Abs(o.Speed) * float64(o.Frames-1) / 2 // pixels or degrees from the middle frame
 	switch {
 	case o.Images == nil || o.Images.Len() == 0:
 		return nil, fmt.Errorf("no images")
@@ -93,7 +94,8 @@ func openCamera(ctx context.Context, o CameraOptions) (*Source, error) {
 	for i := range clips {
 		clips[i] = o.clip(ctx, i)
 	}
-	src, err := build(ctx, o.Patches, 2, 0, clips)
+	const noCuts = 2 // above the largest change of a histogram
+	src, err := build(ctx, o.Patches, noCuts, 0, clips)
 	if err != nil {
 		return nil, err
 	}
@@ -133,14 +135,15 @@ func (o CameraOptions) clip(ctx context.Context, i int) clip {
 // a frame would be sharp where it meets the image's pixel grid and blurred elsewhere.
 const oversampling = 2
 
-// canvas resizes an image for the camera: a quarter larger than the frame, and at a higher
-// resolution.
+// canvas resizes an image for the camera: a quarter larger than the frame on each side, with
+// oversampling.
 func (o CameraOptions) canvas(image tensor.Tensor) (tensor.Tensor, error) {
 	h, w := image.Shape[1], image.Shape[2]
 	short := covering(h, w, oversampling*o.Height*5/4, oversampling*o.Width*5/4)
 	return dataset.Frame{Resize: short}.Tensor(image)
 }
 
+// film yields the frames of the camera's motion over image i, given its canvas.
 func (o CameraOptions) film(ctx context.Context, i int, canvas tensor.Tensor, yield func(tensor.Tensor, error) bool) {
 	draw := seed.Rand(o.Seed, "video: camera", i)
 	direction := 2 * math.Pi * draw.Float64()
@@ -154,7 +157,7 @@ func (o CameraOptions) film(ctx context.Context, i int, canvas tensor.Tensor, yi
 			return
 		}
 		amount := speed * (float64(t) - float64(o.Frames-1)/2)
-		if !yield(o.view(canvas, o.motion(amount, direction)), nil) {
+		if !yield(o.render(canvas, o.motion(amount, direction)), nil) {
 			return
 		}
 	}
@@ -179,9 +182,10 @@ func (o CameraOptions) motion(amount, direction float64) view {
 	return func(x, y float64) (float64, float64) { return x, y }
 }
 
-// orbit returns the homography of a plane at distance f that has turned about the axis (dx, dy)
-// within it. A point of the plane has the coordinates a along the axis and b across it. After the
-// turn it is at (a, b cos, f + b sin), and its image is the first two times f / (f + b sin).
+// orbit returns the view of a plane at distance f, in pixels, that has turned about the axis
+// (dx, dy) within it. A point of the plane has the coordinates a along the axis and b across it.
+// After the turn it is at (a, b cos, f + b sin) in space, which the camera shows at
+// (a, b cos) f / (f + b sin).
 func orbit(sin, cos, dx, dy, f float64) view {
 	return func(x, y float64) (float64, float64) {
 		along, across := x*dx+y*dy, y*dx-x*dy
@@ -191,19 +195,19 @@ func orbit(sin, cos, dx, dy, f float64) view {
 	}
 }
 
-// view renders a frame.
-func (o CameraOptions) view(canvas tensor.Tensor, project view) tensor.Tensor {
+// render returns the frame that a view shows of a canvas.
+func (o CameraOptions) render(canvas tensor.Tensor, project view) tensor.Tensor {
 	c, h, w := canvas.Shape[0], canvas.Shape[1], canvas.Shape[2]
 	out := tensor.New(c, o.Height, o.Width)
-	const share = 1.0 / (oversampling * oversampling)
+	const weight = 1.0 / (oversampling * oversampling)
 	for i := range oversampling * o.Height {
 		y := (float64(i)+0.5)/oversampling - float64(o.Height)/2
 		for j := range oversampling * o.Width {
 			x := (float64(j)+0.5)/oversampling - float64(o.Width)/2
 			u, v := project(x, y)
-			at := cornersOf(u*oversampling+float64(w)/2-0.5, v*oversampling+float64(h)/2-0.5, w, h)
+			point := cornersOf(u*oversampling+float64(w)/2-0.5, v*oversampling+float64(h)/2-0.5, w, h)
 			for k := range c {
-				out.Data[(k*o.Height+i/oversampling)*o.Width+j/oversampling] += share * at.read(canvas.Data[k*h*w:(k+1)*h*w])
+				out.Data[(k*o.Height+i/oversampling)*o.Width+j/oversampling] += weight * point.read(canvas.Data[k*h*w:(k+1)*h*w])
 			}
 		}
 	}
@@ -212,7 +216,7 @@ func (o CameraOptions) view(canvas tensor.Tensor, project view) tensor.Tensor {
 
 // corners are the four pixels around a point and their weights.
 type corners struct {
-	at     [4]int
+	at     [4]int // indices into a plane of h x w
 	weight [4]float32
 }
 
@@ -227,6 +231,7 @@ func cornersOf(x, y float64, w, h int) corners {
 		[4]float32{(1 - q) * (1 - p), (1 - q) * p, q * (1 - p), q * p}}
 }
 
+// read returns the interpolated value of a plane.
 func (c corners) read(plane []float32) float32 {
 	return c.weight[0]*plane[c.at[0]] + c.weight[1]*plane[c.at[1]] + c.weight[2]*plane[c.at[2]] + c.weight[3]*plane[c.at[3]]
 }

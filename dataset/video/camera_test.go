@@ -58,7 +58,7 @@ func TestFramesShowView(t *testing.T) {
 			t.Fatal(err)
 		}
 		see := o.motion(3, 0.7)
-		frame := o.view(ramp(o, 120), see)
+		frame := o.render(ramp(o, 120), see)
 		for i, v := range frame.Data {
 			x, y := see(float64(i%24)+0.5-12, float64(i/24)+0.5-8)
 			if want := 0.5 + (x+2*y)/1000; math.Abs(float64(v)-want) > 1e-6 {
@@ -80,7 +80,7 @@ func TestPanIsATranslation(t *testing.T) {
 	for i := range texture.Data {
 		texture.Data[i] = float32(i*i%97) / 97
 	}
-	still, moved := o.view(texture, o.motion(0, 0)), o.view(texture, o.motion(3, 0))
+	still, moved := o.render(texture, o.motion(0, 0)), o.render(texture, o.motion(3, 0))
 	for y := range 40 {
 		for x := range 36 {
 			if got, want := moved.Data[y*40+x], still.Data[y*40+x+3]; math.Abs(float64(got-want)) > 1e-6 {

@@ -2,9 +2,10 @@ package video
 
 import "github.com/noether-ml/noether/tensor"
 
-const bins = 32 // grey levels
+const bins = 32 // of a histogram, over grey values from 0 to 1
 
-// A histogram is the distribution of the grey values of a frame.
+// A histogram is the distribution of the grey values of a frame: the fraction of pixels in each
+// bin.
 type histogram [bins]float64
 
 func histogramOf(frame tensor.Tensor) histogram {
@@ -17,7 +18,7 @@ func histogramOf(frame tensor.Tensor) histogram {
 	return h
 }
 
-// grey returns pixel i of n of a frame of 1 or 3 planes.
+// grey returns the grey value of pixel i of a frame of 1 or 3 planes of n pixels.
 func grey(frame tensor.Tensor, i, n int) float32 {
 	if frame.Shape[0] == 1 {
 		return frame.Data[i]
@@ -25,8 +26,8 @@ func grey(frame tensor.Tensor, i, n int) float32 {
 	return 0.2989*frame.Data[i] + 0.587*frame.Data[n+i] + 0.114*frame.Data[2*n+i]
 }
 
-// change returns the distance between two histograms: half the l1 distance, 0 to 1. It is small for
-// motion within a scene and large at a cut.
+// change returns the total variation distance of two histograms, half the l1 distance: 0 to 1. It
+// is small for motion within a scene and large at a cut.
 func change(a, b histogram) float64 {
 	var sum float64
 	for i, v := range a {

@@ -2,15 +2,17 @@
 //
 // It implements the natural video test of Goodfellow et al. (2009, section 6). Frames are reduced
 // to 320 x 180 and whitened with a band-pass filter. Their contrast is scaled by a factor that
-// varies smoothly over time. A sample is a patch of a frame. The samples at one position of a scene
-// are a trajectory,
+// varies smoothly over time. A sample is a patch of a frame. The trajectory of a patch x is
 //
-//	tau(x, gamma) = the patch at the position of x, gamma frames later,  gamma = -5..5,
+//	tau(x, gamma) = the patch at the position of x, gamma frames later,  gamma = -5..5.
 //
-// and all samples together are P(x), uniform over positions and frames. Each file has at least one
-// scene. Within a file a new scene starts where the image changes abruptly (see Cuts).
+// All samples together represent the input distribution, P(x) in the paper. Each file has at least
+// one scene. Within a file a new scene starts where the image changes abruptly (see Options.Cuts).
 //
-//	src, err := video.Open(ctx, video.Options{Paths: []string{"bikes.mp4"}, Patches: video.Patches{Size: 14, Places: 32}})
+//	src, err := video.Open(ctx, video.Options{
+//		Paths:   []string{"bikes.mp4"},
+//		Patches: video.Patches{Size: 14, Places: 32},
+//	})
 //	defer src.Close()
 //	trajectory := src.Trajectory(2000) // indices of 11 samples, or nil near the ends of a scene
 //

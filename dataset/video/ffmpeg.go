@@ -68,7 +68,7 @@ func decode(ctx context.Context, program, path string, yield func(tensor.Tensor)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", program, err)
 	}
-	n, more, err := images(bufio.NewReaderSize(out, 1<<20), yield)
+	n, more, err := readImages(bufio.NewReaderSize(out, 1<<20), yield)
 	if err != nil || !more {
 		cancel() // ends the program
 	}
@@ -79,20 +79,22 @@ func decode(ctx context.Context, program, path string, yield func(tensor.Tensor)
 	case ctx.Err() != nil && err == nil:
 		return ctx.Err()
 	case exitErr != nil || err != nil || n == 0:
-		return fmt.Errorf("ffmpeg failed after frame %d: %s", n, cmp.Or(stderrTail.last(path), text(err), text(exitErr), "it has no images"))
+		return fmt.Errorf("ffmpeg failed after frame %d: %s", n, cmp.Or(stderrTail.lastLine(path), errorText(err), errorText(exitErr), "it has no images"))
 	}
 	return nil
 }
 
-func text(err error) string {
+// errorText returns the message of an error; "" for nil.
+func errorText(err error) string {
 	if err == nil {
 		return ""
 	}
 	return err.Error()
 }
 
-// images reads PPM images of 8 bits per channel to the end. more is false if yield returned false.
-func images(r *bufio.Reader, yield func(tensor.Tensor) bool) (n int, more bool, err error) {
+// readImages reads PPM images of 8 bits per channel to the end and returns their number. more is
+// false if yield returned false.
+func readImages(r *bufio.Reader, yield func(tensor.Tensor) bool) (n int, more bool, err error) {
 	for {
 		t, err := readPPM(r)
 		if errors.Is(err, io.EOF) {
@@ -116,12 +118,12 @@ func readPPM(r *bufio.Reader) (tensor.Tensor, error) {
 	if _, err := r.Peek(1); err != nil {
 		return tensor.Tensor{}, io.EOF
 	}
-	var w, h, most int
-	if _, err := fmt.Fscanf(r, "P6\n%d %d\n%d\n", &w, &h, &most); err != nil {
+	var w, h, white int
+	if _, err := fmt.Fscanf(r, "P6\n%d %d\n%d\n", &w, &h, &white); err != nil {
 		return tensor.Tensor{}, fmt.Errorf("invalid image header: %w", err)
 	}
-	if w < 1 || h < 1 || w > maxFrame/h || most != 255 {
-		return tensor.Tensor{}, fmt.Errorf("unsupported image of %d x %d pixels and %d levels", w, h, most)
+	if w < 1 || h < 1 || w > maxFrame/h || white != 255 {
+		return tensor.Tensor{}, fmt.Errorf("unsupported image of %d x %d pixels with white at %d: at most %d pixels and 255 are supported", w, h, white, maxFrame)
 	}
 	// Read in pieces, so that a wrong header costs no more memory than the data that follow it.
 	var raw bytes.Buffer
@@ -141,9 +143,9 @@ func readPPM(r *bufio.Reader) (tensor.Tensor, error) {
 type tail struct{ text []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
-	const most = 4 << 10
+	const maxBytes = 4 << 10
 	t.text = append(t.text, p...)
-	if extra := len(t.text) - most; extra > 0 {
+	if extra := len(t.text) - maxBytes; extra > 0 {
 		t.text = append(t.text[:0], t.text[extra:]...)
 	}
 	return len(p), nil
@@ -152,9 +154,8 @@ func (t *tail) Write(p []byte) (int, error) {
 // logPrefix matches the prefix of a line of ffmpeg: "[h264 @ 0x563cb4490b00] ".
 var logPrefix = regexp.MustCompile(`^(\[[^\]]* @ 0x[0-9a-f]+\] )+`)
 
-// last returns the last line without its prefix and without the path, which the error contains
-// already.
-func (t *tail) last(path string) string {
+// lastLine returns the last line without its prefix and without the path, which the caller adds.
+func (t *tail) lastLine(path string) string {
 	if strings.Contains(string(t.text), "matches no streams") { // the rest is advice on calling ffmpeg
 		return "it has only audio or subtitles and no images"
 	}

@@ -54,25 +54,25 @@ func isGIF(path string) bool {
 // frameFiles returns the images in a folder in the natural order of their names: frame9 before
 // frame10.
 func frameFiles(dir string) ([]string, error) {
-	inside, err := os.ReadDir(dir)
+	files, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	var names []string
-	for _, e := range inside {
-		if ends(e.Name(), stills) && !hidden(e.Name()) {
+	for _, e := range files {
+		if hasExtension(e.Name(), frameExtensions) && !hidden(e.Name()) {
 			names = append(names, e.Name())
 		}
 	}
-	slices.SortFunc(names, byNumber)
+	slices.SortFunc(names, naturalOrder)
 	for i, name := range names {
 		names[i] = filepath.Join(dir, name)
 	}
 	return names, nil
 }
 
-// byNumber compares names, with runs of digits compared as numbers.
-func byNumber(a, b string) int {
+// naturalOrder compares names, with runs of digits compared as numbers.
+func naturalOrder(a, b string) int {
 	order := strings.Compare(a, b)
 	for a != "" && b != "" {
 		p, q := digits(a), digits(b)
@@ -111,14 +111,14 @@ func folderClip(ctx context.Context, dir string) (clip, error) {
 	if err != nil {
 		return clip{}, err
 	}
-	at := map[string]int{}
+	indices := map[string]int{}
 	for i := range folder.Len() {
-		at[folder.Describe(i).Name] = i
+		indices[folder.Describe(i).Name] = i
 	}
 	return clip{name: filepath.Base(dir), frames: func(ctx context.Context) iter.Seq2[tensor.Tensor, error] {
 		return func(yield func(tensor.Tensor, error) bool) {
 			for _, file := range files {
-				i, ok := at[filepath.Base(file)]
+				i, ok := indices[filepath.Base(file)]
 				if !ok {
 					yield(tensor.Tensor{}, fmt.Errorf("%s no longer exists", filepath.Base(file)))
 					return

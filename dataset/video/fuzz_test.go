@@ -16,7 +16,7 @@ func FuzzGIF(f *testing.F) {
 			return // a canvas of the permitted size takes long to fill
 		}
 		n := 0
-		_ = frames(data, func(frame tensor.Tensor) bool {
+		_ = composeFrames(data, func(frame tensor.Tensor) bool {
 			if frame.Rank() != 3 || frame.Len() == 0 {
 				t.Fatalf("a frame of shape %v", frame.Shape)
 			}
@@ -31,7 +31,7 @@ func FuzzPPM(f *testing.F) {
 	f.Add([]byte("P6\n99999999 99999999\n255\n"))
 	f.Add([]byte("P6\n-1 1\n255\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		_, _, _ = images(bufio.NewReader(bytes.NewReader(data)), func(frame tensor.Tensor) bool {
+		_, _, _ = readImages(bufio.NewReader(bytes.NewReader(data)), func(frame tensor.Tensor) bool {
 			if frame.Rank() != 3 || frame.Len() > len(data) {
 				t.Fatalf("%d bytes gave a frame of shape %v", len(data), frame.Shape)
 			}
@@ -44,10 +44,10 @@ func FuzzByNumber(f *testing.F) {
 	f.Add("frame9", "frame10", "frame010")
 	f.Add("", "0", "00")
 	f.Fuzz(func(t *testing.T, a, b, c string) {
-		if byNumber(a, b) != -byNumber(b, a) {
+		if naturalOrder(a, b) != -naturalOrder(b, a) {
 			t.Fatalf("%q and %q compare as less in both orders", a, b)
 		}
-		if byNumber(a, b) <= 0 && byNumber(b, c) <= 0 && byNumber(a, c) > 0 {
+		if naturalOrder(a, b) <= 0 && naturalOrder(b, c) <= 0 && naturalOrder(a, c) > 0 {
 			t.Fatalf("the order of %q, %q and %q is not transitive", a, b, c)
 		}
 	})

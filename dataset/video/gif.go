@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	maxGIF    = 256 << 20 // size of a file
+	maxGIF    = 256 << 20 // bytes of a file
 	maxPixels = 1 << 28   // of all frames together: the decoder holds them all in memory
 )
 
@@ -32,6 +32,7 @@ func gifClip(path string) clip {
 	}}
 }
 
+// drawGIF yields the frames of a file.
 func drawGIF(path string, yield func(tensor.Tensor) bool) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -44,11 +45,11 @@ func drawGIF(path string, yield func(tensor.Tensor) bool) error {
 	if err != nil {
 		return err
 	}
-	return frames(data, yield)
+	return composeFrames(data, yield)
 }
 
-// frames composes the frames of a GIF.
-func frames(data []byte, yield func(tensor.Tensor) bool) error {
+// composeFrames yields the frames of a GIF, each drawn over what the earlier ones leave.
+func composeFrames(data []byte, yield func(tensor.Tensor) bool) error {
 	if err := checkPixels(data); err != nil {
 		return err
 	}
@@ -92,14 +93,14 @@ func tensorOf(img *image.RGBA) tensor.Tensor {
 	return t
 }
 
-// checkPixels adds up the pixels of all frames from their descriptors, without decoding. A short
-// file may decode to more than the memory holds.
+// checkPixels returns an error if all frames together have more than maxPixels. It reads their
+// descriptors, without decoding, since a short file may decode to more than the memory holds.
 func checkPixels(data []byte) error {
 	if len(data) < 13 {
 		return errors.New("damaged gif: it ends within its header")
 	}
 	total := word(data[6:]) * word(data[8:])
-	at := 13 + table(data[10])
+	at := 13 + colourTable(data[10])
 	for at < len(data) && total <= maxPixels {
 		switch data[at] {
 		case 0x21: // an extension: its label, then blocks
@@ -109,7 +110,7 @@ func checkPixels(data []byte) error {
 				return errors.New("damaged gif: it ends within a frame")
 			}
 			total += word(data[at+5:]) * word(data[at+7:])
-			at = skipBlocks(data, at+10+table(data[at+9])+1)
+			at = skipBlocks(data, at+10+colourTable(data[at+9])+1)
 		default: // the end, or an error that the decoder reports
 			return nil
 		}
@@ -120,10 +121,11 @@ func checkPixels(data []byte) error {
 	return nil
 }
 
+// word returns a little-endian 16-bit number.
 func word(b []byte) int { return int(b[0]) | int(b[1])<<8 }
 
-// table returns the length of the colour table that flags describe.
-func table(flags byte) int {
+// colourTable returns the number of bytes of the colour table that flags describe.
+func colourTable(flags byte) int {
 	if flags&0x80 == 0 {
 		return 0
 	}

@@ -76,7 +76,7 @@ func open(ctx context.Context, o Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = o.checkWindow(src.longest()); err == nil {
+	if err = o.checkWindow(src.longestScene()); err == nil {
 		o.Paths = nil
 		src.fingerprint, err = fingerprint(ctx, "video", o, found)
 	}
@@ -90,20 +90,23 @@ func open(ctx context.Context, o Options) (*Source, error) {
 // An entry is a video file or a folder of frames.
 type entry struct {
 	path   string
-	frames bool
+	frames bool // a folder of frames
 }
 
-// videos are the extensions of video files within a folder. A file in Paths may have any extension.
-var videos = []string{".avi", ".gif", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".ogv", ".ts", ".webm", ".y4m"}
+// videoExtensions are the extensions of video files within a folder. A file in Paths may have any
+// extension.
+var videoExtensions = []string{".avi", ".gif", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".ogv", ".ts", ".webm", ".y4m"}
 
-// stills are the extensions of frames.
-var stills = []string{".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
+// frameExtensions are the extensions of images in a folder of frames.
+var frameExtensions = []string{".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
 
-func ends(name string, list []string) bool {
+// hasExtension reports whether a file name has one of the extensions, in any case.
+func hasExtension(name string, list []string) bool {
 	return slices.Contains(list, strings.ToLower(filepath.Ext(name)))
 }
 
-// entries lists the videos of a path. A folder with images is a folder of frames.
+// entries lists the videos of a path, which is depth folders below one of Options.Paths. A folder
+// with images is a folder of frames.
 func entries(ctx context.Context, path string, depth int) ([]entry, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -118,31 +121,31 @@ func entries(ctx context.Context, path string, depth int) ([]entry, error) {
 	if depth > 8 {
 		return nil, fmt.Errorf("%s: folders are nested too deeply: is there a link to a parent folder?", path)
 	}
-	inside, err := os.ReadDir(path)
+	files, err := os.ReadDir(path)
 	if err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(inside, func(e os.DirEntry) bool { return ends(e.Name(), stills) && !hidden(e.Name()) }) {
+	if slices.ContainsFunc(files, func(e os.DirEntry) bool { return hasExtension(e.Name(), frameExtensions) && !hidden(e.Name()) }) {
 		return []entry{{path: path, frames: true}}, nil
 	}
 	var out []entry
-	for _, e := range inside {
-		at := filepath.Join(path, e.Name())
-		info, err := os.Stat(at)
+	for _, e := range files {
+		child := filepath.Join(path, e.Name())
+		info, err := os.Stat(child)
 		if err != nil {
 			return nil, err
 		}
-		if hidden(e.Name()) || !info.IsDir() && !ends(e.Name(), videos) {
+		if hidden(e.Name()) || !info.IsDir() && !hasExtension(e.Name(), videoExtensions) {
 			continue
 		}
-		list, err := entries(ctx, at, depth+1)
+		list, err := entries(ctx, child, depth+1)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, list...)
 	}
 	if len(out) == 0 && depth == 0 {
-		return nil, fmt.Errorf("%s: the folder has neither videos (%s) nor frames (%s)", path, strings.Join(videos, ", "), strings.Join(stills, ", "))
+		return nil, fmt.Errorf("%s: the folder has neither videos (%s) nor frames (%s)", path, strings.Join(videoExtensions, ", "), strings.Join(frameExtensions, ", "))
 	}
 	return out, nil
 }
@@ -176,11 +179,11 @@ func fingerprint(ctx context.Context, kind string, options any, list []entry) (s
 			}
 		}
 		for _, file := range files {
-			part, err := hashFile(ctx, file)
+			fileHash, err := hashFile(ctx, file)
 			if err != nil {
 				return "", err
 			}
-			fmt.Fprintf(sum, "%q %s\n", filepath.Base(file), part)
+			fmt.Fprintf(sum, "%q %s\n", filepath.Base(file), fileHash)
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil

@@ -10,16 +10,23 @@ import (
 
 // Patches are the options of the patches that are cut from frames.
 type Patches struct {
-	Width, Height int    // size of reduced frames, centre-cropped if their aspect ratio differs; 0: 320 x 180. Smaller frames are not enlarged
-	Channels      int    // 1: grey, 3: colour; 0: 1
-	Raw           bool   // skip whitening and contrast scaling
-	Size          int    // side of a patch in pixels; 0: 14
-	Places        int    // number of patches of a scene, at uniformly random places; 0: 32
-	Crop          int    // side of the square in the centre of the frame that contains all patches; 0: the whole frame
-	Reach         int    // trajectories go from -Reach to Reach frames; 0: 5
-	Seed          uint64 // seed of the places
+	// Width and Height are the size of reduced frames in pixels; 0: 320 x 180. Frames of another
+	// aspect ratio are cropped at the centre. Smaller frames are not enlarged.
+	Width, Height int
+	Channels      int  // 1: grey, 3: colour; 0: 1
+	Raw           bool // skip whitening and contrast scaling
+	Size          int  // side of a patch in pixels; 0: 14
+	// Places is the number of places in a scene. Each is the position of one patch in every frame,
+	// drawn uniformly; 0: 32.
+	Places int
+	// Crop is the side in pixels of the square in the centre of the frame that contains all
+	// patches; 0: the whole frame.
+	Crop  int
+	Reach int    // trajectories go from -Reach to Reach frames; 0: 5
+	Seed  uint64 // seed of the places
 }
 
+// complete returns the options with their defaults.
 func (p Patches) complete() Patches {
 	p.Width, p.Height = cmp.Or(p.Width, 320), cmp.Or(p.Height, 180)
 	p.Channels, p.Size = cmp.Or(p.Channels, 1), cmp.Or(p.Size, 14)
@@ -66,7 +73,7 @@ func (p Patches) reduce(frame tensor.Tensor) (tensor.Tensor, error) {
 	return out.Tensor(frame)
 }
 
-// covering returns the short side of a frame of h x w that is reduced as far as it still covers
+// covering returns the short side to which a frame of h x w is resized, so that it just covers
 // height x width.
 func covering(h, w, height, width int) int {
 	scale := max(float64(height)/float64(h), float64(width)/float64(w))
@@ -90,8 +97,8 @@ func (p Patches) area(h, w int) (y, x, height, width int) {
 	return (h - height) / 2, (w - width) / 2, height, width
 }
 
-// cut copies the patch at a place of a frame, c x h x w, to dst.
-func cut(dst []float32, frame tensor.Tensor, at place, size int) {
+// copyPatch copies the patch at a place of a frame, c x h x w, to dst.
+func copyPatch(dst []float32, frame tensor.Tensor, at place, size int) {
 	c, h, w := frame.Shape[0], frame.Shape[1], frame.Shape[2]
 	for k := range c {
 		for i := range size {

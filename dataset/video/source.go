@@ -27,8 +27,8 @@ type scene struct {
 	first   int    // index of the first sample
 	frames  int
 	places  []place
-	extents []float64 // for each frame; nil for raw frames
-	scales  []float64
+	extents []float64 // of each frame (see contrast.go); nil for raw frames
+	scales  []float64 // of each frame; nil for raw frames
 }
 
 // Scenes returns the names and lengths of the scenes, in order.

@@ -12,8 +12,8 @@ import (
 type spool struct {
 	file   *os.File
 	out    *bufio.Writer
-	values int // of a patch
-	n      int
+	values int // number of values of a patch
+	n      int // number of patches
 }
 
 func newSpool(values int) (*spool, error) {

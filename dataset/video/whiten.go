@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// cutoff is f0 of the filter in cycles per pixel: 200 cycles over 512 pixels, as in Olshausen and
-// Field (1997).
+// cutoff is f0 of the filter in cycles per pixel, about 200 cycles in 512 pixels, as in Olshausen
+// and Field (1997).
 const cutoff = 0.4
 
 // A whitener is the band-pass filter of Olshausen and Field (1997),
@@ -20,15 +20,15 @@ const cutoff = 0.4
 type whitener struct {
 	h, w          int
 	rows, columns *fourier.QuarterWaveFFT
-	gain          []float64 // h x w, divided by the scale of both transforms
-	row, column   []float64
-	plane         []float64 // h x w
+	gain          []float64 // h x w: R, divided by the factor of a transform and its inverse
+	row, column   []float64 // buffers
+	plane         []float64 // a buffer of h x w
 }
 
 func newWhitener(h, w int) *whitener {
 	f := &whitener{h: h, w: w, rows: fourier.NewQuarterWaveFFT(w), columns: fourier.NewQuarterWaveFFT(h),
 		gain: make([]float64, h*w), row: make([]float64, w), column: make([]float64, h), plane: make([]float64, h*w)}
-	// A transform and its inverse multiply by 4 n.
+	// A transform of n values and its inverse multiply them by 4 n.
 	scale := 1 / (16 * float64(h) * float64(w))
 	for i := range h {
 		for j := range w {
@@ -46,18 +46,18 @@ func (f *whitener) apply(plane []float32) {
 	for i, v := range plane {
 		f.plane[i] = float64(v)
 	}
-	f.each(f.rows.CosSequence, f.columns.CosSequence) // DCT-II
+	f.transform(f.rows.CosSequence, f.columns.CosSequence) // DCT-II
 	for i, g := range f.gain {
 		f.plane[i] *= g
 	}
-	f.each(f.rows.CosCoefficients, f.columns.CosCoefficients) // DCT-III
+	f.transform(f.rows.CosCoefficients, f.columns.CosCoefficients) // DCT-III
 	for i, v := range f.plane {
 		plane[i] = float32(v)
 	}
 }
 
-// each transforms all rows and then all columns.
-func (f *whitener) each(row, column func(dst, src []float64) []float64) {
+// transform transforms all rows and then all columns of f.plane.
+func (f *whitener) transform(row, column func(dst, src []float64) []float64) {
 	for i := range f.h {
 		line := f.plane[i*f.w : (i+1)*f.w]
 		copy(line, row(f.row, line))

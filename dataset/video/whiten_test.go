@@ -35,14 +35,14 @@ func wave(k, i, n int) float64 {
 
 func TestScalesAreSmooth(t *testing.T) {
 	t.Parallel()
-	for _, v := range smoothed([]float64{0.3, 0.3, 0.3}) {
+	for _, v := range scalesOf([]float64{0.3, 0.3, 0.3}) {
 		if math.Abs(v-0.3) > 1e-12 {
 			t.Errorf("a constant extent of 0.3 gives the scale %g", v)
 		}
 	}
-	for _, v := range smoothed([]float64{0, 0}) {
-		if v != leastScale {
-			t.Errorf("blank frames have the scale %g, want %g", v, leastScale)
+	for _, v := range scalesOf([]float64{0, 0}) {
+		if v != minScale {
+			t.Errorf("blank frames have the scale %g, want %g", v, minScale)
 		}
 	}
 	step := make([]float64, 200)
@@ -52,7 +52,7 @@ func TestScalesAreSmooth(t *testing.T) {
 			step[i] = 2
 		}
 	}
-	scales := smoothed(step)
+	scales := scalesOf(step)
 	for i := 1; i < len(scales); i++ {
 		if d := scales[i] - scales[i-1]; d < 0 || d > 0.05 {
 			t.Errorf("from frame %d to the next the scale goes from %g to %g", i-1, scales[i-1], scales[i])
