@@ -11,6 +11,6 @@
 //	tables, err := store.Layers(ctx, request)
 //	err = tables[0].Row(z, 17) // z: d numbers, the vector of the 18th sample
 //
-// A Table that is larger than the memory of the request is not loaded: its rows are read from disk when
-// they are needed.
+// A Table that is larger than the memory of the request is not loaded: its rows are read from disk
+// when they are needed.
 package features

@@ -18,25 +18,25 @@ import (
 type Request struct {
 	Model    *model.Model
 	Identity string // identifies the model with all its settings; "": its SHA-256
-	Engine   string // version and device of the engine
+	Engine   string // version and device of the inference engine
 	Layers   []onnx.Layer
 	Pool     Pooling
 
 	Data string // fingerprint of the samples
 	N    int    // number of samples
-	// Read reads the samples at the given positions of the source, in order, framed as f. It may leave
-	// out those that cannot be read.
+	// Read reads the samples at the given positions of the source, in order, in the frame f. It may
+	// leave out those that cannot be read.
 	Read func(ctx context.Context, positions []int, f dataset.Frame) ([]dataset.Sample, error)
 
-	// View identifies the transformations that Transform returns; "": the samples are not
-	// transformed.
+	// View is a text that identifies the transformations that Transform returns; "": the samples are
+	// not transformed.
 	View      string
 	Transform func(sample dataset.Sample) transform.Op // nil: no transformation
 	Pairs     bool                                     // Sample.Transformed is the transformed sample, of ready-made pairs
 
 	Positions []int         // positions of the requested samples in the source, ascending; nil: all
-	Memory    int64         // bytes; a larger table stays on disk
-	Progress  func(n int64) // called with the number of samples after each forward pass; may be nil
+	Memory    int64         // a table of more bytes is read from disk row by row
+	Progress  func(n int64) // called after each forward pass with its number of samples; may be nil
 }
 
 // key returns the key of a layer's representation in the store.
@@ -98,11 +98,11 @@ func (s *Store) openTables(r *Request, tables []*Table) (missing []int, err erro
 	return missing, nil
 }
 
-// extract runs the model and writes the tables of some layers.
-func (s *Store) extract(ctx context.Context, r *Request, which []int) error {
+// extract runs the model and writes the tables of the layers with the given indices.
+func (s *Store) extract(ctx context.Context, r *Request, indices []int) error {
 	e := &extraction{Request: r, store: s}
 	var keys []string
-	for _, i := range which {
+	for _, i := range indices {
 		key, err := r.key(r.Layers[i], r.Positions)
 		if err != nil {
 			return err
@@ -116,7 +116,8 @@ func (s *Store) extract(ctx context.Context, r *Request, which []int) error {
 	return s.writeAll(keys, nil, func(to []io.Writer) error { return e.run(ctx, to) })
 }
 
-// writeAll writes several files: all of them or none.
+// writeAll writes several files. fill gets their writers, after those in open. If it fails, no file
+// is written.
 func (s *Store) writeAll(keys []string, open []io.Writer, fill func([]io.Writer) error) error {
 	if len(keys) == 0 {
 		return fill(open)
@@ -135,7 +136,7 @@ type extraction struct {
 
 const (
 	batch    = 32 // samples in a forward pass
-	readSize = 64 // samples that are read at once while the model runs
+	readSize = 64 // samples of one call of Request.Read, which runs while the model runs
 )
 
 // A sampleBatch holds samples with their positions, or the error of reading them.
@@ -145,6 +146,7 @@ type sampleBatch struct {
 	err       error
 }
 
+// run extracts the samples and writes a table to each writer, in the order of e.layers.
 func (e *extraction) run(ctx context.Context, to []io.Writer) error {
 	writers := make([]*writer, len(to))
 	for i, w := range to {
@@ -189,7 +191,8 @@ func (e *extraction) run(ctx context.Context, to []io.Writer) error {
 	return nil
 }
 
-// read reads the samples in the background until the context ends.
+// read reads the samples of the request in the background. The channel is closed after the last
+// sample, after an error, or when the context ends.
 func (r *Request) read(ctx context.Context, f dataset.Frame) <-chan sampleBatch {
 	positions := r.Positions
 	if positions == nil {
@@ -216,7 +219,8 @@ func (r *Request) read(ctx context.Context, f dataset.Frame) <-chan sampleBatch 
 	return out
 }
 
-// load reads some samples. If some cannot be read, it reads them one by one to find out which.
+// load reads the samples at the given positions. If some cannot be read, it reads the samples one
+// by one to find out which.
 func (r *Request) load(ctx context.Context, positions []int, f dataset.Frame) sampleBatch {
 	samples, err := r.Read(ctx, positions, f)
 	if err != nil || len(samples) == len(positions) {

@@ -15,8 +15,8 @@ type Pooling string
 // Values of Pooling. They pool the axes of height, width, time and tokens, but not channels and
 // unknown axes. A layer without axes to pool is flattened.
 const (
-	Mean    Pooling = "mean"
-	Max     Pooling = "max"
+	Mean    Pooling = "mean"    // the mean over these axes
+	Max     Pooling = "max"     // the largest value over these axes
 	Class   Pooling = "class"   // the first token
 	Flatten Pooling = "flatten" // nothing is pooled
 )
@@ -27,10 +27,10 @@ func poolings() []Pooling { return []Pooling{Mean, Max, Class, Flatten} }
 // A pool pools the activations of one layer.
 type pool struct {
 	kind    Pooling
-	targets []int32 // for each element of a sample its index in the vector, -1 if it is left out
-	dim     int
-	share   float64 // 1 / number of elements that are pooled into one
-	sums    []float64
+	targets []int32   // index in the vector of each element of an activation; -1: left out
+	dim     int       // length of the vector
+	share   float64   // 1 / number of elements that are pooled into one
+	sums    []float64 // a buffer of length dim
 }
 
 // Check returns an error if the layer cannot be pooled in this way.
@@ -66,24 +66,24 @@ func (p Pooling) pools(l onnx.Layer, i int) bool {
 
 func newPool(p Pooling, l onnx.Layer) *pool {
 	out := &pool{kind: p, dim: p.Dim(l), targets: make([]int32, tensor.Size(l.Shape))}
-	at := make([]int, len(l.Shape))
+	index := make([]int, len(l.Shape)) // of element e, along each axis
 	for e := range out.targets {
-		stride, left := 0, false
+		target, excluded := 0, false
 		for i, n := range l.Shape {
 			if p.pools(l, i) {
-				left = left || p == Class && at[i] > 0
+				excluded = excluded || p == Class && index[i] > 0
 			} else {
-				stride = stride*n + at[i]
+				target = target*n + index[i]
 			}
 		}
-		if out.targets[e] = int32(stride); left {
+		if out.targets[e] = int32(target); excluded {
 			out.targets[e] = -1
 		}
-		for i := len(at) - 1; i >= 0; i-- {
-			if at[i]++; at[i] < l.Shape[i] {
+		for i := len(index) - 1; i >= 0; i-- {
+			if index[i]++; index[i] < l.Shape[i] {
 				break
 			}
-			at[i] = 0
+			index[i] = 0
 		}
 	}
 	out.share = float64(out.dim) / float64(max(1, len(out.targets)))
@@ -105,7 +105,7 @@ func (p *pool) apply(dst, z []float32) {
 			dst[i] = float32(s * p.share)
 		}
 	case p.kind == Max:
-		p.largest(dst, z)
+		p.maxInto(dst, z)
 	default: // Class
 		for e, v := range z {
 			if p.targets[e] >= 0 {
@@ -115,7 +115,8 @@ func (p *pool) apply(dst, z []float32) {
 	}
 }
 
-func (p *pool) largest(dst, z []float32) {
+// maxInto writes the largest of the elements that are pooled into each element of dst.
+func (p *pool) maxInto(dst, z []float32) {
 	seen := p.sums // marks elements of dst that have a value
 	clear(seen)
 	for e, v := range z {

@@ -10,12 +10,12 @@ import (
 	"github.com/noether-ml/noether/internal/state"
 )
 
-// Samples holds the indices, labels and factors of samples.
+// Samples holds the indices, labels and factors of samples, in the order of Positions.
 type Samples struct {
-	Positions []int // in the source, ascending
-	Index     []int
-	Label     []int // dataset.NoLabel: no label
-	Factors   map[string][]float64
+	Positions []int                // in the source, ascending
+	Index     []int                // dataset.Sample.Index
+	Label     []int                // dataset.NoLabel: no label
+	Factors   map[string][]float64 // values by name
 }
 
 // Len returns the number of samples.
@@ -41,8 +41,8 @@ const (
 	samplesVersion = 1
 )
 
-// samplesName returns the name of the samples in the store. It includes the frame, since factors
-// may depend on it.
+// samplesName returns the name of the Samples of a request in the store. It includes the frame,
+// since factors may depend on it.
 func (r *Request) samplesName() string {
 	return fmt.Sprintf("samples %s %d %v", r.Data, r.N, r.Model.Frame())
 }

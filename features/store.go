@@ -23,7 +23,7 @@ type Store struct {
 	Size int64 // largest total size in bytes; 0: 20 GB
 }
 
-const defaultSize = 20_000_000_000
+const defaultSize = 20_000_000_000 // bytes
 
 // Default returns the user's store: the folder representations in NOETHER_CACHE, or
 // noether/representations in the user's cache folder. NOETHER_REPRESENTATIONS_SIZE sets its size in
@@ -48,8 +48,8 @@ func Default() (*Store, error) {
 }
 
 // keyOf returns the hash of the JSON encoding of a value.
-func keyOf(on any) (string, error) {
-	raw, err := json.Marshal(on)
+func keyOf(v any) (string, error) {
+	raw, err := json.Marshal(v)
 	if err != nil {
 		return "", err
 	}
@@ -85,20 +85,21 @@ func (s *Store) Save(name string, data []byte) error {
 	})
 }
 
+// touch marks a file as just used, for evict.
 func (s *Store) touch(key string) {
 	now := time.Now()
 	os.Chtimes(s.path(key), now, now)
 }
 
-// write writes a file and evicts others if the store is full.
+// write writes a file, whose content fill writes, and evicts others if the store is full.
 func (s *Store) write(key string, fill func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(s.path(key)), 0o777); err != nil {
 		return fmt.Errorf("storing a representation: %w", err)
 	}
-	var filling error
-	err := atomicfile.WriteFunc(s.path(key), func(w io.Writer) error { filling = fill(w); return filling })
-	if disk := (*fs.PathError)(nil); filling != nil && !errors.As(filling, &disk) {
-		return filling // an error of fill, not of the file
+	var fillErr error
+	err := atomicfile.WriteFunc(s.path(key), func(w io.Writer) error { fillErr = fill(w); return fillErr })
+	if disk := (*fs.PathError)(nil); fillErr != nil && !errors.As(fillErr, &disk) {
+		return fillErr // not an error of writing the file
 	}
 	if err != nil {
 		return fmt.Errorf("storing a representation: %w", err)
@@ -109,9 +110,9 @@ func (s *Store) write(key string, fill func(io.Writer) error) error {
 // maxTempAge is the age at which the temporary file of a killed process is removed.
 const maxTempAge = 24 * time.Hour
 
-// evict removes the least recently used files until the total size is at most the limit, and temporary
-// files of killed processes. It does not remove the file of the given key. A file that is open in
-// another process may remain until the next call.
+// evict removes the least recently used files until the total size is at most the limit, and
+// temporary files of killed processes. It does not remove the file of the given key. A file that is
+// open in another process may remain until the next call.
 func (s *Store) evict(keep string) error {
 	type file struct {
 		path string
@@ -141,13 +142,13 @@ func (s *Store) evict(keep string) error {
 	if err != nil {
 		return fmt.Errorf("storing a representation: %w", err)
 	}
-	most := s.Size
-	if most == 0 {
-		most = defaultSize
+	limit := s.Size
+	if limit == 0 {
+		limit = defaultSize
 	}
 	slices.SortFunc(files, func(a, b file) int { return a.used.Compare(b.used) })
 	for _, f := range files {
-		if total <= most {
+		if total <= limit {
 			break
 		}
 		if f.path != s.path(keep) && os.Remove(f.path) == nil {
@@ -165,7 +166,8 @@ func ignoreNotExist(err error) error {
 	return err
 }
 
-// table opens a table. It returns nil if there is none or if it is damaged.
+// table opens the table of a key. It returns nil if there is none or if it is damaged. See
+// openTable.
 func (s *Store) table(key string, dim int, memory int64) (*Table, error) {
 	t, err := openTable(s.path(key), dim, memory)
 	switch {

@@ -16,7 +16,7 @@ import (
 // A Table holds one vector for each of n samples: n x d. It is safe for concurrent reading.
 type Table struct {
 	Positions []int // position of each row's sample in the source
-	Dim       int
+	Dim       int   // d
 
 	data []float32 // n x d; nil if the rows are on disk
 	file *os.File
@@ -70,8 +70,8 @@ func bytesOf(v []float32) []byte {
 // bytes each); n (8 bytes), CRC-32C of all before (4 bytes).
 const (
 	magic    = "noether\x02"
-	headSize = 16
-	tailSize = 12
+	headSize = 16 // bytes before the rows
+	tailSize = 12 // bytes after the positions
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -120,7 +120,7 @@ func (w *writer) finish() error {
 var errDamaged = errors.New("the file is damaged")
 
 // openTable opens a table with rows of dim numbers. It reads the rows into memory if they take at
-// most memory bytes. An incomplete file is errDamaged.
+// most memory bytes. The error of a damaged file is errDamaged.
 func openTable(path string, dim int, memory int64) (*Table, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -138,14 +138,15 @@ func openTable(path string, dim int, memory int64) (*Table, error) {
 	return t, nil
 }
 
+// read checks the file, and reads the rows if they take at most memory bytes.
 func (t *Table) read(memory int64) error {
 	info, err := t.file.Stat()
 	if err != nil {
 		return err
 	}
-	per := int64(t.Dim)*4 + 8
-	n := (info.Size() - headSize - tailSize) / per
-	if info.Size() < headSize+tailSize || headSize+tailSize+n*per != info.Size() || n > math.MaxInt32 {
+	sampleBytes := int64(t.Dim)*4 + 8 // a row and a position
+	n := (info.Size() - headSize - tailSize) / sampleBytes
+	if info.Size() < headSize+tailSize || headSize+tailSize+n*sampleBytes != info.Size() || n > math.MaxInt32 {
 		return errDamaged
 	}
 	sum := crc32.New(castagnoli)
@@ -170,6 +171,7 @@ func (t *Table) read(memory int64) error {
 	return t.readTail(in, sum, n)
 }
 
+// readTail reads the n positions and checks the number and the checksum after them.
 func (t *Table) readTail(in io.Reader, sum hash.Hash32, n int64) error {
 	b := make([]byte, 8*n+8)
 	if _, err := io.ReadFull(in, b); err != nil {

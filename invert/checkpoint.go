@@ -60,12 +60,12 @@ func (r *run) restore() (bool, error) {
 			return false
 		}
 		found = true
-		batch, at := f.Int(), f.Int()
-		if batch < 0 || batch >= r.batches() || at < 0 || at > r.s.options.Steps {
-			f.Fail(fmt.Errorf("batch %d, step %d are out of range", batch, at))
+		batch, step := f.Int(), f.Int()
+		if batch < 0 || batch >= r.batches() || step < 0 || step > r.s.options.Steps {
+			f.Fail(fmt.Errorf("batch %d, step %d: there are %d batches of %d steps", batch, step, r.batches(), r.s.options.Steps))
 			return true
 		}
-		r.batch, r.iteration = batch, at
+		r.batch, r.iteration = batch, step
 		done := batch * r.s.batch()
 		f.Float32sInto(r.images.Slice(0, done).Data)
 		f.Float32sInto(r.loss[:done])
@@ -73,7 +73,7 @@ func (r *run) restore() (bool, error) {
 			r.dropped[i] = f.Bool()
 		}
 		for i := range r.s.step.state {
-			f.Float32sInto(r.state[at%2][i])
+			f.Float32sInto(r.state[step%2][i])
 		}
 		return true
 	})

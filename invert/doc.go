@@ -5,13 +5,18 @@
 //
 //	x' <- P(x' - alpha u(grad L)).
 //
-// P projects onto the Ball around x, if there is one, and clips to [0, 1]. u divides the gradient
-// of each sample by its norm. Alternatives are the sign of the gradient in an linf ball, and Adam.
-// These functions return objectives with a loss L:
+// P projects onto the Ball around x, if there is one, and clips to [0, 1]. alpha is the step size.
+// u divides the gradient of each sample by its norm. Alternatives are the sign of the gradient in
+// an linf ball, and Adam. These functions return objectives with a loss L, where m(x) is the
+// representation of x by model m, and y its class:
 //
-//	Match         |m(x') - m(x)|_2                              representation inversion: Nanda et al. 2022, equation 4
-//	Contrast      |m1(x') - m1(x)|_2 - |m2(x') - m2(x)|_2       adversarial inversion and controversial stimuli: section 2.3, equation 8
-//	Misclassify   log softmax(m(x'))_y                          attacks within a ball: Madry et al. 2018
+//	Match         |m(x') - m(x)|_2
+//	Contrast      |m1(x') - m1(x)|_2 - |m2(x') - m2(x)|_2
+//	Misclassify   log softmax(m(x'))_y
+//
+// Match is representation inversion (Nanda et al. 2022, equation 4), Contrast adversarial inversion
+// and controversial stimuli (their section 2.3, equation 8), and Misclassify an attack within a
+// ball (Madry et al. 2018).
 //
 // The result is the best image of all steps, for each sample separately. Loss, gradient, update and
 // best image of a step are computed by one ONNX graph. For example:

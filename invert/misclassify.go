@@ -61,43 +61,44 @@ func (o Misclassification) constants(_ context.Context, p Problem) ([]tensor.Ten
 	if len(p.Labels) != n {
 		return nil, fmt.Errorf("%d labels for %d images", len(p.Labels), n)
 	}
-	hot := tensor.New(n, o.classes())
+	oneHot := tensor.New(n, o.classes())
 	for i, label := range p.Labels {
 		if label < 0 || label >= o.classes() {
 			return nil, fmt.Errorf("%s has label %d, but there are %d classes", p.name(i), label, o.classes())
 		}
-		hot.At(i).Data[label] = 1
+		oneHot.At(i).Data[label] = 1
 	}
-	return []tensor.Tensor{hot}, nil
+	return []tensor.Tensor{oneHot}, nil
 }
 
-// checkGradient returns nil: an attack on a classifier without a gradient fails, which is a result.
+// checkGradient returns nil: it is a result, not an error, if an attack fails for lack of a
+// gradient.
 func (Misclassification) checkGradient([]float32, []tensor.Tensor) error { return nil }
 
 // write adds the loss and the margin to the graph. The gradient of log p_y with respect to the
-// logits is (1 - p_y) (hot - r), where r is the softmax over the other classes. Since the gradient
-// is normalised later, write uses hot - r, which does not vanish in float32 if p_y is close to 1.
+// logits is (1 - p_y) (oneHot - r), where oneHot is 1 for class y and 0 for others, and r is the
+// softmax over the other classes. Since the gradient is normalised later, write uses oneHot - r,
+// which does not vanish in float32 if p_y is close to 1.
 func (o Misclassification) write(s *stepBuilder) (losses, error) {
 	z, err := s.include(o.Model, o.Model.ScoresTensor())
 	if err != nil {
 		return losses{}, err
 	}
 	b, classes := s.b, o.classes()
-	hot := s.addConstant("label", classes)
-	all := b.Reshape(b.Cast(z, onnx.Float), s.n, o.Model.Classes())
-	scores := all
+	oneHot := s.addConstant("label", classes)
+	scores := b.Reshape(b.Cast(z, onnx.Float), s.n, o.Model.Classes())
 	if o.Outputs != nil {
-		scores = b.Gather(all, b.Ints(o.Outputs...), 1)
+		scores = b.Gather(scores, b.Ints(o.Outputs...), 1)
 	}
 	logs := b.LogSoftmax(scores, 1)
 	if o.Model.Scores() == "probabilities" {
 		logs = b.Log(b.Op("Max", nil, scores, b.Scalar(minLength)))
 	}
-	correct := b.ReduceSum(b.Mul(logs, hot), true, 1)
-	others := b.Sub(logs, b.Mul(hot, b.Scalar(excluded)))
-	cotangent := hot // for probabilities: 1 / p_y for the class, up to a factor
+	correct := b.ReduceSum(b.Mul(logs, oneHot), true, 1)
+	others := b.Sub(logs, b.Mul(oneHot, b.Scalar(excluded)))
+	cotangent := oneHot // for probabilities: 1 / p_y for the class, up to a factor
 	if o.Model.Scores() != "probabilities" {
-		cotangent = b.Sub(hot, b.Softmax(others, 1))
+		cotangent = b.Sub(oneHot, b.Softmax(others, 1))
 	}
 	if o.Outputs != nil {
 		cotangent = b.MatMul(cotangent, b.Const("", o.selection()))

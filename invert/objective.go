@@ -108,7 +108,8 @@ func (d Distances) constants(ctx context.Context, p Problem) ([]tensor.Tensor, e
 		}
 		scale := tensor.New(z.Shape[0], 1)
 		for i := range scale.Data {
-			scale.Data[i] = float32(t.Weight / norm(z.At(i).Data)) // infinite for a zero representation; the sample is then dropped
+			// Infinite for a representation of zeros: the sample is then dropped.
+			scale.Data[i] = float32(t.Weight / norm(z.At(i).Data))
 		}
 		list = append(list, scale)
 	}
@@ -138,6 +139,7 @@ func norm(v []float32) float64 {
 	return math.Sqrt(sum)
 }
 
+// write adds the sum of the terms to the graph.
 func (d Distances) write(s *stepBuilder) (losses, error) {
 	var out losses
 	for i, t := range d {

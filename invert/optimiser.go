@@ -12,7 +12,8 @@ const (
 	adamEpsilon = 1e-8
 )
 
-// update returns x after a step. direction is the gradient, scaled to norm 1 (or 0).
+// update returns x after a step. direction is the gradient of each sample divided by its norm, or
+// 0.
 func (s *stepBuilder) update(direction onnx.Value, o Options) onnx.Value {
 	b := s.b
 	if o.Optimiser == Adam {

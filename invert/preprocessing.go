@@ -51,7 +51,8 @@ func (s *stepBuilder) modelInput(m *model.Model) (onnx.Value, error) {
 		return "", err
 	}
 	b := s.b
-	x := b.MatMul(b.MatMul(b.Const("", rows), s.x), b.Transpose(b.Const("", columns), 1, 0)) // n x c x h x w
+	// n x c x h x w
+	x := b.MatMul(b.MatMul(b.Const("", rows), s.x), b.Transpose(b.Const("", columns), 1, 0))
 	if s.image[0] == to[0] {
 		return x, nil
 	}
@@ -73,18 +74,18 @@ func resizeMatrix(m *model.Model, from, to int) (tensor.Tensor, error) {
 // channelMatrix returns the matrix that converts channels, as the kernel of a 1 x 1 convolution.
 func channelMatrix(m *model.Model, from int) (tensor.Tensor, error) {
 	to := m.ImageShape()[0]
-	mix := tensor.New(to, from, 1, 1)
+	kernel := tensor.New(to, from, 1, 1)
 	f := dataset.Frame{Channels: to}
 	for i := range from {
 		unit := tensor.New(from, 1, 1)
 		unit.Data[i] = 1
 		t, err := f.Tensor(unit)
 		if err != nil {
-			return mix, err
+			return kernel, err
 		}
 		for o := range to {
-			mix.Data[o*from+i] = t.Data[o]
+			kernel.Data[o*from+i] = t.Data[o]
 		}
 	}
-	return mix, nil
+	return kernel, nil
 }

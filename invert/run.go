@@ -16,19 +16,20 @@ import (
 type run struct {
 	s         *Search
 	p         Problem
-	constants []tensor.Tensor // in the order of stepBuilder.constants, each n x ...
+	constants []tensor.Tensor // in the order of stepBuilder.constants, one row for each sample
 	images    tensor.Tensor   // best images of the finished batches
 	loss      []float32       // their losses
-	dropped   []bool          // samples whose loss or gradient norm became NaN or infinite
+	dropped   []bool          // whether the loss or gradient norm of a sample became NaN or infinite
 
-	batch, iteration int // current batch and step
-	saved            time.Time
+	batch, iteration int       // current batch and step
+	saved            time.Time // when the last checkpoint was written
 
-	// two copies of the state of the current batch: a step reads one and writes the other
-	state [2][][]float32
-	// other inputs of the current batch, and the outputs loss and gradient norm
-	scheduleValues, constantRows, measured [][]float32
-	shards                                 []shard // of the current batch
+	// The tensors of the current batch. A step reads one copy of the state and writes the other.
+	state          [2][][]float32 // in the order of stepBuilder.state
+	scheduleValues [][]float32    // in the order of stepBuilder.schedule
+	constantRows   [][]float32    // in the order of stepBuilder.constants
+	measured       [][]float32    // loss and gradient norm, which a step writes
+	shards         []shard
 }
 
 // A shard holds the inputs and outputs of one of the concurrent runs of the engine: its rows of the
@@ -50,6 +51,7 @@ func (r *run) rows() (from, to int) {
 	return r.batch * r.s.batch(), min((r.batch+1)*r.s.batch(), r.samples())
 }
 
+// run searches all batches, from the checkpoint on if there is one.
 func (r *run) run(ctx context.Context) error {
 	if err := r.bind(); err != nil {
 		return err
@@ -85,7 +87,8 @@ func (r *run) bind() error {
 	r.state = [2][][]float32{rows(step.state), rows(step.state)}
 	r.constantRows = rows(step.constants)
 	for _, p := range step.schedule {
-		r.scheduleValues = append(r.scheduleValues, make([]float32, tensor.Size(p.shape))) // shared by all shards
+		// All shards share these inputs.
+		r.scheduleValues = append(r.scheduleValues, make([]float32, tensor.Size(p.shape)))
 	}
 	observed := []tensorInfo{{"loss", []int{r.s.n, 1}}, {"gradient norm", []int{r.s.n, 1}}}
 	r.measured = rows(observed)
@@ -244,11 +247,11 @@ func (r *run) report(parity int) {
 		return
 	}
 	from, to := r.rows()
-	each := int64(r.s.options.Steps + 1)
-	p := Progress{Done: int64(from)*each + int64(r.iteration+1)*int64(to-from), Total: int64(r.samples()) * each}
+	steps := int64(r.s.options.Steps + 1) // of each sample
+	p := Progress{Done: int64(from)*steps + int64(r.iteration+1)*int64(to-from), Total: int64(r.samples()) * steps}
 	finite := 0
 	for _, v := range r.stateTensor("criterion", parity)[:to-from] {
-		if v-v == 0 {
+		if v-v == 0 { // neither NaN nor infinite
 			p.Loss += float64(v)
 			finite++
 		}

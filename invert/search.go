@@ -29,9 +29,10 @@ type Search struct {
 
 // A Problem is the input of a search.
 type Problem struct {
-	// x: n x c x h x w, values in [0, 1], with the size of the objective's first model
+	// Images are the images x, n x c x h x w with values in [0, 1] and the size of the objective's
+	// first model.
 	Images tensor.Tensor
-	Start  tensor.Tensor // initial x', of the same shape
+	Start  tensor.Tensor // initial images x', of the same shape
 	Labels []int         // correct classes, for Misclassify
 	Names  []string      // of samples, for error messages; optional
 
@@ -41,8 +42,8 @@ type Problem struct {
 
 // A Progress tells how far a search is.
 type Progress struct {
-	Done, Total int64   // steps times samples
-	Loss        float64 // best loss so far (see Result), the mean over the samples of the current batch
+	Done, Total int64   // numbers of steps, summed over samples
+	Loss        float64 // mean of the best losses (see Result) of the current batch so far
 }
 
 // A Result is the result of a search.
@@ -129,7 +130,7 @@ func (s *Search) batchSize(samples int) (n, shards int) {
 	return n, shards
 }
 
-// open creates a session for concurrent runs of n samples each, unless there is one.
+// open creates a session for concurrent runs of n samples each, unless the current one is such.
 func (s *Search) open(n, shards int) error {
 	if s.session != nil && s.n == n && s.shards == shards {
 		return nil

@@ -12,13 +12,17 @@ import (
 type StartKind string
 
 const (
-	Noise    StartKind = "noise"    // uniform integers 0 to 255, divided by 255 (Nanda et al. 2022, footnote 1)
-	Normal   StartKind = "normal"   // N(0, 1), as in the code of Nanda et al.; the first step clips to [0, 1]
+	// Noise draws uniform integers from 0 to 255, divided by 255 (Nanda et al. 2022, footnote 1).
+	Noise StartKind = "noise"
+	// Normal draws from N(0, 1), as the code of Nanda et al. The first step clips to [0, 1].
+	Normal   StartKind = "normal"
 	White    StartKind = "white"    // all 1
 	Black    StartKind = "black"    // all 0
 	OneNoise StartKind = "one"      // the same image of Noise for all samples
 	Shuffled StartKind = "shuffled" // the images x, permuted so that no sample starts at its own
-	Near     StartKind = "near"     // x plus normal noise with standard deviation 1/255, since at x the gradient is 0/0
+	// Near adds normal noise with standard deviation 1/255 to x, since the gradient of Contrast at x
+	// is 0/0, and clips to [0, 1].
+	Near StartKind = "near"
 )
 
 // StartKinds returns all kinds.

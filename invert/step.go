@@ -23,12 +23,13 @@ import (
 // these names do not collide with the models'.
 type stepBuilder struct {
 	b      *onnx.Builder
-	n      int
-	image  []int // c x h x w
-	x      onnx.Value
+	n      int            // number of samples
+	image  []int          // c x h x w
+	x      onnx.Value     // the current images
 	models []*model.Model // models that have been included
 
-	state     []tensorInfo // also outputs
+	// The inputs of the graph, without the prefix of their names.
+	state     []tensorInfo
 	schedule  []tensorInfo
 	constants []tensorInfo
 }
@@ -46,7 +47,7 @@ const prefix = "search "
 // the objective.
 const centre = "centre"
 
-// buildStep returns the graph of a step.
+// buildStep returns the graph of a step for n samples, and its builder, which lists the inputs.
 func buildStep(objective Objective, o Options, n int) (*onnx.Model, *stepBuilder, error) {
 	m := objective.models()[0]
 	opset := m.Opset()
@@ -147,8 +148,8 @@ func (s *stepBuilder) castLike(v, z onnx.Value) onnx.Value {
 	return s.b.ReshapeTo(v, s.b.Shape(z))
 }
 
-// finite reports which values have a magnitude below 3.4e38, about the largest float32. It is false
-// for NaN and infinity.
+// finite returns a tensor of booleans: whether each value of v has a magnitude below 3.4e38, about
+// the largest float32. It is false for NaN and infinity.
 func (s *stepBuilder) finite(v onnx.Value) onnx.Value {
 	return s.b.Op("Less", nil, s.b.Abs(v), s.b.Scalar(3.4e38))
 }
@@ -156,13 +157,13 @@ func (s *stepBuilder) finite(v onnx.Value) onnx.Value {
 // inputs returns the inputs in the order in which the graph declares them.
 func (s *stepBuilder) inputs(declared []onnx.ValueInfo) ([]tensorInfo, error) {
 	var list []tensorInfo
-	all := slices.Concat(s.state, s.schedule, s.constants)
+	known := slices.Concat(s.state, s.schedule, s.constants)
 	for _, d := range declared {
-		i := slices.IndexFunc(all, func(p tensorInfo) bool { return prefix+p.name == d.Name })
+		i := slices.IndexFunc(known, func(p tensorInfo) bool { return prefix+p.name == d.Name })
 		if i < 0 {
 			return nil, fmt.Errorf("the graph of a step has an unknown input %q", d.Name)
 		}
-		list = append(list, all[i])
+		list = append(list, known[i])
 	}
 	return list, nil
 }

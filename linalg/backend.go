@@ -40,7 +40,7 @@ type Backend struct {
 // order. A library is used only if it solves a small problem correctly. If there is none, gonum's
 // own code is used, and Backend.Hint says what to install.
 func LoadBackend() Backend {
-	named := os.Getenv(backendEnv)
+	named := os.Getenv(backendEnv) // "": search
 	if named == "none" {
 		return Backend{Name: "gonum", Threads: 1}
 	}
@@ -55,8 +55,8 @@ func LoadBackend() Backend {
 			register(lib)
 			return lib.backend(path)
 		}
-		var found *unusableError
-		if named != "" || errors.As(err, &found) {
+		var unusable *unusableError
+		if named != "" || errors.As(err, &unusable) {
 			problem = err.Error()
 		}
 	}

@@ -80,9 +80,9 @@ func TestProductsAgreeWithGonum(t *testing.T) {
 		ta, tb := transposes.Draw(t, "ta"), transposes.Draw(t, "tb")
 		ul := triangles.Draw(t, "uplo")
 		alpha, beta := scalars.Draw(t, "alpha"), scalars.Draw(t, "beta")
-		rows, cols := shape(ta, m, k)
+		rows, cols := storedShape(ta, m, k)
 		a, lda := randomMatrix(g, rows, cols)
-		rows, cols = shape(tb, k, n)
+		rows, cols = storedShape(tb, k, n)
 		b, ldb := randomMatrix(g, rows, cols)
 		c, ldc := randomMatrix(g, m, n)
 

@@ -35,14 +35,15 @@ func checkSize[T any](what string, data []T, rows, cols, stride int) {
 	}
 }
 
-// shape returns the shape of the stored matrix A if op(A) is rows x cols.
-func shape(t blas.Transpose, rows, cols int) (int, int) {
+// storedShape returns the shape of the stored matrix A if op(A) is rows x cols.
+func storedShape(t blas.Transpose, rows, cols int) (int, int) {
 	if t == blas.NoTrans {
 		return rows, cols
 	}
 	return cols, rows
 }
 
+// flipUplo, flipSide and flipTranspose return the argument for the transposed operation.
 func flipUplo(ul blas.Uplo) *byte {
 	f := byte(blas.Upper)
 	if ul == blas.Upper {
@@ -98,9 +99,9 @@ func (f fastBLAS) Sgemm(ta, tb blas.Transpose, m, n, k int, alpha float32, a []f
 }
 
 func checkProductSizes[T any](ta, tb blas.Transpose, m, n, k int, a []T, lda int, b []T, ldb int, c []T, ldc int) {
-	rows, cols := shape(ta, m, k)
+	rows, cols := storedShape(ta, m, k)
 	checkSize("A", a, rows, cols, lda)
-	rows, cols = shape(tb, k, n)
+	rows, cols = storedShape(tb, k, n)
 	checkSize("B", b, rows, cols, ldb)
 	checkSize("C", c, m, n, ldc)
 }
@@ -111,7 +112,7 @@ func (f fastBLAS) Dsyrk(ul blas.Uplo, t blas.Transpose, n, k int, alpha float64,
 		f.Implementation.Dsyrk(ul, t, n, k, alpha, a, lda, beta, c, ldc)
 		return
 	}
-	rows, cols := shape(t, n, k)
+	rows, cols := storedShape(t, n, k)
 	checkSize("A", a, rows, cols, lda)
 	checkSize("C", c, n, n, ldc)
 	f.lib.dsyrk(flipUplo(ul), flipTranspose(t), int32Ptr(n), int32Ptr(k), &alpha, &a[0], int32Ptr(lda), &beta, &c[0], int32Ptr(ldc), charLen, charLen)
@@ -123,7 +124,7 @@ func (f fastBLAS) Ssyrk(ul blas.Uplo, t blas.Transpose, n, k int, alpha float32,
 		f.Implementation.Ssyrk(ul, t, n, k, alpha, a, lda, beta, c, ldc)
 		return
 	}
-	rows, cols := shape(t, n, k)
+	rows, cols := storedShape(t, n, k)
 	checkSize("A", a, rows, cols, lda)
 	checkSize("C", c, n, n, ldc)
 	f.lib.ssyrk(flipUplo(ul), flipTranspose(t), int32Ptr(n), int32Ptr(k), &alpha, &a[0], int32Ptr(lda), &beta, &c[0], int32Ptr(ldc), charLen, charLen)

@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// A Block holds n observations of p variables, centred on their mean. They are in float32, or in
-// float64 if the smallest eigenvalues of their scatter must be accurate.
+// A Block holds n observations of p variables, centred on their mean. Use float64 if the smallest
+// eigenvalues of their scatter matrix must be accurate, and float32 otherwise.
 type Block struct {
 	n, p   int
 	stride int       // distance between successive observations, in values
@@ -16,8 +16,8 @@ type Block struct {
 	mean   []float64 // p values: the mean that was subtracted
 }
 
-// A Scratch is memory for products, reused by successive calls. The zero Scratch is ready to use.
-// It grows to ScratchSize.
+// A Scratch is memory for products of variables, which successive calls reuse. The zero Scratch is
+// ready to use. It grows to ScratchSize.
 type Scratch struct {
 	products   []float32
 	products64 []float64
@@ -143,12 +143,13 @@ func permuted[T any](rows []T, b Block, order []int) []T {
 	return out
 }
 
-// Add adds a block of observations, also to part unless it is nil. The products are computed once.
+// Add adds a block of observations to s and, unless it is nil, to part, such as the scatter of one
+// fold. The products are computed once for both.
 func (s *Scatter[T]) Add(b Block, part *Scatter[float32], scratch *Scratch) {
-	all := s.Begin(b.n, b.mean)
-	var own Update[float32]
+	update := s.Begin(b.n, b.mean)
+	var partUpdate Update[float32]
 	if part != nil {
-		own = part.Begin(b.n, b.mean)
+		partUpdate = part.Begin(b.n, b.mean)
 	}
 	for top := 0; top < s.P; top += tile {
 		bottom := min(top+tile, s.P)
@@ -156,17 +157,17 @@ func (s *Scatter[T]) Add(b Block, part *Scatter[float32], scratch *Scratch) {
 			right := min(left+tile, s.P)
 			if b.rows64 != nil {
 				products := b.products64(top, bottom, left, right, scratch)
-				AddProducts(all, products, top, bottom, left, right)
-				AddProducts(own, products, top, bottom, left, right)
+				AddProducts(update, products, top, bottom, left, right)
+				AddProducts(partUpdate, products, top, bottom, left, right)
 			} else {
 				products := b.Products(top, bottom, left, right, scratch)
-				AddProducts(all, products, top, bottom, left, right)
-				AddProducts(own, products, top, bottom, left, right)
+				AddProducts(update, products, top, bottom, left, right)
+				AddProducts(partUpdate, products, top, bottom, left, right)
 			}
 		}
 	}
-	all.End()
-	own.End()
+	update.End()
+	partUpdate.End()
 }
 
 // Products returns the products of the variables top to bottom (exclusive) with the variables left

@@ -26,17 +26,17 @@ func NewCrossScatter[T float32 | float64](p, q int) *CrossScatter[T] {
 	return &CrossScatter[T]{P: p, Q: q, MeanX: make([]float64, p), MeanY: make([]float64, q), Data: make([]T, p*q)}
 }
 
-// Add adds blocks of the same observations of x and y, also to part unless it is nil. The products
-// are computed once. Both blocks must be in float32, or both in float64. It panics if the numbers
-// of variables or observations do not match.
+// Add adds blocks of the same observations of x and y to c and, unless it is nil, to part, such as
+// the scatter of one fold. The products are computed once for both. Both blocks must be in float32,
+// or both in float64. It panics if the numbers of variables or observations do not match.
 func (c *CrossScatter[T]) Add(x, y Block, part *CrossScatter[float32], scratch *Scratch) {
 	if x.p != c.P || y.p != c.Q || x.n != y.n || (x.rows64 == nil) != (y.rows64 == nil) {
 		panic(fmt.Sprintf("linalg: adding blocks of %d x %d and %d x %d to a scatter between %d and %d variables", x.n, x.p, y.n, y.p, c.P, c.Q))
 	}
-	all := c.Begin(x.n, x.mean, y.mean)
-	var own CrossUpdate[float32]
+	update := c.Begin(x.n, x.mean, y.mean)
+	var partUpdate CrossUpdate[float32]
 	if part != nil {
-		own = part.Begin(x.n, x.mean, y.mean)
+		partUpdate = part.Begin(x.n, x.mean, y.mean)
 	}
 	for top := 0; top < c.P; top += tile {
 		bottom := min(top+tile, c.P)
@@ -44,17 +44,17 @@ func (c *CrossScatter[T]) Add(x, y Block, part *CrossScatter[float32], scratch *
 			right := min(left+tile, c.Q)
 			if x.rows64 != nil {
 				products := multiply64(x, y, top, bottom-top, left, right-left, scratch)
-				AddCrossProducts(all, products, top, bottom, left, right)
-				AddCrossProducts(own, products, top, bottom, left, right)
+				AddCrossProducts(update, products, top, bottom, left, right)
+				AddCrossProducts(partUpdate, products, top, bottom, left, right)
 			} else {
 				products := multiply(x, y, top, bottom-top, left, right-left, scratch)
-				AddCrossProducts(all, products, top, bottom, left, right)
-				AddCrossProducts(own, products, top, bottom, left, right)
+				AddCrossProducts(update, products, top, bottom, left, right)
+				AddCrossProducts(partUpdate, products, top, bottom, left, right)
 			}
 		}
 	}
-	all.End()
-	own.End()
+	update.End()
+	partUpdate.End()
 }
 
 // multiply returns the products of rows variables of x, from variable top on, with cols variables

@@ -47,9 +47,10 @@ func leadingOfAll(a []float64, n int, count func(values []float64) int) (values 
 	return values, vectors, nil
 }
 
-// Decompose returns the thin singular value decomposition U diag(s) Vᵀ of a matrix from the
-// eigenvectors of its smaller Gram matrix, in half the time of SVD. Singular values are accurate to
-// about 1e-8 of the largest. For smaller ones, the vectors on the longer side are zero.
+// Decompose returns the thin singular value decomposition U diag(s) Vᵀ of a matrix a, in half the
+// time of SVD, from the eigenvectors of the smaller of a aᵀ and aᵀ a. Singular values are accurate
+// to about 1e-8 of the largest. For smaller ones, the columns of U, or of V if a has fewer rows
+// than columns, are zero.
 func Decompose(a *mat.Dense) (u *mat.Dense, s []float64, v *mat.Dense, err error) {
 	rows, cols := a.Dims()
 	if rows < cols {
@@ -80,8 +81,7 @@ func Decompose(a *mat.Dense) (u *mat.Dense, s []float64, v *mat.Dense, err error
 	return u, s, v, nil
 }
 
-// relativeTolerance is a fraction of the largest singular value. For singular values up to it,
-// Decompose returns zero vectors on the longer side.
+// relativeTolerance is the accuracy of Decompose, as a fraction of the largest singular value.
 const relativeTolerance = 1e-8
 
 // SVD returns the thin singular value decomposition U diag(s) Vᵀ of an m x n matrix. The errors of
@@ -101,6 +101,8 @@ func SingularValues(a *mat.Dense) ([]float64, error) {
 	return singular(lapack.SVDNone, a, blas64.General{Stride: 1}, blas64.General{Stride: 1})
 }
 
+// singular returns the singular values of a, which it overwrites. Unless job is lapack.SVDNone, it
+// writes the singular vectors to u and vt.
 func singular(job lapack.SVDJob, a *mat.Dense, u, vt blas64.General) ([]float64, error) {
 	m, n := a.Dims()
 	s := make([]float64, min(m, n))
@@ -140,6 +142,7 @@ func leadingColumns(columns []float64, n, k int) *mat.Dense {
 	return out
 }
 
+// reversed reverses values in place and returns them.
 func reversed(ascending []float64) []float64 {
 	slices.Reverse(ascending)
 	return ascending

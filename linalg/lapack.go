@@ -32,12 +32,13 @@ func (f fastLAPACK) Dpotrf(ul blas.Uplo, n int, a []float64, lda int) (ok bool) 
 // eigenvectors as the columns of a. It calls LAPACK's dsyevd, which needs more workspace than
 // dsyev: if work is too short, it allocates its own.
 func (f fastLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64, lwork int) (ok bool) {
-	lw, li := 2*n+1, 1
+	// The sizes of the workspaces of floats and integers that the documentation of dsyevd requires.
+	floats, integers := 2*n+1, 1
 	if jobz == lapack.EVCompute {
-		lw, li = 1+6*n+2*n*n, 3+5*n
+		floats, integers = 1+6*n+2*n*n, 3+5*n
 	}
 	if lwork == -1 {
-		work[0] = float64(lw)
+		work[0] = float64(floats)
 		return true
 	}
 	if n == 0 {
@@ -45,11 +46,11 @@ func (f fastLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, l
 	}
 	checkSize("A", a, n, n, lda)
 	checkSize("the eigenvalues", w, 1, n, n)
-	if len(work) < lw {
-		work = make([]float64, lw)
+	if len(work) < floats {
+		work = make([]float64, floats)
 	}
 	var info int32
-	f.lib.dsyevd(charPtr(jobz), flipUplo(ul), int32Ptr(n), &a[0], int32Ptr(lda), &w[0], &work[0], int32Ptr(lw), &make([]int32, li)[0], int32Ptr(li), &info, charLen, charLen)
+	f.lib.dsyevd(charPtr(jobz), flipUplo(ul), int32Ptr(n), &a[0], int32Ptr(lda), &w[0], &work[0], int32Ptr(floats), &make([]int32, integers)[0], int32Ptr(integers), &info, charLen, charLen)
 	if jobz == lapack.EVCompute {
 		transpose(a, n, lda)
 	}
@@ -77,16 +78,16 @@ func (f fastLAPACK) leading(a []float64, n int, count func(values []float64) int
 	if k == 0 {
 		return values, nil, nil
 	}
-	z = z[(n-k)*n:] // the columns of the k largest
+	z = z[(n-k)*n:] // the eigenvectors of the k largest; z is column-major
 	if n > 1 {
 		f.lib.dormqr(charPtr(blas.Left), charPtr(blas.NoTrans), int32Ptr(n-1), int32Ptr(k), int32Ptr(n-1), &a[1], int32Ptr(n), &tau[0], &z[1], int32Ptr(n), &work[0], lwork, &info, charLen, charLen)
 	}
-	return values, columns(z, n, k), nil
+	return values, reversedColumns(z, n, k), nil
 }
 
-// columns returns the n x k matrix whose columns are the k rows, the last row first. It works in
-// tiles that fit in the cache.
-func columns(rows []float64, n, k int) *mat.Dense {
+// reversedColumns returns the n x k matrix whose columns are the k rows, the last row first. It
+// works in tiles that fit in the cache.
+func reversedColumns(rows []float64, n, k int) *mat.Dense {
 	const side = 32
 	out := mat.NewDense(n, k, make([]float64, n*k))
 	for i0 := 0; i0 < n; i0 += side {
@@ -149,8 +150,8 @@ func (f fastLAPACK) Dgesvd(jobU, jobVT lapack.SVDJob, m, n int, a []float64, lda
 	}
 	checkSize("A", a, m, n, lda)
 	checkSize("the singular values", s, 1, min(m, n), min(m, n))
-	var none float64
-	pu, pvt := &none, &none
+	var unused float64
+	pu, pvt := &unused, &unused
 	if jobU != lapack.SVDNone {
 		urows, vrows := m, n
 		if jobU == lapack.SVDStore {

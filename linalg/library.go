@@ -13,8 +13,8 @@ import (
 
 // A library holds the Fortran functions of a BLAS and LAPACK library. OpenBLAS, MKL and Apple's
 // Accelerate all export these, while some builds lack the C interfaces. Matrices are column-major,
-// arguments are pointers, and integers have 32 bits. The last arguments of a function are the
-// lengths of its character arguments, which gfortran expects.
+// arguments are pointers, and integers have 32 bits. The last arguments of a function, l1 and so
+// on, are the lengths of its character arguments, which gfortran expects.
 type library struct {
 	dgemm  func(ta, tb *byte, m, n, k *int32, alpha, a *float64, lda *int32, b *float64, ldb *int32, beta, c *float64, ldc *int32, l1, l2 int)
 	sgemm  func(ta, tb *byte, m, n, k *int32, alpha, a *float32, lda *int32, b *float32, ldb *int32, beta, c *float32, ldc *int32, l1, l2 int)
@@ -96,6 +96,7 @@ func (l *library) identify(loaded dynlib.Library) {
 	}
 }
 
+// backend returns the description of a library that was loaded from a path.
 func (l *library) backend(path string) Backend {
 	b := Backend{Name: l.name, Path: path, Version: l.version, setThreads: l.setThreads}
 	if l.getThreads != nil {

@@ -6,13 +6,13 @@ import (
 	"github.com/noether-ml/noether/internal/state"
 )
 
-// A Scatter holds the number, the mean and the centred second moments of observations of P
-// variables. T is the precision of the sums.
+// A Scatter holds the number, the mean and the scatter matrix of observations of P variables. T is
+// the precision of the sums.
 type Scatter[T float32 | float64] struct {
 	P    int       // number of variables
 	N    int       // number of observations
 	Mean []float64 // P values
-	Data []T       // the rows of the upper triangle of sum (x - mean)(x - mean)ᵀ: P (P + 1) / 2 values
+	Data []T       // upper triangle of sum (x - mean)(x - mean)ᵀ, row by row: P (P + 1) / 2 values
 }
 
 // NewScatter returns a Scatter of p variables without observations.
@@ -48,7 +48,8 @@ func (s *Scatter[T]) Between(lo, mid, hi int) []T {
 	return out
 }
 
-// Variances returns a copy of the diagonal: the sum of squared deviations of each variable.
+// Variances returns a copy of the diagonal: the sum, not the mean, of the squared deviations of
+// each variable.
 func (s *Scatter[T]) Variances() []T {
 	out := make([]T, s.P)
 	for i := range out {
@@ -114,6 +115,7 @@ func readValues[T float32 | float64](r *state.Reader, values []T) {
 	}
 }
 
+// readCount reads a number of observations.
 func readCount(r *state.Reader) int {
 	n := r.Int()
 	if n < 0 {

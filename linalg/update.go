@@ -9,7 +9,8 @@ type meanStep struct {
 	factor float64   // na nb / (na + nb): the weight of delta deltaᵀ in the scatter
 }
 
-func newStep(na int, ma []float64, nb int, mb []float64) meanStep {
+// newMeanStep returns the step from na observations of mean ma to these and nb of mean mb.
+func newMeanStep(na int, ma []float64, nb int, mb []float64) meanStep {
 	st := meanStep{n: na + nb, mean: make([]float64, len(ma)), delta: make([]float64, len(ma))}
 	if st.n == 0 {
 		return st
@@ -41,7 +42,7 @@ type Update[T float32 | float64] struct {
 // Begin starts adding n observations of the given mean. The caller must add each tile of the upper
 // triangle once with AddProducts, and then call End.
 func (s *Scatter[T]) Begin(n int, mean []float64) Update[T] {
-	return Update[T]{s, newStep(s.N, s.Mean, n, mean)}
+	return Update[T]{s, newMeanStep(s.N, s.Mean, n, mean)}
 }
 
 // AddProducts adds one tile of the sums of products of the new observations about their mean: of
@@ -78,7 +79,7 @@ type CrossUpdate[T float32 | float64] struct {
 // Begin starts adding n observations of the given means. The caller must add each tile once with
 // AddCrossProducts, and then call End.
 func (c *CrossScatter[T]) Begin(n int, meanX, meanY []float64) CrossUpdate[T] {
-	return CrossUpdate[T]{c, newStep(c.N, c.MeanX, n, meanX), newStep(c.N, c.MeanY, n, meanY)}
+	return CrossUpdate[T]{c, newMeanStep(c.N, c.MeanX, n, meanX), newMeanStep(c.N, c.MeanY, n, meanY)}
 }
 
 // AddCrossProducts adds one tile of the sums of products of the new observations about their means:
@@ -89,8 +90,8 @@ func AddCrossProducts[S, E float32 | float64](u CrossUpdate[S], products []E, to
 	}
 	cols := right - left
 	for i := top; i < bottom; i++ {
-		at := i*u.c.Q + left
-		addRow(u.c.Data[at:at+cols], products[(i-top)*cols:(i-top+1)*cols], u.x.factor*u.x.delta[i], u.y.delta[left:])
+		start := i*u.c.Q + left
+		addRow(u.c.Data[start:start+cols], products[(i-top)*cols:(i-top+1)*cols], u.x.factor*u.x.delta[i], u.y.delta[left:])
 	}
 }
 
@@ -101,7 +102,7 @@ func (u CrossUpdate[T]) End() {
 	}
 }
 
-// bandSize is about the number of values that MergeStored reads in one call.
+// bandSize is the approximate number of values that one call of read in MergeStored reads.
 const bandSize = 1 << 16
 
 // MergeStored adds n observations of the given mean whose scatter is stored outside of memory, in

@@ -11,8 +11,8 @@ import (
 	"slices"
 )
 
-// A Tensor is a shape and its values, the last axis varying fastest. The zero Tensor is empty.
-// Copying a Tensor copies the header: both share Data.
+// A Tensor is a shape and values in row-major order. The zero Tensor is empty. A copy of a Tensor
+// shares its Data.
 type Tensor struct {
 	Shape []int
 	Data  []float32

@@ -9,13 +9,13 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TimeStretch plays audio faster (rate above 1) or slower and keeps its pitch: audio.Stretch.
+// TimeStretch plays audio faster (rate above 1) or slower and keeps its pitch, by audio.Stretch.
 type TimeStretch struct {
 	audioOnly
 	Rate Distribution // in 0.25 to 4
 }
 
-// PitchShift raises the pitch of audio and keeps its length: audio.ShiftPitch.
+// PitchShift raises the pitch of audio and keeps its length, by audio.ShiftPitch.
 type PitchShift struct {
 	audioOnly
 	Semitones Distribution // in -24 to 24
@@ -33,26 +33,26 @@ type WhiteNoise struct {
 	audioOnly
 	SNR      Distribution // dB
 	Level    Distribution // dBFS
-	Absolute bool
+	Absolute bool         // Level sets the power, not SNR
 }
 
-// Gain multiplies a waveform by 10^(dB / 20), without clipping.
+// Gain multiplies a waveform by 10^(DB / 20), without clipping.
 type Gain struct {
 	audioOnly
-	DB Distribution
+	DB Distribution // decibels
 }
 
-// Filter is a low-pass or, with High, a high-pass Butterworth filter of order 4.
+// Filter is a low-pass or high-pass Butterworth filter of order 4.
 type Filter struct {
 	audioOnly
-	Frequency Distribution // Hz
-	High      bool
+	Frequency Distribution // the cutoff in Hz
+	High      bool         // high-pass
 }
 
-// Reverb convolves audio with the impulse response of the room of Plachouras et al. 2025 with a
-// reverberation time. The result has the length of the audio; the direct sound keeps its level and
-// its time. A drawn time below Room.ShortestTime, which the room cannot have, is
-// rejected and drawn again; RejectedDraws returns the number of rejected values.
+// Reverb convolves audio with the impulse response of audio.MeetingRoom, the room of Plachouras et
+// al. 2025, with a reverberation time. The result has the length of the audio; the direct sound
+// keeps its level and its time. A drawn time below the room's ShortestTime, which the room cannot
+// have, is drawn again; RejectedDraws returns the number of rejected values.
 type Reverb struct {
 	audioOnly
 	RT60 Distribution // seconds
@@ -61,7 +61,7 @@ type Reverb struct {
 // Draw implements Transform.
 func (t TimeStretch) Draw(r *rand.Rand) Op { return stretchOp{t.Rate.Draw(r), cropPosition(r)} }
 
-// cropPosition draws a crop position. Without a generator it is the middle.
+// cropPosition draws a crop position (see CropPosition). Without a generator it is the middle.
 func cropPosition(r *rand.Rand) float64 {
 	if r == nil {
 		return 0.5
@@ -123,7 +123,7 @@ func (audioOnly) OnAudio() bool { return true }
 // OnImages is false.
 func (audioOnly) OnImages() bool { return false }
 
-// RejectedDraws returns how many values were drawn for an Op before a valid one.
+// RejectedDraws returns how many values were drawn for an Op, and rejected, before a valid one.
 func RejectedDraws(op Op) int {
 	if r, ok := op.(interface{ rejectedDraws() int }); ok {
 		return r.rejectedDraws()

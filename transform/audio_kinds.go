@@ -7,7 +7,7 @@ import (
 	"github.com/noether-ml/noether/audio"
 )
 
-// audioKind returns a kind that transforms audio and has one required parameter.
+// audioKind returns the kind of an audio transform with one required parameter.
 func audioKind(name, doc string, p Param, build func(Distribution) Transform) Kind {
 	k := numberKind(name, doc, p, build)
 	k.Audio = true

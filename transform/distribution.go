@@ -39,6 +39,7 @@ func (d Distribution) String() string {
 	return fmt.Sprintf("[%s, %s]", number(d.Low), number(d.High))
 }
 
+// number returns a number with as few digits as represent it.
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 func (Distribution) arg() {}

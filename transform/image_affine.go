@@ -18,10 +18,9 @@ type Rotate struct {
 	Sampling
 }
 
-// Translate shifts an image by fractions of its sides, to the right and down, not rounded to
-// rounded pixels.
+// Translate shifts an image to the right and down, by amounts that are not rounded to whole pixels.
 type Translate struct {
-	X, Y Distribution
+	X, Y Distribution // fractions of the width and of the height
 	Sampling
 }
 
@@ -151,7 +150,8 @@ func (o affineOp) Permutes(h, w int) bool {
 	return math.Mod(o.angle, 180) == 0 || h == w && math.Mod(o.angle, 90) == 0
 }
 
-// quarterTurn returns the order in which a rotation by a multiple of 90 degrees reads the source.
+// quarterTurn returns the order in which a rotation by a multiple of 90 degrees reads a source of
+// h x w.
 func (o affineOp) quarterTurn(h, w int) strided {
 	switch quarters := int(math.Mod(o.angle, 360)/90+4) % 4; quarters {
 	case 1:
@@ -168,8 +168,8 @@ func (o affineOp) quarterTurn(h, w int) strided {
 // pixels to the right and down from the centre: x' = a x + b y + c, y' = d x + e y + f.
 type matrix struct{ a, b, c, d, e, f float64 }
 
-// inverse returns the inverse of p' = t + R S SHy SHx p, in the form of torchvision's
-// _get_inverse_affine_matrix.
+// inverse returns the inverse of p' = t + R S SHy SHx p (see Affine) for an image of h x w, as
+// torchvision's _get_inverse_affine_matrix computes it.
 func (o affineOp) inverse(h, w int) matrix {
 	_, cosShear := sincos(o.shearY)
 	sinX, cosX := sincos(o.shearX)

@@ -7,7 +7,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Bounds of the parameters, so that a mistyped value does not allocate a kernel of a gigabyte.
+// Bounds of the parameters in pixels, so that a mistyped value does not allocate a kernel of a
+// gigabyte.
 const (
 	maxSigma  = 100
 	maxKernel = 1001
@@ -18,8 +19,8 @@ const (
 // the image is reflected about the border pixels' centres: c b | a b c | b a.
 type GaussianBlur struct {
 	Sigma Distribution // pixels, above 0
-	// Kernel is the side of the kernel in pixels, odd; 0: 2 ceil(3 sigma) + 1, which has 99.7 % of
-	// the weight.
+	// Kernel is the side of the kernel in pixels, odd; 0: 2 ceil(3 sigma) + 1, which contains 99.7 %
+	// of the Gaussian along each axis.
 	Kernel int
 }
 
@@ -39,8 +40,8 @@ func (t GaussianBlur) Random() bool { return anyRandom(t.Sigma) }
 func (t GaussianBlur) OnMaps() bool { return true }
 
 type blurOp struct {
-	sigma  float64
-	radius int // the kernel reaches from -radius to radius
+	sigma  float64 // pixels
+	radius int     // the kernel reaches from -radius to radius
 }
 
 func (o blurOp) Parameter() float64 { return o.sigma }
@@ -48,7 +49,7 @@ func (o blurOp) Parameter() float64 { return o.sigma }
 func (o blurOp) Apply(dst, src tensor.Tensor) {
 	c, h, w := dims(dst, src)
 	kernel := o.kernel()
-	columns, rows := reflected(w, o.radius), reflected(h, o.radius)
+	columns, rows := reflectIndices(w, o.radius), reflectIndices(h, o.radius)
 	padded := make([]float32, len(columns))
 	smooth := make([]float32, h*w) // one plane after the pass along its rows
 	for plane := range c {
@@ -79,9 +80,9 @@ func (o blurOp) kernel() []float32 {
 	return kernel
 }
 
-// reflected returns, for each index from -radius to n - 1 + radius, the index in [0, n) that
-// reflection maps it to.
-func reflected(n, radius int) []int {
+// reflectIndices returns, for each index from -radius to n - 1 + radius, the index in [0, n) that
+// reflection about the border pixels' centres maps it to: c b | a b c | b a.
+func reflectIndices(n, radius int) []int {
 	indices := make([]int, n+2*radius)
 	period := max(2*(n-1), 1)
 	for k := range indices {
@@ -101,7 +102,7 @@ func gatherElements(dst, src []float32, indices []int) {
 	}
 }
 
-// convolveRow convolves one padded row.
+// convolveRow convolves one row, which is padded by the radius of the kernel on both sides.
 func convolveRow(dst, padded, kernel []float32) {
 	clear(dst)
 	for k, weight := range kernel {

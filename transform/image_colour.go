@@ -18,8 +18,8 @@ type Brightness struct {
 	Factor Distribution
 }
 
-// Contrast mixes an image with its mean grey m, by a factor f of at least 0, and clips to [0, 1]: f
-// x + (1 - f) m, torchvision's adjust_contrast. Grey is as in Grayscale.
+// Contrast mixes an image x with its mean grey m, by a factor f of at least 0, and clips to [0, 1]:
+// f x + (1 - f) m, as torchvision's adjust_contrast does. Grey is as in Grayscale.
 type Contrast struct {
 	Factor Distribution
 }
@@ -83,9 +83,9 @@ func (o contrastOp) Apply(dst, src tensor.Tensor) {
 	for _, v := range dst.Data[:n] {
 		sum += float64(v)
 	}
-	f, rest := float32(o.value), float32((1-o.value)*sum/float64(n))
+	f, shift := float32(o.value), float32((1-o.value)*sum/float64(n))
 	for i, v := range src.Data {
-		dst.Data[i] = clip(f*v + rest)
+		dst.Data[i] = clip(f*v + shift)
 	}
 }
 

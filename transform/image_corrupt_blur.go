@@ -16,7 +16,8 @@ func defocusBlur(p canvas, s settings, _ *rand.Rand) {
 	}
 }
 
-// disk returns a square kernel of sum 1: a disk of a radius, blurred by a small Gaussian.
+// disk returns a square kernel of sum 1: a disk of a radius, blurred by a Gaussian with the
+// standard deviation blur, as the original code makes it.
 func disk(radius, blur float64) (kernel []float32, side int) {
 	margin, blurRadius := 8, 1
 	if radius > 8 {
@@ -35,7 +36,7 @@ func disk(radius, blur float64) (kernel []float32, side int) {
 	}
 	line := gaussianKernel(blur, blurRadius)
 	kernel = make([]float32, side*side)
-	indices := reflected(side, blurRadius)
+	indices := reflectIndices(side, blurRadius)
 	for y := range side {
 		for x := range side {
 			var sum float64
@@ -67,8 +68,8 @@ func trim(kernel []float32, side int) ([]float32, int) {
 	return kernel, side
 }
 
-// gaussianKernel returns weights at -radius to radius, of sum 1. With a deviation of 0 only the
-// central one is not 0.
+// gaussianKernel returns weights at -radius to radius, of sum 1. With a standard deviation of 0
+// only the central one is not 0.
 func gaussianKernel(sigma float64, radius int) []float64 {
 	line := make([]float64, 2*radius+1)
 	var sum float64
@@ -87,11 +88,11 @@ func gaussianKernel(sigma float64, radius int) []float64 {
 	return line
 }
 
-// convolve convolves a plane with a kernel. The plane is reflected at its border, the border pixel
-// once.
+// convolve convolves a plane of h x w with a square kernel. The plane is reflected at its border as
+// by reflectIndices.
 func convolve(dst, src []float32, h, w int, kernel []float32, side int) {
 	margin := side / 2
-	rows, columns := reflected(h, margin), reflected(w, margin)
+	rows, columns := reflectIndices(h, margin), reflectIndices(w, margin)
 	padded := make([]float32, len(columns))
 	for y := range h {
 		row := dst[y*w:][:w]
@@ -110,10 +111,10 @@ func convolve(dst, src []float32, h, w int, kernel []float32, side int) {
 	}
 }
 
-// smooth blurs a plane by a Gaussian that is truncated after cut deviations. border maps the
-// indices from -margin to n - 1 + margin into [0, n).
-func smooth(plane []float32, h, w int, sigma, cut float64, border func(n, margin int) []int) {
-	margin := int(cut*sigma + 0.5)
+// smooth blurs a plane of h x w by a Gaussian that is truncated after a number of standard
+// deviations. border maps the indices from -margin to n - 1 + margin into [0, n).
+func smooth(plane []float32, h, w int, sigma, deviations float64, border func(n, margin int) []int) {
+	margin := int(deviations*sigma + 0.5)
 	if sigma <= 0 || margin == 0 {
 		return
 	}
@@ -132,8 +133,8 @@ func smooth(plane []float32, h, w int, sigma, cut float64, border func(n, margin
 	}
 }
 
-// repeated extends a side by its border pixel: a a | a b c | c c.
-func repeated(n, margin int) []int {
+// repeatIndices extends a side by its border pixel: a a | a b c | c c.
+func repeatIndices(n, margin int) []int {
 	indices := make([]int, n+2*margin)
 	for k := range indices {
 		indices[k] = min(max(k-margin, 0), n-1)
@@ -141,8 +142,8 @@ func repeated(n, margin int) []int {
 	return indices
 }
 
-// mirrored extends a side by its mirror image, the border pixel twice: b a | a b c | c b.
-func mirrored(n, margin int) []int {
+// mirrorIndices extends a side by its mirror image, the border pixel twice: b a | a b c | c b.
+func mirrorIndices(n, margin int) []int {
 	indices := make([]int, n+2*margin)
 	for k := range indices {
 		i := (k - margin) % (2 * n)
@@ -159,7 +160,7 @@ func glassBlur(p canvas, s settings, r *rand.Rand) {
 	sigma, margin := s[0]*p.scale, max(1, int(math.Round(s[1]*p.scale)))
 	blur := func() {
 		for k := range p.c {
-			smooth(p.plane(k), p.h, p.w, sigma, 4, repeated)
+			smooth(p.plane(k), p.h, p.w, sigma, 4, repeatIndices)
 		}
 	}
 	blur()
@@ -208,12 +209,12 @@ func directionalBlur(plane []float32, h, w int, radius, sigma, angle float64) {
 	clear(plane)
 	for i, weight := range weights {
 		dy, dx := int(math.Ceil(float64(i)*sin-0.5)), int(math.Ceil(float64(i)*cos-0.5))
-		share := float32(weight / sum)
+		normalised := float32(weight / sum)
 		for y := range h {
 			from := source[min(max(y+dy, 0), h-1)*w:][:w]
 			to := plane[y*w:][:w]
 			for x := range w {
-				to[x] += share * from[min(max(x+dx, 0), w-1)]
+				to[x] += normalised * from[min(max(x+dx, 0), w-1)]
 			}
 		}
 	}
@@ -225,26 +226,27 @@ func zoomBlur(p canvas, s settings, _ *rand.Rand) {
 		plane := p.plane(k)
 		sum := make([]float32, len(plane))
 		copy(sum, plane)
-		steps := int(math.Ceil((s[0] - 1) / s[1])) // rounding included: 7 factors up to 1.06, as in the original
-		for i := range steps {
-			for at, v := range magnified(plane, p.h, p.w, 1+float64(i)*((1+s[1])-1)) {
-				sum[at] += v
+		// As numpy.arange in the original, this rounds up: 7 factors up to 1.06.
+		steps := int(math.Ceil((s[0] - 1) / s[1]))
+		for step := range steps {
+			for i, v := range magnify(plane, p.h, p.w, 1+float64(step)*((1+s[1])-1)) {
+				sum[i] += v
 			}
 		}
-		for at, v := range sum {
-			plane[at] = v / float32(steps+1)
+		for i, v := range sum {
+			plane[i] = v / float32(steps+1)
 		}
 	}
 }
 
-// magnified returns the centre of a plane, enlarged by bilinear interpolation with aligned corners
-// and cropped to the plane's size.
-func magnified(plane []float32, h, w int, factor float64) []float32 {
+// magnify returns the centre of a plane of h x w, enlarged by a factor and cropped to h x w. The
+// interpolation is bilinear with aligned corners.
+func magnify(plane []float32, h, w int, factor float64) []float32 {
 	boxH, boxW := int(math.Ceil(float64(h)/factor)), int(math.Ceil(float64(w)/factor))
 	bigH, bigW := int(math.RoundToEven(float64(boxH)*factor)), int(math.RoundToEven(float64(boxW)*factor))
 	top, left := (h-boxH)/2, (w-boxW)/2
 	trimY, trimX := (bigH-h)/2, (bigW-w)/2
-	ys, xs := enlarged(h, trimY, boxH, bigH), enlarged(w, trimX, boxW, bigW)
+	ys, xs := sourcePositions(h, trimY, boxH, bigH), sourcePositions(w, trimX, boxW, bigW)
 	out := make([]float32, h*w)
 	for y, a := range ys {
 		upper, lower := plane[(top+a.index)*w+left:], plane[(top+min(a.index+1, boxH-1))*w+left:]
@@ -258,23 +260,23 @@ func magnified(plane []float32, h, w int, factor float64) []float32 {
 	return out
 }
 
-// An interpolation is a position between two pixels.
+// An interpolation is a position between two pixels, in pixels: index + fraction.
 type interpolation struct {
 	index    int
 	fraction float32
 }
 
-// enlarged returns the sources of n pixels, from skip on, of a side that is enlarged from small to
-// big pixels.
-func enlarged(n, skip, small, big int) []interpolation {
+// sourcePositions returns the positions that n pixels, from pixel skip on, are read from on a side
+// that is enlarged from small to big pixels.
+func sourcePositions(n, skip, small, big int) []interpolation {
 	out := make([]interpolation, n)
 	for i := range out {
 		x := 0.0
 		if big > 1 {
 			x = float64(min(max(i+skip, 0), big-1)) * float64(small-1) / float64(big-1)
 		}
-		at := min(int(x), max(small-1, 0))
-		out[i] = interpolation{at, float32(x - float64(at))}
+		index := min(int(x), max(small-1, 0))
+		out[i] = interpolation{index, float32(x - float64(index))}
 	}
 	return out
 }

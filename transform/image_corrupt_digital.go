@@ -56,28 +56,29 @@ func elastic(p canvas, s settings, r *rand.Rand) {
 			return m.d*x + m.e*y + m.f, m.a*x + m.b*y + m.c
 		}, reflect101)
 	}
-	dx, dy := field(p, sigma, length, r), field(p, sigma, length, r)
+	dx, dy := displacements(p, sigma, length, r), displacements(p, sigma, length, r)
 	p.remap(func(y, x float64) (float64, float64) {
 		at := int(y)*p.w + int(x)
 		return y + float64(dy[at]), x + float64(dx[at])
 	}, mirror)
 }
 
-// field returns smoothed noise.
-func field(p canvas, sigma, length float64, r *rand.Rand) []float32 {
+// displacements returns a random displacement in pixels for each pixel: uniform noise on [-length,
+// length], smoothed by a Gaussian with the standard deviation sigma.
+func displacements(p canvas, sigma, length float64, r *rand.Rand) []float32 {
 	f := make([]float32, p.h*p.w)
 	for i := range f {
 		f[i] = float32(2*r.Float64() - 1)
 	}
-	smooth(f, p.h, p.w, sigma, 3, mirrored)
+	smooth(f, p.h, p.w, sigma, 3, mirrorIndices)
 	for i := range f {
 		f[i] *= float32(length)
 	}
 	return f
 }
 
-// affineThrough returns the affine map that takes three points to three others. ok is false where
-// the first are collinear.
+// affineThrough returns the affine map that takes three points to three others. ok is false if the
+// points of from are collinear.
 func affineThrough(from, to [3][2]float64) (m matrix, ok bool) {
 	x0, y0 := from[0][0], from[0][1]
 	ux, uy, vx, vy := from[1][0]-x0, from[1][1]-y0, from[2][0]-x0, from[2][1]-y0
@@ -95,7 +96,8 @@ func affineThrough(from, to [3][2]float64) (m matrix, ok bool) {
 	return m, true
 }
 
-// reflect101 reflects a coordinate into [0, n - 1], the border pixel once.
+// reflect101 reflects a coordinate into [0, n - 1] about the centres of the border pixels, as
+// OpenCV's BORDER_REFLECT_101 does.
 func reflect101(v float64, n int) float64 {
 	if n == 1 {
 		return 0
@@ -105,8 +107,8 @@ func reflect101(v float64, n int) float64 {
 	return min(v, period-v)
 }
 
-// remap reads each pixel from the point that source returns, with bilinear interpolation. reflect
-// maps coordinates outside the image into it.
+// remap reads each pixel from the point that source returns for it, with bilinear interpolation.
+// reflect maps coordinates outside the image into it.
 func (p canvas) remap(source func(y, x float64) (float64, float64), reflect func(v float64, n int) float64) {
 	old := make([]float32, len(p.data))
 	copy(old, p.data)
@@ -132,14 +134,15 @@ func pixelate(p canvas, s settings, _ *rand.Rand) {
 	h, w := max(1, int(float64(p.h)*s[0])), max(1, int(float64(p.w)*s[0]))
 	for k := range p.c {
 		plane := p.plane(k)
-		small := boxed(boxed(plane, p.h, p.w, w, true), p.h, w, h, false)
-		copy(plane, boxed(boxed(small, h, w, p.w, true), h, p.w, p.h, false))
+		small := boxResize(boxResize(plane, p.h, p.w, w, true), p.h, w, h, false)
+		copy(plane, boxResize(boxResize(small, h, w, p.w, true), h, p.w, p.h, false))
 	}
 }
 
-// boxed resizes the rows (horizontal) or the columns of an h x w plane to n pixels. Each is the
-// mean of the pixels whose centres lie in its box.
-func boxed(plane []float32, h, w, n int, horizontal bool) []float32 {
+// boxResize resizes the rows (horizontal) or the columns of an h x w plane to n pixels, as PIL's
+// box filter does: a pixel is the mean of the pixels whose centres lie in the part of the side that
+// it covers.
+func boxResize(plane []float32, h, w, n int, horizontal bool) []float32 {
 	length, lines, step, lineStep := w, h, 1, w
 	outStep, outLineStep := 1, n
 	if !horizontal {

@@ -6,14 +6,15 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// gaussianNoise adds normal noise.
+// gaussianNoise adds normal noise to each value.
 func gaussianNoise(p canvas, s settings, r *rand.Rand) {
 	for i := range p.data {
 		p.data[i] += float32(s[0] * r.NormFloat64())
 	}
 }
 
-// shotNoise draws photon counts: Poisson(x c) / c.
+// shotNoise draws photon counts: a value x becomes Poisson(x c) / c, where c is the number of
+// photons of a white pixel.
 func shotNoise(p canvas, s settings, r *rand.Rand) {
 	for i, v := range p.data {
 		if v <= 0 {

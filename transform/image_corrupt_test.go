@@ -188,10 +188,10 @@ func TestCorruptArguments(t *testing.T) {
 	if len(Corruptions()) != 15 {
 		t.Errorf("there are %d corruptions", len(Corruptions()))
 	}
-	if s := interpolated(levels(1, 2, 4, 8, 16), 3.25); s[0] != 5 {
+	if s := settingsAt(levels(1, 2, 4, 8, 16), 3.25); s[0] != 5 {
 		t.Errorf("at 3.25: %g", s[0])
 	}
-	if s := interpolated(levels(1, 2, 4, 8, 16), 5); s[0] != 16 {
+	if s := settingsAt(levels(1, 2, 4, 8, 16), 5); s[0] != 16 {
 		t.Errorf("at 5: %g", s[0])
 	}
 	for _, c := range []struct {

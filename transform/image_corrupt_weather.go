@@ -13,7 +13,7 @@ func snow(p canvas, s settings, r *rand.Rand) {
 	for i := range flakes {
 		flakes[i] = float32(s[0] + s[1]*r.NormFloat64())
 	}
-	flakes = magnified(flakes, p.h, p.w, s[2])
+	flakes = magnify(flakes, p.h, p.w, s[2])
 	for i, v := range flakes {
 		if v < float32(s[3]) {
 			v = 0
@@ -21,13 +21,13 @@ func snow(p canvas, s settings, r *rand.Rand) {
 		flakes[i] = clip(v)
 	}
 	directionalBlur(flakes, p.h, p.w, s[4]*p.scale, s[5]*p.scale, -135+90*r.Float64())
-	light := make([]float32, p.h*p.w)
-	grey(light, p.data, p.c)
+	greys := make([]float32, p.h*p.w)
+	grey(greys, p.data, p.c)
 	weight := float32(s[6])
 	for k := range p.c {
 		plane := p.plane(k)
 		for i, v := range plane {
-			plane[i] = weight*v + (1-weight)*max(v, 1.5*light[i]+0.5) + flakes[i] + flakes[len(flakes)-1-i]
+			plane[i] = weight*v + (1-weight)*max(v, 1.5*greys[i]+0.5) + flakes[i] + flakes[len(flakes)-1-i]
 		}
 	}
 }
@@ -56,10 +56,10 @@ func crystals(h, w int, r *rand.Rand) []float32 {
 	type branch struct{ x, y, angle, length, brightness float64 }
 	var queue []branch
 	for range 24 {
-		along, at := r.Float64(), r.IntN(4)
+		along, border := r.Float64(), r.IntN(4)
 		x, y := along*float64(w), 0.0
 		inward := math.Pi / 2
-		switch at {
+		switch border {
 		case 1:
 			y, inward = float64(h), -math.Pi/2
 		case 2:
@@ -90,7 +90,7 @@ func crystals(h, w int, r *rand.Rand) []float32 {
 		}
 	}
 	haze := slices.Clone(ice)
-	smooth(haze, h, w, side/20, 3, mirrored)
+	smooth(haze, h, w, side/20, 3, mirrorIndices)
 	largest := slices.Max(haze)
 	for i := range ice {
 		ice[i] = clip(0.15 + 0.45*haze[i]/max(largest, 1e-6) + 0.4*ice[i])
@@ -98,7 +98,7 @@ func crystals(h, w int, r *rand.Rand) []float32 {
 	return ice
 }
 
-// fog adds a random cloud to the image and keeps its largest value.
+// fog adds a random cloud to the image and scales the sum, so that white stays in range.
 func fog(p canvas, s settings, r *rand.Rand) {
 	largest := slices.Max(p.data)
 	side := 1
@@ -114,8 +114,8 @@ func fog(p canvas, s settings, r *rand.Rand) {
 		plane := p.plane(k)
 		for y := range p.h {
 			for x := range p.w {
-				at := y*p.w + x
-				plane[at] = (plane[at] + float32(s[0]*cloud[y*side+x])) * scale
+				i := y*p.w + x
+				plane[i] = (plane[i] + float32(s[0]*cloud[y*side+x])) * scale
 			}
 		}
 	}

@@ -8,9 +8,9 @@ import (
 )
 
 // Crop cuts out a box of whole pixels with the proportions of the image and resizes it to the size
-// of the image, as torchvision's resized_crop does for tensors, without antialiasing. The box has
-// round(side h) x round(side w) pixels, at least one. It is at the centre, as by center_crop, or at
-// a uniformly random position within the image.
+// of the image, as torchvision's resized_crop does for tensors, without antialiasing. With side the
+// fraction of the sides, the box has round(side h) x round(side w) pixels, at least one. It is at
+// the centre, as by center_crop, or at a uniformly random position within the image.
 type Crop struct {
 	Size    Distribution // fraction of the image's area, or of its sides with Side; in (0, 1]
 	Side    bool         // Size is a fraction of the sides
@@ -36,13 +36,13 @@ func (t Crop) OnMaps() bool { return true }
 type cropOp struct {
 	crop        Crop
 	size        float64
-	right, down float64 // random position of the box, in [0, 1) of its range
+	right, down float64 // random position of the box, as fractions of its range, in [0, 1)
 }
 
 // Parameter returns the fraction of the area, or of the sides with Crop.Side.
 func (o cropOp) Parameter() float64 { return o.size }
 
-// Permutes is true where the box is the whole image.
+// Permutes reports whether the box is the whole image.
 func (o cropOp) Permutes(h, w int) bool {
 	top, left, bh, bw := o.box(h, w)
 	return top == 0 && left == 0 && bh == h && bw == w
@@ -71,11 +71,13 @@ func (o cropOp) box(h, w int) (top, left, bh, bw int) {
 	if o.crop.Moving {
 		return int(o.down * float64(h-bh+1)), int(o.right * float64(w-bw+1)), bh, bw
 	}
-	half := func(margin int) int { return int(math.RoundToEven(float64(margin) / 2)) } // as Python rounds
+	// Halves round to even, as in Python.
+	half := func(margin int) int { return int(math.RoundToEven(float64(margin) / 2)) }
 	return half(h - bh), half(w - bw), bh, bw
 }
 
-// source returns the position within the box of pixel i of n. Pixel areas are aligned, not corners.
+// source returns the position in a side of the box, in pixels, that pixel i of n is read from.
+// Pixel areas are aligned, not corners.
 func (o cropOp) source(i, box, n int) float64 {
 	if o.crop.Nearest {
 		return float64(i * box / n)

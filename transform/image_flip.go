@@ -33,9 +33,12 @@ func (t Flip) Apply(dst, src tensor.Tensor) {
 	strided{start: w - 1, down: w, right: -1}.copyTo(dst, src)
 }
 
-// A strided is the order in which a permutation reads a plane. From start, it advances by right for
-// each column of the result and by down for each row.
+// A strided is the order in which a permutation reads a plane, in indices of the source: start is
+// the index for the first pixel of the result. It advances by right for each column of the result
+// and by down for each row.
 type strided struct{ start, down, right int }
+
+// copyTo permutes each plane of src.
 
 func (k strided) copyTo(dst, src tensor.Tensor) {
 	c, h, w := dims(dst, src)

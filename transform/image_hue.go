@@ -14,10 +14,10 @@ type Hue struct {
 	Shift Distribution // fraction of the circle, in [-0.5, 0.5]
 }
 
-// Saturation mixes an image with its own grey g by a factor f, and clips to [0, 1]: f x + (1 - f)
-// g, torchvision's adjust_saturation. A negative factor gives complementary colours, as torchvision
-// does for PIL images; for tensors torchvision rejects it. Grey is as in Grayscale. Images without
-// 3 channels are unchanged.
+// Saturation mixes an image x with its own grey g by a factor f, and clips to [0, 1]: f x + (1 - f)
+// g, as torchvision's adjust_saturation. A negative factor gives complementary colours, as
+// torchvision does for PIL images; for tensors torchvision rejects it. Grey is as in Grayscale.
+// Images without 3 channels are unchanged.
 type Saturation struct {
 	Factor Distribution
 }
@@ -53,7 +53,8 @@ func (o hueOp) Apply(dst, src tensor.Tensor) {
 	}
 }
 
-// shiftHue shifts the hue of one colour. Its largest and smallest values stay.
+// shiftHue shifts the hue of one colour by a fraction of the circle. The largest and the smallest
+// of red, green and blue stay.
 func shiftHue(r, g, b float32, shift float64) (float32, float32, float32) {
 	high, low := max(r, g, b), min(r, g, b)
 	span := float64(high - low)
@@ -99,9 +100,9 @@ func (o saturationOp) Apply(dst, src tensor.Tensor) {
 	f := float32(o.value)
 	grey(dst.Data[:n], src.Data, 3)
 	for i := range n {
-		rest := (1 - f) * dst.Data[i]
-		for k := 2; k >= 0; k-- { // the first plane holds the grey
-			dst.Data[k*n+i] = clip(f*src.Data[k*n+i] + rest)
+		shift := (1 - f) * dst.Data[i] // the first plane of dst holds the grey until it is written
+		for k := range 3 {
+			dst.Data[k*n+i] = clip(f*src.Data[k*n+i] + shift)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 // 4:2:0, and decodes it. Values are rounded to 8 bits before. Chroma is interpolated as libjpeg
 // does. Qualities 0 and 1 are the same.
 type JPEG struct {
-	Quality Distribution
+	Quality Distribution // 0 to 100
 }
 
 // Draw implements Transform.
@@ -32,24 +32,25 @@ func (o jpegOp) Apply(dst, src tensor.Tensor) {
 	jpegRoundTrip(dst.Data, src.Data, c, h, w, o.value)
 }
 
-// jpegRoundTrip encodes and decodes an image, c x h x w. dst may be src.
-func jpegRoundTrip(dst, src []float32, c, h, w int, value float64) {
-	quality, n := max(1, int(math.Round(value))), h*w
+// jpegRoundTrip encodes and decodes an image, c x h x w. If c is not 3, each channel is a grey
+// image. dst may be src.
+func jpegRoundTrip(dst, src []float32, c, h, w int, quality float64) {
+	rounded, n := max(1, int(math.Round(quality))), h*w
 	switch {
 	case n == 0:
 	case c == 3:
-		for i, v := range chroma.JPEG.RGB(encodeDecode(toRGBA(src, h, w), quality).(*image.YCbCr)) {
+		for i, v := range chroma.JPEG.RGB(encodeDecode(toRGBA(src, h, w), rounded).(*image.YCbCr)) {
 			dst[i%3*n+i/3] = float32(v) / 255
 		}
-	default: // each channel as a grey image
+	default:
 		for k := range c {
 			grey := image.NewGray(image.Rect(0, 0, w, h))
 			for i, v := range src[k*n : (k+1)*n] {
 				grey.Pix[i] = toByte(v)
 			}
-			back := encodeDecode(grey, quality).(*image.Gray)
+			decoded := encodeDecode(grey, rounded).(*image.Gray)
 			for i := range n {
-				dst[k*n+i] = float32(back.Pix[i/w*back.Stride+i%w]) / 255
+				dst[k*n+i] = float32(decoded.Pix[i/w*decoded.Stride+i%w]) / 255
 			}
 		}
 	}
@@ -67,14 +68,15 @@ func toRGBA(planes []float32, h, w int) image.Image {
 
 func toByte(v float32) uint8 { return uint8(math.RoundToEven(float64(clip(v)) * 255)) }
 
+// encodeDecode returns an image after compression as JPEG.
 func encodeDecode(m image.Image, quality int) image.Image {
 	var file bytes.Buffer
 	if err := jpeg.Encode(&file, m, &jpeg.Options{Quality: quality}); err != nil {
 		panic(err) // images are within the limits of the format
 	}
-	back, err := jpeg.Decode(&file)
+	decoded, err := jpeg.Decode(&file)
 	if err != nil {
 		panic(err)
 	}
-	return back
+	return decoded
 }

@@ -13,7 +13,7 @@ type GaussianNoise struct {
 }
 
 // Replace replaces the input by independent noise: the random baseline of SEIS (section 4.1). The
-// noise is uniform on [0, 1) or, with Normal, normal with mean 0 and deviation 1.
+// noise is uniform on [0, 1) or, with Normal, normal with mean 0 and standard deviation 1.
 type Replace struct {
 	Normal bool
 }

@@ -11,7 +11,7 @@ import (
 type Sampling struct {
 	Nearest bool // nearest-neighbour instead of bilinear interpolation
 	Outside Outside
-	Fill    float64 // with Filled
+	Fill    float64 // the value outside, for Filled; otherwise unused
 }
 
 // Outside selects the values beyond the border of an image.
@@ -21,9 +21,9 @@ const (
 	// Zeros pads the image with 0.
 	Zeros Outside = iota
 	// Filled is torchvision's fill. The result is m v + (1 - m) Fill, with m the sum of the
-	// interpolation weights inside the image, and v the interpolation with zeros outside. At the
-	// border v is weighted by m twice, which is darker than padding with Fill. So Fill = 0 differs
-	// from Zeros.
+	// interpolation weights inside the image, and v the interpolation with zeros outside. Since v is
+	// already reduced at the border, m v is darker there than with padding: Fill = 0 differs from
+	// Zeros.
 	Filled
 	// Reflection pads the image with its mirror image, the border pixel twice: c b a | a b c | c b
 	// a.
@@ -40,10 +40,10 @@ func (s Sampling) OnMaps() bool { return true }
 type stencil struct {
 	index  [4]int32
 	weight [4]float32
-	bias   float32
+	bias   float32 // the constant
 }
 
-// warp writes src, read at the points that m returns, to dst.
+// warp writes src, read at the points that m maps the pixels of dst to, to dst.
 func (s Sampling) warp(dst, src tensor.Tensor, m matrix) {
 	_, h, w := dims(dst, src)
 	cx, cy := float64(w-1)/2, float64(h-1)/2
@@ -70,7 +70,7 @@ func resample(dst, src tensor.Tensor, rowStencils func(row []stencil, i int)) {
 	}
 }
 
-// gather writes a row of a plane.
+// gather computes a row of the result from a plane of the source.
 func gather(row, plane []float32, stencils []stencil) {
 	stencils = stencils[:len(row)]
 	for j := range row {
@@ -80,8 +80,8 @@ func gather(row, plane []float32, stencils []stencil) {
 	}
 }
 
-// set sets the stencil that reads an h x w plane at (x, y), in pixels from the centre of its first
-// one.
+// set sets the stencil that reads an h x w plane at (x, y), in pixels from the centre of the first
+// pixel.
 func (s *Sampling) set(t *stencil, x, y float64, h, w int) {
 	if s.Nearest || !(x >= 0 && x < float64(w-1) && y >= 0 && y < float64(h-1)) {
 		s.setBorder(t, x, y, h, w)
@@ -137,7 +137,8 @@ func (s *Sampling) setBorder(t *stencil, x, y float64, h, w int) {
 	t.bias = (1 - inside) * float32(s.Fill)
 }
 
-// setWrapped is set for a point within [0, w) and [0, h), where the first pixel follows the last one.
+// setWrapped is set for a point with x in [0, w) and y in [0, h), where the first pixel follows the
+// last one.
 func (s *Sampling) setWrapped(t *stencil, x, y float64, h, w int) {
 	*t = stencil{}
 	if math.IsNaN(x) || math.IsNaN(y) { // extreme parameters
@@ -167,8 +168,8 @@ func wrap(x float64, n int) float64 {
 	return x
 }
 
-// lerp returns the weight of the lower (0) or upper (1) of two neighbours at fraction f between
-// them.
+// lerp returns the weight of the lower (0) or upper (1) of two neighbours for a point at fraction f
+// of the way from lower to upper.
 func lerp(upper int, f float32) float32 {
 	if upper == 1 {
 		return f

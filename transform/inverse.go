@@ -57,7 +57,7 @@ func (o inverseOp) Apply(dst, src tensor.Tensor) {
 
 func (o inverseOp) Inverse() (Op, bool) { return o.forward, true }
 
-// inverse returns the inverse map.
+// inverse returns the inverse map. m must not be singular.
 func (m matrix) inverse() matrix {
 	det := m.a*m.e - m.b*m.d
 	r := matrix{a: m.e / det, b: -m.b / det, d: -m.d / det, e: m.a / det}

@@ -12,11 +12,13 @@ import (
 // A Kind describes one kind of transform and its parameters. Study files are parsed, and their
 // schema and the documentation are generated, from the Kinds.
 type Kind struct {
-	Name   string   // as in study files, for instance "gaussian-blur"
-	Doc    string   // one sentence
-	Params []Param  // in the order in which they are drawn
-	Short  []string // the parameters that a bare value sets: `rotate: 30`, `translate: [-0.1, 0.1]`; may be empty
-	Audio  bool     // whether it applies to audio, not to images
+	Name   string  // as in study files, for instance "gaussian-blur"
+	Doc    string  // one sentence
+	Params []Param // in the order in which they are drawn
+	Audio  bool    // whether it applies to audio, not to images
+	// Short lists the parameters that a bare value sets, as in `rotate: 30` or
+	// `translate: [-0.1, 0.1]`. It may be empty.
+	Short []string
 
 	build func(v values) (Transform, error)
 }
@@ -107,6 +109,7 @@ func (k Kind) Make(args Args) (Transform, error) {
 	return t, nil
 }
 
+// takes lists the parameters, for an error.
 func (k Kind) takes() string {
 	if len(k.Params) == 0 {
 		return "it takes none"
@@ -129,7 +132,7 @@ func (p Param) Check(a Arg) error {
 	case Option:
 		return p.checkOption(a)
 	}
-	return fmt.Errorf("%s has no value", p.Name)
+	return fmt.Errorf("%s has no value: it must be a number, a range or a word", p.Name)
 }
 
 func (p Param) checkOption(o Option) error {
@@ -201,7 +204,7 @@ func (p Param) Title() string {
 	return p.Name + " (" + doc + ")"
 }
 
-// values are checked arguments, with defaults filled in.
+// values are the arguments of a Kind's build function: checked, with defaults filled in.
 type values map[string]Arg
 
 // dist returns the distribution of a number, fixed at 0 if the parameter is not set.
@@ -213,6 +216,7 @@ func (v values) dist(name string) Distribution {
 // has reports whether a parameter is set or has a default.
 func (v values) has(name string) bool { return v[name] != nil }
 
+// option returns the word of a parameter, or "" if it is not set.
 func (v values) option(name string) string {
 	o, _ := v[name].(Option)
 	return string(o)

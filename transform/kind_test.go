@@ -112,7 +112,7 @@ func TestMakeErrors(t *testing.T) {
 		{"rotate", Args{"angle": Uniform(0, inf)}, "rotate: angle must be a finite number, not +Inf"},
 		{"rotate", Args{"angle": Uniform(15, -15)}, "rotate: angle: the range [15, -15] has its ends exchanged"},
 		{"rotate", Args{"angle": Option("left")}, `rotate: angle must be a number, not "left"`},
-		{"rotate", Args{"angle": nil}, "rotate: angle has no value"},
+		{"rotate", Args{"angle": nil}, "rotate: angle has no value: it must be a number, a range or a word"},
 		{"rotate", Args{"angle": Fixed(1), "interpolation": Option("cubic")}, `rotate: interpolation must be bilinear or nearest, not "cubic"`},
 		{"rotate", Args{"angle": Fixed(1), "interpolation": Uniform(1, 3)}, "rotate: interpolation must be bilinear or nearest, not [1, 3]"},
 		{"rotate", Args{"angle": Fixed(1), "fill": Uniform(0, 1)}, "rotate: fill must be one number, not the range [0, 1]"},

@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// A PointMap is how an Op moves the positions of an h x w image or feature map: the position that each
-// position of the result is read from.
+// A PointMap is how an Op moves the positions of an h x w image or feature map: the position that
+// each position of the result is read from.
 type PointMap struct {
 	Nearest bool // read from the nearest position; else by bilinear interpolation
-	// Wrap reports whether positions are counted around the border, so that a translation is a
-	// circular shift.
+	// Wrap reports whether positions beyond a border are those from the opposite border on, so that
+	// a translation is a circular shift.
 	Wrap bool
 
 	h, w int
-	m    matrix
+	m    matrix // from a position of the result to the position that it is read from
 }
 
 // PointMapOf returns how an Op moves the positions of an h x w map, and whether that is known.
-// Translations are fractions of the map's own sides. An Op without a method
-// PointMap(h, w int) (PointMap, bool) moves none, such as one that recolours. A sequence moves positions
-// as its members do one after the other.
+// Translations are fractions of the map's own sides. An Op without a method PointMap(h, w int)
+// (PointMap, bool) moves none, such as one that recolours. A sequence moves positions as its
+// members do one after the other.
 func PointMapOf(op Op, h, w int) (PointMap, bool) {
 	if p, ok := op.(interface {
 		PointMap(h, w int) (PointMap, bool)
@@ -30,8 +30,8 @@ func PointMapOf(op Op, h, w int) (PointMap, bool) {
 	return fixedPointMap(h, w), true
 }
 
-// MovesPositions reports whether the Op is of a kind that moves positions, even if its parameters are
-// such that it moves none, as a rotation by 0 degrees does.
+// MovesPositions reports whether the Op is of a kind that moves positions, even if its parameters
+// are such that it moves none, as a rotation by 0 degrees does.
 func MovesPositions(op Op) bool {
 	switch o := op.(type) {
 	case sequenceOp:
@@ -45,10 +45,11 @@ func MovesPositions(op Op) bool {
 	return ok
 }
 
+// fixedPointMap returns the map in which every position is read from itself.
 func fixedPointMap(h, w int) PointMap { return PointMap{h: h, w: w, m: matrix{a: 1, e: 1}} }
 
-// Source returns the row and the column that row i and column j of the result are read from. They
-// may lie between positions, or outside.
+// Source returns the row and the column that the position in row i and column j of the result is
+// read from. It may lie between positions, or outside the map.
 func (p PointMap) Source(i, j int) (row, column float64) {
 	cx, cy := float64(p.w-1)/2, float64(p.h-1)/2
 	x, y := float64(j)-cx, float64(i)-cy
@@ -78,8 +79,9 @@ func (p PointMap) Inverse() (PointMap, bool) {
 // Fixed reports whether every position is read from itself.
 func (p PointMap) Fixed() bool { return p.m == matrix{a: 1, e: 1} }
 
-// PermutesAxes reports whether the linear part maps the axes to themselves or to each other, as
-// flips and quarter turns of a square do. With Wrap, no position is then read from outside.
+// PermutesAxes reports whether the map, apart from a translation, maps each axis to itself or to
+// the other, as flips and quarter turns of a square do. With Wrap, no position is then read from
+// outside.
 func (p PointMap) PermutesAxes() bool {
 	unit := func(v float64) bool { return v == 1 || v == -1 }
 	upright := unit(p.m.a) && unit(p.m.e) && p.m.b == 0 && p.m.d == 0
@@ -125,8 +127,8 @@ func (t Flip) PointMap(h, w int) (PointMap, bool) {
 	return p, true
 }
 
-// PointMap implements PointMapOf. The box has the position and the size that it has in a large image,
-// where it is not rounded to whole pixels.
+// PointMap implements PointMapOf. The box has the position and the size that it has in a large
+// image, where it is not rounded to whole pixels.
 func (o cropOp) PointMap(h, w int) (PointMap, bool) {
 	side := o.size
 	if !o.crop.Side {
@@ -142,9 +144,9 @@ func (o cropOp) PointMap(h, w int) (PointMap, bool) {
 
 // PointMap implements PointMapOf.
 func (o sequenceOp) PointMap(h, w int) (PointMap, bool) {
-	all := fixedPointMap(h, w)
-	all.Wrap, all.Nearest = true, true
-	interpolated := 0
+	combined := fixedPointMap(h, w)
+	combined.Wrap, combined.Nearest = true, true
+	moves := false
 	for _, op := range o {
 		p, ok := PointMapOf(op, h, w)
 		if !ok {
@@ -153,16 +155,16 @@ func (o sequenceOp) PointMap(h, w int) (PointMap, bool) {
 		if p.Fixed() {
 			continue
 		}
-		interpolated++
-		shifts := p.m.c != 0 || p.m.f != 0
-		all.Wrap = all.Wrap && (p.Wrap || p.PermutesAxes() && !shifts)
-		all.Nearest = all.Nearest && (p.Nearest || p.PermutesAxes() && !shifts)
-		all.m = all.m.after(p.m)
+		moves = true
+		permutes := p.PermutesAxes() && p.m.c == 0 && p.m.f == 0
+		combined.Wrap = combined.Wrap && (p.Wrap || permutes)
+		combined.Nearest = combined.Nearest && (p.Nearest || permutes)
+		combined.m = combined.m.after(p.m)
 	}
-	if interpolated == 0 {
+	if !moves {
 		return fixedPointMap(h, w), true
 	}
-	return all, true
+	return combined, true
 }
 
 // after returns the map that applies n and then m.

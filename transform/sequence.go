@@ -23,7 +23,7 @@ func (t Sequence) Draw(r *rand.Rand) Op {
 // Random reports whether any member is random.
 func (t Sequence) Random() bool { return slices.ContainsFunc(t, Random) }
 
-// Version increases with that of any member.
+// Version increases if the version of a member does.
 func (t Sequence) Version() int {
 	version := 1
 	for _, member := range t {
@@ -41,6 +41,7 @@ func (t Sequence) OnAudio() bool { return t.all(OnAudio) }
 // OnImages reports whether all members apply to images.
 func (t Sequence) OnImages() bool { return t.all(OnImages) }
 
+// all reports whether all members have a trait.
 func (t Sequence) all(trait func(Transform) bool) bool {
 	return !slices.ContainsFunc(t, func(member Transform) bool { return !trait(member) })
 }

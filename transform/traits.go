@@ -70,8 +70,9 @@ func Parameter(op Op) (float64, bool) {
 	return p.Parameter(), true
 }
 
-// DescribeRandom returns the random values of an Op of a transform as text: the number of Parameter, or
-// the named values of an Op with several. It is "" if the transform has no random values.
+// DescribeRandom returns the random values of an Op of a transform as text: the number of
+// Parameter, or the named values of an Op with several. It is "" if the transform has no random
+// values.
 func DescribeRandom(t Transform, op Op) string {
 	withSeed := func(seed uint64) string { return describe(t.Draw(rand.New(rand.NewPCG(seed, 0)))) }
 	if withSeed(1) == withSeed(2) {

@@ -8,8 +8,8 @@
 //	rotate := transform.Rotate{Angle: transform.Uniform(-15, 15)}
 //	rotate.Draw(random).Apply(rotated, image) // c x h x w, by an angle that is drawn from random
 //
-// Images are c x h x w with values in [0, 1], after resize and crop and before normalisation by mean
-// and deviation. Geometric Ops also apply to feature maps with any number of channels and any
+// Images are c x h x w with values in [0, 1], after resize and crop and before normalisation by
+// mean and deviation. Geometric Ops also apply to feature maps with any number of channels and any
 // values; OnMaps reports which transforms do.
 //
 // Angles are degrees counter-clockwise; translations are fractions of the side, to the right and
