@@ -12,17 +12,18 @@ import (
 // A Cost is the time that a model takes on the cores of one task, in seconds.
 type Cost struct {
 	Model    string  `json:"model"`
-	Open     float64 `json:"open"`             // before the first sample; paid by each task that has a shard of the model
-	Samples  float64 `json:"samples"`          // grows with the number of samples
+	Open     float64 `json:"open"`             // to open the model, in each task with a shard of it
+	Samples  float64 `json:"samples"`          // of all samples
 	Scores   float64 `json:"scores"`           // after the last sample
 	Memory   int64   `json:"memory,omitempty"` // peak, in bytes; 0 if it was not measured
 	Blocks   int     `json:"blocks"`           // largest number of shards
-	Measured bool    `json:"measured"`         // if false, Samples has no unit and only compares models
+	Measured bool    `json:"measured"`         // whether Samples has a unit; else it compares models
 	Note     string  `json:"note,omitempty"`   // why it was not measured
 }
 
 func (c Cost) total() float64 { return c.Open + c.Samples + c.Scores }
 
+// shardSeconds returns the cost of one of k shards.
 func (c Cost) shardSeconds(k int) float64 { return c.Open + (c.Samples+c.Scores)/float64(k) }
 
 // shards returns the smallest number of shards of at most limit seconds each, or the largest
@@ -35,7 +36,7 @@ func (c Cost) shards(limit float64) int {
 	if c.Open >= limit {
 		return maxShards
 	}
-	k := math.Ceil((c.Samples + c.Scores) / (limit - c.Open) * (1 - 1e-12))
+	k := math.Ceil((c.Samples + c.Scores) / (limit - c.Open) * (1 - 1e-12)) // but for rounding errors
 	return int(max(1, min(float64(maxShards), k)))
 }
 
@@ -54,8 +55,8 @@ type Task struct {
 func (t Task) Estimate() time.Duration { return time.Duration(t.Seconds * float64(time.Second)) }
 
 // Balance divides models into at most n tasks of about equal cost, by the method of the package
-// comment. The longest tasks come first, so that a job array of limited width does not end with
-// them. The result depends on the costs only.
+// comment. The longest tasks come first, since the array would end late if a long task started
+// last. The result depends on the costs only.
 func Balance(costs []Cost, n int) []Task {
 	if len(costs) == 0 {
 		return nil
@@ -65,8 +66,9 @@ func Balance(costs []Cost, n int) []Task {
 	for _, c := range costs {
 		total += c.total()
 	}
-	// Packing is not monotonic in the limit, but bisection ends at one that was tried and fits.
-	low, high := total/float64(n)/2, total*(1+1e-9) // one task with everything, also after rounding
+	// The number of tasks is not monotonic in the limit, but bisection returns tasks of a limit that
+	// was tried. At the limit high, one task holds all models, also after rounding.
+	low, high := total/float64(n)/2, total*(1+1e-9)
 	best := divide(costs, high)
 	for range 60 {
 		limit := (low + high) / 2
@@ -77,12 +79,12 @@ func Balance(costs []Cost, n int) []Task {
 		}
 	}
 	slices.SortStableFunc(best, func(a, b Task) int { return cmp.Compare(b.Seconds, a.Seconds) })
-	finish(best, costs)
+	finishTasks(best, costs)
 	return best
 }
 
-// divide returns the tasks for a limit. Their Seconds hold the cost, also if it has no
-// unit.
+// divide returns the tasks for a limit of their cost. Their Seconds hold the cost, also if it has
+// no unit.
 func divide(costs []Cost, limit float64) []Task {
 	var tasks []Task
 	var small []Cost
@@ -128,9 +130,9 @@ func pack(costs []Cost, limit float64) []Task {
 	return tasks
 }
 
-// finish sorts the models of each task in the order of the study, and clears times and memory that
-// were not measured.
-func finish(tasks []Task, costs []Cost) {
+// finishTasks sorts the models of each task in the order of the study, and clears times and memory
+// that were not measured.
+func finishTasks(tasks []Task, costs []Cost) {
 	order := map[string]int{}
 	for i, c := range costs {
 		order[c.Model] = i
@@ -153,8 +155,8 @@ func finish(tasks []Task, costs []Cost) {
 	}
 }
 
-// TasksOf returns the number of tasks that take about a given time each. If a cost was not
-// measured, it is the number of models.
+// TasksOf returns the number of tasks into which the costs divide if each takes about a given time.
+// If a cost was not measured, it is the number of models.
 func TasksOf(costs []Cost, each time.Duration) int {
 	var total float64
 	for _, c := range costs {

@@ -8,7 +8,7 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// calibrationSamples is the number of samples of each data set in a calibration: two blocks.
+// calibrationSamples is the number of samples of each data set in a calibration.
 const calibrationSamples = 64
 
 // Calibrate measures the cost of a model on this machine, with the threads of o. It runs the first
@@ -38,15 +38,17 @@ func Calibrate(ctx context.Context, s *study.Study, work study.Work, o study.Opt
 
 // A stopwatch records the times of a trial run.
 type stopwatch struct {
-	began, last  time.Time
-	pass         int
-	done         int64
+	began, last  time.Time     // of the start, and of the last tick
+	pass         int           // study.Progress.Pass at the last tick
+	done         int64         // study.Progress.Done at the last tick
 	first        time.Duration // from the start to the end of the first batch
-	firstN       int64         // samples of the first batch
-	batches      time.Duration // between batches of one pass
+	firstSamples int64         // samples of the first batch
+	batches      time.Duration // of the later batches of each pass
 	batchSamples int64         // samples of these batches
-	between      time.Duration // from the last batch of a pass to the first of the next, or to the end
-	betweenFirst int64         // samples of the first batches of later passes
+	// between is the sum of the times from the last batch of a pass to the end of the first batch of
+	// the next pass, or to the end of the run.
+	between      time.Duration
+	betweenFirst int64 // samples of these first batches
 }
 
 func (w *stopwatch) start() { w.began = time.Now() }
@@ -57,7 +59,7 @@ func (w *stopwatch) tick(p study.Progress) {
 	n := p.Done - w.done
 	switch {
 	case w.last.IsZero():
-		w.first, w.firstN = now.Sub(w.began), n
+		w.first, w.firstSamples = now.Sub(w.began), n
 	case p.Pass == w.pass:
 		w.batches += now.Sub(w.last)
 		w.batchSamples += n
@@ -79,8 +81,8 @@ func (w *stopwatch) rate() float64 {
 	if w.batchSamples > 0 {
 		return w.batches.Seconds() / float64(w.batchSamples)
 	}
-	if w.firstN > 0 {
-		return w.first.Seconds() / float64(w.firstN) // one batch, with the time to open the model: an upper bound
+	if w.firstSamples > 0 { // with the time to open the model: an upper bound
+		return w.first.Seconds() / float64(w.firstSamples)
 	}
 	return 0
 }
@@ -89,7 +91,7 @@ func (w *stopwatch) rate() float64 {
 // was interrupted.
 func (w *stopwatch) cost(work study.Work, cells int) Cost {
 	out := Cost{Model: work.Model, Blocks: work.Blocks, Measured: true}
-	out.Open = max(0, w.first.Seconds()-w.rate()*float64(w.firstN))
+	out.Open = max(0, w.first.Seconds()-w.rate()*float64(w.firstSamples))
 	out.Samples = w.rate() * float64(work.Forwards)
 	if cells > 0 {
 		out.Scores = max(0, w.between.Seconds()-w.rate()*float64(w.betweenFirst)) * float64(work.Cells) / float64(cells)

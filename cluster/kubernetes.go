@@ -102,7 +102,7 @@ func (s *Submission) mergeJob(run, name string) fields {
 	return s.job(name, fields{field("backoffLimit", s.Profile.Tries)}, []any{wait}, merge)
 }
 
-// job returns a Job with one pod template.
+// job returns a Job with one pod template: the init containers in before, then the container.
 func (s *Submission) job(name string, spec fields, before []any, container fields) fields {
 	k := s.Profile.Kubernetes
 	meta := fields{field("name", name)}
@@ -158,16 +158,17 @@ func (s *Submission) container(name string, args ...string) fields {
 	if m := s.memoryRequest(); m > 0 {
 		resources = append(resources, field("memory", fmt.Sprintf("%dMi", (m+mebibyte-1)/mebibyte)))
 	}
-	limits := slices.DeleteFunc(slices.Clone(resources), func(i yaml.MapItem) bool { return i.Key == "cpu" }) // a CPU limit would throttle the task
+	// A CPU limit would throttle the task.
+	limits := slices.DeleteFunc(slices.Clone(resources), func(i yaml.MapItem) bool { return i.Key == "cpu" })
 	if p.GPUs != "" {
 		count := p.GPUs[strings.LastIndexByte(p.GPUs, ':')+1:]
 		limits = append(limits, field("nvidia.com/gpu", count))
 	}
-	asked := fields{field("requests", resources)}
+	requirements := fields{field("requests", resources)}
 	if len(limits) > 0 {
-		asked = append(asked, field("limits", limits))
+		requirements = append(requirements, field("limits", limits))
 	}
-	return append(out, field("resources", asked),
+	return append(out, field("resources", requirements),
 		field("volumeMounts", []any{fields{field("name", "shared"), field("mountPath", filepath.Clean(p.Kubernetes.Mount))}}))
 }
 

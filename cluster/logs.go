@@ -17,8 +17,8 @@ type Log struct {
 	Lines []string `json:"lines"`
 }
 
-// Logs reads at most so many last lines of each log of a run folder: those of tasks, and of merges
-// if merge is set. A task without a log has no lines.
+// Logs reads the last lines, at most the given number, of the logs of a submission: those of the
+// given tasks, and of merges if merge is set. A task without a log has no lines.
 func Logs(run string, s *Submission, tasks []int, merge bool, lines int) ([]Log, error) {
 	var out []Log
 	for _, n := range tasks {
@@ -65,13 +65,13 @@ func tail(path string, n int) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := strings.Split(strings.TrimRight(string(raw), "\n"), "\n")
-	if start > 0 && len(all) > 1 {
-		all = all[1:] // the first line is incomplete
+	lines := strings.Split(strings.TrimRight(string(raw), "\n"), "\n")
+	if start > 0 && len(lines) > 1 {
+		lines = lines[1:] // the first line is incomplete
 	}
-	all = all[max(0, len(all)-n):]
-	for i := range all {
-		all[i] = printable(all[i])
+	lines = lines[max(0, len(lines)-n):]
+	for i := range lines {
+		lines[i] = printable(lines[i])
 	}
-	return all, nil
+	return lines, nil
 }

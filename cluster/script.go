@@ -17,14 +17,14 @@ func (s *Submission) timeLimit() time.Duration {
 	if s.Profile.Time > 0 {
 		return time.Duration(s.Profile.Time)
 	}
-	var most float64
+	var longest float64
 	for _, t := range s.Tasks {
 		if t.Seconds == 0 {
 			return 0 // not all costs were measured
 		}
-		most = max(most, t.Seconds)
+		longest = max(longest, t.Seconds)
 	}
-	return time.Duration(2*most*float64(time.Second)) + 10*time.Minute
+	return time.Duration(2*longest*float64(time.Second)) + 10*time.Minute
 }
 
 // memoryRequest returns the requested memory of a task, in bytes; 0: the default of the cluster.
@@ -32,14 +32,14 @@ func (s *Submission) memoryRequest() int64 {
 	if s.Profile.Memory > 0 {
 		return int64(s.Profile.Memory)
 	}
-	var most int64
+	var largest int64
 	for _, t := range s.Tasks {
 		if t.Memory == 0 {
-			return 0
+			return 0 // not all costs were measured
 		}
-		most = max(most, t.Memory)
+		largest = max(largest, t.Memory)
 	}
-	return most*3/2 + 512*mebibyte
+	return largest*3/2 + 512*mebibyte
 }
 
 // taskScript returns the batch script of the job array.

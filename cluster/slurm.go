@@ -39,13 +39,14 @@ func command(ctx context.Context, name string, args ...string) (string, error) {
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("%s did not answer within %v", name, commandTimeout)
 	case err != nil:
-		return "", fmt.Errorf("%s: %s", name, cleaned(errs.String()+out.String(), err))
+		return "", fmt.Errorf("%s: %s", name, failureText(errs.String()+out.String(), err))
 	}
 	return out.String(), nil
 }
 
-// cleaned returns the last line of the output of a failed command, without control characters.
-func cleaned(text string, err error) string {
+// failureText returns the last line of the output of a failed command, without control characters.
+// Without output it is the text of err.
+func failureText(text string, err error) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	last := printable(lines[len(lines)-1])
 	if last == "" {
@@ -71,7 +72,7 @@ func printable(s string) string {
 // A limited writer discards what exceeds a bound.
 type limited struct {
 	w    io.Writer
-	left int
+	left int // bytes up to the bound
 }
 
 func (l *limited) Write(p []byte) (int, error) {
@@ -101,11 +102,11 @@ func (c Slurm) Submit(ctx context.Context, run string, r *Record, s *Submission)
 			return err
 		}
 	}
-	all := make([]int, len(s.Tasks))
-	for i := range all {
-		all[i] = i + 1
+	tasks := make([]int, len(s.Tasks))
+	for i := range tasks {
+		tasks[i] = i + 1
 	}
-	return c.queue(ctx, run, r, s, all, nil)
+	return c.queue(ctx, run, r, s, tasks, nil)
 }
 
 // queue submits some of the tasks, and a merge that waits for them. options override those of the
@@ -145,6 +146,7 @@ func (c Slurm) queueMerge(ctx context.Context, run string, r *Record, s *Submiss
 	return r.write(run)
 }
 
+// sbatch submits a job and returns its number.
 func (Slurm) sbatch(ctx context.Context, args ...string) (string, error) {
 	out, err := command(ctx, "sbatch", args...)
 	if err != nil {
@@ -223,13 +225,13 @@ func parseQueue(out string) map[jobTask]queueEntry {
 		if len(f) != 4 || !isNumber(f[0]) || !isState(f[2]) {
 			continue
 		}
-		at := jobTask{job: f[0]}
+		id := jobTask{job: f[0]}
 		if isNumber(f[1]) {
-			at.task, _ = strconv.Atoi(f[1])
+			id.task, _ = strconv.Atoi(f[1])
 		} else if f[1] != "N/A" {
 			continue
 		}
-		jobs[at] = queueEntry{State: f[2], Reason: printable(f[3])}
+		jobs[id] = queueEntry{State: f[2], Reason: printable(f[3])}
 	}
 	return jobs
 }
@@ -239,9 +241,9 @@ func isState(s string) bool {
 	return s != "" && len(s) < 40 && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
 }
 
-// endings returns the final states of the tasks of a job: from the accounting database if there is
-// one, else from the controller, which removes old jobs.
-func (Slurm) endings(ctx context.Context, job string) map[int]string {
+// finalStates returns the final state of each task of a job: from the accounting database if there
+// is one, else from the controller, which forgets old jobs. It is nil if neither knows the job.
+func (Slurm) finalStates(ctx context.Context, job string) map[int]string {
 	if out, err := command(ctx, "sacct", "--noheader", "--parsable2", "--allocations", "--jobs="+job, "--format=JobID,State"); err == nil {
 		if e := parseAccounts(out, job); len(e) > 0 {
 			return e
@@ -260,9 +262,9 @@ func parseAccounts(out, job string) map[int]string {
 	ends := map[int]string{}
 	for line := range strings.Lines(out) {
 		id, state, ok := strings.Cut(strings.TrimSpace(line), "|")
-		of, index, array := strings.Cut(id, "_")
+		number, index, array := strings.Cut(id, "_")
 		state, _, _ = strings.Cut(state, " ")
-		if ok && of == job && (isNumber(index) || !array) && isState(state) {
+		if ok && number == job && (isNumber(index) || !array) && isState(state) {
 			n, _ := strconv.Atoi(index)
 			ends[n] = state
 		}
@@ -274,12 +276,12 @@ func parseAccounts(out, job string) map[int]string {
 func parseShow(out, job string) map[int]string {
 	ends := map[int]string{}
 	for line := range strings.Lines(out) {
-		var of, index, state, id string
+		var array, index, state, id string
 		for word := range strings.FieldsSeq(line) {
 			key, value, _ := strings.Cut(word, "=")
 			switch {
-			case key == "ArrayJobId" && of == "":
-				of = value
+			case key == "ArrayJobId" && array == "":
+				array = value
 			case key == "ArrayTaskId" && index == "":
 				index = value
 			case key == "JobId" && id == "":
@@ -288,10 +290,10 @@ func parseShow(out, job string) map[int]string {
 				state = value
 			}
 		}
-		if of == "" && index == "" && id == job { // no array
-			of, index = id, "0"
+		if array == "" && index == "" && id == job { // no array
+			array, index = id, "0"
 		}
-		if of == job && isNumber(index) && isState(state) {
+		if array == job && isNumber(index) && isState(state) {
 			n, _ := strconv.Atoi(index)
 			ends[n] = state
 		}
@@ -342,7 +344,8 @@ func (Slurm) Cancel(ctx context.Context, run string, r *Record, s *Submission) e
 	return err
 }
 
-// Environment variables of a task that Slurm runs.
+// slurmJob returns the number of the Slurm job, or job array, that runs this process; "" if none
+// does.
 func slurmJob() string {
 	if array := os.Getenv("SLURM_ARRAY_JOB_ID"); array != "" {
 		return array

@@ -16,9 +16,9 @@ import (
 
 // States of a task that Find determines.
 const (
-	Queued    = "queued"    // waits in the queue of the scheduler
-	Killed    = "killed"    // it started, wrote no final state, and is no longer known to the scheduler
-	Lost      = "lost"      // it never started, and is no longer known to the scheduler
+	Queued    = "queued"    // in the queue of the scheduler
+	Killed    = "killed"    // it started, but neither wrote a final state nor is in the queue
+	Lost      = "lost"      // it never started, and is not in the queue
 	Cancelled = "cancelled" // by Cancel
 	Unknown   = "unknown"   // the scheduler did not answer
 )
@@ -48,8 +48,8 @@ type Status struct {
 	// result, cancelled, failed, killed or lost.
 	Merge string `json:"merge"`
 	Note  string `json:"note,omitempty"` // a remark on the whole submission
-	Cells int    `json:"cells"`          // of the study; 0 if no record has been written
-	Done  int    `json:"done"`
+	Cells int    `json:"cells"`          // cells of the study; 0 if no record has been written
+	Done  int    `json:"done"`           // finished cells
 }
 
 // Count returns the number of tasks in a state.
@@ -79,8 +79,9 @@ func (s *Status) mergeEnded() bool {
 	return slices.Contains([]string{Cancelled, Failed, Killed, Lost}, s.Merge)
 }
 
-// lostAfter is the time without a heartbeat after which a task counts as killed if there is no
-// scheduler to query. An error is harmless: two tasks that do the same work give the same scores.
+// lostAfter is the time without a heartbeat after which a task is reported as killed if there is no
+// scheduler to query. If that is wrong and the task is submitted again, no harm is done: two tasks
+// with the same work give the same scores.
 const lostAfter = 15 * time.Minute
 
 // Find determines the status of a submission from the state files of its tasks and the queue of the
@@ -88,7 +89,7 @@ const lostAfter = 15 * time.Minute
 func Find(ctx context.Context, run string, s *Submission) (*Status, error) {
 	out := &Status{Submission: s.Number, Scheduler: s.Scheduler}
 	l := lookup{submission: s, jobs: map[int]string{}}
-	for _, j := range s.Jobs { // the last job of a task is the one that counts
+	for _, j := range s.Jobs { // the last job of a task determines its status
 		for _, n := range j.Tasks {
 			l.jobs[n] = j.ID
 		}
@@ -101,7 +102,7 @@ func Find(ctx context.Context, run string, s *Submission) (*Status, error) {
 			}
 			out.Note = "the scheduler does not answer; the states are those that the tasks have written: " + err.Error()
 		}
-		l.ends = func(job string) map[int]string { return Slurm{}.endings(ctx, job) }
+		l.finalStates = func(job string) map[int]string { return Slurm{}.finalStates(ctx, job) }
 	}
 	var err error
 	if l.now, err = atomicfile.Clock(folder(run, s.Number, "tasks")); err != nil {
@@ -138,14 +139,14 @@ func Find(ctx context.Context, run string, s *Submission) (*Status, error) {
 	return out, nil
 }
 
-// A lookup holds the information of the scheduler and the submission about tasks.
+// A lookup holds what the scheduler and the submission know about tasks.
 type lookup struct {
-	submission *Submission
-	jobs       map[int]string              // the last job that was submitted for a task
-	queue      map[jobTask]queueEntry      // nil if the scheduler was not queried or does not answer
-	ends       func(string) map[int]string // nil if there is no scheduler to ask
-	ended      map[string]map[int]string   // cached results of ends, by job
-	now        time.Time
+	submission  *Submission
+	jobs        map[int]string              // the last job that was submitted for a task
+	queue       map[jobTask]queueEntry      // nil if the scheduler was not queried or does not answer
+	finalStates func(string) map[int]string // of the tasks of a job; nil if there is no scheduler
+	known       map[string]map[int]string   // cached results of finalStates, by job
+	now         time.Time                   // by the clock of the run folder
 }
 
 // setState determines the state of a task. reported is true if the task has written its state, at
@@ -176,7 +177,8 @@ func (l *lookup) setState(t *TaskStatus, reported bool, at time.Time) {
 		case !reported:
 			t.State = Queued
 		case t.State == Stopped && l.now.Sub(at) <= lostAfter:
-			t.State, t.Note = Queued, "stopped; starts again" // the pod was evicted; the merge waits for its successor
+			// The pod was evicted, and Kubernetes starts another.
+			t.State, t.Note = Queued, "stopped; starts again"
 		case t.State == Running && l.now.Sub(at) > lostAfter:
 			t.State, t.Note = Killed, fmt.Sprintf("no heartbeat for %v", l.now.Sub(at).Round(time.Second))
 		}
@@ -187,24 +189,25 @@ func (l *lookup) setState(t *TaskStatus, reported bool, at time.Time) {
 			t.State = Unknown
 		}
 	case !reported:
-		t.State, t.Note = Lost, l.ending(job, t.Number)
+		t.State, t.Note = Lost, l.finalState(job, t.Number)
 	case t.State == Running:
-		t.State, t.Note = Killed, l.ending(job, t.Number)
+		t.State, t.Note = Killed, l.finalState(job, t.Number)
 	}
 }
 
-// ending returns the final state of a task as reported by the scheduler.
-func (l *lookup) ending(job string, task int) string {
-	if l.ends == nil {
+// finalState returns the final state of a task as the scheduler reports it, in lower case; "" if it
+// does not know.
+func (l *lookup) finalState(job string, task int) string {
+	if l.finalStates == nil {
 		return ""
 	}
-	if l.ended == nil {
-		l.ended = map[string]map[int]string{}
+	if l.known == nil {
+		l.known = map[string]map[int]string{}
 	}
-	if _, known := l.ended[job]; !known {
-		l.ended[job] = l.ends(job)
+	if _, ok := l.known[job]; !ok {
+		l.known[job] = l.finalStates(job)
 	}
-	return strings.ToLower(strings.ReplaceAll(l.ended[job][task], "_", " "))
+	return strings.ToLower(strings.ReplaceAll(l.known[job][task], "_", " "))
 }
 
 // merge returns the state of the last merge, and how it has ended if it is no longer in the queue.
@@ -222,7 +225,7 @@ func (l *lookup) merge(tasksActive bool) (state, note string) {
 	if last.Merge == "" {
 		return Lost, "was not submitted"
 	}
-	switch end := l.ending(last.Merge, 0); {
+	switch end := l.finalState(last.Merge, 0); {
 	case end == "cancelled" || l.submission.Cancelled != nil:
 		return Cancelled, "was cancelled"
 	case end == "failed" || end == "completed":
@@ -234,7 +237,7 @@ func (l *lookup) merge(tasksActive bool) (state, note string) {
 	}
 }
 
-// state converts the state of the scheduler.
+// state returns Queued or Running for the state of the scheduler.
 func (q queueEntry) state() string {
 	switch q.State {
 	case "PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD", "SUSPENDED", "STOPPED":

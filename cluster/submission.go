@@ -26,7 +26,7 @@ const recordVersion = 1
 
 // A Submission is a study divided into tasks, and the jobs that run them.
 type Submission struct {
-	Number    int        `json:"number"` // from 1; the folder cluster/NUMBER is its own
+	Number    int        `json:"number"` // from 1; its files are in the folder cluster/NUMBER
 	Scheduler string     `json:"scheduler"`
 	Created   time.Time  `json:"created"`
 	Profile   Profile    `json:"profile"`
@@ -44,7 +44,7 @@ type Job struct {
 	Submitted time.Time `json:"submitted"`
 }
 
-// maxRecord bounds the size of cluster.json. A hundred thousand tasks take a tenth of it.
+// maxRecord bounds the size of cluster.json in bytes. A hundred thousand tasks take a tenth of it.
 const maxRecord = 256 << 20
 
 // Read reads the record of a run folder. If nothing was submitted, the error wraps fs.ErrNotExist.

@@ -111,6 +111,7 @@ func taskFile(run string, submission, number int) string {
 	return folder(run, submission, "tasks", strconv.Itoa(number)+".json")
 }
 
+// newStateFile returns the state file of a task that starts now.
 func newStateFile(run string, submission, number int) *stateFile {
 	d := &stateFile{path: taskFile(run, submission, number)}
 	before, _, _ := readTask(d.path) // if it cannot be read, this is the first start

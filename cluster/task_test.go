@@ -224,7 +224,7 @@ func TestStates(t *testing.T) {
 		"pod that is not restarted":         {"kubernetes", nil, nil, nil, Stopped, time.Hour, Stopped, ""},
 		"pod without heartbeat":             {"kubernetes", nil, nil, nil, Running, time.Hour, Killed, "no heartbeat for 1h0m0s"},
 	} {
-		l := lookup{submission: &Submission{Scheduler: c.scheduler, Jobs: c.jobs, Cancelled: c.cancelled}, queue: c.queue, ends: ends, now: now, jobs: map[int]string{}}
+		l := lookup{submission: &Submission{Scheduler: c.scheduler, Jobs: c.jobs, Cancelled: c.cancelled}, queue: c.queue, finalStates: ends, now: now, jobs: map[int]string{}}
 		for _, j := range c.jobs {
 			l.jobs[1] = j.ID
 		}
@@ -271,7 +271,7 @@ func TestMergeStates(t *testing.T) {
 			}
 			return map[int]string{0: c.end}
 		}
-		l := lookup{submission: &Submission{Scheduler: "slurm", Jobs: c.jobs, Cancelled: c.cancelled}, queue: c.queue, ends: ends}
+		l := lookup{submission: &Submission{Scheduler: "slurm", Jobs: c.jobs, Cancelled: c.cancelled}, queue: c.queue, finalStates: ends}
 		if got, note := l.merge(c.active); got != c.want {
 			t.Errorf("%s: %s (%s), not %s", name, got, note, c.want)
 		}
@@ -388,7 +388,7 @@ func TestCalibrate(t *testing.T) {
 // TestWatch checks that a watch adds up a trial of two passes: opening, batches, scores.
 func TestWatch(t *testing.T) {
 	t.Parallel()
-	w := stopwatch{first: 3 * time.Second, firstN: 10, batches: 2 * time.Second, batchSamples: 20, between: 5 * time.Second, betweenFirst: 10}
+	w := stopwatch{first: 3 * time.Second, firstSamples: 10, batches: 2 * time.Second, batchSamples: 20, between: 5 * time.Second, betweenFirst: 10}
 	got := w.cost(study.Work{Model: "m", Forwards: 1000, Cells: 8, Blocks: 5}, 2)
 	// A sample takes 0.1 s, so opening took 2 of the first 3 seconds, and scores 4 of the 5
 	// between, for 2 cells of 8.

@@ -45,7 +45,7 @@ func Start(t testing.TB) *Cluster {
 		t.Skip("Slurm runs on Linux")
 	}
 	if os.Getuid() != 0 {
-		t.Skip("starting a Slurm wants root")
+		t.Skip("starting a Slurm needs root")
 	}
 	if missing := install(t); missing != "" {
 		t.Skipf("%s is not installed, and apt-get does not install it", missing)
@@ -93,7 +93,7 @@ func install(t testing.TB) string {
 	return find()
 }
 
-// configure writes slurm.conf and the key.
+// configure writes slurm.conf and the key of munge, the authentication service.
 func (c *Cluster) configure() {
 	host, err := os.Hostname()
 	if err != nil {
@@ -161,9 +161,10 @@ func freePorts(t testing.TB, n int) []int {
 // A daemon is a program that runs until the test ends.
 type daemon struct {
 	cmd   *exec.Cmd
-	ended chan struct{}
+	ended chan struct{} // closed when the program has ended
 }
 
+// start starts a daemon.
 func (c *Cluster) start(name string, args ...string) *daemon {
 	c.t.Helper()
 	d := &daemon{}
@@ -243,11 +244,11 @@ func (c *Cluster) restart(signal syscall.Signal) {
 	c.await("the controller", func() bool { _, err := c.try("squeue", "--noheader"); return err == nil })
 }
 
-// await waits until a condition holds. It skips the test if that takes too long: Slurm does not run
-// on this machine.
-func (c *Cluster) await(what string, is func() bool) {
+// await waits until a condition holds. It skips the test if that takes more than 30 seconds, since
+// Slurm then does not run on this machine.
+func (c *Cluster) await(what string, holds func() bool) {
 	c.t.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			log, _ := os.ReadFile(filepath.Join(c.dir, "log", "slurmctld"))
 			c.t.Skipf("Slurm does not run here: no %s after 30 s\n%s", what, log)
@@ -255,7 +256,7 @@ func (c *Cluster) await(what string, is func() bool) {
 	}
 }
 
-// drain ends the jobs that still run, so that no step outlives the node.
+// drain cancels the jobs that still run, and waits until they have ended.
 func (c *Cluster) drain() {
 	c.try("scancel", "--quiet", "--user=root")
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
