@@ -1,7 +1,7 @@
 // Package atomicfile writes files whole or not at all.
 //
-// A run may be killed, or a disk may fill, at any moment. So that no half-written file is taken for
-// a result, the content goes to a temporary file in the same folder, which is synced and then
+// A run may be killed, or a disk may fill, at any moment. So that no half-written file looks like a
+// result, the content is written to a temporary file in the same folder, which is synced and then
 // renamed. A rename is atomic.
 package atomicfile
 

@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/internal/filesys"
 )
 
-// StaleAfter is the age from which a temporary file belongs to no process that still writes it.
+// StaleAfter is the age above which no process still writes a temporary file, and it may be
+// removed.
 const StaleAfter = time.Hour
 
 // IsTemporary reports whether a file name is one that this program gives to temporary files: to
@@ -58,8 +59,8 @@ func Stale(dir string, now time.Time) []string {
 // swept are the folders that sweepOnce has been called for, by absolute path.
 var swept sync.Map
 
-// sweepOnce removes the stale temporary files of the folder of a file that was just written, once per
-// process and folder. The file's time is that of the folder's clock. Errors are ignored.
+// sweepOnce removes the stale temporary files in the folder of a file that was just written, once
+// per process and folder. The time of the file tells the time of Clock. Errors are ignored.
 func sweepOnce(path string) {
 	dir, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {

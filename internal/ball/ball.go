@@ -1,5 +1,5 @@
-// Package ball bounds how far an adversarial image may be from the image x that it is made from, and
-// writes the operations of projected gradient descent in such a ball.
+// Package ball bounds how far an adversarial image may be from the image x that it is made from,
+// and writes the operations of projected gradient descent in such a ball.
 package ball
 
 import (
@@ -22,7 +22,7 @@ const (
 // A Ball bounds the distance of an image from x. The zero Ball does not.
 type Ball struct {
 	Norm   Norm
-	Radius float64 // for images with values in [0, 1]
+	Radius float64 // in the norm, for images with values in [0, 1]
 }
 
 // MaxRadius is the largest radius.
@@ -66,9 +66,9 @@ func (b Ball) Draw(x tensor.Tensor, r *rand.Rand) tensor.Tensor {
 	return y
 }
 
-// Project writes the projection of images x, n x image, onto the ball around their centres, clipped to
-// [0, 1]. Since the values of a centre are in [0, 1], clipping does not leave the ball. The zero Ball
-// only clips.
+// Project writes the projection of images x, n x image, onto the ball around their centres, clipped
+// to [0, 1]. Since the values of a centre are in [0, 1], clipping does not leave the ball. The zero
+// Ball only clips.
 func (b Ball) Project(w *onnx.Builder, x, centre onnx.Value, image []int) onnx.Value {
 	radius := w.Scalar(float32(b.Radius))
 	switch b.Norm {
@@ -101,7 +101,8 @@ func Normalise(w *onnx.Builder, g onnx.Value, image []int) (direction, norm onnx
 	flat := w.Flatten(g, 1)
 	largest := w.ReduceMax(w.Abs(flat), true, 1)
 	scaled := w.Div(flat, w.Op("Max", nil, largest, w.Scalar(minNormal)))
-	length := w.Sqrt(w.ReduceSum(w.Mul(scaled, scaled), true, 1)) // at least 1, unless the gradient is 0 or subnormal
+	// The length is at least 1, unless the gradient is 0 or subnormal.
+	length := w.Sqrt(w.ReduceSum(w.Mul(scaled, scaled), true, 1))
 	unit := w.Div(scaled, w.Op("Max", nil, length, w.Scalar(1)))
 	return w.Reshape(unit, append([]int{-1}, image...)...), w.Mul(length, largest)
 }

@@ -1,7 +1,7 @@
 // Package checksum adds checksums to text files, so that an altered file is recognised.
 //
-// A study has its checksum as a comment in the first line. A page has it as a comment after its
-// end, since a page must begin with its type.
+// A study file has its checksum in a comment in the first line. An HTML page has it in a comment
+// after its end, since a page must begin with <!DOCTYPE html>.
 package checksum
 
 import (
@@ -20,7 +20,7 @@ var errAltered = errors.New("the file was altered: its checksum does not match")
 
 const studyComment = "# checksum of the lines below: "
 
-// Prepend returns a YAML text with its checksum in front.
+// Prepend returns a YAML text with its checksum in a line before it.
 func Prepend(text string) string { return firstLine(text) + text }
 
 func firstLine(text string) string {
@@ -42,7 +42,7 @@ func Check(text string) (string, error) {
 
 const pageComment = "<!-- checksum of this page: "
 
-// A PageWriter writes an HTML page with its checksum behind.
+// A PageWriter writes an HTML page with its checksum after its end.
 type PageWriter struct {
 	w   io.Writer
 	sum hash.Hash32
@@ -69,11 +69,11 @@ func pageLine(sum uint32) string { return fmt.Sprintf("%s%08x -->\n", pageCommen
 // CheckPage returns an error if a page of a PageWriter was cut short or altered. A page without a
 // checksum must be whole.
 func CheckPage(page []byte) error {
-	at := bytes.LastIndex(page, []byte(pageComment))
+	end := bytes.LastIndex(page, []byte(pageComment))
 	switch {
-	case at >= 0 && string(page[at:]) != pageLine(crc32.Checksum(page[:at], castagnoli)):
+	case end >= 0 && string(page[end:]) != pageLine(crc32.Checksum(page[:end], castagnoli)):
 		return errAltered
-	case at < 0 && !bytes.HasSuffix(bytes.TrimSpace(page), []byte("</html>")):
+	case end < 0 && !bytes.HasSuffix(bytes.TrimSpace(page), []byte("</html>")):
 		return errors.New("the page is cut short")
 	}
 	return nil

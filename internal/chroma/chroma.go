@@ -6,15 +6,18 @@ import "image"
 
 // A Codec says how a library computes RGB from luma (Y) and chroma (Cb, Cr).
 type Codec struct {
-	roundRight int32 // rounding constant of the right one of two interpolated pixels, in 16ths
-	narrow     int   // rows of at most this many chroma pixels are repeated instead of interpolated
-	convert    func(dst, luma, cb, cr []uint8)
+	// roundRight is the rounding constant of the right one of two interpolated pixels, in 16ths.
+	roundRight int32
+	// narrow is the number of chroma pixels up to which a row is repeated, not interpolated.
+	narrow int
+	// convert converts a row to pixels of 3 bytes.
+	convert func(dst, luma, cb, cr []uint8)
 }
 
-// The codecs of the libraries that PIL decodes with.
+// The codecs of the libraries that PIL decodes with: libjpeg-turbo and libwebp.
 var (
-	JPEG = Codec{roundRight: 7, narrow: 2, convert: full}
-	WebP = Codec{roundRight: 8, narrow: 0, convert: studio}
+	JPEG = Codec{roundRight: 7, narrow: 2, convert: convertFull}
+	WebP = Codec{roundRight: 8, narrow: 0, convert: convertStudio}
 )
 
 // RGB returns an image as rows of pixels of 3 bytes. Chroma of half the resolution is interpolated
@@ -35,8 +38,9 @@ func (c Codec) RGB(img *image.YCbCr) []uint8 {
 	return pix
 }
 
-// full converts a row whose luma spans 0 to 255, as in JPEG, in 16-bit fixed point.
-func full(dst, luma, cb, cr []uint8) {
+// convertFull converts a row whose luma spans 0 to 255 (full range), as in JPEG, in 16-bit fixed
+// point.
+func convertFull(dst, luma, cb, cr []uint8) {
 	const half = 1 << 15
 	cb, cr = cb[:len(luma)], cr[:len(luma)]
 	for x := range luma {
@@ -48,9 +52,9 @@ func full(dst, luma, cb, cr []uint8) {
 	}
 }
 
-// studio converts a row whose luma spans 16 to 235, as in lossy WebP, in the fixed-point arithmetic
-// of libwebp.
-func studio(dst, luma, cb, cr []uint8) {
+// convertStudio converts a row whose luma spans 16 to 235 (studio range), as in lossy WebP, in the
+// fixed-point arithmetic of libwebp.
+func convertStudio(dst, luma, cb, cr []uint8) {
 	for x := range luma {
 		y, u, v := int32(luma[x])*19077>>8, int32(cb[x]), int32(cr[x])
 		p := dst[x*3 : x*3+3 : x*3+3]
@@ -60,7 +64,8 @@ func studio(dst, luma, cb, cr []uint8) {
 	}
 }
 
-// clamp limits v to 0..255. The branch is rarely taken, and faster than two conditional moves.
+// clamp limits v to 0..255. The second return is rare, so its branch is faster than two conditional
+// moves.
 func clamp(v int32) uint8 {
 	if uint32(v) <= 255 {
 		return uint8(v)
@@ -80,7 +85,9 @@ func (c Codec) rows(img *image.YCbCr) func(dst, plane []uint8, y int) {
 		ratio = -1 // repeat pixels
 	}
 	sums := make([]int32, w)
-	down := func(plane []uint8, y int) {
+	// interpolateRows sets sums to 4 times the values of row y, interpolated between two rows of the
+	// plane.
+	interpolateRows := func(plane []uint8, y int) {
 		near := y / 2
 		far := min(max(0, near-1+2*(y%2)), halfH-1)
 		a, b := plane[start+near*img.CStride:], plane[start+far*img.CStride:]
@@ -92,7 +99,7 @@ func (c Codec) rows(img *image.YCbCr) func(dst, plane []uint8, y int) {
 	case image.YCbCrSubsampleRatio420:
 		sums = sums[:halfW]
 		return func(dst, plane []uint8, y int) {
-			down(plane, y)
+			interpolateRows(plane, y)
 			triangle(dst, sums, 8, c.roundRight, 4)
 		}
 	case image.YCbCrSubsampleRatio422:
@@ -105,7 +112,7 @@ func (c Codec) rows(img *image.YCbCr) func(dst, plane []uint8, y int) {
 		}
 	case image.YCbCrSubsampleRatio440:
 		return func(dst, plane []uint8, y int) {
-			down(plane, y)
+			interpolateRows(plane, y)
 			round := int32(1 + y%2)
 			for i, s := range sums {
 				dst[i] = uint8((s + round) >> 2)
@@ -122,9 +129,9 @@ func (c Codec) rows(img *image.YCbCr) func(dst, plane []uint8, y int) {
 	}
 }
 
-// triangle doubles a row: each output is 3/4 of the nearer value plus 1/4 of the farther one,
-// divided by 2^shift. Left and right outputs have different rounding constants, so that rounding
-// errors do not accumulate.
+// triangle doubles the width of a row: each output is 3 times the nearer value plus the farther one
+// and a rounding constant, divided by 2^shift. Left and right outputs have different constants, so
+// that rounding errors do not accumulate.
 func triangle(dst []uint8, v []int32, roundLeft, roundRight int32, shift uint) {
 	last := len(v) - 1
 	for i, s := range v {

@@ -88,14 +88,15 @@ func (n *Node) Scalar() (string, error) {
 	return n.Text, nil
 }
 
+// expected returns an error that says what the node should be.
 func (n *Node) expected(what string) error {
-	got := n.Kind.String()
+	found := n.Kind.String()
 	if n.Kind == String {
-		got = strconv.Quote(n.Text)
+		found = strconv.Quote(n.Text)
 	} else if n.Text != "" {
-		got = n.Text
+		found = n.Text
 	}
-	return n.Errorf("expected %s, not %s", what, got)
+	return n.Errorf("expected %s, not %s", what, found)
 }
 
 func decodeList(n *Node, v reflect.Value) error {
@@ -132,12 +133,12 @@ func decodeMap(n *Node, v reflect.Value) error {
 	return nil
 }
 
-// A field holds the tags of a struct field.
+// A field is a struct field with its tags, which the package comment describes.
 type field struct {
-	key, doc, def, min, max string
-	enum                    []string
+	key, doc, def, min, max string   // def is the tag default
+	enum                    []string // the words to choose from; nil: any
 	required, short         bool
-	index                   []int
+	index                   []int // of reflect.Value.FieldByIndex
 	typ                     reflect.Type
 }
 
@@ -202,8 +203,8 @@ func decodeStruct(n *Node, v reflect.Value) error {
 
 // under returns the mapping for a short form: `images: {folder: photos}` for `images: photos`.
 func (n *Node) under(key string) *Node {
-	at := Node{file: n.file, line: n.line, col: n.col}
-	name, whole := at, at
+	position := Node{file: n.file, line: n.line, col: n.col}
+	name, whole := position, position
 	name.Kind, name.Text = String, key
 	whole.Kind, whole.Pairs = Map, []Pair{{Key: &name, Value: n}}
 	return &whole

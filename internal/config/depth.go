@@ -2,7 +2,8 @@ package config
 
 import "bytes"
 
-// maxNesting bounds the nesting of a YAML text. The memory of the parser grows with its square.
+// maxNesting bounds the depth of nesting of a YAML text. The memory of the parser grows with the
+// square of the depth.
 const maxNesting = 500
 
 // deepLine returns the number of the first line at which a YAML text may be nested deeper than

@@ -1,6 +1,6 @@
 // Package config decodes strict YAML into Go structs. An unknown key, a wrong type or a missing
-// value is an error with file, line, column and the nearest known word. The same structs give a
-// JSON Schema, so an editor completes exactly what the program accepts.
+// value is an error with file, line, column and the nearest known word. The JSON Schema is made
+// from the same structs, so an editor completes exactly what the program accepts.
 //
 // Fields are described by tags:
 //
@@ -169,14 +169,16 @@ func parse(data []byte) (f *ast.File, err error) {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
+// A builder converts the tree of the YAML parser to Nodes.
 type builder struct {
 	file    string
 	vars    map[string]string
 	anchors map[string]*Node
-	count   int
+	count   int // number of nodes, including those of aliases
 }
 
-func (b *builder) at(t *token.Token) *Node {
+// nodeAt returns an empty node at the position of a token.
+func (b *builder) nodeAt(t *token.Token) *Node {
 	n := &Node{file: b.file, line: 1, col: 1}
 	if t != nil && t.Position != nil {
 		n.line, n.col = t.Position.Line, t.Position.Column
@@ -186,12 +188,12 @@ func (b *builder) at(t *token.Token) *Node {
 
 func (b *builder) build(a ast.Node, depth int) (*Node, error) {
 	if a == nil {
-		return b.at(nil), nil
+		return b.nodeAt(nil), nil
 	}
-	n := b.at(a.GetToken())
+	n := b.nodeAt(a.GetToken())
 	b.count++
 	if b.count > maxNodes || depth > maxDepth {
-		return nil, n.Errorf("the file is too large or too deeply nested")
+		return nil, n.Errorf("the file has more than %d values or %d levels of nesting", maxNodes, maxDepth)
 	}
 	switch a := a.(type) {
 	case *ast.NullNode:
@@ -321,7 +323,8 @@ func (b *builder) variable(n *Node, s string) (*Node, error) {
 	return n, nil
 }
 
-// size returns the number of nodes below, where nodes at several places count several times.
+// size returns the number of nodes of the tree from n on. A node that aliases repeat is counted
+// each time.
 func (n *Node) size() int {
 	if n.nodes == 0 {
 		n.nodes = 1
@@ -335,8 +338,10 @@ func (n *Node) size() int {
 	return n.nodes
 }
 
+// variable matches ${NAME} or ${NAME:-default}.
 var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
 
+// text returns the node for a text, with variables replaced.
 func (b *builder) text(n *Node, s string) (*Node, error) {
 	n.Kind = String
 	var missing string
@@ -362,14 +367,14 @@ func (b *builder) text(n *Node, s string) (*Node, error) {
 
 func (b *builder) mapping(n *Node, entries []*ast.MappingValueNode, depth int) (*Node, error) {
 	n.Kind = Map
-	if len(entries) > 0 { // the token of a mapping is its colon, but its first key is a better position
-		first := b.at(entries[0].Key.GetToken())
+	if len(entries) > 0 { // report the position of the first key, not of the mapping's token, a colon
+		first := b.nodeAt(entries[0].Key.GetToken())
 		n.line, n.col = first.line, first.col
 	}
 	seen := map[string]bool{}
 	var merged []Pair
 	for _, e := range entries {
-		key := b.at(e.Key.GetToken())
+		key := b.nodeAt(e.Key.GetToken())
 		key.Kind, key.Text = String, e.Key.GetToken().Value
 		value, err := b.build(e.Value, depth+1)
 		if err != nil {
@@ -392,7 +397,8 @@ func (b *builder) mapping(n *Node, entries []*ast.MappingValueNode, depth int) (
 		}
 		n.Pairs = append(n.Pairs, Pair{Key: key, Value: value})
 	}
-	for _, p := range merged { // explicit keys override merged ones, and the first of several merged keys wins
+	// Explicit keys override merged ones, and the first of several merged keys overrides the others.
+	for _, p := range merged {
 		if !seen[p.Key.Text] {
 			seen[p.Key.Text] = true
 			n.Pairs = append(n.Pairs, p)

@@ -41,7 +41,8 @@ func Schema(t reflect.Type) map[string]any {
 	panic(fmt.Sprintf("config: type %s has no schema", t))
 }
 
-// listSchema accepts a single value for a list of one, as Decode does.
+// listSchema returns the schema of a list. It accepts a single value for a list of one, as Decode
+// does.
 func listSchema(t reflect.Type) map[string]any {
 	item := Schema(t.Elem())
 	list := map[string]any{"type": "array", "items": item}

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// minShared is the smallest length of a repeated schema that gets a definition.
+// minShared is the smallest length, in bytes of JSON, of a repeated schema that gets a definition.
 const minShared = 80
 
-// maxLine is the largest length of a value that is written on one line.
+// maxLine is the largest length of a line, in bytes, that holds a whole value.
 const maxLine = 120
 
 // EncodeSchema returns a schema as text, with repeated schemas defined once under $defs. A
@@ -61,9 +61,9 @@ func layOut(raw json.RawMessage, indent string) string {
 
 // A sharer finds repeated schemas.
 type sharer struct {
-	count map[string]int    // by text
-	names map[string]string // of definitions, by text
-	defs  map[string]any
+	count map[string]int    // number of occurrences of a schema, by textOf
+	names map[string]string // names of definitions, by textOf
+	defs  map[string]any    // definitions by name
 }
 
 // textOf returns the text that identifies equal schemas. Descriptions may differ.
@@ -75,6 +75,7 @@ func textOf(schema map[string]any) string {
 	return string(raw)
 }
 
+// without returns a copy of a schema without some keys.
 func without(schema map[string]any, keys ...string) map[string]any {
 	out := map[string]any{}
 	for k, v := range schema {
@@ -109,7 +110,7 @@ func (s *sharer) rewrite(schema map[string]any, key string) any {
 		for n := 2; s.defs[name] != nil; n++ {
 			name = fmt.Sprintf("%s-%d", key, n)
 		}
-		s.names[text], s.defs[name] = name, true // before its contents, which get other names
+		s.names[text], s.defs[name] = name, true // reserve the name before the schemas within it
 		s.defs[name] = s.children(without(schema, "description", "title"), name)
 	}
 	out := map[string]any{"$ref": "#/$defs/" + name}
@@ -119,14 +120,17 @@ func (s *sharer) rewrite(schema map[string]any, key string) any {
 	return out
 }
 
+// children returns a schema with references within it.
 func (s *sharer) children(schema map[string]any, key string) map[string]any {
 	return mapChildren(schema, key, s.rewrite)
 }
 
-// mapChildren returns a schema with f applied to its direct children. key is that of the schema.
+// mapChildren returns a schema with f applied to its direct children. key is the key at which the
+// schema occurs; f gets the key of the child.
 func mapChildren(schema map[string]any, key string, f func(child map[string]any, key string) any) map[string]any {
 	out := map[string]any{}
-	for _, k := range slices.Sorted(maps.Keys(schema)) { // sorted, since the first occurrence names a definition
+	// Sorted, since the first occurrence of a schema names its definition.
+	for _, k := range slices.Sorted(maps.Keys(schema)) {
 		switch v := schema[k].(type) {
 		case map[string]any:
 			switch k {

@@ -2,13 +2,13 @@ package config
 
 import "bytes"
 
-// maxKeys bounds the keys of a block mapping. The time and the memory of the parser grow with the
-// square of their number: 20,000 take seconds, and no file of settings has a hundred.
+// maxKeys bounds the number of keys of a block mapping. The time and the memory of the parser grow
+// with its square: 20,000 keys take seconds. No file of settings has a hundred.
 const maxKeys = 5000
 
 // wideLine returns the number of the first line at which a block mapping of a YAML text may have
-// more than maxKeys keys, or 0. It compares indentation without parsing: lines of a long text count
-// too if they look like keys.
+// more than maxKeys keys, or 0. It compares indentation without parsing, so lines of a long text
+// that look like keys are counted, too.
 func wideLine(data []byte) int {
 	type mapping struct{ column, keys int }
 	var open []mapping // with ascending columns

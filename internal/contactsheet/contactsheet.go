@@ -17,8 +17,8 @@ func Blank(width, height int) *image.NRGBA {
 }
 
 // Zoom returns the largest integer factor with which the shorter side of an h x w image has at most
-// a number of pixels, and 1 for larger images.
-func Zoom(h, w, most int) int { return max(1, most/max(1, min(h, w))) }
+// side pixels, and 1 for larger images.
+func Zoom(h, w, side int) int { return max(1, side/max(1, min(h, w))) }
 
 // Paint draws an image, c x h x w with values in [0, 1], at a position of the sheet, enlarged by
 // zoom. With fewer than three channels, the last is repeated for the missing colours.

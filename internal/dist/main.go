@@ -32,9 +32,9 @@ func main() {
 	}
 }
 
-// build builds the command and what contains it, and prints the paths of what it wrote.
+// build builds the command and the packages that contain it, and prints the paths of the packages.
 func build(out, commit string, withArchive bool) error {
-	made, remove, err := tempfolder.New("dist")
+	temp, remove, err := tempfolder.New("dist")
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func build(out, commit string, withArchive bool) error {
 	if runtime.GOOS == "windows" {
 		name += ".exe"
 	}
-	program, share := filepath.Join(made, name), filepath.Join(made, "share")
+	program, share := filepath.Join(temp, name), filepath.Join(temp, "share")
 	if _, err := output("go", "build", "-trimpath", "-ldflags=-s -w -X main.commit="+commit, "-o", program, "./cmd/noether"); err != nil {
 		return fmt.Errorf("building the command: %w", err)
 	}
@@ -66,7 +66,7 @@ func build(out, commit string, withArchive bool) error {
 	if err != nil {
 		return err
 	}
-	parts, err := within(info, library.version)
+	parts, err := listParts(info, library.version)
 	if err != nil {
 		return err
 	}
@@ -123,6 +123,7 @@ type library struct {
 	path, name, version string // name is that of the file as it is installed
 }
 
+// findLibrary returns the library for the system that the program runs on.
 func findLibrary() (library, error) {
 	folder := filepath.Join("runtime", "node_modules", "onnxruntime-node")
 	raw, err := os.ReadFile(filepath.Join(folder, "package.json"))
@@ -137,12 +138,12 @@ func findLibrary() (library, error) {
 	if arch == "" {
 		arch = runtime.GOARCH
 	}
-	of := map[string][3]string{ // folder, file, installed name
+	names := map[string][3]string{ // folder, file, installed name
 		"linux":   {"linux", "libonnxruntime.so.1", "libonnxruntime.so." + about.Version},
 		"darwin":  {"darwin", "libonnxruntime.1.dylib", "libonnxruntime." + about.Version + ".dylib"},
 		"windows": {"win32", "onnxruntime.dll", "onnxruntime.dll"},
 	}[runtime.GOOS]
-	l := library{filepath.Join(folder, "bin", "napi-v6", of[0], arch, of[1]), of[2], about.Version}
+	l := library{filepath.Join(folder, "bin", "napi-v6", names[0], arch, names[1]), names[2], about.Version}
 	if _, err := os.Stat(l.path); err != nil {
 		return l, fmt.Errorf("no ONNX Runtime for %s/%s: %w", runtime.GOOS, runtime.GOARCH, err)
 	}
@@ -152,7 +153,7 @@ func findLibrary() (library, error) {
 var versionForm = regexp.MustCompile(`^(\d+\.\d+\.\d+)(-dev)?(?:\+([0-9a-z.]+))?$`)
 
 // pythonVersion returns a version in the form of PEP 440: 0.1.0.dev0+5e7a483c71f0, and 0.1.0 for a
-// release, without its commit, since registries take no others.
+// release, without the commit, since registries take no versions with a local part.
 func pythonVersion(version string) string {
 	match := versionForm.FindStringSubmatch(version)
 	switch {

@@ -20,16 +20,16 @@ type part struct {
 	name, version string
 	purl          string // its package URL, such as pkg:npm/vega@6.4.0
 	licence       string // the SPDX identifier, where its package states one
-	folder        string // with the texts of its licence; "": text
-	text          []byte
+	folder        string // with the texts of its licence
+	text          []byte // of its licence; nil: those in folder
 }
 
-// parts are all parts, sorted by name.
+// parts are the parts of a package, sorted by name.
 type parts []part
 
-// within lists the third-party software in the program (modules of Go, packages of npm in the
-// report) and beside it.
-func within(info *buildinfo.BuildInfo, onnxruntime string) (parts, error) {
+// listParts lists the third-party software in the program (modules of Go, packages of npm in the
+// report) and beside it (ONNX Runtime, of a version).
+func listParts(info *buildinfo.BuildInfo, onnxruntime string) (parts, error) {
 	golang := strings.TrimPrefix(info.GoVersion, "go")
 	root, err := output("go", "env", "GOROOT")
 	if err != nil {
@@ -92,18 +92,18 @@ func npmPackages(folder string) (parts, error) {
 		return nil, fmt.Errorf("%s: %w", folder, err)
 	}
 	var all parts
-	for at, p := range lock.Packages {
-		if at == "" || p.Dev {
+	for location, p := range lock.Packages {
+		if location == "" || p.Dev {
 			continue
 		}
-		name := at[strings.LastIndex(at, "node_modules/")+len("node_modules/"):]
+		name := location[strings.LastIndex(location, "node_modules/")+len("node_modules/"):]
 		all = append(all, part{name: name, version: p.Version, purl: "pkg:npm/" + strings.Replace(name, "@", "%40", 1) + "@" + p.Version,
-			licence: p.License, folder: filepath.Join(folder, filepath.FromSlash(at))})
+			licence: p.License, folder: filepath.Join(folder, filepath.FromSlash(location))})
 	}
 	return all, nil
 }
 
-// licenceFile matches the names of files that a licence asks to pass on.
+// licenceFile matches the names of files that licences require copies of a program to include.
 var licenceFile = regexp.MustCompile(`(?i)^((un)?licen[cs]e|copying|notice|patents)([-._].*)?$`)
 
 // texts returns the texts of a part's licence.

@@ -16,7 +16,7 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
-// A release is what an archive is made of.
+// A release is the content of an archive. Its fields are those of wheel.
 type release struct {
 	version       string
 	binaries      map[string]string
@@ -25,7 +25,7 @@ type release struct {
 }
 
 // writeArchive writes noether-VERSION-OS-ARCH.tar.gz, with all files in a folder of that name, and
-// returns its path. The same content makes the same file.
+// returns its path. Equal contents give equal files.
 func writeArchive(out string, r release) (path string, err error) {
 	name := "noether-" + r.version + "-" + runtime.GOOS + "-" + runtime.GOARCH
 	members := map[string]member{

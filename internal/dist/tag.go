@@ -16,11 +16,11 @@ var allowed = []string{
 	"ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1",
 }
 
-// glibcOf maps versions of symbols of the C++ library to the oldest manylinux tag that has them, as
-// auditwheel's policies say.
+// glibcOf maps versions of symbols of the C++ library to the oldest manylinux_2_GLIBC tag whose
+// systems have them, as auditwheel's policies state.
 var glibcOf = []struct {
-	symbols string
-	version int // of the last part
+	symbols string // all parts of the version but the last
+	version int    // the largest last part
 	glibc   int
 }{
 	{"GLIBCXX_3.4.", 19, 17}, {"GLIBCXX_3.4.", 22, 24}, {"GLIBCXX_3.4.", 24, 27}, {"GLIBCXX_3.4.", 28, 31},
@@ -55,7 +55,7 @@ func platformTag(goos, goarch string, files ...string) (string, error) {
 
 // macTag returns the tag of the oldest macOS on which files run.
 func macTag(goarch string, files ...string) (string, error) {
-	major, minor := uint32(11), uint32(0) // the first for arm64
+	major, minor := uint32(11), uint32(0) // macOS 11 is the first for arm64
 	for _, path := range files {
 		f, err := macho.Open(path)
 		if err != nil {

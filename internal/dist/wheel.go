@@ -22,7 +22,7 @@ import (
 //go:embed onnxruntime-LICENSE.txt
 var runtimeLicence []byte
 
-// A wheel is what a wheel is made of.
+// A wheel is the content of a Python wheel.
 type wheel struct {
 	version, tag            string
 	module, readme, licence string            // the folder of the module, and files
@@ -113,8 +113,9 @@ func (w wheel) members() (map[string]member, error) {
 	return members, nil
 }
 
-// addFolder adds the files of a folder whose names with slashes are wanted, below a path.
-func addFolder(members map[string]member, at, folder string, wanted func(name string) bool) error {
+// addFolder adds the files of a folder to members, below the path prefix. wanted gets their names
+// with slashes, relative to the folder, and selects them.
+func addFolder(members map[string]member, prefix, folder string, wanted func(name string) bool) error {
 	return filepath.WalkDir(folder, func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -124,12 +125,12 @@ func addFolder(members map[string]member, at, folder string, wanted func(name st
 			return err
 		}
 		content, err := os.ReadFile(file)
-		members[path.Join(at, filepath.ToSlash(relative))] = member{content: content}
+		members[path.Join(prefix, filepath.ToSlash(relative))] = member{content: content}
 		return err
 	})
 }
 
-// metadata returns the head of METADATA, which the readme follows.
+// metadata returns the fields of METADATA. The readme follows them in the file.
 func (w wheel) metadata() string {
 	return `Metadata-Version: 2.1
 Name: noether
@@ -146,7 +147,7 @@ Description-Content-Type: text/markdown
 `
 }
 
-// add writes a file into an archive, without its time.
+// add writes a file into an archive, with a constant time, so that equal contents give equal files.
 func add(archive *zip.Writer, name string, m member) error {
 	header := &zip.FileHeader{Name: name, Method: zip.Deflate, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
 	header.SetMode(0o644)

@@ -47,7 +47,7 @@ func (c *Cache) Tree(ctx context.Context, address, sum string) (string, error) {
 	if sum, err = c.content(ctx, t); err != nil {
 		return "", fmt.Errorf("%s: %w", t.text, err)
 	}
-	dir, err := c.unpacked(ctx, sum, c.path("content", sum, "data"), t.name)
+	dir, err := c.unpackedFolder(ctx, sum, c.path("content", sum, "data"), t.name)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", t.text, err)
 	}
@@ -57,31 +57,32 @@ func (c *Cache) Tree(ctx context.Context, address, sum string) (string, error) {
 // Local checks a file of this machine against a SHA-256, which may be "", and returns its path. For
 // an archive it returns the folder with the archive's files.
 func (c *Cache) Local(ctx context.Context, file, sum string) (string, error) {
-	got, err := hashOf(file)
+	actual, err := hashOf(file)
 	switch {
 	case err != nil:
 		return "", err
-	case sum != "" && !strings.EqualFold(sum, got):
-		return "", fmt.Errorf("%s %w", file, otherHash(got, sum))
+	case sum != "" && !strings.EqualFold(sum, actual):
+		return "", fmt.Errorf("%s %w", file, otherHash(actual, sum))
 	case !IsArchive(file):
 		return file, nil
 	}
 	if err := c.prepare(); err != nil {
 		return "", err
 	}
-	if err := c.enter(got); err != nil {
+	if err := c.enter(actual); err != nil {
 		return "", err
 	}
-	dir, err := c.unpacked(ctx, got, file, filepath.Base(file))
+	dir, err := c.unpackedFolder(ctx, actual, file, filepath.Base(file))
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", file, err)
 	}
 	return dir, nil
 }
 
-// unpacked returns the folder of an archive's files. It unpacks the archive at the first use, and
-// again if the files are not those of the archive.
-func (c *Cache) unpacked(ctx context.Context, sum, archive, name string) (string, error) {
+// unpackedFolder returns the folder with the files of an archive. sum is the SHA-256 of the
+// archive, and the extension of name tells its kind. The archive is unpacked at the first use, and
+// again if the files in the folder are not those of the archive.
+func (c *Cache) unpackedFolder(ctx context.Context, sum, archive, name string) (string, error) {
 	tree := c.path("content", sum, "tree")
 	if !c.treeIsIntact(ctx, sum) {
 		unlock := lockFor(ctx, c.path("urls", sum+".lock"))
@@ -103,7 +104,8 @@ func (c *Cache) unpacked(ctx context.Context, sum, archive, name string) (string
 	return tree, nil
 }
 
-// unpackTo unpacks into a temporary folder, which gets its name when it is complete and on disk.
+// unpackTo unpacks an archive into a temporary folder. When that is complete and on disk, it is
+// renamed to content/SHA256/tree.
 func (c *Cache) unpackTo(ctx context.Context, sum, archive, name string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -167,6 +169,7 @@ type unpacker struct {
 	files, maxFiles int
 }
 
+// tar unpacks a tar, which may be compressed by gzip.
 func (u *unpacker) tar(in *bufio.Reader) error {
 	var from io.Reader = in
 	if magic, _ := in.Peek(2); string(magic) == "\x1f\x8b" {
@@ -224,6 +227,7 @@ func (e *endReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// zip unpacks a zip.
 func (u *unpacker) zip(archive string) error {
 	f, err := os.Open(archive)
 	if err != nil {
@@ -241,14 +245,14 @@ func (u *unpacker) zip(archive string) error {
 	if len(r.File) == 0 {
 		return errors.New("the archive is empty")
 	}
-	for _, one := range r.File {
-		switch mode := one.Mode(); {
-		case strings.HasSuffix(one.Name, "/") || mode.IsDir():
-			err = u.folder(one.Name)
+	for _, member := range r.File {
+		switch mode := member.Mode(); {
+		case strings.HasSuffix(member.Name, "/") || mode.IsDir():
+			err = u.folder(member.Name)
 		case !mode.IsRegular():
-			err = fmt.Errorf("the archive holds %q, which is a link or a device", one.Name)
+			err = fmt.Errorf("the archive holds %q, which is a link or a device", member.Name)
 		default:
-			err = u.member(one)
+			err = u.member(member)
 		}
 		if err != nil {
 			return err
@@ -257,16 +261,18 @@ func (u *unpacker) zip(archive string) error {
 	return nil
 }
 
-func (u *unpacker) member(one *zip.File) error {
-	in, err := one.Open()
+// member unpacks a file of a zip.
+func (u *unpacker) member(member *zip.File) error {
+	in, err := member.Open()
 	if err != nil {
-		return fmt.Errorf("the archive is damaged: %q: %w", one.Name, err)
+		return fmt.Errorf("the archive is damaged: %q: %w", member.Name, err)
 	}
 	defer in.Close()
-	return u.file(one.Name, in)
+	return u.file(member.Name, in)
 }
 
-// clean checks the name of a file and converts it to the operating system's form.
+// clean checks the name of a member and the number of members, and returns the name in the
+// operating system's form.
 func (u *unpacker) clean(name string) (string, error) {
 	if err := u.ctx.Err(); err != nil {
 		return "", context.Cause(u.ctx)
@@ -281,6 +287,7 @@ func (u *unpacker) clean(name string) (string, error) {
 	return filepath.FromSlash(local), nil
 }
 
+// folder makes a folder.
 func (u *unpacker) folder(name string) error {
 	local, err := u.clean(name)
 	if err != nil || local == "." {
@@ -289,6 +296,7 @@ func (u *unpacker) folder(name string) error {
 	return u.root.MkdirAll(local, 0o777)
 }
 
+// file writes a file and records its SHA-256.
 func (u *unpacker) file(name string, from io.Reader) error {
 	local, err := u.clean(name)
 	if err != nil {

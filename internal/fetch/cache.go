@@ -18,19 +18,23 @@ import (
 	"github.com/noether-ml/noether/internal/filelock"
 )
 
-// The folder of a cache:
+// path returns a path within the folder of the cache, which contains
 //
-//	content/SHA256/data     a file whose content has this hash
-//	content/SHA256/NAME     a hard link to it under a requested name
-//	content/SHA256/tree/    the files of an archive
+//	content/SHA256/data         a file whose content has this hash
+//	content/SHA256/NAME         a hard link to data under a requested name
+//	content/SHA256/tree/        the files of an archive
 //	content/SHA256/tree.sha256  the hashes of these files
-//	content/SHA256/used     its time is the last use; locked by each process that uses it
-//	urls/KEY.json           the content of a URL at the last download
-//	parts/KEY               an unfinished download
+//	content/SHA256/used         an empty file; its time is that of the last use, and each process
+//	                            that uses the content holds a shared lock on it
+//	urls/KEY.json               the content of a URL at the last download, an entry
+//	parts/KEY                   an unfinished download
+//
+// A content is a folder content/SHA256, and its hash is SHA256.
 func (c *Cache) path(elem ...string) string {
 	return filepath.Join(append([]string{c.Dir}, elem...)...)
 }
 
+// prepare makes the folders of the cache and removes old unfinished downloads.
 func (c *Cache) prepare() error {
 	for _, sub := range []string{"content", "urls", "parts"} {
 		if err := os.MkdirAll(c.path(sub), 0o777); err != nil {
@@ -41,7 +45,8 @@ func (c *Cache) prepare() error {
 	return nil
 }
 
-// sweep removes downloads untouched for a day, and what killed processes left.
+// sweep removes unfinished downloads and temporary files of killed processes that were not modified
+// for a day.
 func (c *Cache) sweep() {
 	for _, pattern := range []string{"parts/*", "urls/.*.tmp", "content/*.old", "content/*/.*.tmp", "content/*/.unpacking-*", "content/*/tree.old-*"} {
 		files, _ := filepath.Glob(c.path(pattern))
@@ -61,14 +66,15 @@ func key(t target) string {
 
 // An entry records the content of a URL at the last download.
 type entry struct {
-	URL     string    `json:"url"`
-	SHA256  string    `json:"sha256"`
-	Version string    `json:"version"`
-	Size    int64     `json:"size"`
-	When    time.Time `json:"when"`
+	URL     string    `json:"url"`     // redacted
+	SHA256  string    `json:"sha256"`  // of the content
+	Version string    `json:"version"` // see body.version
+	Size    int64     `json:"size"`    // bytes
+	When    time.Time `json:"when"`    // of the download
 }
 
-func (c *Cache) lookup(t target) (entry, error) {
+// readEntry reads the entry of a URL.
+func (c *Cache) readEntry(t target) (entry, error) {
 	var e entry
 	raw, err := os.ReadFile(c.path("urls", key(t)+".json"))
 	if err == nil {
@@ -83,7 +89,8 @@ func (c *Cache) lookup(t target) (entry, error) {
 	return e, nil
 }
 
-func (c *Cache) note(t target, e entry) error {
+// writeEntry writes the entry of a URL, with the current time.
+func (c *Cache) writeEntry(t target, e entry) error {
 	e.When = time.Now().UTC()
 	raw, err := json.Marshal(e)
 	if err != nil {
@@ -92,8 +99,8 @@ func (c *Cache) note(t target, e entry) error {
 	return atomicfile.Write(c.path("urls", key(t)+".json"), append(raw, '\n'))
 }
 
-// has reports whether the cache stores a content, which it verifies against its hash. A damaged
-// copy is removed. If the cache has the content, it is locked for this process.
+// has reports whether the cache has the data of a content, which it verifies against the hash.
+// Damaged data are removed. If the cache has the content, it is locked for this process.
 func (c *Cache) has(sum string) bool {
 	if sum == "" {
 		return false
@@ -111,13 +118,14 @@ func (c *Cache) has(sum string) bool {
 	return true
 }
 
-// held are the locks on contents that this process uses, which protect them from eviction.
+// held are the locks on the contents that this process uses, by the path of the file used. They
+// protect the contents from eviction.
 var held struct {
 	sync.Mutex
 	locks map[string]io.Closer
 }
 
-// hold records the use of a content and locks it for this process.
+// hold sets the time of the last use of a content and locks it for this process.
 func (c *Cache) hold(sum string) {
 	used := c.path("content", sum, "used")
 	now := time.Now()
@@ -135,8 +143,8 @@ func (c *Cache) hold(sum string) {
 	}
 }
 
-// keep moves a finished download into the cache and returns its hash.
-func (c *Cache) keep(part string) (string, error) {
+// store moves a finished download into the cache and returns its hash.
+func (c *Cache) store(part string) (string, error) {
 	sum, err := hashOf(part)
 	if err != nil {
 		return "", err
@@ -168,6 +176,7 @@ func (c *Cache) enter(sum string) error {
 	return f.Close()
 }
 
+// hashOf returns the SHA-256 of a file in hexadecimal digits.
 func hashOf(file string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -181,9 +190,9 @@ func hashOf(file string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// named returns the path of a content under a file name, since some readers depend on the
-// extension.
-func (c *Cache) named(sum, name string) (string, error) {
+// namedPath returns the path of the data of a content under a file name, since some readers depend
+// on the extension.
+func (c *Cache) namedPath(sum, name string) (string, error) {
 	if slices.Contains([]string{"data", "used", "tree", "tree.sha256"}, name) {
 		name += ".file"
 	}
@@ -191,7 +200,7 @@ func (c *Cache) named(sum, name string) (string, error) {
 	return path, c.provide(sum, path)
 }
 
-// provide puts a stored content at path, unless an intact copy is there.
+// provide links or copies the data of a content to path, unless an intact copy is there.
 func (c *Cache) provide(sum, path string) error {
 	data := c.path("content", sum, "data")
 	if info, err := os.Stat(path); err == nil {
@@ -228,8 +237,8 @@ func linkOrCopy(from, to string) error {
 // A content is a folder of the cache that can be evicted.
 type content struct {
 	dir  string
-	size int64
-	used time.Time
+	size int64     // bytes
+	used time.Time // last use
 }
 
 // evict removes the least recently used contents until the cache is within its bound, except those
@@ -239,47 +248,48 @@ func (c *Cache) evict() {
 	if err != nil {
 		return
 	}
-	var all []content
+	var contents []content
 	var total int64
 	for _, f := range folders {
-		one := content{dir: c.path("content", f.Name())}
-		one.size = diskUse(one.dir)
-		if info, err := os.Stat(filepath.Join(one.dir, "used")); err == nil {
-			one.used = info.ModTime()
+		folder := content{dir: c.path("content", f.Name())}
+		folder.size = diskUse(folder.dir)
+		if info, err := os.Stat(filepath.Join(folder.dir, "used")); err == nil {
+			folder.used = info.ModTime()
 		}
-		total += one.size
-		all = append(all, one)
+		total += folder.size
+		contents = append(contents, folder)
 	}
-	slices.SortFunc(all, func(a, b content) int { return a.used.Compare(b.used) })
-	for _, one := range all {
+	slices.SortFunc(contents, func(a, b content) int { return a.used.Compare(b.used) })
+	for _, oldest := range contents {
 		if total <= c.size() {
 			return
 		}
-		if remove(one) {
-			total -= one.size
+		if oldest.remove() {
+			total -= oldest.size
 		}
 	}
 }
 
-// remove removes a content that no process uses. It renames the folder first, so that no process
-// finds it half removed.
-func remove(one content) bool {
-	lock, free := filelock.TryExclusive(filepath.Join(one.dir, "used"))
+// remove removes the content if no process uses it, and reports whether it did. It renames the
+// folder first, so that no process finds it half removed.
+func (f content) remove() bool {
+	lock, free := filelock.TryExclusive(filepath.Join(f.dir, "used"))
 	if !free {
 		return false
 	}
 	if lock != nil {
 		defer lock.Close()
 	}
-	aside := one.dir + ".old"
-	os.RemoveAll(aside)
-	if os.Rename(one.dir, aside) != nil {
+	old := f.dir + ".old"
+	os.RemoveAll(old)
+	if os.Rename(f.dir, old) != nil {
 		return false
 	}
-	return os.RemoveAll(aside) == nil
+	return os.RemoveAll(old) == nil
 }
 
-// diskUse returns the bytes of all files of a folder. Hard links of one file count once.
+// diskUse returns the bytes of all files of a folder. A file with several hard links is counted
+// once.
 func diskUse(dir string) int64 {
 	var sum int64
 	var counted []os.FileInfo

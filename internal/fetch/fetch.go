@@ -3,10 +3,11 @@
 // The schemes are https:// (http:// only with the content's SHA-256), s3://, gs:// and file://, and
 // hf:// for models and data sets of the Hugging Face hub, which go to the cache of its clients (see
 // Hub).
-// A downloaded file is kept in the user's cache under the SHA-256 of its content, so that one
+//
+// A downloaded file is stored in the user's cache under the SHA-256 of its content, so that one
 // download serves every run and every process of a machine. A download is bounded in size and time,
-// resumes after an interruption, and is verified if its hash is known. The cache is bounded too: it
-// evicts the least recently used files, except those that a process uses.
+// resumes after an interruption, and is verified if its hash is known. The cache is bounded, too:
+// it evicts the least recently used files, except those that a process uses.
 //
 // Servers are not trusted. Redirects from https lead to https only, a response that exceeds the
 // bound is an error whatever size it states, file names come from the URL, and an archive cannot
@@ -27,28 +28,30 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"gocloud.dev/blob"
 )
 
-// A Cache downloads files and stores them. A bound of zero means its default, given beside it.
+// A Cache downloads files and stores them.
 type Cache struct {
 	Dir      string        // the folder of the cache
-	Size     int64         // bytes stored at most; 100 GB
-	MaxFile  int64         // bytes of one file, and of all files of an archive; 50 GB
-	MaxFiles int           // files of an archive; two million
-	Timeout  time.Duration // of a download with all its retries; six hours
-	Stall    time.Duration // time without a byte after which a download is retried; a minute
-	Retries  int           // after the first try; 4
-	Pause    time.Duration // before the first retry, doubled each time; a second
+	Size     int64         // largest total size in bytes; 0: 100 GB
+	MaxFile  int64         // bytes of a file, and of all files of an archive; 0: 50 GB
+	MaxFiles int           // largest number of files of an archive; 0: two million
+	Timeout  time.Duration // of a download with all its retries; 0: six hours
+	Stall    time.Duration // time without a byte after which a download is retried; 0: a minute
+	Retries  int           // number of tries after the first; 0: 4
+	Pause    time.Duration // before the first retry, doubled each time; 0: a second
 
-	Client *http.Client                                                    // nil: one that honours the proxy settings of the environment
-	Bucket func(ctx context.Context, address string) (*blob.Bucket, error) // nil: blob.OpenBucket
-	GCS    string                                                          // the address of Google Cloud Storage; "" is the public one
-	Hub    *Hub                                                            // nil: that of the environment
-	Log    func(message string)                                            // receives a line for each download; may be nil
+	Client *http.Client // nil: one with the proxy settings of the environment
+	// Bucket opens a bucket of S3, or a folder; nil: blob.OpenBucket.
+	Bucket func(ctx context.Context, address string) (*blob.Bucket, error)
+	GCS    string               // address of Google Cloud Storage; "": the public one
+	Hub    *Hub                 // nil: the hub that the environment names
+	Log    func(message string) // receives a line for each download; may be nil
 }
 
 // Default returns the user's cache: the folder NOETHER_CACHE, by default noether/files in the
@@ -93,8 +96,8 @@ type target struct {
 	url    *url.URL
 	text   string // for messages, redacted
 	name   string // of the file
-	sha256 string // the expected hash; "" if unknown
-	tree   bool   // only the files of the archive are needed
+	sha256 string // expected hash of the content; "" if unknown
+	tree   bool   // only the files of the archive are needed, not the archive
 }
 
 // parse checks a URL. sum is its expected SHA-256, or "".
@@ -120,7 +123,7 @@ func parse(text, sum string) (target, error) {
 		return t, fmt.Errorf("%s: files of the hub are read as models, and as data by webdataset: and parquet: ("+dataSetUsage+")", t.text)
 	case u.Scheme == "http" && sum == "":
 		return t, fmt.Errorf("%s is not encrypted: use https, or give the file's SHA-256", t.text)
-	case u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "s3" && u.Scheme != "gs" && u.Scheme != "file" && u.Scheme != "mem":
+	case !slices.Contains([]string{"https", "http", "s3", "gs", "file", "mem"}, u.Scheme):
 		return t, fmt.Errorf("%s: unknown scheme; use https://, s3://, gs:// or file://, or hf:// for models", t.text)
 	case u.Host == "" && u.Scheme != "file":
 		return t, fmt.Errorf("%s names no host", t.text)
@@ -150,7 +153,7 @@ func (c *Cache) File(ctx context.Context, address, sum string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", t.text, err)
 	}
-	return c.named(sum, t.name)
+	return c.namedPath(sum, t.name)
 }
 
 // content downloads a URL if the cache lacks it, and returns the hash of its content.
@@ -169,7 +172,7 @@ func (c *Cache) content(ctx context.Context, t target) (sum string, err error) {
 	if t.sha256 != "" && c.serves(ctx, t, t.sha256) {
 		return t.sha256, nil
 	}
-	known, err := c.lookup(t)
+	known, err := c.readEntry(t)
 	if err != nil || !c.serves(ctx, t, known.SHA256) {
 		known = entry{}
 	}
@@ -185,26 +188,26 @@ func (c *Cache) content(ctx context.Context, t target) (sum string, err error) {
 	if t.sha256 != "" && fresh.SHA256 != t.sha256 {
 		return "", otherHash(fresh.SHA256, t.sha256)
 	}
-	if err := c.note(t, fresh); err != nil {
+	if err := c.writeEntry(t, fresh); err != nil {
 		return "", err
 	}
 	c.evict()
 	return fresh.SHA256, nil
 }
 
-// download stores a URL's content in the cache. known is the stored copy, which stays if the
-// content did not change.
-func (c *Cache) download(ctx context.Context, t target, known entry) (got entry, err error) {
+// download stores a URL's content in the cache and returns its entry. known is the entry of the
+// stored content, which is returned if the content did not change.
+func (c *Cache) download(ctx context.Context, t target, known entry) (fresh entry, err error) {
 	part := c.path("parts", key(t))
 	err = c.retry(ctx, t.text, func() error {
-		got, err = c.attempt(ctx, t, known, part)
+		fresh, err = c.attempt(ctx, t, known, part)
 		return err
 	})
 	if err == nil || isPermanent(err) { // otherwise a later run resumes from the part
 		os.Remove(part)
 		os.Remove(part + ".version")
 	}
-	return got, err
+	return fresh, err
 }
 
 // retry calls do until it succeeds, fails with a permanent error, or was tried often enough. It
@@ -229,7 +232,8 @@ func (c *Cache) retry(ctx context.Context, text string, do func() error) error {
 	}
 }
 
-// attempt tries a download once, resuming at the end of the part file.
+// attempt tries a download once, resuming at the end of the part file, which holds the bytes that
+// were downloaded before.
 func (c *Cache) attempt(ctx context.Context, t target, known entry, part string) (entry, error) {
 	version, _ := os.ReadFile(part + ".version")
 	open := func(ctx context.Context, offset int64) (*body, error) {
@@ -240,7 +244,7 @@ func (c *Cache) attempt(ctx context.Context, t target, known entry, part string)
 	if err != nil || body.unchanged {
 		return known, err
 	}
-	sum, err := c.keep(part)
+	sum, err := c.store(part)
 	if err != nil {
 		return entry{}, &permanent{err}
 	}
@@ -253,7 +257,7 @@ func (c *Cache) transfer(ctx context.Context, text, part string, resume bool,
 	open func(ctx context.Context, offset int64) (*body, error), begin func(*body) error) (*body, int64, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watch := newWatch(c.stall(), func() { cancel(fmt.Errorf("no byte came for %v", c.stall())) })
+	watch := newWatch(c.stall(), func() { cancel(fmt.Errorf("no byte was received for %v", c.stall())) })
 	defer watch.stop()
 	offset := int64(0)
 	if info, err := os.Stat(part); err == nil && resume {
@@ -366,6 +370,7 @@ func newWatch(every time.Duration, stalled func()) *watch {
 
 func (w *watch) stop() { w.timer.Stop() }
 
+// reader returns a Reader of r that the watch observes.
 func (w *watch) reader(r io.Reader) io.Reader { return &watched{r, w} }
 
 type watched struct {

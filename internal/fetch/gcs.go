@@ -34,11 +34,11 @@ func (c *Cache) openGCS(ctx context.Context, u *url.URL, r request) (*body, erro
 		return nil, &permanent{err}
 	}
 	if err != nil { // a public object needs no credentials
-		b, denied := c.openHTTP(ctx, object, nil, r)
-		if isPermanent(denied) {
-			denied = &permanent{fmt.Errorf("%w (no Google credentials: run gcloud auth application-default login)", denied)}
+		b, err := c.openHTTP(ctx, object, nil, r)
+		if isPermanent(err) {
+			err = &permanent{fmt.Errorf("%w (no Google credentials: run gcloud auth application-default login)", err)}
 		}
-		return b, denied
+		return b, err
 	}
 	token, err := credentials.TokenSource.Token()
 	if err != nil {

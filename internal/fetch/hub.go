@@ -61,7 +61,7 @@ type hubAddress struct {
 	kind       string // models or datasets
 	repository string // ORG/NAME
 	revision   string // a branch, a tag or a commit
-	file       string // a file, a folder, or a pattern of a data set's files; "": chosen
+	file       string // a file, a folder, or a pattern of a data set's files; "": none is named
 }
 
 const (
@@ -173,13 +173,13 @@ func (a hubAddress) page() string {
 
 // A snapshot is a commit of a repository.
 type snapshot struct {
-	hub    *Hub
-	of     hubAddress
-	commit string
-	files  []string // with slashes, of the repository or of what the cache has of it
+	hub     *Hub
+	address hubAddress
+	commit  string
+	files   []string // names with slashes: the files of the commit, or those that the cache has
 }
 
-func (s *snapshot) folder() string { return filepath.Join(s.hub.Dir, s.of.folder()) }
+func (s *snapshot) folder() string { return filepath.Join(s.hub.Dir, s.address.folder()) }
 
 // path returns where the cache has, or is to have, a file of the commit.
 func (s *snapshot) path(name string) string {
@@ -192,12 +192,13 @@ func (s *snapshot) has(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// missing is the file by which the hub's clients note that a commit lacks a file.
-func (s *snapshot) missing(name string) string {
+// absenceMark returns the path of the empty file by which the hub's clients record that a commit
+// lacks a file.
+func (s *snapshot) absenceMark(name string) string {
 	return filepath.Join(s.folder(), ".no_exist", s.commit, filepath.FromSlash(name))
 }
 
-// hubConfigs are files that describe a model, and that are used where a repository has them.
+// hubConfigs are the files that describe a model. They are optional.
 var hubConfigs = []string{"preprocessor_config.json", "config.json"}
 
 // configs returns where the files that describe a model may be: beside it, and above a folder onnx.
@@ -239,7 +240,7 @@ func (c *Cache) hubModel(ctx context.Context, address string, external func(file
 			return "", fmt.Errorf("%s: %w; HF_HUB_OFFLINE is set, and %s lacks it", a, err, h.Dir)
 		}
 	}
-	file, err := c.fromHub(ctx, h, a, external)
+	file, err := c.downloadModel(ctx, h, a, external)
 	if err == nil {
 		return file, nil
 	}
@@ -252,7 +253,8 @@ func (c *Cache) hubModel(ctx context.Context, address string, external func(file
 	return "", fmt.Errorf("%s: %w", a, h.explain(a, err))
 }
 
-// hub returns the hub to ask. The token is not sent without encryption.
+// hub returns the hub that the cache downloads from. It has no token if requests would send the
+// token without encryption.
 func (c *Cache) hub() (*Hub, error) {
 	h := c.Hub
 	if h == nil {
@@ -269,9 +271,10 @@ func (c *Cache) hub() (*Hub, error) {
 	return h, nil
 }
 
-// stored returns the commit of an address that the cache knows, and reports whether there is one.
+// stored returns the commit of an address that was last downloaded, with the files of a model that
+// the hub's cache has, and reports whether there are any.
 func (h *Hub) stored(a hubAddress) (*snapshot, bool) {
-	s := &snapshot{hub: h, of: a, commit: a.revision}
+	s := &snapshot{hub: h, address: a, commit: a.revision}
 	if !hubCommit.MatchString(a.revision) {
 		raw, err := os.ReadFile(filepath.Join(s.folder(), "refs", filepath.FromSlash(a.revision)))
 		if s.commit = strings.TrimSpace(string(raw)); err != nil || !hubCommit.MatchString(s.commit) {
@@ -282,13 +285,13 @@ func (h *Hub) stored(a hubAddress) (*snapshot, bool) {
 	return s, len(s.files) > 0
 }
 
-// complete returns the model's file if the cache has it with its external files, and has the files
-// that describe it or knows that there are none.
+// complete returns the path of the model's file if the cache has it with its external files, and
+// has the files that describe it or knows that there are none. external lists the external files.
 func (s *snapshot) complete(external func(string) ([]string, error)) (string, error) {
 	if len(s.files) == 0 {
-		return "", fmt.Errorf("no file of revision %s is known", s.of.revision)
+		return "", fmt.Errorf("no file of revision %s is known", s.address.revision)
 	}
-	name, err := chooseModel(s.files, s.of.file)
+	name, err := chooseModel(s.files, s.address.file)
 	if err != nil {
 		return "", err
 	}
@@ -305,16 +308,17 @@ func (s *snapshot) complete(external func(string) ([]string, error)) (string, er
 		return s.path(name), nil
 	}
 	for _, config := range configs(name) {
-		if _, err := os.Stat(s.missing(config)); !s.has(config) && err != nil {
+		if _, err := os.Stat(s.absenceMark(config)); !s.has(config) && err != nil {
 			return "", fmt.Errorf("it is not known whether there is a file %s", config)
 		}
 	}
 	return s.path(name), nil
 }
 
-// fromHub asks the hub for a commit and downloads what the cache lacks of a model.
-func (c *Cache) fromHub(ctx context.Context, h *Hub, a hubAddress, external func(string) ([]string, error)) (string, error) {
-	s, err := c.lookUp(ctx, h, a)
+// downloadModel asks the hub for the commit, downloads the files of the model that the cache lacks,
+// and returns the path of its file.
+func (c *Cache) downloadModel(ctx context.Context, h *Hub, a hubAddress, external func(string) ([]string, error)) (string, error) {
+	s, err := c.askCommit(ctx, h, a)
 	if err != nil {
 		return "", err
 	}
@@ -325,8 +329,8 @@ func (c *Cache) fromHub(ctx context.Context, h *Hub, a hubAddress, external func
 	for _, config := range configs(name) {
 		if slices.Contains(s.files, config) {
 			err = c.hubFile(ctx, s, config)
-		} else if os.MkdirAll(filepath.Dir(s.missing(config)), 0o777) == nil {
-			os.WriteFile(s.missing(config), nil, 0o666) // a note that saves a request
+		} else if os.MkdirAll(filepath.Dir(s.absenceMark(config)), 0o777) == nil {
+			os.WriteFile(s.absenceMark(config), nil, 0o666) // saves a request next time
 		}
 		if err != nil {
 			return "", err
@@ -351,7 +355,7 @@ func (c *Cache) fromHub(ctx context.Context, h *Hub, a hubAddress, external func
 	return s.path(name), nil
 }
 
-// explain adds to a refusal of the hub what to do about it.
+// explain adds what the user can do to an error that is a refusal of the hub.
 func (h *Hub) explain(a hubAddress, err error) error {
 	var refusal *statusError
 	if !errors.As(err, &refusal) {
@@ -454,13 +458,13 @@ func chooseModel(files []string, wanted string) (string, error) {
 
 // listed joins the first few names, after an introduction, or returns "" if there are none.
 func listed(intro string, names []string) string {
-	const most = 8
+	const shown = 8
 	if len(names) == 0 {
 		return ""
 	}
-	text := intro + strings.Join(names[:min(len(names), most)], ", ")
-	if len(names) > most {
-		text += fmt.Sprintf(" and %d more", len(names)-most)
+	text := intro + strings.Join(names[:min(len(names), shown)], ", ")
+	if len(names) > shown {
+		text += fmt.Sprintf(" and %d more", len(names)-shown)
 	}
 	return text
 }

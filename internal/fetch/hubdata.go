@@ -15,8 +15,8 @@ import (
 
 // DataFiles returns the paths, in the hub's cache, of the files of a data set of the hub:
 // hf://datasets/ORG/NAME[@REVISION][/FILE], where FILE is a file, a folder, or a pattern such as
-// data/test-*.parquet. Without a FILE they are all files with the extension, which must be of one
-// split.
+// data/test-*.parquet. Without a FILE, DataFiles returns all files with the extension; files of
+// more than one split are then an error.
 func (c *Cache) DataFiles(ctx context.Context, address, extension string) ([]string, error) {
 	a, err := parseHub(address)
 	if err == nil && a.kind != datasets {
@@ -33,10 +33,10 @@ func (c *Cache) DataFiles(ctx context.Context, address, extension string) ([]str
 	defer cancel()
 	s, known := h.storedData(a)
 	if !h.Offline {
-		asked, err := c.lookUp(ctx, h, a)
+		current, err := c.askCommit(ctx, h, a)
 		switch {
 		case err == nil:
-			s = asked
+			s = current
 		case !known || isPermanent(err) || ctx.Err() != nil:
 			return nil, fmt.Errorf("%s: %w", a, h.explain(a, err))
 		default:
@@ -117,12 +117,14 @@ func chooseData(files []string, a hubAddress, extension string) ([]string, error
 	if match == nil || match[2] == "" || a.file == names[0] || strings.ContainsAny(a.file, "*?[") {
 		return names, nil
 	}
-	if of, err := strconv.Atoi(match[2]); err != nil || of != len(names) {
+	if total, err := strconv.Atoi(match[2]); err != nil || total != len(names) {
 		return nil, fmt.Errorf("%d of %s files of %s are there", len(names), match[2], splitPattern(names[0]))
 	}
 	return names, nil
 }
 
+// numberedShard matches the name of a numbered file without its extension, such as
+// test-00000-of-00002, and captures the part before the number and the total.
 var numberedShard = regexp.MustCompile(`^(.*?)-\d+(?:-of-(\d+))?$`)
 
 // splitPattern returns the pattern of the files of one split: those that are numbered alike, or

@@ -21,9 +21,9 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
-// lookUp asks the hub for the commit of a revision and for its files.
-func (c *Cache) lookUp(ctx context.Context, h *Hub, a hubAddress) (*snapshot, error) {
-	s := &snapshot{hub: h, of: a}
+// askCommit asks the hub for the commit of a revision and for its files.
+func (c *Cache) askCommit(ctx context.Context, h *Hub, a hubAddress) (*snapshot, error) {
+	s := &snapshot{hub: h, address: a}
 	address, err := url.Parse(h.Address + "/api/" + a.kind + "/" + a.repository + "/revision/" + url.PathEscape(a.revision))
 	if err != nil || address.Host == "" {
 		return nil, &permanent{fmt.Errorf("HF_ENDPOINT is %q, not an address such as https://huggingface.co", h.Address)}
@@ -40,8 +40,8 @@ func (c *Cache) lookUp(ctx context.Context, h *Hub, a hubAddress) (*snapshot, er
 			SHA      string
 			Siblings []struct{ RFilename string }
 		}
-		const most = 64 << 20
-		if err := json.NewDecoder(io.LimitReader(body, most)).Decode(&about); err != nil {
+		const maxBytes = 64 << 20
+		if err := json.NewDecoder(io.LimitReader(body, maxBytes)).Decode(&about); err != nil {
 			return causeOf(ctx, fmt.Errorf("the hub's answer cannot be read: %w", err))
 		}
 		if !hubCommit.MatchString(about.SHA) {
@@ -61,7 +61,8 @@ func (c *Cache) lookUp(ctx context.Context, h *Hub, a hubAddress) (*snapshot, er
 	if a.revision != s.commit {
 		ref := filepath.Join(s.folder(), "refs", filepath.FromSlash(a.revision))
 		if os.MkdirAll(filepath.Dir(ref), 0o777) == nil {
-			atomicfile.Write(ref, []byte(s.commit)) // a cache that cannot be written may still have the files
+			// An error is ignored: a cache that cannot be written may still have the files.
+			atomicfile.Write(ref, []byte(s.commit))
 		}
 	}
 	return s, nil
@@ -76,8 +77,8 @@ func (c *Cache) hubFile(ctx context.Context, s *snapshot, name string) error {
 	if err != nil {
 		return &permanent{err}
 	}
-	address = address.JoinPath(s.of.page(), "resolve", s.commit, name)
-	text := hubAddress{s.of.kind, s.of.repository, s.of.revision, name}.String()
+	address = address.JoinPath(s.address.page(), "resolve", s.commit, name)
+	text := hubAddress{s.address.kind, s.address.repository, s.address.revision, name}.String()
 	var about blobInfo
 	err = c.retry(ctx, text, func() error {
 		about, err = c.describe(ctx, s.hub, address)
@@ -87,13 +88,14 @@ func (c *Cache) hubFile(ctx context.Context, s *snapshot, name string) error {
 		return err
 	}
 	blob := filepath.Join(s.folder(), "blobs", about.hash)
-	locks := filepath.Join(s.hub.Dir, ".locks", s.of.folder())
+	locks := filepath.Join(s.hub.Dir, ".locks", s.address.folder())
 	for _, dir := range []string{filepath.Dir(blob), locks, filepath.Dir(s.path(name))} {
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return &permanent{fmt.Errorf("the hub's cache cannot be written: %w; set HF_HOME to another folder", err)}
 		}
 	}
-	unlock := lockFor(ctx, filepath.Join(locks, about.hash+".lock")) // the hub's own clients take the same
+	// The hub's own clients take the same lock.
+	unlock := lockFor(ctx, filepath.Join(locks, about.hash+".lock"))
 	defer unlock()
 	if s.has(name) {
 		return nil
@@ -106,18 +108,18 @@ func (c *Cache) hubFile(ctx context.Context, s *snapshot, name string) error {
 	return s.link(name, blob)
 }
 
-// link puts a link to a blob at a file's place, or a copy on systems without links.
+// link makes the path of a file a link to a blob, or a copy on systems without links.
 func (s *snapshot) link(name, blob string) error {
-	place := s.path(name)
-	relative, err := filepath.Rel(filepath.Dir(place), blob)
+	path := s.path(name)
+	relative, err := filepath.Rel(filepath.Dir(path), blob)
 	if err != nil {
 		return &permanent{err}
 	}
-	os.Remove(place) // a link to a blob that is gone
-	if os.Symlink(relative, place) == nil {
+	os.Remove(path) // a link to a blob that no longer exists
+	if os.Symlink(relative, path) == nil {
 		return nil
 	}
-	if err := linkOrCopy(blob, place); err != nil {
+	if err := linkOrCopy(blob, path); err != nil {
 		return &permanent{err}
 	}
 	return nil
@@ -131,8 +133,8 @@ type blobInfo struct {
 
 var hubHash = regexp.MustCompile(`^(?:W/)?"?([0-9a-f]{64}|[0-9a-f]{40})"?$`)
 
-// describe asks the hub for the hash and size of a file. The hub's answer may lead to another
-// server, which is not asked.
+// describe asks the hub for the hash and size of a file. If the answer redirects to the server of
+// large files, it contains both, and the redirect is not followed.
 func (c *Cache) describe(ctx context.Context, h *Hub, address *url.URL) (blobInfo, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.stall(), fmt.Errorf("no answer within %v", c.stall()))
 	defer cancel()
@@ -201,21 +203,21 @@ func (c *Cache) downloadBlob(ctx context.Context, h *Hub, address *url.URL, text
 				return err
 			}
 		}
-		got, err := hubHashOf(part, about.hash)
+		actual, err := hubHashOf(part, about.hash)
 		switch {
 		case err != nil:
 			return &permanent{err}
-		case got == about.hash:
+		case actual == about.hash:
 			if err := os.Rename(part, blob); err != nil {
 				return &permanent{err}
 			}
 			return nil
 		}
 		os.Remove(part)
-		if err := fmt.Errorf("has the hash %s, and the hub says %s", got, about.hash); !resumed {
+		if err := fmt.Errorf("has the hash %s, and the hub says %s", actual, about.hash); !resumed {
 			return &permanent{err}
 		}
-		return errors.New("what an earlier download had left is damaged") // start again
+		return errors.New("the part that an earlier download had left was damaged") // start again
 	})
 }
 

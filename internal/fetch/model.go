@@ -24,23 +24,23 @@ func (c *Cache) Model(ctx context.Context, address, sum string, external func(fi
 		return "", err
 	}
 	if t.sha256 != "" && c.has(t.sha256) {
-		if file, err := c.named(t.sha256, t.name); err != nil || len(mustList(external, file)) == 0 {
+		if file, err := c.namedPath(t.sha256, t.name); err != nil || len(listExternal(external, file)) == 0 {
 			return file, err
 		}
 	}
-	loose := t
-	loose.sha256 = ""
-	main, err := c.content(ctx, loose)
+	unverified := t // sum may cover the external files, too
+	unverified.sha256 = ""
+	main, err := c.content(ctx, unverified)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", t.text, err)
 	}
-	file, err := c.named(main, t.name)
+	file, err := c.namedPath(main, t.name)
 	if err != nil {
 		return "", err
 	}
 	names, err := external(file)
-	if err != nil && t.sha256 != "" && main != t.sha256 { // a file that is not a model has no external files
-		err = otherHash(main, t.sha256)
+	if err != nil && t.sha256 != "" && main != t.sha256 {
+		err = otherHash(main, t.sha256) // external fails for a file that is not a model
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", t.text, err)
@@ -54,12 +54,13 @@ func (c *Cache) Model(ctx context.Context, address, sum string, external func(fi
 	return c.bundle(ctx, t, main, names)
 }
 
-func otherHash(got, want string) error {
-	return fmt.Errorf("has the SHA-256 %s, not %s: it is a different file, or damaged", got, want)
+// otherHash returns the error for a file that does not have the expected SHA-256.
+func otherHash(actual, expected string) error {
+	return fmt.Errorf("has the SHA-256 %s, not %s: it is a different file, or damaged", actual, expected)
 }
 
-// mustList lists the external files, or none if the model cannot be read.
-func mustList(external func(string) ([]string, error), file string) []string {
+// listExternal lists the external files of a model, or none if the model cannot be read.
+func listExternal(external func(string) ([]string, error), file string) []string {
 	names, err := external(file)
 	if err != nil {
 		return nil // the error appears when the model is opened
@@ -67,7 +68,8 @@ func mustList(external func(string) ([]string, error), file string) []string {
 	return names
 }
 
-// bundle makes a folder with a model and its external files under the names in the model.
+// bundle makes a folder with a model, whose content has the hash main, and its external files under
+// the names that the model has for them. It returns the path of the model's file.
 func (c *Cache) bundle(ctx context.Context, t target, main string, names []string) (string, error) {
 	files := map[string]string{t.name: main}
 	about := sha256.New()
@@ -78,10 +80,10 @@ func (c *Cache) bundle(ctx context.Context, t target, main string, names []strin
 		u := *t.url
 		u.Path = path.Join(path.Dir(u.Path), name)
 		u.RawPath = ""
-		one := target{url: &u, text: Redact(u.String()), name: path.Base(name)}
-		sum, err := c.content(ctx, one)
+		weights := target{url: &u, text: Redact(u.String()), name: path.Base(name)}
+		sum, err := c.content(ctx, weights)
 		if err != nil {
-			return "", fmt.Errorf("%s: %w", one.text, err)
+			return "", fmt.Errorf("%s: %w", weights.text, err)
 		}
 		files[name] = sum
 		fmt.Fprintf(about, "%s %s\n", sum, name)

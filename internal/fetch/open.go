@@ -23,8 +23,8 @@ import (
 
 // A request selects the bytes of a download.
 type request struct {
-	unless  string // send nothing if the content still has this version
-	offset  int64  // start here, if the content still has the version below
+	unless  string // send nothing if the content has this version
+	offset  int64  // start at this byte if the content has the field version, else at 0
 	version string
 }
 
@@ -34,7 +34,7 @@ type body struct {
 	unchanged bool   // the content has the version request.unless, and no bytes follow
 	offset    int64  // offset of the first byte
 	size      int64  // size of the whole file; -1 if unknown
-	version   string // an ETag or a time; "" if unknown: the download cannot be resumed then
+	version   string // an ETag or a time; "" if unknown, and the download cannot be resumed
 }
 
 // open starts the transfer of a URL's content.
@@ -51,6 +51,7 @@ func (c *Cache) open(ctx context.Context, t target, r request) (*body, error) {
 // maxRedirects bounds how many redirects are followed.
 const maxRedirects = 5
 
+// client returns the client with a check of redirects.
 func (c *Cache) client() *http.Client {
 	client := http.Client{}
 	if c.Client != nil {
@@ -236,7 +237,7 @@ func (t target) bucket() (address, key string) {
 	}
 	key = strings.TrimPrefix(u.Path, "/")
 	u.Path = ""
-	if u.Scheme == "s3" { // many compatible stores send no checksums; the content's hash is checked here
+	if u.Scheme == "s3" { // many compatible stores send no checksums
 		query := u.Query()
 		if query.Get("response_checksum_validation") == "" {
 			query.Set("response_checksum_validation", "when_required")
@@ -246,6 +247,7 @@ func (t target) bucket() (address, key string) {
 	return u.String(), key
 }
 
+// blobError returns an error of a bucket in one line, permanent if a retry would not change it.
 func blobError(err error) error {
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	switch gcerrors.Code(err) {

@@ -24,8 +24,8 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
-// intact are the files and folders that this process has verified, by path and hash. One whose
-// inode, size or time has changed since is verified again.
+// intact are the files and folders that this process has verified, by hash and path. If the inode,
+// size or time of one has changed since, it is verified again.
 var intact struct {
 	sync.Mutex
 	files map[string]os.FileInfo
@@ -41,21 +41,23 @@ func isIntact(path, sum string) (bool, error) {
 	if remembersIntact(path, sum, info) {
 		return true, nil
 	}
-	got, err := hashOf(path)
-	if err != nil || got != sum {
+	actual, err := hashOf(path)
+	if err != nil || actual != sum {
 		return false, err
 	}
 	rememberIntact(path, sum)
 	return true, nil
 }
 
+// remembersIntact reports whether this process has verified a file, which has not changed since.
 func remembersIntact(path, sum string, info os.FileInfo) bool {
 	intact.Lock()
 	defer intact.Unlock()
-	was := intact.files[sum+" "+path]
-	return was != nil && os.SameFile(was, info) && was.Size() == info.Size() && was.ModTime().Equal(info.ModTime())
+	verified := intact.files[sum+" "+path]
+	return verified != nil && os.SameFile(verified, info) && verified.Size() == info.Size() && verified.ModTime().Equal(info.ModTime())
 }
 
+// rememberIntact records that a file was verified.
 func rememberIntact(path, sum string) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -69,8 +71,8 @@ func rememberIntact(path, sum string) {
 	intact.files[sum+" "+path] = info
 }
 
-// serves reports whether the cache has what is needed of a content: the content itself, or the
-// files of an archive.
+// serves reports whether the cache has what a target needs of a content: its data, or the files of
+// the archive.
 func (c *Cache) serves(ctx context.Context, t target, sum string) bool {
 	return sum != "" && t.tree && c.treeIsIntact(ctx, sum) || c.has(sum)
 }
@@ -153,8 +155,8 @@ func verifyTree(ctx context.Context, tree string, sums treeSums) error {
 			return fmt.Errorf("%s is not of the archive", path)
 		}
 		files.Go(func() error {
-			got, err := hashOf(path)
-			if err == nil && got != hex.EncodeToString(sum[:]) {
+			actual, err := hashOf(path)
+			if err == nil && actual != hex.EncodeToString(sum[:]) {
 				err = fmt.Errorf("%s is damaged", path)
 			}
 			seen.Add(1)

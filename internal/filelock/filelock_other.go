@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// idle is the age of a file from which TryExclusive takes it to be unused.
+// idle is the age above which TryExclusive reports a file as free.
 const idle = 7 * 24 * time.Hour
 
 // Shared returns nil: there are no locks.

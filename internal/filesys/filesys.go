@@ -1,4 +1,4 @@
-// Package filesys changes files and folders, so that tests can observe the changes.
+// Package filesys changes files and folders in a way that tests can observe.
 //
 // Its functions do what those of package os do. A test that calls Observe gets every change below a
 // folder: it can record the changes, or make one fail. Files that must survive a kill, a full disk
@@ -53,8 +53,8 @@ type observed struct {
 }
 
 var (
-	observers atomic.Pointer[[]*observed]
-	changing  sync.Mutex
+	observers      atomic.Pointer[[]*observed]
+	observersMutex sync.Mutex // held by the one goroutine that replaces the list
 )
 
 // Observe calls the observer for every change below a folder, one at a time, until stop is called.
@@ -64,11 +64,11 @@ func Observe(dir string, observer Observer) (stop func(), err error) {
 	}
 	o := &observed{dir: dir + string(filepath.Separator), observer: observer}
 	replace := func(change func(list []*observed) []*observed) {
-		changing.Lock()
-		defer changing.Unlock()
+		observersMutex.Lock()
+		defer observersMutex.Unlock()
 		var list []*observed
-		if now := observers.Load(); now != nil {
-			list = *now
+		if current := observers.Load(); current != nil {
+			list = *current
 		}
 		list = change(list)
 		observers.Store(&list)

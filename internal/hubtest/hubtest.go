@@ -28,12 +28,12 @@ const Commit = "0123456789abcdef0123456789abcdef01234567"
 type Server struct {
 	*httptest.Server
 	Files  map[string][]byte
-	Token  string // needed, if not ""
-	Gated  bool   // requests without the token are refused as to a gated repository, not a private one
+	Token  string // that requests must send; "": none
+	Gated  bool   // refuse requests without the token as a gated repository does, not a private one
 	Commit string
 	Kind   string // of the repository: models, or datasets
 
-	// Hook answers a request for a large file and returns true, or returns false.
+	// Hook may answer a request for a large file. It reports whether it did.
 	Hook func(w http.ResponseWriter, r *http.Request, name string) bool
 
 	large *httptest.Server
@@ -61,6 +61,7 @@ func (s *Server) Requests() []string {
 	return out
 }
 
+// note records a request for Requests.
 func (s *Server) note(r *http.Request) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -119,7 +120,7 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, name string) 
 		sum := sha256.Sum256(data)
 		w.Header().Set("X-Linked-Etag", `"`+hex.EncodeToString(sum[:])+`"`)
 		w.Header().Set("X-Linked-Size", strconv.Itoa(len(data)))
-		// Another name, so that a client takes it for another server.
+		// Another name, so that it is another server to a client.
 		w.Header().Set("Location", strings.Replace(s.large.URL, "127.0.0.1", "localhost", 1)+"/"+name)
 		w.WriteHeader(http.StatusFound)
 		return

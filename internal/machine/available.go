@@ -1,9 +1,9 @@
 package machine
 
-// AvailableMemory returns the memory that this process may still take without being killed for it,
-// in bytes; 0: not known. It is the lesser of the free memory of the machine and of what is left of
-// the limit of the process, less an eighth for other processes and for what libraries allocate. It
-// is 1 if nothing is left.
+// AvailableMemory returns the memory that this process may still allocate without being killed, in
+// bytes; 0: not known. It is the lesser of the free memory of the machine and the rest of the
+// process's limit, less an eighth for other processes and for libraries. It is 1 if nothing is
+// left.
 func AvailableMemory() int64 { return availableMemory(environment{}) }
 
 func availableMemory(e environment) int64 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// unlimited is a bound above which a limit in cgroups version 1 means that there is none.
+// unlimited is the value from which on a memory limit of cgroups version 1 means no limit.
 const unlimited = 1 << 62
 
 // groups returns the folders of the cgroup of the process and of its ancestors, for a controller of
@@ -18,11 +18,11 @@ func (e environment) groups(controller string) []string {
 		if len(fields) != 3 {
 			continue
 		}
-		mine := fields[1] == controller
+		matches := fields[1] == controller
 		for _, c := range strings.Split(fields[1], ",") {
-			mine = mine || controller != "" && c == controller
+			matches = matches || controller != "" && c == controller
 		}
-		if !mine {
+		if !matches {
 			continue
 		}
 		base := "/sys/fs/cgroup"
@@ -32,9 +32,9 @@ func (e environment) groups(controller string) []string {
 				base = "/sys/fs/cgroup/cpu"
 			}
 		}
-		for at := path.Clean("/" + fields[2]); ; at = path.Dir(at) {
-			out = append(out, path.Join(base, at))
-			if at == "/" {
+		for group := path.Clean("/" + fields[2]); ; group = path.Dir(group) {
+			out = append(out, path.Join(base, group))
+			if group == "/" {
 				break
 			}
 		}

@@ -2,13 +2,14 @@ package machine
 
 import "runtime/debug"
 
-// BoundGarbage sets the target of the garbage collector for a process that keeps a number of bytes
-// alive: garbage may be a fifth of them, less for a large heap, and at least a twentieth. Nearly
-// all memory is in a few large buffers without pointers, so frequent collections cost little, while
-// the default target would double the memory.
-func BoundGarbage(memory int64) { debug.SetGCPercent(garbage(memory)) }
+// BoundGarbage sets the target of the garbage collector for a process whose live heap has a number
+// of bytes. Up to 256 MiB, garbage may be a fifth of it. Above that, the bound is a fifth of 256
+// MiB, but at least a twentieth of the heap. Nearly all memory is in a few large buffers without
+// pointers, so frequent collections cost little, while the default target would double the memory.
+func BoundGarbage(memory int64) { debug.SetGCPercent(garbagePercent(memory)) }
 
-func garbage(memory int64) (percent int) {
-	const usual, share, least = 256 << 20, 20, 5
-	return int(max(least, min(share, share*usual/max(1, memory))))
+// garbagePercent returns the target for debug.SetGCPercent.
+func garbagePercent(memory int64) int {
+	const smallHeap, highest, lowest = 256 << 20, 20, 5
+	return int(max(lowest, min(highest, highest*smallHeap/max(1, memory))))
 }

@@ -1,8 +1,9 @@
 // Package machine returns the cores and the memory that this process may use, within the allocation
 // of a scheduler, a container or an affinity mask, and what it has used.
 //
-// A job with 4 cores on a node of 128 must not start 128 threads, and one that fills the memory of
-// the node is killed. So the limits of the process count, not the size of the machine.
+// A job with 4 cores on a node of 128 must not start 128 threads, and a job that fills the memory
+// of the node is killed. So programs must observe the limits of the process, not the size of the
+// machine.
 package machine
 
 import (
@@ -23,11 +24,12 @@ func MemoryLimit() int64 { return memoryLimit(environment{}) }
 
 // An environment is the source of the limits. The zero value is that of the process.
 type environment struct {
-	root string // of the file system
-	env  map[string]string
-	cpus int // of the affinity mask
+	root string            // folder in place of the root of the file system
+	env  map[string]string // environment variables; nil: those of the process
+	cpus int               // number of cores in the affinity mask; 0: that of the process
 }
 
+// read returns the text of a file without white space around it; "" if it cannot be read.
 func (e environment) read(path string) string {
 	raw, err := os.ReadFile(e.root + path)
 	if err != nil {
@@ -36,6 +38,7 @@ func (e environment) read(path string) string {
 	return strings.TrimSpace(string(raw))
 }
 
+// get returns the value of an environment variable.
 func (e environment) get(name string) string {
 	if e.env != nil {
 		return e.env[name]
@@ -43,7 +46,8 @@ func (e environment) get(name string) string {
 	return os.Getenv(name)
 }
 
-// number returns the value of a variable as a positive number, or 0.
+// number returns the value of an environment variable as a number; 0 if it is not a number from 0
+// to 2^32.
 func (e environment) number(name string) int64 {
 	v, err := strconv.ParseInt(strings.TrimSpace(e.get(name)), 10, 64)
 	if err != nil || v < 0 || v > 1<<32 {
@@ -80,8 +84,8 @@ func memoryLimit(e environment) int64 {
 	return limit
 }
 
-// statusBytes returns the value of a key in kB of a file such as /proc/meminfo, in bytes; 0 if
-// there is none.
+// statusBytes returns the value of a key in the text of a file such as /proc/meminfo, converted
+// from KiB to bytes; 0 if there is none.
 func statusBytes(status, key string) int64 {
 	_, rest, ok := strings.Cut(status, key)
 	fields := strings.Fields(rest)

@@ -20,13 +20,13 @@ import (
 	"time"
 )
 
-// The limits of the interface.
+// The limits of the interface: numbers per batch, and lengths in bytes.
 const (
-	mostItems   = 1000
-	mostParams  = 100
-	mostBytes   = 900_000 // of a batch, whose JSON may have 1 MB
-	longestName = 250
-	longestText = 5000 // of a tag; parameters may be a little longer
+	maxItems  = 1000
+	maxParams = 100     // and tags
+	maxBytes  = 900_000 // of a batch, whose JSON may have 1 MB
+	maxName   = 250
+	maxText   = 5000 // of a tag; a parameter may be a little longer
 )
 
 // ErrArtifacts is returned if the server does not take artifacts itself.
@@ -70,11 +70,11 @@ func (c *Client) Experiment(ctx context.Context, name string) (string, error) {
 	err := c.call(ctx, http.MethodGet, "experiments/get-by-name?"+url.Values{"experiment_name": {name}}.Encode(), nil, &found)
 	var failed *statusError
 	if errors.As(err, &failed) && failed.Code == "RESOURCE_DOES_NOT_EXIST" {
-		var made struct {
+		var created struct {
 			ID string `json:"experiment_id"`
 		}
-		err = c.call(ctx, http.MethodPost, "experiments/create", map[string]any{"name": name}, &made)
-		return made.ID, err
+		err = c.call(ctx, http.MethodPost, "experiments/create", map[string]any{"name": name}, &created)
+		return created.ID, err
 	}
 	return found.Experiment.ID, err
 }
@@ -83,16 +83,16 @@ func (c *Client) Experiment(ctx context.Context, name string) (string, error) {
 type Run struct {
 	ID        string
 	client    *Client
-	artifacts string // its address
+	artifacts string // address of its artifacts
 }
 
-// Start creates a run. parent is the id of its parent run, or "".
+// Start creates a run of the experiment with an id. parent is the id of its parent run, or "".
 func (c *Client) Start(ctx context.Context, experiment, name, parent string, began time.Time) (*Run, error) {
-	tags := []pair{{"mlflow.source.name", "noether"}, {"mlflow.runName", cut(name, longestText)}}
+	tags := []pair{{"mlflow.source.name", "noether"}, {"mlflow.runName", truncate(name, maxText)}}
 	if parent != "" {
 		tags = append(tags, pair{"mlflow.parentRunId", parent})
 	}
-	var made struct {
+	var created struct {
 		Run struct {
 			Info struct {
 				ID        string `json:"run_id"`
@@ -100,14 +100,14 @@ func (c *Client) Start(ctx context.Context, experiment, name, parent string, beg
 			} `json:"info"`
 		} `json:"run"`
 	}
-	body := map[string]any{"experiment_id": experiment, "run_name": cut(name, longestText), "start_time": began.UnixMilli(), "tags": tags}
-	if err := c.call(ctx, http.MethodPost, "runs/create", body, &made); err != nil {
+	body := map[string]any{"experiment_id": experiment, "run_name": truncate(name, maxText), "start_time": began.UnixMilli(), "tags": tags}
+	if err := c.call(ctx, http.MethodPost, "runs/create", body, &created); err != nil {
 		return nil, err
 	}
-	if made.Run.Info.ID == "" {
+	if created.Run.Info.ID == "" {
 		return nil, errors.New("the MLflow server names no run")
 	}
-	return &Run{ID: made.Run.Info.ID, client: c, artifacts: made.Run.Info.Artifacts}, nil
+	return &Run{ID: created.Run.Info.ID, client: c, artifacts: created.Run.Info.Artifacts}, nil
 }
 
 // End marks the run as finished or as failed.
@@ -149,9 +149,11 @@ type statusError struct {
 }
 
 func (e *statusError) Error() string {
-	return fmt.Sprintf("the MLflow server answers %d %s %s", e.Status, e.Code, strings.Join(strings.Fields(cut(e.Message, 300)), " "))
+	return fmt.Sprintf("the MLflow server answers %d %s %s", e.Status, e.Code, strings.Join(strings.Fields(truncate(e.Message, 300)), " "))
 }
 
+// call sends body as JSON to a path of the interface, and decodes the response into answer. Both
+// may be nil.
 func (c *Client) call(ctx context.Context, method, path string, body, answer any) error {
 	var content io.Reader
 	if body != nil {
@@ -171,9 +173,10 @@ func (c *Client) call(ctx context.Context, method, path string, body, answer any
 	return c.do(req, answer)
 }
 
-// longestAnswer bounds the size of a response.
-const longestAnswer = 8 << 20
+// maxAnswer bounds the size of a response in bytes.
+const maxAnswer = 8 << 20
 
+// do sends a request with the credentials, and decodes the response into answer unless it is nil.
 func (c *Client) do(req *http.Request, answer any) error {
 	switch {
 	case c.token != "":
@@ -186,7 +189,7 @@ func (c *Client) do(req *http.Request, answer any) error {
 		return fmt.Errorf("the MLflow server: %w", err)
 	}
 	defer res.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(res.Body, longestAnswer))
+	raw, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
 		return fmt.Errorf("the MLflow server: %w", err)
 	}

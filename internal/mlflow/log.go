@@ -20,6 +20,7 @@ type Metric struct {
 	Step  int64   `json:"step"`
 }
 
+// A pair is a parameter or a tag.
 type pair struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
@@ -33,10 +34,10 @@ func (r *Run) Log(ctx context.Context, params, tags map[string]string, metrics [
 	ms := named(metrics)
 	for len(ps)+len(ts)+len(ms) > 0 {
 		b := batch{Run: r.ID}
-		size := 200
-		ps = fill(&b.Params, ps, mostParams, &size, b.items)
-		ts = fill(&b.Tags, ts, mostParams, &size, b.items)
-		for len(ms) > 0 && b.items() < mostItems && size < mostBytes {
+		size := 200 // at least the bytes of the JSON so far
+		ps = fill(&b.Params, ps, &size, b.items)
+		ts = fill(&b.Tags, ts, &size, b.items)
+		for len(ms) > 0 && b.items() < maxItems && size < maxBytes {
 			b.Metrics, ms, size = append(b.Metrics, ms[0]), ms[1:], size+2*len(ms[0].Key)+120
 		}
 		if err := r.client.call(ctx, http.MethodPost, "runs/log-batch", b, nil); err != nil {
@@ -46,6 +47,7 @@ func (r *Run) Log(ctx context.Context, params, tags map[string]string, metrics [
 	return nil
 }
 
+// A batch is the body of one request to log.
 type batch struct {
 	Run     string   `json:"run_id"`
 	Metrics []Metric `json:"metrics,omitempty"`
@@ -55,24 +57,27 @@ type batch struct {
 
 func (b *batch) items() int { return len(b.Metrics) + len(b.Params) + len(b.Tags) }
 
-// fill moves pairs into a batch until it is full, and returns the rest.
-func fill(to *[]pair, from []pair, most int, size *int, items func() int) []pair {
-	for len(from) > 0 && len(*to) < most && items() < mostItems && *size < mostBytes {
+// fill moves pairs into a batch until it is full, and returns the rest. size is a bound on the
+// batch's bytes, and items returns its number of items.
+func fill(to *[]pair, from []pair, size *int, items func() int) []pair {
+	for len(from) > 0 && len(*to) < maxParams && items() < maxItems && *size < maxBytes {
 		*size += 6*len(from[0].Value) + 2*len(from[0].Key) + 40 // at worst each byte is escaped
 		*to, from = append(*to, from[0]), from[1:]
 	}
 	return from
 }
 
+// pairs returns values as pairs with permitted names and lengths, sorted by key.
 func pairs(values map[string]string) []pair {
 	n := namer{}
 	var out []pair
 	for _, k := range slices.Sorted(maps.Keys(values)) {
-		out = append(out, pair{n.name(k), cut(values[k], longestText)})
+		out = append(out, pair{n.name(k), truncate(values[k], maxText)})
 	}
 	return out
 }
 
+// named returns the finite metrics with permitted names.
 func named(metrics []Metric) []Metric {
 	n := namer{}
 	var out []Metric
@@ -86,29 +91,30 @@ func named(metrics []Metric) []Metric {
 	return out
 }
 
-// A namer maps different keys to different names.
+// A namer maps different keys to different permitted names.
 type namer struct {
-	of    map[string]string
-	taken map[string]bool
+	names map[string]string // by key
+	taken map[string]bool   // the names
 }
 
+// name returns the name of a key.
 func (n *namer) name(key string) string {
-	if n.of == nil {
-		n.of, n.taken = map[string]string{}, map[string]bool{}
+	if n.names == nil {
+		n.names, n.taken = map[string]string{}, map[string]bool{}
 	}
-	if name, known := n.of[key]; known {
+	if name, known := n.names[key]; known {
 		return name
 	}
 	name := paramName(key)
 	for i := 2; n.taken[name]; i++ {
-		name = fmt.Sprintf("%s-%d", cut(paramName(key), longestName-8), i)
+		name = fmt.Sprintf("%s-%d", truncate(paramName(key), maxName-8), i)
 	}
-	n.of[key], n.taken[name] = name, true
+	n.names[key], n.taken[name] = name, true
 	return name
 }
 
-// paramName returns a key in the characters that the interface allows: letters, digits, "_", "-", ".", "
-// " and "/", as a clean relative path.
+// paramName returns a key in the characters that the interface permits (letters, digits,
+// underscore, hyphen, dot, space and slash), as a clean relative path.
 func paramName(key string) string {
 	allowed := func(r rune) rune {
 		switch {
@@ -118,15 +124,16 @@ func paramName(key string) string {
 		return '_'
 	}
 	name := path.Clean("/" + strings.Map(allowed, key))[1:]
-	name = path.Clean("/" + cut(name, longestName))[1:] // the cut may have left a dot or a slash at its end
+	// The truncated name may end in a dot or a slash.
+	name = path.Clean("/" + truncate(name, maxName))[1:]
 	if name == "" {
 		return "_"
 	}
 	return name
 }
 
-// cut truncates text to at most n bytes at a character boundary.
-func cut(text string, n int) string {
+// truncate truncates text to at most n bytes at a character boundary.
+func truncate(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}

@@ -35,11 +35,11 @@ var formats = []string{"text", "json"}
 // NewLogger returns a logger that writes lines in one of the formats, from a level up: debug, info,
 // warn or error.
 func NewLogger(w io.Writer, format, level string) (*slog.Logger, error) {
-	var at slog.Level
-	if err := at.UnmarshalText([]byte(level)); err != nil {
+	var lowest slog.Level
+	if err := lowest.UnmarshalText([]byte(level)); err != nil {
 		return nil, fmt.Errorf("%q is not a log level: use debug, info, warn or error", level)
 	}
-	o := &slog.HandlerOptions{Level: at}
+	o := &slog.HandlerOptions{Level: lowest}
 	switch format {
 	case "text":
 		return slog.New(slog.NewTextHandler(w, o)), nil
@@ -155,7 +155,8 @@ func Trace(ctx context.Context, version string, warn func(string)) (stop func(),
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))
 	otel.SetTracerProvider(provider)
 	return func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) // the run's own may be over
+		// The context of the run may be done.
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		if err := provider.Shutdown(ctx); err != nil {
 			otel.Handle(err)

@@ -1,4 +1,4 @@
-// Package plural writes counts with their nouns: "1 sample", "3 samples".
+// Package plural formats counts with their nouns: "1 sample", "3 samples".
 package plural
 
 import "strconv"

@@ -29,8 +29,8 @@ type Log struct {
 	Changes []filesys.Change
 }
 
-// Record records the changes below a folder until stop is called. The folder may not exist yet;
-// what it holds now counts as synced.
+// Record records the changes below a folder until stop is called. The folder need not exist yet.
+// The files that it has at the start are regarded as synced.
 func Record(dir string) (log *Log, stop func(), err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, nil, err
@@ -62,7 +62,8 @@ type node struct {
 	pending []entryChange    // the changes of the entries since the last sync
 }
 
-// An entryChange is a change of a folder's entries: to sets them, nil removes one.
+// An entryChange is a change of a folder's entries, by name: the new node, or nil if the entry is
+// removed.
 type entryChange map[string]*node
 
 func newFolder() *node {
@@ -133,6 +134,7 @@ func apply(entries map[string]*node, c entryChange) {
 	}
 }
 
+// sync puts the data of a file, or the entries of a folder, on the disk.
 func (n *node) sync() {
 	n.synced, n.onDisk, n.pending = len(n.data), maps.Clone(n.entries), nil
 }
@@ -141,7 +143,7 @@ func (n *node) sync() {
 type Disk struct {
 	log  *Log
 	root *node
-	done int
+	done int // number of changes that were made
 }
 
 // Replay returns the disk before the first change.
@@ -180,13 +182,13 @@ func (d *Disk) Next() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	in, name, err := d.find(path)
+	parent, name, err := d.find(path)
 	if err != nil {
 		return false, err
 	}
-	n := in
+	n := parent
 	if name != "" {
-		n = in.entries[name]
+		n = parent.entries[name]
 	}
 	if n == nil && c.Op != filesys.OpMkdir && c.Op != filesys.OpCreate {
 		return false, fmt.Errorf("%v of %s, which does not exist: it was not made through package filesys", c.Op, c.Path)
@@ -194,46 +196,46 @@ func (d *Disk) Next() (bool, error) {
 	switch c.Op {
 	case filesys.OpMkdir:
 		if n == nil {
-			in.change(entryChange{name: newFolder()})
+			parent.change(entryChange{name: newFolder()})
 		}
 	case filesys.OpCreate:
-		in.change(entryChange{name: {}})
+		parent.change(entryChange{name: {}})
 	case filesys.OpWrite:
 		n.data = append(n.data[:len(n.data):len(n.data)], c.Data...)
 	case filesys.OpSync:
 		n.sync()
 	case filesys.OpRename:
-		return true, d.rename(c, in, name, n)
+		return true, d.rename(c, parent, name, n)
 	case filesys.OpRemove, filesys.OpRemoveAll:
-		d.remove(in, name, n)
+		d.remove(parent, name, n)
 	}
 	return true, nil
 }
 
-func (d *Disk) rename(c filesys.Change, in *node, name string, n *node) error {
+func (d *Disk) rename(c filesys.Change, parent *node, name string, n *node) error {
 	to, err := filepath.Abs(c.To)
 	if err != nil {
 		return err
 	}
-	into, newName, err := d.find(to)
+	newParent, newName, err := d.find(to)
 	if err != nil {
 		return err
 	}
-	if into == in {
-		in.change(entryChange{name: nil, newName: n})
+	if newParent == parent {
+		parent.change(entryChange{name: nil, newName: n})
 		return nil
 	}
-	into.change(entryChange{newName: n})
-	in.change(entryChange{name: nil})
+	newParent.change(entryChange{newName: n})
+	parent.change(entryChange{name: nil})
 	return nil
 }
 
 // remove removes an entry, those in it first.
-func (d *Disk) remove(in *node, name string, n *node) {
+func (d *Disk) remove(parent *node, name string, n *node) {
 	for _, child := range slices.Sorted(maps.Keys(n.entries)) {
 		d.remove(n, child, n.entries[child])
 	}
-	in.change(entryChange{name: nil})
+	parent.change(entryChange{name: nil})
 }
 
 // A Loss says what is lost of the changes that were not synced.
@@ -244,7 +246,7 @@ const (
 	Nothing    Loss = iota // all changes are on the disk, as after a kill
 	Unsynced               // nothing is on the disk that was not synced
 	FileData               // names are on the disk, and the data of files that was not synced is not
-	RandomPart             // a random part of what was not synced is on the disk, files torn within a write
+	RandomPart             // a random part of the unsynced changes and data is on the disk
 )
 
 // Losses are all losses.
@@ -263,7 +265,7 @@ func (d *Disk) Write(dir string, loss Loss, r *rand.Rand) (files int, err error)
 
 func (n *node) write(path string, loss Loss, r *rand.Rand) (files int, err error) {
 	if !n.folder {
-		return 1, os.WriteFile(path, n.data[:n.survives(loss, r)], 0o666)
+		return 1, os.WriteFile(path, n.data[:n.survivingLen(loss, r)], 0o666)
 	}
 	if err := os.Mkdir(path, 0o777); err != nil {
 		return 0, err
@@ -287,8 +289,8 @@ func (n *node) write(path string, loss Loss, r *rand.Rand) (files int, err error
 	return files, nil
 }
 
-// survives returns the length of a file's data that is on the disk.
-func (n *node) survives(loss Loss, r *rand.Rand) int {
+// survivingLen returns the length of a file's data that is on the disk after a loss.
+func (n *node) survivingLen(loss Loss, r *rand.Rand) int {
 	switch loss {
 	case Unsynced, FileData:
 		return n.synced

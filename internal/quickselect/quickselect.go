@@ -7,7 +7,8 @@ import "slices"
 const sortBelow = 32
 
 // Nth returns the value that would be at index k if the values were sorted. None may be NaN. It
-// reorders the values: those before index k are no larger, those after it no smaller (Hoare 1961).
+// reorders the values: those before index k are then no larger, and those after it no smaller, by
+// the algorithm Find of Hoare (1961).
 func Nth[T float32 | float64](values []T, k int) T {
 	for len(values) > sortBelow {
 		pivot := median(values[0], values[len(values)/2], values[len(values)-1])

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Nearest returns the n words, or fewer, that are nearest to a word: by its SubstringDistance to
-// them and then by its Distance, so that words that contain it come first, the shortest of these
-// before the others. Case does not matter.
+// Nearest returns the n words, or fewer, that are nearest to a word: by the Distance of the word to
+// the nearest substring of each, and then by the Distance to the whole. So words that contain it
+// come first, and the shortest of these before the others. Case does not matter.
 func Nearest(word string, words []string, n int) []string {
 	words = slices.Clone(words)
 	slices.Sort(words)
@@ -45,7 +45,7 @@ func substringDistance(a, b string) int {
 	return slices.Min(row)
 }
 
-// fill turns a row of distances from the empty text to each prefix of b into the distances from a
+// fill replaces a row of distances from the empty text to each prefix of b by the distances from a
 // to these prefixes.
 func fill(row []int, a, b string) {
 	for i := range len(a) {

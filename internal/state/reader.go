@@ -19,7 +19,7 @@ type Reader struct {
 	err  error
 
 	from *bufio.Reader // nil: rest is the whole remaining state
-	sum  uint32        // checksum of the bytes read
+	sum  uint32        // checksum of the bytes that were read from it
 }
 
 // NewReader returns a Reader of a state after checking its magic, checksum, kind and version. data
@@ -33,7 +33,7 @@ func NewReader(data []byte, kind string, version int) (*Reader, error) {
 		return nil, errAltered
 	}
 	r := &Reader{rest: body[len(magic):]}
-	return r, r.head(kind, version)
+	return r, r.readHead(kind, version)
 }
 
 // Open is NewReader for a state that is read piece by piece. Only Close reports whether the state
@@ -43,21 +43,21 @@ func Open(from io.Reader, kind string, version int) (*Reader, error) {
 	if string(r.take(len(magic), 1)) != magic {
 		return nil, errors.New("not a state: its bytes do not start with the magic of one")
 	}
-	if err := r.head(kind, version); err != nil {
+	if err := r.readHead(kind, version); err != nil {
 		return nil, r.Close()
 	}
 	return r, nil
 }
 
-// head reads and checks the kind and the version.
-func (r *Reader) head(kind string, version int) error {
-	gotKind, gotVersion := r.String(), r.Int()
+// readHead reads and checks the kind and the version.
+func (r *Reader) readHead(kind string, version int) error {
+	storedKind, storedVersion := r.String(), r.Int()
 	switch {
 	case r.err != nil:
-	case gotKind != kind:
-		r.err = fmt.Errorf("the state is of %q, not of %q", gotKind, kind)
-	case gotVersion != version:
-		r.err = fmt.Errorf("the state of %s has version %d; this program reads version %d", kind, gotVersion, version)
+	case storedKind != kind:
+		r.err = fmt.Errorf("the state is of %q, not of %q", storedKind, kind)
+	case storedVersion != version:
+		r.err = fmt.Errorf("the state of %s has version %d; this program reads version %d", kind, storedVersion, version)
 	}
 	return r.err
 }
@@ -73,8 +73,8 @@ func (r *Reader) Close() error {
 	return r.err
 }
 
-// finish reads the rest with the checksum. A wrong checksum replaces an earlier error, which it
-// explains.
+// finish reads the rest of the state and checks the checksum. A wrong checksum replaces an earlier
+// error, since it is the cause.
 func (r *Reader) finish() {
 	var last []byte
 	left := 0
@@ -187,13 +187,13 @@ func (r *Reader) uint64() uint64 {
 
 // list reads n elements of size bytes. It allocates no more memory than the state has bytes for.
 func list[T any](r *Reader, n, size int, get func(b []byte) T) []T {
-	most := n
+	atOnce := n
 	if r.from != nil {
-		most = min(n, piece/size)
+		atOnce = min(n, piece/size)
 	}
 	out := make([]T, 0)
 	for {
-		b := r.take(min(n-len(out), most), size)
+		b := r.take(min(n-len(out), atOnce), size)
 		out = slices.Grow(out, len(b)/size)
 		for ; len(b) > 0; b = b[size:] {
 			out = append(out, get(b))
@@ -206,8 +206,8 @@ func list[T any](r *Reader, n, size int, get func(b []byte) T) []T {
 
 // into reads a slice of elements of size bytes into dst, which must have the same length.
 func into[T any](r *Reader, dst []T, size int, get func(b []byte) T) {
-	if got := r.Int(); got != len(dst) {
-		r.Fail(fmt.Errorf("the state has %d values instead of %d: it belongs to another layer or study", got, len(dst)))
+	if n := r.Int(); n != len(dst) {
+		r.Fail(fmt.Errorf("the state has %d values instead of %d: it belongs to another layer or study", n, len(dst)))
 		return
 	}
 	for len(dst) > 0 {
@@ -240,6 +240,7 @@ func (r *Reader) take(n, size int) []byte {
 	return b
 }
 
+// read implements take for a state that is read piece by piece.
 func (r *Reader) read(n, size int) []byte {
 	var b []byte
 	if n >= 0 {

@@ -46,7 +46,7 @@ func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 type Writer struct {
 	buf []byte
 	to  io.Writer // nil: the whole state is in buf
-	sum uint32    // checksum of the bytes written to it
+	sum uint32    // checksum of the bytes that were written to it
 	err error
 }
 
@@ -59,6 +59,7 @@ func Stream(to io.Writer, kind string, version int) *Writer {
 	return start(&Writer{to: to}, kind, version)
 }
 
+// start writes the magic, the kind and the version.
 func start(w *Writer, kind string, version int) *Writer {
 	w.buf = append(w.buf, magic...)
 	w.String(kind)
@@ -180,9 +181,9 @@ func (w *Writer) room(n int) []byte {
 	if w.to != nil && len(w.buf)+n > 2*piece {
 		w.send()
 	}
-	at := len(w.buf)
-	w.buf = slices.Grow(w.buf, n)[:at+n]
-	return w.buf[at:]
+	end := len(w.buf)
+	w.buf = slices.Grow(w.buf, n)[:end+n]
+	return w.buf[end:]
 }
 
 // send writes the buffer to the io.Writer. After an error nothing more is written.

@@ -1,4 +1,5 @@
-// Package tempfolder makes temporary folders. The next call removes those of killed processes.
+// Package tempfolder makes temporary folders. Each call of New also removes the folders that killed
+// processes left.
 package tempfolder
 
 import (
@@ -11,15 +12,17 @@ import (
 	"github.com/noether-ml/noether/internal/filelock"
 )
 
-// mark is the file that tells the folders of this package from others of the same name. A process
-// that uses a folder holds a shared lock on it.
+// mark is the name of the file that distinguishes the folders of this package from others with the
+// same prefix. A process that uses a folder holds a shared lock on the file.
 const mark = ".noether-temporary"
 
-// unmarkedFor bounds the time between making a folder and locking its mark.
+// unmarkedFor bounds the time between making a folder and locking its mark: younger folders are not
+// removed.
 const unmarkedFor = time.Minute
 
-// New makes a temporary folder for a purpose, named in lower case. The function remove removes it.
-// New removes folders for the same purpose whose process has ended.
+// New makes a temporary folder for a purpose, a word in lower case that is part of its name. The
+// function remove removes the folder. New also removes folders for the same purpose whose process
+// has ended.
 func New(purpose string) (dir string, remove func(), err error) {
 	prefix := "noether-" + purpose + "-"
 	sweep(prefix)
@@ -47,8 +50,8 @@ func New(purpose string) (dir string, remove func(), err error) {
 	}, nil
 }
 
-// sweep removes the folders with a prefix that no process uses. Errors are ignored: another user may
-// own the folder.
+// sweep removes the folders with a prefix that no process uses. Errors are ignored: another user
+// may own the folder.
 func sweep(prefix string) {
 	found, _ := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*", mark))
 	for _, marked := range found {

@@ -118,12 +118,14 @@ func WriteSlowUnlessBlack(t testing.TB, dir, name string, window int) string {
 	t.Helper()
 	b := onnx.NewBuilder(17)
 	x := b.Input("x", onnx.Float, -1, 3, 16, 16)
-	bright := b.Cast(b.Op("Ceil", nil, b.Op("ReduceMax", onnx.Attrs{"keepdims": 0}, x)), onnx.Int64) // 0 or 1
+	brightest := b.Op("ReduceMax", onnx.Attrs{"keepdims": 0}, x)
+	bright := b.Cast(b.Op("Ceil", nil, brightest), onnx.Int64) // 0 or 1
 	size := b.Add(b.Ints(1, 1, window, window), b.Mul(bright, b.Ints(0, 0, window, window)))
 	return savePooling(t, dir, name, window, b, x, size)
 }
 
-// savePooling saves a model that expands the means of its images x to a size and pools over windows.
+// savePooling saves a model that expands the means of its images x to a size and pools over
+// windows.
 func savePooling(t testing.TB, dir, name string, window int, b *onnx.Builder, x, size onnx.Value) string {
 	t.Helper()
 	wide := b.Op("Expand", nil, b.ReduceMean(x, true, 1, 2, 3), size)

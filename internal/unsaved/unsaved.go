@@ -1,4 +1,4 @@
-// Package unsaved tells a program that is about to end itself whether work remains to be saved.
+// Package unsaved tells a program that is about to exit whether work remains to be saved.
 //
 // The program puts a Work into its context. Code that holds unsaved work, and saves it when the
 // context ends, calls Hold. After a signal the program waits until nothing is held.
@@ -31,5 +31,5 @@ func Hold(ctx context.Context) (release func()) {
 	return func() { w.holders.Add(-1) }
 }
 
-// Held reports whether any work is held.
+// Held reports whether a holder has not released its work yet.
 func (w *Work) Held() bool { return w.holders.Load() > 0 }

@@ -14,14 +14,13 @@ import (
 
 // Hosts is the set of allowed Host headers of a server.
 type Hosts struct {
-	addresses bool // any IP address, which cannot be rebound
+	addresses bool // any IP address is allowed, since no name can resolve to another one
 	names     []string
 }
 
 // For returns the allowed hosts of a server that listens at an address such as localhost:9090 or
-// :9090, with further names that the user gives. If it listens on a loopback address, these are
-// localhost and loopback addresses; else any address, the name of the machine and the name in the
-// address.
+// :9090. These are localhost, loopback addresses and the names in more. Unless it listens on a
+// loopback address, they are also any IP address, the name of the machine and the name in listen.
 func For(listen string, more ...string) Hosts {
 	h := Hosts{names: append([]string{"localhost"}, lower(more)...)}
 	if Local(listen) {
