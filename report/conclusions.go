@@ -16,7 +16,8 @@ type Sentence []Phrase
 
 // A Phrase is a part of a sentence.
 type Phrase struct {
-	Text string
+	Text  string
+	Aside string // follows Text; narrow screens leave it out
 	// Full is the name of the tensor if Text is the place of a layer, and Model is its model.
 	Full, Model string
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
@@ -96,7 +97,7 @@ func lossSentence(about measure.StatisticDescriptor, lost []loss, steady []strin
 			}
 			n++
 			out = append(out, places.phrase(at(l)))
-			add(fmt.Sprintf(" in %s (%s to %s)", Shorten(l.half.Model, maxNameWidth), Number(l.first.Value), Number(l.worst.Value)))
+			out = append(out, Phrase{Text: " in " + Shorten(l.half.Model, maxNameWidth), Aside: fmt.Sprintf(" (%s to %s)", Number(l.first.Value), Number(l.worst.Value))})
 		}
 		if n > 0 {
 			clauses++
@@ -117,7 +118,11 @@ func lossSentence(about measure.StatisticDescriptor, lost []loss, steady []strin
 
 // phrase returns the place of the layer of a row, or its name if it has no place.
 func (p Places) phrase(r scores.Row) Phrase {
-	return Phrase{Text: cmp.Or(p.Of(r.Model, r.Layer), layer(r)), Full: r.Layer, Model: r.Model}
+	place, module, inModule := strings.Cut(cmp.Or(p.Of(r.Model, r.Layer), layer(r)), " (")
+	if inModule {
+		module = " (" + module
+	}
+	return Phrase{Text: place, Aside: module, Full: r.Layer, Model: r.Model}
 }
 
 // A loss is how a curve over depth becomes worse.

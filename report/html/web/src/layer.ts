@@ -39,7 +39,7 @@ export class Places {
   constructor(state: State, scores: Scores) {
     for (const place of document.querySelectorAll<HTMLElement>('.name[data-layer]')) {
       const { model = '', layer = '' } = place.dataset;
-      const button = element('button', { type: 'button', class: 'name', title: place.title }, place.textContent!);
+      const button = element('button', { type: 'button', class: 'name', title: place.title }, ...place.childNodes);
       button.addEventListener('click', () => toggleLayer(state, scores, { model, layer }));
       place.replaceWith(button);
       this.marks.push(() => {
