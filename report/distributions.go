@@ -45,8 +45,11 @@ const (
 // A Values function calls each with every value and its subject.
 type Values func(each func(Subject, float64)) error
 
-// Distribute computes histograms. It iterates over the values twice: to find the range of the bins
-// and to count. Values that are not finite are ignored. If there are more subjects than a page can
+// maxKept is the number of values up to which Distribute keeps them, 16 MiB.
+const maxKept = 1 << 20
+
+// Distribute computes histograms: it finds the range of the bins, then counts. It iterates over the
+// values twice if there are more than maxKept. Values that are not finite are ignored. If there are more subjects than a page can
 // hold, a sample of them is returned with a note for each measure: of each model, data set,
 // transformation and statistic an even share, spread over layers and values of the parameter.
 func Distribute(values Values) (found []Distribution, omitted []Omission, err error) {
@@ -54,13 +57,24 @@ func Distribute(values Values) (found []Distribution, omitted []Omission, err er
 	scaleOf := func(s Subject) scale { return scale{s.Of, s.Measure, s.Statistic, s.Layer} }
 	ends := map[scale][2]float64{}
 	place := map[Subject]int{}
+	type keptValue struct {
+		at int // index of its distribution
+		v  float64
+	}
+	var kept []keptValue
+	n := 0
 	err = values(func(s Subject, v float64) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return
 		}
-		if _, known := place[s]; !known {
-			place[s] = len(found)
+		at, known := place[s]
+		if !known {
+			at = len(found)
+			place[s] = at
 			found = append(found, Distribution{Subject: s})
+		}
+		if n++; n <= maxKept {
+			kept = append(kept, keptValue{at, v})
 		}
 		e, known := ends[scaleOf(s)]
 		if !known {
@@ -71,6 +85,7 @@ func Distribute(values Values) (found []Distribution, omitted []Omission, err er
 	if err != nil {
 		return nil, nil, err
 	}
+	all := found
 	found, omitted = sampleEvenly(found, maxDistributions)
 	clear(place)
 	for i := range found {
@@ -79,11 +94,19 @@ func Distribute(values Values) (found []Distribution, omitted []Omission, err er
 		e := ends[scaleOf(found[i].Subject)]
 		found[i].Low, found[i].High = widenRange(e[0], e[1])
 	}
-	err = values(func(s Subject, v float64) {
-		if i, known := place[s]; known && !math.IsNaN(v) && !math.IsInf(v, 0) {
-			found[i].count(v)
+	if n <= maxKept {
+		for _, k := range kept {
+			if i, known := place[all[k.at].Subject]; known {
+				found[i].count(k.v)
+			}
 		}
-	})
+	} else {
+		err = values(func(s Subject, v float64) {
+			if i, known := place[s]; known && !math.IsNaN(v) && !math.IsInf(v, 0) {
+				found[i].count(v)
+			}
+		})
+	}
 	for i := range found {
 		found[i].Mean /= float64(found[i].N())
 	}
