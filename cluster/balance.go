@@ -97,7 +97,7 @@ func divide(costs []Cost, limit float64) []Task {
 		for i := 1; i <= k; i++ {
 			t := Task{Models: []string{c.Model}, Seconds: c.shardSeconds(k), Memory: c.Memory}
 			if k > 1 {
-				t.Shard = study.Shard{Index: i, Of: k}
+				t.Shard = study.Shard{Index: i, Count: k}
 			}
 			tasks = append(tasks, t)
 		}

@@ -38,7 +38,7 @@ func covered(t interface{ Fatalf(string, ...any) }, costs []Cost, tasks []Task) 
 	for _, c := range costs {
 		of := 1
 		for p, count := range shards[c.Model] {
-			of = max(1, p.Of)
+			of = max(1, p.Count)
 			if count != 1 {
 				t.Fatalf("%s %v is processed %d times", c.Model, p, count)
 			}

@@ -34,7 +34,7 @@ kubernetes:
 		t.Fatal(err)
 	}
 	return &Submission{Number: 3, Scheduler: "kubernetes", Profile: p, Tasks: []Task{
-		{Models: []string{"a", "b"}}, {Models: []string{"c"}, Shard: study.Shard{Index: 1, Of: 2}}, {Models: []string{"c"}, Shard: study.Shard{Index: 2, Of: 2}},
+		{Models: []string{"a", "b"}}, {Models: []string{"c"}, Shard: study.Shard{Index: 1, Count: 2}}, {Models: []string{"c"}, Shard: study.Shard{Index: 2, Count: 2}},
 	}}
 }
 

@@ -97,7 +97,7 @@ func FuzzProfile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		s := &Submission{Number: 1, Profile: p, Tasks: []Task{{Models: []string{"m"}, Shard: study.Shard{Index: 1, Of: 2}}}}
+		s := &Submission{Number: 1, Profile: p, Tasks: []Task{{Models: []string{"m"}, Shard: study.Shard{Index: 1, Count: 2}}}}
 		script, err := s.taskScript("/run", "study")
 		if err != nil {
 			t.Fatal(err)

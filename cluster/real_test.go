@@ -94,7 +94,7 @@ func (b *bench) twelveShards(t *testing.T) {
 	// By parameters times inputs, which are equal: four shards of each model. Measured costs vary
 	// when tests run in parallel.
 	s := b.submit(t, "study.yaml", run, "--tasks", "12", "--calibrate", "0s")
-	if len(s.Tasks) != 12 || s.Tasks[0].Shard.Of != 4 {
+	if len(s.Tasks) != 12 || s.Tasks[0].Shard.Count != 4 {
 		t.Fatalf("the tasks are %+v", s.Tasks)
 	}
 	if out, code := b.run(t, "cluster", "submit", filepath.Join(b.dir, "study.yaml"), "--slurm", "-o", run); code != 1 || !strings.Contains(out, "queued or running") {
@@ -172,8 +172,8 @@ func (b *bench) outOfMemory(t *testing.T) {
 	b.sameScores(t, run)
 }
 
-// stopAfterSave waits until the first task of a run has saved a state, stops its process by SIGSTOP,
-// and returns the task's file.
+// stopAfterSave waits until the first task of a run has saved a state, stops its process by
+// SIGSTOP, and returns the task's file.
 func stopAfterSave(t *testing.T, run string) (held cluster.TaskState) {
 	waitUntil(t, "a task to save something", func() bool {
 		saved, _ := filepath.Glob(filepath.Join(run, "states", "*.bin"))

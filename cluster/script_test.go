@@ -39,8 +39,8 @@ directives: [--exclusive]
 		t.Fatal(err)
 	}
 	return &Submission{Number: 1, Scheduler: "slurm", Profile: p, Tasks: []Task{
-		{Models: []string{"vit"}, Shard: study.Shard{Index: 1, Of: 2}, Seconds: 3000, Memory: 3 << 30},
-		{Models: []string{"vit"}, Shard: study.Shard{Index: 2, Of: 2}, Seconds: 3000, Memory: 3 << 30},
+		{Models: []string{"vit"}, Shard: study.Shard{Index: 1, Count: 2}, Seconds: 3000, Memory: 3 << 30},
+		{Models: []string{"vit"}, Shard: study.Shard{Index: 2, Count: 2}, Seconds: 3000, Memory: 3 << 30},
 		{Models: []string{"a", "b"}, Seconds: 2800, Memory: 1 << 30},
 	}}
 }
@@ -119,8 +119,8 @@ func TestBatchScript(t *testing.T) {
 			program := filepath.Join(dir, "noether")
 			executable(t, program, "log="+log+"\necho start >> $log\nn=$(grep -c start $log)\n"+c.program)
 			executable(t, filepath.Join(dir, "scontrol"), "echo $1 $2 >> "+log)
-			// After a requeue the script sleeps for 60 s until Slurm ends it. The fake sleep returns at
-			// once for 60 s, and passes other times to /bin/sleep.
+			// After a requeue the script sleeps for 60 s until Slurm ends it. The fake sleep
+			// returns at once for 60 s, and passes other times to /bin/sleep.
 			executable(t, filepath.Join(dir, "sleep"), "[ $1 = 60 ] || exec /bin/sleep $1")
 			s := exampleSubmission(t)
 			s.Profile.Program, s.Profile.Container, s.Profile.Modules, s.Profile.GPUs = program, "", nil, ""

@@ -82,8 +82,8 @@ func parseRecord(raw []byte) (*Record, error) {
 			return nil, fmt.Errorf("submission %d has the number %d", i+1, s.Number)
 		}
 		for _, t := range s.Tasks {
-			if len(t.Models) == 0 || t.Shard.Index < 0 || t.Shard.Index > t.Shard.Of {
-				return nil, fmt.Errorf("submission %d has a task without models, or with shard %d/%d", s.Number, t.Shard.Index, t.Shard.Of)
+			if len(t.Models) == 0 || t.Shard.Index < 0 || t.Shard.Index > t.Shard.Count {
+				return nil, fmt.Errorf("submission %d has a task without models, or with shard %d/%d", s.Number, t.Shard.Index, t.Shard.Count)
 			}
 		}
 		for _, j := range s.Jobs {

@@ -62,7 +62,7 @@ func prepared(t *testing.T, scheduler string, tasks ...Task) (run string, s *Sub
 	return run, s, o
 }
 
-var smallTasks = []Task{{Models: []string{"a"}}, {Models: []string{"b"}, Shard: study.Shard{Index: 1, Of: 2}}, {Models: []string{"b"}, Shard: study.Shard{Index: 2, Of: 2}}}
+var smallTasks = []Task{{Models: []string{"a"}}, {Models: []string{"b"}, Shard: study.Shard{Index: 1, Count: 2}}, {Models: []string{"b"}, Shard: study.Shard{Index: 2, Count: 2}}}
 
 // TestTasksWithoutAScheduler runs the tasks of an Indexed Job and the merge that waits for them.
 func TestTasksWithoutAScheduler(t *testing.T) {

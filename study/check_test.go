@@ -46,7 +46,7 @@ func TestCheckRepairsFolder(t *testing.T) {
 		t.Fatalf("a good folder: %+v", found)
 	}
 	part := o
-	part.Shard = Shard{Index: 1, Of: 2}
+	part.Shard = Shard{Index: 1, Count: 2}
 	shard := filepath.Join(dir, "shard")
 	mustRun(t, parseIn(t, dir, text), shard, part)
 	if found := mustCheck(t, shard, false, o); len(found) > 0 {

@@ -156,7 +156,7 @@ func TestDamagedStateOfAShardIsComputedAgain(t *testing.T) {
 	out := filepath.Join(dir, "run")
 	for i := 1; i <= 2; i++ {
 		part := o
-		part.Shard = Shard{Index: i, Of: 2}
+		part.Shard = Shard{Index: i, Count: 2}
 		mustRun(t, parseIn(t, dir, studyText), out, part)
 	}
 	states, _ := filepath.Glob(filepath.Join(out, "states", "*.1of2.bin"))
@@ -173,7 +173,7 @@ func TestDamagedStateOfAShardIsComputedAgain(t *testing.T) {
 		t.Fatalf("a damaged state: %v", err)
 	}
 	part := o
-	part.Shard = Shard{Index: 1, Of: 2}
+	part.Shard = Shard{Index: 1, Count: 2}
 	mustRun(t, parseIn(t, dir, studyText), out, part)
 	got, err := Merge(t.Context(), parseIn(t, dir, studyText), []string{out}, o)
 	if err != nil {

@@ -62,7 +62,7 @@ func TestEstimateCountsSavesOfWholePass(t *testing.T) {
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
 	o := options(t)
-	o.SaveInterval, o.SaveShare = time.Nanosecond, 1e9
+	o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9
 	text, _, _ := strings.Cut(studyText, "measures:")
 	p, err := NewPlan(t.Context(), parseIn(t, dir, text+"measures: [effective-invariance]\n"), o)
 	if err != nil {

@@ -225,8 +225,8 @@ func TestShardThatFailsIsNamedByTheMerge(t *testing.T) {
 	o := options(t)
 	out := filepath.Join(dir, "run")
 	for i := 1; i <= 2; i++ {
-		o.Shard = Shard{Index: i, Of: 2}
-		o.SaveInterval, o.SaveShare = time.Nanosecond, 1e9
+		o.Shard = Shard{Index: i, Count: 2}
+		o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9
 		failures(t, parseIn(t, dir, twoModels), out, o)
 	}
 	o.Shard = Shard{}

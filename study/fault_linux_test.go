@@ -55,7 +55,7 @@ func TestFullDisk(t *testing.T) {
 			dir, remount := disk(t, size)
 			out := filepath.Join(dir, "run")
 			o := o
-			o.SaveInterval, o.SaveShare = time.Nanosecond, 1e9
+			o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9
 			fails(t, parseIn(t, models, studyText), out, o, "no space left on device")
 			for _, f := range mustCheck(t, dir+"/run", false, o) {
 				t.Errorf("a full disk leaves %+v", f)
@@ -82,7 +82,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	remount("", 0)
 	half := o // it becomes read-only in the middle
 	done := false
-	half.SaveInterval, half.SaveShare = time.Nanosecond, 1e9
+	half.SaveInterval, half.SaveFraction = time.Nanosecond, 1e9
 	half.Progress = func(p Progress) {
 		if p.Done > 200 && !done {
 			done = true

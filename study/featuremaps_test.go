@@ -67,8 +67,8 @@ func TestFeatureMaps(t *testing.T) {
 	}
 }
 
-// TestFeatureMapsOutside checks that a transformation that moves all of the image out of sight has no
-// sheet, and that those after it have theirs.
+// TestFeatureMapsOutside checks that a transformation that moves all of the image out of sight has
+// no sheet, and that those after it have theirs.
 func TestFeatureMapsOutside(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -89,7 +89,7 @@ func TestFeatureMapsOfShards(t *testing.T) {
 	var dirs []string
 	for i := range 2 {
 		o := options(t)
-		o.Shard = Shard{Index: i + 1, Of: 2}
+		o.Shard = Shard{Index: i + 1, Count: 2}
 		dirs = append(dirs, filepath.Join(dir, o.Shard.String()))
 		mustRun(t, parseIn(t, dir, mapsText), dirs[i], o)
 		if n := len(readMaps(t, dirs[i])); n != 2*(1-i) {

@@ -146,7 +146,7 @@ func TestUnitsOfShardsAreMerged(t *testing.T) {
 	var dirs []string
 	for i := 1; i <= 2; i++ {
 		part := o
-		part.Shard = Shard{Index: i, Of: 2}
+		part.Shard = Shard{Index: i, Count: 2}
 		dirs = append(dirs, filepath.Join(dir, "part", string(rune('0'+i))))
 		if _, err := Run(t.Context(), study(), dirs[i-1], part); err != nil {
 			t.Fatal(err)

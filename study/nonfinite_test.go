@@ -73,7 +73,7 @@ func TestNonFiniteLayerIsLostAlone(t *testing.T) {
 	}
 	out := filepath.Join(dir, "shards")
 	for i := 1; i <= 2; i++ {
-		o.Shard = Shard{Index: i, Of: 2}
+		o.Shard = Shard{Index: i, Count: 2}
 		mustRun(t, parseIn(t, dir, nonFiniteText), out, o)
 	}
 	o.Shard = Shard{}
@@ -135,7 +135,7 @@ measures:
 	}
 	out := filepath.Join(dir, "shards")
 	for i := 1; i <= 2; i++ {
-		o.Shard = Shard{Index: i, Of: 2}
+		o.Shard = Shard{Index: i, Count: 2}
 		mustRun(t, parseIn(t, dir, text), out, o)
 	}
 	o.Shard = Shard{}

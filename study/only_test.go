@@ -37,7 +37,7 @@ func TestModelsAreRunApart(t *testing.T) {
 		t.Error("a run of one of two models writes the record of the whole study")
 	}
 	part.Only, part.Complete = []string{"small"}, true
-	part.Shard = Shard{Index: 1, Of: 2}
+	part.Shard = Shard{Index: 1, Count: 2}
 	mustRun(t, parseIn(t, dir, text), out, part)
 
 	result, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o)
@@ -57,7 +57,7 @@ func TestModelsAreRunApart(t *testing.T) {
 		}
 	}
 
-	part.Shard = Shard{Index: 2, Of: 2}
+	part.Shard = Shard{Index: 2, Count: 2}
 	mustRun(t, parseIn(t, dir, text), out, part)
 	if left, _ := filepath.Glob(filepath.Join(out, "states", "*")); len(left) > 0 {
 		t.Errorf("the last shard leaves %v to the merge", left)

@@ -23,7 +23,7 @@ func TestPairScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
 		"batch 1":            func(s *Study, _ *Options) { s.Batch = 1 },
 		"batch 7":            func(s *Study, _ *Options) { s.Batch = 7 },
 		"one thread":         func(_ *Study, o *Options) { o.Threads = 1 },
-		"saved all the time": func(s *Study, o *Options) { s.Batch = 13; o.SaveInterval, o.SaveShare = time.Nanosecond, 1e9 },
+		"saved all the time": func(s *Study, o *Options) { s.Batch = 13; o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -57,7 +57,7 @@ func TestShardsOfPairsMergeToTheWhole(t *testing.T) {
 	out := filepath.Join(dir, "shards")
 	for i := 1; i <= 3; i++ {
 		part := o
-		part.Shard = Shard{Index: i, Of: 3}
+		part.Shard = Shard{Index: i, Count: 3}
 		mustRun(t, study(), out, part)
 	}
 	got, err := Merge(t.Context(), study(), []string{out}, o)

@@ -65,7 +65,7 @@ func (d *disturbedStudy) run(t *testing.T, out string, o Options) *Result {
 // saveAlways returns options with which a run saves its states after every batch.
 func (d *disturbedStudy) saveAlways() Options {
 	o := d.o
-	o.SaveInterval, o.SaveShare = time.Nanosecond, 1e9
+	o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9
 	return o
 }
 
@@ -200,7 +200,7 @@ func TestPowerLossWhileMerging(t *testing.T) {
 	out := filepath.Join(d.dir, "run")
 	for i := 1; i <= 2; i++ {
 		o := d.saveAlways()
-		o.Shard = Shard{Index: i, Of: 2}
+		o.Shard = Shard{Index: i, Count: 2}
 		d.run(t, out, o)
 	}
 	merge := func(out string) func(o Options) (*Result, error) {

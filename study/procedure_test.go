@@ -298,7 +298,7 @@ func TestShardsDoNotDivideProcedures(t *testing.T) {
 			}
 		}
 		part := o
-		part.Shard = Shard{Index: i, Of: 4}
+		part.Shard = Shard{Index: i, Count: 4}
 		mustRun(t, study(), out[i-1], part)
 		if cells, _ := filepath.Glob(filepath.Join(out[i-1], "cells", "*.json")); len(cells) == 0 || len(cells) > 2 {
 			t.Errorf("shard %d of 6 procedures among four finishes %d", i, len(cells))

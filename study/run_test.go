@@ -25,7 +25,7 @@ func TestScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
 		"batch 1":            func(s *Study, _ *Options) { s.Batch = 1 },
 		"batch 7":            func(s *Study, _ *Options) { s.Batch = 7 },
 		"one thread":         func(_ *Study, o *Options) { o.Threads = 1 },
-		"saved all the time": func(s *Study, o *Options) { s.Batch = 13; o.SaveInterval, o.SaveShare = time.Nanosecond, 1e9 },
+		"saved all the time": func(s *Study, o *Options) { s.Batch = 13; o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -168,7 +168,7 @@ func TestDamagedStateStartsAgain(t *testing.T) {
 	o := options(t)
 	out := filepath.Join(dir, "run")
 	part := o
-	part.Shard = Shard{Index: 1, Of: 2}
+	part.Shard = Shard{Index: 1, Count: 2}
 	mustRun(t, parseIn(t, dir, studyText), out, part)
 	files, _ := filepath.Glob(filepath.Join(out, "states", "*.bin"))
 	if len(files) == 0 {
@@ -208,7 +208,7 @@ func twoRunsInOneFolder(t *testing.T, memory string) {
 	text := strings.Replace(studyText, ", seis]", "]", 1) + "batch: 14\nmemory: " + memory + "\n"
 	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
 	out := filepath.Join(dir, "shared")
-	o.SaveInterval, o.SaveShare = time.Nanosecond, 1e9
+	o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9
 	// The second run starts in the middle of the first and takes over its saved state. Both
 	// continue.
 	second := make(chan error, 1)

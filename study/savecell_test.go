@@ -41,7 +41,7 @@ func TestSaveThatIsGivenUpKeepsTheState(t *testing.T) {
 	save := func(ctx context.Context, state string, seen int) error {
 		accs := map[*plan.Task]plan.Accumulator{}
 		for _, task := range cell.Tasks {
-			task.Seen = seen
+			task.Fed = seen
 			accs[task] = fixedState{state: state}
 		}
 		return w.SaveCell(ctx, cell, accs)

@@ -31,7 +31,7 @@ func TestShardsMergeToTheWhole(t *testing.T) {
 			}
 		}
 		part := o
-		part.Shard = Shard{Index: i, Of: 5}
+		part.Shard = Shard{Index: i, Count: 5}
 		mustRun(t, parseIn(t, dir, studyText), out, part)
 	}
 	if _, err := Merge(t.Context(), parseIn(t, dir, studyText), []string{out, out + "2"}, o); err == nil || err.Error() != out+"2 is not a run folder" {
@@ -66,9 +66,9 @@ func TestShardClaimedTwiceDoesNoHarm(t *testing.T) {
 			text := strings.Replace(studyText, ", seis]", "]", 1) + "batch: 14\nmemory: " + memory + "\n"
 			want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
 			out := filepath.Join(dir, "shared")
-			o.SaveInterval, o.SaveShare = time.Nanosecond, 1e9
+			o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9
 			var group errgroup.Group
-			for _, part := range []Shard{{Index: 1, Of: 2}, {Index: 2, Of: 2}, {Index: 1, Of: 2}, {Index: 2, Of: 2}} {
+			for _, part := range []Shard{{Index: 1, Count: 2}, {Index: 2, Count: 2}, {Index: 1, Count: 2}, {Index: 2, Count: 2}} {
 				group.Go(func() error {
 					o := o
 					o.Shard = part
@@ -110,7 +110,7 @@ func TestFinishedShardIsNotOverwritten(t *testing.T) {
 	o := options(t)
 	text := studyText + "batch: 14\n"
 	out := filepath.Join(dir, "shared")
-	o.Shard, o.SaveInterval, o.SaveShare = Shard{Index: 1, Of: 2}, time.Nanosecond, 1e9
+	o.Shard, o.SaveInterval, o.SaveFraction = Shard{Index: 1, Count: 2}, time.Nanosecond, 1e9
 	slow := o
 	stop := errors.New("stop")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -123,7 +123,7 @@ func TestFinishedShardIsNotOverwritten(t *testing.T) {
 	if _, err := Run(ctx, parseIn(t, dir, text), out, slow); !errors.Is(err, stop) && !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	o.Shard = Shard{Index: 2, Of: 2}
+	o.Shard = Shard{Index: 2, Count: 2}
 	mustRun(t, parseIn(t, dir, text), out, o)
 	if _, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o); err != nil {
 		t.Error(err)

@@ -116,7 +116,7 @@ func (d *disturbedStudy) killer(t *testing.T, stage string) func(t *testing.T, r
 	shards := func(out string) {
 		for i := 1; i <= 2; i++ {
 			o := d.o
-			o.Shard = Shard{Index: i, Of: 2}
+			o.Shard = Shard{Index: i, Count: 2}
 			d.run(t, out, o)
 		}
 	}

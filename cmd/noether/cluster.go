@@ -125,7 +125,7 @@ func taskTitle(t cluster.Task) string {
 	}
 	title := strings.Join(names, ", ")
 	if !t.Shard.Whole() {
-		title += fmt.Sprintf(" %d/%d", t.Shard.Index, t.Shard.Of)
+		title += fmt.Sprintf(" %d/%d", t.Shard.Index, t.Shard.Count)
 	}
 	return title
 }

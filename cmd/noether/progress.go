@@ -52,10 +52,10 @@ func subject(p study.Progress) string {
 		text += fmt.Sprintf(", pass %d of %d", p.Pass, p.Passes)
 	}
 	switch {
-	case p.Scorings > 0:
-		text += fmt.Sprintf(": %d of %s scored", p.Scored, plural.Of(p.Scorings, "layer"))
-	case p.Of > 0:
-		text += fmt.Sprintf(": %d of %s", p.Samples, plural.Of(p.Of, "sample"))
+	case p.ToScore > 0:
+		text += fmt.Sprintf(": %d of %s scored", p.Scored, plural.Of(p.ToScore, "layer"))
+	case p.AllSamples > 0:
+		text += fmt.Sprintf(": %d of %s", p.Samples, plural.Of(p.AllSamples, "sample"))
 	}
 	if p.Note != "" {
 		text += ", " + p.Note
@@ -84,11 +84,11 @@ func plainLines(w io.Writer) func(study.Progress) {
 // percentage is that of all forward passes, as is that of the bar. The time left is stated once 2 %
 // are done, since the first batches are slower than the others.
 func progressLine(p study.Progress, done int64, duration time.Duration) string {
-	if p.Scorings > 0 {
+	if p.ToScore > 0 {
 		return subject(p)
 	}
 	what := ""
-	if p.Of > 0 {
+	if p.AllSamples > 0 {
 		what = " of the forward passes"
 	}
 	line := fmt.Sprintf("%s, %.0f %%%s", subject(p), 100*float64(p.Done)/float64(max(1, p.Total)), what)

@@ -187,7 +187,7 @@ func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, 
 		}
 		what := "the requested part"
 		if !o.Shard.Whole() {
-			what = fmt.Sprintf("shard %d/%d", o.Shard.Index, o.Shard.Of)
+			what = fmt.Sprintf("shard %d/%d", o.Shard.Index, o.Shard.Count)
 		}
 		fmt.Fprintf(os.Stderr, "noether: %s is in %s; when all parts are there, run: noether merge %s\n", what, out, out)
 		return err

@@ -24,7 +24,7 @@ func (c *Cell) Identity() scores.Cell {
 	return out
 }
 
-// ScoredLayers returns the scores of a finished cell, layer by layer. If a comparison was split
+// ScoredLayers returns the layers of a finished cell with their scores. If a comparison was split
 // into several grids, the pairs of layers are put back into their original order.
 func (c *Cell) ScoredLayers() []scores.Layer {
 	if c.Procedure != nil {
@@ -69,7 +69,7 @@ func (c *Cell) ModelNames() string {
 // A Cell is the work whose results one record holds: a measure for a model, a data set, a value of
 // a transformation and a trial.
 type Cell struct {
-	Key    string // hash of all inputs of the cell
+	Key    string // hash of all that the scores depend on, see key
 	Model  *Model
 	other  *Model // the model that Model is compared with, possibly Model itself; nil for measures of one model
 	Data   *Data
@@ -83,7 +83,7 @@ type Cell struct {
 
 	Failed bool // it failed in this run
 
-	drawn string // values of the transformation that were drawn for all samples of the trial; else ""
+	drawn string // parameter values that were drawn for all samples of the trial, as text; else ""
 }
 
 // Classes returns the names of the classes that a cell of predictions has, in the order of the
@@ -110,13 +110,13 @@ func (c *Cell) HasUnsaved() bool { return slices.ContainsFunc(c.Tasks, (*Task).h
 type View struct {
 	Name      string // name of the transformation; "" for clean inputs
 	Parameter string // value of the listed parameter, as written in the study file
-	Trial     int    // from 0
+	Trial     int    // counted from 0
 
 	On        string               // "input" or "activations"
 	Transform transform.Transform  // nil for clean inputs, and for data that are pairs
 	Per       string               // "sample" or "trial"
 	canonical any                  // part of the cell's key
-	allValues *procedure.Transform // set for a procedure that takes all values of the transformation
+	allValues *procedure.Transform // all values of the transformation, for a procedure that takes them at once; else nil
 }
 
 // Redraws reports whether the view's transformation may reject drawn values and draw again.
@@ -138,7 +138,7 @@ func (c *Cell) key(s *spec.Study) string {
 	if c.Procedure != nil {
 		layers = c.Procedure.depends()
 	}
-	on := map[string]any{
+	inputs := map[string]any{
 		"seed":    s.Seed,
 		"model":   []any{c.Model.Entry.Name, c.Model.canonical()},
 		"data":    []any{c.Data.Entry.Name, c.Data.Source.Fingerprint(), c.Data.Layout},
@@ -149,8 +149,8 @@ func (c *Cell) key(s *spec.Study) string {
 		"budget":  s.Memory, // decides whether an interval fits into memory
 	}
 	if c.other != nil {
-		on["other"] = []any{c.other.Entry.Name, c.other.canonical()}
+		inputs["other"] = []any{c.other.Entry.Name, c.other.canonical()}
 	}
-	sum := sha256.Sum256([]byte(spec.CanonicalJSON(on)))
+	sum := sha256.Sum256([]byte(spec.CanonicalJSON(inputs)))
 	return hex.EncodeToString(sum[:12])
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// addCells lists the cells of the study: first those of single models, then those of pairs.
+// addCells lists the cells of the study: first those of single models, then those of two models.
 func (p *Plan) addCells() error {
 	for _, m := range p.Models {
 		if !p.includes(m.Entry.Name) {
@@ -30,7 +30,7 @@ func (p *Plan) addCells() error {
 			if !p.includes(p.Study.Models[pair[0]].Name) {
 				continue
 			}
-			a, b := p.find(pair[0]), p.find(pair[1])
+			a, b := p.openModelAt(pair[0]), p.openModelAt(pair[1])
 			if a == nil || b == nil {
 				continue // could not be opened, which is recorded as a failure
 			}
@@ -54,13 +54,14 @@ func (p *Plan) addCells() error {
 	return nil
 }
 
-// dataFor returns the data as a model sees them. Equal arguments give the same pointer.
+// dataFor returns the data with the model's outputs as labels, see Data.forModel. Equal arguments
+// give the same pointer.
 func (p *Plan) dataFor(d *Data, m *Model) *Data {
 	key := passOwner{m, d}
-	if p.seen[key] == nil {
-		p.seen[key] = d.forModel(m.Net.Classes(), m.labels)
+	if p.modelData[key] == nil {
+		p.modelData[key] = d.forModel(m.Net.Classes(), m.classNames)
 	}
-	return p.seen[key]
+	return p.modelData[key]
 }
 
 // addCellsOf adds the cells of one model on one data set.
@@ -106,7 +107,7 @@ func (p *Plan) addCellsBetween(a, b *Model, d *Data, spec spec.MeasureSpec) erro
 	return forEachView(views, func(v View) error { return p.addBetween(a, b, d, v, spec) })
 }
 
-// add adds a cell and computes its key. A cell without work is dropped.
+// add adds a cell and computes its key, unless the cell has neither tasks nor a procedure.
 func (p *Plan) add(c *Cell) {
 	if len(c.Tasks) > 0 || c.Procedure != nil {
 		c.Key = c.key(p.Study)
@@ -147,7 +148,7 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 	case needs.Prediction:
 		layers = []onnx.Layer{{Depth: scores.NoDepth, Shape: []int{len(classes)}, Axes: "NC"}}
 	case needs.Decoded:
-		format = decodes(m)
+		format = decodedFormat(m)
 		layers = []onnx.Layer{{Depth: scores.NoDepth, Shape: format.Shape()}}
 	}
 	if needs.Truth {
@@ -178,8 +179,8 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 		}
 		target := &siteTarget{measure: meas, model: m, site: site, transformed: v.Name != ""}
 		t := &Task{target: target, Cell: c, FullCost: meas.Cost(site)}
-		if p.stored {
-			site.Store = costStore{} // the run gives each pass its own
+		if p.hasStore {
+			site.Store = costStore{} // Task.Open gets the store of the pass
 		}
 		t.cost = meas.Cost(site)
 		if b, ok := meas.(measure.Borrower); ok {
@@ -191,12 +192,12 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 	return nil
 }
 
-// FirstSamples is the number of samples, in the study's random order, of which a run keeps the
-// values of predictions and of the last layer without samples: true.
+// FirstSamples is the number of samples, the first of the study's random order, whose per-sample
+// values of predictions and of the last layer a run keeps if the study does not set samples: true.
 const FirstSamples = 500
 
-// projectedSamples is the number of samples whose vectors at the first, the middle and the last
-// layer are projected to a plane for the report.
+// projectedSamples is the number of samples whose activations at the first, the middle and the last
+// layer are projected to two dimensions for the report.
 const projectedSamples = 48
 
 // unmetNeed returns the requirement of a measure that is not met, or "" if all are met.
@@ -212,7 +213,7 @@ func unmetNeed(needs measure.Needs, m *Model, d *Data, v View) string {
 		return "model " + m.Entry.Name + " has no class scores"
 	case needs.Prediction && m.Net.Classes() == 0:
 		return "the model has no class scores"
-	case needs.Decoded && decodes(m) == nil:
+	case needs.Decoded && decodedFormat(m) == nil:
 		return "no output of the model is recognised as a class map, boxes or a map of values: set output, for example output: {boxes: yolov8}"
 	case needs.Decoded && v.On == "activations":
 		return "a transformation of activations does not change the decoded output"
@@ -222,8 +223,8 @@ func unmetNeed(needs measure.Needs, m *Model, d *Data, v View) string {
 	return ""
 }
 
-// decodes returns how the output of a model is decoded, or nil.
-func decodes(m *Model) *output.Format {
+// decodedFormat returns how the output of a model is decoded, or nil if it is not.
+func decodedFormat(m *Model) *output.Format {
 	format, _ := m.Net.Decoded()
 	return format
 }
@@ -237,11 +238,11 @@ func (v View) activationSkip(layer onnx.Layer) string {
 	return ""
 }
 
-// key returns the key of the random draws inside the accumulators of a cell.
+// key returns the key from which the accumulators of a cell derive their random numbers.
 func (p *Plan) key(c *Cell) measure.Key {
 	return measure.Key{Seed: p.Study.Seed, Data: c.Data.Entry.Name, Transform: c.View.Name, Trial: c.View.Trial}
 }
 
-// costStore tells Measure.Cost that there is a store, so that what it holds does not count. It is
-// never written.
+// costStore tells Measure.Cost that there is a store on disk, so that the cost leaves out the bytes
+// that the store holds. It is never written.
 type costStore struct{ measure.Store }

@@ -71,8 +71,8 @@ func upperTriangle(pairs [][2]int) [][2]int {
 	return out
 }
 
-// addGrid adds a cell with the tasks of a grid. Pairs that cannot be compared are skipped. The rest
-// is split into grids that share no layer, or that exceed the memory bound together.
+// addGrid adds a cell with the tasks of the grid whole. Pairs that cannot be compared are skipped.
+// The rest is split into grids that share no layer, and these until each fits the memory bound.
 func (p *Plan) addGrid(c *Cell, whole gridTarget) {
 	all := whole.grid
 	whole.grid.Pairs = nil
@@ -110,8 +110,8 @@ func (p *Plan) addGrid(c *Cell, whole gridTarget) {
 	p.add(c)
 }
 
-// describePairs names the first pairs of a grid that are skipped for one reason. It returns "" if
-// all pairs are skipped.
+// describePairs names the first of the pairs of a grid that are skipped for one reason. It returns
+// "" if all pairs of the grid are skipped. With named it names the layers of both sides.
 func describePairs(g measure.Grid, pairs [][2]int, named bool) string {
 	if len(pairs) == len(g.Pairs) {
 		return ""
@@ -131,13 +131,14 @@ func describePairs(g measure.Grid, pairs [][2]int, named bool) string {
 	return text
 }
 
-// A gridTarget is a comparison of a grid of layers.
+// A gridTarget is a comparison of pairs of layers: of layers grid.A of side 0 with layers grid.B of
+// side 1.
 type gridTarget struct {
 	comparison measure.Comparison
 	grid       measure.Grid
 	sides      [2]side
 	mirror     bool // the scores of (i, j) are also those of (j, i)
-	named      bool // scores also name the layer of the second side
+	named      bool // scores name the layers of both sides, not only of the first
 }
 
 // A side is one side of a grid: a model on clean or transformed inputs.
@@ -154,8 +155,8 @@ func (g *gridTarget) names(i, j int) [2]string {
 	return [2]string{g.grid.A[i].Name, g.grid.B[j].Name}
 }
 
-// Name returns a hash of the pairs. Positions are not used, because the split of a grid depends on
-// the costs that comparisons declare.
+// Name returns a hash of the pairs of layers. The index of the grid among the parts of the split is
+// not used, because the split depends on the costs that comparisons declare.
 func (g *gridTarget) Name() string {
 	sum := sha256.Sum256([]byte(strings.Join(g.depends(), "\n")))
 	return "grid " + hex.EncodeToString(sum[:6])

@@ -14,7 +14,7 @@ type Cost struct {
 	Forwards int64         `json:"forwards"`   // number of samples in all forward passes
 	Bytes    int64         `json:"bytes"`      // peak memory of the accumulators
 	Peak     int64         `json:"peak_bytes"` // peak memory of the process
-	Open     time.Duration `json:"open_ns"`    // opening the model for each pass
+	Open     time.Duration `json:"open_ns"`    // opening the models for all passes
 	Read     time.Duration `json:"read_ns"`    // decoding and transforming samples
 	Engine   time.Duration `json:"engine_ns"`  // forward passes
 	Measure  time.Duration `json:"measure_ns"` // feeding accumulators
@@ -24,7 +24,7 @@ type Cost struct {
 }
 
 // Cost returns the memory of the pass's accumulators, in bytes.
-func (p *Pass) Cost() int64 { return weigh(p.AllTasks()).bytes(p.cores) }
+func (p *Pass) Cost() int64 { return demandOf(p.AllTasks()).bytes(p.cores) }
 
 // ForwardsOf returns the number of samples in the forward passes of one model.
 func (p *Pass) ForwardsOf(m *Model) int64 {

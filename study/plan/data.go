@@ -10,21 +10,21 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// Data is an opened data set of the study. A copy made for a model has the model's outputs as
-// labels.
+// Data is an opened data set of the study. Labels are the classes of the data set. In the copy that
+// forModel makes for a model they are outputs of the model.
 type Data struct {
 	Entry  spec.Data
 	Source dataset.Source
 	Layout measure.Layout
-	Order  []int // a keyed permutation: Order[position] is an index into the source
+	Order  []int // random order of the samples, drawn from the seed: Order[position] is an index into the source
 
-	Outputs    []int    // outputs of the model that are kept before the softmax; nil: all
-	labels     []string // names of the model's classes; nil if unknown
-	mismatch   error    // why the labels cannot be mapped to the model's outputs; nil if they can
-	Unreadable *UnreadableSamples
-	Redrawn    *RedrawCounts
-	described  *map[int]Described // by index; filled by the first call of Describe
-	info       **inputInfo        // filled by the first call of inputInfo
+	Outputs         []int    // outputs of the model that are kept before the softmax; nil: all
+	modelClassNames []string // names of the model's classes; nil if unknown
+	mismatch        error    // why the labels cannot be mapped to the model's outputs; nil if they can
+	Unreadable      *UnreadableSamples
+	Redrawn         *RedrawCounts
+	described       *map[int]Described // by Sample.Index; filled by the first call of Describe
+	info            **inputInfo        // filled by the first call of inputInfo
 }
 
 func openData(ctx context.Context, s *spec.Study, spec spec.Data) (*Data, error) {
@@ -83,10 +83,11 @@ func (d *Data) readInfo(ctx context.Context) *inputInfo {
 	return out
 }
 
-// A Described is a sample without its input, and its position in the source.
+// A Described is a sample without its input. SourceIndex is its index into Data.Source, which
+// differs from Sample.Index if the source is a subset.
 type Described struct {
 	dataset.Sample
-	At int
+	SourceIndex int
 }
 
 // DescribeFirst returns the first n samples in the study's random order by index, without their
@@ -101,27 +102,27 @@ func (d *Data) DescribeFirst(ctx context.Context, n int) (map[int]Described, err
 // Describe returns the samples of a data set by index, without their inputs.
 func (d *Data) Describe(ctx context.Context) (map[int]Described, error) {
 	if *d.described == nil {
-		by, err := d.describe(ctx, d.Order)
+		byIndex, err := d.describe(ctx, d.Order)
 		if err != nil {
 			return nil, err
 		}
-		*d.described = by
+		*d.described = byIndex
 	}
 	return *d.described, nil
 }
 
-// describe returns the readable ones of some samples of the source by index.
-func (d *Data) describe(ctx context.Context, of []int) (map[int]Described, error) {
-	by := make(map[int]Described, len(of))
-	for _, i := range of {
+// describe returns the readable samples at the given indices of the source, by Sample.Index.
+func (d *Data) describe(ctx context.Context, indices []int) (map[int]Described, error) {
+	byIndex := make(map[int]Described, len(indices))
+	for _, i := range indices {
 		s, err := dataset.Describe(ctx, d.Source, i)
 		var bad *dataset.BadSample
 		if err != nil && !errors.As(err, &bad) {
 			return nil, err
 		}
 		if err == nil {
-			by[s.Index] = Described{s, i}
+			byIndex[s.Index] = Described{s, i}
 		}
 	}
-	return by, nil
+	return byIndex, nil
 }

@@ -14,8 +14,8 @@ func (p *Pass) Draw(v View, index int) transform.Op {
 	return procedure.Draw(v.Transform, v.Per == "trial", key, index)
 }
 
-// drawn returns the values that a view without a listed parameter draws for all samples of a trial,
-// or "".
+// drawn returns the parameter values, as text, that a view without a listed parameter draws once
+// for all samples of a trial. It returns "" for other views.
 func (v View) drawn(key measure.Key) string {
 	t := v.Transform
 	if all := v.allValues; all != nil && len(all.Values) == 1 {

@@ -12,11 +12,11 @@ import (
 )
 
 // A gridAccumulator is the accumulator of a grid. If the activations of a layer hold NaN or
-// infinity, it continues without that layer: the pairs of the layer have no values.
+// infinity, it drops that layer: the scores of the layer's pairs are undefined.
 type gridAccumulator struct {
 	measure.GridAccumulator
-	target *gridTarget
-	lost   map[gridLayer]string // why layers have no values
+	target  *gridTarget
+	dropped map[gridLayer]string // why layers were dropped
 }
 
 // A gridLayer is a layer of one side of a grid, by its index.
@@ -25,22 +25,22 @@ type gridLayer struct {
 	index int
 }
 
-// Feed implements Accumulator. Zeros stand for the values of a lost layer.
+// Feed implements Accumulator. A dropped layer is fed zeros.
 func (a *gridAccumulator) Feed(at SampleIDs, z []tensor.Tensor) error {
 	n := len(a.target.grid.A)
-	if len(a.lost) > 0 {
+	if len(a.dropped) > 0 {
 		z = slices.Clone(z)
 	}
-	for l := range a.lost {
+	for l := range a.dropped {
 		i := l.index + int(l.side)*n
 		z[i] = tensor.New(z[i].Shape...)
 	}
 	return a.Update(&measure.PairBatch{Place: at.Position, Index: at.Index, Label: at.Label, A: z[:n], B: z[n:]})
 }
 
-// lose gives up a layer, on both sides if they are the same activations, and reports whether a pair
-// of the grid is left.
-func (a *gridAccumulator) lose(bad *measure.NonFiniteIn) bool {
+// drop drops the layer that the error names, on both sides if the sides have the same activations.
+// It reports whether a pair of the grid is left.
+func (a *gridAccumulator) drop(bad *measure.NonFiniteIn) bool {
 	g := a.target
 	layers := [2][]string{}
 	for _, l := range g.grid.A {
@@ -49,74 +49,74 @@ func (a *gridAccumulator) lose(bad *measure.NonFiniteIn) bool {
 	for _, l := range g.grid.B {
 		layers[1] = append(layers[1], l.Name)
 	}
-	if a.lost == nil {
-		a.lost = map[gridLayer]string{}
+	if a.dropped == nil {
+		a.dropped = map[gridLayer]string{}
 	}
 	for s, names := range layers {
 		for i, name := range names {
 			if g.sides[s] == g.sides[bad.Side] && name == layers[bad.Side][bad.Layer] {
-				a.lost[gridLayer{measure.Side(s), i}] = bad.Error()
+				a.dropped[gridLayer{measure.Side(s), i}] = bad.Error()
 			}
 		}
 	}
-	return slices.ContainsFunc(g.grid.Pairs, func(p [2]int) bool { return a.why(p) == "" })
+	return slices.ContainsFunc(g.grid.Pairs, func(p [2]int) bool { return a.dropReason(p) == "" })
 }
 
-// why returns why a pair has no values, or "".
-func (a *gridAccumulator) why(pair [2]int) string {
-	if why := a.lost[gridLayer{measure.SideA, pair[0]}]; why != "" {
+// dropReason returns why a layer of a pair was dropped, or "" if none was.
+func (a *gridAccumulator) dropReason(pair [2]int) string {
+	if why := a.dropped[gridLayer{measure.SideA, pair[0]}]; why != "" {
 		return why
 	}
-	return a.lost[gridLayer{measure.SideB, pair[1]}]
+	return a.dropped[gridLayer{measure.SideB, pair[1]}]
 }
 
-// LoseLayer makes the task's accumulator continue without a layer of its grid, if err says that the
-// layer's activations hold NaN or infinity and another pair of layers of the cell is left. Then the
-// batch can be fed again.
-func (t *Task) LoseLayer(acc Accumulator, err error) bool {
+// DropGridLayer makes the task's accumulator continue without a layer of its grid, if err says that
+// the layer's activations hold NaN or infinity and another pair of layers of the cell is left. It
+// reports whether it did. Then the batch can be fed again.
+func (t *Task) DropGridLayer(acc Accumulator, err error) bool {
 	a, ok := acc.(*gridAccumulator)
 	var bad *measure.NonFiniteIn
 	if !ok || !errors.As(err, &bad) {
 		return false
 	}
-	return a.lose(bad) || len(t.Cell.Tasks) > 1
+	return a.drop(bad) || len(t.Cell.Tasks) > 1
 }
 
 // Join implements Accumulator.
 func (a *gridAccumulator) Join(other Accumulator) error {
 	o := other.(*gridAccumulator)
-	if a.lost == nil {
-		a.lost = map[gridLayer]string{}
+	if a.dropped == nil {
+		a.dropped = map[gridLayer]string{}
 	}
-	for l, why := range o.lost {
-		if a.lost[l] == "" {
-			a.lost[l] = why
+	for l, why := range o.dropped {
+		if a.dropped[l] == "" {
+			a.dropped[l] = why
 		}
 	}
 	return a.Merge(o.GridAccumulator)
 }
 
 const (
-	lostState        = "grid with lost layers"
-	lostStateVersion = 1
+	droppedState        = "grid with lost layers"
+	droppedStateVersion = 1
 )
 
-// MarshalBinary implements Accumulator. The state of a grid without lost layers is that of its
-// measure.
+// MarshalBinary implements Accumulator. If no layer was dropped, the state is that of the
+// comparison's accumulator.
 func (a *gridAccumulator) MarshalBinary() ([]byte, error) {
 	raw, err := a.GridAccumulator.MarshalBinary()
-	if err != nil || len(a.lost) == 0 {
+	if err != nil || len(a.dropped) == 0 {
 		return raw, err
 	}
-	w := state.NewWriter(lostState, lostStateVersion)
-	layers := slices.SortedFunc(maps.Keys(a.lost), func(x, y gridLayer) int {
+	w := state.NewWriter(droppedState, droppedStateVersion)
+	layers := slices.SortedFunc(maps.Keys(a.dropped), func(x, y gridLayer) int {
 		return slices.Compare([]int{int(x.side), x.index}, []int{int(y.side), y.index})
 	})
 	w.Int(len(layers))
 	for _, l := range layers {
 		w.Int(int(l.side))
 		w.Int(l.index)
-		w.String(a.lost[l])
+		w.String(a.dropped[l])
 	}
 	w.String(string(raw))
 	return w.Bytes(), nil
@@ -124,12 +124,12 @@ func (a *gridAccumulator) MarshalBinary() ([]byte, error) {
 
 // UnmarshalBinary implements Accumulator.
 func (a *gridAccumulator) UnmarshalBinary(data []byte) error {
-	a.lost = nil
-	r, err := state.NewReader(data, lostState, lostStateVersion)
+	a.dropped = nil
+	r, err := state.NewReader(data, droppedState, droppedStateVersion)
 	if err != nil {
 		return a.GridAccumulator.UnmarshalBinary(data)
 	}
-	a.lost = map[gridLayer]string{}
+	a.dropped = map[gridLayer]string{}
 	sizes := [2]int{len(a.target.grid.A), len(a.target.grid.B)}
 	for n := r.Int(); n > 0; n-- {
 		side, index, why := r.Int(), r.Int(), r.String()
@@ -137,7 +137,7 @@ func (a *gridAccumulator) UnmarshalBinary(data []byte) error {
 			r.Fail(errors.New("a state with a lost layer that the grid does not have"))
 			break
 		}
-		a.lost[gridLayer{measure.Side(side), index}] = why
+		a.dropped[gridLayer{measure.Side(side), index}] = why
 	}
 	raw := r.Raw()
 	if err := r.Close(); err != nil {
@@ -153,28 +153,28 @@ func (a *gridAccumulator) Finish() (*TaskScores, error) {
 		return nil, err
 	}
 	g := a.target
-	by := map[[2]int][]measure.Score{}
+	byPair := map[[2]int][]measure.Score{}
 	for _, s := range all {
 		pair := [2]int{s.A, s.B}
-		if why := a.why(pair); why != "" {
+		if why := a.dropReason(pair); why != "" {
 			s.Score = s.Undefined(why)
 		}
-		by[pair] = append(by[pair], s.Score)
+		byPair[pair] = append(byPair[pair], s.Score)
 	}
 	out := &TaskScores{}
 	measured := 0
 	for _, p := range g.grid.Pairs {
-		if a.why(p) == "" {
+		if a.dropReason(p) == "" {
 			measured++
 		}
 		names, mirrored := g.names(p[0], p[1]), g.mirrored(p[0], p[1])
-		out.Layers = append(out.Layers, scores.Layer{Name: names[0], Depth: g.grid.A[p[0]].Depth, Other: names[1], Scores: by[p]})
+		out.Layers = append(out.Layers, scores.Layer{Name: names[0], Depth: g.grid.A[p[0]].Depth, Other: names[1], Scores: byPair[p]})
 		if g.mirror && mirrored != names {
-			out.Layers = append(out.Layers, scores.Layer{Name: mirrored[0], Depth: g.grid.B[p[1]].Depth, Other: mirrored[1], Scores: by[p]})
+			out.Layers = append(out.Layers, scores.Layer{Name: mirrored[0], Depth: g.grid.B[p[1]].Depth, Other: mirrored[1], Scores: byPair[p]})
 		}
 	}
 	if measured == 0 {
-		out.NonFinite = a.why(g.grid.Pairs[0])
+		out.NonFinite = a.dropReason(g.grid.Pairs[0])
 	}
 	return out, nil
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// subgrid returns the grid of some of the pairs of g, with only the layers that they use.
+// subgrid returns the grid of some of the pairs of g, with only the layers that these pairs use.
 func subgrid(g measure.Grid, pairs [][2]int) measure.Grid {
 	out := g
 	keep := func(s int, layers []onnx.Layer) ([]onnx.Layer, map[int]int) {
@@ -35,7 +35,8 @@ func subgrid(g measure.Grid, pairs [][2]int) measure.Grid {
 	return out
 }
 
-// components splits a grid into parts whose pairs share no layer.
+// components splits a grid into parts that share no layer: the connected components of the graph
+// whose nodes are layers and whose edges are pairs.
 func components(g measure.Grid) []measure.Grid {
 	parent := make([]int, len(g.A)+len(g.B)) // union-find over the layers of A, then those of B
 	for i := range parent {
@@ -51,18 +52,18 @@ func components(g measure.Grid) []measure.Grid {
 	for _, p := range g.Pairs {
 		parent[root(p[0])] = root(len(g.A) + p[1])
 	}
-	by := map[int][][2]int{}
+	byRoot := map[int][][2]int{}
 	var order []int
 	for _, p := range g.Pairs {
 		r := root(p[0])
-		if by[r] == nil {
+		if byRoot[r] == nil {
 			order = append(order, r)
 		}
-		by[r] = append(by[r], p)
+		byRoot[r] = append(byRoot[r], p)
 	}
 	var out []measure.Grid
 	for _, r := range order {
-		out = append(out, subgrid(g, by[r]))
+		out = append(out, subgrid(g, byRoot[r]))
 	}
 	return out
 }

@@ -9,15 +9,15 @@ import (
 
 const (
 	maxBatch         = 64       // larger batches are not faster: activations no longer fit the cache
-	activationMemory = 64 << 20 // bytes for the outputs of a clean and a transformed batch
+	activationMemory = 64 << 20 // bytes for the activations of a clean and a transformed batch
 	imageMemory      = 96 << 20 // bytes for images that wait for the engine
 	minWorkingMemory = 8 << 10  // bytes per sample that the engine uses internally
 )
 
-// memoryShares divides the memory of a pass, in bytes. It follows from the study's bound and the
-// process's limit, and affects only speed.
-type memoryShares struct {
-	Accumulators int64 // for a pass; a task that needs more runs alone
+// MemoryLimits are the limits of what a pass holds in memory, in bytes. They follow from the
+// study's bound and the process's limit, and affect only speed.
+type MemoryLimits struct {
+	Accumulators int64 // of a pass; a task that needs more runs alone
 	activations  int64
 	images       int64
 }
@@ -27,13 +27,13 @@ const (
 	minBuffer  = 4 << 20   // bytes; smaller buffers slow down the run more than they save memory
 )
 
-// ShareMemory divides the memory of a pass between accumulators, activations and images. Under a
+// DivideMemory divides the memory of a pass between accumulators, activations and images. Under a
 // limit of the process accumulators get at most half of the available memory, and activations and
 // images an eighth each. Where the study sets no bound, accumulators get a quarter of the free
 // memory if that exceeds the default.
-func ShareMemory(s *spec.Study, o *Options) memoryShares {
+func DivideMemory(s *spec.Study, o *Options) MemoryLimits {
 	memory := int64(s.Memory)
-	out := memoryShares{memory, min(activationMemory, max(memory/4, minBuffer)), min(imageMemory, max(memory/8*3, minBuffer))}
+	out := MemoryLimits{memory, min(activationMemory, max(memory/4, minBuffer)), min(imageMemory, max(memory/8*3, minBuffer))}
 	if !s.BoundsMemory() {
 		out.Accumulators = max(memory, o.Free/4)
 	}
@@ -46,7 +46,8 @@ func ShareMemory(s *spec.Study, o *Options) memoryShares {
 	return out
 }
 
-// available returns how many bytes of a process limit a pass may use.
+// available returns how many bytes of a process limit a pass may use: four fifths less baseMemory,
+// but at least a quarter. The rest is a margin for memory that is not counted.
 func available(limit int64) int64 { return max(limit/5*4-baseMemory, limit/4) }
 
 // MemoryWarning returns a warning if the study's memory bound exceeds the process limit, else "".
@@ -62,7 +63,7 @@ func MemoryWarning(s *spec.Study, limit int64) string {
 
 // BatchSize returns how many samples the engine runs at once: the most that the buffers of all
 // models allow. Only speed and memory depend on it.
-func BatchSize(s *spec.Study, p *Pass, shares memoryShares) int {
+func BatchSize(s *spec.Study, p *Pass, limits MemoryLimits) int {
 	if s.Batch > 0 {
 		return max(1, min(s.Batch, p.Hi-p.lo))
 	}
@@ -76,7 +77,7 @@ func BatchSize(s *spec.Study, p *Pass, shares memoryShares) int {
 		activations += max(2*bound, 2*m.Net.WorkingBytes(), minWorkingMemory)
 		images += 6 * m.Net.InputBytes()
 	}
-	batch := min(maxBatch, shares.activations/activations, shares.images/max(images, 1))
+	batch := min(maxBatch, limits.activations/activations, limits.images/max(images, 1))
 	if block := int64(p.Data().Layout.Block); batch > block {
 		batch -= batch % block // a multiple of the block, so that measures that work on blocks need not buffer parts
 	}

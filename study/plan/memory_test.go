@@ -9,7 +9,7 @@ import (
 func TestShareMemory(t *testing.T) {
 	t.Parallel()
 	s := &spec.Study{Memory: spec.DefaultMemory}
-	wide, narrow := ShareMemory(s, &Options{}), ShareMemory(s, &Options{Memory: 64 << 20})
+	wide, narrow := DivideMemory(s, &Options{}), DivideMemory(s, &Options{Memory: 64 << 20})
 	if wide.Accumulators != spec.DefaultMemory || wide.activations != activationMemory || wide.images != imageMemory {
 		t.Errorf("without a limit the shares are %+v, want the defaults", wide)
 	}
@@ -37,7 +37,7 @@ func TestMemoryWithoutBound(t *testing.T) {
 		{unbounded, &Options{Free: 100 << 20}, spec.DefaultMemory},
 		{unbounded, &Options{Free: 16 << 30, Memory: 64 << 20}, 8 << 20},
 	} {
-		if got := ShareMemory(c.study, c.o).Accumulators; got != c.want {
+		if got := DivideMemory(c.study, c.o).Accumulators; got != c.want {
 			t.Errorf("free %d, limit %d: %d bytes, want %d", c.o.Free, c.o.Memory, got, c.want)
 		}
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// newPlan returns an empty plan without a study file. Its first failure is an error, and its memory
-// bound is too large to have an effect.
+// newPlan returns an empty plan without a study file. With it the first failure is an error, and
+// the memory bound (1 TiB) is too large to have an effect.
 func newPlan() *Plan {
 	return &Plan{Study: &spec.Study{Name: "measure", Seed: 1, Trials: 1, Memory: 1 << 40}, failFast: true, Stats: &telemetry.Stats{}}
 }
 
-// ForMeasures plans measures at every chosen layer of a model. The transformation t is drawn once
-// for all samples; nil plans clean inputs only.
+// ForMeasures plans measures at every layer that the model was opened with. The transformation t is
+// drawn once for all samples; nil plans clean inputs only.
 func ForMeasures(m *model.Model, src dataset.Source, t transform.Transform, measures []measure.Measure) (*Plan, error) {
 	p := newPlan()
 	view := View{}
@@ -33,8 +33,8 @@ func ForMeasures(m *model.Model, src dataset.Source, t transform.Transform, meas
 	return p, nil
 }
 
-// ForComparisons plans comparisons of every chosen layer of a with every chosen layer of b. The
-// models a and b may be the same.
+// ForComparisons plans comparisons of every layer that model a was opened with, with every layer
+// that b was opened with. The models a and b may be the same.
 func ForComparisons(a, b *model.Model, src dataset.Source, comparisons []measure.Comparison) (*Plan, error) {
 	p := newPlan()
 	d := newOpenData(spec.Data{}, src, p.Study.Seed)

@@ -13,8 +13,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// openModel opens a model entry: graph, preprocessing and layers. The size of images, and the
-// length of audio, of the data are used if neither the model nor the preprocessing sets one.
+// openModel opens a model entry: graph, preprocessing and layers. If neither the model nor the
+// preprocessing sets the size of images or the length of audio, it takes those of the data.
 func openModel(ctx context.Context, s *spec.Study, entry spec.Model, data inputInfo, o Options) (*Model, error) {
 	path, err := s.FindModel(ctx, entry)
 	if err != nil {
@@ -69,17 +69,17 @@ func openModel(ctx context.Context, s *spec.Study, entry spec.Model, data inputI
 	if text := stretchWarning(m.Frame(), data.size); text != "" {
 		o.Warnf("model %s: %s", entry.Name, text)
 	}
-	labels, bad := model.ReadClassNames(path, m.Classes())
-	if bad != nil {
-		o.Warnf("model %s: %v: its classes have no names", entry.Name, bad)
+	classNames, labelsErr := model.ReadClassNames(path, m.Classes())
+	if labelsErr != nil {
+		o.Warnf("model %s: %v: its classes have no names", entry.Name, labelsErr)
 	}
-	open := &Model{Entry: entry, Net: m, preprocess: pre, layers: m.Layers(), labels: labels}
+	opened := &Model{Entry: entry, Net: m, preprocess: pre, layers: m.Layers(), classNames: classNames}
 	if s.WantsPenultimate() {
-		if open.layers, err = matchLayers(m, layers...); err == nil {
-			open.penultimate, err = matchLayers(m, "penultimate")
+		if opened.layers, err = matchLayers(m, layers...); err == nil {
+			opened.penultimate, err = matchLayers(m, "penultimate")
 		}
 	}
-	return open, err
+	return opened, err
 }
 
 // RandomWarning names the nodes of a model that draw random numbers, or returns "".
@@ -95,7 +95,8 @@ func RandomWarning(m *model.Model) string {
 	return text + ": the model draws random numbers, so scores differ from run to run: export the model for inference"
 }
 
-// guessedTokens describes layers of tokens whose layout is not known, or returns "".
+// guessedTokens returns a warning about the first layer of tokens whose layout was guessed from
+// their number, or "".
 func guessedTokens(layers []onnx.Layer) string {
 	for _, l := range layers {
 		maps, why := l.Maps()
@@ -112,7 +113,7 @@ func guessedTokens(layers []onnx.Layer) string {
 }
 
 // stretchWarning returns a warning if a frame changes the aspect ratio of images of the given
-// height and width, else "".
+// height and width by more than 2 %, else "".
 func stretchWarning(f dataset.Frame, size [2]int) string {
 	h, w := f.Height, f.Width
 	resized := f.Resize == 0 && h > 0 && w > 0
@@ -138,7 +139,7 @@ func samplesOf(waveform *dataset.Waveform, pre model.Preprocess) int {
 	return int(math.Round(waveform.Seconds * float64(waveform.Rate)))
 }
 
-// matchLayers returns the layers of an open model that match the patterns.
+// matchLayers returns the layers that a model was opened with and that match the patterns.
 func matchLayers(m *model.Model, patterns ...string) ([]onnx.Layer, error) {
 	matched, err := m.Graph().Select(patterns...)
 	names := map[string]bool{}
@@ -159,7 +160,7 @@ type Model struct {
 	Net        *model.Model
 	preprocess model.Preprocess
 	layers     []onnx.Layer // layers chosen by the study
-	labels     []string     // the names of the classes; nil if they are not known
+	classNames []string     // the names of the classes; nil if they are not known
 
 	penultimate []onnx.Layer // the penultimate layer, if some measure reads it
 }

@@ -18,15 +18,16 @@ type Options struct {
 	Runtime *ort.Runtime
 	Threads int             // threads of the engine; 0: all cores
 	Device  string          // "" or "cpu", "cuda", ...
-	BLAS    *linalg.Backend // its number of threads is set during the run; may be nil
+	BLAS    *linalg.Backend // matrix library, whose number of threads is set during the run; may be nil
 	Shard   Shard           // the shard of the samples to run; zero: all samples
-	// Only holds the models whose cells to run; nil: all models. Cells of pairs run with their first
-	// model. A run with Only writes study.yaml, cells and states. Merge writes the rest of the folder.
+	// Only holds the models whose cells to run; nil: all models. Cells of pairs run with their
+	// first model. A run with Only writes study.yaml, cells and states. Merge writes the rest of
+	// the folder.
 	Only         []string
-	Complete     bool                // with a Shard: finish the cells whose other shards are already in the folder
+	Complete     bool                // with a Shard: finish the cells whose other shards are in the folder by then
 	Replace      bool                // remove the run of another study from the folder, which is an error otherwise
 	SaveInterval time.Duration       // minimum time between saves of unfinished work; 0: a minute
-	SaveShare    float64             // maximum fraction of the time that saving may take; 0: a twentieth
+	SaveFraction float64             // maximum fraction of the time that saving may take; 0: a twentieth
 	Progress     func(Progress)      // called after each batch; may be nil
 	FailFast     bool                // stop at the first failure
 	FeatureCache *features.Store     // activations that runs share; nil: the user's default cache
@@ -42,12 +43,12 @@ type Options struct {
 // Progress is the progress of a run. Done and Total count samples of forward passes: a sample
 // counts once for the clean input and once for each view, in each pass.
 type Progress struct {
-	Done, Total      int64
-	Pass, Passes     int // each procedure counts as a pass
-	Samples, Of      int // samples of the data that the current pass has read, and will read
-	Scored, Scorings int // layers that the current pass has scored, and will score; 0 while it reads samples
-	Model, Data      string
-	Note             string // status text of a procedure, such as the distance reached
+	Done, Total         int64
+	Pass, Passes        int // each procedure counts as a pass
+	Samples, AllSamples int // samples that the current pass has read, and their number
+	Scored, ToScore     int // tasks that the current pass has scored, and their number; 0 while it reads samples
+	Model, Data         string
+	Note                string // status text of a procedure, such as the distance reached
 }
 
 // Workers returns the number of goroutines that compute in parallel: Threads, or the number of

@@ -7,28 +7,28 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// forModel returns the data as a model with the given number of classes sees them: their labels are
-// the model's outputs. labels are the model's names of its classes, or nil.
-func (d *Data) forModel(classes int, labels []string) *Data {
+// forModel returns a copy of the data whose labels are outputs of a model with the given number of
+// classes. classNames are the model's names of its classes, or nil.
+func (d *Data) forModel(classes int, classNames []string) *Data {
 	out := *d
-	out.labels = labels
+	out.modelClassNames = classNames
 	out.described = new(map[int]Described) // filled anew, with the labels of this model
 	names := d.Source.Classes()
 	if names == nil || classes == 0 {
 		return &out
 	}
-	to, restrict, err := d.Entry.Outputs(names, classes, labels)
+	classOutputs, restrict, err := d.Entry.Outputs(names, classes, classNames)
 	if err == nil {
-		outputs := spec.OutputNames(names, to, classes, labels)
+		outputs := spec.OutputNames(names, classOutputs, classes, classNames)
 		if restrict {
-			out.Source, out.Outputs, err = dataset.Restrict(d.Source, to, outputs)
+			out.Source, out.Outputs, err = dataset.Restrict(d.Source, classOutputs, outputs)
 		} else {
-			out.Source, err = dataset.MapClasses(d.Source, to, outputs)
+			out.Source, err = dataset.MapClasses(d.Source, classOutputs, outputs)
 		}
 	}
 	if err != nil {
 		out.mismatch = d.Entry.AddPosition(err)
-		out.Source, err = dataset.MapClasses(d.Source, slices.Repeat([]int{dataset.NoLabel}, len(names)), spec.OutputNames(nil, nil, classes, labels))
+		out.Source, err = dataset.MapClasses(d.Source, slices.Repeat([]int{dataset.NoLabel}, len(names)), spec.OutputNames(nil, nil, classes, classNames))
 		if err != nil {
 			panic(err) // cannot happen: a missing label is always accepted
 		}
@@ -44,5 +44,5 @@ func (d *Data) classNames(classes int) []string {
 	if names := d.Source.Classes(); names != nil {
 		return names
 	}
-	return spec.OutputNames(nil, nil, classes, d.labels)
+	return spec.OutputNames(nil, nil, classes, d.modelClassNames)
 }

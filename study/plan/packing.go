@@ -17,22 +17,22 @@ func Passes(cells []*Cell, b Limits, shard Shard) []*Pass {
 	groups := groupByView(cells)
 	for len(groups) > 0 {
 		owner := groups[0].owner
-		var own, rest []*viewTasks
+		var owned, rest []*viewTasks
 		for _, g := range groups {
 			if g.owner == owner {
-				own = append(own, g)
+				owned = append(owned, g)
 			} else {
 				rest = append(rest, g)
 			}
 		}
-		out = append(out, cheapest(own, b, shard)...)
+		out = append(out, cheapest(owned, b, shard)...)
 		groups = rest
 	}
 	return out
 }
 
-// MemoryHint returns a sentence with the memory at which each model and data set would need one
-// pass only, or "" if each has one already.
+// MemoryHint returns a sentence that names the memory with which there would be as few passes as
+// possible, or "" if there are no more already.
 func (p *Plan) MemoryHint(o *Options) string {
 	passes := Passes(p.Cells, LimitsOf(p.Study, o), o.Shard)
 	least := Passes(p.Cells, Limits{math.MaxInt64, o.Workers()}, o.Shard)
@@ -51,8 +51,8 @@ func (p *Plan) MemoryHint(o *Options) string {
 		bytes>>20+1, len(least), len(passes), fewer, forwards)
 }
 
-// cheapest returns the division of an owner's tasks into passes with the least estimated time: all
-// layers of a view together, or the early layers in passes of their own. Early layers have the
+// cheapest divides an owner's tasks into passes with the least estimated engine time. It tries all
+// layers of a view together, and the layers up to each depth in passes of their own: these have the
 // largest accumulators, and need only the beginning of the graph.
 func cheapest(groups []*viewTasks, b Limits, shard Shard) []*Pass {
 	best := packAll(groups, b, shard)
@@ -63,13 +63,14 @@ func cheapest(groups []*viewTasks, b Limits, shard Shard) []*Pass {
 	for _, depth := range depths(groups) {
 		early, late := splitByDepth(groups, depth)
 		passes := append(packAll(late, b, shard), packAll(early, b, shard)...)
-		if work := engineWork(passes); work < least*0.99 {
+		if work := engineWork(passes); work < least*0.99 { // a gain below 1 % is not worth more passes
 			best, least = passes, work
 		}
 	}
 	return best
 }
 
+// packAll groups the tasks of several views into passes, in order.
 func packAll(groups []*viewTasks, b Limits, shard Shard) (out []*Pass) {
 	for _, g := range groups {
 		out = pack(out, g, b, shard)
@@ -117,15 +118,15 @@ func splitByDepth(groups []*viewTasks, depth int) (early, late []*viewTasks) {
 func engineWork(passes []*Pass) (sum float64) {
 	for _, p := range passes {
 		for _, m := range p.Models {
-			sum += float64(p.ForwardsOf(m)) * p.graphShare(m)
+			sum += float64(p.ForwardsOf(m)) * p.graphFraction(m)
 		}
 	}
 	return sum
 }
 
-// graphShare returns the fraction of a model's graph that a pass runs, estimated from the depth of
-// the deepest layer that it reads.
-func (p *Pass) graphShare(m *Model) float64 {
+// graphFraction returns the fraction of a model's graph that a pass runs, estimated from the depth
+// of the deepest layer that it reads.
+func (p *Pass) graphFraction(m *Model) float64 {
 	layers, prediction := p.Layers(m)
 	if prediction {
 		return 1
@@ -148,6 +149,8 @@ type viewTasks struct {
 	tasks []*Task
 }
 
+// groupByView groups the unfinished tasks of cells by owner and view. Trials whose views apply the
+// same operations share a group.
 func groupByView(cells []*Cell) []*viewTasks {
 	type key struct {
 		owner            passOwner
@@ -186,9 +189,9 @@ func (v View) draw() int {
 // large for one pass is split by layers.
 func pack(out []*Pass, g *viewTasks, b Limits, shard Shard) []*Pass {
 	slices.SortStableFunc(g.tasks, func(a, b *Task) int { return a.Depth() - b.Depth() })
-	fits := weigh(g.tasks).bytes(b.Cores) <= b.Memory
+	fits := demandOf(g.tasks).bytes(b.Cores) <= b.Memory
 	var p *Pass
-	if n := len(out); n > 0 && out[n-1].owner == g.owner && out[n-1].packed.and(weigh(g.tasks)).bytes(b.Cores) <= b.Memory && out[n-1].canRun(g.tasks...) {
+	if n := len(out); n > 0 && out[n-1].owner == g.owner && out[n-1].packed.plus(demandOf(g.tasks)).bytes(b.Cores) <= b.Memory && out[n-1].canRun(g.tasks...) {
 		p = out[n-1]
 	}
 	var used memoryDemand

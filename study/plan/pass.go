@@ -8,17 +8,17 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// A Pass is one sweep over the samples of a data set that feeds several tasks. Each batch runs
-// clean once for all views, then under each view.
+// A Pass reads the samples of a data set once and feeds several tasks. The models run on each batch
+// clean, once for all views, and then under each view.
 type Pass struct {
 	owner  passOwner
 	Models []*Model
 	Views  []View
-	Tasks  [][]*Task // Tasks[i] are those of Views[i]
-	lo, Hi int       // half-open range of positions
-	Batch  int       // samples that the engine runs at once
-	cores  int       // goroutines that feed accumulators
-	Seed   uint64
+	Tasks  [][]*Task    // Tasks[i] are those of Views[i]
+	lo, Hi int          // half-open range of positions in the order of the samples
+	Batch  int          // samples that the engine runs at once
+	cores  int          // goroutines that feed accumulators
+	Seed   uint64       // of the study
 	packed memoryDemand // of the tasks that pack has added
 }
 
@@ -31,11 +31,12 @@ type Limits struct {
 
 // LimitsOf returns the limits of the passes of a run.
 func LimitsOf(s *spec.Study, o *Options) Limits {
-	return Limits{ShareMemory(s, o).Accumulators, o.Workers()}
+	return Limits{DivideMemory(s, o).Accumulators, o.Workers()}
 }
 
-// A passOwner is what the tasks of a pass share: data as a model sees them. For comparisons of two
-// models the model is nil, so that one pass compares a model with several others.
+// A passOwner is what the tasks of a pass have in common: a model, and data with that model's
+// outputs as labels. For comparisons of two models the model is nil, so that one pass can compare a
+// model with several others.
 type passOwner struct {
 	model *Model
 	data  *Data
@@ -63,7 +64,7 @@ func (p *Pass) DropFailed() {
 	}
 }
 
-// canRun reports whether the pass with further tasks keeps to maxSessions.
+// canRun reports whether the pass has at most maxSessions models after further tasks are added.
 func (p *Pass) canRun(tasks ...*Task) bool {
 	models := slices.Clone(p.Models)
 	for _, t := range tasks {
@@ -103,15 +104,16 @@ func (w memoryDemand) with(t *Task) memoryDemand {
 	return memoryDemand{w.tasks + 1, w.sum + t.cost, max(w.borrowed, t.Borrowed)}
 }
 
-// and returns the demand of two lists of tasks together.
-func (w memoryDemand) and(v memoryDemand) memoryDemand {
+// plus returns the demand of two lists of tasks together.
+func (w memoryDemand) plus(v memoryDemand) memoryDemand {
 	return memoryDemand{w.tasks + v.tasks, w.sum + v.sum, max(w.borrowed, v.borrowed)}
 }
 
 // bytes returns the peak demand when the given number of cores feed tasks.
 func (w memoryDemand) bytes(cores int) int64 { return w.sum + w.borrowed*int64(min(cores, w.tasks)) }
 
-func weigh(tasks []*Task) (w memoryDemand) {
+// demandOf returns the memory demand of tasks.
+func demandOf(tasks []*Task) (w memoryDemand) {
 	for _, t := range tasks {
 		w = w.with(t)
 	}
@@ -130,11 +132,11 @@ func (p *Pass) Title() string {
 	return strings.Join(names, ", ")
 }
 
-// Start returns the first position that some task has not been fed.
+// Start returns the first position whose sample some task has not been fed.
 func (p *Pass) Start() int {
 	at := p.Hi
 	for _, t := range p.AllTasks() {
-		at = min(at, t.Seen)
+		at = min(at, t.Fed)
 	}
 	return max(at, p.lo)
 }
@@ -142,7 +144,7 @@ func (p *Pass) Start() int {
 // Size returns the number of samples of the pass, those that were fed by an earlier run included.
 func (p *Pass) Size() int { return p.Hi - p.lo }
 
-// CleanView is the index of the clean batch where an index of a view is expected.
+// CleanView stands for the clean batch where an index into Views is expected.
 const CleanView = -1
 
 // Runs reports whether the engine must run a model on the batch under a view, or on the clean batch

@@ -18,11 +18,11 @@ type Plan struct {
 	Cells []*Cell // in the order of the scores: by model, data, measure, transformation, value, trial; then pairs of models
 	Skips []scores.Skip
 
-	Models []*Model
-	Data   []*Data
-	stored bool                // accumulators may use a store on disk
-	Only   []string            // names of the models whose cells are planned; nil: all
-	seen   map[passOwner]*Data // the data as each model sees them
+	Models    []*Model
+	Data      []*Data
+	hasStore  bool                // accumulators may keep data in a store on disk, see measure.Store
+	Only      []string            // names of the models whose cells are planned; nil: all
+	modelData map[passOwner]*Data // copies of the data for each model, see dataFor
 
 	Stats    *telemetry.Stats
 	Failures FailureLog // models, data and cells that could not be prepared
@@ -32,7 +32,7 @@ type Plan struct {
 // New opens the models and the data of a study and lists its cells. A model or a data set that
 // cannot be opened is listed by Failed. New returns an error if nothing is left to measure.
 func New(ctx context.Context, s *spec.Study, o Options) (*Plan, error) {
-	p := &Plan{Study: s, stored: true, Only: o.Only, failFast: o.FailFast, seen: map[passOwner]*Data{}, Stats: o.Stats}
+	p := &Plan{Study: s, hasStore: true, Only: o.Only, failFast: o.FailFast, modelData: map[passOwner]*Data{}, Stats: o.Stats}
 	if p.Stats == nil {
 		p.Stats = &telemetry.Stats{}
 	}
@@ -93,7 +93,7 @@ func (p *Plan) openData(ctx context.Context, o Options) error {
 
 // openModels opens the wanted models, with failures handled as in openData.
 func (p *Plan) openModels(ctx context.Context, o Options) error {
-	var first inputInfo // of the first data set, used for all data by models of free input size
+	var first inputInfo // of the first data set, which models of free input size use for all data
 	if p.Data[0].Entry.Name == p.Study.Data[0].Name {
 		first = p.Data[0].inputInfo(ctx)
 	}
@@ -101,7 +101,7 @@ func (p *Plan) openModels(ctx context.Context, o Options) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if !p.isWanted(m.Name) {
+		if !p.mustOpen(m.Name) {
 			continue
 		}
 		open, err := openModel(ctx, p.Study, m, first, o)
@@ -133,9 +133,9 @@ func (p *Plan) openModels(ctx context.Context, o Options) error {
 // included.
 func (p *Plan) includes(model string) bool { return p.Only == nil || slices.Contains(p.Only, model) }
 
-// isWanted reports whether a model must be opened: for its own cells, or because a planned
+// mustOpen reports whether a model must be opened: for its own cells, or because a planned
 // comparison reads it.
-func (p *Plan) isWanted(model string) bool {
+func (p *Plan) mustOpen(model string) bool {
 	if p.includes(model) {
 		return true
 	}
@@ -147,8 +147,9 @@ func (p *Plan) isWanted(model string) bool {
 	})
 }
 
-// find returns the open model with the given index in the study, or nil if it could not be opened.
-func (p *Plan) find(index int) *Model {
+// openModelAt returns the opened model with the given index in the study, or nil if it could not be
+// opened.
+func (p *Plan) openModelAt(index int) *Model {
 	i := slices.IndexFunc(p.Models, func(m *Model) bool { return m.Entry.Name == p.Study.Models[index].Name })
 	if i < 0 {
 		return nil

@@ -46,30 +46,30 @@ func (p *Plan) addPredictions(a, b *Model, d *Data, v View, meas measure.Measure
 }
 
 // jointClasses are the classes that the predictions of two models have in common, in the order of
-// the first model.
+// the first model. Predictions of both are reduced to them before they are compared.
 type jointClasses struct {
-	names   []string
-	columns [2][]int // for each model, the outputs of the classes; nil: its outputs in their order
-	subset  [2]bool  // some outputs of the model are left out
-	labels  []int    // for each class of the data its position in names, or dataset.NoLabel; nil: labels are positions already
-	none    bool     // the data have no labels
+	names      []string
+	columns    [2][]int // for each model, the output of each class; nil: all outputs in their order
+	subset     [2]bool  // for each model: some of its outputs are left out
+	labels     []int    // for each class of the data its position in names, or dataset.NoLabel; nil: labels are positions already
+	unlabelled bool     // the data have no labels
 }
 
 // joinClasses matches the classes of two models by name, or by order if the classes of one of them
 // have no names.
 func (p *Plan) joinClasses(d *Data, a, b *Model) (*jointClasses, error) {
 	if a == b { // the data are those of the model
-		return &jointClasses{names: d.classNames(a.Net.Classes()), none: d.Source.Classes() == nil || d.mismatch != nil}, d.listedMismatch()
+		return &jointClasses{names: d.classNames(a.Net.Classes()), unlabelled: d.Source.Classes() == nil || d.mismatch != nil}, d.listedMismatch()
 	}
-	of := [2]*Data{p.dataFor(d, a), p.dataFor(d, b)}
-	out := &jointClasses{none: d.Source.Classes() == nil}
+	data := [2]*Data{p.dataFor(d, a), p.dataFor(d, b)}
+	out := &jointClasses{unlabelled: d.Source.Classes() == nil}
 	var names [2][]string
 	for i, m := range []*Model{a, b} {
-		if err := of[i].listedMismatch(); err != nil {
+		if err := data[i].listedMismatch(); err != nil {
 			return nil, fmt.Errorf("model %s: %w", m.Entry.Name, err)
 		}
-		out.none = out.none || of[i].mismatch != nil
-		names[i], out.columns[i] = of[i].classNames(m.Net.Classes()), of[i].Outputs
+		out.unlabelled = out.unlabelled || data[i].mismatch != nil
+		names[i], out.columns[i] = data[i].classNames(m.Net.Classes()), data[i].Outputs
 		out.subset[i] = out.columns[i] != nil
 	}
 	order, err := matchClasses(names, [2]string{a.Entry.Name, b.Entry.Name})
@@ -86,13 +86,14 @@ func (p *Plan) joinClasses(d *Data, a, b *Model) (*jointClasses, error) {
 		}
 		out.columns[1] = columns
 	}
-	if !out.none {
-		out.labels, err = of[0].labelPositions(d, a.Net.Classes())
+	if !out.unlabelled {
+		out.labels, err = data[0].labelPositions(d, a.Net.Classes())
 	}
 	return out, err
 }
 
-// listedMismatch returns why the outputs that the key classes lists cannot be matched.
+// listedMismatch returns why the classes of the data cannot be mapped to the outputs that the
+// study's key classes lists, or nil.
 func (d *Data) listedMismatch() error {
 	if d.Entry.Classes == nil {
 		return nil
@@ -100,16 +101,16 @@ func (d *Data) listedMismatch() error {
 	return d.mismatch
 }
 
-// labelPositions returns the position of each class of raw data among the outputs that d keeps of a
-// model with a number of classes.
+// labelPositions returns for each class of the data raw its position among the outputs that d keeps
+// of a model with the given number of classes, or dataset.NoLabel.
 func (d *Data) labelPositions(raw *Data, classes int) ([]int, error) {
-	to, _, err := d.Entry.Outputs(raw.Source.Classes(), classes, d.labels)
+	outputs, _, err := d.Entry.Outputs(raw.Source.Classes(), classes, d.modelClassNames)
 	if err != nil {
 		return nil, err
 	}
-	out := slices.Clone(to)
+	out := slices.Clone(outputs)
 	if d.Outputs != nil {
-		for l, output := range to {
+		for l, output := range outputs {
 			if out[l] = slices.Index(d.Outputs, output); out[l] < 0 {
 				out[l] = dataset.NoLabel
 			}
@@ -129,13 +130,13 @@ func matchClasses(names [2][]string, models [2]string) ([]int, error) {
 	if slices.Equal(a, b) || numberedClasses(a) || numberedClasses(b) {
 		return nil, nil
 	}
-	at := make(map[string]int, len(b))
+	indexOf := make(map[string]int, len(b))
 	for j, name := range b {
-		at[name] = j
+		indexOf[name] = j
 	}
 	order := make([]int, len(a))
 	for i, name := range a {
-		j, ok := at[name]
+		j, ok := indexOf[name]
 		if !ok || slices.Contains(order[:i], j) {
 			return nil, fmt.Errorf("class %q of model %s is not a class of model %s (%s, ...): predictions are compared class by class, and need the same classes",
 				name, models[0], models[1], b[0])
@@ -155,10 +156,10 @@ func numberedClasses(names []string) bool {
 	return true
 }
 
-// label returns the position of a label of the data among the classes.
+// label returns the position of a label of the data among the classes, or dataset.NoLabel.
 func (c *jointClasses) label(l int) int {
 	switch {
-	case c.none || l == dataset.NoLabel:
+	case c.unlabelled || l == dataset.NoLabel:
 		return dataset.NoLabel
 	case c.labels == nil:
 		return l
@@ -168,8 +169,8 @@ func (c *jointClasses) label(l int) int {
 	return c.labels[l]
 }
 
-// prediction returns the log-probabilities of the classes from those of all outputs of a model: b x
-// classes.
+// prediction returns the log-probabilities of the joint classes, b x classes, from those of all
+// outputs of a model (0 or 1), b x outputs.
 func (c *jointClasses) prediction(model int, z tensor.Tensor) tensor.Tensor {
 	columns := c.columns[model]
 	if columns == nil {
@@ -189,7 +190,7 @@ func (c *jointClasses) prediction(model int, z tensor.Tensor) tensor.Tensor {
 	return out
 }
 
-// normaliseLogs scales probabilities, given as logarithms, to the sum 1.
+// normaliseLogs scales probabilities, given as logarithms, so that they sum to 1.
 func normaliseLogs(logs []float32) {
 	top, sum := float64(slices.Max(logs)), 0.0
 	for _, v := range logs {
@@ -203,5 +204,5 @@ func normaliseLogs(logs []float32) {
 
 // depends returns what the scores depend on besides the models and the data.
 func (c *jointClasses) depends() []string {
-	return []string{fmt.Sprint("classes ", c.names, c.columns, c.subset, c.labels, c.none)}
+	return []string{fmt.Sprint("classes ", c.names, c.columns, c.subset, c.labels, c.unlabelled)}
 }

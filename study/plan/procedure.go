@@ -23,7 +23,7 @@ type ProcedureRun struct {
 	Scored []scores.Layer // set when it is done
 }
 
-// addProcedure adds a cell of a procedure on one model, or on a and b.
+// addProcedure adds a cell of a procedure on model a, or on models a and b if b is not nil.
 func (p *Plan) addProcedure(a, b *Model, raw *Data, v View, spec spec.MeasureSpec) error {
 	d := p.dataFor(raw, a)
 	method := spec.Method.(procedure.Procedure)
@@ -76,8 +76,8 @@ func (v View) procedureSkip() string {
 	return ""
 }
 
-// checkNames returns an error if a setting names something that the job's data lack. A name that
-// may be meant for other data is accepted if some data of the study have it.
+// checkNames returns an error if a setting names something that the job's data lack, such as a
+// factor. A name that may be meant for other data is accepted if some data of the study have it.
 func (p *Plan) checkNames(j *procedure.Job, spec spec.MeasureSpec) error {
 	checker, ok := spec.Method.(procedure.Checker)
 	if !ok {
@@ -94,7 +94,7 @@ func (p *Plan) checkNames(j *procedure.Job, spec spec.MeasureSpec) error {
 	return spec.Position(unknown).Errorf("%s: no %s %q; %s", spec.Name(), unknown.What, unknown.Name, config.Suggest(unknown.Name, unknown.Known))
 }
 
-// job returns the job of a cell, without the fields that a run sets.
+// job returns the job of a cell, without the fields that package run sets.
 func (p *Plan) job(c *Cell, raw *Data, spec spec.MeasureSpec) (procedure.Job, error) {
 	job := procedure.Job{Key: p.key(c), Memory: int64(p.Study.Memory), A: c.Model.subject(c.Data), Transform: c.View.allValues}
 	var err error
@@ -137,12 +137,13 @@ func (p *Plan) labelled(c *Cell, raw *Data) *Data {
 	return p.dataFor(raw, c.other)
 }
 
+// subject describes a model and the outputs that the data keep of it, for a procedure.
 func (m *Model) subject(d *Data) procedure.Subject {
 	return procedure.Subject{Name: m.Entry.Name, Identity: spec.CanonicalJSON(m.canonical()), Model: m.Net, Outputs: d.Outputs}
 }
 
-// depends returns what the scores depend on besides the fields of the cell: samples and pairs of
-// layers.
+// depends returns what the scores depend on besides the fields of the cell: the number of samples,
+// and the pairs of layers.
 func (w *ProcedureRun) depends() []string {
 	out := []string{fmt.Sprintf("%d samples", w.Job.Data.Len())}
 	side := func(layers []onnx.Layer, i int) string {
@@ -164,13 +165,13 @@ func (p *Plan) procedures() []*Cell {
 
 // includesProcedure reports whether the shard runs the i-th procedure. A procedure is not
 // divided between shards.
-func (s Shard) includesProcedure(i int) bool { return s.Whole() || i%s.Of == s.Index-1 }
+func (s Shard) includesProcedure(i int) bool { return s.Whole() || i%s.Count == s.Index-1 }
 
 // Gather groups scores by layer, in the order in which the layers first appear.
-func (w *ProcedureRun) Gather(found []measure.PairScore) ([]scores.Layer, error) {
+func (w *ProcedureRun) Gather(pairScores []measure.PairScore) ([]scores.Layer, error) {
 	var out []scores.Layer
 	at := map[[2]int]int{}
-	for _, s := range found {
+	for _, s := range pairScores {
 		key := [2]int{s.A, s.B}
 		i, ok := at[key]
 		if !ok {
@@ -187,8 +188,8 @@ func (w *ProcedureRun) Gather(found []measure.PairScore) ([]scores.Layer, error)
 	return out, nil
 }
 
-// Layer returns layer a of the first model, paired with layer b of the second model if there is
-// one, without scores. A negative index leaves that layer out.
+// Layer returns the entry of a record, without scores, for layer a of the first model, paired with
+// layer b of the second model if there is one. A negative index leaves that layer out.
 func (w *ProcedureRun) Layer(a, b int) (scores.Layer, error) {
 	out := scores.Layer{Depth: scores.NoDepth}
 	if a >= len(w.Job.A.Layers) || b >= len(w.Job.B.Layers) && w.Job.B.Model != nil {
@@ -203,8 +204,8 @@ func (w *ProcedureRun) Layer(a, b int) (scores.Layer, error) {
 	return out, nil
 }
 
-// SharedName returns a hash of the key and of the cell without its second model. It is equal for
-// cells that differ only in the second model.
+// SharedName returns a hash of the key and of the cell without its second model. Cells that differ
+// only in the second model share a checkpoint of this name.
 func (p *Plan) SharedName(c *Cell, key string) string {
 	alone := &Cell{Model: c.Model, Data: c.Data, View: c.View, Method: c.Method}
 	sum := sha256.Sum256([]byte(alone.key(p.Study) + "\n" + key))

@@ -14,5 +14,5 @@ func (p *Plan) Resolved() (string, error) {
 // KeepHashes copies the hashes of models that are not open in this plan from an earlier resolved
 // study.
 func (p *Plan) KeepHashes(resolved []byte) {
-	p.Study.KeepHashes(resolved, func(i int) bool { return p.find(i) != nil })
+	p.Study.KeepHashes(resolved, func(i int) bool { return p.openModelAt(i) != nil })
 }

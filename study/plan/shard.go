@@ -6,32 +6,32 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A Shard is one of Of equal parts of the samples, counted from 1, such as shard 3 of 16. The zero
-// Shard is all samples.
+// A Shard is one of Count equal parts of the samples, such as shard 3 of 16. Index counts from 1.
+// The zero Shard is all samples.
 type Shard struct {
 	Index int `json:"index"`
-	Of    int `json:"of"`
+	Count int `json:"of"`
 }
 
 // ParseShard parses a shard such as "3/16".
 func ParseShard(text string) (Shard, error) {
 	var s Shard
 	var rest string
-	if n, _ := fmt.Sscanf(text, "%d/%d%s", &s.Index, &s.Of, &rest); n != 2 || s.Of < 1 || s.Index < 1 || s.Index > s.Of {
+	if n, _ := fmt.Sscanf(text, "%d/%d%s", &s.Index, &s.Count, &rest); n != 2 || s.Count < 1 || s.Index < 1 || s.Index > s.Count {
 		return Shard{}, fmt.Errorf("%q is not a shard: write 3/16 for the third of sixteen", text)
 	}
 	return s, nil
 }
 
 // Whole reports whether the shard is all samples.
-func (s Shard) Whole() bool { return s.Of <= 1 }
+func (s Shard) Whole() bool { return s.Count <= 1 }
 
 // String returns the shard as used in file names, such as "3of16", or "all".
 func (s Shard) String() string {
 	if s.Whole() {
 		return "all"
 	}
-	return fmt.Sprintf("%dof%d", s.Index, s.Of)
+	return fmt.Sprintf("%dof%d", s.Index, s.Count)
 }
 
 // Positions returns the half-open range [lo, hi) of the positions of the shard. It consists of
@@ -41,6 +41,6 @@ func (s Shard) Positions(l measure.Layout) (lo, hi int) {
 	if s.Whole() {
 		return 0, l.N
 	}
-	at := func(i int) int { return min(l.N, i*l.Blocks()/s.Of*l.Block) }
+	at := func(i int) int { return min(l.N, i*l.Blocks()/s.Count*l.Block) }
 	return at(s.Index - 1), at(s.Index)
 }

@@ -21,20 +21,20 @@ import (
 type Task struct {
 	target
 	Cell     *Cell
-	cost     int64 // bytes that the accumulator may hold, with the pass's store if there is one
-	Borrowed int64 // further bytes that it uses while it is fed
+	cost     int64 // bytes that the accumulator may hold if it keeps data in the store of the pass
+	Borrowed int64 // further bytes that the accumulator uses while it is fed
 	FullCost int64 // bytes that the accumulator may hold without a store
 
-	Seen        int         // position in the order of the samples up to which the task was fed
-	Saved       int         // value of Seen in the state saved in the run folder; 0 if there is none
+	Fed         int         // number of samples, in their random order, up to which the task was fed
+	Saved       int         // value of Fed in the state in the run folder; 0 if there is none
 	Scored      *TaskScores // set when the task is finished
-	SavedScores bool        // the state saved in the run folder holds Scored
-	NonFinite   bool        // its activations hold NaN or infinity: Scored are without values
+	SavedScores bool        // the state in the run folder holds Scored
+	NonFinite   bool        // its activations hold NaN or infinity, so its scores are undefined
 }
 
-// DropNonFinite gives a task of one layer scores without values if err says that the layer's
-// activations hold NaN or infinity, and another layer of the cell is still measured. The warning of
-// the scores is the error. It reports whether it did.
+// DropNonFinite finishes a task of one layer with undefined scores (NaN, with err as their
+// warning), if err says that the layer's activations hold NaN or infinity and another layer of the
+// cell is still measured. It reports whether it did.
 func (t *Task) DropNonFinite(err error) bool {
 	var bad *measure.NonFinite
 	if t.ScoredLayer().Name == "" || !errors.As(err, &bad) || t.IsLast() {
@@ -68,7 +68,7 @@ func (t *Task) NonFiniteLayer(err error) (model, layer string) {
 
 // hasUnsaved reports whether the task has results that are not saved in the run folder.
 func (t *Task) hasUnsaved() bool {
-	return t.Scored == nil && t.Seen != t.Saved || t.Scored != nil && !t.SavedScores
+	return t.Scored == nil && t.Fed != t.Saved || t.Scored != nil && !t.SavedScores
 }
 
 // Shape identifies tasks that take the same time for each sample: it describes the measure, its
@@ -86,39 +86,39 @@ func (t *Task) Shape() string {
 // implementations and in their accumulators.
 type target interface {
 	Name() string                              // unique within the cell
-	Depth() int                                // sort key of tasks; scores.NoDepth for a prediction
-	Readings() []Reading                       // inputs of the accumulator, in order
+	Depth() int                                // depth of the (first) layer in the graph, by which tasks are sorted; scores.NoDepth for a prediction
+	Readings() []Reading                       // tensors that Feed takes, in order
 	Open(s measure.Store) (Accumulator, error) // an empty accumulator; s may be nil
 	LayerCount() int                           // number of layers, or pairs of layers, with scores
 	depends() []string                         // part of the cell's key: layers and their axes
-	where(err error) string                    // describes the layer and model of an error
+	where(err error) string                    // describes the layer and model of an error of the accumulator
 }
 
 // An Accumulator computes the scores of a task batch by batch. Join merges the accumulator of a
 // later part of the samples.
 type Accumulator interface {
-	Feed(at SampleIDs, z []tensor.Tensor) error // z: b x ... for each of the target's readings
+	Feed(at SampleIDs, z []tensor.Tensor) error // z: for each of the target's readings b x the shape of its layer
 	Join(other Accumulator) error
 	Finish() (*TaskScores, error)
 	encoding.BinaryMarshaler
 	encoding.BinaryUnmarshaler
 }
 
-// SampleIDs are the positions, source indices and labels of the samples of a batch, and their
-// transformations.
+// SampleIDs identify the samples of a batch, with their labels and transformations. Each list has
+// one element per sample.
 type SampleIDs struct {
-	Position []int // position in the order of the layout
-	Index    []int // in the source
-	Label    []int
-	Truth    []*dataset.Truth // labelled boxes or masks, in the frame of the task's model; empty without
+	Position []int            // in the random order of the data
+	Index    []int            // of the sample in the data set, see dataset.Sample
+	Label    []int            // class, or dataset.NoLabel
+	Truth    []*dataset.Truth // labelled boxes or masks, in the frame of the task's model; empty if the data have none
 	Ops      []transform.Op   // empty for clean inputs, and for data that are pairs
 }
 
-// A Reading is one tensor that a pass reads: activations of a layer or log-probabilities, on the
-// clean input x or on T(x).
+// A Reading is a tensor that a pass reads from a model: activations of a layer or log-probabilities
+// of the classes, on the clean input x or on T(x).
 type Reading struct {
 	Model       *Model
-	Layer       onnx.Layer // the zero Layer: log-probabilities
+	Layer       onnx.Layer // the zero Layer stands for log-probabilities
 	Transformed bool
 }
 
@@ -128,8 +128,8 @@ func (r Reading) IsPrediction() bool { return r.Layer.Name == "" }
 // TaskScores are the results of a task.
 type TaskScores struct {
 	Layers    []scores.Layer
-	Samples   []measure.SampleScore // only if the study keeps them
-	NonFinite string                // why no layer has values, if the activations of all hold NaN or infinity
+	Samples   []measure.SampleScore // per-sample values, if the measure site keeps them
+	NonFinite string                // why all scores are undefined, if the activations of all layers hold NaN or infinity
 }
 
 // FirstLayer returns the name of the task's layer for the record of a failure. It is empty for
@@ -167,7 +167,7 @@ type siteTarget struct {
 	measure     measure.Measure
 	model       *Model
 	other       *Model        // the second model, where predictions of two are compared; else nil
-	joint       *jointClasses // of the two models
+	joint       *jointClasses // the classes of the two models; else nil
 	site        measure.Site
 	transformed bool // the cell has a transformation
 }
@@ -189,7 +189,7 @@ func (s *siteTarget) depends() []string {
 	unknown.Tokens = nil
 	known, _ := l.Maps()
 	guess, _ := unknown.Maps()
-	if !slices.Equal(known.Grid, guess.Grid) || known.Base != guess.Base { // else older keys stay valid
+	if !slices.Equal(known.Grid, guess.Grid) || known.Base != guess.Base { // cells with guessed layouts keep the keys of earlier versions
 		out = append(out, fmt.Sprint("tokens ", known.Base/max(1, known.Channels), known.Grid))
 	}
 	return out
@@ -274,8 +274,8 @@ func (a *siteAccumulator) Finish() (*TaskScores, error) {
 	return out, nil
 }
 
-// Label returns the label of a sample as the task's per-sample values have it: the model's output,
-// or the position among the classes of two models.
+// Label converts a label of the data to that of the task's per-sample values: the same for one
+// model, the position among the joint classes for two.
 func (t *Task) Label(l int) int {
 	if s, ok := t.target.(*siteTarget); ok && s.joint != nil {
 		return s.joint.label(l)
@@ -293,8 +293,7 @@ func StateWriter(acc Accumulator) measure.StateWriter {
 	return nil
 }
 
-// ScoredLayer returns the layer of a measure's task. It is the zero Layer for predictions and
-// comparisons.
+// ScoredLayer returns the layer of a measure's task. For comparisons it is the zero Layer.
 func (t *Task) ScoredLayer() onnx.Layer {
 	if s, ok := t.target.(*siteTarget); ok {
 		return s.site.Layer

@@ -12,7 +12,7 @@ func (d *Data) hasTruth() bool {
 	return ok
 }
 
-// truth describes the labelled boxes or masks for a model's decoded output.
+// truth describes the labelled boxes or masks of the data for a model's decoded output.
 func (d *Data) truth(f *output.Format) (measure.Truth, error) {
 	classes, _ := dataset.TruthClasses(d.Source)
 	if classes == nil {

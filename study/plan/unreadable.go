@@ -18,11 +18,11 @@ import (
 // UnreadableSamples is the set of samples of a data set that could not be read. It is safe for
 // concurrent use.
 type UnreadableSamples struct {
-	n    int    // number of samples of the data
-	data string // name of the data
-	log  *slog.Logger
-	mu   sync.Mutex
-	by   map[string]error // by name; nil where the cause is not known
+	n      int    // number of samples of the data
+	data   string // name of the data
+	log    *slog.Logger
+	mu     sync.Mutex
+	causes map[string]error // by name of the sample; nil where the cause is not known
 }
 
 // Add adds the names of samples.
@@ -35,19 +35,19 @@ func (u *UnreadableSamples) Add(names ...string) {
 func (u *UnreadableSamples) add(name string, cause error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.by == nil {
-		u.by = map[string]error{}
+	if u.causes == nil {
+		u.causes = map[string]error{}
 	}
-	if u.by[name] == nil {
-		u.by[name] = cause
+	if u.causes[name] == nil {
+		u.causes[name] = cause
 		if u.log != nil && cause != nil {
 			u.log.Warn("unreadable sample", "data", u.data, "sample", name, "error", cause)
 		}
 	}
 }
 
-// NoteUnreadable records a sample that cannot be read. If there are too many of them it looks for
-// further ones and returns an error that names them.
+// NoteUnreadable records a sample that cannot be read. If there are too many unreadable samples, it
+// looks for further ones and returns an error that names them.
 func (d *Data) NoteUnreadable(ctx context.Context, bad *dataset.BadSample, f dataset.Frame) error {
 	d.Unreadable.add(bad.Name, bad.Err)
 	if d.Unreadable.TooMany() == nil {
@@ -61,7 +61,7 @@ func (d *Data) NoteUnreadable(ctx context.Context, bad *dataset.BadSample, f dat
 
 const (
 	maxNamedUnreadable = 20   // unreadable samples that an error names
-	maxSearched        = 2000 // samples that are read to find them
+	maxSearched        = 2000 // samples that findUnreadable reads
 )
 
 // findUnreadable reads samples until as many unreadable ones are known as an error names, so that
@@ -78,15 +78,15 @@ func (d *Data) findUnreadable(ctx context.Context, f dataset.Frame) {
 	}
 }
 
-// Names returns the names in sorted order.
+// Names returns the names of the samples in sorted order.
 func (u *UnreadableSamples) Names() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return slices.Sorted(maps.Keys(u.by))
+	return slices.Sorted(maps.Keys(u.causes))
 }
 
 // TooMany returns an error if more than 1 % of the samples, and more than one, are unreadable. The
-// error names up to 20 of them with their causes.
+// error names up to maxNamedUnreadable of them with their causes.
 func (u *UnreadableSamples) TooMany() error {
 	names := u.Names()
 	if n := len(names); n == 0 || n < u.n && n <= max(1, u.n/100) {
@@ -96,7 +96,7 @@ func (u *UnreadableSamples) TooMany() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, name := range names[:min(len(names), maxNamedUnreadable)] {
-		if cause := u.by[name]; cause != nil {
+		if cause := u.causes[name]; cause != nil {
 			name += ": " + cause.Error()
 		}
 		causes = append(causes, name)
@@ -112,7 +112,7 @@ func (u *UnreadableSamples) TooMany() error {
 // is safe for concurrent use.
 type RedrawCounts struct {
 	mu   sync.Mutex
-	by   map[string]*[2]int // rejected draws, and all draws
+	by   map[string]*[2]int // numbers of rejected draws, and of all draws
 	jobs map[string]bool    // trials and transformations already counted
 }
 
@@ -144,7 +144,7 @@ func (r *RedrawCounts) AddJob(ctx context.Context, j *procedure.Job) {
 }
 
 // Add counts one accepted draw, and the given number of rejected ones.
-func (r *RedrawCounts) Add(name string, again int) {
+func (r *RedrawCounts) Add(name string, rejected int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.by == nil {
@@ -153,8 +153,8 @@ func (r *RedrawCounts) Add(name string, again int) {
 	if r.by[name] == nil {
 		r.by[name] = &[2]int{}
 	}
-	r.by[name][0] += again
-	r.by[name][1] += 1 + again
+	r.by[name][0] += rejected
+	r.by[name][1] += 1 + rejected
 }
 
 // Warnings returns sentences for the record of a run, one for each transformation with rejected

@@ -19,22 +19,22 @@ func forEachView(views []View, f func(View) error) error {
 // procedureViews returns the views of a procedure: one for each trial, of each transformation if
 // the procedure takes one.
 func procedureViews(s *spec.Study, method procedure.Procedure, d *Data) []View {
-	subjects := []View{{}}
+	bases := []View{{}}
 	switch {
 	case !method.Needs().Transform, method.Needs().OwnTrajectories && hasTrajectories(d.Source):
 	case d.Entry.Pairs != nil:
-		subjects[0] = View{Name: "pair", On: "input", Per: "trial"}
+		bases[0] = View{Name: "pair", On: "input", Per: "trial"}
 		if method.Needs().ReadyPairs {
-			subjects[0].allValues = procedure.ReadyPairs
+			bases[0].allValues = procedure.ReadyPairs
 		}
 	case len(s.Transforms) > 0:
-		subjects = subjects[:0]
+		bases = bases[:0]
 		for _, t := range s.Transforms {
-			subjects = append(subjects, procedureView(&t))
+			bases = append(bases, procedureView(&t))
 		}
 	}
 	var out []View
-	for _, v := range subjects {
+	for _, v := range bases {
 		for v.Trial = range s.Trials {
 			out = append(out, v)
 		}
@@ -42,12 +42,13 @@ func procedureViews(s *spec.Study, method procedure.Procedure, d *Data) []View {
 	return out
 }
 
-// hasTrajectories reports whether a source varies its samples by itself, without a transformation.
+// hasTrajectories reports whether a source provides variants of each sample itself, without a
+// transformation, such as gratings of several phases.
 func hasTrajectories(src dataset.Source) bool {
 	return dataset.AsGratings(src) != nil || dataset.Amounts(src) != nil
 }
 
-// procedureView returns the view of a transformation with all its values.
+// procedureView returns the view of a transformation that has all its values, for procedures.
 func procedureView(t *spec.Transform) View {
 	return View{Name: t.Name, On: t.On, Per: t.Per, canonical: t.CanonicalForm(), allValues: t.AllValues()}
 }

@@ -10,13 +10,13 @@ type ModelWork struct {
 	Passes     int
 	Forwards   int64 // number of samples in all forward passes
 	Bytes      int64 // peak memory of the accumulators
-	Blocks     int   // number of blocks of the largest data set: the largest useful number of parts
+	Blocks     int   // number of blocks of the largest data set, which is the largest useful number of shards
 	Parameters int64 // number of parameters of the model
-	InputBytes int64 // size of one input of the model
+	InputBytes int64 // size of one input of the model, in bytes
 }
 
-// Work returns the remaining work of each model, in the order of the study, without running
-// anything. Finished cells are left out.
+// Work returns the remaining work of each model, in the order of the study. It runs nothing.
+// Finished cells are left out.
 func (p *Plan) Work(o Options) []ModelWork {
 	var out []ModelWork
 	for _, m := range p.Models {

@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	mapLayers   = 4 // layers of a sheet, at most
-	mapChannels = 3 // channels of a layer, at most
+	mapLayers   = 4 // largest number of layers of a sheet
+	mapChannels = 3 // largest number of channels of a layer
 )
 
 // writeFeatureMaps draws the feature maps of the first sample for the cells that lack them. In a
@@ -49,7 +49,7 @@ func (r *runner) writeFeatureMaps(ctx context.Context) error {
 		cells[o] = append(cells[o], c)
 	}
 	for _, o := range order {
-		err := r.mapsOf(ctx, cells[o])
+		err := r.drawModelMaps(ctx, cells[o])
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -62,8 +62,8 @@ func (r *runner) writeFeatureMaps(ctx context.Context) error {
 	return nil
 }
 
-// mapsOf draws the feature maps of cells of one model and data set.
-func (r *runner) mapsOf(ctx context.Context, cells []*plan.Cell) error {
+// drawModelMaps draws and writes the feature maps of cells of one model and data set.
+func (r *runner) drawModelMaps(ctx context.Context, cells []*plan.Cell) error {
 	m, d := cells[0].Model, cells[0].Data
 	sample, ok, err := firstSample(ctx, d, m)
 	if !ok || err != nil {
@@ -91,14 +91,14 @@ func (r *runner) mapsOf(ctx context.Context, cells []*plan.Cell) error {
 	for _, c := range cells {
 		key := measure.Key{Seed: r.Plan.Study.Seed, Data: d.Entry.Name, Transform: c.View.Name, Trial: c.View.Trial}
 		op := procedure.Draw(c.View.Transform, c.View.Per == "trial", key, sample.Index)
-		moved, err := sample.Apply(op)
+		transformed, err := sample.Apply(op)
 		if err == nil {
-			err = reader.run(ctx, []tensor.Tensor{moved}, true)
+			err = reader.run(ctx, []tensor.Tensor{transformed}, true)
 		}
 		if err != nil {
 			return err
 		}
-		sheet, img, err := drawMaps(c, reader, op, sample, moved)
+		sheet, img, err := drawMaps(c, reader, op, sample, transformed)
 		if err != nil {
 			return err
 		}
@@ -123,10 +123,10 @@ func firstSample(ctx context.Context, d *plan.Data, m *plan.Model) (dataset.Samp
 	return dataset.Sample{}, false, nil // unreadable samples are among the run's warnings
 }
 
-// mappedLayers returns at most mapLayers layers of a cell that have maps of two dimensions, at
-// equal steps of their order by depth.
+// mappedLayers returns at most mapLayers layers of a cell that have two-dimensional maps, evenly
+// spaced in the order of depth, the first and the last included.
 func mappedLayers(c *plan.Cell) []onnx.Layer {
-	var all []onnx.Layer
+	var candidates []onnx.Layer
 	for _, t := range c.Tasks {
 		l := t.ScoredLayer()
 		maps, why := l.Maps()
@@ -134,41 +134,41 @@ func mappedLayers(c *plan.Cell) []onnx.Layer {
 			continue
 		}
 		if _, _, plane := maps.Size(); plane {
-			all = append(all, l)
+			candidates = append(candidates, l)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b onnx.Layer) int { return cmp.Compare(a.Depth, b.Depth) })
-	if len(all) <= mapLayers {
-		return all
+	slices.SortStableFunc(candidates, func(a, b onnx.Layer) int { return cmp.Compare(a.Depth, b.Depth) })
+	if len(candidates) <= mapLayers {
+		return candidates
 	}
 	out := make([]onnx.Layer, mapLayers)
 	for i := range out {
-		out[i] = all[i*(len(all)-1)/(mapLayers-1)]
+		out[i] = candidates[i*(len(candidates)-1)/(mapLayers-1)]
 	}
 	return out
 }
 
-// drawMaps draws the layers of a cell from the last batch of the reader. It returns the sheet and
-// its PNG; nil if no layer has maps to draw.
-func drawMaps(c *plan.Cell, reader *reader, op transform.Op, sample dataset.Sample, moved tensor.Tensor) (*scores.MapSheet, []byte, error) {
+// drawMaps draws the feature maps of a cell from the last batch of the reader, clean and
+// transformed by op. It returns the sheet and its PNG, or nil if no layer has maps to draw.
+func drawMaps(c *plan.Cell, reader *reader, op transform.Op, sample dataset.Sample, transformed tensor.Tensor) (*scores.MapSheet, []byte, error) {
 	settings, _ := rundir.MapSettings(c)
 	sheet := &scores.MapSheet{Model: c.Model.Entry.Name, Data: c.Data.Entry.Name, Transform: c.View.Name, Parameter: c.View.Parameter,
 		Measure: c.Method.Name(), Sample: sample.Index, Name: sample.Name}
 	var rows [][]image.Image
 	if rundir.IsImage(sample) {
 		sheet.HasInput = true
-		rows = append(rows, []image.Image{picture(sample.Input), picture(moved)})
+		rows = append(rows, []image.Image{toImage(sample.Input), toImage(transformed)})
 	}
 	for _, l := range mappedLayers(c) {
-		z := layerMaps{clean: reader.clean.Layer(reader.index[l.Name]).Data, transformed: reader.transformed.Layer(reader.index[l.Name]).Data}
+		z := layerMaps{clean: reader.clean.Layer(reader.layerIndex[l.Name]).Data, transformed: reader.transformed.Layer(reader.layerIndex[l.Name]).Data}
 		z.Maps, _ = l.Maps()
 		var err error
-		if z.acted, z.counted, err = equivariance.Act(z.Maps, op, settings, z.clean); err != nil {
+		if z.expected, z.inside, err = equivariance.Act(z.Maps, op, settings, z.clean); err != nil {
 			continue // T has no action on this layer, no position stays inside the map, or a value is not finite
 		}
 		h, w, _ := z.Size()
 		layer := scores.MapLayer{Layer: l.Name, Depth: l.Depth, Height: h, Width: w}
-		for _, channel := range z.mostVaried(mapChannels) {
+		for _, channel := range z.channelsByVariance(mapChannels) {
 			info, tiles := z.draw(channel)
 			layer.Channels, rows = append(layer.Channels, info), append(rows, tiles)
 		}
@@ -191,38 +191,39 @@ func drawMaps(c *plan.Cell, reader *reader, op transform.Op, sample dataset.Samp
 	return sheet, raw, nil
 }
 
-// layerMaps holds the values of one sample at a layer.
+// layerMaps holds the activations of one sample at a layer: f(x), f(T(x)) and tau f(x), where tau
+// is the action of T on the maps. Equivariance is f(T(x)) = tau f(x).
 type layerMaps struct {
 	onnx.Maps
-	clean, transformed []float32 // f(x) and f(T(x)), as the layer has them
-	acted              []float32 // T applied to f(x), from index Base on
-	counted            []bool    // whether T of a position lies inside the map
+	clean, transformed []float32 // f(x) and f(T(x)), in the order of the layer's tensor
+	expected           []float32 // tau f(x), in the same order from index Base on
+	inside             []bool    // for each position, whether tau f(x) is defined there; see equivariance.Act
 }
 
-// at returns the index of a channel's value at a position, relative to Base.
-func (z *layerMaps) at(channel, position int) int {
+// index returns the index of the activation of a channel at a position, relative to Base.
+func (z *layerMaps) index(channel, position int) int {
 	return channel*z.ChannelStep + position*z.PositionStep
 }
 
-// mostVaried returns the channels whose f(x) has the largest variance over positions, in increasing
-// order. Constant channels and those with values that are not finite are left out.
-func (z *layerMaps) mostVaried(n int) []int {
+// channelsByVariance returns the n channels whose f(x) has the largest variance over positions, in
+// increasing order of their index. Constant channels and those with NaN or infinity are left out.
+func (z *layerMaps) channelsByVariance(n int) []int {
 	variance := make([]float64, z.Channels)
-	var all []int
+	var varied []int
 	for c := range z.Channels {
 		var sum, squares float64
 		for p := range z.Positions() {
-			v := float64(z.clean[z.Base+z.at(c, p)])
+			v := float64(z.clean[z.Base+z.index(c, p)])
 			sum, squares = sum+v, squares+v*v
-			squares += 0 * float64(z.transformed[z.Base+z.at(c, p)]) // NaN if it is not finite
+			squares += 0 * float64(z.transformed[z.Base+z.index(c, p)]) // makes the variance NaN if f(T(x)) is not finite
 		}
 		k := float64(z.Positions())
 		if variance[c] = squares/k - sum/k*sum/k; variance[c] > 0 && !math.IsInf(variance[c], 0) {
-			all = append(all, c)
+			varied = append(varied, c)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(variance[b], variance[a]) })
-	all = all[:min(n, len(all))]
-	slices.Sort(all)
-	return all
+	slices.SortStableFunc(varied, func(a, b int) int { return cmp.Compare(variance[b], variance[a]) })
+	varied = varied[:min(n, len(varied))]
+	slices.Sort(varied)
+	return varied
 }

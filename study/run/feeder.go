@@ -19,17 +19,17 @@ import (
 // A feeder runs a pass. It holds the sessions and the accumulators.
 type feeder struct {
 	*plan.Pass
-	cores   int
-	readers []*reader // of the pass's models, in their order
-	accs    map[*plan.Task]plan.Accumulator
-	stats   *telemetry.Stats
-	fail    func(c *plan.Cell, layer string, inputs []string, cause error) error
-	drop    func(t *plan.Task, cause error) bool // gives up a layer, if the rest of the cell can do without it
-	// lost warns that a comparison of many layers goes on without one whose activations are not
-	// finite. If it is nil, the comparison fails instead.
-	lost    func(t *plan.Task, cause error)
-	end     int      // all samples before this place in the order have been fed
-	current []string // names of the samples in progress
+	cores     int
+	readers   []*reader // of the pass's models, in their order
+	accs      map[*plan.Task]plan.Accumulator
+	stats     *telemetry.Stats
+	failCell  func(c *plan.Cell, layer string, inputs []string, cause error) error
+	dropLayer func(t *plan.Task, cause error) bool // drops the layer of a task and returns true, if other layers of its cell are measured
+	// warnDropped warns that a comparison of several layers continues without one whose activations
+	// are not finite. If it is nil, the comparison fails instead.
+	warnDropped func(t *plan.Task, cause error)
+	end         int      // all samples before this position in the order have been fed
+	current     []string // names of the samples in progress
 }
 
 // currentSamples returns the names of the samples in progress, for an error that ends a pass. A nil
@@ -41,8 +41,8 @@ func (f *feeder) currentSamples() []string {
 	return f.current
 }
 
-// pending reports whether a task is still fed: its cell has not failed, and its layer was not given
-// up.
+// pending reports whether a task is still fed: its cell has not failed, and its layer was not
+// dropped.
 func pending(t *plan.Task) bool { return !t.Cell.Failed && t.Scored == nil }
 
 // pendingTasks returns the tasks of a view that are still fed. It leaves the pass's own list
@@ -73,21 +73,21 @@ func (f *feeder) close() error {
 
 // run feeds every task of the pass. After each batch it calls tick with the number of samples in
 // the batch's forward passes. An error of tick or a cancelled context ends the pass and leaves
-// every accumulator in a state that can be saved. A cell whose accumulator fails is removed; the
+// every accumulator in a state that can be saved. If an accumulator fails, its cell fails, and the
 // others continue.
 func (f *feeder) run(ctx context.Context, tick func(forwards int) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	stream := f.prepare(ctx)
 	defer func() { // the data are not read after run returns
 		cancel()
-		for range stream.items {
+		for range stream.batches {
 		}
 	}()
 	for {
 		start := time.Now()
-		item, more := <-stream.items
+		item, ok := <-stream.batches
 		f.stats.Add(telemetry.Waiting, start)
-		if !more {
+		if !ok {
 			break
 		}
 		if f.nonePending() {
@@ -111,48 +111,48 @@ func (f *feeder) run(ctx context.Context, tick func(forwards int) error) error {
 		return err
 	}
 	for _, t := range f.AllTasks() {
-		t.Seen = f.Hi
+		t.Fed = f.Hi
 	}
 	return nil
 }
 
 // feed runs one prepared batch, clean or under one view, and updates its tasks.
-func (f *feeder) feed(ctx context.Context, it *batch) (forwards int, err error) {
-	if it.view != plan.CleanView && len(f.pendingTasks(it.view)) == 0 {
+func (f *feeder) feed(ctx context.Context, b *batch) (forwards int, err error) {
+	if b.view != plan.CleanView && len(f.pendingTasks(b.view)) == 0 {
 		return 0, nil
 	}
 	for i, r := range f.readers {
-		if len(it.inputs) == 0 || len(it.inputs[i]) == 0 {
+		if len(b.inputs) == 0 || len(b.inputs[i]) == 0 {
 			continue
 		}
 		start := time.Now()
-		err := r.run(ctx, it.inputs[i], it.view != plan.CleanView)
+		err := r.run(ctx, b.inputs[i], b.view != plan.CleanView)
 		f.stats.Add(telemetry.Engine, start)
 		if err != nil {
 			return 0, &modelError{r.model, err}
 		}
-		forwards += len(it.inputs[i])
+		forwards += len(b.inputs[i])
 	}
-	if it.view == plan.CleanView {
+	if b.view == plan.CleanView {
 		return forwards, nil
 	}
-	return forwards, f.update(it)
+	return forwards, f.update(b)
 }
 
 // update feeds a batch to every task of its view, in parallel.
-func (f *feeder) update(it *batch) error {
+func (f *feeder) update(b *batch) error {
 	defer f.stats.During(telemetry.Measuring)()
-	tasks := f.pendingTasks(it.view)
-	if f.Views[it.view].On == "activations" {
-		f.transformActivations(it)
+	tasks := f.pendingTasks(b.view)
+	if f.Views[b.view].On == "activations" {
+		f.transformActivations(b)
 	}
-	errs, lost := make([]error, len(tasks)), make([][]error, len(tasks))
+	errs, dropped := make([]error, len(tasks)), make([][]error, len(tasks))
 	var group errgroup.Group
 	group.SetLimit(f.cores)
 	for i, t := range tasks {
 		group.Go(func() error {
 			errs[i] = guard.Run(func() (err error) {
-				lost[i], err = f.updateTask(t, it)
+				dropped[i], err = f.updateTask(t, b)
 				return err
 			})
 			return nil
@@ -160,12 +160,12 @@ func (f *feeder) update(it *batch) error {
 	}
 	group.Wait()
 	for i, t := range tasks {
-		for _, cause := range lost[i] {
-			f.lost(t, cause)
+		for _, cause := range dropped[i] {
+			f.warnDropped(t, cause)
 		}
 		if errs[i] != nil { // the accumulator is invalid; only its saved state remains
 			delete(f.accs, t)
-			t.Seen = t.Saved
+			t.Fed = t.Saved
 		}
 	}
 	for _, err := range errs {
@@ -174,19 +174,20 @@ func (f *feeder) update(it *batch) error {
 		}
 	}
 	for _, i := range errorOrder(tasks, errs) {
-		if f.drop(tasks[i], errs[i]) {
-			tasks[i].Seen = f.Hi
+		if f.dropLayer(tasks[i], errs[i]) {
+			tasks[i].Fed = f.Hi
 			continue
 		}
-		if err := f.fail(tasks[i].Cell, tasks[i].FirstLayer(), it.names, errs[i]); err != nil {
+		if err := f.failCell(tasks[i].Cell, tasks[i].FirstLayer(), b.names, errs[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// errorOrder returns the indices of the errors by depth, predictions last. NaN spreads with depth,
-// so the first error names the layer where it arose.
+// errorOrder returns the indices of the tasks that have an error, by the depth of their layers,
+// predictions last. NaN spreads to deeper layers, so the first error names the layer where it
+// arose.
 func errorOrder(tasks []*plan.Task, errs []error) []int {
 	depth := func(i int) int {
 		if d := tasks[i].Depth(); d >= 0 {
@@ -194,59 +195,59 @@ func errorOrder(tasks []*plan.Task, errs []error) []int {
 		}
 		return math.MaxInt
 	}
-	var at []int
+	var order []int
 	for i, err := range errs {
 		if err != nil {
-			at = append(at, i)
+			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(depth(a), depth(b)) })
-	return at
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(depth(a), depth(b)) })
+	return order
 }
 
-// updateTask feeds a batch to a task. It returns an error for each layer that the task lost and
-// continues without. If the task cannot continue, err is that of the first layer: in later ones NaN
-// may have spread from it.
-func (f *feeder) updateTask(t *plan.Task, it *batch) (lost []error, err error) {
-	from, _ := slices.BinarySearch(it.place, t.Seen)
-	if end := len(it.place); from < end {
+// updateTask feeds a batch to a task. It returns an error for each layer that the task dropped. If
+// the task cannot continue, err is the error of the first layer, from which NaN may have spread to
+// the others.
+func (f *feeder) updateTask(t *plan.Task, b *batch) (dropped []error, err error) {
+	from, _ := slices.BinarySearch(b.positions, t.Fed)
+	if end := len(b.positions); from < end {
 		var z []tensor.Tensor
 		for _, r := range t.Readings() {
-			z = append(z, f.reader(r).tensor(r, f.Views[it.view]).Slice(from, end))
+			z = append(z, f.reader(r).tensor(r, f.Views[b.view]).Slice(from, end))
 		}
-		at, acc := plan.SampleIDs{Position: it.place[from:], Index: it.index[from:], Label: it.label[from:]}, f.accs[t]
-		if len(it.ops) > 0 {
-			at.Ops = it.ops[from:]
+		ids, acc := plan.SampleIDs{Position: b.positions[from:], Index: b.indices[from:], Label: b.labels[from:]}, f.accs[t]
+		if len(b.ops) > 0 {
+			ids.Ops = b.ops[from:]
 		}
-		if len(it.truth) > 0 {
-			at.Truth = it.truth[slices.Index(f.Models, t.Readings()[0].Model)][from:]
+		if len(b.truth) > 0 {
+			ids.Truth = b.truth[slices.Index(f.Models, t.Readings()[0].Model)][from:]
 		}
-		for cause := acc.Feed(at, z); cause != nil; cause = acc.Feed(at, z) {
-			lost = append(lost, t.Explain(it.nameSample(cause)))
-			if f.lost == nil || !t.LoseLayer(acc, cause) {
-				return nil, lost[0]
+		for cause := acc.Feed(ids, z); cause != nil; cause = acc.Feed(ids, z) {
+			dropped = append(dropped, t.Explain(b.nameSample(cause)))
+			if f.warnDropped == nil || !t.DropGridLayer(acc, cause) {
+				return nil, dropped[0]
 			}
 		}
 	}
-	t.Seen = max(t.Seen, it.end)
-	return lost, nil
+	t.Fed = max(t.Fed, b.end)
+	return dropped, nil
 }
 
 func (f *feeder) reader(r plan.Reading) *reader { return f.readers[slices.Index(f.Models, r.Model)] }
 
 // transformActivations applies the view's transformations to the clean feature maps of each layer
 // that its tasks read.
-func (f *feeder) transformActivations(it *batch) {
+func (f *feeder) transformActivations(b *batch) {
 	type key struct {
 		reader *reader
 		layer  string
 	}
 	done := map[key]bool{}
-	for _, t := range f.Tasks[it.view] {
+	for _, t := range f.Tasks[b.view] {
 		for _, r := range t.Readings() {
 			if k := (key{f.reader(r), r.Layer.Name}); r.Transformed && !done[k] {
 				done[k] = true
-				k.reader.transformActivation(r.Layer, it.ops)
+				k.reader.transformActivation(r.Layer, b.ops)
 			}
 		}
 	}

@@ -19,7 +19,7 @@ func (r *runner) failPass(p *plan.Pass, inputs []string, cause error) error {
 		if broken != nil && !slices.ContainsFunc(t.Readings(), func(r plan.Reading) bool { return r.Model == broken.model }) {
 			continue
 		}
-		if err := r.giveUp(t.Cell, "", inputs, cause); err != nil {
+		if err := r.failAndFree(t.Cell, "", inputs, cause); err != nil {
 			return err
 		}
 	}

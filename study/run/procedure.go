@@ -33,7 +33,7 @@ func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 	job.Runtime, job.Threads, job.Device = r.Options.Runtime, r.Options.Threads, r.Options.Device
 	before := r.progress.Done
 	r.progress.Model, r.progress.Data = c.ModelNames(), c.Data.Entry.Name
-	r.progress.Samples, r.progress.Of, r.progress.Scored, r.progress.Scorings = 0, 0, 0, 0
+	r.progress.Samples, r.progress.AllSamples, r.progress.Scored, r.progress.ToScore = 0, 0, 0, 0
 	job.Progress = func(done int64, note string) {
 		r.progress.Done, r.progress.Note = before+done, note
 		r.Stats.Done.Store(before + done)
@@ -42,21 +42,21 @@ func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 	r.Log.Info("procedure", "number", r.progress.Pass, "of", r.progress.Passes, "what", c.String())
 	ctx, work := telemetry.Span(ctx, "procedure", attribute.String("what", c.String()))
 	defer work.End()
-	worked := r.Stats.During(telemetry.Procedures)
+	stopTimer := r.Stats.During(telemetry.Procedures)
 	defer unsaved.Hold(ctx)()
 	units := r.NewUnitFiles(c)
 	job.Units, job.Curves = units.AddUnits, units.AddCurves
 	err := guard.Run(func() error {
-		found, err := c.Procedure.Method.Run(ctx, &job)
+		pairScores, err := c.Procedure.Method.Run(ctx, &job)
 		if err == nil {
-			c.Procedure.Scored, err = c.Procedure.Gather(found)
+			c.Procedure.Scored, err = c.Procedure.Gather(pairScores)
 		}
 		if err == nil {
 			err = units.Write()
 		}
 		return err
 	})
-	worked()
+	stopTimer()
 	r.progress.Done, r.progress.Note = before+c.Procedure.Method.Work(&c.Procedure.Job), ""
 	switch {
 	case err == nil:
@@ -67,7 +67,7 @@ func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 	case rundir.IsSaveError(err):
 		return err
 	}
-	return r.giveUp(c, "", nil, fmt.Errorf("%s: %w", c, err))
+	return r.failAndFree(c, "", nil, fmt.Errorf("%s: %w", c, err))
 }
 
 // representations returns the cache of activations, or nil if there is none.
@@ -81,16 +81,18 @@ func (r *runner) representations() *features.Store {
 	return r.Options.FeatureCache
 }
 
-// readSamplesOf returns the Job.Read of a cell.
+// readSamplesOf returns the function that a cell's procedure reads samples with, Job.Read.
 func readSamplesOf(c *plan.Cell) func(context.Context, []int, dataset.Frame) ([]dataset.Sample, error) {
-	return func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error) {
-		return readProcedureSamples(ctx, c, places, f)
+	return func(ctx context.Context, indices []int, f dataset.Frame) ([]dataset.Sample, error) {
+		return readProcedureSamples(ctx, c, indices, f)
 	}
 }
 
-func readProcedureSamples(ctx context.Context, c *plan.Cell, places []int, f dataset.Frame) ([]dataset.Sample, error) {
+// readProcedureSamples reads samples of a procedure's data by their indices. Unreadable samples are
+// recorded and left out.
+func readProcedureSamples(ctx context.Context, c *plan.Cell, indices []int, f dataset.Frame) ([]dataset.Sample, error) {
 	var out []dataset.Sample
-	for s, err := range dataset.Read(ctx, c.Procedure.Job.Data, places, f, dataset.ReadOptions{}) {
+	for s, err := range dataset.Read(ctx, c.Procedure.Job.Data, indices, f, dataset.ReadOptions{}) {
 		if bad := (*dataset.BadSample)(nil); errors.As(err, &bad) {
 			if err := c.Data.NoteUnreadable(ctx, bad, f); err != nil {
 				return nil, err

@@ -14,23 +14,23 @@ import (
 // A reader runs one model of a pass and holds the activations of the last batch.
 type reader struct {
 	model       *plan.Model
-	keep        []int // outputs of the model that are kept before the softmax; nil: all
+	outputs     []int // outputs of the model that are kept before the softmax; nil: all
 	session     *model.Session
-	index       map[string]int // index of each layer in the session
+	layerIndex  map[string]int // index of each layer in the session
 	prediction  bool
 	clean       *model.Buffers           // of the clean inputs
 	transformed *model.Buffers           // of the transformed inputs
-	logs        map[bool]tensor.Tensor   // log-probabilities; the key says whether the input is transformed
-	scratch     map[string]tensor.Tensor // transformed activations, for on: activations
+	logProbs    map[bool]tensor.Tensor   // log-probabilities of the classes; the key says whether the input is transformed
+	scratch     map[string]tensor.Tensor // transformed clean activations by layer, for views of activations
 }
 
 // newReader opens a session that reads layers of a model and, if prediction is set, its class
 // scores.
 func newReader(m *plan.Model, d *plan.Data, layers []onnx.Layer, prediction bool, batch int) (*reader, error) {
-	r := &reader{model: m, keep: d.Outputs, prediction: prediction, index: map[string]int{},
-		logs: map[bool]tensor.Tensor{}, scratch: map[string]tensor.Tensor{}}
+	r := &reader{model: m, outputs: d.Outputs, prediction: prediction, layerIndex: map[string]int{},
+		logProbs: map[bool]tensor.Tensor{}, scratch: map[string]tensor.Tensor{}}
 	for i, l := range layers {
-		r.index[l.Name] = i
+		r.layerIndex[l.Name] = i
 	}
 	var err error
 	if r.session, err = m.Net.NewBatchSession(layers, prediction, batch); err != nil {
@@ -64,28 +64,29 @@ func (r *reader) run(ctx context.Context, images []tensor.Tensor, transformed bo
 	if !r.prediction {
 		return nil
 	}
-	z, err := b.LogProbs(r.keep)
+	z, err := b.LogProbs(r.outputs)
 	if err != nil {
 		return r.wrap(err)
 	}
-	r.logs[transformed] = z
+	r.logProbs[transformed] = z
 	return nil
 }
 
-// tensor returns a tensor of the last batch: b x ...
-func (r *reader) tensor(what plan.Reading, v plan.View) tensor.Tensor {
+// tensor returns the activations or log-probabilities of the last batch that a task reads under a
+// view: b x the shape of the layer.
+func (r *reader) tensor(reading plan.Reading, v plan.View) tensor.Tensor {
 	switch {
-	case what.IsPrediction():
-		return r.logs[what.Transformed]
-	case what.Transformed && v.On == "activations":
-		return r.scratch[what.Layer.Name]
+	case reading.IsPrediction():
+		return r.logProbs[reading.Transformed]
+	case reading.Transformed && v.On == "activations":
+		return r.scratch[reading.Layer.Name]
 	}
-	return r.buffers(what.Transformed).Layer(r.index[what.Layer.Name])
+	return r.buffers(reading.Transformed).Layer(r.layerIndex[reading.Layer.Name])
 }
 
-// transformActivation transforms the clean feature maps of a layer, with one Op per sample.
+// transformActivation transforms the clean feature maps of a layer: those of sample i by ops[i].
 func (r *reader) transformActivation(layer onnx.Layer, ops []transform.Op) {
-	z := r.clean.Layer(r.index[layer.Name])
+	z := r.clean.Layer(r.layerIndex[layer.Name])
 	out, ok := r.scratch[layer.Name]
 	if !ok || cap(out.Data) < len(z.Data) {
 		out = tensor.New(z.Shape...)

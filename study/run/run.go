@@ -16,14 +16,14 @@ import (
 
 // Run computes the missing cells of a study in a run folder, then writes scores.csv, scores.parquet
 // and run.json. If it is interrupted (a cancelled context, a full disk, a kill), finished work
-// stays, what was done since the last save is lost, and the next Run continues from there. With a
-// part of the samples it writes states for Merge, and no scores.
+// stays, work since the last save is lost, and the next Run continues from the save. With a shard
+// of the samples it writes states for Merge, and no scores.
 //
 // A failed model, data set or cell does not end the run. Run then returns a *Failures beside the
 // Result.
 func Run(ctx context.Context, s *spec.Study, dir string, o plan.Options) (result *rundir.Result, err error) {
-	ctx, run := telemetry.Span(ctx, "run", attribute.String("study", s.Name), attribute.String("part", o.Shard.String()))
-	defer func() { telemetry.EndSpan(run, err) }()
+	ctx, span := telemetry.Span(ctx, "run", attribute.String("study", s.Name), attribute.String("part", o.Shard.String()))
+	defer func() { telemetry.EndSpan(span, err) }()
 	folder, err := rundir.Create(dir, o.Warnf)
 	if err != nil {
 		return nil, err
@@ -48,9 +48,9 @@ func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Opt
 	if err != nil {
 		return nil, err
 	}
-	r := &runner{Writer: w, accs: map[*plan.Task]plan.Accumulator{}, timer: newSaveTimer(o.SaveInterval, o.SaveShare), recorded: time.Now()}
+	r := &runner{Writer: w, accs: map[*plan.Task]plan.Accumulator{}, timer: newSaveTimer(o.SaveInterval, o.SaveFraction), recorded: time.Now()}
 	limits := plan.LimitsOf(p.Study, &o)
-	r.parallel = newParallelism(plan.Passes(p.Cells, limits, o.Shard), o.Workers()) // before Resume drops what is done
+	r.parallel = newParallelism(plan.Passes(p.Cells, limits, o.Shard), o.Workers()) // before Resume marks finished tasks, which are in no pass
 	if err := r.Resume(); err != nil {
 		return nil, err
 	}
@@ -60,17 +60,17 @@ func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Opt
 	if text := plan.MemoryWarning(p.Study, o.Memory); text != "" {
 		o.Warnf("%s", text)
 	}
-	todo := plan.Passes(p.Cells, limits, o.Shard)
+	passes := plan.Passes(p.Cells, limits, o.Shard)
 	procedures := p.PendingProcedures(o.Shard)
-	r.progress.Passes = len(todo) + len(procedures)
-	for _, pass := range todo {
+	r.progress.Passes = len(passes) + len(procedures)
+	for _, pass := range passes {
 		r.progress.Total += pass.Forwards()
 	}
 	for _, c := range procedures {
 		r.progress.Total += c.Procedure.Method.Work(&c.Procedure.Job)
 	}
 	r.Stats.Total.Store(r.progress.Total)
-	for i, pass := range todo {
+	for i, pass := range passes {
 		r.progress.Pass = i + 1
 		if err := r.runPass(ctx, pass); err != nil {
 			return nil, err
@@ -104,7 +104,7 @@ func (r *runner) runPass(ctx context.Context, p *plan.Pass) (err error) {
 	defer unsaved.Hold(ctx)()
 	r.StartPass()
 	defer func() { r.store.Close() }()
-	after := r.progress.Done + p.Forwards()
+	doneAfter := r.progress.Done + p.Forwards()
 	for p.DropFailed(); len(p.AllTasks()) > 0; p.DropFailed() {
 		f, err := r.feedPass(ctx, p)
 		if err == nil {
@@ -119,8 +119,8 @@ func (r *runner) runPass(ctx context.Context, p *plan.Pass) (err error) {
 		}
 		clear(r.accs)
 	}
-	r.progress.Done = after
-	r.Stats.Done.Store(after)
+	r.progress.Done = doneAfter
+	r.Stats.Done.Store(doneAfter)
 	err = r.closePass(ctx, p)
 	clear(r.accs)
 	return err
@@ -134,15 +134,15 @@ func (r *runner) feedPass(ctx context.Context, p *plan.Pass) (*feeder, error) {
 	defer feed.End()
 	r.store.Close()
 	r.store = &rundir.Store{Dir: r.Folder.Path("states")}
-	opened := r.Stats.During(telemetry.Opening)
+	stopTimer := r.Stats.During(telemetry.Opening)
 	f, err := r.newFeeder(p)
-	opened()
+	stopTimer()
 	if err != nil {
 		return nil, err
 	}
 	r.Options.ShareBLAS(r.parallel.feeding)
 	r.progress.Model, r.progress.Data = p.Title(), p.Data().Entry.Name
-	r.progress.Samples, r.progress.Of, r.progress.Scored, r.progress.Scorings = 0, p.Size(), 0, 0
+	r.progress.Samples, r.progress.AllSamples, r.progress.Scored, r.progress.ToScore = 0, p.Size(), 0, 0
 	err = f.run(ctx, func(forwards int) error {
 		r.progress.Done += int64(forwards)
 		r.Stats.Done.Store(r.progress.Done)
@@ -157,7 +157,7 @@ func (r *runner) feedPass(ctx context.Context, p *plan.Pass) (*feeder, error) {
 	return f, err
 }
 
-// closePass scores the tasks of a pass. For a part of the samples it saves their states instead.
+// closePass scores the tasks of a pass. In a run of a shard it saves their states instead.
 func (r *runner) closePass(ctx context.Context, p *plan.Pass) error {
 	if len(p.AllTasks()) == 0 {
 		return nil
@@ -192,13 +192,13 @@ func (r *runner) newFeeder(p *plan.Pass) (*feeder, error) {
 	return f, nil
 }
 
-// openReaders opens the sessions of a pass.
+// openReaders sets the batch size of a pass and opens its sessions.
 func (r *runner) openReaders(p *plan.Pass) (*feeder, error) {
 	p.Seed = r.Plan.Study.Seed
-	p.Batch = plan.BatchSize(r.Plan.Study, p, plan.ShareMemory(r.Plan.Study, &r.Options))
-	f := &feeder{Pass: p, cores: r.Options.Workers(), accs: r.accs, stats: r.Stats, fail: r.giveUp, drop: r.dropLayer}
+	p.Batch = plan.BatchSize(r.Plan.Study, p, plan.DivideMemory(r.Plan.Study, &r.Options))
+	f := &feeder{Pass: p, cores: r.Options.Workers(), accs: r.accs, stats: r.Stats, failCell: r.failAndFree, dropLayer: r.dropLayer}
 	if !r.Options.FailFast {
-		f.lost = r.warnLost
+		f.warnDropped = r.warnDropped
 	}
 	for _, m := range p.Models {
 		layers, prediction := p.Layers(m)
@@ -219,14 +219,14 @@ func (r *runner) addAccumulator(t *plan.Task) error {
 	}
 	var acc plan.Accumulator
 	err := guard.Run(func() (err error) {
-		acc, err = r.Accumulator(t, r.storeOf())
+		acc, err = r.Accumulator(t, r.currentStore())
 		return err
 	})
 	switch {
 	case rundir.IsSaveError(err):
 		return err
 	case err != nil:
-		return r.giveUp(t.Cell, t.FirstLayer(), nil, err)
+		return r.failAndFree(t.Cell, t.FirstLayer(), nil, err)
 	}
 	r.accs[t] = acc
 	return nil

@@ -15,12 +15,12 @@ type runner struct {
 	store    *rundir.Store                   // of the current pass
 	timer    *saveTimer
 	recorded time.Time       // when the record of the run was last written
-	dropped  map[string]bool // layers that were given up, by model and name
+	dropped  map[string]bool // layers that were dropped and warned of, by model and name
 	parallel parallelism
 }
 
-// A parallelism is the number of tasks that use the BLAS at once, when they are fed and when they
-// are scored. The BLAS shares its threads between them.
+// A parallelism is the number of tasks that use the BLAS (the library of matrix products) at once,
+// when they are fed and when they are scored. The BLAS divides its threads between them.
 //
 // The number of threads affects rounding. A parallelism therefore follows from all tasks of a
 // study: a resumed run, which has fewer left, computes the same scores to the bit.
@@ -38,8 +38,8 @@ func newParallelism(passes []*plan.Pass, cores int) parallelism {
 	return out
 }
 
-// giveUp fails a cell and frees its accumulators.
-func (r *runner) giveUp(c *plan.Cell, layer string, inputs []string, cause error) error {
+// failAndFree records the failure of a cell and frees its accumulators.
+func (r *runner) failAndFree(c *plan.Cell, layer string, inputs []string, cause error) error {
 	err := r.FailCell(c, layer, inputs, cause)
 	if c.Failed {
 		for _, t := range c.Tasks {
@@ -49,18 +49,18 @@ func (r *runner) giveUp(c *plan.Cell, layer string, inputs []string, cause error
 	return err
 }
 
-// dropLayer gives up a layer whose activations hold NaN or infinity, if other layers of its cell
-// are measured.
+// dropLayer drops a layer whose activations hold NaN or infinity, if other layers of its cell are
+// measured. It reports whether it did.
 func (r *runner) dropLayer(t *plan.Task, cause error) bool {
 	if r.Options.FailFast || !t.DropNonFinite(cause) {
 		return false
 	}
-	r.warnLost(t, cause)
+	r.warnDropped(t, cause)
 	return true
 }
 
-// warnLost warns once of each layer that was given up.
-func (r *runner) warnLost(t *plan.Task, cause error) {
+// warnDropped warns of a dropped layer, the first time that it is called for the layer.
+func (r *runner) warnDropped(t *plan.Task, cause error) {
 	model, name := t.NonFiniteLayer(cause)
 	layer := model + "\x00" + name
 	if !r.dropped[layer] {
@@ -72,7 +72,7 @@ func (r *runner) warnLost(t *plan.Task, cause error) {
 	r.dropped[layer] = true
 }
 
-// report passes the progress on.
+// report passes the progress to Options.Progress.
 func (r *runner) report() {
 	if r.Options.Progress != nil {
 		r.Options.Progress(r.progress)

@@ -51,7 +51,7 @@ func TestSaveTimerKeepsToItsShare(t *testing.T) {
 					saving += min(took, limit)
 					total += min(took, limit)
 					if took > limit {
-						timer.gaveUp(start, bytes)
+						timer.cancelled(start, bytes)
 						continue
 					}
 					timer.saved(start, bytes)
@@ -99,7 +99,7 @@ func TestLargeStatesTimeTheDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	cell := new(plan.Cell)
-	cell.Tasks = []*plan.Task{{Cell: cell, FullCost: 1 << 50, Seen: 1}}
+	cell.Tasks = []*plan.Task{{Cell: cell, FullCost: 1 << 50, Fed: 1}}
 	clock := &fakeClock{time.Unix(0, 0)}
 	r := &runner{Writer: &rundir.Writer{Folder: folder, Log: telemetry.NewLogger(nil)}, timer: clock.timer(newSaveTimer(0, 0))}
 	pass := &plan.Pass{Tasks: [][]*plan.Task{cell.Tasks}}
@@ -109,8 +109,8 @@ func TestLargeStatesTimeTheDisk(t *testing.T) {
 		if err := r.saveIfDue(pass); err != nil {
 			t.Fatal(err)
 		}
-		if timed := r.timer.bytes == speedTestBytes && r.timer.took > 0; timed != (clock.at.Sub(r.timer.last) >= saveInterval) {
-			t.Errorf("after %v: timed %d bytes in %v, want %d bytes timed after the interval alone", clock.at.Sub(r.timer.last), r.timer.bytes, r.timer.took, speedTestBytes)
+		if timed := r.timer.bytes == speedTestBytes && r.timer.duration > 0; timed != (clock.at.Sub(r.timer.last) >= saveInterval) {
+			t.Errorf("after %v: timed %d bytes in %v, want %d bytes timed after the interval alone", clock.at.Sub(r.timer.last), r.timer.bytes, r.timer.duration, speedTestBytes)
 		}
 	}
 	if left, err := os.ReadDir(folder.Path("states")); err != nil || len(left) > 0 || cell.Tasks[0].Saved > 0 {

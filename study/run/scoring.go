@@ -13,8 +13,8 @@ import (
 
 // score computes the scores of the pass's tasks and writes the records of complete cells.
 func (r *runner) score(ctx context.Context, p *plan.Pass) error {
-	ctx, all := telemetry.Span(ctx, "score")
-	defer all.End()
+	ctx, span := telemetry.Span(ctx, "score")
+	defer span.End()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // stops the other workers on an error
 	tasks, err := r.unscored(p)
@@ -22,7 +22,7 @@ func (r *runner) score(ctx context.Context, p *plan.Pass) error {
 		return err
 	}
 	r.Options.ShareBLAS(r.parallel.scoring)
-	r.progress.Scored, r.progress.Scorings = 0, len(tasks)
+	r.progress.Scored, r.progress.ToScore = 0, len(tasks)
 	outcomes := r.compute(ctx, tasks, min(r.Options.Workers(), len(tasks)))
 	for i := range tasks {
 		var o outcome
@@ -33,7 +33,7 @@ func (r *runner) score(ctx context.Context, p *plan.Pass) error {
 			return context.Cause(ctx)
 		}
 		r.Stats.Add(telemetry.Scoring, start)
-		if err := r.keepScores(p, o); err != nil {
+		if err := r.storeScores(p, o); err != nil {
 			return err
 		}
 		r.progress.Scored = i + 1
@@ -42,8 +42,8 @@ func (r *runner) score(ctx context.Context, p *plan.Pass) error {
 	return r.saveIncomplete(p)
 }
 
-// unscored returns the tasks of a pass that have no scores. It completes cells that have no such
-// task, because their last one was given up.
+// unscored returns the tasks of a pass that have no scores. It completes the cells whose tasks all
+// have scores already, because the layers without scores were dropped.
 func (r *runner) unscored(p *plan.Pass) (out []*plan.Task, err error) {
 	for _, t := range p.AllTasks() {
 		switch {
@@ -65,21 +65,21 @@ type outcome struct {
 	err    error
 }
 
-// compute scores tasks with the given number of workers and sends the outcome of each.
+// compute scores tasks on the given number of goroutines and sends the outcome of each.
 func (r *runner) compute(ctx context.Context, tasks []*plan.Task, workers int) <-chan outcome {
 	outcomes := make(chan outcome, len(tasks)) // buffered for all tasks, so that no worker blocks after score returns
 	type job struct {
 		task *plan.Task
 		acc  plan.Accumulator
 	}
-	next := make(chan job, len(tasks)) // accumulators are large: like r.accs, the queue drops each one when it is taken
+	jobs := make(chan job, len(tasks)) // accumulators are large: like r.accs, the queue drops each one when it is taken
 	for _, t := range tasks {
-		next <- job{t, r.accs[t]}
+		jobs <- job{t, r.accs[t]}
 	}
-	close(next)
+	close(jobs)
 	for range workers {
 		go func() {
-			for j := range next {
+			for j := range jobs {
 				if ctx.Err() != nil {
 					return
 				}
@@ -95,9 +95,9 @@ func (r *runner) compute(ctx context.Context, tasks []*plan.Task, workers int) <
 	return outcomes
 }
 
-// keepScores stores the scores of a task, and writes the record of its cell when all tasks have
+// storeScores stores the scores of a task, and writes the record of its cell when all tasks have
 // scores.
-func (r *runner) keepScores(p *plan.Pass, o outcome) error {
+func (r *runner) storeScores(p *plan.Pass, o outcome) error {
 	delete(r.accs, o.task)
 	cell := o.task.Cell
 	if rundir.IsSaveError(o.err) {
@@ -110,7 +110,7 @@ func (r *runner) keepScores(p *plan.Pass, o outcome) error {
 		o.task.NonFinite = true
 	}
 	if o.err != nil {
-		if err := r.giveUp(cell, o.task.FirstLayer(), nil, o.err); err != nil {
+		if err := r.failAndFree(cell, o.task.FirstLayer(), nil, o.err); err != nil {
 			return err
 		}
 	}

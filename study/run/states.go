@@ -12,7 +12,7 @@ import (
 	"github.com/noether-ml/noether/study/rundir"
 )
 
-// longSave is the duration from which the user is told that the save at the end of a pass takes
+// longSave is the duration above which the user is warned that the save at the end of a pass takes
 // long.
 const longSave = 2 * time.Second
 
@@ -32,8 +32,8 @@ func (r *runner) saveAfter(err error, p *plan.Pass) error {
 	return err
 }
 
-// storeOf returns the store of the current pass, or nil if the run has no folder.
-func (r *runner) storeOf() measure.Store {
+// currentStore returns the store of the current pass, or nil if the run has no folder.
+func (r *runner) currentStore() measure.Store {
 	if r.store == nil {
 		return nil
 	}
@@ -48,10 +48,10 @@ func (r *runner) saveIncomplete(p *plan.Pass) error {
 	return nil
 }
 
-// saveIfDue saves the pass if the timer says so, and gives up if that takes too long. The
+// saveIfDue saves the pass if the timer says so, and cancels the save if it takes too long. The
 // record of the run is written at every interval, so that other programs see that the run goes on.
-// Before the first save of large states it times the disk: without that the save would wait as on a
-// slow disk.
+// Before the first save of large states it times the disk. Otherwise the save would be delayed as
+// on a disk of saveSpeed.
 func (r *runner) saveIfDue(p *plan.Pass) error {
 	bytes := r.unsavedBytes(p)
 	if !r.timer.due(bytes) && r.timer.speedTestDue(bytes) {
@@ -67,7 +67,7 @@ func (r *runner) saveIfDue(p *plan.Pass) error {
 		ctx, cancel := context.WithTimeout(context.Background(), r.timer.limit())
 		defer cancel()
 		return r.save(ctx, p)
-	case r.timer.now().Sub(r.recorded) < r.timer.every:
+	case r.timer.now().Sub(r.recorded) < r.timer.interval:
 		return nil
 	}
 	defer r.Stats.During(telemetry.Saving)()
@@ -90,8 +90,8 @@ func (r *runner) unsavedBytes(p *plan.Pass) (sum int64) {
 	return sum
 }
 
-// save writes the state of every unfinished cell of the pass that has changed since it was saved,
-// until the deadline of the context. A cell that is not saved by then keeps its last state.
+// save writes the state of every unfinished cell of the pass that has changed since its last save,
+// until the deadline of the context. A cell that is not saved by then keeps its earlier state.
 func (r *runner) save(ctx context.Context, p *plan.Pass) error {
 	defer r.Stats.During(telemetry.Saving)()
 	start, bytes := r.timer.now(), r.unsavedBytes(p)
@@ -103,7 +103,7 @@ func (r *runner) save(ctx context.Context, p *plan.Pass) error {
 		saved[t.Cell] = true
 		switch err := r.SaveCell(ctx, t.Cell, r.accs); {
 		case errors.Is(err, context.DeadlineExceeded):
-			r.timer.gaveUp(start, bytes)
+			r.timer.cancelled(start, bytes)
 			r.Log.Debug("saving states was given up", "bytes", bytes, "seconds", r.timer.last.Sub(start).Seconds())
 			return r.record()
 		case err != nil:

@@ -20,23 +20,24 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A batch holds the prepared inputs of one forward pass: clean, or under one view.
+// A batch holds the inputs of one forward pass of each model: clean, or under one view. Unreadable
+// samples are left out.
 type batch struct {
-	view   int   // plan.CleanView, or index of the view
-	place  []int // in the order of the pass, ascending, of the samples that could be read
-	index  []int // of these samples in the data set
-	label  []int
-	names  []string
-	truth  [][]*dataset.Truth // for each model of the pass: labelled boxes or masks of the samples; nil without
-	inputs [][]tensor.Tensor  // for each model of the pass; nil if it need not run
-	ops    []transform.Op     // of the samples under the view, one each; nil for clean inputs and for pairs
-	end    int                // all places below this have been processed, unreadable samples included
+	view      int   // plan.CleanView, or index of the view
+	positions []int // of the samples in the order of the pass, ascending
+	indices   []int // of the samples in the data set
+	labels    []int
+	names     []string
+	truth     [][]*dataset.Truth // for each model of the pass: labelled boxes or masks of the samples; nil if the data have none
+	inputs    [][]tensor.Tensor  // for each model of the pass: one input per sample; nil if the model need not run
+	ops       []transform.Op     // the transformation of each sample; nil for clean inputs, and for data that are pairs
+	end       int                // all positions below this have been processed, unreadable samples included
 }
 
-// nameSample adds the name of the sample to a NonFinite error.
+// nameSample adds the name of the sample to a measure.NonFinite or measure.NonFiniteIn error.
 func (b *batch) nameSample(err error) error {
 	name := func(index int) string {
-		if i := slices.Index(b.index, index); i >= 0 && i < len(b.names) {
+		if i := slices.Index(b.indices, index); i >= 0 && i < len(b.names) {
 			return b.names[i]
 		}
 		return ""
@@ -54,19 +55,19 @@ func (b *batch) nameSample(err error) error {
 
 // A stream delivers batches that are prepared ahead of the engine on other goroutines.
 type stream struct {
-	items chan *batch
-	fail  error
+	batches chan *batch
+	failure error
 }
 
 // err returns why the stream ended early. It is valid once items is closed.
-func (s *stream) err() error { return s.fail }
+func (s *stream) err() error { return s.failure }
 
 // prepare starts the stream of a pass. The stream holds at most a few batches at a time.
 func (f *feeder) prepare(ctx context.Context) *stream {
-	s := &stream{items: make(chan *batch, 1)}
+	s := &stream{batches: make(chan *batch, 1)}
 	go func() {
-		defer close(s.items)
-		s.fail = guard.Run(func() error { return f.produce(ctx, s.items) })
+		defer close(s.batches)
+		s.failure = guard.Run(func() error { return f.produce(ctx, s.batches) })
 	}()
 	return s
 }
@@ -89,12 +90,12 @@ func (f *feeder) produce(ctx context.Context, out chan<- *batch) error {
 		}
 		for i := range f.Views {
 			start := time.Now()
-			it, err := f.transformBatch(samples, clean, i)
+			b, err := f.transformBatch(samples, clean, i)
 			f.stats.Add(telemetry.Transforming, start)
 			if err != nil {
 				return err
 			}
-			if err := send(ctx, out, it); err != nil {
+			if err := send(ctx, out, b); err != nil {
 				return err
 			}
 		}
@@ -102,16 +103,17 @@ func (f *feeder) produce(ctx context.Context, out chan<- *batch) error {
 	return nil
 }
 
-func send(ctx context.Context, out chan<- *batch, it *batch) error {
+func send(ctx context.Context, out chan<- *batch, b *batch) error {
 	select {
-	case out <- it:
+	case out <- b:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// A sampleReader reads the samples of a pass in order, in every frame that its models need.
+// A sampleReader reads the samples of a pass in order, in every frame (size and crop of the input)
+// that its models need.
 type sampleReader struct {
 	*feeder
 	ctx    context.Context // of the pass
@@ -146,11 +148,12 @@ func (w *sampleReader) stop() {
 	}
 }
 
-// collect reads the samples at the places [at, end) of the order, each in every frame.
-func (w *sampleReader) collect(at, end int) ([][]dataset.Sample, *batch, error) {
-	it := &batch{view: plan.CleanView, end: end}
+// collect reads the samples at positions [from, end) of the order. It returns the samples of each
+// frame, and the clean batch.
+func (w *sampleReader) collect(from, end int) ([][]dataset.Sample, *batch, error) {
+	clean := &batch{view: plan.CleanView, end: end}
 	samples := make([][]dataset.Sample, len(w.frames))
-	for place := at; place < end; place++ {
+	for place := from; place < end; place++ {
 		sample, err := w.sample()
 		if bad := (*dataset.BadSample)(nil); errors.As(err, &bad) {
 			w.stats.Unreadable.Add(1)
@@ -165,23 +168,24 @@ func (w *sampleReader) collect(at, end int) ([][]dataset.Sample, *batch, error) 
 		for i, s := range sample {
 			samples[i] = append(samples[i], s)
 		}
-		it.place = append(it.place, place)
-		it.index = append(it.index, sample[0].Index)
-		it.label = append(it.label, sample[0].Label)
-		it.names = append(it.names, sample[0].Name)
+		clean.positions = append(clean.positions, place)
+		clean.indices = append(clean.indices, sample[0].Index)
+		clean.labels = append(clean.labels, sample[0].Label)
+		clean.names = append(clean.names, sample[0].Name)
 	}
-	it.truth = w.truths(samples)
-	it.inputs = w.inputs(plan.CleanView, func(frame int) []tensor.Tensor {
+	clean.truth = w.truths(samples)
+	clean.inputs = w.inputs(plan.CleanView, func(frame int) []tensor.Tensor {
 		var images []tensor.Tensor
 		for _, s := range samples[frame] {
 			images = append(images, s.Input)
 		}
 		return images
 	})
-	return samples, it, nil
+	return samples, clean, nil
 }
 
-// truths returns the labelled boxes or masks of samples, read in every frame, for each model.
+// truths returns for each model the labelled boxes or masks of the samples in the model's frame.
+// The argument holds the samples of each frame.
 func (w *sampleReader) truths(samples [][]dataset.Sample) [][]*dataset.Truth {
 	if _, ok := dataset.TruthClasses(w.Data().Source); !ok {
 		return nil
@@ -195,7 +199,8 @@ func (w *sampleReader) truths(samples [][]dataset.Sample) [][]*dataset.Truth {
 	return out
 }
 
-// sample reads the next sample in every frame. It is bad if it is bad in any frame.
+// sample reads the next sample in every frame. If it cannot be read in one of them, the error is a
+// *dataset.BadSample.
 func (w *sampleReader) sample() ([]dataset.Sample, error) {
 	var out []dataset.Sample
 	var bad error
@@ -207,8 +212,8 @@ func (w *sampleReader) sample() ([]dataset.Sample, error) {
 			}
 			return nil, fmt.Errorf("data %s: fewer samples than expected: %w", w.Data().Entry.Name, io.ErrUnexpectedEOF)
 		}
-		var one *dataset.BadSample
-		if err != nil && !errors.As(err, &one) {
+		var unreadable *dataset.BadSample
+		if err != nil && !errors.As(err, &unreadable) {
 			return nil, fmt.Errorf("data %s: %w", w.Data().Entry.Name, err)
 		}
 		if err != nil && bad == nil {
@@ -219,50 +224,49 @@ func (w *sampleReader) sample() ([]dataset.Sample, error) {
 	return out, bad
 }
 
-// inputs returns the images for each model that runs on a view. Models with equal frames share
-// them.
+// inputs returns the inputs of each model that runs on a view. Models with equal frames share them.
 func (f *feeder) inputs(view int, images func(frame int) []tensor.Tensor) [][]tensor.Tensor {
 	frames := f.frames()
-	made := make([][]tensor.Tensor, len(frames))
+	byFrame := make([][]tensor.Tensor, len(frames))
 	out := make([][]tensor.Tensor, len(f.Models))
 	for i, m := range f.Models {
 		if !f.Runs(m, view) {
 			continue
 		}
 		frame := slices.Index(frames, m.Net.Frame())
-		if made[frame] == nil {
-			made[frame] = images(frame)
+		if byFrame[frame] == nil {
+			byFrame[frame] = images(frame)
 		}
-		out[i] = made[frame]
+		out[i] = byFrame[frame]
 	}
 	return out
 }
 
-// transformBatch prepares a batch under a view. The argument samples holds the clean samples in
-// every frame.
+// transformBatch prepares a batch under a view. The argument samples holds the clean samples of
+// each frame.
 func (f *feeder) transformBatch(samples [][]dataset.Sample, clean *batch, view int) (*batch, error) {
-	it := &batch{view: view, place: clean.place, index: clean.index, label: clean.label, names: clean.names, truth: clean.truth, end: clean.end}
+	b := &batch{view: view, positions: clean.positions, indices: clean.indices, labels: clean.labels, names: clean.names, truth: clean.truth, end: clean.end}
 	v := f.Views[view]
 	switch {
 	case v.Name == "":
-		return it, nil
+		return b, nil
 	case v.Transform != nil:
 		for _, s := range samples[0] {
-			it.ops = append(it.ops, f.Draw(v, s.Index))
+			b.ops = append(b.ops, f.Draw(v, s.Index))
 		}
 	}
 	if !v.TransformsInput() {
-		return it, nil
+		return b, nil
 	}
 	var err error
-	it.inputs = f.inputs(view, func(frame int) []tensor.Tensor {
-		images, failed := f.transformSamples(samples[frame], it.ops, v)
+	b.inputs = f.inputs(view, func(frame int) []tensor.Tensor {
+		images, failed := f.transformSamples(samples[frame], b.ops, v)
 		if err == nil {
 			err = failed
 		}
 		return images
 	})
-	return it, err
+	return b, err
 }
 
 // transformSamples transforms samples in parallel, each by its Op. Pairs already hold their
@@ -282,8 +286,8 @@ func (f *feeder) transformSamples(samples []dataset.Sample, ops []transform.Op, 
 		group.Go(func() error {
 			return guard.Run(func() error {
 				var err error
-				if again := transform.RejectedDraws(ops[i]); again > 0 || v.Redraws() {
-					f.Data().Redrawn.Add(v.Name, again)
+				if rejected := transform.RejectedDraws(ops[i]); rejected > 0 || v.Redraws() {
+					f.Data().Redrawn.Add(v.Name, rejected)
 				}
 				out[i], err = s.Apply(ops[i])
 				return err

@@ -14,90 +14,97 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A taskTime is the time of a task alone on one core.
+// A taskTime is the time that a task takes alone on one core.
 type taskTime struct {
-	feed  time.Duration // for a sample
-	score time.Duration
+	feed  time.Duration // for one sample
+	score time.Duration // for all scores of the task
 }
 
-// shapeTimes are the times of a shape of task: of a layer under its first view of a pass, and under
-// further ones. A measure may share what it computes of the clean layer between views.
+// shapeTimes are the times of tasks of one shape (see plan.Task.Shape): firstView for a layer under
+// its first view in a pass, laterView under the others. Later views may be faster, because a
+// measure may share between views what it computes of the clean activations.
 type shapeTimes [2]taskTime
+
+const (
+	firstView = iota
+	laterView
+)
 
 // A timedTask is a task whose accumulator is fed a few batches to time it.
 type timedTask struct {
-	task    *plan.Task
-	turn    int // 0 under the first view of the layer, 1 under another
-	view    int
-	acc     plan.Accumulator
-	z       []tensor.Tensor // for each of the task's readings, of the current batch
-	ops     []transform.Op  // of its samples
-	scratch []tensor.Tensor // what scaled returned last
-	n       int             // samples fed
-	took    time.Duration   // feeding
-	score   time.Duration
-	fail    error
+	task        *plan.Task
+	viewRank    int // firstView or laterView
+	view        int
+	acc         plan.Accumulator
+	activations []tensor.Tensor // of the current batch, for each of the task's readings
+	ops         []transform.Op  // transformations of the samples of the batch
+	scratch     []tensor.Tensor // buffers of scaled
+	samples     int             // number of samples fed
+	feedTime    time.Duration   // time of feeding them
+	scoreTime   time.Duration
+	err         error
 }
 
 // addTime adds the times of a task to those of its shape.
 func (e *estimator) addTime(t *timedTask) {
 	shape, name := t.task.Shape(), t.task.Cell.Method.Name()
-	was, timed := e.tasks[shape]
-	now := taskTime{t.took / time.Duration(max(1, t.n)), t.score}
-	if t.turn == 0 {
-		was[0] = now
+	times, timed := e.shapes[shape]
+	measured := taskTime{t.feedTime / time.Duration(max(1, t.samples)), t.scoreTime}
+	if t.viewRank == firstView {
+		times[firstView] = measured
 	}
-	was[1] = now
-	e.tasks[shape] = was
+	times[laterView] = measured
+	e.shapes[shape] = times
 	if !timed {
-		e.timed[name] = append(e.timed[name], t.task)
+		e.timedTasks[name] = append(e.timedTasks[name], t.task)
 	}
 }
 
-// newTimedTasks opens accumulators for each shape of task that has not been timed: of one layer
-// under two views.
+// newTimedTasks opens accumulators for each shape of task that has not been timed: those of one
+// layer, under its first view and one later view if there is one.
 func (e *estimator) newTimedTasks(p *plan.Pass) (out []*timedTask, err error) {
 	first := map[string]*timedTask{}
-	turns := map[string]int{}
+	views := map[string]int{}
 	for view, tasks := range p.Tasks {
 		for _, t := range tasks {
 			shape := t.Shape()
-			_, timed := e.tasks[shape]
-			was := first[shape]
-			if timed || was != nil && (turns[shape] == 2 || was.view == view || was.task.Name() != t.Name()) {
+			_, timed := e.shapes[shape]
+			firstTask := first[shape]
+			if timed || firstTask != nil && (views[shape] == 2 || firstTask.view == view || firstTask.task.Name() != t.Name()) {
 				continue
 			}
-			one := &timedTask{task: t, turn: turns[shape], view: view}
-			if err := guard.Run(func() (err error) { one.acc, err = t.Open(e.storeOf()); return err }); err != nil {
+			added := &timedTask{task: t, viewRank: views[shape], view: view}
+			if err := guard.Run(func() (err error) { added.acc, err = t.Open(e.currentStore()); return err }); err != nil {
 				return nil, t.Explain(err)
 			}
-			if was == nil {
-				first[shape] = one
+			if firstTask == nil {
+				first[shape] = added
 			}
-			turns[shape]++
-			out = append(out, one)
+			views[shape]++
+			out = append(out, added)
 		}
 	}
 	return out, nil
 }
 
-// keepReadings copies what the tasks of a view read of the last batch, whose samples were
-// transformed by ops.
-func (f *feeder) keepReadings(tasks []*timedTask, view int, ops []transform.Op) {
+// copyReadings copies the activations of the last batch that the tasks of a view read. The samples
+// of the batch were transformed by ops.
+func (f *feeder) copyReadings(tasks []*timedTask, view int, ops []transform.Op) {
 	for _, t := range tasks {
 		if t.view != view {
 			continue
 		}
-		t.z, t.ops = t.z[:0], ops
+		t.activations, t.ops = t.activations[:0], ops
 		for _, r := range t.task.Readings() {
 			z := f.reader(r).tensor(r, f.Views[view])
-			t.z = append(t.z, tensor.Tensor{Shape: slices.Clone(z.Shape), Data: slices.Clone(z.Data)})
+			t.activations = append(t.activations, tensor.Tensor{Shape: slices.Clone(z.Shape), Data: slices.Clone(z.Data)})
 		}
 	}
 }
 
-// feedTimedTasks feeds the k-th of so many batches to the tasks. It feeds the samples several
-// times, each time at other places of the order, so that every jackknife group is fed.
+// feedTimedTasks feeds the k-th of the given number of batches to the tasks. It feeds the samples
+// several times, each time as if they were at other positions, so that every jackknife group gets
+// samples. With last set it feeds all remaining positions.
 func (f *feeder) feedTimedTasks(tasks []*timedTask, b *batch, k, batches int, last bool) {
 	starts := timedStarts(f.Data().Layout, f.Batch)
 	from, to := k*len(starts)/batches, (k+1)*len(starts)/batches
@@ -106,19 +113,20 @@ func (f *feeder) feedTimedTasks(tasks []*timedTask, b *batch, k, batches int, la
 	}
 	for i := from; i < to; i++ {
 		at, end := starts[i][0], starts[i][1]
-		n := min(len(b.place), end-at)
-		ids := plan.SampleIDs{Index: b.index[:n], Label: b.label[:n]}
+		n := min(len(b.positions), end-at)
+		ids := plan.SampleIDs{Index: b.indices[:n], Label: b.labels[:n]}
 		for j := range n {
 			ids.Position = append(ids.Position, at+j)
 		}
 		for view := range f.Views {
-			f.feedView(tasks, view, ids, 1-float32(i)/1024)
+			f.feedView(tasks, view, ids, 1-float32(i)/1024) // near 1, and different each time
 		}
 	}
 }
 
-// timedStarts returns the ranges of places that tasks are fed, one for each call: those of all
-// batches if the data are few, else the beginnings of the first blocks.
+// timedStarts returns the half-open ranges of positions at which tasks are fed: all batches if the
+// data have at most timedBlocks blocks, else one batch at the beginning of each of the first
+// blocks.
 func timedStarts(l measure.Layout, batch int) (ranges [][2]int) {
 	if l.N <= timedBlocks*l.Block {
 		for at := 0; at < l.N; at += batch {
@@ -134,12 +142,13 @@ func timedStarts(l measure.Layout, batch int) (ranges [][2]int) {
 }
 
 // feedView feeds the first samples of a batch to the tasks of a view, in parallel, and times them.
-// The activations are scaled, because a measure may recognise numbers that it has seen.
+// It multiplies the activations by scale, because a measure may cache results for activations that
+// it has seen.
 func (f *feeder) feedView(tasks []*timedTask, view int, ids plan.SampleIDs, scale float32) {
 	var fed []*timedTask
 	var inputs [][]tensor.Tensor
 	for _, t := range tasks {
-		if t.view == view && t.fail == nil {
+		if t.view == view && t.err == nil {
 			fed, inputs = append(fed, t), append(inputs, t.scaled(len(ids.Position), scale))
 		}
 	}
@@ -153,25 +162,25 @@ func (f *feeder) feedView(tasks []*timedTask, view int, ids plan.SampleIDs, scal
 			if len(t.ops) > 0 {
 				ids.Ops = t.ops[:len(ids.Position)]
 			}
-			t.fail = guard.Run(func() error { return t.acc.Feed(ids, inputs[i]) })
-			t.n += len(ids.Position)
+			t.err = guard.Run(func() error { return t.acc.Feed(ids, inputs[i]) })
+			t.samples += len(ids.Position)
 			walls[i] = time.Since(start)
 			return nil
 		})
 	}
 	group.Wait()
-	for i, d := range clock.shares(walls) {
-		fed[i].took += d
+	for i, d := range clock.divide(walls) {
+		fed[i].feedTime += d
 	}
 }
 
-// scaled returns the first n samples of what the task reads, times a factor. They are valid until
-// the next call.
+// scaled returns the activations of the first n samples, multiplied by a factor. They are valid
+// until the next call.
 func (t *timedTask) scaled(n int, factor float32) []tensor.Tensor {
-	for len(t.scratch) < len(t.z) {
+	for len(t.scratch) < len(t.activations) {
 		t.scratch = append(t.scratch, tensor.Tensor{})
 	}
-	for i, x := range t.z {
+	for i, x := range t.activations {
 		x = x.Slice(0, n)
 		t.scratch[i] = tensor.Tensor{Shape: x.Shape, Data: append(t.scratch[i].Data[:0], x.Data...)}
 		for j := range t.scratch[i].Data {
@@ -181,15 +190,16 @@ func (t *timedTask) scaled(n int, factor float32) []tensor.Tensor {
 	return t.scratch
 }
 
-// scoreTimedTasks computes the scores of the tasks, as many at once as there are cores: those of
-// the first views, then the others, which may use what the first have computed.
+// scoreTimedTasks computes and times the scores of the tasks: first those of the first views, then
+// the others, which may use results of the first.
 func (e *estimator) scoreTimedTasks(ctx context.Context, tasks []*timedTask) {
-	for turn := range 2 {
-		e.scoreTurn(ctx, slices.DeleteFunc(slices.Clone(tasks), func(t *timedTask) bool { return t.turn != turn || t.fail != nil }))
+	for rank := range 2 {
+		e.scoreInParallel(ctx, slices.DeleteFunc(slices.Clone(tasks), func(t *timedTask) bool { return t.viewRank != rank || t.err != nil }))
 	}
 }
 
-func (e *estimator) scoreTurn(ctx context.Context, tasks []*timedTask) {
+// scoreInParallel computes and times the scores of tasks, as many at once as there are cores.
+func (e *estimator) scoreInParallel(ctx context.Context, tasks []*timedTask) {
 	workers := max(1, min(e.Options.Workers(), len(tasks)))
 	e.Options.ShareBLAS(workers)
 	clock, walls := startClock(), make([]time.Duration, len(tasks))
@@ -201,13 +211,13 @@ func (e *estimator) scoreTurn(ctx context.Context, tasks []*timedTask) {
 				return nil
 			}
 			start := time.Now()
-			t.fail = guard.Run(func() error { _, err := t.task.Compute(t.acc); return err })
+			t.err = guard.Run(func() error { _, err := t.task.Compute(t.acc); return err })
 			walls[i], t.acc = time.Since(start), nil
 			return nil
 		})
 	}
 	group.Wait()
-	for i, d := range clock.shares(walls) {
-		tasks[i].score = d
+	for i, d := range clock.divide(walls) {
+		tasks[i].scoreTime = d
 	}
 }

@@ -14,26 +14,26 @@ import (
 )
 
 const (
-	timedSamples = 32              // samples of a pass that are run; at least two batches
-	timedEngine  = 4 * time.Second // after it no batch but the second, and no further view, is timed
-	timedBlocks  = 20              // blocks of the layout that accumulators are fed: one of each jackknife group
+	timedSamples    = 32              // samples of a pass that are run; two batches if these are more
+	engineTimeLimit = 4 * time.Second // after it no third batch is run, and no further view is transformed
+	timedBlocks     = 20              // blocks of measure.Layout that accumulators are fed: one of each jackknife group
 )
 
-// A passTime holds the times of a pass. All but open are for one sample.
+// A passTime holds the times of a pass. All but open are times of one sample.
 type passTime struct {
-	open   time.Duration // opening the sessions
-	read   time.Duration // decoding a sample, and transforming it for each view
-	engine map[*plan.Model]time.Duration
-	peak   int64 // memory of the process, with all accumulators of the pass, in bytes
+	open   time.Duration                 // opening the sessions
+	read   time.Duration                 // decoding a sample, and transforming it for each view
+	engine map[*plan.Model]time.Duration // one forward pass
+	peak   int64                         // peak memory of the process with all accumulators of the pass, in bytes
 }
 
-// A timedBatch is a clean batch with its samples in every frame.
+// A timedBatch is a clean batch, with its samples in each frame (size and crop) that models need.
 type timedBatch struct {
 	samples [][]dataset.Sample
 	clean   *batch
 }
 
-// timePass opens a pass, runs a few batches of it, and times the tasks whose shapes have not been
+// timePass opens a pass, times a few batches of it, and times the tasks whose shapes have not been
 // timed.
 func (e *estimator) timePass(ctx context.Context, p *plan.Pass) (passTime, error) {
 	out := passTime{engine: map[*plan.Model]time.Duration{}}
@@ -54,14 +54,14 @@ func (e *estimator) timePass(ctx context.Context, p *plan.Pass) (passTime, error
 		return out, err
 	}
 	e.scoreTimedTasks(ctx, tasks)
-	var held int64
+	var counted int64 // bytes of the accumulators that PeakMemory includes
 	for _, t := range tasks {
-		held += t.task.Cost()
-		if t.fail == nil {
+		counted += t.task.Cost()
+		if t.err == nil {
 			e.addTime(t)
 		}
 	}
-	out.peak = machine.PeakMemory() + max(0, p.Cost()-held)
+	out.peak = machine.PeakMemory() + max(0, p.Cost()-counted)
 	return out, ctx.Err()
 }
 
@@ -80,23 +80,23 @@ func (f *feeder) timeBatches(ctx context.Context, tasks []*timedTask, out *passT
 	tally := engineTally{took: map[*plan.Model]time.Duration{}, samples: map[*plan.Model]int{}}
 	start := time.Now()
 	for k, b := range batches {
-		last := k == len(batches)-1 || k > 0 && time.Since(start) > timedEngine
+		last := k == len(batches)-1 || k > 0 && time.Since(start) > engineTimeLimit
 		if k == 0 { // the first run of a session includes one-time work
 			if err := f.runTimed(ctx, b.clean, &engineTally{}); err != nil {
 				return err
 			}
 		}
 		for _, view := range views {
-			it := b.clean
+			input := b.clean
 			if view != plan.CleanView {
-				if it, err = f.transformBatch(b.samples, b.clean, view); err != nil {
+				if input, err = f.transformBatch(b.samples, b.clean, view); err != nil {
 					return err
 				}
 			}
-			if err := f.runTimed(ctx, it, &tally); err != nil {
+			if err := f.runTimed(ctx, input, &tally); err != nil {
 				return err
 			}
-			f.keepReadings(tasks, view, it.ops)
+			f.copyReadings(tasks, view, input.ops)
 		}
 		f.feedTimedTasks(tasks, b.clean, k, len(batches), last)
 		if last {
@@ -121,9 +121,9 @@ func (f *feeder) readBatches(ctx context.Context, out *passTime) (batches []time
 		if err != nil {
 			return nil, err
 		}
-		if len(clean.place) > 0 {
+		if len(clean.positions) > 0 {
 			batches = append(batches, timedBatch{samples, clean})
-			n += len(clean.place)
+			n += len(clean.positions)
 		}
 	}
 	if n == 0 {
@@ -133,40 +133,40 @@ func (f *feeder) readBatches(ctx context.Context, out *passTime) (batches []time
 	clock := startClock()
 	first := batches[0]
 	view := 0
-	for ; view < len(f.Views) && clock.wall() < timedEngine; view++ {
+	for ; view < len(f.Views) && clock.wall() < engineTimeLimit; view++ {
 		if _, err := f.transformBatch(first.samples, first.clean, view); err != nil {
 			return nil, err
 		}
 	}
 	all := float64(len(f.Views)) / float64(max(1, view)) // the other views are assumed to take as long
 	took := idleTime(clock.wall(), clock.cpu())          // transforming needs nothing but the processor
-	out.read += time.Duration(float64(took) * all / float64(len(first.clean.place)))
+	out.read += time.Duration(float64(took) * all / float64(len(first.clean.positions)))
 	return batches, nil
 }
 
-// An engineTally adds up the engine time of each model.
+// An engineTally adds up the engine time of each model. The zero engineTally ignores times.
 type engineTally struct {
 	took    map[*plan.Model]time.Duration
 	samples map[*plan.Model]int
 }
 
-// runTimed runs a batch on every model that it has inputs for.
-func (f *feeder) runTimed(ctx context.Context, it *batch, tally *engineTally) error {
+// runTimed runs a batch on every model that it has inputs for, and adds the times to the tally.
+func (f *feeder) runTimed(ctx context.Context, b *batch, tally *engineTally) error {
 	for i, r := range f.readers {
-		if len(it.inputs) == 0 || len(it.inputs[i]) == 0 {
+		if len(b.inputs) == 0 || len(b.inputs[i]) == 0 {
 			continue
 		}
 		clock := startClock()
-		if err := r.run(ctx, it.inputs[i], it.view != plan.CleanView); err != nil {
+		if err := r.run(ctx, b.inputs[i], b.view != plan.CleanView); err != nil {
 			return err
 		}
 		if tally.took != nil {
-			tally.took[r.model] += idleTime(clock.wall(), time.Duration(engineIdle*float64(clock.cpu())/float64(f.cores)))
-			tally.samples[r.model] += len(it.inputs[i])
+			tally.took[r.model] += idleTime(clock.wall(), time.Duration(engineIdleRatio*float64(clock.cpu())/float64(f.cores)))
+			tally.samples[r.model] += len(b.inputs[i])
 		}
 	}
-	if it.view != plan.CleanView && f.Views[it.view].On == "activations" {
-		f.transformActivations(it)
+	if b.view != plan.CleanView && f.Views[b.view].On == "activations" {
+		f.transformActivations(b)
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func (r *Writer) CompleteCells(ctx context.Context) error {
 	if r.states, err = listStates([]string{r.Folder.dir}); err != nil {
 		return err
 	}
-	first := (r.Options.Shard.Index - 1) * len(r.Plan.Cells) / r.Options.Shard.Of
+	first := (r.Options.Shard.Index - 1) * len(r.Plan.Cells) / r.Options.Shard.Count
 	for i := range r.Plan.Cells {
 		if err := r.mergeOrFail(ctx, r.Plan.Cells[(first+i)%len(r.Plan.Cells)], &Incomplete{}); err != nil {
 			return err
@@ -158,7 +158,7 @@ func (r *Writer) mergeCell(ctx context.Context, c *plan.Cell) error {
 		return context.Cause(ctx)
 	}
 	if damaged := (*damagedShard)(nil); errors.As(err, &damaged) {
-		return missingShards(c, []string{fmt.Sprintf("%d/%d (damaged)", damaged.shard.Index, damaged.shard.Of)})
+		return missingShards(c, []string{fmt.Sprintf("%d/%d (damaged)", damaged.shard.Index, damaged.shard.Count)})
 	}
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 // resetCell discards the progress of a cell.
 func resetCell(c *plan.Cell) {
 	for _, t := range c.Tasks {
-		t.Seen, t.Scored, t.Saved, t.SavedScores = 0, nil, 0, false
+		t.Fed, t.Scored, t.Saved, t.SavedScores = 0, nil, 0, false
 	}
 }
 
@@ -86,7 +86,7 @@ func restoreCell(c *plan.Cell, f *stateFile) error {
 				return fmt.Errorf("%w: %w", errDamaged, err)
 			}
 		}
-		t.Seen, t.Saved, t.SavedScores = e.Seen, e.Seen, e.Scored
+		t.Fed, t.Saved, t.SavedScores = e.Seen, e.Seen, e.Scored
 	}
 	c.Data.Unreadable.Add(f.Unreadable...)
 	return nil
@@ -104,7 +104,7 @@ func (r *Writer) Accumulator(t *plan.Task, store measure.Store) (plan.Accumulato
 	}
 	f, err := openState(r.Folder.state(t.Cell, r.Options.Shard))
 	if errors.Is(err, os.ErrNotExist) { // a concurrent run of the study has finished the cell
-		t.Seen, t.Saved = 0, 0
+		t.Fed, t.Saved = 0, 0
 		return acc, nil
 	}
 	if err == nil {
@@ -116,11 +116,11 @@ func (r *Writer) Accumulator(t *plan.Task, store measure.Store) (plan.Accumulato
 	}
 	if err != nil { // the accumulator may be partly restored
 		r.Options.Warnf("%v; that layer starts afresh", err)
-		t.Seen, t.Saved = 0, 0
+		t.Fed, t.Saved = 0, 0
 		acc, err = t.Open(store)
 		return acc, err
 	}
-	t.Seen = f.entry(t.Name()).Seen // a concurrent run may have saved since Resume
+	t.Fed = f.entry(t.Name()).Seen // a concurrent run may have saved since Resume
 	return acc, nil
 }
 

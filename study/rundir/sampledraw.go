@@ -25,7 +25,7 @@ func (r *Writer) drawSamples(ctx context.Context, s *sampled, sheet *scores.Samp
 	frame := first.Model.Net.Frame()
 	var out *image.NRGBA
 	for line, chosen := range sheet.Samples {
-		sample, err := first.Data.Source.At(ctx, s.samples[chosen.Index].At, frame)
+		sample, err := first.Data.Source.At(ctx, s.samples[chosen.Index].SourceIndex, frame)
 		if ctx.Err() != nil {
 			return nil, "", ctx.Err()
 		}

@@ -77,7 +77,7 @@ func findParts(c *plan.Cell, states stateFiles) ([]*stateFile, error) {
 		if byCount[of] == nil {
 			byCount[of] = map[int]string{}
 		}
-		if other := byCount[of][i]; other == "" || !holdsShard(c, other, plan.Shard{Index: i, Of: of}) {
+		if other := byCount[of][i]; other == "" || !holdsShard(c, other, plan.Shard{Index: i, Count: of}) {
 			byCount[of][i] = file
 		}
 	}
@@ -103,7 +103,7 @@ func openParts(c *plan.Cell, files map[int]string, of int) (parts []*stateFile, 
 	}()
 	var missing []string
 	for i := 1; i <= of; i++ {
-		shard := plan.Shard{Index: i, Of: of}
+		shard := plan.Shard{Index: i, Count: of}
 		lo, hi := shard.Positions(c.Data.Layout)
 		if lo == hi {
 			continue

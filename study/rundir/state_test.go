@@ -20,7 +20,7 @@ import (
 
 func writeExample(t testing.TB, path string) []byte {
 	t.Helper()
-	index := &stateIndex{Cell: "c", Shard: plan.Shard{Index: 2, Of: 3}, N: 7, Unreadable: []string{"x"},
+	index := &stateIndex{Cell: "c", Shard: plan.Shard{Index: 2, Count: 3}, N: 7, Unreadable: []string{"x"},
 		Entries: []stateEntry{{Layer: "a", Seen: 4}, {Layer: "b", Seen: 7, Scored: true}, {Layer: "empty"}}}
 	payload := map[string]string{"a": "state of a", "b": "scores of b"}
 	err := writeState(path, index, func(w io.Writer, e *stateEntry) error {
@@ -52,7 +52,7 @@ func TestStateFileRoundTrip(t *testing.T) {
 			t.Errorf("%s holds %q, error %v; want %q", layer, got, err, want)
 		}
 	}
-	if f.Cell != "c" || f.Shard != (plan.Shard{Index: 2, Of: 3}) || f.N != 7 || f.entry("b").Seen != 7 || !f.entry("b").Scored || f.entry("none") != nil {
+	if f.Cell != "c" || f.Shard != (plan.Shard{Index: 2, Count: 3}) || f.N != 7 || f.entry("b").Seen != 7 || !f.entry("b").Scored || f.entry("none") != nil {
 		t.Errorf("the index is %+v", f.stateIndex)
 	}
 }
@@ -95,7 +95,7 @@ func TestShardsCoverEveryPlaceOnceInWholeBlocks(t *testing.T) {
 		of := rapid.IntRange(1, 40).Draw(t, "of")
 		next := 0
 		for i := 1; i <= of; i++ {
-			lo, hi := plan.Shard{Index: i, Of: of}.Positions(l)
+			lo, hi := plan.Shard{Index: i, Count: of}.Positions(l)
 			if lo != next || hi < lo || lo != l.N && lo%l.Block != 0 {
 				t.Fatalf("shard %d of %d of %+v is %d to %d, want whole blocks from %d", i, of, l, lo, hi, next)
 			}

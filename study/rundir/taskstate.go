@@ -19,8 +19,8 @@ func (r *Writer) SaveCell(ctx context.Context, c *plan.Cell, accs map[*plan.Task
 		return nil
 	}
 	if slices.ContainsFunc(c.Tasks, func(t *plan.Task) bool { return t.Scored == nil && accs[t] == nil }) {
-		// Tasks of other passes are copied from the current file. What a concurrent run of the shard
-		// saves between reading and writing would be lost.
+		// Tasks of other passes are copied from the current file. What a concurrent run of the
+		// shard saves between reading and writing would be lost.
 		defer r.Folder.lockStates()()
 	}
 	path := r.Folder.state(c, r.Options.Shard)
@@ -75,14 +75,14 @@ func (w untilDone) Write(p []byte) (int, error) {
 func (r *Writer) entryOf(t *plan.Task, acc plan.Accumulator, old *stateFile) (e stateEntry, ok bool) {
 	layer := t.Name()
 	if t.Scored != nil || acc != nil {
-		return stateEntry{Layer: layer, Seen: t.Seen, Scored: t.Scored != nil}, true
+		return stateEntry{Layer: layer, Seen: t.Fed, Scored: t.Scored != nil}, true
 	}
 	if old != nil && old.Cell == t.Cell.Key && old.Shard == r.Options.Shard && old.N == t.Cell.Data.Layout.N {
 		if was := old.entry(layer); was != nil && old.verify(was) == nil {
 			return stateEntry{Layer: layer, Seen: was.Seen, Scored: was.Scored}, true
 		}
 	}
-	t.Seen, t.Saved = 0, 0
+	t.Fed, t.Saved = 0, 0
 	return stateEntry{}, false
 }
 
