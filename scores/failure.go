@@ -24,7 +24,7 @@ type Failure struct {
 	Trial     int       `json:"trial,omitempty"`
 	Measure   string    `json:"measure,omitempty"` // "" if the whole model or data set failed
 	Layer     string    `json:"layer,omitempty"`   // the layer at which it occurred, if any
-	Part      string    `json:"part,omitempty"`    // the shard, such as 3of16
+	Shard     string    `json:"part,omitempty"`    // the shard, such as 3of16
 	Error     string    `json:"error"`
 	When      time.Time `json:"when"`
 	Host      string    `json:"host,omitempty"`
@@ -32,7 +32,8 @@ type Failure struct {
 	Log       []string  `json:"log,omitempty"`    // the last lines of the run's log
 }
 
-// Describe describes the failed work: "seis of model a on data cifar10 under tilt 15", or "model a".
+// Describe describes the failed work: "seis of model a on data cifar10 under tilt 15", or "model
+// a".
 func (f Failure) Describe() string {
 	var b strings.Builder
 	if f.Measure != "" {

@@ -15,7 +15,7 @@ func TestFailureRoundTrip(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "f.json")
 	want := scores.Failure{Key: "k", Model: "m", Data: "d", Transform: "tilt", Parameter: "15", Trial: 2, Measure: "seis", Layer: "conv",
-		Part: "3of16", Error: "NaN", When: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Host: "node1", Inputs: []string{"a.png"}, Log: []string{"x"}}
+		Shard: "3of16", Error: "NaN", When: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Host: "node1", Inputs: []string{"a.png"}, Log: []string{"x"}}
 	if err := scores.WriteFailure(path, want); err != nil {
 		t.Fatal(err)
 	}

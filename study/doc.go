@@ -8,11 +8,11 @@
 //	}
 //
 // A study names data, models, transformations and measures. A cell is a measure for one model, data
-// set, value of a transformation and trial; its scores are stored in one record. Its key is a hash of
-// all that its scores depend on. So a run that was stopped, or a study that was extended, computes only
-// what is missing.
+// set, value of a transformation and trial; its scores are stored in one record. Its key is a hash
+// of all that its scores depend on. So a run that was stopped, or a study that was extended,
+// computes only what is missing.
 //
-// # How a run goes
+// # Steps of a run
 //
 //	Load, Parse    read the file strictly: each mistake is an error with its line and column
 //	NewPlan        opens models and data, lists the cells, and records what does not apply
@@ -23,7 +23,7 @@
 //
 // Every random draw comes from a generator that is keyed by the study's seed, the data's name, the
 // sample, the transformation's name and the trial. So scores depend on the study alone: not on
-// batches, threads, shards, or whether the run was stopped.
+// batches, threads, shards, or interruptions of the run.
 //
 // # The run folder
 //
@@ -38,8 +38,8 @@
 //
 // # Without a file
 //
-// Measure computes measures of a model, and Compare comparisons of two models, in memory and without a
-// run folder:
+// Measure computes measures of a model, and Compare comparisons of two models, in memory and
+// without a run folder:
 //
 //	quarter := transform.Rotate{Angle: transform.Fixed(90)}
 //	found, err := study.Measure(ctx, m, data, quarter, seis.New(seis.Defaults()))

@@ -18,16 +18,16 @@ import (
 )
 
 // CompareRuns returns the scores of prediction-agreement between models of two run folders, from
-// the per-sample values of accuracy or effective-invariance. models are names of models in the
-// first and the second run; in the rows they end in " (A)" and " (B)".
+// the per-sample values of accuracy or effective-invariance. Each pair of models names one of the
+// first run and one of the second; in the rows their names end in " (A)" and " (B)".
 //
 // Predictions are paired by the index of the sample, for data that have the same fingerprint in
-// both runs: clean ones, and, if the runs have the same seed, those under each transformation.
+// both runs. Predictions of transformed samples are compared only if the runs have the same seed.
 // Statistics of probabilities and of the number of classes are left out. There are no rows if a run
 // has no per-sample values.
 func CompareRuns(dirs [2]string, models [][2]string) ([]scores.Row, error) {
 	var records [2]scores.Record
-	var runs [2]map[inputView]map[int]classOf
+	var runs [2]map[inputView]map[int]classified
 	var study string
 	for i, dir := range dirs {
 		var err error
@@ -54,31 +54,32 @@ func CompareRuns(dirs [2]string, models [][2]string) ([]scores.Row, error) {
 			if b == nil || !sameData(view.data) || view.transform != "" && !sameInputs(view.data) {
 				continue
 			}
-			found, err := comparePredictions(a, b, measure.Key{Seed: records[0].Seed, Data: view.data})
+			agreement, err := comparePredictions(a, b, measure.Key{Seed: records[0].Seed, Data: view.data})
 			if err != nil {
 				return nil, fmt.Errorf("model %s and model %s on %s: %w", pair[0], pair[1], view.data, err)
 			}
 			cell := scores.Cell{Model: pair[0] + " (A)", OtherModel: pair[1] + " (B)", Data: view.data, Transform: view.transform,
 				Parameter: view.parameter, Trial: view.trial, Measure: prediction.ModelAgreementDescriptor().Name,
-				Layers: []scores.Layer{{Depth: scores.NoDepth, Scores: found}}}
+				Layers: []scores.Layer{{Depth: scores.NoDepth, Scores: agreement}}}
 			out = append(out, cell.Rows(study)...)
 		}
 	}
 	return out, nil
 }
 
-// An inputView identifies what a model has predicted: samples of a data set, clean or transformed.
+// An inputView identifies the inputs of a set of predictions: a model, and the samples of a data
+// set, clean or transformed.
 type inputView struct {
 	model, data, transform, parameter string
 	trial                             int
 }
 
-// A classOf is the predicted class of a sample and its label, negative if it has none.
-type classOf struct{ predicted, label int }
+// A classified holds the predicted class of a sample and its label, which is negative if unknown.
+type classified struct{ predicted, label int }
 
-// readPredictions returns the predicted classes of each sample in samples.parquet, by its index, or
-// none if there is no such file.
-func readPredictions(dir string) (map[inputView]map[int]classOf, error) {
+// readPredictions returns the predictions in samples.parquet by view and index of the sample, or
+// nil if there is no such file.
+func readPredictions(dir string) (map[inputView]map[int]classified, error) {
 	file, err := os.Open(filepath.Join(dir, "samples.parquet"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -91,7 +92,7 @@ func readPredictions(dir string) (map[inputView]map[int]classOf, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := map[inputView]map[int]classOf{}
+	out := map[inputView]map[int]classified{}
 	err = scores.ReadSamples(file, info.Size(), func(r scores.SampleRow) {
 		view := inputView{r.Model, r.Data, r.Transform, r.Parameter, r.Trial}
 		switch {
@@ -103,9 +104,9 @@ func readPredictions(dir string) (map[inputView]map[int]classOf, error) {
 			return
 		}
 		if out[view] == nil {
-			out[view] = map[int]classOf{}
+			out[view] = map[int]classified{}
 		}
-		out[view][r.Index] = classOf{int(r.Value), r.Label}
+		out[view][r.Index] = classified{int(r.Value), r.Label}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file.Name(), err)
@@ -114,7 +115,7 @@ func readPredictions(dir string) (map[inputView]map[int]classOf, error) {
 }
 
 // sortedViews returns the views of a model in a run, clean ones first.
-func sortedViews(run map[inputView]map[int]classOf, model string) []inputView {
+func sortedViews(run map[inputView]map[int]classified, model string) []inputView {
 	var out []inputView
 	for v := range run {
 		if v.model == model {
@@ -129,8 +130,8 @@ func sortedViews(run map[inputView]map[int]classOf, model string) []inputView {
 
 // comparePredictions returns the scores of two models' predicted classes for the samples that both
 // have predicted.
-func comparePredictions(a, b map[int]classOf, key measure.Key) ([]measure.Score, error) {
-	var index []int
+func comparePredictions(a, b map[int]classified, key measure.Key) ([]measure.Score, error) {
+	var indices []int
 	classes := 2
 	for i, p := range a {
 		q, ok := b[i]
@@ -140,30 +141,30 @@ func comparePredictions(a, b map[int]classOf, key measure.Key) ([]measure.Score,
 		if p.label != q.label {
 			return nil, fmt.Errorf("sample %d has label %d in the first run and %d in the second: the classes of the models have another order", i, p.label, q.label)
 		}
-		index = append(index, i)
+		indices = append(indices, i)
 		classes = max(classes, p.predicted+1, q.predicted+1, p.label+1)
 	}
-	if len(index) == 0 {
+	if len(indices) == 0 {
 		return nil, nil
 	}
-	slices.Sort(index)
-	layout := measure.NewLayout(len(index))
+	slices.Sort(indices)
+	layout := measure.NewLayout(len(indices))
 	names := make([]string, classes)
 	acc, err := prediction.ModelAgreement(prediction.ModelSettings{}).New(measure.Site{Layout: layout, Classes: names, Key: key})
 	if err != nil {
 		return nil, err
 	}
-	// The order and the groups are those of a run, and therefore also the intervals.
-	order := seed.Rand(key.Seed, "order", key.Data).Perm(len(index))
+	// The order and the jackknife groups are those of a run, so the intervals are too.
+	order := seed.Rand(key.Seed, "order", key.Data).Perm(len(indices))
 	for from := 0; from < len(order); from += layout.Block {
 		batch := measure.Batch{}
 		n := min(layout.Block, len(order)-from)
 		batch.Clean, batch.Transformed = tensor.New(n, classes), tensor.New(n, classes)
 		for i := range n {
-			at := index[order[from+i]]
+			at := indices[order[from+i]]
 			batch.Place, batch.Index, batch.Label = append(batch.Place, from+i), append(batch.Index, at), append(batch.Label, a[at].label)
-			oneClass(batch.Clean.At(i).Data, a[at].predicted)
-			oneClass(batch.Transformed.At(i).Data, b[at].predicted)
+			setCertain(batch.Clean.At(i).Data, a[at].predicted)
+			setCertain(batch.Transformed.At(i).Data, b[at].predicted)
 		}
 		if err := acc.Update(&batch); err != nil {
 			return nil, err
@@ -175,8 +176,8 @@ func comparePredictions(a, b map[int]classOf, key measure.Key) ([]measure.Score,
 	}), err
 }
 
-// oneClass writes the log-probabilities of a class that is certain.
-func oneClass(logs []float32, class int) {
+// setCertain writes the log-probabilities of a certain prediction: 0 for the class, else -Inf.
+func setCertain(logs []float32, class int) {
 	for k := range logs {
 		logs[k] = float32(math.Inf(-1))
 	}

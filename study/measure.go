@@ -20,10 +20,10 @@ type LayerScores struct {
 	Scores  []measure.Score
 }
 
-// Measure runs measures at every chosen layer of a model on the samples of a source. Inputs are
-// clean and under a transformation that is drawn once; a nil t means clean only. Measure returns
-// the scores of each measure by layer. It needs no study file and no folder. Layers that a measure
-// does not apply to are left out. The seed is 1.
+// Measure runs measures at every layer that the model was opened with, on the samples of a source.
+// Inputs are clean and under the transformation t, which is drawn once for all samples; a nil t
+// means clean only. Measure returns the scores of each measure by layer. It needs no study file and
+// no folder. Layers that a measure does not apply to are left out. The seed is 1.
 func Measure(ctx context.Context, m *model.Model, src dataset.Source, t transform.Transform, measures ...measure.Measure) ([]LayerScores, error) {
 	p, err := plan.ForMeasures(m, src, t, measures)
 	if err != nil {
@@ -48,10 +48,10 @@ type PairScores struct {
 	Scores       []measure.Score
 }
 
-// Compare runs comparisons of every chosen layer of a with every chosen layer of b on the samples
-// of a source, each model in its own frame. The models a and b may be the same. Compare returns the
-// scores of each comparison by the layers of a. Pairs that a comparison does not apply to are left
-// out. The seed is 1.
+// Compare runs comparisons of every layer that model a was opened with, with every layer that b was
+// opened with. Each model reads the samples of the source at the size and crop of its own input.
+// The models a and b may be the same. Compare returns the scores of each comparison by the layers
+// of a. Pairs that a comparison does not apply to are left out. The seed is 1.
 func Compare(ctx context.Context, a, b *model.Model, src dataset.Source, comparisons ...measure.Comparison) ([]PairScores, error) {
 	p, err := plan.ForComparisons(a, b, src, comparisons)
 	if err != nil {

@@ -37,12 +37,12 @@ func TestShareMeasuresBetweenRuns(t *testing.T) {
 		return s
 	}
 	a, b := load("a", "red", "one"), load("b", "green", "two")
-	sharing := spec.Sharing{Models: [][2]string{{"net", "net"}}, Images: 60, Steps: 150}
+	sharing := spec.STIROptions{Models: [][2]string{{"net", "net"}}, Images: 60, Steps: 150}
 	for _, c := range []struct {
 		b         *Study
 		low, high float64
 	}{{b, 0, 0.4}, {a, 0.99, 1}} {
-		s, err := spec.Share(a, c.b, sharing)
+		s, err := spec.STIRStudy(a, c.b, sharing)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,24 +75,24 @@ func TestShareReportsWhatIsMissing(t *testing.T) {
 	}
 	a, other, gone := study("red", "grey"), study("red", "white"), study("gone", "grey")
 	other.Data = other.Data[:1]
-	sharing := func(data ...string) spec.Sharing {
-		return spec.Sharing{Models: [][2]string{{"net", "net"}}, Data: data, Images: 10, Steps: 1}
+	sharing := func(data ...string) spec.STIROptions {
+		return spec.STIROptions{Models: [][2]string{{"net", "net"}}, Data: data, Images: 10, Steps: 1}
 	}
 	for _, c := range []struct {
 		a, b *Study
-		s    spec.Sharing
+		s    spec.STIROptions
 		want string
 	}{
 		{a, gone, sharing(), "gone.onnx"},
 		{a, other, sharing(), "no data of the same name"},
 		{a, a, sharing("snow*"), "snow"},
-		{a, a, spec.Sharing{Models: [][2]string{{"net", "nett"}}}, "no model nett"},
+		{a, a, spec.STIROptions{Models: [][2]string{{"net", "nett"}}}, "no model nett"},
 	} {
-		if _, err := spec.Share(c.a, c.b, c.s); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if _, err := spec.STIRStudy(c.a, c.b, c.s); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want %q", err, c.want)
 		}
 	}
-	if s, err := spec.Share(a, a, sharing("*")); err != nil || len(s.Data) != 2 {
+	if s, err := spec.STIRStudy(a, a, sharing("*")); err != nil || len(s.Data) != 2 {
 		t.Errorf("a pattern for all data: %v", err)
 	}
 }

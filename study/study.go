@@ -11,19 +11,19 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// What a run is given and what it returns. The packages below this one document each of them.
+// The types of arguments and results. Each is documented in the package that defines it.
 type (
 	Study      = spec.Study        // a study file
 	Plan       = plan.Plan         // a study with its models and data opened
-	Options    = plan.Options      // what scores do not depend on
-	Shard      = plan.Shard        // a share of the samples
-	Progress   = plan.Progress     // how far a run has come
+	Options    = plan.Options      // settings of a run that scores do not depend on
+	Shard      = plan.Shard        // one of several equal parts of the samples
+	Progress   = plan.Progress     // the progress of a run
 	Stats      = telemetry.Stats   // counters of a run
-	Cost       = plan.Cost         // what a plan asks of the engine
-	Work       = plan.ModelWork    // what is left to do for one model
+	Cost       = plan.Cost         // estimated time and memory of a plan
+	Work       = plan.ModelWork    // remaining work for one model
 	Result     = rundir.Result     // the scores and the record of a run
-	Finding    = rundir.Finding    // something about a file of a run folder
-	Failures   = rundir.Failures   // the error of a run that could not do all of its work
+	Finding    = rundir.Finding    // a problem with a file of a run folder
+	Failures   = rundir.Failures   // the error of a run in which some cells, models or data failed
 	Incomplete = rundir.Incomplete // the error of a merge that lacks shards
 )
 
@@ -53,7 +53,7 @@ func Merge(ctx context.Context, s *Study, dirs []string, o Options) (*Result, er
 	return rundir.Merge(ctx, s, dirs, o)
 }
 
-// Check looks at every file of a run folder and, with fix, repairs what it can. See rundir.Check.
+// Check examines every file of a run folder and, with fix, repairs what it can. See rundir.Check.
 func Check(ctx context.Context, dir string, fix bool, o Options) ([]Finding, error) {
 	return rundir.Check(ctx, dir, fix, o)
 }
@@ -62,8 +62,9 @@ func Check(ctx context.Context, dir string, fix bool, o Options) ([]Finding, err
 // (Options.Only) to read.
 func Prepare(p *Plan, dir string, o Options) error { return rundir.Prepare(p, dir, o) }
 
-// Estimate returns what a plan costs, for each model and data set. It times a few batches; see
-// run.Estimate. Cells that the run folder dir holds already are left out; dir may be empty.
+// Estimate returns the estimated time and memory of a plan, for each model and data set. It times a
+// few batches; see run.Estimate. Cells that the run folder dir already holds are left out; dir may
+// be empty.
 func Estimate(ctx context.Context, p *Plan, dir string, o Options) ([]Cost, error) {
 	if dir != "" {
 		if err := rundir.Resume(p, dir, o); err != nil {
@@ -73,8 +74,8 @@ func Estimate(ctx context.Context, p *Plan, dir string, o Options) ([]Cost, erro
 	return run.Estimate(ctx, p, o)
 }
 
-// Remaining returns what each model of a plan has to do, in the order of the study, without running
-// anything. Cells that the run folder dir holds already are left out; dir may be empty.
+// Remaining returns the remaining work of each model of a plan, in the order of the study. It runs
+// nothing. Cells that the run folder dir already holds are left out; dir may be empty.
 func Remaining(p *Plan, dir string, o Options) ([]Work, error) {
 	if dir != "" {
 		if err := rundir.Resume(p, dir, o); err != nil {
@@ -87,10 +88,11 @@ func Remaining(p *Plan, dir string, o Options) ([]Work, error) {
 // ReadResult reads the scores and the record of a run folder.
 func ReadResult(dir string) (*Result, error) { return rundir.ReadResult(dir) }
 
-// ReadCells reads the cells of a run folder with the derived means: scores with the replicates that
-// intervals of differences need, which the rows of ReadResult lack.
+// ReadCells reads the cells of a run folder, and the cells of means that are derived from them.
+// Their scores keep the replicates that intervals of differences need; the rows of ReadResult lack
+// these.
 func ReadCells(dir string) ([]scores.Cell, scores.Record, error) { return rundir.ReadCells(dir) }
 
-// Unmerged returns the number of state files in a run folder that wait for Merge, each of one cell
-// and one shard.
+// Unmerged returns the number of state files in a run folder that Merge has not merged yet, each of
+// one cell and one shard.
 func Unmerged(dir string) (int, error) { return rundir.Unmerged(dir) }

@@ -93,7 +93,7 @@ func (s *stirFlags) study(dirs []string, models [][2]string) (*study.Study, erro
 			return nil, err
 		}
 	}
-	return spec.Share(studies[0], studies[1], spec.Sharing{Models: models, Data: s.data, Layer: s.layer, Images: s.images, Steps: s.steps})
+	return spec.STIRStudy(studies[0], studies[1], spec.STIROptions{Models: models, Data: s.data, Layer: s.layer, Images: s.images, Steps: s.steps})
 }
 
 // printShared prints a line for each direction, layer and data set, and the warnings below them.

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// longRun is the time up to which a study measures all samples. Estimates are right to within 50 %.
+	// longRun is the time up to which a study measures all samples. Estimates are right to within
+	// 50 %.
 	longRun       = 80 * time.Second
 	fewestSamples = 20
 	// seisOperations bounds the floating-point operations of seis at its default resolution, some
@@ -25,7 +26,7 @@ const (
 
 // fitFirstRun returns the study of a guess and its estimated time. If that is long, the study gets
 // fewer samples, so that the user can wait for the first run.
-func fitFirstRun(ctx context.Context, engine *engineFlags, g *spec.Guess, folder string) (string, time.Duration, error) {
+func fitFirstRun(ctx context.Context, engine *engineFlags, g *spec.TemplateInfo, folder string) (string, time.Duration, error) {
 	text, cost, err := estimated(ctx, engine, *g, folder)
 	if err != nil {
 		return "", 0, err
@@ -42,8 +43,8 @@ func fitFirstRun(ctx context.Context, engine *engineFlags, g *spec.Guess, folder
 
 // positionsFor returns the bound of seis for layers and a number of samples; 0 is the default. For
 // each of the eight transformed views of a sample, seis adds five products of channels x positions
-// with itself, counted as half a multiplication and an addition for each pair of positions. For each
-// view, its scores take about as long as 100 operations for each triple of positions.
+// with itself, counted as half a multiplication and an addition for each pair of positions. For
+// each view, its scores take about as long as 100 operations for each triple of positions.
 func positionsFor(layers []onnx.Layer, samples int) int {
 	const views, products, scoring = 8, 5, 100
 	operations, largest := 0.0, 0
@@ -105,7 +106,7 @@ func samplesWithin(limit time.Duration, c firstCost) int {
 }
 
 // estimated returns the study of a guess and what it costs.
-func estimated(ctx context.Context, engine *engineFlags, g spec.Guess, folder string) (string, firstCost, error) {
+func estimated(ctx context.Context, engine *engineFlags, g spec.TemplateInfo, folder string) (string, firstCost, error) {
 	text, err := spec.Template(g)
 	if err != nil {
 		return "", firstCost{}, err

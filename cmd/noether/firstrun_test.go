@@ -67,8 +67,8 @@ func TestPositionsFor(t *testing.T) {
 func TestTemplateOfLongStudy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	g := spec.Guess{Name: "m", Model: "m.onnx", Data: dir, DataHere: dir, Classes: 10, Channels: 3, Space: true, Preprocess: "imagenet",
-		Layers: []spec.GuessedLayer{{Pattern: "a", Comment: "b"}}, Samples: 200, Limit: 70, Time: "1m20s", Positions: 256}
+	g := spec.TemplateInfo{Name: "m", Model: "m.onnx", Data: dir, LocalData: dir, Classes: 10, Channels: 3, Space: true, Preprocess: "imagenet",
+		Layers: []spec.TemplateLayer{{Pattern: "a", Comment: "b"}}, Samples: 200, Limit: 70, Time: "1m20s", Positions: 256}
 	text, err := spec.Template(g)
 	if err != nil {
 		t.Fatal(err)

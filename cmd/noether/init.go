@@ -78,31 +78,31 @@ type written struct {
 
 // guessStudy opens the model to determine its layers and preprocessing, and the data to determine
 // their kind and classes. Paths are made relative to the study's folder.
-func guessStudy(ctx context.Context, engine *engineFlags, address, dataPath, folder string) (spec.Guess, error) {
+func guessStudy(ctx context.Context, engine *engineFlags, address, dataPath, folder string) (spec.TemplateInfo, error) {
 	dataHere, err := spec.UnpackedData(ctx, dataPath)
 	if err != nil {
-		return spec.Guess{}, err
+		return spec.TemplateInfo{}, err
 	}
 	data, err := spec.OpenPath(ctx, dataHere)
 	if err != nil {
-		return spec.Guess{}, err
+		return spec.TemplateInfo{}, err
 	}
 	defer dataset.Close(data) // data are only read
 	modelPath, err := spec.ModelFile(ctx, address, note)
 	if err != nil {
-		return spec.Guess{}, err
+		return spec.TemplateInfo{}, err
 	}
 	o, err := engine.open()
 	if err != nil {
-		return spec.Guess{}, err
+		return spec.TemplateInfo{}, err
 	}
 	rate := spec.RateOf(dataHere) // 0: the data are not audio
 	m, err := model.OpenContext(ctx, o.Runtime, modelPath, model.Options{Layers: []string{"all"}, Size: [2]int{224, 224}, Samples: rate, Threads: o.Threads, Device: o.Device})
 	if err != nil {
-		return spec.Guess{}, err
+		return spec.TemplateInfo{}, err
 	}
 	if m.TakesAudio() != (rate > 0) {
-		return spec.Guess{}, fmt.Errorf("%s takes %s, which %s does not contain", address, takes(m), dataPath)
+		return spec.TemplateInfo{}, fmt.Errorf("%s takes %s, which %s does not contain", address, takes(m), dataPath)
 	}
 	labels := data.Classes()
 	names, err := model.ReadClassNames(modelPath, m.Classes())
@@ -110,9 +110,9 @@ func guessStudy(ctx context.Context, engine *engineFlags, address, dataPath, fol
 		note(err.Error())
 	}
 	layers, chosen := layersOf(m)
-	g := spec.Guess{
+	g := spec.TemplateInfo{
 		Samples: data.Len(),
-		Name:    spec.NameOf(address), Model: relative(folder, address), Data: relative(folder, dataPath), DataHere: dataHere,
+		Name:    spec.NameOf(address), Model: relative(folder, address), Data: relative(folder, dataPath), LocalData: dataHere,
 		Classes: m.Classes(), Channels: m.Frame().Channels, Rate: rate, Length: m.Frame().Length, Layers: layers,
 		Labels: labels, UnknownOutputs: m.Classes() > 0 && len(labels) > 0 && !spec.HasOutputs(labels, m.Classes(), names),
 	}
@@ -126,10 +126,10 @@ func guessStudy(ctx context.Context, engine *engineFlags, address, dataPath, fol
 		g.Positions = positionsFor(chosen, min(data.Len(), 1000))
 		sizes, err := sizesOf(ctx, data)
 		if err != nil {
-			return spec.Guess{}, err
+			return spec.TemplateInfo{}, err
 		}
 		if g.Preprocess, g.Recorded, err = recordedPreprocess(m, sizes); err != nil {
-			return spec.Guess{}, err
+			return spec.TemplateInfo{}, err
 		}
 		if !g.Recorded {
 			g.Preprocess = guessPreprocess(m, sizes)
@@ -149,13 +149,13 @@ func guessStudy(ctx context.Context, engine *engineFlags, address, dataPath, fol
 
 // layersOf returns the layers for a template: the ends of the model's blocks and the input of its
 // classifier.
-func layersOf(m *model.Model) (out []spec.GuessedLayer, chosen []onnx.Layer) {
+func layersOf(m *model.Model) (out []spec.TemplateLayer, chosen []onnx.Layer) {
 	for _, l := range blocks.Choose(m.Graph(), m.Input().Name, m.Output(), m.Layers()) {
-		out = append(out, spec.GuessedLayer{Pattern: l.Name, Comment: fmt.Sprintf("%s (%s)", l.Role, extent(l.Layer))})
+		out = append(out, spec.TemplateLayer{Pattern: l.Name, Comment: fmt.Sprintf("%s (%s)", l.Role, extent(l.Layer))})
 		chosen = append(chosen, l.Layer)
 	}
 	if len(out) == 0 {
-		out = append(out, spec.GuessedLayer{Pattern: "all", Comment: "every tensor"})
+		out = append(out, spec.TemplateLayer{Pattern: "all", Comment: "every tensor"})
 		chosen = m.Layers()
 	}
 	return out, chosen

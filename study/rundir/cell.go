@@ -21,7 +21,7 @@ func (r *Writer) CompleteCell(c *plan.Cell) error {
 	}
 	r.cellDone(c)
 	for _, t := range c.Tasks {
-		t.Scored = nil // the folder holds it now
+		t.Scored = nil // the record in the folder holds them now
 	}
 	return nil
 }

@@ -16,28 +16,28 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// A finishedFile is the payload of a finished task in a state file.
-type finishedFile struct {
+// A finishedTask is the payload of a finished task in a state file, as JSON.
+type finishedTask struct {
 	Cell    scores.Cell // only the layers of this task
-	Samples []sampleFile
+	Samples []statisticValues
 }
 
-// A sampleFile holds one statistic's values for samples. Values that are not finite are left out,
-// because JSON cannot represent them.
-type sampleFile struct {
+// statisticValues holds the per-sample values of one statistic. Values that are not finite are left
+// out, because JSON cannot represent them.
+type statisticValues struct {
 	Statistic string
-	Index     []int `json:",omitempty"` // that of the statistic before it if empty
-	Value     []float64
+	Index     []int     `json:",omitempty"` // of the samples; if empty, that of the statistic before this one
+	Value     []float64 // one for each index
 }
 
 func marshalFinished(t *plan.Task) ([]byte, error) {
 	cell := t.Cell.Identity()
 	cell.Layers = t.Scored.Layers
-	return json.Marshal(finishedFile{Cell: cell, Samples: packSamples(t.Scored.Samples)})
+	return json.Marshal(finishedTask{Cell: cell, Samples: packSamples(t.Scored.Samples)})
 }
 
 func readFinished(t *plan.Task, raw []byte) (*plan.TaskScores, error) {
-	var file finishedFile
+	var file finishedTask
 	if err := json.Unmarshal(raw, &file); err != nil {
 		return nil, err
 	}
@@ -48,20 +48,20 @@ func readFinished(t *plan.Task, raw []byte) (*plan.TaskScores, error) {
 	return &plan.TaskScores{Layers: file.Cell.Layers, Samples: samples}, err
 }
 
-// packSamples returns the values of each statistic in the order of the samples, so that two
-// processes that merge one cell write the same file.
-func packSamples(samples []measure.SampleScore) []sampleFile {
+// packSamples returns the values of each statistic in the order of the sample indices, so that two
+// processes that merge the same cell write the same file.
+func packSamples(samples []measure.SampleScore) []statisticValues {
 	samples = slices.Clone(samples)
 	slices.SortStableFunc(samples, func(a, b measure.SampleScore) int { return cmp.Compare(a.Index, b.Index) })
-	var out []sampleFile
+	var out []statisticValues
 	for _, s := range samples {
 		if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
 			continue
 		}
-		i := slices.IndexFunc(out, func(f sampleFile) bool { return f.Statistic == s.Statistic })
+		i := slices.IndexFunc(out, func(f statisticValues) bool { return f.Statistic == s.Statistic })
 		if i < 0 {
 			i = len(out)
-			out = append(out, sampleFile{Statistic: s.Statistic})
+			out = append(out, statisticValues{Statistic: s.Statistic})
 		}
 		out[i].Index = append(out[i].Index, s.Index)
 		out[i].Value = append(out[i].Value, s.Value)
@@ -74,7 +74,8 @@ func packSamples(samples []measure.SampleScore) []sampleFile {
 	return out
 }
 
-func unpackSamples(files []sampleFile) ([]measure.SampleScore, error) {
+// unpackSamples is the inverse of packSamples. It fills in the indices that packSamples left out.
+func unpackSamples(files []statisticValues) ([]measure.SampleScore, error) {
 	var out []measure.SampleScore
 	for k, f := range files {
 		if f.Index == nil && k > 0 {
@@ -100,7 +101,7 @@ func (f Folder) writeCell(c *plan.Cell) error {
 	record := c.Identity()
 	record.Layers = c.ScoredLayers()
 	record.PeakMemory = machine.PeakMemory()
-	samples := map[string][]sampleFile{}
+	samples := map[string][]statisticValues{}
 	for _, t := range c.Tasks {
 		if t.Scored.Samples != nil {
 			samples[t.Name()] = packSamples(t.Scored.Samples)
@@ -138,8 +139,8 @@ func (f Folder) sumCellFiles(key string) (map[string]scores.FileSum, error) {
 	return sums, nil
 }
 
-// readCell reads a cell's record and verifies the cell's other files. It returns an error if the
-// record is that of another cell, or a file is missing or altered.
+// readCell reads a cell's record and verifies the cell's other files by their checksums. It returns
+// an error if the record is that of another cell, or a file is missing or altered.
 func (f Folder) readCell(c *plan.Cell) (scores.Cell, error) {
 	got, err := f.readCellRecord(c)
 	if err != nil {

@@ -20,13 +20,13 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// A Finding is a problem with a file of a run folder, or a note about it.
+// A Finding is a problem with a file of a run folder, or a note about the file.
 type Finding struct {
-	File   string `json:"file"` // relative to the folder
-	Kind   string `json:"kind"` // damaged, foreign, temporary, unwanted, lacking, old or unknown
-	Why    string `json:"why"`
-	Note   bool   `json:"note,omitempty"`   // needs no repair
-	Mended string `json:"mended,omitempty"` // the repair that was made
+	File   string `json:"file"`             // relative to the folder
+	Kind   string `json:"kind"`             // one of the constants below
+	Why    string `json:"why"`              // what is wrong, as a sentence
+	Note   bool   `json:"note,omitempty"`   // the file needs no repair
+	Mended string `json:"mended,omitempty"` // the repair that was made; "" if none was
 }
 
 // Kinds of findings.
@@ -34,21 +34,21 @@ const (
 	Damaged   = "damaged"   // truncated or altered
 	Foreign   = "foreign"   // not a file of a run, or the file of another cell than its name says
 	Temporary = "temporary" // left by a run that was killed
-	Unwanted  = "unwanted"  // belongs to finished work
-	Lacking   = "lacking"   // missing, or different from the cells that it is made from
-	Old       = "old"       // valid, but of no cell of the current study
+	Unwanted  = "unwanted"  // left of work that is finished, so it can be removed
+	Lacking   = "lacking"   // missing, or different from the cells that it is computed from
+	Old       = "old"       // valid, but not of a cell of the current study
 	Unknown   = "unknown"   // not checked, because the study cannot be opened
 )
 
 // Check examines every file of a run folder. It reports damaged and foreign records, states and
 // failures, files of finished work, temporary files, and tables that differ from the cells.
 //
-// With fix it repairs what it finds: bad files are moved into the folder aside, temporary and
-// unwanted files are removed, and tables are written again. It never touches a valid cell. Running
-// the study again computes what is missing.
+// With fix it repairs what it finds: damaged and foreign files are moved into the subfolder aside,
+// temporary and unwanted files are removed, and tables are written again. It never touches a valid
+// cell. Running the study again computes what is missing.
 //
-// Check opens the folder's study to know the keys of its cells. If that fails, it notes this and
-// examines the files by themselves.
+// Check opens the folder's study to learn the keys of its cells. If the study cannot be opened, it
+// adds a note and examines each file without the study.
 func Check(ctx context.Context, dir string, fix bool, o plan.Options) ([]Finding, error) {
 	c := &checker{folder: Folder{dir}, fix: fix}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -70,8 +70,8 @@ func Check(ctx context.Context, dir string, fix bool, o plan.Options) ([]Finding
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	for _, look := range []func() error{c.record, c.page, c.temporaries, c.cells, c.states, c.shared, c.failures, c.tables} {
-		if err := look(); err != nil {
+	for _, check := range []func() error{c.record, c.reportPage, c.temporaryFiles, c.cells, c.states, c.shared, c.failures, c.tables} {
+		if err := check(); err != nil {
 			return c.found, err
 		}
 		if ctx.Err() != nil {
@@ -87,12 +87,12 @@ type checker struct {
 	fix    bool
 	plan   *plan.Plan             // nil if the study cannot be opened
 	wanted map[string]*plan.Cell  // the cells of the study, by key
-	good   map[string]scores.Cell // the valid records, by key
+	valid  map[string]scores.Cell // the valid records, by key
 	found  []Finding
 }
 
 func (c *checker) openPlan(ctx context.Context, o plan.Options) error {
-	c.good = map[string]scores.Cell{}
+	c.valid = map[string]scores.Cell{}
 	text, err := os.ReadFile(c.folder.Path("study.yaml"))
 	if err == nil {
 		_, altered := checksum.Check(string(text))
@@ -131,14 +131,14 @@ func (c *checker) note(file, kind, why string) {
 
 // report adds a finding and, with fix, calls mend to repair the file. Only the first finding of a
 // file is kept, besides notes.
-func (c *checker) report(file, kind, why string, mend func(file string) (string, error)) error {
+func (c *checker) report(file, kind, why string, repair func(file string) (string, error)) error {
 	if slices.ContainsFunc(c.found, func(f Finding) bool { return f.File == file && !f.Note }) {
 		return nil
 	}
 	f := Finding{File: file, Kind: kind, Why: why}
 	var err error
-	if c.fix && mend != nil {
-		f.Mended, err = mend(file)
+	if c.fix && repair != nil {
+		f.Mended, err = repair(file)
 	}
 	c.found = append(c.found, f)
 	return err
@@ -151,7 +151,7 @@ func (c *checker) remove(file string) (string, error) {
 	return "removed", err
 }
 
-// obstacles reports files and folders that have the name of one of the run but are something else.
+// obstacles reports files that have the name of a folder of a run, and the reverse.
 func (c *checker) obstacles() error {
 	for _, o := range c.folder.obstacles() {
 		if err := c.report(o.path, Damaged, o.why, c.moveAside); err != nil {
@@ -168,8 +168,8 @@ func (c *checker) record() error {
 	return nil
 }
 
-// page checks the report.
-func (c *checker) page() error {
+// reportPage checks report.html.
+func (c *checker) reportPage() error {
 	page, err := os.ReadFile(c.folder.Path("report.html"))
 	if err == nil {
 		err = checksum.CheckPage(page)
@@ -180,12 +180,12 @@ func (c *checker) page() error {
 	return c.report("report.html", Damaged, err.Error()+"; noether report writes it again", c.moveAside)
 }
 
-// temporaries reports the temporary files of killed runs. Recent files may belong to a run in
+// temporaryFiles reports the temporary files of killed runs. Recent files may belong to a run in
 // progress and are left alone.
-func (c *checker) temporaries() error {
+func (c *checker) temporaryFiles() error {
 	now, err := atomicfile.Clock(c.folder.Path("cells"))
 	if err != nil {
-		return nil // no run can write to the folder
+		return nil // the folder cannot be written, so no run uses it
 	}
 	for _, file := range c.folder.staleFiles(now) {
 		if err := c.report(file, Temporary, "a run that was killed left it", c.remove); err != nil {
@@ -201,7 +201,7 @@ var (
 	failName  = regexp.MustCompile(`^([0-9a-f]{24}|(?:model|data)-[0-9a-f]{24})(\.\d+of\d+)?\.json$`)
 )
 
-// files returns the names in a subfolder, temporary files excepted.
+// files returns the names of the files in a subfolder, except temporary ones.
 func (c *checker) files(sub string) ([]string, error) {
 	if mode, ok := c.folder.mode(sub); !ok || !mode.IsDir() {
 		return nil, nil
@@ -216,8 +216,8 @@ func (c *checker) files(sub string) ([]string, error) {
 	return out, err
 }
 
-func (c *checker) isGood(key string) bool {
-	_, ok := c.good[key]
+func (c *checker) isValid(key string) bool {
+	_, ok := c.valid[key]
 	return ok
 }
 
@@ -265,14 +265,14 @@ func (c *checker) cell(name string) error {
 			}
 		}
 	}
-	c.good[key] = record
+	c.valid[key] = record
 	return nil
 }
 
-// cellTable checks a file of per-sample values, units or curves that belongs to a cell. If it is
-// damaged, the cell's record is moved aside too, so that the cell is computed again.
+// cellTable checks a file of per-sample values, unit scores or response curves of a cell. If it is
+// damaged, the cell's record is moved aside too, so that the next run computes the cell again.
 func (c *checker) cellTable(file, key, suffix string) error {
-	record, ok := c.good[key]
+	record, ok := c.valid[key]
 	if !ok {
 		return c.report(file, Unwanted, "the cell that it belongs to has no record", c.moveAside)
 	}
@@ -280,7 +280,7 @@ func (c *checker) cellTable(file, key, suffix string) error {
 	if err == nil {
 		return nil
 	}
-	delete(c.good, key)
+	delete(c.valid, key)
 	what := map[string]string{samplesSuffix: "per-sample values are", unitsSuffix: "table of units is", curvesSuffix: "table of curves is"}[suffix]
 	if err := c.report(filepath.Join("cells", key+".json"), Damaged, "its "+what+" damaged", c.moveAside); err != nil {
 		return err
@@ -324,7 +324,7 @@ func (c *checker) state(name string) error {
 		return c.report(file, Damaged, errDamaged.Error(), c.moveAside)
 	case f.Cell != m[1] && f.Cell != name: // a procedure's checkpoint names its file
 		return c.report(file, Foreign, "it is the state of another cell than its name says", c.moveAside)
-	case c.isGood(m[1]):
+	case c.isValid(m[1]):
 		return c.report(file, Unwanted, "its cell is done", c.remove)
 	case c.plan != nil && cell == nil:
 		c.note(file, Old, "of an older study, or of another version of a measure: the current study has no such cell")
@@ -398,7 +398,7 @@ func (c *checker) failures() error {
 		case err != nil:
 		case m == nil:
 			err = c.report(file, Foreign, "it is not a record of a failure", c.moveAside)
-		case c.isGood(m[1]):
+		case c.isValid(m[1]):
 			err = c.report(file, Unwanted, "its cell is done", c.remove)
 		default:
 			if _, bad := scores.ReadFailure(c.folder.Path(file)); bad != nil {

@@ -11,12 +11,12 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// A checkpoint is the file of the run folder that a procedure saves its progress in, for one cell
-// or shared by several.
+// A checkpoint is a file of the run folder in which a procedure saves its progress. It belongs to
+// one cell or is shared by several. The file has the format of a state file with one entry.
 type checkpoint struct {
-	r    *Writer
-	c    *plan.Cell
-	path string
+	writer *Writer
+	cell   *plan.Cell
+	path   string
 }
 
 // Load implements train.Checkpoint.
@@ -26,12 +26,12 @@ func (k *checkpoint) Load() (io.ReadCloser, error) {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, nil
 	case errors.Is(err, errDamaged):
-		k.r.Options.Warnf("%v; what it held is computed again", err)
+		k.writer.Options.Warnf("%v; what it held is computed again", err)
 		return nil, nil
 	case err != nil:
 		return nil, err
 	}
-	k.c.Data.Unreadable.Add(f.Unreadable...)
+	k.cell.Data.Unreadable.Add(f.Unreadable...)
 	e := f.entry("")
 	if e == nil || f.Cell != filepath.Base(k.path) {
 		f.close()
@@ -42,25 +42,25 @@ func (k *checkpoint) Load() (io.ReadCloser, error) {
 		if !errors.Is(err, errDamaged) {
 			return nil, err
 		}
-		k.r.Options.Warnf("%v; what it held is computed again", err)
+		k.writer.Options.Warnf("%v; what it held is computed again", err)
 		return nil, nil
 	}
 	return struct {
 		io.Reader
 		io.Closer
-	}{f.section(e), f.f}, nil
+	}{f.section(e), f.file}, nil
 }
 
 // Save implements train.Checkpoint.
 func (k *checkpoint) Save(state func(io.Writer) error) error {
-	index := &stateIndex{Cell: filepath.Base(k.path), N: k.c.Data.Layout.N, Entries: []stateEntry{{}}, Unreadable: k.c.Data.Unreadable.Names()}
+	index := &stateIndex{Cell: filepath.Base(k.path), N: k.cell.Data.Layout.N, Entries: []stateEntry{{}}, Unreadable: k.cell.Data.Unreadable.Names()}
 	write := func() error {
 		return writeState(k.path, index, func(w io.Writer, _ *stateEntry) error { return state(w) })
 	}
 	err := write()
-	// The folder of shared checkpoints is made by the first of them, and removed by every run of the
-	// study that ends.
-	for tries := 0; errors.Is(err, os.ErrNotExist) && tries < 10; tries++ {
+	// The first shared checkpoint creates the folder, and every run of the study removes it when it
+	// ends, possibly between MkdirAll and write.
+	for attempts := 0; errors.Is(err, os.ErrNotExist) && attempts < 10; attempts++ {
 		if err = filesys.MkdirAll(filepath.Dir(k.path), 0o777); err == nil {
 			err = write()
 		}

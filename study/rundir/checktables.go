@@ -13,8 +13,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// tables checks the tables of a finished run: against the records of the cells if every cell has
-// one, else against their checksums.
+// tables checks the tables of a finished run: scores.csv against the records of the cells if every
+// cell has one, and all tables against their checksums.
 func (c *checker) tables() error {
 	record, err := scores.ReadRecord(c.folder.Path("run.json"))
 	rows, complete := c.rows()
@@ -52,21 +52,22 @@ func (c *checker) missingCells(record scores.Record) {
 	}
 	for _, key := range record.Keys {
 		file := filepath.Join("cells", key+".json")
-		if _, there := c.folder.mode(file); there || failed[key] || len(c.good) == 0 {
+		if _, exists := c.folder.mode(file); exists || failed[key] || len(c.valid) == 0 {
 			continue
 		}
 		c.note(file, Lacking, "the run was finished, and this cell is missing: run the study again")
 	}
 }
 
-// rows returns the rows of the cells, and whether every cell of the study has a valid record.
+// rows returns the rows of scores.csv, computed from the cells, and true if every cell of the study
+// has a valid record.
 func (c *checker) rows() ([]scores.Row, bool) {
 	if c.plan == nil {
 		return nil, false
 	}
 	var cells []scores.Cell
 	for _, cell := range c.plan.Cells {
-		record, ok := c.good[cell.Key]
+		record, ok := c.valid[cell.Key]
 		if !ok {
 			return nil, false // the next run computes the cell and writes the tables
 		}
@@ -88,7 +89,7 @@ func (c *checker) scoreTable(rows []scores.Row) error {
 	return c.report("scores.csv", Lacking, "it differs from the records of the cells", c.rewrite(rows))
 }
 
-// table verifies a table or a picture against the checksum in the record.
+// table verifies a table or an image of the folder against the checksum in the record.
 func (c *checker) table(name string, record scores.Record, rows []scores.Row, complete bool) error {
 	err := record.Files[name].Verify(c.folder.Path(name))
 	switch {
@@ -98,13 +99,14 @@ func (c *checker) table(name string, record scores.Record, rows []scores.Row, co
 		c.note(name, Lacking, "it was removed since the run finished; another run writes it again")
 		return nil
 	}
-	mend := c.moveAside
+	repair := c.moveAside
 	if complete && strings.HasPrefix(name, "scores.") {
-		mend = c.rewrite(rows)
+		repair = c.rewrite(rows)
 	}
-	return c.report(name, Damaged, trimPath(err, c.folder.Path(name)), mend)
+	return c.report(name, Damaged, trimPath(err, c.folder.Path(name)), repair)
 }
 
+// rewrite returns a repair that writes the tables of scores again.
 func (c *checker) rewrite(rows []scores.Row) func(string) (string, error) {
 	return func(string) (string, error) { return "written again", c.folder.writeTables(rows) }
 }

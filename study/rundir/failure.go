@@ -10,12 +10,12 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// Failures is the error of a run that finished but in which some cells, models or data failed. The
-// results of the others are in the run folder. Each failure has a file under failures/. Running the
-// study again retries what failed.
+// Failures is the error of a run that finished, but in which some cells, models or data failed. The
+// results of the other cells are in the run folder. Each failure has a file under failures/.
+// Running the study again retries what failed.
 type Failures struct {
 	Failed      []scores.Failure
-	Done, Cells int
+	Done, Cells int // number of finished cells, and of all
 	causes      []error
 }
 
@@ -44,7 +44,7 @@ func (r *Writer) FailCell(c *plan.Cell, layer string, inputs []string, cause err
 	f.Layer, f.Inputs = layer, inputs
 	f.Log = r.Log.Recent()
 	if !r.Options.Shard.Whole() {
-		f.Part = r.Options.Shard.String()
+		f.Shard = r.Options.Shard.String()
 	}
 	f = r.failures.Add(f, cause)
 	r.Stats.Failures.Add(1)
@@ -88,8 +88,8 @@ func (r *Writer) openFailures() error {
 
 func (f Folder) writeFailure(x scores.Failure) error {
 	name := x.Key
-	if x.Part != "" {
-		name += "." + x.Part
+	if x.Shard != "" {
+		name += "." + x.Shard
 	}
 	if err := filesys.MkdirAll(f.Path("failures"), 0o777); err != nil {
 		return err
@@ -122,12 +122,12 @@ func (f Folder) clearFinished(cells []*plan.Cell) {
 	}
 }
 
-// partFailures returns the failures that shards have recorded for a cell.
-func (f Folder) partFailures(key string) []scores.Failure {
+// shardFailures returns the failures that shards have recorded for a cell.
+func (f Folder) shardFailures(key string) []scores.Failure {
 	files, _ := f.list("failures", key+".", ".json")
 	var out []scores.Failure
 	for _, file := range files {
-		if x, err := scores.ReadFailure(file); err == nil && x.Part != "" {
+		if x, err := scores.ReadFailure(file); err == nil && x.Shard != "" {
 			out = append(out, x)
 		}
 	}

@@ -13,20 +13,22 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// Feature maps of a sample at some layers, clean and transformed, are kept for each model and
-// transformation with equivariance errors. Their names are the keys of cells, on which they depend.
+// A run keeps drawings of the feature maps of one sample for each model and transformation whose
+// equivariance errors are measured. They are named by the key of a cell, so that they are drawn
+// again if anything that they depend on changes.
 
 const (
-	mapFolder     = "pictures/maps"
-	mostMapSheets = 24
+	mapSheetFolder = "pictures/maps"
+	maxMapSheets   = 24
 )
 
-// MapCells returns the cells of equivariance errors that have a sheet of feature maps: for each model
-// and transformation of the input that of the middle value, and at most 24 in all, of the first
-// transformations first. It returns none if the study asks for no images.
+// MapCells returns the cells of equivariance errors that get a sheet of feature maps: for each
+// model, data set and transformation of the input the cell of the middle value, and at most
+// maxMapSheets in all, those of the first transformations. It returns none if the study asks for no
+// images.
 func (r *Writer) MapCells() []*plan.Cell {
 	type subject struct{ model, data, transform string }
-	found := map[subject][]*plan.Cell{}
+	bySubject := map[subject][]*plan.Cell{}
 	byTransform := map[string][]subject{}
 	var transforms []string
 	for _, c := range r.Plan.Cells {
@@ -37,16 +39,16 @@ func (r *Writer) MapCells() []*plan.Cell {
 		if byTransform[s.transform] == nil {
 			transforms = append(transforms, s.transform)
 		}
-		if found[s] == nil {
+		if bySubject[s] == nil {
 			byTransform[s.transform] = append(byTransform[s.transform], s)
 		}
-		found[s] = append(found[s], c)
+		bySubject[s] = append(bySubject[s], c)
 	}
 	var out []*plan.Cell
 	for _, t := range transforms {
 		for _, s := range byTransform[t] {
-			if of := found[s]; r.Plan.Study.Images > 0 && len(out) < mostMapSheets {
-				out = append(out, of[len(of)/2])
+			if cells := bySubject[s]; r.Plan.Study.Images > 0 && len(out) < maxMapSheets {
+				out = append(out, cells[len(cells)/2])
 			}
 		}
 	}
@@ -59,14 +61,14 @@ func MapSettings(c *plan.Cell) (equivariance.Settings, bool) {
 	return s, ok
 }
 
-// mapFiles returns the names of the image and the description of a cell's feature maps.
+// mapFiles returns the file names of a cell's feature maps: the image, and its description as JSON.
 func mapFiles(c *plan.Cell) (image, text string) { return c.Key + ".png", c.Key + ".json" }
 
 // HasMaps reports whether the folder holds the feature maps of a cell.
 func (r *Writer) HasMaps(c *plan.Cell) bool {
 	image, text := mapFiles(c)
 	for _, name := range []string{image, text} {
-		if info, err := os.Stat(r.Folder.Path(mapFolder, name)); err != nil || !info.Mode().IsRegular() {
+		if info, err := os.Stat(r.Folder.Path(mapSheetFolder, name)); err != nil || !info.Mode().IsRegular() {
 			return false
 		}
 	}
@@ -75,14 +77,14 @@ func (r *Writer) HasMaps(c *plan.Cell) bool {
 
 // WriteMaps writes the feature maps of a cell. The image is a PNG.
 func (r *Writer) WriteMaps(c *plan.Cell, sheet *scores.MapSheet, png []byte) error {
-	if err := filesys.MkdirAll(r.Folder.Path(mapFolder), 0o755); err != nil {
+	if err := filesys.MkdirAll(r.Folder.Path(mapSheetFolder), 0o755); err != nil {
 		return err
 	}
 	image, text := mapFiles(c)
-	if err := r.Folder.write(mapFolder+"/"+image, func(w io.Writer) error { _, err := w.Write(png); return err }); err != nil {
+	if err := r.Folder.write(mapSheetFolder+"/"+image, func(w io.Writer) error { _, err := w.Write(png); return err }); err != nil {
 		return err
 	}
-	return r.Folder.write(mapFolder+"/"+text, func(w io.Writer) error { return json.NewEncoder(w).Encode(sheet) })
+	return r.Folder.write(mapSheetFolder+"/"+text, func(w io.Writer) error { return json.NewEncoder(w).Encode(sheet) })
 }
 
 // collectMaps copies feature maps from the folders that a merge reads, and removes those of former
@@ -104,20 +106,20 @@ func (r *Writer) collectMaps() error {
 			}
 		}
 	}
-	return r.Folder.removeSheets(mapFolder, wanted)
+	return r.Folder.removeSheets(mapSheetFolder, wanted)
 }
 
 // copyMaps copies the feature maps of a cell from another folder, if it has them.
 func (r *Writer) copyMaps(c *plan.Cell, from Folder) error {
 	image, text := mapFiles(c)
-	png, err := os.ReadFile(from.Path(mapFolder, image))
+	png, err := os.ReadFile(from.Path(mapSheetFolder, image))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	var sheet scores.MapSheet
 	if err == nil {
 		var raw []byte
-		if raw, err = os.ReadFile(from.Path(mapFolder, text)); err == nil {
+		if raw, err = os.ReadFile(from.Path(mapSheetFolder, text)); err == nil {
 			err = json.Unmarshal(raw, &sheet)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// A Folder is a run folder.
+// A Folder is a run folder. Its methods take paths relative to it, if not said otherwise.
 type Folder struct{ dir string }
 
 // Create makes the folder and checks, before any work is done, that it can be written. Files that
@@ -48,12 +48,13 @@ func Create(dir string, warnf func(format string, args ...any)) (Folder, error) 
 }
 
 // writtenFolders are the subfolders in which a run writes files; "" is the folder itself.
-var writtenFolders = []string{"", "cells", "states", "failures", "shared", sheetFolder, sampleFolder, mapFolder, modelImages}
+var writtenFolders = []string{"", "cells", "states", "failures", "shared", viewSheetFolder, sampleSheetFolder, mapSheetFolder, modelImageFolder}
 
 // An obstacle has the name of a file or a folder of a run but is something else.
 type obstacle struct{ path, why string } // the path is relative to the run folder
 
-// obstacles returns the obstacles in the folder. A symbolic link counts as what it leads to.
+// obstacles returns the obstacles in the folder. A symbolic link is judged by its
+// target.
 func (f Folder) obstacles() []obstacle {
 	var out []obstacle
 	for _, sub := range append([]string{"pictures"}, writtenFolders[1:]...) {
@@ -61,10 +62,10 @@ func (f Folder) obstacles() []obstacle {
 			out = append(out, obstacle{sub, "it is not a folder"})
 		}
 	}
-	for sub, isOwn := range ownFiles {
+	for sub, matches := range isRunFile {
 		entries, _ := os.ReadDir(f.Path(sub))
 		for _, e := range entries {
-			if e.Type().IsRegular() || !isOwn(e.Name()) {
+			if e.Type().IsRegular() || !matches(e.Name()) {
 				continue
 			}
 			file := filepath.Join(sub, e.Name())
@@ -90,18 +91,19 @@ func (f Folder) mode(file string) (fs.FileMode, bool) {
 	return fs.ModeIrregular, true // such as a link to itself
 }
 
-// ownFiles reports, for each subfolder, whether a file name is one that a run gives.
-var ownFiles = map[string]func(name string) bool{
+// isRunFile has for each subfolder a function that reports whether a file name is one that a run
+// gives.
+var isRunFile = map[string]func(name string) bool{
 	"": func(name string) bool {
 		return slices.Contains(tables, name) || slices.Contains([]string{"run.json", "study.yaml", "report.html"}, name)
 	},
-	"cells":      cellName.MatchString,
-	"states":     stateName.MatchString,
-	"failures":   failName.MatchString,
-	"shared":     func(name string) bool { return strings.HasSuffix(name, ".bin") },
-	sheetFolder:  isSheet,
-	sampleFolder: isSheet,
-	mapFolder:    isSheet,
+	"cells":           cellName.MatchString,
+	"states":          stateName.MatchString,
+	"failures":        failName.MatchString,
+	"shared":          func(name string) bool { return strings.HasSuffix(name, ".bin") },
+	viewSheetFolder:   isSheet,
+	sampleSheetFolder: isSheet,
+	mapSheetFolder:    isSheet,
 }
 
 // isSheet reports whether a file name is that of a contact sheet or of its description.
@@ -109,17 +111,18 @@ func isSheet(name string) bool {
 	return slices.Contains([]string{".png", ".jpg", ".json"}, filepath.Ext(name))
 }
 
-// aside is the folder that bad files are moved to.
-const aside = "aside"
+// asideFolder is the subfolder that damaged and foreign files are moved to.
+const asideFolder = "aside"
 
-// moveAside moves a file or a folder into the folder aside, and returns what it did.
+// moveAside moves a file or a folder into asideFolder, and returns a phrase that says where it
+// went.
 func (f Folder) moveAside(file string) (string, error) {
-	to := filepath.Join(aside, file)
+	to := filepath.Join(asideFolder, file)
 	for i := 2; ; i++ {
 		if _, err := os.Lstat(f.Path(to)); errors.Is(err, fs.ErrNotExist) {
 			break
 		}
-		to = filepath.Join(aside, fmt.Sprintf("%s.%d", file, i))
+		to = filepath.Join(asideFolder, fmt.Sprintf("%s.%d", file, i))
 	}
 	if err := filesys.MkdirAll(filepath.Dir(f.Path(to)), 0o777); err != nil {
 		return "", err
@@ -148,8 +151,8 @@ func (f Folder) staleFiles(now time.Time) []string {
 	return out
 }
 
-// list returns the files of a subfolder whose names have the given prefix and suffix. Unlike a glob
-// it works for every name of the folder itself.
+// list returns the paths of the files in a subfolder whose names have the given prefix and suffix.
+// Unlike a glob it works if the path of the run folder has characters such as [ or *.
 func (f Folder) list(sub, prefix, suffix string) ([]string, error) {
 	entries, err := os.ReadDir(f.Path(sub))
 	var out []string
@@ -161,11 +164,12 @@ func (f Folder) list(sub, prefix, suffix string) ([]string, error) {
 	return out, err
 }
 
-// Path returns the path of a file in the folder.
+// Path returns the path of a file in the folder, including that of the folder.
 func (f Folder) Path(elem ...string) string {
 	return filepath.Join(append([]string{f.dir}, elem...)...)
 }
 
+// cell returns the path of a cell's record.
 func (f Folder) cell(c *plan.Cell) string { return f.Path("cells", c.Key+".json") }
 
 // state returns the path of a cell's state for a shard, or of a procedure's checkpoint.
@@ -179,8 +183,8 @@ func (f Folder) state(c *plan.Cell, p plan.Shard) string {
 // shared returns the path of a checkpoint shared by cells of a procedure.
 func (f Folder) shared(name string) string { return f.Path("shared", name+".bin") }
 
-// removeShared removes the shared checkpoints when all cells are done. If another run of the study
-// saves one meanwhile, that run removes it.
+// removeShared removes the shared checkpoints when all cells are finished. If another run of the
+// study saves one at the same time, that run removes it.
 func (f Folder) removeShared() error {
 	if err := filesys.RemoveAll(f.Path("shared")); !errors.Is(err, fs.ErrExist) {
 		return err

@@ -49,7 +49,7 @@ func TestSharedIsRemovedWhileAnotherRunSaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &checkpoint{c: &plan.Cell{Data: &plan.Data{Unreadable: &plan.UnreadableSamples{}}}, path: f.shared("x")}
+	k := &checkpoint{cell: &plan.Cell{Data: &plan.Data{Unreadable: &plan.UnreadableSamples{}}}, path: f.shared("x")}
 	for range 100 {
 		var group errgroup.Group
 		group.Go(f.removeShared)

@@ -23,17 +23,17 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A contact sheet of a transformation has a line for each of the first samples of the data: the
-// image as it is, then under each value of the transformation, at the size of the first model's
-// input, before it is normalized by a mean and a deviation. The report shows it.
+// A contact sheet of a transformation has a row for each of the first samples of the data: the
+// clean image, then the image under each value of the transformation. Images have the size of the
+// first model's input and are not normalised by mean and deviation. The report shows the sheets.
 
 const (
 	maxValues    = 7  // values of a transformation on a sheet
-	enlargedSide = 64 // pixels that the shorter side of an enlarged image has at most
+	enlargedSide = 64 // largest shorter side of an enlarged image, in pixels
 	sheetGap     = 4  // pixels between images
-	mostSheets   = 48 // in a folder
+	maxSheets    = 48 // in a run folder
 
-	sheetFolder = "pictures/views" // other files in pictures/ belong to the user
+	viewSheetFolder = "pictures/views" // other files in pictures/ belong to the user
 )
 
 // writeImages writes a contact sheet for each transformation of each data set, if the study asks
@@ -62,10 +62,10 @@ func (r *Writer) writeImages(ctx context.Context) error {
 		views[s] = append(views[s], c)
 	}
 	written, drawn, subjects := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	for i, s := range order[:min(len(order), mostSheets)] {
+	for i, s := range order[:min(len(order), maxSheets)] {
 		subjects[s.data.Entry.Name] = true
 		name := fmt.Sprintf("%02d", i+1)
-		wrote, err := r.writeSheet(ctx, sheetFolder+"/"+name, views[s])
+		wrote, err := r.writeSheet(ctx, viewSheetFolder+"/"+name, views[s])
 		if err != nil {
 			return fmt.Errorf("the contact sheet of %s under %s: %w", s.data.Entry.Name, s.name, err)
 		}
@@ -84,7 +84,7 @@ func (r *Writer) writeImages(ctx context.Context) error {
 			r.imageless = append(r.imageless, fmt.Sprintf("pictures: none of %s, since no transformation changes its samples", name))
 		}
 	}
-	return r.Folder.removeSheets(sheetFolder, written)
+	return r.Folder.removeSheets(viewSheetFolder, written)
 }
 
 // removeSheets removes the contact sheets of former runs that are not among those written. Other
@@ -105,15 +105,15 @@ func (f Folder) removeSheets(folder string, written map[string]bool) error {
 	return nil
 }
 
-// writeSheet writes the contact sheet of one transformation and its caption. It returns false for
-// data that are not images, which have none.
+// writeSheet writes the contact sheet of one transformation and its caption. It returns false if
+// the data are not images.
 func (r *Writer) writeSheet(ctx context.Context, name string, cells []*plan.Cell) (bool, error) {
 	cells = cells[:min(len(cells), maxValues)]
 	first := cells[0]
 	var lines [][]tensor.Tensor
 	var samples []int
-	for _, place := range first.Data.Order[:min(r.Plan.Study.Images, len(first.Data.Order))] {
-		sample, err := first.Data.Source.At(ctx, place, first.Model.Net.Frame())
+	for _, index := range first.Data.Order[:min(r.Plan.Study.Images, len(first.Data.Order))] {
+		sample, err := first.Data.Source.At(ctx, index, first.Model.Net.Frame())
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
@@ -134,7 +134,7 @@ func (r *Writer) writeSheet(ctx context.Context, name string, cells []*plan.Cell
 	if len(lines) == 0 {
 		return false, nil
 	}
-	if err := filesys.MkdirAll(r.Folder.Path(sheetFolder), 0o755); err != nil {
+	if err := filesys.MkdirAll(r.Folder.Path(viewSheetFolder), 0o755); err != nil {
 		return false, err
 	}
 	caption := func(w io.Writer) error { return json.NewEncoder(w).Encode(captionOf(cells, samples)) }
@@ -151,7 +151,7 @@ func IsImage(s dataset.Sample) bool {
 	return s.Waveform == nil && len(shape) == 3 && (shape[0] == 1 || shape[0] == 3)
 }
 
-// captionOf returns the caption of a contact sheet; see report.ImageText.
+// captionOf returns the title and the caption of a contact sheet as JSON; see report.ImageText.
 func captionOf(cells []*plan.Cell, samples []int) map[string]any {
 	v := cells[0].View
 	what := "and transformed"
@@ -169,7 +169,7 @@ func captionOf(cells []*plan.Cell, samples []int) map[string]any {
 	}
 }
 
-// contactSheet arranges images of one size in lines. Each image is c x h x w with values in [0, 1].
+// contactSheet draws rows of images of one size. Each image is c x h x w with values in [0, 1].
 func contactSheet(lines [][]tensor.Tensor) *image.NRGBA {
 	h, w := lines[0][0].Shape[1], lines[0][0].Shape[2]
 	zoom := contactsheet.Zoom(h, w, enlargedSide)

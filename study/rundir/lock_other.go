@@ -2,5 +2,5 @@
 
 package rundir
 
-// lockStates does nothing: there are no locks of folders.
+// lockStates does nothing, because this system cannot lock folders.
 func (f Folder) lockStates() (unlock func()) { return func() {} }

@@ -20,9 +20,9 @@ import (
 // results of an undivided run into the first folder. It opens the models and the data to check that
 // the states belong to the study, but runs no model.
 //
-// If shards are missing or unfinished, Merge still writes the cells that are complete and returns
-// an *Incomplete that names the others; the run is then not marked as finished. A failed cell does
-// not stop the others, as in Run. Merge may be repeated, also concurrently.
+// If shards are missing or unfinished, Merge still writes the complete cells, and returns an
+// *Incomplete that names the others. Then the run is not marked as finished. As in Run, a failed
+// cell does not stop the others. Merge may be repeated, also concurrently.
 func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (*Result, error) {
 	for _, dir := range dirs[1:] {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -47,22 +47,22 @@ func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (*
 	if r.states, err = listStates(dirs); err != nil {
 		return nil, err
 	}
-	lack := &Incomplete{Cells: len(plan.Cells)}
+	incomplete := &Incomplete{Cells: len(plan.Cells)}
 	for _, c := range plan.Cells {
-		if err := r.mergeOrFail(ctx, c, lack); err != nil {
+		if err := r.mergeOrFail(ctx, c, incomplete); err != nil {
 			return nil, err
 		}
 	}
-	if len(lack.Missing) > 0 {
-		result, err := r.finishIncomplete(lack)
-		return result, errors.Join(err, r.Outcome(), lack)
+	if len(incomplete.Missing) > 0 {
+		result, err := r.finishIncomplete(incomplete)
+		return result, errors.Join(err, r.Outcome(), incomplete)
 	}
 	return r.Finish(ctx)
 }
 
-// CompleteCells finishes the cells of which all other shards are in the folder by now, so that the
-// shard that ends last finishes a cell. Shards that end together start at different cells; work
-// done twice is harmless.
+// CompleteCells finishes the cells for which the folder holds the states of all shards. Each shard
+// calls it when it ends, so the last one finishes the cell. Shards that end at the same time start
+// at different cells, and a cell that two of them finish has the same scores.
 func (r *Writer) CompleteCells(ctx context.Context) error {
 	var err error
 	if r.states, err = listStates([]string{r.Folder.dir}); err != nil {
@@ -77,9 +77,9 @@ func (r *Writer) CompleteCells(ctx context.Context) error {
 	return nil
 }
 
-// mergeOrFail merges a cell, or records what it lacks or why it failed. It returns only errors that
-// end the merge.
-func (r *Writer) mergeOrFail(ctx context.Context, c *plan.Cell, lack *Incomplete) error {
+// mergeOrFail merges a cell, or records the shards that it lacks, or why it failed. It returns only
+// errors that end the merge.
+func (r *Writer) mergeOrFail(ctx context.Context, c *plan.Cell, incomplete *Incomplete) error {
 	if c.Failed {
 		return nil
 	}
@@ -97,16 +97,16 @@ func (r *Writer) mergeOrFail(ctx context.Context, c *plan.Cell, lack *Incomplete
 	if causes := r.shardErrors(c); len(causes) > 0 && r.Options.Shard.Whole() {
 		return r.FailCell(c, "", nil, fmt.Errorf("%s lacks %s: %s", c, missing.shards(), firstNames(causes, 2)))
 	}
-	lack.add(err)
+	incomplete.add(err)
 	return nil
 }
 
-// shardErrors returns the errors of the shards in which a cell failed.
+// shardErrors returns a sentence for each shard in which a cell failed, with the error.
 func (r *Writer) shardErrors(c *plan.Cell) []string {
 	var out []string
 	for _, dir := range r.mergedDirs {
-		for _, f := range (Folder{dir}).partFailures(c.Key) {
-			out = append(out, fmt.Sprintf("shard %s failed: %s", strings.Replace(f.Part, "of", "/", 1), f.Error))
+		for _, f := range (Folder{dir}).shardFailures(c.Key) {
+			out = append(out, fmt.Sprintf("shard %s failed: %s", strings.Replace(f.Shard, "of", "/", 1), f.Error))
 		}
 	}
 	return out
@@ -123,7 +123,7 @@ func (r *Writer) mergeUnlessDone(ctx context.Context, c *plan.Cell) error {
 			return err
 		}
 	}
-	c.Done = true // possibly by a concurrent merge, which removed the states in use here
+	c.Done = true // possibly by a concurrent merge, which then removed the states that mergeCell was reading
 	return r.removeStates(c)
 }
 
@@ -134,7 +134,7 @@ func (r *Writer) mergeCell(ctx context.Context, c *plan.Cell) error {
 		return r.copyProcedureCell(c)
 	}
 	defer r.Stats.During(telemetry.Merging)()
-	parts, err := findParts(c, r.states)
+	states, err := findStates(c, r.states)
 	if missing := (*MissingShards)(nil); errors.As(err, &missing) {
 		if copied, failed := r.copyRecord(c); copied || failed != nil {
 			return failed
@@ -146,11 +146,11 @@ func (r *Writer) mergeCell(ctx context.Context, c *plan.Cell) error {
 	merged := make(chan error, 1)
 	go func() {
 		defer func() {
-			for _, p := range parts {
+			for _, p := range states {
 				p.close()
 			}
 		}()
-		merged <- r.mergeTasks(ctx, c, parts)
+		merged <- r.mergeTasks(ctx, c, states)
 	}()
 	select {
 	case err = <-merged:
@@ -163,7 +163,7 @@ func (r *Writer) mergeCell(ctx context.Context, c *plan.Cell) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range parts {
+	for _, p := range states {
 		c.Data.Unreadable.Add(p.Unreadable...)
 	}
 	if err := c.Data.Unreadable.TooMany(); err != nil {
@@ -188,8 +188,8 @@ func (r *Writer) copyProcedureCell(c *plan.Cell) error {
 	return &MissingShards{Cell: c.String(), Model: c.Model.Entry.Name, Whole: true}
 }
 
-// copyRecord copies the record of a cell that was finished in another folder, after its per-sample
-// values. It reports whether there was one.
+// copyRecord copies the per-sample values and then the record of a cell that was finished in
+// another folder. It reports whether some folder has the record.
 func (r *Writer) copyRecord(c *plan.Cell) (bool, error) {
 	for _, dir := range r.mergedDirs {
 		from := Folder{dir}
@@ -205,21 +205,21 @@ func (r *Writer) copyRecord(c *plan.Cell) (bool, error) {
 	return false, nil
 }
 
-// mergeTasks merges the layers of a cell in parallel, within the memory bound.
-func (r *Writer) mergeTasks(ctx context.Context, c *plan.Cell, parts []*stateFile) error {
+// mergeTasks merges the tasks of a cell in parallel, within the memory bound of the study.
+func (r *Writer) mergeTasks(ctx context.Context, c *plan.Cell, states []*stateFile) error {
 	r.Options.ShareBLAS(min(len(c.Tasks), r.Options.Workers()))
 	memory := int64(r.Plan.Study.Memory)
-	room := semaphore.NewWeighted(memory)
-	group, layers := errgroup.WithContext(ctx)
+	budget := semaphore.NewWeighted(memory)
+	group, taskContext := errgroup.WithContext(ctx)
 	group.SetLimit(r.Options.Workers())
 	for _, t := range c.Tasks {
-		need := min(2*t.FullCost+t.Borrowed, memory) // two accumulators: the result, and the part merged into it
-		if room.Acquire(layers, need) != nil {
+		need := min(2*t.FullCost+t.Borrowed, memory) // two accumulators: the result, and the shard merged into it
+		if budget.Acquire(taskContext, need) != nil {
 			break // a task failed, or the merge was stopped
 		}
 		group.Go(func() error {
-			defer room.Release(need)
-			return guard.Run(func() error { return mergeParts(layers, t, parts) })
+			defer budget.Release(need)
+			return guard.Run(func() error { return mergeTask(taskContext, t, states) })
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -228,16 +228,17 @@ func (r *Writer) mergeTasks(ctx context.Context, c *plan.Cell, parts []*stateFil
 	return context.Cause(ctx)
 }
 
-// A damagedShard is the error of a state that cannot be merged. A run of its shard computes it
-// again.
+// A damagedShard is the error of a state that cannot be merged. Running its shard again repairs it.
 type damagedShard struct {
 	error
 	shard plan.Shard
 }
 
-func mergeParts(ctx context.Context, t *plan.Task, parts []*stateFile) error {
-	var whole plan.Accumulator
-	for _, p := range parts { // a part has scores only of a layer that was given up
+// mergeTask merges the accumulators of a task in the states of all shards, in order, and computes
+// the scores.
+func mergeTask(ctx context.Context, t *plan.Task, states []*stateFile) error {
+	var merged plan.Accumulator
+	for _, p := range states { // a shard has scores of a task only if its layer was dropped
 		if e := p.entry(t.Name()); e.Scored {
 			raw, err := p.bytes(e)
 			if err == nil {
@@ -246,7 +247,7 @@ func mergeParts(ctx context.Context, t *plan.Task, parts []*stateFile) error {
 			return err
 		}
 	}
-	for _, p := range parts {
+	for _, p := range states {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -257,13 +258,13 @@ func mergeParts(ctx context.Context, t *plan.Task, parts []*stateFile) error {
 		if err := restore(t, acc, p); err != nil {
 			return &damagedShard{err, p.Shard}
 		}
-		if whole == nil {
-			whole = acc
-		} else if err := whole.Join(acc); err != nil {
+		if merged == nil {
+			merged = acc
+		} else if err := merged.Join(acc); err != nil {
 			return t.Explain(err)
 		}
 	}
 	var err error
-	t.Scored, err = t.Compute(whole)
+	t.Scored, err = t.Compute(merged)
 	return err
 }

@@ -13,19 +13,19 @@ import (
 	"github.com/noether-ml/noether/internal/filesys"
 )
 
-// Images of a model, such as sheets of its filters, are PNG files in a folder beside it:
-// MODEL.pictures for MODEL.onnx. A JSON file of the same name may hold the title and the caption of
-// an image. A run copies them for its report.
+// Images of a model, such as sheets of its filters, are PNG files in a folder beside the model
+// file: MODEL.pictures for MODEL.onnx. A JSON file of the same name may hold the title and the
+// caption of an image. A run copies these files into its folder for the report.
 
 const (
-	modelImages    = "pictures/models" // in the run folder
-	maxModelImages = 60                // images of one model
-	maxImageBytes  = 4 << 20
+	modelImageFolder = "pictures/models" // in the run folder
+	maxModelImages   = 60                // images of one model
+	maxImageBytes    = 4 << 20           // of one image
 )
 
 // copyModelImages copies the images of every model into the run folder.
 func (r *Writer) copyModelImages() error {
-	if err := filesys.RemoveAll(r.Folder.Path(modelImages)); err != nil {
+	if err := filesys.RemoveAll(r.Folder.Path(modelImageFolder)); err != nil {
 		return err
 	}
 	for _, m := range r.Plan.Models {
@@ -71,10 +71,10 @@ func (r *Writer) copyModelImage(model, file string) error {
 		}
 	}
 	text["model"] = model
-	if err := filesys.MkdirAll(r.Folder.Path(modelImages), 0o755); err != nil {
+	if err := filesys.MkdirAll(r.Folder.Path(modelImageFolder), 0o755); err != nil {
 		return err
 	}
-	to := fmt.Sprintf("%s/%s-%s", modelImages, fileNameOf(model), name)
+	to := fmt.Sprintf("%s/%s-%s", modelImageFolder, fileNameOf(model), name)
 	if err := r.Folder.write(to+".json", func(w io.Writer) error { return json.NewEncoder(w).Encode(text) }); err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (r *Writer) copyModelImage(model, file string) error {
 	})
 }
 
-// fileNameOf returns the name with hyphens for the characters that file names cannot have.
+// fileNameOf replaces the characters that file names cannot have on some system by hyphens.
 func fileNameOf(name string) string {
 	return strings.Map(func(c rune) rune {
 		if strings.ContainsRune(`/\:*?"<>|`, c) {

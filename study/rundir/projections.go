@@ -7,13 +7,14 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// projected is the prefix of the names of per-sample values that are projections of a layer onto
-// two axes.
-const projected = "projection-"
+// projectionPrefix starts the names of the per-sample values that hold the projection of a layer:
+// two coordinates of the clean sample, and two of the transformed one.
+const projectionPrefix = "projection-"
 
-// addProjections adds to the sheet of a transformation the projections of layers that its cells
-// hold. Only samples with a projection in every layer and view are added.
-func (r *Writer) addProjections(s *sampled, sheet *scores.SampleSheet, cells []*plan.Cell) error {
+// addProjections adds the two-dimensional projections of layers to the sheet of a transformation.
+// The cells hold them as per-sample values. Samples that lack a projection in a layer or view are
+// left out.
+func (r *Writer) addProjections(s *sampleValues, sheet *scores.SampleSheet, cells []*plan.Cell) error {
 	type key struct{ model, layer string }
 	type point struct {
 		view  int
@@ -34,8 +35,8 @@ func (r *Writer) addProjections(s *sampled, sheet *scores.SampleSheet, cells []*
 		for _, t := range c.Tasks {
 			k := key{c.Model.Entry.Name, t.Name()}
 			for _, v := range byTask[t.Name()] {
-				at := slices.Index([]string{projected + "clean-1", projected + "clean-2", projected + "moved-1", projected + "moved-2"}, v.Statistic)
-				if at < 0 {
+				axis := slices.Index([]string{projectionPrefix + "clean-1", projectionPrefix + "clean-2", projectionPrefix + "moved-1", projectionPrefix + "moved-2"}, v.Statistic)
+				if axis < 0 {
 					continue
 				}
 				if found[k] == nil {
@@ -46,32 +47,32 @@ func (r *Writer) addProjections(s *sampled, sheet *scores.SampleSheet, cells []*
 				if found[k][p] == nil {
 					found[k][p] = &[4]float32{}
 				}
-				found[k][p][at] = float32s([]float64{v.Value})[0]
+				found[k][p][axis] = float32s([]float64{v.Value})[0]
 			}
 		}
 	}
-	var all []int // positions in s.index of the samples with every projection
-	for i, index := range s.index {
+	var complete []int // positions in s.index of the samples with every projection
+	for i, index := range s.indices {
 		missing := slices.ContainsFunc(order, func(k key) bool {
 			return slices.ContainsFunc(sheet.Parameters, func(p string) bool { return found[k][point{slices.Index(sheet.Parameters, p), index}] == nil })
 		})
 		if !missing {
-			all = append(all, i)
+			complete = append(complete, i)
 		}
 	}
-	if len(order) == 0 || len(all) < 2 {
+	if len(order) == 0 || len(complete) < 2 {
 		return nil
 	}
-	for _, i := range all {
-		sheet.Projected = append(sheet.Projected, scores.SheetSample{Index: s.index[i], Name: s.samples[s.index[i]].Name, Label: s.labels[i]})
+	for _, i := range complete {
+		sheet.Projected = append(sheet.Projected, scores.SheetSample{Index: s.indices[i], Name: s.samples[s.indices[i]].Name, Label: s.labels[i]})
 	}
 	for _, k := range order {
 		p := scores.Projection{Model: k.model, Layer: k.layer, Depth: depth[k]}
 		for view := range sheet.Parameters {
 			var v scores.ProjectionView
-			for _, i := range all {
-				at := found[k][point{view, s.index[i]}]
-				v.Clean, v.Moved = append(v.Clean, [2]float32{at[0], at[1]}), append(v.Moved, [2]float32{at[2], at[3]})
+			for _, i := range complete {
+				axis := found[k][point{view, s.indices[i]}]
+				v.Clean, v.Moved = append(v.Clean, [2]float32{axis[0], axis[1]}), append(v.Moved, [2]float32{axis[2], axis[3]})
 			}
 			p.Views = append(p.Views, v)
 		}

@@ -21,8 +21,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// WriteProgress updates run.json. It does nothing in a run of some of the models, which lacks the
-// full list of cells.
+// WriteProgress updates run.json. It does nothing in a run of some of the models (Options.Only),
+// whose plan lacks the cells of the others.
 func (r *Writer) WriteProgress() error {
 	if r.Options.Only != nil {
 		return nil
@@ -43,8 +43,8 @@ func (r *Writer) WriteStart() error {
 	}
 	r.Plan.KeepHashes(before)
 	text, err := r.Plan.Resolved()
-	if sealed := checksum.Prepend(text); err == nil && sealed != string(before) {
-		err = r.Folder.writeText("study.yaml", sealed)
+	if withChecksum := checksum.Prepend(text); err == nil && withChecksum != string(before) {
+		err = r.Folder.writeText("study.yaml", withChecksum)
 	}
 	return err
 }
@@ -90,14 +90,14 @@ func (r *Writer) Record(done bool) scores.Record {
 		out.Finished = &now
 	}
 	if p.Only == nil { // else the plan lacks the cells of other models
-		means := map[string]int{}
+		means := map[string]int{} // number of each group of cells that are averaged
 		for _, c := range p.Cells {
 			f := c.FailureRecord()
-			of := fmt.Sprintf("%q", []string{f.Model, f.Other, f.Data, f.Transform, f.Measure})
-			if _, known := means[of]; !known {
-				means[of] = len(means)
+			group := fmt.Sprintf("%q", []string{f.Model, f.Other, f.Data, f.Transform, f.Measure})
+			if _, known := means[group]; !known {
+				means[group] = len(means)
 			}
-			out.Keys, out.Means = append(out.Keys, c.Key), append(out.Means, means[of])
+			out.Keys, out.Means = append(out.Keys, c.Key), append(out.Means, means[group])
 		}
 	}
 	for _, m := range r.missing {
@@ -122,8 +122,8 @@ func (r *Writer) Record(done bool) scores.Record {
 }
 
 // descriptors returns the descriptors of the measures of the study, each once, in the order of
-// Families; measures that are not among Families come last, in the order of the study. Where settings
-// of one measure differ, its text tells those of each.
+// Families; measures that are not among Families come last, in the order of the study. If a measure
+// occurs with different settings, its reading describes each of them.
 func descriptors(p *plan.Plan) []measure.Descriptor {
 	var out []measure.Descriptor
 	for _, m := range p.Study.Measures {
@@ -136,14 +136,14 @@ func descriptors(p *plan.Plan) []measure.Descriptor {
 			out[i].Reading += " With other settings: " + d.Reading
 		}
 	}
-	place := func(d measure.Descriptor) int {
+	familyIndex := func(d measure.Descriptor) int {
 		families := spec.Families()
 		if i := slices.IndexFunc(families, func(f spec.Family) bool { return f.Name == d.Name }); i >= 0 {
 			return i
 		}
 		return len(families)
 	}
-	slices.SortStableFunc(out, func(a, b measure.Descriptor) int { return place(a) - place(b) })
+	slices.SortStableFunc(out, func(a, b measure.Descriptor) int { return familyIndex(a) - familyIndex(b) })
 	return out
 }
 
@@ -166,7 +166,7 @@ func modelRecord(m *plan.Model) scores.ModelRecord {
 func dataRecord(d *plan.Data) scores.DataRecord {
 	out := scores.DataRecord{Name: d.Entry.Name, Kind: d.Entry.Kind(), N: d.Layout.N, Fingerprint: d.Source.Fingerprint(), Unreadable: d.Unreadable.Names()}
 	if c := d.Entry.Corrupt; c != nil {
-		out.Corruption = c.Kinds[0] // an entry with several was replaced by one for each
+		out.Corruption = c.Kinds[0] // package spec replaced an entry with several kinds by one entry for each
 	}
 	return out
 }
@@ -185,7 +185,7 @@ func dataWarnings(d *plan.Data) []string {
 	return out
 }
 
-// redactURL returns a path for display: a URL without the parts that may be secret.
+// redactURL returns a path for display. It removes the parts of a URL that may be secret.
 func redactURL(path string) string {
 	if fetch.IsURL(path) {
 		return fetch.Redact(path)
@@ -195,5 +195,5 @@ func redactURL(path string) string {
 
 // resources returns the time and memory that the run has used.
 func (r *Writer) resources() scores.Resources {
-	return scores.Resources{Seconds: time.Since(r.Stats.Started).Seconds(), Stages: r.Stats.Times(), PeakMemory: max(r.peak, machine.PeakMemory())}
+	return scores.Resources{Seconds: time.Since(r.Stats.Started).Seconds(), Stages: r.Stats.Times(), PeakMemory: max(r.earlierPeak, machine.PeakMemory())}
 }

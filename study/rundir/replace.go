@@ -18,11 +18,11 @@ import (
 func (f Folder) CheckStudy(p *plan.Plan, replace bool) error {
 	record, err := scores.ReadRecord(f.Path("run.json"))
 	if err != nil || record.Study == p.Study.Name {
-		return nil // there is no run, or it is of this study
+		return nil // the folder has no run, or a run of this study
 	}
 	for _, c := range p.Cells {
 		if slices.Contains(record.Keys, c.Key) {
-			return nil // the study has a new name
+			return nil // the same study under a new name
 		}
 	}
 	if replace {
@@ -31,10 +31,10 @@ func (f Folder) CheckStudy(p *plan.Plan, replace bool) error {
 	return fmt.Errorf("%s holds the run of study %q, and this is %q: choose another folder with -o, or remove that run with --replace", f.dir, record.Study, p.Study.Name)
 }
 
-// clear removes the files of a run. Files that no run writes stay.
+// clear removes the files of a run, and all .csv and .parquet files. Other files stay.
 func (f Folder) clear() error {
 	var errs []error
-	for _, name := range []string{"cells", "states", "shared", "failures", sheetFolder, sampleFolder, mapFolder, modelImages, "study.yaml", "run.json", "report.html"} {
+	for _, name := range []string{"cells", "states", "shared", "failures", viewSheetFolder, sampleSheetFolder, mapSheetFolder, modelImageFolder, "study.yaml", "run.json", "report.html"} {
 		errs = append(errs, filesys.RemoveAll(f.Path(name)))
 	}
 	for _, pattern := range []string{"*.csv", "*.parquet"} {

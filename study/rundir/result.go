@@ -26,8 +26,8 @@ type Result struct {
 	Record scores.Record `json:"run"`
 }
 
-// Finish writes the files that are made from all cells: the tables of scores and samples, the
-// resolved study and the record.
+// Finish writes the files that are made from all cells: tables, images, the resolved study and the
+// record.
 func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	rows, err := r.writeScores(r.Plan.Cells)
 	if err != nil {
@@ -65,10 +65,10 @@ func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	return &Result{Rows: rows, Record: record}, r.Outcome()
 }
 
-// finishIncomplete writes the scores of the complete cells, and an unfinished record that names
-// what is missing.
-func (r *Writer) finishIncomplete(lack *Incomplete) (*Result, error) {
-	r.missing = lack.ByModel()
+// finishIncomplete writes the scores of the finished cells, and a record that is not marked as
+// finished and names the missing shards.
+func (r *Writer) finishIncomplete(incomplete *Incomplete) (*Result, error) {
+	r.missing = incomplete.ByModel()
 	rows, err := r.writeScores(slices.DeleteFunc(slices.Clone(r.Plan.Cells), func(c *plan.Cell) bool { return !c.Done }))
 	if err != nil {
 		return nil, err
@@ -78,10 +78,10 @@ func (r *Writer) finishIncomplete(lack *Incomplete) (*Result, error) {
 }
 
 // writeScores writes the tables of scores of the given cells.
-func (r *Writer) writeScores(of []*plan.Cell) ([]scores.Row, error) {
+func (r *Writer) writeScores(finished []*plan.Cell) ([]scores.Row, error) {
 	var cells []scores.Cell
 	r.Folder.clearFinished(r.Plan.Cells)
-	for _, c := range of {
+	for _, c := range finished {
 		if c.Failed {
 			continue
 		}
@@ -95,14 +95,14 @@ func (r *Writer) writeScores(of []*plan.Cell) ([]scores.Row, error) {
 	return rows, r.Folder.writeTables(rows)
 }
 
-// tables are the files that are made from all cells.
+// tables are the tables that are made from all cells.
 var tables = []string{"scores.csv", "scores.parquet", "samples.parquet", "units.parquet", "curves.parquet"}
 
 // sumFiles returns the checksums of the tables and pictures that the folder has.
 func (f Folder) sumFiles() (map[string]scores.FileSum, error) {
 	sums := map[string]scores.FileSum{}
 	names := slices.Clone(tables)
-	for _, pictures := range []string{sheetFolder, sampleFolder, mapFolder, modelImages} {
+	for _, pictures := range []string{viewSheetFolder, sampleSheetFolder, mapSheetFolder, modelImageFolder} {
 		files, err := f.list(pictures, "", "")
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
@@ -145,7 +145,8 @@ func (f Folder) writeTables(rows []scores.Row) error {
 	return f.write("scores.parquet", func(w io.Writer) error { return scores.WriteParquet(w, rows) })
 }
 
-// unfinishedCells returns the failures and the missing cells. No mean is derived over these.
+// unfinishedCells returns the failures and the missing cells. A mean that would include one of them
+// is not computed.
 func (r *Writer) unfinishedCells() []scores.Failure {
 	out := slices.Clone(r.failures.Failed)
 	for _, c := range r.Plan.Cells {
@@ -189,8 +190,8 @@ func ReadResult(dir string) (*Result, error) {
 	return &Result{Rows: rows, Record: record}, err
 }
 
-// Unmerged returns the number of state files in a run folder that wait for Merge, each of one cell
-// and one shard.
+// Unmerged returns the number of state files in a run folder that Merge has not merged yet, each of
+// one cell and one shard.
 func Unmerged(dir string) (int, error) {
 	files, err := Folder{dir}.list("states", "", ".bin")
 	n := 0
@@ -202,8 +203,8 @@ func Unmerged(dir string) (int, error) {
 	return n, err
 }
 
-// ReadCells reads the cells of a run folder, with the derived means. Unlike the rows of ReadResult,
-// their scores keep the replicates for intervals of differences.
+// ReadCells reads the cells of a run folder, and the cells of means that are derived from them.
+// Unlike the rows of ReadResult, their scores keep the replicates for intervals of differences.
 func ReadCells(dir string) ([]scores.Cell, scores.Record, error) {
 	f := Folder{dir}
 	record, err := scores.ReadRecord(f.Path("run.json"))
@@ -214,28 +215,28 @@ func ReadCells(dir string) ([]scores.Cell, scores.Record, error) {
 	return scores.Derived(cells, undone...), record, err
 }
 
-// readUnfinished returns the rows of an unfinished run: those of finished cells, and of means over
-// finished cells only.
+// readUnfinished returns the rows of an unfinished run: of finished cells, and of means all of
+// whose cells are finished.
 func (f Folder) readUnfinished(r scores.Record) ([]scores.Row, error) {
 	cells, undone, err := f.readCells(r)
 	return scores.Table(r.Study, cells, undone...), err
 }
 
-// readCells reads the finished cells of the current study. It also returns the failures and the
-// cells of incomplete means; no mean is derived over these.
+// readCells reads the finished cells of the current study. It also returns the failures, and the
+// finished cells of incomplete means. No mean that includes one of these is computed.
 func (f Folder) readCells(r scores.Record) ([]scores.Cell, []scores.Failure, error) {
 	files, err := f.list("cells", "", ".json")
 	if err != nil {
 		return nil, nil, err
 	}
-	order := make(map[string]int, len(r.Keys)) // place of each cell in the study, by key
+	order := make(map[string]int, len(r.Keys)) // rank of each cell in the study, by key
 	for i, key := range r.Keys {
 		order[key] = i
 	}
 	key := func(file string) string { return strings.TrimSuffix(filepath.Base(file), ".json") }
 	files = slices.DeleteFunc(files, func(file string) bool {
 		_, planned := order[key(file)]
-		return strings.HasSuffix(file, samplesSuffix) || r.Keys != nil && !planned // of an earlier version of the study
+		return strings.HasSuffix(file, samplesSuffix) || r.Keys != nil && !planned // left of an earlier version of the study
 	})
 	slices.SortStableFunc(files, func(a, b string) int { return order[key(a)] - order[key(b)] })
 	var cells []scores.Cell
@@ -251,7 +252,7 @@ func (f Folder) readCells(r scores.Record) ([]scores.Cell, []scores.Failure, err
 	return cells, append(incompleteMeans(r, done), r.Failed...), nil
 }
 
-// incompleteMeans returns the finished cells whose mean also includes a cell that is neither
+// incompleteMeans returns the finished cells whose mean would include a cell that is neither
 // finished nor failed.
 func incompleteMeans(r scores.Record, done map[string]scores.Cell) []scores.Failure {
 	if len(r.Means) != len(r.Keys) {
@@ -261,7 +262,7 @@ func incompleteMeans(r scores.Record, done map[string]scores.Cell) []scores.Fail
 	for _, f := range r.Failed {
 		failed[f.Key] = true
 	}
-	partial := map[int]bool{}
+	partial := map[int]bool{} // by number of the mean, see scores.Record.Means
 	for i, key := range r.Keys {
 		if _, ok := done[key]; !ok && !failed[key] {
 			partial[r.Means[i]] = true

@@ -50,23 +50,23 @@ func (r *Writer) Resume() error {
 	return nil
 }
 
-// readUnreadable restores the unreadable samples of an earlier run, because finished cells are not
-// read again.
+// readUnreadable restores the names of unreadable samples from the record of an earlier run,
+// because the samples of finished cells are not read again.
 func (r *Writer) readUnreadable() {
 	old, err := scores.ReadRecord(r.Folder.Path("run.json"))
 	if err != nil {
-		return // there was none
+		return // there was no earlier run
 	}
 	for _, d := range r.Plan.Data {
-		for _, was := range old.Data {
-			if was.Name == d.Entry.Name && was.Fingerprint == d.Source.Fingerprint() {
-				d.Unreadable.Add(was.Unreadable...)
+		for _, earlier := range old.Data {
+			if earlier.Name == d.Entry.Name && earlier.Fingerprint == d.Source.Fingerprint() {
+				d.Unreadable.Add(earlier.Unreadable...)
 			}
 		}
 	}
 }
 
-// restoreCell takes over the progress of the cell's tasks from a state file.
+// restoreCell sets the progress of a cell's tasks from a state file.
 func restoreCell(c *plan.Cell, f *stateFile) error {
 	for _, t := range c.Tasks {
 		e := f.entry(t.Name())
@@ -128,14 +128,14 @@ func (r *Writer) Accumulator(t *plan.Task, store measure.Store) (plan.Accumulato
 func restore(t *plan.Task, acc plan.Accumulator, f *stateFile) error {
 	e := f.entry(t.Name())
 	if e == nil || e.Scored || f.Cell != t.Cell.Key || f.N != t.Cell.Data.Layout.N {
-		return fmt.Errorf("%s: %w", f.f.Name(), errDamaged)
+		return fmt.Errorf("%s: %w", f.file.Name(), errDamaged)
 	}
 	raw, err := f.bytes(e)
 	if err == nil {
 		err = acc.UnmarshalBinary(raw)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: layer %s: %w", f.f.Name(), t.Name(), err)
+		return fmt.Errorf("%s: layer %s: %w", f.file.Name(), t.Name(), err)
 	}
 	return nil
 }

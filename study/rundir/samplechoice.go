@@ -8,14 +8,16 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// lower reports whether a lower value means a larger change.
-func (s *sampled) lower() bool { return s.predicted || s.falls }
+// lowerMeansLarger reports whether a lower value of the shown statistic means a larger change.
+func (s *sampleValues) lowerMeansLarger() bool { return s.predicted || s.lowerIsLarger }
 
-// change returns how much sample i changes in a view. The change is largest if the class changes
-// and both predictions are confident.
-func (s *sampled) change(m *sampledModel, v *sampledView, i int) float64 {
+// change returns how much sample i changes in a view, to rank samples. For predictions it is 1 - EI
+// if the class stays, where EI is effective invariance, else 1 + sqrt(p q) with the probabilities p
+// and q of the two predicted classes: largest if the class changes and both predictions are
+// confident.
+func (s *sampleValues) change(m *modelValues, v *viewValues, i int) float64 {
 	switch {
-	case !s.predicted && s.falls:
+	case !s.predicted && s.lowerIsLarger:
 		return 1 - v.value[i]
 	case !s.predicted:
 		return v.value[i]
@@ -25,59 +27,60 @@ func (s *sampled) change(m *sampledModel, v *sampledView, i int) float64 {
 	return 1 + math.Sqrt(v.confidence[i]*m.confidence[i])
 }
 
-// right reports whether the prediction for sample i is its label.
-func (s *sampled) right(m *sampledModel, i int) bool {
+// isCorrect reports whether the prediction for the clean sample i is its label.
+func (s *sampleValues) isCorrect(m *modelValues, i int) bool {
 	return s.predicted && s.labels[i] >= 0 && m.clean[i] == s.labels[i]
 }
 
-// rightTransformed reports whether the prediction for the transformed sample i is its label.
-func (s *sampled) rightTransformed(v *sampledView, i int) bool {
+// isCorrectTransformed reports whether the prediction for the transformed sample i is its label.
+func (s *sampleValues) isCorrectTransformed(v *viewValues, i int) bool {
 	return s.predicted && s.labels[i] >= 0 && v.transformed[i] == s.labels[i]
 }
 
-// A ranking holds samples of a model, as positions in sampled.index: those that change most first,
-// those that change least first, and those that are classified correctly only without the
-// transformation.
-type ranking struct{ most, least, fails []int }
+// A ranking holds three orders of the samples for a model, as positions in sampleValues.indices:
+// all by decreasing and by increasing change, and those that are classified correctly only without
+// the transformation, by the number of values under which they fail.
+type ranking struct{ most, least, failures []int }
 
-func (s *sampled) rank(m *sampledModel) ranking {
-	mean := make([]float64, len(s.index))
-	failed := make([]int, len(s.index))
-	for i := range s.index {
+// rank orders the samples by their change, averaged over the values of the transformation.
+func (s *sampleValues) rank(m *modelValues) ranking {
+	mean := make([]float64, len(s.indices))
+	failed := make([]int, len(s.indices))
+	for i := range s.indices {
 		for k := range m.views {
 			v := &m.views[k]
 			mean[i] += s.change(m, v, i) / float64(len(m.views))
-			if s.right(m, i) && !s.rightTransformed(v, i) {
+			if s.isCorrect(m, i) && !s.isCorrectTransformed(v, i) {
 				failed[i]++
 			}
 		}
 	}
 	var r ranking
-	for i := range s.index {
+	for i := range s.indices {
 		r.most = append(r.most, i)
 		if failed[i] > 0 {
-			r.fails = append(r.fails, i)
+			r.failures = append(r.failures, i)
 		}
 	}
 	slices.SortStableFunc(r.most, func(a, b int) int { return cmp.Compare(mean[b], mean[a]) })
 	r.least = slices.Clone(r.most)
 	slices.Reverse(r.least)
-	slices.SortStableFunc(r.fails, func(a, b int) int { return cmp.Or(failed[b]-failed[a], cmp.Compare(mean[b], mean[a])) })
+	slices.SortStableFunc(r.failures, func(a, b int) int { return cmp.Or(failed[b]-failed[a], cmp.Compare(mean[b], mean[a])) })
 	return r
 }
 
-// parts returns the samples that model a classifies correctly and model b does not, as positions in
-// s.index, and their number for each value of the transformation. Those for the last value come
-// first.
-func (s *sampled) parts(a, b *sampledModel) (counts, samples []int) {
+// separating returns the transformed samples that model a classifies correctly and model b does
+// not: their number for each value of the transformation, and some of them as positions in
+// s.indices, those under the last value first.
+func (s *sampleValues) separating(a, b *modelValues) (counts, samples []int) {
 	counts = make([]int, len(a.views))
 	for k := len(a.views) - 1; k >= 0; k-- {
-		for i := range s.index {
-			if s.labels[i] < 0 || !s.rightTransformed(&a.views[k], i) || s.rightTransformed(&b.views[k], i) {
+		for i := range s.indices {
+			if s.labels[i] < 0 || !s.isCorrectTransformed(&a.views[k], i) || s.isCorrectTransformed(&b.views[k], i) {
 				continue
 			}
 			counts[k]++
-			if !slices.Contains(samples, i) && len(samples) < mostLines {
+			if !slices.Contains(samples, i) && len(samples) < maxSheetSamples {
 				samples = append(samples, i)
 			}
 		}
@@ -85,23 +88,24 @@ func (s *sampled) parts(a, b *sampledModel) (counts, samples []int) {
 	return counts, samples
 }
 
-// choose returns the samples of a sheet: in turn the next failure, the next most and the next least
-// changed sample of each model, and the next sample of each parting.
-func (s *sampled) choose(rankings []ranking, partings []scores.Parting) []int {
+// choose returns the samples of a sheet, as positions in s.indices. It goes through the rankings
+// rank by rank: of each model the next failure, most changed and least changed sample, and of each
+// parting (pair of models that differ) the next sample.
+func (s *sampleValues) choose(rankings []ranking, partings []scores.Parting) []int {
 	var chosen []int
-	add := func(all []int, rank, share int) {
-		if rank < len(all) && rank < share && len(chosen) < mostLines && !slices.Contains(chosen, all[rank]) {
-			chosen = append(chosen, all[rank])
+	add := func(candidates []int, rank, limit int) {
+		if rank < len(candidates) && rank < limit && len(chosen) < maxSheetSamples && !slices.Contains(chosen, candidates[rank]) {
+			chosen = append(chosen, candidates[rank])
 		}
 	}
-	for rank := range max(shares.fails, shares.most, shares.least, shares.parts) {
+	for rank := range max(maxPerModel.fails, maxPerModel.most, maxPerModel.least, maxPerModel.parts) {
 		for _, r := range rankings {
-			add(r.fails, rank, shares.fails)
-			add(r.most, rank, shares.most)
-			add(r.least, rank, shares.least)
+			add(r.failures, rank, maxPerModel.fails)
+			add(r.most, rank, maxPerModel.most)
+			add(r.least, rank, maxPerModel.least)
 		}
 		for _, p := range partings {
-			add(p.Samples, rank, shares.parts)
+			add(p.Samples, rank, maxPerModel.parts)
 		}
 	}
 	return chosen

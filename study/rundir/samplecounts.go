@@ -9,44 +9,45 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// model returns the values of a model for the chosen samples.
-func (s *sampled) model(m *sampledModel, chosen []int, counted map[int]bool) scores.SheetModel {
+// model returns the counts of a model over all samples, and its values for the chosen ones. Counts
+// by class are those of the given classes.
+func (s *sampleValues) model(m *modelValues, chosen []int, classes map[int]bool) scores.SheetModel {
 	out := scores.SheetModel{Model: m.name}
-	for i := range s.index {
+	for i := range s.indices {
 		if s.labels[i] >= 0 {
 			out.Labelled++
 		}
-		if s.right(m, i) {
+		if s.isCorrect(m, i) {
 			out.Right++
 		}
 	}
 	if s.predicted {
 		out.Clean, out.Confidence = pick(m.clean, chosen), float32s(pick(m.confidence, chosen))
-		out.ByClass, out.Confusion = s.byClass(m.clean, nil, counted)
+		out.ByClass, out.Confusion = s.byClass(m.clean, nil, classes)
 	}
 	for k := range m.views {
 		v := &m.views[k]
 		view := scores.SheetView{Value: float32s(pick(v.value, chosen))}
-		for i := range s.index {
-			view.Mean += v.value[i] / float64(len(s.index))
+		for i := range s.indices {
+			view.Mean += v.value[i] / float64(len(s.indices))
 			if s.predicted && v.transformed[i] != m.clean[i] {
 				view.Changed++
 			}
-			if s.right(m, i) && !s.rightTransformed(v, i) {
+			if s.isCorrect(m, i) && !s.isCorrectTransformed(v, i) {
 				view.Failed++
 			}
 		}
 		if s.predicted {
 			view.Moved, view.Confidence = pick(v.transformed, chosen), float32s(pick(v.confidence, chosen))
-			view.ByClass, view.Confusion = s.byClass(v.transformed, v.value, counted)
+			view.ByClass, view.Confusion = s.byClass(v.transformed, v.value, classes)
 		}
 		out.Views = append(out.Views, view)
 	}
 	return out
 }
 
-// countedClasses returns the classes with counts: those with the most samples.
-func (s *sampled) countedClasses() map[int]bool {
+// largestClasses returns the maxSheetClasses classes with the most samples.
+func (s *sampleValues) largestClasses() map[int]bool {
 	n := map[int]int{}
 	for _, label := range s.labels {
 		if label >= 0 {
@@ -55,18 +56,20 @@ func (s *sampled) countedClasses() map[int]bool {
 	}
 	all := slices.SortedFunc(maps.Keys(n), func(a, b int) int { return cmp.Or(n[b]-n[a], a-b) })
 	out := map[int]bool{}
-	for _, class := range all[:min(len(all), mostClasses)] {
+	for _, class := range all[:min(len(all), maxSheetClasses)] {
 		out[class] = true
 	}
 	return out
 }
 
-// byClass returns the counts of each class, and the confusion of labels and predictions.
-func (s *sampled) byClass(predicted []int, value []float64, counted map[int]bool) (classes []scores.ByClass, confusion [][3]int) {
+// byClass returns for each listed class the numbers of samples and of correct predictions, and the
+// mean of value (nil: none). The confusion has triples of label, predicted class and number of
+// samples.
+func (s *sampleValues) byClass(predicted []int, value []float64, listed map[int]bool) (classes []scores.ByClass, confusion [][3]int) {
 	by := map[int]*scores.ByClass{}
 	pairs := map[[2]int]int{}
 	for i, label := range s.labels {
-		if !counted[label] {
+		if !listed[label] {
 			continue
 		}
 		if by[label] == nil {
@@ -92,14 +95,16 @@ func (s *sampled) byClass(predicted []int, value []float64, counted map[int]bool
 	return classes, confusion
 }
 
-func pick[T any](all []T, at []int) []T {
-	out := make([]T, len(at))
-	for i, k := range at {
-		out[i] = all[k]
+// pick returns the items at the given indices.
+func pick[T any](items []T, indices []int) []T {
+	out := make([]T, len(indices))
+	for i, k := range indices {
+		out[i] = items[k]
 	}
 	return out
 }
 
+// float32s rounds values to four decimals, which keeps the files small.
 func float32s(values []float64) []float32 {
 	out := make([]float32, len(values))
 	for i, v := range values {

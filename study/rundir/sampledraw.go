@@ -18,9 +18,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// drawSamples returns the image of a sheet and the ending of its name, and sets the size of its
-// tiles. It returns nil for data that are not images.
-func (r *Writer) drawSamples(ctx context.Context, s *sampled, sheet *scores.SampleSheet) ([]byte, string, error) {
+// drawSamples returns the image of a sheet, encoded, with the extension of its name, and sets the
+// size of its tiles in sheet. It returns nil for data that are not images.
+func (r *Writer) drawSamples(ctx context.Context, s *sampleValues, sheet *scores.SampleSheet) ([]byte, string, error) {
 	first := s.cells[0]
 	frame := first.Model.Net.Frame()
 	var out *image.NRGBA
@@ -57,7 +57,7 @@ func (r *Writer) drawSamples(ctx context.Context, s *sampled, sheet *scores.Samp
 		return nil, "", nil
 	}
 	var b bytes.Buffer
-	if err := png.Encode(&b, out); err != nil || b.Len() <= pngBytes {
+	if err := png.Encode(&b, out); err != nil || b.Len() <= maxPNGBytes {
 		return b.Bytes(), ".png", err
 	}
 	b.Reset()
@@ -77,10 +77,11 @@ func (r *Writer) transformedSample(c *plan.Cell, sample dataset.Sample) (tensor.
 	return sample.Apply(procedure.Draw(c.View.Transform, c.View.Per == "trial", key, sample.Index))
 }
 
-// thumbSize returns the size of an image that is reduced to at most thumbSide.
+// thumbSize returns the size of an image after its longer side is reduced to at most maxThumbSide
+// pixels.
 func thumbSize(w, h int) (int, int) {
-	if long := max(w, h); long > thumbSide {
-		return max(1, w*thumbSide/long), max(1, h*thumbSide/long)
+	if long := max(w, h); long > maxThumbSide {
+		return max(1, w*maxThumbSide/long), max(1, h*maxThumbSide/long)
 	}
 	return w, h
 }

@@ -41,7 +41,7 @@ func (r *Writer) writeSamples(ctx context.Context, w io.Writer) error {
 }
 
 // readSamples reads the per-sample values of a cell as rows with the names of the samples. A cell
-// without per-sample values has none.
+// without such values gives no rows.
 func (r *Writer) readSamples(ctx context.Context, c *plan.Cell) ([]scores.SampleRow, error) {
 	byLayer, err := r.Folder.readSampleFiles(c.Key)
 	if byLayer == nil || err != nil {
@@ -54,7 +54,7 @@ func (r *Writer) readSamples(ctx context.Context, c *plan.Cell) ([]scores.Sample
 	var out []scores.SampleRow
 	for _, t := range c.Tasks {
 		for _, v := range byLayer[t.Name()] {
-			if strings.HasPrefix(v.Statistic, projected) {
+			if strings.HasPrefix(v.Statistic, projectionPrefix) {
 				continue // for the report alone
 			}
 			known := names[v.Index]
@@ -66,7 +66,7 @@ func (r *Writer) readSamples(ctx context.Context, c *plan.Cell) ([]scores.Sample
 	return out, nil
 }
 
-// describeSamples returns the samples of which a run keeps values, by index, without their inputs.
+// describeSamples returns the samples whose values a run keeps, by index, without their inputs.
 func (r *Writer) describeSamples(ctx context.Context, d *plan.Data) (map[int]plan.Described, error) {
 	if r.Plan.Study.Samples {
 		return d.Describe(ctx)
@@ -88,7 +88,7 @@ func (f Folder) readSampleFiles(key string) (map[string][]measure.SampleScore, e
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
-	var packed map[string][]sampleFile
+	var packed map[string][]statisticValues
 	if err == nil {
 		err = json.Unmarshal(raw, &packed)
 	}

@@ -11,25 +11,25 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// A sample sheet shows the samples that a transformation changes most and least. They are chosen by
-// the per-sample values of the finished cells, so no model runs again.
+// A sample sheet shows the samples that a transformation changes most and least, judged by the
+// per-sample values of the finished cells. No model runs again for it.
 
 const (
-	sampleFolder = "pictures/samples"
+	sampleSheetFolder = "pictures/samples"
 
-	mostLines   = 36        // samples on a sheet
-	mostModels  = 12        // models of a sheet
-	partModels  = 4         // models that are compared in pairs
-	mostClasses = 40        // classes with counts
-	thumbSide   = 80        // pixels that the longer side of an image has at most
-	sheetBlock  = 16        // pixels of a block of a JPEG, which two images must not share
-	pngBytes    = 256 << 10 // largest size of a PNG; a larger sheet is a JPEG
+	maxSheetSamples = 36        // samples on a sheet
+	maxSheetModels  = 12        // models on a sheet
+	maxPairedModels = 4         // models on a sheet that are compared with each other
+	maxSheetClasses = 40        // classes of a sheet that have counts
+	maxThumbSide    = 80        // largest longer side of an image, in pixels
+	sheetBlock      = 16        // side of a JPEG block in pixels; tiles are aligned to blocks, so that no block shows two images
+	maxPNGBytes     = 256 << 10 // largest size of a PNG in bytes; a larger sheet is a JPEG
 )
 
-// shares holds the largest numbers of samples that each model contributes to a sheet: samples that
-// it misclassifies once they are transformed, samples that change most and least, and samples for
-// which a pair of models differs.
-var shares = struct{ fails, most, least, parts int }{8, 6, 3, 4}
+// maxPerModel holds the largest numbers of samples that each model contributes to a sheet: samples
+// that it misclassifies only when they are transformed, samples that change most and least, and
+// samples that one model of a pair classifies correctly and the other does not.
+var maxPerModel = struct{ fails, most, least, parts int }{8, 6, 3, 4}
 
 // writeSampleSheets writes a sample sheet for each transformation of each data set that has
 // per-sample values, if the study asks for images.
@@ -48,7 +48,7 @@ func (r *Writer) writeSampleSheets(ctx context.Context) error {
 		bySubject[s] = append(bySubject[s], c)
 	}
 	written := map[string]bool{}
-	for i, s := range order[:min(len(order), mostSheets)] {
+	for i, s := range order[:min(len(order), maxSheets)] {
 		files, err := r.writeSampleSheet(ctx, fmt.Sprintf("%02d", i+1), bySubject[s])
 		if err != nil {
 			return fmt.Errorf("the samples of %s under %s: %w", s.data, s.transform, err)
@@ -57,13 +57,13 @@ func (r *Writer) writeSampleSheets(ctx context.Context) error {
 			written[file] = true
 		}
 	}
-	return r.Folder.removeSheets(sampleFolder, written)
+	return r.Folder.removeSheets(sampleSheetFolder, written)
 }
 
 // writeSampleSheet writes the sheet of the cells of one transformation and returns the names of its
 // files.
 func (r *Writer) writeSampleSheet(ctx context.Context, name string, cells []*plan.Cell) ([]string, error) {
-	s, err := r.sampledOf(ctx, cells)
+	s, err := r.readSampleValues(ctx, cells)
 	if s == nil || err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (r *Writer) writeSampleSheet(ctx context.Context, name string, cells []*pla
 	if err := r.addProjections(s, sheet, cells); err != nil {
 		return nil, err
 	}
-	if err := filesys.MkdirAll(r.Folder.Path(sampleFolder), 0o755); err != nil {
+	if err := filesys.MkdirAll(r.Folder.Path(sampleSheetFolder), 0o755); err != nil {
 		return nil, err
 	}
 	files := []string{name + ".json"}
@@ -81,19 +81,19 @@ func (r *Writer) writeSampleSheet(ctx context.Context, name string, cells []*pla
 	}
 	if raw != nil {
 		files = append(files, name+ending)
-		err = r.Folder.write(sampleFolder+"/"+files[1], func(w io.Writer) error { _, err := w.Write(raw); return err })
+		err = r.Folder.write(sampleSheetFolder+"/"+files[1], func(w io.Writer) error { _, err := w.Write(raw); return err })
 	}
 	if err == nil {
-		err = r.Folder.write(sampleFolder+"/"+files[0], func(w io.Writer) error { return json.NewEncoder(w).Encode(sheet) })
+		err = r.Folder.write(sampleSheetFolder+"/"+files[0], func(w io.Writer) error { return json.NewEncoder(w).Encode(sheet) })
 	}
 	return files, err
 }
 
 // sheet chooses samples and returns what the report shows of them.
-func (s *sampled) sheet() *scores.SampleSheet {
+func (s *sampleValues) sheet() *scores.SampleSheet {
 	first := s.cells[0]
-	out := &scores.SampleSheet{Data: first.Data.Entry.Name, Transform: first.View.Name, Of: len(s.index), Measure: s.measure, Statistic: s.statistic, Title: s.title,
-		Lower: s.lower(), Classes: s.classes}
+	out := &scores.SampleSheet{Data: first.Data.Entry.Name, Transform: first.View.Name, Of: len(s.indices), Measure: s.measure, Statistic: s.statistic, Title: s.title,
+		Lower: s.lowerMeansLarger(), Classes: s.classes}
 	for _, c := range s.cells {
 		out.Parameters = append(out.Parameters, c.View.Parameter)
 	}
@@ -101,45 +101,45 @@ func (s *sampled) sheet() *scores.SampleSheet {
 	for m := range s.models {
 		rankings[m] = s.rank(&s.models[m])
 	}
-	var partings []scores.Parting // of positions in s.index
+	var partings []scores.Parting // with samples as positions in s.indices
 	if s.predicted {
-		for a := range s.models[:min(len(s.models), partModels)] {
-			for b := range s.models[:min(len(s.models), partModels)] {
+		for a := range s.models[:min(len(s.models), maxPairedModels)] {
+			for b := range s.models[:min(len(s.models), maxPairedModels)] {
 				if a == b {
 					continue
 				}
-				if counts, samples := s.parts(&s.models[a], &s.models[b]); len(samples) > 0 {
+				if counts, samples := s.separating(&s.models[a], &s.models[b]); len(samples) > 0 {
 					partings = append(partings, scores.Parting{A: a, B: b, Counts: counts, Samples: samples})
 				}
 			}
 		}
 	}
 	chosen := s.choose(rankings, partings)
-	place := map[int]int{}
+	lineOf := map[int]int{}
 	for line, i := range chosen {
-		place[i] = line
-		described := s.samples[s.index[i]]
-		out.Samples = append(out.Samples, scores.SheetSample{Index: s.index[i], Name: described.Name, Label: s.labels[i]})
+		lineOf[i] = line
+		described := s.samples[s.indices[i]]
+		out.Samples = append(out.Samples, scores.SheetSample{Index: s.indices[i], Name: described.Name, Label: s.labels[i]})
 	}
-	on := func(all []int, most int) []int {
+	linesOf := func(all []int, most int) []int {
 		lines := []int{}
 		for _, i := range all {
-			line, there := place[i]
-			if !there || len(lines) == most {
-				break // a list must not leave out a sample between others
+			line, shown := lineOf[i]
+			if !shown || len(lines) == most {
+				break // the list ends at the first sample that is not on the sheet
 			}
 			lines = append(lines, line)
 		}
 		return lines
 	}
-	counted := s.countedClasses()
+	classes := s.largestClasses()
 	for m := range s.models {
-		model := s.model(&s.models[m], chosen, counted)
-		model.Most, model.Least, model.Fails = on(rankings[m].most, shares.most), on(rankings[m].least, shares.least), on(rankings[m].fails, shares.fails)
+		model := s.model(&s.models[m], chosen, classes)
+		model.Most, model.Least, model.Fails = linesOf(rankings[m].most, maxPerModel.most), linesOf(rankings[m].least, maxPerModel.least), linesOf(rankings[m].failures, maxPerModel.fails)
 		out.Models = append(out.Models, model)
 	}
 	for _, p := range partings {
-		p.Samples = on(p.Samples, len(p.Samples))
+		p.Samples = linesOf(p.Samples, len(p.Samples))
 		out.Partings = append(out.Partings, p)
 	}
 	return out

@@ -12,34 +12,34 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// sampled holds the per-sample values of the cells of a transformation of a data set.
-type sampled struct {
-	cells      []*plan.Cell // of the first model, one for each value of the parameter
-	samples    map[int]plan.Described
-	index      []int // of the samples that have values everywhere
-	models     []sampledModel
-	measure    string
-	statistic  string
-	title      string         // of the statistic
-	predicted  bool           // the values are of predictions
-	falls      bool           // a lower value of the statistic means a larger change
-	classes    []string       // names; classes and labels are stored as positions in this list
-	classPlace map[string]int // position of each name
-	labels     []int          // of the samples in index; -1: unknown
+// sampleValues holds the per-sample values of the cells of one transformation of a data set.
+type sampleValues struct {
+	cells         []*plan.Cell // of the first model, one for each value of the parameter
+	samples       map[int]plan.Described
+	indices       []int // of the samples that have values in all models and views, ascending
+	models        []modelValues
+	measure       string
+	statistic     string
+	title         string         // of the statistic
+	predicted     bool           // the values are of predictions
+	lowerIsLarger bool           // the statistic falls with the change, as an agreement does
+	classes       []string       // names; classes and labels are stored as positions in this list
+	classPosition map[string]int // position of each name
+	labels        []int          // class of each sample in indices; -1: unknown
 }
 
-// A sampledModel holds the values of one model for the samples in sampled.index.
-type sampledModel struct {
+// modelValues holds the values of one model for the samples in sampleValues.indices.
+type modelValues struct {
 	name       string
-	clean      []int     // predicted classes
-	confidence []float64 // their probabilities
-	views      []sampledView
+	clean      []int     // predicted classes of the clean samples
+	confidence []float64 // probabilities of these classes
+	views      []viewValues
 }
 
-// A sampledView holds the values of one model under one value of the transformation.
-type sampledView struct {
-	transformed []int     // predicted classes
-	confidence  []float64 // their probabilities
+// viewValues holds the values of one model under one value of the transformation.
+type viewValues struct {
+	transformed []int     // predicted classes of the transformed samples
+	confidence  []float64 // probabilities of these classes
 	value       []float64 // of the statistic
 }
 
@@ -53,9 +53,9 @@ type valueSource struct {
 var valueSources = []valueSource{{"predicted-moved", "ei"}, {"js", "js"}, {"pixel-agreement", "pixel-agreement"}, {"matched", "matched"},
 	{"cosine", "cosine"}, {"relative-error", "relative-error"}}
 
-// sampledOf reads the per-sample values of the cells of one transformation. It returns nil if there
-// are none.
-func (r *Writer) sampledOf(ctx context.Context, cells []*plan.Cell) (*sampled, error) {
+// readSampleValues reads the per-sample values of the cells of one transformation. It returns nil
+// if there are none.
+func (r *Writer) readSampleValues(ctx context.Context, cells []*plan.Cell) (*sampleValues, error) {
 	for _, source := range valueSources {
 		v, err := r.readValues(cells, source)
 		if err != nil {
@@ -68,37 +68,37 @@ func (r *Writer) sampledOf(ctx context.Context, cells []*plan.Cell) (*sampled, e
 		if err != nil {
 			return nil, err
 		}
-		if s := newSampled(v, samples); len(s.index) > 0 {
+		if s := newSampleValues(v, samples); len(s.indices) > 0 {
 			return s, nil
 		}
 	}
 	return nil, nil
 }
 
-// sourceValues holds the per-sample values of the cells of one transformation that have those of a
-// source. Each model has a cell for each parameter.
+// sourceValues holds the per-sample values of those cells of one transformation that have the
+// values of a valueSource. Each model has a cell for each parameter value.
 type sourceValues struct {
 	source     valueSource
 	models     []string
 	parameters []string
-	cells      map[cellPlace]*plan.Cell
-	values     map[cellPlace]map[string]map[int]float64 // by statistic and index of the sample
+	cells      map[cellID]*plan.Cell
+	values     map[cellID]map[string]map[int]float64 // for each cell by statistic and index of the sample
 }
 
-// A cellPlace identifies a cell among those of one transformation.
-type cellPlace struct{ model, parameter string }
+// A cellID identifies a cell among those of one transformation.
+type cellID struct{ model, parameter string }
 
 func (v *sourceValues) firstCell() *plan.Cell {
-	return v.cells[cellPlace{v.models[0], v.parameters[0]}]
+	return v.cells[cellID{v.models[0], v.parameters[0]}]
 }
 
-// readValues reads the values of the cells. It leaves out models that lack a value of the
-// parameter.
+// readValues reads the values of the cells. It leaves out models that lack a cell for some value of
+// the parameter.
 func (r *Writer) readValues(cells []*plan.Cell, source valueSource) (*sourceValues, error) {
-	v := &sourceValues{source: source, cells: map[cellPlace]*plan.Cell{}, values: map[cellPlace]map[string]map[int]float64{}}
+	v := &sourceValues{source: source, cells: map[cellID]*plan.Cell{}, values: map[cellID]map[string]map[int]float64{}}
 	for _, c := range cells {
-		place := cellPlace{c.Model.Entry.Name, c.View.Parameter}
-		if v.cells[place] != nil {
+		id := cellID{c.Model.Entry.Name, c.View.Parameter}
+		if v.cells[id] != nil {
 			continue
 		}
 		values, err := r.Folder.cellSamples(c)
@@ -108,30 +108,30 @@ func (r *Writer) readValues(cells []*plan.Cell, source valueSource) (*sourceValu
 		if values[source.sample] == nil {
 			continue
 		}
-		v.values[place], v.cells[place] = values, c
-		if !slices.Contains(v.models, place.model) {
-			v.models = append(v.models, place.model)
+		v.values[id], v.cells[id] = values, c
+		if !slices.Contains(v.models, id.model) {
+			v.models = append(v.models, id.model)
 		}
-		if !slices.Contains(v.parameters, place.parameter) {
-			v.parameters = append(v.parameters, place.parameter)
+		if !slices.Contains(v.parameters, id.parameter) {
+			v.parameters = append(v.parameters, id.parameter)
 		}
 	}
 	if len(v.parameters) > maxValues {
 		v.parameters = spread(v.parameters, maxValues)
 	}
 	v.models = slices.DeleteFunc(v.models, func(m string) bool {
-		return slices.ContainsFunc(v.parameters, func(p string) bool { return v.cells[cellPlace{m, p}] == nil })
+		return slices.ContainsFunc(v.parameters, func(p string) bool { return v.cells[cellID{m, p}] == nil })
 	})
-	v.models = v.models[:min(len(v.models), mostModels)]
+	v.models = v.models[:min(len(v.models), maxSheetModels)]
 	return v, nil
 }
 
-// complete reports whether each cell of the models has a value of the sample. An image without
-// boxes has none of their statistics.
+// complete reports whether every cell has a value for the sample with the given index. For example,
+// an image without boxes has no values of the statistics of boxes.
 func (v *sourceValues) complete(index int) bool {
 	for _, m := range v.models {
 		for _, p := range v.parameters {
-			if x, ok := v.values[cellPlace{m, p}][v.source.sample][index]; !ok || math.IsNaN(x) {
+			if x, ok := v.values[cellID{m, p}][v.source.sample][index]; !ok || math.IsNaN(x) {
 				return false
 			}
 		}
@@ -139,23 +139,25 @@ func (v *sourceValues) complete(index int) bool {
 	return true
 }
 
-func newSampled(v *sourceValues, samples map[int]plan.Described) *sampled {
-	s := &sampled{samples: samples, statistic: v.source.statistic, predicted: v.source.statistic == "ei", classPlace: map[string]int{}}
+// newSampleValues arranges the values of a source by model and view, for the samples that are
+// complete.
+func newSampleValues(v *sourceValues, samples map[int]plan.Described) *sampleValues {
+	s := &sampleValues{samples: samples, statistic: v.source.statistic, predicted: v.source.statistic == "ei", classPosition: map[string]int{}}
 	descriptor := v.firstCell().Method.Descriptor()
 	if s.predicted {
 		descriptor = prediction.EffectiveInvarianceDescriptor()
 	}
-	about, _ := descriptor.Statistic(s.statistic)
-	s.measure, s.title, s.falls = descriptor.Name, about.Title, about.Direction == measure.Higher
+	statistic, _ := descriptor.Statistic(s.statistic)
+	s.measure, s.title, s.lowerIsLarger = descriptor.Name, statistic.Title, statistic.Direction == measure.Higher
 	for _, p := range v.parameters {
-		s.cells = append(s.cells, v.cells[cellPlace{v.models[0], p}])
+		s.cells = append(s.cells, v.cells[cellID{v.models[0], p}])
 	}
 	for index := range samples {
 		if v.complete(index) {
-			s.index = append(s.index, index)
+			s.indices = append(s.indices, index)
 		}
 	}
-	slices.Sort(s.index)
+	slices.Sort(s.indices)
 	for _, m := range v.models {
 		s.models = append(s.models, s.readModel(v, m))
 	}
@@ -163,23 +165,24 @@ func newSampled(v *sourceValues, samples map[int]plan.Described) *sampled {
 	return s
 }
 
-// readModel returns the values of a model. Effective invariance is computed from both predictions.
-func (s *sampled) readModel(v *sourceValues, name string) sampledModel {
-	model := sampledModel{name: name}
+// readModel returns the values of a model. Effective invariance is computed from the clean and the
+// transformed prediction: sqrt(p q) of their probabilities if the classes agree, else 0.
+func (s *sampleValues) readModel(v *sourceValues, name string) modelValues {
+	model := modelValues{name: name}
 	for i, p := range v.parameters {
-		place := cellPlace{name, p}
-		values := v.values[place]
+		id := cellID{name, p}
+		values := v.values[id]
 		if !s.predicted {
-			model.views = append(model.views, sampledView{value: s.valuesOf(values[v.source.sample])})
+			model.views = append(model.views, viewValues{value: s.valuesOf(values[v.source.sample])})
 			continue
 		}
-		names := v.cells[place].Classes()
-		view := sampledView{transformed: s.classesOf(values["predicted-moved"], names), confidence: s.valuesOf(values["confidence-moved"])}
+		names := v.cells[id].Classes()
+		view := viewValues{transformed: s.classesOf(values["predicted-moved"], names), confidence: s.valuesOf(values["confidence-moved"])}
 		if i == 0 {
 			model.clean = s.classesOf(values["predicted-clean"], names)
 			model.confidence = s.valuesOf(values["confidence-clean"])
 		}
-		for j := range s.index {
+		for j := range s.indices {
 			ei := 0.0
 			if view.transformed[j] == model.clean[j] {
 				ei = math.Sqrt(view.confidence[j] * model.confidence[j])
@@ -191,8 +194,8 @@ func (s *sampled) readModel(v *sourceValues, name string) sampledModel {
 	return model
 }
 
-// cellSamples returns the per-sample values of a cell by statistic and index of the sample. Of
-// several layers, they are those of the last.
+// cellSamples returns the per-sample values of a cell by statistic and index of the sample. If
+// several layers have values, it returns those of the last.
 func (f Folder) cellSamples(c *plan.Cell) (map[string]map[int]float64, error) {
 	byTask, err := f.readSampleFiles(c.Key)
 	if err != nil {
@@ -224,18 +227,19 @@ func spread(items []string, n int) []string {
 	return out
 }
 
-func (s *sampled) valuesOf(values map[int]float64) []float64 {
-	out := make([]float64, len(s.index))
-	for i, index := range s.index {
+// valuesOf returns the values of the samples in s.indices.
+func (s *sampleValues) valuesOf(values map[int]float64) []float64 {
+	out := make([]float64, len(s.indices))
+	for i, index := range s.indices {
 		out[i] = values[index]
 	}
 	return out
 }
 
 // classesOf returns the predicted classes as positions in s.classes.
-func (s *sampled) classesOf(values map[int]float64, names []string) []int {
-	out := make([]int, len(s.index))
-	for i, index := range s.index {
+func (s *sampleValues) classesOf(values map[int]float64, names []string) []int {
+	out := make([]int, len(s.indices))
+	for i, index := range s.indices {
 		name := fmt.Sprint(values[index])
 		if at := int(values[index]); at >= 0 && at < len(names) {
 			name = names[at]
@@ -245,20 +249,21 @@ func (s *sampled) classesOf(values map[int]float64, names []string) []int {
 	return out
 }
 
-// class returns the position of a class in s.classes.
-func (s *sampled) class(name string) int {
-	at, known := s.classPlace[name]
+// class returns the position of a class in s.classes, and adds the class if it is not there.
+func (s *sampleValues) class(name string) int {
+	at, known := s.classPosition[name]
 	if !known {
 		at = len(s.classes)
 		s.classes = append(s.classes, name)
-		s.classPlace[name] = at
+		s.classPosition[name] = at
 	}
 	return at
 }
 
-func (s *sampled) findLabels(c *plan.Cell) {
+// findLabels sets s.labels.
+func (s *sampleValues) findLabels(c *plan.Cell) {
 	names := c.Data.Source.Classes()
-	for _, index := range s.index {
+	for _, index := range s.indices {
 		label := -1
 		if at := s.samples[index].Label; at != dataset.NoLabel && at >= 0 && at < len(names) {
 			label = s.class(names[at])

@@ -20,6 +20,7 @@ import (
 // once, because listing them for each cell is slow with a thousand shards.
 type stateFiles map[string][]string
 
+// listStates lists the state files of run folders. A folder without states has none.
 func listStates(dirs []string) (stateFiles, error) {
 	out := stateFiles{}
 	for _, dir := range dirs {
@@ -39,10 +40,10 @@ func listStates(dirs []string) (stateFiles, error) {
 func (r *Writer) removeStates(c *plan.Cell) error {
 	switch {
 	case r.states != nil:
-		own := slices.DeleteFunc(slices.Clone(r.states[c.Key]), func(file string) bool {
+		removed := slices.DeleteFunc(slices.Clone(r.states[c.Key]), func(file string) bool {
 			return filepath.Dir(file) != filepath.Clean(r.Folder.Path("states"))
 		})
-		return removeAll(own)
+		return removeAll(removed)
 	case r.Options.Only != nil: // listing a folder with the states of many other models is slow
 		return removeAll([]string{r.Folder.state(c, r.Options.Shard)})
 	}
@@ -61,49 +62,51 @@ func removeAll(files []string) error {
 	return errors.Join(errs...)
 }
 
-var partName = regexp.MustCompile(`\.(\d+)of(\d+)\.bin$`)
+var shardSuffix = regexp.MustCompile(`\.(\d+)of(\d+)\.bin$`)
 
-// findParts opens the states of all shards of a cell, in order. It returns a *MissingShards if
-// shards are missing or unfinished.
-func findParts(c *plan.Cell, states stateFiles) ([]*stateFile, error) {
+// findStates opens the states of all shards of a cell, in order. If there are states of several
+// divisions (4 shards and 16, for example), it takes the division of which the largest fraction
+// exists. It returns a *MissingShards if shards are missing or unfinished.
+func findStates(c *plan.Cell, states stateFiles) ([]*stateFile, error) {
 	byCount := map[int]map[int]string{} // files by the number of shards, then by shard
 	for _, file := range states[c.Key] {
-		m := partName.FindStringSubmatch(filepath.Base(file))
+		m := shardSuffix.FindStringSubmatch(filepath.Base(file))
 		if m == nil {
 			continue
 		}
 		i, _ := strconv.Atoi(m[1])
-		of, _ := strconv.Atoi(m[2])
-		if byCount[of] == nil {
-			byCount[of] = map[int]string{}
+		count, _ := strconv.Atoi(m[2])
+		if byCount[count] == nil {
+			byCount[count] = map[int]string{}
 		}
-		if other := byCount[of][i]; other == "" || !holdsShard(c, other, plan.Shard{Index: i, Count: of}) {
-			byCount[of][i] = file
-		}
-	}
-	best := 0
-	for _, of := range slices.Sorted(maps.Keys(byCount)) {
-		if best == 0 || len(byCount[of])*best > len(byCount[best])*of {
-			best = of
+		if other := byCount[count][i]; other == "" || !holdsShard(c, other, plan.Shard{Index: i, Count: count}) {
+			byCount[count][i] = file
 		}
 	}
-	if best == 0 {
+	bestCount := 0
+	for _, count := range slices.Sorted(maps.Keys(byCount)) {
+		if bestCount == 0 || len(byCount[count])*bestCount > len(byCount[bestCount])*count {
+			bestCount = count
+		}
+	}
+	if bestCount == 0 {
 		return nil, missingShards(c, nil)
 	}
-	return openParts(c, byCount[best], best)
+	return openStates(c, byCount[bestCount], bestCount)
 }
 
-func openParts(c *plan.Cell, files map[int]string, of int) (parts []*stateFile, err error) {
+// openStates opens the given files, one for each of count shards. Shards without samples have none.
+func openStates(c *plan.Cell, files map[int]string, count int) (states []*stateFile, err error) {
 	defer func() {
 		if err != nil {
-			for _, p := range parts {
+			for _, p := range states {
 				p.close()
 			}
 		}
 	}()
 	var missing []string
-	for i := 1; i <= of; i++ {
-		shard := plan.Shard{Index: i, Count: of}
+	for i := 1; i <= count; i++ {
+		shard := plan.Shard{Index: i, Count: count}
 		lo, hi := shard.Positions(c.Data.Layout)
 		if lo == hi {
 			continue
@@ -111,23 +114,23 @@ func openParts(c *plan.Cell, files map[int]string, of int) (parts []*stateFile, 
 		f, err := openState(files[i])
 		switch {
 		case files[i] == "" || errors.Is(err, fs.ErrNotExist):
-			missing = append(missing, fmt.Sprintf("%d/%d", i, of))
+			missing = append(missing, fmt.Sprintf("%d/%d", i, count))
 			continue
 		case errors.Is(err, errDamaged):
-			missing = append(missing, fmt.Sprintf("%d/%d (damaged)", i, of))
+			missing = append(missing, fmt.Sprintf("%d/%d (damaged)", i, count))
 			continue
 		case err != nil:
-			return parts, err
+			return states, err
 		}
-		parts = append(parts, f)
+		states = append(states, f)
 		if !isComplete(c, f, shard) {
-			missing = append(missing, fmt.Sprintf("%d/%d (unfinished)", i, of))
+			missing = append(missing, fmt.Sprintf("%d/%d (unfinished)", i, count))
 		}
 	}
 	if len(missing) > 0 {
-		return parts, missingShards(c, missing)
+		return states, missingShards(c, missing)
 	}
-	return parts, nil
+	return states, nil
 }
 
 // holdsShard reports whether a state file holds a complete shard.
@@ -140,7 +143,8 @@ func holdsShard(c *plan.Cell, file string, shard plan.Shard) bool {
 	return isComplete(c, f, shard) && f.isIntact()
 }
 
-// isComplete reports whether a state file holds every layer of the cell up to the end of its shard.
+// isComplete reports whether a state file holds every task of the cell, fed up to the end of its
+// shard.
 func isComplete(c *plan.Cell, f *stateFile, shard plan.Shard) bool {
 	_, hi := shard.Positions(c.Data.Layout)
 	if f.Cell != c.Key || f.N != c.Data.Layout.N || f.Shard != shard {
@@ -163,7 +167,7 @@ type MissingShards struct {
 	Cell   string
 	Model  string
 	Shards []string // such as "3/4" or "4/4 (unfinished)"; empty if no shard exists
-	Whole  bool     // the cell is a procedure's, which one shard runs whole
+	Whole  bool     // the cell is that of a procedure, which is not divided: one shard runs it
 }
 
 // Error implements error.
@@ -184,14 +188,13 @@ func (e *MissingShards) shards() string {
 	return "the shards " + firstNames(e.Shards, 10)
 }
 
-// Incomplete is the error of a merge that lacks shards. The complete cells have been merged and
-// written.
+// Incomplete is the error of a merge that lacks shards. The complete cells were merged and written.
 type Incomplete struct {
 	Cells   int              // number of cells of the study
 	Missing []*MissingShards // one for each incomplete cell
 }
 
-// add adds a *MissingShards and reports whether err is one.
+// add adds err if it is a *MissingShards, and reports whether it is.
 func (e *Incomplete) add(err error) bool {
 	missing := (*MissingShards)(nil)
 	ok := errors.As(err, &missing)

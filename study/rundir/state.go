@@ -15,18 +15,18 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// A state file (states/KEY.SHARD.bin) holds what a cell has gathered in one shard of the samples:
-// for each unfinished layer the serialised accumulator and the place in the order of the samples up
-// to which it was fed, for each finished layer its scores.
+// A state file (states/KEY.SHARD.bin) holds the progress of a cell in one shard of the samples: for
+// each unfinished task the serialised accumulator and the position in the order of the samples up
+// to which it was fed, for each finished task its scores.
 //
 // Layout: magic, payloads one after another, a JSON index, the index's length (8 bytes, little
-// endian), the index's CRC-32C (4 bytes). The index stands last so that payloads can be written as
-// they are made.
+// endian), the index's CRC-32C (4 bytes). The index is last, so that each payload can be written as
+// soon as it is made.
 const stateMagic = "noether state 1\n"
 
 // A stateIndex is the table of contents of a state file.
 type stateIndex struct {
-	Cell       string       `json:"cell"`
+	Cell       string       `json:"cell"` // key of the cell; for a checkpoint the file name
 	Shard      plan.Shard   `json:"part"`
 	N          int          `json:"n"` // number of samples of the data
 	Entries    []stateEntry `json:"entries"`
@@ -35,12 +35,12 @@ type stateIndex struct {
 
 // A stateEntry describes the payload of one task of a cell.
 type stateEntry struct {
-	Layer  string `json:"layer"`
-	Seen   int    `json:"seen"` // place in the order of the samples up to which the task was fed
-	Scored bool   `json:"scored,omitempty"`
-	Offset int64  `json:"offset"`
-	Size   int64  `json:"size"`
-	CRC32C string `json:"crc,omitempty"` // of the payload; "" in files of earlier versions
+	Layer  string `json:"layer"`            // Task.Name
+	Seen   int    `json:"seen"`             // position in the order of the samples up to which the task was fed
+	Scored bool   `json:"scored,omitempty"` // the payload holds scores, not an accumulator
+	Offset int64  `json:"offset"`           // of the payload in the file, in bytes
+	Size   int64  `json:"size"`             // of the payload, in bytes
+	CRC32C string `json:"crc,omitempty"`    // of the payload; "" in files of earlier versions
 }
 
 // entry returns the entry of a layer, or nil.
@@ -55,7 +55,8 @@ func (x *stateIndex) entry(layer string) *stateEntry {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// maxIndex is the largest index that is read, in bytes. It guards against a damaged length.
+// maxIndex is the largest size of an index that is read, in bytes. It protects against a damaged
+// length.
 const maxIndex = 256 << 20
 
 // writeState writes a state file atomically. It calls payload for each entry in order, and sets the
@@ -64,15 +65,15 @@ func writeState(path string, index *stateIndex, payload func(w io.Writer, e *sta
 	return atomicfile.WriteFunc(path, func(w io.Writer) error {
 		out := bufio.NewWriterSize(w, 1<<20)
 		out.WriteString(stateMagic)
-		at := int64(len(stateMagic))
+		offset := int64(len(stateMagic))
 		for i := range index.Entries {
 			e := &index.Entries[i]
-			count := &counter{w: out, sum: crc32.New(castagnoli)}
+			count := &checksumWriter{w: out, sum: crc32.New(castagnoli)}
 			if err := payload(count, e); err != nil {
 				return err
 			}
-			e.Offset, e.Size, e.CRC32C = at, count.n, fmt.Sprintf("%08x", count.sum.Sum32())
-			at += count.n
+			e.Offset, e.Size, e.CRC32C = offset, count.size, fmt.Sprintf("%08x", count.sum.Sum32())
+			offset += count.size
 		}
 		raw, err := json.Marshal(index)
 		if err != nil {
@@ -87,15 +88,16 @@ func writeState(path string, index *stateIndex, payload func(w io.Writer, e *sta
 	})
 }
 
-type counter struct {
-	w   io.Writer
-	n   int64
-	sum hash.Hash32
+// A checksumWriter counts the bytes that pass through it, and computes their CRC-32C.
+type checksumWriter struct {
+	w    io.Writer
+	size int64
+	sum  hash.Hash32
 }
 
-func (c *counter) Write(p []byte) (int, error) {
+func (c *checksumWriter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
-	c.n += int64(n)
+	c.size += int64(n)
 	c.sum.Write(p[:n])
 	return n, err
 }
@@ -107,7 +109,7 @@ var errDamaged = errors.New("the state file is damaged")
 // A stateFile is an open state file.
 type stateFile struct {
 	stateIndex
-	f *os.File
+	file *os.File
 }
 
 // openState opens a state file and reads its index. A missing file is an error satisfying
@@ -119,7 +121,7 @@ func openState(path string) (*stateFile, error) {
 	}
 	info, err := f.Stat()
 	if err == nil {
-		s := &stateFile{f: f}
+		s := &stateFile{file: f}
 		if err = readStateIndex(f, info.Size(), &s.stateIndex); err == nil {
 			return s, nil
 		}
@@ -128,6 +130,8 @@ func openState(path string) (*stateFile, error) {
 	return nil, fmt.Errorf("%s: %w", path, err)
 }
 
+// readStateIndex reads the index of a state file of the given size in bytes. Any mistake is
+// errDamaged.
 func readStateIndex(r io.ReaderAt, size int64, index *stateIndex) error {
 	magic := make([]byte, len(stateMagic))
 	var tail [12]byte
@@ -163,7 +167,7 @@ func readStateIndex(r io.ReaderAt, size int64, index *stateIndex) error {
 
 // section returns a reader of an entry's payload.
 func (s *stateFile) section(e *stateEntry) io.Reader {
-	return io.NewSectionReader(s.f, e.Offset, e.Size)
+	return io.NewSectionReader(s.file, e.Offset, e.Size)
 }
 
 // bytes returns an entry's payload after verifying its checksum.
@@ -173,7 +177,7 @@ func (s *stateFile) bytes(e *stateEntry) ([]byte, error) {
 		return nil, err
 	}
 	if e.CRC32C != "" && e.CRC32C != fmt.Sprintf("%08x", crc32.Checksum(data, castagnoli)) {
-		return nil, fmt.Errorf("%s: %w", s.f.Name(), errDamaged)
+		return nil, fmt.Errorf("%s: %w", s.file.Name(), errDamaged)
 	}
 	return data, nil
 }
@@ -185,7 +189,7 @@ func (s *stateFile) verify(e *stateEntry) error {
 		return err
 	}
 	if e.CRC32C != "" && e.CRC32C != fmt.Sprintf("%08x", sum.Sum32()) {
-		return fmt.Errorf("%s: %w", s.f.Name(), errDamaged)
+		return fmt.Errorf("%s: %w", s.file.Name(), errDamaged)
 	}
 	return nil
 }
@@ -200,4 +204,4 @@ func (s *stateFile) isIntact() bool {
 	return true
 }
 
-func (s *stateFile) close() { s.f.Close() }
+func (s *stateFile) close() { s.file.Close() }

@@ -7,14 +7,14 @@ import (
 )
 
 // A Store is the measure.Store of a pass: an unnamed file in the run folder, made at the first
-// write. It disappears with the process. On systems that cannot unlink open files it is removed
-// like other temporary files.
+// write. The system removes it when the process ends. On systems that cannot unlink open files, a
+// later run removes it like other temporary files.
 type Store struct {
 	Dir  string       // folder of the file
-	end  atomic.Int64 // end of the reserved range
+	end  atomic.Int64 // number of bytes that are reserved
 	once sync.Once
 	file *os.File
-	fail error
+	err  error
 }
 
 // Reserve implements measure.Store.
@@ -40,19 +40,19 @@ func (s *Store) WriteAt(p []byte, at int64) (int, error) {
 
 func (s *Store) open() error {
 	s.once.Do(func() {
-		if s.file, s.fail = os.CreateTemp(s.Dir, ".store-*.tmp"); s.fail == nil {
+		if s.file, s.err = os.CreateTemp(s.Dir, ".store-*.tmp"); s.err == nil {
 			_ = os.Remove(s.file.Name()) // fails on systems that cannot unlink open files
 		}
 	})
-	return SaveError(s.fail)
+	return SaveError(s.err)
 }
 
-// Close removes the file. A nil Store may be closed.
+// Close closes and removes the file. It does nothing for a nil Store.
 func (s *Store) Close() {
 	if s == nil {
 		return
 	}
-	s.once.Do(func() { s.fail = os.ErrClosed })
+	s.once.Do(func() { s.err = os.ErrClosed })
 	if s.file != nil {
 		s.file.Close()
 		_ = os.Remove(s.file.Name())

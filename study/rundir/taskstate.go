@@ -10,9 +10,9 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// SaveCell writes the state of an unfinished cell, unless a concurrent run has finished it or saved
-// more. If the context ends meanwhile, it returns the error of the context, and the last state
-// stays.
+// SaveCell writes the state of an unfinished cell, unless a concurrent run has finished the cell or
+// saved more of it. If the context ends before the state is written, SaveCell returns the error of
+// the context, and the earlier state stays.
 func (r *Writer) SaveCell(ctx context.Context, c *plan.Cell, accs map[*plan.Task]plan.Accumulator) error {
 	if r.Folder.HasCell(c) { // a concurrent run has finished it and removed its states
 		c.Done = true
@@ -34,23 +34,23 @@ func (r *Writer) SaveCell(ctx context.Context, c *plan.Cell, accs map[*plan.Task
 		return nil // a concurrent run of this shard has saved more
 	}
 	index := &stateIndex{Cell: c.Key, Shard: r.Options.Shard, N: c.Data.Layout.N, Unreadable: c.Data.Unreadable.Names()}
-	var kept []*plan.Task
+	var tasks []*plan.Task
 	for _, t := range c.Tasks {
 		if e, ok := r.entryOf(t, accs[t], old); ok {
 			index.Entries = append(index.Entries, e)
-			kept = append(kept, t)
+			tasks = append(tasks, t)
 		}
 	}
 	i := 0
 	err = writeState(path, index, func(w io.Writer, e *stateEntry) error {
-		t := kept[i]
+		t := tasks[i]
 		i++
 		return writeTask(untilDone{ctx, w}, t, accs[t], old)
 	})
 	if err != nil {
 		return err
 	}
-	for i, t := range kept {
+	for i, t := range tasks {
 		t.Saved, t.SavedScores = index.Entries[i].Seen, index.Entries[i].Scored
 	}
 	return nil
@@ -78,8 +78,8 @@ func (r *Writer) entryOf(t *plan.Task, acc plan.Accumulator, old *stateFile) (e 
 		return stateEntry{Layer: layer, Seen: t.Fed, Scored: t.Scored != nil}, true
 	}
 	if old != nil && old.Cell == t.Cell.Key && old.Shard == r.Options.Shard && old.N == t.Cell.Data.Layout.N {
-		if was := old.entry(layer); was != nil && old.verify(was) == nil {
-			return stateEntry{Layer: layer, Seen: was.Seen, Scored: was.Scored}, true
+		if saved := old.entry(layer); saved != nil && old.verify(saved) == nil {
+			return stateEntry{Layer: layer, Seen: saved.Seen, Scored: saved.Scored}, true
 		}
 	}
 	t.Fed, t.Saved = 0, 0

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TimeWrite writes a file of so many bytes in the folder of the states, removes it, and returns the
+// TimeWrite writes a temporary file of so many bytes in the folder of the states, and returns the
 // time until it was on the disk. Its bytes are random, since file systems may compress.
 func (f Folder) TimeWrite(bytes int) (took time.Duration, err error) {
 	dir := f.Path("states")

@@ -14,29 +14,29 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// unitFiles collects the unit scores and curves of a procedure until its cell is written. They are
-// held in their file format, which takes a tenth of the memory of the rows.
+// unitFiles collects the unit scores and response curves of a procedure until its cell is written.
+// It holds them as Parquet, which takes about a tenth of the memory of the rows.
 type unitFiles struct {
-	r             *Writer
-	c             *plan.Cell
+	writer        *Writer
+	cell          *plan.Cell
 	units, curves bytes.Buffer
 	unitWriter    *scores.UnitWriter
 	curveWriter   *scores.CurveWriter
 }
 
 // NewUnitFiles returns the collector of the unit scores and curves of a procedure's cell.
-func (r *Writer) NewUnitFiles(c *plan.Cell) *unitFiles { return &unitFiles{r: r, c: c} }
+func (r *Writer) NewUnitFiles(c *plan.Cell) *unitFiles { return &unitFiles{writer: r, cell: c} }
 
-// AddUnits adds scores of units. It is the Job.Units of a cell.
+// AddUnits adds scores of units. A procedure calls it as Job.Units.
 func (u *unitFiles) AddUnits(rows []measure.UnitScore) error {
 	if u.unitWriter == nil {
 		u.unitWriter = scores.NewUnitWriter(&u.units)
 	}
 	for _, row := range rows {
-		layer, err := u.c.Procedure.Layer(row.Layer, -1)
+		layer, err := u.cell.Procedure.Layer(row.Layer, -1)
 		if err == nil {
-			err = u.unitWriter.Write(scores.UnitRow{Study: u.r.Plan.Study.Name, Model: u.c.Model.Entry.Name, Layer: layer.Name, Depth: layer.Depth,
-				Data: u.c.Data.Entry.Name, Transform: u.c.View.Name, Trial: u.c.View.Trial, Measure: u.c.Method.Name(), UnitScore: row})
+			err = u.unitWriter.Write(scores.UnitRow{Study: u.writer.Plan.Study.Name, Model: u.cell.Model.Entry.Name, Layer: layer.Name, Depth: layer.Depth,
+				Data: u.cell.Data.Entry.Name, Transform: u.cell.View.Name, Trial: u.cell.View.Trial, Measure: u.cell.Method.Name(), UnitScore: row})
 		}
 		if err != nil {
 			return err
@@ -45,16 +45,16 @@ func (u *unitFiles) AddUnits(rows []measure.UnitScore) error {
 	return nil
 }
 
-// AddCurves adds response curves of units. It is the Job.Curves of a cell.
+// AddCurves adds response curves of units. A procedure calls it as Job.Curves.
 func (u *unitFiles) AddCurves(rows []measure.UnitResponse) error {
 	if u.curveWriter == nil {
 		u.curveWriter = scores.NewCurveWriter(&u.curves)
 	}
 	for _, row := range rows {
-		layer, err := u.c.Procedure.Layer(row.Layer, -1)
+		layer, err := u.cell.Procedure.Layer(row.Layer, -1)
 		if err == nil {
-			err = u.curveWriter.Write(scores.CurveRow{Study: u.r.Plan.Study.Name, Model: u.c.Model.Entry.Name, Layer: layer.Name, Depth: layer.Depth,
-				Data: u.c.Data.Entry.Name, Transform: u.c.View.Name, Trial: u.c.View.Trial, Measure: u.c.Method.Name(), UnitResponse: row})
+			err = u.curveWriter.Write(scores.CurveRow{Study: u.writer.Plan.Study.Name, Model: u.cell.Model.Entry.Name, Layer: layer.Name, Depth: layer.Depth,
+				Data: u.cell.Data.Entry.Name, Transform: u.cell.View.Name, Trial: u.cell.View.Trial, Measure: u.cell.Method.Name(), UnitResponse: row})
 		}
 		if err != nil {
 			return err
@@ -63,14 +63,14 @@ func (u *unitFiles) AddCurves(rows []measure.UnitResponse) error {
 	return nil
 }
 
-// Write writes the collected files into the run folder. The cell's record is written after them, so
-// that it never lacks them.
+// Write writes the collected files into the run folder. Call it before the cell's record is
+// written, so that a record never lacks its files.
 func (u *unitFiles) Write() error {
 	write := func(name string, closing func() error, content *bytes.Buffer) error {
 		if err := closing(); err != nil {
 			return err
 		}
-		if err := atomicfile.Write(u.r.Folder.Path("cells", u.c.Key+name), content.Bytes()); err != nil {
+		if err := atomicfile.Write(u.writer.Folder.Path("cells", u.cell.Key+name), content.Bytes()); err != nil {
 			return SaveError(err)
 		}
 		return nil
@@ -118,12 +118,13 @@ func (r *Writer) writeUnits() error {
 	return joinRows(r, "curves.parquet", curvesSuffix, func(w io.Writer) rowWriter[scores.CurveRow] { return scores.NewCurveWriter(w) }, scores.ReadCurves)
 }
 
+// A rowWriter writes the rows of a Parquet file.
 type rowWriter[T any] interface {
 	Write(T) error
 	Close() error
 }
 
-// joinRows writes the rows of all cells to one file.
+// joinRows writes the rows that the cells' files of a suffix hold to one file of the run folder.
 func joinRows[T any](r *Writer, name, suffix string, open func(io.Writer) rowWriter[T], read func(io.ReaderAt, int64, func(T)) error) error {
 	var files []string
 	for _, c := range r.Plan.Cells {

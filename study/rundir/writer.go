@@ -11,17 +11,17 @@ import (
 
 // A Writer writes the results of a run into a run folder.
 type Writer struct {
-	Plan       *plan.Plan
-	Folder     Folder
-	Options    plan.Options
-	Log        telemetry.Logger
-	Stats      *telemetry.Stats
-	peak       int64 // peak memory of earlier passes, in bytes
-	failures   plan.FailureLog
-	started    time.Time
-	missing    []scores.Missing // cells that a merge could not complete
-	states     stateFiles       // states in the merged folders; nil unless merging
-	mergedDirs []string         // folders that a merge reads; nil unless merging
+	Plan        *plan.Plan
+	Folder      Folder
+	Options     plan.Options
+	Log         telemetry.Logger
+	Stats       *telemetry.Stats
+	earlierPeak int64 // peak memory of earlier passes, in bytes
+	failures    plan.FailureLog
+	started     time.Time
+	missing     []scores.Missing // cells that a merge could not complete, by model
+	states      stateFiles       // state files by cell; nil unless merging
+	mergedDirs  []string         // folders that a merge reads; nil unless merging
 
 	imageless []string // why data sets have no contact sheet, if the study asks for images
 
@@ -41,6 +41,6 @@ func NewWriter(p *plan.Plan, folder Folder, o plan.Options) (*Writer, error) {
 
 // StartPass begins to measure the peak memory of a pass.
 func (r *Writer) StartPass() {
-	r.peak = max(r.peak, machine.PeakMemory())
+	r.earlierPeak = max(r.earlierPeak, machine.PeakMemory())
 	machine.ResetPeak()
 }

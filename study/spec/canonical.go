@@ -7,7 +7,7 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 )
 
-// CanonicalJSON encodes a value that a key depends on. Equal values give equal text.
+// CanonicalJSON encodes a value that the key of a cell depends on. Equal values give equal text.
 func CanonicalJSON(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -16,13 +16,13 @@ func CanonicalJSON(v any) string {
 	return string(raw)
 }
 
-// Within prefixes an error with its context. An error with a position in the study file keeps the
-// position.
-func Within(where string, err error) error {
-	if placed, ok := err.(*config.Error); ok {
-		e := *placed
-		e.Msg = where + ": " + e.Msg
+// Within prefixes an error with its context, such as the name of a model. An error with a position
+// in the study file keeps the position.
+func Within(context string, err error) error {
+	if positioned, ok := err.(*config.Error); ok {
+		e := *positioned
+		e.Msg = context + ": " + e.Msg
 		return &e
 	}
-	return fmt.Errorf("%s: %w", where, err)
+	return fmt.Errorf("%s: %w", context, err)
 }

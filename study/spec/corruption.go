@@ -16,7 +16,8 @@ type corruptKeys struct {
 	Severities []int    `key:"severities" min:"1" max:"5" doc:"severities, 1 to 5; default: all five. Each kind at each severity is a separate data set, named NAME/KIND-SEVERITY"`
 }
 
-// expandCorruptions replaces every entry of data with several corruptions by one entry for each.
+// expandCorruptions replaces every entry of data with several corruptions by one entry for each
+// kind and severity.
 func expandCorruptions(study *config.Node) error {
 	data := study.Get("data")
 	if data == nil {
@@ -40,16 +41,17 @@ func expandCorruptions(study *config.Node) error {
 	return nil
 }
 
+// expandEntry returns an entry of data once for each of its corruptions.
 func expandEntry(entry *config.Node) ([]*config.Node, error) {
-	at := entry.Get("corrupt")
-	if at == nil {
+	corrupt := entry.Get("corrupt")
+	if corrupt == nil {
 		return []*config.Node{entry}, nil
 	}
 	var keys corruptKeys
-	if err := config.Decode(at, &keys); err != nil {
+	if err := config.Decode(corrupt, &keys); err != nil {
 		return nil, err
 	}
-	if err := keys.complete(at); err != nil {
+	if err := keys.complete(corrupt); err != nil {
 		return nil, err
 	}
 	if len(keys.Kinds) == 1 && len(keys.Severities) == 1 {
@@ -58,34 +60,35 @@ func expandEntry(entry *config.Node) ([]*config.Node, error) {
 	var out []*config.Node
 	for _, kind := range keys.Kinds {
 		for _, severity := range keys.Severities {
-			one := entry.Clone()
+			expanded := entry.Clone()
 			if name := entry.Get("name"); name != nil {
-				one.Set("name", fmt.Sprintf("%s/%s-%d", name.Text, kind, severity))
+				expanded.Set("name", fmt.Sprintf("%s/%s-%d", name.Text, kind, severity))
 			}
-			corruption := at.Clone()
+			corruption := corrupt.Clone()
 			corruption.Kind, corruption.Items, corruption.Pairs = config.Map, nil, nil
 			corruption.Set("kinds", kind)
 			corruption.SetInt("severities", int64(severity))
-			for i := range one.Pairs {
-				if one.Pairs[i].Key.Text == "corrupt" {
-					one.Pairs[i].Value = corruption
+			for i := range expanded.Pairs {
+				if expanded.Pairs[i].Key.Text == "corrupt" {
+					expanded.Pairs[i].Value = corruption
 				}
 			}
-			out = append(out, one)
+			out = append(out, expanded)
 		}
 	}
 	return out, nil
 }
 
-// complete fills in defaults and checks the names.
-func (k *corruptKeys) complete(at *config.Node) error {
+// complete fills in defaults, and checks the names and severities. Errors have the position of
+// node.
+func (k *corruptKeys) complete(node *config.Node) error {
 	known := transform.Corruptions()
 	if slices.Equal(k.Kinds, []string{"all"}) {
 		k.Kinds = known
 	}
 	for _, kind := range k.Kinds {
 		if !slices.Contains(known, kind) {
-			return at.Errorf("unknown corruption %q: use %s, or all", kind, strings.Join(known, ", "))
+			return node.Errorf("unknown corruption %q: use %s, or all", kind, strings.Join(known, ", "))
 		}
 	}
 	if len(k.Severities) == 0 {
@@ -93,7 +96,7 @@ func (k *corruptKeys) complete(at *config.Node) error {
 	}
 	for _, s := range k.Severities {
 		if s < 1 || s > 5 {
-			return at.Errorf("the severity is %d: it must be 1 to 5", s)
+			return node.Errorf("the severity is %d: it must be 1 to 5", s)
 		}
 	}
 	return nil

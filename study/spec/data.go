@@ -5,7 +5,8 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 )
 
-// Data is an entry of data: a name, one kind of source, and the selection of samples.
+// Data is an entry of data in a study file: a name, one kind of source, and the selection of
+// samples.
 type Data struct {
 	Name string `key:"name,required" doc:"name in the scores, and part of the random seed of these data"`
 
@@ -85,7 +86,8 @@ type libriKeys struct {
 	itemKeys
 }
 
-// itemKeys set the rate and the length of the items that audio is divided into.
+// itemKeys set the sampling rate of audio, and the length of the items that its files are divided
+// into. Each item is a sample of the data.
 type itemKeys struct {
 	Rate   sampleRate `key:"rate" doc:"samples per second that audio is resampled to, or model: the rate of each model. Without it, the audio must have the rate of the model"`
 	Length float64    `key:"length" min:"0" doc:"seconds of an item; default: the length that the model takes, else whole files"`
@@ -239,13 +241,13 @@ func (d Data) check() error {
 		return d.node.Get("corrupt").Errorf("ready-made pairs cannot be corrupted: clean and transformed samples would no longer match")
 	}
 	if k := d.Split; k != nil {
-		at := d.node.Get("split")
+		split := d.node.Get("split")
 		parts, fraction := k.Part > 0 || k.Of > 0, k.Fraction > 0
 		switch {
 		case parts == fraction:
-			return at.Errorf("a split is {part: 1, of: 5}, or {fraction: 0.2}")
+			return split.Errorf("a split is {part: 1, of: 5}, or {fraction: 0.2}")
 		case parts && (k.Part == 0 || k.Of == 0 || k.Part > k.Of):
-			return at.Errorf("part %d of %d does not exist: write {part: 1, of: 5}, for instance", k.Part, k.Of)
+			return split.Errorf("part %d of %d does not exist: write {part: 1, of: 5}, for instance", k.Part, k.Of)
 		}
 	}
 	return nil

@@ -38,9 +38,9 @@ func UnpackedData(ctx context.Context, path string) (string, error) {
 	return folder, err
 }
 
-// OpenPath opens the data at a path. It determines the kind from names and sizes: a folder or an
-// archive of images or audio, CIFAR-10 or -100, IDX files such as MNIST, npy or npz, tar shards,
-// Parquet.
+// OpenPath opens the data at a path. It determines the kind of data from the names and sizes of
+// files: a folder or an archive of images or audio, CIFAR-10 or -100, IDX files such as MNIST, npy
+// or npz, tar shards, Parquet.
 func OpenPath(ctx context.Context, path string) (dataset.Source, error) {
 	path, err := UnpackedData(ctx, path)
 	if err != nil {
@@ -78,7 +78,7 @@ func OpenPath(ctx context.Context, path string) (dataset.Source, error) {
 // PreprocessFor returns the preprocessing that a text describes: a preset such as imagenet, the
 // path of a preprocessor_config.json, or the value of preprocess in a study file, as YAML. For an
 // empty text it reads preprocessor_config.json beside the model, or else the metadata of the model.
-// The result found is the file that was read.
+// The result found is the file that was read, or "".
 func PreprocessFor(text, modelPath string) (p model.Preprocess, found string, err error) {
 	if text == "" {
 		if text = model.ConfigBeside(modelPath, preprocessorConfig); text == "" {

@@ -7,8 +7,9 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 )
 
-// OpenEntry opens an entry of data from a file other than a study: node n of the file at path.
-// Paths in the entry are relative to that file. The seed is used for shuffling.
+// OpenEntry opens an entry of data that is not in a study file but in another one, such as a
+// training file: node n of the file at path. Paths in the entry are relative to that file. The seed
+// is used for shuffling.
 func OpenEntry(ctx context.Context, path string, n *config.Node, seed uint64) (dataset.Source, error) {
 	var d Data
 	if err := config.Decode(n, &d); err != nil {

@@ -18,14 +18,14 @@ import (
 	"github.com/noether-ml/noether/measure/stitching"
 )
 
-// A Family is a measure, comparison or procedure that a study file can name, with its settings,
-// their defaults and their documentation.
+// A Family is a measure, comparison or procedure (measure.Method) that a study file can name, with
+// its settings, their defaults and their documentation.
 type Family struct {
 	Name       string
 	Descriptor measure.Descriptor
 	// decode reads settings from a node, nil for all defaults, and makes the method.
 	decode func(n *config.Node) (measure.Method, error)
-	schema func() map[string]any
+	schema func() map[string]any // JSON Schema of the settings
 }
 
 // Families returns the methods that a study can name, in the order of reports. To add one, write a
@@ -58,7 +58,8 @@ func Families() []Family {
 	}
 }
 
-// Descriptors returns the descriptors of Families, for the scores of runs whose record has none.
+// Descriptors returns the descriptors of all Families. Reports use them for runs of earlier
+// versions, whose record has none.
 func Descriptors() []measure.Descriptor {
 	var out []measure.Descriptor
 	for _, f := range Families() {

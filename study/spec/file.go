@@ -27,18 +27,18 @@ type Study struct {
 	Batch      int           `key:"batch" min:"1" doc:"samples in one call of ONNX Runtime; chosen by the memory if not given. Scores do not depend on it"`
 	Memory     Size          `key:"memory" doc:"bytes that accumulators of a layer, and those of a pass over the data, may hold, for instance 512MiB. If not given: 256MiB for a layer, and for a pass a quarter of the free memory if that is more"`
 
-	bounded bool         // the memory has been set
-	imaged  bool         // the number of images has been set
-	path    string       // of the study file; relative paths are relative to its folder
-	node    *config.Node // the file as it was read
+	memorySet bool         // the study or SetMemory has set Memory
+	imagesSet bool         // the study has set Images
+	path      string       // of the study file; relative paths are relative to its folder
+	node      *config.Node // the file as it was read
 
-	cache   *fetch.Cache // download cache for URLs of the study
-	noCache error        // why there is no cache
+	cache    *fetch.Cache // download cache for URLs of the study
+	cacheErr error        // why the cache cannot be opened
 
-	pinned map[string]string // addresses with commits of models on the hub, by their addresses in the study
+	pinned map[string]string // addresses on the Hugging Face hub with the commit that was downloaded, by their addresses in the study
 }
 
-// DefaultMemory is the default bound on accumulators, in bytes.
+// DefaultMemory is the default bound on the memory of accumulators, in bytes.
 const DefaultMemory = 256 << 20
 
 // maxCells is the largest number of cells of a study. A larger number is usually a mistake in a
@@ -75,43 +75,43 @@ func Parse(path string, data []byte, vars map[string]string) (*Study, error) {
 		return nil, err
 	}
 	for i := range s.Data {
-		s.Data[i].node = item(node.Get("data"), i)
+		s.Data[i].node = entryNode(node.Get("data"), i)
 	}
 	for i := range s.Models {
-		s.Models[i].node = item(node.Get("models"), i)
+		s.Models[i].node = entryNode(node.Get("models"), i)
 	}
-	s.bounded, s.imaged = s.Memory != 0, node.Get("pictures") != nil
+	s.memorySet, s.imagesSet = s.Memory != 0, node.Get("pictures") != nil
 	if s.Memory == 0 {
 		s.Memory = DefaultMemory
 	}
 	return s, s.check(node)
 }
 
-// SetMemory sets the bound on accumulators.
-func (s *Study) SetMemory(bytes Size) { s.Memory, s.bounded = bytes, true }
+// SetMemory sets the bound on the memory of accumulators.
+func (s *Study) SetMemory(bytes Size) { s.Memory, s.memorySet = bytes, true }
 
-// BoundsMemory reports whether the study sets a bound on accumulators. If not, Memory is the
-// default, which decides which intervals are computed, and a pass may hold more.
-func (s *Study) BoundsMemory() bool { return s.bounded || s.Memory != DefaultMemory }
+// BoundsMemory reports whether the study sets a bound on the memory of accumulators. If not, Memory
+// is the default: it still decides which intervals are computed, but a pass may hold more.
+func (s *Study) BoundsMemory() bool { return s.memorySet || s.Memory != DefaultMemory }
 
 // AsksForImages reports whether the study sets a number of images above 0 itself.
-func (s *Study) AsksForImages() bool { return s.imaged && s.Images > 0 }
+func (s *Study) AsksForImages() bool { return s.imagesSet && s.Images > 0 }
 
 // check validates the keys against each other: unique names, and options that can be combined.
 func (s *Study) check(n *config.Node) error {
 	if len(s.Data) == 0 || len(s.Models) == 0 || len(s.Measures) == 0 {
 		return n.Errorf("a study needs at least one entry each of data, models and measures")
 	}
-	if err := unique(n.Get("data"), func(i int) string { return s.Data[i].Name }, len(s.Data)); err != nil {
+	if err := checkUnique(n.Get("data"), func(i int) string { return s.Data[i].Name }, len(s.Data)); err != nil {
 		return err
 	}
-	if err := unique(n.Get("models"), func(i int) string { return s.Models[i].Name }, len(s.Models)); err != nil {
+	if err := checkUnique(n.Get("models"), func(i int) string { return s.Models[i].Name }, len(s.Models)); err != nil {
 		return err
 	}
-	if err := unique(n.Get("transforms"), func(i int) string { return s.Transforms[i].Name }, len(s.Transforms)); err != nil {
+	if err := checkUnique(n.Get("transforms"), func(i int) string { return s.Transforms[i].Name }, len(s.Transforms)); err != nil {
 		return err
 	}
-	if err := unique(n.Get("measures"), func(i int) string { return s.Measures[i].identity() }, len(s.Measures)); err != nil {
+	if err := checkUnique(n.Get("measures"), func(i int) string { return s.Measures[i].identity() }, len(s.Measures)); err != nil {
 		return err
 	}
 	for _, m := range s.Measures {
@@ -149,27 +149,28 @@ func (s *Study) checkSize(n *config.Node) error {
 	return nil
 }
 
-func unique(n *config.Node, name func(int) string, count int) error {
+// checkUnique returns an error if two of the first count entries of a list have the same name.
+func checkUnique(n *config.Node, name func(int) string, count int) error {
 	seen := map[string]bool{}
 	for i := range count {
 		if seen[name(i)] {
-			return item(n, i).Errorf("the name %q occurs twice", name(i))
+			return entryNode(n, i).Errorf("the name %q occurs twice", name(i))
 		}
 		seen[name(i)] = true
 	}
 	return nil
 }
 
-// item returns entry i of a list, or n itself if it is not a list: a list of one entry may be
+// entryNode returns entry i of a list, or n itself if it is not a list: a list of one entry may be
 // written as the entry.
-func item(n *config.Node, i int) *config.Node {
+func entryNode(n *config.Node, i int) *config.Node {
 	if n.Kind == config.List {
 		return n.Items[i]
 	}
 	return n
 }
 
-// resolve returns a path of the study file relative to the working directory.
+// resolve converts a path relative to the study file to one relative to the working directory.
 func (s *Study) resolve(path string) string {
 	if strings.HasPrefix(path, "~/") {
 		if home, err := os.UserHomeDir(); err == nil {

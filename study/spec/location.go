@@ -39,8 +39,8 @@ func (s *Study) localPath(ctx context.Context, p Path, sum string) (string, erro
 
 // withPosition calls get, and adds the position in the study file to its error.
 func (s *Study) withPosition(ctx context.Context, p Path, get func() (string, error)) (string, error) {
-	if s.noCache != nil {
-		return "", p.Errorf("%v", s.noCache)
+	if s.cacheErr != nil {
+		return "", p.Errorf("%v", s.cacheErr)
 	}
 	path, err := get()
 	switch {
@@ -52,10 +52,10 @@ func (s *Study) withPosition(ctx context.Context, p Path, get func() (string, er
 	return "", p.Errorf("%v", err)
 }
 
-// FindModel returns the local path of a model's file. For a URL, its external data files are
-// downloaded too. For a folder, it is the model in it. FindModel does not check the SHA-256 of a
-// local file, nor that of a model with external data files: plan.New compares it after opening the
-// model.
+// FindModel returns the local path of a model's file. A URL is downloaded, with its external data
+// files. If the entry names a folder, FindModel returns the model in it. FindModel does not check
+// the SHA-256 of a local file, nor that of a model with external data files: plan.New compares it
+// after opening the model.
 func (s *Study) FindModel(ctx context.Context, spec Model) (string, error) {
 	p := spec.ONNX
 	address := s.resolve(p.text)
@@ -75,7 +75,8 @@ func (s *Study) FindModel(ctx context.Context, spec Model) (string, error) {
 	return path, err
 }
 
-// pin sets the address with a commit that the resolved study contains instead of an address.
+// pin records that the resolved study contains the address pinned, which names a commit, instead of
+// address.
 func (s *Study) pin(address, pinned string) {
 	if s.pinned == nil {
 		s.pinned = map[string]string{}
@@ -116,7 +117,7 @@ func IsURL(address string) bool { return fetch.IsURL(address) }
 // archives, and files with a sha256.
 func (s *Study) OpenCache(warn func(string)) {
 	if s.cache == nil {
-		if s.cache, s.noCache = fetch.Default(); s.noCache == nil {
+		if s.cache, s.cacheErr = fetch.Default(); s.cacheErr == nil {
 			s.cache.Log = warn
 		}
 	}

@@ -40,11 +40,12 @@ type MeasureSpec struct {
 	Between Between
 	Pairing string // how layers of two models are paired; "": the default of the method
 
-	node     *config.Node // its name in the file
+	node     *config.Node // position of the name in the study file
 	settings *config.Node
 }
 
-// Position returns the position in the file of a name that a setting uses.
+// Position returns the node of the study file with a name that a setting uses, for errors about it.
+// If the name is not found, it returns the node of the setting.
 func (m MeasureSpec) Position(u *procedure.Unknown) *config.Node {
 	at := m.settings
 	if at == nil {
@@ -90,9 +91,9 @@ func (m *MeasureSpec) DecodeNode(n *config.Node) error {
 	return key.Unknown("measure", names)
 }
 
-// decode reads the settings of a family, and the keys about pairs of models where it has any.
+// decode reads the settings of a family, and the keys between and layers if it compares models.
 func (m *MeasureSpec) decode(f Family, settings *config.Node) error {
-	use := f.between()
+	use := f.pairUse()
 	var err error
 	if use != pairsNever {
 		if settings, err = m.takePairs(settings); err != nil {
@@ -114,7 +115,7 @@ func (m *MeasureSpec) decode(f Family, settings *config.Node) error {
 	return nil
 }
 
-// takePairs reads the keys of model pairs and returns the settings without them.
+// takePairs reads the keys between and layers, and returns the settings without them.
 func (m *MeasureSpec) takePairs(settings *config.Node) (*config.Node, error) {
 	rest := *settings
 	rest.Pairs = nil
@@ -142,7 +143,7 @@ func (MeasureSpec) JSONSchema() map[string]any {
 	for _, f := range Families() {
 		s := f.schema()
 		s["description"] = f.Descriptor.Question
-		use := f.between()
+		use := f.pairUse()
 		if use < pairsRequired {
 			names = append(names, f.Name)
 		}
@@ -157,7 +158,7 @@ func (MeasureSpec) JSONSchema() map[string]any {
 	}}
 }
 
-// A pairUse is whether a method compares pairs of models.
+// A pairUse tells whether a method compares pairs of models.
 type pairUse int
 
 const (
@@ -167,8 +168,8 @@ const (
 	pairsOfPredictions // required; no layers are paired
 )
 
-// between reports whether the family can, or must, name pairs of models.
-func (f Family) between() pairUse {
+// pairUse tells whether an entry of the family can, or must, name pairs of models.
+func (f Family) pairUse() pairUse {
 	method, err := f.decode(&config.Node{})
 	if err != nil {
 		return pairsNever // the method has required settings

@@ -11,7 +11,7 @@ import (
 // Between holds the pairs of models that a measure compares: `[a, b]`, `[[a, b], [a, c]]`, or
 // `all`.
 type Between struct {
-	All   bool
+	All   bool // each pair of different models
 	Pairs []modelPair
 
 	node *config.Node
@@ -117,16 +117,17 @@ func (m MeasureSpec) ModelPairs(models []Model) [][2]int {
 		}
 		return out
 	}
-	at := func(name modelName) int {
+	indexOf := func(name modelName) int {
 		return slices.IndexFunc(models, func(m Model) bool { return m.Name == name.text })
 	}
 	for _, p := range m.Between.Pairs {
-		out = append(out, [2]int{at(p.A), at(p.B)})
+		out = append(out, [2]int{indexOf(p.A), indexOf(p.B)})
 	}
 	return out
 }
 
-// countPairs returns how many pairs an entry compares in a study with the given number of models.
+// countPairs returns the number of pairs that an entry compares in a study with the given number of
+// models. It is a float64 because it may be large.
 func (m MeasureSpec) countPairs(models int) float64 {
 	n := float64(models)
 	switch {
@@ -138,6 +139,7 @@ func (m MeasureSpec) countPairs(models int) float64 {
 	return float64(len(m.Between.Pairs))
 }
 
+// directional reports whether comparing a with b differs from comparing b with a.
 func directional(m measure.Method) bool {
 	switch m := m.(type) {
 	case measure.Comparison:
@@ -150,6 +152,7 @@ func directional(m measure.Method) bool {
 
 var pairings = []string{procedure.Grid, procedure.Same, procedure.Penultimate}
 
+// decodePairing reads the value of the key layers, which is one of pairings.
 func decodePairing(n *config.Node) (string, error) {
 	text, err := n.Scalar()
 	if err == nil && !slices.Contains(pairings, text) {

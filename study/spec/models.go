@@ -39,7 +39,7 @@ type Tokens struct {
 	Grid   []int `key:"grid,required" doc:"rows and columns of the other tokens, for example [14, 14]"`
 }
 
-// TokenLayout returns the layout of the entry's tokens, or nil if it is not given.
+// TokenLayout returns the layout of the entry's tokens, or nil if the entry does not give it.
 func (m Model) TokenLayout() (*onnx.Tokens, error) {
 	if m.Tokens == nil {
 		return nil, nil
@@ -50,8 +50,8 @@ func (m Model) TokenLayout() (*onnx.Tokens, error) {
 	return &onnx.Tokens{Prefix: m.Tokens.Prefix, Height: m.Tokens.Grid[0], Width: m.Tokens.Grid[1]}, nil
 }
 
-// Output says which output of a model has class scores, or how outputs with a place in the image are
-// decoded.
+// Output tells which output of a model has class scores, or how dense outputs are decoded: class
+// maps, boxes and maps of values, which have positions in the image.
 type Output struct {
 	Scores      string   `key:"scores" short:"true" doc:"name of the output with the class scores"`
 	Boxes       string   `key:"boxes" enum:"torchvision|efficient-nms|detr|deformable-detr|suppressed|yolov10|yolov8|yolov5" doc:"layout of boxes"`
@@ -65,7 +65,7 @@ type Output struct {
 	Coordinates string   `key:"coordinates" enum:"pixels|fractions" doc:"of boxes: pixels of the model's image, or fractions of its sides; default: fractions for detr and deformable-detr, else pixels"`
 }
 
-// Setting returns how outputs with a place in the image are decoded.
+// Setting returns how dense outputs of the model (class maps, boxes or maps of values) are decoded.
 func (m Model) Setting() (output.Setting, error) {
 	o := m.Output
 	s := output.Setting{ClassMap: o.ClassMap, Boxes: o.Boxes, Values: o.Values, Outputs: o.Names, Classes: o.Classes, Confidence: o.Confidence, Suppress: o.Suppress, Most: o.Most}
@@ -85,7 +85,8 @@ func (m Model) Setting() (output.Setting, error) {
 	return s, nil
 }
 
-// An inputValue is the value of another input of a model: a number, or a list of numbers.
+// An inputValue is the value of an input of the model that is not the image: a number, or a list of
+// numbers.
 type inputValue []float64
 
 // DecodeNode implements config.Decoder.
@@ -110,17 +111,17 @@ func (inputValue) JSONSchema() map[string]any {
 	return map[string]any{"type": []string{"number", "array"}}
 }
 
-// AddPosition adds the position in the study file to an error of model.Open: that of the key that
-// caused it if known, else that of the entry.
+// AddPosition adds to an error of model.Open the position in the study file of the key that caused
+// it. If the key is not known, it adds that of the entry.
 func (m Model) AddPosition(err error) error {
-	var from *model.SettingError
-	if !errors.As(err, &from) || m.node == nil {
+	var setting *model.SettingError
+	if !errors.As(err, &setting) || m.node == nil {
 		return err
 	}
 	at := m.node
-	for _, step := range from.Path {
+	for _, step := range setting.Path {
 		next := at.Get(step)
-		if i, no := strconv.Atoi(step); no == nil && at.Kind == config.List && i < len(at.Items) {
+		if i, notNumber := strconv.Atoi(step); notNumber == nil && at.Kind == config.List && i < len(at.Items) {
 			next = at.Items[i]
 		}
 		if next == nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/model/output"
 )
 
-// AddPosition adds the position of classes, or else of the entry, to an error.
+// AddPosition adds to an error the position of the key classes in the study file, or that of the
+// entry if it lacks the key.
 func (d Data) AddPosition(err error) error {
 	at := d.node
 	if at == nil {
@@ -23,81 +24,82 @@ func (d Data) AddPosition(err error) error {
 	return at.Errorf("%w", err)
 }
 
-// Outputs returns the model's output for each class of the data, and whether the other outputs are
-// left out. The model has a number of classes, and labels for them or nil.
-func (d Data) Outputs(names []string, classes int, labels []string) (to []int, restrict bool, err error) {
+// Outputs returns for each class of the data, given by its name, the index of the model's output.
+// It returns restrict as true if the other outputs are removed before the softmax. The model has
+// the given number of classes; modelNames are its names of them, or nil.
+func (d Data) Outputs(names []string, classes int, modelNames []string) (outputs []int, restrict bool, err error) {
 	synsets := dataset.ImageNetSynsets()
-	known := classes == len(synsets) && !slices.ContainsFunc(names, func(n string) bool { return !slices.Contains(synsets, n) })
+	areSynsets := classes == len(synsets) && !slices.ContainsFunc(names, func(n string) bool { return !slices.Contains(synsets, n) })
 	switch {
 	case len(d.Classes) == 1 && d.Classes[0] == "present":
-		if !known {
+		if !areSynsets {
 			return nil, false, fmt.Errorf("classes: present needs data whose classes are ImageNet synsets, and a model of %d classes", len(synsets))
 		}
-		to, err = dataset.MatchClasses(names, synsets)
-		return to, true, err
+		outputs, err = dataset.MatchClasses(names, synsets)
+		return outputs, true, err
 	case d.Classes != nil:
-		to, err = d.listedOutputs(names, synsets, labels)
-		return to, true, err
-	case known:
-		to, err = dataset.MatchClasses(names, synsets)
-		return to, false, err
+		outputs, err = d.listedOutputs(names, synsets, modelNames)
+		return outputs, true, err
+	case areSynsets:
+		outputs, err = dataset.MatchClasses(names, synsets)
+		return outputs, false, err
 	}
-	if to, err := matchLabels(names, labels); to != nil || err != nil {
-		return to, false, err
+	if outputs, err := matchNames(names, modelNames); outputs != nil || err != nil {
+		return outputs, false, err
 	}
 	switch {
-	case len(names) == classes || len(names) < classes && numbered(names):
+	case len(names) == classes || len(names) < classes && areIndices(names):
 		for i := range names {
-			to = append(to, i)
+			outputs = append(outputs, i)
 		}
-		return to, false, nil
+		return outputs, false, nil
 	}
 	return nil, false, fmt.Errorf("the data have %d classes and the model has %d: set classes to the output of each class (%s, ...)", len(names), classes, names[0])
 }
 
 // HasOutputs reports whether the model's output for each class of the data can be inferred without
-// the key classes.
-func HasOutputs(names []string, classes int, labels []string) bool {
-	_, _, err := Data{}.Outputs(names, classes, labels)
+// the key classes. The arguments are those of Outputs.
+func HasOutputs(names []string, classes int, modelNames []string) bool {
+	_, _, err := Data{}.Outputs(names, classes, modelNames)
 	return err == nil
 }
 
-// matchLabels returns the index of the label that each name matches, or nil if no name matches a
-// label. It is an error if only some names match.
-func matchLabels(names, labels []string) ([]int, error) {
-	var to []int
+// matchNames returns for each name of a class of the data the index of the model's name that it
+// matches, or nil if none matches. It is an error if only some match.
+func matchNames(names, modelNames []string) ([]int, error) {
+	var outputs []int
 	missing := ""
 	for _, name := range names {
-		if i := labelIndex(labels, name); i >= 0 {
-			to = append(to, i)
+		if i := nameIndex(modelNames, name); i >= 0 {
+			outputs = append(outputs, i)
 		} else {
 			missing = cmp.Or(missing, name)
 		}
 	}
-	if len(to) == 0 || missing == "" {
-		return to, nil
+	if len(outputs) == 0 || missing == "" {
+		return outputs, nil
 	}
 	return nil, fmt.Errorf("class %q of the data is not a label of the model, but %d of %d classes are: set classes to the output of each class",
-		missing, len(to), len(names))
+		missing, len(outputs), len(names))
 }
 
-// labelIndex returns the index of the only label that a name matches, or -1. Case is ignored, and _
-// and - count as spaces. A label with alternatives, such as "tabby, tabby cat", matches each of
-// them and the whole text.
-func labelIndex(labels []string, name string) int {
-	plain := func(s string) string {
+// nameIndex returns the index of the only one of the model's names that a name matches, or -1. Case
+// is ignored, and _ and - match spaces. A model's name with alternatives, such as "tabby, tabby
+// cat", matches each of them and the whole text.
+func nameIndex(modelNames []string, name string) int {
+	normalise := func(s string) string {
 		return strings.ToLower(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" _-", r) }), " "))
 	}
-	name = plain(name)
+	name = normalise(name)
 	exact, alternative, alternatives := -1, -1, 0
-	for i, label := range labels {
-		if plain(label) == name {
+	for i, modelName := range modelNames {
+		if normalise(modelName) == name {
 			if exact >= 0 {
 				return -1
 			}
 			exact = i
 		}
-		if slices.ContainsFunc(strings.Split(label, ","), func(s string) bool { return plain(s) == name }) {
+		if slices.ContainsFunc(strings.Split(modelName, ","), func(s string) bool { return normalise(s) == name }) {
 			alternative, alternatives = i, alternatives+1
 		}
 	}
@@ -107,8 +109,9 @@ func labelIndex(labels []string, name string) int {
 	return exact
 }
 
-// TruthOutputs returns the class of a model's decoded output for each class of labelled boxes, -1: none. Classes
-// are matched by name if the model has names, else by order if there are equally many, else by number.
+// TruthOutputs returns for each class of labelled boxes the class of a model's decoded output.
+// Classes are matched by the key classes if it is set, by name if the model has names, by order if
+// there are equally many, else by the number of the category.
 func (d Data) TruthOutputs(classes []dataset.TruthClass, f *output.Format) ([]int, error) {
 	var names []string
 	largest := 0
@@ -116,54 +119,56 @@ func (d Data) TruthOutputs(classes []dataset.TruthClass, f *output.Format) ([]in
 		names = append(names, c.Name)
 		largest = max(largest, c.ID)
 	}
-	to := make([]int, len(classes))
+	outputs := make([]int, len(classes))
 	switch {
 	case d.Classes != nil:
 		return d.listedOutputs(names, nil, f.Names)
 	case f.Names != nil:
 		for i, name := range names {
-			if to[i] = labelIndex(f.Names, name); to[i] < 0 {
+			if outputs[i] = nameIndex(f.Names, name); outputs[i] < 0 {
 				return nil, fmt.Errorf("category %q of the data is not a class of the model (%s, ...): set classes to the class of each category", name, f.Names[0])
 			}
 		}
 	case f.Classes == len(classes):
-		for i := range to {
-			to[i] = i
+		for i := range outputs {
+			outputs[i] = i
 		}
 	case largest < f.ClassLimit():
 		for i, c := range classes {
-			to[i] = c.ID
+			outputs[i] = c.ID
 		}
 	default:
 		return nil, fmt.Errorf("the data have %d categories, with numbers up to %d, and the model has %d classes without names: set classes to the class of each category", len(classes), largest, f.ClassLimit())
 	}
-	return to, nil
+	return outputs, nil
 }
 
-func (d Data) listedOutputs(names, synsets, labels []string) ([]int, error) {
+// listedOutputs returns the outputs that the key classes lists: indices, ImageNet synsets or names
+// of the model's classes.
+func (d Data) listedOutputs(names, synsets, modelNames []string) ([]int, error) {
 	if len(d.Classes) != len(names) {
 		return nil, fmt.Errorf("classes: names %d outputs for the %d classes of the data", len(d.Classes), len(names))
 	}
-	to := make([]int, len(names))
+	outputs := make([]int, len(names))
 	for i, c := range d.Classes {
-		if at := slices.Index(synsets, c); at >= 0 {
-			to[i] = at
+		if synset := slices.Index(synsets, c); synset >= 0 {
+			outputs[i] = synset
 			continue
 		}
 		v, err := strconv.Atoi(c)
 		if err != nil {
-			v = labelIndex(labels, c)
+			v = nameIndex(modelNames, c)
 		}
 		if err != nil && v < 0 {
 			return nil, fmt.Errorf("classes: %q is neither an index of an output, an ImageNet synset nor a label of the model", c)
 		}
-		to[i] = v
+		outputs[i] = v
 	}
-	return to, nil
+	return outputs, nil
 }
 
-// numbered reports whether the names of the classes are their indices, as for labels of arrays.
-func numbered(names []string) bool {
+// areIndices reports whether the names of classes are their indices, as those of arrays are.
+func areIndices(names []string) bool {
 	for i, n := range names {
 		if n != strconv.Itoa(i) {
 			return false
@@ -172,17 +177,17 @@ func numbered(names []string) bool {
 	return true
 }
 
-// OutputNames returns names of a model's outputs: the data's classes if they are known, else the
-// model's labels, else numbers.
-func OutputNames(names []string, to []int, classes int, labels []string) []string {
+// OutputNames returns the names of a model's outputs: that of the data's class which belongs to an
+// output (outputs[i] belongs to names[i]), else the model's name, else the index of the output.
+func OutputNames(names []string, outputs []int, classes int, modelNames []string) []string {
 	out := make([]string, classes)
 	for i := range out {
 		out[i] = strconv.Itoa(i)
 	}
-	if len(labels) == classes {
-		copy(out, labels)
+	if len(modelNames) == classes {
+		copy(out, modelNames)
 	}
-	for i, o := range to {
+	for i, o := range outputs {
 		if o >= 0 && o < classes {
 			out[o] = names[i]
 		}

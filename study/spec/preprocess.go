@@ -9,11 +9,12 @@ import (
 	"github.com/noether-ml/noether/model/logmel"
 )
 
-// A Preprocess is the name of a preset, the path of a preprocessor_config.json, or a mapping.
+// A Preprocess is the value of the key preprocess: the name of a preset, the path of a
+// preprocessor_config.json, or a mapping of preprocessKeys.
 type Preprocess struct {
 	model.Preprocess
-	given  bool
-	config *Path
+	given      bool // the study file has the key
+	configPath *Path
 }
 
 type preprocessKeys struct {
@@ -68,8 +69,8 @@ func (p *Preprocess) DecodeNode(n *config.Node) error {
 	p.given = true
 	if n.Kind == config.String {
 		if filepath.Ext(n.Text) == ".json" {
-			p.config = new(Path)
-			return p.config.DecodeNode(n)
+			p.configPath = new(Path)
+			return p.configPath.DecodeNode(n)
 		}
 		var err error
 		if p.Preprocess, err = model.Preset(n.Text); err != nil {
@@ -90,7 +91,7 @@ func (p *Preprocess) DecodeNode(n *config.Node) error {
 	return p.set(n, k)
 }
 
-// set overrides the preset with the given keys.
+// set overrides the preset with the keys that are set in k. The node n is the mapping, for errors.
 func (p *Preprocess) set(n *config.Node, k preprocessKeys) error {
 	f := &p.Frame
 	if k.Resize > 0 {
@@ -136,7 +137,7 @@ func (p *Preprocess) set(n *config.Node, k preprocessKeys) error {
 	return nil
 }
 
-// setAudio overrides the preset with the given keys for audio.
+// setAudio overrides the preset with the keys for audio that are set in k.
 func (p *Preprocess) setAudio(k preprocessKeys) {
 	if k.Rate > 0 {
 		p.Frame.Rate = k.Rate
@@ -161,8 +162,8 @@ func (Preprocess) JSONSchema() map[string]any {
 
 // Config returns the path of the preprocessor_config.json that the entry names, or "".
 func (p Preprocess) Config() string {
-	if p.config == nil {
+	if p.configPath == nil {
 		return ""
 	}
-	return p.config.text
+	return p.configPath.text
 }

@@ -9,13 +9,14 @@ import (
 
 const preprocessorConfig = "preprocessor_config.json"
 
-// Preprocessing returns the preprocessing of the entry. If it has none, preprocessor_config.json
-// beside the model is read, if it exists; see model.ConfigBeside. Otherwise the preprocessing in
-// the metadata of the model is used, if noether train wrote the file.
+// Preprocessing returns the preprocessing of an entry of models, whose file is at path. If the
+// entry has none, it reads preprocessor_config.json beside the model, see model.ConfigBeside. If
+// there is no such file, it reads the preprocessing that noether train wrote into the metadata of
+// the model.
 func (s *Study) Preprocessing(ctx context.Context, spec Model, path string, warn func(string)) (model.Preprocess, error) {
 	switch beside := model.ConfigBeside(path, preprocessorConfig); {
-	case spec.Preprocess.config != nil:
-		file, err := s.localPath(ctx, *spec.Preprocess.config, "")
+	case spec.Preprocess.configPath != nil:
+		file, err := s.localPath(ctx, *spec.Preprocess.configPath, "")
 		if err != nil {
 			return model.Preprocess{}, err
 		}

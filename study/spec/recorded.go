@@ -14,8 +14,8 @@ import (
 // writes it.
 const PreprocessKey = "noether.preprocess"
 
-// PreprocessText returns a preprocessing as the YAML that a study file takes. ok is false if a
-// study file has no keys for it: for a spectrogram, and a resize of both sides.
+// PreprocessText returns a preprocessing as the YAML of the key preprocess. ok is false for a
+// preprocessing that this text cannot express: with a spectrogram, or with both sides resized.
 func PreprocessText(p model.Preprocess) (text string, ok bool) {
 	if p.Features != nil || p.Frame.Square {
 		return "", false

@@ -14,7 +14,7 @@ func (s *Study) Reduced(samples int) *Study {
 		if d.Limit == 0 || d.Limit > samples {
 			d.Limit, d.Shuffle, d.Stratified = samples, d.Shuffle || d.Stratified, false
 		}
-		d.Fingerprint = "" // it covers all samples
+		d.Fingerprint = "" // that of the study is a hash of all samples
 	}
 	if len(s.Transforms) > 0 {
 		t := s.Transforms[0]
@@ -22,8 +22,8 @@ func (s *Study) Reduced(samples int) *Study {
 		out.Transforms = []Transform{t}
 	}
 	out.Trials = 1
-	if most := max(1, samples/4); out.Batch == 0 || out.Batch > most {
-		out.Batch = most // several batches: the first includes one-time initialisation
+	if largest := max(1, samples/4); out.Batch == 0 || out.Batch > largest {
+		out.Batch = largest // at least four batches, because the first includes one-time initialisation
 	}
 	return &out
 }

@@ -14,7 +14,8 @@ func (s *Study) Resolved() (string, error) {
 	for _, path := range s.paths() {
 		path.node.Text = s.absolute(path.text)
 	}
-	// Write what keys depend on, so that a changed default of a later version does not change cells.
+	// Write the settings that the keys of cells depend on, so that a later version with other
+	// defaults computes the same keys.
 	s.node.SetInt("seed", int64(s.Seed))
 	s.node.SetInt("memory", int64(s.Memory))
 	raw, err := config.Encode(s.node)
@@ -26,7 +27,7 @@ func (s *Study) Resolved() (string, error) {
 func (s *Study) KeepHashes(resolved []byte, isOpen func(index int) bool) {
 	other, err := Parse("study.yaml", resolved, nil)
 	if err != nil {
-		return // missing, or of another version: the hashes are optional
+		return // it is missing, or another version wrote it: the hashes are optional
 	}
 	for i, m := range s.Models {
 		address := s.absolute(m.ONNX.text)
@@ -46,7 +47,7 @@ func (s *Study) paths() []*Path {
 	var out []*Path
 	for i := range s.Models {
 		out = append(out, &s.Models[i].ONNX)
-		if c := s.Models[i].Preprocess.config; c != nil {
+		if c := s.Models[i].Preprocess.configPath; c != nil {
 			out = append(out, c)
 		}
 	}

@@ -6,34 +6,34 @@ import (
 	"github.com/noether-ml/noether/dataset"
 )
 
-// chooseSamples selects the samples that the entry asks for: by factors, then split, shuffle and
-// limit.
+// chooseSamples selects the samples of the entry by where, split, shuffle and limit, in this order,
+// and computes its factors.
 func (d Data) chooseSamples(ctx context.Context, src dataset.Source, seed uint64) (dataset.Source, error) {
-	first, last := d.orderFactors()
-	src, err := d.measure(src, first)
+	before, after := d.splitFactors()
+	src, err := d.computeFactors(src, before)
 	if err != nil {
 		return nil, err
 	}
 	if src, err = d.selectSamples(ctx, src, seed); err != nil {
 		return nil, err
 	}
-	return d.measure(src, last)
+	return d.computeFactors(src, after)
 }
 
-// orderFactors returns the factors to compute before the selection, because where uses them, and
-// those to compute after it.
-func (d Data) orderFactors() (first, last []string) {
+// splitFactors returns the factors to compute before the selection, because the key where uses
+// them, and those to compute after it, on fewer samples.
+func (d Data) splitFactors() (before, after []string) {
 	for _, name := range d.Factors {
 		if _, used := d.Where[name]; used {
-			first = append(first, name)
+			before = append(before, name)
 		} else {
-			last = append(last, name)
+			after = append(after, name)
 		}
 	}
-	return first, last
+	return before, after
 }
 
-func (d Data) measure(src dataset.Source, names []string) (dataset.Source, error) {
+func (d Data) computeFactors(src dataset.Source, names []string) (dataset.Source, error) {
 	src, err := dataset.ComputeFactors(src, names)
 	if err != nil {
 		return nil, d.node.Get("factors").Errorf("%w", err)
@@ -41,7 +41,7 @@ func (d Data) measure(src dataset.Source, names []string) (dataset.Source, error
 	return src, nil
 }
 
-// selectSamples applies where, split, shuffle and limit.
+// selectSamples applies the keys where, split, shuffle and limit.
 func (d Data) selectSamples(ctx context.Context, src dataset.Source, seed uint64) (dataset.Source, error) {
 	var err error
 	if len(d.Where) > 0 {

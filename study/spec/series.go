@@ -11,11 +11,12 @@ import (
 	"github.com/noether-ml/noether/internal/fetch"
 )
 
-// maxSeries is the largest number of files that one entry of data names.
+// maxSeries is the largest number of files that one entry of data may name.
 const maxSeries = 100_000
 
-// findSeries returns the local paths of a series of files: each path may be a file, a range, a
-// pattern, a URL or a range of URLs, or a folder of files with an extension.
+// findSeries returns the local paths of a series of files. Each of paths may be a file, a range
+// such as val-{000..049}.tar, a pattern such as val-*.tar, a URL or a range of URLs, or a folder of
+// files with the given extension.
 func (s *Study) findSeries(ctx context.Context, d Data, paths []Path, extension string) ([]string, error) {
 	if d.SHA256 != "" {
 		return nil, d.node.Get("sha256").Errorf("sha256 is of one file that is not a series: write #sha256=... behind a URL, or keep the fingerprint")
@@ -39,13 +40,13 @@ func (s *Study) findSeries(ctx context.Context, d Data, paths []Path, extension 
 	return out, nil
 }
 
-// findFiles returns the local paths of a file, a pattern, a URL, or the files of a folder that have
-// an extension, sorted by name. Archives are not unpacked.
+// findFiles returns the local paths of the files that p names: a file, a pattern, a URL, or a
+// folder of files with the given extension. They are sorted by name. Archives are not unpacked.
 func (s *Study) findFiles(ctx context.Context, p Path, extension string) ([]string, error) {
 	path := s.resolve(p.text)
 	if fetch.IsHubData(path) {
-		if s.noCache != nil {
-			return nil, p.Errorf("%v", s.noCache)
+		if s.cacheErr != nil {
+			return nil, p.Errorf("%v", s.cacheErr)
 		}
 		files, err := s.cache.DataFiles(ctx, path, extension)
 		switch {
@@ -86,7 +87,7 @@ func (s *Study) findFiles(ctx context.Context, p Path, extension string) ([]stri
 	return found, nil
 }
 
-// escapePattern returns a pattern that matches a path only.
+// escapePattern returns a glob pattern that matches the path alone.
 func escapePattern(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/noether-ml/noether/dataset"
 )
 
-// An opener holds the keys of one kind of source.
+// An opener holds the keys of one kind of source in an entry of data, and opens the source.
 type opener interface {
 	open(ctx context.Context, s *Study, d Data) (dataset.Source, error)
 }
@@ -174,24 +174,24 @@ func (k *pairsKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source,
 	if err != nil {
 		return nil, err
 	}
-	var halves [2]dataset.Source
+	var sources [2]dataset.Source
 	for i, path := range paths {
 		isArray := strings.HasSuffix(path, ".npy") || strings.HasSuffix(path, ".npz")
 		switch {
 		case !isArray && k.Layout != "":
 			return nil, d.node.Get("pairs").Get("layout").Errorf("layout is for npy and npz files, and %s is a folder", path)
 		case !isArray:
-			halves[i], err = asSource(dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: path}))
+			sources[i], err = asSource(dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: path}))
 		case k.Layout == rawLayout:
-			halves[i], err = asSource(dataset.OpenRawArrays(ctx, dataset.RawArraysOptions{Inputs: path}))
+			sources[i], err = asSource(dataset.OpenRawArrays(ctx, dataset.RawArraysOptions{Inputs: path}))
 		default:
-			halves[i], err = asSource(dataset.OpenArrays(ctx, dataset.ArraysOptions{Images: path, Layout: k.Layout}))
+			sources[i], err = asSource(dataset.OpenArrays(ctx, dataset.ArraysOptions{Images: path, Layout: k.Layout}))
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	return asSource(dataset.Pair(ctx, halves[0], halves[1], k.By))
+	return asSource(dataset.Pair(ctx, sources[0], sources[1], k.By))
 }
 
 func (k *shapesKeys) open(context.Context, *Study, Data) (dataset.Source, error) {
@@ -221,7 +221,7 @@ func asSource[S dataset.Source](s S, err error) (dataset.Source, error) {
 	return s, nil
 }
 
-// findAll returns the local paths of required files, then those of optional ones, "" if not named.
+// findAll returns the local paths of required files, then those of optional ones: "" for nil.
 func (s *Study) findAll(ctx context.Context, d Data, paths []Path, optional ...*Path) ([]string, error) {
 	if d.SHA256 != "" && len(paths) != 1 {
 		return nil, d.node.Get("sha256").Errorf("sha256 is for one file, and this entry names %d: append #sha256=... to each URL", len(paths))

@@ -16,44 +16,45 @@ import (
 	"github.com/noether-ml/noether/internal/fetch"
 )
 
-// A Guess holds what is known about a model and data before they are measured, for Template.
-type Guess struct {
+// A TemplateInfo holds what is known about a model and data before they are measured. Template
+// writes a study file from it.
+type TemplateInfo struct {
 	Name       string // of the study
-	Model      string // path
+	Model      string // path as written in the study
 	Data       string // path as written in the study
-	DataHere   string // path relative to the working directory; for an archive, the folder it is unpacked into
+	LocalData  string // path relative to the working directory; for an archive, the folder it is unpacked into
 	Classes    int    // 0: the model gives no class scores
-	Decoded    string // what the output with a place in the image is, such as "{boxes: yolov8}"; "": there is none
-	Channels   int
-	Space      bool // some layer has positions
-	Rate       int  // sampling rate of the audio; 0: the data are images
-	Length     int  // number of audio samples that the model takes
-	Layers     []GuessedLayer
-	Preprocess string // a value as YAML, or a file; see PreprocessIsFile
+	Decoded    string // how a dense output is decoded, such as "{boxes: yolov8}"; "": the model has none
+	Channels   int    // of the model's input
+	Space      bool   // some layer has feature maps or other positions
+	Rate       int    // sampling rate of the audio in Hz; 0: the data are images
+	Length     int    // number of waveform samples that the model takes
+	Layers     []TemplateLayer
+	Preprocess string // value of the key preprocess as YAML, or a file; see PreprocessIsFile
 	Normalises string // normalisation by the model's first nodes; "" if they do not normalise
 	Recorded   bool   // Preprocess is what noether train recorded in the model
 	// PreprocessIsFile says that Preprocess is the path of a preprocessor_config.json, which a run
 	// finds beside the model.
 	PreprocessIsFile bool
 
-	Limit     int    // samples to measure; 0: 1,000 at most
-	Samples   int    // of the data
+	Limit     int    // number of samples to measure; 0: the default of 1,000
+	Samples   int    // number of samples of the data
 	Time      string // estimated time of the study with this limit, such as "1m30s"
 	Positions int    // largest number of positions of a map that seis does not pool; 0: its default
 
-	Labels         []string // the classes of the data; none: they have no labels
-	UnknownOutputs bool     // the outputs of the classes are unknown
+	Labels         []string // names of the classes of the data; nil: the samples have no labels
+	UnknownOutputs bool     // the model's outputs for these classes cannot be inferred
 }
 
-// A GuessedLayer is an entry of layers in the template.
-type GuessedLayer struct {
-	Pattern string
-	Comment string
+// A TemplateLayer is an entry of the list layers in the template.
+type TemplateLayer struct {
+	Pattern string // name or pattern of layers
+	Comment string // text behind it
 }
 
-// Line returns the entry of the study file, with the comments of all entries in one column of the
-// given width.
-func (l GuessedLayer) Line(width int) string {
+// Line returns the entry as YAML. The pattern is padded to the given width, so that the comments of
+// all entries start in one column.
+func (l TemplateLayer) Line(width int) string {
 	return fmt.Sprintf("%-*s   # %s", width, quote(l.Pattern), l.Comment)
 }
 
@@ -68,7 +69,7 @@ func quote(name string) string {
 	return strconv.Quote(name)
 }
 
-// comment returns a text for a comment of one line.
+// comment returns a text as one line for a comment: quoted if it has control characters.
 func comment(text string) string {
 	if strings.ContainsFunc(text, unicode.IsControl) {
 		return strconv.Quote(text)
@@ -80,8 +81,8 @@ func comment(text string) string {
 var plainName = regexp.MustCompile(`^([a-z0-9]+://)?[A-Za-z_/][A-Za-z0-9_./@%-]*$`)
 
 // Template returns a commented study file for a model and data, ready to run and to edit.
-func Template(g Guess) (string, error) {
-	kind, err := guessKind(g.DataHere)
+func Template(g TemplateInfo) (string, error) {
+	kind, err := guessKind(g.LocalData)
 	if err != nil {
 		return "", err
 	}
@@ -97,7 +98,7 @@ func Template(g Guess) (string, error) {
 }
 
 // layerWidth returns the width of the longest pattern.
-func layerWidth(layers []GuessedLayer) int {
+func layerWidth(layers []TemplateLayer) int {
 	width := 0
 	for _, l := range layers {
 		width = max(width, len(quote(l.Pattern)))
@@ -164,7 +165,8 @@ func RateOf(path string) int {
 	return rate
 }
 
-// guessKind returns the kind of data at a path, by names and sizes.
+// guessKind returns the key of the kind of data at a path, such as idx, by the names and sizes of
+// files.
 func guessKind(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -196,9 +198,9 @@ func guessKind(path string) (string, error) {
 	case fetch.IsArchive(name): // UnpackedData has not unpacked it
 	case strings.Contains(name, "idx3") || strings.HasSuffix(name, ".gz"):
 		return "idx", nil
-	case strings.HasSuffix(name, ".bin") && info.Size()%3073 == 0:
+	case strings.HasSuffix(name, ".bin") && info.Size()%3073 == 0: // a label and 32 x 32 x 3 bytes
 		return "cifar10", nil
-	case strings.HasSuffix(name, ".bin") && info.Size()%3074 == 0:
+	case strings.HasSuffix(name, ".bin") && info.Size()%3074 == 0: // two labels and the image
 		return "cifar100", nil
 	}
 	return "", fmt.Errorf("%s holds no data that Noether can read; give a folder or an archive (.tar.gz, .tgz, .zip) of images or audio, "+

@@ -21,9 +21,9 @@ func TestTemplateQuotes(t *testing.T) {
 	for _, name := range []string{
 		"plain", "data #2", "a: b", `"quoted"`, "it's", "true", "False", "null", "no", "12", "-", "a\\b", "{a}", "[a]", "*a", "&a", "a, b", "é", " a ", "#", "%TAG", "@a", "a\nb",
 	} {
-		text, err := Template(Guess{
-			Name: name, Model: name + "/" + name + ".onnx", Data: name, DataHere: dir, Channels: 3, Classes: 10, Preprocess: name, PreprocessIsFile: true,
-			Layers: []GuessedLayer{{name, "first"}}, Labels: []string{name, "b"}, UnknownOutputs: true,
+		text, err := Template(TemplateInfo{
+			Name: name, Model: name + "/" + name + ".onnx", Data: name, LocalData: dir, Channels: 3, Classes: 10, Preprocess: name, PreprocessIsFile: true,
+			Layers: []TemplateLayer{{name, "first"}}, Labels: []string{name, "b"}, UnknownOutputs: true,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -52,7 +52,7 @@ func TestTemplateComments(t *testing.T) {
 		{[]string{"cat", "dog", "a: b", "cow"}, `in order: cat, dog, "a: b", ...` + "\n", "cow"},
 		{nil, "the first samples by name\n", "1,000"},
 	} {
-		text, err := Template(Guess{Name: "s", Model: "m.onnx", Data: "d", DataHere: dir, Classes: 1000, Labels: c.labels, UnknownOutputs: c.labels != nil, Limit: 70, Preprocess: "none"})
+		text, err := Template(TemplateInfo{Name: "s", Model: "m.onnx", Data: "d", LocalData: dir, Classes: 1000, Labels: c.labels, UnknownOutputs: c.labels != nil, Limit: 70, Preprocess: "none"})
 		if err != nil {
 			t.Fatal(err)
 		}

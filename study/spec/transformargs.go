@@ -8,15 +8,16 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A choice is one combination of arguments, with the text of those that came from lists.
+// A choice is one combination of the arguments of a transformation.
 type choice struct {
-	parameter []string
+	parameter []string // values that came from lists, as written in the study file
 	titles    []string // of the listed parameters
 	args      transform.Args
 }
 
-// decodeArgs reads the arguments of a transformation: nothing; a number, word or range for its
-// short parameters; or a mapping of parameters, in which values and range set the short parameters.
+// decodeArgs reads the arguments of a transformation as all combinations of the listed values. The
+// arguments are nothing; a number, word or range for the parameters of its short form; or a mapping
+// of parameters, in which the keys values and range set the parameters of the short form.
 func decodeArgs(k transform.Kind, n *config.Node) ([]choice, error) {
 	out := []choice{{args: transform.Args{}}}
 	if n.Kind == config.Null {
@@ -68,7 +69,7 @@ func paramNames(k transform.Kind) []string {
 	return names
 }
 
-// A listedArg is an argument, with its text if it comes from a list of values.
+// A listedArg is an argument, with its text if it comes from a list of values, else "".
 type listedArg struct {
 	text string
 	arg  transform.Arg
@@ -87,13 +88,13 @@ func decodeArg(p transform.Param, n *config.Node) ([]listedArg, error) {
 		if err != nil {
 			return nil, err
 		}
-		return checked(p, n, listedArg{arg: d})
+		return checkArg(p, n, listedArg{arg: d})
 	}
 	a, err := decodeScalar(n)
 	if err != nil {
 		return nil, err
 	}
-	return checked(p, n, listedArg{arg: a})
+	return checkArg(p, n, listedArg{arg: a})
 }
 
 func decodeListed(p transform.Param, key, n *config.Node) ([]listedArg, error) {
@@ -110,14 +111,14 @@ func decodeListed(p transform.Param, key, n *config.Node) ([]listedArg, error) {
 			if err != nil {
 				return nil, err
 			}
-			one, err := checked(p, item, listedArg{text: item.Text, arg: a})
+			checked, err := checkArg(p, item, listedArg{text: item.Text, arg: a})
 			if err != nil {
 				return nil, err
 			}
 			if slices.ContainsFunc(out, func(o listedArg) bool { return o.text == item.Text }) {
 				return nil, item.Errorf("the value %s occurs twice", item.Text)
 			}
-			out = append(out, one...)
+			out = append(out, checked...)
 		}
 		return out, nil
 	}
@@ -148,17 +149,20 @@ func decodeScalar(n *config.Node) (transform.Arg, error) {
 	return transform.Option(text), err
 }
 
-func checked(p transform.Param, n *config.Node, a listedArg) ([]listedArg, error) {
+// checkArg returns the argument as a list of one element, or an error if the parameter does not
+// take it.
+func checkArg(p transform.Param, n *config.Node, a listedArg) ([]listedArg, error) {
 	if err := p.Check(a.arg); err != nil {
 		return nil, n.Errorf("%w", err)
 	}
 	return []listedArg{a}, nil
 }
 
-// combine returns every combination of a choice with a value of the named parameters.
-func combine(out []choice, names []string, title string, values []listedArg) []choice {
-	var next []choice
-	for _, c := range out {
+// combine returns every combination of a choice with one of the values, which sets the named
+// parameters.
+func combine(choices []choice, names []string, title string, values []listedArg) []choice {
+	var combined []choice
+	for _, c := range choices {
 		for _, v := range values {
 			args := transform.Args{}
 			for k, a := range c.args {
@@ -171,12 +175,13 @@ func combine(out []choice, names []string, title string, values []listedArg) []c
 			if v.text != "" {
 				parameter, titles = append(parameter, v.text), append(titles, title)
 			}
-			next = append(next, choice{parameter, titles, args})
+			combined = append(combined, choice{parameter, titles, args})
 		}
 	}
-	return next
+	return combined
 }
 
+// canonicalArgs returns the arguments in the form that the keys of cells depend on.
 func canonicalArgs(args transform.Args) map[string]any {
 	out := map[string]any{}
 	for name, a := range args {

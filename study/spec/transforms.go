@@ -21,7 +21,8 @@ type Transform struct {
 	Per   string          // "sample": drawn for each sample; "trial": drawn once per trial
 	On    string          // "input" or "activations"
 	Cells []TransformCell // one for each value of a list; else one
-	// Listed is the title of the listed parameters, such as "angle (degrees)"; "" if none has a list.
+	// Listed is the title of the listed parameters, such as "angle (degrees)"; "" if none has a
+	// list.
 	Listed string
 }
 
@@ -29,9 +30,9 @@ type Transform struct {
 type TransformCell struct {
 	Parameter string // the value, as written to scores; "" where there is only one
 	Transform transform.Transform
-	Canonical any // encoded in the cell's key
+	Canonical any // form of the transformation that the cell's key depends on
 
-	number *transform.Distribution // range of transform.Parameter of a draw; nil: no such number
+	number *transform.Distribution // distribution of the number that describes a draw, see transform.Parameter; nil if none does
 }
 
 var transformKeys = []string{"name", "per", "on"}
@@ -115,11 +116,11 @@ func (t *Transform) setCells(n, kind, value *config.Node) error {
 
 // A variant is a transformation with one value from each of its lists.
 type variant struct {
-	parameter []string
+	parameter []string // values that came from lists, as written in the study file
 	titles    []string // of the listed parameters
 	transform transform.Transform
 	canonical any
-	number    *transform.Distribution
+	number    *transform.Distribution // as in TransformCell
 }
 
 // decodeKind reads `rotate: ...` or `sequence: [...]` as one variant for each combination of listed
@@ -191,6 +192,7 @@ func errorAt(value, kind *config.Node) *config.Node {
 	return value
 }
 
+// decodeSequence reads the list of a sequence as one variant for each combination of listed values.
 func decodeSequence(value *config.Node) ([]variant, error) {
 	if value.Kind != config.List || len(value.Items) == 0 {
 		return nil, value.Errorf("a sequence is a list of transformations, such as [{rotate: 15}, {gaussian-blur: 1}]")
@@ -231,7 +233,7 @@ func decodeSequence(value *config.Node) ([]variant, error) {
 	return out, nil
 }
 
-// CanonicalForm returns a value that identifies the transformation with all its values.
+// CanonicalForm returns a value that identifies the transformation with all its values, for keys.
 func (t *Transform) CanonicalForm() []any {
 	var out []any
 	for _, c := range t.Cells {

@@ -7,7 +7,7 @@ import (
 	"github.com/noether-ml/noether/dataset/video"
 )
 
-// videoKeys are patches of videos.
+// videoKeys are the keys of patches of videos.
 type videoKeys struct {
 	Files  []Path  `key:"files,required" short:"true" doc:"video files, animated GIFs, folders of frames, or folders of these"`
 	Frames int     `key:"frames" min:"1" doc:"largest number of frames of each file; default: all"`
@@ -15,7 +15,7 @@ type videoKeys struct {
 	patchKeys
 }
 
-// cameraKeys are patches of still images under a moving camera.
+// cameraKeys are the keys of patches of still images under a simulated moving camera.
 type cameraKeys struct {
 	Folder Path    `key:"folder,required" short:"true" doc:"folder of images"`
 	Motion string  `key:"motion" enum:"pan|turn|orbit|still" default:"pan" doc:"pan: sideways; turn: rotation about the line of sight; orbit: around the image, in perspective; still: no motion"`

@@ -6,10 +6,11 @@ import (
 	"runtime/debug"
 )
 
-// A Panic is the error of a panic in a measure. It fails only the cell of that measure.
+// A Panic is the error that stands for a panic, such as one in a measure. It fails only the cell of
+// that measure.
 type Panic struct {
-	value any
-	Stack string
+	value any    // of the panic
+	Stack string // of the goroutine, as debug.Stack formats it
 }
 
 func (p *Panic) Error() string {

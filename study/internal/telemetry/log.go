@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// keptLines is the number of log lines in the report of a failure.
-const keptLines = 30
+// maxLines is the number of log lines in the record of a failure.
+const maxLines = 30
 
-// A Logger forwards log records and keeps the last lines for reports of failures.
+// A Logger forwards log records and keeps the last lines for records of failures.
 type Logger struct {
 	*slog.Logger
 	last *lastLines
@@ -30,8 +30,8 @@ func (l Logger) Recent() []string { return l.last.lines() }
 
 // lastLines is an io.Writer that keeps the last lines.
 type lastLines struct {
-	mutex sync.Mutex
-	kept  []string
+	mutex  sync.Mutex
+	recent []string
 }
 
 func (l *lastLines) Write(p []byte) (int, error) {
@@ -41,22 +41,22 @@ func (l *lastLines) Write(p []byte) (int, error) {
 	if n > 0 && p[n-1] == '\n' {
 		p = p[:n-1]
 	}
-	if len(l.kept) == keptLines {
-		copy(l.kept, l.kept[1:])
-		l.kept = l.kept[:keptLines-1]
+	if len(l.recent) == maxLines {
+		copy(l.recent, l.recent[1:])
+		l.recent = l.recent[:maxLines-1]
 	}
-	l.kept = append(l.kept, string(p))
+	l.recent = append(l.recent, string(p))
 	return n, nil
 }
 
 func (l *lastLines) lines() []string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	return append([]string(nil), l.kept...)
+	return append([]string(nil), l.recent...)
 }
 
-// A teeHandler forwards each record to memory, and to another handler if the record's level is
-// enabled there.
+// A teeHandler forwards each record to the handler memory, and to the handler to if that handles
+// the record's level.
 type teeHandler struct{ memory, to slog.Handler }
 
 func (h *teeHandler) Enabled(context.Context, slog.Level) bool { return true }

@@ -15,21 +15,21 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A Stage is a kind of work whose time is taken.
+// A Stage is a kind of work whose time is measured.
 type Stage int
 
 const (
-	Opening      Stage = iota // reading models and data, planning
+	Opening      Stage = iota // opening models and data, and planning
 	Decoding                  // reading and decoding samples, on a goroutine beside the engine
-	Transforming              // moving samples, on the same goroutine
-	Waiting                   // of the engine's goroutine for samples: what decoding and transforming cost the run
-	Engine
-	Measuring // feeding accumulators
-	Scoring   // from accumulators to scores
-	Saving    // states, records and tables
-	Merging   // of the states of shards
-	Procedures
-	stages
+	Transforming              // transforming samples, on the same goroutine
+	Waiting                   // time that the engine's goroutine waits for samples
+	Engine                    // forward passes
+	Measuring                 // feeding accumulators
+	Scoring                   // computing scores from accumulators
+	Saving                    // writing states, records and tables
+	Merging                   // merging the states of shards
+	Procedures                // running procedures
+	stages                    // number of stages
 )
 
 var stageNames = [stages]string{"open", "decode", "transform", "wait", "engine", "measure", "score", "save", "merge", "procedure"}
@@ -37,20 +37,20 @@ var stageNames = [stages]string{"open", "decode", "transform", "wait", "engine",
 // Stats are the counters of a run. The methods may be called while the run is in progress.
 type Stats struct {
 	Started             time.Time
-	took                [stages]atomic.Int64 // nanoseconds
-	Total, Done         atomic.Int64         // samples of the engine, as in Progress
-	Cells, Finished     atomic.Int64
+	nanoseconds         [stages]atomic.Int64 // time of each stage
+	Total, Done         atomic.Int64         // samples in all forward passes, and those that have run, as in plan.Progress
+	Cells, Finished     atomic.Int64         // number of cells, and of finished ones
 	Failures            atomic.Int64
-	Decoded, Unreadable atomic.Int64 // samples
+	Decoded, Unreadable atomic.Int64 // samples that were read, and those of them that could not be decoded
 }
 
 // A Snapshot is the state of a run's Stats at a moment.
 type Snapshot struct {
 	Stages              []scores.Stage
-	Total, Done         int64 // samples that the engine runs
+	Total, Done         int64 // as in Stats
 	Cells, Finished     int64
 	Failures            int64
-	Decoded, Unreadable int64 // samples read, and those that could not be read
+	Decoded, Unreadable int64 // as in Stats
 }
 
 // Snapshot reads the counters.
@@ -58,7 +58,7 @@ func (s *Stats) Snapshot() Snapshot {
 	out := Snapshot{Total: s.Total.Load(), Done: s.Done.Load(), Cells: s.Cells.Load(), Finished: s.Finished.Load(),
 		Failures: s.Failures.Load(), Decoded: s.Decoded.Load(), Unreadable: s.Unreadable.Load()}
 	for i, name := range stageNames {
-		out.Stages = append(out.Stages, scores.Stage{Name: name, Seconds: time.Duration(s.took[i].Load()).Seconds()})
+		out.Stages = append(out.Stages, scores.Stage{Name: name, Seconds: time.Duration(s.nanoseconds[i].Load()).Seconds()})
 	}
 	return out
 }
@@ -66,28 +66,28 @@ func (s *Stats) Snapshot() Snapshot {
 // During starts timing a stage and returns the function that stops it.
 func (s *Stats) During(at Stage) (stop func()) {
 	start := time.Now()
-	return func() { s.took[at].Add(int64(time.Since(start))) }
+	return func() { s.nanoseconds[at].Add(int64(time.Since(start))) }
 }
 
 // Add adds the time since start to a stage and returns the current time.
 func (s *Stats) Add(at Stage, start time.Time) time.Time {
 	now := time.Now()
-	s.took[at].Add(int64(now.Sub(start)))
+	s.nanoseconds[at].Add(int64(now.Sub(start)))
 	return now
 }
 
 // Times returns the stages with a time above zero, for run.json.
 func (s *Stats) Times() []scores.Stage {
 	var out []scores.Stage
-	for _, one := range s.Snapshot().Stages {
-		if one.Seconds > 0 {
-			out = append(out, one)
+	for _, stage := range s.Snapshot().Stages {
+		if stage.Seconds > 0 {
+			out = append(out, stage)
 		}
 	}
 	return out
 }
 
-// Span starts a span of a trace. It costs little if no tracer is set.
+// Span starts a span of the OpenTelemetry trace of a run, with attributes about it.
 func Span(ctx context.Context, name string, about ...attribute.KeyValue) (context.Context, trace.Span) {
 	return otel.Tracer("github.com/noether-ml/noether/study").Start(ctx, name, trace.WithAttributes(about...))
 }

@@ -10,20 +10,21 @@ import (
 	"github.com/noether-ml/noether/internal/fetch"
 )
 
-// Sharing holds the settings of Share: which models of two studies are compared, and how.
-type Sharing struct {
+// STIROptions are the settings of STIRStudy: which models of two studies are compared, and how.
+type STIROptions struct {
 	Models [][2]string // pairs of a model of the first study and one of the second
-	Data   []string    // names, or patterns of them, of data that both have; nil: the first that both have
-	Layer  string      // a pattern; "": the penultimate layers
-	Images int
-	Steps  int
+	Data   []string    // names, or patterns of names, of data in both studies; nil: the first data in both
+	Layer  string      // pattern of one layer; "": the penultimate layers
+	Images int         // setting images of stir
+	Steps  int         // setting steps of stir
 }
 
-// Share returns a study of STIR between models of two studies, in both directions, on data that
-// both name, with the definitions of the first. It uses the optimiser adam and the first study's
-// seed. Models are named with their study: "resnet20 (A)", "resnet20 (B)". Paths must be absolute,
-// as in the resolved study of a run folder.
-func Share(a, b *Study, s Sharing) (*Study, error) {
+// STIRStudy returns a study that measures STIR (shared invariances of two models, package stir)
+// between models of two studies, in both directions. It uses data whose name both studies have, as
+// the first study defines them. It uses the optimiser adam and the first study's seed. Models are
+// named with their study: "resnet20 (A)", "resnet20 (B)". Paths must be absolute, as in the
+// resolved study of a run folder.
+func STIRStudy(a, b *Study, s STIROptions) (*Study, error) {
 	data, err := s.data(a, b)
 	if err != nil {
 		return nil, err
@@ -78,8 +79,9 @@ func (s *Study) checkModelFile(m Model) error {
 	return nil
 }
 
-// data returns the selected entries of the first study whose names the second study also has.
-func (s Sharing) data(a, b *Study) ([]*config.Node, error) {
+// data returns the selected entries of data of the first study whose names the second study also
+// has.
+func (s STIROptions) data(a, b *Study) ([]*config.Node, error) {
 	var out []*config.Node
 	var common []string
 	for _, d := range a.Data {
@@ -106,7 +108,7 @@ func matches(pattern, name string) bool {
 }
 
 // model returns an entry of models with another name and the one selected layer.
-func (s Sharing) model(entry *config.Node, newName string) *config.Node {
+func (s STIROptions) model(entry *config.Node, newName string) *config.Node {
 	m := entry.Clone()
 	m.Set("name", newName)
 	m.Pairs = slices.DeleteFunc(m.Pairs, func(p config.Pair) bool { return p.Key.Text == "layers" || p.Key.Text == "tags" })
@@ -116,7 +118,7 @@ func (s Sharing) model(entry *config.Node, newName string) *config.Node {
 	return m
 }
 
-func (s Sharing) settings(between []*config.Node) *config.Node {
+func (s STIROptions) settings(between []*config.Node) *config.Node {
 	n := mapping("between", list(between...), "optimiser", text("adam"))
 	if s.Layer != "" {
 		n.Set("layers", "same")
