@@ -10,24 +10,25 @@ import (
 )
 
 // A Cell holds the scores of one measure for one model, data set, parameter value and trial. A
-// study stores each cell in a file of its own (see WriteCell). Rows, and means over values and
-// trials (see Table), are computed from cells, because only cells have the replicates that the
-// interval of a mean needs.
+// study stores each cell in its own file (see WriteCell). Rows, and means over values and trials
+// (see Table), are computed from cells, because only cells have the replicates (jackknife
+// estimates) that the interval of a mean needs.
 type Cell struct {
 	Model      string
 	OtherModel string // "" if the measure is of one model
 	Data       string
 	Transform  string
-	// "" if the transformation has a single value or a range, and for the mean over values.
+	// Parameter is the value of the transformation's parameter. It is "" if the transformation has
+	// a single value or a range, and for the mean over values.
 	Parameter string
 	// Drawn holds the values that the transformation drew for the trial, if all samples share them;
 	// else "". It is the parameter of rows that have no other.
 	Drawn   string
 	Trial   int // 0, 1, ...; MeanOverTrials for means over trials
 	Measure string
-	Layers  []Layer // one with no name for scores of the whole model
-	// Peak memory of the process, in bytes, while it computed the cell and the other cells of the
-	// same pass; 0 if unknown.
+	Layers  []Layer // for scores of the whole model: one layer without a name
+	// PeakMemory is the peak memory of the process, in bytes, while it computed the cell and the
+	// other cells of the same pass; 0 if unknown.
 	PeakMemory int64
 	// Files has the checksums of the cell's other files, by the end of their names, such as
 	// ".samples.json". Records of earlier versions have none.
@@ -43,12 +44,12 @@ const NoDepth = -1
 // A Layer holds the scores of one layer, or of a pair of layers of two models.
 type Layer struct {
 	Name   string // "" for the whole model
-	Depth  int    // NoDepth for the whole model
-	Other  string // the layer of the other model; usually empty
+	Depth  int    // in the graph; NoDepth for the whole model
+	Other  string // the layer that it is compared with; "" if it is not compared
 	Scores []measure.Score
 }
 
-// Rows returns the scores of the cell as rows, in the same order.
+// Rows returns the scores of the cell as rows of the given study, in the same order.
 func (c Cell) Rows(study string) []Row {
 	var rows []Row
 	for _, l := range c.Layers {

@@ -52,8 +52,8 @@ func ParseCell(data []byte) (Cell, error) {
 	return c, nil
 }
 
-// appendChecksum appends the CRC-32C of a JSON object to it as a last field, so that corruption on disk is
-// detected.
+// appendChecksum appends to a JSON object its CRC-32C as the last field, crc32c, so that corruption
+// on disk is detected.
 func appendChecksum(object []byte) []byte {
 	before := object[:len(object)-1]
 	return fmt.Appendf(bytes.Clone(before), `,"crc32c":"%08x"}`+"\n", crc32.Checksum(before, castagnoli))
@@ -70,8 +70,8 @@ func validChecksum(data []byte) bool {
 	return end < 0 || bytes.Equal(bytes.TrimSpace(data), bytes.TrimSpace(appendChecksum(append(bytes.Clone(data[:end]), '}'))))
 }
 
-// A number is a float64 in JSON: null for NaN, "inf" and "-inf" for infinities. It distinguishes a
-// missing field from null.
+// A number is a float64 in JSON: null for NaN, "inf" and "-inf" for infinities. After decoding,
+// present tells whether the field exists; it may be null.
 type number struct {
 	value   float64
 	present bool
@@ -141,7 +141,7 @@ type scoreJSON struct {
 	N          int      `json:"n"`
 	Warnings   []string `json:"warnings,omitempty"`
 	Replicates []number `json:"replicates,omitempty"`
-	Left       []int    `json:"left,omitempty"` // number of observations left out of each replicate
+	Left       []int    `json:"left,omitempty"` // for each replicate the number of observations that it leaves out
 }
 
 // MarshalJSON encodes the cell; NaN and infinities are preserved.

@@ -30,14 +30,14 @@ func WriteCSV(w io.Writer, rows []Row) error {
 func ReadCSV(r io.Reader) ([]Row, error) {
 	c := csv.NewReader(r)
 	c.ReuseRecord = true
-	head, err := c.Read()
+	header, err := c.Read()
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("the file is empty: the header line with the column names is missing")
 	}
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Equal(head, Columns) {
+	if !slices.Equal(header, Columns) {
 		return nil, fmt.Errorf("line 1: not the header of a scores file, which starts with %s,%s,%s", Columns[0], Columns[1], Columns[2])
 	}
 	var rows []Row
@@ -70,16 +70,16 @@ func parseRow(f []string) (Row, error) {
 	return r, p.err
 }
 
-// A parser reads the fields of a line in order and keeps the first error.
+// A parser reads the fields of a line in order, and keeps the first error.
 type parser struct {
 	fields []string
-	at     int
+	column int
 	err    error
 }
 
 func (p *parser) text() string {
-	p.at++
-	return p.fields[p.at-1]
+	p.column++
+	return p.fields[p.column-1]
 }
 
 func (p *parser) int(empty int) int {
@@ -106,13 +106,13 @@ func (p *parser) float() float64 {
 	return v
 }
 
-func (p *parser) fail(got, want string) {
+func (p *parser) fail(text, expected string) {
 	if p.err == nil {
-		p.err = fmt.Errorf("column %s: %q is not %s", Columns[p.at-1], got, want)
+		p.err = fmt.Errorf("column %s: %q is not %s", Columns[p.column-1], text, expected)
 	}
 }
 
-// formatInt returns "" for a negative number, which stands for a field that does not apply.
+// formatInt returns "" for a negative number, because NoDepth and MeanOverTrials are negative.
 func formatInt(v int) string {
 	if v < 0 {
 		return ""

@@ -11,9 +11,9 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// overValues returns the means over the values of each transformation with a list of values: a cell
-// with an empty parameter for each. For rotations of 90, 180 and 270 degrees this is the rotation
-// invariance of Deng et al. 2022.
+// overValues returns for each transformation with a list of values the means over these values: a
+// cell with an empty parameter. For the effective invariance under rotations of 90, 180 and 270
+// degrees this is the rotation invariance of Deng et al. 2022.
 //
 // All values are measured on the same samples and are therefore not independent observations. N is
 // that of one value, and the interval is the jackknife interval of the means of the replicates,
@@ -39,9 +39,9 @@ func overTrials(cells []Cell) []Cell {
 	}, meanOverTrials)
 }
 
-// derive groups cells by the identity of the cell that project returns, ignoring cells for which
-// project returns false. It returns the mean cell of each group of at least two, in the order of
-// the groups' first cells.
+// derive groups cells by the identity of the cell that project returns for them: the cell of their
+// mean. It ignores cells for which project returns false. It returns the mean of each group of at
+// least two cells, in the order of the groups' first cells.
 func derive(cells []Cell, project func(Cell) (Cell, bool), mean func([]measure.Score) measure.Score) []Cell {
 	groups := map[string][]Cell{}
 	var order []string
@@ -73,18 +73,18 @@ func derive(cells []Cell, project func(Cell) (Cell, bool), mean func([]measure.S
 // A scoreKey identifies a score within a cell.
 type scoreKey struct{ layer, other, variant, parameter, factor, statistic string }
 
-func keyOf(l Layer, s measure.Score) scoreKey {
+func scoreKeyOf(l Layer, s measure.Score) scoreKey {
 	return scoreKey{l.Name, l.Other, s.Variant, s.Parameter, s.Factor, s.Statistic}
 }
 
 // meanLayers returns the means of all scores that every cell of the group has.
 func meanLayers(group []Cell, mean func([]measure.Score) measure.Score) []Layer {
-	found := map[scoreKey][]measure.Score{}
+	scoresOf := map[scoreKey][]measure.Score{}
 	for _, c := range group {
 		for _, l := range c.Layers {
 			for _, s := range l.Scores {
-				key := keyOf(l, s)
-				found[key] = append(found[key], s)
+				key := scoreKeyOf(l, s)
+				scoresOf[key] = append(scoresOf[key], s)
 			}
 		}
 	}
@@ -92,8 +92,8 @@ func meanLayers(group []Cell, mean func([]measure.Score) measure.Score) []Layer 
 	for _, l := range group[0].Layers {
 		means := Layer{Name: l.Name, Depth: l.Depth, Other: l.Other}
 		for _, s := range l.Scores {
-			if same := found[keyOf(l, s)]; len(same) == len(group) {
-				means.Scores = append(means.Scores, mean(same))
+			if all := scoresOf[scoreKeyOf(l, s)]; len(all) == len(group) {
+				means.Scores = append(means.Scores, mean(all))
 			}
 		}
 		if len(means.Scores) > 0 {
@@ -141,11 +141,12 @@ func meanScore(scores []measure.Score) measure.Score {
 	return m
 }
 
-// setInterval sets the interval of m to the computed one, limited to the range of the statistic. If
-// the values do not vary at all (a proportion that is 1 everywhere, a transformation without random
-// draws), the computed interval has no width, which overstates the precision. The mean of the
-// intervals of the single scores, which is never too narrow, is used instead. Scores that agree in
-// value and interval, such as clean accuracy under all transformations, keep their interval.
+// setInterval sets the interval of the mean m to the computed one, limited to the range of the
+// statistic. If the values do not vary at all (a proportion that is 1 everywhere, a transformation
+// without random draws), the computed interval has no width, which overstates the precision. Then
+// it takes the mean of the intervals of the single scores, which is at least as wide. Scores that
+// agree in value and interval, such as clean accuracy under all transformations, keep their
+// interval.
 func setInterval(m *measure.Score, scores []measure.Score, compute func() (low, high float64)) {
 	if first := scores[0]; !slices.ContainsFunc(scores, func(s measure.Score) bool {
 		return s.Value != first.Value || s.Low != first.Low || s.High != first.High
@@ -163,8 +164,8 @@ func setInterval(m *measure.Score, scores []measure.Score, compute func() (low, 
 	}
 }
 
-// meanReplicates returns the replicates averaged group by group, or nil unless all scores leave out
-// the same observations.
+// meanReplicates returns the replicates averaged over the scores, one for each jackknife group. It
+// returns nil if the groups of the scores differ in number or size.
 func meanReplicates(scores []measure.Score) []measure.Replicate {
 	out := slices.Clone(scores[0].Replicates)
 	for _, s := range scores[1:] {

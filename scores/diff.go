@@ -26,14 +26,14 @@ type Difference struct {
 // cores and shards.
 const rounding = 1e-6
 
-// Significant reports whether the difference is significant: its interval excludes 0, and it is larger
-// than the rounding tolerance.
+// Significant reports whether the difference is significant: its interval excludes 0, and it is
+// larger than the rounding tolerance.
 func (d Difference) Significant() bool {
 	return (d.Low > 0 || d.High < 0) && math.Abs(d.Value) > rounding*max(1, math.Abs(d.A.Value), math.Abs(d.B.Value))
 }
 
-// ExpectedByChance returns the expected number of differences whose 95 % interval excludes 0 if nothing
-// differed: one in twenty of those that have an interval.
+// ExpectedByChance returns the expected number of differences whose 95 % interval excludes 0 if
+// nothing differed: one in twenty of those that have an interval.
 func ExpectedByChance(differences []Difference) float64 {
 	n := 0
 	for _, d := range differences {
@@ -44,19 +44,20 @@ func ExpectedByChance(differences []Difference) float64 {
 	return 0.05 * float64(n)
 }
 
-// Distinct returns the differences with one for each score: of a statistic that is the same under
-// every transformation, such as clean accuracy, only the first of a model and data set stays.
+// Distinct removes repeated differences. A statistic that is the same under every transformation,
+// such as clean accuracy, has a difference under each: only the first of a model and data set
+// stays.
 func Distinct(all []Difference, untransformed func(measure, statistic string) bool) []Difference {
 	seen := map[Row]bool{}
 	var out []Difference
 	for _, d := range all {
 		if untransformed(d.A.Measure, d.A.Statistic) {
-			of := Row{Model: d.A.Model, OtherModel: d.A.OtherModel, Layer: d.A.Layer, Data: d.A.Data,
+			identity := Row{Model: d.A.Model, OtherModel: d.A.OtherModel, Layer: d.A.Layer, Data: d.A.Data,
 				Measure: d.A.Measure, Statistic: d.A.Statistic, Variant: d.A.Variant, Factor: d.A.Factor}
-			if seen[of] {
+			if seen[identity] {
 				continue
 			}
-			seen[of] = true
+			seen[identity] = true
 		}
 		out = append(out, d)
 	}
@@ -73,10 +74,10 @@ type Comparison struct {
 	SameSamples func(data string) bool
 }
 
-// Diff compares the cells of two runs, which include derived cells (see Derived). It returns a
-// difference for every score that both have, in the order of the first run.
+// Diff compares the cells of two runs, which should include derived cells (see Derived). It returns
+// a difference for every score that both runs have, in the order of the first run.
 //
-// If both were measured on the same samples, the interval is the jackknife interval of the
+// If both scores were measured on the same samples, the interval is the jackknife interval of the
 // difference. The effect of a sample on both scores cancels, so this interval is narrower than two
 // separate ones suggest. Otherwise the scores are treated as independent: the half widths of their
 // intervals add in quadrature.
@@ -94,7 +95,7 @@ func (c Comparison) Diff(a, b []Cell) []Difference {
 	for _, cell := range b {
 		for _, l := range cell.Layers {
 			for _, s := range l.Scores {
-				other[key{cell.identity(), keyOf(l, s)}] = entry{cell, l, s}
+				other[key{cell.identity(), scoreKeyOf(l, s)}] = entry{cell, l, s}
 			}
 		}
 	}
@@ -104,7 +105,7 @@ func (c Comparison) Diff(a, b []Cell) []Difference {
 		renamed.Model, renamed.OtherModel = c.rename(cell.Model), c.rename(cell.OtherModel)
 		for _, l := range cell.Layers {
 			for _, s := range l.Scores {
-				match, ok := other[key{renamed.identity(), keyOf(l, s)}]
+				match, ok := other[key{renamed.identity(), scoreKeyOf(l, s)}]
 				if !ok {
 					continue
 				}
@@ -152,7 +153,8 @@ func Subtract(a, b measure.Score, sameSamples bool) Difference {
 	return d
 }
 
-// pairedReplicates returns the differences of replicates that leave out the same samples.
+// pairedReplicates returns the differences of the replicates of two scores, and false if their
+// jackknife groups differ in number or size.
 func pairedReplicates(a, b []measure.Replicate) ([]measure.Replicate, bool) {
 	if len(a) < 2 || len(a) != len(b) {
 		return nil, false
@@ -213,11 +215,11 @@ func (c Condition) String() string {
 // extreme first. A row with an interval must meet it with the whole interval, unless the condition
 // ends in an exclamation mark. It is an error if the selector matches no row.
 func (c Condition) FailingValues(rows []Row) ([]Row, error) {
-	named := c.Selector.matching(rows)
-	if len(named) == 0 {
+	matched := c.Selector.matching(rows)
+	if len(matched) == 0 {
 		return nil, fmt.Errorf("no score matches %s; available: %s", c.Selector, strings.Join(available(rows), ", "))
 	}
-	out := slices.DeleteFunc(named, func(r Row) bool { return !c.metBy(r) })
+	out := slices.DeleteFunc(matched, func(r Row) bool { return !c.metBy(r) })
 	slices.SortStableFunc(out, func(a, b Row) int {
 		if c.Less {
 			return cmp.Compare(a.Value, b.Value)
@@ -240,17 +242,17 @@ func (c Condition) metBy(r Row) bool {
 // selector matches none, so that a misspelt name does not pass.
 func (c Condition) Failing(differences []Difference) ([]Difference, error) {
 	var out []Difference
-	named := false
+	matched := false
 	for _, d := range differences {
 		if len(c.Selector.matching([]Row{d.A})) == 0 {
 			continue
 		}
-		named = true
+		matched = true
 		if (c.IncludeInsignificant || d.Significant()) && (c.Less && d.Value < c.Bound || !c.Less && d.Value > c.Bound) {
 			out = append(out, d)
 		}
 	}
-	if !named {
+	if !matched {
 		var rows []Row
 		for _, d := range differences {
 			rows = append(rows, d.A)

@@ -17,7 +17,7 @@ import (
 type Failure struct {
 	Key       string    `json:"key"` // of the cell; "model-..." or "data-..." if the failure is not of one cell
 	Model     string    `json:"model,omitempty"`
-	Other     string    `json:"other_model,omitempty"`
+	Other     string    `json:"other_model,omitempty"` // the second model of a comparison
 	Data      string    `json:"data,omitempty"`
 	Transform string    `json:"transform,omitempty"`
 	Parameter string    `json:"parameter,omitempty"`
@@ -26,8 +26,8 @@ type Failure struct {
 	Layer     string    `json:"layer,omitempty"`   // the layer at which it occurred, if any
 	Shard     string    `json:"part,omitempty"`    // the shard, such as 3of16
 	Error     string    `json:"error"`
-	When      time.Time `json:"when"`
-	Host      string    `json:"host,omitempty"`
+	When      time.Time `json:"when"`             // in UTC
+	Host      string    `json:"host,omitempty"`   // name of the machine
 	Inputs    []string  `json:"inputs,omitempty"` // names of the samples of the current batch
 	Log       []string  `json:"log,omitempty"`    // the last lines of the run's log
 }

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// A FileSum is the size and the checksum of a file, by which an altered file is recognised.
+// A FileSum is the size and the CRC-32C of a file. It serves to recognise an altered file.
 type FileSum struct {
 	Size   int64  `json:"size"` // in bytes
 	CRC32C string `json:"crc"`  // 8 hexadecimal digits

@@ -22,8 +22,8 @@ func (f Filter) Rows(rows []Row) ([]Row, error) {
 			if _, err := path.Match(pattern, ""); err != nil {
 				return nil, fmt.Errorf("invalid %s pattern %q: %w", c.name, pattern, err)
 			}
-			if !slices.ContainsFunc(rows, func(r Row) bool { return matches(pattern, c.of(&r)) }) {
-				return nil, fmt.Errorf("no score has the %s %q; available: %s", c.name, pattern, firstNames(distinct(rows, c.of)))
+			if !slices.ContainsFunc(rows, func(r Row) bool { return matches(pattern, c.value(&r)) }) {
+				return nil, fmt.Errorf("no score has the %s %q; available: %s", c.name, pattern, firstNames(distinct(rows, c.value)))
 			}
 		}
 	}
@@ -42,7 +42,7 @@ func (f Filter) Rows(rows []Row) ([]Row, error) {
 // Matches reports whether a row matches the filter.
 func (f Filter) Matches(r *Row) bool {
 	for _, c := range f.criteria() {
-		if len(c.patterns) > 0 && !slices.ContainsFunc(c.patterns, func(p string) bool { return matches(p, c.of(r)) }) {
+		if len(c.patterns) > 0 && !slices.ContainsFunc(c.patterns, func(p string) bool { return matches(p, c.value(r)) }) {
 			return false
 		}
 	}
@@ -52,7 +52,7 @@ func (f Filter) Matches(r *Row) bool {
 type criterion struct {
 	name     string
 	patterns []string
-	of       func(*Row) string
+	value    func(*Row) string
 }
 
 func (f Filter) criteria() []criterion {
@@ -79,10 +79,10 @@ func matches(pattern, name string) bool {
 	return ok
 }
 
-func distinct(rows []Row, of func(*Row) string) []string {
+func distinct(rows []Row, field func(*Row) string) []string {
 	var out []string
 	for i := range rows {
-		if v := of(&rows[i]); v != "" && !slices.Contains(out, v) {
+		if v := field(&rows[i]); v != "" && !slices.Contains(out, v) {
 			out = append(out, v)
 		}
 	}

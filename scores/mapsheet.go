@@ -1,14 +1,15 @@
 package scores
 
-// A MapSheet describes feature maps of one sample: those of x, those of T(x), T applied to those of x,
-// and the difference of the second and the third. An image with the same name has a line of these four tiles
-// for each channel in Layers, after a line with x and T(x) if HasInput is set.
+// A MapSheet describes drawings of the feature maps f of one sample x under a transformation T. An
+// image with the same name has a row of four tiles for each channel in Layers: f(x), f(T(x)), tau
+// f(x) and f(T(x)) - tau f(x), where tau f(x) is T applied to the maps f(x). If HasInput is set,
+// the first row has x and T(x).
 type MapSheet struct {
 	Model     string     `json:"model"`
 	Data      string     `json:"data"`
 	Transform string     `json:"transform"`
-	Parameter string     `json:"parameter"` // "" without a list of values
-	Measure   string     `json:"measure"`   // that the maps belong to
+	Parameter string     `json:"parameter"` // "" for a transformation without a list of values
+	Measure   string     `json:"measure"`   // measure whose settings the maps were drawn with
 	Sample    int        `json:"sample"`    // index in the data set
 	Name      string     `json:"name"`      // of the sample
 	HasInput  bool       `json:"has_input"`
@@ -20,7 +21,7 @@ type MapSheet struct {
 type MapLayer struct {
 	Layer    string       `json:"layer"`
 	Depth    int          `json:"depth"`
-	Height   int          `json:"height"` // of the maps; tiles are enlarged or reduced
+	Height   int          `json:"height"` // of the maps, in positions; tiles are enlarged or reduced
 	Width    int          `json:"width"`
 	Channels []MapChannel `json:"channels"` // those that vary most over positions
 }
@@ -28,10 +29,11 @@ type MapLayer struct {
 // A MapChannel describes the maps of a channel.
 type MapChannel struct {
 	Channel int `json:"channel"` // from 0
-	// Low and High are the values that are drawn black and white. Differences are drawn from -(High - Low),
-	// blue, to High - Low, orange.
+	// Low and High are the values that are drawn black and white. Differences are drawn from -(High
+	// - Low), blue, to High - Low, orange.
 	Low  float32 `json:"low"`
 	High float32 `json:"high"`
-	// Error is the norm of the difference divided by that of T of f(x), both of this channel.
+	// Error is the norm of f(T(x)) - tau f(x) divided by the norm of tau f(x), both of this
+	// channel.
 	Error float32 `json:"error"`
 }

@@ -131,9 +131,9 @@ func checkRow(row parquet.Row, fields []parquet.Field) error {
 	return nil
 }
 
-// openParquet opens a file after checking that its footer fits into it: the library allocates the
-// stated footer size before reading it. Page indexes and bloom filters are not read, because
-// nothing here uses them.
+// openParquet opens a file after checking that its footer is not larger than the file, because the
+// library allocates the stated footer size before it reads the footer. Page indexes and bloom
+// filters are not read, because nothing here uses them.
 func openParquet(r io.ReaderAt, size int64) (*parquet.File, error) {
 	var end [8]byte // length of the footer, magic number
 	if size < int64(len(end)) {
@@ -162,21 +162,21 @@ func openParquet(r io.ReaderAt, size int64) (*parquet.File, error) {
 
 // sameColumns checks that the wanted columns of a file have the types that they were written with.
 // The library does not check this and would read values of one type as another.
-func sameColumns(have, want *parquet.Schema, columns []string) error {
+func sameColumns(file, want *parquet.Schema, columns []string) error {
 	for _, c := range columns {
-		got, ok := have.Lookup(c)
+		actual, ok := file.Lookup(c)
 		if !ok {
 			return fmt.Errorf("the Parquet file has no column %q", c)
 		}
-		if wanted, _ := want.Lookup(c); !parquet.EqualNodes(got.Node, wanted.Node) {
-			return fmt.Errorf("column %q of the Parquet file is %v, not %v", c, got.Node, wanted.Node)
+		if wanted, _ := want.Lookup(c); !parquet.EqualNodes(actual.Node, wanted.Node) {
+			return fmt.Errorf("column %q of the Parquet file is %v, not %v", c, actual.Node, wanted.Node)
 		}
 	}
 	return nil
 }
 
-// rowGroup is the number of rows that are buffered in memory before they are written.
-const rowGroup = 1 << 18
+// rowGroupSize is the number of rows that are buffered in memory before they are written.
+const rowGroupSize = 1 << 18
 
 // compression is the codec of all Parquet files.
 var compression = &zstd.Codec{}
@@ -184,8 +184,8 @@ var compression = &zstd.Codec{}
 // A parquetWriter writes rows of one type in batches.
 type parquetWriter[T any] struct {
 	w       *parquet.GenericWriter[T]
-	row     []T // buffer of one row, reused by each Write
-	pending *int
+	row     []T  // buffer of one row, reused by each Write
+	pending *int // number of buffered rows
 }
 
 func newParquetWriter[T any](w io.Writer) parquetWriter[T] {
@@ -197,7 +197,7 @@ func (p parquetWriter[T]) write(row T) error {
 	if _, err := p.w.Write(p.row); err != nil {
 		return err
 	}
-	if *p.pending++; *p.pending == rowGroup {
+	if *p.pending++; *p.pending == rowGroupSize {
 		*p.pending = 0
 		return p.w.Flush()
 	}

@@ -25,8 +25,8 @@ type Record struct {
 	Measures []measure.Descriptor `json:"measures,omitempty"`
 	Models   []ModelRecord        `json:"models"`
 	Data     []DataRecord         `json:"data"`
-	// Transforms are the transformations in the order of the study. Records of earlier versions have
-	// none.
+	// Transforms are the transformations in the order of the study. Records of earlier versions
+	// have none.
 	Transforms []TransformRecord `json:"transforms,omitempty"`
 	Engine     EngineRecord      `json:"engine"`
 	Skipped    []Skip            `json:"skipped,omitempty"`
@@ -35,8 +35,8 @@ type Record struct {
 	Used       *Resources        `json:"used,omitempty"`   // by the run that wrote the record
 	Work       *Work             `json:"work,omitempty"`   // progress of the run that wrote the record
 	Failed     []Failure         `json:"failed,omitempty"` // without logs and inputs, which are in failures/
-	Keys       []string          `json:"keys,omitempty"`   // of the planned cells; the folder may hold others of an earlier study
-	Means      []int             `json:"means,omitempty"`  // for each key, the number of means (over values, over trials) that may include its cell
+	Keys       []string          `json:"keys,omitempty"`   // keys of the planned cells; the folder may also hold cells of an earlier study
+	Means      []int             `json:"means,omitempty"`  // for each key, the index of the group of cells that are averaged over values and trials
 	Resolved   string            `json:"-"`                // the text of the resolved study.yaml
 	// Files has the checksums of the tables of a finished run, by name.
 	Files map[string]FileSum `json:"files,omitempty"`
@@ -50,8 +50,8 @@ type Resources struct {
 	PeakMemory int64   `json:"peak_memory"` // in bytes
 }
 
-// Work counts the forward passes of a run in progress, clean and transformed. Those that earlier runs
-// have finished are not among them.
+// Work counts the samples in the forward passes of a run in progress, clean and transformed. It
+// leaves out those that earlier runs have finished.
 type Work struct {
 	Done  int64 `json:"done"`
 	Total int64 `json:"total"`
@@ -72,8 +72,8 @@ type ModelRecord struct {
 	Opset  int               `json:"opset"`
 	Layers []LayerRecord     `json:"layers"`
 	Tags   map[string]string `json:"tags,omitempty"`
-	// Graph has the operations between the input and the output in the order of computation. Records of
-	// earlier versions have none.
+	// Graph has the operations between the input and the output in the order of computation.
+	// Records of earlier versions have none.
 	Graph []OperationRecord `json:"graph,omitempty"`
 }
 
@@ -82,7 +82,7 @@ type OperationRecord struct {
 	Tensor string `json:"tensor"` // its output; the name of the layer if the layer is measured
 	Op     string `json:"op"`
 	Reads  []int  `json:"reads"` // indices of the operations whose outputs it reads; empty at the input
-	Group  int    `json:"group"` // of the operations that a drawing folds; reads groups of smaller numbers
+	Group  int    `json:"group"` // number of the group that a drawing shows as one node; an operation reads groups of smaller numbers
 }
 
 // A LayerRecord describes a measured layer.
@@ -108,8 +108,9 @@ type DataRecord struct {
 	Corruption string `json:"corruption,omitempty"`
 }
 
-// Units returns the independent units that models and data sets belong to, by name. Models of one
-// training share the tag run, and data sets with corruptions of one kind the kind.
+// Units returns the independent units that models and data sets belong to, by name. Models with the
+// same tag run, such as checkpoints of one training, are one unit, and so are data sets with the
+// same kind of corruption.
 func (r *Record) Units() (models, data map[string]string) {
 	models, data = map[string]string{}, map[string]string{}
 	for _, m := range r.Models {
@@ -124,8 +125,8 @@ func (r *Record) Units() (models, data map[string]string) {
 // A TransformRecord describes a transformation of the study.
 type TransformRecord struct {
 	Name string `json:"name"`
-	// Parameter is the title of the parameters with a list of values, such as "angle (degrees)"; "" if
-	// there is no list.
+	// Parameter is the title of the parameters with a list of values, such as "angle (degrees)"; ""
+	// if there is no list.
 	Parameter string `json:"parameter,omitempty"`
 }
 
@@ -166,8 +167,8 @@ func WriteRecord(path string, r Record) error {
 	return atomicfile.Write(path, appendChecksum(data))
 }
 
-// ReadRecord reads a record that WriteRecord wrote. A truncated or altered file, or one with unknown
-// fields, is an error.
+// ReadRecord reads a record that WriteRecord wrote. A truncated or altered file, or one with
+// unknown fields, is an error.
 func ReadRecord(path string) (Record, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -201,7 +202,7 @@ func ParseRecord(data []byte) (Record, error) {
 // SameSamples returns the SameSamples function of a Comparison of two runs. It reports whether a
 // data set has the same samples in the same order in both.
 func SameSamples(a, b Record) func(data string) bool {
-	print := func(r Record, name string) string {
+	fingerprint := func(r Record, name string) string {
 		for _, d := range r.Data {
 			if d.Name == name {
 				return d.Fingerprint
@@ -210,6 +211,6 @@ func SameSamples(a, b Record) func(data string) bool {
 		return ""
 	}
 	return func(data string) bool {
-		return a.Seed == b.Seed && print(a, data) != "" && print(a, data) == print(b, data)
+		return a.Seed == b.Seed && fingerprint(a, data) != "" && fingerprint(a, data) == fingerprint(b, data)
 	}
 }

@@ -18,7 +18,7 @@ type SampleRow struct {
 	Statistic string
 	Index     int    // index of the sample in its data set
 	Name      string // name of the sample
-	Label     int    // negative if there is none
+	Label     int    // class; negative if unknown
 	Value     float64
 	// OtherModel is the second model of a comparison; usually empty.
 	OtherModel string

@@ -2,24 +2,25 @@ package scores
 
 // A SampleSheet describes what a transformation of the input does to single samples: those that it
 // changes most and least, with the predictions of each model, and counts for each class. An image
-// with the same name shows the samples: a line for each, with the sample as it is and then under
-// each value of the parameter.
+// with the same name has a row for each sample: the clean sample, then the sample under each value
+// of the parameter.
 type SampleSheet struct {
 	Data       string   `json:"data"`
 	Transform  string   `json:"transform"`
 	Parameters []string `json:"parameters"` // "" for a transformation without a list of values
-	Of         int      `json:"of"`         // number of samples with values, among which these were chosen
-	// Measure and Statistic are what Value holds. It is effective invariance if models predict classes,
-	// else a divergence, or else a distance at the last layer.
+	Of         int      `json:"of"`         // number of samples that have values, from which Samples were chosen
+	// Measure and Statistic name the values in SheetView.Value. It is effective invariance if
+	// models predict classes, else a divergence, or else a distance at the last layer.
 	Measure   string        `json:"measure"`
 	Statistic string        `json:"statistic"`
 	Title     string        `json:"title"`   // of the statistic
 	Lower     bool          `json:"lower"`   // a lower value means a larger change
-	Classes   []string      `json:"classes"` // names of the classes below, which are indices into it
-	Samples   []SheetSample `json:"samples"` // the lines
+	Classes   []string      `json:"classes"` // class names; labels and predictions are indices into this list
+	Samples   []SheetSample `json:"samples"` // the rows of the image
 	Models    []SheetModel  `json:"models"`
 	Partings  []Parting     `json:"partings,omitempty"`
-	// Projections are those of the vectors of some layers, for the samples in Projected.
+	// Projections hold the two-dimensional projections of some layers, for the samples in
+	// Projected.
 	Projected   []SheetSample `json:"projected,omitempty"`
 	Projections []Projection  `json:"projections,omitempty"`
 	Tile        *SheetTile    `json:"tile,omitempty"` // nil if there is no image
@@ -40,7 +41,8 @@ type ProjectionView struct {
 	Moved [][2]float32 `json:"moved"`
 }
 
-// A SheetTile is the size of an image on the sheet and the distance between two images, in pixels.
+// A SheetTile is the size of an image on a sheet, and the distances from its left and top edges to
+// those of the next image to the right and below, in pixels.
 type SheetTile struct {
 	Width  int `json:"width"`
 	Height int `json:"height"`
@@ -55,33 +57,33 @@ type SheetSample struct {
 	Label int    `json:"label"` // class; -1 if it is unknown
 }
 
-// A SheetModel is what a model makes of the samples. Lists that are not of classes hold positions
-// in Samples.
+// A SheetModel holds the predictions of a model for the samples, and counts over all samples that
+// have values. Most, Least and Fails hold indices into Samples.
 type SheetModel struct {
 	Model string `json:"model"`
-	// Clean is the class that it predicts for each sample, and Confidence its probability. Both are nil
-	// without predictions.
+	// Clean is the class that the model predicts for each clean sample, and Confidence the
+	// probability of that class. Both are nil if the values are not of predictions.
 	Clean      []int       `json:"clean,omitempty"`
 	Confidence []float32   `json:"confidence,omitempty"`
 	Views      []SheetView `json:"views"`               // under each value of the parameter
 	Most       []int       `json:"most"`                // samples that change most, on average over the values
 	Least      []int       `json:"least"`               // samples that change least
-	Fails      []int       `json:"fails,omitempty"`     // samples that are right as they are and wrong transformed
-	Right      int         `json:"right"`               // number of samples, of all with values, that are right as they are
+	Fails      []int       `json:"fails,omitempty"`     // samples that are classified correctly only when clean
+	Right      int         `json:"right"`               // number of clean samples, of all with values, that are classified correctly
 	Labelled   int         `json:"labelled"`            // number of samples with values and a label
 	ByClass    []ByClass   `json:"by_class"`            // of the samples with a label
-	Confusion  [][3]int    `json:"confusion,omitempty"` // label, predicted class, number of samples as they are
+	Confusion  [][3]int    `json:"confusion,omitempty"` // label, predicted class, number of clean samples
 }
 
-// A SheetView is what a model makes of the samples under a value of the parameter.
+// A SheetView holds the predictions of a model for the samples under a value of the parameter.
 type SheetView struct {
 	Moved      []int     `json:"moved,omitempty"` // predicted classes
 	Confidence []float32 `json:"confidence,omitempty"`
-	Value      []float32 `json:"value"`
-	// Of all samples with values:
+	Value      []float32 `json:"value"` // of the statistic, for each of Samples
+	// The following are over all samples that have values.
 	Mean      float64   `json:"mean"`    // of the values
 	Changed   int       `json:"changed"` // number of samples whose prediction changes
-	Failed    int       `json:"failed"`  // number of samples that are right as they are and wrong transformed
+	Failed    int       `json:"failed"`  // number of samples that are classified correctly only when clean
 	ByClass   []ByClass `json:"by_class"`
 	Confusion [][3]int  `json:"confusion,omitempty"` // label, predicted class, number of samples
 }
@@ -94,10 +96,10 @@ type ByClass struct {
 	Mean  float64 `json:"mean"`  // of the values
 }
 
-// A Parting is the samples on which two models part: A is right and B is wrong on T(x).
+// A Parting lists the transformed samples that model A classifies correctly and model B does not.
 type Parting struct {
-	A       int   `json:"a"` // index of the model
-	B       int   `json:"b"`
-	Counts  []int `json:"counts"`  // under each value of the parameter
-	Samples []int `json:"samples"` // some of them
+	A       int   `json:"a"`       // index into Models
+	B       int   `json:"b"`       // index into Models
+	Counts  []int `json:"counts"`  // number of such samples under each value of the parameter
+	Samples []int `json:"samples"` // indices into Samples of those on the sheet
 }

@@ -9,9 +9,9 @@
 //	rows, err = scores.Filter{Model: []string{"resnet*"}}.Rows(rows)
 //	err = scores.WriteParquet(out, rows)
 //
-// A Record describes the run that the scores are from. A Comparison computes the differences between
-// two runs, with intervals, and a Condition tests rows or differences, as for a gate in continuous
-// integration.
+// A Record describes the run that the scores are from. A Comparison computes the differences
+// between two runs, with intervals, and a Condition tests rows or differences, as for a gate in
+// continuous integration.
 package scores
 
 import "strings"
@@ -27,20 +27,20 @@ type Row struct {
 	OtherLayer string
 	Data       string
 	Transform  string
-	// Value of the transformation's parameter. It is "" for a single value, for a range, and for
-	// the mean over values.
+	// Parameter is the value of the transformation's parameter. It is "" for a single value, for a
+	// range, and for the mean over values.
 	Parameter string
 	Trial     int // 0, 1, ...; MeanOverTrials for a mean over trials
 	Measure   string
-	Variant   string
-	Factor    string
-	Statistic string
-	Value     float64
-	Low       float64
-	High      float64
-	Null      float64
-	N         int
-	Warning   string // warnings, joined by "; "
+	Variant   string  // variant of the measure; "" if it has only one
+	Factor    string  // factor of the data that the score is about, or class; else ""
+	Statistic string  // one of the measure's statistics
+	Value     float64 // of the statistic
+	Low       float64 // lower end of the 95 % interval
+	High      float64 // upper end
+	Null      float64 // value expected by chance
+	N         int     // number of observations, usually samples
+	Warning   string  // warnings, joined by "; "
 }
 
 // Columns are the names of the columns of scores.csv, in order. They are a public contract.
@@ -49,8 +49,8 @@ var Columns = []string{
 	"measure", "variant", "factor", "statistic", "value", "low", "high", "null", "n", "warning",
 }
 
-// Describe describes what the score belongs to: those of model, layer, data, transformation with
-// parameter, variant and factor that apply.
+// Describe describes what the score belongs to: model, layer, data, transformation with parameter,
+// variant and factor, as far as they apply.
 func (r Row) Describe() string {
 	transform := r.Transform
 	if r.Parameter != "" {

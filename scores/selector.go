@@ -78,6 +78,7 @@ func (s Selector) Select(rows []Row) ([]Row, error) {
 	return out, nil
 }
 
+// matching returns the rows that the selector matches, except rows of a variant or a factor.
 func (s Selector) matching(rows []Row) []Row {
 	var out []Row
 	for _, r := range rows {
@@ -90,19 +91,20 @@ func (s Selector) matching(rows []Row) []Row {
 	return out
 }
 
-// prefer returns the rows for which good returns true or, for each model, data set and
-// transformation without any such row, all its rows.
-func prefer(rows []Row, good func(Row) bool) []Row {
+// prefer returns the rows for which preferred is true. Of each model, data set, transformation and
+// layer without such a row it returns all rows.
+func prefer(rows []Row, preferred func(Row) bool) []Row {
 	type group struct{ model, other, data, transform, layer string }
-	of := func(r Row) group { return group{r.Model, r.OtherModel, r.Data, r.Transform, r.Layer} }
-	better := map[group]bool{}
+	groupOf := func(r Row) group { return group{r.Model, r.OtherModel, r.Data, r.Transform, r.Layer} }
+	hasPreferred := map[group]bool{}
 	for _, r := range rows {
-		better[of(r)] = better[of(r)] || good(r)
+		hasPreferred[groupOf(r)] = hasPreferred[groupOf(r)] || preferred(r)
 	}
-	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return better[of(r)] && !good(r) })
+	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return hasPreferred[groupOf(r)] && !preferred(r) })
 }
 
-// ApproxEqual reports whether two values are equal up to rounding.
+// ApproxEqual reports whether two values are equal up to rounding: 1e-12 of the larger one. NaN
+// equals NaN.
 func ApproxEqual(a, b float64) bool {
 	return a == b || math.Abs(a-b) <= 1e-12*max(math.Abs(a), math.Abs(b)) || math.IsNaN(a) && math.IsNaN(b)
 }

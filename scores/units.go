@@ -6,8 +6,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A UnitRow describes one unit of a layer: a row of units.parquet. Layer and Factor of the
-// UnitScore are those of the row.
+// A UnitRow describes one unit (element of the activations) of a layer: a row of units.parquet.
+// Layer is the name of the layer; UnitScore.Layer is not used. Factor is that of the UnitScore.
 type UnitRow struct {
 	Study     string
 	Model     string

@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 )
 
-// A Point is a model or a data set with two scores.
+// A Point is a model or a data set with two scores, X and Y.
 type Point struct {
 	Label string `json:"label"`           // the name of the model or data set
 	Group string `json:"group,omitempty"` // group for colouring, for instance the value of a tag; may be empty
@@ -21,7 +21,8 @@ type Point struct {
 	X    float64 `json:"x"` // the score, for instance effective invariance
 	Y    float64 `json:"y"` // the score to predict, for instance accuracy in [0, 1]
 	N    int     `json:"n"` // number of observations of Y, for the logit
-	// XInterval and YInterval are the 95 % intervals of X and Y for drawings; zero if there are none.
+	// XInterval and YInterval are the 95 % intervals of X and Y for drawings; zero if there are
+	// none.
 	XInterval Interval `json:"-"`
 	YInterval Interval `json:"-"`
 }
@@ -48,12 +49,12 @@ type Fit struct {
 	LeaveOneOut []float64
 	Warnings    []string
 
-	unitOf    []int   // unit of each point, from 0
-	members   [][]int // points of each unit
+	unitOf    []int   // number of each point's unit, from 0
+	members   [][]int // indices of each unit's points
 	logit     bool
-	n         int    // the median of the points' N
-	lines     []Line // lines fitted to the resamples
-	residuals []float64
+	medianN   int       // the median of the points' N
+	lines     []Line    // lines fitted to the resamples
+	residuals []float64 // of the leave-one-out predictions, on the scale of the fit
 }
 
 // Analyse computes the relation of X and Y over at least four points.
@@ -61,7 +62,7 @@ func Analyse(points []Point, o Options) (*Fit, error) {
 	if len(points) < 4 {
 		return nil, fmt.Errorf("%w for a correlation: %d; at least 4 are needed", errTooFew, len(points))
 	}
-	f := &Fit{Points: points, logit: o.Logit, n: medianN(points)}
+	f := &Fit{Points: points, logit: o.Logit, medianN: medianN(points)}
 	x, y, err := f.coordinates()
 	if err != nil {
 		return nil, err
@@ -82,14 +83,14 @@ func Analyse(points []Point, o Options) (*Fit, error) {
 
 // findUnits divides the points into independent units.
 func (f *Fit) findUnits() {
-	named := map[string]int{}
+	unitByName := map[string]int{}
 	for i, p := range f.Points {
-		unit, ok := named[p.Unit]
+		unit, ok := unitByName[p.Unit]
 		if p.Unit == "" || !ok {
 			unit = len(f.members)
 			f.members = append(f.members, nil)
 			if p.Unit != "" {
-				named[p.Unit] = unit
+				unitByName[p.Unit] = unit
 			}
 		}
 		f.unitOf = append(f.unitOf, unit)
@@ -101,6 +102,7 @@ func (f *Fit) findUnits() {
 // minUnits is the number of independent units below which intervals carry a warning.
 const minUnits = 6
 
+// warn adds warnings about few units, constant scores and coefficients without an interval.
 func (f *Fit) warn() {
 	if f.Units < minUnits {
 		f.Warnings = append(f.Warnings, fmt.Sprintf("%d independent units: too few to tell a relation from chance", f.Units))
@@ -113,7 +115,7 @@ func (f *Fit) warn() {
 		for _, p := range f.Points {
 			values = append(values, c.of(p))
 		}
-		if constant(values) {
+		if isConstant(values) {
 			f.Warnings = append(f.Warnings, fmt.Sprintf("%s is %.4g everywhere, so that there is no correlation", c.name, values[0]))
 		}
 	}
@@ -135,40 +137,43 @@ func medianN(points []Point) int {
 	return int(median(n))
 }
 
+// coordinates returns the X of the points, and their Y on the scale of the fit.
 func (f *Fit) coordinates() (x, y []float64, err error) {
 	for _, p := range f.Points {
 		if f.logit && (p.Y < 0 || p.Y > 1) {
 			return nil, nil, fmt.Errorf("%s: %g is outside [0, 1] and has no logit", p.Label, p.Y)
 		}
-		if !finite(p.X) || !finite(p.Y) {
+		if !isFinite(p.X) || !isFinite(p.Y) {
 			return nil, nil, fmt.Errorf("%s: a score is not a finite number (%g, %g)", p.Label, p.X, p.Y)
 		}
-		x, y = append(x, p.X), append(y, f.scaled(p.Y, p.N))
+		x, y = append(x, p.X), append(y, f.toFitScale(p.Y, p.N))
 	}
 	for i, v := range y {
-		if !finite(v) {
+		if !isFinite(v) {
 			return nil, nil, fmt.Errorf("%s: the logit of %g needs the number of samples", f.Points[i].Label, f.Points[i].Y)
 		}
 	}
 	return x, y, nil
 }
 
-func (f *Fit) scaled(y float64, n int) float64 {
+// toFitScale converts a Y of n observations to the scale of the fit.
+func (f *Fit) toFitScale(y float64, n int) float64 {
 	if f.logit {
 		return Logit(y, n)
 	}
 	return y
 }
 
-func (f *Fit) unscaled(y float64, n int) float64 {
+// fromFitScale is the inverse of toFitScale.
+func (f *Fit) fromFitScale(y float64, n int) float64 {
 	if f.logit {
 		return InverseLogit(y, n)
 	}
 	return y
 }
 
-// leaveOneOut predicts each point from those of the other units. A point is left out if all of these
-// have the same x, so that no line can be fitted.
+// leaveOneOut predicts each point from a line fitted to the points of the other units. It skips a
+// point if these all have the same x, because no line can be fitted to them.
 func (f *Fit) leaveOneOut(x, y []float64) {
 	for i := range x {
 		others := func(v []float64) (out []float64) {
@@ -184,7 +189,7 @@ func (f *Fit) leaveOneOut(x, y []float64) {
 			continue
 		}
 		f.residuals = append(f.residuals, y[i]-line.At(x[i]))
-		f.LeaveOneOut = append(f.LeaveOneOut, f.unscaled(line.At(x[i]), f.Points[i].N)-f.Points[i].Y)
+		f.LeaveOneOut = append(f.LeaveOneOut, f.fromFitScale(line.At(x[i]), f.Points[i].N)-f.Points[i].Y)
 	}
 }
 
@@ -192,14 +197,14 @@ func (f *Fit) leaveOneOut(x, y []float64) {
 // all points have the same x is repeated.
 func (f *Fit) resample(x, y []float64, o Options) {
 	rand := seed.Rand(o.Seed, "correlation")
-	for tries := 0; len(f.lines) < o.Bootstrap && tries < 10*o.Bootstrap; tries++ {
-		var bx, by []float64
+	for attempts := 0; len(f.lines) < o.Bootstrap && attempts < 10*o.Bootstrap; attempts++ {
+		var drawnX, drawnY []float64
 		for range f.Units {
 			for _, i := range f.members[rand.IntN(f.Units)] {
-				bx, by = append(bx, x[i]), append(by, y[i])
+				drawnX, drawnY = append(drawnX, x[i]), append(drawnY, y[i])
 			}
 		}
-		if line, err := huber(bx, by); err == nil {
+		if line, err := huber(drawnX, drawnY); err == nil {
 			f.lines = append(f.lines, line)
 		}
 	}
@@ -233,20 +238,21 @@ func (f *Fit) Predict(x float64) Value {
 	return f.interval(x, func(i int) float64 { return f.residuals[i%len(f.residuals)] })
 }
 
-// interval returns the line's value at x and the quantiles over the resampled lines, after extra(i)
-// is added to the i-th. The lines are in random order, so using the residuals in turn is equivalent
-// to drawing them.
-func (f *Fit) interval(x float64, extra func(i int) float64) Value {
-	v := Value{Value: f.unscaled(f.Line.At(x), f.n), Low: math.NaN(), High: math.NaN()}
+// interval returns the line's value at x, and as interval the 2.5 % and 97.5 % quantiles of the
+// resampled lines at x, after residual(i) is added to line i. The lines are in random order, so the
+// residuals can be used in order instead of being drawn. With fewer than 40 lines the interval is
+// NaN.
+func (f *Fit) interval(x float64, residual func(i int) float64) Value {
+	v := Value{Value: f.fromFitScale(f.Line.At(x), f.medianN), Low: math.NaN(), High: math.NaN()}
 	if len(f.lines) < 40 {
 		return v
 	}
 	values := make([]float64, len(f.lines))
 	for i, l := range f.lines {
-		values[i] = l.At(x) + extra(i)
+		values[i] = l.At(x) + residual(i)
 	}
 	slices.Sort(values)
-	v.Low = f.unscaled(stat.Quantile(0.025, stat.LinInterp, values, nil), f.n)
-	v.High = f.unscaled(stat.Quantile(0.975, stat.LinInterp, values, nil), f.n)
+	v.Low = f.fromFitScale(stat.Quantile(0.025, stat.LinInterp, values, nil), f.medianN)
+	v.High = f.fromFitScale(stat.Quantile(0.975, stat.LinInterp, values, nil), f.medianN)
 	return v
 }

@@ -29,7 +29,7 @@ import (
 // undefined.
 type Coefficient struct {
 	Value, Low, High float64
-	N                int
+	N                int // number of independent units
 }
 
 // String returns the coefficient with its interval.
@@ -45,7 +45,8 @@ func (c Coefficient) String() string {
 // 3.
 func Pearson(x, y []float64) Coefficient { return pearsonOf(x, y, len(x)) }
 
-// pearsonOf is Pearson for points of some independent units, whose number is that of the interval.
+// pearsonOf is Pearson for points of the given number of independent units, which is the n of the
+// interval.
 func pearsonOf(x, y []float64, units int) Coefficient { return fisher(pearson(x, y), units, 1) }
 
 // Spearman returns the rank correlation of x and y: Pearson's r of their ranks, where ties share
@@ -62,18 +63,18 @@ func pearson(x, y []float64) float64 {
 	if len(x) != len(y) {
 		panic("correlation: x and y have different lengths")
 	}
-	if len(x) < 2 || constant(x) || constant(y) {
+	if len(x) < 2 || isConstant(x) || isConstant(y) {
 		return math.NaN()
 	}
 	return min(1, max(-1, stat.Correlation(x, y, nil)))
 }
 
-func constant(x []float64) bool {
+func isConstant(x []float64) bool {
 	return !slices.ContainsFunc(x, func(v float64) bool { return v != x[0] })
 }
 
-// fisher returns the correlation r with the interval of Fisher's transformation, whose variance is
-// factor / (n - 3). It has none for a coefficient of exactly -1 or 1.
+// fisher returns the correlation r with the interval of Fisher's transformation atanh r, whose
+// variance is factor / (n - 3). For r = -1 and 1 there is no interval.
 func fisher(r float64, n int, factor float64) Coefficient {
 	c := Coefficient{Value: r, Low: math.NaN(), High: math.NaN(), N: n}
 	if math.Abs(r) < 1 && n > 3 {
@@ -83,7 +84,7 @@ func fisher(r float64, n int, factor float64) Coefficient {
 	return c
 }
 
-// ranks returns the ranks of the values, starting at 1; equal values share their mean rank.
+// ranks returns the ranks of the values, starting at 1; equal values get their mean rank.
 func ranks(x []float64) []float64 {
 	order := make([]int, len(x))
 	for i := range order {

@@ -17,11 +17,11 @@ type Line struct {
 // At returns the value of the line at x.
 func (l Line) At(x float64) float64 { return l.Intercept + l.Slope*x }
 
-// Parameters of Huber's estimator, with the customary tuning constant.
+// Parameters of Huber's estimator.
 const (
-	huberTuning = 1.345              // 95 % efficiency where residuals are normal
-	madScale    = 0.6744897501960817 // the upper quartile of the standard normal
-	iterations  = 200
+	huberTuning = 1.345              // the customary tuning constant: 95 % efficiency if residuals are normal
+	madScale    = 0.6744897501960817 // upper quartile of the standard normal distribution
+	iterations  = 200                // largest number of reweighting steps
 )
 
 // huber fits a line that is robust against outliers: Huber's M-estimator with the tuning constant
@@ -36,18 +36,18 @@ func huber(x, y []float64) (Line, error) {
 		return Line{}, fmt.Errorf("a line through %d points: %w", len(x), errTooFew)
 	}
 	for i := range x {
-		if !finite(x[i]) || !finite(y[i]) {
+		if !isFinite(x[i]) || !isFinite(y[i]) {
 			return Line{}, fmt.Errorf("point %d is not finite: %g, %g", i, x[i], y[i])
 		}
 	}
-	if constant(x) {
+	if isConstant(x) {
 		return Line{}, fmt.Errorf("all %d points have the same x, %g: no line fits", len(x), x[0])
 	}
 	line, weights := leastSquares(x, y, nil), make([]float64, len(x))
 	for range iterations {
 		line.Scale = residualScale(line, x, y)
-		// More than half the points lie on the line.
-		if line.Scale < 1e-12*spread(y) || line.Scale == 0 {
+		// At least half of the points lie on the line, up to rounding.
+		if line.Scale < 1e-12*valueRange(y) || line.Scale == 0 {
 			line.Scale = 0
 			break
 		}
@@ -66,9 +66,9 @@ func huber(x, y []float64) (Line, error) {
 	return line, nil
 }
 
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-func spread(y []float64) float64 { return slices.Max(y) - slices.Min(y) }
+func valueRange(y []float64) float64 { return slices.Max(y) - slices.Min(y) }
 
 func leastSquares(x, y, weights []float64) Line {
 	a, b := stat.LinearRegression(x, y, weights, false)
@@ -85,7 +85,7 @@ func residualScale(l Line, x, y []float64) float64 {
 	return median(r) / madScale
 }
 
-// median returns the median and sorts its argument.
+// median sorts its argument and returns the median.
 func median(v []float64) float64 {
 	slices.Sort(v)
 	m := len(v) / 2

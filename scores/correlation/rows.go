@@ -18,7 +18,7 @@ const (
 	ByData  By = "data"
 )
 
-// A Relation specifies a correlation: the score X and the score Y that X is to predict.
+// A Relation specifies a correlation: the score X, and the score Y that is predicted from X.
 type Relation struct {
 	X, Y scores.Selector
 	By   By
@@ -27,7 +27,7 @@ type Relation struct {
 	AboveNull bool
 	// Group returns the group of a model, for colouring; may be nil.
 	Group func(model string) string
-	// Units holds the independent units of the points, see Point, by the name of the model or data set.
+	// Units maps the name of a model or data set to its independent unit, see Point.
 	Units map[string]string
 }
 
@@ -51,12 +51,12 @@ func (r Relation) Sets(rows []scores.Row) ([]Set, error) {
 		return nil, err
 	}
 	type subject struct{ model, data string }
-	known := map[subject]scores.Row{}
+	rowOf := map[subject]scores.Row{}
 	for _, y := range ys {
-		known[subject{y.Model, y.Data}] = y
+		rowOf[subject{y.Model, y.Data}] = y
 	}
 	var sets []Set
-	at := map[string]int{}
+	indexOf := map[string]int{}
 	for _, x := range xs {
 		name, label := x.Data, x.Model
 		if r.By == ByData {
@@ -64,10 +64,10 @@ func (r Relation) Sets(rows []scores.Row) ([]Set, error) {
 		} else if r.By != ByModel {
 			return nil, fmt.Errorf("unknown kind of points %q: want model or data", string(r.By))
 		}
-		i, ok := at[name]
+		i, ok := indexOf[name]
 		if !ok {
 			i = len(sets)
-			at[name] = i
+			indexOf[name] = i
 			sets = append(sets, Set{Name: name})
 		}
 		p := Point{Label: label, X: x.Value, XInterval: intervalOf(&x)}
@@ -84,7 +84,7 @@ func (r Relation) Sets(rows []scores.Row) ([]Set, error) {
 			p.Group = r.Group(x.Model)
 		}
 		p.Unit = r.Units[label]
-		if y, ok := known[subject{x.Model, x.Data}]; ok {
+		if y, ok := rowOf[subject{x.Model, x.Data}]; ok {
 			p.Y, p.N, p.YInterval = y.Value, y.N, intervalOf(&y)
 			sets[i].Points = append(sets[i].Points, p)
 		} else {
@@ -94,7 +94,8 @@ func (r Relation) Sets(rows []scores.Row) ([]Set, error) {
 	return sets, nil
 }
 
-// intervalOf returns the interval of a row that contains its value, or none.
+// intervalOf returns the interval of a row. It is zero if the row has no finite interval that
+// contains the value.
 func intervalOf(r *scores.Row) Interval {
 	if r.Low <= r.Value && r.Value <= r.High && !math.IsInf(r.High-r.Low, 0) {
 		return Interval{r.Low, r.High}
@@ -107,17 +108,18 @@ const measureName = "correlation"
 
 // Rows returns the results of a fit on a set as rows: the statistics pearson and spearman with
 // their intervals, slope, intercept and scale of the robust line, and leave-one-out-error. The last
-// is the mean absolute error of predicting each point from the other units. N counts units. For each unlabelled point
-// there is also a row predicted with its interval. The variant is "X ~ Y"; the transformation is
-// that of X. Points over models belong to a data set, points over data sets to a model.
+// is the mean absolute error of predicting each point from the other units. N counts units. For
+// each unlabelled point there is also a row predicted with its interval. The variant is "X ~ Y";
+// the transformation is that of X. Points over models belong to a data set, points over data sets
+// to a model.
 func (r Relation) Rows(set Set, fit *Fit) []scores.Row {
 	nan := math.NaN()
 	base := scores.Row{Depth: scores.NoDepth, Transform: r.X.Transform, Parameter: r.X.Parameter, Trial: scores.MeanOverTrials, Measure: measureName,
-		Variant: r.name(), Low: nan, High: nan, Null: nan, N: fit.Units, Warning: strings.Join(fit.Warnings, "; ")}
-	withSubject := func(row scores.Row, of, label string) scores.Row {
-		row.Data, row.Model = of, label
+		Variant: r.variant(), Low: nan, High: nan, Null: nan, N: fit.Units, Warning: strings.Join(fit.Warnings, "; ")}
+	withSubject := func(row scores.Row, setName, label string) scores.Row {
+		row.Data, row.Model = setName, label
 		if r.By == ByData {
-			row.Model, row.Data = of, label
+			row.Model, row.Data = setName, label
 		}
 		return row
 	}
@@ -139,8 +141,8 @@ func (r Relation) Rows(set Set, fit *Fit) []scores.Row {
 	return rows
 }
 
-// name returns the variant of the rows, "X ~ Y".
-func (r Relation) name() string {
+// variant returns the variant of the rows, "X ~ Y".
+func (r Relation) variant() string {
 	x := r.X.String()
 	if r.AboveNull {
 		x += " above its null"
