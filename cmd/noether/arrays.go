@@ -6,8 +6,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// arraySource returns an array as a matrix with a row for each sample: the flattened sample, or the
-// means of its channels over the further axes if pooled.
+// arraySource returns an array of n x c x ... as a matrix with a row for each sample: the flattened
+// sample, or if pooled the mean of each channel over the axes after c.
 func arraySource(a *dataset.ArrayFile, pooled bool) (similarity.Source, error) {
 	shape := a.Shape()
 	flat := flatArray{a, shape[0], tensor.Size(shape[1:])}
@@ -20,7 +20,7 @@ func arraySource(a *dataset.ArrayFile, pooled bool) (similarity.Source, error) {
 // A flatArray reads each row of an array as one vector.
 type flatArray struct {
 	array *dataset.ArrayFile
-	n, p  int
+	n, p  int // rows and columns of the matrix
 }
 
 func (f flatArray) Dims() (n, p int)                      { return f.n, f.p }

@@ -64,6 +64,7 @@ func unrepaired(dir string, found []study.Finding) error {
 	return fmt.Errorf("%s in %s: noether check --fix repairs the folder", plural.Of(problems, "problem"), dir)
 }
 
+// printFound prints a table of findings.
 func printFound(found []study.Finding) error {
 	if len(found) == 0 {
 		fmt.Println("no problems were found")

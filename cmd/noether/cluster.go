@@ -33,7 +33,8 @@ resume from their saved state.`,
 	return c
 }
 
-// openSubmission reads a submission of a run folder.
+// openSubmission reads a submission of a run folder by its number; 0 is the last one. It returns
+// the absolute path of the folder too.
 func openSubmission(run string, number int) (string, *cluster.Record, *cluster.Submission, error) {
 	run, err := filepath.Abs(run)
 	if err != nil {
@@ -76,7 +77,8 @@ func clusterStatusCommand() *cobra.Command {
 	return c
 }
 
-// printStatus prints the tasks that need attention, and the number of tasks in each state.
+// printStatus prints a table of tasks (without all only those that are neither done nor queued),
+// and the number of tasks in each state.
 func printStatus(s *cluster.Status, all bool) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "task\tstate\tjob\thost\tdone\ttime\twhat\tnote")
@@ -118,6 +120,7 @@ func printStatus(s *cluster.Status, all bool) error {
 	return nil
 }
 
+// taskTitle returns the first models of a task, and its shard.
 func taskTitle(t cluster.Task) string {
 	names := t.Models
 	if len(names) > 3 {
@@ -248,7 +251,7 @@ func clusterWaitCommand() *cobra.Command {
 	return c
 }
 
-// clusterTaskCommand is called by the scripts.
+// clusterTaskCommand returns the command that the job scripts call.
 func clusterTaskCommand(engine *engineFlags) *cobra.Command {
 	var number int
 	var every time.Duration
@@ -276,7 +279,7 @@ saved.`,
 				return err
 			}
 			o.SaveInterval = every
-			progress, done := watch(os.Stderr)
+			progress, done := showProgress(os.Stderr)
 			o.Progress = progress
 			err = cluster.RunTask(c.Context(), run, number, task, o)
 			done()

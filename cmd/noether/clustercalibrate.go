@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// clusterCalibrateCommand is called by submit for each model.
+// clusterCalibrateCommand returns the hidden command that submit runs for each model.
 func clusterCalibrateCommand(engine *engineFlags) *cobra.Command {
 	var vars []string
 	var model, memory string

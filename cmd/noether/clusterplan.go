@@ -37,7 +37,7 @@ func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *study.St
 	if len(plan.Failed()) == 0 && !slices.ContainsFunc(work, func(w study.Work) bool { return w.Cells > 0 }) {
 		return nil, fmt.Errorf("all cells are finished: noether merge %s writes the scores", f.out)
 	}
-	if !f.dry {
+	if !f.dryRun {
 		if err := study.Prepare(plan, run, o); err != nil {
 			return nil, err
 		}
@@ -54,8 +54,8 @@ func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *study.St
 	return out, nil
 }
 
-// calibrator returns a function that measures the cost of a model and prints its name; nil without
-// calibration.
+// calibrator returns a function that prints the name of a model and measures its cost, or nil if
+// --calibrate is 0.
 func (f *submitFlags) calibrator(engine *engineFlags, path string, p cluster.Profile) func(context.Context, study.Work) (cluster.Cost, error) {
 	if f.calibrate <= 0 {
 		return nil
@@ -68,24 +68,25 @@ func (f *submitFlags) calibrator(engine *engineFlags, path string, p cluster.Pro
 	}
 }
 
-// withFailed adds models that cannot be opened here. A task tries to open them again.
+// withFailed adds costs for models that this machine cannot open, so that a task tries to open them
+// on the cluster.
 func withFailed(costs []cluster.Cost, failed []scores.Failure) []cluster.Cost {
-	for _, one := range failed {
-		note(one.Describe() + " failed here and will probably fail on the cluster: " + one.Error)
-		if one.Model != "" && !slices.ContainsFunc(costs, func(c cluster.Cost) bool { return c.Model == one.Model }) {
-			costs = append(costs, cluster.Cost{Model: one.Model, Note: "it cannot be opened here"})
+	for _, failure := range failed {
+		note(failure.Describe() + " failed here and will probably fail on the cluster: " + failure.Error)
+		if failure.Model != "" && !slices.ContainsFunc(costs, func(c cluster.Cost) bool { return c.Model == failure.Model }) {
+			costs = append(costs, cluster.Cost{Model: failure.Model, Note: "it cannot be opened here"})
 		}
 	}
 	return costs
 }
 
-// taskCount returns the number of tasks, bounded by what the cluster allows.
+// taskCount returns the number of tasks, at most as many as a job array of the cluster may have.
 func (f *submitFlags) taskCount(ctx context.Context, costs []cluster.Cost, p cluster.Profile) int {
 	n := p.Tasks
 	if n == 0 {
 		n = cluster.TasksOf(costs, time.Hour)
 	}
-	if f.slurm && !f.dry {
+	if f.slurm && !f.dryRun {
 		if limit := (cluster.Slurm{}).MaxTasks(ctx); limit > 0 && n > limit {
 			note(fmt.Sprintf("job arrays of this cluster have at most %d tasks: using %[1]d instead of %[2]d", limit, n))
 			n = limit
@@ -120,7 +121,7 @@ func (f *submitFlags) measure(ctx context.Context, engine *engineFlags, path str
 		return cost, err
 	}
 	if peak := peakMemory(cmd.ProcessState); peak > 0 {
-		cost.Memory = peak + w.Bytes // the model was measured with the accumulators of one transformation, not of all in a pass
+		cost.Memory = peak + w.Bytes // the measured peak includes the accumulators of one transformation only, and a pass has more
 	}
 	return cost, nil
 }

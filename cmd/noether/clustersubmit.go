@@ -18,14 +18,14 @@ import (
 
 // submitFlags are the flags of noether cluster submit.
 type submitFlags struct {
-	out, profile, memory           string
-	vars                           []string
-	slurm, kubernetes, dry, again  bool
-	asJSON                         bool
-	calibrate                      time.Duration
-	partition, account, qos, gpus  string
-	mem, limit, program, container string
-	cpus, tasks, throttle          int
+	out, profile, memory             string
+	vars                             []string
+	slurm, kubernetes, dryRun, again bool
+	asJSON                           bool
+	calibrate                        time.Duration
+	partition, account, qos, gpus    string
+	mem, limit, program, container   string
+	cpus, tasks, throttle            int
 }
 
 func clusterSubmitCommand(engine *engineFlags) *cobra.Command {
@@ -57,7 +57,7 @@ manifest for kubectl apply. Flags override the profile.`,
 	s.StringVarP(&f.out, "out", "o", "", "run folder, on a file system that the nodes share (default: runs/NAME)")
 	s.StringVar(&f.profile, "profile", "", "YAML file with the settings of the cluster (default: noether/cluster.yaml in the user's configuration folder, if it exists)")
 	s.StringArrayVar(&f.vars, "var", nil, "NAME=VALUE for ${NAME} in the study; may be repeated")
-	s.BoolVar(&f.dry, "dry-run", false, "print the tasks and the script without submitting them")
+	s.BoolVar(&f.dryRun, "dry-run", false, "print the tasks and the script without submitting them")
 	s.BoolVar(&f.again, "again", false, "submit even if tasks of an earlier submission are queued or running")
 	s.BoolVar(&f.asJSON, "json", false, "print JSON")
 	s.DurationVar(&f.calibrate, "calibrate", 20*time.Second, "largest time to measure each model; 0: balance by parameters times input size")
@@ -83,22 +83,22 @@ func (f *submitFlags) loadProfile(c *cobra.Command) (cluster.Profile, error) {
 		return p, err
 	}
 	for _, v := range []struct {
-		flag string
-		to   *string
-		text string
+		flag   string
+		target *string
+		text   string
 	}{{"partition", &p.Partition, f.partition}, {"account", &p.Account, f.account}, {"qos", &p.QOS, f.qos},
 		{"gpus", &p.GPUs, f.gpus}, {"program", &p.Program, f.program}, {"container", &p.Container, f.container}} {
 		if c.Flags().Changed(v.flag) {
-			*v.to = v.text
+			*v.target = v.text
 		}
 	}
 	for _, v := range []struct {
-		flag string
-		to   *int
-		n    int
+		flag   string
+		target *int
+		n      int
 	}{{"tasks", &p.Tasks, f.tasks}, {"throttle", &p.Throttle, f.throttle}, {"cpus-per-task", &p.CPUs, f.cpus}} {
 		if c.Flags().Changed(v.flag) {
-			*v.to = v.n
+			*v.target = v.n
 		}
 	}
 	change, err := parseChange(c, f.mem, f.limit)
@@ -142,6 +142,7 @@ func parseChange(c *cobra.Command, memory, limit string) (cluster.Change, error)
 	return out, nil
 }
 
+// submit divides the study at path into tasks, and submits or prints them.
 func (f *submitFlags) submit(c *cobra.Command, engine *engineFlags, path string, p cluster.Profile) error {
 	ctx := c.Context()
 	s, err := loadStudy(c, path, f.vars, f.memory)
@@ -155,14 +156,14 @@ func (f *submitFlags) submit(c *cobra.Command, engine *engineFlags, path string,
 	if err != nil {
 		return err
 	}
-	if err := f.refuseTwice(ctx, run); err != nil {
+	if err := f.refuseRunning(ctx, run); err != nil {
 		return err
 	}
 	sub, err := f.plan(ctx, engine, s, path, run, p)
 	if err != nil {
 		return err
 	}
-	if f.dry {
+	if f.dryRun {
 		return f.printDry(run, s.Name, sub)
 	}
 	record, added, err := cluster.New(run, s.Name, *sub)
@@ -193,10 +194,10 @@ func (f *submitFlags) submit(c *cobra.Command, engine *engineFlags, path string,
 	return nil
 }
 
-// refuseTwice returns an error if tasks of an earlier submission are queued or running.
-func (f *submitFlags) refuseTwice(ctx context.Context, run string) error {
+// refuseRunning returns an error if tasks of an earlier submission are queued or running.
+func (f *submitFlags) refuseRunning(ctx context.Context, run string) error {
 	r, err := cluster.Read(run)
-	if errors.Is(err, fs.ErrNotExist) || f.again || f.dry {
+	if errors.Is(err, fs.ErrNotExist) || f.again || f.dryRun {
 		return nil
 	}
 	if err != nil {
@@ -216,6 +217,7 @@ func (f *submitFlags) refuseTwice(ctx context.Context, run string) error {
 	return nil
 }
 
+// printDry prints the tasks and the scripts of a submission that is not submitted.
 func (f *submitFlags) printDry(run, studyName string, s *cluster.Submission) error {
 	if f.asJSON {
 		return printJSON(s)

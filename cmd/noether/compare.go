@@ -31,8 +31,8 @@ type compareFlags struct {
 	seed       uint64
 }
 
-// defaultStatistics returns the default statistics: one of each kind, without those that take
-// minutes on large arrays.
+// defaultStatistics returns the default statistics: a selection of the common kinds, without those
+// that take minutes on large arrays.
 func defaultStatistics() []string {
 	return []string{
 		similarity.LinearCKA, similarity.DebiasedCKA, similarity.SVCCA, similarity.PWCCA, similarity.Procrustes, similarity.MutualKNN,
@@ -106,7 +106,8 @@ all of them: --measure all. With --measure seis, the second array is the same la
 	return c
 }
 
-// resolve replaces all, or nothing, by names of statistics, and checks the names.
+// resolve replaces an empty --measure, and the name all, by names of statistics, and checks the
+// names.
 func (f *compareFlags) resolve(c *cobra.Command) error {
 	switch {
 	case len(f.measures) == 0 || slices.Equal(f.measures, []string{"similarity"}):
@@ -156,7 +157,7 @@ func parseArrayName(arg string) arrayName {
 	return arrayName{arg, ""}
 }
 
-// checkArrays returns an error if a file is a network and not an array.
+// checkArrays returns an error if a file is a model instead of an array.
 func checkArrays(args []string) error {
 	for _, path := range args {
 		if err := onnx.Foreign(path); err != nil && !strings.HasSuffix(path, ".npz") {
@@ -209,6 +210,7 @@ func (f *compareFlags) compare(ctx context.Context, p arrayPair) (scores.Cell, e
 	return cell, err
 }
 
+// compareSEIS reads both arrays whole and computes SEIS.
 func (f *compareFlags) compareSEIS(ctx context.Context, p arrayPair) ([]measure.Score, error) {
 	z, err := dataset.ReadArray(ctx, p[0].path, p[0].key)
 	if err != nil {
@@ -302,6 +304,7 @@ func joinWarnings(warnings []string) []string {
 	return out
 }
 
+// digits writes a value with six digits, "" for NaN.
 func digits(v float64) string {
 	if v != v {
 		return ""

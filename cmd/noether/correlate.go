@@ -40,11 +40,11 @@ column of r / rho for each.`,
 			"  noether correlate runs/corrupted --x effective-invariance.ei@gray --by data",
 		Args: usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, dirs []string) error {
-			relations, options, err := flags.read(c)
+			relations, options, err := flags.relations(c)
 			if err != nil {
 				return err
 			}
-			rows, known, err := readRuns(dirs)
+			rows, details, err := readRuns(dirs)
 			if err != nil {
 				return err
 			}
@@ -52,7 +52,7 @@ column of r / rho for each.`,
 				return err
 			}
 			for i := range relations {
-				flags.assign(&relations[i], known)
+				flags.setGroupsAndUnits(&relations[i], details)
 			}
 			results, err := correlate(relations, rows, options)
 			if err != nil {
@@ -81,7 +81,8 @@ column of r / rho for each.`,
 	return c
 }
 
-// relationFlags are the flags that choose the two scores and the units of correlation.
+// relationFlags are the flags that choose the scores X and Y, the kind of the points, and options
+// of the analysis.
 type relationFlags struct {
 	x                 []string
 	y, by, group      string
@@ -100,16 +101,17 @@ func (r *relationFlags) add(f *pflag.FlagSet) {
 	f.Uint64Var(&r.options.Seed, "seed", 1, "seed of the resampling")
 }
 
-// assign sets the groups of models, which share a colour, and the independent units of a relation.
-func (r *relationFlags) assign(relation *correlation.Relation, known *runDetails) {
+// setGroupsAndUnits sets the groups of models, which share a colour in figures, and the independent
+// units of a relation.
+func (r *relationFlags) setGroupsAndUnits(relation *correlation.Relation, details *runDetails) {
 	if r.group != "" {
-		relation.Group = func(model string) string { return known.tags[model][r.group] }
+		relation.Group = func(model string) string { return details.tags[model][r.group] }
 	}
-	relation.Units = known.units[relation.By]
+	relation.Units = details.units[relation.By]
 }
 
-// read parses the flags. It returns a relation for each x.
-func (r *relationFlags) read(c *cobra.Command) ([]correlation.Relation, correlation.Options, error) {
+// relations parses the flags. It returns a relation for each --x.
+func (r *relationFlags) relations(c *cobra.Command) ([]correlation.Relation, correlation.Options, error) {
 	options := r.options
 	options.Logit = !r.linear
 	y, err := scores.ParseSelector(r.y)
@@ -139,8 +141,8 @@ type runDetails struct {
 }
 
 // readRuns reads the scores of several runs, and the tags and units of their models and data sets.
-func readRuns(dirs []string) (rows []scores.Row, known *runDetails, err error) {
-	known = &runDetails{tags: map[string]map[string]string{}, parameters: map[string]string{}, units: map[correlation.By]map[string]string{correlation.ByModel: {}, correlation.ByData: {}}}
+func readRuns(dirs []string) (rows []scores.Row, details *runDetails, err error) {
+	details = &runDetails{tags: map[string]map[string]string{}, parameters: map[string]string{}, units: map[correlation.By]map[string]string{correlation.ByModel: {}, correlation.ByData: {}}}
 	for _, dir := range dirs {
 		result, err := study.ReadResult(dir)
 		if err != nil {
@@ -148,19 +150,20 @@ func readRuns(dirs []string) (rows []scores.Row, known *runDetails, err error) {
 		}
 		rows = append(rows, result.Rows...)
 		for _, m := range result.Record.Models {
-			known.tags[m.Name] = m.Tags
+			details.tags[m.Name] = m.Tags
 		}
 		for _, t := range result.Record.Transforms {
-			known.parameters[t.Name] = t.Parameter
+			details.parameters[t.Name] = t.Parameter
 		}
 		models, data := result.Record.Units()
-		maps.Copy(known.units[correlation.ByModel], models)
-		maps.Copy(known.units[correlation.ByData], data)
+		maps.Copy(details.units[correlation.ByModel], models)
+		maps.Copy(details.units[correlation.ByData], data)
 	}
-	return rows, known, nil
+	return rows, details, nil
 }
 
-// A correlationResult is one correlation as JSON.
+// A correlationResult is one correlation as JSON. Of is the data set whose models are the points,
+// or the model whose data sets are.
 type correlationResult struct {
 	By                string              `json:"by"`
 	Of                string              `json:"of"`
@@ -181,19 +184,21 @@ type correlationResult struct {
 	rows []scores.Row
 }
 
+// predicted is the predicted Y of a point that has only an X.
 type predicted struct {
 	Label string   `json:"label"`
 	X     float64  `json:"x"`
 	Y     interval `json:"y"`
 }
 
+// An interval is a value with its 95 % interval.
 type interval struct {
 	Value number `json:"value"`
 	Low   number `json:"low"`
 	High  number `json:"high"`
 }
 
-// A number is null in JSON if it is NaN.
+// A number is null in JSON if it is NaN or infinite.
 type number float64
 
 // MarshalJSON implements json.Marshaler.
@@ -204,8 +209,8 @@ func (n number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(n))
 }
 
-// correlate analyses each relation on each of its sets. It prints the errors of sets, and returns
-// an error if all fail.
+// correlate analyses each relation on each of its sets of points. It prints the errors of sets that
+// cannot be analysed, and returns an error if none can.
 func correlate(relations []correlation.Relation, rows []scores.Row, o correlation.Options) ([]correlationResult, error) {
 	var results []correlationResult
 	var failed []string
@@ -244,17 +249,17 @@ func writeCorrelations(path string, results []correlationResult) error {
 }
 
 func resultOf(r correlation.Relation, set correlation.Set, fit *correlation.Fit, o correlation.Options) correlationResult {
-	of := func(v, low, high float64) interval { return interval{number(v), number(low), number(high)} }
+	newInterval := func(v, low, high float64) interval { return interval{number(v), number(low), number(high)} }
 	out := correlationResult{
 		By: string(r.By), Of: set.Name, X: nameOf(r), Y: r.Y.String(), N: len(set.Points), Units: fit.Units, Warnings: fit.Warnings,
-		Pearson:   of(fit.Pearson.Value, fit.Pearson.Low, fit.Pearson.High),
-		Spearman:  of(fit.Spearman.Value, fit.Spearman.Low, fit.Spearman.High),
+		Pearson:   newInterval(fit.Pearson.Value, fit.Pearson.Low, fit.Pearson.High),
+		Spearman:  newInterval(fit.Spearman.Value, fit.Spearman.Low, fit.Spearman.High),
 		Intercept: fit.Line.Intercept, Slope: fit.Line.Slope, Logit: o.Logit,
 		MeanAbsoluteError: number(fit.MeanAbsoluteError()), Points: set.Points,
 	}
 	for _, p := range set.Unlabelled {
 		y := fit.Predict(p.X)
-		out.Predicted = append(out.Predicted, predicted{p.Label, p.X, of(y.Value, y.Low, y.High)})
+		out.Predicted = append(out.Predicted, predicted{p.Label, p.X, newInterval(y.Value, y.Low, y.High)})
 	}
 	return out
 }

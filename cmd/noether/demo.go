@@ -20,7 +20,7 @@ import (
 
 func demoCommand(engine *engineFlags) *cobra.Command {
 	var out string
-	var p printing
+	var p printFlags
 	var noOpen bool
 	c := &cobra.Command{
 		Use:   "demo",
@@ -62,7 +62,7 @@ func openReport(path string) {
 	}
 }
 
-func runDemo(ctx context.Context, out string, o study.Options, p printing) error {
+func runDemo(ctx context.Context, out string, o study.Options, p printFlags) error {
 	var text io.Writer = os.Stdout
 	if p.json {
 		text = io.Discard
@@ -78,24 +78,24 @@ func runDemo(ctx context.Context, out string, o study.Options, p printing) error
 	if err != nil {
 		return err
 	}
-	progress, done := watch(os.Stderr)
+	progress, done := showProgress(os.Stderr)
 	o.Progress = progress
 	result, err := study.Run(ctx, s, out, o)
 	done()
 	if err != nil {
 		return err
 	}
-	if err := show(result, out, p); err != nil {
+	if err := showResult(result, out, p); err != nil {
 		return err
 	}
 	return summariseDemo(text, result.Rows)
 }
 
-// summariseDemo prints what the scores of the demo show. It fails if they contradict the training
-// or the construction of the networks.
+// summariseDemo prints five sentences about the scores of the demo. It returns an error if the
+// scores contradict one of them.
 func summariseDemo(w io.Writer, rows []scores.Row) error {
 	// of returns the scores of a model under a transformation, in the order of its layers.
-	of := func(statistic, model, transform, parameter string) (found []scores.Row) {
+	scoresOf := func(statistic, model, transform, parameter string) (found []scores.Row) {
 		for _, r := range rows {
 			if r.Statistic == statistic && r.Model == model && r.Transform == transform && r.Parameter == parameter && r.Factor == "" {
 				found = append(found, r)
@@ -104,24 +104,24 @@ func summariseDemo(w io.Writer, rows []scores.Row) error {
 		return found
 	}
 	ei := func(model, transform string) scores.Row {
-		return slices.Concat(of("ei", model, transform, ""), []scores.Row{{}})[0]
+		return slices.Concat(scoresOf("ei", model, transform, ""), []scores.Row{{}})[0]
 	}
 	// ends returns the scores of the first and of the last feature map at 45 degrees.
-	ends := func(statistic, model string) (first, last float64) {
-		layers := slices.Concat(of(statistic, model, "rotation", "45"), []scores.Row{{}})
+	firstAndLast := func(statistic, model string) (first, last float64) {
+		layers := slices.Concat(scoresOf(statistic, model, "rotation", "45"), []scores.Row{{}})
 		return layers[0].Value, layers[max(0, len(layers)-2)].Value
 	}
 	interval := func(r scores.Row) string { return fmt.Sprintf("%.2f [%.2f, %.2f]", r.Value, r.Low, r.High) }
 	exact := 1.0
-	for _, r := range of("equivariance", "symmetric", "rotation", "90") {
+	for _, r := range scoresOf("equivariance", "symmetric", "rotation", "90") {
 		exact = min(exact, r.Value)
 	}
 	plain, augmented := ei("plain", "rotation"), ei("augmented", "rotation")
-	first, augmentedInvariance := ends("invariance", "augmented")
-	_, plainInvariance := ends("invariance", "plain")
-	_, augmentedEquivariance := ends("equivariance", "augmented")
-	_, plainEquivariance := ends("equivariance", "plain")
-	_, symmetricEquivariance := ends("equivariance", "symmetric")
+	first, augmentedInvariance := firstAndLast("invariance", "augmented")
+	_, plainInvariance := firstAndLast("invariance", "plain")
+	_, augmentedEquivariance := firstAndLast("equivariance", "augmented")
+	_, plainEquivariance := firstAndLast("equivariance", "plain")
+	_, symmetricEquivariance := firstAndLast("equivariance", "symmetric")
 	fmt.Fprintf(w, `
 What to see in the report:
 1. Rotation changes the predictions of plain: effective invariance %s. Trained on rotated
@@ -134,15 +134,15 @@ What to see in the report:
 5. Robustness to rotation is not robustness to noise: %.2f for augmented, %.2f for plain, %.2f for symmetric.
 `, interval(plain), interval(augmented), first, augmentedInvariance, plainInvariance, augmentedEquivariance, plainEquivariance,
 		exact, symmetricEquivariance, ei("augmented", "noise").Value, ei("plain", "noise").Value, ei("symmetric", "noise").Value)
-	// What each of the five sentences states.
-	stated := [...]bool{
+	// The comparison that each of the five sentences makes.
+	claims := [...]bool{
 		augmented.Low > plain.High,
 		augmentedInvariance > first && augmentedInvariance > plainInvariance,
 		augmentedEquivariance > plainEquivariance,
 		exact >= 0.999 && symmetricEquivariance < exact,
 		ei("augmented", "noise").High < ei("plain", "noise").Low,
 	}
-	for i, holds := range stated {
+	for i, holds := range claims {
 		if !holds {
 			return fmt.Errorf("the demo failed: its scores contradict sentence %d", i+1)
 		}

@@ -56,7 +56,7 @@ on stir are then on the scores, not on differences.`,
 				d.agreement, err = study.CompareRuns([2]string(dirs), d.models)
 			}
 			if err == nil && flips && len(d.agreement) == 0 {
-				err = errors.New("--flips: " + noFlips)
+				err = errors.New("--flips: " + noCommonPredictions)
 			}
 			if err == nil && stirOptions.on {
 				d.stir, err = stirOptions.run(c.Context(), engine, dirs, d.models)
@@ -96,8 +96,8 @@ func parseConditions(c *cobra.Command, texts []string) ([]scores.Condition, erro
 type runsDifference struct {
 	scores []scores.Difference
 	models [][2]string // of the first run and of the second, as they are compared
-	// agreement holds the scores of prediction-agreement between both runs. It is nil if they have no
-	// predictions of the same samples.
+	// agreement holds the scores of prediction-agreement between both runs. It is nil if they have
+	// no predictions of the same samples.
 	agreement []scores.Row
 	stir      *study.Result // STIR between the models; nil without --stir
 }
@@ -114,31 +114,32 @@ func parsePairs(texts []string) (map[string]string, error) {
 	return pairs, nil
 }
 
-// diffRuns compares two run folders. If each has one model, the names may differ.
+// diffRuns compares two run folders. The map models has the names in the second run of models whose
+// names differ. If it is empty and each run has one model, these are compared.
 func diffRuns(dirA, dirB string, models map[string]string) (runsDifference, error) {
-	var none runsDifference
+	var empty runsDifference
 	a, recordA, err := study.ReadCells(dirA)
 	if err != nil {
-		return none, err
+		return empty, err
 	}
 	b, recordB, err := study.ReadCells(dirB)
 	if err != nil {
-		return none, err
+		return empty, err
 	}
 	if len(models) == 0 && len(recordA.Models) == 1 && len(recordB.Models) == 1 {
 		models = map[string]string{recordA.Models[0].Name: recordB.Models[0].Name}
 	}
 	for from, to := range models {
 		if !hasModel(recordA, from) {
-			return none, fmt.Errorf("--models %s=%s: %s has no model %q; it has %s", from, to, dirA, from, modelNames(recordA))
+			return empty, fmt.Errorf("--models %s=%s: %s has no model %q; it has %s", from, to, dirA, from, modelNames(recordA))
 		}
 		if !hasModel(recordB, to) {
-			return none, fmt.Errorf("--models %s=%s: %s has no model %q; it has %s", from, to, dirB, to, modelNames(recordB))
+			return empty, fmt.Errorf("--models %s=%s: %s has no model %q; it has %s", from, to, dirB, to, modelNames(recordB))
 		}
 	}
 	differences := scores.Comparison{Models: models, SameSamples: scores.SameSamples(recordA, recordB)}.Diff(a, b)
 	if len(differences) == 0 {
-		return none, fmt.Errorf("%s and %s have no score in common (models %s and %s; see --models)", dirA, dirB, modelNames(recordA), modelNames(recordB))
+		return empty, fmt.Errorf("%s and %s have no score in common (models %s and %s; see --models)", dirA, dirB, modelNames(recordA), modelNames(recordB))
 	}
 	return runsDifference{scores: differences, models: comparedModels(recordA, recordB, models)}, nil
 }
@@ -154,8 +155,8 @@ func untransformed(measure, statistic string) bool {
 	return false
 }
 
-// comparedModels returns the pairs of a model of run a and the model of run b that it is compared
-// with: the one of the same name, or the one that renamed has for it. Models without one are left out.
+// comparedModels returns the pairs of models that are compared: each model of run a with the model
+// of run b that has the same name, or the name in renamed. Models of a that b lacks are left out.
 func comparedModels(a, b scores.Record, renamed map[string]string) [][2]string {
 	var pairs [][2]string
 	for _, m := range a.Models {
@@ -201,14 +202,14 @@ func checkConditions(conditions []scores.Condition, d runsDifference) error {
 
 // checkCondition returns why a condition of --fail-if is met; "" if it is not.
 func checkCondition(condition scores.Condition, d runsDifference) (string, error) {
-	var rows []scores.Row // whose values, instead of differences, the condition is on
+	var rows []scores.Row // if set, the condition is on the values of these rows, not on differences
 	switch measure := condition.Selector.Measure; {
 	case d.stir != nil && measure == stirMeasure:
 		rows = d.stir.Rows
 	case measure == agreementMeasure && len(d.agreement) > 0:
 		rows = d.agreement
 	case measure == agreementMeasure && !slices.ContainsFunc(d.scores, func(s scores.Difference) bool { return s.A.Measure == measure }):
-		return "", errors.New(condition.String() + ": " + noFlips)
+		return "", errors.New(condition.String() + ": " + noCommonPredictions)
 	}
 	if rows != nil {
 		found, err := condition.FailingValues(rows)

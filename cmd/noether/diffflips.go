@@ -10,10 +10,11 @@ import (
 
 const agreementMeasure = "prediction-agreement"
 
-// noFlips is the error where predictions cannot be compared.
-const noFlips = "the runs have no predictions of the same samples to compare: both studies need the measure accuracy or effective-invariance on the same data"
+// noCommonPredictions is the error message if the predictions of two runs cannot be compared.
+const noCommonPredictions = "the runs have no predictions of the same samples to compare: both studies need the measure accuracy or effective-invariance on the same data"
 
-// printFlips prints a line for each model, data set and transformation.
+// printFlips prints the scores of prediction-agreement as a table, with a row for each model, data
+// set and transformation.
 func printFlips(rows []scores.Row) {
 	fmt.Println("Predictions, sample by sample: negative flips are right in A and wrong in B")
 	t := textTable{header: []string{"of", "n", "disagreement", "negative flips", "", "positive flips", "", "error consistency", ""}}

@@ -70,7 +70,7 @@ func (s *stirFlags) run(ctx context.Context, engine *engineFlags, dirs []string,
 	}
 	defer remove()
 	o.FailFast = true
-	done := follow(&o)
+	done := showOrLogProgress(&o)
 	result, err := study.Run(ctx, shared, dir, o)
 	done()
 	switch {
@@ -96,7 +96,8 @@ func (s *stirFlags) study(dirs []string, models [][2]string) (*study.Study, erro
 	return spec.STIRStudy(studies[0], studies[1], spec.STIROptions{Models: models, Data: s.data, Layer: s.layer, Images: s.images, Steps: s.steps})
 }
 
-// printShared prints a line for each direction, layer and data set, and the warnings below them.
+// printShared prints the scores of STIR as a table, with a row for each direction, layer and data
+// set, and the warnings below it.
 func printShared(r *study.Result) {
 	fmt.Println("STIR: the similarity, in the second model, of images that are the same in the first")
 	columns := []string{"stir", "cka", "agreement", "representation-distance"}
@@ -115,7 +116,7 @@ func printShared(r *study.Result) {
 			cells = append(cells, fourDigits(r.Rows[i].Value))
 		}
 		bounds := interval{number(row.Value), number(row.Low), number(row.High)}.bounds()
-		t.rows = append(t.rows, append([]string{between(row), cells[0], bounds, fourDigits(row.Null)}, cells[1:]...))
+		t.rows = append(t.rows, append([]string{comparisonTitle(row), cells[0], bounds, fourDigits(row.Null)}, cells[1:]...))
 	}
 	t.align(1, 3, 4, 5, 6)
 	fmt.Print(t.write(terminalWidth(os.Stdout), 0))
@@ -135,8 +136,8 @@ func sameComparison(a, b scores.Row) bool {
 	return a.Model == b.Model && a.OtherModel == b.OtherModel && a.Layer == b.Layer && a.Data == b.Data && a.Variant == b.Variant
 }
 
-// between returns the models and layers that a row compares.
-func between(r scores.Row) string {
+// comparisonTitle returns the models and layers that a row compares.
+func comparisonTitle(r scores.Row) string {
 	parts := []string{r.Model + " → " + r.OtherModel}
 	for _, p := range []string{r.Layer, r.Data} {
 		if p != "" {
@@ -146,7 +147,7 @@ func between(r scores.Row) string {
 	return strings.Join(parts, ", ")
 }
 
-// warningsOf returns the warnings of rows, each once for a direction.
+// warningsOf returns the warnings of rows, without repetitions. Each names the pair of models.
 func warningsOf(rows []scores.Row) []string {
 	var out []string
 	for _, r := range rows {

@@ -17,12 +17,12 @@ import (
 	"github.com/noether-ml/noether/train/recipe"
 )
 
-// A finding is one line of the output of doctor.
-type finding struct {
-	What   string `json:"what"`
-	Found  string `json:"found,omitempty"`
-	Mend   string `json:"mend,omitempty"` // how to install what is missing
-	Needed bool   `json:"needed"`
+// A component is a library or property of the machine: one line of the output of doctor.
+type component struct {
+	What    string `json:"what"`
+	Found   string `json:"found,omitempty"`
+	Install string `json:"mend,omitempty"` // how to install it, if it is missing
+	Needed  bool   `json:"needed"`
 }
 
 func doctorCommand(engine *engineFlags) *cobra.Command {
@@ -42,7 +42,7 @@ func doctorCommand(engine *engineFlags) *cobra.Command {
 			}
 			for _, f := range found {
 				if f.Needed && f.Found == "" {
-					return errors.New(f.What + " is missing: " + f.Mend)
+					return errors.New(f.What + " is missing: " + f.Install)
 				}
 			}
 			return nil
@@ -52,8 +52,8 @@ func doctorCommand(engine *engineFlags) *cobra.Command {
 	return c
 }
 
-func examine(engine *engineFlags) []finding {
-	return []finding{
+func examine(engine *engineFlags) []component {
+	return []component{
 		{What: "noether", Found: fmt.Sprintf("%s, %s, %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)},
 		examineRuntime(engine),
 		examineAcceleration(engine),
@@ -72,23 +72,23 @@ func examineMemory() string {
 	return mebibytes(limit) + " limit"
 }
 
-func examineRuntime(engine *engineFlags) finding {
-	f := finding{What: "ONNX Runtime", Needed: true}
+func examineRuntime(engine *engineFlags) component {
+	f := component{What: "ONNX Runtime", Needed: true}
 	path, _, err := ort.FindFor(engine.library, engine.device)
 	if err != nil {
-		f.Mend = err.Error()
+		f.Install = err.Error()
 		return f
 	}
 	rt, err := ort.Load(path)
 	if err != nil {
-		f.Mend = err.Error()
+		f.Install = err.Error()
 		return f
 	}
 	f.Found = fmt.Sprintf("%s at %s, devices: %s", rt.Version(), path, strings.Join(rt.Devices(), ", "))
 	return f
 }
 
-func examineAcceleration(engine *engineFlags) finding {
+func examineAcceleration(engine *engineFlags) component {
 	state := fmt.Sprintf("on, with vectors of %d floats", accel.Width())
 	switch {
 	case !accel.Included:
@@ -98,30 +98,30 @@ func examineAcceleration(engine *engineFlags) finding {
 	case !engine.accelerate:
 		state = "off (--accelerate=false)"
 	}
-	return finding{What: "acceleration", Found: state}
+	return component{What: "acceleration", Found: state}
 }
 
-func examineBLAS() finding {
+func examineBLAS() component {
 	blas := linalg.LoadBackend()
 	if blas.Hint != "" {
-		return finding{What: "BLAS", Mend: strings.TrimSpace(blas.Hint + " (without it, linear algebra is several times slower) " + blas.Problem)}
+		return component{What: "BLAS", Install: strings.TrimSpace(blas.Hint + " (without it, linear algebra is several times slower) " + blas.Problem)}
 	}
-	return finding{What: "BLAS", Found: strings.TrimSpace(blas.String() + " " + blas.Version)}
+	return component{What: "BLAS", Found: strings.TrimSpace(blas.String() + " " + blas.Version)}
 }
 
-func examineJPEG() finding {
+func examineJPEG() component {
 	path, err := turbojpeg.Find()
 	if err != nil {
-		return finding{What: "libjpeg-turbo", Mend: turbojpeg.Hint() + " (without it, JPEG images are decoded four times slower)"}
+		return component{What: "libjpeg-turbo", Install: turbojpeg.Hint() + " (without it, JPEG images are decoded four times slower)"}
 	}
-	return finding{What: "libjpeg-turbo", Found: path}
+	return component{What: "libjpeg-turbo", Found: path}
 }
 
-func printFindings(found []finding) {
+func printFindings(found []component) {
 	for _, f := range found {
 		text := f.Found
 		if text == "" {
-			text = "missing: " + f.Mend
+			text = "missing: " + f.Install
 		}
 		fmt.Printf("%-13s %s\n", f.What, text)
 	}
@@ -134,11 +134,11 @@ func schemaCommand() *cobra.Command {
 		Short: "Print the JSON Schema of study files, for editors",
 		Args:  usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			of := spec.Schema
+			schema := spec.Schema
 			if ofTraining {
-				of = recipe.Schema
+				schema = recipe.Schema
 			}
-			raw, err := of()
+			raw, err := schema()
 			if err == nil {
 				_, err = fmt.Println(string(raw))
 			}

@@ -42,7 +42,7 @@ func dryRun(ctx context.Context, s *study.Study, out string, o study.Options, as
 	return nil
 }
 
-// printCosts prints a line for each cost, and their sum.
+// printCosts prints a table with a row for each cost, and their sum.
 func printCosts(costs []study.Cost) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "model\tdata\tsamples\tlayers\tcells\tpasses\tforward\tmemory\tpeak\topen\tread\tengine\tmeasure\tscore\tsave\ttotal")
@@ -67,7 +67,8 @@ func printCosts(costs []study.Cost) error {
 	return nil
 }
 
-// skipLines returns a line for all layers of a model that are skipped for the same reason.
+// skipLines describes the skipped measures, with one line for all layers of a model that are
+// skipped for the same reason.
 func skipLines(skips []scores.Skip) []string {
 	layers := map[scores.Skip][]string{}
 	var order []scores.Skip
@@ -79,7 +80,7 @@ func skipLines(skips []scores.Skip) []string {
 		}
 		layers[k] = append(layers[k], layer)
 	}
-	const named = 3
+	const named = 3 // layers that a line names
 	var out []string
 	for _, k := range order {
 		where, names := k.Model, layers[k]

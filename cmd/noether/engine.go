@@ -21,16 +21,16 @@ import (
 
 // engineFlags are the flags of the commands that run models.
 type engineFlags struct {
-	command    *cobra.Command // command of the flags
+	command    *cobra.Command // the command that has the flags
 	library    string
 	device     string
 	threads    int
 	accelerate bool
-	timeout    time.Duration // of one run of the engine; 0: none
+	timeout    time.Duration // time limit of one run of the engine; 0: none
 }
 
 // defaultTimeout is the default of --timeout. A batch takes seconds, or minutes for the largest
-// networks on one core, so a run that takes an hour does not terminate.
+// networks on one core, so a run of an hour will probably never end.
 const defaultTimeout = time.Hour
 
 func addEngineFlags(c *cobra.Command) *engineFlags {
@@ -86,6 +86,7 @@ func jpegDecoder() string {
 	return "Go"
 }
 
+// load loads the ONNX Runtime library and applies the flags to it.
 func (e *engineFlags) load() (*ort.Runtime, error) {
 	path, _, err := ort.FindFor(e.library, e.device)
 	if err != nil {

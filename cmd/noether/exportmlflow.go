@@ -50,7 +50,7 @@ func (e *exportFlags) log(c *cobra.Command, dir string) error {
 	}
 	l := &mlflowLog{client: client, experiment: experiment, parent: run, record: record, dir: dir, rows: rows}
 	err = errors.Join(l.study(ctx), l.models(ctx))
-	if err := end(ctx, run, record, err == nil); err != nil {
+	if err := endRun(ctx, run, record, err == nil); err != nil {
 		return err
 	}
 	if err != nil {
@@ -60,8 +60,8 @@ func (e *exportFlags) log(c *cobra.Command, dir string) error {
 	return nil
 }
 
-// end marks a run as ended, even if the context is done.
-func end(ctx context.Context, run *mlflow.Run, record scores.Record, ok bool) error {
+// endRun marks an MLflow run as ended, even if the context is cancelled.
+func endRun(ctx context.Context, run *mlflow.Run, record scores.Record, ok bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	at := time.Now()
@@ -71,7 +71,7 @@ func end(ctx context.Context, run *mlflow.Run, record scores.Record, ok bool) er
 	return run.End(ctx, ok, at)
 }
 
-// mlflowLog logs one run folder.
+// An mlflowLog logs one run folder to an MLflow server.
 type mlflowLog struct {
 	client     *mlflow.Client
 	experiment string
@@ -81,7 +81,7 @@ type mlflowLog struct {
 	rows       []scores.Row
 }
 
-// study logs the parameters of the run, its files and its figures.
+// study logs the run's parameters, files and figures.
 func (l *mlflowLog) study(ctx context.Context) error {
 	r := l.record
 	params := map[string]string{"study": r.Study, "seed": strconv.FormatUint(r.Seed, 10), "noether": r.Noether, "onnxruntime": r.Engine.ONNXRuntime}
@@ -121,7 +121,7 @@ func (l *mlflowLog) file(ctx context.Context, name string) error {
 	return l.parent.Artifact(ctx, name, file)
 }
 
-// figures returns the charts that can be drawn from the scores.
+// figures logs the charts that can be drawn from the scores, as PDF and PNG.
 func (l *mlflowLog) figures(ctx context.Context) error {
 	for _, chart := range []figure.Chart{figure.Depth, figure.Parameter, figure.Bars, figure.Heat} {
 		f, err := figure.Draw(l.rows, figure.Options{Chart: chart, Columns: 2, Measures: l.record.Measures})
@@ -154,7 +154,7 @@ func (l *mlflowLog) models(ctx context.Context) error {
 		}
 		params := map[string]string{"model": m.Path, "sha256": m.SHA256, "opset": strconv.Itoa(m.Opset)}
 		err = run.Log(ctx, params, m.Tags, metrics)
-		if err := errors.Join(err, end(ctx, run, l.record, err == nil)); err != nil {
+		if err := errors.Join(err, endRun(ctx, run, l.record, err == nil)); err != nil {
 			return err
 		}
 	}

@@ -13,25 +13,25 @@ import (
 )
 
 const (
-	// longRun is the time up to which a study measures all samples. Estimates are right to within
-	// 50 %.
-	longRun       = 80 * time.Second
-	fewestSamples = 20
-	// seisOperations bounds the floating-point operations of seis at its default resolution, some
-	// ten seconds on two cores. A study above it has positionsOfFirstRun, 16 x 16.
-	seisOperations      = 1e12
-	positionsOfFirstRun = 256
-	positionsByDefault  = 1024
+	// maxFirstRun is the estimated time above which init limits the number of samples, so that the
+	// first run ends within two minutes: estimates are right to within 50 %.
+	maxFirstRun     = 80 * time.Second
+	minFirstSamples = 20
+	// seisOperations bounds the floating-point operations of seis at defaultPositions (32 x 32), some
+	// ten seconds on two cores. A study that needs more gets reducedPositions (16 x 16).
+	seisOperations   = 1e12
+	reducedPositions = 256
+	defaultPositions = 1024
 )
 
-// fitFirstRun returns the study of a guess and its estimated time. If that is long, the study gets
-// fewer samples, so that the user can wait for the first run.
-func fitFirstRun(ctx context.Context, engine *engineFlags, g *spec.TemplateInfo, folder string) (string, time.Duration, error) {
-	text, cost, err := estimated(ctx, engine, *g, folder)
+// limitFirstRun returns the text of a study and its estimated time. If that exceeds maxFirstRun,
+// the study gets a limit of the number of samples.
+func limitFirstRun(ctx context.Context, engine *engineFlags, g *spec.TemplateInfo, folder string) (string, time.Duration, error) {
+	text, cost, err := estimateTemplate(ctx, engine, *g, folder)
 	if err != nil {
 		return "", 0, err
 	}
-	n := samplesWithin(longRun, cost)
+	n := samplesWithin(maxFirstRun, cost)
 	if n == cost.Samples {
 		return text, cost.Total, nil
 	}
@@ -41,23 +41,23 @@ func fitFirstRun(ctx context.Context, engine *engineFlags, g *spec.TemplateInfo,
 	return text, total, err
 }
 
-// positionsFor returns the bound of seis for layers and a number of samples; 0 is the default. For
-// each of the eight transformed views of a sample, seis adds five products of channels x positions
-// with itself, counted as half a multiplication and an addition for each pair of positions. For
-// each view, its scores take about as long as 100 operations for each triple of positions.
-func positionsFor(layers []onnx.Layer, samples int) int {
+// seisPositions returns the setting positions of seis for the given layers and number of samples; 0
+// stands for the default. It counts operations for the eight views of the template's
+// transformations, with c channels and d positions: for each sample five products of a c x d matrix
+// with its transpose, which is symmetric, so c d² operations each; for the scores about 100 d³.
+func seisPositions(layers []onnx.Layer, samples int) int {
 	const views, products, scoring = 8, 5, 100
 	operations, largest := 0.0, 0
 	for _, l := range layers {
 		channels, positions := extentOf(l)
 		largest = max(largest, positions)
 		if positions > 1 {
-			d := float64(min(positions, positionsByDefault))
+			d := float64(min(positions, defaultPositions))
 			operations += views * d * d * (products*float64(samples)*float64(channels) + scoring*d)
 		}
 	}
-	if operations > seisOperations && largest > positionsOfFirstRun {
-		return positionsOfFirstRun
+	if operations > seisOperations && largest > reducedPositions {
+		return reducedPositions
 	}
 	return 0
 }
@@ -80,20 +80,20 @@ func extentOf(l onnx.Layer) (channels, positions int) {
 	return channels, positions
 }
 
-// A firstCost is the cost of a study with one model and one data set.
-type firstCost struct{ study.Cost }
+// An initCost is the cost of a study with one model and one data set.
+type initCost struct{ study.Cost }
 
 // fixed returns the time that does not depend on the number of samples.
-func (c firstCost) fixed() time.Duration { return c.Open + c.Score + c.Save }
+func (c initCost) fixed() time.Duration { return c.Open + c.Score + c.Save }
 
-// perSample returns the time for each sample of the data.
-func (c firstCost) perSample() time.Duration {
+// perSample returns the time that each sample of the data adds.
+func (c initCost) perSample() time.Duration {
 	return (c.Read + c.Engine + c.Measure) / time.Duration(max(1, c.Samples))
 }
 
 // samplesWithin returns how many samples can be measured within a time: a multiple of ten, or of a
 // hundred if there are many, and at least fewestSamples.
-func samplesWithin(limit time.Duration, c firstCost) int {
+func samplesWithin(limit time.Duration, c initCost) int {
 	if c.Total <= limit || c.perSample() == 0 {
 		return c.Samples
 	}
@@ -102,33 +102,33 @@ func samplesWithin(limit time.Duration, c firstCost) int {
 	if n >= 300 {
 		step = 100
 	}
-	return min(c.Samples, max(fewestSamples, n/step*step))
+	return min(c.Samples, max(minFirstSamples, n/step*step))
 }
 
-// estimated returns the study of a guess and what it costs.
-func estimated(ctx context.Context, engine *engineFlags, g spec.TemplateInfo, folder string) (string, firstCost, error) {
+// estimateTemplate returns the text of a study and its estimated cost.
+func estimateTemplate(ctx context.Context, engine *engineFlags, g spec.TemplateInfo, folder string) (string, initCost, error) {
 	text, err := spec.Template(g)
 	if err != nil {
-		return "", firstCost{}, err
+		return "", initCost{}, err
 	}
 	s, err := study.Parse(filepath.Join(folder, "study.yaml"), []byte(text), nil)
 	if err != nil {
-		return "", firstCost{}, err
+		return "", initCost{}, err
 	}
 	o, err := engine.open()
 	if err != nil {
-		return "", firstCost{}, err
+		return "", initCost{}, err
 	}
 	o.Free = machine.FreeMemory()
 	costs, err := estimateAll(ctx, s, o)
 	if ctx.Err() != nil {
-		return "", firstCost{}, ctx.Err()
+		return "", initCost{}, ctx.Err()
 	}
-	if err != nil { // the study can be mended by hand, so it is written all the same
+	if err != nil { // the study is written nevertheless, because the user can correct it
 		note("the study's time is not known: " + err.Error())
-		return text, firstCost{}, nil
+		return text, initCost{}, nil
 	}
-	return text, firstCost{costs[0]}, nil
+	return text, initCost{costs[0]}, nil
 }
 
 // estimateAll returns the costs of a study, of which there is at least one.

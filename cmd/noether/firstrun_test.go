@@ -12,14 +12,14 @@ import (
 
 func TestSamplesWithin(t *testing.T) {
 	t.Parallel()
-	costOf := func(samples int, fixed, perSample time.Duration) firstCost {
+	costOf := func(samples int, fixed, perSample time.Duration) initCost {
 		c := study.Cost{Samples: samples, Open: fixed, Engine: time.Duration(samples) * perSample}
 		c.Total = c.Open + c.Engine
-		return firstCost{c}
+		return initCost{c}
 	}
 	for _, c := range []struct {
 		name string
-		cost firstCost
+		cost initCost
 		want int
 	}{
 		{"short", costOf(200, time.Second, 100*time.Millisecond), 200},
@@ -28,7 +28,7 @@ func TestSamplesWithin(t *testing.T) {
 		{"slow", costOf(200, 0, time.Minute), 20},
 		{"slow and few", costOf(8, 0, time.Minute), 8},
 		{"scores alone take long", costOf(200, time.Hour, time.Millisecond), 20},
-		{"nothing to do", firstCost{}, 0},
+		{"nothing to do", initCost{}, 0},
 	} {
 		if got := samplesWithin(80*time.Second, c.cost); got != c.want {
 			t.Errorf("%s: %d samples, want %d", c.name, got, c.want)
@@ -57,7 +57,7 @@ func TestPositionsFor(t *testing.T) {
 		{"small maps", []onnx.Layer{deep, deep}, 1000, 0},
 		{"unknown shape", []onnx.Layer{unknown}, 1000, 0},
 	} {
-		if got := positionsFor(c.layers, c.samples); got != c.want {
+		if got := seisPositions(c.layers, c.samples); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}

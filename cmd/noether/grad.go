@@ -20,7 +20,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// A gradientModel describes a model that grad has written.
+// A gradientModel describes a model that the command grad has written. Of is the differentiated
+// tensor.
 type gradientModel struct {
 	Path      string            `json:"path"`
 	Of        string            `json:"of"`

@@ -30,17 +30,17 @@ func initCommand(engine *engineFlags) *cobra.Command {
 		Example: "  noether init resnet18.onnx photos/ -o study.yaml",
 		Args:    usageArgs(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
-			guess, err := guessStudy(c.Context(), engine, args[0], args[1], filepath.Dir(out))
+			info, err := inspectForStudy(c.Context(), engine, args[0], args[1], filepath.Dir(out))
 			if err != nil {
 				return err
 			}
-			text, cost, err := fitFirstRun(c.Context(), engine, &guess, filepath.Dir(out))
+			text, cost, err := limitFirstRun(c.Context(), engine, &info, filepath.Dir(out))
 			if err != nil {
 				return err
 			}
 			if out == "" || out == "-" {
 				if asJSON {
-					return json.NewEncoder(os.Stdout).Encode(written{Study: text})
+					return json.NewEncoder(os.Stdout).Encode(initOutput{Study: text})
 				}
 				_, err = fmt.Print(text)
 				return err
@@ -55,7 +55,7 @@ func initCommand(engine *engineFlags) *cobra.Command {
 			switch {
 			case err != nil:
 			case asJSON:
-				err = json.NewEncoder(os.Stdout).Encode(written{out, text})
+				err = json.NewEncoder(os.Stdout).Encode(initOutput{out, text})
 			case cost == 0:
 				fmt.Printf("wrote %s; next: noether run %s --dry-run\n", out, out)
 			default:
@@ -70,20 +70,20 @@ func initCommand(engine *engineFlags) *cobra.Command {
 	return c
 }
 
-// written is the JSON output of init.
-type written struct {
+// An initOutput is the JSON output of init.
+type initOutput struct {
 	File  string `json:"file,omitempty"` // "" if it is only printed
 	Study string `json:"study"`          // the text
 }
 
-// guessStudy opens the model to determine its layers and preprocessing, and the data to determine
-// their kind and classes. Paths are made relative to the study's folder.
-func guessStudy(ctx context.Context, engine *engineFlags, address, dataPath, folder string) (spec.TemplateInfo, error) {
-	dataHere, err := spec.UnpackedData(ctx, dataPath)
+// inspectForStudy opens the model to determine its layers and preprocessing, and the data to
+// determine their kind and classes. Paths in the result are relative to the folder of the study.
+func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath, folder string) (spec.TemplateInfo, error) {
+	localData, err := spec.UnpackedData(ctx, dataPath)
 	if err != nil {
 		return spec.TemplateInfo{}, err
 	}
-	data, err := spec.OpenPath(ctx, dataHere)
+	data, err := spec.OpenPath(ctx, localData)
 	if err != nil {
 		return spec.TemplateInfo{}, err
 	}
@@ -96,7 +96,7 @@ func guessStudy(ctx context.Context, engine *engineFlags, address, dataPath, fol
 	if err != nil {
 		return spec.TemplateInfo{}, err
 	}
-	rate := spec.RateOf(dataHere) // 0: the data are not audio
+	rate := spec.RateOf(localData) // 0: the data are not audio
 	m, err := model.OpenContext(ctx, o.Runtime, modelPath, model.Options{Layers: []string{"all"}, Size: [2]int{224, 224}, Samples: rate, Threads: o.Threads, Device: o.Device})
 	if err != nil {
 		return spec.TemplateInfo{}, err
@@ -112,7 +112,7 @@ func guessStudy(ctx context.Context, engine *engineFlags, address, dataPath, fol
 	layers, chosen := layersOf(m)
 	g := spec.TemplateInfo{
 		Samples: data.Len(),
-		Name:    spec.NameOf(address), Model: relative(folder, address), Data: relative(folder, dataPath), LocalData: dataHere,
+		Name:    spec.NameOf(address), Model: relative(folder, address), Data: relative(folder, dataPath), LocalData: localData,
 		Classes: m.Classes(), Channels: m.Frame().Channels, Rate: rate, Length: m.Frame().Length, Layers: layers,
 		Labels: labels, UnknownOutputs: m.Classes() > 0 && len(labels) > 0 && !spec.HasOutputs(labels, m.Classes(), names),
 	}
@@ -123,7 +123,7 @@ func guessStudy(ctx context.Context, engine *engineFlags, address, dataPath, fol
 		g.Space = g.Space || strings.ContainsAny(string(l.Axes), "HT")
 	}
 	if rate == 0 {
-		g.Positions = positionsFor(chosen, min(data.Len(), 1000))
+		g.Positions = seisPositions(chosen, min(data.Len(), 1000))
 		sizes, err := sizesOf(ctx, data)
 		if err != nil {
 			return spec.TemplateInfo{}, err
@@ -147,8 +147,8 @@ func guessStudy(ctx context.Context, engine *engineFlags, address, dataPath, fol
 	return g, nil
 }
 
-// layersOf returns the layers for a template: the ends of the model's blocks and the input of its
-// classifier.
+// layersOf returns the layers for a template, with comments and as they are: the ends of the
+// model's blocks and the input of its classifier.
 func layersOf(m *model.Model) (out []spec.TemplateLayer, chosen []onnx.Layer) {
 	for _, l := range blocks.Choose(m.Graph(), m.Input().Name, m.Output(), m.Layers()) {
 		out = append(out, spec.TemplateLayer{Pattern: l.Name, Comment: fmt.Sprintf("%s (%s)", l.Role, extent(l.Layer))})
@@ -179,6 +179,7 @@ func extent(l onnx.Layer) string {
 	return sizes(l.Shape)
 }
 
+// relative returns a path relative to a folder. Absolute paths and URLs are returned unchanged.
 func relative(folder, path string) string {
 	if filepath.IsAbs(path) || spec.IsURL(path) {
 		return path

@@ -16,8 +16,8 @@ import (
 // imageSizes describes the sizes of some images of a data set, in pixels.
 type imageSizes struct {
 	height, width int  // of the first
-	same          bool // all have the size of the first
-	short         int  // the median of their shorter sides
+	same          bool // all images have the size of the first
+	short         int  // median of the shorter sides
 }
 
 // sizesOf returns the sizes of sixteen images, evenly spaced in the data. It ignores images that
@@ -107,9 +107,10 @@ func recordedPreprocess(m *model.Model, sizes imageSizes) (text string, found bo
 	return text, found, nil
 }
 
-// freeSize returns the height and width at which a model of free size is measured: that of the
-// images if they have one that networks with strides can take, else the largest square of a multiple
-// of 32 pixels that does not enlarge most images, and 224 at most.
+// freeSize returns the height and width at which a model of free input size is measured. It is the
+// size of the images if they have a common one that is small or a multiple of 32, which the strides
+// of usual networks divide. Else it is a square: the largest multiple of 32 pixels, at most 224,
+// that does not enlarge most images.
 func freeSize(sizes imageSizes) (height, width int) {
 	if sizes.same && (sizes.short < 64 || sizes.height%32 == 0 && sizes.width%32 == 0) {
 		return sizes.height, sizes.width

@@ -21,28 +21,28 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// An inspection is the result of inspect.
+// An inspection is the output of the command inspect.
 type inspection struct {
 	Path       string         `json:"path"`
 	SHA256     string         `json:"sha256"`
 	Opset      int            `json:"opset"`
 	Parameters int64          `json:"parameters"`
-	Half       string         `json:"half,omitempty"`
+	Half       string         `json:"half,omitempty"` // 16-bit type of the weights, if they have one
 	Inputs     []port         `json:"inputs"`
 	Outputs    []port         `json:"outputs"`
 	Takes      string         `json:"takes,omitempty"`               // "images 3 x 32 x 32", "audio of 16000 samples", or "arrays"
 	Classes    int            `json:"classes"`                       // 0: the model gives no class scores
-	ClassNames []string       `json:"class_names,omitempty"`         // by output, where a config.json names them
+	ClassNames []string       `json:"class_names,omitempty"`         // by output, if a config.json names them
 	Scores     string         `json:"scores,omitempty"`              // "logits" or "probabilities"
-	Output     string         `json:"scores_output,omitempty"`       // the output that holds them
-	Decoded    *decodedValues `json:"decoded,omitempty"`             // output with a place in the image
-	Config     string         `json:"preprocessor_config,omitempty"` // file with the preprocessing of images
+	Output     string         `json:"scores_output,omitempty"`       // name of the output with the class scores
+	Decoded    *decodedValues `json:"decoded,omitempty"`             // how dense outputs are decoded
+	Config     string         `json:"preprocessor_config,omitempty"` // path of the preprocessor_config.json
 	Preprocess *imageValues   `json:"preprocess,omitempty"`          // preprocessing of images in that file
-	Layers     []layerOfList  `json:"layers"`
+	Layers     []layerEntry   `json:"layers"`
 	Problem    string         `json:"problem,omitempty"` // why the model cannot be measured
 }
 
-// decodedValues is how outputs with a place in the image are decoded.
+// decodedValues tells how dense outputs (class maps, boxes or maps of values) are decoded.
 type decodedValues struct {
 	Kind     string   `json:"kind"`   // "class-map", "boxes" or "values", as in a study file
 	Layout   string   `json:"layout"` // for instance "yolov8"
@@ -115,13 +115,15 @@ func (in *inspection) preprocessing(path string) error {
 	return nil
 }
 
+// A port is an input or an output of a model.
 type port struct {
 	Name  string `json:"name"`
 	Type  string `json:"type"`
 	Shape string `json:"shape"`
 }
 
-type layerOfList struct {
+// A layerEntry is a layer in the list of inspect.
+type layerEntry struct {
 	Name  string `json:"name"`
 	Op    string `json:"op"`
 	Node  string `json:"node,omitempty"`
@@ -167,7 +169,7 @@ T token or time). Names and operators can be used as layers in a study file.`,
 // inspect opens a model as a study would. A model that cannot be measured is listed without
 // shapes.
 func inspect(ctx context.Context, engine *engineFlags, address string, patterns []string, size, length int) (*inspection, error) {
-	defer debug.SetGCPercent(debug.SetGCPercent(20)) // a model may be most of the memory
+	defer debug.SetGCPercent(debug.SetGCPercent(20)) // the model may take most of the memory
 	path, err := spec.ModelFile(ctx, address, note)
 	if err != nil {
 		return nil, err
@@ -234,7 +236,7 @@ func inspect(ctx context.Context, engine *engineFlags, address string, patterns 
 		}
 	}
 	for _, l := range layers {
-		out.Layers = append(out.Layers, layerOfList{l.Name, l.Op, l.Node, l.Depth, l.Shape, string(l.Axes), roles[l.Name]})
+		out.Layers = append(out.Layers, layerEntry{l.Name, l.Op, l.Node, l.Depth, l.Shape, string(l.Axes), roles[l.Name]})
 	}
 	return out, nil
 }

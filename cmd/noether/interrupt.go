@@ -11,13 +11,13 @@ import (
 	"github.com/noether-ml/noether/internal/unsaved"
 )
 
-// interruptGrace is the time after a signal at which the program is ended if it has not ended
-// normally. A signal should end the program within two seconds. Files are written atomically, so the
-// program can be ended at any time.
+// interruptGrace is the time after a signal at which the program exits if it has not ended
+// normally, so that a signal ends it within two seconds. Files are written atomically, so it can
+// exit at any time.
 const interruptGrace = 1500 * time.Millisecond
 
-// interruptible returns a context that ends at SIGINT or SIGTERM, and a function that ends the
-// handling of both. A second signal ends the program at once. The program ends within
+// interruptible returns a context that is cancelled at SIGINT or SIGTERM, and a function that stops
+// the handling of both signals. A second signal ends the program at once. The program ends within
 // interruptGrace, but after SIGTERM, which schedulers send some time before they kill a process, it
 // first saves unfinished work without a time limit.
 func interruptible() (context.Context, func()) {

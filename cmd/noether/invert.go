@@ -116,7 +116,8 @@ func (f *invertFlags) check() error {
 	return nil
 }
 
-// checkUnused returns an error for a flag that has no effect with the other flags, or is zero.
+// checkUnused returns an error for a flag that is set but has no effect with the other flags, and
+// for steps of zero.
 func (f *invertFlags) checkUnused(given func(flag string) bool) error {
 	for _, pair := range [][2]string{
 		{"against-layer", "against"}, {"against-preprocess", "against"}, {"beta", "normalised"}, {"radius", "norm"},
@@ -192,7 +193,7 @@ func (f *invertFlags) run(ctx context.Context, engine *engineFlags, path string)
 	return summary.print(os.Stdout, f.out)
 }
 
-// open opens a model and its layer.
+// open opens a model, and returns the one layer that the name matches.
 func (f *invertFlags) open(ctx context.Context, o study.Options, address, layer, preprocess string) (*model.Model, onnx.Layer, error) {
 	path, err := spec.ModelFile(ctx, address, note)
 	if err != nil {
@@ -218,7 +219,7 @@ func (f *invertFlags) open(ctx context.Context, o study.Options, address, layer,
 	return m, m.Layers()[0], nil
 }
 
-// read reads images from the data.
+// read reads images from the data, selected at random and resized for the model.
 func (f *invertFlags) read(ctx context.Context, frame dataset.Frame) ([]dataset.Sample, error) {
 	src, err := spec.OpenPath(ctx, f.data)
 	if err != nil {
@@ -248,6 +249,7 @@ func (f *invertFlags) read(ctx context.Context, frame dataset.Frame) ([]dataset.
 	return samples, nil
 }
 
+// stack returns the inputs of samples as one tensor of n x c x h x w.
 func stack(samples []dataset.Sample) tensor.Tensor {
 	x := tensor.New(append([]int{len(samples)}, samples[0].Input.Shape...)...)
 	for i, s := range samples {
@@ -256,6 +258,7 @@ func stack(samples []dataset.Sample) tensor.Tensor {
 	return x
 }
 
+// search runs the inversion of the images x. It resumes from the checkpoint in the output folder.
 func (f *invertFlags) search(ctx context.Context, objective invert.Distances, samples []dataset.Sample, x tensor.Tensor) (*invert.Result, error) {
 	start, err := invert.Start(invert.StartKind(f.start), x, func(i int) *rand.Rand {
 		if i >= 0 {
@@ -275,7 +278,7 @@ func (f *invertFlags) search(ctx context.Context, objective invert.Distances, sa
 	for i, sample := range samples {
 		names[i] = sample.Name
 	}
-	progress, done := watch(os.Stderr)
+	progress, done := showProgress(os.Stderr)
 	defer done()
 	return s.Run(ctx, invert.Problem{Images: x, Start: start, Names: names, Checkpoint: checkpoint.File(f.checkpoint()),
 		Progress: func(p invert.Progress) {

@@ -17,25 +17,26 @@ import (
 
 // An inversionSummary is the content of summary.json: the results of an inversion.
 type inversionSummary struct {
-	Model     string           `json:"model"`
-	SHA256    string           `json:"sha256"`
-	Layer     string           `json:"layer"`
-	Against   string           `json:"against,omitempty"`
-	Other     string           `json:"againstLayer,omitempty"`
-	Data      string           `json:"data"`
-	Start     string           `json:"start"`
-	Optimiser string           `json:"optimiser"`
-	Steps     int              `json:"steps"`
-	StepSize  float64          `json:"stepSize"`
-	Norm      string           `json:"norm,omitempty"`
-	Radius    float64          `json:"radius,omitempty"`
-	Seed      uint64           `json:"seed"`
-	Samples   []inversionOfOne `json:"samples"`
+	Model     string            `json:"model"`
+	SHA256    string            `json:"sha256"`
+	Layer     string            `json:"layer"`
+	Against   string            `json:"against,omitempty"`
+	Other     string            `json:"againstLayer,omitempty"`
+	Data      string            `json:"data"`
+	Start     string            `json:"start"`
+	Optimiser string            `json:"optimiser"`
+	Steps     int               `json:"steps"`
+	StepSize  float64           `json:"stepSize"`
+	Norm      string            `json:"norm,omitempty"`
+	Radius    float64           `json:"radius,omitempty"`
+	Seed      uint64            `json:"seed"`
+	Samples   []sampleInversion `json:"samples"`
 }
 
-// An inversionOfOne is the result for one image. Distances are l2 norms in the layer. Relative ones
-// are divided by the norm of the representation of x, and null if that is zero.
-type inversionOfOne struct {
+// A sampleInversion is the result for one image. Distances are l2 distances between the
+// representations of x and x'. Relative ones are divided by the norm of the representation of x,
+// and null if that is 0.
+type sampleInversion struct {
 	Name          string   `json:"name"`
 	Index         int      `json:"index"`
 	Label         *int     `json:"label,omitempty"`
@@ -56,6 +57,7 @@ func (s *inversionSummary) caption() report.ImageText {
 	return report.ImageText{Title: "Inversions of " + model, Caption: what + " Image content that the layer ignores stays as in the start image.", Model: model, Measure: "stir"}
 }
 
+// summarise computes the distances of the found images from x.
 func (f *invertFlags) summarise(ctx context.Context, path string, objective invert.Distances, samples []dataset.Sample, x tensor.Tensor, found *invert.Result) (*inversionSummary, error) {
 	o, err := f.options().WithDefaults()
 	if err != nil {
@@ -67,7 +69,7 @@ func (f *invertFlags) summarise(ctx context.Context, path string, objective inve
 		s.Against, s.Other = f.against, objective[1].Layer.Name
 	}
 	for i, sample := range samples {
-		one := inversionOfOne{Name: sample.Name, Index: sample.Index, Input: distance(x.At(i).Data, found.Images.At(i).Data)}
+		one := sampleInversion{Name: sample.Name, Index: sample.Index, Input: distance(x.At(i).Data, found.Images.At(i).Data)}
 		if sample.Label != dataset.NoLabel {
 			one.Label = &samples[i].Label
 		}

@@ -16,8 +16,8 @@ import (
 )
 
 func mergeCommand(engine *engineFlags) *cobra.Command {
-	var p printing
-	var watching *observeFlags
+	var p printFlags
+	var observe *observeFlags
 	c := &cobra.Command{
 		Use:   "merge RUN [RUN...]",
 		Short: "Complete a run from its shards",
@@ -38,39 +38,39 @@ complete cells are written, the others are listed, and the exit code is 1.`,
 			if err != nil {
 				return err
 			}
-			stop, err := watching.start(c, &o)
+			stop, err := observe.start(c, &o)
 			if err != nil {
 				return err
 			}
 			return stop(mergeRuns(c.Context(), s, dirs, o, p))
 		},
 	}
-	watching = addObserveFlags(c)
+	observe = addObserveFlags(c)
 	p.add(c.Flags())
 	return c
 }
 
 // mergeRuns merges shards and prints the scores, whether or not they are complete.
-func mergeRuns(ctx context.Context, s *study.Study, dirs []string, o study.Options, p printing) error {
+func mergeRuns(ctx context.Context, s *study.Study, dirs []string, o study.Options, p printFlags) error {
 	result, err := study.Merge(ctx, s, dirs, o)
 	if result == nil {
 		return err
 	}
-	shown := show(result, dirs[0], p)
-	var lack *study.Incomplete
-	if errors.As(err, &lack) {
+	showErr := showResult(result, dirs[0], p)
+	var incomplete *study.Incomplete
+	if errors.As(err, &incomplete) {
 		t := tabwriter.NewWriter(os.Stderr, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "model\tcells\tmissing shards\tfor instance")
-		for _, m := range lack.ByModel() {
+		for _, m := range incomplete.ByModel() {
 			fmt.Fprintf(t, "%s\t%d\t%s\t%s\n", m.Model, m.Cells, cmp.Or(strings.Join(m.Shards, ", "), "all"), m.Example)
 		}
 		t.Flush()
 	}
-	return errors.Join(shown, err)
+	return errors.Join(showErr, err)
 }
 
 func reportCommand() *cobra.Command {
-	var p printing
+	var p printFlags
 	c := &cobra.Command{
 		Use:   "report RUN",
 		Short: "Print the scores of a run folder and write its report again",
@@ -92,7 +92,7 @@ func reportCommand() *cobra.Command {
 			if waiting > 0 {
 				fmt.Fprintf(os.Stderr, "noether: shards wait to be merged: noether merge %s\n", args[0])
 			}
-			return show(result, args[0], p)
+			return showResult(result, args[0], p)
 		},
 	}
 	p.add(c.Flags())

@@ -30,8 +30,9 @@ func addObserveFlags(c *cobra.Command) *observeFlags {
 	return o
 }
 
-// start starts the logs, metrics and traces that the flags and the environment select. stop ends
-// them, and returns the error of the run, as a loggedError if there is a log.
+// start starts the logs, metrics and traces that the flags and the environment select. The function
+// stop takes the error of the run, ends them, and returns that error: as a loggedError if there is
+// a log.
 func (f *observeFlags) start(c *cobra.Command, o *study.Options) (stop func(error) error, err error) {
 	if f.log != "" {
 		if o.Log, err = observe.NewLogger(os.Stderr, f.log, f.level); err != nil {
@@ -39,7 +40,7 @@ func (f *observeFlags) start(c *cobra.Command, o *study.Options) (stop func(erro
 		}
 		o.Warn = func(text string) { o.Log.Warn(text) }
 	}
-	traced, err := observe.Trace(c.Context(), version(), o.Warn)
+	endTrace, err := observe.Trace(c.Context(), version(), o.Warn)
 	if err != nil {
 		return nil, err
 	}
@@ -47,13 +48,13 @@ func (f *observeFlags) start(c *cobra.Command, o *study.Options) (stop func(erro
 	if f.metrics != "" {
 		o.Stats = &study.Stats{}
 		if server, err = observe.Serve(f.metrics, o.Stats, f.hosts...); err != nil {
-			traced()
+			endTrace()
 			return nil, err
 		}
 		o.Warn("metrics at http://" + server.Address + "/metrics, profiles at /debug/pprof")
 	}
 	return func(err error) error {
-		traced()
+		endTrace()
 		if server != nil {
 			server.Close()
 		}
@@ -64,20 +65,20 @@ func (f *observeFlags) start(c *cobra.Command, o *study.Options) (stop func(erro
 	}, nil
 }
 
-// logged returns an error from before start as one for the log, if there is one.
+// logged converts an error that occurred before start to a loggedError, if --log is set.
 func (f *observeFlags) logged(err error) error {
 	var usage *usageError
 	if f.log == "" || errors.As(err, &usage) {
 		return err
 	}
-	log, bad := observe.NewLogger(os.Stderr, f.log, f.level)
-	if bad != nil {
+	log, logErr := observe.NewLogger(os.Stderr, f.log, f.level)
+	if logErr != nil {
 		return err
 	}
 	return &loggedError{err, log}
 }
 
-// A loggedError is written to the log at the end of the program, instead of standard error.
+// A loggedError is an error that the program writes to the log when it ends, not to standard error.
 type loggedError struct {
 	error
 	log *slog.Logger
@@ -85,15 +86,15 @@ type loggedError struct {
 
 func (e *loggedError) Unwrap() error { return e.error }
 
-// follow shows the progress of a run: in its log if it has one, else on standard error.
-func follow(o *study.Options) (done func()) {
+// showOrLogProgress writes the progress of a run to its log if it has one, else to standard error.
+func showOrLogProgress(o *study.Options) (done func()) {
 	if o.Log == nil {
-		o.Progress, done = watch(os.Stderr)
+		o.Progress, done = showProgress(os.Stderr)
 		return done
 	}
 	var last time.Time
 	o.Progress = func(p study.Progress) {
-		if now := time.Now(); now.Sub(last) >= linesEvery {
+		if now := time.Now(); now.Sub(last) >= lineInterval {
 			last = now
 			o.Log.LogAttrs(context.Background(), slog.LevelInfo, "progress", slog.Int64("done", p.Done), slog.Int64("total", p.Total),
 				slog.String("pass", fmt.Sprintf("%d/%d", p.Pass, p.Passes)), slog.String("model", p.Model), slog.String("data", p.Data), slog.String("note", p.Note))

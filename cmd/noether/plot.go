@@ -127,19 +127,20 @@ func (p *plotFlags) draw(c *cobra.Command, dirs []string) (*figure.Figure, error
 	return figure.Draw(rows, p.options)
 }
 
+// rows reads the rows that pass the filters: scores, or per-sample values for a distribution.
 func (p *plotFlags) rows(dirs []string) ([]scores.Row, error) {
 	if p.options.Chart == figure.Distribution {
 		return p.samples(dirs)
 	}
-	rows, known, err := readRuns(dirs)
+	rows, details, err := readRuns(dirs)
 	if err != nil {
 		return nil, err
 	}
-	p.options.Run, p.options.Parameters = rows, known.parameters
+	p.options.Run, p.options.Parameters = rows, details.parameters
 	return p.filter.Rows(rows)
 }
 
-// maxSamples bounds the per-sample values of a distribution, and with them memory.
+// maxSamples is the largest number of per-sample values of a distribution. It bounds memory.
 const maxSamples = 4 << 20
 
 // samples reads per-sample values.
@@ -182,12 +183,13 @@ func readSamples(path string, each func(scores.SampleRow)) error {
 	return scores.ReadSamples(file, info.Size(), each)
 }
 
+// scatter draws the scatter plots of each relation and set of points.
 func (p *plotFlags) scatter(c *cobra.Command, dirs []string) (*figure.Figure, error) {
-	relations, options, err := p.relation.read(c)
+	relations, options, err := p.relation.relations(c)
 	if err != nil {
 		return nil, err
 	}
-	rows, known, err := readRuns(dirs)
+	rows, details, err := readRuns(dirs)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +200,7 @@ func (p *plotFlags) scatter(c *cobra.Command, dirs []string) (*figure.Figure, er
 	var charts []report.Scatter
 	var failed []string
 	for _, r := range relations {
-		p.relation.assign(&r, known)
+		p.relation.setGroupsAndUnits(&r, details)
 		sets, err := r.Sets(rows)
 		if err != nil {
 			return nil, err

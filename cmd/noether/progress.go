@@ -14,16 +14,17 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// watch shows the progress of a run: a bar with rate and remaining time on a terminal, plain lines
-// elsewhere. done ends it.
-func watch(w *os.File) (progress func(study.Progress), done func()) {
+// showProgress returns a function that shows the progress of a run on w: as a bar with rate and
+// remaining time on a terminal, else as lines. Call done at the end.
+func showProgress(w *os.File) (progress func(study.Progress), done func()) {
 	if !term.IsTerminal(int(w.Fd())) {
-		return plainLines(w), func() {}
+		return progressLines(w), func() {}
 	}
-	return bar(w)
+	return progressBar(w)
 }
 
-func bar(w io.Writer) (func(study.Progress), func()) {
+// progressBar shows progress as a bar.
+func progressBar(w io.Writer) (func(study.Progress), func()) {
 	container := mpb.New(mpb.WithOutput(w), mpb.WithWidth(40))
 	var b *mpb.Bar
 	var what string
@@ -45,7 +46,7 @@ func bar(w io.Writer) (func(study.Progress), func()) {
 	}
 }
 
-// subject returns the current model and data, and what is being done.
+// subject describes the current model, data, pass and step of a run.
 func subject(p study.Progress) string {
 	text := fmt.Sprintf("%s on %s", p.Model, p.Data)
 	if p.Passes > 1 {
@@ -63,26 +64,28 @@ func subject(p study.Progress) string {
 	return text
 }
 
-const linesEvery = 10 * time.Second
+// lineInterval is the time between lines of progress.
+const lineInterval = 10 * time.Second
 
-func plainLines(w io.Writer) func(study.Progress) {
-	var first study.Progress // the first that was reported; models were opened before, and a resumed run begins in the middle
+// progressLines shows progress as lines.
+func progressLines(w io.Writer) func(study.Progress) {
+	var first study.Progress // the first report, from which rates are computed: a resumed run does not begin at 0
 	var start, last time.Time
 	return func(p study.Progress) {
 		now := time.Now()
 		if start.IsZero() {
 			first, start, last = p, now, now
 		}
-		if now.Sub(last) >= linesEvery {
+		if now.Sub(last) >= lineInterval {
 			last = now
 			fmt.Fprintln(w, progressLine(p, p.Done-first.Done, now.Sub(start)))
 		}
 	}
 }
 
-// progressLine describes the progress of a run that has done some forward passes in some time. The
-// percentage is that of all forward passes, as is that of the bar. The time left is stated once 2 %
-// are done, since the first batches are slower than the others.
+// progressLine describes the progress of a run that has run done samples in the given time. The
+// percentage is that of all forward passes, as in the bar. The remaining time is added once 2 % are
+// done, since the first batches are slower than the others.
 func progressLine(p study.Progress, done int64, duration time.Duration) string {
 	if p.ToScore > 0 {
 		return subject(p)

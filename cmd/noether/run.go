@@ -44,30 +44,31 @@ and an extended study computes only its new cells.`,
 	return c
 }
 
+// runFlags are the flags of run.
 type runFlags struct {
-	out, shard, memory      string
-	vars, only              []string
-	every                   time.Duration
-	dry, complete, failFast bool
-	replace                 bool
-	printing                printing
-	watching                *observeFlags
+	out, shard, memory         string
+	vars, only                 []string
+	saveEvery                  time.Duration
+	dryRun, complete, failFast bool
+	replace                    bool
+	print                      printFlags
+	observe                    *observeFlags
 }
 
 func (r *runFlags) add(c *cobra.Command) {
-	r.watching = addObserveFlags(c)
+	r.observe = addObserveFlags(c)
 	f := c.Flags()
 	f.StringVarP(&r.out, "out", "o", "", "run folder (default: runs/NAME)")
 	f.StringArrayVar(&r.vars, "var", nil, "NAME=VALUE for ${NAME} in the study; a path is relative to the working directory; may be repeated")
-	f.BoolVar(&r.dry, "dry-run", false, "print the remaining work and its estimated cost, without running it")
+	f.BoolVar(&r.dryRun, "dry-run", false, "print the remaining work and its estimated cost, without running it")
 	f.StringVar(&r.shard, "shard", "", "run one shard of the samples, such as 3/16")
 	f.StringArrayVar(&r.only, "only", nil, "run only the cells of this model, and write scores with noether merge; may be repeated")
 	f.BoolVar(&r.complete, "complete", false, "with --shard: finish the cells whose other shards are already in the folder")
 	f.StringVar(&r.memory, "memory", "", "memory bound of accumulators, such as 512MiB")
-	f.DurationVar(&r.every, "save-every", time.Minute, "smallest time between saves of unfinished work; saving takes at most a twentieth of the time")
+	f.DurationVar(&r.saveEvery, "save-every", time.Minute, "smallest time between saves of unfinished work; saving takes at most a twentieth of the time")
 	f.BoolVar(&r.failFast, "fail-fast", false, "stop at the first failure of a cell, model or data set, instead of continuing with the others")
 	f.BoolVar(&r.replace, "replace", false, "if the folder holds the run of another study, remove that run")
-	r.printing.add(f)
+	r.print.add(f)
 }
 
 func (r *runFlags) run(c *cobra.Command, path string, engine *engineFlags) error {
@@ -77,31 +78,31 @@ func (r *runFlags) run(c *cobra.Command, path string, engine *engineFlags) error
 	}
 	s, err := loadStudy(c, path, r.vars, r.memory)
 	if err != nil {
-		return r.watching.logged(err)
+		return r.observe.logged(err)
 	}
 	machine.BoundGarbage(int64(s.Memory))
 	o, err := engine.open()
 	if err != nil {
-		return r.watching.logged(err)
+		return r.observe.logged(err)
 	}
 	o.Free, o.Replace = machine.FreeMemory(), r.replace
-	o.Shard, o.Only, o.Complete, o.SaveInterval, o.FailFast = shard, r.only, r.complete, r.every, r.failFast
+	o.Shard, o.Only, o.Complete, o.SaveInterval, o.FailFast = shard, r.only, r.complete, r.saveEvery, r.failFast
 	out := cmp.Or(r.out, defaultFolder(s.Name))
-	if r.dry {
-		return dryRun(c.Context(), s, out, o, r.printing.json)
+	if r.dryRun {
+		return dryRun(c.Context(), s, out, o, r.print.json)
 	}
-	stop, err := r.watching.start(c, &o)
+	stop, err := r.observe.start(c, &o)
 	if err != nil {
 		return err
 	}
-	return stop(runStudy(c.Context(), s, out, o, r.printing))
+	return stop(runStudy(c.Context(), s, out, o, r.print))
 }
 
 // parseShard checks the flags and returns the shard that --shard asks for.
 func (r *runFlags) parseShard(c *cobra.Command) (study.Shard, error) {
 	switch {
-	case r.every < 0:
-		return study.Shard{}, usagef(c, "--save-every is %v; it must be a time such as 1m", r.every)
+	case r.saveEvery < 0:
+		return study.Shard{}, usagef(c, "--save-every is %v; it must be a time such as 1m", r.saveEvery)
 	case r.complete && r.shard == "":
 		return study.Shard{}, usagef(c, "--complete needs --shard")
 	case r.shard == "":
@@ -170,8 +171,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, p printing) error {
-	done := follow(&o)
+func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, p printFlags) error {
+	done := showOrLogProgress(&o)
 	result, err := study.Run(ctx, s, out, o)
 	done()
 	var failures *study.Failures
@@ -192,12 +193,12 @@ func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, 
 		fmt.Fprintf(os.Stderr, "noether: %s is in %s; when all parts are there, run: noether merge %s\n", what, out, out)
 		return err
 	}
-	return errors.Join(show(result, out, p), err)
+	return errors.Join(showResult(result, out, p), err)
 }
 
-// show writes the report into the run folder and prints the scores, also if the report cannot be
-// written.
-func show(result *study.Result, out string, p printing) error {
+// showResult writes the report into the run folder and prints the scores, even if the report cannot
+// be written.
+func showResult(result *study.Result, out string, p printFlags) error {
 	file := filepath.Join(out, "report.html")
 	attachments := report.ReadAttachments(out)
 	if cells, _, err := study.ReadCells(out); err == nil {
@@ -214,16 +215,16 @@ func show(result *study.Result, out string, p printing) error {
 	return errors.Join(printScores(result, out, p, failed == nil), failed)
 }
 
-// printing holds the flags for printing the scores of a run.
-type printing struct{ json, all bool }
+// printFlags are the flags for printing the scores of a run.
+type printFlags struct{ json, all bool }
 
-func (p *printing) add(f *pflag.FlagSet) {
+func (p *printFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&p.json, "json", false, "print JSON")
 	f.BoolVar(&p.all, "all", false, "print tables of every statistic, with the best and the worst layer")
 }
 
 // printScores prints the scores and their path.
-func printScores(result *study.Result, out string, p printing, reported bool) error {
+func printScores(result *study.Result, out string, p printFlags, reported bool) error {
 	if p.json {
 		return json.NewEncoder(os.Stdout).Encode(result)
 	}

@@ -91,7 +91,7 @@ func TestReportErrorKeepsScores(t *testing.T) {
 	if err := errors.Join(err, os.Remove(report), os.Mkdir(report, 0o777)); err != nil {
 		t.Fatal(err)
 	}
-	err = show(&study.Result{Rows: readScores(t, run), Record: record}, run, printing{})
+	err = showResult(&study.Result{Rows: readScores(t, run), Record: record}, run, printFlags{})
 	if err == nil || !strings.Contains(oneLine(err.Error()), report+": it is a folder; the scores are kept, and noether report "+run) {
 		t.Errorf("%v", err)
 	}

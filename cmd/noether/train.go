@@ -70,7 +70,7 @@ row for each.`,
 }
 
 func runTraining(c *cobra.Command, f *recipe.File, out string, o study.Options, asJSON bool) error {
-	progress, done := watch(os.Stderr)
+	progress, done := showProgress(os.Stderr)
 	summaries, err := recipe.RunAll(c.Context(), f, out, recipe.Options{
 		Runtime: o.Runtime, Threads: o.Threads, Device: o.Device,
 		Progress: func(p recipe.Progress) {
@@ -96,7 +96,7 @@ func runTraining(c *cobra.Command, f *recipe.File, out string, o study.Options, 
 	return nil
 }
 
-// metricsText returns a loss and, for classes, an accuracy as text.
+// metricsText writes a loss and, for classifiers, an accuracy.
 func metricsText(m train.Metrics) string {
 	if math.IsNaN(m.Accuracy) {
 		return fmt.Sprintf("loss %.4g", m.Loss)

@@ -27,8 +27,7 @@ func version() string {
 	return releaseNumber
 }
 
-// builtFrom returns commit or, for a program not built by make, the commit that the go command
-// recorded.
+// builtFrom returns commit if make set it, else the commit that the go command recorded.
 func builtFrom() string {
 	info, ok := debug.ReadBuildInfo()
 	if commit != "" || !ok {
