@@ -85,8 +85,8 @@ const (
 	SideB
 )
 
-// NonFiniteIn is the error for NaN or infinity in the activations of a grid. The caller adds the
-// names of model and layer.
+// A NonFiniteIn is the error for NaN or infinity in the activations of a grid. The caller of the
+// accumulator adds the names of model and layer.
 type NonFiniteIn struct {
 	Side  Side
 	Layer int    // index into the layers of that side

@@ -33,7 +33,7 @@ type StatisticDescriptor struct {
 	About     string    `json:"about"`               // definition, one or two sentences
 	Range     Range     `json:"range"`               // of its values
 	Unit      string    `json:"unit,omitempty"`      // such as "nats" or ActivationScale; empty: a pure number
-	Direction Direction `json:"direction,omitempty"` // which end is more invariant, equivariant, similar or accurate
+	Direction Direction `json:"direction,omitempty"` // which end is better
 	// Null describes the null of a score, such as "shuffled pairs". Empty: the score has none.
 	Null string `json:"null,omitempty"`
 	// Directional reports whether the score of layers or models (a, b) differs from that of (b, a).
@@ -41,7 +41,7 @@ type StatisticDescriptor struct {
 	// Untransformed reports whether the score is of the untransformed data, and so the same for every
 	// transformation.
 	Untransformed bool `json:"untransformed,omitempty"`
-	PerSample     bool `json:"per_sample,omitempty"` // a mean over samples; samples: true stores its terms
+	PerSample     bool `json:"per_sample,omitempty"` // a mean over samples, whose terms are stored if the study has "samples: true"
 	PerUnit       bool `json:"per_unit,omitempty"`   // units.parquet contains its value for each unit of a layer
 }
 

@@ -74,14 +74,17 @@ type Borrower interface {
 type Needs struct {
 	// Truth asks for the labelled boxes or masks of the samples (Site.Truth).
 	Truth bool
-	// Decoded asks for the model's decoded output (Site.Output), for one accumulator.
-	Decoded     bool
-	Prediction  bool // the model's class scores, for one accumulator; else every chosen layer, for one accumulator each
+	// Decoded asks for the model's decoded output (Site.Output), such as boxes or a class map. There is
+	// then one accumulator for each model.
+	Decoded bool
+	// Prediction asks for the model's class scores; there is then one accumulator for each model. If
+	// neither Decoded nor Prediction is set, there is one accumulator for each chosen layer.
+	Prediction  bool
 	Labels      bool // labels of the samples
 	Transformed bool // the activations on T(x), in addition to those on x
-	// CleanServes reports whether the measure, for example accuracy, can also be used without
+	// TransformOptional reports whether the measure, for example accuracy, can also be used without
 	// transformations. Then Batch.Transformed is empty, and statistics that need it have no scores.
-	CleanServes bool
+	TransformOptional bool
 	// OtherModel reports whether the measure compares the predictions of two models on the same
 	// inputs, clean or both transformed. Batch.Clean is then of the first model and
 	// Batch.Transformed of the second, with the classes in the same order. Needs Prediction.
@@ -100,16 +103,19 @@ type Site struct {
 	Output *output.Format
 	// Truth describes the labelled boxes or masks, for Needs.Truth.
 	Truth Truth
-	// PerSample reports whether the transformation is drawn separately for each sample.
+	// PerSample reports whether the parameter of the transformation is drawn separately for each
+	// sample.
 	PerSample bool
 	// Transform is the transformation T; nil: there is none, or the data are pairs of x and T(x).
 	Transform transform.Transform
 	// KeepSamples asks for per-sample values (samples: true); see Sampler.
 	KeepSamples bool
-	// KeepBelow limits the stored values to the samples at places below it; 0: all samples.
+	// KeepBelow limits the per-sample values that are stored to samples whose place (see Layout) is
+	// below it; 0: all samples.
 	KeepBelow int
-	// Project is the number of samples, those at the first places, of whose activations the
-	// accumulator stores a projection to a plane among the per-sample values; 0: none.
+	// Project is a number of samples, those at the first places of the Layout. For these, the
+	// accumulator also stores the projection of the activations to a plane, as per-sample values;
+	// 0: none.
 	Project int
 	// Budget is the memory that the accumulator may use, in bytes; 0: no bound. To stay within it,
 	// the accumulator omits optional parts, such as the groups of a jackknife, and its scores have a
@@ -177,14 +183,18 @@ func (l Layout) Group(place int) int { return place / l.Block % l.Groups }
 // Update only. Places are ascending. The samples of a block are in order, in one batch or in
 // several.
 type Batch struct {
-	Place []int         // positions of the samples in the layout's order
-	Index []int         // indices of the samples in the data set
-	Label []int         // labels; dataset.NoLabel: none
-	Clean tensor.Tensor // b x ...: the activations on x; for Needs.Prediction log-probabilities (natural), b x classes; for Needs.Decoded b x Site.Output.Shape()
+	Place []int // positions of the samples in the layout's order
+	Index []int // indices of the samples in the data set
+	Label []int // labels; dataset.NoLabel: none
+	// Clean holds the activations on x, b x Layer.Shape. For Needs.Prediction it holds natural
+	// logarithms of probabilities, b x classes; for Needs.Decoded, b x Site.Output.Shape().
+	Clean tensor.Tensor
 	// Transformed holds the same on T(x). It is empty unless Needs.Transformed is set; see also
-	// Needs.CleanServes.
+	// Needs.TransformOptional.
 	Transformed tensor.Tensor
-	Truth       []*dataset.Truth // for Needs.Truth: labelled boxes or masks, in the frame of the model
+	// Truth holds, for Needs.Truth, the labelled boxes or masks in the frame of the model: the part of
+	// the image that the model gets.
+	Truth []*dataset.Truth
 	// Ops are the draws of T for the samples. It is empty if there is no Site.Transform.
 	Ops []transform.Op
 }
@@ -209,7 +219,8 @@ type StateWriter interface {
 	WriteState(to io.Writer) error
 }
 
-// NonFinite is the error for NaN or infinity in activations. The caller adds the name of the layer.
+// A NonFinite is the error for NaN or infinity in activations. The caller of the accumulator adds
+// the name of the layer.
 type NonFinite struct {
 	View  string // "clean" or "transformed"; "first" or "second" of two models, which the caller names
 	Index int    // index in the data set of the first such sample

@@ -4,12 +4,12 @@ import "math"
 
 // A Score is the value of one statistic with its interval, null and warnings.
 type Score struct {
-	Statistic string // the name in scores.csv, for instance "equivariance"
+	Statistic string // its name in scores.csv, for instance "equivariance"
 	Variant   string // distinguishes variants of one measure; usually empty
 	// Parameter is the value of the transformation's parameter if the method returns scores for
 	// several values. It is usually empty: the parameter is then that of the cell.
 	Parameter string
-	Factor    string  // the factor, or the part of the data, for instance "class=cat"; usually empty
+	Factor    string  // a factor of the data, or a subset such as "class=cat"; usually empty
 	Value     float64 // NaN if the statistic is undefined; a warning then says why
 	Low, High float64 // 95 % interval; NaN if there is none
 	Null      float64 // the statistic by chance, for example on shuffled pairs; NaN if there is none
@@ -41,7 +41,8 @@ func (s Score) Undefined(why string) Score {
 	return out
 }
 
-// A SampleScore is the value of a statistic for one sample (samples: true).
+// A SampleScore is the value of a statistic for one sample. A study stores these values if it has
+// "samples: true".
 type SampleScore struct {
 	Index     int // of the sample in the data set
 	Statistic string

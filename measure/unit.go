@@ -6,12 +6,13 @@ type UnitScore struct {
 	Layer  int    // index into the measured layers
 	Factor string // as in a Score
 
-	Unit, Channel, Row, Column int // Unit counts from 0 in the layer; Channel, Row and Column are -1 if the unit has none
+	// Unit counts from 0 in the layer. Channel, Row and Column are -1 if the unit has none.
+	Unit, Channel, Row, Column int
 
 	Sign      int     // 1: the unit fires at high values; -1: at low values
 	Threshold float64 // the unit fires where Sign * value >= Sign * Threshold
 	Global    float64 // fraction of the inputs at which it fires
-	Local     float64 // fraction of the steps at which it fires, on trajectories around its strongest inputs
+	Local     float64 // fraction of the steps of trajectories around its strongest inputs at which it fires
 	Score     float64 // Local / Global
 	Null      float64 // Score for trajectories around random inputs
 	Selective bool    // false if the unit is constant on the inputs; it then always fires

@@ -31,7 +31,7 @@ func (accuracy) Version() int                   { return 1 }
 func (accuracy) Settings() any                  { return struct{}{} }
 
 func (accuracy) Needs() measure.Needs {
-	return measure.Needs{Decoded: true, Truth: true, Transformed: true, CleanServes: true}
+	return measure.Needs{Decoded: true, Truth: true, Transformed: true, TransformOptional: true}
 }
 
 func (accuracy) Skip(s measure.Site) string {

@@ -58,7 +58,7 @@ var predictionColumns = []paired.Column{
 func Accuracy(s Settings) measure.Measure {
 	return paired.New(paired.Spec{
 		Descriptor: AccuracyDescriptor(), Version: 1, StateVersion: 2, Settings: s, PerClass: s.PerClass, Pair: accuracyPair,
-		Needs: measure.Needs{Prediction: true, Labels: true, Transformed: true, CleanServes: true},
+		Needs: measure.Needs{Prediction: true, Labels: true, Transformed: true, TransformOptional: true},
 		Columns: slices.Concat([]paired.Column{
 			{Statistic: "clean", Sample: "correct-clean", Proportion: true, Guessed: true},
 			{Statistic: "moved", Sample: "correct-moved", Proportion: true, Transformed: true},

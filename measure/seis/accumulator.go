@@ -12,35 +12,37 @@ import (
 // An accumulator holds the second moments of (z, z') over all observations of a layer, and a
 // segment that is not full yet.
 type accumulator struct {
-	measure  *seis
-	site     measure.Site
-	maps     featureMaps
-	pooling  string // warning that the feature maps are pooled; empty: they are not
-	segments segments
+	measure        *seis
+	site           measure.Site
+	maps           featureMaps
+	poolingWarning string // warning that the feature maps are pooled; empty: they are not
+	segments       segments
 
-	total   *linalg.Scatter[float64]      // of all observations or, with an interval, of the group that is open
+	total   *linalg.Scatter[float64]      // of all observations; with an interval, of the open group (see groups)
 	null    *linalg.CrossScatter[float64] // of shuffled pairs; nil if the settings ask for no null
 	groups  *groups                       // of the interval; empty if there is no interval
 	segment segment
 	clean   *cleanView // shared with the layer's other accumulators
 
-	pending      *linalg.Scatter[float32] // of a segment that withPending has added to the total, and not to its group; else nil
+	// pending holds the moments of a segment that withPending has added to the total, but not to its
+	// group, pendingGroup; else nil.
+	pending      *linalg.Scatter[float32]
 	pendingGroup int
 }
 
-// A segment holds consecutive samples whose products are computed at once.
+// A segment holds consecutive samples whose products are added to the moments together.
 type segment struct {
-	from, to int       // places; nothing is pending where to is 0
+	from, to int       // half-open range of places
 	last     int       // place of the last sample
-	samples  int       // so far
-	rows     []float32 // their observations of (z, z'), each 2 d values
-	sum      []float64 // of the observations: 2 d
+	samples  int       // number of samples added so far; 0: the segment is empty
+	rows     []float32 // the observations (z, z') of the samples, 2 d values each
+	sum      []float64 // sum of the observations: 2 d
 }
 
 func newAccumulator(m *seis, s measure.Site, p featureMaps, clean *cleanView) *accumulator {
 	d := p.positions()
 	a := &accumulator{
-		measure: m, site: s, maps: p, pooling: p.pooling(), segments: newSegments(s.Layout, p.channels),
+		measure: m, site: s, maps: p, poolingWarning: p.poolingWarning(), segments: newSegments(s.Layout, p.channels),
 		total: linalg.NewScatter[float64](2 * d), clean: clean,
 	}
 	if m.settings.Null {
@@ -55,14 +57,15 @@ func (a *accumulator) Update(b *measure.Batch) error {
 	if err := checkBatch(a.site, b); err != nil {
 		return err
 	}
-	a.clean.makeRoom(len(b.Place)/a.segments.size + 1)
+	a.clean.reserve(len(b.Place)/a.segments.size + 1)
 	for i, place := range b.Place {
-		if a.segment.samples > 0 && place >= a.segment.to { // the last samples of the segment could not be read
+		// The last samples of a segment are missing if they could not be read.
+		if a.segment.samples > 0 && place >= a.segment.to {
 			if err := a.flush(); err != nil {
 				return err
 			}
 		}
-		if err := a.segment.take(place, a); err != nil {
+		if err := a.segment.startSample(place, a); err != nil {
 			return err
 		}
 		if err := a.appendSample(b, i); err != nil {
@@ -79,13 +82,14 @@ func (a *accumulator) Update(b *measure.Batch) error {
 
 // appendSample adds the observations of a batch's sample to the segment.
 func (a *accumulator) appendSample(b *measure.Batch, i int) error {
-	size := a.rowsOf(1)
+	size := a.valuesOf(1)
 	rows := a.segment.rows[a.segment.samples*size : (a.segment.samples+1)*size]
 	a.segment.samples++
 	return a.maps.observe(rows, a.segment.sum, b, i)
 }
 
-// checkBatch checks a batch of a site before any of it is taken.
+// checkBatch checks the order of places and the shapes of a batch before any of its samples is
+// used.
 func checkBatch(s measure.Site, b *measure.Batch) error {
 	for i := 1; i < len(b.Place); i++ {
 		if b.Place[i] <= b.Place[i-1] {
@@ -107,17 +111,18 @@ func outOfOrder(place, before int) error {
 	return fmt.Errorf("seis: the sample at place %d comes after that at place %d", place, before)
 }
 
-// take makes room for the sample at a place, which must lie behind those that the segment holds.
-func (c *segment) take(place int, a *accumulator) error {
+// startSample checks that the sample at a place may follow those of the segment. If the segment is
+// empty, it also sets its range of places and allocates its memory.
+func (c *segment) startSample(place int, a *accumulator) error {
 	if place < 0 || place >= a.site.Layout.N {
-		return fmt.Errorf("seis: a sample at place %d of %d", place, a.site.Layout.N)
+		return fmt.Errorf("seis: a sample at place %d; the layout has %d places", place, a.site.Layout.N)
 	}
 	if c.samples > 0 && (place <= c.last || place < c.from) {
 		return outOfOrder(place, c.last)
 	}
 	if c.samples == 0 {
-		c.from, c.to = a.segments.of(place)
-		c.rows = a.measure.takeRows(a.rowsOf(a.segments.longest()))
+		c.from, c.to = a.segments.bounds(place)
+		c.rows = a.measure.takeRows(a.valuesOf(a.segments.longest()))
 		c.sum = make([]float64, 2*a.maps.positions())
 	}
 	c.last = place
@@ -132,8 +137,8 @@ func (a *accumulator) flush() error {
 	return err
 }
 
-// rowsOf returns the number of values of the observations of so many samples.
-func (a *accumulator) rowsOf(samples int) int {
+// valuesOf returns the number of values in the observations of a number of samples.
+func (a *accumulator) valuesOf(samples int) int {
 	return samples * a.maps.channels * 2 * a.maps.positions()
 }
 
@@ -147,40 +152,41 @@ func (a *accumulator) add(c segment) error {
 			return err
 		}
 	}
-	a.multiply(c, nil)
+	a.addProducts(c, nil)
 	return nil
 }
 
-// multiply adds the samples of a segment to the total and the null, and to part unless it is nil.
-func (a *accumulator) multiply(c segment, part *linalg.Scatter[float32]) {
+// addProducts adds the products of a segment's observations to the total and the null, and to part
+// unless it is nil.
+func (a *accumulator) addProducts(c segment, part *linalg.Scatter[float32]) {
 	memory, ok := a.measure.scratch.Get().(*scratch)
 	if !ok {
 		memory = new(scratch)
 	}
 	defer a.measure.scratch.Put(memory)
-	b := block{rows: c.rows[:a.rowsOf(c.samples)], d: a.maps.positions()}
+	b := block{rows: c.rows[:a.valuesOf(c.samples)], d: a.maps.positions()}
 	if b.d <= tile {
 		b.clean, b.hash = a.clean, hashClean(b.rows, b.d)
 	}
 	b.Block = linalg.CentreSummed(b.rows, c.sum)
-	all := a.total.Begin(b.N(), b.Mean())
-	var own linalg.Update[float32]
+	totalUpdate := a.total.Begin(b.N(), b.Mean())
+	var partUpdate linalg.Update[float32]
 	if part != nil {
-		own = part.Begin(b.N(), b.Mean())
+		partUpdate = part.Begin(b.N(), b.Mean())
 	}
-	b.addViews(all, own, memory)
+	b.addViews(totalUpdate, partUpdate, memory)
 	var pairs *shuffledPairs
 	if a.null != nil {
-		pairs = partners(a.site.Key, c.from, c.samples, a.maps.channels)
+		pairs = newShuffledPairs(a.site.Key, c.from, c.samples, a.maps.channels)
 	}
-	b.addPairs(all, own, a.null, pairs, memory)
-	all.End()
-	own.End()
+	b.addPairs(totalUpdate, partUpdate, a.null, pairs, memory)
+	totalUpdate.End()
+	partUpdate.End()
 }
 
-// Merge adds the state of an accumulator that has seen other blocks. A segment that other has begun
-// is carried on here, unless this one has begun another: then it will get no further samples, and
-// is added as it is.
+// Merge adds the state of an accumulator of other blocks. If only other has an unfinished segment,
+// this accumulator continues it. If both have one, the segment of other will get no further samples
+// and is added now.
 func (a *accumulator) Merge(other measure.Accumulator) error {
 	o, ok := other.(*accumulator)
 	if !ok {
@@ -223,9 +229,8 @@ func (c segment) clone() segment {
 	return c
 }
 
-// withPending returns an accumulator without a pending segment and with the moments of all
-// observations in total. It is the accumulator itself, or a copy to which the pending segment has
-// been added.
+// withPending returns an accumulator whose segment is empty and whose total holds the moments of
+// all observations. It is the accumulator itself or a copy, so the state does not change.
 func (a *accumulator) withPending() (*accumulator, error) {
 	if a.segment.samples == 0 && a.groups.len() == 0 {
 		return a, nil
@@ -245,7 +250,7 @@ func (a *accumulator) withPending() (*accumulator, error) {
 	if n := a.groups.len(); n > 0 {
 		c.pending, c.pendingGroup = linalg.NewScatter[float32](a.total.P), groupOf(a.segment.from, n, a.site.Layout)
 	}
-	c.multiply(a.segment.clone(), c.pending)
+	c.addProducts(a.segment.clone(), c.pending)
 	c.segment = segment{}
 	return &c, nil
 }

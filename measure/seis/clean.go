@@ -10,29 +10,29 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A cleanView is what the accumulators of a layer compute from its clean activations. These are the
-// same under every transformation, so accumulators that are fed one after another share it. Hashes
-// tell what was computed from the same numbers.
+// A cleanView holds what the accumulators of a layer compute from its clean activations. These are
+// the same under every transformation, so accumulators that are updated one after another share it.
+// A result is found by a hash of the numbers that it was computed from.
 type cleanView struct {
-	mu       sync.Mutex
-	room     int             // how many segments are kept: those of a batch
-	segments []*cleanSegment // the oldest first
+	mu          sync.Mutex
+	maxSegments int             // number of segments that are kept: as many as a batch has
+	segments    []*cleanSegment // the oldest first
 
 	scoring sync.Mutex
-	scored  *cleanScores // of the accumulator that was scored last; nil before
+	scored  *cleanScores // results of the accumulator whose scores were computed last; nil: none yet
 }
 
-// A cleanSegment is the products of x with x of a segment.
+// A cleanSegment holds the products of x with x of a segment.
 type cleanSegment struct {
 	hash     uint64 // of the rows of x before they were centred
-	n        int    // rows
+	n        int    // number of observations
 	memory   linalg.Scratch
 	products []float32 // d x d, upper triangle
 }
 
-// use calls f with the products of x with x of a block of at most tile variables. They are valid
-// during the call.
-func (c *cleanView) use(b block, f func(products []float32)) {
+// withProducts calls f with the products of x with x of a block, which has at most tile variables.
+// The products are valid during the call.
+func (c *cleanView) withProducts(b block, f func(products []float32)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.segments {
@@ -42,7 +42,7 @@ func (c *cleanView) use(b block, f func(products []float32)) {
 		}
 	}
 	s := new(cleanSegment)
-	if len(c.segments) >= max(c.room, 1) {
+	if len(c.segments) >= max(c.maxSegments, 1) {
 		s = c.segments[0]
 		c.segments = slices.Delete(c.segments, 0, 1)
 	}
@@ -51,11 +51,11 @@ func (c *cleanView) use(b block, f func(products []float32)) {
 	f(s.products)
 }
 
-// makeRoom raises the number of segments whose products are kept.
-func (c *cleanView) makeRoom(segments int) {
+// reserve raises the number of segments whose products are kept.
+func (c *cleanView) reserve(segments int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.room = max(c.room, segments)
+	c.maxSegments = max(c.maxSegments, segments)
 }
 
 // A cleanKey identifies a layer. Layers of two models may have the same key; the hashes of their
@@ -66,14 +66,14 @@ type cleanKey struct {
 	data        string
 }
 
-// shared holds the clean views of the layers that have accumulators.
-type shared struct {
+// cleanViews holds the clean views of the layers that have accumulators.
+type cleanViews struct {
 	mu     sync.Mutex
 	layers map[cleanKey]weak.Pointer[cleanView]
 }
 
-// of returns the clean view of a layer.
-func (s *shared) of(site measure.Site, p featureMaps) *cleanView {
+// view returns the clean view of a layer. It creates one if no accumulator of the layer has one.
+func (s *cleanViews) view(site measure.Site, p featureMaps) *cleanView {
 	key := cleanKey{site.Layer.Name, p.channels, p.positions(), site.Key.Data}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,8 +100,8 @@ func hashClean(rows []float32, d int) uint64 {
 	return h.Sum64()
 }
 
-// cleanScores is what scoring an accumulator computes from the moments of x alone: the subspace,
-// and the scatters of the coordinates of each group of the interval in it.
+// cleanScores holds what Scores computes from x alone: the subspace, and the scatters of each
+// group's coordinates in that subspace.
 type cleanScores struct {
 	hash   uint64 // of the moments of x of all observations
 	space  subspace
@@ -109,7 +109,9 @@ type cleanScores struct {
 	groups map[uint64][]float32 // by the hash of a group's moments
 }
 
-// scores returns what is computed from x alone of the scatter of all observations of (x, y).
+// scores returns the results that depend on x alone. all is the scatter of all observations of (x,
+// y), fraction that of the variance which the subspace holds. margin asks for a subspace with its
+// margin.
 func (c *cleanView) scores(all *linalg.Scatter[float64], fraction float64, margin bool) (*cleanScores, error) {
 	c.scoring.Lock()
 	defer c.scoring.Unlock()
@@ -130,8 +132,9 @@ func (c *cleanView) scores(all *linalg.Scatter[float64], fraction float64, margi
 	return c.scored, nil
 }
 
-// group returns the scatter of the coordinates of a group of the interval: an upper triangle, row
-// after row. part is the scatter of the group. Where the group is not known, compute is called.
+// group returns the scatter of the coordinates of a group's x in the subspace: an upper triangle,
+// row after row. part is the scatter of the group. A result that is not cached is computed by
+// compute.
 func (c *cleanScores) group(part *linalg.Scatter[float32], compute func() []float32) []float32 {
 	d := part.P / 2
 	rows := [][]byte{bytesOf(part.Mean[:d])}

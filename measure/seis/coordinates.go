@@ -9,17 +9,17 @@ import (
 )
 
 // bases are the principal subspaces of the clean feature maps x and of the transformed ones y, with
-// memory for computing the scatters of coordinates in them. Let d be the number of positions, and K
-// the dimension of a subspace. One goroutine at a time may use them.
+// memory for computing scatters of coordinates in them. Let d be the number of positions, and K the
+// dimension of a subspace. Only one goroutine at a time may use them.
 type bases struct {
-	x, y     subspace
-	u, v     blas32.General // the bases, margins included, in float32
-	overlap  *mat.Dense     // inner products of the vectors of both bases
-	overlap1 blas32.General // the same in float32
-	square   []float32      // memory for a d x d matrix
-	half     []float32      // memory for a d x (K + margin) matrix
-	clean    *cleanScores   // the results of the clean view, which x belongs to
-	work     workspace      // for the results of one group of observations at a time
+	x, y          subspace
+	u, v          blas32.General // the bases, margins included, in float32
+	overlap       *mat.Dense     // (K + margin) x (K' + margin'): inner products of the vectors of both bases
+	overlapSingle blas32.General // the same in float32
+	square        []float32      // memory for a d x d matrix
+	half          []float32      // memory for a d x (K + margin) matrix
+	clean         *cleanScores   // results that are shared with other accumulators; x is one of them
+	work          workspace      // for the results of one group of observations at a time
 }
 
 // newBases returns the bases of two subspaces of one space, neither of dimension 0.
@@ -27,7 +27,7 @@ func newBases(clean *cleanScores, y subspace) *bases {
 	x := clean.space
 	f := &bases{x: x, y: y, clean: clean, u: toSingle(x.basis), v: toSingle(y.basis), overlap: new(mat.Dense)}
 	f.overlap.Mul(x.basis.T(), y.basis)
-	f.overlap1 = toSingle(f.overlap)
+	f.overlapSingle = toSingle(f.overlap)
 	return f
 }
 
@@ -39,8 +39,8 @@ type coordinates struct {
 	bases  *bases
 }
 
-// coordinates returns the scatters of the coordinates of the observations that the subspaces were
-// found from. cross is the scatter of x with y, d x d.
+// coordinates returns the scatters of the coordinates of all observations. cross is the scatter of
+// x with y, d x d.
 func (f *bases) coordinates(cross []float64) coordinates {
 	d, _ := f.x.basis.Dims()
 	var half, xy mat.Dense
@@ -59,8 +59,8 @@ func (c coordinates) leading() principalMoments {
 	}
 }
 
-// shuffled returns coordinates(cross).leading() in float32, where cross is the scatter of shuffled
-// pairs, multiplied by a factor. A few digits of such correlations are enough. It is valid until
+// shuffled returns coordinates(cross).leading() in float32, which is accurate enough for a null.
+// cross is the scatter of shuffled pairs, which is multiplied by factor. The result is valid until
 // the bases are used again.
 func (f *bases) shuffled(cross []float64, factor float64) principalSingleMoments {
 	d, p, q := f.u.Rows, f.x.K, f.y.K
@@ -72,18 +72,18 @@ func (f *bases) shuffled(cross []float64, factor float64) principalSingleMoments
 	half, xy := f.halfOf(d, q), f.work.matrix(p, q)
 	blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, between, submatrix(f.v, 0, d, 0, q), 0, half)
 	blas32.Gemm(blas.Trans, blas.NoTrans, 1, submatrix(f.u, 0, d, 0, p), half, 0, xy)
-	return principalSingleMoments{xx: f.x.Values[:p], yy: f.y.Values[:q], xy: xy, overlap: submatrix(f.overlap1, 0, p, 0, q), work: &f.work}
+	return principalSingleMoments{xx: f.x.Values[:p], yy: f.y.Values[:q], xy: xy, overlap: submatrix(f.overlapSingle, 0, p, 0, q), work: &f.work}
 }
 
-// project returns Uᵀ x.
+// project returns Uᵀ x. u is d x K, x has d values.
 func project(u blas32.General, x []float32) []float32 {
 	y := blas32.Vector{N: u.Cols, Inc: 1, Data: make([]float32, u.Cols)}
 	blas32.Gemv(blas.Trans, 1, u, blas32.Vector{N: u.Rows, Inc: 1, Data: x}, 0, y)
 	return y.Data
 }
 
-// atRanks returns the scatters of the coordinates in the first p and q axes, in float32. The
-// margins bound p and q. It is valid until the bases are used again.
+// atRanks returns the scatters of the coordinates in the first p axes of x and the first q of y, in
+// float32. p and q may reach into the margins. The result is valid until the bases are used again.
 func (c coordinates) atRanks(p, q int) principalSingleMoments {
 	f := c.bases
 	f.work.reset()
@@ -91,7 +91,7 @@ func (c coordinates) atRanks(p, q int) principalSingleMoments {
 	for i := range p {
 		narrow(rowOf(xy, i), c.xy.RawRowView(i)[:q])
 	}
-	return principalSingleMoments{xx: c.xx[:p], yy: c.yy[:q], xy: xy, overlap: submatrix(f.overlap1, 0, p, 0, q), work: &f.work}
+	return principalSingleMoments{xx: c.xx[:p], yy: c.yy[:q], xy: xy, overlap: submatrix(f.overlapSingle, 0, p, 0, q), work: &f.work}
 }
 
 // leadingX and leadingY return the bases without their margins.
@@ -113,17 +113,18 @@ func (f *bases) reduceBetween(s *linalg.Scatter[float32]) blas32.General {
 	return out
 }
 
+// halfOf returns memory for a matrix of at most d x (K + margin) values.
 func (f *bases) halfOf(rows, cols int) blas32.General {
 	return blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: grow(&f.half, rows*cols)}
 }
 
 // strip is the number of rows of an upper triangle that are multiplied at once, from the diagonal
-// element of the first row on. Few rows waste few products with the zeros below the diagonal.
+// element of the first row on. A smaller strip multiplies fewer of the zeros below the diagonal.
 const strip = 128
 
-// reduceSquare returns Uᵀ S U for the scatter S of the variables from lo on among themselves. With
-// T the upper triangle of S and half the diagonal, S = T + Tᵀ, so Uᵀ S U is Uᵀ T U and its
-// transpose. The upper triangle of the result is valid.
+// reduceSquare returns Uᵀ S U, where S is the scatter of the variables from lo on. Let T be the
+// upper triangle of S with its diagonal halved. Then S = T + Tᵀ, so Uᵀ S U = Uᵀ T U + (Uᵀ T U)ᵀ.
+// Only the upper triangle of the result is set.
 func (f *bases) reduceSquare(s *linalg.Scatter[float32], lo int, u blas32.General) blas32.General {
 	d := u.Rows
 	half := f.halfOf(d, u.Cols)
@@ -146,8 +147,8 @@ func (f *bases) reduceSquare(s *linalg.Scatter[float32], lo int, u blas32.Genera
 	return out
 }
 
-// addTranspose adds its transpose to a square matrix, above the diagonal and on it, tile by tile so
-// that both sides stay in the cache.
+// addTranspose adds Aᵀ to the upper triangle and the diagonal of a square matrix A. It works in
+// tiles, so that an element and its mirror image are both in the cache.
 func addTranspose(a blas32.General) {
 	const side = 32
 	n := a.Rows

@@ -80,7 +80,7 @@ func BenchmarkFewObservations(b *testing.B) {
 			batch.Place, batch.Index = append(batch.Place, i), append(batch.Index, i)
 		}
 		for name, open := range map[string]func() measure.Accumulator{
-			"moments": func() measure.Accumulator { return newAccumulator(m, site, p, m.clean.of(site, p)) },
+			"moments": func() measure.Accumulator { return newAccumulator(m, site, p, m.clean.view(site, p)) },
 			"rows":    func() measure.Accumulator { return newRowAccumulator(m, site, p) },
 		} {
 			b.Run(fmt.Sprintf("side=%d/%s", side, name), func(b *testing.B) {

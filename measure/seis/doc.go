@@ -62,8 +62,8 @@
 // the number of samples. About 1,024 observations of one block of the layout are multiplied at
 // once, in float32 around their own mean, and added in float64. So scores do not depend on batch
 // size, shards or resuming. Layers of more than 1,024 positions are average-pooled, 56 x 56 to 28 x
-// 28, with a warning. What follows from the clean activations alone is computed once for all
-// transformations of a layer: their products, their subspace and its part in the interval.
+// 28, with a warning. Results that depend on the clean activations alone are computed once for all
+// transformations of a layer: their products, their subspace, and their scatters for the interval.
 //
 // With n observations of d positions and 4 n <= d, moments over positions are larger than the
 // observations. A is then held, and its 2 n rows (clean and transformed) are replaced by their
@@ -71,8 +71,10 @@
 // 2 n x 2 n Gram matrix. Scores do not depend on the basis, so they are those of the moments.
 //
 // The interval is made of ten halves of the samples (resample.HalfSamples). Their scores are
-// computed in float32 in the subspaces of all samples. Where 99 % of the variance is reached
-// differs with the samples, so a rank may jump; what that adds is estimated to first order
-// (resample.RankSpread). The moments of ten groups of samples are kept for it in a measure.Store,
-// in so far as they fit into the memory bound.
+// computed in float32 in the subspaces of all samples. The number of patterns that hold 99 % of the
+// variance differs between halves; the effect of such a change of the ranks is estimated to first
+// order (resample.RankSpread). The moments of ten groups of samples are kept for the interval in a
+// measure.Store, if they fit into the memory bound.
+//
+// In the source, x and y are the observations of z and z', d values each.
 package seis

@@ -9,12 +9,12 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A featureMaps says where the observations of a sample lie. Channel c at position i is the value
-// of the sample with the index base + c channelStep + i positionStep. Positions are numbered over
+// A featureMaps tells where a sample's observations are in its activations. Channel c at position i
+// is the value with the index base + c channelStep + i positionStep. Positions are numbered over
 // the grid, row by row.
 type featureMaps struct {
 	channels                        int
-	grid                            []int // h, w or the length
+	grid                            []int // height and width, or the length of one-dimensional maps
 	pooled                          []int // the grid after pooling; equal to grid without pooling
 	base, channelStep, positionStep int
 }
@@ -24,12 +24,12 @@ func (p featureMaps) positions() int { return product(p.pooled) }
 
 func (p featureMaps) isPooled() bool { return product(p.pooled) < product(p.grid) }
 
-// pooling returns the warning that the feature maps are pooled, or "".
-func (p featureMaps) pooling() string {
+// poolingWarning returns the warning that the feature maps are pooled, or "".
+func (p featureMaps) poolingWarning() string {
 	if !p.isPooled() {
 		return ""
 	}
-	return fmt.Sprintf("average-pooled from %s to %s positions", times(p.grid), times(p.pooled))
+	return fmt.Sprintf("average-pooled from %s to %s positions", formatGrid(p.grid), formatGrid(p.pooled))
 }
 
 // isWhole reports whether the observations hold every value of a sample.
@@ -56,11 +56,11 @@ func featureMapsOf(l onnx.Layer, limit int) (p featureMaps, why string) {
 	}, ""
 }
 
-// pooledGrid returns the grid of at most limit positions that keeps the aspect. It is the grid
-// itself where that is small enough. Next come 2 x 2 means, applied as often as needed, where sides
-// stay whole and at least three quarters of the limit are used: they do not overlap, and 56 x 56
-// becomes 28 x 28. Otherwise it has rows = sqrt(limit h / w), rounded down, and as many columns as
-// the limit leaves.
+// pooledGrid returns a grid of at most limit positions with about the same aspect ratio. A grid
+// that is small enough is returned as it is. Otherwise both sides are halved until the grid fits,
+// so that 56 x 56 becomes 28 x 28 and cells do not overlap. This requires even sides, and a result
+// of at least three quarters of the limit. Otherwise the result has rows = sqrt(limit h / w),
+// rounded down, and as many columns as the limit allows.
 func pooledGrid(grid []int, limit int) []int {
 	if product(grid) <= limit {
 		return grid
@@ -83,8 +83,8 @@ func pooledGrid(grid []int, limit int) []int {
 }
 
 // observe writes the observations of (z, z') of sample i of a batch, a row of 2 d values for each
-// channel, and adds them to sum. Their sum shows whether they are finite while they are in the
-// cache.
+// channel, and adds them to sum. The sum is tested for NaN and infinity, which is faster than
+// testing each value.
 func (p featureMaps) observe(rows []float32, sum []float64, b *measure.Batch, i int) error {
 	stride := 2 * p.positions()
 	clean, transformed := b.Clean.At(i), b.Transformed.At(i)
@@ -100,7 +100,7 @@ func (p featureMaps) observe(rows []float32, sum []float64, b *measure.Batch, i 
 	if transformed.FirstNonFinite() >= 0 {
 		return &measure.NonFinite{View: "transformed", Index: b.Index[i]}
 	}
-	return nil // an average over positions overflows: so will its square
+	return nil // only an average over positions overflows; subspaces returns the error
 }
 
 func finite(x []float64) bool {
@@ -112,8 +112,8 @@ func finite(x []float64) bool {
 	return true
 }
 
-// rows writes the observations of a sample, a row for each channel, at the start of rows of the
-// given stride.
+// rows writes the observations of a sample, d values for each channel. dst holds rows of stride
+// values; each observation goes to the start of a row.
 func (p featureMaps) rows(dst []float32, stride int, sample []float32) {
 	if p.isPooled() {
 		p.pool(dst, stride, sample)
@@ -135,8 +135,8 @@ func (p featureMaps) rows(dst []float32, stride int, sample []float32) {
 	}
 }
 
-// pool writes averages over cells in place of positions. Cell i of m over n positions spans floor(i
-// n / m) to ceil((i + 1) n / m), as in PyTorch's AdaptiveAvgPool2d.
+// pool is like rows for pooled feature maps: it writes averages over cells. Cell i of m over n
+// positions spans floor(i n / m) to ceil((i + 1) n / m), as in PyTorch's AdaptiveAvgPool2d.
 func (p featureMaps) pool(dst []float32, stride int, sample []float32) {
 	h, w, m, n := 1, p.grid[0], 1, p.pooled[0]
 	if len(p.grid) == 2 {
@@ -176,7 +176,8 @@ func (p featureMaps) pool(dst []float32, stride int, sample []float32) {
 	}
 }
 
-// poolPlane writes the averages over the cells of a plane. line is memory for a row of the plane.
+// poolPlane writes the averages over the cells of a channel (plane: h x w). line is memory for w
+// values.
 func poolPlane(dst, plane []float32, rows, columns []cell, line []float32) {
 	w := len(line)
 	for i, y := range rows {
@@ -195,7 +196,7 @@ func poolPlane(dst, plane []float32, rows, columns []cell, line []float32) {
 	}
 }
 
-// halve writes the means of the 2 x 2 cells of a plane, n cells in a row.
+// halve writes the means of the 2 x 2 cells of a channel. n is the number of cells in a row.
 func halve(dst, plane []float32, n int) {
 	for ; len(dst) > 0; dst, plane = dst[n:], plane[4*n:] {
 		top, bottom := plane[:2*n], plane[2*n:4*n]
@@ -205,10 +206,10 @@ func halve(dst, plane []float32, n int) {
 	}
 }
 
-// A cell is a range of positions along one side.
+// A cell is a half-open range of positions along one side of the grid.
 type cell struct{ from, to int }
 
-// cells returns the m cells over n positions.
+// cells returns the m cells that divide n positions.
 func cells(n, m int) []cell {
 	out := make([]cell, m)
 	for i := range out {

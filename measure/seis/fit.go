@@ -3,7 +3,7 @@ package seis
 // A result is the two scores of a layer.
 type result struct {
 	equivariance, invariance float64
-	ties                     bool // canonical correlations tie: see ties
+	ties                     bool // see haveTies
 }
 
 // resultOf computes the two scores from the moments of coordinates in the subspaces: equations 4
@@ -19,20 +19,21 @@ func resultOf(m moments) (result, error) {
 		s.equivariance += rho[i] / r
 		s.invariance += rho[i] * cos[i] / r
 	}
-	s.ties = ties(rho)
+	s.ties = haveTies(rho)
 	return s, nil
 }
 
-// ties reports whether more than one in twenty canonical correlations, given in descending order,
-// tie with the one before. Successive correlations of real data lie about 1 / r apart; those of a
-// flip, a translation by whole positions or an identity are all 1 but for rounding.
-func ties(rho []float64) bool {
-	const resolution, least, share = 1e-6, 0.01, 20
+// haveTies reports whether more than one in twenty canonical correlations, given in descending
+// order, equal the one before up to rounding. Successive correlations of real data lie about 1 / r
+// apart; those of a flip, a translation by whole positions or an identity are all 1 but for
+// rounding. Correlations near 0 are not counted.
+func haveTies(rho []float64) bool {
+	const tolerance, smallest = 1e-6, 0.01
 	tied := 0
 	for i := 1; i < len(rho); i++ {
-		if rho[i] > least && rho[i-1]-rho[i] < resolution {
+		if rho[i] > smallest && rho[i-1]-rho[i] < tolerance {
 			tied++
 		}
 	}
-	return tied > len(rho)/share
+	return tied > len(rho)/20
 }

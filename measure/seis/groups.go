@@ -9,26 +9,28 @@ import (
 )
 
 // groups holds the moments of the groups of samples for the interval, in a Store. The moments of
-// all samples are their sum. A group is a range of places, so one group is open at a time. Memory
-// holds the moments of that group alone; they are stored when the next group begins. A complete
-// group is stored in float32. A group in which a shard or a saved state ends is stored in float64
-// until its other samples are added, so that the result is the same.
+// all samples are their sum. Since a group is a range of places, one group at a time is open: it
+// gets the observations. Memory holds the moments of that group alone; they are stored when another
+// group begins. A complete group is stored in float32. A group that is incomplete, because a shard
+// or a saved state ends in it, is stored in float64 until its other samples are added, so that the
+// result does not change.
 type groups struct {
 	store   measure.Store
 	current *linalg.Scatter[float64] // of the open group
 	open    int                      // index of the open group; negative: none
-	sizes   []int                    // observations of each group, if all samples can be read
+	sizes   []int                    // number of observations of each group if every sample can be read
 	stored  []storedScatter
 
 	closing sync.Mutex // a run that is stopped saves accumulators while they are being scored
 }
 
-// newGroups returns n empty groups of a layout.
-func newGroups(n int, l measure.Layout, channels int, now *linalg.Scatter[float64], store measure.Store) *groups {
+// newGroups returns n empty groups of a layout. current is memory for the moments of the open
+// group.
+func newGroups(n int, l measure.Layout, channels int, current *linalg.Scatter[float64], store measure.Store) *groups {
 	if store == nil {
 		store = new(memoryStore)
 	}
-	g := &groups{store: store, current: now, open: -1, stored: make([]storedScatter, n)}
+	g := &groups{store: store, current: current, open: -1, stored: make([]storedScatter, n)}
 	for i := range n {
 		from, to := placesOf(i, n, l)
 		g.sizes = append(g.sizes, (to-from)*channels)
@@ -36,8 +38,8 @@ func newGroups(n int, l measure.Layout, channels int, now *linalg.Scatter[float6
 	return g
 }
 
-// groupOf returns the group, one of n, that the sample at a place belongs to. The order of places
-// is random, so a group may be a run of blocks.
+// groupOf returns the group, one of n, of the sample at a place. Since samples are in random order,
+// a group may consist of consecutive blocks.
 func groupOf(place, n int, l measure.Layout) int { return place / l.Block * n / l.Blocks() }
 
 // placesOf returns the half-open range of places of a group.
@@ -48,8 +50,9 @@ func placesOf(group, n int, l measure.Layout) (from, to int) {
 
 func (g *groups) len() int { return len(g.stored) }
 
-// begin opens a group for observations. A group that was stored before it was complete, when a
-// state was saved, is loaded, so that its sums are added in the same order as without the save.
+// begin opens a group, which then gets observations. A group that was stored before it was
+// complete, when a state was saved, is loaded, so that its sums are added in the same order as
+// without saving.
 func (g *groups) begin(group int) error {
 	if group == g.open {
 		return nil
@@ -68,7 +71,7 @@ func (g *groups) begin(group int) error {
 	return err
 }
 
-// allocate allocates memory for the open group, if total has taken it.
+// allocate allocates memory for the open group if total has taken that memory.
 func (g *groups) allocate() {
 	if g.current.Data == nil {
 		g.current.Data = linalg.NewScatter[float64](g.current.P).Data
@@ -94,9 +97,9 @@ func (g *groups) storeCurrent() error {
 	return nil
 }
 
-// total returns the moments of all observations. It closes the open group and takes its memory.
-// The groups are summed in order, each as it is stored, so that the sum depends on the samples
-// alone.
+// total returns the moments of all observations. It closes the open group and uses its memory for
+// the result. The groups are added in order, in the precision in which they are stored, so that the
+// sum does not depend on how the samples were divided among runs.
 func (g *groups) total() (*linalg.Scatter[float64], error) {
 	g.closing.Lock()
 	defer g.closing.Unlock()
@@ -154,7 +157,7 @@ func (g *groups) merge(o *groups) error {
 	return nil
 }
 
-// each calls f for each group in turn. The scatter is valid during the call.
+// each calls f for each group, in order. The scatter is valid during the call.
 func (g *groups) each(f func(group int, s *linalg.Scatter[float32]) error) error {
 	if err := g.close(); err != nil || g.len() == 0 {
 		return err
@@ -171,7 +174,7 @@ func (g *groups) each(f func(group int, s *linalg.Scatter[float32]) error) error
 	return nil
 }
 
-// write puts the groups into a state.
+// write writes the groups into a state.
 func (g *groups) write(w *state.Writer) error {
 	if err := g.close(); err != nil {
 		return err

@@ -14,11 +14,12 @@ var errSingular = errors.New(warnSingular)
 // A replicate is the scores of half of the groups in the subspaces of all samples.
 type replicate struct {
 	result
-	left int            // observations left out
-	move resample.Ranks // by how much its fractional ranks differ from those of all samples
+	left       int            // observations left out
+	rankChange resample.Ranks // its fractional ranks (see resample.Cutoff) minus those of all samples
 }
 
-// interval computes the replicates, and how far the change of the ranks would shift them.
+// interval computes the replicates, and the shifts of their scores that the changes of the ranks
+// cause.
 func (a *accumulator) interval(c coordinates, t *table) error {
 	replicates, err := a.replicates(c.bases)
 	if err != nil {
@@ -28,19 +29,19 @@ func (a *accumulator) interval(c coordinates, t *table) error {
 	if err != nil {
 		return fmt.Errorf("seis, interval: %w", err)
 	}
-	var moves []resample.Ranks
+	var rankChanges []resample.Ranks
 	var left []int
 	for _, r := range replicates {
-		moves, left = append(moves, r.move), append(left, r.left)
+		rankChanges, left = append(rankChanges, r.rankChange), append(left, r.left)
 	}
 	ranks := resample.Ranks{X: c.bases.x.FractionalRank(), Y: c.bases.y.FractionalRank()}
-	s := resample.NewRankSpread(ranks, moves, left, t.n)
+	s := resample.NewRankSpread(ranks, rankChanges, left, t.n)
 	t.replicates, t.shifts = replicates, [2][]float64{s.Shifts(equivariance), s.Shifts(invariance)}
 	return nil
 }
 
-// rankSlopes returns the slopes of both scores in the ranks. full holds the scores at the actual
-// ranks.
+// rankSlopes returns the slopes of both scores as functions of the ranks. full holds the scores at
+// the actual ranks.
 func (c coordinates) rankSlopes(full result) (equivariance, invariance resample.RankSlope, err error) {
 	p, q, most := c.bases.x.K, c.bases.y.K, len(c.bases.x.Values)
 	var nearby [2]result
@@ -49,25 +50,25 @@ func (c coordinates) rankSlopes(full result) (equivariance, invariance resample.
 			return equivariance, invariance, err
 		}
 	}
-	slope := func(of func(result) float64) resample.RankSlope {
-		return resample.NewRankSlope(p, q, most, of(full), [2]float64{of(nearby[0]), of(nearby[1])})
+	slope := func(score func(result) float64) resample.RankSlope {
+		return resample.NewRankSlope(p, q, most, score(full), [2]float64{score(nearby[0]), score(nearby[1])})
 	}
 	return slope(func(r result) float64 { return r.equivariance }), slope(func(r result) float64 { return r.invariance }), nil
 }
 
-// replicates computes the scores of the halves.
+// replicates computes the scores of the halves of the samples.
 func (a *accumulator) replicates(f *bases) (out []replicate, err error) {
 	halves := f.newSubsets(a.total, len(resample.HalfSamples))
-	var moves [len(resample.HalfSamples)]resample.Ranks
+	var rankChanges [len(resample.HalfSamples)]resample.Ranks
 	group := 0
 	err = a.eachGroup(func(g *linalg.Scatter[float32]) error {
 		belongs := func(half int) bool { return resample.InHalf(half, group) }
 		if g.N > 0 {
 			x, y := halves.add(g, belongs)
-			for i := range moves {
+			for i := range rankChanges {
 				if belongs(i) {
-					moves[i].X += x
-					moves[i].Y += y
+					rankChanges[i].X += x
+					rankChanges[i].Y += y
 				}
 			}
 		}
@@ -77,7 +78,7 @@ func (a *accumulator) replicates(f *bases) (out []replicate, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, move := range moves {
+	for i, change := range rankChanges {
 		m, n := halves.take(i)
 		if n == 0 || n == a.total.N {
 			return nil, errSingular
@@ -87,7 +88,7 @@ func (a *accumulator) replicates(f *bases) (out []replicate, err error) {
 			return nil, fmt.Errorf("%w: %w", errSingular, err)
 		}
 		scale := float64(a.total.N) / float64(n)
-		out = append(out, replicate{s, a.total.N - n, resample.Ranks{X: scale * move.X, Y: scale * move.Y}})
+		out = append(out, replicate{s, a.total.N - n, resample.Ranks{X: scale * change.X, Y: scale * change.Y}})
 	}
 	return out, nil
 }

@@ -5,16 +5,17 @@ import (
 	"math"
 )
 
-// shuffledPairs says which observation's y each observation's x of a block is paired with, for the
-// null. It is a permutation of the block's observations.
+// shuffledPairs are the pairs of a block for the null: the x of observation i is paired with the y
+// of observation order[i]. order is a permutation of the block's observations.
 type shuffledPairs struct {
 	order []int
-	match []int // of cycles of four, else nil; see cyclesOfFour
+	match []int // if the pairs form cycles of four, see cyclesOfFour; else nil
 }
 
-// cyclesOfFour returns pairs in cycles of four. A block is cut into four quarters. match, which is
-// its own inverse, says with which observation of the next quarter each one of a quarter is paired,
-// around to the first. They need fewer products: see cycleProducts.
+// cyclesOfFour returns pairs that form cycles of four observations, which need fewer products (see
+// cycleProducts). A block consists of four quarters of len(match) observations. The x of
+// observation i of a quarter is paired with the y of observation match[i] of the next quarter; the
+// first quarter follows the last. match must be its own inverse.
 func cyclesOfFour(match []int) shuffledPairs {
 	q := len(match)
 	order := make([]int, 4*q)
@@ -32,9 +33,11 @@ func cyclesOfFour(match []int) shuffledPairs {
 // transformCycles replaces the observations of each cycle by their Fourier transform. Let z_0 ...
 // z_3 be the observations of a cycle, each paired with the next. They become
 //
-//	a = (z_0 + z_1 + z_2 + z_3) / 2,  c = (z_0 - z_2) / √2,  b = (z_0 - z_1 + z_2 - z_3) / 2,  e = (z_1 - z_3) / √2,
+//	a = (z_0 + z_1 + z_2 + z_3) / 2,  c = (z_0 - z_2) / √2,
+//	b = (z_0 - z_1 + z_2 - z_3) / 2,  e = (z_1 - z_3) / √2,
 //
-// each in a quarter of the n x p rows, in this order. The transform leaves the scatter as it is.
+// in quarters of the n x p rows in the order a, c, b, e. The transform is orthogonal, so the
+// scatter does not change.
 func transformCycles(rows []float32, p int, match []int) {
 	q := len(match)
 	row := func(quarter, i int) []float32 { return rows[(quarter*q+i)*p : (quarter*q+i+1)*p] }

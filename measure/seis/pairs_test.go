@@ -32,8 +32,8 @@ func addPairsEqualsSeparateScatters(t rapid.TB, g *rand.Rand, d, quarter int) {
 		rows, p := gaussian(g, 4*quarter, 2*d, 2), cyclesOfFour(involution(g, quarter))
 		addBlock(s, c, slices.Clone(rows), &p, &memory)
 		b := linalg.Centre(rows, 2*d)
-		wantS.Add(b, nil, &memory.own)
-		wantC.Add(b.Columns(0, d), b.Columns(d, 2*d).Permuted(p.order), nil, &memory.own)
+		wantS.Add(b, nil, &memory.products)
+		wantC.Add(b.Columns(0, d), b.Columns(d, 2*d).Permuted(p.order), nil, &memory.products)
 	}
 	if s.N != 8*quarter || c.N != 8*quarter {
 		t.Fatalf("%d observations and %d pairs, want %d", s.N, c.N, 8*quarter)

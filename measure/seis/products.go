@@ -10,9 +10,9 @@ import (
 // tile is the side of the square tiles that products are computed in, as in linalg.
 const tile = 1024
 
-// A scratch is memory for products that accumulators share one after another.
+// A scratch is memory for the products of a segment. Accumulators use it one after another.
 type scratch struct {
-	own      linalg.Scratch
+	products linalg.Scratch
 	shuffled []float32 // products of shuffled pairs
 	rows     []float32 // permuted or transformed observations of a block
 }
@@ -41,29 +41,29 @@ func (b block) addViews(all linalg.Update[float64], part linalg.Update[float32],
 		for left := top; left < b.d; left += tile {
 			right := min(left+tile, b.d)
 			if b.clean != nil {
-				b.clean.use(b, func(products []float32) {
+				b.clean.withProducts(b, func(products []float32) {
 					linalg.AddProducts(all, products, top, bottom, left, right)
 					linalg.AddProducts(part, products, top, bottom, left, right)
 				})
 			} else {
-				products := b.Products(top, bottom, left, right, &memory.own)
+				products := b.Products(top, bottom, left, right, &memory.products)
 				linalg.AddProducts(all, products, top, bottom, left, right)
 				linalg.AddProducts(part, products, top, bottom, left, right)
 			}
-			products := b.Products(b.d+top, b.d+bottom, b.d+left, b.d+right, &memory.own)
+			products := b.Products(b.d+top, b.d+bottom, b.d+left, b.d+right, &memory.products)
 			linalg.AddProducts(all, products, b.d+top, b.d+bottom, b.d+left, b.d+right)
 			linalg.AddProducts(part, products, b.d+top, b.d+bottom, b.d+left, b.d+right)
 		}
 	}
 }
 
-// addPairs adds the products of x with y to scatters of (x, y), and those of x with the y that it
-// is paired with to the null. Without a null, pairs is nil. It overwrites the block's observations.
+// addPairs adds the products of x with y to scatters of (x, y), and those of shuffled pairs to the
+// null. Without a null, pairs is nil. It overwrites the block's observations.
 func (b block) addPairs(all linalg.Update[float64], part linalg.Update[float32], null *linalg.CrossScatter[float64], pairs *shuffledPairs, memory *scratch) {
-	products := b.ownProducts
+	products := b.unshuffledProducts
 	var shuffled linalg.CrossUpdate[float64]
 	if pairs != nil {
-		// Since the pairs are a permutation, the block's mean is theirs too.
+		// Since the pairs are a permutation, their mean is that of the block.
 		shuffled = null.Begin(b.N(), b.Mean()[:b.d], b.Mean()[b.d:])
 		if pairs.match != nil {
 			products = b.cycleProducts(pairs.match, memory)
@@ -75,48 +75,50 @@ func (b block) addPairs(all linalg.Update[float64], part linalg.Update[float32],
 		bottom := min(top+tile, b.d)
 		for left := 0; left < b.d; left += tile {
 			right := min(left+tile, b.d)
-			own, others := products(top, bottom, left, right, memory)
-			linalg.AddProducts(all, own, top, bottom, b.d+left, b.d+right)
-			linalg.AddProducts(part, own, top, bottom, b.d+left, b.d+right)
-			linalg.AddCrossProducts(shuffled, others, top, bottom, left, right)
+			unshuffled, shuffledProducts := products(top, bottom, left, right, memory)
+			linalg.AddProducts(all, unshuffled, top, bottom, b.d+left, b.d+right)
+			linalg.AddProducts(part, unshuffled, top, bottom, b.d+left, b.d+right)
+			linalg.AddCrossProducts(shuffled, shuffledProducts, top, bottom, left, right)
 		}
 	}
 	shuffled.End()
 }
 
-// A pairProducts returns the products of the x from top to bottom with the y from left to right:
-// with their own, and with those of shuffled pairs. They are valid until the memory is used again.
-type pairProducts func(top, bottom, left, right int, memory *scratch) (own, shuffled []float32)
+// A pairProducts returns products of the variables top to bottom of x with the variables left to
+// right of y: those of the same observation, and those of shuffled pairs. They are valid until the
+// memory is used again.
+type pairProducts func(top, bottom, left, right int, memory *scratch) (unshuffled, shuffled []float32)
 
-func (b block) ownProducts(top, bottom, left, right int, memory *scratch) (own, shuffled []float32) {
-	return b.Products(top, bottom, b.d+left, b.d+right, &memory.own), nil
+func (b block) unshuffledProducts(top, bottom, left, right int, memory *scratch) (unshuffled, shuffled []float32) {
+	return b.Products(top, bottom, b.d+left, b.d+right, &memory.products), nil
 }
 
-// permutedProducts pairs the x of each observation with the y of the one that the order gives.
+// permutedProducts pairs the x of observation i with the y of observation order[i].
 func (b block) permutedProducts(order []int, memory *scratch) pairProducts {
 	y := grow(&memory.rows, b.N()*b.d)
 	for i, from := range order {
 		copy(y[i*b.d:(i+1)*b.d], b.rows[from*2*b.d+b.d:])
 	}
-	return func(top, bottom, left, right int, memory *scratch) (own, shuffled []float32) {
-		own = b.Products(top, bottom, b.d+left, b.d+right, &memory.own)
+	return func(top, bottom, left, right int, memory *scratch) (unshuffled, shuffled []float32) {
+		unshuffled = b.Products(top, bottom, b.d+left, b.d+right, &memory.products)
 		shuffled = grow(&memory.shuffled, (bottom-top)*(right-left))
 		multiply(1, columns(b.rows, 2*b.d, top, bottom), columns(y, b.d, left, right), 0, shuffled)
-		return own, shuffled
+		return unshuffled, shuffled
 	}
 }
 
-// cycleProducts pairs the observations of cycles of four. For their Fourier transform (see
-// transformCycles) the step to the next observation is a product. Let a, b, c and e be the
-// transformed observations, and u wᵀ the product of the x of u with the y of w. Then
+// cycleProducts pairs the observations of cycles of four. After their Fourier transform (see
+// transformCycles), the products of shuffled pairs follow from products within a cycle. Let a, b, c
+// and e be the transformed observations, and u wᵀ the product of the x of u with the y of w. Then
 //
 //	x with y            = a aᵀ + b bᵀ + c cᵀ + e eᵀ
 //	x with the next's y = a aᵀ - b bᵀ + c eᵀ - e cᵀ.
 //
-// The last two terms of each are a product of complex numbers, which three real products give
-// (Gauss):
+// The last two terms of each are the product of two complex numbers, for which Gauss's method needs
+// three real products:
 //
-//	u = a aᵀ + c cᵀ,  v = b bᵀ + e eᵀ,  x with y = u + v,  x with the next's y = u - v - (c + e) (c - e)ᵀ.
+//	u = a aᵀ + c cᵀ,  v = b bᵀ + e eᵀ,
+//	x with y = u + v,  x with the next's y = u - v - (c + e) (c - e)ᵀ.
 func (b block) cycleProducts(match []int, memory *scratch) pairProducts {
 	n, p := b.N(), 2*b.d
 	transformCycles(b.rows, p, match)
@@ -131,24 +133,24 @@ func (b block) cycleProducts(match []int, memory *scratch) pairProducts {
 			to[k] = c[k] - e[k]
 		}
 	}
-	return func(top, bottom, left, right int, memory *scratch) (own, shuffled []float32) {
+	return func(top, bottom, left, right int, memory *scratch) (unshuffled, shuffled []float32) {
 		size := (bottom - top) * (right - left)
-		own, shuffled = memory.own.Values(size), grow(&memory.shuffled, size)
+		unshuffled, shuffled = memory.products.Values(size), grow(&memory.shuffled, size)
 		between := func(alpha float32, rows []float32, beta float32, to []float32) {
 			multiply(alpha, columns(rows, p, top, bottom), columns(rows, p, b.d+left, b.d+right), beta, to)
 		}
-		between(1, b.rows[:2*q*p], 0, own)
+		between(1, b.rows[:2*q*p], 0, unshuffled)
 		between(1, b.rows[2*q*p:], 0, shuffled)
-		for k, u := range own {
+		for k, u := range unshuffled {
 			v := shuffled[k]
-			own[k], shuffled[k] = u+v, u-v
+			unshuffled[k], shuffled[k] = u+v, u-v
 		}
 		between(-1, mixed, 1, shuffled)
-		return own, shuffled
+		return unshuffled, shuffled
 	}
 }
 
-// columns returns the columns lo to hi of rows of p values.
+// columns returns columns lo to hi of a matrix whose rows have p values.
 func columns(rows []float32, p, lo, hi int) blas32.General {
 	return blas32.General{Rows: len(rows) / p, Cols: hi - lo, Stride: p, Data: rows[lo:]}
 }

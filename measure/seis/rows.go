@@ -17,12 +17,13 @@ import (
 )
 
 // fewRows reports whether a site has so few observations that a rowAccumulator is cheaper than
-// moments: with n observations of d positions, if the 2 n of both views are at most d / 2.
+// moments: with n observations of d positions, if the 2 n observations of both views are at most d
+// / 2.
 func fewRows(s measure.Site, p featureMaps) bool {
 	return 4*int64(s.Layout.N)*int64(p.channels) <= int64(p.positions())
 }
 
-// rowBytes returns the size of all observations of a site.
+// rowBytes returns the size of all observations of a site, in bytes.
 func rowBytes(s measure.Site, p featureMaps) int64 {
 	return single * int64(s.Layout.N) * int64(p.channels) * 2 * int64(p.positions())
 }
@@ -36,7 +37,7 @@ type rowAccumulator struct {
 	measure *seis
 	site    measure.Site
 	maps    featureMaps
-	samples map[int][]float32 // by place: the observations of (z, z'), c x 2 d; not changed once added
+	samples map[int][]float32 // by place: the observations of (z, z'), c x 2 d; never changed
 }
 
 func newRowAccumulator(m *seis, s measure.Site, p featureMaps) *rowAccumulator {
@@ -50,7 +51,7 @@ func (a *rowAccumulator) Update(b *measure.Batch) error {
 	}
 	sum := make([]float64, 2*a.maps.positions())
 	for i, place := range b.Place {
-		rows := make([]float32, a.size())
+		rows := make([]float32, a.sampleSize())
 		if err := a.maps.observe(rows, sum, b, i); err != nil {
 			return err
 		}
@@ -61,12 +62,12 @@ func (a *rowAccumulator) Update(b *measure.Batch) error {
 	return nil
 }
 
-// size returns the number of values of a sample in both views.
-func (a *rowAccumulator) size() int { return a.maps.channels * 2 * a.maps.positions() }
+// sampleSize returns the number of values of a sample in both views.
+func (a *rowAccumulator) sampleSize() int { return a.maps.channels * 2 * a.maps.positions() }
 
 func (a *rowAccumulator) add(place int, rows []float32) error {
 	if place < 0 || place >= a.site.Layout.N {
-		return fmt.Errorf("seis: a sample at place %d of %d", place, a.site.Layout.N)
+		return fmt.Errorf("seis: a sample at place %d; the layout has %d places", place, a.site.Layout.N)
 	}
 	if a.samples[place] != nil {
 		return fmt.Errorf("seis: two samples at place %d", place)
@@ -78,13 +79,13 @@ func (a *rowAccumulator) add(place int, rows []float32) error {
 // places returns the places of the samples, ascending.
 func (a *rowAccumulator) places() []int { return slices.Sorted(maps.Keys(a.samples)) }
 
-// Merge adds the samples of an accumulator that has seen others.
+// Merge adds the samples of another accumulator, none of which this one may have.
 func (a *rowAccumulator) Merge(other measure.Accumulator) error {
 	o, ok := other.(*rowAccumulator)
 	if !ok {
 		return fmt.Errorf("seis: merging a state of %T", other)
 	}
-	if o.size() != a.size() || o.maps.channels != a.maps.channels || o.site.Layout != a.site.Layout || o.measure.settings != a.measure.settings {
+	if o.sampleSize() != a.sampleSize() || o.maps.channels != a.maps.channels || o.site.Layout != a.site.Layout || o.measure.settings != a.measure.settings {
 		return fmt.Errorf("seis: merging states of different layers, layouts or settings")
 	}
 	for place, rows := range o.samples {
@@ -95,7 +96,7 @@ func (a *rowAccumulator) Merge(other measure.Accumulator) error {
 	return nil
 }
 
-// header describes what a state must agree with.
+// header returns the numbers in which a state must agree with the accumulator.
 func (a *rowAccumulator) header() []int {
 	l := a.site.Layout
 	return []int{a.maps.channels, 2 * a.maps.positions(), l.N, l.Block, l.Groups}
@@ -131,8 +132,8 @@ func (a *rowAccumulator) UnmarshalBinary(data []byte) error {
 	for i, place := range places {
 		rows := r.Float32s()
 		switch {
-		case len(rows) != a.size():
-			r.Fail(fmt.Errorf("the state has a sample of %d values, not %d", len(rows), a.size()))
+		case len(rows) != a.sampleSize():
+			r.Fail(fmt.Errorf("the state has a sample of %d values, not %d", len(rows), a.sampleSize()))
 		case i > 0 && place <= places[i-1]:
 			r.Fail(outOfOrder(place, places[i-1]))
 		default:
@@ -147,7 +148,7 @@ func (a *rowAccumulator) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// Scores computes the statistics of what has been seen.
+// Scores computes the statistics of all samples so far.
 func (a *rowAccumulator) Scores() ([]measure.Score, error) {
 	places := a.places()
 	if len(places) == 0 {
@@ -161,7 +162,7 @@ func (a *rowAccumulator) Scores() ([]measure.Score, error) {
 	site.Layer.Shape, site.Store = []int{a.maps.channels, k}, nil
 	grid := []int{k}
 	m := newAccumulator(a.measure, site, featureMaps{channels: a.maps.channels, grid: grid, pooled: grid, channelStep: k, positionStep: 1}, new(cleanView))
-	m.pooling = a.maps.pooling()
+	m.poolingWarning = a.maps.poolingWarning()
 	if err := m.Update(&measure.Batch{Place: places, Index: places, Clean: z.At(0), Transformed: z.At(1)}); err != nil {
 		return nil, err
 	}
@@ -208,8 +209,8 @@ func (a *rowAccumulator) coordinates(places []int) (tensor.Tensor, error) {
 	return out, nil
 }
 
-// gramFloor is the part of the largest eigenvalue of a Gram matrix below which an eigenvalue is
-// rounding: the square of what float32 resolves.
+// gramFloor is the fraction of a Gram matrix's largest eigenvalue below which an eigenvalue is
+// considered rounding: the square of the resolution of float32.
 const gramFloor = 1e-14
 
 // standardise centres rows of d values and scales them to a sum of squares of 1, unless all rows

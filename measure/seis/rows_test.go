@@ -19,7 +19,7 @@ func byMoments(t *testing.T, s Settings, site measure.Site, z, zt tensor.Tensor)
 	if why != "" {
 		t.Fatal(why)
 	}
-	a := newAccumulator(m, site, p, m.clean.of(site, p))
+	a := newAccumulator(m, site, p, m.clean.view(site, p))
 	feedRange(t, a, z, zt, 0, z.Shape[0])
 	scores, err := a.Scores()
 	if err != nil {
@@ -172,7 +172,7 @@ func TestRowsWithoutSomeSamples(t *testing.T) {
 	site := siteOf("NCHW", z)
 	m := New(Defaults()).(*seis)
 	p, _ := featureMapsOf(site.Layer, 400)
-	rows, moments := newRowAccumulator(m, site, p), newAccumulator(m, site, p, m.clean.of(site, p))
+	rows, moments := newRowAccumulator(m, site, p), newAccumulator(m, site, p, m.clean.view(site, p))
 	for i := range 80 {
 		if i%9 == 4 {
 			continue

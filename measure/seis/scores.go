@@ -21,7 +21,7 @@ const (
 	warnSingular  = "no interval: half of the samples do not span the layer's patterns"
 )
 
-// Scores computes the statistics of what has been seen.
+// Scores computes the statistics of all samples so far.
 func (a *accumulator) Scores() ([]measure.Score, error) {
 	a, err := a.withPending()
 	if err != nil {
@@ -67,8 +67,8 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 // warnings returns the warnings that concern all statistics.
 func (a *accumulator) warnings() []string {
 	var w []string
-	if a.pooling != "" {
-		w = append(w, a.pooling)
+	if a.poolingWarning != "" {
+		w = append(w, a.poolingWarning)
 	}
 	if a.site.PerSample {
 		w = append(w, warnPerSample)
@@ -77,14 +77,14 @@ func (a *accumulator) warnings() []string {
 		if intervalGroups(a.site.Layout) == 0 {
 			w = append(w, warnNoGroups)
 		} else {
-			need := a.measure.bytes(a.site, a.maps)
+			need := a.measure.memory(a.site, a.maps)
 			w = append(w, fmt.Sprintf(warnNoMemory, need.all()>>20+1))
 		}
 	}
 	return w
 }
 
-func times(grid []int) string {
+func formatGrid(grid []int) string {
 	if len(grid) == 1 {
 		return fmt.Sprint(grid[0])
 	}
@@ -99,22 +99,22 @@ func (a *accumulator) nullScores(f *bases, t *table) (err error) {
 		t.warnings = append(t.warnings, warnNoNull)
 		t.null = result{math.NaN(), math.NaN(), false}
 	default:
-		// A sample that is alone in its segment has no partner, so the sums are scaled up to all samples.
+		// A sample that is alone in its segment is in no shuffled pair, so the sums are scaled up.
 		t.null, err = resultOf(f.shuffled(a.null.Data, float64(a.total.N)/float64(a.null.N)))
 	}
 	return err
 }
 
-// A table holds the numbers that the scores report.
+// A table holds the values of all statistics.
 type table struct {
 	n, rank      int
 	scores, null result
 	replicates   []replicate
-	shifts       [2][]float64 // what other ranks add to the replicates of both scores
+	shifts       [2][]float64 // for both scores: what is added to each replicate for its change of the ranks
 	warnings     []string
 }
 
-// rows returns the table as scores. Those of shuffled pairs are included if there is a null.
+// rows returns the table as scores. null asks for the statistics of shuffled pairs.
 func (t table) rows(null bool) []measure.Score {
 	nan := math.NaN()
 	equivariance := t.row("equivariance", t.shifts[0], func(r result) float64 { return r.equivariance })
@@ -140,13 +140,13 @@ func (t table) rows(null bool) []measure.Score {
 	return out
 }
 
-// row returns one of the two scores with its interval and its null.
-func (t table) row(statistic string, shifts []float64, of func(result) float64) measure.Score {
-	s := measure.Plain(statistic, of(t.scores), t.n)
-	s.Null, s.Warnings = of(t.null), t.warnings
+// row returns one of the two scores, that which score selects, with its interval and its null.
+func (t table) row(statistic string, shifts []float64, score func(result) float64) measure.Score {
+	s := measure.Plain(statistic, score(t.scores), t.n)
+	s.Null, s.Warnings = score(t.null), t.warnings
 	s.Min, s.Max = 0, 1
 	for i, r := range t.replicates {
-		s.Replicates = append(s.Replicates, measure.Replicate{Value: of(r.result) + shifts[i], Left: r.left})
+		s.Replicates = append(s.Replicates, measure.Replicate{Value: score(r.result) + shifts[i], Left: r.left})
 	}
 	resample.WidenHalves(s.Replicates)
 	s.Low, s.High = resample.Jackknife(s.Value, s.N, s.Replicates)

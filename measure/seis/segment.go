@@ -8,19 +8,19 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// segmentRows is the number of observations that a segment should have: enough for matrix products
-// to be fast, and to take much longer than adding them to the moments.
+// segmentRows is the number of observations that a segment should have. So many make matrix
+// products fast, and adding a product to the moments cheap in comparison.
 const segmentRows = 1024
 
-// minSegment is the smallest number of samples in a segment of a full block. With two samples, each
-// would be the other's partner for the null.
+// minSegment is the smallest number of samples in a segment of a full block. With only two samples,
+// each would always be paired with the other for the null.
 const minSegment = 4
 
-// segments cuts the blocks of a layout into segments of consecutive samples, which are multiplied
-// at once. Where a segment begins and ends depends on the layout and the number of channels alone.
+// segments divides the blocks of a layout into segments of consecutive samples. The bounds of
+// segments depend on the layout and the number of channels alone.
 type segments struct {
 	layout measure.Layout
-	size   int // samples of a segment; the last of a block takes the rest too, so it has up to 2 size - 1
+	size   int // samples of a segment; the last one of a block has the remainder too: up to 2 size - 1
 }
 
 func newSegments(l measure.Layout, channels int) segments {
@@ -28,9 +28,8 @@ func newSegments(l measure.Layout, channels int) segments {
 	return segments{l, min(max(size, minSegment), l.Block)}
 }
 
-// of returns the segment that holds the sample at a place, from its first place to the one after
-// its last.
-func (c segments) of(place int) (from, to int) {
+// bounds returns the half-open range of places of the segment that contains a place.
+func (c segments) bounds(place int) (from, to int) {
 	block := place / c.layout.Block * c.layout.Block
 	end := min(block+c.layout.Block, c.layout.N)
 	parts := max(1, (end-block)/c.size)
@@ -42,21 +41,23 @@ func (c segments) of(place int) (from, to int) {
 	return from, to
 }
 
-// longest returns the largest number of samples in a segment: of a full block, or of the last.
+// longest returns the largest number of samples in a segment, of a full block or of the last block.
 func (c segments) longest() int {
 	last := c.layout.N - (c.layout.Blocks()-1)*c.layout.Block
 	return max(c.longestOf(c.layout.Block), c.longestOf(last))
 }
 
-// longestOf returns the number of samples in the last segment of a block of so many.
+// longestOf returns the number of samples in the last segment of a block of the given number of
+// samples.
 func (c segments) longestOf(block int) int { return block - (max(1, block/c.size)-1)*c.size }
 
-// partners pairs the observations of a segment, its samples' channels one after the other, with
-// those of other samples and other channels, for the null, or returns nil for a single sample. The
-// random numbers depend on the key of the study and on the segment. If the number of samples is a
-// multiple of four and that of channels even, the pairs form cycles of four, which cost less. That
-// is random enough, since the samples are in random order already.
-func partners(key measure.Key, from, samples, channels int) *shuffledPairs {
+// newShuffledPairs draws the pairs of a segment for the null. Each observation is paired with one
+// of another sample and another channel. Observations are ordered by sample, then by channel. For a
+// single sample the result is nil. The random numbers depend on the key of the study and on the
+// segment. If the number of samples is a multiple of four and that of channels even, the pairs form
+// cycles of four, which cost less. That is random enough, since the samples are in random order
+// already.
+func newShuffledPairs(key measure.Key, from, samples, channels int) *shuffledPairs {
 	if samples < 2 {
 		return nil
 	}
@@ -68,9 +69,10 @@ func partners(key measure.Key, from, samples, channels int) *shuffledPairs {
 	return &shuffledPairs{order: unrelated(g, samples, channels)}
 }
 
-// unrelated returns a random permutation of observations, which are ordered by sample and then by
-// channel. It pairs none with an observation of its sample or, with several channels, of its
-// channel. As in matching, the channels of a sample are paired with several samples.
+// unrelated returns a random permutation of observations, which are ordered by sample, then by
+// channel. No observation is paired with one of the same sample or, with several channels, of the
+// same channel. The channels of a sample are paired with several samples, for the reason given at
+// matching.
 func unrelated(g *rand.Rand, samples, channels int) []int {
 	n := samples * channels
 	p := g.Perm(n)
@@ -83,7 +85,7 @@ func unrelated(g *rand.Rand, samples, channels int) []int {
 				p[i], p[j] = p[j], p[i]
 			}
 		}
-		if related(i, p[i]) { // few observations, with no exchange that helps
+		if related(i, p[i]) { // with few observations there may be no exchange that helps
 			return cycles(g, samples, channels)
 		}
 	}
@@ -101,16 +103,17 @@ func cycles(g *rand.Rand, samples, channels int) (order []int) {
 	return order
 }
 
-// matching pairs n observations, of an even number of channels one after the other, with others of
-// another channel, at random: a permutation that is its own inverse. It does not keep to samples,
-// since two samples that were paired in all channels would correlate by what their channels have in
-// common.
+// matching returns a random permutation of n observations that is its own inverse: it forms pairs.
+// Each observation is paired with one of another channel. n is a multiple of channels, which is
+// even. The partners of a sample's channels belong to several samples: if two samples were paired
+// in all channels, they would correlate by what their channels have in common.
 func matching(g *rand.Rand, n, channels int) []int {
 	order, out := g.Perm(n), make([]int, n)
-	alike := func(i, j int) bool { return order[i]%channels == order[j]%channels }
+	sameChannel := func(i, j int) bool { return order[i]%channels == order[j]%channels }
 	for i := 0; i < n; i += 2 {
-		for k := 0; alike(i, i+1); k++ { // ends: at most half of the observations are of one channel, so some pair has none of it
-			if !alike(i, k) && !alike(i, k^1) {
+		// This loop ends: at most half of the observations are of one channel, so some pair has none.
+		for k := 0; sameChannel(i, i+1); k++ {
+			if !sameChannel(i, k) && !sameChannel(i, k^1) {
 				order[i+1], order[k] = order[k], order[i+1]
 			}
 		}

@@ -18,12 +18,12 @@ func TestSegmentsPartitionBlocks(t *testing.T) {
 		l := measure.Layout{N: rapid.IntRange(1, 300).Draw(t, "n"), Block: rapid.IntRange(1, 40).Draw(t, "block"), Groups: 3}
 		c := newSegments(l, rapid.IntRange(1, 2048).Draw(t, "channels"))
 		for from := 0; from < l.N; {
-			f, to := c.of(from)
+			f, to := c.bounds(from)
 			if f != from || to <= from || to > l.N {
 				t.Fatalf("the segment of place %d is %d to %d", from, f, to)
 			}
 			for p := from; p < to; p++ {
-				if a, b := c.of(p); a != from || b != to || p/l.Block != from/l.Block {
+				if a, b := c.bounds(p); a != from || b != to || p/l.Block != from/l.Block {
 					t.Fatalf("place %d is in the segment %d to %d, want %d to %d, in blocks of %d", p, a, b, from, to, l.Block)
 				}
 			}
@@ -41,7 +41,7 @@ func TestPartnersAreOtherSamplesAndOtherChannels(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		samples, channels := rapid.IntRange(2, 32).Draw(t, "samples"), rapid.IntRange(1, 40).Draw(t, "channels")
 		key := measure.Key{Seed: rapid.Uint64().Draw(t, "seed"), Data: "d", Transform: "t"}
-		pairs := partners(key, 64, samples, channels).order
+		pairs := newShuffledPairs(key, 64, samples, channels).order
 		if len(pairs) != samples*channels {
 			t.Fatalf("%d partners of %d samples with %d channels", len(pairs), samples, channels)
 		}
@@ -58,17 +58,17 @@ func TestPartnersAreOtherSamplesAndOtherChannels(t *testing.T) {
 				t.Fatalf("channel %d is its own partner", i%channels)
 			}
 		}
-		if again := partners(key, 64, samples, channels); !slices.Equal(pairs, again.order) {
+		if again := newShuffledPairs(key, 64, samples, channels); !slices.Equal(pairs, again.order) {
 			t.Fatal("two draws for the same key differ")
 		}
 	})
 	many := func(seed uint64, from int) []int {
-		return partners(measure.Key{Seed: seed}, from, 32, 16).order
+		return newShuffledPairs(measure.Key{Seed: seed}, from, 32, 16).order
 	}
 	if slices.Equal(many(1, 0), many(2, 0)) || slices.Equal(many(1, 0), many(1, 32)) {
 		t.Error("the draw does not depend on the seed and the segment")
 	}
-	if partners(measure.Key{}, 0, 1, 5) != nil {
+	if newShuffledPairs(measure.Key{}, 0, 1, 5) != nil {
 		t.Error("a single sample has a partner, want none")
 	}
 }
@@ -100,7 +100,7 @@ func TestPooledGrid(t *testing.T) {
 	}
 }
 
-// Accumulators of a layer that are fed one after another share products of the clean view. Those of
+// Accumulators of a layer that are updated one after another share products of the clean view. Those of
 // another model's layer of the same name do not.
 func TestCleanProductsAreShared(t *testing.T) {
 	t.Parallel()

@@ -38,12 +38,12 @@ func New(s Settings) measure.Measure { return &seis{settings: s} }
 
 type seis struct {
 	settings Settings
-	scratch  sync.Pool // of *scratch: accumulators need one only while they multiply
-	clean    shared
-	rows     sync.Pool // of *[]float32: accumulators need rows only while they fill a segment
+	scratch  sync.Pool // of *scratch: an accumulator needs one only while it adds a segment
+	clean    cleanViews
+	rows     sync.Pool // of *[]float32: an accumulator needs rows only while its segment is not empty
 }
 
-// takeRows returns memory for n values, with undefined contents.
+// takeRows returns memory for n values. Its contents are undefined.
 func (m *seis) takeRows(n int) []float32 {
 	if r, ok := m.rows.Get().(*[]float32); ok && cap(*r) >= n {
 		return (*r)[:n]
@@ -68,9 +68,10 @@ func (m *seis) Skip(s measure.Site) string {
 	return why
 }
 
-// Cost counts the moments, the groups of the interval if the budget allows them and no Store holds
-// them, and the segment that is being filled. With few observations it counts the observations.
-// Computing the scores takes about ten d x d matrices of float64 more, for a short time.
+// Cost implements measure.Measure. It includes the moments, the groups of the interval if the
+// budget allows them and no Store holds them, and the segment that is being filled; with few
+// observations, the observations instead. It does not include about ten d x d matrices of float64
+// that Scores needs.
 func (m *seis) Cost(s measure.Site) int64 {
 	p, why := featureMapsOf(s.Layer, m.settings.Positions)
 	if why != "" || s.Layout.Block < 1 {
@@ -79,33 +80,33 @@ func (m *seis) Cost(s measure.Site) int64 {
 	if fewRows(s, p) {
 		return rowBytes(s, p)
 	}
-	need := m.bytes(s, p)
+	need := m.memory(s, p)
 	if m.groups(s, p) > 0 && s.Store == nil {
 		return need.base + need.groups
 	}
 	return need.base
 }
 
-// Borrowed counts the memory for multiplying a segment.
+// Borrowed implements measure.Borrower: it returns the memory for adding a segment.
 func (m *seis) Borrowed(s measure.Site) int64 {
 	p, why := featureMapsOf(s.Layer, m.settings.Positions)
 	if why != "" || s.Layout.Block < 1 || fewRows(s, p) {
 		return 0
 	}
-	return m.bytes(s, p).scratch
+	return m.memory(s, p).scratch
 }
 
-// A need is the bytes that an accumulator holds in any case, those of the groups of the interval,
-// and those for multiplying a segment.
-type need struct{ base, groups, scratch int64 }
+// A memoryNeed is the memory of an accumulator in bytes: what it always holds, the groups of the
+// interval, and what it needs for adding a segment.
+type memoryNeed struct{ base, groups, scratch int64 }
 
-func (n need) all() int64 { return n.base + n.groups + n.scratch }
+func (n memoryNeed) all() int64 { return n.base + n.groups + n.scratch }
 
-func (m *seis) bytes(s measure.Site, p featureMaps) need {
+func (m *seis) memory(s measure.Site, p featureMaps) memoryNeed {
 	d := int64(p.positions())
 	triangle := d * (2*d + 1)
 	rows := int64(newSegments(s.Layout, p.channels).longest()) * int64(p.channels)
-	b := need{base: double * (triangle + 4*d)}
+	b := memoryNeed{base: double * (triangle + 4*d)}
 	b.base += single * rows * 2 * d
 	if d <= tile {
 		b.base += single * d * d // clean products, which accumulators of the layer share
@@ -120,21 +121,21 @@ func (m *seis) bytes(s measure.Site, p featureMaps) need {
 	return b
 }
 
-// groups returns the number of groups that the accumulator of a site keeps for the interval, 0 if
-// they do not fit.
+// groups returns the number of groups that the accumulator of a site keeps for the interval; 0 if
+// they do not fit into the budget.
 func (m *seis) groups(s measure.Site, p featureMaps) int {
 	n := intervalGroups(s.Layout)
-	if !m.settings.Interval || n == 0 || s.Budget > 0 && m.bytes(s, p).all() > s.Budget {
+	if !m.settings.Interval || n == 0 || s.Budget > 0 && m.memory(s, p).all() > s.Budget {
 		return 0
 	}
 	return n
 }
 
-// maxGroups is the number of groups that halves consist of. It is smaller than that of a Layout,
-// since the moments of each group are kept.
+// maxGroups is the number of groups from which the halves for the interval are formed. It is
+// smaller than measure.MaxGroups, since the moments of each group are kept.
 const maxGroups = resample.HalfGroups
 
-// intervalGroups returns maxGroups, or 0 where there are too few samples for so many.
+// intervalGroups returns maxGroups, or 0 if the layout has fewer groups.
 func intervalGroups(l measure.Layout) int {
 	if l.Groups < maxGroups {
 		return 0
@@ -159,5 +160,5 @@ func (m *seis) New(s measure.Site) (measure.Accumulator, error) {
 	if fewRows(s, p) {
 		return newRowAccumulator(m, s, p), nil
 	}
-	return newAccumulator(m, s, p, m.clean.of(s, p)), nil
+	return newAccumulator(m, s, p, m.clean.view(s, p)), nil
 }

@@ -183,7 +183,7 @@ func TestTheNullIsWhereChanceIs(t *testing.T) {
 	for _, n := range []int{300, 640} { // pairs in long cycles and in cycles of four
 		z, unrelated := smooth(1, n, 4, 5, 5), smooth(2, n, 4, 5, 5)
 		site := siteOf("NCHW", z)
-		if p := partners(site.Key, 0, site.Layout.Block, 4); (p.match != nil) != (n == 640) {
+		if p := newShuffledPairs(site.Key, 0, site.Layout.Block, 4); (p.match != nil) != (n == 640) {
 			t.Fatalf("%d samples are in cycles of four: %t", n, p.match != nil)
 		}
 		chance := scoresOf(t, Defaults(), site, z, unrelated)

@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// singleMoments are moments in float32. They serve replicates, of which there are many and which
-// differ by far more than float32 rounds.
+// singleMoments are moments in float32. They are used for replicates: there are many, and they
+// differ by far more than the rounding of float32.
 type singleMoments struct {
 	xx, yy  blas32.General // p x p and q x q, symmetric, upper triangles
 	xy      blas32.General // p x q
@@ -70,8 +70,9 @@ func (p principalSingleMoments) correlations() (rho, cos []float64, err error) {
 	return rho, cos, nil
 }
 
-// scaledBack returns the correlations, descending, and the cosines of the vectors once their
-// variables are scaled back. The vectors are rows, in the order of ascending correlations.
+// scaledBack returns the correlations, descending, and the cosines of the canonical vectors in the
+// variables before scaling by sx and sy. The vectors are rows, in the order of ascending
+// correlations.
 func scaledBack(left blas32.General, rho []float64, right blas32.General, sx, sy []float32, overlap blas32.General, work *workspace) (descending, cos []float64) {
 	scaleColumns(left, sx)
 	scaleColumns(right, sy)
@@ -115,7 +116,7 @@ func decomposeSingle(k blas32.General, work *workspace) (p blas32.General, rho [
 }
 
 // unscale divides rows by their lengths and returns the lengths. squares holds the squared lengths,
-// ascending. Rows that are too short to have a direction become zero.
+// ascending. Rows shorter than smallestSingle times the longest become zero.
 func unscale(rows blas32.General, squares []float32) []float64 {
 	lengths := make([]float64, len(squares))
 	for i, v := range squares {
@@ -132,8 +133,8 @@ func unscale(rows blas32.General, squares []float32) []float64 {
 	return lengths
 }
 
-// smallestSingle is the part of the largest singular value below which decomposeSingle cannot tell
-// one from zero.
+// smallestSingle is the fraction of the largest singular value below which decomposeSingle cannot
+// distinguish a singular value from zero.
 const smallestSingle = 1e-3
 
 func newSingle(rows, cols int) blas32.General {
@@ -161,7 +162,7 @@ func factorSingle(a blas32.General) (t blas32.Triangular, ok bool) {
 	return blas32.Triangular{Uplo: blas.Upper, Diag: blas.NonUnit, N: a.Cols, Stride: a.Stride, Data: a.Data}, ok
 }
 
-// scales returns 1 over the square roots of a diagonal, and 0 where that is not positive.
+// scales returns 1 / sqrt of the diagonal elements of A, and 0 for those that are not positive.
 func scales(a blas32.General) []float32 {
 	diagonal := make([]float64, a.Rows)
 	for i := range diagonal {

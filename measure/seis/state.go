@@ -40,8 +40,8 @@ func (a *accumulator) WriteState(to io.Writer) error {
 	return w.Close()
 }
 
-// UnmarshalBinary replaces the state by one that MarshalBinary of an accumulator of the same site
-// has given. After an error the accumulator is not to be used.
+// UnmarshalBinary replaces the state by one that MarshalBinary returned for an accumulator of the
+// same site. After an error the accumulator must not be used.
 func (a *accumulator) UnmarshalBinary(data []byte) error {
 	r, err := state.NewReader(data, "seis", a.measure.Version())
 	if err != nil {
@@ -86,15 +86,15 @@ func (a *accumulator) readSegment(r *state.Reader) {
 		r.Fail(fmt.Errorf("the state has a segment of %d samples of which the last is at place %d, which does not fit the layout", samples, last))
 		return
 	}
-	a.segment = segment{last: last, samples: samples, rows: make([]float32, a.rowsOf(a.segments.longest())), sum: make([]float64, a.total.P)}
-	a.segment.from, a.segment.to = a.segments.of(last)
+	a.segment = segment{last: last, samples: samples, rows: make([]float32, a.valuesOf(a.segments.longest())), sum: make([]float64, a.total.P)}
+	a.segment.from, a.segment.to = a.segments.bounds(last)
 	copy(a.segment.rows, rows)
 	for i := range samples {
 		linalg.SumRows(a.segment.sum, rows[i*size:(i+1)*size])
 	}
 }
 
-// writeNull writes the scatter of shuffled pairs, the means of both views as one.
+// writeNull writes the scatter of shuffled pairs. The means of both views are written as one array.
 func writeNull(w *state.Writer, null *linalg.CrossScatter[float64]) {
 	w.Int(null.N)
 	w.Floats(slices.Concat(null.MeanX, null.MeanY))

@@ -96,7 +96,7 @@ func TestCostKeepsToTheBudget(t *testing.T) {
 	m, site := New(Defaults()), siteOf("NCHW", z)
 	lean := New(Settings{Variance: 0.99, Positions: 3136, Null: true})
 	p, _ := featureMapsOf(site.Layer, 3136)
-	need := m.(*seis).bytes(site, p)
+	need := m.(*seis).memory(site, p)
 	for budget, groups := range map[int64]int{need.base + need.groups + need.scratch - 1: 0, need.base + need.groups + need.scratch: maxGroups} {
 		site.Budget = budget
 		for _, site.Store = range []measure.Store{nil, new(boundedStore)} {

@@ -7,24 +7,25 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-const single, double = 4, 8 // bytes of a number
+const single, double = 4, 8 // bytes of a float32 and of a float64
 
-// bandSize is how many values are converted at once.
+// bandSize is the number of values that are converted at once.
 const bandSize = 1 << 16
 
-// A storedScatter is where a scatter lies in a Store.
+// A storedScatter describes a scatter in a Store.
 type storedScatter struct {
 	n        int // observations
 	mean     []float64
-	width    int64 // bytes of a number, if there are observations
-	at       int64
-	reserved int64 // bytes that have been reserved
+	width    int64 // bytes of a number: single or double
+	offset   int64 // offset in the Store
+	reserved int64 // bytes reserved at this offset
 }
 
-// reserve makes room for a scatter of so many values of a width.
+// reserve sets the description of a scatter, and reserves memory in the Store for its values, of
+// width bytes each, if the reserved memory is too small.
 func (s *storedScatter) reserve(store measure.Store, n int, mean []float64, values int, width int64) {
 	if need := int64(values) * width; n > 0 && s.reserved < need {
-		s.at, s.reserved = store.Reserve(need), need
+		s.offset, s.reserved = store.Reserve(need), need
 	}
 	s.n, s.mean, s.width = n, append([]float64(nil), mean...), width
 }
@@ -35,7 +36,7 @@ func save[T float32 | float64](store measure.Store, s *storedScatter, x *linalg.
 	if x.N == 0 {
 		return nil
 	}
-	_, err := store.WriteAt(bytesOf(x.Data), s.at)
+	_, err := store.WriteAt(bytesOf(x.Data), s.offset)
 	return err
 }
 
@@ -48,7 +49,7 @@ func saveSingle(store measure.Store, s *storedScatter, x *linalg.Scatter[float64
 		for i, v := range from {
 			values[i] = float32(v)
 		}
-		if _, err := store.WriteAt(bytesOf(values[:len(from)]), s.at+int64(at)*single); err != nil {
+		if _, err := store.WriteAt(bytesOf(values[:len(from)]), s.offset+int64(at)*single); err != nil {
 			return err
 		}
 	}
@@ -66,7 +67,7 @@ func load[T float32 | float64](store measure.Store, s *storedScatter, x *linalg.
 	copy(x.Mean, s.mean)
 	switch {
 	case s.width == sizeOf[T]():
-		_, err := store.ReadAt(bytesOf(x.Data), s.at)
+		_, err := store.ReadAt(bytesOf(x.Data), s.offset)
 		return err
 	case s.width == double:
 		return loadAs[float64](store, s, x.Data)
@@ -79,7 +80,7 @@ func loadAs[S, T float32 | float64](store measure.Store, s *storedScatter, dst [
 	values := make([]S, min(bandSize, len(dst)))
 	for at := 0; at < len(dst); at += len(values) {
 		part := values[:min(len(values), len(dst)-at)]
-		if _, err := store.ReadAt(bytesOf(part), s.at+int64(at)*s.width); err != nil {
+		if _, err := store.ReadAt(bytesOf(part), s.offset+int64(at)*s.width); err != nil {
 			return err
 		}
 		for i, v := range part {
@@ -102,7 +103,7 @@ func mergeStored(store measure.Store, s *storedScatter, x *linalg.Scatter[float6
 
 func mergeStoredAs[S float32 | float64](store measure.Store, s *storedScatter, x *linalg.Scatter[float64]) error {
 	return linalg.MergeStored(x, s.n, s.mean, func(values []S, at int) error {
-		_, err := store.ReadAt(bytesOf(values), s.at+int64(at)*s.width)
+		_, err := store.ReadAt(bytesOf(values), s.offset+int64(at)*s.width)
 		return err
 	})
 }
@@ -139,7 +140,7 @@ func (s *memoryStore) WriteAt(p []byte, at int64) (int, error) { return copy(s.b
 // ReadAt implements measure.Store.
 func (s *memoryStore) ReadAt(p []byte, at int64) (int, error) { return copy(p, s.bytesFrom(at)), nil }
 
-// bytesFrom returns the buffer that a place lies in, from there on.
+// bytesFrom returns the memory from an offset to the end of the reserved range that contains it.
 func (s *memoryStore) bytesFrom(at int64) []byte {
 	i := len(s.starts) - 1
 	for s.starts[i] > at {

@@ -6,9 +6,10 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// subsets gathers the scatters of coordinates of several sets of observations at once, such as
-// halves of all observations. The observations are added in groups, each of which belongs to some
-// of the sets. The subspaces are those of all observations. One goroutine at a time may use it.
+// subsets accumulates the scatters of coordinates of several sets of observations, such as halves
+// of all observations. The observations are added in groups, each of which belongs to some of the
+// sets. The coordinates are in the subspaces of all observations. Only one goroutine at a time may
+// use it.
 type subsets struct {
 	bases *bases
 	all   *linalg.Scatter[float64]
@@ -24,7 +25,8 @@ type coordinateSum struct {
 	x, y   []float32
 }
 
-// newSubsets returns empty sets. all is the scatter that the bases were computed from.
+// newSubsets returns empty sets; sets is their number. all is the scatter from which the bases were
+// computed.
 func (f *bases) newSubsets(all *linalg.Scatter[float64], sets int) *subsets {
 	h := &subsets{bases: f, all: all, sums: make([]coordinateSum, sets)}
 	p, q := f.x.K, f.y.K
@@ -73,7 +75,7 @@ func (h *subsets) add(part *linalg.Scatter[float32], belongs func(set int) bool)
 	return f.x.Influence(diagonalOfTriangle(xx, len(dx)), tx), f.y.Influence(diagonalOf(yy), ty)
 }
 
-// take returns the scatters of the coordinates of set i about its mean, and the number of its
+// take returns the scatters of the coordinates of set i about its own mean, and the number of its
 // observations. It releases the memory of the set, so call it once for each set, after the last
 // add. The result is valid until the bases are used again.
 func (h *subsets) take(i int) (p singleMoments, n int) {
@@ -87,11 +89,11 @@ func (h *subsets) take(i int) (p singleMoments, n int) {
 		addOuter(yy, -1/float32(s.n), s.y, s.y)
 		addOuter(s.xy, -1/float32(s.n), s.x, s.y)
 	}
-	return singleMoments{xx: xx, yy: yy, xy: s.xy, overlap: submatrix(f.overlap1, 0, f.x.K, 0, f.y.K), work: &f.work}, s.n
+	return singleMoments{xx: xx, yy: yy, xy: s.xy, overlap: submatrix(f.overlapSingle, 0, f.x.K, 0, f.y.K), work: &f.work}, s.n
 }
 
-// variancesAbout returns the sums of squares of the x and of the y of a part about another mean.
-// delta is the mean of the part minus the other mean.
+// variancesAbout returns the sums of squared deviations of the x and of the y of a part from
+// another mean. delta is the mean of the part minus the other mean.
 func variancesAbout(part *linalg.Scatter[float32], delta []float32) (x, y float64) {
 	for i, v := range part.Variances() {
 		v := float64(v) + float64(part.N)*float64(delta[i])*float64(delta[i])

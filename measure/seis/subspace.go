@@ -10,24 +10,24 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// noiseFloor is the part of the largest eigenvalue below which an eigenvalue of a sum of float32
-// products is rounding. It matters only where more than 99.9 % of the variance is asked for, or
-// where there is hardly any.
+// noiseFloor is the fraction of the largest eigenvalue below which an eigenvalue of a sum of
+// float32 products is considered rounding. It matters only if more than 99.9 % of the variance is
+// asked for, or if there is hardly any variance.
 const noiseFloor = 1e-7
 
 // A subspace is spanned by the leading eigenvectors of a scatter. A few more eigenvectors, its
-// margin, are kept to see what a higher rank would change.
+// margin, are kept to compute the effect of a higher rank.
 type subspace struct {
-	resample.Cutoff            // where the eigenvalues are cut off
+	resample.Cutoff            // the rank K, and the eigenvalues
 	basis           *mat.Dense // d x (K + margin), orthonormal columns; nil where K is 0
 }
 
-// margin returns how many eigenvectors beyond the first k a subspace keeps at most.
+// margin returns the largest number of eigenvectors that are kept beyond the first k.
 func margin(k int) int { return 1 + k/50 }
 
 // leading returns the subspace of the fewest leading eigenvectors of a scatter that hold at least
-// the given fraction of the sum of its eigenvalues. scatter is d x d, row-major, upper triangle; it
-// is overwritten. Eigenvalues that are zero but for rounding are left out, so a scatter of
+// the given fraction of the sum of its eigenvalues. scatter is d x d, row-major; its upper triangle
+// is used, and it is overwritten. Eigenvalues that are rounding are left out, so a scatter of
 // constants has a subspace of dimension 0.
 func leading(scatter []float64, d int, fraction float64) (subspace, error) {
 	if len(scatter) != d*d {
@@ -62,7 +62,7 @@ func (s subspace) withoutMargin() subspace {
 	return s
 }
 
-// countAbove returns how many of the descending values exceed a floor, and zero.
+// countAbove returns the number of values, which are descending, that exceed both floor and zero.
 func countAbove(values []float64, floor float64) int {
 	n := 0
 	for n < len(values) && values[n] > max(floor, 0) {

@@ -207,7 +207,7 @@ func unmetNeed(needs measure.Needs, m *Model, d *Data, v View) string {
 		return "the data have no labels"
 	case needs.Truth && !d.hasTruth():
 		return "the data have no labelled boxes or masks"
-	case needs.Transformed && !needs.CleanServes && v.Name == "":
+	case needs.Transformed && !needs.TransformOptional && v.Name == "":
 		return "the study has no transformation"
 	case needs.Prediction && needs.OtherModel && m.Net.Classes() == 0:
 		return "model " + m.Entry.Name + " has no class scores"

@@ -129,7 +129,7 @@ func (a *accumulator) check(b *measure.Batch) error {
 	if a.action != nil && len(b.Ops) != n {
 		return fmt.Errorf("%s needs the transformation of each sample, but the batch has %d of %d", a.spec.Descriptor.Name, len(b.Ops), n)
 	}
-	if !transformed && !a.spec.Needs.CleanServes {
+	if !transformed && !a.spec.Needs.TransformOptional {
 		return fmt.Errorf("%s compares two views, but the batch has no transformed view", a.spec.Descriptor.Name)
 	}
 	width := b.Clean.Len() / n
