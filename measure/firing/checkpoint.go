@@ -13,19 +13,19 @@ const (
 	stateKind    = "firing"
 	stateVersion = 3
 	saveEvery    = time.Minute
-	saveShare    = 20 // saving takes at most 1 / saveShare of the time
+	saveFactor   = 20 // at least so many times the duration of a save passes until the next
 )
 
 // saveIfDue saves a checkpoint once a minute, or less often if it is large.
 func (r *run) saveIfDue() error {
-	if time.Since(r.lastSave) < max(saveEvery, saveShare*r.saveTime) {
+	if time.Since(r.lastSave) < max(saveEvery, saveFactor*r.saveTime) {
 		return nil
 	}
 	return r.save()
 }
 
-// stageVersion changes when stages change, so that no run resumes a stage of another version of the
-// program.
+// stageVersion is increased when the stages of a run change, so that no run continues a checkpoint
+// with other stages.
 const stageVersion = 3
 
 // division describes how the work is divided into groups and batches. A checkpoint with another
@@ -104,12 +104,12 @@ func (r *run) restore() error {
 }
 
 func (r *run) read(f *state.Reader) {
-	where := f.Ints()
-	if len(where) != 4 || where[0] < 0 || where[0] > len(r.groups) || where[1] < 0 || where[2] < 0 {
-		f.Fail(fmt.Errorf("position %v is out of range", where))
+	progress := f.Ints()
+	if len(progress) != 4 || progress[0] < 0 || progress[0] > len(r.groups) || progress[1] < 0 || progress[2] < 0 {
+		f.Fail(fmt.Errorf("group, stage, images and total images are %v, which the run does not have", progress))
 		return
 	}
-	r.group, r.stage, r.seen, r.done = where[0], where[1], where[2], int64(where[3])
+	r.group, r.stage, r.seen, r.done = progress[0], progress[1], progress[2], int64(progress[3])
 	f.Int32sInto(r.index)
 	f.Int32sInto(r.label)
 	for _, found := range r.results {
@@ -119,23 +119,23 @@ func (r *run) read(f *state.Reader) {
 	if r.group < len(r.groups) {
 		g = r.groups[r.group]
 	}
-	r.readGathered(f, g)
+	r.readAccumulators(f, g)
 	if r.group > 0 || r.stage > 0 {
 		r.indexSamples()
 	}
 }
 
-// readGathered reads the accumulators of the current group. Each list is empty or has an element
-// for every chunk.
-func (r *run) readGathered(f *state.Reader, g group) {
-	if r.sized(f, g) {
+// readAccumulators reads the accumulators of the current group. Each list is empty or has an
+// element for every chunk.
+func (r *run) readAccumulators(f *state.Reader, g group) {
+	if r.readLength(f, g) {
 		for _, c := range g {
 			global := r.newEstimator(c)
 			global.read(f)
 			r.estimators = append(r.estimators, global)
 		}
 	}
-	if r.sized(f, g) {
+	if r.readLength(f, g) {
 		for _, c := range g {
 			m := &moments{n: f.Int(), mean: make([]float64, c.count()), m2: make([]float64, c.count())}
 			f.FloatsInto(m.mean)
@@ -143,7 +143,7 @@ func (r *run) readGathered(f *state.Reader, g group) {
 			r.moments = append(r.moments, m)
 		}
 	}
-	if r.sized(f, g) {
+	if r.readLength(f, g) {
 		for at, c := range g {
 			m := r.newFullStats(c, at, r.trajectories[0])
 			m.images = f.Int()
@@ -153,7 +153,7 @@ func (r *run) readGathered(f *state.Reader, g group) {
 			r.fullStats = append(r.fullStats, m)
 		}
 	}
-	if r.sized(f, g) {
+	if r.readLength(f, g) {
 		for _, c := range g {
 			t := newClassCounts(c.count(), len(r.job.Data.Classes()), r.results[c.layer].sides())
 			for side := range t.fires {
@@ -165,9 +165,9 @@ func (r *run) readGathered(f *state.Reader, g group) {
 	}
 }
 
-// sized reads the length of a list and reports whether it is the number of chunks of the group. Any
-// other length, except 0, is an error.
-func (r *run) sized(f *state.Reader, g group) bool {
+// readLength reads the length of a list and reports whether it is the number of chunks of the
+// group. Any other length, except 0, is an error.
+func (r *run) readLength(f *state.Reader, g group) bool {
 	n := f.Int()
 	if n != 0 && n != len(g) {
 		f.Fail(fmt.Errorf("a list has %d elements, but the group has %d chunks", n, len(g)))

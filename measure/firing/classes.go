@@ -8,8 +8,8 @@ import (
 )
 
 // Information returns the mutual information in nats between firing and class (section 8 of the
-// paper). all holds the number of inputs of each class, and fires the number of those at which the
-// unit fires:
+// paper). all[c] is the number of inputs of class c, and fires[c] the number of those at which the
+// unit fires. p are their relative frequencies:
 //
 //	I = sum over f, c of p(f, c) ln(p(f, c) / (p(f) p(c)))
 func Information(fires, all []int) float64 {
@@ -20,10 +20,11 @@ func Information(fires, all []int) float64 {
 	}
 	var sum float64
 	for c := range all {
-		of := float64(all[c])
-		for _, cell := range [2][2]float64{{float64(fires[c]), fired}, {of - float64(fires[c]), n - fired}} {
+		inputs := float64(all[c])
+		// both cells of the contingency table for class c: fires or not
+		for _, cell := range [2][2]float64{{float64(fires[c]), fired}, {inputs - float64(fires[c]), n - fired}} {
 			if joint := cell[0]; joint > 0 {
-				sum += joint / n * math.Log(joint*n/(cell[1]*of))
+				sum += joint / n * math.Log(joint*n/(cell[1]*inputs))
 			}
 		}
 	}
@@ -45,7 +46,8 @@ func newClassCounts(units, n, sides int) *classCounts {
 	return c
 }
 
-// add counts the units that fire at an input of a class.
+// add counts the units that fire at an input: under its class and under its shuffled class. row
+// holds the values of units lo, lo + 1, ... of the chunk, and q their thresholds.
 func (t *classCounts) add(row []float32, q []float32, side, lo, class, shuffled int) {
 	for i, v := range row {
 		if v*signs[side] >= q[i] {
@@ -57,21 +59,21 @@ func (t *classCounts) add(row []float32, q []float32, side, lo, class, shuffled 
 
 // information returns the mutual information of a unit, and the same for shuffled labels.
 func (t *classCounts) information(u, side int, all []int) (value, null float64) {
-	count := func(of []int32) []int {
+	ofUnit := func(counts []int32) []int {
 		out := make([]int, t.n)
-		for c, v := range of[u*t.n : (u+1)*t.n] {
+		for c, v := range counts[u*t.n : (u+1)*t.n] {
 			out[c] = int(v)
 		}
 		return out
 	}
-	return Information(count(t.fires[side]), all), Information(count(t.null[side]), all)
+	return Information(ofUnit(t.fires[side]), all), Information(ofUnit(t.null[side]), all)
 }
 
-// labels holds the labels of the inputs, by place, and the same shuffled among the inputs that have
-// one.
+// labels holds the labels of the inputs, by place. Inputs without a label are left out.
 type labels struct {
-	own, shuffled map[int]int
-	all           []int // number of inputs of each class
+	class    map[int]int // the label
+	shuffled map[int]int // the labels, permuted at random among these inputs
+	all      []int       // number of inputs of each class
 }
 
 // hasTwoClasses reports whether there are inputs of at least two classes.
@@ -85,11 +87,11 @@ func (l labels) hasTwoClasses() bool {
 	return n > 1
 }
 
-func (r *run) newLabels(own map[int]int) labels {
-	l := labels{own: own, shuffled: map[int]int{}, all: make([]int, len(r.job.Data.Classes()))}
+func (r *run) newLabels(class map[int]int) labels {
+	l := labels{class: class, shuffled: map[int]int{}, all: make([]int, len(r.job.Data.Classes()))}
 	var places []int
 	for _, p := range r.readable {
-		if c, ok := own[p]; ok {
+		if c, ok := class[p]; ok {
 			places = append(places, p)
 			l.all[c]++
 		}
@@ -97,7 +99,7 @@ func (r *run) newLabels(own map[int]int) labels {
 	k := r.job.Key
 	order := seed.Rand(k.Seed, "firing: labels", k.Data, k.Trial).Perm(len(places))
 	for i, p := range places {
-		l.shuffled[p] = own[places[order[i]]]
+		l.shuffled[p] = class[places[order[i]]]
 	}
 	return l
 }
@@ -109,13 +111,13 @@ func (r *run) classStage(g group) stage {
 	return stage{
 		name: "classes",
 		prepare: func() {
-			own := map[int]int{}
+			class := map[int]int{}
 			for p, label := range r.label {
 				if r.index[p] != unread && label != dataset.NoLabel && int(label) < n {
-					own[p] = int(label)
+					class[p] = int(label)
 				}
 			}
-			l = r.newLabels(own)
+			l = r.newLabels(class)
 			if r.classCounts == nil {
 				for _, c := range g {
 					r.classCounts = append(r.classCounts, newClassCounts(c.count(), n, r.results[c.layer].sides()))
@@ -128,7 +130,7 @@ func (r *run) classStage(g group) stage {
 			g.forEachPart(func(at int, c chunk) {
 				f, lo := r.results[c.layer], c.lo-g[at].lo
 				for i, p := range s.images {
-					if class, ok := l.own[p.number]; ok {
+					if class, ok := l.class[p.number]; ok {
 						for side := range f.sides() {
 							r.classCounts[at].add(s.values[c.layer].row(i, c), f.q[side][c.lo:c.hi], side, lo, class, l.shuffled[p.number])
 						}

@@ -12,7 +12,7 @@ func (r *run) reportUnits(ctx context.Context) error {
 	if r.job.Units != nil {
 		for layer := range r.results {
 			for kind := range r.trajectories {
-				// in parts, since the rows of a million units would take 200 MB
+				// in parts of maxPart units, since the rows of a million units would take 200 MB
 				for n, lo := r.results[layer].units.count(), 0; lo < n; lo += maxPart {
 					if err := r.job.Units(r.table(layer, kind, lo, min(n, lo+maxPart))); err != nil {
 						return err
@@ -42,7 +42,7 @@ type curve struct {
 	rows              []measure.UnitResponse
 }
 
-// A point is one step of a curve.
+// A point is one step of a curve; curve is an index into the list of curves.
 type point struct{ curve, step int }
 
 // curves runs the trajectories of the best units again and records their values.
@@ -50,7 +50,7 @@ func (r *run) curves(ctx context.Context, kind int) ([]measure.UnitResponse, err
 	p := r.trajectories[kind]
 	var all []curve
 	var g group
-	at := map[int][]point{}
+	pointsOf := map[int][]point{} // by image number
 	for layer, f := range r.results {
 		units := r.bestUnits(layer, kind)
 		if len(units) > 0 {
@@ -60,7 +60,7 @@ func (r *run) curves(ctx context.Context, kind int) ([]measure.UnitResponse, err
 			v := f.score(u, kind, len(r.readable), r.referenceCount()*len(p.amounts))
 			c := curve{layer: layer, unit: u, side: v.side, rows: make([]measure.UnitResponse, len(p.amounts))}
 			for step, number := range p.images(r.places.place(f.strongest[v.side][u])) {
-				at[number] = append(at[number], point{len(all), step})
+				pointsOf[number] = append(pointsOf[number], point{len(all), step})
 			}
 			all = append(all, c)
 		}
@@ -69,7 +69,7 @@ func (r *run) curves(ctx context.Context, kind int) ([]measure.UnitResponse, err
 		return nil, nil
 	}
 	var numbers []int
-	for number := range at {
+	for number := range pointsOf {
 		numbers = append(numbers, number)
 	}
 	slices.Sort(numbers)
@@ -80,7 +80,7 @@ func (r *run) curves(ctx context.Context, kind int) ([]measure.UnitResponse, err
 	defer e.close()
 	err = e.forEach(ctx, numbers, r.batch, p.read, func(s *activations, _ int) error {
 		for i, image := range s.images {
-			for _, pt := range at[image.number] {
+			for _, pt := range pointsOf[image.number] {
 				c := &all[pt.curve]
 				rows := s.values[c.layer]
 				c.rows[pt.step] = r.response(c, kind, pt.step, rows.data[i*rows.n+c.unit])

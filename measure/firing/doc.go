@@ -14,13 +14,13 @@
 //
 // Z is the set of reference stimuli, the inputs that activate the unit most. T(z) is the trajectory
 // of z: z itself and its transformed versions. The sign s_i is -1 or 1, whichever gives the higher
-// score, or 1 for layers that are declared sparse. The score of a layer is the mean over the top
-// proportion p of its units (Inv_p).
+// score, or 1 for layers that the study declares sparse. The score of a layer is the mean over the
+// top proportion p of its units (Inv_p).
 //
 // Inputs that tie with the threshold fire, so q_i is the largest threshold with a global rate of at
 // least 1 %. (The paper's sentence on ties has the opposite inequality.) S is at most N / k, and
-// about 1 for a unit whose firing is unrelated to its feature. A unit that is constant on P(x)
-// fires at every input: G = L = S = 1. It is not selective.
+// about 1 for a unit whose firing is unrelated to its feature. A unit that is constant on the
+// inputs fires at every one: G = L = S = 1. Such a unit is not selective.
 //
 // For example, scoring the responses of some units to gratings:
 //

@@ -23,12 +23,11 @@ type ThresholdOptions struct {
 	Units      int
 	Rank       int  // k, see Threshold
 	References int  // number of reference stimuli of a unit, at least 1
-	sparse     bool // only s = +1
-	// Error is the allowed relative error of the rank of a threshold, as root mean square; 0: exact.
-	// If exact values need no more memory than a sketch, they are used.
+	sparse     bool // only the sign s = 1 is considered
+	// Error is the allowed relative error of the rank of a threshold (root mean square); 0:
+	// thresholds are exact. If exact thresholds need no more memory than a sketch, they are used.
 	Error float64
-	// index of the first unit in the layer, for the random choices of a sketch
-	first int
+	first int // index of the first unit in the layer; it seeds the random choices of a sketch
 }
 
 // NewThresholdEstimator returns an empty ThresholdEstimator.
@@ -57,9 +56,8 @@ var signs = [2]float32{1, -1}
 
 // An Input describes one input of a ThresholdEstimator.
 type Input struct {
-	// Of inputs that activate a unit equally, that with the lower index is stronger.
-	Index     int
-	Reference bool // the input can be a reference: its trajectory is complete
+	Index     int  // in the data; of inputs that activate a unit equally, the one with the lower index is stronger
+	Reference bool // the input can be a reference stimulus: its trajectory is complete
 }
 
 // Update adds the responses of all units to some inputs: b x units, finite.
@@ -72,9 +70,9 @@ func (g *ThresholdEstimator) Update(responses tensor.Tensor, inputs []Input) err
 	return nil
 }
 
-// updateUnits adds the responses of the units lo to hi (exclusive) to inputs. Row i of responses
-// starts at i stride, with the value of unit lo. Disjoint ranges of units may be updated in
-// parallel. After all of them, count must be called.
+// updateUnits adds the responses of units lo to hi (exclusive) to inputs. Row i of responses starts
+// at index i stride with the value of unit lo. Disjoint ranges of units may be updated in parallel.
+// After all units have been updated, count must be called.
 func (g *ThresholdEstimator) updateUnits(responses []float32, stride, lo, hi int, inputs []Input) {
 	eligible := g.eligible(inputs)
 	block := g.blockSize()
@@ -89,13 +87,14 @@ func (g *ThresholdEstimator) updateUnits(responses []float32, stride, lo, hi int
 	}
 }
 
-// blockSize returns a number of units whose values and thresholds fit in the processor's cache.
+// blockSize returns the number of units whose values and thresholds fit in the processor's cache,
+// taken as 256 KiB, but at least 64.
 func (g *ThresholdEstimator) blockSize() int {
 	const cache = 256 << 10
 	return max(64, cache/(len(g.sides)*g.sides[0].bytes()))
 }
 
-// eligible returns, for each input, the number of earlier inputs that can be references.
+// eligible returns, for each input, the number of earlier inputs that can be reference stimuli.
 func (g *ThresholdEstimator) eligible(inputs []Input) []int {
 	before := make([]int, len(inputs))
 	n := g.References()
@@ -123,7 +122,7 @@ func (g *ThresholdEstimator) count(inputs []Input) {
 // Len returns the number of inputs so far.
 func (g *ThresholdEstimator) Len() int { return g.sides[0].n }
 
-// References returns the number of inputs so far that can be references.
+// References returns the number of inputs so far that can be reference stimuli.
 func (g *ThresholdEstimator) References() int { return g.sides[0].eligible }
 
 // Threshold returns the threshold q of unit u for a sign of 1 or -1: the unit fires where sign h >=
@@ -187,7 +186,7 @@ func (g *ThresholdEstimator) read(r *state.Reader) {
 	t := g.sides[0]
 	is := r.Ints()
 	if len(is) != 6 || !slices.Equal(is[:4], []int{g.units, len(g.sides), t.rank, t.references}) || is[4] < 0 || is[5] < 0 || is[5] > is[4] {
-		r.Fail(fmt.Errorf("the state has other numbers of units or values"))
+		r.Fail(fmt.Errorf("the state has units, signs, rank, references, inputs and eligible inputs %v; the first four must be %v", is, []int{g.units, len(g.sides), t.rank, t.references}))
 		return
 	}
 	for _, t := range g.sides {

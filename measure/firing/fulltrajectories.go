@@ -8,15 +8,15 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// fullStats accumulates the statistics of tmeasures for a chunk, over the trajectories of all
-// samples.
+// fullStats accumulates the statistics of the library tmeasures (see variances) for a chunk, over
+// the trajectories of all samples.
 type fullStats struct {
-	images          int        // number of images so far, trajectory by trajectory and step by step
-	plain, inverted *variances // of the units, and of the units after the inverse transformation; nil if not needed
-	threshold       []float64  // of each unit, from a normal distribution; nil if not needed
-	// number of images at which each unit exceeds its threshold: of the samples, and of the
-	// trajectories
-	base, local []float64
+	images    int        // number of images so far, trajectory by trajectory and step by step
+	plain     *variances // of the units; nil if not needed
+	inverted  *variances // of the units after the inverse transformation; nil if not needed
+	threshold []float64  // of each unit, from a normal distribution; nil if not needed
+	base      []float64  // for each unit: number of samples at which it exceeds its threshold
+	local     []float64  // the same on the images of all trajectories
 }
 
 func (r *run) newFullStats(c chunk, at int, p trajectory) *fullStats {
@@ -37,7 +37,7 @@ func (r *run) newFullStats(c chunk, at int, p trajectory) *fullStats {
 	return m
 }
 
-// fullStage is a pass over the trajectories of all samples with a complete one.
+// fullStage is a pass over the complete trajectories of all samples.
 func (r *run) fullStage(g group, p trajectory) stage {
 	return stage{
 		name: "whole trajectories",
@@ -69,7 +69,8 @@ func (r *run) fullStage(g group, p trajectory) stage {
 	}
 }
 
-// updateFullStats adds images in the order of trajectories and steps.
+// updateFullStats adds the activations on images, which must come trajectory by trajectory and step
+// by step.
 func (r *run) updateFullStats(g group, s *activations, p trajectory) {
 	back, steps := r.inverseValues(g, s, p), len(p.amounts)
 	g.forEachPart(func(at int, c chunk) {

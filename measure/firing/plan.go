@@ -31,17 +31,17 @@ func (g group) layers() []int {
 // groups divides the units of all layers, in order, into groups of at most limit units.
 func groups(counts []int, limit int) []group {
 	var out []group
-	room := 0
+	free := 0 // units that the last group has room for
 	for layer, n := range counts {
 		for lo := 0; lo < n; {
-			if room == 0 {
+			if free == 0 {
 				out = append(out, nil)
-				room = limit
+				free = limit
 			}
-			hi := min(n, lo+room)
+			hi := min(n, lo+free)
 			last := len(out) - 1
 			out[last] = append(out[last], chunk{layer, lo, hi})
-			room -= hi - lo
+			free -= hi - lo
 			lo = hi
 		}
 	}
@@ -58,8 +58,8 @@ type layout struct {
 	batch        int // images in a run of the engine
 }
 
-// minInputs returns the smallest number of inputs for the global rate: with fewer, a single input
-// exceeds the rate.
+// minInputs returns the smallest number of inputs with which a unit can fire at the global rate:
+// with fewer, firing at a single input exceeds it.
 func (s Settings) minInputs() int {
 	n := int(1 / s.Rate)
 	for float64(n)*s.Rate < 1-1e-9 {
@@ -75,17 +75,17 @@ func (m *firing) newLayout(j *procedure.Job) layout {
 	for i, layer := range j.A.Layers {
 		counts[i] = newUnitSet(layer, m.settings, j.Key.Seed).count()
 	}
-	most := max(1, int(j.Memory/m.unitBytes(j, l)))
+	limit := max(1, int(j.Memory/m.unitBytes(j, l)))
 	if j.Memory == 0 {
-		most = 1 << 30
+		limit = 1 << 30
 	}
-	l.groups = groups(counts, most)
+	l.groups = groups(counts, limit)
 	return l
 }
 
-// unitBytes returns the peak memory for one unit.
+// unitBytes returns the peak memory for one unit, in bytes.
 func (m *firing) unitBytes(j *procedure.Job, l layout) int64 {
-	// for both signs, with the references of each unit
+	// for both signs: the largest values, and the assignments to references (see referenceUnits)
 	bytes := 2*topValuesBytes(l.rank, l.references, m.settings.tolerance()) + int64(2*2*2*4*l.references)
 	for _, p := range l.trajectories {
 		bytes = max(bytes, m.fullStatsBytes(p))
@@ -99,8 +99,8 @@ func (m *firing) unitBytes(j *procedure.Job, l layout) int64 {
 	return bytes
 }
 
-// batchFor returns the number of images in a forward pass. The layers of a batch take at most a
-// quarter of the memory and at most maxActivationBytes.
+// batchFor returns the number of images in a forward pass. The activations of the layers take at
+// most a quarter of the memory and at most maxActivationBytes.
 func batchFor(j *procedure.Job) int {
 	var bytes int64
 	for _, l := range j.A.Layers {
@@ -114,7 +114,8 @@ func batchFor(j *procedure.Job) int {
 
 const (
 	maxBatch = 32
-	// bytes of a batch's layers; the engine needs as much again, and larger batches are not faster
+	// maxActivationBytes bounds the activations of the layers for a batch. The engine needs as much
+	// again, and larger batches are not faster.
 	maxActivationBytes = 64 << 20
 )
 

@@ -21,8 +21,8 @@ type reader struct {
 	layers  []int // indices of the layers that are read
 	session *model.Session
 	buffers *model.Buffers
-	units   map[int]*unitSet // by layer
-	scratch map[int][]float32
+	units   map[int]*unitSet  // by layer
+	scratch map[int][]float32 // by layer: memory for the values of units
 }
 
 func newReader(j *procedure.Job, g group, units map[int]*unitSet, batch int) (*reader, error) {
@@ -56,9 +56,9 @@ type unitValues struct {
 // row returns the values of a chunk's units on image i.
 func (r unitValues) row(i int, c chunk) []float32 { return r.data[i*r.n+c.lo : i*r.n+c.hi] }
 
-// run runs the model on a batch of images. A smaller batch is padded with copies. For another batch
-// size the engine may round differently, so that a unit whose value equals its threshold would not
-// fire.
+// run runs the model on a batch of images. A smaller batch is padded with copies of the last image,
+// since the engine may round differently for another batch size, and a unit whose value equals its
+// threshold would then not fire.
 func (e *reader) run(ctx context.Context, images []image) (*activations, error) {
 	inputs := make([]tensor.Tensor, e.buffers.Cap())
 	for i := range inputs {
@@ -82,19 +82,21 @@ func (e *reader) run(ctx context.Context, images []image) (*activations, error) 
 }
 
 // forEachPart calls work for parts of the group's chunks, in parallel. A part has at most maxPart
-// units, and parts must not depend on each other.
+// units. at is the index of its chunk in the group.
 func (g group) forEachPart(work func(at int, c chunk)) {
 	g.forEach(maxPart, work)
 }
 
+// maxPart is the number of units in a part.
 const maxPart = 1 << 13
 
-// forEachChunk calls work for every chunk of the group, in parallel.
+// forEachChunk calls work for every chunk of the group and its index in the group, in parallel.
 func (g group) forEachChunk(work func(at int, c chunk)) {
 	g.forEach(math.MaxInt, work)
 }
 
-// forEach calls work for parts of chunks of at most size units, in parallel.
+// forEach calls work for parts of at most size units of the chunks, in parallel. at is the index of
+// the chunk in the group.
 func (g group) forEach(size int, work func(at int, c chunk)) {
 	var eg errgroup.Group
 	eg.SetLimit(max(1, runtime.GOMAXPROCS(0)))
@@ -116,8 +118,9 @@ type batch struct {
 	err    error
 }
 
-// forEach runs the model on the images of the given numbers, ascending, in batches of size images,
-// and passes the activations to each. The next batch is read while the model runs.
+// forEach runs the model on the images of the given numbers, which are ascending, in batches of
+// size images, and passes the activations to each. seen is the number of images so far, with those
+// that cannot be read. The next batch is read while the model runs.
 func (e *reader) forEach(ctx context.Context, numbers []int, size int, read func(context.Context, []int) ([]image, error), each func(s *activations, seen int) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	ahead := make(chan batch, 1)

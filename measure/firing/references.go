@@ -2,10 +2,10 @@ package firing
 
 import "slices"
 
-// A placeIndex finds the place of a sample, its position in the order of the run (measure.Layout),
-// by its index in the data set.
+// A placeIndex finds the place of a sample by its index in the data set. Its place is its position
+// in the order of the run (measure.Layout).
 type placeIndex struct {
-	sampleOf []int32 // sample index of each place, or the constant unread
+	sampleOf []int32 // index of the sample at each place; unread if it cannot be read
 	byIndex  []int32 // places, sorted by sample index
 }
 
@@ -24,11 +24,11 @@ func (p placeIndex) place(index int32) int {
 	return int(p.byIndex[at])
 }
 
-// referenceUnits maps reference stimuli to units. The null takes, for each unit, random inputs in
-// place of its references. For each chunk of a group and each reference, referenceUnits lists the
-// units that have it as a reference, and the units for which it is a random input of the null.
+// referenceUnits maps reference stimuli to units. For the null, each unit also has random inputs,
+// as many as references. The places are those of both. For each chunk of a group and each place,
+// referenceUnits lists the units for which the sample is a reference or a random input.
 type referenceUnits struct {
-	places []int // places of the references, ascending
+	places []int // places of the references and random inputs, ascending
 	chunks []unitsByReference
 }
 
@@ -39,8 +39,8 @@ type unitsByReference struct {
 	units []assignment
 }
 
-// An assignment packs a unit of a chunk, counted from the chunk's first, with its side (an index in
-// signs) in bit 0. Bit 1 is set if the reference is a random input of the null.
+// An assignment packs into one number: the side (an index in signs) in bit 0; in bit 1, whether the
+// reference is a random input of the null; above, a unit, counted from the first of its chunk.
 type assignment uint32
 
 func newAssignment(unit, side int, null bool) assignment {
@@ -55,13 +55,13 @@ func (a assignment) unit() int  { return int(a >> 2) }
 func (a assignment) side() int  { return int(a & 1) }
 func (a assignment) null() bool { return a&2 != 0 }
 
-// newReferenceUnits assigns the units of a group to references. nulls are the places of the random
-// inputs of the null.
-func newReferenceUnits(g group, globals []*ThresholdEstimator, where placeIndex, nulls []int) *referenceUnits {
+// newReferenceUnits assigns the units of a group to references. estimators has one element for each
+// chunk; nulls are the places of the random inputs of the null.
+func newReferenceUnits(g group, estimators []*ThresholdEstimator, where placeIndex, nulls []int) *referenceUnits {
 	f := &referenceUnits{}
 	used := make([]bool, len(where.sampleOf)) // by place
-	for _, global := range globals {
-		for _, t := range global.sides {
+	for _, e := range estimators {
+		for _, t := range e.sides {
 			for u := range t.units {
 				for _, index := range t.strongest(u) {
 					used[where.place(index)] = true
@@ -80,22 +80,23 @@ func newReferenceUnits(g group, globals []*ThresholdEstimator, where placeIndex,
 		}
 	}
 	for i, c := range g {
-		f.chunks = append(f.chunks, assignUnits(len(f.places), c, globals[i], func(index int32) int32 { return at[where.place(index)] }, func(unit, slot int) int32 {
+		f.chunks = append(f.chunks, assignUnits(len(f.places), c, estimators[i], func(index int32) int32 { return at[where.place(index)] }, func(unit, slot int) int32 {
 			return at[nulls[nullOf(unit, slot, len(nulls))]]
 		}))
 	}
 	return f
 }
 
-// assignUnits lists the units of a chunk by reference (a counting sort). of returns the number of
-// the reference with a sample index, and null that of a random input of a unit.
-func assignUnits(references int, c chunk, g *ThresholdEstimator, of func(index int32) int32, null func(unit, slot int) int32) unitsByReference {
+// assignUnits lists the units of a chunk by reference, by a counting sort. reference returns the
+// number of the reference with a sample index, and null the number of the random input that
+// replaces a unit's reference at index slot.
+func assignUnits(references int, c chunk, g *ThresholdEstimator, reference func(index int32) int32, null func(unit, slot int) int32) unitsByReference {
 	out := unitsByReference{start: make([]int32, references+1)}
 	visit := func(each func(r int32, w assignment)) {
 		for u := range c.count() {
 			for side, t := range g.sides {
 				for slot, index := range t.strongest(u) {
-					each(of(index), newAssignment(u, side, false))
+					each(reference(index), newAssignment(u, side, false))
 					each(null(c.lo+u, slot), newAssignment(u, side, true))
 				}
 			}
@@ -114,15 +115,15 @@ func assignUnits(references int, c chunk, g *ThresholdEstimator, of func(index i
 	return out
 }
 
-// A membership is a reference with an image on its trajectory, and how often the image is on it.
+// A membership states how often an image is on the trajectory of a reference.
 type membership struct {
 	reference, times int32
 	// whether the image is the reference itself, for which the threshold stage has counted firing
 	itself bool
 }
 
-// trajectoryImages are the images on the trajectories of references, ascending, with the references
-// of each image.
+// trajectoryImages are the images on the trajectories of references. memberships returns the
+// references of an image.
 type trajectoryImages struct {
 	numbers     []int // of the images (see image.number), ascending
 	memberships func(number int) []membership
@@ -152,9 +153,9 @@ func newTrajectoryImages(p trajectory, places, nulls []int) trajectoryImages {
 	return t
 }
 
-// exclusiveImages returns the images of trajectories without common images. References themselves
-// are read only if they are random inputs of the null: the threshold stage has counted the firing
-// of units at their own references.
+// exclusiveImages is newTrajectoryImages for trajectories that have no image in common. A reference
+// itself is read only if it is also a random input of the null: the threshold stage has counted the
+// firing of units at their own references.
 func exclusiveImages(p trajectory, places, nulls []int) trajectoryImages {
 	isNull := map[int]bool{}
 	for _, place := range nulls {
@@ -176,8 +177,8 @@ func exclusiveImages(p trajectory, places, nulls []int) trajectoryImages {
 	return t
 }
 
-// countFiring counts the units that fire at an image, among the units of the references whose
-// trajectories it is on. kind is the index of the kind of trajectory.
+// countFiring counts the units that fire at an image. It considers the units of the references on
+// whose trajectories the image is. kind is the index of the kind of trajectory.
 func (f unitsByReference) countFiring(row []float32, memberships []membership, c chunk, result *layerResult, kind int) {
 	q, t := result.q, &result.trajectories[kind]
 	for _, v := range memberships {

@@ -24,9 +24,8 @@ type Unit struct {
 	Global    float64 // G
 	Local     float64 // L
 	Score     float64 // S = L / G
-	// Z: indices of the inputs that activate the unit most, the strongest first
-	Strongest []int
-	Constant  bool // constant on the inputs, so that it fires at all of them
+	Strongest []int   // Z: indices of the inputs that activate the unit most, in descending order
+	Constant  bool    // constant on the inputs, so that it fires at all of them
 }
 
 // ScoreUnits returns the scores of units from their responses. Of the settings it uses Rate,

@@ -2,18 +2,18 @@ package firing
 
 import "math"
 
-// A layerResult holds the results for the units of a layer. Slices are indexed by unit, pairs by
-// sign: s = 1, then s = -1.
+// A layerResult holds the results for the units of a layer. Slices are indexed by unit; arrays of
+// two are indexed by sign: s = 1, then s = -1. h is a unit's value, as in the package comment.
 type layerResult struct {
 	units           *unitSet
-	q               [2][]float32         // thresholds of s h
+	q               [2][]float32         // thresholds q of s h
 	fires           [2][]int32           // number of inputs at which a unit fires
 	largest         [2][]float32         // largest s h
-	strongest       [2][]int32           // index of the strongest input
+	strongest       [2][]int32           // sample index of the strongest input
 	trajectories    []trajectoryCounts   // for each kind of trajectory
 	also            map[string][]float64 // the statistics of Settings.Also, NaN if undefined
 	information     [2][]float64         // mutual information of firing and class, nats
-	informationNull [2][]float64
+	informationNull [2][]float64         // the same for shuffled labels
 }
 
 // trajectoryCounts are firing counts on one kind of trajectory.
@@ -76,8 +76,8 @@ type unitScore struct {
 	side                       int
 	global, local, score, null float64
 	always                     bool // it fires at every input, for either sign
-	// rare reports whether a unit that always fires is above its threshold for some input. These
-	// inputs are fewer than the rate, so the threshold is its smallest value.
+	// rare reports whether a unit that always fires exceeds its smallest value for some inputs. The
+	// fraction of such inputs is below Settings.Rate, so the threshold is the smallest value.
 	rare bool
 }
 

@@ -24,7 +24,7 @@ type run struct {
 	label    []int32    // label by place
 	places   placeIndex // finds places by sample index
 	readable []int      // places of the samples that can be read
-	nulls    []int      // places of the random inputs of the null
+	nulls    []int      // places of the inputs drawn at random for the null
 
 	// current group and stage, and the number of images of the stage that are done
 	group, stage, seen int
@@ -69,8 +69,8 @@ func (r *run) findSparse() error {
 		return fmt.Errorf("sparse: %w", err)
 	}
 	for _, l := range layers {
-		for i, own := range r.job.A.Layers {
-			r.sparse[i] = r.sparse[i] || own.Name == l.Name
+		for i, measured := range r.job.A.Layers {
+			r.sparse[i] = r.sparse[i] || measured.Name == l.Name
 		}
 	}
 	return nil
@@ -87,7 +87,8 @@ func (r *run) run(ctx context.Context) error {
 	return r.reportUnits(ctx)
 }
 
-// A stage is one pass over images.
+// A stage is one pass over images. numbers returns the numbers of the images, read reads some of
+// them, and each is called with the activations on a batch. finish is called at the end.
 type stage struct {
 	name    string
 	prepare func() // allocates accumulators unless a checkpoint has restored them; may be nil
@@ -216,7 +217,7 @@ func (r *run) rateStage(g group) stage {
 	}
 }
 
-// readAvailable reads samples of P(x) and leaves out those that cannot be read.
+// readAvailable reads the samples at some places. It leaves out those that cannot be read.
 func (r *run) readAvailable(ctx context.Context, places []int) ([]image, error) {
 	frame := r.job.A.Model.Frame()
 	samples, err := r.job.Read(ctx, places, frame)
@@ -253,12 +254,12 @@ func (r *run) updateThresholds(g group, s *activations) error {
 		r.index[p.number], r.label[p.number] = int32(p.index), int32(p.label)
 	}
 	g.forEachPart(func(at int, c chunk) {
-		whole, of := g[at], s.values[c.layer]
-		lo, hi := c.lo-whole.lo, c.hi-whole.lo
-		r.estimators[at].updateUnits(of.data[c.lo:], of.n, lo, hi, in)
+		wholeChunk, values := g[at], s.values[c.layer]
+		lo, hi := c.lo-wholeChunk.lo, c.hi-wholeChunk.lo
+		r.estimators[at].updateUnits(values.data[c.lo:], values.n, lo, hi, in)
 		if r.moments != nil {
 			for i := range in {
-				r.moments[at].add(of.row(i, c), lo, r.moments[at].n+i)
+				r.moments[at].add(values.row(i, c), lo, r.moments[at].n+i)
 			}
 		}
 	})
@@ -299,23 +300,24 @@ func (r *run) storeThresholds(g group) error {
 	return nil
 }
 
-// indexSamples records the places of all samples after they have been read.
+// indexSamples sets places, readable and nulls, after all samples have been read once.
 func (r *run) indexSamples() {
 	r.places, r.readable = newPlaceIndex(r.index), nil
-	var whole []int
+	var complete []int // places of samples with complete trajectories
 	for place, index := range r.index {
 		if index == unread {
 			continue
 		}
 		r.readable = append(r.readable, place)
 		if eligible(r.trajectories, place) {
-			whole = append(whole, place)
+			complete = append(complete, place)
 		}
 	}
-	r.nulls = nullReferences(whole, maxNulls, r.job.Key)
+	r.nulls = nullReferences(complete, maxNulls, r.job.Key)
 }
 
-// maxNulls is the largest number of random inputs whose trajectories are run for the null.
+// maxNulls is the largest number of inputs that are drawn for the null. It bounds the number of
+// additional trajectories.
 const maxNulls = 100
 
 // localStage counts firing on the images of one kind of trajectory.

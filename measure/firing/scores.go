@@ -65,14 +65,15 @@ func (r *run) referenceCount() int {
 	return n
 }
 
-// firingScores returns the scores of a layer on one kind of trajectory.
+// firingScores returns the scores of a layer on one kind of trajectory: invariance, local rate,
+// global rate and the fraction of selective units.
 func (r *run) firingScores(f *layerResult, kind int) []measure.Score {
 	units := r.unitScores(f, kind)
 	n := len(units)
-	by := func(of func(v unitScore) float64) []float64 {
+	column := func(field func(v unitScore) float64) []float64 {
 		out := make([]float64, n)
 		for i, v := range units {
-			out[i] = of(v)
+			out[i] = field(v)
 		}
 		return out
 	}
@@ -85,24 +86,24 @@ func (r *run) firingScores(f *layerResult, kind int) []measure.Score {
 			constant++
 		}
 	}
-	best := ranking(by(func(v unitScore) float64 { return v.score }))
+	best := ranking(column(func(v unitScore) float64 { return v.score }))
 	top := best[:topCount(n, r.settings.Top)]
-	over := func(statistic string, of func(v unitScore) float64, high float64) measure.Score {
-		s := measure.Plain(statistic, meanOver(by(of), top), n)
+	meanOfTop := func(statistic string, field func(v unitScore) float64, high float64) measure.Score {
+		s := measure.Plain(statistic, meanOver(column(field), top), n)
 		s.Max = high
 		return s
 	}
-	s := over(statInvariance, func(v unitScore) float64 { return v.score }, max(float64(len(r.readable))/float64(r.rank), 1/slices.Min(by(func(v unitScore) float64 { return v.global }))))
-	s.Low, s.High = r.interval(f, by(func(v unitScore) float64 { return v.score }), best, s.Value)
+	s := meanOfTop(statInvariance, func(v unitScore) float64 { return v.score }, max(float64(len(r.readable))/float64(r.rank), 1/slices.Min(column(func(v unitScore) float64 { return v.global }))))
+	s.Low, s.High = r.interval(f, column(func(v unitScore) float64 { return v.score }), best, s.Value)
 	s.High = min(s.High, s.Max)
-	s.Null = NetworkScore(by(func(v unitScore) float64 { return v.null }), r.settings.Top)
+	s.Null = NetworkScore(column(func(v unitScore) float64 { return v.null }), r.settings.Top)
 	out := []measure.Score{
 		s,
-		over(statLocal, func(v unitScore) float64 { return v.local }, 1),
-		over(statGlobal, func(v unitScore) float64 { return v.global }, 1),
+		meanOfTop(statLocal, func(v unitScore) float64 { return v.local }, 1),
+		meanOfTop(statGlobal, func(v unitScore) float64 { return v.global }, 1),
 	}
-	if few := r.referenceCount(); few > r.rank && constant+rare < n {
-		warning := fmt.Sprintf("%d references, but a unit fires at about %d of %d inputs: its other references are below its threshold; set references: %d, or take more inputs", few, r.rank, len(r.readable), r.rank)
+	if references := r.referenceCount(); references > r.rank && constant+rare < n {
+		warning := fmt.Sprintf("%d references, but a unit fires at about %d of %d inputs: its other references are below its threshold; set references: %d, or take more inputs", references, r.rank, len(r.readable), r.rank)
 		out[0].Warnings, out[1].Warnings = append(out[0].Warnings, warning), append(out[1].Warnings, warning)
 	}
 	selective := measure.Plain(statSelective, 1-float64(constant+rare)/float64(n), n)
@@ -148,30 +149,31 @@ func meanOver(v []float64, at []int) float64 {
 	return sum / float64(len(at))
 }
 
-// interval returns the interval of the mean over the top units. It is a jackknife over groups of
-// channels, since units of one channel at different positions are not independent.
+// interval returns the interval of the mean of v over the top units, whose value is full. best are
+// the units in descending order of v. It is a jackknife over groups of channels, since units of one
+// channel at different positions are not independent.
 func (r *run) interval(f *layerResult, v []float64, best []int, full float64) (low, high float64) {
 	groups := min(measure.MaxGroups, f.units.channels)
 	if groups < 2 {
 		return math.NaN(), math.NaN()
 	}
-	of := make([]int, len(v))
-	size := make([]int, groups)
+	group := make([]int, len(v)) // of each unit
+	size := make([]int, groups)  // units of each group
 	for u := range v {
-		channel, _, _ := f.units.place(u)
-		of[u] = channel % groups
-		size[of[u]]++
+		channel, _, _ := f.units.coordinates(u)
+		group[u] = channel % groups
+		size[group[u]]++
 	}
 	var left []measure.Replicate
 	for g := range groups {
-		want := topCount(len(v)-size[g], r.settings.Top)
+		count := topCount(len(v)-size[g], r.settings.Top)
 		var sum float64
 		n := 0
 		for _, u := range best {
-			if n == want {
+			if n == count {
 				break
 			}
-			if of[u] != g {
+			if group[u] != g {
 				sum += v[u]
 				n++
 			}
@@ -267,7 +269,7 @@ func (r *run) table(layer, kind, lo, hi int) []measure.UnitScore {
 			TransformationalVariance: also(statTransformational, u), SampleVariance: also(statSample, u), NormalisedVariance: also(statNormalised, u),
 			SameEquivariance: also(statSame, u), GoodfellowNormal: also(statNormal, u), MutualInformation: math.NaN(),
 		}
-		row.Channel, row.Row, row.Column = f.units.place(u)
+		row.Channel, row.Row, row.Column = f.units.coordinates(u)
 		if f.information[v.side] != nil {
 			row.MutualInformation = f.information[v.side][u]
 		}

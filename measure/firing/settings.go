@@ -23,11 +23,11 @@ type Settings struct {
 
 // Additional statistics that Settings.Also can name.
 const (
-	// transformational variance, sample variance, and their ratio
+	// Variance adds transformational variance, sample variance, and their ratio (see variances).
 	Variance = "variance"
-	// this ratio after the inverse transformation of the feature maps
+	// SameEquivariance adds this ratio after the inverse transformation of the feature maps.
 	SameEquivariance  = "same-equivariance"
-	NormalThreshold   = "normal-threshold"   // firing rates at thresholds from mean and deviation
+	NormalThreshold   = "normal-threshold"   // firing rates at thresholds from mean and standard deviation
 	MutualInformation = "mutual-information" // between firing and class
 )
 

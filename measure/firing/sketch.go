@@ -9,27 +9,27 @@ import (
 )
 
 // A sketch stores, for each unit, a sample of its largest values from which the k-th largest can be
-// found with a given error. It is a quantile sketch as in Karnin, Lang and Liberty, "Optimal
-// quantile approximation in streams" (2016), for the upper tail only. Like the sketches of Cormode
-// et al., "Relative error streaming quantiles" (2021), it does not compact the larger half of a
-// level.
+// found with a given error. It is the quantile sketch of Karnin, Lang and Liberty, "Optimal
+// quantile approximation in streams" (2016), for the upper tail only. As in Cormode et al.,
+// "Relative error streaming quantiles" (2021), the larger half of a level is not compacted.
 //
-// Values at or below the bound are dropped. The others are added to level 0. When level 0 is full
-// it is sorted, and of each 2^step values of its lower half one is moved to level 1; the others are
-// dropped. A value at level h > 0 represents 2^(step+h-1) values. When such a level is full, every
-// second value of its lower half is moved to the next level. A hash chooses which one, and the next
-// time the choice is reversed.
+// Values at or below a bound are dropped. The others are added to level 0. When level 0 is full, it
+// is compacted: it is sorted, and of each 2^step values of its lower half one is moved to level 1
+// and the others are dropped. A value at level h > 0 thus represents 2^(step+h-1) values, its
+// weight. When such a level is full, every second value of its lower half is moved to the next
+// level. A hash chooses the first or the second value of each pair; the next compaction takes the
+// others.
 //
 // A compaction does not change the total weight. It changes the rank of a value by less than the
-// weight of the values above it, and not at all for the largest. When the weight exceeds k and a
-// margin by a quarter, the lowest values are dropped and the bound is raised.
+// weight of the values that moved, and not at all for the largest values. When the total weight
+// exceeds target by a quarter, the lowest values are dropped and the bound is raised.
 type sketch struct {
 	units       int
 	first       int       // number of the first unit, for the hash
 	k           int       // rank of the threshold
-	target      int       // weight that remains when values are dropped: k and a margin
-	step        int       // logarithm of the weight of a value at level 1
-	offsets     []int     // of each level among the items of a unit; last: the number of items
+	target      int       // total weight that remains when values are dropped: see keptWeight
+	step        int       // binary logarithm of the weight of a value at level 1
+	offsets     []int     // of each level among the items of a unit; the last one is size, the number of items
 	items       []float32 // units x size
 	counts      []uint16  // units x levels: number of values
 	compactions []uint16  // units x levels: how often the level was compacted
@@ -39,16 +39,17 @@ type sketch struct {
 const (
 	minLevel       = 8    // smallest capacity of a level
 	maxLevel       = 8192 // largest capacity of a level
-	bottomCapacity = 32   // smallest capacity of level 0: sorting many values at once is cheaper
-	minCapacity    = 12   // levels of less capacity are part of level 0
+	bottomCapacity = 32   // smallest capacity of level 0; sorting is cheaper for more values at once
+	minCapacity    = 12   // level 0 replaces levels of less capacity
 	// smallest capacity of a level above 0; larger levels are sorted less often
 	minUpperCapacity = 24
-	maxStep          = 4 // the lower half of level 0 becomes at least one value
+	maxStep          = 4 // largest step, so that the lower half of level 0 has at least one value to move
 )
 
-// levels returns the capacities of a sketch's levels, in order of their weight. Each has two thirds
-// of the capacity of the next level, and the last one has room for twice the target weight.
-// Level 0 replaces the lowest step levels.
+// levels returns the capacities of a sketch's levels, in order of weight, and its step. Each level
+// has two thirds of the capacity of the next one. The last level has the capacity perError /
+// relative, and there are as many levels as twice the target weight needs. Level 0 replaces the
+// lowest levels, as many as step says.
 func levels(k int, relative float64) (capacities []int, step int) {
 	top := float64(minLevel)
 	if relative > 0 {
@@ -83,17 +84,18 @@ func levels(k int, relative float64) (capacities []int, step int) {
 	return capacities, 1
 }
 
-// perError is the product of the capacity of the last level and the resulting relative error. It
-// was measured for values in many orders.
+// perError is the product of the last level's capacity and the relative error of the rank that
+// results. It was measured on values in many orders.
 const perError = 4.2
 
 func even(v float64) int { return 2 * int(math.Ceil(v/2)) }
 
-// keptWeight returns k and a margin of three errors.
+// keptWeight returns the weight that remains when values are dropped: k and a margin of three times
+// the allowed error of the rank.
 func keptWeight(k int, relative float64) int { return k + int(math.Ceil(3*relative*float64(k))) }
 
-// sketched reports whether a sketch is used: if an error is allowed, and exact values need more
-// memory.
+// sketched reports whether a sketch is used: an error is allowed, and a sketch needs less memory
+// than the k largest values.
 func sketched(k int, relative float64) bool {
 	return relative > 0 && sketchBytes(k, relative) < int64(4*k)
 }
@@ -125,7 +127,7 @@ func sketchBytes(k int, relative float64) int64 {
 
 func (s *sketch) levels() int { return len(s.offsets) - 1 }
 
-// shift returns the logarithm of the number of values that a value at level h represents.
+// shift returns the binary logarithm of the weight of a value at level h.
 func (s *sketch) shift(h int) int {
 	if h == 0 {
 		return 0
@@ -141,7 +143,7 @@ func (s *sketch) level(u, h int) []float32 {
 
 func (s *sketch) capacity(h int) int { return s.offsets[h+1] - s.offsets[h] }
 
-// add adds a value of unit u and reports whether the bound may have changed.
+// add adds a value of unit u. It reports whether the bound may have changed.
 func (s *sketch) add(u int, v float32) bool {
 	if !(v > s.bound[u]) {
 		return false
@@ -170,8 +172,8 @@ func (s *sketch) compactBottom(u int) {
 
 func (s *sketch) free(u, h int) int { return s.capacity(h) - len(s.level(u, h)) }
 
-// compact makes room at a level: it drops the lowest values if the weight is large enough, else it
-// moves the lower half of the level up.
+// compact makes room at a level. If the total weight is large enough, it drops the lowest values of
+// all levels; otherwise it moves the lower half of the level up.
 func (s *sketch) compact(u, h int) {
 	before := s.free(u, h)
 	if last := h == s.levels()-1; last || s.weight(u) > s.target+s.target/4 {
@@ -186,8 +188,8 @@ func (s *sketch) compact(u, h int) {
 	s.moveUp(u, h)
 }
 
-// compactionShift returns the logarithm of the number of values of level h that become one at the
-// level above.
+// compactionShift returns the binary logarithm of the number of values at level h of which one is
+// moved to the next level.
 func (s *sketch) compactionShift(h int) int { return s.shift(h+1) - s.shift(h) }
 
 // moveUp moves values of the lower half of a level to the level above, which must have room, and
@@ -196,23 +198,24 @@ func (s *sketch) moveUp(u, h int) {
 	v := s.level(u, h)
 	slices.Sort(v)
 	at, shift := u*s.levels()+h, s.compactionShift(h)
-	of := 1 << shift
-	low := len(v) / 2 &^ (of - 1)
+	count := 1 << shift // values of which one is moved
+	low := len(v) / 2 &^ (count - 1)
 	above := s.items[u*s.offsets[s.levels()]+s.offsets[h+1]+int(s.counts[at+1]):]
-	for i, from := 0, s.draw(at, of); from < low; i, from = i+1, from+of {
+	for i, from := 0, s.draw(at, count); from < low; i, from = i+1, from+count {
 		above[i] = v[from]
 	}
 	s.counts[at+1] += uint16(low >> shift)
 	s.counts[at] = uint16(copy(v, v[low:]))
 }
 
-// draw returns which of a number of values of a level moves up.
-func (s *sketch) draw(at, of int) int {
+// draw returns which of count successive values of a level is moved up, from 0. at is the index of
+// unit and level in counts. Two successive compactions choose positions that mirror each other.
+func (s *sketch) draw(at, count int) int {
 	s.compactions[at]++
-	turn := s.compactions[at] - 1
-	i := int(hash(uint64(s.first*s.levels()+at), uint64(turn/2))) & (of - 1)
-	if turn&1 == 1 {
-		return of - 1 - i
+	earlier := s.compactions[at] - 1 // number of earlier compactions
+	i := int(hash(uint64(s.first*s.levels()+at), uint64(earlier/2))) & (count - 1)
+	if earlier&1 == 1 {
+		return count - 1 - i
 	}
 	return i
 }
@@ -226,7 +229,7 @@ func (s *sketch) weight(u int) int {
 	return sum
 }
 
-// trim drops the lowest values, so that the target weight remains.
+// trim raises the bound and drops the lowest values, so that the target weight remains.
 func (s *sketch) trim(u int) {
 	bound, reached := s.valueAt(u, s.target)
 	if !reached {
@@ -245,10 +248,10 @@ func (s *sketch) trim(u int) {
 	}
 }
 
-// valueAt returns the value of a rank, counted from the highest, and whether the total weight
-// reaches that rank. It sorts the levels.
+// valueAt returns the value of a rank, where the largest value has rank 1, and whether the total
+// weight reaches that rank. It sorts the levels.
 func (s *sketch) valueAt(u, rank int) (v float32, reached bool) {
-	var heads [32]int
+	var heads [32]int // of each level: index of the largest value not yet counted
 	for h := range s.levels() {
 		values := s.level(u, h)
 		slices.Sort(values)

@@ -7,7 +7,7 @@ import (
 
 // rankOf returns k = ceil(rate N) for n inputs. The threshold of a unit is its k-th largest value.
 func rankOf(n int, rate float64) int {
-	k := int(math.Ceil(rate*float64(n) - 1e-9)) // 7 for 0.01 x 700, which rounds to more than 7
+	k := int(math.Ceil(rate*float64(n) - 1e-9)) // in float64, 0.01 x 700 is a little more than 7
 	return min(max(k, 1), n)
 }
 

@@ -5,26 +5,28 @@ import (
 	"slices"
 )
 
-// topValues stores, for each unit, the k largest values (or a sketch of them), the number of
-// further values that equal the smallest of them, and the inputs with the largest values.
+// topValues stores, for each unit, the k largest values (or a sketch of them), the number of other
+// values that equal the k-th largest, and the inputs with the largest values. Below, k is rank and
+// z is references.
 type topValues struct {
 	units, rank, references int
 	n                       int // number of inputs so far
 	eligible                int // number of inputs so far that can be references
 
-	sketch *sketch // nil: heaps
+	sketch *sketch // nil: the values are in heaps
 
 	heap []float32 // units x rank: min-heaps; not sorted until they are full
 	tied []int32   // by unit: number of values outside a full heap that equal its smallest
-	// units x z: the strongest values, descending; of equal ones that with the lower index first; -inf
-	// if there are fewer
+	// strongestValue holds, units x z, the largest values in descending order. Among equal values
+	// the one with the lower index comes first. Elements that have no value yet are -inf.
 	strongestValue []float32
 	strongestIndex []int32   // units x references: indices of their inputs
 	bound          []float32 // by unit: smaller values do not change the state
 }
 
-// newTopValues returns an empty topValues. relative is the relative error allowed for the rank of
-// the threshold; 0 is exact.
+// newTopValues returns an empty topValues. z is the number of references. relative is the relative
+// error allowed for the rank of the threshold; 0 is exact. first is the index of the first unit in
+// its layer.
 func newTopValues(units, k, z int, relative float64, first int) *topValues {
 	t := &topValues{units: units, rank: k, references: z, strongestValue: make([]float32, units*z), strongestIndex: make([]int32, units*z), bound: make([]float32, units)}
 	if sketched(k, relative) {
@@ -40,7 +42,7 @@ func newTopValues(units, k, z int, relative float64, first int) *topValues {
 	return t
 }
 
-// topValuesBytes returns the memory of one unit.
+// topValuesBytes returns the memory of one unit, in bytes.
 func topValuesBytes(k, z int, relative float64) int64 {
 	if sketched(k, relative) {
 		return sketchBytes(k, relative) + int64(8*z+4)
@@ -48,7 +50,7 @@ func topValuesBytes(k, z int, relative float64) int64 {
 	return int64(4*k + 8*z + 8)
 }
 
-// bytes returns the size of the data of one unit.
+// bytes returns the size of the data of one unit, in bytes.
 func (t *topValues) bytes() int {
 	if t.sketch != nil {
 		return 4*t.sketch.offsets[t.sketch.levels()] + 4*t.sketch.levels() + 4 + 8*t.references + 4
@@ -56,7 +58,8 @@ func (t *topValues) bytes() int {
 	return 4*t.rank + 8*t.references + 8
 }
 
-// update adds the responses of the units from first on to the n-th input. Most are below the bound.
+// update adds the responses of the units from first on to the input with number n, counted from 0.
+// Most responses are below the bound.
 func (t *topValues) update(row []float32, sign float32, first, n, eligible int, in Input) {
 	bound := t.bound[first:][:len(row)]
 	for i, v := range row {
@@ -66,8 +69,8 @@ func (t *topValues) update(row []float32, sign float32, first, n, eligible int, 
 	}
 }
 
-// add adds the n-th value of unit u. eligible is the number of earlier inputs that can be
-// references.
+// add adds the value of unit u for the input with number n, counted from 0. eligible is the number
+// of earlier inputs that can be references.
 func (t *topValues) add(u int, v float32, n, eligible int, index int32, reference bool) {
 	if t.sketch != nil {
 		t.addSketched(u, v, eligible, index, reference)
@@ -83,7 +86,7 @@ func (t *topValues) add(u int, v float32, n, eligible int, index int32, referenc
 	}
 }
 
-// addSketched is add for a sketch. Most values change the sketch but not the bound.
+// addSketched implements add with a sketch. Most values change the sketch but not the bound.
 func (t *topValues) addSketched(u int, v float32, eligible int, index int32, reference bool) {
 	changed := t.sketch.add(u, v)
 	if reference && v >= t.strongestValue[(u+1)*t.references-1] {
@@ -105,8 +108,8 @@ func (t *topValues) sketchedBound(u int) float32 {
 	return last
 }
 
-// addToHeap adds the n-th value of unit u. Once there are k values, the k-th largest is at least
-// floor.
+// addToHeap adds the value for the input with number n. Once there are k values, floor is the k-th
+// largest.
 func (t *topValues) addToHeap(u int, v float32, n int) (floor float32) {
 	heap := t.heap[u*t.rank : (u+1)*t.rank]
 	switch {
@@ -135,21 +138,22 @@ func (t *topValues) replaceLeast(u int, heap []float32, v float32) {
 	}
 }
 
-// insertStrongest adds a value to the largest values, of which there are min(eligible, references).
+// insertStrongest inserts a value into the strongest values of unit u, of which there are
+// min(eligible, z).
 func (t *topValues) insertStrongest(u int, v float32, eligible int, index int32) {
-	best, at := t.strongestValue[u*t.references:(u+1)*t.references], t.strongestIndex[u*t.references:(u+1)*t.references]
+	values, indices := t.strongestValue[u*t.references:(u+1)*t.references], t.strongestIndex[u*t.references:(u+1)*t.references]
 	end := min(eligible, t.references)
 	p := end
-	for p > 0 && (v > best[p-1] || v == best[p-1] && index < at[p-1]) {
+	for p > 0 && (v > values[p-1] || v == values[p-1] && index < indices[p-1]) {
 		p--
 	}
 	if p == t.references {
 		return
 	}
 	end = min(end+1, t.references)
-	copy(best[p+1:end], best[p:end-1])
-	copy(at[p+1:end], at[p:end-1])
-	best[p], at[p] = v, index
+	copy(values[p+1:end], values[p:end-1])
+	copy(indices[p+1:end], indices[p:end-1])
+	values[p], indices[p] = v, index
 }
 
 func heapify(h []float32) {
@@ -158,7 +162,7 @@ func heapify(h []float32) {
 	}
 }
 
-// siftDown moves the value at i down until its children are no smaller.
+// siftDown moves the value at i down until no child is smaller.
 func siftDown(h []float32, i int) {
 	for {
 		child := 2*i + 1

@@ -15,11 +15,11 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A trajectory is one kind of trajectory of the samples of a job, such as rotation, or the phase of
-// gratings.
+// A trajectory describes one kind of trajectory that the samples of a job have, such as rotation,
+// or the phase of gratings.
 type trajectory struct {
-	factor  string    // what varies, as in scores; "" if data or transformation determine it
-	amounts []float64 // gamma of each step; 0 for the reference itself
+	factor  string    // in the scores; "" if the transformation or the data have only one kind
+	amounts []float64 // parameter of each step (the paper's gamma); 0 for the reference itself
 	centre  int       // index of the step that is the reference itself
 
 	// images returns the numbers of the images on the trajectory of the sample at a place, one for
@@ -29,8 +29,8 @@ type trajectory struct {
 	read func(ctx context.Context, images []int) ([]image, error)
 	// total is the number of images on all trajectories.
 	total int
-	// inverse returns the inverse of an image's transformation, or nil for the reference itself. The
-	// function is nil if there is no inverse.
+	// inverse returns the inverse of an image's transformation, or nil for the reference itself. It
+	// is a nil function if a step has no inverse.
 	inverse func(p image) transform.Op
 	// tmeasures reports whether the variances of tmeasures apply. They do not for gratings, whose
 	// trajectories share images.
@@ -74,8 +74,8 @@ func (m *firing) trajectoriesOf(j *procedure.Job) []trajectory {
 	return nil
 }
 
-// gratingTrajectory returns the trajectories of gratings along one parameter. Places of the job's
-// data differ from places of the trajectories, which are sample indices.
+// gratingTrajectory returns the trajectories of gratings along one parameter, the factor. Images
+// are numbered as in trajectories, not by the places of the job's data.
 func gratingTrajectory(j *procedure.Job, factor string, trajectories *dataset.GratingTrajectories) trajectory {
 	index := sampleIndex(j.Data)
 	return trajectory{
@@ -94,8 +94,8 @@ func gratingTrajectory(j *procedure.Job, factor string, trajectories *dataset.Gr
 	}
 }
 
-// sampleIndex returns a function from places to sample indices, for data whose samples can be
-// described without reading them.
+// sampleIndex returns a function that maps places to sample indices. The samples of the data must
+// have descriptions that need no reading.
 func sampleIndex(data dataset.Source) func(place int) int {
 	return func(place int) int {
 		s, err := dataset.Describe(context.Background(), data, place)
@@ -197,14 +197,15 @@ func inverses(list []step) func(image) transform.Op {
 	}
 }
 
-// A step is one step of a trajectory by a transformation: an Op for each sample.
+// A step is one step of a trajectory by a transformation: op returns the transformation of the
+// sample with an index.
 type step struct {
 	amount float64 // parameter of the transformation, such as an angle, or the number of the step
 	op     func(index int) transform.Op
 }
 
-// stepsOf returns the values of the job's transformation without the identity, or Settings.Steps
-// draws of one with a range.
+// stepsOf returns the steps of the job's transformation: its values without the identity, and
+// Settings.Steps draws of each value that is random.
 func (m *firing) stepsOf(j *procedure.Job) []step {
 	var out []step
 	for v, value := range j.Transform.Values {
@@ -223,8 +224,9 @@ func (m *firing) stepsOf(j *procedure.Job) []step {
 	return out
 }
 
-// draw returns a draw of a value for a step and a sample. With per: trial all samples have the same
-// parameters and their own noise.
+// draw returns the transformation of a sample at a step, where value is an index into the values of
+// the job's transformation. With per: trial all samples have the same parameters, but each has its
+// own noise.
 func (m *firing) draw(j *procedure.Job, value, step, index int) transform.Op {
 	k := j.Key
 	k.Trial = k.Trial*maxSteps + step // so that draws of different steps and trials are independent
@@ -238,7 +240,7 @@ func stepAmount(op transform.Op, number int, fixed bool) float64 {
 	return float64(number)
 }
 
-// isIdentity reports whether an Op leaves noise unchanged.
+// isIdentity reports whether an Op does not change an input of random values.
 func isIdentity(op transform.Op, m *model.Model) bool {
 	noise := tensor.New(m.ImageShape()...)
 	r := seed.Rand(1, "firing: noise")
@@ -279,7 +281,7 @@ func (m *firing) referencesOf(j *procedure.Job) int {
 	return 10
 }
 
-// nullReferences draws at most n of the places: the random inputs of the null.
+// nullReferences draws at most n of the places, for the null.
 func nullReferences(places []int, n int, k measure.Key) []int {
 	order := seed.Rand(k.Seed, "firing: null", k.Data, k.Transform, k.Trial).Perm(len(places))
 	out := make([]int, min(n, len(places)))
@@ -289,13 +291,13 @@ func nullReferences(places []int, n int, k measure.Key) []int {
 	return out
 }
 
-// nullOf returns the index, below n, of the random input that replaces a reference (slot) of a unit
-// for the null. It is a hash.
+// nullOf returns the index, below n, of the random input that replaces the reference of a unit at
+// index slot. It is a hash, so it needs no memory.
 func nullOf(unit, slot, n int) int {
 	return int((hash(uint64(unit), uint64(slot)) >> 32) * uint64(n) >> 32)
 }
 
-// hash mixes two numbers (SplitMix64).
+// hash hashes two numbers (the mixing function of SplitMix64).
 func hash(a, b uint64) uint64 {
 	x := a*0x9e3779b97f4a7c15 + (b+1)*0xd1b54a32d192ed03
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -14,9 +14,9 @@ type unitSet struct {
 	shape         []int // of one sample
 	axes          onnx.Axes
 	channels      int
-	positions     int
+	positions     int   // number of positions of a channel
 	channelsFirst bool  // whether channels are the first axis
-	picked        []int // positions that are units; nil: all
+	picked        []int // positions whose values are units; nil: all
 	maxima        bool  // whether a unit is the maximum of a channel
 }
 
@@ -55,8 +55,8 @@ func (u *unitSet) count() int {
 	return u.channels * u.positions
 }
 
-// read returns the units of a batch z: b x count. It returns z.Data if every value is a unit, else
-// dst, reallocated if it is too small.
+// read returns the values of the units on a batch z: b x count. It returns z.Data if every value is
+// a unit, else dst, reallocated if it is too small.
 func (u *unitSet) read(dst []float32, z tensor.Tensor) []float32 {
 	if !u.maxima && u.picked == nil {
 		return z.Data
@@ -106,9 +106,9 @@ func (u *unitSet) flat(i int) int {
 	return u.picked[i/u.channels]*u.channels + i%u.channels
 }
 
-// place returns the channel, row and column of unit i. Row and column are -1 if the layer has none.
-// A position in time, or of a token, is a row.
-func (u *unitSet) place(i int) (channel, row, column int) {
+// coordinates returns the channel, row and column of unit i. Row and column are -1 if the layer has
+// none. A position in time, or of a token, is a row.
+func (u *unitSet) coordinates(i int) (channel, row, column int) {
 	if u.maxima {
 		return i, -1, -1
 	}

@@ -44,7 +44,7 @@ func TestUnitPositions(t *testing.T) {
 				t.Fatalf("%s, positions %s: %d units and %d values, want %d", axes, positions, u.count(), len(values), want)
 			}
 			for i, v := range values {
-				c, row, column := u.place(i)
+				c, row, column := u.coordinates(i)
 				if positions == "channels" {
 					if row != -1 || column != -1 || v != float32(100*c+34) {
 						t.Errorf("%s: the maximum of channel %d is %v at %d, %d; want %d at -1, -1", axes, c, v, row, column, 100*c+34)
@@ -76,7 +76,7 @@ func TestUnitsWithoutSpace(t *testing.T) {
 	} {
 		u := newUnitSet(onnx.Layer{Shape: c.shape, Axes: c.axes}, Defaults(), 1)
 		got := [3]int{}
-		got[0], got[1], got[2] = u.place(c.unit)
+		got[0], got[1], got[2] = u.coordinates(c.unit)
 		if want := [3]int{c.channel, c.row, c.col}; got != want || u.count() != tensor.Size(c.shape) {
 			t.Errorf("%s %v: unit %d of %d is at %v, want %v", c.axes, c.shape, c.unit, u.count(), got, want)
 		}

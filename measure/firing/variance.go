@@ -18,12 +18,13 @@ import (
 //
 // Standard deviations have n - 1 in the denominator. The library calls them variances.
 
-// variances accumulates the deviations of some units, trajectory by trajectory and step by step.
+// variances accumulates the standard deviations of some units, trajectory by trajectory and step by
+// step.
 type variances struct {
 	units, steps int
-	mean, m2     []float64 // steps x units: over samples
-	within, w2   []float64 // by unit: over the steps of the current trajectory
-	sum          []float64 // by unit: sum of the deviations over steps
+	mean, m2     []float64 // steps x units: mean over samples, and sum of squared deviations from it
+	within, w2   []float64 // by unit: the same over the steps of the current trajectory
+	sum          []float64 // by unit: sum over trajectories of the standard deviation over steps
 }
 
 func newVariances(units, steps int) *variances {
@@ -32,11 +33,11 @@ func newVariances(units, steps int) *variances {
 		within: make([]float64, units), w2: make([]float64, units), sum: make([]float64, units)}
 }
 
-// variancesBytes returns the memory of variances for one unit.
+// variancesBytes returns the memory of variances for one unit, in bytes.
 func variancesBytes(steps int) int64 { return int64(8 * (2*steps + 3)) }
 
-// add adds the units from lo on at a step of a sample's trajectory. It makes Welford's update over
-// samples and over steps.
+// add adds the values of the units from lo on at a step of a sample's trajectory. It updates means
+// and squared deviations by Welford's method.
 func (v *variances) add(row []float32, lo, sample, step int) {
 	mean := v.mean[step*v.units+lo:][:len(row)]
 	m2 := v.m2[step*v.units+lo:][:len(row)]
@@ -90,8 +91,8 @@ func (v *variances) all() [][]float64 {
 	return [][]float64{v.mean, v.m2, v.within, v.w2, v.sum}
 }
 
-// moments accumulates the mean and standard deviation of units over the inputs, for a threshold
-// from a normal distribution.
+// moments accumulates the mean and the sum of squared deviations (m2) of units over n inputs, for a
+// threshold from a normal distribution.
 type moments struct {
 	n        int
 	mean, m2 []float64
@@ -107,8 +108,8 @@ func (m *moments) add(row []float32, lo, n int) {
 	}
 }
 
-// threshold returns the value that a normal variable with the unit's mean and deviation exceeds at
-// the given rate. A unit fires above it.
+// threshold returns the value that a normal variable with the unit's mean and standard deviation
+// exceeds at the given rate. A unit fires above it.
 func (m *moments) threshold(u int, rate float64) float64 {
 	sigma := max(math.Sqrt(m.m2[u]/float64(m.n-1)), 1e-16)
 	return distuv.Normal{Mu: m.mean[u], Sigma: sigma}.Quantile(1 - rate)
@@ -119,7 +120,8 @@ func (m *firing) needsFullTrajectories() bool {
 	return m.settings.also(Variance) || m.settings.also(SameEquivariance) || m.settings.also(NormalThreshold)
 }
 
-// fullStatsBytes returns the memory for one unit while the trajectories of all samples are run.
+// fullStatsBytes returns the memory for one unit while the trajectories of all samples are run, in
+// bytes.
 func (m *firing) fullStatsBytes(p trajectory) int64 {
 	var bytes int64
 	if m.settings.also(Variance) {
