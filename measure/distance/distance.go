@@ -6,7 +6,7 @@
 //	cosine       1 - z.z' / (|z| |z'|)                      0 to 2: 0 same direction, 2 opposite
 //	l1           sum |z_i - z'_i|
 //	l2           |z - z'|
-//	relative-l2  |z - z'| / sqrt((|z|^2 + |z'|^2) / 2)      0 to 2; sqrt 2 for vectors of equal length at right angles
+//	relative-l2  |z - z'| / sqrt((|z|^2 + |z'|^2) / 2)      0 to 2; sqrt 2 at right angles if |z| = |z'|
 //
 // l1 and l2 depend on the scale of the activations, so they are comparable only between layers of
 // the same scale. cosine does not depend on the lengths of the vectors, and relative-l2 not on a

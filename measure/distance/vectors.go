@@ -45,7 +45,7 @@ func newPairSums(a, b []float32) pairSums {
 
 // Distances holds the distances between two vectors z and z'.
 type Distances struct {
-	Cosine     float64 // 1 - z.z' / (|z| |z'|): 0 for the same direction, 1 at right angles, 2 for opposite ones
+	Cosine     float64 // 1 - z.z' / (|z| |z'|): 0 same direction, 1 at right angles, 2 opposite
 	L1         float64 // sum |z_i - z'_i|
 	L2         float64 // sqrt(sum (z_i - z'_i)^2)
 	RelativeL2 float64 // L2 / sqrt((|z|^2 + |z'|^2) / 2): 0 to 2

@@ -10,13 +10,17 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A GridCase is a comparison with data to feed it. The sample at place p of the layout is row p of
+// A GridCase is a comparison with data to test it. The sample at place p of the layout is row p of
 // the tensors.
 type GridCase struct {
 	Comparison measure.Comparison
 	Grid       measure.Grid
-	A, B       []tensor.Tensor // for each layer of either side: Layout.N x ...; with Grid.Self, layers of equal names are equal
-	Tolerance  float64         // largest difference of values, relative to the larger of 1 and their size; 0: 1e-9
+	// A and B hold a tensor for each layer of a side: Layout.N x ... With Grid.Self, layers of equal
+	// names have equal tensors.
+	A, B []tensor.Tensor
+	// Tolerance is the largest difference of two scores, relative to the largest of 1 and their absolute
+	// values; 0: 1e-9.
+	Tolerance float64
 }
 
 // RunGrid checks the case. The grid should have several layers on each side, and the layout several

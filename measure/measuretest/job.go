@@ -12,8 +12,8 @@ import (
 )
 
 // Job returns a job of a procedure for one model and data set, as a study would make it. The
-// checkpoint is in memory, and samples that cannot be read are left out. The caller sets what else
-// the procedure needs.
+// checkpoint is in memory, and samples that cannot be read are left out. The caller sets the other
+// fields that the procedure needs.
 func Job(a procedure.Subject, data dataset.Source) *procedure.Job {
 	return &procedure.Job{A: a, Data: data, Key: measure.Key{Seed: 1}, Checkpoint: &checkpoint.Memory{},
 		Memory: 1 << 30, Progress: func(int64, string) {},

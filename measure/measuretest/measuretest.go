@@ -37,7 +37,8 @@ type contract struct {
 
 // A subject is an accumulator under test, with its data.
 type subject interface {
-	update(places []int) error // adds the samples at some places, from tensors that are then overwritten
+	// update adds the samples at some places, from tensors that it overwrites afterwards.
+	update(places []int) error
 	merge(other subject) error
 	scores() ([]measure.PairScore, error)
 	samples() []measure.SampleScore
@@ -123,7 +124,7 @@ func (c contract) resuming(t *rapid.T) {
 	c.same(t, same, c.feed(t, seen, len(seen)))
 }
 
-// readable returns the places of random samples, most of them, as those that can be read.
+// readable returns the places of the samples that can be read: all but a few random ones.
 func (c contract) readable(t *rapid.T) []int {
 	missing := rapid.SliceOfN(rapid.IntRange(0, c.layout.N-1), 0, c.layout.N/8).Draw(t, "unreadable")
 	var seen []int

@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Case is a measure with data to feed it. The sample at place p of the layout is row p of the
+// A Case is a measure with data to test it. The sample at place p of the layout is row p of the
 // tensors. If the site has a transform, it is drawn for each sample.
 type Case struct {
 	Measure     measure.Measure
@@ -19,7 +19,9 @@ type Case struct {
 	Transformed tensor.Tensor    // the same, or empty
 	Label       []int            // nil: no labels
 	Truth       []*dataset.Truth // labelled boxes or masks; nil: none
-	Tolerance   float64          // largest difference of values, relative to the larger of 1 and their size; 0: 1e-9
+	// Tolerance is the largest difference of two scores, relative to the largest of 1 and their absolute
+	// values; 0: 1e-9.
+	Tolerance float64
 }
 
 // Run checks the case. The layout should have several blocks with an incomplete last one. A pass

@@ -101,8 +101,8 @@ func agreementPair(out []float64, label int, first, second []float32) error {
 	return nil
 }
 
-// errorConsistency returns Cohen's kappa of being correct. It is NaN if both models are correct for
-// all samples, or both wrong for all.
+// errorConsistency returns Cohen's kappa of being correct from the means of the columns. It is NaN
+// if both models are correct for all samples, or both wrong for all.
 func errorConsistency(m []float64) float64 {
 	expected := expectedConsistency(m)
 	if expected >= 1 {
@@ -126,10 +126,12 @@ func consistencyExtreme(m []float64, n int) (low, high float64) {
 	if m[negativeColumn]+m[positiveColumn] > 0 {
 		return k, k
 	}
-	_, flips := resample.Wilson(0, n)
+	_, flips := resample.Wilson(0, n) // upper bound
 	return 1 - flips/(1-expectedConsistency(m)), 1
 }
 
+// expectedDisagreement and the functions below take the means of the columns; see ModelAgreement for
+// the formulas.
 func expectedDisagreement(m []float64) float64 {
 	a, b, k := m[firstColumn], m[secondColumn], m[classesColumn]
 	return a*(1-b) + b*(1-a) + (1-a)*(1-b)*(k-2)/(k-1)
@@ -137,8 +139,8 @@ func expectedDisagreement(m []float64) float64 {
 
 func normalisedDisagreement(m []float64) float64 { return normalised(m, m[disagreementColumn]) }
 
-// normalised returns where a disagreement lies between the bounds that the accuracies set: 0 to 1.
-// It is NaN if the bounds are equal.
+// normalised scales a disagreement to [0, 1] between the bounds that the accuracies set. It is NaN
+// if the bounds are equal.
 func normalised(m []float64, disagreement float64) float64 {
 	low, high := disagreementBounds(m)
 	if high-low < 1e-12 {
@@ -159,7 +161,7 @@ func normalisedExtreme(m []float64, n int) (low, high float64) {
 		v := normalisedDisagreement(m)
 		return v, v
 	}
-	_, disagreement := resample.Wilson(0, n)
+	_, disagreement := resample.Wilson(0, n) // upper bound
 	return 0, normalised(m, disagreement)
 }
 

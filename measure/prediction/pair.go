@@ -66,8 +66,9 @@ func oneIf(b bool) float64 {
 // Divergences are the differences between two distributions p (clean) and q (transformed) over the
 // same classes.
 type Divergences struct {
-	JS float64 // Jensen-Shannon divergence, (KL(p | m) + KL(q | m)) / 2 with m = (p + q) / 2: 0 to ln 2
-	KL float64 // Kullback-Leibler divergence of transformed from clean, sum p ln(p / q): at least 0
+	// JS is the Jensen-Shannon divergence, (KL(p | m) + KL(q | m)) / 2 with m = (p + q) / 2: 0 to ln 2.
+	JS float64
+	KL float64 // Kullback-Leibler divergence KL(p | q) = sum p ln(p / q): at least 0
 	L2 float64 // Euclidean distance |p - q|: 0 to sqrt 2
 }
 

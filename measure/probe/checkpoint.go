@@ -20,21 +20,22 @@ type jobCheckpoint struct {
 	store train.Checkpoint // may be nil
 	// job identifies the job among those of its cell. A checkpoint with another value is ignored.
 	job      string
-	done     map[string]outcome // by probe name
-	training map[string][]byte  // states, by probe name
-	saved    time.Time          // when it was last saved
-	dirty    bool               // whether it has changed since
+	done     map[string]outcome // of finished probes, by name
+	training map[string][]byte  // training states of the others, by name
+	saved    time.Time          // time of the last save
+	dirty    bool               // whether something has changed since
 }
 
 const (
 	stateKind     = "probe: job"
 	stateVersion  = 1
-	maxProbes     = 1 << 20 // in one job
-	saveInterval  = time.Minute
-	stateInterval = 10 * time.Second // of one probe
+	maxProbes     = 1 << 20          // in one job
+	saveInterval  = time.Minute      // between two saves of the checkpoint
+	stateInterval = 10 * time.Second // between two states of one probe
 )
 
-// loadCheckpoint reads what an earlier run of the same job has saved.
+// loadCheckpoint returns the checkpoint of a job, with the outcomes and states that an earlier run
+// of the same job has saved.
 func loadCheckpoint(from train.Checkpoint, job string) (*jobCheckpoint, error) {
 	k := &jobCheckpoint{store: from, job: job, done: map[string]outcome{}, training: map[string][]byte{}, saved: time.Now()}
 	if from == nil {
@@ -75,7 +76,7 @@ func (k *jobCheckpoint) finish(name string, found outcome) error {
 	return k.saveIfDue()
 }
 
-// flush saves what has not been saved.
+// flush saves the checkpoint if it has changed since the last save.
 func (k *jobCheckpoint) flush() error {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()

@@ -9,13 +9,14 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A curve is a measure of pooled vectors that trains nothing: means over samples, for each value of
-// the transformation or part of its range, and over all.
+// A curve describes a measure of pooled vectors that needs no training, such as invariance. Its
+// scores are means over samples: one for each value of the transformation, or for each part of its
+// range, and one over all.
 type curve struct {
-	parts      int // number of parts of a range
+	parts      int // number of parts into which a range is divided
 	statistics []estimate
-	// compare computes the columns of all samples: the terms of each statistic, then those of each
-	// statistic's null.
+	// compare computes one column for each statistic and then one for each statistic's null. A
+	// column holds the terms of the mean, one for each sample.
 	compare func(r *run, ctx context.Context, clean, transformed *features.Table) (sampleColumns, error)
 }
 
@@ -56,9 +57,9 @@ func (r *run) curveScores(ctx context.Context, layer onnx.Layer, transforms []sa
 	}
 	defer clean.Close()
 	var out []measure.Score
-	all := sampleColumns{columns: make([][]float64, 2*len(c.statistics))}
-	for v, one := range transforms {
-		transformed, err := r.open(ctx, layer, one, nil)
+	sums := sampleColumns{columns: make([][]float64, 2*len(c.statistics))}
+	for v, t := range transforms {
+		transformed, err := r.open(ctx, layer, t, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -67,27 +68,27 @@ func (r *run) curveScores(ctx context.Context, layer onnx.Layer, transforms []sa
 		if err != nil {
 			return nil, err
 		}
-		all.add(p)
+		sums.add(p)
 		if len(transforms) > 1 {
 			out = append(out, p.scores(c.statistics, r.job.Transform.Values[v].Parameter, nil)...)
 		}
 	}
 	if ranged(r.job.Transform) && len(transforms) == 1 {
 		for _, part := range r.parameterBins(c.parts) {
-			out = append(out, all.scores(c.statistics, part.parameter, part.contains)...)
+			out = append(out, sums.scores(c.statistics, part.parameter, part.contains)...)
 		}
 	}
-	all.average(len(transforms))
-	return append(out, all.scores(c.statistics, "", nil)...), nil
+	sums.average(len(transforms))
+	return append(out, sums.scores(c.statistics, "", nil)...), nil
 }
 
-// sampleColumns holds values of samples: the terms of some statistics, then those of their nulls.
+// sampleColumns holds, for some samples, the terms of some statistics, then those of their nulls.
 type sampleColumns struct {
-	samples []int
-	columns [][]float64
+	samples []int       // indices
+	columns [][]float64 // each has a value for each of samples
 }
 
-// newSampleColumns returns empty columns for the samples that have vectors in both inputs.
+// newSampleColumns returns empty columns for the samples that have vectors in both a and b.
 func (r *run) newSampleColumns(a, b *probeInput, columns int) sampleColumns {
 	out := sampleColumns{columns: make([][]float64, columns)}
 	for i := range r.samples.Len() {
@@ -122,7 +123,8 @@ func (p *sampleColumns) average(transforms int) {
 	}
 }
 
-// scores returns the means over the samples for which in reports true, or over all if in is nil.
+// scores returns the means over the samples for which in returns true, or over all samples if in is
+// nil.
 func (p *sampleColumns) scores(statistics []estimate, parameter string, in func(i int) bool) []measure.Score {
 	var rows []int
 	for n, i := range p.samples {
@@ -136,7 +138,7 @@ func (p *sampleColumns) scores(statistics []estimate, parameter string, in func(
 	var out []measure.Score
 	for c, e := range statistics {
 		e.n, e.seeds = len(rows), 1
-		e.of = func(network int, samples []int) float64 {
+		e.compute = func(network int, samples []int) float64 {
 			column := take(p.columns[c], rows)
 			if network < 0 {
 				column = take(p.columns[c+len(statistics)], rows)

@@ -92,7 +92,7 @@ func (r *run) disentanglementScores(ctx context.Context, layer onnx.Layer, targe
 	for _, d := range sets {
 		tests[d.target] = d.test
 	}
-	found, err := r.trainProbes(ctx, sets, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
+	outcomes, err := r.trainProbes(ctx, sets, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
 		before, err := r.predictions(ctx, p, net, in, tests[p.target])
 		if err != nil {
 			return nil, err
@@ -110,14 +110,14 @@ func (r *run) disentanglementScores(ctx context.Context, layer onnx.Layer, targe
 			parts = append(parts, parameterBin{"", func(int) bool { return true }})
 		}
 		for _, part := range parts {
-			out = append(out, d.changeScores(found, part)...)
+			out = append(out, d.changeScores(outcomes, part)...)
 		}
 	}
 	return out, nil
 }
 
 // changeScores returns rmse-change or accuracy-change for the test samples of a bin.
-func (d *probeSet) changeScores(found map[string]outcome, part parameterBin) []measure.Score {
+func (d *probeSet) changeScores(outcomes map[string]outcome, part parameterBin) []measure.Score {
 	var rows, samples []int
 	for k, i := range d.test {
 		if part.contains(i) {
@@ -136,8 +136,8 @@ func (d *probeSet) changeScores(found map[string]outcome, part parameterBin) []m
 		}
 	}
 	want := d.target.values(samples)
-	e.of = func(s int, some []int) float64 {
-		o := found[d.probeName(s)]
+	e.compute = func(s int, some []int) float64 {
+		o := outcomes[d.probeName(s)]
 		return change(take(take(o[0], rows), some), take(take(o[1], rows), some), take(want, some))
 	}
 	s := e.score()

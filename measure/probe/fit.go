@@ -81,7 +81,7 @@ func (r *run) trainProbes(ctx context.Context, sets []*probeSet, test func(ctx c
 	return out, nil
 }
 
-// trainProbe returns the trained probe, from the store if it has the weights.
+// trainProbe returns the trained probe. It loads the weights if the store has them.
 func (r *run) trainProbe(ctx context.Context, p *probeSpec, pool *trainerPool) (*onnx.Model, error) {
 	net, err := p.network()
 	if err != nil {
@@ -150,14 +150,14 @@ func decodeWeights(raw []byte, net *onnx.Model) (map[string]tensor.Tensor, error
 	out := map[string]tensor.Tensor{}
 	known := net.Weights()
 	if n := r.Int(); n != len(known) {
-		return nil, fmt.Errorf("%d weights, want %d", n, len(known))
+		return nil, fmt.Errorf("there are %d stored weights, but the network has %d", n, len(known))
 	}
 	for range known {
 		name := r.String()
 		shape := r.Ints()
 		i := slices.IndexFunc(known, func(p onnx.ValueInfo) bool { return p.Name == name })
 		if i < 0 || !slices.Equal(known[i].Sizes(), shape) {
-			return nil, fmt.Errorf("unexpected weights %q of shape %v", name, shape)
+			return nil, fmt.Errorf("the network has no weights %q of shape %v, which are stored", name, shape)
 		}
 		out[name] = tensor.New(shape...)
 		r.Float32sInto(out[name].Data)
@@ -165,8 +165,8 @@ func decodeWeights(raw []byte, net *onnx.Model) (map[string]tensor.Tensor, error
 	return out, r.Close()
 }
 
-// predict calls each with the output y of a probe for some samples, in order. y is valid during the
-// call only.
+// predict calls each with the output y of a probe for samples[k], for k from 0. y is valid during
+// the call only.
 func (r *run) predict(ctx context.Context, net *onnx.Model, in *probeInput, samples []int, each func(k int, y []float32) error) error {
 	const batch = 256
 	session, err := r.job.Runtime.NewSession(net, r.engine())

@@ -60,13 +60,14 @@ func (m *informativeness) Work(j *procedure.Job) int64 {
 	return int64(j.Data.Len()) + s.work(j, &s.Representation, len(s.factors(j.Data.Factors(), j.Data.Classes() != nil)), 1)
 }
 
-// work returns the work of training the probes of all kinds and seeds, with nulls, for a number
-// of targets at every layer. An input vector is the concatenation of so many representations.
+// work returns the work, in forward passes, of training the probes of all kinds and seeds, with
+// nulls, for a number of targets at every layer. representations is the number of representations
+// that an input vector concatenates.
 func (t *Training) work(j *procedure.Job, r *Representation, targets, representations int) int64 {
 	var sum int64
 	for _, i := range r.layers(j) {
 		for _, kind := range t.Probe {
-			n := 2 * t.Seeds // with a null for each
+			n := 2 * t.Seeds // a probe and its null for each seed
 			if kind == Ridge {
 				n = 2
 			}
@@ -128,7 +129,7 @@ func (r *run) informativenessScores(ctx context.Context, layer onnx.Layer, targe
 	for _, t := range targets {
 		sets = append(sets, r.newProbeSets(layer, in, t.target, t.split, r.training.Hidden, t.name)...)
 	}
-	found, err := r.trainProbes(ctx, sets, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
+	outcomes, err := r.trainProbes(ctx, sets, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
 		test, err := r.predictions(ctx, p, net, in, p.target.withKnown(r.split.test))
 		return outcome{test}, err
 	})
@@ -137,7 +138,7 @@ func (r *run) informativenessScores(ctx context.Context, layer onnx.Layer, targe
 	}
 	var out []measure.Score
 	for _, d := range sets {
-		out = append(out, d.scores(found, d.target.name)...)
+		out = append(out, d.scores(outcomes, d.target.name)...)
 	}
 	for _, t := range targets {
 		out = append(out, baseline(t.target, t.split, t.name))
@@ -145,7 +146,8 @@ func (r *run) informativenessScores(ctx context.Context, layer onnx.Layer, targe
 	return out, nil
 }
 
-// cleanInput returns the vectors of a layer on the clean samples, standardised if that is set.
+// cleanInput returns the vectors of a layer on the clean samples, standardised if the settings ask
+// for it.
 func (r *run) cleanInput(layer onnx.Layer, table *features.Table) (*probeInput, error) {
 	in := r.newInput(layer, "", table)
 	if r.training.Standardise {

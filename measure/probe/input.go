@@ -7,31 +7,31 @@ import (
 	"github.com/noether-ml/noether/features"
 )
 
-// A probeInput is the input vectors of a probe, or its target vectors. The vector of a sample is
+// A probeInput holds the input vectors of a probe, or its target vectors. The vector of a sample is
 // the concatenation of its rows in one or two tables, and optionally a parameter. It is safe for
 // concurrent reading.
 type probeInput struct {
-	id        string // identifies the vectors
+	id        string // identifies the vectors in the hash of a probe
 	tables    []*features.Table
 	rows      [][]int   // of each table, the row of every sample; -1 where it has none
 	unit      bool      // whether the vector of each table is scaled to length 1
 	condition []float32 // the parameter of every sample, appended to its vector; nil: none
-	mean      []float32 // of each component, subtracted; nil: vectors are not standardised
-	scale     []float32 // of each component, multiplied after subtracting mean
+	mean      []float32 // subtracted from each component; nil: vectors are not standardised
+	scale     []float32 // multiplied with each component after mean is subtracted
 }
 
 // newProbeInput returns an input whose sample i is at places[i] of the data.
 func newProbeInput(id string, places []int, tables ...*features.Table) *probeInput {
 	f := &probeInput{id: id, tables: tables}
 	for _, t := range tables {
-		at := make(map[int]int, t.Len())
+		rowOf := make(map[int]int, t.Len()) // by place
 		for row, place := range t.Positions {
-			at[place] = row
+			rowOf[place] = row
 		}
 		rows := make([]int, len(places))
 		for i, place := range places {
 			var ok bool
-			if rows[i], ok = at[place]; !ok {
+			if rows[i], ok = rowOf[place]; !ok {
 				rows[i] = -1
 			}
 		}

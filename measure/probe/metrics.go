@@ -77,16 +77,17 @@ func f1(predicted, want []float64) float64 {
 // maxGroups is the largest number of groups of samples for a jackknife.
 const maxGroups = 20
 
-// An estimate is a statistic of several networks that were tested on the same n samples.
+// An estimate describes a score: a statistic of several networks that were tested on the same n
+// samples.
 type estimate struct {
 	name  string
 	n     int
 	seeds int
-	// of returns the statistic of one network on some of the samples. Networks -1, -2 and so on were
-	// trained on shuffled targets, one for each seed.
-	of        func(network int, samples []int) float64
-	noNull    bool
-	min, max  float64 // range of the statistic
+	// compute returns the statistic of one network on some of the samples. Networks from 0 on have
+	// the seeds; networks -1, -2, ... are their nulls, trained on shuffled targets.
+	compute   func(network int, samples []int) float64
+	noNull    bool    // the statistic has no null
+	min, max  float64 // range of the statistic; both 0 if unknown
 	undefined string  // warning if the value is NaN
 }
 
@@ -96,14 +97,14 @@ func (e estimate) score() measure.Score {
 	all := dataset.Indices(e.n)
 	values := make([]float64, e.seeds)
 	for s := range values {
-		values[s] = e.of(s, all)
+		values[s] = e.compute(s, all)
 	}
 	out := measure.Plain(e.name, stat.Mean(values, nil), e.n)
 	out.Min, out.Max = e.min, e.max
 	if !e.noNull {
 		out.Null = 0
 		for s := range e.seeds {
-			out.Null += e.of(-1-s, all) / float64(e.seeds)
+			out.Null += e.compute(-1-s, all) / float64(e.seeds)
 		}
 	}
 	if math.IsNaN(out.Value) {
@@ -139,7 +140,7 @@ func (e estimate) replicates() []measure.Replicate {
 		}
 		var sum float64
 		for s := range e.seeds {
-			sum += e.of(s, others)
+			sum += e.compute(s, others)
 		}
 		if math.IsNaN(sum) {
 			return nil

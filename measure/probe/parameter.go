@@ -99,7 +99,7 @@ func (r *run) parameterScores(ctx context.Context, layer onnx.Layer, want *targe
 		}
 	}
 	sets := r.newProbeSets(layer, in, want, parts, r.training.Hidden, "parameter")
-	found, err := r.trainProbes(ctx, sets, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
+	outcomes, err := r.trainProbes(ctx, sets, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
 		test, err := r.predictions(ctx, p, net, in, parts.test)
 		return outcome{test}, err
 	})
@@ -108,7 +108,7 @@ func (r *run) parameterScores(ctx context.Context, layer onnx.Layer, want *targe
 	}
 	var out []measure.Score
 	for _, d := range sets {
-		out = append(out, d.scores(found, "")...)
+		out = append(out, d.scores(outcomes, "")...)
 	}
 	if len(sets) > 0 {
 		out = append(out, baseline(want, parts, ""))

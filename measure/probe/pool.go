@@ -9,27 +9,28 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// A trainerPool keeps the trainers of finished probes for probes of the same form, since preparing
-// one takes as long as dozens of its steps. It is safe for concurrent use.
+// A trainerPool keeps the trainers of finished probes for other probes of the same form: preparing
+// a trainer takes as long as dozens of its steps. It is safe for concurrent use.
 type trainerPool struct {
 	capacity int // largest number of idle trainers
 
 	mutex sync.Mutex
-	idle  []trainer // in the order of put
+	idle  []trainer // in the order in which they were returned
 }
 
+// A trainer is a train.Trainer for probes of a form.
 type trainer struct {
 	form string
 	*train.Trainer
 }
 
-// form identifies probes whose graphs differ in the weights only.
+// form returns a string that is the same for probes whose graphs differ only in their weights.
 func (p *probeSpec) form() string {
 	return fmt.Sprint(p.kind, p.hidden, p.input.width(), p.input.condition != nil, p.outputs(), p.loss().Name)
 }
 
-// get returns an idle trainer of a form, restarted with the weights of net, or else the result of
-// make.
+// get returns an idle trainer of a form, restarted with the weights of net. If there is none, it
+// returns the result of make.
 func (l *trainerPool) get(form string, net *onnx.Model, make func() (*train.Trainer, error)) (*train.Trainer, error) {
 	if t := l.find(form); t != nil {
 		if err := t.Restart(net); err != nil {

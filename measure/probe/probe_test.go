@@ -392,7 +392,7 @@ func TestConstantFactor(t *testing.T) {
 // each with its own shuffle.
 func TestNullIsAMeanOverSeeds(t *testing.T) {
 	t.Parallel()
-	e := estimate{name: "r2", n: 40, seeds: 3, max: 1, of: func(network int, _ []int) float64 { return 0.1 * float64(network) }}
+	e := estimate{name: "r2", n: 40, seeds: 3, max: 1, compute: func(network int, _ []int) float64 { return 0.1 * float64(network) }}
 	if s := e.score(); math.Abs(s.Value-0.1) > 1e-12 || math.Abs(s.Null+0.2) > 1e-12 {
 		t.Errorf("value %v and null %v, want 0.1 and -0.2", s.Value, s.Null)
 	}

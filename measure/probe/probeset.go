@@ -18,16 +18,17 @@ type probeSet struct {
 	nulls  []*probeSpec // one for each seed
 }
 
-// newProbeSets returns the probes of every kind for a target.
-func (r *run) newProbeSets(layer onnx.Layer, in *probeInput, t *target, s split, hidden []int, what string) []*probeSet {
+// newProbeSets returns the probes of every kind for a target: none if the split has too few
+// samples. label names the target in the names of the probes, and seeds their random numbers.
+func (r *run) newProbeSets(layer onnx.Layer, in *probeInput, t *target, s split, hidden []int, label string) []*probeSet {
 	var out []*probeSet
 	if len(s.train) < 2 || len(s.validation) < 1 || len(s.test) < 2 {
 		return nil
 	}
 	for _, kind := range r.training.Probe {
-		p := probeSpec{name: layer.Name + ", " + what, kind: kind, hidden: hidden, input: in, target: t, train: s.train, validation: s.validation}
+		p := probeSpec{name: layer.Name + ", " + label, kind: kind, hidden: hidden, input: in, target: t, train: s.train, validation: s.validation}
 		one := &probeSet{kind: kind, target: t, test: s.test}
-		one.seeds, one.nulls = r.seedsAndNulls(p, what)
+		one.seeds, one.nulls = r.seedsAndNulls(p, label)
 		out = append(out, one)
 	}
 	return out
@@ -35,8 +36,8 @@ func (r *run) newProbeSets(layer onnx.Layer, in *probeInput, t *target, s split,
 
 func (d *probeSet) specs() []*probeSpec { return slices.Concat(d.seeds, d.nulls) }
 
-// probeName returns the name of the probe with seed s, or of the null with seed -1 - s where s is
-// negative.
+// probeName returns the name of the probe with index s in seeds. Index -1 - s is the null of seed
+// s.
 func (d *probeSet) probeName(s int) string {
 	if s < 0 {
 		return d.nulls[-1-s].name
@@ -57,7 +58,8 @@ func (r *run) predictions(ctx context.Context, p *probeSpec, net *onnx.Model, in
 	return out, err
 }
 
-// values returns the targets of samples, in the form of predictions.
+// values returns the targets of samples in the form that predictions have: numbers, or indices of
+// classes.
 func (t *target) values(samples []int) []float64 {
 	out := make([]float64, len(samples))
 	for k, i := range samples {
@@ -72,19 +74,19 @@ func (t *target) values(samples []int) []float64 {
 
 // scores returns the scores of the probes on the test samples. The first list of each outcome holds
 // a probe's predictions.
-func (d *probeSet) scores(found map[string]outcome, factor string) []measure.Score {
+func (d *probeSet) scores(outcomes map[string]outcome, factor string) []measure.Score {
 	want := d.target.values(d.test)
 	statistic := func(f func(predicted, want []float64) float64) func(int, []int) float64 {
 		return func(s int, samples []int) float64 {
-			return f(take(found[d.probeName(s)][0], samples), take(want, samples))
+			return f(take(outcomes[d.probeName(s)][0], samples), take(want, samples))
 		}
 	}
 	estimates := []estimate{
-		{name: "rmse", of: statistic(rmse), max: math.Inf(1)},
-		{name: "r2", of: statistic(r2), min: math.Inf(-1), max: 1, undefined: d.target.name + " is constant over the test samples"},
+		{name: "rmse", compute: statistic(rmse), max: math.Inf(1)},
+		{name: "r2", compute: statistic(r2), min: math.Inf(-1), max: 1, undefined: d.target.name + " is constant over the test samples"},
 	}
 	if d.target.classes > 0 {
-		estimates = []estimate{{name: "accuracy", of: statistic(accuracy), max: 1}, {name: "f1", of: statistic(f1), max: 1}}
+		estimates = []estimate{{name: "accuracy", compute: statistic(accuracy), max: 1}, {name: "f1", compute: statistic(f1), max: 1}}
 	}
 	var out []measure.Score
 	for _, e := range estimates {
@@ -110,7 +112,7 @@ func baseline(t *target, s split, factor string) measure.Score {
 		constant = t.mean(s.train)
 	}
 	same := slices.Repeat([]float64{constant}, len(want))
-	e.of = func(_ int, samples []int) float64 { return f(take(same, samples), take(want, samples)) }
+	e.compute = func(_ int, samples []int) float64 { return f(take(same, samples), take(want, samples)) }
 	out := e.score()
 	out.Factor = factor
 	return out

@@ -81,7 +81,7 @@ func (r *run) equivarianceScores(ctx context.Context, layer onnx.Layer) ([]measu
 		d.seeds, d.nulls = r.seedsAndNulls(p, "representation")
 		sets = append(sets, d)
 	}
-	found, err := r.trainProbes(ctx, sets, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
+	outcomes, err := r.trainProbes(ctx, sets, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
 		out := newVectorErrors(len(r.split.test))
 		err := r.predict(ctx, net, in, r.split.test, func(k int, y []float32) error { return out.add(to, r.split.test[k], k, y) })
 		return outcome(out), err
@@ -89,17 +89,17 @@ func (r *run) equivarianceScores(ctx context.Context, layer onnx.Layer) ([]measu
 	if err != nil {
 		return nil, err
 	}
-	same := newVectorErrors(len(r.split.test))
+	unchanged := newVectorErrors(len(r.split.test))
 	z := make([]float32, in.width())
 	for k, i := range r.split.test {
 		if err := in.row(z, i); err != nil {
 			return nil, err
 		}
-		if err := same.add(to, i, k, z[:in.dim()]); err != nil {
+		if err := unchanged.add(to, i, k, z[:in.dim()]); err != nil {
 			return nil, err
 		}
 	}
-	return vectorScores(sets, found, same), nil
+	return vectorScores(sets, outcomes, unchanged), nil
 }
 
 // vectorErrors holds the mean squared errors and the cosines of predicted vectors, by test sample.
@@ -107,7 +107,8 @@ type vectorErrors [][]float64
 
 func newVectorErrors(n int) vectorErrors { return vectorErrors{make([]float64, n), make([]float64, n)} }
 
-// add compares the prediction y for sample i, the k-th test sample, with the sample's vector in to.
+// add sets the errors of the prediction y for sample i, which is the k-th test sample. to holds the
+// target vectors.
 func (c vectorErrors) add(to *probeInput, i, k int, y []float32) error {
 	want := make([]float32, to.width())
 	if err := to.row(want, i); err != nil {
@@ -140,25 +141,25 @@ func cosine(a, b []float32) float64 {
 
 func mean(values []float64) float64 { return stat.Mean(values, nil) }
 
-// vectorScores returns the scores of every probe, and those of predicting z itself, whose errors
-// are same.
-func vectorScores(sets []*probeSet, found map[string]outcome, same vectorErrors) []measure.Score {
+// vectorScores returns the scores of every probe, and those of predicting no change, that is, z
+// itself. The errors of the latter are unchanged.
+func vectorScores(sets []*probeSet, outcomes map[string]outcome, unchanged vectorErrors) []measure.Score {
 	var out []measure.Score
 	for _, d := range sets {
 		column := func(c int) func(int, []int) float64 {
-			return func(s int, samples []int) float64 { return mean(take(found[d.probeName(s)][c], samples)) }
+			return func(s int, samples []int) float64 { return mean(take(outcomes[d.probeName(s)][c], samples)) }
 		}
 		gain := func(s int, samples []int) float64 {
-			itself := mean(take(same[0], samples))
-			if itself == 0 {
+			baseline := mean(take(unchanged[0], samples))
+			if baseline == 0 {
 				return math.NaN()
 			}
-			return 1 - mean(take(found[d.probeName(s)][0], samples))/itself
+			return 1 - mean(take(outcomes[d.probeName(s)][0], samples))/baseline
 		}
 		for _, e := range []estimate{
-			{name: "mse", of: column(0), max: math.Inf(1)},
-			{name: "cosine", of: column(1), min: -1, max: 1},
-			{name: "gain", of: gain, min: math.Inf(-1), max: 1, undefined: "the transformation does not change the representation of the test samples"},
+			{name: "mse", compute: column(0), max: math.Inf(1)},
+			{name: "cosine", compute: column(1), min: -1, max: 1},
+			{name: "gain", compute: gain, min: math.Inf(-1), max: 1, undefined: "the transformation does not change the representation of the test samples"},
 		} {
 			e.n, e.seeds = len(d.test), len(d.seeds)
 			s := e.score()
@@ -166,11 +167,11 @@ func vectorScores(sets []*probeSet, found map[string]outcome, same vectorErrors)
 			out = append(out, s)
 		}
 	}
-	n := len(same[0])
-	itself := func(c int) func(int, []int) float64 {
-		return func(_ int, samples []int) float64 { return mean(take(same[c], samples)) }
+	n := len(unchanged[0])
+	ofUnchanged := func(c int) func(int, []int) float64 {
+		return func(_ int, samples []int) float64 { return mean(take(unchanged[c], samples)) }
 	}
 	return append(out,
-		estimate{name: "identity-mse", of: itself(0), n: n, seeds: 1, noNull: true, max: math.Inf(1)}.score(),
-		estimate{name: "identity-cosine", of: itself(1), n: n, seeds: 1, noNull: true, min: -1, max: 1}.score())
+		estimate{name: "identity-mse", compute: ofUnchanged(0), n: n, seeds: 1, noNull: true, max: math.Inf(1)}.score(),
+		estimate{name: "identity-cosine", compute: ofUnchanged(1), n: n, seeds: 1, noNull: true, min: -1, max: 1}.score())
 }

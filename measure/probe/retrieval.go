@@ -55,7 +55,7 @@ func (r *run) retrieve(ctx context.Context, clean, transformed *features.Table) 
 	a, b := newProbeInput("", r.samples.Positions, clean), newProbeInput("", r.samples.Positions, transformed)
 	a.unit, b.unit = true, true
 	out := r.newSampleColumns(a, b, 6)
-	ranks, err := rankOwn(ctx, a, b, out.samples, r.job.Memory)
+	ranks, err := rankSamples(ctx, a, b, out.samples, r.job.Memory)
 	if err != nil {
 		return out, err
 	}
@@ -73,16 +73,17 @@ func (r *run) retrieve(ctx context.Context, clean, transformed *features.Table) 
 	return out, nil
 }
 
-// A rank is the place of a sample's own vector among all: before it are better vectors, and it is
-// one of tied vectors, whose order is random.
+// A rank is the place of a sample's own clean vector in the order of cosines: better vectors come
+// before it, and it is one of tied vectors, whose order is random.
 type rank struct{ better, tied int }
 
-// recall returns the probability that the own vector is among the first k.
+// recall returns the probability that the sample's own vector is among the first k.
 func (r rank) recall(k int) float64 {
 	return float64(min(max(k-r.better, 0), r.tied)) / float64(r.tied)
 }
 
-// reciprocal returns the expected reciprocal of the place, which counts from 1.
+// reciprocal returns the expected value of 1 / place, where the first place is 1. harmonic is the
+// result of newHarmonic.
 func (r rank) reciprocal(harmonic []float64) float64 {
 	return (harmonic[r.better+r.tied] - harmonic[r.better]) / float64(r.tied)
 }
@@ -97,32 +98,33 @@ func newHarmonic(n int) []float64 {
 }
 
 const (
-	// tieTolerance is the difference of two cosines, which are computed in float32, below which they
-	// count as equal.
+	// tieTolerance is the difference up to which two cosines, which are computed in float32, count
+	// as equal.
 	tieTolerance = 1e-6
-	// rankColumns is the number of candidates, and rankRows the number of queries, whose cosines are
-	// computed at once.
+	// rankRows is the number of queries, and rankColumns the number of candidates, whose cosines
+	// are computed at once.
 	rankColumns, rankRows = 1024, 256
 )
 
-// rankOwn returns the rank of each sample's candidate among the candidates of all samples, ordered
-// by the cosine with the sample's query. Rows of both inputs are of unit length, or zero. A quarter
-// of memory, in bytes, holds queries; there are as many passes over the candidates as that takes.
-func rankOwn(ctx context.Context, candidates, queries *probeInput, samples []int, memory int64) ([]rank, error) {
+// rankSamples returns, for each sample, the rank of its own candidate among the candidates of all
+// samples. Candidates are ordered by their cosine with the sample's query. Rows of both inputs have
+// length 1 or 0. Queries take a quarter of memory (in bytes; 0: no bound); the candidates are read
+// once for each such block of queries.
+func rankSamples(ctx context.Context, candidates, queries *probeInput, samples []int, memory int64) ([]rank, error) {
 	d := candidates.dim()
-	held := len(samples)
+	blockSize := len(samples)
 	if memory > 0 {
-		held = min(held, max(rankRows, int(memory/4/4/int64(d))))
+		blockSize = min(blockSize, max(rankRows, int(memory/4/4/int64(d))))
 	}
-	q, c := newMatrix(held, d), newMatrix(min(rankColumns, len(samples)), d)
-	products := newMatrix(min(rankRows, held), c.Rows)
-	own, ranks := make([]float32, held), make([]rank, 0, len(samples))
-	for from := 0; from < len(samples); from += held {
-		block := samples[from:min(from+held, len(samples))]
+	q, c := newMatrix(blockSize, d), newMatrix(min(rankColumns, len(samples)), d)
+	products := newMatrix(min(rankRows, blockSize), c.Rows)
+	ownCosine, ranks := make([]float32, blockSize), make([]rank, 0, len(samples))
+	for from := 0; from < len(samples); from += blockSize {
+		block := samples[from:min(from+blockSize, len(samples))]
 		if err := readRows(q, queries, block); err != nil {
 			return nil, err
 		}
-		if err := ownCosines(own, q, candidates, block); err != nil {
+		if err := ownCosines(ownCosine, q, candidates, block); err != nil {
 			return nil, err
 		}
 		counts := make([]rank, len(block))
@@ -139,7 +141,7 @@ func rankOwn(ctx context.Context, candidates, queries *probeInput, samples []int
 				s := blas32.General{Rows: end - row, Cols: len(some), Stride: products.Stride, Data: products.Data}
 				blas32.Gemm(blas.NoTrans, blas.Trans, 1, part(q, row, end), part(c, 0, len(some)), 0, s)
 				for i := row; i < end; i++ {
-					counts[i].count(s.Data[(i-row)*s.Stride:][:s.Cols], own[i], from+i-at)
+					counts[i].count(s.Data[(i-row)*s.Stride:][:s.Cols], ownCosine[i], from+i-at)
 				}
 			}
 		}
@@ -148,8 +150,9 @@ func rankOwn(ctx context.Context, candidates, queries *probeInput, samples []int
 	return ranks, nil
 }
 
-// count adds candidates with the given cosines. self is the index of the sample's own among them,
-// or outside their range if it is not one of them.
+// count counts the candidates that are better than the sample's own candidate, and those that tie
+// with it. cosines are those of some candidates, and own is that of the sample's own. self is the
+// index of the latter in cosines, or outside of their range.
 func (r *rank) count(cosines []float32, own float32, self int) {
 	above, below := own+tieTolerance, own-tieTolerance
 	for j, v := range cosines {
@@ -168,7 +171,7 @@ func newMatrix(rows, columns int) blas32.General {
 	return blas32.General{Rows: rows, Cols: columns, Stride: columns, Data: make([]float32, rows*columns)}
 }
 
-// part returns the rows from (inclusive) to (exclusive) of a matrix.
+// part returns rows from (inclusive) to (exclusive) of a matrix.
 func part(m blas32.General, from, to int) blas32.General {
 	return blas32.General{Rows: to - from, Cols: m.Cols, Stride: m.Stride, Data: m.Data[from*m.Stride : to*m.Stride]}
 }
@@ -183,7 +186,7 @@ func readRows(m blas32.General, in *probeInput, samples []int) error {
 	return nil
 }
 
-// ownCosines writes the cosine of each query with its own candidate.
+// ownCosines sets own[k] to the cosine of query k with the candidate of the same sample.
 func ownCosines(own []float32, queries blas32.General, candidates *probeInput, samples []int) error {
 	row := make([]float32, queries.Cols)
 	for k, i := range samples {

@@ -53,7 +53,7 @@ func TestRetrievalGolden(t *testing.T) {
 	clear(transformed[40*d : 41*d])
 	copy(transformed[20*d:21*d], clean[20*d:21*d])
 	for _, memory := range []int64{0, 1} {
-		ranks, err := rankOwn(t.Context(), vectors(n, d, clean), vectors(n, d, transformed), dataset.Indices(n), memory)
+		ranks, err := rankSamples(t.Context(), vectors(n, d, clean), vectors(n, d, transformed), dataset.Indices(n), memory)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,11 +108,11 @@ func TestRetrievalInBlocks(t *testing.T) {
 	}
 	shifted := append(append([]float32(nil), data[d:]...), data[:d]...)
 	for _, memory := range []int64{0, 16 * 300 * d} {
-		same, err := rankOwn(t.Context(), vectors(n, d, data), vectors(n, d, data), dataset.Indices(n), memory)
+		same, err := rankSamples(t.Context(), vectors(n, d, data), vectors(n, d, data), dataset.Indices(n), memory)
 		if err != nil {
 			t.Fatal(err)
 		}
-		other, err := rankOwn(t.Context(), vectors(n, d, shifted), vectors(n, d, data), dataset.Indices(n), memory)
+		other, err := rankSamples(t.Context(), vectors(n, d, shifted), vectors(n, d, data), dataset.Indices(n), memory)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,12 +17,12 @@ import (
 // matrix.
 const maxRidgeDim = 8192
 
-// penalties are the values of lambda that ridge tries, in units of the mean eigenvalue of XᵀX. The
+// penalties are the values of lambda that ridge tries, divided by the mean eigenvalue of XᵀX. The
 // one with the smallest error on the validation samples is chosen.
 var penalties = []float64{0, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10}
 
 // ridge solves min |X w + c - y|^2 + lambda |w|^2 over the training samples, with X centred, by the
-// eigenvectors Q of XᵀX:
+// eigenvectors Q of XᵀX, with eigenvalues Λ:
 //
 //	w = Q (Λ + lambda)^-1 Qᵀ Xᵀ y.
 //
@@ -46,15 +46,15 @@ func (p *probeSpec) ridge() (map[string]tensor.Tensor, error) {
 	for _, v := range values {
 		trace += max(v, 0)
 	}
-	best, least := map[string]tensor.Tensor(nil), math.Inf(1)
+	best, smallest := map[string]tensor.Tensor(nil), math.Inf(1)
 	for _, penalty := range penalties {
 		weights := m.solution(q, &qxy, values, penalty*trace/float64(d))
 		loss, err := p.error(weights)
 		if err != nil {
 			return nil, err
 		}
-		if loss < least || best == nil {
-			best, least = weights, loss
+		if loss < smallest || best == nil {
+			best, smallest = weights, loss
 		}
 	}
 	return best, nil

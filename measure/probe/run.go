@@ -27,12 +27,13 @@ type run struct {
 	checkpoint     *jobCheckpoint
 
 	mutex sync.Mutex
-	work  int64  // done so far
-	text  string // shown with the progress
+	work  int64  // finished so far, in forward passes
+	text  string // status, shown with the progress
 }
 
-// newRun extracts the clean representations of all layers, unless the store has them, and reads
-// labels and factors of the samples. The returned function ends the run.
+// newRun starts a run: it extracts the clean representations of all layers, unless the store has
+// them, and reads labels and factors of the samples. The caller must call end at the end of the
+// run.
 func newRun(ctx context.Context, j *procedure.Job, rep *Representation, t *Training) (r *run, end func(), err error) {
 	r, end = &run{representation: rep, training: t, job: j, store: j.Store}, func() {}
 	if r.store == nil {
@@ -58,8 +59,7 @@ func newRun(ctx context.Context, j *procedure.Job, rep *Representation, t *Train
 	return r, end, nil
 }
 
-// request returns the request for the representations of all layers that can be pooled, for
-// transformed samples.
+// request returns the request for the transformed representations of all layers that can be pooled.
 func (r *run) request(v sampleTransform) features.Request {
 	j := r.job
 	out := features.Request{Model: j.A.Model, Identity: j.A.Identity, Engine: strings.TrimSpace(j.Runtime.Version() + " " + j.Device),
@@ -71,8 +71,8 @@ func (r *run) request(v sampleTransform) features.Request {
 	return out
 }
 
-// extract adds the representations of all layers to the store unless it has them, for the samples
-// at places (nil: all).
+// extract adds the transformed representations of all layers to the store, for the samples at
+// places (nil: all). Those that the store has are not computed.
 func (r *run) extract(ctx context.Context, v sampleTransform, places []int) error {
 	request := r.request(v)
 	request.Positions = places
@@ -94,8 +94,8 @@ func (r *run) open(ctx context.Context, layer onnx.Layer, v sampleTransform, pla
 	return tables[0], nil
 }
 
-// newInput returns the vectors in tables of a layer. id identifies the tables among those of the
-// layer.
+// newInput returns the vectors of a layer that tables hold. id identifies the tables among those of
+// the layer.
 func (r *run) newInput(layer onnx.Layer, id string, tables ...*features.Table) *probeInput {
 	q := r.request(sampleTransform{})
 	full := fmt.Sprintf("%q %q %q %q %q %q %q %s", q.Identity, r.job.A.Model.SHA256(), q.Engine, q.Data, layer.Name, layer.Axes, q.Pool, id)
@@ -109,8 +109,8 @@ func (r *run) seed(target, kind string, s int) uint64 {
 	return seed.Rand(k.Seed, "probe: start", k.Data, k.Trial, target, kind, s).Uint64()
 }
 
-// shuffle returns, for each sample, the sample whose target it gets in the s-th null: a random one
-// of the same part.
+// shuffle returns, for each sample, the index of the sample whose target it gets in the null of
+// seed s. It is drawn at random within the sample's part, such as the training samples.
 func (r *run) shuffle(target string, s int, parts ...[]int) []int {
 	k := r.job.Key
 	partner := dataset.Indices(r.samples.Len())
@@ -141,8 +141,9 @@ func (r *run) setStatus(text string) {
 // A layerScorer computes the scores of a measure for one layer.
 type layerScorer func(onnx.Layer) ([]measure.Score, error)
 
-// scoreLayers starts a run, calls prepare once, and calls the function that prepare returns for
-// each layer in order. If the context ends it returns the context's error: the run can be resumed.
+// scoreLayers scores every layer of a job. It starts a run, calls prepare once, and calls the
+// function that prepare returns for each layer in order. If the context ends, it returns the
+// context's error: the run can be resumed.
 func scoreLayers(ctx context.Context, j *procedure.Job, rep *Representation, t *Training, prepare func(*run) (layerScorer, error)) (out []measure.PairScore, err error) {
 	defer func() {
 		if err != nil && ctx.Err() != nil {
@@ -199,12 +200,15 @@ func (r *run) seedsAndNulls(p probeSpec, target string) (seeds, nulls []*probeSp
 }
 
 // trainingWork estimates the work of training a probe, in forward passes of the model. It assumes
-// at most 30 epochs. The multiplications of a forward pass are estimated as the number of
-// parameters plus 25 for each byte of activations.
+// at most 30 epochs, and three forward passes of the probe for a step. The multiplications of a
+// forward pass of the model are estimated as the number of its parameters plus 25 for each byte of
+// activations.
 func (r *run) trainingWork(p *probeSpec) int64 {
 	return trainingWork(r.job, r.training, p.kind, p.hidden, p.input.width(), p.outputs(), len(p.train))
 }
 
+// trainingWork returns the work of training a probe with in inputs, out outputs and n training
+// samples. See the method.
 func trainingWork(j *procedure.Job, t *Training, kind string, hidden []int, in, out, n int) int64 {
 	if kind == Ridge {
 		return 1

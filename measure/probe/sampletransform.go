@@ -13,7 +13,7 @@ import (
 
 // A sampleTransform transforms every sample. The zero value leaves samples unchanged.
 type sampleTransform struct {
-	id    string
+	id    string // identifies the transformed representations in the store
 	op    func(dataset.Sample) transform.Op
 	pairs bool // take the transformed samples of ready-made pairs
 }
@@ -34,12 +34,14 @@ func (r *run) valueTransform(value int) sampleTransform {
 	return sampleTransform{id: r.transformID(fmt.Sprintf("value %d", value)), op: func(s dataset.Sample) transform.Op { return j.Transform.Draw(j.Key, value, s.Index) }}
 }
 
-func (r *run) transformID(what string) string {
+// transformID returns the id of a sampleTransform. choice states how it chooses among the values.
+func (r *run) transformID(choice string) string {
 	t, k := r.job.Transform, r.job.Key
-	return fmt.Sprintf("%s %v %d %q %q %d %s", t.Identity, t.PerTrial, k.Seed, k.Data, k.Transform, k.Trial, what)
+	return fmt.Sprintf("%s %v %d %q %q %d %s", t.Identity, t.PerTrial, k.Seed, k.Data, k.Transform, k.Trial, choice)
 }
 
-// value returns the index in the list of values of the one for the sample with the given index.
+// value returns the index of the transformation's value that is drawn for the sample with the given
+// index.
 func (r *run) value(index int) int {
 	n := len(r.job.Transform.Values)
 	if n == 1 {
@@ -73,7 +75,8 @@ func listed(t *procedure.Transform) bool { return len(t.Values) > 1 }
 // A parameterBin contains the samples with one value of the transformation, or with parameters in
 // one part of its range.
 type parameterBin struct {
-	// of the scores: the value, the midpoint of the part, or "" if there is neither
+	// parameter is the parameter of the scores: the value, the midpoint of the part of the range,
+	// or "" if there is neither.
 	parameter string
 	contains  func(i int) bool // whether sample i is in the bin
 }

@@ -16,7 +16,7 @@ import (
 const (
 	SLP   = "slp"   // one linear layer
 	MLP   = "mlp"   // hidden layers with ReLU
-	Ridge = "ridge" // linear least squares with a penalty, in closed form
+	Ridge = "ridge" // linear least squares with an L2 penalty, in closed form
 )
 
 // Representation holds the settings that select samples and turn activations into vectors.
@@ -80,11 +80,11 @@ func (t *Training) check() error {
 		}
 	}
 	var sum float64
-	for _, share := range t.Split {
-		if !(share > 0) {
+	for _, fraction := range t.Split {
+		if !(fraction > 0) {
 			return fmt.Errorf("split %v: every fraction must be above 0", t.Split)
 		}
-		sum += share
+		sum += fraction
 	}
 	switch {
 	case len(t.Split) != 3 || math.Abs(sum-1) > 1e-6:
@@ -126,7 +126,7 @@ func (r *Representation) needsView() procedure.Needs {
 	return n
 }
 
-// skip returns why a job has nothing to probe, or "".
+// skip returns why a job cannot be run, or "".
 func (r *Representation) skip(j *procedure.Job) string {
 	if n := j.Data.Len(); n < minSamples {
 		return fmt.Sprintf("%d samples are too few: at least %d are needed", n, minSamples)

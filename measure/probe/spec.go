@@ -23,12 +23,12 @@ type probeSpec struct {
 	input         *probeInput
 	target        *target     // the number or class to predict; nil if targetVectors is set
 	targetVectors *probeInput // the vectors to predict
-	targetSample  []int       // of each sample, the sample whose target is used; nil: its own
+	targetSample  []int       // for each sample, the index of the sample whose target it gets; nil: its own
 
-	train, validation []int
+	train, validation []int // indices of samples
 }
 
-// embedding is the number of dimensions of an embedded parameter.
+// embedding is the number of dimensions to which a parameter is mapped by a linear layer.
 const embedding = 32
 
 // outputs returns the number of outputs of the probe.

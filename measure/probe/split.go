@@ -47,7 +47,8 @@ func (t *Training) split(s *features.Samples, src dataset.Source, k measure.Key)
 	return out, nil
 }
 
-// divide divides samples by fractions. A part with fraction 0 already has its samples.
+// divide divides samples, in the given order, by fractions. A fraction of 0 means that the part has
+// its samples already.
 func (p *split) divide(order []int, fractions []float64) {
 	n, sum := float64(len(order)), 1.0
 	if fractions[1] == 0 || fractions[2] == 0 {

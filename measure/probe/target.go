@@ -60,8 +60,8 @@ func factor(s *features.Samples, name string) ([]float64, error) {
 	return values, nil
 }
 
-// factors returns the names of the factors to predict: those of the settings, else all of the data,
-// else the label.
+// factors returns the names of the factors to predict: those of the settings, else all available
+// ones, else the label if the data are labelled.
 func (t *Targets) factors(available []string, labelled bool) []string {
 	switch {
 	case len(t.Factors) > 0:
@@ -104,7 +104,8 @@ func (t *Targets) target(src dataset.Source, s *features.Samples, name string) (
 	return out, nil
 }
 
-// setClasses numbers the distinct values.
+// setClasses makes the target a class: the distinct values, in ascending order, are the classes.
+// NaN is unknown.
 func (t *target) setClasses(values []float64) {
 	number := map[float64]int{}
 	for _, v := range values {
@@ -124,8 +125,8 @@ func (t *target) setClasses(values []float64) {
 	}
 }
 
-// checkSplit adds warnings about the target under a split, and returns the split without the
-// samples whose target is not known.
+// checkSplit returns the split without the samples whose target is unknown. It adds warnings about
+// the target, for instance if it is constant over the training samples.
 func (t *target) checkSplit(s split) split {
 	out := split{t.withKnown(s.train), t.withKnown(s.validation), t.withKnown(s.test)}
 	if omitted := len(s.train) + len(s.validation) + len(s.test) - len(out.train) - len(out.validation) - len(out.test); omitted > 0 {

@@ -54,8 +54,9 @@ type Needs struct {
 	// ReadyPairs, with Transform: data that are ready-made pairs can also be used, in one job with
 	// ReadyPairs as its Transform.
 	ReadyPairs bool
-	// OwnTrajectories, with Transform: data whose samples form trajectories, such as gratings and
-	// video, can also be used without a transformation, in one job without Job.Transform.
+	// OwnTrajectories, with Transform: the procedure also accepts data whose samples form
+	// trajectories, such as gratings and video, without a transformation. It then gets one job
+	// without Job.Transform.
 	OwnTrajectories bool
 	// Layers is how layers are paired by default: Penultimate, Same or Grid. "": the procedure reads
 	// no layers.
@@ -89,11 +90,11 @@ type Job struct {
 	// Repeated reports whether an earlier trial uses some of the samples too, although every trial
 	// should use new ones.
 	Repeated bool
-	// Read reads the samples at the given positions of Data, in order, framed as f. Samples that
+	// Read reads the samples at the given positions of Data, in order, in the frame f. Samples that
 	// cannot be read are left out and recorded. If they are more than 1 %, it returns an error.
 	Read func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error)
 
-	Checkpoint train.Checkpoint
+	Checkpoint train.Checkpoint // of this job; may be nil
 	// Shared returns a checkpoint for a result that jobs with different B have in common, such as the
 	// inversion of a layer of A: the first job saves it and the others load it. Checkpoints are
 	// separate for each model A, data and trial; key must describe all else that the result depends
@@ -121,5 +122,5 @@ type Subject struct {
 	Identity string // identifies the model with its settings; "": the model's SHA-256
 	Model    *model.Model
 	Layers   []onnx.Layer
-	Outputs  []int // outputs that the softmax includes; nil: all
+	Outputs  []int // class outputs that are used for predictions; nil: all
 }

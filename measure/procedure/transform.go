@@ -27,9 +27,8 @@ type Value struct {
 // value has no Transform, and nothing can be drawn.
 var ReadyPairs = &Transform{Name: "pair", Identity: "pair", PerTrial: true, Values: []Value{{}}}
 
-// Draw returns the Op of a value for the sample with the given index in the data. It is the same
-// that is applied for accumulators with the same key. All values of a list use the same random
-// numbers.
+// Draw returns the Op of a value for the sample with the given index in the data. It is the Op that
+// accumulators with the same key get. All values of a list use the same random numbers.
 func (t *Transform) Draw(k measure.Key, value, index int) transform.Op {
 	return Draw(t.Values[value].Transform, t.PerTrial, k, index)
 }

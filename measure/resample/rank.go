@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Cutoff describes the choice of a rank K: the K largest eigenvalues of a scatter matrix have at
-// least a given fraction of the sum of all.
+// A Cutoff describes the choice of a rank K: the smallest number of leading eigenvalues of a
+// scatter matrix whose sum is at least a given fraction of the sum of all.
 //
 // K is an integer, so on other samples it may differ by one or more, and a score of K dimensions
 // jumps with it. To estimate this variation, FractionalRank interpolates between integers.
@@ -51,7 +51,7 @@ func (c Cutoff) FractionalRank() float64 {
 		remaining -= v
 	}
 	last := max(remaining/c.Values[c.K-1], 0)
-	if last > 1-1e-6 { // for instance if the fraction is 1
+	if last > 1-1e-6 { // the fraction is 1, or reached up to rounding
 		last = 1
 	}
 	return float64(c.K-1) + last
@@ -118,7 +118,7 @@ func NearbyRanks(p, q, maxP int) [2][2]int {
 type RankSpread struct {
 	ranks Ranks        // of all observations
 	l     [3]float64   // Cholesky factor of the covariance: x = l[0] z, y = l[1] z + l[2] z'
-	coord [][2]float64 // z and z' of the replicates
+	coord [][2]float64 // z and z' of each replicate: its deviation from the mean in units of l
 }
 
 // NewRankSpread returns the spread of the fractional ranks of all n observations. Replicate i
@@ -169,7 +169,7 @@ func (s RankSpread) at(z, z1 float64) Ranks {
 // the rounded ranks Shifts subtracts that at the fractional ranks (with the variance of the
 // spread), which the replicates already have.
 func (s RankSpread) Shifts(score RankSlope) []float64 {
-	const points = 61
+	const points = 61     // of the numeric integral over z, and over z'
 	var z [points]float64 // quantiles of the normal distribution
 	for i := range z {
 		z[i] = distuv.UnitNormal.Quantile((float64(i) + 0.5) / points)

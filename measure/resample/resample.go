@@ -6,8 +6,8 @@
 //	RankSpread   the effect of a rank that varies over samples on a score
 //	Cycle        a permutation without fixed points, for the pairs of a null
 //
-// For instance, for a statistic of 80 samples, which is a without the first 40 samples and b
-// without the others:
+// For instance, for a statistic of 80 samples that has the value a without the first 40 samples and
+// b without the others:
 //
 //	low, high := resample.Jackknife(value, 80, []measure.Replicate{{a, 40}, {b, 40}})
 package resample

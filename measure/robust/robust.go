@@ -6,11 +6,11 @@
 //
 //	x' <- P(x' + alpha u(grad -log p_y(x'))),
 //
-// where P projects onto the ball and u divides each sample's gradient by its norm (l2 ball) or
-// takes its sign (linf ball). It starts from a random point in the ball. Restarts are for the
-// samples for which all attacks so far have failed. The result is an upper bound of the accuracy
-// under a stronger attack (more steps, more restarts). The defaults are those of Table 2 of Nanda
-// et al. 2022: l2, radius 1.
+// where alpha is the length of a step, P projects onto the ball, and u divides each sample's
+// gradient by its norm (l2 ball) or takes its sign (linf ball). The attack starts from a random
+// point in the ball. With restarts, it is repeated for the samples for which all attacks so far
+// have failed. The result is an upper bound of the accuracy under a stronger attack (more steps,
+// more restarts). The defaults are those of Table 2 of Nanda et al. 2022: l2, radius 1.
 //
 // For example, as a measure of a study:
 //
@@ -138,8 +138,8 @@ type run struct {
 	correct     []bool // whether the prediction on x is correct
 	withstood   []bool // whether the prediction on x is correct and all attacks so far have failed
 	dropped     []bool // samples of which an attack ran into NaN or infinity
-	round       int    // attacks that are done
-	attackState []byte
+	round       int    // number of finished attacks
+	attackState []byte // state of the current attack, from a checkpoint
 }
 
 func (m *robust) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
@@ -199,6 +199,7 @@ func (r *run) attack(ctx context.Context) error {
 	return nil
 }
 
+// problem returns the current attack on the samples with the given indices.
 func (r *run) problem(rows []int) invert.Problem {
 	x := tensor.New(append([]int{len(rows)}, r.job.A.Model.ImageShape()...)...)
 	start := tensor.New(x.Shape...)
@@ -293,14 +294,14 @@ func (r *run) restore() error {
 	withstood, dropped, round, attack := make([]bool, len(r.withstood)), make([]bool, len(r.withstood)), -1, []byte(nil)
 	err := state.Load(r.job.Checkpoint, stateKind, stateVersion, func(f *state.Reader) bool {
 		if f.Int() != len(withstood) {
-			return false // of other samples, since others could be read
+			return false // the checkpoint is of other samples: other ones could be read
 		}
 		for i := range withstood {
 			withstood[i], dropped[i] = f.Bool(), f.Bool()
 		}
 		round, attack = f.Int(), f.Raw()
 		if round < 0 || round >= r.settings.Restarts {
-			f.Fail(fmt.Errorf("attack %d of %d", round, r.settings.Restarts))
+			f.Fail(fmt.Errorf("the state is of attack %d, but there are %d", round+1, r.settings.Restarts))
 		}
 		return true
 	})

@@ -14,12 +14,12 @@ import (
 )
 
 // A jobCheckpoint is the checkpoint of a job: finished inversions, and the state of the current
-// one. It is itself the checkpoint of the current search.
+// one. It implements train.Checkpoint for the search of the current inversion.
 type jobCheckpoint struct {
 	store   train.Checkpoint
 	shape   []int                     // shape of the images
 	done    map[string]*invert.Result // by name of the inversion
-	current []byte
+	current []byte                    // loaded state of the current search
 }
 
 const (
@@ -28,7 +28,8 @@ const (
 	maxInversions = 1 << 16 // in one job
 )
 
-// loadCheckpoint reads what an earlier run of the same job has saved.
+// loadCheckpoint returns the checkpoint of a job, with what an earlier run of the same job has
+// saved. shape is the shape of the images.
 func loadCheckpoint(from train.Checkpoint, shape []int) (*jobCheckpoint, error) {
 	k := &jobCheckpoint{store: from, shape: shape, done: map[string]*invert.Result{}}
 	if from == nil {
@@ -40,7 +41,7 @@ func loadCheckpoint(from train.Checkpoint, shape []int) (*jobCheckpoint, error) 
 		}
 		for range min(r.Int(), maxInversions) {
 			name := r.String()
-			k.done[name] = readFound(r, shape)
+			k.done[name] = readResult(r, shape)
 		}
 		k.current = r.Raw()
 		return true
@@ -73,7 +74,7 @@ func (k *jobCheckpoint) Save(write func(io.Writer) error) error {
 		w.Int(len(k.done))
 		for _, name := range slices.Sorted(maps.Keys(k.done)) {
 			w.String(name)
-			writeFound(w, k.done[name])
+			writeResult(w, k.done[name])
 		}
 		if err := w.Nested(write); err != nil {
 			return err
@@ -82,17 +83,17 @@ func (k *jobCheckpoint) Save(write func(io.Writer) error) error {
 	})
 }
 
-// noState writes the state of no search, for a checkpoint between two searches.
+// noState writes an empty state: between two searches there is none.
 func noState(io.Writer) error { return nil }
 
-// readFound reads the result of an inversion of images of a shape.
-func readFound(r *state.Reader, shape []int) *invert.Result {
+// readResult reads the result of an inversion of images of a shape.
+func readResult(r *state.Reader, shape []int) *invert.Result {
 	f := &invert.Result{Images: tensor.New(shape...), Loss: make([]float64, shape[0])}
 	r.Float32sInto(f.Images.Data)
 	r.FloatsInto(f.Loss)
 	for _, i := range r.Ints() {
 		if i < 0 || i >= shape[0] {
-			r.Fail(fmt.Errorf("sample %d of %d was dropped", i, shape[0]))
+			r.Fail(fmt.Errorf("image %d of %d is listed as dropped", i, shape[0]))
 			return f
 		}
 		f.Dropped = append(f.Dropped, i)
@@ -100,7 +101,7 @@ func readFound(r *state.Reader, shape []int) *invert.Result {
 	return f
 }
 
-func writeFound(w *state.Writer, f *invert.Result) {
+func writeResult(w *state.Writer, f *invert.Result) {
 	w.Float32s(f.Images.Data)
 	w.Floats(f.Loss)
 	w.Ints(f.Dropped)
@@ -111,14 +112,14 @@ const (
 	sharedVersion = 2
 )
 
-// loadShared reads an inversion that a job with a different second model has saved. It returns nil
-// if there is none.
+// loadShared reads an inversion that another job with the same reference model has saved. It
+// returns nil if there is none.
 func loadShared(from train.Checkpoint, shape []int) (found *invert.Result, err error) {
 	err = state.Load(from, sharedKind, sharedVersion, func(r *state.Reader) bool {
 		if !slices.Equal(r.Ints(), shape) {
 			return false
 		}
-		found = readFound(r, shape)
+		found = readResult(r, shape)
 		return true
 	})
 	if err != nil {
@@ -131,7 +132,7 @@ func saveShared(to train.Checkpoint, f *invert.Result) error {
 	return to.Save(func(to io.Writer) error {
 		w := state.Stream(to, sharedKind, sharedVersion)
 		w.Ints(f.Images.Shape)
-		writeFound(w, f)
+		writeResult(w, f)
 		return w.Close()
 	})
 }

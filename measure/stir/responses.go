@@ -12,11 +12,11 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// responses holds the activations and predictions of one model for some images.
+// responses holds the activations and predictions of one model on some images.
 type responses struct {
-	layers    []tensor.Tensor // n x d each
+	layers    []tensor.Tensor // n x d, for each layer
 	class     []int           // predicted classes; nil if the model has no class scores
-	nonFinite []map[int]error // for each layer: errors of the images for which it has NaN or infinity
+	nonFinite []map[int]error // for each layer, by image: the error for NaN or infinity
 }
 
 // selectRows returns the responses to some of the images.
@@ -33,22 +33,22 @@ func (v *responses) selectRows(rows []int) *responses {
 	return some
 }
 
-// finiteRows returns the rows, out of n, for which all layers but the lost ones are finite. If
+// finiteRows returns the rows, out of n, for which all layers that are not omitted are finite. If
 // there are fewer than two, the error names the layer.
 func (r *run) finiteRows(n int, a, b *responses) (rows []int, err error) {
 	for i := range n {
-		good := true
+		finite := true
 		for side, v := range []*responses{a, b} {
 			for k, errs := range v.nonFinite {
-				if e := errs[i]; e != nil && r.lost[side][k] == nil {
-					good = false
+				if e := errs[i]; e != nil && r.omitted[side][k] == nil {
+					finite = false
 					if err == nil {
 						err = e
 					}
 				}
 			}
 		}
-		if good {
+		if finite {
 			rows = append(rows, i)
 		}
 	}
@@ -58,40 +58,41 @@ func (r *run) finiteRows(n int, a, b *responses) (rows []int, err error) {
 	return rows, err
 }
 
-// loseLayers gives up the layers that have NaN or infinity for more than half of the images, and
-// the pairs with them, unless no pair is left.
-func (r *run) loseLayers(a, b *responses) {
+// omitLayers omits the layers that have NaN or infinity for more than half of the images, and the
+// pairs with such a layer. If no pair were left, it omits none.
+func (r *run) omitLayers(a, b *responses) {
 	n := len(r.samples)
 	for side, v := range []*responses{a, b} {
-		r.lost[side] = map[int]error{}
+		r.omitted[side] = map[int]error{}
 		for k, errs := range v.nonFinite {
 			if 2*len(errs) > n {
-				r.lost[side][k] = errs[slices.Min(slices.Collect(maps.Keys(errs)))]
+				r.omitted[side][k] = errs[slices.Min(slices.Collect(maps.Keys(errs)))]
 			}
 		}
 	}
 	job := *r.job
-	job.Pairs = slices.DeleteFunc(slices.Clone(job.Pairs), func(p [2]int) bool { return r.whyLost(p) != nil })
+	job.Pairs = slices.DeleteFunc(slices.Clone(job.Pairs), func(p [2]int) bool { return r.whyOmitted(p) != nil })
 	if len(job.Pairs) == 0 {
-		r.lost = [2]map[int]error{}
+		r.omitted = [2]map[int]error{}
 		return
 	}
-	r.all, r.job = r.job.Pairs, &job
+	r.allPairs, r.job = r.job.Pairs, &job
 }
 
-// whyLost returns why a pair was given up, or nil.
-func (r *run) whyLost(pair [2]int) error {
-	if err := r.lost[measure.SideA][pair[0]]; err != nil {
+// whyOmitted returns why a pair is omitted, or nil.
+func (r *run) whyOmitted(pair [2]int) error {
+	if err := r.omitted[measure.SideA][pair[0]]; err != nil {
 		return err
 	}
-	return r.lost[measure.SideB][pair[1]]
+	return r.omitted[measure.SideB][pair[1]]
 }
 
-// withLost adds scores without values of the pairs that were given up: those that another pair has.
-func (r *run) withLost(scores []measure.PairScore) []measure.PairScore {
+// withOmitted adds scores without a value for the omitted pairs: the same statistics that the first
+// other pair has.
+func (r *run) withOmitted(scores []measure.PairScore) []measure.PairScore {
 	out := scores
-	for _, pair := range r.all {
-		why := r.whyLost(pair)
+	for _, pair := range r.allPairs {
+		why := r.whyOmitted(pair)
 		if why == nil {
 			continue
 		}
@@ -104,7 +105,7 @@ func (r *run) withLost(scores []measure.PairScore) []measure.PairScore {
 	return out
 }
 
-// runModels runs both models on images of the size of A's input. For B it resizes them.
+// runModels runs both models on images of the size of A's input, which are resized for B.
 func (r *run) runModels(ctx context.Context, images tensor.Tensor) (a, b *responses, err error) {
 	if a, err = runModel(ctx, r.job.A, images, measure.SideA); err != nil {
 		return nil, nil, err
@@ -118,6 +119,7 @@ func (r *run) runModels(ctx context.Context, images tensor.Tensor) (a, b *respon
 	return a, b, nil
 }
 
+// batch is the number of images in a run of the engine.
 const batch = 32
 
 // runModel runs a model on n images with values in [0, 1].

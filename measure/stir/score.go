@@ -48,7 +48,8 @@ func (r *run) similarity(ctx context.Context, x, y tensor.Tensor) ([]measure.Sco
 	return similarity.Compare(ctx, a, b, o)
 }
 
-// score runs both models on the images that an inversion has found, and returns the scores.
+// score returns the scores of an inversion. It runs both models on the images that the inversion
+// has found.
 func (r *run) score(ctx context.Context, v inversion, found *invert.Result) ([]measure.PairScore, error) {
 	rows, warnings := r.rows(found)
 	if len(rows) < 2 {
@@ -58,24 +59,20 @@ func (r *run) score(ctx context.Context, v inversion, found *invert.Result) ([]m
 	if err != nil {
 		return nil, err
 	}
-	good, err := r.finiteRows(len(rows), a, b)
+	finite, err := r.finiteRows(len(rows), a, b)
 	if err != nil {
 		return nil, fmt.Errorf("on the inverted images: %w", err)
 	}
-	if bad := len(rows) - len(good); bad > 0 {
-		warnings = append(warnings, fmt.Sprintf("%d of %d images are left out: a model gives NaN or infinity for the inverted image", bad, len(r.samples)))
-		a, b = a.selectRows(good), b.selectRows(good)
-		finite := make([]int, len(good))
-		for i, g := range good {
-			finite[i] = rows[g]
-		}
-		rows = finite
+	if omitted := len(rows) - len(finite); omitted > 0 {
+		warnings = append(warnings, fmt.Sprintf("%d of %d images are left out: a model gives NaN or infinity for the inverted image", omitted, len(r.samples)))
+		a, b = a.selectRows(finite), b.selectRows(finite)
+		rows = selectInts(rows, finite)
 	}
 	common := r.inversionScores(v, rows, selectRows(found.Images, rows), a, b)
 	for i := range common {
 		common[i].Warnings = append(common[i].Warnings, warnings...)
 	}
-	missed := r.missed(common)
+	missed := r.missedWarnings(common)
 	var out []measure.PairScore
 	for _, p := range v.pairs {
 		if v.kind != Controversial {
@@ -106,7 +103,8 @@ func statistic(kind string) string {
 	return "stir"
 }
 
-// rows returns the samples that were not dropped, and a warning about those that were.
+// rows returns the indices of the samples that the search did not drop, and a warning about those
+// that it did.
 func (r *run) rows(found *invert.Result) (rows []int, warnings []string) {
 	dropped := map[int]bool{}
 	for _, i := range found.Dropped {
@@ -123,6 +121,15 @@ func (r *run) rows(found *invert.Result) (rows []int, warnings []string) {
 	return rows, warnings
 }
 
+// selectInts returns the values at some indices.
+func selectInts(values, indices []int) []int {
+	out := make([]int, len(indices))
+	for i, k := range indices {
+		out[i] = values[k]
+	}
+	return out
+}
+
 // selectRows returns some rows of a tensor.
 func selectRows(t tensor.Tensor, rows []int) tensor.Tensor {
 	if len(rows) == t.Shape[0] {
@@ -135,8 +142,9 @@ func selectRows(t tensor.Tensor, rows []int) tensor.Tensor {
 	return out
 }
 
-// inversionScores returns the scores of the success of an inversion: distances, the fraction missed
-// and the agreement of predictions.
+// inversionScores returns the scores that describe the success of an inversion: distances, the
+// fraction missed and the agreement of predictions. rows are the indices of the samples, images
+// their inverted images, and a and b the responses of the models to the latter.
 func (r *run) inversionScores(v inversion, rows []int, images tensor.Tensor, a, b *responses) []measure.Score {
 	variant := ""
 	if v.kind != Arbitrary {
@@ -178,8 +186,9 @@ func (r *run) sameClasses() bool {
 	return a == b && r.a.class != nil && r.b.class != nil
 }
 
-// missed returns a warning if samples did not reach the distance delta.
-func (r *run) missed(common []measure.Score) []string {
+// missedWarnings returns a warning if some images did not get within the distance delta. common are
+// the result of inversionScores.
+func (r *run) missedWarnings(common []measure.Score) []string {
 	fraction := common[1].Value
 	if fraction == 0 {
 		return nil

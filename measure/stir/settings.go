@@ -35,6 +35,7 @@ type Settings struct {
 	Batch      int      `key:"batch" json:"batch" min:"1" doc:"images in one run of the engine; default: by the size of the model"`
 }
 
+// defaultBeta is the weight in the authors' code.
 const defaultBeta = 0.1
 
 // Defaults returns the paper's settings.

@@ -72,7 +72,7 @@ func contrastProblem(j *procedure.Job) string {
 	return ""
 }
 
-// gradientWork is the work of a step with a gradient, in forward passes.
+// gradientWork is the work of a forward pass with its gradient, in forward passes.
 const gradientWork = 3
 
 func (m *stir) Work(j *procedure.Job) int64 {
@@ -87,7 +87,7 @@ func (m *stir) Work(j *procedure.Job) int64 {
 		if v.kind != Arbitrary {
 			models = 2
 		}
-		work += n * (models*gradientWork*int64(o.Steps+1) + 2) // and both models on the result
+		work += n * (models*gradientWork*int64(o.Steps+1) + 2) // 2: both models run on the result
 	}
 	return work + 2*n
 }
@@ -95,7 +95,7 @@ func (m *stir) Work(j *procedure.Job) int64 {
 // An inversion is one search for all images.
 type inversion struct {
 	kind  string
-	a, b  int      // indices of the layers; b is -1 if only the reference model is used
+	a, b  int      // index of the layer of each model; b is -1 if only the reference model is used
 	pairs [][2]int // of layers that are scored with the result
 }
 
@@ -154,7 +154,7 @@ func (m *stir) run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, 
 	for i := range scores {
 		scores[i].Warnings = append(scores[i].Warnings, r.warnings...)
 	}
-	return r.withLost(scores), nil
+	return r.withOmitted(scores), nil
 }
 
 // A run is one job in progress.
@@ -162,13 +162,13 @@ type run struct {
 	*stir
 	job        *procedure.Job
 	samples    []dataset.Sample
-	x          tensor.Tensor // n x c x h x w, at A's frame
+	x          tensor.Tensor // n x c x h x w, in the frame of A
 	a, b       *responses    // on x
 	checkpoint *jobCheckpoint
-	work       int64 // done
+	work       int64 // finished so far, in forward passes
 
-	all      [][2]int         // pairs of the job, with those of lost layers, which job.Pairs lacks
-	lost     [2]map[int]error // for each side: layers that were given up, because of NaN or infinity
+	allPairs [][2]int         // pairs of the job, with omitted ones; job.Pairs has the others
+	omitted  [2]map[int]error // for each side, by layer: why a layer is omitted: NaN or infinity
 	dropped  []int            // indices of the images for which a model gives NaN or infinity
 	warnings []string         // of every score
 }
@@ -196,15 +196,15 @@ func (m *stir) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
 	return r, err
 }
 
-// dropNonFinite runs both models on x. It gives up layers with NaN or infinity for most images, and
-// drops the images for which another layer has them.
+// dropNonFinite runs both models on x. It omits layers with NaN or infinity for most images, and
+// drops the images for which another layer has NaN or infinity.
 func (r *run) dropNonFinite(ctx context.Context) error {
 	a, b, err := r.runModels(ctx, r.x)
 	if err != nil {
 		return err
 	}
 	n := len(r.samples)
-	r.loseLayers(a, b)
+	r.omitLayers(a, b)
 	rows, err := r.finiteRows(n, a, b)
 	if err != nil {
 		return err
@@ -226,13 +226,14 @@ func (r *run) dropNonFinite(ctx context.Context) error {
 	return nil
 }
 
-// droppedWarning returns the warning about images that are left out.
-func droppedWarning(why string, of, n int, first string) string {
-	return fmt.Sprintf("%d of %d images are left out: %s (the first is %s)", n, of, why, first)
+// droppedWarning returns the warning that n of total images are left out. first is the name of the
+// first.
+func droppedWarning(why string, total, n int, first string) string {
+	return fmt.Sprintf("%d of %d images are left out: %s (the first is %s)", n, total, why, first)
 }
 
-// invert runs an inversion, or loads the result of an earlier run or of another job with the same
-// reference model.
+// invert runs an inversion. If an earlier run, or another job with the same reference model, has
+// run it, its result is loaded.
 func (r *run) invert(ctx context.Context, v inversion) (*invert.Result, error) {
 	o, err := r.settings.options().WithDefaults()
 	if err != nil {
@@ -265,8 +266,8 @@ func (r *run) invert(ctx context.Context, v inversion) (*invert.Result, error) {
 	return found, r.checkpoint.add(v.name(), found)
 }
 
-// shared returns the checkpoint that jobs share for an inversion, or nil if the inversion depends
-// on the second model.
+// shared returns the checkpoint that jobs with the same reference model share for an inversion, or
+// nil if the inversion depends on the second model.
 func (r *run) shared(v inversion, o invert.Options) train.Checkpoint {
 	if v.kind != Arbitrary || r.job.Shared == nil {
 		return nil

@@ -3,12 +3,13 @@ package action
 // A Layout is the order of the values of a sample's maps.
 type Layout struct {
 	Channels int
-	Planes   bool // the positions of a channel follow each other; else the channels of a position do
+	Planes   bool // channels are the first axis (c x h x w); else the last (h x w x c)
 }
 
-// Act writes tau z to dst, for the counted positions at least. Both are in the given layout,
-// without values before the first position. Channel c is written to channel to[c], or to itself if
-// to is nil. If floor is not nil, the sums of the floor are added to it.
+// Act writes tau z to dst, at least at the counted positions (see Field). Both are in the given
+// layout, without values that precede the first position, such as those of a class token. Channel c
+// is written to channel to[c], or to c if to is nil. If floor is not nil, the sums that FloorSums
+// defines are added to it.
 func (f *Field) Act(dst, z []float32, l Layout, to []int32, floor *FloorSums) {
 	if l.Planes {
 		f.actOnPlanes(dst, z, len(z)/l.Channels, to, floor)
@@ -50,7 +51,8 @@ func (f *Field) actOnPositions(dst, z []float32, channels int, to []int32, floor
 	}
 }
 
-// FloorSums are the sums of |tau^-1 tau z - z|^2 and |z|^2 over counted positions.
+// FloorSums are the sums of |tau^-1 tau z - z|^2 and |z|^2 over counted positions. Their ratio is
+// the floor: the error that interpolation alone causes.
 type FloorSums struct{ Difference, Norm float64 }
 
 func (s *FloorSums) add(restored, z []float32) {

@@ -1,8 +1,9 @@
 // Package action applies transformations of the input to feature maps.
 //
 // A Field is the action tau of a transformation on the positions of an h x w map: for each position
-// of the result, those that it is read from. It also says which positions count: those for which no
-// value from outside the map enters.
+// of the result, it has the positions whose values are read. It also states which positions are
+// counted, that is, enter the sums of a measure: those whose value does not depend on what lies
+// outside the map.
 //
 //	points, ok := transform.PointMapOf(op, h, w)
 //	f := new(action.Cache).Of(points, action.Grid{Height: h, Width: w})
@@ -21,8 +22,8 @@ import (
 type Field struct {
 	Still   bool  // tau is the identity
 	Exact   bool  // tau permutes positions
-	Counted []Run // positions that count
-	N       int   // their number
+	Counted []Run // counted positions
+	N       int   // number of counted positions
 	forward taps  // of tau, for the counted positions and those that back reads
 	back    taps  // of tau^-1, for the counted positions; empty if tau is exact
 }
@@ -36,31 +37,32 @@ func (f *Field) interpolated() bool {
 	return !f.Still && !f.Exact && fits(&f.forward) && fits(&f.back)
 }
 
-// taps are the positions that values are read from, for the positions of some runs in order. Without
-// fractions, a value is read from one position. Else it is interpolated between four, of which the
-// last three are a step to the right, a step down, and both; or those listed in corners.
+// taps are the positions from which values are read, for the positions of some runs in order.
+// Without fractions, a value is read from one position. With fractions it is interpolated between
+// four: the position in at, the one to its right, the one below, and the one below and to the
+// right. If the map wraps around, corners lists the last three.
 type taps struct {
 	runs        []Run
 	place       []int32      // the positions of the runs
-	at          []int32      // the first of the positions that are read
-	fractions   [][2]float32 // between columns and between rows; nil if one position is read
-	right, down int          // the steps: 1 and the width; 0 if there is one column or one row
-	corners     [][3]int32   // nil unless positions are counted around the border
+	at          []int32      // the first position that is read
+	fractions   [][2]float32 // of a column and of a row; nil: values are not interpolated
+	right, down int          // steps to the other positions: 1 and the width; 0 if there is one column or one row
+	corners     [][3]int32   // nil unless the map wraps around
 }
 
-// A Grid is the size of a map with a margin, as a fraction of the sides.
+// A Grid is the size of a map. Positions in its margin, a fraction of each side, are not counted.
 type Grid struct {
 	Height, Width int
 	Margin        float64
 }
 
-// newField returns the action of a map of positions.
+// newField returns the action on maps of the size g.
 //
-// A position counts if it lies inside the map less the margin, and so do the position that tau
-// reads it from and the one that tau moves it to. If positions are counted around the border, and
-// tau permutes the axes, nothing lies outside: every position counts, unless there is a margin. It
-// may be that no position counts. For the floor, tau^-1 may read a position at the border that tau
-// reads from outside; the nearest value inside takes its place.
+// A position is counted if three positions lie inside the map without its margin: the position
+// itself, the one that tau reads it from, and the one that tau moves it to. If the map wraps around
+// and tau permutes the axes, no position lies outside, so all are counted unless there is a margin.
+// Possibly no position is counted. For the floor (see FloorSums), tau^-1 may read a position at the
+// border that tau reads from outside; the nearest value inside is then used.
 func newField(p transform.PointMap, g Grid) *Field {
 	inverse, ok := p.Inverse()
 	if !ok {
@@ -110,7 +112,7 @@ func newField(p transform.PointMap, g Grid) *Field {
 // A point is a position that may lie between those of the map.
 type point struct{ row, column float64 }
 
-// newPoint returns the position that row i and column j are read from. Coordinates that differ from
+// newPoint returns the point from which row i and column j are read. Coordinates that differ from
 // whole numbers by rounding errors are rounded.
 func newPoint(p transform.PointMap, i, j int, g Grid, around bool) point {
 	r, c := p.Source(i, j)
@@ -121,6 +123,7 @@ func newPoint(p transform.PointMap, i, j int, g Grid, around bool) point {
 	return at
 }
 
+// snap rounds x if it is within 1e-7 of a whole number, or if nearest is set.
 func snap(x float64, nearest bool) float64 {
 	whole := math.RoundToEven(x)
 	if nearest || math.Abs(x-whole) < 1e-7 {
@@ -151,8 +154,8 @@ func (p point) within(g Grid, margin float64) bool {
 	return between(p.row, g.Height) && between(p.column, g.Width)
 }
 
-// corners returns the positions from which a value at the point is interpolated. The first row and
-// column follow the last.
+// corners returns the positions between which a value at the point is interpolated. After the last
+// row or column comes the first.
 func (p point) corners(g Grid) [4]int {
 	i, j := int(math.Floor(p.row)), int(math.Floor(p.column))
 	next := func(k, side int, x float64) int {
@@ -165,6 +168,7 @@ func (p point) corners(g Grid) [4]int {
 	return [4]int{i*g.Width + j, i*g.Width + nj, ni*g.Width + j, ni*g.Width + nj}
 }
 
+// runsOf returns the runs of positions that are in the set.
 func runsOf(set []bool) (runs []Run) {
 	for at := 0; at < len(set); at++ {
 		if !set[at] {
@@ -179,7 +183,8 @@ func runsOf(set []bool) (runs []Run) {
 	return runs
 }
 
-// newTaps returns the taps of the positions of some runs, whose points are given.
+// newTaps returns the taps of the positions of some runs. points has the point from which each
+// position is read.
 func newTaps(runs []Run, points []point, g Grid, around bool) taps {
 	t := taps{runs: runs}
 	if g.Width > 1 {
@@ -219,7 +224,7 @@ func newTaps(runs []Run, points []point, g Grid, around bool) taps {
 	return t
 }
 
-// A Cache holds the fields of the last maps of positions, which several layers share.
+// A Cache holds the fields that were used last, which several layers share.
 type Cache struct {
 	mutex     sync.Mutex
 	fields    map[fieldKey]*Field
@@ -234,10 +239,10 @@ type fieldKey struct {
 
 func (k fieldKey) positions() int { return k.grid.Height * k.grid.Width }
 
-// maxCached is the number of positions of all fields that are held, each of some 40 bytes.
+// maxCached bounds the positions of all fields in a Cache. A position takes about 40 bytes.
 const maxCached = 1 << 20
 
-// Of returns the field of a map of positions.
+// Of returns the field of the action on maps of the size g.
 func (c *Cache) Of(p transform.PointMap, g Grid) *Field {
 	key := fieldKey{p, g}
 	c.mutex.Lock()

@@ -3,7 +3,7 @@ package action
 // Sums are sums over the values of two rows a and b.
 type Sums struct {
 	Difference float64 // sum (a - b)^2
-	AA, BB     float64
+	AA, BB     float64 // sum a^2, sum b^2
 }
 
 // SumsOver returns the sums over the runs of each row of a and b, which have the same number of rows
@@ -99,7 +99,7 @@ func sums(a, b []float32) (difference, aa, bb float64) {
 }
 
 // precise reports whether a sum of squares in float32 is neither so small that terms may have
-// vanished, nor too large, nor NaN.
+// underflowed, nor so large that it may have overflowed, nor NaN.
 func precise(sum float64) bool { return sum >= 1e-18 && sum <= 1e37 }
 
 func zero(a []float32) bool {

@@ -1,6 +1,6 @@
 package action
 
-// readPlane writes the values of one channel at the positions of the taps.
+// readPlane writes the values of one channel that the taps read.
 func (t *taps) readPlane(dst, src []float32) {
 	k := 0
 	for _, r := range t.runs {
@@ -21,7 +21,7 @@ func (t *taps) readPlane(dst, src []float32) {
 	}
 }
 
-// interpolate writes a row of which the first position has number k among the taps.
+// interpolate writes consecutive positions of a channel, of which the first has index k in at.
 func (t *taps) interpolate(row, src []float32, k int) {
 	n := len(row)
 	at, fractions := t.at[k:][:n], t.fractions[k:][:n]
@@ -40,6 +40,7 @@ func between(a, b, c, d float32, fraction [2]float32) float32 {
 	return a + fraction[1]*(c-a)
 }
 
+// interpolateAround is interpolate for a map that wraps around.
 func (t *taps) interpolateAround(row, src []float32, k int) {
 	for i := range row {
 		c := t.corners[k+i]
@@ -47,7 +48,7 @@ func (t *taps) interpolateAround(row, src []float32, k int) {
 	}
 }
 
-// differPlane adds the sums of the floor of one channel: moved is tau z, and plane is z.
+// differPlane adds the sums of one channel to the floor. moved is tau z, and plane is z.
 func (t *taps) differPlane(moved, plane []float32, s *FloorSums) {
 	var buffer [chunk]float32
 	k := 0
@@ -70,7 +71,8 @@ func (t *taps) differPlane(moved, plane []float32, s *FloorSums) {
 	}
 }
 
-// readRows writes the channels of the positions of the taps.
+// readRows writes the values of all channels that the taps read. dst and src are positions x
+// channels.
 func (t *taps) readRows(dst, src []float32, channels int, to []int32) {
 	k := 0
 	for _, r := range t.runs {
@@ -81,8 +83,8 @@ func (t *taps) readRows(dst, src []float32, channels int, to []int32) {
 	}
 }
 
-// readRow writes the channels of the position with number k among the taps. Channel c is written to
-// channel to[c], or to itself if to is nil.
+// readRow writes the channels of the position with index k in at. Channel c is written to channel
+// to[c], or to c if to is nil.
 func (t *taps) readRow(row, src []float32, k int, to []int32) {
 	n := len(row)
 	at := func(p int) []float32 { return src[p*n:][:n] }
@@ -119,15 +121,16 @@ func scatter(dst, src []float32, to []int32) {
 	}
 }
 
-// differRows adds the sums of the floor: moved is tau z, and z is of positions x channels.
+// differRows adds the sums of all channels to the floor. moved is tau z, and z is positions x
+// channels.
 func (t *taps) differRows(moved, z []float32, channels int, to []int32, s *FloorSums) {
-	row, own := make([]float32, channels), make([]float32, channels)
+	restored, original := make([]float32, channels), make([]float32, channels)
 	k := 0
 	for _, r := range t.runs {
 		for at := r.From; at < r.To; at++ {
-			t.readRow(row, moved, k, nil)
-			scatter(own, z[at*channels:(at+1)*channels], to)
-			s.add(row, own)
+			t.readRow(restored, moved, k, nil)
+			scatter(original, z[at*channels:(at+1)*channels], to)
+			s.add(restored, original)
 			k++
 		}
 	}

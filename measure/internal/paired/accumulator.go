@@ -15,22 +15,22 @@ import (
 type accumulator struct {
 	spec        *Spec
 	site        measure.Site
-	action      Action     // nil: Spec.Pair serves
-	rows        *sync.Pool // of the method, for an Action
+	action      Action     // nil: Spec.Pair is used
+	rows        *sync.Pool // pool of the method; needed for an Action only
 	width       int        // values in a row; 0 until the first batch
 	transformed bool       // whether there is a transformed view; set by the first batch
 
-	values  table
-	classes []int // number of clean samples by predicted class; nil unless Needs.Prediction
-	null    table
+	values  table             // of pairs of the same sample
+	classes []int             // number of clean samples by predicted class; nil unless Needs.Prediction
+	null    table             // of shuffled pairs
 	dropped bool              // whether the null is omitted, to stay within the budget
 	open    map[int]*openPair // by block; blocks that are complete are removed
-	out     []float64         // scratch
+	out     []float64         // columns of the current pair
 
-	leftOut int // number of samples that the Action has left out
+	leftOut int // number of samples without columns; see ErrLeftOut
 
 	index []int     // indices of the samples whose values are stored
-	kept  []float64 // len(index) x samplesKept
+	kept  []float64 // their values: len(index) x Spec.storedColumns
 
 	projection *projection // nil unless the site asks for it
 }
@@ -77,11 +77,11 @@ func (a *accumulator) Update(b *measure.Batch) error {
 			continue
 		}
 		if latest != nil && latest.last/a.site.Layout.Block != b.Place[i]/a.site.Layout.Block {
-			latest.own()
+			latest.copyBorrowed()
 		}
 		if err == ErrLeftOut {
-			if latest, err = a.passOver(b.Place[i]); latest != nil {
-				latest.own() // the next sample may use its row
+			if latest, err = a.skipSample(b.Place[i]); latest != nil {
+				latest.copyBorrowed() // the next sample may use its row
 			}
 		} else {
 			latest, err = a.shuffle(b, i, row)
@@ -91,14 +91,14 @@ func (a *accumulator) Update(b *measure.Batch) error {
 		}
 	}
 	if latest != nil {
-		latest.own()
+		latest.copyBorrowed()
 	}
 	return nil
 }
 
-// borrowRows returns a function that returns the row of sample i that is paired, and a function
-// that frees the memory. A row is valid during the next call of the first one too. It is the clean
-// row, or room for tau z.
+// borrowRows returns two functions. next returns the clean row of sample i that is paired or, with
+// an Action, memory for its tau z. That row is valid until the second call of next after it. free
+// returns the memory to the pool.
 func (a *accumulator) borrowRows() (next func(b *measure.Batch, i int) []float32, free func()) {
 	if a.action == nil {
 		return func(b *measure.Batch, i int) []float32 { return b.Clean.At(i).Data }, func() {}

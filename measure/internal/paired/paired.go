@@ -48,11 +48,11 @@ type Column struct {
 	Difference  bool   // each value is -1, 0 or 1, the difference of two proportions
 	Transformed bool   // needs the transformed view
 	Guessed     bool   // random guessing gives 1 / classes; a score that is not higher has a warning
-	// Labelled says that the value is NaN for a sample without a label. The column is scored only if
-	// every sample has one.
+	// Labelled reports whether the value is NaN for a sample without a label. The column then has a
+	// score only if every sample has a label.
 	Labelled bool
-	// Null returns the null from the means of all columns, instead of from shuffled pairs; nil: from
-	// shuffled pairs, if the descriptor names a null.
+	// Null returns the null from the means of all columns. nil: the null is the mean over shuffled
+	// pairs, if the descriptor names a null.
 	Null func(means []float64) float64
 }
 
@@ -61,14 +61,14 @@ type Column struct {
 type Derived struct {
 	Statistic string
 	Factor    string                        // of its scores; usually empty
-	Optional  bool                          // it has no score where it is undefined
-	Shuffled  bool                          // its null is Of the means over shuffled pairs
-	Labelled  bool                          // uses columns that are Labelled
-	Of        func(means []float64) float64 // NaN: undefined
-	Undefined string                        // the warning where it is undefined and not Optional
+	Optional  bool                          // if it is undefined, it has no score
+	Shuffled  bool                          // its null is Of, applied to the means over shuffled pairs
+	Labelled  bool                          // it uses columns that are Labelled
+	Of        func(means []float64) float64 // the statistic; NaN: undefined
+	Undefined string                        // the warning if it is undefined and not Optional
 	Null      func(means []float64) float64 // the null; nil: none, unless Shuffled
-	// Extreme returns an interval where the value is the same without each group, for instance where
-	// two predictions agree on all of n samples; nil: none is needed.
+	// Extreme returns the interval if all replicates of the jackknife are equal, for instance if
+	// two predictions agree for all n samples; nil: the interval has no width.
 	Extreme func(means []float64, n int) (low, high float64)
 }
 
@@ -86,9 +86,9 @@ type Spec struct {
 	// Pair computes the columns of one pair. transformed is nil if there is no transformed view. A
 	// *measure.NonFinite error does not need the index of the sample.
 	Pair func(out []float64, label int, clean, transformed []float32) error
-	// Action, if set, takes the place of Pair: it returns what computes the columns at a site.
+	// Action, if set, returns what computes the columns at a site, in place of Pair.
 	Action func(site measure.Site) (Action, error)
-	// LeftOut is why an Action leaves out samples, for a warning.
+	// LeftOut states why an Action leaves out samples; it is part of a warning.
 	LeftOut string
 	// Skip, if set, returns why a site cannot be measured, or "".
 	Skip func(site measure.Site) string
@@ -96,17 +96,17 @@ type Spec struct {
 	PerClass bool
 }
 
-// An Action computes columns of pairs of which the clean row is changed by the transformation of
-// its sample before it is compared: tau z in place of z. It is used by one goroutine at a time.
+// An Action computes the columns of pairs of tau z and z'. tau is the action of a sample's
+// transformation on its activations z. An Action is used by one goroutine at a time.
 type Action interface {
 	// Len returns the number of values of tau z.
 	Len() int
-	// Act writes tau z of a sample to dst, and sets the columns that depend on z and T alone. It
+	// Act writes tau z of a sample to dst, and sets the columns that depend only on z and T. It
 	// returns ErrLeftOut if the sample has no columns.
 	Act(dst []float32, out []float64, z []float32, op transform.Op) error
-	// Pair sets the other columns, of tau z and a transformed row: that of the same sample, or, for
+	// Pair sets the other columns from tau z and a transformed row: that of the same sample or, for
 	// the null, of another.
-	Pair(out []float64, acted, transformed []float32) error
+	Pair(out []float64, tauZ, transformed []float32) error
 }
 
 // ErrLeftOut is returned by an Action for a sample that has no columns.
@@ -137,8 +137,8 @@ func (m *method) Skip(s measure.Site) string {
 	return ""
 }
 
-// Borrowed implements measure.Borrower: an Action computes in two rows.
-func (m *method) Borrowed(s measure.Site) int64 { return 2 * 4 * m.spec.acted(s) }
+// Borrowed implements measure.Borrower: an Action needs memory for two rows of tau z.
+func (m *method) Borrowed(s measure.Site) int64 { return 2 * 4 * m.spec.actionLen(s) }
 
 func (m *method) Cost(s measure.Site) int64 { return m.spec.cost(s) }
 
@@ -153,8 +153,8 @@ func (m *method) New(s measure.Site) (measure.Accumulator, error) {
 	return a, err
 }
 
-// acted returns the number of values of tau z, 0 without an Action.
-func (s *Spec) acted(site measure.Site) int64 {
+// actionLen returns the number of values of tau z, or 0 without an Action.
+func (s *Spec) actionLen(site measure.Site) int64 {
 	if s.Action == nil {
 		return 0
 	}
@@ -175,8 +175,8 @@ func (s *Spec) usesLabels() bool {
 	return slices.ContainsFunc(s.Columns, func(c Column) bool { return c.Labelled })
 }
 
-// samplesKept returns the number of columns that are stored for each sample.
-func (s *Spec) samplesKept() int {
+// storedColumns returns the number of columns that are stored for each sample.
+func (s *Spec) storedColumns() int {
 	n := 0
 	for _, c := range s.Columns {
 		if c.Sample != "" {
@@ -211,13 +211,13 @@ func (s *Spec) cost(site measure.Site) int64 {
 		if site.KeepBelow > 0 {
 			n = min(n, site.KeepBelow)
 		}
-		cost += 2 * 8 * int64(n) * int64(1+s.samplesKept()) // twice: a growing slice is copied
+		cost += 2 * 8 * int64(n) * int64(1+s.storedColumns()) // twice: a growing slice is copied
 	}
 	if s.projects(site) {
 		cost += projectionCost(site.Layer, site.Project)
 	}
 	if s.hasNull() {
-		cost += table + 4*int64(width) + 4*max(int64(width), s.acted(site))
+		cost += table + 4*int64(width) + 4*max(int64(width), s.actionLen(site))
 	}
 	return cost
 }

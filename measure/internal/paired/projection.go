@@ -16,25 +16,25 @@ import (
 type projection struct {
 	pool   func(dst, z []float32)
 	pooled []float32 // scratch
-	dim    int
+	dim    int       // length of a stored vector
 
 	index              []int     // of the samples in the data set
 	clean, transformed []float32 // len(index) x dim
 }
 
-// sketched is the maximum length of a stored vector. Longer ones are reduced by a count sketch,
-// which keeps distances on average.
-const sketched = 512
+// maxStored is the maximum length of a stored vector. Longer vectors are reduced by a count sketch,
+// which preserves squared distances in expectation.
+const maxStored = 512
 
 func newProjection(l onnx.Layer) *projection {
 	dim := features.Mean.Dim(l)
-	return &projection{pool: features.Mean.Pool(l), pooled: make([]float32, dim), dim: min(dim, sketched)}
+	return &projection{pool: features.Mean.Pool(l), pooled: make([]float32, dim), dim: min(dim, maxStored)}
 }
 
 // projectionCost returns an upper bound on the bytes of a projection of n samples.
 func projectionCost(l onnx.Layer, n int) int64 {
 	dim := features.Mean.Dim(l)
-	return int64(n)*(8+2*2*4*int64(min(dim, sketched))) + 4*int64(dim)
+	return int64(n)*(8+2*2*4*int64(min(dim, maxStored))) + 4*int64(dim)
 }
 
 func (p *projection) add(index int, clean, transformed []float32) {
@@ -52,7 +52,7 @@ func (p *projection) vector(to, z []float32) []float32 {
 	at := len(to)
 	to = append(to, make([]float32, p.dim)...)
 	for i, v := range p.pooled {
-		if uint32(i)*2654435761>>31 == 1 {
+		if uint32(i)*2654435761>>31 == 1 { // a random sign: multiplicative hash by 2^32 / golden ratio
 			v = -v
 		}
 		to[at+i%p.dim] += v

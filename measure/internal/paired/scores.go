@@ -56,8 +56,8 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 	return scores, nil
 }
 
-// derive returns the score of a derived statistic, and whether the samples have the labels that it
-// needs, and it is defined or not optional.
+// derive returns the score of a derived statistic. It returns false if a label that the statistic
+// needs is missing, or if the statistic is optional and undefined.
 func (a *accumulator) derive(d Derived, part int, null *table) (measure.Score, bool) {
 	means, n := a.values.means(-1, part), a.values.n(part)
 	for c, column := range a.spec.Columns {
@@ -125,8 +125,8 @@ func (a *accumulator) undefined() (scores []measure.Score) {
 	return scores
 }
 
-// maxShare is the fraction of the predictions above which a single class causes a warning.
-const maxShare = 0.9
+// maxClassFraction is the fraction of the predictions above which a single class causes a warning.
+const maxClassFraction = 0.9
 
 // constantPrediction returns a warning if the model predicts one class for nearly all samples. Such
 // predictions are the same under any transformation, so their invariance is not meaningful.
@@ -135,15 +135,15 @@ func (a *accumulator) constantPrediction() []string {
 		return nil
 	}
 	top := slices.Max(a.classes)
-	share := float64(top) / float64(a.values.n(0))
-	if share <= maxShare {
+	fraction := float64(top) / float64(a.values.n(0))
+	if fraction <= maxClassFraction {
 		return nil
 	}
-	return []string{fmt.Sprintf("the predictions hardly vary: class %q for %.0f %% of the samples, so invariance shows little", a.site.Classes[slices.Index(a.classes, top)], 100*share)}
+	return []string{fmt.Sprintf("the predictions hardly vary: class %q for %.0f %% of the samples, so invariance shows little", a.site.Classes[slices.Index(a.classes, top)], 100*fraction)}
 }
 
-// completeNull returns the null with all open blocks closed. A block is open if some of its samples
-// could not be read.
+// completeNull returns the null after closing all open blocks. At the end a block is open if its
+// last samples could not be read.
 func (a *accumulator) completeNull() (table, error) {
 	null := a.null.clone()
 	for _, block := range slices.Sorted(maps.Keys(a.open)) {
@@ -157,6 +157,7 @@ func (a *accumulator) completeNull() (table, error) {
 // noNull is the warning of scores whose null does not fit into memory.
 const noNull = "no null: it would exceed the memory bound"
 
+// score returns the score of a column over a part of the samples.
 func (a *accumulator) score(null *table, part, column int) measure.Score {
 	c, n := a.spec.Columns[column], a.values.n(part)
 	s := measure.Plain(c.Statistic, a.values.mean(part, column), n)
@@ -169,7 +170,7 @@ func (a *accumulator) score(null *table, part, column int) measure.Score {
 	} else if low, high := resample.Jackknife(s.Value, n, s.Replicates); !math.IsNaN(low) {
 		s.Low, s.High = max(low, s.Min), min(high, s.Max)
 	}
-	if c.Difference && s.Value == 0 && s.Low == s.High { // a bound on the fraction of samples that differ
+	if c.Difference && s.Value == 0 && s.Low == s.High { // bounded by the fraction of samples that change
 		_, s.High = resample.Wilson(0, n)
 		s.Low = -s.High
 	}
@@ -195,7 +196,7 @@ func (a *accumulator) Samples() []measure.SampleScore {
 	slices.SortFunc(order, func(i, j int) int { return a.index[i] - a.index[j] })
 	var out []measure.SampleScore
 	for _, i := range order {
-		row := a.kept[i*a.spec.samplesKept():]
+		row := a.kept[i*a.spec.storedColumns():]
 		for _, c := range a.spec.Columns {
 			if c.Sample == "" {
 				continue

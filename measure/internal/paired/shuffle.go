@@ -14,13 +14,14 @@ type openPair struct {
 	label       int       // of the latest sample
 	clean       []float32 // the latest sample's clean row, or tau z
 	transformed []float32 // the first sample's transformed row
-	// The rows are memory that is valid during Update only.
+	// cleanBorrowed and transformedBorrowed report whether the rows are memory that is valid during
+	// Update only.
 	cleanBorrowed, transformedBorrowed bool
 	copied                             []float32 // memory for a copy of clean
 }
 
-// own copies rows that are valid during Update only.
-func (o *openPair) own() {
+// copyBorrowed copies rows that are valid during Update only.
+func (o *openPair) copyBorrowed() {
 	if o.cleanBorrowed {
 		o.copied = append(o.copied[:0], o.clean...)
 		o.clean, o.cleanBorrowed = o.copied, false
@@ -30,8 +31,9 @@ func (o *openPair) own() {
 	}
 }
 
-// shuffle adds the shuffled pair of sample i of a batch and the sample before it in its block,
-// whose rows it replaces. It returns the open pair, or nil if the block is complete.
+// shuffle adds a shuffled pair: the clean row of the sample before in the block, with the
+// transformed row of sample i of the batch. It stores the clean row of sample i for the next pair.
+// It returns the open pair, or nil if the block is complete.
 func (a *accumulator) shuffle(b *measure.Batch, i int, row []float32) (*openPair, error) {
 	place := b.Place[i]
 	block := place / a.site.Layout.Block
@@ -49,12 +51,12 @@ func (a *accumulator) shuffle(b *measure.Batch, i int, row []float32) (*openPair
 	}
 	o.count++
 	o.last, o.label, o.clean, o.cleanBorrowed = place, b.Label[i], row, true
-	return a.advance(o, block)
+	return a.closeIfComplete(o, block)
 }
 
-// passOver notes that the sample at a place has no columns. It returns the open pair of its block,
-// or nil if there is none or the block is complete.
-func (a *accumulator) passOver(place int) (*openPair, error) {
+// skipSample records that the sample at a place has no columns. It returns the open pair of its
+// block, or nil if there is none or the block is complete.
+func (a *accumulator) skipSample(place int) (*openPair, error) {
 	block := place / a.site.Layout.Block
 	o := a.open[block]
 	if o == nil {
@@ -64,11 +66,12 @@ func (a *accumulator) passOver(place int) (*openPair, error) {
 		return nil, fmt.Errorf("place %d of block %d comes after place %d", place, block, o.last)
 	}
 	o.last = place
-	return a.advance(o, block)
+	return a.closeIfComplete(o, block)
 }
 
-// advance closes a block after its last sample. It returns the open pair, or nil if it was closed.
-func (a *accumulator) advance(o *openPair, block int) (*openPair, error) {
+// closeIfComplete closes a block after its last sample. It returns the open pair, or nil if it was
+// closed.
+func (a *accumulator) closeIfComplete(o *openPair, block int) (*openPair, error) {
 	if o.last < min((block+1)*a.site.Layout.Block, a.site.Layout.N)-1 {
 		return o, nil
 	}
@@ -84,6 +87,7 @@ func (a *accumulator) closeBlock(t *table, block int, o *openPair) error {
 	return a.addShuffled(t, block, o.label, o.clean, o.transformed)
 }
 
+// addShuffled adds the columns of a shuffled pair to a table.
 func (a *accumulator) addShuffled(t *table, block, label int, clean, transformed []float32) error {
 	var err error
 	if a.action != nil {

@@ -128,7 +128,7 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 	if a.site.KeepSamples && a.site.KeepBelow > 0 {
 		low, high = 0, min(high, a.site.KeepBelow)
 	}
-	if b.width < 0 || len(b.index) < low || len(b.index) > high || len(b.kept) != len(b.index)*a.spec.samplesKept() {
+	if b.width < 0 || len(b.index) < low || len(b.index) > high || len(b.kept) != len(b.index)*a.spec.storedColumns() {
 		r.Fail(errOtherSite)
 	}
 	if err := r.Close(); err != nil {

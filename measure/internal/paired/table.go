@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A table holds sums over samples for each part of the data (all samples, then each class), each
-// jackknife group and each column, and the numbers of samples.
+// A table holds sums of columns over samples, and numbers of samples. There is a sum for each part
+// of the data (all samples, then each class), each jackknife group and each column.
 type table struct {
 	parts, groups, columns int
 	sum                    []float64 // parts x groups x columns
@@ -86,8 +86,8 @@ func (t *table) at(part, group, column int) float64 {
 	return t.sum[(part*t.groups+group)*t.columns+column]
 }
 
-// replicates returns a column's means over a part with each group left out in turn. They are sums
-// over the other groups, not differences from the total. So if all values of a part are equal, its
+// replicates returns the means of a column over a part, each without one group. They are sums over
+// the other groups, not differences from the total. So if all values of a part are equal, its
 // replicates equal its mean.
 func (t *table) replicates(part, column int) []measure.Replicate {
 	n := t.n(part)
