@@ -23,7 +23,7 @@ func AttrsOf(n *pb.NodeProto) Attrs {
 	return attrs
 }
 
-// protos returns the attributes sorted by name, so that equal graphs have equal bytes.
+// protos returns the attributes as messages, sorted by name, so that equal graphs have equal bytes.
 func (a Attrs) protos() ([]*pb.AttributeProto, error) {
 	list := make([]*pb.AttributeProto, 0, len(a))
 	for _, name := range slices.Sorted(maps.Keys(a)) {
@@ -107,7 +107,7 @@ func AttrString(n *pb.NodeProto, name, fallback string) string {
 	return fallback
 }
 
-// AttrInts returns a list of integers, an attribute of a node; nil if it is absent.
+// AttrInts returns an attribute of a node that is a list of integers, or nil if it is absent.
 func AttrInts(n *pb.NodeProto, name string) []int {
 	if a := find(n, name); a != nil {
 		return pbutil.Ints(a.Ints)
@@ -115,7 +115,7 @@ func AttrInts(n *pb.NodeProto, name string) []int {
 	return nil
 }
 
-// AttrFloats returns a list of floats, an attribute of a node; nil if it is absent.
+// AttrFloats returns an attribute of a node that is a list of floats, or nil if it is absent.
 func AttrFloats(n *pb.NodeProto, name string) []float32 {
 	if a := find(n, name); a != nil {
 		return a.Floats
@@ -123,7 +123,7 @@ func AttrFloats(n *pb.NodeProto, name string) []float32 {
 	return nil
 }
 
-// AttrStrings returns a list of strings, an attribute of a node; nil if it is absent.
+// AttrStrings returns an attribute of a node that is a list of strings, or nil if it is absent.
 func AttrStrings(n *pb.NodeProto, name string) []string {
 	a := find(n, name)
 	if a == nil {
@@ -142,6 +142,7 @@ func AttrTensor(n *pb.NodeProto, name string) *pb.TensorProto { return find(n, n
 // AttrGraph returns a graph attribute of a node, nil if it is absent.
 func AttrGraph(n *pb.NodeProto, name string) *pb.GraphProto { return find(n, name).GetG() }
 
+// find returns the attribute of a node with the given name, or nil.
 func find(n *pb.NodeProto, name string) *pb.AttributeProto {
 	for _, a := range n.Attribute {
 		if a.GetName() == name {

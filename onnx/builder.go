@@ -25,22 +25,22 @@ type Value string
 type Builder struct {
 	*build
 	scope string // ends with a slash, or is empty
-	share bool   // add equal nodes only once
+	share bool   // do not add a node that equals an earlier one; see Sharing
 }
 
 // build is the state that the scopes of one builder share.
 type build struct {
-	model     *Model
-	opset     int
-	tensors   map[string]bool    // names of tensors in use
-	nodes     map[string]bool    // names of nodes in use
-	local     map[string]bool    // outputs of nodes of this builder
-	constants map[string]Value   // small constants by their values
-	renamed   map[Value]Value    // new names of tensors that Output has renamed, possibly several times
-	outputs   map[string]bool    // names of the outputs
-	next      map[string]int     // next number to try for a name
-	made      map[string][]Value // outputs of nodes that may be shared, by their signature
-	err       error
+	model       *Model
+	opset       int
+	tensors     map[string]bool    // names of tensors in use
+	nodes       map[string]bool    // names of nodes in use
+	local       map[string]bool    // tensors that nodes of this builder compute
+	constants   map[string]Value   // small constants, by a string of their type and values
+	renamed     map[Value]Value    // new names of tensors that Output has renamed, possibly several times
+	outputs     map[string]bool    // names of the outputs
+	lastNumber  map[string]int     // number of the last name with a number appended, by name
+	sharedNodes map[string][]Value // outputs of nodes that sharing builders have added, by signature
+	err         error
 }
 
 // NewBuilder returns a builder of an empty graph with the given version of the standard operator
@@ -88,8 +88,8 @@ func (b *Builder) reserveNames() {
 func newBuilder(m *Model, opset int) *Builder {
 	return &Builder{build: &build{
 		model: m, opset: opset, tensors: map[string]bool{}, nodes: map[string]bool{}, local: map[string]bool{},
-		constants: map[string]Value{}, renamed: map[Value]Value{}, next: map[string]int{},
-		made: map[string][]Value{}, outputs: map[string]bool{},
+		constants: map[string]Value{}, renamed: map[Value]Value{}, lastNumber: map[string]int{},
+		sharedNodes: map[string][]Value{}, outputs: map[string]bool{},
 	}}
 }
 
@@ -111,8 +111,8 @@ func (b *Builder) Scope(name string) *Builder {
 	return &Builder{b.build, b.scope + name + "/", b.share}
 }
 
-// Sharing returns a builder of the same graph that adds no equal nodes. A node that equals an
-// earlier one of a sharing builder is not added; its outputs are those of the earlier one.
+// Sharing returns a builder of the same graph that adds equal nodes only once: for a node that
+// equals an earlier one of a sharing builder, it returns the outputs of the earlier one.
 func (b *Builder) Sharing() *Builder { return &Builder{b.build, b.scope, true} }
 
 // Opset returns the version of the standard operator set of the graph.
@@ -168,7 +168,7 @@ func (b *Builder) Input(name string, t Type, shape ...int) Value {
 
 // InputInfo declares an input with the name, type and shape of info.
 func (b *Builder) InputInfo(p ValueInfo) Value {
-	if !b.take(p.Name) {
+	if !b.reserve(p.Name) {
 		return ""
 	}
 	g := b.model.proto.Graph
@@ -193,7 +193,7 @@ func (b *Builder) Initializer(t *pb.TensorProto) Value {
 	}
 	if t.GetName() == "" {
 		t.Name = pbutil.Ptr(b.unique(b.tensors, b.scope+"const"))
-	} else if !b.take(t.GetName()) {
+	} else if !b.reserve(t.GetName()) {
 		return ""
 	}
 	g := b.model.proto.Graph
@@ -233,6 +233,7 @@ func (b *Builder) Ints(v ...int) Value {
 	return b.shared(fmt.Sprintf("ints %d", v), intProto("", []int{len(v)}, v))
 }
 
+// shared returns the constant with the given key, which is added if it does not exist yet.
 func (b *Builder) shared(key string, t *pb.TensorProto) Value {
 	if v, ok := b.constants[key]; ok {
 		return v
@@ -283,8 +284,8 @@ func (b *Builder) Node(domain, op string, outputs int, attrs Attrs, inputs ...Va
 	key := ""
 	if b.share {
 		key = signature(n, outputs)
-		if made, ok := b.made[key]; ok {
-			return slices.Clone(made)
+		if outputs, ok := b.sharedNodes[key]; ok {
+			return slices.Clone(outputs)
 		}
 	}
 	n.Name = pbutil.Ptr(b.unique(b.nodes, b.scope+op))
@@ -300,13 +301,14 @@ func (b *Builder) Node(domain, op string, outputs int, attrs Attrs, inputs ...Va
 	}
 	b.model.proto.Graph.Node = append(b.model.proto.Graph.Node, n)
 	if key != "" {
-		b.made[key] = slices.Clone(values)
+		b.sharedNodes[key] = slices.Clone(values)
 	}
 	return values
 }
 
-// signature identifies the computation of a node without its names. It is empty for a node whose
-// copies may have different results.
+// signature returns a string that is equal for nodes that compute the same from the same inputs. It
+// is empty for a node whose copies may have different results, such as one that draws random
+// numbers.
 func signature(n *pb.NodeProto, outputs int) string {
 	if strings.HasPrefix(n.GetOpType(), "Random") || slices.Contains([]string{"Bernoulli", "Multinomial", "Dropout"}, n.GetOpType()) {
 		return ""
@@ -341,8 +343,9 @@ func (b *Builder) Fail(format string, args ...any) {
 	}
 }
 
-// take reserves a name that the caller has chosen for a tensor. It reports whether that succeeded.
-func (b *Builder) take(name string) bool {
+// reserve reserves a name that the caller has chosen for a tensor. It reports whether that
+// succeeded.
+func (b *Builder) reserve(name string) bool {
 	switch {
 	case b.err != nil:
 		return false
@@ -361,8 +364,8 @@ func (b *Builder) take(name string) bool {
 func (b *Builder) unique(taken map[string]bool, name string) string {
 	free := name
 	for taken[free] {
-		b.next[name]++
-		free = fmt.Sprintf("%s_%d", name, b.next[name])
+		b.lastNumber[name]++
+		free = fmt.Sprintf("%s_%d", name, b.lastNumber[name])
 	}
 	taken[free] = true
 	return free

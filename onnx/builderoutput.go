@@ -7,9 +7,10 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Output declares v an output of the given name. With an empty name it keeps its own name. v can still
-// be used under its old name. A tensor that this builder has added is renamed. Other tensors (inputs,
-// weights, those of a model that is being extended) keep their names and are copied to the output.
+// Output declares v an output with the given name; an empty name stands for the name of v. v can
+// still be used under its old name. A tensor that this builder has added is renamed. Other tensors
+// (inputs, weights, those of a model that is being extended) keep their names and are copied to the
+// output.
 func (b *Builder) Output(name string, v Value) {
 	v = b.current(v)
 	if b.err == nil && !b.tensors[string(v)] {
@@ -22,7 +23,7 @@ func (b *Builder) Output(name string, v Value) {
 		name = string(v)
 	}
 	if name != string(v) {
-		if !b.take(name) {
+		if !b.reserve(name) {
 			return
 		}
 		if b.renamable(string(v)) {
@@ -62,13 +63,13 @@ func (b *Builder) current(v Value) Value {
 	}
 }
 
-// users calls f for the nodes that may produce or read a tensor of this builder, from the last node
-// to the one that produces it. No node before that one can read it.
+// users calls f for the nodes that may compute or read a tensor of this builder, with their
+// indices, from the last node back to the one that computes it. Earlier nodes cannot read it.
 func (b *Builder) users(name string, f func(i int, n *pb.NodeProto)) {
 	for i, n := range slices.Backward(b.model.proto.Graph.Node) {
-		made := slices.Contains(n.Output, name)
+		computes := slices.Contains(n.Output, name)
 		f(i, n)
-		if made {
+		if computes {
 			return
 		}
 	}
@@ -111,6 +112,7 @@ func (b *Builder) rename(from, to Value) {
 	b.renamed[from] = to
 }
 
+// copyTo adds a node that copies v to a tensor of the given name.
 func (b *Builder) copyTo(name string, v Value) {
 	g := b.model.proto.Graph
 	g.Node = append(g.Node, &pb.NodeProto{

@@ -42,9 +42,9 @@ func usesStandard(g *pb.GraphProto) bool {
 	return false
 }
 
-// MaxCalled is the largest number of nodes after all calls of functions are replaced by their
-// bodies, as the engine and package rewrite do. A small file of nested functions can have
-// exponentially many.
+// MaxCalled is the largest number of nodes of a model after its function calls are replaced by the
+// functions' nodes, as the engine and package rewrite do. A small file with nested functions can
+// have exponentially many.
 const MaxCalled = 1 << 16
 
 // checkCalls returns an error for functions that call themselves, or that expand to more than
@@ -123,14 +123,14 @@ func checkTensor(t *pb.TensorProto, dir string, files map[string]int64) error {
 		}
 		return nil
 	}
-	if have, known := typedLen(t); known && int64(have) != n {
-		return fmt.Errorf("has shape %v but %d values", t.Dims, have)
+	if count, known := typedLen(t); known && int64(count) != n {
+		return fmt.Errorf("has shape %v but %d values", t.Dims, count)
 	}
 	return nil
 }
 
-// typedLen returns the number of elements in the typed field of a tensor whose data are not raw
-// bytes.
+// typedLen returns the number of elements of a tensor whose data are not raw bytes but in the field
+// of its type.
 func typedLen(t *pb.TensorProto) (n int, known bool) {
 	switch Type(t.GetDataType()) {
 	case Float:
@@ -149,7 +149,8 @@ func typedLen(t *pb.TensorProto) (n int, known bool) {
 	return 0, false
 }
 
-// checkOrder checks that every tensor has one source and that the nodes are in topological order.
+// checkOrder checks that every tensor is produced once (by a node, as an input or as an
+// initializer) and that the nodes are in topological order.
 func checkOrder(g *pb.GraphProto) error {
 	produced := initializers(g)
 	for _, in := range g.Input {

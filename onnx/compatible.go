@@ -11,25 +11,26 @@ import (
 // set, so that the model can be included in a graph of that set. Otherwise the error names the
 // first node with another meaning. It supports operator sets 11 to 18.
 func (m *Model) CompatibleWith(opset int) error {
-	own := m.Opset()
+	version := m.Opset()
 	switch {
-	case own == opset || own == 0:
+	case version == opset || version == 0:
 		return nil
-	case own > opset:
-		return fmt.Errorf("it uses opset %d, which is later than %d", own, opset)
-	case own < 11 || opset > 18:
-		return fmt.Errorf("it uses opset %d and not %d: convert it with onnx.version_converter", own, opset)
+	case version > opset:
+		return fmt.Errorf("it uses opset %d, which is later than %d", version, opset)
+	case version < 11 || opset > 18:
+		return fmt.Errorf("it uses opset %d and not %d: convert it with onnx.version_converter", version, opset)
 	case len(m.proto.Functions) > 0:
-		return fmt.Errorf("it uses opset %d and not %d, and functions of its own: convert it with onnx.version_converter", own, opset)
+		return fmt.Errorf("it uses opset %d and not %d, and functions of its own: convert it with onnx.version_converter", version, opset)
 	}
-	if n := changed(m.proto.Graph, own, opset); n != nil {
-		return fmt.Errorf("it uses opset %d, and %s has another meaning in %d: convert it with onnx.version_converter", own, Label(n), opset)
+	if n := firstChanged(m.proto.Graph, version, opset); n != nil {
+		return fmt.Errorf("it uses opset %d, and %s has another meaning in %d: convert it with onnx.version_converter", version, Label(n), opset)
 	}
 	return nil
 }
 
-// changed returns the first node of a graph whose meaning differs in a later operator set, or nil.
-func changed(g *pb.GraphProto, from, to int) *pb.NodeProto {
+// firstChanged returns the first node of a graph whose meaning differs between the operator sets
+// from and to, or nil.
+func firstChanged(g *pb.GraphProto, from, to int) *pb.NodeProto {
 	for _, n := range g.Node {
 		for _, c := range changes[n.GetOpType()] {
 			if c.since > from && c.since <= to && IsStandard(n) && c.breaks(n) {
@@ -37,7 +38,7 @@ func changed(g *pb.GraphProto, from, to int) *pb.NodeProto {
 			}
 		}
 		for _, sub := range pbutil.Subgraphs(n) {
-			if inner := changed(sub, from, to); inner != nil {
+			if inner := firstChanged(sub, from, to); inner != nil {
 				return inner
 			}
 		}
@@ -48,12 +49,12 @@ func changed(g *pb.GraphProto, from, to int) *pb.NodeProto {
 // A change is a version of the operator set in which some nodes of an operator changed their
 // meaning.
 type change struct {
-	since  int
-	breaks func(n *pb.NodeProto) bool
+	since  int                        // version of the operator set
+	breaks func(n *pb.NodeProto) bool // whether the meaning of node n changes
 }
 
-// changes between the operator sets 11 and 18. All other changes add types, or attributes
-// and inputs whose defaults give the earlier behaviour.
+// changes lists the changes between the operator sets 11 and 18. All other changes add types, or
+// attributes and inputs whose defaults give the earlier behaviour.
 var changes = map[string][]change{
 	"Dropout": {{12, has("ratio")}},
 	"Squeeze": {{13, has("axes")}}, "Unsqueeze": {{13, has("axes")}}, "ReduceSum": {{13, has("axes")}},
@@ -66,9 +67,11 @@ var changes = map[string][]change{
 	"ReduceLogSum": {{18, has("axes")}}, "ReduceLogSumExp": {{18, has("axes")}},
 }
 
+// has returns a function that reports whether a node has an attribute.
 func has(attribute string) func(n *pb.NodeProto) bool {
 	return func(n *pb.NodeProto) bool { return find(n, attribute) != nil }
 }
 
-// coerced reports whether a softmax before opset 13 normalises over several axes: all from axis on.
+// coerced reports whether a softmax before opset 13 normalises over several axes: over all from the
+// attribute axis on.
 func coerced(n *pb.NodeProto) bool { return AttrInt(n, "axis", 1) != -1 }

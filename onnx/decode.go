@@ -50,10 +50,10 @@ func (s *sharedWeights) withoutWeights(model []byte) (out []byte, ok bool) {
 	})
 }
 
-// initializer returns a serialised tensor, without its raw data if they are large.
+// initializer returns a serialised tensor, without its raw data if these are large.
 func (s *sharedWeights) initializer(tensor []byte) (out []byte, ok bool) {
 	out, ok = replaceField(tensor, fieldRawData, func(raw []byte) ([]byte, bool) {
-		delete(s.raw, s.initializers) // the last of several counts
+		delete(s.raw, s.initializers) // if the field occurs several times, the last one is valid
 		if len(raw) >= minShared {
 			s.raw[s.initializers] = raw[:len(raw):len(raw)]
 			return nil, true

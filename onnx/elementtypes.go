@@ -33,8 +33,8 @@ func (m *Model) ElementTypes() map[string]Type {
 	return types
 }
 
-// outputType returns the element type of the i-th output of a node. It is that of the first input,
-// except where the definition of the operator says fallback.
+// outputType returns the element type of the i-th output of a node: that of the first input unless
+// the definition of the operator says otherwise.
 func outputType(n *pb.NodeProto, i int, types map[string]Type) Type {
 	input := func(i int) Type {
 		if i < len(n.Input) {

@@ -27,8 +27,8 @@ const (
   onnx.save_model(to_onnx(model, [("B", 224, 224, 3)]), "model.onnx")`
 )
 
-// Foreign returns an error that names the framework that wrote a file or folder and tells how to
-// export its network to ONNX. It returns nil if no framework is recognised.
+// Foreign returns an error that names the framework that wrote a file or folder and describes how
+// to export the network to ONNX. It returns nil if it does not recognise a framework.
 func Foreign(path string) error {
 	head := make([]byte, 4096)
 	if info, err := os.Stat(path); err == nil && info.IsDir() {

@@ -18,10 +18,10 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A span is the position of the data of an external tensor in their file.
+// A span is the range of a file that holds the data of an external tensor.
 type span struct {
 	file           string // relative to the model's folder
-	offset, length int64  // length is -1 if it is not given
+	offset, length int64  // bytes; length is -1 if the tensor does not state it
 }
 
 func spanOf(t *pb.TensorProto) (span, error) {
@@ -82,7 +82,7 @@ func checkExternal(t *pb.TensorProto, n int64, dir string, files map[string]int6
 func fileSize(dir, name string) (int64, error) {
 	info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name)))
 	if err != nil {
-		return 0, bare(err)
+		return 0, withoutPath(err)
 	}
 	if !info.Mode().IsRegular() {
 		return 0, errors.New("not a regular file")

@@ -68,12 +68,12 @@ func (in *inclusion) include(m *Model, inputs map[string]Value) error {
 		t.Values.Name = pbutil.Ptr(in.define(t.Values.GetName()))
 		g.SparseInitializer = append(slices.Clip(g.SparseInitializer), t)
 	}
-	given := maps.Clone(in.names)
+	existing := maps.Clone(in.names) // tensors that the graph already had
 	for _, n := range from.Node {
 		g.Node = append(g.Node, in.node(n))
 	}
 	for _, v := range from.ValueInfo {
-		if _, known := in.names[v.GetName()]; known && given[v.GetName()] == "" {
+		if _, known := in.names[v.GetName()]; known && existing[v.GetName()] == "" {
 			g.ValueInfo = append(slices.Clip(g.ValueInfo), in.valueInfo(v))
 		}
 	}
@@ -110,14 +110,14 @@ func (in *inclusion) domains(m *Model) error {
 // external files of the graph are in one folder.
 func (in *inclusion) weights(m *Model) ([]*pb.TensorProto, error) {
 	into := in.b.model
-	stay := len(m.files) == 0 || into.dir == "" || into.dir == m.dir
-	if len(m.files) > 0 && stay {
+	sameFolder := len(m.files) == 0 || into.dir == "" || into.dir == m.dir
+	if len(m.files) > 0 && sameFolder {
 		into.dir = m.dir
 		into.files = slices.Compact(slices.Sorted(slices.Values(slices.Concat(into.files, m.files))))
 	}
 	var list []*pb.TensorProto
 	for _, t := range m.proto.Graph.Initializer {
-		if !stay && pbutil.External(t) {
+		if !sameFolder && pbutil.External(t) {
 			loaded, err := m.load(t)
 			if err != nil {
 				return nil, fmt.Errorf("reading weights %q: %w", t.GetName(), err)
@@ -131,7 +131,7 @@ func (in *inclusion) weights(m *Model) ([]*pb.TensorProto, error) {
 	return list, nil
 }
 
-// define chooses the name of a tensor of the model in the graph.
+// define chooses a new name for a tensor of the model, unused in the graph, and returns it.
 func (in *inclusion) define(name string) string {
 	if name == "" {
 		return ""
@@ -145,7 +145,7 @@ func (in *inclusion) define(name string) string {
 // names must be unique in the whole graph.
 func (in *inclusion) node(n *pb.NodeProto) *pb.NodeProto {
 	n = pbutil.Shallow(n)
-	n.Input = in.all(n.Input, in.use)
+	n.Input = mapNames(n.Input, in.use)
 	if len(pbutil.Subgraphs(n)) > 0 {
 		n.Attribute = slices.Clone(n.Attribute)
 		for i, a := range n.Attribute {
@@ -160,14 +160,15 @@ func (in *inclusion) node(n *pb.NodeProto) *pb.NodeProto {
 			n.Attribute[i] = a
 		}
 	}
-	n.Output = in.all(n.Output, in.define)
+	n.Output = mapNames(n.Output, in.define)
 	if n.GetName() != "" {
 		n.Name = pbutil.Ptr(in.b.unique(in.b.nodes, in.b.scope+n.GetName()))
 	}
 	return n
 }
 
-func (in *inclusion) all(names []string, f func(string) string) []string {
+// mapNames applies a function to each name.
+func mapNames(names []string, f func(string) string) []string {
 	out := make([]string, len(names))
 	for i, name := range names {
 		out[i] = f(name)
@@ -175,6 +176,7 @@ func (in *inclusion) all(names []string, f func(string) string) []string {
 	return out
 }
 
+// use returns the new name of a tensor of the model that a node reads.
 func (in *inclusion) use(name string) string {
 	if newName, ok := in.names[name]; ok {
 		return newName

@@ -13,19 +13,21 @@ type Axes string
 // A Layer is a tensor of a graph that depends on the model's input and can be read as a
 // representation.
 type Layer struct {
-	Name  string // of the tensor
-	Op    string // operator that produces it, for instance "Conv"
-	Node  string // name of the node that produces it; may be empty
-	Depth int    // nodes on the longest path from an input to it, counting those that compute with the data
-	Shape []int  // of one sample: without the batch axis; nil until it is known
-	Axes  Axes   // of the whole tensor, with the batch axis
-	// Tokens is how the tokens of an NTC layer are laid out; nil: it is not known.
+	Name string // of the tensor
+	Op   string // operator that produces it, for instance "Conv"
+	Node string // name of the node that produces it; may be empty
+	// Depth is the number of nodes on the longest path from an input to the tensor. Nodes that depend
+	// only on shapes do not count.
+	Depth int
+	Shape []int // of one sample: without the batch axis; nil until it is known
+	Axes  Axes  // of the whole tensor, with the batch axis
+	// Tokens describes the order of the tokens of an NTC layer; nil: unknown.
 	Tokens *Tokens
 }
 
-// Tokens is a layout of tokens: some without a place (class, distillation, registers), and then those
-// of a grid, row by row.
+// Tokens describes the order of tokens: first those without a position (class, distillation and
+// register tokens), then those of a grid, row by row.
 type Tokens struct {
-	Prefix        int
-	Height, Width int
+	Prefix        int // number of tokens without a position
+	Height, Width int // of the grid
 }

@@ -60,7 +60,7 @@ func (m *Model) followLinks() error {
 func realPath(path string) (string, error) {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return "", bare(err)
+		return "", withoutPath(err)
 	}
 	return filepath.Abs(path)
 }

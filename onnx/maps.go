@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Maps describes where the feature maps of one sample lie among the values of a layer. Channel c at
-// position i, counted row by row, is value
+// Maps describes the positions of the feature maps of one sample among the values of a layer.
+// Positions are numbered row by row. Channel c at position i is value
 //
 //	Base + c ChannelStep + i PositionStep.
 type Maps struct {
 	Channels     int
 	Grid         []int // height and width, or length
-	Base         int   // values before the first position: those of tokens without a place
+	Base         int   // number of values before the first position: those of tokens without a position
 	ChannelStep  int
 	PositionStep int
 }
@@ -68,8 +68,8 @@ func (l Layer) Maps() (m Maps, why string) {
 	return m, ""
 }
 
-// tokenMaps returns the maps of t tokens of c channels. If their layout is not known and t - 1 is a
-// square, the first token is taken for a class token and left out.
+// tokenMaps returns the maps of t tokens of c channels. If their order is not known and t - 1 is a
+// square, the first token is assumed to be a class token and left out.
 func (l Layer) tokenMaps(t, c int) Maps {
 	m := Maps{Channels: c, Grid: []int{t}, ChannelStep: 1, PositionStep: c}
 	if k := l.Tokens; k != nil && k.Prefix+k.Height*k.Width == t {

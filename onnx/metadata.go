@@ -47,7 +47,7 @@ func (m *Model) Metadata(key string) string {
 func ReadMetadata(path, key string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("reading model %s: %w", path, bare(err))
+		return "", fmt.Errorf("reading model %s: %w", path, withoutPath(err))
 	}
 	defer f.Close()
 	value, err := metadata(f, key)

@@ -70,7 +70,7 @@ func Parse(data []byte) (*Model, error) {
 func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, bare(err)
+		return nil, withoutPath(err)
 	}
 	switch {
 	case info.IsDir():
@@ -79,12 +79,12 @@ func readFile(path string) ([]byte, error) {
 		}
 		return nil, errors.New("is a folder, not an ONNX file")
 	case info.Mode()&fs.ModeDevice != 0:
-		return nil, errors.New("is a device, not an ONNX file") // which may have no end
+		return nil, errors.New("is a device, not an ONNX file") // reading a device may never end
 	case info.Size() > maxBytes:
 		return nil, fmt.Errorf("has %d bytes, and an ONNX file cannot exceed 2 GB: save its weights as external data", info.Size())
 	}
 	data, err := os.ReadFile(path)
-	return data, bare(err)
+	return data, withoutPath(err)
 }
 
 // A formatError is the error of data that are not an ONNX message.
@@ -92,8 +92,8 @@ type formatError string
 
 func (e formatError) Error() string { return string(e) }
 
-// bare removes the path from an error of the file system, for errors that name the path already.
-func bare(err error) error {
+// withoutPath removes the path from an error of the file system, for errors that name the path already.
+func withoutPath(err error) error {
 	if pathError := (*os.PathError)(nil); errors.As(err, &pathError) {
 		return pathError.Err
 	}
@@ -111,11 +111,12 @@ func parse(data []byte, dir string, decode func([]byte) (*pb.ModelProto, error))
 	if err != nil {
 		return nil, formatError("this is not an ONNX model, or it is truncated")
 	}
-	return wrap(p, dir)
+	return newModel(p, dir)
 }
 
-// wrap checks a message and returns it as a model. The caller must not use the message afterwards.
-func wrap(p *pb.ModelProto, dir string) (*Model, error) {
+// newModel checks a message and returns it as a model. The caller must not use the message
+// afterwards.
+func newModel(p *pb.ModelProto, dir string) (*Model, error) {
 	m := &Model{proto: p, dir: dir}
 	if err := check(m); err != nil {
 		return nil, err
@@ -138,8 +139,9 @@ func isText(data []byte) bool {
 	return true
 }
 
-// fixDefaults removes initializers from the inputs, so that they are constant. Up to IR version 3
-// every initializer was also an input with a default, which a runtime cannot fold.
+// fixDefaults removes initializers from the inputs, so that they are constants. Up to version 3 of
+// the file format (IR version) every initializer was also an input with a default value, and a
+// runtime cannot evaluate nodes with such inputs in advance.
 func fixDefaults(p *pb.ModelProto) {
 	g := p.Graph
 	weights := initializers(g)
@@ -175,8 +177,8 @@ func (m *Model) WithGraph(g *pb.GraphProto) *Model {
 	return c
 }
 
-// copy returns a model with a copy of the message and graph, so that their lists can be replaced.
-// The elements of the lists are shared.
+// copy returns a model with shallow copies of the message and graph, so that their lists can be
+// replaced. The elements of the lists are shared.
 func (m *Model) copy() *Model {
 	c := *m
 	c.proto = pbutil.Shallow(m.proto)

@@ -27,7 +27,8 @@ func (m *Model) isRandom(g *pb.GraphProto, n *pb.NodeProto) bool {
 	case "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial":
 		return true
 	case "Dropout":
-		// From opset 12 on, the third input turns the training mode on. Before, ONNX Runtime never drops.
+		// From opset 12 on, the third input enables the training mode. Before, ONNX Runtime never
+		// drops values.
 		return len(n.Input) > 2 && n.Input[2] != "" && !m.isFalse(g, n.Input[2])
 	}
 	return false

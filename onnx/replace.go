@@ -6,9 +6,9 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Replace replaces the nodes of a standard operator. write adds nodes to the builder and
-// returns replacements for the outputs of a node, which get the names of the outputs. If it returns
-// nothing, the node stays. Subgraphs are not changed.
+// Replace replaces the nodes of a standard operator. For each node, write adds other nodes to the
+// builder and returns tensors that replace the outputs of the node; they get the names of these
+// outputs. If it returns nil, the node is kept. Subgraphs are not changed.
 func (b *Builder) Replace(op string, write func(n *pb.NodeProto) []Value) {
 	b.Rewrite(func(n *pb.NodeProto) []Value {
 		if n.GetOpType() != op || !IsStandard(n) {
@@ -36,7 +36,7 @@ func (b *Builder) Rewrite(write func(n *pb.NodeProto) []Value) {
 	}
 }
 
-// replaceOutputs gives values the names of a node's outputs.
+// replaceOutputs gives the replacements of a node's outputs the names of these outputs.
 func (b *Builder) replaceOutputs(n *pb.NodeProto, values []Value) {
 	for i, name := range n.Output {
 		switch {

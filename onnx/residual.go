@@ -6,27 +6,28 @@ import (
 	"slices"
 )
 
-// residual returns the sums that end residual blocks: sums of two branches that each come from
-// layers with weights, not both from the same layers. This excludes the sum with a bias and that
-// inside the tanh approximation of GELU, x + 0.0447 x³.
+// residual returns the names of the sums that end residual blocks. Such a sum has two branches,
+// each of which has layers with weights, and the branches do not come from the same layers. This
+// excludes the sum with a bias and the sum in the tanh approximation of GELU, x + 0.0447 x³.
 func (m *Model) residual(layers []Layer) ([]string, error) {
 	depth := m.depths()
-	from := map[string]map[string]bool{} // for a tensor, the closest layers with weights and residual sums before it
+	// sources has, for a tensor, the nearest layers with weights or residual sums that it depends on.
+	sources := map[string]map[string]bool{}
 	sums := map[string]bool{}
 	for _, n := range m.proto.Graph.Node {
 		var branches []map[string]bool
 		before := map[string]bool{}
 		for _, in := range n.Input {
 			if _, ok := depth[in]; ok {
-				branches = append(branches, from[in])
-				maps.Copy(before, from[in])
+				branches = append(branches, sources[in])
+				maps.Copy(before, sources[in])
 			}
 		}
 		op := n.GetOpType()
 		sum := (op == "Add" || op == "Sum") && fromDifferentLayers(branches)
 		for _, out := range n.Output {
-			if from[out] = before; sum || weighted(n) {
-				from[out] = map[string]bool{out: true}
+			if sources[out] = before; sum || weighted(n) {
+				sources[out] = map[string]bool{out: true}
 			}
 			sums[out] = sum
 		}

@@ -89,9 +89,9 @@ func (m *Model) outputLayers(layers []Layer) ([]string, error) {
 	return names, nil
 }
 
-// WithClassifier returns a model whose classifier ends in the named output; "penultimate" then
-// selects the input of this classifier. By default it is the first output with a classifier. An
-// embedding that is scaled to unit length has none.
+// WithClassifier returns a model whose classifier is stated to end in the named output;
+// "penultimate" then selects the input of this classifier. By default it is the first output with a
+// classifier. An embedding that is scaled to unit length has none.
 func (m *Model) WithClassifier(output string) (*Model, error) {
 	if !slices.ContainsFunc(m.proto.Graph.Output, func(out *pb.ValueInfoProto) bool { return out.GetName() == output }) {
 		return nil, fmt.Errorf("the model has no output %q", output)
@@ -118,9 +118,9 @@ func (m *Model) penultimate(layers []Layer) ([]string, error) {
 	return nil, fmt.Errorf("output %q has no classifier, so there is no penultimate layer: select a layer by name", outputs[0])
 }
 
-// readByClassifier goes back from an output, over operators that only reshape, pool, scale or
-// squash, to the last operator with weights (Gemm, MatMul, Conv), and returns its input. It returns
-// "" if there is no such operator.
+// readByClassifier returns the input of the last operator with weights (Gemm, MatMul, Conv) before
+// an output, or "" if there is none. Between the two there are only operators with one input that
+// depends on the data, such as reshapes, pools and activations.
 func (m *Model) readByClassifier(layers []Layer, name string) string {
 	depth := m.depths()
 	producers := map[string]*pb.NodeProto{}
@@ -142,6 +142,7 @@ func (m *Model) readByClassifier(layers []Layer, name string) string {
 	return ""
 }
 
+// weighted reports whether a node is a layer with weights.
 func weighted(n *pb.NodeProto) bool {
 	switch n.GetOpType() {
 	case "Gemm", "MatMul", "Conv", "ConvTranspose":
@@ -152,7 +153,7 @@ func weighted(n *pb.NodeProto) bool {
 
 // glob reports whether a name matches a pattern in which * stands for any characters and ? for one.
 func glob(pattern, name string) bool {
-	star, mark := -1, 0 // position of the last *, and of the end of its match in name
+	star, mark := -1, 0 // index of the last * in pattern; end of its match in name
 	p, s := 0, 0
 	for s < len(name) {
 		switch {

@@ -63,11 +63,11 @@ func (t Type) Size() int {
 
 // A Dim is one dimension of a tensor as the file declares it.
 type Dim struct {
-	Size   int    // -1 if it is not fixed
+	Size   int    // -1: free, that is, not fixed by the file
 	Symbol string // name of a free dimension, for instance "batch"; "": none
 }
 
-// Dims returns the dimensions of a fixed shape.
+// Dims returns the dimensions of a shape that is fixed.
 func Dims(shape []int64) []Dim {
 	dims := make([]Dim, len(shape))
 	for i, d := range shape {

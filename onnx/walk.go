@@ -24,33 +24,33 @@ func Reads(n *pb.NodeProto) []string {
 
 // captured returns the outer tensors that a subgraph reads.
 func captured(g *pb.GraphProto) []string {
-	own := initializers(g)
+	inner := initializers(g) // tensors of the subgraph, and outer ones that are listed already
 	for _, in := range g.Input {
-		own[in.GetName()] = true
+		inner[in.GetName()] = true
 	}
 	var names []string
-	take := func(name string) {
-		if !own[name] {
-			own[name] = true // list it once
+	add := func(name string) {
+		if !inner[name] {
+			inner[name] = true
 			names = append(names, name)
 		}
 	}
 	for _, n := range g.Node {
 		for _, name := range Reads(n) {
-			take(name)
+			add(name)
 		}
 		for _, out := range n.Output {
-			own[out] = true
+			inner[out] = true
 		}
 	}
 	for _, out := range g.Output {
-		take(out.GetName())
+		add(out.GetName())
 	}
 	return names
 }
 
-// eachTensor calls f for every initializer and every constant in an attribute of a model, with a
-// phrase that describes its position.
+// eachTensor calls f for every initializer of a model and every tensor in an attribute. where
+// describes its position for an error.
 func eachTensor(p *pb.ModelProto, f func(t *pb.TensorProto, where string) error) error {
 	return pbutil.EachGraph(p, func(g *pb.GraphProto) error {
 		for _, t := range g.Initializer {

@@ -189,7 +189,7 @@ func (s Settings) fourier() tensor.Tensor {
 	return t
 }
 
-// power is |X| or |X|^2: b x bins x frames.
+// power returns |X| or |X|^2: b x bins x frames.
 func (s Settings) power(b *onnx.Builder, spectrum onnx.Value) onnx.Value {
 	bins := s.FFT/2 + 1
 	re, im := b.Slice(spectrum, 1, 0, bins, 1), b.Slice(spectrum, 1, bins, 2*bins, 1)

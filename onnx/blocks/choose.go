@@ -15,16 +15,17 @@ type Layer struct {
 	Role string // position in the network, for example "stage 2, block 1"
 }
 
-// The fewest and the most layers that Choose returns where the network has as many.
+// Choose returns at least minLayers layers, if the network has as many, and at most maxLayers.
 const (
-	fewest = 8
-	most   = 12
+	minLayers = 8
+	maxLayers = 12
 )
 
-// Choose returns eight to twelve layers along the depth of a network: the stem, the ends of blocks, among
-// them the last of each stage, and what the classifier reads. A small network may have fewer. layers are those that can be measured,
-// with their axes and the shape of one sample. input and output are the names of the tensors between
-// which the network lies.
+// Choose returns eight to twelve layers along the depth of a network: the stem (the layers before
+// the first block), the ends of blocks, among them the last of each stage, and the input of the
+// classifier. A small network may have fewer. layers are the layers that can be measured, with
+// their axes and the shape of one sample. input and output are the tensors between which the
+// network lies.
 func Choose(g *onnx.Model, input, output string, layers []onnx.Layer) []Layer {
 	measurable := map[string]onnx.Layer{}
 	for _, l := range layers {
@@ -33,13 +34,13 @@ func Choose(g *onnx.Model, input, output string, layers []onnx.Layer) []Layer {
 	c := &chooser{path: findPath(g, input, output), layers: measurable, added: map[string]bool{}}
 	c.addBlocks()
 	c.markParts()
-	if blocks := slices.DeleteFunc(slices.Clone(c.found), func(f candidate) bool { return f.part }); len(blocks) >= fewest-1 {
+	if blocks := slices.DeleteFunc(slices.Clone(c.found), func(f candidate) bool { return f.part }); len(blocks) >= minLayers-1 {
 		c.found = blocks
 	}
-	if len(c.found) < fewest-1 {
+	if len(c.found) < minLayers-1 {
 		c.addJoins()
 	}
-	if len(c.found) < fewest-1 {
+	if len(c.found) < minLayers-1 {
 		c.addActivations()
 	}
 	c.addStem()
@@ -51,7 +52,7 @@ func Choose(g *onnx.Model, input, output string, layers []onnx.Layer) []Layer {
 	}
 	repeats := slices.ContainsFunc(c.found, func(f candidate) bool { return f.layer.Name == last.Name })
 	var out []Layer
-	for _, f := range thin(c.found, most-1) {
+	for _, f := range thin(c.found, maxLayers-1) {
 		role := f.role
 		if f.layer.Name == last.Name {
 			role += ", read by the classifier"
@@ -80,31 +81,33 @@ func penultimate(g *onnx.Model, layers []onnx.Layer) onnx.Layer {
 // A candidate is a layer that may be chosen.
 type candidate struct {
 	layer onnx.Layer
-	node  int  // on the path
+	node  int  // index of its node on the path
 	kind  kind // of the block that it ends
 	part  bool // it ends a part of a block, not a whole block
 	stage int  // number of its stage, from 1; 0 for the stem
 	role  string
 }
 
+// A kind is the kind of a candidate.
 type kind int
 
 const (
 	stem       kind = iota
-	block           // of convolutions, or of anything else
-	attention       // a sum around an attention
-	perceptron      // a sum around products without space, as those that follow an attention
-	activation      // of a network without blocks
-	pooled          // an activation before a pooling
+	block           // end of a block of convolutions, or of any other operators
+	attention       // sum of a residual branch with attention
+	perceptron      // sum of a residual branch of matrix products, as after an attention
+	activation      // activation of a network without blocks
+	pooled          // activation before a pooling
 )
 
 func (k kind) ofBlock() bool { return k == block || k == attention || k == perceptron }
 
+// A chooser collects candidates.
 type chooser struct {
 	path   *path
 	layers map[string]onnx.Layer
-	found  []candidate // in the order of computation
-	added  map[string]bool
+	found  []candidate     // in the order of computation
+	added  map[string]bool // names of the layers in found
 }
 
 // add appends a candidate if it is a layer that is not there yet.
@@ -118,7 +121,7 @@ func (c *chooser) add(tensor string, node int, k kind) {
 }
 
 // addBlocks adds the cuts that end blocks. A block without a residual connection, such as those of
-// MobileNet that change the size, ends at the start of a residual block.
+// MobileNet that change the size, ends where a residual block starts.
 func (c *chooser) addBlocks() {
 	cuts := c.path.cuts
 	end := -1 // index of the last cut that belongs to a block
@@ -137,13 +140,13 @@ func (c *chooser) addBlocks() {
 			k = perceptron
 		}
 		end = c.blockEnd(i)
-		best := c.best(i, end)
+		best := c.representative(i, end)
 		c.add(cuts[best].tensor, cuts[best].node, k)
 	}
 }
 
-// addStart adds the cut at which a block begins if it ends the stem or another block. A single layer
-// between two blocks, such as one that halves the size, is not a block.
+// addStart adds the cut at which a block begins, if this cut ends the stem or another block. A
+// single layer between two blocks, such as one that halves the size, is not a block.
 func (c *chooser) addStart(end, start int, next step) {
 	cut := c.path.cuts[start]
 	products := 0
@@ -158,8 +161,8 @@ func (c *chooser) addStart(end, start int, next step) {
 	}
 }
 
-// blockEnd returns the index of the last cut that follows the join at index i by activation functions
-// and other arrangements of the same values only.
+// blockEnd returns the index of the last cut of the block that joins at cut i: the cuts after i, as
+// long as only activation functions and rearrangements of values lie between.
 func (c *chooser) blockEnd(i int) int {
 	for i+1 < len(c.path.cuts) && c.path.cuts[i+1].step.keepsValues() {
 		i++
@@ -167,9 +170,9 @@ func (c *chooser) blockEnd(i int) int {
 	return i
 }
 
-// best returns the index of the cut from first to last that represents a block: after its
-// activation function, and with known axes of positions and channels.
-func (c *chooser) best(first, last int) int {
+// representative returns the index of the cut from first to last that represents a block:
+// preferably one after an activation function, and with known axes of positions and channels.
+func (c *chooser) representative(first, last int) int {
 	best := first
 	for i := first + 1; i <= last; i++ {
 		hasAxes := c.hasClearAxes(c.path.cuts[i].tensor)
@@ -180,15 +183,16 @@ func (c *chooser) best(first, last int) int {
 	return best
 }
 
-// hasClearAxes reports whether a tensor can be measured and has one channel axis besides the axes
-// of positions.
+// hasClearAxes reports whether a tensor can be measured and has one channel axis and known axes of
+// positions.
 func (c *chooser) hasClearAxes(tensor string) bool {
 	l, ok := c.layers[tensor]
 	return ok && (strings.Contains("NCHW NHWC NTC NCT", string(l.Axes)) && len(l.Axes) > 1)
 }
 
-// markParts marks the sums inside of a block that has several: of a transformer's block the sum
-// around the attention, and of blocks that mix convolutions and attention all but the last.
+// markParts marks the candidates that end only a part of a block. In a transformer's block that is
+// the sum of the attention branch. In blocks with convolutions and attention it is every sum but
+// the last.
 func (c *chooser) markParts() {
 	for i := range len(c.found) - 1 {
 		f, next := &c.found[i], c.found[i+1]
@@ -213,8 +217,8 @@ func (c *chooser) mixed(f candidate) bool {
 	return with[block] && with[attention]
 }
 
-// addJoins adds sums and concatenations of branches with weights that are not cuts: of dense blocks,
-// and of networks whose branches run side by side.
+// addJoins adds the sums and concatenations of branches with weights that are not cuts: those
+// inside dense blocks, and those of networks with parallel branches.
 func (c *chooser) addJoins() {
 	cuts := c.cutNames()
 	for _, j := range c.path.joins() {
@@ -233,9 +237,10 @@ func (c *chooser) cutNames() map[string]bool {
 	return names
 }
 
-// addActivations adds what activation functions return; in a network with blocks, only between them.
+// addActivations adds the outputs of activation functions. In a network with blocks it adds only
+// those between blocks.
 func (c *chooser) addActivations() {
-	before := map[string]bool{} // a pooling, or the change from maps to vectors
+	before := map[string]bool{} // inputs of a pooling, or of the change from maps to vectors
 	for i, n := range c.path.nodes {
 		if op := n.GetOpType(); pools[op] || op == "Flatten" {
 			for in := range c.path.reads[i] {
@@ -246,7 +251,7 @@ func (c *chooser) addActivations() {
 	cuts, chain := c.cutNames(), len(c.found) > 0
 	for i, n := range c.path.nodes {
 		tensor := n.Output[0]
-		gate := positions(c.layers[tensor]) == 1 && len(c.layers[tensor].Axes) > 2 // weighs channels
+		gate := positions(c.layers[tensor]) == 1 && len(c.layers[tensor].Axes) > 2 // weights of channels (squeeze-and-excitation)
 		if !activations[n.GetOpType()] || !c.hasClearAxes(tensor) || gate || chain && !cuts[tensor] {
 			continue
 		}
@@ -279,8 +284,8 @@ func (c *chooser) addStem() {
 	}
 }
 
-// assignStages numbers stages, which are runs of layers with as many positions, and the layers in
-// each, and writes the roles.
+// assignStages numbers the stages and writes the roles. A stage is a run of layers with the same
+// number of positions.
 func (c *chooser) assignStages() {
 	stage, at := 0, -1
 	for i := range c.found {
@@ -355,8 +360,8 @@ func positions(l onnx.Layer) int {
 	return n
 }
 
-// thin returns the stem and, of each stage, the last layer and every s-th layer before it, with the
-// smallest s that leaves at most limit layers.
+// thin reduces the candidates to at most limit. It keeps the stem and, of each stage, the last
+// layer and every s-th layer before it, with the smallest s that is sufficient.
 func thin(found []candidate, limit int) []candidate {
 	var stages [][]candidate
 	for i, f := range found {
@@ -366,7 +371,7 @@ func thin(found []candidate, limit int) []candidate {
 		last := len(stages) - 1
 		stages[last] = append(stages[last], f)
 	}
-	// The number of layers falls with s.
+	// The number of layers decreases with s, so s is found by bisection.
 	s := 1 + sort.Search(len(found), func(i int) bool {
 		left := 0
 		for _, stage := range stages {

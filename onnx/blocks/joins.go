@@ -11,7 +11,7 @@ type join struct {
 // joins returns the sums and concatenations on the path whose branches come from different layers
 // with weights. This excludes the sum with a bias and sums inside an activation function.
 func (p *path) joins() []join {
-	origins := map[string]map[string]bool{} // of a tensor, the layers with weights and joins right before it
+	origins := map[string]map[string]bool{} // for a tensor, the nearest layers with weights and joins before it
 	var out []join
 	for i, n := range p.nodes {
 		before := map[string]bool{}

@@ -15,13 +15,14 @@ type Operation struct {
 	Group  int    // number of its group, from 0
 }
 
-// mostInBlock is the largest number of operations of a block that stays one group.
-const mostInBlock = 64
+// maxInBlock is the largest number of operations of a block that stays one group.
+const maxInBlock = 64
 
 // Outline returns the operations between the input and the outputs of a network in the order of
-// computation, in groups for a drawing that shows them folded. A block whose branches join is a group.
-// Elsewhere, and in blocks of more than 64 operations, a group is an operation with weights and those
-// that follow it. An operation reads only from its own group and from groups with smaller numbers.
+// computation. They are grouped, for a drawing that can fold groups. A block whose branches join is
+// a group. In other parts of the network, and in blocks of more than 64 operations, a group is an
+// operation with weights and the operations that follow it. An operation reads only from its own
+// group and from groups with smaller numbers.
 func Outline(g *onnx.Model, input string, outputs ...string) []Operation {
 	p := findPath(g, input, outputs...)
 	groups := p.groups()
@@ -57,11 +58,12 @@ func Outline(g *onnx.Model, input string, outputs ...string) []Operation {
 // groups returns the number of the group of each node.
 func (p *path) groups() []int {
 	c := &chooser{path: p}
-	of := make([]int, len(p.nodes))
+	group := make([]int, len(p.nodes))
 	next, from := 0, 0
-	// chain divides the nodes before an index, from the end of the last block on, at nodes with weights.
+	// chain divides the nodes from the end of the last block up to an index into groups that start
+	// at nodes with weights.
 	chain := func(to int) {
-		next += p.units(of[from:to], from, next)
+		next += p.divide(group[from:to], from, next)
 		from = to
 	}
 	for i := 0; i < len(p.cuts); i++ {
@@ -75,26 +77,26 @@ func (p *path) groups() []int {
 		chain(start)
 		i = c.blockEnd(i)
 		end := p.cuts[i].node + 1
-		if end-start > mostInBlock {
+		if end-start > maxInBlock {
 			chain(end)
 			continue
 		}
 		for k := start; k < end; k++ {
-			of[k] = next
+			group[k] = next
 		}
 		next, from = next+1, end
 	}
 	chain(len(p.nodes))
-	return of
+	return group
 }
 
-// units sets of[i] to the group of node from + i, with numbers from first on, and returns how many
-// groups there are. A node with weights starts a group; others belong to the last group that they
-// read.
-func (p *path) units(of []int, from, first int) int {
+// divide sets numbers[i] to the group of node from + i, with numbers from first on, and returns how
+// many groups there are. A node with weights starts a group; others belong to the last group that
+// they read from.
+func (p *path) divide(numbers []int, from, first int) int {
 	produced := map[string]int{}
 	next := first
-	for i := range of {
+	for i := range numbers {
 		n, group := p.nodes[from+i], -1
 		for name := range p.reads[from+i] {
 			if g, ok := produced[name]; ok {
@@ -105,7 +107,7 @@ func (p *path) units(of []int, from, first int) int {
 			group = next
 			next++
 		}
-		of[i] = group
+		numbers[i] = group
 		for _, name := range n.Output {
 			produced[name] = group
 		}

@@ -22,9 +22,9 @@ type cut struct {
 	step   step
 }
 
-// InBranches returns the layers inside a branch: layers that a path from the input to the output,
-// such as a shortcut, bypasses. Layers on the residual stream or of a network without branches, and
-// layers on no path, are not returned.
+// InBranches returns the names of the layers inside a branch: some path from the input to the
+// output, such as a shortcut, does not pass through them. Layers that every path passes through,
+// such as those between residual blocks, and layers on no path are not returned.
 func InBranches(g *onnx.Model, input, output string, layers []onnx.Layer) map[string]bool {
 	p := findPath(g, input, output)
 	cuts, out := map[string]bool{}, map[string]bool{}
@@ -44,8 +44,9 @@ func InBranches(g *onnx.Model, input, output string, layers []onnx.Layer) map[st
 	return out
 }
 
-// findPath follows the values of the input forwards and the outputs backwards. What depends only on
-// the shape of the input is not on the path.
+// findPath returns the path from the input to the outputs: the nodes that depend on the input's
+// values and that an output depends on. Nodes that depend only on the shape of the input are not on
+// it.
 func findPath(g *onnx.Model, input string, outputs ...string) *path {
 	nodes := g.Nodes()
 	forward := map[string]bool{input: true}
@@ -100,7 +101,7 @@ func (p *path) findCuts(input string, needed map[string]bool) {
 			last[name] = i
 		}
 	}
-	reach, from := last[input], -1 // the last reader of the tensors so far; the node of the cut before
+	reach, from := last[input], -1 // index of the last reader of the tensors so far; node of the previous cut
 	for i, n := range p.nodes {
 		outputs := slices.DeleteFunc(slices.Clone(n.Output), func(out string) bool { return !needed[out] })
 		if reach <= i && len(outputs) == 1 {
@@ -140,7 +141,8 @@ func (p *path) stepBetween(from, to int) step {
 	return s
 }
 
-// joins reports whether the step ends a block: it joins branches, of which one or more have weights.
+// joins reports whether the step ends a block: it joins branches, at least one of which has
+// weights.
 func (s step) joins() bool {
 	return s.parallel && s.products > 0 && (s.op == "Add" || s.op == "Sum" || s.op == "Concat")
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// An array is the value of a small tensor, as in shape arithmetic. Unknown elements are NaN.
+// An array is the value of a small tensor, as in shape arithmetic: the nodes that compute shapes and
+// indices. Unknown elements are NaN.
 type array struct {
 	shape []int
 	data  []float64
@@ -19,8 +20,8 @@ type array struct {
 // arithmetic has few.
 const MaxValues = 1 << 12
 
-// generate returns an array from a function of the indices, or nil if the shape is unknown or
-// large.
+// generate returns an array whose elements f computes from their indices, or nil if the shape is
+// unknown or too large.
 func generate(shape []int, f func(index []int) float64) *array {
 	n := 1
 	for _, d := range shape {
@@ -48,7 +49,7 @@ func generate(shape []int, f func(index []int) float64) *array {
 	return a
 }
 
-// at is the element at an index to which the array is broadcast. It is NaN out of range.
+// at returns the element of the array, broadcast to the rank of index. It is NaN out of range.
 func (a *array) at(index []int) float64 {
 	skip := len(index) - len(a.shape)
 	if skip < 0 {
@@ -68,7 +69,7 @@ func (a *array) at(index []int) float64 {
 	return a.data[offset]
 }
 
-// ints are the elements as integers, limited to the range of int32. They are nil if one of them is
+// ints returns the elements as integers, limited to the range of int32, or nil if one of them is
 // unknown.
 func (a *array) ints() []int {
 	if a == nil {
@@ -84,7 +85,7 @@ func (a *array) ints() []int {
 	return list
 }
 
-// sizes are the elements as dimensions, -1 for unknown ones.
+// sizes returns the elements as dimensions, -1 for unknown ones.
 func (a *array) sizes() []int {
 	if a == nil {
 		return nil
@@ -99,7 +100,7 @@ func (a *array) sizes() []int {
 	return list
 }
 
-// vector is an array of rank 1 of dimensions, of which -1 is unknown.
+// vector returns an array of rank 1 with the given dimensions; -1 is an unknown one.
 func vector(sizes []int) *array {
 	return generate([]int{len(sizes)}, func(i []int) float64 {
 		if sizes[i[0]] < 0 {
@@ -109,7 +110,7 @@ func vector(sizes []int) *array {
 	})
 }
 
-// constantArray is the value of a small constant. It is nil if the constant is large, external or
+// constantArray returns the value of a small constant, or nil if the constant is large, external or
 // of a type that shape arithmetic does not use.
 func constantArray(t *pb.TensorProto) *array {
 	n, err := pbutil.Elements(t.GetDims())

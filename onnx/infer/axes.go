@@ -12,9 +12,9 @@ import (
 // Axes returns the axes of every tensor of the main graph, by name. They are empty for a tensor of
 // unknown rank.
 //
-// stated overrides the inferred axes of some tensors, for example of an input whose channels are
-// last. Axes of tensors that are computed from these follow. It is an error if a tensor of stated
-// does not exist or has another rank.
+// stated sets the axes of some tensors, for example of an input whose channels are last, in place
+// of the inferred ones. The axes of tensors that are computed from these are inferred from the
+// stated ones. It is an error if a tensor of stated does not exist or has another rank.
 func Axes(m *onnx.Model, stated map[string]onnx.Axes) (map[string]onnx.Axes, error) {
 	known := infer(m, nil, false).facts
 	for _, name := range slices.Sorted(maps.Keys(stated)) {

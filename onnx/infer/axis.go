@@ -6,17 +6,17 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A factor is a part of an axis with one meaning: a letter of onnx.Axes, or blank where it has
-// none, as for weights. size is -1 if it is unknown.
+// A factor is a part of an axis with one meaning: a letter of onnx.Axes, or blank if it has none,
+// as for weights. size is -1 if it is unknown.
 type factor struct {
 	letter byte
 	size   int
 }
 
-// An axis of a tensor is a product of factors, the first varying slowest. Convolutions make axes of
-// one factor. Reshapes split and join them. The factors keep their letters, so an axis that is
-// joined again has its letter again: the windows of a Swin transformer, (N H1 W1) x (H2 W2) x C,
-// become N x H x W x C.
+// An axis of a tensor is a product of factors; the first varies slowest. Convolutions produce axes
+// of one factor. Reshapes split and join axes. The factors keep their letters, so an axis that is
+// split and joined again gets its letter back: the windows of a Swin transformer, (N H1 W1) x (H2
+// W2) x C, become N x H x W x C.
 type axis []factor
 
 // A layout is the axes of a tensor; nil if not even their number is known.
@@ -28,7 +28,7 @@ const blank = ' '
 // newAxis returns an axis of one factor.
 func newAxis(letter byte, size int) axis { return axis{{letter, size}} }
 
-// size is the length of an axis, -1 if unknown.
+// size returns the length of an axis, -1 if unknown.
 func (a axis) size() int {
 	n := 1
 	for _, f := range a {
@@ -37,9 +37,9 @@ func (a axis) size() int {
 	return n
 }
 
-// letter is the letter of an axis as a whole. Height and width together are tokens, anything that
-// is flattened with channels is channels, and a batch joined with something else (windows, heads)
-// is unknown.
+// letter returns the letter of an axis as a whole. Height and width together are tokens (T).
+// Anything that is flattened together with channels is channels. A batch joined with something else
+// (windows, heads) is unknown.
 func (a axis) letter() byte {
 	var n, c, h, w, t, other bool
 	for _, f := range a {
@@ -78,7 +78,7 @@ func (a axis) letter() byte {
 	return '?'
 }
 
-// resized is an axis of the same letter with another size.
+// resized returns an axis of the same letter with another size.
 func (a axis) resized(size int) axis {
 	if a.size() == size && size >= 0 {
 		return a
@@ -89,7 +89,7 @@ func (a axis) resized(size int) axis {
 	return newAxis(blank, size)
 }
 
-// sizes is the shape, with -1 for unknown sizes. It is nil for an unknown layout.
+// sizes returns the shape, with -1 for unknown sizes. It is nil for an unknown layout.
 func (l layout) sizes() []int {
 	if l == nil {
 		return nil
@@ -101,7 +101,7 @@ func (l layout) sizes() []int {
 	return sizes
 }
 
-// unlabelled is a layout without letters.
+// unlabelled returns a layout without letters.
 func unlabelled(sizes ...int) layout {
 	l := make(layout, len(sizes))
 	for i, s := range sizes {
@@ -110,8 +110,8 @@ func unlabelled(sizes ...int) layout {
 	return l
 }
 
-// axes converts a layout to letters. Axes of size 1 after N and C, which were added to broadcast to
-// a feature map, are spatial.
+// axes converts a layout to letters. Two unknown axes of size 1 after N and C, or one, are spatial:
+// they were added to broadcast vectors to a feature map.
 func (l layout) axes() onnx.Axes {
 	letters := make([]byte, len(l))
 	for i, a := range l {
@@ -135,8 +135,9 @@ func (l layout) distinctLetters() int {
 	return len(seen)
 }
 
-// broadcast is the layout of the output of an element-wise operator. Each axis is that of an
-// operand that is not broadcast along it. Of several, it is that of the operand with most letters.
+// broadcast returns the layout of the output of an element-wise operator. Each axis is that of an
+// operand that is not broadcast along it. If there are several, it is taken from the operand with
+// the most letters.
 func broadcast(operands ...layout) layout {
 	rank := 0
 	for _, l := range operands {
@@ -167,9 +168,9 @@ func isMoreSpecific(a, b axis) bool {
 	return b.letter() == '?' && a.letter() != '?'
 }
 
-// reshape gives a layout other sizes. It takes the factors in order, and splits one where an axis
-// ends inside it. An axis that ends where no factor can be split has no letter, and neither have those
-// after it.
+// reshape returns a layout with other sizes. It distributes the factors in order, and splits a
+// factor if an axis ends inside it. If a factor cannot be split there, that axis and all later ones
+// have no letter.
 func (l layout) reshape(sizes []int) layout {
 	out, ok := regroup(slices.Concat(l...), sizes)
 	if !ok {
@@ -182,7 +183,7 @@ func (l layout) reshape(sizes []int) layout {
 	return out
 }
 
-// joined is an axis whose neighbouring factors of one letter are one factor.
+// joined returns the axis after merging neighbouring factors of the same letter.
 func (a axis) joined() axis {
 	var out axis
 	for _, f := range a {
@@ -195,7 +196,8 @@ func (a axis) joined() axis {
 	return out
 }
 
-// regroup distributes factors over axes of the given sizes; ok is false where one fits none.
+// regroup distributes factors over axes of the given sizes. ok is false if some factor fits no
+// axis.
 func regroup(rest []factor, sizes []int) (out layout, ok bool) {
 	out = unlabelled(sizes...)
 	if slices.ContainsFunc(rest, func(f factor) bool { return f.size <= 0 }) || slices.Min(append(sizes, 1)) <= 0 {
@@ -214,9 +216,9 @@ func regroup(rest []factor, sizes []int) (out layout, ok bool) {
 	return out, true
 }
 
-// takeFactors takes the factors of an axis of some size from the front of a list. Factors of size 1
-// belong to the axis before them unless an axis of size 1 follows. The last axis takes all
-// factors that remain.
+// takeFactors takes the factors of an axis of the given size from the front of a list. Factors of
+// size 1 belong to the axis before them unless an axis of size 1 follows. The last axis takes all
+// factors that remain. ok is false if the factors do not fit.
 func takeFactors(factors []factor, size int, last bool) (taken axis, rest []factor, ok bool) {
 	if size == 1 && !last {
 		if len(factors) > 0 && factors[0].size == 1 {

@@ -10,11 +10,11 @@ import (
 
 // The layouts of operators that compute across space and channels.
 
-// spaces are the letters of the spatial axes of a feature map, by their number.
+// spaces has, for each number of spatial axes of a feature map, their letters.
 var spaces = []string{1: "T", 2: "HW", 3: "THW"}
 
 // featureMap returns x with the letters that convolutions and pools imply: batch, channels, space.
-// Spatial axes that have a letter already keep it.
+// Spatial axes that already have a spatial letter keep it.
 func featureMap(x layout) layout {
 	if len(x) < 3 {
 		return x
@@ -31,6 +31,7 @@ func featureMap(x layout) layout {
 	return out
 }
 
+// conv returns the layout of the output of a convolution.
 func (op *operation) conv(x layout) layout {
 	w := op.layout(1)
 	if op.node.GetOpType() == "QLinearConv" {
@@ -75,7 +76,7 @@ func (op *operation) windows(x layout, kernel []int) layout {
 	return out
 }
 
-// globalPool is a feature map of spatial size 1.
+// globalPool returns a feature map of spatial size 1.
 func globalPool(x layout) layout {
 	out := featureMap(x)
 	for i := 2; i < len(out); i++ {
@@ -84,6 +85,7 @@ func globalPool(x layout) layout {
 	return out
 }
 
+// resize returns the layout of the output of Resize or Upsample.
 func (op *operation) resize(x layout) layout {
 	if x == nil {
 		return nil
@@ -104,7 +106,7 @@ func (op *operation) resize(x layout) layout {
 	return out
 }
 
-// depthToSpace is the rule of DepthToSpace (toSpace) and SpaceToDepth.
+// depthToSpace returns the layout of the output of DepthToSpace (toSpace is set) or SpaceToDepth.
 func (op *operation) depthToSpace(x layout, toSpace bool) layout {
 	block := onnx.AttrInt(op.node, "blocksize", 1)
 	if len(x) != 4 || block < 1 || block > 1<<10 {
@@ -128,7 +130,7 @@ func (op *operation) depthToSpace(x layout, toSpace bool) layout {
 	return out
 }
 
-// recurrent is the rule of LSTM, GRU and RNN. X is t x n x c, Y is t x directions x n x hidden, Y_h
+// recurrent returns the layouts of the outputs of LSTM, GRU and RNN. X is t x n x c, Y is t x directions x n x hidden, Y_h
 // and Y_c are directions x n x hidden.
 func (op *operation) recurrent(x layout) []layout {
 	if len(x) != 3 {

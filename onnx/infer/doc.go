@@ -1,8 +1,8 @@
 // Package infer analyses ONNX graphs without running them. It infers element types, shapes, the
 // meaning of axes, and the values of constants and shape arithmetic.
 //
-// Analyze serves code that adds nodes to a graph: a known size can be written as a constant instead
-// of being computed when the graph runs.
+// Analyze is for code that adds nodes to a graph: it can write a known size as a constant instead
+// of computing it when the graph runs.
 //
 //	info := infer.Analyze(m)
 //	info.Shape("conv1_out")   // [-1 64 112 112]: a dimension that is not fixed is negative

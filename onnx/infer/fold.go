@@ -7,7 +7,7 @@ import (
 	"github.com/noether-ml/noether/onnx/internal/pbutil"
 )
 
-// outputValue is the value of an output of this shape. It is nil if it cannot be inferred.
+// outputValue returns the value of an output of the given shape, or nil if it cannot be inferred.
 func (op *operation) outputValue(output int, shape []int) *array {
 	x := op.value(0)
 	switch op.node.GetOpType() {
@@ -99,7 +99,7 @@ func (op *operation) rearranged(x *array, output int) func(index []int) float64 
 		}
 		return func(index []int) float64 { return math.Trunc(x.at(index)) }
 	case "Reshape", "Squeeze", "Unsqueeze", "Flatten":
-		next := -1 // the order of elements stays
+		next := -1 // index of the last element that was returned: the order of elements stays
 		return func([]int) float64 {
 			if next++; next < len(x.data) {
 				return x.data[next]
@@ -183,7 +183,7 @@ func (op *operation) splitValue(x *array, output int) func(index []int) float64 
 	}
 }
 
-// compute is the output of an arithmetic operator. It is nil for other operators.
+// compute returns the output of an arithmetic operator, or nil for other operators.
 func (op *operation) compute(x *array, shape []int) *array {
 	if f := unaryOps[op.node.GetOpType()]; f != nil {
 		return generate(shape, func(i []int) float64 { return f(x.at(i)) })
@@ -229,7 +229,7 @@ func (op *operation) compute(x *array, shape []int) *array {
 	return nil
 }
 
-// combine applies a function to two or more broadcast operands.
+// combine folds two or more operands, broadcast to shape, by f, from the first on.
 func (op *operation) combine(shape []int, f func(a, b float64) float64) *array {
 	for i := range op.args {
 		if op.value(i) == nil {
@@ -265,7 +265,7 @@ var binaryOps = map[string]func(a, b float64) float64{
 	"Or":             func(a, b float64) float64 { return boolValue(a != 0 || b != 0, a, b) },
 }
 
-// boolValue is 1 or 0, or NaN if an operand is unknown.
+// boolValue returns 1 or 0, or NaN if an operand is unknown.
 func boolValue(is bool, a, b float64) float64 {
 	switch {
 	case math.IsNaN(a) || math.IsNaN(b):

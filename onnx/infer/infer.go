@@ -13,22 +13,25 @@ import (
 type fact struct {
 	layout layout
 	value  *array // nil if not known
-	data   bool   // depends on the values of an input
+	data   bool   // whether the tensor depends on the values of an input
 }
 
-// An inference follows layouts and the values of shape arithmetic through the main graph. It
-// assumes sizes for free dimensions, so that all shapes are numbers.
+// An inference determines the layouts, and the values of shape arithmetic, of the tensors of the
+// main graph. It assumes sizes for free dimensions, so that all shapes are numbers.
 type inference struct {
-	opset    int
-	types    map[string]onnx.Type
-	facts    map[string]fact
-	symbols  map[string]int // assumed sizes, by name of the dimension
-	stated   map[string]onnx.Axes
-	distinct int          // if not 0, every free dimension has its own assumed size; one more than their number so far
+	opset   int
+	types   map[string]onnx.Type
+	facts   map[string]fact
+	symbols map[string]int // assumed sizes, by name of the dimension
+	stated  map[string]onnx.Axes
+	// distinct is 0, or every free dimension has another assumed size; it is then 1 more than the
+	// number of sizes assumed so far.
+	distinct int
 	free     map[int]bool // the assumed sizes
 }
 
-// typicalSize is the assumed size of a free axis. The batch is a prime that no other axis has.
+// typicalSize is the assumed size of a free axis. That of the batch is a prime that other axes are
+// unlikely to have.
 var typicalSize = map[byte]int{'N': 997, 'C': 3, 'H': 224, 'W': 224, 'T': 16000}
 
 // infer infers what is known about the tensors of the main graph. stated are axes that the caller
@@ -60,7 +63,8 @@ func infer(m *onnx.Model, stated map[string]onnx.Axes, distinctSizes bool) *infe
 }
 
 // set records a fact, with the axes that the caller has stated for the tensor, if any. It drops a
-// value of another shape. It bounds layouts, which some operators could double at every node.
+// value whose shape differs from the layout's. It limits the size of layouts, since some operators
+// could double it at every node.
 func (in *inference) set(name string, f fact) {
 	if len(f.layout) > maxRank {
 		f.layout = nil
@@ -80,7 +84,7 @@ func (in *inference) set(name string, f fact) {
 	in.facts[name] = f
 }
 
-// renamed is a layout with these letters.
+// renamed returns the layout with the given letters.
 func (l layout) renamed(axes onnx.Axes) layout {
 	out := make(layout, len(axes))
 	for i := range out {
@@ -148,7 +152,7 @@ func (in *inference) mergeDeclared(l layout, v *pb.ValueInfoProto) layout {
 	return l
 }
 
-// inputLayout is the layout of an input, by the stated axes or else by its rank.
+// inputLayout returns the layout of an input, whose axes are stated or else guessed from its rank.
 func (in *inference) inputLayout(g *pb.GraphProto, p onnx.ValueInfo) layout {
 	if p.Shape == nil {
 		return nil
@@ -168,7 +172,7 @@ func (in *inference) inputLayout(g *pb.GraphProto, p onnx.ValueInfo) layout {
 	return l
 }
 
-// assumedSize is the assumed size of a free dimension.
+// assumedSize returns the assumed size of a free dimension.
 func (in *inference) assumedSize(symbol string, letter byte) int {
 	if size, ok := in.symbols[symbol]; ok {
 		return size
@@ -179,7 +183,7 @@ func (in *inference) assumedSize(symbol string, letter byte) int {
 	}
 	if in.distinct > 0 {
 		in.distinct++
-		size = 32 * (2*in.distinct + 7) // 352, 416, ...: sizes that are rare in models and can be halved often
+		size = 32 * (2*in.distinct + 7) // 352, 416, ...: rare in models, and can be halved five times
 	}
 	in.free[size] = true
 	if symbol != "" {
@@ -188,9 +192,9 @@ func (in *inference) assumedSize(symbol string, letter byte) int {
 	return size
 }
 
-// inputAxes guesses the axes of an input. Channels come before space, unless only the last axis of
-// an image has a size that channels can have. Integers of rank 2 are tokens. See sequenceAxes for
-// rank 3.
+// inputAxes guesses the axes of an input. Channels come before space, unless the last axis of an
+// image, but not the second, has a size that channels can have. Integers of rank 2 are tokens. See
+// sequenceAxes for rank 3.
 func inputAxes(g *pb.GraphProto, p onnx.ValueInfo) onnx.Axes {
 	isChannels := func(d onnx.Dim) bool { return d.Size == 1 || d.Size == 3 || d.Size == 4 }
 	switch rank := len(p.Shape); {
@@ -212,8 +216,8 @@ func inputAxes(g *pb.GraphProto, p onnx.ValueInfo) onnx.Axes {
 	return onnx.Axes("N" + strings.Repeat("?", max(len(p.Shape)-1, 0)))[:len(p.Shape)]
 }
 
-// sequenceAxes guesses the axes of an input of rank 3 by the first operator with weights that it
-// reaches. A convolution reads NCT, a matrix product NTC, and a recurrent operator TNC.
+// sequenceAxes guesses the axes of an input of rank 3 from the first operator with weights that
+// depends on it. A convolution reads NCT, a matrix product NTC, and a recurrent operator TNC.
 func sequenceAxes(g *pb.GraphProto, input string) onnx.Axes {
 	reached := map[string]bool{input: true}
 	for _, n := range g.Node {

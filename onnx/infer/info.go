@@ -48,8 +48,9 @@ func Analyze(m *onnx.Model) *Info {
 	return s
 }
 
-// commonShape is the shape that two inferences have in common. Dimensions that differ are free.
-// They are numbered from -2 down, by their pair of sizes.
+// commonShape returns the shape that two inferences have in common. A dimension that differs is
+// free. Free dimensions are numbered from -2 down; those with the same pair of sizes have the same
+// number.
 func commonShape(a, b []int, free map[[2]int]int) []int {
 	if a == nil || len(a) != len(b) {
 		return nil

@@ -9,9 +9,9 @@ import (
 
 // Layouts of MatMul, Gemm, Einsum and reductions.
 
-// mixedAxis returns the axis that a product with a weight matrix puts in place of a. It is channels,
-// unless a is not channels and one of the other axes is, as in the token mixing of an MLP-Mixer. It
-// has no letter then.
+// mixedAxis returns the axis by which a product with a weight matrix replaces axis a. It is
+// channels, unless a is not channels and one of the other axes is, as in the token mixing of an
+// MLP-Mixer: then it has no letter.
 func mixedAxis(a axis, others layout, size int) axis {
 	isChannel := func(a axis) bool { return a.letter() == 'C' }
 	if !isChannel(a) && slices.ContainsFunc(others, isChannel) {
@@ -74,7 +74,7 @@ func (op *operation) gemm() layout {
 	return out
 }
 
-// einsum is the rule of Einsum. Each index of the result has the broadcast axis of the operands. An
+// einsum returns the layout of the output of Einsum. Each index of the result has the broadcast axis of the operands. An
 // index that occurs only in weights becomes channels.
 func (op *operation) einsum() layout {
 	ranks := make([]int, len(op.args))

@@ -64,7 +64,7 @@ func (op *operation) reshape(x layout) layout {
 	return x.reshape(sizes)
 }
 
-// requestedSizes is the shape input of Reshape, with -2 for unknown elements.
+// requestedSizes returns the second input of Reshape, with -2 for unknown elements.
 func requestedSizes(v *array) []int {
 	sizes := make([]int, len(v.data))
 	for i, d := range v.data {
@@ -201,7 +201,7 @@ func (op *operation) slice(x layout) layout {
 	return out
 }
 
-// unsized is a layout of the same letters and unknown sizes.
+// unsized returns a layout with the same letters and unknown sizes.
 func (l layout) unsized() layout {
 	out := make(layout, len(l))
 	for i, a := range l {
@@ -213,11 +213,11 @@ func (l layout) unsized() layout {
 	return out
 }
 
-// A cut is what Slice takes of an axis: count positions from start by step. count is -1 if it is
-// unknown.
+// A cut describes what Slice takes of one axis: count positions from start on, step apart. count is
+// -1 if it is unknown.
 type cut struct{ axis, start, step, count int }
 
-// cuts are the cuts of a Slice. ok is false if its axes are unknown.
+// cuts returns the cuts of a Slice node, one for each axis. ok is false if its axes are unknown.
 func (op *operation) cuts(x layout) (cuts []cut, ok bool) {
 	starts, known1 := op.list("starts", 1)
 	ends, known2 := op.list("ends", 2)
@@ -243,7 +243,9 @@ func (op *operation) cuts(x layout) (cuts []cut, ok bool) {
 		if size := x[a].size(); known1 && known2 && known4 && i < len(starts) && i < len(ends) && size >= 0 && s.step != 0 {
 			s.start, s.count = bounds(starts[i], ends[i], s.step, size)
 			if s.count == 0 && size > 0 && (starts[i] < 0) != (ends[i] < 0) {
-				s.count = -1 // one bound counts from the start, the other from the end: a longer axis may have more
+				// One bound counts from the start, the other from the end: on a longer axis there may
+				// be more positions.
+				s.count = -1
 			}
 		}
 		cuts = append(cuts, s)
@@ -267,8 +269,9 @@ func bounds(start, end, step, size int) (from, count int) {
 	return start, max(0, (start-end-step-1)/-step)
 }
 
-// gather is the rule of Gather: the axes of the indices replace an axis. A vector of indices keeps
-// the letter of the axis. The last axis of a table of constants becomes channels.
+// gather returns the layout of the output of Gather: the axes of the indices replace one axis of x.
+// A vector of indices gets the letter of that axis. The last axis of a table of constants becomes
+// channels.
 func (op *operation) gather(x layout) layout {
 	at, ok := op.axisOf("axis", 0, len(x))
 	indices := op.layout(1)

@@ -46,7 +46,7 @@ func readNet(t *testing.T, name string) *onnx.Model {
 	return m
 }
 
-// axesOf are the axes of a model's tensors.
+// axesOf returns the axes of a model's tensors.
 func axesOf(t *testing.T, m *onnx.Model) map[string]onnx.Axes {
 	t.Helper()
 	axes, err := infer.Axes(m, nil)

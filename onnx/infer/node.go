@@ -9,14 +9,14 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// An operation is a node with what is known about its inputs.
+// An operation is a node with the facts that are known about its inputs.
 type operation struct {
 	node *pb.NodeProto
 	in   *inference
 	args []fact
 }
 
-// layout is the layout of an input, nil where it is absent or unknown.
+// layout returns the layout of an input, or nil if it is absent or unknown.
 func (op *operation) layout(i int) layout {
 	if i < len(op.args) {
 		return op.args[i].layout
@@ -24,7 +24,7 @@ func (op *operation) layout(i int) layout {
 	return nil
 }
 
-// value is the value of an input, nil where it is absent or unknown.
+// value returns the value of an input, or nil if it is absent or unknown.
 func (op *operation) value(i int) *array {
 	if i < len(op.args) {
 		return op.args[i].value
@@ -35,8 +35,8 @@ func (op *operation) value(i int) *array {
 // has reports whether an optional input is present.
 func (op *operation) has(i int) bool { return i < len(op.node.Input) && op.node.Input[i] != "" }
 
-// list is a list of integers that is an attribute in some operator sets and an input in others, nil
-// where it is absent. ok is false where its value is unknown.
+// list returns a list of integers that is an attribute in some operator sets and an input in
+// others; nil if it is absent. ok is false if its value is unknown.
 func (op *operation) list(name string, input int) (values []int, ok bool) {
 	if values := onnx.AttrInts(op.node, name); values != nil {
 		return values, true
@@ -48,9 +48,10 @@ func (op *operation) list(name string, input int) (values []int, ok bool) {
 	return values, values != nil
 }
 
-// axisOf is an axis attribute, counted from the front. ok is false if it is out of range.
-func (op *operation) axisOf(name string, otherwise, rank int) (axis int, ok bool) {
-	return normalizeAxis(onnx.AttrInt(op.node, name, otherwise), rank)
+// axisOf returns the value of an attribute that is an axis, counted from the front. ok is false if
+// it is out of range.
+func (op *operation) axisOf(name string, fallback, rank int) (axis int, ok bool) {
+	return normalizeAxis(onnx.AttrInt(op.node, name, fallback), rank)
 }
 
 // normalizeAxis counts an axis from the front. ok is false if it is out of range.
@@ -61,19 +62,20 @@ func normalizeAxis(axis, rank int) (int, bool) {
 	return axis, axis >= 0 && axis < rank
 }
 
-// layouts are the layouts of the outputs.
+// layouts returns the layouts of the outputs.
 func (op *operation) layouts() []layout {
 	x := op.layout(0)
 	if rule, ok := layoutRules[op.node.GetOpType()]; ok {
 		return rule(op, x)
 	}
-	kept := make([]layout, len(op.node.Output))
-	for i := range kept {
-		kept[i] = x
+	same := make([]layout, len(op.node.Output))
+	for i := range same {
+		same[i] = x
 	}
-	return kept
+	return same
 }
 
+// argLayouts returns the layouts of the inputs that are present.
 func (op *operation) argLayouts() []layout {
 	list := make([]layout, 0, len(op.args))
 	for i := range op.args {
@@ -84,9 +86,9 @@ func (op *operation) argLayouts() []layout {
 	return list
 }
 
-// broadcast is the layout of the output of an element-wise operator. Where sizes other than 1
-// differ, at most one is fixed, and the output has that size. Of several free sizes each may be 1,
-// so that of the output is unknown.
+// broadcast returns the layout of the output of an element-wise operator. If the operands have
+// different sizes other than 1 along an axis, at most one of these sizes is fixed, and the output
+// has that size. If all of them are free, any may be 1, so the size of the output is unknown.
 func (op *operation) broadcast(operands ...layout) layout {
 	out := broadcast(operands...)
 	for i := range out {
@@ -108,7 +110,7 @@ func (op *operation) broadcast(operands ...layout) layout {
 	return out
 }
 
-// shapeLayout is the layout of the output of Shape.
+// shapeLayout returns the layout of the output of Shape.
 func (op *operation) shapeLayout() layout {
 	if op.layout(0) == nil {
 		return unknownSizes(1)
@@ -132,11 +134,11 @@ func (op *operation) constantLayout() layout {
 	return nil
 }
 
-// shapeSizes is what Shape returns: the sizes of the input from attribute start to end.
+// shapeSizes returns what Shape returns: the sizes of the input from attribute start to end.
 func (op *operation) shapeSizes() []int {
 	sizes := op.layout(0).sizes()
-	bound := func(name string, otherwise int) int {
-		v := onnx.AttrInt(op.node, name, otherwise)
+	bound := func(name string, fallback int) int {
+		v := onnx.AttrInt(op.node, name, fallback)
 		if v < 0 {
 			v += len(sizes)
 		}
@@ -146,7 +148,7 @@ func (op *operation) shapeSizes() []int {
 	return sizes[from:max(from, to)]
 }
 
-// fromShape is a layout without letters, of the shape that is the value of an input.
+// fromShape returns a layout without letters, whose shape is the value of an input.
 func (op *operation) fromShape(input int) layout {
 	if v := op.value(input); v != nil {
 		return unlabelled(v.sizes()...)
@@ -200,7 +202,7 @@ func (op *operation) tile(x layout) layout {
 	return out
 }
 
-// times multiplies sizes, of which -1 is unknown. A product above maxSize is unknown, too.
+// times multiplies two sizes. -1 is unknown, and so is a product above maxSize.
 func times(a, b int) int {
 	if a < 0 || b < 0 || b > 0 && a > maxSize/b {
 		return -1
@@ -208,7 +210,7 @@ func times(a, b int) int {
 	return a * b
 }
 
-// keepLetters is a layout with the letters of x and the sizes of another one.
+// keepLetters returns a layout with the letters of x and the sizes of another one.
 func keepLetters(x, sizes layout) layout {
 	if len(x) != len(sizes) {
 		return sizes

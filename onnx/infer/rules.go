@@ -6,11 +6,11 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A layoutRule gives the layouts of an operator's outputs; x is that of its first input.
+// A layoutRule returns the layouts of an operator's outputs. x is the layout of its first input.
 type layoutRule func(op *operation, x layout) []layout
 
-// layoutRules are the rules of operators. Those without a rule keep the layout of their first
-// input, as activations do.
+// layoutRules are the rules of operators. An operator without a rule is assumed to keep the layout
+// of its first input, as activation functions do.
 var layoutRules = byOperator(map[string]layoutRule{
 	"Constant":                   fromNode((*operation).constantLayout),
 	"Shape":                      fromNode((*operation).shapeLayout),
@@ -57,21 +57,21 @@ var layoutRules = byOperator(map[string]layoutRule{
 	},
 	"LayerNormalization": (*operation).layerNormalization,
 
-	"GatherND NonZero Compress Unique NonMaxSuppression If Loop Scan Optional": func(*operation, layout) []layout { return nil }, // not known
+	"GatherND NonZero Compress Unique NonMaxSuppression If Loop Scan Optional": func(*operation, layout) []layout { return nil }, // unknown
 })
 
-// fromFirstInput is the rule of an operator with one output, which depends on the first input.
+// fromFirstInput returns the rule of an operator with one output, which depends on the first input.
 func fromFirstInput(f func(op *operation, x layout) layout) layoutRule {
 	return func(op *operation, x layout) []layout { return []layout{f(op, x)} }
 }
 
-// fromNode is the rule of an operator with one output, which does not depend on the first input
+// fromNode returns the rule of an operator with one output, which does not depend on the first input
 // alone.
 func fromNode(f func(op *operation) layout) layoutRule {
 	return func(op *operation, _ layout) []layout { return []layout{f(op)} }
 }
 
-// twoOutputs is the rule of an operator with two outputs of one layout: values and their indices.
+// twoOutputs returns the rule of an operator with two outputs of one layout: values and their indices.
 func twoOutputs(f func(op *operation, x layout) layout) layoutRule {
 	return func(op *operation, x layout) []layout {
 		l := f(op, x)
@@ -79,7 +79,7 @@ func twoOutputs(f func(op *operation, x layout) layout) layoutRule {
 	}
 }
 
-// layerNormalization is the rule of LayerNormalization: normalised values, means, inverse
+// layerNormalization returns the layouts of the outputs of LayerNormalization: normalised values, means, inverse
 // deviations.
 func (op *operation) layerNormalization(x layout) []layout {
 	from, ok := op.axisOf("axis", -1, len(x))

@@ -9,13 +9,13 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// FixCeilMode rewrites pools with ceil_mode whose last window on some axis of known size would
-// start in the padding at the end. Runtimes leave out such a window, as the standard requires since
-// opset 22. For earlier operator sets their shape inference counts it, and they reject a graph in
-// which the two sizes conflict.
+// FixCeilMode rewrites pools with ceil_mode of which, on some axis of known size, the last window
+// would start in the padding at the end. Runtimes leave out such a window, as the standard requires
+// since opset 22. For earlier operator sets their shape inference includes it, and they reject a
+// graph in which the two sizes conflict.
 //
-// In such a pool, padding that no other window reads is removed, and the input is cropped where no
-// other window reads it.
+// In such a pool, padding that no other window reads is removed, and input elements that no other
+// window reads are cropped.
 func FixCeilMode(m *onnx.Model) (*onnx.Model, error) {
 	ceils := func(n *pb.NodeProto) bool {
 		return onnx.IsStandard(n) && slices.Contains([]string{"MaxPool", "AveragePool", "LpPool"}, n.GetOpType()) &&
@@ -34,8 +34,8 @@ func FixCeilMode(m *onnx.Model) (*onnx.Model, error) {
 	return b.Snapshot(), b.Err()
 }
 
-// fixCeilMode writes a pool of an input of shape x without padding and input elements that only a
-// left-out window would read. It returns nothing if the pool needs no change.
+// fixCeilMode adds a pool whose input, of shape x, and padding lack what only a left-out window
+// would read. It returns nil if the pool needs no change.
 func fixCeilMode(b *onnx.Builder, n *pb.NodeProto, x []int) []onnx.Value {
 	kernel := onnx.AttrInts(n, "kernel_shape")
 	rank := len(kernel)
@@ -51,7 +51,8 @@ func fixCeilMode(b *onnx.Builder, n *pb.NodeProto, x []int) []onnx.Value {
 		}
 		size, tail := x[2+i], w.Pad-w.Begin
 		positions := w.Output(size)
-		unread := size + w.Pad - ((positions-1)*w.Stride + w.Dilation*(k-1) + 1) // negative where the last window ends beyond the padding
+		// unread is negative if the last window ends beyond the padding.
+		unread := size + w.Pad - ((positions-1)*w.Stride + w.Dilation*(k-1) + 1)
 		pads[i], pads[rank+i] = w.Begin, tail
 		longer[i], longer[rank+i] = w.Begin, tail-min(unread, 0)
 		if positions < w.OutputCeil(size) {
@@ -74,7 +75,7 @@ func fixCeilMode(b *onnx.Builder, n *pb.NodeProto, x []int) []onnx.Value {
 	return poolWith(b, n, in, pads, 1)
 }
 
-// poolWith writes a pool with other pads.
+// poolWith adds a copy of a pool with another input, other pads and another ceil_mode.
 func poolWith(b *onnx.Builder, n *pb.NodeProto, in onnx.Value, pads []int, ceilMode int) []onnx.Value {
 	attrs := onnx.AttrsOf(n)
 	delete(attrs, "auto_pad")

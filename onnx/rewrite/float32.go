@@ -14,9 +14,9 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// maxEmbedded is the largest total size in bytes of half-precision weights that are converted in
-// the message. Larger weights could exceed the size limit of a message in float32, so they keep
-// their type and are read through a Cast.
+// maxEmbedded is the largest total size of half-precision weights, in bytes, that are converted to
+// float32 in the message. In float32 more weights could exceed the size limit of a message, so they
+// keep their type and are read through a Cast node.
 const maxEmbedded = 900 << 20
 
 // ReadFloat32 reads a model as Read does, and rewrites it by ToFloat32.
@@ -65,25 +65,25 @@ func mutable(p *pb.ModelProto) *pb.ModelProto {
 // Undefined.
 func HalfPrecision(m *onnx.Model) onnx.Type {
 	found := onnx.Undefined
-	note := func(t onnx.Type) {
+	record := func(t onnx.Type) {
 		if t.Half() && found == onnx.Undefined {
 			found = t
 		}
 	}
 	_ = pbutil.EachGraph(m.Proto(), func(g *pb.GraphProto) error {
 		for _, v := range slices.Concat(g.Input, g.Output, g.ValueInfo) {
-			eachElementType(v.Type, func(t *int32) { note(onnx.Type(*t)) })
+			eachElementType(v.Type, func(t *int32) { record(onnx.Type(*t)) })
 		}
 		for _, n := range g.Node {
 			for _, a := range n.Attribute {
 				if isTypeAttribute(a) {
-					note(onnx.Type(a.GetI()))
+					record(onnx.Type(a.GetI()))
 				}
-				note(onnx.Type(a.GetT().GetDataType()))
+				record(onnx.Type(a.GetT().GetDataType()))
 			}
 		}
 		for _, t := range g.Initializer {
-			note(onnx.Type(t.GetDataType()))
+			record(onnx.Type(t.GetDataType()))
 		}
 		return nil
 	})
@@ -115,6 +115,7 @@ func isTypeAttribute(a *pb.AttributeProto) bool {
 	return false
 }
 
+// halfBytes returns the size of all half-precision initializers.
 func halfBytes(p *pb.ModelProto) int64 {
 	var total int64
 	for _, t := range p.Graph.Initializer {
@@ -128,7 +129,7 @@ func halfBytes(p *pb.ModelProto) int64 {
 
 // A widener rewrites graphs to float32.
 type widener struct {
-	embedded bool // rewrite weights in the message
+	embedded bool // convert weights in the message, rather than add Cast nodes
 }
 
 func (w widener) graph(g *pb.GraphProto) error {
@@ -188,7 +189,7 @@ func widenAttributes(nodes []*pb.NodeProto) error {
 // widenTensor rewrites a half-precision tensor that is in the message.
 func widenTensor(t *pb.TensorProto) error {
 	if pbutil.External(t) {
-		return errors.New("is half precision in an external file, where only weights can be")
+		return errors.New("is half precision and in an external file, which is supported for initializers only")
 	}
 	bits := t.RawData
 	if bits == nil {
@@ -210,8 +211,7 @@ func widenTensor(t *pb.TensorProto) error {
 	return nil
 }
 
-// fromFloat16 is the value of an IEEE 754 binary16 number: 1 bit of sign, 5 of exponent, 10 of
-// fraction.
+// fromFloat16 converts an IEEE 754 binary16 number: 1 bit of sign, 5 of exponent, 10 of fraction.
 func fromFloat16(h uint16) float32 {
 	sign := uint32(h&0x8000) << 16
 	exponent, fraction := uint32(h>>10&31), uint32(h&1023)

@@ -16,8 +16,9 @@ import (
 // maxNested is the largest depth of nested function calls.
 const maxNested = 64
 
-// Inline returns a model in which calls of its own functions, and Ifs with constant conditions, are
-// replaced by their nodes. Tensors of the main graph keep their names.
+// Inline returns a model in which calls of the model's functions, and If nodes with constant
+// conditions, are replaced by the nodes of the function or branch. Tensors of the main graph keep
+// their names.
 func Inline(m *onnx.Model) (*onnx.Model, error) {
 	for depth := 0; ; depth++ {
 		next, err := inlineOnce(m)
@@ -85,13 +86,15 @@ func (s nameSet) free(name string) string {
 	return free
 }
 
-// A body is the nodes that replace a node, with their own names.
+// A body is the nodes that replace a node, before their tensors are renamed.
 type body struct {
 	nodes        []*pb.NodeProto
 	initializers []*pb.TensorProto
 	outputs      []string
-	inputs       map[string]string             // the tensors outside, by the names inside; others keep their names
-	attributes   map[string]*pb.AttributeProto // what nodes refer to
+	// inputs maps names of tensors in the body to names of the graph; other outer tensors have the
+	// same name in both.
+	inputs     map[string]string
+	attributes map[string]*pb.AttributeProto // values of the attributes that nodes refer to
 }
 
 // replace replaces the nodes that have a body, and reports whether there were any.
@@ -117,8 +120,8 @@ func (in *inliner) replace(bodyOf func(*pb.NodeProto) (*body, error)) (changed b
 	return changed, nil
 }
 
-// unfold returns the nodes of a body with unused names. Its outputs get the names of the node's
-// outputs.
+// unfold returns the nodes of a body under names that are unused in the graph. Its outputs get the
+// names of the node's outputs.
 func (in *inliner) unfold(n *pb.NodeProto, inner *body) []*pb.NodeProto {
 	r := renamer{in: in, scope: n.GetName(), names: map[string]string{}, attributes: inner.attributes}
 	if r.scope == "" {
@@ -127,10 +130,10 @@ func (in *inliner) unfold(n *pb.NodeProto, inner *body) []*pb.NodeProto {
 	for name, outside := range inner.inputs {
 		r.names[name] = outside
 	}
-	made := map[string]bool{}
+	computed := map[string]bool{}
 	for _, m := range inner.nodes {
 		for _, out := range m.Output {
-			made[out] = true
+			computed[out] = true
 		}
 	}
 	var copies []*pb.NodeProto
@@ -138,7 +141,7 @@ func (in *inliner) unfold(n *pb.NodeProto, inner *body) []*pb.NodeProto {
 		inside := inner.outputs[i]
 		switch {
 		case out == "":
-		case made[inside] && r.names[inside] == "":
+		case computed[inside] && r.names[inside] == "":
 			r.names[inside] = out
 		default: // an input, a constant, or an output that has a name already
 			copies = append(copies, &pb.NodeProto{
@@ -207,8 +210,8 @@ func (in *inliner) importOpsets(sets []*pb.OperatorSetIdProto) error {
 			in.proto.OpsetImport = append(in.proto.OpsetImport, s)
 			continue
 		}
-		if have := in.proto.OpsetImport[i]; have.GetVersion() != s.GetVersion() {
-			return fmt.Errorf("the function uses version %d of operator set %q and the model version %d", s.GetVersion(), s.GetDomain(), have.GetVersion())
+		if imported := in.proto.OpsetImport[i]; imported.GetVersion() != s.GetVersion() {
+			return fmt.Errorf("the function uses version %d of operator set %q and the model version %d", s.GetVersion(), s.GetDomain(), imported.GetVersion())
 		}
 	}
 	return nil
@@ -243,7 +246,7 @@ func branchTaken(info *infer.Info) func(*pb.NodeProto) (*body, error) {
 type renamer struct {
 	in         *inliner
 	scope      string
-	names      map[string]string
+	names      map[string]string // new names of tensors, by their names in the body
 	attributes map[string]*pb.AttributeProto
 }
 
@@ -287,8 +290,8 @@ func (r *renamer) node(n *pb.NodeProto) *pb.NodeProto {
 	return n
 }
 
-// attribute returns an attribute, in which a reference is replaced by the value of the call; nil if
-// there is no value.
+// attribute returns an attribute of a node. If it refers to an attribute of the function call, it
+// gets the value of that; nil if there is no value.
 func (r *renamer) attribute(a *pb.AttributeProto) *pb.AttributeProto {
 	if ref := a.GetRefAttrName(); ref != "" {
 		value := r.attributes[ref]

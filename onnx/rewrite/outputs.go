@@ -99,7 +99,7 @@ func prune(g *pb.GraphProto) {
 	}
 	slices.Reverse(kept)
 	g.Node = kept
-	// Unneeded outputs of a kept node must keep their declarations.
+	// Outputs of a needed node keep their declarations, even if they are not needed themselves.
 	for _, n := range kept {
 		for _, out := range n.Output {
 			needed[out] = true

@@ -23,9 +23,8 @@ type Perturbation struct {
 	// Prune is the fraction of each tensor's elements, those of the smallest magnitude, that become
 	// 0.
 	Prune float64
-	// Bits is the number of bits to round elements to, 2 to 16: to a multiple of max |w| /
-	// (2^(Bits-1)
-	// - 1). 0 means no rounding.
+	// Bits is the number of bits to which elements are rounded, 2 to 16: to a multiple of max |w| /
+	// (2^(Bits-1) - 1). 0 means no rounding.
 	Bits int
 	// Seed is the seed of the noise.
 	Seed uint64
@@ -143,7 +142,7 @@ func zeroSmallest(w []float32, fraction float64) {
 	}
 }
 
-// quantize rounds w to integers of this number of bits, one of them the sign, times a step.
+// quantize rounds w to a step times integers of the given number of bits, one of which is the sign.
 func quantize(w []float32, bits int) {
 	largest := 0.0
 	for _, x := range w {

@@ -10,11 +10,11 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// ShapesOnly returns a model that computes tensors of the same shapes with other values, in a
+// ShapesOnly returns a model that computes tensors of the same shapes but other values, with a
 // fraction of the memory and the operations. Large float32 initializers are replaced by zeros that
-// are created when it runs. Products with them and convolutions sum over one channel instead of
-// all; a Split before them fails if the number of channels is wrong, as the original operator
-// would. A model with an opset below 9 is returned unchanged.
+// are created when the model runs. Products with them, and convolutions, sum over one channel
+// instead of all. A Split before such an operator fails if the number of channels is wrong, as the
+// original operator would. A model with an opset below 9 is returned unchanged.
 func ShapesOnly(m *onnx.Model) *onnx.Model {
 	if m.Opset() < 9 {
 		return m
@@ -75,8 +75,8 @@ func (r *shapesOnly) ints(name string, values []int64) string {
 	return name
 }
 
-// contractOne returns a node that sums over one channel instead of all, if the given node sums over
-// the channels of its input and a large initializer. It adds the nodes that produce the inputs.
+// contractOne rewrites a node that sums over the channels of its input and of a large initializer:
+// the result sums over one channel. It adds the nodes that produce the inputs of the result.
 // Another node is returned unchanged.
 func (r *shapesOnly) contractOne(n *pb.NodeProto) *pb.NodeProto {
 	if len(n.Input) < 2 || len(n.Output) == 0 || !onnx.IsStandard(n) || n.Input[0] == n.Input[1] {

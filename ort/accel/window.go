@@ -79,13 +79,13 @@ func tileSide(result, w []int) int {
 	return 2
 }
 
-// transformedWeights is the number of transformed weights of a convolution by Winograd's algorithm.
+// transformedWeights returns the number of transformed weights of a convolution by Winograd's algorithm.
 func transformedWeights(result, w []int) int {
 	side := tileSide(result, w)
 	return (side + 2) * (side + 2) * w[0] * w[1]
 }
 
-// elements is the number of elements of a shape, unknown dimensions counting as 1.
+// elements returns the number of elements of a shape, unknown dimensions counting as 1.
 func elements(shape []int) int {
 	size := 1
 	for _, d := range shape {

@@ -9,9 +9,9 @@ import (
 
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// Read returns the indices of each operand and of the result, one letter for each axis: an ellipsis
-// is spelt out, by letters that the equation does not have, and a result that it does not name is
-// implied. ranks are the numbers of axes of the operands.
+// Read returns the indices of each operand and of the result, one letter for each axis. An ellipsis
+// is replaced by letters that the equation does not use. If the equation does not state the result,
+// Read returns the implied one. ranks are the numbers of axes of the operands.
 func Read(equation string, ranks []int) (terms []string, result string, err error) {
 	left, result, explicit := strings.Cut(strings.ReplaceAll(equation, " ", ""), "->")
 	terms = strings.Split(left, ",")
@@ -34,7 +34,7 @@ func Read(equation string, ranks []int) (terms []string, result string, err erro
 	return terms, strings.Replace(result, "...", free[len(free)-longest:], 1), nil
 }
 
-// Free are the letters that no term uses.
+// Free returns the letters that no term uses.
 func Free(terms ...string) string {
 	used := strings.Join(terms, "")
 	return strings.Map(func(r rune) rune {
@@ -45,8 +45,8 @@ func Free(terms ...string) string {
 	}, letters)
 }
 
-// implied is the result of an equation without an arrow: the indices that occur once, in
-// alphabetical order, after what an ellipsis stands for.
+// implied returns the result of an equation without an arrow: the indices that occur once, in
+// alphabetical order, after an ellipsis if there is one.
 func implied(terms []string) string {
 	all := strings.ReplaceAll(strings.Join(terms, ""), "...", "")
 	var once []rune

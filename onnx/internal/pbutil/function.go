@@ -7,16 +7,16 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A Function identifies a function of a model.
+// A Function identifies a function of a model: a named subgraph that nodes can call.
 type Function struct{ Domain, Name, Overload string }
 
-// Fields that came to the schema later than what is generated here.
+// Numbers of fields that the generated schema lacks, since they were added to ONNX later.
 const (
 	functionOverload = 13
 	nodeOverload     = 8
 )
 
-// Functions returns the functions of a model. The first of equal ones wins.
+// Functions returns the functions of a model. If two have the same identity, the first is valid.
 func Functions(p *pb.ModelProto) map[Function]*pb.FunctionProto {
 	list := make(map[Function]*pb.FunctionProto, len(p.Functions))
 	for _, f := range p.Functions {

@@ -14,7 +14,8 @@ import (
 // Ptr returns a pointer to a copy of v: optional fields of messages are pointers.
 func Ptr[T any](v T) *T { return &v }
 
-// Shallow copies the top of a message, with fields that the schema does not know.
+// Shallow returns a copy of a message that shares its fields with the original, including fields
+// that the generated schema lacks.
 func Shallow[M proto.Message](src M) M {
 	from := src.ProtoReflect()
 	to := from.New()
@@ -26,6 +27,7 @@ func Shallow[M proto.Message](src M) M {
 	return to.Interface().(M)
 }
 
+// Ints converts a list.
 func Ints(v []int64) []int {
 	list := make([]int, len(v))
 	for i, x := range v {
@@ -34,6 +36,7 @@ func Ints(v []int64) []int {
 	return list
 }
 
+// Int64s converts a list.
 func Int64s(v []int) []int64 {
 	list := make([]int64, len(v))
 	for i, x := range v {
@@ -42,9 +45,11 @@ func Int64s(v []int) []int64 {
 	return list
 }
 
+// External reports whether the data of a tensor are in another file.
 func External(t *pb.TensorProto) bool { return t.GetDataLocation() == pb.TensorProto_EXTERNAL }
 
-// Elements is the number of values that a shape holds.
+// Elements returns the number of elements of a tensor of the given shape. A negative dimension is
+// an error, and so is a product above 2^59.
 func Elements(dims []int64) (int64, error) {
 	n := int64(1)
 	for _, d := range dims {
@@ -59,7 +64,8 @@ func Elements(dims []int64) (int64, error) {
 	return n, nil
 }
 
-// Subgraphs are the graphs that a node holds (the branches of If, the body of Loop and Scan).
+// Subgraphs returns the graphs in the attributes of a node (the branches of If, the body of Loop
+// and Scan).
 func Subgraphs(n *pb.NodeProto) []*pb.GraphProto {
 	var list []*pb.GraphProto
 	for _, a := range n.Attribute {
@@ -84,6 +90,7 @@ func EachGraph(p *pb.ModelProto, f func(*pb.GraphProto) error) error {
 	return nil
 }
 
+// within calls f for a graph and all graphs inside it.
 func within(g *pb.GraphProto, f func(*pb.GraphProto) error) error {
 	if err := f(g); err != nil {
 		return err

@@ -14,19 +14,20 @@ type activation struct {
 	alpha, beta float64
 }
 
-// known are the activation functions with default parameters. The standard has no defaults for
-// Affine and ScaledTanh; these are ONNX Runtime's.
+// known lists the activation functions with their default parameters. The standard has no defaults
+// for Affine and ScaledTanh; those here are ONNX Runtime's.
 var known = []struct {
 	activation
-	parameters int
+	parameters int // number of parameters: 0, alpha, or alpha and beta
 }{
 	{activation{"Sigmoid", 0, 0}, 0}, {activation{"Tanh", 0, 0}, 0}, {activation{"Relu", 0, 0}, 0}, {activation{"Softsign", 0, 0}, 0}, {activation{"Softplus", 0, 0}, 0},
 	{activation{"LeakyRelu", 0.01, 0}, 1}, {activation{"Elu", 1, 0}, 1}, {activation{"ThresholdedRelu", 0, 0}, 1},
 	{activation{"HardSigmoid", 0.2, 0.5}, 2}, {activation{"Affine", 0, 0}, 2}, {activation{"ScaledTanh", 0, 0}, 2},
 }
 
-// activations are those that a node names, or the given defaults. activation_alpha and
-// activation_beta list parameters of only those functions that have them, in order.
+// activations returns the activation functions that a node names, or those of the default names.
+// The attributes activation_alpha and activation_beta list parameters only for functions that have
+// them, in order.
 func activations(n *pb.NodeProto, names []string) ([]activation, error) {
 	if given := onnx.AttrStrings(n, "activations"); given != nil {
 		names = given
@@ -58,8 +59,8 @@ func activations(n *pb.NodeProto, names []string) ([]activation, error) {
 	return found, nil
 }
 
-// clipAndActivate applies an activation to x clipped to [-clip, clip], where the node has that
-// attribute.
+// clipAndActivate applies an activation to x, which is limited to [-clip, clip] if the node has the
+// attribute clip.
 func (r recurrence) clipAndActivate(a activation, x onnx.Value) onnx.Value {
 	if clip := float64(onnx.AttrFloat(r.node, "clip", 0)); clip > 0 {
 		x = r.Sub(r.Sub(r.Relu(r.Add(x, r.number(clip))), r.Relu(r.Sub(x, r.number(clip)))), r.number(clip))
@@ -67,7 +68,7 @@ func (r recurrence) clipAndActivate(a activation, x onnx.Value) onnx.Value {
 	return r.activate(a, x)
 }
 
-// activate applies an activation, by operators that ONNX Runtime has in float32 and float64.
+// activate applies an activation, using operators that ONNX Runtime has in float32 and float64.
 func (r recurrence) activate(a activation, x onnx.Value) onnx.Value {
 	switch a.name {
 	case "LeakyRelu":
@@ -90,7 +91,7 @@ func (r recurrence) activate(a activation, x onnx.Value) onnx.Value {
 // times multiplies by a number.
 func (r recurrence) times(x onnx.Value, v float64) onnx.Value { return r.Mul(x, r.number(v)) }
 
-// number is a constant of rank 0, of the type of the activations.
+// number returns a constant of rank 0, of the type of the activations.
 func (r recurrence) number(v float64) onnx.Value {
 	n := r.Scalar(float32(v))
 	if r.float != onnx.Float {

@@ -1,5 +1,5 @@
-// Package recurrence unrolls LSTM, GRU and RNN nodes: it writes every time step by operators that
-// have gradients.
+// Package recurrence unrolls LSTM, GRU and RNN nodes: it replaces a node by operators for each time
+// step, which have gradients.
 package recurrence
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// maxSteps is how many time steps are written out at most.
+// maxSteps is the largest number of time steps that are unrolled.
 const maxSteps = 1 << 12
 
 // A recurrence is a node whose attributes have been read.
@@ -20,15 +20,15 @@ type recurrence struct {
 	*onnx.Builder
 	node              *pb.NodeProto
 	info              *infer.Info
-	float             onnx.Type // of the activations
-	hidden, steps     int
-	backward, forward bool         // the directions
+	float             onnx.Type    // element type of the activations
+	hidden, steps     int          // size of the hidden state, number of time steps
+	backward, forward bool         // directions that the node computes
 	activations       []activation // of all directions
 }
 
 // A cell is what an operator computes at each step.
 type cell struct {
-	gates       int
+	gates       int      // number of gates, each with its part of the weights
 	activations []string // defaults, of one direction
 	step        func(r recurrence, w weights, xw onnx.Value, s state) state
 }
@@ -42,8 +42,8 @@ func cellOf(op string) cell {
 	}[op]
 }
 
-// Unroll writes the outputs of a node step by step and returns them. It computes all states anew,
-// since the operators do not return their gates. The sequence length must be fixed.
+// Unroll adds the nodes of all time steps to b and returns the outputs. It computes all states
+// again, since the operators do not return their gates. The number of steps must be fixed.
 func Unroll(b *onnx.Builder, node *pb.NodeProto, info *infer.Info) ([]onnx.Value, error) {
 	r, err := read(b, node, info)
 	if err != nil {
@@ -73,7 +73,7 @@ func read(b *onnx.Builder, node *pb.NodeProto, info *infer.Info) (recurrence, er
 	}
 	switch {
 	case r.steps > maxSteps:
-		return r, fmt.Errorf("%d steps are more than the limit of %d", r.steps, maxSteps)
+		return r, fmt.Errorf("%d time steps are more than the limit of %d", r.steps, maxSteps)
 	case r.steps < 1 || r.hidden < 1:
 		return r, errors.New("the sequence length, the first axis of its input, is not fixed")
 	case onnx.AttrInt(node, "layout", 0) != 0:
@@ -86,7 +86,7 @@ func read(b *onnx.Builder, node *pb.NodeProto, info *infer.Info) (recurrence, er
 	return r, nil
 }
 
-// x is the i-th input, empty where it is absent.
+// x returns the i-th input, empty where it is absent.
 func (r recurrence) x(i int) onnx.Value {
 	if i < len(r.node.Input) {
 		return onnx.Value(r.node.Input[i])
@@ -94,7 +94,7 @@ func (r recurrence) x(i int) onnx.Value {
 	return ""
 }
 
-// shape is the shape of the i-th input.
+// shape returns the shape of the i-th input.
 func (r recurrence) shape(i int) []int { return r.info.Shape(string(r.x(i))) }
 
 func (r recurrence) directions() int {
@@ -104,19 +104,20 @@ func (r recurrence) directions() int {
 	return 1
 }
 
-// weights are the parameters of one direction. All but r may be empty.
+// weights are the parameters of one direction. Only r is always present. The letters are those of
+// the ONNX standard.
 type weights struct {
-	r                     onnx.Value // transposed: hidden x (gates hidden)
-	inputBias, hiddenBias onnx.Value // gates hidden
-	peephole              onnx.Value // 3 hidden: how the gates of an LSTM read its cell state
+	r                     onnx.Value // recurrent weights R, transposed: hidden x (gates * hidden)
+	inputBias, hiddenBias onnx.Value // gates * hidden
+	peephole              onnx.Value // P, 3 * hidden: weights from an LSTM's cell state to its gates
 	activations           []activation
 }
 
-// A state is what one step passes to the next: the hidden state h and, of an LSTM, the cell state
-// c; batch x hidden.
+// A state is passed from one step to the next: the hidden state h and, for an LSTM, the cell state
+// c, each batch x hidden.
 type state struct{ h, c onnx.Value }
 
-// unroll writes the outputs Y, Y_h and, of an LSTM, Y_c.
+// unroll adds the nodes and returns the outputs Y, Y_h and, for an LSTM, Y_c.
 func (r recurrence) unroll() []onnx.Value {
 	var all, last, cells []onnx.Value
 	for d := range r.directions() {
@@ -142,11 +143,11 @@ func (r recurrence) unroll() []onnx.Value {
 	return out
 }
 
-// run writes the states of direction d, in the order of time.
+// run adds the nodes of direction d and returns its states in the order of time.
 func (r recurrence) run(d int, backward bool) []state {
 	op := cellOf(r.node.GetOpType())
 	w := r.weights(d, op.gates)
-	xw := r.MatMul(r.x(0), r.Transpose(r.direction(1, d), 1, 0)) // steps x batch x (gates hidden)
+	xw := r.MatMul(r.x(0), r.Transpose(r.direction(1, d), 1, 0)) // steps x batch x (gates * hidden)
 	if w.inputBias != "" {
 		xw = r.Add(xw, w.inputBias)
 	}
@@ -179,7 +180,7 @@ func (r recurrence) weights(d, gates int) weights {
 	return w
 }
 
-// direction is the part of the i-th input that belongs to direction d.
+// direction returns the part of the i-th input that belongs to direction d.
 func (r recurrence) direction(i, d int) onnx.Value {
 	if r.directions() == 1 {
 		return r.Squeeze(r.x(i), 0)
@@ -187,7 +188,7 @@ func (r recurrence) direction(i, d int) onnx.Value {
 	return r.Gather(r.x(i), r.Int(d), 0)
 }
 
-// initial is the state before the first step, input 5 or 6. It is zero where that is absent, and
+// initial returns the state before the first step, input 5 or 6. It is zero where that is absent, and
 // empty for the cell state of an operator that has none.
 func (r recurrence) initial(input, d int) onnx.Value {
 	switch {
@@ -203,7 +204,7 @@ func (r recurrence) initial(input, d int) onnx.Value {
 	return r.Expand(zero, shape)
 }
 
-// batch is the batch size, an int64 vector of one element.
+// batch returns the batch size, an int64 vector of one element.
 func (r recurrence) batch() onnx.Value {
 	if s := r.shape(0); len(s) == 3 && s[1] >= 0 {
 		return r.Ints(s[1])
@@ -211,7 +212,7 @@ func (r recurrence) batch() onnx.Value {
 	return r.Gather(r.Shape(r.x(0)), r.Ints(1), 0)
 }
 
-// mask is 1 for the sequences that are longer than t and 0 for the others, batch x 1. It is empty
+// mask returns 1 for the sequences that are longer than t and 0 for the others, batch x 1. It is empty
 // where the node has no sequence lengths.
 func (r recurrence) mask(t int) onnx.Value {
 	if r.x(4) == "" {
@@ -220,7 +221,7 @@ func (r recurrence) mask(t int) onnx.Value {
 	return r.Unsqueeze(r.Cast(r.Op("Greater", nil, r.Cast(r.x(4), onnx.Float), r.Scalar(float32(t))), r.float), 1)
 }
 
-// keepAfterEnd is the new state at time t, or the old one of sequences that have ended.
+// keepAfterEnd returns the new state at time t or, for sequences that have ended, the old one.
 func (r recurrence) keepAfterEnd(next, old onnx.Value, t int) onnx.Value {
 	mask := r.mask(t)
 	if mask == "" || next == "" {
@@ -229,7 +230,7 @@ func (r recurrence) keepAfterEnd(next, old onnx.Value, t int) onnx.Value {
 	return r.Add(old, r.Mul(mask, r.Sub(next, old)))
 }
 
-// zeroAfterEnd is h at time t, or zero for sequences that have ended.
+// zeroAfterEnd returns h at time t or, for sequences that have ended, zero.
 func (r recurrence) zeroAfterEnd(h onnx.Value, t int) onnx.Value {
 	if mask := r.mask(t); mask != "" {
 		return r.Mul(h, mask)
@@ -250,7 +251,7 @@ func (r recurrence) splitGates(x onnx.Value, axis, n int) []onnx.Value {
 	return r.split(x, axis, slices.Repeat([]int{r.hidden}, n))
 }
 
-// fromHidden is h R + b.
+// fromHidden returns h R + b.
 func (r recurrence) fromHidden(w weights, h onnx.Value) onnx.Value {
 	product := r.MatMul(h, w.r)
 	if w.hiddenBias != "" {

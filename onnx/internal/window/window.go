@@ -1,4 +1,4 @@
-// Package window computes the sizes that sliding windows leave: those of convolutions and pools.
+// Package window computes the output sizes of sliding windows: of convolutions and pools.
 package window
 
 import (
@@ -8,15 +8,16 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A Window is a kernel along one axis.
+// A Window describes a sliding kernel along one axis. Sizes are in elements.
 type Window struct {
 	Kernel, Stride, Dilation int
-	Begin, Pad               int // at the beginning, and at both ends together
-	OutputPadding            int // output_padding of a transposed convolution
-	Same, Ceil               bool
+	Begin, Pad               int  // padding at the beginning, and at both ends together
+	OutputPadding            int  // output_padding of a transposed convolution
+	Same                     bool // auto_pad is SAME: the output has size / stride, rounded up
+	Ceil                     bool // ceil_mode: the number of positions is rounded up
 }
 
-// Of is the window of a node along axis i of n.
+// Of returns the window of a node along spatial axis i of n.
 func Of(node *pb.NodeProto, kernel, i, n int) Window {
 	return Window{
 		Kernel: kernel, Stride: max(Attr(node, "strides", i, 1), 1), Dilation: max(Attr(node, "dilations", i, 1), 1),
@@ -25,15 +26,15 @@ func Of(node *pb.NodeProto, kernel, i, n int) Window {
 	}
 }
 
-// Attr is one number of a list.
-func Attr(n *pb.NodeProto, name string, i, otherwise int) int {
+// Attr returns element i of an attribute that is a list of integers, or fallback if it is absent.
+func Attr(n *pb.NodeProto, name string, i, fallback int) int {
 	if v := onnx.AttrInts(n, name); i < len(v) {
 		return v[i]
 	}
-	return otherwise
+	return fallback
 }
 
-// Output is the number of places where the window fits on an axis.
+// Output returns the number of positions of the window on an axis of the given size.
 func (w Window) Output(size int) int {
 	if w.Same {
 		return (size + w.Stride - 1) / w.Stride
@@ -42,20 +43,22 @@ func (w Window) Output(size int) int {
 	if !w.Ceil {
 		return room/w.Stride + 1
 	}
-	places := w.OutputCeil(size)
-	if (places-1)*w.Stride >= size+w.Begin { // it would begin in the padding behind: opset 22 leaves it out, and engines always do
-		places--
+	positions := w.OutputCeil(size)
+	// A window that would begin in the padding at the end is left out: opset 22 requires it, and
+	// runtimes always do.
+	if (positions-1)*w.Stride >= size+w.Begin {
+		positions--
 	}
-	return places
+	return positions
 }
 
-// OutputCeil is the number of places with ceil_mode, where none is left out.
+// OutputCeil returns the number of positions with ceil_mode if none is left out.
 func (w Window) OutputCeil(size int) int {
 	room := size + w.Pad - w.Dilation*(w.Kernel-1) - 1
 	return (room+w.Stride-1)/w.Stride + 1
 }
 
-// OutputTransposed is the size of the axis that a transposed convolution makes.
+// OutputTransposed returns the output size of a transposed convolution.
 func (w Window) OutputTransposed(size int) int {
 	if w.Same {
 		return size * w.Stride
