@@ -20,7 +20,7 @@ func (o Options) wantsAudio() bool {
 	return o.Samples > 0 || p.Frame.Rate > 0 || p.Frame.Length > 0 || p.Features != nil || p.Standardise
 }
 
-// audioLayout returns the layout in which an input takes a waveform, or "".
+// audioLayout returns the layout in which an input can take a waveform, or "" if it cannot.
 func audioLayout(in onnx.ValueInfo) onnx.Axes {
 	switch {
 	case in.Type != onnx.Float && in.Type != onnx.Double:
@@ -32,14 +32,15 @@ func audioLayout(in onnx.ValueInfo) onnx.Axes {
 	return ""
 }
 
-// tooShort reports whether an input has too few values for a waveform: fewer than a thirtieth of a
-// second at the lowest usual rate. It returns false if the preprocessing is for audio.
+// tooShort reports whether an input has too few values for a waveform: fewer than 256, which is
+// 1/31 of a second at 8,000 samples per second.
 func tooShort(in onnx.ValueInfo) bool {
 	n := in.Shape[len(in.Shape)-1].Size
 	return 0 < n && n < 256
 }
 
-// newAudioInput determines the length of the waveforms.
+// newAudioInput returns the description of an input that takes waveforms. It determines their
+// length and rate.
 func newAudioInput(info onnx.ValueInfo, layout onnx.Axes, o Options) (input, error) {
 	p := input{info: info, layout: layout, audio: true, channels: 1, height: 1, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
 	n := info.Shape[len(info.Shape)-1].Size
@@ -62,7 +63,8 @@ func newAudioInput(info onnx.ValueInfo, layout onnx.Axes, o Options) (input, err
 	return p, p.preprocess.CheckAudio()
 }
 
-// featureRate returns the rate of the spectrogram, which must equal that of the waveforms.
+// featureRate returns the sampling rate, in samples per second. That of the spectrogram's settings
+// and rate, that of the waveforms, must be equal; 0 stands for unknown.
 func featureRate(s logmel.Settings, rate int) (int, error) {
 	if rate > 0 && s.Rate > 0 && rate != s.Rate {
 		return 0, &preprocessError{Key: "rate", Err: fmt.Errorf("preprocess: rate %d differs from that of the features, %d samples per second", rate, s.Rate)}
@@ -70,9 +72,9 @@ func featureRate(s logmel.Settings, rate int) (int, error) {
 	return max(rate, s.Rate), nil
 }
 
-// withFeatures adds the spectrogram of the preprocessing in front of a model that takes features: b
-// x mels x frames, or b x frames x mels, each also with a channel axis of size 1 after the batch.
-// The result takes waveforms: b x n, or b x 1 x n if channel is 1.
+// withFeatures adds the spectrogram of the preprocessing in front of a model whose input is a
+// spectrogram: b x mels x frames, or b x frames x mels, possibly with a channel axis of size 1
+// after the batch. The result takes waveforms: b x n, or b x 1 x n if channel is 1.
 func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, error) {
 	s := *o.Preprocess.Features
 	var err error
@@ -123,10 +125,10 @@ func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, er
 	return b.Model()
 }
 
-// WithFeatures adds the spectrogram of a preprocessing in front of a network that takes one, as
-// Open does: b x mels x frames or b x frames x mels, each also with a channel axis of size 1 after
-// the batch. The result takes waveforms of the given number of samples, b x 1 x n, and its weights
-// keep their names.
+// WithFeatures adds the spectrogram of a preprocessing in front of a network whose input is a
+// spectrogram, as Open does: b x mels x frames or b x frames x mels, possibly with a channel axis
+// of size 1 after the batch. The result takes waveforms of the given number of samples, b x 1 x n.
+// Its weights keep their names.
 func WithFeatures(graph *onnx.Model, p Preprocess, samples int) (*onnx.Model, error) {
 	if p.Features == nil {
 		return graph, nil
@@ -149,7 +151,7 @@ func featureInput(inputs []onnx.ValueInfo, o Options) (onnx.ValueInfo, error) {
 	return found[0], nil
 }
 
-// orient returns whether the frames come before the bands, and sets the number of bands if the
+// orient reports whether the frames come before the bands. It sets the number of bands if the
 // settings leave it out.
 func orient(info onnx.ValueInfo, s *logmel.Settings) (framesFirst bool, err error) {
 	sizes := info.Sizes()

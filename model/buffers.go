@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Buffers hold the outputs of a session for one batch of images. They must not be used by several
-// goroutines at once.
+// Buffers hold the inputs and outputs of a session for one batch of images. They must not be used
+// by several goroutines at once.
 type Buffers struct {
 	session  *Session
 	batch    int             // largest number of images of a batch
@@ -19,13 +19,13 @@ type Buffers struct {
 	samples  []int           // indices of the inputs of samples, -1 where the session has no such input
 	outputs  []tensor.Tensor // rows x shape, in the order of the session
 	parts    []part          // complete runs of the engine
-	last     part            // a last run of fewer images, if the model allows it
-	lastPart int             // the part that shares its rows with last
-	logs     []float32
+	last     part            // for a last run of fewer images, if the model takes any number
+	lastPart int             // index of the part that shares its rows with last
+	logs     []float32       // result of LogProbs
 }
 
-// A part holds the inputs and outputs of one run of the engine, which are rows of the buffers.
-// Parts that run in sequence share their inputs; parts that run in parallel do not.
+// A part holds the inputs and outputs of one run of the engine. The outputs are rows of the
+// buffers. Parts that run in sequence share their inputs; parts that run in parallel do not.
 type part struct {
 	n               int
 	inputs, outputs []*ort.Value
@@ -58,8 +58,8 @@ func (s *Session) NewBuffers(batch int) (*Buffers, error) {
 	return b, nil
 }
 
-// smallBuffers is the size of buffers, in bytes, that are allocated however little memory is free: the
-// program itself takes more.
+// smallBuffers is the size of buffers, in bytes, up to which they are allocated however little
+// memory is free: the program itself needs more.
 const smallBuffers = 64 << 20
 
 // checkMemory returns an error if the buffers would take more than half of the free memory: a layer
@@ -110,7 +110,7 @@ func (b *Buffers) bind() error {
 	return nil
 }
 
-// rows binds rows of every output to the engine.
+// rows returns rows of every output as Values of the engine.
 func (b *Buffers) rows(from, to int) ([]*ort.Value, error) {
 	var values []*ort.Value
 	for _, t := range b.outputs {
@@ -124,7 +124,7 @@ func (b *Buffers) rows(from, to int) ([]*ort.Value, error) {
 	return values, nil
 }
 
-// part returns the part of run k of n images.
+// part returns the part for run k of n images.
 func (b *Buffers) part(k, n int) (part, error) {
 	if n == b.size || b.session.model.batch > 0 {
 		return b.parts[k], nil

@@ -50,11 +50,12 @@ func constantInputs(inputs []onnx.ValueInfo, samples []string, values map[string
 	return fixed, nil
 }
 
-// shape returns the shape of the input for n images. A first axis of any size is the batch, and all
-// its slices have the same values. The size of another such axis follows from the number of values.
+// shape returns the shape of the input for n images. If its first axis may have any size, it is the
+// batch, and every image has the same values. The size of one further free axis follows from the
+// number of values.
 func (f constantInput) shape(n int) ([]int, error) {
 	shape := f.info.Sizes()
-	one := shape // the part that the values fill
+	one := shape // the shape without the batch axis, which the values fill
 	if len(shape) > 0 && shape[0] < 0 {
 		shape[0] = n
 		one = shape[1:]

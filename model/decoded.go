@@ -66,7 +66,7 @@ func (m *Model) readableOutputs() []string {
 	return names
 }
 
-// findDecoder finds how the outputs are decoded. shapes are those of one sample.
+// findDecoder sets the decoder of the outputs. shapes are the shapes of one sample.
 func (m *Model) findDecoder(shapes map[string][]int, axes map[string]onnx.Axes) error {
 	set := m.options.Decode.IsSet()
 	if m.TakesAudio() || m.TakesArrays() {
@@ -98,8 +98,8 @@ func (m *Model) findDecoder(shapes map[string][]int, axes map[string]onnx.Axes) 
 	return nil
 }
 
-// Decoded returns how the decoded output of the model is laid out, and reports whether it was
-// inferred. It is nil if no output is decoded.
+// Decoded returns the format of the decoded output, nil if no output is decoded, and reports
+// whether it was inferred.
 func (m *Model) Decoded() (format *output.Format, guessed bool) {
 	if m.decoder == nil {
 		return nil, false
@@ -107,8 +107,8 @@ func (m *Model) Decoded() (format *output.Format, guessed bool) {
 	return &m.decoder.Format, m.decoder.Guessed
 }
 
-// DecodedLayer returns the decoded output as a layer for NewSession. A session completes the boxes of
-// its values. The model must have a decoded output.
+// DecodedLayer returns the decoded output as a layer for NewSession. A session also completes its
+// boxes (see output.Format.Complete). The model must have a decoded output.
 func (m *Model) DecodedLayer() onnx.Layer {
 	return onnx.Layer{Name: decodedName, Depth: -1, Shape: m.decoder.Format.Shape()}
 }

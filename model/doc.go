@@ -20,9 +20,9 @@
 //
 //	s, err := m.NewSession(m.Layers(), true)
 //	buf, err := s.NewBuffers(32)
-//	err = s.Run(ctx, images, buf) // at most 32 images of c x h x w, values in [0, 1], in the frame m.Frame()
-//	z := buf.Layer(0)               // n x ...
-//	p, err := buf.LogProbs(nil)     // n x classes
+//	err = s.Run(ctx, images, buf) // at most 32 images of c x h x w in m.Frame(), values in [0, 1]
+//	z := buf.Layer(0)             // n x ...
+//	p, err := buf.LogProbs(nil)   // n x classes
 //
 // On the processor a session uses native operators for groups of convolutions, ReLUs and sums where
 // they are faster. Layers then change by about 1e-6 of their largest value.

@@ -13,16 +13,16 @@ import (
 // ReadPreprocessorConfig reads the preprocessor_config.json of a model of the Transformers library.
 // Missing keys have the library's defaults. An option that changes the image and that a Preprocess
 // cannot represent is an error. For audio it supports Wav2Vec2FeatureExtractor and
-// WhisperFeatureExtractor. Transformers rounds the start of a centre crop down, torchvision to
-// even, so a crop with an odd margin may differ by a pixel.
+// WhisperFeatureExtractor. Transformers rounds the start of a centre crop down, torchvision rounds
+// it to even, so a crop with an odd margin may differ by a pixel.
 func ReadPreprocessorConfig(path string) (Preprocess, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return Preprocess{}, fmt.Errorf("reading a preprocessor config: %w", err)
 	}
 	defer f.Close()
-	const most = 1 << 20
-	data, err := io.ReadAll(io.LimitReader(f, most))
+	const maxBytes = 1 << 20
+	data, err := io.ReadAll(io.LimitReader(f, maxBytes))
 	if err != nil {
 		return Preprocess{}, fmt.Errorf("reading a preprocessor config: %w", err)
 	}
@@ -55,7 +55,7 @@ type processorConfig struct {
 
 // A configSize is a number or an object of sides.
 type configSize struct {
-	side          int // the plain number
+	side          int // of a plain number; 0: the size is an object
 	Shortest      int `json:"shortest_edge"`
 	Longest       int `json:"longest_edge"`
 	Height, Width int
@@ -85,10 +85,10 @@ func (v *configValues) UnmarshalJSON(data []byte) error {
 }
 
 func (s *configSize) check() error {
-	const most = 1 << 16
+	const maxSide = 1 << 16
 	for _, v := range []int{s.side, s.Shortest, s.Longest, s.Height, s.Width} {
-		if v < 0 || v > most {
-			return fmt.Errorf("size %d is not 1 to %d pixels", v, most)
+		if v < 0 || v > maxSide {
+			return fmt.Errorf("size %d is not 1 to %d pixels", v, maxSide)
 		}
 	}
 	if *s == (configSize{}) {
@@ -180,7 +180,7 @@ func (c processorConfig) plainSize(side int) configSize {
 	return configSize{Height: side, Width: side}
 }
 
-// resizeShort reads the size of the short side. ConvNext and PoolFormer resize to size / crop_pct
+// resizeShort reads the size of the shorter side. ConvNext and PoolFormer resize to size / crop_pct
 // and crop to size. From 384 pixels on, ConvNext resizes to a square without a crop. Levit resizes
 // to 256/224 of the size.
 func (c processorConfig) resizeShort(f *dataset.Frame, side int) error {
@@ -264,7 +264,7 @@ func orElse(v *bool, fallback bool) bool {
 	return *v
 }
 
-// resampling returns the name of a filter from PIL's number.
+// resampling returns the name of a resampling filter that is given by PIL's number.
 func resampling(number *int) (string, error) {
 	if number == nil {
 		return "bilinear", nil

@@ -116,8 +116,8 @@ func (m *Model) includePart(b *onnx.Builder, part *onnx.Model, inputs map[string
 	return values, b.Err()
 }
 
-// ScoresTensor returns the name of the tensor that scores classes. It has the type that the model
-// computes in.
+// ScoresTensor returns the name of the tensor with the class scores. Its element type is that of
+// the model's computation.
 func (m *Model) ScoresTensor() string { return m.scores.output }
 
 // Batch returns the number of images of a run, or 0 for any number.
@@ -133,8 +133,8 @@ func (m *Model) EngineOptions() ort.Options {
 	return ort.Options{Threads: m.options.Threads, Device: m.options.Device}
 }
 
-// Workers returns the number of cores of the engine, and so the number of parallel runs. It is 1 on
-// other devices than processors.
+// Workers returns the number of the engine's threads, which is also the largest number of parallel
+// runs. It is 1 on devices other than the CPU.
 func (m *Model) Workers() int {
 	switch {
 	case !m.onProcessor():
@@ -151,8 +151,8 @@ func (m *Model) onProcessor() bool { return m.options.Device == "" || m.options.
 // Runtime returns the engine that runs the model.
 func (m *Model) Runtime() *ort.Runtime { return m.rt }
 
-// normalise adds the computation of fillOne to a graph. It leaves out the rounding to bytes, which
-// has no gradient.
+// normalise adds the nodes that compute what fillOne computes: the model's input from images. It
+// leaves out the rounding to bytes, which has no gradient.
 func (p input) normalise(b *onnx.Builder, x onnx.Value) onnx.Value {
 	if p.audio {
 		return p.normaliseAudio(b, x)
@@ -179,7 +179,7 @@ func (p input) normalise(b *onnx.Builder, x onnx.Value) onnx.Value {
 	return x
 }
 
-// normaliseAudio is normalise for waveforms, n x 1 x length.
+// normaliseAudio is normalise for waveforms, b x 1 x n.
 func (p input) normaliseAudio(b *onnx.Builder, x onnx.Value) onnx.Value {
 	pre := p.preprocess
 	if pre.Standardise {
@@ -208,7 +208,7 @@ func perChannel(v []float32) tensor.Tensor {
 	return tensor.Tensor{Shape: []int{1, len(v), 1, 1}, Data: v}
 }
 
-// constant returns the values of the input for n images as a weight.
+// constant returns the values of the input for n images as an initializer.
 func (f constantInput) constant(rt *ort.Runtime, n int) (*pb.TensorProto, error) {
 	v, err := f.value(rt, n)
 	if err != nil {

@@ -14,8 +14,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An input is the input that takes images or waveforms, or the inputs that take ready-made arrays. A
-// waveform has one channel and the height 1, and so has the vector of all arrays of a sample.
+// An input describes the input that takes images or waveforms, or the inputs that take ready-made
+// arrays. A waveform has one channel and the height 1; its length is the width. So has the vector of
+// all arrays of a sample.
 type input struct {
 	info                    onnx.ValueInfo // of arrays, the first
 	arrays                  []arrayInput   // nil for images and waveforms
@@ -51,8 +52,8 @@ func (p input) batchShape(n int) []int {
 	return []int{n, p.channels, p.height, p.width}
 }
 
-// maxInputValues bounds the values of one sample, 1 GiB of float32: a file of some bytes may declare
-// an input that no machine can hold.
+// maxInputValues bounds the number of values of one sample, to 1 GiB of float32: a small file may
+// declare an input that no machine can hold.
 const maxInputValues = 1 << 28
 
 // values returns the number of values of one sample. It is a float because it may exceed an int.
@@ -64,15 +65,14 @@ func (p input) values() float64 {
 	return n
 }
 
-// findInputs determines the input that takes the image or the waveform and sets the values of all
-// others.
+// findInputs determines the input that takes images or waveforms, and the values of all others.
 func (m *Model) findInputs() error {
 	o := m.options
 	if o.Arrays != nil {
 		return m.findArrays()
 	}
 	if o.Preprocess.Features != nil {
-		o.Input = "" // it names the input for features, which is no longer an input
+		o.Input = "" // it names the input for features, which the spectrogram replaces
 	}
 	info, layout, isAudio := findAudioInput(m.graph.Inputs(), o)
 	construct := newAudioInput
@@ -150,6 +150,7 @@ func layoutOf(in onnx.ValueInfo, requested onnx.Axes) onnx.Axes {
 	return ""
 }
 
+// An answer states whether an axis can hold channels.
 type answer int
 
 const (
@@ -158,7 +159,7 @@ const (
 	yes
 )
 
-// channelAxis reports whether an axis can hold the channels of an image.
+// channelAxis returns whether an axis can hold the channels of an image.
 func channelAxis(d onnx.Dim) answer {
 	switch symbol := strings.ToLower(d.Symbol); {
 	case d.Size == 1, d.Size == 3, d.Size < 0 && strings.Contains(symbol, "channel"):
@@ -169,7 +170,8 @@ func channelAxis(d onnx.Dim) answer {
 	return maybe
 }
 
-// newImageInput determines the size of the images and their frame.
+// newImageInput returns the description of an input that takes images. It determines the size of
+// the images and their frame.
 func newImageInput(info onnx.ValueInfo, layout onnx.Axes, o Options) (input, error) {
 	p := input{info: info, layout: layout, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
 	dims := info.Sizes()
@@ -210,8 +212,8 @@ func newImageInput(info onnx.ValueInfo, layout onnx.Axes, o Options) (input, err
 	return p, p.preprocess.Check(p.channels)
 }
 
-// reconcile returns the size on which the model (-1: any) and the preprocessing (0: any) agree, or
-// 0 if both leave it open.
+// reconcile returns the size on which the model and the preprocessing agree: a model of -1 takes
+// any size, a preprocessing of 0 states none. It returns 0 if both leave it open.
 func reconcile(what string, model, preprocess int, info onnx.ValueInfo) (int, error) {
 	switch {
 	case model < 0:
@@ -296,9 +298,9 @@ func (p input) check(t tensor.Tensor) error {
 	if p.arrays != nil {
 		return fmt.Errorf("takes samples of %d values, not of %s", p.width, shapeText(t.Shape))
 	}
-	open := !p.audio && (p.frame.Height == 0 || p.frame.Width == 0)
+	anySize := !p.audio && (p.frame.Height == 0 || p.frame.Width == 0)
 	return fmt.Errorf("takes images of %s, not of %s%s", shapeText(p.shape()), shapeText(t.Shape),
-		textIf(open, ": it takes any size, but one for all, to which preprocess: {resize: 256, crop: 224} brings them"))
+		textIf(anySize, ": it takes any size, but one for all, to which preprocess: {resize: 256, crop: 224} brings them"))
 }
 
 // shapeText formats a shape as "3 x 32 x 32".

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// ConfigBeside returns the path of a file that describes a model, or "" if there is none. It is
-// beside the model or, if the model's folder is called onnx, in the folder above, as in repositories
-// of the Hugging Face hub.
+// ConfigBeside returns the path of a file with the given name that describes a model, or "" if
+// there is none. The file is in the model's folder or, if this folder is called onnx, in its
+// parent, as in repositories of the Hugging Face hub.
 func ConfigBeside(modelPath, name string) string {
 	dir := filepath.Dir(modelPath)
 	dirs := []string{dir}
@@ -27,9 +27,9 @@ func ConfigBeside(modelPath, name string) string {
 	return ""
 }
 
-// ReadClassNames returns the names of a model's n classes, in the order of its outputs: id2label of
-// the config.json beside it. Names that only number the classes (LABEL_0, LABEL_1) are left out. It
-// returns nil if there are none.
+// ReadClassNames returns the names of a model's n classes in the order of its outputs, from
+// id2label of the config.json beside it. It returns nil if there are none, or if the names only
+// number the classes (LABEL_0, LABEL_1).
 func ReadClassNames(modelPath string, n int) ([]string, error) {
 	if n == 0 {
 		return nil, nil

@@ -17,30 +17,36 @@ import (
 
 // Options override what Open determines from the graph. The zero Options choose no layers.
 type Options struct {
-	Layers        []string             // patterns of onnx.Model.Select
-	Axes          map[string]onnx.Axes // axes of tensors that Open misreads
-	Tokens        *onnx.Tokens         // layout of tokens; nil: inferred
-	Input         string               // name of the input that takes the image
-	Layout        string               // layout of that input: "NCHW" or "NHWC"
-	Inputs        map[string][]float64 // values of the other inputs, the last axis varying fastest; one value fills the input
-	Output        string               // name of the output that scores classes; "": the most likely one
-	Scores        string               // content of that output: "logits", "probabilities" or "none"
-	Decode        output.Setting       // how outputs with a place in the image are decoded
-	Preprocess    Preprocess           // from images in [0, 1] to the values of the model's input
-	Size          [2]int               // height and width of the images, if neither the model nor Preprocess fixes them
-	Samples       int                  // length of the waveforms, likewise; above 0, the model takes audio
-	Arrays        []dataset.Array      // the arrays of a sample, if the model takes ready-made arrays
-	Threads       int                  // threads of the engine; 0: one for each core
-	Device        string               // device of the engine; "": cpu
-	Spin          bool                 // the engine's threads wait busily, for runs in close succession
-	ReloadWeights bool                 // free the weights after opening and read them again for each session, to save memory with many models
+	Layers []string             // patterns of onnx.Model.Select
+	Axes   map[string]onnx.Axes // axes of tensors that Open misreads
+	Tokens *onnx.Tokens         // order of tokens; nil: inferred
+	Input  string               // name of the input that takes the image
+	Layout string               // layout of that input: "NCHW" or "NHWC"
+	// Inputs holds the values of the other inputs, the last axis varying fastest. A single value fills
+	// an input.
+	Inputs     map[string][]float64
+	Output     string         // name of the output that scores classes; "": the most likely one
+	Scores     string         // content of that output: "logits", "probabilities" or "none"
+	Decode     output.Setting // how outputs with positions in the image are decoded
+	Preprocess Preprocess     // from images in [0, 1] to the values of the model's input
+	Size       [2]int         // height and width of the images, if neither the model nor Preprocess fixes them
+	// Samples is the length of the waveforms, if neither the model nor Preprocess fixes it. If it is
+	// above 0, the model takes audio.
+	Samples int
+	Arrays  []dataset.Array // the arrays of a sample, if the model takes ready-made arrays
+	Threads int             // threads of the engine; 0: one for each core
+	Device  string          // device of the engine; "": cpu
+	Spin    bool            // the engine's threads wait busily, for runs in close succession
+	// ReloadWeights frees the weights after opening and reads them again for each session. That saves
+	// memory if many models are open.
+	ReloadWeights bool
 }
 
 // A Model is an opened network. It does not change and may be used by several goroutines.
 type Model struct {
 	rt            *ort.Runtime
 	path          string
-	graph         *onnx.Model // with the spectrogram in front, if the model takes features
+	graph         *onnx.Model // with the spectrogram in front, if the preprocessing computes one
 	options       Options
 	input         input
 	constants     []constantInput
@@ -48,7 +54,7 @@ type Model struct {
 	layers        []onnx.Layer
 	scores        scores
 	decoder       *output.Decoder // nil if no output is decoded
-	normalisation *Normalisation  // nil if the first nodes do not normalise
+	normalisation *Normalisation  // by the first nodes; nil if they do not normalise
 	largestLayer  int64           // elements of one sample in the largest layer of the graph
 	totalElements int64           // elements of one sample in all layers
 	sha256        string
@@ -129,8 +135,8 @@ func (m *Model) fullGraph() (*onnx.Model, error) {
 	return withPreprocessing(file, m.options)
 }
 
-// withPreprocessing adds the features of the preprocessing in front of the graph, or the axis for the
-// batch that the input of a detector lacks.
+// withPreprocessing returns the graph with the spectrogram of the preprocessing in front or,
+// without one, with the batch axis that the input of a detector may lack.
 func withPreprocessing(file *onnx.Model, o Options) (*onnx.Model, error) {
 	switch {
 	case o.Arrays != nil:
@@ -141,7 +147,7 @@ func withPreprocessing(file *onnx.Model, o Options) (*onnx.Model, error) {
 	return withFeatures(file, o)
 }
 
-// read calls rewrite.ReadFloat32. Its errors leave out the path, which Open adds.
+// read calls rewrite.ReadFloat32 and removes the path, which Open adds, from its errors.
 func read(path string) (*onnx.Model, error) {
 	graph, err := rewrite.ReadFloat32(path)
 	if inner := errors.Unwrap(err); inner != nil {

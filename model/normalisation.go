@@ -9,11 +9,11 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A Normalisation is the normalisation by the first nodes of a model: they subtract a mean and
-// divide by a standard deviation, one for each channel or one for all.
+// A Normalisation is computed by the first nodes of a model: they subtract a mean and divide by a
+// standard deviation, one for each channel or one for all.
 type Normalisation struct {
 	Mean, Std []float32
-	Range     [2]float32 // the values of black and white that these belong to: [0, 1] or [0, 255]
+	Range     [2]float32 // values of black and white before it: [0, 1] or [0, 255]
 }
 
 // findNormalisation follows the input of a model through nodes that scale and shift it by
@@ -56,8 +56,8 @@ type affineWalk struct {
 	scale, shift []float64
 }
 
-// apply includes one node. It reports whether the node only rearranges, converts, scales or shifts
-// values.
+// apply adds one node to the function. It reports whether the node only rearranges, converts,
+// scales or shifts values.
 func (w *affineWalk) apply(n *pb.NodeProto, x string) bool {
 	switch op := n.GetOpType(); op {
 	case "Identity", "Cast", "Transpose":
@@ -135,10 +135,11 @@ func (w *affineWalk) perChannel(name string) ([]float64, bool) {
 	return nil, false
 }
 
-// normalisation computes mean and deviation from scale and shift, for the range of input values,
-// [0, 1] or [0, 255], whose results are closer to zero. Normalised values must lie around zero,
-// with a spread from 0.5 to 16 unless only a mean is subtracted. The affine maps before GoogLeNet
-// and Inception v3, whose images are normalised already, are not normalisations.
+// normalisation computes mean and standard deviation from scale and shift. It assumes the range of
+// input values, [0, 1] or [0, 255], for which the results are closer to zero. Normalised values
+// must lie around zero, with a spread from 0.5 to 16 unless only a mean is subtracted. The affine
+// maps before GoogLeNet and Inception v3, whose images are normalised already, are not
+// normalisations.
 func (w *affineWalk) normalisation() *Normalisation {
 	var out *Normalisation
 	nearest := math.Inf(1)

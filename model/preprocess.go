@@ -20,13 +20,13 @@ import (
 //
 // where c' is c, or 2 - c if Order is "bgr". The zero Preprocess changes nothing.
 //
-// A waveform has values in [-1, 1], one mean and one deviation; Range are the values for -1 and 1
-// (zero: [-1, 1]). Standardise comes before them: (x - mean(x)) / sqrt(var(x) + 1e-7), as in
-// wav2vec 2.0. Features come last.
+// A waveform has values in [-1, 1], one mean and one standard deviation. Range has the values for
+// -1 and 1 (zero: [-1, 1]). Standardise is applied before them: (x - mean(x)) / sqrt(var(x) +
+// 1e-7), as in wav2vec 2.0. Features are computed last.
 type Preprocess struct {
 	Frame dataset.Frame
-	Mean  []float32  // one for each channel in the model's order, or one for all; none: 0
-	Std   []float32  // likewise; none: 1
+	Mean  []float32  // one for each channel in the model's order, or one for all; empty: 0
+	Std   []float32  // like Mean; empty: 1
 	Order string     // "rgb" (default) or "bgr": the model's order of the channels
 	Range [2]float32 // low and high: the values for 0 and 1 before mean and deviation; zero: [0, 1]
 
@@ -34,7 +34,7 @@ type Preprocess struct {
 	Features    *logmel.Settings `json:",omitzero"` // audio: the model takes these features, computed as part of its graph
 }
 
-// presets are the preprocessings with a name.
+// presets are the named preprocessings.
 var presets = map[string]Preprocess{
 	"none": {},
 	"imagenet": {
@@ -212,10 +212,10 @@ func (p Preprocess) CheckAudio() error {
 	return nil
 }
 
-// standardiseOffset is added to the variance of a waveform.
+// standardiseOffset is added to the variance of a waveform before the square root.
 const standardiseOffset = 1e-7
 
-// AudioScale returns the factor and the offset that range, mean and deviation apply to a waveform.
+// AudioScale returns the factor and the offset by which Range, Mean and Std change a waveform.
 func (p Preprocess) AudioScale() (scale, shift float32) {
 	low, high := float32(-1), float32(1)
 	if p.Range != [2]float32{} {

@@ -19,10 +19,10 @@ const (
 
 // scores describes the output that scores classes.
 type scores struct {
-	output  string // tensor
+	output  string // name of the tensor
 	typ     onnx.Type
-	kind    string
-	classes int // 0 until inferShapes has run, and if there are no classes
+	kind    string // logits, probabilities or none
+	classes int    // 0 until inferShapes has run, and if there are no classes
 }
 
 // findScores determines the output that scores classes and its content. inferShapes sets the number
@@ -58,10 +58,11 @@ func (m *Model) findScores() error {
 	return nil
 }
 
-// findScoresOutput returns the index of the output that most likely scores classes. It is
-// float, of two axes, and neither an embedding nor boxes. Its name, a softmax before or after it,
-// and a size other than the four coordinates of a box raise its rating. The first of equal outputs
-// wins. If no output qualifies, it returns the first with two axes, or 0.
+// findScoresOutput returns the index of the output that most likely scores classes. Such an output
+// is float, has two axes, and is neither an embedding nor boxes. Its rating is raised by its name,
+// by a softmax before or after it, and by a size other than the four coordinates of a box. Of
+// outputs with the same rating the first is returned. If no output qualifies, it is the first with
+// two axes, or 0.
 func findScoresOutput(graph *onnx.Model) int {
 	best, bestRating, fallback := -1, -1, -1
 	for i, p := range graph.Outputs() {
@@ -107,11 +108,13 @@ func containsAny(name string, words ...string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(name, word) })
 }
 
-// feedsClassifier reports whether a layer with weights computes another output from this one, as a
-// classifier does from an embedding. Scores that are only rescaled to another output, as logits to
-// probabilities, do not count.
+// feedsClassifier reports whether another output is computed from this one by a layer with weights,
+// as a classifier is computed from an embedding. An output that only rescales this one, as
+// probabilities rescale logits, does not count.
 func feedsClassifier(graph *onnx.Model, output string) bool {
-	layered := map[string]bool{output: false} // tensors computed from it, and whether a layer with weights is between
+	// layered has the tensors that are computed from the output: true if a layer with weights is
+	// between.
+	layered := map[string]bool{output: false}
 	for _, n := range graph.Nodes() {
 		for _, in := range n.Input {
 			behind, ok := layered[in]
@@ -130,9 +133,9 @@ func feedsClassifier(graph *onnx.Model, output string) bool {
 	return slices.ContainsFunc(graph.Outputs(), func(p onnx.ValueInfo) bool { return layered[p.Name] })
 }
 
-// setClasses sets the number of classes from the shape of one sample of the output, nil if its
-// first axis is not the batch. An output that is not one number for each of at least two classes
-// scores none, unless the options say otherwise.
+// setClasses sets the number of classes. shape is that of one sample of the output, nil if its
+// first axis is not the batch. If the output is not one number for each of at least two classes, it
+// has none; this is an error if the options state that it has (explicit).
 func (s *scores) setClasses(shape []int, explicit bool) error {
 	number := s.typ == onnx.Float || s.typ == onnx.Double
 	switch {
@@ -185,7 +188,7 @@ func guessScores(graph *onnx.Model, output string) string {
 	}
 }
 
-// isNorm follows a divisor to a norm. Exporters write x / max(|x|, epsilon).
+// isNorm reports whether a divisor is a norm. Exporters write x / max(|x|, epsilon).
 func isNorm(name string, producers map[string]*pb.NodeProto) bool {
 	for {
 		n := producers[name]

@@ -21,7 +21,7 @@ type Session struct {
 	model   *Model
 	session *ort.Session
 	outputs []sessionOutput
-	layers  int
+	layers  int // number of layers, the first outputs
 	scores  int // index of the scores among the outputs, or -1
 	workers int // parts of a batch that run in parallel
 
@@ -36,8 +36,7 @@ type sessionOutput struct {
 }
 
 // NewSession returns a session for the given layers, in that order, and for the class scores if
-// withScores is set. The layers must be elements of m.Layers(),
-// or m.DecodedLayer().
+// withScores is set. The layers must be elements of m.Layers(), or m.DecodedLayer().
 func (m *Model) NewSession(layers []onnx.Layer, withScores bool) (*Session, error) {
 	return m.newSessionOf(layers, withScores, 1)
 }
@@ -49,8 +48,8 @@ func (m *Model) NewBatchSession(layers []onnx.Layer, withScores bool, batch int)
 	return m.newSessionOf(layers, withScores, m.workersFor(batch))
 }
 
-// minPartImages is the smallest number of images of a part. With fewer, the engine spends more time
-// on each.
+// minPartImages is the smallest number of images of a part. With fewer, the engine needs more time
+// for each.
 const minPartImages = 8
 
 // workersFor returns the largest divisor of the number of cores that leaves at least minPartImages

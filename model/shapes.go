@@ -64,7 +64,7 @@ func (m *Model) dependentLayers() []onnx.Layer {
 	return slices.DeleteFunc(all, func(l onnx.Layer) bool { return !dependent[l.Name] })
 }
 
-// selectLayers applies the patterns of the options.
+// selectLayers returns the layers that the patterns of the options choose, with their shapes.
 func (m *Model) selectLayers(all []onnx.Layer, shapes map[string][]int) ([]onnx.Layer, error) {
 	chosen := map[string]bool{}
 	for i, pattern := range m.options.Layers {
@@ -97,9 +97,9 @@ func (m *Model) selectLayers(all []onnx.Layer, shapes map[string][]int) ([]onnx.
 	return layers, nil
 }
 
-// sampleShapes returns the shapes of one sample of the layers and of the outputs.
-// Tensors that are empty or whose first axis is not the batch have none. A model that declares a
-// batch of any size but fails with two images takes one image.
+// sampleShapes returns the shapes of one sample of the layers and of the outputs. Tensors that are
+// empty, or whose first axis is not the batch, are left out. A model that declares a batch of any
+// size but fails with two images is treated as one that takes one image.
 func (m *Model) sampleShapes(ctx context.Context, layers []onnx.Layer) (map[string][]int, error) {
 	names := onnx.Names(layers)
 	for _, name := range append(m.readableOutputs(), m.scores.output) {
@@ -135,8 +135,9 @@ func (m *Model) sampleShapes(ctx context.Context, layers []onnx.Layer) (map[stri
 	return perSample(names, one, two, 1, 2), nil
 }
 
-// perSample returns the shapes of one sample from the shapes in runs of two sizes: the remaining
-// axes of tensors whose first axis grows with the size.
+// perSample returns the shapes of one sample. a and b are the shapes in runs of two batch sizes. A
+// tensor has a shape if its first axis is the batch size in both runs, and its other axes are
+// equal.
 func perSample(names []string, a, b [][]int, sizeA, sizeB int) map[string][]int {
 	shapes := map[string][]int{}
 	for i, name := range names {
@@ -151,14 +152,14 @@ func perSample(names []string, a, b [][]int, sizeA, sizeB int) map[string][]int 
 }
 
 // A shapeReader runs the graph and returns the shapes of tensors, without copying activations. It
-// runs the graph verbatim, since an optimiser would return the declared shapes without computing
-// the tensors.
+// runs every node as it is, since an optimiser would return declared shapes without computing the
+// tensors.
 type shapeReader struct {
 	model   *Model
 	session *ort.Session
 	full    *onnx.Model // the graph, if the session is that of rewrite.ShapesOnly; else nil
-	sources []string    // the tensors whose shapes the graph returns
-	source  []int       // index of a tensor's source
+	sources []string    // tensors whose shapes the graph returns
+	source  []int       // for each tensor, the index of the source that has the same shape
 }
 
 func (p *shapeReader) close() { p.session.Close() }
@@ -200,13 +201,13 @@ func (m *Model) newShapeReader(names []string) (*shapeReader, error) {
 	return p, nil
 }
 
-// joinedShapes is the number of inputs of a node that joins shapes.
+// joinedShapes is the number of tensors whose shapes one node joins.
 const joinedShapes = 128
 
-// joinShapes adds nodes that join the shapes of tensors, each followed by -1. They are one output,
-// since the engine looks up every tensor among the outputs one by one. It computes the last node
-// first of those that it could compute next. In this order it frees an activation once its shape is
-// known; in the opposite order it would hold all activations.
+// joinShapes adds nodes that concatenate the shapes of tensors, each followed by -1. There is a
+// single output, since the engine searches all outputs for every tensor. Of the nodes that can be
+// computed next, the engine computes the last one first. So with this order of nodes it frees an
+// activation once its shape is known; with the opposite order it would hold all activations.
 func joinShapes(b *onnx.Builder, names []string) onnx.Value {
 	end := b.Ints(-1)
 	groups := slices.Collect(slices.Chunk(names, joinedShapes))
@@ -244,7 +245,7 @@ var (
 	newOpset  = regexp.MustCompile(`Opset (\d+) is under development.* domain (\S+) is till opset (\d+)`)
 )
 
-// explainError rewrites an error of the engine for users.
+// explainError replaces some errors of the engine by errors for users.
 func explainError(err error) error {
 	text := err.Error()
 	if m := unknownOp.FindStringSubmatch(text); m != nil {
@@ -310,7 +311,7 @@ func (p *shapeReader) split(joined []int64) ([][]int, error) {
 	return shapes, nil
 }
 
-// inputValues returns tensors for the named inputs for n samples. Those of the samples are zero.
+// inputValues returns tensors for the named inputs and n samples. Tensors for samples are zero.
 func (m *Model) inputValues(names []string, n int) ([]*ort.Value, error) {
 	var values []*ort.Value
 	for _, name := range names {

@@ -6,8 +6,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// sameShape are operators of the standard domain whose first output has the shape of their first
-// input.
+// sameShape has the operators of the standard domain whose first output has the shape of their
+// first input.
 var sameShape = func() map[string]bool {
 	ops := map[string]bool{}
 	for _, op := range strings.Fields(`
@@ -19,9 +19,9 @@ var sameShape = func() map[string]bool {
 	return ops
 }()
 
-// shapeSources returns, for tensors of the main graph, an earlier tensor that has the same shape
-// whatever the input. Tensors that no node reads are left out: the engine would not compute them
-// otherwise.
+// shapeSources returns, for tensors of the main graph, an earlier tensor that always has the same
+// shape. Tensors that no node reads are left out: the engine computes them only if they are
+// outputs.
 func shapeSources(m *onnx.Model) map[string]string {
 	read := map[string]bool{}
 	for _, n := range m.Nodes() {
@@ -30,7 +30,7 @@ func shapeSources(m *onnx.Model) map[string]string {
 		}
 	}
 	sources := map[string]string{}
-	for _, n := range m.Nodes() { // each after those that it reads
+	for _, n := range m.Nodes() { // in the order of computation
 		if n.GetDomain() != "" || !sameShape[n.GetOpType()] || len(n.Input) == 0 || len(n.Output) == 0 || !read[n.Output[0]] {
 			continue
 		}

@@ -6,11 +6,12 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// maxPrefix is the largest number of tokens without a place that is inferred.
+// maxPrefix is the largest number of tokens without a position (class or register tokens) that is
+// inferred.
 const maxPrefix = 16
 
-// setTokens sets the layouts of the tokens of layers, from the options, or from the grid of the
-// patch convolution. It returns an error if the layout of the options fits no layer.
+// setTokens sets the order of tokens of the layers, from the options or from the grid of the patch
+// convolution. It returns an error if the order in the options fits no layer.
 func (m *Model) setTokens(layers []onnx.Layer, shapes map[string][]int) error {
 	given, used := m.options.Tokens, false
 	h, w, known := m.patchGrid(shapes)
@@ -35,8 +36,8 @@ func (m *Model) setTokens(layers []onnx.Layer, shapes map[string][]int) error {
 	return nil
 }
 
-// patchGrid returns the size of the output of the first convolution whose stride is its kernel: that
-// which cuts an image into patches.
+// patchGrid returns the output size of the first convolution whose stride equals its kernel: it
+// divides an image into patches.
 func (m *Model) patchGrid(shapes map[string][]int) (h, w int, ok bool) {
 	for _, n := range m.graph.Nodes() {
 		if n.GetOpType() != "Conv" || len(n.Output) == 0 {
@@ -50,9 +51,9 @@ func (m *Model) patchGrid(shapes map[string][]int) (h, w int, ok bool) {
 	return 0, 0, false
 }
 
-// tokensOf returns the layout of t tokens of a network with h x w patches: the grid of patches after
-// at most maxPrefix tokens, or the grid after its sides have been halved, as in networks that merge
-// patches. It is nil if neither fits.
+// tokensOf returns the order of t tokens of a network with h x w patches: the grid of patches after
+// at most maxPrefix tokens or, in networks that merge patches, the grid after its sides are halved
+// one or more times. It is nil if neither fits.
 func tokensOf(t, h, w int) *onnx.Tokens {
 	if prefix := t - h*w; prefix >= 0 && prefix <= maxPrefix {
 		return &onnx.Tokens{Prefix: prefix, Height: h, Width: w}

@@ -8,7 +8,8 @@ import (
 	binding "github.com/yalue/onnxruntime_go"
 )
 
-// A device is an execution provider under its name in options.
+// A device is an execution provider with the name that Options.Device has for it. use adds the
+// provider to the options of a session.
 type device struct {
 	name, provider string
 	use            func(*binding.SessionOptions) error
@@ -23,8 +24,8 @@ var devices = []device{
 	{"directml", "DmlExecutionProvider", useDirectML},
 }
 
-// useDevice makes sessions run on the device. Operators that its provider lacks run on the
-// processor.
+// useDevice makes sessions with these options run on the device. Operators that its provider lacks
+// run on the processor.
 func (r *Runtime) useDevice(o *binding.SessionOptions, name string) error {
 	if name == "" {
 		name = "cpu"

@@ -16,38 +16,38 @@ type Element interface {
 	float32 | float64 | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | bool
 }
 
-// A kind has the operations on Values of one Go type of elements.
+// A kind has the operations on Values whose elements have one Go type.
 type kind interface {
 	// newValue returns a Value of zeros.
 	newValue(t onnx.Type, shape []int) (*Value, error)
 	// first returns the first elements of v as a Value of the given shape.
 	first(v *Value, shape []int) (*Value, error)
-	// adopt returns a Value of type t over a tensor that the engine allocated, or nil if the tensor
-	// has another type.
+	// adopt returns a Value of type t that uses the memory of a tensor that the engine allocated,
+	// or nil if the elements of the tensor have another Go type.
 	adopt(t onnx.Type, b binding.Value) *Value
 }
 
-// of is the kind of T.
-type of[T Element] struct{}
+// elementKind is the kind of T.
+type elementKind[T Element] struct{}
 
 // elements maps ONNX types to kinds.
 var elements = []struct {
 	typ onnx.Type
 	kind
 }{
-	{onnx.Float, of[float32]{}},
-	{onnx.Double, of[float64]{}},
-	{onnx.Int8, of[int8]{}},
-	{onnx.Int16, of[int16]{}},
-	{onnx.Int32, of[int32]{}},
-	{onnx.Int64, of[int64]{}},
-	{onnx.Uint8, of[uint8]{}},
-	{onnx.Uint16, of[uint16]{}},
-	{onnx.Float16, of[uint16]{}}, // after Uint16, which typeOf returns
-	{onnx.BFloat16, of[uint16]{}},
-	{onnx.Uint32, of[uint32]{}},
-	{onnx.Uint64, of[uint64]{}},
-	{onnx.Bool, of[bool]{}},
+	{onnx.Float, elementKind[float32]{}},
+	{onnx.Double, elementKind[float64]{}},
+	{onnx.Int8, elementKind[int8]{}},
+	{onnx.Int16, elementKind[int16]{}},
+	{onnx.Int32, elementKind[int32]{}},
+	{onnx.Int64, elementKind[int64]{}},
+	{onnx.Uint8, elementKind[uint8]{}},
+	{onnx.Uint16, elementKind[uint16]{}},
+	{onnx.Float16, elementKind[uint16]{}}, // after Uint16, which typeOf returns
+	{onnx.BFloat16, elementKind[uint16]{}},
+	{onnx.Uint32, elementKind[uint32]{}},
+	{onnx.Uint64, elementKind[uint64]{}},
+	{onnx.Bool, elementKind[bool]{}},
 }
 
 // typeOf returns the ONNX type of a kind, Uint16 for uint16.
@@ -60,7 +60,7 @@ func typeOf(k kind) onnx.Type {
 	panic(fmt.Sprintf("ort: no ONNX type for %T", k)) // elements has every Element
 }
 
-// adopt returns a Value over a tensor that the engine allocated.
+// adopt returns a Value that uses the memory of a tensor that the engine allocated.
 func adopt(b binding.Value) (*Value, error) {
 	for _, e := range elements {
 		if v := e.adopt(e.typ, b); v != nil {
@@ -72,7 +72,7 @@ func adopt(b binding.Value) (*Value, error) {
 	return nil, err
 }
 
-func (of[T]) newValue(t onnx.Type, shape []int) (*Value, error) {
+func (elementKind[T]) newValue(t onnx.Type, shape []int) (*Value, error) {
 	n := 1
 	for _, d := range shape {
 		if d < 0 || d > 0 && n > maxElements/d {
@@ -83,11 +83,11 @@ func (of[T]) newValue(t onnx.Type, shape []int) (*Value, error) {
 	return wrap(t, make([]T, n), shape)
 }
 
-func (of[T]) first(v *Value, shape []int) (*Value, error) {
+func (elementKind[T]) first(v *Value, shape []int) (*Value, error) {
 	return wrap(v.typ, v.data.([]T)[:tensor.Size(shape)], shape)
 }
 
-func (k of[T]) adopt(t onnx.Type, b binding.Value) *Value {
+func (k elementKind[T]) adopt(t onnx.Type, b binding.Value) *Value {
 	bound, ok := b.(*binding.Tensor[T])
 	if !ok {
 		return nil

@@ -24,17 +24,18 @@ func Find(explicit string) (path string, tried []string, err error) { return Fin
 //
 //   - explicit, if it is not empty: a file, or the folder of the library;
 //   - the environment variable ONNXRUNTIME_LIB, likewise;
-//   - the Python package onnxruntime or onnxruntime-gpu of the environment that the executable belongs
-//     to, or of the active one, if the device is not the CPU or its library is at least as new as the
-//     one beside the executable;
+//   - the Python package onnxruntime or onnxruntime-gpu of the environment that the executable
+//     belongs to, or of the active one, if the device is not the CPU or the package's library is at
+//     least as new as the one beside the executable;
 //   - the folder of the executable;
-//   - runtime/node_modules/onnxruntime-node, which npm installs, beside the executable, in the parent of its folder,
-//     in the working directory and in the parents of that;
+//   - runtime/node_modules/onnxruntime-node, which npm installs, beside the executable, in the
+//     parent of its folder, in the working directory and in the parents of that;
 //   - noether/onnxruntime in the user's cache folder;
 //   - the Python package, of any version;
 //   - what the system's loader finds; path is then a bare file name.
 //
-// If explicit or the environment variable is set, the library must be there: no other place is tried.
+// If explicit or the environment variable is set, the library must be there: no other place is
+// searched.
 func FindFor(explicit, device string) (path string, tried []string, err error) {
 	for _, named := range []struct{ by, path string }{{"--onnxruntime", explicit}, {envLibrary, os.Getenv(envLibrary)}} {
 		if named.path == "" {

@@ -21,11 +21,11 @@ type apiBase struct {
 	getAPI, getVersionString uintptr
 }
 
-// Indices of functions in OrtApi, which is only extended at its end.
+// Indices of functions in OrtApi. New versions of the C API only add functions at its end.
 const (
 	apiGetAvailableProviders     = 125
 	apiReleaseAvailableProviders = 126
-	apiUsed                      = 127
+	apiUsed                      = 127 // number of functions up to the last used one
 )
 
 // inspectLibrary returns the version of a library, its execution providers and its OrtApi. It is
@@ -58,9 +58,11 @@ func inspectLibrary(path string) (version string, providers []string, api unsafe
 	return version, availableProviders((*[apiUsed]uintptr)(api)), api, nil
 }
 
+// remedy is the end of errors about the version of the library.
 const remedy = "install 1.24 or later ('npm ci --ignore-scripts' in the folder runtime of the checkout does, or 'pip install --upgrade onnxruntime')"
 
-// checkVersion returns an error unless library version "1.x.y" offers the API.
+// checkVersion returns an error unless a library of version "1.x.y" offers version apiVersion of
+// the C API.
 func checkVersion(version string) error {
 	parts := strings.Split(version, ".")
 	if len(parts) < 2 {

@@ -26,10 +26,10 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%d MiB", n>>20)
 }
 
-// LimitMemory bounds the memory of each later session on the processor: its weights, its activations
-// and what its operators need. A run that needs more ends with a MemoryError. free is called for each
-// session and returns the bytes; 0 is no limit. A nil function ends the limit. The engine has such a
-// bound on x86-64 only.
+// LimitMemory bounds the memory of each later session on the processor: its weights, its
+// activations and what its operators need. A run that needs more ends with a MemoryError. free is
+// called for each session and returns the bound in bytes; 0: none. A nil function removes the
+// bound. The engine supports such a bound on x86-64 only.
 func (r *Runtime) LimitMemory(free func() int64) {
 	if free == nil {
 		r.free.Store(nil)
@@ -46,12 +46,14 @@ func (r *Runtime) FreeMemory() int64 {
 	return 0
 }
 
-// minMemory is the least limit of a session, below which the engine cannot even load small graphs.
+// minMemory is the smallest limit of a session, in bytes. With less, the engine cannot load even
+// small graphs.
 const minMemory = 64 << 20
 
-// openBounded opens a session under the memory limit. The engine bounds an allocator, which sessions
-// take from its environment when they are opened. So each session gets its own, one session at a
-// time, and frees it when it is closed.
+// openBounded opens a session under the memory limit. The engine can limit an allocator, which a
+// session takes from its global environment when it is opened. So an allocator is registered for
+// each session, and sessions are opened one at a time. The session frees the allocator when it is
+// closed.
 func (r *Runtime) openBounded(o Options, options *binding.SessionOptions, open func() (*binding.DynamicAdvancedSession, error)) (*binding.DynamicAdvancedSession, error) {
 	limit := r.FreeMemory()
 	if limit == 0 || o.Device != "" && o.Device != "cpu" {
@@ -87,7 +89,8 @@ var (
 	outOfMemory = regexp.MustCompile(`Available memory of (\d+) is smaller than requested bytes of (\d+)`)
 )
 
-// explain returns an error of the engine on one line, as a MemoryError if it is one.
+// explain returns an error of the engine as one line, as a MemoryError if memory was exceeded.
+// doing states what was being done.
 func explain(doing string, err error) error {
 	if m := outOfMemory.FindStringSubmatch(err.Error()); m != nil {
 		e := &MemoryError{}

@@ -18,12 +18,13 @@ import (
 type Runtime struct {
 	path, version  string
 	providers      []string
-	starting       sync.Mutex                   // held while the first session is created
-	started        atomic.Bool                  // a session has been created
-	noAcceleration atomic.Bool                  // sessions use no native operators
-	limit          atomic.Int64                 // of one run of later sessions, in nanoseconds; 0: none
-	opening        sync.Mutex                   // held while a session takes its allocator from the environment
-	free           atomic.Pointer[func() int64] // returns the memory limit of a session in bytes, 0 for none; may be nil
+	starting       sync.Mutex   // held while the first session is created
+	started        atomic.Bool  // a session has been created
+	noAcceleration atomic.Bool  // sessions use no native operators
+	limit          atomic.Int64 // time of one run of later sessions, in nanoseconds; 0: no limit
+	opening        sync.Mutex   // held while a session takes its allocator from the environment
+	// free returns the memory limit of a session in bytes, 0 for none; may be nil.
+	free atomic.Pointer[func() int64]
 }
 
 // loaded is the library of the process. There can be only one, since its environment is global.
@@ -73,9 +74,9 @@ func Load(path string) (*Runtime, error) {
 // does.
 func (r *Runtime) DisableAcceleration() { r.noAcceleration.Store(true) }
 
-// LimitRuns ends every run of later sessions that takes longer than limit, with a TimeoutError, and
-// likewise sessions that take longer to open. The engine ends a run between operators. A single
-// operator that takes longer goes on, with its threads and its memory, and nobody waits for it. 0 is
+// LimitRuns sets a time limit: a run of a later session that takes longer ends with a TimeoutError,
+// and so does opening a session that takes longer. The engine ends a run between operators. A
+// single operator that takes longer continues in the background, with its threads and memory. 0 is
 // no limit.
 func (r *Runtime) LimitRuns(limit time.Duration) { r.limit.Store(int64(limit)) }
 

@@ -6,13 +6,14 @@ import (
 	binding "github.com/yalue/onnxruntime_go"
 )
 
-// A rank0 copies the element of a scalar to the engine and back. The binding copies a scalar
+// A scalarCopy copies the element of a scalar to the engine and back. The binding copies a scalar
 // into its own memory, which cannot be written later, so each run creates a new one.
-type rank0 interface {
+type scalarCopy interface {
 	enter() (binding.Value, error)
 	leave(binding.Value)
 }
 
+// scalar implements scalarCopy for elements of type T.
 type scalar[T Element] struct {
 	data []T // one element
 }

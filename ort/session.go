@@ -25,15 +25,15 @@ type Options struct {
 	Device string
 	// ExternalDir is the folder of the external weights of a graph in memory.
 	ExternalDir string
-	// Verbatim executes every node of the graph. Without it, nodes are folded, fused and removed if
-	// the outputs stay the same. Verbatim is slower, but reports every node that cannot be
-	// computed.
+	// Verbatim executes every node of the graph. Without it, the engine evaluates constant nodes in
+	// advance and fuses and removes nodes if the outputs stay the same. Verbatim is slower, but
+	// reports every node that cannot be computed.
 	Verbatim bool
 	// NoAcceleration disables the native operators of package accel, which replace slower standard
 	// ones. They are used on the processor, for graphs of NewSession, and not with Verbatim.
 	NoAcceleration bool
-	// Spin lets the engine's threads wait busily for the next operator. That is some per cent
-	// faster for runs in close succession, and slower if the caller computes on the same cores in
+	// Spin lets the engine's threads wait busily for the next operator. Runs in close succession
+	// are then 1 to 5 % faster. Runs are slower if the caller computes on the same cores in
 	// between.
 	Spin bool
 }
@@ -63,9 +63,10 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("running a graph: it did not end within the time limit of %v", e.Limit)
 }
 
-// abandonAfter is the time that the engine has to end a run when its context or the time limit ends.
-// It ends runs between operators. A run that is still within an operator then is abandoned: it goes
-// on, and what it uses stays allocated.
+// abandonAfter is the time that the engine gets to end a run after its context or the time limit
+// has ended. The engine ends runs between operators. A run that is still within an operator after
+// that time is abandoned: it continues in the background, and its session and values stay
+// allocated.
 const abandonAfter = time.Second
 
 // NewSession returns a session for a graph in memory or read from a file. Its inputs and outputs
@@ -124,11 +125,11 @@ func (r *Runtime) newSession(inputs, outputs []string, o Options, open func(*bin
 		return nil, fmt.Errorf("making a session: %w", err)
 	}
 	limit := time.Duration(r.limit.Load())
-	session, err := r.first(func() (*binding.DynamicAdvancedSession, error) {
+	session, err := r.openFirst(func() (*binding.DynamicAdvancedSession, error) {
 		return r.openBounded(o, options, func() (*binding.DynamicAdvancedSession, error) { return openTimed(limit, options, open) })
 	})
 	if expired := (*TimeoutError)(nil); !errors.As(err, &expired) {
-		_ = options.Destroy() // else the engine still uses them
+		_ = options.Destroy() // after a timeout the engine still uses them
 	}
 	if err != nil {
 		return nil, explain("making a session", err)
@@ -136,8 +137,9 @@ func (r *Runtime) newSession(inputs, outputs []string, o Options, open func(*bin
 	return &Session{inputs: slices.Clone(inputs), outputs: slices.Clone(outputs), session: session, limit: limit}, nil
 }
 
-// openTimed opens a session, for which the engine computes what is constant in the graph. It returns
-// a TimeoutError if that takes longer than limit. The engine, which cannot be stopped there, goes on.
+// openTimed opens a session; the engine then evaluates the constant nodes of the graph. It returns
+// a TimeoutError if that takes longer than limit. The engine cannot be stopped there and continues
+// in the background.
 func openTimed(limit time.Duration, options *binding.SessionOptions, open func(*binding.SessionOptions) (*binding.DynamicAdvancedSession, error)) (*binding.DynamicAdvancedSession, error) {
 	if limit <= 0 {
 		return open(options)
@@ -161,10 +163,10 @@ func openTimed(limit time.Duration, options *binding.SessionOptions, open func(*
 	}
 }
 
-// first calls open, one call at a time until one has succeeded. The first session registers the
-// domain of the native operators in the process. The engine checks for the domain and registers it
-// without a lock, so one of two concurrent sessions would fail.
-func (r *Runtime) first(open func() (*binding.DynamicAdvancedSession, error)) (*binding.DynamicAdvancedSession, error) {
+// openFirst calls open, one call at a time until a call has succeeded. The first session registers
+// the domain of the native operators in the process. The engine tests for the domain and registers
+// it without a lock, so one of two concurrent first sessions would fail.
+func (r *Runtime) openFirst(open func() (*binding.DynamicAdvancedSession, error)) (*binding.DynamicAdvancedSession, error) {
 	if r.started.Load() {
 		return open()
 	}
@@ -247,7 +249,7 @@ func (s *Session) Close() error {
 	}
 	s.closed = true
 	if s.abandoned > 0 {
-		return nil // the last of these runs frees it
+		return nil // the last of the abandoned runs frees it
 	}
 	return s.session.Destroy()
 }
@@ -284,8 +286,8 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []*Value) error {
 	return leave(outputs, out, s.outputs)
 }
 
-// enter returns the engine's values for a run, nil for a nil. needed has the names of values that
-// must not be nil.
+// enter returns the engine's values for a run, nil for a nil Value. needed has the names of the
+// values if none of them may be nil; else it is nil.
 func enter(values []*Value, needed []string) ([]binding.Value, error) {
 	list := make([]binding.Value, len(values))
 	for i, v := range values {
@@ -308,7 +310,8 @@ func enter(values []*Value, needed []string) ([]binding.Value, error) {
 	return list, nil
 }
 
-// leave stores the results of a run in values and creates those that are nil.
+// leave stores the results of a run in values, and creates those that are nil. list has the
+// engine's values.
 func leave(values []*Value, list []binding.Value, names []string) error {
 	for i, v := range values {
 		switch {
@@ -351,7 +354,7 @@ func awaitUnused(ctx context.Context, lists ...[]*Value) error {
 	return nil
 }
 
-// release frees the values that enter created for one run, unless the engine is still busy with it.
+// release frees the values that enter created for one run, unless the engine still uses them.
 func release(values []*Value, list []binding.Value) {
 	for i, v := range values {
 		if v != nil && v.scalar != nil && list[i] != nil && v.busy.Load() == 0 {
@@ -360,8 +363,8 @@ func release(values []*Value, list []binding.Value) {
 	}
 }
 
-// run executes the graph and stops when ctx or the time limit ends. The engine may then still use the
-// values, which are marked.
+// run executes the graph, and stops it when ctx or the time limit ends. If the engine does not
+// stop, the values that it uses are marked (see abandon).
 func (s *Session) run(ctx context.Context, in, out []binding.Value, used []*Value) error {
 	if s.limit > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, s.limit, &TimeoutError{Limit: s.limit})
@@ -409,9 +412,9 @@ func (s *Session) await(ctx context.Context, done <-chan error, used []*Value) e
 	return cause
 }
 
-// abandon marks values, and keeps the session allocated, until the engine is done with a run.
+// abandon marks values as busy, and keeps the session allocated, until the engine ends a run.
 func (s *Session) abandon(done <-chan error, used []*Value) {
-	elements := make([]any, len(used)) // a closed Value no longer refers to its own
+	elements := make([]any, len(used)) // kept here, since Close removes them from a Value
 	for i, v := range used {
 		v.busy.Add(1)
 		elements[i] = v.data

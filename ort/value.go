@@ -20,8 +20,8 @@ type Value struct {
 	kind   kind
 	data   any // []T
 	bound  binding.Value
-	scalar rank0         // replaces bound for a tensor without axes
-	busy   *atomic.Int32 // abandoned runs that use its elements
+	scalar scalarCopy    // replaces bound for a tensor without axes
+	busy   *atomic.Int32 // number of abandoned runs that use its elements
 }
 
 // NewValue returns a Value of zeros.
@@ -37,7 +37,7 @@ func (r *Runtime) NewValue(t onnx.Type, shape ...int) (*Value, error) {
 // Wrap returns a Value that shares data: the engine reads and writes data itself. The length of
 // data must be the product of shape.
 func Wrap[T Element](r *Runtime, data []T, shape ...int) (*Value, error) {
-	return wrap(typeOf(of[T]{}), data, shape)
+	return wrap(typeOf(elementKind[T]{}), data, shape)
 }
 
 // Data returns the elements of v, shared, until Close. It panics if v has another type.
@@ -56,7 +56,7 @@ func (v *Value) Elements() any { return v.data }
 // v has another type.
 func (v *Value) Tensor() tensor.Tensor { return tensor.Tensor{Shape: v.shape, Data: Data[float32](v)} }
 
-// First returns the first n slices along the first axis as a Value that shares the elements of v.
+// First returns the first n slices of v along the first axis, as a Value that shares the elements.
 func (v *Value) First(n int) (*Value, error) {
 	if len(v.shape) == 0 || n < 0 || n > v.shape[0] {
 		return nil, fmt.Errorf("taking %d slices of a tensor of shape %v: out of range", n, v.shape)
@@ -70,7 +70,7 @@ func (v *Value) First(n int) (*Value, error) {
 	return out, err
 }
 
-// Close frees the memory of the engine for v, unless a run that was stopped still uses it. The
+// Close frees what the engine holds for v, unless a run that was stopped still uses it. The
 // elements are Go memory and stay valid.
 func (v *Value) Close() error {
 	if v == nil {
@@ -90,7 +90,7 @@ func wrap[T Element](t onnx.Type, data []T, shape []int) (*Value, error) {
 	if n := tensor.Size(shape); n != len(data) {
 		return nil, fmt.Errorf("making a tensor: shape %v needs %d elements, not %d", shape, n, len(data))
 	}
-	v := &Value{typ: t, shape: slices.Clone(shape), kind: of[T]{}, data: data, busy: new(atomic.Int32)}
+	v := &Value{typ: t, shape: slices.Clone(shape), kind: elementKind[T]{}, data: data, busy: new(atomic.Int32)}
 	if len(shape) == 0 {
 		if t.Half() {
 			return nil, fmt.Errorf("making a tensor: a scalar of %v is not supported", t)

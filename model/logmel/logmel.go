@@ -1,18 +1,19 @@
-// Package logmel builds logarithmic mel spectrograms as ONNX graphs, so that a network that takes
-// features can be fed waveforms: the spectrogram is computed by the engine that runs the network, and
-// gradients flow through it.
+// Package logmel builds logarithmic mel spectrograms as ONNX graphs. A network whose input is a
+// spectrogram can then take waveforms: the engine that runs the network also computes the
+// spectrogram, and gradients flow through it.
 //
-// A waveform x of n samples becomes frames of FFT samples, Hop apart, each under a Hann window w. With
-// X the discrete Fourier transform of a frame and M the mel filter bank of package audio,
+// A waveform x of n samples is divided into frames of FFT samples, Hop samples apart, each
+// multiplied by a Hann window w. With X the discrete Fourier transform of a frame and M the mel
+// filter bank of package audio,
 //
 //	X[k, t] = sum over i of w[i] x[t Hop + i] exp(-2 pi j k i / FFT)
 //	S[m, t] = sum over k of M[m, k] |X[k, t]|^Power
 //	y[m, t] = (log(S[m, t] + Offset) - Mean) / Std
 //
-// The transform is one convolution by the cosines and sines of all frequencies. With the waveform
-// padded by FFT / 2 on both sides ("reflect", "zeros"), frame t is centred at sample t Hop and there
-// are floor(n / Hop) + 1 frames. These are the conventions of torch.stft and of librosa; Scale and
-// Area choose between torchaudio's default bank and librosa's.
+// The transform is one convolution with the cosines and sines of all frequencies. If the waveform
+// is padded by FFT / 2 samples on both sides ("reflect", "zeros"), frame t is centred at sample t
+// Hop, and there are floor(n / Hop) + 1 frames. These are the conventions of torch.stft and
+// librosa. Scale and Area choose between torchaudio's default filter bank and librosa's.
 //
 //	s := logmel.Settings{Rate: 8000, Mels: 40}
 //	features, err := s.Graph(b, wave) // wave: b x n or b x 1 x n; features: b x mels x frames
@@ -28,30 +29,33 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Settings are those of a spectrogram. What is left zero has the default that stands behind it.
+// Settings are the settings of a spectrogram. A field that is zero has the default that its comment
+// gives.
 type Settings struct {
-	Rate   int     // samples a second; required
-	FFT    int     // samples of a frame; the window's length
-	Window int     // samples of the Hann window, in the middle of the frame; 25 ms
-	Hop    int     // samples between frames; 10 ms
-	Mels   int     // bands; 64
-	Low    float64 // Hz
-	High   float64 // Hz; half the rate
-	Scale  string  // "htk" or "slaney"; htk
-	Area   bool    // bands of equal area (librosa) in place of equal height (torchaudio)
-	Power  float64 // 1: magnitudes, 2: powers; 2
-	Pad    string  // "reflect", "zeros" or "none"; reflect
-	Log    string  // "natural", "log10" or "db" (10 log10); natural
-	Offset float64 // what is added before the logarithm; 1e-6
-	Clamp  bool    // the larger of S and Offset is taken, in place of their sum
-	Range  float64 // what lies further than this below a sound's loudest value is raised to it, in the unit of the logarithm; 0: nothing is
-	Mean   float64 // what is subtracted from the logarithm
-	Std    float64 // what it is then divided by; 1
+	Rate   int     // samples per second; required
+	FFT    int     // samples of a frame; default: Window
+	Window int     // samples of the Hann window, in the middle of the frame; default: 25 ms
+	Hop    int     // samples from one frame to the next; default: 10 ms
+	Mels   int     // number of bands; default: 64
+	Low    float64 // lowest frequency of the bands in Hz
+	High   float64 // highest frequency of the bands in Hz; default: half the rate
+	Scale  string  // mel scale, "htk" (default) or "slaney"
+	Area   bool    // bands of equal area (librosa) instead of equal height (torchaudio)
+	Power  float64 // 1: of magnitudes; 2 (default): of powers
+	Pad    string  // "reflect" (default), "zeros" or "none"
+	Log    string  // "natural" (default), "log10" or "db" (10 log10)
+	Offset float64 // added before the logarithm; default: 1e-6
+	Clamp  bool    // take the larger of S and Offset instead of their sum
+	// Range raises values that are more than Range below the largest value of the sound to that bound,
+	// in the unit of the logarithm; 0: none are raised.
+	Range float64
+	Mean  float64 // subtracted from the logarithm
+	Std   float64 // divides the difference; default: 1
 
-	DropLast bool `json:",omitzero"` // the last frame is left out, as Whisper has it
+	DropLast bool `json:",omitzero"` // leave out the last frame, as Whisper does
 }
 
-// Defaults fills in what is left zero.
+// Defaults returns the settings with defaults in place of zero fields.
 func (s Settings) Defaults() Settings {
 	or := func(v *int, d int) {
 		if *v == 0 {
@@ -82,33 +86,34 @@ func (s Settings) Defaults() Settings {
 	return s
 }
 
-const maxFFT = 1 << 14 // the matrix of the transform has FFT^2 entries
+// maxFFT bounds FFT: the matrix of the transform has about FFT^2 elements.
+const maxFFT = 1 << 14
 
-// Check reports settings that make no sense.
+// Check returns an error for settings that are out of range.
 func (s Settings) Check() error {
 	if s.Rate < 1 {
-		return errors.New("log-mel: the rate is missing: how many samples make a second")
+		return errors.New("log-mel: the rate is missing: set the number of samples per second")
 	}
 	s = s.Defaults()
 	switch {
 	case s.FFT < 2 || s.FFT > maxFFT:
-		return fmt.Errorf("log-mel: frames of %d samples: they have 2 to %d", s.FFT, maxFFT)
+		return fmt.Errorf("log-mel: frames of %d samples: they must have 2 to %d", s.FFT, maxFFT)
 	case s.Window < 1 || s.Window > s.FFT:
-		return fmt.Errorf("log-mel: a window of %d samples in frames of %d", s.Window, s.FFT)
+		return fmt.Errorf("log-mel: a window of %d samples: it must have 1 to %d, the samples of a frame", s.Window, s.FFT)
 	case s.Hop < 1:
-		return fmt.Errorf("log-mel: frames %d samples apart", s.Hop)
+		return fmt.Errorf("log-mel: frames are %d samples apart: it must be at least 1", s.Hop)
 	case s.Mels < 1 || s.Mels > s.FFT:
-		return fmt.Errorf("log-mel: %d bands of %d bins", s.Mels, s.FFT/2+1)
+		return fmt.Errorf("log-mel: %d bands: there must be 1 to %d, the samples of a frame", s.Mels, s.FFT)
 	case s.Scale != "htk" && s.Scale != "slaney":
-		return fmt.Errorf("log-mel: scale %q: it is htk or slaney", s.Scale)
+		return fmt.Errorf("log-mel: unknown scale %q: use htk or slaney", s.Scale)
 	case s.Pad != "reflect" && s.Pad != "zeros" && s.Pad != "none":
-		return fmt.Errorf("log-mel: pad %q: it is reflect, zeros or none", s.Pad)
+		return fmt.Errorf("log-mel: unknown pad %q: use reflect, zeros or none", s.Pad)
 	case logs[s.Log] == 0:
-		return fmt.Errorf("log-mel: log %q: it is natural, log10 or db", s.Log)
+		return fmt.Errorf("log-mel: unknown log %q: use natural, log10 or db", s.Log)
 	case s.Power != 1 && s.Power != 2:
-		return fmt.Errorf("log-mel: power %v: it is 1 or 2", s.Power)
+		return fmt.Errorf("log-mel: power is %v: it must be 1 or 2", s.Power)
 	case !(s.Offset > 0) || !(s.Range >= 0) || s.Std == 0 || !finite(s.Offset, s.Range, s.Mean, s.Std):
-		return fmt.Errorf("log-mel: offset %v, range %v, mean %v, std %v: the offset is above 0, the range is not negative, std is not 0", s.Offset, s.Range, s.Mean, s.Std)
+		return fmt.Errorf("log-mel: offset %v, range %v, mean %v, std %v: the offset must be above 0, the range not negative, and std not 0", s.Offset, s.Range, s.Mean, s.Std)
 	}
 	_, err := s.mel().Bank()
 	return err
@@ -123,7 +128,7 @@ func finite(values ...float64) bool {
 	return true
 }
 
-// logs are what the natural logarithm is multiplied by.
+// logs has, for each Settings.Log, the factor of the natural logarithm.
 var logs = map[string]float64{"natural": 1, "log10": 1 / math.Ln10, "db": 10 / math.Ln10}
 
 func (s Settings) mel() audio.Mel {
@@ -145,8 +150,9 @@ func (s Settings) Frames(n int) int {
 	return n/s.Hop + 1
 }
 
-// Graph adds the spectrogram to a graph that is being built: wave is b x n or b x 1 x n, the result b x mels x frames. A sound
-// that is shorter than a frame has none; one that is to be reflected must be longer than half a frame.
+// Graph adds the spectrogram to a graph that is being built. wave is b x n or b x 1 x n, and the
+// result is b x mels x frames. A waveform that is shorter than a frame has no frames. With
+// "reflect" it must be longer than half a frame.
 func (s Settings) Graph(b *onnx.Builder, wave onnx.Value) (onnx.Value, error) {
 	if err := s.Check(); err != nil {
 		return "", err
@@ -172,7 +178,8 @@ func (s Settings) Graph(b *onnx.Builder, wave onnx.Value) (onnx.Value, error) {
 	return y, b.Err()
 }
 
-// fourier holds the cosines of all frequencies under the window, then the sines: 2 bins x 1 x FFT.
+// fourier returns the cosines of all frequencies times the window, then the sines: 2 bins x 1 x
+// FFT.
 func (s Settings) fourier() tensor.Tensor {
 	bins := s.FFT/2 + 1
 	t := tensor.New(2*bins, 1, s.FFT)
@@ -180,7 +187,7 @@ func (s Settings) fourier() tensor.Tensor {
 	for k := range bins {
 		for i, w := range window {
 			at := lead + i
-			// The angle is reduced by whole turns first, in integers.
+			// The angle is first reduced by multiples of 2 pi, in integers.
 			sin, cos := math.Sincos(2 * math.Pi * float64(k*at%s.FFT) / float64(s.FFT))
 			t.Data[k*s.FFT+at] = float32(w * cos)
 			t.Data[(bins+k)*s.FFT+at] = float32(-w * sin)
@@ -195,12 +202,12 @@ func (s Settings) power(b *onnx.Builder, spectrum onnx.Value) onnx.Value {
 	re, im := b.Slice(spectrum, 1, 0, bins, 1), b.Slice(spectrum, 1, bins, 2*bins, 1)
 	p := b.Add(b.Mul(re, re), b.Mul(im, im))
 	if s.Power == 1 {
-		p = b.Sqrt(b.Add(p, b.Scalar(1e-20))) // the root has a gradient at silence
+		p = b.Sqrt(b.Add(p, b.Scalar(1e-20))) // so that the root has a gradient at 0
 	}
 	return p
 }
 
-// compress takes the logarithm and what comes after it.
+// compress takes the logarithm and applies Range, Mean and Std.
 func (s Settings) compress(b *onnx.Builder, y onnx.Value) onnx.Value {
 	offset := b.Scalar(float32(s.Offset))
 	if s.Clamp {

@@ -150,18 +150,18 @@ func TestGradientsFlow(t *testing.T) {
 func TestBadSettings(t *testing.T) {
 	t.Parallel()
 	for want, s := range map[string]logmel.Settings{
-		"rate is missing":      {},
-		"frames of 100000":     {Rate: 8000, FFT: 100000},
-		"a window of 300":      {Rate: 8000, FFT: 256, Window: 300},
-		"frames -1 samples":    {Rate: 8000, Hop: -1},
-		"bands of":             {Rate: 8000, Mels: 300},
-		`scale "bark"`:         {Rate: 8000, Scale: "bark"},
-		`pad "edge"`:           {Rate: 8000, Pad: "edge"},
-		`log "ln"`:             {Rate: 8000, Log: "ln"},
-		"power 3":              {Rate: 8000, Power: 3},
-		"offset -1":            {Rate: 8000, Offset: -1},
-		"mean NaN":             {Rate: 8000, Mean: math.NaN()},
-		"from 5000 to 4000 Hz": {Rate: 8000, Low: 5000},
+		"rate is missing":       {},
+		"frames of 100000":      {Rate: 8000, FFT: 100000},
+		"a window of 300":       {Rate: 8000, FFT: 256, Window: 300},
+		"frames are -1 samples": {Rate: 8000, Hop: -1},
+		"300 bands":             {Rate: 8000, Mels: 300},
+		`scale "bark"`:          {Rate: 8000, Scale: "bark"},
+		`pad "edge"`:            {Rate: 8000, Pad: "edge"},
+		`log "ln"`:              {Rate: 8000, Log: "ln"},
+		"power is 3":            {Rate: 8000, Power: 3},
+		"offset -1":             {Rate: 8000, Offset: -1},
+		"mean NaN":              {Rate: 8000, Mean: math.NaN()},
+		"from 5000 to 4000 Hz":  {Rate: 8000, Low: 5000},
 	} {
 		if err := s.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", s, err, want)

@@ -9,23 +9,27 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// The matrices that bring four coordinates to corners: a row of coordinates times the matrix.
+// The matrices that convert four coordinates to corners: a row of coordinates is multiplied by the
+// matrix.
 var (
-	corners = [4][4]float32{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}       // left, top, right, bottom
-	centred = [4][4]float32{{1, 0, 1, 0}, {0, 1, 0, 1}, {-.5, 0, .5, 0}, {0, -.5, 0, .5}} // centre x, centre y, width, height
+	// from left, top, right, bottom
+	corners = [4][4]float32{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}
+	// from centre x, centre y, width, height
+	centred = [4][4]float32{{1, 0, 1, 0}, {0, 1, 0, 1}, {-.5, 0, .5, 0}, {0, -.5, 0, .5}}
 )
 
-// maxRows is the largest number of candidates that are read from the engine. The strongest are kept.
+// maxRows is the largest number of boxes of an image that the graph returns: those with the highest
+// scores.
 const maxRows = 2000
 
-// A boxSource is where the nodes of a layout leave its boxes: batch x n x 4, batch x n x 1 twice, and
-// batch x n x 3 k, in the file's coordinates.
+// A boxSource holds the tensors with a layout's boxes (batch x n x 4), scores and classes (batch x
+// n x 1 each) and keypoints (batch x n x 3 k), in the coordinates of the file.
 type boxSource struct {
 	boxes, scores, classes, keypoints onnx.Value
 }
 
-// newBoxes returns the decoder of a layout of boxes. candidates is their number for an image, -1:
-// free. fractions says whether coordinates usually are fractions of the image.
+// newBoxes returns the decoder of a layout of boxes. candidates is the number of boxes of an image;
+// -1: free. fractions is the default for Setting.Fractions.
 func (q *query) newBoxes(f Format, candidates int, coordinates [4][4]float32, fractions bool, source func(b *onnx.Builder) boxSource) *Decoder {
 	if q.setting.Fractions != nil {
 		fractions = *q.setting.Fractions
@@ -54,7 +58,7 @@ func (q *query) newBoxes(f Format, candidates int, coordinates [4][4]float32, fr
 			return ""
 		}
 		s := source(b)
-		parts := []onnx.Value{b.MatMul(s.boxes, b.Const("", matrix(coordinates))), poisoned(b, s.scores), s.classes}
+		parts := []onnx.Value{b.MatMul(s.boxes, b.Const("", matrix(coordinates))), withNaN(b, s.scores), s.classes}
 		if f.Keypoints > 0 {
 			parts = append(parts, b.Mul(s.keypoints, b.Const("", keypointScale(f.Keypoints, scale))))
 		}
@@ -78,9 +82,9 @@ func keypointScale(k int, scale [2]float32) tensor.Tensor {
 	return tensor.Tensor{Shape: []int{1, 1, 3 * k}, Data: slices.Repeat([]float32{scale[0], scale[1], 1}, k)}
 }
 
-// poisoned returns scores that are all NaN if one of an image is NaN or infinite, so that the selection
-// of the strongest does not hide it.
-func poisoned(b *onnx.Builder, scores onnx.Value) onnx.Value {
+// withNaN returns scores that are all NaN for an image if one of them is NaN or infinite. The
+// selection of the highest scores would hide it otherwise.
+func withNaN(b *onnx.Builder, scores onnx.Value) onnx.Value {
 	return b.Add(scores, b.Mul(b.ReduceSum(scores, true, 1, 2), b.Scalar(0)))
 }
 
@@ -92,14 +96,15 @@ func strongest(b *onnx.Builder, rows onnx.Value, f Format) onnx.Value {
 	return b.Op("GatherElements", onnx.Attrs{"axis": 1}, rows, index)
 }
 
-// column returns columns [from, to) of batch x n x c values.
+// column returns columns from (inclusive) to (exclusive) of a tensor of batch x n x c.
 func column(b *onnx.Builder, x onnx.Value, from, to int) onnx.Value {
 	return b.Slice(x, 2, from, to, 1)
 }
 
+// float returns a tensor as float32.
 func float(b *onnx.Builder, name string) onnx.Value { return b.Cast(onnx.Value(name), onnx.Float) }
 
-// best returns the largest of each row of class scores, and its class: batch x n x 1 each.
+// best returns the highest class score of each row, and its class: batch x n x 1 each.
 func best(b *onnx.Builder, scores onnx.Value) (top, class onnx.Value) {
 	class = b.Cast(b.Op("ArgMax", onnx.Attrs{"axis": 2, "keepdims": 1}, scores), onnx.Float)
 	return b.ReduceMax(scores, true, 2), class
@@ -108,8 +113,8 @@ func best(b *onnx.Builder, scores onnx.Value) (top, class onnx.Value) {
 // personKeypoints is the number of keypoints of a person in COCO.
 const personKeypoints = 17
 
-// findTorchvision finds the outputs of torchvision's detectors: boxes, labels and scores in any order,
-// perhaps with keypoints, of a single image.
+// findTorchvision finds the outputs of torchvision's detectors for a single image: boxes, labels
+// and scores in any order, possibly with keypoints.
 func findTorchvision(q *query, _ bool) *Decoder {
 	list := func(p *Port, words ...string) bool {
 		return len(p.Sizes) == 1 || len(p.Sizes) == 0 && p.named(words...)
@@ -145,10 +150,10 @@ func findTorchvision(q *query, _ bool) *Decoder {
 	return d
 }
 
-// findEfficientNMS finds the outputs of TensorRT's EfficientNMS: how many boxes count, and boxes,
-// scores and classes.
+// findEfficientNMS finds the outputs of TensorRT's EfficientNMS: the number of valid boxes, and
+// boxes, scores and classes.
 func findEfficientNMS(q *query, _ bool) *Decoder {
-	of := func(rank, last int, integer bool, words ...string) *Port {
+	find := func(rank, last int, integer bool, words ...string) *Port {
 		fits := func(p *Port) bool {
 			return len(p.Sample) == rank && (last == 0 || p.Sample[rank-1] == last) && p.isInteger() == integer
 		}
@@ -157,8 +162,8 @@ func findEfficientNMS(q *query, _ bool) *Decoder {
 		}
 		return q.only(fits)
 	}
-	count, boxes := of(1, 1, true, "num"), of(2, 4, false, "box")
-	scores, classes := of(1, 0, false, "score"), q.only(func(p *Port) bool { return len(p.Sample) == 1 && p.named("class", "label") })
+	count, boxes := find(1, 1, true, "num"), find(2, 4, false, "box")
+	scores, classes := find(1, 0, false, "score"), q.only(func(p *Port) bool { return len(p.Sample) == 1 && p.named("class", "label") })
 	if count == nil || boxes == nil || scores == nil || classes == nil || count == classes {
 		return nil
 	}
@@ -168,14 +173,14 @@ func findEfficientNMS(q *query, _ bool) *Decoder {
 	}
 	f := Format{Outputs: []string{count.Name, boxes.Name, scores.Name, classes.Name}}
 	return q.newBoxes(f, n, corners, false, func(b *onnx.Builder) boxSource {
-		places := tensor.New(1, n)
+		numbers := tensor.New(1, n)
 		for i := range n {
-			places.Data[i] = float32(i)
+			numbers.Data[i] = float32(i)
 		}
-		counted := b.Op("Less", nil, b.Const("", places), float(b, count.Name))
+		valid := b.Op("Less", nil, b.Const("", numbers), float(b, count.Name))
 		return boxSource{
 			boxes:   float(b, boxes.Name),
-			scores:  b.Unsqueeze(b.Where(counted, float(b, scores.Name), b.Scalar(-1)), 2),
+			scores:  b.Unsqueeze(b.Where(valid, float(b, scores.Name), b.Scalar(-1)), 2),
 			classes: b.Unsqueeze(float(b, classes.Name), 2),
 		}
 	})
@@ -198,11 +203,13 @@ func detrPorts(q *query) (logits, boxes *Port) {
 	return logits, boxes
 }
 
-// sigmoidQueries is the number of queries from which a transformer's class scores are taken for
-// sigmoids: DETR has 100 queries and a softmax, Deformable DETR, RT-DETR and DINO have 300 or more.
+// sigmoidQueries is the number of queries from which on the class scores of a transformer are
+// assumed to be sigmoids: DETR has 100 queries and a softmax; Deformable DETR, RT-DETR and DINO
+// have 300 or more.
 const sigmoidQueries = 300
 
-// findDETR finds the outputs of DETR: the softmax over classes and one more, that of no object.
+// findDETR finds the outputs of DETR: the softmax over the classes and a further class for no
+// object.
 func findDETR(q *query, guess bool) *Decoder {
 	logits, boxes := detrPorts(q)
 	if logits == nil || logits.Sample[1] < 2 || guess && boxes.Sample[0] >= sigmoidQueries {
@@ -233,7 +240,7 @@ func findDeformableDETR(q *query, _ bool) *Decoder {
 	})
 }
 
-// findSuppressed finds rows of corners, score and class that are already suppressed.
+// findSuppressed finds rows of corners, score and class after non-maximum suppression.
 func findSuppressed(q *query, guess bool) *Decoder {
 	fits := func(p *Port) bool {
 		if !p.isFloat() {
@@ -266,7 +273,7 @@ func findSuppressed(q *query, guess bool) *Decoder {
 	return d
 }
 
-// findYOLOv10 finds suppressed rows, or the anchors of a network that needs no suppression.
+// findYOLOv10 finds rows after suppression, or the anchors of a network that needs no suppression.
 func findYOLOv10(q *query, guess bool) *Decoder {
 	if guess {
 		return nil
@@ -281,12 +288,13 @@ func findYOLOv10(q *query, guess bool) *Decoder {
 	return d
 }
 
-// defaultSuppress is the default of Format.Suppress for layouts that are not suppressed.
+// defaultSuppress is the default of Format.Suppress for layouts without suppression.
 const defaultSuppress = 0.7
 
-// anchors returns the output with the anchors of a YOLO network, their number, the number of columns,
-// and whether the columns come first. To guess, the number of anchors must be that of the cells of the
-// strides 8, 16 and 32 (and 64), once or three times, or the file must name its classes and strides.
+// anchors returns the output with the anchors of a YOLO network, the number of anchors and of
+// columns, and whether the columns come first. If guess is set, it must be clear that these are
+// anchors: their number is that of the cells of the strides 8, 16 and 32 (and 64), once or three
+// times, or the file names its classes and strides.
 func (q *query) anchors(guess bool) (p *Port, n, columns int, first bool) {
 	p = q.only(func(p *Port) bool { return p.isFloat() && len(p.Sample) == 2 && min(p.Sample[0], p.Sample[1]) > 4 })
 	if p == nil {
@@ -306,8 +314,8 @@ func (q *query) anchors(guess bool) (p *Port, n, columns int, first bool) {
 	return p, n, columns, first
 }
 
-// perCell returns the number of anchors in each cell of the strides 8, 16 and 32, or of those and 64:
-// 1 or 3, or 0 if n is not such a number of anchors.
+// perCell returns the number of anchors in each cell of the strides 8, 16 and 32, or of these and
+// 64: 1 or 3. It returns 0 if n is no such number of anchors.
 func (q *query) perCell(n int) int {
 	cells := 0
 	for _, stride := range []int{8, 16, 32, 64} {
@@ -323,8 +331,8 @@ func (q *query) perCell(n int) int {
 	return 0
 }
 
-// findYOLOv8 finds columns of centre, size and class scores, perhaps with keypoints or coefficients of
-// masks, for each anchor.
+// findYOLOv8 finds columns of centre, size and class scores for each anchor, possibly with
+// keypoints or mask coefficients.
 func findYOLOv8(q *query, guess bool) *Decoder {
 	p, n, columns, first := q.anchors(guess)
 	if p == nil || guess && !first {
@@ -333,7 +341,7 @@ func findYOLOv8(q *query, guess bool) *Decoder {
 	return q.newYOLO(p, n, columns, first, 4)
 }
 
-// findYOLOv5 finds the same with a column that says whether there is an object, before the classes.
+// findYOLOv5 finds the same with a column for the probability of an object before the class scores.
 func findYOLOv5(q *query, guess bool) *Decoder {
 	p, n, columns, first := q.anchors(guess)
 	if p == nil || columns < 6 {
@@ -342,10 +350,11 @@ func findYOLOv5(q *query, guess bool) *Decoder {
 	return q.newYOLO(p, n, columns, first, 5)
 }
 
-// newYOLO returns the decoder of n anchors, of which the class scores start at a column.
+// newYOLO returns the decoder of n anchors. start is the column of the first class score.
 func (q *query) newYOLO(p *Port, n, columns int, first bool, start int) *Decoder {
 	f := Format{Outputs: []string{p.Name}, Suppress: defaultSuppress, Classes: columns - start}
-	if len(q.ports) > 1 || q.metadata("kpt_shape") != "" { // coefficients of masks or keypoints follow the classes
+	// Mask coefficients or keypoints may follow the classes.
+	if len(q.ports) > 1 || q.metadata("kpt_shape") != "" {
 		if known := max(q.setting.Classes, len(q.names())); known > 0 && known <= f.Classes {
 			f.Classes = known
 		}
@@ -371,9 +380,9 @@ func (q *query) newYOLO(p *Port, n, columns int, first bool, start int) *Decoder
 	})
 }
 
-// keypointsOf reads the entry kpt_shape of Ultralytics, such as "[17, 3]", and reports whether there
-// is one with visibilities.
-func keypointsOf(text string) (int, bool) {
+// keypointsOf returns the number of keypoints in an entry kpt_shape of Ultralytics, such as "[17,
+// 3]". ok is false if there is none, or if the keypoints have no visibility.
+func keypointsOf(text string) (n int, ok bool) {
 	parts := strings.Split(strings.Trim(text, "[] "), ",")
 	if len(parts) != 2 || strings.TrimSpace(parts[1]) != "3" {
 		return 0, false

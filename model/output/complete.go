@@ -19,11 +19,12 @@ type Keypoint struct {
 	Visible bool
 }
 
-// Area returns the area of the box, in fractions of the image. It is 0 if the corners are exchanged.
+// Area returns the area of the box as a fraction of the image. It is 0 if the corners are in the
+// wrong order.
 func (b Box) Area() float64 { return max(b.Right-b.Left, 0) * max(b.Bottom-b.Top, 0) }
 
-// IoU returns the area of the intersection of two boxes divided by that of their union, 0 if both are
-// empty.
+// IoU returns the intersection over union of two boxes: the area of the former divided by that of
+// the latter. It is 0 if they do not overlap.
 func IoU(a, b Box) float64 {
 	w, h := min(a.Right, b.Right)-max(a.Left, b.Left), min(a.Bottom, b.Bottom)-max(a.Top, b.Top)
 	if w <= 0 || h <= 0 {
@@ -33,10 +34,10 @@ func IoU(a, b Box) float64 {
 	return common / (a.Area() + b.Area() - common)
 }
 
-// Complete completes the decoded boxes of one sample in place. It removes those whose score is below
-// Confidence, then for each class those whose IoU with a stronger box that is kept exceeds Suppress,
-// and keeps at most Most. Boxes that are not finite are kept, so that Boxes finds them. Other kinds of
-// output need no completion.
+// Complete removes boxes of one sample in place: those whose score is below Confidence; then, for
+// each class, those whose IoU with a stronger remaining box exceeds Suppress; then all but the Most
+// strongest. Boxes that are not finite remain, so that Boxes reports them. Other kinds of output
+// are not changed.
 func (f *Format) Complete(row []float32) {
 	if f.Kind != BoxList {
 		return
@@ -84,7 +85,8 @@ func boxOf(r []float32) Box {
 	return Box{Left: float64(r[0]), Top: float64(r[1]), Right: float64(r[2]), Bottom: float64(r[3]), Score: float64(r[4]), Class: int(r[5])}
 }
 
-// Boxes appends the boxes of a completed row to dst. It reports whether all are finite.
+// Boxes appends the boxes of a row that Complete has changed to dst. It reports whether all are
+// finite.
 func (f *Format) Boxes(dst []Box, row []float32) (boxes []Box, finite bool) {
 	columns := f.Columns()
 	for i := range f.Candidates {
@@ -105,7 +107,8 @@ func (f *Format) Boxes(dst []Box, row []float32) (boxes []Box, finite bool) {
 	return dst, true
 }
 
-// SetBoxes writes boxes to a row, as a completed one, and returns how many it has room for.
+// SetBoxes writes boxes to a row in the form that Complete leaves. It returns the number of boxes
+// written, since there may be too many for the row.
 func (f *Format) SetBoxes(row []float32, boxes []Box) int {
 	columns, n := f.Columns(), min(len(boxes), f.Candidates)
 	for i := range f.Candidates {

@@ -8,14 +8,16 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A layout is a way in which files hold outputs that can be decoded.
+// A layout describes outputs that can be decoded.
 type layout struct {
 	name  string
 	needs string // what the file must have, for errors
-	// several says that there are several outputs, which hardly anything else has.
+	// several reports whether the layout has several outputs, which makes it hard to confuse with
+	// others.
 	several bool
-	// find returns a decoder for the ports, without the settings of boxes, or nil if they do not fit.
-	// With guess set, it must be sure enough that nothing else fits.
+	// find returns a decoder for the ports, or nil if they do not have this layout. The decoder
+	// lacks the settings of boxes. If guess is set, find returns a decoder only if it is unlikely
+	// that the outputs have another meaning.
 	find func(q *query, guess bool) *Decoder
 }
 
@@ -114,7 +116,7 @@ func (q *query) named() (*Decoder, error) {
 }
 
 // guess returns the decoder of the first layout that is recognised, or nil. If an output may score
-// classes, only layouts of several outputs are sure enough.
+// classes of the whole image, only layouts with several outputs are tried.
 func (q *query) guess() *Decoder {
 	layouts := slices.Concat(boxLayouts, classMapLayouts, valueLayouts)
 	if q.about.Scored {
@@ -210,8 +212,10 @@ func (q *query) only(fits func(p *Port) bool) *Port {
 	return found
 }
 
+// isFloat reports whether the elements are float32 or float64.
 func (p *Port) isFloat() bool { return p.Type == onnx.Float || p.Type == onnx.Double }
 
+// isInteger reports whether the elements are integers.
 func (p *Port) isInteger() bool {
 	switch p.Type {
 	case onnx.Int64, onnx.Int32, onnx.Uint8, onnx.Int8:
@@ -226,8 +230,8 @@ func (p *Port) named(words ...string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(name, word) })
 }
 
-// unbatched reports whether the port has the declared rank and no axis for the batch, with the last
-// size given unless it is 0.
+// unbatched reports whether the port is declared with the given rank, without a batch axis, and
+// with the given last size; 0: any.
 func (p *Port) unbatched(rank, last int) bool {
 	if len(p.Sizes) != rank {
 		return false

@@ -11,8 +11,8 @@ import (
 type mapPort struct {
 	*Port
 	channels, height, width int
-	last                    bool // the channels come last
-	flat                    bool // there is no axis for channels
+	last                    bool // whether the channels come last
+	flat                    bool // whether there is no axis for channels
 }
 
 // maps returns the outputs that are maps.
@@ -47,16 +47,16 @@ func (m mapPort) value(b *onnx.Builder) onnx.Value {
 	return x
 }
 
-// coversImage reports whether a map has the aspect ratio of the image, and at least one position for
-// each 4 x 4 pixels: the feature maps that a backbone returns have fewer.
+// coversImage reports whether a map has the aspect ratio of the image and at least one position for
+// each 4 x 4 pixels. The feature maps of a backbone have fewer.
 func (q *query) coversImage(m mapPort) bool {
 	ratio := float64(m.height*q.about.Width) / float64(m.width*q.about.Height)
 	return math.Abs(math.Log(ratio)) < 0.05 && 4*m.height >= q.about.Height && m.height*m.width > 1
 }
 
-// oneMap returns the only map that satisfies a condition; among several, the only one that is not
-// auxiliary, then the first that is named like a result, then the first if all have one shape, as
-// torchvision's results with an auxiliary one after them.
+// oneMap returns the map that satisfies a condition. If there are several, it returns the only one
+// that is not auxiliary; else the first whose name is that of a result; else the first if all have
+// one shape, as torchvision's result and auxiliary result do; else nil.
 func oneMap(maps []mapPort, fits func(mapPort) bool) *mapPort {
 	var found []mapPort
 	for _, m := range maps {
@@ -85,11 +85,11 @@ func oneMap(maps []mapPort, fits func(mapPort) bool) *mapPort {
 	return nil
 }
 
-// maxGuessedClasses is the largest number of channels that are taken for classes.
+// maxGuessedClasses is the largest number of channels that are assumed to be classes.
 const maxGuessedClasses = 256
 
-// findLogits finds a map with a score for each class. With one channel, class 1 is where the score is
-// above 0, and class 0 elsewhere.
+// findLogits finds a map with a score for each class. If it has one channel, positions with a score
+// above 0 have class 1, the others class 0.
 func findLogits(q *query, guess bool) *Decoder {
 	m := oneMap(q.maps(false), func(m mapPort) bool {
 		return !m.flat && (!guess || m.channels >= 2 && m.channels <= maxGuessedClasses && m.channels != 3 && q.coversImage(m))

@@ -1,22 +1,23 @@
-// Package output decodes outputs of models whose values have a place in the image: class maps,
-// boxes with keypoints, and maps of values such as depth.
+// Package output decodes outputs of models whose values belong to positions in the image: class
+// maps, boxes with keypoints, and maps of values such as depth.
 //
-// Find recognises the layout of a model's outputs from their names, types and shapes, or takes it
-// from a Setting. It returns a Decoder, which adds nodes to the model's graph that bring the outputs
-// to one tensor of float32 with a fixed shape for each sample:
+// Find recognises the layout of a model's outputs from their names, types and shapes, or gets it
+// from a Setting. It returns a Decoder, which adds nodes to the model's graph that convert the
+// outputs to one float32 tensor with a fixed shape for each sample:
 //
 //	class map   2 x h x w         the class of each position, and its probability (1 x h x w: without)
 //	boxes       n x (6 + 3 k)     left, top, right, bottom as fractions of the image; score; class;
 //	                              then x, y and visibility of each of k keypoints
 //	values      c x h x w         as the model computes them
 //
-// Boxes are ordered by score. A row whose score is negative ends them. Complete removes weak boxes
-// and, where the file does not, suppresses those that overlap a stronger box of their class:
+// Boxes are in descending order of score. A row whose score is negative ends them. Complete removes
+// boxes with low scores and, unless the model does so, suppresses boxes that overlap a stronger box
+// of their class:
 //
 //	d, err := output.Find(about, output.Setting{Boxes: "yolov8"})
 //	row := d.Build(b)               // batch x n x 6, in a graph under construction
 //	d.Format.Complete(values)       // after a run, for each sample
-//	boxes := d.Format.Boxes(nil, values)
+//	boxes, finite := d.Format.Boxes(nil, values)
 package output
 
 import (
@@ -25,7 +26,7 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A Kind is what a decoded output holds.
+// A Kind is the kind of a decoded output.
 type Kind string
 
 // The kinds.
@@ -42,14 +43,16 @@ type Format struct {
 	Outputs []string // names of the file's outputs that are decoded
 	// Height and Width are the size of a map, or, for boxes, of the model's image in pixels.
 	Height, Width int
-	Channels      int      // of a map: planes
-	Candidates    int      // rows of boxes
-	Keypoints     int      // of each box
+	Channels      int      // of a map
+	Candidates    int      // number of rows of boxes
+	Keypoints     int      // number of keypoints of each box
 	Classes       int      // number of classes; 0: unknown
 	Names         []string // of the classes; nil: unknown
 	Confidence    float64  // boxes of a lower score are removed
-	Suppress      float64  // intersection over union above which the weaker of two boxes of a class is removed; 1: none is
-	Most          int      // boxes that are kept
+	// Suppress is the intersection over union above which the weaker of two boxes of a class is
+	// removed; 1: none is removed.
+	Suppress float64
+	Most     int // largest number of boxes that remain
 }
 
 // Shape returns the shape of the decoded output of one sample.
@@ -66,7 +69,7 @@ func (f *Format) Columns() int { return boxColumns + 3*f.Keypoints }
 // boxColumns is the number of columns of a box before its keypoints: corners, score and class.
 const boxColumns = 6
 
-// assumedClasses is the number of classes where neither the file nor the settings say it.
+// assumedClasses is the number of classes if neither the file nor the settings state it.
 const assumedClasses = 256
 
 // ClassLimit returns the number of classes that a decoded output may have.
@@ -94,18 +97,20 @@ func (f *Format) ClassNames() []string {
 	return out
 }
 
-// A Setting says how a model's outputs are decoded. The zero Setting infers everything. At most one
-// of ClassMap, Boxes and Values is set.
+// A Setting states how a model's outputs are decoded. The zero Setting infers everything. At most
+// one of ClassMap, Boxes and Values is set.
 type Setting struct {
 	ClassMap   string   // "logits", "probabilities" or "labels"
 	Boxes      string   // one of BoxLayouts
 	Values     string   // "depth", "image" or "map"
 	Outputs    []string // names of the outputs, in the order of the layout; empty: inferred
-	Classes    int      // number of classes, where the file does not have it; 0: inferred
+	Classes    int      // number of classes, if the file does not state it; 0: inferred
 	Confidence float64  // of Format; 0: 0.01
-	Suppress   float64  // of Format; 0: 0.7 where the file does not suppress, else 1
+	Suppress   float64  // of Format; 0: 0.7 if the model does not suppress boxes, else 1
 	Most       int      // of Format; 0: 300
-	Fractions  *bool    // whether the coordinates of boxes are fractions of the image rather than pixels; nil: as usual for the layout
+	// Fractions states whether the coordinates of boxes are fractions of the image rather than pixels;
+	// nil: as usual for the layout.
+	Fractions *bool
 }
 
 // IsSet reports whether the setting names a kind of output.
@@ -120,7 +125,7 @@ type Port struct {
 	Axes   onnx.Axes
 }
 
-// About is what Find knows of a model.
+// About describes a model for Find.
 type About struct {
 	Ports         []Port
 	Height, Width int                     // of its image, in pixels
@@ -133,7 +138,7 @@ type About struct {
 // A Decoder adds the decoding of a model's outputs to its graph.
 type Decoder struct {
 	Format Format
-	// Unbatched reports whether the outputs have no axis for the batch, so that a run takes one image.
+	// Unbatched reports whether the outputs have no batch axis, so that a run takes one image.
 	Unbatched bool
 	// Guessed reports whether the layout was inferred.
 	Guessed bool

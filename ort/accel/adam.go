@@ -10,12 +10,12 @@ import (
 //	m' = beta1 m + g;  v' = beta2 v + g g;  p' = k p - m' / (sqrt v' + e) s
 type adamUpdate struct {
 	p, g, m, v   string // names of tensors
-	s, e, k      string // scalars; k is empty for 1
+	s, e, k      string // names of scalars; k is empty if it is 1
 	beta1, beta2 float64
-	nextM, nextV string
+	nextM, nextV string // names of m' and v'
 }
 
-// rewriteAdam replaces the updates of Adam by native operators, and reports whether there are any.
+// rewriteAdam replaces the updates of Adam by native operators. It reports whether there are any.
 func rewriteAdam(b *onnx.Builder) bool {
 	g := newGraph(b)
 	values, updates := map[string]onnx.Value{}, map[string]adamUpdate{}
@@ -67,7 +67,7 @@ func (g *graph) available(index int, tensors ...string) bool {
 	return true
 }
 
-// adamUpdateOf matches the last node of an update.
+// adamUpdateOf returns the update whose last node is n. ok is false if n is not such a node.
 func (g *graph) adamUpdateOf(n *pb.NodeProto) (adamUpdate, bool) {
 	var u adamUpdate
 	if !isOp(n, "Sub") || g.static.Type(n.Output[0]) != onnx.Float {
@@ -108,7 +108,7 @@ func (g *graph) adamUpdateOf(n *pb.NodeProto) (adamUpdate, bool) {
 	return u, ok && mul.Input[0] == u.g && mul.Input[1] == u.g
 }
 
-// decayedSum matches beta x + y with a constant beta.
+// decayedSum returns the operands of a tensor that is beta x + y with a constant beta.
 func (g *graph) decayedSum(sum string) (x, y string, beta float64, ok bool) {
 	n, ok := g.producer(sum, "Add")
 	if !ok {

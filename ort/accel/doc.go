@@ -4,10 +4,13 @@
 // Package ort calls Rewrite when it makes a session for the CPU. The pass recognises subgraphs of
 // standard operators:
 //
-//   - groups of convolutions with constant weights, ReLUs, sums and their gradients are computed in NHWC;
-//   - convolutions with variable weights, and their gradients as package grad writes them, become one operator each;
+//   - groups of convolutions with constant weights, ReLUs, sums and their gradients are computed in
+//     NHWC, that is, with channels last;
+//   - convolutions with variable weights, and their gradients as package grad writes them, become one
+//     operator each;
 //   - the update of Adam, as package train writes it, becomes one operator.
 //
-// Results are the same to rounding. The build tag noaccel leaves the operators out, and
-// ort.Options.NoAcceleration switches the pass off. README.md says what each operator gains.
+// Results are the same up to rounding. The build tag noaccel leaves the operators out of the
+// program, and ort.Options.NoAcceleration disables the pass. README.md lists what each operator
+// gains.
 package accel

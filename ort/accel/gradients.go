@@ -12,7 +12,7 @@ import (
 const minOutputChannels = 4
 
 // rewriteGradients replaces convolutions with variable weights, and the gradients that package grad
-// writes for them, by native operators. It reports whether there are any.
+// writes for convolutions, by native operators. It reports whether there are any.
 func rewriteGradients(b *onnx.Builder) bool {
 	g, found := newGraph(b), false
 	b.Rewrite(func(n *pb.NodeProto) []onnx.Value {
@@ -27,13 +27,14 @@ func rewriteGradients(b *onnx.Builder) bool {
 	return found
 }
 
-// A nativeNode is a node to be written, with one output.
+// A nativeNode describes a native operator with one output.
 type nativeNode struct {
 	op     string
 	attrs  onnx.Attrs
 	inputs []string
 }
 
+// write adds the node to a graph.
 func (c nativeNode) write(b *onnx.Builder) []onnx.Value {
 	inputs := make([]onnx.Value, len(c.inputs))
 	for i, name := range c.inputs {
@@ -42,12 +43,14 @@ func (c nativeNode) write(b *onnx.Builder) []onnx.Value {
 	return b.Node(domain, c.op, 1, c.attrs, inputs...)
 }
 
-// variable reports whether weights are no constant, and have a known shape.
+// variable reports whether weights are not constant and have a known shape of one or two spatial
+// axes.
 func (g *graph) variable(w string) bool {
 	shape := g.static.Shape(w)
 	return len(shape) >= 3 && len(shape) <= 4 && slices.Min(shape) >= 1 && g.static.Type(w) == onnx.Float && !g.static.Constant(w)
 }
 
+// variableConv matches a convolution with variable weights.
 func (g *graph) variableConv(n *pb.NodeProto) (nativeNode, bool) {
 	if !isOp(n, "Conv") || !g.variable(n.Input[1]) || g.static.Shape(n.Input[1])[0] < minOutputChannels {
 		return nativeNode{}, false
@@ -90,8 +93,8 @@ func (g *graph) mirroredConv(n *pb.NodeProto) (nativeNode, bool) {
 	return nativeNode{convTranspose, w.attrs(), []string{n.Input[0], weights}}, true
 }
 
-// mirrored returns the weights, out x in x kernel, if a tensor is these with the first two axes
-// swapped and the kernel reversed.
+// mirrored returns the weights, out x in x kernel, from which a tensor is computed by swapping the
+// first two axes and reversing the kernel. ok is false if there are none.
 func (g *graph) mirrored(kernel string) (weights string, ok bool) {
 	shape := g.static.Shape(kernel)
 	x, ok := g.reshaped(kernel)
@@ -116,8 +119,8 @@ func (g *graph) mirrored(kernel string) (weights string, ok bool) {
 	return x, true
 }
 
-// reversed returns the input of the Slice that reverses the last of three axes, of a size, to
-// produce x.
+// reversed returns the input of the Slice that produces x by reversing the last of three axes,
+// which has the given size.
 func (g *graph) reversed(x string, size int) (string, bool) {
 	n, ok := g.producer(x, "Slice")
 	if !ok {
@@ -130,7 +133,7 @@ func (g *graph) reversed(x string, size int) (string, bool) {
 	return n.Input[0], true
 }
 
-// slice returns the constant inputs of a Slice.
+// slice returns the inputs of a Slice after the first, if they are constants.
 func (g *graph) slice(n *pb.NodeProto) (starts, ends, axes, steps []int, ok bool) {
 	if len(n.Input) != 5 {
 		return nil, nil, nil, nil, false
@@ -161,8 +164,9 @@ func (g *graph) uncropped(x string) (string, bool) {
 }
 
 // kernelGradient matches the gradient of a convolution with respect to its kernel. Package grad
-// writes it as a convolution of one image with n channels, height x (width * channels), whose
-// kernel is the gradient by the result.
+// writes it as a convolution of one image: its channels are the samples, its rows those of x, and
+// its columns those of x times the channels of x. The kernel of this convolution is the gradient
+// with respect to the result.
 func (g *graph) kernelGradient(n *pb.NodeProto) (nativeNode, bool) {
 	none := nativeNode{}
 	if !isOp(n, "Transpose") {
@@ -204,8 +208,8 @@ func (g *graph) kernelGradient(n *pb.NodeProto) (nativeNode, bool) {
 	return nativeNode{convKernelGradient, w.attrs(), []string{x, dy}}, ok
 }
 
-// unfolded returns the window of the convolution whose kernel gradient c computes. The last axis of
-// the input of c is the last axis and the channels of x.
+// unfolded returns the window of the convolution whose kernel gradient the convolution c computes.
+// The last axis of the input of c combines the last axis of x and its channels.
 func (g *graph) unfolded(c *pb.NodeProto, x string, channels int) (window, bool) {
 	shape, folded := g.static.Shape(x), g.static.Shape(c.Input[0])
 	axes := len(shape) - 2

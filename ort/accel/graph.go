@@ -12,7 +12,7 @@ import (
 type graph struct {
 	static    *infer.Info
 	producers map[string]*pb.NodeProto // the node that produces a tensor
-	index     map[string]int           // the position of that node
+	index     map[string]int           // the index of that node
 }
 
 func newGraph(b *onnx.Builder) *graph {
@@ -30,14 +30,14 @@ func isOp(n *pb.NodeProto, op string) bool {
 	return n.GetOpType() == op && (n.GetDomain() == "" || n.GetDomain() == "ai.onnx") && len(n.Output) == 1
 }
 
-// producer returns the node that produces a tensor, if its operator is the standard one of the
-// name.
+// producer returns the node that produces a tensor, if it is the given standard operator with one
+// output.
 func (g *graph) producer(tensor, op string) (*pb.NodeProto, bool) {
 	n := g.producers[tensor]
 	return n, isOp(n, op)
 }
 
-// transposed returns the input of the Transpose that produces x, if it has the permutation.
+// transposed returns the input of the Transpose that produces x, if it has the given permutation.
 func (g *graph) transposed(x string, perm ...int) (string, bool) {
 	n, ok := g.producer(x, "Transpose")
 	if !ok || !slices.Equal(onnx.AttrInts(n, "perm"), perm) {
@@ -75,8 +75,8 @@ func (g *graph) product(tensor string) (x, scalar string, ok bool) {
 	return g.operands(tensor, "Mul", g.isScalar)
 }
 
-// operands returns the two inputs of a commutative operator. The second result is the one that
-// matches.
+// operands returns the two inputs of a commutative operator op that produces a tensor. matched is
+// the one for which matches returns true.
 func (g *graph) operands(tensor, op string, matches func(string) bool) (other, matched string, ok bool) {
 	n, ok := g.producer(tensor, op)
 	switch {

@@ -12,19 +12,20 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A costModel decides which groups are computed in NHWC. Costs are in multiplications of
-// convolutions by Winograd's algorithm.
+// A costModel decides which groups are computed in NHWC. The unit of costs is one multiplication of
+// a convolution by Winograd's algorithm.
 type costModel struct {
-	// layoutChange is the cost of an element whose layout changes at the border of a group.
+	// layoutChange is the cost of changing the layout of one element at the border of a group.
 	layoutChange int
-	// other is the cost of a multiplication in another convolution, which the engine may compute
-	// faster.
+	// other is the cost of a multiplication in a convolution that does not use Winograd's
+	// algorithm. The engine may compute it faster.
 	other float64
-	// maxWeights bounds the transformed weights of all groups, which live as long as the session.
+	// maxWeights bounds the number of transformed weights of all groups. These exist as long as the
+	// session.
 	maxWeights int
 }
 
-// The cost models of graphs without gradients, whose transformed weights take at most 256 MiB, and
+// The cost models of graphs without gradients (with at most 2^26 transformed weights, 256 MiB) and
 // with gradients.
 var (
 	forwardCosts  = costModel{layoutChange: 150, other: 0.2, maxWeights: 1 << 26}
@@ -33,10 +34,10 @@ var (
 
 // A group is a connected set of nodes that can be computed in NHWC.
 type group struct {
-	root     string          // the output that represents it
-	winograd int             // multiplications of convolutions that suit Winograd's algorithm
+	root     string          // an output that represents the group
+	winograd int             // multiplications of convolutions that use Winograd's algorithm
 	other    int             // multiplications of other convolutions
-	weights  int             // transformed weights
+	weights  int             // number of transformed weights
 	border   map[string]bool // tensors that enter or leave it
 }
 
@@ -44,7 +45,7 @@ type group struct {
 type grouping struct {
 	*graph
 	excluded map[string]bool   // outputs of nodes that belong to no group
-	parent   map[string]string // of the output of each node of a group; a root is its own
+	parent   map[string]string // parent of each output of a node in a group; a root is its own parent
 	groups   map[string]*group // by root
 }
 
@@ -127,7 +128,7 @@ func (g *grouping) measure(nodes []*pb.NodeProto) {
 	}
 }
 
-// addBorder adds a tensor to the border of the group of an output, if that is in a group.
+// addBorder adds tensor t to the border of the group of an output, if the output is in a group.
 func (g *grouping) addBorder(t, output string) {
 	if g.parent[output] != "" {
 		g.groups[g.find(output)].border[t] = true
@@ -234,8 +235,8 @@ func (g *graph) isIdentity(n *pb.NodeProto) bool {
 	return ok && !slices.ContainsFunc(weights, func(v float64) bool { return v != 1 })
 }
 
-// countReaders returns how many nodes read each tensor, an output of the graph counting as one
-// more.
+// countReaders returns the number of nodes that read each tensor, plus one if the tensor is an
+// output of the graph.
 func countReaders(nodes []*pb.NodeProto, outputs []string) map[string]int {
 	readers := map[string]int{}
 	for _, t := range outputs {
@@ -249,8 +250,8 @@ func countReaders(nodes []*pb.NodeProto, outputs []string) map[string]int {
 	return readers
 }
 
-// normalised returns the tensors that only a BatchNormalization reads. The engine folds it into the
-// weights of the convolution before it.
+// normalised returns the tensors that only a BatchNormalization reads. The engine merges this
+// operator with the convolution before it.
 func normalised(nodes []*pb.NodeProto, readers map[string]int) map[string]bool {
 	set := map[string]bool{}
 	for _, n := range nodes {

@@ -7,9 +7,9 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// rewriteGroups rewrites the groups of nodes that are faster in NHWC, and reports whether there are
-// any. Every tensor keeps its name in NCHW. The node that produces it may be unused:
-// onnx.Model.WithOutputs drops such nodes.
+// rewriteGroups rewrites the groups of nodes that are faster in NHWC. It reports whether there are
+// any. Every tensor keeps its name in NCHW; the node that then produces it may be unused, and
+// rewrite.Prune removes such nodes.
 func rewriteGroups(b *onnx.Builder, outputs []string) bool {
 	g, nodes := newGraph(b), b.Nodes()
 	costs := forwardCosts
@@ -36,13 +36,13 @@ func rewriteGroups(b *onnx.Builder, outputs []string) bool {
 	return true
 }
 
-// A layout is a graph while groups of its nodes are rewritten.
+// A layout holds the state of rewriteGroups.
 type layout struct {
 	*graph
 	b            *onnx.Builder
-	nhwc         map[string]onnx.Value  // tensors in NHWC
-	convolutions map[string]convolution // the native convolutions that produce them
-	readers      map[string]int
+	nhwc         map[string]onnx.Value  // tensors in NHWC, by name in NCHW
+	convolutions map[string]convolution // the native convolutions that produce these
+	readers      map[string]int         // see countReaders
 }
 
 // A convolution is a native convolution with its epilogue: the sum with an addend, ReLU, then a
@@ -58,7 +58,7 @@ type convolution struct {
 // Indices of the inputs of a native convolution.
 const addend, mask = 3, 4
 
-// write writes a node of a group in NHWC.
+// write adds the node that computes in NHWC what a node of a group computes.
 func (l *layout) write(n *pb.NodeProto) onnx.Value {
 	in, out := n.Input, n.Output[0]
 	switch n.GetOpType() {
@@ -92,7 +92,7 @@ func (l *layout) write(n *pb.NodeProto) onnx.Value {
 	return l.writeElementwise(n)
 }
 
-// writeElementwise writes the same node for tensors in NHWC.
+// writeElementwise adds the same operator for tensors in NHWC.
 func (l *layout) writeElementwise(n *pb.NodeProto) onnx.Value {
 	inputs := make([]onnx.Value, len(n.Input))
 	for i, t := range n.Input {
@@ -123,8 +123,9 @@ func (l *layout) writeConvolution(n *pb.NodeProto) onnx.Value {
 	return l.convolve(n, c)
 }
 
-// fusible returns the convolution that produces a tensor, if that has one reader and the epilogue
-// can be extended by a step: addend, ReLU (0) or mask, in this order.
+// fusible returns the convolution that produces a tensor, if the tensor has one reader and the
+// epilogue of the convolution can be extended by a step. The steps are addend, ReLU (0) and mask,
+// in this order.
 func (l *layout) fusible(t string, step int) (convolution, bool) {
 	c, ok := l.convolutions[t]
 	if !ok || l.readers[t] != 1 || c.inputs[mask] != "" || step != mask && c.relu != 0 || step == addend && c.inputs[addend] != "" {
@@ -134,7 +135,7 @@ func (l *layout) fusible(t string, step int) (convolution, bool) {
 	return c, true
 }
 
-// convolve writes a convolution that produces the output of n.
+// convolve adds a native convolution for the output of n.
 func (l *layout) convolve(n *pb.NodeProto, c convolution) onnx.Value {
 	l.convolutions[n.Output[0]] = c
 	attrs := c.window.attrs()
@@ -146,7 +147,7 @@ func (l *layout) convolve(n *pb.NodeProto, c convolution) onnx.Value {
 	return l.b.Node(domain, c.op, 1, attrs, inputs...)[0]
 }
 
-// toNHWC returns a tensor in NHWC.
+// toNHWC returns a tensor in NHWC. It adds the change of the layout if there is none yet.
 func (l *layout) toNHWC(t string) onnx.Value {
 	v := l.nhwc[t]
 	if v == "" {

@@ -11,8 +11,8 @@ import (
 // Included reports whether the native operators are part of this program.
 const Included = true
 
-// Width returns how many float32 a vector of the operators holds: 16, 8, or 0 where they are left
-// out or the processor lacks AVX2.
+// Width returns the number of float32 in a vector of the operators: 16, 8, or 0 if the operators
+// are not part of this program or the processor lacks AVX2.
 func Width() int { return kernels.Width() }
 
 // Load prepares the operators for an ONNX Runtime library, given its OrtApi of version 24 or later.

@@ -17,18 +17,17 @@ const (
 	outputCount
 )
 
-// A fusion is a graph whose native convolutions take over the work of the nodes after them:
-// ChannelsFirst, ReLU and sums. As a node of its own ChannelsFirst would be executed last, since no
-// other node waits for it. It would read feature maps from memory once more, and these would be
-// kept for it.
+// A fusion merges nodes into the native convolutions before them: ChannelsFirst, ReLU and sums. As
+// a separate node ChannelsFirst would be executed last, since no other node waits for it. It would
+// read feature maps from memory once more, and these would be kept for it.
 type fusion struct {
 	readers map[string]int           // number of nodes that read a tensor
 	toNCHW  map[string]*pb.NodeProto // the ChannelsFirst of a tensor
 	convs   map[string]*pb.NodeProto // convolutions by their results in NHWC
 }
 
-// fuseOutputs lets native convolutions write NCHW tensors, and fuses ReLUs and sums with them even
-// where the tensor before is an output too. It changes nodes that rewriteGroups has written, which
+// fuseOutputs lets native convolutions write NCHW tensors. It merges ReLUs and sums with them even
+// if the tensor before is an output too. It changes the nodes that rewriteGroups has added, which
 // no other model shares.
 func fuseOutputs(m *onnx.Model) {
 	nodes := m.Nodes()
@@ -71,8 +70,8 @@ func (f *fusion) fuse(n *pb.NodeProto) {
 	}
 }
 
-// fusible reports whether only one node reads a convolution, outputs of the graph apart, and its
-// epilogue can be extended.
+// fusible reports whether only one node reads a convolution, not counting outputs of the graph, and
+// its epilogue can be extended.
 func (f *fusion) fusible(c *pb.NodeProto) bool {
 	others := f.readers[c.Output[resultNHWC]] - 1
 	if first := f.toNCHW[c.Output[resultNHWC]]; first != nil {
@@ -81,7 +80,7 @@ func (f *fusion) fusible(c *pb.NodeProto) bool {
 	return others == 0 && onnx.AttrInt(c, "relu", 0) == 0 && len(c.Input) <= mask
 }
 
-// replace turns a node into the convolution c with further inputs and a ReLU. It writes what c
+// replace turns node n into the convolution c with the given inputs and ReLU. n also writes what c
 // writes in NCHW; c is unused afterwards.
 func (f *fusion) replace(n, c *pb.NodeProto, inputs []string, relu int64) {
 	stage := withoutAddend
@@ -102,8 +101,8 @@ func (f *fusion) replace(n, c *pb.NodeProto, inputs []string, relu int64) {
 	f.convs[c.Output[resultNHWC]], f.convs[n.Output[resultNHWC]] = nil, n
 }
 
-// setOutputs lets a convolution write its result in NCHW if that is read, and in NHWC only if that
-// is read.
+// setOutputs lets a convolution write its result in NCHW if a node or output needs that, and in
+// NHWC only if a node needs that.
 func (f *fusion) setOutputs(c *pb.NodeProto) {
 	if f.convs[c.Output[resultNHWC]] != c {
 		return
@@ -119,8 +118,8 @@ func (f *fusion) setOutputs(c *pb.NodeProto) {
 	c.Output = outputs
 }
 
-// takeNCHW sets name to that of a tensor in NCHW, which the ChannelsFirst of the tensor produces no
-// longer. It reports whether there is one.
+// takeNCHW sets name to the name of the NCHW copy of a tensor, so that the convolution produces it
+// instead of the ChannelsFirst node. It reports whether there is such a copy.
 func (f *fusion) takeNCHW(tensor string, name *string) bool {
 	first := f.toNCHW[tensor]
 	if first == nil {

@@ -21,8 +21,8 @@ const (
 	channelsFirst             = "ChannelsFirst"
 )
 
-// Rewrite returns a model that computes what m does, with native operators. It returns m itself
-// where no operator is faster, or where Width is 0. Sessions of the result run on the CPU only.
+// Rewrite returns a model that computes what m computes, with native operators. It returns m itself
+// if no native operator is faster, or if Width is 0. Sessions of the result run on the CPU only.
 func Rewrite(m *onnx.Model) (*onnx.Model, error) {
 	if Width() == 0 || !slices.ContainsFunc(m.Nodes(), func(n *pb.NodeProto) bool {
 		return isOp(n, "Conv") || isOp(n, "ConvTranspose") || isOp(n, "Sqrt")

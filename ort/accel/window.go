@@ -8,8 +8,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A window is the geometry of a convolution along each axis. pads holds the padding before each
-// axis, then that after each.
+// A window is the geometry of a convolution. Each list has an element for each spatial axis; pads
+// has the padding before each axis, then the padding after each.
 type window struct {
 	strides, dilations, pads []int
 	outputPadding            []int // of a ConvTranspose
@@ -27,17 +27,17 @@ func windowOf(static *infer.Info, n *pb.NodeProto) (window, bool) {
 		return window{}, false
 	}
 	axes := len(shape) - 2
-	list := func(name string, count, byDefault int) []int {
+	list := func(name string, count, fallback int) []int {
 		if v := onnx.AttrInts(n, name); v != nil {
 			return slices.Clone(v)
 		}
-		return slices.Repeat([]int{byDefault}, count)
+		return slices.Repeat([]int{fallback}, count)
 	}
 	w := window{strides: list("strides", axes, 1), dilations: list("dilations", axes, 1), pads: list("pads", 2*axes, 0)}
 	if n.GetOpType() == "ConvTranspose" {
 		w.outputPadding = list("output_padding", axes, 0)
 		if len(n.Input) > 2 && n.Input[2] != "" {
-			return w, false // a bias
+			return w, false // the native operator has no bias
 		}
 	}
 	return w, slices.Min(w.pads) >= 0
@@ -54,21 +54,22 @@ func (w window) attrs() onnx.Attrs {
 	return attrs
 }
 
-// usesWinograd reports whether a convolution uses Winograd's algorithm and has enough channels to
-// be faster.
+// usesWinograd reports whether a convolution in NHWC uses Winograd's algorithm and has at least 8
+// input channels, with which it is faster.
 func usesWinograd(static *infer.Info, n *pb.NodeProto) bool {
 	w, ok := windowOf(static, n)
 	ones, shape := []int{1, 1}, static.Shape(n.Input[1])
 	return ok && len(shape) == 4 && slices.Equal(shape[2:], []int{3, 3}) && slices.Equal(w.strides, ones) && slices.Equal(w.dilations, ones) && shape[1] >= 8
 }
 
-// maxTileWeights is the largest number of weights for which those transformed for tiles of 4 x 4
-// stay in the caches.
+// maxTileWeights is the largest number of weights with which tiles of 4 x 4 are used: the
+// transformed weights then stay in the caches.
 const maxTileWeights = 1 << 17
 
-// tileSide returns the side of the output tiles of a convolution by Winograd's algorithm. A tile of
-// 4 x 4 takes 36 multiplications, four of 2 x 2 take 64. The transformed weights are 4 times as
-// many as the weights, against 16/9.
+// tileSide returns the side of the output tiles of a convolution by Winograd's algorithm: 2 or 4.
+// For each pair of channels, a tile of 4 x 4 takes 36 multiplications, and four tiles of 2 x 2 take
+// 64. With tiles of 4 x 4 there are 36/9 times as many transformed weights as weights, with tiles
+// of 2 x 2 16/9 times.
 func tileSide(result, w []int) int {
 	products := func(side int) int {
 		return ((result[2] + side - 1) / side) * ((result[3] + side - 1) / side) * (side + 2) * (side + 2)

@@ -8,8 +8,8 @@ typedef struct AdamConstants {
 	float beta1, beta2;
 } AdamConstants;
 
-// AdamArrays are the parameters, their gradient and moments, and their next values, which may be in
-// place.
+// AdamArrays are the parameters, their gradient and moments, and the next values of parameters and
+// moments. The next values may have the memory of the current ones.
 typedef struct AdamArrays {
 	const float *p, *g, *m, *v;
 	float *next_p, *next_m, *next_v;

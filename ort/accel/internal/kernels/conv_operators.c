@@ -7,12 +7,12 @@
 
 #include "convolution.h"
 
-// Winograd's algorithm needs so many channels on both sides in NCHW, so that panels are mostly
-// full.
+// In NCHW, Winograd's algorithm is used with at least so many input and output channels, so that
+// most panels are full.
 enum { WINOGRAD_CHANNELS = 16 };
 
-// suits_winograd reports whether a convolution is 3 x 3 without strides and dilations, and has
-// channels enough.
+// suits_winograd reports whether Winograd's algorithm is used: for kernels of 3 x 3 without strides
+// and dilations and, in NCHW, with enough channels.
 static int suits_winograd(const Window *w, const size_t kernel[2], int nhwc, size_t in, size_t out) {
 	for (size_t i = 0; i < 2; i++)
 		if (kernel[i] != 3 || w->stride[i] != 1 || w->dilation[i] != 1)
@@ -28,8 +28,9 @@ static void layout_input(Input *in, Arena *arena) {
 
 static OrtStatus *pad_input(const Problem *p, Input *in) { return in->padded == in->data ? NULL : parallel(p->context, pad_part, pad_parts(in), in); }
 
-// winograd_input changes an input to the layout and padding of tiles of 2 x 2 for height x width
-// output pixels, with a border around them. Channels are padded to a multiple of so many.
+// winograd_input sets the layout and the padding of the copy of an input for tiles of 2 x 2. The
+// output has height x width pixels, and border is added to rows and columns. Channels are padded to
+// a multiple of the given number.
 static void winograd_input(Input *in, size_t height, size_t width, size_t border, size_t multiple) {
 	in->rows = ceil_div(height, 2) * 2 + border;
 	in->columns = ceil_div(width, 2) * 2 + border;
@@ -37,7 +38,8 @@ static void winograd_input(Input *in, size_t height, size_t width, size_t border
 	in->to_nhwc = 1;
 }
 
-// displace lists the displacements of all channels, given those of the first in pixels.
+// displace lists the displacements of all channels, given those of the first channel in pixels.
+// They are the distances, in floats, from the pixel with displacement 0.
 static void displace(ptrdiff_t *displacement, size_t offsets, const Input *in) {
 	if (!in->nhwc) {
 		for (size_t i = offsets; i < offsets * in->channels; i++)
@@ -82,20 +84,20 @@ static OrtStatus *run_conv(const Problem *p, void *work) {
 }
 
 // Along an axis, kernel offset k of the result's pixel i reads pixel i stride + k dilation - before
-// of the image. For the image's pixel y = first + u stride those k count for which stride divides
-// first + before - k dilation, with i = u + shift.
+// of the image. So pixel y = first + u stride of the image is read with the offsets k for which
+// stride divides first + before - k dilation. The pixel of the result is i = u + shift.
 static int reads(const Problem *p, size_t axis, size_t first, size_t k, ptrdiff_t *shift) {
 	const ptrdiff_t stride = p->window->stride[axis], d = (ptrdiff_t)(first + p->window->before[axis]) - (ptrdiff_t)(k * p->window->dilation[axis]);
 	*shift = d / stride;
 	return d % stride == 0;
 }
 
-// strided_size is the number of pixels first, first + stride, ... along an axis of the image.
+// strided_size returns the number of pixels first, first + stride, ... along an axis of the image.
 static size_t strided_size(const Problem *p, size_t axis, size_t first) {
 	return first >= p->input[axis] ? 0 : (p->input[axis] - first - 1) / p->window->stride[axis] + 1;
 }
 
-// read_range is the first and the last pixel of the result that read the image, along an axis.
+// read_range sets the first and the last pixel of the result that read the image along an axis.
 static void read_range(const Problem *p, size_t axis, ptrdiff_t *low, ptrdiff_t *high) {
 	*low = PTRDIFF_MAX;
 	*high = PTRDIFF_MIN;
@@ -126,8 +128,9 @@ static void list_transposed_offsets(const Problem *p, Convolution *c) {
 		}
 }
 
-// run_conv_transpose computes the pixels of each remainder of their coordinates by the strides,
-// which have the same kernel offsets.
+// run_conv_transpose computes the gradient with respect to the image. Pixels whose coordinates have
+// the same remainders modulo the strides are read with the same kernel offsets, so they are
+// computed together.
 static OrtStatus *run_conv_transpose(const Problem *p, void *work) {
 	Convolution *c = work;
 	TRY(pad_input(p, &c->input));
@@ -167,7 +170,7 @@ static OrtStatus *run_winograd(const Problem *p, void *work) {
 	return scratch_status(c->scratch);
 }
 
-// convolve computes a convolution by the faster algorithm.
+// convolve computes a convolution, by Winograd's algorithm if that suits.
 static OrtStatus *convolve(const Kernel *k, const Problem *p, Convolution *c) {
 	c->panels = k->panels;
 	c->packed = k->panels != NULL;
@@ -181,8 +184,8 @@ static OrtStatus *convolve(const Kernel *k, const Problem *p, Convolution *c) {
 	return with_arena(p, layout_winograd, run_winograd, c);
 }
 
-// prepare packs or transforms weights once, where they are constant and used with Winograd's
-// algorithm or in NHWC.
+// prepare packs or transforms weights once, if they are constant and used in NHWC or with
+// Winograd's algorithm.
 static OrtStatus *prepare(const OrtKernelInfo *info, Kernel *k, int transposed) {
 	int constant;
 	const OrtValue *value;
@@ -210,7 +213,8 @@ static OrtStatus *prepare(const OrtKernelInfo *info, Kernel *k, int transposed) 
 OrtStatus *prepare_conv(const OrtKernelInfo *info, Kernel *k) { return prepare(info, k, 0); }
 OrtStatus *prepare_conv_transpose(const OrtKernelInfo *info, Kernel *k) { return prepare(info, k, 1); }
 
-// read_epilogue reads the inputs 3 and 4 and makes the outputs, of the shape dims in NCHW.
+// read_epilogue reads inputs 3 and 4 and allocates the outputs. dims is the shape of the result in
+// NCHW.
 static OrtStatus *read_epilogue(const Kernel *k, OrtKernelContext *context, const int64_t *dims, size_t axes, Epilogue *e) {
 	e->channels = dims[1];
 	e->pixels = 1;

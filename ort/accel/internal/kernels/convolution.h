@@ -1,14 +1,14 @@
 // Convolutions and their gradients, as sums over kernel offsets (indirect.c) or by Winograd's
-// algorithm (winograd.c). The package comment has the formulas. Functions whose names end in part,
-// row or panel compute one of several independent parts, on any thread. Weights are float32, out x
-// in x kernel.
+// algorithm (winograd.c). The package comment has the formulas. Work is divided into independent
+// parts, which any thread may compute: functions whose names end in part, row or panel compute one
+// of them. Weights are float32, out x in x kernel.
 #ifndef NOETHER_KERNELS_CONVOLUTION_H
 #define NOETHER_KERNELS_CONVOLUTION_H
 
 #include "microkernel.h"
 #include "problem.h"
 
-// A Grid is the pixels or tiles of one sample, and a Position one of them.
+// A Grid is the size of the pixels or tiles of one sample, and a Position is one of them.
 typedef struct Grid {
 	size_t rows, columns;
 } Grid;
@@ -32,9 +32,9 @@ static inline void advance(Position *p, const Grid *g) {
 	p->sample++;
 }
 
-// An Input is a batch of feature maps and a copy of it with padding of 0. Pixel (y, x) is at row y
-// + top and column x + left of the copy, which has rows x columns. Where top and left are negative,
-// rows and columns are cropped.
+// An Input is a batch of feature maps and a copy of it that is padded with zeros. Pixel (y, x) is
+// at row y + top and column x + left of the copy, which has rows x columns pixels. If top or left
+// are negative, rows or columns are cropped.
 typedef struct Input {
 	const float *data; // samples x channels x height x width or, with nhwc, samples x height x width x channels
 	size_t samples, channels, height, width;
@@ -46,30 +46,30 @@ typedef struct Input {
 	float *padded; // in the layout of data or, with to_nhwc, samples x rows x columns x pitch
 } Input;
 
-// pad_part copies one of the pad_parts of an input.
+// pad_part copies one part of an input. pad_parts returns the number of parts.
 size_t pad_parts(const Input *in);
 void pad_part(void *input, size_t part);
 
 // A Convolution computes pixels of y = epilogue(bias + sum over channels and kernel offsets of w
-// x), or of the gradient by the input where it is transposed.
+// x). If it is transposed, it computes the gradient with respect to the input instead.
 typedef struct Convolution {
 	const MicroKernels *mk;
 	Input input;
-	const float *w, *bias; // w is in x out x kernel where transposed; bias may be NULL
+	const float *w, *bias; // w is in x out x kernel if transposed; bias may be NULL
 	int transposed;
 	size_t kernel_size;    // height x width
 	float *panels;         // of w, packed or transformed
-	int packed;            // panels are filled
+	int packed;            // whether panels are filled
 	Epilogue epilogue;
 	size_t out, height, width; // of the result
-	// Of sums over kernel offsets. For i in grid, with channel c:
+	// For sums over kernel offsets. For i in grid, with channel c:
 	//
 	//	y[first + i step] = bias + sum over c, k of w[c, offset[k]] padded[i stride + displacement[c, k]]
 	Grid grid;
 	size_t first[2], step[2], stride[2], offsets;
 	size_t *offset;          // indices into the kernel; NULL: all
 	ptrdiff_t *displacement; // channels x offsets, or offsets x channels in NHWC
-	// Of Winograd's algorithm.
+	// For Winograd's algorithm.
 	size_t side; // of output tiles: 2 or 4
 	Scratch *scratch;
 } Convolution;
@@ -83,8 +83,8 @@ void indirect_pack_panel(void *convolution, size_t panel);
 size_t indirect_parts(const Convolution *c);
 void indirect_part(void *convolution, size_t part);
 
-// Panels of winograd.c: element x panel x channels x MR. The input is NHWC; without its own padding
-// where that is its layout.
+// Panels of winograd.c: element x panel x channels x MR. The input must be NHWC. An input that is
+// NHWC already is not copied, so its padding is not in memory.
 size_t winograd_panel_floats(const Convolution *c);
 void winograd_pack_panel(void *convolution, size_t panel);
 size_t winograd_parts(const Convolution *c);
@@ -94,24 +94,24 @@ void winograd_part(void *convolution, size_t part);
 // stride + displacement[k]], for inputs and gradients in NCHW.
 typedef struct WeightGradient {
 	const MicroKernels *mk;
-	Input input, dy; // dy is copied for Winograd's algorithm alone
+	Input input, dy; // dy is copied only for Winograd's algorithm
 	float *dw;
 	size_t stride[2], offsets;
 	ptrdiff_t *displacement;
 	float *panels; // of dy: panel x samples x pixels x MR
-	float *sums;   // of winograd.c
+	float *sums;   // memory for winograd.c
 	Scratch *scratch;
 } WeightGradient;
 
-// weight_gradient_pack_part packs one sample of one panel; weight_gradient_part computes some
-// columns, channels x offsets, of one.
+// weight_gradient_pack_part packs one sample for one panel. weight_gradient_part computes some of
+// the columns (channels x offsets) of one panel.
 size_t weight_gradient_pack_parts(const WeightGradient *g);
 void weight_gradient_pack_part(void *gradient, size_t part);
 size_t weight_gradient_parts(const WeightGradient *g);
 void weight_gradient_part(void *gradient, size_t part);
 
-// winograd_gradient_part sums over some tiles for a block of channels; winograd_gradient_end_part
-// adds up and transforms the sums.
+// winograd_gradient_part sums over some tiles for a block of channels. winograd_gradient_end_part
+// adds these sums and transforms the result.
 size_t winograd_gradient_floats(const WeightGradient *g);
 size_t winograd_gradient_parts(const WeightGradient *g);
 void winograd_gradient_part(void *gradient, size_t part);
@@ -123,11 +123,11 @@ typedef struct Run {
 	size_t sample, pixel, count;
 } Run;
 
-// writes_nchw reports whether a result is wanted in NCHW.
+// writes_nchw reports whether a result is written in NCHW.
 int writes_nchw(const Epilogue *e);
 
-// finish_run applies an epilogue that writes NCHW, without its bias, to sums, count x MR, of the n
-// channels from one on. It overwrites sums.
+// finish_run applies an epilogue that writes NCHW to the sums of a run, which include the bias.
+// sums is count x MR, for n channels from channel on. It overwrites sums.
 void finish_run(const MicroKernels *mk, const Epilogue *e, const Run *run, size_t channel, size_t n, float *sums);
 
 #endif

@@ -1,7 +1,7 @@
-// Products and the epilogue for one instruction set. microkernel.c includes this once for each,
-// with W, the float32 of a vector, and NAME, which adds the instruction set to a name. Twelve sums,
-// two vectors of a panel and a factor fit into 16 registers, and twelve products in flight hide the
-// latency of each.
+// Matrix products and the epilogue for one instruction set. microkernel.c includes this file once
+// for each set, with W, the number of float32 in a vector, and NAME, which adds the instruction set
+// to a name. Twelve sums, two vectors of a panel and a factor fit into 16 registers, and twelve
+// products in flight hide the latency of each.
 
 typedef float NAME(vec) __attribute__((vector_size(4 * W), aligned(4), may_alias));
 typedef int NAME(bits) __attribute__((vector_size(4 * W), aligned(4), may_alias));
@@ -44,7 +44,7 @@ static void NAME(gemm)(const float *restrict panel, size_t depth, const float *r
 	}
 }
 
-// apply applies an epilogue without its bias to one vector.
+// apply applies an epilogue, without its bias, to one vector.
 INLINE void NAME(apply)(NAME(vec) v, const Epilogue *e, size_t at) {
 	if (e->addend != NULL)
 		v += *(const NAME(vec) *)(e->addend + at);

@@ -10,8 +10,8 @@ size_t pad_parts(const Input *in) {
 	return in->nhwc ? in->samples : in->samples * in->channels;
 }
 
-// pad_row writes a row of the copy from row y of an image or plane, of which each pixel has so many
-// floats.
+// pad_row writes a row of the copy from row y of an image or channel. A pixel has the given number
+// of floats.
 static void pad_row(const Input *in, const float *image, ptrdiff_t y, ptrdiff_t floats, float *dst) {
 	const ptrdiff_t before = in->left > 0 ? in->left : 0, cropped = before - in->left;
 	const ptrdiff_t width = in->width, columns = in->columns, kept = width - cropped < columns - before ? width - cropped : columns - before;
@@ -44,7 +44,7 @@ void pad_part(void *input, size_t part) {
 		pad_row(in, in->data + part * image * floats, (ptrdiff_t)r - in->top, floats, in->padded + (part * in->rows + r) * in->columns * floats);
 }
 
-// source_of is the element of a padded input that a pixel reads with a displacement of 0.
+// source_of returns the element of a padded input that a pixel reads with displacement 0.
 static const float *source_of(const Input *in, const Position *p, const size_t stride[2]) {
 	return in->padded + p->sample * in->channels * in->rows * in->columns +
 		(p->y * stride[0] * in->columns + p->x * stride[1]) * (in->nhwc ? in->channels : 1);
@@ -80,13 +80,13 @@ enum { PIXELS = 8 * NR, DEPTH = 4096 };
 
 static size_t pixel_blocks(const Convolution *c) { return ceil_div(c->input.samples * c->grid.rows * c->grid.columns, PIXELS); }
 
-// panel_shares is into how many parts the panels of a block of pixels are divided, where there are
-// few blocks.
-static size_t panel_shares(const Convolution *c, size_t blocks) { return blocks >= 16 ? 1 : min_size(ceil_div(16, blocks), panel_count(c)); }
+// panel_groups returns the number of parts into which the panels of a block of pixels are divided:
+// several if there are few blocks.
+static size_t panel_groups(const Convolution *c, size_t blocks) { return blocks >= 16 ? 1 : min_size(ceil_div(16, blocks), panel_count(c)); }
 
-size_t indirect_parts(const Convolution *c) { return pixel_blocks(c) * panel_shares(c, pixel_blocks(c)); }
+size_t indirect_parts(const Convolution *c) { return pixel_blocks(c) * panel_groups(c, pixel_blocks(c)); }
 
-// A Block is up to PIXELS pixels: what they read, and where they are in the result.
+// A Block is up to PIXELS pixels: the elements that they read, and their positions in the result.
 typedef struct Block {
 	size_t count, runs;
 	const float *x[PIXELS];
@@ -111,8 +111,8 @@ static void list_pixels(const Convolution *c, size_t from, Block *b) {
 		b->x[j] = b->x[b->count - 1];
 }
 
-// prefetch fetches what the epilogue of n channels of a pixel reads and writes, while the sums are
-// computed.
+// prefetch loads into the cache what the epilogue of n channels of a pixel reads and writes, while
+// the sums are computed.
 static inline void prefetch(const Epilogue *e, size_t at, size_t n) {
 	for (size_t c = 0; c < n; c += 16) {
 		if (e->addend != NULL)
@@ -124,14 +124,14 @@ static inline void prefetch(const Epilogue *e, size_t at, size_t n) {
 
 void indirect_part(void *convolution, size_t part) {
 	const Convolution *c = convolution;
-	const size_t shares = panel_shares(c, pixel_blocks(c)), each = ceil_div(panel_count(c), shares), end = min_size((part % shares + 1) * each, panel_count(c));
+	const size_t groups = panel_groups(c, pixel_blocks(c)), each = ceil_div(panel_count(c), groups), end = min_size((part % groups + 1) * each, panel_count(c));
 	const size_t mr = c->mk->mr, depth = c->input.channels * c->offsets, step = DEPTH / mr;
 	const int nchw = writes_nchw(&c->epilogue);
 	float sums[PIXELS * MAX_MR], start[MAX_MR] = {0};
 	Block b;
 	b.runs = 0;
-	list_pixels(c, part / shares * PIXELS, &b);
-	for (size_t panel = part % shares * each; panel < end; panel++) {
+	list_pixels(c, part / groups * PIXELS, &b);
+	for (size_t panel = part % groups * each; panel < end; panel++) {
 		const size_t channel = panel * mr, n = min_size(mr, c->out - channel);
 		if (c->bias != NULL)
 			memcpy(start, c->bias + channel, n * sizeof *start);
@@ -149,8 +149,8 @@ void indirect_part(void *convolution, size_t part) {
 	}
 }
 
-// A part of a gradient by the weights computes COLUMNS columns, with as much of a panel as stays in
-// the first-level cache.
+// A part of the gradient with respect to the weights computes COLUMNS columns, with as much of a
+// panel as stays in the first-level cache.
 enum { COLUMNS = 24 * NR };
 
 static size_t gradient_panels(const WeightGradient *g) { return ceil_div(g->dy.channels, g->mk->mr); }

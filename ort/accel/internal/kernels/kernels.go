@@ -59,8 +59,8 @@
 // ChannelsLast(x) moves the second axis of x to the end, and ChannelsFirst(x) the last axis to the
 // second place.
 //
-// The attribute lanes is the largest width of vectors, 8 or 16; 0 stands for the widest of the
-// processor.
+// The attribute lanes is the largest number of float32 in a vector, 8 or 16; 0 stands for the
+// widest vectors of the processor.
 //
 // The headers onnxruntime_c_api.h and onnxruntime_ep_c_api.h are copies of those in the module of
 // the Go binding. They are by Microsoft, under the MIT licence.
@@ -81,8 +81,8 @@ import (
 	"unsafe"
 )
 
-// Width returns how many float32 a vector of this processor holds: 16 with AVX-512, 8 with AVX2,
-// and 0 otherwise, where the operators do not run.
+// Width returns the number of float32 in a vector of this processor: 16 with AVX-512, 8 with AVX2,
+// and 0 otherwise, when the operators do not run.
 func Width() int { return int(C.vector_width()) }
 
 // Load prepares the operators for an ONNX Runtime library, given its OrtApi (version 24 or later).
@@ -96,7 +96,8 @@ func Register(options unsafe.Pointer) error {
 	return failure(C.kernels_register(options))
 }
 
-// failure returns an error with a text, which it frees; nil for NULL.
+// failure converts an error message of the C code to an error, and frees the message. It returns
+// nil for NULL.
 func failure(text *C.char) error {
 	if text == nil {
 		return nil

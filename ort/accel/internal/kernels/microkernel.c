@@ -43,7 +43,7 @@ static inline void transpose8(const float *src, size_t src_stride, float *dst, s
 	}
 }
 
-// transpose_rest transposes the rows and columns that are left over.
+// transpose_rest transposes rows and columns that do not fill blocks of 8 x 8.
 static void transpose_rest(const float *src, size_t src_stride, float *dst, size_t dst_stride, size_t rows, size_t columns) {
 	for (size_t c = 0; c < columns; c++)
 		for (size_t r = 0; r < rows; r++)

@@ -1,34 +1,34 @@
 // Micro-kernels: the inner loops of the convolutions, one set for each instruction set. MR, NR and
-// panel are as in BLIS.
+// panel have the meaning of BLIS: a panel is MR rows of a matrix, stored column by column.
 #ifndef NOETHER_KERNELS_MICROKERNEL_H
 #define NOETHER_KERNELS_MICROKERNEL_H
 
 #include <stddef.h>
 
 // A micro-kernel computes MR rows, which are output channels, by NR columns, which are pixels. MR
-// is two vectors.
+// is the number of float32 in two vectors.
 enum { NR = 6, MAX_MR = 32 };
 
 static inline size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 static inline size_t ceil_div(size_t a, size_t b) { return (a + b - 1) / b; }
 
-// Stages at which a result can be written in NCHW: the convolution, with the addend, and at the
+// Stages at which a result can be written in NCHW: the convolution, after the addend, and at the
 // end.
 enum { CONVOLVED, ADDED, FINAL, STAGES };
 
-// An Epilogue is what follows the sums of a convolution: y = f(sums + bias + addend), with f the
-// identity or ReLU, and 0 where the mask is not positive.
+// An Epilogue is what is applied to the sums of a convolution: y = f(sums + bias + addend), where f
+// is the identity or ReLU, and 0 where the mask is not positive.
 typedef struct Epilogue {
 	const float *bias;          // of each channel, padded to whole panels; NULL: none
 	const float *addend, *mask; // NHWC, of the shape of the result; NULL: none
 	int relu;
-	float *y;                // the result in NHWC; NULL: not wanted
-	float *nchw[STAGES];     // the result in NCHW at each stage; NULL: not wanted
+	float *y;                // the result in NHWC; NULL: not written
+	float *nchw[STAGES];     // the result in NCHW at each stage; NULL: not written
 	size_t channels, pixels; // of an image of the result
 } Epilogue;
 
-// A Transform takes blocks of elements to other blocks. Elements of a block are row_stride and
-// column_stride apart. n blocks lie side by side; n is a multiple of the vector width.
+// A Transform transforms n blocks of elements, which lie side by side. Neighbouring elements of a
+// block are row_stride and column_stride floats apart. n is a multiple of the vector width.
 typedef void Transform(const float *src, ptrdiff_t row_stride, ptrdiff_t column_stride, float *dst, ptrdiff_t dst_row_stride,
 	ptrdiff_t dst_column_stride, size_t n);
 
@@ -64,22 +64,22 @@ typedef struct MicroKernels {
 	// The transforms of the gradient by the weights, for tiles of 2 x 2: of the output's
 	// gradient, and of the sums.
 	Transform *output_gradient, *weight_gradient;
-	// finish applies an epilogue without its bias to n contiguous sums, at most MR, of which
-	// the first has index at.
+	// finish applies an epilogue, without its bias, to n contiguous sums, at most MR. The first one
+	// has index at in the result.
 	void (*finish)(const float *sums, const Epilogue *e, size_t at, size_t n);
 	// add adds n elements of x to sums.
 	void (*add)(float *sums, const float *x, size_t n);
 } MicroKernels;
 
-// micro_kernels returns those for vectors of at most so many float32, 8 or 16; 0 stands for the
-// widest.
+// micro_kernels returns the micro-kernels for vectors of at most the given number of float32, 8 or
+// 16; 0 stands for the widest.
 const MicroKernels *micro_kernels(int lanes);
 
-// micro_kernels_for is micro_kernels for so many rows: narrower where that leaves less of a panel
-// empty.
+// micro_kernels_for is micro_kernels for a matrix with the given number of rows. It chooses
+// narrower vectors if less of a panel is then empty.
 const MicroKernels *micro_kernels_for(int lanes, size_t rows);
 
-// vector_width returns how many float32 a vector of this processor holds: 16, 8, or 0 where there
+// vector_width returns the number of float32 in a vector of this processor: 16, 8, or 0 if there
 // are no micro-kernels for it.
 int vector_width(void);
 

@@ -64,7 +64,7 @@ int64_t read_int(const OrtKernelInfo *info, const char *name) {
 	return value;
 }
 
-// read_ints reads a list of at most max integers. count is 0 where the attribute is absent.
+// read_ints reads a list of at most max integers. count is 0 if the attribute is absent.
 static OrtStatus *read_ints(const OrtKernelInfo *info, const char *name, int64_t *list, size_t max, size_t *count) {
 	*count = max;
 	if (release_status(api->KernelInfoGetAttributeArray_int64(info, name, NULL, count))) {

@@ -13,10 +13,10 @@ struct Kernel;
 typedef struct Kind {
 	OrtCustomOp op; // first, so that a pointer to it is a pointer to the Kind
 	const char *name;
-	int inputs, required, outputs;
-	int optional_outputs;
+	int inputs, required, outputs; // numbers of inputs, required inputs and outputs
+	int optional_outputs;          // whether outputs may be left out
 	int nhwc; // images have their channels last
-	// prepare computes once what depends on constant inputs alone.
+	// prepare computes what depends only on constant inputs, once; NULL: nothing.
 	OrtStatus *(*prepare)(const OrtKernelInfo *info, struct Kernel *kernel);
 } Kind;
 
@@ -24,8 +24,8 @@ typedef struct Kind {
 typedef struct Window {
 	size_t stride[2], dilation[2], before[2], after[2], output_padding[2]; // before and after: padding
 	size_t kernel[2];                                                      // of ConvKernelGradient
-	int axes;                                                              // of the attributes; 0: there are none
-	int lanes;
+	int axes;                                                              // number of axes of the attributes; 0: there are none
+	int lanes;                                                             // see the package comment
 } Window;
 
 // A Kernel is a node of a graph.
@@ -33,13 +33,13 @@ typedef struct Kernel {
 	const Kind *kind;
 	AdamConstants adam;
 	Window window;
-	int relu, side;
+	int relu, side; // attributes; see the package comment
 	OrtAllocator *allocator;
 	void *prepared; // the allocation of panels
 	float *panels;  // packed or transformed constant weights, or NULL
 } Kernel;
 
-// A Tensor is an input; data is NULL where it is left out.
+// A Tensor is an input: its elements, shape and number of elements. data is NULL if it is left out.
 typedef struct Tensor {
 	const float *data;
 	int64_t dims[MAX_AXES];
@@ -48,6 +48,7 @@ typedef struct Tensor {
 
 extern const OrtApi *api;
 
+// TRY returns from the function if a call returns an error.
 #define TRY(call)                      \
 	do {                           \
 		OrtStatus *s = (call); \
@@ -69,13 +70,13 @@ OrtStatus *read_tensor(OrtKernelContext *context, size_t i, Tensor *t);
 // read_image is read_tensor for images. Channels are axis 1 of dims, whatever the layout.
 OrtStatus *read_image(const Kernel *k, OrtKernelContext *context, size_t i, Tensor *t);
 
-// output returns the memory of the i-th output, NULL where it is left out.
+// output returns the memory of the i-th output, NULL if it is left out.
 OrtStatus *output(OrtKernelContext *context, size_t i, const int64_t *dims, size_t axes, float **data);
 
-// parallel executes the parts of some work on the threads of ONNX Runtime.
+// parallel executes part(work, i) for i < parts on the threads of ONNX Runtime.
 OrtStatus *parallel(const OrtKernelContext *context, void (*part)(void *, size_t), size_t parts, void *work);
 
-// read_int returns an integer attribute, 0 where it is absent.
+// read_int returns an integer attribute, 0 if it is absent.
 int64_t read_int(const OrtKernelInfo *info, const char *name);
 
 // read_window reads the attributes of a convolution.

@@ -11,8 +11,8 @@
 
 static OrtCustomOpDomain *domain;
 
-// A part of an update is BLOCK elements. It does not depend on the number of threads, so neither do
-// the results.
+// A part of an update has BLOCK elements. This does not depend on the number of threads, so neither
+// do the results.
 enum { BLOCK = 1 << 14 };
 
 typedef struct AdamWork {
@@ -94,7 +94,7 @@ static void ORT_API_CALL destroy(void *kernel) {
 	free(k);
 }
 
-// read_float returns an attribute, 0 where it is absent.
+// read_float returns an attribute, 0 if it is absent.
 static float read_float(const OrtKernelInfo *info, const char *name) {
 	float value = 0;
 	release_status(api->KernelInfoGetAttribute_float(info, name, &value));
@@ -190,7 +190,7 @@ static void ORT_API_CALL release(int *from, int *to) {
 	free(to);
 }
 
-// OPERATOR is what the operators have in common.
+// OPERATOR sets the fields that all operators have in common.
 #define OPERATOR                                                                                                                \
 	.version = ORT_API_VERSION, .GetName = name_of, .GetExecutionProviderType = provider, .GetInputType = element_type,          \
 	.GetInputTypeCount = input_count, .GetOutputType = element_type, .GetOutputTypeCount = output_count, .KernelDestroy = destroy,         \

@@ -4,19 +4,20 @@
 
 #include <string.h>
 
-// TILES tiles are transformed at a time and, for the gradient by the weights, GRADIENT_CHANNELS
-// channels. PAD floats between the elements of transformed tiles keep these from falling on the
-// same cache lines.
+// TILES tiles are transformed at a time. The gradient with respect to the weights is summed for
+// GRADIENT_CHANNELS input channels at a time. Between the elements of transformed tiles there are
+// PAD floats, so that these elements do not compete for the same cache lines.
 enum { TILES = 8 * NR, GRADIENT_CHANNELS = 64, GRADIENT_COLUMNS = 11 * NR, PAD = 16, ELEMENTS2 = 16, MAX_ELEMENTS = 36 };
 
 static Grid tiles_of(size_t side, size_t height, size_t width) { return (Grid){ceil_div(height, side), ceil_div(width, side)}; }
 
-// elements is the number of elements of a transformed tile.
+// elements returns the number of elements of a transformed tile.
 static size_t elements(const Convolution *c) { return (c->side + 2) * (c->side + 2); }
 
 static const WinogradKernels *transforms(const Convolution *c) { return c->side == 4 ? &c->mk->f4 : &c->mk->f2; }
 
-// element_stride is the distance of the panels of an element from those of the next.
+// element_stride returns the distance, in floats, between the panels of an element and those of the
+// next.
 static size_t element_stride(const Convolution *c) { return panel_count(c) * c->input.channels * c->mk->mr + PAD; }
 
 size_t winograd_panel_floats(const Convolution *c) { return elements(c) * element_stride(c); }
@@ -34,13 +35,13 @@ void winograd_pack_panel(void *convolution, size_t panel) {
 
 static size_t tile_chunks(const Convolution *c, const Grid *tiles) { return ceil_div(c->input.samples * tiles->rows * tiles->columns, TILES); }
 
-// panel_shares is into how many parts the panels of a chunk of tiles are divided, where there are
-// few chunks.
-static size_t panel_shares(const Convolution *c, size_t chunks) { return chunks >= 16 ? 1 : min_size(16 / chunks, ceil_div(panel_count(c), 4)); }
+// panel_groups returns the number of parts into which the panels of a chunk of tiles are divided:
+// several if there are few chunks.
+static size_t panel_groups(const Convolution *c, size_t chunks) { return chunks >= 16 ? 1 : min_size(16 / chunks, ceil_div(panel_count(c), 4)); }
 
 size_t winograd_parts(const Convolution *c) {
 	const Grid tiles = tiles_of(c->side, c->height, c->width);
-	return tile_chunks(c, &tiles) * panel_shares(c, tile_chunks(c, &tiles));
+	return tile_chunks(c, &tiles) * panel_groups(c, tile_chunks(c, &tiles));
 }
 
 // A Chunk is some tiles and panels, and their sums of products: element x panel x TILES x MR.
@@ -53,7 +54,7 @@ typedef struct Chunk {
 	float *border; // a pixel of zeros, and the pixels of one tile
 } Chunk;
 
-// multiply computes the sums.
+// multiply computes the sums of products of a chunk.
 static void multiply(const Convolution *c, const Chunk *k) {
 	const size_t mr = c->mk->mr, channels = c->input.channels, columns = ceil_div(k->count, NR) * NR;
 	for (size_t e = 0; e < elements(c); e++)
@@ -77,7 +78,8 @@ static void write_tiles(const Convolution *c, const Chunk *k, size_t q) {
 // RUN_PIXELS consecutive pixels of a row are written together in NCHW.
 enum { RUN_PIXELS = 32 };
 
-// write_runs transforms the sums of one panel and writes them by runs of pixels, in NCHW too.
+// write_runs transforms the sums of one panel and writes them in runs of pixels, in NCHW and, if
+// the epilogue has y, in NHWC.
 static void write_runs(const Convolution *c, const Chunk *k, size_t q) {
 	const size_t mr = c->mk->mr, channel = (k->panel + q) * mr, n = min_size(mr, c->out - channel), side = c->side;
 	float row[4][RUN_PIXELS * MAX_MR];
@@ -135,7 +137,7 @@ static void read_tiles(const Convolution *c, const Chunk *k) {
 	}
 }
 
-// prefetch fetches what the epilogue reads, while the sums are computed.
+// prefetch loads into the cache what the epilogue reads, while the sums are computed.
 static void prefetch(const Convolution *c, const Chunk *k) {
 	const size_t side = c->side, row = c->width * c->out;
 	Position p = position_of(&k->tiles, k->first);
@@ -155,9 +157,9 @@ static void prefetch(const Convolution *c, const Chunk *k) {
 void winograd_part(void *convolution, size_t part) {
 	const Convolution *c = convolution;
 	Chunk k = {.tiles = tiles_of(c->side, c->height, c->width), .width = ceil_div(c->input.channels, c->mk->mr / 2) * (c->mk->mr / 2)};
-	const size_t shares = panel_shares(c, tile_chunks(c, &k.tiles)), each = ceil_div(panel_count(c), shares);
-	k.first = part / shares * TILES;
-	k.panel = part % shares * each;
+	const size_t groups = panel_groups(c, tile_chunks(c, &k.tiles)), each = ceil_div(panel_count(c), groups);
+	k.first = part / groups * TILES;
+	k.panel = part % groups * each;
 	if (k.panel >= panel_count(c))
 		return;
 	k.count = min_size(TILES, c->input.samples * k.tiles.rows * k.tiles.columns - k.first);
@@ -178,13 +180,15 @@ void winograd_part(void *convolution, size_t part) {
 	scratch_free(c->scratch, k.transformed);
 }
 
-// The gradient by the weights is summed in blocks of BLOCK x GRADIENT_CHANNELS channels, over
-// shares of the tiles: share x block x element x panel x GRADIENT_COLUMNS x MR.
+// The gradient with respect to the weights is summed in blocks of BLOCK x GRADIENT_CHANNELS
+// channels. The tiles are divided into ranges, which are summed in parallel: range x block x
+// element x panel x GRADIENT_COLUMNS x MR.
 enum { BLOCK = 64 };
 
 typedef struct Blocks {
 	Grid tiles;
-	size_t across, count, shares, tiles_each; // blocks along the input's channels and in all; shares, and tiles of a share
+	size_t across, count;      // number of blocks along the input's channels, and in all
+	size_t ranges, tiles_each; // number of ranges of tiles, and tiles of a range
 	size_t tile_count;
 	size_t panels, stride, size; // of a block
 } Blocks;
@@ -194,8 +198,8 @@ static Blocks blocks_of(const WeightGradient *g) {
 	b.tile_count = g->dy.samples * b.tiles.rows * b.tiles.columns;
 	b.count = b.across * ceil_div(g->dy.channels, BLOCK);
 	const size_t chunks = ceil_div(b.tile_count, TILES);
-	b.shares = min_size(chunks, b.count >= 16 ? 1 : 16 / b.count);
-	b.tiles_each = ceil_div(chunks, b.shares) * TILES;
+	b.ranges = min_size(chunks, b.count >= 16 ? 1 : 16 / b.count);
+	b.tiles_each = ceil_div(chunks, b.ranges) * TILES;
 	b.stride = b.panels * GRADIENT_COLUMNS * g->mk->mr + PAD;
 	b.size = ELEMENTS2 * b.stride;
 	return b;
@@ -203,12 +207,12 @@ static Blocks blocks_of(const WeightGradient *g) {
 
 size_t winograd_gradient_parts(const WeightGradient *g) {
 	const Blocks b = blocks_of(g);
-	return b.shares * b.count;
+	return b.ranges * b.count;
 }
 
 size_t winograd_gradient_floats(const WeightGradient *g) { return winograd_gradient_parts(g) * blocks_of(g).size; }
 
-// corner_of is the first pixel of tile i of a padded input.
+// corner_of returns the first pixel of tile i of a padded input.
 static const float *corner_of(const Input *in, const Grid *tiles, size_t i) {
 	const Position p = position_of(tiles, i);
 	return in->padded + ((p.sample * in->rows + 2 * p.y) * in->columns + 2 * p.x) * in->pitch;
@@ -265,7 +269,7 @@ void winograd_gradient_end_part(void *gradient, size_t part) {
 	if (first >= g->dy.channels)
 		return;
 	float *sums = g->sums + block * b.size + q * GRADIENT_COLUMNS * mr, kernels[GRADIENT_CHANNELS * 9 * MAX_MR];
-	for (size_t s = 1; s < b.shares; s++)
+	for (size_t s = 1; s < b.ranges; s++)
 		for (size_t e = 0; e < ELEMENTS2; e++)
 			g->mk->add(sums + e * b.stride, sums + s * b.count * b.size + e * b.stride, columns * mr);
 	for (size_t c = 0; c < columns; c++)

@@ -71,8 +71,8 @@ INLINE void NAME(output4)(const NAME(vec) *m, NAME(vec) *t) {
 #undef Q
 
 // TRANSFORM applies a transform along one axis to the columns of a block of size x size vectors,
-// and then to the rows. load is the vector at row i and column j; store uses row i of the result,
-// which is in out.
+// and then to the rows. load is an expression for the vector at row i and column j. store is a
+// statement that uses row i of the result, which is in out.
 #define TRANSFORM(one_axis, size, rows, outer, load, store)                               \
 	NAME(vec) in[6], columns[6][6], out[6];                                           \
 	UNROLL(outer) for (int j = 0; j < size; j++) {                                    \
