@@ -15,7 +15,7 @@ import (
 )
 
 // An input describes the input that takes images or waveforms, or the inputs that take ready-made
-// arrays. A waveform has one channel and the height 1; its length is the width. So has the vector of
+// arrays. A waveform has one channel, the height 1 and its length as width; so has the vector of
 // all arrays of a sample.
 type input struct {
 	info                    onnx.ValueInfo // of arrays, the first
