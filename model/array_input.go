@@ -15,28 +15,28 @@ import (
 type arrayInput struct {
 	info     onnx.ValueInfo
 	shape    []int // of one sample
-	from, to int   // where its values are in the vector of a sample
+	from, to int   // the values from to to - 1 of the vector of a sample
 }
 
 // TakesArrays reports whether the model takes ready-made arrays rather than images or audio.
 func (m *Model) TakesArrays() bool { return m.input.arrays != nil }
 
-// findArrays matches the inputs of the model with the arrays of the samples, by name. A single array
-// may have any name if one input is without values. Arrays that no input is named after are not
-// used.
+// findArrays matches the inputs of the model with the arrays of the samples, by name. The name of a
+// single array does not matter if only one input has no constant values. Arrays without an input of
+// their name are not used.
 func (m *Model) findArrays() error {
 	o := m.options
 	if !reflect.DeepEqual(o.Preprocess, Preprocess{}) {
 		return settingError(errors.New("preprocess is for images and audio, and the data are arrays that the model takes as they are"), "preprocess")
 	}
-	var open []onnx.ValueInfo // inputs without values
+	var open []onnx.ValueInfo // inputs without constant values
 	for _, in := range m.graph.Inputs() {
 		if _, fixed := o.Inputs[in.Name]; !fixed {
 			open = append(open, in)
 		}
 	}
 	p := input{channels: 1, height: 1, frame: dataset.Frame{}}
-	sizes := map[string]int{} // of the axes with a name
+	sizes := map[string]int{} // size of each axis of free size that has a name
 	for _, array := range o.Arrays {
 		from := p.width
 		p.width += array.Len()
@@ -122,9 +122,9 @@ func (p input) names() []string {
 	return out
 }
 
-// port returns the type and the shape of the input of a name for n samples; false if samples are not
-// written to it.
-func (p input) port(name string, n int) (onnx.Type, []int, bool) {
+// typeAndShape returns the type and the shape of the named input for n samples. The result is false
+// if samples are not written to that input.
+func (p input) typeAndShape(name string, n int) (onnx.Type, []int, bool) {
 	if p.arrays == nil {
 		return p.info.Type, p.batchShape(n), name == p.info.Name
 	}
@@ -163,14 +163,16 @@ func (p input) fillArrays(sample []float32, dst []*ort.Value, i int) {
 	}
 }
 
+// convertValues copies src to dst as numbers of another type.
 func convertValues[T float64 | int64 | int32](dst []T, src []float32) {
 	for i, v := range src {
 		dst[i] = T(v)
 	}
 }
 
-// ArraysOf describes arrays for the inputs of a graph that have no values, for a model that takes
-// neither images nor audio. length is the size of free axes, 0: there is none, which is an error.
+// ArraysOf returns the arrays that a model needs which takes neither images nor audio: one for each
+// input of the graph without constant values. length is the size of axes of free size. If it is 0,
+// such an axis is an error.
 func ArraysOf(graph *onnx.Model, values map[string][]float64, length int) ([]dataset.Array, error) {
 	var out []dataset.Array
 	for _, in := range graph.Inputs() {
@@ -183,7 +185,7 @@ func ArraysOf(graph *onnx.Model, values map[string][]float64, length int) ([]dat
 		a := dataset.Array{Name: in.Name, Integer: in.Type != onnx.Float && in.Type != onnx.Double}
 		for _, d := range in.Shape[1:] {
 			if d.Size < 0 && length <= 0 {
-				return nil, fmt.Errorf("input %s does not fix the size of its axes", describeInput(in))
+				return nil, fmt.Errorf("input %s has an axis of free size: give its length", describeInput(in))
 			}
 			if d.Size < 0 {
 				d.Size = length

@@ -12,12 +12,12 @@ import (
 
 // A constantInput is an additional input with the same values in every run.
 type constantInput struct {
-	info   onnx.ValueInfo // free axes of a known size have it
+	info   onnx.ValueInfo // with the size of each free axis for which it is known
 	values []float64
 }
 
-// constantInputs returns all inputs but those of the samples, with their values. sizes are known
-// sizes of free axes besides the batch, by their names.
+// constantInputs returns all inputs that samples are not written to, with their values. sizes holds
+// the known sizes of free axes other than the batch, by the name of the axis.
 func constantInputs(inputs []onnx.ValueInfo, samples []string, values map[string][]float64, sizes map[string]int) ([]constantInput, error) {
 	var fixed []constantInput
 	known := map[string]bool{}

@@ -45,9 +45,10 @@ func (m *Model) include(b *onnx.Builder, images onnx.Value, n int, tensors []str
 	return m.includePart(b, part, map[string]onnx.Value{m.input.info.Name: m.input.normalise(b, images)}, n)
 }
 
-// IncludeAfter adds the part of the model that computes the scores of classes from a layer to a graph
-// under construction, which has the model's operator set. z replaces the activations of the layer: n
-// x its shape. The error is a Bypassed if the scores depend on the image in other ways too.
+// IncludeAfter adds to a graph under construction the part of the model that computes the class
+// scores from a layer. The graph has the model's operator set. z replaces the activations of the
+// layer for n images. The error is a *Bypassed if the scores also depend on the image in other ways
+// than through the layer.
 func (m *Model) IncludeAfter(b *onnx.Builder, layer onnx.Layer, z onnx.Value, n int) (onnx.Value, error) {
 	scores, err := m.includeAfter(b, layer, z, n)
 	if err != nil {
@@ -84,14 +85,15 @@ func (m *Model) partAfter(layer onnx.Layer) (*onnx.Model, error) {
 	return part, err
 }
 
-// Bypassed is the error for a layer that does not separate a model into two parts: the scores of
-// classes depend on the image in other ways too, such as the shortcut of a residual block.
+// Bypassed is the error for a layer that does not separate a model into two parts: the class scores
+// also depend on the image in other ways, such as through the shortcut of a residual block.
 type Bypassed struct{ Layer string }
 
 func (e *Bypassed) Error() string {
-	return fmt.Sprintf("the scores depend on the image by ways around layer %q too, such as a shortcut: take a layer at the end of a block", e.Layer)
+	return fmt.Sprintf("the class scores depend on the image not only through layer %q, but also, for example, through a shortcut: choose a layer at the end of a block", e.Layer)
 }
 
+// sizes returns a shape as axes of fixed size.
 func sizes(shape []int) []onnx.Dim {
 	var out []onnx.Dim
 	for _, v := range shape {
@@ -100,7 +102,8 @@ func sizes(shape []int) []onnx.Dim {
 	return out
 }
 
-// includePart adds a part of the model, given its inputs other than constants.
+// includePart adds a part of the model to a graph. inputs holds the values of its inputs, except
+// constant ones.
 func (m *Model) includePart(b *onnx.Builder, part *onnx.Model, inputs map[string]onnx.Value, n int) ([]onnx.Value, error) {
 	for _, f := range m.constants {
 		if !slices.ContainsFunc(part.Inputs(), func(p onnx.ValueInfo) bool { return p.Name == f.info.Name }) {

@@ -317,7 +317,7 @@ func (m *Model) inputValues(names []string, n int) ([]*ort.Value, error) {
 	for _, name := range names {
 		var v *ort.Value
 		var err error
-		if typ, shape, ok := m.input.port(name, n); ok {
+		if typ, shape, ok := m.input.typeAndShape(name, n); ok {
 			v, err = m.rt.NewValue(typ, shape...)
 		} else if i := slices.IndexFunc(m.constants, func(f constantInput) bool { return f.info.Name == name }); i >= 0 {
 			v, err = m.constants[i].value(m.rt, n)

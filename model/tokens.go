@@ -25,7 +25,7 @@ func (m *Model) setTokens(layers []onnx.Layer, shapes map[string][]int) error {
 			l.Tokens, used = given, true
 		} else if known {
 			l.Tokens = tokensOf(l.Shape[0], h, w)
-		} else if m.TakesArrays() { // a text
+		} else if m.TakesArrays() { // a sequence, such as a text
 			l.Tokens = &onnx.Tokens{Height: 1, Width: l.Shape[0]}
 		}
 	}

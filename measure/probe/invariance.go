@@ -32,7 +32,7 @@ func (*invariance) Name() string                   { return "invariance" }
 func (*invariance) Descriptor() measure.Descriptor { return InvarianceDescriptor() }
 func (*invariance) Version() int                   { return 1 }
 func (m *invariance) Settings() any                { return m.settings }
-func (m *invariance) Needs() procedure.Needs       { return m.settings.needsView() }
+func (m *invariance) Needs() procedure.Needs       { return m.settings.needsWithPairs() }
 
 func (m *invariance) Skip(j *procedure.Job) string { return m.settings.skip(j) }
 

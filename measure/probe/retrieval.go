@@ -34,7 +34,7 @@ func (*retrieval) Name() string                   { return "retrieval" }
 func (*retrieval) Descriptor() measure.Descriptor { return RetrievalDescriptor() }
 func (*retrieval) Version() int                   { return 1 }
 func (m *retrieval) Settings() any                { return m.settings }
-func (m *retrieval) Needs() procedure.Needs       { return m.settings.needsView() }
+func (m *retrieval) Needs() procedure.Needs       { return m.settings.needsWithPairs() }
 
 func (m *retrieval) Skip(j *procedure.Job) string { return m.settings.skip(j) }
 

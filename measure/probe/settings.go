@@ -119,8 +119,9 @@ func (r *Representation) needs(transform bool) procedure.Needs {
 	return procedure.Needs{Transform: transform, Layers: procedure.Same, Samples: r.Samples}
 }
 
-// needsView returns the needs of a measure of x and T(x) that draws no transformation itself.
-func (r *Representation) needsView() procedure.Needs {
+// needsWithPairs returns the needs of a measure that compares x and T(x), and for which data of
+// ready-made pairs suffice.
+func (r *Representation) needsWithPairs() procedure.Needs {
 	n := r.needs(true)
 	n.ReadyPairs = true
 	return n

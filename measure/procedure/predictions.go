@@ -8,8 +8,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// CorrectPredictions reports for each sample whether the model predicts its label. The samples are in
-// the frame of the model, and labels are positions among Subject.Outputs.
+// CorrectPredictions reports for each sample whether the model predicts its label. The samples are
+// in the frame of the model. Labels are indices into Subject.Outputs or, if that is nil, into the
+// model's outputs.
 func CorrectPredictions(ctx context.Context, s Subject, samples []dataset.Sample) ([]bool, error) {
 	session, err := s.Model.NewSession(nil, true)
 	if err != nil {

@@ -23,8 +23,8 @@ type Value struct {
 	Transform transform.Transform
 }
 
-// ReadyPairs stands for the transformation of ready-made pairs: T(x) is Sample.Transformed. Its only
-// value has no Transform, and nothing can be drawn.
+// ReadyPairs stands for the transformation of ready-made pairs: T(x) is Sample.Transformed. Its
+// only value has no Transform, so Draw must not be called.
 var ReadyPairs = &Transform{Name: "pair", Identity: "pair", PerTrial: true, Values: []Value{{}}}
 
 // Draw returns the Op of a value for the sample with the given index in the data. It is the Op that

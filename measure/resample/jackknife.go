@@ -46,8 +46,9 @@ func Jackknife(full float64, n int, replicates []measure.Replicate) (low, high f
 	return full - half, full + half
 }
 
-// MeanWithoutGroups returns the jackknife replicates of the mean of some values: each leaves out one
-// of up to measure.MaxGroups groups of successive values, which must be in random order.
+// MeanWithoutGroups returns the jackknife replicates of the mean of the values in v. Each replicate
+// leaves out one of up to measure.MaxGroups groups of successive values. The values must be in
+// random order.
 func MeanWithoutGroups(v []float64) []measure.Replicate {
 	groups := min(measure.MaxGroups, len(v))
 	var out []measure.Replicate

@@ -24,7 +24,7 @@ const (
 // maxWeights bounds the weights of a stitch.
 const maxWeights = 1 << 24
 
-// An incompatible is the error for two layers that cannot be stitched.
+// An incompatible error says why two layers cannot be stitched.
 type incompatible string
 
 func (e incompatible) Error() string { return string(e) }
@@ -49,7 +49,8 @@ func mapsOf(l onnx.Layer) (maps, bool) {
 	return m, len(m.grid) <= 2
 }
 
-// A stitched is a stitched network. The stitch maps p channels to q channels at each position.
+// A stitched is a network of two models that are joined by a stitch. The stitch maps p channels to
+// q channels at each position.
 type stitched struct {
 	*onnx.Model
 	p, q      int
@@ -150,18 +151,18 @@ func toLast(rank int) []int {
 	return append(perm, 1)
 }
 
-// maxFitted is the largest number of channels that least squares fits.
+// maxFitted is the largest number of channels of both layers together for a fit by least squares.
 const maxFitted = 4096
 
 // weights adds the weights of a stitch, q x p x kernel, and its bias, before any fit.
 func (s Settings) weights(g *onnx.Builder, net *stitched, kernel []int, r *rand.Rand) (w, bias onnx.Value, err error) {
 	switch {
 	case net.p*net.q > maxWeights:
-		err = incompatible(fmt.Sprintf("a linear map of %d to %d values has too many weights: take layers of equal axes, or smaller ones", net.p, net.q))
+		err = incompatible(fmt.Sprintf("a linear map of %d to %d values has %d weights, and at most %d are possible: take two layers of feature maps, or smaller layers", net.p, net.q, net.p*net.q, maxWeights))
 	case s.Start == identity && net.p != net.q:
 		err = incompatible(fmt.Sprintf("the identity needs equal numbers of channels, not %d and %d: set start: least-squares", net.p, net.q))
 	case s.Start == leastSquares && net.p+net.q > maxFitted:
-		err = incompatible(fmt.Sprintf("least squares of %d and %d values takes too long: take smaller layers, or start: random", net.p, net.q))
+		err = incompatible(fmt.Sprintf("least squares of %d and %d values takes too long (at most %d together are possible): take smaller layers, or set start: random", net.p, net.q, maxFitted))
 	}
 	if err != nil {
 		return "", "", err
@@ -180,8 +181,9 @@ func (s Settings) weights(g *onnx.Builder, net *stitched, kernel []int, r *rand.
 	return g.Const(weightName, t), g.Const(biasName, tensor.New(net.q)), nil
 }
 
-// resized resizes feature maps, n x c x grid, by interpolation between neighbouring positions. To
-// fewer positions it averages over the distance between them.
+// resized resizes feature maps, n x c x grid, by linear interpolation between neighbouring
+// positions. A smaller grid gets weighted means of the positions around each of its own, so that no
+// position is skipped.
 func resized(g *onnx.Builder, z onnx.Value, from, to []int) onnx.Value {
 	last := len(from) - 1
 	if from[last] != to[last] {
@@ -193,9 +195,9 @@ func resized(g *onnx.Builder, z onnx.Value, from, to []int) onnx.Value {
 	return z
 }
 
-// interpolation returns the matrix of linear interpolation from one number of positions to another:
-// to x from. Positions are the centres of equal parts, and the filter is a triangle, as in
-// antialiased bilinear resizing.
+// interpolation returns the matrix, to x from, of linear interpolation from one number of positions
+// to another. Positions are the centres of equal parts of a line. The weights form a triangle
+// around each new position, as in antialiased bilinear resizing.
 func interpolation(from, to int) tensor.Tensor {
 	m := tensor.New(to, from)
 	scale := float64(from) / float64(to)

@@ -18,7 +18,8 @@ import (
 //
 //	sum |W a + c - b|^2 + ridge |W|^2,
 //
-// with a ridge of 1e-6 of the mean variance of a, so that W is unique.
+// with a ridge of 1e-6 times the mean over the channels of a of their sum of squared deviations, so
+// that W is unique.
 func (r *run) fit(ctx context.Context, net *stitched, to onnx.Layer) error {
 	input, err := rewrite.WithOutputs(net.Model, []string{inputName})
 	if err != nil {
@@ -81,7 +82,8 @@ func (net *stitched) rows(a, b tensor.Tensor) []float32 {
 	return out
 }
 
-// solve returns the weights and the bias from the scatter of both layers.
+// solve returns the weights and the bias, given the scatter (means and moments) of the activations
+// of both layers.
 func (net *stitched) solve(both *linalg.Scatter[float64]) (map[string]tensor.Tensor, error) {
 	p, q := net.p, net.q
 	s := mat.NewSymDense(p+q, both.Square(0, p+q))

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// The weights from which training starts.
+// The values of Settings.Start: the weights from which training starts.
 const (
 	leastSquares = "least-squares"
 	random       = "random"

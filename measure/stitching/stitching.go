@@ -1,14 +1,15 @@
 // Package stitching measures whether one model can continue from a layer of another one: model
 // stitching (Lenc and Vedaldi 2015; Bansal, Nakkiran and Barak 2021; Csiszárik et al. 2021).
 //
-// The first model a is cut after a layer, and the second model b before one. A linear map between
-// them, the stitch, is trained to classify, with all weights of both models fixed:
+// The front of the first model, a, ends at a layer. A linear map, the stitch, turns the activations
+// of that layer into activations of a layer of the second model, b, from which the rest of b
+// computes the class. The stitch is trained to classify, with all weights of both models fixed:
 //
 //	x -> front of a -> stitch -> back of b -> class
 //
 // If both layers are feature maps, the stitch is a 1 x 1 convolution, that is, one linear map of the
-// channels at each position; maps of other sizes are resized first. Otherwise it is a linear map of
-// all values. It is trained on some of the samples by Adam, and the accuracy is that on the others.
+// channels at each position; maps of different sizes are resized first. Otherwise it is a linear map
+// of all values. It is trained by Adam on some of the samples and tested on the others.
 //
 // A model that is stitched to itself by the identity has exactly its own accuracy:
 //
@@ -84,8 +85,9 @@ func (m *stitching) Skip(j *procedure.Job) string {
 // trained returns how many of n samples train the stitches.
 func (m *stitching) trained(n int) int { return int(math.Round(m.settings.Train * float64(n))) }
 
-// Work counts a step with a gradient as three forward passes, the fit by least squares as one of each
-// model, and the tests of untrained and trained stitches and of the second model.
+// Work returns the number of forward passes of one sample. A training step counts as three, and the
+// fit by least squares as one of each model. The tests are those of the untrained and the trained
+// stitches and of the second model.
 func (m *stitching) Work(j *procedure.Job) int64 {
 	n := j.Data.Len()
 	tests := int64(n - m.trained(n))
@@ -133,21 +135,21 @@ type run struct {
 	job     *procedure.Job
 	x       tensor.Tensor   // all images: n x c x h x w, in the frame of the first model
 	labels  []int           // outputs of the second model
-	indices []int           // of the images in the data set
-	trains  int             // the first images train the stitches, the others test them
+	indices []int           // indices of the images in the data set
+	trains  int             // number of training images, which come first; the others test the stitches
 	second  []tensor.Tensor // the training images in the frame of the second model
-	own     []float64       // 1 for each test image that the second model classifies correctly, else 0
-	work    int64           // done
+	own     []float64       // 1 for each test image that the unchanged second model classifies correctly, else 0
+	work    int64           // finished work, in the units of Work
 }
 
-// newRun reads the labelled samples in the frames of both models, and runs the second one.
+// newRun reads the labelled samples in the frames of both models, and tests the second model.
 func (m *stitching) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
-	places := dataset.Indices(min(j.Data.Len(), m.settings.Images))
-	samples, err := j.Read(ctx, places, j.A.Model.Frame())
+	drawn := dataset.Indices(min(j.Data.Len(), m.settings.Images))
+	samples, err := j.Read(ctx, drawn, j.A.Model.Frame())
 	if err != nil {
 		return nil, err
 	}
-	second, err := j.Read(ctx, places, j.B.Model.Frame())
+	second, err := j.Read(ctx, drawn, j.B.Model.Frame())
 	if err != nil {
 		return nil, err
 	}
@@ -184,6 +186,7 @@ func (m *stitching) newRun(ctx context.Context, j *procedure.Job) (*run, error) 
 	return r, nil
 }
 
+// indicator returns 1 for true and 0 for false.
 func indicator(yes bool) float64 {
 	if yes {
 		return 1
@@ -198,14 +201,14 @@ func (r *run) progress(work int64, note string) {
 
 // stitch returns the scores of a pair of layers.
 func (r *run) stitch(ctx context.Context, from, to onnx.Layer) ([]measure.Score, error) {
-	after := r.work + r.workOf(len(r.labels))
+	afterwards := r.work + r.workOf(len(r.labels))
 	k := r.job.Key
 	random := seed.Rand(k.Seed, "stitching", k.Data, k.Trial, from.Name, to.Name)
 	net, err := r.settings.network(r.job.A, r.job.B, from, to, random)
 	var bypassed *model.Bypassed
 	var other incompatible
 	if errors.As(err, &bypassed) || errors.As(err, &other) {
-		r.progress(after-r.work, "")
+		r.progress(afterwards-r.work, "")
 		return undefined(err.Error()), nil
 	}
 	if err != nil {
@@ -233,7 +236,7 @@ func (r *run) stitch(ctx context.Context, from, to onnx.Layer) ([]measure.Score,
 			return nil, err
 		}
 	}
-	r.progress(after-r.work, "")
+	r.progress(afterwards-r.work, "")
 	return r.scores(untrained, trained), nil
 }
 
@@ -242,7 +245,7 @@ func (r *run) engine() ort.Options {
 	return ort.Options{Threads: r.job.Threads, Device: r.job.Device}
 }
 
-// train returns the network with the trained stitch, from the store if it is there.
+// train returns the network with the trained stitch, which it loads from the store if it is there.
 func (r *run) train(ctx context.Context, net *onnx.Model, from, to onnx.Layer, seed uint64) (*onnx.Model, error) {
 	name := r.name(from, to)
 	if r.job.Store != nil {
@@ -276,7 +279,7 @@ func (r *run) train(ctx context.Context, net *onnx.Model, from, to onnx.Layer, s
 	return rewrite.WithWeights(net, weights)
 }
 
-// name identifies a trained stitch by all that its weights depend on.
+// name returns a name for a trained stitch: a hash of everything that its weights depend on.
 func (r *run) name(from, to onnx.Layer) string {
 	j := r.job
 	model := func(s procedure.Subject) string { return s.Identity + " " + s.Model.SHA256() }
@@ -371,8 +374,9 @@ func (r *run) test(ctx context.Context, net *onnx.Model) ([]float64, error) {
 
 const batch = 32 // images in a run of the engine, except in training
 
-// outputs calls each with the output of a network for the images from low to high in batches, of
-// which the first image is at. The output is valid during the call only.
+// outputs runs a network on the images low to high - 1, in batches, and calls each with the index
+// of the first image of a batch and the output for the batch. The output is valid during the call
+// only.
 func (r *run) outputs(ctx context.Context, net *onnx.Model, low, high int, each func(at int, output tensor.Tensor) error) error {
 	session, err := r.job.Runtime.NewSession(net, r.engine())
 	if err != nil {
@@ -387,6 +391,7 @@ func (r *run) outputs(ctx context.Context, net *onnx.Model, low, high int, each 
 	return nil
 }
 
+// output runs a network on a batch and calls use with its output.
 func (r *run) output(ctx context.Context, session *ort.Session, images tensor.Tensor, use func(tensor.Tensor) error) error {
 	x, err := r.job.Runtime.NewValue(onnx.Float, images.Shape...)
 	if err != nil {
@@ -402,14 +407,15 @@ func (r *run) output(ctx context.Context, session *ort.Session, images tensor.Te
 	return use(out[0].Tensor())
 }
 
-// scores returns the scores from the correct predictions with the untrained and the trained stitch.
+// scores returns the scores, given 1 for each correct prediction of a test image with the untrained
+// and with the trained stitch, else 0.
 func (r *run) scores(untrained, trained []float64) []measure.Score {
 	accuracy := meanOf("accuracy", trained, nil, 0)
 	accuracy.Low, accuracy.High = resample.Wilson(accuracy.Value, len(trained))
 	return []measure.Score{accuracy, meanOf("gain", trained, untrained, -1), meanOf("penalty", r.own, trained, -1)}
 }
 
-// meanOf returns the mean of a, or of a - b, as a score of at least low and at most 1.
+// meanOf returns the mean of a or, if b is not nil, of a - b, with an interval between low and 1.
 func meanOf(statistic string, a, b []float64, low float64) measure.Score {
 	v := append([]float64(nil), a...)
 	var sum float64
@@ -428,7 +434,7 @@ func meanOf(statistic string, a, b []float64, low float64) measure.Score {
 	return s
 }
 
-// undefined returns the scores of layers that cannot be stitched.
+// undefined returns the scores of two layers that cannot be stitched, with the reason as a warning.
 func undefined(why string) []measure.Score {
 	var out []measure.Score
 	for _, s := range Descriptor().Statistics {

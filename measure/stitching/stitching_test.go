@@ -221,7 +221,7 @@ func TestLayersThatCannotBeStitched(t *testing.T) {
 		pair     [2]int
 		why      string
 	}{
-		{a, a, [2]int{0, 1}, "by ways around layer \"inner\""},
+		{a, a, [2]int{0, 1}, "not only through layer \"inner\""},
 		{a, b, [2]int{0, 0}, "equal numbers of channels, not 6 and 9"},
 	} {
 		j := jobOf(t, c.from, c.to, data)

@@ -45,8 +45,9 @@ func WithOutputs(m *onnx.Model, names []string) (*onnx.Model, error) {
 	return m.WithGraph(g), nil
 }
 
-// TensorAsInput returns a model in which a tensor is an additional input, with the name, type and
-// shape of v, and no longer computed. WithOutputs then leaves out what only that tensor needed.
+// TensorAsInput returns the model with the tensor that v names as an additional input, of the type
+// and the shape of v. The node that computed the tensor remains, under another name of its output;
+// WithOutputs removes the nodes that only that tensor needed.
 func TensorAsInput(m *onnx.Model, v onnx.ValueInfo) (*onnx.Model, error) {
 	g := pbutil.Shallow(m.Proto().Graph)
 	g.Node = slices.Clone(g.Node)
