@@ -43,7 +43,7 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	if len(args) < 2 || !slices.Contains([]string{"sets", "table", "procedures", "correlation"}, args[0]) {
-		return errors.New("usage: coverage sets [flags] IMAGES..., coverage procedures [flags], coverage correlation -samples N, or coverage table SCORES...")
+		return errors.New("usage: coverage sets [flags] IMAGES [IMAGES ...], coverage procedures [flags], coverage correlation -samples N, or coverage table SCORES [SCORES ...]")
 	}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	switch args[0] {
