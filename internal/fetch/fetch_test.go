@@ -210,12 +210,12 @@ func TestHostileServers(t *testing.T) {
 			w.Header().Set("Content-Length", "1000")
 			w.Write([]byte("short"))
 		}, []string{"cut short", "tried 3 times"}},
-		"says nothing": {func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, []string{"no byte came for 300ms"}},
+		"says nothing": {func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, []string{"no byte was received for 300ms"}},
 		"stops in the middle": {func(w http.ResponseWriter, r *http.Request) {
 			w.Write([]byte("some"))
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
-		}, []string{"no byte came for 300ms"}},
+		}, []string{"no byte was received for 300ms"}},
 		"range that was not asked for": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(206) }, []string{"206"}},
 		"different file":               {func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("other")) }, []string{hexSum(content1), hexSum([]byte("other")), "different file"}},
 	} {
