@@ -1,0 +1,88 @@
+package dense_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/model/output"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/transform"
+)
+
+// TestFCN checks that the scores of a fully convolutional network on CIFAR-10 images agree with an
+// implementation in NumPy and PyTorch, testdata/fcn.py.
+func TestFCN(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/fcn.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var golden []struct {
+		Transform    string
+		Scores, Null map[string]float64
+	}
+	if err := json.Unmarshal(text, &golden); err != nil {
+		t.Fatal(err)
+	}
+	data, err := dataset.OpenCIFAR10(t.Context(), dataset.CIFAROptions{Paths: []string{testdata.Path(t, "cifar10", "test_batch.bin")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := model.Open(orttest.Load(t), "testdata/fcn.onnx", model.Options{Decode: output.Setting{ClassMap: "logits"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 40
+	images := make([]tensor.Tensor, n)
+	for i := range images {
+		s, err := data.At(t.Context(), i, m.Frame())
+		if err != nil {
+			t.Fatal(err)
+		}
+		images[i] = s.Input
+	}
+	session, err := m.NewSession([]onnx.Layer{m.DecodedLayer()}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	decoded := func(tr transform.Transform) tensor.Tensor {
+		buffers, err := session.NewBuffers(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		moved := make([]tensor.Tensor, n)
+		for i, x := range images {
+			moved[i] = tensor.New(x.Shape...)
+			tr.Draw(nil).Apply(moved[i], x)
+		}
+		if err := session.Run(t.Context(), moved, buffers); err != nil {
+			t.Fatal(err)
+		}
+		return buffers.Layer(0)
+	}
+	format, _ := m.Decoded()
+	clean := decoded(transform.Identity{})
+	transforms := map[string]transform.Transform{
+		"quarter": transform.Rotate{Angle: transform.Fixed(90)}, "rotate": transform.Rotate{Angle: transform.Fixed(30)}, "flip": transform.Flip{},
+		"shift": transform.Translate{X: transform.Fixed(0.0625), Y: transform.Fixed(-0.125)},
+	}
+	for _, g := range golden {
+		got, _ := measured(t, format, defaults(), transforms[g.Transform], clean, decoded(transforms[g.Transform]))
+		for statistic, want := range g.Scores {
+			if s := got[statistic]; math.Abs(s.Value-want) > 1e-5 || math.Abs(s.Null-g.Null[statistic]) > 1e-5 {
+				t.Errorf("%s: %s is %v with the null %v, want %v and %v", g.Transform, statistic, s.Value, s.Null, want, g.Null[statistic])
+			}
+		}
+	}
+	if len(golden) != 4 {
+		t.Errorf("%d transformations, want 4", len(golden))
+	}
+}
