@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// TestData checks the data sets of some images: sizes, the fraction of changed labels, and dots whose
+// colour is that of the class in dots-100 and independent of it in dots-0.
+func TestData(t *testing.T) {
+	t.Parallel()
+	const n = 400
+	dir := t.TempDir()
+	data := make([]byte, n*record)
+	for i := range n {
+		data[i*record] = byte(i % classes)
+	}
+	file := filepath.Join(dir, "batch.bin")
+	if err := os.WriteFile(file, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := run([]string{"data", "-n", fmt.Sprint(n), "-o", filepath.Join(dir, "out"), file}, nil); err != nil {
+		t.Fatal(err)
+	}
+	set := func(name string) []byte {
+		raw, err := os.ReadFile(filepath.Join(dir, "out", name+".bin"))
+		if err != nil || len(raw) != len(data) {
+			t.Fatalf("%s: %d bytes, error %v", name, len(raw), err)
+		}
+		return raw
+	}
+	for name, want := range map[string]float64{"plain": 0, "labels-50": 0.45, "labels-100": 0.9} {
+		var changed float64
+		for i, images := 0, set(name); i < n; i++ {
+			if images[i*record] != data[i*record] {
+				changed += 1. / n
+			}
+		}
+		if math.Abs(changed-want) > 0.08 || want == 0 && changed > 0 {
+			t.Errorf("%s: %v of the labels differ, want %v", name, changed, want)
+		}
+	}
+	for name, want := range map[string]float64{"dots-0": 0.1, "dots-50": 0.55, "dots-100": 1} {
+		var same float64
+		images := set(name)
+		for i := range n {
+			image := images[i*record : (i+1)*record]
+			colour, dotted := [3]byte{}, 0
+			for p := range plane {
+				if c := [3]byte{image[1+p], image[1+plane+p], image[1+2*plane+p]}; c != [3]byte{} {
+					colour = c
+					dotted++
+				}
+			}
+			if dotted < 20 || dotted > 45 {
+				t.Fatalf("%s: a dot of %d pixels", name, dotted)
+			}
+			if colour == hue(float64(image[0])/classes) {
+				same += 1. / n
+			}
+		}
+		if math.Abs(same-want) > 0.08 || want == 1 && same < 1-1e-9 {
+			t.Errorf("%s: %v of the dots have the colour of the class, want %v", name, same, want)
+		}
+	}
+	if err := run([]string{"data", "-n", "401", "-o", dir, file}, nil); err == nil {
+		t.Error("no error where there are too few images")
+	}
+}
+
+// pairRow returns a score of two networks, or of two layers of one.
+func pairRow(measure, statistic, a, b, layer, other string, depth int, value float64) scores.Row {
+	return scores.Row{Measure: measure, Statistic: statistic, Model: a, OtherModel: b, Layer: layer, OtherLayer: other, Depth: depth, Value: value}
+}
+
+// TestTable checks a similarity that agrees with all that is known, and one that is its reverse.
+func TestTable(t *testing.T) {
+	t.Parallel()
+	var runs [][]scores.Row
+	for _, groups := range [][]string{{"plain", "l1"}, {"d0", "d1"}, {"plain", "n1"}} {
+		var rows []scores.Row
+		var names []string
+		for _, g := range groups {
+			for s := 1; s <= 4; s++ {
+				names = append(names, fmt.Sprintf("%s-%d", g, s))
+				rows = append(rows, scores.Row{Measure: "accuracy", Statistic: "clean", Model: names[len(names)-1], Value: 0.1 * float64(s*s)})
+			}
+		}
+		for i, a := range names {
+			for _, b := range names[i+1:] {
+				ga, sa := groupOf(a)
+				gb, sb := groupOf(b)
+				difference := math.Abs(float64(sa[0])*float64(sa[0])-float64(sb[0])*float64(sb[0])) / 1e4
+				if sa != sb {
+					difference = math.Abs(math.Pow(float64(sa[0]-'0'), 2) - math.Pow(float64(sb[0]-'0'), 2))
+				}
+				similarity := 1 - difference/100
+				if ga != gb {
+					similarity = 0.5 - difference/100
+				}
+				rows = append(rows, pairRow("similarity", "linear-cka", a, b, "z", "z", 9, similarity),
+					pairRow("similarity", "gulp", a, b, "z", "z", 9, similarity), // a distance, so this is the reverse
+					pairRow("prediction-agreement", "disagreement", a, b, "", "", 0, difference/20))
+			}
+		}
+		runs = append(runs, rows)
+	}
+	var layers []scores.Row
+	for i := range 4 {
+		for j := i; j < 4; j++ {
+			for _, name := range []string{"linear-cka", "gulp"} {
+				layers = append(layers, pairRow("similarity", name, "plain-1", "plain-1", fmt.Sprint("z", i), fmt.Sprint("z", j), i, 1-0.1*float64(j-i)))
+			}
+		}
+	}
+	var out bytes.Buffer
+	if err := writeTable(&out, append(runs, layers)); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 1+2*7 || !strings.HasPrefix(lines[1], "`linear-cka`,mean rank,1,") || !strings.HasPrefix(lines[8], "`gulp`,mean rank,2,") {
+		t.Fatalf("the table is\n%s", out.String())
+	}
+	for i, line := range lines[2:8] {
+		if f := strings.Split(line, ","); f[2] != "1: 1.00" {
+			t.Errorf("test %d of a similarity that agrees: %s", i, line)
+		}
+	}
+	for i, want := range []string{"2: -1.00", "2: -1.00", "2: 0.00", "2: 0.00", "2: 0.00", "2: 0.00"} {
+		if f := strings.Split(lines[9+i], ","); f[2] != want {
+			t.Errorf("test %d of the reverse: %s, want %s", i, lines[9+i], want)
+		}
+	}
+}
