@@ -3,6 +3,7 @@ package spec
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -90,8 +91,10 @@ func validate(t *testing.T, s *jsonschema.Schema, text []byte) error {
 func TestStudiesParseAndFitTheSchema(t *testing.T) {
 	t.Parallel()
 	schema := compiledSchema(t)
+	values := maps.Clone(variables)
+	values["TRAININGS"] = filepath.Join(trainings(t), "many")
 	for name, text := range everyStudy(t) {
-		if _, err := Parse(name, text, variables); err != nil {
+		if _, err := Parse(name, text, values); err != nil {
 			t.Error(err)
 		}
 		if err := validate(t, schema, text); err != nil {
