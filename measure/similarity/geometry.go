@@ -75,7 +75,9 @@ func (*geometry) Version() int { return 1 }
 
 func (m *geometry) Settings() any { return m.settings }
 
-func (*geometry) Needs() measure.Needs { return measure.Needs{Transformed: true, TransformOptional: true} }
+func (*geometry) Needs() measure.Needs {
+	return measure.Needs{Transformed: true, TransformOptional: true}
+}
 
 func (m *geometry) Skip(s measure.Site) string { return m.comparison.Skip(gridOf(s)) }
 
