@@ -122,23 +122,23 @@ var tileSides = []Sides{
 // ChartsOf returns the charts that suit the rows of a measure and its attachments, the first one to
 // be shown first.
 func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
-	var of []scores.Row
+	var own []scores.Row
 	for _, r := range OverTrials(rows) {
 		if r.Measure == m.Name {
-			of = append(of, r)
+			own = append(own, r)
 		}
 	}
-	if len(of) == 0 {
+	if len(own) == 0 {
 		return nil
 	}
-	measures, layered, grid := Measures{m}, Layered(rows, m.Name), isGrid(of)
+	measures, layered, grid := Measures{m}, Layered(rows, m.Name), isGrid(own)
 	bars, heat := BarsChart, heatChart
 	if m.Probes {
 		bars.Sides, bars.Titled, bars.Wide, bars.Common = probeBarSides, "{panel}", false, true
 		bars.Colour = []Field{"variant", "model", "transform", "parameter", "data", "factor"}
 	}
 	bars.Sides = slices.DeleteFunc(slices.Clone(bars.Sides), func(s Sides) bool { return s.Down == "layer" && !layered })
-	heat.Sides = slices.DeleteFunc(slices.Clone(heat.Sides), func(s Sides) bool { return !s.suit(measures, of, layered, grid) })
+	heat.Sides = slices.DeleteFunc(slices.Clone(heat.Sides), func(s Sides) bool { return !s.suit(measures, own, layered, grid) })
 	layersOfUnits := map[string]bool{}
 	for _, d := range a.Distributions {
 		if d.Measure == m.Name && d.Of == "unit" {
@@ -152,11 +152,11 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 		}
 	}
 	depth := DepthChart
-	depth.RelativeFirst = DepthsDiffer(of)
-	add(depth, layered && !grid && Field("layer").varies(measures, of))
+	depth.RelativeFirst = DepthsDiffer(own)
+	add(depth, layered && !grid && Field("layer").varies(measures, own))
 	add(bars, true)
-	add(ParameterChart, Field("parameter").varies(measures, withParameter(of)))
-	add(ConfidenceChart, slices.ContainsFunc(of, func(r scores.Row) bool { return !math.IsNaN(Confidence(&r)) }))
+	add(ParameterChart, Field("parameter").varies(measures, withParameter(own)))
+	add(ConfidenceChart, slices.ContainsFunc(own, func(r scores.Row) bool { return !math.IsNaN(Confidence(&r)) }))
 	add(heat, len(heat.Sides) > 0)
 	distribution := DistributionChart
 	for _, o := range a.Omitted {
@@ -168,7 +168,7 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 	add(unitsChart, len(layersOfUnits) > 1)
 	add(tuningChart, slices.ContainsFunc(a.Curves, func(c TuningCurve) bool { return c.Measure == m.Name }))
 	first := m.Chart
-	if grid || everyFactor(of) && Field("factor").varies(measures, of) && Field("name").varies(measures, of) {
+	if grid || everyFactor(own) && Field("factor").varies(measures, own) && Field("name").varies(measures, own) {
 		first = heat.Name
 	}
 	slices.SortStableFunc(out, func(x, y Chart) int {

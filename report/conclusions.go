@@ -101,10 +101,10 @@ func (m Matrix) ranking(replicates *Replicates) Sentence {
 	if compared == 0 {
 		return nil
 	}
-	most := func(of map[int][]lead) (model int, found []lead) {
+	mostFrequent := func(models map[int][]lead) (model int, found []lead) {
 		for i := range m.Models {
-			if len(of[i]) > len(found) {
-				model, found = i, of[i]
+			if len(models[i]) > len(found) {
+				model, found = i, models[i]
 			}
 		}
 		return model, found
@@ -128,7 +128,7 @@ func (m Matrix) ranking(replicates *Replicates) Sentence {
 			Shorten(m.Models[a.a.Model], maxNameWidth), example(a), Shorten(m.Models[b.a.Model], maxNameWidth), example(b))
 	}
 	transforms := Plural(compared, "transformation")
-	say := func(model int, what string, found []lead) Sentence {
+	sentence := func(model int, what string, found []lead) Sentence {
 		shown := found[0]
 		for _, l := range found {
 			if gap(l) > gap(shown) {
@@ -144,20 +144,20 @@ func (m Matrix) ranking(replicates *Replicates) Sentence {
 			Shorten(m.Models[model], maxNameWidth), what, where, under, Number(m.rows[shown.a.Row].Value),
 			Number(m.rows[shown.b.Row].Value), Shorten(m.Models[shown.b.Model], maxNameWidth))
 	}
-	best, firsts := most(leads)
-	worst, lasts := most(lags)
-	of := Plural(len(m.Models), "model")
+	best, firsts := mostFrequent(leads)
+	worst, lasts := mostFrequent(lags)
+	models := Plural(len(m.Models), "model")
 	switch {
 	case len(firsts) > 0 && len(m.Models) == 2:
-		return say(best, "more robust than the other model", firsts)
+		return sentence(best, "more robust than the other model", firsts)
 	case len(firsts) > 0:
-		return say(best, "the most robust of "+of, firsts)
+		return sentence(best, "the most robust of "+models, firsts)
 	case len(lasts) > 0:
-		return say(worst, "the least robust of "+of, lasts)
+		return sentence(worst, "the least robust of "+models, lasts)
 	case !intervals:
-		return plainSentence("Whether one of %s is more robust cannot be said: the scores have no intervals.", of)
+		return plainSentence("Whether one of %s is more robust cannot be said: the scores have no intervals.", models)
 	}
-	return plainSentence("None of %s is clearly more robust: differences in %s are within their 95 %% intervals.", of, m.Title)
+	return plainSentence("None of %s is clearly more robust: differences in %s are within their 95 %% intervals.", models, m.Title)
 }
 
 // extremes returns a sentence on the transformations with the worst and the best scores, and on how
@@ -166,13 +166,13 @@ func (m Matrix) extremes(replicates *Replicates) Sentence {
 	if m.Across != "name" || m.about.Direction == measure.Neutral || len(m.Cells) < 2 {
 		return nil
 	}
-	chance, with := 0, 0
+	chance, withNull := 0, 0
 	worst, best, differ := map[int]int{}, map[int]int{}, 0
 	for model := range m.Models {
 		cells := m.byQuality(slices.DeleteFunc(slices.Clone(m.Cells), func(c MatrixCell) bool { return c.Model != model }))
 		for _, c := range cells {
 			if finite(m.rows[c.Row].Null) {
-				with++
+				withNull++
 			}
 			if c.Chance {
 				chance++
@@ -181,18 +181,18 @@ func (m Matrix) extremes(replicates *Replicates) Sentence {
 		if n := len(cells); n > 1 {
 			worst[cells[n-1].Column]++
 			best[cells[0].Column]++
-			if replicates.evidence(&m.rows[cells[0].Row], &m.rows[cells[n-1].Row]) != within {
+			if replicates.evidence(&m.rows[cells[0].Row], &m.rows[cells[n-1].Row]) != insignificant {
 				differ++
 			}
 		}
 	}
 	end := ""
 	switch {
-	case with == 0:
+	case withNull == 0:
 	case chance == 0 && m.Null != "":
 		end = " All scores are better than chance."
 	case chance > 0:
-		end = fmt.Sprintf(" %s of %s %s no better than chance.", Count(chance), Plural(with, "score"), isOrAre(chance))
+		end = fmt.Sprintf(" %s of %s %s no better than chance.", Count(chance), Plural(withNull, "score"), isOrAre(chance))
 	}
 	if len(m.Columns) < 2 || differ == 0 {
 		if end == "" {
@@ -225,7 +225,7 @@ func (m Matrix) extremes(replicates *Replicates) Sentence {
 		lower, upper = upper, lower
 	}
 	w, b := common(worst), common(best)
-	return plainSentence("%s is %s under %s (%s) and %s under %s (%s).%s", capital(m.Title), lower, Shorten(m.Columns[w], maxNameWidth), span(w),
+	return plainSentence("%s is %s under %s (%s) and %s under %s (%s).%s", capitalise(m.Title), lower, Shorten(m.Columns[w], maxNameWidth), span(w),
 		upper, Shorten(m.Columns[b], maxNameWidth), span(b), end)
 }
 
@@ -250,7 +250,7 @@ func SectionNote(s Section, rows []scores.Row) Sentence {
 		}
 	}
 	var found []*candidate
-	places := NewPlaces(s.Of(rows))
+	layerPlaces := NewPlaces(s.Of(rows))
 	for _, model := range distinct(shown, byModel) {
 		if best[model] != nil && layers[model] > 1 {
 			found = append(found, best[model])
@@ -266,7 +266,7 @@ func SectionNote(s Section, rows []scores.Row) Sentence {
 		if i > 0 {
 			out = append(out, Phrase{Text: " or "})
 		}
-		out = append(out, places.phrase(c.row))
+		out = append(out, layerPlaces.phrase(c.row))
 		text := ""
 		if len(found) > 1 {
 			text = " of " + Shorten(c.row.Model, maxNameWidth)
@@ -290,21 +290,21 @@ func candidates(shown []scores.Row) []*candidate {
 		}
 	}
 	type place struct{ model, layer string }
-	at := make(map[place]*candidate)
-	var all []*candidate
+	byLayer := make(map[place]*candidate)
+	var out []*candidate
 	for _, r := range shown {
 		value, known := invariance[viewOf(r)]
 		if !is(r, "equivariance") || !known {
 			continue
 		}
 		p := place{r.Model, r.Layer}
-		if at[p] == nil {
-			at[p] = &candidate{row: r}
-			all = append(all, at[p])
+		if byLayer[p] == nil {
+			byLayer[p] = &candidate{row: r}
+			out = append(out, byLayer[p])
 		}
-		at[p].add(r, value)
+		byLayer[p].add(r, value)
 	}
-	return all
+	return out
 }
 
 // A candidate is a layer with the sums of its scores over transformations.
@@ -316,7 +316,7 @@ type candidate struct {
 
 func (c *candidate) add(r scores.Row, invariance float64) {
 	c.equivariance, c.invariance, c.n = c.equivariance+r.Value, c.invariance+invariance, c.n+1
-	c.chance = c.chance || !math.IsNaN(r.Null) && atChance(r, measure.Higher)
+	c.chance = c.chance || !math.IsNaN(r.Null) && isAtChance(r, measure.Higher)
 }
 
 func (c *candidate) gap() float64 { return (c.equivariance - c.invariance) / c.n }

@@ -37,7 +37,7 @@ func depthChange(rows []scores.Row, rec scores.Record, replicates *Replicates) S
 		var steady []string // models whose curves do not clearly become worse
 		for _, s := range models {
 			l, ok := lossOf(s, about.Direction)
-			if ok && replicates.evidence(&l.first, &l.worst) != within {
+			if ok && replicates.evidence(&l.first, &l.worst) != insignificant {
 				lost = append(lost, l)
 			} else if len(s.Rows) > 1 {
 				steady = append(steady, s.Model)
@@ -58,7 +58,7 @@ func lossSentence(about measure.StatisticDescriptor, lost []loss, steady []strin
 	if about.Direction == measure.Lower {
 		falls, dips = "rises", "peaks"
 	}
-	start := fmt.Sprintf("%s under %s ", capital(about.Title), Shorten(transformLabel(&lost[0].half), maxNameWidth))
+	start := fmt.Sprintf("%s under %s ", capitalise(about.Title), Shorten(transformLabel(&lost[0].half), maxNameWidth))
 	if !several {
 		l := lost[0]
 		if !l.recovers {

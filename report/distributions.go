@@ -55,8 +55,8 @@ const maxKept = 1 << 20
 func Distribute(values Values) (found []Distribution, omitted []Omission, err error) {
 	type scale struct{ of, measure, statistic, layer string }
 	scaleOf := func(s Subject) scale { return scale{s.Of, s.Measure, s.Statistic, s.Layer} }
-	ends := map[scale][2]float64{}
-	place := map[Subject]int{}
+	ranges := map[scale][2]float64{}
+	index := map[Subject]int{}
 	type keptValue struct {
 		at int // index of its distribution
 		v  float64
@@ -67,42 +67,42 @@ func Distribute(values Values) (found []Distribution, omitted []Omission, err er
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return
 		}
-		at, known := place[s]
+		at, known := index[s]
 		if !known {
 			at = len(found)
-			place[s] = at
+			index[s] = at
 			found = append(found, Distribution{Subject: s})
 		}
 		if n++; n <= maxKept {
 			kept = append(kept, keptValue{at, v})
 		}
-		e, known := ends[scaleOf(s)]
+		e, known := ranges[scaleOf(s)]
 		if !known {
 			e = [2]float64{v, v}
 		}
-		ends[scaleOf(s)] = [2]float64{min(e[0], v), max(e[1], v)}
+		ranges[scaleOf(s)] = [2]float64{min(e[0], v), max(e[1], v)}
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	all := found
 	found, omitted = sampleEvenly(found, maxDistributions)
-	clear(place)
+	clear(index)
 	for i := range found {
-		place[found[i].Subject] = i
+		index[found[i].Subject] = i
 		found[i].Counts = make([]int, bins)
-		e := ends[scaleOf(found[i].Subject)]
+		e := ranges[scaleOf(found[i].Subject)]
 		found[i].Low, found[i].High = widenRange(e[0], e[1])
 	}
 	if n <= maxKept {
 		for _, k := range kept {
-			if i, known := place[all[k.at].Subject]; known {
+			if i, known := index[all[k.at].Subject]; known {
 				found[i].count(k.v)
 			}
 		}
 	} else {
 		err = values(func(s Subject, v float64) {
-			if i, known := place[s]; known && !math.IsNaN(v) && !math.IsInf(v, 0) {
+			if i, known := index[s]; known && !math.IsNaN(v) && !math.IsInf(v, 0) {
 				found[i].count(v)
 			}
 		})
@@ -187,8 +187,8 @@ func widenRange(low, high float64) (float64, float64) {
 }
 
 func (d *Distribution) count(v float64) {
-	at := int(bins * (v - d.Low) / (d.High - d.Low))
-	d.Counts[min(max(at, 0), bins-1)]++
+	bin := int(bins * (v - d.Low) / (d.High - d.Low))
+	d.Counts[min(max(bin, 0), bins-1)]++
 	d.Mean += v
 }
 
@@ -294,11 +294,11 @@ func MiddleUnits(all []Distribution) []string {
 				low = i
 			}
 		}
-		at := func(i int) string {
+		describe := func(i int) string {
 			return fmt.Sprintf("%s (%s)", Shorten(strings.TrimSuffix(all[i].Layer, exportSuffix), maxNameWidth), Number(all[i].Quantile(0.5)))
 		}
 		for _, i := range group {
-			out[i] = fmt.Sprintf("The middle unit is highest at %s and lowest at %s.", at(high), at(low))
+			out[i] = fmt.Sprintf("The middle unit is highest at %s and lowest at %s.", describe(high), describe(low))
 		}
 	}
 	return out

@@ -10,7 +10,7 @@ import (
 // Replicates holds the jackknife replicates of the scores of a run. They make the intervals of
 // differences between scores on the same samples narrower. A nil *Replicates has none.
 type Replicates struct {
-	of map[replicateKey][]measure.Replicate
+	byKey map[replicateKey][]measure.Replicate
 }
 
 type replicateKey struct {
@@ -32,7 +32,7 @@ func NewReplicates(cells []scores.Cell) *Replicates {
 		for _, l := range c.Layers {
 			for _, s := range l.Scores {
 				if s.Factor == "" && len(s.Replicates) > 1 {
-					out.of[replicateKeyOf(&rows[i])] = s.Replicates
+					out.byKey[replicateKeyOf(&rows[i])] = s.Replicates
 				}
 				i++
 			}
@@ -48,7 +48,7 @@ func (p *Replicates) difference(a, b *scores.Row) scores.Difference {
 	score := func(r *scores.Row) measure.Score {
 		s := measure.Score{Value: r.Value, Low: r.Low, High: r.High, N: r.N}
 		if p != nil {
-			s.Replicates = p.of[replicateKeyOf(r)]
+			s.Replicates = p.byKey[replicateKeyOf(r)]
 		}
 		return s
 	}
@@ -61,9 +61,9 @@ func (p *Replicates) difference(a, b *scores.Row) scores.Difference {
 type evidence int
 
 const (
-	within  evidence = iota // the interval of the difference includes 0
-	unknown                 // there is no interval
-	certain                 // the interval of the difference excludes 0
+	insignificant evidence = iota // the interval of the difference includes 0
+	unknown                       // there is no interval
+	certain                       // the interval of the difference excludes 0
 )
 
 // evidence returns how certain it is that two scores differ. This is the rule for all sentences of
@@ -76,5 +76,5 @@ func (p *Replicates) evidence(a, b *scores.Row) evidence {
 	case d.Significant():
 		return certain
 	}
-	return within
+	return insignificant
 }

@@ -102,14 +102,14 @@ var quarterNames = []string{"– –", "–", "+", "+ +"}
 // names that can occur.
 func Parts(rows []scores.Row) (parts, order []string) {
 	type scale struct{ measure, transform string }
-	of := func(r *scores.Row) scale { return scale{r.Measure, r.Transform} }
+	scaleOf := func(r *scores.Row) scale { return scale{r.Measure, r.Transform} }
 	known := map[scale]map[string]bool{}
 	for i := range rows {
 		if r := &rows[i]; r.Parameter != "" {
-			if known[of(r)] == nil {
-				known[of(r)] = map[string]bool{}
+			if known[scaleOf(r)] == nil {
+				known[scaleOf(r)] = map[string]bool{}
 			}
-			known[of(r)][r.Parameter] = true
+			known[scaleOf(r)][r.Parameter] = true
 		}
 	}
 	names := map[scale]map[string]string{}
@@ -125,7 +125,7 @@ func Parts(rows []scores.Row) (parts, order []string) {
 		most = max(most, len(values))
 	}
 	for i := range rows {
-		parts = append(parts, names[of(&rows[i])][rows[i].Parameter])
+		parts = append(parts, names[scaleOf(&rows[i])][rows[i].Parameter])
 	}
 	order = slices.Clone(quarterNames)
 	for i := range most {

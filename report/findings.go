@@ -155,37 +155,37 @@ func (w wording) depth(s Series, about measure.StatisticDescriptor) finding {
 	low, high := s.lowest(), s.highest(about.Direction)
 	first, last := s.Rows[0], s.Rows[len(s.Rows)-1]
 	span := high.Value - low.Value
-	subject := capital(strings.Join(nonEmpty(about.Title, w.where(s)), " "))
+	subject := capitalise(strings.Join(nonEmpty(about.Title, w.where(s)), " "))
 	depths := make(map[int]bool)
 	for _, r := range s.Rows {
 		depths[r.Depth] = true
 	}
 	// With several layers at one depth the points do not form a line.
 	joined := len(s.Rows) < 2*len(depths)
-	var said string
+	var predicate string
 	switch rho := s.trend(); {
 	case len(s.Rows) == 1:
-		said = fmt.Sprintf("is %s at %s", Number(first.Value), layer(first))
+		predicate = fmt.Sprintf("is %s at %s", Number(first.Value), layer(first))
 	case Number(low.Value) == Number(high.Value):
-		said = fmt.Sprintf("is %s at all %d %s", Number(low.Value), len(s.Rows), w.noun())
+		predicate = fmt.Sprintf("is %s at all %d %s", Number(low.Value), len(s.Rows), w.noun())
 	case span <= minSpan*width(about, low.Value, high.Value):
-		said = fmt.Sprintf("stays between %s and %s at all %d %s", Number(low.Value), Number(high.Value), len(s.Rows), w.noun())
-	case w.replicates.evidence(&low, &high) == within:
+		predicate = fmt.Sprintf("stays between %s and %s at all %d %s", Number(low.Value), Number(high.Value), len(s.Rows), w.noun())
+	case w.replicates.evidence(&low, &high) == insignificant:
 		span = 0
-		said = fmt.Sprintf("is %s to %s at %d %s, a difference within the intervals", Number(low.Value), Number(high.Value), len(s.Rows), w.noun())
+		predicate = fmt.Sprintf("is %s to %s at %d %s, a difference within the intervals", Number(low.Value), Number(high.Value), len(s.Rows), w.noun())
 	case joined && rho <= -minTrend && first.Value > last.Value:
-		said = fmt.Sprintf("falls from %s at %s to %s at %s", Number(first.Value), layer(first), Number(last.Value), layer(last))
+		predicate = fmt.Sprintf("falls from %s at %s to %s at %s", Number(first.Value), layer(first), Number(last.Value), layer(last))
 	case joined && rho >= minTrend && first.Value < last.Value:
-		said = fmt.Sprintf("rises from %s at %s to %s at %s", Number(first.Value), layer(first), Number(last.Value), layer(last))
+		predicate = fmt.Sprintf("rises from %s at %s to %s at %s", Number(first.Value), layer(first), Number(last.Value), layer(last))
 	default:
-		said = fmt.Sprintf("is highest at %s (%s) and lowest at %s (%s)", layer(high), Number(high.Value), layer(low), Number(low.Value))
+		predicate = fmt.Sprintf("is highest at %s (%s) and lowest at %s (%s)", layer(high), Number(high.Value), layer(low), Number(low.Value))
 	}
-	f := finding{text: subject + " " + said + chance(s, about.Direction, w.noun()) + ".", weight: span / width(about, low.Value, high.Value)}
+	f := finding{text: subject + " " + predicate + chance(s, about.Direction, w.noun()) + ".", weight: span / width(about, low.Value, high.Value)}
 	f.evidence = w.replicates.evidence(&low, &high)
 	if !slices.ContainsFunc(s.Rows, func(r scores.Row) bool {
-		return !(finite(r.Null) && about.Direction != measure.Neutral && atChance(r, about.Direction))
+		return !(finite(r.Null) && about.Direction != measure.Neutral && isAtChance(r, about.Direction))
 	}) {
-		f.weight, f.evidence = 0, within // all are at their null
+		f.weight, f.evidence = 0, insignificant // all are at their null
 	}
 	return f
 }
@@ -206,32 +206,32 @@ func width(s measure.StatisticDescriptor, low, high float64) float64 {
 // is so if the null lies within the interval or on its better side; without an interval, if the
 // null is at least as good as the value.
 func chance(s Series, d measure.Direction, what string) string {
-	var at, with int
+	var atNull, withNull int
 	for _, r := range s.Rows {
 		if math.IsNaN(r.Null) || d == measure.Neutral {
 			continue
 		}
-		with++
-		if atChance(r, d) {
-			at++
+		withNull++
+		if isAtChance(r, d) {
+			atNull++
 		}
 	}
 	switch {
-	case at == 0:
+	case atNull == 0:
 		return ""
-	case with == 1:
+	case withNull == 1:
 		return "; that is no better than chance"
-	case at == len(s.Rows):
+	case atNull == len(s.Rows):
 		return "; none of them does better than chance"
 	default:
 		if s.IsGrid() {
 			what = "pairs"
 		}
-		return fmt.Sprintf("; at %d of %d %s it is no better than chance", at, with, what)
+		return fmt.Sprintf("; at %d of %d %s it is no better than chance", atNull, withNull, what)
 	}
 }
 
-func atChance(r scores.Row, d measure.Direction) bool {
+func isAtChance(r scores.Row, d measure.Direction) bool {
 	near := r.Value // the end of the interval on the side of the null
 	if d == measure.Higher {
 		if !math.IsNaN(r.Low) {
@@ -292,8 +292,8 @@ func (w wording) accuracy(rows []scores.Row, m measure.Descriptor) []finding {
 			text = strings.Join(nonEmpty("Accuracy", w.where(most)), " ") + " " + changeOf(most)
 		case Number(lost(most)) == Number(lost(least)):
 			text = fmt.Sprintf("%s falls by %s in each of %d models", strings.Join(nonEmpty("Accuracy", where), " "), Number(lost(most)), len(models))
-		case drop[keyOf(most)].Measure != "" && w.evidence(drop[keyOf(least)], drop[keyOf(most)]) == within:
-			sure = within
+		case drop[keyOf(most)].Measure != "" && w.evidence(drop[keyOf(least)], drop[keyOf(most)]) == insignificant:
+			sure = insignificant
 			text = fmt.Sprintf("%s falls by %s to %s in %d models, a difference within the intervals",
 				strings.Join(nonEmpty("Accuracy", where), " "), Number(lost(least)), Number(lost(most)), len(models))
 		default:
@@ -303,7 +303,7 @@ func (w wording) accuracy(rows []scores.Row, m measure.Descriptor) []finding {
 				Shorten(least.Model, maxNameWidth), changeOf(least))
 		}
 		if d, known := drop[keyOf(most)]; len(models) == 1 && known && d.Low <= 0 && d.High >= 0 {
-			sure = within
+			sure = insignificant
 		}
 		found = append(found, finding{text: text + ".", weight: math.Abs(lost(most)), evidence: sure})
 	}
@@ -341,7 +341,7 @@ func (w wording) comparison(group []Series, about measure.StatisticDescriptor) f
 	if len(group) == 1 {
 		s := group[0]
 		r := s.Rows[0]
-		text := fmt.Sprintf("%s is %s%s.", capital(strings.Join(nonEmpty(about.Title, w.where(s)), " ")), Number(r.Value), between(r))
+		text := fmt.Sprintf("%s is %s%s.", capitalise(strings.Join(nonEmpty(about.Title, w.where(s)), " ")), Number(r.Value), between(r))
 		return finding{text: text, evidence: unknown}
 	}
 	high := slices.MaxFunc(group, func(a, b Series) int { return cmp.Compare(a.Rows[0].Value, b.Rows[0].Value) })
@@ -354,16 +354,16 @@ func (w wording) comparison(group []Series, about measure.StatisticDescriptor) f
 		name, all = func(s Series) string { return "under " + Shorten(s.Transform, maxNameWidth) }, "under each of %d transformations"
 		common = Series{Factor: common.Factor, Data: common.Data}
 	}
-	subject := capital(strings.Join(nonEmpty(about.Title, wording{data: w.data}.where(common)), " "))
+	subject := capitalise(strings.Join(nonEmpty(about.Title, wording{data: w.data}.where(common)), " "))
 	if Number(h.Value) == Number(l.Value) {
 		return finding{text: fmt.Sprintf("%s is %s "+all+".", subject, Number(h.Value), len(group))}
 	}
 	sure := w.evidence(l, h)
-	if sure == within {
+	if sure == insignificant {
 		return finding{text: fmt.Sprintf("%s is %s to %s "+all+", a difference within the intervals.", subject, Number(l.Value), Number(h.Value), len(group))}
 	}
 	text := fmt.Sprintf("%s is highest %s (%s) and lowest %s (%s)", subject, name(high), Number(h.Value), name(low), Number(l.Value))
-	if d := about.Direction; d != measure.Neutral && finite(h.Null) && finite(l.Null) && atChance(h, d) && atChance(l, d) {
+	if d := about.Direction; d != measure.Neutral && finite(h.Null) && finite(l.Null) && isAtChance(h, d) && isAtChance(l, d) {
 		return finding{text: text + "; neither is better than chance."}
 	}
 	return finding{text: text + ".", weight: (h.Value - l.Value) / width(about, l.Value, h.Value), evidence: sure}
@@ -384,7 +384,7 @@ func layer(r scores.Row) string {
 	return Shorten(strings.TrimSuffix(r.Layer, exportSuffix), maxNameWidth)
 }
 
-func capital(s string) string {
+func capitalise(s string) string {
 	if s == "" {
 		return s
 	}

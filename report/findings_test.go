@@ -122,7 +122,7 @@ func TestChanceHasADirection(t *testing.T) {
 		{0.9, measure.Lower, false}, {0.55, measure.Lower, true}, {0.1, measure.Lower, true},
 	} {
 		row.Null = c.null
-		if got := atChance(row, c.direction); got != c.want {
+		if got := isAtChance(row, c.direction); got != c.want {
 			t.Errorf("null %g, direction %q: at chance is %t, want %t", c.null, c.direction, got, c.want)
 		}
 	}

@@ -56,16 +56,16 @@ func readImages(root *os.Root) (images []Image, notes []string, err error) {
 		names = append(names, found...)
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return path.Dir(name) == sampleSheets || path.Dir(name) == mapSheets })
-	room := maxTotalImageBytes
+	bytesLeft := maxTotalImageBytes
 	for _, name := range names {
 		p, err := readImage(root, name)
 		switch {
 		case err != nil:
 			notes = append(notes, err.Error())
-		case len(images) == maxImages || len(p.PNG) > room:
+		case len(images) == maxImages || len(p.PNG) > bytesLeft:
 			notes = append(notes, fmt.Sprintf("%s is left out of the report, which holds at most %d images and %s of them", name, maxImages, Mebibytes(maxTotalImageBytes)))
 		default:
-			room -= len(p.PNG)
+			bytesLeft -= len(p.PNG)
 			images = append(images, p)
 		}
 	}

@@ -32,21 +32,21 @@ func readMapSheets(root *os.Root) (sheets []MapSheet, notes []string, err error)
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing the feature maps: %w", err)
 	}
-	room, left := maxTotalMapBytes, 0
+	bytesLeft, omitted := maxTotalMapBytes, 0
 	for _, name := range names {
 		s, err := readMapSheet(root, name)
 		switch {
 		case err != nil:
 			notes = append(notes, fmt.Sprintf("reading %s: %v", name, err))
-		case len(s.Image) > room:
-			left++
+		case len(s.Image) > bytesLeft:
+			omitted++
 		default:
-			room -= len(s.Image)
+			bytesLeft -= len(s.Image)
 			sheets = append(sheets, s)
 		}
 	}
-	if left > 0 {
-		notes = append(notes, fmt.Sprintf("%d of %d sheets of feature maps are left out of the report, which holds at most %s of them; they are in %s", left, len(names), Mebibytes(maxTotalMapBytes), mapSheets))
+	if omitted > 0 {
+		notes = append(notes, fmt.Sprintf("%d of %d sheets of feature maps are left out of the report, which holds at most %s of them; they are in %s", omitted, len(names), Mebibytes(maxTotalMapBytes), mapSheets))
 	}
 	return sheets, notes, nil
 }
@@ -68,14 +68,14 @@ func readMapSheet(root *os.Root, name string) (MapSheet, error) {
 	if err != nil {
 		return s, err
 	}
-	lines := 0
+	rows := 0
 	if s.HasInput {
-		lines++
+		rows++
 	}
 	for _, l := range s.Layers {
-		lines += len(l.Channels)
+		rows += len(l.Channels)
 	}
-	if t := s.Tile; t.Width < 1 || t.Height < 1 || t.Right < t.Width || t.Down < t.Height || t.Right > 1<<12 || t.Down > 1<<12 || header.Width < 4*t.Right || header.Height < lines*t.Down || lines == 0 {
+	if t := s.Tile; t.Width < 1 || t.Height < 1 || t.Right < t.Width || t.Down < t.Height || t.Right > 1<<12 || t.Down > 1<<12 || header.Width < 4*t.Right || header.Height < rows*t.Down || rows == 0 {
 		return s, errors.New("its lines do not fit its image")
 	}
 	return s, nil

@@ -51,21 +51,21 @@ type MatrixCell struct {
 // statistic that summarises the section. The first matrix is the headline of the report. Statistics
 // of predictions come before those of layers, and those with a null before others.
 func Matrices(rows []scores.Row, known []measure.Descriptor) []Matrix {
-	at := overviewIndices(rows)
+	overview := overviewIndices(rows)
 	var out []Matrix
 	for _, s := range Sections(rows, known) {
-		var of []int
-		for _, i := range at {
+		var indices []int
+		for _, i := range overview {
 			if s.Has(&rows[i]) && finite(rows[i].Value) {
-				of = append(of, i)
+				indices = append(indices, i)
 			}
 		}
-		about, ok := headlineOf(s, rows, of)
+		about, ok := headlineOf(s, rows, indices)
 		if !ok {
 			continue
 		}
-		of = slices.DeleteFunc(of, func(i int) bool { return rows[i].Statistic != about.Name })
-		for _, group := range groupedBy(of, func(i int) string { return rows[i].Data }) {
+		indices = slices.DeleteFunc(indices, func(i int) bool { return rows[i].Statistic != about.Name })
+		for _, group := range groupedBy(indices, func(i int) string { return rows[i].Data }) {
 			out = append(out, newMatrix(s, about, rows, group))
 		}
 	}
@@ -106,53 +106,53 @@ func distinguishTitles(all []Matrix) {
 
 // headlineOf returns the statistic that summarises a section: one with a direction, preferably with
 // a null, and preferably from 0 to 1 with higher values better.
-func headlineOf(s Section, rows []scores.Row, of []int) (measure.StatisticDescriptor, bool) {
+func headlineOf(s Section, rows []scores.Row, indices []int) (measure.StatisticDescriptor, bool) {
 	var best measure.StatisticDescriptor
-	most := -1
+	bestRank := -1
 	for _, t := range AcrossLayers(Headline(s.Descriptor)) {
 		n := 0
 		if t.Range == measure.ZeroToOne && t.Direction == measure.Higher {
 			n++
 		}
-		first := slices.IndexFunc(of, func(i int) bool { return rows[i].Statistic == t.Name })
+		first := slices.IndexFunc(indices, func(i int) bool { return rows[i].Statistic == t.Name })
 		if first < 0 || t.Untransformed {
 			continue
 		}
-		if finite(rows[of[first]].Null) {
+		if finite(rows[indices[first]].Null) {
 			n += 2
 		}
-		if n > most {
-			best, most = t, n
+		if n > bestRank {
+			best, bestRank = t, n
 		}
 	}
-	return best, most >= 0
+	return best, bestRank >= 0
 }
 
-func newMatrix(s Section, about measure.StatisticDescriptor, rows []scores.Row, of []int) Matrix {
+func newMatrix(s Section, about measure.StatisticDescriptor, rows []scores.Row, indices []int) Matrix {
 	m := Matrix{Section: s.Key, Statistic: about.Name, Title: about.Title, About: about.About, Toward: DirectionNote(s.Descriptor, about),
-		Lower: about.Direction == measure.Lower, Data: rows[of[0]].Data, Across: "name", about: about, rows: rows}
+		Lower: about.Direction == measure.Lower, Data: rows[indices[0]].Data, Across: "name", about: about, rows: rows}
 	_, m.question, _ = strings.Cut(s.Title, ": ")
 	measures := Measures{s.Descriptor}
 	down := Field("model")
 	// One score for each cell: of all samples, the first variant, the mean over values or, without a
 	// mean, the first value, and the deepest layer.
-	of = keepFirst(of, func(i int) string { return rows[i].Variant })
-	if slices.ContainsFunc(of, func(i int) bool { return rows[i].Layer != "" }) {
+	indices = keepFirst(indices, func(i int) string { return rows[i].Variant })
+	if slices.ContainsFunc(indices, func(i int) bool { return rows[i].Layer != "" }) {
 		m.Layer = Layered(rows, s.Name)
-		of = deepestRows(rows, of)
+		indices = deepestRows(rows, indices)
 	}
 	field := func(f Field) func(i int) string { return func(i int) string { return f.Of(measures, &rows[i]) } }
 	switch {
-	case len(distinctOf(of, field("compared"))) > 1 || rows[of[0]].OtherModel != "":
+	case len(distinctOf(indices, field("compared"))) > 1 || rows[indices[0]].OtherModel != "":
 		down, m.Across = "reference", "compared"
-	case len(distinctOf(of, field("name"))) > 1 || rows[of[0]].Transform != "":
-	case len(distinctOf(of, field("factor"))) > 1:
+	case len(distinctOf(indices, field("name"))) > 1 || rows[indices[0]].Transform != "":
+	case len(distinctOf(indices, field("factor"))) > 1:
 		m.Across = "factor"
 	}
-	m.Models, m.Columns = distinctOf(of, field(down)), distinctOf(of, field(m.Across))
+	m.Models, m.Columns = distinctOf(indices, field(down)), distinctOf(indices, field(m.Across))
 	nulls := false
 	seen := map[[2]int]bool{}
-	for _, i := range of {
+	for _, i := range indices {
 		r := &rows[i]
 		place := [2]int{slices.Index(m.Models, down.Of(measures, r)), slices.Index(m.Columns, m.Across.Of(measures, r))}
 		if seen[place] || isSelf(*r) && len(m.Models) > 1 && down == "reference" {
@@ -160,7 +160,7 @@ func newMatrix(s Section, about measure.StatisticDescriptor, rows []scores.Row, 
 		}
 		seen[place] = true
 		nulls = nulls || finite(r.Null)
-		m.Cells = append(m.Cells, MatrixCell{Model: place[0], Column: place[1], Row: i, Chance: finite(r.Null) && atChance(*r, about.Direction)})
+		m.Cells = append(m.Cells, MatrixCell{Model: place[0], Column: place[1], Row: i, Chance: finite(r.Null) && isAtChance(*r, about.Direction)})
 	}
 	if nulls {
 		m.Null = cmp.Or(about.Null, "chance")
@@ -214,16 +214,16 @@ func keepFirst(items []int, key func(int) string) []int {
 }
 
 // deepestRows returns the rows of the deepest layer of each model that has scores.
-func deepestRows(rows []scores.Row, of []int) []int {
+func deepestRows(rows []scores.Row, indices []int) []int {
 	type pair struct{ model, other string }
 	last := map[pair]*scores.Row{}
-	for _, i := range of {
+	for _, i := range indices {
 		p := pair{rows[i].Model, rows[i].OtherModel}
 		if known := last[p]; known == nil || rows[i].Depth >= known.Depth {
 			last[p] = &rows[i]
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(of), func(i int) bool {
+	return slices.DeleteFunc(slices.Clone(indices), func(i int) bool {
 		l := last[pair{rows[i].Model, rows[i].OtherModel}]
 		return rows[i].Layer != l.Layer || rows[i].OtherLayer != l.OtherLayer
 	})

@@ -108,8 +108,8 @@ func TestPairedEvidence(t *testing.T) {
 	cells := []scores.Cell{cell("m", 0), cell("k", 0.02)}
 	rows := scores.Table("s", cells)
 	var none *Replicates
-	if got := none.evidence(&rows[0], &rows[1]); got != within {
-		t.Errorf("without replicates the evidence is %d, want %d", got, within)
+	if got := none.evidence(&rows[0], &rows[1]); got != insignificant {
+		t.Errorf("without replicates the evidence is %d, want %d", got, insignificant)
 	}
 	paired := NewReplicates(cells)
 	if got := paired.evidence(&rows[0], &rows[1]); got != certain {

@@ -52,12 +52,12 @@ func groupNames(all []scores.OperationRecord) []string {
 		groups[o.Group] = append(groups[o.Group], o)
 	}
 	names, longer := make([]string, len(groups)), make([]string, len(groups))
-	for i, of := range groups {
-		if len(of) == 0 {
+	for i, group := range groups {
+		if len(group) == 0 {
 			continue
 		}
-		common := modulesOf(of[0].Tensor)
-		for _, o := range of[1:] {
+		common := modulesOf(group[0].Tensor)
+		for _, o := range group[1:] {
 			m := modulesOf(o.Tensor)
 			n := 0
 			for n < len(m) && n < len(common) && m[n] == common[n] {
@@ -65,7 +65,7 @@ func groupNames(all []scores.OperationRecord) []string {
 			}
 			common = common[:n]
 		}
-		main := of[max(0, slices.IndexFunc(of, func(o scores.OperationRecord) bool { return weighted[o.Op] }))]
+		main := group[max(0, slices.IndexFunc(group, func(o scores.OperationRecord) bool { return weighted[o.Op] }))]
 		if len(common) == 0 {
 			common = modulesOf(main.Tensor)
 		}

@@ -50,7 +50,7 @@ func (w wording) grid(s Series, about measure.StatisticDescriptor) finding {
 	s = s.WithoutSelf()
 	low, high := s.lowest(), s.highest(about.Direction)
 	span := high.Value - low.Value
-	subject := capital(strings.Join(nonEmpty(about.Title, w.where(s)), " "))
+	subject := capitalise(strings.Join(nonEmpty(about.Title, w.where(s)), " "))
 	said := fmt.Sprintf("is highest between %s (%s) and lowest between %s (%s)", pairOf(high), Number(high.Value), pairOf(low), Number(low.Value))
 	if span <= minSpan*width(about, low.Value, high.Value) {
 		said = fmt.Sprintf("stays between %s and %s for all %s of layers", Number(low.Value), Number(high.Value), Plural(len(s.Rows), "pair"))

@@ -12,7 +12,7 @@ import (
 // Places names the layers of models by their order and their module, for readers who do not know
 // the names of tensors.
 type Places struct {
-	of map[[2]string]string
+	byLayer map[[2]string]string
 }
 
 // NewPlaces returns the places of the layers in rows: their order among the layers of the model
@@ -32,22 +32,22 @@ func NewPlaces(rows []scores.Row) Places {
 		}
 	}
 	p := Places{map[[2]string]string{}}
-	for model, of := range layers {
-		slices.SortStableFunc(of, func(a, b place) int { return a.depth - b.depth })
-		for i, l := range of {
-			text := fmt.Sprintf("layer %d of %d", i+1, len(of))
+	for model, ordered := range layers {
+		slices.SortStableFunc(ordered, func(a, b place) int { return a.depth - b.depth })
+		for i, l := range ordered {
+			text := fmt.Sprintf("layer %d of %d", i+1, len(ordered))
 			if m := moduleOf(l.name); m != "" {
 				text += " (" + m + ")"
 			}
-			p.of[[2]string{model, l.name}] = text
+			p.byLayer[[2]string{model, l.name}] = text
 		}
 	}
 	return p
 }
 
-// minStream is the smallest number of layers outside of branches for which the layers of branches
+// minMainLayers is the smallest number of layers outside of branches for which the layers of branches
 // are drawn as curves of their own.
-const minStream = 3
+const minMainLayers = 3
 
 // Branches returns a function that reports whether a row is of a layer inside a branch. The
 // function returns false for all layers of a model in which nearly all layers are in branches, such
@@ -62,14 +62,14 @@ func Branches(models []scores.ModelRecord) func(*scores.Row) bool {
 			}
 		}
 		for _, l := range m.Layers {
-			inside[[2]string{m.Name, l.Name}] = l.Branch && stream >= minStream
+			inside[[2]string{m.Name, l.Name}] = l.Branch && stream >= minMainLayers
 		}
 	}
 	return func(r *scores.Row) bool { return inside[[2]string{r.Model, r.Layer}] }
 }
 
 // Of returns the place of a layer, such as "layer 7 of 20 (layer2.1)".
-func (p Places) Of(model, layer string) string { return p.of[[2]string{model, layer}] }
+func (p Places) Of(model, layer string) string { return p.byLayer[[2]string{model, layer}] }
 
 // moduleOf returns the block in the name of a tensor that PyTorch exported, such as "layer2.1" for
 // "/layer2/layer2.1/relu/Relu_output_0", or "" if the name has none.

@@ -98,13 +98,13 @@ func ofLayers(rows []scores.Row, name string) bool {
 
 // transformsOf returns the transformations that a measure has scores for.
 func transformsOf(rows []scores.Row, name string) []string {
-	var of []scores.Row
+	var matching []scores.Row
 	for _, r := range rows {
 		if r.Measure == name {
-			of = append(of, r)
+			matching = append(matching, r)
 		}
 	}
-	return distinct(of, byTransform)
+	return distinct(matching, byTransform)
 }
 
 // Name returns the title of the score with its transformation.
@@ -112,7 +112,7 @@ func (r Relation) Name() string { return strings.Join(nonEmpty(r.Title, r.Transf
 
 // Scatter describes the chart of the relation.
 func (r Relation) Scatter() Scatter {
-	title := capital(strings.Join(nonEmpty(r.Title, r.Transform), " under ")) + " against accuracy, "
+	title := capitalise(strings.Join(nonEmpty(r.Title, r.Transform), " under ")) + " against accuracy, "
 	if r.By == correlation.ByModel {
 		title += "models on " + r.Of
 	} else {

@@ -75,11 +75,11 @@ func Levels(rows []scores.Row) []Level {
 // probes of a factor or firing rates along the phase of gratings.
 func Overview(rows []scores.Row) []scores.Row {
 	shown := overviewIndices(rows)
-	kept := make([]scores.Row, len(shown))
-	for at, i := range shown {
-		kept[at] = rows[i]
+	overview := make([]scores.Row, len(shown))
+	for position, i := range shown {
+		overview[position] = rows[i]
 	}
-	return kept
+	return overview
 }
 
 // overviewIndices returns the indices of the rows of an overview.
@@ -89,7 +89,7 @@ func overviewIndices(rows []scores.Row) []int {
 		place int  // position of its first row
 		whole bool // it has a row over all samples
 	}
-	of := make([]*standing, len(rows))
+	standingOf := make([]*standing, len(rows))
 	subjects := map[subject]*standing{}
 	for i := range rows {
 		r := &rows[i]
@@ -97,16 +97,16 @@ func overviewIndices(rows []scores.Row) []int {
 		if subjects[s] == nil {
 			subjects[s] = &standing{place: i}
 		}
-		of[i] = subjects[s]
-		of[i].whole = of[i].whole || r.Factor == ""
+		standingOf[i] = subjects[s]
+		standingOf[i].whole = standingOf[i].whole || r.Factor == ""
 	}
 	var shown []int
 	for i, level := range Levels(rows) {
-		if level == OverValues && (rows[i].Factor == "" || !of[i].whole) {
+		if level == OverValues && (rows[i].Factor == "" || !standingOf[i].whole) {
 			shown = append(shown, i)
 		}
 	}
-	slices.SortStableFunc(shown, func(a, b int) int { return of[a].place - of[b].place })
+	slices.SortStableFunc(shown, func(a, b int) int { return standingOf[a].place - standingOf[b].place })
 	return shown
 }
 

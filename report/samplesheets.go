@@ -56,18 +56,18 @@ func readSampleSheets(root *os.Root) (sheets []SampleSheet, notes []string, err 
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing the samples: %w", err)
 	}
-	room := maxTotalSheetBytes
+	bytesLeft := maxTotalSheetBytes
 	for _, name := range names {
 		s, err := readSampleSheet(root, name)
 		if err != nil {
 			notes = append(notes, err.Error())
 			continue
 		}
-		if len(s.Image) > room {
+		if len(s.Image) > bytesLeft {
 			notes = append(notes, fmt.Sprintf("the images of %s are left out of the report, which holds at most %s of them", name, Mebibytes(maxTotalSheetBytes)))
 			s.Image, s.Tile, s.Type = nil, nil, ""
 		}
-		room -= len(s.Image)
+		bytesLeft -= len(s.Image)
 		sheets = append(sheets, s)
 	}
 	return sheets, notes, nil
@@ -119,42 +119,42 @@ var errSheet = errors.New("its lists differ in length, or have indices out of ra
 // check checks the indices and the lengths of all lists, on which the page relies.
 func (s *SampleSheet) check() error {
 	n, ok := len(s.Samples), true
-	class := func(all []int) {
+	checkClasses := func(all []int) {
 		for _, c := range all {
 			ok = ok && c >= -1 && c < len(s.Classes)
 		}
 	}
-	lines := func(all []int) {
+	checkIndices := func(all []int) {
 		for _, i := range all {
 			ok = ok && i >= 0 && i < n
 		}
 	}
-	counts := func(by []scores.ByClass, confusion [][3]int) {
+	checkCounts := func(by []scores.ByClass, confusion [][3]int) {
 		for _, c := range by {
-			class([]int{c.Class})
+			checkClasses([]int{c.Class})
 		}
 		for _, c := range confusion {
-			class(c[:2])
+			checkClasses(c[:2])
 		}
 	}
 	for _, one := range s.Samples {
-		class([]int{one.Label})
+		checkClasses([]int{one.Label})
 	}
 	for _, m := range s.Models {
 		ok = ok && len(m.Views) == len(s.Parameters) && (m.Clean == nil || len(m.Clean) == n) && len(m.Confidence) == len(m.Clean)
-		class(m.Clean)
-		lines(m.Most)
-		lines(m.Least)
-		lines(m.Fails)
-		counts(m.ByClass, m.Confusion)
+		checkClasses(m.Clean)
+		checkIndices(m.Most)
+		checkIndices(m.Least)
+		checkIndices(m.Fails)
+		checkCounts(m.ByClass, m.Confusion)
 		for _, v := range m.Views {
 			ok = ok && len(v.Value) == n && len(v.Moved) == len(m.Clean) && len(v.Confidence) == len(m.Clean)
-			class(v.Moved)
-			counts(v.ByClass, v.Confusion)
+			checkClasses(v.Moved)
+			checkCounts(v.ByClass, v.Confusion)
 		}
 	}
 	for _, one := range s.Projected {
-		class([]int{one.Label})
+		checkClasses([]int{one.Label})
 	}
 	for _, p := range s.Projections {
 		ok = ok && len(p.Views) == len(s.Parameters)
@@ -164,7 +164,7 @@ func (s *SampleSheet) check() error {
 	}
 	for _, p := range s.Partings {
 		ok = ok && p.A >= 0 && p.A < len(s.Models) && p.B >= 0 && p.B < len(s.Models) && len(p.Counts) == len(s.Parameters)
-		lines(p.Samples)
+		checkIndices(p.Samples)
 	}
 	if t := s.Tile; t != nil {
 		ok = ok && t.Width > 0 && t.Height > 0 && t.Right >= t.Width && t.Down >= t.Height

@@ -78,14 +78,14 @@ func NewScatter(points []correlation.Point, fit *correlation.Fit, title, x, y st
 		left, right = min(left, p.X), max(right, p.X)
 		bottom, top = min(bottom, p.Y), max(top, p.Y)
 	}
-	s.Left, s.Right = atLeast(s.Left, s.Right)
-	low, high := atLeast(bottom, top)
+	s.Left, s.Right = widenAxis(s.Left, s.Right)
+	low, high := widenAxis(bottom, top)
 	if logit { // 0 and 1 are infinitely far
 		switch {
 		case high > 1-(1-top)/3:
-			low, high = min(bottom, top-narrowest), top
+			low, high = min(bottom, top-minAxisRange), top
 		case low < bottom/3:
-			low, high = bottom, max(top, bottom+narrowest)
+			low, high = bottom, max(top, bottom+minAxisRange)
 		}
 		low, high = scale(low, 0), scale(high, 0)
 	}
@@ -112,13 +112,13 @@ func NewScatter(points []correlation.Point, fit *correlation.Fit, title, x, y st
 	return s
 }
 
-// narrowest is the smallest range of an axis: on a scale from 0 to 1 this many units, otherwise this
+// minAxisRange is the smallest range of an axis: on a scale from 0 to 1 this many units, otherwise this
 // fraction of the values. Differences that are too small to matter do not span the chart.
-const narrowest = 0.06
+const minAxisRange = 0.06
 
-// atLeast returns the range of an axis for values from low to high.
-func atLeast(low, high float64) (from, to float64) {
-	least := narrowest
+// widenAxis returns the range of an axis for values from low to high.
+func widenAxis(low, high float64) (from, to float64) {
+	least := minAxisRange
 	if low < 0 || high > 1 {
 		least *= max(math.Abs(low), math.Abs(high))
 	}
@@ -149,19 +149,19 @@ var proportions = []float64{0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.
 // the scale, or in even steps where fewer than four of those fit.
 func logitTicks(low, high float64) []Tick {
 	from, to := correlation.InverseLogit(low, 0), correlation.InverseLogit(high, 0)
-	at := slices.DeleteFunc(slices.Clone(proportions), func(p float64) bool { return p < from || p > to })
-	if len(at) < 4 {
-		at = nil
+	positions := slices.DeleteFunc(slices.Clone(proportions), func(p float64) bool { return p < from || p > to })
+	if len(positions) < 4 {
+		positions = nil
 		step := 0.1
 		for i := 0; (to-from)/step < 4 && step > 1e-9; i++ { // 0.1, 0.05, 0.02, 0.01, ...
 			step /= []float64{2, 2.5, 2}[i%3]
 		}
 		for k := math.Ceil(from / step); k*step <= to; k++ {
-			at = append(at, k*step)
+			positions = append(positions, k*step)
 		}
 	}
 	var out []Tick
-	for _, p := range at {
+	for _, p := range positions {
 		l := correlation.Logit(p, 0)
 		if len(out) == 0 || l-out[len(out)-1].At > 0.1*(high-low) {
 			out = append(out, Tick{l, fmt.Sprintf("%.6g%%", 100*p)})

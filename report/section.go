@@ -36,14 +36,14 @@ func (s Section) Of(rows []scores.Row) []scores.Row {
 // Sections returns the sections of a report of the rows, in display order.
 func Sections(rows []scores.Row, known []measure.Descriptor) []Section {
 	type kinds struct{ alone, between bool }
-	has := map[string]kinds{}
+	kindsOf := map[string]kinds{}
 	for i := range rows {
-		k := has[rows[i].Measure]
-		has[rows[i].Measure] = kinds{k.alone || rows[i].OtherModel == "", k.between || rows[i].OtherModel != ""}
+		k := kindsOf[rows[i].Measure]
+		kindsOf[rows[i].Measure] = kinds{k.alone || rows[i].OtherModel == "", k.between || rows[i].OtherModel != ""}
 	}
 	var out []Section
 	for _, d := range Describe(rows, known) {
-		if has[d.Name] != (kinds{true, true}) {
+		if kindsOf[d.Name] != (kinds{true, true}) {
 			out = append(out, Section{Descriptor: d, Key: d.Name})
 			continue
 		}
@@ -51,9 +51,9 @@ func Sections(rows []scores.Row, known []measure.Descriptor) []Section {
 		alone.Title += ": x against T(x)"
 		between.Title += ": between models"
 		for _, s := range []Section{alone, between} {
-			of := s.Of(rows)
+			own := s.Of(rows)
 			s.Statistics = slices.DeleteFunc(slices.Clone(s.Statistics), func(t measure.StatisticDescriptor) bool {
-				return !slices.ContainsFunc(of, func(r scores.Row) bool { return r.Statistic == t.Name })
+				return !slices.ContainsFunc(own, func(r scores.Row) bool { return r.Statistic == t.Name })
 			})
 			out = append(out, s)
 		}

@@ -82,7 +82,7 @@ func transformLabel(r *scores.Row) string {
 // models at a single layer of each does not.
 func Layered(rows []scores.Row, name string) bool {
 	type pair struct{ model, other string }
-	at := make(map[pair][2]string)
+	firstPair := make(map[pair][2]string)
 	for _, r := range rows {
 		if r.Measure != name || r.Layer == "" {
 			continue
@@ -91,10 +91,10 @@ func Layered(rows []scores.Row, name string) bool {
 			return true
 		}
 		key, layers := pair{r.Model, r.OtherModel}, [2]string{r.Layer, r.OtherLayer}
-		if first, seen := at[key]; seen && first != layers {
+		if first, seen := firstPair[key]; seen && first != layers {
 			return true
 		}
-		at[key] = layers
+		firstPair[key] = layers
 	}
 	return false
 }
@@ -107,7 +107,7 @@ func (s Series) lowest() scores.Row {
 func (s Series) highest(d measure.Direction) scores.Row {
 	rows := s.Rows
 	if d == measure.Higher {
-		rows = slices.DeleteFunc(slices.Clone(rows), atChanceLevel)
+		rows = slices.DeleteFunc(slices.Clone(rows), isAtShuffledLevel)
 	}
 	if len(rows) == 0 {
 		rows = s.Rows
@@ -115,10 +115,10 @@ func (s Series) highest(d measure.Direction) scores.Row {
 	return slices.MinFunc(rows, func(a, b scores.Row) int { return cmp.Compare(b.Value, a.Value) })
 }
 
-// atChanceLevel reports whether a high score, where higher is better, does not exceed that of
+// isAtShuffledLevel reports whether a high score, where higher is better, does not exceed that of
 // shuffled pairs by more than rounding. A layer with fewer observations than patterns reaches 1 for
 // any data and must not be reported as best.
-func atChanceLevel(r scores.Row) bool { return r.Value > 0.5 && r.Null >= r.Value-1e-6 }
+func isAtShuffledLevel(r scores.Row) bool { return r.Value > 0.5 && r.Null >= r.Value-1e-6 }
 
 // Best and Worst return the most and the least invariant layer; for a statistic without a
 // direction, the highest and the lowest.

@@ -36,7 +36,7 @@ func Statements(rows []scores.Row, known []measure.Descriptor, replicates *Repli
 	b := statementBuilder{rows: rows, measures: Describe(rows, known), levels: Levels(rows), replicates: replicates}
 	sections := Sections(rows, known)
 	for i, s := range sections {
-		b.most = maxStatementRows * (i + 1) / len(sections)
+		b.maxUsed = maxStatementRows * (i + 1) / len(sections)
 		b.section(s)
 	}
 	return b.out
@@ -50,14 +50,14 @@ type statementBuilder struct {
 
 	replicates *Replicates
 	out        []Statement
-	used       int // number of rows that the statements refer to
-	most       int // limit of used
+	rowsUsed   int // number of rows that the statements refer to
+	maxUsed    int // limit of used
 }
 
-func (b *statementBuilder) add(kind, text string, weight float64, at []int) {
-	if b.used+len(at) <= b.most {
-		b.out = append(b.out, Statement{kind, text, weight, at})
-		b.used += len(at)
+func (b *statementBuilder) add(kind, text string, weight float64, rows []int) {
+	if b.rowsUsed+len(rows) <= b.maxUsed {
+		b.out = append(b.out, Statement{kind, text, weight, rows})
+		b.rowsUsed += len(rows)
 	}
 }
 
@@ -164,7 +164,7 @@ func (builder *statementBuilder) gap(a, b Series) string {
 		where += " and " + layer(q)
 	}
 	text := fmt.Sprintf("They are furthest apart at %s (%s %s, %s %s)", where, Shorten(a.Model, maxNameWidth), Number(p.Value), Shorten(b.Model, maxNameWidth), Number(q.Value))
-	if builder.replicates.evidence(&p, &q) == within {
+	if builder.replicates.evidence(&p, &q) == insignificant {
 		text += ", a difference within their intervals"
 	}
 	return text + "."

@@ -74,8 +74,8 @@ func (r *run) json(record scores.Record) runJSON {
 	return out
 }
 
-// found returns the runs that match a query.
-func (s *Server) found(query string) []runJSON {
+// matchingRuns returns the runs that match a query.
+func (s *Server) matchingRuns(query string) []runJSON {
 	out := []runJSON{}
 	for _, r := range s.library.runs() {
 		if record, err := r.record(); err == nil && r.matches(record, query) {
@@ -86,7 +86,7 @@ func (s *Server) found(query string) []runJSON {
 }
 
 func (s *Server) apiRuns(w http.ResponseWriter, r *http.Request) error {
-	return writeJSON(w, http.StatusOK, map[string]any{"runs": s.found(r.URL.Query().Get("q"))})
+	return writeJSON(w, http.StatusOK, map[string]any{"runs": s.matchingRuns(r.URL.Query().Get("q"))})
 }
 
 func (s *Server) apiRun(w http.ResponseWriter, r *http.Request) error {
@@ -101,8 +101,8 @@ func (s *Server) apiRun(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, run.json(record))
 }
 
-// filtered returns the rows of a run that match the query parameters of a request.
-func (s *Server) filtered(run *run, r *http.Request) ([]scores.Row, error) {
+// filterRows returns the rows of a run that match the query parameters of a request.
+func (s *Server) filterRows(run *run, r *http.Request) ([]scores.Row, error) {
 	record, err := run.resolved()
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (s *Server) apiScores(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.send(w, r, response{kind: "application/json", stamp: run.stamp()}, func(w io.Writer) error {
-		rows, err := s.filtered(run, r)
+		rows, err := s.filterRows(run, r)
 		if err != nil {
 			return err
 		}
@@ -155,14 +155,14 @@ func (s *Server) apiScores(w http.ResponseWriter, r *http.Request) error {
 }
 
 // number parses an integer query parameter.
-func number(r *http.Request, name string, otherwise, most int) (int, error) {
+func number(r *http.Request, name string, fallback, maximum int) (int, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
-		return otherwise, nil
+		return fallback, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || n > most {
-		return 0, problemf(http.StatusBadRequest, "%s must be an integer from 0 to %d, not %q", name, most, text)
+	if err != nil || n < 0 || n > maximum {
+		return 0, problemf(http.StatusBadRequest, "%s must be an integer from 0 to %d, not %q", name, maximum, text)
 	}
 	return n, nil
 }
@@ -182,7 +182,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request, kind, name str
 	}
 	a := response{kind: kind, stamp: run.stamp(), disposition: `attachment; filename="` + name + `"`}
 	return s.send(w, r, a, func(w io.Writer) error {
-		rows, err := s.filtered(run, r)
+		rows, err := s.filterRows(run, r)
 		if err != nil {
 			return err
 		}
@@ -226,7 +226,7 @@ func (s *Server) apiCompare(w http.ResponseWriter, r *http.Request) error {
 			line := comparisonJSON{A: c.A.label(), B: c.B.label(), Compared: len(c.Differences), Beyond: c.Beyond, ByChance: c.byChance(), Differences: []differenceJSON{}}
 			for _, d := range c.Differences {
 				if all || d.Significant() {
-					line.Differences = append(line.Differences, differenceJSON{d.A, d.B, known(d.Value), known(d.Low), known(d.High), d.Paired, d.Significant()})
+					line.Differences = append(line.Differences, differenceJSON{d.A, d.B, finiteOrNull(d.Value), finiteOrNull(d.Low), finiteOrNull(d.High), d.Paired, d.Significant()})
 				}
 			}
 			out = append(out, line)
@@ -239,7 +239,7 @@ func (s *Server) apiCompare(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-func known(v float64) *float64 {
+func finiteOrNull(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
 	}

@@ -39,12 +39,12 @@ type cache[T any] struct {
 }
 
 type cacheEntry[T any] struct {
-	mutex sync.Mutex // held while the value is made; concurrent requests wait
-	stamp string
-	made  bool
-	value T
-	bytes int
-	used  int
+	mutex   sync.Mutex // held while the value is made; concurrent requests wait
+	stamp   string
+	valid   bool
+	value   T
+	bytes   int
+	lastUse int
 }
 
 func newCache[T any](limit int, bytes func(T) int) *cache[T] {
@@ -56,7 +56,7 @@ func (k *cache[T]) get(name, stamp string, make func() (T, error)) (T, error) {
 	m := k.entry(name)
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	if m.made && m.stamp == stamp {
+	if m.valid && m.stamp == stamp {
 		return m.value, nil
 	}
 	value, err := make()
@@ -77,7 +77,7 @@ func (k *cache[T]) entry(name string) *cacheEntry[T] {
 		k.entries[name] = m
 	}
 	k.clock++
-	m.used = k.clock
+	m.lastUse = k.clock
 	return m
 }
 
@@ -86,12 +86,12 @@ func (k *cache[T]) entry(name string) *cacheEntry[T] {
 func (k *cache[T]) put(name string, m *cacheEntry[T], stamp string, value T) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	k.forget(name)
-	m.stamp, m.value, m.made, m.bytes = stamp, value, true, k.bytes(value)
+	k.remove(name)
+	m.stamp, m.value, m.valid, m.bytes = stamp, value, true, k.bytes(value)
 	k.entries[name] = m
 	k.size += m.bytes
 	for k.size > k.limit {
-		k.forget(k.oldest())
+		k.remove(k.oldest())
 	}
 }
 
@@ -100,7 +100,7 @@ func (k *cache[T]) put(name string, m *cacheEntry[T], stamp string, value T) {
 func (k *cache[T]) dropUnmade(name string, m *cacheEntry[T]) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	if k.entries[name] == m && !m.made {
+	if k.entries[name] == m && !m.valid {
 		delete(k.entries, name)
 	}
 }
@@ -108,14 +108,14 @@ func (k *cache[T]) dropUnmade(name string, m *cacheEntry[T]) {
 func (k *cache[T]) oldest() string {
 	var oldest string
 	for name, m := range k.entries {
-		if oldest == "" || m.used < k.entries[oldest].used {
+		if oldest == "" || m.lastUse < k.entries[oldest].lastUse {
 			oldest = name
 		}
 	}
 	return oldest
 }
 
-func (k *cache[T]) forget(name string) {
+func (k *cache[T]) remove(name string) {
 	if m := k.entries[name]; m != nil {
 		k.size -= m.bytes
 		delete(k.entries, name)
@@ -137,17 +137,17 @@ func (r *run) stamp() string {
 
 func (r *run) newStamp() string {
 	var b strings.Builder
-	look := func(name string) {
+	addFile := func(name string) {
 		if info, err := r.root.open.Stat(path.Join(r.path, name)); err == nil {
 			fmt.Fprintf(&b, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
 		}
 	}
 	for _, name := range []string{"run.json", "study.yaml", "scores.csv", "cells", "samples.parquet", "units.parquet", "curves.parquet"} {
-		look(name)
+		addFile(name)
 	}
 	fs.WalkDir(r.root.open.FS(), path.Join(r.path, "pictures"), func(name string, _ fs.DirEntry, err error) error {
 		if err == nil {
-			look(strings.TrimPrefix(name, r.path+"/"))
+			addFile(strings.TrimPrefix(name, r.path+"/"))
 		}
 		return nil
 	})
@@ -195,7 +195,7 @@ func (s *Server) rows(r *run, record scores.Record) ([]scores.Row, error) {
 
 // replicates returns the replicates of a run's scores.
 func (s *Server) replicates(r *run, record scores.Record) (*report.Replicates, error) {
-	return s.groups.get(r.id, r.stamp(), func() (*report.Replicates, error) { return r.replicates(record) })
+	return s.replicateCache.get(r.id, r.stamp(), func() (*report.Replicates, error) { return r.replicates(record) })
 }
 
 // rowBytes returns about the memory of rows. Their texts are shared or short.

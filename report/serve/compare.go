@@ -167,30 +167,30 @@ func mergeSides(sides []side) ([]scores.Row, scores.Record, error) {
 	var names []string
 	seen := map[string]bool{}
 	for _, s := range sides {
-		named := func(model string) string {
+		uniqueName := func(model string) string {
 			if len(runs[model]) > 1 {
 				return model + " (" + s.run.name() + ")"
 			}
 			return model
 		}
 		names = append(names, s.label())
-		var own []scores.Row
+		var sideRows []scores.Row
 		for _, c := range s.cells {
-			own = append(own, c.Rows(s.record.Study)...)
+			sideRows = append(sideRows, c.Rows(s.record.Study)...)
 		}
-		for i := range own {
-			own[i].Model = named(own[i].Model)
-			if own[i].OtherModel != "" {
-				own[i].OtherModel = named(own[i].OtherModel)
+		for i := range sideRows {
+			sideRows[i].Model = uniqueName(sideRows[i].Model)
+			if sideRows[i].OtherModel != "" {
+				sideRows[i].OtherModel = uniqueName(sideRows[i].OtherModel)
 			}
 		}
-		rows = append(rows, own...)
+		rows = append(rows, sideRows...)
 		if seen[s.run.id] && s.model == "" {
 			continue
 		}
 		for _, m := range s.record.Models {
 			if s.model == "" || s.model == m.Name {
-				m.Name = named(m.Name)
+				m.Name = uniqueName(m.Name)
 				record.Models = append(record.Models, m)
 			}
 		}

@@ -16,7 +16,7 @@ const keepAliveInterval = 15 * time.Second
 // of all unfinished runs. It sends an event "progress" at the start and after each change, and an
 // event "end" when all runs are finished.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
-	runs, err := s.watched(r.URL.Query()["run"])
+	runs, err := s.eventRuns(r.URL.Query()["run"])
 	if err != nil {
 		return err
 	}
@@ -26,30 +26,30 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	last := map[string]Progress{}
 	tick := time.NewTicker(s.options.Every)
 	defer tick.Stop()
-	spoke := time.Now()
+	lastSent := time.Now()
 	for {
-		over := true
+		allFinished := true
 		for _, run := range runs {
 			record, err := run.record()
 			if err != nil {
 				continue // the record is being written or was removed
 			}
 			p := run.progress(record)
-			over = over && p.State == finished
+			allFinished = allFinished && p.State == finished
 			if last[run.id] == p {
 				continue
 			}
-			last[run.id], spoke = p, time.Now()
+			last[run.id], lastSent = p, time.Now()
 			if err := event(w, "progress", p); err != nil {
 				return nil // the client has disconnected
 			}
 		}
-		if over {
+		if allFinished {
 			event(w, "end", struct{}{})
 			return out.Flush()
 		}
-		if time.Since(spoke) > keepAliveInterval {
-			spoke = time.Now()
+		if time.Since(lastSent) > keepAliveInterval {
+			lastSent = time.Now()
 			fmt.Fprint(w, ": still there\n\n")
 		}
 		if out.Flush() != nil {
@@ -72,8 +72,8 @@ func event(w http.ResponseWriter, name string, data any) error {
 	return err
 }
 
-// watched returns the runs with the given ids, or all unfinished runs.
-func (s *Server) watched(ids []string) ([]*run, error) {
+// eventRuns returns the runs with the given ids, or all unfinished runs.
+func (s *Server) eventRuns(ids []string) ([]*run, error) {
 	if len(ids) == 0 {
 		return slices.DeleteFunc(slices.Clone(s.library.runs()), func(r *run) bool {
 			record, err := r.record()

@@ -111,7 +111,7 @@ func matchLayers(a, b scores.ModelRecord, cells []scores.Cell) ([]scores.Cell, m
 	}
 	// Each layer of a takes the nearest layer of b of the same kind, inside a branch or not, and of
 	// the same operator if there is one.
-	to, original := map[string]string{}, map[string]string{}
+	newName, original := map[string]string{}, map[string]string{}
 	for i, la := range a.Layers {
 		best, least := -1, math.Inf(1)
 		for k, lb := range b.Layers {
@@ -119,12 +119,12 @@ func matchLayers(a, b scores.ModelRecord, cells []scores.Cell) ([]scores.Cell, m
 			if la.Branch != lb.Branch || la.Op != lb.Op {
 				gap++
 			}
-			if to[lb.Name] == "" && gap < least {
+			if newName[lb.Name] == "" && gap < least {
 				best, least = k, gap
 			}
 		}
 		if best >= 0 && least < 0.5 {
-			to[b.Layers[best].Name] = la.Name
+			newName[b.Layers[best].Name] = la.Name
 			original[la.Name] = b.Layers[best].Name
 		}
 	}
@@ -133,10 +133,10 @@ func matchLayers(a, b scores.ModelRecord, cells []scores.Cell) ([]scores.Cell, m
 		out[i].Layers = nil
 		for _, l := range c.Layers {
 			if l.Name != "" {
-				if to[l.Name] == "" {
+				if newName[l.Name] == "" {
 					continue
 				}
-				l.Name = to[l.Name]
+				l.Name = newName[l.Name]
 			}
 			out[i].Layers = append(out[i].Layers, l)
 		}

@@ -31,9 +31,9 @@ const (
 type library struct {
 	roots []root
 
-	mutex sync.Mutex
-	found []*run
-	at    time.Time
+	mutex   sync.Mutex
+	found   []*run
+	scanned time.Time
 }
 
 // A root is one of the served folders.
@@ -88,7 +88,7 @@ func (l *library) close() error {
 func (l *library) runs() []*run {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if time.Since(l.at) < rescanInterval {
+	if time.Since(l.scanned) < rescanInterval {
 		return l.found
 	}
 	known := map[string]*run{}
@@ -100,7 +100,7 @@ func (l *library) runs() []*run {
 		l.walk(&l.roots[i], known)
 	}
 	slices.SortStableFunc(l.found, func(a, b *run) int { return b.started.Compare(a.started) })
-	l.at = time.Now()
+	l.scanned = time.Now()
 	return l.found
 }
 
@@ -155,9 +155,9 @@ type run struct {
 	path    string // within the root, with slashes
 	started time.Time
 
-	mutex sync.Mutex
-	seen  os.FileInfo // of the cached run.json
-	known scores.Record
+	mutex       sync.Mutex
+	recordInfo  os.FileInfo // of the cached run.json
+	recordCache scores.Record
 
 	stamps    sync.Mutex
 	stamped   time.Time // when the last stamp was begun
@@ -197,8 +197,8 @@ func (r *run) record() (scores.Record, error) {
 	if err != nil {
 		return scores.Record{}, err
 	}
-	if r.seen != nil && sameFile(r.seen, info) {
-		return r.known, nil
+	if r.recordInfo != nil && sameFile(r.recordInfo, info) {
+		return r.recordCache, nil
 	}
 	data, err := r.read("run.json")
 	if err != nil {
@@ -211,7 +211,7 @@ func (r *run) record() (scores.Record, error) {
 	if record.Measures == nil {
 		record.Measures = r.root.measures
 	}
-	r.known, r.seen = record, info
+	r.recordCache, r.recordInfo = record, info
 	return record, nil
 }
 
@@ -384,10 +384,10 @@ func (r *run) progress(record scores.Record) Progress {
 func (r *run) written() time.Time {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if r.seen == nil {
+	if r.recordInfo == nil {
 		return time.Time{}
 	}
-	return r.seen.ModTime()
+	return r.recordInfo.ModTime()
 }
 
 // estimate sets the share and the time left from the forward passes that the record counts.

@@ -112,8 +112,8 @@ func orNaN(v *float64) float64 {
 	return *v
 }
 
-// keyOf identifies what a matrix shows, across runs.
-func keyOf(m report.Matrix) string {
+// matrixKey identifies what a matrix shows, across runs.
+func matrixKey(m report.Matrix) string {
 	return fmt.Sprintf("%s.%s on %s", m.Section, m.Statistic, m.Data)
 }
 
@@ -124,7 +124,7 @@ func (s *Server) overview(runs []runJSON, key string) (*runMatrix, []matrixChoic
 		run    runJSON
 		matrix packedMatrix
 	}
-	by := map[string][]found{}
+	byKey := map[string][]found{}
 	var choices []matrixChoice
 	shown := runs[:min(len(runs), maxMatrixRuns)]
 	for _, r := range shown {
@@ -137,30 +137,30 @@ func (s *Server) overview(runs []runJSON, key string) (*runMatrix, []matrixChoic
 			continue // its page says what is wrong
 		}
 		for _, m := range matrices {
-			k := keyOf(m.Matrix)
-			if by[k] == nil {
+			k := matrixKey(m.Matrix)
+			if byKey[k] == nil {
 				choices = append(choices, matrixChoice{k, m.Title + " on " + m.Data})
 			}
-			by[k] = append(by[k], found{r, m})
+			byKey[k] = append(byKey[k], found{r, m})
 		}
 	}
 	if len(choices) == 0 {
 		return nil, nil
 	}
-	slices.SortStableFunc(choices, func(a, b matrixChoice) int { return len(by[b.Key]) - len(by[a.Key]) })
-	if by[key] == nil {
+	slices.SortStableFunc(choices, func(a, b matrixChoice) int { return len(byKey[b.Key]) - len(byKey[a.Key]) })
+	if byKey[key] == nil {
 		key = choices[0].Key
 	}
-	first := by[key][0].matrix
+	first := byKey[key][0].matrix
 	out := &runMatrix{Title: first.Title, About: first.About, Toward: first.Toward, Data: first.Data, More: len(runs) - len(shown)}
-	for _, f := range by[key] {
+	for _, f := range byKey[key] {
 		for _, c := range f.matrix.Columns {
 			if !slices.Contains(out.Columns, c) {
 				out.Columns = append(out.Columns, c)
 			}
 		}
 	}
-	for _, f := range by[key] {
+	for _, f := range byKey[key] {
 		for i, model := range f.matrix.Models {
 			line := matrixLine{Run: f.run, Model: model, Cells: make([]*matrixCell, len(out.Columns))}
 			for k, c := range f.matrix.Cells {
@@ -178,14 +178,14 @@ func (s *Server) overview(runs []runJSON, key string) (*runMatrix, []matrixChoic
 }
 
 func newMatrixCell(m report.Matrix, c report.MatrixCell, s packedScore) *matrixCell {
-	at := func(v *float64) float64 {
+	toPercent := func(v *float64) float64 {
 		if v == nil || m.High <= m.Low {
 			return 0
 		}
 		return 4 + 92*min(1, max(0, (*v-m.Low)/(m.High-m.Low)))
 	}
 	return &matrixCell{Value: orNaN(s.Value), Low: orNaN(s.Low), High: orNaN(s.High), Null: orNaN(s.Null), Shade: int(math.Round(10 * c.Shade)), Chance: c.Chance,
-		At100: at(s.Value), Low100: at(s.Low), High100: at(s.High), Null100: at(s.Null), HasInterval: s.Low != nil && s.High != nil, HasNull: s.Null != nil}
+		At100: toPercent(s.Value), Low100: toPercent(s.Low), High100: toPercent(s.High), Null100: toPercent(s.Null), HasInterval: s.Low != nil && s.High != nil, HasNull: s.Null != nil}
 }
 
 // selected returns the key of a choice, or that of the first.

@@ -85,7 +85,7 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) listPage(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query().Get("q")
-	runs := s.found(query)
+	runs := s.matchingRuns(query)
 	matrix, choices := s.overview(runs, r.URL.Query().Get("score"))
 	score := ""
 	if matrix != nil {
@@ -147,10 +147,10 @@ func (s *Server) reportPage(w http.ResponseWriter, r *http.Request) error {
 // sendReport sends a report without the server's content security policy. The report contains a
 // stricter one with the hashes of its script and style; the browser would enforce both, and the
 // server's forbids inline scripts.
-func (s *Server) sendReport(w http.ResponseWriter, r *http.Request, stamp string, of func() (html.Run, error)) error {
+func (s *Server) sendReport(w http.ResponseWriter, r *http.Request, stamp string, read func() (html.Run, error)) error {
 	a := response{kind: htmlType, stamp: stamp, policy: "frame-ancestors 'none'; form-action 'none'; base-uri 'none'"}
 	return s.send(w, r, a, func(w io.Writer) error {
-		run, err := of()
+		run, err := read()
 		if err != nil {
 			return err
 		}

@@ -45,12 +45,12 @@ type Options struct {
 
 // A Server serves runs.
 type Server struct {
-	library *library
-	pages   *cache[[]byte]
-	tables  *cache[[]scores.Row]
-	groups  *cache[*report.Replicates] // of runs
-	options Options
-	mux     *http.ServeMux
+	library        *library
+	pages          *cache[[]byte]
+	tables         *cache[[]scores.Row]
+	replicateCache *cache[*report.Replicates] // of runs
+	options        Options
+	mux            *http.ServeMux
 }
 
 // New opens the folders and returns a Server.
@@ -63,9 +63,9 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{library: l, options: o, mux: http.NewServeMux(),
-		pages:  newCache(maxPageBytes, func(text []byte) int { return len(text) }),
-		tables: newCache(maxRowBytes, rowBytes),
-		groups: newCache(maxReplicates, func(*report.Replicates) int { return 1 })}
+		pages:          newCache(maxPageBytes, func(text []byte) int { return len(text) }),
+		tables:         newCache(maxRowBytes, rowBytes),
+		replicateCache: newCache(maxReplicates, func(*report.Replicates) int { return 1 })}
 	s.routes()
 	return s, nil
 }
@@ -162,17 +162,17 @@ func (s *Server) authorised(next http.Handler) http.Handler {
 		if !strings.EqualFold(scheme, "Bearer") {
 			bearer = ""
 		}
-		if c, err := r.Cookie(cookie); s.is(bearer) || err == nil && s.is(c.Value) {
+		if c, err := r.Cookie(cookie); s.isToken(bearer) || err == nil && s.isToken(c.Value) {
 			next.ServeHTTP(w, r)
 			return
 		}
 		query := r.URL.Query()
-		if s.is(query.Get("token")) && r.Method == http.MethodGet {
+		if s.isToken(query.Get("token")) && r.Method == http.MethodGet {
 			query.Del("token")
 			http.SetCookie(w, &http.Cookie{Name: cookie, Value: s.options.Token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-			to := *r.URL
-			to.RawQuery = query.Encode()
-			http.Redirect(w, r, "/"+strings.TrimLeft(to.RequestURI(), "/"), http.StatusSeeOther)
+			target := *r.URL
+			target.RawQuery = query.Encode()
+			http.Redirect(w, r, "/"+strings.TrimLeft(target.RequestURI(), "/"), http.StatusSeeOther)
 			return
 		}
 		w.Header().Set("WWW-Authenticate", `Bearer realm="noether"`)
@@ -180,7 +180,7 @@ func (s *Server) authorised(next http.Handler) http.Handler {
 	})
 }
 
-func (s *Server) is(token string) bool {
+func (s *Server) isToken(token string) bool {
 	return token != "" && subtle.ConstantTimeCompare([]byte(token), []byte(s.options.Token)) == 1
 }
 

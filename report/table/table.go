@@ -51,8 +51,8 @@ type Line struct {
 type Cell struct{ Value, Interval string }
 
 type field struct {
-	name string
-	of   func(*scores.Row) string
+	name  string
+	value func(*scores.Row) string
 }
 
 // labels are the columns that identify a line, after the model.
@@ -81,7 +81,7 @@ func Of(rows []scores.Row, o Options) (*Table, error) {
 		return nil, errors.New("no scores for the table")
 	}
 	b := &builder{rows: shown, measures: report.Describe(shown, o.Measures), plain: o.Plain, lines: map[string]int{}, columns: map[columnKey]int{}}
-	b.differing()
+	b.findLabels()
 	for i := range shown {
 		b.add(&shown[i])
 	}
@@ -91,13 +91,13 @@ func Of(rows []scores.Row, o Options) (*Table, error) {
 // headlines returns the rows of statistics with a direction, and of the accuracy on
 // untransformed data.
 func headlines(rows []scores.Row, known []measure.Descriptor) []scores.Row {
-	keep := map[[2]string]bool{{"accuracy", "clean"}: true}
+	shown := map[[2]string]bool{{"accuracy", "clean"}: true}
 	for _, m := range report.Describe(rows, known) {
 		for _, s := range report.Headline(m) {
-			keep[[2]string{m.Name, s.Name}] = true
+			shown[[2]string{m.Name, s.Name}] = true
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return !keep[[2]string{r.Measure, r.Statistic}] })
+	return slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return !shown[[2]string{r.Measure, r.Statistic}] })
 }
 
 type columnKey struct{ transform, measure, statistic string }
@@ -115,12 +115,12 @@ type builder struct {
 	cells    []map[int]Cell
 }
 
-// differing determines the labels in which lines differ, which always include the model, and the
+// findLabels determines the labels in which lines differ, which always include the model, and the
 // statistics that do not depend on the transformation.
-func (b *builder) differing() {
+func (b *builder) findLabels() {
 	b.fields, b.out.Labels = []field{{"model", b.measures.ModelLabel}}, []string{"model"}
 	for _, f := range labels {
-		if slices.ContainsFunc(b.rows, func(r scores.Row) bool { return f.of(&r) != f.of(&b.rows[0]) }) {
+		if slices.ContainsFunc(b.rows, func(r scores.Row) bool { return f.value(&r) != f.value(&b.rows[0]) }) {
 			b.fields = append(b.fields, f)
 			b.out.Labels = append(b.out.Labels, f.name)
 		}
@@ -144,7 +144,7 @@ func (b *builder) differing() {
 func (b *builder) labels(r *scores.Row) []string {
 	var out []string
 	for _, f := range b.fields {
-		out = append(out, report.Printable(f.of(r)))
+		out = append(out, report.Printable(f.value(r)))
 	}
 	return out
 }

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// none is written for a missing score.
-const none = "–"
+// missing is written for a missing score.
+const missing = "–"
 
 func (c Cell) text() string {
 	switch {
 	case c.Value == "":
-		return none
+		return missing
 	case c.Interval == "":
 		return c.Value
 	}
@@ -92,7 +92,7 @@ func (t *Table) LaTeX(w io.Writer) error {
 // spans returns the header line of transformations with rules, or "" if there are none.
 func (t *Table) spans() string {
 	var cells, rules []string
-	named := false
+	hasNames := false
 	for i := 0; i < len(t.Columns); {
 		j := i
 		for j < len(t.Columns) && t.Columns[j].Transform == t.Columns[i].Transform {
@@ -101,12 +101,12 @@ func (t *Table) spans() string {
 		name := t.Columns[i].Transform
 		cells = append(cells, fmt.Sprintf("\\multicolumn{%d}{c}{%s}", j-i, latex(name)))
 		if name != "" {
-			named = true
+			hasNames = true
 			rules = append(rules, fmt.Sprintf("\\cmidrule(lr){%d-%d}", len(t.Labels)+i+1, len(t.Labels)+j))
 		}
 		i = j
 	}
-	if !named {
+	if !hasNames {
 		return ""
 	}
 	return strings.Repeat("& ", len(t.Labels)) + strings.Join(cells, " & ") + " \\\\\n" + strings.Join(rules, " ") + "\n"
@@ -125,7 +125,7 @@ func (c Cell) latex() string {
 
 // number typesets the minus sign, and the dash of a missing number.
 func number(text string) string {
-	return strings.NewReplacer("-", "$-$", none, "--").Replace(text)
+	return strings.NewReplacer("-", "$-$", missing, "--").Replace(text)
 }
 
 var latex = strings.NewReplacer(`\`, `\textbackslash{}`, "{", `\{`, "}", `\}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`,
