@@ -160,3 +160,21 @@ func TestNarrowScatter(t *testing.T) {
 		}
 	}
 }
+
+// TestScatterOfEqualScores checks that a chart without a correlation has no line and says so, and that
+// its axis holds the points and little else.
+func TestScatterOfEqualScores(t *testing.T) {
+	t.Parallel()
+	var points []correlation.Point
+	for i := range 4 {
+		points = append(points, correlation.Point{X: 0.1 * float64(i), N: 100, YInterval: correlation.Interval{High: 0.04}})
+	}
+	undefined := correlation.Coefficient{Value: math.NaN()}
+	s := NewScatter(points, &correlation.Fit{Pearson: undefined, Spearman: undefined}, "", "x", "y", true)
+	if len(s.Line) > 0 || len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "no correlation") {
+		t.Errorf("%d points of a line, notes %q", len(s.Line), s.Notes)
+	}
+	if low := correlation.InverseLogit(s.Low, 0); low < 0.002 {
+		t.Errorf("the axis begins at %v, and the points are at %v", low, correlation.InverseLogit(s.Points[0].At, 0))
+	}
+}

@@ -87,10 +87,18 @@ func NewScatter(points []correlation.Point, fit *correlation.Fit, title, x, y st
 		case low < bottom/3:
 			low, high = bottom, max(top, bottom+minAxisRange)
 		}
-		low, high = scale(low, 0), scale(high, 0)
 	}
-	s.Low, s.High = min(s.Low, low), max(s.High, high)
-	if fit != nil {
+	if low > 0 || !logit {
+		s.Low = min(s.Low, scale(low, 0))
+	}
+	if high < 1 || !logit {
+		s.High = max(s.High, scale(high, 0))
+	}
+	switch {
+	case fit == nil:
+	case math.IsNaN(fit.Pearson.Value):
+		s.Notes = []string{"no correlation: all scores are equal"}
+	default:
 		s.Notes = []string{coefficient("r", fit.Pearson), coefficient("ρ", fit.Spearman)}
 		for i := range lineSteps + 1 {
 			x := left + (right-left)*float64(i)/lineSteps

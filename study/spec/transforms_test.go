@@ -100,6 +100,7 @@ func TestTransformErrors(t *testing.T) {
 		{"{rotate: [15, -15]}", "has its ends exchanged"},
 		{"{rotate: left}", "must be a number"},
 		{"{scale: 0}", "above 0"},
+		{"{rotate: 400}", "angle must be between -360 and 360 degrees, not 400"},
 		{"{flip: sideways}", "horizontal or vertical"},
 		{"{rotate: 3, per: epoch}", `unknown per "epoch"`},
 		{"{grayscale: {}, on: activations}", "cannot be applied to activations"},
