@@ -185,7 +185,7 @@ func ArraysOf(graph *onnx.Model, values map[string][]float64, length int) ([]dat
 		a := dataset.Array{Name: in.Name, Integer: in.Type != onnx.Float && in.Type != onnx.Double}
 		for _, d := range in.Shape[1:] {
 			if d.Size < 0 && length <= 0 {
-				return nil, fmt.Errorf("input %s has an axis of free size: give its length", describeInput(in))
+				return nil, fmt.Errorf("input %s has an axis of free size", describeInput(in))
 			}
 			if d.Size < 0 {
 				d.Size = length
