@@ -49,7 +49,7 @@ func arraysOf(src Source) []Array {
 type RawArraysOptions struct {
 	Inputs    string // an .npy file, or an .npz file with an array for each input of the model
 	Key       string // the only array of an npz file that is an input; "": all but the labels
-	Labels    string // an .npy or .npz file of N integers; "": the array "labels" of Inputs, if there is one
+	Labels    string // an .npy or .npz file with an integer for each sample; "": the array "labels" of Inputs, if there is one
 	LabelsKey string // of an npz file
 }
 
@@ -96,7 +96,7 @@ func (a *RawArrays) open(ctx context.Context, o RawArraysOptions) error {
 			return fmt.Errorf("%s: %w", o.Inputs, err)
 		}
 	}
-	// The labels belong to arrays as those named labels belong to images.
+	// Without keys, labels are the array "labels": that which openLabels finds for an array "images".
 	labels := ArraysOptions{Labels: o.Labels, LabelsKey: o.LabelsKey}
 	var err error
 	if a.labels, err = openLabels(ctx, labels, a.file, "images", a.Len()); err != nil {
@@ -203,12 +203,13 @@ func (a *RawArrays) At(ctx context.Context, i int, _ Frame) (Sample, error) {
 // maxExact is the largest integer up to which float32 represents all integers.
 const maxExact = 1 << 24
 
-// decodeExact converts bytes to float32. Values must be finite, and integers at most maxExact.
+// decodeExact converts bytes to float32. Values must be finite in float32, and integers at most
+// maxExact in magnitude.
 func (a *npyArray) decodeExact(raw []byte, dst []float32) error {
 	for i := range dst {
 		v := a.value(raw[i*a.bytes:])
 		switch {
-		case math.IsNaN(v) || math.IsInf(v, 0):
+		case math.IsNaN(v) || math.Abs(v) > math.MaxFloat32:
 			return fmt.Errorf("value %d is %v", i, v)
 		case a.kind != 'f' && math.Abs(v) > maxExact:
 			return fmt.Errorf("value %d is %.0f: integers up to %d are supported", i, v, maxExact)

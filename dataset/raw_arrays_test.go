@@ -130,7 +130,8 @@ func TestRawArraysErrors(t *testing.T) {
 	}
 	for want, raw := range map[string][]byte{
 		"value 1 is 16777217: integers up to 16777216 are supported": npyBytes(t, "<i8", []int64{0, 1<<24 + 1}, 1, 2),
-		"value 0 is NaN": npyBytes(t, "<f4", []float32{float32(math.NaN()), 1}, 1, 2),
+		"value 0 is 1e+300": npyBytes(t, "<f8", []float64{1e300, 1}, 1, 2),
+		"value 0 is NaN":    npyBytes(t, "<f4", []float32{float32(math.NaN()), 1}, 1, 2),
 	} {
 		a, err := OpenRawArrays(t.Context(), RawArraysOptions{Inputs: write(raw)})
 		if err != nil {

@@ -39,8 +39,8 @@ type Scenes struct {
 // A textured background is the product of two gratings of random frequency, orientation and phase
 // between two random dark colours.
 //
-// Images with exactly one figure have its kind as their label. Others have no label. Sample i depends
-// on the seed, i, the ranges and Figures only.
+// If Figures is 1 to 1, the label of an image is the kind of its figure. Else no image has a label.
+// Sample i depends on i and on all options but N.
 func OpenScenes(o ScenesOptions) (*Scenes, error) {
 	if o.Scale == nil {
 		o.Scale = []float64{0.2, 0.45}

@@ -15,7 +15,7 @@ import (
 type Task struct {
 	Output string // of the model
 	Loss   Loss
-	Weight float64 // lambda
+	Weight float64 // factor of the loss in the sum
 }
 
 // Targets are the targets of a loss for b samples.
@@ -54,7 +54,8 @@ func (b *Batch) main() Targets { return Targets{b.Target, b.Classes, b.Masks} }
 // setMain sets the targets of the main loss.
 func (b *Batch) setMain(t Targets) { b.Target, b.Classes, b.Masks = t.Target, t.Classes, t.Masks }
 
-// targetNameOf returns the name of the input with the targets of the main loss, or of task i - 1.
+// targetNameOf returns the name of the input with the targets of the main loss for i = 0, else
+// of Spec.Tasks[i-1].
 func targetNameOf(i int) string {
 	if i == 0 {
 		return targetName
@@ -110,9 +111,10 @@ func (p *program) addTasks(b *onnx.Builder, losses onnx.Value) onnx.Value {
 	return losses
 }
 
-// positionCrossEntropy writes -log softmax(y)[class] of each position with a class, b x h x w of y, b
-// x K x h x w. A sample's loss is b / n times their sum, where the batch has n such positions. So the
-// mean over the batch is that over its positions, as in PyTorch.
+// positionCrossEntropy writes the loss of each sample, given scores y, b x K x h x w, and classes t,
+// b x h x w, -1 for none. The loss is b / n times the sum of -log softmax(y)[class] over the sample's
+// positions with a class, where n is the number of such positions in the batch. So the mean over the
+// batch is that over its positions, as in PyTorch.
 func positionCrossEntropy(b *onnx.Builder, y, t onnx.Value) onnx.Value {
 	has, class := labelled(b, t)
 	picked := b.Squeeze(b.Op("GatherElements", onnx.Attrs{"axis": 1}, b.LogSoftmax(y, 1), b.Unsqueeze(class, 1)), 1)

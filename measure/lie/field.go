@@ -6,7 +6,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A field is where the positions of a layer lie: maps of h x w, or none.
+// A field says how the values of a layer lie on an image: as maps of h x w positions, or, for a
+// vector, not at all.
 type field struct {
 	maps onnx.Maps
 	axes onnx.Axes

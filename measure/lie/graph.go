@@ -118,9 +118,10 @@ func (p *program) less(a, b onnx.Value) onnx.Value {
 	return p.b.Sub(a, b)
 }
 
-// divide writes the Lie derivatives of the parts of the network, carried to the output. In the first
-// pass the tangent of each layer is replaced by X z behind it, as if the part before it were
-// equivariant; what arrives less X z is the part's Lie derivative.
+// divide writes the Lie derivatives of the parts of the network, multiplied by the Jacobians of the
+// output. Pushforward replaces the tangent that arrives at each layer by X z, as if the part before
+// it were equivariant. What arrives less X z is the part's Lie derivative. Pushforwards then
+// multiplies each by the Jacobian of the output.
 func (p *program) divide() error {
 	last := len(p.layers)
 	own := make([]onnx.Value, last)

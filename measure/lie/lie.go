@@ -8,17 +8,17 @@
 //	L f(x) = d/dt T_-t f(T_t x) at t = 0 = J X x - X f(x),
 //
 // where J is the Jacobian of f at x and X is the generator of the family: the derivative of T_t by
-// t. X is 0 on vectors and, for changes of colour, on all layers. L f is 0 where the maps move as
-// the input does. Per layer,
+// t at t = 0. X is 0 on vectors and, for changes of colour, on all layers. L f is 0 where the maps
+// move as the input does. Per layer,
 //
 //	lee           E |L f|^2 / dim, the paper's local equivariance error
 //	relative      E |L f| / |f|
 //	contribution  E |J_l L_l|^2 / dim of the output
 //
-// Here L_l is the Lie derivative of the part of the network between the chosen layers before layer
-// l and layer l itself, and J_l is the Jacobian of the output by layer l. These vectors add up to
-// the Lie derivative of the output (the paper's section 4.2 and Figure 4). The output is the
-// softmax of the class scores, if the model has any.
+// Here L_l is the Lie derivative of the part of the network that computes layer l from the image and
+// the chosen layers before l, and J_l is the Jacobian of the output by layer l. These vectors, and
+// that of the part behind all chosen layers, add up to the Lie derivative of the output (the paper's
+// section 4.2 and Figure 4). The output is the class probabilities, if the model has class scores.
 //
 // All derivatives are Jacobian-vector products of the model's graph (package onnx/grad), not
 // differences. X itself is a difference of neighbouring values, since maps are known at whole
@@ -46,7 +46,7 @@ type Settings struct {
 	Generators    []string `key:"generators" json:"generators" default:"[translate-x, translate-y, rotate, scale, shear-x]" doc:"families of transformations: translate-x, translate-y, rotate, scale, stretch-x, stretch-y, shear-x, shear-y, brightness, contrast, saturation"`
 	Images        int      `key:"images" json:"images" default:"100" min:"1" doc:"largest number of images, taken in random order"`
 	Contributions bool     `key:"contributions" json:"contributions" default:"true" doc:"also compute the contribution of each layer to the error of the output"`
-	Slopes        string   `key:"slopes" json:"slopes" default:"central" enum:"central|circular|forward" doc:"differences that stand for the slopes of maps. central: of the neighbours on both sides, within the map; circular: the same on maps that repeat; forward: of the next position, with maps that reach from the centre of the first position to that of the last, as the paper's code"`
+	Slopes        string   `key:"slopes" json:"slopes" default:"central" enum:"central|circular|forward" doc:"differences that stand for the slopes of maps. central: half the difference of the neighbours on both sides, at the border the difference to the only neighbour; circular: half the difference, and the last position is a neighbour of the first; forward: the difference to the next position, with maps that reach from the centre of the first position to that of the last, as the paper's code"`
 	Batch         int      `key:"batch" json:"batch" default:"8" min:"2" doc:"images in one run of the engine; images of one run are paired for the null"`
 }
 
@@ -122,7 +122,7 @@ func (m *method) Skip(j *procedure.Job) string {
 	return ""
 }
 
-// minOpset is the first operator set with Where.
+// minOpset is the first operator set with Where, which package grad writes for some derivatives.
 const minOpset = 9
 
 // Work implements procedure.Procedure. A tangent costs about as much as a forward pass, and that of
@@ -149,8 +149,8 @@ func (m *method) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore
 	return r.scores(), nil
 }
 
-// measured returns the indices of the layers that are measured: planes of positions, tokens on a
-// grid, and vectors.
+// measured returns the indices of the layers that are measured: feature maps, tokens on a grid,
+// and vectors.
 func measured(layers []onnx.Layer) []int {
 	var out []int
 	for i, l := range layers {

@@ -96,7 +96,7 @@ func (m *geometry) New(s measure.Site) (measure.Accumulator, error) {
 	return out, nil
 }
 
-// gridOf returns the grid of a layer and itself.
+// gridOf returns the comparison of a layer with itself.
 func gridOf(s measure.Site) measure.Grid {
 	layers := []onnx.Layer{s.Layer}
 	return measure.Grid{A: layers, B: layers, Pairs: [][2]int{{0, 0}}, Layout: s.Layout, Self: true, Budget: s.Budget / 2, Key: s.Key}
@@ -212,7 +212,8 @@ func concentricity(v *sides, s *side) (float64, error) {
 	return k.concentricity(), nil
 }
 
-// uniformity returns log mean exp(-2 d^2) over all pairs of samples (Wang and Isola 2020).
+// uniformity returns log mean exp(-2 d^2) over all pairs of samples, with each sample and itself
+// (Wang and Isola 2020).
 func uniformity(v *sides, s *side) (float64, error) {
 	d, err := s.distances(v.ctx, true)
 	if err != nil {

@@ -59,7 +59,7 @@ func (r *run) fit(ctx context.Context, net *stitched, to onnx.Layer) error {
 	return err
 }
 
-// rows returns the activations of both layers side by side: n positions x (p + q).
+// rows returns the activations of both layers for n images side by side: (n positions) x (p + q).
 func (net *stitched) rows(a, b tensor.Tensor) []float32 {
 	n, width := a.Shape[0], net.p+net.q
 	out := make([]float32, n*net.positions*width)

@@ -19,7 +19,7 @@ type Settings struct {
 	Start  string  `key:"start" json:"start" default:"least-squares" enum:"least-squares|random|identity" doc:"weights of the untrained stitch: those whose output is nearest to the second layer on the training images, random ones, or the identity, which needs equal numbers of channels"`
 	Epochs int     `key:"epochs" json:"epochs" default:"10" min:"0" doc:"passes over the training images; 0: the stitch is not trained"`
 	Rate   float64 `key:"rate" json:"rate" default:"0.001" min:"0" doc:"learning rate of Adam, which falls to 0 as half a cosine"`
-	Batch  int     `key:"batch" json:"batch" default:"32" min:"1" doc:"images in a step"`
+	Batch  int     `key:"batch" json:"batch" default:"32" min:"1" doc:"images in one step of training"`
 }
 
 // Defaults returns the default settings.

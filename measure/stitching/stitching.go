@@ -134,7 +134,7 @@ type run struct {
 	*stitching
 	job     *procedure.Job
 	x       tensor.Tensor   // all images: n x c x h x w, in the frame of the first model
-	labels  []int           // outputs of the second model
+	labels  []int           // of each image: index into the outputs of the second model that are used (Subject.Outputs)
 	indices []int           // indices of the images in the data set
 	trains  int             // number of training images, which come first; the others test the stitches
 	second  []tensor.Tensor // the training images in the frame of the second model

@@ -86,8 +86,8 @@ func JVP(b *onnx.Builder, y, x, dx []onnx.Value) ([]onnx.Value, error) {
 // graph. They stay there, as the arriving tangent does, whether or not a result needs them.
 type Tangent func(b *onnx.Builder, arriving onnx.Value) onnx.Value
 
-// Pushforward is JVP for directions that depend on tangents on the way. It computes the tangents of
-// the tensors in y, and replaces that of each tensor in at.
+// Pushforward is JVP with tangents that are set at any tensors, also between x and y: at each tensor
+// in at, its Tangent replaces the one that arrives. It returns the tangents of the tensors in y.
 func Pushforward(b *onnx.Builder, y []onnx.Value, at map[onnx.Value]Tangent) ([]onnx.Value, error) {
 	tangents, err := Pushforwards(b, y, []map[onnx.Value]Tangent{at})
 	if err != nil {
@@ -164,13 +164,13 @@ type forward struct {
 	kept     map[string]bool           // tensors that must not be removed
 }
 
-// A step is a node through which tangents flow. If it has products, they are transposed; else the
-// node is linear.
+// A step is a node through which tangents flow. If the node is not linear, the step has its
+// vector-Jacobian products, which are differentiated by the cotangents.
 type step struct {
 	op        *operation
-	outputs   []int // indices of the outputs whose tangents are needed
-	cotangent map[int]onnx.Value
-	products  map[onnx.Value]onnx.Value // by input; nil for a linear node
+	outputs   []int                     // indices of the outputs whose tangents are needed
+	cotangent map[int]onnx.Value        // by output: the u of its vector-Jacobian product; nil for a linear node
+	products  map[onnx.Value]onnx.Value // vector-Jacobian products by input; nil for a linear node
 	nodes     []*pb.NodeProto           // that compute the products
 }
 

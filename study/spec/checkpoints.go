@@ -157,7 +157,7 @@ func tagsOf(given *config.Node, run string, epoch int, tags map[string]string) *
 		out = given.Clone()
 	}
 	if out.Kind != config.Map {
-		return out // an error of the decoder
+		return out // not a mapping: the decoder of the entry reports it
 	}
 	if out.Get("run") == nil {
 		out.Set("run", run)
@@ -223,7 +223,8 @@ func readTraining(folder string) (kept int, tags map[string]string, err error) {
 	return s.Kept, s.Tags, nil
 }
 
-// checkpointsIn returns the networks of epoch 1 and of every N-th epoch that a training has saved.
+// checkpointsIn returns the networks that a training has saved of epoch 1 and of the epochs that every
+// divides.
 func checkpointsIn(folder string, every int) ([]checkpoint, error) {
 	files, err := os.ReadDir(filepath.Join(folder, EpochsFolder))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -238,7 +239,7 @@ func checkpointsIn(folder string, every int) ([]checkpoint, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%s has no networks of such epochs: train with save-every, or leave out every for the final network", folder)
+		return nil, fmt.Errorf("%s has no networks of epoch 1 or of multiples of %d: train with save-every, or leave out every for the final network", folder, every)
 	}
 	slices.SortFunc(out, func(a, b checkpoint) int { return a.epoch - b.epoch })
 	return out, nil

@@ -18,7 +18,7 @@ import (
 
 // RunAll runs the trainings of a file, one after the other. Those of vary have a folder each within
 // the given one, and spec.RunsFile there has a row for each. Trainings that have finished are not
-// repeated. An error ends the first training that fails; those before it are complete.
+// repeated. RunAll stops at the first training that fails; those before it are complete.
 func RunAll(ctx context.Context, f *File, folder string, o Options) ([]*Summary, error) {
 	if f.run == "" {
 		s, err := Run(ctx, f, folder, o)

@@ -17,7 +17,7 @@ type Vary struct{ keys []variedKey }
 // A variedKey is a key of the file with its values.
 type variedKey struct {
 	path   *config.Node // names of nested keys, joined by dots
-	tag    string       // last of the names
+	tag    string       // last of the names: it names the values in runs.csv, in the folder and in the tags of the networks
 	values []variedValue
 }
 
