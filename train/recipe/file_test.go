@@ -70,8 +70,9 @@ func TestRepositoryFiles(t *testing.T) {
 	if err != nil || len(networks) != 3 {
 		t.Fatalf("the demo's training files: %v, %v", networks, err)
 	}
+	variables := map[string]string{"START": "start.onnx", "CIFAR10": "cifar10", "PICTURES": "photos", "FSDD": "fsdd", "DATA": "train.bin", "SEED": "1", "NOISE": "0.1"}
 	for _, path := range append(files, networks...) {
-		if _, err := Load(path, map[string]string{"START": "start.onnx", "CIFAR10": "cifar10", "PICTURES": "photos", "FSDD": "fsdd"}); err != nil {
+		if _, err := Load(path, variables); err != nil {
 			t.Error(err)
 		}
 	}
