@@ -48,6 +48,8 @@ func (r Room) ShortestTime() float64 {
 //	g(u)  = sum_i |u_i| / L_i
 //	kappa = -2 c ln beta
 //
+// Here t is the time since the source emitted the sound; sample 0 is at t = d0 / c.
+//
 // beta is chosen so that P and the direct sound have the reverberation time, as ReverberationTime
 // measures it. Single early reflections differ from P, so below 0.2 s the reverberation time of a
 // response is 8 % too short in the mean, and at most 15 %.
@@ -103,7 +105,6 @@ type image struct {
 }
 
 // images returns the coordinates of the image sources along an axis, up to a distance in metres.
-
 func (r Room) images(axis int, maxDistance float64) []image {
 	size, source, microphone := r.Size[axis], r.Source[axis], r.Microphone[axis]
 	var out []image

@@ -36,7 +36,7 @@ func Calibrate(ctx context.Context, s *study.Study, work study.Work, o study.Opt
 	return w.cost(work, cells), nil
 }
 
-// A stopwatch records the times of a trial run.
+// A stopwatch records the times of a calibration run.
 type stopwatch struct {
 	began, last  time.Time     // of the start, and of the last tick
 	pass         int           // study.Progress.Pass at the last tick
@@ -87,8 +87,8 @@ func (w *stopwatch) rate() float64 {
 	return 0
 }
 
-// cost extrapolates from a trial run of some cells to all work of a model. cells is 0 if the trial
-// was interrupted.
+// cost extrapolates from a calibration run of some cells to all work of a model. cells is 0 if that
+// run was interrupted.
 func (w *stopwatch) cost(work study.Work, cells int) Cost {
 	out := Cost{Model: work.Model, Blocks: work.Blocks, Measured: true}
 	out.Open = max(0, w.first.Seconds()-w.rate()*float64(w.firstSamples))

@@ -17,7 +17,7 @@ type Pooling string
 const (
 	Mean    Pooling = "mean"    // the mean over these axes
 	Max     Pooling = "max"     // the largest value over these axes
-	Class   Pooling = "class"   // the first token
+	Class   Pooling = "class"   // the first position of the axis T of an NTC layer, such as a class token
 	Flatten Pooling = "flatten" // nothing is pooled
 )
 

@@ -7,7 +7,8 @@ type Score struct {
 	Statistic string // its name in scores.csv, for instance "equivariance"
 	Variant   string // distinguishes variants of one measure; usually empty
 	// Parameter is the value of the transformation's parameter if the method returns scores for
-	// several values. It is usually empty: the parameter is then that of the cell.
+	// several values. It is usually empty: the parameter is then that of the study's cell (one
+	// measure of one model on one data set, under one transformation value, in one trial).
 	Parameter string
 	Factor    string  // a factor of the data, or a subset such as "class=cat"; usually empty
 	Value     float64 // NaN if the statistic is undefined; a warning then says why
@@ -49,9 +50,9 @@ type SampleScore struct {
 	Value     float64
 }
 
-// A Sampler is an accumulator of means over samples that stores the terms if Site.KeepSamples is
-// set.
+// A Sampler is an accumulator of means over samples. If Site.KeepSamples is set, it also stores the
+// values of the single samples.
 type Sampler interface {
-	// Samples returns the terms in the order of the sample indices.
+	// Samples returns these values in the order of the sample indices.
 	Samples() []SampleScore
 }

@@ -94,7 +94,7 @@ func (r *relationFlags) add(f *pflag.FlagSet) {
 	f.StringArrayVar(&r.x, "x", []string{"effective-invariance.ei"}, "the score X; may be repeated")
 	f.StringVar(&r.y, "y", "accuracy.clean", "the score Y to predict")
 	f.StringVar(&r.by, "by", "model", "kind of the points: model or data")
-	f.StringVar(&r.group, "group", "", "a tag of the models, shown beside each point")
+	f.StringVar(&r.group, "group", "", "a tag of the models: their colour in a scatter plot, and \"group\" of the points in JSON")
 	f.BoolVar(&r.aboveNull, "above-null", false, "subtract the null, the value by chance, from the score")
 	f.BoolVar(&r.linear, "linear", false, "do not transform the accuracy to the logit scale")
 	f.IntVar(&r.options.Bootstrap, "bootstrap", 1000, "resamples for intervals")
@@ -132,8 +132,9 @@ func (r *relationFlags) relations(c *cobra.Command) ([]correlation.Relation, cor
 	return relations, options, nil
 }
 
-// runDetails are the tags of the models of several runs, and the independent units of models and of
-// data sets, by name.
+// runDetails are the tags of the models of several runs, the titles of parameters, and the independent
+// units, by name: models with the same tag "run", such as checkpoints of one training, are one unit,
+// and so are data sets with the same kind of corruption.
 type runDetails struct {
 	tags       map[string]map[string]string
 	units      map[correlation.By]map[string]string

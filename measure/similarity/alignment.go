@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// nuclear returns the sum of the singular values of diag(a) m diag(b).
+// nuclear returns the nuclear norm |.|*, the sum of the singular values, of diag(a) m diag(b). |.|
+// without a star is the Frobenius norm.
 func nuclear(a []float64, m *mat.Dense, b []float64) (float64, error) {
 	s, err := linalg.SingularValues(scaledBoth(a, m, b))
 	return floats.Sum(s), err
@@ -29,8 +30,13 @@ func timesUnit(c float64, s []float64) []float64 {
 
 func sumOfSquares(a []float64) float64 { return floats.Dot(a, a) }
 
+// In this file x.u diag(x.s) are the samples of X along their principal axes, likewise for y, and
+// m = Uxᵀ Uy. m is nil if a side has no axes: it is constant, or all 0 if it is not centred. p is the
+// number of variables.
+
 // shapeMetric returns the angle between two representations after partial whitening and the best
-// rotation (Williams et al. 2021, the angular distance of netrep): with the singular values s of a
+// rotation (Williams et al. 2021, the angular distance of netrep, their
+// Python package): with the singular values s of a
 // representation replaced by s (alpha + (1 - alpha) / s),
 //
 //	arccos(|Xᵀ Y|* / (|X| |Y|)).
@@ -190,9 +196,10 @@ func ridgePredictivity(v *sides) (float64, error) {
 	return v.predictivity(func(x, y *mat.Dense) (*mat.Dense, error) { return ridge(x, y, v.settings.Ridge/float64(v.y.of.p)) })
 }
 
-// predictivity returns 1 - sum |x - fit|^2 / sum |x - mean|^2 over k folds, with the fit and the mean
-// of the other folds. fit returns the coefficients (q x p) from centred values of x and y, or nil if
-// there is nothing to predict from. Values are along principal axes, which change no fit.
+// predictivity returns 1 - sum |x - prediction|^2 / sum |x - mean|^2 over k folds. The prediction and
+// the mean are of the other folds. The function fit returns the coefficients (q x p) from centred
+// values of x and y, or nil if there is nothing to predict from. Values are along principal axes: a
+// rotation of x or y changes no prediction.
 func (v *sides) predictivity(fit func(x, y *mat.Dense) (*mat.Dense, error)) (float64, error) {
 	x, y, _, err := v.coordinates(centred)
 	if err != nil {

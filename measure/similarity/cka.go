@@ -22,7 +22,8 @@ func undefinedEstimate(why string) estimate {
 }
 
 // ratio returns a / sqrt(b c), the similarity from an inner product and two squared norms. It is 1
-// where both representations are constant, and 0 where one of them is.
+// if neither norm is positive, as for two constant representations, and 0 if one is not. Unbiased
+// estimates of the norms may also be negative.
 func ratio(a, b, c float64) float64 {
 	switch {
 	case b <= 0 && c <= 0:
@@ -96,9 +97,10 @@ func (m *pairMoments) debiasedCKA() estimate {
 	return e
 }
 
-// unbiasedHSIC returns n (n - 3) times the unbiased estimate of HSIC. norm is the squared norm of
-// C = sum u_i v_iᵀ, and the fourth moments have the diagonals of the centred Gram matrices. With K'
-// being K without its diagonal, the estimate is
+// unbiasedHSIC returns n (n - 3) times the unbiased estimate of HSIC. norm is |C|^2 for
+// C = sum_i u_i v_iᵀ, where u_i and v_i are the deviations of observation i from the means of x and y.
+// K and L are the centred Gram matrices, u_i.u_j and v_i.v_j; t has the sums over their diagonals (see
+// fourthMoments). With K' being K without its diagonal, and L' likewise, the estimate is
 //
 //	tr K'L' + 1ᵀK'1 1ᵀL'1 / ((n-1)(n-2)) - 2 1ᵀK'L'1 / (n-2),   where K1 = L1 = 0.
 func unbiasedHSIC(n int, norm float64, t fourthMoments) float64 {
@@ -114,6 +116,7 @@ func (s *ownMoments) unbiasedWithout(g int) float64 {
 
 // A removal says how the moments of n observations change when m of them are left out:
 // S = S_n - S_m - n m / (n - m) (b - a)(b - a)ᵀ, for means a of all and b of the part.
+// Between two representations x and y the last factors are (b_x - a_x)(b_y - a_y)ᵀ.
 type removal struct {
 	factor float64
 	x, y   []float64 // b - a

@@ -57,7 +57,7 @@ type obstacle struct{ path, why string } // the path is relative to the run fold
 // target.
 func (f Folder) obstacles() []obstacle {
 	var out []obstacle
-	for _, sub := range append([]string{"pictures"}, writtenFolders[1:]...) {
+	for _, sub := range append([]string{"pictures"}, writtenFolders[1:]...) { // the parent of the folders of sheets, and the others
 		if mode, ok := f.mode(sub); ok && !mode.IsDir() {
 			out = append(out, obstacle{sub, "it is not a folder"})
 		}
@@ -184,7 +184,7 @@ func (f Folder) state(c *plan.Cell, p plan.Shard) string {
 func (f Folder) shared(name string) string { return f.Path("shared", name+".bin") }
 
 // removeShared removes the shared checkpoints when all cells are finished. If another run of the
-// study saves one at the same time, that run removes it.
+// study saves one meanwhile, the folder is not empty (fs.ErrExist), and that run removes it.
 func (f Folder) removeShared() error {
 	if err := filesys.RemoveAll(f.Path("shared")); !errors.Is(err, fs.ErrExist) {
 		return err

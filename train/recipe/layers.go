@@ -28,12 +28,14 @@ import (
 type Layer struct {
 	Units      int      `json:"units"`
 	Epochs     int      `json:"epochs"`
-	Start      float64  `json:"start"` // reconstruction error after the first epoch, as in log.csv
-	End        float64  `json:"end"`   // reconstruction error of the network that is saved
-	Activation *float64 `json:"activation,omitempty"`
+	Start      float64  `json:"start"`                // reconstruction error after the first epoch, as in log.csv: of the validation samples for an autoencoder, of the training samples for a CDBN
+	End        float64  `json:"end"`                  // the same of the network that is saved
+	Activation *float64 `json:"activation,omitempty"` // mean activity of the units in the last epoch, as in log.csv; nil for autoencoders
 }
 
-// checkLayered reports keys that have no effect on a network that is trained without labels.
+// checkLayered checks the keys of a network that is trained layer by layer, which is always without
+// labels: autoencoders and CDBNs (convolutional deep belief networks). It reports keys that have no
+// effect, and layers or validation samples that are missing.
 func (f *File) checkLayered() error {
 	if !f.Network.layerwise() {
 		return nil
@@ -66,7 +68,7 @@ type layerTraining struct {
 	log      layerLog
 }
 
-// runLayers trains a network layer by layer, and fills the folder.
+// runLayers trains a network layer by layer, and writes its files into the folder path.
 func (f *File) runLayers(ctx context.Context, data *datasets, p model.Preprocess, path string, o Options) (*Summary, error) {
 	if len(data.shape) != 3 {
 		return nil, f.node.Get("data").Errorf("samples have the shape %v: training without labels needs images", data.shape)
@@ -148,9 +150,9 @@ func (l *layerTraining) finish(data *datasets, p model.Preprocess, out *layerRes
 	for _, layer := range out.layers {
 		s.Epochs += layer.Epochs
 	}
-	s.Kept = s.Epochs
+	s.Kept = s.Epochs // the total: each layer may keep an earlier epoch
 	if data.validation != nil && l.Network.Autoencoder != nil {
-		s.Train.Loss = l.log.last().train
+		s.Train.Loss = l.log.last().train // last.End is of the validation samples
 		s.Validation = resultOf(data.validation.Fingerprint(), data.validation.Len(), train.Metrics{Loss: last.End, Accuracy: math.NaN(), MeanIoU: math.NaN()})
 	}
 	seconds := l.log.seconds()

@@ -20,9 +20,10 @@ import (
 // A FakeRun describes the size of a generated run.
 type FakeRun struct {
 	Models, Layers, Transforms int
-	Data                       int
+	Data                       int // number of data sets; 0 counts as 1
 	Classes                    int // number of classes with scores; may be 0
-	// Number of layers of the first two models that are compared with each other.
+	// Number of layers of model 0 that are compared with each other and, if above 1, with as many of
+	// model 1.
 	PairedLayers int
 	Unfinished   bool
 	NameOf       func(kind string, i int) string // nil means ordinary names
@@ -34,7 +35,8 @@ var (
 	classNames     = []string{"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"}
 )
 
-// Name returns the name of the i-th "model", "transform", "class", "data" or "layer".
+// Name returns the name of the i-th "model", "transform", "class", "data", "tensor" (of the graph) or
+// "layer". NameOf is also called for "study".
 func (f FakeRun) Name(kind string, i int) string {
 	if f.NameOf != nil {
 		return f.NameOf(kind, i)
@@ -96,7 +98,8 @@ func (f FakeRun) pairs(r *rand.Rand) []scores.Row {
 	return rows
 }
 
-// parameters returns the values of a transformation; only the first has a list of them.
+// parameters returns the column parameter of a transformation's rows: "" is the mean over all values.
+// Only the first transformation has a list of values.
 func parameters(t int) []string {
 	if t == 0 {
 		return []string{"90", "180", "270", ""}
