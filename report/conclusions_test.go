@@ -75,7 +75,7 @@ func TestConclusions(t *testing.T) {
 		{"a loss within intervals", withIntervals(0.3, depthRows("equivariance", 0.8, 0.9, 0.6)), nil},
 		{"losses", slices.Concat(depthRows("equivariance", 0.9, 0.5, 0.3), of("k", depthRows("equivariance", 0.9, 0.8, 0.3))),
 			[]string{"Whether one of 2 models is more robust cannot be said: the scores have no intervals.",
-				"Equivariance under turn falls halfway by layer 2 of 3 in m (0.900 to 0.300) and layer 3 of 3 in k (0.900 to 0.300)."}},
+				"Equivariance under turn falls halfway by layer 2 of 3 in m (from 0.900 to 0.300 at its lowest) and layer 3 of 3 in k (from 0.900 to 0.300 at its lowest)."}},
 		{"the first transformation, not the one with the largest loss", slices.Concat(depthRows("equivariance", 0.9, 0.5), under("noise", depthRows("equivariance", 0.9, 0.1))),
 			[]string{"Equivariance is lowest under noise (0.100) and highest under turn (0.500).", "Equivariance under turn falls from 0.900 to 0.500, halfway by layer 2 of 2."}},
 		{"a transformation that changes nothing is passed over", slices.Concat(depthRows("equivariance", 0.9, 0.9), under("noise", depthRows("equivariance", 0.9, 0.1))),
@@ -84,7 +84,7 @@ func TestConclusions(t *testing.T) {
 		{"a rise", under("turn", withMeasure("distance", depthRows("cosine", 0.1, 0.2, 0.7))), []string{"Cosine distance under turn rises from 0.100 to 0.700, halfway by layer 3 of 3."}},
 		{"a loss, a dip and none", slices.Concat(depthRows("equivariance", 0.9, 0.5, 0.3), of("k", depthRows("equivariance", 0.7, 0.4, 0.75)), of("l", depthRows("equivariance", 0.9, 0.9, 0.85))),
 			[]string{"Whether one of 3 models is more robust cannot be said: the scores have no intervals.",
-				"Equivariance under turn falls halfway by layer 2 of 3 in m (0.900 to 0.300), dips at layer 2 of 3 in k (0.700 to 0.400), and does not clearly fall in l."}},
+				"Equivariance under turn falls halfway by layer 2 of 3 in m (from 0.900 to 0.300 at its lowest), dips at layer 2 of 3 in k (from 0.700 to 0.400, and back), and does not clearly fall in l."}},
 		{"no numbers", slices.Concat(depthRows("equivariance", nan, nan), depthRows("invariance", nan, nan)), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -54,9 +54,9 @@ func depthChange(rows []scores.Row, rec scores.Record, replicates *Replicates) S
 // lossSentence describes losses under one transformation, at most those of maxNamed models. Models
 // without a clear loss are named if there is room for all.
 func lossSentence(about measure.StatisticDescriptor, lost []loss, steady []string, several bool, places Places) Sentence {
-	falls, dips := "falls", "dips"
+	falls, dips, extreme := "falls", "dips", "lowest"
 	if about.Direction == measure.Lower {
-		falls, dips = "rises", "peaks"
+		falls, dips, extreme = "rises", "peaks", "highest"
 	}
 	start := fmt.Sprintf("%s under %s ", capitalise(about.Title), Shorten(transformLabel(&lost[0].half), maxNameWidth))
 	if !several {
@@ -96,8 +96,12 @@ func lossSentence(about measure.StatisticDescriptor, lost []loss, steady []strin
 				add(verb)
 			}
 			n++
+			end := " at its " + extreme
+			if recovers {
+				end = ", and back"
+			}
 			out = append(out, places.phrase(at(l)))
-			out = append(out, Phrase{Text: " in " + Shorten(l.half.Model, maxNameWidth), Aside: fmt.Sprintf(" (%s to %s)", Number(l.first.Value), Number(l.worst.Value))})
+			out = append(out, Phrase{Text: " in " + Shorten(l.half.Model, maxNameWidth), Aside: fmt.Sprintf(" (from %s to %s%s)", Number(l.first.Value), Number(l.worst.Value), end)})
 		}
 		if n > 0 {
 			clauses++

@@ -265,8 +265,8 @@ export class Glance {
     const from = m.null ? 'chance' : number(m.low),
       to = number(m.high);
     const parts: (Node | string)[] = m.null
-      ? ['Colour: from chance ', ramp, ' to the best possible; tick: chance; line: 95 % interval. ']
-      : [`Colour: from ${from} `, ramp, ` to ${to}; line: 95 % interval. `];
+      ? ['Colour: from chance ', ramp, ' to the best possible; dotted: chance; bar: 95 % interval. ']
+      : [`Colour: from ${from} `, ramp, ` to ${to}; bar: 95 % interval. `];
     return element('p', { class: 'key' }, ...parts, m.toward);
   }
 
@@ -395,7 +395,7 @@ export class Glance {
     if (!sheet) return this.strip.replaceChildren(...link);
     const at = this.valueOf(m, transform, sheet);
     const values = this.values(m, sheet, at);
-    const key = `Numbers: ${m.title} of each image; hatched: the worst possible value.`;
+    const key = `Numbers: ${m.title} of each image under ${columnName(sheet, at + 1)}; hatched: the worst possible value.`;
     this.strip.replaceChildren(
       pairs(sheet, values, at),
       ...(values.length > 0 ? [element('p', { class: 'key' }, key)] : []),
@@ -476,17 +476,22 @@ export class Glance {
 
 const linesUpTo = 4; // models with a line of values beneath the images
 
+// columnName names a column of a sheet: 0 holds the images as they are, the others a value each.
+function columnName(p: ContactSheet, column: number): string {
+  const { parameters, transform } = p.sheet!;
+  return column === 0 ? 'as it is' : [transform, parameters[column - 1]].filter(Boolean).join(' ');
+}
+
 // pairs shows the samples of a contact sheet in two lines: as they are, and under a value of the
 // transformation's parameter.
 function pairs(p: ContactSheet, values: HTMLElement[], at: number): HTMLElement {
-  const { parameters, samples, gap, transform } = p.sheet!;
+  const { parameters, samples, gap } = p.sheet!;
   const columns = parameters.length + 1,
     w = (p.width - gap) / columns - gap,
     h = (p.height - gap) / samples.length - gap;
   const lines = [0, at + 1]; // as it is, and under a value
   const grid = element('div', { class: 'pairs' });
-  const name = (column: number) =>
-    column === 0 ? 'as it is' : [transform, parameters[column - 1]].filter(Boolean).join(' ');
+  const name = (column: number) => columnName(p, column);
   for (const column of lines) {
     const tiles = samples.map(() => {
       const canvas = element('canvas', { width: String(w), height: String(h), 'aria-hidden': 'true' });
