@@ -395,7 +395,7 @@ export class Glance {
     if (!sheet) return this.strip.replaceChildren(...link);
     const at = this.valueOf(m, transform, sheet);
     const values = this.values(m, sheet, at);
-    const key = `Numbers: ${m.title} of each image under ${columnName(sheet, at + 1)}; hatched: the worst possible value.`;
+    const key = `Numbers: ${m.title} under ${columnName(sheet, at + 1)}; hatched: the worst possible value.`;
     this.strip.replaceChildren(
       pairs(sheet, values, at),
       ...(values.length > 0 ? [element('p', { class: 'key' }, key)] : []),
