@@ -24,9 +24,9 @@ func needLibrary(t testing.TB) {
 	switch {
 	case err == nil:
 	case os.Getenv("NOETHER_TESTDATA") != "":
-		t.Fatal(err)
+		t.Fatalf("libjpeg-turbo is not installed: %v", err)
 	default:
-		t.Skip(err)
+		t.Skipf("libjpeg-turbo is not installed (%s): %v", Hint(), err)
 	}
 }
 

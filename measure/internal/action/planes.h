@@ -1,8 +1,7 @@
 #include <stdint.h>
 
-// Taps are the positions that values are read from, in the order of the positions place that they
-// are written to: value k is interpolated between at[k], a step to the right of it, a step down, and
-// both. fractions holds those between the columns and between the rows.
+// Taps say how n values are interpolated. Value k is written to position place[k]. It is read at
+// position at[k], a step to the right of it, a step down, and both. fractions holds those between the columns and between the rows.
 typedef struct {
 	const int32_t *place, *at;
 	const float *fractions;
@@ -21,7 +20,17 @@ typedef struct {
 	double aa, bb;
 } PairSums;
 
+// planes_supported reports whether the processor has AVX2.
 int planes_supported(void);
+
+// planes_act writes tau z to dst, by the taps forward; channel c of z goes to channel to[c]. z and dst
+// hold channels x positions values. right and down are the steps of the taps, in positions. scratch
+// holds 16 x positions values. If floor is not NULL, |tau^-1 tau z - z|^2 and |z|^2 are added to it,
+// where tau^-1 is by the taps back, and both are over their positions.
 void planes_act(float *dst, const float *z, int channels, int positions, const int32_t *to, Taps forward, Taps back, int right, int down, float *scratch, double floor[2]);
+
+// planes_sums returns the sums over the runs of each row of a and b. Rows are stride values apart.
 PairSums planes_sums(const float *a, const float *b, int rows, int stride, Runs runs);
+
+// planes_dot returns the sum of a b over the runs of each row.
 double planes_dot(const float *a, const float *b, int rows, int stride, Runs runs);
