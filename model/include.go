@@ -140,16 +140,13 @@ func (m *Model) EngineOptions() ort.Options {
 // runs. It is 1 on devices other than the CPU.
 func (m *Model) Workers() int {
 	switch {
-	case !m.onProcessor():
+	case !ort.OnCPU(m.options.Device):
 		return 1
 	case m.options.Threads > 0:
 		return m.options.Threads
 	}
 	return runtime.NumCPU()
 }
-
-// onProcessor reports whether the model runs on the processor.
-func (m *Model) onProcessor() bool { return m.options.Device == "" || m.options.Device == "cpu" }
 
 // Runtime returns the engine that runs the model.
 func (m *Model) Runtime() *ort.Runtime { return m.rt }

@@ -73,11 +73,12 @@ func (m *Model) newSessionOf(layers []onnx.Layer, withScores bool, parallel int)
 	if err != nil {
 		return nil, m.wrap(err)
 	}
-	threads := m.options.Threads
+	o := m.EngineOptions()
+	o.Spin = m.options.Spin
 	if parallel > 1 {
-		threads = m.Workers() / parallel
+		o.Threads = m.Workers() / parallel
 	}
-	if s.session, err = m.newSession(graph, threads, false); err != nil {
+	if s.session, err = m.newSession(graph, o); err != nil {
 		return nil, m.wrap(err)
 	}
 	return s, nil

@@ -189,13 +189,13 @@ func (m *Model) newShapeReader(names []string) (*shapeReader, error) {
 		return nil, err
 	}
 	if !slices.ContainsFunc(graph.Nodes(), shapeByValues) {
-		if p.session, err = m.newSession(rewrite.ShapesOnly(graph), m.options.Threads, true); err == nil {
+		if p.session, err = m.newSession(rewrite.ShapesOnly(graph), m.shapeOptions()); err == nil {
 			p.full = graph
 			return p, nil
 		}
 	}
 	// Shapes of some operators depend on constant weights.
-	if p.session, err = m.newSession(graph, m.options.Threads, true); err != nil {
+	if p.session, err = m.newSession(graph, m.shapeOptions()); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -231,9 +231,15 @@ func shapeByValues(n *pb.NodeProto) bool {
 	return false
 }
 
+// shapeOptions returns the options of sessions that read shapes, on the CPU: shapes do not depend on
+// the device.
+func (m *Model) shapeOptions() ort.Options {
+	return ort.Options{Threads: m.options.Threads, Verbatim: true, Spin: m.options.Spin}
+}
+
 // newSession opens a session of the engine. Its errors are those of explainError.
-func (m *Model) newSession(graph *onnx.Model, threads int, verbatim bool) (*ort.Session, error) {
-	s, err := m.rt.NewSession(graph, ort.Options{Threads: threads, Device: m.options.Device, Verbatim: verbatim, Spin: m.options.Spin})
+func (m *Model) newSession(graph *onnx.Model, o ort.Options) (*ort.Session, error) {
+	s, err := m.rt.NewSession(graph, o)
 	if err != nil {
 		return nil, explainError(err)
 	}
@@ -264,7 +270,7 @@ func (p *shapeReader) shapes(ctx context.Context, n int) ([][]int, error) {
 	if expired := (*ort.TimeoutError)(nil); err == nil || p.full == nil || ctx.Err() != nil || errors.As(err, &expired) {
 		return shapes, err
 	}
-	session, openErr := p.model.newSession(p.full, p.model.options.Threads, true)
+	session, openErr := p.model.newSession(p.full, p.model.shapeOptions())
 	if openErr != nil {
 		return nil, openErr
 	}

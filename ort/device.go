@@ -1,55 +1,165 @@
 package ort
 
 import (
+	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 
 	binding "github.com/yalue/onnxruntime_go"
+
+	"github.com/noether-ml/noether/internal/gpu"
 )
 
-// A device is an execution provider with the name that Options.Device has for it. use adds the
-// provider to the options of a session.
-type device struct {
-	name, provider string
-	use            func(*binding.SessionOptions) error
+// Values of Options.Device that differ from the others in how sessions are made or run.
+const (
+	cpu    = "cpu"
+	cuda   = "cuda"
+	webgpu = "webgpu"
+)
+
+// Auto is the value of --device that stands for the first real graphics processor, or the CPU.
+// Runtime.Resolve replaces it.
+const Auto = "auto"
+
+// A provider is an execution provider of the engine with the name that Options.Device has for it.
+// use adds the provider to the options of a session.
+type provider struct {
+	device, name string
+	use          func(*binding.SessionOptions) error
 }
 
-var devices = []device{
-	{"cpu", "CPUExecutionProvider", func(*binding.SessionOptions) error { return nil }},
-	{"cuda", "CUDAExecutionProvider", useCUDA},
+var providers = []provider{
+	{cpu, "CPUExecutionProvider", func(*binding.SessionOptions) error { return nil }},
+	{cuda, "CUDAExecutionProvider", useCUDA},
+	{webgpu, "WebGpuExecutionProvider", useWebGPU},
 	{"tensorrt", "TensorrtExecutionProvider", useTensorRT},
 	{"coreml", "CoreMLExecutionProvider", func(o *binding.SessionOptions) error { return o.AppendExecutionProviderCoreMLV2(nil) }},
 	{"openvino", "OpenVINOExecutionProvider", func(o *binding.SessionOptions) error { return o.AppendExecutionProviderOpenVINO(nil) }},
 	{"directml", "DmlExecutionProvider", useDirectML},
 }
 
+// onCPU reports whether sessions with these options run on the CPU.
+func (o Options) onCPU() bool { return OnCPU(o.Device) }
+
+// OnCPU reports whether a value of Options.Device is the CPU.
+func OnCPU(device string) bool { return device == "" || device == cpu }
+
 // useDevice makes sessions with these options run on the device. Operators that its provider lacks
 // run on the processor.
-func (r *Runtime) useDevice(o *binding.SessionOptions, name string) error {
-	if name == "" {
-		name = "cpu"
+func (r *Runtime) useDevice(o *binding.SessionOptions, device string) error {
+	if OnCPU(device) {
+		return nil
 	}
-	i := slices.IndexFunc(devices, func(d device) bool { return d.name == name })
+	i := slices.IndexFunc(providers, func(p provider) bool { return p.device == device })
 	if i < 0 {
-		return fmt.Errorf("unknown device %q: use one of %s", name, deviceNames())
+		return fmt.Errorf("unknown device %q: use one of %s", device, strings.Join(DeviceNames(), ", "))
 	}
-	d := devices[i]
-	if !slices.Contains(r.providers, d.provider) {
-		return fmt.Errorf("device %q: the ONNX Runtime library %s was built without %s", name, r.path, d.provider)
+	p := providers[i]
+	if !slices.Contains(r.providers, p.name) {
+		return fmt.Errorf("device %q: the ONNX Runtime library %s was built without %s: set --onnxruntime to a library with it, or remove --device", device, r.path, p.name)
 	}
-	if err := d.use(o); err != nil {
-		return fmt.Errorf("device %q: the ONNX Runtime library %s cannot use %s on this machine (%w): install its requirements, set --onnxruntime to another library, or remove --device", name, r.path, d.provider, oneLine(err))
+	if device == webgpu && listsAdapters() && len(gpu.Vulkan()) == 0 {
+		return errNoAdapter
+	}
+	if err := p.use(o); err != nil {
+		return fmt.Errorf("device %q: the ONNX Runtime library %s cannot use %s on this machine (%w): install its requirements, set --onnxruntime to another library, or remove --device", device, r.path, p.name, oneLine(err))
 	}
 	return nil
 }
 
-func deviceNames() string {
-	names := make([]string, len(devices))
-	for i, d := range devices {
-		names[i] = d.name
+// errNoAdapter is the error for WebGPU on a machine without a graphics driver. The library would
+// also print to the terminal.
+var errNoAdapter = errors.New(`device "webgpu": no graphics adapter was found: install the Vulkan loader and the driver of the GPU (on Debian libvulkan1, and mesa-vulkan-drivers or nvidia-driver), or remove --device`)
+
+// listsAdapters reports whether WebGPU uses the adapters that package gpu lists. On macOS and
+// Windows it uses other interfaces of the system.
+func listsAdapters() bool { return runtime.GOOS != "darwin" && runtime.GOOS != "windows" }
+
+// DeviceNames returns the values of Options.Device.
+func DeviceNames() []string {
+	var names []string
+	for _, p := range providers {
+		names = append(names, p.device)
 	}
-	return strings.Join(names, ", ")
+	return names
+}
+
+// A Device is a device that sessions can use.
+type Device struct {
+	Name string // value of Options.Device
+	// Adapter is the hardware that the engine chooses. Its name is empty, and its memory 0, where
+	// neither the engine nor a driver tells them.
+	Adapter gpu.Adapter
+}
+
+// String returns the name with that of the hardware, its kind and its memory, as far as known.
+func (d Device) String() string {
+	if d.Adapter.Name == "" {
+		return d.Name
+	}
+	text := fmt.Sprintf("%s (%s, %s", d.Name, d.Adapter.Name, d.Adapter.Kind)
+	if d.Adapter.Memory > 0 {
+		text += ", " + bytesText(d.Adapter.Memory)
+	}
+	return text + ")"
+}
+
+// Devices returns the devices that sessions can use. It tries each one, since the library of a
+// provider or a driver may be missing.
+func (r *Runtime) Devices() []Device {
+	var list []Device
+	for _, p := range providers {
+		if r.usable(p.device) {
+			list = append(list, DeviceOf(p.device))
+		}
+	}
+	return list
+}
+
+// usable reports whether sessions can use a device.
+func (r *Runtime) usable(device string) bool {
+	options, err := binding.NewSessionOptions()
+	if err != nil {
+		return false
+	}
+	defer options.Destroy()
+	return r.useDevice(options, device) == nil
+}
+
+// DeviceOf returns a device with the hardware that the engine chooses for it.
+func DeviceOf(name string) Device {
+	d := Device{Name: name}
+	var adapters []gpu.Adapter
+	switch name {
+	case cuda, "tensorrt":
+		adapters = gpu.CUDA()
+	case webgpu:
+		adapters = gpu.Vulkan()
+	}
+	if len(adapters) > 0 {
+		d.Adapter = adapters[0]
+	}
+	return d
+}
+
+// Resolve returns a value of Options.Device for a value of --device. For Auto it is the first of
+// "cuda" and "webgpu" that has a real graphics processor, or else "cpu".
+func (r *Runtime) Resolve(device string) string {
+	if device != Auto {
+		return device
+	}
+	for _, name := range []string{cuda, webgpu} {
+		if !r.usable(name) {
+			continue
+		}
+		// Every Mac has a graphics processor, and cuda has no software driver.
+		if adapter := DeviceOf(name).Adapter; name == cuda || runtime.GOOS == "darwin" || adapter.Name != "" && adapter.Kind != gpu.Software {
+			return name
+		}
+	}
+	return cpu
 }
 
 func useCUDA(o *binding.SessionOptions) error {
@@ -59,6 +169,12 @@ func useCUDA(o *binding.SessionOptions) error {
 	}
 	defer c.Destroy()
 	return o.AppendExecutionProviderCUDA(c)
+}
+
+// useWebGPU asks for the fastest adapter. The device outlives sessions, so that those that follow
+// need not compile its programs again.
+func useWebGPU(o *binding.SessionOptions) error {
+	return o.AppendExecutionProvider("WebGPU", map[string]string{"powerPreference": "high-performance", "preserveDevice": "1"})
 }
 
 func useTensorRT(o *binding.SessionOptions) error {

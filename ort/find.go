@@ -17,7 +17,7 @@ const envLibrary = "ONNXRUNTIME_LIB"
 var errNotFound = errors.New("the ONNX Runtime library was not found: run 'npm ci --ignore-scripts' in the folder runtime of the checkout, 'pip install onnxruntime' in a Python environment, or set --onnxruntime or " + envLibrary + " to the path of a library")
 
 // Find returns the path of the ONNX Runtime library for the CPU. See FindFor.
-func Find(explicit string) (path string, tried []string, err error) { return FindFor(explicit, "cpu") }
+func Find(explicit string) (path string, tried []string, err error) { return FindFor(explicit, cpu) }
 
 // FindFor returns the path of the ONNX Runtime library for a device, and the paths that it tried,
 // in order:
@@ -25,8 +25,9 @@ func Find(explicit string) (path string, tried []string, err error) { return Fin
 //   - explicit, if it is not empty: a file, or the folder of the library;
 //   - the environment variable ONNXRUNTIME_LIB, likewise;
 //   - the Python package onnxruntime or onnxruntime-gpu of the environment that the executable
-//     belongs to, or of the active one, if the device is not the CPU or the package's library is at
-//     least as new as the one beside the executable;
+//     belongs to, or of the active one, if the device needs it, or for the CPU if the package's
+//     library is at least as new as the one beside the executable. WebGPU needs another library,
+//     npm's or the one beside the executable; Auto needs the package if it has CUDA;
 //   - the folder of the executable;
 //   - runtime/node_modules/onnxruntime-node, which npm installs, beside the executable, in the
 //     parent of its folder, in the working directory and in the parents of that;
@@ -54,10 +55,10 @@ func FindFor(explicit, device string) (path string, tried []string, err error) {
 		tried = append(tried, dir)
 		found := versionedIn(dir)
 		switch {
-		case found.path == "":
-		case device != "cpu" && checkVersion(found.String()) != nil:
+		case found.path == "", device == webgpu, device == Auto && !hasCUDA(dir):
+		case device != cpu && checkVersion(found.String()) != nil:
 			return "", tried, fmt.Errorf("the Python package's library %s is too old: 1.%d or later is needed ('pip install --upgrade onnxruntime-gpu')", found.path, apiVersion)
-		case device != "cpu" || beside.path != "" && compareVersions(found.version, beside.version) >= 0:
+		case device != cpu || beside.path != "" && compareVersions(found.version, beside.version) >= 0:
 			return found.path, tried, nil
 		}
 	}
@@ -75,6 +76,12 @@ func FindFor(explicit, device string) (path string, tried []string, err error) {
 		}
 	}
 	return "", tried, errNotFound
+}
+
+// hasCUDA reports whether a folder of libraries contains the CUDA execution provider.
+func hasCUDA(folder string) bool {
+	found, _ := filepath.Glob(filepath.Join(folder, "*onnxruntime_providers_cuda*")) // the pattern is well formed
+	return len(found) > 0
 }
 
 // libraryAt returns path itself if it is a file, and the library in it if it is a folder.

@@ -134,6 +134,18 @@ func TestFindInEnvironment(t *testing.T) {
 			t.Errorf("FindFor(%q) = %q, %v, want %q", device, got, err, fresh)
 		}
 	}
+	for _, device := range []string{"webgpu", Auto} { // found last, since npm's library carries WebGPU
+		if _, tried, err := FindFor("", device); err != nil || len(tried) < 2 {
+			t.Errorf("FindFor(%q) tried %q, %v, want more than the package", device, tried, err)
+		}
+	}
+	provider := filepath.Join(capi, "libonnxruntime_providers_cuda.so")
+	if err := os.WriteFile(provider, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, tried, err := FindFor("", Auto); err != nil || got != fresh || len(tried) > 2 {
+		t.Errorf("FindFor(auto) = %q, %v after %q, want the package with CUDA", got, err, tried)
+	}
 	beside := filepath.Join(filepath.Dir(executablePath()), "libonnxruntime.so.1.131.0")
 	if err := os.WriteFile(beside, nil, 0o644); err != nil {
 		t.Skip("no library can be put beside the test's program:", err)

@@ -21,13 +21,6 @@ type apiBase struct {
 	getAPI, getVersionString uintptr
 }
 
-// Indices of functions in OrtApi. New versions of the C API only add functions at its end.
-const (
-	apiGetAvailableProviders     = 125
-	apiReleaseAvailableProviders = 126
-	apiUsed                      = 127 // number of functions up to the last used one
-)
-
 // inspectLibrary returns the version of a library, its execution providers and its OrtApi. It is
 // called before the binding loads the library: the binding cannot list providers, and for a library
 // that is too old it reports only that a function failed, while the library prints to the terminal.
@@ -92,21 +85,4 @@ func availableProviders(api *[apiUsed]uintptr) []string {
 		providers = append(providers, cString(name))
 	}
 	return providers
-}
-
-// cString copies a string that ends with a zero byte.
-func cString(p *byte) string {
-	n := 0
-	for *(*byte)(unsafe.Add(unsafe.Pointer(p), n)) != 0 {
-		n++
-	}
-	return string(unsafe.Slice(p, n))
-}
-
-// oneLine returns err with its message on one line.
-func oneLine(err error) error {
-	if err == nil || !strings.ContainsAny(err.Error(), "\n\r\t") {
-		return err
-	}
-	return errors.New(strings.Join(strings.Fields(err.Error()), " "))
 }

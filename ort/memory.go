@@ -56,7 +56,7 @@ const minMemory = 64 << 20
 // closed.
 func (r *Runtime) openBounded(o Options, options *binding.SessionOptions, open func() (*binding.DynamicAdvancedSession, error)) (*binding.DynamicAdvancedSession, error) {
 	limit := r.FreeMemory()
-	if limit == 0 || o.Device != "" && o.Device != "cpu" {
+	if limit == 0 || !o.onCPU() {
 		return open()
 	}
 	kind, err := binding.GetMemoryInfo()
@@ -84,14 +84,43 @@ func (r *Runtime) openBounded(o Options, options *binding.SessionOptions, open f
 	return session, err
 }
 
+// A DeviceMemoryError is the error of a run that needs more memory than the device has, or a larger
+// tensor than it can hold. A smaller batch may succeed.
+type DeviceMemoryError struct{ cause error }
+
+func (e *DeviceMemoryError) Error() string {
+	return fmt.Sprintf("the device has too little memory for it, or cannot hold so large a tensor: use smaller batches or fewer layers, or --device cpu (%v)", e.cause)
+}
+
+func (e *DeviceMemoryError) Unwrap() error { return e.cause }
+
+// A DeviceLostError is the error of a run on a device that no longer answers. Its sessions cannot be
+// used any more.
+type DeviceLostError struct{ cause error }
+
+func (e *DeviceLostError) Error() string {
+	return fmt.Sprintf("the device was lost (its driver was reset or updated, it was removed, or the machine slept): run the command again; finished work is kept (%v)", e.cause)
+}
+
+func (e *DeviceLostError) Unwrap() error { return e.cause }
+
+// What messages of the engine and its providers contain if the memory of a device is exceeded, and
+// if a device is lost. Dawn, WebGPU's implementation, reports a buffer that it could not allocate as
+// invalid due to a previous error.
+var (
+	deviceMemory = regexp.MustCompile(`exceeds the max buffer size limit|\[Invalid Buffer[^\]]*\] is invalid due to a previous error|Failed to create GPU buffer|Too many storage buffers in shader|Failed to allocate memory for requested buffer|(?i:CUDA failure 2:|cudaErrorMemoryAllocation|CUDNN_STATUS_ALLOC_FAILED|CUBLAS_STATUS_ALLOC_FAILED|out of (device )?memory)`)
+	deviceLost   = regexp.MustCompile(`(?i)device\]? (is|was) lost|device lost|DEVICE_LOST|DXGI_ERROR_DEVICE_(REMOVED|HUNG|RESET)|Failed to download data from buffer|CUDA failure (46|700|719|999):`)
+)
+
 var (
 	failedNode  = regexp.MustCompile(`running (\S+) node\. Name:'([^']*)'`)
 	outOfMemory = regexp.MustCompile(`Available memory of (\d+) is smaller than requested bytes of (\d+)`)
 )
 
-// explain returns an error of the engine as one line, as a MemoryError if memory was exceeded.
-// doing states what was being done.
-func explain(doing string, err error) error {
+// explain returns an error of the engine for the session as one line: a MemoryError if the memory of
+// the processor was exceeded, a DeviceMemoryError or a DeviceLostError if the session's device
+// failed. doing states what was being done.
+func (s *Session) explain(doing string, err error) error {
 	if m := outOfMemory.FindStringSubmatch(err.Error()); m != nil {
 		e := &MemoryError{}
 		e.Free, _ = strconv.ParseInt(m[1], 10, 64)
@@ -102,5 +131,13 @@ func explain(doing string, err error) error {
 		}
 		return fmt.Errorf("%s: its weights and constants need %s more memory, and %s are free", doing, bytesText(e.Need), bytesText(e.Free))
 	}
-	return fmt.Errorf("%s: %w", doing, oneLine(err))
+	err = oneLine(err)
+	switch text := err.Error(); {
+	case s.onCPU:
+	case deviceLost.MatchString(text):
+		err = &DeviceLostError{err}
+	case deviceMemory.MatchString(text):
+		err = &DeviceMemoryError{err}
+	}
+	return fmt.Errorf("%s: %w", doing, err)
 }

@@ -18,11 +18,16 @@ import (
 type Runtime struct {
 	path, version  string
 	providers      []string
+	capi           *capi
 	starting       sync.Mutex   // held while the first session is created
 	started        atomic.Bool  // a session has been created
 	noAcceleration atomic.Bool  // sessions use no native operators
 	limit          atomic.Int64 // time of one run of later sessions, in nanoseconds; 0: no limit
 	opening        sync.Mutex   // held while a session takes its allocator from the environment
+	// turn is held while a WebGPU session uses the device: the provider's sessions share it without
+	// a lock.
+	turn  chan struct{}
+	notes notes
 	// free returns the memory limit of a session in bytes, 0 for none; may be nil.
 	free atomic.Pointer[func() int64]
 }
@@ -66,7 +71,11 @@ func Load(path string) (*Runtime, error) {
 	}
 	// Only the builds for Windows have telemetry. On other systems the call fails without effect.
 	_ = binding.DisableTelemetry()
-	loaded.runtime = &Runtime{path: path, version: version, providers: providers}
+	functions, err := newCAPI(api)
+	if err != nil {
+		return nil, fmt.Errorf("loading ONNX Runtime: %s: %w", path, err)
+	}
+	loaded.runtime = &Runtime{path: path, version: version, providers: providers, capi: functions, turn: make(chan struct{}, 1)}
 	return loaded.runtime, nil
 }
 
@@ -89,20 +98,3 @@ func (r *Runtime) Version() string { return r.version }
 // Providers returns the library's execution providers by their ONNX Runtime names, for instance
 // "CPUExecutionProvider".
 func (r *Runtime) Providers() []string { return slices.Clone(r.providers) }
-
-// Devices returns the values of Options.Device that sessions can use. It tries each device, since
-// the library of a provider or a driver may be missing.
-func (r *Runtime) Devices() []string {
-	var names []string
-	for _, d := range devices {
-		options, err := binding.NewSessionOptions()
-		if err != nil {
-			return names
-		}
-		if r.useDevice(options, d.name) == nil {
-			names = append(names, d.name)
-		}
-		_ = options.Destroy()
-	}
-	return names
-}

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"runtime"
 	"slices"
 	"sync"
 	"time"
-	"unsafe"
 
 	binding "github.com/yalue/onnxruntime_go"
 
@@ -21,7 +19,7 @@ import (
 type Options struct {
 	// Threads is the number of threads of one operator; 0: one for each core.
 	Threads int
-	// Device is "cpu" (default), "cuda", "tensorrt", "coreml", "openvino" or "directml".
+	// Device is one of DeviceNames; "": "cpu".
 	Device string
 	// ExternalDir is the folder of the external weights of a graph in memory.
 	ExternalDir string
@@ -40,9 +38,13 @@ type Options struct {
 
 // A Session executes one graph.
 type Session struct {
+	runtime         *Runtime
 	inputs, outputs []string
 	session         *binding.DynamicAdvancedSession
+	onCPU           bool
+	turn            chan struct{} // see Runtime.turn; nil: runs need not take turns
 	limit           time.Duration // of one run; 0: none
+	allocator       pointer       // of values that are placed; nil until the first
 
 	closing   sync.Mutex
 	closed    bool
@@ -76,7 +78,7 @@ func (r *Runtime) NewSession(m *onnx.Model, o Options) (*Session, error) {
 		o.ExternalDir = m.ExternalDir()
 	}
 	var err error
-	if (o.Device == "" || o.Device == "cpu") && !o.Verbatim && !o.NoAcceleration && !r.noAcceleration.Load() {
+	if o.onCPU() && !o.Verbatim && !o.NoAcceleration && !r.noAcceleration.Load() {
 		if m, err = accel.Rewrite(m); err != nil {
 			return nil, fmt.Errorf("making a session: %w", err)
 		}
@@ -85,7 +87,15 @@ func (r *Runtime) NewSession(m *onnx.Model, o Options) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a session: %w", err)
 	}
-	return r.NewSessionFromBytes(data, names(m.Inputs()), names(m.Outputs()), o)
+	s, err := r.NewSessionFromBytes(data, names(m.Inputs()), names(m.Outputs()), o)
+	if err != nil || o.onCPU() {
+		return s, err
+	}
+	if err := r.noteFallbacks(s.session, m, o.Device); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("making a session: %w", err)
+	}
+	return s, nil
 }
 
 func names(ports []onnx.ValueInfo) []string {
@@ -124,17 +134,26 @@ func (r *Runtime) newSession(inputs, outputs []string, o Options, open func(*bin
 	if err != nil {
 		return nil, fmt.Errorf("making a session: %w", err)
 	}
-	limit := time.Duration(r.limit.Load())
-	session, err := r.openFirst(func() (*binding.DynamicAdvancedSession, error) {
-		return r.openBounded(o, options, func() (*binding.DynamicAdvancedSession, error) { return openTimed(limit, options, open) })
+	s := &Session{runtime: r, inputs: slices.Clone(inputs), outputs: slices.Clone(outputs), onCPU: o.onCPU(), limit: time.Duration(r.limit.Load())}
+	if o.Device == webgpu {
+		s.turn = r.turn
+		openAlone := open
+		open = func(so *binding.SessionOptions) (*binding.DynamicAdvancedSession, error) {
+			s.turn <- struct{}{}
+			defer func() { <-s.turn }()
+			return openAlone(so)
+		}
+	}
+	s.session, err = r.openFirst(func() (*binding.DynamicAdvancedSession, error) {
+		return r.openBounded(o, options, func() (*binding.DynamicAdvancedSession, error) { return openTimed(s.limit, options, open) })
 	})
 	if expired := (*TimeoutError)(nil); !errors.As(err, &expired) {
 		_ = options.Destroy() // after a timeout the engine still uses them
 	}
 	if err != nil {
-		return nil, explain("making a session", err)
+		return nil, s.explain("making a session", err)
 	}
-	return &Session{inputs: slices.Clone(inputs), outputs: slices.Clone(outputs), session: session, limit: limit}, nil
+	return s, nil
 }
 
 // openTimed opens a session; the engine then evaluates the constant nodes of the graph. It returns
@@ -203,11 +222,6 @@ func (r *Runtime) sessionOptions(o Options) (*binding.SessionOptions, error) {
 	return options, nil
 }
 
-// handleOf returns the OrtSessionOptions of options, which the binding does not export.
-func handleOf(options *binding.SessionOptions) unsafe.Pointer {
-	return reflect.ValueOf(options).Elem().FieldByName("o").UnsafePointer()
-}
-
 func configure(options *binding.SessionOptions, o Options) error {
 	err := errors.Join(
 		options.SetIntraOpNumThreads(o.Threads),
@@ -223,6 +237,9 @@ func configure(options *binding.SessionOptions, o Options) error {
 	)
 	if o.Verbatim {
 		err = errors.Join(err, options.SetGraphOptimizationLevel(binding.GraphOptimizationLevelDisableAll))
+	}
+	if !o.onCPU() {
+		err = errors.Join(err, options.AddSessionConfigEntry("session.record_ep_graph_assignment_info", "1")) // for noteFallbacks
 	}
 	if o.ExternalDir != "" {
 		err = errors.Join(err, options.AddSessionConfigEntry("session.model_external_initializers_file_folder_path", o.ExternalDir))
@@ -251,7 +268,45 @@ func (s *Session) Close() error {
 	if s.abandoned > 0 {
 		return nil // the last of the abandoned runs frees it
 	}
-	return s.session.Destroy()
+	return s.free()
+}
+
+// free frees what the engine holds for the session.
+func (s *Session) free() error {
+	return s.exclusively(context.Background(), func() error {
+		if s.allocator != nil {
+			s.runtime.capi.releaseAllocator(s.allocator)
+		}
+		return s.session.Destroy()
+	})
+}
+
+// exclusively calls f while no other session of the device runs, if its runs must take turns.
+func (s *Session) exclusively(ctx context.Context, f func() error) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.end()
+	return f()
+}
+
+// begin waits for the session's turn, or until ctx ends. end ends the turn.
+func (s *Session) begin(ctx context.Context) error {
+	if s.turn == nil {
+		return nil
+	}
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *Session) end() {
+	if s.turn != nil {
+		<-s.turn
+	}
 }
 
 // Run executes the graph once. It reads inputs and writes outputs in place. For a nil output it
@@ -297,6 +352,8 @@ func enter(values []*Value, needed []string) ([]binding.Value, error) {
 		case v == nil:
 		case v.data == nil:
 			return list, errors.New("a tensor is closed")
+		case v.placed != nil:
+			list[i] = v.placed
 		case v.scalar != nil:
 			bound, err := v.scalar.enter()
 			if err != nil {
@@ -321,6 +378,8 @@ func leave(values []*Value, list []binding.Value, names []string) error {
 				return fmt.Errorf("output %q: %w", names[i], err)
 			}
 			values[i] = adopted
+		case v.placed != nil:
+			v.placed.newer = true
 		case v.scalar != nil:
 			v.scalar.leave(list[i])
 		}
@@ -366,6 +425,9 @@ func release(values []*Value, list []binding.Value) {
 // run executes the graph, and stops it when ctx or the time limit ends. If the engine does not
 // stop, the values that it uses are marked (see abandon).
 func (s *Session) run(ctx context.Context, in, out []binding.Value, used []*Value) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
 	if s.limit > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, s.limit, &TimeoutError{Limit: s.limit})
 		defer cancel()
@@ -373,10 +435,15 @@ func (s *Session) run(ctx context.Context, in, out []binding.Value, used []*Valu
 	}
 	options, err := binding.NewRunOptions()
 	if err != nil {
+		s.end()
 		return fmt.Errorf("running a graph: %w", oneLine(err))
 	}
 	done := make(chan error, 1)
-	go func() { done <- s.session.RunWithOptions(in, out, options) }()
+	go func() {
+		err := s.session.RunWithOptions(in, out, options)
+		s.end()
+		done <- err
+	}()
 	select {
 	case err = <-done:
 	case <-ctx.Done():
@@ -387,7 +454,7 @@ func (s *Session) run(ctx context.Context, in, out []binding.Value, used []*Valu
 	}
 	_ = options.Destroy()
 	if err != nil {
-		return explain("running a graph", err)
+		return s.explain("running a graph", err)
 	}
 	return nil
 }
@@ -431,7 +498,7 @@ func (s *Session) abandon(done <-chan error, used []*Value) {
 		s.closing.Lock()
 		defer s.closing.Unlock()
 		if s.abandoned--; s.abandoned == 0 && s.closed {
-			_ = s.session.Destroy()
+			_ = s.free()
 		}
 	}()
 }

@@ -21,6 +21,7 @@ type Value struct {
 	data   any // []T
 	bound  binding.Value
 	scalar scalarCopy    // replaces bound for a tensor without axes
+	placed *placed       // its copy on a device; nil: none
 	busy   *atomic.Int32 // number of abandoned runs that use its elements
 }
 
@@ -78,8 +79,11 @@ func (v *Value) Close() error {
 	}
 	if v.bound != nil && v.busy.Load() == 0 {
 		_ = v.bound.Destroy() // never fails
+		if v.placed != nil {
+			v.placed.free()
+		}
 	}
-	v.bound, v.scalar, v.data = nil, nil, nil
+	v.bound, v.placed, v.scalar, v.data = nil, nil, nil, nil
 	return nil
 }
 

@@ -134,6 +134,7 @@ type TransformRecord struct {
 type EngineRecord struct {
 	ONNXRuntime string `json:"onnxruntime"`
 	Device      string `json:"device"`
+	Adapter     string `json:"adapter,omitempty"` // name of the graphics processor, where a driver tells it
 	BLAS        string `json:"blas"`
 	JPEG        string `json:"jpeg,omitempty"` // library that decodes JPEG images; "Go" for Go's decoder
 	Threads     int    `json:"threads"`

@@ -56,6 +56,7 @@ func examine(engine *engineFlags) []component {
 	return []component{
 		{What: "noether", Found: fmt.Sprintf("%s, %s, %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)},
 		examineRuntime(engine),
+		examineDevices(engine),
 		examineAcceleration(engine),
 		examineBLAS(),
 		examineJPEG(),
@@ -84,7 +85,23 @@ func examineRuntime(engine *engineFlags) component {
 		f.Install = err.Error()
 		return f
 	}
-	f.Found = fmt.Sprintf("%s at %s, devices: %s", rt.Version(), path, strings.Join(rt.Devices(), ", "))
+	f.Found = fmt.Sprintf("%s at %s", rt.Version(), path)
+	return f
+}
+
+// examineDevices lists the devices that --device may name, and what auto stands for.
+func examineDevices(engine *engineFlags) component {
+	f := component{What: "devices"}
+	rt, err := engine.load()
+	if err != nil {
+		f.Install = "see ONNX Runtime"
+		return f
+	}
+	var names []string
+	for _, d := range rt.Devices() {
+		names = append(names, d.String())
+	}
+	f.Found = fmt.Sprintf("%s; auto is %s", strings.Join(names, ", "), rt.Resolve(ort.Auto))
 	return f
 }
 

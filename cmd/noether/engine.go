@@ -29,6 +29,9 @@ type engineFlags struct {
 	timeout    time.Duration // time limit of one run of the engine; 0: none
 }
 
+// deviceUsage describes --device.
+const deviceUsage = "cpu, webgpu, cuda, tensorrt, coreml, openvino or directml, or auto for a graphics processor if there is one (see noether doctor)"
+
 // defaultTimeout is the default of --timeout. A batch takes seconds, or minutes for the largest
 // networks on one core, so a run of an hour will probably never end.
 const defaultTimeout = time.Hour
@@ -37,7 +40,7 @@ func addEngineFlags(c *cobra.Command) *engineFlags {
 	e := &engineFlags{command: c}
 	f := c.PersistentFlags()
 	f.StringVar(&e.library, "onnxruntime", "", "path of the ONNX Runtime library (default: see noether doctor)")
-	f.StringVar(&e.device, "device", "cpu", "cpu, cuda, coreml, tensorrt, openvino or directml, if the library supports it")
+	f.StringVar(&e.device, "device", "cpu", deviceUsage)
 	f.IntVar(&e.threads, "threads", 0, "threads of the engine and of the BLAS (default: the cores that the scheduler or container allows)")
 	f.BoolVar(&e.accelerate, "accelerate", true, "use native operators that are faster on the processor; scores are the same up to rounding")
 	f.DurationVar(&e.timeout, "timeout", defaultTimeout, "time limit of one forward pass of a batch, such as 10m; 0: none")
@@ -52,7 +55,7 @@ func (e *engineFlags) open() (study.Options, error) {
 	if e.timeout < 0 {
 		return study.Options{}, usagef(e.command, "--timeout is %v; it must be a time such as 10m, or 0 for no limit", e.timeout)
 	}
-	if known := []string{"cpu", "cuda", "coreml", "tensorrt", "openvino", "directml"}; !slices.Contains(known, e.device) {
+	if known := append(ort.DeviceNames(), ort.Auto); !slices.Contains(known, e.device) {
 		return study.Options{}, usagef(e.command, "--device is %q: it must be one of %s", e.device, strings.Join(known, ", "))
 	}
 	threads := e.threads
@@ -71,9 +74,10 @@ func (e *engineFlags) open() (study.Options, error) {
 	if err != nil {
 		return study.Options{}, err
 	}
+	device := ort.DeviceOf(rt.Resolve(e.device))
 	return study.Options{
-		Runtime: rt, Threads: threads, BLAS: &blas, Device: e.device, Version: version(), Warn: note, Memory: machine.MemoryLimit(),
-		Record: scores.EngineRecord{ONNXRuntime: rt.Version(), Device: e.device, BLAS: blas.String(), JPEG: jpegDecoder(), Threads: threads,
+		Runtime: rt, Threads: threads, BLAS: &blas, Device: device.Name, Version: version(), Warn: note, Memory: machine.MemoryLimit(),
+		Record: scores.EngineRecord{ONNXRuntime: rt.Version(), Device: device.Name, Adapter: device.Adapter.Name, BLAS: blas.String(), JPEG: jpegDecoder(), Threads: threads,
 			Machine: runtime.GOOS + "/" + runtime.GOARCH},
 	}, nil
 }
@@ -101,6 +105,7 @@ func (e *engineFlags) load() (*ort.Runtime, error) {
 	}
 	rt.LimitRuns(e.timeout)
 	rt.LimitMemory(machine.AvailableMemory)
+	rt.Notify(note)
 	return rt, nil
 }
 

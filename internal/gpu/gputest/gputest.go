@@ -1,0 +1,32 @@
+// Package gputest selects a software graphics driver for tests that need a WebGPU device.
+//
+//	gputest.UseSoftwareDriver(t)
+package gputest
+
+import (
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/dynlib"
+)
+
+// driverFile describes SwiftShader, the software driver in Debian's package chromium.
+const driverFile = "/usr/lib/chromium/vk_swiftshader_icd.json"
+
+// UseSoftwareDriver makes Vulkan offer SwiftShader alone during the test. The test is skipped where
+// the driver or the Vulkan loader is missing.
+func UseSoftwareDriver(t testing.TB) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("needs a software Vulkan driver, which is known on Debian only")
+	}
+	if _, err := os.Stat(driverFile); err != nil {
+		t.Skipf("needs %s of Debian's package chromium", driverFile)
+	}
+	if _, err := dynlib.Open("libvulkan.so.1"); err != nil {
+		t.Skip("needs Debian's package libvulkan1")
+	}
+	t.Setenv("VK_ICD_FILENAMES", driverFile)
+	t.Setenv("VK_DRIVER_FILES", driverFile)
+}

@@ -1,0 +1,134 @@
+package ort
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+	binding "github.com/yalue/onnxruntime_go"
+)
+
+// A pointer is the address of an object of the engine.
+type pointer = unsafe.Pointer
+
+// Indices of functions in OrtApi. New versions of the C API only add functions at its end.
+const (
+	apiGetErrorMessage           = 2
+	apiCreateEnv                 = 3
+	apiCreateTensorAsOrtValue    = 48
+	apiReleaseStatus             = 93
+	apiReleaseValue              = 96
+	apiGetAvailableProviders     = 125
+	apiReleaseAvailableProviders = 126
+	apiCreateAllocator           = 131
+	apiReleaseAllocator          = 132
+	apiMemoryOfInputs            = 380 // SessionGetMemoryInfoForInputs
+	apiCopyTensors               = 386
+	apiGraphAssignment           = 407 // Session_GetEpGraphAssignmentInfo
+	apiSubgraphProvider          = 408 // EpAssignedSubgraph_GetEpName
+	apiSubgraphNodes             = 409 // EpAssignedSubgraph_GetNodes
+	apiNodeName                  = 410 // EpAssignedNode_GetName
+	apiNodeOperator              = 412 // EpAssignedNode_GetOperatorType
+	apiUsed                      = 413 // number of functions up to the last used one
+)
+
+// capi holds functions of the C API that the binding lacks. Those that can fail return a status:
+// see capi.err.
+type capi struct {
+	errorMessage     func(status pointer) string
+	releaseStatus    func(status pointer)
+	createEnv        func(level int32, id string, env *pointer) pointer
+	createTensor     func(allocator pointer, shape *int64, axes uintptr, elementType int32, value *pointer) pointer
+	releaseValue     func(value pointer)
+	createAllocator  func(session, memory pointer, allocator *pointer) pointer
+	releaseAllocator func(allocator pointer)
+	memoryOfInputs   func(session pointer, memory *pointer, inputs uintptr) pointer
+	copyTensors      func(env pointer, from, to *pointer, stream pointer, count uintptr) pointer
+	graphAssignment  func(session pointer, subgraphs **pointer, count *uintptr) pointer
+	subgraphProvider func(subgraph pointer, name *pointer) pointer
+	subgraphNodes    func(subgraph pointer, nodes **pointer, count *uintptr) pointer
+	nodeName         func(node pointer, name *pointer) pointer
+	nodeOperator     func(node pointer, name *pointer) pointer
+
+	env pointer // the environment of the process, which the binding shares
+}
+
+// newCAPI returns the functions of an OrtApi. The environment must exist.
+func newCAPI(api pointer) (*capi, error) {
+	table := (*[apiUsed]uintptr)(api)
+	c := &capi{}
+	for function, index := range map[any]int{
+		&c.errorMessage: apiGetErrorMessage, &c.releaseStatus: apiReleaseStatus, &c.createEnv: apiCreateEnv,
+		&c.createTensor: apiCreateTensorAsOrtValue, &c.releaseValue: apiReleaseValue,
+		&c.createAllocator: apiCreateAllocator, &c.releaseAllocator: apiReleaseAllocator,
+		&c.memoryOfInputs: apiMemoryOfInputs, &c.copyTensors: apiCopyTensors,
+		&c.graphAssignment: apiGraphAssignment, &c.subgraphProvider: apiSubgraphProvider, &c.subgraphNodes: apiSubgraphNodes,
+		&c.nodeName: apiNodeName, &c.nodeOperator: apiNodeOperator,
+	} {
+		purego.RegisterFunc(function, table[index])
+	}
+	const fatal = 4 // log level; the first environment's level stays
+	return c, c.err(c.createEnv(fatal, "noether", &c.env))
+}
+
+// err returns the error of a status as one line, and frees the status.
+func (c *capi) err(status pointer) error {
+	if status == nil {
+		return nil
+	}
+	defer c.releaseStatus(status)
+	return oneLine(errors.New(c.errorMessage(status)))
+}
+
+// text returns the string that a function of the C API returns in its last argument.
+func (c *capi) text(get func(object pointer, text *pointer) pointer, object pointer) (string, error) {
+	var p pointer
+	if err := c.err(get(object, &p)); err != nil {
+		return "", err
+	}
+	return cString((*byte)(p)), nil
+}
+
+// list returns the objects that a function of the C API returns in its last two arguments.
+func (c *capi) list(get func(object pointer, list **pointer, count *uintptr) pointer, object pointer) ([]pointer, error) {
+	var first *pointer
+	var count uintptr
+	if err := c.err(get(object, &first, &count)); err != nil || count == 0 {
+		return nil, err
+	}
+	return unsafe.Slice(first, count), nil
+}
+
+// handleOf returns the OrtSessionOptions of options, which the binding does not export.
+func handleOf(options *binding.SessionOptions) pointer {
+	return reflect.ValueOf(options).Elem().FieldByName("o").UnsafePointer()
+}
+
+// sessionHandle returns the OrtSession of a session, which the binding does not export.
+func sessionHandle(s *binding.DynamicAdvancedSession) pointer {
+	return reflect.ValueOf(s).Elem().FieldByName("s").Elem().FieldByName("ortSession").UnsafePointer()
+}
+
+// valueHandle returns the OrtValue of a tensor, which the binding does not export.
+func valueHandle(v binding.Value) pointer {
+	return reflect.ValueOf(v.GetInternals()).Elem().FieldByName("ortValue").UnsafePointer()
+}
+
+// cString copies a string that ends with a zero byte.
+func cString(p *byte) string {
+	n := 0
+	for *(*byte)(unsafe.Add(unsafe.Pointer(p), n)) != 0 {
+		n++
+	}
+	return string(unsafe.Slice(p, n))
+}
+
+// oneLine returns err with its message on one line.
+func oneLine(err error) error {
+	if err == nil || !strings.ContainsAny(err.Error(), "\n\r\t") {
+		return err
+	}
+	return errors.New(strings.Join(strings.Fields(err.Error()), " "))
+}

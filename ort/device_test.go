@@ -1,0 +1,222 @@
+package ort_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/gpu/gputest"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/ort/orttest"
+)
+
+var onWebGPU = ort.Options{Device: "webgpu"}
+
+// newSession returns a session for the graph that build makes.
+func newSession(t *testing.T, o ort.Options, build func(b *onnx.Builder)) *ort.Session {
+	t.Helper()
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	build(b)
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := orttest.Load(t).NewSession(m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// wrapped returns a Value that is closed at the end of the test.
+func wrapped(t *testing.T, data []float32, shape ...int) *ort.Value {
+	t.Helper()
+	v, err := ort.Wrap(orttest.Load(t), data, shape...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { v.Close() })
+	return v
+}
+
+// halveAndAdd makes y = x / 2 + 1 of n numbers.
+func halveAndAdd(n int) func(b *onnx.Builder) {
+	return func(b *onnx.Builder) {
+		b.Output("y", b.Add(b.Mul(b.Input("x", onnx.Float, n), b.Scalar(0.5)), b.Scalar(1)))
+	}
+}
+
+// TestPlacedValuesStayOnTheDevice passes a value from run to run, and reads it at the end. The Go
+// memory must not change before that, or the value would have been copied.
+func TestPlacedValuesStayOnTheDevice(t *testing.T) {
+	gputest.UseSoftwareDriver(t)
+	s := newSession(t, onWebGPU, halveAndAdd(3))
+	x, y := wrapped(t, []float32{4, 0, -2}, 3), wrapped(t, make([]float32, 3), 3)
+	if err := s.Place(x, y); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := s.Run(t.Context(), []*ort.Value{x}, []*ort.Value{y}); err != nil {
+			t.Fatal(err)
+		}
+		x, y = y, x
+	}
+	if got := ort.Data[float32](x); !slices.Equal(got, []float32{4, 0, -2}) {
+		t.Errorf("Go memory has %v before Download, want the elements at Place", got)
+	}
+	if err := x.Download(); err != nil {
+		t.Fatal(err)
+	}
+	if got := ort.Data[float32](x); !slices.Equal(got, []float32{2.5, 1.5, 1}) {
+		t.Errorf("after two runs %v, want [2.5 1.5 1]", got)
+	}
+	copy(ort.Data[float32](x), []float32{8, 8, 8})
+	if err := errors.Join(x.Upload(), s.Run(t.Context(), []*ort.Value{x}, []*ort.Value{y}), y.Download()); err != nil {
+		t.Fatal(err)
+	}
+	if got := ort.Data[float32](y); !slices.Equal(got, []float32{5, 5, 5}) {
+		t.Errorf("after Upload of 8: %v, want 5", got)
+	}
+	if err := errors.Join(x.Close(), y.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPlaceOnTheCPUDoesNothing(t *testing.T) {
+	t.Parallel()
+	s := newSession(t, ort.Options{}, halveAndAdd(1))
+	x, y := wrapped(t, []float32{4}, 1), wrapped(t, []float32{0}, 1)
+	if err := errors.Join(s.Place(x, y), s.Run(t.Context(), []*ort.Value{x}, []*ort.Value{y}), x.Upload(), y.Download()); err != nil {
+		t.Fatal(err)
+	}
+	if got := ort.Data[float32](y)[0]; got != 3 {
+		t.Errorf("y = %v, want 3", got)
+	}
+}
+
+// TestFallbackIsSaidOnce opens two sessions with an operator that WebGPU lacks, and with a shape
+// computation, which the engine leaves to the processor on any device.
+func TestFallbackIsSaidOnce(t *testing.T) {
+	gputest.UseSoftwareDriver(t)
+	var notes []string
+	rt := orttest.Load(t)
+	rt.Notify(func(text string) { notes = append(notes, text) })
+	defer rt.Notify(nil)
+	for range 2 {
+		s := newSession(t, onWebGPU, func(b *onnx.Builder) {
+			x := b.Input("x", onnx.Float, 1, 2, 2)
+			b.Output("determinant", b.Node("", "Det", 1, nil, b.Relu(x))[0])
+			b.Output("shape", b.Concat(0, b.Shape(x), b.Ints(7)))
+		})
+		outputs := []*ort.Value{nil, nil}
+		if err := s.Run(t.Context(), []*ort.Value{wrapped(t, []float32{3, 1, -5, 2}, 1, 2, 2)}, outputs); err != nil {
+			t.Fatal(err)
+		}
+		if det, shape := ort.Data[float32](outputs[0])[0], ort.Data[int64](outputs[1]); det != 6 || !slices.Equal(shape, []int64{1, 2, 2, 7}) {
+			t.Errorf("determinant %v, shape %v", det, shape)
+		}
+	}
+	if len(notes) != 1 || !strings.Contains(notes[0], "webgpu lacks the operators Det:") {
+		t.Errorf("notes %q, want one that names Det alone", notes)
+	}
+}
+
+// TestDeviceMemory runs a graph whose tensor is larger than the device can hold, then one that fits.
+func TestDeviceMemory(t *testing.T) {
+	gputest.UseSoftwareDriver(t)
+	for _, c := range []struct {
+		rows int
+		fits bool
+	}{{300 << 10, false}, {3 << 20, false}, {1 << 10, true}} {
+		s := newSession(t, onWebGPU, func(b *onnx.Builder) {
+			x := b.Input("x", onnx.Float, 1, 1)
+			b.Output("y", b.ReduceMean(b.Add(b.Node("", "Expand", 1, nil, x, b.Ints(c.rows, 1024))[0], x), true, 0, 1))
+		})
+		y := wrapped(t, []float32{0}, 1, 1)
+		err := s.Run(t.Context(), []*ort.Value{wrapped(t, []float32{3}, 1, 1)}, []*ort.Value{y})
+		var memory *ort.DeviceMemoryError
+		if errors.As(err, &memory) == c.fits || c.fits && ort.Data[float32](y)[0] != 6 {
+			t.Errorf("%d rows: error %v, y = %v", c.rows, err, ort.Data[float32](y))
+		}
+		if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("the error has several lines: %q", err)
+		}
+	}
+}
+
+// TestConcurrentWebGPUSessions runs two sessions at once, which share the device.
+func TestConcurrentWebGPUSessions(t *testing.T) {
+	gputest.UseSoftwareDriver(t)
+	const n, runs = 4096, 20
+	var wait sync.WaitGroup
+	for k := range 2 {
+		s := newSession(t, onWebGPU, halveAndAdd(n))
+		x, y := wrapped(t, slices.Repeat([]float32{float32(k)}, n), n), wrapped(t, make([]float32, n), n)
+		wait.Go(func() {
+			for range runs {
+				if err := s.Run(t.Context(), []*ort.Value{x}, []*ort.Value{y}); err != nil {
+					t.Error(err)
+					return
+				}
+				if i := slices.IndexFunc(ort.Data[float32](y), func(v float32) bool { return v != float32(k)/2+1 }); i >= 0 {
+					t.Errorf("session %d: element %d is %v", k, i, ort.Data[float32](y)[i])
+					return
+				}
+			}
+		})
+	}
+	wait.Wait()
+}
+
+func TestCancelledRunOnWebGPU(t *testing.T) {
+	gputest.UseSoftwareDriver(t)
+	s := newSession(t, onWebGPU, halveAndAdd(1))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	x, y := wrapped(t, []float32{1}, 1), wrapped(t, []float32{0}, 1)
+	if err := s.Run(ctx, []*ort.Value{x}, []*ort.Value{y}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if err := s.Run(t.Context(), []*ort.Value{x}, []*ort.Value{y}); err != nil || math.Abs(float64(ort.Data[float32](y)[0])-1.5) > 1e-6 {
+		t.Errorf("the next run: %v, %v", err, ort.Data[float32](y))
+	}
+}
+
+// TestSoftwareDriverIsNeverAutomatic checks that Auto does not choose the software driver, which
+// doctor lists.
+func TestSoftwareDriverIsNeverAutomatic(t *testing.T) {
+	gputest.UseSoftwareDriver(t)
+	rt := orttest.Load(t)
+	if got := rt.Resolve(ort.Auto); got != "cpu" {
+		t.Errorf("auto is %q with a software driver alone, want cpu", got)
+	}
+	i := slices.IndexFunc(rt.Devices(), func(d ort.Device) bool { return d.Name == "webgpu" })
+	if i < 0 {
+		t.Fatal("webgpu is not listed")
+	}
+	if text := rt.Devices()[i].String(); !strings.Contains(text, "SwiftShader") || !strings.Contains(text, "software") {
+		t.Errorf("listed as %q", text)
+	}
+}
+
+func TestNoAdapter(t *testing.T) {
+	for _, name := range []string{"VK_ICD_FILENAMES", "VK_DRIVER_FILES"} {
+		t.Setenv(name, filepath.Join(t.TempDir(), "none.json"))
+	}
+	rt := orttest.Load(t)
+	if !slices.Contains(rt.Providers(), "WebGpuExecutionProvider") || runtime.GOOS != "linux" {
+		t.Skip("needs an ONNX Runtime library with WebGPU, such as npm's, on Linux")
+	}
+	_, err := rt.NewSessionFromFile("testdata/affine.onnx", []string{"x"}, []string{"y"}, onWebGPU)
+	if err == nil || !strings.Contains(err.Error(), "no graphics adapter") || !strings.Contains(err.Error(), "remove --device") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v, want one line that says what to do", err)
+	}
+}

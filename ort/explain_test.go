@@ -1,0 +1,34 @@
+package ort
+
+import (
+	"errors"
+	"testing"
+)
+
+// TestExplainDeviceErrors classifies messages that Dawn, Direct3D and CUDA give.
+func TestExplainDeviceErrors(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text         string
+		memory, lost bool
+	}{
+		{text: "WebGPU validation failed. [Device] is lost.\n - While calling [Queue].Submit", lost: true},
+		{text: "WebGPU validation failed. The device is lost.", lost: true},
+		{text: "vkQueueSubmit failed with VK_ERROR_DEVICE_LOST", lost: true},
+		{text: "Failed to download data from buffer. wgpu::MapAsyncStatus value: 3", lost: true},
+		{text: "CUDA failure 719: unspecified launch failure ; GPU=0", lost: true},
+		{text: "WebGPU validation failed. Buffer size (2516582400) exceeds the max buffer size limit (1073741824).", memory: true},
+		{text: "CUDA failure 2: out of memory ; GPU=0", memory: true},
+		{text: "bfc_arena.cc:376 Failed to allocate memory for requested buffer of size 4294967296", memory: true},
+		{text: "Non-zero status code returned while running Conv node."},
+	} {
+		var memory *DeviceMemoryError
+		var lost *DeviceLostError
+		if err := (&Session{}).explain("running a graph", errors.New(c.text)); errors.As(err, &memory) != c.memory || errors.As(err, &lost) != c.lost {
+			t.Errorf("%q: memory %v, lost %v", c.text, memory != nil, lost != nil)
+		}
+		if err := (&Session{onCPU: true}).explain("running a graph", errors.New(c.text)); errors.As(err, &memory) || errors.As(err, &lost) {
+			t.Errorf("%q on the CPU: %v", c.text, err)
+		}
+	}
+}

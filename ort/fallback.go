@@ -1,0 +1,130 @@
+package ort
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	binding "github.com/yalue/onnxruntime_go"
+
+	"github.com/noether-ml/noether/onnx"
+)
+
+// notes passes remarks to a function, each one once.
+type notes struct {
+	sync.Mutex
+	told map[string]bool
+	to   func(string)
+}
+
+// Notify makes the runtime pass remarks that are no errors to a function, each one once: which
+// operators a device leaves to the processor, and that a batch was made smaller.
+func (r *Runtime) Notify(to func(string)) {
+	r.notes.Lock()
+	defer r.notes.Unlock()
+	r.notes.to = to
+}
+
+// Note passes a remark to the function that Notify has set, unless it was passed before.
+func (r *Runtime) Note(format string, values ...any) {
+	r.notes.Lock()
+	defer r.notes.Unlock()
+	if text := fmt.Sprintf(format, values...); r.notes.to != nil && r.notes.first(text) {
+		r.notes.to(text)
+	}
+}
+
+// first reports whether it is called for the first time with a key.
+func (n *notes) first(key string) bool {
+	if n.told[key] {
+		return false
+	}
+	if n.told == nil {
+		n.told = map[string]bool{}
+	}
+	n.told[key] = true
+	return true
+}
+
+// noteFallbacks names the operators of a graph that the session's device leaves to the processor,
+// which it has not named before.
+func (r *Runtime) noteFallbacks(session *binding.DynamicAdvancedSession, m *onnx.Model, device string) error {
+	operators, err := r.fallbacks(sessionHandle(session), m)
+	if err != nil {
+		return err
+	}
+	r.notes.Lock()
+	operators = slices.DeleteFunc(operators, func(op string) bool { return !r.notes.first(device + " " + op) })
+	r.notes.Unlock()
+	if len(operators) > 0 {
+		r.Note("device %s lacks the operators %s: they run on the CPU, and their inputs and outputs are copied", device, strings.Join(operators, ", "))
+	}
+	return nil
+}
+
+// fallbacks returns the operators of a session's graph that run on the processor, sorted. It leaves
+// out the nodes that compute shapes, which the engine runs there on any device.
+func (r *Runtime) fallbacks(session pointer, m *onnx.Model) ([]string, error) {
+	shapes := shapeNodes(m)
+	subgraphs, err := r.capi.list(r.capi.graphAssignment, session)
+	if err != nil {
+		return nil, err
+	}
+	var operators []string
+	for _, s := range subgraphs {
+		provider, err := r.capi.text(r.capi.subgraphProvider, s)
+		if err != nil {
+			return nil, err
+		}
+		if provider != providers[0].name {
+			continue
+		}
+		nodes, err := r.capi.list(r.capi.subgraphNodes, s)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range nodes {
+			name, err := r.capi.text(r.capi.nodeName, n)
+			if err != nil {
+				return nil, err
+			}
+			op, err := r.capi.text(r.capi.nodeOperator, n)
+			if err != nil {
+				return nil, err
+			}
+			if !shapes[nodeKey{name, op}] && !slices.Contains(operators, op) {
+				operators = append(operators, op)
+			}
+		}
+	}
+	slices.Sort(operators)
+	return operators, nil
+}
+
+// A nodeKey identifies a node of a graph, or all nodes of an operator that have the same name or
+// none.
+type nodeKey struct{ name, op string }
+
+// shapeNodes returns the nodes whose outputs depend on the shapes of the graph's inputs at most, and
+// not on their elements.
+func shapeNodes(m *onnx.Model) map[nodeKey]bool {
+	elements := map[string]bool{} // tensors that depend on elements of the inputs
+	for _, p := range m.Inputs() {
+		elements[p.Name] = true
+	}
+	shapes := map[nodeKey]bool{}
+	for _, n := range m.Nodes() {
+		op := n.GetOpType()
+		byElements := len(n.GetInput()) == 0 && op != "Constant" || // such as RandomNormal
+			op != "Shape" && op != "Size" && slices.ContainsFunc(n.GetInput(), func(name string) bool { return elements[name] })
+		key := nodeKey{n.GetName(), op}
+		if known, ok := shapes[key]; known || !ok {
+			shapes[key] = !byElements
+		}
+		for _, name := range n.GetOutput() {
+			elements[name] = byElements
+		}
+	}
+	return shapes
+}
