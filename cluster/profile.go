@@ -25,7 +25,7 @@ type Profile struct {
 	Memory      spec.Size         `key:"memory" json:"memory,omitempty" doc:"memory of a task, such as 8GiB; default: 1.5 times the measured peak plus 512MiB"`
 	CPUs        int               `key:"cpus-per-task" json:"cpus_per_task,omitempty" default:"4" min:"1" max:"4096" doc:"cores of a task"`
 	GPUs        string            `key:"gpus" json:"gpus,omitempty" doc:"GPUs of a task: a number, or a type and a number such as a100:1"`
-	Device      string            `key:"device" json:"device,omitempty" enum:"cpu|cuda|tensorrt|openvino" default:"cpu" doc:"device of the engine"`
+	Device      string            `key:"device" json:"device,omitempty" enum:"cpu|auto|webgpu|cuda|tensorrt|openvino" default:"cpu" doc:"device of the engine"`
 	Tasks       int               `key:"tasks" json:"tasks,omitempty" min:"1" max:"100000" doc:"number of tasks; default: tasks of about an hour each"`
 	Throttle    int               `key:"throttle" json:"throttle,omitempty" min:"1" doc:"largest number of tasks that run at once"`
 	Program     string            `key:"program" json:"program,omitempty" doc:"path of noether on the nodes; default: the path of this program"`

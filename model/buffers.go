@@ -80,6 +80,13 @@ func (b *Buffers) checkMemory() error {
 	return nil
 }
 
+// divide makes the engine run at most n images at once.
+func (b *Buffers) divide(n int) error {
+	b.free()
+	b.size, b.outputs, b.samples = n, nil, nil
+	return b.bind()
+}
+
 // bind allocates the buffers and binds them to the engine.
 func (b *Buffers) bind() error {
 	runs := (b.batch + b.size - 1) / b.size

@@ -87,6 +87,9 @@ func OpenGraph(ctx context.Context, rt *ort.Runtime, file *onnx.Model, o Options
 }
 
 func open(ctx context.Context, rt *ort.Runtime, file *onnx.Model, o Options) (m *Model, err error) {
+	if err := rt.CheckDevice(o.Device); err != nil {
+		return nil, err
+	}
 	m = &Model{rt: rt, path: file.Path(), options: o}
 	if m.graph, err = withPreprocessing(file, o); err != nil {
 		return nil, settingError(err, "preprocess")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -21,9 +22,10 @@ type Session struct {
 	model   *Model
 	session *ort.Session
 	outputs []sessionOutput
-	layers  int // number of layers, the first outputs
-	scores  int // index of the scores among the outputs, or -1
-	workers int // parts of a batch that run in parallel
+	layers  int          // number of layers, the first outputs
+	scores  int          // index of the scores among the outputs, or -1
+	workers int          // parts of a batch that run in parallel
+	largest atomic.Int32 // images of one run that fit in the device's memory; 0: as many as the buffers hold
 
 	mutex   sync.Mutex
 	buffers []*Buffers
@@ -163,7 +165,7 @@ func (s *Session) Run(ctx context.Context, images []tensor.Tensor, buf *Buffers)
 		return s.model.wrap(err)
 	}
 	buf.n = 0
-	if err := s.runParts(ctx, images, buf); err != nil {
+	if err := s.runFitting(ctx, images, buf); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -172,6 +174,26 @@ func (s *Session) Run(ctx context.Context, images []tensor.Tensor, buf *Buffers)
 	buf.n = len(images)
 	s.complete(buf)
 	return nil
+}
+
+// runFitting runs a batch in parts. While the device has too little memory for a part, it halves
+// them.
+func (s *Session) runFitting(ctx context.Context, images []tensor.Tensor, buf *Buffers) error {
+	for {
+		if n := int(s.largest.Load()); n > 0 && buf.size > n && s.model.batch == 0 {
+			if err := buf.divide(n); err != nil {
+				return err
+			}
+		}
+		err := s.runParts(ctx, images, buf)
+		var memory *ort.DeviceMemoryError
+		if !errors.As(err, &memory) || buf.size == 1 || s.model.batch > 0 {
+			return err
+		}
+		half := (buf.size + 1) / 2
+		s.model.rt.Note("model %s: the device has too little memory for %d images at once: running %d at a time", s.model.path, buf.size, half)
+		s.largest.Store(int32(half))
+	}
 }
 
 // runParts runs a batch part by part, one on each worker at a time.

@@ -119,13 +119,20 @@ func (r *Runtime) Devices() []Device {
 }
 
 // usable reports whether sessions can use a device.
-func (r *Runtime) usable(device string) bool {
+func (r *Runtime) usable(device string) bool { return r.CheckDevice(device) == nil }
+
+// CheckDevice returns the error that a session for the device would have: the device is not known,
+// the library was built without it, or a driver is missing.
+func (r *Runtime) CheckDevice(device string) error {
+	if OnCPU(device) {
+		return nil
+	}
 	options, err := binding.NewSessionOptions()
 	if err != nil {
-		return false
+		return oneLine(err)
 	}
 	defer options.Destroy()
-	return r.useDevice(options, device) == nil
+	return r.useDevice(options, device)
 }
 
 // DeviceOf returns a device with the hardware that the engine chooses for it.

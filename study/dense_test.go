@@ -170,12 +170,10 @@ measures: [dense-equivariance]
 	}
 }
 
-// A perfect detector has a mAP of 1 on shapes with their boxes, and keeps it under flips. A detector of
-// another class has a mAP of 0.
-func TestAccuracyOfADetector(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	writeDetector(t, filepath.Join(dir, "net.onnx"), 32, false)
+// writeSquares writes 30 images of coloured squares into a folder, and their boxes as COCO's
+// boxes.json.
+func writeSquares(t *testing.T, dir string) {
+	t.Helper()
 	shapes, err := dataset.OpenShapes(dataset.ShapesOptions{N: 30, Size: 32, Kinds: []string{"square"}, Hue: []float64{0, 1}})
 	if err != nil {
 		t.Fatal(err)
@@ -213,6 +211,15 @@ func TestAccuracyOfADetector(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "boxes.json"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A perfect detector has a mAP of 1 on shapes with their boxes, and keeps it under flips. A detector of
+// another class has a mAP of 0.
+func TestAccuracyOfADetector(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeDetector(t, filepath.Join(dir, "net.onnx"), 32, false)
+	writeSquares(t, dir)
 	for class, want := range map[string]float64{"0": 1, "2": 0} {
 		r := mustRun(t, parseIn(t, dir, `name: labelled
 data: [{name: squares, coco: {annotations: boxes.json, images: .}, classes: [`+class+`]}]
@@ -227,7 +234,7 @@ measures: [dense-accuracy, dense-equivariance]
 			}
 		}
 	}
-	_, err = Run(t.Context(), parseIn(t, dir, `name: unmatched
+	_, err := Run(t.Context(), parseIn(t, dir, `name: unmatched
 data: [{name: squares, coco: {annotations: boxes.json, images: .}}]
 models: [{name: net, onnx: net.onnx, output: {boxes: suppressed, classes: 3}}]
 measures: [dense-accuracy]

@@ -1,0 +1,157 @@
+package study
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/noether-ml/noether/features"
+	"github.com/noether-ml/noether/internal/gpu/gputest"
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/spec"
+)
+
+// deviceStudies use every measure once, on models and data as small as the measures allow.
+var deviceStudies = []string{`name: layers
+seed: 3
+data: [{name: shapes, shapes: {n: 48, size: 16, seed: 2}}]
+models:
+  - {name: one, onnx: one.onnx, layers: [conv, "op:Relu", output]}
+  - {name: two, onnx: two.onnx, layers: [conv, "op:Relu", output]}
+transforms:
+  - {name: quarter, rotate: {values: [90]}}
+  - {name: dim, brightness: {values: [0.5]}}
+  - {name: drawn, brightness: [0.2, 1.8]}
+measures:
+  - accuracy
+  - effective-invariance
+  - prediction-divergence
+  - prediction-agreement: {between: [one, two]}
+  - distance
+  - seis
+  - equivariance-error
+  - latent-operator
+  - geometry
+  - similarity: {statistics: [linear-cka, debiased-cka, svcca]}
+  - lie-derivative: {images: 16}
+  - stir: {between: [one, two], images: 16, steps: 20}
+  - stitching: {between: [one, two], layers: penultimate, start: random, epochs: 1}
+  - firing: {rate: 0.1, steps: 2}
+  - informativeness: {factors: [x, label], probe: [ridge, slp], epochs: 2, seeds: 1}
+  - parameter-equivariance: {probe: [ridge]}
+  - representation-equivariance: {probe: [ridge]}
+  - invariance: {parts: 2}
+  - retrieval
+  - disentanglement: {factors: x, probe: ridge, pool: flatten}
+  - robust-accuracy: {images: 32, steps: 3, radius: 0.5}
+`, `name: boxes
+data: [{name: shapes, shapes: {n: 32, size: 32, kinds: [square]}}]
+models: [{name: exact, onnx: exact.onnx, output: {boxes: suppressed, classes: 3}}]
+transforms: [{name: turn, rotate: {values: [90]}}]
+measures: [dense-equivariance]
+`, `name: labelled
+data: [{name: squares, coco: {annotations: boxes.json, images: .}, classes: ["0"]}]
+models: [{name: exact, onnx: exact.onnx, output: {boxes: suppressed, classes: 3}}]
+transforms: [{name: half, translate: {x: 0.5}}]
+measures: [dense-accuracy]
+`}
+
+// maxDeviceDifference bounds the relative difference between scores of two devices.
+const maxDeviceDifference = 1e-4
+
+var deviceTable = flag.String("device-table", "", "write the differences between devices to this CSV file: studies/results/devices.csv")
+
+// TestScoresAgreeOnWebGPU runs every measure on the CPU and on a software WebGPU driver. Each score,
+// bound of an interval and null must agree within maxDeviceDifference.
+func TestScoresAgreeOnWebGPU(t *testing.T) {
+	gputest.UseSoftwareDriver(t)
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "one", testmodel.Options{})
+	testmodel.Write(t, dir, "two", testmodel.Options{})
+	writeDetector(t, filepath.Join(dir, "exact.onnx"), 32, false)
+	writeSquares(t, dir)
+	missing := map[string]bool{}
+	for _, f := range spec.Families() {
+		missing[f.Name] = true
+	}
+	differences := map[string]difference{}
+	for _, text := range deviceStudies {
+		rows := map[string][]scores.Row{}
+		for _, device := range []string{"cpu", "webgpu"} {
+			o := options(t)
+			o.Device, o.FeatureCache = device, &features.Store{Dir: filepath.Join(dir, "features-"+device)}
+			s := parseIn(t, dir, text)
+			rows[device] = mustRun(t, s, filepath.Join(dir, s.Name+"-"+device), o).Rows
+		}
+		compareDevices(t, rows["cpu"], rows["webgpu"], differences)
+	}
+	table, rounded := "measure,statistic,value\n", false
+	for _, name := range slices.Sorted(maps.Keys(differences)) {
+		delete(missing, name)
+		d := differences[name]
+		table += fmt.Sprintf("%[1]s,scores,%[2]d\n%[1]s,largest relative difference,%.1[3]g\n", name, d.scores, d.relative)
+		rounded = rounded || d.relative > 0
+		if d.relative > maxDeviceDifference {
+			t.Errorf("%s: scores differ by %g: %s", name, d.relative, d.of)
+		}
+	}
+	if !rounded {
+		t.Error("all scores are the same to the bit: both runs used one device")
+	}
+	if *deviceTable != "" {
+		if err := os.WriteFile(*deviceTable, []byte(table), 0o644); err != nil {
+			t.Error(err)
+		}
+	}
+	for name := range missing {
+		t.Errorf("no score of %s was compared", name)
+	}
+}
+
+// A difference is the largest one between the scores of a measure on two devices.
+type difference struct {
+	scores   int
+	relative float64
+	of       string // statistic with the values
+}
+
+// compareDevices adds the differences between the rows of two runs, by measure.
+func compareDevices(t *testing.T, a, b []scores.Row, largest map[string]difference) {
+	t.Helper()
+	if len(a) != len(b) {
+		t.Fatalf("%d and %d rows", len(a), len(b))
+	}
+	for i, x := range a {
+		y := b[i]
+		if x.Measure != y.Measure || x.Statistic != y.Statistic || x.Layer != y.Layer || x.N != y.N || x.Warning != y.Warning {
+			t.Fatalf("row %d is %+v on the CPU and %+v on WebGPU", i, x, y)
+		}
+		d := largest[x.Measure]
+		d.scores++
+		for _, v := range [][2]float64{{x.Value, y.Value}, {x.Low, y.Low}, {x.High, y.High}, {x.Null, y.Null}} {
+			if r := relativeDifference(v[0], v[1]); d.of == "" || cmp.Compare(r, d.relative) > 0 {
+				d.relative, d.of = r, fmt.Sprintf("%s of %s: %.9g and %.9g", x.Statistic, cmp.Or(x.Layer, "the predictions"), v[0], v[1])
+			}
+		}
+		largest[x.Measure] = d
+	}
+}
+
+// relativeDifference returns |a - b| / max(|a|, 0.01), and +Inf if one of them alone is NaN. Scores
+// near 0, such as gains, are differences of larger numbers.
+func relativeDifference(a, b float64) float64 {
+	switch {
+	case a == b, math.IsNaN(a) && math.IsNaN(b):
+		return 0
+	case math.IsNaN(a) || math.IsNaN(b):
+		return math.Inf(1)
+	}
+	return math.Abs(a-b) / max(math.Abs(a), 0.01)
+}
