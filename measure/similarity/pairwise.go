@@ -7,6 +7,7 @@ import (
 
 // fromPairs computes the statistics of n x n values.
 func (r *calculator) fromPairs(ctx context.Context, x, y *representation, selected []statistic, out estimates) error {
+	var others []statistic
 	for _, k := range selected {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -23,7 +24,7 @@ func (r *calculator) fromPairs(ctx context.Context, x, y *representation, select
 		case k.neighbours && r.settings.Neighbours > x.n-1:
 			out[k.name] = undefinedEstimate(fmt.Sprintf("%d neighbours of %d samples: set fewer", r.settings.Neighbours, x.n))
 		case k.of != nil:
-			out[k.name], err = r.resampled(ctx, k, x, y)
+			others = append(others, k)
 		case k.name == RBFCKA:
 			out[k.name], err = r.rbf(ctx, x, y)
 		case k.name == RSA:
@@ -40,7 +41,9 @@ func (r *calculator) fromPairs(ctx context.Context, x, y *representation, select
 		x.release()
 		y.release()
 	}
-	return nil
+	defer x.release()
+	defer y.release()
+	return r.resampled(ctx, others, x, y, out)
 }
 
 func (r *calculator) rbf(ctx context.Context, x, y *representation) (estimate, error) {

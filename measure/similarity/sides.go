@@ -65,12 +65,16 @@ func (v *sides) form() int {
 // source.
 func (s *side) unit() float64 { return 1 / s.of.scale }
 
-// gram returns the inner products of the samples, scaled as the representation is.
+// gram returns the inner products of the samples, scaled as the representation is. The caller must
+// not change them.
 func (s *side) gram(ctx context.Context, form int) (pairMatrix, error) {
 	return cached(&s.grams[form], func() (pairMatrix, error) {
 		all, err := s.of.grams(ctx, form)
 		if err != nil {
 			return pairMatrix{}, err
+		}
+		if isIdentity(s.at, all.n) {
+			return all, nil
 		}
 		k := pairMatrix{len(s.at), make([]float64, len(s.at)*len(s.at))}
 		for i, p := range s.at {
@@ -231,71 +235,3 @@ func (v *sides) coordinates(form int) (x, y *coordinates, m *mat.Dense, err erro
 	m.Mul(x.u.T(), y.u)
 	return x, y, m, nil
 }
-
-// chosen returns the sides of some positions, with the samples of y in another order if shuffle is
-// not nil.
-func (r *calculator) chosen(ctx context.Context, x, y *representation, at, shuffle []int) *sides {
-	v := &sides{ctx: ctx, settings: r.settings, x: &side{of: x, at: at}, y: &side{of: y, at: at}, place: at, seed: r.seed}
-	if shuffle != nil {
-		v.y.at = shuffle
-	}
-	return v
-}
-
-// resampled returns the estimate of a statistic that statistic.of computes. Replicates are the
-// statistic without each group, and the null is its mean over drawn shuffles.
-func (r *calculator) resampled(ctx context.Context, k statistic, x, y *representation) (estimate, error) {
-	if k.columns && max(x.n*x.p, x.n*y.p, x.p*y.p) > maxPoints {
-		return undefinedEstimate(fmt.Sprintf("%d samples of %d and %d variables are too many for %s: set pool: mean, or a smaller limit", x.n, x.p, y.p, k.name)), nil
-	}
-	all := r.chosen(ctx, x, y, identityOrder(x.n), nil)
-	value, err := k.of(all)
-	e := estimate{value: value, null: math.NaN(), warnings: all.warnings}
-	if err == nil && len(e.warnings) == 0 && (math.IsNaN(value) || math.IsInf(value, 0)) {
-		return undefinedEstimate("the values are beyond the range of " + k.name + ": multiply the matrix by a constant"), nil
-	}
-	if err != nil || math.IsNaN(value) {
-		return e, err
-	}
-	cost := k.cost(float64(x.n), float64(x.p), float64(y.p))
-	cuts := r.cuts
-	if len(cuts) > 11 && 20*cost > manyMultiplications { // ten groups, not twenty
-		cuts = nil
-		for i := 0; i < len(r.cuts)-1; i += 2 {
-			cuts = append(cuts, r.cuts[i])
-		}
-		cuts = append(cuts, x.n)
-	}
-	for g := range max(0, len(cuts)-1) {
-		rest := slices.Delete(identityOrder(x.n), cuts[g], cuts[g+1])
-		if len(rest) < k.minSamples || k.neighbours && r.settings.Neighbours > len(rest)-1 {
-			continue
-		}
-		v, err := k.of(r.chosen(ctx, x, y, rest, nil))
-		if err != nil {
-			return e, err
-		}
-		v *= math.Pow(float64(x.n)/float64(len(rest)), k.grows)
-		e.replicates = append(e.replicates, replicate(v, x.n-len(rest)))
-	}
-	switch {
-	case !r.null || k.unpaired:
-	case k.zeroNull != nil && k.zeroNull(r.settings):
-		e.null = 0
-	default:
-		draws := int(min(10, max(1, manyMultiplications/10/cost)))
-		g, sum := r.generator(), 0.
-		for range draws {
-			v, err := k.of(r.chosen(ctx, x, y, identityOrder(x.n), g.Perm(x.n)))
-			if err != nil {
-				return e, err
-			}
-			sum += v / float64(draws)
-		}
-		e.null = sum
-	}
-	return e, nil
-}
-
-// manyMultiplications bounds the work of the shuffles and the groups of a statistic.
-const manyMultiplications = 4e10

@@ -195,6 +195,16 @@ func identityOrder(n int) []int {
 	return order
 }
 
+// isIdentity reports whether the indices are 0 to n - 1, in order.
+func isIdentity(order []int, n int) bool {
+	for i, at := range order {
+		if at != i {
+			return false
+		}
+	}
+	return len(order) == n
+}
+
 // shuffled returns the first m of n rows in a random order. Neighbouring rows of a file are often
 // alike (of one class, or of one video), but the groups of a jackknife must be independent.
 func shuffled(studySeed uint64, n, m int) []int {

@@ -1,0 +1,154 @@
+package similarity
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// chosen returns the sides of some positions, with the samples of y in another order if shuffle is
+// not nil.
+func (r *calculator) chosen(ctx context.Context, x, y *representation, at, shuffle []int) *sides {
+	v := &sides{ctx: ctx, settings: r.settings, x: &side{of: x, at: at}, y: &side{of: y, at: at}, place: at, seed: r.seed}
+	if shuffle != nil {
+		v.y.at = shuffle
+	}
+	return v
+}
+
+// A resampling is the work of one statistic in resampled.
+type resampling struct {
+	statistic
+	estimate
+	cost float64 // multiplications of one value
+}
+
+// resampled adds the estimates of the statistics that statistic.of computes to out. Replicates are a
+// statistic without each group, and the null is its mean over drawn shuffles. All statistics of one
+// choice of samples share its Gram matrices and principal axes.
+func (r *calculator) resampled(ctx context.Context, selected []statistic, x, y *representation, out estimates) error {
+	var work []*resampling
+	whole := r.chosen(ctx, x, y, identityOrder(x.n), nil)
+	for _, k := range selected {
+		if k.columns && max(x.n*x.p, x.n*y.p, x.p*y.p) > maxPoints {
+			out[k.name] = undefinedEstimate(fmt.Sprintf("%d samples of %d and %d variables are too many for %s: set pool: mean, or a smaller limit", x.n, x.p, y.p, k.name))
+			continue
+		}
+		value, err := whole.evaluate(k)
+		if err != nil {
+			return err
+		}
+		e := estimate{value: value, null: math.NaN(), warnings: whole.warnings}
+		switch {
+		case !math.IsNaN(value) && !math.IsInf(value, 0):
+			work = append(work, &resampling{k, e, k.cost(float64(x.n), float64(x.p), float64(y.p))})
+		case len(e.warnings) == 0:
+			e = undefinedEstimate("the values are beyond the range of " + k.name + ": multiply the matrix by a constant")
+		}
+		out[k.name] = e
+	}
+	if err := r.replicates(ctx, work, x, y); err != nil {
+		return err
+	}
+	if err := r.shuffledPairs(ctx, work, x, y); err != nil {
+		return err
+	}
+	for _, w := range work {
+		out[w.name] = w.estimate
+	}
+	return nil
+}
+
+// evaluate computes a statistic. The field warnings then holds the warnings of this statistic.
+func (v *sides) evaluate(k statistic) (float64, error) {
+	if err := v.ctx.Err(); err != nil {
+		return 0, err
+	}
+	v.warnings = nil
+	value, err := k.of(v)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", k.name, err)
+	}
+	v.x.grams[raw], v.y.grams[raw] = nil, nil // few statistics need them, and they are n x n
+	return value, nil
+}
+
+// replicates adds the replicates: the statistics without each group. Expensive statistics leave out
+// ten groups, each of two.
+func (r *calculator) replicates(ctx context.Context, work []*resampling, x, y *representation) error {
+	pairs := func(w *resampling) bool { return len(r.cuts) > 11 && 20*w.cost > manyMultiplications }
+	for _, inPairs := range []bool{false, true} {
+		some := slices.DeleteFunc(slices.Clone(work), func(w *resampling) bool { return pairs(w) != inPairs })
+		if len(some) == 0 || len(r.cuts) == 0 {
+			continue
+		}
+		cuts := r.cuts
+		if inPairs {
+			cuts = everySecond(cuts)
+		}
+		for g := range len(cuts) - 1 {
+			left := cuts[g+1] - cuts[g]
+			v := r.chosen(ctx, x, y, slices.Delete(identityOrder(x.n), cuts[g], cuts[g+1]), nil)
+			for _, w := range some {
+				if v.n() < w.minSamples || w.neighbours && r.settings.Neighbours > v.n()-1 {
+					continue
+				}
+				value, err := v.evaluate(w.statistic)
+				if err != nil {
+					return err
+				}
+				value *= math.Pow(float64(x.n)/float64(v.n()), w.grows)
+				w.estimate.replicates = append(w.estimate.replicates, replicate(value, left))
+			}
+		}
+	}
+	return nil
+}
+
+// everySecond returns every second of the cuts, and the last.
+func everySecond(cuts []int) []int {
+	var out []int
+	for i := 0; i < len(cuts)-1; i += 2 {
+		out = append(out, cuts[i])
+	}
+	return append(out, cuts[len(cuts)-1])
+}
+
+// shuffledPairs sets the nulls: 0, or the mean over up to ten drawn shuffles.
+func (r *calculator) shuffledPairs(ctx context.Context, work []*resampling, x, y *representation) error {
+	if !r.null {
+		return nil
+	}
+	draws := func(w *resampling) int {
+		if w.unpaired || w.zeroNull != nil && w.zeroNull(r.settings) {
+			return 0
+		}
+		return int(min(10, max(1, manyMultiplications/10/w.cost)))
+	}
+	most := 0
+	for _, w := range work {
+		most = max(most, draws(w))
+		if !w.unpaired {
+			w.null = 0
+		}
+	}
+	g := r.generator()
+	for d := range most {
+		v := r.chosen(ctx, x, y, identityOrder(x.n), g.Perm(x.n))
+		for _, w := range work {
+			if d >= draws(w) {
+				continue
+			}
+			value, err := v.evaluate(w.statistic)
+			if err != nil {
+				return err
+			}
+			w.null += value / float64(draws(w))
+		}
+	}
+	return nil
+}
+
+// manyMultiplications bounds the work of the shuffles and the groups of a statistic.
+const manyMultiplications = 4e10
