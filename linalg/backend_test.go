@@ -1,6 +1,7 @@
 package linalg
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -295,6 +296,43 @@ func TestSingularVectorsReconstruct(t *testing.T) {
 		fast.Dgesvd(lapack.SVDNone, lapack.SVDNone, m, n, a, lda, alone, nil, 1, nil, 1, make([]float64, 1000), 1000)
 		checkEqual(t, "singular values alone", alone, s, 1e-11)
 	})
+}
+
+// Where dgesdd does not converge, gonum's code decomposes the matrix as it was given.
+func TestSingularValuesWithoutConvergence(t *testing.T) {
+	t.Parallel()
+	failing := *fastLibrary(t)
+	inner := failing.dgesdd
+	failing.dgesdd = func(jobz *byte, m, n *int32, a *float64, lda *int32, s, u *float64, ldu *int32, vt *float64, ldvt *int32, work *float64, lwork, iwork, info *int32, l1 int) {
+		inner(jobz, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork, iwork, info, l1)
+		if *lwork != -1 {
+			*info = 1
+		}
+	}
+	g := rand.New(rand.NewPCG(3, 0))
+	for _, size := range [][2]int{{7, 4}, {4, 7}, {5, 5}} {
+		a, lda := randomMatrix(g, size[0], size[1])
+		for _, job := range []lapack.SVDJob{lapack.SVDNone, lapack.SVDStore} {
+			var results [2][3][]float64 // singular values, U and Vᵀ, of both libraries
+			for i, lib := range []*library{fastLibrary(t), &failing} {
+				k := min(size[0], size[1])
+				s, u, vt := make([]float64, k), make([]float64, size[0]*k), make([]float64, k*size[1])
+				f := fastLAPACK{lib: lib}
+				if !f.Dgesvd(job, job, size[0], size[1], clone(a), lda, s, u, k, vt, size[1], make([]float64, 1000), 1000) {
+					t.Fatalf("%v: does not converge", size)
+				}
+				for _, m := range [][]float64{u, vt} { // the sign of a singular vector is arbitrary
+					for j, v := range m {
+						m[j] = math.Abs(v)
+					}
+				}
+				results[i] = [3][]float64{s, u, vt}
+			}
+			for part := range 3 {
+				checkEqual(t, fmt.Sprintf("part %d of %v", part, size), results[1][part], results[0][part], 1e-11)
+			}
+		}
+	}
 }
 
 func TestShortSlicesPanic(t *testing.T) {

@@ -2,6 +2,7 @@ package linalg
 
 import (
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/lapack"
@@ -143,7 +144,8 @@ func transpose(a []float64, n, lda int) {
 }
 
 // Dgesvd computes the singular value decomposition A = U S Vᵀ of an m x n matrix. It uses LAPACK's
-// dgesdd if both or neither of U and Vᵀ are wanted, and gonum's code otherwise.
+// dgesdd if both or neither of U and Vᵀ are wanted. Otherwise, and where dgesdd does not converge, as
+// happens with singular matrices, it uses gonum's code.
 func (f fastLAPACK) Dgesvd(jobU, jobVT lapack.SVDJob, m, n int, a []float64, lda int, s, u []float64, ldu int, vt []float64, ldvt int, work []float64, lwork int) (ok bool) {
 	if jobU != jobVT || jobU == lapack.SVDOverwrite || min(m, n) == 0 || lwork == -1 {
 		return f.Implementation.Dgesvd(jobU, jobVT, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork)
@@ -172,10 +174,18 @@ func (f fastLAPACK) Dgesvd(jobU, jobVT lapack.SVDJob, m, n int, a []float64, lda
 	call := func(work *float64, lwork int) {
 		f.lib.dgesdd(job, int32Ptr(n), int32Ptr(m), &a[0], int32Ptr(lda), &s[0], pvt, int32Ptr(ldvt), pu, int32Ptr(ldu), work, int32Ptr(lwork), &iwork[0], &info, charLen)
 	}
+	given := slices.Clone(a) // dgesdd overwrites a
 	call(&size, -1)
 	if info == 0 {
-		work = make([]float64, int(size))
-		call(&work[0], len(work))
+		own := make([]float64, int(size))
+		call(&own[0], len(own))
 	}
-	return info == 0
+	if info <= 0 {
+		return info == 0
+	}
+	copy(a, given)
+	need := make([]float64, 1)
+	f.Implementation.Dgesvd(jobU, jobVT, m, n, a, lda, s, u, ldu, vt, ldvt, need, -1)
+	own := make([]float64, int(need[0]))
+	return f.Implementation.Dgesvd(jobU, jobVT, m, n, a, lda, s, u, ldu, vt, ldvt, own, len(own))
 }

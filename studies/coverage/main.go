@@ -16,6 +16,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -42,8 +43,8 @@ func main() {
 }
 
 func run(args []string, out io.Writer) error {
-	if len(args) < 2 || !slices.Contains([]string{"sets", "table", "procedures", "correlation"}, args[0]) {
-		return errors.New("usage: coverage sets [flags] IMAGES [IMAGES ...], coverage procedures [flags], coverage correlation -samples N, or coverage table SCORES [SCORES ...]")
+	if len(args) < 2 || !slices.Contains([]string{"sets", "resampled", "table", "procedures", "correlation"}, args[0]) {
+		return errors.New("usage: coverage sets [flags] IMAGES [IMAGES ...], coverage resampled [flags] IMAGES [IMAGES ...], coverage procedures [flags], coverage correlation -samples N, or coverage table SCORES [SCORES ...]")
 	}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	switch args[0] {
@@ -63,6 +64,19 @@ func run(args []string, out io.Writer) error {
 			return err
 		}
 		return p.write()
+	case "resampled":
+		p := layerPopulation{}
+		flags.IntVar(&p.n, "n", 1000, "number of images in a set")
+		flags.IntVar(&p.sets, "sets", 200, "number of sets")
+		flags.StringVar(&p.models, "models", "", "two CIFAR-10 models in ONNX format, separated by a comma")
+		flags.StringVar(&p.layers, "layers", "/layer3/layer3.2/Relu_1_output_0,/layer3/layer3.4/Relu_1_output_0", "a layer of each, separated by a comma")
+		flags.StringVar(&p.statistics, "statistics", "", "statistics of similarity, separated by commas (default: all but minibatch-cka, rbf-cka, cca and linear-regression)")
+		flags.StringVar(&p.folder, "features", "coverage", "folder where the activations of the layers are kept")
+		flags.StringVar(&p.scores, "o", "coverage.csv", "file of the scores")
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		return p.run(context.Background(), flags.Args(), out)
 	case "correlation":
 		samples := flags.Int("samples", 2000, "number of samples of each population")
 		if err := flags.Parse(args[1:]); err != nil {

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/features"
+	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/measure/similarity"
+	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/scores"
+)
+
+// A population is a layer of each of two models on all images of some files of CIFAR-10. Sets of n
+// images are drawn from it at random: a set has no image twice, but two sets may share some.
+type layerPopulation struct {
+	n, sets        int
+	models, layers string // two each, separated by a comma
+	statistics     string // separated by commas; empty: those of statistics
+	folder, scores string // of the representations; the file of the scores
+}
+
+// run draws the sets and writes their scores, which the subcommand table reads.
+func (p layerPopulation) run(ctx context.Context, files []string, out io.Writer) error {
+	models, layers := strings.Split(p.models, ","), strings.Split(p.layers, ",")
+	if len(models) != 2 || len(layers) != 2 {
+		return errors.New("-models and -layers take two names each, separated by a comma")
+	}
+	linalg.LoadBackend()
+	var tables [2]*features.Table
+	for i := range tables {
+		var err error
+		if tables[i], err = p.extract(ctx, models[i], layers[i], files); err != nil {
+			return err
+		}
+	}
+	settings := similarity.Defaults()
+	settings.Null = false
+	if settings.Statistics = statistics(); p.statistics != "" {
+		settings.Statistics = strings.Split(p.statistics, ",")
+	}
+	rows := make([][]scores.Row, p.sets)
+	errs := make([]error, p.sets)
+	var group sync.WaitGroup
+	free := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for set := range p.sets {
+		free <- struct{}{}
+		group.Go(func() {
+			defer func() { <-free }()
+			rows[set], errs[set] = p.set(ctx, tables, uint64(set), settings)
+		})
+	}
+	group.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	var all []scores.Row
+	for _, r := range rows {
+		for i := range r {
+			r[i].Layer = layers[0] + " - " + layers[1]
+		}
+		all = append(all, r...)
+	}
+	f, err := os.Create(p.scores)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(scores.WriteCSV(f, all), f.Close()); err != nil {
+		return err
+	}
+	return write(out, all)
+}
+
+// extract returns the means of the channels of a layer on all images.
+func (p layerPopulation) extract(ctx context.Context, path, layer string, files []string) (*features.Table, error) {
+	library, _, err := ort.Find("")
+	if err != nil {
+		return nil, err
+	}
+	rt, err := ort.Load(library)
+	if err != nil {
+		return nil, err
+	}
+	preprocess := model.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}
+	m, err := model.OpenContext(ctx, rt, path, model.Options{Layers: []string{layer}, Preprocess: preprocess})
+	if err != nil {
+		return nil, err
+	}
+	source, err := dataset.OpenCIFAR10(ctx, dataset.CIFAROptions{Paths: files})
+	if err != nil {
+		return nil, err
+	}
+	defer source.Close()
+	store := features.Store{Dir: p.folder}
+	tables, err := store.Layers(ctx, features.Request{
+		Model: m, Layers: m.Layers(), Pool: features.Mean, Data: source.Fingerprint(), N: source.Len(), Memory: 1 << 30,
+		Read: func(ctx context.Context, positions []int, f dataset.Frame) (out []dataset.Sample, err error) {
+			for s, err := range dataset.Read(ctx, source, positions, f, dataset.ReadOptions{}) {
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, s)
+			}
+			return out, nil
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(tables) != 1 {
+		return nil, fmt.Errorf("%q selects %d layers of %s; one is needed", layer, len(tables), path)
+	}
+	return tables[0], nil
+}
+
+// set returns the scores of one set of images.
+func (p layerPopulation) set(ctx context.Context, tables [2]*features.Table, seed uint64, settings similarity.Settings) ([]scores.Row, error) {
+	all := tables[0].Len()
+	if p.n < 20 || p.n > all {
+		return nil, fmt.Errorf("sets of %d images: there must be 20 to %d", p.n, all)
+	}
+	chosen := rand.New(rand.NewPCG(seed, 1)).Perm(all)[:p.n]
+	var sources [2]similarity.Source
+	for i, t := range tables {
+		values := make([]float32, p.n*t.Dim)
+		for row, at := range chosen {
+			if err := t.Row(values[row*t.Dim:(row+1)*t.Dim], at); err != nil {
+				return nil, err
+			}
+		}
+		var err error
+		if sources[i], err = similarity.Of(values, p.n, t.Dim); err != nil {
+			return nil, err
+		}
+	}
+	found, err := similarity.Compare(ctx, sources[0], sources[1], similarity.Options{Settings: settings, Seed: seed})
+	var rows []scores.Row
+	for _, s := range found {
+		rows = append(rows, scores.Row{Study: "coverage", Measure: "similarity", Statistic: s.Statistic, Value: s.Value, Low: s.Low, High: s.High, Null: math.NaN(), N: s.N,
+			Data: fmt.Sprintf("%03d", seed), Warning: strings.Join(s.Warnings, "; ")})
+	}
+	return rows, err
+}
