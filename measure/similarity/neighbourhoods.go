@@ -16,26 +16,37 @@ type neighbourhood struct {
 	dissimilarity pairMatrix
 }
 
+// neighbourhoods are those of both representations, with warnings of ties.
+type neighbourhoods struct {
+	x, y     neighbourhood
+	warnings []string
+}
+
 // neighbourhoods returns the neighbours in both representations, by the setting metric. Ties are
-// broken at random, independently on both sides.
+// broken at random, independently on both sides. Statistics of neighbours that are computed one after
+// another share them.
 func (v *sides) neighbourhoods() (x, y neighbourhood, err error) {
-	if v.settings.Neighbours > v.n()-1 {
-		return x, y, fmt.Errorf("%d neighbours of %d samples: set fewer", v.settings.Neighbours, v.n())
-	}
-	for i, s := range []*side{v.x, v.y} {
-		d, norms, err := v.settings.neighbourDissimilarities(func(form int) (pairMatrix, error) { return s.gram(v.ctx, form) })
-		if err != nil {
-			return x, y, err
+	near, err := cached(&v.near, func() (out neighbourhoods, err error) {
+		if v.settings.Neighbours > v.n()-1 {
+			return out, fmt.Errorf("%d neighbours of %d samples: set fewer", v.settings.Neighbours, v.n())
 		}
-		g := seed.Rand(v.seed, "similarity ties", i)
-		lists, shared := nearest(d, norms, v.settings.Neighbours).broken(v.settings.Neighbours, g)
-		if shared >= manyTies {
-			v.warn("%.0f %% of the nearest neighbours in the %s representation are as far away as samples beyond them: they are chosen at random",
-				100*shared, [2]string{"first", "second"}[i])
+		for i, s := range []*side{v.x, v.y} {
+			d, norms, err := v.settings.neighbourDissimilarities(func(form int) (pairMatrix, error) { return s.gram(v.ctx, form) })
+			if err != nil {
+				return out, err
+			}
+			g := seed.Rand(v.seed, "similarity ties", i)
+			lists, shared := nearest(d, norms, v.settings.Neighbours).broken(v.settings.Neighbours, g)
+			if shared >= manyTies {
+				out.warnings = append(out.warnings, fmt.Sprintf("%.0f %% of the nearest neighbours in the %s representation are as far away as samples beyond them: they are chosen at random",
+					100*shared, [2]string{"first", "second"}[i]))
+			}
+			*[]*neighbourhood{&out.x, &out.y}[i] = neighbourhood{lists, d}
 		}
-		*[]*neighbourhood{&x, &y}[i] = neighbourhood{lists, d}
-	}
-	return x, y, nil
+		return out, nil
+	})
+	v.warnings = append(v.warnings, near.warnings...)
+	return near.x, near.y, err
 }
 
 // neighbourDissimilarities returns a new matrix that neighbours are chosen by, and the squared

@@ -66,6 +66,9 @@ func (v *sides) evaluate(k statistic) (float64, error) {
 		return 0, err
 	}
 	v.warnings = nil
+	if !k.neighbours {
+		v.near = nil // n x n values that only the statistics of neighbours share
+	}
 	value, err := k.of(v)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", k.name, err)

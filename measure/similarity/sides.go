@@ -21,6 +21,7 @@ type sides struct {
 	place    []int    // of each sample in the order of all samples
 	seed     uint64   // for ties among neighbours
 	warnings []string // of the value, or why it is NaN
+	near     *neighbourhoods
 }
 
 // warn notes a warning.

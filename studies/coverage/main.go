@@ -68,6 +68,7 @@ func run(args []string, out io.Writer) error {
 		p := layerPopulation{}
 		flags.IntVar(&p.n, "n", 1000, "number of images in a set")
 		flags.IntVar(&p.sets, "sets", 200, "number of sets")
+		flags.IntVar(&p.first, "first", 0, "number of the first set, to draw further sets in another run")
 		flags.StringVar(&p.models, "models", "", "two CIFAR-10 models in ONNX format, separated by a comma")
 		flags.StringVar(&p.layers, "layers", "/layer3/layer3.2/Relu_1_output_0,/layer3/layer3.4/Relu_1_output_0", "a layer of each, separated by a comma")
 		flags.StringVar(&p.statistics, "statistics", "", "statistics of similarity, separated by commas (default: all but minibatch-cka, rbf-cka, cca and linear-regression)")

@@ -21,10 +21,10 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A population is a layer of each of two models on all images of some files of CIFAR-10. Sets of n
+// A layerPopulation is a layer of each of two models on all images of some files of CIFAR-10. Sets of n
 // images are drawn from it at random: a set has no image twice, but two sets may share some.
 type layerPopulation struct {
-	n, sets        int
+	n, first, sets int    // sets first, first + 1, ...
 	models, layers string // two each, separated by a comma
 	statistics     string // separated by commas; empty: those of statistics
 	folder, scores string // of the representations; the file of the scores
@@ -57,7 +57,7 @@ func (p layerPopulation) run(ctx context.Context, files []string, out io.Writer)
 		free <- struct{}{}
 		group.Go(func() {
 			defer func() { <-free }()
-			rows[set], errs[set] = p.set(ctx, tables, uint64(set), settings)
+			rows[set], errs[set] = p.set(ctx, tables, uint64(p.first+set), settings)
 		})
 	}
 	group.Wait()
