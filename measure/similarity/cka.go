@@ -57,61 +57,82 @@ func (m *pairMoments) eachGroup(f func(group, left int)) {
 	}
 }
 
-// linearCKA returns |Sxy|^2 / (|Sxx| |Syy|) in Frobenius norms (Kornblith et al. 2019, section
-// 3.2). Its mean over all shuffles of the pairs is tr Sxx tr Syy / ((n - 1) |Sxx| |Syy|).
-func (m *pairMoments) linearCKA() estimate {
-	if e, ok := constantEstimate(m.x.constant(), m.y.constant()); ok {
-		return e
+// cka returns CKA from the HSIC of x and y and that of each with itself, all biased (linear CKA,
+// Kornblith et al. 2019, section 3.2) or all unbiased (debiased CKA, Nguyen et al. 2021, equation 3).
+// The mean over all shuffles of the pairs is tr(HKH) tr(HLH) / ((n - 1) |HKH| |HLH|), or 0.
+func cka(xy, xx, yy hsicSums, unbiased bool) estimate {
+	hsic, minSamples := hsicSum.biased, 2
+	if unbiased {
+		hsic, minSamples = hsicSum.unbiased, 4
 	}
-	xx, yy := packedNorm(m.x.all.Data, m.x.all.P), packedNorm(m.y.all.Data, m.y.all.P)
-	e := estimate{
-		value: ratio(floats.Dot(m.xy.Data, m.xy.Data), xx, yy),
-		null:  ratio(trace(m.x.all)*trace(m.y.all), xx, yy) / float64(m.xy.N-1),
+	all := xy.all
+	e := estimate{value: ratio(hsic(all), hsic(xx.all), hsic(yy.all))}
+	if !unbiased {
+		n := float64(all.m)
+		e.null = ratio((all.trk-all.k/n)*(all.trl-all.l/n), hsic(xx.all), hsic(yy.all)) / (n - 1)
 	}
-	m.eachGroup(func(g, left int) {
-		e.replicates = append(e.replicates, replicate(ratio(m.crossWithout(g), m.x.normWithout(g), m.y.normWithout(g)), left))
-	})
-	return e
-}
-
-// debiasedCKA returns the ratio of unbiased estimates of HSIC (Song et al. 2012; Nguyen et al.
-// 2021, equation 3), from moments. Its mean over all shuffles of the pairs is 0.
-func (m *pairMoments) debiasedCKA() estimate {
-	if e, ok := constantEstimate(m.x.constant(), m.y.constant()); ok {
-		return e
-	}
-	n := m.xy.N
-	e := estimate{value: ratio(
-		unbiasedHSIC(n, floats.Dot(m.xy.Data, m.xy.Data), *m.fourth[0]),
-		unbiasedHSIC(n, packedNorm(m.x.all.Data, m.x.all.P), *m.x.fourth[0]),
-		unbiasedHSIC(n, packedNorm(m.y.all.Data, m.y.all.P), *m.y.fourth[0]),
-	)}
-	m.eachGroup(func(g, left int) {
-		if n-left < 4 {
-			return
+	for g, a := range xy.rest {
+		if a.m >= minSamples && a.m < all.m {
+			e.replicates = append(e.replicates, replicate(ratio(hsic(a), hsic(xx.rest[g]), hsic(yy.rest[g])), all.m-a.m))
 		}
-		fourth := m.fourth[0].without(m.fourth[1+g], viewOfJoint(m.xy), viewOfJoint(m.groups[g]))
-		v := ratio(unbiasedHSIC(n-left, m.crossWithout(g), fourth), m.x.unbiasedWithout(g), m.y.unbiasedWithout(g))
-		e.replicates = append(e.replicates, replicate(v, left))
-	})
+	}
 	return e
 }
 
-// unbiasedHSIC returns n (n - 3) times the unbiased estimate of HSIC. norm is |C|^2 for
-// C = sum_i u_i v_iᵀ, where u_i and v_i are the deviations of observation i from the means of x and y.
-// K and L are the centred Gram matrices, u_i.u_j and v_i.v_j; t has the sums over their diagonals (see
-// fourthMoments). With K' being K without its diagonal, and L' likewise, the estimate is
-//
-//	tr K'L' + 1ᵀK'1 1ᵀL'1 / ((n-1)(n-2)) - 2 1ᵀK'L'1 / (n-2),   where K1 = L1 = 0.
-func unbiasedHSIC(n int, norm float64, t fourthMoments) float64 {
-	f := float64(n)
-	return norm - t.ab + t.a*t.b/((f-1)*(f-2)) - 2*t.ab/(f-2)
+// centredSum returns the sums of HSIC of n observations. norm is |C|^2 for C = sum_i u_i v_iᵀ, where
+// u_i and v_i are the deviations of observation i from the means of x and y. So it is <K, L> of the
+// centred Gram matrices, whose rows have the sum 0. Unbiased estimates are of matrices without their
+// diagonals, for which t has the sums over these (see fourthMoments); t is nil for biased ones.
+func centredSum(n int, norm float64, t *fourthMoments) hsicSum {
+	if t == nil {
+		return hsicSum{m: n, inner: norm}
+	}
+	return hsicSum{m: n, inner: norm - t.ab, kl: t.ab, k: -t.a, l: -t.b}
 }
 
-func (s *ownMoments) unbiasedWithout(g int) float64 {
-	part := s.groups[g]
-	fourth := s.fourth[0].without(s.fourth[1+g], viewOfScatter(s.all), viewOfScatter(part))
-	return unbiasedHSIC(s.all.N-part.N, s.normWithout(g), fourth)
+// hsic returns the sums of HSIC of x and y.
+func (m *pairMoments) hsic(unbiased bool) hsicSums {
+	out := momentSums(m.xy.N, floats.Dot(m.xy.Data, m.xy.Data), m.fourth, unbiased, len(m.groups), func(g int) (int, float64, fourthMoments) {
+		part, t := m.groups[g], fourthMoments{}
+		if unbiased {
+			t = m.fourth[0].without(m.fourth[1+g], viewOfJoint(m.xy), viewOfJoint(part))
+		}
+		return part.N, m.crossWithout(g), t
+	})
+	out.all.trk, out.all.trl = trace(m.x.all), trace(m.y.all)
+	return out
+}
+
+// hsic returns the sums of HSIC of the representation with itself.
+func (s *ownMoments) hsic(unbiased bool) hsicSums {
+	return momentSums(s.all.N, packedNorm(s.all.Data, s.all.P), s.fourth, unbiased, len(s.groups), func(g int) (int, float64, fourthMoments) {
+		part, t := s.groups[g], fourthMoments{}
+		if unbiased {
+			t = s.fourth[0].without(s.fourth[1+g], viewOfScatter(s.all), viewOfScatter(part))
+		}
+		return part.N, s.normWithout(g), t
+	})
+}
+
+// momentSums returns the sums of HSIC of n observations, and those without each group. without
+// returns the number of observations in a group, and the squared norm and the fourth moments without
+// it.
+func momentSums(n int, norm float64, fourth []*fourthMoments, unbiased bool, groups int, without func(g int) (left int, norm float64, t fourthMoments)) hsicSums {
+	out := hsicSums{rest: make([]hsicSum, groups)}
+	if unbiased {
+		out.all = centredSum(n, norm, fourth[0])
+	} else {
+		out.all = centredSum(n, norm, nil)
+	}
+	for g := range out.rest {
+		left, norm, t := without(g)
+		if unbiased {
+			out.rest[g] = centredSum(n-left, norm, &t)
+		} else {
+			out.rest[g] = centredSum(n-left, norm, nil)
+		}
+	}
+	return out
 }
 
 // A removal says how the moments of n observations change when m of them are left out:

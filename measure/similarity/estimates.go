@@ -29,10 +29,16 @@ func (r *calculator) fromMoments(ctx context.Context, x, y *representation, sele
 		if err != nil {
 			return err
 		}
-		m.ckas(selected, out)
-		return r.canonicals(ctx, m, x, y, nil, canonical, out)
+		return r.momentStatistics(ctx, m, x, y, selected, out)
 	}
-	if err := r.gramCKAs(ctx, x, y, selected, out); err != nil {
+	between := func(unbiased bool) (hsicSums, error) {
+		k, l, err := ofBoth(ctx, x, y, (*representation).gram)
+		if err != nil {
+			return hsicSums{}, err
+		}
+		return newHSICSums(k, l, r.cuts, !unbiased), nil
+	}
+	if err := ckas(ctx, x, y, between, selected, out); err != nil {
 		return err
 	}
 	return r.gramCanonicals(ctx, x, y, canonical, out)
@@ -151,36 +157,39 @@ func (r *calculator) gramSVCCA(ctx context.Context, x, y *representation, out es
 	return err
 }
 
-// ckas computes linear and debiased CKA where they are selected.
-func (m *pairMoments) ckas(selected []statistic, out estimates) {
+// ckas computes linear and debiased CKA where they are selected. between returns the sums of HSIC of x
+// and y, from moments or from Gram matrices.
+func ckas(ctx context.Context, x, y *representation, between func(unbiased bool) (hsicSums, error), selected []statistic, out estimates) error {
 	for _, k := range selected {
-		switch k.name {
-		case LinearCKA:
-			out[k.name] = m.linearCKA()
-		case DebiasedCKA:
-			out[k.name] = m.debiasedCKA()
-		}
-	}
-}
-
-// gramCKAs is ckas from Gram matrices.
-func (r *calculator) gramCKAs(ctx context.Context, x, y *representation, selected []statistic, out estimates) error {
-	for _, s := range selected {
-		if s.name != LinearCKA && s.name != DebiasedCKA {
+		if k.name != LinearCKA && k.name != DebiasedCKA {
 			continue
 		}
-		if e, ok := constantEstimate(x.constant, y.constant); ok {
-			out[s.name] = e
+		if e, ok := constantEstimate(x.isConstant(), y.isConstant()); ok {
+			out[k.name] = e
 			continue
 		}
-		k, l, err := ofBoth(ctx, x, y, (*representation).gram)
+		unbiased := k.name == DebiasedCKA
+		xy, err := between(unbiased)
 		if err != nil {
 			return err
 		}
-		unbiased := s.name == DebiasedCKA
-		out[s.name] = kernelCKA(k, l, x.selfHSIC(k, unbiased), y.selfHSIC(l, unbiased), r.cuts, unbiased)
+		self := func(r *representation, ctx context.Context) (hsicSums, error) { return r.selfHSIC(ctx, unbiased) }
+		xx, yy, err := ofBoth(ctx, x, y, self)
+		if err != nil {
+			return err
+		}
+		out[k.name] = cka(xy, xx, yy, unbiased)
 	}
 	return nil
+}
+
+// momentStatistics computes the statistics that come from the moments of x and y.
+func (r *calculator) momentStatistics(ctx context.Context, m *pairMoments, x, y *representation, selected []statistic, out estimates) error {
+	between := func(unbiased bool) (hsicSums, error) { return m.hsic(unbiased), nil }
+	if err := ckas(ctx, x, y, between, selected, out); err != nil {
+		return err
+	}
+	return r.canonicals(ctx, m, x, y, nil, inDouble(selected), out)
 }
 
 // canonicals computes the statistics of inDouble. Where x holds principal components, original is

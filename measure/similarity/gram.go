@@ -220,29 +220,6 @@ func newHSICSums(k, l pairMatrix, cuts []int, diagonal bool) hsicSums {
 	return out
 }
 
-// kernelCKA returns CKA of two Gram matrices, with the biased or the unbiased estimate of HSIC. kk
-// and ll are their HSIC with themselves. The mean over all shuffles of the pairs is tr(HKH) tr(HLH)
-// / ((n - 1) |HKH| |HLH|), or 0.
-func kernelCKA(k, l pairMatrix, kk, ll hsicSums, cuts []int, unbiased bool) estimate {
-	hsic, minSamples := hsicSum.biased, 2
-	if unbiased {
-		hsic, minSamples = hsicSum.unbiased, 4
-	}
-	kl := newHSICSums(k, l, cuts, !unbiased)
-	all := kl.all
-	e := estimate{value: ratio(hsic(all), hsic(kk.all), hsic(ll.all))}
-	if !unbiased {
-		n := float64(all.m)
-		e.null = ratio((all.trk-all.k/n)*(all.trl-all.l/n), hsic(kk.all), hsic(ll.all)) / (n - 1)
-	}
-	for g, a := range kl.rest {
-		if a.m >= minSamples && a.m < all.m {
-			e.replicates = append(e.replicates, replicate(ratio(hsic(a), hsic(kk.rest[g]), hsic(ll.rest[g])), all.m-a.m))
-		}
-	}
-	return e
-}
-
 // squaredDistances turns a Gram matrix into squared Euclidean distances in place.
 func (s pairMatrix) squaredDistances() {
 	diagonal := s.diagonal()

@@ -23,12 +23,16 @@ func (a *accumulator) Scores() ([]measure.PairScore, error) {
 		return nil, measure.ErrTooFew
 	}
 	all, part := a.rowsBelow(a.grid.Layout.N), a.rowsBelow(a.comparison.settings.Samples)
+	gathered := make([]*representation, len(a.layers))
 	var out []measure.PairScore
 	for i, layers := range a.grid.Pairs {
 		found := estimates{}
 		used := map[string]int{}
-		if err := a.estimate(i, all, part, found, used); err != nil {
+		if err := a.estimate(i, all, part, gathered, found, used); err != nil {
 			return nil, fmt.Errorf("similarity of %s and %s: %w", a.grid.A[layers[0]].Name, a.grid.B[layers[1]].Name, err)
+		}
+		if a.wideMoments() {
+			clear(gathered)
 		}
 		for _, k := range a.comparison.settings.selected() {
 			if e, ok := found[k.name]; ok {
@@ -54,8 +58,9 @@ func (a *accumulator) withPending() (*accumulator, error) {
 }
 
 // estimate computes the selected statistics of pair i. used gets the number of samples of each. all
-// has all stored samples, and part those that pairwise statistics take.
-func (a *accumulator) estimate(i int, all, part *groupedRows, out estimates, used map[string]int) error {
+// has all stored samples, and part those that pairwise statistics take. gathered holds the
+// representations whose moments were gathered, by layer.
+func (a *accumulator) estimate(i int, all, part *groupedRows, gathered []*representation, out estimates, used map[string]int) error {
 	plan, settings := a.plans[i], a.comparison.settings
 	u, v := a.pairLayers(i)
 	for _, in := range []input{minibatchInput, pairwiseInput, momentInput} {
@@ -79,7 +84,7 @@ func (a *accumulator) estimate(i int, all, part *groupedRows, out estimates, use
 			err = a.fromValues(part, u, v, selected, in, out)
 		case plan.moments:
 			n = a.pairs[i].xy.N
-			err = a.fromMoments(a.pairs[i], withEnoughSamples(selected, n, out), out)
+			err = a.fromMoments(i, gathered, withEnoughSamples(selected, n, out), out)
 		default:
 			n = len(all.order)
 			err = a.fromValues(all, u, v, selected, in, out)
@@ -105,13 +110,30 @@ func withEnoughSamples(selected []statistic, n int, out estimates) []statistic {
 	})
 }
 
-// fromMoments computes statistics from gathered moments.
-func (a *accumulator) fromMoments(m *pairMoments, selected []statistic, out estimates) error {
-	m.ckas(selected, out)
+// fromMoments computes statistics of pair i from gathered moments. The pairs of a layer share what is
+// computed from the moments of the layer alone.
+func (a *accumulator) fromMoments(i int, gathered []*representation, selected []statistic, out estimates) error {
 	r := a.calculator(nil)
-	x, y := r.newRepresentation(nil), r.newRepresentation(nil)
-	x.moments, y.moments = m.x, m.y
-	return r.canonicals(context.Background(), m, x, y, nil, inDouble(selected), out)
+	u, v := a.pairLayers(i)
+	for _, w := range []int{u, v} {
+		if gathered[w] == nil {
+			gathered[w] = r.newRepresentation(nil)
+			gathered[w].moments = a.own[w]
+		}
+	}
+	return r.momentStatistics(context.Background(), a.pairs[i], gathered[u], gathered[v], selected, out)
+}
+
+// wideMoments reports whether the decompositions of the moments of all layers do not fit into memory
+// together.
+func (a *accumulator) wideMoments() bool {
+	var held int64
+	for u, layer := range a.layers {
+		if a.own[u] != nil {
+			held += 8 * 5 * int64(layer.p) * int64(layer.p)
+		}
+	}
+	return a.grid.Budget > 0 && held > a.grid.Budget
 }
 
 // calculator returns a calculator for the settings of the study.

@@ -54,7 +54,7 @@ func (r *calculator) rbf(ctx context.Context, x, y *representation) (estimate, e
 	if !a.defined || !b.defined {
 		return undefinedEstimate("more than half of the samples are at the same place: the median distance is 0"), nil
 	}
-	return kernelCKA(a.k, b.k, a.self, b.self, r.cuts, false), nil
+	return cka(newHSICSums(a.k, b.k, r.cuts, true), a.self, b.self, false), nil
 }
 
 func (r *calculator) mutualNeighbours(ctx context.Context, x, y *representation) (estimate, error) {

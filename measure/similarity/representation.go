@@ -231,14 +231,28 @@ func (r *representation) distances(ctx context.Context) (pairMatrix, error) {
 	return k, err
 }
 
-// selfHSIC returns the HSIC of the Gram matrix with itself.
-func (r *representation) selfHSIC(k pairMatrix, unbiased bool) hsicSums {
+// isConstant reports whether no variable varies.
+func (r *representation) isConstant() bool {
+	if r.moments != nil {
+		return r.moments.constant()
+	}
+	return r.constant
+}
+
+// selfHSIC returns the sums of HSIC of the representation with itself, from its moments if they have
+// been gathered.
+func (r *representation) selfHSIC(ctx context.Context, unbiased bool) (hsicSums, error) {
 	cache := &r.biasedSelf
 	if unbiased {
 		cache = &r.unbiasedSelf
 	}
-	self, _ := cached(cache, func() (hsicSums, error) { return newHSICSums(k, k, r.calculator.cuts, !unbiased), nil })
-	return self
+	return cached(cache, func() (hsicSums, error) {
+		if r.moments != nil {
+			return r.moments.hsic(unbiased), nil
+		}
+		k, err := r.gram(ctx)
+		return newHSICSums(k, k, r.calculator.cuts, !unbiased), err
+	})
 }
 
 // radial returns the radial basis function kernel.
