@@ -64,7 +64,7 @@ type cocoBox struct {
 	Crowd    int `json:"iscrowd"`
 }
 
-// The golden values are those of testdata/coco.py.
+// The golden values are those of pycocotools, by testdata/coco.py.
 func TestMeanAveragePrecision(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/coco.json")
@@ -80,7 +80,7 @@ func TestMeanAveragePrecision(t *testing.T) {
 	if err := json.Unmarshal(raw, &g); err != nil {
 		t.Fatal(err)
 	}
-	f := &output.Format{Kind: output.BoxList, Outputs: []string{"boxes"}, Height: int(g.Height), Width: int(g.Width), Candidates: 50, Most: 50, Classes: g.Classes}
+	f := &output.Format{Kind: output.BoxList, Outputs: []string{"boxes"}, Height: int(g.Height), Width: int(g.Width), Candidates: 130, Most: 130, Classes: g.Classes}
 	boxOf := func(b cocoBox) output.Box {
 		return output.Box{Left: b.Box[0] / g.Width, Top: b.Box[1] / g.Height, Right: (b.Box[0] + b.Box[2]) / g.Width, Bottom: (b.Box[1] + b.Box[3]) / g.Height,
 			Score: b.Score, Class: b.Category - 1}

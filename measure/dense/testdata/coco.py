@@ -1,10 +1,11 @@
-"""Golden values of COCO's average precision, on made-up boxes.
+"""Golden values of COCO's average precision, on made-up boxes, by pycocotools.
 
 Run in this folder: python3 coco.py > coco.json
 
-With pycocotools installed its values are written; else those of the reference below, which follows the
-definition in pycocotools' cocoeval.py (evaluateImg, accumulate, summarize with the default parameters
-for boxes) in NumPy. If both are at hand, they must agree.
+The set has groups (iscrowd), objects of all sizes, equal scores, an image without labels and boxes,
+images with one of the two, a class without objects, and more than 100 boxes of a class in an image.
+A second implementation, below, follows the definition in pycocotools' cocoeval.py (evaluateImg,
+accumulate, summarize with the default parameters for boxes) in NumPy, and must agree.
 """
 import json
 import sys
@@ -12,7 +13,8 @@ import sys
 import numpy as np
 
 rng = np.random.default_rng(11)
-H, W, N, CLASSES = 200, 300, 40, 4
+H, W, N, CLASSES = 200, 300, 42, 4
+EMPTY, CROWDED = 40, 41  # images without boxes, and with 130 of a class
 THRESHOLDS = np.linspace(0.5, 0.95, 10)
 RECALLS = np.linspace(0, 1, 101)
 RANGES = {"all": (0, 1e10), "small": (0, 32**2), "medium": (32**2, 96**2), "large": (96**2, 1e10)}
@@ -124,7 +126,7 @@ def box(shape):
 
 
 labelled, found = [], []
-for image in range(N):
+for image in range(EMPTY):
     for _ in range(rng.integers(0, 6)):
         b = box(rng.choice([30, 70, 160]))
         k = int(rng.integers(1, CLASSES))  # the last class has no objects
@@ -139,11 +141,14 @@ for image in range(N):
     for _ in range(rng.integers(0, 3)):
         found.append({"image_id": image, "category_id": int(rng.integers(1, CLASSES + 1)), "bbox": box(90),
                       "score": float(np.round(rng.uniform(0.05, 0.8), 2))})
-values, source = reference(found, labelled), "reference"
-try:
-    theirs = library(found, labelled)
-    assert all(abs(values[k] - v) < 1e-9 for k, v in theirs.items()), (values, theirs)
-    values, source = theirs, "pycocotools"
-except ImportError:
-    pass
-print(json.dumps({"source": source, "height": H, "width": W, "images": N, "classes": CLASSES, "labelled": labelled, "found": found, "map": values}))
+for i in range(130):  # the objects are found by the boxes of the lowest scores, of which the last 30 are left out
+    b = box(30)
+    if i >= 90 and i % 4 == 0:
+        labelled.append({"id": len(labelled) + 1, "image_id": CROWDED, "category_id": 1, "bbox": b, "area": b[2] * b[3], "iscrowd": 0})
+    found.append({"image_id": CROWDED, "category_id": 1, "bbox": b, "score": float(np.round(0.99 - 0.005 * i, 3))})
+in_image = lambda boxes: {b["image_id"] for b in boxes}
+scores = [b["score"] for b in found]
+assert EMPTY not in in_image(found) | in_image(labelled) and in_image(found) ^ in_image(labelled) and len(set(scores)) < len(scores)
+values, second = library(found, labelled), reference(found, labelled)
+assert values.keys() == second.keys() and all(abs(second[k] - v) < 1e-9 for k, v in values.items()), (values, second)
+print(json.dumps({"source": "pycocotools", "height": H, "width": W, "images": N, "classes": CLASSES, "labelled": labelled, "found": found, "map": values}))
