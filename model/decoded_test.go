@@ -261,8 +261,10 @@ func TestMapLayouts(t *testing.T) {
 			layout: "probabilities", kind: output.ClassMap, want: "[1 0]", certain: .7},
 		"labels": {constants: []constant{{name: "out", shape: []int{8, 8}, values: some, typ: onnx.Int64}},
 			layout: "labels", kind: output.ClassMap, want: fmt.Sprint(some)},
-		"depth": {constants: []constant{{name: "predicted_depth", shape: []int{8, 8}, values: logits[:64]}}, layout: "depth", kind: output.ValueMap, want: classes(&output.Format{Height: 8, Width: 8}, logits)},
-		"image": {constants: []constant{{name: "y", shape: []int{3, imageSide, imageSide}, values: make([]float32, 3*imageSide*imageSide)}}, layout: "image", kind: output.ValueMap},
+		"depth":         {constants: []constant{{name: "predicted_depth", shape: []int{8, 8}, values: logits[:64]}}, layout: "depth", kind: output.ValueMap, want: classes(&output.Format{Height: 8, Width: 8}, logits)},
+		"normals":       {constants: []constant{{name: "normals", shape: []int{3, imageSide, imageSide}, values: make([]float32, 3*imageSide*imageSide)}}, layout: "normals", kind: output.ValueMap},
+		"normals, y up": {setting: output.Setting{Values: "normals-y-up"}, constants: []constant{{name: "y", shape: []int{3, 8, 8}, values: make([]float32, 192)}}, layout: "normals-y-up", kind: output.ValueMap},
+		"image":         {constants: []constant{{name: "y", shape: []int{3, imageSide, imageSide}, values: make([]float32, 3*imageSide*imageSide)}}, layout: "image", kind: output.ValueMap},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -278,6 +280,40 @@ func TestMapLayouts(t *testing.T) {
 				t.Errorf("probability %v, want %v", row[f.Height*f.Width], c.certain)
 			}
 		})
+	}
+}
+
+// The keypoints of heat maps are at the centres of the positions of the largest values.
+func TestHeatMaps(t *testing.T) {
+	t.Parallel()
+	maps := make([]float32, 3*4*8)
+	maps[2*8+5], maps[32+31], maps[64] = 0.75, 2, -1
+	for i := range 31 {
+		maps[65+i] = -2
+	}
+	for _, c := range []struct {
+		name    string
+		setting output.Setting
+	}{{"heatmaps", output.Setting{Confidence: 0.25, Keypoints: "heat-maps"}}, {"y", output.Setting{Keypoints: "heat-maps"}}} {
+		f, rows := decode(t, writeConstants(t, -1, nil, constant{name: c.name, shape: []int{3, 4, 8}, values: maps}), c.setting)
+		if f.Kind != output.PointList || f.Layout != "heat-maps" || f.Keypoints != 3 || f.Height != imageSide || f.Confidence != c.setting.Confidence {
+			t.Errorf("the format is %+v", f)
+		}
+		want := []float32{5.5 / 8, 2.5 / 4, 0.75, 7.5 / 8, 3.5 / 4, 2, 0.5 / 8, 0.5 / 4, -1}
+		for i := range 2 {
+			if got := rows.At(i).Data; !slices.Equal(got, want) {
+				t.Errorf("%s, image %d: %v, want %v", c.name, i, got, want)
+			}
+		}
+	}
+	maps = make([]float32, 2*8*8)
+	maps[70] = float32(math.NaN())
+	f, rows := decode(t, writeConstants(t, -1, nil, constant{name: "pose_heatmap", shape: []int{2, 8, 8}, values: maps}), output.Setting{})
+	if f.Layout != "heat-maps" {
+		t.Errorf("a map named a heat map is taken for %s", f.Layout)
+	}
+	if row := rows.At(0).Data; row[2] != 0 || row[5] == row[5] {
+		t.Errorf("NaN in the second map: %v", row)
 	}
 }
 
@@ -313,6 +349,9 @@ func TestDecoderErrors(t *testing.T) {
 		"1 x 1":          {output.Setting{ClassMap: "logits"}, []constant{zeros("y", 21, 1, 1)}, "output y has maps of 1 x 1: a single position has no place in the image"},
 		"classes":        {output.Setting{Boxes: "yolov8", Classes: 80}, []constant{zeros("y", 7, 21)}, "classes is 80, and output y has 3"},
 		"too many boxes": {output.Setting{Boxes: "yolov8"}, []constant{zeros("y", 6, 1_000_001)}, "output y has 1000001 boxes for an image, more than 1000000"},
+		"two channels":   {output.Setting{Values: "normals"}, []constant{zeros("y", 2, 8, 8)}, "values: normals needs the outputs one map of floats [batch, 3, height, width]; the model has y float[batch 2 8 8]"},
+		"heat maps":      {output.Setting{Keypoints: "heat-maps"}, []constant{zeros("y", 17, 1, 1)}, "keypoints: heat-maps needs the outputs one map of floats [batch, keypoints, height, width]"},
+		"unknown points": {output.Setting{Keypoints: "offsets"}, []constant{zeros("y", 17, 8, 8)}, `keypoints: unknown layout "offsets": use heat-maps`},
 		"a vector":       {output.Setting{Values: "depth"}, []constant{zeros("y", 7)}, "values: depth needs the outputs one map of floats"},
 	} {
 		_, err := model.Open(orttest.Load(t), writeConstants(t, -1, nil, c.constants...), model.Options{Decode: c.setting})

@@ -1,11 +1,13 @@
 package study
 
 import (
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
 	"image/png"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -142,6 +144,87 @@ measures: [dense-equivariance]
 	}
 }
 
+// The normals of the brightness, seen as a height, turn with the image. The keypoint that is the
+// brightest position moves with it. Both are exact under quarter turns and mirrors.
+func TestNormalsAndHeatMapsUnderQuarterTurns(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	slope := func(b *onnx.Builder, x onnx.Value, down bool) onnx.Value { // less the central difference
+		k, pads := tensor.Tensor{Shape: []int{1, 1, 1, 3}, Data: []float32{1, 0, -1}}, []int{0, 1, 0, 1}
+		if down {
+			k.Shape, pads = []int{1, 1, 3, 1}, []int{1, 0, 1, 0}
+		}
+		return b.Op("Conv", onnx.Attrs{"pads": pads}, x, b.Const("", k))
+	}
+	info := func(name string, channels int) onnx.ValueInfo {
+		return onnx.ValueInfo{Name: name, Type: onnx.Float, Shape: []onnx.Dim{{Size: -1, Symbol: "batch"}, {Size: channels}, {Size: 16}, {Size: 16}}}
+	}
+	saveGraph(t, filepath.Join(dir, "normals.onnx"), func(b *onnx.Builder) {
+		height := b.ReduceMean(b.Input("x", onnx.Float, -1, 3, 16, 16), true, 1)
+		right, down := slope(b, height, false), slope(b, height, true)
+		length := b.Op("Sqrt", nil, b.Add(b.Add(b.Mul(right, right), b.Mul(down, down)), b.Scalar(1)))
+		b.OutputInfo(info("normals", 3), b.Concat(1, b.Div(right, length), b.Div(down, length), b.Op("Reciprocal", nil, length)))
+	})
+	saveGraph(t, filepath.Join(dir, "heat.onnx"), func(b *onnx.Builder) {
+		b.OutputInfo(info("heatmaps", 3), b.Identity(b.Input("x", onnx.Float, -1, 3, 16, 16)))
+	})
+	// Images with a largest value in each channel, at one position.
+	r := rand.New(rand.NewPCG(1, 1))
+	for i := range 24 {
+		img := image.NewRGBA(image.Rect(0, 0, 16, 16))
+		for p := range 256 {
+			img.SetRGBA(p%16, p/16, color.RGBA{uint8(r.IntN(200)), uint8(r.IntN(200)), uint8(r.IntN(200)), 255})
+		}
+		for c := range 3 {
+			img.Pix[img.PixOffset(r.IntN(16), r.IntN(16))+c] = 255
+		}
+		f, err := os.Create(filepath.Join(dir, fmt.Sprintf("%02d.png", i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(png.Encode(f, img), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := byModel(mustRun(t, parseIn(t, dir, `name: maps
+data: [{name: images, images: .}]
+models:
+  - {name: normals, onnx: normals.onnx, output: {values: normals}}
+  - {name: plain, onnx: normals.onnx, output: {values: map}}
+  - {name: up, onnx: normals.onnx, output: {values: normals-y-up}}
+  - {name: heat, onnx: heat.onnx, output: {keypoints: heat-maps}}
+transforms:
+  - {name: turn, rotate: {values: [90, 180, 270]}}
+  - {name: flip, flip: horizontal}
+measures: [dense-equivariance]
+`), filepath.Join(dir, "run"), options(t)))
+	for _, view := range []string{"turn 90", "turn 180", "turn 270", "flip"} {
+		for _, name := range []string{"normals " + view + " relative-error", "normals " + view + " angle", "heat " + view + " keypoint-distance", "heat " + view + " keypoint-distance keypoint=2"} {
+			if row, ok := got[name]; !ok || !(row.Value < 1e-4) || !(row.Null > 0.1) {
+				t.Errorf("%s: %+v", name, row)
+			}
+		}
+		if row, ok := got["plain "+view+" relative-error"]; !ok || !(row.Value > 0.1) {
+			t.Errorf("vectors taken for plain values, %s: %+v", view, row)
+		}
+		// With y up the quarter turns go the other way; mirrors and half turns are the same.
+		if row, ok := got["up "+view+" angle"]; !ok || (row.Value > 1) != (view == "turn 90" || view == "turn 270") {
+			t.Errorf("normals with another direction of y, %s: %+v", view, row)
+		}
+	}
+}
+
+// byModel returns rows as byName does, with the model before the transformation.
+func byModel(r *Result) map[string]scores.Row {
+	out := map[string]scores.Row{}
+	for _, row := range r.Rows {
+		for name, row := range byName(&Result{Rows: []scores.Row{row}}) {
+			out[row.Model+" "+name] = row
+		}
+	}
+	return out
+}
+
 func TestDenseEquivarianceNeedsADecodedOutput(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -157,7 +240,7 @@ measures: [dense-equivariance]
 	for output, want := range map[string]string{
 		"":                          "there is nothing to measure: dense-equivariance: no output of the model is recognised",
 		", output: {boxes: yolov8}": "study.yaml:3:47: model ",
-		", output: {boxes: yolov8, class-map: labels}": "set one of boxes, class-map and values",
+		", output: {boxes: yolov8, class-map: labels}": "set one of boxes, class-map, keypoints and values",
 		", output: {boxes: yolo}":                      `unknown boxes "yolo"; did you mean "yolov10"?`,
 	} {
 		s, err := Parse(filepath.Join(dir, "study.yaml"), []byte(study(output)), nil)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/model"
+
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/blocks"
 	"github.com/noether-ml/noether/onnx/infer"
@@ -42,12 +43,12 @@ type inspection struct {
 	Problem    string         `json:"problem,omitempty"` // why the model cannot be measured
 }
 
-// decodedValues tells how dense outputs (class maps, boxes or maps of values) are decoded.
+// decodedValues tells how dense outputs (class maps, boxes, keypoints or maps of values) are decoded.
 type decodedValues struct {
-	Kind     string   `json:"kind"`   // "class-map", "boxes" or "values", as in a study file
+	Kind     string   `json:"kind"`   // "class-map", "boxes", "keypoints" or "values", as in a study file
 	Layout   string   `json:"layout"` // for instance "yolov8"
 	Outputs  []string `json:"outputs"`
-	Shape    []int    `json:"shape"`             // of one sample: channels, height, width; or candidates, columns
+	Shape    []int    `json:"shape"`             // of one sample: channels, height, width; candidates, columns; or keypoints, 3
 	Classes  int      `json:"classes,omitempty"` // 0: unknown
 	Names    []string `json:"class_names,omitempty"`
 	Most     int      `json:"most,omitempty"`     // boxes of an image
@@ -70,12 +71,15 @@ func decoded(m *model.Model) *decodedValues {
 // String describes the decoded output in a line.
 func (d *decodedValues) String() string {
 	text := fmt.Sprintf("{%s: %s} of %s, ", d.Kind, d.Layout, strings.Join(d.Outputs, ", "))
-	if d.Kind == "boxes" {
+	switch d.Kind {
+	case "boxes":
 		text += fmt.Sprintf("at most %d boxes", d.Most)
 		if d.Suppress > 0 {
 			text += fmt.Sprintf(", suppressed at %g", d.Suppress)
 		}
-	} else {
+	case "keypoints":
+		text += fmt.Sprintf("%d keypoints", d.Shape[0])
+	default:
 		text += sizes(d.Shape[1:])
 	}
 	if d.Classes > 0 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 )
@@ -45,6 +46,25 @@ func TestInspectShowsHowBoxesAreDecoded(t *testing.T) {
 	}
 	if d := found.Decoded; d == nil || d.Kind != "boxes" || d.Layout != "suppressed" || d.Classes != 2 || !slices.Equal(d.Names, []string{"cat", "owl"}) {
 		t.Errorf("decoded: %+v", d)
+	}
+}
+
+func TestInspectShowsKeypointsAndNormals(t *testing.T) {
+	for name, c := range map[string]struct {
+		channels int
+		want     string
+	}{
+		"heatmaps": {17, "{keypoints: heat-maps} of heatmaps, 17 keypoints"},
+		"normals":  {3, "{values: normals} of normals, 8 x 8"},
+	} {
+		b := onnx.NewBuilder(17)
+		x := b.Input("x", onnx.Float, -1, 3, 8, 8)
+		b.OutputInfo(onnx.ValueInfo{Name: name, Type: onnx.Float, Shape: []onnx.Dim{{Size: -1, Symbol: "batch"}, {Size: c.channels}, {Size: 8}, {Size: 8}}},
+			b.Concat(1, slices.Repeat([]onnx.Value{b.ReduceMean(x, true, 1)}, c.channels)...))
+		path := testmodel.Save(t, filepath.Join(t.TempDir(), "net.onnx"), b)
+		if text, err := output(t, "inspect", path); err != nil || !strings.Contains(text, c.want) {
+			t.Errorf("%v: no %q in\n%s", err, c.want, text)
+		}
 	}
 }
 

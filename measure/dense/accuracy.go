@@ -36,7 +36,7 @@ func (accuracy) Needs() measure.Needs {
 
 func (accuracy) Skip(s measure.Site) string {
 	switch {
-	case s.Output == nil || s.Output.Kind == output.ValueMap:
+	case s.Output == nil || s.Output.Kind != output.BoxList && s.Output.Kind != output.ClassMap:
 		return "the model's output is neither boxes nor a class map"
 	case (s.Output.Kind == output.ClassMap) != s.Truth.Masks:
 		return fmt.Sprintf("the model's output is a %s, and the data are labelled with %s", s.Output.Kind, map[bool]string{true: "masks", false: "boxes"}[s.Truth.Masks])

@@ -21,12 +21,18 @@
 // the image x and not what fills in around it. A box that does not count may still be matched, after
 // the others, and its partner then does not count either: a detector may find half an object, or not.
 //
+// For the keypoints of heat maps, keypoint-distance is in units of the square root of the image's area.
+// A keypoint counts if it is visible in both and tau f(x) has it inside the image.
+//
 // For maps of values, such as depth,
 //
 //	relative-error    |f(Tx) - tau f(x)| / |tau f(x)|, as in package equivariance; a mean over samples
 //	psnr              10 log10(peak^2 / mean squared difference), in dB
+//	angle             normals: the mean angle between f(Tx) and tau f(x), in degrees
 //
-// which for translations and rotations of images are EQ-T and EQ-R of Karras et al. 2021 (StyleGAN3).
+// For translations and rotations of images, psnr is EQ-T and EQ-R of Karras et al. 2021 (StyleGAN3).
+// tau turns normals in the plane of the image by the rotation or reflection that is nearest to the
+// matrix of T.
 // The null pairs tau f(x) with f(Tx) of another sample.
 //
 // Match and Regions are the statistics of one sample:
@@ -93,6 +99,8 @@ func (m method) spec(s measure.Site) paired.Spec {
 		addClassMap(&spec, s.Output, m.settings)
 	case output.BoxList:
 		addBoxes(&spec, s.Output, m.settings)
+	case output.PointList:
+		addPoints(&spec, s.Output)
 	default:
 		addValues(&spec, s.Output, m.settings, &action.Cache{})
 	}
@@ -139,9 +147,10 @@ func Descriptor() measure.Descriptor {
 			{Name: "iou", Title: "IoU of pairs", About: "Boxes: the mean intersection over union of the pairs.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null, PerSample: true},
 			{Name: "class-flips", Title: "class flips", About: "Boxes: the share of the pairs whose classes differ.", Range: measure.ZeroToOne, Direction: measure.Lower, Null: null, PerSample: true},
 			{Name: "confidence-change", Title: "change of confidence", About: "Boxes: the mean over the pairs of the score in the transformed image less that in the clean one.", Range: measure.MinusOneToOne, Null: null, PerSample: true},
-			{Name: "keypoint-distance", Title: "distance of keypoints", About: "Keypoints: the mean distance of those of the pairs, in units of the square root of the area of the object's box.", Range: measure.NotNegative, Direction: measure.Lower, Null: null, PerSample: true},
+			{Name: "keypoint-distance", Title: "distance of keypoints", About: "Keypoints: the mean distance of those of the pairs, in units of the square root of the area of the object's box; of heat maps, in units of the square root of the area of the image. With a factor keypoint: that of the keypoint.", Range: measure.NotNegative, Direction: measure.Lower, Null: null, PerSample: true},
 			{Name: "relative-error", Title: "relative error", About: "Maps of values: the norm of the difference divided by that of the transformed map.", Range: measure.NotNegative, Direction: measure.Lower, Null: null, PerSample: true},
 			{Name: "psnr", Title: "PSNR", About: "Maps of values: the peak signal-to-noise ratio, from the mean squared difference over all samples.", Range: measure.AnyNumber, Unit: "dB", Direction: measure.Higher, Null: null, PerSample: true},
+			{Name: "angle", Title: "angle", About: "Normals: the mean angle between the two vectors of a position.", Range: measure.NotNegative, Unit: "degrees", Direction: measure.Lower, Null: null, PerSample: true},
 		},
 	}
 }

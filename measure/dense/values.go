@@ -14,15 +14,18 @@ import (
 const (
 	relativeError = iota
 	samplePSNR
-	squares // the mean squared difference
-	valueSums
+	squares   // the mean squared difference
+	meanAngle // of normals
 )
 
 // addValues adds the columns and the statistics of maps of values to a spec.
 func addValues(spec *paired.Spec, f *output.Format, s Settings, fields *action.Cache) {
-	spec.Columns = make([]paired.Column, valueSums)
+	spec.Columns = make([]paired.Column, meanAngle)
 	spec.Columns[relativeError] = paired.Column{Statistic: "relative-error", Sample: "relative-error", Transformed: true}
 	spec.Columns[samplePSNR] = paired.Column{Sample: "psnr", Transformed: true}
+	if f.Vectors != output.NoVectors {
+		spec.Columns = append(spec.Columns, paired.Column{Statistic: "angle", Sample: "angle", Transformed: true})
+	}
 	spec.Derived = []paired.Derived{{Statistic: "psnr", Shuffled: true, Undefined: "the maps are equal, so the ratio is infinite",
 		Of: func(m []float64) float64 { return psnr(m[squares], s.Peak) }}}
 	spec.Action = func(measure.Site) (paired.Action, error) {
@@ -69,6 +72,13 @@ func (a *valueAction) Act(dst []float32, _ []float64, z []float32, op transform.
 		}
 	}
 	field.Act(dst[:n], z, action.Layout{Channels: f.Channels, Planes: true}, nil, nil)
+	if f.Vectors != output.NoVectors {
+		m, err := newMotion(op, f.Height, f.Width)
+		if err != nil {
+			return err
+		}
+		m.turning(f).apply(dst[:n], f.Height*f.Width)
+	}
 	return nil
 }
 
@@ -102,5 +112,8 @@ func (a *valueAction) Pair(out []float64, acted, transformed []float32) error {
 	}
 	out[squares] = difference / float64(count)
 	out[samplePSNR] = psnr(out[squares], a.settings.Peak)
+	if a.format.Vectors != output.NoVectors {
+		out[meanAngle] = angle(acted[:n], transformed, counted)
+	}
 	return nil
 }

@@ -55,7 +55,13 @@ var classMapLayouts = []layout{
 	{"labels", "one map of integers [batch, height, width] or [batch, 1, height, width]", false, findLabels},
 }
 
+var keypointLayouts = []layout{
+	{"heat-maps", "one map of floats [batch, keypoints, height, width]", false, findHeatMaps},
+}
+
 var valueLayouts = []layout{
+	{"normals", "one map of floats [batch, 3, height, width]", false, findNormals(YDown)},
+	{"normals-y-up", "one map of floats [batch, 3, height, width]", false, findNormals(YUp)},
 	{"image", "one map of floats [batch, channels, height, width]", false, findImage},
 	{"depth", "one map of floats [batch, height, width] or [batch, 1, height, width]", false, findDepth},
 	{"map", "one map of floats [batch, channels, height, width] or [batch, height, width]", false, findMap},
@@ -93,7 +99,7 @@ func (q *query) named() (*Decoder, error) {
 	for _, group := range []struct {
 		key, name string
 		layouts   []layout
-	}{{"boxes", q.setting.Boxes, boxLayouts}, {"class-map", q.setting.ClassMap, classMapLayouts}, {"values", q.setting.Values, valueLayouts}} {
+	}{{"boxes", q.setting.Boxes, boxLayouts}, {"class-map", q.setting.ClassMap, classMapLayouts}, {"keypoints", q.setting.Keypoints, keypointLayouts}, {"values", q.setting.Values, valueLayouts}} {
 		if group.name == "" {
 			continue
 		}
@@ -118,7 +124,7 @@ func (q *query) named() (*Decoder, error) {
 // guess returns the decoder of the first layout that is recognised, or nil. If an output may score
 // classes of the whole image, only layouts with several outputs are tried.
 func (q *query) guess() *Decoder {
-	layouts := slices.Concat(boxLayouts, classMapLayouts, valueLayouts)
+	layouts := slices.Concat(boxLayouts, keypointLayouts, classMapLayouts, valueLayouts)
 	if q.about.Scored {
 		layouts = slices.DeleteFunc(layouts, func(l layout) bool { return !l.several })
 	}
@@ -137,6 +143,10 @@ const maxCandidates = 1_000_000
 // finish completes a decoder from the settings, and checks it.
 func (q *query) finish(d *Decoder) error {
 	f, s := &d.Format, q.setting
+	if f.Kind == PointList {
+		f.Confidence = s.Confidence
+		return nil
+	}
 	if f.Kind != BoxList {
 		if f.Height*f.Width < 2 {
 			return fmt.Errorf("output %s has maps of %d x %d: a single position has no place in the image", f.Outputs[0], f.Height, f.Width)

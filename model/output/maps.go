@@ -148,6 +148,43 @@ func newClassMap(m mapPort, classes, planes int, build func(b *onnx.Builder) onn
 	return &Decoder{Format: f, build: func(b *onnx.Builder) onnx.Value { return build(b.Scope("decoded")) }}
 }
 
+// findHeatMaps finds a map for each keypoint, which is where the map is largest.
+func findHeatMaps(q *query, guess bool) *Decoder {
+	m := oneMap(q.maps(false), func(m mapPort) bool {
+		return !m.flat && m.height*m.width > 1 && (!guess || m.named("heatmap", "heat_map") && q.coversImage(m))
+	})
+	if m == nil {
+		return nil
+	}
+	f := Format{Kind: PointList, Outputs: []string{m.Name}, Height: q.about.Height, Width: q.about.Width, Keypoints: m.channels}
+	return &Decoder{Format: f, build: func(b *onnx.Builder) onnx.Value {
+		b = b.Scope("decoded")
+		flat := b.Reshape(m.value(b), -1, m.channels, m.height*m.width)
+		at := b.Cast(b.Op("ArgMax", onnx.Attrs{"axis": 2, "keepdims": 1}, flat), onnx.Float)
+		row := b.Op("Floor", nil, b.Div(at, b.Scalar(float32(m.width))))
+		column := b.Sub(at, b.Mul(row, b.Scalar(float32(m.width))))
+		centre := func(x onnx.Value, n int) onnx.Value { // of a position, as a fraction of n positions
+			return b.Mul(b.Add(x, b.Scalar(0.5)), b.Scalar(1/float32(n)))
+		}
+		// A value that is not finite spreads to the keypoint.
+		top := b.Add(b.ReduceMax(flat, true, 2), b.Mul(b.ReduceSum(flat, true, 2), b.Scalar(0)))
+		return b.Concat(2, centre(column, m.width), centre(row, m.height), top)
+	}}
+}
+
+// findNormals finds a map of the normals of surfaces.
+func findNormals(v Vectors) func(q *query, guess bool) *Decoder {
+	return func(q *query, guess bool) *Decoder {
+		d := findValues(q, func(m mapPort) bool {
+			return m.channels == 3 && (!guess || m.named("normal") && q.coversImage(m))
+		})
+		if d != nil {
+			d.Format.Vectors = v
+		}
+		return d
+	}
+}
+
 func findImage(q *query, guess bool) *Decoder {
 	return findValues(q, func(m mapPort) bool {
 		return !m.flat && (!guess || m.channels == q.about.Channels && m.height == q.about.Height && m.width == q.about.Width)

@@ -1,5 +1,5 @@
 // Package output decodes outputs of models whose values belong to positions in the image: class
-// maps, boxes with keypoints, and maps of values such as depth.
+// maps, boxes with keypoints, keypoints of heat maps, and maps of values such as depth or normals.
 //
 // Find recognises the layout of a model's outputs from their names, types and shapes, or gets it
 // from a Setting. It returns a Decoder, which adds nodes to the model's graph that convert the
@@ -8,6 +8,7 @@
 //	class map   2 x h x w         the class of each position, and its probability (1 x h x w: without)
 //	boxes       n x (6 + 3 k)     left, top, right, bottom as fractions of the image; score; class;
 //	                              then x, y and visibility of each of k keypoints
+//	keypoints   k x 3             x and y as fractions of the image, and the value of the heat map there
 //	values      c x h x w         as the model computes them
 //
 // Boxes are in descending order of score. A row whose score is negative ends them. Complete removes
@@ -31,9 +32,21 @@ type Kind string
 
 // The kinds.
 const (
-	ClassMap Kind = "class-map"
-	BoxList  Kind = "boxes"
-	ValueMap Kind = "values"
+	ClassMap  Kind = "class-map"
+	BoxList   Kind = "boxes"
+	PointList Kind = "keypoints"
+	ValueMap  Kind = "values"
+)
+
+// Vectors tells whether the first two channels of a map of values are components of vectors along the
+// axes of the image, which turn with it.
+type Vectors string
+
+// The components of vectors.
+const (
+	NoVectors Vectors = ""
+	YDown     Vectors = "right, down"
+	YUp       Vectors = "right, up"
 )
 
 // A Format describes the decoded output of one sample.
@@ -41,14 +54,18 @@ type Format struct {
 	Kind    Kind
 	Layout  string   // of the file's outputs, such as "detr" or "logits"
 	Outputs []string // names of the file's outputs that are decoded
-	// Height and Width are the size of a map, or, for boxes, of the model's image in pixels.
+	// Height and Width are the size of a map, or, for boxes and keypoints, of the model's image in
+	// pixels.
 	Height, Width int
 	Channels      int      // of a map
+	Vectors       Vectors  // of a map of values
 	Candidates    int      // number of rows of boxes
-	Keypoints     int      // number of keypoints of each box
+	Keypoints     int      // number of keypoints, of each box or of the image
 	Classes       int      // number of classes; 0: unknown
 	Names         []string // of the classes; nil: unknown
-	Confidence    float64  // boxes of a lower score are removed
+	// Confidence is the least score of boxes: others are removed. Of keypoints it is the least value of
+	// the heat map for the keypoint to be visible; 0: all are visible.
+	Confidence float64
 	// Suppress is the intersection over union above which the weaker of two boxes of a class is
 	// removed; 1: none is removed.
 	Suppress float64
@@ -57,8 +74,11 @@ type Format struct {
 
 // Shape returns the shape of the decoded output of one sample.
 func (f *Format) Shape() []int {
-	if f.Kind == BoxList {
+	switch f.Kind {
+	case BoxList:
 		return []int{f.Candidates, f.Columns()}
+	case PointList:
+		return []int{f.Keypoints, 3}
 	}
 	return []int{f.Channels, f.Height, f.Width}
 }
@@ -98,14 +118,15 @@ func (f *Format) ClassNames() []string {
 }
 
 // A Setting states how a model's outputs are decoded. The zero Setting infers everything. At most
-// one of ClassMap, Boxes and Values is set.
+// one of ClassMap, Boxes, Keypoints and Values is set.
 type Setting struct {
 	ClassMap   string   // "logits", "probabilities" or "labels"
 	Boxes      string   // one of BoxLayouts
-	Values     string   // "depth", "image" or "map"
+	Keypoints  string   // "heat-maps"
+	Values     string   // "depth", "normals", "normals-y-up", "image" or "map"
 	Outputs    []string // names of the outputs, in the order of the layout; empty: inferred
 	Classes    int      // number of classes, if the file does not state it; 0: inferred
-	Confidence float64  // of Format; 0: 0.01
+	Confidence float64  // of Format; 0: 0.01 for boxes, none for keypoints
 	Suppress   float64  // of Format; 0: 0.7 if the model does not suppress boxes, else 1
 	Most       int      // of Format; 0: 300
 	// Fractions states whether the coordinates of boxes are fractions of the image rather than pixels;
@@ -114,7 +135,9 @@ type Setting struct {
 }
 
 // IsSet reports whether the setting names a kind of output.
-func (s Setting) IsSet() bool { return s.ClassMap != "" || s.Boxes != "" || s.Values != "" }
+func (s Setting) IsSet() bool {
+	return s.ClassMap != "" || s.Boxes != "" || s.Keypoints != "" || s.Values != ""
+}
 
 // A Port is an output of a model.
 type Port struct {

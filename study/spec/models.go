@@ -51,32 +51,33 @@ func (m Model) TokenLayout() (*onnx.Tokens, error) {
 }
 
 // Output tells which output of a model has class scores, or how dense outputs are decoded: class
-// maps, boxes and maps of values, which have positions in the image.
+// maps, boxes, keypoints and maps of values, which have positions in the image.
 type Output struct {
 	Scores      string   `key:"scores" short:"true" doc:"name of the output with the class scores"`
 	Boxes       string   `key:"boxes" enum:"torchvision|efficient-nms|detr|deformable-detr|suppressed|yolov10|yolov8|yolov5" doc:"layout of boxes"`
 	ClassMap    string   `key:"class-map" enum:"logits|probabilities|labels" doc:"a map of scores of classes, or of class numbers"`
-	Values      string   `key:"values" enum:"image|depth|map" doc:"a map of values"`
+	Keypoints   string   `key:"keypoints" enum:"heat-maps" doc:"keypoints of the image, each the largest value of a map"`
+	Values      string   `key:"values" enum:"image|depth|normals|normals-y-up|map" doc:"a map of values; normals have components to the right, down (or up) and out of the image"`
 	Names       []string `key:"names" doc:"names of the outputs that are decoded; default: inferred"`
 	Classes     int      `key:"classes" min:"1" max:"100000" doc:"number of classes, if the file does not have it"`
-	Confidence  float64  `key:"confidence" min:"0" max:"1" doc:"boxes of a lower score are removed; default: 0.01"`
+	Confidence  float64  `key:"confidence" min:"0" max:"1" doc:"boxes of a lower score are removed; default: 0.01. Keypoints of a lower value are not visible; default: all are"`
 	Suppress    float64  `key:"suppress" min:"0" max:"1" doc:"intersection over union with a stronger box of the class above which a box is removed; 1: none is. Default: 0.7 for layouts without suppression, else 1"`
 	Most        int      `key:"most" min:"1" max:"2000" doc:"boxes of an image that are kept; default: 300"`
 	Coordinates string   `key:"coordinates" enum:"pixels|fractions" doc:"of boxes: pixels of the model's image, or fractions of its sides; default: fractions for detr and deformable-detr, else pixels"`
 }
 
-// Setting returns how dense outputs of the model (class maps, boxes or maps of values) are decoded.
+// Setting returns how dense outputs of the model (class maps, boxes, keypoints or maps of values) are decoded.
 func (m Model) Setting() (output.Setting, error) {
 	o := m.Output
-	s := output.Setting{ClassMap: o.ClassMap, Boxes: o.Boxes, Values: o.Values, Outputs: o.Names, Classes: o.Classes, Confidence: o.Confidence, Suppress: o.Suppress, Most: o.Most}
+	s := output.Setting{ClassMap: o.ClassMap, Boxes: o.Boxes, Keypoints: o.Keypoints, Values: o.Values, Outputs: o.Names, Classes: o.Classes, Confidence: o.Confidence, Suppress: o.Suppress, Most: o.Most}
 	kinds := 0
-	for _, kind := range []string{o.Boxes, o.ClassMap, o.Values} {
+	for _, kind := range []string{o.Boxes, o.ClassMap, o.Keypoints, o.Values} {
 		if kind != "" {
 			kinds++
 		}
 	}
 	if kinds > 1 {
-		return s, m.Errorf("output", "set one of boxes, class-map and values")
+		return s, m.Errorf("output", "set one of boxes, class-map, keypoints and values")
 	}
 	if o.Coordinates != "" {
 		fractions := o.Coordinates == "fractions"

@@ -1,0 +1,58 @@
+package dense
+
+import (
+	"math"
+
+	"github.com/noether-ml/noether/model/output"
+)
+
+// A turning is a rotation or reflection of the first two components of vectors: a 2 x 2 matrix by rows.
+type turning [2][2]float64
+
+// turning returns the orthogonal matrix that is nearest to the motion's matrix (its polar factor), for
+// the components of the vectors of a map.
+func (m motion) turning(f *output.Format) turning {
+	aspect := float64(f.Width) / float64(f.Height)
+	a, b, c, d := m.right.x, m.down.x*aspect, m.right.y/aspect, m.down.y // in positions, y points down
+	if f.Vectors == output.YUp {
+		b, c = -b, -c
+	}
+	if a*d < b*c {
+		n := math.Hypot(a-d, b+c)
+		return turning{{(a - d) / n, (b + c) / n}, {(b + c) / n, (d - a) / n}}
+	}
+	n := math.Hypot(a+d, b-c)
+	return turning{{(a + d) / n, (b - c) / n}, {(c - b) / n, (a + d) / n}}
+}
+
+// apply turns the vectors of a map, channels x positions, in place.
+func (t turning) apply(z []float32, positions int) {
+	x, y := z[:positions], z[positions:2*positions]
+	for i := range x {
+		u, v := float64(x[i]), float64(y[i])
+		x[i], y[i] = float32(t[0][0]*u+t[0][1]*v), float32(t[1][0]*u+t[1][1]*v)
+	}
+}
+
+// angle returns the mean angle, in degrees, between the vectors of two maps of three channels, over the
+// positions that count. A vector of length 0 has an angle of 90 degrees to others, and 0 to another of
+// length 0.
+func angle(a, b, counted []float32) float64 {
+	n, sum, count := len(counted), 0.0, 0
+	for i, c := range counted {
+		if c == 0 {
+			continue
+		}
+		p := [3]float64{float64(a[i]), float64(a[n+i]), float64(a[2*n+i])}
+		q := [3]float64{float64(b[i]), float64(b[n+i]), float64(b[2*n+i])}
+		count++
+		if p == [3]float64{} != (q == [3]float64{}) {
+			sum += math.Pi / 2
+			continue
+		}
+		dot := p[0]*q[0] + p[1]*q[1] + p[2]*q[2]
+		x, y, z := p[1]*q[2]-p[2]*q[1], p[2]*q[0]-p[0]*q[2], p[0]*q[1]-p[1]*q[0]
+		sum += math.Atan2(math.Sqrt(x*x+y*y+z*z), dot) // exact for small angles too
+	}
+	return sum / float64(count) * 180 / math.Pi
+}

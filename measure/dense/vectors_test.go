@@ -1,0 +1,143 @@
+package dense_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/dense"
+	"github.com/noether-ml/noether/measure/measuretest"
+	"github.com/noether-ml/noether/model/output"
+	"github.com/noether-ml/noether/tensor"
+	"github.com/noether-ml/noether/transform"
+)
+
+func normalFormat(v output.Vectors) *output.Format {
+	return &output.Format{Kind: output.ValueMap, Outputs: []string{"normals"}, Height: 4, Width: 4, Channels: 3, Vectors: v}
+}
+
+// everywhere returns a map of 4 x 4 with one vector at each position.
+func everywhere(x, y, z float32) tensor.Tensor {
+	t := tensor.New(1, 3, 4, 4)
+	for i := range 16 {
+		t.Data[i], t.Data[16+i], t.Data[32+i] = x, y, z
+	}
+	return t
+}
+
+// A surface that faces right faces up after a quarter turn, and left in the mirror.
+func TestNormalsTurnWithTheImage(t *testing.T) {
+	t.Parallel()
+	const s = 0.6 * math.Sqrt2 / 2 // of a turn by 45 degrees
+	for name, c := range map[string]struct {
+		tr       transform.Transform
+		vectors  output.Vectors
+		from, to [2]float32
+	}{
+		"quarter turn":                  {transform.Rotate{Angle: transform.Fixed(90)}, output.YDown, [2]float32{0.6, 0}, [2]float32{0, -0.6}},
+		"quarter turn, y points up":     {transform.Rotate{Angle: transform.Fixed(90)}, output.YUp, [2]float32{0.6, 0}, [2]float32{0, 0.6}},
+		"of one that faces down":        {transform.Rotate{Angle: transform.Fixed(90)}, output.YDown, [2]float32{0, 0.6}, [2]float32{0.6, 0}},
+		"45 degrees":                    {transform.Rotate{Angle: transform.Fixed(45)}, output.YDown, [2]float32{0.6, 0}, [2]float32{s, -s}},
+		"45 degrees, y points up":       {transform.Rotate{Angle: transform.Fixed(45)}, output.YUp, [2]float32{0.6, 0}, [2]float32{s, s}},
+		"mirror":                        {transform.Flip{}, output.YDown, [2]float32{0.6, 0.1}, [2]float32{-0.6, 0.1}},
+		"mirror, y points up":           {transform.Flip{}, output.YUp, [2]float32{0.6, 0.1}, [2]float32{-0.6, 0.1}},
+		"translation":                   {transform.Translate{X: transform.Fixed(0.25)}, output.YDown, [2]float32{0.6, 0.1}, [2]float32{0.6, 0.1}},
+		"enlarged":                      {transform.Scale{Factor: transform.Fixed(1.5)}, output.YDown, [2]float32{0.6, 0.1}, [2]float32{0.6, 0.1}},
+		"vectors that are plain values": {transform.Rotate{Angle: transform.Fixed(90)}, output.NoVectors, [2]float32{0.6, 0}, [2]float32{0.6, 0}},
+	} {
+		clean, moved := everywhere(c.from[0], c.from[1], 0.8), everywhere(c.to[0], c.to[1], 0.8)
+		got, samples := measured(t, normalFormat(c.vectors), defaults(), c.tr, clean, moved)
+		near(t, name+": relative-error", got["relative-error"].Value, 0)
+		if a, ok := got["angle"]; ok != (c.vectors != output.NoVectors) || ok && !(math.Abs(a.Value) < 1e-4) {
+			t.Errorf("%s: angle %v, %v", name, a.Value, ok)
+		}
+		if len(samples) == 0 {
+			t.Errorf("%s: no per-sample values", name)
+		}
+	}
+	// Normals that do not turn: (0.6, 0, 0.8) against (0, -0.6, 0.8).
+	still := everywhere(0.6, 0, 0.8)
+	got, _ := measured(t, normalFormat(output.YDown), defaults(), transform.Rotate{Angle: transform.Fixed(90)}, still, still)
+	if want := math.Acos(0.64) * 180 / math.Pi; math.Abs(got["angle"].Value-want) > 1e-4 {
+		t.Errorf("angle of normals that do not turn: %v, want %v", got["angle"].Value, want)
+	}
+	near(t, "relative-error of normals that do not turn", got["relative-error"].Value, 0.6*math.Sqrt2)
+	none := everywhere(0, 0, 0)
+	got, _ = measured(t, normalFormat(output.YDown), defaults(), transform.Flip{}, none, still)
+	near(t, "angle to vectors of length 0", got["angle"].Value, 90)
+}
+
+func pointFormat(k int) *output.Format {
+	return &output.Format{Kind: output.PointList, Outputs: []string{"heatmaps"}, Height: 80, Width: 80, Keypoints: k}
+}
+
+func TestKeypointsOfHeatMaps(t *testing.T) {
+	t.Parallel()
+	f := pointFormat(3)
+	f.Confidence = 0.3
+	row := func(values ...float32) tensor.Tensor { return tensor.Tensor{Shape: []int{1, 3, 3}, Data: values} }
+	clean := row(0.2, 0.3, 0.9, 0.5, 0.5, 0.9, 0.6, 0.1, 0.1) // the third is not visible
+	quarter := transform.Rotate{Angle: transform.Fixed(90)}
+	got, _ := measured(t, f, defaults(), quarter, clean, row(0.3, 0.8, 0.5, 0.5, 0.5, 0.4, 0.9, 0.9, 0.9))
+	near(t, "keypoint-distance", got["keypoint-distance"].Value, 0)
+	got, samples := measured(t, f, defaults(), quarter, clean, row(0.3, 0.7, 0.5, 0.5, 0.5, 0.4, 0.9, 0.9, 0.9))
+	near(t, "keypoint-distance", got["keypoint-distance"].Value, 0.05)
+	near(t, "keypoint-distance of the first", got["keypoint-distance keypoint=0"].Value, 0.1)
+	near(t, "keypoint-distance of the second", got["keypoint-distance keypoint=1"].Value, 0)
+	if _, ok := got["keypoint-distance keypoint=2"]; ok {
+		t.Error("a keypoint that is not visible has a score")
+	}
+	if len(samples) != 1 {
+		t.Errorf("%d per-sample values", len(samples))
+	}
+	// The second leaves the image; with wrap it comes in on the other side.
+	shift := transform.Translate{X: transform.Fixed(0.7)}
+	moved := row(0.9, 0.3, 0.9, 0.7, 0.5, 0.9, 0.3, 0.1, 0.9)
+	got, _ = measured(t, f, defaults(), shift, clean, moved)
+	near(t, "keypoint-distance of what remains", got["keypoint-distance"].Value, 0)
+	shift.Sampling.Outside = transform.Wrapped
+	got, _ = measured(t, f, defaults(), shift, clean, moved)
+	near(t, "keypoint-distance with wrap", got["keypoint-distance"].Value, 0.25)
+	// Without a bound all keypoints count.
+	got, _ = measured(t, pointFormat(3), defaults(), transform.Identity{}, clean, clean)
+	near(t, "keypoint-distance of the third", got["keypoint-distance keypoint=2"].Value, 0)
+	f.Confidence = 1
+	got, _ = measured(t, f, defaults(), quarter, clean, clean)
+	if s := got["keypoint-distance"]; !math.IsNaN(s.Value) || !strings.Contains(s.Warnings[0], "set a lower confidence in output") {
+		t.Errorf("without visible keypoints: %+v", s)
+	}
+	bad := row(0.2, 0.3, float32(math.NaN()), 0, 0, 0, 0, 0, 0)
+	for view, pair := range map[string][2]tensor.Tensor{"clean": {bad, clean}, "transformed": {clean, bad}} {
+		if _, err := update(f, defaults(), quarter, pair[0], pair[1]); err == nil || !strings.Contains(err.Error(), "NaN or infinity in the activations of sample 0 ("+view+" view)") {
+			t.Errorf("%s: %v", view, err)
+		}
+	}
+	if why := dense.Accuracy().Skip(measure.Site{Output: f}); !strings.Contains(why, "neither boxes nor a class map") {
+		t.Errorf("dense-accuracy of keypoints: %q", why)
+	}
+}
+
+func TestContractOfKeypointsAndNormals(t *testing.T) {
+	t.Parallel()
+	const n = 70
+	r := rand.New(rand.NewPCG(3, 9))
+	random := func(shape ...int) tensor.Tensor {
+		x := tensor.New(append([]int{n}, shape...)...)
+		for i := range x.Data {
+			x.Data[i] = r.Float32()
+		}
+		return x
+	}
+	f := pointFormat(4)
+	f.Confidence = 0.4
+	for name, format := range map[string]*output.Format{"keypoints": f, "normals": normalFormat(output.YUp)} {
+		clean, moved := random(format.Shape()...), random(format.Shape()...)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			measuretest.Run(t, measuretest.Case{Measure: dense.New(defaults()), Clean: clean, Transformed: moved,
+				Site: measure.Site{Layout: measure.NewLayout(n), Output: format, Transform: transform.Flip{}, KeepSamples: true}})
+		})
+	}
+}
