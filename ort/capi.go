@@ -18,12 +18,17 @@ const (
 	apiGetErrorMessage           = 2
 	apiCreateEnv                 = 3
 	apiCreateTensorAsOrtValue    = 48
+	apiCreateTensorWithData      = 49 // CreateTensorWithDataAsOrtValue
+	apiCreateCPUMemoryInfo       = 69
 	apiReleaseStatus             = 93
+	apiReleaseMemoryInfo         = 94
 	apiReleaseValue              = 96
 	apiGetAvailableProviders     = 125
 	apiReleaseAvailableProviders = 126
 	apiCreateAllocator           = 131
 	apiReleaseAllocator          = 132
+	apiAddInitializer            = 150
+	apiAddExternalInitializers   = 210
 	apiMemoryOfInputs            = 380 // SessionGetMemoryInfoForInputs
 	apiCopyTensors               = 386
 	apiGraphAssignment           = 407 // Session_GetEpGraphAssignmentInfo
@@ -41,7 +46,12 @@ type capi struct {
 	releaseStatus    func(status pointer)
 	createEnv        func(level int32, id string, env *pointer) pointer
 	createTensor     func(allocator pointer, shape *int64, axes uintptr, elementType int32, value *pointer) pointer
+	wrapTensor       func(memory pointer, data pointer, bytes uintptr, shape *int64, axes uintptr, elementType int32, value *pointer) pointer
 	releaseValue     func(value pointer)
+	cpuMemory        func(allocator, kind int32, memory *pointer) pointer
+	releaseMemory    func(memory pointer)
+	addInitializer   func(options pointer, name string, value pointer) pointer
+	addExternal      func(options pointer, names **byte, values *pointer, count uintptr) pointer
 	createAllocator  func(session, memory pointer, allocator *pointer) pointer
 	releaseAllocator func(allocator pointer)
 	memoryOfInputs   func(session pointer, memory *pointer, inputs uintptr) pointer
@@ -61,7 +71,9 @@ func newCAPI(api pointer) (*capi, error) {
 	c := &capi{}
 	for function, index := range map[any]int{
 		&c.errorMessage: apiGetErrorMessage, &c.releaseStatus: apiReleaseStatus, &c.createEnv: apiCreateEnv,
-		&c.createTensor: apiCreateTensorAsOrtValue, &c.releaseValue: apiReleaseValue,
+		&c.createTensor: apiCreateTensorAsOrtValue, &c.wrapTensor: apiCreateTensorWithData, &c.releaseValue: apiReleaseValue,
+		&c.cpuMemory: apiCreateCPUMemoryInfo, &c.releaseMemory: apiReleaseMemoryInfo,
+		&c.addInitializer: apiAddInitializer, &c.addExternal: apiAddExternalInitializers,
 		&c.createAllocator: apiCreateAllocator, &c.releaseAllocator: apiReleaseAllocator,
 		&c.memoryOfInputs: apiMemoryOfInputs, &c.copyTensors: apiCopyTensors,
 		&c.graphAssignment: apiGraphAssignment, &c.subgraphProvider: apiSubgraphProvider, &c.subgraphNodes: apiSubgraphNodes,

@@ -42,6 +42,7 @@ type Session struct {
 	inputs, outputs []string
 	session         *binding.DynamicAdvancedSession
 	onCPU           bool
+	weights         *sharedWeights
 	turn            chan struct{} // see Runtime.turn; nil: runs need not take turns
 	limit           time.Duration // of one run; 0: none
 	allocator       pointer       // of values that are placed; nil until the first
@@ -72,7 +73,8 @@ func (e *TimeoutError) Error() string {
 const abandonAfter = time.Second
 
 // NewSession returns a session for a graph in memory or read from a file. Its inputs and outputs
-// are those of the graph, in order.
+// are those of the graph, in order. On the CPU the session shares the large initializers of the
+// graph, which must not change.
 func (r *Runtime) NewSession(m *onnx.Model, o Options) (*Session, error) {
 	if o.ExternalDir == "" {
 		o.ExternalDir = m.ExternalDir()
@@ -83,11 +85,12 @@ func (r *Runtime) NewSession(m *onnx.Model, o Options) (*Session, error) {
 			return nil, fmt.Errorf("making a session: %w", err)
 		}
 	}
-	data, err := m.Bytes()
+	data, weights, err := m.Detached(minShared)
 	if err != nil {
 		return nil, fmt.Errorf("making a session: %w", err)
 	}
-	s, err := r.NewSessionFromBytes(data, names(m.Inputs()), names(m.Outputs()), o)
+	inputs, outputs := names(m.Inputs()), names(m.Outputs())
+	s, err := r.newSession(inputs, outputs, o, weights, fromBytes(data, inputs, outputs))
 	if err != nil || o.onCPU() {
 		return s, err
 	}
@@ -109,15 +112,22 @@ func names(ports []onnx.ValueInfo) []string {
 // NewSessionFromBytes returns a session for a serialised graph, which it does not retain. inputs
 // and outputs are names of the graph's inputs and outputs, in the order of the arguments of Run.
 func (r *Runtime) NewSessionFromBytes(graph []byte, inputs, outputs []string, o Options) (*Session, error) {
-	return r.newSession(inputs, outputs, o, func(so *binding.SessionOptions) (*binding.DynamicAdvancedSession, error) {
+	return r.newSession(inputs, outputs, o, nil, fromBytes(graph, inputs, outputs))
+}
+
+// An opener opens a session of the engine.
+type opener func(*binding.SessionOptions) (*binding.DynamicAdvancedSession, error)
+
+func fromBytes(graph []byte, inputs, outputs []string) opener {
+	return func(so *binding.SessionOptions) (*binding.DynamicAdvancedSession, error) {
 		return binding.NewDynamicAdvancedSessionWithONNXData(graph, inputs, outputs, so)
-	})
+	}
 }
 
 // NewSessionFromFile is NewSessionFromBytes for a graph in a file. External weights are relative to
 // its folder.
 func (r *Runtime) NewSessionFromFile(path string, inputs, outputs []string, o Options) (*Session, error) {
-	s, err := r.newSession(inputs, outputs, o, func(so *binding.SessionOptions) (*binding.DynamicAdvancedSession, error) {
+	s, err := r.newSession(inputs, outputs, o, nil, func(so *binding.SessionOptions) (*binding.DynamicAdvancedSession, error) {
 		return binding.NewDynamicAdvancedSession(path, inputs, outputs, so)
 	})
 	if err != nil {
@@ -126,7 +136,7 @@ func (r *Runtime) NewSessionFromFile(path string, inputs, outputs []string, o Op
 	return s, nil
 }
 
-func (r *Runtime) newSession(inputs, outputs []string, o Options, open func(*binding.SessionOptions) (*binding.DynamicAdvancedSession, error)) (*Session, error) {
+func (r *Runtime) newSession(inputs, outputs []string, o Options, weights []onnx.Weight, open opener) (*Session, error) {
 	if len(inputs) == 0 || len(outputs) == 0 {
 		return nil, errors.New("making a session: the graph needs at least one input and one output")
 	}
@@ -135,6 +145,10 @@ func (r *Runtime) newSession(inputs, outputs []string, o Options, open func(*bin
 		return nil, fmt.Errorf("making a session: %w", err)
 	}
 	s := &Session{runtime: r, inputs: slices.Clone(inputs), outputs: slices.Clone(outputs), onCPU: o.onCPU(), limit: time.Duration(r.limit.Load())}
+	if s.weights, err = r.share(options, weights, s.onCPU); err != nil {
+		_ = options.Destroy()
+		return nil, s.explain("making a session", err)
+	}
 	if o.Device == webgpu {
 		s.turn = r.turn
 		openAlone := open
@@ -149,6 +163,9 @@ func (r *Runtime) newSession(inputs, outputs []string, o Options, open func(*bin
 	})
 	if expired := (*TimeoutError)(nil); !errors.As(err, &expired) {
 		_ = options.Destroy() // after a timeout the engine still uses them
+		if err != nil {
+			s.weights.release()
+		}
 	}
 	if err != nil {
 		return nil, s.explain("making a session", err)
@@ -159,7 +176,7 @@ func (r *Runtime) newSession(inputs, outputs []string, o Options, open func(*bin
 // openTimed opens a session; the engine then evaluates the constant nodes of the graph. It returns
 // a TimeoutError if that takes longer than limit. The engine cannot be stopped there and continues
 // in the background.
-func openTimed(limit time.Duration, options *binding.SessionOptions, open func(*binding.SessionOptions) (*binding.DynamicAdvancedSession, error)) (*binding.DynamicAdvancedSession, error) {
+func openTimed(limit time.Duration, options *binding.SessionOptions, open opener) (*binding.DynamicAdvancedSession, error) {
 	if limit <= 0 {
 		return open(options)
 	}
@@ -277,7 +294,9 @@ func (s *Session) free() error {
 		if s.allocator != nil {
 			s.runtime.capi.releaseAllocator(s.allocator)
 		}
-		return s.session.Destroy()
+		err := s.session.Destroy()
+		s.weights.release()
+		return err
 	})
 }
 

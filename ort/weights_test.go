@@ -1,0 +1,147 @@
+package ort_test
+
+import (
+	"encoding/binary"
+	"math"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// weighted returns a graph with large initializers: a table that Gather reads by another, a matrix,
+// and an addend. It maps x, 2 x 1024, to Gather(table, indices) + x matrix + addend.
+func weighted(t testing.TB) *onnx.Model {
+	t.Helper()
+	const n = 1024
+	matrix, addend, table := make([]float32, n*n), make([]float32, n), make([]float32, 2*n)
+	for i := range matrix {
+		matrix[i] = float32(i%7) - 3
+	}
+	for i := range n {
+		addend[i], table[i], table[n+i] = float32(i), 0.25*float32(i), -float32(i)
+	}
+	indices := make([]byte, 8*n)
+	for i := range n {
+		binary.LittleEndian.PutUint64(indices[8*i:], uint64((i*37)%(2*n)))
+	}
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	x := b.Input("x", onnx.Float, 2, n)
+	which := b.Initializer(&pb.TensorProto{Dims: []int64{n}, DataType: new(int32(onnx.Int64)), RawData: indices})
+	read := b.Op("Gather", nil, b.Const("table", tensor.Tensor{Shape: []int{2 * n}, Data: table}), which)
+	y := b.Add(read, b.MatMul(x, b.Const("matrix", tensor.Tensor{Shape: []int{n, n}, Data: matrix})))
+	b.Output("y", b.Add(y, b.Const("addend", tensor.Tensor{Shape: []int{n}, Data: addend})))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// runWeighted returns y for one x.
+func runWeighted(t testing.TB, rt *ort.Runtime, s *ort.Session) []float32 {
+	t.Helper()
+	x := make([]float32, 2*1024)
+	for i := range x {
+		x[i] = float32(math.Sin(float64(i)))
+	}
+	in, err := ort.Wrap(rt, x, 2, 1024)
+	in = value(t, in, err)
+	out, err := rt.NewValue(onnx.Float, 2, 1024)
+	out = value(t, out, err)
+	run(t, s, []*ort.Value{in}, []*ort.Value{out})
+	return slices.Clone(ort.Data[float32](out))
+}
+
+// TestWeightsAreShared compares a session that shares its weights with one of the serialised graph,
+// to the bit. A change of the addend in the graph changes the session's results: the engine has no
+// copy of it.
+func TestWeightsAreShared(t *testing.T) {
+	rt := orttest.Load(t)
+	m := weighted(t)
+	data, err := m.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []ort.Options{{}, {Verbatim: true}, {Threads: 1}} {
+		copied, err := rt.NewSessionFromBytes(data, []string{"x"}, []string{"y"}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := runWeighted(t, rt, copied)
+		copied.Close()
+		first, err := rt.NewSession(m, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := rt.NewSession(m, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := runWeighted(t, rt, first); !slices.Equal(got, want) {
+			t.Errorf("%+v: results differ from those of the serialised graph", o)
+		}
+		first.Close()
+		runtime.GC()
+		if got := runWeighted(t, rt, second); !slices.Equal(got, want) {
+			t.Errorf("%+v: results differ after another session was closed", o)
+		}
+		second.Close()
+	}
+
+	shared, err := rt.NewSession(m, ort.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shared.Close()
+	want := runWeighted(t, rt, shared)
+	for _, w := range m.Proto().Graph.Initializer {
+		if w.GetName() == "addend" {
+			clear(w.RawData)
+		}
+	}
+	got := runWeighted(t, rt, shared)
+	for i := range got {
+		if addend := float32(i % 1024); math.Abs(float64(got[i]+addend-want[i])) > 1e-3*math.Max(1, math.Abs(float64(want[i]))) {
+			t.Fatalf("y[%d] is %v after the addend was cleared, and %v before: the session has a copy", i, got[i], want[i])
+		}
+	}
+}
+
+// TestInputWithDefault checks a large initializer that is also an input: it is not shared, and runs
+// without that input use it.
+func TestInputWithDefault(t *testing.T) {
+	rt := orttest.Load(t)
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	x := b.Input("x", onnx.Float, 2048)
+	half := slices.Repeat([]float32{0.5}, 2048)
+	b.Output("y", b.Add(x, b.Const("w", tensor.Tensor{Shape: []int{2048}, Data: half})))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Proto().Graph.Input = append(m.Proto().Graph.Input, onnx.ValueInfo{Name: "w", Type: onnx.Float, Shape: onnx.Dims([]int64{2048})}.Proto())
+	if _, weights, err := m.Detached(1); err != nil || len(weights) != 0 {
+		t.Errorf("%d weights are detached, %v", len(weights), err)
+	}
+	s, err := rt.NewSession(m, ort.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	in := func(v []float32) *ort.Value {
+		w, err := ort.Wrap(rt, v, 2048)
+		return value(t, w, err)
+	}
+	out, err := rt.NewValue(onnx.Float, 2048)
+	out = value(t, out, err)
+	run(t, s, []*ort.Value{in(half), in(half)}, []*ort.Value{out})
+	if got := ort.Data[float32](out); got[0] != 1 || got[2047] != 1 {
+		t.Errorf("0.5 + 0.5 is %v", got[0])
+	}
+}
