@@ -63,3 +63,78 @@ func TestTrajectoriesThroughSubsets(t *testing.T) {
 		t.Error("AsTrajectories does not recognise the sources with trajectories")
 	}
 }
+
+// Shuffle, Split, RandomSubset and Limit keep the samples of a place together: every trajectory of
+// the source is whole in what they select, or absent from it.
+func TestPlacesStayTogether(t *testing.T) {
+	t.Parallel()
+	shapes, err := OpenShapes(ShapesOptions{N: 40, Size: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := Source(scenesOfFive{shapes}) // eight places
+	ctx := t.Context()
+	part := func(from, to float64) Source {
+		out, err := Split(ctx, src, from, to, SplitOptions{Seed: 3, Stratified: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	random, err := RandomSubset(ctx, src, 21, SplitOptions{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		src     Source
+		samples int
+	}{
+		"shuffle":           {Shuffle(src, 1), 40},
+		"shuffle and limit": {Limit(Shuffle(src, 1), 13), 10},
+		"limit":             {Limit(src, 19), 15},
+		"a small limit":     {Limit(src, 2), 5},
+		"no samples":        {Limit(src, 0), 0},
+		"a random part":     {random, 20},
+		"a third":           {part(0, 1.0/3), 15},
+	} {
+		picks := c.src.(subset).indices
+		if inner, ok := c.src.(subset).Source.(subset); ok {
+			picks = nil
+			for _, p := range c.src.(subset).indices {
+				picks = append(picks, inner.indices[p])
+			}
+		}
+		if len(picks) != c.samples {
+			t.Errorf("%s: %d samples, not %d: %v", name, len(picks), c.samples, picks)
+		}
+		frames := map[int]int{} // of each scene
+		for at, p := range picks {
+			frames[p/5]++
+			if whole := src.(scenesOfFive).Trajectory(p) != nil; whole != (Trajectory(c.src, at) != nil) {
+				t.Errorf("%s: sample %d has the trajectory %v", name, p, Trajectory(c.src, at))
+			}
+		}
+		for scene, n := range frames {
+			if n != 5 {
+				t.Errorf("%s: %d of the five frames of scene %d", name, n, scene)
+			}
+		}
+	}
+	if slices.Equal(Shuffle(src, 1).(subset).indices, Indices(40)) || slices.Equal(Shuffle(src, 1).(subset).indices, Shuffle(src, 2).(subset).indices) {
+		t.Error("places are not shuffled by the seed")
+	}
+	seen := map[int]int{}
+	for i := range 3 {
+		for _, p := range part(float64(i)/3, float64(i+1)/3).(subset).indices {
+			seen[p]++
+		}
+	}
+	if len(seen) != 40 {
+		t.Errorf("three parts have %d of 40 samples", len(seen))
+	}
+	for p, n := range seen {
+		if n != 1 {
+			t.Errorf("sample %d is in %d of the parts", p, n)
+		}
+	}
+}

@@ -49,16 +49,27 @@ func (s subset) describe(ctx context.Context, i int) (Sample, error) {
 	return Describe(ctx, s.Source, s.indices[i])
 }
 
-// Limit returns the first n samples of a source, or the source itself if it has fewer.
+// Limit returns the first n samples of a source, or the source itself if it has fewer. Of a source
+// with trajectories it returns whole places: the first that have n samples or fewer together, at
+// least one.
 func Limit(src Source, n int) Source {
 	if n >= src.Len() {
 		return src
 	}
+	if g := placesOf(src); g != nil && n > 0 {
+		indices := g.limit(n).samples()
+		slices.Sort(indices)
+		return newSubset(src, indices)
+	}
 	return newSubset(src, Indices(max(0, n)))
 }
 
-// Shuffle returns the samples of a source in a random order that the seed determines.
+// Shuffle returns the samples of a source in a random order that the seed determines. Of a source
+// with trajectories it shuffles the places; the samples of a place stay in their order.
 func Shuffle(src Source, base uint64) Source {
+	if g := placesOf(src); g != nil {
+		return newSubset(src, g.shuffled(base, "dataset: shuffle").samples())
+	}
 	return newSubset(src, seed.Rand(base, "dataset: shuffle").Perm(src.Len()))
 }
 
@@ -71,7 +82,8 @@ type SplitOptions struct {
 // Split returns the part of a source between two fractions in [0, 1]. Samples are put into a random
 // order that the seed determines, and those from round(from n) to round(to n) are selected, in the
 // order of the source. Disjoint intervals have no sample in common, and adjacent intervals leave
-// none out: part i of k is the interval i/k to (i+1)/k.
+// none out: part i of k is the interval i/k to (i+1)/k. Of a source with trajectories, places are put
+// into a random order, and a place belongs to the part that has its middle.
 //
 // A stratified order distributes the classes evenly, so the number of samples of a class in a part
 // differs from the class's proportion by one or two; with many classes of one or two samples each,
@@ -85,8 +97,9 @@ func Split(ctx context.Context, src Source, from, to float64, d SplitOptions) (S
 	return splitRange(ctx, src, int(math.Round(from*n)), int(math.Round(to*n)), d)
 }
 
-// RandomSubset returns n random samples, which the seed determines, in the order of the source. It
-// returns the source itself if that has no more than n.
+// RandomSubset returns n random samples, which the seed determines, in the order of the source, and
+// of a source with trajectories whole places, as Split does. It returns the source itself if that
+// has no more than n.
 func RandomSubset(ctx context.Context, src Source, n int, d SplitOptions) (Source, error) {
 	if n >= src.Len() {
 		return src, nil
@@ -96,6 +109,11 @@ func RandomSubset(ctx context.Context, src Source, n int, d SplitOptions) (Sourc
 
 // splitRange returns the samples from to to-1 of the random order, in the order of the source.
 func splitRange(ctx context.Context, src Source, from, to int, d SplitOptions) (Source, error) {
+	if g := placesOf(src); g != nil {
+		indices := g.shuffled(d.Seed, "dataset: split").between(from, to).samples()
+		slices.Sort(indices)
+		return newSubset(src, indices), nil
+	}
 	order := seed.Rand(d.Seed, "dataset: split").Perm(src.Len())
 	if d.Stratified {
 		labels, err := sampleLabels(ctx, src)
