@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/report/figure"
@@ -23,6 +25,8 @@ type chart struct {
 // sample or model are drawn by noether plot from the runs.
 var charts = []chart{
 	{"seis-synthetic", figure.Options{Chart: figure.Bars, Columns: 2, Panel: "statistic"}, seisSynthetic},
+	{"seis-epochs", figure.Options{Chart: figure.Depth, Columns: 2, Panel: "statistic", Colour: "model"}, seisLayers},
+	{"seis-augmentation", figure.Options{Chart: figure.Depth, Columns: 2, Panel: "statistic", Colour: "model"}, seisLayers},
 	{"stir-layers", figure.Options{Chart: figure.Depth, Columns: 1, Panel: "data", Colour: "statistic"}, stirLayers},
 	{"networks-clock", figure.Options{Chart: figure.Bars, Columns: 1, Across: "model", Colour: "variant"}, networks},
 	{"goodfellow-ridge", figure.Options{Chart: figure.Parameter, Columns: 1, Colour: "model", Zoom: true}, ridge},
@@ -70,6 +74,35 @@ func seisSynthetic(t *table) ([]scores.Row, error) {
 			}
 			row.Model, row.Layer, row.Depth = "resnet20", "conv1", 1
 			row.Transform, row.Measure, row.Statistic = r[0], "seis", statistic
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// seisLayers has a score and a layer for each row of the table, and a network or an epoch for each
+// column. Differences and nulls are not drawn.
+func seisLayers(t *table) ([]scores.Row, error) {
+	var rows []scores.Row
+	var layers []string
+	for _, r := range t.rows {
+		if strings.HasPrefix(r[0], "null") {
+			continue
+		}
+		if !slices.Contains(layers, r[1]) {
+			layers = append(layers, r[1])
+		}
+		for i, cell := range r[2:] {
+			name := t.header[2+i]
+			if cell == "" || strings.Contains(name, " - ") {
+				continue
+			}
+			row, err := scored(cell, "")
+			if err != nil {
+				return nil, err
+			}
+			row.Model, row.Layer, row.Depth = name, r[1], 1+slices.Index(layers, r[1])
+			row.Measure, row.Statistic = "seis", r[0]
 			rows = append(rows, row)
 		}
 	}

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// A layout says which scores a table has, and what its rows and columns are.
+type layout struct {
+	row, column, statistics []string
+	shown                   map[string][]string // by field; all if it has none
+	of                      []string
+	minus, by               string
+	digits                  int
+	names                   []string
+}
+
+// A training is the network, seed and epoch that the name of a model states.
+type training struct {
+	network, seed, epoch string
+}
+
+var seeded = regexp.MustCompile(`^(?:(.*)/)?seed-([^-/]+)-?([^/]*)(?:/epoch-(\d+))?$`)
+
+// trainingOf reads the name of a model, such as series/seed-2-augment-plain/epoch-3. The network is
+// what follows the seed, or the series if nothing does. Other models have no seed.
+func trainingOf(model string) training {
+	m := seeded.FindStringSubmatch(model)
+	if m == nil {
+		return training{network: model}
+	}
+	t := training{network: m[3], seed: m[2], epoch: m[4]}
+	if t.network == "" {
+		t.network = m[1]
+	}
+	return t
+}
+
+// A cell has the values of one statistic by seed. A difference has those that are subtracted too.
+type cell struct {
+	row         []string
+	column      string
+	difference  bool
+	plus, minus map[string]float64
+}
+
+// values returns the values or differences of the seeds that have them, in ascending order.
+func (c *cell) values() []float64 {
+	var out []float64
+	for seed, v := range c.plus {
+		less, ok := c.minus[seed]
+		if c.difference && !ok {
+			continue
+		}
+		out = append(out, v-less)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// write writes the table of the means over seeds, in the order in which the scores have them.
+func (l *layout) write(out io.Writer, rows []scores.Row) error {
+	if len(l.row) == 0 || len(l.column) == 0 || len(l.statistics) == 0 {
+		return errors.New("table needs -row, -column and -score")
+	}
+	trials := map[string]bool{} // scores of which there is a mean over trials
+	for _, r := range rows {
+		if r.Trial == scores.MeanOverTrials {
+			trials[r.Model+"\x00"+r.Data+"\x00"+r.Transform+"\x00"+r.Statistic] = true
+		}
+	}
+	var cells []*cell
+	for _, wanted := range l.statistics {
+		statistic, null := strings.CutPrefix(wanted, "null-")
+		for _, r := range rows {
+			if r.Statistic != statistic || r.Parameter != "" && r.Trial == scores.MeanOverTrials {
+				continue
+			}
+			if mean := trials[r.Model+"\x00"+r.Data+"\x00"+r.Transform+"\x00"+r.Statistic]; mean != (r.Trial == scores.MeanOverTrials) {
+				continue
+			}
+			value := r.Value
+			if null {
+				value = r.Null
+			}
+			if err := l.add(&cells, r, wanted, value); err != nil {
+				return err
+			}
+		}
+	}
+	if len(cells) == 0 {
+		return errors.New("no score is chosen")
+	}
+	w := csv.NewWriter(out)
+	w.Write(append(slices.Clone(l.row), "statistic", "value", "low", "high"))
+	for _, c := range cells {
+		w.Write(append(slices.Clone(c.row), append([]string{c.column}, l.interval(c.values())...)...))
+	}
+	w.Flush()
+	return w.Error()
+}
+
+// fieldsOf returns the fields of a score that rows and columns can be named by.
+func fieldsOf(r scores.Row, statistic string) map[string]string {
+	t := trainingOf(r.Model)
+	return map[string]string{"network": t.network, "epoch": t.epoch, "layer": r.Layer, "data": r.Data, "transform": r.Transform, "score": statistic}
+}
+
+func (l *layout) shows(fields map[string]string) bool {
+	for field, values := range l.shown {
+		if !slices.Contains(values, fields[field]) {
+			return false
+		}
+	}
+	return true
+}
+
+// add enters a value into its cell, and into those of the differences that it belongs to.
+func (l *layout) add(cells *[]*cell, r scores.Row, statistic string, value float64) error {
+	fields, seed := fieldsOf(r, statistic), trainingOf(r.Model).seed
+	if !l.shows(fields) {
+		return nil
+	}
+	own := fields[l.by]
+	if err := l.enter(cells, fields, false, false, seed, value); err != nil {
+		return err
+	}
+	for _, of := range l.of {
+		if own != of && own != l.minus {
+			continue
+		}
+		fields[l.by] = l.rename(of) + " - " + l.rename(l.minus)
+		if err := l.enter(cells, fields, true, own == l.minus, seed, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enter adds the value of a seed to the cell of the fields.
+func (l *layout) enter(cells *[]*cell, fields map[string]string, difference, minus bool, seed string, value float64) error {
+	label := func(names []string) (out []string) {
+		for _, n := range names {
+			out = append(out, l.rename(fields[n]))
+		}
+		return out
+	}
+	row, column := label(l.row), strings.Join(label(l.column), ", ")
+	i := slices.IndexFunc(*cells, func(c *cell) bool { return slices.Equal(c.row, row) && c.column == column })
+	if i < 0 {
+		i = len(*cells)
+		*cells = append(*cells, &cell{row, column, difference, map[string]float64{}, map[string]float64{}})
+	}
+	to := (*cells)[i].plus
+	if minus {
+		to = (*cells)[i].minus
+	}
+	if _, ok := to[seed]; ok {
+		return fmt.Errorf("two scores belong to row %q, column %q and seed %q: name more fields in -row or -column", row, column, seed)
+	}
+	to[seed] = value
+	return nil
+}
+
+func (l *layout) rename(label string) string {
+	for _, n := range l.names {
+		if from, to, ok := strings.Cut(n, "="); ok && from == label {
+			return to
+		}
+	}
+	return label
+}
+
+// interval returns the mean of the values and the ends of Student's 95 % interval, which two or more
+// values have. The mean is empty if a value is not defined.
+func (l *layout) interval(v []float64) []string {
+	n := float64(len(v))
+	mean := stat.Mean(v, nil)
+	switch {
+	case n == 0 || math.IsNaN(mean):
+		return []string{"", "", ""}
+	case n == 1:
+		return []string{l.format(mean), "", ""}
+	}
+	half := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.975) * stat.StdDev(v, nil) / math.Sqrt(n)
+	return []string{l.format(mean), l.format(mean - half), l.format(mean + half)}
+}
+
+func (l *layout) format(v float64) string {
+	return strconv.FormatFloat(v, 'f', l.digits, 64)
+}
+
+// correlations writes a row for each data set and a column for each score: Pearson's r, Spearman's
+// rho, and the interval of r over independent units.
+func correlations(out io.Writer, rows []scores.Row) error {
+	w := csv.NewWriter(out)
+	w.Write([]string{"test set", "statistic", "value", "spearman", "low", "high"})
+	for _, r := range rows {
+		if r.Statistic != "pearson" {
+			continue
+		}
+		i := slices.IndexFunc(rows, func(o scores.Row) bool {
+			return o.Statistic == "spearman" && o.Data == r.Data && o.Variant == r.Variant && o.Model == r.Model
+		})
+		if i < 0 {
+			return fmt.Errorf("no rank correlation of %s on %s", r.Variant, r.Data)
+		}
+		name, _, _ := strings.Cut(r.Variant, " ~ ")
+		signed := func(v float64) string { return fmt.Sprintf("%+.2f", v) }
+		w.Write([]string{r.Data, name, signed(r.Value), signed(rows[i].Value), signed(r.Low), signed(r.High)})
+	}
+	w.Flush()
+	return w.Error()
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const header = "study,model,layer,depth,other_model,other_layer,data,transform,parameter,trial,measure,variant,factor,statistic,value,low,high,null,n,warning\n"
+
+// runOn writes scores to a file and returns what the command prints of it.
+func runOn(t *testing.T, scores string, args ...string) (string, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "scores.csv")
+	if err := os.WriteFile(path, []byte(header+scores), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	err := run(append(args, path), &out)
+	return out.String(), err
+}
+
+// Three seeds of two networks: means, Student's interval with two degrees of freedom (4.303), and
+// differences seed by seed, whose interval is narrower than those of the means. Single trials are
+// left out where there is a mean over them.
+func TestMeansOverSeeds(t *testing.T) {
+	t.Parallel()
+	scores := ""
+	for seed, v := range map[string][2]string{"1": {"0.1", "0.3"}, "2": {"0.2", "0.4"}, "3": {"0.3", "0.5"}} {
+		for i, network := range []string{"plain", "affine"} {
+			name := "x,s/seed-" + seed + "-augment-" + network + ",l1,1,,,d,t,"
+			scores += name + "0.5,0,seis,,,equivariance,9,,,9,5,\n" + name + ",,seis,,,equivariance," + v[i] + ",,,0.05,5,\n"
+		}
+	}
+	got, err := runOn(t, scores, "table", "-row", "layer", "-column", "network", "-score", "equivariance,null-equivariance", "-digits", "3",
+		"-of", "augment-affine", "-minus", "augment-plain", "-name", "augment-affine=affine,augment-plain=plain", "-column", "score")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"layer,statistic,value,low,high\n",
+		"l1,\"plain, equivariance\",0.200,-0.048,0.448\n",
+		"l1,\"affine, equivariance\",0.400,0.152,0.648\n",
+		"l1,\"affine - plain, equivariance\",0.200,0.200,0.200\n",
+		"l1,\"plain, null-equivariance\",0.050,0.050,0.050\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in\n%s", want, got)
+		}
+	}
+}
+
+// A difference has only the seeds of both networks, and a score that is not defined leaves its cell
+// empty.
+func TestMissingScores(t *testing.T) {
+	t.Parallel()
+	row := func(model, value string) string { return "x," + model + ",,,,,d,,,,m,,,s," + value + ",,,,5,\n" }
+	got, err := runOn(t, row("seed-1-a/epoch-2", "1")+row("seed-2-a/epoch-2", "3")+row("seed-1-b/epoch-2", "4")+row("seed-1-c/epoch-2", ""),
+		"table", "-row", "epoch", "-column", "network", "-score", "s", "-of", "b,c", "-minus", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"2,a,2.00,-10.71,14.71\n", "2,b - a,3.00,,\n", "2,c,,,\n", "2,c - a,,,\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in\n%s", want, got)
+		}
+	}
+	for _, args := range [][]string{
+		{"-row", "network", "-column", "score", "-score", "none"},
+		{"-row", "data", "-column", "score", "-score", "s"}, // networks a and b in one cell
+		{"-row", "data", "-score", "s"},
+	} {
+		if got, err := runOn(t, row("seed-1-a", "1")+row("seed-1-b", "1"), append([]string{"table"}, args...)...); err == nil {
+			t.Errorf("%v: no error, but\n%s", args, got)
+		}
+	}
+}
+
+func TestTrainingOf(t *testing.T) {
+	t.Parallel()
+	for model, want := range map[string]training{
+		"s/seed-2-augment-plain/epoch-3": {"augment-plain", "2", "3"},
+		"seed-1-augment-plain/epoch-12":  {"augment-plain", "1", "12"},
+		"data-500/seed-3":                {"data-500", "3", ""},
+		"s/seed-1-network-fcn-tasks-one": {"network-fcn-tasks-one", "1", ""},
+		"resnet20":                       {"resnet20", "", ""},
+	} {
+		if got := trainingOf(model); got != want {
+			t.Errorf("%s: %+v, not %+v", model, got, want)
+		}
+	}
+}
+
+func TestCorrelations(t *testing.T) {
+	t.Parallel()
+	row := func(statistic, value, low, high string) string {
+		return "x,,,,,,clean,,,,correlation,effective-invariance.ei@rotation ~ accuracy.clean,," + statistic + "," + value + "," + low + "," + high + ",,9,\n"
+	}
+	got, err := runOn(t, row("pearson", "0.914", "0.8", "0.95")+row("spearman", "-0.5", "", ""), "correlations")
+	if want := "test set,statistic,value,spearman,low,high\nclean,effective-invariance.ei@rotation,+0.91,-0.50,+0.80,+0.95\n"; err != nil || got != want {
+		t.Errorf("%v\n%s", err, got)
+	}
+	if _, err := runOn(t, row("pearson", "0.9", "", ""), "correlations"); err == nil {
+		t.Error("no rank correlation: no error")
+	}
+}
