@@ -145,8 +145,9 @@ func similarities() []row {
 
 const gridWork = "50 x 50 layers of pooled maps, 5,000 samples"
 
-// grids returns rows for all pairs of layers of two networks, each with the same statistics as its
-// peer.
+// grids returns a row for each choice of statistics, for all pairs of layers of two networks. All
+// but the last have a peer. The memory of Noether is that of its accumulators, that of a peer the
+// peak of its process.
 func grids(samples, layers string) []row {
 	var rows []row
 	for _, r := range [][3]string{

@@ -42,9 +42,8 @@ func usesStandard(g *pb.GraphProto) bool {
 	return false
 }
 
-// MaxCalled is the largest number of nodes of a model after its function calls are replaced by the
-// functions' nodes, as the engine and package rewrite do. A small file with nested functions can
-// have exponentially many.
+// MaxCalled is the largest number of nodes by which the engine and package rewrite replace the
+// function calls of a model. A small file with nested functions can have exponentially many.
 const MaxCalled = 1 << 16
 
 // checkCalls returns an error for functions that call themselves, or that expand to more than

@@ -5,7 +5,8 @@
 //	noether init MODEL DATA > study.yaml
 //	noether run study.yaml -o runs/one  scores.csv, scores.parquet, report.html
 //
-// It exits with 0 on success, 1 on failure, and 2 on wrong usage.
+// It exits with 0 on success, 1 on failure, 2 on wrong usage, and 75 if a task of a cluster was
+// stopped before its end.
 package main
 
 import (

@@ -3,7 +3,7 @@
 //	Jackknife    an interval from the values of a statistic without a group of samples
 //	Wilson       an interval for a proportion
 //	HalfSamples  balanced half-samples of ten groups of samples
-//	RankSpread   the effect of a rank that varies over samples on a score
+//	RankSpread   the distribution of two ranks (numbers of singular vectors that are kept), and how it moves a score
 //	Cycle        a permutation without fixed points, for the pairs of a null
 //
 // For instance, for a statistic of 80 samples that has the value a without the first 40 samples and

@@ -101,6 +101,7 @@ type body struct {
 func (in *inliner) replace(bodyOf func(*pb.NodeProto) (*body, error)) (changed bool, err error) {
 	g := in.proto.Graph
 	nodes := make([]*pb.NodeProto, 0, len(g.Node))
+	added := 0
 	for _, n := range g.Node {
 		inner, err := bodyOf(n)
 		if err != nil {
@@ -111,8 +112,9 @@ func (in *inliner) replace(bodyOf func(*pb.NodeProto) (*body, error)) (changed b
 			continue
 		}
 		changed = true
-		nodes = append(nodes, in.unfold(n, inner)...)
-		if len(nodes) > onnx.MaxCalled {
+		unfolded := in.unfold(n, inner)
+		nodes = append(nodes, unfolded...)
+		if added += len(unfolded); added > onnx.MaxCalled {
 			return false, fmt.Errorf("%s: nested functions expand to more than %d nodes", onnx.Label(n), onnx.MaxCalled)
 		}
 	}

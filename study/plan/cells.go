@@ -54,8 +54,8 @@ func (p *Plan) addCells() error {
 	return nil
 }
 
-// dataFor returns the data with the model's outputs as labels, see Data.forModel. Equal arguments
-// give the same pointer.
+// dataFor returns the data with the index of the model's output for its class as the label of each
+// sample, see Data.forModel. Equal arguments give the same pointer.
 func (p *Plan) dataFor(d *Data, m *Model) *Data {
 	key := passOwner{m, d}
 	if p.modelData[key] == nil {

@@ -7,8 +7,9 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// forModel returns a copy of the data whose labels are outputs of a model with the given number of
-// classes. classNames are the model's names of its classes, or nil.
+// forModel returns a copy of the data in which the label of a sample is the index of a model's
+// output for its class. The model has the given number of classes; classNames are its names of them,
+// or nil.
 func (d *Data) forModel(classes int, classNames []string) *Data {
 	out := *d
 	out.modelClassNames = classNames

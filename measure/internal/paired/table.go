@@ -86,9 +86,9 @@ func (t *table) at(part, group, column int) float64 {
 	return t.sum[(part*t.groups+group)*t.columns+column]
 }
 
-// replicates returns the means of a column over a part, each without one group. They are sums over
-// the other groups, not differences from the total. So if all values of a part are equal, its
-// replicates equal its mean.
+// replicates returns the means of a column over a part, each without one group. Each is the sum over
+// the other groups, not the total less the group, divided by their samples. So if all values of a
+// part are 0, or all are 1, the replicates equal the mean exactly.
 func (t *table) replicates(part, column int) []measure.Replicate {
 	n := t.n(part)
 	var out []measure.Replicate
