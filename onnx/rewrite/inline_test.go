@@ -116,6 +116,22 @@ func TestInlineFunctions(t *testing.T) {
 	}
 }
 
+// TestInlineInLargeGraph checks that MaxCalled does not count the nodes of the graph itself.
+func TestInlineInLargeGraph(t *testing.T) {
+	t.Parallel()
+	p := withFunctions(t, 17)
+	for i := range onnx.MaxCalled {
+		p.Graph.Node = append(p.Graph.Node, node("Identity", "", []string{"x"}, []string{fmt.Sprint("copy", i)}))
+	}
+	m, err := rewrite.Inline(parsed(t, p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(m.Nodes()); n != onnx.MaxCalled+4 {
+		t.Errorf("%d nodes are left, not %d", n, onnx.MaxCalled+4)
+	}
+}
+
 func TestInlineErrors(t *testing.T) {
 	t.Parallel()
 	deep := withFunctions(t, 17)
