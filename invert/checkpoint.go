@@ -24,6 +24,9 @@ func (r *run) save() error {
 	if r.p.Checkpoint == nil {
 		return nil
 	}
+	if err := r.download(r.iteration % 2); err != nil {
+		return err
+	}
 	if err := r.p.Checkpoint.Save(r.write); err != nil {
 		return fmt.Errorf("saving the checkpoint: %w", err)
 	}

@@ -35,7 +35,12 @@ type run struct {
 // A shard holds the inputs and outputs of one of the concurrent runs of the engine: its rows of the
 // tensors. The first element is for even steps, which read the first copy of the state and write
 // the second one; the second element is for odd steps.
-type shard struct{ in, out [2][]*ort.Value }
+type shard struct {
+	in, out   [2][]*ort.Value
+	state     [2][]*ort.Value // in the order of stepBuilder.state; they stay on the engine's device
+	constants []*ort.Value    // likewise
+	others    []*ort.Value
+}
 
 func newRun(s *Search, p Problem, constants []tensor.Tensor) *run {
 	return &run{s: s, p: p, constants: constants, saved: time.Now(),
@@ -66,10 +71,19 @@ func (r *run) run(ctx context.Context) error {
 		}
 		resumed = false
 		r.copyConstants()
+		if err := r.upload(); err != nil {
+			return err
+		}
 		if err := r.optimise(ctx); err != nil {
+			var lost *ort.DeviceLostError
+			if errors.As(err, &lost) {
+				return err // so is the state
+			}
 			return errors.Join(err, r.save())
 		}
-		r.storeBatch()
+		if err := r.storeBatch(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -94,31 +108,44 @@ func (r *run) bind() error {
 	r.measured = rows(observed)
 	r.shards = make([]shard, shards)
 	for k := range r.shards {
-		for parity := range 2 {
-			tensors := map[string][]float32{}
-			add := func(infos []tensorInfo, data [][]float32) {
-				for i, p := range infos {
-					tensors[p.name] = data[i]
-				}
-			}
-			add(step.state, r.state[parity])
-			add(step.constants, r.constantRows)
-			add(step.schedule, r.scheduleValues)
-			for _, p := range r.s.inputs {
-				if err := r.wrapRows(&r.shards[k].in[parity], k, p, tensors[p.name]); err != nil {
-					return err
-				}
-			}
-			add(step.state, r.state[1-parity])
-			add(observed, r.measured)
-			for _, p := range slices.Concat(step.state, observed) {
-				if err := r.wrapRows(&r.shards[k].out[parity], k, p, tensors[p.name]); err != nil {
-					return err
-				}
-			}
+		if err := r.bindShard(k, observed); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// bindShard makes the rows of shard k the inputs and outputs of its runs. observed are the outputs
+// besides the state.
+func (r *run) bindShard(k int, observed []tensorInfo) error {
+	l, step := &r.shards[k], r.s.step
+	values := [2]map[string]*ort.Value{{}, {}} // by name, for each copy of the state
+	wrap := func(list *[]*ort.Value, infos []tensorInfo, data [][]float32, copies ...int) error {
+		for i, p := range infos {
+			if err := r.wrapRows(list, k, p, data[i]); err != nil {
+				return err
+			}
+			for _, c := range copies {
+				values[c][p.name] = (*list)[len(*list)-1]
+			}
+		}
+		return nil
+	}
+	err := errors.Join(wrap(&l.state[0], step.state, r.state[0], 0), wrap(&l.state[1], step.state, r.state[1], 1),
+		wrap(&l.constants, step.constants, r.constantRows, 0, 1), wrap(&l.others, step.schedule, r.scheduleValues, 0, 1),
+		wrap(&l.others, observed, r.measured, 0, 1))
+	if err != nil {
+		return err
+	}
+	for parity := range 2 {
+		for _, p := range r.s.inputs {
+			l.in[parity] = append(l.in[parity], values[parity][p.name])
+		}
+		for _, p := range slices.Concat(step.state, observed) {
+			l.out[parity] = append(l.out[parity], values[1-parity][p.name])
+		}
+	}
+	return r.s.session.Place(slices.Concat(l.state[0], l.state[1], l.constants)...)
 }
 
 // wrapRows appends a shard's rows of a tensor to a list, as a value for the engine.
@@ -131,10 +158,37 @@ func (r *run) wrapRows(list *[]*ort.Value, shard int, p tensorInfo, data []float
 	return err
 }
 
+// upload copies the constants and the state before the next step to the device.
+func (r *run) upload() error {
+	for _, l := range r.shards {
+		for _, v := range slices.Concat(l.constants, l.state[r.iteration%2]) {
+			if err := v.Upload(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// download copies a copy of the state from the device: the tensors of the given names, or all.
+func (r *run) download(parity int, names ...string) error {
+	for _, l := range r.shards {
+		for i, p := range r.s.step.state {
+			if len(names) > 0 && !slices.Contains(names, p.name) {
+				continue
+			}
+			if err := l.state[parity][i].Download(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // free releases the engine's values.
 func (r *run) free() {
 	for _, l := range r.shards {
-		for _, v := range slices.Concat(l.in[0], l.in[1], l.out[0], l.out[1]) {
+		for _, v := range slices.Concat(l.state[0], l.state[1], l.constants, l.others) {
 			v.Close()
 		}
 	}
@@ -193,7 +247,9 @@ func (r *run) optimise(ctx context.Context) error {
 				return err
 			}
 		}
-		r.report(1 - parity)
+		if err := r.report(1 - parity); err != nil {
+			return err
+		}
 		if r.iteration < o.Steps && time.Since(r.saved) > o.SaveEvery {
 			r.iteration++
 			err := r.save()
@@ -242,9 +298,12 @@ func (r *run) checkGradient(n int) error {
 }
 
 // report reports the progress. parity is the index of the copy of the state that was written last.
-func (r *run) report(parity int) {
+func (r *run) report(parity int) error {
 	if r.p.Progress == nil {
-		return
+		return nil
+	}
+	if err := r.download(parity, "criterion"); err != nil {
+		return err
 	}
 	from, to := r.rows()
 	steps := int64(r.s.options.Steps + 1) // of each sample
@@ -258,6 +317,7 @@ func (r *run) report(parity int) {
 	}
 	p.Loss /= float64(finite)
 	r.p.Progress(p)
+	return nil
 }
 
 // stateTensor returns a tensor of one copy of the state.
@@ -273,9 +333,12 @@ func (r *run) stateTensor(name string, parity int) []float32 {
 // storeBatch stores the results of the current batch. Once the loss or gradient norm of a sample is
 // NaN or infinite, its image does not change any more. So the values of the last step decide
 // whether the sample is dropped.
-func (r *run) storeBatch() {
+func (r *run) storeBatch() error {
 	from, to := r.rows()
 	parity := (r.s.options.Steps + 1) % 2
+	if err := r.download(parity, "best", "criterion"); err != nil {
+		return err
+	}
 	copy(r.images.Slice(from, to).Data, r.stateTensor("best", parity))
 	copy(r.loss[from:to], r.stateTensor("criterion", parity))
 	for i := from; i < to; i++ {
@@ -283,6 +346,7 @@ func (r *run) storeBatch() {
 		r.dropped[i] = last-last != 0
 	}
 	r.iteration = 0
+	return nil
 }
 
 // result returns the result of the search.

@@ -167,24 +167,50 @@ func (s *Search) Run(ctx context.Context, p Problem) (*Result, error) {
 		return nil, fmt.Errorf("searching: %w", err)
 	}
 	constants, err := s.constants(ctx, p)
-	if err == nil {
-		err = s.open(s.batchSize(p.Images.Shape[0]))
-	}
 	if err != nil {
 		return nil, s.wrapError(ctx, err)
 	}
+	defer unsaved.Hold(ctx)()
+	for {
+		result, err := s.runBatches(ctx, p, constants)
+		var memory *ort.DeviceMemoryError
+		if !errors.As(err, &memory) || !s.halveBatch() {
+			return result, s.wrapError(ctx, err)
+		}
+	}
+}
+
+// runBatches searches with the current size of a batch.
+func (s *Search) runBatches(ctx context.Context, p Problem, constants []tensor.Tensor) (*Result, error) {
+	if err := s.open(s.batchSize(p.Images.Shape[0])); err != nil {
+		return nil, err
+	}
 	r := newRun(s, p, constants)
 	defer r.free()
-	defer unsaved.Hold(ctx)()
 	if err := r.run(ctx); err != nil {
-		return nil, s.wrapError(ctx, err)
+		return nil, err
 	}
 	return r.result(), nil
 }
 
-// wrapError returns the context's error if it is the cause of err, else err with a prefix.
+// halveBatch makes batches smaller, because the device's memory does not suffice. It reports whether
+// that is possible.
+func (s *Search) halveBatch() bool {
+	if s.batch() <= 1 || slices.ContainsFunc(s.objective.models(), func(m *model.Model) bool { return m.Batch() > 0 }) {
+		return false
+	}
+	s.options.Batch = (s.batch() + 1) / 2
+	s.model.Runtime().Note("model %s: the device has too little memory to search for %d images at once: searching for %d", s.model.Path(), s.batch(), s.options.Batch)
+	return true
+}
+
+// wrapError returns nil for nil, the context's error if it is the cause of err, else err with a
+// prefix.
 func (s *Search) wrapError(ctx context.Context, err error) error {
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return ctx.Err()
 	}
 	return fmt.Errorf("searching: %w", err)

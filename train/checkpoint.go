@@ -137,6 +137,9 @@ func (r *fitter) read(raw io.Reader) error {
 	for i, v := range values {
 		copy(ort.Data[float32](r.t.state[0][i]), v)
 	}
+	if err := r.t.upload(); err != nil {
+		return err
+	}
 	r.epochs, r.best = epochs, best
 	r.t.done, r.t.rolledBack, r.t.rateScale = done, rolledBack, scale
 	if r.Resumed != nil {

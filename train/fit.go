@@ -185,6 +185,9 @@ func (r *fitter) runEpoch(ctx context.Context) error {
 	start := r.snapshot()
 	order := seed.Rand(r.Seed, "train: order", number).Perm(r.train.Len())
 	metrics, err := r.trainOnce(ctx, number, order)
+	if failed := r.t.download(); err == nil {
+		err = failed
+	}
 	if err != nil {
 		return err
 	}
@@ -198,7 +201,9 @@ func (r *fitter) runEpoch(ctx context.Context) error {
 		}
 	}
 	if e.RolledBack = r.increased(e); e.RolledBack {
-		r.rollBack(start)
+		if err := r.rollBack(start); err != nil {
+			return err
+		}
 	}
 	e.Seconds = time.Since(began).Seconds()
 	r.epochs = append(r.epochs, e)

@@ -48,11 +48,12 @@ func (r *fitter) rollbackLoss(e Epoch) float64 {
 
 // rollBack restores a snapshot and reduces the learning rate. The schedule counts the steps that
 // were rolled back.
-func (r *fitter) rollBack(s *snapshot) {
+func (r *fitter) rollBack(s *snapshot) error {
 	for i, v := range s.state {
 		copy(ort.Data[float32](r.t.state[0][i]), v)
 	}
 	r.t.rolledBack += r.t.done - s.done
 	r.t.done = s.done
 	r.t.rateScale *= r.RollbackFactor
+	return r.t.upload()
 }

@@ -121,6 +121,9 @@ func (t *Trainer) open() error {
 			}
 			t.state[i] = append(t.state[i], v)
 		}
+		if err := t.single.session.Place(t.state[i]...); err != nil {
+			return err
+		}
 	}
 	return t.setParameters(func(name string) (tensor.Tensor, error) { return t.program.spec.Model.Tensor(name) })
 }
@@ -134,7 +137,31 @@ func (t *Trainer) Restart(m *onnx.Model) error {
 	for i := len(t.program.weights()); i < len(t.state[0]); i++ {
 		clear(ort.Data[float32](t.state[0][i]))
 	}
+	if err := t.upload(); err != nil {
+		return fmt.Errorf("restarting training: %w", err)
+	}
 	t.done, t.rolledBack, t.total, t.rateScale = 0, 0, 0, 1
+	return nil
+}
+
+// upload copies the current state to the device. It follows every change of the state's elements.
+func (t *Trainer) upload() error {
+	for _, v := range t.state[0] {
+		if err := v.Upload(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// download copies the current state from the device. It follows the last of several steps, so that
+// the elements can be read.
+func (t *Trainer) download() error {
+	for _, v := range t.state[0] {
+		if err := v.Download(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -150,20 +177,20 @@ func (t *Trainer) setParameters(value func(name string) (tensor.Tensor, error)) 
 		}
 		copy(ort.Data[float32](t.state[0][i]), w.Data)
 	}
-	return nil
+	return t.upload()
 }
 
 // Close releases the engine's resources.
 func (t *Trainer) Close() error {
 	var errs []error
+	for _, buffers := range t.state { // before the session on whose device they are
+		for _, v := range buffers {
+			errs = append(errs, v.Close())
+		}
+	}
 	for _, e := range []*boundSession{t.single, t.multi, t.evaluation, t.search, t.clean} {
 		if e != nil {
 			errs = append(errs, e.close())
-		}
-	}
-	for _, buffers := range t.state {
-		for _, v := range buffers {
-			errs = append(errs, v.Close())
 		}
 	}
 	t.single, t.multi, t.evaluation, t.search, t.clean, t.state = nil, nil, nil, nil, nil, [2][]*ort.Value{}
@@ -174,6 +201,9 @@ func (t *Trainer) Close() error {
 // are unchanged.
 func (t *Trainer) Step(ctx context.Context, b Batch) (loss float64, err error) {
 	metrics, err := t.steps(ctx, []Batch{b})
+	if err == nil {
+		err = t.download()
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -181,7 +211,7 @@ func (t *Trainer) Step(ctx context.Context, b Batch) (loss float64, err error) {
 }
 
 // steps takes a step for each batch and returns their metrics. Batches of one size are grouped into
-// runs of Spec.StepsPerRun steps.
+// runs of Spec.StepsPerRun steps. The state stays on the device: see download.
 func (t *Trainer) steps(ctx context.Context, batches []Batch) (metrics []Metrics, err error) {
 	for len(batches) > 0 {
 		e, n := t.single, 1
