@@ -85,6 +85,11 @@ func (r *Runtime) NewSession(m *onnx.Model, o Options) (*Session, error) {
 			return nil, fmt.Errorf("making a session: %w", err)
 		}
 	}
+	if o.Device == webgpu {
+		if m, err = forWebGPU(m); err != nil {
+			return nil, fmt.Errorf("making a session: %w", err)
+		}
+	}
 	data, weights, err := m.Detached(minShared)
 	if err != nil {
 		return nil, fmt.Errorf("making a session: %w", err)

@@ -1,0 +1,54 @@
+package ort
+
+import (
+	"slices"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/infer"
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// forWebGPU returns a model that computes what m computes, without nodes that the WebGPU provider
+// takes but then refuses to run: BatchNormalization in training mode. It returns m itself if there
+// are none.
+func forWebGPU(m *onnx.Model) (*onnx.Model, error) {
+	if !slices.ContainsFunc(m.Nodes(), normalisesBatch) {
+		return m, nil
+	}
+	static := infer.Analyze(m)
+	b := onnx.Extend(m)
+	b.Rewrite(func(n *pb.NodeProto) []onnx.Value {
+		if !normalisesBatch(n) || len(static.Shape(n.Input[0])) < 2 {
+			return nil
+		}
+		return normaliseBatch(b, n, len(static.Shape(n.Input[0])))[:len(n.Output)]
+	})
+	return b.Model()
+}
+
+// normalisesBatch reports whether a node is a BatchNormalization in training mode.
+func normalisesBatch(n *pb.NodeProto) bool {
+	return n.GetOpType() == "BatchNormalization" && n.GetDomain() == "" && onnx.AttrInt(n, "training_mode", 0) != 0
+}
+
+// normaliseBatch adds what BatchNormalization computes in training mode, for an input x of n x c x
+// ... with the given number of axes: (x - mean) / sqrt(variance + epsilon) scale + bias with the mean
+// and the variance of each channel over the batch, and the running mean and variance, which are
+// momentum running + (1 - momentum) batch.
+func normaliseBatch(b *onnx.Builder, n *pb.NodeProto, axes int) []onnx.Value {
+	x, scale, bias := onnx.Value(n.Input[0]), onnx.Value(n.Input[1]), onnx.Value(n.Input[2])
+	reduced, perChannel := []int{0}, []int{1, -1}
+	for a := 2; a < axes; a++ {
+		reduced, perChannel = append(reduced, a), append(perChannel, 1)
+	}
+	mean := b.ReduceMean(x, true, reduced...)
+	centred := b.Sub(x, mean)
+	variance := b.ReduceMean(b.Mul(centred, centred), true, reduced...)
+	deviation := b.Sqrt(b.Add(variance, b.Scalar(onnx.AttrFloat(n, "epsilon", 1e-5))))
+	y := b.Add(b.Mul(b.Div(centred, deviation), b.Reshape(scale, perChannel...)), b.Reshape(bias, perChannel...))
+	momentum := onnx.AttrFloat(n, "momentum", 0.9)
+	running := func(old string, batch onnx.Value) onnx.Value {
+		return b.Add(b.Mul(onnx.Value(old), b.Scalar(momentum)), b.Mul(b.Reshape(batch, -1), b.Scalar(1-momentum)))
+	}
+	return []onnx.Value{y, running(n.Input[3], mean), running(n.Input[4], variance)}
+}
