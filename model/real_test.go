@@ -11,6 +11,7 @@ import (
 
 	"github.com/sbinet/npyio/npy"
 
+	"github.com/noether-ml/noether/internal/gpu/gputest"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/ort/orttest"
@@ -72,11 +73,24 @@ func distance(got, want []float32) float64 {
 // TestNets compares the output of ten networks with PyTorch's in float64, with all layers read.
 func TestNets(t *testing.T) {
 	t.Parallel()
+	checkNets(t, "cpu", 10)
+}
+
+// TestNetsOnWebGPU is TestNets on a software WebGPU driver.
+func TestNetsOnWebGPU(t *testing.T) {
+	gputest.UseSoftwareDriver(t)
+	checkNets(t, "webgpu", 10)
+}
+
+// checkNets compares networks on a device with PyTorch's in float64. Their outputs may be apart by
+// the given multiple of what PyTorch's are in float32.
+func checkNets(t *testing.T, device string, multiple float64) {
+	t.Helper()
 	rt := orttest.Load(t)
 	for _, net := range nets {
 		t.Run(net, func(t *testing.T) {
 			dir := testdata.Path(t, "nets", net)
-			m, err := model.Open(rt, filepath.Join(dir, "model.onnx"), model.Options{Layers: []string{"all"}, Size: [2]int{64, 64}})
+			m, err := model.Open(rt, filepath.Join(dir, "model.onnx"), model.Options{Layers: []string{"all"}, Size: [2]int{64, 64}, Device: device})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +114,7 @@ func TestNets(t *testing.T) {
 			if !slices.Equal(got.Shape, want.Shape) {
 				t.Fatalf("the last layer has shape %v, want %v", got.Shape, want.Shape)
 			}
-			if d := distance(got.Data, want.Data); d > 10*gap.Y {
+			if d := distance(got.Data, want.Data); d > multiple*gap.Y {
 				t.Errorf("the output is %.2g apart, PyTorch in float32 %.2g", d, gap.Y)
 			}
 			if m.Classes() != want.Shape[1] || m.Scores() != "logits" {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,6 +35,8 @@ type Options struct {
 	// are then 1 to 5 % faster. Runs are slower if the caller computes on the same cores in
 	// between.
 	Spin bool
+
+	forcedToCPU []string // names of nodes that WebGPU cannot run; see forWebGPU
 }
 
 // A Session executes one graph.
@@ -86,7 +89,7 @@ func (r *Runtime) NewSession(m *onnx.Model, o Options) (*Session, error) {
 		}
 	}
 	if o.Device == webgpu {
-		if m, err = forWebGPU(m); err != nil {
+		if m, o.forcedToCPU, err = forWebGPU(m); err != nil {
 			return nil, fmt.Errorf("making a session: %w", err)
 		}
 	}
@@ -262,6 +265,9 @@ func configure(options *binding.SessionOptions, o Options) error {
 	}
 	if !o.onCPU() {
 		err = errors.Join(err, options.AddSessionConfigEntry("session.record_ep_graph_assignment_info", "1")) // for noteFallbacks
+	}
+	if len(o.forcedToCPU) > 0 {
+		err = errors.Join(err, options.AddSessionConfigEntry("ep.webgpuexecutionprovider.forceCpuNodeNames", strings.Join(o.forcedToCPU, "\n")))
 	}
 	if o.ExternalDir != "" {
 		err = errors.Join(err, options.AddSessionConfigEntry("session.model_external_initializers_file_folder_path", o.ExternalDir))

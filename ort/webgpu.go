@@ -8,22 +8,36 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// forWebGPU returns a model that computes what m computes, without nodes that the WebGPU provider
-// takes but then refuses to run: BatchNormalization in training mode. It returns m itself if there
-// are none.
-func forWebGPU(m *onnx.Model) (*onnx.Model, error) {
-	if !slices.ContainsFunc(m.Nodes(), normalisesBatch) {
-		return m, nil
+// forWebGPU returns a model that computes what m computes, prepared for the WebGPU provider, which
+// takes some nodes and then refuses to run them: BatchNormalization in training mode is replaced by
+// other operators. onCPU has the names of the nodes that the engine must run on the processor:
+// MaxPool with the positions of the largest elements, which gradients need. It returns m itself if
+// there are no such nodes.
+func forWebGPU(m *onnx.Model) (prepared *onnx.Model, onCPU []string, err error) {
+	if !slices.ContainsFunc(m.Nodes(), func(n *pb.NodeProto) bool { return normalisesBatch(n) || poolsPositions(n) }) {
+		return m, nil, nil
 	}
 	static := infer.Analyze(m)
 	b := onnx.Extend(m)
 	b.Rewrite(func(n *pb.NodeProto) []onnx.Value {
-		if !normalisesBatch(n) || len(static.Shape(n.Input[0])) < 2 {
-			return nil
+		switch {
+		case normalisesBatch(n) && len(static.Shape(n.Input[0])) >= 2:
+			return normaliseBatch(b, n, len(static.Shape(n.Input[0])))[:len(n.Output)]
+		case poolsPositions(n):
+			outputs := b.Node("", "MaxPool", 2, onnx.AttrsOf(n), onnx.Value(n.Input[0]))
+			onCPU = append(onCPU, b.Nodes()[len(b.Nodes())-1].GetName()) // the builder's nodes have unique names
+			return outputs
 		}
-		return normaliseBatch(b, n, len(static.Shape(n.Input[0])))[:len(n.Output)]
+		return nil
 	})
-	return b.Model()
+	prepared, err = b.Model()
+	return prepared, onCPU, err
+}
+
+// poolsPositions reports whether a node is a MaxPool that returns the positions of the largest
+// elements.
+func poolsPositions(n *pb.NodeProto) bool {
+	return n.GetOpType() == "MaxPool" && n.GetDomain() == "" && len(n.Output) > 1 && n.Output[1] != ""
 }
 
 // normalisesBatch reports whether a node is a BatchNormalization in training mode.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sbinet/npyio"
 
+	"github.com/noether-ml/noether/internal/gpu/gputest"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
@@ -69,25 +70,12 @@ func relativeError(got, want []float32) float64 {
 // PyTorch in float32.
 func TestNetworks(t *testing.T) {
 	t.Parallel()
-	nets := os.Getenv("NOETHER_NETS") // further networks in the same form
-	if nets == "" {
-		nets = testdata.Path(t, "nets")
-	}
-	folders, err := filepath.Glob(filepath.Join(nets, "*", "model.onnx"))
-	if err != nil || len(folders) == 0 {
-		t.Fatal("no networks", err)
-	}
-	for _, path := range folders {
-		dir := filepath.Dir(path)
+	for _, dir := range networkFolders(t) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
-			t.Run("standard", func(t *testing.T) {
-				checkNet(t, dir, func(m *onnx.Model) (*onnx.Model, error) {
-					return grad.Add(m, grad.Options{Of: "y", Cotangent: "r", By: []string{"x"}})
-				})
-			})
+			t.Run("standard", func(t *testing.T) { checkNet(t, dir, ort.Options{}, inputGradient) })
 			t.Run("double", func(t *testing.T) {
-				checkNet(t, dir, func(m *onnx.Model) (*onnx.Model, error) {
-					g, err := grad.Add(m, grad.Options{Of: "y", Cotangent: "r", By: []string{"x"}})
+				checkNet(t, dir, ort.Options{}, func(m *onnx.Model) (*onnx.Model, error) {
+					g, err := inputGradient(m)
 					if err != nil {
 						return nil, err
 					}
@@ -98,7 +86,42 @@ func TestNetworks(t *testing.T) {
 	}
 }
 
-func checkNet(t *testing.T, dir string, differentiate func(*onnx.Model) (*onnx.Model, error)) {
+// TestNetworksOnWebGPU is TestNetworks on a software WebGPU driver, without the networks that take
+// longest there.
+func TestNetworksOnWebGPU(t *testing.T) {
+	gputest.UseSoftwareDriver(t)
+	for _, dir := range networkFolders(t) {
+		switch filepath.Base(dir) {
+		case "cifar_resnet20", "mnasnet0_5", "mobilenet_v3_small":
+			continue
+		}
+		t.Run(filepath.Base(dir), func(t *testing.T) { checkNet(t, dir, ort.Options{Device: "webgpu"}, inputGradient) })
+	}
+}
+
+// networkFolders returns the folders of the networks, each with inputs and results.
+func networkFolders(t *testing.T) []string {
+	t.Helper()
+	nets := os.Getenv("NOETHER_NETS") // further networks in the same form
+	if nets == "" {
+		nets = testdata.Path(t, "nets")
+	}
+	folders, err := filepath.Glob(filepath.Join(nets, "*", "model.onnx"))
+	if err != nil || len(folders) == 0 {
+		t.Fatal("no networks", err)
+	}
+	for i, path := range folders {
+		folders[i] = filepath.Dir(path)
+	}
+	return folders
+}
+
+// inputGradient adds the gradient of the sum of r y with respect to x.
+func inputGradient(m *onnx.Model) (*onnx.Model, error) {
+	return grad.Add(m, grad.Options{Of: "y", Cotangent: "r", By: []string{"x"}})
+}
+
+func checkNet(t *testing.T, dir string, o ort.Options, differentiate func(*onnx.Model) (*onnx.Model, error)) {
 	rt := engine(t)
 	m, err := onnx.Read(filepath.Join(dir, "model.onnx"))
 	if err != nil {
@@ -108,7 +131,7 @@ func checkNet(t *testing.T, dir string, differentiate func(*onnx.Model) (*onnx.M
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := rt.NewSession(g, ort.Options{})
+	s, err := rt.NewSession(g, o)
 	if err != nil {
 		t.Fatal(err)
 	}
