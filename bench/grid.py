@@ -1,23 +1,39 @@
 #!/usr/bin/env python3
 """Times similarities of all pairs of layers of two networks in numpy, as other programs compute them: for the table "grid" of bench.
 
-usage: grid.py WAY N LAYERS
+usage: grid.py WAY N LAYERS STEP WIDTH
 
-WAY is the method of a program: torch_cka goes through batches of 256 samples and computes the unbiased HSIC of the two Gram matrices for each
-pair of layers and batch (minibatch CKA, Nguyen et al. 2021); resi computes the Gram matrices of all samples anew for each pair (linear CKA);
-resi-all also computes Procrustes, mean CCA, SVCCA and R^2 of linear regression from the arrays for each pair. The layers are pooled maps of a
-ResNet-56: 16, 32 and 64 channels. Prints one JSON object.
+WAY is the method of a program. torch_cka goes through batches of 256 samples and computes the unbiased HSIC of the two Gram matrices for each
+pair of layers and batch (minibatch CKA, Nguyen et al. 2021). resi computes linear CKA from the arrays for each pair, as ReSi does with fewer
+variables than samples; resi-all also Procrustes, mean CCA, SVCCA and R^2 of linear regression. The layers are pooled maps of a ResNet-56: 16,
+32 and 64 channels. Only every STEP-th layer of each network is compared: the time of what is done for a layer of the first network is
+multiplied by STEP, and that of what is done for a pair by STEP^2. Prints one JSON object. One thread.
 """
+import os
+for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ[name] = "1"
 import json, resource, sys, time
 import numpy as np
 
-way, n, layers = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+way, n, layers, step, width = sys.argv[1], *map(int, sys.argv[2:])
 r = np.random.default_rng(1)
 z = (r.standard_normal((n, 40)) * np.linspace(1, 0.1, 40)).astype(np.float32)
 
 def network():
-    widths = [16 << (3 * i // layers) for i in range(layers)]
+    widths = [width or 16 << (3 * i // layers) for i in range(0, layers, step)]
     return [np.maximum(z @ r.standard_normal((40, p)).astype(np.float32) / 3 + 0.5 * r.standard_normal((n, p)).astype(np.float32), 0) for p in widths]
+
+class Clock:
+    """Adds up wall-clock and processor time of what is done inside with blocks."""
+    def __init__(self, factor):
+        self.factor, self.total = factor, np.zeros(2)
+    now = staticmethod(lambda: np.array([time.perf_counter(), time.process_time()]))
+    def __enter__(self):
+        self.began = self.now()
+    def __exit__(self, *error):
+        self.total += self.factor * (self.now() - self.began)
+
+layer, pair = Clock(step), Clock(step**2)
 
 def unbiased(k, l):
     m, one = len(k), np.ones(len(k), np.float32)
@@ -30,21 +46,26 @@ def gram(x):
     return k
 
 def torch_cka(a, b):
-    sums = np.zeros((layers, layers, 3))
+    sums = np.zeros((len(a), len(b), 3))
     for at in range(0, n - 255, 256):
         for i, x in enumerate(a):
-            k = gram(x[at:at + 256])
-            own = unbiased(k, k)
+            with layer:
+                k = gram(x[at:at + 256])
+                own = unbiased(k, k)
             for j, y in enumerate(b):
-                l = gram(y[at:at + 256])
-                sums[i, j] += [unbiased(k, l), own, unbiased(l, l)]
+                with pair:
+                    l = gram(y[at:at + 256])
+                    sums[i, j] += [unbiased(k, l), own, unbiased(l, l)]
     return sums[..., 0] / np.sqrt(sums[..., 1] * sums[..., 2])
 
+def hsic(k, l):
+    return np.trace((k - k.mean(0)[:, None]) @ (l - l.mean(0)[:, None])) / (n - 1) ** 2
+
 def cka(x, y):
-    k, l = x @ x.T, y @ y.T
-    centre = lambda a: a - a.mean(0) - a.mean(1)[:, None] + a.mean()
-    k, l = centre(k), centre(l)
-    return (k * l).sum() / np.sqrt((k * k).sum() * (l * l).sum())
+    if n < x.shape[1]:
+        k, l = x @ x.T, y @ y.T
+        return hsic(k, l) / np.sqrt(hsic(k, k) * hsic(l, l))
+    return np.linalg.norm(y.T @ x) ** 2 / (np.linalg.norm(x.T @ x) * np.linalg.norm(y.T @ y))
 
 def leading(x):
     u, s, _ = np.linalg.svd(x, full_matrices=False)
@@ -61,12 +82,13 @@ def others(x, y):
 def resi(a, b, more):
     for x in a:
         for y in b:
-            x, y = x - x.mean(0), y - y.mean(0)
-            cka(x, y)
-            if more:
-                others(x, y)
+            with pair:
+                u, v = x - x.mean(0), y - y.mean(0)
+                cka(u, v)
+                if more:
+                    others(u, v)
 
 a, b = network(), network()
-began = time.perf_counter()
 torch_cka(a, b) if way == "torch_cka" else resi(a, b, way == "resi-all")
-print(json.dumps({"seconds": time.perf_counter() - began, "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+seconds, cpu = layer.total + pair.total
+print(json.dumps({"seconds": seconds, "cpu": cpu, "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))

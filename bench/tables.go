@@ -48,7 +48,8 @@ var tables = []table{
 		size("1,000 pairs, the two scores", "scores-1000"), size("10,000 pairs, the two scores", "scores-10000"),
 	}},
 	{name: "similarity", columns: []string{"arrays of float32", "statistic", "numpy", noether}, rows: similarities()},
-	{name: "grid", columns: []string{gridWork, "numpy", noether, "ratio"}, slow: true, rows: grids("5000", "50")},
+	{name: "grid", columns: []string{gridWork, "numpy, processor time", "Noether, processor time", "ratio", "numpy, time", "Noether, time"}, slow: true, rows: grids()},
+	{name: "grid-memory", columns: []string{gridMemory, "1000 samples", "5000 samples", "20000 samples"}, slow: true, rows: gridMemories()},
 	{name: "stir", columns: []string{"STIR of a ResNet-20 and a ResNet-32, 1,000 steps", "PyTorch", noether, "ratio"}, slow: true, rows: []row{{
 		text: map[string]string{"STIR of a ResNet-20 and a ResNet-32, 1,000 steps": "one run"}, ratio: "ratio",
 		cells: []cell{
@@ -109,14 +110,7 @@ func size(text, benchmark string) row {
 func firstRuns() []row {
 	var rows []row
 	for _, net := range []string{"squeezenet1_1", "resnet18", "mobilenet_v2", "resnet50", "convnext_tiny", "vit_b_16"} {
-		var last metrics
-		run := firstRun(net)
-		first := func(ctx context.Context, r *runner) (metrics, error) {
-			var err error
-			last, err = run(ctx, r)
-			return last, err
-		}
-		same := func(context.Context, *runner) (metrics, error) { return last, nil } // of the same run
+		first, same := lastOf(firstRun(net))
 		rows = append(rows, row{text: map[string]string{"network": net}, cells: []cell{
 			{column: "time", from: first, metric: "s", unit: "s"},
 			{column: "images", from: same, metric: "images"},
@@ -143,23 +137,67 @@ func similarities() []row {
 	return rows
 }
 
-const gridWork = "50 x 50 layers of pooled maps, 5,000 samples"
+const gridWork = "all pairs of layers of two networks, one thread"
 
-// grids returns a row for each choice of statistics, for all pairs of layers of two networks. All
-// but the last have a peer. The memory of Noether is that of its accumulators, that of a peer the
-// peak of its process.
-func grids(samples, layers string) []row {
+// lastOf returns a source, and one that gives the metrics of its last run again.
+func lastOf(from source) (first, again source) {
+	var last metrics
+	first = func(ctx context.Context, r *runner) (metrics, error) {
+		var err error
+		last, err = from(ctx, r)
+		return last, err
+	}
+	return first, func(context.Context, *runner) (metrics, error) {
+		if last == nil {
+			return nil, errSkip
+		}
+		return last, nil
+	}
+}
+
+// grid returns a benchmark of all pairs of layers of two networks. size is "SAMPLES LAYERS WIDTH";
+// with the width 0 the layers are pooled maps.
+func grid(statistics, size string) source {
+	return golang("measure/similarity", "Grid/^"+statistics+"$", 1, "NOETHER_BENCH_GRID="+size, "GOMAXPROCS=1", "OPENBLAS_NUM_THREADS=1")
+}
+
+// grids returns rows for all pairs of layers of two networks, each with the same statistics as its
+// peer, which compares only every step-th layer.
+func grids() []row {
+	const pooled, full = "5000 50 0", "1000 10 4096"
 	var rows []row
-	for _, r := range [][3]string{
-		{"`minibatch-cka`, as torch_cka", "torch_cka", "minibatch-cka"}, {"`linear-cka`, as ReSi", "resi", "linear-cka"},
-		{"`linear-cka`, `cca`, `svcca`, `procrustes`, `linear-regression`, as ReSi", "resi-all", "moments"},
-		{"the same, with intervals and nulls", "", "moments-with-intervals"},
+	for _, r := range []struct{ text, size, statistics, peer, step string }{
+		{"50 x 50 pooled maps, 5,000 samples: `minibatch-cka`, as torch_cka", pooled, "minibatch-cka", "torch_cka", "5"},
+		{"the same: `linear-cka`; numpy as torch_cka", pooled, "linear-cka", "torch_cka", "5"},
+		{"the same: `linear-cka`, as ReSi", pooled, "linear-cka", "resi", "5"},
+		{"the same: `linear-cka`, `cca`, `svcca`, `procrustes`, `linear-regression`, as ReSi", pooled, "moments", "resi-all", "5"},
+		{"the same, with intervals and nulls", pooled, "moments-with-intervals", "", ""},
+		{"10 x 10 layers of 4,096 values, 1,000 samples: `linear-cka`, as ReSi", full, "linear-cka", "resi", "2"},
 	} {
-		cells := []cell{{column: noether, from: golang("measure/similarity", "Grid/"+r[2]+"$", 1, "NOETHER_BENCH_GRID="+samples+","+layers), metric: "s/op", unit: "s", memory: "MiB-held"}}
-		out := row{text: map[string]string{gridWork: r[0]}, cells: cells}
-		if r[1] != "" {
+		ours, oursAgain := lastOf(grid(r.statistics, r.size))
+		out := row{text: map[string]string{gridWork: r.text}, cells: []cell{
+			{column: "Noether, processor time", from: ours, metric: "cpu-s", unit: "s"}, {column: "Noether, time", from: oursAgain, metric: "s/op", unit: "s"},
+		}}
+		if r.peer != "" {
+			size := strings.Fields(r.size)
+			theirs, theirsAgain := lastOf(peer("bench/grid.py", r.peer, size[0], size[1], r.step, size[2]))
 			out.ratio = "ratio"
-			out.cells = append([]cell{{column: "numpy", from: peer("bench/grid.py", r[1], samples, layers), metric: "seconds", unit: "s", memory: "peak_mib", once: true}}, cells...)
+			out.cells = append([]cell{{column: "numpy, processor time", from: theirs, metric: "cpu", unit: "s"}}, append(out.cells, cell{column: "numpy, time", from: theirsAgain, metric: "seconds", unit: "s"})...)
+		}
+		rows = append(rows, out)
+	}
+	return rows
+}
+
+const gridMemory = "50 x 50 layers of pooled maps, peak memory"
+
+// gridMemories returns rows on the memory of a grid with few and with many samples.
+func gridMemories() []row {
+	var rows []row
+	for _, statistics := range []string{"minibatch-cka", "linear-cka", "moments", "moments-with-intervals"} {
+		out := row{text: map[string]string{gridMemory: statistics}}
+		for _, samples := range []string{"1000", "5000", "20000"} {
+			out.cells = append(out.cells, cell{column: samples + " samples", from: grid(statistics, samples+" 50 0"), metric: "MiB-peak", unit: "MiB", once: true})
 		}
 		rows = append(rows, out)
 	}

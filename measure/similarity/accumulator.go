@@ -20,6 +20,7 @@ type accumulator struct {
 	layers     []layer
 	index      [2][]int // of the layers of either side, into layers
 	plans      []plan   // for each pair
+	block      int      // samples that are added together
 
 	n           int // samples that have been added
 	pending     pendingBlock
@@ -31,7 +32,7 @@ type accumulator struct {
 	scratch linalg.Scratch
 }
 
-// A pendingBlock holds the samples of a block of the layout that is not complete yet.
+// A pendingBlock holds the samples of a block that is not complete yet.
 type pendingBlock struct {
 	places []int       // positions of the samples in the order of the layout
 	rows   [][]float32 // for each layer
@@ -80,7 +81,29 @@ func newAccumulator(f *comparison, g measure.Grid) *accumulator {
 		}
 		a.pairs[i] = newPairMoments(a.own[u], a.own[v], p.momentGroups(), draws, p.debiased())
 	}
+	a.block = f.blockOf(g)
 	return a
+}
+
+// blockOf returns how many samples are added together: a block of the layout, or several if neither
+// minibatches nor groups nor shuffles depend on it. Products of more samples take less time; more
+// than 1024 samples or 4 million values gain nothing.
+func (f *comparison) blockOf(g measure.Grid) int {
+	block := g.Layout.Block
+	if len(f.settings.selected(minibatchInput)) > 0 {
+		return block
+	}
+	for i := range g.Pairs {
+		if p := f.planOf(g, i); p.groups || p.drawsNull() {
+			return block
+		}
+	}
+	layers, _ := layersOf(g, f.settings)
+	values := 0 // of a sample
+	for _, u := range layers {
+		values += u.p
+	}
+	return block * max(1, min(1024/block, 1<<22/(block*values)))
 }
 
 // pairLayers returns the layers of a pair.
@@ -95,7 +118,7 @@ func (a *accumulator) Update(b *measure.PairBatch) error {
 		return err
 	}
 	for i, place := range b.Place {
-		if len(a.pending.places) > 0 && place/a.grid.Layout.Block != a.pending.places[0]/a.grid.Layout.Block {
+		if len(a.pending.places) > 0 && place/a.block != a.pending.places[0]/a.block {
 			a.flush() // a sample of the block could not be read
 		}
 		if n := len(a.pending.places); n > 0 && place <= a.pending.places[n-1] {
@@ -105,7 +128,7 @@ func (a *accumulator) Update(b *measure.PairBatch) error {
 		for u, layer := range a.layers {
 			a.pending.rows[u] = layer.rows(a.pending.rows[u], a.tensor(b, layer).Slice(i, i+1))
 		}
-		if last := place + 1; last == a.grid.Layout.N || last%a.grid.Layout.Block == 0 {
+		if last := place + 1; last == a.grid.Layout.N || last%a.block == 0 {
 			a.flush()
 		}
 	}
@@ -184,7 +207,11 @@ func (a *accumulator) flush() {
 	for i, m := range a.pairs {
 		if m != nil {
 			u, v := a.pairLayers(i)
-			m.add(chunks[u], chunks[v], group, a.generator(from), &a.scratch)
+			var draw *rand.Rand
+			if len(m.null) > 0 {
+				draw = a.generator(from)
+			}
+			m.add(chunks[u], chunks[v], group, draw, &a.scratch)
 		}
 	}
 	a.pending.places = a.pending.places[:0]

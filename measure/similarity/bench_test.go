@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/onnx"
@@ -94,31 +96,28 @@ func BenchmarkValue(b *testing.B) {
 	}
 }
 
-// BenchmarkGrid measures all pairs of layers of two networks, from activations to scores. The layers
-// are pooled maps of a ResNet-56. NOETHER_BENCH_GRID is the number of samples and of layers of a
-// network, such as 5000,50.
+// BenchmarkGrid measures all pairs of layers of two networks, from activations to scores.
+// NOETHER_BENCH_GRID is the number of samples, of layers of a network and of values of a layer, such
+// as "5000 50 0". With 0 the layers are pooled maps of a ResNet-56.
 func BenchmarkGrid(b *testing.B) {
 	accelerate()
-	n, count := 500, 10
+	n, count, width := 500, 10, 0
 	if text := os.Getenv("NOETHER_BENCH_GRID"); text != "" {
-		if _, err := fmt.Sscanf(text, "%d,%d", &n, &count); err != nil {
+		if _, err := fmt.Sscan(text, &n, &count, &width); err != nil {
 			b.Fatal(err)
 		}
 	}
 	g := measure.Grid{Layout: measure.NewLayout(n)}
-	batch := &measure.PairBatch{}
 	for i := range count {
-		p := 16 << (3 * i / count)
-		x, y := correlated(uint64(i), n, p, p)
+		p := width
+		if width == 0 {
+			p = 16 << (3 * i / count)
+		}
 		layer := onnx.Layer{Name: fmt.Sprint("layer", i), Shape: []int{p}, Axes: "NC"}
 		g.A, g.B = append(g.A, layer), append(g.B, layer)
-		batch.A, batch.B = append(batch.A, tensor.Tensor{Shape: []int{n, p}, Data: x}), append(batch.B, tensor.Tensor{Shape: []int{n, p}, Data: y})
 		for j := range count {
 			g.Pairs = append(g.Pairs, [2]int{i, j})
 		}
-	}
-	for i := range n {
-		batch.Place, batch.Index, batch.Label = append(batch.Place, i), append(batch.Index, i), append(batch.Label, 0)
 	}
 	moments := []string{LinearCKA, CCA, SVCCA, Procrustes, LinearRegression}
 	for _, c := range []struct {
@@ -133,9 +132,16 @@ func BenchmarkGrid(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.Run(c.name, func(b *testing.B) {
+			var spent, drawn time.Duration // processor time in all, and for the activations
+			began := machine.CPUTime()
 			for b.Loop() {
 				acc, err := m.New(g)
-				if err == nil {
+				for from := 0; from < n && err == nil; from += batchOfGrid {
+					b.StopTimer()
+					at := machine.CPUTime()
+					batch := gridBatch(g, from, min(from+batchOfGrid, n))
+					drawn += machine.CPUTime() - at
+					b.StartTimer()
 					err = acc.Update(batch)
 				}
 				if err == nil {
@@ -145,8 +151,29 @@ func BenchmarkGrid(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
+			spent = machine.CPUTime() - began - drawn
 			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/op")
-			b.ReportMetric(float64(m.Cost(g))/(1<<20), "MiB-held")
+			b.ReportMetric(spent.Seconds()/float64(b.N), "cpu-s")
+			b.ReportMetric(float64(machine.PeakMemory())/(1<<20), "MiB-peak")
 		})
 	}
+}
+
+// batchOfGrid is the number of samples of an Update, so that no more activations than these are in
+// memory at a time.
+const batchOfGrid = 250
+
+// gridBatch returns random activations of all layers on the samples at some places. Layer i is
+// related in both networks.
+func gridBatch(g measure.Grid, from, to int) *measure.PairBatch {
+	n, batch := to-from, &measure.PairBatch{}
+	for i, layer := range g.A {
+		p := layer.Shape[0]
+		x, y := correlated(uint64(from*len(g.A)+i), n, p, p)
+		batch.A, batch.B = append(batch.A, tensor.Tensor{Shape: []int{n, p}, Data: x}), append(batch.B, tensor.Tensor{Shape: []int{n, p}, Data: y})
+	}
+	for i := from; i < to; i++ {
+		batch.Place, batch.Index, batch.Label = append(batch.Place, i), append(batch.Index, i), append(batch.Label, 0)
+	}
+	return batch
 }

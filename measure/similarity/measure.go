@@ -51,7 +51,7 @@ func (f *comparison) Skip(g measure.Grid) string {
 // filled.
 func (f *comparison) Cost(g measure.Grid) int64 {
 	layers, index := layersOf(g, f.settings)
-	b := int64(g.Layout.Block)
+	b, l := int64(f.blockOf(g)), int64(g.Layout.Block)
 	var total, widest int64
 	stored, moments := make([]int, len(layers)), make([]int64, len(layers))
 	for i, pair := range g.Pairs {
@@ -67,7 +67,7 @@ func (f *comparison) Cost(g measure.Grid) int64 {
 	for u, layer := range layers {
 		p := int64(layer.p)
 		widest = max(widest, p)
-		total += 4*int64(stored[u])*p + moments[u] + 4*b*p + 8*b*b + 16*int64(g.Layout.Groups) + 256
+		total += 4*int64(stored[u])*p + moments[u] + 4*b*p + 8*l*l + 16*int64(g.Layout.Groups) + 256
 	}
 	return total + 16*b*widest + 16*int64(g.Layout.N) + 4096
 }

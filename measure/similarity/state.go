@@ -10,7 +10,7 @@ import (
 // header returns numbers that differ for states of different grids, layouts or settings.
 func (a *accumulator) header() []int {
 	l := a.grid.Layout
-	out := []int{l.N, l.Block, l.Groups, len(a.layers), len(a.plans)}
+	out := []int{l.N, a.block, l.Groups, len(a.layers), len(a.plans)}
 	flag := func(b bool) {
 		if b {
 			out = append(out, 1)
@@ -110,7 +110,7 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 
 func (a *accumulator) readBlock(r *state.Reader) {
 	a.pending.places = r.Ints()
-	size := a.grid.Layout.Block
+	size := a.block
 	for i, place := range a.pending.places {
 		if place < 0 || place >= a.grid.Layout.N || place/size != a.pending.places[0]/size || i > 0 && place <= a.pending.places[i-1] {
 			r.Fail(fmt.Errorf("the state has a block of the places %v, which do not fit the layout", a.pending.places))
