@@ -314,9 +314,10 @@ func TestCoverage(t *testing.T) {
 
 func TestSkip(t *testing.T) {
 	t.Parallel()
-	m := prediction.Accuracy(prediction.Settings{})
-	if m.Skip(measure.Site{}) == "" || m.Skip(measure.Site{Classes: classes(1)}) == "" || m.Skip(measure.Site{Classes: classes(2)}) != "" {
-		t.Error("Skip is wrong, want a reason for models of no class and of one class, and none for a model of two")
+	for name, m := range map[string]measure.Measure{"accuracy": prediction.Accuracy(prediction.Settings{}), "agreement of models": prediction.ModelAgreement(prediction.ModelSettings{})} {
+		if m.Skip(measure.Site{}) == "" || m.Skip(measure.Site{Classes: classes(1)}) == "" || m.Skip(measure.Site{Classes: classes(2)}) != "" {
+			t.Errorf("%s: want a reason to skip models of no class and of one class, and none for a model of two", name)
+		}
 	}
 }
 

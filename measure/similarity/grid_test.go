@@ -330,3 +330,24 @@ func TestGridErrors(t *testing.T) {
 		t.Error("empty settings were accepted")
 	}
 }
+
+// TestMoreNeighboursThanSamples checks that statistics of neighbours have no value, and say why, if
+// a study has too few samples for them.
+func TestMoreNeighboursThanSamples(t *testing.T) {
+	t.Parallel()
+	s := Defaults()
+	s.Statistics, s.Neighbours = []string{MutualKNN, Jaccard, SecondOrderCosine, RankSimilarity, CKNNA, RSA}, 20
+	shapes := [][]int{{3}}
+	g := measure.Grid{A: layers("", "a", shapes...), B: layers("", "b", shapes...), Pairs: everyPair(1, 1), Layout: measure.NewLayout(20)}
+	for name, score := range scoresOf(t, newMeasure(t, s), g, tensors(1, 20, shapes...), tensors(2, 20, shapes...))[[2]int{}] {
+		if name == RSA {
+			if math.IsNaN(score.Value) {
+				t.Errorf("rsa has no value: %q", score.Warnings)
+			}
+			continue
+		}
+		if !math.IsNaN(score.Value) || len(score.Warnings) != 1 || !strings.Contains(score.Warnings[0], "20 neighbours of 20 samples: set fewer") {
+			t.Errorf("%s is %v with the warnings %q", name, score.Value, score.Warnings)
+		}
+	}
+}

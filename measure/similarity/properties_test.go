@@ -347,6 +347,8 @@ func TestInvalidInput(t *testing.T) {
 		"infinity":  {x: of(30, 3, func(v []float64) { v[0] = math.Inf(-1) }), y: of(30, 3, nil), s: all, want: "X: NaN or infinity in row 0, column 0"},
 		"few":       {x: of(3, 3, nil), y: of(3, 3, nil), s: with(func(s *Settings) { s.Statistics = []string{DebiasedCKA} }), want: "3 samples are too few: debiased-cka needs 4"},
 		"neighbour": {x: of(9, 3, nil), y: of(9, 3, nil), s: with(func(s *Settings) { s.Neighbours = 9 }), want: "mutual-knn: 9 samples have at most 8 neighbours, not 9"},
+		"jaccard":   {x: of(9, 3, nil), y: of(9, 3, nil), s: with(func(s *Settings) { s.Statistics, s.Neighbours = []string{Jaccard}, 9 }), want: "jaccard: 9 samples have at most 8 neighbours, not 9"},
+		"cknna":     {x: of(9, 3, nil), y: of(9, 3, nil), s: with(func(s *Settings) { s.Statistics, s.Neighbours = []string{CKNNA}, 12 }), want: "cknna: 9 samples have at most 8 neighbours, not 12"},
 		"unknown":   {x: of(9, 3, nil), y: of(9, 3, nil), s: with(func(s *Settings) { s.Statistics = []string{"cka"} }), want: `unknown statistic "cka": there are ` + listed(Names())},
 		"none":      {x: of(9, 3, nil), y: of(9, 3, nil), s: with(func(s *Settings) { s.Statistics = nil }), want: "no statistics: name some of " + listed(Names())},
 		"variance":  {x: of(9, 3, nil), y: of(9, 3, nil), s: with(func(s *Settings) { s.Variance = 0 }), want: "variance is 0; it must be above 0 and at most 1"},

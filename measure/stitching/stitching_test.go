@@ -65,6 +65,7 @@ type shape struct {
 	side, stride, width int
 	softmax             bool
 	last                bool // the block has its channels last
+	one                 bool // one class, not three
 }
 
 // open returns a test network that classifies by the mean of the channels, up to random maps.
@@ -98,9 +99,13 @@ func open(t testing.TB, name string, s shape, layers ...string) procedure.Subjec
 		mean = b.ReduceMean("block", false, 1, 2)
 	}
 	b.Output("pooled", mean)
-	readout := tensor.New(s.width, 3)
+	classes := 3
+	if s.one {
+		classes = 1
+	}
+	readout := tensor.New(s.width, classes)
 	for c := range s.width {
-		readout.Data[3*c+c%3] = 30 / float32(s.width)
+		readout.Data[classes*c+c%classes] = 30 / float32(s.width)
 	}
 	scores := b.MatMul("pooled", b.Const("u", readout))
 	if s.softmax {
@@ -141,7 +146,7 @@ func untrained(start string) Settings {
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 	data := newSource(120, 8)
-	for _, s := range []shape{{8, 1, 6, false, false}, {8, 2, 6, true, true}} {
+	for _, s := range []shape{{8, 1, 6, false, false, false}, {8, 2, 6, true, true, false}} {
 		net := open(t, "net", s, "stem", "block", "pooled", "scores")
 		j := jobOf(t, net, net, data)
 		samples, err := j.Read(t.Context(), dataset.Indices(120), net.Model.Frame())
@@ -174,7 +179,7 @@ func TestIdentity(t *testing.T) {
 // means. The network is then as accurate as without a stitch.
 func TestLeastSquares(t *testing.T) {
 	t.Parallel()
-	for _, s := range []shape{{4, 1, 6, false, false}, {8, 2, 6, false, true}} {
+	for _, s := range []shape{{4, 1, 6, false, false, false}, {8, 2, 6, false, true, false}} {
 		net := open(t, "net", s, "block", "pooled")
 		j := jobOf(t, net, net, newSource(400, s.side))
 		j.Pairs = [][2]int{{0, 0}, {1, 1}, {0, 1}}
@@ -191,8 +196,8 @@ func TestLeastSquares(t *testing.T) {
 func TestTrained(t *testing.T) {
 	t.Parallel()
 	data := newSource(400, 8)
-	a := open(t, "a", shape{8, 1, 6, false, false}, "block", "pooled")
-	b := open(t, "b", shape{8, 2, 9, true, true}, "block", "pooled")
+	a := open(t, "a", shape{8, 1, 6, false, false, false}, "block", "pooled")
+	b := open(t, "b", shape{8, 2, 9, true, true, false}, "block", "pooled")
 	settings := Defaults()
 	settings.Start, settings.Epochs, settings.Rate = random, 20, 0.01
 	scores := scoresOf(t, settings, jobOf(t, a, b, data))
@@ -214,8 +219,8 @@ func TestTrained(t *testing.T) {
 func TestLayersThatCannotBeStitched(t *testing.T) {
 	t.Parallel()
 	data := newSource(40, 8)
-	a := open(t, "a", shape{8, 1, 6, false, false}, "stem", "inner")
-	b := open(t, "b", shape{8, 1, 9, false, false}, "stem")
+	a := open(t, "a", shape{8, 1, 6, false, false, false}, "stem", "inner")
+	b := open(t, "b", shape{8, 1, 9, false, false, false}, "stem")
 	for _, c := range []struct {
 		from, to procedure.Subject
 		pair     [2]int
@@ -251,8 +256,8 @@ func interrupted(t testing.TB, j *procedure.Job, reports int) context.Context {
 func TestResume(t *testing.T) {
 	t.Parallel()
 	data := newSource(160, 8)
-	a := open(t, "a", shape{8, 1, 6, false, false}, "block", "pooled")
-	b := open(t, "b", shape{8, 2, 9, false, false}, "block", "pooled")
+	a := open(t, "a", shape{8, 1, 6, false, false, false}, "block", "pooled")
+	b := open(t, "b", shape{8, 2, 9, false, false, false}, "block", "pooled")
 	settings := Defaults()
 	settings.Epochs = 6
 	m, err := New(settings)
@@ -318,7 +323,7 @@ func TestInvalidSettings(t *testing.T) {
 
 func TestTooFewSamples(t *testing.T) {
 	t.Parallel()
-	net := open(t, "net", shape{8, 1, 6, false, false}, "block")
+	net := open(t, "net", shape{8, 1, 6, false, false, false}, "block")
 	m, err := New(Defaults())
 	if err != nil {
 		t.Fatal(err)
@@ -332,5 +337,33 @@ func TestTooFewSamples(t *testing.T) {
 	}
 	if _, err := m.Run(t.Context(), jobOf(t, net, net, data)); !errors.Is(err, measure.ErrTooFew) {
 		t.Errorf("error %v, want one that says that there are too few samples with labels", err)
+	}
+}
+
+// TestTooFewClasses checks that neither a model of one class nor one of several classes of a larger
+// model is stitched to.
+func TestTooFewClasses(t *testing.T) {
+	t.Parallel()
+	m, err := New(Defaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, data := open(t, "net", shape{8, 1, 6, false, false, false}, "block"), newSource(40, 8)
+	single := open(t, "single", shape{8, 1, 6, false, false, true}, "block")
+	for outputs, want := range map[*[]int]string{{}: "at least two classes", {1}: "at least two classes", {0, 2}: ""} {
+		b := net
+		b.Outputs = *outputs
+		if why := m.Skip(jobOf(t, net, b, data)); want == "" && why != "" || !strings.Contains(why, want) {
+			t.Errorf("outputs %v: skipped because %q, want %q", *outputs, why, want)
+		}
+	}
+	if single.Model.Classes() > 1 {
+		t.Fatalf("the model has %d classes", single.Model.Classes())
+	}
+	if why := m.Skip(jobOf(t, net, single, data)); !strings.Contains(why, "class") {
+		t.Errorf("one class: skipped because %q", why)
+	}
+	if why := m.Skip(jobOf(t, single, net, data)); why != "" {
+		t.Errorf("the front of a model of one class: skipped because %q", why)
 	}
 }

@@ -1,0 +1,44 @@
+package stitching
+
+import (
+	"math"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/resample"
+)
+
+// scores returns the scores, given 1 for each correct prediction of a test image with the untrained
+// and with the trained stitch, else 0.
+func (r *run) scores(untrained, trained []float64) []measure.Score {
+	accuracy := meanOf("accuracy", trained, nil, 0)
+	accuracy.Low, accuracy.High = resample.Wilson(accuracy.Value, len(trained))
+	return []measure.Score{accuracy, meanOf("gain", trained, untrained, -1), meanOf("penalty", r.own, trained, -1)}
+}
+
+// meanOf returns the mean of a or, if b is not nil, of a - b, with an interval between low and 1.
+func meanOf(statistic string, a, b []float64, low float64) measure.Score {
+	v := append([]float64(nil), a...)
+	var sum float64
+	for i := range v {
+		if b != nil {
+			v[i] -= b[i]
+		}
+		sum += v[i]
+	}
+	s := measure.Plain(statistic, sum/float64(len(v)), len(v))
+	s.Min, s.Max = low, 1
+	s.Replicates = resample.MeanWithoutGroups(v)
+	if l, h := resample.Jackknife(s.Value, len(v), s.Replicates); !math.IsNaN(l) {
+		s.Low, s.High = max(l, s.Min), min(h, s.Max)
+	}
+	return s
+}
+
+// undefined returns the scores of two layers that cannot be stitched, with the reason as a warning.
+func undefined(why string) []measure.Score {
+	var out []measure.Score
+	for _, s := range Descriptor().Statistics {
+		out = append(out, measure.Plain(s.Name, 0, 0).Undefined(why))
+	}
+	return out
+}
