@@ -151,9 +151,14 @@ func (r *calculator) gramSVCCA(ctx context.Context, x, y *representation, out es
 		return err
 	}
 	wa, wb, err := ofBoth(ctx, a, b, (*representation).leadingWhitening)
-	if err == nil {
-		out[SVCCA], err = m.correlation(wa, wb, weighting{})
+	if err != nil {
+		return err
 	}
+	e, err := m.correlation(wa, wb, weighting{})
+	if len(e.replicates) > 0 {
+		e.warnings = append(e.warnings, "the interval is too narrow: with more variables than samples it leaves out that other samples have another number of components")
+	}
+	out[SVCCA] = e
 	return err
 }
 

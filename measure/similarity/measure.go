@@ -27,6 +27,11 @@ func (*comparison) Version() int { return 4 }
 
 func (f *comparison) Settings() any { return f.settings.encode() }
 
+// Statistics returns the names of the selected statistics. A study may have several entries of the
+// measure with different ones, such as the statistics that depend on which layer is A in an entry of
+// their own.
+func (f *comparison) Statistics() []string { return f.settings.Statistics }
+
 // Directional reports whether a selected statistic depends on which layer is A: the weights of
 // pwcca are those of A, and linear-regression predicts A from B.
 func (f *comparison) Directional() bool { return Descriptor().Directional(f.settings.Statistics...) }

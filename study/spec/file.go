@@ -111,7 +111,7 @@ func (s *Study) check(n *config.Node) error {
 	if err := checkUnique(n.Get("transforms"), func(i int) string { return s.Transforms[i].Name }, len(s.Transforms)); err != nil {
 		return err
 	}
-	if err := checkUnique(n.Get("measures"), func(i int) string { return s.Measures[i].identity() }, len(s.Measures)); err != nil {
+	if err := checkAllUnique(n.Get("measures"), func(i int) []string { return s.Measures[i].identities() }, len(s.Measures)); err != nil {
 		return err
 	}
 	for _, m := range s.Measures {
@@ -151,12 +151,19 @@ func (s *Study) checkSize(n *config.Node) error {
 
 // checkUnique returns an error if two of the first count entries of a list have the same name.
 func checkUnique(n *config.Node, name func(int) string, count int) error {
+	return checkAllUnique(n, func(i int) []string { return []string{name(i)} }, count)
+}
+
+// checkAllUnique is checkUnique of entries with several names.
+func checkAllUnique(n *config.Node, names func(int) []string, count int) error {
 	seen := map[string]bool{}
 	for i := range count {
-		if seen[name(i)] {
-			return entryNode(n, i).Errorf("the name %q occurs twice", name(i))
+		for _, name := range names(i) {
+			if seen[name] {
+				return entryNode(n, i).Errorf("the name %q occurs twice", name)
+			}
+			seen[name] = true
 		}
-		seen[name(i)] = true
 	}
 	return nil
 }

@@ -69,13 +69,23 @@ func decodePair(n *config.Node) (modelPair, error) {
 	return modelPair{names[0], names[1]}, nil
 }
 
-// identity returns the name that must be unique among the measures. A method may occur twice, once
-// between models and once between clean and transformed layers.
-func (m MeasureSpec) identity() string {
+// identities returns the names that must be unique among the measures. A method may occur twice, once
+// between models and once between clean and transformed layers. A comparison of representations may
+// occur more often, with other statistics: each statistic has a name.
+func (m MeasureSpec) identities() []string {
+	name := m.Name()
 	if m.Between.Given() {
-		return m.Name() + " between models"
+		name += " between models"
 	}
-	return m.Name()
+	c, ok := m.Method.(interface{ Statistics() []string })
+	if !ok {
+		return []string{name}
+	}
+	var out []string
+	for _, statistic := range c.Statistics() {
+		out = append(out, statistic+" of "+name)
+	}
+	return out
 }
 
 // check returns an error for unknown models and repeated pairs.

@@ -77,3 +77,24 @@ func TestPairErrors(t *testing.T) {
 		t.Errorf("all pairs of one model: %v", err)
 	}
 }
+
+// TestSeveralComparisons checks that a study may compute a statistic of similarity once between
+// models and once between x and T(x), in as many entries as there are statistics.
+func TestSeveralComparisons(t *testing.T) {
+	t.Parallel()
+	for entries, want := range map[string]string{
+		"{between: all, statistics: [linear-cka, rsa]}; {between: [[a, b]], statistics: [pwcca]}":    "",
+		"{statistics: [linear-cka]}; {between: all, statistics: [linear-cka]}":                       "",
+		"{between: all, statistics: [linear-cka]}; {between: [b, a], statistics: [rsa, linear-cka]}": `the name "linear-cka of similarity between models" occurs twice`,
+		"{statistics: [rsa]}; {statistics: [rsa], pool: mean}":                                       `the name "rsa of similarity" occurs twice`,
+	} {
+		text := "name: s\ndata: {name: d, images: d/}\nmodels: [{name: a, onnx: a.onnx, layers: [x]}, {name: b, onnx: b.onnx, layers: [x]}]\nmeasures:\n"
+		for entry := range strings.SplitSeq(entries, "; ") {
+			text += "  - similarity: " + entry + "\n"
+		}
+		_, err := Parse("study.yaml", []byte(text), nil)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: error %v, want %q", entries, err, want)
+		}
+	}
+}
