@@ -38,6 +38,7 @@ func main() {
 type plan struct {
 	images, out string
 	scores      []string
+	trainings   int // of each cell of the ridge
 	copies      int
 	rollback    float64
 	quick       bool
@@ -54,6 +55,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&p.images, "images", "", "folder of images, of which the networks are trained on one half")
 	flags.StringVar(&p.out, "o", "models", "folder of the models")
 	flags.StringVar(&list, "scores", "", "files scores.csv, separated by commas")
+	flags.IntVar(&p.trainings, "trainings", 3, "number of trainings for each target and decay of ridge")
 	flags.IntVar(&p.copies, "copies", 10, "number of copies of the best network of each depth")
 	flags.Float64Var(&p.rollback, "take-back", 0.7, "undo an epoch that increases the validation error (in depth and copies, with a large decay: the objective J), and multiply the learning rate by this factor; 0: never")
 	flags.BoolVar(&p.quick, "quick", false, "train little, to test the commands")

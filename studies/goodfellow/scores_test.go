@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -28,7 +29,7 @@ func TestStack(t *testing.T) {
 }
 
 // TestStatistics checks that the values are scipy's: spearmanr, ttest_ind with equal_var=False, and
-// t.ppf.
+// t.ppf. The interval of the difference is from a numerical integral of the t distribution.
 func TestStatistics(t *testing.T) {
 	t.Parallel()
 	near := func(what string, got, want float64) {
@@ -39,6 +40,9 @@ func TestStatistics(t *testing.T) {
 	near("the rank correlation", rank([]float64{1, 2, 2, 5, 3}, []float64{2, 1, 4, 4, 9}), 0.605263157894737)
 	a, b := []float64{3.1, 2.9, 3.6, 3.3, 3.0}, []float64{3.9, 3.5, 4.4, 3.7}
 	near("the p-value", welch(a, b), 0.02700846021593839)
+	value, half := difference(a, b)
+	near("the difference", value, 0.695)
+	near("half of the interval of the difference", half, 0.5798503904470147)
 	mean, half := meanInterval(a)
 	near("the mean", mean, 3.18)
 	near("half of the interval", half, 0.34454777651513435)
@@ -74,5 +78,52 @@ func TestBestOfEachDepth(t *testing.T) {
 	}
 	if _, err := (plan{}).best(); err == nil || !strings.Contains(err.Error(), "-scores") {
 		t.Errorf("without scores: error %v, want one about -scores", err)
+	}
+}
+
+// TestBeliefTable checks that a change is that within each network, averaged over networks.
+func TestBeliefTable(t *testing.T) {
+	t.Parallel()
+	scored := table{}
+	for network, pan := range map[string][2]float64{"cdbn/seed-1": {10, 20}, "cdbn/seed-2": {40, 40}} {
+		for i, layer := range []string{"layer1", "layer2"} {
+			scored.add(scores.Row{Model: network, Layer: layer, Data: "pan", Statistic: "invariance", Value: pan[i]})
+		}
+	}
+	scored.add(scores.Row{Model: "depth", Layer: "decays0/layer1", Data: "pan", Statistic: "invariance", Value: 1})
+	networks := scored.belief()
+	if !slices.Equal(networks, []string{"cdbn/seed-1", "cdbn/seed-2"}) {
+		t.Fatalf("the belief networks are %v", networks)
+	}
+	for _, r := range scored.beliefTable(networks) {
+		want := map[string]string{"layer 1": "25.0", "layer 2": "30.0", "change in percent": "50"}[r.statistic]
+		if r.keys[0] == "pan" && want != "" && r.value != want {
+			t.Errorf("%s is %s, want %s", r.statistic, r.value, want)
+		}
+	}
+}
+
+// TestRows checks that the training that chooses the best decay does not count for its score.
+func TestRows(t *testing.T) {
+	t.Parallel()
+	scored := table{}
+	for _, c := range []struct {
+		decay  float64
+		values []float64
+	}{{0, []float64{1, 5, 7}}, {0.1, []float64{9, 3, 4}}, {3, []float64{2, math.NaN(), 1}}} {
+		for i, v := range c.values {
+			scored.add(scores.Row{Model: "ridge", Layer: fmt.Sprintf("%s/training%d/layer1", cell(-0.9, c.decay), i+1), Data: "pan", Statistic: "invariance", Value: v})
+		}
+	}
+	got := map[string]string{}
+	for _, r := range scored.rows() {
+		if r.keys[0] == "-0.9" {
+			got[r.statistic] = r.value
+		}
+	}
+	for name, want := range map[string]string{"best decay": "0.1", "score without decay": "6.0", "score at the best decay": "3.5", "score at decay 3": ""} {
+		if got[name] != want {
+			t.Errorf("%s is %q, want %q", name, got[name], want)
+		}
 	}
 }

@@ -1,25 +1,29 @@
 package main
 
 import (
+	"encoding/csv"
 	"fmt"
 	"math"
-	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// tables prints the figures and the table of the paper for the models with scores.
+// tables writes the tables of docs/results/firing.md, for the models with scores, as
+// goodfellow-NAME.csv.
 func (p plan) tables() error {
 	t, err := p.read()
 	if err != nil {
 		return err
 	}
 	if t["ridge"] != nil {
-		t.figures12()
-		t.figure3()
+		if err := p.ridgeTables(t); err != nil {
+			return err
+		}
 	}
 	if t["depth"] != nil {
 		if err := p.depths(t); err != nil {
@@ -27,176 +31,272 @@ func (p plan) tables() error {
 		}
 	}
 	if t["copies"] != nil {
-		t.figure5()
+		if err := p.write("copies", []string{"test"}, t.copies()); err != nil {
+			return err
+		}
 	}
-	if t["cdbn"] != nil {
-		t.table1()
+	if networks := t.belief(); len(networks) > 0 {
+		return p.write("cdbn", []string{"test"}, t.beliefTable(networks))
 	}
 	return nil
 }
 
-// figures12 prints the correlations of tests over the networks of ridge.onnx.
-func (t table) figures12() {
-	fmt.Println("\nOver the networks of ridge.onnx (figures 1 and 2): rank correlation, 95 % interval by 2,000 resamples of networks")
-	for _, pair := range [][2]string{{"gratings phase", "pan"}, {"gratings phase", "clips"}, {"gratings orientation", "turn"}, {"pan", "turn"}, {"pan", "orbit"}, {"turn", "orbit"}, {"pan", "clips"}} {
+// A record is a cell of a table of results: the keys of its row, the name of its column, and a value
+// with its interval, if it has one.
+type record struct {
+	keys             []string
+	statistic        string
+	value, low, high string
+}
+
+// plain returns a record without an interval.
+func plain(statistic, value string, keys ...string) record {
+	return record{keys: keys, statistic: statistic, value: value}
+}
+
+// around returns a record of a value and half of its interval.
+func around(statistic string, value, half float64, digits int, keys ...string) record {
+	text := func(v float64) string { return strconv.FormatFloat(v, 'f', digits, 64) }
+	return record{keys, statistic, text(value), text(value - half), text(value + half)}
+}
+
+// write writes a table in the format that studies/results reads.
+func (p plan) write(name string, keys []string, list []record) error {
+	rows := [][]string{append(slices.Clone(keys), "statistic", "value", "low", "high")}
+	for _, r := range list {
+		rows = append(rows, append(slices.Clone(r.keys), r.statistic, r.value, r.low, r.high))
+	}
+	f, err := os.Create(filepath.Join(p.out, "goodfellow-"+name+".csv"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := csv.NewWriter(f).WriteAll(rows); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// trainings returns the scores of the networks of a cell of the ridge in a test ("": the natural
+// mean), without those of networks all of whose units are constant.
+func (t table) trainings(name, test string) []float64 {
+	var out []float64
+	for _, l := range t.layers("ridge", func(l string) bool { return strings.HasPrefix(l, name+"/") }) {
+		v := t.of("ridge", l, test)
+		if test == "" {
+			v = t.mean("ridge", l)
+		}
+		if !math.IsNaN(v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// ridgeTables writes the tables of figures 1 to 3.
+func (p plan) ridgeTables(t table) error {
+	if err := p.write("correlations", []string{"scores"}, t.correlations()); err != nil {
+		return err
+	}
+	var cells []record
+	for _, target := range targets {
+		for _, decay := range ridgeDecays {
+			value := ""
+			if scores := t.trainings(cell(target, decay), ""); len(scores) > 0 {
+				value = fmt.Sprintf("%.1f", stat.Mean(scores, nil))
+			}
+			cells = append(cells, plain(fmt.Sprint(decay), value, targetName(target)))
+		}
+	}
+	if err := p.write("ridge", []string{"target"}, cells); err != nil {
+		return err
+	}
+	return p.write("rows", []string{"target"}, t.rows())
+}
+
+func targetName(target float64) string {
+	if target == unpenalised {
+		return "none"
+	}
+	return fmt.Sprint(target)
+}
+
+// correlations returns the rank correlations of tests over the cells of the ridge (figures 1 and 2).
+// The score of a cell is the mean over its networks. Intervals resample cells.
+func (t table) correlations() []record {
+	var list []record
+	for _, pair := range []struct{ name, x, y string }{
+		{"pan and grating phase", "gratings phase", "pan"}, {"clips and grating phase", "gratings phase", "clips"},
+		{"turn and grating orientation", "gratings orientation", "turn"}, {"turn and pan", "pan", "turn"},
+	} {
 		var x, y []float64
-		for _, l := range t.layers("ridge", nil) {
-			a, b := t.of("ridge", l, pair[0]), t.of("ridge", l, pair[1])
-			if !math.IsNaN(a) && !math.IsNaN(b) {
-				x, y = append(x, a), append(y, b)
+		for _, target := range targets {
+			for _, decay := range ridgeDecays {
+				a, b := t.trainings(cell(target, decay), pair.x), t.trainings(cell(target, decay), pair.y)
+				if len(a) > 0 && len(b) > 0 {
+					x, y = append(x, stat.Mean(a, nil)), append(y, stat.Mean(b, nil))
+				}
 			}
 		}
 		if len(x) < 3 {
 			continue
 		}
 		low, high := resampled(x, y)
-		fmt.Printf("| %s against %s | %.2f [%.2f, %.2f] | %d networks |\n", pair[0], pair[1], rank(x, y), low, high, len(x))
+		list = append(list, record{[]string{pair.name}, "rank correlation", fmt.Sprintf("%.2f", rank(x, y)), fmt.Sprintf("%.2f", low), fmt.Sprintf("%.2f", high)},
+			plain("cells", fmt.Sprint(len(x)), pair.name))
 	}
+	return list
 }
 
-// rank returns Spearman's rank correlation.
-func rank(x, y []float64) float64 { return stat.Correlation(ranks(x), ranks(y), nil) }
-
-// ranks returns the ranks of values, with mean ranks for ties.
-func ranks(x []float64) []float64 {
-	out := make([]float64, len(x))
-	for i, v := range x {
-		below, same := 0, 0
-		for _, w := range x {
-			if w < v {
-				below++
-			} else if w == v {
-				same++
+// rows returns, for each target, the decay that is best in the first training, and the scores at
+// no decay, at this decay and at the largest decay, over the other trainings.
+func (t table) rows() []record {
+	var list []record
+	for _, target := range targets {
+		best, most := 0.0, math.Inf(-1)
+		for _, decay := range ridgeDecays {
+			if v := t.mean("ridge", cell(target, decay)+"/training1/layer1"); v > most {
+				best, most = decay, v
 			}
 		}
-		out[i] = float64(below) + float64(same+1)/2
+		others := func(decay float64) []float64 {
+			var out []float64
+			for _, l := range t.layers("ridge", func(l string) bool { return strings.HasPrefix(l, cell(target, decay)+"/") }) {
+				if v := t.mean("ridge", l); !strings.Contains(l, "/training1/") && !math.IsNaN(v) {
+					out = append(out, v)
+				}
+			}
+			return out
+		}
+		key := targetName(target)
+		list = append(list, plain("best decay", fmt.Sprint(best), key))
+		none, top, last := others(0), others(best), others(ridgeDecays[len(ridgeDecays)-1])
+		for _, c := range []struct {
+			name   string
+			values []float64
+		}{{"score without decay", none}, {"score at the best decay", top}, {fmt.Sprintf("score at decay %g", ridgeDecays[len(ridgeDecays)-1]), last}} {
+			if len(c.values) < 2 {
+				list = append(list, plain(c.name, "", key))
+				continue
+			}
+			mean, half := meanInterval(c.values)
+			list = append(list, around(c.name, mean, half, 1, key))
+		}
 	}
-	return out
+	return list
 }
 
-// resampled returns the 95 % bootstrap interval of the rank correlation.
-func resampled(x, y []float64) (low, high float64) {
-	r := rand.New(rand.NewPCG(1, 1))
-	var found []float64
-	for range 2000 {
-		a, b := make([]float64, len(x)), make([]float64, len(x))
-		for i := range a {
-			k := r.IntN(len(x))
-			a[i], b[i] = x[k], y[k]
-		}
-		if c := rank(a, b); !math.IsNaN(c) {
-			found = append(found, c)
-		}
-	}
-	slices.Sort(found)
-	return stat.Quantile(0.025, stat.Empirical, found, nil), stat.Quantile(0.975, stat.Empirical, found, nil)
-}
-
-// figure3 prints the mean score over the natural tests by target and decay.
-func (t table) figure3() {
-	fmt.Println("\nMean over the natural tests, all units, by target activation and weight decay (figure 3)")
-	fmt.Print("| target |")
-	for _, d := range ridgeDecays {
-		fmt.Printf(" %g |", d)
-	}
-	fmt.Println()
-	for _, target := range targets {
-		fmt.Printf("| %g |", target)
-		for _, decay := range ridgeDecays {
-			fmt.Printf(" %.2f |", t.mean("ridge", fmt.Sprintf("target%g/decay%g/layer1", target, decay)))
-		}
-		fmt.Println()
-	}
-}
-
-// depths prints the best, the median and the worst network of each depth.
+// depths writes the best, the median and the worst network of each depth.
 func (p plan) depths(t table) error {
-	fmt.Println("\nThe networks of depth.onnx, mean over the natural tests: the best, the median and the worst of each depth")
-	byDepth := make([][]float64, deep)
-	name := make([]string, deep)
+	byDepth, name := make([][]float64, deep), make([]string, deep)
 	for _, l := range t.layers("depth", nil) {
 		decays, err := stack(l)
 		if err != nil {
 			return err
 		}
 		d, v := len(decays)-1, t.mean("depth", l)
+		if math.IsNaN(v) {
+			continue
+		}
 		if len(byDepth[d]) == 0 || v > slices.Max(byDepth[d]) {
-			name[d] = path(decays)
+			name[d] = strings.ReplaceAll(strings.TrimPrefix(path(decays), "decays"), ",", ", ")
 		}
 		byDepth[d] = append(byDepth[d], v)
 	}
+	var list []record
 	for d, values := range byDepth {
 		slices.Sort(values)
-		fmt.Printf("| %d | %s | %.2f | %.2f | %.2f | %d networks |\n", d+1, name[d], values[len(values)-1], values[len(values)/2], values[0], len(values))
+		key := []string{strconv.Itoa(d + 1), name[d]}
+		for _, c := range []struct {
+			name  string
+			value float64
+		}{{"best", values[len(values)-1]}, {"median", values[len(values)/2]}, {"worst", values[0]}} {
+			list = append(list, plain(c.name, fmt.Sprintf("%.1f", c.value), key...))
+		}
+		list = append(list, plain("networks", strconv.Itoa(len(values)), key...))
 	}
-	return nil
+	return p.write("depth", []string{"depth", "decays of the best network"}, list)
 }
 
-// figure5 prints the scores of the copies: means with intervals, and Welch's test between
-// successive depths.
-func (t table) figure5() {
-	fmt.Println("\nCopies of the best networks (figure 5): mean [95 % interval], and Welch's t-test against the depth before")
-	tests := append([]string{"mean"}, natural...)
-	tests = append(tests, "gratings phase", "gratings orientation")
-	for _, test := range tests {
+// titles are the names of tests in tables.
+var titles = []struct{ test, title string }{
+	{"mean", "natural mean"}, {"clips", "clips"}, {"pan", "pan"}, {"turn", "turn"}, {"orbit", "orbit"}, {"gratings phase", "grating phase"}, {"gratings orientation", "grating orientation"},
+}
+
+// copies returns the scores of the copies of the best networks (figure 5): means with intervals over
+// networks, and the differences between successive depths.
+func (t table) copies() []record {
+	var list []record
+	for _, c := range titles {
 		var before []float64
-		fmt.Printf("| %s |", test)
 		for d := 1; d <= deep; d++ {
 			var values []float64
 			for _, l := range t.layers("copies", func(l string) bool {
 				return strings.HasPrefix(l, fmt.Sprintf("depth%d/", d)) && strings.HasSuffix(l, fmt.Sprintf("/layer%d", d))
 			}) {
-				v := t.of("copies", l, test)
-				if test == "mean" {
+				v := t.of("copies", l, c.test)
+				if c.test == "mean" {
 					v = t.mean("copies", l)
 				}
 				values = append(values, v)
 			}
-			m, half := meanInterval(values)
-			fmt.Printf(" %.2f [%.2f, %.2f] |", m, m-half, m+half)
+			mean, half := meanInterval(values)
+			list = append(list, around(fmt.Sprintf("depth %d", d), mean, half, 1, c.title))
 			if before != nil {
-				fmt.Printf(" %s |", significance(before, values))
+				change, half := difference(before, values)
+				list = append(list, around(fmt.Sprintf("depth %d - depth %d", d, d-1), change, half, 1, c.title), plain(fmt.Sprintf("p, depth %d to %d", d-1, d), significance(before, values), c.title))
 			}
 			before = values
 		}
-		fmt.Println()
 	}
+	return list
 }
 
 // significance returns the p-value of a difference of means; "" if all values are equal.
 func significance(a, b []float64) string {
 	p := welch(a, b)
-	if math.IsNaN(p) {
+	switch {
+	case math.IsNaN(p):
 		return ""
+	case p < 1e-60:
+		return "< 1e-60"
+	case p < 0.001:
+		return fmt.Sprintf("%.0e", p)
 	}
-	return fmt.Sprintf("p = %.2g", p)
+	return fmt.Sprintf("%.2f", p)
 }
 
-func meanInterval(x []float64) (mean, half float64) {
-	mean, deviation := stat.MeanStdDev(x, nil)
-	n := float64(len(x))
-	return mean, distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.975) * deviation / math.Sqrt(n)
+// belief returns the names of the belief networks, which have the layers layer1 and layer2.
+func (t table) belief() []string {
+	var out []string
+	for name, layers := range t {
+		if layers["layer1"] != nil && layers["layer2"] != nil {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
-// welch returns the two-sided p-value of a difference of means.
-func welch(x, y []float64) float64 {
-	mx, vx := stat.MeanVariance(x, nil)
-	my, vy := stat.MeanVariance(y, nil)
-	a, b := vx/float64(len(x)), vy/float64(len(y))
-	nu := (a + b) * (a + b) / (a*a/float64(len(x)-1) + b*b/float64(len(y)-1))
-	return 2 * distuv.StudentsT{Sigma: 1, Nu: nu}.CDF(-math.Abs(mx-my)/math.Sqrt(a+b))
-}
+// changesOfThePaper are those of table 1, in percent.
+var changesOfThePaper = map[string]string{"gratings phase": "+38 %", "gratings orientation": "+49 %", "pan": "+51 %", "orbit": "+80 %"}
 
-// table1 prints the scores of the two layers of the belief network.
-func (t table) table1() {
-	fmt.Println("\nThe convolutional deep belief network (table 1)")
-	var tests []string
-	for name := range t["cdbn"]["layer1"] {
-		tests = append(tests, name)
+// beliefTable returns the scores of the two layers of the belief networks (table 1), and the change
+// within a network, with intervals over networks.
+func (t table) beliefTable(networks []string) []record {
+	var list []record
+	for _, c := range titles[1:] {
+		var first, second, change []float64
+		for _, n := range networks {
+			a, b := t.of(n, "layer1", c.test), t.of(n, "layer2", c.test)
+			first, second, change = append(first, a), append(second, b), append(change, 100*(b/a-1))
+		}
+		for i, values := range [][]float64{first, second} {
+			mean, half := meanInterval(values)
+			list = append(list, around(fmt.Sprintf("layer %d", i+1), mean, half, 1, c.title))
+		}
+		mean, half := meanInterval(change)
+		list = append(list, around("change in percent", mean, half, 0, c.title), plain("change in the paper", changesOfThePaper[c.test], c.title))
 	}
-	slices.Sort(tests)
-	for _, name := range tests {
-		a, b := t["cdbn"]["layer1"][name], t["cdbn"]["layer2"][name]
-		fmt.Printf("| %s | %.2f [%.2f, %.2f] | %.2f [%.2f, %.2f] | %+.1f %% |\n", name, a.Value, a.Low, a.High, b.Value, b.Low, b.High, 100*(b.Value/a.Value-1))
-	}
+	return list
 }

@@ -29,12 +29,24 @@ const (
 	deep  = 3  // largest number of layers
 )
 
-// The hyperparameters in which the networks differ.
+// The hyperparameters in which the networks differ. The paper does not give its targets and decays
+// of figure 3; its decays of stacks are 0, 1e-5, 1e-3, 0.01, 0.1, 1 and 10.
 var (
-	targets     = []float64{-0.3, -0.6, -0.8, -0.9, -0.95, -0.98}
-	ridgeDecays = []float64{0, 0.003, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3}
-	depthDecays = []float64{0, 0.01, 0.1}
+	targets     = []float64{unpenalised, -0.3, -0.6, -0.8, -0.9, -0.95, -0.98}
+	ridgeDecays = []float64{0, 0.003, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.5, 1, 3}
+	depthDecays = []float64{0, 0.001, 0.01, 0.1, 0.3, 1, 10}
 )
+
+// unpenalised is the target of networks without the sparsity penalty.
+const unpenalised = 0
+
+// cell names the networks of ridge.onnx with a target and a decay.
+func cell(target, decay float64) string {
+	if target == unpenalised {
+		return fmt.Sprintf("targetnone/decay%g", decay)
+	}
+	return fmt.Sprintf("target%g/decay%g", target, decay)
+}
 
 // mild is the largest decay under which an epoch that increases the error is undone. Under a larger
 // decay the error is expected to rise.
@@ -82,33 +94,37 @@ func (p plan) settings(decay float64, seed uint64) autoencoder.Settings {
 	return autoencoder.Settings{Units: units, Decay: decay, Epochs: p.pick(20, 2), Rate: 0.002, Seed: seed, Engine: ort.Options{Threads: 1}, RollbackFactor: p.rollback, RollbackByLoss: decay <= mild}
 }
 
-// ridge trains one layer with every target and every decay.
+// ridge trains one layer with every target and every decay, several times each.
 func (p plan) ridge(ctx context.Context, patterns, held tensor.Tensor) error {
-	branches := make([]autoencoder.Branch, len(targets)*len(ridgeDecays))
+	branches := make([]autoencoder.Branch, p.trainings*len(targets)*len(ridgeDecays))
+	var c curves
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.NumCPU())
+	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range branches {
 		group.Go(func() error {
-			target, decay := targets[i/len(ridgeDecays)], ridgeDecays[i%len(ridgeDecays)]
-			s := p.settings(decay, 1)
-			s.Target, s.Weight = target, 100
+			number, target, decay := i%p.trainings+1, targets[i/p.trainings/len(ridgeDecays)], ridgeDecays[i/p.trainings%len(ridgeDecays)]
+			s := p.settings(decay, uint64(number))
+			if target != unpenalised {
+				s.Target, s.Weight = target, 100
+			}
 			if decay > mild {
 				s.RollbackFactor = 0
 			}
 			l, err := autoencoder.Train(ctx, p.rt, patterns, held, s)
-			branches[i] = autoencoder.Branch{Name: fmt.Sprintf("target%g/decay%g", target, decay), Layers: []*autoencoder.Layer{l}}
-			return err
+			if err != nil {
+				return err
+			}
+			name := fmt.Sprintf("%s/training%d", cell(target, decay), number)
+			branches[i] = autoencoder.Branch{Name: name, Layers: []*autoencoder.Layer{l}}
+			c.add(name, 1, decay, l)
+			if number > 1 {
+				return nil
+			}
+			return p.sheet("ridge", strings.ReplaceAll(cell(target, decay), "/", "-"), 8, 3, autoencoder.Images(side, 1, l))
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return err
-	}
-	var c curves
-	for i, b := range branches {
-		c.add(b.Name, 1, ridgeDecays[i%len(ridgeDecays)], b.Layers[0])
-		if err := p.sheet("ridge", strings.ReplaceAll(b.Name, "/", "-"), 8, 3, autoencoder.Images(side, 1, b.Layers[0])); err != nil {
-			return err
-		}
 	}
 	if err := p.curves("ridge", &c); err != nil {
 		return err
@@ -128,7 +144,7 @@ type tree struct {
 func (p plan) depth(ctx context.Context, patterns, held tensor.Tensor) error {
 	t := &tree{plan: p}
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.NumCPU())
+	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, decay := range depthDecays {
 		group.Go(func() error { return t.grow(ctx, patterns, held, []float64{decay}, nil) })
 	}
@@ -203,7 +219,7 @@ func (p plan) copy(ctx context.Context) error {
 	var c curves
 	branches := make([]autoencoder.Branch, deep*p.copies)
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.NumCPU())
+	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range branches {
 		group.Go(func() error {
 			decays, number := best[i/p.copies], i%p.copies

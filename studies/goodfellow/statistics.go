@@ -1,0 +1,79 @@
+package main
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// rank returns Spearman's rank correlation.
+func rank(x, y []float64) float64 { return stat.Correlation(ranks(x), ranks(y), nil) }
+
+// ranks returns the ranks of values, with mean ranks for ties.
+func ranks(x []float64) []float64 {
+	out := make([]float64, len(x))
+	for i, v := range x {
+		below, same := 0, 0
+		for _, w := range x {
+			if w < v {
+				below++
+			} else if w == v {
+				same++
+			}
+		}
+		out[i] = float64(below) + float64(same+1)/2
+	}
+	return out
+}
+
+// resampled returns the 95 % bootstrap interval of the rank correlation.
+func resampled(x, y []float64) (low, high float64) {
+	r := rand.New(rand.NewPCG(1, 1))
+	var found []float64
+	for range 2000 {
+		a, b := make([]float64, len(x)), make([]float64, len(x))
+		for i := range a {
+			k := r.IntN(len(x))
+			a[i], b[i] = x[k], y[k]
+		}
+		if c := rank(a, b); !math.IsNaN(c) {
+			found = append(found, c)
+		}
+	}
+	slices.Sort(found)
+	return stat.Quantile(0.025, stat.Empirical, found, nil), stat.Quantile(0.975, stat.Empirical, found, nil)
+}
+
+// meanInterval returns the mean of independent values, and half of its 95 % interval (Student's t).
+func meanInterval(x []float64) (mean, half float64) {
+	mean, deviation := stat.MeanStdDev(x, nil)
+	n := float64(len(x))
+	return mean, distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.975) * deviation / math.Sqrt(n)
+}
+
+// welch returns the two-sided p-value of a difference of means.
+func welch(x, y []float64) float64 {
+	mx, vx := stat.MeanVariance(x, nil)
+	my, vy := stat.MeanVariance(y, nil)
+	a, b := vx/float64(len(x)), vy/float64(len(y))
+	nu := freedom(a, b, len(x), len(y))
+	return 2 * distuv.StudentsT{Sigma: 1, Nu: nu}.CDF(-math.Abs(mx-my)/math.Sqrt(a+b))
+}
+
+// difference returns the difference of the means of two samples, and half of its 95 % interval
+// (Welch's t).
+func difference(x, y []float64) (value, half float64) {
+	mx, vx := stat.MeanVariance(x, nil)
+	my, vy := stat.MeanVariance(y, nil)
+	a, b := vx/float64(len(x)), vy/float64(len(y))
+	return my - mx, distuv.StudentsT{Sigma: 1, Nu: freedom(a, b, len(x), len(y))}.Quantile(0.975) * math.Sqrt(a+b)
+}
+
+// freedom returns the degrees of freedom of Welch's t, for samples of n and m values whose means
+// have the variances a and b.
+func freedom(a, b float64, n, m int) float64 {
+	return (a + b) * (a + b) / (a*a/float64(n-1) + b*b/float64(m-1))
+}

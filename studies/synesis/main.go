@@ -1,0 +1,55 @@
+// Synesis makes the tables of docs/results/probes.md about encoders that differ in training, from the
+// scores of studies/synesis-encoders.yaml and studies/synesis-rate.yaml.
+//
+//	go run ./studies/synesis -o studies/results runs/encoders/scores.csv runs/rate/scores.csv
+//
+// Of each study it writes STUDY.csv, with the mean over the networks of each kind of training, and
+// STUDY-differences.csv, with the differences between kinds. Networks are the independent units:
+// intervals are Student's t over networks.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "synesis:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	flags := flag.NewFlagSet("synesis", flag.ContinueOnError)
+	out := flags.String("o", ".", "folder of the tables")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() == 0 {
+		return errors.New("name the scores: runs/NAME/scores.csv")
+	}
+	for _, file := range flags.Args() {
+		rows, err := read(file)
+		if err == nil {
+			err = write(*out, rows)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	return nil
+}
+
+func read(file string) ([]scores.Row, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return scores.ReadCSV(f)
+}

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// statistics lists the statistics of the tables by measure, as far as a study has them.
+var statistics = []struct{ measure, statistic, title string }{
+	{"informativeness", "rmse", "informativeness, RMSE"},
+	{"informativeness", "accuracy", "informativeness, accuracy"},
+	{"parameter-equivariance", "rmse", "P-equivariance, RMSE"},
+	{"representation-equivariance", "cosine", "R-equivariance, cosine"},
+	{"representation-equivariance", "gain", "R-equivariance, gain"},
+	{"invariance", "cosine", "invariance, cosine"},
+	{"disentanglement", "rmse-change", "disentanglement, increase of RMSE"},
+	{"disentanglement", "accuracy-change", "disentanglement, decrease of accuracy"},
+}
+
+// An observation is what a row of the tables is about.
+type observation struct {
+	axis string // the measure with its statistic
+	what string // factor, transformation and probe
+}
+
+// A sample holds the scores of the networks of one kind, and their nulls, by network.
+type sample struct {
+	values map[string]float64
+	nulls  []float64
+}
+
+// A table holds samples by observation and by kind of training.
+type table struct {
+	observations []observation
+	kinds        []string
+	samples      map[observation]map[string]*sample
+}
+
+var seedOf = regexp.MustCompile(`-?\bseed-\d+-?`)
+
+// kind returns the kind of training of a network of noether train: the value of what was varied
+// besides the seed, or the name of the folder.
+//
+//	images/seed-1-augment-plain is plain, adversarial/seed-2 is adversarial
+func kind(model string) string {
+	folder, training, _ := strings.Cut(model, "/")
+	varied := seedOf.ReplaceAllString(training, "")
+	if _, value, ok := strings.Cut(varied, "-"); ok {
+		return value
+	}
+	return folder
+}
+
+// collect sorts the scores of a study.
+func collect(rows []scores.Row) (*table, error) {
+	t := &table{samples: map[observation]map[string]*sample{}}
+	for _, s := range statistics {
+		for _, r := range rows {
+			if r.Measure != s.measure || r.Statistic != s.statistic || r.Parameter != "" || math.IsNaN(r.Value) {
+				continue
+			}
+			o := observation{s.title, what(r)}
+			if t.samples[o] == nil {
+				t.samples[o] = map[string]*sample{}
+				t.observations = append(t.observations, o)
+			}
+			k := kind(r.Model)
+			if t.samples[o][k] == nil {
+				t.samples[o][k] = &sample{values: map[string]float64{}}
+			}
+			if !slices.Contains(t.kinds, k) {
+				t.kinds = append(t.kinds, k)
+			}
+			one := t.samples[o][k]
+			if _, ok := one.values[r.Model]; ok {
+				return nil, fmt.Errorf("%s has two scores of %s, %s: the study must have one layer and one data set", r.Model, o.axis, o.what)
+			}
+			one.values[r.Model] = r.Value
+			if !math.IsNaN(r.Null) {
+				one.nulls = append(one.nulls, r.Null)
+			}
+		}
+	}
+	if len(t.observations) == 0 {
+		return nil, errors.New("there are no scores of probes")
+	}
+	return t, nil
+}
+
+// what names the factor, the transformation and the probe of a score.
+func what(r scores.Row) string {
+	text := r.Factor
+	if r.Transform != "" {
+		if text != "" {
+			text += " under "
+		}
+		text += r.Transform
+	}
+	if r.Variant != "" && r.Measure != "disentanglement" {
+		text += ", " + r.Variant
+	}
+	return text
+}
+
+// write writes the tables of a study.
+func write(folder string, rows []scores.Row) error {
+	t, err := collect(rows)
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(folder, rows[0].Study)
+	if err := save(name+".csv", t.means()); err != nil {
+		return err
+	}
+	return save(name+"-differences.csv", t.differences())
+}
+
+// means returns the mean score of each kind, with its interval, and the mean null.
+func (t *table) means() [][]string {
+	var out [][]string
+	for _, o := range t.observations {
+		for _, k := range t.kinds {
+			s := t.samples[o][k]
+			if s == nil {
+				out = append(out, []string{o.axis, o.what, k, "", "", ""})
+				continue
+			}
+			mean, half := interval(s.list())
+			out = append(out, row(o, k, mean, half))
+		}
+		var nulls []float64
+		for _, s := range t.samples[o] {
+			nulls = append(nulls, s.nulls...)
+		}
+		if len(nulls) > 0 {
+			out = append(out, []string{o.axis, o.what, "null", fmt.Sprintf("%.3f", stat.Mean(nulls, nil)), "", ""})
+		}
+	}
+	return out
+}
+
+// differences returns, for each kind but the first, the difference to the first kind, and for
+// observations with both probes the mean over all networks of the difference between slp and mlp.
+func (t *table) differences() [][]string {
+	var out [][]string
+	for _, o := range t.observations {
+		first := t.samples[o][t.kinds[0]]
+		for _, k := range t.kinds[1:] {
+			s := t.samples[o][k]
+			if s == nil || first == nil {
+				out = append(out, []string{o.axis, o.what, k + " - " + t.kinds[0], "", "", ""})
+				continue
+			}
+			d, half := difference(first.list(), s.list())
+			out = append(out, row(o, k+" - "+t.kinds[0], d, half))
+		}
+		what, slp := strings.CutSuffix(o.what, ", slp")
+		mlp := t.samples[observation{o.axis, what + ", mlp"}]
+		if !slp || mlp == nil {
+			continue
+		}
+		var gaps []float64
+		for _, k := range t.kinds {
+			for network, v := range t.samples[o][k].values {
+				gaps = append(gaps, v-mlp[k].values[network])
+			}
+		}
+		mean, half := interval(gaps)
+		out = append(out, row(o, "slp - mlp", mean, half))
+	}
+	return out
+}
+
+// list returns the values, sorted.
+func (s *sample) list() []float64 {
+	var out []float64
+	for _, v := range s.values {
+		out = append(out, v)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func row(o observation, column string, value, half float64) []string {
+	if math.IsNaN(half) {
+		return []string{o.axis, o.what, column, fmt.Sprintf("%.3f", value), "", ""}
+	}
+	return []string{o.axis, o.what, column, fmt.Sprintf("%.3f", value), fmt.Sprintf("%.3f", value-half), fmt.Sprintf("%.3f", value+half)}
+}
+
+// interval returns the mean of independent values, and half of its 95 % interval (Student's t); NaN
+// for a single value.
+func interval(x []float64) (mean, half float64) {
+	if len(x) < 2 {
+		return x[0], math.NaN()
+	}
+	mean, deviation := stat.MeanStdDev(x, nil)
+	n := float64(len(x))
+	return mean, distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.975) * deviation / math.Sqrt(n)
+}
+
+// difference returns the mean of y minus that of x, and half of its 95 % interval (Welch's t).
+func difference(x, y []float64) (value, half float64) {
+	if len(x) < 2 || len(y) < 2 {
+		return stat.Mean(y, nil) - stat.Mean(x, nil), math.NaN()
+	}
+	mx, vx := stat.MeanVariance(x, nil)
+	my, vy := stat.MeanVariance(y, nil)
+	n, m := float64(len(x)), float64(len(y))
+	a, b := vx/n, vy/m
+	nu := (a + b) * (a + b) / (a*a/(n-1) + b*b/(m-1))
+	return my - mx, distuv.StudentsT{Sigma: 1, Nu: nu}.Quantile(0.975) * math.Sqrt(a+b)
+}
+
+// save writes a table in the format that studies/results reads.
+func save(file string, rows [][]string) error {
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := csv.NewWriter(f).WriteAll(append([][]string{{"axis", "what", "statistic", "value", "low", "high"}}, rows...)); err != nil {
+		return err
+	}
+	return f.Close()
+}

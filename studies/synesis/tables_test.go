@@ -1,0 +1,76 @@
+package main
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+func TestKind(t *testing.T) {
+	t.Parallel()
+	for model, want := range map[string]string{
+		"images/seed-1-augment-plain": "plain", "speech/seed-12-label-speaker": "speaker", "speech/label-digit-seed-3": "digit", "adversarial/seed-2": "adversarial", "autoencoder": "autoencoder",
+	} {
+		if got := kind(model); got != want {
+			t.Errorf("%s is of the kind %q, want %q", model, got, want)
+		}
+	}
+}
+
+// rows are the scores of a small study: three networks of two kinds.
+func rows() []scores.Row {
+	row := func(model, variant string, value float64) scores.Row {
+		return scores.Row{Study: "small", Model: model, Layer: "p", Measure: "informativeness", Factor: "hue", Variant: variant, Statistic: "rmse", Value: value, Null: 0.5}
+	}
+	var out []scores.Row
+	for i, v := range []float64{1, 2, 4} {
+		out = append(out, row("n/seed-"+string(rune('1'+i))+"-augment-plain", "slp", v), row("n/seed-"+string(rune('1'+i))+"-augment-plain", "mlp", v-1))
+	}
+	for i, v := range []float64{5, 5.5, 7} {
+		out = append(out, row("n/seed-"+string(rune('1'+i))+"-augment-colour", "slp", v), row("n/seed-"+string(rune('1'+i))+"-augment-colour", "mlp", v-1))
+	}
+	quarter := row("n/seed-1-augment-plain", "slp", 9)
+	quarter.Parameter = "-1.5"
+	return append(out, quarter)
+}
+
+// TestTables checks means and differences. The intervals are from a numerical integral of the t
+// distribution.
+func TestTables(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	if err := write(folder, rows()); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]string{
+		"small.csv":             {`"informativeness, RMSE","hue, slp",plain,2.333,-1.461,6.128`, `"informativeness, RMSE","hue, mlp",plain,1.333,`, `"informativeness, RMSE","hue, slp",null,0.500,,`},
+		"small-differences.csv": {`"informativeness, RMSE","hue, slp",colour - plain,3.500,0.374,6.626`, `"informativeness, RMSE","hue, slp",slp - mlp,1.000,1.000,1.000`},
+	} {
+		raw, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range want {
+			if !strings.Contains(string(raw), line) {
+				t.Errorf("%s lacks %s:\n%s", name, line, raw)
+			}
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	if _, err := collect(append(rows(), rows()[0])); err == nil || !strings.Contains(err.Error(), "two scores") {
+		t.Errorf("two scores of one network: error %v", err)
+	}
+	if _, err := collect([]scores.Row{{Measure: "informativeness", Statistic: "rmse", Value: math.NaN()}}); err == nil || !strings.Contains(err.Error(), "no scores") {
+		t.Errorf("without scores: error %v", err)
+	}
+	if err := run([]string{"-o", t.TempDir()}); err == nil || !strings.Contains(err.Error(), "scores.csv") {
+		t.Errorf("without files: error %v", err)
+	}
+}
