@@ -152,6 +152,9 @@ func ridge(t *table) ([]scores.Row, error) {
 	var rows []scores.Row
 	for _, r := range t.rows {
 		for i, decay := range t.header[1:] {
+			if r[1+i] == "" {
+				continue // no unit of these networks varies
+			}
 			row, err := scored(r[1+i], "")
 			if err != nil {
 				return nil, err

@@ -28,7 +28,7 @@ measures: [accuracy, effective-invariance: {per-class: true}, prediction-diverge
 `
 
 // variables are values for the variables of the studies of the papers.
-var variables = map[string]string{"CIFAR10": "cifar10", "MODELS": "models", "NETS": "nets", "CLIPS": "clips", "PICTURES": "photos", "VARIANTS": "variants", "NETWORK": "network.onnx", "NETWORKS": "networks", "FSDD": "fsdd"}
+var variables = map[string]string{"CIFAR10": "cifar10", "MODELS": "models", "NETS": "nets", "CLIPS": "clips", "PICTURES": "photos", "VARIANTS": "variants", "NETWORK": "network.onnx", "NETWORKS": "networks", "FSDD": "fsdd", "STRINGS": "strings"}
 
 // everyStudy yields the study files of the repository, and the one in the README.
 func everyStudy(t *testing.T) map[string][]byte {
