@@ -45,7 +45,7 @@ const (
 // The null of disagreement, js and l2 is that of shuffled pairs. The null of the others is the
 // value for independent errors; expected-disagreement has none. The per-sample values are
 // disagreement, js, l2, negative-flips, positive-flips, correct-first, correct-second,
-// predicted-first, predicted-second (classes as numbers), confidence-first and confidence-second.
+// predicted-first, predicted-second (indices of classes), confidence-first and confidence-second.
 func ModelAgreement(s ModelSettings) measure.Measure {
 	return paired.New(paired.Spec{
 		Descriptor: ModelAgreementDescriptor(), Version: 1, StateVersion: 1, Settings: s, PerClass: s.PerClass, Pair: agreementPair,

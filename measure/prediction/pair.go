@@ -63,8 +63,8 @@ func oneIf(b bool) float64 {
 	return 0
 }
 
-// Divergences are the differences between two distributions p (clean) and q (transformed) over the
-// same classes.
+// Divergences are the differences between two distributions over the same classes: p, of x or of the
+// first model, and q, of T(x) or of the second model.
 type Divergences struct {
 	// JS is the Jensen-Shannon divergence, (KL(p | m) + KL(q | m)) / 2 with m = (p + q) / 2: 0 to ln 2.
 	JS float64

@@ -1,8 +1,8 @@
 // Package prediction measures whether a classifier's predictions stay the same when its input is
-// transformed.
+// transformed, and whether two classifiers predict the same.
 //
 // Let p and q be the probabilities (softmax) of the K classes that a model predicts for x and for
-// T(x). There are three measures; all their statistics are means over samples:
+// T(x). Three measures compare them; all their statistics are means over samples:
 //
 //   - accuracy: the fraction of samples whose most probable class is their label, on x (clean), on
 //     T(x) (moved), and clean - moved (drop). It needs labels. In a study without transformations it
@@ -15,6 +15,8 @@
 //     some libraries call the Jensen-Shannon distance); kl, the Kullback-Leibler divergence KL(p | q);
 //     l2, the Euclidean distance |p - q|; agreement, the fraction of samples whose predicted class is
 //     the same. Of equally probable classes the first is the predicted one.
+//
+// ModelAgreement compares the predictions of two models on the same input.
 //
 // The null of ei and of prediction-divergence is the same mean over shuffled pairs, x of one sample
 // with T(x) of another. For instance, two confident classifiers of ten balanced classes agree on a
@@ -53,7 +55,7 @@ var predictionColumns = []paired.Column{
 }
 
 // Accuracy returns the measure accuracy with the statistics clean, moved and drop. The per-sample
-// values are correct-clean, correct-moved, predicted-clean, predicted-moved (classes as numbers),
+// values are correct-clean, correct-moved, predicted-clean, predicted-moved (indices of classes),
 // confidence-clean and confidence-moved.
 func Accuracy(s Settings) measure.Measure {
 	return paired.New(paired.Spec{

@@ -35,9 +35,8 @@ func sumOfSquares(a []float64) float64 { return floats.Dot(a, a) }
 // number of variables.
 
 // shapeMetric returns the angle between two representations after partial whitening and the best
-// rotation (Williams et al. 2021, the angular distance of netrep, their
-// Python package): with the singular values s of a
-// representation replaced by s (alpha + (1 - alpha) / s),
+// rotation (Williams et al. 2021; the angular distance of netrep, their Python package). With the
+// singular values s of a representation replaced by s (alpha + (1 - alpha) / s), it is
 //
 //	arccos(|Xᵀ Y|* / (|X| |Y|)).
 //

@@ -25,7 +25,7 @@ type representation struct {
 	orthogonal          **representation // see conditioned
 	basis               *mat.Dense       // of an orthogonal representation: coefficients of the original variables
 	gramMatrix          *pairMatrix
-	rawGram             *pairMatrix // about the origin, in units of the source
+	rawGram             *pairMatrix // about the origin
 	fullRank            *bool
 	principalComponents *principalComponents
 	principalForm       **representation

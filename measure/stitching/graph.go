@@ -49,9 +49,9 @@ func mapsOf(l onnx.Layer) (maps, bool) {
 	return m, len(m.grid) <= 2
 }
 
-// A stitched is a network of two models that are joined by a stitch. The stitch maps p channels to
+// A stitchedNetwork is two models that are joined by a stitch. The stitch maps p channels to
 // q channels at each position.
-type stitched struct {
+type stitchedNetwork struct {
 	*onnx.Model
 	p, q      int
 	positions int  // 1 for a linear map of all values
@@ -62,7 +62,7 @@ type stitched struct {
 // stitch, back of b -> scores of classes as logits.
 //
 //	images: n x c x h x w, values in [0, 1]    scores: n x classes    stitch input: n x p x grid
-func (s Settings) network(a, b procedure.Subject, from, to onnx.Layer, r *rand.Rand) (*stitched, error) {
+func (s Settings) network(a, b procedure.Subject, from, to onnx.Layer, r *rand.Rand) (*stitchedNetwork, error) {
 	opset := max(a.Model.Opset(), b.Model.Opset())
 	for _, m := range []procedure.Subject{a, b} {
 		if err := m.Model.Graph().CompatibleWith(opset); err != nil {
@@ -75,7 +75,7 @@ func (s Settings) network(a, b procedure.Subject, from, to onnx.Layer, r *rand.R
 	if err != nil {
 		return nil, err
 	}
-	net := &stitched{}
+	net := &stitchedNetwork{}
 	z, err := s.stitch(g, net, front[0], from, to, r)
 	if err != nil {
 		return nil, err
@@ -98,10 +98,10 @@ func (s Settings) network(a, b procedure.Subject, from, to onnx.Layer, r *rand.R
 
 // stitch adds the linear map from a layer to another one: of the channels at each position if both
 // are feature maps, or else of all values.
-func (s Settings) stitch(g *onnx.Builder, net *stitched, z onnx.Value, from, to onnx.Layer, r *rand.Rand) (onnx.Value, error) {
-	a, mapsA := mapsOf(from)
-	b, mapsB := mapsOf(to)
-	if !mapsA || !mapsB || len(a.grid) != len(b.grid) || len(a.grid) == 0 {
+func (s Settings) stitch(g *onnx.Builder, net *stitchedNetwork, z onnx.Value, from, to onnx.Layer, r *rand.Rand) (onnx.Value, error) {
+	a, isMapA := mapsOf(from)
+	b, isMapB := mapsOf(to)
+	if !isMapA || !isMapB || len(a.grid) != len(b.grid) || len(a.grid) == 0 {
 		net.p, net.q, net.positions = tensor.Size(from.Shape), tensor.Size(to.Shape), 1
 		w, bias, err := s.weights(g, net, nil, r)
 		if err != nil {
@@ -133,7 +133,7 @@ func (s Settings) stitch(g *onnx.Builder, net *stitched, z onnx.Value, from, to 
 	return y, nil
 }
 
-// toFirst returns the permutation that moves the last axis behind the batch.
+// toFirst returns the permutation that moves the last axis to the front, after that of the batch.
 func toFirst(rank int) []int {
 	perm := []int{0, rank - 1}
 	for i := 1; i < rank-1; i++ {
@@ -155,7 +155,7 @@ func toLast(rank int) []int {
 const maxFitted = 4096
 
 // weights adds the weights of a stitch, q x p x kernel, and its bias, before any fit.
-func (s Settings) weights(g *onnx.Builder, net *stitched, kernel []int, r *rand.Rand) (w, bias onnx.Value, err error) {
+func (s Settings) weights(g *onnx.Builder, net *stitchedNetwork, kernel []int, r *rand.Rand) (w, bias onnx.Value, err error) {
 	switch {
 	case net.p*net.q > maxWeights:
 		err = incompatible(fmt.Sprintf("a linear map of %d to %d values has %d weights, and at most %d are possible: take two layers of feature maps, or smaller layers", net.p, net.q, net.p*net.q, maxWeights))

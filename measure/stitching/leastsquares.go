@@ -20,7 +20,7 @@ import (
 //
 // with a ridge of 1e-6 times the mean over the channels of a of their sum of squared deviations, so
 // that W is unique.
-func (r *run) fit(ctx context.Context, net *stitched, to onnx.Layer) error {
+func (r *run) fit(ctx context.Context, net *stitchedNetwork, to onnx.Layer) error {
 	input, err := rewrite.WithOutputs(net.Model, []string{inputName})
 	if err != nil {
 		return err
@@ -38,7 +38,7 @@ func (r *run) fit(ctx context.Context, net *stitched, to onnx.Layer) error {
 	scratch := new(linalg.Scratch)
 	err = r.outputs(ctx, input, 0, r.trains, func(at int, a tensor.Tensor) error {
 		n := a.Shape[0]
-		if err := session.Run(ctx, r.second[at:at+n], buf); err != nil {
+		if err := session.Run(ctx, r.imagesB[at:at+n], buf); err != nil {
 			return err
 		}
 		b := buf.Layer(0)
@@ -60,7 +60,7 @@ func (r *run) fit(ctx context.Context, net *stitched, to onnx.Layer) error {
 }
 
 // rows returns the activations of both layers for n images side by side: (n positions) x (p + q).
-func (net *stitched) rows(a, b tensor.Tensor) []float32 {
+func (net *stitchedNetwork) rows(a, b tensor.Tensor) []float32 {
 	n, width := a.Shape[0], net.p+net.q
 	out := make([]float32, n*net.positions*width)
 	for i := range n {
@@ -84,7 +84,7 @@ func (net *stitched) rows(a, b tensor.Tensor) []float32 {
 
 // solve returns the weights and the bias, given the scatter (means and moments) of the activations
 // of both layers.
-func (net *stitched) solve(both *linalg.Scatter[float64]) (map[string]tensor.Tensor, error) {
+func (net *stitchedNetwork) solve(both *linalg.Scatter[float64]) (map[string]tensor.Tensor, error) {
 	p, q := net.p, net.q
 	s := mat.NewSymDense(p+q, both.Square(0, p+q))
 	own, cross := mat.NewSymDense(p, nil), mat.NewDense(p, q, nil)

@@ -19,14 +19,14 @@ import (
 // A run is one job in progress.
 type run struct {
 	*stitching
-	job     *procedure.Job
-	x       tensor.Tensor   // all images: n x c x h x w, in the frame of the first model
-	labels  []int           // of each image: index into the outputs of the second model that are used (Subject.Outputs)
-	indices []int           // indices of the images in the data set
-	trains  int             // number of training images, which come first; the others test the stitches
-	second  []tensor.Tensor // the training images in the frame of the second model
-	own     []float64       // 1 for each test image that the unchanged second model classifies correctly, else 0
-	work    int64           // finished work, in the units of Work
+	job      *procedure.Job
+	x        tensor.Tensor   // all images: n x c x h x w, in the frame of the first model
+	labels   []int           // of each image: index into the outputs of the second model that are used (Subject.Outputs)
+	indices  []int           // indices of the images in the data set
+	trains   int             // number of training images, which come first; the others test the stitches
+	imagesB  []tensor.Tensor // the training images in the frame of the second model
+	correctB []float64       // 1 for each test image that the unchanged second model classifies correctly, else 0
+	work     int64           // finished work, in the units of Work
 }
 
 // newRun reads the labelled samples in the frames of both models, and tests the second model.
@@ -64,10 +64,10 @@ func (m *stitching) newRun(ctx context.Context, j *procedure.Job) (*run, error) 
 		return nil, err
 	}
 	for _, s := range ofB[:r.trains] {
-		r.second = append(r.second, s.Input)
+		r.imagesB = append(r.imagesB, s.Input)
 	}
 	for _, yes := range correct {
-		r.own = append(r.own, indicator(yes))
+		r.correctB = append(r.correctB, indicator(yes))
 	}
 	r.progress(int64(len(correct)), "")
 	return r, nil
@@ -90,8 +90,8 @@ func (r *run) progress(work int64, note string) {
 func (r *run) stitch(ctx context.Context, from, to onnx.Layer) ([]measure.Score, error) {
 	afterwards := r.work + r.workOf(len(r.labels))
 	k := r.job.Key
-	random := seed.Rand(k.Seed, "stitching", k.Data, k.Trial, from.Name, to.Name)
-	net, err := r.settings.network(r.job.A, r.job.B, from, to, random)
+	generator := seed.Rand(k.Seed, "stitching", k.Data, k.Trial, from.Name, to.Name)
+	net, err := r.settings.network(r.job.A, r.job.B, from, to, generator)
 	var bypassed *model.Bypassed
 	var other incompatible
 	if errors.As(err, &bypassed) || errors.As(err, &other) {
@@ -116,7 +116,7 @@ func (r *run) stitch(ctx context.Context, from, to onnx.Layer) ([]measure.Score,
 	}
 	trained := untrained
 	if r.settings.Epochs > 0 {
-		if whole, err = r.train(ctx, whole, from, to, random.Uint64()); err != nil {
+		if whole, err = r.train(ctx, whole, from, to, generator.Uint64()); err != nil {
 			return nil, err
 		}
 		if trained, err = r.test(ctx, whole); err != nil {

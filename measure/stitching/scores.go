@@ -12,7 +12,7 @@ import (
 func (r *run) scores(untrained, trained []float64) []measure.Score {
 	accuracy := meanOf("accuracy", trained, nil, 0)
 	accuracy.Low, accuracy.High = resample.Wilson(accuracy.Value, len(trained))
-	return []measure.Score{accuracy, meanOf("gain", trained, untrained, -1), meanOf("penalty", r.own, trained, -1)}
+	return []measure.Score{accuracy, meanOf("gain", trained, untrained, -1), meanOf("penalty", r.correctB, trained, -1)}
 }
 
 // meanOf returns the mean of a or, if b is not nil, of a - b, with an interval between low and 1.
