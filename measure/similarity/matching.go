@@ -70,7 +70,7 @@ func hardCorrelationMatch(v *sides) (float64, error) {
 	}
 	w.correlations()
 	p, q := w.cross.Dims()
-	return -assign(w.cross, -1) / float64(min(p, q)), nil
+	return assign(w.cross) / float64(min(p, q)), nil
 }
 
 // softCorrelationMatch returns the mean over variables of the largest correlation with a variable
@@ -106,7 +106,7 @@ func permutationProcrustes(v *sides) (float64, error) {
 	}
 	w = w.inUnits(v.x, v.y)
 	total := floats.Sum(w.x) + floats.Sum(w.y)
-	if rest := total + 2*assign(w.cross, -1); rest > 1e-14*total {
+	if rest := total - 2*assign(w.cross); rest > 1e-14*total {
 		return math.Sqrt(rest), nil
 	}
 	return 0, nil
@@ -134,15 +134,15 @@ func softMatching(v *sides) (float64, error) {
 	return math.Sqrt(total), nil
 }
 
-// assign returns the least sum of sign times the entries of a matrix over matches of its rows and
-// columns, one to one. All rows are matched, or all columns if they are fewer.
-func assign(m *mat.Dense, sign float64) float64 {
+// assign returns the largest sum of the entries of a matrix over matches of its rows and columns, one
+// to one. All rows are matched, or all columns if they are fewer.
+func assign(m *mat.Dense) float64 {
 	c := mat.DenseCopyOf(m)
 	if p, q := m.Dims(); p > q {
 		c = mat.DenseCopyOf(m.T())
 	}
-	c.Scale(sign, c)
-	return transport(c, 1, 1)
+	c.Scale(-1, c)
+	return -transport(c, 1, 1)
 }
 
 // transport returns the least cost of moving supply units from each row to columns that take at
