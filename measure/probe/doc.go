@@ -10,8 +10,8 @@
 //	informativeness              g(z) = F, a factor of variation (section II-B1)
 //	parameter-equivariance       g(z, z') = p (equation 1)
 //	representation-equivariance  g(z, p) = z' (equation 2), with z and z' of unit length
-//	invariance                   cos(z, z') against p (section III-C), without a probe
-//	disentanglement              RMSE(g(z')) - RMSE(g(z)) for g trained for F on z (section III-B)
+//	invariance                   cos(z, z') against p (section IV-C), without a probe
+//	disentanglement              RMSE(g(z')) - RMSE(g(z)) for g trained for F on z (section IV-B)
 //
 // A further measure, retrieval, orders the vectors z of all samples by their cosine with z', and
 // scores the place of the sample's own.
