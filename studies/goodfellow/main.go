@@ -1,12 +1,16 @@
 // Goodfellow trains the networks of studies/goodfellow-2009.yaml, and makes tables of its scores.
 //
-//	go run ./studies/goodfellow grid -images photos -o models            # ridge.onnx, depth.onnx, cdbn.onnx, and their filters
-//	go run ./studies/goodfellow cdbn -images photos -o models            # one of them alone: cdbn, ridge or depth
-//	noether run studies/goodfellow-2009.yaml --var MODELS=models ...
-//	go run ./studies/goodfellow copies -images photos -o models -scores runs/goodfellow-2009/scores.csv
-//	noether run studies/goodfellow-2009.yaml --var MODELS=models ...       # again, for the copies
-//	go run ./studies/goodfellow gabor -images photos                     # Gabor fits of the filters
-//	go run ./studies/goodfellow tables -scores runs/goodfellow-2009/scores.csv,runs/goodfellow-2009-cdbn/scores.csv
+//	go run ./studies/goodfellow ridge -trainings 5 -images photos -o models      # ridge.onnx and its filters
+//	go run ./studies/goodfellow depth -images photos -o models                   # depth.onnx
+//	noether run studies/goodfellow-2009.yaml --var MODELS=./models ...
+//	noether run studies/goodfellow-2009-depth.yaml --var NETWORKS=depth --var MODELS=./models ... -o runs/depth
+//	go run ./studies/goodfellow copies -copies 100 -images photos -o models -scores runs/depth/scores.csv
+//	noether run studies/goodfellow-2009-depth.yaml --var NETWORKS=copies --var MODELS=./models ... -o runs/copies
+//	go run ./studies/goodfellow gabor -images photos                             # Gabor fits of the filters
+//	go run ./studies/goodfellow tables -o studies/results -scores runs/goodfellow-2009/scores.csv,runs/depth/scores.csv
+//
+// The command grid trains ridge, depth and one belief network, cdbn.onnx, for
+// studies/goodfellow-2009-classes.yaml.
 //
 // The networks are trained on whitened patches of one half of the images. The studies measure on
 // the other half and on videos. All networks of one kind are in one model, so that a study reads
@@ -53,7 +57,7 @@ func run(ctx context.Context, args []string) error {
 	var list string
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	flags.StringVar(&p.images, "images", "", "folder of images, of which the networks are trained on one half")
-	flags.StringVar(&p.out, "o", "models", "folder of the models")
+	flags.StringVar(&p.out, "o", "models", "folder of the models, or of the tables")
 	flags.StringVar(&list, "scores", "", "files scores.csv, separated by commas")
 	flags.IntVar(&p.trainings, "trainings", 3, "number of trainings for each target and decay of ridge")
 	flags.IntVar(&p.copies, "copies", 10, "number of copies of the best network of each depth")
@@ -65,14 +69,14 @@ func run(ctx context.Context, args []string) error {
 	if list != "" {
 		p.scores = strings.Split(list, ",")
 	}
+	if err := os.MkdirAll(p.out, 0o777); err != nil {
+		return err
+	}
 	if args[0] == "tables" {
 		return p.tables()
 	}
 	if p.images == "" {
 		return errors.New("name a folder of images: -images photos")
-	}
-	if err := os.MkdirAll(p.out, 0o777); err != nil {
-		return err
 	}
 	library, _, err := ort.Find("")
 	if err != nil {
