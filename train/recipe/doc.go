@@ -7,14 +7,17 @@
 // The network is built by package train or read from an ONNX model. Unknown keys of the file are
 // errors, as in a study file. The output folder holds
 //
-//	model.onnx        the network, which takes images with values in [0, 1]
+//	model.onnx        the network, which takes images in [0, 1] or waveforms in [-1, 1]
 //	log.csv           a row for each epoch: losses, accuracies, learning rate, seconds
-//	summary.json      results, settings and data
+//	summary.json      results, with a hash of settings, data and initial weights
 //	training.yaml     the training file
 //	epochs/007.onnx   networks of single epochs, if the file asks for them
 //	model.pictures/   contact sheets of the filters of networks that are trained without labels
 //	checkpoint.bin    the state of an interrupted training; removed at the end
 //
-// An interrupted training resumes after its last saved epoch when it is run again. Its final
-// weights are those of an uninterrupted training.
+// A file with the key vary describes several trainings. RunAll gives each a folder of its own.
+//
+// An interrupted training resumes after its last epoch when it is run again. Its final weights are
+// those of an uninterrupted training. A convolutional deep belief network has no checkpoint: its
+// training starts again.
 package recipe
