@@ -107,10 +107,17 @@ func (*robust) Skip(j *procedure.Job) string {
 	return ""
 }
 
+// gradientWork is the work of a forward pass with its gradient, in forward passes.
+const gradientWork = 3
+
 func (m *robust) Work(j *procedure.Job) int64 {
 	n := int64(min(j.Data.Len(), m.settings.Images))
-	return n * (1 + 3*int64(m.settings.Restarts)*int64(m.settings.Steps+1))
+	return n * (1 + int64(m.settings.Restarts)*m.settings.attackWork())
 }
+
+// attackWork returns the work of an attack on one sample: each step, and one more that evaluates
+// the image after the last step.
+func (s Settings) attackWork() int64 { return gradientWork * int64(s.Steps+1) }
 
 func (m *robust) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
 	r, err := m.newRun(ctx, j)
@@ -143,8 +150,8 @@ type run struct {
 }
 
 func (m *robust) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
-	places := dataset.Indices(min(j.Data.Len(), m.settings.Images))
-	samples, err := j.Read(ctx, places, j.A.Model.Frame())
+	indices := dataset.Indices(min(j.Data.Len(), m.settings.Images))
+	samples, err := j.Read(ctx, indices, j.A.Model.Frame())
 	if err != nil {
 		return nil, err
 	}
@@ -215,8 +222,10 @@ func (r *run) problem(rows []int) invert.Problem {
 		copy(start.At(i).Data, from.Data)
 		p.Labels, p.Names = append(p.Labels, sample.Label), append(p.Names, sample.Name)
 	}
-	before := int64(len(r.samples)) * (1 + 3*int64(r.round)*int64(r.settings.Steps+1))
-	p.Progress = func(p invert.Progress) { r.job.Progress(before+3*p.Done, fmt.Sprintf("margin %.3g", p.Loss)) }
+	before := int64(len(r.samples)) * (1 + int64(r.round)*r.settings.attackWork())
+	p.Progress = func(p invert.Progress) {
+		r.job.Progress(before+gradientWork*p.Done, fmt.Sprintf("margin %.3g", p.Loss))
+	}
 	return p
 }
 

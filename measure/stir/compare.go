@@ -26,9 +26,9 @@ func Compare(ctx context.Context, a, b procedure.Subject, x tensor.Tensor, s Set
 	j := &procedure.Job{
 		A: a, B: b, Key: measure.Key{Seed: seed}, Data: source,
 		Progress: func(int64, string) {},
-		Read: func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error) {
+		Read: func(ctx context.Context, indices []int, f dataset.Frame) ([]dataset.Sample, error) {
 			var list []dataset.Sample
-			for _, i := range places {
+			for _, i := range indices {
 				sample, err := source.At(ctx, i, f)
 				if err != nil {
 					return nil, err

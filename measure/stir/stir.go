@@ -162,7 +162,7 @@ type run struct {
 	*stir
 	job        *procedure.Job
 	samples    []dataset.Sample
-	x          tensor.Tensor // n x c x h x w, in the frame of A
+	x          tensor.Tensor // n x c x h x w, with the size and channels of A's input
 	a, b       *responses    // on x
 	checkpoint *jobCheckpoint
 	work       int64 // finished so far, in forward passes
@@ -174,8 +174,8 @@ type run struct {
 }
 
 func (m *stir) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
-	places := dataset.Indices(min(j.Data.Len(), m.settings.Images))
-	samples, err := j.Read(ctx, places, j.A.Model.Frame())
+	indices := dataset.Indices(min(j.Data.Len(), m.settings.Images))
+	samples, err := j.Read(ctx, indices, j.A.Model.Frame())
 	if err != nil {
 		return nil, err
 	}
