@@ -25,35 +25,37 @@ type Defence string
 const (
 	// AdversarialTraining minimises the loss at x' (Madry et al. 2018).
 	AdversarialTraining Defence = "at"
-	// TRADES minimises CE(f(x), y) + beta KL(p(x) || p(x')), where x' maximises the divergence (Zhang et
-	// al. 2019).
+	// TRADES minimises CE(f(x), y) + beta KL(p(x) || p(x')), where x' maximises the divergence
+	// (Zhang et al. 2019).
 	TRADES Defence = "trades"
-	// MART minimises BCE(p(x'), y) + beta KL(p(x) || p(x')) (1 - p_y(x)) with the boosted cross-entropy
-	// BCE = -log p_y(x') - log(1 - max_{k != y} p_k(x')) (Wang et al. 2020).
+	// MART minimises BCE(p(x'), y) + beta KL(p(x) || p(x')) (1 - p_y(x)) with the boosted
+	// cross-entropy BCE = -log p_y(x') - log(1 - max_{k != y} p_k(x')) (Wang et al. 2020).
 	MART Defence = "mart"
 )
 
 // Defences returns all defences.
 func Defences() []Defence { return []Defence{AdversarialTraining, TRADES, MART} }
 
-// Adversarial trains on adversarial examples x', which are searched anew in each step with the current
-// weights, by projected gradient ascent on the loss (TRADES: on the divergence KL(p(x) || p(x'))):
+// Adversarial trains on adversarial examples x', which are searched anew in each step with the
+// current weights, by projected gradient ascent on the loss (TRADES: on the divergence KL(p(x) ||
+// p(x'))):
 //
 //	x' <- P(x' + StepSize u(gradient)).
 //
-// P projects onto the ball around x and clips to [0, 1]; u divides each sample's gradient by its norm
-// (l2) or takes its sign (linf). The search runs in evaluation mode, as in the authors' code: with the
-// running statistics of BatchNormalization and without Dropout. In training mode the forward passes of
-// TRADES and MART, on x and on x', each normalise by their own batch, and each update the running
-// statistics, in the order of the authors' code (TRADES: x, x', x; MART: x, x').
+// P projects onto the ball around x and clips to [0, 1]; u divides each sample's gradient by its
+// norm (l2) or takes its sign (linf). The search runs in evaluation mode, as in the authors' code:
+// with the running statistics of BatchNormalization and without Dropout. In training mode the
+// forward passes of TRADES and MART, on x and on x', each normalise by their own batch, and each
+// update the running statistics, in the order of the authors' code (TRADES: x, x', x; MART: x, x').
 type Adversarial struct {
 	Defence  Defence
 	Norm     string  // of the ball: l2 or linf
 	Radius   float64 // for inputs with values in [0, 1]
 	Steps    int     // at least 1
 	StepSize float64 // 0: 2.5 Radius / Steps
-	// AtX starts at x, for AdversarialTraining. Without it the search starts at a point drawn uniformly
-	// from the ball; with TRADES and MART at x plus normal noise with a standard deviation of 0.001.
+	// AtX starts at x, for AdversarialTraining. Without it the search starts at a point drawn
+	// uniformly from the ball; with TRADES and MART at x plus normal noise with a standard
+	// deviation of 0.001.
 	AtX  bool
 	Beta float64 // of TRADES and MART
 }
@@ -107,8 +109,8 @@ func (a *Adversarial) onClean() bool { return a != nil && a.Defence != Adversari
 // image returns the shape of a sample.
 func (p *program) image() []int { return p.inputs[0].Sizes()[1:] }
 
-// search returns the graph of one step of the search for x'. Its inputs are x' (the model's input), x,
-// the targets or, with TRADES, log p(x), and the weights.
+// search returns the graph of one step of the search for x'. Its inputs are x' (the model's input),
+// x, the targets or, with TRADES, log p(x), and the weights.
 func (p *program) search() (*onnx.Model, error) {
 	a := p.spec.Adversarial
 	b, losses, _, err := p.lossGraph(false)
@@ -154,8 +156,8 @@ func (p *program) cleanLogs() (*onnx.Model, error) {
 	return rewrite.WithOutputs(m, []string{cleanLogsName})
 }
 
-// includeAdversarial adds a forward pass on x' that shares the weights of that on x, and returns its
-// output.
+// includeAdversarial adds a forward pass on x' that shares the weights of that on x, and returns
+// its output.
 func (p *program) includeAdversarial(b *onnx.Builder, m *onnx.Model) (onnx.Value, error) {
 	cut, err := rewrite.WithOutputs(m, []string{string(p.output)})
 	if err != nil {
@@ -170,7 +172,8 @@ func (p *program) includeAdversarial(b *onnx.Builder, m *onnx.Model) (onnx.Value
 	return b.Scope("adversarial").Include(cut, inputs)[0], b.Err()
 }
 
-// adversarialLosses returns the losses of TRADES or MART for each sample, from the outputs on x and x'.
+// adversarialLosses returns the losses of TRADES or MART for each sample, from the outputs on x and
+// x'.
 func (a *Adversarial) adversarialLosses(b *onnx.Builder, clean, adversarial, target onnx.Value) onnx.Value {
 	beta := b.Scalar(float32(a.Beta))
 	logClean, logAdversarial := b.LogSoftmax(clean, 1), b.LogSoftmax(adversarial, 1)
@@ -181,7 +184,8 @@ func (a *Adversarial) adversarialLosses(b *onnx.Builder, clean, adversarial, tar
 	p := b.Exp(logAdversarial)
 	depth := b.Gather(b.Shape(p), b.Int(1), 0)
 	hot := b.Op("OneHot", onnx.Attrs{"axis": 1}, target, depth, b.Const("", tensor.Tensor{Shape: []int{2}, Data: []float32{0, 2}}))
-	other := b.ReduceMax(b.Sub(p, hot), false, 1) // the largest probability of another class
+	// The largest probability of another class: that of the target is reduced by 2, below all others.
+	other := b.ReduceMax(b.Sub(p, hot), false, 1)
 	margin := b.Neg(b.Log(b.Add(b.Sub(b.Scalar(1.0001), other), b.Scalar(tiny))))
 	pTarget := b.Exp(b.Neg(CrossEntropy.write(b, clean, target)))
 	weight := b.Sub(b.Scalar(1.0000001), pTarget)
@@ -236,7 +240,7 @@ func (t *Trainer) attack(ctx context.Context, b *Batch, draw *rand.Rand) (*ort.V
 		return nil, err
 	}
 	x := b.Inputs[0]
-	const rounding = 1e-3 // of augmentations
+	const rounding = 1e-3 // augmentations may leave [0, 1] by rounding
 	if i := firstOutside(x, -rounding, 1+rounding); i >= 0 {
 		return nil, fmt.Errorf("adversarial training needs inputs with values in [0, 1], and sample %d of a batch has %g: make the normalisation part of the model", i/(x.Len()/x.Shape[0]), x.Data[i])
 	}
@@ -313,7 +317,8 @@ func (t *Trainer) bindAdversarial(ctx context.Context, b *Batch) error {
 	return nil
 }
 
-// firstOutside returns the index of the first value outside [low, high], or NaN; -1 if there is none.
+// firstOutside returns the index of the first value outside [low, high], or NaN; -1 if there is
+// none.
 func firstOutside(x tensor.Tensor, low, high float32) int {
 	for i, v := range x.Data {
 		if !(v >= low && v <= high) {
@@ -323,8 +328,9 @@ func firstOutside(x tensor.Tensor, low, high float32) int {
 	return -1
 }
 
-// EvaluateRobust returns the fraction of samples whose class is right at an adversarial example, found
-// as in training with Spec.Adversarial: an upper bound of the accuracy under stronger attacks.
+// EvaluateRobust returns the fraction of samples whose class is right at an adversarial example,
+// found as in training with Spec.Adversarial: an upper bound of the accuracy under stronger
+// attacks.
 func (t *Trainer) EvaluateRobust(ctx context.Context, src Source, batch int) (float64, error) {
 	n, correct, number := src.Len(), 0.0, 0
 	for b, err := range batches(ctx, src, 0, dataset.Indices(n), batch) {

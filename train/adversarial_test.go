@@ -31,7 +31,8 @@ type goldenAdversarial struct {
 	}
 }
 
-// Ten steps of each defence in each ball give the losses, weights and running statistics of PyTorch.
+// Ten steps of each defence in each ball give the losses, weights and running statistics of
+// PyTorch.
 func TestGoldenAdversarial(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/adversarial.json")
@@ -123,9 +124,9 @@ func TestAdversarialErrors(t *testing.T) {
 	}
 }
 
-// For a linear classifier of two classes the worst image of the l2 ball is x + r u, where u is the unit
-// vector from the weights of the class to those of the other, so the loss of a step is
-// log(1 + exp(-margin + r |w_0 - w_1|)).
+// For a linear classifier of two classes the worst image of the l2 ball is x + r u, where u is the
+// unit vector from the weights of the class to those of the other, so the loss of a step is log(1 +
+// exp(-margin + r |w_0 - w_1|)).
 func TestAdversarialLinear(t *testing.T) {
 	t.Parallel()
 	m, err := MLP(1, 3, 2)

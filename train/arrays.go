@@ -37,9 +37,9 @@ func (a *Arrays) Batch(_ context.Context, indices []int) (Batch, error) {
 		a.batch.Target = rows(a.batch.Target, a.Target, indices)
 	}
 	a.batch.Classes = a.batch.Classes[:0]
-	for _, p := range indices {
+	for _, i := range indices {
 		if a.Classes != nil {
-			a.batch.Classes = append(a.batch.Classes, a.Classes[p])
+			a.batch.Classes = append(a.batch.Classes, a.Classes[i])
 		}
 	}
 	if a.Masks.Rank() > 0 {
@@ -60,8 +60,8 @@ func rows(dst, x tensor.Tensor, indices []int) tensor.Tensor {
 	}
 	dst.Data = dst.Data[:width*len(indices)]
 	dst.Shape = append([]int{len(indices)}, x.Shape[1:]...)
-	for i, p := range indices {
-		copy(dst.Data[i*width:], x.Data[p*width:][:width])
+	for row, i := range indices {
+		copy(dst.Data[row*width:], x.Data[i*width:][:width])
 	}
 	return dst
 }

@@ -96,8 +96,8 @@ func BenchmarkSGD(b *testing.B) {
 	}
 }
 
-// BenchmarkAdversarial measures steps on adversarial examples that one step of a search finds, beside
-// plain steps, of the ResNet-18 for CIFAR in batches of 32.
+// BenchmarkAdversarial measures steps on adversarial examples that one step of a search finds,
+// beside plain steps, of the ResNet-18 for CIFAR in batches of 32.
 func BenchmarkAdversarial(b *testing.B) {
 	m, err := ResNet{Shape: []int{3, 32, 32}, Classes: 10, Widths: []int{64, 128, 256, 512}, Blocks: []int{2}, Seed: 1}.Build()
 	if err != nil {

@@ -96,8 +96,8 @@ func (s *boundSession) setScalar(name string, x float32) error {
 }
 
 // feedScalarsAndMasks sets the optimiser's per-step scalars (such as the learning rate) and the
-// dropout masks of n samples. iteration counts steps from 1; unrolledIndex is the step's position in
-// an unrolled graph, or -1.
+// dropout masks of n samples. iteration counts steps from 1; unrolledIndex is the step's position
+// in an unrolled graph, or -1.
 func (t *Trainer) feedScalarsAndMasks(s *boundSession, n, iteration, unrolledIndex int) error {
 	for j, v := range t.program.spec.Optimiser.scalars(iteration, t.rate(iteration)) {
 		if err := s.setScalar(inputName(unrolledIndex, scalarName(j)), float32(v)); err != nil {

@@ -117,9 +117,9 @@ func (r *fitter) read(raw io.Reader) error {
 		}
 	}
 	done, rolledBack, scale := in.Int(), in.Int(), in.Float()
-	slots := r.t.program.stateTensors()
-	values := make([][]float32, len(slots))
-	for i, s := range slots {
+	tensors := r.t.program.stateTensors()
+	values := make([][]float32, len(tensors))
+	for i, s := range tensors {
 		name, shape := in.String(), in.Ints()
 		if name != s.name || !slices.Equal(shape, s.shape) {
 			return fmt.Errorf("it belongs to another network: it has %q of shape %v, want %q of shape %v", name, shape, s.name, s.shape)

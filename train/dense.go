@@ -111,10 +111,10 @@ func (p *program) addTasks(b *onnx.Builder, losses onnx.Value) onnx.Value {
 	return losses
 }
 
-// positionCrossEntropy writes the loss of each sample, given scores y, b x K x h x w, and classes t,
-// b x h x w, -1 for none. The loss is b / n times the sum of -log softmax(y)[class] over the sample's
-// positions with a class, where n is the number of such positions in the batch. So the mean over the
-// batch is that over its positions, as in PyTorch.
+// positionCrossEntropy writes the loss of each sample, given scores y, b x K x h x w, and classes
+// t, b x h x w, -1 for none. The loss is b / n times the sum of -log softmax(y)[class] over the
+// sample's positions with a class, where n is the number of such positions in the batch. So the
+// mean over the batch is that over its positions, as in PyTorch.
 func positionCrossEntropy(b *onnx.Builder, y, t onnx.Value) onnx.Value {
 	has, class := labelled(b, t)
 	picked := b.Squeeze(b.Op("GatherElements", onnx.Attrs{"axis": 1}, b.LogSoftmax(y, 1), b.Unsqueeze(class, 1)), 1)
@@ -133,8 +133,8 @@ func atLeastOne(b *onnx.Builder, n onnx.Value) onnx.Value {
 	return b.Add(n, b.Cast(b.Op("Equal", nil, n, b.Scalar(0)), onnx.Float))
 }
 
-// correctPositions returns the fraction of each sample's positions with a class at which the largest
-// output is the class.
+// correctPositions returns the fraction of each sample's positions with a class at which the
+// largest output is the class.
 func correctPositions(b *onnx.Builder, predicted, t onnx.Value) onnx.Value {
 	has, _ := labelled(b, t)
 	equal := b.Mul(b.Cast(b.Op("Equal", nil, predicted, t), onnx.Float), has)
@@ -204,8 +204,9 @@ func positionClasses(info *infer.Info, output string) int {
 	return -1
 }
 
-// moveMask returns the classes of the positions of an image that an operation has moved. read returns
-// the position that a position of the result is read from. Positions read from outside have none.
+// moveMask returns the classes of the positions of an image that an operation has moved. read
+// returns the position that a position of the result is read from. Positions read from outside have
+// none.
 func moveMask(mask tensor.Tensor, read func(i, j int) (row, column float64), wrap bool) tensor.Tensor {
 	h, w := mask.Shape[0], mask.Shape[1]
 	out := tensor.New(h, w)

@@ -33,8 +33,8 @@ func twoHeads(t *testing.T, w map[string][]float64) *onnx.Model {
 	return m
 }
 
-// Cross entropy of positions, alone and with a second task, agrees with PyTorch to 1e-5: losses, the
-// fraction of correct positions, and the weights after eight steps.
+// Cross entropy of positions, alone and with a second task, agrees with PyTorch to 1e-5: losses,
+// the fraction of correct positions, and the weights after eight steps.
 func TestGoldenDense(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/dense.json")

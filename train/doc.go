@@ -11,9 +11,10 @@
 //	})
 //	loss, err := t.Step(ctx, train.Batch{Inputs: []tensor.Tensor{x}, Target: y})
 //
-// MLP, FlattenedMLP, ConvNet, ResNet and VGG build networks with random weights. With Spec.TrainingMode
-// BatchNormalization uses the statistics of the batch and Dropout is active, as in PyTorch's
-// train(). Without it BatchNormalization uses its running statistics and Dropout does nothing.
+// MLP, FlattenedMLP, ConvNet, ResNet and VGG build networks with random weights. With
+// Spec.TrainingMode BatchNormalization uses the statistics of the batch and Dropout is active, as
+// in PyTorch's train(). Without it BatchNormalization uses its running statistics and Dropout does
+// nothing.
 //
 // Fit trains for several epochs, with validation samples, early stopping and checkpoints. Its
 // samples are in memory (Arrays), or read from a data set and augmented while training runs
@@ -29,7 +30,8 @@
 //	p <- p - a (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps).
 //
 // AdamW (Loshchilov and Hutter 2019) decouples the decay: p <- (1 - a decay) p, followed by a step
-// of Adam without decay.
+// of Adam without decay. m and v start at 0, and b1, b2 and eps are the fields Beta1, Beta2 and
+// Epsilon.
 //
 // Parameters and the optimiser's state are held in two sets of buffers. A step reads one set and
 // writes the other.

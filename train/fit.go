@@ -83,10 +83,9 @@ type FitOptions struct {
 // A StepProgress is the progress within an epoch.
 type StepProgress struct {
 	Epoch   int
-	Samples int // number of samples of the epoch used so far
-	// number of samples of the epoch
-	Total   int
-	Metrics // means over the samples used so far
+	Samples int // samples of the epoch used so far
+	Total   int // samples of the epoch
+	Metrics     // means over the samples used so far
 }
 
 // A Checkpoint stores the state of work that can be interrupted: a training, a search (package

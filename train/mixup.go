@@ -52,7 +52,8 @@ func (b *Batch) rows(indices []int) Batch {
 	return out
 }
 
-// drawMixture returns lambda, of the distribution Beta(alpha, alpha), and a permutation of n samples.
+// drawMixture returns lambda, of the distribution Beta(alpha, alpha), and a permutation of n
+// samples.
 func drawMixture(r *rand.Rand, alpha float64, n int) (lambda float32, partner []int) {
 	v := distuv.Beta{Alpha: alpha, Beta: alpha, Src: r}.Rand()
 	if math.IsNaN(v) { // both gamma variates are 0, for a tiny alpha

@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// lambda has the mean 1/2 and the variance 1 / (4 (2 alpha + 1)) of Beta(alpha, alpha), and partners
-// are a permutation.
+// lambda has the mean 1/2 and the variance 1 / (4 (2 alpha + 1)) of Beta(alpha, alpha), and
+// partners are a permutation.
 func TestMixtureDistribution(t *testing.T) {
 	t.Parallel()
 	const n = 20_000

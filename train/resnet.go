@@ -22,8 +22,8 @@ type ResNet struct {
 
 // StandardResNet returns the stages of a residual network of a published depth: 18 or 34 (He et al.
 // 2016, table 1, with the first layer that is usual for CIFAR, one convolution of 3 x 3), with
-// stages of w, 2 w, 4 w and 8 w channels; or 6 n + 2 (section 4.2: 20, 32, 44, 56, 110), with stages
-// of w, 2 w and 4 w channels. width is w; 0: 64 and 16.
+// stages of w, 2 w, 4 w and 8 w channels; or 6 n + 2 (section 4.2: 20, 32, 44, 56, 110), with
+// stages of w, 2 w and 4 w channels. width is w; 0: 64 and 16.
 func StandardResNet(depth, width int) (ResNet, error) {
 	blocks, stages, byDefault := []int{(depth - 2) / 6}, 3, 16
 	switch {

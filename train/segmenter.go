@@ -29,8 +29,8 @@ type Head struct {
 }
 
 // Build returns the network with random weights. Its input is "x", batch x Shape, its outputs "y",
-// batch x Classes x h x w, and those of the heads, batch x Outputs. The encoder's names are those of
-// a ResNet; the decoder's are "decoder1.up.weight", "decoder1/conv2/Relu" and so on.
+// batch x Classes x h x w, and those of the heads, batch x Outputs. The encoder's names are those
+// of a ResNet; the decoder's are "decoder1.up.weight", "decoder1/conv2/Relu" and so on.
 func (n Segmenter) Build() (*onnx.Model, error) {
 	m, err := n.build()
 	if err != nil {
@@ -84,8 +84,8 @@ func (n Segmenter) build() (*onnx.Model, error) {
 	return l.Model()
 }
 
-// double returns a transposed convolution that doubles both sides, with normal weights of variance 2
-// / in: each position of the result sees one of x.
+// double returns a transposed convolution that doubles both sides, with normal weights of variance
+// 2 / in: each position of the result sees one of x.
 func (l *layers) double(x onnx.Value, name string, in, out int) onnx.Value {
 	r, deviation := seed.Rand(l.seed, "train: weights", name), math.Sqrt(2/float64(in))
 	w := l.weights(name+".weight", func() float64 { return deviation * r.NormFloat64() }, in, out, 2, 2)

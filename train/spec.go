@@ -31,10 +31,10 @@ type Spec struct {
 	// in each step, such as a constraint on activations. Tensors of the model keep their names.
 	// Reported losses do not include it.
 	Penalty func(b *onnx.Builder) onnx.Value
-	// Mixup, if above 0, trains on pairs of samples (Zhang et al. 2018): inputs are lambda x_i + (1 -
-	// lambda) x_j and the loss is lambda L(y, t_i) + (1 - lambda) L(y, t_j), where j permutes the batch
-	// and lambda, of the distribution Beta(Mixup, Mixup), is one number for each batch. Training
-	// accuracies are mixed likewise. Evaluation does not mix.
+	// Mixup, if above 0, trains on pairs of samples (Zhang et al. 2018): inputs are lambda x_i + (1
+	// - lambda) x_j and the loss is lambda L(y, t_i) + (1 - lambda) L(y, t_j), where j permutes the
+	// batch and lambda, of the distribution Beta(Mixup, Mixup), is one number for each batch.
+	// Training accuracies are mixed likewise. Evaluation does not mix.
 	Mixup float64
 	// Adversarial, if not nil, trains on adversarial examples.
 	Adversarial *Adversarial

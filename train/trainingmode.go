@@ -90,9 +90,9 @@ func (p *program) applyTrainingMode(b *onnx.Builder) error {
 // writeBatchNorm writes the operator's own training mode. With momentum 0 its running statistics
 // have no effect, so they are zeros. updatedStatistics computes the real ones.
 //
-// The engine writes the statistics of the batch over these zeros, and merges equal nodes. So the zeros
-// of a second forward pass are computed in another way; merged with those of the first, both passes
-// would return the statistics of one of them.
+// The engine writes the statistics of the batch over these zeros, and merges equal nodes. So the
+// zeros of a second forward pass are computed in another way; merged with those of the first, both
+// passes would return the statistics of one of them.
 func (p *program) writeBatchNorm(b *onnx.Builder, n *pb.NodeProto) []onnx.Value {
 	in := func(i int) onnx.Value { return onnx.Value(n.Input[i]) }
 	second := slices.ContainsFunc(p.norms, func(m batchNorm) bool { return m.mean == n.Input[3] })
@@ -108,8 +108,8 @@ func (p *program) writeBatchNorm(b *onnx.Builder, n *pb.NodeProto) []onnx.Value 
 	return y[:1]
 }
 
-// outputStatistics writes the running statistics after the step. Each forward pass updates them: with
-// TRADES those on x, x' and x again.
+// outputStatistics writes the running statistics after the step. Each forward pass updates them:
+// with TRADES those on x, x' and x again.
 func (p *program) outputStatistics(b *onnx.Builder) {
 	running := map[string]onnx.Value{}
 	for _, s := range p.statistics {

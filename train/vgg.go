@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A VGG is the plain convolutional network of Simonyan and Zisserman 2015, table 1, in the form that
-// is usual for CIFAR: five stages of convolutions with 3 x 3 kernels, each followed by
+// A VGG is the plain convolutional network of Simonyan and Zisserman 2015, table 1, in the form
+// that is usual for CIFAR: five stages of convolutions with 3 x 3 kernels, each followed by
 // BatchNormalization and ReLU. Max-pooling of 2 x 2 ends each stage. The mean over what remains of
 // the image, Dropout and a linear layer follow. The stages have w, 2 w, 4 w, 8 w and 8 w channels.
 type VGG struct {
@@ -20,8 +20,8 @@ type VGG struct {
 	Seed    uint64 // of the weights
 }
 
-// vggStages holds the number of convolutions of each stage, by depth: columns A, B, D and E of table
-// 1.
+// vggStages holds the number of convolutions of each stage, by depth: columns A, B, D and E of
+// table 1.
 var vggStages = map[int][]int{11: {1, 1, 2, 2, 2}, 13: {2, 2, 2, 2, 2}, 16: {2, 2, 3, 3, 3}, 19: {2, 2, 4, 4, 4}}
 
 // Build returns the network with random weights. Its input, output and names are like those of a
