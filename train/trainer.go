@@ -53,7 +53,7 @@ func newTrainer(rt *ort.Runtime, spec Spec) (*Trainer, error) {
 	case spec.Clip < 0 || math.IsNaN(spec.Clip):
 		return nil, fmt.Errorf("gradients cannot be clipped at %g", spec.Clip)
 	case !(spec.Mixup >= 0) || math.IsInf(spec.Mixup, 0):
-		return nil, fmt.Errorf("the parameter of mixup is %g: it must be above 0", spec.Mixup)
+		return nil, fmt.Errorf("the parameter of mixup is %g: it must be at least 0 and finite", spec.Mixup)
 	case spec.Mixup > 0 && spec.Adversarial != nil:
 		return nil, errors.New("mixup and adversarial training cannot be combined")
 	}
