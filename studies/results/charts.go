@@ -27,7 +27,7 @@ var charts = []chart{
 	{"seis-synthetic", figure.Options{Chart: figure.Bars, Columns: 2, Panel: "statistic"}, seisSynthetic},
 	{"seis-epochs", figure.Options{Chart: figure.Depth, Columns: 2, Panel: "statistic", Colour: "model"}, seisLayers},
 	{"seis-augmentation", figure.Options{Chart: figure.Depth, Columns: 2, Panel: "statistic", Colour: "model"}, seisLayers},
-	{"stir-layers", figure.Options{Chart: figure.Depth, Columns: 1, Panel: "data", Colour: "statistic"}, stirLayers},
+	{"stir-layers", figure.Options{Chart: figure.Depth, Columns: 1, Colour: "model"}, stirLayers},
 	{"networks-clock", figure.Options{Chart: figure.Bars, Columns: 1, Across: "model", Colour: "variant"}, networks},
 	{"goodfellow-ridge", figure.Options{Chart: figure.Parameter, Columns: 1, Colour: "model", Zoom: true}, ridge},
 }
@@ -109,24 +109,24 @@ func seisLayers(t *table) ([]scores.Row, error) {
 	return rows, nil
 }
 
-// stirLayers has a layer for each row of the table.
+// stirLayers has a row of the table for each pair of kinds of networks and each layer.
 func stirLayers(t *table) ([]scores.Row, error) {
 	var rows []scores.Row
-	for i, r := range t.rows {
-		stir, err := scored(r[1], r[2])
+	depth := map[string]int{}
+	for _, r := range t.rows {
+		row, err := scored(r[3], r[4])
 		if err != nil {
 			return nil, err
 		}
-		stir.Statistic = "stir"
-		cka, err := scored(r[3], "")
-		if err != nil {
-			return nil, err
+		row.Model = r[0]
+		if r[1] != r[0] {
+			row.Model += ", " + r[1]
 		}
-		cka.Statistic = "cka"
-		for _, row := range []scores.Row{stir, cka} {
-			row.Model, row.Layer, row.Depth, row.Measure = "resnet20", r[0], i+1, "stir"
-			rows = append(rows, row)
+		if depth[r[2]] == 0 {
+			depth[r[2]] = len(depth) + 1
 		}
+		row.Layer, row.Depth, row.Measure, row.Statistic = r[2], depth[r[2]], "stir", "stir"
+		rows = append(rows, row)
 	}
 	return rows, nil
 }

@@ -1,0 +1,139 @@
+package main
+
+import "fmt"
+
+// A finding is a statement of the paper: that the first of two scores is larger, for each of some
+// independent units. The units of both sides are taken in the order of their seeds.
+type finding struct {
+	item, text   string
+	table        string
+	larger, less side
+	otherTable   string // of less, if it is another
+}
+
+// A side is the mean over some groups of a table of a statistic.
+type side struct {
+	groups []group // without a depth
+	of     column
+}
+
+func at(layer string, of column, reference, other string) side {
+	return side{[]group{{reference: reference, other: other, layer: layer}}, of}
+}
+
+// penultimate is the name of the penultimate layer of the ResNets of package train.
+const penultimate = "Flatten"
+
+func one(of column, reference, other string) side { return at(penultimate, of, reference, other) }
+
+// both returns the mean over both directions.
+func both(of column, a, b string) side {
+	return side{[]group{{reference: a, other: b, layer: penultimate}, {reference: b, other: a, layer: penultimate}}, of}
+}
+
+var findings = []finding{
+	{"Table 1", "plain, two seeds: CKA is larger than STIR", "stir-seeds", one(cka, "plain", "plain"), one(stir, "plain", "plain"), ""},
+	{"Table 1", "two seeds: STIR is larger with AT than plain", "stir-seeds", one(stir, "at", "at"), one(stir, "plain", "plain"), ""},
+	{"Table 1", "the same by debiased CKA", "stir-seeds", one(debiased, "at", "at"), one(debiased, "plain", "plain"), ""},
+	{"Table 1", "two seeds: the agreement is larger with AT than plain", "stir-seeds", one(agree, "at", "at"), one(agree, "plain", "plain"), ""},
+	{"Table 1", "STIR(plain given AT) is larger than STIR(AT given plain)", "stir-seeds", one(stir, "at", "plain"), one(stir, "plain", "at"), ""},
+	{"Table 1", "plain, two seeds: STIR is larger than adversarial STIR", "stir-seeds", one(stir, "plain", "plain"), one(worst, "plain", "plain"), "stir-adversarial"},
+	{"Table 1", "AT, two seeds: STIR is larger than adversarial STIR", "stir-seeds", one(stir, "at", "at"), one(worst, "at", "at"), "stir-adversarial"},
+	{"Table 2", "STIR(1 step given AT) is larger than STIR(AT given 1 step)", "stir-iterations", one(stir, "at", "one"), one(stir, "one", "at"), ""},
+	{"Table 2", "STIR(plain given 1 step) is larger than STIR(1 step given plain)", "stir-iterations", one(stir, "one", "plain"), one(stir, "plain", "one"), ""},
+	{"Table 3", "controversial images of two seeds are farther from x with AT than plain", "stir-adversarial", one(change, "at", "at"), one(change, "plain", "plain"), ""},
+	{"Figure 1", "plain: STIR of 1500 and 3000 images is larger than of 750 and 1500", "stir-updates", both(stir, "plain-1500", "plain-3000"), both(stir, "plain-750", "plain-1500"), ""},
+	{"Figure 1", "AT: the same", "stir-updates", both(stir, "at-1500", "at-3000"), both(stir, "at-750", "at-1500"), ""},
+	{"Figure 2", "plain: STIR of the first ReLU is larger than of the penultimate layer", "stir-layers", at("Relu", stir, "plain", "plain"), one(stir, "plain", "plain"), ""},
+	{"Figure 2", "STIR of the end of stage 4 is larger with AT than plain", "stir-layers", at("stage4/block2/Relu_1", stir, "at", "at"), at("stage4/block2/Relu_1", stir, "plain", "plain"), ""},
+	{"Figure 2", "STIR of the penultimate layer is larger with AT than plain", "stir-layers", one(stir, "at", "at"), one(stir, "plain", "plain"), ""},
+	{"Figure 3", "plain: STIR of the first ReLU is larger than of the penultimate layer", "stir-datasets", at("Relu", stir, "plain", "shapes-plain"), one(stir, "plain", "shapes-plain"), ""},
+	{"Figure 3", "STIR of the penultimate layer is larger with AT than plain", "stir-datasets", one(stir, "at", "shapes-at"), one(stir, "plain", "shapes-plain"), ""},
+	{"Figure 4", "plain: STIR of two ResNets is larger than of two VGGs", "stir-architectures", one(stir, "resnet-plain", "resnet-plain"), one(stir, "vgg-plain", "vgg-plain"), ""},
+	{"Figure 4", "AT: the same", "stir-architectures", one(stir, "resnet-at", "resnet-at"), one(stir, "vgg-at", "vgg-at"), ""},
+	{"Figure 4", "STIR of a ResNet and a VGG is larger with AT than plain", "stir-architectures", both(stir, "resnet-at", "vgg-at"), both(stir, "resnet-plain", "vgg-plain"), ""},
+	{"Figure 5", "STIR of AT and AT is larger than of AT and TRADES", "stir-layers", one(stir, "at", "at"), one(stir, "at", "trades"), "stir-defences"},
+	{"Figure 5", "STIR of AT and AT is larger than of AT and MART", "stir-layers", one(stir, "at", "at"), one(stir, "at", "mart"), "stir-defences"},
+}
+
+// maxMissed is the largest fraction of images that an inversion may miss. The scores of one that
+// misses more do not have the meaning of STIR, since equation 2 does not hold.
+const maxMissed = 0.1
+
+// findingRows returns the differences of the findings for which there are runs, with a verdict:
+// seen if the interval is above 0, not seen if it is below 0, and open otherwise, or if an inversion
+// missed more than maxMissed.
+func findingRows(tables map[string]groups) [][]string {
+	out := [][]string{{"item", "finding", "statistic", "value", "low", "high"}}
+	for _, f := range findings {
+		other := f.otherTable
+		if other == "" {
+			other = f.table
+		}
+		a, b := f.larger.values(tables[f.table]), f.less.values(tables[other])
+		if len(a) == 0 || len(a) != len(b) {
+			continue
+		}
+		for i := range a {
+			a[i] -= b[i]
+		}
+		value, low, high := interval(a)
+		verdict := "open"
+		switch {
+		case f.larger.missed(tables[f.table]) > maxMissed || f.less.missed(tables[other]) > maxMissed:
+			verdict = "open: missed"
+		case low > 0:
+			verdict = "seen"
+		case high < 0:
+			verdict = "not seen"
+		}
+		out = append(out,
+			[]string{f.item, f.text, "difference", fmt.Sprintf("%+.3f", value), fmt.Sprintf("%.3f", low), fmt.Sprintf("%.3f", high)},
+			[]string{f.item, f.text, "verdict", verdict, "", ""})
+	}
+	return out
+}
+
+// values returns the mean over the groups for each unit.
+func (s side) values(g groups) []float64 {
+	var out []float64
+	for _, want := range s.groups {
+		for k, p := range g {
+			if k.reference != want.reference || k.other != want.other || k.layer != want.layer {
+				continue
+			}
+			v := p.values(s.of)
+			if out == nil {
+				out = make([]float64, len(v))
+			}
+			if len(v) != len(out) {
+				return nil
+			}
+			for i := range v {
+				out[i] += v[i] / float64(len(s.groups))
+			}
+		}
+	}
+	return out
+}
+
+// missed returns the largest mean fraction over the groups of the images that the inversion of the
+// statistic missed.
+func (s side) missed(g groups) float64 {
+	if s.of.statistic == cka.statistic {
+		return 0
+	}
+	of := missed
+	switch {
+	case s.of.statistic == worst.statistic:
+		of = worstMissed
+	case s.of.variant == stimuliMissed.variant:
+		of = stimuliMissed
+	}
+	var most float64
+	for _, k := range s.groups {
+		mean, _, _ := interval(side{[]group{k}, of}.values(g))
+		most = max(most, mean)
+	}
+	return most
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/measure/resample"
+	"github.com/noether-ml/noether/scores"
+)
+
+// A group is a row of a table: the kinds of the two networks, and the layer.
+type group struct {
+	reference, other string
+	depth            int
+	layer            string
+}
+
+// groups holds the pairs of networks of each group.
+type groups map[group]pairs
+
+// pairs holds the scores of pairs of networks by the seeds of the two, such as "1+2".
+type pairs map[string]*pair
+
+// A pair holds the scores of two networks of all trials, and of both directions if the networks are
+// of one kind.
+type pair struct {
+	networks []string
+	rows     []scores.Row
+}
+
+// networkName matches the name of a network in a study: its kind, its seed, and, for a series of
+// updates, the number of its training images.
+var networkName = regexp.MustCompile(`^(.+?)-(\d+)(-\d+)?$`)
+
+// add adds the scores of a run. A network in two pairs of a group is an error.
+func (g groups) add(rows []scores.Row) error {
+	for _, r := range rows {
+		if r.Measure != "stir" || r.Trial == scores.MeanOverTrials {
+			continue
+		}
+		a, b := networkName.FindStringSubmatch(r.Model), networkName.FindStringSubmatch(r.OtherModel)
+		if a == nil || b == nil {
+			return fmt.Errorf("the networks %q and %q have no kind and seed in their names", r.Model, r.OtherModel)
+		}
+		k := group{a[1] + a[3], b[1] + b[3], r.Depth, r.Layer}
+		seeds := []string{a[2], b[2]}
+		if k.reference == k.other {
+			slices.Sort(seeds)
+		}
+		if g[k] == nil {
+			g[k] = pairs{}
+		}
+		unit := strings.Join(seeds, "+")
+		if g[k][unit] == nil {
+			g[k][unit] = &pair{networks: []string{r.Model, r.OtherModel}}
+		}
+		g[k][unit].rows = append(g[k][unit].rows, r)
+	}
+	for k, of := range g {
+		seen := map[string]bool{}
+		for _, p := range of {
+			for _, n := range p.networks {
+				if seen[n] {
+					return fmt.Errorf("network %s is in two pairs of %s and %s, so these are not independent", n, k.reference, k.other)
+				}
+				seen[n] = true
+			}
+		}
+	}
+	return nil
+}
+
+// sorted returns the groups by kind, in the order of the table of titles, and by depth.
+func (g groups) sorted() []group {
+	return slices.SortedFunc(maps.Keys(g), func(a, b group) int {
+		return cmp.Or(cmp.Compare(rank(a.reference), rank(b.reference)), cmp.Compare(rank(a.other), rank(b.other)), cmp.Compare(a.depth, b.depth))
+	})
+}
+
+// values returns the value of each pair, the mean of its scores, in the order of the seeds.
+func (p pairs) values(c column) []float64 {
+	var out []float64
+	for _, unit := range slices.Sorted(maps.Keys(p)) {
+		var sum, n float64
+		for _, r := range p[unit].rows {
+			v := r.Value
+			if c.null {
+				v = r.Null
+			}
+			if r.Statistic == c.statistic && r.Variant == c.variant && !math.IsNaN(v) {
+				sum, n = sum+v, n+1
+			}
+		}
+		if n > 0 {
+			out = append(out, sum/n)
+		}
+	}
+	return out
+}
+
+// interval returns the mean of independent values and its 95 % interval.
+func interval(v []float64) (mean, low, high float64) {
+	for _, x := range v {
+		mean += x / float64(len(v))
+	}
+	low, high = resample.Jackknife(mean, len(v), resample.MeanWithoutGroups(v))
+	return mean, low, high
+}
+
+// titles are the kinds of networks in the studies and in the tables, in the order of the tables.
+var titles = [][2]string{
+	{"plain", "plain"}, {"at", "AT"}, {"one", "AT, 1 step"},
+	{"plain-750", "plain, 750"}, {"plain-1500", "plain, 1500"}, {"plain-3000", "plain, 3000"},
+	{"at-750", "AT, 750"}, {"at-1500", "AT, 1500"}, {"at-3000", "AT, 3000"},
+	{"resnet-plain", "ResNet-18, plain"}, {"resnet-at", "ResNet-18, AT"}, {"vgg-plain", "VGG-16, plain"}, {"vgg-at", "VGG-16, AT"},
+	{"trades", "TRADES"}, {"mart", "MART"}, {"shapes-plain", "shapes, plain"}, {"shapes-at", "shapes, AT"},
+}
+
+func rank(kind string) int {
+	return slices.IndexFunc(titles, func(t [2]string) bool { return t[0] == kind })
+}
+
+func title(kind string) string {
+	if i := rank(kind); i >= 0 {
+		return titles[i][1]
+	}
+	return kind
+}
+
+// layerTitle names a layer of a ResNet.
+func layerTitle(layer string) string {
+	stage, _, ok := strings.Cut(layer, "/")
+	switch {
+	case ok:
+		return "end of " + strings.Replace(stage, "stage", "stage ", 1)
+	case layer == "Relu":
+		return "first ReLU"
+	}
+	return "penultimate"
+}

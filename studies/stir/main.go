@@ -1,0 +1,171 @@
+// Stir writes the tables of docs/results/stir.md from the runs of the studies stir-*.yaml:
+//
+//	go run ./studies/stir -runs runs -networks networks
+//
+// Networks are independent if they are different trainings. So the unit of every interval is a pair
+// of networks, and no network belongs to two pairs of one row. A pair's value is the mean over
+// trials (equation 6 of Nanda et al. 2022), and over both directions if the two networks are of one
+// kind. An interval is the mean over pairs with Student's t. Runs that are not there are left out.
+package main
+
+import (
+	"encoding/csv"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"log"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+func main() {
+	runs := flag.String("runs", "runs", "the folder with the runs stir-seeds, stir-layers and so on")
+	networks := flag.String("networks", "networks", "the folder with the trainings stir, stir-defences and so on")
+	out := flag.String("out", "studies/results", "the folder of the tables")
+	flag.Parse()
+	log.SetFlags(0)
+	log.SetPrefix("stir: ")
+	if err := write(*runs, *networks, *out); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// write writes a table for each experiment, stir-findings.csv and stir-networks.csv.
+func write(runs, networks, out string) error {
+	all := map[string]groups{}
+	for _, e := range experiments {
+		g := groups{}
+		for _, name := range e.runs {
+			rows, err := read(filepath.Join(runs, name, "scores.csv"))
+			if errors.Is(err, fs.ErrNotExist) {
+				log.Printf("no run %s", name)
+				continue
+			}
+			if err == nil {
+				err = g.add(rows)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		all[e.table] = g
+		if len(g) == 0 {
+			continue
+		}
+		if err := writeCSV(filepath.Join(out, e.table+".csv"), e.rows(g)); err != nil {
+			return err
+		}
+	}
+	if err := writeCSV(filepath.Join(out, "stir-findings.csv"), findingRows(all)); err != nil {
+		return err
+	}
+	rows, err := networkRows(networks)
+	if err != nil {
+		return err
+	}
+	return writeCSV(filepath.Join(out, "stir-networks.csv"), rows)
+}
+
+func read(path string) ([]scores.Row, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return scores.ReadCSV(f)
+}
+
+func writeCSV(path string, rows [][]string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	w := csv.NewWriter(f)
+	return errors.Join(w.WriteAll(rows), f.Close())
+}
+
+// An experiment is a table of the page.
+type experiment struct {
+	table   string
+	runs    []string
+	layers  bool // a row for each layer
+	columns []column
+}
+
+// A column is a statistic of the measure stir, with its variant. null means that of its null.
+type column struct {
+	title, statistic, variant string
+	null, interval            bool
+	low                       float64 // smallest value that is possible
+}
+
+// high returns the largest value that is possible.
+func (c column) high() float64 {
+	if c.statistic == "input-distance" {
+		return math.Inf(1)
+	}
+	return 1
+}
+
+var (
+	stir     = column{title: "STIR", statistic: "stir", interval: true}
+	null     = column{title: "null", statistic: "stir", null: true}
+	debiased = column{title: "STIR, debiased CKA", statistic: "stir", variant: "debiased-cka", interval: true, low: -1}
+	cka      = column{title: "CKA", statistic: "cka", interval: true}
+	agree    = column{title: "agreement", statistic: "agreement", interval: true}
+	missed   = column{title: "missed", statistic: "missed"}
+
+	worst          = column{title: "adversarial STIR", statistic: "stir-adversarial", interval: true}
+	worstNull      = column{title: "null", statistic: "stir-adversarial", null: true}
+	worstMissed    = column{title: "missed", statistic: "missed", variant: "adversarial"}
+	change         = column{title: "length of x' - x", statistic: "input-distance", variant: "controversial", interval: true}
+	stimuliMissed  = column{title: "missed, controversial", statistic: "missed", variant: "controversial"}
+	stimuliAgree   = column{title: "agreement, controversial", statistic: "agreement", variant: "controversial", interval: true}
+	usual          = []column{stir, null, debiased, cka, agree, missed}
+	columnsOfLayer = []column{stir, null, debiased, cka, missed}
+)
+
+var experiments = []experiment{
+	{"stir-seeds", []string{"stir-seeds"}, false, usual},
+	{"stir-adversarial", []string{"stir-adversarial"}, false, []column{worst, worstNull, worstMissed, change, stimuliAgree, stimuliMissed}},
+	{"stir-iterations", []string{"stir-iterations"}, false, usual},
+	{"stir-updates", []string{"stir-updates"}, false, usual},
+	{"stir-architectures", []string{"stir-architectures"}, false, usual},
+	{"stir-layers", []string{"stir-layers"}, true, columnsOfLayer},
+	{"stir-datasets", []string{"stir-datasets"}, true, columnsOfLayer},
+	{"stir-defences", []string{"stir-defences"}, true, columnsOfLayer},
+}
+
+// rows returns the table of an experiment, in the layout of package studies/results.
+func (e experiment) rows(g groups) [][]string {
+	head := []string{"reference", "other"}
+	if e.layers {
+		head = append(head, "layer")
+	}
+	out := [][]string{append(slices.Clone(head), "statistic", "value", "low", "high")}
+	for _, k := range g.sorted() {
+		names := []string{title(k.reference), title(k.other)}
+		if e.layers {
+			names = append(names, layerTitle(k.layer))
+		}
+		for _, c := range e.columns {
+			v := g[k].values(c)
+			if len(v) == 0 {
+				continue
+			}
+			value, low, high := interval(v)
+			low, high = max(low, c.low), min(high, c.high())
+			cell := []string{fmt.Sprintf("%.2f", value), "", ""}
+			if c.interval {
+				cell = []string{fmt.Sprintf("%.3f", value), fmt.Sprintf("%.3f", low), fmt.Sprintf("%.3f", high)}
+			}
+			out = append(out, append(append(slices.Clone(names), c.title), cell...))
+		}
+	}
+	return out
+}

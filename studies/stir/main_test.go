@@ -1,0 +1,89 @@
+package main
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/scores"
+)
+
+// row is a score of a pair of networks.
+func row(reference, other string, trial int, value float64) scores.Row {
+	return scores.Row{Model: reference, OtherModel: other, Layer: "Flatten", Trial: trial, Measure: "stir", Statistic: "stir", Value: value, Null: math.NaN()}
+}
+
+// A pair's value is the mean over trials and, of networks of one kind, over directions. Its mean
+// over the trials, which a run also has, does not count again.
+func TestPairs(t *testing.T) {
+	g := groups{}
+	err := g.add([]scores.Row{
+		row("plain-1", "plain-2", 0, 0.2), row("plain-1", "plain-2", 1, 0.4), row("plain-1", "plain-2", scores.MeanOverTrials, 0.3),
+		row("plain-2", "plain-1", 0, 0.6), row("plain-2", "plain-1", 1, 0.8), row("plain-3", "plain-4", 0, 0.9),
+		row("at-1", "plain-2", 0, 0.1), row("plain-2", "at-1", 0, 0.7),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := group{reference: "plain", other: "plain", layer: "Flatten"}
+	if v := g[k].values(stir); len(v) != 2 || math.Abs(v[0]-0.5) > 1e-12 || v[1] != 0.9 {
+		t.Errorf("two pairs have the values %v, want 0.5 and 0.9", v)
+	}
+	if v := g[group{reference: "at", other: "plain", layer: "Flatten"}].values(stir); len(v) != 1 || v[0] != 0.1 {
+		t.Errorf("the pair with the reference at has the values %v, want 0.1", v)
+	}
+	if len(g) != 3 {
+		t.Errorf("%d groups, want 3", len(g))
+	}
+}
+
+// Pairs that share a network are not independent.
+func TestSharedNetwork(t *testing.T) {
+	err := groups{}.add([]scores.Row{row("plain-1", "plain-2", 0, 0.2), row("plain-2", "plain-3", 0, 0.4)})
+	if err == nil || !strings.Contains(err.Error(), "plain-2") {
+		t.Errorf("the error is %v, want one that names plain-2", err)
+	}
+}
+
+// A finding is open if an inversion missed more than a tenth of its images.
+func TestMissed(t *testing.T) {
+	for want, fraction := range map[string]float64{"seen": 0.05, "open: missed": 0.2} {
+		g := groups{}
+		var rows []scores.Row
+		for _, pair := range [][2]string{{"1", "2"}, {"3", "4"}} {
+			of := row("at-"+pair[0], "at-"+pair[1], 0, fraction)
+			of.Statistic = "missed"
+			rows = append(rows, of, row("at-"+pair[0], "at-"+pair[1], 0, 0.9), row("plain-"+pair[0], "plain-"+pair[1], 0, 0.4))
+		}
+		if err := g.add(rows); err != nil {
+			t.Fatal(err)
+		}
+		if got := findingRows(map[string]groups{"stir-seeds": g})[2][3]; got != want {
+			t.Errorf("%v of the images missed: %q, want %q", fraction, got, want)
+		}
+	}
+}
+
+// The verdict of a difference follows from its interval over units: seen above 0, not seen below 0,
+// open around it.
+func TestVerdict(t *testing.T) {
+	for want, at := range map[string][]float64{"seen": {0.61, 0.62, 0.63}, "not seen": {0.11, 0.12, 0.13}, "open": {0.1, 0.4, 0.9}} {
+		g := groups{}
+		var rows []scores.Row
+		for i, pair := range [][2]string{{"1", "2"}, {"3", "4"}, {"5", "6"}} {
+			rows = append(rows, row("plain-"+pair[0], "plain-"+pair[1], 0, 0.4), row("at-"+pair[0], "at-"+pair[1], 0, at[i]))
+		}
+		if err := g.add(rows); err != nil {
+			t.Fatal(err)
+		}
+		found := ""
+		for _, r := range findingRows(map[string]groups{"stir-seeds": g}) {
+			if r[1] == "two seeds: STIR is larger with AT than plain" && r[2] == "verdict" {
+				found = r[3]
+			}
+		}
+		if found != want {
+			t.Errorf("AT %v against plain 0.4: %q, want %q", at, found, want)
+		}
+	}
+}

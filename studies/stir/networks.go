@@ -1,0 +1,106 @@
+package main
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// networkTitles are the words of the varied keys of the training files in the table of networks.
+var networkTitles = map[string]string{
+	"resnet18": "ResNet-18", "vgg16": "VGG-16", "plain": "plain", "at": "AT", "one": "AT, 1 step", "trades": "TRADES", "mart": "MART",
+}
+
+// A trained is the networks of a training file that differ only in the seed.
+type trained struct {
+	name             string
+	accuracy, robust []float64
+}
+
+// networkRows returns the table of the networks: for each training file and each kind their number
+// and their test accuracies, with intervals over seeds. Trainings that are not there are left out.
+func networkRows(folder string) ([][]string, error) {
+	out := [][]string{{"training file", "networks", "statistic", "value", "low", "high"}}
+	for _, name := range []string{"stir", "stir-defences", "stir-updates", "stir-shapes"} {
+		list, err := readRuns(filepath.Join(folder, name, "runs.csv"))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range list {
+			out = append(out, []string{name + ".yaml", t.name, "seeds", strconv.Itoa(len(t.accuracy)), "", ""})
+			for _, s := range []struct {
+				title  string
+				values []float64
+			}{{"test accuracy", t.accuracy}, {"robust accuracy", t.robust}} {
+				if len(s.values) > 0 {
+					mean, low, high := interval(s.values)
+					out = append(out, []string{name + ".yaml", t.name, s.title, fmt.Sprintf("%.3f", mean), fmt.Sprintf("%.3f", low), fmt.Sprintf("%.3f", high)})
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// readRuns reads runs.csv, which has a row for each training: its name, the varied keys in the
+// order of the alphabet, the number of epochs, and results.
+func readRuns(path string) ([]trained, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	records, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	head := records[0]
+	epochs, accuracy, robust := slices.Index(head, "epochs"), slices.Index(head, "test_accuracy"), slices.Index(head, "test_robust_accuracy")
+	if min(epochs, accuracy, robust) < 0 {
+		return nil, fmt.Errorf("%s: the columns epochs, test_accuracy and test_robust_accuracy are needed, and there are %q", path, head)
+	}
+	var list []trained
+	for _, r := range records[1:] {
+		if r[accuracy] == "" {
+			continue // not trained yet
+		}
+		var words []string
+		for i := epochs - 1; i > 0; i-- { // the network before the kind of training
+			if head[i] == "seed" {
+				continue
+			}
+			word := r[i]
+			if t, ok := networkTitles[word]; ok {
+				word = t
+			} else {
+				word += " images"
+			}
+			words = append(words, word)
+		}
+		name := strings.Join(words, ", ")
+		k := slices.IndexFunc(list, func(t trained) bool { return t.name == name })
+		if k < 0 {
+			k, list = len(list), append(list, trained{name: name})
+		}
+		for values, column := range map[*[]float64]int{&list[k].accuracy: accuracy, &list[k].robust: robust} {
+			if r[column] == "" {
+				continue
+			}
+			v, err := strconv.ParseFloat(r[column], 64)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
+			*values = append(*values, v)
+		}
+	}
+	return list, nil
+}
