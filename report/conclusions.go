@@ -110,9 +110,8 @@ func (m Matrix) ranking(replicates *Replicates) Sentence {
 		return model, found
 	}
 	gap := func(l lead) float64 { return math.Abs(m.rows[l.a.Row].Value - m.rows[l.b.Row].Value) }
-	example := func(l lead) string { // "rotation (0.998, next 0.828 of plain)"
-		return fmt.Sprintf("%s (%s, next %s of %s)", Shorten(m.Columns[l.a.Column], maxNameWidth), Number(m.rows[l.a.Row].Value),
-			Number(m.rows[l.b.Row].Value), Shorten(m.Models[l.b.Model], maxNameWidth))
+	example := func(l lead) string { // "rotation (0.998; next: plain, 0.828)"
+		return fmt.Sprintf("%s (%s)", Shorten(m.Columns[l.a.Column], maxNameWidth), m.values(l.a, l.b))
 	}
 	if len(leads) > 1 { // different models lead under different transformations
 		var largest []lead // of each model
@@ -124,8 +123,9 @@ func (m Matrix) ranking(replicates *Replicates) Sentence {
 		if b.a.Column < a.a.Column { // in the order of the study
 			a, b = b, a
 		}
-		return plainSentence("%s is the most robust under %s, and %s under %s, beyond the 95 %% intervals of the differences.",
-			Shorten(m.Models[a.a.Model], maxNameWidth), example(a), Shorten(m.Models[b.a.Model], maxNameWidth), example(b))
+		return Sentence{{Text: fmt.Sprintf("%s is the most robust under %s, and %s under %s; both leads are more than chance",
+			Shorten(m.Models[a.a.Model], maxNameWidth), example(a), Shorten(m.Models[b.a.Model], maxNameWidth), example(b)),
+			Aside: " (the 95 % intervals of the differences exclude 0)"}, {Text: "."}}
 	}
 	transforms := Plural(compared, "transformation")
 	sentence := func(model int, what string, found []lead) Sentence {
@@ -140,9 +140,9 @@ func (m Matrix) ranking(replicates *Replicates) Sentence {
 		if compared == 1 {
 			where, under = "under "+column, ""
 		}
-		return plainSentence("%s is %s %s (%s%s, next %s of %s), beyond the 95 %% interval of the difference.",
-			Shorten(m.Models[model], maxNameWidth), what, where, under, Number(m.rows[shown.a.Row].Value),
-			Number(m.rows[shown.b.Row].Value), Shorten(m.Models[shown.b.Model], maxNameWidth))
+		return Sentence{{Text: fmt.Sprintf("%s is %s %s (%s%s), which is more than chance",
+			Shorten(m.Models[model], maxNameWidth), what, where, under, m.values(shown.a, shown.b)),
+			Aside: " (the 95 % interval of the difference excludes 0)"}, {Text: "."}}
 	}
 	best, firsts := mostFrequent(leads)
 	worst, lasts := mostFrequent(lags)
@@ -157,7 +157,7 @@ func (m Matrix) ranking(replicates *Replicates) Sentence {
 	case !intervals:
 		return plainSentence("Whether one of %s is more robust cannot be said: the scores have no intervals.", models)
 	}
-	return plainSentence("None of %s is clearly more robust: differences in %s are within their 95 %% intervals.", models, m.Title)
+	return plainSentence("None of %s is clearly more robust: the differences in %s are small or may be chance (95 %% intervals).", models, m.Title)
 }
 
 // extremes returns a sentence on the transformations with the worst and the best scores, and on how
@@ -227,6 +227,11 @@ func (m Matrix) extremes(replicates *Replicates) Sentence {
 	w, b := common(worst), common(best)
 	return plainSentence("%s is %s under %s (%s) and %s under %s (%s).%s", capitalise(m.Title), lower, Shorten(m.Columns[w], maxNameWidth), span(w),
 		upper, Shorten(m.Columns[b], maxNameWidth), span(b), end)
+}
+
+// values returns the value of a cell and that of the next one, such as "0.998; next: plain, 0.828".
+func (m Matrix) values(a, next MatrixCell) string {
+	return fmt.Sprintf("%s; next: %s, %s", Number(m.rows[a.Row].Value), Shorten(m.Models[next.Model], maxNameWidth), Number(m.rows[next.Row].Value))
 }
 
 func isOrAre(n int) string {

@@ -13,11 +13,11 @@ import (
 
 const (
 	minLoss  = 0.1 // smallest change over depth that is reported
-	recovery = 0.5 // share of a loss that a curve regains by its end to count as a dip
+	recovery = 0.5 // share of a loss that a curve regains by its end for the sentence to say so
 )
 
 // depthChange returns a sentence on how the first statistic of the curves over depth becomes worse
-// in each model, and by which layer. It is of the first transformation of the study under which it
+// in each model, and at which depth. It is of the first transformation of the study under which it
 // does, since the first screen shows the curves of the first transformation.
 func depthChange(rows []scores.Row, rec scores.Record, replicates *Replicates) Sentence {
 	panels := CurvePanels(rows, rec.Measures)
@@ -45,7 +45,7 @@ func depthChange(rows []scores.Row, rec scores.Record, replicates *Replicates) S
 		}
 		if len(lost) > 0 {
 			several := len(distinct(shown, byModel)) > 1
-			return lossSentence(about, lost, steady, several, NewPlaces(section.Of(rows)))
+			return lossSentence(about, lost, steady, several, depths{RelativeDepth(rows)})
 		}
 	}
 	return nil
@@ -53,19 +53,10 @@ func depthChange(rows []scores.Row, rec scores.Record, replicates *Replicates) S
 
 // lossSentence describes losses under one transformation, at most those of maxNamed models. Models
 // without a clear loss are named if there is room for all.
-func lossSentence(about measure.StatisticDescriptor, lost []loss, steady []string, several bool, places Places) Sentence {
-	falls, dips, extreme := "falls", "dips", "lowest"
+func lossSentence(about measure.StatisticDescriptor, lost []loss, steady []string, several bool, depth depths) Sentence {
+	falls, again := "falls", "rises"
 	if about.Direction == measure.Lower {
-		falls, dips, extreme = "rises", "peaks", "highest"
-	}
-	start := fmt.Sprintf("%s under %s ", capitalise(about.Title), Shorten(transformLabel(&lost[0].half), maxNameWidth))
-	if !several {
-		l := lost[0]
-		if !l.recovers {
-			return Sentence{{Text: fmt.Sprintf("%s%s from %s to %s, halfway by ", start, falls, Number(l.first.Value), Number(l.worst.Value))}, places.phrase(l.half), {Text: "."}}
-		}
-		return Sentence{{Text: fmt.Sprintf("%s%s at %s at ", start, dips, Number(l.worst.Value))}, places.phrase(l.worst),
-			{Text: fmt.Sprintf(", from %s before, and ends at %s.", Number(l.first.Value), Number(l.last.Value))}}
+		falls, again = again, falls
 	}
 	if len(lost)+len(steady) > maxNamed {
 		steady = nil
@@ -76,47 +67,53 @@ func lossSentence(about measure.StatisticDescriptor, lost []loss, steady []strin
 		smallest := bySize[maxNamed-1].size()
 		lost = slices.DeleteFunc(lost, func(l loss) bool { return l.size() < smallest })[:maxNamed]
 	}
-	out := Sentence{{Text: start}}
-	add := func(text string) { out = append(out, Phrase{Text: text}) }
-	clauses := 0 // that are written
-	list := func(verb string, recovers bool, at func(loss) scores.Row) {
-		n := 0
-		for _, l := range lost {
-			if l.recovers != recovers {
-				continue
-			}
-			switch {
-			case n > 0:
-				add(" and ")
-			case clauses > 0 && len(steady) == 0:
-				add(", and " + verb)
-			case clauses > 0:
-				add(", " + verb)
-			default:
-				add(verb)
-			}
-			n++
-			end := " at its " + extreme
-			if recovers {
-				end = ", and back"
-			}
-			out = append(out, places.phrase(at(l)))
-			out = append(out, Phrase{Text: " in " + Shorten(l.half.Model, maxNameWidth), Aside: fmt.Sprintf(" (from %s to %s%s)", Number(l.first.Value), Number(l.worst.Value), end)})
+	out := plainSentence("%s under %s %s ", capitalise(about.Title), Shorten(transformLabel(&lost[0].half), maxNameWidth), falls)
+	add := func(format string, args ...any) { out = append(out, Phrase{Text: fmt.Sprintf(format, args...)}) }
+	for i, l := range lost {
+		switch {
+		case i > 0 && i == len(lost)-1 && len(steady) == 0:
+			add("; and ")
+		case i > 0:
+			add("; ")
 		}
-		if n > 0 {
-			clauses++
+		numbers := Phrase{Text: fmt.Sprintf("from %s to %s", Number(l.first.Value), Number(l.worst.Value))}
+		model := ""
+		if several {
+			numbers = Phrase{Aside: numbers.Text + " "}
+			model = "in " + Shorten(l.half.Model, maxNameWidth)
+		}
+		out = append(out, numbers)
+		if l.recovers {
+			add("%s at ", model)
+			out = append(out, depth.phrases(l.worst)...)
+			add(" and %s again", again)
+			out = append(out, Phrase{Aside: " to " + Number(l.last.Value)})
+		} else {
+			add("%s, half of the %s by ", model, strings.TrimSuffix(falls, "s"))
+			out = append(out, depth.phrases(l.half)...)
 		}
 	}
-	list(falls+" halfway by ", false, func(l loss) scores.Row { return l.half })
-	list(dips+" at ", true, func(l loss) scores.Row { return l.worst })
 	for i, model := range steady {
-		joint := ", and does not clearly " + falls[:len(falls)-1] + " in "
+		joint := "; and does not clearly " + strings.TrimSuffix(falls, "s") + " in "
 		if i > 0 {
 			joint = " or "
 		}
-		add(joint + Shorten(model, maxNameWidth))
+		add("%s%s", joint, Shorten(model, maxNameWidth))
 	}
 	add(".")
+	return out
+}
+
+// depths gives the places of layers as the charts over depth do: 0 % is the first measured layer of
+// a model, 100 % the last.
+type depths struct{ of func(*scores.Row) float64 }
+
+// phrases returns the place of the layer of a row, such as "36 % of depth (stage2)".
+func (d depths) phrases(r scores.Row) []Phrase {
+	out := []Phrase{{Text: fmt.Sprintf("%.0f %% of depth", 100*d.of(&r)), Full: r.Layer, Model: r.Model}}
+	if m := moduleOf(r.Layer); m != "" {
+		out = append(out, Phrase{Aside: " (" + m + ")"})
+	}
 	return out
 }
 

@@ -17,9 +17,10 @@ type Matrix struct {
 	Statistic string `json:"statistic"`
 	Title     string `json:"title"` // of the statistic
 	About     string `json:"about"`
-	Toward    string `json:"toward"` // the meaning of a high or a low value
-	Lower     bool   `json:"lower"`  // lower is better
-	Layer     bool   `json:"layer"`  // the scores are of the deepest layer of each model
+	Meaning   string `json:"meaning"` // the first sentence of About
+	Toward    string `json:"toward"`  // the meaning of a high or a low value
+	Lower     bool   `json:"lower"`   // lower is better
+	Layer     bool   `json:"layer"`   // the scores are of the deepest layer of each model
 	Data      string `json:"data"`
 	Across    Field  `json:"across"`
 	Null      string `json:"null"` // what the null is; "" if there is none
@@ -129,7 +130,7 @@ func headlineOf(s Section, rows []scores.Row, indices []int) (measure.StatisticD
 }
 
 func newMatrix(s Section, about measure.StatisticDescriptor, rows []scores.Row, indices []int) Matrix {
-	m := Matrix{Section: s.Key, Statistic: about.Name, Title: about.Title, About: about.About, Toward: DirectionNote(s.Descriptor, about),
+	m := Matrix{Section: s.Key, Statistic: about.Name, Title: about.Title, About: about.About, Meaning: firstSentence(about.About), Toward: DirectionNote(s.Descriptor, about),
 		Lower: about.Direction == measure.Lower, Data: rows[indices[0]].Data, Across: "name", about: about, rows: rows}
 	_, m.question, _ = strings.Cut(s.Title, ": ")
 	measures := Measures{s.Descriptor}
@@ -206,6 +207,14 @@ func (m *Matrix) scale() {
 			c.Shade = 0
 		}
 	}
+}
+
+// firstSentence returns a text up to its first full stop that a space or the end follows.
+func firstSentence(text string) string {
+	if i := strings.Index(text, ". "); i >= 0 {
+		return text[:i+1]
+	}
+	return text
 }
 
 // keepFirst returns the items whose key is that of the first item.

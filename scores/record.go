@@ -15,6 +15,7 @@ import (
 // input files, and what was left out. A report is made from rows and a record only.
 type Record struct {
 	Study    string     `json:"study"`
+	About    string     `json:"description,omitempty"` // the study's text for readers; may have several paragraphs
 	Seed     uint64     `json:"seed"`
 	Noether  string     `json:"noether"` // version of this program
 	Started  time.Time  `json:"started"`

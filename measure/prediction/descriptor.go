@@ -27,7 +27,7 @@ func EffectiveInvarianceDescriptor() measure.Descriptor {
 		Question: "Does the prediction stay the same when the input is transformed, and how confident is it?",
 		Reading:  "1 if both predictions are the same class with probability 1, 0 if they are different classes. It needs no labels. The null pairs each sample with another one.",
 		Statistics: []measure.StatisticDescriptor{
-			{Name: "ei", Title: "effective invariance", About: "The geometric mean of the two predicted probabilities if the classes agree, else 0; the mean over samples.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: shuffledPairs, PerSample: true},
+			{Name: "ei", Title: "effective invariance", About: "1 if every prediction keeps its class with probability 1, 0 if every class changes. It is the mean over samples of the geometric mean of the two predicted probabilities, 0 where the classes differ.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: shuffledPairs, PerSample: true},
 		},
 	}
 }

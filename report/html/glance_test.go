@@ -26,7 +26,8 @@ func studyOfThree() Run {
 	for _, model := range rec.Models[:2] {
 		for _, sample := range []int{4, 1, 7} {
 			run.SheetValues = append(run.SheetValues, report.SheetValue{Model: model.Name, Data: "cifar10", Transform: "quarter", Parameter: "180",
-				Measure: "effective-invariance", Statistic: "ei", Sample: sample, Value: 0.25 * float64(sample%4)})
+				Measure: "effective-invariance", Statistic: "ei", Sample: sample, Value: 0.25 * float64(sample%4)},
+				report.SheetValue{Model: model.Name, Data: "cifar10", Transform: "quarter", Parameter: "180", Measure: "accuracy", Statistic: "correct-moved", Sample: sample, Value: float64(sample % 2)})
 		}
 	}
 	return run
@@ -52,8 +53,18 @@ func TestFirstScreen(t *testing.T) {
 					t.Errorf("%s ends at %.0f pixels, below the first screen", part, bottom)
 				}
 			}
-			if got := strings.Join(v.texts(t, ".strip .value"), " "); got != "0.00 0.25 0.75 0.00 0.25 0.75" {
-				t.Errorf("the images have the values %q, want %q", got, "0.00 0.25 0.75 0.00 0.25 0.75")
+			if got := strings.Join(v.texts(t, ".strip .value"), " "); got != "✗ 0.00 0.25 0.75 ✗ 0.00 0.25 0.75" {
+				t.Errorf("the images have the values %q, want %q", got, "✗ 0.00 0.25 0.75 ✗ 0.00 0.25 0.75")
+			}
+			if key := v.texts(t, ".strip .key"); len(key) != 1 || !strings.Contains(key[0], "✗ wrong class") {
+				t.Errorf("the key of the images is %q", key)
+			}
+			// The score says what its ends mean, and the axes measure depth as the sentences do.
+			if got := v.texts(t, ".scorebox .key"); len(got) != 2 || got[0] != "1 if every prediction keeps its class with probability 1, 0 if every class changes." {
+				t.Errorf("the keys of the matrix are %q", got)
+			}
+			if ends := evaluate[bool](t, v, `[...document.querySelectorAll(".curves svg")].every(s => [...s.querySelectorAll(".role-axis-label text")].some(e => e.textContent === "100%"))`); !ends {
+				t.Error("an axis of the curves is not in per cent of depth")
 			}
 			if n := evaluate[int](t, v, `document.querySelectorAll(".strip .value.chance").length`); n != 2 {
 				t.Errorf("%d values are hatched, want 2", n)

@@ -44,7 +44,7 @@ func (r Run) WritePage(w io.Writer) error {
 	}
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"count": report.Count, "plural": report.Plural, "clean": report.Printable, "shape": shape, "tags": tags,
-		"stages": stageRows, "mebibytes": report.Mebibytes,
+		"stages": stageRows, "mebibytes": report.Mebibytes, "paragraphs": paragraphs,
 	}).Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
@@ -125,6 +125,17 @@ func policy() string {
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// paragraphs splits a text at empty lines and makes it printable.
+func paragraphs(text string) []string {
+	var out []string
+	for _, p := range strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n\n") {
+		if p = report.Printable(strings.Join(strings.Fields(p), " ")); p != "" {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // shape formats a shape as "16 × 32 × 32".

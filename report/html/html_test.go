@@ -361,3 +361,19 @@ func TestWriteErrorsAreReturned(t *testing.T) {
 		t.Error("WritePage to a failing writer returns no error")
 	}
 }
+
+// TestDescription shows the study's own text in paragraphs, without its markup.
+func TestDescription(t *testing.T) {
+	t.Parallel()
+	rows, rec := reporttest.UsualRun.Rows()
+	if page := render(t, rows, rec); strings.Contains(page, `id="description"`) {
+		t.Error("a study without a description has a section for it")
+	}
+	rec.About = "Is the update as robust?\r\n\r\nIt was approved\nin May. <script>alert(1)</script>\n"
+	page := render(t, rows, rec)
+	for _, want := range []string{`<a href="#description">`, "<p class=\"said\">Is the update as robust?</p>", "<p class=\"said\">It was approved in May. &lt;script&gt;alert(1)&lt;/script&gt;</p>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}

@@ -88,6 +88,38 @@ func TestSampleChoices(t *testing.T) {
 	v.quiet(t)
 }
 
+// TestBrowsingSamples pages through all samples of a sheet, filters them by their predictions, and
+// looks at the table of all of them.
+func TestBrowsingSamples(t *testing.T) {
+	t.Parallel()
+	v := openAt(t, withSamples(studyOfThree(), threeModels, true), 1440, 900, "#samples.show=all")
+	cards := samplesSection + `.querySelectorAll(".card").length`
+	more := samplesSection + `.querySelector(".more")`
+	if got := v.texts(t, "#samples .more"); evaluate[int](t, v, cards) != 10 || !slices.Equal(got, []string{"Show 2 of 2 more"}) {
+		t.Fatalf("%d cards and the button %q, want 10 of 12 and a button for 2", evaluate[int](t, v, cards), got)
+	}
+	if got := v.texts(t, "#samples .reading")[0]; !strings.HasPrefix(got, "The 12 samples of 500 that this report shows under quarter") {
+		t.Errorf("the text is %q", got)
+	}
+	v.do(t, script(samplesSection+`.querySelector(".actions button[aria-expanded]").click()`), until(samplesSection+`.querySelectorAll(".data tbody tr").length === 12`))
+	v.do(t, chromedp.SendKeys(chromedp.CSS("#samples .cards + .more"), "\r"), until(cards+" === 12"))
+	if !evaluate[bool](t, v, more+`.hidden && document.activeElement === `+samplesSection+`.querySelectorAll(".card")[10]`) {
+		t.Error("the first of the new cards has not the focus, or the button is left")
+	}
+	for _, c := range []struct {
+		outcome string
+		wrong   int
+	}{{"right", 0}, {"changed", 6}, {"wrong", 6}} {
+		v.do(t, press("samples-outcome", c.outcome), until(cards+" === 6"))
+		if n := evaluate[int](t, v, samplesSection+`.querySelectorAll(".card .pair > div:last-child .wrong").length`); n != c.wrong {
+			t.Errorf("%s: %d cards have a wrong prediction, want %d", c.outcome, n, c.wrong)
+		}
+	}
+	v.do(t, press("samples-class", "cat"), until(cards+" === 2"), // 7 and 11
+		script(`location.hash = "#samples.show=all&samples.outcome=__proto__"`), until(cards+" === 10"))
+	v.quiet(t)
+}
+
 // TestAngle moves the slider by the keyboard. Images, predictions, counts and the marker in charts
 // over the parameter follow.
 func TestAngle(t *testing.T) {

@@ -173,6 +173,23 @@ func TestSaving(t *testing.T) {
 	}
 }
 
+// TestFullScreen shows a chart on the whole screen by the keyboard, where it is higher, and takes it
+// back.
+func TestFullScreen(t *testing.T) {
+	t.Parallel()
+	rows, rec := reporttest.FakeRun{Models: 2, Layers: 4, Transforms: 1}.Rows()
+	v := open(t, rows, rec, 1280, 900)
+	height := seisSection + `.querySelector("figure svg").getBoundingClientRect().height`
+	before := evaluate[float64](t, v, height)
+	button := "section.measure[data-measure='3'] figure .actions button[aria-label^='Full screen']"
+	v.do(t, chromedp.SendKeys(chromedp.CSS(button), "\r"), until(`document.fullscreenElement === `+seisSection+`.querySelector("figure")`), until(fmt.Sprintf("%s > %f", height, before+200)))
+	if over := evaluate[float64](t, v, `document.fullscreenElement.scrollHeight - innerHeight`); over > 1 {
+		t.Errorf("the figure is %.0f pixels higher than the screen", over)
+	}
+	v.do(t, chromedp.SendKeys(chromedp.CSS(button), "\r"), until("document.fullscreenElement === null"), until(fmt.Sprintf("Math.abs(%s - %f) < 2", height, before)))
+	v.quiet(t)
+}
+
 // TestHover points at a mark and reads the row.
 func TestHover(t *testing.T) {
 	t.Parallel()

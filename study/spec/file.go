@@ -16,6 +16,7 @@ import (
 // which measures. The keys are a public contract; see docs/reference/study-file.md.
 type Study struct {
 	Name       string        `key:"name,required" doc:"name of the study; a column of the scores"`
+	About      string        `key:"description" doc:"what the study is for: text that the report shows, with empty lines between paragraphs"`
 	Seed       uint64        `key:"seed" default:"1" doc:"seed of every random draw, except those of data entries with a seed of their own"`
 	Data       []Data        `key:"data,required" doc:"data sets; each model is measured on each"`
 	Models     []Model       `key:"models,required" doc:"models; each is measured on each data set"`

@@ -232,6 +232,7 @@ export interface Matrix {
   statistic: string;
   title: string;
   about: string;
+  meaning: string; // what its values mean, one sentence
   toward: string;
   lower: boolean; // lower is better
   layer: boolean;

@@ -1,14 +1,15 @@
 // A figure: a chart with its title, its sentences, and what can be done with it: save it, show its
 // data.
 
-import type { Spec } from './vega';
-import { draw, onRow } from './vega';
+import { draw, onRow, type Spec, type View } from './vega';
 import { element } from './dom';
 import { marker, markerOf } from './marks';
 import { queue } from './queue';
 import { fileName, savePNG, saveSVG, type Drawable } from './save';
 import { Table, type Source } from './table';
 import type { Describe } from './tooltip';
+
+const edge = 16; // pixels, of a figure on the whole screen
 
 /** What a figure shows. Build is called when it comes into view. */
 export interface Content {
@@ -47,6 +48,7 @@ export class Figure {
         `Save as PNG: ${content.title}`,
         () => this.view && void savePNG(this.view, this.name),
       ),
+      ...this.fullScreen(),
       this.toggle(),
     );
     this.root = element(
@@ -85,6 +87,8 @@ export class Figure {
     const view = await draw(this.chart, spec, this.content.description, this.content.describe);
     this.view = view;
     this.chart.classList.add('drawn');
+    const { height } = spec as { height?: unknown };
+    if (typeof height === 'number') this.fit(view, height);
     if (this.content.choose) {
       onRow(view, this.content.choose);
       this.chart.classList.add('choosing');
@@ -109,6 +113,27 @@ export class Figure {
     );
     button.addEventListener('click', act);
     return button;
+  }
+
+  // fullScreen is a button that shows the figure on the whole screen, where the browser can do that.
+  private fullScreen(): HTMLButtonElement[] {
+    if (!document.fullscreenEnabled) return [];
+    const button = this.button('Full screen', `Full screen: ${this.content.title}`, () => {
+      if (document.fullscreenElement) void document.exitFullscreen();
+      else void this.root.requestFullscreen();
+    });
+    return [button];
+  }
+
+  // fit gives a chart of fixed height the height of the screen while the figure fills it.
+  private fit(view: View, height: number): void {
+    this.root.addEventListener('fullscreenchange', () => {
+      const full = document.fullscreenElement === this.root;
+      const beside = this.chart.offsetTop + this.text.offsetHeight + 4 * edge; // above and below the plot
+      const room = window.innerHeight - beside - (this.chart.offsetHeight - view.height());
+      view.height(full ? Math.max(height, room) : height);
+      window.dispatchEvent(new Event('resize')); // charts then take the width of their containers
+    });
   }
 
   private toggle(): HTMLButtonElement {

@@ -142,6 +142,7 @@ export class Glance {
       );
     return [
       element('div', { class: 'head' }, text, element('div', { class: 'choices' }, ...controls)),
+      element('p', { class: 'key' }, m.meaning),
     ];
   }
 
@@ -265,9 +266,9 @@ export class Glance {
     const from = m.null ? 'chance' : number(m.low),
       to = number(m.high);
     const parts: (Node | string)[] = m.null
-      ? ['Colour: from chance ', ramp, ' to the best possible; dotted: chance; bar: 95 % interval. ']
+      ? ['Colour: from chance ', ramp, ' to the best possible; dotted: chance', wide(` (${m.null})`), '; bar: 95 % interval. ']
       : [`Colour: from ${from} `, ramp, ` to ${to}; bar: 95 % interval. `];
-    return element('p', { class: 'key' }, ...parts, m.toward);
+    return element('p', { class: 'key' }, ...parts, wide(m.toward));
   }
 
   private point(column: string): void {
@@ -395,10 +396,18 @@ export class Glance {
     if (!sheet) return this.strip.replaceChildren(...link);
     const at = this.valueOf(m, transform, sheet);
     const values = this.values(m, sheet, at);
-    const key = `Numbers: ${m.title} under ${columnName(sheet, at + 1)}; hatched: the worst possible value.`;
+    const has = (part: string) => values.some((e) => e.matches(part));
+    const key = [
+      m.title,
+      wide(' of each image'),
+      ` under ${columnName(sheet, at + 1)}`,
+      ...(has('.wrong') ? [`; ${wrongMark}wrong class`] : []),
+      ...(has('.chance') ? [wide('; hatched: the worst value')] : []),
+      '.',
+    ];
     this.strip.replaceChildren(
       pairs(sheet, values, at),
-      ...(values.length > 0 ? [element('p', { class: 'key' }, key)] : []),
+      ...(values.length > 0 ? [element('p', { class: 'key numbers' }, ...key)] : []),
       ...link,
     );
   }
@@ -438,14 +447,11 @@ export class Glance {
   private values(m: Matrix, p: ContactSheet, at: number): HTMLElement[] {
     const { parameters, samples, transform, data } = p.sheet!;
     const measure = this.scores.measures.find((x) => x.key === m.section)?.name;
-    const of = (this.scores.packed.samples ?? []).filter(
-      (v) =>
-        v.measure === measure &&
-        v.statistic === m.statistic &&
-        v.transform === transform &&
-        v.data === data &&
-        v.parameter === parameters[at],
+    const under = (this.scores.packed.samples ?? []).filter(
+      (v) => v.transform === transform && v.data === data && v.parameter === parameters[at],
     );
+    const of = under.filter((v) => v.measure === measure && v.statistic === m.statistic);
+    const wrong = under.filter((v) => v.measure === 'accuracy' && v.statistic === 'correct-moved' && v.value === 0);
     const hidden = this.filter.hidden('model');
     let models = m.models.filter((x) => !hidden.has(x) && of.some((v) => v.model === x));
     if (this.looks.crowded) models = models.filter((x) => x === this.looks.highlight);
@@ -461,11 +467,12 @@ export class Glance {
         const value = of.find((v) => v.model === model && v.sample === sample)?.value ?? null;
         const share = value === null ? 0 : (value - m.low) / (m.high - m.low);
         const shade = m.lower ? 1 - share : share;
-        const about = `${model}: ${m.title} ${number(value)}`;
+        const isWrong = wrong.some((v) => v.model === model && v.sample === sample);
+        const about = `${model}: ${m.title} ${number(value)}${isWrong ? ', the class is wrong' : ''}`;
         const cell = element(
           'span',
-          { class: shade <= 0 ? 'value chance' : 'value', title: about },
-          value === null ? '–' : value.toFixed(2),
+          { class: ['value', shade <= 0 && 'chance', isWrong && 'wrong'].filter(Boolean).join(' '), title: about },
+          (isWrong ? wrongMark : '') + (value === null ? '–' : value.toFixed(2)),
         );
         cell.style.setProperty('--shade', String(Math.max(0, Math.min(1, shade))));
         return cell;
@@ -474,6 +481,10 @@ export class Glance {
   }
 }
 
+// wide is text that narrow screens leave out.
+const wide = (text: string) => element('span', { class: 'wide' }, text);
+
+const wrongMark = '✗ ';
 const linesUpTo = 4; // models with a line of values beneath the images
 
 // columnName names a column of a sheet: 0 holds the images as they are, the others a value each.

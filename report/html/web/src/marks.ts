@@ -34,14 +34,18 @@ export function drawing(c: Context, rows: number[], domain?: [number, number]): 
   };
 }
 
-/** Draws curves in little space, for the first screen. */
+const wideScreen = window.matchMedia('(min-width: 70rem)'); // as in style.css
+
+/** Draws curves in little space over relative depth, as the sentences of the first screen say it. */
 export function small(c: Context, rows: number[]): Spec {
-  const drawn = points(c, rows);
   const short = (axis?: Axis) => axis && { ...axis, title: axis.title.split(',')[0] };
   const chart = { ...c.chart, relative: short(c.chart.relative) };
-  const spec = curves({ ...c, chart }, drawn, new Set(drawn.map((p) => p.line)).size);
+  const choice = (name: string) => (name === 'x' ? 'relative' : c.choice(name));
+  const here = { ...c, chart, choice };
+  const drawn = points(here, rows);
+  const spec = curves(here, drawn, new Set(drawn.map((p) => p.line)).size);
   const compact = { labelFontSize: 11, titleFontSize: 11, titlePadding: 3, labelPadding: 3 };
-  return sized({ ...spec, height: 104, config: { axis: compact, axisY: { tickCount: 3 } } });
+  return sized({ ...spec, height: wideScreen.matches ? 112 : 96, config: { axis: compact, axisY: { tickCount: 3 } } });
 }
 
 const bandsUpTo = 6; // lines; more intervals than this hide each other

@@ -19,10 +19,18 @@ const kinds = {
   most: 'Changed most',
   least: 'Changed least',
   parts: 'Models differ',
+  all: 'All shown',
 };
 type Kind = keyof typeof kinds;
 
-const cardsUpTo = 10;
+const outcomes: Record<string, [title: string, holds: (c: Card) => boolean]> = {
+  '': ['all', () => true],
+  right: ['right', (c) => c.rightAfter === true],
+  wrong: ['wrong', (c) => c.rightAfter === false],
+  changed: ['changed', (c) => c.before !== c.after],
+};
+
+const cardsAtOnce = 10;
 
 /** A model's predictions of a sample, as it is and under the chosen value. */
 interface Card {
@@ -126,9 +134,22 @@ export class Samples {
       label < 0 ? '' : sheet.classes![label],
       'all',
     );
+    const outcome = kind === 'all' && Object.hasOwn(outcomes, asked('outcome')) ? asked('outcome') : '';
+    if (kind === 'all' && model.clean)
+      controls.push(
+        chooser(
+          'Prediction',
+          'samples-outcome',
+          Object.entries(outcomes)
+            .filter(([value]) => labels.length > 0 || value === '' || value === 'changed')
+            .map(([value, [title]]) => ({ value, title })),
+          outcome,
+          (v) => this.choose('outcome', v),
+        ),
+      );
     controls.push(...slider(this.scores, this.state, sheet, () => this.fill()));
     this.part('controls').replaceChildren(...controls);
-    this.draw(sheet, model, kind, other, label);
+    this.draw(sheet, model, kind, other, label, outcome);
   }
 
   private kinds(sheet: SampleSheet, model: SheetModel, models: SheetModel[]): Kind[] {
@@ -136,7 +157,7 @@ export class Samples {
     if ((model.fails ?? []).length > 0) all.push('fails');
     all.push('most', 'least');
     if (models.some((m) => m !== model && this.parting(sheet, model, m))) all.push('parts');
-    return all;
+    return [...all, 'all'];
   }
 
   private parting(sheet: SampleSheet, a: SheetModel, b: SheetModel) {
@@ -172,6 +193,10 @@ export class Samples {
         const text = `Under ${under}, ${model.model} is right and ${other!.model} wrong on ${many(counts[k], sheet.of)}.`;
         return { lines, text };
       }
+      case 'all': {
+        const text = `The ${all.length} samples of ${sheet.of} that this report shows under ${sheet.transform}: those that fail or change most or least, and those on which models differ. samples.parquet holds the values of more.`;
+        return { lines: all.sort((a, b) => sheet.samples[a].index - sheet.samples[b].index), text };
+      }
       default: {
         const changed = view.moved
           ? ` Under ${under}, ${model.model} changes its prediction for ${many(view.changed, sheet.of)}.`
@@ -189,15 +214,18 @@ export class Samples {
     kind: Kind,
     other: SheetModel | undefined,
     label: number,
+    outcome: string,
   ): void {
+    let showing = cardsAtOnce;
     const now = () => {
       const k = placeOf(this.state, sheet);
       const { lines, text } = this.lines(sheet, model, kind, other, k);
-      const shown = lines
-        .filter((i) => label < 0 || sheet.samples[i].label === label)
-        .slice(0, cardsUpTo);
       const of = kind === 'parts' ? other! : model;
-      return { k, text, cards: shown.map((i) => cardOf(sheet, of, i, k)) };
+      const all = lines
+        .filter((i) => label < 0 || sheet.samples[i].label === label)
+        .map((i) => cardOf(sheet, of, i, k))
+        .filter(outcomes[outcome][1]);
+      return { k, text, all, cards: all.slice(0, showing) };
     };
     const under = () => [sheet.transform, sheet.parameters[now().k]].filter(Boolean).join(' ');
     const title = `${kinds[kind]}: ${kind === 'parts' ? `${model.model} and ${other!.model}` : model.model} under ${sheet.transform}`;
@@ -214,10 +242,22 @@ export class Samples {
         text: '',
         show: (into) => {
           const list = element('ul', { class: 'cards', 'aria-label': title });
-          into.replaceChildren(list);
+          const more = element('button', { type: 'button', class: 'more' });
+          more.addEventListener('click', () => {
+            const next = showing;
+            showing += cardsAtOnce;
+            this.fill();
+            const first = list.children[next] as HTMLElement;
+            first.setAttribute('tabindex', '-1');
+            first.focus();
+          });
+          into.replaceChildren(list, more);
           this.fill = () => {
             say();
-            const { k, cards } = now();
+            const { k, all, cards } = now();
+            const left = all.length - cards.length;
+            more.hidden = left === 0;
+            more.textContent = `Show ${Math.min(left, cardsAtOnce)} of ${left} more`;
             list.replaceChildren(...cards.map((c) => cardElement(sheet, c, k, under())));
             if (cards.length === 0)
               list.append(element('li', { class: 'none' }, 'None of the samples shown here.'));
@@ -227,7 +267,7 @@ export class Samples {
         },
       }),
       describe: () => [],
-      data: () => sourceOf(`Data of the samples: ${title}`, sheet, now().cards, under()),
+      data: () => sourceOf(`Data of the samples: ${title}`, sheet, now().all, under()),
     });
     this.part('charts').replaceChildren(this.figure.root);
   }
