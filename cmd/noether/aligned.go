@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -16,16 +18,16 @@ func alignPoints(numbers []string) []string {
 		if at := strings.IndexAny(text, ".e"); at >= 0 {
 			return at
 		}
-		return len(text)
+		return ansi.StringWidth(text) // of "–"
 	}
 	before, after := 0, 0
 	for _, n := range numbers {
-		before, after = max(before, point(n)), max(after, len(n)-point(n))
+		before, after = max(before, point(n)), max(after, ansi.StringWidth(n)-point(n))
 	}
 	out := make([]string, len(numbers))
 	for i, n := range numbers {
 		at := point(n)
-		out[i] = strings.Repeat(" ", before-at) + n + strings.Repeat(" ", after-len(n)+at)
+		out[i] = strings.Repeat(" ", before-at) + n + strings.Repeat(" ", after-ansi.StringWidth(n)+at)
 	}
 	return out
 }
@@ -46,38 +48,60 @@ func (t *textTable) align(columns ...int) {
 		for i, text := range alignPoints(numbers) {
 			t.rows[i][c] = text
 			if i == 0 {
-				t.header[c] = fmt.Sprintf("%*s", len(text), t.header[c])
+				t.header[c] = fmt.Sprintf("%*s", ansi.StringWidth(text), t.header[c])
 			}
 		}
 	}
 }
 
-// write returns the table in columns. If that is wider than width, a column of names is written
-// below each row instead, shortened in the middle; 0 is no limit.
-func (t *textTable) write(width, names int) string {
+// widths returns the width of each column.
+func (t *textTable) widths() []int {
 	widths := make([]int, len(t.header))
 	for _, row := range append([][]string{t.header}, t.rows...) {
 		for i, text := range row {
 			widths[i] = max(widths[i], ansi.StringWidth(text))
 		}
 	}
+	return widths
+}
+
+// fits reports whether the columns side by side fit a width; 0 is no limit.
+func (t *textTable) fits(width int) bool {
 	total := -2
-	for _, w := range widths {
+	for _, w := range t.widths() {
 		total += w + 2
 	}
-	below := width > 0 && total > width
+	return width <= 0 || total <= width
+}
+
+// write returns the table in columns. If that is wider than width, the columns of names are written
+// below each row instead, shortened in the middle; 0 is no limit.
+func (t *textTable) write(width int, names ...int) string {
+	widths, below := t.widths(), !t.fits(width)
 	var b strings.Builder
 	for i, row := range append([][]string{t.header}, t.rows...) {
 		line := ""
+		var left []string
 		for c, text := range row {
-			if c != names || !below {
-				line += text + strings.Repeat(" ", widths[c]-ansi.StringWidth(text)+2)
+			if below && slices.Contains(names, c) {
+				left = append(left, text)
+				continue
 			}
+			line += text + strings.Repeat(" ", widths[c]-ansi.StringWidth(text)+2)
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 		if below && i > 0 {
-			b.WriteString("  " + report.Shorten(row[names], width-2) + "\n")
+			b.WriteString("  " + report.Shorten(strings.Join(left, ": "), width-2) + "\n")
 		}
 	}
 	return b.String()
+}
+
+// printFolded prints a line, folded to a width; 0 is no limit.
+func printFolded(w io.Writer, width int, format string, args ...any) {
+	lines := []string{fmt.Sprintf(format, args...)}
+	if width > 0 {
+		lines = report.Fold(lines[0], width)
+	}
+	fmt.Fprintln(w, strings.Join(lines, "\n"))
 }

@@ -3,12 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -260,30 +261,26 @@ func printComparisons(cells []scores.Cell, asJSON bool) error {
 			}
 			fmt.Printf("%s and %s\n", c.Model, c.OtherModel)
 		}
-		if err := printComparison(c.Layers[0].Scores); err != nil {
-			return err
-		}
+		printComparison(os.Stdout, c.Layers[0].Scores, terminalWidth(os.Stdout))
 	}
 	return nil
 }
 
-func printComparison(found []measure.Score) error {
-	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "statistic\tvalue\tlow\thigh\tnull\tn\t")
+// printComparison prints a row for each statistic, in a table of a width; 0 is no limit.
+func printComparison(w io.Writer, found []measure.Score, width int) {
+	t := textTable{header: []string{"statistic", "value", "low", "high", "null", "n"}}
 	var warnings []string
 	for _, s := range found {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t\n", s.Statistic, digits(s.Value), digits(s.Low), digits(s.High), digits(s.Null), s.N)
-		for _, w := range s.Warnings {
-			warnings = append(warnings, s.Statistic+": "+w)
+		t.rows = append(t.rows, []string{s.Statistic, digits(s.Value), digits(s.Low), digits(s.High), digits(s.Null), strconv.Itoa(s.N)})
+		for _, text := range s.Warnings {
+			warnings = append(warnings, s.Statistic+": "+text)
 		}
 	}
-	if err := t.Flush(); err != nil {
-		return err
+	t.align(1, 2, 3, 4, 5)
+	fmt.Fprint(w, t.write(width, 0))
+	for _, text := range joinWarnings(warnings) {
+		printFolded(w, width, "warning: %s", text)
 	}
-	for _, w := range joinWarnings(warnings) {
-		fmt.Println("warning:", w)
-	}
-	return nil
 }
 
 // joinWarnings joins warnings "subject: text" that have the same text.

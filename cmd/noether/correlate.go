@@ -9,8 +9,8 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -67,9 +67,11 @@ column of r / rho for each.`,
 			case asJSON:
 				return printJSON(results)
 			case len(relations) > 1:
-				return printColumns(results)
+				printColumns(os.Stdout, results, terminalWidth(os.Stdout))
+			default:
+				printCorrelations(os.Stdout, results, terminalWidth(os.Stdout))
 			}
-			return printCorrelations(results)
+			return nil
 		},
 	}
 	f := c.Flags()
@@ -272,32 +274,36 @@ func nameOf(r correlation.Relation) string {
 	return r.X.String()
 }
 
-func printCorrelations(results []correlationResult) error {
-	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Printf("%s against %s, over %s\n", results[0].X, results[0].Y, pointsTitle(results[0]))
-	fmt.Fprintf(t, "%s\tn\tunits\tPearson\t\tSpearman\t\terror of a prediction\t\n", subjectTitle(results[0]))
+// printCorrelations prints a row for each set of points, and the predictions, in tables of a width; 0 is
+// no limit.
+func printCorrelations(w io.Writer, results []correlationResult, width int) {
+	printFolded(w, width, "%s against %s, over %s", results[0].X, results[0].Y, pointsTitle(results[0]))
+	t := textTable{header: []string{subjectTitle(results[0]), "n", "units", "Pearson", "", "Spearman", "", "error"}}
 	for _, r := range results {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t\n", r.Of, r.N, r.Units, coefficient(r.Pearson), r.Pearson.bounds(),
-			coefficient(r.Spearman), r.Spearman.bounds(), digits(float64(r.MeanAbsoluteError)))
+		t.rows = append(t.rows, []string{r.Of, strconv.Itoa(r.N), strconv.Itoa(r.Units), coefficient(r.Pearson), r.Pearson.bounds(),
+			coefficient(r.Spearman), r.Spearman.bounds(), digits(float64(r.MeanAbsoluteError))})
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
+	t.align(1, 2, 3, 5, 7)
+	fmt.Fprint(w, t.write(width, 0))
+	printFolded(w, width, "error: mean absolute error of predicting each point from a line through the others")
 	for _, r := range results {
-		for _, w := range r.Warnings {
-			fmt.Printf("%s: %s\n", r.Of, w)
+		for _, text := range r.Warnings {
+			printFolded(w, width, "%s: %s", r.Of, text)
 		}
 	}
 	if !slices.ContainsFunc(results, func(r correlationResult) bool { return len(r.Predicted) > 0 }) {
-		return nil
+		return
 	}
-	fmt.Printf("\npredicted %s\n", results[0].Y)
+	fmt.Fprintln(w)
+	printFolded(w, width, "predicted %s", results[0].Y)
+	t = textTable{header: []string{subjectTitle(results[0]), strings.TrimSuffix(pointsTitle(results[0]), "s"), "predicted", ""}}
 	for _, r := range results {
 		for _, p := range r.Predicted {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t\n", r.Of, p.Label, digits(float64(p.Y.Value)), p.Y.bounds())
+			t.rows = append(t.rows, []string{r.Of, p.Label, digits(float64(p.Y.Value)), p.Y.bounds()})
 		}
 	}
-	return t.Flush()
+	t.align(2)
+	fmt.Fprint(w, t.write(width, 0, 1))
 }
 
 // coefficient writes a correlation coefficient, or a dash if there is none.
@@ -310,7 +316,7 @@ func coefficient(c interval) string {
 
 // printColumns prints several scores like Table 1 of Deng et al. 2022: a row for each test set or
 // model, a column for each score, with Pearson's r / Spearman's rho.
-func printColumns(results []correlationResult) error {
+func printColumns(w io.Writer, results []correlationResult, width int) {
 	var sets, columns []string
 	cells := map[[2]string]string{}
 	for _, r := range results {
@@ -322,17 +328,23 @@ func printColumns(results []correlationResult) error {
 		}
 		cells[[2]string{r.Of, r.X}] = coefficient(r.Pearson) + " / " + coefficient(r.Spearman)
 	}
-	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Printf("Pearson's r / Spearman's rho with %s, over %s\n", results[0].Y, pointsTitle(results[0]))
-	fmt.Fprintf(t, "%s\t%s\t\n", subjectTitle(results[0]), strings.Join(columns, "\t"))
+	printFolded(w, width, "Pearson's r / Spearman's rho with %s, over %s", results[0].Y, pointsTitle(results[0]))
+	t := textTable{header: append([]string{subjectTitle(results[0])}, columns...)}
 	for _, set := range sets {
-		line := []string{set}
+		row := []string{set}
 		for _, x := range columns {
-			line = append(line, cells[[2]string{set, x}])
+			row = append(row, cells[[2]string{set, x}])
 		}
-		fmt.Fprintf(t, "%s\t\n", strings.Join(line, "\t"))
+		t.rows = append(t.rows, row)
 	}
-	return t.Flush()
+	if !t.fits(width) { // a row for each score instead
+		t = textTable{header: []string{subjectTitle(results[0]), "score", "r", "rho"}}
+		for _, r := range results {
+			t.rows = append(t.rows, []string{r.Of, r.X, coefficient(r.Pearson), coefficient(r.Spearman)})
+		}
+		t.align(2, 3)
+	}
+	fmt.Fprint(w, t.write(width, 0, 1))
 }
 
 // subjectTitle returns the title of the first column of the table, and pointsTitle that of its

@@ -2,11 +2,16 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -59,5 +64,46 @@ func TestCorrelateOverModels(t *testing.T) {
 	}
 	if code, message := call(t, "correlate", run, "--x", "a.b@turn", "--csv", csv); code != 1 || !strings.Contains(message, "no score matches a.b@turn") {
 		t.Errorf("exit %d: %s", code, message)
+	}
+}
+
+// TestCorrelationsFit prints correlations, predictions and comparisons of arrays in 80 columns:
+// names that are too long stand below their rows, and decimal points are below each other.
+func TestCorrelationsFit(t *testing.T) {
+	t.Parallel()
+	name := strings.Repeat("a-long-name-of-a-test-set-", 4)
+	of := func(v float64) interval { return interval{number(v), number(v - 0.1), number(v + 0.1)} }
+	var results []correlationResult
+	for i, x := range []string{"effective-invariance.ei@rotation", "prediction-divergence.js@rotation"} {
+		results = append(results, correlationResult{By: "model", Of: name, X: x, Y: "accuracy.clean", N: 12 * (1 + 10*i), Units: 5, Pearson: of(0.5), Spearman: of(math.NaN()),
+			MeanAbsoluteError: number([]float64{0.0125, 12.5}[i]), Predicted: []predicted{{name, 0.5, of([]float64{0.75, 12.25}[i])}}})
+	}
+	for what, write := range map[string]func(w io.Writer){
+		"correlations": func(w io.Writer) { printCorrelations(w, results, 80) },
+		"columns":      func(w io.Writer) { printColumns(w, results, 80) },
+		"comparison": func(w io.Writer) {
+			printComparison(w, []measure.Score{{Statistic: "linear-cka", Value: 0.5, Low: 0.25, High: 1, Null: 1e-5, N: 10}, {Statistic: "procrustes-distance", Value: 123.25, Low: math.NaN(), High: math.NaN(), Null: math.NaN(), N: 1000}}, 80)
+		},
+	} {
+		var out strings.Builder
+		write(&out)
+		text := out.String()
+		points := map[int]bool{}
+		for line := range strings.Lines(text) {
+			if n := ansi.StringWidth(strings.TrimSuffix(line, "\n")); n > 80 {
+				t.Errorf("%s: %d cells in a terminal of 80: %q", what, n, line)
+			}
+			for _, value := range []string{"123.25", "0.5 "} {
+				if at := strings.Index(line, value); at >= 0 && what == "comparison" {
+					points[ansi.StringWidth(line[:at])+strings.Index(value, ".")] = true
+				}
+			}
+		}
+		if what == "comparison" && len(points) != 1 {
+			t.Errorf("%s: decimal points in the columns %v:\n%s", what, points, text)
+		}
+		if what != "comparison" && !strings.Contains(text, "…") {
+			t.Errorf("%s: no name is shortened:\n%s", what, text)
+		}
 	}
 }
