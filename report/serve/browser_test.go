@@ -141,3 +141,59 @@ func TestInABrowser(t *testing.T) {
 	b.do(t, until(`document.body.textContent.includes('0 of 4 scores differ')`))
 	b.quiet(t)
 }
+
+// TestComparisonIsShort compares two runs with thousands of scores that differ. The page draws a
+// bounded number of them, the clearest first, in one pass: it contains all marks when it arrives, and
+// no script adds any.
+func TestComparisonIsShort(t *testing.T) {
+	t.Parallel()
+	const layers, columns, marks = 2000, 8, 3 // marks: the line of no difference, the interval and the value
+	dir := t.TempDir()
+	for i, name := range []string{"a", "b"} {
+		f := newFolder(t, filepath.Join(dir, name), "net")
+		for c := range f.cells {
+			first := f.cells[c].Layers[0]
+			f.cells[c].Layers = nil
+			for l := range layers {
+				layer := first
+				layer.Name, layer.Depth = fmt.Sprintf("/stage%d/block%d/relu/Relu_output_0", l/100, l), l
+				layer.Scores = slices.Clone(first.Scores[:1])
+				shift := float64(i) * (0.05 + 0.0001*float64(l))
+				layer.Scores[0].Value += shift
+				layer.Scores[0].Replicates = slices.Clone(layer.Scores[0].Replicates)
+				for g := range layer.Scores[0].Replicates {
+					layer.Scores[0].Replicates[g].Value += shift
+				}
+				f.cells[c].Layers = append(f.cells[c].Layers, layer)
+			}
+		}
+		f.finish()
+	}
+	url := site(t, Options{Dirs: []string{dir}})
+	found, base := ids(t, url, ""), filepath.Base(dir)
+	page := url + "/compare?run=" + found[base+"/a"] + "&run=" + found[base+"/b"]
+	b := newTab(t, url)
+	for _, address := range []string{page, page + "&all=1"} {
+		start := time.Now()
+		text := good(t, address)
+		answered := time.Since(start)
+		if n := strings.Count(text, `<svg class="forest"`); n != maxDifferences {
+			t.Errorf("%s: %d lines in the page, want %d", address, n, maxDifferences)
+		}
+		b.do(t, chromedp.EmulateViewport(1440, 900), chromedp.Navigate(address), until(`document.readyState === "complete"`))
+		t.Logf("%d scores of each run: answered after %v, %d bytes, drawn after %.0f ms", 2*layers, answered.Round(time.Millisecond), len(text), evaluate[float64](t, b, "performance.now()"))
+		if n := evaluate[int](t, b, `document.querySelectorAll("svg.forest *").length`); n != maxDifferences*marks {
+			t.Errorf("%d marks are drawn, want %d", n, maxDifferences*marks)
+		}
+		if n := evaluate[int](t, b, `document.querySelectorAll("section.measure td").length`); n != maxDifferences*columns {
+			t.Errorf("%d cells of the table, want %d", n, maxDifferences*columns)
+		}
+		if high := evaluate[int](t, b, `document.documentElement.scrollHeight`); high > 4000 {
+			t.Errorf("the page has %d pixels", high)
+		}
+		if !strings.Contains(text, fmt.Sprintf("%d of %d scores differ", 2*layers, 2*layers)) || !strings.Contains(text, "more, in the JSON") {
+			t.Errorf("the page does not say how many differ: %.600s", text[strings.Index(text, "<main"):])
+		}
+	}
+	b.quiet(t)
+}
