@@ -48,7 +48,7 @@ type shot struct {
 }
 
 var shots = []shot{
-	{"report.png", "demo", "", 1440, 780, ""},
+	{"report.png", "demo", "", 1440, 810, ""},
 	{"tutorial-findings.png", "tutorial/run", "", 1440, 700, ""},
 	{"tutorial-samples.png", "tutorial/run", "", 1200, 900, "#samples"},
 	{"tutorial-seis.png", "tutorial/run", "", 1200, 900, "section[data-measure='3']"},

@@ -75,6 +75,12 @@ func TestFirstScreen(t *testing.T) {
 			if text := strings.Join(v.texts(t, ".findings"), ""); strings.Contains(text, "/layer") || strings.Contains(text, "_output_0") {
 				t.Errorf("the sentences have names of tensors: %s", text)
 			}
+			baselines := evaluate[[]float64](t, v, `[...document.querySelectorAll(".glance h3, .curves figure:nth-child(-n+2) button")].map(e => {
+				const end = document.createElement("span"); end.style.display = "inline-block"; e.append(end);
+				const y = end.getBoundingClientRect().bottom; end.remove(); return y })`)
+			if size[0] > 1000 && (len(baselines) != 3 || slices.Max(baselines)-slices.Min(baselines) > 1) {
+				t.Errorf("the titles of neighbouring panels stand on the lines %.1f", baselines)
+			}
 			v.quiet(t)
 		})
 	}

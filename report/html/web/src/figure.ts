@@ -48,8 +48,8 @@ export class Figure {
         `Save as PNG: ${content.title}`,
         () => this.view && void savePNG(this.view, this.name),
       ),
-      ...this.fullScreen(),
       this.toggle(),
+      ...this.fullScreen(),
     );
     this.root = element(
       'figure',
@@ -118,7 +118,7 @@ export class Figure {
   // fullScreen is a button that shows the figure on the whole screen, where the browser can do that.
   private fullScreen(): HTMLButtonElement[] {
     if (!document.fullscreenEnabled) return [];
-    const button = this.button('Full screen', `Full screen: ${this.content.title}`, () => {
+    const button = this.button('Full', `Full screen: ${this.content.title}`, () => {
       if (document.fullscreenElement) void document.exitFullscreen();
       else void this.root.requestFullscreen();
     });

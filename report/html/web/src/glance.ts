@@ -402,7 +402,7 @@ export class Glance {
       wide(' of each image'),
       ` under ${columnName(sheet, at + 1)}`,
       ...(has('.wrong') ? [`; ${wrongMark}wrong class`] : []),
-      ...(has('.chance') ? [wide('; hatched: the worst value')] : []),
+      ...(has('.chance') ? [wide('; hatched: the worst')] : []),
       '.',
     ];
     this.strip.replaceChildren(
