@@ -30,6 +30,7 @@ var charts = []chart{
 	{"stir-layers", figure.Options{Chart: figure.Depth, Columns: 1, Colour: "model"}, stirLayers},
 	{"networks-clock", figure.Options{Chart: figure.Bars, Columns: 1, Across: "model", Colour: "variant"}, networks},
 	{"goodfellow-ridge", figure.Options{Chart: figure.Parameter, Columns: 1, Colour: "model", Zoom: true}, ridge},
+	{"synesis-rate", figure.Options{Chart: figure.Bars, Columns: 1, Across: "model", Colour: "variant"}, speechRate},
 }
 
 // performance describes the ratios of benchmarks to charts.
@@ -161,6 +162,29 @@ func ridge(t *table) ([]scores.Row, error) {
 			}
 			row.Model, row.Transform, row.Parameter = "target "+r[0], "weight decay", decay
 			row.Measure, row.Statistic = "firing", "invariance"
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// speechRate has a model for each kind of training, and a variant for each probe. The last column
+// has the nulls.
+func speechRate(t *table) ([]scores.Row, error) {
+	var rows []scores.Row
+	for _, r := range t.rows {
+		probe, ok := strings.CutPrefix(r[1], "words-per-second, ")
+		if !ok || r[0] != "informativeness, RMSE" {
+			continue
+		}
+		last := len(t.header) - 1
+		for i, kind := range t.header[2:last] {
+			row, err := scored(r[2+i], r[last])
+			if err != nil {
+				return nil, err
+			}
+			row.Model, row.Layer, row.Depth, row.Variant = kind, "penultimate", 1, probe
+			row.Measure, row.Statistic, row.Factor = "informativeness", "rmse", "words-per-second"
 			rows = append(rows, row)
 		}
 	}
