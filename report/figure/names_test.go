@@ -16,8 +16,16 @@ func TestFitAllKeepsNamesApart(t *testing.T) {
 		t.Errorf("in enough width the names are %q, want %q", got, names)
 	}
 	got := s.fitAll(s.small, names, 15*vg.Millimeter)
-	if !slices.Equal(got, []string{"1/layer1.0", "1/layer1.2", "3/layer3.1"}) {
+	if !slices.Equal(got, []string{"layer1.0", "layer1.2", "layer3.1"}) {
 		t.Errorf("in 15 mm the names are %q", got)
+	}
+	if got := s.fitAll(s.small, []string{"/stage1/block/conv/a_long_name_1", "/stage1/block/conv/a_long_name_2", "/stage2/block/conv/a_long_name_1"}, 15*vg.Millimeter); countDistinct(got) != 3 {
+		t.Errorf("names without modules of their own are %q", got)
+	}
+	for _, names := range [][]string{nil, {"a/x", "x"}, {"/x", "/x"}} {
+		if got := moduleNames(names); len(got) != len(names) || slices.Contains(got, "") {
+			t.Errorf("moduleNames(%q) = %q, want as many names, none empty", names, got)
+		}
 	}
 	for _, names := range [][]string{nil, {"one"}, {"a", "a"}, {"aa", "a"}, {"ab", "b"}} {
 		if got := trimCommon(names); len(got) != len(names) || slices.Contains(got, "") {

@@ -68,8 +68,8 @@ func (s style) fit(f font.Font, words string, room vg.Length) string {
 	return words
 }
 
-// fitAll shortens names to the given width. If different names would become equal, their common
-// prefix and suffix are removed first.
+// fitAll shortens names to the given width. If different names would become equal, they are replaced
+// by those of their modules, or else their common prefix and suffix are removed first.
 func (s style) fitAll(f font.Font, names []string, room vg.Length) []string {
 	short := func(names []string) []string {
 		var out []string
@@ -82,7 +82,32 @@ func (s style) fitAll(f font.Font, names []string, room vg.Length) []string {
 	if slices.Equal(labels, names) || countDistinct(labels) == countDistinct(names) {
 		return labels
 	}
+	if labels = short(moduleNames(names)); countDistinct(labels) == countDistinct(names) {
+		return labels
+	}
 	return short(trimCommon(names))
+}
+
+// moduleNames returns of each name, such as "/layer1/layer1.0/Relu", the last part between slashes
+// that is not the same in all names: "layer1.0". It returns the names if these parts are not as
+// distinct.
+func moduleNames(names []string) []string {
+	last := slices.Clone(names)
+	for {
+		rest := make([]string, len(last))
+		parts := make([]string, len(last))
+		for i, n := range last {
+			at := strings.LastIndex(n, "/")
+			rest[i], parts[i] = n[:max(at, 0)], n[at+1:]
+		}
+		switch {
+		case countDistinct(parts) == countDistinct(names):
+			return parts
+		case countDistinct(parts) > 1 || slices.Contains(rest, ""):
+			return names
+		}
+		last = rest
+	}
 }
 
 func countDistinct(names []string) int {
