@@ -3,11 +3,14 @@ package main
 import (
 	"bytes"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/features"
+	"github.com/noether-ml/noether/measure/similarity"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -97,5 +100,48 @@ func TestProcedureStudy(t *testing.T) {
 	}
 	if err := run([]string{"procedures", "-n", "4", "-o", dir}, nil); err == nil {
 		t.Error("sets of 4 images are accepted")
+	}
+}
+
+// TestResampledSets checks that a set depends on its number alone, and has scores with intervals.
+func TestResampledSets(t *testing.T) {
+	t.Parallel()
+	const images, dim = 60, 3
+	var tables [2]*features.Table
+	for i := range tables {
+		r := rand.New(rand.NewPCG(1, uint64(i)))
+		data := make([]float32, images*dim)
+		for j := range data {
+			data[j] = float32(r.NormFloat64())
+		}
+		tables[i] = features.NewTable(nil, dim, data)
+	}
+	settings := similarity.Defaults()
+	settings.Statistics = []string{similarity.LinearCKA, similarity.ProcrustesDistance}
+	set := func(n int, seed uint64) ([]scores.Row, error) {
+		return layerPopulation{n: n}.set(t.Context(), tables, seed, settings)
+	}
+	first, err := set(40, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := set(40, 3)
+	other, err2 := set(40, 4)
+	if err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
+	if len(first) != 2 {
+		t.Fatalf("%d scores, want 2", len(first))
+	}
+	for i, r := range first {
+		if !(r.Low < r.Value && r.Value < r.High) || r.N != 40 || r.Value != again[i].Value || r.High != again[i].High || r.Value == other[i].Value {
+			t.Errorf("%s is %v in [%v, %v] of %d; again %v; of another set %v", r.Statistic, r.Value, r.Low, r.High, r.N, again[i].Value, other[i].Value)
+		}
+	}
+	if _, err := set(61, 1); err == nil || !strings.Contains(err.Error(), "there must be 20 to 60") {
+		t.Errorf("error %v for more images than there are", err)
+	}
+	if err := run([]string{"resampled", "-models", "one.onnx", "images.bin"}, nil); err == nil || !strings.Contains(err.Error(), "two names each") {
+		t.Errorf("error %v for one model", err)
 	}
 }
