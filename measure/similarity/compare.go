@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/resample"
@@ -206,6 +207,10 @@ func (r *calculator) compute(ctx context.Context, x, y Source, order []int, name
 	return err
 }
 
+// wideInterval is the warning of statistics whose intervals were too wide when they were measured:
+// see docs/explanation/intervals-and-nulls.md.
+const wideInterval = "the interval is wider than needed: it contains the expected value in more than 98 % of cases"
+
 // score returns the estimate of a statistic as a score of n samples. Without interval it has none,
 // though minibatch CKA has replicates in any case.
 func (e estimate) score(name string, n int, interval bool) measure.Score {
@@ -222,6 +227,9 @@ func (e estimate) score(name string, n int, interval bool) measure.Score {
 	low, high := resample.Jackknife(e.value, n, e.replicates)
 	if !math.IsNaN(low) {
 		s.Low, s.High = max(low, s.Min), min(high, s.Max)
+		if slices.ContainsFunc(statistics(), func(k statistic) bool { return k.name == name && k.wide }) {
+			s.Warnings = append(s.Warnings, wideInterval)
+		}
 	} else if !math.IsNaN(e.value) && e.replicates == nil && !math.IsNaN(e.null) {
 		s.Warnings = append(s.Warnings, "no interval: too few samples, or too little memory, for groups to leave out")
 	}

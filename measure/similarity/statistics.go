@@ -51,6 +51,7 @@ type statistic struct {
 	minSamples int
 	input      input
 	double     bool // products in float64, since small eigenvalues matter
+	wide       bool // see wideInterval
 	drawnNull  bool // the null has no closed form: it is a mean over drawn shuffles
 
 	// of computes the statistic of some samples; see resampled. It is nil for statistics with faster
@@ -81,19 +82,19 @@ func statistics() []statistic {
 		{name: DebiasedCKA, minSamples: 4},
 		{name: MinibatchCKA, minSamples: 4, input: minibatchInput},
 		{name: RBFCKA, minSamples: 2, input: pairwiseInput},
-		{name: CCA, minSamples: 3, double: true, drawnNull: true},
+		{name: CCA, minSamples: 3, double: true, drawnNull: true, wide: true},
 		{name: SVCCA, minSamples: 3, double: true, drawnNull: true},
 		{name: PWCCA, minSamples: 3, double: true, drawnNull: true},
 		{name: Procrustes, minSamples: 2, double: true, drawnNull: true},
 		{name: LinearRegression, minSamples: 3, double: true},
 		{name: RSA, minSamples: 3, input: pairwiseInput},
-		{name: MutualKNN, minSamples: 3, input: pairwiseInput, neighbours: true},
+		{name: MutualKNN, minSamples: 3, input: pairwiseInput, neighbours: true, wide: true},
 
 		{name: RSMNormDifference, minSamples: 3, input: pairwiseInput, of: rsmNormDifference, cost: perPair, difference: true, grows: 1},
 		{name: DistanceCorrelation, minSamples: 3, input: pairwiseInput, of: distanceCorrelation, cost: perPair},
 		{name: Jaccard, minSamples: 3, input: pairwiseInput, of: jaccard, cost: perPair, neighbours: true},
 		{name: SecondOrderCosine, minSamples: 3, input: pairwiseInput, of: secondOrderCosine, cost: perPair, neighbours: true},
-		{name: RankSimilarity, minSamples: 3, input: pairwiseInput, of: rankSimilarity, cost: perPair, neighbours: true},
+		{name: RankSimilarity, minSamples: 3, input: pairwiseInput, of: rankSimilarity, cost: perPair, neighbours: true, wide: true},
 		{name: CKNNA, minSamples: 3, input: pairwiseInput, of: cknna, cost: perPair, neighbours: true},
 		{name: ShapeMetric, minSamples: 3, input: pairwiseInput, of: shapeMetric, cost: perAxis, columns: true, difference: true},
 		{name: ProcrustesDistance, minSamples: 3, input: pairwiseInput, of: procrustesDistance, cost: perAxis, columns: true, difference: true, grows: 0.5},
@@ -109,7 +110,7 @@ func statistics() []statistic {
 		{name: MagnitudeDifference, minSamples: 2, input: pairwiseInput, of: differenceOf(magnitude), cost: perPair, difference: true, unpaired: true},
 		{name: ConcentricityDifference, minSamples: 2, input: pairwiseInput, of: differenceOf(concentricity), cost: perPair, difference: true, unpaired: true},
 		{name: UniformityDifference, minSamples: 2, input: pairwiseInput, of: differenceOf(uniformity), cost: perPair, difference: true, unpaired: true},
-		{name: IntrinsicDimensionDifference, minSamples: 3, input: pairwiseInput, of: differenceOf(intrinsicDimension), cost: perPair, difference: true, unpaired: true},
+		{name: IntrinsicDimensionDifference, minSamples: 3, input: pairwiseInput, of: differenceOf(intrinsicDimension), cost: perPair, difference: true, unpaired: true, wide: true},
 		{name: EffectiveRankDifference, minSamples: 2, input: pairwiseInput, of: differenceOf(rankOf), cost: perAxis, columns: true, difference: true, unpaired: true},
 	}
 }
