@@ -1,13 +1,13 @@
 // Seeds makes tables of means over trainings that differ only in their seed.
 //
 //	go run ./studies/seeds table -row layer -column network -score equivariance runs/x/scores.csv > studies/results/x.csv
-//	go run ./studies/seeds correlations rotation.csv grayscale.csv > studies/results/y.csv
+//	go run ./studies/seeds correlations all.csv "without a=rest.csv" > studies/results/y.csv
 //
 // table reads the scores of a study of networks of trainings (see checkpoints in
 // docs/reference/study-file.md), whose names have an element such as seed-2-augment-plain. Each cell
 // is the mean over seeds with Student's 95 % interval. With -of and -minus there are also means of
 // differences, taken seed by seed, of two networks, layers or epochs. correlations lays out what noether correlate
-// --csv has written. Both write CSV as package studies/results reads it.
+// --csv has written; a text before a file is added to its columns. Both write CSV as package studies/results reads it.
 package main
 
 import (
@@ -37,19 +37,22 @@ func run(args []string, out io.Writer) error {
 	list := func(name, usage string, set *[]string) {
 		flags.Func(name, usage, func(s string) error { *set = append(*set, strings.Split(s, ",")...); return nil })
 	}
-	list("row", "fields that name the rows: network, epoch, layer, data, transform, score", &l.row)
+	list("row", "fields that name the rows: series, network, epoch, layer, data, transform, score", &l.row)
 	list("column", "fields that name the columns", &l.column)
 	list("score", "statistics that are shown; null-NAME is the null of NAME", &l.statistics)
-	for _, field := range []string{"transform", "network", "layer", "epoch", "data"} {
-		flags.Func(field, field+"s that are shown; default all", func(s string) error { l.shown[field] = strings.Split(s, ","); return nil })
+	for _, field := range []string{"transform", "series", "network", "layer", "epoch", "data"} {
+		flags.Func(field, "values of the "+field+" that are shown; default all", func(s string) error { l.shown[field] = strings.Split(s, ","); return nil })
 	}
 	list("of", "values of the field of -by from which another is subtracted", &l.of)
 	flags.StringVar(&l.minus, "minus", "", "the value that is subtracted")
 	flags.StringVar(&l.by, "by", "network", "the field in which the scores of a difference differ")
 	flags.IntVar(&l.digits, "digits", 2, "decimal places")
-	list("name", "OLD=NEW for a label of a row or column", &l.names)
+	list("name", "OLD=NEW, or FIELD:OLD=NEW, for a label of a row or column", &l.names)
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
+	}
+	if args[0] == "correlations" {
+		return l.correlations(out, flags.Args())
 	}
 	var rows []scores.Row
 	for _, name := range flags.Args() {
@@ -58,9 +61,6 @@ func run(args []string, out io.Writer) error {
 			return err
 		}
 		rows = append(rows, r...)
-	}
-	if args[0] == "correlations" {
-		return correlations(out, rows)
 	}
 	return l.write(out, rows)
 }

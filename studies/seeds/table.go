@@ -27,9 +27,9 @@ type layout struct {
 	names                   []string
 }
 
-// A training is the network, seed and epoch that the name of a model states.
+// A training is what the name of a model states: its series, and its network, seed and epoch in it.
 type training struct {
-	network, seed, epoch string
+	series, network, seed, epoch string
 }
 
 var seeded = regexp.MustCompile(`^(?:(.*)/)?seed-([^-/]+)-?([^/]*)(?:/epoch-(\d+))?$`)
@@ -41,7 +41,7 @@ func trainingOf(model string) training {
 	if m == nil {
 		return training{network: model}
 	}
-	t := training{network: m[3], seed: m[2], epoch: m[4]}
+	t := training{series: m[1], network: m[3], seed: m[2], epoch: m[4]}
 	if t.network == "" {
 		t.network = m[1]
 	}
@@ -75,20 +75,18 @@ func (l *layout) write(out io.Writer, rows []scores.Row) error {
 	if len(l.row) == 0 || len(l.column) == 0 || len(l.statistics) == 0 {
 		return errors.New("table needs -row, -column and -score")
 	}
-	trials := map[string]bool{} // scores of which there is a mean over trials
+	type aggregation struct{ trials, values bool }
+	key := func(r scores.Row) [5]string { return [5]string{r.Model, r.Data, r.Transform, r.Layer, r.Statistic} }
+	means := map[[5]string]aggregation{} // scores of which there are means over trials, or over values
 	for _, r := range rows {
-		if r.Trial == scores.MeanOverTrials {
-			trials[r.Model+"\x00"+r.Data+"\x00"+r.Transform+"\x00"+r.Statistic] = true
-		}
+		m := means[key(r)]
+		means[key(r)] = aggregation{m.trials || r.Trial == scores.MeanOverTrials, m.values || r.Parameter == ""}
 	}
 	var cells []*cell
 	for _, wanted := range l.statistics {
 		statistic, null := strings.CutPrefix(wanted, "null-")
 		for _, r := range rows {
-			if r.Statistic != statistic || r.Parameter != "" && r.Trial == scores.MeanOverTrials {
-				continue
-			}
-			if mean := trials[r.Model+"\x00"+r.Data+"\x00"+r.Transform+"\x00"+r.Statistic]; mean != (r.Trial == scores.MeanOverTrials) {
+			if m := means[key(r)]; r.Statistic != statistic || m.trials && r.Trial != scores.MeanOverTrials || m.values && r.Parameter != "" {
 				continue
 			}
 			value := r.Value
@@ -115,7 +113,7 @@ func (l *layout) write(out io.Writer, rows []scores.Row) error {
 // fieldsOf returns the fields of a score that rows and columns can be named by.
 func fieldsOf(r scores.Row, statistic string) map[string]string {
 	t := trainingOf(r.Model)
-	return map[string]string{"network": t.network, "epoch": t.epoch, "layer": r.Layer, "data": r.Data, "transform": r.Transform, "score": statistic}
+	return map[string]string{"series": t.series, "network": t.network, "epoch": t.epoch, "layer": r.Layer, "data": r.Data, "transform": r.Transform, "score": statistic}
 }
 
 func (l *layout) shows(fields map[string]string) bool {
@@ -141,7 +139,7 @@ func (l *layout) add(cells *[]*cell, r scores.Row, statistic string, value float
 		if own != of && own != l.minus {
 			continue
 		}
-		fields[l.by] = l.rename(of) + " - " + l.rename(l.minus)
+		fields[l.by] = l.rename(l.by, of) + " - " + l.rename(l.by, l.minus)
 		if err := l.enter(cells, fields, true, own == l.minus, seed, value); err != nil {
 			return err
 		}
@@ -153,7 +151,7 @@ func (l *layout) add(cells *[]*cell, r scores.Row, statistic string, value float
 func (l *layout) enter(cells *[]*cell, fields map[string]string, difference, minus bool, seed string, value float64) error {
 	label := func(names []string) (out []string) {
 		for _, n := range names {
-			out = append(out, l.rename(fields[n]))
+			out = append(out, l.rename(n, fields[n]))
 		}
 		return out
 	}
@@ -174,9 +172,10 @@ func (l *layout) enter(cells *[]*cell, fields map[string]string, difference, min
 	return nil
 }
 
-func (l *layout) rename(label string) string {
+// rename returns the label of a value of a field.
+func (l *layout) rename(field, label string) string {
 	for _, n := range l.names {
-		if from, to, ok := strings.Cut(n, "="); ok && from == label {
+		if from, to, ok := strings.Cut(n, "="); ok && (from == label || from == field+":"+label) {
 			return to
 		}
 	}
@@ -202,24 +201,35 @@ func (l *layout) format(v float64) string {
 	return strconv.FormatFloat(v, 'f', l.digits, 64)
 }
 
-// correlations writes a row for each data set and a column for each score: Pearson's r, Spearman's
-// rho, and the interval of r over independent units.
-func correlations(out io.Writer, rows []scores.Row) error {
+// correlations writes a row for each data set and a column for each score of each file: Pearson's r,
+// Spearman's rho, and the interval of r over independent units. A file may be TEXT=FILE.
+func (l *layout) correlations(out io.Writer, files []string) error {
 	w := csv.NewWriter(out)
 	w.Write([]string{"test set", "statistic", "value", "spearman", "low", "high"})
-	for _, r := range rows {
-		if r.Statistic != "pearson" {
-			continue
+	for _, file := range files {
+		text, name, ok := strings.Cut(file, "=")
+		if !ok {
+			text, name = "", file
 		}
-		i := slices.IndexFunc(rows, func(o scores.Row) bool {
-			return o.Statistic == "spearman" && o.Data == r.Data && o.Variant == r.Variant && o.Model == r.Model
-		})
-		if i < 0 {
-			return fmt.Errorf("no rank correlation of %s on %s", r.Variant, r.Data)
+		rows, err := read(name)
+		if err != nil {
+			return err
 		}
-		name, _, _ := strings.Cut(r.Variant, " ~ ")
-		signed := func(v float64) string { return fmt.Sprintf("%+.2f", v) }
-		w.Write([]string{r.Data, name, signed(r.Value), signed(rows[i].Value), signed(r.Low), signed(r.High)})
+		for _, r := range rows {
+			if r.Statistic != "pearson" {
+				continue
+			}
+			i := slices.IndexFunc(rows, func(o scores.Row) bool {
+				return o.Statistic == "spearman" && o.Data == r.Data && o.Variant == r.Variant && o.Model == r.Model
+			})
+			if i < 0 {
+				return fmt.Errorf("%s: no rank correlation of %s on %s", name, r.Variant, r.Data)
+			}
+			score, _, _ := strings.Cut(r.Variant, " ~ ")
+			column := strings.TrimSpace(l.rename("score", score) + " " + text)
+			signed := func(v float64) string { return fmt.Sprintf("%+.2f", v) }
+			w.Write([]string{l.rename("data", r.Data), column, signed(r.Value), signed(rows[i].Value), signed(r.Low), signed(r.High)})
+		}
 	}
 	w.Flush()
 	return w.Error()

@@ -34,7 +34,7 @@ func TestMeansOverSeeds(t *testing.T) {
 		}
 	}
 	got, err := runOn(t, scores, "table", "-row", "layer", "-column", "network", "-score", "equivariance,null-equivariance", "-digits", "3",
-		"-of", "augment-affine", "-minus", "augment-plain", "-name", "augment-affine=affine,augment-plain=plain", "-column", "score")
+		"-of", "augment-affine", "-minus", "augment-plain", "-name", "augment-affine=affine,network:augment-plain=plain,layer:augment-plain=x", "-column", "score")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,11 +80,11 @@ func TestMissingScores(t *testing.T) {
 func TestTrainingOf(t *testing.T) {
 	t.Parallel()
 	for model, want := range map[string]training{
-		"s/seed-2-augment-plain/epoch-3": {"augment-plain", "2", "3"},
-		"seed-1-augment-plain/epoch-12":  {"augment-plain", "1", "12"},
-		"data-500/seed-3":                {"data-500", "3", ""},
-		"s/seed-1-network-fcn-tasks-one": {"network-fcn-tasks-one", "1", ""},
-		"resnet20":                       {"resnet20", "", ""},
+		"s/seed-2-augment-plain/epoch-3": {"s", "augment-plain", "2", "3"},
+		"seed-1-augment-plain/epoch-12":  {"", "augment-plain", "1", "12"},
+		"data-500/seed-3":                {"data-500", "data-500", "3", ""},
+		"s/seed-1-network-fcn-tasks-one": {"s", "network-fcn-tasks-one", "1", ""},
+		"resnet20":                       {"", "resnet20", "", ""},
 	} {
 		if got := trainingOf(model); got != want {
 			t.Errorf("%s: %+v, not %+v", model, got, want)
@@ -97,8 +97,8 @@ func TestCorrelations(t *testing.T) {
 	row := func(statistic, value, low, high string) string {
 		return "x,,,,,,clean,,,,correlation,effective-invariance.ei@rotation ~ accuracy.clean,," + statistic + "," + value + "," + low + "," + high + ",,9,\n"
 	}
-	got, err := runOn(t, row("pearson", "0.914", "0.8", "0.95")+row("spearman", "-0.5", "", ""), "correlations")
-	if want := "test set,statistic,value,spearman,low,high\nclean,effective-invariance.ei@rotation,+0.91,-0.50,+0.80,+0.95\n"; err != nil || got != want {
+	got, err := runOn(t, row("pearson", "0.914", "0.8", "0.95")+row("spearman", "-0.5", "", ""), "correlations", "-name", "effective-invariance.ei@rotation=EI")
+	if want := "test set,statistic,value,spearman,low,high\nclean,EI,+0.91,-0.50,+0.80,+0.95\n"; err != nil || got != want {
 		t.Errorf("%v\n%s", err, got)
 	}
 	if _, err := runOn(t, row("pearson", "0.9", "", ""), "correlations"); err == nil {
