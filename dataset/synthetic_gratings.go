@@ -82,7 +82,7 @@ type Gratings struct {
 // OpenGratings returns the gratings of all combinations of frequency, orientation and phase. The
 // phase varies fastest and the frequency slowest. A list that is nil has the values of footnote 1
 // of Goodfellow et al. (2009): 4 x 21 x 21 = 1,764 gratings in all. As in the paper, both ends of a
-// range are included, so theta = 0 and theta = pi show the same stripes, mirrored.
+// range are included, so 0 and 180 degrees show the same stripes, mirrored.
 //
 // Each sample has the factors frequency, orientation and phase, in the units of Grating, and no
 // label.

@@ -2,7 +2,8 @@ package onnx
 
 import "maps"
 
-// The methods below add common nodes, in the form that the operator set of the graph requires.
+// The methods below add common nodes, in the form that the operator set of the graph requires unless
+// a comment says otherwise.
 
 // Add returns x + y, broadcast.
 func (b *Builder) Add(x, y Value) Value { return b.Op("Add", nil, x, y) }
@@ -77,10 +78,10 @@ func (b *Builder) Conv(x, w, bias Value, attrs Attrs) Value {
 	return b.Op("Conv", attrs, x, w, bias)
 }
 
-// Clip returns x limited to [low, high]; either bound may be empty.
+// Clip returns x limited to [low, high]; either bound may be empty. It needs opset 11.
 func (b *Builder) Clip(x, low, high Value) Value { return b.Op("Clip", nil, x, low, high) }
 
-// Where returns x where the condition holds and y elsewhere, broadcast.
+// Where returns x where the condition holds and y elsewhere, broadcast. It needs opset 9.
 func (b *Builder) Where(condition, x, y Value) Value { return b.Op("Where", nil, condition, x, y) }
 
 // Cast returns x with another element type.

@@ -17,7 +17,8 @@ func clusterLogsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "logs RUN",
 		Short: "Print the logs of tasks",
-		Long:  `Prints the last lines of the logs of unfinished tasks, or of the given tasks.`,
+		Long: `Prints the last lines of the logs of the tasks that retry would submit (failed, stopped, killed, lost or cancelled), or
+of the given tasks.`,
 		Example: `  noether cluster logs runs/big
   noether cluster logs runs/big --task 3 --lines 100
   noether cluster logs runs/big --merge`,
@@ -70,7 +71,7 @@ func printLogs(logs []cluster.Log) error {
 		fmt.Fprintln(out)
 	}
 	if len(logs) == 0 {
-		fmt.Fprintln(out, "no task has failed; use --task or --merge for other logs")
+		fmt.Fprintln(out, "no task is to be retried: use --task or --merge for other logs")
 	}
 	return out.Flush()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/cluster"
+	"github.com/noether-ml/noether/internal/plural"
 	"github.com/noether-ml/noether/study/spec"
 )
 
@@ -261,7 +262,7 @@ func printTasks(s *cluster.Submission) error {
 	for _, task := range s.Tasks {
 		shortest, longest, total = min(shortest, task.Estimate()), max(longest, task.Estimate()), total+task.Estimate()
 	}
-	fmt.Printf("tasks   %d of %d cores", len(s.Tasks), s.Profile.CPUs)
+	fmt.Printf("tasks   %d, with %s each", len(s.Tasks), plural.Of(s.Profile.CPUs, "core"))
 	if shortest > 0 {
 		fmt.Printf(", %v to %v each and %v in all, at the speed measured here", shortest.Round(time.Second), longest.Round(time.Second), total.Round(time.Second))
 	}

@@ -13,7 +13,7 @@ func relu(op *operation) onnx.Value {
 	if !op.outputBlocked() {
 		return op.Mul(dy, op.mask(op.greater(op.y(0), op.num(0))))
 	}
-	if op.gradients[op.y(0)] != "" { // there are terms besides those that are expanded later
+	if op.gradients[op.y(0)] != "" { // dy has the shape of y already (see tape.unexpanded)
 		dy = op.toBlocked(dy, op.y(0))
 	}
 	return op.markBlocked(op.Mul(dy, op.blockedMask()), dy)

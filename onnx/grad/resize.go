@@ -109,7 +109,7 @@ func (op *operation) resizedIdentity(i, axis, count int) onnx.Value {
 	}
 	op.copyModes(attrs)
 	roi := op.floats()
-	if cropped { // outside the region the output is constant
+	if cropped { // only this region is read; what is extrapolated beyond it is constant, with gradient 0
 		zero, end := op.floats(0), op.element(op.x(1), i+count)
 		roi = op.Concat(0, zero, zero, op.element(op.x(1), i), zero, one, one, end, one)
 	}

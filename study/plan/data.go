@@ -11,7 +11,8 @@ import (
 )
 
 // Data is an opened data set of the study. Labels are the classes of the data set. In the copy that
-// forModel makes for a model they are outputs of the model.
+// forModel makes for a model they are indices of the model's outputs or, if Outputs is set, positions
+// in Outputs.
 type Data struct {
 	Entry  spec.Data
 	Source dataset.Source
@@ -90,8 +91,8 @@ type Described struct {
 	SourceIndex int
 }
 
-// DescribeFirst returns the first n samples in the study's random order by index, without their
-// inputs.
+// DescribeFirst returns at least the first n samples of the study's random order (all, if Describe
+// was called before), without their inputs. The keys are indices of samples.
 func (d *Data) DescribeFirst(ctx context.Context, n int) (map[int]Described, error) {
 	if *d.described != nil {
 		return *d.described, nil

@@ -8,8 +8,8 @@ import (
 )
 
 // forModel returns a copy of the data in which the label of a sample is the index of a model's
-// output for its class. The model has the given number of classes; classNames are its names of them,
-// or nil.
+// output for its class or, if the entry of the data restricts the outputs, its position in Outputs.
+// The model has the given number of classes; classNames are its names of them, or nil.
 func (d *Data) forModel(classes int, classNames []string) *Data {
 	out := *d
 	out.modelClassNames = classNames

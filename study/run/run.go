@@ -15,9 +15,9 @@ import (
 )
 
 // Run computes the missing cells of a study in a run folder, then writes scores.csv, scores.parquet
-// and run.json. If it is interrupted (a cancelled context, a full disk, a kill), finished work
-// stays, work since the last save is lost, and the next Run continues from the save. With a shard
-// of the samples it writes states for Merge, and no scores.
+// and run.json. If it is interrupted, finished work stays and the next Run continues from the last
+// save. After a cancelled context Run saves once more; after a kill or on a full disk the work since
+// the last save is lost. With a shard of the samples it writes states for Merge, and no scores.
 //
 // A failed model, data set or cell does not end the run. Run then returns a *Failures beside the
 // Result.

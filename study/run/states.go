@@ -50,8 +50,8 @@ func (r *runner) saveIncomplete(p *plan.Pass) error {
 
 // saveIfDue saves the pass if the timer says so, and cancels the save if it takes too long. The
 // record of the run is written at every interval, so that other programs see that the run goes on.
-// Before the first save of large states it times the disk. Otherwise the save would be delayed as
-// on a disk of saveSpeed.
+// Before the first save of large states it times the disk. Until then the timer assumes the low speed
+// saveSpeed, and on a faster disk would delay the save longer than necessary.
 func (r *runner) saveIfDue(p *plan.Pass) error {
 	bytes := r.unsavedBytes(p)
 	if !r.timer.due(bytes) && r.timer.speedTestDue(bytes) {

@@ -16,7 +16,8 @@ import (
 // A network is the graph to train, with the preprocessing of its samples.
 type network struct {
 	model *onnx.Model
-	// the network to write at the end, if model has a spectrogram or a normalisation prepended; nil: model
+	// for a network read from a file: the network without the spectrogram or the normalisation that
+	// are prepended for training; it is the one that is written. nil: model is written
 	exported     *onnx.Model
 	output       string
 	parameters   []string
@@ -25,8 +26,8 @@ type network struct {
 	recorded     model.Preprocess // preprocessing of samples for the network that is written
 }
 
-// weights returns the initial weights as bytes. For training layer by layer it is empty: settings
-// and seed determine them.
+// weights returns the initial model as bytes. For training layer by layer it is empty: settings and
+// seed determine the weights.
 func (n *network) weights() ([]byte, error) {
 	if n.model == nil {
 		return nil, nil
@@ -208,7 +209,7 @@ func (n *network) prependFeatures(shape []int, p model.Preprocess) (err error) {
 	return err
 }
 
-// trained returns the network with trained weights, without the spectrogram.
+// trained returns the network to write, with trained weights: exported, or else model.
 func (n *network) trained(t *train.Trainer) (*onnx.Model, error) {
 	if n.exported == nil {
 		return t.Model()
