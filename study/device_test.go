@@ -21,6 +21,7 @@ import (
 // deviceStudies use every measure once, on models and data as small as the measures allow.
 var deviceStudies = []string{`name: layers
 seed: 3
+batch: 20
 data: [{name: shapes, shapes: {n: 48, size: 16, seed: 2}}]
 models:
   - {name: one, onnx: one.onnx, layers: [conv, "op:Relu", output]}

@@ -3,12 +3,15 @@ package plan
 import (
 	"fmt"
 
+	"github.com/noether-ml/noether/internal/gpu"
+	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/tensor"
 )
 
 const (
 	maxBatch         = 64       // larger batches are not faster: activations no longer fit the cache
+	maxDeviceBatch   = 256      // on a graphics processor
 	activationMemory = 64 << 20 // bytes for the activations of a clean and a transformed batch
 	imageMemory      = 96 << 20 // bytes for images that wait for the engine
 	minWorkingMemory = 8 << 10  // bytes per sample that the engine uses internally
@@ -20,6 +23,11 @@ type MemoryLimits struct {
 	Accumulators int64 // of a pass; a task that needs more runs alone
 	activations  int64
 	images       int64
+	batch        int64 // samples
+	// slots is the number of batches whose activations are in memory: two if a device computes one
+	// while another one is measured.
+	slots  int64
+	device int64 // memory of the device; 0: not known, or the CPU, whose memory the others bound
 }
 
 const (
@@ -33,7 +41,8 @@ const (
 // memory if that exceeds the default.
 func DivideMemory(s *spec.Study, o *Options) MemoryLimits {
 	memory := int64(s.Memory)
-	out := MemoryLimits{memory, min(activationMemory, max(memory/4, minBuffer)), min(imageMemory, max(memory/8*3, minBuffer))}
+	out := MemoryLimits{Accumulators: memory, activations: min(activationMemory, max(memory/4, minBuffer)), images: min(imageMemory, max(memory/8*3, minBuffer)),
+		batch: maxBatch, slots: 1}
 	if !s.BoundsMemory() {
 		out.Accumulators = max(memory, o.Free/4)
 	}
@@ -43,7 +52,25 @@ func DivideMemory(s *spec.Study, o *Options) MemoryLimits {
 		out.activations = min(out.activations, max(free/8, minBuffer))
 		out.images = min(out.images, max(free/8, minBuffer))
 	}
+	if !ort.OnCPU(o.Device) {
+		out.useDevice(ort.DeviceOf(o.Device).Adapter)
+	}
 	return out
+}
+
+// useDevice sets the limits of a device other than the CPU. Batches take half of its free memory, or
+// of three quarters of its memory where its driver does not tell how much is free: the engine keeps
+// buffers of other sizes.
+func (l *MemoryLimits) useDevice(a gpu.Adapter) {
+	l.slots = 2
+	if a.Kind != gpu.Software {
+		l.batch = maxDeviceBatch
+	}
+	free := a.Free
+	if free == 0 {
+		free = a.Memory / 4 * 3
+	}
+	l.device = free / 2
 }
 
 // available returns how many bytes of a process limit a pass may use: four fifths less baseMemory,
@@ -62,22 +89,30 @@ func MemoryWarning(s *spec.Study, limit int64) string {
 }
 
 // BatchSize returns how many samples the engine runs at once: the most that the buffers of all
-// models allow. Only speed and memory depend on it.
+// models and the memory of the device allow. Only speed and memory depend on it.
 func BatchSize(s *spec.Study, p *Pass, limits MemoryLimits) int {
 	if s.Batch > 0 {
 		return max(1, min(s.Batch, p.Hi-p.lo))
 	}
-	var activations, images int64
+	var activations, images, device int64
 	for _, m := range p.Models {
 		var bound int64
 		layers, _ := p.Layers(m)
 		for _, l := range layers {
 			bound += 4 * int64(tensor.Size(l.Shape))
 		}
-		activations += max(2*bound, 2*m.Net.WorkingBytes(), minWorkingMemory)
+		working := m.Net.WorkingBytes()
+		if limits.slots > 1 {
+			device += bound + working
+			working = 0
+		}
+		activations += max(2*limits.slots*bound, 2*working, minWorkingMemory)
 		images += 6 * m.Net.InputBytes()
 	}
-	batch := min(maxBatch, limits.activations/activations, limits.images/max(images, 1))
+	batch := min(limits.batch, limits.activations/activations, limits.images/max(images, 1))
+	if limits.device > 0 {
+		batch = min(batch, limits.device/max(device, 1))
+	}
 	if block := int64(p.Data().Layout.Block); batch > block {
 		batch -= batch % block // a multiple of the block, so that measures that work on blocks need not buffer parts
 	}

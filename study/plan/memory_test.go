@@ -3,6 +3,7 @@ package plan
 import (
 	"testing"
 
+	"github.com/noether-ml/noether/internal/gpu"
 	"github.com/noether-ml/noether/study/spec"
 )
 
@@ -39,6 +40,26 @@ func TestMemoryWithoutBound(t *testing.T) {
 	} {
 		if got := DivideMemory(c.study, c.o).Accumulators; got != c.want {
 			t.Errorf("free %d, limit %d: %d bytes, want %d", c.o.Free, c.o.Memory, got, c.want)
+		}
+	}
+}
+
+// TestDeviceMemoryBoundsBatches checks that a batch takes at most half of a device's free memory, and
+// that a software driver keeps the CPU's batches.
+func TestDeviceMemoryBoundsBatches(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		adapter       gpu.Adapter
+		batch, device int64
+	}{
+		{gpu.Adapter{Kind: gpu.Discrete, Memory: 8 << 30, Free: 6 << 30}, maxDeviceBatch, 3 << 30},
+		{gpu.Adapter{Kind: gpu.Integrated, Memory: 8 << 30}, maxDeviceBatch, 3 << 30},
+		{gpu.Adapter{Kind: gpu.Software, Memory: 2 << 30}, maxBatch, 768 << 20},
+		{gpu.Adapter{}, maxDeviceBatch, 0},
+	} {
+		l := MemoryLimits{batch: maxBatch, slots: 1}
+		if l.useDevice(c.adapter); l.batch != c.batch || l.device != c.device || l.slots != 2 {
+			t.Errorf("%+v: %+v, want batches of %d and %d bytes", c.adapter, l, c.batch, c.device)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (r *runner) drawModelMaps(ctx context.Context, cells []*plan.Cell) error {
 	if len(layers) == 0 {
 		return nil
 	}
-	reader, err := newReader(m, d, layers, false, 1)
+	reader, err := newReader(m, d, layers, false, 1, 1)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -78,28 +77,33 @@ func (f *feeder) close() error {
 func (f *feeder) run(ctx context.Context, tick func(forwards int) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	stream := f.prepare(ctx)
-	defer func() { // the data are not read after run returns
+	next, wait := f.computed(ctx, stream)
+	defer func() { // after run returns, neither the data are read nor the models run
 		cancel()
+		wait()
 		for range stream.batches {
 		}
 	}()
 	for {
-		start := time.Now()
-		item, ok := <-stream.batches
-		f.stats.Add(telemetry.Waiting, start)
+		c, ok := next()
 		if !ok {
 			break
 		}
 		if f.nonePending() {
 			return nil
 		}
-		f.current = item.names
-		n, err := f.feed(ctx, item)
-		if err != nil {
-			return err
+		f.current = c.names
+		if c.err != nil {
+			return c.err
 		}
-		f.end = item.end
-		if err := tick(n); err != nil {
+		if c.view != plan.CleanView {
+			c.show(f.readers)
+			if err := f.update(c.batch); err != nil {
+				return err
+			}
+		}
+		f.end = c.end
+		if err := tick(c.forwards); err != nil {
 			return err
 		}
 	}
@@ -114,29 +118,6 @@ func (f *feeder) run(ctx context.Context, tick func(forwards int) error) error {
 		t.Fed = f.Hi
 	}
 	return nil
-}
-
-// feed runs one prepared batch, clean or under one view, and updates its tasks.
-func (f *feeder) feed(ctx context.Context, b *batch) (forwards int, err error) {
-	if b.view != plan.CleanView && len(f.pendingTasks(b.view)) == 0 {
-		return 0, nil
-	}
-	for i, r := range f.readers {
-		if len(b.inputs) == 0 || len(b.inputs[i]) == 0 {
-			continue
-		}
-		start := time.Now()
-		err := r.run(ctx, b.inputs[i], b.view != plan.CleanView)
-		f.stats.Add(telemetry.Engine, start)
-		if err != nil {
-			return 0, &modelError{r.model, err}
-		}
-		forwards += len(b.inputs[i])
-	}
-	if b.view == plan.CleanView {
-		return forwards, nil
-	}
-	return forwards, f.update(b)
 }
 
 // update feeds a batch to every task of its view, in parallel.

@@ -11,24 +11,31 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A reader runs one model of a pass and holds the activations of the last batch.
+// A reader runs one model of a pass and holds the activations of the batch that is measured.
 type reader struct {
 	model       *plan.Model
 	outputs     []int // outputs of the model that are kept before the softmax; nil: all
 	session     *model.Session
 	layerIndex  map[string]int // index of each layer in the session
 	prediction  bool
-	clean       *model.Buffers           // of the clean inputs
-	transformed *model.Buffers           // of the transformed inputs
-	logProbs    map[bool]tensor.Tensor   // log-probabilities of the classes; the key says whether the input is transformed
+	clean       *activations             // of the clean inputs
+	transformed *activations             // of the transformed inputs
 	scratch     map[string]tensor.Tensor // transformed clean activations by layer, for views of activations
+	// Those of the batches in progress, among them clean and transformed: one each, or two each if
+	// the device computes a batch while another one is measured.
+	cleanSlots, transformedSlots []*activations
+}
+
+// activations are the outputs of a model for a batch.
+type activations struct {
+	*model.Buffers
+	logProbs tensor.Tensor // log-probabilities of the classes
 }
 
 // newReader opens a session that reads layers of a model and, if prediction is set, its class
-// scores.
-func newReader(m *plan.Model, d *plan.Data, layers []onnx.Layer, prediction bool, batch int) (*reader, error) {
-	r := &reader{model: m, outputs: d.Outputs, prediction: prediction, layerIndex: map[string]int{},
-		logProbs: map[bool]tensor.Tensor{}, scratch: map[string]tensor.Tensor{}}
+// scores. It holds the activations of as many batches as slots says.
+func newReader(m *plan.Model, d *plan.Data, layers []onnx.Layer, prediction bool, batch, slots int) (*reader, error) {
+	r := &reader{model: m, outputs: d.Outputs, prediction: prediction, layerIndex: map[string]int{}, scratch: map[string]tensor.Tensor{}}
 	for i, l := range layers {
 		r.layerIndex[l.Name] = i
 	}
@@ -36,29 +43,37 @@ func newReader(m *plan.Model, d *plan.Data, layers []onnx.Layer, prediction bool
 	if r.session, err = m.Net.NewBatchSession(layers, prediction, batch); err != nil {
 		return nil, &modelError{m, r.wrap(err)}
 	}
-	if r.clean, err = r.session.NewBuffers(batch); err == nil {
-		r.transformed, err = r.session.NewBuffers(batch)
+	for range slots {
+		for _, list := range []*[]*activations{&r.cleanSlots, &r.transformedSlots} {
+			buffers, err := r.session.NewBuffers(batch)
+			if err != nil {
+				r.session.Close()
+				return nil, &modelError{m, r.wrap(err)}
+			}
+			*list = append(*list, &activations{Buffers: buffers})
+		}
 	}
-	if err != nil {
-		r.session.Close()
-		return nil, &modelError{m, r.wrap(err)}
-	}
+	r.clean, r.transformed = r.cleanSlots[0], r.transformedSlots[0]
 	return r, nil
 }
 
 func (r *reader) wrap(err error) error { return fmt.Errorf("model %s: %w", r.model.Entry.Name, err) }
 
-func (r *reader) buffers(transformed bool) *model.Buffers {
+func (r *reader) buffers(transformed bool) *activations {
 	if transformed {
 		return r.transformed
 	}
 	return r.clean
 }
 
-// run runs the model on a batch of clean or transformed images.
+// run runs the model on a batch of clean or transformed images, to be measured next.
 func (r *reader) run(ctx context.Context, images []tensor.Tensor, transformed bool) error {
-	b := r.buffers(transformed)
-	if err := r.session.Run(ctx, images, b); err != nil {
+	return r.runInto(ctx, images, r.buffers(transformed))
+}
+
+// runInto runs the model on a batch of images.
+func (r *reader) runInto(ctx context.Context, images []tensor.Tensor, b *activations) error {
+	if err := r.session.Run(ctx, images, b.Buffers); err != nil {
 		return err
 	}
 	if !r.prediction {
@@ -68,7 +83,7 @@ func (r *reader) run(ctx context.Context, images []tensor.Tensor, transformed bo
 	if err != nil {
 		return r.wrap(err)
 	}
-	r.logProbs[transformed] = z
+	b.logProbs = z
 	return nil
 }
 
@@ -77,7 +92,7 @@ func (r *reader) run(ctx context.Context, images []tensor.Tensor, transformed bo
 func (r *reader) tensor(reading plan.Reading, v plan.View) tensor.Tensor {
 	switch {
 	case reading.IsPrediction():
-		return r.logProbs[reading.Transformed]
+		return r.buffers(reading.Transformed).logProbs
 	case reading.Transformed && v.On == "activations":
 		return r.scratch[reading.Layer.Name]
 	}

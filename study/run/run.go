@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/noether-ml/noether/internal/unsaved"
+	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/study/internal/guard"
 	"github.com/noether-ml/noether/study/internal/telemetry"
 	"github.com/noether-ml/noether/study/plan"
@@ -200,9 +201,13 @@ func (r *runner) openReaders(p *plan.Pass) (*feeder, error) {
 	if !r.Options.FailFast {
 		f.warnDropped = r.warnDropped
 	}
+	slots := 1
+	if !ort.OnCPU(r.Options.Device) {
+		slots = 2
+	}
 	for _, m := range p.Models {
 		layers, prediction := p.Layers(m)
-		reader, err := newReader(m, p.Data(), layers, prediction, p.Batch)
+		reader, err := newReader(m, p.Data(), layers, prediction, p.Batch, slots)
 		if err != nil {
 			f.close()
 			return nil, err
