@@ -19,8 +19,11 @@ func TestAnotherStudyInTheFolderIsRefused(t *testing.T) {
 	out := filepath.Join(dir, "run")
 	o := options(t)
 	mustRun(t, parseIn(t, dir, threeTurns), out, o)
-	renamed := strings.Replace(threeTurns, "name: turns", "name: other", 1)
-	mustRun(t, parseIn(t, dir, renamed), out, o) // the same cells under another name
+	renamed := strings.Replace(threeTurns, "name: turns", "name: other\ndescription: |\n  For readers.\n\n  Two paragraphs.", 1)
+	mustRun(t, parseIn(t, dir, renamed), out, o) // the same cells under another name and description
+	if r, err := ReadResult(out); err != nil || !strings.HasPrefix(r.Record.About, "For readers.\n\nTwo paragraphs.") {
+		t.Errorf("the description in the folder is %q: %v", r.Record.About, err)
+	}
 
 	own := filepath.Join(out, "notes.txt")
 	if err := os.WriteFile(own, nil, 0o666); err != nil {

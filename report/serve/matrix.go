@@ -16,7 +16,7 @@ const maxMatrixRuns = 24
 // model of a run, and a column for each transformation.
 type runMatrix struct {
 	Title   string // of the statistic
-	About   string
+	About   string // what its values mean, one sentence
 	Toward  string
 	Data    string
 	Null    bool // some score has a null
@@ -152,7 +152,7 @@ func (s *Server) overview(runs []runJSON, key string) (*runMatrix, []matrixChoic
 		key = choices[0].Key
 	}
 	first := byKey[key][0].matrix
-	out := &runMatrix{Title: first.Title, About: first.About, Toward: first.Toward, Data: first.Data, More: len(runs) - len(shown)}
+	out := &runMatrix{Title: first.Title, About: first.Meaning, Toward: first.Toward, Data: first.Data, More: len(runs) - len(shown)}
 	for _, f := range byKey[key] {
 		for _, c := range f.matrix.Columns {
 			if !slices.Contains(out.Columns, c) {
