@@ -20,6 +20,9 @@
 // If the shape of an output is not known before the run, pass nil: the run creates a Value, with
 // one copy of the data.
 //
+// Options.Device selects a device other than the CPU. Values are then copied to it and back in each
+// run, except those that Session.Place has given memory there.
+//
 // Sessions, Values and Runtimes may be used by several goroutines, as long as concurrent runs do
 // not share a Value that one of them writes. A run ends within a fraction of a second after its
 // context is done, at the end of the current node.
