@@ -14,14 +14,14 @@ import (
 // A Record describes a run besides its scores (run.json): what was run, with which versions and
 // input files, and what was left out. A report is made from rows and a record only.
 type Record struct {
-	Study    string     `json:"study"`
-	About    string     `json:"description,omitempty"` // the study's text for readers; may have several paragraphs
-	Seed     uint64     `json:"seed"`
-	Noether  string     `json:"noether"` // version of this program
-	Started  time.Time  `json:"started"`
-	Finished *time.Time `json:"finished,omitempty"` // absent while the run is in progress
-	Cells    int        `json:"cells"`              // cells planned
-	Done     int        `json:"done"`               // cells finished
+	Study       string     `json:"study"`
+	Description string     `json:"description,omitempty"` // the study's text for readers; may have several paragraphs
+	Seed        uint64     `json:"seed"`
+	Noether     string     `json:"noether"` // version of this program
+	Started     time.Time  `json:"started"`
+	Finished    *time.Time `json:"finished,omitempty"` // absent while the run is in progress
+	Cells       int        `json:"cells"`              // cells planned
+	Done        int        `json:"done"`               // cells finished
 	// Measures describes the measures of the study. Records of earlier versions have none.
 	Measures []measure.Descriptor `json:"measures,omitempty"`
 	Models   []ModelRecord        `json:"models"`

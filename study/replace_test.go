@@ -21,8 +21,8 @@ func TestAnotherStudyInTheFolderIsRefused(t *testing.T) {
 	mustRun(t, parseIn(t, dir, threeTurns), out, o)
 	renamed := strings.Replace(threeTurns, "name: turns", "name: other\ndescription: |\n  For readers.\n\n  Two paragraphs.", 1)
 	mustRun(t, parseIn(t, dir, renamed), out, o) // the same cells under another name and description
-	if r, err := ReadResult(out); err != nil || !strings.HasPrefix(r.Record.About, "For readers.\n\nTwo paragraphs.") {
-		t.Errorf("the description in the folder is %q: %v", r.Record.About, err)
+	if r, err := ReadResult(out); err != nil || !strings.HasPrefix(r.Record.Description, "For readers.\n\nTwo paragraphs.") {
+		t.Errorf("the description in the folder is %q: %v", r.Record.Description, err)
 	}
 
 	own := filepath.Join(out, "notes.txt")

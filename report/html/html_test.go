@@ -369,9 +369,9 @@ func TestDescription(t *testing.T) {
 	if page := render(t, rows, rec); strings.Contains(page, `id="description"`) {
 		t.Error("a study without a description has a section for it")
 	}
-	rec.About = "Is the update as robust?\r\n\r\nIt was approved\nin May. <script>alert(1)</script>\n"
+	rec.Description = "Is the update as robust?\r\n\r\nIt was approved\nin May. <script>alert(1)</script>\n"
 	page := render(t, rows, rec)
-	for _, want := range []string{`<a href="#description">`, "<p class=\"said\">Is the update as robust?</p>", "<p class=\"said\">It was approved in May. &lt;script&gt;alert(1)&lt;/script&gt;</p>"} {
+	for _, want := range []string{`<a href="#description">`, "<p class=\"description\">Is the update as robust?</p>", "<p class=\"description\">It was approved in May. &lt;script&gt;alert(1)&lt;/script&gt;</p>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}

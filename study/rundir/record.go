@@ -70,7 +70,7 @@ func (r *Writer) writeRecord(done bool) (scores.Record, error) {
 // run is finished.
 func (r *Writer) Record(done bool) scores.Record {
 	p := r.Plan
-	out := scores.Record{Study: p.Study.Name, About: p.Study.About, Seed: p.Study.Seed, Noether: r.Options.Version, Started: r.started, Cells: len(p.Cells), Engine: r.Options.Record, Skipped: p.Skips, Missing: r.missing}
+	out := scores.Record{Study: p.Study.Name, Description: p.Study.Description, Seed: p.Study.Seed, Noether: r.Options.Version, Started: r.started, Cells: len(p.Cells), Engine: r.Options.Record, Skipped: p.Skips, Missing: r.missing}
 	for _, c := range p.Cells {
 		if c.Done {
 			out.Done++

@@ -15,18 +15,18 @@ import (
 // A Study is a study file: which models are measured on which data, under which transformations, by
 // which measures. The keys are a public contract; see docs/reference/study-file.md.
 type Study struct {
-	Name       string        `key:"name,required" doc:"name of the study; a column of the scores"`
-	About      string        `key:"description" doc:"what the study is for: text that the report shows, with empty lines between paragraphs"`
-	Seed       uint64        `key:"seed" default:"1" doc:"seed of every random draw, except those of data entries with a seed of their own"`
-	Data       []Data        `key:"data,required" doc:"data sets; each model is measured on each"`
-	Models     []Model       `key:"models,required" doc:"models; each is measured on each data set"`
-	Transforms []Transform   `key:"transforms" doc:"transformations of the input, or of feature maps"`
-	Measures   []MeasureSpec `key:"measures,required" doc:"what to measure; a name, or a name with settings"`
-	Trials     int           `key:"trials" default:"1" min:"1" doc:"independent repetitions of every random draw"`
-	Samples    bool          `key:"samples" doc:"keep the values of all samples and layers in samples.parquet, not only those of the first 500 samples for predictions and the last layer"`
-	Images     int           `key:"pictures" min:"0" max:"24" default:"6" doc:"number of samples that the report shows, clean and under each transformation"`
-	Batch      int           `key:"batch" min:"1" doc:"samples in one call of ONNX Runtime; chosen by the memory if not given. Scores do not depend on it"`
-	Memory     Size          `key:"memory" doc:"bytes that accumulators of a layer, and those of a pass over the data, may hold, for instance 512MiB. If not given: 256MiB for a layer, and for a pass a quarter of the free memory if that is more"`
+	Name        string        `key:"name,required" doc:"name of the study; a column of the scores"`
+	Description string        `key:"description" doc:"what the study is for: text that the report shows, with empty lines between paragraphs"`
+	Seed        uint64        `key:"seed" default:"1" doc:"seed of every random draw, except those of data entries with a seed of their own"`
+	Data        []Data        `key:"data,required" doc:"data sets; each model is measured on each"`
+	Models      []Model       `key:"models,required" doc:"models; each is measured on each data set"`
+	Transforms  []Transform   `key:"transforms" doc:"transformations of the input, or of feature maps"`
+	Measures    []MeasureSpec `key:"measures,required" doc:"what to measure; a name, or a name with settings"`
+	Trials      int           `key:"trials" default:"1" min:"1" doc:"independent repetitions of every random draw"`
+	Samples     bool          `key:"samples" doc:"keep the values of all samples and layers in samples.parquet, not only those of the first 500 samples for predictions and the last layer"`
+	Images      int           `key:"pictures" min:"0" max:"24" default:"6" doc:"number of samples that the report shows, clean and under each transformation"`
+	Batch       int           `key:"batch" min:"1" doc:"samples in one call of ONNX Runtime; chosen by the memory if not given. Scores do not depend on it"`
+	Memory      Size          `key:"memory" doc:"bytes that accumulators of a layer, and those of a pass over the data, may hold, for instance 512MiB. If not given: 256MiB for a layer, and for a pass a quarter of the free memory if that is more"`
 
 	memorySet bool         // the study or SetMemory has set Memory
 	imagesSet bool         // the study has set Images
