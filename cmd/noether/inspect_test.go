@@ -79,7 +79,7 @@ func TestInitMeasuresBoxes(t *testing.T) {
 		t.Fatal(message)
 	}
 	text, err := os.ReadFile(study)
-	if want := "\n  - dense-equivariance       # are the same things found at the moved places? The output is read as {boxes: suppressed}\n"; err != nil || !strings.Contains(string(text), want) {
+	if want := "\n  - dense-equivariance       # are the same things found at the moved positions? The output is read as {boxes: suppressed}\n"; err != nil || !strings.Contains(string(text), want) {
 		t.Errorf("%v: no %q in\n%s", err, want, text)
 	}
 	run := filepath.Join(dir, "run")

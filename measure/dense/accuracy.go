@@ -102,7 +102,7 @@ func (a *accuracyAccumulator) Update(b *measure.Batch) error {
 		group := a.site.Layout.Group(b.Place[i])
 		err := a.add(cleanView, b.Index[i], group, b.Clean.At(i).Data, truth, transform.Identity{}.Draw(nil))
 		if err == nil && moved && len(b.Ops) != len(b.Place) {
-			err = errors.New("how places move from x to T(x) is not known")
+			err = errors.New("how positions move from x to T(x) is not known")
 		} else if err == nil && moved {
 			err = a.add(movedView, b.Index[i], group, b.Transformed.At(i).Data, truth, b.Ops[i])
 		}
@@ -180,7 +180,7 @@ func (a *accuracyAccumulator) addMap(regions []int, row []float32, truth *datase
 	maps := &mapAction{format: &output.Format{Height: h, Width: w}}
 	p, ok := transform.PointMapOf(op, h, w)
 	if !ok {
-		return errors.New("how T moves places is not known")
+		return errors.New("how T moves positions is not known")
 	}
 	maps.read(p)
 	f := a.site.Output

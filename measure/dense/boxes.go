@@ -62,9 +62,9 @@ func addBoxes(spec *paired.Spec, f *output.Format, s Settings) {
 	none := fmt.Sprintf("no image has a box of a score of at least %g that counts: set a lower confidence, or check preprocess and output", s.Confidence)
 	const noPair = "no box is matched"
 	spec.Derived = []paired.Derived{
-		share(ratio("matched", "", 1, inPairs, allBoxes, none)),
+		proportion(ratio("matched", "", 1, inPairs, allBoxes, none)),
 		ratio("iou", "", 1, iouSum, pairCount, noPair),
-		share(ratio("class-flips", "", 1, flipSum, pairCount, noPair)),
+		proportion(ratio("class-flips", "", 1, flipSum, pairCount, noPair)),
 		ratio("confidence-change", "", 1, changeSum, pairCount, noPair),
 	}
 	if f.Keypoints > 0 {
@@ -73,7 +73,7 @@ func addBoxes(spec *paired.Spec, f *output.Format, s Settings) {
 	curve := func(factor string) {
 		at := len(columns)
 		columns = append(columns, paired.Column{}, paired.Column{})
-		spec.Derived = append(spec.Derived, share(ratio("matched", factor, 1, at, at+1, "")))
+		spec.Derived = append(spec.Derived, proportion(ratio("matched", factor, 1, at, at+1, "")))
 	}
 	for _, size := range sizes {
 		curve("size=" + size)
@@ -101,7 +101,7 @@ func (a *boxAction) Len() int {
 }
 
 // split returns the parts of a row of tau f(x).
-func (a *boxAction) split(row []float32) (boxes, counts, frame []float32) {
+func (a *boxAction) split(row []float32) (boxes, counts, outline []float32) {
 	n := a.format.Candidates * a.format.Columns()
 	return row[:n], row[n : n+a.format.Candidates], row[n+a.format.Candidates:]
 }
@@ -117,7 +117,7 @@ func (a *boxAction) Act(dst []float32, _ []float64, z []float32, op transform.Op
 	if err != nil {
 		return err
 	}
-	rows, counts, frame := a.split(dst)
+	rows, counts, outline := a.split(dst)
 	clear(counts)
 	for i := range boxes {
 		var visible float64
@@ -127,8 +127,8 @@ func (a *boxAction) Act(dst []float32, _ []float64, z []float32, op transform.Op
 		}
 	}
 	f.SetBoxes(rows, boxes)
-	for i, p := range m.frame() {
-		frame[2*i], frame[2*i+1] = float32(p.x), float32(p.y)
+	for i, p := range m.outline() {
+		outline[2*i], outline[2*i+1] = float32(p.x), float32(p.y)
 	}
 	return nil
 }
@@ -159,23 +159,23 @@ func (a *boxAction) Pair(out []float64, acted, transformed []float32) error {
 	}
 	rows, counts, corners := a.split(acted)
 	moved, _ := a.format.Boxes(nil, rows)
-	var frame [4]point
-	for i := range frame {
-		frame[i] = point{float64(corners[2*i]), float64(corners[2*i+1])}
+	var outline [4]point
+	for i := range outline {
+		outline[i] = point{float64(corners[2*i]), float64(corners[2*i+1])}
 	}
-	x, y := side{boxes: moved, counts: make([]bool, len(moved))}, side{boxes: found, counts: make([]bool, len(found))}
+	x, y := imageBoxes{boxes: moved, counts: make([]bool, len(moved))}, imageBoxes{boxes: found, counts: make([]bool, len(found))}
 	for i := range moved {
 		x.counts[i] = counts[i] != 0
 	}
 	for i, b := range found {
-		y.counts[i] = shown(b, frame) >= a.settings.Visible-1e-6
+		y.counts[i] = shown(b, outline) >= a.settings.Visible-1e-6
 	}
 	a.sums(out, x, y)
 	return nil
 }
 
-// sums sets the columns for the boxes of two sides.
-func (a *boxAction) sums(out []float64, x, y side) {
+// sums sets the columns for the boxes of two images.
+func (a *boxAction) sums(out []float64, x, y imageBoxes) {
 	clear(out)
 	all := candidates(x.boxes, y.boxes, a.settings.IoU)
 	m := compare(x, y, all, a.settings.Confidence)
@@ -222,13 +222,13 @@ func (a *boxAction) sums(out []float64, x, y side) {
 	quotient(sampleDistance, distanceSum, distanceCount)
 }
 
-// count calls f for each box that counts, of both sides, with its partner.
-func (a *boxAction) count(x, y side, m matching, f func(b, partner output.Box, paired bool)) {
+// count calls f for each box that counts, of both images, with its partner.
+func (a *boxAction) count(x, y imageBoxes, m matching, f func(b, partner output.Box, paired bool)) {
 	partnerOfX, partnerOfY := map[int]int{}, map[int]int{}
 	for _, p := range m.pairs {
 		partnerOfX[p.A], partnerOfY[p.B] = p.B, p.A
 	}
-	one := func(s, o side, counted []bool, partner map[int]int) {
+	one := func(s, o imageBoxes, counted []bool, partner map[int]int) {
 		for i, b := range s.boxes {
 			if !counted[i] {
 				continue

@@ -76,7 +76,7 @@ func (m method) Skip(s measure.Site) string {
 	case s.Output == nil:
 		return "no output of the model is decoded"
 	case s.Transform == nil:
-		return "how places move from x to T(x) is not known where the data are pairs"
+		return "how positions move from x to T(x) is not known where the data are pairs"
 	}
 	return ""
 }
@@ -119,9 +119,9 @@ func ratio(statistic, factor string, scale float64, a, b int, undefined string) 
 	return paired.Derived{Statistic: statistic, Factor: factor, Optional: factor != "", Shuffled: true, Of: of, Undefined: undefined}
 }
 
-// share is a ratio that is a proportion: if all of n samples have the same value, 0 or 1, the interval
+// proportion returns a statistic that lies within 0 and 1: if all of n samples have the same value, 0 or 1, the interval
 // is Wilson's.
-func share(d paired.Derived) paired.Derived {
+func proportion(d paired.Derived) paired.Derived {
 	of := d.Of
 	d.Extreme = func(m []float64, n int) (low, high float64) {
 		v := of(m)
@@ -138,14 +138,14 @@ func Descriptor() measure.Descriptor {
 	const null = "shuffled pairs"
 	return measure.Descriptor{
 		Name: "dense-equivariance", Title: "Equivariance of class maps, boxes and maps", Level: measure.ModelLevel, Resampled: "sample",
-		Question: "Does the model find the same things, at the moved places, in the transformed image?",
+		Question: "Does the model find the same things, at the moved positions, in the transformed image?",
 		Reading:  "The output of the transformed image is compared with the transformed output of the clean image, without labels. 1 means that every pixel keeps its class, or every box is found again. The null is the agreement of unrelated images: with a large background it can be high.",
 		Statistics: []measure.StatisticDescriptor{
-			{Name: "pixel-agreement", Title: "pixel agreement", About: "Class maps: the share of positions whose class is the same. With a factor confidence: of the positions with at least that probability on the clean image.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null, PerSample: true},
+			{Name: "pixel-agreement", Title: "pixel agreement", About: "Class maps: the fraction of positions whose class is the same. With a factor confidence: of the positions with at least that probability on the clean image.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null, PerSample: true},
 			{Name: "miou", Title: "mean IoU", About: "Class maps: the mean over classes of the intersection over union of their regions. With a factor class: that of the class.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null, PerSample: true},
 			{Name: "matched", Title: "matched boxes", About: "Boxes: twice the number of pairs divided by the number of boxes of both images. With a factor: of the boxes of that class, size or least confidence.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null, PerSample: true},
 			{Name: "iou", Title: "IoU of pairs", About: "Boxes: the mean intersection over union of the pairs.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null, PerSample: true},
-			{Name: "class-flips", Title: "class flips", About: "Boxes: the share of the pairs whose classes differ.", Range: measure.ZeroToOne, Direction: measure.Lower, Null: null, PerSample: true},
+			{Name: "class-flips", Title: "class flips", About: "Boxes: the fraction of the pairs whose classes differ.", Range: measure.ZeroToOne, Direction: measure.Lower, Null: null, PerSample: true},
 			{Name: "confidence-change", Title: "change of confidence", About: "Boxes: the mean over the pairs of the score in the transformed image less that in the clean one.", Range: measure.MinusOneToOne, Null: null, PerSample: true},
 			{Name: "keypoint-distance", Title: "distance of keypoints", About: "Keypoints: the mean distance of those of the pairs, in units of the square root of the area of the object's box; of heat maps, in units of the square root of the area of the image. With a factor keypoint: that of the keypoint.", Range: measure.NotNegative, Direction: measure.Lower, Null: null, PerSample: true},
 			{Name: "relative-error", Title: "relative error", About: "Maps of values: the norm of the difference divided by that of the transformed map.", Range: measure.NotNegative, Direction: measure.Lower, Null: null, PerSample: true},

@@ -368,7 +368,7 @@ func TestErrors(t *testing.T) {
 	if s := got["matched"]; !math.IsNaN(s.Value) || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "no image has a box of a score of at least 0.5") {
 		t.Errorf("matched without boxes: %+v", s)
 	}
-	for name, site := range map[string]measure.Site{"no output is decoded": {}, "places move": {Output: f}, "": {Output: f, Transform: transform.Flip{}}} {
+	for name, site := range map[string]measure.Site{"no output is decoded": {}, "positions move": {Output: f}, "": {Output: f, Transform: transform.Flip{}}} {
 		if name == "no output is decoded" {
 			name = "no output of the model is decoded"
 		}

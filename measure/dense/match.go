@@ -54,8 +54,8 @@ func assign(all []Pair, allowed func(Pair) bool, usedA, usedB []bool) []Pair {
 	return out
 }
 
-// A side holds the boxes of an image and which of them count.
-type side struct {
+// An imageBoxes holds the boxes of an image and which of them count.
+type imageBoxes struct {
 	boxes  []output.Box
 	counts []bool
 }
@@ -66,11 +66,11 @@ type matching struct {
 	countedA, countedB []bool // boxes that count, in pairs or alone
 }
 
-// compare matches the boxes of two sides that have a score of at least confidence. all are their
+// compare matches the boxes of two images that have a score of at least confidence. all are their
 // candidates. Pairs of two boxes that count come first. Boxes that do not count then take partners
 // among the rest, which do not count either.
-func compare(a, b side, all []Pair, confidence float64) matching {
-	strong := func(s side, i int) bool { return float32(s.boxes[i].Score) >= float32(confidence) } // as rows hold them
+func compare(a, b imageBoxes, all []Pair, confidence float64) matching {
+	strong := func(s imageBoxes, i int) bool { return float32(s.boxes[i].Score) >= float32(confidence) } // as rows hold them
 	both := func(p Pair) bool { return strong(a, p.A) && strong(b, p.B) }
 	usedA, usedB := make([]bool, len(a.boxes)), make([]bool, len(b.boxes))
 	var m matching

@@ -50,8 +50,8 @@ func (m motion) apply(p point) point {
 	return point{m.origin.x + p.x*m.right.x + p.y*m.down.x, m.origin.y + p.x*m.right.y + p.y*m.down.y}
 }
 
-// frame returns the corners of the moved image.
-func (m motion) frame() [4]point {
+// outline returns the corners of the moved image.
+func (m motion) outline() [4]point {
 	if m.wrap {
 		return unitSquare
 	}
@@ -158,10 +158,10 @@ func clip(p []point, b output.Box) []point {
 }
 
 // shown returns the part of a box that shows the moved image.
-func shown(b output.Box, frame [4]point) float64 {
+func shown(b output.Box, outline [4]point) float64 {
 	area := b.Area()
 	if area == 0 {
 		return 0
 	}
-	return polygonArea(clip(frame[:], b)) / area
+	return polygonArea(clip(outline[:], b)) / area
 }

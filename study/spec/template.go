@@ -294,7 +294,7 @@ measures:
   - prediction-divergence    # how far do the probabilities move?
 {{- end}}
 {{- if .G.Decoded}}
-  - dense-equivariance       # are the same things found at the moved places? The output is read as {{.G.Decoded}}
+  - dense-equivariance       # are the same things found at the moved positions? The output is read as {{.G.Decoded}}
 {{- end}}
   - distance                 # how far does each layer's activation move?
   # - similarity             # how alike are a layer's representations of x and T(x)?
