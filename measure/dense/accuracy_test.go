@@ -239,3 +239,18 @@ func TestAccuracyContract(t *testing.T) {
 		})
 	}
 }
+
+// Without boxes nothing is found, so the precision is 0; without labels it is not defined.
+func TestAccuracyWithoutBoxes(t *testing.T) {
+	t.Parallel()
+	f := boxFormat()
+	labelled := []*dataset.Truth{{Area: 160 * 120, Objects: []dataset.Object{{Right: 0.5, Bottom: 0.5, Area: 4800}}}, {Area: 160 * 120}}
+	got := accurate(t, f, transform.Flip{}, labelled, boxRows(f, nil, nil), boxRows(f, nil, nil))
+	near(t, "clean-map without found boxes", got["clean-map"].Value, 0)
+	near(t, "moved-map without found boxes", got["moved-map"].Value, 0)
+	none := []*dataset.Truth{{Area: 160 * 120}, {Area: 160 * 120}}
+	got = accurate(t, f, transform.Flip{}, none, boxRows(f, []output.Box{box(1, 2, 4, 8)}, nil), boxRows(f, nil, nil))
+	if s := got["clean-map"]; !math.IsNaN(s.Value) || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "no sample has a label") {
+		t.Errorf("clean-map without labels: %+v", s)
+	}
+}
