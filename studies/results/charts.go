@@ -29,6 +29,7 @@ var charts = []chart{
 	{"seis-augmentation", figure.Options{Chart: figure.Depth, Columns: 2, Panel: "statistic", Colour: "model"}, seisLayers},
 	{"stir-layers", figure.Options{Chart: figure.Depth, Columns: 1, Colour: "model"}, stirLayers},
 	{"networks-clock", figure.Options{Chart: figure.Bars, Columns: 1, Across: "model", Colour: "variant"}, networks},
+	{"segmentation-depth", figure.Options{Chart: figure.Depth, Columns: 2, Panel: "model", Colour: "transform"}, segmentationDepth},
 	{"goodfellow-ridge", figure.Options{Chart: figure.Parameter, Columns: 1, Colour: "model", Zoom: true}, ridge},
 	{"synesis-rate", figure.Options{Chart: figure.Bars, Columns: 1, Across: "model", Colour: "variant"}, speechRate},
 }
@@ -128,6 +129,27 @@ func stirLayers(t *table) ([]scores.Row, error) {
 		}
 		row.Layer, row.Depth, row.Measure, row.Statistic = r[2], depth[r[2]], "stir", "stir"
 		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// segmentationDepth has a layer of a kind of training for each row, and a transformation for each column.
+func segmentationDepth(t *table) ([]scores.Row, error) {
+	var rows []scores.Row
+	depth := 0
+	for i, r := range t.rows {
+		if depth++; i > 0 && !slices.Equal(r[:2], t.rows[i-1][:2]) {
+			depth = 1
+		}
+		for k, transformation := range t.header[3:] {
+			row, err := scored(r[3+k], "")
+			if err != nil {
+				return nil, err
+			}
+			row.Model, row.Layer, row.Depth = r[0]+", "+r[1], r[2], depth
+			row.Transform, row.Measure, row.Statistic = transformation, "equivariance-error", "relative-error"
+			rows = append(rows, row)
+		}
 	}
 	return rows, nil
 }
