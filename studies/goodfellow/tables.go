@@ -54,9 +54,13 @@ func plain(statistic, value string, keys ...string) record {
 	return record{keys: keys, statistic: statistic, value: value}
 }
 
-// around returns a record of a value and half of its interval.
+// around returns a record of a value and half of its interval. Values that are all equal give no
+// interval of their difference: half is NaN.
 func around(statistic string, value, half float64, digits int, keys ...string) record {
 	text := func(v float64) string { return strconv.FormatFloat(v, 'f', digits, 64) }
+	if math.IsNaN(half) {
+		return plain(statistic, text(value), keys...)
+	}
 	return record{keys, statistic, text(value), text(value - half), text(value + half)}
 }
 
