@@ -95,7 +95,7 @@ func statistics() []statistic {
 		{name: Jaccard, minSamples: 3, input: pairwiseInput, of: jaccard, cost: perPair, neighbours: true},
 		{name: SecondOrderCosine, minSamples: 3, input: pairwiseInput, of: secondOrderCosine, cost: perPair, neighbours: true},
 		{name: RankSimilarity, minSamples: 3, input: pairwiseInput, of: rankSimilarity, cost: perPair, neighbours: true, wide: true},
-		{name: CKNNA, minSamples: 3, input: pairwiseInput, of: cknna, cost: perPair, neighbours: true},
+		{name: CKNNA, minSamples: 3, input: pairwiseInput, of: cknna, cost: perPair, neighbours: true, wide: true},
 		{name: ShapeMetric, minSamples: 3, input: pairwiseInput, of: shapeMetric, cost: perAxis, columns: true, difference: true},
 		{name: ProcrustesDistance, minSamples: 3, input: pairwiseInput, of: procrustesDistance, cost: perAxis, columns: true, difference: true, grows: 0.5},
 		{name: AlignedCosine, minSamples: 3, input: pairwiseInput, of: alignedCosine, cost: perAxis, columns: true},
