@@ -80,11 +80,11 @@ func TestConclusions(t *testing.T) {
 			[]string{"Equivariance is lowest under noise (0.100) and highest under turn (0.500).", "Equivariance under turn falls from 0.900 to 0.500, half of the fall by 100 % of depth."}},
 		{"a transformation that changes nothing is passed over", slices.Concat(depthRows("equivariance", 0.9, 0.9), under("noise", depthRows("equivariance", 0.9, 0.1))),
 			[]string{"Equivariance is lowest under noise (0.100) and highest under turn (0.900).", "Equivariance under noise falls from 0.900 to 0.100, half of the fall by 100 % of depth."}},
-		{"a dip", depthRows("equivariance", 0.7, 0.4, 0.75), []string{"Equivariance under turn falls from 0.700 to 0.400 at 50 % of depth and rises again to 0.750."}},
+		{"a dip", depthRows("equivariance", 0.7, 0.4, 0.75), []string{"Equivariance under turn falls from 0.700 to 0.400, half of the fall by 50 % of depth, and rises again to 0.750."}},
 		{"a rise", under("turn", withMeasure("distance", depthRows("cosine", 0.1, 0.2, 0.7))), []string{"Cosine distance under turn rises from 0.100 to 0.700, half of the rise by 100 % of depth."}},
 		{"a loss, a dip and none", slices.Concat(depthRows("equivariance", 0.9, 0.5, 0.3), of("k", depthRows("equivariance", 0.7, 0.4, 0.75)), of("l", depthRows("equivariance", 0.9, 0.9, 0.85))),
 			[]string{"Whether one of 3 models is more robust cannot be said: the scores have no intervals.",
-				"Equivariance under turn falls from 0.900 to 0.300 in m, half of the fall by 50 % of depth; from 0.700 to 0.400 in k at 50 % of depth and rises again to 0.750; and does not clearly fall in l."}},
+				"Equivariance under turn falls from 0.900 to 0.300 in m, half of the fall by 50 % of depth; from 0.700 to 0.400 in k, half of the fall by 50 % of depth, and rises again to 0.750; and does not clearly fall in l."}},
 		{"no numbers", slices.Concat(depthRows("equivariance", nan, nan), depthRows("invariance", nan, nan)), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -83,14 +83,11 @@ func lossSentence(about measure.StatisticDescriptor, lost []loss, steady []strin
 			model = "in " + Shorten(l.half.Model, maxNameWidth)
 		}
 		out = append(out, numbers)
+		add("%s, half of the %s by ", model, strings.TrimSuffix(falls, "s"))
+		out = append(out, depth.phrases(l.half)...)
 		if l.recovers {
-			add("%s at ", model)
-			out = append(out, depth.phrases(l.worst)...)
-			add(" and %s again", again)
+			add(", and %s again", again)
 			out = append(out, Phrase{Aside: " to " + Number(l.last.Value)})
-		} else {
-			add("%s, half of the %s by ", model, strings.TrimSuffix(falls, "s"))
-			out = append(out, depth.phrases(l.half)...)
 		}
 	}
 	for i, model := range steady {

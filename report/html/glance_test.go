@@ -56,7 +56,7 @@ func TestFirstScreen(t *testing.T) {
 			if got := strings.Join(v.texts(t, ".strip .value"), " "); got != "✗ 0.00 0.25 0.75 ✗ 0.00 0.25 0.75" {
 				t.Errorf("the images have the values %q, want %q", got, "✗ 0.00 0.25 0.75 ✗ 0.00 0.25 0.75")
 			}
-			if key := v.texts(t, ".strip .key"); len(key) != 1 || !strings.Contains(key[0], "✗ wrong class") {
+			if key := v.texts(t, ".strip .key"); len(key) != 1 || !strings.Contains(key[0], "✗ not its label") {
 				t.Errorf("the key of the images is %q", key)
 			}
 			// The score says what its ends mean, and the axes measure depth as the sentences do.

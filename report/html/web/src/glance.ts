@@ -266,7 +266,7 @@ export class Glance {
     const from = m.null ? 'chance' : number(m.low),
       to = number(m.high);
     const parts: (Node | string)[] = m.null
-      ? ['Colour: from chance ', ramp, ' to the best possible; dotted: chance', wide(` (${m.null})`), '; bar: 95 % interval. ']
+      ? ['Colour: from chance ', ramp, ' to the best possible; dotted: chance', wide(` (${m.null})`), '; bar: 95 % interval', wide('; hatched: no better than chance'), '. ']
       : [`Colour: from ${from} `, ramp, ` to ${to}; bar: 95 % interval. `];
     return element('p', { class: 'key' }, ...parts, wide(m.toward));
   }
@@ -401,7 +401,7 @@ export class Glance {
       m.title,
       wide(' of each image'),
       ` under ${columnName(sheet, at + 1)}`,
-      ...(has('.wrong') ? [`; ${wrongMark}wrong class`] : []),
+      ...(has('.wrong') ? [`; ${wrongMark}not its label`] : []),
       ...(has('.chance') ? [wide('; hatched: the worst')] : []),
       '.',
     ];
