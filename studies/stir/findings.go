@@ -1,7 +1,5 @@
 package main
 
-import "fmt"
-
 // A finding is a statement of the paper: that the first of two scores is larger, for each of some
 // independent units. The units of both sides are taken in the order of their seeds.
 type finding struct {
@@ -88,7 +86,7 @@ func findingRows(tables map[string]groups) [][]string {
 			verdict = "not seen"
 		}
 		out = append(out,
-			[]string{f.item, f.text, "difference", fmt.Sprintf("%+.3f", value), fmt.Sprintf("%.3f", low), fmt.Sprintf("%.3f", high)},
+			append([]string{f.item, f.text, "difference"}, cells("%+.3f", value, low, high)...),
 			[]string{f.item, f.text, "verdict", verdict, "", ""})
 	}
 	return out

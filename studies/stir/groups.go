@@ -112,6 +112,16 @@ func interval(v []float64) (mean, low, high float64) {
 	return mean, low, high
 }
 
+// cells returns the cells of a mean, in the given format, and of the two ends of its interval. The
+// mean of one unit has no interval: low and high are NaN, and their cells are empty.
+func cells(format string, mean, low, high float64) []string {
+	out := []string{fmt.Sprintf(format, mean), "", ""}
+	if !math.IsNaN(low) && !math.IsNaN(high) {
+		out[1], out[2] = fmt.Sprintf("%.3f", low), fmt.Sprintf("%.3f", high)
+	}
+	return out
+}
+
 // titles are the kinds of networks in the studies and in the tables, in the order of the tables.
 var titles = [][2]string{
 	{"plain", "plain"}, {"at", "AT"}, {"one", "AT, 1 step"},

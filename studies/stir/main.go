@@ -162,7 +162,7 @@ func (e experiment) rows(g groups) [][]string {
 			low, high = max(low, c.low), min(high, c.high())
 			cell := []string{fmt.Sprintf("%.2f", value), "", ""}
 			if c.interval {
-				cell = []string{fmt.Sprintf("%.3f", value), fmt.Sprintf("%.3f", low), fmt.Sprintf("%.3f", high)}
+				cell = cells("%.3f", value, low, high)
 			}
 			out = append(out, append(append(slices.Clone(names), c.title), cell...))
 		}

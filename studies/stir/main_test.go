@@ -2,6 +2,9 @@ package main
 
 import (
 	"math"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,6 +87,42 @@ func TestVerdict(t *testing.T) {
 		}
 		if found != want {
 			t.Errorf("AT %v against plain 0.4: %q, want %q", at, found, want)
+		}
+	}
+}
+
+// A table has no interval for a single unit, be it a network, a pair of networks, or a difference.
+func TestOneUnit(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.Mkdir(filepath.Join(folder, "stir"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	runs := "run,adversarial,network,seed,epochs,test_accuracy,test_robust_accuracy\n" +
+		"a,plain,resnet18,1,5,0.4,\nb,plain,resnet18,2,5,0.5,\nc,at,resnet18,1,5,0.3,0.2\n"
+	if err := os.WriteFile(filepath.Join(folder, "stir", "runs.csv"), []byte(runs), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	networks, err := networkRows(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := groups{}
+	if err := g.add([]scores.Row{row("plain-1", "plain-2", 0, 0.4), row("at-1", "at-2", 0, 0.9)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []struct {
+		rows [][]string
+		row  string
+	}{
+		{networks, "stir.yaml,ResNet-18, AT,test accuracy,0.300,,"},
+		{networks, "stir.yaml,ResNet-18, AT,robust accuracy,0.200,,"},
+		{networks, "stir.yaml,ResNet-18, plain,test accuracy,0.450,-0.185,1.085"},
+		{experiments[0].rows(g), "AT,AT,STIR,0.900,,"},
+		{findingRows(map[string]groups{"stir-seeds": g}), "Table 1,two seeds: STIR is larger with AT than plain,difference,+0.500,,"},
+		{findingRows(map[string]groups{"stir-seeds": g}), "Table 1,two seeds: STIR is larger with AT than plain,verdict,open,,"},
+	} {
+		if !slices.ContainsFunc(want.rows, func(r []string) bool { return strings.Join(r, ",") == want.row }) {
+			t.Errorf("no row %q in %q", want.row, want.rows)
 		}
 	}
 }

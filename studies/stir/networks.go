@@ -43,7 +43,7 @@ func networkRows(folder string) ([][]string, error) {
 			}{{"test accuracy", t.accuracy}, {"robust accuracy", t.robust}} {
 				if len(s.values) > 0 {
 					mean, low, high := interval(s.values)
-					out = append(out, []string{name + ".yaml", t.name, s.title, fmt.Sprintf("%.3f", mean), fmt.Sprintf("%.3f", low), fmt.Sprintf("%.3f", high)})
+					out = append(out, append([]string{name + ".yaml", t.name, s.title}, cells("%.3f", mean, low, high)...))
 				}
 			}
 		}
