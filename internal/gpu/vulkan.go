@@ -3,6 +3,7 @@ package gpu
 import (
 	"runtime"
 	"slices"
+	"structs"
 	"unsafe"
 
 	"github.com/noether-ml/noether/internal/dynlib"
@@ -23,6 +24,7 @@ const (
 var vulkanKinds = []Kind{Other, Integrated, Discrete, Virtual, Software}
 
 type applicationInfo struct {
+	_                         structs.HostLayout
 	structure                 uint32
 	next, name                unsafe.Pointer
 	version                   uint32
@@ -31,6 +33,7 @@ type applicationInfo struct {
 }
 
 type instanceCreateInfo struct {
+	_              structs.HostLayout
 	structure      uint32
 	next           unsafe.Pointer
 	flags          uint32
@@ -44,18 +47,21 @@ type instanceCreateInfo struct {
 // deviceProperties is VkPhysicalDeviceProperties, of which the names and limits after deviceName are
 // not read.
 type deviceProperties struct {
+	_                                 structs.HostLayout
 	api, driver, vendor, device, kind uint32
 	name                              [256]byte
 	rest                              [1024]byte // at least the 548 bytes that follow
 }
 
 type memoryHeap struct {
+	_     structs.HostLayout
 	size  uint64
 	flags uint32
 }
 
 // memoryProperties is VkPhysicalDeviceMemoryProperties2.
 type memoryProperties struct {
+	_         structs.HostLayout
 	structure uint32
 	next      *memoryBudget
 	typeCount uint32
@@ -66,6 +72,7 @@ type memoryProperties struct {
 
 // memoryBudget is VkPhysicalDeviceMemoryBudgetPropertiesEXT, of the extension budgetExtension.
 type memoryBudget struct {
+	_             structs.HostLayout
 	structure     uint32
 	next          unsafe.Pointer
 	budget, usage [maxHeaps]uint64
@@ -75,6 +82,7 @@ const budgetExtension = "VK_EXT_memory_budget"
 
 // extension is VkExtensionProperties.
 type extension struct {
+	_       structs.HostLayout
 	name    [256]byte
 	version uint32
 }

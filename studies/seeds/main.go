@@ -6,8 +6,9 @@
 // table reads the scores of a study of networks of trainings (see checkpoints in
 // docs/reference/study-file.md), whose names have an element such as seed-2-augment-plain. Each cell
 // is the mean over seeds with Student's 95 % interval. With -of and -minus there are also means of
-// differences, taken seed by seed, of two networks, layers or epochs. correlations lays out what noether correlate
-// --csv has written; a text before a file is added to its columns. Both write CSV as package studies/results reads it.
+// differences, taken seed by seed, of two networks, layers or epochs. correlations lays out what
+// noether correlate --csv has written; a text before a file is added to its columns. Both write CSV
+// as package studies/results reads it.
 package main
 
 import (
@@ -30,7 +31,7 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	if len(args) < 2 || args[0] != "table" && args[0] != "correlations" {
-		return errors.New("usage: seeds table [flags] SCORES..., or seeds correlations FILES...")
+		return errors.New("usage: seeds table [flags] SCORES, or seeds correlations FILES")
 	}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	l := layout{shown: map[string][]string{}}
