@@ -28,6 +28,7 @@ var charts = []chart{
 	{"seis-epochs", figure.Options{Chart: figure.Depth, Columns: 2, Panel: "statistic", Colour: "model"}, seisLayers},
 	{"seis-augmentation", figure.Options{Chart: figure.Depth, Columns: 2, Panel: "statistic", Colour: "model"}, seisLayers},
 	{"stir-layers", figure.Options{Chart: figure.Depth, Columns: 1, Colour: "model"}, stirLayers},
+	{"stir-defences", figure.Options{Chart: figure.Depth, Columns: 1, Colour: "model"}, stirLayers},
 	{"networks-clock", figure.Options{Chart: figure.Bars, Columns: 1, Across: "model", Colour: "variant"}, networks},
 	{"segmentation-depth", figure.Options{Chart: figure.Depth, Columns: 2, Panel: "model", Colour: "transform"}, segmentationDepth},
 	{"goodfellow-ridge", figure.Options{Chart: figure.Parameter, Columns: 1, Colour: "model", Zoom: true}, ridge},

@@ -52,6 +52,7 @@ var findings = []finding{
 	{"Figure 4", "STIR of a ResNet and a VGG is larger with AT than plain", "stir-architectures", both(stir, "resnet-at", "vgg-at"), both(stir, "resnet-plain", "vgg-plain"), ""},
 	{"Figure 5", "STIR of AT and AT is larger than of AT and TRADES", "stir-layers", one(stir, "at", "at"), one(stir, "at", "trades"), "stir-defences"},
 	{"Figure 5", "STIR of AT and AT is larger than of AT and MART", "stir-layers", one(stir, "at", "at"), one(stir, "at", "mart"), "stir-defences"},
+	{"Figure 5", "STIR of AT and AT is larger than of TRADES and MART", "stir-layers", one(stir, "at", "at"), one(stir, "trades", "mart"), "stir-defences"},
 }
 
 // maxMissed is the largest fraction of images that an inversion may miss. The scores of one that
