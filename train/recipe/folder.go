@@ -10,9 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/checkpoint"
+	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/train"
@@ -32,16 +34,21 @@ const (
 // A folder is the output folder of a training.
 type folder struct {
 	path       string
-	finished   *Summary // summary of the same training, if it has finished
-	preprocess string   // preprocessing of samples before the network, for its metadata; "": not recorded
+	finished   *Summary      // summary of the same training, if it has finished
+	preprocess string        // preprocessing of samples before the network, for its metadata; "": not recorded
+	opened     time.Duration // processor time of the process when the folder was opened
 }
+
+// cpuSeconds returns the processor time of the process since the folder was opened. A process trains
+// the networks of a series one after the other.
+func (d *folder) cpuSeconds() float64 { return math.Round((machine.CPUTime() - d.opened).Seconds()) }
 
 // openFolder creates the folder, or opens that of the same training.
 func openFolder(path string, f *File, identity string) (*folder, error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, err
 	}
-	d := &folder{path: path}
+	d := &folder{path: path, opened: machine.CPUTime()}
 	raw, err := os.ReadFile(d.in(summaryFile))
 	switch {
 	case errors.Is(err, os.ErrNotExist):

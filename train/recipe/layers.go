@@ -15,7 +15,6 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/checkpoint"
-	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/study/spec"
@@ -146,7 +145,7 @@ func (l *layerTraining) finish(data *datasets, p model.Preprocess, out *layerRes
 	}
 	last := out.layers[len(out.layers)-1]
 	s := &Summary{Name: l.Name, Tags: l.tags, Identity: l.identity, Model: modelFile, Samples: l.samples, Layers: out.layers, Parameters: m.Parameters(),
-		CPUSeconds: math.Round(machine.CPUTime().Seconds()), Train: *resultOf(data.train.Fingerprint(), l.samples, train.Metrics{Loss: last.End, Accuracy: math.NaN(), MeanIoU: math.NaN()})}
+		CPUSeconds: l.dir.cpuSeconds(), Train: *resultOf(data.train.Fingerprint(), l.samples, train.Metrics{Loss: last.End, Accuracy: math.NaN(), MeanIoU: math.NaN()})}
 	for _, layer := range out.layers {
 		s.Epochs += layer.Epochs
 	}

@@ -10,7 +10,6 @@ import (
 	"math"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/train"
@@ -51,7 +50,7 @@ type Summary struct {
 	Test       *Result           `json:"test,omitempty"`
 	Layers     []Layer           `json:"layers,omitempty"` // of a network that is trained layer by layer
 	Seconds    float64           `json:"seconds"`          // duration of all epochs
-	CPUSeconds float64           `json:"cpu_seconds"`      // of the process that ended the training
+	CPUSeconds float64           `json:"cpu_seconds"`      // of the training in the process that ended it
 	Rate       float64           `json:"samples_per_second"`
 	Classes    []string          `json:"classes,omitempty"`
 }
@@ -224,7 +223,7 @@ func (r *run) recordEpoch(e train.Epoch) error {
 func (r *run) finish(ctx context.Context, epochs []train.Epoch) (*Summary, error) {
 	last := epochs[len(epochs)-1]
 	s := &Summary{Name: r.Name, Tags: r.tags, Identity: r.identity, Model: modelFile, Samples: r.data.train.Len(), Epochs: last.Number, Kept: lastKeptEpoch(epochs),
-		Classes: r.data.classes, CPUSeconds: math.Round(machine.CPUTime().Seconds())}
+		Classes: r.data.classes, CPUSeconds: r.dir.cpuSeconds()}
 	if r.data.validation != nil && r.Keep != "last" {
 		s.Kept = last.Best
 	}
