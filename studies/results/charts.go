@@ -27,6 +27,7 @@ var charts = []chart{
 	{"seis-synthetic", figure.Options{Chart: figure.Bars, Columns: 2, Panel: "statistic"}, seisSynthetic},
 	{"seis-epochs", figure.Options{Chart: figure.Depth, Columns: 2, Panel: "statistic", Colour: "model"}, seisLayers},
 	{"seis-augmentation", figure.Options{Chart: figure.Depth, Columns: 2, Panel: "statistic", Colour: "model"}, seisLayers},
+	{"seis-decoders", figure.Options{Chart: figure.Depth, Columns: 1, Colour: "model"}, seisLayers},
 	{"stir-layers", figure.Options{Chart: figure.Depth, Columns: 1, Colour: "model"}, stirLayers},
 	{"stir-defences", figure.Options{Chart: figure.Depth, Columns: 1, Colour: "model"}, stirLayers},
 	{"networks-clock", figure.Options{Chart: figure.Bars, Columns: 1, Across: "model", Colour: "variant"}, networks},
