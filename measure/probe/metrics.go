@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
@@ -153,12 +152,11 @@ func (e estimate) replicates() []measure.Replicate {
 // seedHalfWidth returns half the width of the 95 % t interval of the mean over networks, or 0 for
 // one network.
 func seedHalfWidth(values []float64) float64 {
-	n := float64(len(values))
-	if n < 2 {
+	if len(values) < 2 {
 		return 0
 	}
-	t := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.975)
-	return t * stat.StdDev(values, nil) / math.Sqrt(n)
+	_, half := resample.Student(values)
+	return half
 }
 
 // take returns the values of some samples.

@@ -2,6 +2,7 @@
 //
 //	Jackknife    an interval from the values of a statistic without a group of samples
 //	Wilson       an interval for a proportion
+//	Student      an interval for the mean of independent values
 //	HalfSamples  balanced half-samples of ten groups of samples
 //	RankSpread   the distribution of two ranks (numbers of singular vectors that are kept), and how it moves a score
 //	Cycle        a permutation without fixed points, for the pairs of a null

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/noether-ml/noether/measure/resample"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/train/autoencoder"
 	"github.com/noether-ml/noether/train/filters"
@@ -39,7 +40,7 @@ func (p plan) gabor(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		mean, half := meanInterval(explained)
+		mean, half := resample.Student(explained)
 		fmt.Printf("target %g, decay %g: it explains %.3f [%.3f, %.3f] of a filter, and more than of noise for %d of %d\n", s.Target, s.Decay, mean, mean-half, mean+half, above(explained, chance), len(explained))
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/measure/resample"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -43,7 +44,7 @@ func TestStatistics(t *testing.T) {
 	value, half := difference(a, b)
 	near("the difference", value, 0.695)
 	near("half of the interval of the difference", half, 0.5798503904470147)
-	mean, half := meanInterval(a)
+	mean, half := resample.Student(a)
 	near("the mean", mean, 3.18)
 	near("half of the interval", half, 0.34454777651513435)
 }

@@ -47,13 +47,6 @@ func resampled(x, y []float64) (low, high float64) {
 	return stat.Quantile(0.025, stat.Empirical, found, nil), stat.Quantile(0.975, stat.Empirical, found, nil)
 }
 
-// meanInterval returns the mean of independent values, and half of its 95 % interval (Student's t).
-func meanInterval(x []float64) (mean, half float64) {
-	mean, deviation := stat.MeanStdDev(x, nil)
-	n := float64(len(x))
-	return mean, distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.975) * deviation / math.Sqrt(n)
-}
-
 // welch returns the two-sided p-value of a difference of means.
 func welch(x, y []float64) float64 {
 	mx, vx := stat.MeanVariance(x, nil)

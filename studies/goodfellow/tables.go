@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/noether-ml/noether/measure/resample"
 )
 
 // tables writes the tables of docs/results/firing.md, for the models with scores, as
@@ -183,7 +185,7 @@ func (t table) rows() []record {
 				list = append(list, plain(c.name, "", key))
 				continue
 			}
-			mean, half := meanInterval(c.values)
+			mean, half := resample.Student(c.values)
 			list = append(list, around(c.name, mean, half, 1, key))
 		}
 	}
@@ -244,7 +246,7 @@ func (t table) copies() []record {
 				}
 				values = append(values, v)
 			}
-			mean, half := meanInterval(values)
+			mean, half := resample.Student(values)
 			list = append(list, around(fmt.Sprintf("depth %d", d), mean, half, 1, c.title))
 			if before != nil {
 				change, half := difference(before, values)
@@ -296,10 +298,10 @@ func (t table) beliefTable(networks []string) []record {
 			first, second, change = append(first, a), append(second, b), append(change, 100*(b/a-1))
 		}
 		for i, values := range [][]float64{first, second} {
-			mean, half := meanInterval(values)
+			mean, half := resample.Student(values)
 			list = append(list, around(fmt.Sprintf("layer %d", i+1), mean, half, 1, c.title))
 		}
-		mean, half := meanInterval(change)
+		mean, half := resample.Student(change)
 		list = append(list, around("change in percent", mean, half, 0, c.title), plain("change in the paper", changesOfThePaper[c.test], c.title))
 	}
 	return list

@@ -11,9 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
-
+	"github.com/noether-ml/noether/measure/resample"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -185,15 +183,13 @@ func (l *layout) rename(field, label string) string {
 // interval returns the mean of the values and the ends of Student's 95 % interval, which two or more
 // values have. The mean is empty if a value is not defined.
 func (l *layout) interval(v []float64) []string {
-	n := float64(len(v))
-	mean := stat.Mean(v, nil)
+	mean, half := resample.Student(v)
 	switch {
-	case n == 0 || math.IsNaN(mean):
+	case math.IsNaN(mean):
 		return []string{"", "", ""}
-	case n == 1:
+	case len(v) == 1:
 		return []string{l.format(mean), "", ""}
 	}
-	half := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.975) * stat.StdDev(v, nil) / math.Sqrt(n)
 	return []string{l.format(mean), l.format(mean - half), l.format(mean + half)}
 }
 

@@ -19,9 +19,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
-
+	"github.com/noether-ml/noether/measure/resample"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -106,12 +104,7 @@ func read(rows []scores.Row) (map[kind]map[quantity]sample, error) {
 
 // interval returns the mean of values and its 95 % interval, which a single value does not have.
 func interval(values []float64) (mean, low, high float64) {
-	mean, deviation := stat.MeanStdDev(values, nil)
-	n := float64(len(values))
-	if n < 2 {
-		return mean, math.NaN(), math.NaN()
-	}
-	half := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.975) * deviation / math.Sqrt(n)
+	mean, half := resample.Student(values)
 	return mean, mean - half, mean + half
 }
 

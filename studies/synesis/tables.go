@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/noether-ml/noether/measure/resample"
 	"github.com/noether-ml/noether/scores"
 )
 
@@ -137,7 +138,7 @@ func (t *table) means() [][]string {
 				out = append(out, []string{o.axis, o.what, k, "", "", ""})
 				continue
 			}
-			mean, half := interval(s.list())
+			mean, half := resample.Student(s.list())
 			out = append(out, row(o, k, mean, half))
 		}
 		var nulls []float64
@@ -177,7 +178,7 @@ func (t *table) differences() [][]string {
 				gaps = append(gaps, v-mlp[k].values[network])
 			}
 		}
-		mean, half := interval(gaps)
+		mean, half := resample.Student(gaps)
 		out = append(out, row(o, "slp - mlp", mean, half))
 	}
 	return out
@@ -198,17 +199,6 @@ func row(o observation, column string, value, half float64) []string {
 		return []string{o.axis, o.what, column, fmt.Sprintf("%.3f", value), "", ""}
 	}
 	return []string{o.axis, o.what, column, fmt.Sprintf("%.3f", value), fmt.Sprintf("%.3f", value-half), fmt.Sprintf("%.3f", value+half)}
-}
-
-// interval returns the mean of independent values, and half of its 95 % interval (Student's t); NaN
-// for a single value.
-func interval(x []float64) (mean, half float64) {
-	if len(x) < 2 {
-		return x[0], math.NaN()
-	}
-	mean, deviation := stat.MeanStdDev(x, nil)
-	n := float64(len(x))
-	return mean, distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.975) * deviation / math.Sqrt(n)
 }
 
 // difference returns the mean of y minus that of x, and half of its 95 % interval (Welch's t).
