@@ -144,6 +144,16 @@ func (b *bench) outOfMemory(t *testing.T) {
 	b.write(t, "with-broken.yaml", strings.Replace(realStudy, "transforms:", "  - {name: broken, onnx: broken.onnx}\ntransforms:", 1))
 	run := filepath.Join(b.dir, "memory")
 	s := b.submit(t, "with-broken.yaml", run, "--tasks", "6", "--mem", "24MiB") // less than the program itself needs
+	// Slurm looks at the memory once a second, and a task can take less.
+	waitUntil(t, "a task to be stopped or killed", func() bool {
+		for i := range s.Tasks {
+			task, ok := readTaskFile(run, i+1)
+			if ok && (task.State == cluster.Killed || task.State == cluster.Running && syscall.Kill(task.PID, syscall.SIGSTOP) == nil) {
+				return true
+			}
+		}
+		return false
+	})
 	status := b.await(t, run, "tasks to be killed", func(s *cluster.Status) bool { return !s.Active() && s.Merge == "missing" })
 	if status.Count(cluster.Killed) == 0 {
 		t.Fatalf("no task was killed: %+v", status.Tasks)
