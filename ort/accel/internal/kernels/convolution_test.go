@@ -196,6 +196,85 @@ func checkThreads(t *testing.T, attrs onnx.Attrs, x, dy, w tensor.Tensor) {
 	}
 }
 
+// The gradient with respect to the weights does not depend on what its memory held before. Of 13
+// samples of 8 x 8 tiles, the tiles do not divide evenly among ranges.
+func TestConvolutionGradientMemory(t *testing.T) {
+	attrs := onnx.Attrs{"strides": []int{1, 1}, "dilations": []int{1, 1}, "pads": []int{1, 1, 1, 1}, "kernel_shape": []int{3, 3}}
+	x, dy := filled(1, 13, 32, 16, 16), filled(2, 13, 32, 16, 16)
+	half := func(v tensor.Tensor, from, to int) tensor.Tensor {
+		image := len(v.Data) / v.Shape[0]
+		return tensor.Tensor{Shape: []int{to - from, 32, 16, 16}, Data: v.Data[from*image : to*image]}
+	}
+	want := make([]float64, 32*32*9) // the gradient is a sum over samples
+	for _, part := range [][2]int{{0, 7}, {7, 13}} {
+		dw, err := run(t, "ConvKernelGradient", attrs, 1, 1, half(x, part[0], part[1]), half(dy, part[0], part[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range dw[0].Data {
+			want[i] += float64(v)
+		}
+	}
+	// Each node leaves its memory to later ones.
+	b := onnx.NewBuilder(16)
+	b.NeedDomain("noether", 1)
+	feed := map[string]tensor.Tensor{}
+	input := func(name string, v tensor.Tensor) onnx.Value {
+		feed[name] = v
+		return b.Input(name, onnx.Float, v.Shape...)
+	}
+	const rounds = 4
+	for i := range rounds {
+		wider := input(fmt.Sprint("wider", i), filled(3, 12, 64, 16, 16))
+		b.Output(fmt.Sprint("other", i), b.Node("noether", "ConvKernelGradient", 1, attrs, wider, wider)[0])
+		b.Output(fmt.Sprint("dw", i), b.Node("noether", "ConvKernelGradient", 1, attrs, input(fmt.Sprint("x", i), x), input(fmt.Sprint("dy", i), dy))[0])
+	}
+	got := runGraph(t, b, feed)
+	for round := range rounds {
+		for i, v := range got[fmt.Sprint("dw", round)].Data {
+			if d := math.Abs(float64(v) - want[i]); !(d <= 1e-5*math.Sqrt(13*16*16)) {
+				t.Fatalf("round %d: element %d of the gradient is %g, want %g", round, i, v, want[i])
+			}
+		}
+	}
+}
+
+// runGraph runs a graph with the given inputs and returns its outputs.
+func runGraph(t *testing.T, b *onnx.Builder, feed map[string]tensor.Tensor) map[string]tensor.Tensor {
+	t.Helper()
+	graph, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt := orttest.Load(t)
+	session, err := rt.NewSession(graph, ort.Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	var in []*ort.Value
+	for _, name := range session.Inputs() {
+		v, err := ort.Wrap(rt, feed[name].Data, feed[name].Shape...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer v.Close()
+		in = append(in, v)
+	}
+	out := make([]*ort.Value, len(session.Outputs()))
+	if err := session.Run(t.Context(), in, out); err != nil {
+		t.Fatal(err)
+	}
+	results := map[string]tensor.Tensor{}
+	for i, name := range session.Outputs() {
+		results[name] = out[i].Tensor().Clone()
+		if err := out[i].Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	return results
+}
+
 func TestConvolutionErrors(t *testing.T) {
 	attrs := func(strides, dilations, pads []int) onnx.Attrs {
 		return onnx.Attrs{"strides": strides, "dilations": dilations, "pads": pads}
@@ -274,42 +353,15 @@ func TestConvolutionConstantWeights(t *testing.T) {
 	px, pdy, constant := b.Input("x", onnx.Float, x.Shape...), b.Input("dy", onnx.Float, dy.Shape...), b.Const("", w)
 	b.Output("y", b.Node("noether", "Conv", 1, attrs, px, constant)[0])
 	b.Output("dx", b.Node("noether", "ConvTranspose", 1, attrs, pdy, constant)[0])
-	graph, err := b.Model()
-	if err != nil {
-		t.Fatal(err)
-	}
-	rt := orttest.Load(t)
-	session, err := rt.NewSession(graph, ort.Options{Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer session.Close()
-	feed := map[string]tensor.Tensor{"x": x, "dy": dy}
-	var in []*ort.Value
-	for _, name := range session.Inputs() {
-		v, err := ort.Wrap(rt, feed[name].Data, feed[name].Shape...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer v.Close()
-		in = append(in, v)
-	}
-	out := make([]*ort.Value, 2)
-	if err := session.Run(t.Context(), in, out); err != nil {
-		t.Fatal(err)
-	}
+	got := runGraph(t, b, map[string]tensor.Tensor{"x": x, "dy": dy})
 	y, err1 := run(t, "Conv", attrs, 2, 1, x, w)
 	dx, err2 := run(t, "ConvTranspose", attrs, 2, 1, dy, w)
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
 	}
-	want := map[string]tensor.Tensor{"y": y[0], "dx": dx[0]}
-	for i, name := range session.Outputs() {
-		if !slices.Equal(out[i].Tensor().Data, want[name].Data) {
+	for name, want := range map[string]tensor.Tensor{"y": y[0], "dx": dx[0]} {
+		if !slices.Equal(got[name].Data, want.Data) {
 			t.Errorf("%s differs where the weights are constant", name)
-		}
-		if err := out[i].Close(); err != nil {
-			t.Error(err)
 		}
 	}
 }

@@ -198,8 +198,9 @@ static Blocks blocks_of(const WeightGradient *g) {
 	b.tile_count = g->dy.samples * b.tiles.rows * b.tiles.columns;
 	b.count = b.across * ceil_div(g->dy.channels, BLOCK);
 	const size_t chunks = ceil_div(b.tile_count, TILES);
-	b.ranges = min_size(chunks, b.count >= 16 ? 1 : 16 / b.count);
-	b.tiles_each = ceil_div(chunks, b.ranges) * TILES;
+	const size_t chunks_each = ceil_div(chunks, min_size(chunks, b.count >= 16 ? 1 : 16 / b.count));
+	b.ranges = ceil_div(chunks, chunks_each); // none is empty: a part initialises its sums with its first chunk
+	b.tiles_each = chunks_each * TILES;
 	b.stride = b.panels * GRADIENT_COLUMNS * g->mk->mr + PAD;
 	b.size = ELEMENTS2 * b.stride;
 	return b;
