@@ -9,9 +9,6 @@
 //	go run ./studies/goodfellow gabor -images photos                             # Gabor fits of the filters
 //	go run ./studies/goodfellow tables -o studies/results -scores runs/goodfellow-2009/scores.csv,runs/depth/scores.csv
 //
-// The command grid trains ridge, depth and one belief network, cdbn.onnx, for
-// studies/goodfellow-2009-classes.yaml.
-//
 // The networks are trained on whitened patches of one half of the images. The studies measure on
 // the other half and on videos. All networks of one kind are in one model, so that a study reads
 // them in one pass. The name of a layer says how it was trained.
@@ -51,7 +48,7 @@ type plan struct {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("usage: goodfellow COMMAND [flags], with COMMAND one of grid, ridge, depth, cdbn, copies, gabor or tables")
+		return errors.New("usage: goodfellow COMMAND [flags], with COMMAND one of ridge, depth, copies, gabor or tables")
 	}
 	var p plan
 	var list string
@@ -86,14 +83,12 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	switch args[0] {
-	case "grid", "ridge", "depth":
-		return p.grid(ctx, args[0])
-	case "cdbn":
-		return p.belief(ctx)
+	case "ridge", "depth":
+		return p.train(ctx, args[0])
 	case "copies":
 		return p.copy(ctx)
 	case "gabor":
 		return p.gabor(ctx)
 	}
-	return fmt.Errorf("unknown command %q: it must be grid, ridge, depth, cdbn, copies, gabor or tables", args[0])
+	return fmt.Errorf("unknown command %q: it must be ridge, depth, copies, gabor or tables", args[0])
 }

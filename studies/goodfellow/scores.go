@@ -15,7 +15,7 @@ import (
 // natural lists the data of natural transformations.
 var natural = []string{"clips", "pan", "turn", "orbit"}
 
-// A table holds invariance scores by model, layer and test. A test is a name of data, followed by
+// A table holds scores of one statistic by model, layer and test. A test is a name of data, followed by
 // the factor for gratings.
 type table map[string]map[string]map[string]scores.Row
 
@@ -27,7 +27,8 @@ func test(r scores.Row) string {
 	return r.Data
 }
 
-func (p plan) read() (table, error) {
+// read returns the scores of a statistic.
+func (p plan) read(statistic string) (table, error) {
 	if len(p.scores) == 0 {
 		return nil, errors.New("name the scores: -scores runs/NAME/scores.csv")
 	}
@@ -43,7 +44,7 @@ func (p plan) read() (table, error) {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		for _, r := range rows {
-			if r.Measure == "firing" && (r.Statistic == "invariance" || r.Statistic == "mutual-information") {
+			if r.Measure == "firing" && r.Statistic == statistic {
 				t.add(r)
 			}
 		}
@@ -58,11 +59,7 @@ func (t table) add(r scores.Row) {
 	if t[r.Model][r.Layer] == nil {
 		t[r.Model][r.Layer] = map[string]scores.Row{}
 	}
-	name := test(r)
-	if r.Statistic != "invariance" {
-		name += " " + r.Statistic
-	}
-	t[r.Model][r.Layer][name] = r
+	t[r.Model][r.Layer][test(r)] = r
 }
 
 // layers returns the layers of a model whose names meet a condition (nil: all), sorted.
@@ -96,6 +93,11 @@ func (t table) mean(model, layer string) float64 {
 	return sum / n
 }
 
+// moved reports whether a model has scores of natural transformations.
+func (t table) moved(model string) bool {
+	return slices.ContainsFunc(t.layers(model, nil), func(l string) bool { return !math.IsNaN(t.mean(model, l)) })
+}
+
 // stack parses the decays up to a layer from its name: decays0.01,0,0.1/layer2 gives 0.01 and 0.
 func stack(layer string) ([]float64, error) {
 	name, number, ok := strings.Cut(strings.TrimPrefix(layer, "decays"), "/layer")
@@ -117,7 +119,7 @@ func stack(layer string) ([]float64, error) {
 
 // best returns the decays of the best network of each depth, by the mean over the natural tests.
 func (p plan) best() ([][]float64, error) {
-	t, err := p.read()
+	t, err := p.read("invariance")
 	if err != nil {
 		return nil, err
 	}

@@ -128,3 +128,36 @@ func TestRows(t *testing.T) {
 		}
 	}
 }
+
+// TestClasses checks that networks are counted by kind, and that those without a value are left out.
+func TestClasses(t *testing.T) {
+	t.Parallel()
+	scored := table{}
+	for _, c := range []struct {
+		model, layer string
+		value        float64
+	}{
+		{"ridge", "targetnone/decay0/training1/layer1", 0.25}, {"ridge", "targetnone/decay1/training1/layer1", 0.75},
+		{"depth", "decays0/layer1", 0.5}, {"depth", "decays0,1/layer2", math.NaN()},
+		{"cdbn/seed-1", "layer1", 0.125}, {"cdbn/seed-1", "layer2", 0.5}, {"cdbn/seed-2", "layer1", 0.375}, {"cdbn/seed-2", "layer2", 0.5},
+	} {
+		scored.add(scores.Row{Model: c.model, Layer: c.layer, Data: "cifar10", Statistic: "mutual-information", Value: c.value, Null: 0.0625})
+	}
+	list, err := scored.classes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, r := range list {
+		got[r.keys[0]+" "+r.statistic] = r.value
+	}
+	for name, want := range map[string]string{
+		"one layer mutual information": "0.5000", "one layer lowest and highest": "0.2500, 0.7500", "one layer networks": "2",
+		"stacks, depth 1 mutual information": "0.5000", "stacks, depth 2 networks": "",
+		"belief networks, layer 1 mutual information": "0.2500", "belief networks, layer 2 shuffled labels": "0.0625",
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %q, want %q", name, got[name], want)
+		}
+	}
+}

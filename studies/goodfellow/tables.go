@@ -13,34 +13,48 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/noether-ml/noether/measure/resample"
+	"github.com/noether-ml/noether/scores"
 )
 
 // tables writes the tables of docs/results/firing.md, for the models with scores, as
 // goodfellow-NAME.csv.
 func (p plan) tables() error {
-	t, err := p.read()
+	t, err := p.read("invariance")
 	if err != nil {
 		return err
 	}
-	if t["ridge"] != nil {
+	information, err := p.read("mutual-information")
+	if err != nil {
+		return err
+	}
+	if t.moved("ridge") {
 		if err := p.ridgeTables(t); err != nil {
 			return err
 		}
 	}
-	if t["depth"] != nil {
+	if t.moved("depth") {
 		if err := p.depths(t); err != nil {
 			return err
 		}
 	}
-	if t["copies"] != nil {
+	if t.moved("copies") {
 		if err := p.write("copies", []string{"test"}, t.copies()); err != nil {
 			return err
 		}
 	}
-	if networks := t.belief(); len(networks) > 0 {
-		return p.write("cdbn", []string{"test"}, t.beliefTable(networks))
+	if networks := slices.DeleteFunc(t.belief(), func(n string) bool { return !t.moved(n) }); len(networks) > 0 {
+		if err := p.write("cdbn", []string{"test"}, t.beliefTable(networks)); err != nil {
+			return err
+		}
 	}
-	return nil
+	if len(information) == 0 {
+		return nil
+	}
+	list, err := information.classes()
+	if err != nil {
+		return err
+	}
+	return p.write("classes", []string{"networks"}, list)
 }
 
 // A record is a cell of a table of results: the keys of its row, the name of its column, and a value
@@ -305,4 +319,59 @@ func (t table) beliefTable(networks []string) []record {
 		list = append(list, around("change in percent", mean, half, 0, c.title), plain("change in the paper", changesOfThePaper[c.test], c.title))
 	}
 	return list
+}
+
+// classes returns the mutual information between the firing of units and classes (section 8), for
+// each kind of network. Intervals are over the belief networks; the other networks are grids.
+func (t table) classes() ([]record, error) {
+	const test = "cifar10"
+	kinds := make([]struct {
+		name   string
+		scores []scores.Row
+	}, 1+deep+2)
+	kinds[0].name = "one layer"
+	for d := range deep {
+		kinds[1+d].name = fmt.Sprintf("stacks, depth %d", d+1)
+	}
+	add := func(kind int, r scores.Row) {
+		if !math.IsNaN(r.Value) {
+			kinds[kind].scores = append(kinds[kind].scores, r)
+		}
+	}
+	for _, l := range t.layers("ridge", nil) {
+		add(0, t["ridge"][l][test])
+	}
+	for _, l := range t.layers("depth", nil) {
+		decays, err := stack(l)
+		if err != nil {
+			return nil, err
+		}
+		add(len(decays), t["depth"][l][test])
+	}
+	for i := range 2 {
+		kind := 1 + deep + i
+		kinds[kind].name = fmt.Sprintf("belief networks, layer %d", i+1)
+		for _, n := range t.belief() {
+			add(kind, t[n][fmt.Sprintf("layer%d", i+1)][test])
+		}
+	}
+	var list []record
+	for i, k := range kinds {
+		if len(k.scores) == 0 {
+			continue
+		}
+		var values, shuffled []float64
+		for _, r := range k.scores {
+			values, shuffled = append(values, r.Value), append(shuffled, r.Null)
+		}
+		mean, half := resample.Student(values)
+		if i <= deep {
+			half = math.NaN()
+		}
+		list = append(list, around("mutual information", mean, half, 4, k.name),
+			plain("lowest and highest", fmt.Sprintf("%.4f, %.4f", slices.Min(values), slices.Max(values)), k.name),
+			plain("shuffled labels", fmt.Sprintf("%.4f", stat.Mean(shuffled, nil)), k.name),
+			plain("networks", strconv.Itoa(len(values)), k.name))
+	}
+	return list, nil
 }

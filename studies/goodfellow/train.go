@@ -19,7 +19,6 @@ import (
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/train/autoencoder"
-	"github.com/noether-ml/noether/train/cdbn"
 	"github.com/noether-ml/noether/train/filters"
 )
 
@@ -52,8 +51,8 @@ func cell(target, decay float64) string {
 // decay the error is expected to rise.
 const mild = 0.03
 
-// grid trains all networks except the copies, or those of one model.
-func (p plan) grid(ctx context.Context, which string) error {
+// train trains the networks of ridge.onnx or of depth.onnx.
+func (p plan) train(ctx context.Context, which string) error {
 	started := time.Now()
 	x, err := stills(ctx, p.images, 2, side, p.pick(100, 10), 1)
 	if err != nil {
@@ -61,25 +60,14 @@ func (p plan) grid(ctx context.Context, which string) error {
 	}
 	patterns, held := divided(x)
 	fmt.Printf("%d patches, %d held out, %.0f s\n", patterns.Shape[0], held.Shape[0], time.Since(started).Seconds())
-	if which != "depth" {
-		if err := p.ridge(ctx, patterns, held); err != nil {
-			return err
-		}
-		fmt.Printf("ridge.onnx after %.0f s\n", time.Since(started).Seconds())
+	trained := p.ridge
+	if which == "depth" {
+		trained = p.depth
 	}
-	if which != "ridge" {
-		if err := p.depth(ctx, patterns, held); err != nil {
-			return err
-		}
-		fmt.Printf("depth.onnx after %.0f s\n", time.Since(started).Seconds())
-	}
-	if which != "grid" {
-		return nil
-	}
-	if err := p.belief(ctx); err != nil {
+	if err := trained(ctx, patterns, held); err != nil {
 		return err
 	}
-	fmt.Printf("cdbn.onnx after %.0f s\n", time.Since(started).Seconds())
+	fmt.Printf("%s.onnx after %.0f s\n", which, time.Since(started).Seconds())
 	return nil
 }
 
@@ -256,39 +244,6 @@ func (p plan) copy(ctx context.Context) error {
 		return err
 	}
 	return p.save("copies.onnx")(autoencoder.Model(side, 1, branches...))
-}
-
-// belief trains the convolutional deep belief network.
-func (p plan) belief(ctx context.Context) error {
-	const large = 71 // after filters of 10 and blocks of 2: 31 x 31 pooling units, and 11 x 11 in the second layer
-	x, err := stills(ctx, p.images, 2, large, p.pick(6, 1), 2)
-	if err != nil {
-		return err
-	}
-	images := tensor.Tensor{Shape: []int{x.Shape[0], 1, large, large}, Data: x.Data}
-	first, err := cdbn.Train(ctx, p.rt, images, cdbn.Settings{Units: 24, Rate: 0.5, Decay: 0.005, Steps: p.pick(400, 10), Seed: 1})
-	if err != nil {
-		return err
-	}
-	inner, err := cdbn.Encode(ctx, p.rt, first, images)
-	if err != nil {
-		return err
-	}
-	second, err := cdbn.Train(ctx, p.rt, inner, cdbn.Settings{Units: 40, Rate: 5, Decay: 1e-4, Target: 0.01, Weight: 0.5, Steps: p.pick(400, 10), Binary: true, Seed: 2})
-	if err != nil {
-		return err
-	}
-	for i, l := range []*cdbn.Layer{first, second} {
-		last := l.Curve[len(l.Curve)-1]
-		fmt.Printf("cdbn layer %d: error %.3f to %.3f, activity %.4f\n", i+1, l.Curve[0].Error, last.Error, last.Activity)
-	}
-	if err := p.sheet("cdbn", "layer1", 8, 4, cdbn.Images(first)); err != nil {
-		return err
-	}
-	if err := p.sheet("cdbn", "layer2", 8, 3, cdbn.Images(first, second)); err != nil {
-		return err
-	}
-	return p.save("cdbn.onnx")(cdbn.Model(first, second))
 }
 
 // save writes a model.
