@@ -15,7 +15,7 @@ labels=(-name "seis-classification=classification,stage3/block1/Relu_1=bottlenec
 for d in fcn=FCN unet=U-Net; do
   n=network-${d%=*}-tasks
   labels+=(-name "$n-segmentation=${d#*=} segmentation,$n-quarter=${d#*=} λ = 0.25"
-    -name "$n-half=${d#*=} λ = 0.5,$n-one=${d#*=} λ = 1")
+    -name "$n-half=${d#*=} λ = 0.5,$n-three-quarters=${d#*=} λ = 0.75,$n-one=${d#*=} λ = 1")
 done
 table() { go run ./studies/seeds table "$@" "${labels[@]}" "$scores"; }
 differences() { table "$@" | grep " - "; }
