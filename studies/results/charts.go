@@ -33,7 +33,8 @@ var charts = []chart{
 	{"networks-clock", figure.Options{Chart: figure.Bars, Columns: 1, Across: "model", Colour: "variant"}, networks},
 	{"segmentation-depth", figure.Options{Chart: figure.Depth, Columns: 2, Panel: "model", Colour: "transform"}, segmentationDepth},
 	{"goodfellow-ridge", figure.Options{Chart: figure.Parameter, Columns: 1, Colour: "model", Zoom: true}, ridge},
-	{"synesis-rate", figure.Options{Chart: figure.Bars, Columns: 1, Across: "model", Colour: "variant"}, speechRate},
+	{"synesis-rate", figure.Options{Chart: figure.Bars, Columns: 1, Across: "model", Colour: "variant"}, informativeness},
+	{"synesis-encoders", figure.Options{Chart: figure.Bars, Columns: 2, Across: "model", Colour: "variant", Panel: "factor"}, informativeness},
 }
 
 // performance describes the ratios of benchmarks to charts.
@@ -192,12 +193,12 @@ func ridge(t *table) ([]scores.Row, error) {
 	return rows, nil
 }
 
-// speechRate has a model for each kind of training, and a variant for each probe. The last column
-// has the nulls.
-func speechRate(t *table) ([]scores.Row, error) {
+// informativeness has a model for each kind of training, and a variant for each probe of a factor
+// that is not a class. The last column has the nulls.
+func informativeness(t *table) ([]scores.Row, error) {
 	var rows []scores.Row
 	for _, r := range t.rows {
-		probe, ok := strings.CutPrefix(r[1], "words-per-second, ")
+		factor, probe, ok := strings.Cut(r[1], ", ")
 		if !ok || r[0] != "informativeness, RMSE" {
 			continue
 		}
@@ -208,7 +209,7 @@ func speechRate(t *table) ([]scores.Row, error) {
 				return nil, err
 			}
 			row.Model, row.Layer, row.Depth, row.Variant = kind, "penultimate", 1, probe
-			row.Measure, row.Statistic, row.Factor = "informativeness", "rmse", "words-per-second"
+			row.Measure, row.Statistic, row.Factor = "informativeness", "rmse", factor
 			rows = append(rows, row)
 		}
 	}
