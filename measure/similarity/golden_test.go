@@ -54,9 +54,11 @@ func TestGolden(t *testing.T) {
 			x, y := source(t, g.X, g.P), source(t, g.Y, g.Q)
 			s := g.settings()
 			for name, want := range g.Values {
-				got, err := Value(context.Background(), name, x, y, s)
-				if err != nil || !(math.Abs(got-want) <= 1e-6*math.Abs(want)) {
-					t.Errorf("%s: %.12f, %v; want %.12f", name, got, err, want)
+				for _, pair := range [][2]Source{{x, y}, {source(t, widened(g.X), g.P), source(t, widened(g.Y), g.Q)}} {
+					got, err := Value(context.Background(), name, pair[0], pair[1], s)
+					if err != nil || !(math.Abs(got-want) <= 1e-6*math.Abs(want)) {
+						t.Errorf("%s: %.12f, %v; want %.12f", name, got, err, want)
+					}
 				}
 			}
 			for name := range g.Values {

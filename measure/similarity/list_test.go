@@ -42,9 +42,11 @@ func TestGoldenSides(t *testing.T) {
 				t.Fatal(err)
 			}
 			for name, want := range variant.Values {
-				got, err := Value(context.Background(), name, source(t, c.X, c.P), source(t, c.Y, c.Q), s)
-				if err != nil || !(math.Abs(got-want) <= 1e-6*max(math.Abs(want), 1e-2)) {
-					t.Errorf("%s, settings %d, %s: %.10f, %v; want %.10f", c.Name, i, name, got, err, want)
+				for _, pair := range [][2]Source{{source(t, c.X, c.P), source(t, c.Y, c.Q)}, {source(t, widened(c.X), c.P), source(t, widened(c.Y), c.Q)}} {
+					got, err := Value(context.Background(), name, pair[0], pair[1], s)
+					if err != nil || !(math.Abs(got-want) <= 1e-6*max(math.Abs(want), 1e-2)) {
+						t.Errorf("%s, settings %d, %s: %.10f, %v; want %.10f", c.Name, i, name, got, err, want)
+					}
 				}
 				compared[name] = true
 			}

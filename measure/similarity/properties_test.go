@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 	"pgregory.net/rapid"
 
 	"github.com/noether-ml/noether/measure"
@@ -315,6 +316,34 @@ func TestConstantRepresentations(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestProcrustesForms checks that the three statistics of orthogonal Procrustes, of which one comes
+// from moments and two from principal axes, are functions of the same sum of singular values.
+func TestProcrustesForms(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		_, x, y := related(t)
+		c := value(t, Procrustes, x, y)
+		if angle := value(t, ShapeMetric, x, y); math.Abs(math.Cos(angle)-c) > 1e-9 {
+			t.Fatalf("the cosine of shape-metric is %v, procrustes %v", math.Cos(angle), c)
+		}
+		var a, b float64 // squared norms of the centred matrices
+		for _, m := range []struct {
+			values *mat.Dense
+			sum    *float64
+		}{{x, &a}, {y, &b}} {
+			n, p := m.values.Dims()
+			for j := range p {
+				column := mat.Col(nil, j, m.values)
+				*m.sum += float64(n-1) * stat.Variance(column, nil)
+			}
+		}
+		d := value(t, ProcrustesDistance, x, y)
+		if want := a + b - 2*math.Sqrt(a*b)*c; math.Abs(d*d-want) > 1e-9*(a+b) {
+			t.Fatalf("the square of procrustes-distance is %v, want %v", d*d, want)
+		}
+	})
 }
 
 func TestInvalidInput(t *testing.T) {

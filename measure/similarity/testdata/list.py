@@ -74,6 +74,22 @@ def gulp(x, y, l):
     t = np.trace(ix @ sx @ ix @ sx) + np.trace(iy @ sy @ iy @ sy) - 2 * np.trace(ix @ sxy @ iy @ sxy.T)
     return np.sqrt(max(t, 0))
 
+def minibatch_cka(x, y):
+    # The samples in order, in blocks of nearly equal size of at most 32. Each block is weighted by its number of samples.
+    def u(a):
+        a = a - np.diag(np.diag(a))
+        m, r = len(a), a.sum(1)
+        c = a - r[:, None] / (m - 2) - r / (m - 2) + r.sum() / ((m - 1) * (m - 2))
+        return c - np.diag(np.diag(c))
+    n, sums = len(x), np.zeros(3)
+    blocks = -(-n // 32)
+    for i in range(blocks):
+        at = slice(i * n // blocks, (i + 1) * n // blocks)
+        k, l = u(x[at] @ x[at].T), u(y[at] @ y[at].T)
+        m = len(k)
+        sums += m * np.array([np.sum(k * l), np.sum(k * k), np.sum(l * l)]) / (m * (m - 3))
+    return sums[0] / np.sqrt(sums[1] * sums[2])
+
 def ridge(x, y, s):
     fold, residual, total = np.arange(len(x)) % s["folds"], 0, 0
     for k in range(s["folds"]):
@@ -89,7 +105,7 @@ def statistics(rx, ry, s, ties):
     x, y = rx - rx.mean(0), ry - ry.mean(0)
     fx, fy = (rx, ry) if s["centre"] == "none" else (x, y)
     n = len(x)
-    out = {}
+    out = {"minibatch-cka": minibatch_cka(x, y)}
     d = [np.round(pdist(a, {"squared-euclidean": "sqeuclidean"}.get(s["dissimilarity"], s["dissimilarity"])), 9) for a in (fx, fy)]
     outer = {"spearman": lambda a, b: spearmanr(a, b).correlation, "pearson": lambda a, b: pearsonr(a, b)[0],
              "kendall": lambda a, b: kendalltau(a, b).correlation, "cosine": cosine}[s["comparison"]]
@@ -174,9 +190,17 @@ def duplicated(x, y):
 def constant(x, y):
     x[:, 2], y[:, 0] = 1.25, -3
 
+def duplicated_far(x, y):
+    # Two equal rows that are no other's neighbours, so that no ties decide on neighbours.
+    x[:2], y[:2] = -9 - np.arange(x.shape[1]), -20 + np.arange(y.shape[1])
+
 def scaled(x, y):
     x *= 10.0 ** -np.arange(0, x.shape[1] / 2, 0.5)[: x.shape[1]]
     y *= 10.0 ** np.arange(0, y.shape[1] / 4, 0.25)[: y.shape[1]]
+
+def scaled_more(x, y):
+    x *= 10.0 ** -np.arange(x.shape[1])
+    y *= 10.0 ** (np.arange(y.shape[1]) / 2)
 
 cases = [
     case("tall", 50, 6, 5, 1),
@@ -186,6 +210,8 @@ cases = [
     case("duplicated rows", 45, 6, 7, 5, duplicated, ties=True),
     case("constant columns", 40, 6, 4, 6, constant),
     case("columns of other scales", 48, 5, 6, 7, scaled),
+    case("columns of very different scales", 70, 6, 5, 8, scaled_more),
+    case("duplicated rows far away", 40, 6, 5, 9, duplicated_far),
 ]
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "list.json"), "w") as f:
     json.dump(cases, f)

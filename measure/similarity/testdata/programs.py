@@ -12,6 +12,7 @@ import importlib, json, os, sys, types, warnings
 import numpy as np
 import scipy.spatial.distance as distance
 import scipy.stats as stats
+from scipy.optimize import linear_sum_assignment
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.linear_model import Ridge
 
@@ -58,6 +59,13 @@ def folds(x, y, fit, k=5):
 def ridge(y, x):
     return Ridge(0.01 * np.sum((y - y.mean(0)) ** 2) / y.shape[1]).fit(y, x)
 
+def matching(x, y):
+    # Transport between p and q variables of equal mass: an assignment of q copies of each of the p to p copies of each of the q.
+    c = distance.cdist((x - x.mean(0)).T, (y - y.mean(0)).T, "sqeuclidean")
+    c = np.repeat(np.repeat(c, y.shape[1], 0), x.shape[1], 1)
+    i, j = linear_sum_assignment(c)
+    return np.sqrt(c[i, j].mean())
+
 def programs(x, y):
     run = {}
     for module, names in RESI.items():
@@ -71,6 +79,7 @@ def programs(x, y):
     for inner in ("cosine", "correlation", "euclidean", "sqeuclidean"):
         for outer in ("spearman", "kendall", "pearson"):
             run[f"scipy {inner} {outer}"] = lambda i=inner, o=outer: rsa(x, y, i, o)
+    run["scipy linear_sum_assignment of copies"] = lambda: matching(x, y)
     run["scikit-learn Ridge"] = lambda: folds(x, y, ridge)
     run["scikit-learn PLSRegression 2"] = lambda: folds(x, y, lambda a, b: PLSRegression(2, scale=False, tol=1e-14, max_iter=100000).fit(a, b))
     out = {}

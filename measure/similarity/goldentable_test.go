@@ -1,0 +1,133 @@
+package similarity
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// arrayKinds are the kinds of arrays that each statistic is compared on with values of other programs.
+// Every array is of float32; the tests of golden values also read it as float64.
+var arrayKinds = []struct {
+	name string
+	is   func(values []float32, n, p int) bool
+}{
+	{"n > p", func(_ []float32, n, p int) bool { return n > p }},
+	{"n < p", func(_ []float32, n, p int) bool { return n < p }},
+	{"equal rows", func(values []float32, n, p int) bool {
+		seen := map[string]bool{}
+		for i := range n {
+			seen[fmt.Sprint(values[i*p:(i+1)*p])] = true
+		}
+		return len(seen) < n
+	}},
+	{"constant columns", func(values []float32, n, p int) bool { return slices.Min(columnDeviations(values, n, p)) == 0 }},
+	{"scales 1,000 times apart", func(values []float32, n, p int) bool {
+		d := slices.DeleteFunc(columnDeviations(values, n, p), func(v float64) bool { return v == 0 })
+		return len(d) > 0 && slices.Max(d) >= 1000*slices.Min(d)
+	}},
+	{"float32", func([]float32, int, int) bool { return true }},
+}
+
+// columnDeviations returns the standard deviation of each column of n x p values.
+func columnDeviations(values []float32, n, p int) []float64 {
+	out := make([]float64, p)
+	for j := range p {
+		var sum, squares float64
+		for i := range n {
+			sum += float64(values[i*p+j]) / float64(n)
+		}
+		for i := range n {
+			d := float64(values[i*p+j]) - sum
+			squares += d * d
+		}
+		out[j] = math.Sqrt(squares / float64(n))
+	}
+	return out
+}
+
+// TestGoldenTable checks that every statistic, also those of geometry, is compared with another
+// program on every kind of array. With -v it prints the table.
+func TestGoldenTable(t *testing.T) {
+	t.Parallel()
+	read := func(file string, to any) {
+		t.Helper()
+		raw, err := os.ReadFile("testdata/" + file + ".json")
+		if err == nil {
+			err = json.Unmarshal(raw, to)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var list []struct {
+		golden
+		Variants []struct{ Values map[string]float64 }
+	}
+	var more []more
+	var programs map[string]map[string]*float64
+	read("list", &list)
+	read("more", &more)
+	read("programs", &programs)
+	table := map[string]map[string][]string{} // statistic, kind of array, programs
+	add := func(statistic, program string, g golden, both bool) {
+		if table[statistic] == nil {
+			table[statistic] = map[string][]string{}
+		}
+		for _, k := range arrayKinds {
+			if k.is(g.X, g.N, g.P) || both && k.is(g.Y, g.N, g.Q) {
+				if of := table[statistic][k.name]; !slices.Contains(of, program) {
+					table[statistic][k.name] = append(of, program)
+				}
+			}
+		}
+	}
+	for _, g := range goldens(t) {
+		for statistic := range g.Values {
+			add(statistic, "definition", g, true)
+		}
+	}
+	known := programValues()
+	for i, c := range list {
+		for _, v := range c.Variants {
+			for statistic := range v.Values {
+				add(statistic, "definition", c.golden, true)
+			}
+		}
+		for statistic := range more[i].Geometry {
+			add(statistic, "definition", c.golden, false)
+		}
+		if len(more[i].PLS) > 0 {
+			add(PLSPredictivity, "definition", c.golden, true)
+		}
+		for name := range programs[c.Name] {
+			if k, ok := known[name]; ok && !slices.Contains(k.except, c.Name) {
+				add(k.statistic, strings.Fields(name)[0], c.golden, true)
+			}
+		}
+	}
+	names := Names()
+	for _, k := range descriptive() {
+		names = append(names, k.name)
+	}
+	out := "\n| statistic |"
+	for _, k := range arrayKinds {
+		out += " " + k.name + " |"
+	}
+	for _, name := range names {
+		out += "\n| " + name + " |"
+		for _, k := range arrayKinds {
+			of := table[name][k.name]
+			if len(of) == 0 {
+				t.Errorf("%s is compared with no other program on arrays of the kind %q", name, k.name)
+			}
+			slices.Sort(of)
+			out += " " + strings.Join(of, ", ") + " |"
+		}
+	}
+	t.Log(out)
+}
