@@ -11,6 +11,7 @@ import (
 )
 
 type golden struct {
+	Name        string
 	N, K        int
 	Clean       []float32
 	Transformed []float32 `json:"moved"`
@@ -75,7 +76,7 @@ func TestGolden(t *testing.T) {
 
 func near(t *testing.T, what string, got, want float64) {
 	t.Helper()
-	if !(math.Abs(got-want) <= 2e-6) {
+	if !(math.Abs(got-want) <= 1e-6) {
 		t.Errorf("%s: %v, want %v", what, got, want)
 	}
 }

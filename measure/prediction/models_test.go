@@ -86,17 +86,27 @@ func TestModelAgreementGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var g golden
-	if err := json.Unmarshal(data, &g); err != nil {
+	var cases []golden
+	if err := json.Unmarshal(data, &cases); err != nil {
 		t.Fatal(err)
 	}
-	m := prediction.ModelAgreement(prediction.ModelSettings{PerClass: true})
+	for _, g := range cases {
+		t.Run(g.Name, func(t *testing.T) {
+			t.Parallel()
+			agreesWithGolden(t, g)
+		})
+	}
+}
+
+func agreesWithGolden(t *testing.T, g golden) {
+	t.Helper()
+	m := prediction.ModelAgreement(prediction.ModelSettings{PerClass: len(g.Class) > 0})
 	a := feed(t, m, measure.Site{Layout: measure.NewLayout(g.N), Classes: classes(g.K), KeepSamples: true}, g)
 	scores, err := a.Scores()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := len(g.Scores) * (1 + g.K); len(scores) != want || len(g.Scores) != len(m.Descriptor().Statistics) {
+	if want := len(g.Scores) * (1 + len(g.Class)); len(scores) != want || len(g.Scores) != len(m.Descriptor().Statistics) {
 		t.Errorf("%d scores of %d statistics, want %d of %d", len(scores), len(g.Scores), want, len(m.Descriptor().Statistics))
 	}
 	for _, s := range scores {

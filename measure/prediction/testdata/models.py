@@ -1,21 +1,13 @@
-"""Writes models.json: the statistics of prediction-agreement by numpy and scipy, straight from their definitions."""
+"""Writes models.json: the statistics of prediction-agreement by numpy and scipy, straight from their definitions, on predictions of several
+kinds."""
 import json
 import numpy as np
 from scipy.spatial.distance import jensenshannon
-
-N, K = 67, 4
-BLOCK = min(32, max(2, N // 20))
-GROUPS = min(20, -(-N // BLOCK))
-rng = np.random.default_rng(11)
-label = rng.integers(0, K, N)
-common = 1.2 * rng.standard_normal((N, K)) + 1.5 * np.eye(K)[label]
+from scipy.special import log_softmax
 
 
 def logs(z):
-    return (z - np.log(np.exp(z).sum(1, keepdims=True))).astype(np.float32)
-
-
-first, second = logs(common + rng.standard_normal((N, K))), logs(common + rng.standard_normal((N, K)))
+    return log_softmax(z, 1).astype(np.float32)
 
 
 def terms(lp, lq, label):
@@ -38,7 +30,7 @@ def kappa(x, y):
     return (observed - expected) / (1 - expected)
 
 
-def statistics(t):
+def statistics(t, K):
     a, b, dis = t["correct-first"], t["correct-second"], t["disagreement"].mean()
     wrong = 1 - a.mean(), 1 - b.mean()
     low, high = abs(wrong[0] - wrong[1]), min(sum(wrong), 1)
@@ -60,17 +52,45 @@ def at(t, rows):
     return {k: v[rows] for k, v in t.items()}
 
 
-t = terms(first, second, label)
-group = np.arange(N) // BLOCK % GROUPS
-# The partner of a sample is the next of its block, of the last the first.
-partner = [i + 1 if i // BLOCK == (i + 1) // BLOCK and i + 1 < N else i // BLOCK * BLOCK for i in range(N)]
-pairs = [i for i in range(N) if partner[i] != i]
-shuffled = terms(first[pairs], second[[partner[i] for i in pairs]], label[pairs])
-scores, null = statistics(t)
-null |= {k: float(shuffled[k].mean()) for k in ("disagreement", "js", "l2")}
-replicates = [statistics(at(t, group != g))[0] for g in range(GROUPS)]
-json.dump({
-    "N": N, "K": K, "Clean": first.flatten().tolist(), "Moved": second.flatten().tolist(), "Label": label.tolist(),
-    "Scores": scores, "Null": null, "Class": {f"class=c{c}": statistics(at(t, label == c))[0] for c in range(K)},
-    "Replicates": {k: [r[k] for r in replicates] for k in scores}, "Samples": {k: v.tolist() for k, v in t.items()},
-}, open("models.json", "w"))
+def case(name, N, K, seed, spoil=lambda z: z):
+    block = min(32, max(2, N // 20))
+    groups = min(20, -(-N // block))
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, K, N)
+    common = 1.2 * rng.standard_normal((N, K)) + 1.5 * np.eye(K)[label]
+    first, second = [logs(spoil(common + rng.standard_normal((N, K)))) for _ in range(2)]
+    t = terms(first, second, label)
+    group = np.arange(N) // block % groups
+    # The partner of a sample is the next of its block, of the last the first.
+    partner = [i + 1 if i // block == (i + 1) // block and i + 1 < N else i // block * block for i in range(N)]
+    pairs = [i for i in range(N) if partner[i] != i]
+    shuffled = terms(first[pairs], second[[partner[i] for i in pairs]], label[pairs])
+    scores, null = statistics(t, K)
+    null |= {k: float(shuffled[k].mean()) for k in ("disagreement", "js", "l2")}
+    replicates = [statistics(at(t, group != g), K)[0] for g in range(groups)]
+    classes = {f"class=c{c}": statistics(at(t, label == c), K)[0] for c in range(K)} if K < 5 else {}
+    return {
+        "Name": name, "N": N, "K": K, "Clean": first.flatten().tolist(), "Moved": second.flatten().tolist(), "Label": label.tolist(),
+        "Scores": scores, "Null": null, "Class": classes, "Replicates": {k: [r[k] for r in replicates] for k in scores},
+        "Samples": {k: v.tolist() for k, v in t.items()},
+    }
+
+
+def equal(z):
+    z[20:40] = z[:20]
+    return z
+
+
+def constant(z):
+    z[:, 1] = 0.5
+    return z
+
+
+json.dump([
+    case("more samples than classes", 67, 4, 11),
+    case("more classes than samples", 24, 31, 12),
+    case("equal rows", 60, 4, 13, equal),
+    case("a constant class", 60, 4, 14, constant),
+    case("classes of very different scales", 60, 6, 15, lambda z: z * 10.0 ** -np.arange(6)),
+    case("probabilities of 0 and 1", 60, 5, 16, lambda z: 200 * z),
+], open("models.json", "w"))
