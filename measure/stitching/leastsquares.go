@@ -45,7 +45,7 @@ func (r *run) fit(ctx context.Context, net *stitchedNetwork, to onnx.Layer) erro
 		if a.FirstNonFinite() >= 0 || b.FirstNonFinite() >= 0 {
 			return fmt.Errorf("NaN or infinity in the activations of the training images from sample %d on", r.indices[at])
 		}
-		both.Add(linalg.Centre(net.rows(a, b), net.p+net.q), nil, scratch)
+		both.Add(linalg.Centre64(net.rows(a, b), net.p+net.q), nil, scratch)
 		return nil
 	})
 	if err != nil {
@@ -60,21 +60,22 @@ func (r *run) fit(ctx context.Context, net *stitchedNetwork, to onnx.Layer) erro
 }
 
 // rows returns the activations of both layers for n images side by side: (n positions) x (p + q).
-func (net *stitchedNetwork) rows(a, b tensor.Tensor) []float32 {
+// They are float64, since the fit depends on directions of small variance.
+func (net *stitchedNetwork) rows(a, b tensor.Tensor) []float64 {
 	n, width := a.Shape[0], net.p+net.q
-	out := make([]float32, n*net.positions*width)
+	out := make([]float64, n*net.positions*width)
 	for i := range n {
 		za, zb := a.At(i).Data, b.At(i).Data
 		for position := range net.positions {
 			row := out[(i*net.positions+position)*width:][:width]
 			for c := range net.p {
-				row[c] = za[c*net.positions+position]
+				row[c] = float64(za[c*net.positions+position])
 			}
 			for c := range net.q {
 				if net.last {
-					row[net.p+c] = zb[position*net.q+c]
+					row[net.p+c] = float64(zb[position*net.q+c])
 				} else {
-					row[net.p+c] = zb[c*net.positions+position]
+					row[net.p+c] = float64(zb[c*net.positions+position])
 				}
 			}
 		}

@@ -1,0 +1,61 @@
+package stitching
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// TestGoldenLeastSquares compares the predictions of least squares with testdata/leastsquares.py.
+func TestGoldenLeastSquares(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("testdata/leastsquares.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Name            string
+		P, Q            int
+		X, Y, Predicted []float32
+	}
+	if err := json.Unmarshal(raw, &cases); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		b := onnx.NewBuilder(17)
+		b.Output("y", b.MatMul(b.Const(weightName, tensor.New(c.Q, c.P)), b.Input("x", onnx.Float, c.P, 1)))
+		m, err := b.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		net := &stitchedNetwork{Model: m, p: c.P, q: c.Q, positions: 1}
+		n := len(c.X) / c.P
+		x, y := tensor.Tensor{Shape: []int{n, c.P}, Data: c.X}, tensor.Tensor{Shape: []int{n, c.Q}, Data: c.Y}
+		both := linalg.NewScatter[float64](c.P + c.Q)
+		both.Add(linalg.Centre64(net.rows(x, y), c.P+c.Q), nil, new(linalg.Scratch))
+		weights, err := net.solve(both)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, bias := weights[weightName], weights[biasName]
+		var largest, off float64
+		for i := range n {
+			for j := range c.Q {
+				got := float64(bias.Data[j])
+				for k := range c.P {
+					got += float64(w.Data[j*c.P+k]) * float64(c.X[i*c.P+k])
+				}
+				want := float64(c.Predicted[i*c.Q+j])
+				largest, off = max(largest, math.Abs(want)), max(off, math.Abs(got-want))
+			}
+		}
+		if !(off <= 1e-6*largest) {
+			t.Errorf("%s: predictions differ by %.2g; the largest is %.2g", c.Name, off, largest)
+		}
+	}
+}
