@@ -1,11 +1,35 @@
 package docs
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/noether-ml/noether/study/spec"
 )
+
+// TestCostOfComparisons checks that the pages of measures that compare representations or
+// predictions, and of geometry, say in section Cost what each statistic takes.
+func TestCostOfComparisons(t *testing.T) {
+	t.Parallel()
+	for _, d := range spec.Descriptors() {
+		if !slices.Contains([]string{"similarity", "geometry", "prediction-agreement", "stitching", "distance"}, d.Name) {
+			continue
+		}
+		name := "reference/measures/" + d.Name + ".md"
+		_, cost, _ := strings.Cut(page(t, name), "\n## Cost\n")
+		cost, _, _ = strings.Cut(cost, "\n## ")
+		for _, s := range d.Statistics {
+			entry := slices.ContainsFunc(strings.Split(cost, "\n"), func(line string) bool {
+				cells := strings.Split(line, "|")
+				return len(cells) > 3 && strings.Contains(cells[1], "`"+s.Name+"`") && strings.TrimSpace(cells[2]) != ""
+			})
+			if !entry {
+				t.Errorf("%s: no row of a table in section Cost says what %s takes", name, s.Name)
+			}
+		}
+	}
+}
 
 // TestMeasurePages holds the page of each measure to its descriptor: its statistics are named, and it has every section.
 func TestMeasurePages(t *testing.T) {
