@@ -3,6 +3,7 @@ package similarity
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -168,5 +169,63 @@ func TestPLSWithAllComponents(t *testing.T) {
 	both.Augment(y, x)
 	if v := of(PLSPredictivity, x, &both); math.Abs(v-1) > 1e-9 {
 		t.Errorf("PLS from variables that contain x is %v, want 1", v)
+	}
+}
+
+// TestGeometryOfBadInput checks that values that are not finite are an error that names the view and
+// the sample, and that sets without extent or of few samples have values, or none with a warning.
+func TestGeometryOfBadInput(t *testing.T) {
+	t.Parallel()
+	const n, p = 40, 3
+	g := rand.New(rand.NewPCG(6, 6))
+	random := func(n int) tensor.Tensor {
+		z := tensor.New(n, p)
+		for i := range z.Data {
+			z.Data[i] = float32(g.NormFloat64())
+		}
+		return z
+	}
+	for i, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		for j, view := range []string{"clean", "transformed"} {
+			acc, err := geometryMeasure(t).New(vectorSite(n, p))
+			if err != nil {
+				t.Fatal(err)
+			}
+			views := [2]tensor.Tensor{random(1), random(1)}
+			views[j].Data[i] = float32(bad)
+			err = acc.Update(&measure.Batch{Place: []int{5}, Index: []int{17}, Label: []int{0}, Clean: views[0], Transformed: views[1]})
+			var e *measure.NonFinite
+			if !errors.As(err, &e) || e.View != view || e.Index != 17 {
+				t.Errorf("%v on %s: error %v", bad, view, err)
+			}
+		}
+	}
+	constant := tensor.New(n, p)
+	for i := range constant.Data {
+		constant.Data[i] = 2
+	}
+	equal := random(n)
+	for i := range n {
+		copy(equal.At(i).Data, equal.At(i%2).Data)
+	}
+	for name, z := range map[string]tensor.Tensor{"zeros": tensor.New(n, p), "constant": constant, "two samples many times": equal, "two samples": random(2), "three samples": random(3)} {
+		scores := geometryOf(t, z, tensor.Tensor{})
+		if len(scores) != 5 {
+			t.Errorf("%s: %d scores", name, len(scores))
+		}
+		for _, s := range scores {
+			d, _ := GeometryDescriptor().Statistic(s.Statistic)
+			switch {
+			case math.IsNaN(s.Value) && len(s.Warnings) == 0:
+				t.Errorf("%s: %s has no value and no warning", name, s.Statistic)
+			case s.Value < d.Range.Low-1e-9 || s.Value > d.Range.High+1e-9:
+				t.Errorf("%s: %s is %v, outside of %v", name, s.Statistic, s.Value, d.Range)
+			}
+		}
+	}
+	for _, s := range []GeometrySettings{{Pool: "max", Samples: 40}, {Pool: "none", Samples: 3}} {
+		if _, err := NewGeometry(s); err == nil {
+			t.Errorf("%+v is accepted", s)
+		}
 	}
 }
