@@ -34,13 +34,13 @@ func TestMeasure(t *testing.T) {
 	t.Parallel()
 	none := func(context.Context, *runner) (metrics, error) { return nil, errSkip }
 	tab := table{columns: []string{"work"}, rows: []row{
-		{text: map[string]string{"work": "rates"}, ratio: "ratio", cells: []cell{
+		{text: map[string]string{"work": "rates"}, ratios: []string{"ratio"}, cells: []cell{
 			{column: "peer", from: fake(2, 4, 3), metric: "v", unit: "images/s"},
 			{column: noether, from: fake(6, 9, 7), metric: "v", unit: "images/s", memory: "peak"}}},
-		{text: map[string]string{"work": "times"}, ratio: "ratio", cells: []cell{
+		{text: map[string]string{"work": "times"}, ratios: []string{"ratio"}, cells: []cell{
 			{column: "peer", from: fake(30), metric: "v", unit: "s", once: true},
 			{column: noether, from: fake(10, 10, 10), metric: "v", unit: "s"}}},
-		{text: map[string]string{"work": "alone"}, ratio: "ratio", cells: []cell{
+		{text: map[string]string{"work": "alone"}, ratios: []string{"ratio"}, cells: []cell{
 			{column: "peer", from: none, metric: "v", unit: "s"},
 			{column: noether, from: fake(1, 1, 1), metric: "v", unit: "s"}}},
 	}}

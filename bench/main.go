@@ -9,7 +9,7 @@
 // without it their columns and the rows of these networks stay empty. Noether and its peer, the
 // reference implementation of the same task, take turns. A table has the median of the rounds, the
 // smallest and the largest value, and the peak memory. Without names, all tables but grid,
-// grid-memory, stir, networks-clock and networks-processor are measured. Tables that are not measured keep their
+// grid-memory, stir and the three of networks are measured. Tables that are not measured keep their
 // stored results.
 package main
 

@@ -6,7 +6,10 @@ PEERS: the folder of nets.py, which builds NAME. Outputs are kept of every modul
 (ReLU, Bottleneck, CNBlock, ...). Prints one JSON object: images per second by the median of seven runs, the smallest processor time of a run
 (meaningful with one thread only, since idle threads use the processor too), the number and size of the outputs that were kept, and peak memory.
 """
-import json, resource, statistics, sys, time
+import json, os, resource, statistics, sys, time
+
+threads = sys.argv[6] if len(sys.argv) > 6 else "2"
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = threads  # else the BLAS has threads of its own
 import torch
 
 sys.path.insert(0, sys.argv[1])
@@ -14,7 +17,7 @@ import nets
 
 torch.manual_seed(0)
 name, size, batch, which = sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
-torch.set_num_threads(int(sys.argv[6]) if len(sys.argv) > 6 else 2)
+torch.set_num_threads(int(threads))
 net, x, kept = nets.build(name).eval(), torch.rand(batch, 3, size, size), []
 for m in net.modules():
     if not list(m.children()) if which == "all" else type(m).__name__ == which:

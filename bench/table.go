@@ -23,7 +23,8 @@ type table struct {
 type row struct {
 	text  map[string]string // columns of text
 	cells []cell
-	ratio string // the column of the quotient of the first two cells, Noether's advantage; "" means none
+	// ratios are columns: the k-th has the quotient of cells 2k and 2k+1, Noether's advantage.
+	ratios []string
 }
 
 // A cell is one measured number.
@@ -115,12 +116,16 @@ func (r row) stored(rounds int, values [][]float64, memory []float64) map[string
 		}
 		cells[c.column] = m
 	}
-	if r.ratio != "" && len(values[0]) > 0 && len(values[1]) > 0 {
-		ratio := median(values[1]) / median(values[0])
-		if isTime(r.cells[0].unit) {
+	for k, column := range r.ratios {
+		peers, ours := values[2*k], values[2*k+1]
+		if len(peers) == 0 || len(ours) == 0 {
+			continue
+		}
+		ratio := median(ours) / median(peers)
+		if isTime(r.cells[2*k].unit) {
 			ratio = 1 / ratio
 		}
-		cells[r.ratio] = measurement{Value: digits(ratio)}
+		cells[column] = measurement{Value: digits(ratio)}
 	}
 	return cells
 }

@@ -22,9 +22,9 @@ const (
 var tables = []table{
 	{name: "tasks", columns: []string{"work", "rounds", pytorch, noether, "ratio"}, rows: []row{
 		rate("forward, ResNet-18 at 224, batch 8, every tensor read", "images/s",
-			peer("bench.py", "taps", "resnet18", "224", "8", "all"), golang("model", "TapsAll$", 10, "NOETHER_BENCH_MODEL=model:resnet18:224"), "peak-MiB"),
+			peer("bench.py", "taps", "resnet18", "224", "8", "all"), golang("model", "LayersAll$", 10, "NOETHER_BENCH_MODEL=model:resnet18:224"), "peak-MiB"),
 		rate("forward, ResNet-18 at 224, batch 8, its 17 ReLUs read", "images/s",
-			peer("bench.py", "taps", "resnet18", "224", "8", "relu"), golang("model", "TapsRelu$", 10, "NOETHER_BENCH_MODEL=model:resnet18:224"), "peak-MiB"),
+			peer("bench.py", "taps", "resnet18", "224", "8", "relu"), golang("model", "LayersRelu$", 10, "NOETHER_BENCH_MODEL=model:resnet18:224"), "peak-MiB"),
 		rate("effective invariance, ResNet-20, CIFAR-10 test set, three rotations", "images/s",
 			peer("bench.py", "ei", "cifar_resnet20", "$DATA/cifar10/test_batch.bin"), golang("study", "EffectiveInvariance$", 1), "MiB-peak"),
 		seis("SEIS at the 19 convolutions of a ResNet-20, 2,000 CIFAR-10 pairs, the two scores", "scores", true),
@@ -51,7 +51,7 @@ var tables = []table{
 	{name: "grid", columns: []string{gridWork, "numpy, processor time", "Noether, processor time", "ratio", "numpy, time", "Noether, time"}, slow: true, rows: grids()},
 	{name: "grid-memory", columns: []string{gridMemory, "1000 samples", "5000 samples", "20000 samples"}, slow: true, rows: gridMemories()},
 	{name: "stir", columns: []string{"STIR of a ResNet-20 and a ResNet-32, 1,000 steps", "PyTorch", noether, "ratio"}, slow: true, rows: []row{{
-		text: map[string]string{"STIR of a ResNet-20 and a ResNet-32, 1,000 steps": "one run"}, ratio: "ratio",
+		text: map[string]string{"STIR of a ResNet-20 and a ResNet-32, 1,000 steps": "one run"}, ratios: []string{"ratio"},
 		cells: []cell{
 			{column: "PyTorch", metric: "seconds", unit: "s", from: peer("bench/stir.py", "$PEERS", "$DATA/cifar10/test_batch.bin",
 				"$DATA/models/resnet20-cifar10.onnx", "$DATA/models/resnet32-cifar10.onnx")},
@@ -60,6 +60,8 @@ var tables = []table{
 	}}},
 	{name: "networks-clock", slow: true, rows: networks("per_second", "images/s", "images/s", "2"), columns: networkColumns},
 	{name: "networks-processor", slow: true, rows: networks("cpu_ms_per_image", "cpu-ms/image", "ms", "1"), columns: networkColumns},
+	{name: "networks-memory", slow: true, rows: networkMemories(), columns: []string{"network", valuesRead + ": PyTorch", valuesRead + ": Noether",
+		"batch 1: PyTorch", "batch 1: Noether", "batch 8: PyTorch", "batch 8: Noether"}},
 	{name: "firing-memory", columns: []string{"units", "images", "processor time", "peak memory"}, rows: unitMemory()},
 	{name: "report", columns: []string{"page", "size", "processor time of the main thread", "wall-clock time"}, rows: []row{
 		page("107,856 scores", "scores"),
@@ -74,7 +76,7 @@ func rate(work, metric string, from, by source, memory string) row {
 	if memory != "" {
 		peakOfPeer = "peak_mib"
 	}
-	return row{text: map[string]string{"work": work}, ratio: "ratio", cells: []cell{
+	return row{text: map[string]string{"work": work}, ratios: []string{"ratio"}, cells: []cell{
 		{column: pytorch, from: from, metric: "per_second", unit: metric, memory: peakOfPeer},
 		{column: noether, from: by, metric: metric, unit: metric, memory: memory},
 	}}
@@ -84,7 +86,7 @@ func rate(work, metric string, from, by source, memory string) row {
 func seis(work, benchmark string, compared bool) row {
 	r := row{text: map[string]string{"work": work}}
 	if compared {
-		r.ratio = "ratio"
+		r.ratios = []string{"ratio"}
 		r.cells = append(r.cells, cell{column: pytorch, from: peer("bench.py", "seis", "cifar_resnet20", "$DATA/cifar10/test_batch.bin", "2000"),
 			metric: "seconds", unit: "s", memory: "peak_mib", once: true})
 	}
@@ -94,7 +96,7 @@ func seis(work, benchmark string, compared bool) row {
 
 // photographs returns a row on the decoding of photographs.
 func photographs(text string, environment ...string) row {
-	return row{text: map[string]string{"per second of processor time": text}, ratio: "ratio", cells: []cell{
+	return row{text: map[string]string{"per second of processor time": text}, ratios: []string{"ratio"}, cells: []cell{
 		{column: "PIL and torchvision", from: peer("bench/photos.py", "$DATA/imagenet-samples"), metric: "per_second", unit: "images"},
 		{column: noether, from: golang("dataset", "Photographs$", 3, environment...), metric: "images/s", unit: "images"},
 	}}
@@ -181,7 +183,7 @@ func grids() []row {
 		if r.peer != "" {
 			size := strings.Fields(r.size)
 			theirs, theirsAgain := lastOf(peer("bench/grid.py", r.peer, size[0], size[1], r.step, size[2]))
-			out.ratio = "ratio"
+			out.ratios = []string{"ratio"}
 			out.cells = append([]cell{{column: "numpy, processor time", from: theirs, metric: "cpu", unit: "s"}}, append(out.cells, cell{column: "numpy, time", from: theirsAgain, metric: "seconds", unit: "s"})...)
 		}
 		rows = append(rows, out)
@@ -204,25 +206,51 @@ func gridMemories() []row {
 	return rows
 }
 
-var networkColumns = []string{"network", "every tensor: PyTorch", "every tensor: Noether", "ratio", "other outputs read", "these outputs: PyTorch", "these outputs: Noether"}
+var networkColumns = []string{"network", "every tensor: PyTorch", "every tensor: Noether", "ratio", "other outputs read", "these outputs: PyTorch", "these outputs: Noether", "ratio, these outputs"}
 
 // networks returns a row for each line of networks.txt: the network, its input's side, the batch,
-// the class of the PyTorch modules whose outputs are read in the second comparison, and the names
-// of the same outputs in Noether.
+// the class of the PyTorch modules whose outputs are read in the second comparison, the names of the
+// same outputs in Noether, and what the table calls the network and these outputs.
 func networks(ofPeer, metric, unit, threads string) []row {
 	var rows []row
 	for line := range strings.Lines(networkList) {
 		f := strings.Fields(line)
 		net, side, batch, class, layers := f[0], f[1], f[2], f[3], f[4]
+		title, outputs, _ := strings.Cut(strings.Join(f[5:], " "), ", ")
 		settings := []string{"NOETHER_BENCH_MODEL=model:" + net + ":" + side, "NOETHER_BENCH_SIZE=" + side, "NOETHER_BENCH_BATCH=" + batch,
 			"NOETHER_BENCH_LAYERS=" + layers, "NOETHER_BENCH_THREADS=" + threads}
 		script := func(kept string) source { return peer("bench/networks.py", "$PEERS", net, side, batch, kept, threads) }
-		rows = append(rows, row{text: map[string]string{"network": net, "other outputs read": class}, ratio: "ratio", cells: []cell{
-			{column: "every tensor: PyTorch", from: script("all"), metric: ofPeer, unit: unit},
-			{column: "every tensor: Noether", from: golang("model", "TapsAll$", 7, settings...), metric: metric, unit: unit},
-			{column: "these outputs: PyTorch", from: script(class), metric: ofPeer, unit: unit},
-			{column: "these outputs: Noether", from: golang("model", "Taps$", 7, settings...), metric: metric, unit: unit},
+		rows = append(rows, row{text: map[string]string{"network": title, "other outputs read": outputs}, ratios: []string{"ratio", "ratio, these outputs"}, cells: []cell{
+			{column: "every tensor: PyTorch", from: script("all"), metric: ofPeer, unit: unit, memory: "peak_mib"},
+			{column: "every tensor: Noether", from: golang("model", "LayersAll$", 7, settings...), metric: metric, unit: unit, memory: "peak-MiB"},
+			{column: "these outputs: PyTorch", from: script(class), metric: ofPeer, unit: unit, memory: "peak_mib"},
+			{column: "these outputs: Noether", from: golang("model", "Layers$", 7, settings...), metric: metric, unit: unit, memory: "peak-MiB"},
 		}})
+	}
+	return rows
+}
+
+const valuesRead = "values read of an image"
+
+// networkMemories returns rows on the peak memory with every tensor of a network read, for one image
+// at a time and for eight.
+func networkMemories() []row {
+	var rows []row
+	for _, n := range [][2]string{{"resnet50", "ResNet-50"}, {"vgg11", "VGG-11"}, {"convnext_tiny", "ConvNeXt tiny"}, {"swin_t", "Swin tiny"}, {"vit_b_16", "ViT-B/16"}} {
+		r := row{text: map[string]string{"network": n[1]}}
+		add := func(program, metric, read, batch string, from source) {
+			first, again := lastOf(from)
+			r.cells = append(r.cells, cell{column: "batch " + batch + ": " + program, from: first, metric: metric, unit: "MiB", once: true})
+			if batch == "1" {
+				r.cells = append(r.cells, cell{column: valuesRead + ": " + program, from: again, metric: read, unit: "MiB", once: true})
+			}
+		}
+		for _, batch := range []string{"1", "8"} {
+			add("PyTorch", "peak_mib", "mib_kept_per_image", batch, peer("bench/networks.py", "$PEERS", n[0], "224", batch, "all", "1"))
+			add(noether, "peak-MiB", "MiB/image", batch, golang("model", "LayersAll$", 3,
+				"NOETHER_BENCH_MODEL=model:"+n[0]+":224", "NOETHER_BENCH_BATCH="+batch, "NOETHER_BENCH_THREADS=1"))
+		}
+		rows = append(rows, r)
 	}
 	return rows
 }
