@@ -14,6 +14,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/noether-ml/noether/internal/filesys"
 )
@@ -72,7 +73,8 @@ func writeDirectly(path string, f func(io.Writer) error) error {
 		return err
 	}
 	defer file.Close()
-	buffered := bufio.NewWriterSize(file, 1<<16)
+	buffered := borrowBuffer(file)
+	defer returnBuffer(buffered)
 	if err := f(buffered); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
@@ -80,6 +82,23 @@ func writeDirectly(path string, f func(io.Writer) error) error {
 		return err
 	}
 	return file.Close()
+}
+
+// buffers has the buffers of files that were written. A run writes tens of thousands of small files,
+// and the garbage collector would run again and again for a buffer of each.
+var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 1<<16) }}
+
+// borrowBuffer returns an empty buffer that writes to w.
+func borrowBuffer(w io.Writer) *bufio.Writer {
+	b := buffers.Get().(*bufio.Writer)
+	b.Reset(w)
+	return b
+}
+
+// returnBuffer makes a buffer available to other files.
+func returnBuffer(b *bufio.Writer) {
+	b.Reset(nil)
+	buffers.Put(b)
 }
 
 // cause returns the error without the name of the temporary file.
@@ -116,7 +135,8 @@ func (s *syncing) Write(p []byte) (int, error) {
 // fill writes what f writes, syncs the file and closes it.
 func fill(file *filesys.File, f func(io.Writer) error) error {
 	defer file.Close()
-	buffered := bufio.NewWriterSize(&syncing{file: file}, 1<<16)
+	buffered := borrowBuffer(&syncing{file: file})
+	defer returnBuffer(buffered)
 	if err := f(buffered); err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package rundir
 
 import (
-	"bufio"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -63,12 +62,13 @@ const maxIndex = 256 << 20
 // entry's Offset and Size.
 func writeState(path string, index *stateIndex, payload func(w io.Writer, e *stateEntry) error) error {
 	return atomicfile.WriteFunc(path, func(w io.Writer) error {
-		out := bufio.NewWriterSize(w, 1<<20)
-		out.WriteString(stateMagic)
+		if _, err := io.WriteString(w, stateMagic); err != nil {
+			return err
+		}
 		offset := int64(len(stateMagic))
 		for i := range index.Entries {
 			e := &index.Entries[i]
-			count := &checksumWriter{w: out, sum: crc32.New(castagnoli)}
+			count := &checksumWriter{w: w, sum: crc32.New(castagnoli)}
 			if err := payload(count, e); err != nil {
 				return err
 			}
@@ -79,12 +79,10 @@ func writeState(path string, index *stateIndex, payload func(w io.Writer, e *sta
 		if err != nil {
 			return err
 		}
-		out.Write(raw)
-		var tail [12]byte
-		binary.LittleEndian.PutUint64(tail[:], uint64(len(raw)))
-		binary.LittleEndian.PutUint32(tail[8:], crc32.Checksum(raw, castagnoli))
-		out.Write(tail[:])
-		return out.Flush()
+		sum := crc32.Checksum(raw, castagnoli)
+		raw = binary.LittleEndian.AppendUint64(raw, uint64(len(raw)))
+		_, err = w.Write(binary.LittleEndian.AppendUint32(raw, sum))
+		return err
 	})
 }
 
