@@ -22,6 +22,12 @@ func resetCell(c *plan.Cell) {
 // the others.
 func (r *Writer) Resume() error {
 	r.readUnreadable()
+	if r.Options.Only == nil { // listing a folder with the states of many other models is slow
+		var err error
+		if r.states, err = listStates([]string{r.Folder.dir}); err != nil {
+			return err
+		}
+	}
 	for _, c := range r.Plan.Cells {
 		if r.Folder.HasCell(c) {
 			c.Done = true

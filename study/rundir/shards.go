@@ -36,19 +36,18 @@ func listStates(dirs []string) (stateFiles, error) {
 	return out, nil
 }
 
-// removeStates removes the states of a finished cell from the run's folder.
+// removeStates removes the states of a finished cell from the run's folder: that of this run, and
+// those that were there when the folder was listed. To list the folder for each cell would be slow,
+// since it holds the states of all other cells.
 func (r *Writer) removeStates(c *plan.Cell) error {
-	switch {
-	case r.states != nil:
-		removed := slices.DeleteFunc(slices.Clone(r.states[c.Key]), func(file string) bool {
-			return filepath.Dir(file) != filepath.Clean(r.Folder.Path("states"))
-		})
-		return removeAll(removed)
-	case r.Options.Only != nil: // listing a folder with the states of many other models is slow
-		return removeAll([]string{r.Folder.state(c, r.Options.Shard)})
+	own := r.Folder.state(c, r.Options.Shard)
+	removed := []string{own}
+	for _, file := range r.states[c.Key] {
+		if file != own && filepath.Dir(file) == filepath.Clean(r.Folder.Path("states")) {
+			removed = append(removed, file)
+		}
 	}
-	files, err := r.Folder.list("states", c.Key+".", ".bin")
-	return errors.Join(err, removeAll(files))
+	return removeAll(removed)
 }
 
 // removeAll removes files. Files that do not exist are no error.

@@ -156,3 +156,28 @@ func TestCreateRemovesTemporaryFilesOfKilledRuns(t *testing.T) {
 		t.Errorf("the temporary file that a run may still write is gone: %v", err)
 	}
 }
+
+// TestFinishedCellLeavesNoStates checks that a finished cell's states are removed, also those that
+// shards left in the folder before, and that those of another cell stay.
+func TestFinishedCellLeavesNoStates(t *testing.T) {
+	t.Parallel()
+	f, err := Create(t.TempDir(), t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := Writer{Plan: &plan.Plan{Cells: []*plan.Cell{{Key: "c", Data: &plan.Data{Unreadable: &plan.UnreadableSamples{}}}}}, Folder: f}
+	for _, name := range []string{"c.1of2.bin", "c.2of2.bin", "c.3of4.bin", "other.1of2.bin"} {
+		writeExample(t, f.Path("states", name))
+	}
+	if err := w.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	writeExample(t, f.Path("states", "c.all.bin")) // a checkpoint of this run
+	if err := w.removeStates(w.Plan.Cells[0]); err != nil {
+		t.Fatal(err)
+	}
+	left, err := f.list("states", "", "")
+	if err != nil || len(left) != 1 || filepath.Base(left[0]) != "other.1of2.bin" {
+		t.Errorf("files %v, error %v; want only the other cell's", left, err)
+	}
+}

@@ -20,7 +20,7 @@ type Writer struct {
 	failures    plan.FailureLog
 	started     time.Time
 	missing     []scores.Missing // cells that a merge could not complete, by model
-	states      stateFiles       // state files by cell; nil unless merging
+	states      stateFiles       // state files by cell; nil if they were not listed
 	mergedDirs  []string         // folders that a merge reads; nil unless merging
 
 	imageless []string // why data sets have no contact sheet, if the study asks for images
