@@ -10,8 +10,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/checksum"
@@ -239,15 +242,21 @@ func (f Folder) readCells(r scores.Record) ([]scores.Cell, []scores.Failure, err
 		return strings.HasSuffix(file, samplesSuffix) || r.Keys != nil && !planned // left of an earlier version of the study
 	})
 	slices.SortStableFunc(files, func(a, b string) int { return order[key(a)] - order[key(b)] })
-	var cells []scores.Cell
+	cells := make([]scores.Cell, len(files))
+	group := errgroup.Group{}
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, file := range files {
+		group.Go(func() (err error) {
+			cells[i], err = scores.ReadCell(file)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, nil, err
+	}
 	done := map[string]scores.Cell{}
-	for _, file := range files {
-		c, err := scores.ReadCell(file)
-		if err != nil {
-			return nil, nil, err
-		}
-		cells = append(cells, c)
-		done[key(file)] = c
+	for i, file := range files {
+		done[key(file)] = cells[i]
 	}
 	return cells, append(incompleteMeans(r, done), r.Failed...), nil
 }
