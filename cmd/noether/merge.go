@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/study"
 )
 
@@ -76,6 +77,7 @@ func reportCommand() *cobra.Command {
 		Short: "Print the scores of a run folder and write its report again",
 		Args:  usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
+			machine.AllowGarbage()
 			result, err := study.ReadResult(args[0])
 			if err != nil {
 				return err

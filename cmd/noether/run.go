@@ -199,6 +199,7 @@ func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, 
 // showResult writes the report into the run folder and prints the scores, even if the report cannot
 // be written.
 func showResult(result *study.Result, out string, p printFlags) error {
+	machine.AllowGarbage()
 	file := filepath.Join(out, "report.html")
 	attachments := report.ReadAttachments(out)
 	if cells, _, err := study.ReadCells(out); err == nil {

@@ -8,6 +8,10 @@ import "runtime/debug"
 // pointers, so frequent collections cost little, while the default target would double the memory.
 func BoundGarbage(memory int64) { debug.SetGCPercent(garbagePercent(memory)) }
 
+// AllowGarbage sets the collector's default target, for the end of a process that reads the records
+// of many cells. These are full of pointers, so frequent collections cost a third of the time.
+func AllowGarbage() { debug.SetGCPercent(100) }
+
 // garbagePercent returns the target for debug.SetGCPercent.
 func garbagePercent(memory int64) int {
 	const smallHeap, highest, lowest = 256 << 20, 20, 5
