@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -16,9 +17,14 @@ import (
 	"strings"
 )
 
-// A labelTable is a CSV file of labels. Its header names the columns: file (or filename, path,
-// image, sound), label (or class, or the requested column; optional), and any others, which are
-// factors. Without a header the columns are file and label.
+// A labelTable is a file of labels, in one of three forms:
+//
+//   - CSV. The header names the columns: file (or filename, path, image, sound), label (or class, or
+//     the requested column; optional), and any others, which are factors. Without a header the
+//     columns are file and label.
+//   - lines of a file name, white space and a label, as in Caffe's val.txt;
+//   - Kaggle's LOC_val_solution.csv of ImageNet: the label is the first synset of a row, and file
+//     names lack their extension, which is .JPEG.
 type labelTable struct {
 	factors []string
 	rows    []labelRow
@@ -36,6 +42,7 @@ type columns struct {
 	file, label int
 	factors     []int
 	names       []string // of the factors, in the order of the indices
+	kaggle      bool     // the header is that of LOC_val_solution.csv
 }
 
 // readLabelTable reads a table. label is the name of the column of labels; "": label or class.
@@ -45,21 +52,21 @@ func readLabelTable(r io.Reader, label string, isFile func(string) bool) (labelT
 	if mark, err := buffered.Peek(3); err == nil && string(mark) == "\xef\xbb\xbf" {
 		buffered.Discard(3) // the byte order mark of spreadsheets
 	}
-	lines := csv.NewReader(buffered)
-	lines.TrimLeadingSpace = true
-	lines.ReuseRecord = true
+	next := csvRecords(buffered)
+	if start, _ := buffered.Peek(maxFirstLine); isSpaceSeparated(string(start), isFile) {
+		next = spaceSeparatedRecords(buffered)
+	}
 	var t labelTable
 	var c columns
 	seen := map[string]int{}
 	for first := true; ; first = false {
-		record, err := lines.Read()
+		record, line, err := next()
 		if errors.Is(err, io.EOF) {
 			return t, t.check()
 		}
 		if err != nil {
 			return t, err
 		}
-		line, _ := lines.FieldPos(0)
 		if first {
 			var header bool
 			if c, header, err = columnsOf(record, label, isFile); err != nil {
@@ -82,6 +89,58 @@ func readLabelTable(r io.Reader, label string, isFile func(string) bool) (labelT
 	}
 }
 
+// csvRecords returns a function that returns the next record of a CSV file, with its line.
+func csvRecords(r io.Reader) func() ([]string, int, error) {
+	lines := csv.NewReader(r)
+	lines.TrimLeadingSpace = true
+	lines.ReuseRecord = true
+	return func() ([]string, int, error) {
+		record, err := lines.Read()
+		if err != nil {
+			return nil, 0, err
+		}
+		line, _ := lines.FieldPos(0)
+		return record, line, nil
+	}
+}
+
+// maxFirstLine bounds the part of a file by which isSpaceSeparated decides.
+const maxFirstLine = 1 << 10
+
+// isSpaceSeparated reports whether a file starts with the name of a file, white space and a label.
+func isSpaceSeparated(start string, isFile func(string) bool) bool {
+	line, _, _ := strings.Cut(start, "\n")
+	file, label := cutLabel(line)
+	return label != "" && isFile(file) && !strings.ContainsAny(line, ",\"")
+}
+
+// cutLabel cuts a line at its last white space. Without any, the label is empty.
+func cutLabel(line string) (file, label string) {
+	line = strings.TrimSpace(line)
+	i := strings.LastIndexAny(line, " \t")
+	return strings.TrimSpace(line[:max(i, 0)]), line[i+1:]
+}
+
+// spaceSeparatedRecords is csvRecords for lines of a file name, white space and a label. Empty lines
+// are skipped.
+func spaceSeparatedRecords(r io.Reader) func() ([]string, int, error) {
+	lines, number := bufio.NewScanner(r), 0
+	return func() ([]string, int, error) {
+		for lines.Scan() {
+			number++
+			if strings.TrimSpace(lines.Text()) == "" {
+				continue
+			}
+			file, label := cutLabel(lines.Text())
+			if file == "" {
+				return nil, 0, fmt.Errorf("line %d: %q is not a file name, white space and a label", number, label)
+			}
+			return []string{file, label}, number, nil
+		}
+		return nil, 0, cmp.Or(lines.Err(), io.EOF)
+	}
+}
+
 func (t labelTable) check() error {
 	if len(t.rows) == 0 {
 		return fmt.Errorf("no rows")
@@ -94,6 +153,12 @@ func columnsOf(record []string, label string, isFile func(string) bool) (columns
 	c := columns{file: -1, label: -1}
 	if isFile(record[0]) {
 		return c.withoutHeader(len(record), label)
+	}
+	if slices.Equal(record, []string{"ImageId", "PredictionString"}) && label == "" {
+		return columns{file: 0, label: 1, kaggle: true}, true, nil
+	}
+	if _, err := strconv.Atoi(record[0]); err == nil && len(record) == 1 {
+		return c, false, errors.New("line 1: a label without a file: each line must be a file name and a label")
 	}
 	for i, name := range record {
 		name = strings.TrimSpace(name)
@@ -147,12 +212,19 @@ func (c columns) assign(column *int, i int, what string) error {
 }
 
 func (c columns) row(record []string) (labelRow, error) {
-	row := labelRow{file: path.Clean(filepath.ToSlash(strings.TrimSpace(record[c.file])))}
+	file := strings.TrimSpace(record[c.file])
+	if c.kaggle {
+		file += ".JPEG"
+	}
+	row := labelRow{file: path.Clean(filepath.ToSlash(file))}
 	if !filepath.IsLocal(filepath.FromSlash(row.file)) || row.file == "." {
 		return row, fmt.Errorf("file %q: names must be relative to the folder and inside it", record[c.file])
 	}
 	if c.label >= 0 {
 		row.label = strings.TrimSpace(record[c.label])
+	}
+	if c.kaggle { // the label is followed by a box
+		row.label, _, _ = strings.Cut(row.label, " ")
 	}
 	for _, column := range c.factors {
 		row.factors = append(row.factors, strings.TrimSpace(record[column]))

@@ -114,7 +114,7 @@ func TestFolderFollowsLinks(t *testing.T) {
 
 func TestFolderWithCSV(t *testing.T) {
 	t.Parallel()
-	dir := dots(t, "a.png", "sub/b.png", "c.png", "unlisted.png")
+	dir := dots(t, "a.png", "sub/b.png", "c.png", "unlisted.png", "sub/d e.png", "sub/f.JPEG")
 	cases := []struct {
 		name, csv string
 		want      []string
@@ -126,6 +126,9 @@ func TestFolderWithCSV(t *testing.T) {
 		{"files alone", "c.png\na.png\n", []string{"c.png -", "a.png -"}, nil},
 		{"some without label", "file,label\nc.png,\na.png,cat\n", []string{"c.png -", "a.png cat"}, nil},
 		{"factors", "size,filename,class,hue\n1.5,c.png,x,-20\n2,a.png,x,30\n", []string{"c.png x", "a.png x"}, []string{"hue", "size"}},
+		{"white space", "c.png 3\nsub/b.png \t0\n\na.png -1\r\n", []string{"c.png 3", "sub/b.png 0", "a.png -"}, nil},
+		{"a name with spaces", "sub/d e.png dog\na.png cat\n", []string{"sub/d e.png dog", "a.png cat"}, nil},
+		{"Kaggle", "ImageId,PredictionString\nsub/f,n01440764 1 2 3 4 n01443537 5 6 7 8 \n", []string{"sub/f.JPEG n01440764"}, nil},
 		{"spreadsheet", "\xef\xbb\xbffile, label\r\n\"c.png\", \"a, b\"\r\n", []string{"c.png a, b"}, nil},
 	}
 	for _, c := range cases {
@@ -179,6 +182,10 @@ func TestOpenFolderErrors(t *testing.T) {
 		{"no rows", FolderOptions{Dir: mixed}, "file,label\n", "no rows"},
 		{"two labels", FolderOptions{Dir: mixed}, "file,label,class\na.png,1,2\n", "both name the label"},
 		{"a folder", FolderOptions{Dir: mixed}, "file,label\ndog,1\n", "dog is a folder"},
+		{"labels alone", FolderOptions{Dir: mixed}, "490\n361\n", "line 1: a label without a file"},
+		{"white space, then none", FolderOptions{Dir: mixed}, "a.png 1\n2\n", `line 2: "2" is not a file name`},
+		{"white space, then a comma", FolderOptions{Dir: mixed}, "a.png 1\nb.png,2\n", "line 2"},
+		{"a line too long", FolderOptions{Dir: mixed}, "a.png 1\n" + strings.Repeat("x", 1<<17), "token too long"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -58,7 +58,7 @@ type idxKeys struct {
 
 type imagesKeys struct {
 	Folder  Path   `key:"folder,required" short:"true" doc:"folder of images"`
-	Labels  *Path  `key:"labels" doc:"CSV file with the columns file and label; other columns are factors"`
+	Labels  *Path  `key:"labels" doc:"CSV file with the columns file and label (other columns are factors), or lines of file and label"`
 	Layout  string `key:"layout" enum:"classes|flat|synsets" doc:"a folder for each class, no classes, or file names that start with a synset; default: inferred"`
 	Pattern string `key:"pattern" doc:"pattern of file names: the fields of {label}_{camera}.jpg are the label and factors"`
 	Label   string `key:"label" doc:"column of the CSV file or field of the pattern with the label; default: label"`
@@ -73,7 +73,7 @@ type cocoKeys struct {
 
 type soundKeys struct {
 	Folder  Path   `key:"folder,required" short:"true" doc:"folder of WAV and FLAC files"`
-	Labels  *Path  `key:"labels" doc:"CSV file with the columns file and label; other columns are factors"`
+	Labels  *Path  `key:"labels" doc:"CSV file with the columns file and label (other columns are factors), or lines of file and label"`
 	Label   string `key:"label" doc:"column of the CSV file or field of the pattern with the label; default: label"`
 	Pattern string `key:"pattern" doc:"pattern of file names: the fields of {label}_{speaker}_{take}.wav are the label and factors"`
 	Layout  string `key:"layout" enum:"classes|flat" doc:"a folder for each class, or no classes; default: inferred"`
