@@ -16,18 +16,22 @@ type side struct {
 }
 
 func at(layer string, of column, reference, other string) side {
-	return side{[]group{{reference: reference, other: other, layer: layer}}, of}
+	return mean(of, group{reference: reference, other: other, layer: layer})
 }
 
-// penultimate is the name of the penultimate layer of the ResNets of package train.
+func mean(of column, groups ...group) side { return side{groups, of} }
+
+// penultimate is the name of the penultimate layer of the ResNets and VGGs of package train.
 const penultimate = "Flatten"
 
-func one(of column, reference, other string) side { return at(penultimate, of, reference, other) }
+func last(reference, other string) group {
+	return group{reference: reference, other: other, layer: penultimate}
+}
+
+func one(of column, reference, other string) side { return mean(of, last(reference, other)) }
 
 // both returns the mean over both directions.
-func both(of column, a, b string) side {
-	return side{[]group{{reference: a, other: b, layer: penultimate}, {reference: b, other: a, layer: penultimate}}, of}
-}
+func both(of column, a, b string) side { return mean(of, last(a, b), last(b, a)) }
 
 var findings = []finding{
 	{"Table 1", "plain, two seeds: CKA is larger than STIR", "stir-seeds", one(cka, "plain", "plain"), one(stir, "plain", "plain"), ""},
@@ -45,24 +49,32 @@ var findings = []finding{
 	{"Figure 2", "plain: STIR of the first ReLU is larger than of the penultimate layer", "stir-layers", at("Relu", stir, "plain", "plain"), one(stir, "plain", "plain"), ""},
 	{"Figure 2", "STIR of the end of stage 4 is larger with AT than plain", "stir-layers", at("stage4/block2/Relu_1", stir, "at", "at"), at("stage4/block2/Relu_1", stir, "plain", "plain"), ""},
 	{"Figure 2", "STIR of the penultimate layer is larger with AT than plain", "stir-layers", one(stir, "at", "at"), one(stir, "plain", "plain"), ""},
+	{"Figure 2", "VGG-16, plain: STIR of the first ReLU is larger than of the penultimate layer", "stir-layers-vgg16", at("stage1/conv1/Relu", stir, "plain", "plain"), one(stir, "plain", "plain"), ""},
+	{"Figure 2", "VGG-16: STIR of the penultimate layer is larger with AT than plain", "stir-layers-vgg16", one(stir, "at", "at"), one(stir, "plain", "plain"), ""},
 	{"Figure 3", "plain: STIR of the first ReLU is larger than of the penultimate layer", "stir-datasets", at("Relu", stir, "plain", "shapes-plain"), one(stir, "plain", "shapes-plain"), ""},
 	{"Figure 3", "STIR of the penultimate layer is larger with AT than plain", "stir-datasets", one(stir, "at", "shapes-at"), one(stir, "plain", "shapes-plain"), ""},
 	{"Figure 4", "plain: STIR of two ResNets is larger than of two VGGs", "stir-architectures", one(stir, "resnet-plain", "resnet-plain"), one(stir, "vgg-plain", "vgg-plain"), ""},
 	{"Figure 4", "AT: the same", "stir-architectures", one(stir, "resnet-at", "resnet-at"), one(stir, "vgg-at", "vgg-at"), ""},
 	{"Figure 4", "STIR of a ResNet and a VGG is larger with AT than plain", "stir-architectures", both(stir, "resnet-at", "vgg-at"), both(stir, "resnet-plain", "vgg-plain"), ""},
+	{"Figure 4", "two ResNets: STIR of one kind of training is larger than of plain and AT", "stir-architectures", mean(stir, last("resnet-plain", "resnet-plain"), last("resnet-at", "resnet-at")), both(stir, "resnet-plain", "resnet-at"), ""},
 	{"Figure 5", "STIR of AT and AT is larger than of AT and TRADES", "stir-layers", one(stir, "at", "at"), one(stir, "at", "trades"), "stir-defences"},
 	{"Figure 5", "STIR of AT and AT is larger than of AT and MART", "stir-layers", one(stir, "at", "at"), one(stir, "at", "mart"), "stir-defences"},
 	{"Figure 5", "STIR of AT and AT is larger than of TRADES and MART", "stir-layers", one(stir, "at", "at"), one(stir, "trades", "mart"), "stir-defences"},
+	{"Figure 7", "VGG-16, plain: STIR of the first ReLU is larger than of the penultimate layer", "stir-datasets-vgg16", at("stage1/conv1/Relu", stir, "plain", "shapes-plain"), one(stir, "plain", "shapes-plain"), ""},
+	{"Figure 7", "VGG-16: STIR of the penultimate layer is larger with AT than plain", "stir-datasets-vgg16", one(stir, "at", "shapes-at"), one(stir, "plain", "shapes-plain"), ""},
+	{"Figure 8", "plain ResNet and VGG: CKA is larger than STIR", "stir-architectures", both(cka, "resnet-plain", "vgg-plain"), both(stir, "resnet-plain", "vgg-plain"), ""},
+	{"Figure 9", "STIR of AT with TRADES and with MART is larger for VGG-16 than for ResNet-18", "stir-defences-vgg16", mean(stir, last("at", "trades"), last("at", "mart")), mean(stir, last("at", "trades"), last("at", "mart")), "stir-defences"},
+	{"Figure 9", "VGG-16: STIR of AT and AT is larger than of AT and MART", "stir-layers-vgg16", one(stir, "at", "at"), one(stir, "at", "mart"), "stir-defences-vgg16"},
 }
 
 // maxMissed is the largest fraction of images that an inversion may miss. The scores of one that
 // misses more do not have the meaning of STIR, since equation 2 does not hold.
 const maxMissed = 0.1
 
-// findingRows returns the differences of the findings for which there are runs, with a verdict:
-// seen if the interval is above 0, not seen if it is below 0, and open otherwise, or if an inversion
-// missed more than maxMissed.
-func findingRows(tables map[string]groups) [][]string {
+// findingRows returns the differences of the findings, with a verdict: seen if the interval is above
+// 0, not seen if it is below 0, and open otherwise, or if an inversion missed more than maxMissed.
+// Findings without runs have their stored rows, if any.
+func findingRows(tables map[string]groups, stored [][]string) [][]string {
 	out := [][]string{{"item", "finding", "statistic", "value", "low", "high"}}
 	for _, f := range findings {
 		other := f.otherTable
@@ -71,6 +83,7 @@ func findingRows(tables map[string]groups) [][]string {
 		}
 		a, b := f.larger.values(tables[f.table]), f.less.values(tables[other])
 		if len(a) == 0 || len(a) != len(b) {
+			out = append(out, beginning(stored, f.item, f.text)...)
 			continue
 		}
 		for i := range a {

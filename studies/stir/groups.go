@@ -128,7 +128,7 @@ var titles = [][2]string{
 	{"plain-750", "plain, 750"}, {"plain-1500", "plain, 1500"}, {"plain-3000", "plain, 3000"},
 	{"at-750", "AT, 750"}, {"at-1500", "AT, 1500"}, {"at-3000", "AT, 3000"},
 	{"resnet-plain", "ResNet-18, plain"}, {"resnet-at", "ResNet-18, AT"}, {"vgg-plain", "VGG-16, plain"}, {"vgg-at", "VGG-16, AT"},
-	{"trades", "TRADES"}, {"mart", "MART"}, {"shapes-plain", "shapes, plain"}, {"shapes-at", "shapes, AT"},
+	{"trades", "TRADES"}, {"mart", "MART"}, {"shapes-plain", "plain (shapes)"}, {"shapes-at", "AT (shapes)"},
 }
 
 func rank(kind string) int {
@@ -142,14 +142,17 @@ func title(kind string) string {
 	return kind
 }
 
-// layerTitle names a layer of a ResNet.
+// firstReLU holds the names of the first ReLU of the ResNets and of the VGGs of package train.
+var firstReLU = []string{"Relu", "stage1/conv1/Relu"}
+
+// layerTitle names a layer of a ResNet or a VGG.
 func layerTitle(layer string) string {
 	stage, _, ok := strings.Cut(layer, "/")
 	switch {
+	case slices.Contains(firstReLU, layer):
+		return "first ReLU"
 	case ok:
 		return "end of " + strings.Replace(stage, "stage", "stage ", 1)
-	case layer == "Relu":
-		return "first ReLU"
 	}
 	return "penultimate"
 }

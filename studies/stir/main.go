@@ -5,7 +5,8 @@
 // Networks are independent if they are different trainings. So the unit of every interval is a pair
 // of networks, and no network belongs to two pairs of one row. A pair's value is the mean over
 // trials (equation 6 of Nanda et al. 2022), and over both directions if the two networks are of one
-// kind. An interval is the mean over pairs with Student's t. Runs that are not there are left out.
+// kind. An interval is the mean over pairs with Student's t. What needs runs or trainings that are not
+// there stays as it was.
 package main
 
 import (
@@ -39,36 +40,58 @@ func main() {
 func write(runs, networks, out string) error {
 	all := map[string]groups{}
 	for _, e := range experiments {
-		g := groups{}
-		for _, name := range e.runs {
-			rows, err := read(filepath.Join(runs, name, "scores.csv"))
-			if errors.Is(err, fs.ErrNotExist) {
-				log.Printf("no run %s", name)
-				continue
-			}
-			if err == nil {
-				err = g.add(rows)
-			}
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-		}
-		all[e.table] = g
-		if len(g) == 0 {
+		rows, err := read(filepath.Join(runs, e.name, "scores.csv"))
+		if errors.Is(err, fs.ErrNotExist) {
+			log.Printf("no run %s", e.name)
 			continue
 		}
-		if err := writeCSV(filepath.Join(out, e.table+".csv"), e.rows(g)); err != nil {
+		g := groups{}
+		if err == nil {
+			err = g.add(rows)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", e.name, err)
+		}
+		all[e.name] = g
+		if err := writeCSV(filepath.Join(out, e.name+".csv"), e.rows(g)); err != nil {
 			return err
 		}
 	}
-	if err := writeCSV(filepath.Join(out, "stir-findings.csv"), findingRows(all)); err != nil {
-		return err
-	}
-	rows, err := networkRows(networks)
+	path := filepath.Join(out, "stir-findings.csv")
+	stored, err := readCSV(path)
 	if err != nil {
 		return err
 	}
-	return writeCSV(filepath.Join(out, "stir-networks.csv"), rows)
+	if err := writeCSV(path, findingRows(all, stored)); err != nil {
+		return err
+	}
+	path = filepath.Join(out, "stir-networks.csv")
+	if stored, err = readCSV(path); err != nil {
+		return err
+	}
+	rows, err := networkRows(networks, stored)
+	if err != nil {
+		return err
+	}
+	return writeCSV(path, rows)
+}
+
+// readCSV returns no rows if there is no file.
+func readCSV(path string) ([][]string, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return csv.NewReader(f).ReadAll()
+}
+
+// beginning returns the rows whose first cells are the given ones.
+func beginning(rows [][]string, cells ...string) [][]string {
+	return slices.DeleteFunc(slices.Clone(rows), func(r []string) bool { return !slices.Equal(r[:len(cells)], cells) })
 }
 
 func read(path string) ([]scores.Row, error) {
@@ -89,10 +112,9 @@ func writeCSV(path string, rows [][]string) error {
 	return errors.Join(w.WriteAll(rows), f.Close())
 }
 
-// An experiment is a table of the page.
+// An experiment is a table of the page, and the run of the same name.
 type experiment struct {
-	table   string
-	runs    []string
+	name    string
 	layers  bool // a row for each layer
 	columns []column
 }
@@ -131,14 +153,17 @@ var (
 )
 
 var experiments = []experiment{
-	{"stir-seeds", []string{"stir-seeds"}, false, usual},
-	{"stir-adversarial", []string{"stir-adversarial"}, false, []column{worst, worstNull, worstMissed, change, stimuliAgree, stimuliMissed}},
-	{"stir-iterations", []string{"stir-iterations"}, false, usual},
-	{"stir-updates", []string{"stir-updates"}, false, usual},
-	{"stir-architectures", []string{"stir-architectures"}, false, usual},
-	{"stir-layers", []string{"stir-layers"}, true, columnsOfLayer},
-	{"stir-datasets", []string{"stir-datasets"}, true, columnsOfLayer},
-	{"stir-defences", []string{"stir-defences"}, true, columnsOfLayer},
+	{"stir-seeds", false, usual},
+	{"stir-adversarial", false, []column{worst, worstNull, worstMissed, change, stimuliAgree, stimuliMissed}},
+	{"stir-iterations", false, usual},
+	{"stir-updates", false, usual},
+	{"stir-architectures", false, usual},
+	{"stir-layers", true, columnsOfLayer},
+	{"stir-layers-vgg16", true, columnsOfLayer},
+	{"stir-datasets", true, columnsOfLayer},
+	{"stir-datasets-vgg16", true, columnsOfLayer},
+	{"stir-defences", true, columnsOfLayer},
+	{"stir-defences-vgg16", true, columnsOfLayer},
 }
 
 // rows returns the table of an experiment, in the layout of package studies/results.

@@ -61,7 +61,7 @@ func TestMissed(t *testing.T) {
 		if err := g.add(rows); err != nil {
 			t.Fatal(err)
 		}
-		if got := findingRows(map[string]groups{"stir-seeds": g})[2][3]; got != want {
+		if got := findingRows(map[string]groups{"stir-seeds": g}, nil)[2][3]; got != want {
 			t.Errorf("%v of the images missed: %q, want %q", fraction, got, want)
 		}
 	}
@@ -80,7 +80,7 @@ func TestVerdict(t *testing.T) {
 			t.Fatal(err)
 		}
 		found := ""
-		for _, r := range findingRows(map[string]groups{"stir-seeds": g}) {
+		for _, r := range findingRows(map[string]groups{"stir-seeds": g}, nil) {
 			if r[1] == "two seeds: STIR is larger with AT than plain" && r[2] == "verdict" {
 				found = r[3]
 			}
@@ -88,6 +88,21 @@ func TestVerdict(t *testing.T) {
 		if found != want {
 			t.Errorf("AT %v against plain 0.4: %q, want %q", at, found, want)
 		}
+	}
+}
+
+// Findings and networks without runs keep their stored rows.
+func TestStored(t *testing.T) {
+	f := findings[0]
+	kept := []string{f.item, f.text, "verdict", "seen", "", ""}
+	got := findingRows(nil, [][]string{kept, {f.item, "no longer a finding", "verdict", "seen", "", ""}})
+	if len(got) != 2 || !slices.Equal(got[1], kept) {
+		t.Errorf("the findings are %q, want the head and %q", got, kept)
+	}
+	kept = []string{"stir.yaml", "ResNet-18, plain", "seeds", "6", "", ""}
+	got, err := networkRows(t.TempDir(), [][]string{kept})
+	if err != nil || len(got) != 2 || !slices.Equal(got[1], kept) {
+		t.Errorf("the networks are %q and the error %v, want the head and %q", got, err, kept)
 	}
 }
 
@@ -102,7 +117,7 @@ func TestOneUnit(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "stir", "runs.csv"), []byte(runs), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	networks, err := networkRows(folder)
+	networks, err := networkRows(folder, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,8 +133,8 @@ func TestOneUnit(t *testing.T) {
 		{networks, "stir.yaml,ResNet-18, AT,robust accuracy,0.200,,"},
 		{networks, "stir.yaml,ResNet-18, plain,test accuracy,0.450,-0.185,1.085"},
 		{experiments[0].rows(g), "AT,AT,STIR,0.900,,"},
-		{findingRows(map[string]groups{"stir-seeds": g}), "Table 1,two seeds: STIR is larger with AT than plain,difference,+0.500,,"},
-		{findingRows(map[string]groups{"stir-seeds": g}), "Table 1,two seeds: STIR is larger with AT than plain,verdict,open,,"},
+		{findingRows(map[string]groups{"stir-seeds": g}, nil), "Table 1,two seeds: STIR is larger with AT than plain,difference,+0.500,,"},
+		{findingRows(map[string]groups{"stir-seeds": g}, nil), "Table 1,two seeds: STIR is larger with AT than plain,verdict,open,,"},
 	} {
 		if !slices.ContainsFunc(want.rows, func(r []string) bool { return strings.Join(r, ",") == want.row }) {
 			t.Errorf("no row %q in %q", want.row, want.rows)

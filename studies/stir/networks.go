@@ -24,12 +24,14 @@ type trained struct {
 }
 
 // networkRows returns the table of the networks: for each training file and each kind their number
-// and their test accuracies, with intervals over seeds. Trainings that are not there are left out.
-func networkRows(folder string) ([][]string, error) {
+// and their test accuracies, with intervals over seeds. Training files without runs have their
+// stored rows, if any.
+func networkRows(folder string, stored [][]string) ([][]string, error) {
 	out := [][]string{{"training file", "networks", "statistic", "value", "low", "high"}}
 	for _, name := range []string{"stir", "stir-defences", "stir-updates", "stir-shapes"} {
 		list, err := readRuns(filepath.Join(folder, name, "runs.csv"))
 		if errors.Is(err, fs.ErrNotExist) {
+			out = append(out, beginning(stored, name+".yaml")...)
 			continue
 		}
 		if err != nil {
