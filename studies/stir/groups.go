@@ -151,6 +151,8 @@ func layerTitle(layer string) string {
 	switch {
 	case slices.Contains(firstReLU, layer):
 		return "first ReLU"
+	case strings.Contains(layer, "/block3/"): // ResNet-34, whose stages have three to six blocks
+		return strings.Replace(stage, "stage", "stage ", 1) + ", block 3"
 	case ok:
 		return "end of " + strings.Replace(stage, "stage", "stage ", 1)
 	}

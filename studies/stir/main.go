@@ -160,6 +160,8 @@ var experiments = []experiment{
 	{"stir-architectures", false, usual},
 	{"stir-layers", true, columnsOfLayer},
 	{"stir-layers-vgg16", true, columnsOfLayer},
+	{"stir-layers-resnet34", true, columnsOfLayer},
+	{"stir-layers-vgg19", true, columnsOfLayer},
 	{"stir-datasets", true, columnsOfLayer},
 	{"stir-datasets-vgg16", true, columnsOfLayer},
 	{"stir-defences", true, columnsOfLayer},

@@ -14,7 +14,7 @@ import (
 
 // networkTitles are the words of the varied keys of the training files in the table of networks.
 var networkTitles = map[string]string{
-	"resnet18": "ResNet-18", "vgg16": "VGG-16", "plain": "plain", "at": "AT", "one": "AT, 1 step", "trades": "TRADES", "mart": "MART",
+	"resnet18": "ResNet-18", "vgg16": "VGG-16", "resnet34": "ResNet-34", "vgg19": "VGG-19", "plain": "plain", "at": "AT", "one": "AT, 1 step", "trades": "TRADES", "mart": "MART",
 }
 
 // A trained is the networks of a training file that differ only in the seed.
@@ -45,7 +45,7 @@ func networkRows(folder string, stored [][]string) ([][]string, error) {
 			}{{"test accuracy", t.accuracy}, {"robust accuracy", t.robust}} {
 				if len(s.values) > 0 {
 					mean, low, high := interval(s.values)
-					out = append(out, append([]string{name + ".yaml", t.name, s.title}, cells("%.3f", mean, low, high)...))
+					out = append(out, append([]string{name + ".yaml", t.name, s.title}, cells("%.3f", mean, max(low, 0), min(high, 1))...))
 				}
 			}
 		}
