@@ -13,7 +13,7 @@ const (
 	stateKind    = "firing"
 	stateVersion = 3
 	saveEvery    = time.Minute
-	saveFactor   = 20 // at least so many times the duration of a save passes until the next
+	saveFactor   = 20 // smallest ratio of the time between two saves to the duration of a save
 )
 
 // saveIfDue saves a checkpoint once a minute, or less often if it is large.
@@ -175,8 +175,8 @@ func (r *run) readLength(f *state.Reader, g group) bool {
 	return n > 0 && n == len(g)
 }
 
-// alsoNames are the statistics of layerResult.also, in the order of checkpoints and scores.
-var alsoNames = []string{statTransformational, statSample, statNormalised, statSame, statNormal}
+// additionalNames are the statistics of layerResult.additional, in the order of checkpoints and scores.
+var additionalNames = []string{statTransformational, statSample, statNormalised, statSame, statNormal}
 
 func (f *layerResult) write(w *state.Writer) {
 	for side := range f.sides() {
@@ -194,10 +194,10 @@ func (f *layerResult) write(w *state.Writer) {
 			w.Floats(f.informationNull[side])
 		}
 	}
-	for _, name := range alsoNames {
-		w.Bool(f.also[name] != nil)
-		if f.also[name] != nil {
-			w.Floats(f.also[name])
+	for _, name := range additionalNames {
+		w.Bool(f.additional[name] != nil)
+		if f.additional[name] != nil {
+			w.Floats(f.additional[name])
 		}
 	}
 }
@@ -218,7 +218,7 @@ func (f *layerResult) read(r *state.Reader) {
 			r.FloatsInto(f.informationNull[side])
 		}
 	}
-	for _, name := range alsoNames {
+	for _, name := range additionalNames {
 		if r.Bool() {
 			r.FloatsInto(f.statistic(name))
 		}

@@ -45,7 +45,8 @@ type curve struct {
 // A point is one step of a curve; curve is an index into the list of curves.
 type point struct{ curve, step int }
 
-// curves runs the trajectories of the best units again and records their values.
+// curves runs the model again on the trajectories of the best units' strongest inputs and records
+// the units' values.
 func (r *run) curves(ctx context.Context, kind int) ([]measure.UnitResponse, error) {
 	p := r.trajectories[kind]
 	var all []curve

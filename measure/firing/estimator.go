@@ -27,7 +27,7 @@ type ThresholdOptions struct {
 	// Error is the allowed relative error of the rank of a threshold (root mean square); 0:
 	// thresholds are exact. If exact thresholds need no more memory than a sketch, they are used.
 	Error float64
-	first int // index of the first unit in the layer; it seeds the random choices of a sketch
+	first int // index in its layer of the first unit; it seeds the random choices of a sketch
 }
 
 // NewThresholdEstimator returns an empty ThresholdEstimator.
@@ -51,7 +51,7 @@ func (o ThresholdOptions) signs() int {
 	return 2
 }
 
-// signs are the values of s, in the order of ThresholdEstimator.sides.
+// signs are the values of s. A side is an index in signs.
 var signs = [2]float32{1, -1}
 
 // An Input describes one input of a ThresholdEstimator.

@@ -16,6 +16,7 @@ func New(s Settings) (procedure.Procedure, error) {
 	return &firing{s}, nil
 }
 
+// firing implements procedure.Procedure.
 type firing struct{ settings Settings }
 
 func (*firing) Name() string { return "firing" }

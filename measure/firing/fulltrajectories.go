@@ -16,16 +16,17 @@ type fullStats struct {
 	inverted  *variances // of the units after the inverse transformation; nil if not needed
 	threshold []float64  // of each unit, from a normal distribution; nil if not needed
 	base      []float64  // for each unit: number of samples at which it exceeds its threshold
-	local     []float64  // the same on the images of all trajectories
+	local     []float64  // for each unit: number of images of all trajectories at which it does
 }
 
+// newFullStats returns empty statistics for the chunk with index at in the current group.
 func (r *run) newFullStats(c chunk, at int, p trajectory) *fullStats {
 	m := &fullStats{}
 	n := c.count()
 	if r.settings.also(Variance) {
 		m.plain = newVariances(n, len(p.amounts))
 	}
-	if r.settings.also(SameEquivariance) && p.inverse != nil && movable(r.job.A.Layers[c.layer].Axes) {
+	if r.settings.also(SameEquivariance) && p.inverse != nil && hasFeatureMaps(r.job.A.Layers[c.layer].Axes) {
 		m.inverted = newVariances(n, len(p.amounts))
 	}
 	if r.settings.also(NormalThreshold) {
@@ -118,7 +119,7 @@ func (r *run) inverseValues(g group, s *activations, p trajectory) map[int]unitV
 		z := tensor.New(of.z.Shape...)
 		last := r.job.A.Layers[c.layer].Axes == "NHWC"
 		for i, image := range s.images {
-			undo(p.inverse(image), z.At(i), of.z.At(i), last)
+			transformMaps(p.inverse(image), z.At(i), of.z.At(i), last)
 		}
 		u := r.units[c.layer]
 		out[c.layer] = unitValues{u.read(nil, z), u.count(), z}
@@ -126,11 +127,12 @@ func (r *run) inverseValues(g group, s *activations, p trajectory) map[int]unitV
 	return out
 }
 
-// movable reports whether a layer's values are feature maps that can be transformed.
-func movable[S ~string](axes S) bool { return axes == "NCHW" || axes == "NHWC" }
+// hasFeatureMaps reports whether a layer's values are feature maps that can be transformed.
+func hasFeatureMaps[S ~string](axes S) bool { return axes == "NCHW" || axes == "NHWC" }
 
-// undo applies an Op to one sample's feature maps. A nil Op copies them.
-func undo(op transform.Op, dst, src tensor.Tensor, channelsLast bool) {
+// transformMaps applies an Op to one sample's feature maps: h x w x c if channelsLast, else
+// c x h x w. A nil Op copies them.
+func transformMaps(op transform.Op, dst, src tensor.Tensor, channelsLast bool) {
 	if op == nil {
 		copy(dst.Data, src.Data)
 		return

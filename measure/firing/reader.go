@@ -26,19 +26,19 @@ type reader struct {
 }
 
 func newReader(j *procedure.Job, g group, units map[int]*unitSet, batch int) (*reader, error) {
-	e := &reader{job: j, group: g, layers: g.layers(), units: units, scratch: map[int][]float32{}}
+	r := &reader{job: j, group: g, layers: g.layers(), units: units, scratch: map[int][]float32{}}
 	var err error
-	if e.session, err = j.A.Model.NewSession(layersOf(j, g), false); err != nil {
+	if r.session, err = j.A.Model.NewSession(layersOf(j, g), false); err != nil {
 		return nil, err
 	}
-	if e.buffers, err = e.session.NewBuffers(batch); err != nil {
-		e.session.Close()
+	if r.buffers, err = r.session.NewBuffers(batch); err != nil {
+		r.session.Close()
 		return nil, err
 	}
-	return e, nil
+	return r, nil
 }
 
-func (e *reader) close() { e.session.Close() }
+func (r *reader) close() { r.session.Close() }
 
 // activations holds the values of the units of a group's layers on a batch of images.
 type activations struct {
@@ -59,24 +59,24 @@ func (r unitValues) row(i int, c chunk) []float32 { return r.data[i*r.n+c.lo : i
 // run runs the model on a batch of images. A smaller batch is padded with copies of the last image,
 // since the engine may round differently for another batch size, and a unit whose value equals its
 // threshold would then not fire.
-func (e *reader) run(ctx context.Context, images []image) (*activations, error) {
-	inputs := make([]tensor.Tensor, e.buffers.Cap())
+func (r *reader) run(ctx context.Context, images []image) (*activations, error) {
+	inputs := make([]tensor.Tensor, r.buffers.Cap())
 	for i := range inputs {
 		inputs[i] = images[min(i, len(images)-1)].input
 	}
-	if err := e.session.Run(ctx, inputs, e.buffers); err != nil {
+	if err := r.session.Run(ctx, inputs, r.buffers); err != nil {
 		return nil, err
 	}
 	s := &activations{images: images, values: map[int]unitValues{}}
-	for k, layer := range e.layers {
-		z := e.buffers.Layer(k).Slice(0, len(images))
+	for k, layer := range r.layers {
+		z := r.buffers.Layer(k).Slice(0, len(images))
 		if i := z.FirstNonFinite(); i >= 0 {
 			p := images[i/(z.Len()/len(images))]
-			return nil, fmt.Errorf("layer %q: %w", e.job.A.Layers[layer].Name, &measure.NonFinite{View: "clean", Index: p.index, Name: p.name})
+			return nil, fmt.Errorf("layer %q: %w", r.job.A.Layers[layer].Name, &measure.NonFinite{View: "clean", Index: p.index, Name: p.name})
 		}
-		u := e.units[layer]
-		e.scratch[layer] = u.read(e.scratch[layer], z)
-		s.values[layer] = unitValues{e.scratch[layer], u.count(), z}
+		u := r.units[layer]
+		r.scratch[layer] = u.read(r.scratch[layer], z)
+		s.values[layer] = unitValues{r.scratch[layer], u.count(), z}
 	}
 	return s, nil
 }
@@ -121,7 +121,7 @@ type batch struct {
 // forEach runs the model on the images of the given numbers, which are ascending, in batches of
 // size images, and passes the activations to each. seen is the number of images so far, with those
 // that cannot be read. The next batch is read while the model runs.
-func (e *reader) forEach(ctx context.Context, numbers []int, size int, read func(context.Context, []int) ([]image, error), each func(s *activations, seen int) error) error {
+func (r *reader) forEach(ctx context.Context, numbers []int, size int, read func(context.Context, []int) ([]image, error), each func(s *activations, seen int) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	ahead := make(chan batch, 1)
 	go func() {
@@ -151,7 +151,7 @@ func (e *reader) forEach(ctx context.Context, numbers []int, size int, read func
 		if len(b.images) == 0 {
 			continue
 		}
-		s, err := e.run(ctx, b.images)
+		s, err := r.run(ctx, b.images)
 		if err == nil {
 			err = each(s, seen)
 		}

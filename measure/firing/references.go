@@ -2,8 +2,8 @@ package firing
 
 import "slices"
 
-// A placeIndex finds the place of a sample by its index in the data set. Its place is its position
-// in the order of the run (measure.Layout).
+// A placeIndex finds the place of a sample by its index in the data set. The place is the sample's
+// position in the random order of the run (measure.Layout).
 type placeIndex struct {
 	sampleOf []int32 // index of the sample at each place; unread if it cannot be read
 	byIndex  []int32 // places, sorted by sample index
@@ -24,9 +24,9 @@ func (p placeIndex) place(index int32) int {
 	return int(p.byIndex[at])
 }
 
-// referenceUnits maps reference stimuli to units. For the null, each unit also has random inputs,
-// as many as references. The places are those of both. For each chunk of a group and each place,
-// referenceUnits lists the units for which the sample is a reference or a random input.
+// referenceUnits maps reference stimuli to units. For the null, each unit also has as many random
+// inputs as references. For each chunk of a group and each place, referenceUnits lists the units for
+// which the sample is a reference or a random input.
 type referenceUnits struct {
 	places []int // places of the references and random inputs, ascending
 	chunks []unitsByReference
@@ -81,7 +81,7 @@ func newReferenceUnits(g group, estimators []*ThresholdEstimator, where placeInd
 	}
 	for i, c := range g {
 		f.chunks = append(f.chunks, assignUnits(len(f.places), c, estimators[i], func(index int32) int32 { return at[where.place(index)] }, func(unit, slot int) int32 {
-			return at[nulls[nullOf(unit, slot, len(nulls))]]
+			return at[nulls[nullIndex(unit, slot, len(nulls))]]
 		}))
 	}
 	return f

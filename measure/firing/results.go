@@ -11,7 +11,7 @@ type layerResult struct {
 	largest         [2][]float32         // largest s h
 	strongest       [2][]int32           // sample index of the strongest input
 	trajectories    []trajectoryCounts   // for each kind of trajectory
-	also            map[string][]float64 // the statistics of Settings.Also, NaN if undefined
+	additional      map[string][]float64 // the statistics of Settings.Also, NaN if undefined
 	information     [2][]float64         // mutual information of firing and class, nats
 	informationNull [2][]float64         // the same for shuffled labels
 }
@@ -23,7 +23,7 @@ type trajectoryCounts struct {
 }
 
 func newLayerResult(u *unitSet, sides, kinds int) *layerResult {
-	f := &layerResult{units: u, also: map[string][]float64{}}
+	f := &layerResult{units: u, additional: map[string][]float64{}}
 	n := u.count()
 	f.trajectories = make([]trajectoryCounts, kinds)
 	for s := range sides {
@@ -57,10 +57,10 @@ func (f *layerResult) sides() int {
 
 // statistic returns the values of an additional statistic for all units, NaN if undefined.
 func (f *layerResult) statistic(name string) []float64 {
-	if f.also[name] == nil {
-		f.also[name] = nans(f.units.count())
+	if f.additional[name] == nil {
+		f.additional[name] = nans(f.units.count())
 	}
-	return f.also[name]
+	return f.additional[name]
 }
 
 func nans(n int) []float64 {

@@ -33,9 +33,9 @@ type run struct {
 	saveTime           time.Duration // duration of the last save
 
 	estimators  []*ThresholdEstimator // by chunk of the group
-	moments     []*moments            // likewise, for NormalThreshold
-	fullStats   []*fullStats          // likewise, in the stage of full trajectories
-	classCounts []*classCounts        // likewise, in the stage of classes
+	moments     []*moments            // by chunk; nil without NormalThreshold
+	fullStats   []*fullStats          // by chunk; only in the stage of full trajectories
+	classCounts []*classCounts        // by chunk; only in the stage of classes
 }
 
 // unread is the index of a sample that cannot be read.
@@ -87,8 +87,8 @@ func (r *run) run(ctx context.Context) error {
 	return r.reportUnits(ctx)
 }
 
-// A stage is one pass over images. numbers returns the numbers of the images, read reads some of
-// them, and each is called with the activations on a batch. finish is called at the end.
+// A stage is one pass over images. numbers returns the numbers of the images (see image), read reads
+// some of them, and each is called with the activations on every batch. finish is called at the end.
 type stage struct {
 	name    string
 	prepare func() // allocates accumulators unless a checkpoint has restored them; may be nil
@@ -191,6 +191,7 @@ func (r *run) thresholdStage(g group) stage {
 	}
 }
 
+// newEstimator returns an empty estimator for the units of a chunk.
 func (r *run) newEstimator(c chunk) *ThresholdEstimator {
 	return NewThresholdEstimator(r.estimatorOptions(c))
 }

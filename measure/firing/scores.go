@@ -36,7 +36,7 @@ func (r *run) scores() []measure.PairScore {
 				all = append(all, s)
 			}
 		}
-		all = append(all, r.alsoScores(layer, f)...)
+		all = append(all, r.additionalScores(layer, f)...)
 		for _, s := range all {
 			out = append(out, measure.PairScore{A: layer, B: layer, Score: s})
 		}
@@ -184,18 +184,18 @@ func (r *run) interval(f *layerResult, v []float64, best []int, full float64) (l
 	return max(low, 0), high
 }
 
-// alsoScores returns the means over units of the statistics of Settings.Also.
-func (r *run) alsoScores(layer int, f *layerResult) []measure.Score {
+// additionalScores returns the means over units of the statistics of Settings.Also.
+func (r *run) additionalScores(layer int, f *layerResult) []measure.Score {
 	var out []measure.Score
-	for _, name := range alsoNames {
-		if v := f.also[name]; v != nil {
+	for _, name := range additionalNames {
+		if v := f.additional[name]; v != nil {
 			out = append(out, meanOfUnits(name, v))
 		}
 	}
-	if r.settings.also(SameEquivariance) && f.also[statSame] == nil && r.trajectories[0].tmeasures {
+	if r.settings.also(SameEquivariance) && f.additional[statSame] == nil && r.trajectories[0].tmeasures {
 		s := measure.Plain(statSame, math.NaN(), 0)
 		s.Warnings = []string{"the transformation has no inverse for feature maps"}
-		if !movable(r.job.A.Layers[layer].Axes) {
+		if !hasFeatureMaps(r.job.A.Layers[layer].Axes) {
 			s.Warnings = []string{"the layer has no feature maps"}
 		}
 		out = append(out, s)
@@ -253,8 +253,8 @@ func (r *run) table(layer, kind, lo, hi int) []measure.UnitScore {
 	f := r.results[layer]
 	out := make([]measure.UnitScore, hi-lo)
 	images := r.referenceCount() * len(r.trajectories[kind].amounts)
-	also := func(name string, u int) float64 {
-		if v := f.also[name]; v != nil {
+	additional := func(name string, u int) float64 {
+		if v := f.additional[name]; v != nil {
 			return v[u]
 		}
 		return math.NaN()
@@ -266,8 +266,8 @@ func (r *run) table(layer, kind, lo, hi int) []measure.UnitScore {
 		row := measure.UnitScore{
 			Layer: layer, Factor: r.trajectories[kind].factor, Unit: u, Sign: sign, Threshold: float64(signs[v.side] * f.q[v.side][u]),
 			Global: v.global, Local: v.local, Score: v.score, Null: v.null, Selective: !v.always, Strongest: int(f.strongest[v.side][u]),
-			TransformationalVariance: also(statTransformational, u), SampleVariance: also(statSample, u), NormalisedVariance: also(statNormalised, u),
-			SameEquivariance: also(statSame, u), GoodfellowNormal: also(statNormal, u), MutualInformation: math.NaN(),
+			TransformationalVariance: additional(statTransformational, u), SampleVariance: additional(statSample, u), NormalisedVariance: additional(statNormalised, u),
+			SameEquivariance: additional(statSame, u), GoodfellowNormal: additional(statNormal, u), MutualInformation: math.NaN(),
 		}
 		row.Channel, row.Row, row.Column = f.units.coordinates(u)
 		if f.information[v.side] != nil {

@@ -21,8 +21,8 @@ import (
 // others.
 //
 // A compaction does not change the total weight. It changes the rank of a value by less than the
-// weight of the values that moved, and not at all for the largest values. When the total weight
-// exceeds target by a quarter, the lowest values are dropped and the bound is raised.
+// weight of a value at the next level, and the ranks of the largest values not at all. When the total
+// weight exceeds target by a quarter, the lowest values are dropped and the bound is raised.
 type sketch struct {
 	units       int
 	first       int       // number of the first unit, for the hash

@@ -291,9 +291,9 @@ func nullReferences(places []int, n int, k measure.Key) []int {
 	return out
 }
 
-// nullOf returns the index, below n, of the random input that replaces the reference of a unit at
+// nullIndex returns the index, below n, of the random input that replaces the reference of a unit at
 // index slot. It is a hash, so it needs no memory.
-func nullOf(unit, slot, n int) int {
+func nullIndex(unit, slot, n int) int {
 	return int((hash(uint64(unit), uint64(slot)) >> 32) * uint64(n) >> 32)
 }
 

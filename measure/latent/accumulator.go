@@ -16,37 +16,38 @@ import (
 // An accumulator holds the second moments of channels for each fold. It implements
 // measure.Accumulator.
 type accumulator struct {
-	shape
+	setup
 	site    measure.Site
-	parts   []fold
-	leftOut int // number of samples without a position that counts
+	folds   []fold
+	leftOut int // number of samples of which no position lies inside the map before and after T
 	scratch linalg.Scratch
 	block   rows
 	acted   []float32 // tau f(x) of a sample
 }
 
-// A fold holds the moments of the observations of its samples: of (f(x)_p, f(Tx)_p) and, if
-// positions move, of ((tau f(x))_p, f(Tx)_p).
+// A fold holds second moments over its samples and their positions p: same those of the pairs
+// (f(x)_p, f(Tx)_p) and, if positions move, moved those of ((tau f(x))_p, f(Tx)_p).
 type fold struct {
 	samples     int
 	same, moved *linalg.Scatter[float64]
 }
 
-// rows are observations that have not been added to a fold yet: n x 2 C each.
+// rows buffers observations of one fold before they are added to its moments. same and moved are
+// n x 2C: the C channels of the clean maps, then those of the transformed maps.
 type rows struct {
 	fold, n     int
 	same, moved []float32
 }
 
-// blockRows is the number of observations after which they are added to a fold.
+// blockRows is the number of buffered observations at which they are added to their fold.
 const blockRows = 2048
 
-func newAccumulator(s shape, site measure.Site) *accumulator {
-	a := &accumulator{shape: s, site: site, parts: make([]fold, s.folds)}
-	for i := range a.parts {
-		a.parts[i].same = linalg.NewScatter[float64](2 * s.maps.Channels)
+func newAccumulator(s setup, site measure.Site) *accumulator {
+	a := &accumulator{setup: s, site: site, folds: make([]fold, s.foldCount)}
+	for i := range a.folds {
+		a.folds[i].same = linalg.NewScatter[float64](2 * s.maps.Channels)
 		if s.moves {
-			a.parts[i].moved = linalg.NewScatter[float64](2 * s.maps.Channels)
+			a.folds[i].moved = linalg.NewScatter[float64](2 * s.maps.Channels)
 		}
 	}
 	return a
@@ -57,9 +58,9 @@ func (a *accumulator) Update(b *measure.Batch) error {
 	if err := a.check(b); err != nil {
 		return err
 	}
-	defer func() { a.block, a.acted, a.scratch = rows{}, nil, linalg.Scratch{} }() // memory that is borrowed
+	defer func() { a.block, a.acted, a.scratch = rows{}, nil, linalg.Scratch{} }() // free the memory that Borrowed reports
 	for i, place := range b.Place {
-		if f := a.site.Layout.Group(place) % a.folds; f != a.block.fold || a.block.n >= blockRows {
+		if f := a.site.Layout.Group(place) % a.foldCount; f != a.block.fold || a.block.n >= blockRows {
 			a.flush()
 			a.block.fold = f
 		}
@@ -121,13 +122,13 @@ func (a *accumulator) addSample(clean, transformed []float32, op transform.Op) {
 	}
 	a.block.same = a.appendRows(a.block.same, counted, clean, transformed)
 	a.block.n = len(a.block.same) / (2 * c)
-	a.parts[a.block.fold].samples++
+	a.folds[a.block.fold].samples++
 }
 
-// planes reports whether the positions of a channel follow each other.
-func (s shape) planes() bool { return s.maps.PositionStep == 1 && s.maps.Positions() > 1 }
+// planes reports whether the positions of a channel are contiguous in memory, as in NCHW.
+func (s setup) planes() bool { return s.maps.PositionStep == 1 && s.maps.Positions() > 1 }
 
-// appendRows appends the channels of x and of y at the counted positions: 2 C values each.
+// appendRows appends a row of 2C values for each counted position: the channels of x, then of y.
 func (a *accumulator) appendRows(to []float32, counted []action.Run, x, y []float32) []float32 {
 	c, positions := a.maps.Channels, a.maps.Positions()
 	for _, r := range counted {
@@ -159,7 +160,7 @@ func (a *accumulator) flush() {
 	if a.block.n == 0 {
 		return
 	}
-	f := &a.parts[a.block.fold]
+	f := &a.folds[a.block.fold]
 	f.same.Add(linalg.Centre(a.block.same, f.same.P), nil, &a.scratch)
 	if a.moves {
 		f.moved.Add(linalg.Centre(a.block.moved, f.moved.P), nil, &a.scratch)
@@ -170,15 +171,15 @@ func (a *accumulator) flush() {
 // Merge adds the state of another accumulator of the same site.
 func (a *accumulator) Merge(other measure.Accumulator) error {
 	o, ok := other.(*accumulator)
-	if !ok || o.maps.Channels != a.maps.Channels || o.moves != a.moves || o.site.Layout != a.site.Layout || o.folds != a.folds {
+	if !ok || o.maps.Channels != a.maps.Channels || o.moves != a.moves || o.site.Layout != a.site.Layout || o.foldCount != a.foldCount {
 		return fmt.Errorf("latent-operator: merging states of different layers, layouts or settings")
 	}
 	a.leftOut += o.leftOut
-	for i := range a.parts {
-		a.parts[i].samples += o.parts[i].samples
-		a.parts[i].same.Merge(o.parts[i].same)
+	for i := range a.folds {
+		a.folds[i].samples += o.folds[i].samples
+		a.folds[i].same.Merge(o.folds[i].same)
 		if a.moves {
-			a.parts[i].moved.Merge(o.parts[i].moved)
+			a.folds[i].moved.Merge(o.folds[i].moved)
 		}
 	}
 	return nil
@@ -188,7 +189,7 @@ func (a *accumulator) Merge(other measure.Accumulator) error {
 func (a *accumulator) MarshalBinary() ([]byte, error) {
 	w := state.NewWriter("latent-operator", 1)
 	w.Int(a.leftOut)
-	for _, f := range a.parts {
+	for _, f := range a.folds {
 		w.Int(f.samples)
 		f.same.Write(w)
 		if a.moves {
@@ -205,11 +206,11 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 	if err != nil {
 		return err
 	}
-	b := newAccumulator(a.shape, a.site)
+	b := newAccumulator(a.setup, a.site)
 	b.leftOut = r.Int()
 	valid := b.leftOut >= 0
-	for i := range b.parts {
-		f := &b.parts[i]
+	for i := range b.folds {
+		f := &b.folds[i]
 		f.samples = r.Int()
 		f.same.Read(r)
 		valid = valid && f.samples >= 0 && f.same.N >= f.samples
@@ -230,7 +231,7 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 
 // samples returns the number of samples of all folds.
 func (a *accumulator) samples() (n int) {
-	for _, f := range a.parts {
+	for _, f := range a.folds {
 		n += f.samples
 	}
 	return n

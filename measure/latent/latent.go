@@ -16,8 +16,9 @@
 //
 //	r2 = 1 - sum |f(Tx)_p - prediction|^2 / sum |f(Tx)_p - mean|^2,
 //
-// with the mean over the samples of the fit, and the sums over positions that count, samples and
-// folds. Folds consist of whole jackknife groups of the layout, and each is left out of one fit.
+// with the mean over the samples of the fit. The sums are over folds, samples, and the positions that
+// lie inside the map before and after T. Folds consist of whole jackknife groups of samples, and each
+// is left out of one fit.
 // The sufficient statistics of a fold are the second moments of channels, so samples are not
 // stored.
 //
@@ -64,21 +65,21 @@ func (*method) Version() int                   { return 1 }
 func (m *method) Settings() any                { return m.settings }
 func (*method) Needs() measure.Needs           { return measure.Needs{Transformed: true} }
 
-// A shape describes the maps of a layer and how they are measured.
-type shape struct {
-	maps   onnx.Maps
-	moves  bool // positions move, so that there are four operators
-	plane  bool // positions are on a grid of rows and columns
-	h, w   int
-	folds  int
-	fields *action.Cache
-	margin float64
-	ridge  float64
+// A setup describes the maps of a layer and how they are measured.
+type setup struct {
+	maps      onnx.Maps
+	moves     bool // positions move, so that there are four operators
+	plane     bool // positions are on a grid of h rows and w columns
+	h, w      int
+	foldCount int
+	fields    *action.Cache
+	margin    float64
+	ridge     float64
 }
 
-// of returns the shape of a site, or why it cannot be measured.
-func (m *method) of(s measure.Site) (out shape, why string) {
-	out = shape{folds: min(m.settings.Folds, s.Layout.Groups), fields: m.fields, margin: m.settings.Margin, ridge: m.settings.Ridge}
+// setup returns the setup of a site, or why it cannot be measured.
+func (m *method) setup(s measure.Site) (out setup, why string) {
+	out = setup{foldCount: min(m.settings.Folds, s.Layout.Groups), fields: m.fields, margin: m.settings.Margin, ridge: m.settings.Ridge}
 	if string(s.Layer.Axes) == "NC" && len(s.Layer.Shape) == 1 && s.Layer.Shape[0] > 0 {
 		out.maps = onnx.Maps{Channels: s.Layer.Shape[0], Grid: []int{1}, ChannelStep: 1, PositionStep: 1}
 	} else if out.maps, why = s.Layer.Maps(); why != "" {
@@ -95,53 +96,53 @@ func (m *method) of(s measure.Site) (out shape, why string) {
 
 // Skip implements measure.Measure.
 func (m *method) Skip(s measure.Site) string {
-	shape, why := m.of(s)
+	setup, why := m.setup(s)
 	if why != "" {
 		return why
 	}
 	if s.Layout.Groups < 2 {
 		return "there are too few samples for two folds"
 	}
-	if need := shape.bytes(); s.Budget > 0 && need > s.Budget {
-		return fmt.Sprintf("the moments of %d channels take %d MiB, more than the study's memory", shape.maps.Channels, need>>20)
+	if need := setup.bytes(); s.Budget > 0 && need > s.Budget {
+		return fmt.Sprintf("the moments of %d channels take %d MiB, more than the study's memory", setup.maps.Channels, need>>20)
 	}
 	return ""
 }
 
 // Cost implements measure.Measure.
 func (m *method) Cost(s measure.Site) int64 {
-	shape, why := m.of(s)
+	setup, why := m.setup(s)
 	if why != "" {
 		return 0
 	}
-	return shape.bytes()
+	return setup.bytes()
 }
 
 // bytes returns the memory of the moments of all folds.
-func (s shape) bytes() int64 {
+func (s setup) bytes() int64 {
 	c := int64(s.maps.Channels)
 	one := 8 * (c*(2*c+1) + 2*c + 2)
 	if s.moves {
 		one *= 2
 	}
-	return int64(s.folds) * one
+	return int64(s.foldCount) * one
 }
 
 // Borrowed implements measure.Borrower: the observations of some samples, and their products.
 func (m *method) Borrowed(s measure.Site) int64 {
-	shape, why := m.of(s)
+	setup, why := m.setup(s)
 	if why != "" {
 		return 0
 	}
-	c, p := int64(shape.maps.Channels), int64(shape.maps.Positions())
+	c, p := int64(setup.maps.Channels), int64(setup.maps.Positions())
 	return 4*(2*2*c*max(p, blockRows)+c*p) + 2*4*1024*1024
 }
 
 // New implements measure.Measure.
 func (m *method) New(s measure.Site) (measure.Accumulator, error) {
-	shape, why := m.of(s)
+	setup, why := m.setup(s)
 	if why != "" {
 		return nil, fmt.Errorf("latent-operator cannot measure layer %q: %s", s.Layer.Name, why)
 	}
-	return newAccumulator(shape, s), nil
+	return newAccumulator(setup, s), nil
 }

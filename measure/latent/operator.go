@@ -13,11 +13,11 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// An operator predicts the transformed maps from moments of a fold.
+// An operator is one of the four ways to predict the transformed maps.
 type operator struct {
 	name    string
-	moments func(f fold) *linalg.Scatter[float64] // the moments that it needs
-	fitted  bool                                  // mixes channels
+	moments func(f fold) *linalg.Scatter[float64] // moments of the observations it predicts from
+	fitted  bool                                  // it mixes channels by a fitted matrix M
 }
 
 // score returns r2 of an operator, with a jackknife over folds.
@@ -32,7 +32,7 @@ func (a *accumulator) score(o operator) measure.Score {
 		s.Warnings = append(s.Warnings, "the transformation is drawn for each sample, but channels are mixed by one operator for all: set per: trial")
 	}
 	var folds []fold
-	for _, f := range a.parts {
+	for _, f := range a.folds {
 		if f.samples > 0 {
 			folds = append(folds, f)
 		}

@@ -57,7 +57,7 @@ func BenchmarkTwentyProbes(b *testing.B) {
 		for b.Loop() {
 			r.store = &features.Store{Dir: b.TempDir()}
 			r.checkpoint.done = map[string]outcome{}
-			_, err := r.trainProbes(b.Context(), []*probeSet{{seeds: probes[1:], nulls: probes[:1]}}, func(context.Context, *probeSpec, *onnx.Model) (outcome, error) { return outcome{{1}}, nil })
+			_, err := r.trainProbes(b.Context(), []*probeSet{{probes: probes[1:], nulls: probes[:1]}}, func(context.Context, *probeSpec, *onnx.Model) (outcome, error) { return outcome{{1}}, nil })
 			if err != nil {
 				b.Fatal(err)
 			}

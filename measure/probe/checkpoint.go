@@ -18,12 +18,13 @@ import (
 type jobCheckpoint struct {
 	mutex sync.Mutex
 	store train.Checkpoint // may be nil
-	// job identifies the job among those of its cell. A checkpoint with another value is ignored.
+	// job states the numbers of samples and layers. A stored checkpoint with other numbers is
+	// ignored.
 	job      string
 	done     map[string]outcome // of finished probes, by name
 	training map[string][]byte  // training states of the others, by name
 	saved    time.Time          // time of the last save
-	dirty    bool               // whether something has changed since
+	dirty    bool               // whether there are changes since the last save
 }
 
 const (

@@ -9,14 +9,14 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A curve describes a measure of pooled vectors that needs no training, such as invariance. Its
-// scores are means over samples: one for each value of the transformation, or for each part of its
-// range, and one over all.
+// A curve describes a measure of pooled vectors that needs no training, such as invariance. It
+// scores each value of the transformation, or each part of its range, and all of them together. A
+// score is a mean over samples.
 type curve struct {
 	parts      int // number of parts into which a range is divided
 	statistics []estimate
-	// compare computes one column for each statistic and then one for each statistic's null. A
-	// column holds the terms of the mean, one for each sample.
+	// compare computes one column for each statistic, then one for each statistic's null. A column
+	// holds one value for each sample, and the score is its mean.
 	compare func(r *run, ctx context.Context, clean, transformed *features.Table) (sampleColumns, error)
 }
 
@@ -82,7 +82,8 @@ func (r *run) curveScores(ctx context.Context, layer onnx.Layer, transforms []sa
 	return append(out, sums.scores(c.statistics, "", nil)...), nil
 }
 
-// sampleColumns holds, for some samples, the terms of some statistics, then those of their nulls.
+// sampleColumns holds one value for each of some samples, in a column for each statistic and then
+// for each statistic's null.
 type sampleColumns struct {
 	samples []int       // indices
 	columns [][]float64 // each has a value for each of samples

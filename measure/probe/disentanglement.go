@@ -47,7 +47,7 @@ func (m *disentanglement) Work(j *procedure.Job) int64 {
 func (m *disentanglement) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
 	s := &m.settings
 	return scoreLayers(ctx, j, &s.Representation, &s.Training, func(r *run) (layerScorer, error) {
-		if err := r.extract(ctx, r.randomTransform(), r.testPlaces()); err != nil {
+		if err := r.extract(ctx, r.randomTransform(), r.testPositions()); err != nil {
 			return nil, err
 		}
 		targets, err := r.targets(&s.Targets)
@@ -55,8 +55,8 @@ func (m *disentanglement) Run(ctx context.Context, j *procedure.Job) ([]measure.
 	})
 }
 
-// testPlaces returns the places of the test samples.
-func (r *run) testPlaces() []int {
+// testPositions returns the positions of the test samples in the data.
+func (r *run) testPositions() []int {
 	var out []int
 	for _, i := range r.split.test {
 		out = append(out, r.samples.Positions[i])
@@ -72,7 +72,7 @@ func (r *run) disentanglementScores(ctx context.Context, layer onnx.Layer, targe
 		return nil, err
 	}
 	defer table.Close()
-	transformedTable, err := r.open(ctx, layer, r.randomTransform(), r.testPlaces())
+	transformedTable, err := r.open(ctx, layer, r.randomTransform(), r.testPositions())
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (d *probeSet) changeScores(outcomes map[string]outcome, part parameterBin) 
 	if len(rows) == 0 {
 		return nil // no sample has a parameter in this bin
 	}
-	e := estimate{name: "rmse-change", n: len(rows), seeds: len(d.seeds), min: math.Inf(-1), max: math.Inf(1)}
+	e := estimate{name: "rmse-change", n: len(rows), seeds: len(d.probes), min: math.Inf(-1), max: math.Inf(1)}
 	change := func(before, after []float64, want []float64) float64 { return rmse(after, want) - rmse(before, want) }
 	if d.target.classes > 0 {
 		e.name, e.min, e.max = "accuracy-change", -1, 1

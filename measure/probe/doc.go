@@ -3,9 +3,9 @@
 // Plachouras et al. 2025, "Towards a Unified Representation Evaluation Framework Beyond Downstream
 // Tasks": informativeness, equivariance, invariance and disentanglement.
 //
-// A probe g is trained on the representations z = f(x) of some samples, selected on others and
-// tested on a third part. T_p is a transformation of the input with parameter p, and z' =
-// f(T_p(x)):
+// A probe g is trained on the representations z = f(x) of some samples x. The validation samples
+// choose its best epoch, and the test samples its score. T_p is a transformation of the input with
+// parameter p, and z' = f(T_p(x)):
 //
 //	informativeness              g(z) = F, a factor of variation (section II-B1)
 //	parameter-equivariance       g(z, z') = p (equation 1)
@@ -35,6 +35,6 @@
 //		Representation: probe.Representation{Pool: "mean"},
 //	})
 //
-// Probes of one layer are trained in parallel, each on one core, and probes of the same form share
-// compiled graphs. Scores do not depend on the number of cores.
+// Probes of one layer are trained in parallel, each on one core, and probes of the same architecture
+// share compiled graphs. Scores do not depend on the number of cores.
 package probe

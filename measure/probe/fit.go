@@ -111,7 +111,7 @@ func (r *run) trainProbe(ctx context.Context, p *probeSpec, pool *trainerPool) (
 // trainNetwork trains a probe by gradient descent.
 func (r *run) trainNetwork(ctx context.Context, p *probeSpec, net *onnx.Model, pool *trainerPool) (map[string]tensor.Tensor, error) {
 	t := r.training
-	tr, err := pool.get(p.form(), net, func() (*train.Trainer, error) {
+	tr, err := pool.get(p.architecture(), net, func() (*train.Trainer, error) {
 		return train.New(r.job.Runtime, train.Spec{Model: net, Loss: p.loss(), Optimiser: train.Adam{Rate: t.Rate, WeightDecay: t.Decay},
 			StepsPerRun: stepsPerRun, Engine: r.engine()})
 	})
@@ -127,7 +127,7 @@ func (r *run) trainNetwork(ctx context.Context, p *probeSpec, net *onnx.Model, p
 	if err != nil {
 		return nil, errors.Join(err, tr.Close())
 	}
-	return tr.Weights(), pool.put(p.form(), tr)
+	return tr.Weights(), pool.put(p.architecture(), tr)
 }
 
 func encodeWeights(weights map[string]tensor.Tensor) []byte {

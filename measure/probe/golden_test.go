@@ -120,7 +120,7 @@ var narrow = []int{32, 16}
 func seedMean(t *testing.T, r *run, in *probeInput, want *target, hidden []int, statistic func(p, y []float64) float64) float64 {
 	t.Helper()
 	d := r.newProbeSets(onnx.Layer{Name: "z"}, in, want, r.split, hidden, want.name)[0]
-	found, err := r.trainProbes(t.Context(), []*probeSet{{seeds: d.seeds[1:], nulls: d.seeds[:1]}}, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
+	found, err := r.trainProbes(t.Context(), []*probeSet{{probes: d.probes[1:], nulls: d.probes[:1]}}, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
 		y, err := r.predictions(ctx, p, net, in, r.split.test)
 		return outcome{y}, err
 	})
@@ -128,8 +128,8 @@ func seedMean(t *testing.T, r *run, in *probeInput, want *target, hidden []int, 
 		t.Fatal(err)
 	}
 	var mean float64
-	for s := range d.seeds {
-		mean += statistic(found[d.probeName(s)][0], d.target.values(d.test)) / float64(len(d.seeds))
+	for s := range d.probes {
+		mean += statistic(found[d.probeName(s)][0], d.target.values(d.test)) / float64(len(d.probes))
 	}
 	return mean
 }

@@ -130,7 +130,7 @@ func (r *run) informativenessScores(ctx context.Context, layer onnx.Layer, targe
 		sets = append(sets, r.newProbeSets(layer, in, t.target, t.split, r.training.Hidden, t.name)...)
 	}
 	outcomes, err := r.trainProbes(ctx, sets, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
-		test, err := r.predictions(ctx, p, net, in, p.target.withKnown(r.split.test))
+		test, err := r.predictions(ctx, p, net, in, p.target.samplesWithTarget(r.split.test))
 		return outcome{test}, err
 	})
 	if err != nil {

@@ -20,18 +20,18 @@ type probeInput struct {
 	scale     []float32 // multiplied with each component after mean is subtracted
 }
 
-// newProbeInput returns an input whose sample i is at places[i] of the data.
-func newProbeInput(id string, places []int, tables ...*features.Table) *probeInput {
+// newProbeInput returns an input whose sample i is at positions[i] of the data.
+func newProbeInput(id string, positions []int, tables ...*features.Table) *probeInput {
 	f := &probeInput{id: id, tables: tables}
 	for _, t := range tables {
-		rowOf := make(map[int]int, t.Len()) // by place
-		for row, place := range t.Positions {
-			rowOf[place] = row
+		rowOf := make(map[int]int, t.Len()) // by position
+		for row, position := range t.Positions {
+			rowOf[position] = row
 		}
-		rows := make([]int, len(places))
-		for i, place := range places {
+		rows := make([]int, len(positions))
+		for i, position := range positions {
 			var ok bool
-			if rows[i], ok = rowOf[place]; !ok {
+			if rows[i], ok = rowOf[position]; !ok {
 				rows[i] = -1
 			}
 		}

@@ -42,14 +42,14 @@ func (m *invariance) Work(j *procedure.Job) int64 {
 
 func (m *invariance) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
 	return scoreCurves(ctx, j, &m.settings.Representation, curve{
-		parts: m.settings.Parts, compare: (*run).newPairDistances,
+		parts: m.settings.Parts, compare: (*run).pairDistances,
 		statistics: []estimate{{name: "cosine", min: -1, max: 1}, {name: "l2", max: math.Inf(1)}},
 	})
 }
 
-// newPairDistances compares every sample's z with its z' and with another sample's z'. The columns
+// pairDistances compares every sample's z with its z' and with another sample's z'. The columns
 // are cosine, l2, cosine of shuffled pairs, l2 of shuffled pairs.
-func (r *run) newPairDistances(_ context.Context, clean, transformed *features.Table) (sampleColumns, error) {
+func (r *run) pairDistances(_ context.Context, clean, transformed *features.Table) (sampleColumns, error) {
 	a, b := newProbeInput("", r.samples.Positions, clean), newProbeInput("", r.samples.Positions, transformed)
 	out := r.newSampleColumns(a, b, 4)
 	k := r.job.Key

@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// A trainerPool keeps the trainers of finished probes for other probes of the same form: preparing
-// a trainer takes as long as dozens of its steps. It is safe for concurrent use.
+// A trainerPool keeps the trainers of finished probes for other probes of the same architecture:
+// preparing a trainer takes as long as dozens of its steps. It is safe for concurrent use.
 type trainerPool struct {
 	capacity int // largest number of idle trainers
 
@@ -18,21 +18,21 @@ type trainerPool struct {
 	idle  []trainer // in the order in which they were returned
 }
 
-// A trainer is a train.Trainer for probes of a form.
+// A trainer is a train.Trainer for probes of one architecture.
 type trainer struct {
-	form string
+	architecture string
 	*train.Trainer
 }
 
-// form returns a string that is the same for probes whose graphs differ only in their weights.
-func (p *probeSpec) form() string {
+// architecture returns a string that is equal for probes whose graphs differ only in their weights.
+func (p *probeSpec) architecture() string {
 	return fmt.Sprint(p.kind, p.hidden, p.input.width(), p.input.condition != nil, p.outputs(), p.loss().Name)
 }
 
-// get returns an idle trainer of a form, restarted with the weights of net. If there is none, it
-// returns the result of make.
-func (l *trainerPool) get(form string, net *onnx.Model, make func() (*train.Trainer, error)) (*train.Trainer, error) {
-	if t := l.find(form); t != nil {
+// get returns an idle trainer of an architecture, restarted with the weights of net. If there is
+// none, it returns the result of make.
+func (l *trainerPool) get(architecture string, net *onnx.Model, make func() (*train.Trainer, error)) (*train.Trainer, error) {
+	if t := l.find(architecture); t != nil {
 		if err := t.Restart(net); err != nil {
 			return nil, errors.Join(err, t.Close())
 		}
@@ -41,11 +41,11 @@ func (l *trainerPool) get(form string, net *onnx.Model, make func() (*train.Trai
 	return make()
 }
 
-func (l *trainerPool) find(form string) *train.Trainer {
+func (l *trainerPool) find(architecture string) *train.Trainer {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	for i, t := range l.idle {
-		if t.form == form {
+		if t.architecture == architecture {
 			l.idle = append(l.idle[:i:i], l.idle[i+1:]...)
 			return t.Trainer
 		}
@@ -55,10 +55,10 @@ func (l *trainerPool) find(form string) *train.Trainer {
 
 // put returns a trainer to the pool. If there are too many, the one that has been idle longest is
 // closed.
-func (l *trainerPool) put(form string, t *train.Trainer) error {
+func (l *trainerPool) put(architecture string, t *train.Trainer) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.idle = append(l.idle, trainer{form, t})
+	l.idle = append(l.idle, trainer{architecture, t})
 	if len(l.idle) <= l.capacity {
 		return nil
 	}

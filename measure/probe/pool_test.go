@@ -28,7 +28,7 @@ func TestTrainerPool(t *testing.T) {
 	}
 	var mutex sync.Mutex
 	found := map[string]*onnx.Model{}
-	_, err := r.trainProbes(t.Context(), []*probeSet{{seeds: probes[1:], nulls: probes[:1]}}, func(_ context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
+	_, err := r.trainProbes(t.Context(), []*probeSet{{probes: probes[1:], nulls: probes[:1]}}, func(_ context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
 		mutex.Lock()
 		defer mutex.Unlock()
 		found[p.name] = net

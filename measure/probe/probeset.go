@@ -13,9 +13,9 @@ import (
 type probeSet struct {
 	kind   string
 	target *target
-	test   []int // test samples
-	seeds  []*probeSpec
-	nulls  []*probeSpec // one for each seed
+	test   []int        // test samples
+	probes []*probeSpec // one for each seed
+	nulls  []*probeSpec // likewise, trained on shuffled targets
 }
 
 // newProbeSets returns the probes of every kind for a target: none if the split has too few
@@ -28,21 +28,21 @@ func (r *run) newProbeSets(layer onnx.Layer, in *probeInput, t *target, s split,
 	for _, kind := range r.training.Probe {
 		p := probeSpec{name: layer.Name + ", " + label, kind: kind, hidden: hidden, input: in, target: t, train: s.train, validation: s.validation}
 		one := &probeSet{kind: kind, target: t, test: s.test}
-		one.seeds, one.nulls = r.seedsAndNulls(p, label)
+		one.probes, one.nulls = r.seedsAndNulls(p, label)
 		out = append(out, one)
 	}
 	return out
 }
 
-func (d *probeSet) specs() []*probeSpec { return slices.Concat(d.seeds, d.nulls) }
+func (d *probeSet) specs() []*probeSpec { return slices.Concat(d.probes, d.nulls) }
 
-// probeName returns the name of the probe with index s in seeds. Index -1 - s is the null of seed
-// s.
+// probeName returns the name of probe s for s >= 0, and of the null with index -1 - s for s < 0, as
+// in estimate.compute.
 func (d *probeSet) probeName(s int) string {
 	if s < 0 {
 		return d.nulls[-1-s].name
 	}
-	return d.seeds[s].name
+	return d.probes[s].name
 }
 
 // predictions returns what a probe predicts for samples: the number, or the class.
@@ -90,7 +90,7 @@ func (d *probeSet) scores(outcomes map[string]outcome, factor string) []measure.
 	}
 	var out []measure.Score
 	for _, e := range estimates {
-		e.n, e.seeds = len(d.test), len(d.seeds)
+		e.n, e.seeds = len(d.test), len(d.probes)
 		s := e.score()
 		s.Variant, s.Factor = d.kind, factor
 		s.Warnings = append(s.Warnings, d.target.warnings...)

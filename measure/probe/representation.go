@@ -78,7 +78,7 @@ func (r *run) equivarianceScores(ctx context.Context, layer onnx.Layer) ([]measu
 	for _, kind := range r.training.Probe {
 		p := probeSpec{name: layer.Name + ", representation", kind: kind, hidden: r.training.Hidden, input: in, targetVectors: to, train: r.split.train, validation: r.split.validation}
 		d := &probeSet{kind: kind, test: r.split.test}
-		d.seeds, d.nulls = r.seedsAndNulls(p, "representation")
+		d.probes, d.nulls = r.seedsAndNulls(p, "representation")
 		sets = append(sets, d)
 	}
 	outcomes, err := r.trainProbes(ctx, sets, func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error) {
@@ -141,8 +141,8 @@ func cosine(a, b []float32) float64 {
 
 func mean(values []float64) float64 { return stat.Mean(values, nil) }
 
-// vectorScores returns the scores of every probe, and those of predicting no change, that is, z
-// itself. The errors of the latter are unchanged.
+// vectorScores returns the scores of every probe, and those of predicting z itself. unchanged holds
+// the errors of the latter.
 func vectorScores(sets []*probeSet, outcomes map[string]outcome, unchanged vectorErrors) []measure.Score {
 	var out []measure.Score
 	for _, d := range sets {
@@ -161,7 +161,7 @@ func vectorScores(sets []*probeSet, outcomes map[string]outcome, unchanged vecto
 			{name: "cosine", compute: column(1), min: -1, max: 1},
 			{name: "gain", compute: gain, min: math.Inf(-1), max: 1, undefined: "the transformation does not change the representation of the test samples"},
 		} {
-			e.n, e.seeds = len(d.test), len(d.seeds)
+			e.n, e.seeds = len(d.test), len(d.probes)
 			s := e.score()
 			s.Variant = d.kind
 			out = append(out, s)

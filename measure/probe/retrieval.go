@@ -49,8 +49,8 @@ func (m *retrieval) Run(ctx context.Context, j *procedure.Job) ([]measure.PairSc
 	})
 }
 
-// retrieve ranks the clean vectors for every transformed one. The columns are the terms of the
-// three statistics, and their values by chance.
+// retrieve ranks the clean vectors for every transformed one. The columns are the three statistics of
+// each sample, then their expected values in a random order.
 func (r *run) retrieve(ctx context.Context, clean, transformed *features.Table) (sampleColumns, error) {
 	a, b := newProbeInput("", r.samples.Positions, clean), newProbeInput("", r.samples.Positions, transformed)
 	a.unit, b.unit = true, true
@@ -73,8 +73,9 @@ func (r *run) retrieve(ctx context.Context, clean, transformed *features.Table) 
 	return out, nil
 }
 
-// A rank is the place of a sample's own clean vector in the order of cosines: better vectors come
-// before it, and it is one of tied vectors, whose order is random.
+// A rank is the place of a sample's own clean vector in descending order of cosines. better is the
+// number of vectors before it, and tied the number of vectors with its cosine, including itself. The
+// order of these is random.
 type rank struct{ better, tied int }
 
 // recall returns the probability that the sample's own vector is among the first k.
@@ -151,8 +152,8 @@ func rankSamples(ctx context.Context, candidates, queries *probeInput, samples [
 }
 
 // count counts the candidates that are better than the sample's own candidate, and those that tie
-// with it. cosines are those of some candidates, and own is that of the sample's own. self is the
-// index of the latter in cosines, or outside of their range.
+// with it. cosines holds the cosines of some candidates; own is the cosine of the sample's own
+// candidate, and self its index in cosines, which is out of range if it is not among them.
 func (r *rank) count(cosines []float32, own float32, self int) {
 	above, below := own+tieTolerance, own-tieTolerance
 	for j, v := range cosines {

@@ -17,8 +17,8 @@ import (
 // matrix.
 const maxRidgeDim = 8192
 
-// penalties are the values of lambda that ridge tries, divided by the mean eigenvalue of XᵀX. The
-// one with the smallest error on the validation samples is chosen.
+// penalties are the values of lambda that ridge tries, relative to the mean eigenvalue of XᵀX. It
+// chooses the one with the smallest error on the validation samples.
 var penalties = []float64{0, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10}
 
 // ridge solves min |X w + c - y|^2 + lambda |w|^2 over the training samples, with X centred, by the
@@ -49,7 +49,7 @@ func (p *probeSpec) ridge() (map[string]tensor.Tensor, error) {
 	best, smallest := map[string]tensor.Tensor(nil), math.Inf(1)
 	for _, penalty := range penalties {
 		weights := m.solution(q, &qxy, values, penalty*trace/float64(d))
-		loss, err := p.error(weights)
+		loss, err := p.validationError(weights)
 		if err != nil {
 			return nil, err
 		}
@@ -66,6 +66,7 @@ type secondMoments struct {
 	xx, xy []float64 // XᵀX (d x d, upper triangle) and Xᵀy (d x outputs)
 }
 
+// moments computes the second moments in two passes: the means, then the centred products.
 func (p *probeSpec) moments() (*secondMoments, error) {
 	d, k := p.input.width(), p.outputs()
 	m := &secondMoments{make([]float64, d), make([]float64, k), make([]float64, d*d), make([]float64, d*k)}
@@ -158,9 +159,9 @@ func (m *secondMoments) solution(q, qxy *mat.Dense, values []float64, lambda flo
 	return map[string]tensor.Tensor{"layer1.weight": weight, "layer1.bias": bias}
 }
 
-// error returns the squared error of a linear layer, summed over outputs, as a mean over the
-// validation samples.
-func (p *probeSpec) error(weights map[string]tensor.Tensor) (float64, error) {
+// validationError returns the squared error of a linear layer, summed over outputs and averaged over
+// the validation samples.
+func (p *probeSpec) validationError(weights map[string]tensor.Tensor) (float64, error) {
 	w, c := weights["layer1.weight"], weights["layer1.bias"]
 	d, k := w.Shape[0], w.Shape[1]
 	wide := make([]float64, len(w.Data))

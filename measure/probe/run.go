@@ -72,10 +72,10 @@ func (r *run) request(v sampleTransform) features.Request {
 }
 
 // extract adds the transformed representations of all layers to the store, for the samples at
-// places (nil: all). Those that the store has are not computed.
-func (r *run) extract(ctx context.Context, v sampleTransform, places []int) error {
+// positions (nil: all). Those that the store has are not computed.
+func (r *run) extract(ctx context.Context, v sampleTransform, positions []int) error {
 	request := r.request(v)
-	request.Positions = places
+	request.Positions = positions
 	tables, err := r.store.Layers(ctx, request)
 	for _, t := range tables {
 		t.Close()
@@ -84,9 +84,9 @@ func (r *run) extract(ctx context.Context, v sampleTransform, places []int) erro
 }
 
 // open opens the representation of one layer.
-func (r *run) open(ctx context.Context, layer onnx.Layer, v sampleTransform, places []int) (*features.Table, error) {
+func (r *run) open(ctx context.Context, layer onnx.Layer, v sampleTransform, positions []int) (*features.Table, error) {
 	request := r.request(v)
-	request.Layers, request.Positions, request.Memory = []onnx.Layer{layer}, places, r.job.Memory/4
+	request.Layers, request.Positions, request.Memory = []onnx.Layer{layer}, positions, r.job.Memory/4
 	tables, err := r.store.Layers(ctx, request)
 	if err != nil {
 		return nil, err

@@ -28,8 +28,8 @@ type probeSpec struct {
 	train, validation []int // indices of samples
 }
 
-// embedding is the number of dimensions to which a parameter is mapped by a linear layer.
-const embedding = 32
+// embeddingDim is the number of dimensions to which a parameter is mapped by a linear layer.
+const embeddingDim = 32
 
 // outputs returns the number of outputs of the probe.
 func (p *probeSpec) outputs() int {
@@ -53,11 +53,11 @@ func (p *probeSpec) network() (*onnx.Model, error) {
 		return train.MLP(p.seed, sizes(p.input.width())...)
 	}
 	d := p.input.dim()
-	embed, err := train.MLP(p.seed+1, 1, embedding)
+	embed, err := train.MLP(p.seed+1, 1, embeddingDim)
 	if err != nil {
 		return nil, err
 	}
-	rest, err := train.MLP(p.seed, sizes(d+embedding)...)
+	rest, err := train.MLP(p.seed, sizes(d+embeddingDim)...)
 	if err != nil {
 		return nil, err
 	}

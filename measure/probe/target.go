@@ -30,8 +30,8 @@ func (t *target) known(i int) bool {
 	return !math.IsNaN(t.value[i])
 }
 
-// withKnown returns the samples whose target is known.
-func (t *target) withKnown(rows []int) []int {
+// samplesWithTarget returns the samples whose target is known.
+func (t *target) samplesWithTarget(rows []int) []int {
 	var out []int
 	for _, i := range rows {
 		if t.known(i) {
@@ -104,8 +104,8 @@ func (t *Targets) target(src dataset.Source, s *features.Samples, name string) (
 	return out, nil
 }
 
-// setClasses makes the target a class: the distinct values, in ascending order, are the classes.
-// NaN is unknown.
+// setClasses makes the target a class. Class k is the k-th smallest of the distinct values; the class
+// of NaN is unknown.
 func (t *target) setClasses(values []float64) {
 	number := map[float64]int{}
 	for _, v := range values {
@@ -128,7 +128,7 @@ func (t *target) setClasses(values []float64) {
 // checkSplit returns the split without the samples whose target is unknown. It adds warnings about
 // the target, for instance if it is constant over the training samples.
 func (t *target) checkSplit(s split) split {
-	out := split{t.withKnown(s.train), t.withKnown(s.validation), t.withKnown(s.test)}
+	out := split{t.samplesWithTarget(s.train), t.samplesWithTarget(s.validation), t.samplesWithTarget(s.test)}
 	if omitted := len(s.train) + len(s.validation) + len(s.test) - len(out.train) - len(out.validation) - len(out.test); omitted > 0 {
 		t.warnings = append(t.warnings, fmt.Sprintf("%d samples have no %s and are left out", omitted, t.name))
 	}

@@ -1,12 +1,13 @@
 // Package robust measures accuracy under attack: the fraction of samples for which an attack finds
-// no misclassified image in a ball around x.
+// no misclassified image in a ball around the image x.
 //
 // The attack is projected gradient descent on the cross-entropy (Madry et al. 2018) by package
-// invert, which returns the image with the smallest margin of all steps:
+// invert. Of all steps it returns the image with the smallest margin, the score of the label y minus
+// the largest score of another class. The image is misclassified if its margin is not positive:
 //
-//	x' <- P(x' + alpha u(grad -log p_y(x'))),
+// x' <- P(x' + alpha u(grad -log p_y(x'))),
 //
-// where alpha is the length of a step, P projects onto the ball, and u divides each sample's
+// where alpha is the length of a step, P projects onto the ball, and u divides each image's
 // gradient by its norm (l2 ball) or takes its sign (linf ball). The attack starts from a random
 // point in the ball. With restarts, it is repeated for the samples for which all attacks so far
 // have failed. The result is an upper bound of the accuracy under a stronger attack (more steps,
@@ -107,7 +108,7 @@ func (*robust) Skip(j *procedure.Job) string {
 	return ""
 }
 
-// gradientWork is the work of a forward pass with its gradient, in forward passes.
+// gradientWork is the cost of a forward and a backward pass, in forward passes.
 const gradientWork = 3
 
 func (m *robust) Work(j *procedure.Job) int64 {
@@ -115,8 +116,8 @@ func (m *robust) Work(j *procedure.Job) int64 {
 	return n * (1 + int64(m.settings.Restarts)*m.settings.attackWork())
 }
 
-// attackWork returns the work of an attack on one sample: each step, and one more that evaluates
-// the image after the last step.
+// attackWork returns the cost of an attack on one sample, in forward passes: that of each step, and
+// of the evaluation of the image after the last step.
 func (s Settings) attackWork() int64 { return gradientWork * int64(s.Steps+1) }
 
 func (m *robust) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
@@ -144,7 +145,7 @@ type run struct {
 	samples     []dataset.Sample
 	correct     []bool // whether the prediction on x is correct
 	withstood   []bool // whether the prediction on x is correct and all attacks so far have failed
-	dropped     []bool // samples of which an attack ran into NaN or infinity
+	dropped     []bool // whether an attack ended in NaN or infinity
 	round       int    // number of finished attacks
 	attackState []byte // state of the current attack, from a checkpoint
 }
@@ -229,6 +230,7 @@ func (r *run) problem(rows []int) invert.Problem {
 	return p
 }
 
+// draw returns the random numbers of the starting point of the sample with the given index.
 func (r *run) draw(k measure.Key, index int) *rand.Rand {
 	return seed.Rand(k.Seed, "robust: start", k.Data, k.Trial, r.round, index)
 }
@@ -303,7 +305,7 @@ func (r *run) restore() error {
 	withstood, dropped, round, attack := make([]bool, len(r.withstood)), make([]bool, len(r.withstood)), -1, []byte(nil)
 	err := state.Load(r.job.Checkpoint, stateKind, stateVersion, func(f *state.Reader) bool {
 		if f.Int() != len(withstood) {
-			return false // the checkpoint is of other samples: other ones could be read
+			return false // the set of readable samples has changed
 		}
 		for i := range withstood {
 			withstood[i], dropped[i] = f.Bool(), f.Bool()
