@@ -21,13 +21,13 @@ const (
 // r.iteration, if there is a checkpoint.
 func (r *run) save() error {
 	r.saved = time.Now()
-	if r.p.Checkpoint == nil {
+	if r.problem.Checkpoint == nil {
 		return nil
 	}
 	if err := r.download(r.iteration % 2); err != nil {
 		return err
 	}
-	if err := r.p.Checkpoint.Save(r.write); err != nil {
+	if err := r.problem.Checkpoint.Save(r.write); err != nil {
 		return fmt.Errorf("saving the checkpoint: %w", err)
 	}
 	return nil
@@ -37,16 +37,16 @@ func (r *run) save() error {
 func (r *run) write(to io.Writer) error {
 	w := state.Stream(to, stateKind, stateVersion)
 	w.String(r.fingerprint())
-	w.Int(r.s.batch())
+	w.Int(r.search.batch())
 	w.Int(r.batch)
 	w.Int(r.iteration)
-	done := min(r.batch*r.s.batch(), r.samples())
+	done := min(r.batch*r.search.batch(), r.samples())
 	w.Float32s(r.images.Slice(0, done).Data)
 	w.Float32s(r.loss[:done])
 	for _, dropped := range r.dropped[:done] {
 		w.Bool(dropped)
 	}
-	for i := range r.s.step.state {
+	for i := range r.search.step.state {
 		w.Float32s(r.state[r.iteration%2][i])
 	}
 	return w.Close()
@@ -54,28 +54,28 @@ func (r *run) write(to io.Writer) error {
 
 // restore continues from the checkpoint of the same search, and reports whether there was one.
 func (r *run) restore() (bool, error) {
-	if r.p.Checkpoint == nil {
+	if r.problem.Checkpoint == nil {
 		return false, nil
 	}
 	found := false
-	err := state.Load(r.p.Checkpoint, stateKind, stateVersion, func(f *state.Reader) bool {
-		if f.String() != r.fingerprint() || f.Int() != r.s.batch() {
+	err := state.Load(r.problem.Checkpoint, stateKind, stateVersion, func(f *state.Reader) bool {
+		if f.String() != r.fingerprint() || f.Int() != r.search.batch() {
 			return false
 		}
 		found = true
 		batch, step := f.Int(), f.Int()
-		if batch < 0 || batch >= r.batches() || step < 0 || step > r.s.options.Steps {
-			f.Fail(fmt.Errorf("batch %d, step %d: there are %d batches of %d steps", batch, step, r.batches(), r.s.options.Steps))
+		if batch < 0 || batch >= r.batches() || step < 0 || step > r.search.options.Steps {
+			f.Fail(fmt.Errorf("batch %d, step %d: there are %d batches of %d steps", batch, step, r.batches(), r.search.options.Steps))
 			return true
 		}
 		r.batch, r.iteration = batch, step
-		done := batch * r.s.batch()
+		done := batch * r.search.batch()
 		f.Float32sInto(r.images.Slice(0, done).Data)
 		f.Float32sInto(r.loss[:done])
 		for i := range done {
 			r.dropped[i] = f.Bool()
 		}
-		for i := range r.s.step.state {
+		for i := range r.search.step.state {
 			f.Float32sInto(r.state[step%2][i])
 		}
 		return true
@@ -86,12 +86,12 @@ func (r *run) restore() (bool, error) {
 // fingerprint returns a hash of everything that the results depend on.
 func (r *run) fingerprint() string {
 	h := sha256.New()
-	o := r.s.options
-	fmt.Fprintln(h, o.Optimiser, o.Steps, o.StepSize, o.Ball, describe(r.s.objective), r.p.Labels)
-	for _, m := range r.s.objective.models() {
+	o := r.search.options
+	fmt.Fprintln(h, o.Optimiser, o.Steps, o.StepSize, o.Ball, describe(r.search.objective), r.problem.Labels)
+	for _, m := range r.search.objective.models() {
 		fmt.Fprintln(h, m.SHA256())
 	}
-	for _, t := range append([]tensor.Tensor{r.p.Images, r.p.Start}, r.constants...) {
+	for _, t := range append([]tensor.Tensor{r.problem.Images, r.problem.Start}, r.constants...) {
 		fmt.Fprintln(h, t.Shape)
 		_ = binary.Write(h, binary.LittleEndian, t.Data) // writing to a hash does not fail
 	}

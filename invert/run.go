@@ -14,8 +14,8 @@ import (
 
 // A run is a search in progress. It processes one batch after the other, each with all steps.
 type run struct {
-	s         *Search
-	p         Problem
+	search    *Search
+	problem   Problem
 	constants []tensor.Tensor // in the order of stepBuilder.constants, one row for each sample
 	images    tensor.Tensor   // best images of the finished batches
 	loss      []float32       // their losses
@@ -28,7 +28,7 @@ type run struct {
 	state          [2][][]float32 // in the order of stepBuilder.state
 	scheduleValues [][]float32    // in the order of stepBuilder.schedule
 	constantRows   [][]float32    // in the order of stepBuilder.constants
-	measured       [][]float32    // loss and gradient norm, which a step writes
+	measured       [][]float32    // loss and gradient norm of each sample, which a step writes
 	shards         []shard
 }
 
@@ -43,17 +43,17 @@ type shard struct {
 }
 
 func newRun(s *Search, p Problem, constants []tensor.Tensor) *run {
-	return &run{s: s, p: p, constants: constants, saved: time.Now(),
+	return &run{search: s, problem: p, constants: constants, saved: time.Now(),
 		images: tensor.New(p.Images.Shape...), loss: make([]float32, p.Images.Shape[0]), dropped: make([]bool, p.Images.Shape[0])}
 }
 
-func (r *run) samples() int { return r.p.Images.Shape[0] }
+func (r *run) samples() int { return r.problem.Images.Shape[0] }
 
-func (r *run) batches() int { return (r.samples() + r.s.batch() - 1) / r.s.batch() }
+func (r *run) batches() int { return (r.samples() + r.search.batch() - 1) / r.search.batch() }
 
 // rows returns the range of the samples of the current batch.
 func (r *run) rows() (from, to int) {
-	return r.batch * r.s.batch(), min((r.batch+1)*r.s.batch(), r.samples())
+	return r.batch * r.search.batch(), min((r.batch+1)*r.search.batch(), r.samples())
 }
 
 // run searches all batches, from the checkpoint on if there is one.
@@ -77,7 +77,7 @@ func (r *run) run(ctx context.Context) error {
 		if err := r.optimise(ctx); err != nil {
 			var lost *ort.DeviceLostError
 			if errors.As(err, &lost) {
-				return err // so is the state
+				return err // the state was on the device too
 			}
 			return errors.Join(err, r.save())
 		}
@@ -90,7 +90,7 @@ func (r *run) run(ctx context.Context) error {
 
 // bind allocates the tensors and makes each shard's rows available to the engine without copying.
 func (r *run) bind() error {
-	step, shards := r.s.step, r.s.shards
+	step, shards := r.search.step, r.search.shards
 	rows := func(infos []tensorInfo) [][]float32 {
 		var list [][]float32
 		for _, p := range infos {
@@ -104,7 +104,7 @@ func (r *run) bind() error {
 		// All shards share these inputs.
 		r.scheduleValues = append(r.scheduleValues, make([]float32, tensor.Size(p.shape)))
 	}
-	observed := []tensorInfo{{"loss", []int{r.s.n, 1}}, {"gradient norm", []int{r.s.n, 1}}}
+	observed := []tensorInfo{{"loss", []int{r.search.n, 1}}, {"gradient norm", []int{r.search.n, 1}}}
 	r.measured = rows(observed)
 	r.shards = make([]shard, shards)
 	for k := range r.shards {
@@ -118,7 +118,7 @@ func (r *run) bind() error {
 // bindShard makes the rows of shard k the inputs and outputs of its runs. observed are the outputs
 // besides the state.
 func (r *run) bindShard(k int, observed []tensorInfo) error {
-	l, step := &r.shards[k], r.s.step
+	l, step := &r.shards[k], r.search.step
 	values := [2]map[string]*ort.Value{{}, {}} // by name, for each copy of the state
 	wrap := func(list *[]*ort.Value, infos []tensorInfo, data [][]float32, copies ...int) error {
 		for i, p := range infos {
@@ -138,14 +138,14 @@ func (r *run) bindShard(k int, observed []tensorInfo) error {
 		return err
 	}
 	for parity := range 2 {
-		for _, p := range r.s.inputs {
+		for _, p := range r.search.inputs {
 			l.in[parity] = append(l.in[parity], values[parity][p.name])
 		}
 		for _, p := range slices.Concat(step.state, observed) {
 			l.out[parity] = append(l.out[parity], values[1-parity][p.name])
 		}
 	}
-	return r.s.session.Place(slices.Concat(l.state[0], l.state[1], l.constants)...)
+	return r.search.session.Place(slices.Concat(l.state[0], l.state[1], l.constants)...)
 }
 
 // wrapRows appends a shard's rows of a tensor to a list, as a value for the engine.
@@ -153,7 +153,7 @@ func (r *run) wrapRows(list *[]*ort.Value, shard int, p tensorInfo, data []float
 	if size := tensor.Size(p.shape); len(data) > size {
 		data = data[shard*size : (shard+1)*size]
 	}
-	v, err := ort.Wrap(r.s.model.Runtime(), data, p.shape...)
+	v, err := ort.Wrap(r.search.model.Runtime(), data, p.shape...)
 	*list = append(*list, v)
 	return err
 }
@@ -173,7 +173,7 @@ func (r *run) upload() error {
 // download copies a copy of the state from the device: the tensors of the given names, or all.
 func (r *run) download(parity int, names ...string) error {
 	for _, l := range r.shards {
-		for i, p := range r.s.step.state {
+		for i, p := range r.search.step.state {
 			if len(names) > 0 && !slices.Contains(names, p.name) {
 				continue
 			}
@@ -197,11 +197,11 @@ func (r *run) free() {
 // initialise sets the initial state of the current batch.
 func (r *run) initialise() {
 	r.iteration = 0
-	for i, p := range r.s.step.state {
+	for i, p := range r.search.step.state {
 		v := r.state[0][i]
 		switch p.name {
 		case "x", "best":
-			r.copyRows(v, r.p.Start)
+			r.copyRows(v, r.problem.Start)
 		case "criterion":
 			for k := range v {
 				v[k] = float32(math.Inf(1))
@@ -232,10 +232,10 @@ func (r *run) copyRows(dst []float32, src tensor.Tensor) {
 // optimise takes the remaining steps of the current batch, and one more, which evaluates the images
 // after the last step.
 func (r *run) optimise(ctx context.Context) error {
-	o := r.s.options
+	o := r.search.options
 	from, to := r.rows()
 	for ; r.iteration <= o.Steps; r.iteration++ {
-		for i, p := range r.s.step.schedule {
+		for i, p := range r.search.step.schedule {
 			r.scheduleValues[i][0] = o.scheduleAt(p.name, r.iteration)
 		}
 		parity := r.iteration % 2
@@ -267,9 +267,9 @@ func (r *run) runShards(ctx context.Context, parity int) error {
 	errs := make([]error, len(r.shards))
 	var wait sync.WaitGroup
 	for k := range r.shards[1:] {
-		wait.Go(func() { errs[k+1] = r.s.session.Run(ctx, r.shards[k+1].in[parity], r.shards[k+1].out[parity]) })
+		wait.Go(func() { errs[k+1] = r.search.session.Run(ctx, r.shards[k+1].in[parity], r.shards[k+1].out[parity]) })
 	}
-	errs[0] = r.s.session.Run(ctx, r.shards[0].in[parity], r.shards[0].out[parity])
+	errs[0] = r.search.session.Run(ctx, r.shards[0].in[parity], r.shards[0].out[parity])
 	wait.Wait()
 	for _, err := range errs {
 		if err != nil {
@@ -291,22 +291,22 @@ func (r *run) checkGradient(n int) error {
 		return nil
 	}
 	constants := r.constants
-	if r.s.options.Ball != (Ball{}) {
+	if r.search.options.Ball != (Ball{}) {
 		constants = constants[1:]
 	}
-	return r.s.objective.checkGradient(r.measured[0][:n], constants)
+	return r.search.objective.checkGradient(r.measured[0][:n], constants)
 }
 
 // report reports the progress. parity is the index of the copy of the state that was written last.
 func (r *run) report(parity int) error {
-	if r.p.Progress == nil {
+	if r.problem.Progress == nil {
 		return nil
 	}
 	if err := r.download(parity, "criterion"); err != nil {
 		return err
 	}
 	from, to := r.rows()
-	steps := int64(r.s.options.Steps + 1) // of each sample
+	steps := int64(r.search.options.Steps + 1) // of each sample
 	p := Progress{Done: int64(from)*steps + int64(r.iteration+1)*int64(to-from), Total: int64(r.samples()) * steps}
 	finite := 0
 	for _, v := range r.stateTensor("criterion", parity)[:to-from] {
@@ -316,13 +316,13 @@ func (r *run) report(parity int) error {
 		}
 	}
 	p.Loss /= float64(finite)
-	r.p.Progress(p)
+	r.problem.Progress(p)
 	return nil
 }
 
 // stateTensor returns a tensor of one copy of the state.
 func (r *run) stateTensor(name string, parity int) []float32 {
-	for i, p := range r.s.step.state {
+	for i, p := range r.search.step.state {
 		if p.name == name {
 			return r.state[parity][i]
 		}
@@ -335,7 +335,7 @@ func (r *run) stateTensor(name string, parity int) []float32 {
 // whether the sample is dropped.
 func (r *run) storeBatch() error {
 	from, to := r.rows()
-	parity := (r.s.options.Steps + 1) % 2
+	parity := (r.search.options.Steps + 1) % 2
 	if err := r.download(parity, "best", "criterion"); err != nil {
 		return err
 	}
@@ -343,7 +343,7 @@ func (r *run) storeBatch() error {
 	copy(r.loss[from:to], r.stateTensor("criterion", parity))
 	for i := from; i < to; i++ {
 		last := r.measured[0][i-from] + r.measured[1][i-from]
-		r.dropped[i] = last-last != 0
+		r.dropped[i] = last-last != 0 // NaN or infinite
 	}
 	r.iteration = 0
 	return nil

@@ -23,9 +23,9 @@ type Scratch struct {
 	products64 []float64
 }
 
-// tile is the side of the square tiles in which products are computed. The tiles are large enough
-// for products to run at full speed, and small enough to stay in the cache until they are added in
-// float64.
+// tile is the side of the square tiles in which the matrix of products is computed. The tiles are
+// large enough for products to run at full speed, and small enough to stay in the cache until they
+// are added in float64.
 const tile = 1024
 
 // Values returns a slice of n values of undefined contents. It is valid until s is used again.

@@ -48,9 +48,8 @@ func (s *Scatter[T]) Between(lo, mid, hi int) []T {
 	return out
 }
 
-// Variances returns a copy of the diagonal: the sum, not the mean, of the squared deviations of
-// each variable.
-func (s *Scatter[T]) Variances() []T {
+// Diagonal returns a copy of the diagonal: for each variable the sum of its squared deviations.
+func (s *Scatter[T]) Diagonal() []T {
 	out := make([]T, s.P)
 	for i := range out {
 		out[i] = s.Row(i, i)[0]

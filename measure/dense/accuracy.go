@@ -16,11 +16,11 @@ import (
 // Accuracy returns the measure dense-accuracy: how accurate a model's boxes or class maps are, on x and
 // on T(x), where the labels move as the image does.
 //
-//   - clean-map and moved-map are COCO's mean average precision of boxes: see Precision. A labelled box
-//     of which less than half is visible need not be found.
+//   - clean-map and moved-map are COCO's mean average precision of boxes on x and T(x): see Precision. A
+//     labelled box of which less than half lies in the image T(x) need not be found.
 //   - clean-miou and moved-miou are the mean over classes of intersection over union, each summed over
 //     all samples, over the pixels that have a class.
-//   - map-drop and miou-drop are their differences.
+//   - map-drop and miou-drop are clean minus moved.
 func Accuracy() measure.Measure { return accuracy{} }
 
 type accuracy struct{}
@@ -44,7 +44,7 @@ func (accuracy) Skip(s measure.Site) string {
 	return ""
 }
 
-// Cost assumes the most boxes of a class in each image.
+// Cost returns the memory in bytes. It assumes the largest number of boxes in each image.
 func (accuracy) Cost(s measure.Site) int64 {
 	classes, groups := int64(s.Output.ClassLimit()), int64(s.Layout.Groups)
 	if s.Output.Kind == output.ClassMap {
@@ -118,7 +118,7 @@ func (a *accuracyAccumulator) Update(b *measure.Batch) error {
 	return nil
 }
 
-// add adds the output of a sample under an Op.
+// add compares the decoded output row of a sample with its labels, moved by an Op.
 func (a *accuracyAccumulator) add(view, index, group int, row []float32, truth *dataset.Truth, op transform.Op) error {
 	name := map[int]string{cleanView: "clean", movedView: "transformed"}[view]
 	if truth == nil {
@@ -140,7 +140,7 @@ func (a *accuracyAccumulator) add(view, index, group int, row []float32, truth *
 	return nil
 }
 
-// class returns the model's class of a class of the labels, or -1.
+// class returns the model's class for class k of the labels, or -1 if the model has none.
 func (a *accuracyAccumulator) class(k int) int {
 	switch to := a.site.Truth.Classes; {
 	case to == nil && k < a.site.Output.ClassLimit():
@@ -152,25 +152,25 @@ func (a *accuracyAccumulator) class(k int) int {
 }
 
 // labelled returns the labelled boxes of a sample, moved by an Op.
-func (a *accuracyAccumulator) labelled(truth *dataset.Truth, op transform.Op) ([]Labelled, error) {
+func (a *accuracyAccumulator) labelled(truth *dataset.Truth, op transform.Op) ([]LabelledBox, error) {
 	m, err := newMotion(op, a.site.Output.Height, a.site.Output.Width)
 	if err != nil {
 		return nil, err
 	}
-	var out []Labelled
+	var out []LabelledBox
 	for _, o := range truth.Objects {
 		b := output.Box{Left: o.Left, Top: o.Top, Right: o.Right, Bottom: o.Bottom, Class: a.class(o.Class)}
 		moved, visible := m.box(b, false)
 		if b.Class < 0 || visible == 0 && b.Area() > 0 {
 			continue
 		}
-		out = append(out, Labelled{Box: moved, Area: o.Area, Crowd: o.Crowd, Ignored: visible < 0.5})
+		out = append(out, LabelledBox{Box: moved, Area: o.Area, Crowd: o.Crowd, Ignored: visible < 0.5})
 	}
 	return out, nil
 }
 
-// addMap adds the pixels of a class map, at each of which it is compared with the class of the mask at the
-// position that T moves there.
+// addMap compares a class map with the mask. At each pixel of the mask moved by the Op it counts the
+// predicted class, the labelled class, and whether they are equal.
 func (a *accuracyAccumulator) addMap(regions []int, row []float32, truth *dataset.Truth, op transform.Op, view string) error {
 	mask := truth.Mask
 	if mask.Rank() != 2 {
@@ -182,7 +182,7 @@ func (a *accuracyAccumulator) addMap(regions []int, row []float32, truth *datase
 	if !ok {
 		return errors.New("how T moves positions is not known")
 	}
-	maps.read(p)
+	maps.findSources(p)
 	f := a.site.Output
 	for at, from := range maps.sources {
 		if from < 0 || mask.Data[from] < 0 {
@@ -367,14 +367,15 @@ func (a *accuracyAccumulator) Scores() ([]measure.Score, error) {
 	return out, nil
 }
 
-// A factor is a part of the classes, thresholds and areas.
+// A factor selects what a score covers: classes, and for boxes thresholds of IoU and ranges of area.
 type factor struct {
-	name            string
-	class           int // -1: all
-	threshold, area int // threshold -1: all; area 0: all
+	name      string // in the score; "" for the factor that selects all
+	class     int    // -1: all
+	threshold int    // index of a threshold of IoU; -1: all
+	area      int    // index in areaRanges; 0: all
 }
 
-// factors returns the whole, and the parts of it that have their own scores.
+// factors returns the factors of all scores. The first one selects all.
 func (a *accuracyAccumulator) factors() []factor {
 	out := []factor{{class: -1, threshold: -1}}
 	if a.views[0].precision != nil {
@@ -389,7 +390,8 @@ func (a *accuracyAccumulator) factors() []factor {
 	return out
 }
 
-// score returns a score with the replicates of the jackknife if interval is set.
+// score returns the score whose value without jackknife group g is of(g), and on all samples of(-1).
+// If interval is set, it has replicates and an interval.
 func (a *accuracyAccumulator) score(name string, low float64, of func(without int) float64, interval bool) measure.Score {
 	s := measure.Plain(name, of(-1), a.n)
 	s.Min, s.Max = low, 1
@@ -417,7 +419,8 @@ func (a *accuracyAccumulator) score(name string, low float64, of func(without in
 	return s
 }
 
-// meanIoU returns the mean IoU of a view over the classes that the labels have.
+// meanIoU returns the mean IoU of a view over the classes that occur in the labels, without the
+// samples of one jackknife group (-1: of none).
 func (a *accuracyAccumulator) meanIoU(view int, f factor, without int) float64 {
 	classes := a.site.Output.ClassLimit()
 	sum, n := 0., 0
@@ -439,7 +442,8 @@ func (a *accuracyAccumulator) meanIoU(view int, f factor, without int) float64 {
 	return sum / float64(n)
 }
 
-// meanPrecision returns the mean average precision of a view.
+// meanPrecision returns the mean average precision of a view, without the samples of one jackknife
+// group (-1: of none).
 func (a *accuracyAccumulator) meanPrecision(view int, f factor, without int) float64 {
 	p := a.views[view].precision
 	classes, thresholds := []int{f.class}, []int{f.threshold}

@@ -10,8 +10,9 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// The columns of a pair of lists of boxes. Those of the samples come first, then sums, then two each
-// (boxes in pairs, boxes) for sizes, confidences and classes.
+// The columns of a pair of lists of boxes, for package paired. First the values of the sample, then
+// sums over boxes, from which ratios are computed. After boxSums come two columns (boxes in pairs, all
+// boxes) for each size, each confidence and each class.
 const (
 	sampleMatched = iota
 	sampleIoU
@@ -29,7 +30,7 @@ const (
 	boxSums
 )
 
-// sizes are the classes of area of COCO, in pixels of the model's image.
+// sizes are COCO's classes of object area, in pixels of the model's image: see sizeOf.
 var sizes = []string{"small", "medium", "large"}
 
 // sizeOf returns the index of the size of a box in an image of h x w pixels.
@@ -43,8 +44,8 @@ func sizeOf(b output.Box, h, w int) int {
 	return 2
 }
 
-// steps are the confidences of curves: 0.1 to 0.9.
-const steps = 9
+// confidenceSteps are the confidences of curves: 0.1 to 0.9.
+const confidenceSteps = 9
 
 func confidenceOf(step int) float64 { return float64(step+1) / 10 }
 
@@ -78,7 +79,7 @@ func addBoxes(spec *paired.Spec, f *output.Format, s Settings) {
 	for _, size := range sizes {
 		curve("size=" + size)
 	}
-	for step := range steps {
+	for step := range confidenceSteps {
 		curve(confidenceFactor(step))
 	}
 	for k := range f.ClassLimit() {
@@ -88,8 +89,8 @@ func addBoxes(spec *paired.Spec, f *output.Format, s Settings) {
 	spec.Action = func(measure.Site) (paired.Action, error) { return &boxAction{format: f, settings: s}, nil }
 }
 
-// A boxAction compares boxes. A row of tau f(x) is the row of the moved boxes, then 1 for each box that
-// counts, then the corners of the moved image.
+// A boxAction compares boxes. A row of tau f(x) holds the moved boxes, then for each box 1 if it counts
+// and 0 if not, then x and y of the four corners of the moved image.
 type boxAction struct {
 	format   *output.Format
 	settings Settings
@@ -174,7 +175,7 @@ func (a *boxAction) Pair(out []float64, acted, transformed []float32) error {
 	return nil
 }
 
-// sums sets the columns for the boxes of two images.
+// sums sets the columns for the boxes x of tau f(x) and y of f(Tx).
 func (a *boxAction) sums(out []float64, x, y imageBoxes) {
 	clear(out)
 	all := candidates(x.boxes, y.boxes, a.settings.IoU)
@@ -189,7 +190,7 @@ func (a *boxAction) sums(out []float64, x, y imageBoxes) {
 		}
 		addDistances(out, b, c, a.format)
 	}
-	byClass := boxSums + 2*(len(sizes)+steps)
+	byClass := boxSums + 2*(len(sizes)+confidenceSteps)
 	a.count(x, y, m, func(s, o output.Box, paired bool) {
 		add := func(column int, in bool) {
 			out[column+1]++
@@ -201,7 +202,7 @@ func (a *boxAction) sums(out []float64, x, y imageBoxes) {
 		add(boxSums+2*sizeOf(s, a.format.Height, a.format.Width), paired)
 		add(byClass+2*s.Class, paired && s.Class == o.Class)
 	})
-	for step := range steps {
+	for step := range confidenceSteps {
 		at := boxSums + 2*(len(sizes)+step)
 		a.count(x, y, compare(x, y, all, confidenceOf(step)), func(_, _ output.Box, paired bool) {
 			out[at+1]++
@@ -222,7 +223,8 @@ func (a *boxAction) sums(out []float64, x, y imageBoxes) {
 	quotient(sampleDistance, distanceSum, distanceCount)
 }
 
-// count calls f for each box that counts, of both images, with its partner.
+// count calls f for each box of x and of y that counts, with its partner. paired reports whether it has
+// one.
 func (a *boxAction) count(x, y imageBoxes, m matching, f func(b, partner output.Box, paired bool)) {
 	partnerOfX, partnerOfY := map[int]int{}, map[int]int{}
 	for _, p := range m.pairs {
@@ -244,8 +246,8 @@ func (a *boxAction) count(x, y imageBoxes, m matching, f func(b, partner output.
 	one(y, x, m.countedB, partnerOfY)
 }
 
-// addDistances adds the distances of the keypoints that are visible in both boxes, in units of the
-// square root of the area of the first, measured in pixels.
+// addDistances adds the distances in pixels between the keypoints that are visible in both boxes,
+// divided by the square root of the area of b.
 func addDistances(out []float64, b, c output.Box, f *output.Format) {
 	h, w := float64(f.Height), float64(f.Width)
 	unit := math.Sqrt(b.Area() * h * w)

@@ -9,8 +9,9 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// The columns of a pair of class maps. Those of the samples come first, then sums, then two each for
-// confidences (positions that agree, positions) and for classes (intersection, union).
+// The columns of a pair of class maps, for package paired. First the values of the sample, then sums
+// over positions. After mapSums come two columns for each confidence (positions that agree, all
+// positions), if the map has confidences, and two for each class (intersection, union).
 const (
 	sampleAgreement = iota
 	sampleMeanIoU
@@ -26,7 +27,7 @@ func addClassMap(spec *paired.Spec, f *output.Format, s Settings) {
 	columns[sampleMeanIoU] = paired.Column{Sample: "miou", Transformed: true}
 	classes := mapSums
 	if f.Channels > 1 {
-		classes += 2 * steps
+		classes += 2 * confidenceSteps
 	}
 	spec.Derived = []paired.Derived{
 		proportion(ratio("pixel-agreement", "", 1, agreeing, positions, "no position is visible")),
@@ -48,8 +49,8 @@ func addClassMap(spec *paired.Spec, f *output.Format, s Settings) {
 	}
 }
 
-// meanIoU returns the mean of intersection over union of the classes that have a union, from both
-// numbers of each class. It is NaN if no class has.
+// meanIoU returns the mean of intersection over union over the classes with a union above 0. m holds
+// intersection and union of each class. The mean is NaN if no class occurs.
 func meanIoU(m []float64) float64 {
 	sum, n := 0.0, 0
 	for k := 0; k < len(m); k += 2 {
@@ -105,7 +106,7 @@ func (a *mapAction) Act(dst []float32, _ []float64, z []float32, op transform.Op
 	if !ok {
 		return paired.ErrLeftOut
 	}
-	a.read(p)
+	a.findSources(p)
 	n, visible := f.Height*f.Width, false
 	for at, from := range a.sources {
 		if from < 0 {
@@ -139,8 +140,9 @@ func (a *mapAction) check(v float32, view string) error {
 	return classError(int(v), a.format)
 }
 
-// read finds the position that each position is read from: the nearest.
-func (a *mapAction) read(p transform.PointMap) {
+// findSources sets sources: for each position the nearest one to that which tau reads, or -1 outside of
+// the map or in its margin.
+func (a *mapAction) findSources(p transform.PointMap) {
 	if a.sources != nil && p == a.points {
 		return
 	}
@@ -180,7 +182,7 @@ func (a *mapAction) Pair(out []float64, acted, transformed []float32) error {
 	clear(out)
 	a.regions.Clear()
 	r, n := a.regions, a.format.Height*a.format.Width
-	var agree, count [steps + 1]int // by tenths of confidence; the first is below 0.1
+	var agree, count [confidenceSteps + 1]int // by tenths of confidence; the first is below 0.1
 	for at, v := range acted[:n] {
 		if v < 0 {
 			continue
@@ -191,7 +193,7 @@ func (a *mapAction) Pair(out []float64, acted, transformed []float32) error {
 		}
 		bin := 0
 		if a.format.Channels > 1 {
-			bin = min(max(int(10*acted[n+at]+1e-5), 0), steps)
+			bin = min(max(int(10*acted[n+at]+1e-5), 0), confidenceSteps)
 		}
 		count[bin]++
 		r.A[int(v)]++
@@ -202,10 +204,10 @@ func (a *mapAction) Pair(out []float64, acted, transformed []float32) error {
 		}
 	}
 	if a.format.Channels > 1 {
-		for step := steps - 1; step >= 0; step-- {
+		for step := confidenceSteps - 1; step >= 0; step-- {
 			at := mapSums + 2*step
 			out[at], out[at+1] = float64(agree[step+1]), float64(count[step+1])
-			if step < steps-1 {
+			if step < confidenceSteps-1 {
 				out[at], out[at+1] = out[at]+out[at+2], out[at+1]+out[at+3]
 			}
 		}

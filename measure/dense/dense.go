@@ -13,13 +13,16 @@
 //	matched           2 pairs / (boxes of tau f(x) + boxes of f(Tx))    (an F1 score)
 //	iou               mean IoU of the pairs
 //	class-flips       fraction of the pairs whose classes differ
-//	confidence-change mean over the pairs of the score in f(Tx) less that in tau f(x)
+//
+// confidence-change mean over the pairs of the score in f(Tx) minus that in tau f(x)
+//
 //	keypoint-distance mean distance of the keypoints of the pairs, in units of the square root of the box's area
 //
-// A moved box is the smallest upright box around the moved corners, cut at the border of the image. It
-// counts if at least Settings.Visible of its area is inside, and a box of f(Tx) if that much of it shows
-// the image x and not what fills in around it. A box that does not count may still be matched, after
-// the others, and its partner then does not count either: a detector may find half an object, or not.
+// A moved box is the smallest upright box around the moved corners, cut at the border of the image.
+// Boxes near the border need not be found, since a detector may find half an object or not. So a moved
+// box counts only if at least the fraction Settings.Visible of its area is inside the image, and a box
+// of f(Tx) only if at least this fraction of it shows the image x, not the fill around it. A box that
+// does not count is matched after the others, and its partner then does not count either.
 //
 // For the keypoints of heat maps, keypoint-distance is in units of the square root of the image's area.
 // A keypoint counts if it is visible in both and tau f(x) has it inside the image.
@@ -107,8 +110,8 @@ func (m method) spec(s measure.Site) paired.Spec {
 	return spec
 }
 
-// ratio returns a derived statistic that is a sum divided by another: factor times column a over column
-// b. It is undefined where b is 0.
+// ratio returns a derived statistic that is the ratio of two sums: scale times the mean of column a
+// over that of column b. It is undefined where the latter is 0.
 func ratio(statistic, factor string, scale float64, a, b int, undefined string) paired.Derived {
 	of := func(m []float64) float64 {
 		if m[b] == 0 {
@@ -119,8 +122,8 @@ func ratio(statistic, factor string, scale float64, a, b int, undefined string) 
 	return paired.Derived{Statistic: statistic, Factor: factor, Optional: factor != "", Shuffled: true, Of: of, Undefined: undefined}
 }
 
-// proportion returns a statistic that lies within 0 and 1: if all of n samples have the same value, 0 or 1, the interval
-// is Wilson's.
+// proportion returns the statistic d, which lies within 0 and 1, with Wilson's interval where its value
+// is 0 or 1: a jackknife of equal samples has width 0.
 func proportion(d paired.Derived) paired.Derived {
 	of := d.Of
 	d.Extreme = func(m []float64, n int) (low, high float64) {
@@ -146,7 +149,7 @@ func Descriptor() measure.Descriptor {
 			{Name: "matched", Title: "matched boxes", About: "Boxes: twice the number of pairs divided by the number of boxes of both images. With a factor: of the boxes of that class, size or least confidence.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null, PerSample: true},
 			{Name: "iou", Title: "IoU of pairs", About: "Boxes: the mean intersection over union of the pairs.", Range: measure.ZeroToOne, Direction: measure.Higher, Null: null, PerSample: true},
 			{Name: "class-flips", Title: "class flips", About: "Boxes: the fraction of the pairs whose classes differ.", Range: measure.ZeroToOne, Direction: measure.Lower, Null: null, PerSample: true},
-			{Name: "confidence-change", Title: "change of confidence", About: "Boxes: the mean over the pairs of the score in the transformed image less that in the clean one.", Range: measure.MinusOneToOne, Null: null, PerSample: true},
+			{Name: "confidence-change", Title: "change of confidence", About: "Boxes: the mean over the pairs of the score in the transformed image minus that in the clean one.", Range: measure.MinusOneToOne, Null: null, PerSample: true},
 			{Name: "keypoint-distance", Title: "distance of keypoints", About: "Keypoints: the mean distance of those of the pairs, in units of the square root of the area of the object's box; of heat maps, in units of the square root of the area of the image. With a factor keypoint: that of the keypoint.", Range: measure.NotNegative, Direction: measure.Lower, Null: null, PerSample: true},
 			{Name: "relative-error", Title: "relative error", About: "Maps of values: the norm of the difference divided by that of the transformed map.", Range: measure.NotNegative, Direction: measure.Lower, Null: null, PerSample: true},
 			{Name: "psnr", Title: "PSNR", About: "Maps of values: the peak signal-to-noise ratio, from the mean squared difference over all samples.", Range: measure.AnyNumber, Unit: "dB", Direction: measure.Higher, Null: null, PerSample: true},

@@ -41,8 +41,8 @@ func candidates(a, b []output.Box, least float64) []Pair {
 	return all
 }
 
-// assign takes candidates in order, where both boxes are free and the pair is allowed. It marks their
-// boxes as used.
+// assign returns the candidates, in order, whose boxes are both unused and which are allowed. It marks
+// their boxes as used.
 func assign(all []Pair, allowed func(Pair) bool, usedA, usedB []bool) []Pair {
 	var out []Pair
 	for _, p := range all {
@@ -54,7 +54,7 @@ func assign(all []Pair, allowed func(Pair) bool, usedA, usedB []bool) []Pair {
 	return out
 }
 
-// An imageBoxes holds the boxes of an image and which of them count.
+// An imageBoxes holds the boxes of an image, and whether each counts (see the package comment).
 type imageBoxes struct {
 	boxes  []output.Box
 	counts []bool
@@ -66,11 +66,12 @@ type matching struct {
 	countedA, countedB []bool // boxes that count, in pairs or alone
 }
 
-// compare matches the boxes of two images that have a score of at least confidence. all are their
-// candidates. Pairs of two boxes that count come first. Boxes that do not count then take partners
-// among the rest, which do not count either.
+// compare matches the boxes of two images that have a score of at least confidence, from their
+// candidates all. First it pairs boxes that both count. Then it pairs each remaining box that does not
+// count with one that does, which from then on does not count either. Only the pairs of the first step
+// are returned.
 func compare(a, b imageBoxes, all []Pair, confidence float64) matching {
-	strong := func(s imageBoxes, i int) bool { return float32(s.boxes[i].Score) >= float32(confidence) } // as rows hold them
+	strong := func(s imageBoxes, i int) bool { return float32(s.boxes[i].Score) >= float32(confidence) } // rows hold float32
 	both := func(p Pair) bool { return strong(a, p.A) && strong(b, p.B) }
 	usedA, usedB := make([]bool, len(a.boxes)), make([]bool, len(b.boxes))
 	var m matching

@@ -13,8 +13,11 @@ type point struct{ x, y float64 }
 
 // A motion describes how a transformation moves the points of the image: it is an affine map.
 type motion struct {
-	origin, right, down point // where (0, 0) goes, and the steps of (1, 0) and (0, 1)
-	fixed, wrap, mirror bool
+	origin      point // the image of (0, 0)
+	right, down point // the images of (1, 0) and (0, 1), relative to origin
+	fixed       bool  // points do not move
+	wrap        bool  // the shift is circular
+	mirror      bool  // left and right are exchanged
 }
 
 // newMotion returns how an Op moves the points of an image of h x w pixels.
@@ -40,7 +43,7 @@ func newMotion(op transform.Op, h, w int) (motion, error) {
 	return m, nil
 }
 
-// tidy rounds a coordinate, to remove rounding errors.
+// tidy rounds a coordinate to 1e-12, so that whole numbers are exact.
 func tidy(x float64) float64 { return math.Round(x*1e12) / 1e12 }
 
 func (m motion) apply(p point) point {
@@ -60,7 +63,8 @@ func (m motion) outline() [4]point {
 
 var unitSquare = [4]point{{0, 0}, {1, 0}, {1, 1}, {0, 1}}
 
-// box returns a moved box, cut at the border of the image, and the part of it that is inside.
+// box returns a moved box, cut at the border of the image, and the fraction of it that is inside. If
+// ellipse is set, the box is drawn around the moved ellipse inside b, not around the moved corners.
 func (m motion) box(b output.Box, ellipse bool) (moved output.Box, visible float64) {
 	corners := [4]point{
 		m.apply(point{b.Left, b.Top}), m.apply(point{b.Right, b.Top}),
@@ -92,7 +96,7 @@ func (m motion) box(b output.Box, ellipse bool) (moved output.Box, visible float
 	return moved, visible
 }
 
-// cocoSides are the keypoints of people in COCO that a mirror image exchanges.
+// cocoSides are the pairs of left and right among COCO's 17 keypoints of people.
 var cocoSides = [][2]int{{1, 2}, {3, 4}, {5, 6}, {7, 8}, {9, 10}, {11, 12}, {13, 14}, {15, 16}}
 
 // keypoints returns moved keypoints. Left and right of the 17 of COCO are exchanged in mirror images.
@@ -157,7 +161,7 @@ func clip(p []point, b output.Box) []point {
 	return p
 }
 
-// shown returns the part of a box that shows the moved image.
+// shown returns the fraction of a box that lies inside the moved image.
 func shown(b output.Box, outline [4]point) float64 {
 	area := b.Area()
 	if area == 0 {

@@ -10,36 +10,36 @@ import (
 
 // The parameters of COCO's evaluation.
 const (
-	overlaps     = 10  // thresholds of IoU, 0.50 to 0.95
-	recallSteps  = 101 // recalls at which precision is read, 0 to 1
-	mostDetected = 100 // boxes of a class of an image
+	iouThresholds = 10  // thresholds of IoU, 0.50 to 0.95
+	recallSteps   = 101 // recalls at which precision is read, 0 to 1
+	maxDetections = 100 // boxes of a class of an image
 )
 
-// overlap returns a threshold of IoU, rounded as numpy.linspace(0.5, 0.95, 10) does.
-func overlap(i int) float64 {
+// iouThreshold returns a threshold of IoU, rounded as numpy.linspace(0.5, 0.95, 10) does.
+func iouThreshold(i int) float64 {
 	low, high := 0.5, 0.95
-	if i == overlaps-1 {
+	if i == iouThresholds-1 {
 		return high
 	}
-	return low + float64(i)*((high-low)/(overlaps-1))
+	return low + float64(i)*((high-low)/(iouThresholds-1))
 }
 
 // areaRanges are the ranges of the area of objects: all, small, medium, large, in square pixels.
 var areaRanges = [][2]float64{{0, 1e10}, {0, 32 * 32}, {32 * 32, 96 * 96}, {96 * 96, 1e10}}
 
-// A Labelled is a labelled box.
-type Labelled struct {
+// A LabelledBox is a labelled box.
+type LabelledBox struct {
 	output.Box
 	Area    float64 // of the object, in square pixels
 	Crowd   bool    // the box surrounds a group, which any number of boxes may find
 	Ignored bool    // the object need not be found
 }
 
-// A detection is a box that was found, evaluated. Bit a * overlaps + t of its flags is for the range a of
-// areas and the threshold t.
+// A detection is the evaluation of a box that was found. Bit a * iouThresholds + t of matched and of
+// ignored is for the range a of areas and the threshold t.
 type detection struct {
 	score   float64
-	order   int // of the image and of the box in it, for equal scores
+	order   int // by image, then by box in the image; orders equal scores
 	group   int // jackknife group of the image
 	matched uint64
 	ignored uint64
@@ -62,15 +62,15 @@ func NewPrecision(classes, groups int) *Precision {
 // Add adds an image: the boxes that were found, in descending order of scores, and the labelled ones. The
 // index of the image orders boxes of equal scores. pixels is the area of the image, which the area of a
 // found box is a fraction of, in square pixels.
-func (p *Precision) Add(index, group int, found []output.Box, labelled []Labelled, pixels float64) {
+func (p *Precision) Add(index, group int, found []output.Box, labelled []LabelledBox, pixels float64) {
 	for class := range p.detections {
 		var boxes []output.Box
 		for _, b := range found {
-			if b.Class == class && len(boxes) < mostDetected {
+			if b.Class == class && len(boxes) < maxDetections {
 				boxes = append(boxes, b)
 			}
 		}
-		var objects []Labelled
+		var objects []LabelledBox
 		for _, o := range labelled {
 			if o.Class == class {
 				objects = append(objects, o)
@@ -83,7 +83,7 @@ func (p *Precision) Add(index, group int, found []output.Box, labelled []Labelle
 }
 
 // addClass adds the boxes of one class.
-func (p *Precision) addClass(class, index, group int, found []output.Box, labelled []Labelled, pixels float64) {
+func (p *Precision) addClass(class, index, group int, found []output.Box, labelled []LabelledBox, pixels float64) {
 	at := len(p.detections[class])
 	for rank, b := range found {
 		p.detections[class] = append(p.detections[class], detection{score: b.Score, order: index<<16 | rank, group: group})
@@ -93,7 +93,7 @@ func (p *Precision) addClass(class, index, group int, found []output.Box, labell
 	for i, b := range found {
 		iou[i] = make([]float64, len(labelled))
 		for j, o := range labelled {
-			iou[i][j] = overlapOf(b, o)
+			iou[i][j] = boxIoU(b, o)
 		}
 	}
 	for r, limits := range areaRanges {
@@ -106,11 +106,11 @@ func (p *Precision) addClass(class, index, group int, found []output.Box, labell
 			}
 		}
 		slices.SortStableFunc(order, func(a, b int) int { return boolInt(ignored[a]) - boolInt(ignored[b]) })
-		for t := range overlaps {
-			bit := uint64(1) << (r*overlaps + t)
+		for t := range iouThresholds {
+			bit := uint64(1) << (r*iouThresholds + t)
 			taken := make([]bool, len(labelled))
 			for i, b := range found {
-				j := bestObject(iou[i], overlap(t), order, ignored, taken, labelled)
+				j := bestObject(iou[i], iouThreshold(t), order, ignored, taken, labelled)
 				if j >= 0 {
 					taken[j] = true
 					all[i].matched |= bit
@@ -123,9 +123,10 @@ func (p *Precision) addClass(class, index, group int, found []output.Box, labell
 	}
 }
 
-// bestObject returns the free object that a box finds: that of the highest IoU of at least least, but
-// one that need not be found only if there is no other; or -1.
-func bestObject(iou []float64, least float64, order []int, ignored, taken []bool, labelled []Labelled) int {
+// bestObject returns the index of the object that a box finds, or -1: the object of the highest IoU, at
+// least least, that no other box has taken. Objects that need not be found (ignored) are considered
+// only if there is no other. order lists them last.
+func bestObject(iou []float64, least float64, order []int, ignored, taken []bool, labelled []LabelledBox) int {
 	best, value := -1, min(least, 1-1e-10)
 	for _, j := range order {
 		if taken[j] && !labelled[j].Crowd {
@@ -141,8 +142,8 @@ func bestObject(iou []float64, least float64, order []int, ignored, taken []bool
 	return best
 }
 
-// overlapOf returns the IoU of a box and an object; for a group, the part of the box inside it.
-func overlapOf(b output.Box, o Labelled) float64 {
+// boxIoU returns the IoU of a box and an object; for a crowd, the fraction of the box inside it.
+func boxIoU(b output.Box, o LabelledBox) float64 {
 	if !o.Crowd {
 		return output.IoU(b, o.Box)
 	}
@@ -180,20 +181,20 @@ func (p *Precision) average(class, area, threshold, without int) float64 {
 	if positives == 0 {
 		return math.NaN()
 	}
-	bit := uint64(1) << (area*overlaps + threshold)
+	bit := uint64(1) << (area*iouThresholds + threshold)
 	var recalls, precisions []float64
-	right, wrong := 0., 0.
+	truePositives, falsePositives := 0., 0.
 	for i := range p.detections[class] {
 		d := &p.detections[class][i]
 		switch {
 		case d.group == without || d.ignored&bit != 0:
 			continue // as in pycocotools, it would repeat the point before it
 		case d.matched&bit != 0:
-			right++
+			truePositives++
 		default:
-			wrong++
+			falsePositives++
 		}
-		recalls, precisions = append(recalls, right/float64(positives)), append(precisions, right/(right+wrong+epsilon))
+		recalls, precisions = append(recalls, truePositives/float64(positives)), append(precisions, truePositives/(truePositives+falsePositives+epsilon))
 	}
 	for i := len(precisions) - 1; i > 0; i-- {
 		precisions[i-1] = max(precisions[i-1], precisions[i])
@@ -257,7 +258,7 @@ func (p *Precision) classes() (out []int) {
 }
 
 func allThresholds() []int {
-	out := make([]int, overlaps)
+	out := make([]int, iouThresholds)
 	for t := range out {
 		out[t] = t
 	}

@@ -77,7 +77,7 @@ func (a *valueAction) Act(dst []float32, _ []float64, z []float32, op transform.
 		if err != nil {
 			return err
 		}
-		m.turning(f).apply(dst[:n], f.Height*f.Width)
+		m.nearestOrthogonal(f).apply(dst[:n], f.Height*f.Width)
 	}
 	return nil
 }

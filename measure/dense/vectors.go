@@ -6,12 +6,13 @@ import (
 	"github.com/noether-ml/noether/model/output"
 )
 
-// A turning is a rotation or reflection of the first two components of vectors: a 2 x 2 matrix by rows.
-type turning [2][2]float64
+// An orthogonal is a rotation or reflection of the first two components of vectors: a 2 x 2 matrix, by
+// rows.
+type orthogonal [2][2]float64
 
-// turning returns the orthogonal matrix that is nearest to the motion's matrix (its polar factor), for
-// the components of the vectors of a map.
-func (m motion) turning(f *output.Format) turning {
+// nearestOrthogonal returns the orthogonal matrix nearest to the motion's matrix (the factor U of the
+// polar decomposition U P), for the vectors of a map of format f.
+func (m motion) nearestOrthogonal(f *output.Format) orthogonal {
 	aspect := float64(f.Width) / float64(f.Height)
 	a, b, c, d := m.right.x, m.down.x*aspect, m.right.y/aspect, m.down.y // in positions, y points down
 	if f.Vectors == output.YUp {
@@ -19,14 +20,14 @@ func (m motion) turning(f *output.Format) turning {
 	}
 	if a*d < b*c {
 		n := math.Hypot(a-d, b+c)
-		return turning{{(a - d) / n, (b + c) / n}, {(b + c) / n, (d - a) / n}}
+		return orthogonal{{(a - d) / n, (b + c) / n}, {(b + c) / n, (d - a) / n}}
 	}
 	n := math.Hypot(a+d, b-c)
-	return turning{{(a + d) / n, (b - c) / n}, {(c - b) / n, (a + d) / n}}
+	return orthogonal{{(a + d) / n, (b - c) / n}, {(c - b) / n, (a + d) / n}}
 }
 
 // apply turns the vectors of a map, channels x positions, in place.
-func (t turning) apply(z []float32, positions int) {
+func (t orthogonal) apply(z []float32, positions int) {
 	x, y := z[:positions], z[positions:2*positions]
 	for i := range x {
 		u, v := float64(x[i]), float64(y[i])

@@ -18,7 +18,7 @@ type layerAction struct {
 	maps     onnx.Maps
 	settings Settings
 	fields   *action.Cache
-	counted  []action.Run // scratch of Pair
+	counted  []action.Run // counted positions of the row in Pair; reused memory
 	pairs    [2]pair      // of the last sample, and of the one before it
 }
 
@@ -70,8 +70,9 @@ func (a *layerAction) Act(dst []float32, out []float64, z []float32, op transfor
 	return nil
 }
 
-// Pair implements paired.Action. A shuffled pair of two consecutive samples with the same T needs
-// one product for each value: the norms are known.
+// Pair implements paired.Action. It is called for the pair of a sample, and for the shuffled pair of
+// tau z of the previous sample with the transformed row of the last one. If both have the same T, the
+// norms are known from their own pairs, and only the dot product is computed.
 func (a *layerAction) Pair(out []float64, acted, transformed []float32) error {
 	var s action.Sums
 	var dot float64
@@ -81,7 +82,7 @@ func (a *layerAction) Pair(out []float64, acted, transformed []float32) error {
 		s.AA, s.BB = previous.sums.AA, last.sums.BB
 		dot = a.dot(acted, transformed)
 		s.Difference = s.AA + s.BB - 2*dot
-		if s.Difference < 1e-3*(s.AA+s.BB) { // too few digits
+		if s.Difference < 1e-3*(s.AA+s.BB) { // cancellation leaves too few digits
 			s = a.sums(acted, transformed)
 		}
 	case &acted[0] == last.acted:
@@ -92,7 +93,7 @@ func (a *layerAction) Pair(out []float64, acted, transformed []float32) error {
 		s = a.sums(acted, transformed)
 		dot = s.Dot()
 	}
-	if max(s.AA, s.BB) > 100*min(s.AA, s.BB) {
+	if max(s.AA, s.BB) > 100*min(s.AA, s.BB) { // cancellation in Sums.Dot
 		dot = a.dot(acted, transformed)
 	}
 	if !finite(s.AA) {

@@ -17,11 +17,12 @@
 // positions, such as a change of colour or a corruption, has the identity as tau; the error is then
 // one of invariance.
 //
-// The sums are over the positions p of the map, less a margin at each side, for which the position
-// that tau reads p from and the one that tau moves p to lie there too. So no value from outside the
-// map enters tau f(x). All three statistics are of the same positions. Where tau^-1 reads a
-// position that tau reads from outside, the nearest value inside takes its place. A translation
-// with outside: wrap is a circular shift, for which every position counts.
+// The sums are over the positions that count: the positions p of the map without a margin at each
+// side, for which the position that tau reads p from and the one that tau moves p to lie there too.
+// So no value from outside the map enters tau f(x). All three statistics are of the same positions.
+// For the floor, where tau^-1 reads a position whose value in tau f(x) would come from outside the
+// map, the nearest value inside is used instead. A translation with outside: wrap is a circular
+// shift, for which every position counts.
 //
 // A sample with tau f(x) = 0 has error 0 and cosine 1 if f(Tx) = 0 too, else error 1 and cosine 0.
 // The null pairs tau f(x) with f(Tx) of another sample.
@@ -51,15 +52,16 @@ type Settings struct {
 	PerClass bool     `key:"per-class" json:"per-class" default:"false" doc:"also compute scores for each class of labels"`
 }
 
-// Channels is the action of a group on channels: the regular representation of rotations by 360 / n
-// degrees, in which a rotation by one step moves the values of channel c of n to channel c + 1.
+// Channels is the action of a cyclic group on channels: the regular representation of rotations by
+// multiples of 360 / n degrees. Channels form fields of n, and a rotation by one step moves the values
+// of channel c of a field to channel c + 1.
 type Channels struct {
 	Cyclic int    `key:"cyclic" json:"cyclic" default:"1" min:"1" max:"360" doc:"number n of rotations of the group; 1: channels stay. Layers whose channels are not a multiple of n keep them"`
 	Order  string `key:"order" json:"order" default:"inner" enum:"inner|outer" doc:"inner: the n channels of a field follow each other, as in escnn; outer: all fields of one rotation follow each other"`
 	Sense  string `key:"sense" json:"sense" default:"forward" enum:"forward|backward" doc:"forward: a counter-clockwise rotation moves channel c to c + 1; backward: to c - 1"`
 }
 
-// The columns of a pair.
+// The columns of a pair, for package paired.
 const (
 	relativeError = iota
 	cosine

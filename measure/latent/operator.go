@@ -75,7 +75,7 @@ func (a *accumulator) score(o operator) measure.Score {
 // predicts y = mean y + M (x - mean x), with M of the training folds.
 func (a *accumulator) heldOut(train, test *linalg.Scatter[float64], fitted bool) (e, total float64) {
 	c, n := a.maps.Channels, float64(test.N)
-	variances := test.Variances()
+	variances := test.Diagonal()
 	xy := test.Between(0, c, 2*c)
 	for i := range c {
 		d := test.Mean[c+i] - train.Mean[c+i]

@@ -36,7 +36,8 @@ func imageField(shape []int) field {
 	return field{maps: onnx.Maps{Channels: shape[0], Grid: shape[1:]}, axes: "NCHW", h: shape[1], w: shape[2]}
 }
 
-// generate adds X z, the generator applied to a batch of n maps. It is empty for zero.
+// generate adds X z, the generator applied to a batch of n maps, to the graph. It returns "" if X z is
+// zero.
 func (f field) generate(b *onnx.Builder, g transform.Generator, slopes string, n int, z onnx.Value) onnx.Value {
 	if g.Velocity == nil || f.h == 0 {
 		return ""
@@ -61,8 +62,9 @@ func (f field) generate(b *onnx.Builder, g transform.Generator, slopes string, n
 	return f.along(b, *g.Velocity, slopes, z)
 }
 
-// along adds the derivative of planes z, n x c x h x w, along the velocity v: v_x dz/dx + v_y
-// dz/dy. An axis is differentiated by a product with a matrix.
+// along adds the derivative of planes z, n x c x h x w, along the velocity v: v_x dz/dx + v_y dz/dy,
+// where v_x = v[0] x + v[1] y + v[2] and v_y likewise from v[3:]. An axis is differentiated by a product
+// with a matrix.
 func (f field) along(b *onnx.Builder, v [6]float64, slopes string, z onnx.Value) onnx.Value {
 	var sum onnx.Value
 	if v[0] != 0 || v[1] != 0 || v[2] != 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A layer is a layer that is measured.
+// A layer is a measured layer with the field of its values.
 type layer struct {
 	name  string
 	field field
@@ -44,7 +44,7 @@ const (
 	columns
 )
 
-// tensors is the number of tensors that are measured: layers, and the output if it has class scores.
+// tensors returns the number of measured tensors: the layers, and the output if it has class scores.
 func tensors(m *model.Model, layers int) int {
 	if m.Classes() > 0 {
 		return layers + 1
@@ -91,7 +91,7 @@ func newProgram(m *model.Model, layers []layer, g transform.Generator, slopes st
 		return nil, err
 	}
 	if parts {
-		if err := p.divide(); err != nil {
+		if err := p.differentiateParts(); err != nil {
 			return nil, err
 		}
 	}
@@ -105,24 +105,24 @@ func (p *program) differentiate() error {
 		return err
 	}
 	for i, t := range tangents {
-		p.lie = append(p.lie, p.less(t, p.moved[i]))
+		p.lie = append(p.lie, p.subtract(t, p.moved[i]))
 	}
 	return nil
 }
 
-// less is a - b, where b may be empty for zero.
-func (p *program) less(a, b onnx.Value) onnx.Value {
+// subtract returns a - b, or a if b is "", which stands for zero.
+func (p *program) subtract(a, b onnx.Value) onnx.Value {
 	if b == "" {
 		return a
 	}
 	return p.b.Sub(a, b)
 }
 
-// divide writes the Lie derivatives of the parts of the network, multiplied by the Jacobians of the
-// output. Pushforward replaces the tangent that arrives at each layer by X z, as if the part before
-// it were equivariant. What arrives less X z is the part's Lie derivative. Pushforwards then
-// multiplies each by the Jacobian of the output.
-func (p *program) divide() error {
+// differentiateParts writes the Lie derivatives of the parts of the network, multiplied by the
+// Jacobians of the output. Pushforward replaces the tangent that arrives at each layer by X z, as if
+// the part before it were equivariant. The arriving tangent minus X z is the part's Lie derivative.
+// Pushforwards then multiplies each by the Jacobian of the output.
+func (p *program) differentiateParts() error {
 	last := len(p.layers)
 	own := make([]onnx.Value, last)
 	at := map[onnx.Value]grad.Tangent{p.image: func(*onnx.Builder, onnx.Value) onnx.Value { return p.dx }}
@@ -154,7 +154,7 @@ func (p *program) divide() error {
 	for _, c := range carried {
 		p.parts = append(p.parts, c[0])
 	}
-	p.parts = append(p.parts, rest[last]) // of the part behind all layers
+	p.parts = append(p.parts, rest[last]) // of the part after all layers
 	return nil
 }
 

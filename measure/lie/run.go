@@ -153,7 +153,7 @@ func (r *run) layerScores(i, l int) []measure.Score {
 	return list
 }
 
-// norms returns the ratio of two norms, given their squares; 0 if both are 0.
+// norms returns the ratio of two norms, given their squares a and b; 0 if a is 0.
 func norms(a, b float64) float64 {
 	if a == 0 {
 		return 0
@@ -221,7 +221,7 @@ func (r *run) restore() error {
 	all := len(r.samples) * r.width()
 	err := state.Load(r.job.Checkpoint, stateKind, stateVersion, func(f *state.Reader) bool {
 		if f.Int() != len(r.samples) || f.Int() != r.width() {
-			return false // of other samples, since others could be read
+			return false // the set of readable samples has changed
 		}
 		for i := range sums {
 			if sums[i] = f.Floats(); len(sums[i]) > all || len(sums[i])%r.width() != 0 {

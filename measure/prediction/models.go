@@ -14,7 +14,7 @@ type ModelSettings struct {
 	PerClass bool `key:"per-class" json:"per-class" default:"false" doc:"also compute scores for each class of labels"`
 }
 
-// The columns of ModelAgreement whose means derived statistics use.
+// The columns of ModelAgreement from whose means derived statistics are computed.
 const (
 	disagreementColumn = iota
 	jsColumn

@@ -92,7 +92,7 @@ type Job struct {
 	Repeated bool
 	// Read reads the samples at the given positions of Data, in order, in the frame f. Samples that
 	// cannot be read are left out and recorded. If they are more than 1 %, it returns an error.
-	Read func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error)
+	Read func(ctx context.Context, positions []int, f dataset.Frame) ([]dataset.Sample, error)
 
 	Checkpoint train.Checkpoint // of this job; may be nil
 	// Shared returns a checkpoint for a result that jobs with different B have in common, such as the

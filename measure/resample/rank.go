@@ -164,10 +164,10 @@ func (s RankSpread) at(z, z1 float64) Ranks {
 }
 
 // Shifts returns corrections to add to the replicates of a score, so that its interval includes the
-// variation of the integer ranks over samples. Ranks of other samples differ from these ranks with
-// twice the variance of the spread, since these ranks vary too. From the variance of the score at
-// the rounded ranks Shifts subtracts that at the fractional ranks (with the variance of the
-// spread), which the replicates already have.
+// variation of the integer ranks over samples. Ranks on other samples differ from the observed ones
+// with twice the variance of the spread, since the observed ones vary too. Shifts adds the variance
+// of the score at ranks drawn so and rounded up. From it Shifts subtracts the variance at fractional
+// ranks drawn from the spread, which the replicates already contain.
 func (s RankSpread) Shifts(score RankSlope) []float64 {
 	const points = 61     // of the numeric integral over z, and over z'
 	var z [points]float64 // quantiles of the normal distribution

@@ -254,7 +254,7 @@ func TestGroupsAddUpToAll(t *testing.T) {
 	if got.total.N != want.total.N {
 		t.Fatalf("%d observations, want %d", got.total.N, want.total.N)
 	}
-	variances := want.total.Variances()
+	variances := want.total.Diagonal()
 	at := 0
 	for i, vi := range variances {
 		for _, vj := range variances[i:] {

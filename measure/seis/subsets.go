@@ -95,7 +95,7 @@ func (h *subsets) take(i int) (p singleMoments, n int) {
 // variancesAbout returns the sums of squared deviations of the x and of the y of a part from
 // another mean. delta is the mean of the part minus the other mean.
 func variancesAbout(part *linalg.Scatter[float32], delta []float32) (x, y float64) {
-	for i, v := range part.Variances() {
+	for i, v := range part.Diagonal() {
 		v := float64(v) + float64(part.N)*float64(delta[i])*float64(delta[i])
 		if i < len(delta)/2 {
 			x += v

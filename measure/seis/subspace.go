@@ -74,7 +74,7 @@ func countAbove(values []float64, floor float64) int {
 // subspaces finds the leading subspaces of both views.
 func (a *accumulator) subspaces() (x *cleanScores, y subspace, err error) {
 	d := a.maps.positions()
-	for i, v := range a.total.Variances() {
+	for i, v := range a.total.Diagonal() {
 		if math.IsInf(v, 0) || math.IsNaN(v) {
 			return nil, y, fmt.Errorf("seis: activations at position %d are so large that their squares overflow float32", i%d)
 		}

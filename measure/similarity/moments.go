@@ -67,7 +67,7 @@ func (s *ownMoments) constant() bool { return trace(s.all) == 0 }
 
 func trace[T float32 | float64](s *linalg.Scatter[T]) float64 {
 	var sum float64
-	for _, v := range s.Variances() {
+	for _, v := range s.Diagonal() {
 		sum += float64(v)
 	}
 	return sum

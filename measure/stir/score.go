@@ -144,7 +144,7 @@ func selectRows(t tensor.Tensor, rows []int) tensor.Tensor {
 
 // inversionScores returns the scores that describe the success of an inversion: distances, the
 // fraction missed and the agreement of predictions. rows are the indices of the samples, images
-// their inverted images, and a and b the responses of the models to the latter.
+// their inverted images x', and a and b the responses of the models to x'.
 func (r *run) inversionScores(v inversion, rows []int, images tensor.Tensor, a, b *responses) []measure.Score {
 	variant := ""
 	if v.kind != Arbitrary {

@@ -72,7 +72,7 @@ func contrastProblem(j *procedure.Job) string {
 	return ""
 }
 
-// gradientWork is the work of a forward pass with its gradient, in forward passes.
+// gradientWork is the cost of a forward and a backward pass, in forward passes.
 const gradientWork = 3
 
 func (m *stir) Work(j *procedure.Job) int64 {
@@ -280,6 +280,7 @@ func (r *run) shared(v inversion, o invert.Options) train.Checkpoint {
 	return r.job.Shared(name)
 }
 
+// search runs the search of an inversion, from its checkpoint if there is one.
 func (r *run) search(ctx context.Context, v inversion, o invert.Options, progress func(invert.Progress)) (*invert.Result, error) {
 	start, err := r.startImages(v.kind)
 	if err != nil {
@@ -301,6 +302,7 @@ func (r *run) names() []string {
 	return names
 }
 
+// objective returns the loss that the search of an inversion minimises.
 func (r *run) objective(v inversion) invert.Objective {
 	a, layerA := r.job.A.Model, r.job.A.Layers[v.a]
 	if v.kind == Arbitrary {
