@@ -18,7 +18,8 @@ type accumulator struct {
 	poolingWarning string // warning that the feature maps are pooled; empty: they are not
 	segments       segments
 
-	total   *linalg.Scatter[float64]      // of all observations; with an interval, of the open group (see groups)
+	// total holds the moments of all observations; if there are groups, those of the open group.
+	total   *linalg.Scatter[float64]
 	null    *linalg.CrossScatter[float64] // of shuffled pairs; nil if the settings ask for no null
 	groups  *groups                       // of the interval; empty if there is no interval
 	segment segment

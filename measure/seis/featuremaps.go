@@ -9,9 +9,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A featureMaps tells where a sample's observations are in its activations. Channel c at position i
-// is the value with the index base + c channelStep + i positionStep. Positions are numbered over
-// the grid, row by row.
+// A featureMaps describes where a sample's observations are in its activations. The value of channel
+// c at position i has the index base + c channelStep + i positionStep. Positions are numbered over the
+// grid, row by row.
 type featureMaps struct {
 	channels                        int
 	grid                            []int // height and width, or the length of one-dimensional maps

@@ -18,8 +18,8 @@ type replicate struct {
 	rankChange resample.Ranks // its fractional ranks (see resample.Cutoff) minus those of all samples
 }
 
-// interval computes the replicates, and the shifts of their scores that the changes of the ranks
-// cause.
+// interval computes the replicates, and the shifts of their scores that changes of the ranks cause,
+// and writes both into t.
 func (a *accumulator) interval(c coordinates, t *table) error {
 	replicates, err := a.replicates(c.bases)
 	if err != nil {

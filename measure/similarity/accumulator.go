@@ -12,8 +12,8 @@ import (
 )
 
 // An accumulator gathers what the statistics of a grid are computed from, one block of samples at a
-// time: Gram matrices of minibatches, moments or values of the layers, and moments between the
-// layers of pairs.
+// time: HSIC of minibatches, second moments or values of the layers, and moments between the layers
+// of a pair.
 type accumulator struct {
 	comparison *comparison
 	grid       measure.Grid
@@ -22,12 +22,12 @@ type accumulator struct {
 	plans      []plan   // for each pair
 	block      int      // samples that are added together
 
-	n           int // samples that have been added
-	pending     pendingBlock
-	minibatches *minibatchTotals // nil unless minibatch CKA is selected
-	own         []*ownMoments    // for each layer; nil where its moments are not gathered
-	pairs       []*pairMoments   // for each pair; nil where its moments are not gathered
-	stored      storedRows
+	n            int // samples that have been added
+	pending      pendingBlock
+	minibatches  *minibatchTotals // nil unless minibatch CKA is selected
+	layerMoments []*singleMoments // for each layer; nil where its moments are not gathered
+	pairs        []*pairMoments   // for each pair; nil where its moments are not gathered
+	stored       storedRows
 
 	scratch linalg.Scratch
 }
@@ -51,7 +51,7 @@ func newAccumulator(f *comparison, g measure.Grid) *accumulator {
 	n := len(a.layers)
 	a.pending.rows = make([][]float32, n)
 	a.stored = storedRows{limit: make([]int, n), rows: make([][]float32, n)}
-	a.own, a.pairs = make([]*ownMoments, n), make([]*pairMoments, len(g.Pairs))
+	a.layerMoments, a.pairs = make([]*singleMoments, n), make([]*pairMoments, len(g.Pairs))
 	if len(f.settings.selected(minibatchInput)) > 0 {
 		a.minibatches = newMinibatchTotals(n, len(g.Pairs), g.Layout.Groups)
 	}
@@ -75,11 +75,11 @@ func newAccumulator(f *comparison, g measure.Grid) *accumulator {
 		}
 		u, v := a.pairLayers(i)
 		for _, w := range []int{u, v} {
-			if a.own[w] == nil {
-				a.own[w] = newOwnMoments(a.layers[w].p, groups[w], p.debiased())
+			if a.layerMoments[w] == nil {
+				a.layerMoments[w] = newSingleMoments(a.layers[w].p, groups[w], p.debiased())
 			}
 		}
-		a.pairs[i] = newPairMoments(a.own[u], a.own[v], p.momentGroups(), draws, p.debiased())
+		a.pairs[i] = newPairMoments(a.layerMoments[u], a.layerMoments[v], p.momentGroups(), draws, p.debiased())
 	}
 	a.block = f.blockOf(g)
 	return a
@@ -184,14 +184,14 @@ func (a *accumulator) flush() {
 	for u, layer := range a.layers {
 		rows := a.pending.rows[u]
 		if a.minibatches != nil && len(a.pending.places) >= minBatch {
-			grams[u] = newBatchGram(widened(rows), layer.p)
+			grams[u] = newBatchGram(toFloat64(rows), layer.p)
 		}
 		switch {
-		case a.own[u] == nil:
+		case a.layerMoments[u] == nil:
 		case wide:
-			chunks[u] = wideChunk(widened(rows), layer.p)
+			chunks[u] = newChunk64(toFloat64(rows), layer.p)
 		default:
-			chunks[u] = narrowChunk(rows, layer.p) // overwrites the rows, which are not used again
+			chunks[u] = newChunk32(rows, layer.p) // overwrites the rows, which are not used again
 		}
 	}
 	from := a.pending.places[0]
@@ -199,7 +199,7 @@ func (a *accumulator) flush() {
 	if a.minibatches != nil && len(a.pending.places) >= minBatch {
 		a.minibatches.add(group, grams, a.pairLayers)
 	}
-	for u, s := range a.own {
+	for u, s := range a.layerMoments {
 		if s != nil {
 			s.add(chunks[u], group, &a.scratch)
 		}
@@ -220,7 +220,7 @@ func (a *accumulator) flush() {
 	}
 }
 
-func widened(rows []float32) []float64 {
+func toFloat64(rows []float32) []float64 {
 	out := make([]float64, len(rows))
 	for i, v := range rows {
 		out[i] = float64(v)
@@ -272,9 +272,9 @@ func (a *accumulator) Merge(other measure.GridAccumulator) error {
 			m.merge(o.pairs[i])
 		}
 	}
-	for u, s := range a.own {
+	for u, s := range a.layerMoments {
 		if s != nil {
-			s.merge(o.own[u])
+			s.merge(o.layerMoments[u])
 		}
 	}
 	a.stored.merge(o.stored)

@@ -31,7 +31,7 @@ func timesUnit(c float64, s []float64) []float64 {
 func sumOfSquares(a []float64) float64 { return floats.Dot(a, a) }
 
 // In this file x.u diag(x.s) are the samples of X along their principal axes, likewise for y, and
-// m = Uxᵀ Uy. m is nil if a side has no axes: it is constant, or all 0 if it is not centred. p is the
+// m = Uxᵀ Uy. m is nil if X or Y has no axes: it is constant, or all 0 if it is not centred. p is the
 // number of variables.
 
 // shapeMetric returns the angle between two representations after partial whitening and the best
@@ -42,7 +42,7 @@ func sumOfSquares(a []float64) float64 { return floats.Dot(a, a) }
 //
 // alpha = 1 is the angle of orthogonal Procrustes, alpha = 0 compares linear spans. Values below
 // 3e-4 count as 3e-4 in the denominator, as in netrep.
-func shapeMetric(v *sides) (float64, error) {
+func shapeMetric(v *subsetPair) (float64, error) {
 	x, y, m, err := v.coordinates(centred)
 	if err != nil {
 		return 0, err
@@ -65,7 +65,7 @@ func shapeMetric(v *sides) (float64, error) {
 
 // procrustesDistance returns min |X Q - Y| over orthogonal maps Q, the size-and-shape distance
 // (Williams et al. 2021): sqrt(|X|^2 + |Y|^2 - 2 |Xᵀ Y|*).
-func procrustesDistance(v *sides) (float64, error) {
+func procrustesDistance(v *subsetPair) (float64, error) {
 	x, y, m, err := v.coordinates(centred)
 	if err != nil {
 		return 0, err
@@ -86,8 +86,8 @@ func procrustesDistance(v *sides) (float64, error) {
 // alignedCosine returns the mean cosine between a sample in y and the sample in x after the
 // rotation of orthogonal Procrustes (Hamilton et al. 2016). Samples at the origin of a
 // representation are left out.
-func alignedCosine(v *sides) (float64, error) {
-	x, y, m, err := v.coordinates(v.form())
+func alignedCosine(v *subsetPair) (float64, error) {
+	x, y, m, err := v.coordinates(v.centring())
 	if err != nil {
 		return 0, err
 	}
@@ -134,10 +134,10 @@ func weightedNorm(u, s []float64) float64 {
 
 // gulp returns the GULP distance (Boix-Adsera et al. 2022): how far the predictions of ridge
 // regressions on the two representations can differ, for targets of unit variance. With eigenvalues
-// a and b of the covariances, of representations of total variance 1,
+// a and b of the covariances of both, scaled to total variance 1, and l = Settings.Lambda,
 //
 //	d^2 = sum (a / (a + l))^2 + sum (b / (b + l))^2 - 2 sum_ij a_i b_j m_ij^2 / ((a_i + l)(b_j + l)).
-func gulp(v *sides) (float64, error) {
+func gulp(v *subsetPair) (float64, error) {
 	x, y, m, err := v.coordinates(centred)
 	if err != nil {
 		return 0, err
@@ -168,8 +168,8 @@ func gulp(v *sides) (float64, error) {
 
 // eigenspaceOverlap returns |Uxᵀ Uy|^2 / max(p, q) for orthonormal bases of the column spaces (May
 // et al. 2019).
-func eigenspaceOverlap(v *sides) (float64, error) {
-	x, y, m, err := v.coordinates(v.form())
+func eigenspaceOverlap(v *subsetPair) (float64, error) {
+	x, y, m, err := v.coordinates(v.centring())
 	if err != nil || m == nil {
 		return 0, err
 	}
@@ -191,7 +191,7 @@ func effectiveRank(s []float64) float64 {
 // ridgePredictivity returns R^2 of x predicted from y by ridge regression on samples that the fit
 // leaves out. The penalty is Settings.Ridge times the mean variance of the variables of y, times the
 // number of samples.
-func ridgePredictivity(v *sides) (float64, error) {
+func ridgePredictivity(v *subsetPair) (float64, error) {
 	return v.predictivity(func(x, y *mat.Dense) (*mat.Dense, error) { return ridge(x, y, v.settings.Ridge/float64(v.y.of.p)) })
 }
 
@@ -199,7 +199,7 @@ func ridgePredictivity(v *sides) (float64, error) {
 // the mean are of the other folds. The function fit returns the coefficients (q x p) from centred
 // values of x and y, or nil if there is nothing to predict from. Values are along principal axes: a
 // rotation of x or y changes no prediction.
-func (v *sides) predictivity(fit func(x, y *mat.Dense) (*mat.Dense, error)) (float64, error) {
+func (v *subsetPair) predictivity(fit func(x, y *mat.Dense) (*mat.Dense, error)) (float64, error) {
 	x, y, _, err := v.coordinates(centred)
 	if err != nil {
 		return 0, err
@@ -224,10 +224,10 @@ func (v *sides) predictivity(fit func(x, y *mat.Dense) (*mat.Dense, error)) (flo
 		if len(train) < 2 {
 			return v.undefined("%d samples are too few for %d folds", v.n(), v.settings.Folds)
 		}
-		fitX, meanX := rowsLess(a, train, nil)
-		fitY, meanY := rowsLess(b, train, nil)
-		testX, _ := rowsLess(a, test, meanX)
-		testY, _ := rowsLess(b, test, meanY)
+		fitX, meanX := centredRows(a, train, nil)
+		fitY, meanY := centredRows(b, train, nil)
+		testX, _ := centredRows(a, test, meanX)
+		testY, _ := centredRows(b, test, meanY)
 		coefficients, err := fit(fitX, fitY)
 		if err != nil {
 			return 0, err
@@ -268,8 +268,9 @@ func ridge(x, y *mat.Dense, penalty float64) (*mat.Dense, error) {
 	return &out, err
 }
 
-// rowsLess returns some rows less their mean, or less another mean, and that mean.
-func rowsLess(m *mat.Dense, at []int, mean []float64) (*mat.Dense, []float64) {
+// centredRows returns the rows at the given indices minus mean, and mean. If mean is nil, it is the
+// mean of these rows.
+func centredRows(m *mat.Dense, at []int, mean []float64) (*mat.Dense, []float64) {
 	_, p := m.Dims()
 	out := mat.NewDense(len(at), p, nil)
 	own := make([]float64, p)

@@ -44,17 +44,17 @@ func correlate(x, y whitening, xy []float64) (canonicalCorrelations, error) {
 	return out, nil
 }
 
-// A weighting is the weights of canonical correlations in a mean. The zero weighting weighs all
-// alike. Otherwise, as in projection weighted CCA, a correlation with the variate h of x has the
+// A weighting gives the weights of canonical correlations in a mean. Those of the zero weighting are
+// equal. Otherwise, as in projection weighted CCA, a correlation with the variate h of x has the
 // weight sum_j |h.x_j| over the variables of x (Morcos et al. 2018, equation 3).
 type weighting struct {
-	projection *mat.Dense  // scatter between the variables that w combines (p) and those of x (p')
-	x          *ownMoments // has the scatter of the projection; nil: replicates keep the weights of all observations
-	basis      *mat.Dense  // turns w into coefficients of the variables of x; nil: it holds them already
+	projection *mat.Dense     // scatter between the variables that w combines (p) and those of x (p')
+	x          *singleMoments // has the scatter of the projection; nil: replicates keep the weights of all observations
+	basis      *mat.Dense     // turns w into coefficients of the variables of x; nil: it holds them already
 }
 
-// of returns the weight of each canonical correlation.
-func (t weighting) of(c canonicalCorrelations) []float64 {
+// weights returns the weight of each canonical correlation.
+func (t weighting) weights(c canonicalCorrelations) []float64 {
 	out := make([]float64, len(c.rho))
 	if t.projection == nil {
 		for i := range out {
@@ -70,9 +70,9 @@ func (t weighting) of(c canonicalCorrelations) []float64 {
 	return out
 }
 
-// without returns the weights without a group, of the same combinations of variables scaled to unit
-// scatter again. all has the weights of all observations, and lost the part of each variate's
-// scatter in the group.
+// without returns the weights without group g, for the same variates scaled to unit scatter again. all
+// holds the weights of all observations, and lost the fraction of each variate's scatter that is in
+// the group.
 func (t weighting) without(g int, c canonicalCorrelations, all, lost []float64) []float64 {
 	if t.x == nil {
 		return all
@@ -107,7 +107,7 @@ func (m *pairMoments) correlation(x, y whitening, weigh weighting) (estimate, er
 	if err != nil {
 		return estimate{}, err
 	}
-	weights := weigh.of(c)
+	weights := weigh.weights(c)
 	e := estimate{value: weightedMean(c.rho, weights)}
 	var nulls []float64
 	for _, shuffled := range m.shuffles() {
@@ -115,7 +115,7 @@ func (m *pairMoments) correlation(x, y whitening, weigh weighting) (estimate, er
 		if err != nil {
 			return estimate{}, err
 		}
-		nulls = append(nulls, weightedMean(n.rho, weigh.of(n)))
+		nulls = append(nulls, weightedMean(n.rho, weigh.weights(n)))
 	}
 	e.null = floats.Sum(nulls) / float64(len(nulls)) // NaN of none
 	e.warnings = canonicalWarnings(m, x, y)
@@ -154,7 +154,7 @@ func weightedMean(values, weights []float64) float64 {
 //
 //	rho_i' = rho_i - w_iᵀ Dxy v_i + rho_i (w_iᵀ Dxx w_i + v_iᵀ Dyy v_i) / 2.
 //
-// lost holds w_iᵀ Dxx w_i, the part of each variate's scatter in the group.
+// lost holds w_iᵀ Dxx w_i, the fraction of each variate's scatter that is in the group.
 func (m *pairMoments) correlationsWithout(g int, c canonicalCorrelations) (rho, lost []float64) {
 	lost = quadratic(fullMatrix(m.x.groups[g]), m.x.removal(g), c.w, c.w)
 	yy := quadratic(fullMatrix(m.y.groups[g]), m.y.removal(g), c.v, c.v)
@@ -167,7 +167,7 @@ func (m *pairMoments) correlationsWithout(g int, c canonicalCorrelations) (rho, 
 }
 
 // quadratic returns w_iᵀ D v_i for the columns of w (p x k) and v (q x k). D = S + f d eᵀ is the
-// change of a scatter when a group is left out.
+// change of a scatter when a group is left out: s is S, the group's scatter, and r has f, d and e.
 func quadratic(s []float32, r removal, w, v *mat.Dense) []float64 {
 	p, k := w.Dims()
 	sv := applied(s, p, v)

@@ -95,7 +95,7 @@ func (m *pairMoments) hsic(unbiased bool) hsicSums {
 	out := momentSums(m.xy.N, floats.Dot(m.xy.Data, m.xy.Data), m.fourth, unbiased, len(m.groups), func(g int) (int, float64, fourthMoments) {
 		part, t := m.groups[g], fourthMoments{}
 		if unbiased {
-			t = m.fourth[0].without(m.fourth[1+g], viewOfJoint(m.xy), viewOfJoint(part))
+			t = m.fourth[0].without(m.fourth[1+g], viewOfCross(m.xy), viewOfCross(part))
 		}
 		return part.N, m.crossWithout(g), t
 	})
@@ -104,7 +104,7 @@ func (m *pairMoments) hsic(unbiased bool) hsicSums {
 }
 
 // hsic returns the sums of HSIC of the representation with itself.
-func (s *ownMoments) hsic(unbiased bool) hsicSums {
+func (s *singleMoments) hsic(unbiased bool) hsicSums {
 	return momentSums(s.all.N, packedNorm(s.all.Data, s.all.P), s.fourth, unbiased, len(s.groups), func(g int) (int, float64, fourthMoments) {
 		part, t := s.groups[g], fourthMoments{}
 		if unbiased {
@@ -135,11 +135,11 @@ func momentSums(n int, norm float64, fourth []*fourthMoments, unbiased bool, gro
 	return out
 }
 
-// A removal says how the moments of n observations change when m of them are left out:
-// S = S_n - S_m - n m / (n - m) (b - a)(b - a)ᵀ, for means a of all and b of the part.
+// A removal describes how the moments of n observations change when a group of m of them is left out:
+// S = S_n - S_m - n m / (n - m) (b - a)(b - a)ᵀ, where a is the mean of all and b that of the group.
 // Between two representations x and y the last factors are (b_x - a_x)(b_y - a_y)ᵀ.
 type removal struct {
-	factor float64
+	factor float64   // n m / (n - m)
 	x, y   []float64 // b - a
 }
 
@@ -147,7 +147,7 @@ func removalOf(n, m int, ax, bx, ay, by []float64) removal {
 	return removal{float64(n) * float64(m) / float64(n-m), difference(bx, ax), difference(by, ay)}
 }
 
-func (s *ownMoments) removal(g int) removal {
+func (s *singleMoments) removal(g int) removal {
 	part := s.groups[g]
 	return removalOf(s.all.N, part.N, s.all.Mean, part.Mean, s.all.Mean, part.Mean)
 }
@@ -164,7 +164,7 @@ func difference(a, b []float64) []float64 { return floats.SubTo(make([]float64, 
 func sumOf(a, b []float64) []float64 { return floats.AddTo(make([]float64, len(a)), a, b) }
 
 // normWithout returns the squared norm of the scatter without a group.
-func (s *ownMoments) normWithout(g int) float64 {
+func (s *singleMoments) normWithout(g int) float64 {
 	r := s.removal(g)
 	all, part := s.all.Data, s.groups[g].Data
 	var diagonal, above float64
@@ -185,7 +185,7 @@ func (s *ownMoments) normWithout(g int) float64 {
 }
 
 // traceWithout returns the trace of the scatter without a group.
-func (s *ownMoments) traceWithout(g int) float64 {
+func (s *singleMoments) traceWithout(g int) float64 {
 	r := s.removal(g)
 	return trace(s.all) - trace(s.groups[g]) - r.factor*floats.Dot(r.x, r.x)
 }

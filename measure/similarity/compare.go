@@ -130,7 +130,7 @@ func (s dimensions) moments() int64 {
 	return p*p/2 + q*q/2 + p*q
 }
 
-// maxSamples returns on how many samples a statistic of an input is computed.
+// maxSamples returns the number of samples from which statistics of an input are computed.
 func (o Options) maxSamples(in input, s dimensions) int {
 	bound := int(math.Sqrt(float64(o.Memory) / 32)) // two Gram matrices take half of the memory
 	switch {
@@ -162,7 +162,7 @@ const fewestGroups = 4
 // calculator returns a calculator without interval and null for some statistics.
 func (o Options) calculator(selected []statistic, x, y Source) *calculator {
 	s := dimensionsOf(x, y)
-	r := &calculator{settings: o.Settings, seed: o.Seed, single: true, double: float64(s.n)*float64(s.p)*float64(s.q) < 1e7}
+	r := &calculator{settings: o.Settings, seed: o.Seed, onePair: true, double: float64(s.n)*float64(s.p)*float64(s.q) < 1e7}
 	for _, k := range selected {
 		r.double = r.double || k.double
 		r.debiased = r.debiased || k.name == DebiasedCKA
@@ -207,9 +207,9 @@ func (r *calculator) compute(ctx context.Context, x, y Source, order []int, name
 	return err
 }
 
-// wideInterval is the warning of statistics whose intervals were too wide when they were measured:
-// see docs/explanation/intervals-and-nulls.md.
-const wideInterval = "the interval is wider than needed: it contains the expected value in more than 98 % of cases"
+// wideIntervalWarning is the warning of statistics whose intervals were measured to be too wide: see
+// docs/explanation/intervals-and-nulls.md.
+const wideIntervalWarning = "the interval is wider than needed: it contains the expected value in more than 98 % of cases"
 
 // score returns the estimate of a statistic as a score of n samples. Without interval it has none,
 // though minibatch CKA has replicates in any case.
@@ -227,8 +227,8 @@ func (e estimate) score(name string, n int, interval bool) measure.Score {
 	low, high := resample.Jackknife(e.value, n, e.replicates)
 	if !math.IsNaN(low) {
 		s.Low, s.High = max(low, s.Min), min(high, s.Max)
-		if slices.ContainsFunc(statistics(), func(k statistic) bool { return k.name == name && k.wide }) {
-			s.Warnings = append(s.Warnings, wideInterval)
+		if slices.ContainsFunc(statistics(), func(k statistic) bool { return k.name == name && k.wideInterval }) {
+			s.Warnings = append(s.Warnings, wideIntervalWarning)
 		}
 	} else if !math.IsNaN(e.value) && e.replicates == nil && !math.IsNaN(e.null) {
 		s.Warnings = append(s.Warnings, "no interval: too few samples, or too little memory, for groups to leave out")

@@ -13,15 +13,15 @@ import (
 
 // dissimilarities returns a new matrix of the dissimilarities of all pairs of samples, by the
 // setting dissimilarity. Values that differ by rounding errors tie.
-func (v *sides) dissimilarities(s *side) (pairMatrix, error) {
+func (v *subsetPair) dissimilarities(s *subset) (pairMatrix, error) {
 	var k pairMatrix
 	var err error
 	kind := v.settings.Dissimilarity
 	switch kind {
 	case "correlation":
-		k, err = s.correlationGram(v.ctx, v.form())
+		k, err = s.correlationGram(v.ctx, v.centring())
 	case "cosine":
-		k, err = s.gram(v.ctx, v.form())
+		k, err = s.gram(v.ctx, v.centring())
 	default:
 		k, err = s.gram(v.ctx, centred)
 	}
@@ -64,12 +64,12 @@ func (s pairMatrix) cosines(norms []float64) {
 	}
 }
 
-// correlationGram returns the inner products of the samples, each less the mean of its variables.
-func (s *side) correlationGram(ctx context.Context, form int) (pairMatrix, error) {
+// correlationGram returns the inner products of the samples, each minus the mean of its variables.
+func (s *subset) correlationGram(ctx context.Context, centring int) (pairMatrix, error) {
 	if s.of.p > maxPoints/len(s.at) {
 		return pairMatrix{}, errTooWide
 	}
-	m, err := s.points(ctx, form)
+	m, err := s.points(ctx, centring)
 	if err != nil {
 		return pairMatrix{}, err
 	}
@@ -96,7 +96,7 @@ func (s pairMatrix) above() []float64 {
 
 // chosenRSA returns the correlation of the dissimilarities of two representations, by the settings
 // dissimilarity and comparison (Kriegeskorte et al. 2008).
-func chosenRSA(v *sides) (float64, error) {
+func chosenRSA(v *subsetPair) (float64, error) {
 	x, y, err := v.each(v.dissimilarities)
 	if err != nil {
 		return 0, err
@@ -194,7 +194,7 @@ func inversions(values, scratch []float64) int {
 
 // rsmNormDifference returns the norm of the difference of the matrices of Euclidean distances
 // (Shahbazi et al. 2021; Yin and Shen 2018): the Frobenius norm or, as in ReSi, the spectral norm.
-func rsmNormDifference(v *sides) (float64, error) {
+func rsmNormDifference(v *subsetPair) (float64, error) {
 	x, y, err := v.distances(true)
 	if err != nil {
 		return 0, err
@@ -213,7 +213,7 @@ func rsmNormDifference(v *sides) (float64, error) {
 // distanceCorrelation returns the distance correlation (Szekely, Rizzo and Bakirov 2007), from
 // Euclidean distances A and B with the means of rows and columns subtracted:
 // sqrt(<A, B> / (|A| |B|)).
-func distanceCorrelation(v *sides) (float64, error) {
+func distanceCorrelation(v *subsetPair) (float64, error) {
 	x, y, err := v.distances(false)
 	if err != nil {
 		return 0, err
@@ -226,7 +226,7 @@ func distanceCorrelation(v *sides) (float64, error) {
 // concentricity returns the mean cosine of a sample and the mean, 0 for a sample or a mean at the
 // origin. s is a Gram matrix about the origin.
 func (s pairMatrix) concentricity() float64 {
-	length := sqrt(floats.Sum(s.data)) // n times that of the mean
+	length := sqrt(floats.Sum(s.data)) // n times the length of the mean
 	var sum float64
 	for i := range s.n {
 		if own := sqrt(s.row(i)[i]); own > 0 && length > 0 {

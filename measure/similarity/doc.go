@@ -19,7 +19,8 @@
 //	procrustes         |Sxy|_* / (|X| |Y|), |.|_* the sum of singular values   Williams et al. 2021
 //	linear-regression  |Q_yᵀ X|^2 / |X|^2: R^2 of X from Y                     Kornblith et al. 2019
 //	rsa                Spearman's correlation of the cosine dissimilarities    Kriegeskorte et al. 2008
-//	mutual-knn         part of the k nearest neighbours in common              Huh et al. 2024
+//
+// mutual-knn         fraction of the k nearest neighbours in common          Huh et al. 2024
 //
 // Others are on the page of the measure, docs/reference/measures/similarity.md: distances between
 // shapes, matches of single variables, further statistics of neighbours, and differences between
@@ -47,8 +48,8 @@
 // below the rounding of float64 are left out. With fewer samples than variables, the spans of cca,
 // pwcca and linear-regression come from Gram matrices of variables scaled to unit variance.
 // Directions below 1e-7 of the largest are left out then, with a warning. rbf-cka, rsa and
-// mutual-knn need n x n values. Beyond Settings.Samples samples they take a random part of them,
-// and a warning says so.
+// mutual-knn need n x n values. With more than Settings.Samples samples they use so many of them, drawn
+// at random, and a warning says so.
 //
 // # Intervals and nulls
 //

@@ -44,7 +44,8 @@ func (r *calculator) fromMoments(ctx context.Context, x, y *representation, sele
 	return r.gramCanonicals(ctx, x, y, canonical, out)
 }
 
-// gramCanonicals is canonicals of principal components, for more variables than samples.
+// gramCanonicals is like canonicals, but for more variables than samples: it uses principal components
+// from Gram matrices in place of the variables.
 func (r *calculator) gramCanonicals(ctx context.Context, x, y *representation, selected []statistic, out estimates) error {
 	if e, ok := constantEstimate(x.constant, y.constant); ok {
 		for _, k := range selected {
@@ -118,8 +119,8 @@ func (r *representation) lostWarnings(which string) []string {
 	return []string{fmt.Sprintf("%d of %d directions of the %s representation are left out: below 1e-7 of the largest after columns are scaled to unit variance, a Gram matrix holds rounding errors", r.lost, r.lost+r.p, which)}
 }
 
-// alwaysOne reports whether a statistic is 1 because one representation is a linear function of the
-// other, whatever the values.
+// alwaysOne reports whether a statistic is 1 for any values, because there are so many variables that
+// one representation is a linear function of the other.
 func (r *calculator) alwaysOne(ctx context.Context, k statistic, x, y *representation) (bool, error) {
 	if k.name == Procrustes || k.name == SVCCA {
 		return false, nil
@@ -197,8 +198,9 @@ func (r *calculator) momentStatistics(ctx context.Context, m *pairMoments, x, y 
 	return r.canonicals(ctx, m, x, y, nil, inDouble(selected), out)
 }
 
-// canonicals computes the statistics of inDouble. Where x holds principal components, original is
-// the representation that they are of, whose variables pwcca weighs; otherwise it is nil.
+// canonicals computes the statistics of inDouble. If x holds principal components, original is the
+// representation from which they were computed, whose variables determine the weights of pwcca.
+// Otherwise original is nil.
 func (r *calculator) canonicals(ctx context.Context, m *pairMoments, x, y, original *representation, selected []statistic, out estimates) error {
 	constant, ok := constantEstimate(m.x.constant(), m.y.constant())
 	for _, k := range selected {

@@ -15,7 +15,7 @@ import (
 //
 //	ab = sum_i a_i b_i,  g = sum_i b_i u_i,  h = sum_i a_i v_i,  A = sum_i a_i,  B = sum_i b_i.
 //
-// g and h are needed when the means change. About means that lie d and e further,
+// g and h are needed when the means change. About means that are moved by d and e,
 //
 //	ab' = ab - 2 e.h - 2 d.g + 4 d.C e + |e|^2 A + |d|^2 B + n |d|^2 |e|^2
 //	g'  = g - 2 C e - B d - n |e|^2 d
@@ -36,8 +36,8 @@ func newFourthMoments(p, q, groups int) []*fourthMoments {
 	return out
 }
 
-// A momentsView holds the lower moments of the same observations, which a change of the means
-// needs.
+// A momentsView gives the number, the means and the products with C of the same observations, which
+// a change of the means needs.
 type momentsView struct {
 	n            int
 	meanX, meanY []float64
@@ -50,7 +50,7 @@ func viewOfScatter[T float32 | float64](s *linalg.Scatter[T]) momentsView {
 	return momentsView{s.N, s.Mean, s.Mean, times, times}
 }
 
-func viewOfJoint[T float32 | float64](j *linalg.CrossScatter[T]) momentsView {
+func viewOfCross[T float32 | float64](j *linalg.CrossScatter[T]) momentsView {
 	return momentsView{
 		j.N, j.MeanX, j.MeanY,
 		func(e []float64) []float64 { return timesDense(j.Data, j.P, j.Q, e) },
@@ -64,10 +64,10 @@ func (t *fourthMoments) add(m momentsView, x, y chunk) {
 	dx, dy := meanShift(m.n, m.meanX, n, x.block.Mean()), meanShift(m.n, m.meanY, n, y.block.Mean())
 	*t = t.about(m, dx, dy)
 	dx, dy = difference(x.block.Mean(), sumOf(m.meanX, dx)), difference(y.block.Mean(), sumOf(m.meanY, dy))
-	if x.narrow != nil {
-		addRows(t, x.narrow, y.narrow, dx, dy)
+	if x.rows32 != nil {
+		addRows(t, x.rows32, y.rows32, dx, dy)
 	} else {
-		addRows(t, x.wide, y.wide, dx, dy)
+		addRows(t, x.rows64, y.rows64, dx, dy)
 	}
 }
 
@@ -81,7 +81,7 @@ func meanShift(n int, mean []float64, nb int, mb []float64) []float64 {
 	return d
 }
 
-// about returns the fourth moments about means that lie d and e further.
+// about returns the fourth moments about means that are moved by d and e.
 func (t *fourthMoments) about(m momentsView, d, e []float64) fourthMoments {
 	if m.n == 0 {
 		return *t

@@ -23,14 +23,15 @@ const (
 	EffectiveRank      = "effective-rank"
 )
 
-// descriptive returns the statistics of one representation. Their functions read the first side only.
-func descriptive() []statistic {
+// geometryStatistics returns the statistics of one representation. Their functions read the first
+// subset of the pair only.
+func geometryStatistics() []statistic {
 	out := []statistic{
-		{name: Magnitude, minSamples: 2, cost: perPair, of: func(v *sides) (float64, error) { return magnitude(v, v.x) }},
-		{name: Concentricity, minSamples: 2, cost: perPair, of: func(v *sides) (float64, error) { return concentricity(v, v.x) }},
-		{name: Uniformity, minSamples: 2, cost: perPair, of: func(v *sides) (float64, error) { return uniformity(v, v.x) }},
-		{name: IntrinsicDimension, minSamples: 3, cost: perPair, of: func(v *sides) (float64, error) { return intrinsicDimension(v, v.x) }},
-		{name: EffectiveRank, minSamples: 2, cost: perAxis, columns: true, of: func(v *sides) (float64, error) { return rankOf(v, v.x) }},
+		{name: Magnitude, minSamples: 2, cost: perPair, compute: func(v *subsetPair) (float64, error) { return magnitude(v, v.x) }},
+		{name: Concentricity, minSamples: 2, cost: perPair, compute: func(v *subsetPair) (float64, error) { return concentricity(v, v.x) }},
+		{name: Uniformity, minSamples: 2, cost: perPair, compute: func(v *subsetPair) (float64, error) { return uniformity(v, v.x) }},
+		{name: IntrinsicDimension, minSamples: 3, cost: perPair, compute: func(v *subsetPair) (float64, error) { return intrinsicDimension(v, v.x) }},
+		{name: EffectiveRank, minSamples: 2, cost: perAxis, columns: true, compute: func(v *subsetPair) (float64, error) { return rankOf(v, v.x) }},
 	}
 	for i := range out {
 		out[i].input, out[i].difference, out[i].unpaired = pairwiseInput, true, true
@@ -56,7 +57,7 @@ func NewGeometry(s GeometrySettings) (measure.Measure, error) {
 		return nil, err
 	}
 	settings.Statistics = nil
-	for _, k := range descriptive() {
+	for _, k := range geometryStatistics() {
 		settings.Statistics = append(settings.Statistics, k.name)
 	}
 	return &geometry{s, &comparison{settings}}, nil
@@ -195,7 +196,7 @@ func (a *geometryAccumulator) UnmarshalBinary(data []byte) error {
 }
 
 // magnitude returns the length of the mean representation (Klabunde et al. 2025).
-func magnitude(v *sides, s *side) (float64, error) {
+func magnitude(v *subsetPair, s *subset) (float64, error) {
 	k, err := s.gram(v.ctx, raw)
 	if err != nil {
 		return 0, err
@@ -204,7 +205,7 @@ func magnitude(v *sides, s *side) (float64, error) {
 }
 
 // concentricity returns the mean cosine of a sample and the mean of all samples.
-func concentricity(v *sides, s *side) (float64, error) {
+func concentricity(v *subsetPair, s *subset) (float64, error) {
 	k, err := s.gram(v.ctx, raw)
 	if err != nil {
 		return 0, err
@@ -214,7 +215,7 @@ func concentricity(v *sides, s *side) (float64, error) {
 
 // uniformity returns log mean exp(-2 d^2) over all pairs of samples, with each sample and itself
 // (Wang and Isola 2020).
-func uniformity(v *sides, s *side) (float64, error) {
+func uniformity(v *subsetPair, s *subset) (float64, error) {
 	d, err := s.distances(v.ctx, true)
 	if err != nil {
 		return 0, err
@@ -227,7 +228,7 @@ func uniformity(v *sides, s *side) (float64, error) {
 }
 
 // intrinsicDimension returns the intrinsic dimension by TwoNN (Facco et al. 2017).
-func intrinsicDimension(v *sides, s *side) (float64, error) {
+func intrinsicDimension(v *subsetPair, s *subset) (float64, error) {
 	d, err := s.distances(v.ctx, false)
 	if err != nil {
 		return 0, err
@@ -240,7 +241,7 @@ func intrinsicDimension(v *sides, s *side) (float64, error) {
 }
 
 // rankOf returns the effective rank (RankMe, Garrido et al. 2023).
-func rankOf(v *sides, s *side) (float64, error) {
+func rankOf(v *subsetPair, s *subset) (float64, error) {
 	c, err := s.coordinates(v.ctx, raw)
 	if err != nil {
 		return 0, err
@@ -248,15 +249,16 @@ func rankOf(v *sides, s *side) (float64, error) {
 	return effectiveRank(c.s), nil
 }
 
-// differenceOf returns the statistic that is the absolute difference of a property of both sides.
-func differenceOf(property func(*sides, *side) (float64, error)) func(*sides) (float64, error) {
-	return func(v *sides) (float64, error) {
+// differenceOf returns the statistic that is the absolute difference of a property of both
+// representations.
+func differenceOf(property func(*subsetPair, *subset) (float64, error)) func(*subsetPair) (float64, error) {
+	return func(v *subsetPair) (float64, error) {
 		a, err := property(v, v.x)
 		if err != nil || math.IsNaN(a) {
 			return a, err
 		}
 		b, err := property(v, v.y)
-		v.warnings = slices.Compact(v.warnings) // both sides may have the same
+		v.warnings = slices.Compact(v.warnings) // both representations may have the same
 		return math.Abs(a - b), err
 	}
 }

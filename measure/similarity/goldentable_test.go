@@ -111,7 +111,7 @@ func TestGoldenTable(t *testing.T) {
 		}
 	}
 	names := Names()
-	for _, k := range descriptive() {
+	for _, k := range geometryStatistics() {
 		names = append(names, k.name)
 	}
 	out := "\n| statistic |"

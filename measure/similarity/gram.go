@@ -30,7 +30,7 @@ func (s pairMatrix) diagonal() []float64 {
 	return out
 }
 
-// gram returns the centred Gram matrix of a sample: the inner products of observations less their
+// gram returns the centred Gram matrix of a sample: the inner products of observations minus their
 // mean. It takes the memory of the matrix and of two chunks.
 func gram(ctx context.Context, x *centredSample) (pairMatrix, error) {
 	k := pairMatrix{x.n, make([]float64, x.n*x.n)}
@@ -110,8 +110,8 @@ func (c principalComponents) sample(ctx context.Context, r int) (*centredSample,
 	return newCentredSample(ctx, "", source, identityOrder(n))
 }
 
-// spans reports whether a centred Gram matrix surely has the rank n - 1. Then every representation
-// of the n samples is a linear function of this one.
+// spans reports whether a centred Gram matrix has the rank n - 1, beyond doubt by rounding. Then every
+// representation of the n samples is a linear function of this one.
 func (s pairMatrix) spans() bool {
 	var trace float64
 	for i := range s.n {
@@ -130,11 +130,12 @@ func (s pairMatrix) spans() bool {
 	return ok && reciprocalCondition(upper) > wellConditioned*1e-2
 }
 
-// A hsicSum holds the sums over pairs of samples that HSIC of two Gram matrices K and L is made of.
+// A hsicSum holds the sums over pairs of samples from which HSIC of two Gram matrices K and L is
+// computed. k_i and l_i are the sums of their rows.
 type hsicSum struct {
 	m        int     // samples
 	inner    float64 // sum_ij K_ij L_ij
-	kl       float64 // sum_i k_i l_i, of row sums
+	kl       float64 // sum_i k_i l_i
 	k, l     float64 // sum_ij K_ij, sum_ij L_ij
 	trk, trl float64 // traces
 }

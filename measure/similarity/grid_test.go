@@ -169,7 +169,7 @@ func TestGridEqualsMatrices(t *testing.T) {
 					want = score.Value // the folds depend on the order of the samples
 				}
 				tolerance := 1e-6
-				if k.neighbours && k.of != nil {
+				if k.neighbours && k.compute != nil {
 					tolerance = 0.01 // ties are broken at random, in the order of the samples
 				}
 				if math.Abs(score.Value-want) > tolerance || score.N != n || math.IsNaN(score.Null) != k.unpaired {

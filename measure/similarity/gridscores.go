@@ -31,7 +31,7 @@ func (a *accumulator) Scores() ([]measure.PairScore, error) {
 		if err := a.estimate(i, all, part, gathered, found, used); err != nil {
 			return nil, fmt.Errorf("similarity of %s and %s: %w", a.grid.A[layers[0]].Name, a.grid.B[layers[1]].Name, err)
 		}
-		if a.wideMoments() {
+		if a.exceedsBudget() {
 			clear(gathered)
 		}
 		for _, k := range a.comparison.settings.selected() {
@@ -118,18 +118,18 @@ func (a *accumulator) fromMoments(i int, gathered []*representation, selected []
 	for _, w := range []int{u, v} {
 		if gathered[w] == nil {
 			gathered[w] = r.newRepresentation(nil)
-			gathered[w].moments = a.own[w]
+			gathered[w].moments = a.layerMoments[w]
 		}
 	}
 	return r.momentStatistics(context.Background(), a.pairs[i], gathered[u], gathered[v], selected, out)
 }
 
-// wideMoments reports whether the decompositions of the moments of all layers do not fit into memory
-// together.
-func (a *accumulator) wideMoments() bool {
+// exceedsBudget reports whether the decompositions of the moments of all layers take more memory than
+// the budget, so that each must be released after its pair.
+func (a *accumulator) exceedsBudget() bool {
 	var held int64
 	for u, layer := range a.layers {
-		if a.own[u] != nil {
+		if a.layerMoments[u] != nil {
 			held += 8 * 5 * int64(layer.p) * int64(layer.p)
 		}
 	}

@@ -83,7 +83,7 @@ func TestNullIsTheMeanOverShuffles(t *testing.T) {
 				}
 				continue
 			}
-			if k.drawnNull || k.of != nil {
+			if k.drawnNull || k.compute != nil {
 				draws = 1 / (1./80 + 1./10)
 			}
 			if null := got[name].Null; math.Abs(null-mean) > 4.5*sd/math.Sqrt(draws)+1e-9 {
@@ -112,7 +112,7 @@ func TestReplicates(t *testing.T) {
 		got := compared(t, x, y, allStatistics())
 		order := shuffled(0, size.n, size.n)
 		for _, name := range Names() {
-			if size.p > 100 && statisticOf(name).of != nil {
+			if size.p > 100 && statisticOf(name).compute != nil {
 				continue // these are computed in the same way if there are more variables
 			}
 			replicates := got[name].Replicates
@@ -130,7 +130,7 @@ func TestReplicates(t *testing.T) {
 					t.Fatalf("%s: a replicate says that %d were left out, not %d", name, r.Left, size.n-len(rest))
 				}
 				exact := valueOfMany(t, name, rowsAt(x, rest), rowsAt(y, rest))
-				exact *= math.Pow(float64(size.n)/float64(len(rest)), statisticOf(name).grows)
+				exact *= math.Pow(float64(size.n)/float64(len(rest)), statisticOf(name).exponent)
 				off = max(off, math.Abs(r.Value-exact))
 				spread = max(spread, math.Abs(exact-got[name].Value))
 			}
@@ -139,7 +139,7 @@ func TestReplicates(t *testing.T) {
 				MinibatchCKA: math.Inf(1), // the remaining samples would form other minibatches
 			}
 			most, ok := tolerance[name]
-			if statisticOf(name).of != nil {
+			if statisticOf(name).compute != nil {
 				most, ok = 1e-6*max(1, math.Abs(got[name].Value)), !heldOut(name) // whose folds differ
 			}
 			if !ok {
@@ -164,7 +164,7 @@ func TestIntervalWidths(t *testing.T) {
 	values, widths := map[string][]float64{}, map[string]float64{}
 	const sets, few = 50, 20 // few for statistics of a function of sides, which take longer
 	quick := allStatistics()
-	quick.Statistics = slices.DeleteFunc(Names(), func(name string) bool { return statisticOf(name).of != nil })
+	quick.Statistics = slices.DeleteFunc(Names(), func(name string) bool { return statisticOf(name).compute != nil })
 	for i := range sets {
 		x, y := sharing(g, 240, wx, wy)
 		s := allStatistics()
@@ -236,7 +236,7 @@ func TestSubsampleWarnings(t *testing.T) {
 		if statisticOf(name).input == pairwiseInput {
 			wantN, wantWarnings = 100, 1
 		}
-		if statisticOf(name).wide { // its own warning
+		if statisticOf(name).wideInterval { // its own warning
 			wantWarnings++
 		}
 		if score.N != wantN || len(score.Warnings) != wantWarnings {
@@ -305,10 +305,10 @@ func TestTiedNeighbours(t *testing.T) {
 	if math.Abs(score.Value-score.Null) > 0.01 || score.Low > score.Null || score.High < score.Null {
 		t.Errorf("%.3f [%.3f, %.3f] of unrelated representations with many ties; the null is %.3f", score.Value, score.Low, score.High, score.Null)
 	}
-	if len(score.Warnings) != 3 || score.Warnings[2] != wideInterval || !strings.Contains(score.Warnings[0], "nearest neighbours in the first representation") {
+	if len(score.Warnings) != 3 || score.Warnings[2] != wideIntervalWarning || !strings.Contains(score.Warnings[0], "nearest neighbours in the first representation") {
 		t.Errorf("warnings of many ties: %q", score.Warnings)
 	}
-	if score = compared(t, normal(g, n, p), normal(g, n, p), s)[MutualKNN]; !slices.Equal(score.Warnings, []string{wideInterval}) {
+	if score = compared(t, normal(g, n, p), normal(g, n, p), s)[MutualKNN]; !slices.Equal(score.Warnings, []string{wideIntervalWarning}) {
 		t.Errorf("warnings without ties: %q", score.Warnings)
 	}
 }
@@ -333,7 +333,7 @@ func TestWithoutIntervalAndNull(t *testing.T) {
 		if math.IsNaN(a.Low) || !math.IsNaN(b.Low) || !math.IsNaN(b.High) || b.Replicates != nil || len(b.Warnings) > len(a.Warnings) {
 			t.Errorf("%s: %+v, want no interval", name, b)
 		}
-		if k := statisticOf(name); (k.of != nil || k.drawnNull) && !math.IsNaN(b.Null) {
+		if k := statisticOf(name); (k.compute != nil || k.drawnNull) && !math.IsNaN(b.Null) {
 			t.Errorf("%s has the null %v, want none", name, b.Null)
 		}
 	}

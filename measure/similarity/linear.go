@@ -8,7 +8,7 @@ import (
 )
 
 // procrustes returns |Sxy|* / sqrt(tr Sxx tr Syy), with |.|* the nuclear norm, the sum of singular
-// values. It says how alike x and y are after the best orthogonal map of one to the other. A
+// values. It is the cosine between x and y after the best orthogonal map of one to the other. A
 // replicate takes the norm to first order: |S - D|* = |S|* - <U Vᵀ, D> for S = U diag(s) Vᵀ.
 func (m *pairMoments) procrustes() (estimate, error) {
 	if e, ok := constantEstimate(m.x.constant(), m.y.constant()); ok {
@@ -55,7 +55,7 @@ func (m *pairMoments) procrustes() (estimate, error) {
 	return e, nil
 }
 
-// regression returns the part of the variance of x that a linear map of y explains, R^2 = |Q_yᵀ
+// regression returns the fraction of the variance of x that a linear map of y explains, R^2 = |Q_yᵀ
 // x|^2 / |x|^2 (Kornblith et al. 2019, section 3). Its mean over all shuffles of the pairs is
 // rank(y) / (n - 1). A replicate keeps the map, and leaves out the residuals and the variance of
 // the group.

@@ -42,7 +42,7 @@ func TestGoldenSides(t *testing.T) {
 				t.Fatal(err)
 			}
 			for name, want := range variant.Values {
-				for _, pair := range [][2]Source{{source(t, c.X, c.P), source(t, c.Y, c.Q)}, {source(t, widened(c.X), c.P), source(t, widened(c.Y), c.Q)}} {
+				for _, pair := range [][2]Source{{source(t, c.X, c.P), source(t, c.Y, c.Q)}, {source(t, toFloat64(c.X), c.P), source(t, toFloat64(c.Y), c.Q)}} {
 					got, err := Value(context.Background(), name, pair[0], pair[1], s)
 					if err != nil || !(math.Abs(got-want) <= 1e-6*max(math.Abs(want), 1e-2)) {
 						t.Errorf("%s, settings %d, %s: %.10f, %v; want %.10f", c.Name, i, name, got, err, want)
@@ -53,7 +53,7 @@ func TestGoldenSides(t *testing.T) {
 		}
 	}
 	for _, k := range statistics() {
-		if k.of != nil && k.name != PLSPredictivity && !compared[k.name] { // see TestGoldenMore
+		if k.compute != nil && k.name != PLSPredictivity && !compared[k.name] { // see TestGoldenMore
 			t.Errorf("testdata/list.json has no values of %s", k.name)
 		}
 	}
@@ -216,7 +216,7 @@ func TestConstantRepresentationsBySides(t *testing.T) {
 	g := rand.New(rand.NewPCG(4, 4))
 	x, flat := normal(g, 40, 5), mat.NewDense(40, 3, slices.Repeat([]float64{2}, 120))
 	for _, k := range statistics() {
-		if k.of == nil || k.name == IntrinsicDimensionDifference { // no distances, so it is undefined
+		if k.compute == nil || k.name == IntrinsicDimensionDifference { // no distances, so it is undefined
 			continue
 		}
 		both, one := value(t, k.name, flat, flat), value(t, k.name, x, flat)

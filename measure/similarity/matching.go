@@ -15,12 +15,12 @@ type variables struct {
 }
 
 // variables returns the inner products of the variables over the samples.
-func (v *sides) variables(form int) (variables, error) {
-	a, err := v.x.points(v.ctx, form)
+func (v *subsetPair) variables(centring int) (variables, error) {
+	a, err := v.x.points(v.ctx, centring)
 	if err != nil {
 		return variables{}, err
 	}
-	b, err := v.y.points(v.ctx, form)
+	b, err := v.y.points(v.ctx, centring)
 	if err != nil {
 		return variables{}, err
 	}
@@ -30,7 +30,7 @@ func (v *sides) variables(form int) (variables, error) {
 }
 
 // inUnits turns the inner products into those of values in units of the source.
-func (w variables) inUnits(x, y *side) variables {
+func (w variables) inUnits(x, y *subset) variables {
 	a, b := x.unit(), y.unit()
 	w.cross.Scale(a*b, w.cross)
 	floats.Scale(a*a, w.x)
@@ -63,7 +63,7 @@ func (w variables) correlations() {
 // hardCorrelationMatch returns the mean correlation of variables that are matched one to one, so
 // that it is largest (Li et al. 2015). Of the wider representation some variables stay without a
 // match.
-func hardCorrelationMatch(v *sides) (float64, error) {
+func hardCorrelationMatch(v *subsetPair) (float64, error) {
 	w, err := v.variables(centred)
 	if err != nil {
 		return 0, err
@@ -75,7 +75,7 @@ func hardCorrelationMatch(v *sides) (float64, error) {
 
 // softCorrelationMatch returns the mean over variables of the largest correlation with a variable
 // of the other representation, and the mean of both directions (Li et al. 2015).
-func softCorrelationMatch(v *sides) (float64, error) {
+func softCorrelationMatch(v *subsetPair) (float64, error) {
 	w, err := v.variables(centred)
 	if err != nil {
 		return 0, err
@@ -99,8 +99,8 @@ func softCorrelationMatch(v *sides) (float64, error) {
 
 // permutationProcrustes returns min |X P - Y| over the permutations P of the variables, with
 // columns of zeros added to the narrower representation (Williams et al. 2021).
-func permutationProcrustes(v *sides) (float64, error) {
-	w, err := v.variables(v.form())
+func permutationProcrustes(v *subsetPair) (float64, error) {
+	w, err := v.variables(v.centring())
 	if err != nil {
 		return 0, err
 	}
@@ -115,7 +115,7 @@ func permutationProcrustes(v *sides) (float64, error) {
 // softMatching returns the soft matching distance (Khosla and Williams 2024): the square root of
 // the least cost of transport between the variables, with the squared distance of two variables as
 // the cost of moving one to the other. Each of p variables has the mass 1 / p.
-func softMatching(v *sides) (float64, error) {
+func softMatching(v *subsetPair) (float64, error) {
 	w, err := v.variables(centred)
 	if err != nil {
 		return 0, err

@@ -64,7 +64,7 @@ func (f *comparison) Cost(g measure.Grid) int64 {
 		for _, u := range []int{index[0][pair[0]], index[1][pair[1]]} {
 			stored[u] = max(stored[u], plan.stored)
 			if plan.moments {
-				moments[u] = max(moments[u], plan.ownBytes(layers[u].p))
+				moments[u] = max(moments[u], plan.layerBytes(layers[u].p))
 			}
 		}
 		total += plan.pairBytes()
@@ -86,7 +86,8 @@ func (f *comparison) New(g measure.Grid) (measure.GridAccumulator, error) {
 	return newAccumulator(f, g), nil
 }
 
-// A plan says what is held for a pair of layers. It depends on the pair alone, not on its grid.
+// A plan determines what an accumulator holds for a pair of layers: second moments, or the values of
+// samples. It depends on the pair alone, not on the other pairs of the grid.
 type plan struct {
 	settings Settings
 	layout   measure.Layout
@@ -149,10 +150,10 @@ func memoryMessage(bytes int64, n, p, q int) string {
 // storedBytes returns the bytes of the values of n samples.
 func (p plan) storedBytes(n int) int64 { return 4 * int64(n) * int64(p.p+p.q) }
 
-func (p plan) momentBytes() int64 { return p.ownBytes(p.p) + p.ownBytes(p.q) + p.pairBytes() }
+func (p plan) momentBytes() int64 { return p.layerBytes(p.p) + p.layerBytes(p.q) + p.pairBytes() }
 
-// ownBytes returns the bytes of the moments of one layer.
-func (p plan) ownBytes(width int) int64 {
+// layerBytes returns the bytes of the moments of one layer.
+func (p plan) layerBytes(width int) int64 {
 	w, groups := int64(width), int64(p.momentGroups())
 	bytes := 8*w + 4*w*(w+1) + groups*(8*w+2*w*(w+1)+64)
 	if p.debiased() {

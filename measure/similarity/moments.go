@@ -9,16 +9,16 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// ownMoments holds the second moments of one representation: of all observations, and of each group
-// of a jackknife.
-type ownMoments struct {
+// singleMoments holds the second moments of one representation: of all observations, and of each
+// group of a jackknife.
+type singleMoments struct {
 	all    *linalg.Scatter[float64]
 	groups []*linalg.Scatter[float32]
 	fourth []*fourthMoments // of all, then of each group; nil unless debiased CKA is wanted
 }
 
-func newOwnMoments(p, groups int, debiased bool) *ownMoments {
-	s := &ownMoments{all: linalg.NewScatter[float64](p)}
+func newSingleMoments(p, groups int, debiased bool) *singleMoments {
+	s := &singleMoments{all: linalg.NewScatter[float64](p)}
 	for range groups {
 		s.groups = append(s.groups, linalg.NewScatter[float32](p))
 	}
@@ -32,23 +32,23 @@ func newOwnMoments(p, groups int, debiased bool) *ownMoments {
 // in float64.
 type chunk struct {
 	p      int
-	narrow []float32
-	wide   []float64
+	rows32 []float32 // one of rows32 and rows64 is nil
+	rows64 []float64
 	block  linalg.Block
 }
 
-// narrowChunk returns a chunk of rows, which it centres in place.
-func narrowChunk(rows []float32, p int) chunk {
-	return chunk{p: p, narrow: rows, block: linalg.Centre(rows, p)}
+// newChunk32 returns a chunk of rows, which it centres in place.
+func newChunk32(rows []float32, p int) chunk {
+	return chunk{p: p, rows32: rows, block: linalg.Centre(rows, p)}
 }
 
-// wideChunk is narrowChunk in float64.
-func wideChunk(rows []float64, p int) chunk {
-	return chunk{p: p, wide: rows, block: linalg.Centre64(rows, p)}
+// newChunk64 is newChunk32 in float64.
+func newChunk64(rows []float64, p int) chunk {
+	return chunk{p: p, rows64: rows, block: linalg.Centre64(rows, p)}
 }
 
 // add adds a chunk whose observations all belong to one group.
-func (s *ownMoments) add(c chunk, group int, scratch *linalg.Scratch) {
+func (s *singleMoments) add(c chunk, group int, scratch *linalg.Scratch) {
 	var part *linalg.Scatter[float32]
 	if len(s.groups) > 0 {
 		part = s.groups[group]
@@ -63,7 +63,7 @@ func (s *ownMoments) add(c chunk, group int, scratch *linalg.Scratch) {
 }
 
 // constant reports whether no variable varies.
-func (s *ownMoments) constant() bool { return trace(s.all) == 0 }
+func (s *singleMoments) constant() bool { return trace(s.all) == 0 }
 
 func trace[T float32 | float64](s *linalg.Scatter[T]) float64 {
 	var sum float64
@@ -74,7 +74,7 @@ func trace[T float32 | float64](s *linalg.Scatter[T]) float64 {
 }
 
 // merge adds the moments of other observations.
-func (s *ownMoments) merge(o *ownMoments) {
+func (s *singleMoments) merge(o *singleMoments) {
 	if s.fourth != nil {
 		s.fourth[0].merge(viewOfScatter(s.all), o.fourth[0], viewOfScatter(o.all))
 	}
@@ -87,7 +87,7 @@ func (s *ownMoments) merge(o *ownMoments) {
 	}
 }
 
-// A table is a part of the moments that a state holds.
+// A table is a part of the moments that is written into a state.
 type table interface {
 	Write(*state.Writer)
 	Read(*state.Reader)
@@ -101,20 +101,20 @@ func appendTables[T table](dst []table, more []T) []table {
 }
 
 // tables returns all parts in the order of a state.
-func (s *ownMoments) tables() []table {
+func (s *singleMoments) tables() []table {
 	return appendTables(appendTables([]table{s.all}, s.groups), s.fourth)
 }
 
 // pairMoments holds the second moments between two representations of the same observations.
 type pairMoments struct {
-	x, y   *ownMoments
+	x, y   *singleMoments
 	xy     *linalg.CrossScatter[float64]
 	groups []*linalg.CrossScatter[float32]
 	null   []*linalg.CrossScatter[float64] // xy of shuffled pairs, one for each draw
-	fourth []*fourthMoments                // as in ownMoments
+	fourth []*fourthMoments                // as in singleMoments
 }
 
-func newPairMoments(x, y *ownMoments, groups, draws int, debiased bool) *pairMoments {
+func newPairMoments(x, y *singleMoments, groups, draws int, debiased bool) *pairMoments {
 	p, q := x.all.P, y.all.P
 	out := &pairMoments{x: x, y: y, xy: linalg.NewCrossScatter[float64](p, q)}
 	for range groups {
@@ -137,9 +137,9 @@ func (m *pairMoments) add(x, y chunk, group int, draw *rand.Rand, scratch *linal
 		part = m.groups[group]
 	}
 	if m.fourth != nil {
-		m.fourth[0].add(viewOfJoint(m.xy), x, y)
+		m.fourth[0].add(viewOfCross(m.xy), x, y)
 		if part != nil {
-			m.fourth[1+group].add(viewOfJoint(part), x, y)
+			m.fourth[1+group].add(viewOfCross(part), x, y)
 		}
 	}
 	m.xy.Add(x.block, y.block, part, scratch)
@@ -153,12 +153,12 @@ func (m *pairMoments) add(x, y chunk, group int, draw *rand.Rand, scratch *linal
 // merge adds the moments between other observations.
 func (m *pairMoments) merge(o *pairMoments) {
 	if m.fourth != nil {
-		m.fourth[0].merge(viewOfJoint(m.xy), o.fourth[0], viewOfJoint(o.xy))
+		m.fourth[0].merge(viewOfCross(m.xy), o.fourth[0], viewOfCross(o.xy))
 	}
 	m.xy.Merge(o.xy)
 	for g, part := range m.groups {
 		if m.fourth != nil {
-			m.fourth[1+g].merge(viewOfJoint(part), o.fourth[1+g], viewOfJoint(o.groups[g]))
+			m.fourth[1+g].merge(viewOfCross(part), o.fourth[1+g], viewOfCross(o.groups[g]))
 		}
 		part.Merge(o.groups[g])
 	}
@@ -192,17 +192,16 @@ func (m *pairMoments) shuffles() [][]float64 {
 	return out
 }
 
-// gather computes the moments of two samples of the same observations, with so many shuffles for
-// the null. sx and sy are the moments of the samples where they are known already, in the same
-// groups, and nil otherwise.
-func gather(ctx context.Context, x, y *centredSample, sx, sy *ownMoments, r *calculator, draws int) (*pairMoments, error) {
+// gather computes the moments of two samples of the same observations, and of draws shuffles for the
+// null. sx and sy are the moments of x and of y in the same groups, or nil if they are not known yet.
+func gather(ctx context.Context, x, y *centredSample, sx, sy *singleMoments, r *calculator, draws int) (*pairMoments, error) {
 	groups := max(0, len(r.cuts)-1)
 	newX, newY := sx == nil, sy == nil
 	if newX {
-		sx = newOwnMoments(x.p, groups, r.debiased)
+		sx = newSingleMoments(x.p, groups, r.debiased)
 	}
 	if newY {
-		sy = newOwnMoments(y.p, groups, r.debiased)
+		sy = newSingleMoments(y.p, groups, r.debiased)
 	}
 	m := newPairMoments(sx, sy, groups, draws, r.debiased)
 	scratch, draw := new(linalg.Scratch), r.generator()
@@ -275,32 +274,32 @@ func walkBoth(ctx context.Context, x, y *centredSample, size int, cuts []int, ea
 // A reader reads chunks of a sample.
 type reader struct {
 	s      *centredSample
-	wide   []float64
-	narrow []float32 // nil: chunks in float64
+	rows64 []float64
+	rows32 []float32 // nil: chunks in float64
 }
 
 // newReader returns a reader of s for products with the other sample.
 func newReader(s, other *centredSample, double bool) reader {
 	size := min(chunkOf(s.p), chunkOf(other.p), s.n) * s.p
-	r := reader{s: s, wide: make([]float64, size)}
+	r := reader{s: s, rows64: make([]float64, size)}
 	if !double && s.source.Single() && other.source.Single() {
-		r.narrow = make([]float32, size)
+		r.rows32 = make([]float32, size)
 	}
 	return r
 }
 
 // read returns the chunk of the observations at positions from to to (exclusive).
 func (r reader) read(from, to int) (chunk, error) {
-	rows := r.wide[:(to-from)*r.s.p]
+	rows := r.rows64[:(to-from)*r.s.p]
 	if err := r.s.read(from, to, rows); err != nil {
 		return chunk{}, err
 	}
-	if r.narrow == nil {
-		return wideChunk(rows, r.s.p), nil
+	if r.rows32 == nil {
+		return newChunk64(rows, r.s.p), nil
 	}
-	narrow := r.narrow[:len(rows)]
+	narrow := r.rows32[:len(rows)]
 	for i, v := range rows {
 		narrow[i] = float32(v)
 	}
-	return narrowChunk(narrow, r.s.p), nil
+	return newChunk32(narrow, r.s.p), nil
 }

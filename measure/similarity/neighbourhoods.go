@@ -23,20 +23,20 @@ type neighbourhoods struct {
 }
 
 // neighbourhoods returns the neighbours in both representations, by the setting metric. Ties are
-// broken at random, independently on both sides. Statistics of neighbours that are computed one after
-// another share them.
-func (v *sides) neighbourhoods() (x, y neighbourhood, err error) {
+// broken at random, independently in both. Statistics of neighbours that are computed one after
+// another share the result.
+func (v *subsetPair) neighbourhoods() (x, y neighbourhood, err error) {
 	near, err := cached(&v.near, func() (out neighbourhoods, err error) {
 		if v.settings.Neighbours > v.n()-1 {
 			return out, fmt.Errorf("%d neighbours of %d samples: set fewer", v.settings.Neighbours, v.n())
 		}
-		for i, s := range []*side{v.x, v.y} {
-			d, norms, err := v.settings.neighbourDissimilarities(func(form int) (pairMatrix, error) { return s.gram(v.ctx, form) })
+		for i, s := range []*subset{v.x, v.y} {
+			d, norms, err := v.settings.neighbourDissimilarities(func(centring int) (pairMatrix, error) { return s.gram(v.ctx, centring) })
 			if err != nil {
 				return out, err
 			}
 			g := seed.Rand(v.seed, "similarity ties", i)
-			lists, shared := nearest(d, norms, v.settings.Neighbours).broken(v.settings.Neighbours, g)
+			lists, shared := nearest(d, norms, v.settings.Neighbours).breakTies(v.settings.Neighbours, g)
 			if shared >= manyTies {
 				out.warnings = append(out.warnings, fmt.Sprintf("%.0f %% of the nearest neighbours in the %s representation are as far away as samples beyond them: they are chosen at random",
 					100*shared, [2]string{"first", "second"}[i]))
@@ -49,14 +49,15 @@ func (v *sides) neighbourhoods() (x, y neighbourhood, err error) {
 	return near.x, near.y, err
 }
 
-// neighbourDissimilarities returns a new matrix that neighbours are chosen by, and the squared
-// norms that rounding is relative to: squared Euclidean distances, or cosine dissimilarities.
-func (s Settings) neighbourDissimilarities(gram func(form int) (pairMatrix, error)) (pairMatrix, []float64, error) {
-	form := centred
+// neighbourDissimilarities returns a new matrix of the dissimilarities that determine neighbours:
+// squared Euclidean distances, or cosine dissimilarities. norms scales the tolerance for ties: the
+// squared norms of the samples, or ones.
+func (s Settings) neighbourDissimilarities(gram func(centring int) (pairMatrix, error)) (pairMatrix, []float64, error) {
+	centring := centred
 	if s.Metric == "cosine" && s.Centre == "none" {
-		form = raw
+		centring = raw
 	}
-	k, err := gram(form)
+	k, err := gram(centring)
 	if err != nil {
 		return k, nil, err
 	}
@@ -70,12 +71,12 @@ func (s Settings) neighbourDissimilarities(gram func(form int) (pairMatrix, erro
 	return k, norms, nil
 }
 
-// broken returns the k nearest of each list, with ties in random order, and the part of them that
-// ties decide.
-func (l neighbourLists) broken(k int, g *rand.Rand) (lists [][]int32, shared float64) {
+// breakTies returns the k nearest of each list, with ties in random order, and the fraction of them
+// that were chosen at random among ties.
+func (l neighbourLists) breakTies(k int, g *rand.Rand) (lists [][]int32, shared float64) {
 	n := len(l.starts) - 1
 	for i := range n {
-		list := l.of(i)
+		list := l.list(i)
 		chosen := make([]int32, 0, k)
 		for from := 0; from < len(list) && len(chosen) < k; {
 			to := from + 1
@@ -127,7 +128,7 @@ func meanOverSamples(x, y neighbourhood, f func(i int, rankX, rankY []int32) flo
 
 // jaccard returns the mean of |A and B| / |A or B| for the neighbours A and B of a sample (Klabunde
 // et al. 2025).
-func jaccard(v *sides) (float64, error) {
+func jaccard(v *subsetPair) (float64, error) {
 	x, y, err := v.neighbourhoods()
 	if err != nil {
 		return 0, err
@@ -145,7 +146,7 @@ func jaccard(v *sides) (float64, error) {
 
 // secondOrderCosine returns the mean cosine of the dissimilarities of a sample and the samples that
 // are its neighbours in either representation (Hamilton et al. 2016).
-func secondOrderCosine(v *sides) (float64, error) {
+func secondOrderCosine(v *subsetPair) (float64, error) {
 	x, y, err := v.neighbourhoods()
 	if err != nil {
 		return 0, err
@@ -178,7 +179,7 @@ func secondOrderCosine(v *sides) (float64, error) {
 // r and s the ranks of a common neighbour j and K their number, a sample has
 //
 //	sum_j 2 / ((1 + |r - s|) (r + s)) / sum_{k <= K} 1 / k.
-func rankSimilarity(v *sides) (float64, error) {
+func rankSimilarity(v *subsetPair) (float64, error) {
 	x, y, err := v.neighbourhoods()
 	if err != nil {
 		return 0, err
@@ -206,12 +207,12 @@ func rankSimilarity(v *sides) (float64, error) {
 // products of samples that are neighbours in both representations,
 //
 //	sum_ij K_ij L_ij [j near i in both] / sqrt(sum K_ij^2 [j near i in X] sum L_ij^2 [j near i in Y]).
-func cknna(v *sides) (float64, error) {
+func cknna(v *subsetPair) (float64, error) {
 	x, y, err := v.neighbourhoods()
 	if err != nil {
 		return 0, err
 	}
-	k, l, err := v.each(func(s *side) (pairMatrix, error) { return s.gram(v.ctx, centred) })
+	k, l, err := v.each(func(s *subset) (pairMatrix, error) { return s.gram(v.ctx, centred) })
 	if err != nil {
 		return 0, err
 	}

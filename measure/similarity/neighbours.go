@@ -93,8 +93,8 @@ func radixSort(values []float64) []sortItem {
 	return from
 }
 
-// correlationSums holds the sums that Pearson's correlation is made of. Values are added less their
-// mean, so nothing cancels.
+// correlationSums holds the sums from which Pearson's correlation is computed. The caller subtracts
+// the means from the values, to avoid cancellation.
 type correlationSums struct{ n, a, b, aa, bb, ab float64 }
 
 func (p *correlationSums) add(a, b float64) {
@@ -105,7 +105,7 @@ func (p correlationSums) plus(o correlationSums) correlationSums {
 	return correlationSums{p.n + o.n, p.a + o.a, p.b + o.b, p.aa + o.aa, p.bb + o.bb, p.ab + o.ab}
 }
 
-func (p correlationSums) less(o correlationSums) correlationSums {
+func (p correlationSums) minus(o correlationSums) correlationSums {
 	return p.plus(correlationSums{-o.n, -o.a, -o.b, -o.aa, -o.bb, -o.ab})
 }
 
@@ -149,7 +149,7 @@ func rsa(x, y []uint32, n int, cuts []int) estimate {
 		return undefinedEstimate("all dissimilarities are equal, so their ranks are undefined")
 	}
 	for g, t := range touching[:groups] {
-		e.replicates = append(e.replicates, replicate(all.less(t).correlation(), cuts[g+1]-cuts[g]))
+		e.replicates = append(e.replicates, replicate(all.minus(t).correlation(), cuts[g+1]-cuts[g]))
 	}
 	return e
 }
@@ -169,10 +169,10 @@ type neighbour struct {
 	tied  bool
 }
 
-func (l neighbourLists) of(i int) []neighbour { return l.all[l.starts[i]:l.starts[i+1]] }
+func (l neighbourLists) list(i int) []neighbour { return l.all[l.starts[i]:l.starts[i+1]] }
 
-// tieTolerance is a part of the sum of two squared norms. Squared distances that differ by less are
-// equal but for rounding.
+// tieTolerance is a fraction of the sum of two squared norms. Squared distances that differ by less
+// are considered equal: the difference may be a rounding error.
 const tieTolerance = 1e-12
 
 // nearest returns the neighbours of every sample from squared distances and the squared norms of
@@ -219,9 +219,9 @@ type neighbourWeight struct {
 	weight float64
 }
 
-// neighbourWeights appends the weights of the k nearest of a list to out, without the samples from
-// from to to (exclusive). shared is the number of the k that ties decide: those in places for which
-// there are more samples at the same distance.
+// neighbourWeights appends the weights of the k nearest of a list to out. It skips the samples with
+// indices from (inclusive) to to (exclusive). shared is the number of the k neighbours for which more
+// samples at the same distance compete.
 func neighbourWeights(list []neighbour, k, from, to int, out []neighbourWeight) (weights []neighbourWeight, shared int) {
 	for len(list) > 0 && len(out) < k {
 		first := len(out)
@@ -244,14 +244,14 @@ func neighbourWeights(list []neighbour, k, from, to int, out []neighbourWeight) 
 	return out, shared
 }
 
-// manyTies is the part of the neighbours that ties decide from which on a warning is due.
+// manyTies is the fraction of neighbours chosen among ties at which a warning is given.
 const manyTies = 0.05
 
-// neighbourOverlap returns the mean part of the k nearest neighbours that two representations have
-// in common (Huh et al. 2024). Ties are broken at random and independently in both representations,
-// and the expected part is taken. So unrelated representations with many ties share no more than
-// others, and the mean over all shuffles of the pairs is k / (n - 1). A replicate leaves a group
-// out as samples and as neighbours of other samples.
+// neighbourOverlap returns the mean fraction of the k nearest neighbours that two representations
+// have in common (Huh et al. 2024). It is the expected value if ties are broken at random and
+// independently in both representations. So unrelated representations with many ties share no more
+// than others, and the mean over all shuffles of the pairs is k / (n - 1). A replicate leaves out the
+// samples of a group, also as neighbours of others.
 func neighbourOverlap(x, y neighbourLists, n, k int, cuts []int) estimate {
 	value, shared := meanOverlap(x, y, n, k, 0, 0)
 	e := estimate{value: value, null: float64(k) / float64(n-1)}
@@ -269,8 +269,8 @@ func neighbourOverlap(x, y neighbourLists, n, k int, cuts []int) estimate {
 	return e
 }
 
-// meanOverlap returns the mean part of common neighbours without the samples from from to to
-// (exclusive), and the parts of the neighbours in x and in y that ties decide.
+// meanOverlap returns the mean fraction of common neighbours without the samples with indices from
+// (inclusive) to to (exclusive), and the fractions of the neighbours in x and in y chosen among ties.
 func meanOverlap(x, y neighbourLists, n, k, from, to int) (overlap float64, shared [2]float64) {
 	weightOf := make([]float64, n)
 	var a, b []neighbourWeight
@@ -280,8 +280,8 @@ func meanOverlap(x, y neighbourLists, n, k, from, to int) (overlap float64, shar
 			continue
 		}
 		var tiesOf [2]int
-		a, tiesOf[0] = neighbourWeights(x.of(i), k, from, to, a[:0])
-		b, tiesOf[1] = neighbourWeights(y.of(i), k, from, to, b[:0])
+		a, tiesOf[0] = neighbourWeights(x.list(i), k, from, to, a[:0])
+		b, tiesOf[1] = neighbourWeights(y.list(i), k, from, to, b[:0])
 		for _, w := range a {
 			weightOf[w.index] = w.weight
 		}

@@ -16,14 +16,14 @@ func (r *calculator) fromPairs(ctx context.Context, x, y *representation, select
 			out[k.name] = e
 			continue
 		}
-		if k.name == RSA && !r.settings.usualRSA() {
+		if k.name == RSA && !r.settings.isDefaultRSA() {
 			k = chosenRSAStatistic()
 		}
 		var err error
 		switch {
 		case k.neighbours && r.settings.Neighbours > x.n-1:
 			out[k.name] = undefinedEstimate(fmt.Sprintf("%d neighbours of %d samples: set fewer", r.settings.Neighbours, x.n))
-		case k.of != nil:
+		case k.compute != nil:
 			others = append(others, k)
 		case k.name == RBFCKA:
 			out[k.name], err = r.rbf(ctx, x, y)

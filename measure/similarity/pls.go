@@ -11,7 +11,7 @@ import (
 
 // plsPredictivity returns R^2 of x predicted from y by partial least squares on samples that the fit
 // leaves out, over the same folds as ridgePredictivity (Yamins et al. 2014; Schrimpf et al. 2018).
-func plsPredictivity(v *sides) (float64, error) {
+func plsPredictivity(v *subsetPair) (float64, error) {
 	return v.predictivity(func(x, y *mat.Dense) (*mat.Dense, error) {
 		return partialLeastSquares(x, y, v.settings.Components)
 	})

@@ -12,9 +12,9 @@ import (
 // A programValue says how a value of another program is had here.
 type programValue struct {
 	statistic string
-	set       func(*Settings)            // nil: default settings
-	of        func(ours float64) float64 // nil: the same value
-	except    []string                   // cases for which the other program has another value, or none
+	set       func(*Settings)             // nil: default settings
+	transform func(value float64) float64 // from the value here to that of the program; nil: the same value
+	except    []string                    // cases for which the other program has another value, or none
 }
 
 // likeReSi are the settings with which neighbours and dissimilarities are those of ReSi.
@@ -43,8 +43,8 @@ func programValues() map[string]programValue {
 		"ReSi RSMNormDifference":                    {statistic: RSMNormDifference, set: func(s *Settings) { s.Norm = "spectral" }},
 		"ReSi RSA":                                  {statistic: RSA, set: func(s *Settings) { s.Dissimilarity, s.Centre = "correlation", "none" }, except: ties},
 		// The squared distance.
-		"ReSi Gulp": {statistic: GULP, of: func(d float64) float64 { return d * d }, except: wide},
-		"ReSi OrthogonalProcrustesCenteredAndNormalized": {statistic: Procrustes, of: func(c float64) float64 { return math.Sqrt(2 - 2*c) }},
+		"ReSi Gulp": {statistic: GULP, transform: func(d float64) float64 { return d * d }, except: wide},
+		"ReSi OrthogonalProcrustesCenteredAndNormalized": {statistic: Procrustes, transform: func(c float64) float64 { return math.Sqrt(2 - 2*c) }},
 		// It inverts YᵀY.
 		"ReSi LinearRegression": {statistic: LinearRegression, except: append(wide[:1:1], "constant columns")},
 		// It compares fractions of the variance with 0.99 times the total variance: above 1.01 it keeps one
@@ -56,7 +56,7 @@ func programValues() map[string]programValue {
 		"netrep LinearMetric 0.1":               {statistic: ShapeMetric, set: func(s *Settings) { s.Alpha = 0.1 }},
 		"netrep LinearMetric euclidean":         {statistic: ProcrustesDistance},
 		"netrep PermutationMetric euclidean":    {statistic: PermutationProcrustes},
-		"netrep LinearCKA":                      {statistic: LinearCKA, of: math.Acos},
+		"netrep LinearCKA":                      {statistic: LinearCKA, transform: math.Acos},
 		"scipy linear_sum_assignment of copies": {statistic: SoftMatching},
 		"scikit-learn Ridge":                    {statistic: RidgePredictivity},
 		"scikit-learn PLSRegression 2":          {statistic: PLSPredictivity, set: func(s *Settings) { s.Components = 2 }},
@@ -107,8 +107,8 @@ func TestOtherPrograms(t *testing.T) {
 				k.set(&s)
 			}
 			got, err := Value(context.Background(), k.statistic, source(t, c.X, c.P), source(t, c.Y, c.Q), s)
-			if k.of != nil {
-				got = k.of(got)
+			if k.transform != nil {
+				got = k.transform(got)
 			}
 			if err != nil || !(math.Abs(got-*want) <= 1e-6*max(math.Abs(*want), 1e-2)) {
 				t.Errorf("%s, %s: %.10f, %v; want %.10f", c.Name, name, got, err, *want)

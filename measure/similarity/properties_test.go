@@ -454,7 +454,7 @@ func TestDependentVariables(t *testing.T) {
 	if d := with[0].Value - without[0].Value; math.Abs(d) > 1e-9 {
 		t.Errorf("dependent variables change cca by %g", d)
 	}
-	want := []string{"2 of the 10 variables of the first representation are constant or sums of others, and add no direction", wideInterval}
+	want := []string{"2 of the 10 variables of the first representation are constant or sums of others, and add no direction", wideIntervalWarning}
 	if !slices.Equal(with[0].Warnings, want) || len(with[1].Warnings) > 0 || !slices.Equal(without[0].Warnings, want[1:]) {
 		t.Errorf("warnings %q, %q and %q", with[0].Warnings, with[1].Warnings, without[0].Warnings)
 	}

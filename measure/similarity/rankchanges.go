@@ -18,7 +18,7 @@ func (m *pairMoments) addRankChanges(e *estimate, x, y whitening) error {
 		if err != nil {
 			return err
 		}
-		nearby[i] = weightedMean(c.rho, weighting{}.of(c))
+		nearby[i] = weightedMean(c.rho, weighting{}.weights(c))
 	}
 	slope := resample.NewRankSlope(x.rank, y.rank, most, e.value, nearby)
 	var moves []resample.Ranks
@@ -36,7 +36,7 @@ func (m *pairMoments) addRankChanges(e *estimate, x, y whitening) error {
 }
 
 // influence returns by how much a group increases the fractional number of leading components.
-func (s *ownMoments) influence(g int, w whitening) float64 {
+func (s *singleMoments) influence(g int, w whitening) float64 {
 	squares := quadratic(fullMatrix(s.groups[g]), s.removal(g), w.t, w.t)
 	for i, v := range w.cut.Values[:w.rank] {
 		squares[i] *= v

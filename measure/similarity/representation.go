@@ -16,9 +16,9 @@ import (
 type representation struct {
 	*centredSample
 	calculator *calculator
-	moments    *ownMoments // nil until they are gathered
-	truncated  bool        // the sample holds leading principal components
-	lost       int         // directions that a span has lost to rounding
+	moments    *singleMoments // nil until they are gathered
+	truncated  bool           // the sample holds leading principal components
+	lost       int            // number of directions that rounding has removed from a span
 
 	whitened            *whitening
 	leadingWhitened     *whitening
@@ -73,7 +73,7 @@ type calculator struct {
 	double   bool  // products in float64
 	debiased bool  // gather the fourth moments that debiased CKA needs
 	null     bool  // shuffle pairs where the null has no closed form
-	single   bool  // there is one pair only: free large values that one statistic alone needs
+	onePair  bool  // there is one pair only: values that a single statistic needs are released after it
 	seed     uint64
 }
 
@@ -281,7 +281,7 @@ func (r *representation) ranks(ctx context.Context) ([]uint32, error) {
 func (r *representation) neighbours(ctx context.Context) (neighbourLists, error) {
 	return cached(&r.nearestLists, func() (neighbourLists, error) {
 		s := r.calculator.settings
-		d, norms, err := s.neighbourDissimilarities(func(form int) (pairMatrix, error) { return r.grams(ctx, form) })
+		d, norms, err := s.neighbourDissimilarities(func(centring int) (pairMatrix, error) { return r.grams(ctx, centring) })
 		if err != nil {
 			return neighbourLists{}, err
 		}
@@ -292,12 +292,12 @@ func (r *representation) neighbours(ctx context.Context) (neighbourLists, error)
 // release frees values that a single statistic needed, if no other pair needs them.
 func (r *representation) release() {
 	r.rawGram = nil // few statistics need it, and it is as large as the Gram matrix
-	if r.calculator.single {
+	if r.calculator.onePair {
 		r.rbf, r.rankList, r.nearestLists = nil, nil, nil
 	}
 }
 
-// gather computes the moments of two representations, with so many shuffles for the null.
+// gather computes the moments of two representations, and of draws shuffles for the null.
 func (r *calculator) gather(ctx context.Context, x, y *representation, draws int) (*pairMoments, error) {
 	m, err := gather(ctx, x.centredSample, y.centredSample, x.moments, y.moments, r, draws)
 	if err == nil {

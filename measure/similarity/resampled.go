@@ -7,29 +7,29 @@ import (
 	"slices"
 )
 
-// chosen returns the sides of some positions, with the samples of y in another order if shuffle is
-// not nil.
-func (r *calculator) chosen(ctx context.Context, x, y *representation, at, shuffle []int) *sides {
-	v := &sides{ctx: ctx, settings: r.settings, x: &side{of: x, at: at}, y: &side{of: y, at: at}, place: at, seed: r.seed}
+// subsets returns the subsets of x and y with the samples at the given positions. If shuffle is not
+// nil, it replaces the positions for y.
+func (r *calculator) subsets(ctx context.Context, x, y *representation, at, shuffle []int) *subsetPair {
+	v := &subsetPair{ctx: ctx, settings: r.settings, x: &subset{of: x, at: at}, y: &subset{of: y, at: at}, place: at, seed: r.seed}
 	if shuffle != nil {
 		v.y.at = shuffle
 	}
 	return v
 }
 
-// A resampling is the work of one statistic in resampled.
+// A resampling is a statistic with its estimate, to which resampled adds replicates and null.
 type resampling struct {
 	statistic
 	estimate
 	cost float64 // multiplications of one value
 }
 
-// resampled adds the estimates of the statistics that statistic.of computes to out. Replicates are a
+// resampled adds the estimates of the statistics that statistic.compute computes to out. Replicates are a
 // statistic without each group, and the null is its mean over drawn shuffles. All statistics of one
 // choice of samples share its Gram matrices and principal axes.
 func (r *calculator) resampled(ctx context.Context, selected []statistic, x, y *representation, out estimates) error {
 	var work []*resampling
-	whole := r.chosen(ctx, x, y, identityOrder(x.n), nil)
+	whole := r.subsets(ctx, x, y, identityOrder(x.n), nil)
 	for _, k := range selected {
 		if k.columns && max(x.n*x.p, x.n*y.p, x.p*y.p) > maxPoints {
 			out[k.name] = undefinedEstimate(fmt.Sprintf("%d samples of %d and %d variables are too many for %s: set pool: mean, or a smaller limit", x.n, x.p, y.p, k.name))
@@ -61,7 +61,7 @@ func (r *calculator) resampled(ctx context.Context, selected []statistic, x, y *
 }
 
 // evaluate computes a statistic. The field warnings then holds the warnings of this statistic.
-func (v *sides) evaluate(k statistic) (float64, error) {
+func (v *subsetPair) evaluate(k statistic) (float64, error) {
 	if err := v.ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -69,7 +69,7 @@ func (v *sides) evaluate(k statistic) (float64, error) {
 	if !k.neighbours {
 		v.near = nil // n x n values that only the statistics of neighbours share
 	}
-	value, err := k.of(v)
+	value, err := k.compute(v)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", k.name, err)
 	}
@@ -92,7 +92,7 @@ func (r *calculator) replicates(ctx context.Context, work []*resampling, x, y *r
 		}
 		for g := range len(cuts) - 1 {
 			left := cuts[g+1] - cuts[g]
-			v := r.chosen(ctx, x, y, slices.Delete(identityOrder(x.n), cuts[g], cuts[g+1]), nil)
+			v := r.subsets(ctx, x, y, slices.Delete(identityOrder(x.n), cuts[g], cuts[g+1]), nil)
 			for _, w := range some {
 				if v.n() < w.minSamples || w.neighbours && r.settings.Neighbours > v.n()-1 {
 					continue
@@ -101,7 +101,7 @@ func (r *calculator) replicates(ctx context.Context, work []*resampling, x, y *r
 				if err != nil {
 					return err
 				}
-				value *= math.Pow(float64(x.n)/float64(v.n()), w.grows)
+				value *= math.Pow(float64(x.n)/float64(v.n()), w.exponent)
 				w.estimate.replicates = append(w.estimate.replicates, replicate(value, left))
 			}
 		}
@@ -138,7 +138,7 @@ func (r *calculator) shuffledPairs(ctx context.Context, work []*resampling, x, y
 	}
 	g := r.generator()
 	for d := range most {
-		v := r.chosen(ctx, x, y, identityOrder(x.n), g.Perm(x.n))
+		v := r.subsets(ctx, x, y, identityOrder(x.n), g.Perm(x.n))
 		for _, w := range work {
 			if d >= draws(w) {
 				continue

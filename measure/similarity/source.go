@@ -55,7 +55,7 @@ func (d *dense[T]) Read(index []int, dst []float64) error {
 	return nil
 }
 
-// A centredSample holds observations of a Source in a given order. read returns them less the mean
+// A centredSample holds observations of a Source in a given order. read returns them minus the mean
 // of each variable.
 type centredSample struct {
 	source   Source

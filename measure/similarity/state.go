@@ -21,7 +21,7 @@ func (a *accumulator) header() []int {
 	flag(a.minibatches != nil)
 	for u, layer := range a.layers {
 		out = append(out, layer.p, a.stored.limit[u])
-		flag(a.own[u] != nil && len(a.own[u].groups) > 0)
+		flag(a.layerMoments[u] != nil && len(a.layerMoments[u].groups) > 0)
 	}
 	for i, p := range a.plans {
 		u, v := a.pairLayers(i)
@@ -54,7 +54,7 @@ func (a *accumulator) MarshalBinary() ([]byte, error) {
 			w.Floats(values)
 		}
 	}
-	for _, s := range a.own {
+	for _, s := range a.layerMoments {
 		if s != nil {
 			writeTables(w, s.tables())
 		}
@@ -92,7 +92,7 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 			r.FloatsInto(values)
 		}
 	}
-	for _, s := range a.own {
+	for _, s := range a.layerMoments {
 		if s != nil {
 			readTables(r, s.tables())
 		}

@@ -47,23 +47,23 @@ const (
 
 // A statistic says what the computation of a statistic needs.
 type statistic struct {
-	name       string
-	minSamples int
-	input      input
-	double     bool // products in float64, since small eigenvalues matter
-	wide       bool // see wideInterval
-	drawnNull  bool // the null has no closed form: it is a mean over drawn shuffles
+	name         string
+	minSamples   int
+	input        input
+	double       bool // products in float64, since small eigenvalues matter
+	wideInterval bool // its scores get wideIntervalWarning
+	drawnNull    bool // the null has no closed form: it is a mean over drawn shuffles
 
 	// of computes the statistic of some samples; see resampled. It is nil for statistics with faster
 	// replicates or nulls of their own, which use none of the fields below except neighbours.
-	of         func(*sides) (float64, error)
+	compute    func(*subsetPair) (float64, error)
 	cost       func(n, p, q float64) float64 // multiplications, roughly
 	neighbours bool                          // it needs more samples than Settings.Neighbours
 	columns    bool                          // it needs n x p and p x q values in memory
 	difference bool                          // 0 if the two are equal, rather than 1
 	unpaired   bool                          // it does not depend on how samples are paired: there is no null
 	zeroNull   func(Settings) bool           // whether the mean over all shuffles is 0; nil: shuffles are drawn
-	grows      float64                       // it grows as this power of the number of samples
+	exponent   float64                       // it grows as this power of the number of samples
 }
 
 // An input is what a statistic is computed from.
@@ -82,36 +82,36 @@ func statistics() []statistic {
 		{name: DebiasedCKA, minSamples: 4},
 		{name: MinibatchCKA, minSamples: 4, input: minibatchInput},
 		{name: RBFCKA, minSamples: 2, input: pairwiseInput},
-		{name: CCA, minSamples: 3, double: true, drawnNull: true, wide: true},
+		{name: CCA, minSamples: 3, double: true, drawnNull: true, wideInterval: true},
 		{name: SVCCA, minSamples: 3, double: true, drawnNull: true},
 		{name: PWCCA, minSamples: 3, double: true, drawnNull: true},
 		{name: Procrustes, minSamples: 2, double: true, drawnNull: true},
 		{name: LinearRegression, minSamples: 3, double: true},
 		{name: RSA, minSamples: 3, input: pairwiseInput},
-		{name: MutualKNN, minSamples: 3, input: pairwiseInput, neighbours: true, wide: true},
+		{name: MutualKNN, minSamples: 3, input: pairwiseInput, neighbours: true, wideInterval: true},
 
-		{name: RSMNormDifference, minSamples: 3, input: pairwiseInput, of: rsmNormDifference, cost: perPair, difference: true, grows: 1},
-		{name: DistanceCorrelation, minSamples: 3, input: pairwiseInput, of: distanceCorrelation, cost: perPair},
-		{name: Jaccard, minSamples: 3, input: pairwiseInput, of: jaccard, cost: perPair, neighbours: true},
-		{name: SecondOrderCosine, minSamples: 3, input: pairwiseInput, of: secondOrderCosine, cost: perPair, neighbours: true},
-		{name: RankSimilarity, minSamples: 3, input: pairwiseInput, of: rankSimilarity, cost: perPair, neighbours: true, wide: true},
-		{name: CKNNA, minSamples: 3, input: pairwiseInput, of: cknna, cost: perPair, neighbours: true, wide: true},
-		{name: ShapeMetric, minSamples: 3, input: pairwiseInput, of: shapeMetric, cost: perAxis, columns: true, difference: true},
-		{name: ProcrustesDistance, minSamples: 3, input: pairwiseInput, of: procrustesDistance, cost: perAxis, columns: true, difference: true, grows: 0.5},
-		{name: AlignedCosine, minSamples: 3, input: pairwiseInput, of: alignedCosine, cost: perAxis, columns: true},
-		{name: PermutationProcrustes, minSamples: 3, input: pairwiseInput, of: permutationProcrustes, cost: perVariable, columns: true, difference: true, grows: 0.5},
-		{name: HardCorrelationMatch, minSamples: 3, input: pairwiseInput, of: hardCorrelationMatch, cost: perVariable, columns: true},
-		{name: SoftCorrelationMatch, minSamples: 3, input: pairwiseInput, of: softCorrelationMatch, cost: perProduct, columns: true},
-		{name: SoftMatching, minSamples: 3, input: pairwiseInput, of: softMatching, cost: perVariable, columns: true, difference: true, grows: 0.5},
-		{name: RidgePredictivity, minSamples: 4, input: pairwiseInput, of: ridgePredictivity, cost: perAxis, columns: true},
-		{name: PLSPredictivity, minSamples: 4, input: pairwiseInput, of: plsPredictivity, cost: perComponent, columns: true},
-		{name: GULP, minSamples: 3, input: pairwiseInput, of: gulp, cost: perAxis, columns: true, difference: true},
-		{name: EigenspaceOverlap, minSamples: 3, input: pairwiseInput, of: eigenspaceOverlap, cost: perAxis, columns: true},
-		{name: MagnitudeDifference, minSamples: 2, input: pairwiseInput, of: differenceOf(magnitude), cost: perPair, difference: true, unpaired: true},
-		{name: ConcentricityDifference, minSamples: 2, input: pairwiseInput, of: differenceOf(concentricity), cost: perPair, difference: true, unpaired: true},
-		{name: UniformityDifference, minSamples: 2, input: pairwiseInput, of: differenceOf(uniformity), cost: perPair, difference: true, unpaired: true},
-		{name: IntrinsicDimensionDifference, minSamples: 3, input: pairwiseInput, of: differenceOf(intrinsicDimension), cost: perPair, difference: true, unpaired: true, wide: true},
-		{name: EffectiveRankDifference, minSamples: 2, input: pairwiseInput, of: differenceOf(rankOf), cost: perAxis, columns: true, difference: true, unpaired: true},
+		{name: RSMNormDifference, minSamples: 3, input: pairwiseInput, compute: rsmNormDifference, cost: perPair, difference: true, exponent: 1},
+		{name: DistanceCorrelation, minSamples: 3, input: pairwiseInput, compute: distanceCorrelation, cost: perPair},
+		{name: Jaccard, minSamples: 3, input: pairwiseInput, compute: jaccard, cost: perPair, neighbours: true},
+		{name: SecondOrderCosine, minSamples: 3, input: pairwiseInput, compute: secondOrderCosine, cost: perPair, neighbours: true},
+		{name: RankSimilarity, minSamples: 3, input: pairwiseInput, compute: rankSimilarity, cost: perPair, neighbours: true, wideInterval: true},
+		{name: CKNNA, minSamples: 3, input: pairwiseInput, compute: cknna, cost: perPair, neighbours: true, wideInterval: true},
+		{name: ShapeMetric, minSamples: 3, input: pairwiseInput, compute: shapeMetric, cost: perAxis, columns: true, difference: true},
+		{name: ProcrustesDistance, minSamples: 3, input: pairwiseInput, compute: procrustesDistance, cost: perAxis, columns: true, difference: true, exponent: 0.5},
+		{name: AlignedCosine, minSamples: 3, input: pairwiseInput, compute: alignedCosine, cost: perAxis, columns: true},
+		{name: PermutationProcrustes, minSamples: 3, input: pairwiseInput, compute: permutationProcrustes, cost: perVariable, columns: true, difference: true, exponent: 0.5},
+		{name: HardCorrelationMatch, minSamples: 3, input: pairwiseInput, compute: hardCorrelationMatch, cost: perVariable, columns: true},
+		{name: SoftCorrelationMatch, minSamples: 3, input: pairwiseInput, compute: softCorrelationMatch, cost: perProduct, columns: true},
+		{name: SoftMatching, minSamples: 3, input: pairwiseInput, compute: softMatching, cost: perVariable, columns: true, difference: true, exponent: 0.5},
+		{name: RidgePredictivity, minSamples: 4, input: pairwiseInput, compute: ridgePredictivity, cost: perAxis, columns: true},
+		{name: PLSPredictivity, minSamples: 4, input: pairwiseInput, compute: plsPredictivity, cost: perComponent, columns: true},
+		{name: GULP, minSamples: 3, input: pairwiseInput, compute: gulp, cost: perAxis, columns: true, difference: true},
+		{name: EigenspaceOverlap, minSamples: 3, input: pairwiseInput, compute: eigenspaceOverlap, cost: perAxis, columns: true},
+		{name: MagnitudeDifference, minSamples: 2, input: pairwiseInput, compute: differenceOf(magnitude), cost: perPair, difference: true, unpaired: true},
+		{name: ConcentricityDifference, minSamples: 2, input: pairwiseInput, compute: differenceOf(concentricity), cost: perPair, difference: true, unpaired: true},
+		{name: UniformityDifference, minSamples: 2, input: pairwiseInput, compute: differenceOf(uniformity), cost: perPair, difference: true, unpaired: true},
+		{name: IntrinsicDimensionDifference, minSamples: 3, input: pairwiseInput, compute: differenceOf(intrinsicDimension), cost: perPair, difference: true, unpaired: true, wideInterval: true},
+		{name: EffectiveRankDifference, minSamples: 2, input: pairwiseInput, compute: differenceOf(rankOf), cost: perAxis, columns: true, difference: true, unpaired: true},
 	}
 }
 
@@ -127,7 +127,7 @@ func perComponent(n, p, q float64) float64 { // of the default numbers of folds 
 
 // chosenRSAStatistic is rsa with another dissimilarity or comparison than the default ones.
 func chosenRSAStatistic() statistic {
-	return statistic{name: RSA, minSamples: 3, of: chosenRSA, cost: func(n, _, _ float64) float64 { return 100 * n * n },
+	return statistic{name: RSA, minSamples: 3, compute: chosenRSA, cost: func(n, _, _ float64) float64 { return 100 * n * n },
 		zeroNull: func(s Settings) bool { return s.Comparison != "cosine" }}
 }
 
@@ -259,15 +259,15 @@ func (s Settings) check() error {
 	return nil
 }
 
-// usualRSA reports whether rsa has its default form, for which replicates need no new ranks.
-func (s Settings) usualRSA() bool {
+// isDefaultRSA reports whether rsa has its default form, for which replicates need no new ranks.
+func (s Settings) isDefaultRSA() bool {
 	return s.Dissimilarity == "cosine" && s.Comparison == "spearman" && s.Centre == "columns"
 }
 
 // selected returns the chosen statistics that have one of the given inputs, or any input where none
 // is given, in the order in which they are reported.
 func (s Settings) selected(inputs ...input) []statistic {
-	return slices.DeleteFunc(append(statistics(), descriptive()...), func(k statistic) bool {
+	return slices.DeleteFunc(append(statistics(), geometryStatistics()...), func(k statistic) bool {
 		return !slices.Contains(s.Statistics, k.name) || len(inputs) > 0 && !slices.Contains(inputs, k.input)
 	})
 }

@@ -36,7 +36,7 @@ func (r *run) fit(ctx context.Context, net *stitchedNetwork, to onnx.Layer) erro
 	}
 	both := linalg.NewScatter[float64](net.p + net.q)
 	scratch := new(linalg.Scratch)
-	err = r.outputs(ctx, input, 0, r.trains, func(at int, a tensor.Tensor) error {
+	err = r.outputs(ctx, input, 0, r.trainImages, func(at int, a tensor.Tensor) error {
 		n := a.Shape[0]
 		if err := session.Run(ctx, r.imagesB[at:at+n], buf); err != nil {
 			return err

@@ -19,14 +19,14 @@ import (
 // A run is one job in progress.
 type run struct {
 	*stitching
-	job      *procedure.Job
-	x        tensor.Tensor   // all images: n x c x h x w, in the frame of the first model
-	labels   []int           // of each image: index into the outputs of the second model that are used (Subject.Outputs)
-	indices  []int           // indices of the images in the data set
-	trains   int             // number of training images, which come first; the others test the stitches
-	imagesB  []tensor.Tensor // the training images in the frame of the second model
-	correctB []float64       // 1 for each test image that the unchanged second model classifies correctly, else 0
-	work     int64           // finished work, in the units of Work
+	job         *procedure.Job
+	x           tensor.Tensor   // all images: n x c x h x w, in the frame of the first model
+	labels      []int           // of each image: index into the outputs of the second model that are used (Subject.Outputs)
+	indices     []int           // indices of the images in the data set
+	trainImages int             // number of training images, which come first; the others are test images
+	imagesB     []tensor.Tensor // the training images in the frame of the second model
+	correctB    []float64       // 1 for each test image that the unchanged second model classifies correctly, else 0
+	work        int64           // finished work, in the units of Work
 }
 
 // newRun reads the labelled samples in the frames of both models, and tests the second model.
@@ -51,19 +51,19 @@ func (m *stitching) newRun(ctx context.Context, j *procedure.Job) (*run, error) 
 		}
 	}
 	n := len(used)
-	r := &run{stitching: m, job: j, trains: m.trained(n), x: tensor.New(append([]int{n}, j.A.Model.ImageShape()...)...)}
-	if r.trains < 2 || n-r.trains < 2 {
+	r := &run{stitching: m, job: j, trainImages: m.trainCount(n), x: tensor.New(append([]int{n}, j.A.Model.ImageShape()...)...)}
+	if r.trainImages < 2 || n-r.trainImages < 2 {
 		return nil, fmt.Errorf("%w: %d have a label; two train the stitch, and two others test it", measure.ErrTooFew, n)
 	}
 	for i, s := range used {
 		copy(r.x.At(i).Data, s.Input.Data)
 		r.labels, r.indices = append(r.labels, s.Label), append(r.indices, s.Index)
 	}
-	correct, err := procedure.CorrectPredictions(ctx, j.B, ofB[r.trains:])
+	correct, err := procedure.CorrectPredictions(ctx, j.B, ofB[r.trainImages:])
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range ofB[:r.trains] {
+	for _, s := range ofB[:r.trainImages] {
 		r.imagesB = append(r.imagesB, s.Input)
 	}
 	for _, yes := range correct {
@@ -135,7 +135,7 @@ func (r *run) engine() ort.Options {
 // test returns for each test image whether the network classifies it correctly: 1 or 0.
 func (r *run) test(ctx context.Context, net *onnx.Model) ([]float64, error) {
 	var out []float64
-	err := r.outputs(ctx, net, r.trains, len(r.labels), func(at int, scores tensor.Tensor) error {
+	err := r.outputs(ctx, net, r.trainImages, len(r.labels), func(at int, scores tensor.Tensor) error {
 		for i := range scores.Shape[0] {
 			row := scores.At(i)
 			if row.FirstNonFinite() >= 0 {

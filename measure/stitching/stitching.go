@@ -63,21 +63,21 @@ func (m *stitching) Skip(j *procedure.Job) string {
 		return "a classifier needs at least two classes"
 	case j.A.Model.Input().Type == onnx.Uint8:
 		return fmt.Sprintf("%s has a uint8 input: export it with a float input", j.A.Name)
-	case m.trained(j.Data.Len()) < 2 || j.Data.Len()-m.trained(j.Data.Len()) < 2:
+	case m.trainCount(j.Data.Len()) < 2 || j.Data.Len()-m.trainCount(j.Data.Len()) < 2:
 		return fmt.Sprintf("%d samples are too few: two train the stitch, and two others test it", j.Data.Len())
 	}
 	return ""
 }
 
-// trained returns how many of n samples train the stitches.
-func (m *stitching) trained(n int) int { return int(math.Round(m.settings.Train * float64(n))) }
+// trainCount returns how many of n samples train the stitches.
+func (m *stitching) trainCount(n int) int { return int(math.Round(m.settings.Train * float64(n))) }
 
 // Work returns the number of forward passes of one sample. A training step counts as three, and the
 // fit by least squares as one of each model. The tests are those of the untrained and the trained
 // stitches and of the second model.
 func (m *stitching) Work(j *procedure.Job) int64 {
 	n := j.Data.Len()
-	tests := int64(n - m.trained(n))
+	tests := int64(n - m.trainCount(n))
 	return tests + int64(len(j.Pairs))*m.workOf(n)
 }
 
@@ -87,7 +87,7 @@ func (m *stitching) workOf(n int) int64 {
 	if m.settings.Start == leastSquares {
 		passes += 2
 	}
-	return int64(passes)*int64(m.trained(n)) + 2*int64(n-m.trained(n))
+	return int64(passes)*int64(m.trainCount(n)) + 2*int64(n-m.trainCount(n))
 }
 
 func (m *stitching) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {

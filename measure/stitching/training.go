@@ -32,7 +32,7 @@ func (r *run) train(ctx context.Context, net *onnx.Model, from, to onnx.Layer, s
 	}
 	defer t.Close()
 	before := r.work
-	_, err = t.Fit(ctx, &train.Arrays{Inputs: []tensor.Tensor{r.x.Slice(0, r.trains)}, Classes: r.labels[:r.trains]}, nil, train.FitOptions{
+	_, err = t.Fit(ctx, &train.Arrays{Inputs: []tensor.Tensor{r.x.Slice(0, r.trainImages)}, Classes: r.labels[:r.trainImages]}, nil, train.FitOptions{
 		Epochs: r.settings.Epochs, Batch: r.settings.Batch, Seed: seed, Checkpoint: &stitchCheckpoint{r.job.Checkpoint, name},
 		AfterStep: func(p train.StepProgress) {
 			r.job.Progress(before+3*int64((p.Epoch-1)*p.Total+p.Samples), fmt.Sprintf("layer %s to %s, epoch %d, loss %.3g", from.Name, to.Name, p.Epoch, p.Loss))
@@ -53,7 +53,7 @@ func (r *run) train(ctx context.Context, net *onnx.Model, from, to onnx.Layer, s
 func (r *run) name(from, to onnx.Layer) string {
 	j := r.job
 	model := func(s procedure.Subject) string { return s.Identity + " " + s.Model.SHA256() }
-	all := []any{"stitching", r.Version(), model(j.A), from.Name, model(j.B), to.Name, j.B.Outputs, j.Data.Fingerprint(), r.indices[:r.trains], r.labels[:r.trains],
+	all := []any{"stitching", r.Version(), model(j.A), from.Name, model(j.B), to.Name, j.B.Outputs, j.Data.Fingerprint(), r.indices[:r.trainImages], r.labels[:r.trainImages],
 		fmt.Sprintf("%+v", r.settings), j.Key.Seed, j.Key.Data, j.Key.Trial, j.Device}
 	return fmt.Sprintf("stitch %x", sha256.Sum256([]byte(strings.Trim(fmt.Sprintf("%q", all), "[]"))))
 }

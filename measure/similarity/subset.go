@@ -12,35 +12,35 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// sides are two representations of the same samples, the argument of statistic.of: all samples, the
+// A subsetPair holds two representations of the same samples, the argument of statistic.compute: all samples, the
 // samples without a group, or shuffled pairs.
-type sides struct {
+type subsetPair struct {
 	ctx      context.Context
 	settings Settings
-	x, y     *side
-	place    []int    // of each sample in the order of all samples
+	x, y     *subset
+	place    []int    // position of each sample in the order of all samples; sets its fold
 	seed     uint64   // for ties among neighbours
 	warnings []string // of the value, or why it is NaN
 	near     *neighbourhoods
 }
 
 // warn notes a warning.
-func (v *sides) warn(format string, args ...any) {
+func (v *subsetPair) warn(format string, args ...any) {
 	v.warnings = append(v.warnings, fmt.Sprintf(format, args...))
 }
 
 // undefined returns NaN and notes why.
-func (v *sides) undefined(format string, args ...any) (float64, error) {
+func (v *subsetPair) undefined(format string, args ...any) (float64, error) {
 	v.warn(format, args...)
 	return math.NaN(), nil
 }
 
 // n returns the number of samples.
-func (v *sides) n() int { return len(v.place) }
+func (v *subsetPair) n() int { return len(v.place) }
 
-// A side is a representation of some of its samples, in some order. Values are computed when they
+// A subset is a representation of some of its samples, in some order. Values are computed when they
 // are first needed.
-type side struct {
+type subset struct {
 	of      *representation
 	at      []int // positions of the samples
 	grams   [2]*pairMatrix
@@ -48,14 +48,14 @@ type side struct {
 	factors [2]**coordinates
 }
 
-// centred and raw are indices of the forms of a side: about the mean of the samples, or as given.
+// The centrings of a subset: about the mean of its samples, or as given.
 const (
 	centred = iota
 	raw
 )
 
-// form returns the form that the setting centre asks for.
-func (v *sides) form() int {
+// centring returns the centring that the setting centre asks for.
+func (v *subsetPair) centring() int {
 	if v.settings.Centre == "none" {
 		return raw
 	}
@@ -64,13 +64,13 @@ func (v *sides) form() int {
 
 // unit returns the factor from the units of Gram matrices, points and coordinates to those of the
 // source.
-func (s *side) unit() float64 { return 1 / s.of.scale }
+func (s *subset) unit() float64 { return 1 / s.of.scale }
 
 // gram returns the inner products of the samples, scaled as the representation is. The caller must
 // not change them.
-func (s *side) gram(ctx context.Context, form int) (pairMatrix, error) {
-	return cached(&s.grams[form], func() (pairMatrix, error) {
-		all, err := s.of.grams(ctx, form)
+func (s *subset) gram(ctx context.Context, centring int) (pairMatrix, error) {
+	return cached(&s.grams[centring], func() (pairMatrix, error) {
+		all, err := s.of.grams(ctx, centring)
 		if err != nil {
 			return pairMatrix{}, err
 		}
@@ -84,7 +84,7 @@ func (s *side) gram(ctx context.Context, form int) (pairMatrix, error) {
 				to[j] = from[q]
 			}
 		}
-		if form == centred && len(s.at) < all.n {
+		if centring == centred && len(s.at) < all.n {
 			k.centre()
 		}
 		return k, nil
@@ -92,8 +92,8 @@ func (s *side) gram(ctx context.Context, form int) (pairMatrix, error) {
 }
 
 // grams returns the Gram matrix of all samples, centred or raw.
-func (r *representation) grams(ctx context.Context, form int) (pairMatrix, error) {
-	if form == centred {
+func (r *representation) grams(ctx context.Context, centring int) (pairMatrix, error) {
+	if centring == centred {
 		return r.gram(ctx)
 	}
 	return cached(&r.rawGram, func() (pairMatrix, error) {
@@ -121,15 +121,15 @@ func (s pairMatrix) centre() {
 	}
 }
 
-// distances returns new matrices of the Euclidean distances of the samples of both sides, in units
+// distances returns new matrices of the Euclidean distances of the samples of both subsets, in units
 // of the source or scaled.
-func (v *sides) distances(units bool) (x, y pairMatrix, err error) {
-	return v.each(func(s *side) (pairMatrix, error) { return s.distances(v.ctx, units) })
+func (v *subsetPair) distances(units bool) (x, y pairMatrix, err error) {
+	return v.each(func(s *subset) (pairMatrix, error) { return s.distances(v.ctx, units) })
 }
 
 // distances returns a new matrix of the Euclidean distances of the samples, in units of the source or
 // scaled.
-func (s *side) distances(ctx context.Context, units bool) (pairMatrix, error) {
+func (s *subset) distances(ctx context.Context, units bool) (pairMatrix, error) {
 	k, err := s.gram(ctx, centred)
 	if err != nil {
 		return k, err
@@ -152,8 +152,8 @@ func (s *side) distances(ctx context.Context, units bool) (pairMatrix, error) {
 	return k, nil
 }
 
-// each calls f for both sides.
-func (v *sides) each(f func(*side) (pairMatrix, error)) (x, y pairMatrix, err error) {
+// each calls f for both subsets.
+func (v *subsetPair) each(f func(*subset) (pairMatrix, error)) (x, y pairMatrix, err error) {
 	if x, err = f(v.x); err == nil {
 		y, err = f(v.y)
 	}
@@ -169,8 +169,8 @@ var (
 const maxPoints = 1 << 27
 
 // points returns the samples as a matrix of n x p, scaled as the representation is.
-func (s *side) points(ctx context.Context, form int) (*mat.Dense, error) {
-	return cached(&s.point[form], func() (*mat.Dense, error) {
+func (s *subset) points(ctx context.Context, centring int) (*mat.Dense, error) {
+	return cached(&s.point[centring], func() (*mat.Dense, error) {
 		x, n := s.of.at(s.at), len(s.at)
 		out := make([]float64, n*x.p)
 		if err := ctx.Err(); err != nil {
@@ -183,7 +183,7 @@ func (s *side) points(ctx context.Context, form int) (*mat.Dense, error) {
 		if x.scale != 1 {
 			m.Scale(x.scale, m)
 		}
-		if form == centred {
+		if centring == centred {
 			linalg.Centre64(out, x.p)
 		}
 		return m, nil
@@ -198,9 +198,9 @@ type coordinates struct {
 }
 
 // coordinates returns the principal coordinates of the samples.
-func (s *side) coordinates(ctx context.Context, form int) (*coordinates, error) {
-	return cached(&s.factors[form], func() (*coordinates, error) {
-		m, err := s.points(ctx, form)
+func (s *subset) coordinates(ctx context.Context, centring int) (*coordinates, error) {
+	return cached(&s.factors[centring], func() (*coordinates, error) {
+		m, err := s.points(ctx, centring)
 		if err != nil {
 			return nil, err
 		}
@@ -213,7 +213,7 @@ func (s *side) coordinates(ctx context.Context, form int) (*coordinates, error) 
 		for k < len(values) && values[k] > values[0]*float64(max(n, p))*0x1p-52 {
 			k++
 		}
-		if form == centred {
+		if centring == centred {
 			k = min(k, n-1) // the rest is rounding
 		}
 		if k == 0 {
@@ -223,13 +223,13 @@ func (s *side) coordinates(ctx context.Context, form int) (*coordinates, error) 
 	})
 }
 
-// coordinates returns the principal coordinates of both sides and their products: m = Uxᵀ Uy, nil
-// if one is constant.
-func (v *sides) coordinates(form int) (x, y *coordinates, m *mat.Dense, err error) {
-	if x, err = v.x.coordinates(v.ctx, form); err != nil {
+// coordinates returns the principal coordinates of both subsets and their products: m = Uxᵀ Uy, nil
+// if one subset is constant.
+func (v *subsetPair) coordinates(centring int) (x, y *coordinates, m *mat.Dense, err error) {
+	if x, err = v.x.coordinates(v.ctx, centring); err != nil {
 		return nil, nil, nil, err
 	}
-	if y, err = v.y.coordinates(v.ctx, form); err != nil || len(x.s) == 0 || len(y.s) == 0 {
+	if y, err = v.y.coordinates(v.ctx, centring); err != nil || len(x.s) == 0 || len(y.s) == 0 {
 		return x, y, nil, err
 	}
 	m = new(mat.Dense)
