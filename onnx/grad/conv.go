@@ -10,16 +10,16 @@ import (
 // Y[n, o, p] = B[o] + sum over i, k of W[o, i, k] X[n, i, p stride + k dilation - before]. See
 // inputGradient and kernelGradient; dB is the sum of dY over all axes but the channels.
 func conv(op *operation) {
-	f := op.filterOf(op.x(0), op.kernelOf(op.x(0), op.x(1)))
+	f := op.geometryOf(op.x(0), op.kernelOf(op.x(0), op.x(1)))
 	op.accumulate(0, func() onnx.Value { return op.inputGradient(f, op.dy(0), op.x(1), op.x(0)) })
 	op.accumulate(1, func() onnx.Value { return op.kernelGradient(f, op.x(0), op.dy(0), op.x(1)) })
 	op.accumulate(2, func() onnx.Value { return op.channelSums(op.dy(0), len(f.kernel)+2) })
 }
 
-// Y = the inputGradient of a convolution with the weights W, for dY = X. So dX is that convolution
-// of dY, and dW is that of the convolution with input and output exchanged.
+// Y = inputGradient of a convolution with weights W, for the output gradient X. So dX is that
+// convolution of dY, and dW its kernelGradient with input and output exchanged.
 func convTranspose(op *operation) {
-	f := op.filterWithPads(op.kernelOf(op.x(0), op.x(1)))
+	f := op.geometryWithPads(op.kernelOf(op.x(0), op.x(1)))
 	op.transposedPads(&f)
 	n := len(f.kernel)
 	dy := op.dy(0)
@@ -31,7 +31,8 @@ func convTranspose(op *operation) {
 	op.accumulate(2, func() onnx.Value { return op.channelSums(dy, n+2) })
 }
 
-// trimmed crops g to the size of v, where output_padding is a whole stride or more.
+// trimmed crops the n spatial axes of g to the size of v if some output_padding (extra) is a whole
+// stride or more.
 func (op *operation) trimmed(g, v onnx.Value, n int, extra, strides []int) onnx.Value {
 	for i := range extra {
 		if extra[i] >= strides[i] {
@@ -43,7 +44,7 @@ func (op *operation) trimmed(g, v onnx.Value, n int, extra, strides []int) onnx.
 
 // transposedPads sets the padding of a transposed convolution that has the attribute output_shape,
 // or an auto_pad for which the output is as long as the input times the stride.
-func (op *operation) transposedPads(f *filter) {
+func (op *operation) transposedPads(f *geometry) {
 	auto := op.attrString("auto_pad", "NOTSET")
 	same := auto == "SAME_UPPER" || auto == "SAME_LOWER"
 	n := len(f.kernel)
@@ -56,7 +57,7 @@ func (op *operation) transposedPads(f *filter) {
 	}
 	outputShape = outputShape[max(0, len(outputShape)-n):] // it may begin with batch and channels
 	shape, extra := op.shape(op.x(0)), op.perAxis("output_padding", n, 0)
-	f.before, f.after, f.lead = make([]int, n), make([]int, n), ""
+	f.before, f.after, f.runtimeBefore = make([]int, n), make([]int, n), ""
 	for i := range n {
 		if len(shape) != n+2 || shape[2+i] < 0 || f.kernel[i] < 0 {
 			op.padsRuntime(f, op.x(0), op.y(0), extra, auto != "SAME_UPPER")
@@ -101,9 +102,9 @@ func (op *operation) channelSums(g onnx.Value, rank int) onnx.Value {
 // kernel): at each position, the sum of w dy over the output positions whose kernel reads it.
 // Without strides it is itself a convolution, with reversed kernels and exchanged channels, which
 // runtimes compute in fewer passes than a transposed convolution.
-func (op *operation) inputGradient(f filter, dy, w, v onnx.Value) onnx.Value {
+func (op *operation) inputGradient(f geometry, dy, w, v onnx.Value) onnx.Value {
 	shape := op.shape(w)
-	if !f.strided() && f.lead == "" && isFixed(shape) {
+	if !f.strided() && f.runtimeBefore == "" && isFixed(shape) {
 		g := op.convMirrored(f, dy, op.mirrored(w, shape, f.group))
 		if op.info.Constant(string(w)) && op.blockable(v) {
 			op.blocked[g] = true
@@ -114,7 +115,7 @@ func (op *operation) inputGradient(f filter, dy, w, v onnx.Value) onnx.Value {
 }
 
 // convMirrored is inputGradient without strides, with mirrored weights.
-func (op *operation) convMirrored(f filter, dy, mirrored onnx.Value) onnx.Value {
+func (op *operation) convMirrored(f geometry, dy, mirrored onnx.Value) onnx.Value {
 	n := len(f.kernel)
 	pads := make([]int, 2*n)
 	for i := range n {
@@ -133,12 +134,12 @@ func (op *operation) convMirrored(f filter, dy, mirrored onnx.Value) onnx.Value 
 }
 
 // transposedConv is inputGradient as a transposed convolution.
-func (op *operation) transposedConv(f filter, dy, w, v onnx.Value) onnx.Value {
+func (op *operation) transposedConv(f geometry, dy, w, v onnx.Value) onnx.Value {
 	n := len(f.kernel)
 	shape := op.shape(v)
 	attrs := onnx.Attrs{"strides": f.strides, "dilations": f.dilations, "group": f.group}
 	extra := make([]int, n)
-	exact := f.lead == "" && len(shape) == n+2 && isFixed(shape[2:]) && !slices.Contains(f.kernel, -1)
+	exact := f.runtimeBefore == "" && len(shape) == n+2 && isFixed(shape[2:]) && !slices.Contains(f.kernel, -1)
 	for i := range n {
 		extra[i] = f.strides[i] - 1
 		if exact { // the end of the padded input that no output reads
@@ -151,7 +152,7 @@ func (op *operation) transposedConv(f filter, dy, w, v onnx.Value) onnx.Value {
 		return op.Op("ConvTranspose", attrs, dy, w)
 	}
 	attrs["output_padding"] = extra
-	return op.crop(op.Op("ConvTranspose", attrs, dy, w), f.before, f.lead, v)
+	return op.crop(op.Op("ConvTranspose", attrs, dy, w), f.before, f.runtimeBefore, v)
 }
 
 // mirrored rearranges weights, out x in / group x kernel, to in x out / group x reversed kernel.
@@ -207,7 +208,7 @@ func (op *operation) reversed(x onnx.Value, axis, size int) onnx.Value {
 //
 // That is itself a convolution of x with dy as its kernel, with batch and channels exchanged, and
 // strides and dilations exchanged.
-func (op *operation) kernelGradient(f filter, x, dy, w onnx.Value) onnx.Value {
+func (op *operation) kernelGradient(f geometry, x, dy, w onnx.Value) onnx.Value {
 	if channels, ok := op.foldable(f, x); ok {
 		return op.foldedKernelGradient(f, x, dy, channels)
 	}
@@ -225,19 +226,19 @@ func (op *operation) kernelGradient(f filter, x, dy, w onnx.Value) onnx.Value {
 
 // foldable reports whether the channels of x can be folded into its last axis, and returns their
 // number.
-func (op *operation) foldable(f filter, x onnx.Value) (channels int, ok bool) {
+func (op *operation) foldable(f geometry, x onnx.Value) (channels int, ok bool) {
 	shape, last := op.shape(x), len(f.kernel)-1
-	if len(shape) != last+3 || !isFixed(shape[1:]) || slices.Contains(f.kernel, -1) || f.lead != "" || f.group != 1 || f.dilations[last] != 1 {
+	if len(shape) != last+3 || !isFixed(shape[1:]) || slices.Contains(f.kernel, -1) || f.runtimeBefore != "" || f.group != 1 || f.dilations[last] != 1 {
 		return 0, false
 	}
 	return shape[1], true
 }
 
-// foldedKernelGradient is kernelGradient with the channels of x folded into the last axis instead
-// of the batch: one image, n x height x (width in), in which the next tap to the right is in
-// positions further. With channels as the batch, each would have a matrix product of its own, which
-// is only as wide as the kernel has taps. So there is one product for all channels.
-func (op *operation) foldedKernelGradient(f filter, x, dy onnx.Value, channels int) onnx.Value {
+// foldedKernelGradient is kernelGradient with the channels of x folded into the last axis instead of
+// the batch: one image, n x height x (width c), in which neighbouring taps lie c positions apart, for
+// c channels. With the channels as the batch, a runtime would compute one matrix product for each,
+// only as wide as the kernel has taps. Folded, it computes one product for all channels.
+func (op *operation) foldedKernelGradient(f geometry, x, dy onnx.Value, channels int) onnx.Value {
 	n, last := len(f.kernel), len(f.kernel)-1
 	space := slices.Clone(op.shape(x)[2:])
 	space[last] *= channels
@@ -256,9 +257,9 @@ func (op *operation) foldedKernelGradient(f filter, x, dy onnx.Value, channels i
 	return op.Transpose(g, slices.Concat([]int{0, n + 1}, upTo(n + 1)[1:])...)
 }
 
-// channelsFirst is x, n x (group in) x space, as a batch of in samples, each of group n channels.
-// image is x with the first two axes exchanged.
-func (op *operation) channelsFirst(f filter, x, w onnx.Value, swap []int) onnx.Value {
+// channelsFirst is x, n x (group in) x space, as a batch of in samples, each of group n channels. swap
+// is the permutation that exchanges the first two axes.
+func (op *operation) channelsFirst(f geometry, x, w onnx.Value, swap []int) onnx.Value {
 	image := op.Transpose(x, swap...)
 	if f.group == 1 {
 		return image
@@ -310,7 +311,7 @@ func (op *operation) reshapeAny(x onnx.Value, sizes []int, computed func() onnx.
 
 // cropTaps crops the kernel gradient g to the taps of each axis. It has more taps if some positions
 // of x are read by no window.
-func (op *operation) cropTaps(g onnx.Value, f filter, x onnx.Value, taps []int) onnx.Value {
+func (op *operation) cropTaps(g onnx.Value, f geometry, x onnx.Value, taps []int) onnx.Value {
 	for i, k := range taps {
 		if !op.usesAll(f, x, i) {
 			g = op.Slice(g, 2+i, 0, k, 1)
@@ -321,9 +322,9 @@ func (op *operation) cropTaps(g onnx.Value, f filter, x onnx.Value, taps []int) 
 
 // usesAll reports whether fewer positions than a dilation remain unused at the end of a spatial
 // axis of x, so that the kernel gradient has no additional taps. It is false if that is unknown.
-func (op *operation) usesAll(f filter, x onnx.Value, i int) bool {
+func (op *operation) usesAll(f geometry, x onnx.Value, i int) bool {
 	shape := op.shape(x)
-	if len(shape) != len(f.kernel)+2 || shape[2+i] < 1 || f.lead != "" || f.kernel[i] < 1 {
+	if len(shape) != len(f.kernel)+2 || shape[2+i] < 1 || f.runtimeBefore != "" || f.kernel[i] < 1 {
 		return false
 	}
 	rest := shape[2+i] + f.before[i] + f.after[i] - f.reach(i) - 1

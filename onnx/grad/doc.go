@@ -23,8 +23,8 @@
 //	dx, err := grad.Of(b, loss, "", "x")
 //	b.Output("next", b.Sub("x", b.Mul(b.Scalar(0.1), dx[0])))
 //
-// AddJVP, JVP and Pushforward differentiate in forward mode: along a direction in some tensors. The
-// type forward says how.
+// AddJVP, JVP and Pushforward differentiate in forward mode: along a direction in some tensors (see
+// type forward).
 //
 // A gradient by a tensor that has no influence is zero. At kinks (relu at 0, the maximum of equal
 // numbers) gradients are those of PyTorch. An operator without a rule is an error only if a

@@ -49,10 +49,10 @@ func (op *operation) einsumGradient(terms []string, out string, k int) onnx.Valu
 		letter := target[at : at+1]
 		switch {
 		case strings.IndexByte(terms[k], letter[0]) < at:
-			own := free[:1]
+			fresh := free[:1]
 			free = free[1:]
-			add(op.identityOf(op.size(op.x(k), at)), string(letter)+own)
-			target[at] = own[0]
+			add(op.identityOf(op.size(op.x(k), at)), string(letter)+fresh)
+			target[at] = fresh[0]
 		case !strings.Contains(strings.Join(inputs, ""), string(letter)) && strings.Count(terms[k], string(letter)) == 1:
 			add(op.Expand(op.num(1), op.size(op.x(k), at)), string(letter))
 		}

@@ -149,10 +149,10 @@ func Pushforwards(b *onnx.Builder, y []onnx.Value, directions []map[onnx.Value]T
 //
 //	dy = (dy/dx) dx
 //
-// An operator that is linear is applied to the tangents. Any other is differentiated by its rule
+// An operator that is linear is applied to the tangents. Any other is differentiated twice by its rule
 // for reverse mode: the vector-Jacobian product g = (dy/dx)^T u is linear in u, so the gradient of
-// <g, dx> by u is the Jacobian-vector product. The nodes of g are written first, for all nodes of
-// the graph, and removed where no Jacobian-vector product reads them.
+// <g, dx> with respect to u is the Jacobian-vector product. The nodes of g are written first, for all
+// nodes of the graph. Those that no Jacobian-vector product reads are removed in the end.
 type forward struct {
 	*tape
 	plain    *onnx.Builder   // adds nodes even if they equal earlier ones
@@ -323,7 +323,7 @@ func (f *forward) pushTransposed(t *tape, s step) {
 	}
 }
 
-// pruned is the graph without the nodes and constants that have been added and are not needed.
+// pruned returns the graph without the added nodes and constants that no result needs.
 func (f *forward) pruned() *onnx.Model {
 	m := f.b.Snapshot()
 	g := m.Proto().Graph

@@ -93,8 +93,8 @@ func (op *operation) permuted(x onnx.Value, perm []int) onnx.Value {
 	return op.Transpose(x, perm...)
 }
 
-// addRows is a matrix of n rows: row i is the sum of the rows of g, q x columns, whose element of
-// index, a vector of q, is i. positions writes 0, 1, ... n-1.
+// addRows is a matrix of n rows. Row i is the sum of the rows k of g, q x columns, with index[k] = i.
+// index is a vector of q. positions writes the vector 0, 1, ... n-1.
 func (op *operation) addRows(n onnx.Value, positions func() onnx.Value, index, g onnx.Value) onnx.Value {
 	if op.Opset() < 16 { // ScatterND cannot add
 		return op.MatMul(op.oneHot(n, positions(), index), g)

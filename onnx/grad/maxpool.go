@@ -50,7 +50,7 @@ const maxUnfolded = 1 << 11
 // the first tap that equals the maximum, and folds the gradients back by the transposed
 // convolution.
 func (op *operation) maxPoolUnfolded() onnx.Value {
-	f := op.poolFilter()
+	f := op.poolGeometry()
 	n, taps := len(f.kernel), tensor.Size(f.kernel)
 	if taps > maxUnfolded {
 		op.fail("before opset 16, gradients of windows of %d elements are not supported; the limit is %d", taps, maxUnfolded)
@@ -58,7 +58,7 @@ func (op *operation) maxPoolUnfolded() onnx.Value {
 	oneHot := op.oneHotKernels(f.kernel)
 	unfold := func(v onnx.Value) onnx.Value {
 		attrs := onnx.Attrs{"strides": f.strides, "dilations": f.dilations, "pads": f.pads()}
-		if f.lead != "" {
+		if f.runtimeBefore != "" {
 			attrs["pads"] = make([]int, 2*n)
 		}
 		return op.cropToOutput(op.Conv(op.padded(v, f), oneHot, "", attrs), f)

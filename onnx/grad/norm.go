@@ -117,8 +117,8 @@ func batchNormalizationTraining(op *operation, rank int) {
 	}
 }
 
-// batchNormalizationKnown is the rule in training mode where the node returns mean and variance of
-// the batch, as it does with a momentum of 0. With n elements in a channel, inverse = 1 / sqrt(var
+// batchNormalizationKnown is the rule in training mode if the node's further outputs are mean and
+// variance of the batch, as with a momentum of 0. With n elements in a channel, inverse = 1 / sqrt(var
 // + epsilon) and S = sum(dY (X - mean)),
 //
 //	dX = scale inverse (dY - sum(dY) / n - (X - mean) inverse^2 S / n)

@@ -29,7 +29,9 @@ func unary(f func(op *operation) onnx.Value) rule {
 
 // An operation is a node whose vector-Jacobian product is being written. The methods of
 // onnx.Builder add nodes to the graph; equal nodes are added once. The other methods describe the
-// node, or add a few nodes in the form that the graph's operator set has for them.
+// node, or add a few nodes in the form that the graph's operator set has for them. A method whose
+// comment describes a tensor ("mask is 1 where ...") adds the nodes that compute this tensor, and
+// returns its name.
 type operation struct {
 	*onnx.Builder
 	*tape

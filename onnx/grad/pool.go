@@ -29,7 +29,7 @@ func globalLpPool(op *operation) onnx.Value { return op.Mul(op.powerSlope(), op.
 
 // lpPool is globalLpPool over windows.
 func lpPool(op *operation) onnx.Value {
-	f := op.poolFilter()
+	f := op.poolGeometry()
 	return op.Mul(op.powerSlope(), op.sumOverWindows(f, op.rootSlope()))
 }
 
@@ -62,17 +62,17 @@ func (op *operation) rootSlope() onnx.Value {
 // Y = mean of X over windows: dX is the sum of dY / n over the windows that contain the position, n
 // being the number of elements of a window.
 func averagePool(op *operation) onnx.Value {
-	f := op.poolFilter()
+	f := op.poolGeometry()
 	return op.sumOverWindows(f, op.Div(op.dy(0), op.windowCounts(f)))
 }
 
-// poolFilter is the geometry of a pool. ceil_mode may add a last window that begins inside the
+// poolGeometry is the geometry of a pool. ceil_mode may add a last window that begins inside the
 // padding and ends beyond it. The padding after is extended for it; where sizes are free, by the
 // largest amount that may be needed.
-func (op *operation) poolFilter() filter {
-	f := op.filterOf(op.x(0), op.attrInts("kernel_shape"))
+func (op *operation) poolGeometry() geometry {
+	f := op.geometryOf(op.x(0), op.attrInts("kernel_shape"))
 	f.group = 1
-	if f.lead != "" || op.attr("ceil_mode", 0) == 0 {
+	if f.runtimeBefore != "" || op.attr("ceil_mode", 0) == 0 {
 		return f
 	}
 	x, y := op.shape(op.x(0)), op.shape(op.y(0))
@@ -83,7 +83,7 @@ func (op *operation) poolFilter() filter {
 			for k := range tail {
 				tail[k] += f.strides[k] - 1
 			}
-			f.lead, f.tail = op.Ints(f.before...), op.Ints(tail...)
+			f.runtimeBefore, f.runtimeAfter = op.Ints(f.before...), op.Ints(tail...)
 			return f
 		}
 		f.after[i] = max(f.after[i], (y[2+i]-1)*f.strides[i]+f.reach(i)+1-x[2+i]-f.before[i])
@@ -91,16 +91,16 @@ func (op *operation) poolFilter() filter {
 	return f
 }
 
-// windowCounts is the number of elements that the mean of each window is over: 1 x 1 x space of the
-// output, or a number.
-func (op *operation) windowCounts(f filter) onnx.Value {
+// windowCounts is the number of elements in the mean of each window: 1 x 1 x space of the output, or a
+// number.
+func (op *operation) windowCounts(f geometry) onnx.Value {
 	n := len(f.kernel)
 	include := op.attr("count_include_pad", 0) != 0
-	padded := f.lead != "" || slices.Max(f.pads()) > 0
+	padded := f.runtimeBefore != "" || slices.Max(f.pads()) > 0
 	if !padded || include && op.attr("ceil_mode", 0) == 0 {
 		return op.num(float64(tensor.Size(f.kernel)))
 	}
-	given := op.filterWithPads(f.kernel)
+	given := op.geometryWithPads(f.kernel)
 	ones, rest := op.onesLike(op.x(0), n), f
 	if include { // the attribute pads counts, but not what ceil_mode adds
 		rest.before, rest.after = make([]int, n), make([]int, n)
@@ -108,22 +108,22 @@ func (op *operation) windowCounts(f filter) onnx.Value {
 			rest.after[i] = max(f.after[i]-given.after[i], 0)
 		}
 		ones = op.onesLike(op.x(0), n, given.pads()...)
-		if f.lead != "" {
-			rest.lead, rest.tail = op.Ints(make([]int, n)...), op.Sub(f.tail, op.Ints(given.after...))
+		if f.runtimeBefore != "" {
+			rest.runtimeBefore, rest.runtimeAfter = op.Ints(make([]int, n)...), op.Sub(f.runtimeAfter, op.Ints(given.after...))
 		}
 	}
 	attrs := onnx.Attrs{"strides": f.strides, "dilations": f.dilations, "pads": rest.pads()}
-	if rest.lead != "" {
+	if rest.runtimeBefore != "" {
 		attrs["pads"] = make([]int, 2*n)
 	}
 	counts := op.Conv(op.padded(ones, rest), op.Full(1, append([]int{1, 1}, f.kernel...)...), "", attrs)
 	return op.cropToOutput(counts, f)
 }
 
-// cropToOutput crops what a convolution makes of a padded input to the size of the output, where
-// the padding is computed and may be more than needed.
-func (op *operation) cropToOutput(v onnx.Value, f filter) onnx.Value {
-	if f.lead == "" {
+// cropToOutput crops v, the convolution of a padded input, to the size of the node's output: padding
+// that is computed when the graph runs may be more than needed.
+func (op *operation) cropToOutput(v onnx.Value, f geometry) onnx.Value {
+	if f.runtimeBefore == "" {
 		return v
 	}
 	return op.crop(v, make([]int, len(f.kernel)), "", op.y(0))
@@ -154,12 +154,12 @@ func (op *operation) onesLike(x onnx.Value, n int, pads ...int) onnx.Value {
 
 // sumOverWindows is, for each position of the input, the sum of g over the windows that contain it.
 // g has the shape of the output.
-func (op *operation) sumOverWindows(f filter, g onnx.Value) onnx.Value {
+func (op *operation) sumOverWindows(f geometry, g onnx.Value) onnx.Value {
 	x := op.x(0)
 	if s := op.shape(x); s != nil && s[1] > 0 {
 		f.group = s[1]
 		ones := op.Full(1, append([]int{f.group, 1}, f.kernel...)...)
-		if !f.strided() && f.lead == "" {
+		if !f.strided() && f.runtimeBefore == "" {
 			return op.convMirrored(f, g, ones)
 		}
 		return op.transposedConv(f, g, ones, x)

@@ -12,9 +12,9 @@ import (
 type reduction struct {
 	*operation
 	data, dy  onnx.Value
-	axes      []int      // none: data passes unreduced, but for the function that the operator applies to a sum
-	axesValue onnx.Value // in place of axes that are known only when the graph runs; the node keeps them
-	all       bool       // in place of axes of unknown number: all, and the node keeps none
+	axes      []int      // empty: no axis is reduced, and only the operator's function, such as |x|, is applied
+	axesValue onnx.Value // the axes, if they are known only when the graph runs; then the node keeps them
+	all       bool       // all axes of data, whose rank is unknown, are reduced; the node keeps none
 }
 
 // reducesNothing reports whether the node reduces no axis.

@@ -8,8 +8,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Interpolation is linear in X and treats one axis after the other: along each, Y = S X. The matrix
-// S is what the operator makes of the identity matrix, in any mode, and dX = S^T dY. If the sizes
+// Interpolation is linear in X and treats one axis after the other: along each, Y = S X, so dX = S^T
+// dY. The matrix S is the result of the operator, in any mode, for the identity matrix. If the sizes
 // are fixed, a runtime computes S once, when it loads the graph.
 func resize(op *operation) onnx.Value {
 	rank := op.rank(op.x(0))

@@ -8,7 +8,8 @@ import (
 // Operators returns the sorted names of the operators with a gradient rule.
 func Operators() []string { return slices.Sorted(maps.Keys(rules)) }
 
-// rules are the gradient rules, by operator.
+// rules are the gradient rules, by operator. The comment of each rule is its formula, in which inputs
+// and outputs have their names in the ONNX specification, and dx is the gradient of x.
 var rules = map[string]rule{
 	// activation.go
 	"Celu": unary(celu), "Clip": clip, "Elu": unary(elu), "Gelu": chain(geluSlope), "HardSigmoid": unary(hardSigmoid),

@@ -24,8 +24,8 @@ type tape struct {
 	gradients map[onnx.Value]onnx.Value // the sum of the terms so far
 	err       error
 
-	// unexpanded are gradients that have yet to be expanded to the shape of their tensor. A sum or
-	// a product with another tensor does that without an Expand.
+	// unexpanded are gradients that are still to be expanded to the shape of their tensor. A sum or
+	// a product with another tensor expands them without a node Expand.
 	unexpanded map[onnx.Value]onnx.Value
 
 	blocked map[onnx.Value]bool // gradients that a runtime keeps in blocks of channels: see blocked.go
@@ -168,11 +168,12 @@ func (t *tape) add(v, term onnx.Value) {
 	delete(t.unexpanded, v)
 }
 
-// addUnexpanded adds a term with as many axes as v, of size 1 along those that it is to be expanded
-// along. A term that is to be expanded along the channels cannot be put into blocks of them.
-func (t *tape) addUnexpanded(v, term onnx.Value, channels bool) {
+// addUnexpanded adds a term with as many axes as v, with size 1 along the axes still to be expanded.
+// keepsChannels reports that the channel axis is not one of them; only then can the term be in the
+// blocked layout.
+func (t *tape) addUnexpanded(v, term onnx.Value, keepsChannels bool) {
 	if sum := t.gradients[v]; sum != "" {
-		if channels {
+		if keepsChannels {
 			t.add(v, term)
 		} else {
 			t.gradients[v] = t.b.Add(sum, term)
@@ -185,7 +186,7 @@ func (t *tape) addUnexpanded(v, term onnx.Value, channels bool) {
 	t.unexpanded[v] = term
 }
 
-// compactGradientOf is the gradient of v so far, which may have yet to be expanded. It is empty
+// compactGradientOf is the gradient of v so far, which may still have to be expanded. It is empty
 // where there is none.
 func (t *tape) compactGradientOf(v onnx.Value) onnx.Value {
 	if sum := t.gradients[v]; sum != "" {

@@ -6,30 +6,32 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A filter is how the kernel of a convolution or pool slides over the n spatial axes. Tap k of
+// A geometry describes how the kernel of a convolution or pool slides over the n spatial axes. Tap k of
 // output position p reads position p*stride + k*dilation - before of the input.
-type filter struct {
+type geometry struct {
 	kernel             []int // -1 where the size is unknown
 	strides, dilations []int
-	before, after      []int      // padding at both ends
-	lead, tail         onnx.Value // the same, where it is computed when the graph runs: int64 of n
-	group              int
+	before, after      []int // padding at both ends
+	// runtimeBefore and runtimeAfter are the padding if it is computed when the graph runs: int64
+	// vectors of n. Otherwise they are empty.
+	runtimeBefore, runtimeAfter onnx.Value
+	group                       int
 }
 
-// filterWithPads reads the geometry of a node with its attribute pads.
-func (op *operation) filterWithPads(kernel []int) filter {
+// geometryWithPads reads the geometry of a node with its attribute pads.
+func (op *operation) geometryWithPads(kernel []int) geometry {
 	n := len(kernel)
 	pads := op.perAxis("pads", 2*n, 0)
-	f := filter{
+	f := geometry{
 		kernel: kernel, strides: op.perAxis("strides", n, 1), dilations: op.perAxis("dilations", n, 1),
 		group: op.attr("group", 1), before: pads[:n], after: pads[n:],
 	}
-	op.checkFilter(f)
+	op.checkGeometry(f)
 	return f
 }
 
-// checkFilter fails for sizes that are not positive, or too large to be written out.
-func (op *operation) checkFilter(f filter) {
+// checkGeometry fails for sizes that are not positive, or too large to be written out.
+func (op *operation) checkGeometry(f geometry) {
 	taps := 1
 	for i, k := range f.kernel {
 		if k == 0 || k < -1 || f.strides[i] < 1 || f.dilations[i] < 1 || max(k, f.dilations[i]) > maxConstant {
@@ -43,9 +45,10 @@ func (op *operation) checkFilter(f filter) {
 	}
 }
 
-// filterOf is filterWithPads, or with the padding that auto_pad asks for, given the node's input.
-func (op *operation) filterOf(x onnx.Value, kernel []int) filter {
-	f, n := op.filterWithPads(kernel), len(kernel)
+// geometryOf is geometryWithPads or, if the node has auto_pad, with that padding. x is the node's
+// input.
+func (op *operation) geometryOf(x onnx.Value, kernel []int) geometry {
+	f, n := op.geometryWithPads(kernel), len(kernel)
 	auto := op.attrString("auto_pad", "NOTSET")
 	if auto == "NOTSET" {
 		return f
@@ -67,7 +70,7 @@ func (op *operation) perAxis(name string, n, otherwise int) []int {
 
 // samePads sets the padding that makes the output as long as the input divided by the stride,
 // rounded up.
-func (op *operation) samePads(f *filter, x onnx.Value, lower bool) {
+func (op *operation) samePads(f *geometry, x onnx.Value, lower bool) {
 	shape := op.shape(x)
 	for i := range f.kernel {
 		size := -1
@@ -94,7 +97,7 @@ func (op *operation) samePads(f *filter, x onnx.Value, lower bool) {
 // short, strides apart, extend beyond the tensor long by this padding plus extra, which is divided
 // evenly between both ends. Of an odd number the larger part is at the start if largerBefore is
 // set.
-func (op *operation) padsRuntime(f *filter, short, long onnx.Value, extra []int, largerBefore bool) {
+func (op *operation) padsRuntime(f *geometry, short, long onnx.Value, extra []int, largerBefore bool) {
 	n := len(f.kernel)
 	f.before, f.after = make([]int, n), make([]int, n)
 	span := make([]int, n)
@@ -112,32 +115,32 @@ func (op *operation) padsRuntime(f *filter, short, long onnx.Value, extra []int,
 	total := op.Op("Relu", nil, op.Cast(beyond, onnx.Float)) // Max takes integers since opset 12 only
 	half := op.Cast(op.Op("Floor", nil, op.Mul(total, op.Scalar(0.5))), onnx.Int64)
 	rest := op.Sub(op.Cast(total, onnx.Int64), half)
-	f.lead, f.tail = half, rest
+	f.runtimeBefore, f.runtimeAfter = half, rest
 	if largerBefore {
-		f.lead, f.tail = rest, half
+		f.runtimeBefore, f.runtimeAfter = rest, half
 	}
 }
 
 // padded pads the last n axes of a tensor of n + 2 with zeros, where the padding of f is computed
 // when the graph runs.
-func (op *operation) padded(x onnx.Value, f filter) onnx.Value {
-	if f.lead == "" {
+func (op *operation) padded(x onnx.Value, f geometry) onnx.Value {
+	if f.runtimeBefore == "" {
 		return x
 	}
 	if op.Opset() < 11 {
 		op.fail("its gradient with padding that is not fixed needs opset 11 or later")
 	}
-	return op.Op("Pad", nil, x, op.Concat(0, op.Ints(0, 0), f.lead, op.Ints(0, 0), f.tail))
+	return op.Op("Pad", nil, x, op.Concat(0, op.Ints(0, 0), f.runtimeBefore, op.Ints(0, 0), f.runtimeAfter))
 }
 
 // reach is the distance from the kernel's first tap to its last.
-func (f filter) reach(i int) int { return f.dilations[i] * (f.kernel[i] - 1) }
+func (f geometry) reach(i int) int { return f.dilations[i] * (f.kernel[i] - 1) }
 
 // strided reports whether a stride is greater than 1.
-func (f filter) strided() bool { return slices.Max(f.strides) > 1 }
+func (f geometry) strided() bool { return slices.Max(f.strides) > 1 }
 
 // pads is the padding as an attribute: zeros where it is computed.
-func (f filter) pads() []int { return slices.Concat(f.before, f.after) }
+func (f geometry) pads() []int { return slices.Concat(f.before, f.after) }
 
 // spatialAxes are the axes of a tensor of this rank after batch and channels.
 func spatialAxes(rank int) []int { return upTo(rank)[2:] }
@@ -150,8 +153,8 @@ func (op *operation) spatialSizes(v onnx.Value, n int) onnx.Value {
 	return op.Slice(op.Shape(v), 0, 2, 2+n, 1)
 }
 
-// crop cuts the spatial axes of g to the sizes of v, beginning at the positions start, or at those
-// in lead if that is not empty.
+// crop cuts the spatial axes of g to the sizes of v, from the positions start on, or from those in
+// the tensor lead if it is not empty.
 func (op *operation) crop(g onnx.Value, start []int, lead, v onnx.Value) onnx.Value {
 	n := len(start)
 	if op.Opset() < 10 {
