@@ -103,11 +103,11 @@ const (
 	cleanLogsName   = prefix + "clean log-probabilities"
 )
 
-// onClean reports whether the loss has a forward pass on x besides that on x'.
-func (a *Adversarial) onClean() bool { return a != nil && a.Defence != AdversarialTraining }
+// hasCleanPass reports whether the loss is computed from a forward pass on x besides that on x'.
+func (a *Adversarial) hasCleanPass() bool { return a != nil && a.Defence != AdversarialTraining }
 
-// image returns the shape of a sample.
-func (p *program) image() []int { return p.inputs[0].Sizes()[1:] }
+// sampleShape returns the shape of a sample.
+func (p *program) sampleShape() []int { return p.inputs[0].Sizes()[1:] }
 
 // search returns the graph of one step of the search for x'. Its inputs are x' (the model's input),
 // x, the targets or, with TRADES, log p(x), and the weights.
@@ -125,7 +125,7 @@ func (p *program) search() (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	image := p.image()
+	image := p.sampleShape()
 	var direction onnx.Value
 	if ball.Norm(a.Norm) == ball.Linf {
 		direction = b.Sign(gradients[0])
@@ -184,7 +184,7 @@ func (a *Adversarial) adversarialLosses(b *onnx.Builder, clean, adversarial, tar
 	p := b.Exp(logAdversarial)
 	depth := b.Gather(b.Shape(p), b.Int(1), 0)
 	hot := b.Op("OneHot", onnx.Attrs{"axis": 1}, target, depth, b.Const("", tensor.Tensor{Shape: []int{2}, Data: []float32{0, 2}}))
-	// The largest probability of another class: that of the target is reduced by 2, below all others.
+	// The largest probability of another class. Subtracting 2 makes that of the target the smallest.
 	other := b.ReduceMax(b.Sub(p, hot), false, 1)
 	margin := b.Neg(b.Log(b.Add(b.Sub(b.Scalar(1.0001), other), b.Scalar(tiny))))
 	pTarget := b.Exp(b.Neg(CrossEntropy.write(b, clean, target)))
@@ -309,7 +309,7 @@ func (t *Trainer) bindAdversarial(ctx context.Context, b *Batch) error {
 	if err != nil {
 		return err
 	}
-	if a.onClean() {
+	if a.hasCleanPass() {
 		t.single.bind(adversarialName, found)
 	} else {
 		t.single.bind(t.program.inputs[0].Name, found)

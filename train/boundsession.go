@@ -14,10 +14,10 @@ import (
 type boundSession struct {
 	runtime *ort.Runtime
 	session *ort.Session
-	names   []string
-	in      []*ort.Value
-	owned   []*ort.Value // to be closed
-	cache   map[string]*ort.Value
+	names   []string              // of the graph's inputs
+	in      []*ort.Value          // values of the inputs, in the order of names
+	owned   []*ort.Value          // values that close closes
+	cache   map[string]*ort.Value // buffers, by name and shape
 }
 
 // newBoundSession returns a session for a graph, without values bound to its inputs.

@@ -42,24 +42,24 @@ func (r *fitter) write(to io.Writer) error {
 		for _, v := range []float64{e.Train, e.Validation, e.TrainAccuracy, e.ValidationAccuracy, e.Objective, e.Rate, e.Seconds} {
 			w.Float(v)
 		}
-		if r.t.search != nil {
+		if r.trainer.search != nil {
 			w.Float(e.ValidationRobust)
 		}
-		if r.t.program.spec.Loss.perPosition {
+		if r.trainer.program.spec.Loss.perPosition {
 			w.Float(e.ValidationMeanIoU)
 		}
 		w.Bool(e.RolledBack)
 		w.Int(e.Best)
 	}
-	w.Int(r.t.done)
-	w.Int(r.t.rolledBack)
-	w.Float(r.t.rateScale)
-	for i, s := range r.t.program.stateTensors() {
+	w.Int(r.trainer.done)
+	w.Int(r.trainer.rolledBack)
+	w.Float(r.trainer.rateScale)
+	for i, s := range r.trainer.program.stateTensors() {
 		w.String(s.name)
 		w.Ints(s.shape)
-		w.Float32s(ort.Data[float32](r.t.state[0][i]))
+		w.Float32s(ort.Data[float32](r.trainer.state[0][i]))
 	}
-	for _, s := range r.t.program.weights() {
+	for _, s := range r.trainer.program.weights() {
 		w.Float32s(r.best[s.name].Data)
 	}
 	return w.Close()
@@ -100,10 +100,10 @@ func (r *fitter) read(raw io.Reader) error {
 		for _, v := range []*float64{&e.Train, &e.Validation, &e.TrainAccuracy, &e.ValidationAccuracy, &e.Objective, &e.Rate, &e.Seconds} {
 			*v = in.Float()
 		}
-		if r.t.search != nil {
+		if r.trainer.search != nil {
 			e.ValidationRobust = in.Float()
 		}
-		if r.t.program.spec.Loss.perPosition {
+		if r.trainer.program.spec.Loss.perPosition {
 			e.ValidationMeanIoU = in.Float()
 		}
 		e.RolledBack = in.Bool()
@@ -117,31 +117,31 @@ func (r *fitter) read(raw io.Reader) error {
 		}
 	}
 	done, rolledBack, scale := in.Int(), in.Int(), in.Float()
-	tensors := r.t.program.stateTensors()
+	tensors := r.trainer.program.stateTensors()
 	values := make([][]float32, len(tensors))
 	for i, s := range tensors {
 		name, shape := in.String(), in.Ints()
 		if name != s.name || !slices.Equal(shape, s.shape) {
 			return fmt.Errorf("it belongs to another network: it has %q of shape %v, want %q of shape %v", name, shape, s.name, s.shape)
 		}
-		values[i] = make([]float32, len(ort.Data[float32](r.t.state[0][i])))
+		values[i] = make([]float32, len(ort.Data[float32](r.trainer.state[0][i])))
 		in.Float32sInto(values[i])
 	}
-	best := r.t.Weights()
-	for _, s := range r.t.program.weights() {
+	best := r.trainer.Weights()
+	for _, s := range r.trainer.program.weights() {
 		in.Float32sInto(best[s.name].Data)
 	}
 	if err := in.Close(); err != nil {
 		return err
 	}
 	for i, v := range values {
-		copy(ort.Data[float32](r.t.state[0][i]), v)
+		copy(ort.Data[float32](r.trainer.state[0][i]), v)
 	}
-	if err := r.t.upload(); err != nil {
+	if err := r.trainer.upload(); err != nil {
 		return err
 	}
 	r.epochs, r.best = epochs, best
-	r.t.done, r.t.rolledBack, r.t.rateScale = done, rolledBack, scale
+	r.trainer.done, r.trainer.rolledBack, r.trainer.rateScale = done, rolledBack, scale
 	if r.Resumed != nil {
 		return r.Resumed(epochs)
 	}

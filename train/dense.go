@@ -122,7 +122,7 @@ func positionCrossEntropy(b *onnx.Builder, y, t onnx.Value) onnx.Value {
 	return b.Div(sums, atLeastOne(b, b.ReduceMean(b.ReduceSum(b.Flatten(has, 1), false, 1), false)))
 }
 
-// labelled returns 1 for positions that have a class and 0 for others, and the classes, 0 for none.
+// labelled returns, for each position, 1 if it has a class and 0 if not (has), and its class, or 0.
 func labelled(b *onnx.Builder, t onnx.Value) (has, class onnx.Value) {
 	has = b.Cast(b.Op("Greater", nil, t, b.Int(-1)), onnx.Float)
 	return has, b.Cast(b.Relu(b.Cast(t, onnx.Float)), onnx.Int64)
@@ -133,8 +133,8 @@ func atLeastOne(b *onnx.Builder, n onnx.Value) onnx.Value {
 	return b.Add(n, b.Cast(b.Op("Equal", nil, n, b.Scalar(0)), onnx.Float))
 }
 
-// correctPositions returns the fraction of each sample's positions with a class at which the
-// largest output is the class.
+// correctPositions returns, for each sample, the fraction of correct predictions among the positions
+// that have a class.
 func correctPositions(b *onnx.Builder, predicted, t onnx.Value) onnx.Value {
 	has, _ := labelled(b, t)
 	equal := b.Mul(b.Cast(b.Op("Equal", nil, predicted, t), onnx.Float), has)
@@ -204,9 +204,9 @@ func positionClasses(info *infer.Info, output string) int {
 	return -1
 }
 
-// moveMask returns the classes of the positions of an image that an operation has moved. read
-// returns the position that a position of the result is read from. Positions read from outside have
-// none.
+// moveMask returns the mask of a transformed image: the class of each position, -1 for positions that
+// are read from outside. read returns the row and the column that position (i, j) of the result is
+// read from. Beyond the borders the mask is repeated if wrap is set.
 func moveMask(mask tensor.Tensor, read func(i, j int) (row, column float64), wrap bool) tensor.Tensor {
 	h, w := mask.Shape[0], mask.Shape[1]
 	out := tensor.New(h, w)

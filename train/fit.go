@@ -142,7 +142,7 @@ func (t *Trainer) Fit(ctx context.Context, train, validation Source, f FitOption
 	}
 	perEpoch := (train.Len() + f.Batch - 1) / f.Batch
 	t.total = f.Epochs * perEpoch
-	r := &fitter{t: t, FitOptions: f, train: train, validation: validation, best: t.Weights()}
+	r := &fitter{trainer: t, FitOptions: f, train: train, validation: validation, best: t.Weights()}
 	if err := r.restore(); err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (t *Trainer) Fit(ctx context.Context, train, validation Source, f FitOption
 // A fitter is the state of Fit.
 type fitter struct {
 	FitOptions
-	t                 *Trainer
+	trainer           *Trainer
 	train, validation Source
 	epochs            []Epoch
 	best              map[string]tensor.Tensor // weights of the best epoch
@@ -184,14 +184,14 @@ func (r *fitter) runEpoch(ctx context.Context) error {
 	start := r.snapshot()
 	order := seed.Rand(r.Seed, "train: order", number).Perm(r.train.Len())
 	metrics, err := r.trainOnce(ctx, number, order)
-	if failed := r.t.download(); err == nil {
+	if failed := r.trainer.download(); err == nil {
 		err = failed
 	}
 	if err != nil {
 		return err
 	}
-	e.Train, e.TrainAccuracy, e.Rate = metrics.Loss, metrics.Accuracy, r.t.rate(r.t.done)
-	if err := r.t.checkFinite(); err != nil {
+	e.Train, e.TrainAccuracy, e.Rate = metrics.Loss, metrics.Accuracy, r.trainer.rate(r.trainer.done)
+	if err := r.trainer.checkFinite(); err != nil {
 		return fmt.Errorf("training, epoch %d: %w", number, err)
 	}
 	if r.validation != nil {
@@ -216,7 +216,7 @@ func (r *fitter) runEpoch(ctx context.Context) error {
 
 // validate evaluates the network on the validation samples after an epoch.
 func (r *fitter) validate(ctx context.Context, e *Epoch) error {
-	metrics, penalty, err := r.t.evaluate(ctx, r.validation, r.Batch)
+	metrics, penalty, err := r.trainer.evaluate(ctx, r.validation, r.Batch)
 	if err != nil {
 		return err
 	}
@@ -225,15 +225,15 @@ func (r *fitter) validate(ctx context.Context, e *Epoch) error {
 	if math.IsNaN(e.Validation) || math.IsInf(e.Validation, 0) {
 		return fmt.Errorf("training, epoch %d: the validation loss is %g: lower the learning rate, or clip gradients", e.Number, e.Validation)
 	}
-	if r.t.search != nil && r.t.program.metricCount() > 1 {
-		if e.ValidationRobust, err = r.t.EvaluateRobust(ctx, r.validation, r.Batch); err != nil {
+	if r.trainer.search != nil && r.trainer.program.metricCount() > 1 {
+		if e.ValidationRobust, err = r.trainer.EvaluateRobust(ctx, r.validation, r.Batch); err != nil {
 			return err
 		}
 	}
 	if best := r.bestEpoch(); best > 0 && (r.epochs[best-1].Validation <= e.Validation || r.increased(*e)) {
 		e.Best = best
 	} else {
-		r.best = r.t.Weights()
+		r.best = r.trainer.Weights()
 	}
 	return nil
 }
@@ -248,12 +248,12 @@ func (r *fitter) bestEpoch() int {
 
 // trainOnce takes the steps of one epoch and returns the means over its samples.
 func (r *fitter) trainOnce(ctx context.Context, epoch int, order []int) (mean Metrics, err error) {
-	perRun := max(1, r.t.program.spec.StepsPerRun)
+	perRun := max(1, r.trainer.program.spec.StepsPerRun)
 	group := make([]Batch, 0, perRun)
 	var sum Metrics
 	seen := 0
 	flush := func() error {
-		metrics, err := r.t.steps(ctx, group)
+		metrics, err := r.trainer.steps(ctx, group)
 		for i, m := range metrics {
 			n := group[i].len()
 			sum.Loss += m.Loss * float64(n)

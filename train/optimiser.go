@@ -149,8 +149,8 @@ func (o AdamW) update(s *updater, p, g onnx.Value) onnx.Value {
 	return Adam(o).update(s, p, g)
 }
 
-// decayed returns g + decay p. If g is a matrix product, the product adds the term, which saves a
-// pass over the weights.
+// decayed returns g + decay p. If g is a matrix product (Gemm), the term becomes the addend of the
+// product, which saves a pass over the weights.
 func decayed(b *onnx.Builder, g, p onnx.Value, decay float64) onnx.Value {
 	if decay == 0 {
 		return g

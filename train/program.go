@@ -170,7 +170,7 @@ func (p *program) lossGraph(training bool) (b *onnx.Builder, losses, correct onn
 	}
 	b = onnx.Extend(m)
 	var adversarial onnx.Value
-	if training && p.spec.Adversarial.onClean() {
+	if training && p.spec.Adversarial.hasCleanPass() {
 		if adversarial, err = p.includeAdversarial(b, m); err != nil {
 			return nil, "", "", err
 		}

@@ -17,8 +17,8 @@ func (r *fitter) snapshot() *snapshot {
 	if r.RollbackFactor == 0 {
 		return nil
 	}
-	s := &snapshot{done: r.t.done}
-	for _, v := range r.t.state[0] {
+	s := &snapshot{done: r.trainer.done}
+	for _, v := range r.trainer.state[0] {
 		s.state = append(s.state, slices.Clone(ort.Data[float32](v)))
 	}
 	return s
@@ -50,10 +50,10 @@ func (r *fitter) rollbackLoss(e Epoch) float64 {
 // were rolled back.
 func (r *fitter) rollBack(s *snapshot) error {
 	for i, v := range s.state {
-		copy(ort.Data[float32](r.t.state[0][i]), v)
+		copy(ort.Data[float32](r.trainer.state[0][i]), v)
 	}
-	r.t.rolledBack += r.t.done - s.done
-	r.t.done = s.done
-	r.t.rateScale *= r.RollbackFactor
-	return r.t.upload()
+	r.trainer.rolledBack += r.trainer.done - s.done
+	r.trainer.done = s.done
+	r.trainer.rateScale *= r.RollbackFactor
+	return r.trainer.upload()
 }

@@ -12,18 +12,18 @@ type Generator struct {
 	//
 	// so the generator is the derivative along v. Nil: it moves no positions.
 	Velocity *[6]float64 // a, b, c, d, e, f
-	// Of a family that changes colours, the generator is x less what stays: nothing, the grey of the
+	// Of a family that changes colours, the generator is x minus what does not change: nothing, the grey of the
 	// pixel, or the mean grey of the image.
-	Stays Stays
+	Invariant Invariant
 }
 
-// Stays is the part of an image that a change of colour by a factor leaves as it is.
-type Stays int
+// An Invariant is the part of an image that a change of colour by a factor leaves as it is.
+type Invariant int
 
 const (
-	Black     Stays = iota // nothing stays
-	PixelGrey              // the grey of each pixel
-	MeanGrey               // the mean grey of the image
+	Black     Invariant = iota // nothing stays
+	PixelGrey                  // the grey of each pixel
+	MeanGrey                   // the mean grey of the image
 )
 
 // Generators returns the generators by name: of the affine transformations and of the changes of
@@ -42,7 +42,7 @@ func Generators() []Generator {
 		moving("shear-x", "moves the top to the right, t: tangent of the angle", 0, 1, 0, 0, 0, 0),
 		moving("shear-y", "moves the left side down, t: tangent of the angle", 0, 0, 0, 1, 0, 0),
 		{Name: "brightness", Doc: "multiplies the image by 1 + t"},
-		{Name: "contrast", Doc: "multiplies the distance from the image's mean grey by 1 + t", Stays: MeanGrey},
-		{Name: "saturation", Doc: "multiplies the distance from each pixel's grey by 1 + t", Stays: PixelGrey},
+		{Name: "contrast", Doc: "multiplies the distance from the image's mean grey by 1 + t", Invariant: MeanGrey},
+		{Name: "saturation", Doc: "multiplies the distance from each pixel's grey by 1 + t", Invariant: PixelGrey},
 	}
 }

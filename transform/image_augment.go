@@ -44,10 +44,12 @@ func (t RandomCrop) Random() bool { return true }
 // OnMaps is true.
 func (t RandomCrop) OnMaps() bool { return true }
 
-// A shiftOp shifts an image by whole pixels. right and down, in [0, 1), are the position of the box.
+// A shiftOp is a draw of RandomCrop. padding is the fraction of the sides; right and down are the
+// position of the box, as fractions of its range, in [0, 1).
 type shiftOp struct{ padding, right, down float64 }
 
-// offset returns by how many positions the result is read to the right of, or below, its own.
+// offset returns the position of the box relative to the image along a side of the image, in pixels:
+// -round(padding side) to round(padding side).
 func (o shiftOp) offset(position float64, side int) int {
 	p := int(math.RoundToEven(o.padding * float64(side)))
 	return int(position*float64(2*p+1)) - p

@@ -12,23 +12,23 @@ import (
 // fraction of the sides, the box has round(side h) x round(side w) pixels, at least one. It is at
 // the centre, as by center_crop, or at a uniformly random position within the image.
 type Crop struct {
-	Size    Distribution // fraction of the image's area, or of its sides with Side; in (0, 1]
-	Side    bool         // Size is a fraction of the sides
-	Moving  bool         // the position is drawn
-	Nearest bool         // nearest-neighbour instead of bilinear interpolation
+	Size           Distribution // fraction of the image's area, or of its sides with Side; in (0, 1]
+	Side           bool         // Size is a fraction of the sides
+	RandomPosition bool         // the position is drawn
+	Nearest        bool         // nearest-neighbour instead of bilinear interpolation
 }
 
 // Draw implements Transform.
 func (t Crop) Draw(r *rand.Rand) Op {
 	o := cropOp{crop: t, size: t.Size.Draw(r)}
-	if t.Moving {
+	if t.RandomPosition {
 		o.right, o.down = r.Float64(), r.Float64()
 	}
 	return o
 }
 
 // Random reports whether the size or the position is drawn.
-func (t Crop) Random() bool { return t.Moving || anyRandom(t.Size) }
+func (t Crop) Random() bool { return t.RandomPosition || anyRandom(t.Size) }
 
 // OnMaps is true.
 func (t Crop) OnMaps() bool { return true }
@@ -68,7 +68,7 @@ func (o cropOp) box(h, w int) (top, left, bh, bw int) {
 	}
 	boxSide := func(n int) int { return min(max(int(math.RoundToEven(side*float64(n))), 1), n) }
 	bh, bw = boxSide(h), boxSide(w)
-	if o.crop.Moving {
+	if o.crop.RandomPosition {
 		return int(o.down * float64(h-bh+1)), int(o.right * float64(w-bw+1)), bh, bw
 	}
 	// Halves round to even, as in Python.

@@ -38,8 +38,7 @@ func (t Flip) Apply(dst, src tensor.Tensor) {
 // and by down for each row.
 type strided struct{ start, down, right int }
 
-// copyTo permutes each plane of src.
-
+// copyTo writes the permutation of each plane of src to dst.
 func (k strided) copyTo(dst, src tensor.Tensor) {
 	c, h, w := dims(dst, src)
 	for plane := range c {

@@ -127,7 +127,7 @@ func cropKind() Kind {
 			if v.has("area") == v.has("side") {
 				return nil, errors.New("set area or side, one of the two")
 			}
-			c := Crop{Size: v.dist("area"), Moving: v.option("position") == "random", Nearest: v.nearest()}
+			c := Crop{Size: v.dist("area"), RandomPosition: v.option("position") == "random", Nearest: v.nearest()}
 			if v.has("side") {
 				c.Size, c.Side = v.dist("side"), true
 			}

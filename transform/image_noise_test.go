@@ -88,7 +88,7 @@ func TestRandomCropCoversTheImage(t *testing.T) {
 	r := seed.Rand(1)
 	const draws = 3000
 	for range draws {
-		top, left, h, w := Crop{Size: Fixed(0.5), Side: true, Moving: true}.Draw(r).(cropOp).box(4, 6)
+		top, left, h, w := Crop{Size: Fixed(0.5), Side: true, RandomPosition: true}.Draw(r).(cropOp).box(4, 6)
 		if h != 2 || w != 3 {
 			t.Fatalf("the box is %d x %d", h, w)
 		}

@@ -19,7 +19,7 @@ type TrivialAugment struct{}
 func (t TrivialAugment) Draw(r *rand.Rand) Op {
 	o := augmentOp{change: r.IntN(len(augmentations)), level: r.IntN(augmentLevels)}
 	o.negative = r.IntN(2) == 1
-	return o.normal()
+	return o.canonical()
 }
 
 // Random is true.
@@ -64,7 +64,7 @@ var augmentations = []augmentation{
 	{"equalize", nil, false, func(float64, int, int) Op { return equalize{} }},
 }
 
-// degrees returns the angle of a shear by a number of pixels for each pixel.
+// degrees returns the angle of a shear with the given slope, in degrees.
 func degrees(slope float64) float64 { return math.Atan(slope) * 180 / math.Pi }
 
 // nearestAffine returns the operation of a fixed Affine with nearest interpolation.
@@ -79,9 +79,9 @@ type augmentOp struct {
 	negative      bool
 }
 
-// normal returns the draw without a level or a sign where the change has none, so that equal changes
+// canonical returns the draw without a level or a sign where the change has none, so that equal changes
 // are equal.
-func (o augmentOp) normal() augmentOp {
+func (o augmentOp) canonical() augmentOp {
 	a := augmentations[o.change]
 	if a.strength == nil {
 		o.level = 0
@@ -122,8 +122,8 @@ func (o augmentOp) Describe() string {
 // PointMap implements PointMapOf.
 func (o augmentOp) PointMap(h, w int) (PointMap, bool) { return PointMapOf(o.op(h, w), h, w) }
 
-// A pixelShift reads every pixel from a position that is right and down of its own, by whole pixels. Those
-// outside are black.
+// A pixelShift reads each pixel from a position right pixels to the right and down pixels below. Pixels
+// outside the image are black.
 type pixelShift struct{ right, down int }
 
 // Apply implements Op.
@@ -174,7 +174,7 @@ func (o sharpness) Apply(dst, src tensor.Tensor) {
 // eightBits rounds a value in [0, 1] to one of 256 levels.
 func eightBits(v float32) int { return int(math.Round(255 * float64(clip(v)))) }
 
-// posterize keeps this number of leading bits of 8.
+// posterize keeps this number of the leading bits of 8-bit values.
 type posterize int
 
 // Apply implements Op.

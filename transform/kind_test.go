@@ -63,7 +63,7 @@ func TestMakeReadsEveryParameter(t *testing.T) {
 		{"affine", Args{"translate": Fixed(0.1), "translate-x": Fixed(0.2)}, Affine{X: Fixed(0.2), Y: Fixed(0.1), Scale: Fixed(1)}},
 		{"flip", Args{}, Flip{}},
 		{"flip", Args{"direction": Option("vertical")}, Flip{Vertical: true}},
-		{"crop", Args{"area": Uniform(0.5, 1), "position": Option("random")}, Crop{Size: Uniform(0.5, 1), Moving: true}},
+		{"crop", Args{"area": Uniform(0.5, 1), "position": Option("random")}, Crop{Size: Uniform(0.5, 1), RandomPosition: true}},
 		{"crop", Args{"side": Fixed(0.5), "interpolation": Option("nearest")}, Crop{Size: Fixed(0.5), Side: true, Nearest: true}},
 		{"flip", Args{"probability": Fixed(0.5)}, RandomFlip{Probability: 0.5}},
 		{"flip", Args{"probability": Fixed(0), "direction": Option("vertical")}, RandomFlip{Vertical: true}},

@@ -135,7 +135,7 @@ func (o cropOp) PointMap(h, w int) (PointMap, bool) {
 		side = math.Sqrt(o.size)
 	}
 	p := PointMap{Nearest: o.crop.Nearest, h: h, w: w, m: matrix{a: side, e: side}}
-	if o.crop.Moving {
+	if o.crop.RandomPosition {
 		p.m.c = (o.right - 0.5) * (1 - side) * float64(w)
 		p.m.f = (o.down - 0.5) * (1 - side) * float64(h)
 	}

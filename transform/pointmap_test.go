@@ -93,7 +93,7 @@ func TestPointMap(t *testing.T) {
 func TestPointMapOfCrop(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		op := Crop{Size: Fixed(rapid.Float64Range(0.2, 1).Draw(t, "area")), Moving: true}.Draw(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)))
+		op := Crop{Size: Fixed(rapid.Float64Range(0.2, 1).Draw(t, "area")), RandomPosition: true}.Draw(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)))
 		const side = 40
 		p, _ := PointMapOf(op, side, side)
 		got := apply(op, ramps(side, side))

@@ -299,7 +299,7 @@ func everyTransform() map[string]transform.Transform {
 		"nearest":   transform.Rotate{Angle: f(20), Sampling: transform.Sampling{Nearest: true}},
 		"translate": transform.Translate{X: f(0.2), Y: f(-0.13)}, "scale": transform.Scale{Factor: f(1.3)}, "shrink": transform.Scale{Factor: f(0.8)},
 		"shear": transform.Shear{X: f(10)}, "affine": transform.Affine{Rotate: f(15), X: f(0.05), Y: f(0.1), Scale: f(0.9)},
-		"crop": transform.Crop{Size: f(0.7)}, "moving crop": transform.Crop{Size: f(0.7), Moving: true},
+		"crop": transform.Crop{Size: f(0.7)}, "moving crop": transform.Crop{Size: f(0.7), RandomPosition: true},
 		"wrap":     transform.Translate{X: f(0.17), Sampling: transform.Sampling{Outside: transform.Wrapped}},
 		"sequence": transform.Sequence{transform.Rotate{Angle: f(15)}, transform.Flip{}, transform.Brightness{Factor: f(2)}},
 		"colour":   transform.Grayscale{},

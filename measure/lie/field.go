@@ -148,12 +148,12 @@ func generateImage(b *onnx.Builder, g transform.Generator, slopes string, n int,
 	if g.Velocity != nil {
 		return imageField(shape).generate(b, g, slopes, n, x)
 	}
-	if g.Stays == transform.Black {
+	if g.Invariant == transform.Black {
 		return x
 	}
 	c := shape[0]
 	grey := b.Conv(x, b.Const("", tensor.Tensor{Shape: []int{1, c, 1, 1}, Data: transform.GreyWeights(c)}), "", nil)
-	if g.Stays == transform.MeanGrey {
+	if g.Invariant == transform.MeanGrey {
 		grey = b.ReduceMean(grey, true, 1, 2, 3)
 	}
 	return b.Sub(x, grey)

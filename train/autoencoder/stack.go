@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Branch is a values stack of layers, the first on the input. Branches may share lower layers.
+// A Branch is a stack of layers with a name. The first layer takes the input. Branches may share their
+// lower layers.
 type Branch struct {
 	Name   string
 	Layers []*Layer
@@ -19,7 +20,7 @@ type Branch struct {
 
 // Model returns an ONNX model of branches. Its input "x" is b x channels x side x side, with values
 // in [-1, 1]. Each layer I, counted from 1, has an output NAME/layerI, b x units, or layerI for a
-// branch without a name. A shared layer is values after its first branch.
+// branch without a name. A shared layer is named after the first branch that has it.
 func Model(side, channels int, branches ...Branch) (*onnx.Model, error) {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Flatten(b.Input("x", onnx.Float, -1, channels, side, side), 1)

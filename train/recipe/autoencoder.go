@@ -11,7 +11,7 @@ import (
 )
 
 // trainAutoencoders trains a stack of autoencoders on images, n x c x side x side.
-func (l *layerTraining) trainAutoencoders(ctx context.Context, x, held tensor.Tensor) (*layerResult, error) {
+func (l *layerTraining) trainAutoencoders(ctx context.Context, x, validation tensor.Tensor) (*layerResult, error) {
 	c, side := l.shape[0], l.shape[1]
 	if l.shape[2] != side {
 		return nil, l.node.Get("data").Errorf("images are %d x %d: autoencoders take square images", side, l.shape[2])
@@ -19,12 +19,12 @@ func (l *layerTraining) trainAutoencoders(ctx context.Context, x, held tensor.Te
 	flatten := func(t tensor.Tensor) tensor.Tensor {
 		return tensor.Tensor{Shape: []int{t.Shape[0], t.Len() / t.Shape[0]}, Data: t.Data}
 	}
-	x, held = flatten(x), flatten(held)
+	x, validation = flatten(x), flatten(validation)
 	out := &layerResult{}
 	var stack []*autoencoder.Layer
 	keys := l.Network.Autoencoder.Layers
 	for i, k := range keys {
-		trained, layer, err := l.trainAutoencoder(ctx, i, k, x, held)
+		trained, layer, err := l.trainAutoencoder(ctx, i, k, x, validation)
 		if err != nil {
 			return nil, fmt.Errorf("layer %d: %w", i+1, err)
 		}
@@ -36,7 +36,7 @@ func (l *layerTraining) trainAutoencoders(ctx context.Context, x, held tensor.Te
 		if x, err = autoencoder.Encode(ctx, l.Runtime, trained, x); err != nil {
 			return nil, err
 		}
-		if held, err = autoencoder.Encode(ctx, l.Runtime, trained, held); err != nil {
+		if validation, err = autoencoder.Encode(ctx, l.Runtime, trained, validation); err != nil {
 			return nil, err
 		}
 	}
@@ -46,7 +46,7 @@ func (l *layerTraining) trainAutoencoders(ctx context.Context, x, held tensor.Te
 }
 
 // trainAutoencoder trains one layer on patterns, n x values.
-func (l *layerTraining) trainAutoencoder(ctx context.Context, i int, k autoencoderLayerKeys, x, held tensor.Tensor) (*autoencoder.Layer, Layer, error) {
+func (l *layerTraining) trainAutoencoder(ctx context.Context, i int, k autoencoderLayerKeys, x, validation tensor.Tensor) (*autoencoder.Layer, Layer, error) {
 	layers, width := len(l.Network.Autoencoder.Layers), float64(x.Shape[1])
 	best := l.node.Get("keep") != nil && l.Keep == "best"
 	rollbackFactor, byLoss := l.Rollback.options()
@@ -54,7 +54,7 @@ func (l *layerTraining) trainAutoencoder(ctx context.Context, i int, k autoencod
 		row := logRow{epoch: e.Number, train: width * e.Train, validation: width * e.Validation, objective: width * e.Objective, rolledBack: e.RolledBack, rate: e.Rate, time: e.Seconds}
 		return l.recordEpoch(i, layers, row)
 	}
-	trained, err := autoencoder.Train(ctx, l.Runtime, x, held, autoencoder.Settings{
+	trained, err := autoencoder.Train(ctx, l.Runtime, x, validation, autoencoder.Settings{
 		Units: k.Units, Decay: k.Decay, Target: k.Target, Weight: k.Weight, Epochs: l.Epochs, Batch: l.Batch, Seed: l.Seed + uint64(i),
 		Optimiser: l.Optimiser.optimiser(), Schedule: l.Schedule.schedule((x.Shape[0] + l.Batch - 1) / l.Batch), Clip: l.Clip,
 		Best: best, RollbackFactor: rollbackFactor, RollbackByLoss: byLoss, Patience: l.Patience,

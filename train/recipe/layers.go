@@ -86,9 +86,9 @@ func (f *File) runLayers(ctx context.Context, data *datasets, p model.Preprocess
 	if err != nil {
 		return nil, err
 	}
-	var held tensor.Tensor
+	var validation tensor.Tensor
 	if data.validation != nil {
-		if held, err = collect(ctx, data.validation, p); err != nil {
+		if validation, err = collect(ctx, data.validation, p); err != nil {
 			return nil, err
 		}
 	}
@@ -96,7 +96,7 @@ func (f *File) runLayers(ctx context.Context, data *datasets, p model.Preprocess
 	if f.Network.CDBN != nil {
 		out, err = l.trainCDBN(ctx, x)
 	} else {
-		out, err = l.trainAutoencoders(ctx, x, held)
+		out, err = l.trainAutoencoders(ctx, x, validation)
 	}
 	if err != nil {
 		return nil, err

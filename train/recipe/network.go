@@ -22,7 +22,7 @@ type network struct {
 	output       string
 	parameters   []string
 	trainingMode bool
-	feed         model.Preprocess // preprocessing of samples outside of the network
+	preprocess   model.Preprocess // preprocessing of samples before the network during training
 	recorded     model.Preprocess // preprocessing of samples for the network that is written
 }
 
@@ -59,7 +59,7 @@ func (f *File) network(o *datasets, p model.Preprocess) (*network, error) {
 	if err != nil {
 		return nil, f.node.Get("network").Errorf("%w", err)
 	}
-	n := &network{trainingMode: true, feed: model.Preprocess{Frame: p.Frame}, recorded: model.Preprocess{Frame: p.Frame}}
+	n := &network{trainingMode: true, preprocess: model.Preprocess{Frame: p.Frame}, recorded: model.Preprocess{Frame: p.Frame}}
 	for _, w := range bare.Weights() {
 		if len(w.Shape) > 0 && !isStatistic(w.Name) {
 			n.parameters = append(n.parameters, w.Name)
@@ -151,7 +151,7 @@ func (f *File) readNetwork(o *datasets, p model.Preprocess) (*network, error) {
 	if err != nil {
 		return nil, at.Errorf("%w", err)
 	}
-	n := &network{model: m, output: k.Output, trainingMode: k.Training, feed: p, recorded: p}
+	n := &network{model: m, output: k.Output, trainingMode: k.Training, preprocess: p, recorded: p}
 	for _, glob := range k.Parameters {
 		found := false
 		for _, w := range m.Weights() {
@@ -189,7 +189,7 @@ func (n *network) prependNormalisation(shape []int, p model.Preprocess) (err err
 			return err
 		}
 	}
-	n.feed = model.Preprocess{Frame: p.Frame}
+	n.preprocess = model.Preprocess{Frame: p.Frame}
 	n.model, err = train.WithPreprocessing(p, shape, n.exported)
 	return err
 }
