@@ -66,9 +66,9 @@ func TestGenerators(t *testing.T) {
 						vx := v[0]*px + v[1]*py + v[2]*w
 						vy := v[3]*px + v[4]*py + v[5]*h
 						got = vx*0.002*float64(c+1) - vy*0.003
-					case g.Stays == transform.PixelGrey:
+					case g.Invariant == transform.PixelGrey:
 						got = value - grey(i, j)
-					case g.Stays == transform.MeanGrey:
+					case g.Invariant == transform.MeanGrey:
 						got = value - mean
 					default:
 						got = value
