@@ -59,6 +59,14 @@ func (r *runner) model(ctx context.Context, name, size string) (string, error) {
 	return filepath.Join(dir, name, "model.onnx"), err
 }
 
+// program returns the path of Noether: the environment's PROGRAM, or a build of this repository.
+func (r *runner) program(ctx context.Context) (string, error) {
+	if p := os.Getenv("PROGRAM"); p != "" {
+		return p, nil
+	}
+	return r.once(ctx, "noether", "", "go", "build", "-o", filepath.Join(r.work, "noether"), "./cmd/noether")
+}
+
 func python() string {
 	if p := os.Getenv("PYTHON"); p != "" {
 		return p
@@ -195,7 +203,7 @@ func firstRun(net string) source {
 		if err != nil {
 			return nil, err
 		}
-		program, err := r.once(ctx, "noether", "", "go", "build", "-o", filepath.Join(r.work, "noether"), "./cmd/noether")
+		program, err := r.program(ctx)
 		if err != nil {
 			return nil, err
 		}

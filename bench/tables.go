@@ -63,6 +63,8 @@ var tables = []table{
 	{name: "networks-memory", slow: true, rows: networkMemories(), columns: []string{"network", valuesRead + ": PyTorch", valuesRead + ": Noether",
 		"batch 1: PyTorch", "batch 1: Noether", "batch 8: PyTorch", "batch 8: Noether"}},
 	{name: "firing-memory", columns: []string{"units", "images", "processor time", "peak memory"}, rows: unitMemory()},
+	{name: "submission", slow: true, rows: submissions(), columns: []string{"submission", "last task", "operations of the last task", "operations of another task",
+		"`status`", "operations of `status`", "merge", "operations of the merge"}},
 	{name: "report", columns: []string{"page", "size", "processor time of the main thread", "wall-clock time"}, rows: []row{
 		page("107,856 scores", "scores"),
 		page("107,856 scores, 1,440 histograms of units, 5,000 tuning curves, 40 contact sheets", "everything"),

@@ -270,7 +270,11 @@ func Nearest(word string, known []string) string {
 			best, distance = k, d
 		}
 	}
-	if distance <= max(2, len(best)/3) {
+	limit := max(2, len(best)/3)
+	if len(word) < 4 { // two letters changed are most of the word
+		limit = len(word) - 2
+	}
+	if distance <= limit {
 		return best
 	}
 	return ""

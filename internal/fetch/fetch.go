@@ -54,6 +54,9 @@ type Cache struct {
 	Log    func(message string) // receives a line for each download; may be nil
 }
 
+// defaultSize is the largest size of a cache in bytes, also of those of the Python package.
+const defaultSize = 100e9
+
 // Default returns the user's cache: the folder NOETHER_CACHE, by default noether/files in the
 // user's cache folder, of at most NOETHER_CACHE_SIZE bytes.
 func Default() (*Cache, error) {
@@ -401,7 +404,7 @@ func (c *Cache) log(format string, args ...any) {
 
 func (c *Cache) maxFile() int64         { return cmp.Or(c.MaxFile, 50e9) }
 func (c *Cache) maxFiles() int          { return cmp.Or(c.MaxFiles, 2_000_000) }
-func (c *Cache) size() int64            { return cmp.Or(c.Size, 100e9) }
+func (c *Cache) size() int64            { return cmp.Or(c.Size, defaultSize) }
 func (c *Cache) timeout() time.Duration { return cmp.Or(c.Timeout, 6*time.Hour) }
 func (c *Cache) stall() time.Duration   { return cmp.Or(c.Stall, time.Minute) }
 func (c *Cache) retries() int           { return cmp.Or(c.Retries, 4) }

@@ -19,8 +19,9 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-# Models and arrays that are kept, in bytes, unless NOETHER_CACHE_SIZE says otherwise.
-KEPT = 16 << 30
+# Models and arrays that are kept, in bytes, unless NOETHER_CACHE_SIZE says otherwise: the number of
+# the command, see internal/fetch.
+KEPT = 100 * 10**9
 
 
 def folder(kind: str) -> Path:
