@@ -270,11 +270,7 @@ func Nearest(word string, known []string) string {
 			best, distance = k, d
 		}
 	}
-	limit := max(2, len(best)/3)
-	if len(word) < 4 { // two letters changed are most of the word
-		limit = len(word) - 2
-	}
-	if distance <= limit {
+	if distance < len(word) && distance <= max(2, len(best)/3) { // else no letter is left
 		return best
 	}
 	return ""
