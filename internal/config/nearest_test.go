@@ -4,9 +4,13 @@ import "testing"
 
 func TestNearest(t *testing.T) {
 	t.Parallel()
-	for word, want := range map[string]string{"lable": "label", "labels": "label", "ab": "", "ax": "", "dta": "data", "x": "", "tow": "two", "y2": "y", "dato": "data", "quite": ""} {
-		if got := Nearest(word, []string{"label", "data", "on", "of", "two", "y"}); got != want {
-			t.Errorf("the nearest to %q is %q, want %q", word, got, want)
+	for _, c := range []struct{ word, known, want string }{
+		{"lable", "label", "label"}, {"labels", "label", "label"}, {"dta", "data", "data"}, {"dato", "data", "data"},
+		{"tow", "two", "two"}, {"y2", "y", "y"}, {"Data", "data", "data"},
+		{"ab", "on", ""}, {"x", "y", ""}, {"quite", "label", ""}, {"abc", "xyz", ""},
+	} {
+		if got := Nearest(c.word, []string{c.known}); got != c.want {
+			t.Errorf("near to %q among %q is %q, want %q", c.word, c.known, got, c.want)
 		}
 	}
 }
