@@ -45,6 +45,11 @@ func placesOf(src Source) grouping {
 	return out
 }
 
+// Places returns the samples of each place of a source: those that trajectories lead to from one
+// another, such as the frames of a video at one position of a scene. It returns nil if the source
+// has no trajectories.
+func Places(src Source) [][]int { return placesOf(src) }
+
 // shuffled returns the places in a random order.
 func (g grouping) shuffled(base uint64, stream string) grouping {
 	out := make(grouping, len(g))

@@ -56,8 +56,8 @@ func (a assignment) side() int  { return int(a & 1) }
 func (a assignment) null() bool { return a&2 != 0 }
 
 // newReferenceUnits assigns the units of a group to references. estimators has one element for each
-// chunk; nulls are the places of the random inputs of the null.
-func newReferenceUnits(g group, estimators []*ThresholdEstimator, where placeIndex, nulls []int) *referenceUnits {
+// chunk.
+func newReferenceUnits(g group, estimators []*ThresholdEstimator, where placeIndex, tracks trackIndex, nulls nullInputs) *referenceUnits {
 	f := &referenceUnits{}
 	used := make([]bool, len(where.sampleOf)) // by place
 	for _, e := range estimators {
@@ -69,7 +69,7 @@ func newReferenceUnits(g group, estimators []*ThresholdEstimator, where placeInd
 			}
 		}
 	}
-	for _, p := range nulls {
+	for _, p := range nulls.places {
 		used[p] = true
 	}
 	at := make([]int32, len(used)) // index of a place in f.places
@@ -79,25 +79,40 @@ func newReferenceUnits(g group, estimators []*ThresholdEstimator, where placeInd
 			f.places = append(f.places, p)
 		}
 	}
+	var trackOf []int32
+	var replaced []int
+	reference := func(index int32) int32 { return at[where.place(index)] }
+	null := func(dst []int32, unit int, strongest []int32) []int32 {
+		trackOf = trackOf[:0]
+		for _, index := range strongest {
+			trackOf = append(trackOf, tracks.track(where.place(index)))
+		}
+		replaced, dst = nulls.replace(replaced, unit, trackOf), dst[:0]
+		for _, i := range replaced {
+			dst = append(dst, at[nulls.places[i]])
+		}
+		return dst
+	}
 	for i, c := range g {
-		f.chunks = append(f.chunks, assignUnits(len(f.places), c, estimators[i], func(index int32) int32 { return at[where.place(index)] }, func(unit, slot int) int32 {
-			return at[nulls[nullIndex(unit, slot, len(nulls))]]
-		}))
+		f.chunks = append(f.chunks, assignUnits(len(f.places), c, estimators[i], reference, null))
 	}
 	return f
 }
 
 // assignUnits lists the units of a chunk by reference, by a counting sort. reference returns the
-// number of the reference with a sample index, and null the number of the random input that
-// replaces a unit's reference at index slot.
-func assignUnits(references int, c chunk, g *ThresholdEstimator, reference func(index int32) int32, null func(unit, slot int) int32) unitsByReference {
+// number of the reference with a sample index, and null the numbers of the random inputs that
+// replace a unit's references.
+func assignUnits(references int, c chunk, g *ThresholdEstimator, reference func(index int32) int32, null func(dst []int32, unit int, strongest []int32) []int32) unitsByReference {
 	out := unitsByReference{start: make([]int32, references+1)}
+	var random []int32
 	visit := func(each func(r int32, w assignment)) {
 		for u := range c.count() {
 			for side, t := range g.sides {
-				for slot, index := range t.strongest(u) {
+				strongest := t.strongest(u)
+				random = null(random, c.lo+u, strongest)
+				for slot, index := range strongest {
 					each(reference(index), newAssignment(u, side, false))
-					each(null(c.lo+u, slot), newAssignment(u, side, true))
+					each(random[slot], newAssignment(u, side, true))
 				}
 			}
 		}

@@ -26,3 +26,37 @@ func TestPlaceIndex(t *testing.T) {
 		}
 	}
 }
+
+// The null replaces references of one track by inputs of one run, in order, and references of
+// different tracks independently of each other.
+func TestNullKeepsTracksTogether(t *testing.T) {
+	t.Parallel()
+	n := nullInputs{first: []int{0}}
+	for run := range 50 { // runs of five
+		for i := range 5 {
+			n.places = append(n.places, 10*run+i)
+		}
+		n.first = append(n.first, len(n.places))
+	}
+	apart := 0
+	for unit := range 200 {
+		got := n.replace(nil, unit, []int32{7, 3, 7, 7, 3, 9, 7, 7, 7})
+		for _, same := range [][]int{{0, 2, 3, 6, 7}, {1, 4}, {5}} {
+			from := got[same[0]] / 5
+			for i, slot := range same {
+				if got[slot] != 5*from+i {
+					t.Fatalf("unit %d: inputs %v, and those at %v are not the first of one run", unit, got, same)
+				}
+			}
+		}
+		if got[8] != got[0] {
+			t.Errorf("unit %d: inputs %v, want the sixth of a track to be the first of its run again", unit, got)
+		}
+		if got[0]/5 != got[1]/5 {
+			apart++
+		}
+	}
+	if apart < 180 {
+		t.Errorf("two tracks have different runs for %d of 200 units, want nearly all", apart)
+	}
+}

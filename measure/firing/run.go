@@ -24,7 +24,8 @@ type run struct {
 	label    []int32    // label by place
 	places   placeIndex // finds places by sample index
 	readable []int      // places of the samples that can be read
-	nulls    []int      // places of the inputs drawn at random for the null
+	tracks   trackIndex // of the samples by place
+	nulls    nullInputs // inputs drawn at random for the null
 
 	// current group and stage, and the number of images of the stage that are done
 	group, stage, seen int
@@ -55,6 +56,7 @@ func (m *firing) start(j *procedure.Job) (*run, error) {
 		r.results = append(r.results, newLayerResult(r.units[i], sides, len(r.trajectories)))
 	}
 	r.index, r.label = make([]int32, j.Data.Len()), make([]int32, j.Data.Len())
+	r.tracks = newTrackIndex(j.Data, j.Transform == nil)
 	return r, r.restore()
 }
 
@@ -314,12 +316,8 @@ func (r *run) indexSamples() {
 			complete = append(complete, place)
 		}
 	}
-	r.nulls = nullReferences(complete, maxNulls, r.job.Key)
+	r.nulls = r.drawNulls(complete)
 }
-
-// maxNulls is the largest number of inputs that are drawn for the null. It bounds the number of
-// additional trajectories.
-const maxNulls = 100
 
 // localStage counts firing on the images of one kind of trajectory.
 func (r *run) localStage(g group, kind int) stage {
@@ -328,8 +326,8 @@ func (r *run) localStage(g group, kind int) stage {
 	return stage{
 		name: "trajectories",
 		prepare: func() {
-			f = newReferenceUnits(g, r.estimators, r.places, r.nulls)
-			t = newTrajectoryImages(r.trajectories[kind], f.places, r.nulls)
+			f = newReferenceUnits(g, r.estimators, r.places, r.tracks, r.nulls)
+			t = newTrajectoryImages(r.trajectories[kind], f.places, r.nulls.places)
 		},
 		numbers: func() []int { return t.numbers },
 		read:    r.trajectories[kind].read,

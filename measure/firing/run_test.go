@@ -333,3 +333,45 @@ func TestDescriptorStatesTheRate(t *testing.T) {
 		}
 	}
 }
+
+// stillScenes is a source of scenes of ten frames that are all the same image. A trajectory holds a
+// frame and its two neighbours.
+type stillScenes struct{ dataset.Source }
+
+func (s stillScenes) Len() int { return 10 * s.Source.Len() }
+
+func (s stillScenes) At(ctx context.Context, i int, f dataset.Frame) (dataset.Sample, error) {
+	sample, err := s.Source.At(ctx, i/10, f)
+	sample.Index = i
+	return sample, err
+}
+
+func (stillScenes) Amounts() []float64 { return []float64{-1, 0, 1} }
+
+func (stillScenes) Trajectory(i int) []int {
+	if i%10 == 0 || i%10 == 9 {
+		return nil
+	}
+	return []int{i - 1, i, i + 1}
+}
+
+// The references of a unit are frames of the one scene at which it fires, so the inputs of the null
+// are frames of one scene too: a unit fires at all of them, or at none.
+func TestNullOfScenes(t *testing.T) {
+	t.Parallel()
+	m := openModel(t, testmodel.Options{})
+	src := dataset.Shuffle(stillScenes{shapes(t, 60)}, 2)
+	s := firing.Defaults()
+	s.Rate, s.References, s.Sparse = 1./60, 8, []string{"all"}
+	var k recorder
+	runJob(t, s, newJob(m, src, &k))
+	counts := map[float64]int{}
+	for _, u := range k.units {
+		if u.Selective && math.Abs(u.Global-1./60) < 1e-9 {
+			counts[math.Round(1e6*u.Null)/1e6]++
+		}
+	}
+	if counts[60] == 0 || counts[0] == 0 || len(counts) != 2 {
+		t.Errorf("scores of the null and their numbers of units: %v, want 0 and 60 alone", counts)
+	}
+}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/seed"
-	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/tensor"
@@ -279,28 +278,4 @@ func (m *firing) referencesOf(j *procedure.Job) int {
 		return 1 // the optimal grating
 	}
 	return 10
-}
-
-// nullReferences draws at most n of the places, for the null.
-func nullReferences(places []int, n int, k measure.Key) []int {
-	order := seed.Rand(k.Seed, "firing: null", k.Data, k.Transform, k.Trial).Perm(len(places))
-	out := make([]int, min(n, len(places)))
-	for i := range out {
-		out[i] = places[order[i]]
-	}
-	return out
-}
-
-// nullIndex returns the index, below n, of the random input that replaces the reference of a unit at
-// index slot. It is a hash, so it needs no memory.
-func nullIndex(unit, slot, n int) int {
-	return int((hash(uint64(unit), uint64(slot)) >> 32) * uint64(n) >> 32)
-}
-
-// hash hashes two numbers (the mixing function of SplitMix64).
-func hash(a, b uint64) uint64 {
-	x := a*0x9e3779b97f4a7c15 + (b+1)*0xd1b54a32d192ed03
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }
