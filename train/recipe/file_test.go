@@ -78,6 +78,36 @@ func TestRepositoryFiles(t *testing.T) {
 	}
 }
 
+// Every training on CIFAR-10 takes all of its images, and every network on images or scenes that is
+// not from ReSi can be made larger, by variables alone.
+func TestRepositoryFilesAtFullSize(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../studies/training/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := map[string]string{"CIFAR10": "cifar10", "PICTURES": "photos", "FSDD": "fsdd", "DATA": "train.bin", "SEED": "1", "NOISE": "0.1",
+		"SAMPLES": "50000", "IMAGES": "50000", "VALIDATION": "test_batch.bin", "EPOCHS": "200", "TESTED": "10000", "WIDTH": "64",
+		"WIDTH1": "64", "WIDTH2": "128", "WIDTH3": "256", "WIDTH4": "512", "BLOCKS": "2", "FEW": "5000", "MORE": "20000", "RADIUS": "1", "ITERS": "10"}
+	for _, path := range files {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(raw)
+		if _, err := Load(path, full); err != nil {
+			t.Error(err)
+		}
+		if !strings.Contains(text, "${CIFAR10}") {
+			continue
+		}
+		wider := strings.Contains(text, "${WIDTH") || strings.Contains(text, "${BLOCKS") || strings.Contains(text, "autoencoder:")
+		if !strings.Contains(text, "part: train}") || !strings.Contains(text, "${EPOCHS") || !wider {
+			t.Errorf("%s: it needs variables for the number of images, the epochs and the size of the network", path)
+		}
+	}
+}
+
 func TestSchemaIsPublished(t *testing.T) {
 	t.Parallel()
 	published, err := os.ReadFile("../../docs/training.schema.json")
