@@ -14,8 +14,9 @@ import (
 	"github.com/noether-ml/noether/train/filters"
 )
 
-// gabor prints the fraction of the energy of filters that Gabor functions explain (figure 4): for a
-// sparse layer, and for one without sparsity and decay.
+// gabor writes the table of figure 4: the fraction of the energy of filters that Gabor functions
+// explain, for sparse layers and for layers without sparsity and decay. Values are means over the
+// filters of a layer, and intervals are over trainings.
 func (p plan) gabor(ctx context.Context) error {
 	x, err := stills(ctx, p.images, 2, side, p.pick(100, 10), 1)
 	if err != nil {
@@ -29,21 +30,36 @@ func (p plan) gabor(ctx context.Context) error {
 	slices.Sort(noise)
 	chance := stat.Quantile(0.95, stat.Empirical, noise, nil)
 	fmt.Printf("For one noise image in twenty, a Gabor function explains more than %.3f\n", chance)
-	sparse, plain := p.settings(0.03, 1), p.settings(0, 1)
-	sparse.Target, sparse.Weight = -0.95, 100
-	for _, s := range []autoencoder.Settings{sparse, plain} {
-		l, err := autoencoder.Train(ctx, p.rt, patterns, held, s)
-		if err != nil {
-			return err
+	var list []record
+	for _, kind := range []struct {
+		name          string
+		target, decay float64
+	}{{"target -0.95, decay 0.03", -0.95, 0.03}, {"no sparsity, no decay", unpenalised, 0}} {
+		var percent, more []float64
+		for number := range p.trainings {
+			s := p.settings(kind.decay, uint64(number+1))
+			if kind.target != unpenalised {
+				s.Target, s.Weight = kind.target, 100
+			}
+			l, err := autoencoder.Train(ctx, p.rt, patterns, held, s)
+			if err != nil {
+				return err
+			}
+			explained, err := explained(autoencoder.Images(side, 1, l))
+			if err != nil {
+				return err
+			}
+			percent, more = append(percent, 100*stat.Mean(explained, nil)), append(more, float64(above(explained, chance)))
 		}
-		explained, err := explained(autoencoder.Images(side, 1, l))
-		if err != nil {
-			return err
+		for _, c := range []struct {
+			name   string
+			values []float64
+		}{{"explained, in percent", percent}, {"filters above 95 % of noises", more}} {
+			mean, half := resample.Student(c.values)
+			list = append(list, around(c.name, mean, half, 1, kind.name))
 		}
-		mean, half := resample.Student(explained)
-		fmt.Printf("target %g, decay %g: it explains %.3f [%.3f, %.3f] of a filter, and more than of noise for %d of %d\n", s.Target, s.Decay, mean, mean-half, mean+half, above(explained, chance), len(explained))
 	}
-	return nil
+	return p.write("gabor", []string{"layer of 64 units"}, list)
 }
 
 // explained returns the fraction of the energy of each filter that a Gabor function explains.

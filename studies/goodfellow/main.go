@@ -6,7 +6,7 @@
 //	noether run studies/goodfellow-2009-depth.yaml --var NETWORKS=depth --var MODELS=./models ... -o runs/depth
 //	go run ./studies/goodfellow copies -copies 100 -images photos -o models -scores runs/depth/scores.csv
 //	noether run studies/goodfellow-2009-depth.yaml --var NETWORKS=copies --var MODELS=./models ... -o runs/copies
-//	go run ./studies/goodfellow gabor -images photos                             # Gabor fits of the filters
+//	go run ./studies/goodfellow gabor -trainings 5 -images photos -o studies/results # Gabor fits of the filters
 //	go run ./studies/goodfellow tables -o studies/results -scores runs/goodfellow-2009/scores.csv,runs/depth/scores.csv
 //
 // The networks are trained on whitened patches of one half of the images. The studies measure on
@@ -56,7 +56,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&p.images, "images", "", "folder of images, of which the networks are trained on one half")
 	flags.StringVar(&p.out, "o", "models", "folder of the models, or of the tables")
 	flags.StringVar(&list, "scores", "", "files scores.csv, separated by commas")
-	flags.IntVar(&p.trainings, "trainings", 3, "number of trainings for each target and decay of ridge")
+	flags.IntVar(&p.trainings, "trainings", 3, "number of trainings for each target and decay of ridge, and of each layer of gabor")
 	flags.IntVar(&p.copies, "copies", 10, "number of copies of the best network of each depth")
 	flags.Float64Var(&p.rollback, "take-back", 0.7, "undo an epoch that increases the validation error (in depth and copies, with a large decay: the objective J), and multiply the learning rate by this factor; 0: never")
 	flags.BoolVar(&p.quick, "quick", false, "train little, to test the commands")

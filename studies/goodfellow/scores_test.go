@@ -49,6 +49,28 @@ func TestStatistics(t *testing.T) {
 	near("half of the interval", half, 0.34454777651513435)
 }
 
+// The correlation of each training is over its own networks, one of each cell.
+func TestCorrelationOfEachTraining(t *testing.T) {
+	t.Parallel()
+	tab := table{}
+	for i, decay := range ridgeDecays[:4] {
+		for number, sign := range []float64{1, -2} {
+			layer := fmt.Sprintf("%s/training%d/layer1", cell(targets[1], decay), number+1)
+			tab.add(scores.Row{Model: "ridge", Layer: layer, Data: "pan", Value: float64(i)})
+			tab.add(scores.Row{Model: "ridge", Layer: layer, Data: "turn", Value: sign * float64(i*i)})
+		}
+	}
+	got := tab.correlationOfEachTraining("pan", "turn")
+	if len(got) != 2 || math.Abs(got[0]-1) > 1e-12 || math.Abs(got[1]+1) > 1e-12 {
+		t.Errorf("correlations %v, want 1 and -1", got)
+	}
+	for _, r := range tab.correlations() {
+		if r.statistic == "in one training" && (r.value != "0.00" || r.low != "-1.00" || r.high != "1.00") {
+			t.Errorf("mean %s [%s, %s], want 0 and an interval within -1 and 1", r.value, r.low, r.high)
+		}
+	}
+}
+
 func TestBestOfEachDepth(t *testing.T) {
 	t.Parallel()
 	row := func(layer, data string, value float64) scores.Row {

@@ -141,8 +141,9 @@ func targetName(target float64) string {
 	return fmt.Sprint(target)
 }
 
-// correlations returns the rank correlations of tests over the cells of the ridge (figures 1 and 2).
-// The score of a cell is the mean over its networks. Intervals resample cells.
+// correlations returns the rank correlations of tests over the cells of the ridge (figures 1 and 2):
+// of the means over the networks of a cell, with intervals that resample cells, and of the networks
+// of one training of each cell, with the mean and its interval over trainings.
 func (t table) correlations() []record {
 	var list []record
 	for _, pair := range []struct{ name, x, y string }{
@@ -164,8 +165,35 @@ func (t table) correlations() []record {
 		low, high := resampled(x, y)
 		list = append(list, record{[]string{pair.name}, "rank correlation", fmt.Sprintf("%.2f", rank(x, y)), fmt.Sprintf("%.2f", low), fmt.Sprintf("%.2f", high)},
 			plain("cells", fmt.Sprint(len(x)), pair.name))
+		if each := t.correlationOfEachTraining(pair.x, pair.y); len(each) > 1 {
+			mean, half := resample.Student(each)
+			low, high := max(mean-half, -1), min(mean+half, 1)
+			list = append(list, record{[]string{pair.name}, "in one training", fmt.Sprintf("%.2f", mean), fmt.Sprintf("%.2f", low), fmt.Sprintf("%.2f", high)})
+		}
 	}
 	return list
+}
+
+// correlationOfEachTraining returns the rank correlation of two tests over the cells of the ridge,
+// with one network of each cell, for one training after the other.
+func (t table) correlationOfEachTraining(first, second string) []float64 {
+	var out []float64
+	for number := 1; ; number++ {
+		var x, y []float64
+		for _, target := range targets {
+			for _, decay := range ridgeDecays {
+				layer := fmt.Sprintf("%s/training%d/layer1", cell(target, decay), number)
+				a, b := t.of("ridge", layer, first), t.of("ridge", layer, second)
+				if !math.IsNaN(a) && !math.IsNaN(b) {
+					x, y = append(x, a), append(y, b)
+				}
+			}
+		}
+		if len(x) < 3 {
+			return out
+		}
+		out = append(out, rank(x, y))
+	}
 }
 
 // rows returns, for each target, the decay that is best in the first training, and the scores at
