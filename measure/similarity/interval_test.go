@@ -225,6 +225,22 @@ func TestSVCCAIntervalWithRankChanges(t *testing.T) {
 	}
 }
 
+// Intervals of svcca have a warning if it has few components, each of which changes the score.
+func TestSVCCAWithFewComponentsWarns(t *testing.T) {
+	t.Parallel()
+	g := rand.New(rand.NewPCG(25, 1))
+	for p, want := range map[int]bool{12: true, 80: false} {
+		x, y := sharing(g, 400, normal(g, 3, p), normal(g, 3, p))
+		s := allStatistics()
+		s.Statistics = []string{SVCCA}
+		score := compared(t, x, y, s)[SVCCA]
+		warned := slices.ContainsFunc(score.Warnings, func(w string) bool { return strings.Contains(w, "may be too narrow: the score has") })
+		if math.IsNaN(score.Low) || warned != want {
+			t.Errorf("%d variables, interval [%v, %v]: warnings %q, want one of few components: %v", p, score.Low, score.High, score.Warnings, want)
+		}
+	}
+}
+
 func TestSubsampleWarnings(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(24, 1))
@@ -236,7 +252,7 @@ func TestSubsampleWarnings(t *testing.T) {
 		if statisticOf(name).input == pairwiseInput {
 			wantN, wantWarnings = 100, 1
 		}
-		if statisticOf(name).wideInterval { // its own warning
+		if statisticOf(name).wideInterval || name == SVCCA { // a warning of its interval
 			wantWarnings++
 		}
 		if score.N != wantN || len(score.Warnings) != wantWarnings {
