@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/resample"
@@ -20,12 +19,7 @@ const (
 	warnNoMemory  = "no interval: its groups of samples need %d MiB, more than the memory bound"
 	warnNoGroups  = "no interval: too few samples for ten groups"
 	warnSingular  = "no interval: half of the samples do not span the layer's patterns"
-	warnNarrow    = "the interval is too narrow: %d observations of %d patterns are fewer than %d for each"
 )
-
-// fullCoverage is the number of observations for each pattern from which intervals were measured to
-// hold: see docs/explanation/intervals-and-nulls.md.
-const fullCoverage = 16
 
 // Scores computes the statistics of all samples so far.
 func (a *accumulator) Scores() ([]measure.Score, error) {
@@ -41,7 +35,7 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 		return nil, err
 	}
 	u := clean.space
-	t := table{n: a.total.N, rank: min(u.K, v.K), patterns: max(u.K, v.K), warnings: a.warnings()}
+	t := table{n: a.total.N, rank: min(u.K, v.K), warnings: a.warnings()}
 	if t.rank == 0 {
 		nan := math.NaN()
 		t.warnings = append(t.warnings, warnConstant)
@@ -114,7 +108,6 @@ func (a *accumulator) nullScores(f *bases, t *table) (err error) {
 // A table holds the values of all statistics.
 type table struct {
 	n, rank      int
-	patterns     int // the larger of both ranks
 	scores, null result
 	replicates   []replicate
 	shifts       [2][]float64 // for both scores: what is added to each replicate for its change of the ranks
@@ -127,12 +120,7 @@ func (t table) rows(null bool) []measure.Score {
 	equivariance := t.row("equivariance", t.shifts[0], func(r result) float64 { return r.equivariance })
 	invariance := t.row("invariance", t.shifts[1], func(r result) float64 { return r.invariance })
 	if t.scores.ties {
-		invariance.Warnings = append(slices.Clip(invariance.Warnings), warnTies)
-	}
-	for _, s := range []*measure.Score{&equivariance, &invariance} {
-		if !math.IsNaN(s.Low) && t.n < fullCoverage*t.patterns {
-			s.Warnings = append(slices.Clip(s.Warnings), fmt.Sprintf(warnNarrow, t.n, t.patterns, fullCoverage))
-		}
+		invariance.Warnings = append(invariance.Warnings[:len(t.warnings):len(t.warnings)], warnTies)
 	}
 	rank := measure.Plain("rank", float64(t.rank), t.n)
 	rank.Warnings = t.warnings

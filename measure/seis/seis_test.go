@@ -301,24 +301,6 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// Intervals of few observations for each pattern, which were measured to be too narrow, have a
-// warning.
-func TestFewObservationsWarnOfTheInterval(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[int]bool{60: true, 160: false} { // times two channels, for at most 16 patterns
-		z, zt := smooth(1, n, 2, 4, 4), smooth(2, n, 2, 4, 4)
-		got := scoresOf(t, Defaults(), siteOf("NCHW", z), z, zt)
-		for _, name := range []string{"equivariance", "invariance"} {
-			if math.IsNaN(got[name].Low) || has(got[name], "too narrow") != want {
-				t.Errorf("%d samples, %s [%v, %v]: warnings %q, want one of the interval: %v", n, name, got[name].Low, got[name].High, got[name].Warnings, want)
-			}
-		}
-		if has(got["rank"], "too narrow") {
-			t.Errorf("%d samples: the rank, which has no interval, has the warnings %q", n, got["rank"].Warnings)
-		}
-	}
-}
-
 func TestAConstantLayerHasNoScores(t *testing.T) {
 	t.Parallel()
 	z := tensor.New(60, 2, 4, 4)
