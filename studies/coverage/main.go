@@ -6,6 +6,7 @@
 //	go run ./studies/coverage table c200/run/scores.csv ...
 //	go run ./studies/coverage resampled -n 1000 -sets 200 -models resnet20.onnx,resnet32.onnx -o c1000.csv test_batch.bin ...
 //	go run ./studies/coverage procedures -n 200 -sets 40 -networks networks/coverage -o procedures
+//	go run ./studies/coverage procedures -n 200 -sets 40 -networks networks/coverage -probes -o probes
 //	go run ./studies/coverage correlation -samples 2000
 //
 // The images of the binary files of CIFAR-10 are divided at random into disjoint sets of n. Each
@@ -63,6 +64,7 @@ func run(args []string, out io.Writer) error {
 		flags.IntVar(&p.sets, "sets", 40, "number of sets")
 		flags.StringVar(&p.networks, "networks", "networks/coverage", "folder of the trainings of studies/training/coverage.yaml")
 		flags.StringVar(&p.out, "o", "coverage", "folder of the study")
+		flags.BoolVar(&p.probes, "probes", false, "measure all probes, and nothing else")
 		if err := flags.Parse(args[1:]); err != nil {
 			return err
 		}
@@ -187,10 +189,10 @@ func readAll(files []string) (rows []scores.Row, err error) {
 // A kind identifies a score of each set.
 type kind struct{ measure, statistic, layer string }
 
-// kindOf returns the kind of a score. Variant and factor are part of the statistic, and models and
-// layers that are compared part of the layer.
+// kindOf returns the kind of a score. Variant, factor and parameter are part of the statistic, and
+// models, and layers that are compared, part of the layer.
 func kindOf(r scores.Row) kind {
-	k := kind{r.Measure, strings.TrimSpace(r.Statistic + " " + r.Variant + " " + r.Factor), r.Layer}
+	k := kind{r.Measure, strings.Join(strings.Fields(r.Statistic+" "+r.Variant+" "+r.Factor+" "+r.Parameter), " "), strings.TrimSpace(r.Model + " " + r.Layer)}
 	if r.OtherModel != "" {
 		k.layer = r.Model + " " + r.Layer + " - " + r.OtherModel + " " + r.OtherLayer
 	}

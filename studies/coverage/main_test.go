@@ -34,6 +34,39 @@ func TestCoverageCountsIntervalsWithTheMean(t *testing.T) {
 	}
 }
 
+// The study of all probes has each of them, and no other measure.
+func TestStudyOfProbes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := run([]string{"procedures", "-n", "40", "-sets", "2", "-probes", "-o", dir}, nil); err != nil {
+		t.Fatal(err)
+	}
+	study, err := os.ReadFile(filepath.Join(dir, "study.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"informativeness": true, "parameter-equivariance": true, "representation-equivariance": true,
+		"invariance": true, "disentanglement": true, "retrieval": true, "firing": false, "stir": false} {
+		if strings.Contains(string(study), "  - "+name) != want {
+			t.Errorf("the study has %s: %v, want %v", name, !want, want)
+		}
+	}
+}
+
+// Scores of different models and parameters are of different kinds.
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	r := scores.Row{Model: "a", Layer: "l", Measure: "m", Statistic: "s", Variant: "mlp", Factor: "x", Parameter: "10"}
+	if k := kindOf(r); k != (kind{"m", "s mlp x 10", "a l"}) {
+		t.Errorf("kind %+v", k)
+	}
+	other, changed := r, r
+	other.Model, changed.Parameter = "b", "20"
+	if kindOf(r) == kindOf(other) || kindOf(r) == kindOf(changed) {
+		t.Error("scores of two models, or of two parameters, are of one kind")
+	}
+}
+
 func TestSetsShareNoImage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

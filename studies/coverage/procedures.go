@@ -11,6 +11,7 @@ import (
 type procedureStudy struct {
 	n, sets       int
 	networks, out string
+	probes        bool // all probes and nothing else
 }
 
 // write writes the study. Each set is an entry of shapes with a seed of its own.
@@ -32,10 +33,21 @@ func (p procedureStudy) write() error {
 	fmt.Fprintf(study, `models: {checkpoints: %q, layers: penultimate}
 transforms: {name: tilt, rotate: {values: [-20, -10, 10, 20]}}
 measures:
-  - firing
+`, networks)
+	if p.probes {
+		study.WriteString(`  - informativeness: {factors: [x], epochs: 20}
+  - parameter-equivariance: {epochs: 20}
+  - representation-equivariance: {epochs: 20}
+  - invariance
+  - disentanglement: {factors: [x], epochs: 20}
+  - retrieval
+`)
+	} else {
+		fmt.Fprintf(study, `  - firing
   - informativeness: {probe: [slp], factors: [x], epochs: 20}
   - robust-accuracy: {radius: 0.3, steps: 5}
   - stir: {between: all, images: %d, optimiser: adam, steps: 60}
-`, networks, p.n)
+`, p.n)
+	}
 	return os.WriteFile(filepath.Join(p.out, "study.yaml"), study.Bytes(), 0o666)
 }
