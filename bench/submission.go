@@ -21,9 +21,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A submission is a run folder on which all tasks of a submission but one have ended: each of a
-// model, or of a shard of a model. Its files are made by the program itself, from a convolution of
-// some bytes and shards of one block of samples, so that the work on files outweighs the others.
+// A submission is a run folder of many tasks, all but one of which have ended. Each task measures a
+// model, or a shard of one. The program itself makes the files. The model is a convolution of a few
+// bytes, and a shard has 32 samples, so that reading and writing files takes most of the time.
 type submission struct{ models, shards int }
 
 // build makes the folder and returns its path. A merge has not run, and the states of the last model
@@ -266,20 +266,20 @@ func removeShard(s submission, run string) error {
 func submissions() []row {
 	var rows []row
 	for _, s := range []submission{{1000, 1}, {10000, 1}, {100, 100}} {
-		task, taskAgain := lastOf(s.source(lastTask))
-		merge, mergeAgain := lastOf(s.source(lastMerge))
-		status, statusAgain := lastOf(s.source(statusOf))
+		task, taskMetrics := lastOf(s.source(lastTask))
+		merge, mergeMetrics := lastOf(s.source(lastMerge))
+		status, statusMetrics := lastOf(s.source(statusOf))
 		text := fmt.Sprintf("%d models", s.models)
 		if s.shards > 1 {
 			text += fmt.Sprintf(" in %d shards", s.shards)
 		}
 		out := row{text: map[string]string{"submission": text}, cells: []cell{
 			{column: "last task", from: task, metric: "cpu-s", unit: "s", memory: "MiB-peak"},
-			{column: "operations of the last task", from: taskAgain, metric: "operations"},
+			{column: "operations of the last task", from: taskMetrics, metric: "operations"},
 			{column: "`status`", from: status, metric: "cpu-s", unit: "s", memory: "MiB-peak"},
-			{column: "operations of `status`", from: statusAgain, metric: "operations"},
+			{column: "operations of `status`", from: statusMetrics, metric: "operations"},
 			{column: "merge", from: merge, metric: "cpu-s", unit: "s", memory: "MiB-peak"},
-			{column: "operations of the merge", from: mergeAgain, metric: "operations"},
+			{column: "operations of the merge", from: mergeMetrics, metric: "operations"},
 		}}
 		if s.shards > 1 {
 			out.cells = append(out.cells, cell{column: "operations of another task", from: s.source(anotherTask), metric: "operations"})

@@ -143,7 +143,8 @@ func similarities() []row {
 
 const gridWork = "all pairs of layers of two networks, one thread"
 
-// lastOf returns a source, and one that gives the metrics of its last run again.
+// lastOf returns two sources for two cells of a row: first runs from, and again returns the metrics
+// of that run without running it once more.
 func lastOf(from source) (first, again source) {
 	var last metrics
 	first = func(ctx context.Context, r *runner) (metrics, error) {

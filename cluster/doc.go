@@ -9,14 +9,16 @@
 //	noether run study.yaml -o RUN --only vit --shard 2/5 --complete
 //
 // Whole models are preferred because they leave nothing to merge. The shards of a divided model
-// save the states of their accumulators in the run folder, and the last shard to finish merges
-// them. The merge job at the end writes the tables and lists missing work.
+// save the states of their accumulators in the run folder. With --complete, a shard that ends
+// merges the states and computes the scores of a cell if those of all shards are there. The merge
+// job at the end writes the tables and lists missing work.
 //
 // # Balance
 //
 // Let o be the time in seconds to open a model, w the time that grows with the number of samples,
-// and s the time to compute scores. Divided into k shards, the model has k tasks of o + w/k + s/k
-// seconds. For a limit T, each model with o + w + s > T is divided into the smallest number of
+// and s the time to compute scores. Divided into k shards, the model is planned as k tasks of o + w/k
+// + s/k seconds: shards that end together share the cells to be scored, and one that ends long after
+// the others scores them all. For a limit T, each model with o + w + s > T is divided into the smallest number of
 // shards of at most T, or into as many as its samples allow. The other models are packed into tasks
 // of at most T: longest first, each into the fullest task with enough time left. Balance searches
 // for a small T with at most the requested number of tasks, by bisection.
@@ -28,14 +30,16 @@
 // # Failures
 //
 // This holds for Slurm. A task saves the state of its measures every minute by default. Slurm
-// queues a task again when it is preempted or its node fails. A task that is killed, for example
-// for memory, starts again in its allocation. A task that is about to reach its time limit gets a
+// queues a task again when it is preempted or its node fails. A task that the kernel kills for
+// memory starts again in its allocation; one that Slurm kills for memory needs Retry with more. A task that is about to reach its time limit gets a
 // signal, saves its state and queues itself again. Each resumes from the saved state. Restarts are
-// bounded. Retry submits the work that the merge lists as missing. A submission has these files in
+// bounded. Retry submits the tasks that are neither done nor
+// queued nor running, and a merge. A submission has these files in
 // the run folder; all but the logs are replaced atomically:
 //
 //	cluster.json               submissions, their tasks and jobs
-//	cluster/1/run.sbatch       the script that was submitted
+//	cluster/1/run.sbatch       the script of the tasks
+//	cluster/1/merge.sbatch     the script of the merge
 //	cluster/1/tasks/7.json     the status of task 7 of submission 1, written by the task itself
 //	cluster/1/logs/7.log       its output
 package cluster

@@ -31,7 +31,7 @@ func (c Slurm) Retry(ctx context.Context, run string, r *Record, s *Submission, 
 	}
 	var tasks []int
 	for _, t := range status.Tasks {
-		if t.Unfinished() {
+		if t.MustRetry() {
 			tasks = append(tasks, t.Number)
 		}
 	}

@@ -34,8 +34,9 @@ type TaskStatus struct {
 	TaskState
 }
 
-// Unfinished reports whether the task must be submitted again.
-func (t TaskStatus) Unfinished() bool {
+// MustRetry reports whether the task has ended without finishing, so that it must be submitted
+// again.
+func (t TaskStatus) MustRetry() bool {
 	return !slices.Contains([]string{Done, Running, Queued, Unknown}, t.State)
 }
 
@@ -48,8 +49,10 @@ type Status struct {
 	// result, cancelled, failed, killed or lost.
 	Merge string `json:"merge"`
 	Note  string `json:"note,omitempty"` // a remark on the whole submission
-	Cells int    `json:"cells"`          // cells of the study; 0 if no record has been written
-	Done  int    `json:"done"`           // finished cells
+	// Cells is the number of cells of the study, which are the scores of one measure for one model,
+	// data, value and trial; 0 if no record has been written.
+	Cells int `json:"cells"`
+	Done  int `json:"done"` // finished cells
 }
 
 // Count returns the number of tasks in a state.
@@ -79,10 +82,10 @@ func (s *Status) mergeEnded() bool {
 	return slices.Contains([]string{Cancelled, Failed, Killed, Lost}, s.Merge)
 }
 
-// lostAfter is the time without a heartbeat after which a task is reported as killed if there is no
+// killedAfter is the time without a heartbeat after which a task counts as killed if there is no
 // scheduler to query. If that is wrong and the task is submitted again, no harm is done: two tasks
 // with the same work give the same scores.
-const lostAfter = 15 * time.Minute
+const killedAfter = 15 * time.Minute
 
 // Find determines the status of a submission from the state files of its tasks and the queue of the
 // scheduler.
@@ -176,10 +179,10 @@ func (l *lookup) setState(t *TaskStatus, reported bool, at time.Time) {
 		switch {
 		case !reported:
 			t.State = Queued
-		case t.State == Stopped && l.now.Sub(at) <= lostAfter:
+		case t.State == Stopped && l.now.Sub(at) <= killedAfter:
 			// The pod was evicted, and Kubernetes starts another.
 			t.State, t.Note = Queued, "stopped; starts again"
-		case t.State == Running && l.now.Sub(at) > lostAfter:
+		case t.State == Running && l.now.Sub(at) > killedAfter:
 			t.State, t.Note = Killed, fmt.Sprintf("no heartbeat for %v", l.now.Sub(at).Round(time.Second))
 		}
 	case job == "":
@@ -211,7 +214,7 @@ func (l *lookup) finalState(job string, task int) string {
 }
 
 // merge returns the state of the last merge, and how it has ended if it is no longer in the queue.
-// tasksActive is true if tasks are queued or running.
+// tasksActive is true if tasks are queued, running or unknown.
 func (l *lookup) merge(tasksActive bool) (state, note string) {
 	for _, j := range slices.Backward(l.submission.Jobs) {
 		if q, ok := l.queue[jobTask{job: j.Merge}]; ok && j.Merge != "" {

@@ -15,9 +15,9 @@ import (
 type Series struct {
 	Model     string // includes the other model, if there is one
 	Data      string
-	Transform string // includes the parameter value if there is no mean over values
-	Factor    string // "" for all samples
-	Variant   string
+	Transform string // includes the parameter value, unless the rows are a mean over values
+	Factor    string // the factor of the samples, a class or a part of them that is scored; "": all
+	Variant   string // a setting that tells scores of one measure apart, such as the probe
 	Rows      []scores.Row
 }
 
@@ -78,8 +78,8 @@ func transformLabel(r *scores.Row) string {
 	return r.Transform + " " + r.Parameter
 }
 
-// Layered reports whether a measure has scores that differ between layers. A measure that compares
-// models at a single layer of each does not.
+// Layered reports whether the scores of a measure are scores of layers that a reader may compare.
+// Those of a measure that compares two models at a single layer of each are not.
 func Layered(rows []scores.Row, name string) bool {
 	type pair struct{ model, other string }
 	firstPair := make(map[pair][2]string)
@@ -99,11 +99,13 @@ func Layered(rows []scores.Row, name string) bool {
 	return false
 }
 
-// lowest and highest return the rows with the extreme values; among equal ones the shallowest.
+// lowest returns the row with the lowest value; among equal ones the shallowest layer.
 func (s Series) lowest() scores.Row {
 	return slices.MinFunc(s.Rows, func(a, b scores.Row) int { return cmp.Compare(a.Value, b.Value) })
 }
 
+// highest returns the row with the highest value; among equal ones the shallowest layer. If higher is
+// better, rows at the level of shuffled pairs are left out, unless there are no others.
 func (s Series) highest(d measure.Direction) scores.Row {
 	rows := s.Rows
 	if d == measure.Higher {
@@ -116,8 +118,8 @@ func (s Series) highest(d measure.Direction) scores.Row {
 }
 
 // isAtShuffledLevel reports whether a high score, where higher is better, does not exceed that of
-// shuffled pairs by more than rounding. A layer with fewer observations than patterns reaches 1 for
-// any data and must not be reported as best.
+// shuffled pairs by more than rounding. In SEIS, a layer with fewer observations than
+// spatial patterns reaches 1 for any data and must not be reported as best.
 func isAtShuffledLevel(r scores.Row) bool { return r.Value > 0.5 && r.Null >= r.Value-1e-6 }
 
 // Best and Worst return the most and the least invariant layer; for a statistic without a

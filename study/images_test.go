@@ -98,7 +98,7 @@ func TestModelImages(t *testing.T) {
 	if err := os.Mkdir(beside, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"layer1.png": "one", "layer1.json": `{"title": "Filters", "caption": "Edges."}`, "layer2.png": "two", "notes.txt": "x"} {
+	for name, text := range map[string]string{"layer1.png": "one", "layer1.json": `{"title": "Filters", "caption": "Edges."}`, "layer2.png": "two", "layer2.json": "null", "notes.txt": "x"} {
 		if err := os.WriteFile(filepath.Join(beside, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}

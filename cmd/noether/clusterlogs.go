@@ -37,7 +37,7 @@ of the given tasks.`,
 					return err
 				}
 				for _, t := range status.Tasks {
-					if t.Unfinished() {
+					if t.MustRetry() {
 						tasks = append(tasks, t.Number)
 					}
 				}

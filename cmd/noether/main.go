@@ -25,7 +25,7 @@ import (
 )
 
 func main() {
-	machine.BoundGarbage(0)
+	machine.BoundGarbage(0) // for a small heap; a run sets the target again when its memory is known
 	ctx, stop := interruptible()
 	defer stop()
 	os.Exit(exitCode(execute(ctx, os.Args[1:])))

@@ -49,7 +49,7 @@ func (r Run) WritePage(w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
-	out := checksum.NewPageWriter(w)
+	out := checksum.NewPageWriter(w) // Close appends a checksum, by which an altered page is recognised
 	if err = t.Execute(out, p); err == nil {
 		err = out.Close()
 	}
@@ -67,9 +67,9 @@ type page struct {
 	Script    template.JS
 	Home      string        // URL of the list of runs; "" if there is none
 	Packed    template.HTML // the data, base64
-	Extent    string
-	Progress  string
-	Took      string
+	Extent    string        // numbers of models, data sets, measures and scores
+	Progress  string        // a sentence on a run that is unfinished or has failures
+	Took      string        // how long the run took, in words
 	Sentences []report.Sentence
 	Measures  []section
 	Skipped   []report.Note
@@ -77,9 +77,11 @@ type page struct {
 	Warnings  []report.Note
 	Empty     bool
 
-	Relations, Images, Summary, Samples, Classes, Space, Networks bool // whether there are any
-	Fitted                                                        bool // a relation has a line
-	Folded                                                        bool // all images are contact sheets, which the first screen shows
+	// Whether the page has relations of scores with accuracy, images, and so on.
+	Relations, Images, Summary, Samples, Classes, Space, Networks bool
+
+	Fitted bool // the chart of a relation has a fitted line
+	Folded bool // all images are contact sheets, which the first screen shows
 }
 
 // A section is the text of one measure.

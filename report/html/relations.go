@@ -6,7 +6,7 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// A relationData is a Relation in the data of a page.
+// A relationData describes how a score relates to accuracy over the models, see report.Relation.
 type relationData struct {
 	Score string         `json:"score"` // its name and its title in the list of scores
 	Name  string         `json:"name"`

@@ -7,8 +7,9 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// failPass fails the unfinished cells of a pass after its states have been saved: those that read
-// the failed model, or all cells if the cause is not a model.
+// failPass records the failure of a pass for its unfinished cells: those that read the failed model,
+// or all if the cause is not a model. The caller has saved the states of the pass. inputs are the
+// names of the samples that were being read, for the records.
 func (r *runner) failPass(p *plan.Pass, inputs []string, cause error) error {
 	var broken *modelError
 	errors.As(cause, &broken)
@@ -19,7 +20,7 @@ func (r *runner) failPass(p *plan.Pass, inputs []string, cause error) error {
 		if broken != nil && !slices.ContainsFunc(t.Readings(), func(r plan.Reading) bool { return r.Model == broken.model }) {
 			continue
 		}
-		if err := r.failAndFree(t.Cell, "", inputs, cause); err != nil {
+		if err := r.failAndFree(t.Cell, noLayer, inputs, cause); err != nil {
 			return err
 		}
 	}

@@ -67,7 +67,7 @@ func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 	case rundir.IsSaveError(err):
 		return err
 	}
-	return r.failAndFree(c, "", nil, fmt.Errorf("%s: %w", c, err))
+	return r.failAndFree(c, noLayer, nil, fmt.Errorf("%s: %w", c, err))
 }
 
 // representations returns the cache of activations, or nil if there is none.

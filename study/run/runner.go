@@ -38,7 +38,11 @@ func newParallelism(passes []*plan.Pass, cores int) parallelism {
 	return out
 }
 
-// failAndFree records the failure of a cell and frees its accumulators.
+// noLayer stands for the layer where a cell fails that is not of one layer alone.
+const noLayer = ""
+
+// failAndFree records the failure of a cell and frees its accumulators. layer is where it failed;
+// inputs are the names of the samples that were being read.
 func (r *runner) failAndFree(c *plan.Cell, layer string, inputs []string, cause error) error {
 	err := r.FailCell(c, layer, inputs, cause)
 	if c.Failed {

@@ -12,8 +12,8 @@ type saveTimer struct {
 	fraction float64       // largest fraction of the time that saving may take
 	now      func() time.Time
 	last     time.Time     // end of the last save, or start of the run
-	duration time.Duration // of the last save, or of the speed test of the disk
-	bytes    int64         // written in this duration; 0: not timed yet
+	duration time.Duration // of the last save or the speed test of the disk; after a cancelled save, an estimate
+	bytes    int64         // written, or to be written, in this duration; 0: not timed yet
 }
 
 const (

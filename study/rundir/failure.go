@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// Failures is the error of a run that finished, but in which some cells, models or data failed. The
+// Failures is the error of a run that finished, but in which some models, data or cells failed. A
+// cell is the scores of a measure for a model, data, a value of a transformation and a trial. The
 // results of the other cells are in the run folder. Each failure has a file under failures/.
 // Running the study again retries what failed.
 type Failures struct {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,23 +30,18 @@ func (r *Writer) copyModelImages() error {
 		return err
 	}
 	for _, m := range r.Plan.Models {
-		base := strings.TrimSuffix(m.Net.Path(), filepath.Ext(m.Net.Path()))
-		files, err := filepath.Glob(escapeGlob(base+".pictures") + "/*.png")
+		dir := strings.TrimSuffix(m.Net.Path(), filepath.Ext(m.Net.Path())) + ".pictures"
+		files, err := fs.Glob(os.DirFS(dir), "*.png")
 		if err != nil {
 			return err
 		}
 		for _, file := range files[:min(len(files), maxModelImages)] {
-			if err := r.copyModelImage(m.Entry.Name, file); err != nil {
+			if err := r.copyModelImage(m.Entry.Name, filepath.Join(dir, file)); err != nil {
 				return fmt.Errorf("the images of model %s: %w", m.Entry.Name, err)
 			}
 		}
 	}
 	return nil
-}
-
-// escapeGlob returns a glob pattern that matches the path alone.
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 // copyModelImage copies one image and writes its caption with the model's name. Images too large
@@ -66,9 +62,11 @@ func (r *Writer) copyModelImage(model, file string) error {
 	case err != nil:
 		return err
 	default:
-		if err := json.Unmarshal(raw, &text); err != nil {
+		var caption map[string]string
+		if err := json.Unmarshal(raw, &caption); err != nil {
 			return fmt.Errorf("reading the caption of %s: %w", file, err)
 		}
+		maps.Copy(text, caption)
 	}
 	text["model"] = model
 	if err := filesys.MkdirAll(r.Folder.Path(modelImageFolder), 0o755); err != nil {

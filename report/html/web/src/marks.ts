@@ -246,12 +246,12 @@ export function isMarked(c: Context): boolean {
   return c.chart.mark === 'line' && ['parameter', 'depth'].includes(c.chart.x.field);
 }
 
-/** Where the reader looks at in a chart of some rows; '' for nowhere. */
+/** The value or layer that the reader has chosen in a chart of some rows; '' for nowhere. */
 export function markedAt(c: Context, rows: number[]): string {
   return c.chart.x.field === 'parameter' ? c.angle(transformOf(c, rows)) : layerPlace(c, rows);
 }
 
-/** The data set of a chart that holds where the reader looks at. */
+/** The name of the Vega data set with the value or layer that the reader has chosen. */
 export const marker = 'marker';
 
 /** The marker at a place, or a hidden one where there is none. */
