@@ -17,10 +17,9 @@
 //	r2 = 1 - sum |f(Tx)_p - prediction|^2 / sum |f(Tx)_p - mean|^2,
 //
 // with the mean over the samples of the fit. The sums are over folds, samples, and the positions that
-// lie inside the map before and after T. Folds consist of whole jackknife groups of samples, and each
-// is left out of one fit.
-// The sufficient statistics of a fold are the second moments of channels, so samples are not
-// stored.
+// lie inside the map before and after T. Folds consist of whole jackknife groups of samples (see
+// measure.Layout), and each is left out of one fit. The sufficient statistics of a fold are the
+// second moments of channels, so samples are not stored.
 //
 // Where T moves no positions, or positions do not form a grid of rows and columns, there are the
 // operators identity and channels only. A layer without positions has one position.
@@ -121,21 +120,24 @@ func (m *method) Cost(s measure.Site) int64 {
 // bytes returns the memory of the moments of all folds.
 func (s setup) bytes() int64 {
 	c := int64(s.maps.Channels)
-	one := 8 * (c*(2*c+1) + 2*c + 2)
+	one := 8 * (c*(2*c+1) + 2*c + 2) // a linalg.Scatter of 2C variables
 	if s.moves {
 		one *= 2
 	}
 	return int64(s.foldCount) * one
 }
 
-// Borrowed implements measure.Borrower: the observations of some samples, and their products.
+// Borrowed implements measure.Borrower: the rows same and moved, tau f(x) of a sample, and two tiles
+// of products. A sample is added to rows if there are fewer than blockRows, and a slice that grows
+// takes up to a quarter more than it needs.
 func (m *method) Borrowed(s measure.Site) int64 {
 	setup, why := m.setup(s)
 	if why != "" {
 		return 0
 	}
+	const tile = 1024 // side of the tiles of package linalg
 	c, p := int64(setup.maps.Channels), int64(setup.maps.Positions())
-	return 4*(2*2*c*max(p, blockRows)+c*p) + 2*4*1024*1024
+	return 4*(2*2*c*(blockRows+p)*5/4+c*p) + 2*4*tile*tile
 }
 
 // New implements measure.Measure.
