@@ -18,8 +18,8 @@ type Descriptor struct {
 	// Resampled is the unit over which the 95 % intervals account for random variation, such as
 	// "sample". Empty: there are no intervals.
 	Resampled string `json:"resampled,omitempty"`
-	// Chart is the kind of chart that a report shows first if the rows allow it. Empty: the report
-	// chooses.
+	// Chart names the kind of chart that a report shows first if the scores allow it, such as "bars"
+	// (see package report). Empty: the report chooses.
 	Chart string `json:"chart,omitempty"`
 	// Probes reports whether the variants are kinds of probes. Factors are then shown side by side.
 	Probes     bool                  `json:"probes,omitempty"`
@@ -42,7 +42,7 @@ type StatisticDescriptor struct {
 	// transformation.
 	Untransformed bool `json:"untransformed,omitempty"`
 	PerSample     bool `json:"per_sample,omitempty"` // a mean over samples, whose terms are stored if the study has "samples: true"
-	PerUnit       bool `json:"per_unit,omitempty"`   // units.parquet contains its value for each unit of a layer
+	PerUnit       bool `json:"per_unit,omitempty"`   // the run's units.parquet contains its value for each unit of a layer
 }
 
 // Units of statistics that grow with the activations of a layer, or with the values of a factor.

@@ -10,6 +10,15 @@
 //	Comparison    two representations of the same inputs: a GridAccumulator for many pairs of layers
 //	Procedure     work in steps on stored samples, such as training: see package measure/procedure
 //
+// These packages use some terms. x is a sample, that is, one input of a model, and T a
+// transformation. A view is one version of a sample: clean (x) or transformed (T(x)). A study names
+// data, models, transformations and measures. A trial is one of several repetitions of all random
+// draws of a study. A cell is one unit of its work: one measure of one model (or pair of models) on
+// one data set, under one transformation value, in one trial. A shard is a part of the samples that
+// one process measures. A factor is a known property of samples, such as hue. A unit is one value of
+// a layer. The null of a score is the value of its statistic that chance alone gives, for example on
+// shuffled pairs: x of one sample with T(x) of another.
+//
 // A measure is used as follows:
 //
 //	acc, err := m.New(site)

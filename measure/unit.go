@@ -1,7 +1,8 @@
 package measure
 
-// A UnitScore holds the results for a single unit of a layer: a row of units.parquet. Values that
-// do not apply are NaN.
+// A UnitScore holds the results of measure/firing for a single unit of a layer: a row of
+// units.parquet in the run folder. Numbers that do not apply are NaN. A trajectory is an input with
+// its transformed versions, or the frames before and after it, in order.
 type UnitScore struct {
 	Layer  int    // index into the measured layers
 	Factor string // as in a Score
@@ -24,19 +25,18 @@ type UnitScore struct {
 	NormalisedVariance       float64 // TV / SV
 	SameEquivariance         float64 // TV / SV after the inverse transformation is applied to each feature map
 	GoodfellowNormal         float64 // Local / Global with a threshold of a normal distribution
-	MutualInformation        float64 // between firing and the class of the input, in nats
+
+	MutualInformation float64 // between firing and the class of the input, in nats
 }
 
 // A UnitResponse is a point of a unit's tuning curve: its value at one step of the trajectory
 // around its strongest input. It is a row of curves.parquet.
 type UnitResponse struct {
-	Layer     int
-	Factor    string
-	Unit      int
-	Sign      int
-	Threshold float64
-	Strongest int     // index of the unit's strongest input
-	Step      int     // from 0
-	Amount    float64 // value of the transformation's parameter at this step (the paper's gamma)
-	Value     float64
+	Layer, Unit, Sign int     // as in a UnitScore
+	Factor            string  // as in a UnitScore
+	Threshold         float64 // as in a UnitScore
+	Strongest         int     // index of the unit's strongest input
+	Step              int     // from 0
+	Amount            float64 // value of the transformation's parameter at this step (gamma in Goodfellow et al. 2009)
+	Value             float64 // of the unit
 }

@@ -29,8 +29,8 @@ import (
 // the data.
 type contract struct {
 	layout    measure.Layout
-	cost      int64
-	tolerance float64
+	cost      int64                   // bound of the measure on the memory of an accumulator, in bytes
+	tolerance float64                 // see Case
 	exact     bool                    // values must be equal to the bit
 	open      func() (subject, error) // returns an empty accumulator
 }
@@ -67,7 +67,8 @@ func (c contract) check(t *testing.T) {
 	})
 	t.Run("damaged states", func(t *testing.T) {
 		state := c.marshal(t, c.feed(t, all[:len(all)-1], 7))
-		if int64(len(state)) > c.cost+4096 {
+		const header = 4096 // allowance for lengths and settings in a state
+		if int64(len(state)) > c.cost+header {
 			t.Errorf("a state takes %d bytes, and Cost bounds it by %d", len(state), c.cost)
 		}
 		c.refusesTruncated(t, state)

@@ -90,8 +90,9 @@ type Job struct {
 	// Repeated reports whether an earlier trial uses some of the samples too, although every trial
 	// should use new ones.
 	Repeated bool
-	// Read reads the samples at the given positions of Data, in order, in the frame f. Samples that
-	// cannot be read are left out and recorded. If they are more than 1 %, it returns an error.
+	// Read reads the samples at the given positions of Data, in order, in the frame f: the part and
+	// size of an image that a model gets. Samples that cannot be read are left out and recorded. If
+	// they are more than 1 %, it returns an error.
 	Read func(ctx context.Context, positions []int, f dataset.Frame) ([]dataset.Sample, error)
 
 	Checkpoint train.Checkpoint // of this job; may be nil
@@ -110,10 +111,10 @@ type Job struct {
 	// Progress is called with the work that is done, in the units of Work, and a note for display,
 	// such as the current distance. It is not nil.
 	Progress func(done int64, note string)
-	Runtime  *ort.Runtime
-	Threads  int    // of the engine; 0: all cores
-	Device   string // of the engine; "": cpu
-	Memory   int64  // memory that may be used, in bytes; results do not depend on it
+	Runtime  *ort.Runtime // the engine, ONNX Runtime
+	Threads  int          // of the engine; 0: all cores
+	Device   string       // of the engine; "": cpu
+	Memory   int64        // memory that may be used, in bytes; results do not depend on it
 }
 
 // A Subject is a model with the layers to measure.

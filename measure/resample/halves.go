@@ -10,9 +10,10 @@ const HalfGroups = 10
 // often as in different halves, as nearly as possible (balanced half-samples, McCarthy 1969). So
 // the variance among halves of a sum over groups estimates the variance of that sum.
 //
-// A jackknife that leaves out small groups multiplies their effect by a large factor. That is wrong
-// for values that vary at random however few samples are left out, such as canonical vectors of
-// neighbouring correlations. A half leaves out as many samples as it contains, so the factor is 1.
+// A jackknife that leaves out small groups multiplies their effect by a large factor (h - 1 in the
+// formula of Jackknife). That is wrong for values that vary at random however few samples are left
+// out, such as canonical vectors of neighbouring correlations. A half leaves out as many samples as
+// it contains, so the factor is 1.
 var HalfSamples = [HalfGroups]string{
 	"++-+--++--",
 	"----+++++-",

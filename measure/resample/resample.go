@@ -4,7 +4,8 @@
 //	Wilson       an interval for a proportion
 //	Student      an interval for the mean of independent values
 //	HalfSamples  balanced half-samples of ten groups of samples
-//	RankSpread   the distribution of the numbers of singular vectors kept of two representations
+//	RankSpread   the sampling distribution of the ranks of two representations, where a rank is the
+//	             number of leading singular vectors that a score uses
 //	Cycle        a permutation without fixed points, for the pairs of a null
 //
 // For instance, for a statistic of 80 samples that has the value a without the first 40 samples and

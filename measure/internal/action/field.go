@@ -3,7 +3,7 @@
 // A Field is the action tau of a transformation on the positions of an h x w map: for each position
 // of the result, it has the positions whose values are read. It also states which positions are
 // counted, that is, enter the sums of a measure: those whose value does not depend on what lies
-// outside the map.
+// outside the map. A map is one channel of a layer's activations.
 //
 //	points, ok := transform.PointMapOf(op, h, w)
 //	f := new(action.Cache).Of(points, action.Grid{Height: h, Width: w})
@@ -31,7 +31,8 @@ type Field struct {
 // A Run is a range of consecutive positions, To excluded.
 type Run struct{ From, To int }
 
-// interpolated reports whether all values of tau and tau^-1 are interpolated between neighbours.
+// interpolated reports whether tau and tau^-1 interpolate between neighbours on a map that does not
+// wrap around. This is the case that actNative computes.
 func (f *Field) interpolated() bool {
 	fits := func(t *taps) bool { return t.fractions != nil && t.corners == nil }
 	return !f.Still && !f.Exact && fits(&f.forward) && fits(&f.back)
@@ -69,7 +70,7 @@ func newField(p transform.PointMap, g Grid) *Field {
 		return &Field{}
 	}
 	f := &Field{Still: p.Fixed(), Exact: true}
-	around := p.Wrap && p.PermutesAxes()
+	around := p.Wrap && p.PermutesAxes() // no position is read from outside
 	n := g.Height * g.Width
 	tau, tauInverse := make([]point, n), make([]point, n)
 	for i := range g.Height {

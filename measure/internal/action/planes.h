@@ -1,7 +1,8 @@
 #include <stdint.h>
 
 // Taps say how n values are interpolated. Value k is written to position place[k]. It is read at
-// position at[k], a step to the right of it, a step down, and both. fractions holds those between the columns and between the rows.
+// four positions: at[k], a step to the right of it, a step down, and both. fractions[2 k] is the
+// weight of the right column in 0 to 1, and fractions[2 k + 1] that of the lower row.
 typedef struct {
 	const int32_t *place, *at;
 	const float *fractions;
@@ -25,8 +26,8 @@ int planes_supported(void);
 
 // planes_act writes tau z to dst, by the taps forward; channel c of z goes to channel to[c]. z and dst
 // hold channels x positions values. right and down are the steps of the taps, in positions. scratch
-// holds 16 x positions values. If floor is not NULL, |tau^-1 tau z - z|^2 and |z|^2 are added to it,
-// where tau^-1 is by the taps back, and both are over their positions.
+// has room for 16 x positions values. If floor is not NULL, |tau^-1 tau z - z|^2 and |z|^2 are added
+// to it. tau^-1 is given by the taps back, and both sums are over the positions of back.
 void planes_act(float *dst, const float *z, int channels, int positions, const int32_t *to, Taps forward, Taps back, int right, int down, float *scratch, double floor[2]);
 
 // planes_sums returns the sums over the runs of each row of a and b. Rows are stride values apart.

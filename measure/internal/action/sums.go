@@ -58,12 +58,12 @@ func (s *Sums) Add(a, b []float32) {
 	}
 }
 
-// Dot returns sum a b. It has an error of 1e-7 of |a|^2 + |b|^2.
+// Dot returns sum a b. Its error is about 1e-7 of |a|^2 + |b|^2.
 func (s Sums) Dot() float64 { return (s.AA + s.BB - s.Difference) / 2 }
 
-// sums returns the sums of (a - b)^2, a^2 and b^2 of at most chunk values. They are added in
-// float32, in two parts. If a sum overflows, or is so small that terms may vanish, it is computed
-// in float64.
+// sums returns the sums of (a - b)^2, a^2 and b^2 of at most chunk values. Values of even and of odd
+// index are added separately, in float32. If the sum of the squares overflows, or is so small that
+// terms may vanish, all are computed in float64.
 func sums(a, b []float32) (difference, aa, bb float64) {
 	var d0, d1, a0, a1, b0, b1 float32
 	b = b[:len(a)]

@@ -3,8 +3,9 @@
 //
 //	statistic = 1/n sum_i f(z_i, z'_i)
 //
-// A measure supplies the function f and names its columns in a Spec. This package computes the sums
-// and returns the means, each with
+// A measure supplies the function f and names the values that f returns, the columns, in a Spec. The
+// view clean has z, the view transformed z'. This package computes the sums and returns the means,
+// each with
 //
 //   - an interval: Wilson's for proportions, otherwise the delete-group jackknife over the groups of the
 //     measure.Layout, clipped to the range of the statistic. Every score has the replicates of the
@@ -78,7 +79,7 @@ type Spec struct {
 	Descriptor measure.Descriptor
 	// Version is the version of the measure, and StateVersion that of its serialised states.
 	Version, StateVersion int
-	Settings              any
+	Settings              any // see measure.Method
 	// Needs is the input of the measure. With Needs.Prediction a row has one value for each class.
 	Needs   measure.Needs
 	Columns []Column

@@ -151,8 +151,9 @@ func (a *accumulator) readOpen(r *state.Reader) {
 	}
 }
 
-// setOpen sets the place, count and label of an open block, and reports whether they are valid for
-// this site.
+// setOpen sets the place, count and label of an open block from head, which holds the block, the
+// place of its latest sample, the count and the label. It reports whether they are valid for this
+// site.
 func (a *accumulator) setOpen(head []int, o *openPair) bool {
 	o.last, o.count, o.label = head[1], head[2], head[3]
 	layout := a.site.Layout
