@@ -104,7 +104,7 @@ func (r *run) newLabels(class map[int]int) labels {
 	return l
 }
 
-// classStage is a second pass over the inputs, which counts firing by class.
+// classStage is another pass over the inputs, which counts firing by class.
 func (r *run) classStage(g group) stage {
 	n := len(r.job.Data.Classes())
 	var l labels

@@ -3,8 +3,8 @@
 // "Measuring Invariances in Deep Networks" (NIPS 2009), section 4.
 //
 // A unit i with activation h_i(x) fires if s_i h_i(x) reaches a threshold. The threshold is chosen
-// so that the unit fires for about one random input in a hundred. With N inputs from P(x) and k =
-// ceil(0.01 N),
+// so that the unit fires for about one random input in a hundred. P(x) is the distribution of the
+// inputs, of which the data are a sample. With N inputs from P(x) and k = ceil(0.01 N),
 //
 //	q_i  = the k-th largest s_i h_i(x)
 //	f_i  = 1 if s_i h_i(x) >= q_i, else 0
@@ -15,7 +15,9 @@
 // Z is the set of reference stimuli, the inputs that activate the unit most. T(z) is the trajectory
 // of z: z itself and its transformed versions. The sign s_i is -1 or 1, whichever gives the higher
 // score, or 1 for layers that the study declares sparse. The score of a layer is the mean over the
-// top proportion p of its units (Inv_p).
+// top proportion p of its units (Inv_p). The data or the transformation have one or two kinds of
+// trajectory, such as the phase and the orientation of gratings; each kind is scored separately. The
+// place of a sample is its position in the random order of the study (measure.Layout).
 //
 // Inputs that tie with the threshold fire, so q_i is the largest threshold with a global rate of at
 // least 1 %. (The paper's sentence on ties has the opposite inequality.) S is at most N / k, and

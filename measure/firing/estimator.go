@@ -20,8 +20,8 @@ type ThresholdEstimator struct {
 
 // ThresholdOptions are the options of a ThresholdEstimator.
 type ThresholdOptions struct {
-	Units      int
-	Rank       int  // k, see Threshold
+	Units      int  // number of units
+	Rank       int  // k: a threshold is the k-th largest value
 	References int  // number of reference stimuli of a unit, at least 1
 	sparse     bool // only the sign s = 1 is considered
 	// Error is the allowed relative error of the rank of a threshold (root mean square); 0:
@@ -184,13 +184,13 @@ func (t *topValues) read(r *state.Reader) {
 
 func (g *ThresholdEstimator) read(r *state.Reader) {
 	t := g.sides[0]
-	is := r.Ints()
-	if len(is) != 6 || !slices.Equal(is[:4], []int{g.units, len(g.sides), t.rank, t.references}) || is[4] < 0 || is[5] < 0 || is[5] > is[4] {
-		r.Fail(fmt.Errorf("the state has units, signs, rank, references, inputs and eligible inputs %v; the first four must be %v", is, []int{g.units, len(g.sides), t.rank, t.references}))
+	head := r.Ints()
+	if len(head) != 6 || !slices.Equal(head[:4], []int{g.units, len(g.sides), t.rank, t.references}) || head[4] < 0 || head[5] < 0 || head[5] > head[4] {
+		r.Fail(fmt.Errorf("the state has units, signs, rank, references, inputs and eligible inputs %v; the first four must be %v", head, []int{g.units, len(g.sides), t.rank, t.references}))
 		return
 	}
 	for _, t := range g.sides {
 		t.read(r)
-		t.n, t.eligible = is[4], is[5]
+		t.n, t.eligible = head[4], head[5]
 	}
 }

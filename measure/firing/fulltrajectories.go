@@ -95,7 +95,8 @@ func (r *run) updateFullStats(g group, s *activations, p trajectory) {
 	}
 }
 
-// countAbove counts the units above their normal threshold.
+// countAbove counts the units of row, from lo on, above their thresholds from a normal distribution.
+// centre reports whether the image is the sample itself.
 func (m *fullStats) countAbove(row []float32, lo int, centre bool) {
 	for i, v := range row {
 		if float64(v) > m.threshold[lo+i] {
@@ -117,9 +118,9 @@ func (r *run) inverseValues(g group, s *activations, p trajectory) map[int]unitV
 		}
 		of := s.values[c.layer]
 		z := tensor.New(of.z.Shape...)
-		last := r.job.A.Layers[c.layer].Axes == "NHWC"
+		channelsLast := r.job.A.Layers[c.layer].Axes == "NHWC"
 		for i, image := range s.images {
-			transformMaps(p.inverse(image), z.At(i), of.z.At(i), last)
+			transformMaps(p.inverse(image), z.At(i), of.z.At(i), channelsLast)
 		}
 		u := r.units[c.layer]
 		out[c.layer] = unitValues{u.read(nil, z), u.count(), z}

@@ -52,7 +52,7 @@ func groups(counts []int, limit int) []group {
 // do not depend on it.
 type layout struct {
 	rank         int // k
-	references   int
+	references   int // number of reference stimuli of a unit
 	trajectories []trajectory
 	groups       []group
 	batch        int // images in a run of the engine
@@ -76,7 +76,7 @@ func (m *firing) newLayout(j *procedure.Job) layout {
 		counts[i] = newUnitSet(layer, m.settings, j.Key.Seed).count()
 	}
 	limit := max(1, int(j.Memory/m.unitBytes(j, l)))
-	if j.Memory == 0 {
+	if j.Memory == 0 { // no bound
 		limit = 1 << 30
 	}
 	l.groups = groups(counts, limit)
@@ -85,15 +85,16 @@ func (m *firing) newLayout(j *procedure.Job) layout {
 
 // unitBytes returns the peak memory for one unit, in bytes.
 func (m *firing) unitBytes(j *procedure.Job, l layout) int64 {
-	// for both signs: the largest values, and the assignments to references (see referenceUnits)
+	// The largest values for both signs. Then the assignments to references (see referenceUnits), of
+	// 4 bytes: for both signs, references and random inputs, and at most two kinds of trajectory.
 	bytes := 2*topValuesBytes(l.rank, l.references, m.settings.tolerance()) + int64(2*2*2*4*l.references)
 	for _, p := range l.trajectories {
 		bytes = max(bytes, m.fullStatsBytes(p))
 	}
 	if m.settings.also(NormalThreshold) {
-		bytes += 16
+		bytes += 16 // mean and m2 of moments
 	}
-	if m.settings.also(MutualInformation) {
+	if m.settings.also(MutualInformation) { // int32 for both signs, labels and shuffled labels
 		bytes += int64(2 * 2 * 4 * len(j.Data.Classes()))
 	}
 	return bytes

@@ -28,7 +28,8 @@ type reader struct {
 func newReader(j *procedure.Job, g group, units map[int]*unitSet, batch int) (*reader, error) {
 	r := &reader{job: j, group: g, layers: g.layers(), units: units, scratch: map[int][]float32{}}
 	var err error
-	if r.session, err = j.A.Model.NewSession(layersOf(j, g), false); err != nil {
+	const withScores = false
+	if r.session, err = j.A.Model.NewSession(layersOf(j, g), withScores); err != nil {
 		return nil, err
 	}
 	if r.buffers, err = r.session.NewBuffers(batch); err != nil {

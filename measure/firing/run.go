@@ -42,6 +42,7 @@ type run struct {
 // unread is the index of a sample that cannot be read.
 const unread = -1
 
+// start returns a run of the job, at the point where its checkpoint was saved.
 func (m *firing) start(j *procedure.Job) (*run, error) {
 	r := &run{firing: m, layout: m.newLayout(j), job: j, units: map[int]*unitSet{}, lastSave: time.Now()}
 	if err := r.findSparse(); err != nil {
@@ -291,6 +292,7 @@ func (r *run) storeThresholds(g group) error {
 				q, count := t.threshold(u)
 				f.q[side][c.lo+u], f.fires[side][c.lo+u], f.largest[side][c.lo+u] = q, int32(count), t.largest(u)
 				f.strongest[side][c.lo+u] = t.strongestIndex[u*t.references]
+				// References are not run again (see exclusiveImages), so they are counted here.
 				fires := t.firesAtStrongest(u, q)
 				for p := range r.trajectories {
 					if r.trajectories[p].exclusive {

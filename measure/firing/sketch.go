@@ -40,16 +40,17 @@ const (
 	minLevel       = 8    // smallest capacity of a level
 	maxLevel       = 8192 // largest capacity of a level
 	bottomCapacity = 32   // smallest capacity of level 0; sorting is cheaper for more values at once
-	minCapacity    = 12   // level 0 replaces levels of less capacity
+	minCapacity    = 12   // level 0 replaces levels of less capacity, at most maxStep of them
 	// smallest capacity of a level above 0; larger levels are sorted less often
 	minUpperCapacity = 24
 	maxStep          = 4 // largest step, so that the lower half of level 0 has at least one value to move
 )
 
 // levels returns the capacities of a sketch's levels, in order of weight, and its step. Each level
-// has two thirds of the capacity of the next one. The last level has the capacity perError /
-// relative, and there are as many levels as twice the target weight needs. Level 0 replaces the
-// lowest levels, as many as step says.
+// has about two thirds of the capacity of the next one. The last level has the capacity perError /
+// relative, and there are as many levels as twice the target weight needs. The lowest levels, of
+// less than minCapacity, are replaced by a single level 0. step is the number of levels that are
+// replaced, or 1 if there are none.
 func levels(k int, relative float64) (capacities []int, step int) {
 	top := float64(minLevel)
 	if relative > 0 {

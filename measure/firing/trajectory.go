@@ -232,6 +232,8 @@ func (m *firing) draw(j *procedure.Job, value, step, index int) transform.Op {
 	return j.Transform.Draw(k, value, index)
 }
 
+// stepAmount returns the parameter of an Op that is fixed, that is, not a random draw. For other
+// Ops, or without a numeric parameter, it returns the number of the step.
 func stepAmount(op transform.Op, number int, fixed bool) float64 {
 	if v, ok := transform.Parameter(op); ok && fixed {
 		return v

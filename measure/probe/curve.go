@@ -9,9 +9,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A curve describes a measure of pooled vectors that needs no training, such as invariance. It
-// scores each value of the transformation, or each part of its range, and all of them together. A
-// score is a mean over samples.
+// A curve describes a measure of pooled vectors that needs no training, such as invariance, as a
+// function of the transformation's parameter. It scores each value of the transformation, or each
+// part of its range, and all of them together. A score is a mean over samples.
 type curve struct {
 	parts      int // number of parts into which a range is divided
 	statistics []estimate

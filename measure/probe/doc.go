@@ -3,9 +3,11 @@
 // Plachouras et al. 2025, "Towards a Unified Representation Evaluation Framework Beyond Downstream
 // Tasks": informativeness, equivariance, invariance and disentanglement.
 //
-// A probe g is trained on the representations z = f(x) of some samples x. The validation samples
-// choose its best epoch, and the test samples its score. T_p is a transformation of the input with
-// parameter p, and z' = f(T_p(x)):
+// A representation z = f(x) of a sample x is the activation of a layer, pooled to one vector. A
+// factor is a known property of the samples, such as hue or speaker. A probe g is trained on the
+// representations of the training samples. The best epoch is chosen on the validation samples, and
+// the score is computed on the test samples. T_p is a transformation of the input with parameter p,
+// and z' = f(T_p(x)):
 //
 //	informativeness              g(z) = F, a factor of variation (section II-B1)
 //	parameter-equivariance       g(z, z') = p (equation 1)
@@ -14,10 +16,11 @@
 //	disentanglement              RMSE(g(z')) - RMSE(g(z)) for g trained for F on z (section IV-B)
 //
 // A further measure, retrieval, orders the vectors z of all samples by their cosine with z', and
-// scores the place of the sample's own.
+// scores the rank of the sample's own z.
 //
-// A probe is a single linear layer ("slp"), a network with two hidden layers and ReLU ("mlp"), or
-// ridge regression in closed form ("ridge"), a fast check. Networks are trained by Adam (rate 1e-3,
+// A probe is a single linear layer ("slp", a single-layer perceptron), a network with two hidden
+// layers and ReLU ("mlp", a multi-layer perceptron), or ridge regression in closed form ("ridge",
+// linear too, and fast). Networks are trained by Adam (rate 1e-3,
 // coupled weight decay 1e-3, batches of 32) for at most 100 epochs, until the validation loss has
 // not fallen for ten epochs. These are the defaults of a study. The weights of the best epoch are
 // used. The loss is the squared error for quantities and the cross-entropy for classes.

@@ -26,10 +26,11 @@ func (r *run) workers() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// stepsPerRun is the number of training steps in one run of the engine.
+// stepsPerRun is the number of training steps that one call of ONNX Runtime computes.
 const stepsPerRun = 8
 
-// engine returns the options of a probe's session: one core, since probes run in parallel.
+// engine returns the options of a probe's ONNX Runtime session: one core, since probes run in
+// parallel.
 func (r *run) engine() ort.Options { return ort.Options{Threads: 1, Device: r.job.Device} }
 
 // An outcome is the result of testing a probe: lists of numbers from which scores are computed.

@@ -54,6 +54,7 @@ func (r *run) pairDistances(_ context.Context, clean, transformed *features.Tabl
 	out := r.newSampleColumns(a, b, 4)
 	k := r.job.Key
 	partner := cyclicPartners(seed.Rand(k.Seed, "probe: strangers", k.Data, k.Trial).Perm(len(out.samples)))
+	// z, z' and the z' of the partner
 	z, z1, other := make([]float32, a.dim()), make([]float32, a.dim()), make([]float32, a.dim())
 	for n, i := range out.samples {
 		for _, err := range []error{a.row(z, i), b.row(z1, i), b.row(other, out.samples[partner[n]])} {

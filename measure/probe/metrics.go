@@ -80,8 +80,8 @@ const maxGroups = 20
 // samples.
 type estimate struct {
 	name  string
-	n     int
-	seeds int
+	n     int // number of test samples
+	seeds int // number of networks
 	// compute returns the statistic of one network on some of the samples. Networks from 0 on have
 	// the seeds; networks -1, -2, ... are their nulls, trained on shuffled targets.
 	compute   func(network int, samples []int) float64

@@ -30,15 +30,15 @@ func (p *probeSpec) architecture() string {
 }
 
 // get returns an idle trainer of an architecture, restarted with the weights of net. If there is
-// none, it returns the result of make.
-func (l *trainerPool) get(architecture string, net *onnx.Model, make func() (*train.Trainer, error)) (*train.Trainer, error) {
+// none, it returns the result of create.
+func (l *trainerPool) get(architecture string, net *onnx.Model, create func() (*train.Trainer, error)) (*train.Trainer, error) {
 	if t := l.find(architecture); t != nil {
 		if err := t.Restart(net); err != nil {
 			return nil, errors.Join(err, t.Close())
 		}
 		return t, nil
 	}
-	return make()
+	return create()
 }
 
 func (l *trainerPool) find(architecture string) *train.Trainer {

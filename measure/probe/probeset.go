@@ -19,16 +19,16 @@ type probeSet struct {
 }
 
 // newProbeSets returns the probes of every kind for a target: none if the split has too few
-// samples. label names the target in the names of the probes, and seeds their random numbers.
-func (r *run) newProbeSets(layer onnx.Layer, in *probeInput, t *target, s split, hidden []int, label string) []*probeSet {
+// samples. targetName is part of the names of the probes, and seeds their random numbers.
+func (r *run) newProbeSets(layer onnx.Layer, in *probeInput, t *target, s split, hidden []int, targetName string) []*probeSet {
 	var out []*probeSet
 	if len(s.train) < 2 || len(s.validation) < 1 || len(s.test) < 2 {
 		return nil
 	}
 	for _, kind := range r.training.Probe {
-		p := probeSpec{name: layer.Name + ", " + label, kind: kind, hidden: hidden, input: in, target: t, train: s.train, validation: s.validation}
+		p := probeSpec{name: layer.Name + ", " + targetName, kind: kind, hidden: hidden, input: in, target: t, train: s.train, validation: s.validation}
 		one := &probeSet{kind: kind, target: t, test: s.test}
-		one.probes, one.nulls = r.seedsAndNulls(p, label)
+		one.probes, one.nulls = r.seedsAndNulls(p, targetName)
 		out = append(out, one)
 	}
 	return out

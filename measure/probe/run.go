@@ -83,7 +83,7 @@ func (r *run) extract(ctx context.Context, v sampleTransform, positions []int) e
 	return err
 }
 
-// open opens the representation of one layer.
+// open opens the representation of one layer, for the samples at positions (nil: all).
 func (r *run) open(ctx context.Context, layer onnx.Layer, v sampleTransform, positions []int) (*features.Table, error) {
 	request := r.request(v)
 	request.Layers, request.Positions, request.Memory = []onnx.Layer{layer}, positions, r.job.Memory/4
@@ -179,21 +179,21 @@ func pairScores(layer int, scores []measure.Score) []measure.PairScore {
 }
 
 // seedsAndNulls returns two probes for each seed: one to score, and one with shuffled targets for
-// the null.
-func (r *run) seedsAndNulls(p probeSpec, target string) (seeds, nulls []*probeSpec) {
+// the null. targetName seeds their random numbers.
+func (r *run) seedsAndNulls(p probeSpec, targetName string) (seeds, nulls []*probeSpec) {
 	n := r.training.Seeds
 	if p.kind == Ridge {
 		n = 1 // ridge has no random initial weights
 	}
 	for s := range n {
 		one := p
-		one.seed = r.seed(target, p.kind, s)
+		one.seed = r.seed(targetName, p.kind, s)
 		one.name = fmt.Sprintf("%s %s, seed %d", p.name, p.kind, s+1)
 		seeds = append(seeds, &one)
 		shuffled := p
 		shuffled.seed = one.seed
 		shuffled.name = fmt.Sprintf("%s %s, null, seed %d", p.name, p.kind, s+1)
-		shuffled.targetSample = r.shuffle(target, s, p.train, p.validation)
+		shuffled.targetSample = r.shuffle(targetName, s, p.train, p.validation)
 		nulls = append(nulls, &shuffled)
 	}
 	return seeds, nulls
