@@ -180,7 +180,7 @@ func (a *accumulator) flush() {
 	a.storeRows()
 	grams := make([]batchGram, len(a.layers))
 	chunks := make([]chunk, len(a.layers))
-	wide := len(a.plans) > 0 && a.plans[0].double()
+	double := len(a.plans) > 0 && a.plans[0].double()
 	for u, layer := range a.layers {
 		rows := a.pending.rows[u]
 		if a.minibatches != nil && len(a.pending.places) >= minBatch {
@@ -188,7 +188,7 @@ func (a *accumulator) flush() {
 		}
 		switch {
 		case a.layerMoments[u] == nil:
-		case wide:
+		case double:
 			chunks[u] = newChunk64(toFloat64(rows), layer.p)
 		default:
 			chunks[u] = newChunk32(rows, layer.p) // overwrites the rows, which are not used again

@@ -80,7 +80,7 @@ func procrustesDistance(v *subsetPair) (float64, error) {
 	if rest := total - 2*sum; rest > 1e-14*total {
 		return math.Sqrt(rest), nil
 	}
-	return 0, nil
+	return 0, nil // the rest is rounding
 }
 
 // alignedCosine returns the mean cosine between a sample in y and the sample in x after the
@@ -160,7 +160,7 @@ func gulp(v *subsetPair) (float64, error) {
 			}
 		}
 	}
-	if d <= 1e-13*total {
+	if d <= 1e-13*total { // rounding
 		return 0, nil
 	}
 	return math.Sqrt(d), nil

@@ -159,7 +159,8 @@ func (o Options) groups(n int, s dimensions) int {
 // too much.
 const fewestGroups = 4
 
-// calculator returns a calculator without interval and null for some statistics.
+// calculator returns a calculator without interval and null for some statistics. Products are in
+// float64 if a statistic needs it, or if there are so few that float32 saves no time.
 func (o Options) calculator(selected []statistic, x, y Source) *calculator {
 	s := dimensionsOf(x, y)
 	r := &calculator{settings: o.Settings, seed: o.Seed, onePair: true, double: float64(s.n)*float64(s.p)*float64(s.q) < 1e7}

@@ -51,7 +51,7 @@ func (v *subsetPair) dissimilarities(s *subset) (pairMatrix, error) {
 func (s pairMatrix) cosines(norms []float64) {
 	length, largest := make([]float64, s.n), math.Sqrt(slices.Max(norms))
 	for i, v := range norms {
-		if length[i] = sqrt(v); length[i] < 1e-12*largest { // rounding errors of an empty sample
+		if length[i] = sqrt(v); length[i] < 1e-12*largest { // rounding errors of a sample at the origin
 			length[i] = 0
 		}
 	}

@@ -19,8 +19,7 @@
 //	procrustes         |Sxy|_* / (|X| |Y|), |.|_* the sum of singular values   Williams et al. 2021
 //	linear-regression  |Q_yᵀ X|^2 / |X|^2: R^2 of X from Y                     Kornblith et al. 2019
 //	rsa                Spearman's correlation of the cosine dissimilarities    Kriegeskorte et al. 2008
-//
-// mutual-knn         fraction of the k nearest neighbours in common          Huh et al. 2024
+//	mutual-knn         fraction of the k nearest neighbours in common          Huh et al. 2024
 //
 // Others are on the page of the measure, docs/reference/measures/similarity.md: distances between
 // shapes, matches of single variables, further statistics of neighbours, and differences between
@@ -41,8 +40,10 @@
 //
 // # Computation
 //
-// Most statistics come from p x p moments, which are streamed, or from n x n Gram matrices where
-// those are smaller. Canonical correlations whiten by the Cholesky factor of the moments where the
+// Most statistics come from p x p second moments, which are streamed, or from n x n Gram matrices
+// where those are smaller. A study compares many pairs of layers in a measure.Grid, and reads its
+// samples in the blocks of a measure.Layout. Canonical correlations whiten by the Cholesky factor of
+// the moments where the
 // variables are well conditioned. Otherwise they whiten by orthonormal combinations, which a few
 // passes over the observations find, so that nearly dependent variables cost no precision. Directions
 // below the rounding of float64 are left out. With fewer samples than variables, the spans of cca,
@@ -60,7 +61,8 @@
 //     group's own moments.
 //   - rbf-cka, rsa: the same, but with the bandwidth and the ranks of all samples.
 //   - the statistics that are not in the table: the statistic without the group, exactly. Those that grow
-//     with the number of samples are scaled to that of all.
+//     with the number of samples are scaled to that of all. Expensive ones leave out two groups at
+//     a time.
 //   - canonical correlations, procrustes and linear-regression: the statistic without the group to first
 //     order in the change of the moments, so that one decomposition serves all replicates. Replicates of svcca
 //     keep the subspaces. Where there are more samples than variables, the effect of another number of

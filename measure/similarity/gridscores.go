@@ -129,7 +129,7 @@ func (a *accumulator) fromMoments(i int, gathered []*representation, selected []
 func (a *accumulator) exceedsBudget() bool {
 	var held int64
 	for u, layer := range a.layers {
-		if a.layerMoments[u] != nil {
+		if a.layerMoments[u] != nil { // five p x p matrices of float64
 			held += 8 * 5 * int64(layer.p) * int64(layer.p)
 		}
 	}
@@ -189,7 +189,7 @@ func (a *accumulator) rowsBelow(limit int) *groupedRows {
 		}
 		out.rows = append(out.rows, rows)
 		width := min(int64(layer.p), n)
-		held += 8*5*width*width + 2*int64(len(cuts))*width*width
+		held += 8*5*width*width + 2*int64(len(cuts))*width*width // and a float32 triangle of each group
 	}
 	out.lowMemory = a.grid.Budget > 0 && held > a.grid.Budget
 	return out

@@ -109,7 +109,7 @@ func permutationProcrustes(v *subsetPair) (float64, error) {
 	if rest := total - 2*assign(w.cross); rest > 1e-14*total {
 		return math.Sqrt(rest), nil
 	}
-	return 0, nil
+	return 0, nil // the rest is rounding
 }
 
 // softMatching returns the soft matching distance (Khosla and Williams 2024): the square root of
@@ -128,7 +128,7 @@ func softMatching(v *subsetPair) (float64, error) {
 		return max(w.x[i]+w.y[j]-2*c, 0)
 	}, w.cross)
 	total := transport(w.cross, q, p) / float64(p) / float64(q)
-	if total <= 1e-14*largest {
+	if total <= 1e-14*largest { // rounding
 		return 0, nil
 	}
 	return math.Sqrt(total), nil

@@ -104,6 +104,7 @@ func (f *comparison) planOf(g measure.Grid, i int) plan {
 	a, b := newLayer(g.A[pair[0]], f.settings), newLayer(g.B[pair[1]], f.settings)
 	out := plan{settings: f.settings, layout: g.Layout, p: a.p, q: b.p, refused: map[input]string{}}
 	fits := func(bytes int64) bool { return g.Budget == 0 || bytes <= g.Budget }
+	// measure.NewLayout gives blocks of minBatch samples or more to 80 samples or more.
 	if len(f.settings.selected(minibatchInput)) > 0 && g.Layout.Block < minBatch {
 		out.refused[minibatchInput] = fmt.Sprintf("%s needs 80 samples or more: it takes blocks of %d of %d; take %s", MinibatchCKA, g.Layout.Block, g.Layout.N, DebiasedCKA)
 	}
@@ -152,7 +153,8 @@ func (p plan) storedBytes(n int) int64 { return 4 * int64(n) * int64(p.p+p.q) }
 
 func (p plan) momentBytes() int64 { return p.layerBytes(p.p) + p.layerBytes(p.q) + p.pairBytes() }
 
-// layerBytes returns the bytes of the moments of one layer.
+// layerBytes returns the bytes of the moments of one layer: means and triangles, in float64 for all
+// samples and in float32 for each group, and the fourth moments of debiased CKA.
 func (p plan) layerBytes(width int) int64 {
 	w, groups := int64(width), int64(p.momentGroups())
 	bytes := 8*w + 4*w*(w+1) + groups*(8*w+2*w*(w+1)+64)
@@ -162,7 +164,8 @@ func (p plan) layerBytes(width int) int64 {
 	return bytes
 }
 
-// pairBytes returns the bytes held for the pair besides the moments of either layer.
+// pairBytes returns the bytes held for the pair besides the moments of either layer: products and
+// means, for all samples, for each group and for the null, and the fourth moments of debiased CKA.
 func (p plan) pairBytes() int64 {
 	a, b, groups := int64(p.p), int64(p.q), int64(p.momentGroups())
 	bytes := 16*int64(p.layout.Groups) + 256

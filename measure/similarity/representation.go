@@ -20,23 +20,25 @@ type representation struct {
 	truncated  bool           // the sample holds leading principal components
 	lost       int            // number of directions that rounding has removed from a span
 
+	basis *mat.Dense // of the result of conditioned: coefficients of the original variables
+
+	// results of the methods below, nil until they are needed
 	whitened            *whitening
 	leadingWhitened     *whitening
-	orthogonal          **representation // see conditioned
-	basis               *mat.Dense       // of an orthogonal representation: coefficients of the original variables
-	gramMatrix          *pairMatrix
-	rawGram             *pairMatrix // about the origin
-	fullRank            *bool
+	orthogonal          **representation // of conditioned
+	gramMatrix          *pairMatrix      // of gram
+	rawGram             *pairMatrix      // of grams, about the origin
+	fullRank            *bool            // of spans
 	principalComponents *principalComponents
-	principalForm       **representation
-	standardForm        **representation
-	spanForm            **representation
-	leadingForm         **representation
-	biasedSelf          *hsicSums
-	unbiasedSelf        *hsicSums
-	rbf                 *rbfKernel
-	rankList            *[]uint32
-	nearestLists        *neighbourLists
+	principalForm       **representation // of principal
+	standardForm        **representation // of standardised
+	spanForm            **representation // of span
+	leadingForm         **representation // of leadingPart
+	biasedSelf          *hsicSums        // of selfHSIC
+	unbiasedSelf        *hsicSums        // of selfHSIC
+	rbf                 *rbfKernel       // of radial
+	rankList            *[]uint32        // of ranks
+	nearestLists        *neighbourLists  // of neighbours
 }
 
 // An rbfKernel is a radial basis function kernel with its HSIC with itself.
@@ -309,12 +311,12 @@ func (r *calculator) gather(ctx context.Context, x, y *representation, draws int
 // generator returns the generator of the shuffles for the null.
 func (r *calculator) generator() *rand.Rand { return seed.Rand(r.seed, "similarity null") }
 
-// drawsFor returns the number of shuffles that the nulls of some statistics need: ten where they
-// are cheap.
+// drawsFor returns the number of shuffles that the nulls of some statistics need: ten if they take
+// at most as many multiplications as manyProducts, else fewer, but at least one.
 func (r *calculator) drawsFor(selected []statistic, x, y *representation) int {
-	const multiplications = 4e9
+	const manyProducts = 4e9
 	if !r.null || !slices.ContainsFunc(selected, func(k statistic) bool { return k.drawnNull }) {
 		return 0
 	}
-	return int(min(10, max(1, multiplications/(float64(x.n)*float64(x.p)*float64(y.p)))))
+	return int(min(10, max(1, manyProducts/(float64(x.n)*float64(x.p)*float64(y.p)))))
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // subsets returns the subsets of x and y with the samples at the given positions. If shuffle is not
-// nil, it replaces the positions for y.
+// nil, it replaces the positions for y. The folds of predictivity follow the positions of x.
 func (r *calculator) subsets(ctx context.Context, x, y *representation, at, shuffle []int) *subsetPair {
 	v := &subsetPair{ctx: ctx, settings: r.settings, x: &subset{of: x, at: at}, y: &subset{of: y, at: at}, place: at, seed: r.seed}
 	if shuffle != nil {
@@ -24,13 +24,14 @@ type resampling struct {
 	cost float64 // multiplications of one value
 }
 
-// resampled adds the estimates of the statistics that statistic.compute computes to out. Replicates are a
-// statistic without each group, and the null is its mean over drawn shuffles. All statistics of one
-// choice of samples share its Gram matrices and principal axes.
+// resampled computes the estimates of statistics that have the function statistic.compute, and stores
+// them in out. Replicates are a statistic without each group, and the null is its mean over drawn
+// shuffles. All statistics of one choice of samples share its Gram matrices and principal axes.
 func (r *calculator) resampled(ctx context.Context, selected []statistic, x, y *representation, out estimates) error {
 	var work []*resampling
 	whole := r.subsets(ctx, x, y, identityOrder(x.n), nil)
 	for _, k := range selected {
+		// With columns, a statistic takes matrices of samples and variables into memory.
 		if k.columns && max(x.n*x.p, x.n*y.p, x.p*y.p) > maxPoints {
 			out[k.name] = undefinedEstimate(fmt.Sprintf("%d samples of %d and %d variables are too many for %s: set pool: mean, or a smaller limit", x.n, x.p, y.p, k.name))
 			continue
@@ -77,8 +78,8 @@ func (v *subsetPair) evaluate(k statistic) (float64, error) {
 	return value, nil
 }
 
-// replicates adds the replicates: the statistics without each group. Expensive statistics leave out
-// ten groups, each of two.
+// replicates adds the replicates: the statistics without each group. If there are more than ten
+// groups, expensive statistics leave out two successive groups at a time.
 func (r *calculator) replicates(ctx context.Context, work []*resampling, x, y *representation) error {
 	pairs := func(w *resampling) bool { return len(r.cuts) > 11 && 20*w.cost > manyMultiplications }
 	for _, inPairs := range []bool{false, true} {
@@ -118,7 +119,8 @@ func everySecond(cuts []int) []int {
 	return append(out, cuts[len(cuts)-1])
 }
 
-// shuffledPairs sets the nulls: 0, or the mean over up to ten drawn shuffles.
+// shuffledPairs sets the nulls: 0, or the mean over up to ten drawn shuffles. Those of unpaired
+// statistics stay NaN.
 func (r *calculator) shuffledPairs(ctx context.Context, work []*resampling, x, y *representation) error {
 	if !r.null {
 		return nil
@@ -153,5 +155,8 @@ func (r *calculator) shuffledPairs(ctx context.Context, work []*resampling, x, y
 	return nil
 }
 
-// manyMultiplications bounds the work of the shuffles and the groups of a statistic.
+// manyMultiplications is the work of twenty replicates, in multiplications, above which a statistic
+// leaves out two groups at a time. All its shuffles take at most a tenth of this work, but there is
+// at least one. The work of a statistic may be larger than this number, since replicates and shuffles
+// are not left out altogether.
 const manyMultiplications = 4e10

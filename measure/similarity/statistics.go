@@ -48,14 +48,14 @@ const (
 // A statistic says what the computation of a statistic needs.
 type statistic struct {
 	name         string
-	minSamples   int
-	input        input
-	double       bool // products in float64, since small eigenvalues matter
-	wideInterval bool // its scores get wideIntervalWarning
-	drawnNull    bool // the null has no closed form: it is a mean over drawn shuffles
+	minSamples   int   // smallest number of samples that it is defined for
+	input        input // what it is computed from
+	double       bool  // products in float64, since small eigenvalues matter
+	wideInterval bool  // its scores get wideIntervalWarning
+	drawnNull    bool  // the null has no closed form: it is a mean over drawn shuffles
 
-	// of computes the statistic of some samples; see resampled. It is nil for statistics with faster
-	// replicates or nulls of their own, which use none of the fields below except neighbours.
+	// compute computes the statistic of some samples; see resampled. It is nil for statistics with
+	// faster replicates or nulls of their own, which use none of the fields below except neighbours.
 	compute    func(*subsetPair) (float64, error)
 	cost       func(n, p, q float64) float64 // multiplications, roughly
 	neighbours bool                          // it needs more samples than Settings.Neighbours

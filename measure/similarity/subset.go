@@ -12,16 +12,16 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// A subsetPair holds two representations of the same samples, the argument of statistic.compute: all samples, the
-// samples without a group, or shuffled pairs.
+// A subsetPair holds two representations of the same samples, the argument of statistic.compute: all
+// samples, the samples without a group, or shuffled pairs.
 type subsetPair struct {
 	ctx      context.Context
 	settings Settings
 	x, y     *subset
-	place    []int    // position of each sample in the order of all samples; sets its fold
-	seed     uint64   // for ties among neighbours
-	warnings []string // of the value, or why it is NaN
-	near     *neighbourhoods
+	place    []int           // position of each sample of x in the order of all samples; determines its fold
+	seed     uint64          // for ties among neighbours
+	warnings []string        // of the value, or why it is NaN
+	near     *neighbourhoods // result of the method neighbourhoods
 }
 
 // warn notes a warning.
@@ -41,8 +41,9 @@ func (v *subsetPair) n() int { return len(v.place) }
 // A subset is a representation of some of its samples, in some order. Values are computed when they
 // are first needed.
 type subset struct {
-	of      *representation
-	at      []int // positions of the samples
+	of *representation
+	at []int // positions of the samples in of
+	// results of the methods gram, points and coordinates, for each centring
 	grams   [2]*pairMatrix
 	point   [2]**mat.Dense
 	factors [2]**coordinates
