@@ -63,18 +63,18 @@ func addBoxes(spec *paired.Spec, f *output.Format, s Settings) {
 	none := fmt.Sprintf("no image has a box of a score of at least %g that counts: set a lower confidence, or check preprocess and output", s.Confidence)
 	const noPair = "no box is matched"
 	spec.Derived = []paired.Derived{
-		proportion(ratio("matched", "", 1, inPairs, allBoxes, none)),
-		ratio("iou", "", 1, iouSum, pairCount, noPair),
-		proportion(ratio("class-flips", "", 1, flipSum, pairCount, noPair)),
-		ratio("confidence-change", "", 1, changeSum, pairCount, noPair),
+		proportion(ratio("matched", "", inPairs, allBoxes, none)),
+		ratio("iou", "", iouSum, pairCount, noPair),
+		proportion(ratio("class-flips", "", flipSum, pairCount, noPair)),
+		ratio("confidence-change", "", changeSum, pairCount, noPair),
 	}
 	if f.Keypoints > 0 {
-		spec.Derived = append(spec.Derived, ratio("keypoint-distance", "", 1, distanceSum, distanceCount, "no keypoint of a pair is visible"))
+		spec.Derived = append(spec.Derived, ratio("keypoint-distance", "", distanceSum, distanceCount, "no keypoint of a pair is visible"))
 	}
 	curve := func(factor string) {
 		at := len(columns)
 		columns = append(columns, paired.Column{}, paired.Column{})
-		spec.Derived = append(spec.Derived, proportion(ratio("matched", factor, 1, at, at+1, "")))
+		spec.Derived = append(spec.Derived, proportion(ratio("matched", factor, at, at+1, "")))
 	}
 	for _, size := range sizes {
 		curve("size=" + size)

@@ -30,18 +30,18 @@ func addClassMap(spec *paired.Spec, f *output.Format, s Settings) {
 		classes += 2 * confidenceSteps
 	}
 	spec.Derived = []paired.Derived{
-		proportion(ratio("pixel-agreement", "", 1, agreeing, positions, "no position is visible")),
+		proportion(ratio("pixel-agreement", "", agreeing, positions, "no position is visible")),
 		proportion(paired.Derived{Statistic: "miou", Shuffled: true, Undefined: "no position is visible", Of: func(m []float64) float64 { return meanIoU(m[classes:]) }}),
 	}
 	for step := range (classes - mapSums) / 2 {
 		at := len(columns)
 		columns = append(columns, paired.Column{}, paired.Column{})
-		spec.Derived = append(spec.Derived, proportion(ratio("pixel-agreement", confidenceFactor(step), 1, at, at+1, "")))
+		spec.Derived = append(spec.Derived, proportion(ratio("pixel-agreement", confidenceFactor(step), at, at+1, "")))
 	}
 	for k := range f.ClassLimit() {
 		at := len(columns)
 		columns = append(columns, paired.Column{}, paired.Column{})
-		spec.Derived = append(spec.Derived, proportion(ratio("miou", "class="+f.ClassName(k), 1, at, at+1, "")))
+		spec.Derived = append(spec.Derived, proportion(ratio("miou", "class="+f.ClassName(k), at, at+1, "")))
 	}
 	spec.Columns = columns
 	spec.Action = func(measure.Site) (paired.Action, error) {

@@ -13,16 +13,14 @@
 //	matched           2 pairs / (boxes of tau f(x) + boxes of f(Tx))    (an F1 score)
 //	iou               mean IoU of the pairs
 //	class-flips       fraction of the pairs whose classes differ
-//
-// confidence-change mean over the pairs of the score in f(Tx) minus that in tau f(x)
-//
+//	confidence-change mean over the pairs of the score in f(Tx) minus that in tau f(x)
 //	keypoint-distance mean distance of the keypoints of the pairs, in units of the square root of the box's area
 //
 // A moved box is the smallest upright box around the moved corners, cut at the border of the image.
-// Boxes near the border need not be found, since a detector may find half an object or not. So a moved
-// box counts only if at least the fraction Settings.Visible of its area is inside the image, and a box
-// of f(Tx) only if at least this fraction of it shows the image x, not the fill around it. A box that
-// does not count is matched after the others, and its partner then does not count either.
+// Boxes near the border need not be found, since a detector may find half an object or not. So a
+// moved box counts only if at least the fraction Settings.Visible of its area is inside the image. A
+// box of f(Tx) counts only if at least this fraction of it shows the image x, not the fill around x.
+// A box that does not count is matched after the others, and its partner then does not count either.
 //
 // For the keypoints of heat maps, keypoint-distance is in units of the square root of the image's area.
 // A keypoint counts if it is visible in both and tau f(x) has it inside the image.
@@ -36,6 +34,7 @@
 // For translations and rotations of images, psnr is EQ-T and EQ-R of Karras et al. 2021 (StyleGAN3).
 // tau turns normals in the plane of the image by the rotation or reflection that is nearest to the
 // matrix of T.
+//
 // The null pairs tau f(x) with f(Tx) of another sample.
 //
 // Match and Regions are the statistics of one sample:
@@ -110,14 +109,14 @@ func (m method) spec(s measure.Site) paired.Spec {
 	return spec
 }
 
-// ratio returns a derived statistic that is the ratio of two sums: scale times the mean of column a
-// over that of column b. It is undefined where the latter is 0.
-func ratio(statistic, factor string, scale float64, a, b int, undefined string) paired.Derived {
+// ratio returns a derived statistic that is the ratio of two sums: the mean of column a over that of
+// column b. It is undefined, with the warning undefined, where the latter is 0.
+func ratio(statistic, factor string, a, b int, undefined string) paired.Derived {
 	of := func(m []float64) float64 {
 		if m[b] == 0 {
 			return math.NaN()
 		}
-		return scale * m[a] / m[b]
+		return m[a] / m[b]
 	}
 	return paired.Derived{Statistic: statistic, Factor: factor, Optional: factor != "", Shuffled: true, Of: of, Undefined: undefined}
 }

@@ -13,8 +13,8 @@ type point struct{ x, y float64 }
 
 // A motion describes how a transformation moves the points of the image: it is an affine map.
 type motion struct {
-	origin      point // the image of (0, 0)
-	right, down point // the images of (1, 0) and (0, 1), relative to origin
+	origin      point // where (0, 0) is moved to
+	right, down point // where (1, 0) and (0, 1) are moved to, relative to origin
 	fixed       bool  // points do not move
 	wrap        bool  // the shift is circular
 	mirror      bool  // left and right are exchanged

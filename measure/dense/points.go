@@ -24,10 +24,10 @@ const (
 func addPoints(spec *paired.Spec, f *output.Format) {
 	spec.Columns = make([]paired.Column, pointSums+2*f.Keypoints)
 	spec.Columns[samplePointDistance] = paired.Column{Sample: "keypoint-distance", Transformed: true}
-	spec.Derived = []paired.Derived{ratio("keypoint-distance", "", 1, pointDistances, pointCount, "no keypoint is visible in x and in T(x): set a lower confidence in output")}
+	spec.Derived = []paired.Derived{ratio("keypoint-distance", "", pointDistances, pointCount, "no keypoint is visible in x and in T(x): set a lower confidence in output")}
 	for k := range f.Keypoints {
 		at := pointSums + 2*k
-		spec.Derived = append(spec.Derived, ratio("keypoint-distance", "keypoint="+strconv.Itoa(k), 1, at, at+1, ""))
+		spec.Derived = append(spec.Derived, ratio("keypoint-distance", "keypoint="+strconv.Itoa(k), at, at+1, ""))
 	}
 	spec.Action = func(measure.Site) (paired.Action, error) { return &pointAction{f}, nil }
 }

@@ -59,9 +59,9 @@ func NewPrecision(classes, groups int) *Precision {
 	return &Precision{groups, make([]int, classes*len(areaRanges)*groups), make([][]detection, classes)}
 }
 
-// Add adds an image: the boxes that were found, in descending order of scores, and the labelled ones. The
-// index of the image orders boxes of equal scores. pixels is the area of the image, which the area of a
-// found box is a fraction of, in square pixels.
+// Add adds an image: the boxes that were found, in descending order of scores, and the labelled
+// ones. The index of the image orders boxes of equal scores. pixels is the area of the image in
+// square pixels; the areas of found boxes are fractions of it.
 func (p *Precision) Add(index, group int, found []output.Box, labelled []LabelledBox, pixels float64) {
 	for class := range p.detections {
 		var boxes []output.Box
@@ -127,7 +127,7 @@ func (p *Precision) addClass(class, index, group int, found []output.Box, labell
 // least least, that no other box has taken. Objects that need not be found (ignored) are considered
 // only if there is no other. order lists them last.
 func bestObject(iou []float64, least float64, order []int, ignored, taken []bool, labelled []LabelledBox) int {
-	best, value := -1, min(least, 1-1e-10)
+	best, value := -1, min(least, 1-1e-10) // as pycocotools, so that equal boxes reach a threshold of 1
 	for _, j := range order {
 		if taken[j] && !labelled[j].Crowd {
 			continue
@@ -188,7 +188,7 @@ func (p *Precision) average(class, area, threshold, without int) float64 {
 		d := &p.detections[class][i]
 		switch {
 		case d.group == without || d.ignored&bit != 0:
-			continue // as in pycocotools, it would repeat the point before it
+			continue // pycocotools repeats the point before it, which changes nothing
 		case d.matched&bit != 0:
 			truePositives++
 		default:

@@ -8,8 +8,8 @@
 //	cosine          <f(Tx), tau f(x)> / (|f(Tx)| |tau f(x)|)
 //	floor           |tau^-1 tau f(x) - f(x)| / |f(x)|      what resampling alone costs
 //
-// and the scores are means over samples. The family of statistics is that of Kvinge et al. 2022
-// (G-EED), and of the tests of escnn and e3nn.
+// and the scores are means over samples. The statistics are of the family of Kvinge et al. 2022
+// (G-empirical equivariance deviation). The tests of the libraries escnn and e3nn use them too.
 //
 // Quarter turns of square maps, flips and translations by whole positions are exact: tau permutes
 // positions, and the floor is 0. Otherwise tau interpolates as the transformation of the input did.

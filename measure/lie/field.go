@@ -54,7 +54,7 @@ func (f field) generate(b *onnx.Builder, g transform.Generator, slopes string, n
 		}
 		planes := b.Transpose(b.Reshape(tokens, n, f.h, f.w, c), 0, 3, 1, 2)
 		out := b.Reshape(b.Transpose(f.along(b, *g.Velocity, slopes, planes), 0, 2, 3, 1), n, f.h*f.w, c)
-		if prefix > 0 { // tokens without a place do not move
+		if prefix > 0 { // tokens without a position, such as a class token, do not move
 			out = b.Concat(1, b.Full(0, n, prefix, c), out)
 		}
 		return out

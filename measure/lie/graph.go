@@ -20,7 +20,7 @@ type layer struct {
 type program struct {
 	b      *onnx.Builder
 	n      int
-	image  onnx.Value
+	image  onnx.Value // x: n images
 	dx     onnx.Value // X x
 	layers []layer
 	z      []onnx.Value // of each layer, and last the output

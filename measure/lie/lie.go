@@ -9,7 +9,8 @@
 //
 // where J is the Jacobian of f at x and X is the generator of the family: the derivative of T_t by
 // t at t = 0. X is 0 on vectors and, for changes of colour, on all layers. L f is 0 where the maps
-// move as the input does. Per layer,
+// move as the input does. E is the mean over samples, and dim the number of values of a layer. Per
+// layer,
 //
 //	lee           E |L f|^2 / dim, the paper's local equivariance error
 //	relative      E |L f| / |f|

@@ -2,13 +2,14 @@
 // no misclassified image in a ball around the image x.
 //
 // The attack is projected gradient descent on the cross-entropy (Madry et al. 2018) by package
-// invert. Of all steps it returns the image with the smallest margin, the score of the label y minus
-// the largest score of another class. The image is misclassified if its margin is not positive:
+// invert. Each step is
 //
-// x' <- P(x' + alpha u(grad -log p_y(x'))),
+//	x' <- P(x' + alpha u(grad -log p_y(x'))),
 //
 // where alpha is the length of a step, P projects onto the ball, and u divides each image's
-// gradient by its norm (l2 ball) or takes its sign (linf ball). The attack starts from a random
+// gradient by its norm (l2 ball) or takes its sign (linf ball). Of all steps the attack returns the
+// image with the smallest margin: the score of the label y minus the largest score of another class.
+// The image is misclassified if its margin is not positive. The attack starts from a random
 // point in the ball. With restarts, it is repeated for the samples for which all attacks so far
 // have failed. The result is an upper bound of the accuracy under a stronger attack (more steps,
 // more restarts). The defaults are those of Table 2 of Nanda et al. 2022: l2, radius 1.
@@ -51,7 +52,7 @@ type Settings struct {
 	Batch    int     `key:"batch" json:"batch" min:"1" doc:"images in one run of the engine; default: by the size of the model"`
 }
 
-// Defaults returns the settings of the paper's Table 2: l2, radius 1.
+// Defaults returns the settings of Table 2 of Nanda et al. 2022: l2, radius 1.
 func Defaults() Settings {
 	return Settings{Images: 1000, Norm: "l2", Radius: 1, Steps: 20, Random: true, Restarts: 1}
 }

@@ -58,12 +58,14 @@
 //
 // # How it is computed
 //
-// A is not formed. A linalg.Scatter keeps the means and the second moments of (z, z'), whatever
-// the number of samples. About 1,024 observations of one block of the layout are multiplied at
-// once, in float32 around their own mean, and added in float64. So scores do not depend on batch
-// size, shards or resuming. Layers of more than 1,024 positions are average-pooled, 56 x 56 to 28 x
-// 28, with a warning. Results that depend on the clean activations alone are computed once for all
-// transformations of a layer: their products, their subspace, and their scatters for the interval.
+// A is not formed. A linalg.Scatter keeps the means and the second moments of (z, z'), whatever the
+// number of samples. The second moments, or scatter, are the sums of products of deviations from the
+// mean. About 1,024 observations are multiplied at once, in float32 around their own mean, and added
+// in float64. They are those of a segment: some consecutive samples of one block of the
+// measure.Layout. So scores do not depend on batch size, shards or resuming. Layers of more than
+// 1,024 positions are average-pooled, 56 x 56 to 28 x 28, with a warning. Results that depend on the
+// clean activations alone are computed once for all transformations of a layer: their products,
+// their subspace, and their scatters for the interval.
 //
 // With n observations of d positions and 4 n <= d, moments over positions are larger than the
 // observations. A is then held, and its 2 n rows (clean and transformed) are replaced by their

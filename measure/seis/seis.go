@@ -106,13 +106,13 @@ func (m *seis) memory(s measure.Site, p featureMaps) memoryNeed {
 	d := int64(p.positions())
 	triangle := d * (2*d + 1)
 	rows := int64(newSegments(s.Layout, p.channels).longest()) * int64(p.channels)
-	b := memoryNeed{base: double * (triangle + 4*d)}
-	b.base += single * rows * 2 * d
+	b := memoryNeed{base: double * (triangle + 4*d)} // moments of (z, z'), and sums
+	b.base += single * rows * 2 * d                  // the observations of a segment
 	if d <= tile {
 		b.base += single * d * d // clean products, which accumulators of the layer share
 	}
 	b.scratch = scratchSize(int(rows), int(d))
-	if m.settings.Null {
+	if m.settings.Null { // moments of z with z' of shuffled pairs
 		b.base += double * (d*d + 2*d)
 	}
 	if m.settings.Interval {
@@ -154,7 +154,8 @@ func (m *seis) New(s measure.Site) (measure.Accumulator, error) {
 	if s.Layout.Block < 1 || s.Layout.Groups < 1 {
 		return nil, fmt.Errorf("seis: a layout of %d samples without blocks or groups", s.Layout.N)
 	}
-	if d := int64(p.positions()); d*(2*d+1) > math.MaxInt32*int64(4) {
+	const maxValues = 4 * math.MaxInt32 // 64 GiB of float64
+	if d := int64(p.positions()); d*(2*d+1) > maxValues {
 		return nil, fmt.Errorf("seis cannot measure layer %q: the second moments of %d positions do not fit in memory", s.Layer.Name, d)
 	}
 	if fewRows(s, p) {

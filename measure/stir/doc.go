@@ -23,5 +23,6 @@
 //
 // For example, for two models and images x in memory:
 //
-//	scores, err := stir.Compare(ctx, a, b, x, stir.Defaults(), 1)
+//	const seed = 1 // of the noise
+//	scores, err := stir.Compare(ctx, a, b, x, stir.Defaults(), seed)
 package stir

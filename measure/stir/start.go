@@ -18,7 +18,7 @@ func (r *run) startImages(kind string) (tensor.Tensor, error) {
 	}
 	k := r.job.Key
 	return invert.Start(start, r.x, func(i int) *rand.Rand {
-		index := -1
+		index := -1 // i < 0: one image of noise for all
 		if i >= 0 {
 			index = r.samples[i].Index
 		}

@@ -25,7 +25,8 @@ func (r *run) fit(ctx context.Context, net *stitchedNetwork, to onnx.Layer) erro
 	if err != nil {
 		return err
 	}
-	session, err := r.job.B.Model.NewSession([]onnx.Layer{to}, false)
+	const withScores = false
+	session, err := r.job.B.Model.NewSession([]onnx.Layer{to}, withScores)
 	if err != nil {
 		return err
 	}
