@@ -24,7 +24,8 @@ func FrameImages(m *model.Model, images tensor.Tensor, from, to int) ([]tensor.T
 	return list, nil
 }
 
-// modelFrame returns the frame of a model's input.
+// modelFrame returns the frame of a model's input: its size, channels and interpolation, without
+// cropping.
 func modelFrame(m *model.Model) dataset.Frame {
 	shape := m.ImageShape()
 	return dataset.Frame{Channels: shape[0], Height: shape[1], Width: shape[2], Interpolation: m.Frame().Interpolation}

@@ -17,7 +17,8 @@ const forwardBatch = 32
 func Represent(ctx context.Context, m *model.Model, layer onnx.Layer, images tensor.Tensor) (tensor.Tensor, error) {
 	n := images.Shape[0]
 	z := tensor.New(n, tensor.Size(layer.Shape))
-	s, err := m.NewSession([]onnx.Layer{layer}, false)
+	const withScores = false
+	s, err := m.NewSession([]onnx.Layer{layer}, withScores)
 	if err != nil {
 		return z, err
 	}

@@ -251,7 +251,7 @@ func (r *run) optimise(ctx context.Context) error {
 			return err
 		}
 		if r.iteration < o.Steps && time.Since(r.saved) > o.SaveEvery {
-			r.iteration++
+			r.iteration++ // the state is that before the next step
 			err := r.save()
 			r.iteration--
 			if err != nil {

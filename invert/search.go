@@ -95,6 +95,8 @@ func (s *Search) Close() error {
 	return session.Close()
 }
 
+// The bounds of the default of Options.Batch: the activations and gradients of the samples in a run
+// of the engine, in bytes, and their number.
 const (
 	maxActivationBytes = 512 << 20
 	maxBatch           = 32
@@ -116,9 +118,10 @@ func (s *Search) batchSize(samples int) (n, shards int) {
 		for _, m := range s.objective.models() {
 			bytes += m.ActivationBytes()
 		}
-		limit = int(min(maxBatch, max(1, maxActivationBytes/max(1, 2*bytes))))
+		limit = int(min(maxBatch, max(1, maxActivationBytes/max(1, 2*bytes)))) // 2: with gradients
 	}
 	shards = min(shards, limit)
+	// Four numbers of rounds are tried, from the smallest with at most limit samples in a run.
 	minRounds := (samples + limit - 1) / limit
 	minPadding := samples * shards
 	for rounds := minRounds; rounds < minRounds+4; rounds++ {

@@ -19,7 +19,7 @@ const (
 	White    StartKind = "white"    // all 1
 	Black    StartKind = "black"    // all 0
 	OneNoise StartKind = "one"      // the same image of Noise for all samples
-	Shuffled StartKind = "shuffled" // the images x, permuted so that no sample starts at its own
+	Shuffled StartKind = "shuffled" // the images x, permuted so that no sample starts at its own image
 	// Near adds normal noise with standard deviation 1/255 to x, since the gradient of Contrast at x
 	// is 0/0, and clips to [0, 1].
 	Near StartKind = "near"

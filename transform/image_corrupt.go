@@ -121,7 +121,7 @@ func (t Corrupt) Draw(r *rand.Rand) Op {
 	return corruptOp{index: i, severity: t.Severity.Draw(r), seed: newNoiseSeed(r)}
 }
 
-// Random is true: nearly all corruptions are random.
+// Random is true: most corruptions use random numbers.
 func (t Corrupt) Random() bool { return true }
 
 // Version is 2 for jpeg-compression, whose version 1 did not interpolate chroma.

@@ -9,10 +9,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TrivialAugment applies one of 14 changes of place or colour, with a strength of one of 31 levels,
-// each with the same probability: TrivialAugment (Wide) of Müller and Hutter 2021, in the form of
-// torchvision's TrivialAugmentWide with nearest interpolation and black outside. Colours are those
-// of torchvision for float images; posterize and equalize round to 8 bits.
+// TrivialAugment applies one of 14 changes of position or colour, with a strength of one of 31
+// levels, each with the same probability: TrivialAugment (Wide) of Müller and Hutter 2021, in the
+// form of torchvision's TrivialAugmentWide with nearest interpolation and black outside. Colours are
+// those of torchvision for float images; posterize and equalize round to 8 bits.
 type TrivialAugment struct{}
 
 // Draw implements Transform.

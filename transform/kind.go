@@ -26,8 +26,8 @@ type Kind struct {
 // A Param is a parameter of a Kind: a number with a Distribution or, if Options is not nil, one of
 // several words.
 type Param struct {
-	Name     string
-	Doc      string
+	Name     string   // as in study files
+	Doc      string   // what it is, a phrase without a full stop
 	Unit     string   // of a number, for instance "degrees"; "": none
 	Options  []string // the words to choose from; nil for a number
 	Default  Arg      // nil: no default; Doc describes the behaviour if the parameter is not set

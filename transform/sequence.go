@@ -71,7 +71,7 @@ func (o sequenceOp) Renew(r *rand.Rand) Op {
 	return renewed.typed()
 }
 
-// typed returns the sequence as an AudioOp if all of its members are.
+// typed returns the sequence as an AudioOp if all of its members are, and there is at least one.
 func (o sequenceOp) typed() Op {
 	if len(o) == 0 || slices.ContainsFunc(o, func(op Op) bool { _, ok := op.(AudioOp); return !ok }) {
 		return o

@@ -105,8 +105,9 @@ func CropPosition(op Op) float64 {
 // Renew returns the Op with the same parameters and new noise, for another sample. An Op without a
 // method Renew(*rand.Rand) Op has no noise; it is returned unchanged and r is not used.
 //
-// With per: trial, one draw of the parameters is used for many samples. Their noise must still be
-// independent, since statistics over samples cannot detect noise that is the same for all.
+// With the setting per: trial of a study, one draw of the parameters is used for many samples. Their
+// noise must still be independent, since statistics over samples cannot detect noise that is the
+// same for all.
 func Renew(op Op, r *rand.Rand) Op {
 	if n, ok := op.(interface{ Renew(*rand.Rand) Op }); ok {
 		return n.Renew(r)
