@@ -25,8 +25,8 @@ type Defence string
 const (
 	// AdversarialTraining minimises the loss at x' (Madry et al. 2018).
 	AdversarialTraining Defence = "at"
-	// TRADES minimises CE(f(x), y) + beta KL(p(x) || p(x')), where x' maximises the divergence
-	// (Zhang et al. 2019).
+	// TRADES minimises CE(f(x), y) + beta KL(p(x) || p(x')), where CE is the cross-entropy, KL the
+	// Kullback-Leibler divergence of the probabilities p, and x' maximises KL (Zhang et al. 2019).
 	TRADES Defence = "trades"
 	// MART minimises BCE(p(x'), y) + beta KL(p(x) || p(x')) (1 - p_y(x)) with the boosted
 	// cross-entropy BCE = -log p_y(x') - log(1 - max_{k != y} p_k(x')) (Wang et al. 2020).
@@ -236,7 +236,7 @@ func (a *Adversarial) start(x tensor.Tensor, draw *rand.Rand) tensor.Tensor {
 // attack returns adversarial examples of a batch for the current weights. The next call overwrites
 // them. draw generates the starting points.
 func (t *Trainer) attack(ctx context.Context, b *Batch, draw *rand.Rand) (*ort.Value, error) {
-	if err := t.feed(t.search, b, -1); err != nil {
+	if err := t.feed(t.search, b, notUnrolled); err != nil {
 		return nil, err
 	}
 	x := b.Inputs[0]
@@ -285,7 +285,7 @@ func (t *Trainer) startImages(x tensor.Tensor, draw *rand.Rand) tensor.Tensor {
 
 // bindCleanLogs computes log p(x) for the search.
 func (t *Trainer) bindCleanLogs(ctx context.Context, b *Batch) error {
-	if err := t.feed(t.clean, b, -1); err != nil {
+	if err := t.feed(t.clean, b, notUnrolled); err != nil {
 		return err
 	}
 	for i, s := range t.program.weights() {

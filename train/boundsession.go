@@ -95,9 +95,12 @@ func (s *boundSession) setScalar(name string, x float32) error {
 	return nil
 }
 
+// notUnrolled is the unrolledIndex of a graph of a single step. A graph of several steps (see
+// program.unrolled) has inputs for each, and unrolledIndex is the number of a step in it, from 0.
+const notUnrolled = -1
+
 // feedScalarsAndMasks sets the optimiser's per-step scalars (such as the learning rate) and the
-// dropout masks of n samples. iteration counts steps from 1; unrolledIndex is the step's position
-// in an unrolled graph, or -1.
+// dropout masks of n samples. iteration counts the steps of the training from 1.
 func (t *Trainer) feedScalarsAndMasks(s *boundSession, n, iteration, unrolledIndex int) error {
 	for j, v := range t.program.spec.Optimiser.scalars(iteration, t.rate(iteration)) {
 		if err := s.setScalar(inputName(unrolledIndex, scalarName(j)), float32(v)); err != nil {
@@ -112,10 +115,10 @@ func (t *Trainer) feedScalarsAndMasks(s *boundSession, n, iteration, unrolledInd
 	return nil
 }
 
-// inputName returns the name of an input of the given step of an unrolled graph. With -1 it returns
-// name.
+// inputName returns the name of an input of the given step of an unrolled graph. With notUnrolled it
+// returns name.
 func inputName(unrolledIndex int, name string) string {
-	if unrolledIndex < 0 {
+	if unrolledIndex == notUnrolled {
 		return name
 	}
 	return unrolledName(unrolledIndex, name)

@@ -48,7 +48,7 @@ func (t Targets) clone() Targets {
 	return Targets{t.Target.Clone(), slices.Clone(t.Classes), t.Masks.Clone()}
 }
 
-// main returns the targets of the main loss.
+// main returns the targets of the main loss, Spec.Loss; Tasks has those of Spec.Tasks.
 func (b *Batch) main() Targets { return Targets{b.Target, b.Classes, b.Masks} }
 
 // setMain sets the targets of the main loss.

@@ -25,7 +25,7 @@ func (t *Trainer) evaluateBatch(ctx context.Context, b Batch) (result batchResul
 
 // evaluateInput evaluates the network on a batch whose input is x, if that is not nil.
 func (t *Trainer) evaluateInput(ctx context.Context, b Batch, x *ort.Value) (result batchResult, err error) {
-	if err := t.feed(t.evaluation, &b, -1); err != nil {
+	if err := t.feed(t.evaluation, &b, notUnrolled); err != nil {
 		return result, fmt.Errorf("evaluating: %w", err)
 	}
 	if x != nil {

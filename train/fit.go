@@ -16,6 +16,7 @@ import (
 
 // A Source holds samples to train on.
 type Source interface {
+	// Len returns the number of samples.
 	Len() int
 	// Batch returns the samples with the given indices. The next call may overwrite the result.
 	Batch(ctx context.Context, indices []int) (Batch, error)
@@ -102,7 +103,7 @@ type Checkpoint interface {
 // An Epoch holds the results of one pass over the training samples.
 type Epoch struct {
 	Number     int     // from 1
-	Train      float64 // mean loss of the batches, each before its step
+	Train      float64 // mean loss of the batches, each before its step, with Spec.Penalty
 	Validation float64 // mean validation loss after the epoch; NaN without validation samples
 	// number of the epoch with the smallest validation loss so far that was not rolled back
 	Best int

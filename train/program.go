@@ -158,7 +158,8 @@ func (p *program) chooseParameters() error {
 func (p *program) weights() []stateTensor { return slices.Concat(p.parameters, p.statistics) }
 
 // lossGraph starts a graph: the model with its trained tensors as inputs, the loss of each sample
-// and, if targets are classes, whether the largest output is the class.
+// and, if targets are classes, whether the largest output is the class. training asks for the graph
+// of a training step, with Spec.TrainingMode, Spec.Mixup and the loss of Spec.Adversarial.
 func (p *program) lossGraph(training bool) (b *onnx.Builder, losses, correct onnx.Value, err error) {
 	var names []string
 	for _, s := range p.weights() {
@@ -252,7 +253,7 @@ func (p *program) step() (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	b = b.Sharing()
+	b = b.Sharing() // gradient and update have equal nodes, which are written once
 	loss := b.ReduceMean(losses, false)
 	if p.spec.Penalty != nil {
 		loss = b.Add(loss, p.spec.Penalty(b))

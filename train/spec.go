@@ -21,7 +21,7 @@ type Spec struct {
 	// Dropout is active. Without it BatchNormalization uses its running statistics, as for
 	// fine-tuning in small batches, and Dropout does nothing.
 	TrainingMode bool
-	Seed         uint64 // of the dropout masks
+	Seed         uint64 // of dropout masks, of Mixup and of the starting points of Adversarial
 	Loss         Loss
 	Optimiser    Optimiser
 	// Tasks are further losses, on other outputs. The loss of a sample is Loss plus the sum of theirs,
@@ -29,7 +29,7 @@ type Spec struct {
 	Tasks []Task
 	// Penalty, if not nil, writes the nodes of a scalar that is added to the mean loss of a batch
 	// in each step, such as a constraint on activations. Tensors of the model keep their names.
-	// Reported losses do not include it.
+	// The losses of steps and Epoch.Train include it; losses of evaluations do not.
 	Penalty func(b *onnx.Builder) onnx.Value
 	// Mixup, if above 0, trains on pairs of samples (Zhang et al. 2018): inputs are lambda x_i + (1
 	// - lambda) x_j and the loss is lambda L(y, t_i) + (1 - lambda) L(y, t_j), where j permutes the

@@ -31,7 +31,7 @@ type Stream struct {
 	Tasks  []string // targets of Spec.Tasks, as Factor
 	// MaskClasses is the number of classes of masks, for PresenceTarget.
 	MaskClasses int
-	Read        dataset.ReadOptions
+	Read        dataset.ReadOptions // how far samples are decoded ahead
 
 	batch Batch
 	main  Targets // of batch

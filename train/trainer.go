@@ -197,8 +197,8 @@ func (t *Trainer) Close() error {
 	return errors.Join(errs...)
 }
 
-// Step takes one step and returns the mean loss of the batch before it. After an error the weights
-// are unchanged.
+// Step takes one step and returns the mean loss of the batch before it, with Spec.Penalty. After an
+// error the weights are unchanged.
 func (t *Trainer) Step(ctx context.Context, b Batch) (loss float64, err error) {
 	metrics, err := t.steps(ctx, []Batch{b})
 	if err == nil {
@@ -235,15 +235,15 @@ func sameSize(batches []Batch) bool {
 // run takes the steps of one run of a session.
 func (t *Trainer) run(ctx context.Context, e *boundSession, batches []Batch) ([]Metrics, error) {
 	for i := range batches {
-		step := -1
+		unrolledIndex := notUnrolled
 		if e == t.multi {
-			step = i
+			unrolledIndex = i
 		}
-		if err := t.feed(e, &batches[i], step); err != nil {
+		if err := t.feed(e, &batches[i], unrolledIndex); err != nil {
 			return nil, err
 		}
 		if t.program.spec.Mixup > 0 {
-			if err := t.mix(e, &batches[i], t.done+i+1+t.rolledBack, step); err != nil {
+			if err := t.mix(e, &batches[i], t.done+i+1+t.rolledBack, unrolledIndex); err != nil {
 				return nil, err
 			}
 		}
@@ -252,7 +252,7 @@ func (t *Trainer) run(ctx context.Context, e *boundSession, batches []Batch) ([]
 				return nil, err
 			}
 		}
-		if err := t.feedScalarsAndMasks(e, batches[i].len(), t.done+i+1, step); err != nil {
+		if err := t.feedScalarsAndMasks(e, batches[i].len(), t.done+i+1, unrolledIndex); err != nil {
 			return nil, err
 		}
 	}

@@ -74,8 +74,9 @@ func (m *layerGraph) correlation(v, q onnx.Value) onnx.Value {
 // parameters holds the parameters that a step updates, each with its velocity.
 var parameters = []string{"W", "b", "c"}
 
-// graph returns the graph of a step. Inputs are v, u, momentum, the parameters and their
-// velocities. Outputs are the error, the activity, and the updated parameters and velocities.
+// graph returns the graph of a step. Inputs are v (the images), u (a uniform random number for each
+// block), the momentum, the parameters and their velocities. Outputs are the error, the activity,
+// and the updated parameters and velocities.
 func (m *layerGraph) graph(shape []int) (*onnx.Model, error) {
 	b := m.b
 	in := map[string]onnx.Value{}

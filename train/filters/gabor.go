@@ -79,7 +79,8 @@ func newTarget(filter tensor.Tensor) *target {
 }
 
 // gabor returns the function of six parameters: the position in pixels, the logarithms of both
-// standard deviations, and the wave vector in cycles per ten pixels.
+// standard deviations, and the wave vector in cycles per ten pixels. Standard deviations are
+// limited to 0.4 pixels to twice the longer side, and the frequency to 0.7.
 func (f *target) gabor(p []float64) Gabor {
 	side := float64(max(f.h, f.w))
 	bounded := func(v float64) float64 { return min(2*side, max(0.4, math.Exp(v))) }

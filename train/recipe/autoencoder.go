@@ -48,7 +48,7 @@ func (l *layerTraining) trainAutoencoders(ctx context.Context, x, validation ten
 // trainAutoencoder trains one layer on patterns, n x values.
 func (l *layerTraining) trainAutoencoder(ctx context.Context, i int, k autoencoderLayerKeys, x, validation tensor.Tensor) (*autoencoder.Layer, Layer, error) {
 	layers, width := len(l.Network.Autoencoder.Layers), float64(x.Shape[1])
-	best := l.node.Get("keep") != nil && l.Keep == "best"
+	best := l.node.Get("keep") != nil && l.Keep == "best" // without the key, the last epoch is kept
 	rollbackFactor, byLoss := l.Rollback.options()
 	afterEpoch := func(e train.Epoch) error {
 		row := logRow{epoch: e.Number, train: width * e.Train, validation: width * e.Validation, objective: width * e.Objective, rolledBack: e.RolledBack, rate: e.Rate, time: e.Seconds}

@@ -15,7 +15,8 @@
 //	model.pictures/   contact sheets of the filters of networks that are trained without labels
 //	checkpoint.bin    the state of an interrupted training; removed at the end
 //
-// A file with the key vary describes several trainings. RunAll gives each a folder of its own.
+// A file with the key vary describes several trainings, one for each combination of the values that
+// it lists. RunAll gives each a folder of its own.
 //
 // An interrupted training resumes after its last epoch when it is run again. Its final weights are
 // those of an uninterrupted training. A convolutional deep belief network has no checkpoint: its

@@ -90,6 +90,9 @@ func (d *folder) writeLog(epochs []train.Epoch) error {
 // A layerLog holds the epochs of all layers.
 type layerLog []logRow
 
+// A logRow holds the results of an epoch of a layer. train and validation are errors of
+// reconstruction (of an autoencoder, train includes the penalties); activity is the mean activation
+// of units.
 type logRow struct {
 	layer, epoch                      int
 	train, validation, activity, rate float64 // validation and activity are 0 if unknown

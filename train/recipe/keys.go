@@ -131,9 +131,10 @@ type onnxKeys struct {
 	Training   bool     `key:"training-mode" doc:"training mode: BatchNormalization uses batch statistics and Dropout is active; in the default, evaluation mode, both are frozen"`
 }
 
-// checkSingleKey returns the only one of some keys that is given.
+// checkSingleKey returns an error unless n is a mapping with a single key. known lists the possible
+// keys, for the error.
 func checkSingleKey(n *config.Node, known ...string) error {
-	if n == nil || n.Kind != config.Map || len(n.Pairs) != 1 {
+	if n.Kind != config.Map || len(n.Pairs) != 1 {
 		return n.Errorf("write one of %s", strings.Join(known, ", "))
 	}
 	return nil

@@ -30,8 +30,8 @@ type Options struct {
 type Progress struct {
 	Name          string // of the training
 	Done, Total   int64  // samples, over all epochs
-	Epoch, Epochs int
-	train.Metrics // of the epoch so far
+	Epoch, Epochs int    // number of the current epoch, and largest number of epochs
+	train.Metrics        // of the epoch so far
 }
 
 // A Summary is the content of summary.json: the results of a training.
@@ -39,20 +39,20 @@ type Summary struct {
 	Name string `json:"name"`
 	// Tags are the names of the values of varied keys.
 	Tags       map[string]string `json:"tags,omitempty"`
-	Identity   string            `json:"identity"` // hash of settings, data and initial weights
-	Model      string            `json:"model"`    // name of the file
-	Parameters int64             `json:"parameters"`
-	Samples    int               `json:"samples"` // training samples
-	Epochs     int               `json:"epochs"`
-	Kept       int               `json:"kept"` // epoch of the network that was saved
+	Identity   string            `json:"identity"`   // hash of settings, data and initial weights
+	Model      string            `json:"model"`      // name of the file
+	Parameters int64             `json:"parameters"` // number of weights
+	Samples    int               `json:"samples"`    // training samples
+	Epochs     int               `json:"epochs"`     // number of epochs that were run
+	Kept       int               `json:"kept"`       // epoch of the network that was saved
 	Train      Result            `json:"train"`
 	Validation *Result           `json:"validation,omitempty"`
 	Test       *Result           `json:"test,omitempty"`
-	Layers     []Layer           `json:"layers,omitempty"` // of a network that is trained layer by layer
-	Seconds    float64           `json:"seconds"`          // duration of all epochs
-	CPUSeconds float64           `json:"cpu_seconds"`      // of the training in the process that ended it
-	Rate       float64           `json:"samples_per_second"`
-	Classes    []string          `json:"classes,omitempty"`
+	Layers     []Layer           `json:"layers,omitempty"`   // of a network that is trained layer by layer
+	Seconds    float64           `json:"seconds"`            // duration of all epochs
+	CPUSeconds float64           `json:"cpu_seconds"`        // of the training in the process that ended it
+	Rate       float64           `json:"samples_per_second"` // training samples, over all epochs
+	Classes    []string          `json:"classes,omitempty"`  // names of the classes
 }
 
 // A Result is the performance of a network on data.
