@@ -39,7 +39,7 @@ type shard struct {
 	in, out   [2][]*ort.Value
 	state     [2][]*ort.Value // in the order of stepBuilder.state; they stay on the engine's device
 	constants []*ort.Value    // likewise
-	others    []*ort.Value
+	others    []*ort.Value    // of the schedule, and those that a step writes besides the state
 }
 
 func newRun(s *Search, p Problem, constants []tensor.Tensor) *run {

@@ -158,7 +158,7 @@ type Key struct {
 	Seed      uint64 // of the study
 	Data      string // name of the data
 	Transform string // name of the transformation
-	Trial     int
+	Trial     int    // number of the trial
 }
 
 // A Layout describes the order in which a run reads its samples: a random permutation that is

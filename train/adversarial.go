@@ -113,7 +113,7 @@ func (p *program) sampleShape() []int { return p.inputs[0].Sizes()[1:] }
 // x, the targets or, with TRADES, log p(x), and the weights.
 func (p *program) search() (*onnx.Model, error) {
 	a := p.spec.Adversarial
-	b, losses, _, err := p.lossGraph(false)
+	b, losses, _, err := p.lossGraph(forEvaluation)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (p *program) search() (*onnx.Model, error) {
 
 // cleanLogs returns the graph of log p(x), in evaluation mode.
 func (p *program) cleanLogs() (*onnx.Model, error) {
-	b, _, _, err := p.lossGraph(false)
+	b, _, _, err := p.lossGraph(forEvaluation)
 	if err != nil {
 		return nil, err
 	}

@@ -83,7 +83,7 @@ type FitOptions struct {
 
 // A StepProgress is the progress within an epoch.
 type StepProgress struct {
-	Epoch   int
+	Epoch   int // from 1
 	Samples int // samples of the epoch used so far
 	Total   int // samples of the epoch
 	Metrics     // means over the samples used so far
@@ -165,7 +165,7 @@ type fitter struct {
 	FitOptions
 	trainer           *Trainer
 	train, validation Source
-	epochs            []Epoch
+	epochs            []Epoch                  // that are finished
 	best              map[string]tensor.Tensor // weights of the best epoch
 }
 

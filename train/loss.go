@@ -13,7 +13,8 @@ type Loss struct {
 	TargetType onnx.Type
 	// perPosition reports whether there is a class for each position of a map, b x h x w.
 	perPosition bool
-	write       func(b *onnx.Builder, y, target onnx.Value) onnx.Value
+	// write adds the loss of each sample, b values, to a graph.
+	write func(b *onnx.Builder, y, target onnx.Value) onnx.Value
 }
 
 // The losses. The loss of a sample is the mean over all axes but the batch.

@@ -25,7 +25,7 @@ type Optimiser interface {
 // parameter.
 type updater struct {
 	b      *onnx.Builder
-	scalar func(i int) onnx.Value
+	scalar func(i int) onnx.Value // scalar i of Optimiser.scalars
 	// state declares a tensor of the optimiser's state with the shape of the parameter. It returns
 	// its value and a function that sets its next value.
 	state func(name string) (current onnx.Value, setNext func(onnx.Value))

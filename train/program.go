@@ -157,6 +157,12 @@ func (p *program) chooseParameters() error {
 // statistics.
 func (p *program) weights() []stateTensor { return slices.Concat(p.parameters, p.statistics) }
 
+// The values of lossGraph's argument training.
+const (
+	forTraining   = true
+	forEvaluation = false
+)
+
 // lossGraph starts a graph: the model with its trained tensors as inputs, the loss of each sample
 // and, if targets are classes, whether the largest output is the class. training asks for the graph
 // of a training step, with Spec.TrainingMode, Spec.Mixup and the loss of Spec.Adversarial.
@@ -223,7 +229,7 @@ func (p *program) metricCount() int {
 // b indicators of correct predictions, or fractions of positions; for masks, the classes that are
 // predicted; and the penalty, if there is one.
 func (p *program) evaluation() (*onnx.Model, error) {
-	b, losses, correct, err := p.lossGraph(false)
+	b, losses, correct, err := p.lossGraph(forEvaluation)
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +255,7 @@ func (p *program) evaluation() (*onnx.Model, error) {
 
 // step returns the graph of one step. Its outputs are the metrics and the updated state.
 func (p *program) step() (*onnx.Model, error) {
-	b, losses, correct, err := p.lossGraph(true)
+	b, losses, correct, err := p.lossGraph(forTraining)
 	if err != nil {
 		return nil, err
 	}

@@ -14,10 +14,10 @@ import (
 type ResNet struct {
 	Shape   []int // of a sample: channels, and one to three spatial axes
 	Classes int
-	Widths  []int // channels of each stage; none: 16, 32, 64
-	Blocks  []int // of each stage, or one number for all; none: 3
-	Dropout float64
-	Seed    uint64 // of the weights
+	Widths  []int   // channels of each stage; none: 16, 32, 64
+	Blocks  []int   // of each stage, or one number for all; none: 3
+	Dropout float64 // before the linear layer
+	Seed    uint64  // of the weights
 }
 
 // StandardResNet returns the stages of a residual network of a published depth: 18 or 34 (He et al.

@@ -19,7 +19,7 @@ type Segmenter struct {
 	Encoder ResNet // stages and seed; its Shape is that of an image, c x h x w
 	Decoder string // "fcn" or "unet"
 	Classes int
-	Heads   []Head
+	Heads   []Head // further outputs
 }
 
 // A Head is a linear layer on the mean over space of the encoder's last stage, for Spec.Tasks.

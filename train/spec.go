@@ -22,7 +22,7 @@ type Spec struct {
 	// fine-tuning in small batches, and Dropout does nothing.
 	TrainingMode bool
 	Seed         uint64 // of dropout masks, of Mixup and of the starting points of Adversarial
-	Loss         Loss
+	Loss         Loss   // on Output
 	Optimiser    Optimiser
 	// Tasks are further losses, on other outputs. The loss of a sample is Loss plus the sum of theirs,
 	// each times its weight.

@@ -22,7 +22,7 @@ import (
 // Here n is the number of values of a channel in the batch and m the momentum of the node.
 // PyTorch's momentum is 1 - m.
 type batchNorm struct {
-	x                        string
+	x                        string // input of the node
 	mean, variance           string // running statistics: weights of the model
 	momentum                 float64
 	batchMean, batchVariance onnx.Value // in the graph of a step

@@ -14,10 +14,10 @@ import (
 type VGG struct {
 	Shape   []int // of a sample: channels, and one to three spatial axes of at least 32
 	Classes int
-	Depth   int // layers with weights in the paper: 11, 13, 16 or 19; 0: 16
-	Width   int // w; 0: 64
-	Dropout float64
-	Seed    uint64 // of the weights
+	Depth   int     // layers with weights in the paper: 11, 13, 16 or 19; 0: 16
+	Width   int     // w; 0: 64
+	Dropout float64 // before the linear layer
+	Seed    uint64  // of the weights
 }
 
 // vggStages holds the number of convolutions of each stage, by depth: columns A, B, D and E of

@@ -33,8 +33,8 @@ func Corruptions() []string {
 // A corruption is one kind of corruption, with its settings at the five severities.
 type corruption struct {
 	name         string
-	small, large [5]settings // of CIFAR-10-C and of ImageNet-C
-	apply        func(p canvas, s settings, r *rand.Rand)
+	small, large [5]settings                              // of CIFAR-10-C and of ImageNet-C
+	apply        func(p canvas, s settings, r *rand.Rand) // changes p; values may leave [0, 1]
 }
 
 // settings are the parameters of one severity, in the order of the original code.

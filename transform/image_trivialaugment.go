@@ -31,9 +31,9 @@ const augmentLevels = 31
 // An augmentation is one of the changes of TrivialAugment.
 type augmentation struct {
 	name     string
-	strength func(fraction float64) float64 // at a fraction of the largest level; nil: none
-	signed   bool
-	op       func(strength float64, h, w int) Op
+	strength func(fraction float64) float64      // at a fraction of the largest level; nil: none
+	signed   bool                                // the strength is negated with probability 1/2
+	op       func(strength float64, h, w int) Op // on images of h x w
 }
 
 // upTo returns strengths that grow linearly.

@@ -20,7 +20,7 @@ type Kind struct {
 	// `translate: [-0.1, 0.1]`. It may be empty.
 	Short []string
 
-	build func(v values) (Transform, error)
+	build func(v values) (Transform, error) // from arguments that Make has checked
 }
 
 // A Param is a parameter of a Kind: a number with a Distribution or, if Options is not nil, one of

@@ -84,9 +84,9 @@ const (
 
 type accuracyAccumulator struct {
 	site  measure.Site
-	n     int
-	moved bool // there is a transformed view
-	views [2]evaluation
+	n     int           // number of samples so far
+	moved bool          // there is a transformed view
+	views [2]evaluation // of cleanView and movedView
 }
 
 // Update implements measure.Accumulator.
@@ -161,7 +161,7 @@ func (a *accuracyAccumulator) labelled(truth *dataset.Truth, op transform.Op) ([
 	var out []LabelledBox
 	for _, o := range truth.Objects {
 		b := output.Box{Left: o.Left, Top: o.Top, Right: o.Right, Bottom: o.Bottom, Class: a.class(o.Class)}
-		moved, visible := m.box(b, false)
+		moved, visible := m.box(b, false) // around the moved corners
 		if b.Class < 0 || visible == 0 && b.Area() > 0 {
 			continue
 		}

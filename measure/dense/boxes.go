@@ -169,7 +169,7 @@ func (a *boxAction) Pair(out []float64, acted, transformed []float32) error {
 		x.counts[i] = counts[i] != 0
 	}
 	for i, b := range found {
-		y.counts[i] = shown(b, outline) >= a.settings.Visible-1e-6
+		y.counts[i] = shown(b, outline) >= a.settings.Visible-1e-6 // the outline is rounded to float32
 	}
 	a.sums(out, x, y)
 	return nil

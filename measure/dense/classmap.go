@@ -90,8 +90,8 @@ func (r *Regions) Union(class int) int { return r.A[class] + r.B[class] - r.Inte
 type mapAction struct {
 	format   *output.Format
 	settings Settings
-	classes  int // first column of the classes
-	regions  *Regions
+	classes  int                // first column of the classes
+	regions  *Regions           // of the last pair; memory that each pair reuses
 	points   transform.PointMap // of the last sample
 	sources  []int32            // the position that each position is read from, or -1
 }
@@ -193,7 +193,7 @@ func (a *mapAction) Pair(out []float64, acted, transformed []float32) error {
 		}
 		bin := 0
 		if a.format.Channels > 1 {
-			bin = min(max(int(10*acted[n+at]+1e-5), 0), confidenceSteps)
+			bin = min(max(int(10*acted[n+at]+1e-5), 0), confidenceSteps) // 0.3 in float32 is in bin 3
 		}
 		count[bin]++
 		r.A[int(v)]++

@@ -35,7 +35,8 @@
 // tau turns normals in the plane of the image by the rotation or reflection that is nearest to the
 // matrix of T.
 //
-// The null pairs tau f(x) with f(Tx) of another sample.
+// The null pairs tau f(x) with f(Tx) of another sample. In the source, x is the clean view of a
+// sample and T(x) the transformed view.
 //
 // Match and Regions are the statistics of one sample:
 //

@@ -62,7 +62,7 @@ type imageBoxes struct {
 
 // A matching is the comparison of the boxes of two images.
 type matching struct {
-	pairs              []Pair
+	pairs              []Pair // of boxes that both count
 	countedA, countedB []bool // boxes that count, in pairs or alone
 }
 

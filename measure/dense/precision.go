@@ -49,9 +49,9 @@ type detection struct {
 // thresholds of IoU, 0.50 to 0.95, of the mean over 101 recalls of the largest precision at that recall
 // or a higher one. It is what pycocotools computes with its default parameters.
 type Precision struct {
-	groups     int
-	positives  []int // class x range x group: objects to be found
-	detections [][]detection
+	groups     int           // number of jackknife groups
+	positives  []int         // class x range x group: objects to be found
+	detections [][]detection // of each class
 }
 
 // NewPrecision returns an empty Precision of a number of classes, of samples in jackknife groups.

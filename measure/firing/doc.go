@@ -17,7 +17,8 @@
 // score, or 1 for layers that the study declares sparse. The score of a layer is the mean over the
 // top proportion p of its units (Inv_p). The data or the transformation have one or two kinds of
 // trajectory, such as the phase and the orientation of gratings; each kind is scored separately. The
-// place of a sample is its position in the random order of the study (measure.Layout).
+// place of a sample is its position in the random order of the study (measure.Layout). A job is one
+// run of the measure on a model and its data (procedure.Job).
 //
 // Inputs that tie with the threshold fire, so q_i is the largest threshold with a global rate of at
 // least 1 %. (The paper's sentence on ties has the opposite inequality.) S is at most N / k, and

@@ -14,7 +14,7 @@ import (
 // values for each sign and counts ties. If ThresholdOptions.Error allows it, it stores a quantile
 // sketch, whose size grows with log k only. It then finds thresholds but no firing rates.
 type ThresholdEstimator struct {
-	units int
+	units int          // number of units
 	sides []*topValues // for s = 1, and for s = -1 unless the units are sparse
 }
 

@@ -49,7 +49,7 @@ type activations struct {
 
 // unitValues holds the values of all units of a layer on a batch: one row for each image.
 type unitValues struct {
-	data []float32
+	data []float32     // b x n
 	n    int           // number of units of the layer
 	z    tensor.Tensor // activations of the layer: b x ...
 }

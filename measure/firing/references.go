@@ -28,8 +28,8 @@ func (p placeIndex) place(index int32) int {
 // inputs as references. For each chunk of a group and each place, referenceUnits lists the units for
 // which the sample is a reference or a random input.
 type referenceUnits struct {
-	places []int // places of the references and random inputs, ascending
-	chunks []unitsByReference
+	places []int              // places of the references and random inputs, ascending
+	chunks []unitsByReference // for each chunk of the group
 }
 
 // unitsByReference holds the units of one chunk, sorted by reference: those of reference r are
@@ -132,7 +132,8 @@ func assignUnits(references int, c chunk, g *ThresholdEstimator, reference func(
 
 // A membership states how often an image is on the trajectory of a reference.
 type membership struct {
-	reference, times int32
+	reference int32 // index in referenceUnits.places
+	times     int32 // how often the image is on its trajectory
 	// whether the image is the reference itself, for which the threshold stage has counted firing
 	itself bool
 }

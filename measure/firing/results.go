@@ -73,9 +73,10 @@ func nans(n int) []float64 {
 
 // A unitScore is the score of a unit on one kind of trajectory, for the better sign.
 type unitScore struct {
-	side                       int // index in signs
-	global, local, score, null float64
-	always                     bool // it fires at every input, for both signs
+	side                 int     // index in signs
+	global, local, score float64 // G, L and S
+	null                 float64 // S for random inputs, for the sign with the larger one
+	always               bool    // it fires at every input, for both signs
 	// rare reports whether a unit that always fires exceeds its smallest value for some inputs. The
 	// fraction of such inputs is below Settings.Rate, so the threshold is the smallest value.
 	rare bool

@@ -16,9 +16,9 @@ type run struct {
 	*firing
 	layout
 	job     *procedure.Job
-	units   map[int]*unitSet
-	sparse  []bool // by layer
-	results []*layerResult
+	units   map[int]*unitSet // by layer
+	sparse  []bool           // by layer
+	results []*layerResult   // by layer
 
 	index    []int32    // sample index by place; unread if the sample cannot be read
 	label    []int32    // label by place

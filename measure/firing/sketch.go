@@ -24,8 +24,8 @@ import (
 // weight of a value at the next level, and the ranks of the largest values not at all. When the total
 // weight exceeds target by a quarter, the lowest values are dropped and the bound is raised.
 type sketch struct {
-	units       int
-	first       int       // number of the first unit, for the hash
+	units       int       // number of units
+	first       int       // index of the first unit in its layer, for the hash
 	k           int       // rank of the threshold
 	target      int       // total weight that remains when values are dropped: see keptWeight
 	step        int       // binary logarithm of the weight of a value at level 1

@@ -11,13 +11,13 @@ import (
 
 // A unitSet describes which values of a layer are its units.
 type unitSet struct {
-	shape         []int // of one sample
-	axes          onnx.Axes
-	channels      int
-	positions     int   // number of positions of a channel
-	channelsFirst bool  // whether channels are the first axis
-	picked        []int // positions whose values are units; nil: all
-	maxima        bool  // whether a unit is the maximum of a channel
+	shape         []int     // of one sample
+	axes          onnx.Axes // of shape
+	channels      int       // number of channels
+	positions     int       // number of positions of a channel
+	channelsFirst bool      // whether channels are the first axis
+	picked        []int     // positions whose values are units; nil: all
+	maxima        bool      // whether a unit is the maximum of a channel
 }
 
 // newUnitSet returns the units of a layer: all its values, those at Settings.Positions random

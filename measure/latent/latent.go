@@ -71,9 +71,9 @@ type setup struct {
 	plane     bool // positions are on a grid of h rows and w columns
 	h, w      int
 	foldCount int
-	fields    *action.Cache
-	margin    float64
-	ridge     float64
+	fields    *action.Cache // the actions tau
+	margin    float64       // Settings.Margin
+	ridge     float64       // Settings.Ridge
 }
 
 // setup returns the setup of a site, or why it cannot be measured.

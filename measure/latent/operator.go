@@ -15,7 +15,7 @@ import (
 
 // An operator is one of the four ways to predict the transformed maps.
 type operator struct {
-	name    string
+	name    string                                // variant of its score
 	moments func(f fold) *linalg.Scatter[float64] // moments of the observations it predicts from
 	fitted  bool                                  // it mixes channels by a fitted matrix M
 }

@@ -67,12 +67,13 @@ func (f field) generate(b *onnx.Builder, g transform.Generator, slopes string, n
 // with a matrix.
 func (f field) along(b *onnx.Builder, v [6]float64, slopes string, z onnx.Value) onnx.Value {
 	var sum onnx.Value
+	const transposed = true
 	if v[0] != 0 || v[1] != 0 || v[2] != 0 {
-		d := b.MatMul(z, b.Const("", slopeMatrix(slopes, f.w, true)))
+		d := b.MatMul(z, b.Const("", slopeMatrix(slopes, f.w, transposed)))
 		sum = b.Mul(d, b.Const("", f.speed(v[0], v[1], v[2], slopes, f.w)))
 	}
 	if v[3] != 0 || v[4] != 0 || v[5] != 0 {
-		d := b.MatMul(b.Const("", slopeMatrix(slopes, f.h, false)), z)
+		d := b.MatMul(b.Const("", slopeMatrix(slopes, f.h, !transposed)), z)
 		d = b.Mul(d, b.Const("", f.speed(v[3], v[4], v[5], slopes, f.h)))
 		if sum != "" {
 			d = b.Add(sum, d)

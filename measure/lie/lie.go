@@ -25,7 +25,8 @@
 // differences. X itself is a difference of neighbouring values, since maps are known at whole
 // positions only: see Settings.Slopes.
 //
-// For example, as a measure of a study:
+// A job is one run of the measure on a model and its data (procedure.Job). For example, as a measure
+// of a study:
 //
 //	m, err := lie.New(lie.Defaults())
 package lie

@@ -1,10 +1,11 @@
 // Package measuretest checks that the accumulators of a measure satisfy the contract of
 // measure.Accumulator or measure.GridAccumulator.
 //
-// Scores must not depend on how the samples are divided into batches and parts, on the order in
-// which parts are merged, or on whether the work was stopped and resumed. A damaged state must be
-// an error, never a panic or a score. The scores of a pair of layers must not depend on the other
-// pairs of the grid.
+// The place of a sample is its position in the random order of a study, and a block is a range of
+// places (see measure.Layout). Scores must not depend on how the samples are divided into batches
+// and parts, on the order in which parts are merged, or on whether the work was stopped and
+// resumed. A damaged state must be an error, never a panic or a score. The scores of a pair of
+// layers must not depend on the other pairs of the grid.
 //
 // A new measure is tested by one call:
 //

@@ -1,8 +1,9 @@
 // Package prediction measures whether a classifier's predictions stay the same when its input is
 // transformed, and whether two classifiers predict the same.
 //
-// Let p and q be the probabilities (softmax) of the K classes that a model predicts for x and for
-// T(x). Three measures compare them; all their statistics are means over samples:
+// Let p and q be the probabilities (softmax) of the K classes that a model predicts for x, the clean
+// view of a sample, and for T(x), the transformed view. Three measures compare them; all their
+// statistics are means over samples:
 //
 //   - accuracy: the fraction of samples whose most probable class is their label, on x (clean), on
 //     T(x) (moved), and clean - moved (drop). It needs labels. In a study without transformations it

@@ -13,8 +13,8 @@ import (
 // function of the transformation's parameter. It scores each value of the transformation, or each
 // part of its range, and all of them together. A score is a mean over samples.
 type curve struct {
-	parts      int // number of parts into which a range is divided
-	statistics []estimate
+	parts      int        // number of parts into which a range is divided
+	statistics []estimate // names and ranges of the statistics
 	// compare computes one column for each statistic, then one for each statistic's null. A column
 	// holds one value for each sample, and the score is its mean.
 	compare func(r *run, ctx context.Context, clean, transformed *features.Table) (sampleColumns, error)

@@ -16,7 +16,8 @@ func factorNames(j *procedure.Job) []string {
 	return names
 }
 
-// checkFactors returns an error for the first name that is not a factor of a job's data.
+// checkFactors returns an error for the first name that is not a factor of a job's data. key is the
+// path of the setting, and otherData is Unknown.OtherData of the error.
 func checkFactors(j *procedure.Job, selected []string, otherData bool, key ...string) error {
 	names := factorNames(j)
 	for _, name := range selected {

@@ -128,7 +128,7 @@ func (f *probeInput) standardise(rows []int) error {
 		mean := sum[j] / n
 		variance := square[j]/n - mean*mean
 		f.mean[j], f.scale[j] = float32(mean), 1
-		if variance > 1e-12*mean*mean {
+		if variance > 1e-12*mean*mean { // beyond rounding
 			f.scale[j] = float32(1 / math.Sqrt(variance))
 		}
 	}

@@ -30,7 +30,7 @@ func r2(predicted, want []float64) float64 {
 		errors += (predicted[i] - y) * (predicted[i] - y)
 		spread += (y - mean) * (y - mean)
 	}
-	if spread <= 1e-24*float64(len(want))*mean*mean {
+	if spread <= 1e-24*float64(len(want))*mean*mean { // rounding
 		return math.NaN()
 	}
 	return 1 - errors/spread

@@ -11,8 +11,8 @@ import (
 
 // A probeSet holds the probes of one kind for one target: one for each seed, and the nulls.
 type probeSet struct {
-	kind   string
-	target *target
+	kind   string       // SLP, MLP or Ridge
+	target *target      // nil if the probes predict vectors
 	test   []int        // test samples
 	probes []*probeSpec // one for each seed
 	nulls  []*probeSpec // likewise, trained on shuffled targets

@@ -21,8 +21,8 @@ type run struct {
 	representation *Representation
 	training       *Training // nil where nothing is trained
 	job            *procedure.Job
-	store          *features.Store
-	samples        *features.Samples
+	store          *features.Store   // representations and trained probes
+	samples        *features.Samples // labels and factors of the samples
 	split          split
 	checkpoint     *jobCheckpoint
 

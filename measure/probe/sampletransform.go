@@ -13,9 +13,9 @@ import (
 
 // A sampleTransform transforms every sample. The zero value leaves samples unchanged.
 type sampleTransform struct {
-	id    string // identifies the transformed representations in the store
-	op    func(dataset.Sample) transform.Op
-	pairs bool // take the transformed samples of ready-made pairs
+	id    string                            // identifies the transformed representations in the store
+	op    func(dataset.Sample) transform.Op // nil: none
+	pairs bool                              // take the transformed samples of ready-made pairs
 }
 
 // randomTransform transforms each sample by one draw of the transformation. With a list of values

@@ -16,11 +16,11 @@ import (
 
 // A probeSpec describes one probe to train.
 type probeSpec struct {
-	name          string // unique in the job
-	kind          string
-	hidden        []int
-	seed          uint64
-	input         *probeInput
+	name          string      // unique in the job
+	kind          string      // SLP, MLP or Ridge
+	hidden        []int       // sizes of the hidden layers of an MLP
+	seed          uint64      // of the initial weights and the order of samples
+	input         *probeInput // the vectors that it predicts from
 	target        *target     // the number or class to predict; nil if targetVectors is set
 	targetVectors *probeInput // the vectors to predict
 	targetSample  []int       // for each sample, the index of the sample whose target it gets; nil: its own

@@ -20,7 +20,7 @@ type target struct {
 	classes  int       // 0: a number
 	class    []int     // of each sample; -1: unknown
 	value    []float64 // of each sample; NaN: unknown
-	warnings []string
+	warnings []string  // of its scores
 }
 
 func (t *target) known(i int) bool {

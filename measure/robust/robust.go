@@ -14,7 +14,8 @@
 // have failed. The result is an upper bound of the accuracy under a stronger attack (more steps,
 // more restarts). The defaults are those of Table 2 of Nanda et al. 2022: l2, radius 1.
 //
-// For example, as a measure of a study:
+// A job is one run of the measure on a model and its data (procedure.Job). For example, as a measure
+// of a study:
 //
 //	m, err := robust.New(robust.Defaults())
 package robust

@@ -15,15 +15,15 @@ type accumulator struct {
 	measure        *seis
 	site           measure.Site
 	maps           featureMaps
-	poolingWarning string // warning that the feature maps are pooled; empty: they are not
-	segments       segments
+	poolingWarning string   // warning that the feature maps are pooled; empty: they are not
+	segments       segments // how blocks are divided
 
 	// total holds the moments of all observations; if there are groups, those of the open group.
 	total   *linalg.Scatter[float64]
 	null    *linalg.CrossScatter[float64] // of shuffled pairs; nil if the settings ask for no null
 	groups  *groups                       // of the interval; empty if there is no interval
-	segment segment
-	clean   *cleanView // shared with the layer's other accumulators
+	segment segment                       // that is being filled
+	clean   *cleanView                    // shared with the layer's other accumulators
 
 	// pending holds the moments of a segment that withPending has added to the total, but not to its
 	// group, pendingGroup; else nil.

@@ -78,5 +78,7 @@
 // order (resample.RankSpread). The moments of ten groups of samples are kept for the interval in a
 // measure.Store, if they fit into the memory bound.
 //
-// In the source, x and y are the observations of z and z', d values each.
+// In the source, x and y are the observations of z and z', the clean and the transformed view, d
+// values each. The place of a sample is its position in the random order of a study
+// (measure.Layout).
 package seis

@@ -107,9 +107,9 @@ func (a *accumulator) nullScores(f *bases, t *table) (err error) {
 
 // A table holds the values of all statistics.
 type table struct {
-	n, rank      int
-	scores, null result
-	replicates   []replicate
+	n, rank      int          // number of observations, and r
+	scores, null result       // of the pairs, and of shuffled pairs
+	replicates   []replicate  // empty: there is no interval
 	shifts       [2][]float64 // for both scores: what is added to each replicate for its change of the ranks
 	warnings     []string
 }

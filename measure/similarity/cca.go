@@ -15,7 +15,7 @@ import (
 // canonicalCorrelations holds canonical correlations and their vectors, in the coordinates of the
 // moments of a pair.
 type canonicalCorrelations struct {
-	rho  []float64
+	rho  []float64  // r values, descending
 	w, v *mat.Dense // p x r and q x r
 }
 

@@ -195,7 +195,7 @@ func inversions(values, scratch []float64) int {
 // rsmNormDifference returns the norm of the difference of the matrices of Euclidean distances
 // (Shahbazi et al. 2021; Yin and Shen 2018): the Frobenius norm or, as in ReSi, the spectral norm.
 func rsmNormDifference(v *subsetPair) (float64, error) {
-	x, y, err := v.distances(true)
+	x, y, err := v.distances(true) // in units of the source
 	if err != nil {
 		return 0, err
 	}
@@ -214,7 +214,7 @@ func rsmNormDifference(v *subsetPair) (float64, error) {
 // Euclidean distances A and B with the means of rows and columns subtracted:
 // sqrt(<A, B> / (|A| |B|)).
 func distanceCorrelation(v *subsetPair) (float64, error) {
-	x, y, err := v.distances(false)
+	x, y, err := v.distances(false) // scaled
 	if err != nil {
 		return 0, err
 	}

@@ -42,15 +42,14 @@
 //
 // Most statistics come from p x p second moments, which are streamed, or from n x n Gram matrices
 // where those are smaller. A study compares many pairs of layers in a measure.Grid, and reads its
-// samples in the blocks of a measure.Layout. Canonical correlations whiten by the Cholesky factor of
-// the moments where the
-// variables are well conditioned. Otherwise they whiten by orthonormal combinations, which a few
-// passes over the observations find, so that nearly dependent variables cost no precision. Directions
-// below the rounding of float64 are left out. With fewer samples than variables, the spans of cca,
-// pwcca and linear-regression come from Gram matrices of variables scaled to unit variance.
-// Directions below 1e-7 of the largest are left out then, with a warning. rbf-cka, rsa and
-// mutual-knn need n x n values. With more than Settings.Samples samples they use so many of them, drawn
-// at random, and a warning says so.
+// samples in the blocks of a measure.Layout. Canonical correlations whiten by the Cholesky factor
+// of the moments where the variables are well conditioned. Otherwise they whiten by orthonormal
+// combinations, which a few passes over the observations find, so that nearly dependent variables
+// cost no precision. Directions below the rounding of float64 are left out. With fewer samples than
+// variables, the spans of cca, pwcca and linear-regression come from Gram matrices of variables
+// scaled to unit variance. Directions below 1e-7 of the largest are left out then, with a warning.
+// rbf-cka, rsa and mutual-knn need n x n values. With more than Settings.Samples samples they use
+// so many of them, drawn at random, and a warning says so.
 //
 // # Intervals and nulls
 //

@@ -216,7 +216,7 @@ func concentricity(v *subsetPair, s *subset) (float64, error) {
 // uniformity returns log mean exp(-2 d^2) over all pairs of samples, with each sample and itself
 // (Wang and Isola 2020).
 func uniformity(v *subsetPair, s *subset) (float64, error) {
-	d, err := s.distances(v.ctx, true)
+	d, err := s.distances(v.ctx, true) // in units of the source
 	if err != nil {
 		return 0, err
 	}
@@ -229,7 +229,7 @@ func uniformity(v *subsetPair, s *subset) (float64, error) {
 
 // intrinsicDimension returns the intrinsic dimension by TwoNN (Facco et al. 2017).
 func intrinsicDimension(v *subsetPair, s *subset) (float64, error) {
-	d, err := s.distances(v.ctx, false)
+	d, err := s.distances(v.ctx, false) // scaled
 	if err != nil {
 		return 0, err
 	}

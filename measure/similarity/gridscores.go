@@ -147,10 +147,10 @@ func (a *accumulator) calculator(cuts []int) *calculator {
 // other.
 type groupedRows struct {
 	calculator      *calculator
-	order           []int   // places in the order of the layout
-	rows            [][]int // for each layer, the rows of the samples among its stored values
-	representations []*representation
-	lowMemory       bool // the representations of all layers do not fit into memory together
+	order           []int             // places in the order of the layout
+	rows            [][]int           // for each layer, the rows of the samples among its stored values
+	representations []*representation // for each layer; nil until it is needed
+	lowMemory       bool              // the representations of all layers do not fit into memory together
 }
 
 // rowsBelow returns the stored samples of places below a limit.

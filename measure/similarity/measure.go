@@ -72,8 +72,10 @@ func (f *comparison) Cost(g measure.Grid) int64 {
 	for u, layer := range layers {
 		p := int64(layer.p)
 		widest = max(widest, p)
+		// stored values, moments, the block, the Gram matrix of a minibatch, totals and small slices
 		total += 4*int64(stored[u])*p + moments[u] + 4*b*p + 8*l*l + 16*int64(g.Layout.Groups) + 256
 	}
+	// the block in float64, and places
 	return total + 16*b*widest + 16*int64(g.Layout.N) + 4096
 }
 

@@ -12,10 +12,10 @@ import (
 
 // A batchGram is the Gram matrix of a minibatch, prepared for the unbiased estimate of HSIC.
 type batchGram struct {
-	m     int
+	m     int       // number of samples
 	k     []float64 // m x m, symmetric, zero diagonal
 	sums  []float64 // of the rows
-	total float64
+	total float64   // sum of all values
 }
 
 // newBatchGram returns the Gram matrix of m x p values, which it centres in place. HSIC does not

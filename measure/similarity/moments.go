@@ -31,10 +31,10 @@ func newSingleMoments(p, groups int, debiased bool) *singleMoments {
 // A chunk holds some observations of one representation, centred on their own mean, in float32 or
 // in float64.
 type chunk struct {
-	p      int
+	p      int       // number of variables
 	rows32 []float32 // one of rows32 and rows64 is nil
 	rows64 []float64
-	block  linalg.Block
+	block  linalg.Block // of the rows
 }
 
 // newChunk32 returns a chunk of rows, which it centres in place.
@@ -107,9 +107,9 @@ func (s *singleMoments) tables() []table {
 
 // pairMoments holds the second moments between two representations of the same observations.
 type pairMoments struct {
-	x, y   *singleMoments
-	xy     *linalg.CrossScatter[float64]
-	groups []*linalg.CrossScatter[float32]
+	x, y   *singleMoments                  // of each representation
+	xy     *linalg.CrossScatter[float64]   // of all observations
+	groups []*linalg.CrossScatter[float32] // of each group of a jackknife
 	null   []*linalg.CrossScatter[float64] // xy of shuffled pairs, one for each draw
 	fourth []*fourthMoments                // as in singleMoments
 }

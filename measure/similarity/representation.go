@@ -71,12 +71,12 @@ func ofBoth[T any](ctx context.Context, x, y *representation, method func(*repre
 // A calculator computes statistics. It holds what the comparisons of several representations share.
 type calculator struct {
 	settings Settings
-	cuts     []int // where the groups of the jackknife begin, and the end; nil: no interval
-	double   bool  // products in float64
-	debiased bool  // gather the fourth moments that debiased CKA needs
-	null     bool  // shuffle pairs where the null has no closed form
-	onePair  bool  // there is one pair only: values that a single statistic needs are released after it
-	seed     uint64
+	cuts     []int  // where the groups of the jackknife begin, and the end; nil: no interval
+	double   bool   // products in float64
+	debiased bool   // gather the fourth moments that debiased CKA needs
+	null     bool   // shuffle pairs where the null has no closed form
+	onePair  bool   // there is one pair only: values that a single statistic needs are released after it
+	seed     uint64 // of the shuffles for the null, and of ties
 }
 
 func (r *calculator) newRepresentation(s *centredSample) *representation {

@@ -193,9 +193,9 @@ func (s *subset) points(ctx context.Context, centring int) (*mat.Dense, error) {
 
 // coordinates are the samples along their principal axes: u diag(s), n x k.
 type coordinates struct {
-	u *mat.Dense
-	s []float64 // descending, above rounding
-	p int       // variables
+	u *mat.Dense // n x k, orthonormal columns
+	s []float64  // k values, descending, above rounding
+	p int        // number of variables
 }
 
 // coordinates returns the principal coordinates of the samples.

@@ -294,8 +294,8 @@ func (s *projected) Read(index []int, dst []float64) error {
 // standard deviation. Variables that do not vary are 0.
 type standardised struct {
 	of      *centredSample
-	factor  []float64
-	varying int // variables that vary
+	factor  []float64 // of each variable
+	varying int       // number of variables that vary
 }
 
 func newStandardised(ctx context.Context, x *centredSample) (*standardised, error) {

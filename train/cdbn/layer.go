@@ -80,9 +80,9 @@ type Layer struct {
 	B      tensor.Tensor // K
 	C      tensor.Tensor // C
 	Scale  float64       // factor of images, which gives them standard deviation 1
-	Block  int
-	Binary bool
-	Curve  []Point
+	Block  int           // side of a block
+	Binary bool          // as in Settings
+	Curve  []Point       // by step
 }
 
 // Train trains a layer on images, n x channels x height x width.

@@ -15,9 +15,9 @@ import (
 // datasets holds the data of a training.
 type datasets struct {
 	train, validation, test dataset.Source // validation and test may be nil
-	shape                   []int          // of a sample in its frame
-	classes                 []string
-	maskClasses             []string // of pixels; nil if they have no names
+	shape                   []int          // of a sample in its frame: the size and channels at which it is read
+	classes                 []string       // names of the labels
+	maskClasses             []string       // of pixels; nil if they have no names
 }
 
 // open opens the data.
@@ -103,13 +103,19 @@ func (o *datasets) close() error {
 	return errors.Join(errs...)
 }
 
-// stream returns the batches of a source, with augmentation for training data.
-func (f *File) stream(src dataset.Source, p model.Preprocess, training bool) *train.Stream {
+// The values of stream's argument augment.
+const (
+	withAugmentation    = true
+	withoutAugmentation = false
+)
+
+// stream returns the batches of a source, with augmentation if augment is set.
+func (f *File) stream(src dataset.Source, p model.Preprocess, augment bool) *train.Stream {
 	s := &train.Stream{Data: src, Preprocess: p, Seed: f.Seed, Factor: f.target(), MaskClasses: f.maskClasses(src)}
 	for _, t := range f.Tasks {
 		s.Tasks = append(s.Tasks, t.stream())
 	}
-	if training {
+	if augment {
 		s.Augment = f.Augment.Transform
 	}
 	return s

@@ -37,9 +37,9 @@ type File struct {
 	Vary        Vary             `key:"vary" json:"-" doc:"keys of this file with several values each; every combination is a training: {seed: [1, 2, 3], optimiser.sgd.rate: [0.1, 0.01]}"`
 	Save        int              `key:"save-every" min:"0" doc:"write the network as an ONNX model after the first epoch and then every N epochs"`
 
-	path string
-	node *config.Node
-	text []byte
+	path string       // of the file, for errors and relative paths
+	node *config.Node // the file, for errors with lines
+	text []byte       // training.yaml of the output folder
 
 	run       string            // folder of a training of vary; "" without
 	tags      map[string]string // names of the values of varied keys

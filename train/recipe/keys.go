@@ -146,9 +146,9 @@ func (k *Network) check(n *config.Node) error {
 
 // Augment is the augmentation of training samples.
 type Augment struct {
-	Transform  transform.Transform `json:"Law"` // the name in the identity of a training
-	transforms []transform.Transform
-	steps      []any
+	Transform  transform.Transform   `json:"Law"` // the name in the identity of a training
+	transforms []transform.Transform // the members of Transform
+	steps      []any                 // their settings, for the identity of a training
 }
 
 // DecodeNode implements config.Decoder.

@@ -15,13 +15,13 @@ import (
 
 // A network is the graph to train, with the preprocessing of its samples.
 type network struct {
-	model *onnx.Model
+	model *onnx.Model // nil for training layer by layer
 	// for a network read from a file: the network without the spectrogram or the normalisation that
 	// are prepended for training; it is the one that is written. nil: model is written
 	exported     *onnx.Model
-	output       string
-	parameters   []string
-	trainingMode bool
+	output       string           // that the loss is computed from, as in train.Spec
+	parameters   []string         // names of the weights to train
+	trainingMode bool             // as in train.Spec
 	preprocess   model.Preprocess // preprocessing of samples before the network during training
 	recorded     model.Preprocess // preprocessing of samples for the network that is written
 }

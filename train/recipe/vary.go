@@ -16,9 +16,9 @@ type Vary struct{ keys []variedKey }
 
 // A variedKey is a key of the file with its values.
 type variedKey struct {
-	path   *config.Node // names of nested keys, joined by dots
-	tag    string       // last of the names: it names the values in runs.csv, in the folder and in the tags of the networks
-	values []variedValue
+	path   *config.Node  // names of nested keys, joined by dots
+	tag    string        // last of the names: it names the values in runs.csv, in the folder and in the tags of the networks
+	values []variedValue // the key takes each of them
 }
 
 // A variedValue is a value of a key. Its name is part of the folder of a training.

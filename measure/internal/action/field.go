@@ -229,8 +229,8 @@ func newTaps(runs []Run, points []point, g Grid, around bool) taps {
 type Cache struct {
 	mutex     sync.Mutex
 	fields    map[fieldKey]*Field
-	order     []fieldKey
-	positions int // of all fields
+	order     []fieldKey // of the fields, the oldest first
+	positions int        // of all fields
 }
 
 type fieldKey struct {

@@ -4,8 +4,9 @@
 //	statistic = 1/n sum_i f(z_i, z'_i)
 //
 // A measure supplies the function f and names the values that f returns, the columns, in a Spec. The
-// view clean has z, the view transformed z'. This package computes the sums and returns the means,
-// each with
+// view clean has z, the view transformed z'. The place of a sample is its position in the random
+// order of a study, and a block is a range of places (see measure.Layout). This package computes the
+// sums and returns the means, each with
 //
 //   - an interval: Wilson's for proportions, otherwise the delete-group jackknife over the groups of the
 //     measure.Layout, clipped to the range of the statistic. Every score has the replicates of the
@@ -82,8 +83,8 @@ type Spec struct {
 	Settings              any // see measure.Method
 	// Needs is the input of the measure. With Needs.Prediction a row has one value for each class.
 	Needs   measure.Needs
-	Columns []Column
-	Derived []Derived
+	Columns []Column  // the values that Pair or an Action computes, in order
+	Derived []Derived // statistics that are computed from the means of Columns
 	// Pair computes the columns of one pair. transformed is nil if there is no transformed view. A
 	// *measure.NonFinite error does not need the index of the sample.
 	Pair func(out []float64, label int, clean, transformed []float32) error

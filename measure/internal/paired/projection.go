@@ -14,9 +14,9 @@ import (
 // A projection stores the vectors of a layer for the first samples, pooled over positions, and
 // projects them to the plane of the first two principal components of x and T(x) together.
 type projection struct {
-	pool   func(dst, z []float32)
-	pooled []float32 // scratch
-	dim    int       // length of a stored vector
+	pool   func(dst, z []float32) // writes the means of the channels over positions
+	pooled []float32              // scratch
+	dim    int                    // length of a stored vector
 
 	index              []int     // of the samples in the data set
 	clean, transformed []float32 // len(index) x dim
