@@ -11,7 +11,7 @@
 //	})
 //	loss, err := t.Step(ctx, train.Batch{Inputs: []tensor.Tensor{x}, Target: y})
 //
-// MLP, FlattenedMLP, ConvNet, ResNet and VGG build networks with random weights. With
+// MLP, FlattenedMLP, ConvNet, ResNet, VGG and Segmenter build networks with random weights. With
 // Spec.TrainingMode BatchNormalization uses the statistics of the batch and Dropout is active, as
 // in PyTorch's train(). Without it BatchNormalization uses its running statistics and Dropout does
 // nothing.

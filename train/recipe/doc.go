@@ -16,7 +16,8 @@
 //	checkpoint.bin    the state of an interrupted training; removed at the end
 //
 // A file with the key vary describes several trainings, one for each combination of the values that
-// it lists. RunAll gives each a folder of its own.
+// it lists. RunAll gives each a folder of its own, and writes the results of all to one CSV file
+// (spec.RunsFile).
 //
 // An interrupted training resumes after its last epoch when it is run again. Its final weights are
 // those of an uninterrupted training. A convolutional deep belief network has no checkpoint: its
