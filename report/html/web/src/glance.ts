@@ -1,7 +1,7 @@
 // The first screen: the matrix of the headline score, the curves over depth and the images of the
 // transformation in focus.
 
-import { onAngle, placeOf } from './angle';
+import { onValue, placeOf } from './parametervalue';
 import { chooser } from './controls';
 import type { Context } from './chart';
 import {
@@ -48,7 +48,7 @@ export class Glance {
   ) {
     this.matrices = scores.packed.matrices ?? [];
     root.replaceChildren(element('div', {}, this.scoreBox, this.strip), this.curvesBox);
-    onAngle(() => {
+    onValue(() => {
       const m = this.matrix();
       if (m?.across === 'name') this.images(m, this.column(m));
     });
@@ -382,7 +382,7 @@ export class Glance {
       rows: one,
       series: this.looks,
       choice,
-      angle: () => '',
+      chosenValue: () => '',
       layer: () => layerOf(this.state),
     };
   }

@@ -248,7 +248,7 @@ export function isMarked(c: Context): boolean {
 
 /** The value or layer that the reader has chosen in a chart of some rows; '' for nowhere. */
 export function markedAt(c: Context, rows: number[]): string {
-  return c.chart.x.field === 'parameter' ? c.angle(transformOf(c, rows)) : layerPlace(c, rows);
+  return c.chart.x.field === 'parameter' ? c.chosenValue(transformOf(c, rows)) : layerPlace(c, rows);
 }
 
 /** The name of the Vega data set with the value or layer that the reader has chosen. */
@@ -506,6 +506,7 @@ function ordered(c: Context, field: Field, keys: string[]): string[] {
   if (isLayer(field))
     return keys.sort((a, b) => (Number.parseInt(a) || 0) - (Number.parseInt(b) || 0));
   const order = c.table.table.order ?? [];
+  // Parts of a parameter's range, in the order of their bounds.
   if (field === 'part') return keys.sort((a, b) => order.indexOf(a) - order.indexOf(b));
   return field === 'parameter' ? keys.sort(byNumber) : keys;
 }

@@ -19,7 +19,7 @@ import {
   type Fixed,
   type Panel,
 } from './chart';
-import { angleOf, onAngle } from './angle';
+import { chosenValue, onValue } from './parametervalue';
 import { chooser, segments, type Option } from './controls';
 import { Shown, type Chart, type Measure, type Scores, type Statistic, type Table } from './data';
 import { element } from './dom';
@@ -143,7 +143,7 @@ export class Section {
         this.state.get(`highlight.${dimension}`),
       ),
       choice: (name: string) => this.choice(name),
-      angle: (transform: string) => angleOf(this.state, transform),
+      chosenValue: (transform: string) => chosenValue(this.state, transform),
       layer: () => layerOf(this.state),
     };
     this.part('controls').replaceChildren(
@@ -338,7 +338,7 @@ export class Section {
       follow: isMarked(c)
         ? (mark) => {
             const move = () => mark(markedAt(c, panel.rows));
-            const leave = [onAngle(move), onLayer(move)];
+            const leave = [onValue(move), onLayer(move)];
             return () => leave.forEach((stop) => stop());
           }
         : undefined,

@@ -11,13 +11,13 @@ type Listener = (transform: string, value: string) => void;
 const listeners = new Set<Listener>();
 
 /** Registers a callback for the choice of a value. The returned function removes it. */
-export function onAngle(listener: Listener): () => void {
+export function onValue(listener: Listener): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
 /** The chosen value of a transformation; '' if none is. */
-export function angleOf(state: State, transform: string): string {
+export function chosenValue(state: State, transform: string): string {
   return state.get(`value.${transform}`);
 }
 
@@ -31,7 +31,7 @@ function choose(state: State, transform: string, value: string): void {
  * largest mean change, by the statistic of the sheet, summed over models.
  */
 export function placeOf(state: State, sheet: SampleSheet): number {
-  const chosen = sheet.parameters.indexOf(angleOf(state, sheet.transform));
+  const chosen = sheet.parameters.indexOf(chosenValue(state, sheet.transform));
   if (chosen >= 0) return chosen;
   const effect = sheet.parameters.map((_, k) =>
     sheet.models.reduce((sum, m) => sum + (sheet.lower ? -1 : 1) * m.views[k].mean, 0),
@@ -50,7 +50,7 @@ export function slider(
   if (parameters.length < 2) return [];
   const input = element('input', {
     type: 'range',
-    name: 'angle',
+    name: 'value',
     min: '0',
     max: String(parameters.length - 1),
     step: '1',
