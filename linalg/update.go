@@ -85,14 +85,19 @@ func (c *CrossScatter[T]) Begin(n int, meanX, meanY []float64) CrossUpdate[T] {
 // AddCrossProducts adds one tile of the sums of products of the new observations about their means:
 // of the variables top to bottom of x with the variables left to right of y (exclusive), row-major.
 func AddCrossProducts[S, E float32 | float64](u CrossUpdate[S], products []E, top, bottom, left, right int) {
+	cols := right - left
+	for i := top; i < bottom; i++ {
+		addCrossRow(u, products[(i-top)*cols:(i-top+1)*cols], i, left)
+	}
+}
+
+// addCrossRow adds products of variable i of x with the variables of y from left on.
+func addCrossRow[S, E float32 | float64](u CrossUpdate[S], products []E, i, left int) {
 	if u.c == nil {
 		return
 	}
-	cols := right - left
-	for i := top; i < bottom; i++ {
-		start := i*u.c.Q + left
-		addRow(u.c.Data[start:start+cols], products[(i-top)*cols:(i-top+1)*cols], u.x.factor*u.x.delta[i], u.y.delta[left:])
-	}
+	row := u.c.Data[i*u.c.Q+left:][:len(products)]
+	addRow(row, products, u.x.factor*u.x.delta[i], u.y.delta[left:])
 }
 
 // End sets the number and the means of all observations.

@@ -2,10 +2,8 @@ package similarity
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 
-	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
@@ -27,6 +25,7 @@ type accumulator struct {
 	minibatches  *minibatchTotals // nil unless minibatch CKA is selected
 	layerMoments []*singleMoments // for each layer; nil where its moments are not gathered
 	pairs        []*pairMoments   // for each pair; nil where its moments are not gathered
+	narrow       [2]narrowLayers
 	stored       storedRows
 
 	scratch linalg.Scratch
@@ -82,6 +81,7 @@ func newAccumulator(f *comparison, g measure.Grid) *accumulator {
 		a.pairs[i] = newPairMoments(a.layerMoments[u], a.layerMoments[v], p.momentGroups(), draws, p.debiased())
 	}
 	a.block = f.blockOf(g)
+	a.narrow = a.narrowLayers()
 	return a
 }
 
@@ -117,20 +117,28 @@ func (a *accumulator) Update(b *measure.PairBatch) error {
 	if err := a.check(b); err != nil {
 		return err
 	}
-	for i, place := range b.Place {
-		if len(a.pending.places) > 0 && place/a.block != a.pending.places[0]/a.block {
+	for i := 0; i < len(b.Place); {
+		place := b.Place[i]
+		if n := len(a.pending.places); n > 0 && place/a.block != a.pending.places[0]/a.block {
 			a.flush() // a sample of the block could not be read
-		}
-		if n := len(a.pending.places); n > 0 && place <= a.pending.places[n-1] {
+		} else if n > 0 && place <= a.pending.places[n-1] {
 			return outOfOrder(place, a.pending.places[n-1])
 		}
-		a.pending.places = append(a.pending.places, place)
-		for u, layer := range a.layers {
-			a.pending.rows[u] = layer.rows(a.pending.rows[u], a.tensor(b, layer).Slice(i, i+1))
+		to := i + 1 // the samples from i on that belong to the same block
+		for to < len(b.Place) && b.Place[to]/a.block == place/a.block {
+			to++
 		}
-		if last := place + 1; last == a.grid.Layout.N || last%a.block == 0 {
+		a.pending.places = append(a.pending.places, b.Place[i:to]...)
+		for u, layer := range a.layers {
+			if a.pending.rows[u] == nil {
+				a.pending.rows[u] = make([]float32, 0, min(a.block, a.grid.Layout.N)*layer.p)
+			}
+			a.pending.rows[u] = layer.rows(a.pending.rows[u], a.tensor(b, layer).Slice(i, to))
+		}
+		if last := b.Place[to-1] + 1; last == a.grid.Layout.N || last%a.block == 0 {
 			a.flush()
 		}
+		i = to
 	}
 	return nil
 }
@@ -204,16 +212,7 @@ func (a *accumulator) flush() {
 			s.add(chunks[u], group, &a.scratch)
 		}
 	}
-	for i, m := range a.pairs {
-		if m != nil {
-			u, v := a.pairLayers(i)
-			var draw *rand.Rand
-			if len(m.null) > 0 {
-				draw = a.generator(from)
-			}
-			m.add(chunks[u], chunks[v], group, draw, &a.scratch)
-		}
-	}
+	a.addPairs(chunks, group, from)
 	a.pending.places = a.pending.places[:0]
 	for u := range a.pending.rows {
 		a.pending.rows[u] = a.pending.rows[u][:0]
@@ -243,13 +242,6 @@ func (a *accumulator) storeRows() {
 			}
 		}
 	}
-}
-
-// generator returns the generator that shuffles a block for the null. from is the first place of
-// the block.
-func (a *accumulator) generator(from int) *rand.Rand {
-	k := a.grid.Key
-	return seed.Rand(k.Seed, "similarity null", k.Data, k.Transform, k.Trial, from)
 }
 
 // Merge adds the state of an accumulator that has seen other blocks. A pending block of other is

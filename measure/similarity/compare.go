@@ -228,7 +228,7 @@ func (e estimate) score(name string, n int, interval bool) measure.Score {
 	low, high := resample.Jackknife(e.value, n, e.replicates)
 	if !math.IsNaN(low) {
 		s.Low, s.High = max(low, s.Min), min(high, s.Max)
-		if slices.ContainsFunc(statistics(), func(k statistic) bool { return k.name == name && k.wideInterval }) {
+		if slices.ContainsFunc(knownStatistics(), func(k statistic) bool { return k.name == name && n < k.wideBelow }) {
 			s.Warnings = append(s.Warnings, wideIntervalWarning)
 		}
 	} else if !math.IsNaN(e.value) && e.replicates == nil && !math.IsNaN(e.null) {

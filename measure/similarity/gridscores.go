@@ -25,6 +25,7 @@ func (a *accumulator) Scores() ([]measure.PairScore, error) {
 	all, part := a.rowsBelow(a.grid.Layout.N), a.rowsBelow(a.comparison.settings.Samples)
 	gathered := make([]*representation, len(a.layers))
 	var out []measure.PairScore
+	selected := a.comparison.settings.selected()
 	for i, layers := range a.grid.Pairs {
 		found := estimates{}
 		used := map[string]int{}
@@ -34,7 +35,7 @@ func (a *accumulator) Scores() ([]measure.PairScore, error) {
 		if a.exceedsBudget() {
 			clear(gathered)
 		}
-		for _, k := range a.comparison.settings.selected() {
+		for _, k := range selected {
 			if e, ok := found[k.name]; ok {
 				out = append(out, measure.PairScore{A: layers[0], B: layers[1], Score: e.score(k.name, used[k.name], a.comparison.settings.Interval)})
 			}

@@ -252,7 +252,7 @@ func TestSubsampleWarnings(t *testing.T) {
 		if statisticOf(name).input == pairwiseInput {
 			wantN, wantWarnings = 100, 1
 		}
-		if statisticOf(name).wideInterval || name == SVCCA { // a warning of its interval
+		if score.N < statisticOf(name).wideBelow || name == SVCCA { // a warning of its interval
 			wantWarnings++
 		}
 		if score.N != wantN || len(score.Warnings) != wantWarnings {
@@ -351,6 +351,23 @@ func TestWithoutIntervalAndNull(t *testing.T) {
 		}
 		if k := statisticOf(name); (k.compute != nil || k.drawnNull) && !math.IsNaN(b.Null) {
 			t.Errorf("%s has the null %v, want none", name, b.Null)
+		}
+	}
+}
+
+// TestWideIntervals checks which scores warn that their interval is wider than needed: some of few
+// samples, others of any number.
+func TestWideIntervals(t *testing.T) {
+	t.Parallel()
+	g := rand.New(rand.NewPCG(8, 8))
+	s := Defaults()
+	s.Statistics = []string{LinearCKA, CCA, PWCCA, GULP, EigenspaceOverlap}
+	for n, want := range map[int][]string{200: {CCA, PWCCA, GULP, EigenspaceOverlap}, 1000: {CCA}} {
+		x := normal(g, n, 4)
+		for name, score := range compared(t, x, product(x, normal(g, 4, 3)), s) {
+			if got := slices.Contains(score.Warnings, wideIntervalWarning); got != slices.Contains(want, name) {
+				t.Errorf("%s of %d samples: warnings %q", name, n, score.Warnings)
+			}
 		}
 	}
 }

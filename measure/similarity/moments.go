@@ -132,21 +132,31 @@ func newPairMoments(x, y *singleMoments, groups, draws int, debiased bool) *pair
 // add adds chunks of the same observations, all of one group. draw is the generator that shuffles
 // them for the null.
 func (m *pairMoments) add(x, y chunk, group int, draw *rand.Rand, scratch *linalg.Scratch) {
-	var part *linalg.CrossScatter[float32]
-	if len(m.groups) > 0 {
-		part = m.groups[group]
-	}
-	if m.fourth != nil {
-		m.fourth[0].add(viewOfCross(m.xy), x, y)
-		if part != nil {
-			m.fourth[1+group].add(viewOfCross(part), x, y)
-		}
-	}
-	m.xy.Add(x.block, y.block, part, scratch)
+	m.addFourth(x, y, group)
+	m.xy.Add(x.block, y.block, m.part(group), scratch)
 	if n := x.block.N(); n > 1 {
 		for _, null := range m.null {
 			null.Add(x.block, y.block.Permuted(resample.Cycle(draw, n)), nil, scratch)
 		}
+	}
+}
+
+// part returns the moments of a group of the jackknife, or nil if there are no groups.
+func (m *pairMoments) part(group int) *linalg.CrossScatter[float32] {
+	if len(m.groups) == 0 {
+		return nil
+	}
+	return m.groups[group]
+}
+
+// addFourth adds chunks to the fourth moments, before they are added to the second ones.
+func (m *pairMoments) addFourth(x, y chunk, group int) {
+	if m.fourth == nil {
+		return
+	}
+	m.fourth[0].add(viewOfCross(m.xy), x, y)
+	if part := m.part(group); part != nil {
+		m.fourth[1+group].add(viewOfCross(part), x, y)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // The names of the statistics in study files, commands and scores.
@@ -47,12 +48,12 @@ const (
 
 // A statistic says what the computation of a statistic needs.
 type statistic struct {
-	name         string
-	minSamples   int   // smallest number of samples that it is defined for
-	input        input // what it is computed from
-	double       bool  // products in float64, since small eigenvalues matter
-	wideInterval bool  // its scores get wideIntervalWarning
-	drawnNull    bool  // the null has no closed form: it is a mean over drawn shuffles
+	name       string
+	minSamples int   // smallest number of samples that it is defined for
+	input      input // what it is computed from
+	double     bool  // products in float64, since small eigenvalues matter
+	wideBelow  int   // scores of fewer samples get wideIntervalWarning
+	drawnNull  bool  // the null has no closed form: it is a mean over drawn shuffles
 
 	// compute computes the statistic of some samples; see resampled. It is nil for statistics with
 	// faster replicates or nulls of their own, which use none of the fields below except neighbours.
@@ -75,6 +76,13 @@ const (
 	minibatchInput              // Gram matrices of minibatches
 )
 
+// The numbers of samples below which intervals were measured to be too wide: of 200 samples but not of
+// 1,000, or of both.
+const (
+	wideForFew = 1000
+	wideForAll = math.MaxInt
+)
+
 // statistics returns all statistics in the order in which they are reported.
 func statistics() []statistic {
 	return []statistic{
@@ -82,20 +90,20 @@ func statistics() []statistic {
 		{name: DebiasedCKA, minSamples: 4},
 		{name: MinibatchCKA, minSamples: 4, input: minibatchInput},
 		{name: RBFCKA, minSamples: 2, input: pairwiseInput},
-		{name: CCA, minSamples: 3, double: true, drawnNull: true, wideInterval: true},
+		{name: CCA, minSamples: 3, double: true, drawnNull: true, wideBelow: wideForAll},
 		{name: SVCCA, minSamples: 3, double: true, drawnNull: true},
-		{name: PWCCA, minSamples: 3, double: true, drawnNull: true},
+		{name: PWCCA, minSamples: 3, double: true, drawnNull: true, wideBelow: wideForFew},
 		{name: Procrustes, minSamples: 2, double: true, drawnNull: true},
 		{name: LinearRegression, minSamples: 3, double: true},
 		{name: RSA, minSamples: 3, input: pairwiseInput},
-		{name: MutualKNN, minSamples: 3, input: pairwiseInput, neighbours: true, wideInterval: true},
+		{name: MutualKNN, minSamples: 3, input: pairwiseInput, neighbours: true, wideBelow: wideForAll},
 
 		{name: RSMNormDifference, minSamples: 3, input: pairwiseInput, compute: rsmNormDifference, cost: perPair, difference: true, exponent: 1},
 		{name: DistanceCorrelation, minSamples: 3, input: pairwiseInput, compute: distanceCorrelation, cost: perPair},
-		{name: Jaccard, minSamples: 3, input: pairwiseInput, compute: jaccard, cost: perPair, neighbours: true},
+		{name: Jaccard, minSamples: 3, input: pairwiseInput, compute: jaccard, cost: perPair, neighbours: true, wideBelow: wideForFew},
 		{name: SecondOrderCosine, minSamples: 3, input: pairwiseInput, compute: secondOrderCosine, cost: perPair, neighbours: true},
-		{name: RankSimilarity, minSamples: 3, input: pairwiseInput, compute: rankSimilarity, cost: perPair, neighbours: true, wideInterval: true},
-		{name: CKNNA, minSamples: 3, input: pairwiseInput, compute: cknna, cost: perPair, neighbours: true, wideInterval: true},
+		{name: RankSimilarity, minSamples: 3, input: pairwiseInput, compute: rankSimilarity, cost: perPair, neighbours: true, wideBelow: wideForAll},
+		{name: CKNNA, minSamples: 3, input: pairwiseInput, compute: cknna, cost: perPair, neighbours: true, wideBelow: wideForAll},
 		{name: ShapeMetric, minSamples: 3, input: pairwiseInput, compute: shapeMetric, cost: perAxis, columns: true, difference: true},
 		{name: ProcrustesDistance, minSamples: 3, input: pairwiseInput, compute: procrustesDistance, cost: perAxis, columns: true, difference: true, exponent: 0.5},
 		{name: AlignedCosine, minSamples: 3, input: pairwiseInput, compute: alignedCosine, cost: perAxis, columns: true},
@@ -105,12 +113,12 @@ func statistics() []statistic {
 		{name: SoftMatching, minSamples: 3, input: pairwiseInput, compute: softMatching, cost: perVariable, columns: true, difference: true, exponent: 0.5},
 		{name: RidgePredictivity, minSamples: 4, input: pairwiseInput, compute: ridgePredictivity, cost: perAxis, columns: true},
 		{name: PLSPredictivity, minSamples: 4, input: pairwiseInput, compute: plsPredictivity, cost: perComponent, columns: true},
-		{name: GULP, minSamples: 3, input: pairwiseInput, compute: gulp, cost: perAxis, columns: true, difference: true},
-		{name: EigenspaceOverlap, minSamples: 3, input: pairwiseInput, compute: eigenspaceOverlap, cost: perAxis, columns: true},
-		{name: MagnitudeDifference, minSamples: 2, input: pairwiseInput, compute: differenceOf(magnitude), cost: perPair, difference: true, unpaired: true},
+		{name: GULP, minSamples: 3, input: pairwiseInput, compute: gulp, cost: perAxis, columns: true, difference: true, wideBelow: wideForFew},
+		{name: EigenspaceOverlap, minSamples: 3, input: pairwiseInput, compute: eigenspaceOverlap, cost: perAxis, columns: true, wideBelow: wideForFew},
+		{name: MagnitudeDifference, minSamples: 2, input: pairwiseInput, compute: differenceOf(magnitude), cost: perPair, difference: true, unpaired: true, wideBelow: wideForFew},
 		{name: ConcentricityDifference, minSamples: 2, input: pairwiseInput, compute: differenceOf(concentricity), cost: perPair, difference: true, unpaired: true},
 		{name: UniformityDifference, minSamples: 2, input: pairwiseInput, compute: differenceOf(uniformity), cost: perPair, difference: true, unpaired: true},
-		{name: IntrinsicDimensionDifference, minSamples: 3, input: pairwiseInput, compute: differenceOf(intrinsicDimension), cost: perPair, difference: true, unpaired: true, wideInterval: true},
+		{name: IntrinsicDimensionDifference, minSamples: 3, input: pairwiseInput, compute: differenceOf(intrinsicDimension), cost: perPair, difference: true, unpaired: true, wideBelow: wideForAll},
 		{name: EffectiveRankDifference, minSamples: 2, input: pairwiseInput, compute: differenceOf(rankOf), cost: perAxis, columns: true, difference: true, unpaired: true},
 	}
 }
@@ -266,11 +274,18 @@ func (s Settings) isDefaultRSA() bool {
 
 // selected returns the chosen statistics that have one of the given inputs, or any input where none
 // is given, in the order in which they are reported.
-func (s Settings) selected(inputs ...input) []statistic {
-	return slices.DeleteFunc(append(statistics(), geometryStatistics()...), func(k statistic) bool {
-		return !slices.Contains(s.Statistics, k.name) || len(inputs) > 0 && !slices.Contains(inputs, k.input)
-	})
+func (s Settings) selected(inputs ...input) (out []statistic) {
+	for _, k := range knownStatistics() {
+		if slices.Contains(s.Statistics, k.name) && (len(inputs) == 0 || slices.Contains(inputs, k.input)) {
+			out = append(out, k)
+		}
+	}
+	return out
 }
+
+// knownStatistics returns the statistics of two representations and of one. Callers must not change
+// them.
+var knownStatistics = sync.OnceValue(func() []statistic { return append(statistics(), geometryStatistics()...) })
 
 // inDouble returns the statistics that take products in float64: canonical correlations, the
 // Procrustes similarity and linear regression.
