@@ -121,6 +121,9 @@ func (f *compareFlags) resolve(c *cobra.Command) error {
 	}
 	known := append([]string{"all", "seis", "similarity"}, similarity.Names()...)
 	for _, name := range f.measures {
+		if err := similarity.NotComputed(name); err != nil {
+			return usagef(c, "--measure: %v", err)
+		}
 		if !slices.Contains(known, name) {
 			return usagef(c, "--measure: unknown statistic %q: use one of %s", name, strings.Join(known, ", "))
 		}

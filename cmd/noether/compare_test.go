@@ -128,6 +128,8 @@ func TestCompareErrors(t *testing.T) {
 		{"no such file", []string{good, filepath.Join(dir, "none.npy")}},
 		{"takes pairs", []string{good}},
 		{"takes pairs", []string{good, good, good}},
+		{"--measure: the statistic rtd is not computed: the representation topology divergence", []string{good, good, "--measure", "rtd"}},
+		{"the statistic Geometry_Score is not computed", []string{good, good, "--measure", "linear-cka,Geometry_Score"}},
 		{`unknown statistic "cka"`, []string{good, good, "--measure", "cka"}},
 		{"cannot be combined", []string{good, good, "--measure", "seis,rsa"}},
 		{"it must be none or mean", []string{good, good, "--pool", "max"}},

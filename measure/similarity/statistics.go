@@ -152,7 +152,16 @@ func Names() []string {
 var notComputed = map[string]string{
 	"imd":            "the multi-scale intrinsic distance needs heat kernels of neighbour graphs; take intrinsic-dimension-difference or cknna",
 	"rtd":            "the representation topology divergence needs persistent homology; take rsa or rank-similarity",
-	"geometry-score": "it needs persistent homology; take intrinsic-dimension-difference or uniformity-difference",
+	"geometry-score": "the geometry score needs persistent homology; take intrinsic-dimension-difference or uniformity-difference",
+}
+
+// NotComputed returns why a statistic of Klabunde et al. 2025 is not computed, and what to take in
+// its place. It returns nil for all other names.
+func NotComputed(name string) error {
+	if why := notComputed[strings.ReplaceAll(strings.ToLower(name), "_", "-")]; why != "" {
+		return fmt.Errorf("the statistic %s is not computed: %s", name, why)
+	}
+	return nil
 }
 
 // Settings configure the measure, and comparisons of arrays.
@@ -219,8 +228,8 @@ func (s Settings) check() error {
 		return fmt.Errorf("no statistics: name some of %s", strings.Join(names, ", "))
 	}
 	for i, name := range s.Statistics {
-		if why := notComputed[name]; why != "" {
-			return fmt.Errorf("the statistic %s is not computed: %s", name, why)
+		if err := NotComputed(name); err != nil {
+			return err
 		}
 		if !slices.Contains(names, name) {
 			return fmt.Errorf("unknown statistic %q: there are %s", name, strings.Join(names, ", "))

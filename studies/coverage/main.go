@@ -94,6 +94,7 @@ func run(args []string, out io.Writer) error {
 	flags.IntVar(&d.n, "n", 200, "number of images in a set")
 	flags.IntVar(&d.sets, "sets", 50, "number of sets")
 	flags.StringVar(&d.model, "model", "", "a CIFAR-10 model in ONNX format")
+	flags.StringVar(&d.second, "second", "", "a second model: measure geometry, prediction-agreement and stitching, rather than the measures of one model and a transformation")
 	flags.StringVar(&d.layers, "layers", "/layer2/layer2.2/Relu_1_output_0,/layer3/layer3.2/Relu_1_output_0", "layers to measure, separated by commas")
 	flags.StringVar(&d.out, "o", "coverage", "folder of the sets and the study")
 	if err := flags.Parse(args[1:]); err != nil {
@@ -104,8 +105,8 @@ func run(args []string, out io.Writer) error {
 
 // A division describes disjoint sets of images, and a study of them.
 type division struct {
-	n, sets            int
-	model, layers, out string
+	n, sets                    int
+	model, second, layers, out string
 }
 
 const record = 1 + 3*32*32 // a label and three planes
@@ -125,10 +126,6 @@ func (d division) write(files []string) error {
 	if have := len(images) / record; d.n < 1 || d.sets < 1 || have < d.n*d.sets {
 		return fmt.Errorf("cannot make %d sets of %d images from %d images", d.sets, d.n, have)
 	}
-	model, err := filepath.Abs(d.model)
-	if err != nil {
-		return err
-	}
 	if err := os.MkdirAll(d.out, 0o777); err != nil {
 		return err
 	}
@@ -145,11 +142,22 @@ func (d division) write(files []string) error {
 		}
 		fmt.Fprintf(study, "  - {name: %q, cifar10: %s.bin}\n", name, name)
 	}
-	fmt.Fprintf(study, `models:
-  - name: model
-    onnx: %q
-    preprocess: {mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}
-    layers: ["%s"]
+	if err := d.writeModels(study); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(d.out, "study.yaml"), study.Bytes(), 0o666)
+}
+
+// writeModels writes the models and the measures of the study.
+func (d division) writeModels(study io.Writer) error {
+	const preprocess = "preprocess: {mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}"
+	model, err := filepath.Abs(d.model)
+	if err != nil {
+		return err
+	}
+	if d.second == "" {
+		_, err = fmt.Fprintf(study, `models:
+  - {name: model, onnx: %q, %s, layers: ["%s"]}
 transforms: {name: tilt, rotate: {values: [10]}}
 measures:
   - accuracy
@@ -158,8 +166,22 @@ measures:
   - distance
   - seis
   - similarity: {statistics: [%s], pool: mean}
-`, model, strings.ReplaceAll(d.layers, ",", `", "`), strings.Join(statistics(), ", "))
-	return os.WriteFile(filepath.Join(d.out, "study.yaml"), study.Bytes(), 0o666)
+`, model, preprocess, strings.ReplaceAll(d.layers, ",", `", "`), strings.Join(statistics(), ", "))
+		return err
+	}
+	second, err := filepath.Abs(d.second)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(study, `models:
+  - {name: first, onnx: %q, %[2]s, layers: penultimate}
+  - {name: second, onnx: %q, %[2]s, layers: penultimate}
+measures:
+  - geometry: {pool: mean}
+  - prediction-agreement: {between: [first, second]}
+  - stitching: {between: [first, second], layers: penultimate}
+`, model, preprocess, second)
+	return err
 }
 
 // statistics returns the statistics of similarity that are measured: all but four, of which others
