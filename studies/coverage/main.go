@@ -2,6 +2,7 @@
 // tables of docs/explanation/intervals-and-nulls.md.
 //
 //	go run ./studies/coverage sets -n 200 -sets 50 -model resnet20.onnx -o c200 test_batch.bin data_batch_1.bin data_batch_2.bin
+//	go run ./studies/coverage sets -n 200 -sets 150 -model resnet20.onnx -second resnet32.onnx -o c200 test_batch.bin ...
 //	noether run c200/study.yaml -o c200/run
 //	go run ./studies/coverage table c200/run/scores.csv ...
 //	go run ./studies/coverage resampled -n 1000 -sets 200 -models resnet20.onnx,resnet32.onnx -o c1000.csv test_batch.bin ...
@@ -11,7 +12,8 @@
 //
 // The images of the binary files of CIFAR-10 are divided at random into disjoint sets of n. Each
 // set is an entry of data in a study. An interval should contain the mean of the scores of all
-// sets, an estimate of the expected score of n images, in 95 of 100 sets. resampled draws sets of the
+// sets, an estimate of the expected score of n images, in 95 of 100 sets. With a second model, the
+// measures are those of two models, and geometry. resampled draws sets of the
 // representations of all images by a layer of two models, for similarity alone; sets may share images,
 // so that there can be more of them. procedures writes a study of
 // measures that take longer, on sets of shapes and networks of studies/training/coverage.yaml.

@@ -95,6 +95,15 @@ func TestSetsShareNoImage(t *testing.T) {
 	if len(seen) != 12 {
 		t.Errorf("the sets have %d different images, want 12", len(seen))
 	}
+	two := filepath.Join(dir, "two")
+	if err := run([]string{"sets", "-n", "4", "-sets", "3", "-model", "m.onnx", "-second", "s.onnx", "-o", two, file}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for folder, want := range map[string]string{out: "  - seis\n", two: "  - stitching: {between: [first, second], layers: penultimate}\n"} {
+		if study, err := os.ReadFile(filepath.Join(folder, "study.yaml")); err != nil || !strings.Contains(string(study), want) {
+			t.Errorf("%v, want %q in the study:\n%s", err, want, study)
+		}
+	}
 	if err := run([]string{"sets", "-n", "5", "-sets", "3", "-o", out, file}, nil); err == nil {
 		t.Error("no error where there are too few images")
 	}
