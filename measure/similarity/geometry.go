@@ -30,7 +30,7 @@ func geometryStatistics() []statistic {
 		{name: Magnitude, minSamples: 2, cost: perPair, compute: func(v *subsetPair) (float64, error) { return magnitude(v, v.x) }},
 		{name: Concentricity, minSamples: 2, cost: perPair, compute: func(v *subsetPair) (float64, error) { return concentricity(v, v.x) }},
 		{name: Uniformity, minSamples: 2, cost: perPair, compute: func(v *subsetPair) (float64, error) { return uniformity(v, v.x) }},
-		{name: IntrinsicDimension, minSamples: 3, cost: perPair, compute: func(v *subsetPair) (float64, error) { return intrinsicDimension(v, v.x) }},
+		{name: IntrinsicDimension, minSamples: 3, wideBelow: wideForAll, cost: perPair, compute: func(v *subsetPair) (float64, error) { return intrinsicDimension(v, v.x) }},
 		{name: EffectiveRank, minSamples: 2, cost: perAxis, columns: true, compute: func(v *subsetPair) (float64, error) { return rankOf(v, v.x) }},
 	}
 	for i := range out {

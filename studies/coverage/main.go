@@ -6,6 +6,7 @@
 //	noether run c200/study.yaml -o c200/run
 //	go run ./studies/coverage table c200/run/scores.csv ...
 //	go run ./studies/coverage resampled -n 1000 -sets 200 -models resnet20.onnx,resnet32.onnx -o c1000.csv test_batch.bin ...
+//	go run ./studies/coverage resampled -measure prediction-agreement -layers output,output -n 200 -models ...
 //	go run ./studies/coverage procedures -n 200 -sets 40 -networks networks/coverage -o procedures
 //	go run ./studies/coverage procedures -n 200 -sets 40 -networks networks/coverage -probes -o probes
 //	go run ./studies/coverage correlation -samples 2000
@@ -14,8 +15,8 @@
 // set is an entry of data in a study. An interval should contain the mean of the scores of all
 // sets, an estimate of the expected score of n images, in 95 of 100 sets. With a second model, the
 // measures are those of two models, and geometry. resampled draws sets of the
-// representations of all images by a layer of two models, for similarity alone; sets may share images,
-// so that there can be more of them. procedures writes a study of
+// representations of all images by a layer of two models; sets may share images, so that there can be
+// more of them. procedures writes a study of
 // measures that take longer, on sets of shapes and networks of studies/training/coverage.yaml.
 // correlation draws points of units with a known correlation.
 package main
@@ -77,6 +78,7 @@ func run(args []string, out io.Writer) error {
 		flags.IntVar(&p.sets, "sets", 200, "number of sets")
 		flags.IntVar(&p.first, "first", 0, "number of the first set, to draw further sets in another run")
 		flags.StringVar(&p.models, "models", "", "two CIFAR-10 models in ONNX format, separated by a comma")
+		flags.StringVar(&p.measure, "measure", "similarity", "similarity, geometry (of the first model's layer) or prediction-agreement (with the layers output,output)")
 		flags.StringVar(&p.layers, "layers", "/layer3/layer3.2/Relu_1_output_0,/layer3/layer3.4/Relu_1_output_0", "a layer of each, separated by a comma")
 		flags.StringVar(&p.statistics, "statistics", "", "statistics of similarity, separated by commas (default: all but minibatch-cka, rbf-cka, cca and linear-regression)")
 		flags.StringVar(&p.folder, "features", "coverage", "folder where the activations of the layers are kept")

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -161,7 +162,12 @@ func TestResampledSets(t *testing.T) {
 	settings := similarity.Defaults()
 	settings.Statistics = []string{similarity.LinearCKA, similarity.ProcrustesDistance}
 	set := func(n int, seed uint64) ([]scores.Row, error) {
-		return layerPopulation{n: n}.set(t.Context(), tables, seed, settings)
+		p := layerPopulation{n: n, measure: "similarity"}
+		m, err := p.measureOf(tables, settings, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.set(t.Context(), m, images, seed)
 	}
 	first, err := set(40, 3)
 	if err != nil {
@@ -185,5 +191,46 @@ func TestResampledSets(t *testing.T) {
 	}
 	if err := run([]string{"resampled", "-models", "one.onnx", "images.bin"}, nil); err == nil || !strings.Contains(err.Error(), "two names each") {
 		t.Errorf("error %v for one model", err)
+	}
+}
+
+// TestMeasuresOfSets checks that sets are measured by geometry and by prediction-agreement, with the
+// labels of the files.
+func TestMeasuresOfSets(t *testing.T) {
+	t.Parallel()
+	const images, classes = 60, 3
+	data := make([]byte, images*record)
+	logits := make([]float32, images*classes)
+	for i := range images {
+		data[i*record] = byte(i % classes)
+		logits[i*classes+i%classes] = 2
+		logits[i*classes] += float32(i%2) * 3 // every second image is class 0 for the model
+	}
+	file := filepath.Join(t.TempDir(), "batch.bin")
+	if err := os.WriteFile(file, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	right := make([]float32, images*classes)
+	for i := range images {
+		right[i*classes+i%classes] = 1
+	}
+	tables := [2]*features.Table{features.NewTable(nil, classes, logits), features.NewTable(nil, classes, right)}
+	for name, want := range map[string]string{"geometry": similarity.EffectiveRank, "prediction-agreement": "positive-flips"} {
+		p := layerPopulation{n: images, measure: name}
+		m, err := p.measureOf(tables, similarity.Defaults(), []string{file})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := p.set(t.Context(), m, images, 1)
+		i := slices.IndexFunc(rows, func(r scores.Row) bool { return r.Statistic == want })
+		if err != nil || i < 0 || math.IsNaN(rows[i].Low) {
+			t.Fatalf("%s: %v, want an interval of %s: %+v", name, err, want, rows)
+		}
+		if v := rows[i].Value; name == "prediction-agreement" && math.Abs(v-1./3) > 1e-9 { // odd images of the classes 1 and 2
+			t.Errorf("positive flips %v, want 1/3", v)
+		}
+	}
+	if _, err := (layerPopulation{measure: "seis"}).measureOf(tables, similarity.Defaults(), nil); err == nil {
+		t.Error("another measure is accepted")
 	}
 }

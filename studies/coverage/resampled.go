@@ -26,6 +26,7 @@ import (
 type layerPopulation struct {
 	n, first, sets int    // sets first, first + 1, ...
 	models, layers string // two each, separated by a comma
+	measure        string // similarity, geometry or prediction-agreement
 	statistics     string // separated by commas; empty: those of statistics
 	folder, scores string // of the representations; the file of the scores
 }
@@ -49,6 +50,10 @@ func (p layerPopulation) run(ctx context.Context, files []string, out io.Writer)
 	if settings.Statistics = statistics(); p.statistics != "" {
 		settings.Statistics = strings.Split(p.statistics, ",")
 	}
+	measured, err := p.measureOf(tables, settings, files)
+	if err != nil {
+		return err
+	}
 	rows := make([][]scores.Row, p.sets)
 	errs := make([]error, p.sets)
 	var group sync.WaitGroup
@@ -57,7 +62,7 @@ func (p layerPopulation) run(ctx context.Context, files []string, out io.Writer)
 		free <- struct{}{}
 		group.Go(func() {
 			defer func() { <-free }()
-			rows[set], errs[set] = p.set(ctx, tables, uint64(p.first+set), settings)
+			rows[set], errs[set] = p.set(ctx, measured, tables[0].Len(), uint64(p.first+set))
 		})
 	}
 	group.Wait()
@@ -123,30 +128,15 @@ func (p layerPopulation) extract(ctx context.Context, path, layer string, files 
 	return tables[0], nil
 }
 
-// set returns the scores of one set of images.
-func (p layerPopulation) set(ctx context.Context, tables [2]*features.Table, seed uint64, settings similarity.Settings) ([]scores.Row, error) {
-	all := tables[0].Len()
+// set returns the scores of one set of n of all images.
+func (p layerPopulation) set(ctx context.Context, measured setMeasure, all int, seed uint64) ([]scores.Row, error) {
 	if p.n < 20 || p.n > all {
 		return nil, fmt.Errorf("sets of %d images: there must be 20 to %d", p.n, all)
 	}
-	chosen := rand.New(rand.NewPCG(seed, 1)).Perm(all)[:p.n]
-	var sources [2]similarity.Source
-	for i, t := range tables {
-		values := make([]float32, p.n*t.Dim)
-		for row, at := range chosen {
-			if err := t.Row(values[row*t.Dim:(row+1)*t.Dim], at); err != nil {
-				return nil, err
-			}
-		}
-		var err error
-		if sources[i], err = similarity.Of(values, p.n, t.Dim); err != nil {
-			return nil, err
-		}
-	}
-	found, err := similarity.Compare(ctx, sources[0], sources[1], similarity.Options{Settings: settings, Seed: seed})
+	found, err := measured(ctx, rand.New(rand.NewPCG(seed, 1)).Perm(all)[:p.n], seed)
 	var rows []scores.Row
 	for _, s := range found {
-		rows = append(rows, scores.Row{Study: "coverage", Measure: "similarity", Statistic: s.Statistic, Value: s.Value, Low: s.Low, High: s.High, Null: math.NaN(), N: s.N,
+		rows = append(rows, scores.Row{Study: "coverage", Measure: p.measure, Statistic: s.Statistic, Value: s.Value, Low: s.Low, High: s.High, Null: math.NaN(), N: s.N,
 			Data: fmt.Sprintf("%03d", seed), Warning: strings.Join(s.Warnings, "; ")})
 	}
 	return rows, err
