@@ -31,7 +31,7 @@ func geometryStatistics() []statistic {
 		{name: Concentricity, minSamples: 2, cost: perPair, compute: func(v *subsetPair) (float64, error) { return concentricity(v, v.x) }},
 		{name: Uniformity, minSamples: 2, cost: perPair, compute: func(v *subsetPair) (float64, error) { return uniformity(v, v.x) }},
 		{name: IntrinsicDimension, minSamples: 3, wideBelow: wideForAll, cost: perPair, compute: func(v *subsetPair) (float64, error) { return intrinsicDimension(v, v.x) }},
-		{name: EffectiveRank, minSamples: 2, cost: perAxis, columns: true, compute: func(v *subsetPair) (float64, error) { return rankOf(v, v.x) }},
+		{name: EffectiveRank, minSamples: 2, wideBelow: wideForFew, cost: perAxis, columns: true, compute: func(v *subsetPair) (float64, error) { return rankOf(v, v.x) }},
 	}
 	for i := range out {
 		out[i].input, out[i].difference, out[i].unpaired = pairwiseInput, true, true

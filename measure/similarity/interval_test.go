@@ -2,6 +2,7 @@ package similarity
 
 import (
 	"context"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/resample"
+	"github.com/noether-ml/noether/tensor"
 )
 
 func statisticOf(name string) statistic { return Settings{Statistics: []string{name}}.selected()[0] }
@@ -362,11 +364,19 @@ func TestWideIntervals(t *testing.T) {
 	g := rand.New(rand.NewPCG(8, 8))
 	s := Defaults()
 	s.Statistics = []string{LinearCKA, CCA, PWCCA, GULP, EigenspaceOverlap}
-	for n, want := range map[int][]string{200: {CCA, PWCCA, GULP, EigenspaceOverlap}, 1000: {CCA}} {
+	for n, want := range map[int][]string{
+		200:  {CCA, PWCCA, GULP, EigenspaceOverlap, IntrinsicDimension, EffectiveRank},
+		1000: {CCA, IntrinsicDimension},
+	} {
 		x := normal(g, n, 4)
-		for name, score := range compared(t, x, product(x, normal(g, 4, 3)), s) {
-			if got := slices.Contains(score.Warnings, wideIntervalWarning); got != slices.Contains(want, name) {
-				t.Errorf("%s of %d samples: warnings %q", name, n, score.Warnings)
+		scores := slices.Collect(maps.Values(compared(t, x, product(x, normal(g, 4, 3)), s)))
+		z := tensor.New(n, 4)
+		for i, v := range x.RawMatrix().Data {
+			z.Data[i] = float32(v)
+		}
+		for _, score := range append(scores, geometryOf(t, z, tensor.Tensor{})...) {
+			if got := slices.Contains(score.Warnings, wideIntervalWarning); got != slices.Contains(want, score.Statistic) {
+				t.Errorf("%s of %d samples: warnings %q", score.Statistic, n, score.Warnings)
 			}
 		}
 	}

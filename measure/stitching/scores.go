@@ -12,8 +12,16 @@ import (
 func (r *run) scores(untrained, trained []float64) []measure.Score {
 	accuracy := meanOf("accuracy", trained, nil, 0)
 	accuracy.Low, accuracy.High = resample.Wilson(accuracy.Value, len(trained))
-	return []measure.Score{accuracy, meanOf("gain", trained, untrained, -1), meanOf("penalty", r.correctB, trained, -1)}
+	gain := meanOf("gain", trained, untrained, -1)
+	if r.settings.Epochs > 0 && !math.IsNaN(gain.Low) {
+		gain.Warnings = append(gain.Warnings, trainingWarning)
+	}
+	return []measure.Score{accuracy, gain, meanOf("penalty", r.correctB, trained, -1)}
 }
+
+// trainingWarning is the warning of gain, whose interval was measured to be too narrow: see
+// docs/explanation/intervals-and-nulls.md.
+const trainingWarning = "the interval is too narrow: it leaves out that other training images give other stitches"
 
 // meanOf returns the mean of a or, if b is not nil, of a - b, with an interval between low and 1.
 func meanOf(statistic string, a, b []float64, low float64) measure.Score {

@@ -206,6 +206,9 @@ func TestTrained(t *testing.T) {
 		if accuracy.Value < 0.85 || gain.Value < 0.2 || math.Abs(penalty.Value) > 0.15 {
 			t.Errorf("%s: accuracy %v, gain %v, penalty %v", name, accuracy.Value, gain.Value, penalty.Value)
 		}
+		if len(accuracy.Warnings)+len(penalty.Warnings) > 0 || !slices.Equal(gain.Warnings, []string{trainingWarning}) {
+			t.Errorf("%s: warnings %q, %q and %q; want one of gain", name, accuracy.Warnings, gain.Warnings, penalty.Warnings)
+		}
 		for _, s := range []measure.PairScore{accuracy, gain, penalty} {
 			if !(s.Low <= s.Value && s.Value <= s.High && s.High-s.Low < 0.4 && s.N == 200) {
 				t.Errorf("%s: %s is %v in [%v, %v] of %d samples", name, s.Statistic, s.Value, s.Low, s.High, s.N)
