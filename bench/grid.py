@@ -1,28 +1,28 @@
 #!/usr/bin/env python3
 """Times similarities of all pairs of layers of two networks in numpy, as other programs compute them: for the table "grid" of bench.
 
-usage: grid.py WAY N LAYERS STEP WIDTH
+usage: grid.py WAY N LAYERS STEP WIDTH [THREADS]
 
 WAY is the method of a program. torch_cka goes through batches of 256 samples and computes the unbiased HSIC of the two Gram matrices for each
 pair of layers and batch (minibatch CKA, Nguyen et al. 2021). resi computes linear CKA from the arrays for each pair, as ReSi does with fewer
 variables than samples; resi-all also Procrustes, mean CCA, SVCCA and R^2 of linear regression. The layers are pooled maps of a ResNet-56: 16,
 32 and 64 channels. Only every STEP-th layer of each network is compared: the time of what is done for a layer of the first network is
-multiplied by STEP, and that of what is done for a pair by STEP^2. Prints one JSON object. One thread.
+multiplied by STEP, and that of what is done for a pair by STEP^2. Prints one JSON object. One thread, or THREADS.
 
 OpenBLAS takes slow kernels for processors that it does not know. Here it takes the same as Noether has it take.
 """
-import os, pathlib
+import os, pathlib, sys
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ[name] = "1"
+    os.environ[name] = (sys.argv[6:] or ["1"])[0]
 flags = pathlib.Path("/proc/cpuinfo")
 flags = flags.read_text().split() if flags.exists() else []
 for flag, kernels in (("avx512vl", "SkylakeX"), ("avx2", "Haswell")):
     if flag in flags:
         os.environ.setdefault("OPENBLAS_CORETYPE", kernels)
-import json, resource, sys, time
+import json, resource, time
 import numpy as np
 
-way, n, layers, step, width = sys.argv[1], *map(int, sys.argv[2:])
+way, n, layers, step, width = sys.argv[1], *map(int, sys.argv[2:6])
 r = np.random.default_rng(1)
 z = (r.standard_normal((n, 40)) * np.linspace(1, 0.1, 40)).astype(np.float32)
 

@@ -48,7 +48,7 @@ var tables = []table{
 		size("1,000 pairs, the two scores", "scores-1000"), size("10,000 pairs, the two scores", "scores-10000"),
 	}},
 	{name: "similarity", columns: []string{"arrays of float32", "statistic", "numpy", noether}, rows: similarities()},
-	{name: "grid", columns: []string{gridWork, "numpy, processor time", "Noether, processor time", "ratio", "numpy, time", "Noether, time"}, slow: true, rows: grids()},
+	{name: "grid", columns: []string{gridWork, "numpy, processor time", "Noether, processor time", "ratio", "numpy, time", "Noether, time", "ratio of times"}, slow: true, rows: grids()},
 	{name: "grid-memory", columns: []string{gridMemory, "1000 samples", "5000 samples", "20000 samples"}, slow: true, rows: gridMemories()},
 	{name: "stir", columns: []string{"STIR of a ResNet-20 and a ResNet-32, 1,000 steps", "PyTorch", noether, "ratio"}, slow: true, rows: []row{{
 		text: map[string]string{"STIR of a ResNet-20 and a ResNet-32, 1,000 steps": "one run"}, ratios: []string{"ratio"},
@@ -141,7 +141,7 @@ func similarities() []row {
 	return rows
 }
 
-const gridWork = "all pairs of layers of two networks, one thread"
+const gridWork = "all pairs of layers of two networks"
 
 // lastOf returns two sources for two cells of a row: first runs from, and again returns the metrics
 // of that run without running it once more.
@@ -162,8 +162,8 @@ func lastOf(from source) (first, again source) {
 
 // grid returns a benchmark of all pairs of layers of two networks. size is "SAMPLES LAYERS WIDTH";
 // with the width 0 the layers are pooled maps.
-func grid(statistics, size string) source {
-	return golang("measure/similarity", "Grid/^"+statistics+"$", 1, "NOETHER_BENCH_GRID="+size, "GOMAXPROCS=1", "OPENBLAS_NUM_THREADS=1")
+func grid(statistics, size, threads string) source {
+	return golang("measure/similarity", "Grid/^"+statistics+"$", 1, "NOETHER_BENCH_GRID="+size, "GOMAXPROCS="+threads, "OPENBLAS_NUM_THREADS="+threads)
 }
 
 // grids returns rows for all pairs of layers of two networks, each with the same statistics as its
@@ -171,23 +171,28 @@ func grid(statistics, size string) source {
 func grids() []row {
 	const pooled, full = "5000 50 0", "1000 10 4096"
 	var rows []row
-	for _, r := range []struct{ text, size, statistics, peer, step string }{
-		{"50 x 50 pooled maps, 5,000 samples: `minibatch-cka`, as torch_cka", pooled, "minibatch-cka", "torch_cka", "5"},
-		{"the same: `linear-cka`; numpy as torch_cka", pooled, "linear-cka", "torch_cka", "5"},
-		{"the same: `linear-cka`, as ReSi", pooled, "linear-cka", "resi", "5"},
-		{"the same: `linear-cka`, `cca`, `svcca`, `procrustes`, `linear-regression`, as ReSi", pooled, "moments", "resi-all", "5"},
-		{"the same, with intervals and nulls", pooled, "moments-with-intervals", "", ""},
-		{"10 x 10 layers of 4,096 values, 1,000 samples: `linear-cka`, as ReSi", full, "linear-cka", "resi", "2"},
+	for _, r := range []struct{ text, size, statistics, peer, step, threads string }{
+		{"50 x 50 pooled maps, 5,000 samples: `minibatch-cka`, as torch_cka", pooled, "minibatch-cka", "torch_cka", "5", "1"},
+		{"the same: `linear-cka`; numpy as torch_cka", pooled, "linear-cka", "torch_cka", "5", "1"},
+		{"the same: `linear-cka`, as ReSi", pooled, "linear-cka", "resi", "5", "1"},
+		{"the same, on two threads each", pooled, "linear-cka", "resi", "5", "2"},
+		{"the same, on one thread: `linear-cka`, `cca`, `svcca`, `procrustes`, `linear-regression`, as ReSi", pooled, "moments", "resi-all", "5", "1"},
+		{"the same, with intervals and nulls", pooled, "moments-with-intervals", "", "", "1"},
+		{"10 x 10 layers of 4,096 values, 1,000 samples: `linear-cka`, as ReSi", full, "linear-cka", "resi", "2", "1"},
 	} {
-		ours, oursAgain := lastOf(grid(r.statistics, r.size))
-		out := row{text: map[string]string{gridWork: r.text}, cells: []cell{
-			{column: "Noether, processor time", from: ours, metric: "cpu-s", unit: "s"}, {column: "Noether, time", from: oursAgain, metric: "s/op", unit: "s"},
-		}}
-		if r.peer != "" {
+		ours, oursAgain := lastOf(grid(r.statistics, r.size, r.threads))
+		out := row{text: map[string]string{gridWork: r.text}}
+		cpu, clock := cell{column: "Noether, processor time", from: ours, metric: "cpu-s", unit: "s"}, cell{column: "Noether, time", from: oursAgain, metric: "s/op", unit: "s"}
+		if r.peer == "" {
+			out.cells = []cell{cpu, clock}
+		} else {
 			size := strings.Fields(r.size)
-			theirs, theirsAgain := lastOf(peer("bench/grid.py", r.peer, size[0], size[1], r.step, size[2]))
-			out.ratios = []string{"ratio"}
-			out.cells = append([]cell{{column: "numpy, processor time", from: theirs, metric: "cpu", unit: "s"}}, append(out.cells, cell{column: "numpy, time", from: theirsAgain, metric: "seconds", unit: "s"})...)
+			theirs, theirsAgain := lastOf(peer("bench/grid.py", r.peer, size[0], size[1], r.step, size[2], r.threads))
+			out.ratios = []string{"ratio", "ratio of times"}
+			out.cells = []cell{
+				{column: "numpy, processor time", from: theirs, metric: "cpu", unit: "s"}, cpu,
+				{column: "numpy, time", from: theirsAgain, metric: "seconds", unit: "s"}, clock,
+			}
 		}
 		rows = append(rows, out)
 	}
@@ -202,7 +207,7 @@ func gridMemories() []row {
 	for _, statistics := range []string{"minibatch-cka", "linear-cka", "moments", "moments-with-intervals"} {
 		out := row{text: map[string]string{gridMemory: statistics}}
 		for _, samples := range []string{"1000", "5000", "20000"} {
-			out.cells = append(out.cells, cell{column: samples + " samples", from: grid(statistics, samples+" 50 0"), metric: "MiB-peak", unit: "MiB", once: true})
+			out.cells = append(out.cells, cell{column: samples + " samples", from: grid(statistics, samples+" 50 0", "1"), metric: "MiB-peak", unit: "MiB", once: true})
 		}
 		rows = append(rows, out)
 	}

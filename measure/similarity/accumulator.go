@@ -238,6 +238,9 @@ func (a *accumulator) storeRows() {
 		a.stored.places = append(a.stored.places, place)
 		for u, layer := range a.layers {
 			if place < a.stored.limit[u] {
+				if a.stored.rows[u] == nil {
+					a.stored.rows[u] = make([]float32, 0, min(a.stored.limit[u], a.grid.Layout.N)*layer.p)
+				}
 				a.stored.rows[u] = append(a.stored.rows[u], a.pending.rows[u][i*layer.p:(i+1)*layer.p]...)
 			}
 		}
