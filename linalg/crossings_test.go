@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestAddCrossings checks that crossings of blocks have the values of CrossScatter.Add: all pairs of
-// groups of variables, or few of them, in float32 and in float64, with and without parts.
+// TestAddCrossings checks that crossings of blocks have the values of CrossScatter.Add: all pairs
+// of groups of variables, or few of them, in float32 and in float64, with and without parts.
 func TestAddCrossings(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

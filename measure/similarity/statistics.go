@@ -76,8 +76,8 @@ const (
 	minibatchInput              // Gram matrices of minibatches
 )
 
-// The numbers of samples below which intervals were measured to be too wide: of 200 samples but not of
-// 1,000, or of both.
+// The numbers of samples below which intervals were measured to be too wide: of 200 samples but not
+// of 1,000, or of both.
 const (
 	wideForFew = 1000
 	wideForAll = math.MaxInt
