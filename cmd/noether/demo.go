@@ -131,7 +131,8 @@ What to see in the report:
 3. Augmentation keeps equivariance there as well: %.2f, where plain has lost it (%.2f).
 4. symmetric has an equivariance of %.2f in every layer under quarter turns, by construction. Other
    angles are not in its construction: at 45 degrees the last feature map has %.2f.
-5. Robustness to rotation is not robustness to noise: %.2f for augmented, %.2f for plain, %.2f for symmetric.
+5. Robustness to rotation is not robustness to noise: under noise the effective invariance is %.2f
+   for augmented, %.2f for plain and %.2f for symmetric.
 `, interval(plain), interval(augmented), first, augmentedInvariance, plainInvariance, augmentedEquivariance, plainEquivariance,
 		exact, symmetricEquivariance, ei("augmented", "noise").Value, ei("plain", "noise").Value, ei("symmetric", "noise").Value)
 	// The comparison that each of the five sentences makes.
