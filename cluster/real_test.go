@@ -231,7 +231,7 @@ func (b *bench) mergeCancelled(t *testing.T) {
 	run := filepath.Join(b.dir, "merge")
 	s := b.submit(t, "study.yaml", run, "--tasks", "2", "--calibrate", "0s")
 	b.slurm.Run("scancel", s.Jobs[0].Merge)
-	if out, code := b.run(t, "cluster", "wait", run, "--every", "1s"); code != 1 || !strings.Contains(out, "the merge has ended without a result") {
+	if out, code := b.run(t, "cluster", "wait", run, "--every", "1s"); code != 1 || !strings.Contains(out, "the merge has ended without all scores") {
 		t.Errorf("waiting for a cancelled merge exits with %d: %s", code, out)
 	}
 	if out, code := b.run(t, "cluster", "status", run); code != 0 || !strings.Contains(out, "merge: cancelled") && !strings.Contains(out, "merge: lost") {
@@ -260,7 +260,7 @@ func (b *bench) controllerAndMergeKilled(t *testing.T) {
 		pid := processOf("merge", run)
 		return pid > 0 && syscall.Kill(pid, syscall.SIGKILL) == nil
 	})
-	if out, code := b.run(t, "cluster", "wait", run, "--every", "1s"); code != 1 || !strings.Contains(out, "the merge has ended without a result") {
+	if out, code := b.run(t, "cluster", "wait", run, "--every", "1s"); code != 1 || !strings.Contains(out, "the merge has ended without all scores") {
 		t.Errorf("waiting for a killed merge exits with %d: %s", code, out)
 	}
 	status := b.await(t, run, "the merge to be seen as ended", func(s *cluster.Status) bool { return !s.Active() })

@@ -35,7 +35,7 @@ func (c Slurm) Retry(ctx context.Context, run string, r *Record, s *Submission, 
 			tasks = append(tasks, t.Number)
 		}
 	}
-	if len(tasks) == 0 && (status.mergeEnded() || status.Merge == "missing") {
+	if len(tasks) == 0 && (status.mergeEnded() || status.Merge == missing) {
 		return nil, c.queueMerge(ctx, run, r, s)
 	}
 	if len(tasks) == 0 {
@@ -51,11 +51,11 @@ func (c Slurm) Retry(ctx context.Context, run string, r *Record, s *Submission, 
 	return tasks, c.queue(ctx, run, r, s, tasks, options)
 }
 
-// ErrMergeEnded is the error of Wait if the merge has ended without a result.
-var ErrMergeEnded = errors.New("the merge has ended without a result")
+// ErrMergeEnded is the error of Wait if the merge has ended without a result, or lacks cells.
+var ErrMergeEnded = errors.New("the merge has ended without all scores")
 
 // Wait waits until no task of a submission, nor its merge, is queued or running, and returns
-// the status. The error is ErrMergeEnded if the merge has ended without a result.
+// the status. The error is ErrMergeEnded if the merge has ended without a result, or lacks cells.
 func Wait(ctx context.Context, run string, s *Submission, every time.Duration) (*Status, error) {
 	ended := false
 	for {
@@ -63,10 +63,11 @@ func Wait(ctx context.Context, run string, s *Submission, every time.Duration) (
 		if err != nil {
 			return nil, err
 		}
+		incomplete := status.mergeEnded() || status.Merge == missing && !status.Active()
 		switch {
-		case status.mergeEnded() && ended:
+		case incomplete && ended:
 			return status, ErrMergeEnded
-		case status.mergeEnded(): // its record may appear late on a file server: check twice
+		case incomplete: // the record of the merge may appear late on a file server: check twice
 			ended = true
 		case !status.Active():
 			return status, nil

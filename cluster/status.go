@@ -23,6 +23,9 @@ const (
 	Unknown   = "unknown"   // the scheduler did not answer
 )
 
+// missing is the state of a merge that ran and could not complete all cells.
+const missing = "missing"
+
 // A TaskStatus is the status of a task.
 type TaskStatus struct {
 	Number int  `json:"task"`
@@ -131,7 +134,7 @@ func Find(ctx context.Context, run string, s *Submission) (*Status, error) {
 		case r.Finished != nil:
 			out.Merge, out.Done = Done, r.Cells
 		case len(r.Missing) > 0 && out.Merge != Queued && out.Merge != Running:
-			out.Merge = "missing"
+			out.Merge = missing
 			m := r.Missing[0]
 			out.Note = strings.TrimPrefix(out.Note+"; "+printable(fmt.Sprintf("the merge lacks cells of %s, such as %s", plural.Of(len(r.Missing), "model"), m.Example)), "; ")
 		}

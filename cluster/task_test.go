@@ -108,6 +108,25 @@ func TestTasksWithoutAScheduler(t *testing.T) {
 	}
 }
 
+// TestWaitForIncompleteMerge waits for a merge that lacks cells.
+func TestWaitForIncompleteMerge(t *testing.T) {
+	t.Parallel()
+	run, s, o := prepared(t, "kubernetes", smallTasks...)
+	for i := range smallTasks {
+		if err := RunTask(t.Context(), run, 0, i+1, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record := `{"study": "small", "cells": 4, "done": 3, "missing": [{"model": "b", "cells": 1}]}`
+	if err := os.WriteFile(filepath.Join(run, "run.json"), []byte(record), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	status, err := Wait(t.Context(), run, s, time.Millisecond)
+	if !errors.Is(err, ErrMergeEnded) || status.Merge != missing {
+		t.Errorf("%+v, %v", status, err)
+	}
+}
+
 func TestStoppedTaskResumes(t *testing.T) {
 	t.Parallel()
 	run, s, o := prepared(t, "kubernetes", smallTasks...)
