@@ -157,9 +157,6 @@ func columnsOf(record []string, label string, isFile func(string) bool) (columns
 	if slices.Equal(record, []string{"ImageId", "PredictionString"}) && label == "" {
 		return columns{file: 0, label: 1, kaggle: true}, true, nil
 	}
-	if _, err := strconv.Atoi(record[0]); err == nil && len(record) == 1 {
-		return c, false, errors.New("line 1: a label without a file: each line must be a file name and a label")
-	}
 	for i, name := range record {
 		name = strings.TrimSpace(name)
 		var err error
@@ -273,14 +270,21 @@ func wholeNumbers(texts []string) (labels []int, highest int, ok bool) {
 	return labels, highest, true
 }
 
-// fromCSV makes a sample of each row of a CSV file.
+// fromCSV makes a sample of each row of a CSV file, or labels the files of ImageNet's validation set.
 func (l *fileList) fromCSV(ctx context.Context, file, label string) error {
 	r, err := os.Open(file)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	t, err := readLabelTable(contextReader{ctx, r}, label, l.hasExtension)
+	buffered := bufio.NewReader(contextReader{ctx, r})
+	if start, _ := buffered.Peek(maxFirstLine); label == "" && startsWithNumber(string(start)) {
+		if err := l.fromChallenge(ctx, buffered); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		return nil
+	}
+	t, err := readLabelTable(buffered, label, l.hasExtension)
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}

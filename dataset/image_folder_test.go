@@ -156,9 +156,29 @@ func TestFolderWithCSV(t *testing.T) {
 	}
 }
 
+// TestChallengeLabels labels a part of ImageNet's validation images by the numbers of the challenge's
+// development kit. The labels of the first ten images are those of the published files.
+func TestChallengeLabels(t *testing.T) {
+	t.Parallel()
+	dir := dots(t, "ILSVRC2012_val_00000001.JPEG", "sub/ILSVRC2012_val_00000010.JPEG", "ILSVRC2012_val_00000003.JPEG")
+	numbers := writeText(t, filepath.Join(t.TempDir(), "ILSVRC2012_validation_ground_truth.txt"), "490\n361\n171\n822\n297\n482\n13\n704\n599\n164\n")
+	src, err := OpenFolder(t.Context(), FolderOptions{Dir: dir, Labels: numbers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"ILSVRC2012_val_00000001.JPEG n01751748", "ILSVRC2012_val_00000003.JPEG n02105855", "sub/ILSVRC2012_val_00000010.JPEG n02328150"}
+	if got := listing(t, src); !slices.Equal(got, want) {
+		t.Errorf("samples %q, want %q", got, want)
+	}
+	if got, want := slices.Sorted(slices.Values(strings.Fields(challengeList))), ImageNetSynsets(); !slices.Equal(got, want) {
+		t.Error("the classes of the challenge are not the synsets of ImageNet")
+	}
+}
+
 func TestOpenFolderErrors(t *testing.T) {
 	t.Parallel()
 	mixed, empty := dots(t, "a.png", "dog/b.png"), t.TempDir()
+	validation := dots(t, "ILSVRC2012_val_00000003.JPEG")
 	cases := []struct {
 		name    string
 		options FolderOptions
@@ -183,6 +203,8 @@ func TestOpenFolderErrors(t *testing.T) {
 		{"two labels", FolderOptions{Dir: mixed}, "file,label,class\na.png,1,2\n", "both name the label"},
 		{"a folder", FolderOptions{Dir: mixed}, "file,label\ndog,1\n", "dog is a folder"},
 		{"labels alone", FolderOptions{Dir: mixed}, "490\n361\n", "line 1: a label without a file"},
+		{"no class of the challenge", FolderOptions{Dir: validation}, "490\n361\n1001\n", `line 3: "1001" is not the number of a class`},
+		{"too few labels", FolderOptions{Dir: validation}, "490\n", "it has 1 lines, and the label of ILSVRC2012_val_00000003.JPEG would be in line 3"},
 		{"white space, then none", FolderOptions{Dir: mixed}, "a.png 1\n2\n", `line 2: "2" is not a file name`},
 		{"white space, then a comma", FolderOptions{Dir: mixed}, "a.png 1\nb.png,2\n", "line 2"},
 		{"a line too long", FolderOptions{Dir: mixed}, "a.png 1\n" + strings.Repeat("x", 1<<17), "token too long"},

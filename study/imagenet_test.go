@@ -18,10 +18,13 @@ import (
 )
 
 // TestImageNetForms checks that photos of ImageNet have the same scores in each form in which its
-// validation set is stored: folders of synsets, flat with a file of labels in three formats, tar
+// validation set is stored: folders of synsets, flat with a file of labels in four formats, tar
 // shards, and Parquet in the layout of Hugging Face.
 func TestImageNetForms(t *testing.T) {
 	const images = 12
+	// The numbers of the photos' classes in the development kit of the challenge.
+	numbers := map[string]int{"n01440764": 449, "n01496331": 445, "n01530575": 386, "n01558993": 391, "n01601694": 396, "n01629819": 494,
+		"n01641577": 499, "n01667114": 460, "n01682714": 465, "n01692333": 470, "n01698640": 476, "n01729977": 480}
 	network := filepath.Join(testdata.Path(t, "nets/squeezenet1_1"), "model.onnx")
 	photos, err := filepath.Glob(filepath.Join(testdata.Path(t, "imagenet-samples"), "*.JPEG"))
 	if err != nil || len(photos) < images {
@@ -35,7 +38,7 @@ func TestImageNetForms(t *testing.T) {
 		Label int64 `parquet:"label"`
 	}
 	dir, synsets := t.TempDir(), dataset.ImageNetSynsets()
-	var caffe, kaggle, byName strings.Builder
+	var caffe, kaggle, byName, challenge strings.Builder
 	var shard bytes.Buffer
 	var rows []row
 	members := tar.NewWriter(&shard)
@@ -71,6 +74,7 @@ func TestImageNetForms(t *testing.T) {
 		write("flat/"+id+".JPEG", data)
 		fmt.Fprintf(&caffe, "%s.JPEG %d\n", id, label)
 		fmt.Fprintf(&kaggle, "%s,%s 85 1 499 272 %[2]s 1 2 3 4 \n", id, synset)
+		fmt.Fprintln(&challenge, numbers[synset])
 		fmt.Fprintf(&byName, "%s.JPEG,%s\n", id, synset)
 		member(id+".jpg", data)
 		member(id+".cls", []byte(fmt.Sprint(label)))
@@ -87,6 +91,7 @@ func TestImageNetForms(t *testing.T) {
 	}
 	write("val.txt", []byte(caffe.String()))
 	write("LOC_val_solution.csv", []byte(kaggle.String()))
+	write("ILSVRC2012_validation_ground_truth.txt", []byte(challenge.String()))
 	write("synsets.csv", []byte(byName.String()))
 	write("val-000000.tar", shard.Bytes())
 	write("validation-00000-of-00001.parquet", columns.Bytes())
@@ -96,6 +101,7 @@ func TestImageNetForms(t *testing.T) {
 	for _, form := range []string{
 		"images: {folder: flat, labels: val.txt}",
 		"images: {folder: flat, labels: LOC_val_solution.csv}",
+		"images: {folder: flat, labels: ILSVRC2012_validation_ground_truth.txt}",
 		"images: {folder: flat, labels: synsets.csv}",
 		`webdataset: "val-{000000..000000}.tar"`,
 		"parquet: validation-*.parquet",

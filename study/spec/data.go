@@ -58,7 +58,7 @@ type idxKeys struct {
 
 type imagesKeys struct {
 	Folder  Path   `key:"folder,required" short:"true" doc:"folder of images"`
-	Labels  *Path  `key:"labels" doc:"CSV file with the columns file and label (other columns are factors), or lines of file and label"`
+	Labels  *Path  `key:"labels" doc:"CSV file with the columns file and label (other columns are factors), lines of file and label, or ILSVRC2012_validation_ground_truth.txt"`
 	Layout  string `key:"layout" enum:"classes|flat|synsets" doc:"a folder for each class, no classes, or file names that start with a synset; default: inferred"`
 	Pattern string `key:"pattern" doc:"pattern of file names: the fields of {label}_{camera}.jpg are the label and factors"`
 	Label   string `key:"label" doc:"column of the CSV file or field of the pattern with the label; default: label"`
