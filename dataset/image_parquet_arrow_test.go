@@ -1,0 +1,50 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestParquetOfArrow reads files that Arrow's writer has made, in the encodings, compressions and
+// versions of pages that it offers, in order and in another order. testdata/parquet/main.go made
+// them.
+func TestParquetOfArrow(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join("testdata", "parquet", "*.parquet"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		name := filepath.Base(file)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := openParquet(t, ParquetOptions{Paths: []string{file}})
+			if p.Len() != 60 || !slices.Equal(p.Classes(), []string{"cat", "dog", "owl"}) || !slices.Equal(p.Factors(), []string{"angle"}) {
+				t.Fatalf("%d samples, classes %q, factors %q", p.Len(), p.Classes(), p.Factors())
+			}
+			order := rand.New(rand.NewPCG(1, 2)).Perm(p.Len())
+			for i := range p.Len() {
+				for _, i := range []int{i, order[i]} {
+					s, err := p.At(t.Context(), i, Frame{})
+					if bad := (*BadSample)(nil); i == 7 {
+						if !errors.As(err, &bad) || !strings.Contains(err.Error(), "#7: the row has no image") {
+							t.Errorf("row 7 has no image: %v", err)
+						}
+						continue
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					if s.Input.Data[0] != float32(i)/255 || s.Label != i%3 || s.Factors["angle"] != float64(i)/2 || s.Name != fmt.Sprintf("%s#%d", name, i) {
+						t.Fatalf("sample %d is %+v", i, s)
+					}
+				}
+			}
+		})
+	}
+}
