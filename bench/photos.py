@@ -11,7 +11,7 @@ from PIL import Image
 from torchvision import transforms as T
 
 torch.set_num_threads(1)
-photos = [open(path, "rb").read() for path in sorted(glob.glob(os.path.join(sys.argv[1], "*.JPEG")))]
+photos = [open(path, "rb").read() for path in sorted(glob.glob(os.path.join(sys.argv[1], "*")))]
 frame = T.Compose([T.Resize(256), T.CenterCrop(224), T.ToTensor()])
 rounds = 3
 start = time.process_time()

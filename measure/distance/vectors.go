@@ -10,10 +10,20 @@ type pairSums struct {
 	abs, sqr float64 // sum |a - b|, sum (a - b)^2
 }
 
+// nativeValues is the smallest number of components for which a call of C pays.
+const nativeValues = 64
+
 // newPairSums returns the sums of two vectors. All sums are in float64, since a distance near zero
-// is a small difference of large numbers. There are two sums of each kind, so that the processor
-// can add in parallel.
+// is a small difference of large numbers.
 func newPairSums(a, b []float32) pairSums {
+	if nativeLevel > 0 && len(a) >= nativeValues {
+		return nativeSums(a, b[:len(a)], nativeLevel)
+	}
+	return sumsInGo(a, b)
+}
+
+// sumsInGo has two sums of each kind, so that the processor can add in parallel.
+func sumsInGo(a, b []float32) pairSums {
 	var dot, aa, bb, abs, sqr float64
 	var dot1, aa1, bb1, abs1, sqr1 float64
 	b = b[:len(a)]
