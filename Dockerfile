@@ -12,7 +12,7 @@ RUN make release COMMIT="$COMMIT"
 RUN mkdir /out && tar -xzf dist/noether-*.tar.gz -C /out --strip-components=1
 
 FROM debian:bookworm-slim
-RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates libopenblas0-pthread libturbojpeg0 libstdc++6 && rm -rf /var/lib/apt/lists/*
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates libopenblas0-pthread libturbojpeg0 libwebp7 libstdc++6 && rm -rf /var/lib/apt/lists/*
 RUN useradd --uid 10001 --create-home noether && mkdir /work && chown noether /work
 COPY --from=build /out /opt/noether
 RUN ln -s /opt/noether/noether /usr/local/bin/noether

@@ -6,6 +6,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/noether-ml/noether/internal/turbojpeg"
@@ -41,9 +42,14 @@ var tables = []table{
 	}},
 	{name: "first-run", columns: []string{"network", "images", "time predicted by the dry run", "time", "processor time", "peak memory"}, rows: firstRuns()},
 	{name: "decoding", columns: []string{"per second of processor time", "rounds", "PIL and torchvision", noether, "ratio"}, rows: []row{
-		photographs("200 photographs decoded, resized to 256 and cropped to 224"),
-		photographs("the same without libjpeg-turbo", turbojpeg.Env+"=none"),
+		photographs("200 photographs decoded, resized to 256 and cropped to 224", ""),
+		photographs("the same without libjpeg-turbo", "", turbojpeg.Env+"=none"),
+		photographs("the same as PNG", "png"),
+		photographs("the same as WebP", "webp"),
+		loader("files of 200 JPEG photographs read by two workers, a batch of 50 at a time"),
 	}},
+	{name: "studies", columns: []string{studyColumn, engineTime, decodingTime, otherTime, share}, rows: studyTimes()},
+	{name: "commands", columns: []string{commandColumn, "time"}, rows: commands()},
 	{name: "seis-size", columns: []string{"SEIS at the 19 convolutions of a ResNet-20", "time"}, rows: []row{
 		size("1,000 pairs, the two scores", "scores-1000"), size("10,000 pairs, the two scores", "scores-10000"),
 	}},
@@ -96,11 +102,37 @@ func seis(work, benchmark string, compared bool) row {
 	return r
 }
 
-// photographs returns a row on the decoding of photographs.
-func photographs(text string, environment ...string) row {
+// photographs returns a row on the decoding of photographs, converted by PIL to a format if it is not
+// "".
+func photographs(text, format string, environment ...string) row {
+	dir, setting, convert := "$DATA/imagenet-samples", "NOETHER_BENCH_PHOTOS=", func(s source) source { return s }
+	if format != "" {
+		dir = "$WORK/photos-" + format
+		setting += "dir:" + dir
+		convert = func(s source) source { return converted(format, s) }
+	}
 	return row{text: map[string]string{"per second of processor time": text}, ratios: []string{"ratio"}, cells: []cell{
-		{column: "PIL and torchvision", from: peer("bench/photos.py", "$DATA/imagenet-samples"), metric: "per_second", unit: "images"},
-		{column: noether, from: golang("dataset", "Photographs$", 3, environment...), metric: "images/s", unit: "images"},
+		{column: "PIL and torchvision", from: convert(peer("bench/photos.py", dir)), metric: "per_second", unit: "images"},
+		{column: noether, from: convert(golang("dataset", "Photographs$", 3, append(environment, setting)...)), metric: "images/s", unit: "images"},
+	}}
+}
+
+// converted converts the photographs to a format, then runs a source on them.
+func converted(format string, then source) source {
+	return func(ctx context.Context, r *runner) (metrics, error) {
+		name := "photos-" + format
+		if _, err := r.once(ctx, name, "", python(), "bench/photos.py", filepath.Join(r.data, "imagenet-samples"), "--convert", format, filepath.Join(r.work, name)); err != nil {
+			return nil, err
+		}
+		return then(ctx, r)
+	}
+}
+
+// loader returns a row on reading files by several workers, in seconds of the clock.
+func loader(text string) row {
+	return row{text: map[string]string{"per second of processor time": text}, ratios: []string{"ratio"}, cells: []cell{
+		{column: "PIL and torchvision", from: peer("bench/photos.py", "$DATA/imagenet-samples", "--loader"), metric: "per_second", unit: "images/s"},
+		{column: noether, from: golang("dataset", "Files$", 3), metric: "images/s", unit: "images/s"},
 	}}
 }
 

@@ -5,6 +5,8 @@ package dataset
 import (
 	"os"
 	"path/filepath"
+	"runtime"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -49,4 +51,30 @@ func BenchmarkPhotographs(b *testing.B) {
 	}
 	nanoseconds := after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano()
 	b.ReportMetric(float64(b.N*len(photos))/(float64(nanoseconds)/1e9), "images/s")
+}
+
+// BenchmarkFiles reads, decodes, resizes and crops the files of photographs by as many goroutines as
+// there are cores, as a study does: bench/photos.py --loader.
+func BenchmarkFiles(b *testing.B) {
+	folder, err := OpenFolder(b.Context(), FolderOptions{Dir: testdata.Path(b, "imagenet-samples")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	frame := Frame{Resize: 256, Height: 224, Width: 224, Channels: 3}
+	for b.Loop() {
+		var wait sync.WaitGroup
+		workers := runtime.GOMAXPROCS(0)
+		for k := range workers {
+			wait.Go(func() {
+				for i := k; i < folder.Len(); i += workers {
+					if _, err := folder.At(b.Context(), i, frame); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}
+		wait.Wait()
+	}
+	b.ReportMetric(float64(b.N*folder.Len())/b.Elapsed().Seconds(), "images/s")
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/chroma"
 	"github.com/noether-ml/noether/internal/turbojpeg"
+	"github.com/noether-ml/noether/internal/webp"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -139,9 +140,14 @@ func decodeImage(data []byte) (image.Image, error) {
 	if bound := min(maxPixels, max(anyPixels, perByte*len(data))); c.Width <= 0 || c.Height <= 0 || c.Width > bound/c.Height {
 		return nil, fmt.Errorf("the image has %d x %d pixels in %d bytes: the limit is %d pixels", c.Width, c.Height, len(data), bound)
 	}
-	if format == "jpeg" {
+	switch format {
+	case "jpeg":
 		if img, ok := turbojpeg.Decode(data, c.Width, c.Height); ok {
 			return img, nil
+		}
+	case "webp":
+		if pixels, ok := webp.Decode(data, c.Width, c.Height); ok {
+			return &turbojpeg.RGB{Pix: pixels, Rect: image.Rect(0, 0, c.Width, c.Height)}, nil
 		}
 	}
 	img, _, err := image.Decode(bytes.NewReader(data))
@@ -170,11 +176,5 @@ func fromWebP(img image.Image) image.Image {
 	default:
 		return img
 	}
-	pix := chroma.WebP.RGB(lossy)
-	out := image.NewNRGBA(image.Rect(0, 0, lossy.Bounds().Dx(), lossy.Bounds().Dy()))
-	for i := range len(pix) / 3 {
-		copy(out.Pix[i*4:i*4+3], pix[i*3:])
-		out.Pix[i*4+3] = 255
-	}
-	return out
+	return &turbojpeg.RGB{Pix: chroma.WebP.RGB(lossy), Rect: image.Rect(0, 0, lossy.Bounds().Dx(), lossy.Bounds().Dy())}
 }

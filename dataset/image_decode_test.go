@@ -155,7 +155,8 @@ func TestDecodeEqualsPIL(t *testing.T) {
 	}
 }
 
-// decodeWithGo decodes a file of testdata/images as it is where there is no libjpeg-turbo.
+// decodeWithGo decodes a file of testdata/images as it is where there is neither libjpeg-turbo nor
+// libwebp.
 func decodeWithGo(t *testing.T, name string) image.Image {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", "images", name))
@@ -163,9 +164,12 @@ func decodeWithGo(t *testing.T, name string) image.Image {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	img, _, err := image.Decode(f)
+	img, format, err := image.Decode(f)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if format == "webp" {
+		img = fromWebP(img)
 	}
 	return img
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/turbojpeg"
+	"github.com/noether-ml/noether/internal/webp"
 	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/ort/accel"
@@ -60,6 +61,7 @@ func examine(engine *engineFlags) []component {
 		examineAcceleration(engine),
 		examineBLAS(),
 		examineJPEG(),
+		examineWebP(),
 		{What: "cores", Found: fmt.Sprint(machine.Cores())},
 		{What: "memory", Found: examineMemory()},
 	}
@@ -132,6 +134,14 @@ func examineJPEG() component {
 		return component{What: "libjpeg-turbo", Install: turbojpeg.Hint() + " (without it, JPEG images are decoded four times slower)"}
 	}
 	return component{What: "libjpeg-turbo", Found: path}
+}
+
+func examineWebP() component {
+	path, err := webp.Find()
+	if err != nil {
+		return component{What: "libwebp", Install: webp.Hint() + " (without it, WebP images are decoded at half the speed)"}
+	}
+	return component{What: "libwebp", Found: path}
 }
 
 func printFindings(found []component) {

@@ -1,0 +1,96 @@
+package webp
+
+import (
+	"bytes"
+	"image"
+	_ "image/png"
+	"os"
+	"path/filepath"
+	"testing"
+
+	_ "golang.org/x/image/webp"
+)
+
+const images = "../../dataset/testdata/images"
+
+// needLibrary skips a test where there is no library. Where everything that tests need is
+// installed, its absence is an error.
+func needLibrary(t testing.TB) {
+	t.Helper()
+	_, err := Find()
+	switch {
+	case err == nil:
+	case os.Getenv("NOETHER_TESTDATA") != "":
+		t.Fatalf("libwebp is not installed: %v", err)
+	default:
+		t.Skipf("libwebp is not installed (%s): %v", Hint(), err)
+	}
+}
+
+func read(t testing.TB, name string) (data []byte, size image.Config) {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size, _, err = image.DecodeConfig(bytes.NewReader(data)); err != nil {
+		t.Fatal(err)
+	}
+	return data, size
+}
+
+// TestEqualsPIL checks that images are those of PIL to the bit.
+func TestEqualsPIL(t *testing.T) {
+	t.Parallel()
+	needLibrary(t)
+	paths, err := filepath.Glob(filepath.Join(images, "*.webp"))
+	if err != nil || len(paths) < 2 {
+		t.Fatalf("%d images, %v", len(paths), err)
+	}
+	for _, path := range paths {
+		data, size := read(t, path)
+		pixels, ok := Decode(data, size.Width, size.Height)
+		if !ok {
+			t.Errorf("%s is not decoded", path)
+			continue
+		}
+		reference, _ := os.ReadFile(path + ".rgb.png")
+		want, _, err := image.Decode(bytes.NewReader(reference))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range size.Width * size.Height {
+			r, g, b, _ := want.At(i%size.Width, i/size.Width).RGBA()
+			if p := pixels[3*i:][:3]; p[0] != uint8(r>>8) || p[1] != uint8(g>>8) || p[2] != uint8(b>>8) {
+				t.Errorf("%s: pixel %d is %v, want %d %d %d", path, i, p, r>>8, g>>8, b>>8)
+				break
+			}
+		}
+	}
+}
+
+// TestLeftToOthers checks that damaged images, and images of another size, are not decoded.
+func TestLeftToOthers(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob(filepath.Join(images, "*.webp"))
+	if err != nil || len(paths) == 0 {
+		t.Fatal(paths, err)
+	}
+	data, size := read(t, paths[0])
+	for name, ok := range map[string]bool{
+		"truncated":    decodes(data[:len(data)/2], size.Width, size.Height),
+		"a larger one": decodes(data, size.Width-1, size.Height),
+		"a smaller":    decodes(data, size.Width, size.Height+1),
+		"empty":        decodes(nil, size.Width, size.Height),
+		"no size":      decodes(data, 0, 0),
+	} {
+		if ok {
+			t.Errorf("%s: decoded", name)
+		}
+	}
+}
+
+func decodes(data []byte, width, height int) bool {
+	_, ok := Decode(data, width, height)
+	return ok
+}
