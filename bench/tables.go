@@ -46,7 +46,7 @@ var tables = []table{
 		photographs("the same without libjpeg-turbo", "", turbojpeg.Env+"=none"),
 		photographs("the same as PNG", "png"),
 		photographs("the same as WebP", "webp"),
-		loader("files of 200 JPEG photographs read by two workers, a batch of 50 at a time"),
+		loader("the JPEG files read by two workers (a DataLoader of PyTorch), per second of the clock"),
 	}},
 	{name: "studies", columns: []string{studyColumn, engineTime, decodingTime, otherTime, share}, rows: studyTimes()},
 	{name: "commands", columns: []string{commandColumn, "time"}, rows: commands()},
