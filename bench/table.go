@@ -32,7 +32,7 @@ type cell struct {
 	column string
 	from   source
 	metric string // of the source, such as "images/s"
-	unit   string // in the table; seconds and milliseconds are times, and all others are rates
+	unit   string // in the table; "": a count. Seconds and milliseconds are times, all others rates
 	memory string // the metric of the peak memory in MiB; "" means none
 	once   bool   // measured in the first round only
 }
@@ -138,7 +138,7 @@ func median(values []float64) float64 {
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
-// digits writes a number with three significant digits.
+// digits writes a number with at least three significant digits, and without an exponent.
 func digits(v float64) string {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return fmt.Sprint(v)

@@ -37,7 +37,7 @@ func Describe(ctx context.Context, src Source, i int) (Sample, error) {
 	case contextDescriber:
 		return src.describe(ctx, i)
 	}
-	s, err := src.At(ctx, i, Frame{})
+	s, err := src.At(ctx, i, Frame{}) // without resizing
 	s.Input, s.Transformed = tensor.Tensor{}, nil
 	return s, err
 }

@@ -91,7 +91,7 @@ all of them: --measure all. With --measure seis, the second array is the same la
 	f.IntVar(&flags.similarity.Neighbours, "neighbours", flags.similarity.Neighbours, "statistics of nearest neighbours: number of neighbours of a sample")
 	f.IntVar(&flags.similarity.Samples, "samples", flags.similarity.Samples, "statistics of n x n values: samples at most; memory and time grow with the square")
 	f.StringVar(&flags.similarity.Metric, "metric", flags.similarity.Metric, "statistics of nearest neighbours: euclidean or cosine")
-	f.StringVar(&flags.similarity.Centre, "centre", flags.similarity.Centre, "columns: subtract the mean of each column; none: do not, for rsa, cosine neighbours, aligned-cosine, permutation-procrustes and eigenspace-overlap")
+	f.StringVar(&flags.similarity.Centre, "centre", flags.similarity.Centre, "rsa, cosine neighbours, aligned-cosine, permutation-procrustes and eigenspace-overlap: columns (subtract the mean of each column) or none")
 	f.StringVar(&flags.similarity.Dissimilarity, "dissimilarity", flags.similarity.Dissimilarity, "rsa: cosine, correlation, euclidean or squared-euclidean")
 	f.StringVar(&flags.similarity.Comparison, "comparison", flags.similarity.Comparison, "rsa: spearman, pearson, kendall or cosine")
 	f.StringVar(&flags.similarity.Norm, "norm", flags.similarity.Norm, "rsm-norm-difference: frobenius or spectral")
@@ -102,13 +102,13 @@ all of them: --measure all. With --measure seis, the second array is the same la
 	f.Float64Var(&flags.similarity.Ridge, "ridge", flags.similarity.Ridge, "ridge-predictivity: penalty, as a part of the mean variance of the variables")
 	f.IntVar(&flags.seis.Positions, "positions", flags.seis.Positions, "seis: positions to which larger layers are average-pooled")
 	f.StringVar(&flags.memory, "memory", "1GiB", "memory bound")
-	f.Uint64Var(&flags.seed, "seed", 0, "seed of the groups and the shuffles")
+	f.Uint64Var(&flags.seed, "seed", 0, "seed of the jackknife groups of intervals and of the shuffled pairs of nulls")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
-// resolve replaces an empty --measure, and the name all, by names of statistics, and checks the
-// names.
+// resolve replaces --measure by names of statistics and checks them. Without --measure, and for
+// similarity, the name of the measure in studies, it takes the default statistics.
 func (f *compareFlags) resolve(c *cobra.Command) error {
 	switch {
 	case len(f.measures) == 0 || slices.Equal(f.measures, []string{"similarity"}):

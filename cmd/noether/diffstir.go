@@ -136,7 +136,7 @@ func sameComparison(a, b scores.Row) bool {
 	return a.Model == b.Model && a.OtherModel == b.OtherModel && a.Layer == b.Layer && a.Data == b.Data && a.Variant == b.Variant
 }
 
-// comparisonTitle returns the models and layers that a row compares.
+// comparisonTitle returns the models that a row compares, and the layer and data.
 func comparisonTitle(r scores.Row) string {
 	parts := []string{r.Model + " → " + r.OtherModel}
 	for _, p := range []string{r.Layer, r.Data} {

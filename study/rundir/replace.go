@@ -18,7 +18,7 @@ import (
 func (f Folder) CheckStudy(p *plan.Plan, replace bool) error {
 	record, err := scores.ReadRecord(f.Path("run.json"))
 	if err != nil || record.Study == p.Study.Name {
-		return nil // the folder has no run, or a run of this study
+		return nil // no run, a run that cannot be read, which a new run replaces, or a run of this study
 	}
 	for _, c := range p.Cells {
 		if slices.Contains(record.Keys, c.Key) {
@@ -34,6 +34,7 @@ func (f Folder) CheckStudy(p *plan.Plan, replace bool) error {
 // clear removes the files of a run, and all .csv and .parquet files. Other files stay.
 func (f Folder) clear() error {
 	var errs []error
+	// "shared" has the checkpoints that several cells of a procedure share.
 	for _, name := range []string{"cells", "states", "shared", "failures", viewSheetFolder, sampleSheetFolder, mapSheetFolder, modelImageFolder, "study.yaml", "run.json", "report.html"} {
 		errs = append(errs, filesys.RemoveAll(f.Path(name)))
 	}

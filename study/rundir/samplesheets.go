@@ -20,7 +20,7 @@ const (
 	maxSheetSamples = 36        // samples on a sheet
 	maxSheetModels  = 12        // models on a sheet
 	maxPairedModels = 4         // models on a sheet that are compared with each other
-	maxSheetClasses = 40        // classes of a sheet that have counts
+	maxSheetClasses = 40        // classes for which a sheet counts samples and predictions
 	maxThumbSide    = 80        // largest longer side of an image, in pixels
 	sheetBlock      = 16        // side of a JPEG block in pixels; tiles are aligned to blocks, so that no block shows two images
 	maxPNGBytes     = 256 << 10 // largest size of a PNG in bytes; a larger sheet is a JPEG
@@ -32,7 +32,7 @@ const (
 var maxPerModel = struct{ fails, most, least, parts int }{8, 6, 3, 4}
 
 // writeSampleSheets writes a sample sheet for each transformation of each data set that has
-// per-sample values, if the study asks for images.
+// per-sample values, at most maxSheets, if the study asks for images.
 func (r *Writer) writeSampleSheets(ctx context.Context) error {
 	type subject struct{ data, transform string }
 	bySubject := map[subject][]*plan.Cell{}
@@ -68,6 +68,7 @@ func (r *Writer) writeSampleSheet(ctx context.Context, name string, cells []*pla
 		return nil, err
 	}
 	sheet := s.sheet()
+	// Projections of layers onto their two leading principal components.
 	if err := r.addProjections(s, sheet, cells); err != nil {
 		return nil, err
 	}

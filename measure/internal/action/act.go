@@ -8,8 +8,8 @@ type Layout struct {
 
 // Act writes tau z to dst, at least at the counted positions (see Field). Both are in the given
 // layout, without values that precede the first position, such as those of a class token. Channel c
-// is written to channel to[c], or to c if to is nil. If floor is not nil, the sums that FloorSums
-// defines are added to it.
+// is written to channel to[c], or to c if to is nil. If tau moves and interpolates positions and floor
+// is not nil, the sums that FloorSums defines are added to it.
 func (f *Field) Act(dst, z []float32, l Layout, to []int32, floor *FloorSums) {
 	if l.Planes {
 		f.actOnPlanes(dst, z, len(z)/l.Channels, to, floor)
@@ -41,7 +41,7 @@ func (f *Field) actOnPlanes(dst, z []float32, positions int, to []int32, floor *
 }
 
 func (f *Field) actOnPositions(dst, z []float32, channels int, to []int32, floor *FloorSums) {
-	if f.Still {
+	if f.Still { // to is nil: callers permute channels only where positions move
 		copy(dst, z)
 		return
 	}
