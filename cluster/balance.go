@@ -23,7 +23,7 @@ type Cost struct {
 
 func (c Cost) total() float64 { return c.Open + c.Samples + c.Scores }
 
-// shardSeconds returns the cost of one of k shards.
+// shardSeconds returns the cost of one of k shards, if they share the scores equally.
 func (c Cost) shardSeconds(k int) float64 { return c.Open + (c.Samples+c.Scores)/float64(k) }
 
 // shards returns the smallest number of shards of at most limit seconds each, or the largest

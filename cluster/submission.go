@@ -16,8 +16,8 @@ import (
 
 // A Record is the content of cluster.json: the submissions of a run folder.
 type Record struct {
-	Version     int          `json:"version"`
-	Study       string       `json:"study"`
+	Version     int          `json:"version"` // of the file format, see recordVersion
+	Study       string       `json:"study"`   // name of the study
 	Submissions []Submission `json:"submissions"`
 }
 
@@ -26,21 +26,21 @@ const recordVersion = 1
 
 // A Submission is a study divided into tasks, and the jobs that run them.
 type Submission struct {
-	Number    int        `json:"number"` // from 1; its files are in the folder cluster/NUMBER
-	Scheduler string     `json:"scheduler"`
+	Number    int        `json:"number"`    // from 1; its files are in the folder cluster/NUMBER
+	Scheduler string     `json:"scheduler"` // "slurm" or "kubernetes"
 	Created   time.Time  `json:"created"`
 	Profile   Profile    `json:"profile"`
-	Costs     []Cost     `json:"costs"`
+	Costs     []Cost     `json:"costs"` // of the models, by which the study was divided
 	Tasks     []Task     `json:"tasks"` // task n is the n-th, from 1
 	Jobs      []Job      `json:"jobs,omitempty"`
-	Cancelled *time.Time `json:"cancelled,omitempty"`
+	Cancelled *time.Time `json:"cancelled,omitempty"` // when Cancel was called; nil: not cancelled
 }
 
 // A Job is a job array of some of the tasks, and the merge that waits for it.
 type Job struct {
-	ID        string    `json:"id"`
-	Tasks     []int     `json:"tasks"`
-	Merge     string    `json:"merge"`
+	ID        string    `json:"id"`    // of the job array, as the scheduler gave it
+	Tasks     []int     `json:"tasks"` // numbers of its tasks
+	Merge     string    `json:"merge"` // ID of the merge job; "" if it was not submitted
 	Submitted time.Time `json:"submitted"`
 }
 

@@ -24,8 +24,8 @@ type Request struct {
 
 	Data string // fingerprint of the samples
 	N    int    // number of samples
-	// Read reads the samples at the given positions of the source, in order, in the frame f. It may
-	// leave out those that cannot be read.
+	// Read reads the samples at the given positions of the source, in order. f says how an image is
+	// resized and cropped. Samples that cannot be read may be left out.
 	Read func(ctx context.Context, positions []int, f dataset.Frame) ([]dataset.Sample, error)
 
 	// View is a text that identifies the transformations that Transform returns; "": the samples are
@@ -45,7 +45,8 @@ func (r *Request) key(l onnx.Layer, positions []int) (string, error) {
 	if identity == "" {
 		identity = r.Model.SHA256()
 	}
-	return keyOf([]any{"layer", 1, identity, r.Engine, r.Data, r.N, fmt.Sprint(r.Model.Frame()), l.Name, l.Axes, r.Pool, r.View, positions})
+	const version = 1 // increased when the same request gives other representations
+	return keyOf([]any{"layer", version, identity, r.Engine, r.Data, r.N, fmt.Sprint(r.Model.Frame()), l.Name, l.Axes, r.Pool, r.View, positions})
 }
 
 // Layers returns a table for each layer of the request, in order. It runs the model once for all

@@ -24,7 +24,7 @@ type Relation struct {
 
 const (
 	minPoints = 3  // fewest points of a relation
-	maxFits   = 32 // number of relations with a line and a band; the others have points only
+	maxFits   = 32 // most relations with a fitted line and its confidence band; the others have points only
 )
 
 // Relations returns the relations between the first statistic of each prediction measure under each

@@ -122,8 +122,7 @@ func (s Series) highest(d measure.Direction) scores.Row {
 // spatial patterns reaches 1 for any data and must not be reported as best.
 func isAtShuffledLevel(r scores.Row) bool { return r.Value > 0.5 && r.Null >= r.Value-1e-6 }
 
-// Best and Worst return the most and the least invariant layer; for a statistic without a
-// direction, the highest and the lowest.
+// Best returns the row of the most invariant layer; for a statistic without a direction, the highest.
 func (s Series) Best(d measure.Direction) scores.Row {
 	if d == measure.Lower {
 		return s.lowest()
@@ -131,6 +130,7 @@ func (s Series) Best(d measure.Direction) scores.Row {
 	return s.highest(d)
 }
 
+// Worst returns the row of the least invariant layer; for a statistic without a direction, the lowest.
 func (s Series) Worst(d measure.Direction) scores.Row {
 	if d == measure.Lower {
 		return s.highest(d)

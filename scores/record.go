@@ -70,7 +70,7 @@ type ModelRecord struct {
 	Name   string            `json:"name"`
 	Path   string            `json:"path"`
 	SHA256 string            `json:"sha256"`
-	Opset  int               `json:"opset"`
+	Opset  int               `json:"opset"` // version of the ONNX operators
 	Layers []LayerRecord     `json:"layers"`
 	Tags   map[string]string `json:"tags,omitempty"`
 	// Graph has the operations between the input and the output in the order of computation.

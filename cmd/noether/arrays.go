@@ -23,6 +23,10 @@ type flatArray struct {
 	n, p  int // rows and columns of the matrix
 }
 
-func (f flatArray) Dims() (n, p int)                      { return f.n, f.p }
-func (f flatArray) Single() bool                          { return f.array.Single() }
+func (f flatArray) Dims() (n, p int) { return f.n, f.p }
+
+// Single reports whether the values of the file are in single precision.
+func (f flatArray) Single() bool { return f.array.Single() }
+
+// Read reads rows as similarity.Source requires.
 func (f flatArray) Read(index []int, dst []float64) error { return f.array.Rows(index, dst) }

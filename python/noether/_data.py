@@ -26,6 +26,7 @@ class Prepared:
 
     shape is that of one sample, channels first, or None if it is not known. framed is true if the
     samples already have the size that the model takes, so that they must not be resized or cropped.
+    labelled is true if the samples are known to have labels.
     """
 
     def __init__(self, entry: dict[str, Any], shape: tuple[int, ...] | None = None, framed: bool = False, labelled: bool = False) -> None:

@@ -51,7 +51,7 @@ type tableData struct {
 	Texts   map[string]textColumn `json:"texts"`
 	Numbers map[string]numbers    `json:"numbers"` // a single number if all rows have the same
 	Columns []columnData          `json:"columns,omitempty"`
-	Order   []string              `json:"order,omitempty"` // of the names of parts
+	Order   []string              `json:"order,omitempty"` // the names of the parts of the ranges of parameters, in order; see report.Parts
 }
 
 // A columnData is a column of a table as a reader sees it.

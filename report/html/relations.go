@@ -8,12 +8,12 @@ import (
 
 // A relationData describes how a score relates to accuracy over the models, see report.Relation.
 type relationData struct {
-	Score string         `json:"score"` // its name and its title in the list of scores
-	Name  string         `json:"name"`
-	By    correlation.By `json:"by"`
-	Of    string         `json:"of"`
+	Score string         `json:"score"` // MEASURE.STATISTIC@TRANSFORM
+	Name  string         `json:"name"`  // title of the score in the list of scores
+	By    correlation.By `json:"by"`    // whether a point is a model or a data set
+	Of    string         `json:"of"`    // the data set shared by all models, or the model shared by all data sets
 	Chart report.Scatter `json:"chart"`
-	Text  string         `json:"text"`
+	Text  string         `json:"text"` // how to read the chart, and how well the score predicts accuracy
 }
 
 func packRelations(rows []scores.Row, record *scores.Record) []relationData {

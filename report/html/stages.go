@@ -6,10 +6,11 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A stageRow is a row of the table of times.
+// A stageRow is a row of the table of times: a stage of the run, such as decoding, its time in
+// seconds and its share of the time of the run in percent.
 type stageRow struct{ Name, Seconds, Share string }
 
-// stageRows returns the stages of a run and their total.
+// stageRows returns a row for each stage of a run, and one for the whole run.
 func stageRows(used *scores.Resources) []stageRow {
 	share := func(seconds float64) string {
 		if used.Seconds <= 0 {

@@ -112,9 +112,9 @@ type View struct {
 	Parameter string // value of the listed parameter, as written in the study file
 	Trial     int    // counted from 0
 
-	On        string               // "input" or "activations"
+	On        string               // what is transformed: "input" or "activations"
 	Transform transform.Transform  // nil for clean inputs, and for data that are pairs
-	Per       string               // "sample" or "trial"
+	Per       string               // what a random parameter is drawn for: each "sample", or the whole "trial"
 	canonical any                  // part of the cell's key
 	allValues *procedure.Transform // all values of the transformation, for a procedure that takes them at once; else nil
 }

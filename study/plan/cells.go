@@ -64,7 +64,8 @@ func (p *Plan) dataFor(d *Data, m *Model) *Data {
 	return p.modelData[key]
 }
 
-// addCellsOf adds the cells of one model on one data set.
+// addCellsOf adds the cells of one model on one data set. raw has the labels of the source, which
+// procedures take; measures take the data with the model's labels, see dataFor.
 func (p *Plan) addCellsOf(m *Model, raw *Data) error {
 	d := p.dataFor(raw, m)
 	views := views(p.Study, d)

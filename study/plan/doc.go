@@ -2,8 +2,11 @@
 //
 // A cell is a measure for one model, data set, value of a transformation and trial; its scores are
 // stored in one record. Its key is a hash of all inputs that its scores depend on. A cell of a
-// measure with accumulators has a task for each layer. Passes groups tasks into passes over the
-// data, so that their accumulators fit the memory bound. A cell of a procedure has no tasks.
+// measure with accumulators (running sums that are updated batch by batch) has a task for each
+// layer. Passes groups tasks into passes over the data, so that their accumulators fit the memory
+// bound. A cell of a procedure (a measure that works in steps on samples in memory, such as the
+// training of probes) has no tasks. These tasks are no tasks of a cluster, which are calls of the
+// program.
 //
 //	p, err := plan.New(ctx, study, plan.Options{Runtime: rt})
 //

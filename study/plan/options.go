@@ -20,9 +20,9 @@ type Options struct {
 	Device  string          // "" or "cpu", "cuda", ...
 	BLAS    *linalg.Backend // matrix library, whose number of threads is set during the run; may be nil
 	Shard   Shard           // the shard of the samples to run; zero: all samples
-	// Only holds the models whose cells to run; nil: all models. A cell that compares two
-	// models runs with the first of them. A run with Only writes study.yaml, cells and states. Merge writes the rest of
-	// the folder.
+	// Only holds the names of the models whose cells to run; nil: all models. A cell that compares
+	// two models runs with the first of them. A run with Only writes study.yaml, cells and states.
+	// Merge writes the rest of the folder.
 	Only         []string
 	Complete     bool                // with a Shard: finish the cells whose other shards are in the folder by then
 	Replace      bool                // remove the run of another study from the folder, which is an error otherwise

@@ -15,7 +15,7 @@ type Pass struct {
 	Models []*Model
 	Views  []View
 	Tasks  [][]*Task    // Tasks[i] are those of Views[i]
-	lo, Hi int          // half-open range of positions in the order of the samples
+	lo, Hi int          // the pass reads the positions from lo to Hi-1 in the order of the samples
 	Batch  int          // samples that the engine runs at once
 	cores  int          // goroutines that feed accumulators
 	Seed   uint64       // of the study
@@ -34,8 +34,8 @@ func LimitsOf(s *spec.Study, o *Options) Limits {
 	return Limits{DivideMemory(s, o).Accumulators, o.Workers()}
 }
 
-// A passOwner is what the tasks of a pass have in common: a model, and data with that model's
-// outputs as labels. For comparisons of two models the model is nil, so that one pass can compare a
+// A passOwner is what the tasks of a pass have in common: a model, and data whose labels are indices
+// of that model's outputs. For comparisons of two models the model is nil, so that one pass can compare a
 // model with several others.
 type passOwner struct {
 	model *Model

@@ -120,7 +120,8 @@ func (f Folder) writeCell(c *plan.Cell) error {
 	return scores.WriteCell(f.cell(c), record)
 }
 
-// cellSuffixes are the ends of the names of a cell's files besides its record.
+// cellSuffixes are the ends of the names of a cell's files besides its record: values per sample,
+// values per unit, and tuning curves.
 var cellSuffixes = []string{samplesSuffix, unitsSuffix, curvesSuffix}
 
 // sumCellFiles returns the checksums of the files of a cell besides its record.

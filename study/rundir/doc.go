@@ -1,10 +1,12 @@
 // Package rundir reads and writes run folders: records of cells, states of unfinished cells, failures,
-// tables and the record of the run.
+// tables and the record of the run. A cell is a measure of one model, data set, transformation value
+// and trial; a shard is a part of the samples that one process measures.
 //
 //	study.yaml         the study as resolved, with the hashes of models and data
 //	run.json           what was run, skipped, unreadable and failed
 //	cells/KEY.json     a finished cell, written whole or not at all
-//	states/            accumulators and checkpoints of unfinished cells
+//	states/            of unfinished cells: the saved running sums (accumulators) or, of measures that
+//	                   work in steps (procedures), checkpoints
 //	failures/          what failed, and why
 //	scores.csv, scores.parquet, samples.parquet, units.parquet, curves.parquet
 //

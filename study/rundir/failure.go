@@ -16,8 +16,8 @@ import (
 // Running the study again retries what failed.
 type Failures struct {
 	Failed      []scores.Failure
-	Done, Cells int // number of finished cells, and of all
-	causes      []error
+	Done, Cells int     // number of finished cells, and of all cells of the study
+	causes      []error // for each of Failed
 }
 
 // Error implements error.
@@ -31,8 +31,10 @@ func (e *Failures) Error() string {
 // Unwrap returns the causes of all failures, for errors.Is and errors.As.
 func (e *Failures) Unwrap() []error { return e.causes }
 
-// FailCell records the failure of a cell: the error, the inputs in progress and the last log lines.
-// The run continues with the other cells. With FailFast it returns the error, which ends the run.
+// FailCell records the failure of a cell: the error, the names of the samples that were being
+// measured (nil if unknown), and the last log lines. layer is "" if the failure is not that of one
+// layer. The run continues with the other cells. With Options.FailFast it returns the error, which
+// ends the run.
 func (r *Writer) FailCell(c *plan.Cell, layer string, inputs []string, cause error) error {
 	if r.Options.FailFast {
 		return cause

@@ -26,8 +26,8 @@ export interface Context {
   rows: number[]; // of the table: those of the statistic that pass the filters
   series: Series;
   choice: (name: string) => string; // what the reader has chosen; '' where nothing is
-  chosenValue: (transform: string) => string; // the value of a transformation that the reader has chosen; '' if none
-  layer: () => Chosen | undefined; // the layer that the reader looks at
+  chosenValue: (transform: string) => string; // the value of the parameter that the reader has chosen; '' if none
+  layer: () => Chosen | undefined; // the layer that the reader has chosen
 }
 
 export interface Panel {

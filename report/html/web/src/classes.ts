@@ -1,6 +1,6 @@
 // Which classes suffer under which transformation, and what is predicted for one of them.
 
-import { onValue, placeOf } from './parametervalue';
+import { onChosenValue, placeOf } from './chosenvalue';
 import { chooser, segments } from './controls';
 import type { ByClass, ColourScale, SampleSheet, Scores, SheetModel } from './data';
 import { Figure } from './figure';
@@ -46,7 +46,7 @@ export class Classes {
       (k) => state.get(`classes.${k}`) !== '',
     );
     folded.addEventListener('toggle', () => this.update());
-    onValue(() => this.update());
+    onChosenValue(() => this.update());
   }
 
   private part(name: string): HTMLElement {

@@ -283,7 +283,7 @@ export interface PackedTable {
   texts: Record<string, TextColumn>;
   numbers: Record<string, (number | null)[]>; // one number where all rows have the same
   columns?: { name: string; title: string }[]; // what a reader sees of it
-  order?: string[]; // of the names of parts
+  order?: string[]; // the parts of the ranges of parameters (field "part"), in order
 }
 
 export interface Packed extends PackedTable {

@@ -11,15 +11,16 @@ import type { Describe } from './tooltip';
 
 const edge = 16; // pixels, of a figure on the whole screen
 
-/** What a figure shows. Build is called when it comes into view. */
+/** What a figure shows. build is called when the figure comes into view. */
 export interface Content {
   title: string;
-  description: string; // for those who do not see the chart
+  description: string; // read out to people who do not see the chart
   wide?: boolean;
-  // Without spec and show there is nothing to draw. Show draws content that is no Vega chart.
+  // spec is a Vega chart; show draws content that is none. With neither there is nothing to draw.
   build: () => { spec?: Spec; show?: (into: HTMLElement) => Drawable; text: string };
   describe: Describe;
-  // Calls mark with where the reader looks at, until the returned function is called.
+  // Calls mark with the value of the x axis that the reader has chosen, a layer or a parameter's value,
+  // whenever it changes, until the returned function is called.
   follow?: (mark: (place: string) => void) => () => void;
   choose?: (row: number) => void; // called with the row of a mark that the reader clicks
   data: () => Source;
@@ -32,7 +33,7 @@ export class Figure {
   private readonly tools: HTMLElement;
   private view?: Drawable;
   private data?: HTMLElement;
-  private leave = () => {}; // stops following the reader
+  private leave = () => {}; // ends the calls of content.follow
 
   constructor(private readonly content: Content) {
     this.tools = element(

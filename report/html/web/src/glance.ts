@@ -1,7 +1,7 @@
 // The first screen: the matrix of the headline score, the curves over depth and the images of the
 // transformation in focus.
 
-import { onValue, placeOf } from './parametervalue';
+import { onChosenValue, placeOf } from './chosenvalue';
 import { chooser } from './controls';
 import type { Context } from './chart';
 import {
@@ -48,7 +48,7 @@ export class Glance {
   ) {
     this.matrices = scores.packed.matrices ?? [];
     root.replaceChildren(element('div', {}, this.scoreBox, this.strip), this.curvesBox);
-    onValue(() => {
+    onChosenValue(() => {
       const m = this.matrix();
       if (m?.across === 'name') this.images(m, this.column(m));
     });
@@ -394,7 +394,7 @@ export class Glance {
     const link = this.link(m, transform);
     this.strip.hidden = !sheet && link.length === 0;
     if (!sheet) return this.strip.replaceChildren(...link);
-    const at = this.valueOf(m, transform, sheet);
+    const at = this.valueIndex(m, transform, sheet);
     const values = this.values(m, sheet, at);
     const has = (part: string) => values.some((e) => e.matches(part));
     const key = [
@@ -412,9 +412,9 @@ export class Glance {
     );
   }
 
-  // valueOf is the index of the value that the images show: that of placeOf, or the last if there is
+  // valueIndex is the index of the value that the images show: that of placeOf, or the last if there is
   // no sample sheet.
-  private valueOf(m: Matrix, transform: string, p: ContactSheet): number {
+  private valueIndex(m: Matrix, transform: string, p: ContactSheet): number {
     const { parameters } = p.sheet!;
     const samples = (this.scores.packed.sheets ?? []).find(
       (s) => s.transform === transform && s.data === m.data,

@@ -11,7 +11,7 @@ export interface Item {
 export interface Edge {
   from: number;
   to: number;
-  path: string; // of an SVG path
+  path: string; // the attribute d of an SVG path
 }
 
 export interface Layout {
@@ -21,9 +21,10 @@ export interface Layout {
   edges: Edge[];
 }
 
-const mostLanes = 16; // lines that find none lie over others
+const mostLanes = 16; // a line for which no lane is free lies over others
 const lineLane = 9; // height of a lane that holds lines only
 
+/** Lays items out. across and up are the gaps between columns and between lanes. */
 export function layout(items: Item[], across: number, up: number): Layout {
   const column = columns(items);
   const lanes = new Lanes();

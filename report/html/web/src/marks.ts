@@ -246,12 +246,12 @@ export function isMarked(c: Context): boolean {
   return c.chart.mark === 'line' && ['parameter', 'depth'].includes(c.chart.x.field);
 }
 
-/** The value or layer that the reader has chosen in a chart of some rows; '' for nowhere. */
+/** What the reader has chosen on the x axis: a parameter's value, or a layer; '' for nothing. */
 export function markedAt(c: Context, rows: number[]): string {
   return c.chart.x.field === 'parameter' ? c.chosenValue(transformOf(c, rows)) : layerPlace(c, rows);
 }
 
-/** The name of the Vega data set with the value or layer that the reader has chosen. */
+/** The name of the Vega data set that holds the chosen value of a chart, a row for its marker. */
 export const marker = 'marker';
 
 /** The marker at a place, or a hidden one where there is none. */
@@ -502,11 +502,12 @@ function tileAxis(c: Context, channel: string, field: Field, sort: string[], pad
   };
 }
 
+// ordered sorts the keys of an axis: layers by depth, values of a parameter by number, and the parts
+// of the range of a parameter (such as its quarters) from low to high, as the table lists them.
 function ordered(c: Context, field: Field, keys: string[]): string[] {
   if (isLayer(field))
     return keys.sort((a, b) => (Number.parseInt(a) || 0) - (Number.parseInt(b) || 0));
   const order = c.table.table.order ?? [];
-  // Parts of a parameter's range, in the order of their bounds.
   if (field === 'part') return keys.sort((a, b) => order.indexOf(a) - order.indexOf(b));
   return field === 'parameter' ? keys.sort(byNumber) : keys;
 }

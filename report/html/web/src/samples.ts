@@ -1,7 +1,7 @@
 // The samples that a transformation changes most and least, as pairs of images with the predictions of
 // a model, and those that one model classifies correctly and another does not.
 
-import { placeOf, slider } from './parametervalue';
+import { placeOf, slider } from './chosenvalue';
 import { chooser, segments } from './controls';
 import type { SampleSheet, Scores, SheetModel } from './data';
 import { element } from './dom';

@@ -19,7 +19,7 @@ import {
   type Fixed,
   type Panel,
 } from './chart';
-import { chosenValue, onValue } from './parametervalue';
+import { chosenValue, onChosenValue } from './chosenvalue';
 import { chooser, segments, type Option } from './controls';
 import { Shown, type Chart, type Measure, type Scores, type Statistic, type Table } from './data';
 import { element } from './dom';
@@ -338,7 +338,7 @@ export class Section {
       follow: isMarked(c)
         ? (mark) => {
             const move = () => mark(markedAt(c, panel.rows));
-            const leave = [onValue(move), onLayer(move)];
+            const leave = [onChosenValue(move), onLayer(move)];
             return () => leave.forEach((stop) => stop());
           }
         : undefined,

@@ -1,7 +1,7 @@
 // The representation space of a layer: where samples are, clean and transformed, in the plane of the
 // first two principal components.
 
-import { onValue, placeOf, slider } from './parametervalue';
+import { onChosenValue, placeOf, slider } from './chosenvalue';
 import { chooser } from './controls';
 import type { SampleSheet, Scores } from './data';
 import { Figure } from './figure';
@@ -29,7 +29,7 @@ export class Space {
     const folded = root.querySelector('details')!;
     folded.open = ['data', 'transform', 'model', 'layer'].some((k) => state.get(`space.${k}`) !== '');
     folded.addEventListener('toggle', () => this.update());
-    onValue(() => this.draw());
+    onChosenValue(() => this.draw());
     onLayer(() => {
       const at = layerOf(state);
       if (!at || !this.sheets.some((s) => s.projections!.some((p) => p.model === at.model && p.layer === at.layer))) return;

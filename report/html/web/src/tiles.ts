@@ -1,6 +1,9 @@
 // Images cut out of a sheet of tiles.
 
-/** A sheet of tiles in a page. */
+/**
+ * A sheet of tiles in a page. Sizes are in pixels; right and down are the distances from a tile to the
+ * next one in its line and in its column.
+ */
 export interface TileSheet {
   tile?: { width: number; height: number; right: number; down: number };
   type: string; // media type

@@ -11,7 +11,7 @@ type Listener = (transform: string, value: string) => void;
 const listeners = new Set<Listener>();
 
 /** Registers a callback for the choice of a value. The returned function removes it. */
-export function onValue(listener: Listener): () => void {
+export function onChosenValue(listener: Listener): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
@@ -50,7 +50,7 @@ export function slider(
   if (parameters.length < 2) return [];
   const input = element('input', {
     type: 'range',
-    name: 'value',
+    name: 'angle',
     min: '0',
     max: String(parameters.length - 1),
     step: '1',
