@@ -25,17 +25,19 @@ const (
 // page and package figure draw it. In the texts Titled and Untitled, {statistic}, {panel}, {layer},
 // {down} and {across} are replaced by their values.
 type Chart struct {
-	Name     string `json:"name"`
-	Title    string `json:"title"`
-	Mark     Mark   `json:"mark"`
-	Table    string `json:"table"` // its rows: "scores", "bins", "ranks" or "steps"
+	Name  string `json:"name"`
+	Title string `json:"title"`
+	Mark  Mark   `json:"mark"`
+	// Table names its rows: "scores", "bins" of histograms, "ranks" of the units of a layer, or
+	// "steps" of tuning curves.
+	Table    string `json:"table"`
 	X        Axis   `json:"x"`
 	Y        Axis   `json:"y"`
 	Relative *Axis  `json:"relative,omitempty"` // horizontal axis of relative depth
 	// RelativeFirst says that depth is relative unless a reader chooses otherwise.
 	RelativeFirst bool    `json:"relativeFirst,omitempty"`
 	Colour        []Field `json:"colour"`          // fields for colours, in order of preference
-	Spread        []Field `json:"spread"`          // fields that the axes show
+	Spread        []Field `json:"spread"`          // fields that the axes show, and so neither colours nor panels
 	Sides         []Sides `json:"sides,omitempty"` // fields for the axes, in order of preference
 	// Titles of a panel: with and without values of the fields that divide panels.
 	Titled   string `json:"titled"`
@@ -183,8 +185,9 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 	return out
 }
 
-// HeatSides returns the first sides of a heat map that suit rows, which trials do not divide.
-// Factors are a side only if no row is over all samples.
+// HeatSides returns the first sides of a heat map that suit rows. The rows must be those of
+// OverTrials or Overview, one for all trials. Factors are a side only if no row is over all
+// samples.
 func HeatSides(rows []scores.Row, measures Measures) Sides {
 	layered := slices.ContainsFunc(measures, func(m measure.Descriptor) bool { return Layered(rows, m.Name) })
 	for _, s := range tileSides {
@@ -195,7 +198,8 @@ func HeatSides(rows []scores.Row, measures Measures) Sides {
 	return Sides{"model", "transform"}
 }
 
-// suit reports whether rows make a heat map of these sides.
+// suit reports whether rows make a heat map of these sides. layered says that they are of layers
+// (see Layered), grid that layers are compared with several others (see isGrid).
 func (s Sides) suit(measures Measures, rows []scores.Row, layered, grid bool) bool {
 	switch {
 	case s.Down == "pair":
@@ -209,13 +213,13 @@ func (s Sides) suit(measures Measures, rows []scores.Row, layered, grid bool) bo
 	case !layered && (s.Down == "layer" || s.Across == "layer"):
 		return false
 	}
-	plain := func(f Field) Field {
+	withoutValue := func(f Field) Field { // values of the parameter alone do not make a side of transformations
 		if f == "transform" {
 			return "name"
 		}
 		return f
 	}
-	return plain(s.Down).varies(measures, rows) && plain(s.Across).varies(measures, rows)
+	return withoutValue(s.Down).varies(measures, rows) && withoutValue(s.Across).varies(measures, rows)
 }
 
 // inParts reports whether several factors or transformations have scores for the parts of ranges.
@@ -239,6 +243,7 @@ func Confidence(r *scores.Row) float64 {
 	return v
 }
 
+// everyFactor reports whether no row is over all samples.
 func everyFactor(rows []scores.Row) bool {
 	return !slices.ContainsFunc(rows, func(r scores.Row) bool { return r.Factor == "" })
 }

@@ -54,7 +54,7 @@ const (
 	minLead  = 0.01 // smallest lead of a model that is reported, as a fraction of the scale
 )
 
-// byQuality returns the cells of a column, the best first.
+// byQuality returns cells of the matrix in order, the best first.
 func (m Matrix) byQuality(cells []MatrixCell) []MatrixCell {
 	cells = slices.Clone(cells)
 	slices.SortStableFunc(cells, func(a, b MatrixCell) int {

@@ -38,20 +38,21 @@ type Subject struct {
 }
 
 const (
-	bins             = 40
-	maxDistributions = 3000
+	bins             = 40   // of a histogram
+	maxDistributions = 3000 // in a page
 )
 
 // A Values function calls each with every value and its subject.
 type Values func(each func(Subject, float64)) error
 
-// maxKept is the number of values up to which Distribute keeps them, 16 MiB.
+// maxKept is the number of values up to which Distribute keeps them in memory, 16 MiB.
 const maxKept = 1 << 20
 
 // Distribute computes histograms: it finds the range of the bins, then counts. It iterates over the
-// values twice if there are more than maxKept. Values that are not finite are ignored. If there are more subjects than a page can
-// hold, a sample of them is returned with a note for each measure: of each model, data set,
-// transformation and statistic an even share, spread over layers and values of the parameter.
+// values twice if there are more than maxKept. Values that are not finite are ignored. If there are
+// more subjects than a page can hold, a sample of them is returned with an Omission for each
+// measure. Of each model, data set, transformation, factor and statistic the sample has an even
+// share, spread over layers and values of the parameter.
 func Distribute(values Values) (found []Distribution, omitted []Omission, err error) {
 	type scale struct{ of, measure, statistic, layer string }
 	scaleOf := func(s Subject) scale { return scale{s.Of, s.Measure, s.Statistic, s.Layer} }
@@ -130,10 +131,10 @@ func sampleEvenly(all []Distribution, n int) (kept []Distribution, omitted []Omi
 	if len(all) <= n {
 		return all, nil
 	}
-	group := func(d Distribution) string {
+	groupOf := func(d Distribution) string {
 		return strings.Join([]string{d.Of, d.Measure, d.Statistic, d.Model, d.Data, d.Transform, d.Factor}, "\x00")
 	}
-	groups := groupedBy(all, group)
+	groups := groupedBy(all, groupOf)
 	if len(groups) > n {
 		groups = evenly(groups, n)
 	}

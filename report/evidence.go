@@ -7,7 +7,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Replicates holds the jackknife replicates of the scores of a run. They make the intervals of
+// Replicates holds the jackknife replicates of the scores of a run: the value of each score without
+// one group of samples, for each group. They make the intervals of
 // differences between scores on the same samples narrower. A nil *Replicates has none.
 type Replicates struct {
 	byKey map[replicateKey][]measure.Replicate
@@ -23,8 +24,8 @@ func replicateKeyOf(r *scores.Row) replicateKey {
 	return replicateKey{identify(r), r.Parameter, r.Trial}
 }
 
-// NewReplicates returns the replicates of the scores of cells, which include derived cells. Scores
-// of single classes are left out.
+// NewReplicates returns the replicates of the scores of cells. For intervals of means, cells must
+// include the derived cells. Scores with a factor, such as those of single classes, are left out.
 func NewReplicates(cells []scores.Cell) *Replicates {
 	out := &Replicates{map[replicateKey][]measure.Replicate{}}
 	for _, c := range cells {

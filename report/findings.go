@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	minSpan  = 0.05 // share of a statistic's range; a curve that varies less is described as constant
+	minSpan  = 0.05 // share of a statistic's range; a curve that varies no more is described as constant
 	minTrend = 0.6  // smallest Spearman correlation with depth for a curve to rise or fall
 
-	maxNameWidth = 48
+	maxNameWidth = 48 // of a name in a sentence, see Shorten
 )
 
 // A finding is a sentence that follows from the scores by a rule.
@@ -102,9 +102,10 @@ func AcrossLayers(all []measure.StatisticDescriptor) []measure.StatisticDescript
 
 // A wording specifies which names a sentence must contain to be unambiguous.
 type wording struct {
-	models, data bool
-	places       string // points of a curve: "layers" (default) or "values" of a parameter
-	replicates   *Replicates
+	models     bool   // name models, because there are several
+	data       bool   // name data sets, because there are several
+	places     string // points of a curve: "layers" (default) or "values" of a parameter
+	replicates *Replicates
 }
 
 // noun returns the noun for the points of a curve.
@@ -132,8 +133,8 @@ func (w wording) where(s Series) string {
 	return strings.Join(parts, " ")
 }
 
-// steepest describes the model whose curve over depth changes most, or compares models that have a
-// single layer each.
+// steepest describes the model whose curve over depth changes most; models holds one curve of each
+// model. It compares models that have a single layer each.
 func (w wording) steepest(models []Series, about measure.StatisticDescriptor) finding {
 	if len(models) > 1 && !slices.ContainsFunc(models, func(s Series) bool { return len(s.Rows) > 1 || s.IsGrid() }) {
 		return w.comparison(models, about)
@@ -204,8 +205,8 @@ func width(s measure.StatisticDescriptor, low, high float64) float64 {
 
 // chance returns a clause on the number of layers at which a score is no better than chance. That
 // is so if the null lies within the interval or on its better side; without an interval, if the
-// null is at least as good as the value.
-func chance(s Series, d measure.Direction, what string) string {
+// null is at least as good as the value. noun is the noun for the points of a curve.
+func chance(s Series, d measure.Direction, noun string) string {
 	var atNull, withNull int
 	for _, r := range s.Rows {
 		if math.IsNaN(r.Null) || d == measure.Neutral {
@@ -225,12 +226,13 @@ func chance(s Series, d measure.Direction, what string) string {
 		return "; none of them does better than chance"
 	default:
 		if s.IsGrid() {
-			what = "pairs"
+			noun = "pairs"
 		}
-		return fmt.Sprintf("; at %d of %d %s it is no better than chance", atNull, withNull, what)
+		return fmt.Sprintf("; at %d of %d %s it is no better than chance", atNull, withNull, noun)
 	}
 }
 
+// isAtChance reports whether a score with a null is no better than chance; see chance.
 func isAtChance(r scores.Row, d measure.Direction) bool {
 	near := r.Value // the end of the interval on the side of the null
 	if d == measure.Higher {
@@ -259,14 +261,14 @@ func (w wording) accuracy(rows []scores.Row, m measure.Descriptor) []finding {
 	for _, s := range SeriesOf(rows, m, "drop") {
 		drop[keyOf(s)] = s.Rows[0]
 	}
-	before := func(s Series) (float64, bool) {
+	cleanOf := func(s Series) (float64, bool) { // accuracy without the transformation
 		k := keyOf(s)
 		k.transform = ""
 		v, known := clean[k]
 		return v, known
 	}
 	changeOf := func(s Series) string {
-		from, _ := before(s)
+		from, _ := cleanOf(s)
 		to := s.Rows[0].Value
 		if d := drop[keyOf(s)]; Number(from) != Number(to) && d.Low <= 0 && d.High >= 0 && d.Low < d.High {
 			return fmt.Sprintf("is %s in place of %s, a difference within its interval", Number(to), Number(from))
@@ -274,26 +276,26 @@ func (w wording) accuracy(rows []scores.Row, m measure.Descriptor) []finding {
 		return change(from, to)
 	}
 	lost := func(s Series) float64 {
-		from, _ := before(s)
+		from, _ := cleanOf(s)
 		return from - s.Rows[0].Value
 	}
 	var found []finding
 	for _, models := range byCase(SeriesOf(rows, m, "moved")) {
-		models = slices.DeleteFunc(models, func(s Series) bool { _, known := before(s); return !known })
+		models = slices.DeleteFunc(models, func(s Series) bool { _, known := cleanOf(s); return !known })
 		if len(models) == 0 {
 			continue
 		}
 		slices.SortStableFunc(models, func(a, b Series) int { return cmp.Compare(lost(b), lost(a)) })
 		most, least := models[0], models[len(models)-1]
 		var text string
-		sure := certain
+		certainty := certain
 		switch where := (wording{data: w.data}).where(most); {
 		case len(models) == 1:
 			text = strings.Join(nonEmpty("Accuracy", w.where(most)), " ") + " " + changeOf(most)
 		case Number(lost(most)) == Number(lost(least)):
 			text = fmt.Sprintf("%s falls by %s in each of %d models", strings.Join(nonEmpty("Accuracy", where), " "), Number(lost(most)), len(models))
 		case drop[keyOf(most)].Measure != "" && w.evidence(drop[keyOf(least)], drop[keyOf(most)]) == insignificant:
-			sure = insignificant
+			certainty = insignificant
 			text = fmt.Sprintf("%s falls by %s to %s in %d models, a difference within the intervals",
 				strings.Join(nonEmpty("Accuracy", where), " "), Number(lost(least)), Number(lost(most)), len(models))
 		default:
@@ -303,9 +305,9 @@ func (w wording) accuracy(rows []scores.Row, m measure.Descriptor) []finding {
 				Shorten(least.Model, maxNameWidth), changeOf(least))
 		}
 		if d, known := drop[keyOf(most)]; len(models) == 1 && known && d.Low <= 0 && d.High >= 0 {
-			sure = insignificant
+			certainty = insignificant
 		}
-		found = append(found, finding{text: text + ".", weight: math.Abs(lost(most)), evidence: sure})
+		found = append(found, finding{text: text + ".", weight: math.Abs(lost(most)), evidence: certainty})
 	}
 	return found
 }
@@ -341,7 +343,7 @@ func (w wording) comparison(group []Series, about measure.StatisticDescriptor) f
 	if len(group) == 1 {
 		s := group[0]
 		r := s.Rows[0]
-		text := fmt.Sprintf("%s is %s%s.", capitalise(strings.Join(nonEmpty(about.Title, w.where(s)), " ")), Number(r.Value), between(r))
+		text := fmt.Sprintf("%s is %s%s.", capitalise(strings.Join(nonEmpty(about.Title, w.where(s)), " ")), Number(r.Value), intervalClause(r))
 		return finding{text: text, evidence: unknown}
 	}
 	high := slices.MaxFunc(group, func(a, b Series) int { return cmp.Compare(a.Rows[0].Value, b.Rows[0].Value) })
@@ -358,21 +360,21 @@ func (w wording) comparison(group []Series, about measure.StatisticDescriptor) f
 	if Number(h.Value) == Number(l.Value) {
 		return finding{text: fmt.Sprintf("%s is %s "+all+".", subject, Number(h.Value), len(group))}
 	}
-	sure := w.evidence(l, h)
-	if sure == insignificant {
+	certainty := w.evidence(l, h)
+	if certainty == insignificant {
 		return finding{text: fmt.Sprintf("%s is %s to %s "+all+", a difference within the intervals.", subject, Number(l.Value), Number(h.Value), len(group))}
 	}
 	text := fmt.Sprintf("%s is highest %s (%s) and lowest %s (%s)", subject, name(high), Number(h.Value), name(low), Number(l.Value))
 	if d := about.Direction; d != measure.Neutral && finite(h.Null) && finite(l.Null) && isAtChance(h, d) && isAtChance(l, d) {
 		return finding{text: text + "; neither is better than chance."}
 	}
-	return finding{text: text + ".", weight: (h.Value - l.Value) / width(about, l.Value, h.Value), evidence: sure}
+	return finding{text: text + ".", weight: (h.Value - l.Value) / width(about, l.Value, h.Value), evidence: certainty}
 }
 
 func (w wording) evidence(a, b scores.Row) evidence { return w.replicates.evidence(&a, &b) }
 
-// between returns, for instance, " (95 % interval 0.60 to 0.62)", or "" without an interval.
-func between(r scores.Row) string {
+// intervalClause returns, for instance, " (95 % interval 0.60 to 0.62)", or "" without an interval.
+func intervalClause(r scores.Row) string {
 	if math.IsNaN(r.Low) || math.IsNaN(r.High) {
 		return ""
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A MapSheet holds feature maps of a run folder. See scores.MapSheet.
+// A MapSheet is a drawing of feature maps in a run folder, with its image. See scores.MapSheet.
 type MapSheet struct {
 	scores.MapSheet
 	Type  string `json:"type"` // media type of the image
@@ -22,7 +22,9 @@ type MapSheet struct {
 
 const (
 	mapSheets        = "pictures/maps"
-	maxTotalMapBytes = 3 << 19 // of all images
+	maxTotalMapBytes = 3 << 19 // 1.5 MiB, of all images
+	maxTileDistance  = 1 << 12 // pixels, from one tile to the next
+	tilesPerRow      = 4       // see scores.MapSheet
 )
 
 // readMapSheets reads the feature maps of a run folder in the order of their names. A sheet that
@@ -75,8 +77,8 @@ func readMapSheet(root *os.Root, name string) (MapSheet, error) {
 	for _, l := range s.Layers {
 		rows += len(l.Channels)
 	}
-	if t := s.Tile; t.Width < 1 || t.Height < 1 || t.Right < t.Width || t.Down < t.Height || t.Right > 1<<12 || t.Down > 1<<12 || header.Width < 4*t.Right || header.Height < rows*t.Down || rows == 0 {
-		return s, errors.New("its lines do not fit its image")
+	if t := s.Tile; t.Width < 1 || t.Height < 1 || t.Right < t.Width || t.Down < t.Height || t.Right > maxTileDistance || t.Down > maxTileDistance || header.Width < tilesPerRow*t.Right || header.Height < rows*t.Down || rows == 0 {
+		return s, errors.New("its rows of tiles do not fit its image")
 	}
 	return s, nil
 }

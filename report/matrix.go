@@ -13,17 +13,17 @@ import (
 // A Matrix shows one statistic of all models on a data set: a line for each model and a column for
 // each transformation, or whatever else the rows compare.
 type Matrix struct {
-	Section   string `json:"section"` // key
+	Section   string `json:"section"` // its key, see Section
 	Statistic string `json:"statistic"`
-	Title     string `json:"title"` // of the statistic
-	About     string `json:"about"`
+	Title     string `json:"title"`   // of the statistic
+	About     string `json:"about"`   // description of the statistic
 	Meaning   string `json:"meaning"` // the first sentence of About
 	Toward    string `json:"toward"`  // the meaning of a high or a low value
 	Lower     bool   `json:"lower"`   // lower is better
 	Layer     bool   `json:"layer"`   // the scores are of the deepest layer of each model
 	Data      string `json:"data"`
-	Across    Field  `json:"across"`
-	Null      string `json:"null"` // what the null is; "" if there is none
+	Across    Field  `json:"across"` // field that the columns show
+	Null      string `json:"null"`   // what the null is; "" if there is none
 	// Low and High are the ends of the scale of values.
 	Low     float64      `json:"low"`
 	High    float64      `json:"high"`
@@ -32,8 +32,8 @@ type Matrix struct {
 	Cells   []MatrixCell `json:"cells"`
 
 	about    measure.StatisticDescriptor
-	rows     []scores.Row
-	question string // the second part of the section's title, if the measure has two sections
+	rows     []scores.Row // all rows of the report, which MatrixCell.Row indexes
+	question string       // the second part of the section's title, if the measure has two sections
 }
 
 // A MatrixCell is a score of a matrix.
@@ -71,7 +71,7 @@ func Matrices(rows []scores.Row, known []measure.Descriptor) []Matrix {
 		}
 	}
 	distinguishTitles(out)
-	rank := func(m Matrix) int {
+	rank := func(m Matrix) int { // lower ranks come first
 		n := 0
 		if m.Null == "" {
 			n++
@@ -240,9 +240,9 @@ func deepestRows(rows []scores.Row, indices []int) []int {
 
 // A CurvePanel is a statistic whose curves over depth the first screen shows.
 type CurvePanel struct {
-	Section   string `json:"section"` // key
+	Section   string `json:"section"` // its key, see Section
 	Statistic string `json:"statistic"`
-	Title     string `json:"title"`
+	Title     string `json:"title"` // of the statistic
 }
 
 // maxPanels is the maximum number of panels of curves on the first screen.

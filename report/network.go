@@ -30,7 +30,7 @@ func Networks(rows []scores.Row, models []scores.ModelRecord) []Network {
 	return out
 }
 
-// isOrdered reports whether operations read earlier ones only, and groups with smaller numbers only.
+// isOrdered reports whether operations read earlier ones only, from groups with no larger number.
 func isOrdered(all []scores.OperationRecord) bool {
 	for i, o := range all {
 		if o.Group < 0 || o.Group > i || slices.ContainsFunc(o.Reads, func(from int) bool { return from < 0 || from >= i || all[from].Group > o.Group }) {

@@ -12,14 +12,14 @@ const maxPlaces = 12
 // A Note is a message with the places to which it applies.
 type Note struct {
 	Text  string
-	Where []string
-	Count int
+	Where []string // at most maxPlaces, without repetitions
+	Count int      // number of occurrences
 }
 
 // notes collects messages, one Note for each distinct text, in order of appearance.
 type notes struct {
 	all   []Note
-	place map[string]int
+	place map[string]int // index in all, by text
 }
 
 func (n *notes) add(text, where string) {

@@ -71,12 +71,13 @@ var (
 // A ColourScale maps values to the colours of a heat map.
 type ColourScale struct {
 	Low, High float64
-	Unit      bool // the range is [0, 1]
+	Unit      bool // the statistic's range is [0, 1], or ends at 1 and no value is negative
 	Signed    bool // Low is -High, and colours diverge from 0
 }
 
-// NewColourScale returns the scale of values with the given range: [0, 1] if that is the range, a
-// symmetric interval if there are values of both signs, otherwise the interval of the values.
+// NewColourScale returns the scale of the values of a statistic with the given range. It is [0, 1],
+// widened to all values, if Unit is set. Otherwise it is a symmetric interval if there are values of
+// both signs, and the interval of the values if not.
 func NewColourScale(values []float64, of measure.Range) ColourScale {
 	values = slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return !finite(v) })
 	if len(values) == 0 {

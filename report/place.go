@@ -49,20 +49,20 @@ func NewPlaces(rows []scores.Row) Places {
 // are drawn as curves of their own.
 const minMainLayers = 3
 
-// Branches returns a function that reports whether a row is of a layer inside a branch. The
-// function returns false for all layers of a model in which nearly all layers are in branches, such
+// Branches returns a function that reports whether a row is of a layer inside a branch: a path of
+// the graph that a shortcut passes by, as in a residual block. The function returns false for all layers of a model in which nearly all layers are in branches, such
 // as a DenseNet.
 func Branches(models []scores.ModelRecord) func(*scores.Row) bool {
 	inside := map[[2]string]bool{}
 	for _, m := range models {
-		stream := 0
+		outside := 0 // layers outside of branches
 		for _, l := range m.Layers {
 			if !l.Branch {
-				stream++
+				outside++
 			}
 		}
 		for _, l := range m.Layers {
-			inside[[2]string{m.Name, l.Name}] = l.Branch && stream >= minMainLayers
+			inside[[2]string{m.Name, l.Name}] = l.Branch && outside >= minMainLayers
 		}
 	}
 	return func(r *scores.Row) bool { return inside[[2]string{r.Model, r.Layer}] }

@@ -1,9 +1,10 @@
 package report
 
 // A ReadingPart is a part of the sentence that explains how to read a chart. It is included if the
-// chart has everything listed in When, separated by spaces: "lines" or "points", "branch", "null",
-// "interval", "signed" (values of both signs) or "unsigned". Names in braces are replaced by the
-// names of the series, the items or the statistic.
+// chart has everything listed in When, separated by spaces: "lines" or "points", "branch" (layers
+// inside a branch), "null", "interval", "signed" (values of both signs) or "unsigned". {series} is
+// replaced by what the colours show, {item} by "sample" or "unit", and {statistic} by the title of
+// the statistic.
 type ReadingPart struct {
 	Text string `json:"text"`
 	When string `json:"when,omitempty"`

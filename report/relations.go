@@ -24,7 +24,7 @@ type Relation struct {
 
 const (
 	minPoints = 3  // fewest points of a relation
-	maxFits   = 32 // most relations with a fitted line and its confidence band; the others have points only
+	maxFits   = 32 // maximum number of relations with a line and a band; the others have points only
 )
 
 // Relations returns the relations between the first statistic of each prediction measure under each
@@ -48,8 +48,9 @@ func Relations(rows []scores.Row, record *scores.Record) []Relation {
 	return out
 }
 
-// relate returns the relations of one score, or none if the selector is ambiguous for a model and
-// data set.
+// relate returns the relations of one score, one for each shared data set or model. There are none if
+// several rows of a model on a data set match the score. units names the independent unit of each
+// point (see scores.Record.Units), and fits counts the lines fitted so far.
 func (r Relation) relate(rows []scores.Row, units map[string]string, fits *int) []Relation {
 	related := correlation.Relation{X: scores.Selector{Measure: r.Measure, Statistic: r.Statistic, Transform: r.Transform},
 		Y: scores.Selector{Measure: "accuracy", Statistic: "clean"}, By: r.By, Units: units}
@@ -76,10 +77,11 @@ func (r Relation) relate(rows []scores.Row, units map[string]string, fits *int) 
 	return out
 }
 
+// finitePoints returns the points with a finite score and a known accuracy.
 func finitePoints(points []correlation.Point) []correlation.Point {
 	var out []correlation.Point
 	for _, p := range points {
-		if !math.IsNaN(p.X-p.X) && p.Y >= 0 && p.Y <= 1 && p.N > 0 {
+		if finite(p.X) && p.Y >= 0 && p.Y <= 1 && p.N > 0 {
 			out = append(out, p)
 		}
 	}

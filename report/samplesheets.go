@@ -12,7 +12,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A SampleSheet is a sample sheet of a run folder with its image. See scores.SampleSheet.
+// A SampleSheet holds the predictions for single samples of a data set under a transformation, from
+// a run folder, with an image of the samples. See scores.SampleSheet.
 type SampleSheet struct {
 	scores.SampleSheet
 	Type  string `json:"type"` // media type of the image; "" if there is none
@@ -24,7 +25,8 @@ func (s SampleSheet) HasClasses() bool {
 	return slices.ContainsFunc(s.Models, func(m scores.SheetModel) bool { return len(m.ByClass) > 1 })
 }
 
-// Drops returns the losses of accuracy of all classes.
+// Drops returns the losses of accuracy of all classes, for each model and each transformed view of
+// the samples.
 func (s SampleSheet) Drops() []float64 {
 	var out []float64
 	for _, m := range s.Models {

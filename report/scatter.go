@@ -50,12 +50,12 @@ type LinePoint struct {
 	High float64 `json:"high"`
 }
 
-const lineSteps = 40
+const lineSteps = 40 // segments of the fitted line
 
 // NewScatter describes points, at least one, and their fit, which may be nil. x and y are the
 // titles of the axes. logit specifies that the vertical axis is on the logit scale.
 func NewScatter(points []correlation.Point, fit *correlation.Fit, title, x, y string, logit bool) Scatter {
-	scale := func(v float64, n int) float64 {
+	scale := func(v float64, n int) float64 { // the vertical position of an accuracy over n samples; 0: unknown
 		if !logit {
 			return v
 		}

@@ -14,7 +14,8 @@ type Section struct {
 	measure.Descriptor
 	Key string // unique; the name of the measure if it has one section
 
-	divided, between bool
+	divided bool // the measure has two sections
+	between bool // of those, the one that compares two models
 }
 
 // Has reports whether a row belongs to the section.
@@ -35,7 +36,7 @@ func (s Section) Of(rows []scores.Row) []scores.Row {
 
 // Sections returns the sections of a report of the rows, in display order.
 func Sections(rows []scores.Row, known []measure.Descriptor) []Section {
-	type kinds struct{ alone, between bool }
+	type kinds struct{ alone, between bool } // the measure has rows of one model, of two models
 	kindsOf := map[string]kinds{}
 	for i := range rows {
 		k := kindsOf[rows[i].Measure]

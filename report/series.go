@@ -71,6 +71,7 @@ func grouped(all []Series, key func(Series) string) [][]Series {
 	return groups
 }
 
+// transformLabel returns the transformation of a row with the value of its parameter.
 func transformLabel(r *scores.Row) string {
 	if r.Parameter == "" {
 		return r.Transform
@@ -78,8 +79,8 @@ func transformLabel(r *scores.Row) string {
 	return r.Transform + " " + r.Parameter
 }
 
-// Layered reports whether the scores of a measure are scores of layers that a reader may compare.
-// Those of a measure that compares two models at a single layer of each are not.
+// Layered reports whether the scores of the named measure are scores of layers that a reader may
+// compare. Those of a measure that compares two models at a single layer of each are not.
 func Layered(rows []scores.Row, name string) bool {
 	type pair struct{ model, other string }
 	firstPair := make(map[pair][2]string)
@@ -122,7 +123,8 @@ func (s Series) highest(d measure.Direction) scores.Row {
 // spatial patterns reaches 1 for any data and must not be reported as best.
 func isAtShuffledLevel(r scores.Row) bool { return r.Value > 0.5 && r.Null >= r.Value-1e-6 }
 
-// Best returns the row of the most invariant layer; for a statistic without a direction, the highest.
+// Best returns the row of the most invariant layer; for a statistic without a direction, that with
+// the highest value.
 func (s Series) Best(d measure.Direction) scores.Row {
 	if d == measure.Lower {
 		return s.lowest()
@@ -130,7 +132,8 @@ func (s Series) Best(d measure.Direction) scores.Row {
 	return s.highest(d)
 }
 
-// Worst returns the row of the least invariant layer; for a statistic without a direction, the lowest.
+// Worst returns the row of the least invariant layer; for a statistic without a direction, that
+// with the lowest value.
 func (s Series) Worst(d measure.Direction) scores.Row {
 	if d == measure.Lower {
 		return s.highest(d)

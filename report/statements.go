@@ -28,7 +28,7 @@ const (
 )
 
 // maxStatementRows limits the total number of rows that statements refer to, and so the size of a
-// page. Each measure has an equal share.
+// page. Each section has an equal share, and what the sections before it left of theirs.
 const maxStatementRows = 200_000
 
 // Statements returns the sentences for charts of the rows, by fixed rules.
@@ -44,14 +44,14 @@ func Statements(rows []scores.Row, known []measure.Descriptor, replicates *Repli
 
 type statementBuilder struct {
 	rows     []scores.Row
-	measures Measures
-	levels   []Level
-	names    wording
+	measures Measures // of rows
+	levels   []Level  // of rows
+	names    wording  // of the current section
 
 	replicates *Replicates
 	out        []Statement
 	rowsUsed   int // number of rows that the statements refer to
-	maxUsed    int // limit of used
+	maxUsed    int // limit of rowsUsed
 }
 
 func (b *statementBuilder) add(kind, text string, weight float64, rows []int) {
@@ -82,8 +82,8 @@ func (b *statementBuilder) section(section Section) {
 	}
 }
 
-// curves adds a statement for each curve over layers or parameter values, and for each pair of
-// curves.
+// curves adds a statement for each curve, and for each pair of curves of two models. over is what a
+// curve runs along: "layers", or "values" of the parameter.
 func (b *statementBuilder) curves(indices []int, m measure.Descriptor, s measure.StatisticDescriptor, over string) {
 	type curve struct {
 		series Series
@@ -125,10 +125,10 @@ func (b *statementBuilder) curves(indices []int, m measure.Descriptor, s measure
 		b.add(CurveStatement, f.text, f.weight, group)
 		curves = append(curves, c)
 	}
-	byCase := func(c curve) string {
+	caseOf := func(c curve) string { // what the curves of two models share
 		return strings.Join([]string{c.series.Transform, c.series.Factor, c.series.Variant, c.series.Data}, "\x00")
 	}
-	for _, pair := range groupedBy(curves, byCase) {
+	for _, pair := range groupedBy(curves, caseOf) {
 		if len(pair) == 2 && !pair[0].series.IsGrid() && !pair[1].series.IsGrid() {
 			if text := b.gap(pair[0].series, pair[1].series); text != "" {
 				b.add(GapStatement, text, 0, slices.Concat(pair[0].rows, pair[1].rows))
@@ -176,10 +176,11 @@ var statementFields = []Field{"variant", "model", "layer", "other", "data", "fac
 // besideLayers lists the fields that charts combine with the layer.
 var besideLayers = []Field{"other", "model", "factor", "name", "parameter"}
 
-// extremes adds a statement for each set of rows that differ in one or two fields, as in bar charts
-// and heat maps. If layer is not one of the fields, the deepest layer of each model is used.
-// Factor, transformation and parameter together are one set of three fields: the parts of the
-// ranges of several transformations.
+// extremes adds statements on the highest and the lowest row, as for bar charts and heat maps: one
+// for each field or pair of fields in which rows differ, and each group of rows that agree in all
+// other fields. If layer is not one of the fields, the deepest layer of each model is used. Factor,
+// transformation and parameter together make the only set of three fields: the parts of the ranges
+// of several transformations. layers says that the rows are of layers.
 func (b *statementBuilder) extremes(indices []int, m measure.Descriptor, s measure.StatisticDescriptor, layers bool) {
 	if len(indices) == 0 {
 		return
@@ -195,7 +196,7 @@ func (b *statementBuilder) extremes(indices []int, m measure.Descriptor, s measu
 	if layers {
 		deepest = b.deepest(summarised)
 	}
-	sets := [][]Field{nil}
+	sets := [][]Field{nil} // nil: groups of one row
 	for i, d := range varying {
 		if d != "layer" || m.Probes {
 			sets = append(sets, []Field{d})
@@ -239,8 +240,8 @@ func (b *statementBuilder) extremes(indices []int, m measure.Descriptor, s measu
 	}
 }
 
-// deepest returns the rows of the deepest layer of each model; if several layers are equally deep,
-// the last one's.
+// deepest returns the rows of the deepest layer of each model or pair of models; if several layers
+// are equally deep, those of the last one.
 func (b *statementBuilder) deepest(indices []int) []int {
 	type pair struct{ model, other string }
 	of := func(i int) pair { return pair{b.rows[i].Model, b.rows[i].OtherModel} }
@@ -254,7 +255,7 @@ func (b *statementBuilder) deepest(indices []int) []int {
 }
 
 // highestAndLowest returns a sentence on the rows with the highest and the lowest value, and on how
-// two series compare.
+// two series compare. set holds the fields in which the rows may differ.
 func (b *statementBuilder) highestAndLowest(indices []int, set []Field, s measure.StatisticDescriptor) string {
 	compared := slices.DeleteFunc(slices.Clone(indices), func(i int) bool { return isSelf(b.rows[i]) })
 	if len(compared) == 0 {
@@ -315,7 +316,8 @@ func (b *statementBuilder) nameIn(r *scores.Row, set []Field) string {
 }
 
 // wins returns a sentence on how often one of two series is above the other, and how often
-// significantly. Ties count for neither series. It returns "" unless there are two series that
+// significantly. series is the field by which the rows make two series, along the field whose values
+// they have in common. Ties count for neither series. It returns "" unless there are two series that
 // differ.
 func (b *statementBuilder) wins(indices []int, series, along Field) string {
 	values := distinctOf(indices, func(i int) string { return series.Of(b.measures, &b.rows[i]) })
@@ -394,6 +396,7 @@ func groupedBy[T any](items []T, key func(T) string) [][]T {
 	return groups
 }
 
+// distinctOf returns the distinct values of a property of items, in order of appearance.
 func distinctOf[T any](items []T, of func(T) string) []string {
 	var out []string
 	for _, item := range items {

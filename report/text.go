@@ -13,7 +13,8 @@ import (
 	"github.com/noether-ml/noether/internal/plural"
 )
 
-// Number formats a value with three decimals, large and whole values with fewer, and NaN as "–".
+// Number formats a value with three decimals, large and whole values with fewer, values below 0.0005
+// with an exponent, and NaN as "–".
 func Number(v float64) string {
 	size := math.Abs(v)
 	switch {
@@ -74,7 +75,7 @@ func Printable(s string) string {
 // information.
 const exportSuffix = "_output_0"
 
-// Shorten shortens a name to at most width cells. It removes the suffix of exported tensors, then
+// Shorten shortens a name to a width of at most width columns of a terminal. It removes the suffix of exported tensors, then
 // the middle, because layer names differ mostly at both ends: "/layer1/…/Relu_1".
 func Shorten(s string, width int) string {
 	s = Printable(s)
@@ -87,7 +88,7 @@ func Shorten(s string, width int) string {
 		return s
 	}
 	head := ansi.Truncate(s, (width-1)/2, "")
-	// The cut may fall within a character of two cells or before a combining character.
+	// The cut may fall within a character that is two columns wide or before a combining character.
 	for cut := w - (width - 1 - ansi.StringWidth(head)); ; cut++ {
 		if short := head + "…" + ansi.TruncateLeft(s, cut, ""); cut >= w || ansi.StringWidth(short) <= width {
 			return short
@@ -95,8 +96,8 @@ func Shorten(s string, width int) string {
 	}
 }
 
-// Fold breaks a text between words into lines of at most width cells. Names are not broken, not
-// even at hyphens, unless they are longer than a line.
+// Fold breaks a text between words into lines of at most width columns of a terminal. Words are not
+// broken, not even at hyphens, unless they are longer than a line.
 func Fold(text string, width int) []string {
 	var lines []string
 	line := ""

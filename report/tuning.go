@@ -8,16 +8,16 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A TuningCurve is the response of a unit along the trajectory around the input with its largest
-// response.
+// A TuningCurve is the response of a unit along a trajectory: the input with its largest response,
+// moved by one amount after another. The measure is firing-rate, after Goodfellow et al. 2009.
 type TuningCurve struct {
 	Model, Layer, Data, Transform, Measure, Factor string
 
-	Unit      int
+	Unit      int       // index in the layer
 	Threshold float64   // the unit fires at or above it (at or below it if Sign is -1)
 	Sign      int       // 1 or -1; see Threshold
 	Amounts   []float64 // position along the trajectory: an angle, a phase, frames
-	Values    []float64
+	Values    []float64 // response at each of Amounts
 }
 
 // maxCurvePoints limits the total number of points of the curves in a page.

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	barHeight = 2.6 * vg.Millimeter
-	maxBars   = 200
+	barHeight = 2.6 * vg.Millimeter // with the space around it
+	maxBars   = 200                 // in a panel
 )
 
 // drawBars draws a bar for each row, grouped by the field that category returns.
@@ -109,9 +109,9 @@ func swapAxes(p *plot.Plot, s style, names []string, o Options, panels int) {
 type bars struct {
 	group
 	measures report.Measures
-	names    []string
-	by       Field
-	series   int
+	names    []string // of the groups of bars, from top to bottom
+	by       Field    // field of the names
+	series   int      // number of bars in a group
 	style    style
 }
 
@@ -121,11 +121,12 @@ func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 	for _, t := range niceTicks(p.X.Min, p.X.Max) {
 		c.StrokeLine2(draw.LineStyle{Color: b.style.hairline, Width: vg.Points(0.4)}, x(t.Value), c.Min.Y, x(t.Value), c.Max.Y)
 	}
-	band := 0.84 / float64(b.series)
+	const groupHeight = 0.84 // of the distance between groups of bars, which is 1
+	band := groupHeight / float64(b.series)
 	for _, m := range b.group.series {
 		l := m.look
 		for _, r := range m.rows {
-			at := -float64(slices.Index(b.names, b.by.Of(b.measures, &r))) + 0.42 - (float64(m.place)+0.5)*band
+			at := -float64(slices.Index(b.names, b.by.Of(b.measures, &r))) + groupHeight/2 - (float64(m.place)+0.5)*band
 			middle, half := y(at), (y(at+band*0.42) - y(at))
 			c.SetColor(l.withOpacity(0.75))
 			c.Fill(vg.Rectangle{Min: vg.Point{X: x(min(0, r.Value)), Y: middle - half}, Max: vg.Point{X: x(max(0, r.Value)), Y: middle + half}}.Path())

@@ -100,7 +100,7 @@ func curves(rows []scores.Row, o Options, x func(*scores.Row) float64, title fun
 	if err != nil {
 		return nil, err
 	}
-	o = parts.together(o)
+	o = parts.keepTogether(o)
 	s := newStyle(o)
 	var panels []*plot.Plot
 	for _, g := range parts.groups {
@@ -181,6 +181,7 @@ func extent(g group) (low, high float64) {
 	return low, high
 }
 
+// addCurve draws a series as a line over x with its band and its null.
 func addCurve(p *plot.Plot, m member, x func(*scores.Row) float64, about measure.StatisticDescriptor) error {
 	rows := slices.Clone(m.rows)
 	slices.SortStableFunc(rows, func(a, b scores.Row) int { return cmp.Compare(x(&a), x(&b)) })
@@ -196,7 +197,7 @@ func addCurve(p *plot.Plot, m member, x func(*scores.Row) float64, about measure
 			null = append(null, plotter.XY{X: at, Y: r.Null})
 		}
 	}
-	if !grey { // bands of many lines would hide them
+	if !grey { // the bands of many lines would hide the lines
 		if err := addNull(p, null, l, about); err != nil {
 			return err
 		}

@@ -17,7 +17,8 @@ import (
 // concentrate at their bounds, where finer bins would only make the peaks narrower.
 const bins = 25
 
-// drawDistribution draws a histogram of the rows' values for each series, as shares per bin.
+// drawDistribution draws a histogram of the rows' values for each series: the share of the rows in
+// each bin.
 func drawDistribution(rows []scores.Row, o Options) (*Figure, error) {
 	rows = numbersOnly(slices.Clone(rows))
 	if !o.Every {

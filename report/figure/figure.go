@@ -4,6 +4,10 @@
 //	f, err := figure.Draw(rows, figure.Options{Chart: figure.Depth, Columns: 1})
 //	err = f.Write(file, "pdf")
 //
+// Terms of the scores: the depth of a layer is the number of operations on the longest path from
+// the input, and the null of a score is what chance alone gives. A factor is a property of samples,
+// such as their class, to which a row is limited.
+//
 // Rows, for instance those selected by a scores.Filter, are divided among colours and panels.
 // Unless the options specify otherwise, the first field in which they differ (model,
 // transformation, data, ...) determines the colour, and the others the panel. Bands and
@@ -95,7 +99,7 @@ type Figure struct {
 	style         style
 	title         string
 	panels        []*plot.Plot
-	across        int // panels in a row
+	across        int // number of panels side by side
 	legend        []entry
 	scale         *colourBar // of a heat map
 	width, height vg.Length
@@ -179,6 +183,7 @@ func newFigure(panels []*plot.Plot, legend []entry, o Options, s style) *Figure 
 	return f
 }
 
+// width returns the width of a figure.
 func width(o Options) vg.Length {
 	switch {
 	case o.Width != 0:
@@ -200,20 +205,21 @@ func panelHeight(panels int, o Options) vg.Length {
 
 // panelsAcross returns the number of panels side by side.
 func panelsAcross(panels int, o Options) int {
-	each := 55 * vg.Millimeter
+	each := 55 * vg.Millimeter // smallest width of a panel
 	if width(o) < 120*vg.Millimeter {
-		each = 40 * vg.Millimeter
+		each = 40 * vg.Millimeter // two panels in one column of a page
 	}
 	most := max(1, int(width(o)/each))
 	if o.across > 0 {
 		most = min(most, o.across)
 	}
-	if panels == 4 && most == 3 {
+	if panels == 4 && most == 3 { // two rows of two instead of three and one
 		return 2
 	}
 	return max(1, min(panels, most))
 }
 
+// down returns the number of rows of panels.
 func (f *Figure) down() int { return (len(f.panels) + f.across - 1) / f.across }
 
 // draw draws title, legend and panels on a canvas.
@@ -246,13 +252,13 @@ func (f *Figure) drawPanels(c draw.Canvas) {
 		tile := tiles.At(c, i%f.across, i/f.across)
 		own := marginsOf(p, tile)
 		data := tile.Size()
-		p.X.Tick.Marker = spaced{p.X.Tick.Marker, data.X - most.left - most.right, func(label string) vg.Length { return f.style.wide(p.X.Tick.Label.Font, label)*unrotated(&p.X) + 3 }}
+		p.X.Tick.Marker = spaced{p.X.Tick.Marker, data.X - most.left - most.right, func(label string) vg.Length { return f.style.textWidth(p.X.Tick.Label.Font, label)*unrotated(&p.X) + 3 }}
 		p.Y.Tick.Marker = spaced{p.Y.Tick.Marker, data.Y - most.bottom - most.top, func(string) vg.Length { return p.Y.Tick.Label.Font.Size }}
 		p.Draw(draw.Crop(tile, most.left-own.left, own.right-most.right, most.bottom-own.bottom, own.top-most.top))
 	}
 }
 
-// A spaced ticker leaves out labels of another one until the others keep apart.
+// A spaced ticker leaves out ticks of another ticker until the labels of the others do not touch.
 type spaced struct {
 	plot.Ticker
 	room   vg.Length                    // length of the axis
@@ -260,7 +266,7 @@ type spaced struct {
 }
 
 // Ticks implements plot.Ticker. Of the labelled ticks it keeps all, every second, every fifth and so
-// on; a tick at 0 stays.
+// on; a tick at 0 stays. It returns none if not even two of them fit.
 func (s spaced) Ticks(low, high float64) []plot.Tick {
 	all := slices.DeleteFunc(s.Ticker.Ticks(low, high), func(t plot.Tick) bool { return t.Label == "" })
 	zero := max(0, slices.IndexFunc(all, func(t plot.Tick) bool { return t.Value == 0 }))

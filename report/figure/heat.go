@@ -62,7 +62,7 @@ func heatMaps(rows []scores.Row, o Options) (*Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	o = parts.together(o)
+	o = parts.keepTogether(o)
 	s := newStyle(o)
 	scale := colourBarOf(parts)
 	each, beside := matrixHeight(parts, down, o), panelsAcross(len(parts.groups), o)
@@ -96,7 +96,8 @@ func heatMaps(rows []scores.Row, o Options) (*Figure, error) {
 	return f, nil
 }
 
-// matrixRows returns the rows that a heat map with the given sides shows.
+// matrixRows returns the rows that a heat map with the given sides shows. all holds the rows for all
+// trials, see report.OverTrials.
 func matrixRows(rows, all []scores.Row, across, down Field) []scores.Row {
 	switch {
 	case across == "part" || down == "part":
@@ -139,6 +140,7 @@ func matrixHeight(parts *split, down Field, o Options) vg.Length {
 // nameHeight is the line height of names.
 const nameHeight = 2.9 * vg.Millimeter
 
+// trailing returns a title with a colon before it, or "".
 func trailing(title string) string {
 	if title == "" {
 		return ""
@@ -146,6 +148,7 @@ func trailing(title string) string {
 	return ": " + title
 }
 
+// axisName returns the title of an axis that shows a field.
 func axisName(f Field) string {
 	if f == "pair" {
 		return ""
@@ -169,7 +172,7 @@ func shownBySides(across, down Field) []Field {
 
 // A matrix holds the values of a heat map, NaN for missing ones.
 type matrix struct {
-	across, down []string
+	across, down []string    // names of the columns and of the rows
 	values       [][]float64 // down x across
 	depths       []string    // of layers down
 	scale        *colourBar
@@ -223,6 +226,8 @@ func (m *matrix) orderLike(order, names []string) []string {
 	return out
 }
 
+// axes sets up the axes of a panel of width room and height high. Names of columns take at most 0.3,
+// names of rows at most 0.42 of the width.
 func (m *matrix) axes(p *plot.Plot, room, high vg.Length) {
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -0.5, float64(len(m.across))-0.5, 0.5-float64(len(m.down)), 0.5
 	p.X.Tick.Marker = m.ticks(m.across, 1, room*0.3, int(room/(3.4*vg.Millimeter)))
@@ -241,11 +246,12 @@ func (m *matrix) axes(p *plot.Plot, room, high vg.Length) {
 func (m *matrix) rotates(room vg.Length) bool {
 	each := 0.5 * room / vg.Length(len(m.across))
 	return slices.ContainsFunc(m.across, func(n string) bool {
-		return utf8.RuneCountInString(n) > 4 && m.style.wide(m.style.small, n) > each
+		return utf8.RuneCountInString(n) > 4 && m.style.textWidth(m.style.small, n) > each
 	})
 }
 
-// ticks labels every column, or only some at equal steps if not all labels fit.
+// ticks labels every row or column, or only some at equal steps if there are more than most. The
+// i-th lies at sign * i on the axis. room is the largest width of a label.
 func (m *matrix) ticks(names []string, sign float64, room vg.Length, most int) plot.ConstantTicks {
 	every := (len(names) + most - 1) / max(1, most)
 	labels := m.style.fitAll(m.style.small, names, room)
@@ -287,7 +293,7 @@ func (m *matrix) label(c draw.Canvas, cell vg.Rectangle, v float64, ground color
 		words = report.Number(v)
 	}
 	size := cell.Size()
-	if m.style.wide(m.style.small, "0.00") > size.X*0.9 || m.style.wide(m.style.small, words) > size.X || m.style.small.Size*1.1 > size.Y {
+	if m.style.textWidth(m.style.small, "0.00") > size.X*0.9 || m.style.textWidth(m.style.small, words) > size.X || m.style.small.Size*1.1 > size.Y {
 		return
 	}
 	t := m.style.text(m.style.small, middle, centre)

@@ -50,7 +50,7 @@ func labels(f *Figure) []label {
 			sin, cos := math.Sincos(a.Angle)
 			apply(frame{cos, sin, -sin, cos, 0, 0})
 		case *recorder.FillString:
-			w, h := f.style.wide(a.Font, a.String), a.Size*0.7
+			w, h := f.style.textWidth(a.Font, a.String), a.Size*0.7
 			l := label{text: a.String}
 			for i, by := range []vg.Point{{}, {X: w}, {X: w, Y: h}, {Y: h}} {
 				x, y := float64(a.Point.X+by.X), float64(a.Point.Y+by.Y)

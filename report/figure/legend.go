@@ -14,9 +14,9 @@ type entry struct {
 }
 
 const (
-	swatch    = 5 * vg.Millimeter // length of the line of an entry
-	entryGap  = 4 * vg.Millimeter
-	legendRow = 3.6 * vg.Millimeter
+	swatch    = 5 * vg.Millimeter   // length of the line of an entry
+	entryGap  = 4 * vg.Millimeter   // between entries
+	legendRow = 3.6 * vg.Millimeter // height of a row of entries
 )
 
 // legendRows arranges the entries in rows from left to right. A single entry is not shown.
@@ -40,7 +40,7 @@ func (f *Figure) legendRows() [][]entry {
 }
 
 func (f *Figure) entryWidth(e entry) vg.Length {
-	return swatch + vg.Millimeter + f.style.wide(f.style.small, e.name) + entryGap
+	return swatch + vg.Millimeter + f.style.textWidth(f.style.small, e.name) + entryGap
 }
 
 func (f *Figure) legendHeight() vg.Length {

@@ -16,6 +16,7 @@ type colourBar struct {
 	title string
 }
 
+// scaleWidth is the width of a colour bar with its labels and its title.
 const scaleWidth = 15 * vg.Millimeter
 
 // colourBarOf returns the colour bar of all panels, over [0, 1] if that is the range of all

@@ -27,7 +27,7 @@ func DrawScatter(charts []report.Scatter, o Options) (*Figure, error) {
 		return nil, fmt.Errorf("the scores need %d panels, but %d is the maximum: select fewer with --model or --data", len(charts), maxPanels)
 	}
 	groups := groupsOf(charts)
-	lit, err := highlighted(groups, o.Highlight)
+	highlight, err := highlighted(groups, o.Highlight)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func DrawScatter(charts []report.Scatter, o Options) (*Figure, error) {
 		p := s.panel(title, s.fold(s.label, c.X, room), clean(c.Y))
 		looks := make([]look, len(groups))
 		for i := range groups {
-			looks[i] = lookAt(i, lit)
+			looks[i] = lookAt(i, highlight)
 		}
 		if err := s.addScatter(p, c, groups, looks); err != nil {
 			return nil, err
@@ -52,7 +52,7 @@ func DrawScatter(charts []report.Scatter, o Options) (*Figure, error) {
 		}
 		panels = append(panels, p)
 	}
-	legend := legendOf(groups, lit)
+	legend := legendOf(groups, highlight)
 	for i := range legend {
 		legend[i].dots = true
 	}
@@ -63,6 +63,7 @@ func DrawScatter(charts []report.Scatter, o Options) (*Figure, error) {
 	return f, nil
 }
 
+// groupsOf returns the distinct groups of the points of all charts.
 func groupsOf(charts []report.Scatter) []string {
 	var groups []string
 	for _, c := range charts {
@@ -75,6 +76,8 @@ func groupsOf(charts []report.Scatter) []string {
 	return groups
 }
 
+// addScatter draws the points of a chart with their error bars, and its line. looks has the look of
+// each group.
 func (s style) addScatter(p *plot.Plot, c report.Scatter, groups []string, looks []look) error {
 	if err := s.addFit(p, c.Line); err != nil {
 		return err

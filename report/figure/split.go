@@ -17,7 +17,7 @@ type Field = report.Field
 
 // Limits beyond which a figure is not readable.
 const (
-	maxColours = 12
+	maxColours = 12 // with more series, one is drawn in colour and the others in grey
 	maxPanels  = 24
 )
 
@@ -33,25 +33,27 @@ type group struct {
 	series    []member
 }
 
+// A member is a series of a panel: the rows that have one colour.
 type member struct {
-	name  string
-	place int // index among the names
+	name  string // value of the field that colours show
+	place int    // index in split.names
 	look  look
 	rows  []scores.Row
 }
 
 // A split assigns rows to panels and series.
 type split struct {
-	measures report.Measures
-	colour   Field
-	names    []string // names of the colours, in order of appearance
-	lit      int      // index of the only name with a colour; -1 if each has one
-	each     int      // number of panels of each value of the first field of panels, such as a model; 1 if they differ
-	groups   []group
+	measures  report.Measures
+	colour    Field
+	names     []string // names of the colours, in order of appearance
+	highlight int      // index of the only name with a colour; -1 if each has one
+	each      int      // number of panels of each value of the first field of panels, such as a model; 1 if they differ
+	groups    []group
 }
 
-// divide divides rows by the fields in which they differ, the first of them by colour. The fields
-// in keep are shown by the chart's axes.
+// divide divides rows by the fields of order in which they differ: by colour if the field is that of
+// o.Colour, or else the first such field, and by panel for the others. The chart's axes show the
+// fields in keep, by which rows are not divided.
 func divide(rows []scores.Row, o Options, order []Field, keep ...Field) (*split, error) {
 	if len(rows) == 0 {
 		return nil, errEmpty
@@ -63,7 +65,7 @@ func divide(rows []scores.Row, o Options, order []Field, keep ...Field) (*split,
 			differing = append(differing, f)
 		}
 	}
-	s := &split{measures: o.measures, colour: o.Colour, lit: -1}
+	s := &split{measures: o.measures, colour: o.Colour, highlight: -1}
 	if o.Chart == Heat { // colours show values
 		s.colour = ""
 	} else if s.colour == "" {
@@ -89,7 +91,7 @@ func divide(rows []scores.Row, o Options, order []Field, keep ...Field) (*split,
 	} else {
 		s.names = s.colour.Distinct(o.measures, rows)
 	}
-	if s.lit, err = highlighted(s.names, o.Highlight); err != nil {
+	if s.highlight, err = highlighted(s.names, o.Highlight); err != nil {
 		return nil, err
 	}
 	return s, s.fill(rows, panels)
@@ -111,9 +113,9 @@ func highlighted(names []string, asked string) (int, error) {
 	return i, nil
 }
 
-// together returns options with so few panels side by side that those of one model, or of another
+// keepTogether returns options with so few panels side by side that those of one model, or of another
 // value of the first field, do not break across lines, if a line has room for them.
-func (s *split) together(o Options) Options {
+func (s *split) keepTogether(o Options) Options {
 	if most := panelsAcross(len(s.groups), o); s.each > 1 && s.each < most {
 		o.across = most - most%s.each
 	}
@@ -121,8 +123,8 @@ func (s *split) together(o Options) Options {
 }
 
 // lookAt returns the look of the name of an index.
-func lookAt(i, lit int) look {
-	switch lit {
+func lookAt(i, highlight int) look {
+	switch highlight {
 	case -1:
 		return lookOf(i)
 	case i:
@@ -131,6 +133,7 @@ func lookAt(i, lit int) look {
 	return greyLook
 }
 
+// fill assigns rows to panels, one for each combination of the values of the fields panels.
 func (s *split) fill(rows []scores.Row, panels []Field) error {
 	at := map[string]int{}
 	for _, r := range rows {
@@ -182,7 +185,7 @@ func (s *split) sort(rows []scores.Row, panels []Field) {
 		}
 	}
 	above := func(m member) int {
-		if m.place == s.lit {
+		if m.place == s.highlight {
 			return 1
 		}
 		return 0
@@ -192,6 +195,7 @@ func (s *split) sort(rows []scores.Row, panels []Field) {
 	}
 }
 
+// add adds a row to the series of its colour.
 func (g *group) add(s *split, r scores.Row) {
 	name := ""
 	if s.colour != "" {
@@ -201,17 +205,18 @@ func (g *group) add(s *split, r scores.Row) {
 	if i < 0 {
 		i = len(g.series)
 		place := slices.Index(s.names, name)
-		g.series = append(g.series, member{name: name, place: place, look: lookAt(place, s.lit)})
+		g.series = append(g.series, member{name: name, place: place, look: lookAt(place, s.highlight)})
 	}
 	g.series[i].rows = append(g.series[i].rows, r)
 }
 
 // legend returns an entry for each colour.
-func (s *split) legend() []entry { return legendOf(s.names, s.lit) }
+func (s *split) legend() []entry { return legendOf(s.names, s.highlight) }
 
-func legendOf(names []string, lit int) []entry {
-	if lit >= 0 {
-		return []entry{{name: clean(names[lit]), look: lookAt(lit, lit)}, {name: fmt.Sprintf("%d others", len(names)-1), look: greyLook}}
+// legendOf returns an entry for each name, or for the highlighted one and for all others.
+func legendOf(names []string, highlight int) []entry {
+	if highlight >= 0 {
+		return []entry{{name: clean(names[highlight]), look: lookAt(highlight, highlight)}, {name: fmt.Sprintf("%d others", len(names)-1), look: greyLook}}
 	}
 	var out []entry
 	for i, name := range names {

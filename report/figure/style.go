@@ -57,18 +57,20 @@ func (s style) write(c draw.Canvas, f font.Font, words string, at vg.Point, x te
 	c.FillText(s.text(f, x, y), at, words)
 }
 
-func (s style) wide(f font.Font, words string) vg.Length { return s.text(f, left, centre).Width(words) }
+func (s style) textWidth(f font.Font, words string) vg.Length {
+	return s.text(f, left, centre).Width(words)
+}
 
-// fit shortens words to the given width.
+// fit shortens words to the width room.
 func (s style) fit(f font.Font, words string, room vg.Length) string {
 	words = clean(words)
-	for n := len([]rune(words)); n > 4 && s.wide(f, words) > room; n-- {
+	for n := len([]rune(words)); n > 4 && s.textWidth(f, words) > room; n-- {
 		words = report.Shorten(words, n)
 	}
 	return words
 }
 
-// fitAll shortens names to the given width. If different names would become equal, they are replaced
+// fitAll shortens names to the width room. If different names would become equal, they are replaced
 // by those of their modules, or else their common prefix and suffix are removed first.
 func (s style) fitAll(f font.Font, names []string, room vg.Length) []string {
 	short := func(names []string) []string {
@@ -144,11 +146,11 @@ func trimCommon(names []string) []string {
 	return out
 }
 
-// fold breaks words into two lines if they are wider than room, or into up to maxLines if these are
-// too wide, and shortens lines that still are.
+// fold breaks words into two lines if they are wider than room. If these are too wide it breaks them
+// into up to maxLines lines, and shortens lines that still are.
 func (s style) fold(f font.Font, words string, room vg.Length) string {
 	words = clean(words)
-	if s.wide(f, words) <= room {
+	if s.textWidth(f, words) <= room {
 		return words
 	}
 	best, cut := vg.Length(math.Inf(1)), -1
@@ -156,7 +158,7 @@ func (s style) fold(f font.Font, words string, room vg.Length) string {
 		if r != ' ' {
 			continue
 		}
-		if longer := max(s.wide(f, words[:i]), s.wide(f, words[i+1:])); longer < best {
+		if longer := max(s.textWidth(f, words[:i]), s.textWidth(f, words[i+1:])); longer < best {
 			best, cut = longer, i
 		}
 	}
@@ -177,7 +179,7 @@ func (s style) wrap(f font.Font, words string, room vg.Length) string {
 	var lines []string
 	for _, word := range strings.Fields(words) {
 		last := len(lines) - 1
-		if last >= 0 && (len(lines) == maxLines || s.wide(f, lines[last]+" "+word) <= room) {
+		if last >= 0 && (len(lines) == maxLines || s.textWidth(f, lines[last]+" "+word) <= room) {
 			lines[last] += " " + word
 		} else {
 			lines = append(lines, word)
@@ -189,6 +191,7 @@ func (s style) wrap(f font.Font, words string, room vg.Length) string {
 	return strings.Join(lines, "\n")
 }
 
+// clean returns words without characters that could mislead a reader, see report.Printable.
 func clean(words string) string { return report.Printable(words) }
 
 // panel returns an empty plot in the style.

@@ -67,7 +67,7 @@ func stepTable(all []report.TuningCurve, models []scores.ModelRecord) tableData 
 	type step struct {
 		*report.TuningCurve
 		subject               *report.Subject
-		amount, value, firing float64
+		amount, value, firing float64 // firing: share of the curve's steps at which the unit fires
 	}
 	var steps []step
 	for i := range all {
@@ -92,7 +92,7 @@ func stepTable(all []report.TuningCurve, models []scores.ModelRecord) tableData 
 }
 
 // subjectColumns returns the columns that the tables of all attachments have. Readers see those
-// that are named.
+// named by shown.
 func subjectColumns[T any](models []scores.ModelRecord, subject func(T) *report.Subject, shown ...string) []column[T] {
 	depth := depths(models)
 	columns := []column[T]{

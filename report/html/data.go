@@ -17,16 +17,16 @@ import (
 )
 
 // pageData is the data of a page: the table of scores, tables of what charts draw besides, and the
-// descriptions of the charts.
+// descriptions of the charts. The front end reads it by these keys (web/src/data.ts).
 type pageData struct {
-	tableData
-	Shown    []int                              `json:"shown"`  // the report.Level of each row
-	Tables   map[string]tableData               `json:"tables"` // see report.Chart.Table
-	Fields   map[report.Field]report.FieldLabel `json:"fields"`
-	Looks    []report.Look                      `json:"looks"` // of series, by index
-	Notices  map[string]string                  `json:"notices"`
-	Measures []measureData                      `json:"measures"`
-	Models   []modelData                        `json:"models"`
+	tableData                                    // of scores, a row for each of Run.Rows
+	Shown     []int                              `json:"shown"`  // the report.Level of each row
+	Tables    map[string]tableData               `json:"tables"` // see report.Chart.Table
+	Fields    map[report.Field]report.FieldLabel `json:"fields"`
+	Looks     []report.Look                      `json:"looks"`   // of series, by index
+	Notices   map[string]string                  `json:"notices"` // see notices
+	Measures  []measureData                      `json:"measures"`
+	Models    []modelData                        `json:"models"`
 
 	Statements []report.Statement `json:"statements"`
 	Relations  []relationData     `json:"relations"`
@@ -34,7 +34,7 @@ type pageData struct {
 
 	Matrices   []report.Matrix     `json:"matrices"`
 	Curves     []report.CurvePanel `json:"curves"`
-	Samples    []report.SheetValue `json:"samples"`
+	Samples    []report.SheetValue `json:"samples"`    // values for the samples on contact sheets
 	Transforms map[string]string   `json:"transforms"` // titles of their parameters, by name
 
 	Sheets []report.SampleSheet          `json:"sheets"`
@@ -51,7 +51,8 @@ type tableData struct {
 	Texts   map[string]textColumn `json:"texts"`
 	Numbers map[string]numbers    `json:"numbers"` // a single number if all rows have the same
 	Columns []columnData          `json:"columns,omitempty"`
-	Order   []string              `json:"order,omitempty"` // the names of the parts of the ranges of parameters, in order; see report.Parts
+	// Order lists the names of the parts of ranges in order, see report.Parts.
+	Order []string `json:"order,omitempty"`
 }
 
 // A columnData is a column of a table as a reader sees it.
@@ -67,6 +68,7 @@ type column[T any] struct {
 	number      func(T) float64
 }
 
+// packTable returns a table with the given columns of rows.
 func packTable[T any](rows []T, columns []column[T]) tableData {
 	t := tableData{Rows: len(rows), Texts: map[string]textColumn{}, Numbers: map[string]numbers{}}
 	for _, c := range columns {
@@ -99,7 +101,7 @@ type measureData struct {
 	measure.Descriptor
 	Key     string                                   `json:"key"` // of the section
 	Layered bool                                     `json:"layered"`
-	Toward  map[string]string                        `json:"toward"`  // by statistic: meaning of a higher or a lower value
+	Toward  map[string]string                        `json:"toward"`  // by statistic, see report.DirectionNote
 	Colours map[string]map[string]report.ColourScale `json:"colours"` // by table and statistic
 	Charts  []report.Chart                           `json:"charts"`  // the first is shown first
 }

@@ -66,7 +66,7 @@ type page struct {
 	Style     template.CSS
 	Script    template.JS
 	Home      string        // URL of the list of runs; "" if there is none
-	Packed    template.HTML // the data, base64
+	Packed    template.HTML // a pageData as compressed JSON in base64
 	Extent    string        // numbers of models, data sets, measures and scores
 	Progress  string        // a sentence on a run that is unfinished or has failures
 	Took      string        // how long the run took, in words
@@ -81,7 +81,7 @@ type page struct {
 	Relations, Images, Summary, Samples, Classes, Space, Networks bool
 
 	Fitted bool // the chart of a relation has a fitted line
-	Folded bool // all images are contact sheets, which the first screen shows
+	Folded bool // all images are contact sheets, which the first screen shows; their section is closed
 }
 
 // A section is the text of one measure.

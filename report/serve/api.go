@@ -46,16 +46,18 @@ type runJSON struct {
 	Data     []dataJSON `json:"data"`
 }
 
+// A subject is a model of a run in the JSON interface.
 type subject struct {
 	Name   string            `json:"name"`
 	SHA256 string            `json:"sha256"`
 	Tags   map[string]string `json:"tags"`
 }
 
+// A dataJSON is a data set of a run in the JSON interface.
 type dataJSON struct {
 	Name        string `json:"name"`
-	N           int    `json:"n"`
-	Fingerprint string `json:"fingerprint"`
+	N           int    `json:"n"`           // number of samples
+	Fingerprint string `json:"fingerprint"` // hash of the samples
 }
 
 func (r *run) json(record scores.Record) runJSON {
@@ -154,7 +156,7 @@ func (s *Server) apiScores(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// number parses an integer query parameter.
+// number parses an integer query parameter from 0 to maximum; it returns fallback if there is none.
 func number(r *http.Request, name string, fallback, maximum int) (int, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
@@ -197,10 +199,11 @@ type differenceJSON struct {
 	Value  *float64   `json:"value"`
 	Low    *float64   `json:"low"`
 	High   *float64   `json:"high"`
-	Paired bool       `json:"paired"`
-	Beyond bool       `json:"beyond"`
+	Paired bool       `json:"paired"` // the interval is that of the paired difference
+	Beyond bool       `json:"beyond"` // the interval excludes 0
 }
 
+// A comparisonJSON is a comparison in the JSON interface; see shownComparison.
 type comparisonJSON struct {
 	A           string           `json:"a"`
 	B           string           `json:"b"`

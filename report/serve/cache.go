@@ -21,9 +21,9 @@ import (
 
 // Bounds of the caches.
 const (
-	maxPageBytes  = 64 << 20 // of compressed answers
-	maxRowBytes   = 256 << 20
-	maxReplicates = 4 // runs
+	maxPageBytes  = 64 << 20  // of compressed answers
+	maxRowBytes   = 256 << 20 // of rows in memory
+	maxReplicates = 4         // runs
 )
 
 // A cache holds values with least-recently-used eviction. A value is valid as long as its stamp,
@@ -35,7 +35,7 @@ type cache[T any] struct {
 	mutex   sync.Mutex
 	entries map[string]*cacheEntry[T]
 	size    int
-	clock   int
+	clock   int // number of uses so far
 }
 
 type cacheEntry[T any] struct {
@@ -44,7 +44,7 @@ type cacheEntry[T any] struct {
 	valid   bool
 	value   T
 	bytes   int
-	lastUse int
+	lastUse int // value of clock at the last use
 }
 
 func newCache[T any](limit int, bytes func(T) int) *cache[T] {
@@ -203,7 +203,7 @@ func rowBytes(rows []scores.Row) int { return len(rows) * (int(unsafe.Sizeof(sco
 
 // A response is the headers of an answer whose text is cached until the stamp changes.
 type response struct {
-	kind, stamp string
+	kind, stamp string // kind: the media type
 	disposition string // of a download
 	policy      string // replaces the server's content security policy
 }

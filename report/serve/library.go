@@ -22,9 +22,9 @@ import (
 
 // Limits on the search for runs.
 const (
-	maxDepth       = 8     // depth of nested folders
-	maxRuns        = 10000 // in total
-	rescanInterval = 2 * time.Second
+	maxDepth       = 8               // depth of nested folders
+	maxRuns        = 10000           // in total
+	rescanInterval = 2 * time.Second // time after which folders are searched again
 )
 
 // A library finds and reads the runs in the served folders.
@@ -32,8 +32,8 @@ type library struct {
 	roots []root
 
 	mutex   sync.Mutex
-	found   []*run
-	scanned time.Time
+	found   []*run    // by the last search
+	scanned time.Time // end of the last search
 }
 
 // A root is one of the served folders.
@@ -104,8 +104,8 @@ func (l *library) runs() []*run {
 	return l.found
 }
 
-// walk finds run folders, which are folders with a record. It does not descend into them and does
-// not follow links.
+// walk finds run folders, which are folders with a record (run.json). known holds the runs of the
+// last search by id. It does not descend into them and does not follow links.
 func (l *library) walk(from *root, known map[string]*run) {
 	fs.WalkDir(from.open.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
@@ -152,8 +152,8 @@ func (l *library) run(id string) (*run, error) {
 type run struct {
 	id      string
 	root    *root
-	path    string // within the root, with slashes
-	started time.Time
+	path    string    // within the root, with slashes
+	started time.Time // when the study was started
 
 	mutex       sync.Mutex
 	recordInfo  os.FileInfo // of the cached run.json
@@ -320,12 +320,12 @@ const stoppedAfter = 3 * time.Minute
 
 // Progress is the progress of a run.
 type Progress struct {
-	Run    string `json:"run"`
-	State  string `json:"state"`
-	Done   int    `json:"done"`  // finished cells
-	Cells  int    `json:"cells"` // planned cells
-	Failed int    `json:"failed"`
-	Saved  int    `json:"saved"` // number of files with unfinished work
+	Run    string `json:"run"`    // its id
+	State  string `json:"state"`  // finished, running or stopped
+	Done   int    `json:"done"`   // finished cells
+	Cells  int    `json:"cells"`  // planned cells
+	Failed int    `json:"failed"` // number of failures
+	Saved  int    `json:"saved"`  // number of files with unfinished work
 	// Share is the share of the forward passes that are done, or of the cells if the record does not
 	// count passes. It is 1 for a finished run.
 	Share float64 `json:"share"`

@@ -17,7 +17,7 @@ const maxMatrixRuns = 24
 type runMatrix struct {
 	Title   string // of the statistic
 	About   string // what its values mean, one sentence
-	Toward  string
+	Toward  string // the meaning of a high or a low value
 	Data    string
 	Null    bool // some score has a null
 	Columns []string
@@ -31,11 +31,12 @@ type matrixLine struct {
 	Cells []*matrixCell // for each column; nil if there is no score
 }
 
-// A matrixCell is a score with its interval and its null. Places on the scale are percentages.
+// A matrixCell is a score with its interval and its null. The fields that end in 100 are places on
+// the scale of values, in percent of the width of a cell.
 type matrixCell struct {
 	Value, Low, High, Null          float64
-	Shade                           int // 0 to 10; see report.MatrixCell
-	Chance                          bool
+	Shade                           int  // 0 to 10; see report.MatrixCell
+	Chance                          bool // no better than the null
 	At100, Low100, High100, Null100 float64
 	HasInterval, HasNull            bool
 }
@@ -55,7 +56,7 @@ func (c matrixCell) Text() string {
 	return text
 }
 
-// A matrixChoice is a statistic and a data set that a matrix can show.
+// A matrixChoice is a statistic and a data set that a matrix can show. Key is that of matrixKey.
 type matrixChoice struct{ Key, Title string }
 
 // A packedMatrix is a report.Matrix of a run with its scores.
@@ -117,8 +118,9 @@ func matrixKey(m report.Matrix) string {
 	return fmt.Sprintf("%s.%s on %s", m.Section, m.Statistic, m.Data)
 }
 
-// overview returns the matrix of the latest runs that a key names, else the one that most runs
-// have, and what the others show. It returns nil if no run has scores under transformations.
+// overview returns a matrix of the latest runs, and what matrices can show, the most frequent first.
+// The matrix is the one that key names, or else the first of these. It is nil if no run has scores
+// under transformations.
 func (s *Server) overview(runs []runJSON, key string) (*runMatrix, []matrixChoice) {
 	type found struct {
 		run    runJSON
@@ -178,7 +180,7 @@ func (s *Server) overview(runs []runJSON, key string) (*runMatrix, []matrixChoic
 }
 
 func newMatrixCell(m report.Matrix, c report.MatrixCell, s packedScore) *matrixCell {
-	toPercent := func(v *float64) float64 {
+	toPercent := func(v *float64) float64 { // with a margin of 4 % at both ends
 		if v == nil || m.High <= m.Low {
 			return 0
 		}

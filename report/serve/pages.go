@@ -112,12 +112,12 @@ func (s *Server) runPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	shown := run.json(record)
-	said, err := s.summary(run)
+	summary, err := s.summary(run)
 	if err != nil {
 		return err
 	}
 	return page(w, http.StatusOK, "run", map[string]any{
-		"Title": shown.Name, "Run": shown, "Scores": said.Scores, "Findings": said.Findings, "Failed": record.Failed, "Noether": record.Noether,
+		"Title": shown.Name, "Run": shown, "Scores": summary.Scores, "Findings": summary.Findings, "Failed": record.Failed, "Noether": record.Noether,
 		"Live": shown.Progress.State == running,
 	})
 }
@@ -162,12 +162,16 @@ func (s *Server) sendReport(w http.ResponseWriter, r *http.Request, stamp string
 // interface returns all.
 const maxDifferences = 40
 
+// A shownComparison is what a page shows of a comparison.
 type shownComparison struct {
-	A, B                       string
-	Compared, Beyond, ByChance int
-	More                       int
-	Lines                      []forestLine
-	Paired, Matched            bool
+	A, B     string       // labels of the sides
+	Compared int          // number of differences
+	Beyond   int          // number of those whose interval excludes 0
+	ByChance int          // expected number of those if nothing differs
+	More     int          // number of differences that Lines leaves out
+	Lines    []forestLine // of the forest plot
+	Paired   bool         // some interval is that of a paired difference
+	Matched  bool         // the layers are matched by relative depth
 }
 
 func (s *Server) comparePage(w http.ResponseWriter, r *http.Request) error {

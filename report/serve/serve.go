@@ -1,6 +1,7 @@
 // Package serve serves a folder of runs to the browser: a searchable list, each run with its report
 // and its progress, and comparisons of runs or models. The same data are available as JSON, CSV and
-// Parquet.
+// Parquet. A run is a folder with the results of one study. Its cells are the units of its work: one
+// measure of one model on one data set under one value of a transformation in one trial.
 //
 //	s, err := serve.New(serve.Options{Dirs: []string{"runs"}})
 //	defer s.Close()
@@ -46,8 +47,8 @@ type Options struct {
 // A Server serves runs.
 type Server struct {
 	library        *library
-	pages          *cache[[]byte]
-	tables         *cache[[]scores.Row]
+	pages          *cache[[]byte]             // compressed answers by URL, and summaries and matrices of runs
+	tables         *cache[[]scores.Row]       // of runs
 	replicateCache *cache[*report.Replicates] // of runs
 	options        Options
 	mux            *http.ServeMux
@@ -111,6 +112,7 @@ func problemf(status int, format string, args ...any) error {
 	return &problem{status, fmt.Sprintf(format, args...)}
 }
 
+// fail answers a request with an error: as JSON below /api/, otherwise as a page.
 func fail(w http.ResponseWriter, r *http.Request, err error) {
 	status := http.StatusInternalServerError
 	var p *problem
@@ -127,7 +129,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	errorPage(w, status, err.Error())
 }
 
-// Handler returns the handler of a server that listens on the given address.
+// Handler returns the handler of a server that listens on the address listen.
 func (s *Server) Handler(listen string) http.Handler {
 	return webguard.For(listen, s.options.Hosts...).Handler(headers(s.authorised(s.mux)))
 }
@@ -187,7 +189,8 @@ func (s *Server) isToken(token string) bool {
 // shutdownTimeout is the time that requests have to finish when the server stops.
 const shutdownTimeout = 2 * time.Second
 
-// Serve serves on a listener until the context is cancelled, then lets requests finish.
+// Serve serves on a listener until the context is cancelled, then lets requests finish. listen is
+// the address of the listener, from which the server's host names follow.
 func (s *Server) Serve(ctx context.Context, l net.Listener, listen string) error {
 	// Event streams end with the context; other requests have time to finish.
 	web := &http.Server{

@@ -1,6 +1,8 @@
 // Package table formats scores as tables for papers and web pages: a line for each model (and data
 // set, layer or class, where they differ), a column for each statistic under each transformation,
-// and in each cell a value with its 95 % interval.
+// and in each cell a value with its 95 % interval. A factor is a property of samples, such as their
+// class, to which a row is limited. A variant tells apart scores that one measure computes in several
+// ways.
 //
 //	t, err := table.Of(rows, table.Options{})
 //	err = t.LaTeX(file)
@@ -65,7 +67,7 @@ var labels = []field{
 }
 
 // Of makes a table of rows. Means over values and trials replace the rows that they summarise.
-// Layers are left out if there are scores of whole models.
+// Layers are left out if there are scores of whole models. It fails if there are no scores.
 func Of(rows []scores.Row, o Options) (*Table, error) {
 	shown := report.Overview(rows)
 	if len(shown) == 0 {
@@ -106,13 +108,13 @@ type builder struct {
 	rows     []scores.Row
 	measures report.Measures
 	plain    bool
-	fields   []field
+	fields   []field            // of the labels
 	constant map[[2]string]bool // statistics that do not depend on the transformation
 	several  bool               // whether there are several transformations
-	lines    map[string]int
-	columns  map[columnKey]int
+	lines    map[string]int     // index of a line, by its labels
+	columns  map[columnKey]int  // index of a column in out.Columns
 	out      Table
-	cells    []map[int]Cell
+	cells    []map[int]Cell // of each line, by column
 }
 
 // findLabels determines the labels in which lines differ, which always include the model, and the

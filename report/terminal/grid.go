@@ -31,7 +31,7 @@ type gridRow struct {
 // A gridValue is a number with its interval and, for layers, the layer.
 type gridValue struct {
 	layer, other    string // other: the layer that it is compared with, if its name differs
-	depth           int
+	depth           int    // of the layer
 	value, interval string
 }
 
@@ -48,7 +48,7 @@ func (g *grid) mergeLayers() {
 	}
 }
 
-// moveSharedLabels moves labels that all rows share to the caption.
+// moveSharedLabels moves labels that are the same in all rows to the caption.
 func (g *grid) moveSharedLabels() {
 	for column := 0; column < len(g.labels); {
 		value := ""
@@ -71,7 +71,7 @@ func (g *grid) moveSharedLabels() {
 
 // A layout is a way to fit a grid to a width.
 type layout struct {
-	names     int  // largest width, in characters, of a name of a model, a transformation or a data set
+	names     int  // largest width, in columns of the terminal, of a label: a model, a transformation, a data set
 	layers    int  // largest width of a name of a layer
 	intervals bool // show intervals
 	stacked   bool // intervals and layers below the value instead of beside it
@@ -85,7 +85,7 @@ var layouts = []layout{
 	{names: 20, layers: 20}, {names: 12, layers: 14}, {names: 8, layers: 8},
 }
 
-// render formats the grid in the widest layout that fits the width.
+// render formats the grid in the widest layout that fits the width, or in the narrowest.
 func (g *grid) render(width int, style styles) string {
 	var text string
 	for _, l := range layouts {
@@ -97,6 +97,7 @@ func (g *grid) render(width int, style styles) string {
 	return text
 }
 
+// layOut formats the grid in a layout.
 func (g *grid) layOut(l layout, style styles) string {
 	hasNull := slices.ContainsFunc(g.rows, func(r gridRow) bool { return r.null != "" })
 
@@ -149,6 +150,7 @@ func namesBelow(above, labels []string, width int) []string {
 // withOther precedes the second of two compared layers.
 const withOther = "~ "
 
+// write formats a value in a layout.
 func (v gridValue) write(l layout) string {
 	if v.value == "" {
 		return "–"
@@ -170,7 +172,7 @@ func (v gridValue) write(l layout) string {
 	return strings.Join(append(parts, name), " ")
 }
 
-// name returns the layer's name in at most width characters. A name that must be cut starts with
+// name returns the layer's name in at most width columns. A name that must be cut starts with
 // the layer's depth, because the names of similar blocks differ in the middle, which is removed.
 func (v gridValue) name(width int) string {
 	name := report.Shorten(v.layer, width)

@@ -16,7 +16,8 @@ func (p *printer) warnings(rows []scores.Row, general []string) {
 	p.notes("Warnings", report.WarningNotes(rows, general), "score")
 }
 
-// notes prints each note once, with the number of occurrences and the places.
+// notes prints notes under a title, each with the number of its occurrences and the first two
+// places. unit is the noun for an occurrence.
 func (p *printer) notes(title string, all []report.Note, unit string) {
 	if len(all) == 0 {
 		return

@@ -2,6 +2,9 @@
 //
 //	err := terminal.Write(os.Stdout, result.Rows, result.Record, terminal.Options{Width: 120})
 //
+// The depth of a layer is the number of operations on the longest path from the input. The null of
+// a score is what chance alone gives. Widths are in columns of the terminal.
+//
 // Names of models, layers and transformations come from untrusted files; control characters are
 // removed from them.
 package terminal
@@ -22,16 +25,16 @@ import (
 
 // Options are the options of Write and WriteFailures.
 type Options struct {
-	Width  int  // of the terminal, in cells; 0 means 100
+	Width  int  // of the terminal, in columns; 0 means 100
 	Colour bool // bold, faint and coloured text; without it, plain text
 	All    bool // also tables of every statistic, with the best and the worst layer
 }
 
 const (
 	defaultWidth = 100
-	longestName  = 48 // cells
-	longestList  = 12 // of warnings and of skipped measures
-	// Maximum number of statistics side by side. If there are more, only those with a direction are
+	longestName  = 48 // columns of the terminal
+	longestList  = 12 // maximum number of warnings and of skipped measures
+	// maxColumns is the maximum number of statistics side by side. If there are more, only those with a direction are
 	// shown.
 	maxColumns = 5
 )
@@ -83,12 +86,12 @@ type printer struct {
 	out   strings.Builder
 	width int
 	style styles
-	shown []scores.Row
+	shown []scores.Row // the rows of an overview
 }
 
 func (p *printer) line(s string) { p.out.WriteString(s + "\n") }
 
-// wrapped prints text wrapped to the width, with the later lines indented.
+// wrapped prints text wrapped to the width. All lines but the first are indented by indent columns.
 func (p *printer) wrapped(style lipgloss.Style, text string, indent int) {
 	for i, l := range report.Fold(text, p.width-indent) {
 		pad := ""
@@ -140,6 +143,7 @@ func (p *printer) measure(m measure.Descriptor) {
 // gridLabels are the headings of the values that labelsOf returns.
 var gridLabels = []string{"model", "data", "transform", "factor", "variant"}
 
+// labelsOf returns what a series has in each of gridLabels.
 func labelsOf(s report.Series) []string {
 	return []string{s.Model, s.Data, s.Transform, s.Factor, s.Variant}
 }
@@ -219,8 +223,8 @@ func (p *printer) layers(m measure.Descriptor, s measure.StatisticDescriptor) gr
 	return g
 }
 
-// extremes returns the best and the worst layer of a curve. If both have the same value, neither is
-// named.
+// extremes returns the best and the worst layer of a curve. unit is what its points are, see
+// pluralOf. If both have the same value, neither is named.
 func extremes(s report.Series, d measure.Direction, unit string) []gridValue {
 	best, worst := valueOf(s.Best(d)), valueOf(s.Worst(d))
 	if len(s.Rows) > 1 && best.value == worst.value {
@@ -266,7 +270,7 @@ func arrow(d measure.Direction) string {
 	return map[measure.Direction]string{measure.Higher: " ↑", measure.Lower: " ↓"}[d]
 }
 
-// nullOf returns the null of a curve as one number or as a range over layers, or "" if it has none.
+// nullOf returns the null of a series as one number or as a range over layers, or "" if it has none.
 func nullOf(s report.Series) string {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, r := range s.Rows {

@@ -13,7 +13,7 @@ func (f FakeRun) Graph() []scores.OperationRecord {
 		out = append(out, scores.OperationRecord{Tensor: tensor, Op: op, Group: group, Reads: reads})
 		return len(out) - 1
 	}
-	const each = 3
+	const each = 3 // layers in a block
 	last := add(f.Name("tensor", 0), "Conv", 0)
 	for l := 0; l < f.Layers; l += each {
 		group, start := 1+l/each, last

@@ -25,7 +25,7 @@ type FakeRun struct {
 	// Number of layers of model 0 that are compared with each other and, if above 1, with as many of
 	// model 1.
 	PairedLayers int
-	Unfinished   bool
+	Unfinished   bool                            // the run has not finished
 	NameOf       func(kind string, i int) string // nil means ordinary names
 }
 
