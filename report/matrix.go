@@ -44,7 +44,8 @@ type MatrixCell struct {
 	// Shade is how far the score is from its null, or from the worse end of its range, to the better
 	// end: 0 to 1.
 	Shade float64 `json:"shade"`
-	// Chance says that the score is no better than its null.
+	// Chance says that the score is no better than its null. It is false if neither end of the
+	// statistic is better.
 	Chance bool `json:"chance"`
 }
 
@@ -161,7 +162,7 @@ func newMatrix(s Section, about measure.StatisticDescriptor, rows []scores.Row, 
 		}
 		seen[place] = true
 		nulls = nulls || finite(r.Null)
-		m.Cells = append(m.Cells, MatrixCell{Model: place[0], Column: place[1], Row: i, Chance: finite(r.Null) && isAtChance(*r, about.Direction)})
+		m.Cells = append(m.Cells, MatrixCell{Model: place[0], Column: place[1], Row: i, Chance: finite(r.Null) && about.Direction != measure.Neutral && isAtChance(*r, about.Direction)})
 	}
 	if nulls {
 		m.Null = cmp.Or(about.Null, "chance")

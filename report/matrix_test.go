@@ -61,6 +61,18 @@ func TestMatrixAtChance(t *testing.T) {
 }
 
 // TestMatrixOfPairs compares models with each other.
+// TestMatrixOfNeutral checks that a score is not said to be at chance if neither end of its
+// statistic is better, as for probes.
+func TestMatrixOfNeutral(t *testing.T) {
+	t.Parallel()
+	r := predictionRow("m", "turn", "informativeness", "r2", 0.8, 0.05)
+	r.Null = 0.02
+	m := Matrices([]scores.Row{r}, reporttest.Measures())[0]
+	if m.Toward != "" || m.Cells[0].Chance || m.Cells[0].Shade < 0.7 {
+		t.Errorf("toward %q, cell %+v, want no direction, and a cell that is not at chance", m.Toward, m.Cells[0])
+	}
+}
+
 func TestMatrixOfPairs(t *testing.T) {
 	t.Parallel()
 	pair := func(a, b string, value float64) scores.Row {

@@ -1,8 +1,6 @@
 package terminal
 
 import (
-	"strings"
-
 	"github.com/charmbracelet/lipgloss"
 
 	"github.com/noether-ml/noether/measure"
@@ -12,7 +10,13 @@ import (
 
 // matrix prints a matrix of models by transformations, in several tables if it is too wide for one.
 func (p *printer) matrix(m report.Matrix, rows []scores.Row) {
-	direction := map[bool]measure.Direction{true: measure.Lower, false: measure.Higher}[strings.HasPrefix(m.Toward, "Lower")]
+	direction := measure.Neutral
+	switch {
+	case m.Lower:
+		direction = measure.Lower
+	case m.Toward != "":
+		direction = measure.Higher
+	}
 	title := m.Title + arrow(direction)
 	if m.Data != "" {
 		title += " · " + report.Shorten(m.Data, longestName)

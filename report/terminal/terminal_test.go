@@ -69,6 +69,19 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
+// TestMatrixOfNeutral checks that a matrix of a statistic of which neither end is better has no arrow
+// and no mark of chance.
+func TestMatrixOfNeutral(t *testing.T) {
+	t.Parallel()
+	rows, rec := reporttest.FakeRun{Models: 2, Layers: 3, Transforms: 2}.Rows()
+	row := rows[0]
+	row.Measure, row.Statistic, row.Value, row.Low, row.High, row.Null = "informativeness", "r2", 0.8, 0.75, 0.85, 0.02
+	text := printed(t, []scores.Row{row}, rec, Options{Width: 120})
+	if !strings.Contains(text, "\nR² · ") || !strings.Contains(text, "0.800 [0.750, 0.850]") {
+		t.Error(text)
+	}
+}
+
 // TestBestAndWorst checks that the best layer of a distance is the one with the lowest value.
 func TestBestAndWorst(t *testing.T) {
 	t.Parallel()
