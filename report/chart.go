@@ -232,8 +232,8 @@ func withParameter(rows []scores.Row) []scores.Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return r.Parameter == "" })
 }
 
-// Confidence returns the least confidence of a score whose factor is one, such as confidence=0.5, and
-// NaN for other scores.
+// Confidence returns the least confidence of a score whose factor is one, such as confidence=0.5,
+// and NaN for other scores.
 func Confidence(r *scores.Row) float64 {
 	text, ok := strings.CutPrefix(r.Factor, "confidence=")
 	v, err := strconv.ParseFloat(text, 64)

@@ -86,8 +86,8 @@ func parameter(r *scores.Row) float64 {
 	return v
 }
 
-// curves draws lines over x, whose title may differ between panels. The fields in onAxis are shown by
-// the x axis and get no colour.
+// curves draws lines over x, whose title may differ between panels. The fields in onAxis are shown
+// by the x axis and get no colour.
 func curves(rows []scores.Row, o Options, x func(*scores.Row) float64, title func(group) string, onAxis ...Field) (*Figure, error) {
 	if !o.Every {
 		rows = headlines(rows, o.measures)

@@ -51,8 +51,8 @@ type split struct {
 	groups    []group
 }
 
-// divide divides rows by the fields of order in which they differ: by colour if the field is that of
-// o.Colour, or else the first such field, and by panel for the others. The chart's axes show the
+// divide divides rows by the fields of order in which they differ: by colour if the field is that
+// of o.Colour, or else the first such field, and by panel for the others. The chart's axes show the
 // fields in keep, by which rows are not divided.
 func divide(rows []scores.Row, o Options, order []Field, keep ...Field) (*split, error) {
 	if len(rows) == 0 {
@@ -97,8 +97,8 @@ func divide(rows []scores.Row, o Options, order []Field, keep ...Field) (*split,
 	return s, s.fill(rows, panels)
 }
 
-// highlighted returns the index of the only name that is drawn in colour: the asked one, or the first
-// of more than maxColours names. It returns -1 if each has a colour.
+// highlighted returns the index of the only name that is drawn in colour: the asked one, or the
+// first of more than maxColours names. It returns -1 if each has a colour.
 func highlighted(names []string, asked string) (int, error) {
 	if asked == "" {
 		if len(names) > maxColours {
@@ -113,8 +113,8 @@ func highlighted(names []string, asked string) (int, error) {
 	return i, nil
 }
 
-// keepTogether returns options with so few panels side by side that those of one model, or of another
-// value of the first field, do not break across lines, if a line has room for them.
+// keepTogether returns options with so few panels side by side that those of one model, or of
+// another value of the first field, do not break across lines, if a line has room for them.
 func (s *split) keepTogether(o Options) Options {
 	if most := panelsAcross(len(s.groups), o); s.each > 1 && s.each < most {
 		o.across = most - most%s.each

@@ -30,6 +30,7 @@ export interface Context {
   layer: () => Chosen | undefined; // the layer that the reader has chosen
 }
 
+/** A chart of some of the rows, beside the charts of others. */
 export interface Panel {
   title: string;
   rows: number[];
@@ -47,7 +48,7 @@ export interface Point {
   high: number | null;
   null: number | null;
   branch: boolean; // of a layer inside a residual branch
-  fires: boolean;
+  fires: boolean; // of tuning curves: the unit fires here
 }
 
 /** Fields that are fixed to one value, unless the axes, series or panels of a chart show them. */
@@ -81,6 +82,7 @@ export function sidesOffered(c: Omit<Context, 'series'>): Sides[] {
   );
 }
 
+/** The name of the reader's choice of sides. */
 export const sidesKey = (chart: Chart) => (chart.mark === 'bar' ? 'lines' : 'map');
 
 export function sidesName({ down, across }: Sides): string {

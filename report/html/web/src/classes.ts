@@ -19,15 +19,16 @@ type Statistic = keyof typeof statistics;
 const rowsUpTo = 24; // classes of the heat map
 const barsUpTo = 6; // predicted classes
 
+/** A class under a transformation. */
 interface Tile {
   id: number;
   class: string;
   transform: string;
-  value: number;
-  clean: number;
-  moved: number;
-  mean: number;
-  n: number;
+  value: number; // of the statistic that is shown
+  clean: number; // accuracy on the samples as they are
+  moved: number; // and transformed
+  mean: number; // effective invariance
+  n: number; // number of samples
 }
 
 export class Classes {

@@ -1,4 +1,4 @@
-// CSV as RFC 4180 has it.
+// Tables as comma-separated values, RFC 4180.
 
 export function csv(rows: (string | number | null)[][]): string {
   return rows.map((row) => row.map(cell).join(',') + '\r\n').join('');

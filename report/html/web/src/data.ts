@@ -60,36 +60,39 @@ export interface SampleSheet {
   image?: string; // base64
 }
 
+/** The predictions of a model for the samples of a sheet, and counts over all samples. */
 export interface SheetModel {
   model: string;
-  clean?: number[];
-  confidence?: number[];
-  views: SheetView[];
-  most: number[];
+  clean?: number[]; // predicted class of each sample as it is
+  confidence?: number[]; // probability of that class
+  views: SheetView[]; // under each value of the parameter
+  most: number[]; // indices of the samples that change most
   least: number[];
-  fails?: number[];
-  right: number;
+  fails?: number[]; // of those that are classified correctly only as they are
+  right: number; // number of samples that are classified correctly as they are
   labelled: number;
   by_class: ByClass[] | null;
-  confusion?: [number, number, number][];
+  confusion?: [number, number, number][]; // label, predicted class, number of samples
 }
 
+/** The same under one value of the parameter. */
 export interface SheetView {
-  moved?: number[];
+  moved?: number[]; // predicted class of each transformed sample
   confidence?: number[];
-  value: number[];
-  mean: number;
-  changed: number;
-  failed: number;
+  value: number[]; // of the sheet's statistic, for each sample
+  mean: number; // of the values of all samples
+  changed: number; // number of samples whose prediction changes
+  failed: number; // number of samples that are classified correctly only as they are
   by_class: ByClass[] | null;
   confusion?: [number, number, number][];
 }
 
+/** The samples of a class. */
 export interface ByClass {
   class: number;
   n: number;
-  right: number;
-  mean: number;
+  right: number; // number of correct predictions
+  mean: number; // of the values of the sheet's statistic
 }
 
 /** Feature maps of one sample. See scores/mapsheet.go. */
@@ -120,10 +123,10 @@ export interface MapSheet {
 export interface NetworkGraph {
   model: string;
   names: string[]; // of groups
-  tensors: string[];
-  ops: TextColumn;
-  groups: number[];
-  reads: number[][];
+  tensors: string[]; // of operations
+  ops: TextColumn; // operators
+  groups: number[]; // group of each operation
+  reads: number[][]; // for each operation, those whose output it reads
 }
 
 /** A field of scores, or of another table, that charts show. */
@@ -226,7 +229,7 @@ export interface Statement {
   rows: number[]; // the first, then the steps from each to the next, until unpacked
 }
 
-/** The headline score of the first screen. See report/matrix.go. */
+/** A score of all models, for the first screen. See report/matrix.go. */
 export interface Matrix {
   section: string;
   statistic: string;
@@ -258,6 +261,7 @@ export interface SheetValue {
   value: number;
 }
 
+/** A score of a matrix. See report/matrix.go. */
 export interface MatrixCell {
   model: number;
   column: number;
@@ -266,6 +270,7 @@ export interface MatrixCell {
   chance: boolean;
 }
 
+/** An image of the run folder; sheet describes it if it shows samples and their transforms. */
 export interface ContactSheet {
   title: string;
   caption: string;
@@ -275,9 +280,11 @@ export interface ContactSheet {
   width: number;
   height: number;
   png: string; // base64
+  // gap: pixels between the images
   sheet?: { data: string; transform: string; parameters: string[]; samples: number[]; gap: number };
 }
 
+/** A table stored by column. */
 export interface PackedTable {
   rows: number;
   texts: Record<string, TextColumn>;
@@ -286,8 +293,9 @@ export interface PackedTable {
   order?: string[]; // the parts of the ranges of parameters (field "part"), in order
 }
 
+/** All data of a page: the table of scores, and what else is drawn. */
 export interface Packed extends PackedTable {
-  shown: number[];
+  shown: number[]; // see Shown
   tables: Record<string, PackedTable>;
   fields: Record<Field, { title: string; empty?: string }>;
   looks: Look[];

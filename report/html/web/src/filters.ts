@@ -6,7 +6,7 @@ import { shorten } from './format';
 import { labelOf, type Dimension } from './series';
 import type { State } from './state';
 
-/** Says which rows are shown. Hidden values stand in the address as hide.COLUMN. */
+/** Says which rows are shown. Hidden values stand in the address as hide.DIMENSION. */
 export class Filter {
   constructor(
     private readonly scores: Scores,

@@ -25,12 +25,12 @@ import type { State } from './state';
 import { draw, onRow, type View } from './vega';
 
 const orderedFrom = 4; // models from which on their order can be chosen
-const settle = 80; // milliseconds for which the pointer rests on a column before curves follow
+const settle = 80; // milliseconds for which the pointer must rest on a column before curves follow
 
 export class Glance {
   private readonly scoreBox = element('div', { class: 'scorebox' });
   private readonly curvesBox = element('div', { class: 'curves' });
-  private readonly strip = element('div', { class: 'strip' });
+  private readonly strip = element('div', { class: 'strip' }); // samples, as they are and transformed
   private readonly matrices: Matrix[];
   private looks!: Series;
   private pointed = ''; // the column under the pointer
@@ -214,11 +214,11 @@ export class Glance {
     const value = of('value'),
       low = of('low'),
       high = of('high'),
-      zero = of('null');
+      chance = of('null');
     const about = [
       `${model}, ${labelOf(this.scores, m.across, column)}: ${m.title} ${number(value)}`,
       low === null ? '' : `95 % interval ${interval(low, high)}`,
-      zero === null ? '' : `chance ${number(zero)}`,
+      chance === null ? '' : `chance ${number(chance)}`,
       cell.chance ? 'no better than chance' : '',
     ].filter(Boolean);
     const button = element(
@@ -230,7 +230,7 @@ export class Glance {
         title: about.join('\n'),
       },
       element('b', {}, number(value)),
-      this.mark(m, value, low, high, zero),
+      this.mark(m, value, low, high, chance),
     );
     button.style.setProperty('--shade', String(cell.shade));
     button.addEventListener('click', () => {
@@ -247,7 +247,7 @@ export class Glance {
     value: number | null,
     low: number | null,
     high: number | null,
-    zero: number | null,
+    chance: number | null,
   ): SVGElement {
     const x = (v: number) =>
       `${(4 + 92 * Math.max(0, Math.min(1, (v - m.low) / (m.high - m.low)))).toFixed(1)}%`;
@@ -255,7 +255,7 @@ export class Glance {
     const line = (from: string, to: string, attributes: Record<string, string>) =>
       svg.append(node('line', { x1: from, x2: to, y1: '4.5', y2: '4.5', ...attributes }));
     line('4%', '96%', { class: 'scale' });
-    if (zero !== null) line(x(zero), x(zero), { y1: '0', y2: '9', class: 'null' });
+    if (chance !== null) line(x(chance), x(chance), { y1: '0', y2: '9', class: 'null' });
     if (low !== null && high !== null) line(x(low), x(high), { class: 'interval' });
     if (value !== null) svg.append(node('circle', { cx: x(value), cy: '4.5', r: '2.6' }));
     return svg;

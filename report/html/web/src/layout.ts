@@ -2,14 +2,16 @@
 // reads. A longest path lies in lane 0, at the bottom; branches, and lines that pass by boxes, have
 // lanes above.
 
+/** A box of the graph. */
 export interface Item {
   reads: number[]; // indices of earlier items
   width: number;
   height: number;
 }
 
+/** A line from an item to one that reads it. */
 export interface Edge {
-  from: number;
+  from: number; // index of the item
   to: number;
   path: string; // the attribute d of an SVG path
 }
@@ -24,7 +26,7 @@ export interface Layout {
 const mostLanes = 16; // a line for which no lane is free lies over others
 const lineLane = 9; // height of a lane that holds lines only
 
-/** Lays items out. across and up are the gaps between columns and between lanes. */
+/** Lays out items, with gaps of the given sizes: across between columns, up between lanes. */
 export function layout(items: Item[], across: number, up: number): Layout {
   const column = columns(items);
   const lanes = new Lanes();

@@ -119,8 +119,8 @@ function linesOf(sheet: MapSheet): Line[] {
 }
 
 const headings = ['f(x)', 'f(T(x))', 'T of f(x)', 'difference'];
-const gap = 4;
-const labelWidth = 104;
+const gap = 4; // pixels between tiles
+const labelWidth = 104; // pixels
 
 function draw(scores: Scores, sheet: MapSheet, lines: Line[], about: string): SVGSVGElement {
   const { width: w, height: h } = sheet.tile!;

@@ -51,7 +51,8 @@ export function small(c: Context, rows: number[]): Spec {
 const bandsUpTo = 6; // lines; more intervals than this hide each other
 const areasUpTo = 4; // histograms; likewise
 
-// tip: points carry the number of the row that the tooltip describes.
+// The encodings that most marks have: tip, the number of the row that the tooltip describes, and
+// detail, by which points are joined to lines.
 const tip = { field: 'id', type: 'nominal' };
 const detail = { field: 'line', type: 'nominal' };
 

@@ -186,6 +186,7 @@ function summary(g: NetworkGraph, rows: Map<string, number>, scores: Scores): st
   return `${what}: from ${at(least)} to ${at(most)}.`;
 }
 
+/** A box of the drawing: a group of operations, or an operation inside an open group. */
 interface Box {
   group: number;
   operation: number; // -1: a group
@@ -198,6 +199,8 @@ interface Box {
   folds: boolean; // whether there is something to unfold
 }
 
+// Sizes in pixels: the height of a folded box, its least and largest width, the gap between columns,
+// the height and width of an operation in an open box, the height of its header, and its padding.
 const size = { box: 36, least: 52, most: 84, gap: 9, operation: 22, operationWidth: 62, header: 17, inset: 9 };
 
 /** The drawing of one network. */
@@ -559,7 +562,7 @@ function colourOf(scale: ColourScale, v: number): string {
 
 const inkOf = (scale: ColourScale, v: number) => scale.inks[Math.round(placeOf(scale, v))];
 
-/** A number in four characters or so. */
+/** A number in few characters, for a box. */
 function brief(v: number): string {
   const size = Math.abs(v);
   if (size >= 1e4 || (size > 0 && size < 0.005)) return v.toExponential(0);

@@ -58,6 +58,7 @@ export class Relations {
     const relation = inSet.find((r) => r.score === this.state.get('relation.score')) ?? inSet[0];
     const tags = by === 'model' ? this.scores.tagNames() : [];
     const dimensions: Dimension[] = [by, ...tags.map((t): Dimension => `tag:${t}`)];
+    // A tag with few values colours the points unless the reader chooses otherwise.
     const preferred = tags.find((t) => {
       const n = new Set(relation.chart.points.map((p) => this.scores.tagOf(t, p.label))).size;
       return n > 1 && n <= 6;

@@ -34,14 +34,14 @@ const cardsAtOnce = 10;
 
 /** A model's predictions of a sample, as it is and under the chosen value. */
 interface Card {
-  line: number;
-  name: string;
-  label: string;
-  before: string;
-  after: string;
-  beforeSure: number | null;
-  afterSure: number | null;
-  value: number;
+  line: number; // of the sheet
+  name: string; // of the sample
+  label: string; // its class; '' where it is not known
+  before: string; // predicted class of the sample as it is
+  after: string; // and transformed
+  confidenceBefore: number | null;
+  confidenceAfter: number | null;
+  value: number; // of the sheet's statistic
   rightBefore: boolean | null; // null where the label is not known
   rightAfter: boolean | null;
 }
@@ -297,8 +297,8 @@ function cardOf(sheet: SampleSheet, model: SheetModel, line: number, k: number):
     label: label >= 0 ? sheet.classes![label] : '',
     before: of(model.clean),
     after: of(view.moved),
-    beforeSure: model.confidence?.[line] ?? null,
-    afterSure: view.confidence?.[line] ?? null,
+    confidenceBefore: model.confidence?.[line] ?? null,
+    confidenceAfter: view.confidence?.[line] ?? null,
     value: view.value[line],
     rightBefore: isRight(model.clean),
     rightAfter: isRight(view.moved),
@@ -308,13 +308,13 @@ function cardOf(sheet: SampleSheet, model: SheetModel, line: number, k: number):
 const mark = (right: boolean | null) => (right === null ? '' : right ? '✓ ' : '✗ ');
 
 // spoken is a prediction in words, for screen readers.
-function spoken(name: string, sure: number | null, right: boolean | null): string {
+function spoken(name: string, confidence: number | null, right: boolean | null): string {
   const verdict = right === null ? '' : right ? ', right' : ', wrong';
-  return `predicted ${name}${sure === null ? '' : ` with ${Math.round(100 * sure)} %`}${verdict}`;
+  return `predicted ${name}${confidence === null ? '' : ` with ${Math.round(100 * confidence)} %`}${verdict}`;
 }
 
 function cardElement(sheet: SampleSheet, c: Card, k: number, under: string): HTMLElement {
-  const side = (column: number, what: string, name: string, sure: number | null, right: boolean | null) => {
+  const side = (column: number, what: string, name: string, confidence: number | null, right: boolean | null) => {
     const parts: (Node | string)[] = [];
     if (hasImages(sheet)) {
       const { width, height } = sheet.tile!;
@@ -333,10 +333,10 @@ function cardElement(sheet: SampleSheet, c: Card, k: number, under: string): HTM
       parts.push(
         element(
           'p',
-          { class: right === false ? 'wrong' : '', title: spoken(name, sure, right) },
-          element('span', { class: 'unseen' }, `${spoken(name, sure, right)}. `),
+          { class: right === false ? 'wrong' : '', title: spoken(name, confidence, right) },
+          element('span', { class: 'unseen' }, `${spoken(name, confidence, right)}. `),
           element('span', { 'aria-hidden': 'true' }, `${mark(right)}${shorten(name, 16)}`),
-          ...(sure === null ? [] : [element('small', { 'aria-hidden': 'true' }, ` ${Math.round(100 * sure)} %`)]),
+          ...(confidence === null ? [] : [element('small', { 'aria-hidden': 'true' }, ` ${Math.round(100 * confidence)} %`)]),
         ),
       );
     return element('div', {}, ...parts);
@@ -351,8 +351,8 @@ function cardElement(sheet: SampleSheet, c: Card, k: number, under: string): HTM
     element(
       'div',
       { class: 'pair' },
-      side(0, 'as it is', c.before, c.beforeSure, c.rightBefore),
-      side(k + 1, `under ${under}`, c.after, c.afterSure, c.rightAfter),
+      side(0, 'as it is', c.before, c.confidenceBefore, c.rightBefore),
+      side(k + 1, `under ${under}`, c.after, c.confidenceAfter, c.rightAfter),
     ),
     element('p', { class: 'say' }, hasImages(sheet) ? about : `${shorten(c.name, 24)}: ${about}`),
   );
@@ -398,10 +398,10 @@ function drawable(sheet: SampleSheet, now: () => { cards: Card[]; k: number }): 
         const x = 8 + (i % columns) * cell.w,
           y = 8 + Math.floor(i / columns) * cell.h;
         const sides = [
-          [0, c.before, c.beforeSure, c.rightBefore],
-          [k + 1, c.after, c.afterSure, c.rightAfter],
+          [0, c.before, c.confidenceBefore, c.rightBefore],
+          [k + 1, c.after, c.confidenceAfter, c.rightAfter],
         ] as const;
-        for (const [s, [column, name, sure, right]] of sides.entries()) {
+        for (const [s, [column, name, confidence, right]] of sides.entries()) {
           const left = x + s * (w + 8);
           if (hasImages(sheet))
             svg.append(
@@ -413,7 +413,7 @@ function drawable(sheet: SampleSheet, now: () => { cards: Card[]; k: number }): 
                 href: await tile(sheet, c.line, column),
               }),
             );
-          const percent = sure === null ? '' : ` ${Math.round(100 * sure)} %`;
+          const percent = confidence === null ? '' : ` ${Math.round(100 * confidence)} %`;
           write(left, y + h + 16, `${mark(right)}${shorten(name, 12)}${percent}`, 'text');
         }
         write(x, y + h + 33, aboutOf(sheet, c), 'muted');
@@ -429,9 +429,9 @@ function sourceOf(title: string, sheet: SampleSheet, cards: Card[], under: strin
     ['index', (c) => sheet.samples[c.line].index],
     ['class', (c) => c.label],
     ['predicted as it is', (c) => c.before],
-    ['confidence', (c) => c.beforeSure],
+    ['confidence', (c) => c.confidenceBefore],
     [`predicted under ${under}`, (c) => c.after],
-    ['its confidence', (c) => c.afterSure],
+    ['its confidence', (c) => c.confidenceAfter],
     [sheet.title, (c) => c.value],
   ];
   const used = columns.filter(([, get]) => cards.some((c) => get(c) !== '' && get(c) !== null));

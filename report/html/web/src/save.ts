@@ -1,7 +1,7 @@
 // Saving what is on the page: charts as SVG and PNG, tables as CSV. Everything is made here;
 // nothing is sent anywhere.
 
-/** What can be written as SVG: a chart, or cards of samples. */
+/** What can be written as SVG: a chart, a drawing, or cards of samples. */
 export interface Drawable {
   toSVG(): Promise<string>;
   finalize(): void;

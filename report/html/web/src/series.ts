@@ -13,7 +13,7 @@ export function dimensionTitle(scores: Scores, dimension: Dimension): string {
     : (scores.packed.fields[dimension]?.title ?? dimension);
 }
 
-/** Series with a colour of their own. */
+/** The largest number of series that have a colour each. */
 export const coloursUpTo = 8;
 
 export class Series {

@@ -24,7 +24,7 @@ export interface Source {
 
 /** What a reader has chosen of a table. */
 export interface TableChoice {
-  sought: string;
+  sought: string; // words that a row must contain
   // title of a column, with "-" before it for descending; "" for the order of the rows
   sort: string;
 }
